@@ -1,0 +1,1 @@
+//! From triplets to CSR.

@@ -1,0 +1,156 @@
+//! Host buffers, recordings and mailboxes.
+
+use super::Host;
+use crate::backend::{Backend, Mailbox, Replay};
+use crate::error::{Error, Result};
+use crate::scalar::Element;
+use rayon::prelude::*;
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// Below this many elements a loop is faster on one thread than its distribution would be.
+pub(super) const PARALLEL_FROM: usize = 1 << 15;
+
+/// Elements that one task copies or fills at a time.
+const CHUNK: usize = 1 << 16;
+
+impl Backend for Host {
+    type Vec<T: Element> = Vec<T>;
+    type Slice<T: Element> = [T];
+    type Recording<'a> = HostRecording<'a>;
+    type Mailbox<T: Element> = HostMailbox<T>;
+
+    const QUEUE_DEPTH: usize = 1;
+
+    fn description(&self) -> String {
+        let threads = rayon::current_num_threads();
+        format!("cpu ({threads} thread{})", if threads == 1 { "" } else { "s" })
+    }
+
+    fn zeros<T: Element>(&self, len: usize) -> Result<Vec<T>> {
+        let out_of_memory = || Error::OutOfMemory {
+            device: "cpu".into(),
+            bytes: (len as u64).saturating_mul(size_of::<T>() as u64),
+        };
+        let layout = std::alloc::Layout::array::<T>(len).map_err(|_| out_of_memory())?;
+        if layout.size() == 0 {
+            return Ok(Vec::new());
+        }
+        // SAFETY: the layout has a non-zero size; `Element` promises that zero bits are a valid value, so all `len`
+        // elements are initialised; pointer, length and capacity are those of one allocation by the global allocator.
+        // The detour around `vec![]` turns a failed allocation into an error instead of an abort.
+        unsafe {
+            let pointer = std::alloc::alloc_zeroed(layout).cast::<T>();
+            if pointer.is_null() { Err(out_of_memory()) } else { Ok(Vec::from_raw_parts(pointer, len, len)) }
+        }
+    }
+
+    fn upload<T: Element>(&self, data: Vec<T>) -> Result<Vec<T>> {
+        Ok(data)
+    }
+
+    fn download<T: Element>(&self, data: &[T]) -> Result<Vec<T>> {
+        let mut copy = self.zeros(data.len())?;
+        self.copy(data, &mut copy)?;
+        Ok(copy)
+    }
+
+    fn read<T: Element>(&self, from: &[T], to: &mut [T]) -> Result<()> {
+        self.copy(from, to)
+    }
+
+    fn write<T: Element>(&self, from: &[T], to: &mut [T]) -> Result<()> {
+        self.copy(from, to)
+    }
+
+    fn len<T: Element>(slice: &[T]) -> usize {
+        slice.len()
+    }
+
+    fn part<T: Element>(slice: &[T], range: Range<usize>) -> &[T] {
+        &slice[range]
+    }
+
+    fn part_mut<T: Element>(slice: &mut [T], range: Range<usize>) -> &mut [T] {
+        &mut slice[range]
+    }
+
+    fn split_mut<T: Element>(slice: &mut [T], middle: usize) -> (&mut [T], &mut [T]) {
+        slice.split_at_mut(middle)
+    }
+
+    fn copy<T: Element>(&self, from: &[T], to: &mut [T]) -> Result<()> {
+        Error::check_dimension("length of the copy's target", from.len(), to.len())?;
+        if from.len() < PARALLEL_FROM {
+            to.copy_from_slice(from);
+        } else {
+            to.par_chunks_mut(CHUNK)
+                .zip(from.par_chunks(CHUNK))
+                .for_each(|(to, from)| to.copy_from_slice(from));
+        }
+        Ok(())
+    }
+
+    fn fill<T: Element>(&self, value: T, to: &mut [T]) -> Result<()> {
+        if to.len() < PARALLEL_FROM {
+            to.fill(value);
+        } else {
+            to.par_chunks_mut(CHUNK).for_each(|to| to.fill(value));
+        }
+        Ok(())
+    }
+
+    fn record<'a>(&self, body: impl FnMut() -> Result<()> + Send + 'a) -> Result<HostRecording<'a>> {
+        Ok(HostRecording { body: Box::new(body) })
+    }
+
+    fn mailbox<T: Element>(&self, _len: usize) -> Result<HostMailbox<T>> {
+        Ok(HostMailbox { messages: Mutex::new(VecDeque::new()) })
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A closure, called at each replay.
+pub struct HostRecording<'a> {
+    body: Box<dyn FnMut() -> Result<()> + Send + 'a>,
+}
+
+impl fmt::Debug for HostRecording<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HostRecording")
+    }
+}
+
+impl Replay for HostRecording<'_> {
+    fn replay(&mut self) -> Result<()> {
+        (self.body)()
+    }
+}
+
+/// A queue.
+#[derive(Debug)]
+pub struct HostMailbox<T> {
+    messages: Mutex<VecDeque<Vec<T>>>,
+}
+
+impl<T: Element> Mailbox<T> for HostMailbox<T> {
+    type Backend = Host;
+
+    fn post(&self, _backend: &Host, value: &[T]) -> Result<()> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner).push_back(value.to_vec());
+        Ok(())
+    }
+
+    fn next(&self, _backend: &Host, wait: bool) -> Result<Option<Vec<T>>> {
+        match self.messages.lock().unwrap_or_else(PoisonError::into_inner).pop_front() {
+            Some(message) => Ok(Some(message)),
+            None if wait => Err(Error::InvalidArgument("waiting for a message that was never posted".into())),
+            None => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The backend that every machine has: the CPU, through rayon's global thread pool.
+//!
+//! Slices are `[T]`, buffers `Vec<T>`, a recording is a closure. Reductions split their input into chunks whose size
+//! depends on the input alone, never on the number of threads, so results are the same bits on every machine with the
+//! same instructions.
+
+mod memory;
+mod product;
+mod vector;
+
+pub use memory::{HostMailbox, HostRecording};
+
+/// The CPU, through rayon's global thread pool (`RAYON_NUM_THREADS` sets its size).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Host;

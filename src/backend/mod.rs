@@ -1,0 +1,169 @@
+//! The seam: where data lives and where kernels run.
+//!
+//! [`Backend`] owns memory and order of execution. What a backend can compute is told by capability traits, each of
+//! them one room: [`Primitives`] (reduce, scan, sort, merge), [`VectorOps`] (dot, fused updates), [`Products`] (one
+//! per storage layout). Everything above the seam (assembly, conversions, orderings, solvers) is written once,
+//! against these traits, and runs wherever they are implemented.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `layout` | the storage of each matrix format as borrowed parts: the contract between `matrix` and the kernels |
+//! | `primitives`, `vector`, `product` | the capability traits |
+//! | `host` | the implementation on rayon |
+//!
+//! Slices are plain Rust references, `&B::Slice<T>` and `&mut B::Slice<T>`: on the host they are `&[T]`, on a device
+//! an address and a length that only the device follows. So the borrow checker guards device memory as it guards host
+//! memory, and a caller passes its own buffers in and out.
+
+pub mod host;
+mod layout;
+mod primitives;
+mod product;
+mod vector;
+
+pub use host::Host;
+pub use layout::*;
+pub use primitives::Primitives;
+pub use product::Products;
+pub use vector::VectorOps;
+
+use crate::error::Result;
+use crate::scalar::Element;
+use std::fmt::Debug;
+use std::ops::{DerefMut, Range};
+
+/// Where data lives and in which order work on it happens.
+///
+/// A value is a cheap handle (clone it freely). All operations of one handle happen in the order in which they are
+/// called, as if each had finished before the next; a device may run behind the caller, and [`Backend::download`],
+/// [`Backend::read`] and [`Backend::synchronize`] wait for it.
+pub trait Backend: Clone + Debug + Send + Sync + 'static {
+    /// An owned buffer.
+    type Vec<T: Element>: DerefMut<Target = Self::Slice<T>> + Debug + Send + Sync + 'static;
+    /// A borrowed buffer, always behind a reference.
+    type Slice<T: Element>: ?Sized + Debug + Send + Sync;
+    /// Work that was recorded once and can be replayed cheaply; it borrows what it touches.
+    type Recording<'a>: Replay;
+    /// Values on their way from the backend to the caller, see [`Mailbox`].
+    type Mailbox<T: Element>: Mailbox<T, Backend = Self> + 'static;
+
+    /// How many recorded iterations a solver should keep queued before it waits for the value that the oldest of
+    /// them posted: 1 where execution is immediate.
+    const QUEUE_DEPTH: usize;
+
+    /// One line for reports: `cpu (2 threads)`, `NVIDIA H200 (cuda:0)`.
+    fn description(&self) -> String;
+
+    /// A buffer of `len` zeros.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) with the size; nothing is lost and the caller can go on.
+    fn zeros<T: Element>(&self, len: usize) -> Result<Self::Vec<T>>;
+
+    /// Takes host data over (a move on the host, a copy elsewhere).
+    ///
+    /// # Errors
+    /// As [`Backend::zeros`].
+    fn upload<T: Element>(&self, data: Vec<T>) -> Result<Self::Vec<T>>;
+
+    /// The content as host data, once all work before it is done.
+    ///
+    /// # Errors
+    /// When earlier work or the copy fails.
+    fn download<T: Element>(&self, data: &Self::Slice<T>) -> Result<Vec<T>>;
+
+    /// Copies into host memory of the same length, once all work before it is done.
+    ///
+    /// # Errors
+    /// On different lengths, and as [`Backend::download`].
+    fn read<T: Element>(&self, from: &Self::Slice<T>, to: &mut [T]) -> Result<()>;
+
+    /// Copies from host memory of the same length.
+    ///
+    /// # Errors
+    /// On different lengths.
+    fn write<T: Element>(&self, from: &[T], to: &mut Self::Slice<T>) -> Result<()>;
+
+    /// Number of elements.
+    fn len<T: Element>(slice: &Self::Slice<T>) -> usize;
+
+    /// The elements of `range`.
+    ///
+    /// # Panics
+    /// Where `range` exceeds the slice, as indexing does.
+    fn part<T: Element>(slice: &Self::Slice<T>, range: Range<usize>) -> &Self::Slice<T>;
+
+    /// The elements of `range`, mutably.
+    ///
+    /// # Panics
+    /// As [`Backend::part`].
+    fn part_mut<T: Element>(slice: &mut Self::Slice<T>, range: Range<usize>) -> &mut Self::Slice<T>;
+
+    /// Two disjoint halves, the first `middle` elements and the rest.
+    ///
+    /// # Panics
+    /// Where `middle` exceeds the length.
+    fn split_mut<T: Element>(
+        slice: &mut Self::Slice<T>,
+        middle: usize,
+    ) -> (&mut Self::Slice<T>, &mut Self::Slice<T>);
+
+    /// `to = from`, same lengths.
+    ///
+    /// # Errors
+    /// On different lengths.
+    fn copy<T: Element>(&self, from: &Self::Slice<T>, to: &mut Self::Slice<T>) -> Result<()>;
+
+    /// Every element becomes `value`.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn fill<T: Element>(&self, value: T, to: &mut Self::Slice<T>) -> Result<()>;
+
+    /// Keeps `body` for replay without running it. The host calls it again and again; a CUDA device runs it once
+    /// under capture and replays the graph, so the body must enqueue the same work each time and must not wait for
+    /// the device. It borrows its buffers for as long as the recording lives.
+    ///
+    /// # Errors
+    /// When the work can't be recorded.
+    fn record<'a>(&self, body: impl FnMut() -> Result<()> + Send + 'a) -> Result<Self::Recording<'a>>;
+
+    /// A mailbox for messages of `len` elements.
+    ///
+    /// # Errors
+    /// As [`Backend::zeros`].
+    fn mailbox<T: Element>(&self, len: usize) -> Result<Self::Mailbox<T>>;
+
+    /// Waits until all work is done, and reports what failed in it.
+    ///
+    /// # Errors
+    /// The first failure since the last call.
+    fn synchronize(&self) -> Result<()>;
+}
+
+/// Recorded work, see [`Backend::record`].
+pub trait Replay {
+    /// Runs (or enqueues) the work once.
+    ///
+    /// # Errors
+    /// Those of the recorded operations.
+    fn replay(&mut self) -> Result<()>;
+}
+
+/// A ring through which recorded work tells the caller values (a residual norm, say) without stopping the device.
+/// Messages arrive in the order of posting; at most [`Backend::QUEUE_DEPTH`] + 1 may be under way. Posting takes
+/// `&self`, so that the recording and its reader can share the mailbox.
+pub trait Mailbox<T: Element>: Send + Sync {
+    /// The backend that fills it.
+    type Backend: Backend;
+    /// Enqueues the posting of `value`, of the mailbox's message length.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn post(&self, backend: &Self::Backend, value: &<Self::Backend as Backend>::Slice<T>) -> Result<()>;
+    /// The next message: waits for it where `wait`, else `None` if it has not arrived.
+    ///
+    /// # Errors
+    /// When work before the message failed, or where it waits for a message that was never posted.
+    fn next(&self, backend: &Self::Backend, wait: bool) -> Result<Option<Vec<T>>>;
+}

@@ -1,0 +1,39 @@
+//! Vector operations. Results that an iteration needs again (dot products, norms) stay in one-element buffers of the
+//! backend: nothing here waits for the device. Sums are deterministic: the same input gives the same bits, whatever
+//! the load and the number of threads.
+
+use super::Backend;
+use crate::error::Result;
+use crate::scalar::Scalar;
+
+/// Operations on dense vectors of equal length.
+pub trait VectorOps: Backend {
+    /// `out[0]` = sum of conj(x\[i\]) y\[i\].
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn dot<T: Scalar>(&self, x: &Self::Slice<T>, y: &Self::Slice<T>, out: &mut Self::Slice<T>) -> Result<()>;
+
+    /// `out[0]` = sum of |x\[i\]|^2.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn norm2_squared<T: Scalar>(&self, x: &Self::Slice<T>, out: &mut Self::Slice<T::Real>) -> Result<()>;
+
+    /// y = alpha x + beta y. Where `beta` is zero, `y` is not read.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn axpby<T: Scalar>(&self, alpha: T, x: &Self::Slice<T>, beta: T, y: &mut Self::Slice<T>) -> Result<()>;
+
+    /// z = x .* y, element by element.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn multiply<T: Scalar>(
+        &self,
+        x: &Self::Slice<T>,
+        y: &Self::Slice<T>,
+        z: &mut Self::Slice<T>,
+    ) -> Result<()>;
+}

@@ -1,0 +1,81 @@
+//! What can go wrong before a result exists. A solver that does not converge is no error: it is an outcome in its
+//! report ([`crate::krylov::Outcome`]).
+
+use std::path::PathBuf;
+
+/// Result with residua's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Every way in which an operation is refused. Messages are lowercase, name the place, and say what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused a file.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file, as the caller named it; `-` is standard input or output.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A file's content is not what its format allows.
+    #[error("{}:{line}: {cause}", path.display())]
+    Parse {
+        /// The file, as the caller named it.
+        path: PathBuf,
+        /// Line number, from 1.
+        line: u64,
+        /// What is wrong there.
+        cause: String,
+    },
+    /// Two sizes that must agree do not.
+    #[error("{what}: expected {expected}, got {got}")]
+    Dimension {
+        /// Which size.
+        what: &'static str,
+        /// The size that the operation needs.
+        expected: usize,
+        /// The size that was given.
+        got: usize,
+    },
+    /// An index, offset or structure that no matrix of the claimed shape can have.
+    #[error("invalid matrix: {0}")]
+    InvalidMatrix(String),
+    /// An argument outside of its domain.
+    #[error("invalid argument: {0}")]
+    InvalidArgument(String),
+    /// A format would waste memory on this matrix, or cannot hold it.
+    #[error("format {format} refused: {reason}")]
+    Refused {
+        /// The format's name.
+        format: &'static str,
+        /// Why, in figures.
+        reason: String,
+    },
+    /// Memory for a buffer could not be had.
+    #[error("out of memory on {device}: {bytes} bytes were asked for")]
+    OutOfMemory {
+        /// Which memory.
+        device: String,
+        /// Bytes of the allocation that failed.
+        bytes: u64,
+    },
+    /// The device, its driver or its compiler failed.
+    #[error("{device}: {cause}")]
+    Device {
+        /// The device or library.
+        device: String,
+        /// What happened, and what to do.
+        cause: String,
+    },
+    /// Something that the format or the method allows and that residua does not do yet.
+    #[error("not supported: {0}")]
+    Unsupported(String),
+}
+
+impl Error {
+    /// An [`Error::Dimension`] unless `got == expected`.
+    pub(crate) fn check_dimension(what: &'static str, expected: usize, got: usize) -> Result<()> {
+        if expected == got { Ok(()) } else { Err(Error::Dimension { what, expected, got }) }
+    }
+}

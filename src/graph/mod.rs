@@ -1,0 +1,1 @@
+//! A matrix as a graph: traversal and orderings.

@@ -1,0 +1,3 @@
+//! The `residua` command.
+
+fn main() {}

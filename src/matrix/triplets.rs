@@ -1,0 +1,115 @@
+//! Triplets: what files and element loops deliver.
+
+use crate::error::{Error, Result};
+use crate::scalar::Scalar;
+
+/// Entries (row, column, value) in any order; entries at the same place add up. Lives on the host: it is where
+/// matrices come from.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Triplets<T> {
+    rows: usize,
+    columns: usize,
+    row_indices: Vec<u32>,
+    column_indices: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Scalar> Triplets<T> {
+    /// No entries yet.
+    ///
+    /// # Errors
+    /// Where a dimension exceeds 2^32: indices have 32 bits.
+    pub fn new(rows: usize, columns: usize) -> Result<Self> {
+        check_dimensions(rows, columns)?;
+        Ok(Self { rows, columns, row_indices: Vec::new(), column_indices: Vec::new(), values: Vec::new() })
+    }
+
+    /// From three arrays of equal length, indices from zero.
+    ///
+    /// # Errors
+    /// On different lengths, or an index outside of the matrix (named with its position).
+    pub fn from_parts(
+        rows: usize,
+        columns: usize,
+        row_indices: Vec<u32>,
+        column_indices: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self> {
+        check_dimensions(rows, columns)?;
+        Error::check_dimension("number of column indices", row_indices.len(), column_indices.len())?;
+        Error::check_dimension("number of values", row_indices.len(), values.len())?;
+        for (what, indices, limit) in [("row", &row_indices, rows), ("column", &column_indices, columns)] {
+            if let Some(k) = indices.iter().position(|&i| i as usize >= limit) {
+                let index = indices[k];
+                return Err(Error::InvalidMatrix(format!(
+                    "triplet {k} has {what} {index}, but there are {limit} {what}s"
+                )));
+            }
+        }
+        Ok(Self { rows, columns, row_indices, column_indices, values })
+    }
+
+    /// Appends an entry.
+    ///
+    /// # Errors
+    /// Where the place lies outside of the matrix.
+    pub fn push(&mut self, row: usize, column: usize, value: T) -> Result<()> {
+        if row >= self.rows || column >= self.columns {
+            return Err(Error::InvalidMatrix(format!(
+                "entry ({row}, {column}) outside of a {} x {} matrix",
+                self.rows, self.columns
+            )));
+        }
+        self.row_indices.push(row as u32);
+        self.column_indices.push(column as u32);
+        self.values.push(value);
+        Ok(())
+    }
+
+    /// Makes room for `additional` entries.
+    pub fn reserve(&mut self, additional: usize) {
+        self.row_indices.reserve(additional);
+        self.column_indices.reserve(additional);
+        self.values.reserve(additional);
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Number of entries, duplicates counted.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Row indices, column indices and values.
+    pub fn parts(&self) -> (&[u32], &[u32], &[T]) {
+        (&self.row_indices, &self.column_indices, &self.values)
+    }
+
+    /// Takes the arrays out.
+    pub fn into_parts(self) -> (Vec<u32>, Vec<u32>, Vec<T>) {
+        (self.row_indices, self.column_indices, self.values)
+    }
+}
+
+fn check_dimensions(rows: usize, columns: usize) -> Result<()> {
+    let limit = 1usize << 32;
+    if rows > limit || columns > limit {
+        return Err(Error::InvalidMatrix(format!(
+            "{rows} x {columns}: indices have 32 bits, so at most {limit}"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! What a solver multiplies with: anything that applies y = A x.
+
+use crate::backend::{Backend, VectorOps};
+use crate::error::Result;
+use crate::scalar::Scalar;
+
+mod function;
+pub use function::FunctionOperator;
+
+/// A linear map from vectors of [`columns`](LinearOperator::columns) entries to vectors of
+/// [`rows`](LinearOperator::rows) entries. Stored matrices implement it, and so can a stencil that stores nothing, or
+/// an operator whose vectors are spread over several machines.
+pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
+    /// Number of rows: the length of y.
+    fn rows(&self) -> usize;
+
+    /// Number of columns: the length of x.
+    fn columns(&self) -> usize;
+
+    /// y = A x. The operator may neither assume nor keep what `y` held.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length, or when the device fails.
+    fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()>;
+
+    /// y = A x and `xy[0]` = x.y (conjugating x), in one pass where the operator can.
+    ///
+    /// # Errors
+    /// As [`LinearOperator::apply`].
+    fn apply_dot(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>, xy: &mut B::Slice<T>) -> Result<()>
+    where
+        B: VectorOps,
+    {
+        self.apply(backend, x, y)?;
+        backend.dot(x, y, xy)
+    }
+
+    /// Compulsory bytes of one application: the stored matrix once, x once, y once.
+    fn bytes(&self) -> usize;
+}

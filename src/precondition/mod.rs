@@ -1,0 +1,1 @@
+//! Preconditioners: cheap approximations of the inverse.

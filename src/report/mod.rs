@@ -1,0 +1,1 @@
+//! What the command tells: tables and pictures.

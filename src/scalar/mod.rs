@@ -1,0 +1,288 @@
+//! The types that buffers and matrices hold. All traits here are sealed: a backend has kernels for a known set.
+
+use num_complex::Complex;
+use num_traits::{Float, NumAssign};
+use std::fmt::{Debug, Display, LowerExp};
+use std::iter::Sum;
+use std::ops::Neg;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Anything that a buffer can hold: plain bits, valid when all of them are zero.
+pub trait Element: sealed::Sealed + Copy + Default + Debug + PartialEq + Send + Sync + 'static {
+    /// Name in messages, tables and kernel names.
+    const NAME: &'static str;
+}
+
+/// A matrix or vector entry: a real or complex floating-point number.
+pub trait Scalar: Element + NumAssign + Neg<Output = Self> + Sum + Display + Widen<Self> {
+    /// The type of magnitudes: `f64` for `Complex<f64>`, itself for a real type.
+    type Real: Real;
+    /// Whether the type has an imaginary part.
+    const COMPLEX: bool;
+    /// The real number `re`.
+    fn from_real(re: Self::Real) -> Self;
+    /// The nearest value to a double.
+    fn from_f64(value: f64) -> Self;
+    /// The nearest value to `re + im i`; `None` where the type is real and `im` is not zero.
+    fn from_parts(re: f64, im: f64) -> Option<Self>;
+    /// Real part.
+    fn re(self) -> Self::Real;
+    /// Imaginary part, zero for a real type.
+    fn im(self) -> Self::Real;
+    /// Complex conjugate; the value itself for a real type.
+    fn conj(self) -> Self;
+    /// Squared magnitude.
+    fn abs2(self) -> Self::Real;
+    /// Magnitude.
+    fn abs(self) -> Self::Real;
+    /// Neither infinite nor NaN, in any part.
+    fn is_finite(self) -> bool;
+    /// `self * a + b`, rounded once or twice, whichever is fast on this machine without a target flag (twice).
+    #[inline(always)]
+    fn mul_add_fast(self, a: Self, b: Self) -> Self {
+        self * a + b
+    }
+}
+
+/// A real [`Scalar`].
+pub trait Real: Scalar<Real = Self> + Float + PartialOrd + LowerExp {
+    /// The nearest double.
+    fn to_f64(self) -> f64;
+}
+
+/// Storage narrower than the computing type, widened without loss: matrix values in `f32` under vectors in `f64`.
+pub trait Widen<T>: Element {
+    /// The same number in the wider type.
+    fn widen(self) -> T;
+}
+
+/// Row offsets: 32 bits where the number of nonzeros allows it, else 64.
+pub trait Offset: Element + Ord {
+    /// As a size.
+    fn to_usize(self) -> usize;
+    /// From a size that is known to fit.
+    fn from_usize(value: usize) -> Self;
+    /// The largest value.
+    const MAX: usize;
+}
+
+/// A sort key: an order-preserving map to unsigned bits, so that radix sort serves every type.
+/// Floats order as IEEE 754 `totalOrder`: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN.
+pub trait Key: Element {
+    /// Number of significant bits.
+    const BITS: u32;
+    /// Bits that compare as the keys do.
+    fn to_ordered(self) -> u64;
+    /// The inverse of [`Key::to_ordered`].
+    fn from_ordered(bits: u64) -> Self;
+}
+
+macro_rules! element {
+    ($($t:ty => $name:literal),*) => {$(
+        impl sealed::Sealed for $t {}
+        impl Element for $t { const NAME: &'static str = $name; }
+        impl Widen<$t> for $t { #[inline(always)] fn widen(self) -> $t { self } }
+    )*};
+}
+element!(u8 => "u8", u16 => "u16", u32 => "u32", u64 => "u64", i8 => "i8", i16 => "i16", i32 => "i32", i64 => "i64",
+    f32 => "f32", f64 => "f64", Complex<f32> => "c32", Complex<f64> => "c64");
+
+impl Widen<f64> for f32 {
+    #[inline(always)]
+    fn widen(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+impl Widen<Complex<f64>> for Complex<f32> {
+    #[inline(always)]
+    fn widen(self) -> Complex<f64> {
+        Complex::new(f64::from(self.re), f64::from(self.im))
+    }
+}
+
+macro_rules! real {
+    ($t:ident) => {
+        impl Scalar for $t {
+            type Real = $t;
+            const COMPLEX: bool = false;
+            #[inline(always)]
+            fn from_real(re: $t) -> $t {
+                re
+            }
+            #[inline(always)]
+            fn from_f64(value: f64) -> $t {
+                value as $t
+            }
+            fn from_parts(re: f64, im: f64) -> Option<$t> {
+                (im == 0.0).then_some(re as $t)
+            }
+            #[inline(always)]
+            fn re(self) -> $t {
+                self
+            }
+            #[inline(always)]
+            fn im(self) -> $t {
+                0.0
+            }
+            #[inline(always)]
+            fn conj(self) -> $t {
+                self
+            }
+            #[inline(always)]
+            fn abs2(self) -> $t {
+                self * self
+            }
+            #[inline(always)]
+            fn abs(self) -> $t {
+                $t::abs(self)
+            }
+            #[inline(always)]
+            fn is_finite(self) -> bool {
+                $t::is_finite(self)
+            }
+        }
+        impl Real for $t {
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                f64::from(self)
+            }
+        }
+        impl Scalar for Complex<$t> {
+            type Real = $t;
+            const COMPLEX: bool = true;
+            #[inline(always)]
+            fn from_real(re: $t) -> Self {
+                Complex::new(re, 0.0)
+            }
+            #[inline(always)]
+            fn from_f64(value: f64) -> Self {
+                Complex::new(value as $t, 0.0)
+            }
+            fn from_parts(re: f64, im: f64) -> Option<Self> {
+                Some(Complex::new(re as $t, im as $t))
+            }
+            #[inline(always)]
+            fn re(self) -> $t {
+                self.re
+            }
+            #[inline(always)]
+            fn im(self) -> $t {
+                self.im
+            }
+            #[inline(always)]
+            fn conj(self) -> Self {
+                Complex::new(self.re, -self.im)
+            }
+            #[inline(always)]
+            fn abs2(self) -> $t {
+                self.re * self.re + self.im * self.im
+            }
+            #[inline(always)]
+            fn abs(self) -> $t {
+                self.re.hypot(self.im)
+            }
+            #[inline(always)]
+            fn is_finite(self) -> bool {
+                self.re.is_finite() && self.im.is_finite()
+            }
+        }
+    };
+}
+real!(f32);
+real!(f64);
+
+macro_rules! offset {
+    ($t:ty) => {
+        impl Offset for $t {
+            #[inline(always)]
+            fn to_usize(self) -> usize {
+                self as usize
+            }
+            #[inline(always)]
+            fn from_usize(value: usize) -> Self {
+                debug_assert!(value <= <Self as Offset>::MAX);
+                value as $t
+            }
+            const MAX: usize = <$t>::MAX as usize;
+        }
+    };
+}
+offset!(u32);
+offset!(u64);
+
+macro_rules! unsigned_key {
+    ($($t:ty),*) => {$(
+        impl Key for $t {
+            const BITS: u32 = <$t>::BITS;
+            #[inline(always)]
+            fn to_ordered(self) -> u64 { u64::from(self) }
+            #[inline(always)]
+            fn from_ordered(bits: u64) -> Self { bits as $t }
+        }
+    )*};
+}
+unsigned_key!(u8, u16, u32, u64);
+
+macro_rules! signed_key {
+    ($($t:ty as $u:ty),*) => {$(
+        impl Key for $t {
+            const BITS: u32 = <$t>::BITS;
+            #[inline(always)]
+            fn to_ordered(self) -> u64 { u64::from((self as $u) ^ (1 << (<$u>::BITS - 1))) }
+            #[inline(always)]
+            fn from_ordered(bits: u64) -> Self { ((bits as $u) ^ (1 << (<$u>::BITS - 1))) as $t }
+        }
+    )*};
+}
+signed_key!(i8 as u8, i16 as u16, i32 as u32, i64 as u64);
+
+macro_rules! float_key {
+    ($($t:ty as $u:ty),*) => {$(
+        impl Key for $t {
+            const BITS: u32 = <$u>::BITS;
+            #[inline(always)]
+            fn to_ordered(self) -> u64 {
+                let bits = self.to_bits();
+                let sign = 1 << (<$u>::BITS - 1);
+                u64::from(if bits & sign == 0 { bits ^ sign } else { !bits })
+            }
+            #[inline(always)]
+            fn from_ordered(bits: u64) -> Self {
+                let bits = bits as $u;
+                let sign = 1 << (<$u>::BITS - 1);
+                <$t>::from_bits(if bits & sign == 0 { !bits } else { bits ^ sign })
+            }
+        }
+    )*};
+}
+float_key!(f32 as u32, f64 as u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn float_keys_follow_total_order() {
+        let mut values =
+            [f64::NAN, -f64::NAN, 0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, 1.5, -1.5, 5e-324];
+        values.sort_by(f64::total_cmp);
+        for pair in values.windows(2) {
+            assert!(pair[0].to_ordered() < pair[1].to_ordered(), "{pair:?}");
+        }
+        for v in values {
+            assert_eq!(f64::from_ordered(v.to_ordered()).to_bits(), v.to_bits());
+        }
+    }
+
+    #[test]
+    fn signed_keys_keep_order_and_value() {
+        for pair in [i32::MIN, -7, -1, 0, 1, i32::MAX].windows(2) {
+            assert!(pair[0].to_ordered() < pair[1].to_ordered());
+            assert_eq!(i32::from_ordered(pair[0].to_ordered()), pair[0]);
+        }
+    }
+}
