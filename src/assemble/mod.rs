@@ -1,1 +1,5 @@
 //! From triplets to CSR.
+
+mod symmetry;
+
+pub use symmetry::Symmetry;

@@ -1,0 +1,53 @@
+//! Which half of a matrix its triplets hold.
+
+use crate::scalar::Scalar;
+
+/// How entries that are not stored follow from those that are. Named as in Matrix Market files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Symmetry {
+    /// Every entry is stored.
+    #[default]
+    General,
+    /// One triangle and the diagonal are stored: a(j, i) = a(i, j).
+    Symmetric,
+    /// One triangle is stored, the diagonal is zero: a(j, i) = -a(i, j).
+    SkewSymmetric,
+    /// One triangle and the real diagonal are stored: a(j, i) is the conjugate of a(i, j).
+    Hermitian,
+}
+
+impl Symmetry {
+    /// The value at (j, i) where `value` is stored at (i, j).
+    #[inline(always)]
+    pub fn mirror<T: Scalar>(self, value: T) -> T {
+        match self {
+            Symmetry::General | Symmetry::Symmetric => value,
+            Symmetry::SkewSymmetric => -value,
+            Symmetry::Hermitian => value.conj(),
+        }
+    }
+
+    /// The word of a Matrix Market header.
+    pub fn name(self) -> &'static str {
+        match self {
+            Symmetry::General => "general",
+            Symmetry::Symmetric => "symmetric",
+            Symmetry::SkewSymmetric => "skew-symmetric",
+            Symmetry::Hermitian => "hermitian",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use num_complex::Complex;
+
+    #[test]
+    fn mirrors_follow_the_definitions() {
+        let z = Complex::new(1.0, 2.0);
+        assert_eq!(Symmetry::Symmetric.mirror(z), z);
+        assert_eq!(Symmetry::SkewSymmetric.mirror(z), -z);
+        assert_eq!(Symmetry::Hermitian.mirror(z), z.conj());
+    }
+}
