@@ -1,0 +1,234 @@
+//! The table of model problems: what the command's `generate` and the tests go through.
+
+use super::*;
+use crate::error::Error;
+
+/// What shapes a model problem. Each model reads the options that it names in [`Model::options`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Parameters {
+    size: Vec<usize>,
+    seed: u64,
+    anisotropy: f64,
+    contrast: f64,
+    block: usize,
+    diffusion: f64,
+    poisson_ratio: f64,
+    edge_factor: usize,
+    row_lengths: RowLengths,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self {
+            size: Vec::new(),
+            seed: 1,
+            anisotropy: 1e-3,
+            contrast: 1e6,
+            block: 8,
+            diffusion: 1e-2,
+            poisson_ratio: 0.3,
+            edge_factor: 8,
+            row_lengths: RowLengths::Constant(16),
+        }
+    }
+}
+
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident: $type:ty;)*) => {
+        impl Parameters {$(
+            $(#[$doc])*
+            #[must_use]
+            pub fn $name(mut self, $name: $type) -> Self {
+                self.$name = $name;
+                self
+            }
+        )*}
+    };
+}
+setters! {
+    /// Points, elements or rows in each dimension; one number stands for all of them. Default: the model's own.
+    size: Vec<usize>;
+    /// Seed of everything random. Default 1.
+    seed: u64;
+    /// Coefficient of the weak direction. Default 1e-3.
+    anisotropy: f64;
+    /// Largest coefficient over smallest. Default 1e6.
+    contrast: f64;
+    /// Edge of a block of equal coefficients, in cells. Default 8.
+    block: usize;
+    /// Diffusion beside convection of speed about 1. Default 1e-2.
+    diffusion: f64;
+    /// Poisson's ratio of elastic material. Default 0.3.
+    poisson_ratio: f64;
+    /// Edges drawn a vertex. Default 8.
+    edge_factor: usize;
+    /// Row lengths of a random matrix. Default 16.
+    row_lengths: RowLengths;
+}
+
+/// A model problem.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Model {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+    /// Size when none is given; its length is the number of dimensions.
+    pub size: &'static [usize],
+    /// Names of the [`Parameters`] that it reads, besides the size.
+    pub options: &'static [&'static str],
+    /// Whether the matrix equals its transpose.
+    pub symmetric: bool,
+    /// Whether it is also positive definite.
+    pub positive_definite: bool,
+    build: fn(&[usize], &Parameters) -> Result<Csr<f64>>,
+}
+
+impl Model {
+    /// The model of that name.
+    ///
+    /// # Errors
+    /// Where there is none; the message lists the names.
+    pub fn find(name: &str) -> Result<&'static Model> {
+        MODELS.iter().find(|model| model.name == name).ok_or_else(|| {
+            let names: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
+            Error::InvalidArgument(format!("no model problem '{name}': choose one of {}", names.join(", ")))
+        })
+    }
+
+    /// The matrix.
+    ///
+    /// # Errors
+    /// Where the size has another number of dimensions than the model, is zero or too large, or an option lies outside
+    /// of its domain.
+    pub fn build(&self, parameters: &Parameters) -> Result<Csr<f64>> {
+        let size = match parameters.size.as_slice() {
+            [] => self.size.to_vec(),
+            &[n] => vec![n; self.size.len()],
+            size => size.to_vec(),
+        };
+        if size.len() != self.size.len() {
+            let example: Vec<String> = self.size.iter().map(usize::to_string).collect();
+            return Err(Error::InvalidArgument(format!(
+                "{} takes a size of {} number{}, such as {}",
+                self.name,
+                self.size.len(),
+                if self.size.len() == 1 { "" } else { "s" },
+                example.join("x")
+            )));
+        }
+        if size.contains(&0) {
+            return Err(Error::InvalidArgument(format!("{}: a size of 0 leaves no matrix", self.name)));
+        }
+        (self.build)(&size, parameters)
+    }
+}
+
+const fn spd(
+    name: &'static str,
+    size: &'static [usize],
+    options: &'static [&'static str],
+    about: &'static str,
+    build: fn(&[usize], &Parameters) -> Result<Csr<f64>>,
+) -> Model {
+    Model { name, about, size, options, symmetric: true, positive_definite: true, build }
+}
+
+const fn general(model: Model) -> Model {
+    Model { symmetric: false, positive_definite: false, ..model }
+}
+
+/// All model problems.
+pub const MODELS: &[Model] = &[
+    spd("poisson2d", &[64, 64], &[], "Poisson's equation on a rectangle, 5 points", |n, _| {
+        poisson2d(n[0], n[1])
+    }),
+    spd("poisson2d-9", &[64, 64], &[], "Poisson's equation on a rectangle, 9 points", |n, _| {
+        poisson2d_9(n[0], n[1])
+    }),
+    spd("poisson3d", &[32, 32, 32], &[], "Poisson's equation in a box, 7 points", |n, _| {
+        poisson3d(n[0], n[1], n[2])
+    }),
+    spd("poisson3d-27", &[32, 32, 32], &[], "Poisson's equation in a box, 27 points as in HPCG", |n, _| {
+        poisson3d_27(n[0], n[1], n[2])
+    }),
+    spd("anisotropic2d", &[64, 64], &["anisotropy"], "diffusion, weak in y, 5 points", |n, p| {
+        anisotropic2d(n[0], n[1], p.anisotropy)
+    }),
+    spd("anisotropic3d", &[32, 32, 32], &["anisotropy"], "diffusion, weak in z, 7 points", |n, p| {
+        anisotropic3d(n[0], n[1], n[2], p.anisotropy)
+    }),
+    spd(
+        "jumping2d",
+        &[64, 64],
+        &["contrast", "block", "seed"],
+        "diffusion, coefficient random from block to block",
+        |n, p| jumping([n[0], n[1], 1], p.contrast, p.block, p.seed),
+    ),
+    spd("jumping3d", &[32, 32, 32], &["contrast", "block", "seed"], "the same in a box", |n, p| {
+        jumping([n[0], n[1], n[2]], p.contrast, p.block, p.seed)
+    }),
+    spd(
+        "elasticity2d",
+        &[32, 32],
+        &["poisson-ratio"],
+        "elastic plate of squares, clamped on one side",
+        |n, p| elasticity2d(n[0], n[1], p.poisson_ratio),
+    ),
+    spd(
+        "elasticity3d",
+        &[12, 12, 12],
+        &["poisson-ratio"],
+        "elastic beam of cubes, clamped on one side",
+        |n, p| elasticity3d(n[0], n[1], n[2], p.poisson_ratio),
+    ),
+    spd("wathen", &[30, 30], &["seed"], "mass matrix of serendipity elements, random densities", |n, p| {
+        wathen(n[0], n[1], p.seed)
+    }),
+    general(spd(
+        "convection2d",
+        &[64, 64],
+        &["diffusion"],
+        "convection and diffusion, upwind: unsymmetric",
+        |n, p| convection_diffusion([n[0], n[1], 1], p.diffusion),
+    )),
+    general(spd("convection3d", &[32, 32, 32], &["diffusion"], "the same in a box", |n, p| {
+        convection_diffusion([n[0], n[1], n[2]], p.diffusion)
+    })),
+    spd(
+        "rmat-laplacian",
+        &[4096],
+        &["edge-factor", "seed"],
+        "graph with power-law degrees: Laplacian + identity",
+        |n, p| rmat(n[0], p.edge_factor, RmatKind::Laplacian, p.seed),
+    ),
+    Model {
+        positive_definite: false,
+        ..spd(
+            "rmat",
+            &[4096],
+            &["edge-factor", "seed"],
+            "the same graph's adjacency matrix of ones",
+            |n, p| rmat(n[0], p.edge_factor, RmatKind::Symmetric, p.seed),
+        )
+    },
+    general(spd(
+        "rmat-directed",
+        &[4096],
+        &["edge-factor", "seed"],
+        "the same with directed edges",
+        |n, p| rmat(n[0], p.edge_factor, RmatKind::Directed, p.seed),
+    )),
+    general(spd(
+        "random",
+        &[4096, 4096],
+        &["row-lengths", "seed"],
+        "random places and values; rows x columns",
+        |n, p| random(n[0], n[1], p.row_lengths, p.seed),
+    )),
+    spd("arrow", &[1000], &[], "first row, first column and diagonal", |n, _| arrow(n[0])),
+    spd("diagonal", &[1000], &[], "1 to n on the diagonal", |n, _| diagonal(n[0])),
+    spd("tridiagonal", &[1000], &[], "2 on the diagonal, -1 beside it", |n, _| tridiagonal(n[0])),
+];

@@ -1,0 +1,290 @@
+use super::*;
+use crate::backend::OffsetsRef;
+use crate::error::Error;
+use proptest::prelude::*;
+
+/// Entries in row order; fails unless the matrix keeps CSR's promises.
+fn entries(a: &Csr<f64>) -> Vec<(usize, usize, f64)> {
+    let parts = a.parts();
+    let offsets: Vec<usize> = match parts.offsets {
+        OffsetsRef::Narrow(offsets) => offsets.iter().map(|&o| o as usize).collect(),
+        OffsetsRef::Wide(offsets) => offsets.iter().map(|&o| o as usize).collect(),
+    };
+    Csr::from_parts(a.rows(), a.columns(), offsets.clone(), parts.indices.to_vec(), parts.values.to_vec())
+        .unwrap();
+    (0..a.rows())
+        .flat_map(|i| (offsets[i]..offsets[i + 1]).map(move |k| (i, k)))
+        .map(|(i, k)| (i, parts.indices[k] as usize, parts.values[k]))
+        .collect()
+}
+
+fn dense(a: &Csr<f64>) -> nalgebra::DMatrix<f64> {
+    let mut dense = nalgebra::DMatrix::zeros(a.rows(), a.columns());
+    for (i, j, value) in entries(a) {
+        dense[(i, j)] = value;
+    }
+    dense
+}
+
+fn small(model: &Model) -> Csr<f64> {
+    let size = match model.size.len() {
+        1 => vec![64],
+        2 if model.name == "random" => vec![50, 40],
+        2 => vec![7, 5],
+        _ => vec![4, 3, 5],
+    };
+    model.build(&Parameters::default().size(size).block(2).seed(11)).unwrap()
+}
+
+#[test]
+fn each_model_is_what_the_table_says() {
+    for model in MODELS {
+        let a = dense(&small(model));
+        assert_eq!(a == a.transpose(), model.symmetric, "{}", model.name);
+        if model.positive_definite {
+            assert!(a.cholesky().is_some(), "{} is not positive definite", model.name);
+        }
+    }
+}
+
+#[test]
+fn each_model_repeats_and_its_default_size_works() {
+    for model in MODELS {
+        let (a, b) =
+            (model.build(&Parameters::default()).unwrap(), model.build(&Parameters::default()).unwrap());
+        assert_eq!(entries(&a), entries(&b), "{}", model.name);
+        assert!(a.nonzeros() > 0, "{}", model.name);
+        let other = model.build(&Parameters::default().seed(2)).unwrap();
+        assert_eq!(
+            entries(&a) == entries(&other),
+            !model.options.contains(&"seed"),
+            "{} against another seed",
+            model.name
+        );
+    }
+}
+
+#[test]
+fn options_change_exactly_the_models_that_name_them() {
+    let changed = [
+        ("anisotropy", Parameters::default().anisotropy(0.5)),
+        ("contrast", Parameters::default().contrast(10.0)),
+        ("block", Parameters::default().block(3)),
+        ("diffusion", Parameters::default().diffusion(1.0)),
+        ("poisson-ratio", Parameters::default().poisson_ratio(0.2)),
+        ("edge-factor", Parameters::default().edge_factor(4)),
+        ("row-lengths", Parameters::default().row_lengths(RowLengths::Uniform(1, 9))),
+    ];
+    for model in MODELS {
+        let before = entries(&model.build(&Parameters::default()).unwrap());
+        for (option, parameters) in &changed {
+            let after = entries(&model.build(parameters).unwrap());
+            assert_eq!(before != after, model.options.contains(option), "{} and {option}", model.name);
+        }
+    }
+}
+
+#[test]
+fn the_five_point_matrix_is_the_one_in_the_docs() {
+    let expected = [
+        [4., -1., 0., -1., 0., 0.],
+        [-1., 4., -1., 0., -1., 0.],
+        [0., -1., 4., 0., 0., -1.],
+        [-1., 0., 0., 4., -1., 0.],
+        [0., -1., 0., -1., 4., -1.],
+        [0., 0., -1., 0., -1., 4.],
+    ];
+    assert_eq!(dense(&poisson2d(3, 2).unwrap()), nalgebra::DMatrix::from_fn(6, 6, |i, j| expected[i][j]));
+}
+
+/// What a one-dimensional stencil gives by Kronecker products.
+fn kronecker_laplacian(size: &[usize], weights: &[f64]) -> nalgebra::DMatrix<f64> {
+    let n: usize = size.iter().product();
+    let mut sum = nalgebra::DMatrix::zeros(n, n);
+    for d in 0..size.len() {
+        let mut term = nalgebra::DMatrix::identity(1, 1);
+        for (e, &m) in size.iter().enumerate() {
+            let factor = nalgebra::DMatrix::from_fn(m, m, |i, j| match (e == d, i.abs_diff(j)) {
+                (true, 0) => 2.0 * weights[d],
+                (true, 1) => -weights[d],
+                (false, 0) => 1.0,
+                _ => 0.0,
+            });
+            term = factor.kronecker(&term);
+        }
+        sum += term;
+    }
+    sum
+}
+
+#[test]
+fn laplacians_are_kronecker_sums() {
+    assert_eq!(dense(&poisson2d(4, 3).unwrap()), kronecker_laplacian(&[4, 3], &[1.0, 1.0]));
+    assert_eq!(dense(&poisson3d(4, 3, 2).unwrap()), kronecker_laplacian(&[4, 3, 2], &[1.0; 3]));
+    assert_eq!(dense(&anisotropic2d(4, 3, 0.25).unwrap()), kronecker_laplacian(&[4, 3], &[1.0, 0.25]));
+    assert_eq!(
+        dense(&anisotropic3d(2, 3, 4, 0.25).unwrap()),
+        kronecker_laplacian(&[2, 3, 4], &[1.0, 1.0, 0.25])
+    );
+    assert_eq!(dense(&tridiagonal(9).unwrap()), kronecker_laplacian(&[9], &[1.0]));
+}
+
+#[test]
+fn box_stencils_sum_to_the_number_of_missing_neighbours() {
+    for (a, full) in [(poisson2d_9(5, 4).unwrap(), 9), (poisson3d_27(4, 3, 5).unwrap(), 27)] {
+        let mut lengths = vec![0; a.rows()];
+        let mut sums = vec![0.0; a.rows()];
+        for (i, _, value) in entries(&a) {
+            lengths[i] += 1;
+            sums[i] += value;
+        }
+        for (length, sum) in lengths.into_iter().zip(sums) {
+            assert_eq!(sum, f64::from(full - length));
+        }
+    }
+}
+
+#[test]
+fn equal_coefficients_make_jumping_a_poisson_matrix_inside() {
+    let n = [5, 4, 3];
+    let (jump, plain) = (jumping(n, 1.0, 2, 9).unwrap(), poisson3d(5, 4, 3).unwrap());
+    for ((i, j, value), (pi, pj, plain)) in entries(&jump).into_iter().zip(entries(&plain)) {
+        assert_eq!((i, j), (pi, pj));
+        // On the boundary the wall is half a cell away: a flux of 2 instead of 1.
+        let p = grid::point(n, i);
+        let walls = (0..3).map(|d| f64::from(u8::from(p[d] == 0) + u8::from(p[d] + 1 == n[d]))).sum::<f64>();
+        assert_eq!(value, if i == j { plain + walls } else { plain });
+    }
+}
+
+#[test]
+fn contrast_spans_the_coefficients() {
+    let a = jumping([64, 64, 1], 1e6, 4, 3).unwrap();
+    let off: Vec<f64> = entries(&a).into_iter().filter(|(i, j, _)| i != j).map(|e| -e.2).collect();
+    let (low, high) = off.iter().fold((f64::MAX, 0f64), |(low, high), &v| (low.min(v), high.max(v)));
+    assert!((1.0..10.0).contains(&low) && (1e5..1e6).contains(&high), "{low} to {high}");
+}
+
+#[test]
+fn convection_has_m_matrix_signs_and_positive_row_sums_at_walls() {
+    for a in [convection_diffusion([9, 8, 1], 1e-2).unwrap(), convection_diffusion([5, 4, 3], 1e-2).unwrap()]
+    {
+        let mut sums = vec![0.0; a.rows()];
+        for (i, j, value) in entries(&a) {
+            assert!((i == j) == (value > 0.0));
+            sums[i] += value;
+        }
+        assert!(sums.iter().all(|&sum| sum > -1e-9));
+    }
+}
+
+/// Rigid motions do no work: away from the clamped side, K (translation) = 0 and K (rotation) = 0.
+#[test]
+fn elasticity_knows_rigid_motions() {
+    let (nx, ny, nz) = (4, 3, 3);
+    let a = dense(&elasticity3d(nx, ny, nz, 0.3).unwrap());
+    let mut rotation = nalgebra::DVector::zeros(a.nrows());
+    for node in 0..a.nrows() / 3 {
+        let p = grid::point([nx, ny + 1, nz + 1], node).map(|c| c as f64);
+        rotation[3 * node] = -p[1] + 2.0;
+        rotation[3 * node + 1] = p[0] + 1.0 - p[2];
+        rotation[3 * node + 2] = p[1] + 4.0;
+    }
+    let force = &a * rotation;
+    let scale = a.amax();
+    for node in (0..a.nrows() / 3).filter(|node| node % nx > 0) {
+        for c in 0..3 {
+            assert!(force[3 * node + c].abs() < 1e-10 * scale, "node {node}: {}", force[3 * node + c]);
+        }
+    }
+}
+
+/// A mass matrix sums to the integral of the density: the element's entries sum to 1/45 * 45 = its area (here 4 / 4).
+#[test]
+fn wathen_sums_to_its_mass_and_matches_its_size() {
+    let (nx, ny) = (6, 4);
+    let a = wathen(nx, ny, 5).unwrap();
+    assert_eq!(a.rows(), 3 * nx * ny + 2 * nx + 2 * ny + 1);
+    let mass: f64 = (0..nx * ny).map(|e| 100.0 * Random::stream(5, e as u64).unit()).sum();
+    let element: f64 = 180.0 / 45.0;
+    let sum: f64 = entries(&a).iter().map(|e| e.2).sum();
+    assert!((sum - element * mass).abs() < 1e-9 * sum, "{sum} against {}", element * mass);
+    // Interior corners touch 21 nodes, mid-sides 13.
+    assert_eq!(entries(&a).iter().filter(|e| e.0 == 2 * (3 * nx + 2) + 4).count(), 21);
+}
+
+#[test]
+fn rmat_is_a_simple_graph_with_a_heavy_tail() {
+    let a = rmat(1000, 8, RmatKind::Symmetric, 1).unwrap();
+    let all = entries(&a);
+    assert!(all.iter().all(|&(i, j, value)| i != j && value == 1.0));
+    let mut degrees = vec![0; 1000];
+    all.iter().for_each(|e| degrees[e.0] += 1);
+    let mean = all.len() / 1000;
+    assert!(*degrees.iter().max().unwrap() > 10 * mean, "the largest degree should be far above {mean}");
+    let laplacian = rmat(1000, 8, RmatKind::Laplacian, 1).unwrap();
+    let mut sums = vec![0.0; 1000];
+    entries(&laplacian).iter().for_each(|e| sums[e.0] += e.2);
+    assert!(sums.iter().all(|&sum| sum == 1.0));
+    let directed = rmat(1000, 8, RmatKind::Directed, 1).unwrap();
+    let undirected: std::collections::BTreeSet<_> = all.iter().map(|e| (e.0, e.1)).collect();
+    assert!(entries(&directed).iter().all(|e| undirected.contains(&(e.0, e.1))));
+}
+
+#[test]
+fn power_law_rows_fall_off_with_their_exponent() {
+    let lengths: RowLengths = "power:1..1000:2".parse().unwrap();
+    let a = random(20_000, 5_000, lengths, 3).unwrap();
+    let mut counts = vec![0u32; 20_000];
+    entries(&a).iter().for_each(|e| counts[e.0] += 1);
+    assert!(counts.iter().all(|c| (1..=1000).contains(c)));
+    // P(length = 1) of the drawn law is (1 - 1/2) / (1 - 1/1001); P(length >= 10) is (1/10 - 1/1001) / (same).
+    let share =
+        |f: &dyn Fn(u32) -> bool| f64::from(counts.iter().filter(|&&c| f(c)).count() as u32) / 20_000.0;
+    assert!((share(&|c| c == 1) - 0.5005).abs() < 0.02);
+    assert!((share(&|c| c >= 10) - 0.0991).abs() < 0.02);
+}
+
+#[test]
+fn sizes_that_cannot_be_are_refused() {
+    for (name, size) in [
+        ("poisson2d", vec![1 << 20, 1 << 20]),
+        ("poisson3d", vec![usize::MAX]),
+        ("elasticity3d", vec![usize::MAX]),
+        ("wathen", vec![usize::MAX]),
+        ("rmat", vec![usize::MAX]),
+        ("random", vec![usize::MAX]),
+        ("diagonal", vec![(1 << 32) + 1]),
+        ("poisson2d", vec![0, 4]),
+        ("poisson2d", vec![4, 4, 4]),
+    ] {
+        let result = Model::find(name).unwrap().build(&Parameters::default().size(size.clone()));
+        assert!(matches!(result, Err(Error::InvalidArgument(_))), "{name} {size:?}: {result:?}");
+    }
+    for parameters in [Parameters::default().contrast(f64::NAN), Parameters::default().block(0)] {
+        assert!(Model::find("jumping2d").unwrap().build(&parameters).is_err());
+    }
+    assert!(random(4, 4, RowLengths::Constant(5), 1).is_err());
+    assert!(Model::find("nothing").unwrap_err().to_string().contains("poisson3d"));
+}
+
+proptest! {
+    #[test]
+    fn row_lengths_survive_printing(min in 1usize..50, more in 0usize..50, exponent in 1.1f64..4.0) {
+        for lengths in [
+            RowLengths::Constant(min),
+            RowLengths::Uniform(min, min + more),
+            RowLengths::PowerLaw { min, max: min + more, exponent },
+        ] {
+            prop_assert_eq!(lengths.to_string().parse::<RowLengths>().unwrap(), lengths);
+        }
+    }
+
+    #[test]
+    fn random_rows_have_their_lengths(rows in 0usize..40, columns in 1usize..60, seed: u64, share in 0.0f64..1.0) {
+        let length = (share * columns as f64) as usize;
+        let a = random(rows, columns, RowLengths::Constant(length), seed).unwrap();
+        prop_assert_eq!(a.nonzeros(), rows * length);
+        prop_assert_eq!(entries(&a).len(), rows * length);
+    }
+}
