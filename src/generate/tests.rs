@@ -101,12 +101,12 @@ fn the_five_point_matrix_is_the_one_in_the_docs() {
 fn kronecker_laplacian(size: &[usize], weights: &[f64]) -> nalgebra::DMatrix<f64> {
     let n: usize = size.iter().product();
     let mut sum = nalgebra::DMatrix::zeros(n, n);
-    for d in 0..size.len() {
+    for (d, &weight) in weights.iter().enumerate() {
         let mut term = nalgebra::DMatrix::identity(1, 1);
         for (e, &m) in size.iter().enumerate() {
             let factor = nalgebra::DMatrix::from_fn(m, m, |i, j| match (e == d, i.abs_diff(j)) {
-                (true, 0) => 2.0 * weights[d],
-                (true, 1) => -weights[d],
+                (true, 0) => 2.0 * weight,
+                (true, 1) => -weight,
                 (false, 0) => 1.0,
                 _ => 0.0,
             });
