@@ -1,1 +1,24 @@
-//! What the command tells: tables and pictures.
+//! What the command tells: tables for a terminal, pictures as SVG, and the measured copy bandwidth to compare with.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `table`, `units` | aligned columns; numbers with the unit that a person would choose |
+//! | `spy` | the places of a matrix's nonzeros, as a picture |
+//! | `convergence` | residual against iteration, as a picture |
+//! | `bandwidth` | how fast this machine copies |
+//! | `svg`, `png`, `axis` | what the pictures are drawn with |
+
+mod axis;
+mod bandwidth;
+mod convergence;
+mod png;
+mod spy;
+mod svg;
+mod table;
+mod units;
+
+pub use bandwidth::copy_bandwidth;
+pub use convergence::{Curve, convergence_svg};
+pub use spy::spy_svg;
+pub use table::{Align, Table};
+pub use units::{bytes, count, seconds};
