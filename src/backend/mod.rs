@@ -15,12 +15,14 @@
 //! an address and a length that only the device follows. So the borrow checker guards device memory as it guards host
 //! memory, and a caller passes its own buffers in and out.
 
+mod graph;
 pub mod host;
 mod layout;
 mod primitives;
 mod product;
 mod vector;
 
+pub use graph::{GraphParts, GraphSteps, Roots, Sweep, UNREACHED};
 pub use host::Host;
 pub use layout::*;
 pub use primitives::Primitives;

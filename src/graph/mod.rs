@@ -1,1 +1,40 @@
-//! A matrix as a graph: traversal and orderings.
+//! The matrix as a graph: breadth-first levels, components, reverse Cuthill-McKee, and what a reordering does.
+//!
+//! Row i is a vertex, and a nonzero a_ij off the diagonal is an edge between i and j. Numbering neighbours closely
+//! draws the nonzeros towards the diagonal, so that the entries of x that a row needs are still in the cache when the
+//! next row needs them.
+//!
+//! ```text
+//!     | 1 . . 2 . |                                                        | 4 1 . . . |
+//!     | . 3 . . . |   vertex 1 alone, and the path 0 - 3 - 2 - 4:          | 1 5 2 . . |
+//! A = | . . 5 2 1 |   Cuthill-McKee 1, 0 3 2 4; reversed, the new order    | . 2 6 2 . | = P A P^T
+//!     | 2 . 2 6 . |   has the old rows 4 2 3 0 1                           | . . 2 1 . |
+//!     | . . 1 . 4 |                                                        | . . . . 3 |
+//! ```
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `adjacency` | the graph of a matrix, borrowed where the pattern is symmetric, that of A + A^T where it is not |
+//! | `levels` | breadth-first levels and parents, connected components |
+//! | `cuthill_mckee` | pseudo-peripheral vertices and reverse Cuthill-McKee |
+//! | `permutation`, `permute` | checked permutations, of vectors and (P A P^T) of matrices |
+//! | `envelope` | bandwidth and profile, also under a permutation that is not carried out |
+//!
+//! The traversals themselves belong to the backend ([`crate::backend::GraphSteps`]).
+
+mod adjacency;
+mod chunks;
+mod cuthill_mckee;
+mod envelope;
+mod levels;
+mod permutation;
+mod permute;
+
+pub use adjacency::Adjacency;
+pub use cuthill_mckee::{
+    Ordering, PseudoPeripheral, cuthill_mckee_order, ordering, pseudo_peripheral, reverse_cuthill_mckee,
+};
+pub use envelope::{bandwidth, bandwidth_permuted, profile, profile_permuted};
+pub use levels::{Components, Levels, bfs, bfs_from, connected_components};
+pub use permutation::Permutation;
+pub use permute::permute_symmetric;

@@ -4,6 +4,7 @@
 //! depends on the input alone, never on the number of threads, so results are the same bits on every machine with the
 //! same instructions.
 
+mod graph;
 mod memory;
 mod product;
 mod vector;

@@ -1,0 +1,86 @@
+//! How far the nonzeros lie from the diagonal.
+
+use super::chunks::{PARALLEL_FROM, row_chunks};
+use super::{Adjacency, Permutation};
+use crate::backend::with_offsets;
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::scalar::{Offset, Scalar};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// The largest |i - j| of a stored a_ij; 0 for a diagonal or an empty matrix. Rectangular matrices have one too.
+pub fn bandwidth<V: Scalar>(a: &Csr<V>) -> usize {
+    // Columns ascend: the first and the last of a row lie farthest from the diagonal.
+    let parts = a.parts();
+    with_offsets!(parts.offsets, offsets => over_rows(offsets, |rows| {
+        rows.map(|row| {
+            let line = &parts.indices[offsets[row].to_usize()..offsets[row + 1].to_usize()];
+            let ends = line.first().zip(line.last());
+            ends.map_or(0, |(&first, &last)| row.abs_diff(first as usize).max(row.abs_diff(last as usize)))
+        }).max().unwrap_or(0)
+    }, usize::max))
+}
+
+/// The bandwidth of P A P^T, which is not formed.
+///
+/// # Errors
+/// Unless A is square and the permutation as long as it has rows.
+pub fn bandwidth_permuted<V: Scalar>(a: &Csr<V>, permutation: &Permutation) -> Result<usize> {
+    Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+    Error::check_dimension("length of the permutation", a.rows(), permutation.len())?;
+    let parts = a.parts();
+    let new = permutation.old_to_new();
+    Ok(with_offsets!(parts.offsets, offsets => over_rows(offsets, |rows| {
+        rows.map(|row| {
+            let line = &parts.indices[offsets[row].to_usize()..offsets[row + 1].to_usize()];
+            line.iter().map(|&w| new[row].abs_diff(new[w as usize]) as usize).max().unwrap_or(0)
+        }).max().unwrap_or(0)
+    }, usize::max)))
+}
+
+/// The profile (envelope size) of A + A^T: the sum over the rows i of i - f_i, where f_i <= i is the first column of
+/// the row in the lower triangle of A + A^T, and i where there is none. A skyline factorisation stores that many
+/// entries, and the diagonal.
+///
+/// # Errors
+/// As [`Adjacency::new`].
+pub fn profile<V: Scalar>(a: &Csr<V>) -> Result<u64> {
+    Ok(profile_by(&Adjacency::new(a)?, |v| v))
+}
+
+/// The profile of P (A + A^T) P^T, which is not formed.
+///
+/// # Errors
+/// As [`profile`], and unless the permutation is as long as A has rows.
+pub fn profile_permuted<V: Scalar>(a: &Csr<V>, permutation: &Permutation) -> Result<u64> {
+    Error::check_dimension("length of the permutation", a.rows(), permutation.len())?;
+    let new = permutation.old_to_new();
+    Ok(profile_by(&Adjacency::new(a)?, |v| new[v as usize]))
+}
+
+/// The profile where vertex `v` stands at place `number(v)`.
+pub(super) fn profile_by(graph: &Adjacency<'_>, number: impl Fn(u32) -> u32 + Sync) -> u64 {
+    let parts = graph.parts();
+    with_offsets!(parts.offsets, offsets => over_rows(offsets, |rows| {
+        rows.map(|row| {
+            let line = &parts.indices[offsets[row].to_usize()..offsets[row + 1].to_usize()];
+            let here = number(row as u32);
+            u64::from(here - line.iter().map(|&w| number(w)).fold(here, u32::min))
+        }).sum()
+    }, |x: u64, y| x + y))
+}
+
+/// Combines `term(rows)` over all rows, several threads where there is work for them.
+fn over_rows<O: Offset, T: Send + Default>(
+    offsets: &[O],
+    term: impl Fn(Range<usize>) -> T + Sync,
+    combine: impl Fn(T, T) -> T + Sync,
+) -> T {
+    let rows = offsets.len() - 1;
+    if offsets[rows].to_usize() + rows < PARALLEL_FROM {
+        return term(0..rows);
+    }
+    let chunks = row_chunks(|row| offsets[row].to_usize(), rows);
+    chunks.into_par_iter().map(&term).reduce(T::default, &combine)
+}

@@ -1,0 +1,163 @@
+//! A checked renumbering.
+
+use super::chunks::PARALLEL_FROM;
+use crate::backend::{Backend, Host};
+use crate::error::{Error, Result};
+use crate::scalar::Element;
+use rayon::prelude::*;
+
+/// A renumbering of rows: old number to new number and back. As a matrix P, (P x)_new = x_old, and P A P^T is the
+/// matrix whose rows and columns are both renumbered.
+///
+/// ```
+/// use residua::graph::Permutation;
+///
+/// let p = Permutation::from_new_to_old(vec![2, 0, 1])?; // what was number 2 comes first
+/// assert_eq!(p.old_to_new(), [1, 2, 0]);
+/// assert_eq!(p.apply(&[10.0, 11.0, 12.0])?, [12.0, 10.0, 11.0]);
+/// assert_eq!(p.apply_inverse(&[12.0, 10.0, 11.0])?, [10.0, 11.0, 12.0]);
+/// # Ok::<(), residua::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Permutation {
+    new_to_old: Vec<u32>,
+    old_to_new: Vec<u32>,
+}
+
+impl Permutation {
+    /// The permutation of `len` numbers that changes nothing.
+    ///
+    /// # Errors
+    /// Where `len` is 2^32 or more, or without memory.
+    pub fn identity(len: usize) -> Result<Self> {
+        check_length(len)?;
+        let mut numbers: Vec<u32> = Host.zeros(len)?;
+        numbers.iter_mut().zip(0..).for_each(|(number, k)| *number = k);
+        Ok(Self { old_to_new: numbers.clone(), new_to_old: numbers })
+    }
+
+    /// From the old number of each new one: the order in which old rows shall stand.
+    ///
+    /// # Errors
+    /// Unless each number below the length occurs once; the message names the first that does not.
+    pub fn from_new_to_old(new_to_old: Vec<u32>) -> Result<Self> {
+        let old_to_new = inverse(&new_to_old)?;
+        Ok(Self { new_to_old, old_to_new })
+    }
+
+    /// From the new number of each old one.
+    ///
+    /// # Errors
+    /// As [`Permutation::from_new_to_old`].
+    pub fn from_old_to_new(old_to_new: Vec<u32>) -> Result<Self> {
+        let new_to_old = inverse(&old_to_new)?;
+        Ok(Self { new_to_old, old_to_new })
+    }
+
+    /// How many numbers it renumbers.
+    pub fn len(&self) -> usize {
+        self.new_to_old.len()
+    }
+
+    /// Whether it renumbers nothing at all.
+    pub fn is_empty(&self) -> bool {
+        self.new_to_old.is_empty()
+    }
+
+    /// Whether every number stays what it was.
+    pub fn is_identity(&self) -> bool {
+        self.new_to_old.iter().zip(0..).all(|(&old, new)| old == new)
+    }
+
+    /// `new_to_old()[new]` = old.
+    pub fn new_to_old(&self) -> &[u32] {
+        &self.new_to_old
+    }
+
+    /// `old_to_new()[old]` = new.
+    pub fn old_to_new(&self) -> &[u32] {
+        &self.old_to_new
+    }
+
+    /// Takes both arrays out: new to old, old to new.
+    pub fn into_parts(self) -> (Vec<u32>, Vec<u32>) {
+        (self.new_to_old, self.old_to_new)
+    }
+
+    /// The permutation that takes this one back.
+    #[must_use]
+    pub fn into_inverse(self) -> Self {
+        Self { new_to_old: self.old_to_new, old_to_new: self.new_to_old }
+    }
+
+    /// First this one, then `next`.
+    ///
+    /// # Errors
+    /// On different lengths.
+    pub fn then(&self, next: &Self) -> Result<Self> {
+        Error::check_dimension("length of the second permutation", self.len(), next.len())?;
+        Ok(Self {
+            new_to_old: next.new_to_old.iter().map(|&middle| self.new_to_old[middle as usize]).collect(),
+            old_to_new: self.old_to_new.iter().map(|&middle| next.old_to_new[middle as usize]).collect(),
+        })
+    }
+
+    /// P x: the entry at the old number moves to the new.
+    ///
+    /// # Errors
+    /// On a vector of the wrong length, or without memory.
+    pub fn apply<T: Element>(&self, x: &[T]) -> Result<Vec<T>> {
+        gather(&self.new_to_old, x)
+    }
+
+    /// P^T x: the entry at the new number moves back to the old.
+    ///
+    /// # Errors
+    /// As [`Permutation::apply`].
+    pub fn apply_inverse<T: Element>(&self, x: &[T]) -> Result<Vec<T>> {
+        gather(&self.old_to_new, x)
+    }
+}
+
+fn gather<T: Element>(from: &[u32], x: &[T]) -> Result<Vec<T>> {
+    Error::check_dimension("length of the vector to permute", from.len(), x.len())?;
+    let mut y: Vec<T> = Host.zeros(x.len())?;
+    let run = |y: &mut [T], from: &[u32]| y.iter_mut().zip(from).for_each(|(y, &k)| *y = x[k as usize]);
+    if x.len() < PARALLEL_FROM {
+        run(&mut y, from);
+    } else {
+        y.par_chunks_mut(PARALLEL_FROM)
+            .zip(from.par_chunks(PARALLEL_FROM))
+            .for_each(|(y, from)| run(y, from));
+    }
+    Ok(y)
+}
+
+fn check_length(len: usize) -> Result<()> {
+    if len <= u32::MAX as usize {
+        return Ok(());
+    }
+    Err(Error::Unsupported(format!("a permutation of {len} numbers: at most 2^32 - 1")))
+}
+
+fn inverse(numbers: &[u32]) -> Result<Vec<u32>> {
+    const NONE: u32 = u32::MAX;
+    let len = numbers.len();
+    check_length(len)?;
+    let mut places: Vec<u32> = Host.zeros(len)?;
+    Host.fill(NONE, &mut places)?;
+    for (place, &number) in numbers.iter().enumerate() {
+        let Some(entry) = places.get_mut(number as usize) else {
+            return Err(Error::InvalidArgument(format!(
+                "permutation: entry {place} is {number}, but there are {len} numbers from 0"
+            )));
+        };
+        if *entry != NONE {
+            return Err(Error::InvalidArgument(format!(
+                "permutation: entries {entry} and {place} are both {number}"
+            )));
+        }
+        *entry = place as u32;
+    }
+    Ok(places)
+}

@@ -1,0 +1,467 @@
+//! Levels, components, orderings and permutations against sequential twins that share no code with the library.
+
+use proptest::prelude::*;
+use residua::backend::UNREACHED;
+use residua::graph::{
+    Adjacency, Permutation, bandwidth, bandwidth_permuted, bfs, bfs_from, connected_components, ordering,
+    permute_symmetric, profile, profile_permuted, pseudo_peripheral, reverse_cuthill_mckee,
+};
+use residua::{Csr, Error};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Entries by (row, column): the twins' matrix.
+type Entries = BTreeMap<(usize, usize), f64>;
+
+fn csr(n: usize, entries: &Entries) -> Csr<f64> {
+    rectangular(n, n, entries)
+}
+
+fn rectangular(rows: usize, columns: usize, entries: &Entries) -> Csr<f64> {
+    let mut offsets = vec![0; rows + 1];
+    for &(i, _) in entries.keys() {
+        offsets[i + 1] += 1;
+    }
+    for i in 0..rows {
+        offsets[i + 1] += offsets[i];
+    }
+    let indices = entries.keys().map(|&(_, j)| j as u32).collect();
+    Csr::from_parts(rows, columns, offsets, indices, entries.values().copied().collect()).unwrap()
+}
+
+fn entries_of(a: &Csr<f64>) -> Entries {
+    let parts = a.parts();
+    let offsets: Vec<usize> = match parts.offsets {
+        residua::backend::OffsetsRef::Narrow(o) => o.iter().map(|&o| o as usize).collect(),
+        residua::backend::OffsetsRef::Wide(o) => o.iter().map(|&o| o as usize).collect(),
+    };
+    let mut entries = Entries::new();
+    for i in 0..a.rows() {
+        let line = &parts.indices[offsets[i]..offsets[i + 1]];
+        assert!(line.is_sorted_by(|a, b| a < b), "row {i} is not ascending: {line:?}");
+        for k in offsets[i]..offsets[i + 1] {
+            entries.insert((i, parts.indices[k] as usize), parts.values[k]);
+        }
+    }
+    entries
+}
+
+/// Both directions of each edge, with a value that tells them apart.
+fn undirected(n: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> (usize, Entries) {
+    let mut entries = Entries::new();
+    for (i, j) in edges {
+        entries.insert((i, j), (i * n + j + 1) as f64);
+        entries.insert((j, i), (j * n + i + 1) as f64);
+    }
+    (n, entries)
+}
+
+fn neighbours(n: usize, entries: &Entries) -> Vec<BTreeSet<usize>> {
+    let mut sets = vec![BTreeSet::new(); n];
+    for &(i, j) in entries.keys().filter(|(i, j)| i != j) {
+        sets[i].insert(j);
+        sets[j].insert(i);
+    }
+    sets
+}
+
+// ---- sequential twins ----
+
+fn twin_levels(adjacent: &[BTreeSet<usize>], sources: &[usize]) -> Vec<u32> {
+    let mut levels = vec![UNREACHED; adjacent.len()];
+    let mut queue = VecDeque::new();
+    for &s in sources {
+        levels[s] = 0;
+        queue.push_back(s);
+    }
+    while let Some(v) = queue.pop_front() {
+        for &w in &adjacent[v] {
+            if levels[w] == UNREACHED {
+                levels[w] = levels[v] + 1;
+                queue.push_back(w);
+            }
+        }
+    }
+    levels
+}
+
+fn twin_component_labels(adjacent: &[BTreeSet<usize>]) -> Vec<u32> {
+    let mut labels = vec![UNREACHED; adjacent.len()];
+    let mut count = 0;
+    for v in 0..adjacent.len() {
+        if labels[v] == UNREACHED {
+            for (w, level) in twin_levels(adjacent, &[v]).into_iter().enumerate() {
+                if level != UNREACHED {
+                    labels[w] = count;
+                }
+            }
+            count += 1;
+        }
+    }
+    labels
+}
+
+/// Cuthill and McKee from one root, as in their paper: (order, bandwidth, levels, the vertex of lowest degree in the
+/// last level).
+fn twin_cuthill_mckee(adjacent: &[BTreeSet<usize>], root: usize) -> (Vec<usize>, usize, usize, usize) {
+    let degree = |v: usize| adjacent[v].len();
+    let mut order = vec![root];
+    let mut seen = BTreeSet::from([root]);
+    let mut k = 0;
+    while k < order.len() {
+        let mut fresh: Vec<usize> = adjacent[order[k]].iter().copied().filter(|&w| seen.insert(w)).collect();
+        fresh.sort_by_key(|&w| (degree(w), w));
+        order.extend(fresh);
+        k += 1;
+    }
+    let place: BTreeMap<usize, usize> = order.iter().enumerate().map(|(k, &v)| (v, k)).collect();
+    let bandwidth = order
+        .iter()
+        .flat_map(|v| adjacent[*v].iter().map(|w| place[v].abs_diff(place[w])))
+        .max()
+        .unwrap_or(0);
+    let levels = twin_levels(adjacent, &[root]);
+    let height = order.iter().map(|&v| levels[v]).max().unwrap();
+    let end = order.iter().copied().filter(|&v| levels[v] == height).min_by_key(|&v| (degree(v), v)).unwrap();
+    (order, bandwidth, height as usize, end)
+}
+
+/// The whole ordering: components by (degree, number) of their roots, each the best of George and Liu's roots.
+fn twin_reverse_cuthill_mckee(adjacent: &[BTreeSet<usize>]) -> Vec<u32> {
+    let mut by_degree: Vec<usize> = (0..adjacent.len()).collect();
+    by_degree.sort_by_key(|&v| (adjacent[v].len(), v));
+    let mut done = BTreeSet::new();
+    let mut all = Vec::new();
+    for root in by_degree {
+        if done.contains(&root) {
+            continue;
+        }
+        let mut best = twin_cuthill_mckee(adjacent, root);
+        let mut tallest = best.clone();
+        while tallest.2 > 1 {
+            let next = twin_cuthill_mckee(adjacent, tallest.3);
+            if next.1 < best.1 {
+                best = next.clone();
+            }
+            if next.2 <= tallest.2 {
+                break;
+            }
+            tallest = next;
+        }
+        done.extend(best.0.iter().copied());
+        all.extend(best.0.iter().map(|&v| v as u32));
+    }
+    all.reverse();
+    all
+}
+
+fn twin_bandwidth(entries: &Entries) -> usize {
+    entries.keys().map(|&(i, j)| i.abs_diff(j)).max().unwrap_or(0)
+}
+
+fn twin_profile(adjacent: &[BTreeSet<usize>]) -> u64 {
+    adjacent.iter().enumerate().map(|(i, set)| (i - set.first().map_or(i, |&f| f.min(i))) as u64).sum()
+}
+
+fn twin_permuted(entries: &Entries, old_to_new: &[u32]) -> Entries {
+    entries.iter().map(|(&(i, j), &v)| ((old_to_new[i] as usize, old_to_new[j] as usize), v)).collect()
+}
+
+// ---- one check of everything on one matrix ----
+
+fn check(n: usize, entries: &Entries) {
+    let a = csr(n, entries);
+    let adjacent = neighbours(n, entries);
+    let graph = Adjacency::new(&a).unwrap();
+    assert_eq!(graph.vertices(), n);
+    assert_eq!(graph.edges(), adjacent.iter().map(BTreeSet::len).sum::<usize>() / 2);
+    let symmetric = entries.keys().all(|&(i, j)| entries.contains_key(&(j, i)));
+    assert_eq!(graph.is_borrowed(), symmetric, "symmetry of the pattern");
+    for (v, set) in adjacent.iter().enumerate() {
+        assert_eq!(graph.degree(v), set.len(), "degree of {v}");
+        assert!(graph.neighbours(v).eq(set.iter().copied()), "neighbours of {v}");
+    }
+
+    let components = connected_components(&graph).unwrap();
+    let labels = twin_component_labels(&adjacent);
+    assert_eq!(components.labels(), labels);
+    assert_eq!(components.sizes().iter().sum::<usize>(), n);
+    for (c, &size) in components.sizes().iter().enumerate() {
+        assert_eq!(size, labels.iter().filter(|&&l| l as usize == c).count());
+    }
+
+    for source in [0, n / 2, n.saturating_sub(1)].into_iter().filter(|&s| s < n) {
+        check_levels(&graph, &adjacent, source);
+        let found = pseudo_peripheral(&graph, source as u32).unwrap();
+        let levels = twin_levels(&adjacent, &[found.vertex() as usize]);
+        let reached = levels.iter().filter(|&&l| l != UNREACHED);
+        assert_eq!(found.eccentricity(), *reached.max().unwrap() as usize);
+        assert_eq!(levels[found.other_end() as usize] as usize, found.eccentricity());
+        assert!(found.eccentricity() >= bfs(&graph, source as u32).unwrap().count() - 1);
+        assert_eq!(found.width(), bfs(&graph, found.vertex()).unwrap().width());
+    }
+    if n > 0 {
+        let both = bfs_from(&graph, &[0, n as u32 - 1, 0]).unwrap();
+        assert_eq!(both.as_slice(), twin_levels(&adjacent, &[0, n - 1]));
+    }
+
+    let rcm = reverse_cuthill_mckee(&a).unwrap();
+    assert_eq!(rcm.new_to_old(), twin_reverse_cuthill_mckee(&adjacent));
+
+    assert_eq!(bandwidth(&a), twin_bandwidth(entries));
+    assert_eq!(profile(&a).unwrap(), twin_profile(&adjacent));
+    let permuted = twin_permuted(entries, rcm.old_to_new());
+    let b = permute_symmetric(&a, &rcm).unwrap();
+    assert_eq!(entries_of(&b), permuted);
+    assert_eq!(b.nonzeros(), a.nonzeros());
+    assert_eq!(bandwidth_permuted(&a, &rcm).unwrap(), twin_bandwidth(&permuted));
+    assert_eq!(profile_permuted(&a, &rcm).unwrap(), twin_profile(&neighbours(n, &permuted)));
+    assert_eq!(entries_of(&permute_symmetric(&b, &rcm.clone().into_inverse()).unwrap()), *entries);
+
+    let choice = ordering(&a).unwrap();
+    let after = twin_permuted(entries, choice.permutation().old_to_new());
+    assert_eq!(choice.bandwidth_before(), twin_bandwidth(entries));
+    assert_eq!(choice.bandwidth_after(), twin_bandwidth(&after));
+    assert_eq!(choice.profile_before(), twin_profile(&adjacent));
+    assert_eq!(choice.profile_after(), twin_profile(&neighbours(n, &after)));
+    assert_eq!(choice.bandwidth_rcm(), twin_bandwidth(&permuted));
+    assert!(choice.bandwidth_after() <= choice.bandwidth_before());
+    assert!(!choice.keeps_natural_order() || choice.permutation().is_identity());
+}
+
+fn check_levels(graph: &Adjacency<'_>, adjacent: &[BTreeSet<usize>], source: usize) {
+    let levels = bfs(graph, source as u32).unwrap();
+    let expected = twin_levels(adjacent, &[source]);
+    assert_eq!(levels.as_slice(), expected);
+    let parents = levels.parents(graph).unwrap();
+    for v in 0..adjacent.len() {
+        match levels.level_of(v) {
+            None => {
+                assert_eq!(parents[v], UNREACHED);
+                assert!(adjacent[v].iter().all(|&w| levels.level_of(w).is_none()));
+            }
+            Some(0) => assert_eq!((v, parents[v] as usize), (source, source)),
+            Some(level) => {
+                let smallest = adjacent[v].iter().find(|&&w| expected[w] == level - 1).unwrap();
+                assert_eq!(parents[v] as usize, *smallest, "parent of {v}");
+                assert!(
+                    adjacent[v].iter().all(|&w| expected[w].abs_diff(level) <= 1),
+                    "an edge skips a level"
+                );
+            }
+        }
+    }
+    let by_level: Vec<u32> = (0..levels.count()).flat_map(|k| levels.level(k).to_vec()).collect();
+    assert_eq!(by_level.len(), levels.reached());
+    for k in 0..levels.count() {
+        assert!(!levels.level(k).is_empty() && levels.level(k).is_sorted());
+        assert!(levels.level(k).iter().all(|&v| expected[v as usize] as usize == k));
+    }
+}
+
+// ---- named graphs ----
+
+#[test]
+fn no_vertex_and_one_vertex() {
+    check(0, &Entries::new());
+    check(1, &Entries::new());
+    check(1, &Entries::from([((0, 0), 2.0)]));
+}
+
+#[test]
+fn star_from_its_centre_and_as_an_arrow() {
+    let (n, entries) = undirected(50, (1..50).map(|k| (0, k)));
+    check(n, &entries);
+    let (n, entries) = undirected(50, (0..50).map(|k| (k, 49)).chain((0..50).map(|k| (k, k))));
+    check(n, &entries);
+}
+
+#[test]
+fn two_cliques_and_a_bridge() {
+    let clique = |first: usize| (first..first + 8).flat_map(move |i| (first..i).map(move |j| (i, j)));
+    let (n, entries) = undirected(16, clique(0).chain(clique(8)).chain([(3, 12)]));
+    check(n, &entries);
+    let a = csr(n, &entries);
+    let graph = Adjacency::new(&a).unwrap();
+    assert_eq!(connected_components(&graph).unwrap().count(), 1);
+    assert_eq!(pseudo_peripheral(&graph, 3).unwrap().eccentricity(), 3);
+}
+
+#[test]
+fn self_loops_are_no_edges() {
+    let (n, mut entries) = undirected(9, [(0, 4), (4, 8), (2, 3)]);
+    check(n, &entries);
+    let without = reverse_cuthill_mckee(&csr(n, &entries)).unwrap();
+    entries.extend((0..9).map(|i| ((i, i), 1.0)));
+    check(n, &entries);
+    assert_eq!(reverse_cuthill_mckee(&csr(n, &entries)).unwrap(), without);
+    // A diagonal in some rows only must not change the degrees.
+    entries.retain(|&(i, j), _| i != j || i % 2 == 0);
+    check(n, &entries);
+    assert_eq!(reverse_cuthill_mckee(&csr(n, &entries)).unwrap(), without);
+}
+
+#[test]
+fn disconnected_graphs_and_empty_rows() {
+    let (n, entries) =
+        undirected(40, (0..12).map(|k| (3 * k, 3 * k + 3)).chain((20..30).map(|k| (k, k + 10))));
+    check(n, &entries);
+    check(30, &Entries::new());
+}
+
+#[test]
+fn unsymmetric_patterns_through_a_plus_a_transposed() {
+    // A directed cycle, and an upper triangle.
+    check(7, &(0..7).map(|i| ((i, (i + 3) % 7), 1.0)).collect());
+    check(12, &(0..12).flat_map(|i| (i..12).step_by(3).map(move |j| ((i, j), 1.0))).collect());
+    // As many entries each way, so that counting would call it symmetric.
+    check(4, &Entries::from([((0, 1), 1.0), ((1, 2), 1.0), ((2, 3), 1.0), ((3, 0), 1.0)]));
+}
+
+#[test]
+fn the_documented_example() {
+    let (_, entries) = undirected(5, [(0, 3), (2, 3), (2, 4), (0, 0), (1, 1), (2, 2), (3, 3), (4, 4)]);
+    assert_eq!(reverse_cuthill_mckee(&csr(5, &entries)).unwrap().new_to_old(), [4, 2, 3, 0, 1]);
+}
+
+#[test]
+fn long_path_shuffled_becomes_tridiagonal() {
+    let n = 100_000;
+    // 7919 is coprime to n: k -> 7919 k mod n visits every vertex.
+    let name = |k: usize| k * 7919 % n;
+    let (n, entries) = undirected(n, (0..n - 1).map(|k| (name(k), name(k + 1))));
+    let a = csr(n, &entries);
+    let p = reverse_cuthill_mckee(&a).unwrap();
+    assert_eq!(bandwidth_permuted(&a, &p).unwrap(), 1);
+    assert_eq!(profile_permuted(&a, &p).unwrap(), n as u64 - 1);
+    let graph = Adjacency::new(&a).unwrap();
+    let levels = bfs(&graph, name(0) as u32).unwrap();
+    assert_eq!(levels.count(), n);
+    assert!((0..n).all(|k| levels.level_of(name(k)) == Some(k as u32)));
+    assert_eq!(pseudo_peripheral(&graph, name(n / 3) as u32).unwrap().eccentricity(), n - 1);
+    assert_eq!(bandwidth(&permute_symmetric(&a, &p).unwrap()), 1);
+}
+
+fn grid(nx: usize, ny: usize) -> (usize, Entries) {
+    let at = move |x: usize, y: usize| y * nx + x;
+    undirected(
+        nx * ny,
+        (0..ny).flat_map(move |y| {
+            (0..nx).flat_map(move |x| {
+                let right = (x + 1 < nx).then(|| (at(x, y), at(x + 1, y)));
+                let up = (y + 1 < ny).then(|| (at(x, y), at(x, y + 1)));
+                [Some((at(x, y), at(x, y))), right, up].into_iter().flatten()
+            })
+        }),
+    )
+}
+
+#[test]
+fn a_grid_in_its_natural_order_may_keep_it() {
+    let (n, entries) = grid(7, 31);
+    check(n, &entries);
+    let choice = ordering(&csr(n, &entries)).unwrap();
+    assert_eq!(choice.bandwidth_before(), 7);
+    assert!(choice.bandwidth_rcm() >= 7 && choice.bandwidth_after() <= 7);
+}
+
+#[test]
+fn the_same_bits_with_one_and_two_threads() {
+    // Large enough for several chunks, unsymmetric, so that A + A^T is built in parallel too.
+    let (n, mut entries) = grid(180, 170);
+    let name = |k: usize| k * 7919 % n;
+    entries = entries.iter().map(|(&(i, j), &v)| ((name(i), name(j)), v)).collect();
+    entries.retain(|&(i, j), _| (i + 2 * j) % 11 != 0 || i == j);
+    let a = csr(n, &entries);
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let graph = Adjacency::new(&a).unwrap();
+            let choice = ordering(&a).unwrap();
+            let b = permute_symmetric(&a, choice.permutation()).unwrap();
+            let levels = bfs(&graph, 5).unwrap();
+            let parents = levels.parents(&graph).unwrap();
+            let x: Vec<f64> = (0..n).map(|k| k as f64).collect();
+            let moved = choice.permutation().apply(&x).unwrap();
+            assert_eq!(choice.permutation().apply_inverse(&moved).unwrap(), x);
+            (choice, entries_of(&b), levels, parents, connected_components(&graph).unwrap(), moved)
+        })
+    };
+    let one = run(1);
+    assert!(one == run(2), "two threads");
+    assert!(one == run(5), "five threads");
+}
+
+#[test]
+fn bad_input_is_refused_with_its_place() {
+    let rectangle = rectangular(2, 3, &Entries::from([((0, 2), 1.0)]));
+    assert!(matches!(Adjacency::new(&rectangle), Err(Error::Dimension { expected: 2, got: 3, .. })));
+    assert!(reverse_cuthill_mckee(&rectangle).is_err() && ordering(&rectangle).is_err());
+    assert_eq!(bandwidth(&rectangle), 2);
+    let a = csr(3, &Entries::from([((0, 2), 1.0)]));
+    let short = Permutation::identity(2).unwrap();
+    assert!(permute_symmetric(&a, &short).is_err() && permute_symmetric(&rectangle, &short).is_err());
+    assert!(bandwidth_permuted(&a, &short).is_err() && profile_permuted(&a, &short).is_err());
+    assert!(short.apply(&[1.0]).is_err() && short.then(&Permutation::identity(3).unwrap()).is_err());
+    let graph = Adjacency::new(&a).unwrap();
+    assert!(bfs(&graph, 3).is_err() && pseudo_peripheral(&graph, 3).is_err());
+    let message = |p: Result<Permutation, Error>| p.unwrap_err().to_string();
+    assert_eq!(
+        message(Permutation::from_new_to_old(vec![0, 2, 2])),
+        "invalid argument: permutation: entries 1 and 2 are both 2"
+    );
+    assert_eq!(
+        message(Permutation::from_old_to_new(vec![0, 3, 2])),
+        "invalid argument: permutation: entry 1 is 3, but there are 3 numbers from 0"
+    );
+}
+
+// ---- properties ----
+
+fn pattern(symmetric: bool) -> impl Strategy<Value = (usize, Entries)> {
+    (1usize..60).prop_flat_map(move |n| {
+        // Few edges leave many components, many make one; the giant row is a hub.
+        (Just(n), 0..3 * n, any::<bool>()).prop_flat_map(move |(n, edges, hub)| {
+            prop::collection::vec((0..n, 0..n), edges).prop_map(move |pairs| {
+                let hubs = (0..n).filter(|_| hub).map(|k| (n / 2, k));
+                let pairs = pairs.into_iter().chain(hubs);
+                if symmetric {
+                    undirected(n, pairs)
+                } else {
+                    (n, pairs.map(|(i, j)| ((i, j), (i * n + j) as f64)).collect())
+                }
+            })
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn symmetric_patterns_agree_with_the_twins((n, entries) in pattern(true)) {
+        check(n, &entries);
+    }
+
+    #[test]
+    fn unsymmetric_patterns_agree_with_the_twins((n, entries) in pattern(false)) {
+        check(n, &entries);
+    }
+
+    #[test]
+    fn permutations_compose_and_invert(keys in prop::collection::vec((any::<u32>(), any::<u32>()), 0..200)) {
+        let n = keys.len();
+        let sorted = |by: fn(&(u32, u32)) -> u32| {
+            let mut order: Vec<u32> = (0..n as u32).collect();
+            order.sort_by_key(|&k| by(&keys[k as usize]));
+            Permutation::from_new_to_old(order).unwrap()
+        };
+        let (p, q) = (sorted(|k| k.0), sorted(|k| k.1));
+        let x: Vec<u32> = (0..n as u32).collect();
+        let px = p.apply(&x).unwrap();
+        prop_assert_eq!(&px, p.new_to_old());
+        prop_assert_eq!(p.apply_inverse(&px).unwrap(), x.clone());
+        prop_assert_eq!(p.then(&q).unwrap().apply(&x).unwrap(), q.apply(&px).unwrap());
+        prop_assert!(p.then(&p.clone().into_inverse()).unwrap().is_identity());
+        prop_assert_eq!(Permutation::from_old_to_new(p.old_to_new().to_vec()).unwrap(), p);
+    }
+}
