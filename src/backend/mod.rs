@@ -25,7 +25,7 @@ mod vector;
 pub use graph::{GraphParts, GraphSteps, Roots, Sweep, UNREACHED};
 pub use host::Host;
 pub use layout::*;
-pub use primitives::Primitives;
+pub use primitives::{Order, Primitives, Scan};
 pub use product::Products;
 pub use vector::VectorOps;
 

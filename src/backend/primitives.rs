@@ -1,41 +1,280 @@
 //! The parallel primitives that assembly, conversion and traversal are written with.
+//!
+//! Buffers in, buffers out, and no closures, so that a device can have a kernel for each. All of them are
+//! deterministic: the same input gives the same bits on the same backend, whatever the load and the number of
+//! threads. Integer results and everything that only moves data are the same on every backend; floating-point sums
+//! over more than one element may be bracketed differently from backend to backend, except where an order is stated.
+//!
+//! "Temporary memory" is what a call allocates and frees again; where nothing is said it is small (a few thousandths
+//! of the input).
 
 use super::Backend;
 use crate::error::Result;
-use crate::scalar::{Key, Offset, Scalar};
+use crate::scalar::{Combine, Element, Key, Number, Offset, Scalar, Symmetry};
 use std::ops::Range;
 
-/// Scans, sorts, merges and reductions over whole buffers. All of them are deterministic and stable.
+/// Which elements a scan has combined at position i.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scan {
+    /// Those up to and with i.
+    Inclusive,
+    /// Those before i; the identity at the first.
+    Exclusive,
+}
+
+/// Direction of a sort or merge. Equal keys keep their order in either direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Smallest first.
+    #[default]
+    Ascending,
+    /// Largest first.
+    Descending,
+}
+
+/// Scans, sorts, merges and reductions over whole buffers.
+///
+/// Every method fails when the device fails, when temporary memory can't be had, and with
+/// [`Error::Dimension`](crate::Error::Dimension) where lengths don't fit together.
+#[allow(clippy::missing_errors_doc)]
 pub trait Primitives: Backend {
-    /// `out[i]` = sum of `x[..i]`; `x` and `out` have the same length. Returns nothing: the total is
-    /// `out[n - 1] + x[n - 1]`, or give `x` one element more.
-    ///
-    /// # Errors
-    /// On different lengths, or when the device fails.
+    // ---- reduce and scan ----
+
+    /// `out[0]` = all of `x` combined; the identity for an empty `x`. `out` has one element.
+    fn reduce<T: Element, O: Combine<T>>(
+        &self,
+        op: O,
+        x: &Self::Slice<T>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// `out[s]` = the elements `offsets[s]..offsets[s + 1]` of `x` combined; the identity for an empty segment.
+    /// `offsets` ascend and have one element more than `out`.
+    fn segmented_reduce<T: Element, I: Offset, O: Combine<T>>(
+        &self,
+        op: O,
+        x: &Self::Slice<T>,
+        offsets: &Self::Slice<I>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// Combines runs of equal neighbouring keys: the r-th run's key in `keys_out[r]`, its values in `out[r]`. Outputs
+    /// are as long as the input; behind the runs they hold nothing of use. Returns the number of runs.
+    fn reduce_by_key<K: Key, T: Element, O: Combine<T>>(
+        &self,
+        op: O,
+        keys: &Self::Slice<K>,
+        values: &Self::Slice<T>,
+        keys_out: &mut Self::Slice<K>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<usize>;
+
+    /// From counts to offsets: `out[i]` = sum of `x[..i]`. `out` is as long as `x`, or one longer: then the total
+    /// comes last. The caller makes sure that the total fits in `I`.
     fn exclusive_scan<I: Offset>(&self, x: &Self::Slice<u32>, out: &mut Self::Slice<I>) -> Result<()>;
 
-    /// Sorts `keys` by bits `bits.start..bits.end` of their ordered form ([`Key::to_ordered`]), stably, and carries
-    /// `values` along.
+    /// `out[i]` = the elements of `x` before i (or up to i) combined. Same lengths.
+    fn scan<T: Element, O: Combine<T>>(
+        &self,
+        scan: Scan,
+        op: O,
+        x: &Self::Slice<T>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// As [`Primitives::scan`], starting anew at each i where `heads[i]` is not zero
+    /// ([`Primitives::head_flags`] makes them from offsets). The first element starts a segment in any case.
+    fn segmented_scan<T: Element, O: Combine<T>>(
+        &self,
+        scan: Scan,
+        op: O,
+        x: &Self::Slice<T>,
+        heads: &Self::Slice<u8>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    // ---- histogram and offsets ----
+
+    /// `counts[k]` = number of keys that equal k. Keys at or above `counts`' length are not counted.
     ///
     /// # Errors
-    /// On different lengths, without memory for the double buffer, or when the device fails.
-    fn sort_pairs<K: Key, V: crate::scalar::Element>(
+    /// On 2^32 keys or more.
+    fn histogram(&self, keys: &Self::Slice<u32>, counts: &mut Self::Slice<u32>) -> Result<()>;
+
+    /// Offsets of the segments of ascending segment numbers: `offsets[s]` = number of elements below s. `offsets` has
+    /// one element more than there are segments. Row numbers of sorted triplets become the row offsets of CSR.
+    fn offsets_of_sorted<I: Offset>(
+        &self,
+        segments: &Self::Slice<u32>,
+        offsets: &mut Self::Slice<I>,
+    ) -> Result<()>;
+
+    /// The inverse: `segments[i]` = the segment to which element i belongs. As long as the last offset.
+    fn expand_offsets<I: Offset>(
+        &self,
+        offsets: &Self::Slice<I>,
+        segments: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// `heads[i]` = 1 where a segment starts at i, else 0. Empty segments leave no mark. As long as the last offset.
+    fn head_flags<I: Offset>(&self, offsets: &Self::Slice<I>, heads: &mut Self::Slice<u8>) -> Result<()>;
+
+    /// Start of each run of equal neighbouring keys; then, if there is room, the number of keys. `starts` has room for
+    /// every run (one more than there are keys always suffices). Returns the number of runs.
+    fn run_starts<K: Key, I: Offset>(
+        &self,
+        keys: &Self::Slice<K>,
+        starts: &mut Self::Slice<I>,
+    ) -> Result<usize>;
+
+    // ---- select ----
+
+    /// The elements whose flag is not zero, in order, at the front of `out`; returns their number. `out` is as long as
+    /// `x`; what is behind them is left alone.
+    fn compact<T: Element>(
+        &self,
+        x: &Self::Slice<T>,
+        flags: &Self::Slice<u8>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<usize>;
+
+    /// The elements whose flag is not zero, then the others, each in order; returns the number of the first kind.
+    fn partition<T: Element>(
+        &self,
+        x: &Self::Slice<T>,
+        flags: &Self::Slice<u8>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<usize>;
+
+    /// The first of each run of equal neighbouring keys (equal bits), at the front of `out`; returns their number.
+    fn unique<K: Key>(&self, x: &Self::Slice<K>, out: &mut Self::Slice<K>) -> Result<usize>;
+
+    // ---- sort and merge ----
+
+    /// Whether the keys ascend, or, with `strictly`, ascend without equal neighbours.
+    fn is_sorted<K: Key>(&self, keys: &Self::Slice<K>, strictly: bool) -> Result<bool>;
+
+    /// Sorts by bits `bits.start..bits.end` of the ordered form ([`Key::to_ordered`]), stably (radix sort). Digits that
+    /// are the same in all keys cost nothing. Temporary memory: a second buffer of the keys.
+    fn sort<K: Key>(&self, keys: &mut Self::Vec<K>, bits: Range<u32>) -> Result<()>;
+
+    /// As [`Primitives::sort`], and carries `values` along. Temporary memory: second buffers of both.
+    fn sort_pairs<K: Key, V: Element>(
         &self,
         keys: &mut Self::Vec<K>,
         values: &mut Self::Vec<V>,
         bits: Range<u32>,
     ) -> Result<()>;
 
-    /// Sums runs of equal neighbouring keys, each in order: one key and one sum a run, in `keys_out` and `sums_out`
-    /// (as long as the input). Returns the number of runs.
+    /// Sorts each segment of keys by itself, ascending, stably, and carries `values` along.
+    fn segmented_sort_pairs<K: Key, V: Element, I: Offset>(
+        &self,
+        offsets: &Self::Slice<I>,
+        keys: &mut Self::Vec<K>,
+        values: &mut Self::Vec<V>,
+    ) -> Result<()>;
+
+    /// Sorts by comparisons, stably (merge sort): for keys of many bits of which few elements differ from sorted order.
+    /// Temporary memory: a second buffer of the keys.
+    fn merge_sort<K: Key>(&self, order: Order, keys: &mut Self::Vec<K>) -> Result<()>;
+
+    /// As [`Primitives::merge_sort`], and carries `values` along. Temporary memory: second buffers of both.
+    fn merge_sort_pairs<K: Key, V: Element>(
+        &self,
+        order: Order,
+        keys: &mut Self::Vec<K>,
+        values: &mut Self::Vec<V>,
+    ) -> Result<()>;
+
+    /// Merges two sorted sequences into `out`, as long as both together. Of equal keys, those of `a` come first.
+    fn merge<K: Key>(
+        &self,
+        order: Order,
+        a: &Self::Slice<K>,
+        b: &Self::Slice<K>,
+        out: &mut Self::Slice<K>,
+    ) -> Result<()>;
+
+    /// As [`Primitives::merge`], each key with its value.
+    fn merge_pairs<K: Key, V: Element>(
+        &self,
+        order: Order,
+        a: (&Self::Slice<K>, &Self::Slice<V>),
+        b: (&Self::Slice<K>, &Self::Slice<V>),
+        out: (&mut Self::Slice<K>, &mut Self::Slice<V>),
+    ) -> Result<()>;
+
+    // ---- maps ----
+
+    /// `out[i]` = `x[indices[i]]`.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
-    fn reduce_by_key<K: Key, T: Scalar>(
+    /// Where an index lies outside of `x` (a device tells it at the next [`Backend::synchronize`]).
+    fn gather<T: Element, I: Offset>(
         &self,
-        keys: &Self::Slice<K>,
-        values: &Self::Slice<T>,
-        keys_out: &mut Self::Slice<K>,
-        sums_out: &mut Self::Slice<T>,
-    ) -> Result<usize>;
+        x: &Self::Slice<T>,
+        indices: &Self::Slice<I>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// `out[indices[i]]` = `x[i]`. The indices are distinct; other elements of `out` are left alone.
+    ///
+    /// # Errors
+    /// As [`Primitives::gather`], for `out`.
+    fn scatter<T: Element, I: Offset>(
+        &self,
+        x: &Self::Slice<T>,
+        indices: &Self::Slice<I>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// `out[s]` = sum over the segment `offsets[s]..offsets[s + 1]` of `x[sources[j]]`, from left to right (this order
+    /// on every backend). Where `symmetry` is not general, a source is 2 i + m: the value is `x[i]`, mirrored
+    /// ([`Symmetry::mirror`]) if m is 1. Segments are not empty. Allocates nothing.
+    ///
+    /// # Errors
+    /// As [`Primitives::gather`].
+    fn gather_sum<T: Scalar, S: Offset, I: Offset>(
+        &self,
+        symmetry: Symmetry,
+        x: &Self::Slice<T>,
+        sources: &Self::Slice<S>,
+        offsets: &Self::Slice<I>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// `out[i]` = i.
+    fn sequence<I: Offset>(&self, out: &mut Self::Slice<I>) -> Result<()>;
+
+    /// `x[i]` = `x[i] + value`.
+    fn add_constant<T: Number>(&self, value: T, x: &mut Self::Slice<T>) -> Result<()>;
+
+    /// `out[i]` = `high[i] << shift | low[i]`; `low` has at most `shift` significant bits, `shift` at most 32.
+    fn pack(
+        &self,
+        high: &Self::Slice<u32>,
+        low: &Self::Slice<u32>,
+        shift: u32,
+        out: &mut Self::Slice<u64>,
+    ) -> Result<()>;
+
+    /// Both mirror images of each place, for stored halves: `out[2 i]` as [`Primitives::pack`], `out[2 i + 1]` with
+    /// `high` and `low` exchanged, or, on the diagonal, `1 << 2 shift`: a key above all others, or `u64::MAX` for a
+    /// `shift` of 32. `out` is twice as long.
+    fn pack_mirrored(
+        &self,
+        high: &Self::Slice<u32>,
+        low: &Self::Slice<u32>,
+        shift: u32,
+        out: &mut Self::Slice<u64>,
+    ) -> Result<()>;
+
+    /// `high[i]` = `packed[i] >> shift`, `low[i]` = the bits below. The inverse of [`Primitives::pack`].
+    fn unpack(
+        &self,
+        packed: &Self::Slice<u64>,
+        shift: u32,
+        high: &mut Self::Slice<u32>,
+        low: &mut Self::Slice<u32>,
+    ) -> Result<()>;
 }

@@ -3,8 +3,13 @@
 use num_complex::Complex;
 use num_traits::{Float, NumAssign};
 use std::fmt::{Debug, Display, LowerExp};
-use std::iter::Sum;
 use std::ops::Neg;
+
+mod combine;
+mod symmetry;
+
+pub use combine::{Combine, Max, Min, Number, Sum};
+pub use symmetry::Symmetry;
 
 mod sealed {
     pub trait Sealed {}
@@ -17,7 +22,7 @@ pub trait Element: sealed::Sealed + Copy + Default + Debug + PartialEq + Send + 
 }
 
 /// A matrix or vector entry: a real or complex floating-point number.
-pub trait Scalar: Element + NumAssign + Neg<Output = Self> + Sum + Display + Widen<Self> {
+pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Display + Widen<Self> {
     /// The type of magnitudes: `f64` for `Complex<f64>`, itself for a real type.
     type Real: Real;
     /// Whether the type has an imaginary part.

@@ -4,9 +4,18 @@
 //! depends on the input alone, never on the number of threads, so results are the same bits on every machine with the
 //! same instructions.
 
+mod chunks;
 mod graph;
+mod histogram;
+mod map;
 mod memory;
+mod merge;
+mod primitives;
 mod product;
+mod radix;
+mod reduce;
+mod scan;
+mod select;
 mod vector;
 
 pub use memory::{HostMailbox, HostRecording};

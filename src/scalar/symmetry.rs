@@ -1,6 +1,6 @@
 //! Which half of a matrix its triplets hold.
 
-use crate::scalar::Scalar;
+use super::Scalar;
 
 /// How entries that are not stored follow from those that are. Named as in Matrix Market files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -1,0 +1,85 @@
+//! The kept map from triplets to nonzeros.
+
+use crate::backend::{Backend, Offsets, Primitives, with_offsets};
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::scalar::{Scalar, Symmetry};
+
+/// Where each triplet's value goes: made once for a pattern, used for every new set of values. A time loop's case.
+///
+/// ```
+/// use residua::{Host, Triplets, assemble::Assembly};
+/// let t = Triplets::from_parts(2, 2, vec![1, 0, 1], vec![1, 0, 1], vec![2.0, 1.0, 0.5])?;
+/// let (mut a, assembly) = Assembly::new(&Host, &t)?;
+/// assembly.update(&Host, &[4.0, 3.0, 1.0], &mut a)?;
+/// assert_eq!(a.parts().values, [3.0, 5.0]);
+/// # Ok::<(), residua::Error>(())
+/// ```
+///
+/// ```text
+/// triplets     0: (1, 1)   1: (0, 0)   2: (1, 1)
+/// sources      1 | 0 2      which triplets make up each nonzero, in order of appearance
+/// starts       0   1   3    where each nonzero's triplets start
+/// ```
+///
+/// An update moves 4 bytes of `sources` and one value a triplet, and 4 bytes of `starts` and one value a nonzero (8
+/// bytes each beyond 2^32 triplets). Where a half is stored, a source is twice the triplet's number, plus one for its
+/// mirror image.
+#[derive(Debug)]
+pub struct Assembly<B: Backend> {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) triplets: usize,
+    pub(super) symmetry: Symmetry,
+    pub(super) sources: Offsets<B>,
+    pub(super) starts: Offsets<B>,
+}
+
+impl<B: super::Assemble> Assembly<B> {
+    /// The matrix of triplets where every entry is stored, and its map ([`Assembler::assembly`](super::Assembler)
+    /// has options).
+    ///
+    /// # Errors
+    /// Without memory, or when the device fails.
+    pub fn new<T: Scalar>(backend: &B, triplets: &super::Triplets<T>) -> Result<(Csr<T, B>, Self)> {
+        super::Assembler::default().assembly(backend, triplets)
+    }
+}
+
+impl<B: Primitives> Assembly<B> {
+    /// Number of triplets in the pattern.
+    pub fn triplets(&self) -> usize {
+        self.triplets
+    }
+
+    /// Number of nonzeros that they make.
+    pub fn nonzeros(&self) -> usize {
+        self.starts.as_ref().len() - 1
+    }
+
+    /// Writes the values of `matrix`, which this map was made with (or a clone of its structure), from new values of
+    /// the triplets, in the triplets' order: the same bits as assembling anew. Allocates nothing. The diagonal of a
+    /// skew-symmetric or hermitian matrix is not checked again.
+    ///
+    /// # Errors
+    /// On a number of values that differs from the pattern's, or a matrix of another shape or number of nonzeros.
+    pub fn update<T: Scalar>(&self, backend: &B, values: &B::Slice<T>, matrix: &mut Csr<T, B>) -> Result<()> {
+        Error::check_dimension("rows of the assembled matrix", self.rows, matrix.rows())?;
+        Error::check_dimension("columns of the assembled matrix", self.columns, matrix.columns())?;
+        Error::check_dimension("nonzeros of the assembled matrix", self.nonzeros(), matrix.nonzeros())?;
+        Error::check_dimension("number of values", self.triplets, B::len(values))?;
+        self.sum(backend, values, matrix.values_mut())
+    }
+
+    /// The nonzeros' values.
+    pub(super) fn sum<T: Scalar>(
+        &self,
+        backend: &B,
+        values: &B::Slice<T>,
+        out: &mut B::Slice<T>,
+    ) -> Result<()> {
+        with_offsets!(self.sources.as_ref(), sources => with_offsets!(self.starts.as_ref(), starts => {
+            backend.gather_sum(self.symmetry, values, sources, starts, out)
+        }))
+    }
+}

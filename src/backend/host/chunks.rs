@@ -1,0 +1,59 @@
+//! How a primitive's input is split into tasks: by its length alone, so that results are the same bits whatever the
+//! number of threads.
+
+use super::memory::PARALLEL_FROM;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Elements a task of a streaming primitive (scan, select, map): its input and output fit the second-level cache.
+pub(super) const CHUNK: usize = 1 << 14;
+
+/// Number of chunks of a buffer of `n` elements: one where distribution would cost more than it gains.
+pub(super) fn count(n: usize) -> usize {
+    if n < PARALLEL_FROM { 1 } else { n.div_ceil(CHUNK) }
+}
+
+/// The c-th chunk's elements.
+pub(super) fn range(n: usize, c: usize) -> Range<usize> {
+    if n < PARALLEL_FROM { 0..n } else { c * CHUNK..((c + 1) * CHUNK).min(n) }
+}
+
+/// The result of `task` for every chunk, in order.
+pub(super) fn map<R: Send>(n: usize, task: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
+    if count(n) < 2 {
+        vec![task(0..n)]
+    } else {
+        (0..count(n)).into_par_iter().map(|c| task(range(n, c))).collect()
+    }
+}
+
+/// Runs `task` on every item, in parallel if there are several, results in order.
+pub(super) fn run<T: Send, R: Send>(items: Vec<T>, task: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
+    if items.len() < 2 {
+        items.into_iter().map(task).collect()
+    } else {
+        items.into_par_iter().map(task).collect()
+    }
+}
+
+/// Splits a slice into consecutive parts of the given lengths; what is left over stays out.
+pub(super) fn split<T>(mut slice: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
+    lengths
+        .into_iter()
+        .map(|length| {
+            let (part, rest) = std::mem::take(&mut slice).split_at_mut(length);
+            slice = rest;
+            part
+        })
+        .collect()
+}
+
+/// Chunks of `out` with the matching chunk's range, for `task` to fill.
+pub(super) fn fill<T: Send>(out: &mut [T], task: impl Fn(Range<usize>, &mut [T]) + Sync) {
+    let n = out.len();
+    if n < PARALLEL_FROM {
+        task(0..n, out);
+    } else {
+        out.par_chunks_mut(CHUNK).enumerate().for_each(|(c, out)| task(range(n, c), out));
+    }
+}

@@ -1,0 +1,119 @@
+//! Element by element: gather, scatter, packing.
+
+use super::chunks;
+use super::memory::PARALLEL_FROM;
+use crate::error::{Error, Result};
+use crate::scalar::{Element, Offset, Scalar, Symmetry};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn out_of_range(what: &str, length: usize, bad: bool) -> Result<()> {
+    if bad {
+        return Err(Error::InvalidArgument(format!("{what}: an index is not below the length {length}")));
+    }
+    Ok(())
+}
+
+/// `out[i]` = `x[indices[i]]`.
+pub(super) fn gather<T: Element, I: Offset>(x: &[T], indices: &[I], out: &mut [T]) -> Result<()> {
+    let bad = AtomicBool::new(false);
+    chunks::fill(out, |range, out| {
+        for (out, &index) in out.iter_mut().zip(&indices[range]) {
+            match x.get(index.to_usize()) {
+                Some(&x) => *out = x,
+                None => bad.store(true, Ordering::Relaxed),
+            }
+        }
+    });
+    out_of_range("gather", x.len(), bad.into_inner())
+}
+
+/// `out[indices[i]]` = `x[i]`. Every task owns a stretch of `out` and reads all indices: no two write the same place,
+/// and the last of equal indices wins whatever the number of tasks.
+pub(super) fn scatter<T: Element, I: Offset>(x: &[T], indices: &[I], out: &mut [T]) -> Result<()> {
+    let length = out.len();
+    let tasks = if x.len() < PARALLEL_FROM { 1 } else { rayon::current_num_threads().min(8) };
+    let stretch = length.div_ceil(tasks).max(1);
+    out.par_chunks_mut(stretch).enumerate().for_each(|(task, out)| {
+        for (&index, &x) in indices.iter().zip(x) {
+            if let Some(out) = out.get_mut(index.to_usize().wrapping_sub(task * stretch)) {
+                *out = x;
+            }
+        }
+    });
+    out_of_range("scatter", length, indices.par_iter().any(|index| index.to_usize() >= length))
+}
+
+/// Sums of gathered values over segments, from left to right.
+pub(super) fn gather_sum<T: Scalar, S: Offset, I: Offset>(
+    symmetry: Symmetry,
+    x: &[T],
+    sources: &[S],
+    offsets: &[I],
+    out: &mut [T],
+) -> Result<()> {
+    let good = match symmetry {
+        Symmetry::General => sum_segments(sources, offsets, out, |s| x.get(s).copied()),
+        Symmetry::Symmetric => sum_segments(sources, offsets, out, |s| x.get(s / 2).copied()),
+        Symmetry::SkewSymmetric | Symmetry::Hermitian => sum_segments(sources, offsets, out, |s| {
+            x.get(s / 2).map(|&x| if s % 2 == 1 { symmetry.mirror(x) } else { x })
+        }),
+    };
+    out_of_range("gather_sum", x.len(), !good)
+}
+
+/// Whether every segment had a first element and every source a value.
+fn sum_segments<T: Scalar, S: Offset, I: Offset>(
+    sources: &[S],
+    offsets: &[I],
+    out: &mut [T],
+    value: impl Fn(usize) -> Option<T> + Sync,
+) -> bool {
+    let one = |segment: &[S]| {
+        let (first, rest) = segment.split_first()?;
+        rest.iter().try_fold(value(first.to_usize())?, |sum, s| Some(sum + value(s.to_usize())?))
+    };
+    super::reduce::for_segments(sources.len(), out, |segments, out| {
+        segments.zip(out).all(|(s, out)| {
+            one(&sources[offsets[s].to_usize()..offsets[s + 1].to_usize()]).map(|sum| *out = sum).is_some()
+        })
+    })
+    .into_iter()
+    .all(|good| good)
+}
+
+/// `out[i]` = i.
+pub(super) fn sequence<I: Offset>(out: &mut [I]) {
+    chunks::fill(out, |range, out| range.zip(out).for_each(|(i, out)| *out = I::from_usize(i)));
+}
+
+/// `high << shift | low`.
+pub(super) fn pack(high: &[u32], low: &[u32], shift: u32, out: &mut [u64]) {
+    chunks::fill(out, |range, out| {
+        for ((out, &high), &low) in out.iter_mut().zip(&high[range.clone()]).zip(&low[range]) {
+            *out = u64::from(high) << shift | u64::from(low);
+        }
+    });
+}
+
+/// Both mirror images of each place.
+pub(super) fn pack_mirrored(high: &[u32], low: &[u32], shift: u32, out: &mut [u64]) {
+    let diagonal = 1u64.checked_shl(2 * shift).unwrap_or(u64::MAX);
+    chunks::fill(out.as_chunks_mut::<2>().0, |range, out| {
+        for ((out, &high), &low) in out.iter_mut().zip(&high[range.clone()]).zip(&low[range]) {
+            let mirrored = if high == low { diagonal } else { u64::from(low) << shift | u64::from(high) };
+            *out = [u64::from(high) << shift | u64::from(low), mirrored];
+        }
+    });
+}
+
+/// The inverse of [`pack`].
+pub(super) fn unpack(packed: &[u64], shift: u32, high: &mut [u32], low: &mut [u32]) {
+    let mask = (1u64 << shift) - 1;
+    chunks::fill(high, |range, high| {
+        high.iter_mut().zip(&packed[range]).for_each(|(high, &packed)| *high = (packed >> shift) as u32);
+    });
+    chunks::fill(low, |range, low| {
+        low.iter_mut().zip(&packed[range]).for_each(|(low, &packed)| *low = (packed & mask) as u32);
+    });
+}

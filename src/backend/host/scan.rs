@@ -1,0 +1,71 @@
+//! Scans in two passes: every chunk is combined, the results are scanned in order, and every chunk is scanned from
+//! what came before it. A segmented scan is the same, except that heads cut what is carried.
+
+use super::chunks;
+use crate::backend::Scan;
+use crate::scalar::{Combine, Element, Offset};
+
+/// Scans `x` into `out`, starting anew at each i with `head(i)`.
+pub(super) fn scan<T: Element, O: Combine<T>>(
+    kind: Scan,
+    _op: O,
+    x: &[T],
+    out: &mut [T],
+    head: impl Fn(usize) -> bool + Sync,
+) {
+    let n = x.len();
+    // What each chunk hands on: all since its last head, and whether it has one.
+    let totals = if chunks::count(n) < 2 {
+        vec![(O::identity(), false)]
+    } else {
+        chunks::map(n, |range| {
+            range.fold((O::identity(), false), |(sum, cut), i| {
+                if head(i) { (O::combine(O::identity(), x[i]), true) } else { (O::combine(sum, x[i]), cut) }
+            })
+        })
+    };
+    let mut carry = O::identity();
+    let carries: Vec<T> = totals
+        .iter()
+        .map(|&(total, cut)| {
+            let before = carry;
+            carry = if cut { total } else { O::combine(carry, total) };
+            before
+        })
+        .collect();
+    chunks::fill(out, |range, out| {
+        let mut sum = carries[if out.len() == n { 0 } else { range.start / chunks::CHUNK }];
+        for (i, out) in range.zip(out) {
+            if head(i) {
+                sum = O::identity();
+            }
+            let next = O::combine(sum, x[i]);
+            *out = if kind == Scan::Inclusive { next } else { sum };
+            sum = next;
+        }
+    });
+}
+
+/// `out[i]` = sum of `x[..i]`; `out` may be one element longer.
+pub(super) fn offsets<I: Offset>(x: &[u32], out: &mut [I]) {
+    let n = x.len();
+    let mut total = 0;
+    let starts: Vec<usize> = chunks::map(n, |range| x[range].iter().map(|&x| x as usize).sum::<usize>())
+        .into_iter()
+        .map(|sum| {
+            total += sum;
+            total - sum
+        })
+        .collect();
+    let (body, last) = out.split_at_mut(n);
+    chunks::fill(body, |range, out| {
+        let mut sum = starts[if out.len() == n { 0 } else { range.start / chunks::CHUNK }];
+        for (out, &x) in out.iter_mut().zip(&x[range]) {
+            *out = I::from_usize(sum);
+            sum += x as usize;
+        }
+    });
+    if let Some(last) = last.first_mut() {
+        *last = I::from_usize(total);
+    }
+}

@@ -1,0 +1,66 @@
+//! Stream compaction: every chunk counts what it keeps, then writes it where the counts before it end.
+
+use super::chunks;
+use crate::scalar::{Element, Key, Offset};
+use rayon::prelude::*;
+
+/// Writes `item(i)` for each kept i, in order; returns their number, or `None` where they do not fit.
+fn select<T: Send>(
+    n: usize,
+    keep: impl Fn(usize) -> bool + Sync,
+    item: impl Fn(usize) -> T + Sync,
+    out: &mut [T],
+) -> Option<usize> {
+    let counts = chunks::map(n, |range| range.filter(|&i| keep(i)).count());
+    let total = counts.iter().sum();
+    if total > out.len() {
+        return None;
+    }
+    let parts = chunks::split(out, counts).into_iter().enumerate().collect::<Vec<_>>();
+    chunks::run(parts, |(c, out)| {
+        let kept = chunks::range(n, c).filter(|&i| keep(i));
+        out.iter_mut().zip(kept).for_each(|(out, i)| *out = item(i));
+    });
+    Some(total)
+}
+
+/// Elements with a flag.
+pub(super) fn compact<T: Element>(x: &[T], flags: &[u8], out: &mut [T]) -> Option<usize> {
+    select(x.len(), |i| flags[i] != 0, |i| x[i], out)
+}
+
+/// Elements with a flag, then those without.
+pub(super) fn partition<T: Element>(x: &[T], flags: &[u8], out: &mut [T]) -> Option<usize> {
+    let first = compact(x, flags, out)?;
+    select(x.len(), |i| flags[i] == 0, |i| x[i], &mut out[first..])?;
+    Some(first)
+}
+
+fn is_head<K: Key>(keys: &[K], i: usize) -> bool {
+    i == 0 || keys[i].to_ordered() != keys[i - 1].to_ordered()
+}
+
+/// The first key of each run.
+pub(super) fn unique<K: Key>(keys: &[K], out: &mut [K]) -> Option<usize> {
+    select(keys.len(), |i| is_head(keys, i), |i| keys[i], out)
+}
+
+/// Where each run starts.
+pub(super) fn run_starts<K: Key, I: Offset>(keys: &[K], starts: &mut [I]) -> Option<usize> {
+    let runs = select(keys.len(), |i| is_head(keys, i), I::from_usize, starts)?;
+    if let Some(end) = starts.get_mut(runs) {
+        *end = I::from_usize(keys.len());
+    }
+    Some(runs)
+}
+
+/// Whether keys ascend, `strictly` without equal neighbours.
+pub(super) fn is_sorted<K: Key>(keys: &[K], strictly: bool) -> bool {
+    let in_order = |i: usize| {
+        let (a, b) = (keys[i - 1].to_ordered(), keys[i].to_ordered());
+        a < b || (a == b && !strictly)
+    };
+    chunks::map(keys.len(), |range| range.start.max(1)..range.end)
+        .into_par_iter()
+        .all(|mut range| range.all(in_order))
+}
