@@ -1,0 +1,290 @@
+//! The entries of one piece of text, straight into the arrays where they stay.
+
+use super::fault::{Cause, Fault};
+use super::header::{Field, Format, Header};
+use super::number;
+use crate::assemble::Symmetry;
+use crate::error::{Error, Result};
+use crate::scalar::Scalar;
+
+/// What every line is checked against.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    rows: u64,
+    columns: u64,
+    symmetry: Symmetry,
+}
+
+impl Shape {
+    pub(super) fn new(header: &Header) -> Self {
+        Self { rows: header.rows as u64, columns: header.columns as u64, symmetry: header.symmetry }
+    }
+}
+
+/// Room for entries: slices of equal length, except that an array needs no rows and columns, and a vector no columns.
+pub(super) struct Slots<'a, T> {
+    pub(super) rows: &'a mut [u32],
+    pub(super) columns: &'a mut [u32],
+    pub(super) values: &'a mut [T],
+}
+
+/// What is known of the entries of a piece, or of several.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Summary {
+    /// Number of entries.
+    pub(super) entries: usize,
+    /// First and last (row, column).
+    ends: Option<[(u32, u32); 2]>,
+    rows_fall: bool,
+    columns_fall: bool,
+    /// Whether an entry lies above the diagonal, and below.
+    pub(super) above: bool,
+    pub(super) below: bool,
+    /// (entry, lines): before this entry, so many lines hold none.
+    pub(super) skipped: Vec<(u64, u64)>,
+}
+
+impl Summary {
+    /// Whether every entry comes after the one before it, row by row.
+    pub(super) fn by_rows(&self) -> bool {
+        !self.rows_fall
+    }
+
+    /// Whether every entry comes after the one before it, column by column.
+    pub(super) fn by_columns(&self) -> bool {
+        !self.columns_fall
+    }
+
+    /// Adds the piece that follows.
+    pub(super) fn append(&mut self, next: Summary) {
+        if let (Some([_, last]), Some([first, _])) = (self.ends, next.ends) {
+            self.rows_fall |= first <= last;
+            self.columns_fall |= (first.1, first.0) <= (last.1, last.0);
+        }
+        self.ends = match (self.ends, next.ends) {
+            (Some([first, _]), Some([_, last])) => Some([first, last]),
+            (some, None) | (None, some) => some,
+        };
+        self.rows_fall |= next.rows_fall;
+        self.columns_fall |= next.columns_fall;
+        self.above |= next.above;
+        self.below |= next.below;
+        let base = self.entries as u64;
+        for (entry, lines) in next.skipped {
+            note_skipped(&mut self.skipped, base + entry, lines);
+        }
+        self.entries += next.entries;
+    }
+}
+
+fn note_skipped(skipped: &mut Vec<(u64, u64)>, entry: u64, lines: u64) {
+    match skipped.last_mut() {
+        Some((last, count)) if *last == entry => *count += lines,
+        _ => skipped.push((entry, lines)),
+    }
+}
+
+/// A parser of pieces: text with its padding, the length without, what to check, and where to put it.
+pub(super) type Parser<T> = fn(&[u8], usize, Shape, Slots<'_, T>) -> Result<Summary, Fault>;
+
+/// The parser for files with this header.
+///
+/// # Errors
+/// Where the file's values are complex and `T` is real.
+pub(super) fn parser<T: Scalar>(header: &Header) -> Result<Parser<T>> {
+    let indices = match header.format {
+        Format::Array => 0,
+        Format::Coordinate if header.vector => 1,
+        Format::Coordinate => 2,
+    };
+    Ok(match (indices, header.field) {
+        (_, Field::Complex) if !T::COMPLEX => {
+            return Err(Error::Unsupported(format!(
+                "complex values where real ones ({}) are needed; the header says `complex`",
+                T::NAME
+            )));
+        }
+        (0, Field::Real) => piece::<T, Real, 0>,
+        (0, Field::Integer) => piece::<T, Integer, 0>,
+        (0, Field::Complex) => piece::<T, Complex, 0>,
+        (1, Field::Real) => piece::<T, Real, 1>,
+        (1, Field::Integer) => piece::<T, Integer, 1>,
+        (1, Field::Complex) => piece::<T, Complex, 1>,
+        (1, Field::Pattern) => piece::<T, Pattern, 1>,
+        (_, Field::Real) => piece::<T, Real, 2>,
+        (_, Field::Integer) => piece::<T, Integer, 2>,
+        (_, Field::Complex) => piece::<T, Complex, 2>,
+        (_, Field::Pattern) => piece::<T, Pattern, 2>,
+    })
+}
+
+/// How the value of a line is read.
+trait ReadValue {
+    /// The value at `at`, which is moved past it.
+    fn value<T: Scalar>(text: &[u8], at: &mut usize) -> Result<T, Cause>;
+}
+
+struct Real;
+struct Integer;
+struct Complex;
+struct Pattern;
+
+impl ReadValue for Real {
+    #[inline(always)]
+    fn value<T: Scalar>(text: &[u8], at: &mut usize) -> Result<T, Cause> {
+        number::real(text, at).map(T::from_real)
+    }
+}
+
+impl ReadValue for Integer {
+    #[inline(always)]
+    fn value<T: Scalar>(text: &[u8], at: &mut usize) -> Result<T, Cause> {
+        number::integer(text, at).map(T::from_real)
+    }
+}
+
+impl ReadValue for Complex {
+    #[inline(always)]
+    fn value<T: Scalar>(text: &[u8], at: &mut usize) -> Result<T, Cause> {
+        let re: T::Real = number::real(text, at)?;
+        *at = skip_blanks(text, *at);
+        if text[*at] == b'\n' {
+            return Err(Cause::Missing("imaginary part"));
+        }
+        let im: T::Real = number::real(text, at)?;
+        Ok(T::from_parts(crate::scalar::Real::to_f64(re), crate::scalar::Real::to_f64(im))
+            .unwrap_or_default())
+    }
+}
+
+impl ReadValue for Pattern {
+    #[inline(always)]
+    fn value<T: Scalar>(text: &[u8], at: &mut usize) -> Result<T, Cause> {
+        // Some writers add the value that a pattern stands for.
+        match text[*at] {
+            b'\n' | b'%' => Ok(T::one()),
+            b'1' if number::is_end(text[*at + 1]) => {
+                *at += 1;
+                Ok(T::one())
+            }
+            _ => Err(Cause::PatternValue),
+        }
+    }
+}
+
+#[inline(always)]
+fn skip_blanks(text: &[u8], mut at: usize) -> usize {
+    while number::is_blank(text[at]) {
+        at += 1;
+    }
+    at
+}
+
+#[cold]
+fn line_end(text: &[u8], at: usize) -> usize {
+    at + text[at..].iter().position(|&b| b == b'\n').unwrap_or(text.len() - at)
+}
+
+/// A one-based index of at most `limit`, as a zero-based one.
+#[inline(always)]
+fn index(text: &[u8], at: &mut usize, what: &'static str, limit: u64) -> Result<u32, Fault> {
+    *at = skip_blanks(text, *at);
+    let start = *at;
+    let fault = |cause| Err(Fault { at: start, cause });
+    match number::unsigned(text, at) {
+        Some(index) if number::is_end(text[*at]) => {
+            if index.wrapping_sub(1) < limit {
+                Ok((index - 1) as u32)
+            } else if index == 0 {
+                fault(Cause::IndexZero(what))
+            } else {
+                fault(Cause::IndexOutside(what, limit))
+            }
+        }
+        _ if text[start] == b'\n' => fault(Cause::Missing(what)),
+        _ => match text[start..].iter().position(|&b| number::is_end(b)) {
+            Some(n) if text[start..start + n].iter().all(u8::is_ascii_digit) => {
+                fault(Cause::IndexOutside(what, limit))
+            }
+            _ => fault(Cause::NotAnIndex(what)),
+        },
+    }
+}
+
+/// Parses whole lines with `INDICES` indices each.
+fn piece<T: Scalar, V: ReadValue, const INDICES: usize>(
+    text: &[u8],
+    end: usize,
+    shape: Shape,
+    slots: Slots<'_, T>,
+) -> Result<Summary, Fault> {
+    let mut summary = Summary::default();
+    let mut count = 0;
+    let mut last = (0, 0);
+    let mut at = 0;
+    while at < end {
+        at = skip_blanks(text, at);
+        if text[at] == b'\n' || text[at] == b'%' {
+            at = line_end(text, at) + 1;
+            note_skipped(&mut summary.skipped, count as u64, 1);
+            continue;
+        }
+        let start = at;
+        if count == slots.values.len() {
+            return Err(Fault { at, cause: Cause::Surplus(0) });
+        }
+        let (mut row, mut column) = (0, 0);
+        if INDICES > 0 {
+            row = index(text, &mut at, "row", shape.rows)?;
+            slots.rows[count] = row;
+        }
+        if INDICES > 1 {
+            column = index(text, &mut at, "column", shape.columns)?;
+            slots.columns[count] = column;
+        }
+        at = skip_blanks(text, at);
+        let value_at = at;
+        let value: T = V::value(text, &mut at).map_err(|cause| Fault { at, cause })?;
+        slots.values[count] = value;
+        at = skip_blanks(text, at);
+        if text[at] != b'\n' {
+            if text[at] != b'%' {
+                return Err(Fault { at, cause: Cause::Trailing });
+            }
+            at = line_end(text, at);
+        }
+        at += 1;
+        if INDICES > 0 {
+            if count == 0 {
+                summary.ends = Some([(row, column); 2]);
+            } else {
+                summary.rows_fall |= (row, column) <= last;
+                summary.columns_fall |= (column, row) <= (last.1, last.0);
+            }
+            last = (row, column);
+        }
+        if INDICES > 1 && shape.symmetry != Symmetry::General {
+            summary.above |= column > row;
+            summary.below |= column < row;
+            if row == column {
+                diagonal(shape.symmetry, value).map_err(|cause| Fault { at: value_at.max(start), cause })?;
+            }
+        }
+        count += 1;
+    }
+    if let Some(ends) = &mut summary.ends {
+        ends[1] = last;
+    }
+    summary.entries = count;
+    Ok(summary)
+}
+
+/// Checks what a symmetry says of a value on the diagonal.
+pub(super) fn diagonal<T: Scalar>(symmetry: Symmetry, value: T) -> Result<(), Cause> {
+    use num_traits::Zero;
+    match symmetry {
+        Symmetry::SkewSymmetric if !value.is_zero() => Err(Cause::SkewDiagonal),
+        Symmetry::Hermitian if !value.im().is_zero() => Err(Cause::HermitianDiagonal),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,295 @@
+//! All entries of a file: blocks are cut into pieces, the pieces parsed side by side.
+//!
+//! A piece with l lines holds at most l entries, so counting line ends gives every piece its own range of the final
+//! arrays before it is parsed, and each line its number. Where comments or blank lines leave gaps, the entries behind
+//! them move up afterwards.
+
+use super::entries::{self, Parser, Shape, Slots, Summary};
+use super::fault::{self, Cause, Fault};
+use super::header::{Format, Header, HeaderParser};
+use super::source::{Block, Blocks, ReadFault, Source};
+use crate::error::{Error, Result};
+use crate::scalar::{Element, Scalar};
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a piece, about: small enough for the second-level cache, large enough that starting it costs nothing.
+const PIECE: usize = 128 << 10;
+
+/// Reads up to the line of sizes. Returns the header and the number of its lines, with the block that it ends in and its
+/// end there.
+pub(super) fn header(source: &mut Source) -> Result<(Header, u64, Block, usize)> {
+    let path = source.path().to_owned();
+    let compressed = source.compressed;
+    let mut parser = HeaderParser::new(&path);
+    loop {
+        let block = match source.next() {
+            Ok(Some(block)) => block,
+            Ok(None) => return Err(parser.ended()),
+            // What is not a text has no lines.
+            Err(ReadFault::LongLine) if parser.line() == 0 => return Err(parser.ended_without_banner()),
+            Err(fault) => return Err(Source::fault(&path, compressed, parser.line(), fault)),
+        };
+        let (text, end) = block.text();
+        let mut at = 0;
+        while at < end {
+            let length = text[at..end].iter().position(|&b| b == b'\n').unwrap_or(end - at);
+            let found = parser.take(&text[at..at + length])?;
+            at += length + 1;
+            if let Some(header) = found {
+                return Ok((header, parser.line(), block, at));
+            }
+        }
+    }
+}
+
+/// The entries of a file, as stored.
+pub(super) struct Entries<T> {
+    pub(super) header: Header,
+    pub(super) rows: Vec<u32>,
+    pub(super) columns: Vec<u32>,
+    pub(super) values: Vec<T>,
+    pub(super) summary: Summary,
+    pub(super) lines: LineMap,
+}
+
+/// From an entry to its line.
+pub(super) struct LineMap {
+    path: PathBuf,
+    /// Lines of the header.
+    header: u64,
+    skipped: Vec<(u64, u64)>,
+}
+
+impl LineMap {
+    /// A [`Error::Parse`] at entry `entry`.
+    pub(super) fn error(&self, entry: usize, cause: impl Into<String>) -> Error {
+        let entry = entry as u64;
+        let skipped: u64 = self.skipped.iter().take_while(|s| s.0 <= entry).map(|s| s.1).sum();
+        Error::Parse { path: self.path.clone(), line: self.header + entry + skipped + 1, cause: cause.into() }
+    }
+}
+
+/// Reads every entry.
+pub(super) fn entries<T: Scalar>(
+    path: &Path,
+    check: impl FnOnce(&Header, u64) -> Result<()>,
+) -> Result<Entries<T>> {
+    let mut source = Source::open(path)?;
+    let (header, header_lines, block, start) = self::header(&mut source)?;
+    let parser = entries::parser::<T>(&header).map_err(|e| match e {
+        Error::Unsupported(what) => Error::Unsupported(format!("{}: {what}", path.display())),
+        other => other,
+    })?;
+    check(&header, header_lines)?;
+    let goal = usize::try_from(header.entries).unwrap_or(usize::MAX);
+    // What the file's size can hold, however much the header promises; growing from little where that is unknown.
+    let bound = source.text_bound.map_or(1 << 16, |bytes| bytes / header.entry_bytes() + 1);
+    let compressed = source.compressed;
+    let mut arrays = Arrays {
+        parser,
+        shape: Shape::new(&header),
+        indices: if header.format == Format::Array { 0 } else { 2 - usize::from(header.vector) },
+        goal,
+        rows: Vec::new(),
+        columns: Vec::new(),
+        values: Vec::new(),
+        summary: Summary::default(),
+        line: header_lines,
+        path: path.to_owned(),
+    };
+    arrays.grow(goal.min(usize::try_from(bound).unwrap_or(usize::MAX)))?;
+    arrays.block(&block, start)?;
+    let mut blocks: Blocks = source.ahead();
+    loop {
+        match blocks.next() {
+            Ok(Some(block)) => {
+                arrays.block(&block, 0)?;
+                blocks.recycle(block);
+            }
+            Ok(None) => break,
+            Err(fault) => return Err(Source::fault(path, compressed, arrays.line, fault)),
+        }
+    }
+    let Arrays { mut rows, mut columns, mut values, mut summary, line, .. } = arrays;
+    if summary.entries < goal {
+        let found = summary.entries;
+        return Err(Error::Parse {
+            path: path.to_owned(),
+            line,
+            cause: format!("the file ends after {found} of {goal} entries"),
+        });
+    }
+    rows.truncate(goal);
+    columns.truncate(goal);
+    values.truncate(goal);
+    let lines = LineMap {
+        path: path.to_owned(),
+        header: header_lines,
+        skipped: std::mem::take(&mut summary.skipped),
+    };
+    Ok(Entries { header, rows, columns, values, summary, lines })
+}
+
+/// The arrays while they fill. Their length is the room there is; `summary.entries` of it are filled.
+struct Arrays<T> {
+    parser: Parser<T>,
+    shape: Shape,
+    /// Indices a line.
+    indices: usize,
+    /// Entries that the header promises.
+    goal: usize,
+    rows: Vec<u32>,
+    columns: Vec<u32>,
+    values: Vec<T>,
+    summary: Summary,
+    /// Lines read so far.
+    line: u64,
+    path: PathBuf,
+}
+
+/// Part of a block: where it starts and ends, its number of lines and those before it in the block.
+struct Piece {
+    start: usize,
+    end: usize,
+    lines: usize,
+    before: usize,
+}
+
+impl<T: Scalar> Arrays<T> {
+    fn room(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Makes room for `room` entries in all.
+    fn grow(&mut self, room: usize) -> Result<()> {
+        let indices = self.indices;
+        enlarge(&mut self.values, room)?;
+        enlarge(&mut self.rows, if indices > 0 { room } else { 0 })?;
+        enlarge(&mut self.columns, if indices > 1 { room } else { 0 })
+    }
+
+    fn block(&mut self, block: &Block, start: usize) -> Result<()> {
+        let (text, end) = block.text();
+        let pieces = cut(text, start, end);
+        let lines = pieces.last().map_or(0, |p| p.before + p.lines);
+        let first = self.summary.entries;
+        let wanted = (first + lines).min(self.goal);
+        if wanted > self.room() {
+            self.grow(wanted.max(self.room().saturating_mul(2)).min(self.goal))?;
+        }
+        if first + lines <= self.room() {
+            for (summary, piece) in self.side_by_side(text, &pieces).into_iter().zip(&pieces) {
+                let summary = summary.map_err(|fault| self.error(fault, text, piece))?;
+                self.close_gap(first + piece.before, summary.entries);
+                self.summary.append(summary);
+            }
+        } else {
+            // The end of a file with comments or blank lines: fewer slots are left than there are lines, so every piece
+            // starts where the one before it ended.
+            for piece in &pieces {
+                let filled = self.summary.entries;
+                let slots = Slots {
+                    rows: self.rows.get_mut(filled..).unwrap_or_default(),
+                    columns: self.columns.get_mut(filled..).unwrap_or_default(),
+                    values: &mut self.values[filled..],
+                };
+                let summary = (self.parser)(&text[piece.start..], piece.end - piece.start, self.shape, slots)
+                    .map_err(|fault| self.error(fault, text, piece))?;
+                self.summary.append(summary);
+            }
+        }
+        self.line += lines as u64;
+        Ok(())
+    }
+
+    /// Every piece gets as many slots as it has lines.
+    fn side_by_side(&mut self, text: &[u8], pieces: &[Piece]) -> Vec<Result<Summary, Fault>> {
+        let filled = self.summary.entries;
+        let mut rows = self.rows.get_mut(filled..).unwrap_or_default();
+        let mut columns = self.columns.get_mut(filled..).unwrap_or_default();
+        let mut values = &mut self.values[filled..];
+        let mut jobs = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let slots = Slots {
+                rows: rows.split_off_mut(..piece.lines.min(rows.len())).unwrap_or_default(),
+                columns: columns.split_off_mut(..piece.lines.min(columns.len())).unwrap_or_default(),
+                values: values.split_off_mut(..piece.lines).unwrap_or_default(),
+            };
+            jobs.push((piece, slots));
+        }
+        let (parser, shape) = (self.parser, self.shape);
+        jobs.into_par_iter()
+            .map(|(piece, slots)| parser(&text[piece.start..], piece.end - piece.start, shape, slots))
+            .collect()
+    }
+
+    /// Moves `count` entries that start at `from` to the end of those before them.
+    fn close_gap(&mut self, from: usize, count: usize) {
+        let to = self.summary.entries;
+        if from != to {
+            self.values.copy_within(from..from + count, to);
+            if self.indices > 0 {
+                self.rows.copy_within(from..from + count, to);
+            }
+            if self.indices > 1 {
+                self.columns.copy_within(from..from + count, to);
+            }
+        }
+    }
+
+    fn error(&self, fault: Fault, text: &[u8], piece: &Piece) -> Error {
+        let at = piece.start + fault.at;
+        let before = text[piece.start..at].iter().filter(|&&b| b == b'\n').count();
+        let cause = match fault.cause {
+            Cause::Surplus(_) => Cause::Surplus(self.goal as u64),
+            other => other,
+        };
+        Error::Parse {
+            path: self.path.clone(),
+            line: self.line + (piece.before + before) as u64 + 1,
+            cause: cause.message(&fault::word(&text[at..])).into_owned(),
+        }
+    }
+}
+
+/// Lengthens `array` to `room` zeros. A first allocation is not written to, so it takes memory only as it fills.
+fn enlarge<T: Element>(array: &mut Vec<T>, room: usize) -> Result<()> {
+    let refused = |_| Error::OutOfMemory {
+        device: "host".to_owned(),
+        bytes: (room as u64).saturating_mul(size_of::<T>() as u64),
+    };
+    if array.is_empty() {
+        // Asks first: `vec!` has no way to refuse.
+        Vec::<T>::new().try_reserve_exact(room).map_err(refused)?;
+        *array = vec![T::default(); room];
+    } else {
+        array.try_reserve_exact(room.saturating_sub(array.len())).map_err(refused)?;
+        array.resize(room, T::default());
+    }
+    Ok(())
+}
+
+/// Cuts `text[start..end]` after ends of lines, and counts lines.
+fn cut(text: &[u8], start: usize, end: usize) -> Vec<Piece> {
+    let mut pieces = Vec::with_capacity((end - start) / PIECE + 1);
+    let mut at = start;
+    while at < end {
+        let aim = (at + PIECE).min(end) - 1;
+        let stop = aim + text[aim..end].iter().position(|&b| b == b'\n').map_or(end - aim, |n| n + 1);
+        pieces.push(Piece { start: at, end: stop, lines: 0, before: 0 });
+        at = stop;
+    }
+    pieces.par_iter_mut().for_each(|piece| piece.lines = count_lines(&text[piece.start..piece.end]));
+    let mut before = 0;
+    for piece in &mut pieces {
+        piece.before = before;
+        before += piece.lines;
+    }
+    pieces
+}
+
+/// Number of ends of lines. Sums of at most 255 bytes stay in bytes, which the compiler turns into vector code.
+fn count_lines(text: &[u8]) -> usize {
+    text.chunks(255).map(|chunk| usize::from(chunk.iter().map(|&b| u8::from(b == b'\n')).sum::<u8>())).sum()
+}

@@ -1,0 +1,184 @@
+//! Reading: what a caller asks for, on top of the parser of entries.
+
+use super::entries;
+use super::header::{Format, Header};
+use super::parallel::{self, Entries};
+use super::source::Source;
+use super::triangle;
+use crate::assemble::Symmetry;
+use crate::error::{Error, Result};
+use crate::matrix::Triplets;
+use crate::scalar::Scalar;
+use std::path::Path;
+
+/// What [`read_triplets`] and [`read_dense`](super::read_dense) refuse although the file is well formed.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    empty_lines: usize,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { empty_lines: 1 << 24 }
+    }
+}
+
+impl ReadOptions {
+    /// A matrix may have so many rows, or columns, more than 64 an entry of the file; 2^24 unless set. Everything later
+    /// takes memory by the row and column, so this keeps a header alone from asking for gigabytes.
+    pub fn empty_lines(mut self, limit: usize) -> Self {
+        self.empty_lines = limit;
+        self
+    }
+
+    /// The same for a full array of `header`'s size: its places are what counts.
+    pub(super) fn check_dense(&self, path: &Path, header: &Header, line: u64) -> Result<()> {
+        let places = (header.rows as u64).saturating_mul(header.columns as u64);
+        let limit = header.entries.saturating_mul(64).saturating_add(self.empty_lines as u64);
+        if places > limit {
+            return Err(Error::Parse {
+                path: path.to_owned(),
+                line,
+                cause: format!(
+                    "a full array of {} x {} values for {} entries would take memory out of proportion to the file",
+                    header.rows, header.columns, header.entries
+                ),
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn check(&self, path: &Path, header: &Header, line: u64) -> Result<()> {
+        let limit = header.entries.saturating_mul(64).saturating_add(self.empty_lines as u64);
+        for (what, size) in [("rows", header.rows), ("columns", header.columns)] {
+            if size as u64 > limit {
+                return Err(Error::Parse {
+                    path: path.to_owned(),
+                    line,
+                    cause: format!(
+                        "{size} {what} for {} entries would take memory out of proportion to the file; \
+                         at most {limit} are accepted unless ReadOptions::empty_lines is raised",
+                        header.entries
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The order of a file's entries, in so far as no sorting is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// Row after row, the columns of each ascending; no entry twice.
+    Rows,
+    /// Column after column, the rows of each ascending; no entry twice.
+    Columns,
+    /// Any other, perhaps with duplicates.
+    Any,
+}
+
+/// A file's header and its entries as they are stored: of a symmetric matrix one triangle.
+#[derive(Debug, Clone)]
+pub struct MatrixFile<T> {
+    header: Header,
+    triplets: Triplets<T>,
+    order: Order,
+}
+
+impl<T: Scalar> MatrixFile<T> {
+    /// What the file says of itself.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The stored entries; a pattern's values are one.
+    pub fn triplets(&self) -> &Triplets<T> {
+        &self.triplets
+    }
+
+    /// How the entries that are not stored follow.
+    pub fn symmetry(&self) -> Symmetry {
+        self.header.symmetry
+    }
+
+    /// The order of the stored entries.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Takes header, entries and their order apart.
+    pub fn into_parts(self) -> (Header, Triplets<T>, Order) {
+        (self.header, self.triplets, self.order)
+    }
+}
+
+/// Reads the banner and the sizes; `-` is standard input.
+///
+/// # Errors
+/// Where the file cannot be read, or is no Matrix Market file; the message names file, line and cause.
+pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
+    parallel::header(&mut Source::open(path.as_ref())?).map(|found| found.0)
+}
+
+/// Reads a matrix as it is stored. `-` is standard input; gzip is recognised by its content. A full array gives its
+/// entries that are not zero.
+///
+/// Memory: 8 bytes and a value for each entry, and 12 MiB of text. Time: about the parsing of numbers, on every thread of
+/// the current rayon pool.
+///
+/// # Errors
+/// Where the file cannot be read, is not what the format allows (file, line and cause are named), holds complex values
+/// and `T` is real, or is refused by the options.
+pub fn read_triplets<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> Result<MatrixFile<T>> {
+    let path = path.as_ref();
+    let mut entries = parallel::entries::<T>(path, |header, line| options.check(path, header, line))?;
+    match entries.header.format {
+        Format::Array => array(entries),
+        Format::Coordinate => {
+            if entries.header.vector {
+                entries.columns = vec![0; entries.values.len()];
+            }
+            triangle::check(&entries)?;
+            let order = match &entries.summary {
+                s if s.by_rows() => Order::Rows,
+                s if s.by_columns() => Order::Columns,
+                _ => Order::Any,
+            };
+            let Entries { header, rows, columns, values, .. } = entries;
+            let triplets = Triplets::from_parts(header.rows, header.columns, rows, columns, values)?;
+            Ok(MatrixFile { header, triplets, order })
+        }
+    }
+}
+
+/// The values of an array that are not zero, as triplets.
+fn array<T: Scalar>(entries: Entries<T>) -> Result<MatrixFile<T>> {
+    let header = entries.header;
+    let mut triplets = Triplets::new(header.rows, header.columns)?;
+    for (k, (row, column)) in places(&header).enumerate() {
+        let value = entries.values[k];
+        if row == column {
+            let check = entries::diagonal(header.symmetry, value);
+            check.map_err(|cause| entries.lines.error(k, cause.message("")))?;
+        }
+        if !value.is_zero() {
+            triplets.push(row, column, value)?;
+        }
+    }
+    Ok(MatrixFile { header, triplets, order: Order::Columns })
+}
+
+/// Row and column of each value of an array, in the order of the file.
+pub(super) fn places(header: &Header) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let (rows, symmetry) = (header.rows, header.symmetry);
+    (0..header.columns).flat_map(move |column| {
+        let first = match symmetry {
+            Symmetry::General => 0,
+            Symmetry::Symmetric | Symmetry::Hermitian => column,
+            Symmetry::SkewSymmetric => column + 1,
+        };
+        (first..rows).map(move |row| (row, column))
+    })
+}

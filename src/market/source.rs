@@ -1,0 +1,205 @@
+//! Text in blocks of whole lines, read (and decompressed) one block ahead of the parser.
+
+use super::number::PADDING;
+use crate::error::{Error, Result};
+use flate2::read::MultiGzDecoder;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// Bytes of a block. Three of them exist at a time, whatever the file's size.
+const BLOCK: usize = 4 << 20;
+/// A first block is smaller: the header alone is often all that is asked for.
+const FIRST_BLOCK: usize = 64 << 10;
+/// The longest line that is accepted: a block must hold one.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// Whole lines: `text[..end]`, each ended by `\n`, then [`PADDING`] bytes that are ends of lines.
+pub(super) struct Block {
+    text: Vec<u8>,
+    end: usize,
+}
+
+impl Block {
+    /// The text with its padding, and the length without.
+    pub(super) fn text(&self) -> (&[u8], usize) {
+        (&self.text[..self.end + PADDING], self.end)
+    }
+}
+
+/// An open file, its header not yet read.
+pub(super) struct Source {
+    path: PathBuf,
+    /// Bytes of text that the file can hold at most, where that is known.
+    pub(super) text_bound: Option<u64>,
+    /// Whether the text comes out of a gzip stream.
+    pub(super) compressed: bool,
+    lines: Lines,
+}
+
+impl Source {
+    /// Opens `path`; `-` is standard input. Gzip is recognised by its first two bytes.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let io = |source| Error::Io { path: path.to_owned(), source };
+        let (mut raw, length): (Box<dyn Read + Send>, _) = if path == Path::new("-") {
+            (Box::new(io::stdin()), None)
+        } else {
+            let file = File::open(path).map_err(io)?;
+            let metadata = file.metadata().map_err(io)?;
+            (Box::new(file), metadata.is_file().then_some(metadata.len()))
+        };
+        let mut magic = Vec::new();
+        raw.by_ref().take(2).read_to_end(&mut magic).map_err(io)?;
+        let compressed = magic == [0x1f, 0x8b];
+        let raw = io::Cursor::new(magic).chain(raw);
+        let reader: Box<dyn Read + Send> =
+            if compressed { Box::new(MultiGzDecoder::new(raw)) } else { Box::new(raw) };
+        let text_bound = if compressed { None } else { length };
+        let lines = Lines { reader, rest: Vec::new(), block: FIRST_BLOCK, ended: false };
+        Ok(Self { path: path.to_owned(), text_bound, compressed, lines })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The next block, read now.
+    pub(super) fn next(&mut self) -> Result<Option<Block>, ReadFault> {
+        self.lines.next(Vec::new())
+    }
+
+    /// The blocks, read by a thread of their own.
+    pub(super) fn ahead(self) -> Blocks {
+        let (give, blocks) = sync_channel(1);
+        let (back, empty) = sync_channel(2);
+        let mut lines = self.lines;
+        // Not joined: where the parser stops early, the thread ends at its next block. It must not hold up an error while
+        // it waits for a pipe.
+        std::thread::spawn(move || {
+            loop {
+                let next = lines.next(empty.try_recv().unwrap_or_default());
+                let last = !matches!(next, Ok(Some(_)));
+                if give.send(next).is_err() || last {
+                    return;
+                }
+            }
+        });
+        Blocks { blocks, back }
+    }
+
+    /// The error for a read that failed after `line` lines.
+    pub(super) fn fault(path: &Path, compressed: bool, line: u64, fault: ReadFault) -> Error {
+        let parse = |cause| Error::Parse { path: path.to_owned(), line: line + 1, cause };
+        match fault {
+            ReadFault::LongLine => parse(format!("the line is longer than {LONGEST_LINE} bytes")),
+            ReadFault::Io(source) if compressed && source.kind() == io::ErrorKind::UnexpectedEof => {
+                parse("the gzip stream ends here; the file is cut off".to_owned())
+            }
+            ReadFault::Io(source) if compressed && source.raw_os_error().is_none() => {
+                parse(format!("the gzip stream is damaged here ({source})"))
+            }
+            ReadFault::Io(source) => Error::Io { path: path.to_owned(), source },
+        }
+    }
+}
+
+/// Why there is no further block.
+pub(super) enum ReadFault {
+    Io(io::Error),
+    LongLine,
+}
+
+/// Blocks that come from the reading thread.
+pub(super) struct Blocks {
+    blocks: Receiver<Result<Option<Block>, ReadFault>>,
+    back: SyncSender<Vec<u8>>,
+}
+
+impl Blocks {
+    pub(super) fn next(&mut self) -> Result<Option<Block>, ReadFault> {
+        let gone = || Err(ReadFault::Io(io::Error::other("the reading thread ended")));
+        self.blocks.recv().unwrap_or_else(|_| gone())
+    }
+
+    /// Gives a block's memory back for the next one.
+    pub(super) fn recycle(&self, block: Block) {
+        // A full or closed channel only means that the memory is not needed again.
+        let _ = self.back.try_send(block.text);
+    }
+}
+
+/// Cuts what a reader delivers into blocks of whole lines.
+struct Lines {
+    reader: Box<dyn Read + Send>,
+    /// Start of the line that the last block cut off.
+    rest: Vec<u8>,
+    block: usize,
+    ended: bool,
+}
+
+impl Lines {
+    fn next(&mut self, mut text: Vec<u8>) -> Result<Option<Block>, ReadFault> {
+        if self.ended {
+            return Ok(None);
+        }
+        let mut filled = self.rest.len();
+        let mut goal = self.block + filled;
+        self.block = BLOCK;
+        if text.len() < goal + PADDING {
+            text.resize(goal + PADDING, 0);
+        }
+        text[..filled].copy_from_slice(&self.rest);
+        self.rest.clear();
+        loop {
+            match self.reader.read(&mut text[filled..goal]) {
+                Ok(0) => self.ended = true,
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                // What came before is given out first: it may hold an error of its own, on an earlier line.
+                Err(e) => match text[..filled].iter().rposition(|&b| b == b'\n') {
+                    Some(_) => {
+                        self.reader = Box::new(Failed(Some(e)));
+                        goal = filled;
+                    }
+                    None => return Err(ReadFault::Io(e)),
+                },
+            }
+            if self.ended {
+                if filled > 0 && text[filled - 1] != b'\n' {
+                    text.resize((filled + 1 + PADDING).max(text.len()), 0);
+                    text[filled] = b'\n';
+                    filled += 1;
+                }
+                return Ok((filled > 0).then(|| finish(text, filled)));
+            }
+            if filled == goal {
+                match text[..filled].iter().rposition(|&b| b == b'\n') {
+                    Some(last) => {
+                        self.rest.extend_from_slice(&text[last + 1..filled]);
+                        return Ok(Some(finish(text, last + 1)));
+                    }
+                    None if filled > LONGEST_LINE => return Err(ReadFault::LongLine),
+                    None => {
+                        goal += LONGEST_LINE;
+                        text.resize(goal + PADDING, 0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn finish(mut text: Vec<u8>, end: usize) -> Block {
+    text[end..end + PADDING].fill(b'\n');
+    Block { text, end }
+}
+
+/// A reader that failed: it says so once, at the next read.
+struct Failed(Option<io::Error>);
+
+impl Read for Failed {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}

@@ -1,0 +1,10 @@
+//! Matrix Market files, as a user meets them: good ones, odd ones and broken ones.
+
+#[path = "market/collection.rs"]
+mod collection;
+#[path = "market/faults.rs"]
+mod faults;
+#[path = "market/forms.rs"]
+mod forms;
+#[path = "market/scratch.rs"]
+mod scratch;
