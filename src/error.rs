@@ -44,6 +44,16 @@ pub enum Error {
     /// An argument outside of its domain.
     #[error("invalid argument: {0}")]
     InvalidArgument(String),
+    /// A diagonal entry that no positive definite matrix has, or that has no reciprocal.
+    #[error(
+        "diagonal entry {value:e} in row {row} (from 0): a positive definite matrix has only positive ones; use no preconditioner, or another method"
+    )]
+    Diagonal {
+        /// Row, from 0.
+        row: usize,
+        /// Real part of the entry, 0 where it is missing.
+        value: f64,
+    },
     /// A format would waste memory on this matrix, or cannot hold it.
     #[error("format {format} refused: {reason}")]
     Refused {

@@ -15,6 +15,7 @@ pub mod scalar;
 
 pub use backend::{Backend, Host};
 pub use error::{Error, Result};
+pub use krylov::solve;
 pub use matrix::{Csr, Triplets};
 pub use operator::LinearOperator;
 pub use scalar::{Element, Real, Scalar};

@@ -2,13 +2,13 @@
 //!
 //! [`Backend`] owns memory and order of execution. What a backend can compute is told by capability traits, each of
 //! them one room: [`Primitives`] (reduce, scan, sort, merge), [`VectorOps`] (dot, fused updates), [`Products`] (one
-//! per storage layout). Everything above the seam (assembly, conversions, orderings, solvers) is written once,
+//! per storage layout), [`KrylovSteps`] (the fused steps of an iteration). Everything above the seam (assembly, conversions, orderings, solvers) is written once,
 //! against these traits, and runs wherever they are implemented.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `layout` | the storage of each matrix format as borrowed parts: the contract between `matrix` and the kernels |
-//! | `primitives`, `vector`, `product` | the capability traits |
+//! | `primitives`, `vector`, `product`, `krylov` | the capability traits |
 //! | `host` | the implementation on rayon |
 //!
 //! Slices are plain Rust references, `&B::Slice<T>` and `&mut B::Slice<T>`: on the host they are `&[T]`, on a device
@@ -17,6 +17,7 @@
 
 mod graph;
 pub mod host;
+mod krylov;
 mod layout;
 mod primitives;
 mod product;
@@ -24,6 +25,7 @@ mod vector;
 
 pub use graph::{GraphParts, GraphSteps, Roots, Sweep, UNREACHED};
 pub use host::Host;
+pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;
 pub use primitives::{Order, Primitives, Scan};
 pub use product::Products;
@@ -163,9 +165,10 @@ pub trait Mailbox<T: Element>: Send + Sync {
     /// # Errors
     /// When the device fails.
     fn post(&self, backend: &Self::Backend, value: &<Self::Backend as Backend>::Slice<T>) -> Result<()>;
-    /// The next message: waits for it where `wait`, else `None` if it has not arrived.
+    /// Copies the next message, of the mailbox's message length: waits for it where `wait`, else returns `false` if it
+    /// has not arrived.
     ///
     /// # Errors
     /// When work before the message failed, or where it waits for a message that was never posted.
-    fn next(&self, backend: &Self::Backend, wait: bool) -> Result<Option<Vec<T>>>;
+    fn next(&self, backend: &Self::Backend, wait: bool, message: &mut [T]) -> Result<bool>;
 }

@@ -36,4 +36,15 @@ pub trait VectorOps: Backend {
         y: &Self::Slice<T>,
         z: &mut Self::Slice<T>,
     ) -> Result<()>;
+
+    /// z = d .* x with a real d: a diagonal matrix times a vector.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn scale<T: Scalar>(
+        &self,
+        d: &Self::Slice<T::Real>,
+        x: &Self::Slice<T>,
+        z: &mut Self::Slice<T>,
+    ) -> Result<()>;
 }

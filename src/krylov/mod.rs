@@ -1,1 +1,83 @@
 //! Krylov solvers.
+//!
+//! [`Cg`] solves A x = b for Hermitian positive definite A, with any [`LinearOperator`](crate::LinearOperator) and any
+//! [`Preconditioner`]. [`solve`] is the short way for a matrix on the host.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `cg` | the recurrence, as in the textbook |
+//! | `driver` | from b and x to a report: start, stopping, certificate, restart |
+//! | `units` | the power of two in which residuals are held |
+//! | `options`, `report` | what a caller says, and what it learns |
+//!
+//! Not converging is no error: [`Outcome`] tells how a solve ended, and only [`Outcome::Converged`] means that
+//! b - A x, computed anew from x, meets the tolerance.
+
+mod cg;
+mod driver;
+mod options;
+mod report;
+mod units;
+
+pub use cg::Cg;
+pub use options::SolveOptions;
+pub use report::{Outcome, Report, Solution};
+
+use crate::backend::Host;
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::precondition::Jacobi;
+use crate::scalar::Scalar;
+use std::ops::ControlFlow;
+
+/// Solves A x = b by conjugate gradients with the Jacobi preconditioner and default [`SolveOptions`], from x = 0.
+///
+/// A diagonal entry that is not positive ends in [`Outcome::NotPositiveDefinite`]. For many solves, keep a [`Cg`].
+///
+/// ```
+/// use residua::{Csr, krylov};
+/// // | 2 -1  . |
+/// // |-1  2 -1 | x = b
+/// // | . -1  2 |
+/// let a = Csr::from_parts(3, 3, vec![0, 2, 5, 7], vec![0, 1, 0, 1, 2, 1, 2],
+///     vec![2.0, -1.0, -1.0, 2.0, -1.0, -1.0, 2.0])?;
+/// let solution = krylov::solve(&a, &[1.0, 0.0, 1.0])?;
+/// assert!(solution.report.outcome.is_converged());
+/// assert!(solution.x.iter().all(|x| (x - 1.0).abs() < 1e-12));
+/// # Ok::<(), residua::Error>(())
+/// ```
+///
+/// # Errors
+/// Where A is not square, b has another length, or memory is short.
+pub fn solve<T: Scalar>(a: &Csr<T, Host>, b: &[T]) -> Result<Solution<T>> {
+    Error::check_dimension("length of b", a.rows(), b.len())?;
+    let mut x = vec![T::zero(); b.len()];
+    match Jacobi::new(&Host, a) {
+        Ok(jacobi) => {
+            let mut cg = Cg::new(&Host, b.len(), SolveOptions::default())?;
+            let report = cg.solve(a, &jacobi, b, &mut x, |_, _| ControlFlow::Continue(()))?;
+            Ok(Solution { x, report, history: cg.into_history() })
+        }
+        Err(Error::Diagonal { value, .. }) if value <= 0.0 => {
+            let report =
+                Report::not_started(Outcome::NotPositiveDefinite { iteration: 0, curvature: value }, b);
+            Ok(Solution { x, report, history: Vec::new() })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Checks that operator, preconditioner and vectors fit a solver of `n` unknowns.
+fn check_sizes(
+    n: usize,
+    shape: (usize, usize),
+    preconditioner: Option<usize>,
+    b: usize,
+    x: usize,
+) -> Result<()> {
+    Error::check_dimension("rows of the operator", n, shape.0)?;
+    Error::check_dimension("columns of a square operator", n, shape.1)?;
+    Error::check_dimension("rows of the preconditioner", n, preconditioner.unwrap_or(n))?;
+    Error::check_dimension("length of b", n, b)?;
+    Error::check_dimension("length of x", n, x)
+}

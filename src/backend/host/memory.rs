@@ -106,8 +106,9 @@ impl Backend for Host {
         Ok(HostRecording { body: Box::new(body) })
     }
 
-    fn mailbox<T: Element>(&self, _len: usize) -> Result<HostMailbox<T>> {
-        Ok(HostMailbox { messages: Mutex::new(VecDeque::new()) })
+    fn mailbox<T: Element>(&self, len: usize) -> Result<HostMailbox<T>> {
+        let messages = VecDeque::with_capacity(len * (Self::QUEUE_DEPTH + 1));
+        Ok(HostMailbox { len, messages: Mutex::new(messages) })
     }
 
     fn synchronize(&self) -> Result<()> {
@@ -135,22 +136,27 @@ impl Replay for HostRecording<'_> {
 /// A queue.
 #[derive(Debug)]
 pub struct HostMailbox<T> {
-    messages: Mutex<VecDeque<Vec<T>>>,
+    len: usize,
+    messages: Mutex<VecDeque<T>>,
 }
 
 impl<T: Element> Mailbox<T> for HostMailbox<T> {
     type Backend = Host;
 
     fn post(&self, _backend: &Host, value: &[T]) -> Result<()> {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner).push_back(value.to_vec());
+        Error::check_dimension("length of the message", self.len, value.len())?;
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner).extend(value);
         Ok(())
     }
 
-    fn next(&self, _backend: &Host, wait: bool) -> Result<Option<Vec<T>>> {
-        match self.messages.lock().unwrap_or_else(PoisonError::into_inner).pop_front() {
-            Some(message) => Ok(Some(message)),
-            None if wait => Err(Error::InvalidArgument("waiting for a message that was never posted".into())),
-            None => Ok(None),
+    fn next(&self, _backend: &Host, wait: bool, message: &mut [T]) -> Result<bool> {
+        Error::check_dimension("length of the message", self.len, message.len())?;
+        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        if messages.len() < self.len {
+            let never = || Error::InvalidArgument("waiting for a message that was never posted".into());
+            return if wait { Err(never()) } else { Ok(false) };
         }
+        message.iter_mut().zip(messages.drain(..self.len)).for_each(|(to, from)| *to = from);
+        Ok(true)
     }
 }

@@ -7,6 +7,7 @@
 mod chunks;
 mod graph;
 mod histogram;
+mod krylov;
 mod map;
 mod memory;
 mod merge;

@@ -6,24 +6,46 @@ use crate::backend::VectorOps;
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use rayon::prelude::*;
+use std::ops::Add;
 
-/// Elements a task; fixed, so that sums do not depend on the number of threads.
-pub(super) const CHUNK: usize = 1 << 13;
+/// Elements that one task takes at least.
+const CHUNK: usize = 1 << 13;
 
-/// Sums `term(chunk of 0..n)` over fixed chunks, in order.
-pub(super) fn sum_chunks<S: Scalar>(n: usize, term: impl Fn(std::ops::Range<usize>) -> S + Sync) -> S {
-    let chunk = |c: usize| term(c * CHUNK..((c + 1) * CHUNK).min(n));
-    let chunks = n.div_ceil(CHUNK);
-    if n < PARALLEL_FROM {
-        return (0..chunks).map(chunk).sum();
-    }
-    let partial: Vec<S> = (0..chunks).into_par_iter().map(chunk).collect();
-    partial.into_iter().sum()
+/// Most partial sums of a reduction: they live on the stack, so that an iteration allocates nothing.
+const MOST_CHUNKS: usize = 512;
+
+/// Running sums in a loop, so that additions do not wait for each other.
+pub(super) const LANES: usize = 8;
+
+/// Elements a task: a function of the length alone, so that sums do not depend on the number of threads.
+pub(super) fn chunk_size(n: usize) -> usize {
+    CHUNK.max(n.div_ceil(MOST_CHUNKS).next_multiple_of(LANES))
 }
 
-/// Sum of f over both slices with eight running sums, so that additions do not wait for each other.
-pub(super) fn sum_pairs<T: Scalar, S: Scalar>(x: &[T], y: &[T], f: impl Fn(T, T) -> S) -> S {
-    const LANES: usize = 8;
+/// Runs `body` on every chunk; on the calling thread alone where the `n` elements are too few to share.
+pub(super) fn for_chunks<I: IndexedParallelIterator>(
+    n: usize,
+    chunks: I,
+    body: impl Fn(I::Item) + Sync + Send,
+) {
+    let least = if n < PARALLEL_FROM { usize::MAX } else { 1 };
+    chunks.with_min_len(least).for_each(body);
+}
+
+/// Sums `term(chunk)` over chunks of [`chunk_size`], in order.
+pub(super) fn sum_chunks<I, S>(n: usize, chunks: I, term: impl Fn(I::Item) -> S + Sync + Send) -> S
+where
+    I: IndexedParallelIterator,
+    S: Copy + Default + Send + Add<Output = S>,
+{
+    let mut partial = [S::default(); MOST_CHUNKS];
+    let partial = &mut partial[..n.div_ceil(chunk_size(n))];
+    for_chunks(n, partial.par_iter_mut().zip(chunks), |(sum, chunk)| *sum = term(chunk));
+    partial.iter().fold(S::default(), |sum, &part| sum + part)
+}
+
+/// Sum of f over both slices.
+fn sum_pairs<T: Scalar, S: Scalar>(x: &[T], y: &[T], f: impl Fn(T, T) -> S) -> S {
     let mut sums = [S::default(); LANES];
     let (xs, x_rest) = x.as_chunks::<LANES>();
     let (ys, y_rest) = y.as_chunks::<LANES>();
@@ -39,44 +61,51 @@ pub(super) fn sum_pairs<T: Scalar, S: Scalar>(x: &[T], y: &[T], f: impl Fn(T, T)
 impl VectorOps for Host {
     fn dot<T: Scalar>(&self, x: &[T], y: &[T], out: &mut [T]) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
-        out[0] = sum_chunks(x.len(), |c| sum_pairs(&x[c.clone()], &y[c], |x, y| x.conj() * y));
+        let size = chunk_size(x.len());
+        let chunks = x.par_chunks(size).zip(y.par_chunks(size));
+        out[0] = sum_chunks(x.len(), chunks, |(x, y)| sum_pairs(x, y, |x, y| x.conj() * y));
         Ok(())
     }
 
     fn norm2_squared<T: Scalar>(&self, x: &[T], out: &mut [T::Real]) -> Result<()> {
-        out[0] = sum_chunks(x.len(), |c| sum_pairs(&x[c.clone()], &x[c], |x, _| x.abs2()));
+        let chunks = x.par_chunks(chunk_size(x.len()));
+        out[0] = sum_chunks(x.len(), chunks, |x| sum_pairs(x, x, |x, _| x.abs2()));
         Ok(())
     }
 
     fn axpby<T: Scalar>(&self, alpha: T, x: &[T], beta: T, y: &mut [T]) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
-        let run = |x: &[T], y: &mut [T]| {
+        let size = chunk_size(x.len());
+        let chunks = x.par_chunks(size).zip(y.par_chunks_mut(size));
+        for_chunks(x.len(), chunks, |(x, y)| {
             if beta == T::zero() {
                 y.iter_mut().zip(x).for_each(|(y, &x)| *y = alpha * x);
             } else {
                 y.iter_mut().zip(x).for_each(|(y, &x)| *y = alpha * x + beta * *y);
             }
-        };
-        if x.len() < PARALLEL_FROM {
-            run(x, y);
-        } else {
-            y.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).for_each(|(y, x)| run(x, y));
-        }
+        });
         Ok(())
     }
 
     fn multiply<T: Scalar>(&self, x: &[T], y: &[T], z: &mut [T]) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
         Error::check_dimension("length of the product", x.len(), z.len())?;
-        let run = |x: &[T], y: &[T], z: &mut [T]| {
+        let size = chunk_size(x.len());
+        let chunks = x.par_chunks(size).zip(y.par_chunks(size)).zip(z.par_chunks_mut(size));
+        for_chunks(x.len(), chunks, |((x, y), z)| {
             z.iter_mut().zip(x.iter().zip(y)).for_each(|(z, (&x, &y))| *z = x * y);
-        };
-        if x.len() < PARALLEL_FROM {
-            run(x, y, z);
-        } else {
-            let xy = x.par_chunks(CHUNK).zip(y.par_chunks(CHUNK));
-            z.par_chunks_mut(CHUNK).zip(xy).for_each(|(z, (x, y))| run(x, y, z));
-        }
+        });
+        Ok(())
+    }
+
+    fn scale<T: Scalar>(&self, d: &[T::Real], x: &[T], z: &mut [T]) -> Result<()> {
+        Error::check_dimension("length of the vector", d.len(), x.len())?;
+        Error::check_dimension("length of the product", d.len(), z.len())?;
+        let size = chunk_size(x.len());
+        let chunks = d.par_chunks(size).zip(x.par_chunks(size)).zip(z.par_chunks_mut(size));
+        for_chunks(x.len(), chunks, |((d, x), z)| {
+            z.iter_mut().zip(d.iter().zip(x)).for_each(|(z, (&d, &x))| *z = T::from_real(d) * x);
+        });
         Ok(())
     }
 }

@@ -1,0 +1,209 @@
+//! The steps of a Krylov iteration on the CPU.
+
+use super::Host;
+use super::memory::PARALLEL_FROM;
+use super::vector::{LANES, chunk_size, for_chunks, sum_chunks};
+use crate::backend::{CgSlot, CgStatus, CsrParts, Inverse, KrylovSteps, with_offsets};
+use crate::error::{Error, Result};
+use crate::scalar::{Offset, Real, Scalar, Widen};
+use num_traits::{Float, Zero};
+use rayon::prelude::*;
+use std::ops::Add;
+
+impl KrylovSteps for Host {
+    fn cg_residual<T: Scalar>(
+        &self,
+        inverse: Inverse<'_, T, Self>,
+        pq: &[T],
+        q: &[T],
+        r: &mut [T],
+        rz: &mut [T],
+        state: &mut [T::Real],
+    ) -> Result<()> {
+        Error::check_dimension("length of q", r.len(), q.len())?;
+        state[CgSlot::ALPHA] = T::Real::zero();
+        if CgStatus::from_real(state[CgSlot::STATUS]) != CgStatus::Running {
+            return Ok(());
+        }
+        let curvature = pq[0].re();
+        let alpha = state[CgSlot::RHO] / curvature;
+        state[CgSlot::CURVATURE] = curvature;
+        let fault = if !pq[0].is_finite() {
+            Some(CgStatus::NotFinite)
+        } else if curvature <= T::Real::zero() {
+            Some(CgStatus::NotPositiveDefinite)
+        } else if !Float::is_finite(alpha) {
+            Some(CgStatus::Breakdown)
+        } else {
+            None
+        };
+        if let Some(fault) = fault {
+            state[CgSlot::STATUS] = fault.to_real();
+            return Ok(());
+        }
+        let step = T::from_real(alpha);
+        let (n, size) = (r.len(), chunk_size(r.len()));
+        let chunks = r.par_chunks_mut(size).zip(q.par_chunks(size));
+        let rr = if let Inverse::Diagonal(d) = inverse {
+            Error::check_dimension("length of the diagonal", n, d.len())?;
+            let chunks = chunks.zip(d.par_chunks(size));
+            let sums = sum_chunks(n, chunks, |((r, q), d)| descend_weighted(step, q, d, r));
+            rz[0] = T::from_real(sums.1);
+            sums.0
+        } else {
+            let rr = sum_chunks(n, chunks, |(r, q)| descend(step, q, r));
+            if let Inverse::Identity = inverse {
+                rz[0] = T::from_real(rr);
+            }
+            rr
+        };
+        state[CgSlot::RR] = rr;
+        if !Float::is_finite(rr) {
+            state[CgSlot::STATUS] = CgStatus::NotFinite.to_real();
+            return Ok(());
+        }
+        state[CgSlot::ALPHA] = alpha;
+        if rr <= state[CgSlot::THRESHOLD] {
+            state[CgSlot::STATUS] = CgStatus::Converged.to_real();
+        }
+        Ok(())
+    }
+
+    fn cg_direction<T: Scalar>(
+        &self,
+        inverse: Inverse<'_, T, Self>,
+        r: &[T],
+        rz: &[T],
+        p: &mut [T],
+        x: &mut [T],
+        state: &mut [T::Real],
+    ) -> Result<()> {
+        let alpha = state[CgSlot::ALPHA];
+        if alpha == T::Real::zero() {
+            return Ok(());
+        }
+        Error::check_dimension("length of p", x.len(), p.len())?;
+        let rho = rz[0].re();
+        let positive = rho > T::Real::zero() && rz[0].is_finite();
+        if !positive && CgStatus::from_real(state[CgSlot::STATUS]) == CgStatus::Running {
+            state[CgSlot::STATUS] = CgStatus::Breakdown.to_real();
+        }
+        let beta = rho / state[CgSlot::RHO];
+        let beta = T::from_real(if Float::is_finite(beta) { beta } else { T::Real::zero() });
+        let alpha = T::from_real(alpha * state[CgSlot::UNIT]);
+        state[CgSlot::RHO] = rho;
+        let z = match inverse {
+            Inverse::General(z) => z,
+            _ => r,
+        };
+        Error::check_dimension("length of r", x.len(), z.len())?;
+        let size = chunk_size(x.len());
+        let chunks = z.par_chunks(size).zip(p.par_chunks_mut(size)).zip(x.par_chunks_mut(size));
+        match inverse {
+            Inverse::Diagonal(d) => {
+                Error::check_dimension("length of the diagonal", z.len(), d.len())?;
+                for_chunks(z.len(), chunks.zip(d.par_chunks(size)), |(((z, p), x), d)| {
+                    for (((z, p), x), d) in z.iter().zip(p).zip(x).zip(d) {
+                        *x += alpha * *p;
+                        *p = T::from_real(*d) * *z + beta * *p;
+                    }
+                });
+            }
+            Inverse::Identity | Inverse::General(_) => for_chunks(z.len(), chunks, |((z, p), x)| {
+                for ((z, p), x) in z.iter().zip(p).zip(x) {
+                    *x += alpha * *p;
+                    *p = *z + beta * *p;
+                }
+            }),
+        }
+        Ok(())
+    }
+
+    fn csr_inverse_diagonal<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        inverse: &mut [T::Real],
+        first_bad: &mut [u32],
+    ) -> Result<()> {
+        Error::check_dimension("length of the diagonal", a.rows, inverse.len())?;
+        first_bad[0] = with_offsets!(a.offsets, offsets => {
+            inverse_diagonal::<V, T, _>(offsets, a.indices, a.values, inverse)
+        });
+        Ok(())
+    }
+}
+
+/// r -= step q; returns r.r.
+fn descend<T: Scalar>(step: T, q: &[T], r: &mut [T]) -> T::Real {
+    let mut sums = [T::Real::zero(); LANES];
+    let (qs, q_rest) = q.as_chunks::<LANES>();
+    let (rs, r_rest) = r.as_chunks_mut::<LANES>();
+    for (r, q) in rs.iter_mut().zip(qs) {
+        for lane in 0..LANES {
+            r[lane] -= step * q[lane];
+            sums[lane] += r[lane].abs2();
+        }
+    }
+    for (lane, (r, &q)) in r_rest.iter_mut().zip(q_rest).enumerate() {
+        *r -= step * q;
+        sums[lane] += r.abs2();
+    }
+    sums.into_iter().sum()
+}
+
+/// r -= step q; returns r.r and r.(d .* r).
+fn descend_weighted<T: Scalar>(step: T, q: &[T], d: &[T::Real], r: &mut [T]) -> Pair<T::Real> {
+    let mut sums = [Pair(T::Real::zero(), T::Real::zero()); LANES];
+    let (qs, q_rest) = q.as_chunks::<LANES>();
+    let (ds, d_rest) = d.as_chunks::<LANES>();
+    let (rs, r_rest) = r.as_chunks_mut::<LANES>();
+    let mut one = |lane: usize, r: &mut T, q: T, d: T::Real| {
+        *r -= step * q;
+        let rr = r.abs2();
+        sums[lane] = sums[lane] + Pair(rr, d * rr);
+    };
+    for ((r, q), d) in rs.iter_mut().zip(qs).zip(ds) {
+        for lane in 0..LANES {
+            one(lane, &mut r[lane], q[lane], d[lane]);
+        }
+    }
+    for (lane, ((r, &q), &d)) in r_rest.iter_mut().zip(q_rest).zip(d_rest).enumerate() {
+        one(lane, r, q, d);
+    }
+    sums.into_iter().fold(Pair::default(), Add::add)
+}
+
+/// Two sums made in one pass.
+#[derive(Clone, Copy, Default)]
+struct Pair<R>(R, R);
+
+impl<R: Real> Add for Pair<R> {
+    type Output = Self;
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0, self.1 + other.1)
+    }
+}
+
+/// Writes the reciprocals and returns the first row that has none, see [`KrylovSteps::csr_inverse_diagonal`].
+fn inverse_diagonal<V: Widen<T>, T: Scalar, O: Offset>(
+    offsets: &[O],
+    indices: &[u32],
+    values: &[V],
+    inverse: &mut [T::Real],
+) -> u32 {
+    let rows = inverse.par_iter_mut().enumerate();
+    let rows = rows.with_min_len(if offsets.len() < PARALLEL_FROM { usize::MAX } else { 1 << 12 });
+    rows.map(|(row, inverse)| {
+        let range = offsets[row].to_usize()..offsets[row + 1].to_usize();
+        let place = indices[range.clone()].binary_search(&(row as u32));
+        let entry = place.map_or(T::zero(), |k| values[range.start + k].widen());
+        let reciprocal = entry.re().recip();
+        let good = entry.re() > T::Real::zero() && entry.im() == T::Real::zero() && entry.is_finite();
+        let good = good && Float::is_finite(reciprocal);
+        *inverse = if good { reciprocal } else { entry.re() };
+        if good { u32::MAX } else { row as u32 }
+    })
+    .min()
+    .unwrap_or(u32::MAX)
+}

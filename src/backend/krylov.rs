@@ -1,0 +1,149 @@
+//! The vector half of a Krylov iteration, as two fused steps whose scalars never leave the backend.
+
+use super::{CsrParts, VectorOps};
+use crate::error::Result;
+use crate::scalar::{Real, Scalar, Widen};
+
+/// Places of the scalars in the state of a conjugate gradient iteration, a buffer of [`CgSlot::COUNT`] reals. The
+/// first [`CgSlot::MESSAGE`] of them are what an iteration tells the caller.
+#[derive(Debug)]
+pub struct CgSlot;
+
+impl CgSlot {
+    /// A [`CgStatus`], as a number.
+    pub const STATUS: usize = 0;
+    /// r.r after this iteration.
+    pub const RR: usize = 1;
+    /// p.Ap of this iteration.
+    pub const CURVATURE: usize = 2;
+    /// r.z, z = M^-1 r, before this iteration.
+    pub const RHO: usize = 3;
+    /// The step length of this iteration; zero where the iteration changed nothing.
+    pub const ALPHA: usize = 4;
+    /// The iteration has converged where r.r is at most this.
+    pub const THRESHOLD: usize = 5;
+    /// What one unit of r and p is in the units of x: x += (alpha * unit) p.
+    pub const UNIT: usize = 6;
+    /// Length of the state.
+    pub const COUNT: usize = 8;
+    /// Length of the message: status, r.r, curvature.
+    pub const MESSAGE: usize = 3;
+}
+
+/// What the state says of the iteration. Everything but `Running` is final: later iterations change nothing, so that
+/// a caller may replay a few more before it learns of the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CgStatus {
+    /// Goes on.
+    Running = 0,
+    /// r.r is at most the threshold.
+    Converged = 1,
+    /// p.Ap is not positive.
+    NotPositiveDefinite = 2,
+    /// p.Ap or r.r is infinite or NaN.
+    NotFinite = 3,
+    /// The step length overflows, or r.z is not positive while r is not zero.
+    Breakdown = 4,
+}
+
+impl CgStatus {
+    /// From the number in the state.
+    pub fn from_real<R: Real>(value: R) -> Self {
+        [Self::Running, Self::Converged, Self::NotPositiveDefinite, Self::NotFinite]
+            .into_iter()
+            .find(|status| status.to_real::<R>() == value)
+            .unwrap_or(Self::Breakdown)
+    }
+
+    /// The number in the state.
+    pub fn to_real<R: Real>(self) -> R {
+        R::from_f64(f64::from(self as u8))
+    }
+}
+
+/// What the fused steps know of a preconditioner M.
+pub enum Inverse<'a, T: Scalar, B: VectorOps> {
+    /// M = I: z = r.
+    Identity,
+    /// M^-1 is this diagonal: z = d .* r is never stored.
+    Diagonal(&'a B::Slice<T::Real>),
+    /// Any other: z = M^-1 r was stored by a step of its own.
+    General(&'a B::Slice<T>),
+}
+
+impl<T: Scalar, B: VectorOps> std::fmt::Debug for Inverse<'_, T, B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Inverse::Identity => "Identity",
+            Inverse::Diagonal(_) => "Diagonal",
+            Inverse::General(_) => "General",
+        })
+    }
+}
+
+impl<T: Scalar, B: VectorOps> Clone for Inverse<'_, T, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Scalar, B: VectorOps> Copy for Inverse<'_, T, B> {}
+
+/// Fused steps of the conjugate gradient iteration, and what its diagonal preconditioner needs.
+///
+/// Both steps read and write scalars in `state` ([`CgSlot`]). Neither waits for the device, and both are deterministic.
+pub trait KrylovSteps: VectorOps {
+    /// alpha = rho / p.q; r -= alpha q; r.r to the state, and r.z to `rz` for an identity or diagonal inverse.
+    ///
+    /// In this order:
+    /// 1. alpha = 0 in the state; where the status is not `Running`, that is all.
+    /// 2. curvature = re(`pq[0]`). Not finite: status `NotFinite`. Not positive: `NotPositiveDefinite`. rho / curvature
+    ///    not finite: `Breakdown`. In these cases, that is all.
+    /// 3. r and r.r change. r.r not finite: status `NotFinite`, and alpha stays 0. Else alpha is written, and the status
+    ///    is `Converged` where r.r is at most the threshold.
+    ///
+    /// Moves 3 vectors (r, q in; r out), and the diagonal.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn cg_residual<T: Scalar>(
+        &self,
+        inverse: Inverse<'_, T, Self>,
+        pq: &Self::Slice<T>,
+        q: &Self::Slice<T>,
+        r: &mut Self::Slice<T>,
+        rz: &mut Self::Slice<T>,
+        state: &mut Self::Slice<T::Real>,
+    ) -> Result<()>;
+
+    /// x += (alpha unit) p; beta = r.z / rho; p = z + beta p; rho = r.z.
+    ///
+    /// Where alpha is 0, nothing changes. Where r.z is not positive (or not finite) and the status is `Running`, the
+    /// status becomes `Breakdown`; a beta that is not finite counts as 0.
+    ///
+    /// Moves 5 vectors (r or z, p, x in; p, x out), and the diagonal.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn cg_direction<T: Scalar>(
+        &self,
+        inverse: Inverse<'_, T, Self>,
+        r: &Self::Slice<T>,
+        rz: &Self::Slice<T>,
+        p: &mut Self::Slice<T>,
+        x: &mut Self::Slice<T>,
+        state: &mut Self::Slice<T::Real>,
+    ) -> Result<()>;
+
+    /// `inverse[i]` = 1 / a_ii for a square matrix. `first_bad[0]` becomes the first row whose diagonal entry is missing, not
+    /// positive, not finite, not real, or has no finite reciprocal, and `u32::MAX` where there is none; in a bad row,
+    /// `inverse[i]` is the entry's real part, 0 where it is missing.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn csr_inverse_diagonal<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        inverse: &mut Self::Slice<T::Real>,
+        first_bad: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+}

@@ -1,0 +1,197 @@
+//! Conjugate gradients: the recurrence.
+//!
+//! For A Hermitian positive definite and M near A and of the same kind, from r = b - A x, z = M^-1 r, p = z,
+//! rho = r.z:
+//!
+//! ```text
+//! repeat   q = A p
+//!          alpha = rho / p.q
+//!          r = r - alpha q                stop where r.r is small
+//!          z = M^-1 r
+//!          x = x + alpha p
+//!          beta = r.z / rho,  rho = r.z
+//!          p = z + beta p
+//! ```
+//!
+//! M. R. Hestenes and E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49 (1952);
+//! Y. Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithms 6.18 and 9.1. x waits for p's update, which
+//! reads p too, so that p is read once for both.
+//!
+//! | step | vectors in | out | with Jacobi, also |
+//! |---|---|---|---|
+//! | q = A p, p.q | p, the matrix | q | |
+//! | r, r.r, r.z | q, r | r | diagonal |
+//! | x, p | r, p, x | p, x | diagonal |
+//!
+//! So an iteration moves the matrix and 10 vectors of n scalars, with Jacobi 2 vectors of n reals more. A preconditioner
+//! that can't be fused stores z: r in, z out, what it stores, and r and z once more for r.z.
+
+use super::{Report, SolveOptions};
+use crate::backend::{CgSlot, CgStatus, Inverse, KrylovSteps};
+use crate::error::Result;
+use crate::operator::LinearOperator;
+use crate::precondition::Preconditioner;
+use crate::scalar::Scalar;
+use num_traits::{One, Zero};
+use std::ops::ControlFlow;
+
+/// A conjugate gradient solver for n unknowns, with the memory it needs: keep it, and solve many times.
+///
+/// ```
+/// use residua::{Host, krylov::{Cg, SolveOptions}, operator::FunctionOperator, precondition::Identity};
+/// use std::ops::ControlFlow;
+/// let a = FunctionOperator::<f64, Host, _>::new(2, 2, |_, x, y| {
+///     (y[0], y[1]) = (2.0 * x[0] + x[1], x[0] + 3.0 * x[1]);
+///     Ok(())
+/// });
+/// let mut cg = Cg::new(&Host, 2, SolveOptions::default())?;
+/// let mut x = vec![0.0; 2]; // where the iteration starts, then the solution
+/// let report = cg.solve(&a, &Identity, &[3.0, 4.0], &mut x, |iteration, residual| {
+///     println!("{iteration}: {residual:e}");
+///     ControlFlow::Continue(())
+/// })?;
+/// assert!(report.outcome.is_converged() && report.iterations == 2);
+/// # Ok::<(), residua::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Cg<T: Scalar, B: KrylovSteps> {
+    pub(super) backend: B,
+    pub(super) options: SolveOptions,
+    pub(super) work: Work<T, B>,
+    pub(super) mailbox: B::Mailbox<T::Real>,
+    pub(super) history: Vec<f64>,
+}
+
+/// The vectors of an iteration, and its scalars, which stay in the backend's memory.
+#[derive(Debug)]
+pub(super) struct Work<T: Scalar, B: KrylovSteps> {
+    pub r: B::Vec<T>,
+    pub p: B::Vec<T>,
+    pub q: B::Vec<T>,
+    /// Empty until a preconditioner needs it.
+    pub z: B::Vec<T>,
+    pub pq: B::Vec<T>,
+    pub rz: B::Vec<T>,
+    pub state: B::Vec<T::Real>,
+    pub square: B::Vec<T::Real>,
+}
+
+impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
+    /// A solver for `n` unknowns: 3 n scalars, and n more once a preconditioner needs z.
+    ///
+    /// # Errors
+    /// Without memory.
+    pub fn new(backend: &B, n: usize, options: SolveOptions) -> Result<Self> {
+        let work = Work {
+            r: backend.zeros(n)?,
+            p: backend.zeros(n)?,
+            q: backend.zeros(n)?,
+            z: backend.zeros(0)?,
+            pq: backend.zeros(1)?,
+            rz: backend.zeros(1)?,
+            state: backend.zeros(CgSlot::COUNT)?,
+            square: backend.zeros(1)?,
+        };
+        let history = Vec::with_capacity(1 + options.iteration_limit(n).min(10_000));
+        Ok(Self {
+            mailbox: backend.mailbox(CgSlot::MESSAGE)?,
+            backend: backend.clone(),
+            options,
+            work,
+            history,
+        })
+    }
+
+    /// Solves A x = b, starting from x and leaving the last iterate there. `observer(iteration, residual norm)` sees
+    /// the recurrence's residual at the start and after each iteration, at most [`Backend::QUEUE_DEPTH`] iterations
+    /// late, and can stop the solve; the report's residual is b - A x computed anew.
+    ///
+    /// An infinite or NaN b or starting vector leaves x as it was. b = 0 gives x = 0.
+    ///
+    /// # Errors
+    /// On sizes that do not fit, without memory for z, or when the device fails; then x is unspecified.
+    ///
+    /// [`Backend::QUEUE_DEPTH`]: crate::Backend::QUEUE_DEPTH
+    pub fn solve<A, M>(
+        &mut self,
+        a: &A,
+        m: &M,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        observer: impl FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> Result<Report>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        self.drive(a, m, b, x, observer)
+    }
+
+    /// Residual norms of the last solve's recurrence: at the start, then after each iteration.
+    pub fn history(&self) -> &[f64] {
+        &self.history
+    }
+
+    /// The history, for keeping.
+    pub fn into_history(self) -> Vec<f64> {
+        self.history
+    }
+}
+
+impl<T: Scalar, B: KrylovSteps> Work<T, B> {
+    /// One iteration; this is what is recorded.
+    pub fn iterate<A, M>(&mut self, backend: &B, a: &A, m: &M, x: &mut B::Slice<T>) -> Result<()>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        a.apply_dot(backend, &self.p, &mut self.q, &mut self.pq)?; // q = A p, p.q
+        self.advance(backend, m, x)
+    }
+
+    /// The rest of an iteration, from q and p.q on.
+    fn advance<M>(&mut self, backend: &B, m: &M, x: &mut B::Slice<T>) -> Result<()>
+    where
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        let Self { r, p, q, z, pq, rz, state, .. } = self;
+        let fused = m.fused();
+        let inverse = fused.unwrap_or(Inverse::General(&**z));
+        backend.cg_residual(inverse, pq, q, r, rz, state)?; // alpha = rho / p.q, r -= alpha q, r.r, r.z
+        if fused.is_none() {
+            m.apply_dot(backend, r, z, rz)?; // z = M^-1 r, r.z
+        }
+        let inverse = fused.unwrap_or(Inverse::General(&**z));
+        backend.cg_direction(inverse, r, rz, p, x, state) // x += alpha p, beta = r.z / rho, p = z + beta p
+    }
+
+    /// Starts the recurrence from r: an iteration with p = 0 and q = 0 leaves x and r, and sets p = z, rho = r.z.
+    pub fn start<M>(
+        &mut self,
+        backend: &B,
+        m: &M,
+        x: &mut B::Slice<T>,
+        threshold: T::Real,
+        unit: T::Real,
+    ) -> Result<()>
+    where
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        let mut state = [T::Real::zero(); CgSlot::COUNT];
+        state[CgSlot::RHO] = T::Real::one();
+        state[CgSlot::THRESHOLD] = threshold;
+        state[CgSlot::UNIT] = unit;
+        backend.write(&state, &mut self.state)?;
+        backend.fill(T::zero(), &mut self.p)?;
+        backend.fill(T::zero(), &mut self.q)?;
+        backend.fill(T::one(), &mut self.pq)?;
+        self.advance(backend, m, x)
+    }
+
+    /// Lets a recurrence that has converged go on to a smaller threshold.
+    pub fn resume(&mut self, backend: &B, threshold: T::Real) -> Result<()> {
+        let status = [CgStatus::Running.to_real()];
+        backend.write(&status, B::part_mut(&mut self.state, CgSlot::STATUS..CgSlot::STATUS + 1))?;
+        backend.write(&[threshold], B::part_mut(&mut self.state, CgSlot::THRESHOLD..CgSlot::THRESHOLD + 1))
+    }
+}

@@ -1,0 +1,292 @@
+//! From b and x to a report: start, stopping, certificate, restart.
+
+use super::units::Units;
+use super::{Cg, Outcome, Report, check_sizes};
+use crate::backend::{CgSlot, CgStatus, Inverse, KrylovSteps, Mailbox, Replay};
+use crate::error::Result;
+use crate::operator::LinearOperator;
+use crate::precondition::Preconditioner;
+use crate::scalar::{Real, Scalar};
+use num_traits::{Float, One, Zero};
+use std::ops::ControlFlow;
+
+/// The recurrence is asked for a residual of (threshold - drift) times this, where its residual has drifted from the
+/// true one by less than the threshold.
+const SAFETY: f64 = 0.9;
+
+/// A restart from b - A x must make the residual smaller by this factor, or the solve has stagnated.
+const PROGRESS: f64 = 0.5;
+
+/// A residual that has grown past its start by eps to this power: the exact one is bounded by sqrt(cond(A)) times its
+/// start, so A is singular to working precision and the iteration diverges.
+const DIVERGENCE: f64 = -0.75;
+
+/// The state of one solve.
+struct Solve<'a, T: Scalar, F> {
+    units: Units<T::Real>,
+    /// ||b - A x|| must come down to this.
+    threshold: f64,
+    limit: usize,
+    window: usize,
+    iterations: usize,
+    history: &'a mut Vec<f64>,
+    observer: F,
+}
+
+/// Why a run of iterations ended.
+enum End {
+    /// The recurrence says that it has converged.
+    Met,
+    /// Nothing more can be had.
+    Final(Outcome),
+}
+
+impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
+    /// The body of [`Cg::solve`].
+    pub(super) fn drive<A, M>(
+        &mut self,
+        a: &A,
+        m: &M,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        observer: impl FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> Result<Report>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        let n = B::len(&*self.work.r);
+        check_sizes(n, (a.rows(), a.columns()), m.rows(), B::len(b), B::len(x))?;
+        if m.fused().is_none() && B::len(&*self.work.z) != n {
+            self.work.z = self.backend.zeros(n)?;
+        }
+        let units = Units::of::<T, B>(&self.backend, b, &mut self.work.q, &mut self.work.square)?;
+        let mut history = std::mem::take(&mut self.history);
+        history.clear();
+        let mut solve = Solve {
+            units,
+            threshold: self.options.threshold::<T>(units.b_norm),
+            limit: self.options.iteration_limit(n),
+            window: self.options.window(n),
+            iterations: 0,
+            history: &mut history,
+            observer,
+        };
+        let end = self.run(a, m, b, x, &mut solve);
+        let iterations = solve.iterations;
+        self.history = history;
+        let (outcome, residual_norm, restarts) = end?;
+        let relative_residual = if residual_norm == 0.0 { 0.0 } else { residual_norm / units.b_norm };
+        let bytes_per_iteration = self.bytes_per_iteration(a, m);
+        Ok(Report { outcome, iterations, residual_norm, relative_residual, restarts, bytes_per_iteration })
+    }
+
+    /// Runs until the end is known; returns it with ||b - A x|| and the number of restarts.
+    fn run<A, M>(
+        &mut self,
+        a: &A,
+        m: &M,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
+    ) -> Result<(Outcome, f64, usize)>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        let Units { b_norm, unit } = solve.units;
+        if !b_norm.is_finite() {
+            return Ok((Outcome::NotFinite, f64::NAN, 0));
+        }
+        if b_norm == 0.0 {
+            self.backend.fill(T::zero(), x)?;
+        }
+        // q = b - A x, in units, is the certificate; the recurrence starts from it.
+        let mut residual = self.true_residual(a, b, x, &solve.units)?;
+        let mut restarts = 0;
+        if !residual.is_finite() {
+            return Ok((Outcome::NotFinite, f64::NAN, 0));
+        }
+        if solve.observe(residual).is_break() {
+            let met = residual <= solve.threshold;
+            return Ok((if met { Outcome::Converged } else { Outcome::Interrupted }, residual, 0));
+        }
+        self.backend.copy(&self.work.q, &mut self.work.r)?;
+        // Below this, a recurrence holds nothing but rounding errors.
+        let floor = <T::Real as Float>::epsilon().to_f64() * 1e-3 * b_norm;
+        let mut before = residual;
+        let mut aim = solve.threshold;
+        let mut resume = false;
+        while residual > solve.threshold {
+            if residual <= floor {
+                return Ok((Outcome::Stagnated, residual, restarts));
+            }
+            let square = solve.units.square(aim.max(floor));
+            if resume {
+                self.work.resume(&self.backend, square)?;
+            } else {
+                self.work.start(&self.backend, m, x, square, unit)?;
+            }
+            let end = self.cycle(a, m, x, solve)?;
+            residual = self.true_residual(a, b, x, &solve.units)?;
+            if residual <= solve.threshold {
+                break;
+            }
+            match end {
+                _ if !residual.is_finite() => return Ok((Outcome::NotFinite, f64::NAN, restarts)),
+                End::Final(outcome) => return Ok((outcome, residual, restarts)),
+                End::Met => {}
+            }
+            // How far has the recurrence drifted from b - A x?  q -= r
+            self.backend.axpby(-T::one(), &self.work.r, T::one(), &mut self.work.q)?;
+            let drift = self.norm_of_q(&solve.units)?;
+            aim = SAFETY * (solve.threshold - drift);
+            resume = drift <= 0.5 * solve.threshold && aim > floor;
+            if resume {
+                continue;
+            }
+            if restarts > 0 && residual > PROGRESS * before {
+                return Ok((Outcome::Stagnated, residual, restarts));
+            }
+            // r = b - A x
+            self.backend.axpby(T::one(), &self.work.q, T::one(), &mut self.work.r)?;
+            before = residual;
+            aim = solve.threshold;
+            restarts += 1;
+        }
+        Ok((Outcome::Converged, residual, restarts))
+    }
+
+    /// Replays iterations until the recurrence ends, or the options or the observer end it.
+    fn cycle<A, M>(
+        &mut self,
+        a: &A,
+        m: &M,
+        x: &mut B::Slice<T>,
+        solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
+    ) -> Result<End>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        let (backend, work, mailbox) = (&self.backend, &mut self.work, &self.mailbox);
+        let mut iteration = backend.record(|| {
+            work.iterate(backend, a, m, x)?;
+            mailbox.post(backend, B::part(&work.state, 0..CgSlot::MESSAGE))
+        })?;
+        let mut message = [T::Real::zero(); CgSlot::MESSAGE];
+        let mut best = Best { norm: f64::INFINITY, age: 0 };
+        let mut queued = 0;
+        let mut end = None;
+        while end.is_none() || queued > 0 {
+            // The device stays QUEUE_DEPTH iterations ahead of what is known here. Those after the last change nothing.
+            while end.is_none() && queued < B::QUEUE_DEPTH && solve.iterations + queued < solve.limit {
+                iteration.replay()?;
+                queued += 1;
+            }
+            if queued == 0 {
+                end = end.or(Some(End::Final(Outcome::IterationLimit)));
+                continue;
+            }
+            mailbox.next(backend, true, &mut message)?;
+            queued -= 1;
+            if let Some(End::Met) = end {
+                continue;
+            }
+            end = end.or(solve.judge(&message, &mut best));
+        }
+        drop(iteration);
+        match end {
+            Some(End::Final(Outcome::NotPositiveDefinite { iteration, curvature })) => {
+                // p.Ap / p.p: the state's p is still the one that was tried.
+                backend.norm2_squared(&work.p, &mut work.square)?;
+                let mut pp = [T::Real::one()];
+                backend.read(&work.square, &mut pp)?;
+                let curvature = curvature / pp[0].to_f64();
+                Ok(End::Final(Outcome::NotPositiveDefinite { iteration, curvature }))
+            }
+            Some(end) => Ok(end),
+            None => Ok(End::Met),
+        }
+    }
+
+    /// q = b - A x, in units; returns its norm.
+    fn true_residual<A>(
+        &mut self,
+        a: &A,
+        b: &B::Slice<T>,
+        x: &B::Slice<T>,
+        units: &Units<T::Real>,
+    ) -> Result<f64>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+    {
+        let scale = T::from_real(units.scale());
+        a.apply(&self.backend, x, &mut self.work.q)?;
+        self.backend.axpby(scale, b, -scale, &mut self.work.q)?;
+        self.norm_of_q(units)
+    }
+
+    fn norm_of_q(&mut self, units: &Units<T::Real>) -> Result<f64> {
+        self.backend.norm2_squared(&self.work.q, &mut self.work.square)?;
+        let mut square = [T::Real::zero()];
+        self.backend.read(&self.work.square, &mut square)?;
+        Ok(units.norm(square[0]))
+    }
+
+    /// What one iteration must move at least, see the table in `cg`.
+    fn bytes_per_iteration<A, M>(&self, a: &A, m: &M) -> usize
+    where
+        A: LinearOperator<T, B> + ?Sized,
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        let n = B::len(&*self.work.r);
+        let (vector, real) = (n * size_of::<T>(), n * size_of::<T::Real>());
+        let preconditioner = match m.fused() {
+            Some(Inverse::Identity) => 0,
+            Some(_) => 2 * real,
+            None => m.bytes() + 2 * vector,
+        };
+        a.bytes() + 8 * vector + preconditioner
+    }
+}
+
+impl<T: Scalar, F: FnMut(usize, f64) -> ControlFlow<()>> Solve<'_, T, F> {
+    fn observe(&mut self, norm: f64) -> ControlFlow<()> {
+        self.history.push(norm);
+        (self.observer)(self.iterations, norm)
+    }
+
+    /// Takes an iteration's message in; tells whether it was the last.
+    fn judge(&mut self, message: &[T::Real; CgSlot::MESSAGE], best: &mut Best) -> Option<End> {
+        let status = CgStatus::from_real(message[CgSlot::STATUS]);
+        let iteration = self.iterations + 1;
+        if !matches!(status, CgStatus::Running | CgStatus::Converged) {
+            let curvature = message[CgSlot::CURVATURE].to_f64();
+            return Some(End::Final(match status {
+                CgStatus::NotPositiveDefinite => Outcome::NotPositiveDefinite { iteration, curvature },
+                CgStatus::NotFinite => Outcome::NotFinite,
+                _ => Outcome::Breakdown { iteration },
+            }));
+        }
+        let norm = self.units.norm(message[CgSlot::RR]);
+        self.iterations = iteration;
+        *best = if norm < best.norm { Best { norm, age: 0 } } else { Best { age: best.age + 1, ..*best } };
+        let stop = self.observe(norm).is_break();
+        let diverged = <T::Real as Float>::epsilon().to_f64().powf(DIVERGENCE) * self.history[0];
+        if status == CgStatus::Converged {
+            Some(End::Met)
+        } else if stop {
+            Some(End::Final(Outcome::Interrupted))
+        } else {
+            (best.age >= self.window || norm > diverged).then_some(End::Final(Outcome::Stagnated))
+        }
+    }
+}
+
+/// The smallest residual of a run, and how many iterations ago it was.
+#[derive(Clone, Copy)]
+struct Best {
+    norm: f64,
+    age: usize,
+}

@@ -1,0 +1,64 @@
+//! What a caller asks of a solver.
+
+use crate::scalar::{Real, Scalar};
+use num_traits::Float;
+
+/// When to stop. A solve has converged where ||b - A x|| <= max(relative ||b||, absolute), in the 2-norm.
+///
+/// ```
+/// use residua::krylov::SolveOptions;
+/// let options = SolveOptions::default().tolerance(1e-10).max_iterations(500);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct SolveOptions {
+    relative: Option<f64>,
+    absolute: f64,
+    max_iterations: Option<usize>,
+    stagnation_window: Option<usize>,
+}
+
+impl SolveOptions {
+    /// Tolerance relative to ||b||. Default: 1e-8 in double precision, 1e-5 in single.
+    #[must_use]
+    pub fn tolerance(mut self, relative: f64) -> Self {
+        self.relative = Some(relative);
+        self
+    }
+
+    /// Absolute tolerance, in the units of b. Default: 0.
+    #[must_use]
+    pub fn absolute_tolerance(mut self, absolute: f64) -> Self {
+        self.absolute = absolute;
+        self
+    }
+
+    /// Most iterations. Default: 10 n for n unknowns, at least 1000 and at most 100 000.
+    #[must_use]
+    pub fn max_iterations(mut self, iterations: usize) -> Self {
+        self.max_iterations = Some(iterations);
+        self
+    }
+
+    /// How many iterations may pass without a new smallest residual before the solve counts as stagnated. Default:
+    /// 5 n for n unknowns, at least 200 and at most 10 000.
+    #[must_use]
+    pub fn stagnation_window(mut self, iterations: usize) -> Self {
+        self.stagnation_window = Some(iterations);
+        self
+    }
+
+    pub(super) fn threshold<T: Scalar>(&self, b_norm: f64) -> f64 {
+        let single = <T::Real as Float>::epsilon().to_f64() > 1e-10;
+        let relative = self.relative.unwrap_or(if single { 1e-5 } else { 1e-8 });
+        (relative * b_norm).max(self.absolute)
+    }
+
+    pub(super) fn iteration_limit(&self, n: usize) -> usize {
+        self.max_iterations.unwrap_or_else(|| n.saturating_mul(10).clamp(1000, 100_000))
+    }
+
+    pub(super) fn window(&self, n: usize) -> usize {
+        self.stagnation_window.unwrap_or_else(|| n.saturating_mul(5).clamp(200, 10_000)).max(1)
+    }
+}

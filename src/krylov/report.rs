@@ -1,0 +1,112 @@
+//! What a caller learns from a solver.
+
+use crate::scalar::{Real, Scalar};
+use std::fmt;
+
+/// How a solve ended. x then holds the last iterate, whatever the outcome.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// b - A x, computed anew, meets the tolerance.
+    Converged,
+    /// The allowed iterations are spent.
+    IterationLimit,
+    /// A vector p with p.Ap <= 0 was found: A is not positive definite, to working precision.
+    NotPositiveDefinite {
+        /// The iteration that found it, from 1; 0 where a diagonal entry shows it.
+        iteration: usize,
+        /// p.Ap / p.p, at least A's smallest eigenvalue.
+        curvature: f64,
+    },
+    /// The recurrence cannot go on: a step length overflows, or the preconditioner is not positive definite.
+    Breakdown {
+        /// The iteration at which it happened, from 1.
+        iteration: usize,
+    },
+    /// The residual no longer falls: not over the stagnation window, not by starting again from b - A x, or it has grown
+    /// beyond what any matrix allows that is not singular to working precision.
+    Stagnated,
+    /// b, the starting vector, A or an iterate holds infinities or NaN.
+    NotFinite,
+    /// The observer asked to stop.
+    Interrupted,
+}
+
+impl Outcome {
+    /// Whether the tolerance is met.
+    pub fn is_converged(&self) -> bool {
+        matches!(self, Outcome::Converged)
+    }
+
+    /// One word for programs: `converged`, `max_iterations`, `not_positive_definite`, `breakdown`, `stagnated`,
+    /// `not_finite`, `interrupted`.
+    pub fn status(&self) -> &'static str {
+        match self {
+            Outcome::Converged => "converged",
+            Outcome::IterationLimit => "max_iterations",
+            Outcome::NotPositiveDefinite { .. } => "not_positive_definite",
+            Outcome::Breakdown { .. } => "breakdown",
+            Outcome::Stagnated => "stagnated",
+            Outcome::NotFinite => "not_finite",
+            Outcome::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Converged => f.write_str("converged"),
+            Outcome::IterationLimit => f.write_str("iteration limit reached"),
+            Outcome::NotPositiveDefinite { iteration, curvature } => {
+                write!(f, "not positive definite (curvature {curvature:.3e} at iteration {iteration})")
+            }
+            Outcome::Breakdown { iteration } => write!(f, "breakdown at iteration {iteration}"),
+            Outcome::Stagnated => f.write_str("stagnated"),
+            Outcome::NotFinite => f.write_str("not finite"),
+            Outcome::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+/// What a solve did. Norms are 2-norms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Report {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Iterations that changed x.
+    pub iterations: usize,
+    /// ||b - A x||, computed anew from the final x; NaN where it is not finite.
+    pub residual_norm: f64,
+    /// [`residual_norm`](Report::residual_norm) / ||b||; 0 where both are zero.
+    pub relative_residual: f64,
+    /// How often the recurrence was started again from b - A x, because it had drifted away from it.
+    pub restarts: usize,
+    /// Compulsory bytes of one iteration: matrix, vectors and preconditioner, each as often as it must be moved.
+    pub bytes_per_iteration: usize,
+}
+
+impl Report {
+    /// The report of a solve that a caller refuses before it starts, x being zero: a diagonal entry that is not
+    /// positive ([`Error::Diagonal`](crate::Error::Diagonal)) ends so.
+    pub fn not_started<T: Scalar>(outcome: Outcome, b: &[T]) -> Self {
+        let largest = b.iter().map(|b| b.abs().to_f64()).fold(0.0, f64::max);
+        let scale = if largest > 0.0 { largest } else { 1.0 };
+        let residual_norm = b.iter().map(|b| (b.abs().to_f64() / scale).powi(2)).sum::<f64>().sqrt() * scale;
+        let relative_residual = if residual_norm == 0.0 { 0.0 } else { residual_norm / residual_norm };
+        Self { outcome, iterations: 0, residual_norm, relative_residual, restarts: 0, bytes_per_iteration: 0 }
+    }
+}
+
+/// A solution with its report, as [`solve`](super::solve) returns it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Solution<T> {
+    /// The last iterate.
+    pub x: Vec<T>,
+    /// How the solve ended.
+    pub report: Report,
+    /// Residual norms of the recurrence: at the start, then after each iteration.
+    pub history: Vec<f64>,
+}

@@ -1,0 +1,73 @@
+//! The diagonal of A.
+
+use super::Preconditioner;
+use crate::backend::{Backend, Inverse, KrylovSteps, VectorOps};
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::scalar::{Real, Scalar, Widen};
+
+/// M = diag(A), after C. G. J. Jacobi; Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., 10.2.
+///
+/// ```text
+///     | 4 . 1 |            | 1/4         |
+/// A = | . 2 . |     M^-1 = |     1/2     |
+///     | 1 . 5 |            |         1/5 |
+/// ```
+///
+/// The reciprocals are stored as reals, since the diagonal of a Hermitian matrix is real.
+#[derive(Debug)]
+pub struct Jacobi<T: Scalar, B: Backend> {
+    inverse: B::Vec<T::Real>,
+    first_bad: B::Vec<u32>,
+}
+
+impl<T: Scalar, B: KrylovSteps> Jacobi<T, B> {
+    /// From the diagonal of a stored matrix.
+    ///
+    /// # Errors
+    /// [`Error::Diagonal`] with the first row whose diagonal entry is not a positive number: a positive definite
+    /// matrix has none, since e_i.A e_i = a_ii. Also where the matrix is not square, and without memory.
+    pub fn new<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
+        Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+        let mut jacobi = Self { inverse: backend.zeros(a.rows())?, first_bad: backend.zeros(1)? };
+        jacobi.update(backend, a)?;
+        Ok(jacobi)
+    }
+
+    /// Takes new values of a matrix of the same size over; nothing is allocated.
+    ///
+    /// # Errors
+    /// As [`Jacobi::new`]. After an error the preconditioner must be updated again before it is used.
+    pub fn update<V: Scalar + Widen<T>>(&mut self, backend: &B, a: &Csr<V, B>) -> Result<()> {
+        Error::check_dimension("rows of the matrix", B::len(&*self.inverse), a.rows())?;
+        Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+        backend.csr_inverse_diagonal::<V, T>(a.parts(), &mut self.inverse, &mut self.first_bad)?;
+        let mut bad = [0];
+        backend.read(&self.first_bad, &mut bad)?;
+        let row = bad[0] as usize;
+        if row >= a.rows() {
+            return Ok(());
+        }
+        let mut entry = [T::Real::default()];
+        backend.read(B::part(&self.inverse, row..row + 1), &mut entry)?;
+        Err(Error::Diagonal { row, value: entry[0].to_f64() })
+    }
+}
+
+impl<T: Scalar, B: VectorOps> Preconditioner<T, B> for Jacobi<T, B> {
+    fn rows(&self) -> Option<usize> {
+        Some(B::len(&*self.inverse))
+    }
+
+    fn apply(&self, backend: &B, r: &B::Slice<T>, z: &mut B::Slice<T>) -> Result<()> {
+        backend.scale(&self.inverse, r, z)
+    }
+
+    fn fused(&self) -> Option<Inverse<'_, T, B>> {
+        Some(Inverse::Diagonal(&*self.inverse))
+    }
+
+    fn bytes(&self) -> usize {
+        B::len(&*self.inverse) * (size_of::<T::Real>() + 2 * size_of::<T>())
+    }
+}

@@ -1,0 +1,585 @@
+//! Conjugate gradients: known iteration counts, every outcome, and the same bits whichever way they are run. The bodies are
+//! generic over the backend.
+
+use num_complex::Complex;
+use residua::backend::{KrylovSteps, Products};
+use residua::krylov::{Cg, Outcome, Report, SolveOptions};
+use residua::operator::FunctionOperator;
+use residua::precondition::{Identity, Jacobi, Preconditioner};
+use residua::{Csr, Error, Host, Result, Scalar, krylov};
+use std::ops::ControlFlow;
+
+/// A backend under test: it takes matrices over from the host.
+trait Device: KrylovSteps + Products {
+    fn place<T: Scalar>(&self, a: Csr<T>) -> Csr<T, Self>;
+}
+
+impl Device for Host {
+    fn place<T: Scalar>(&self, a: Csr<T>) -> Csr<T> {
+        a
+    }
+}
+
+/// CSR from a function of the row that lists (column, value), ascending.
+fn csr<T: Scalar>(n: usize, row: impl Fn(usize) -> Vec<(usize, T)>) -> Csr<T> {
+    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..n {
+        for (j, v) in row(i) {
+            columns.push(j as u32);
+            values.push(v);
+        }
+        offsets.push(values.len());
+    }
+    Csr::from_parts(n, n, offsets, columns, values).unwrap()
+}
+
+fn tridiagonal<T: Scalar>(n: usize, diagonal: f64) -> Csr<T> {
+    csr(n, |i| {
+        let mut row = Vec::new();
+        if i > 0 {
+            row.push((i - 1, T::from_f64(-1.0)));
+        }
+        row.push((i, T::from_f64(diagonal)));
+        if i + 1 < n {
+            row.push((i + 1, T::from_f64(-1.0)));
+        }
+        row
+    })
+}
+
+fn poisson2d(k: usize) -> Csr<f64> {
+    csr(k * k, |i| {
+        let (x, y) = (i % k, i / k);
+        let mut row = Vec::new();
+        for (j, inside) in [(i.wrapping_sub(k), y > 0), (i.wrapping_sub(1), x > 0)] {
+            if inside {
+                row.push((j, -1.0));
+            }
+        }
+        row.push((i, 4.0));
+        for (j, inside) in [(i + 1, x + 1 < k), (i + k, y + 1 < k)] {
+            if inside {
+                row.push((j, -1.0));
+            }
+        }
+        row
+    })
+}
+
+fn diagonal(entries: &[f64]) -> Csr<f64> {
+    csr(entries.len(), |i| vec![(i, entries[i])])
+}
+
+/// b - A x by the plainest loop.
+fn true_residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> Vec<T> {
+    let mut y = vec![T::zero(); b.len()];
+    a.product(&Host, T::one(), x, T::zero(), &mut y).unwrap();
+    b.iter().zip(y).map(|(&b, y)| b - y).collect()
+}
+
+fn norm<T: Scalar>(x: &[T]) -> f64 {
+    use residua::Real;
+    let largest = x.iter().map(|x| x.abs().to_f64()).fold(f64::MIN_POSITIVE, f64::max);
+    x.iter().map(|x| (x.abs().to_f64() / largest).powi(2)).sum::<f64>().sqrt() * largest
+}
+
+struct Solved<T> {
+    x: Vec<T>,
+    report: Report,
+    history: Vec<f64>,
+}
+
+/// Solves on the backend from `x`, and checks that the report's residual is true.
+fn run<T: Scalar, B: Device>(
+    backend: &B,
+    a: &Csr<T>,
+    jacobi: bool,
+    b: &[T],
+    x: Vec<T>,
+    options: SolveOptions,
+) -> Result<Solved<T>> {
+    let copy = csr_copy(a);
+    let device = backend.place(copy);
+    let on_device = backend.upload(b.to_vec())?;
+    let mut x = backend.upload(x)?;
+    let mut cg = Cg::new(backend, b.len(), options)?;
+    let go_on = |_, _| ControlFlow::Continue(());
+    let report = if jacobi {
+        let m = Jacobi::new(backend, &device)?;
+        cg.solve(&device, &m, &on_device, &mut x, go_on)?
+    } else {
+        cg.solve(&device, &Identity, &on_device, &mut x, go_on)?
+    };
+    let x = backend.download(&x)?;
+    if report.residual_norm.is_finite() {
+        let expected = norm(&true_residual(a, b, &x));
+        let scale = expected.max(norm(b) * 1e-13);
+        assert!((report.residual_norm - expected).abs() <= 0.01 * scale, "{report:?} but {expected:e}");
+    }
+    Ok(Solved { x, report, history: cg.into_history() })
+}
+
+fn csr_copy<T: Scalar>(a: &Csr<T>) -> Csr<T> {
+    let parts = a.parts();
+    let offsets = match parts.offsets {
+        residua::backend::OffsetsRef::Narrow(o) => o.iter().map(|&o| o as usize).collect(),
+        residua::backend::OffsetsRef::Wide(o) => o.iter().map(|&o| o as usize).collect(),
+    };
+    Csr::from_parts(a.rows(), a.columns(), offsets, parts.indices.to_vec(), parts.values.to_vec()).unwrap()
+}
+
+fn defaults() -> SolveOptions {
+    SolveOptions::default()
+}
+
+fn times_ones<T: Scalar>(a: &Csr<T>) -> Vec<T> {
+    let mut b = vec![T::zero(); a.rows()];
+    a.product(&Host, T::one(), &vec![T::one(); a.columns()], T::zero(), &mut b).unwrap();
+    b
+}
+
+fn converges_in_known_iterations<B: Device>(backend: &B) -> Result<()> {
+    // Symmetric right-hand side: n / 2 distinct directions.
+    let a = tridiagonal::<f64>(100, 2.0);
+    let solved = run(backend, &a, false, &times_ones(&a), vec![0.0; 100], defaults())?;
+    assert_eq!((solved.report.outcome, solved.report.iterations), (Outcome::Converged, 50));
+    assert!(solved.x.iter().all(|x| (x - 1.0).abs() < 1e-9));
+    assert_eq!(solved.history.len(), 51);
+    // k distinct eigenvalues: k iterations; Jacobi inverts a diagonal at once.
+    let a = diagonal(&[1.0, 2.0, 3.0, 1.0, 2.0, 3.0, 1.0]);
+    let b = [1.0; 7];
+    assert_eq!(run(backend, &a, false, &b, vec![0.0; 7], defaults())?.report.iterations, 3);
+    assert_eq!(run(backend, &a, true, &b, vec![0.0; 7], defaults())?.report.iterations, 1);
+    // 1 x 1, and no unknown at all.
+    assert_eq!(run(backend, &diagonal(&[4.0]), true, &[2.0], vec![0.0], defaults())?.x, [0.5]);
+    assert!(run(backend, &diagonal(&[]), false, &[], vec![], defaults())?.report.outcome.is_converged());
+    Ok(())
+}
+
+fn jacobi_equals_identity_on_a_constant_diagonal<B: Device>(backend: &B) -> Result<()> {
+    let a = poisson2d(40);
+    let b: Vec<f64> = (0..1600).map(|i| ((i * 7919) % 1000) as f64 / 1000.0).collect();
+    let plain = run(backend, &a, false, &b, vec![0.0; 1600], defaults())?;
+    let jacobi = run(backend, &a, true, &b, vec![0.0; 1600], defaults())?;
+    assert_eq!(plain.report.iterations, jacobi.report.iterations);
+    assert!(plain.report.bytes_per_iteration + 2 * 8 * 1600 == jacobi.report.bytes_per_iteration);
+    // Powers of two on the diagonal: not one bit differs.
+    assert_eq!(plain.x, jacobi.x);
+    Ok(())
+}
+
+/// Jacobi hidden behind `apply` alone.
+struct Stored<T: Scalar, B: KrylovSteps>(Jacobi<T, B>);
+
+impl<T: Scalar, B: KrylovSteps> Preconditioner<T, B> for Stored<T, B> {
+    fn rows(&self) -> Option<usize> {
+        Preconditioner::<T, B>::rows(&self.0)
+    }
+    fn apply(&self, backend: &B, r: &B::Slice<T>, z: &mut B::Slice<T>) -> Result<()> {
+        self.0.apply(backend, r, z)
+    }
+    fn bytes(&self) -> usize {
+        Preconditioner::<T, B>::bytes(&self.0)
+    }
+}
+
+fn fused_and_stored_preconditioner_agree<B: Device>(backend: &B) -> Result<()> {
+    let n = 500;
+    let a = csr(n, |i| {
+        let scale = |i: usize| 1.0 + (i % 17) as f64;
+        let mut row = vec![(i, 2.5 * scale(i) * scale(i))];
+        if i > 0 {
+            row.insert(0, (i - 1, -scale(i) * scale(i - 1)));
+        }
+        if i + 1 < n {
+            row.push((i + 1, -scale(i) * scale(i + 1)));
+        }
+        row
+    });
+    let b: Vec<f64> = (0..n).map(|i| 1.0 + (i % 3) as f64).collect();
+    let fused = run(backend, &a, true, &b, vec![0.0; n], defaults())?;
+    let plain = run(backend, &a, false, &b, vec![0.0; n], defaults())?;
+    assert!(
+        fused.report.iterations * 3 < plain.report.iterations * 2,
+        "{:?} {:?}",
+        fused.report,
+        plain.report
+    );
+    let device = backend.place(csr_copy(&a));
+    let m = Stored(Jacobi::new(backend, &device)?);
+    let mut cg = Cg::new(backend, n, defaults())?;
+    let (b, mut x) = (backend.upload(b)?, backend.zeros(n)?);
+    let report = cg.solve(&device, &m, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
+    assert!(report.iterations.abs_diff(fused.report.iterations) <= 1, "{report:?} {:?}", fused.report);
+    assert!(report.outcome.is_converged());
+    Ok(())
+}
+
+fn every_fault_has_its_outcome<B: Device>(backend: &B) -> Result<()> {
+    let outcome = |a: &Csr<f64>, jacobi: bool, b: &[f64], x: &[f64]| {
+        run(backend, a, jacobi, b, x.to_vec(), defaults()).map(|s| (s.report, s.x))
+    };
+    let a = tridiagonal::<f64>(10, 2.0);
+    let ones = [1.0; 10];
+    let zero = [0.0; 10];
+
+    // b = 0: x = 0 in no iteration, whatever x held.
+    for start in [[3.0; 10], [f64::NAN; 10]] {
+        let (report, x) = outcome(&a, true, &zero, &start)?;
+        assert_eq!((report.outcome, report.iterations, x), (Outcome::Converged, 0, zero.to_vec()));
+        assert_eq!(report.relative_residual, 0.0);
+    }
+    // x0 exact: no iteration, and x untouched.
+    let (report, x) = outcome(&a, true, &times_ones(&a), &ones)?;
+    assert_eq!((report.outcome, report.iterations, x), (Outcome::Converged, 0, ones.to_vec()));
+
+    // NaN and infinity, in b or x0: x stays as it was.
+    for bad in [f64::NAN, f64::INFINITY] {
+        let mut spoilt = ones;
+        spoilt[3] = bad;
+        let (report, x) = outcome(&a, true, &spoilt, &ones)?;
+        assert_eq!((report.outcome, report.iterations, x), (Outcome::NotFinite, 0, ones.to_vec()));
+        assert!(report.residual_norm.is_nan() && report.relative_residual.is_nan());
+        let (report, x) = outcome(&a, false, &ones, &spoilt)?;
+        assert_eq!((report.outcome, report.iterations), (Outcome::NotFinite, 0));
+        assert!(x[..3] == ones[..3] && x[4..] == ones[4..]);
+    }
+    // NaN in A, off the diagonal: seen at the first product with it, x untouched.
+    let mut broken = tridiagonal::<f64>(10, 2.0);
+    broken.values_mut()[1] = f64::NAN;
+    let (report, x) = outcome(&broken, false, &ones, &zero)?;
+    assert_eq!((report.outcome, x), (Outcome::NotFinite, zero.to_vec()));
+
+    // Indefinite, negative definite, zero.
+    let (report, _) = outcome(&diagonal(&[1.0, -1.0, 3.0]), false, &[1.0, 2.0, 0.5], &[0.0; 3])?;
+    let Outcome::NotPositiveDefinite { iteration: 1, curvature } = report.outcome else {
+        panic!("{report:?}")
+    };
+    assert!((curvature - (1.0 - 4.0 + 0.75) / 5.25).abs() < 1e-12);
+    let (report, x) = outcome(&diagonal(&[-2.0; 4]), false, &[1.0; 4], &[0.0; 4])?;
+    assert_eq!(report.outcome, Outcome::NotPositiveDefinite { iteration: 1, curvature: -2.0 });
+    assert_eq!((report.relative_residual, x), (1.0, vec![0.0; 4]));
+    let (report, _) = outcome(&diagonal(&[0.0; 4]), false, &[1.0; 4], &[0.0; 4])?;
+    assert_eq!(report.outcome, Outcome::NotPositiveDefinite { iteration: 1, curvature: 0.0 });
+
+    // A diagonal entry that is not positive is refused by name.
+    let refused = run(backend, &diagonal(&[1.0, 2.0, -3.0, -4.0]), true, &[1.0; 4], vec![0.0; 4], defaults());
+    assert!(matches!(refused, Err(Error::Diagonal { row: 2, value: -3.0 })));
+    let missing = csr(3, |i| vec![((i + 1) % 3, 1.0)]);
+    let refused = run(backend, &missing, true, &[1.0; 3], vec![0.0; 3], defaults());
+    assert!(matches!(refused, Err(Error::Diagonal { row: 0, value: 0.0 })));
+    let tiny = run(backend, &diagonal(&[1.0, 1e-310]), true, &[1.0; 2], vec![0.0; 2], defaults());
+    assert!(matches!(tiny, Err(Error::Diagonal { row: 1, .. })));
+
+    // Too few iterations; none at all.
+    let b = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 1.0];
+    for limit in [0, 1, 3] {
+        let solved = run(backend, &a, true, &b, vec![0.0; 10], defaults().max_iterations(limit))?;
+        assert_eq!((solved.report.outcome, solved.report.iterations), (Outcome::IterationLimit, limit));
+        assert_eq!(solved.history.len(), limit + 1);
+    }
+    Ok(())
+}
+
+/// The Laplacian of a path: constants are its null space.
+fn free_path(n: usize) -> Csr<f64> {
+    csr(n, |i| {
+        let degree = usize::from(i > 0) + usize::from(i + 1 < n);
+        let mut row = vec![(i, degree as f64)];
+        if i > 0 {
+            row.insert(0, (i - 1, -1.0));
+        }
+        if i + 1 < n {
+            row.push((i + 1, -1.0));
+        }
+        row
+    })
+}
+
+fn singular_systems<B: Device>(backend: &B) -> Result<()> {
+    let a = free_path(60);
+    // Consistent: sums to zero.
+    let consistent: Vec<f64> = (0..60).map(|i| f64::from(i) - 29.5).collect();
+    let solved = run(backend, &a, true, &consistent, vec![0.0; 60], defaults())?;
+    assert!(solved.report.outcome.is_converged(), "{:?}", solved.report);
+    // Inconsistent: no x has a residual below that of the constant part, and none may be called a solution.
+    let inconsistent: Vec<f64> = consistent.iter().map(|b| b + 1.0).collect();
+    for jacobi in [false, true] {
+        let solved = run(backend, &a, jacobi, &inconsistent, vec![0.0; 60], defaults())?;
+        assert!(
+            matches!(
+                solved.report.outcome,
+                Outcome::NotPositiveDefinite { .. } | Outcome::Stagnated | Outcome::Breakdown { .. }
+            ),
+            "{:?}",
+            solved.report
+        );
+        assert!(solved.report.residual_norm > 7.0);
+    }
+    Ok(())
+}
+
+fn unattainable_tolerance_stagnates<B: Device>(backend: &B) -> Result<()> {
+    let a = tridiagonal::<f64>(300, 2.0);
+    let b: Vec<f64> = (0..300).map(|i| (f64::from(i) * 0.7).sin()).collect();
+    for tolerance in [0.0, 1e-18] {
+        let options = defaults().tolerance(tolerance);
+        let solved = run(backend, &a, true, &b, vec![0.0; 300], options)?;
+        assert_eq!(solved.report.outcome, Outcome::Stagnated, "{:?}", solved.report);
+        assert!(solved.report.relative_residual < 1e-12, "{:?}", solved.report);
+    }
+    // An absolute tolerance, in the units of b.
+    let options = defaults().tolerance(0.0).absolute_tolerance(1e-3);
+    let solved = run(backend, &a, true, &b, vec![0.0; 300], options)?;
+    assert!(solved.report.outcome.is_converged() && solved.report.residual_norm <= 1e-3);
+    Ok(())
+}
+
+fn preconditioner_that_is_not_positive_breaks_down<B: Device>(backend: &B) -> Result<()> {
+    struct Negative;
+    impl<B: KrylovSteps> Preconditioner<f64, B> for Negative {
+        fn rows(&self) -> Option<usize> {
+            None
+        }
+        fn apply(&self, backend: &B, r: &B::Slice<f64>, z: &mut B::Slice<f64>) -> Result<()> {
+            backend.axpby(-1.0, r, 0.0, z)
+        }
+        fn bytes(&self) -> usize {
+            0
+        }
+    }
+    let a = backend.place(tridiagonal::<f64>(10, 2.0));
+    let (b, mut x) = (backend.upload(vec![1.0; 10])?, backend.zeros(10)?);
+    let mut cg = Cg::new(backend, 10, defaults())?;
+    let report = cg.solve(&a, &Negative, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
+    assert_eq!(report.outcome, Outcome::Breakdown { iteration: 1 });
+    // The same solver goes on with the next system.
+    let report = cg.solve(&a, &Identity, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
+    assert!(report.outcome.is_converged());
+    Ok(())
+}
+
+fn observer_sees_the_history_and_can_stop<B: Device>(backend: &B) -> Result<()> {
+    let host = poisson2d(20);
+    let rhs: Vec<f64> = (0..400).map(|i| f64::from(i % 7)).collect();
+    let a = backend.place(csr_copy(&host));
+    let (b, mut x) = (backend.upload(rhs.clone())?, backend.zeros(400)?);
+    let mut cg = Cg::new(backend, 400, defaults())?;
+    let mut seen = Vec::new();
+    let report = cg.solve(&a, &Identity, &b, &mut x, |iteration, norm| {
+        assert_eq!(iteration, seen.len());
+        seen.push(norm);
+        if iteration == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    assert_eq!(report.outcome, Outcome::Interrupted);
+    assert!((5..=5 + B::QUEUE_DEPTH).contains(&report.iterations));
+    assert_eq!(seen, cg.history());
+    // The x so far is worth keeping: starting from it ends sooner, and the history starts at its residual.
+    let first = report.residual_norm;
+    let report = cg.solve(&a, &Identity, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
+    assert!(report.outcome.is_converged());
+    assert!((cg.history()[0] / first - 1.0).abs() < 1e-6);
+    // Stopped before it starts.
+    let report = cg.solve(&a, &Identity, &b, &mut *backend.zeros(400)?, |_, _| ControlFlow::Break(()))?;
+    assert_eq!((report.outcome, report.iterations), (Outcome::Interrupted, 0));
+    Ok(())
+}
+
+/// Numbers whose squares overflow or underflow, in A and b.
+fn extreme_scales<B: Device>(backend: &B) -> Result<()> {
+    let plain = tridiagonal::<f64>(50, 2.5);
+    let rhs: Vec<f64> = (0..50).map(|i| f64::from(i % 5) - 1.0).collect();
+    let expected = run(backend, &plain, true, &rhs, vec![0.0; 50], defaults())?;
+    for exponent in [-900, -200, 200, 900] {
+        let scale = 2f64.powi(exponent);
+        let b: Vec<f64> = rhs.iter().map(|b| b * scale).collect();
+        // A x = scale b, bit for bit the scaled solution.
+        let solved = run(backend, &plain, true, &b, vec![0.0; 50], defaults())?;
+        assert_eq!(solved.report.iterations, expected.report.iterations);
+        assert!(solved.x.iter().zip(&expected.x).all(|(x, e)| *x == e * scale), "2^{exponent}");
+        // scale A x = scale b.
+        let mut a = tridiagonal::<f64>(50, 2.5);
+        a.values_mut().iter_mut().for_each(|v| *v *= scale);
+        let solved = run(backend, &a, true, &b, vec![0.0; 50], defaults())?;
+        assert!(solved.report.outcome.is_converged(), "2^{exponent}: {:?}", solved.report);
+        assert_eq!(solved.x, expected.x, "2^{exponent}");
+    }
+    Ok(())
+}
+
+fn single_precision<B: Device>(backend: &B) -> Result<()> {
+    let a = tridiagonal::<f32>(200, 2.1);
+    for scale in [1e-30f32, 1.0, 1e30] {
+        let b: Vec<f32> = (0..200).map(|i| (i % 11) as f32 * scale).collect();
+        let solved = run(backend, &a, true, &b, vec![0.0; 200], defaults())?;
+        assert!(solved.report.outcome.is_converged(), "{:?}", solved.report);
+        assert!(solved.report.relative_residual <= 1e-5);
+    }
+    Ok(())
+}
+
+/// [3, i; -i, 3] blocks along the diagonal, coupled by complex phases.
+fn hermitian(n: usize) -> Csr<Complex<f64>> {
+    csr(n, |i| {
+        let coupling = |i: usize| Complex::from_polar(1.0, i as f64);
+        let mut row = vec![(i, Complex::new(2.2, 0.0))];
+        if i > 0 {
+            row.insert(0, (i - 1, coupling(i - 1).conj()));
+        }
+        if i + 1 < n {
+            row.push((i + 1, coupling(i)));
+        }
+        row
+    })
+}
+
+fn complex_hermitian<B: Device>(backend: &B) -> Result<()> {
+    let n = 300;
+    let a = hermitian(n);
+    let x: Vec<Complex<f64>> = (0..n).map(|i| Complex::new((i % 5) as f64, (i % 3) as f64 - 1.0)).collect();
+    let mut b = vec![Complex::default(); n];
+    a.product(&Host, Complex::new(1.0, 0.0), &x, Complex::default(), &mut b)?;
+    let solved = run(backend, &a, true, &b, vec![Complex::default(); n], defaults())?;
+    assert!(solved.report.outcome.is_converged(), "{:?}", solved.report);
+    let error: Vec<_> = solved.x.iter().zip(&x).map(|(a, b)| a - b).collect();
+    assert!(norm(&error) < 1e-6 * norm(&x));
+    // A unitary diagonal similarity makes it the real matrix of the same spectrum: the same iterations.
+    let real = csr(n, |i| {
+        let mut row = vec![(i, 2.2)];
+        if i > 0 {
+            row.insert(0, (i - 1, 1.0));
+        }
+        if i + 1 < n {
+            row.push((i + 1, 1.0));
+        }
+        row
+    });
+    let mut phase = Complex::new(1.0, 0.0);
+    let mut b = Vec::new();
+    for i in 0..n {
+        b.push(phase * (1.0 + (i % 4) as f64));
+        phase *= Complex::from_polar(1.0, i as f64).conj();
+    }
+    let moduli: Vec<f64> = b.iter().map(|b| b.norm()).collect();
+    let complex = run(backend, &a, false, &b, vec![Complex::default(); n], defaults())?;
+    let real = run(backend, &real, false, &moduli, vec![0.0; n], defaults())?;
+    assert!(complex.report.iterations.abs_diff(real.report.iterations) <= 1);
+    Ok(())
+}
+
+fn matrix_free<B: Device>(backend: &B) -> Result<()> {
+    // Any closure over the backend's own operations: here A = 3 I.
+    let a = FunctionOperator::<f64, B, _>::new(20, 20, |backend, x, y| backend.axpby(3.0, x, 0.0, y));
+    let (b, mut x) = (backend.upload(vec![1.5; 20])?, backend.zeros(20)?);
+    let mut cg = Cg::new(backend, 20, defaults())?;
+    let report = cg.solve(&a, &Identity, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
+    assert_eq!((report.outcome, report.iterations), (Outcome::Converged, 1));
+    assert_eq!(backend.download(&x)?, [0.5; 20]);
+    // Shapes that do not fit are refused.
+    let wide = FunctionOperator::<f64, B, _>::new(20, 21, |_, _, _| Ok(()));
+    let refused = cg.solve(&wide, &Identity, &b, &mut x, |_, _| ControlFlow::Continue(()));
+    assert!(matches!(refused, Err(Error::Dimension { expected: 20, got: 21, .. })));
+    let refused = cg.solve(&a, &Identity, &b, &mut *backend.zeros(19)?, |_, _| ControlFlow::Continue(()));
+    assert!(matches!(refused, Err(Error::Dimension { expected: 20, got: 19, .. })));
+    Ok(())
+}
+
+/// The textbook, one line at a time, on plain vectors.
+fn textbook(a: &Csr<f64>, b: &[f64], iterations: usize) -> Vec<f64> {
+    let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+    let mut x = vec![0.0; b.len()];
+    let (mut r, mut p, mut q) = (b.to_vec(), b.to_vec(), b.to_vec());
+    let mut rho = dot(&r, &r);
+    for _ in 0..iterations {
+        a.product(&Host, 1.0, &p, 0.0, &mut q).unwrap();
+        let alpha = rho / dot(&p, &q);
+        for i in 0..b.len() {
+            x[i] += alpha * p[i];
+            r[i] -= alpha * q[i];
+        }
+        let next = dot(&r, &r);
+        for i in 0..b.len() {
+            p[i] = r[i] + next / rho * p[i];
+        }
+        rho = next;
+    }
+    x
+}
+
+fn recorded_iteration_is_the_textbook<B: Device>(backend: &B) -> Result<()> {
+    // Large enough for several chunks and threads, and no multiple of anything.
+    let a = csr(70_001, |i| {
+        let mut row = vec![(i, 4.0 + (i % 9) as f64)];
+        if i >= 173 {
+            row.insert(0, (i - 173, -1.0));
+        }
+        if i + 173 < 70_001 {
+            row.push((i + 173, -1.0));
+        }
+        row
+    });
+    let b: Vec<f64> = (0..70_001).map(|i| ((i * 31) % 101) as f64 - 50.0).collect();
+    let options = || defaults().max_iterations(12).tolerance(1e-15);
+    let solved = run(backend, &a, false, &b, vec![0.0; b.len()], options())?;
+    let expected = textbook(&a, &b, 12);
+    let error: Vec<f64> = solved.x.iter().zip(&expected).map(|(x, e)| x - e).collect();
+    assert!(norm(&error) < 1e-12 * norm(&expected), "{:e}", norm(&error));
+    // The same bits each time.
+    let again = run(backend, &a, false, &b, vec![0.0; b.len()], options())?;
+    assert_eq!((solved.x, solved.history), (again.x, again.history));
+    Ok(())
+}
+
+/// Runs every body on the host.
+macro_rules! on_host {
+    ($($body:ident),* $(,)?) => {
+        mod host {
+            $(
+                #[test]
+                fn $body() {
+                    super::$body(&residua::Host).unwrap();
+                }
+            )*
+        }
+    };
+}
+on_host!(
+    converges_in_known_iterations,
+    jacobi_equals_identity_on_a_constant_diagonal,
+    fused_and_stored_preconditioner_agree,
+    every_fault_has_its_outcome,
+    singular_systems,
+    unattainable_tolerance_stagnates,
+    preconditioner_that_is_not_positive_breaks_down,
+    observer_sees_the_history_and_can_stop,
+    extreme_scales,
+    single_precision,
+    complex_hermitian,
+    matrix_free,
+    recorded_iteration_is_the_textbook,
+);
+
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    let a = poisson2d(260);
+    let b: Vec<f64> = (0..260 * 260).map(|i| f64::from(i % 13)).collect();
+    let solve = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let solved =
+            pool.install(|| run(&Host, &a, true, &b, vec![0.0; b.len()], defaults().max_iterations(40)));
+        solved.unwrap().x
+    };
+    let one = solve(1);
+    assert!(solve(2) == one && solve(5) == one);
+}
+
+#[test]
+fn the_short_way() {
+    let a = poisson2d(10);
+    let solution = krylov::solve(&a, &times_ones(&a)).unwrap();
+    assert!(solution.report.outcome.is_converged());
+    assert_eq!(solution.history.len(), solution.report.iterations + 1);
+    let solution = krylov::solve(&diagonal(&[1.0, -2.0]), &[3.0, 4.0]).unwrap();
+    assert_eq!(solution.report.outcome, Outcome::NotPositiveDefinite { iteration: 0, curvature: -2.0 });
+    assert_eq!((solution.report.residual_norm, solution.report.relative_residual), (5.0, 1.0));
+}
