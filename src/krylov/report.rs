@@ -94,7 +94,7 @@ impl Report {
         let largest = b.iter().map(|b| b.abs().to_f64()).fold(0.0, f64::max);
         let scale = if largest > 0.0 { largest } else { 1.0 };
         let residual_norm = b.iter().map(|b| (b.abs().to_f64() / scale).powi(2)).sum::<f64>().sqrt() * scale;
-        let relative_residual = if residual_norm == 0.0 { 0.0 } else { residual_norm / residual_norm };
+        let relative_residual = if residual_norm > 0.0 { 1.0 } else { residual_norm };
         Self { outcome, iterations: 0, residual_norm, relative_residual, restarts: 0, bytes_per_iteration: 0 }
     }
 }
