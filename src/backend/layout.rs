@@ -14,6 +14,7 @@
 //! only the rows that refer to it.
 
 use super::Backend;
+use crate::error::Result;
 use crate::scalar::{Element, Offset};
 
 /// Owned row offsets, one more than there are rows, from 0 to the number of nonzeros.
@@ -32,6 +33,17 @@ impl<B: Backend> Offsets<B> {
             Offsets::Narrow(v) => OffsetsRef::Narrow(&**v),
             Offsets::Wide(v) => OffsetsRef::Wide(&**v),
         }
+    }
+
+    /// The offsets as sizes, on the host.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn download(&self, backend: &B) -> Result<Vec<usize>> {
+        Ok(match self {
+            Offsets::Narrow(v) => backend.download(&**v)?.into_iter().map(Offset::to_usize).collect(),
+            Offsets::Wide(v) => backend.download(&**v)?.into_iter().map(Offset::to_usize).collect(),
+        })
     }
 }
 
@@ -102,12 +114,155 @@ pub struct CsrParts<'a, V: Element, B: Backend> {
     pub values: &'a B::Slice<V>,
 }
 
-impl<V: Element, B: Backend> Clone for CsrParts<'_, V, B> {
+/// Coordinates: row, column and value of each nonzero, sorted by row, then column.
+///
+/// ```text
+/// rows     0 0 1 2 2 3 3
+/// columns  0 2 2 1 2 0 3
+/// values   1 7 8 4 3 2 1
+/// ```
+#[derive(Debug)]
+pub struct CooParts<'a, V: Element, B: Backend> {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+    /// Row of each nonzero, ascending.
+    pub row_indices: &'a B::Slice<u32>,
+    /// Column of each nonzero, ascending within a row.
+    pub column_indices: &'a B::Slice<u32>,
+    /// Value of each nonzero.
+    pub values: &'a B::Slice<V>,
+}
+
+/// ELLPACK: every row padded to the same width, stored column by column: entry `k` of row `i` is at `k * rows + i`.
+///
+/// ```text
+/// lengths  2 1 2 2            width 2
+/// columns  0 2 1 0 | 2 * 2 3
+/// values   1 8 4 2 | 7 * 3 1      * padding: index 0, value 0, never read by a product
+/// ```
+#[derive(Debug)]
+pub struct EllParts<'a, V: Element, B: Backend> {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+    /// Entries of each padded row.
+    pub width: usize,
+    /// Entries of each row that are no padding.
+    pub lengths: &'a B::Slice<u32>,
+    /// `width * rows` columns.
+    pub indices: &'a B::Slice<u32>,
+    /// `width * rows` values.
+    pub values: &'a B::Slice<V>,
+}
+
+/// Jagged diagonals: rows ordered from longest to shortest, then stored column by column without padding: entry `k`
+/// of the row at position `p` is at `offsets[k] + p`.
+///
+/// ```text
+/// order    0 2 3 1        (row 1 is the shortest)
+/// offsets  0 4 7
+/// columns  0 1 0 2 | 2 2 3
+/// values   1 4 2 8 | 7 3 1
+/// ```
+#[derive(Debug)]
+pub struct JdsParts<'a, V: Element, B: Backend> {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+    /// The row at each position.
+    pub order: RowOrderRef<'a, B>,
+    /// Where each jagged diagonal starts; one more than the longest row has entries.
+    pub offsets: OffsetsRef<'a, B>,
+    /// Column of each nonzero.
+    pub indices: &'a B::Slice<u32>,
+    /// Value of each nonzero.
+    pub values: &'a B::Slice<V>,
+}
+
+/// SELL-C-sigma: sections of C rows, each padded to its own longest row and stored column by column: entry `k` of
+/// the row at position `p` is at `offsets[p / C] + k * C + p % C`. Within windows of sigma rows, the rows are ordered
+/// from longest to shortest, so that rows of like length share a section. The last section has C rows too.
+///
+/// ```text
+/// C = 2, sigma = 4
+/// order    0 2 | 3 1
+/// lengths  2 2 | 2 1
+/// offsets  0 4 8
+/// columns  0 1 2 2 | 0 2 3 *
+/// values   1 4 7 3 | 2 8 1 *
+/// ```
+#[derive(Debug)]
+pub struct SellParts<'a, V: Element, B: Backend> {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+    /// Rows of a section: C.
+    pub height: usize,
+    /// Rows of a sorting window: sigma, a multiple of C, or 1 where rows keep their order.
+    pub window: usize,
+    /// The row at each position; `None` where rows keep their order. It maps each window onto itself.
+    pub order: Option<RowOrderRef<'a, B>>,
+    /// Entries, without padding, of the row at each position.
+    pub lengths: &'a B::Slice<u32>,
+    /// Where each section starts; one more than there are sections.
+    pub offsets: OffsetsRef<'a, B>,
+    /// Columns, padding included.
+    pub indices: &'a B::Slice<u32>,
+    /// Values, padding included.
+    pub values: &'a B::Slice<V>,
+}
+
+macro_rules! copy_parts {
+    ($($name:ident),*) => {$(
+        impl<V: Element, B: Backend> Clone for $name<'_, V, B> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+        impl<V: Element, B: Backend> Copy for $name<'_, V, B> {}
+    )*};
+}
+copy_parts!(CsrParts, CooParts, EllParts, JdsParts, SellParts);
+
+/// An order of rows: each row number once. Only this crate makes one, so kernels may write `y` through it from many
+/// threads without a row being written twice.
+#[derive(Debug)]
+pub struct RowOrder<B: Backend>(B::Vec<u32>);
+
+impl<B: Backend> RowOrder<B> {
+    /// From a buffer that holds each of `0..n` once.
+    pub(crate) fn new(rows: B::Vec<u32>) -> Self {
+        Self(rows)
+    }
+
+    /// The same, borrowed.
+    pub fn as_ref(&self) -> RowOrderRef<'_, B> {
+        RowOrderRef(&*self.0)
+    }
+}
+
+/// Borrowed [`RowOrder`].
+#[derive(Debug)]
+pub struct RowOrderRef<'a, B: Backend>(&'a B::Slice<u32>);
+
+impl<'a, B: Backend> RowOrderRef<'a, B> {
+    /// The row at each position.
+    pub fn as_slice(&self) -> &'a B::Slice<u32> {
+        self.0
+    }
+}
+
+impl<B: Backend> Clone for RowOrderRef<'_, B> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<V: Element, B: Backend> Copy for CsrParts<'_, V, B> {}
+impl<B: Backend> Copy for RowOrderRef<'_, B> {}
 
 /// The largest number of nonzeros that 32-bit offsets can count.
 pub const NARROW_LIMIT: usize = <u32 as Offset>::MAX;

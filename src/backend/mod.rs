@@ -2,19 +2,21 @@
 //!
 //! [`Backend`] owns memory and order of execution. What a backend can compute is told by capability traits, each of
 //! them one room: [`Primitives`] (reduce, scan, sort, merge), [`VectorOps`] (dot, fused updates), [`Products`] (one
-//! per storage layout), [`KrylovSteps`] (the fused steps of an iteration). Everything above the seam (assembly, conversions, orderings, solvers) is written once,
+//! per storage layout), [`Conversions`] (between layouts), [`KrylovSteps`] (the fused steps of an iteration).
+//! Everything above the seam (assembly, conversions, orderings, solvers) is written once,
 //! against these traits, and runs wherever they are implemented.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `layout` | the storage of each matrix format as borrowed parts: the contract between `matrix` and the kernels |
-//! | `primitives`, `vector`, `product`, `krylov` | the capability traits |
+//! | `primitives`, `vector`, `product`, `convert`, `krylov` | the capability traits |
 //! | `host` | the implementation on rayon |
 //!
 //! Slices are plain Rust references, `&B::Slice<T>` and `&mut B::Slice<T>`: on the host they are `&[T]`, on a device
 //! an address and a length that only the device follows. So the borrow checker guards device memory as it guards host
 //! memory, and a caller passes its own buffers in and out.
 
+mod convert;
 mod graph;
 pub mod host;
 mod krylov;
@@ -23,12 +25,13 @@ mod primitives;
 mod product;
 mod vector;
 
+pub use convert::Conversions;
 pub use graph::{GraphParts, GraphSteps, Roots, Sweep, UNREACHED};
 pub use host::Host;
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;
 pub use primitives::{Order, Primitives, Scan};
-pub use product::Products;
+pub use product::{Op, Products};
 pub use vector::VectorOps;
 
 use crate::error::Result;

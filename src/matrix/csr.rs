@@ -1,8 +1,10 @@
 //! Compressed sparse rows, the hub of all formats.
 
-use crate::backend::{Backend, CsrParts, Host, NARROW_LIMIT, Offsets, Products, VectorOps};
+use super::coo::copied;
+use super::format::{Storage, check_vectors, offset_bytes};
+use super::lengths::{RowLengths, offsets_of};
+use crate::backend::{Backend, Conversions, CsrParts, Host, NARROW_LIMIT, Offsets, Op, Products};
 use crate::error::{Error, Result};
-use crate::operator::LinearOperator;
 use crate::scalar::{Scalar, Widen};
 
 /// A matrix in compressed sparse rows ([`CsrParts`] draws it), values of type `V` in the memory of backend `B`.
@@ -62,6 +64,16 @@ impl<V: Scalar> Csr<V, Host> {
     }
 }
 
+impl<V: Scalar> Csr<V, Host> {
+    /// A copy in the memory of a backend.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn to_backend<B: Backend>(&self, backend: &B) -> Result<Csr<V, B>> {
+        self.moved(&Host, backend)
+    }
+}
+
 impl<V: Scalar, B: Backend> Csr<V, B> {
     /// From arrays that are known to keep CSR's promises, already in the backend's memory.
     #[allow(dead_code)]
@@ -76,6 +88,9 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         debug_assert_eq!(B::len(&*indices), B::len(&*values));
         Self { rows, columns, offsets, indices, values }
     }
+
+    /// The format's name.
+    pub const NAME: &'static str = "csr";
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
@@ -95,6 +110,11 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// Bytes of the three arrays.
     pub fn storage_bytes(&self) -> usize {
         self.offsets.as_ref().bytes() + self.nonzeros() * (size_of::<u32>() + size_of::<V>())
+    }
+
+    /// Entries stored beyond the nonzeros: none.
+    pub fn padding(&self) -> usize {
+        0
     }
 
     /// The arrays, borrowed.
@@ -133,32 +153,100 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         Error::check_dimension("length of y", self.rows, B::len(y))?;
         backend.csr(self.parts(), alpha, x, beta, y)
     }
-}
 
-impl<V: Scalar + Widen<T>, T: Scalar, B: Products> LinearOperator<T, B> for Csr<V, B> {
-    fn rows(&self) -> usize {
-        self.rows
-    }
-
-    fn columns(&self) -> usize {
-        self.columns
-    }
-
-    fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()> {
-        self.product(backend, T::one(), x, T::zero(), y)
-    }
-
-    fn apply_dot(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>, xy: &mut B::Slice<T>) -> Result<()>
+    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+    pub fn product_op<T: Scalar>(
+        &self,
+        backend: &B,
+        op: Op,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()>
     where
-        B: VectorOps,
+        V: Widen<T>,
+        B: Products,
     {
-        Error::check_dimension("length of x", self.columns, B::len(x))?;
-        Error::check_dimension("length of y", self.rows, B::len(y))?;
-        Error::check_dimension("columns of a square matrix", self.rows, self.columns)?;
-        backend.csr_dot(self.parts(), x, y, xy)
+        check_vectors(op, (self.rows, self.columns), (B::len(x), B::len(y)))?;
+        backend.csr_op(self.parts(), op, alpha, x, beta, y)
     }
 
-    fn bytes(&self) -> usize {
-        self.storage_bytes() + (self.rows + self.columns) * size_of::<T>()
+    /// A second matrix with the same content.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn copied(&self, backend: &B) -> Result<Self> {
+        let offsets = match &self.offsets {
+            Offsets::Narrow(o) => Offsets::Narrow(copied(backend, o)?),
+            Offsets::Wide(o) => Offsets::Wide(copied(backend, o)?),
+        };
+        let (indices, values) = (copied(backend, &self.indices)?, copied(backend, &self.values)?);
+        Ok(Self { rows: self.rows, columns: self.columns, offsets, indices, values })
+    }
+
+    /// The same matrix in the memory of another backend.
+    ///
+    /// # Errors
+    /// On too little memory, or when either device fails.
+    fn moved<C: Backend>(&self, from: &B, to: &C) -> Result<Csr<V, C>> {
+        let offsets = match &self.offsets {
+            Offsets::Narrow(o) => Offsets::Narrow(to.upload(from.download(&**o)?)?),
+            Offsets::Wide(o) => Offsets::Wide(to.upload(from.download(&**o)?)?),
+        };
+        let indices = to.upload(from.download(&*self.indices)?)?;
+        let values = to.upload(from.download(&*self.values)?)?;
+        Ok(Csr { rows: self.rows, columns: self.columns, offsets, indices, values })
+    }
+
+    /// A copy in the host's memory.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn to_host(&self, backend: &B) -> Result<Csr<V, Host>> {
+        self.moved(backend, &Host)
+    }
+
+    /// The transpose, values as they are (not conjugated).
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn transpose(&self, backend: &B) -> Result<Self>
+    where
+        B: Conversions,
+    {
+        let mut counts = backend.zeros::<u32>(self.columns)?;
+        backend.count_columns(&self.indices, &mut counts)?;
+        let counts = backend.download(&*counts)?;
+        let offsets = offsets_of(backend, counts.iter().map(|&n| n as usize))?;
+        let mut indices = backend.zeros(self.nonzeros())?;
+        let mut values = backend.zeros(self.nonzeros())?;
+        backend.csr_transpose(self.parts(), offsets.as_ref(), &mut indices, &mut values)?;
+        Ok(Self { rows: self.columns, columns: self.rows, offsets, indices, values })
+    }
+
+    /// Entries of each row.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn row_lengths(&self, backend: &B) -> Result<RowLengths> {
+        RowLengths::of(backend, self)
+    }
+
+    pub(super) fn to_csr(&self, backend: &B) -> Result<Self> {
+        self.copied(backend)
+    }
+
+    pub(super) fn from_csr(backend: &B, a: &Self) -> Result<Self> {
+        a.copied(backend)
+    }
+
+    pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
+        let nonzeros = lengths.nonzeros() as u128;
+        let offsets = offset_bytes(lengths.rows() + 1, nonzeros);
+        Storage::new(lengths.nonzeros(), nonzeros, 4 + value, offsets, "csr")
     }
 }

@@ -1,7 +1,26 @@
 //! Storage formats of sparse matrices.
 
+mod coo;
+mod csc;
 mod csr;
+mod ell;
+mod format;
+mod hybrid;
+mod jds;
+mod lengths;
+mod sell;
 mod triplets;
 
+pub use coo::Coo;
+pub use csc::Csc;
 pub use csr::Csr;
+pub use ell::Ell;
+pub use format::{
+    FORMAT_NAMES, FREE_PADDING, Format, MOST_PADDING, SparseMatrix, Storage, build, convert, format, formats,
+    storage_estimates,
+};
+pub use hybrid::Hybrid;
+pub use jds::Jds;
+pub use lengths::{RowLengths, RowStatistics};
+pub use sell::Sell;
 pub use triplets::Triplets;

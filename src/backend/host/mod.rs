@@ -5,6 +5,7 @@
 //! same instructions.
 
 mod chunks;
+mod convert;
 mod graph;
 mod histogram;
 mod krylov;

@@ -1,5 +1,6 @@
 //! CSR: each task takes consecutive rows with about the same number of nonzeros.
 
+use super::{Scale, transposed};
 use crate::scalar::{Offset, Scalar, Widen};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -31,23 +32,24 @@ fn row_ranges<O: Offset>(offsets: &[O]) -> Vec<Range<usize>> {
 }
 
 #[inline(always)]
-fn row_sum<V: Widen<T>, T: Scalar>(indices: &[u32], values: &[V], x: &[T]) -> T {
-    indices.iter().zip(values).fold(T::default(), |sum, (&j, &v)| sum + v.widen() * x[j as usize])
+fn row_sum<V: Copy, T: Scalar>(indices: &[u32], values: &[V], value: impl Fn(V) -> T, x: &[T]) -> T {
+    indices.iter().zip(values).fold(T::default(), |sum, (&j, &v)| sum + value(v) * x[j as usize])
 }
 
-/// y\[i\] = finish(sum of row i, y\[i\]).
+/// y = alpha A x + beta y.
 pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     offsets: &[O],
     indices: &[u32],
     values: &[V],
+    value: impl Fn(V) -> T + Sync + Send + Copy,
+    scale: Scale<T>,
     x: &[T],
     y: &mut [T],
-    finish: impl Fn(T, T) -> T + Sync,
 ) {
     for_ranges(offsets, y, |rows, y| {
         for (row, y) in rows.zip(y) {
             let range = offsets[row].to_usize()..offsets[row + 1].to_usize();
-            *y = finish(row_sum(&indices[range.clone()], &values[range], x), *y);
+            *y = scale.finish(row_sum(&indices[range.clone()], &values[range], value, x), *y);
         }
     });
 }
@@ -64,13 +66,45 @@ pub(super) fn product_dot<O: Offset, V: Widen<T>, T: Scalar>(
         let mut dot = T::default();
         for (row, y) in rows.zip(y) {
             let range = offsets[row].to_usize()..offsets[row + 1].to_usize();
-            *y = row_sum(&indices[range.clone()], &values[range], x);
+            *y = row_sum(&indices[range.clone()], &values[range], V::widen, x);
             dot += x[row].conj() * *y;
         }
         dot
     })
     .into_iter()
     .sum()
+}
+
+/// y = alpha A^T x + beta y.
+pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
+    offsets: &[O],
+    indices: &[u32],
+    values: &[V],
+    value: impl Fn(V) -> T + Sync + Send + Copy,
+    scale: Scale<T>,
+    x: &[T],
+    y: &mut [T],
+) {
+    let blocks = transposed::blocks(values.len(), y.len());
+    // Rows whose entries start in the block's share of the nonzeros.
+    let rows = |b| {
+        let share = transposed::block(values.len(), blocks, b);
+        let at = |e: usize| offsets[..x.len()].partition_point(|o| o.to_usize() < e);
+        at(share.start)..if b + 1 == blocks { x.len() } else { at(share.end) }
+    };
+    let range = |b| {
+        let ends = rows(b).map(|row| (offsets[row].to_usize(), offsets[row + 1].to_usize()));
+        transposed::hull(ends.filter(|(s, e)| s < e).flat_map(|(s, e)| [indices[s], indices[e - 1]]))
+    };
+    let scatter = |b, sums: &mut [T], base| {
+        for row in rows(b) {
+            let line = offsets[row].to_usize()..offsets[row + 1].to_usize();
+            for (&j, &v) in indices[line.clone()].iter().zip(&values[line]) {
+                sums[j as usize - base] += value(v) * x[row];
+            }
+        }
+    };
+    transposed::collect(blocks, range, scatter, scale, y);
 }
 
 fn for_ranges<O: Offset, T: Scalar, R: Send>(

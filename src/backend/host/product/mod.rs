@@ -1,11 +1,48 @@
 //! Products on the CPU, one file a layout.
+//!
+//! A task takes consecutive rows (or positions in the row order) with about the same number of entries; how they are
+//! cut depends on the matrix alone. Transposed products collect into private vectors, see `transposed`.
 
+mod coo;
 mod csr;
+mod ell;
+mod jds;
+mod sell;
+mod shared;
+mod transposed;
 
 use super::Host;
-use crate::backend::{CsrParts, Products, with_offsets};
+use crate::backend::{CooParts, CsrParts, EllParts, JdsParts, Op, Products, SellParts, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
+
+/// alpha and beta of y = alpha A x + beta y.
+#[derive(Clone, Copy)]
+struct Scale<T> {
+    alpha: T,
+    beta: T,
+}
+
+impl<T: Scalar> Scale<T> {
+    /// The new value of an element of y, from its row's sum and its old value, which counts only if beta is not zero.
+    #[inline(always)]
+    fn finish(self, sum: T, y: T) -> T {
+        if self.beta == T::zero() { self.alpha * sum } else { self.alpha * sum + self.beta * y }
+    }
+}
+
+/// Runs the body with `$value` bound to the function that widens a stored value, conjugating where `op` says so.
+macro_rules! with_value {
+    ($op:expr, $value:ident => $body:expr) => {
+        if $op.conjugates() && T::COMPLEX {
+            let $value = |v: V| v.widen().conj();
+            $body
+        } else {
+            let $value = |v: V| v.widen();
+            $body
+        }
+    };
+}
 
 impl Products for Host {
     fn csr<V: Widen<T>, T: Scalar>(
@@ -16,10 +53,7 @@ impl Products for Host {
         beta: T,
         y: &mut [T],
     ) -> Result<()> {
-        with_offsets!(a.offsets, offsets => csr::product(offsets, a.indices, a.values, x, y, |sum, y| {
-            if beta == T::zero() { alpha * sum } else { alpha * sum + beta * y }
-        }));
-        Ok(())
+        self.csr_op(a, Op::None, alpha, x, beta, y)
     }
 
     fn csr_dot<V: Widen<T>, T: Scalar>(
@@ -30,6 +64,106 @@ impl Products for Host {
         xy: &mut [T],
     ) -> Result<()> {
         xy[0] = with_offsets!(a.offsets, offsets => csr::product_dot(offsets, a.indices, a.values, x, y));
+        Ok(())
+    }
+
+    fn csr_op<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Host>,
+        op: Op,
+        alpha: T,
+        x: &[T],
+        beta: T,
+        y: &mut [T],
+    ) -> Result<()> {
+        let scale = Scale { alpha, beta };
+        with_offsets!(a.offsets, offsets => with_value!(op, value => {
+            if op.transposes() {
+                csr::transposed(offsets, a.indices, a.values, value, scale, x, y);
+            } else {
+                csr::product(offsets, a.indices, a.values, value, scale, x, y);
+            }
+        }));
+        Ok(())
+    }
+
+    fn coo<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CooParts<'_, V, Host>,
+        op: Op,
+        alpha: T,
+        x: &[T],
+        beta: T,
+        y: &mut [T],
+    ) -> Result<()> {
+        let scale = Scale { alpha, beta };
+        with_value!(op, value => {
+            if op.transposes() {
+                coo::transposed(a, value, scale, x, y);
+            } else {
+                coo::product(a, value, scale, x, y);
+            }
+        });
+        Ok(())
+    }
+
+    fn ell<V: Widen<T>, T: Scalar>(
+        &self,
+        a: EllParts<'_, V, Host>,
+        op: Op,
+        alpha: T,
+        x: &[T],
+        beta: T,
+        y: &mut [T],
+    ) -> Result<()> {
+        let scale = Scale { alpha, beta };
+        with_value!(op, value => {
+            if op.transposes() {
+                ell::transposed(a, value, scale, x, y);
+            } else {
+                ell::product(a, value, scale, x, y);
+            }
+        });
+        Ok(())
+    }
+
+    fn jds<V: Widen<T>, T: Scalar>(
+        &self,
+        a: JdsParts<'_, V, Host>,
+        op: Op,
+        alpha: T,
+        x: &[T],
+        beta: T,
+        y: &mut [T],
+    ) -> Result<()> {
+        let scale = Scale { alpha, beta };
+        with_offsets!(a.offsets, offsets => with_value!(op, value => {
+            if op.transposes() {
+                jds::transposed(a, offsets, value, scale, x, y);
+            } else {
+                jds::product(a, offsets, value, scale, x, y);
+            }
+        }));
+        Ok(())
+    }
+
+    fn sell<V: Widen<T>, T: Scalar>(
+        &self,
+        a: SellParts<'_, V, Host>,
+        op: Op,
+        alpha: T,
+        x: &[T],
+        beta: T,
+        y: &mut [T],
+    ) -> Result<()> {
+        let scale = Scale { alpha, beta };
+        with_offsets!(a.offsets, offsets => with_value!(op, value => {
+            if op.transposes() {
+                sell::transposed(a, offsets, value, scale, x, y);
+            } else {
+                sell::product(a, offsets, value, x, y, |_, sum, y| scale.finish(sum, y));
+            }
+        }));
         Ok(())
     }
 }

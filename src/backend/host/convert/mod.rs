@@ -1,0 +1,310 @@
+//! Conversions on the CPU. Every task writes a piece of the target of its own, so all of it is safe code.
+
+mod transpose;
+
+use super::Host;
+use super::memory::PARALLEL_FROM;
+use crate::backend::{
+    Conversions, CsrParts, EllParts, JdsParts, OffsetsRef, RowOrderRef, SellParts, with_offsets,
+};
+use crate::error::Result;
+use crate::scalar::{Element, Offset};
+use rayon::prelude::*;
+
+/// Rows that one task converts.
+const BLOCK: usize = 1 << 11;
+
+impl Conversions for Host {
+    fn expand_rows(&self, offsets: OffsetsRef<'_, Host>, rows: &mut [u32]) -> Result<()> {
+        with_offsets!(offsets, offsets => {
+            for_each_task(split_rows(offsets, rows), |(first, rows)| {
+                let base = offsets[first].to_usize();
+                let last = (first + BLOCK).min(offsets.len() - 1);
+                for row in first..last {
+                    rows[offsets[row].to_usize() - base..offsets[row + 1].to_usize() - base].fill(row as u32);
+                }
+            });
+        });
+        Ok(())
+    }
+
+    fn count_columns(&self, indices: &[u32], counts: &mut [u32]) -> Result<()> {
+        transpose::count(indices, counts);
+        Ok(())
+    }
+
+    fn csr_tails<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Host>,
+        skip: usize,
+        offsets: OffsetsRef<'_, Host>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        with_offsets!(a.offsets, from => fill_rows(offsets, indices, values, |row, columns, numbers| {
+            let end = from[row + 1].to_usize();
+            let start = (from[row].to_usize() + skip).min(end);
+            columns.copy_from_slice(&a.indices[start..end]);
+            numbers.copy_from_slice(&a.values[start..end]);
+        }));
+        Ok(())
+    }
+
+    fn join_rows<V: Element>(
+        &self,
+        head: CsrParts<'_, V, Host>,
+        tail: CsrParts<'_, V, Host>,
+        offsets: OffsetsRef<'_, Host>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        with_offsets!(head.offsets, heads => with_offsets!(tail.offsets, tails => {
+            fill_rows(offsets, indices, values, |row, columns, numbers| {
+                let first = heads[row].to_usize()..heads[row + 1].to_usize();
+                let second = tails[row].to_usize()..tails[row + 1].to_usize();
+                let middle = first.len();
+                columns[..middle].copy_from_slice(&head.indices[first.clone()]);
+                numbers[..middle].copy_from_slice(&head.values[first]);
+                columns[middle..].copy_from_slice(&tail.indices[second.clone()]);
+                numbers[middle..].copy_from_slice(&tail.values[second]);
+            });
+        }));
+        Ok(())
+    }
+
+    fn csr_transpose<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Host>,
+        offsets: OffsetsRef<'_, Host>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        with_offsets!(a.offsets, from => with_offsets!(offsets, to => {
+            transpose::fill((from, a.indices, a.values), (to, indices, values));
+        }));
+        Ok(())
+    }
+
+    fn csr_to_ell<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Host>,
+        width: usize,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        let lengths = || (0..width).map(|_| a.rows);
+        let pieces = split_diagonals(indices, lengths()).into_iter().zip(split_diagonals(values, lengths()));
+        with_offsets!(a.offsets, from => fill_diagonals(pieces.collect(), |position, k| {
+            let (start, end) = (from[position].to_usize(), from[position + 1].to_usize());
+            (start + k < end).then(|| (a.indices[start + k], a.values[start + k]))
+        }));
+        Ok(())
+    }
+
+    fn ell_to_csr<V: Element>(
+        &self,
+        a: EllParts<'_, V, Host>,
+        offsets: OffsetsRef<'_, Host>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        let from = (a.indices, a.values);
+        gather_rows(offsets, indices, values, from, |row, k| k * a.rows + row);
+        Ok(())
+    }
+
+    fn csr_to_jds<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Host>,
+        order: RowOrderRef<'_, Host>,
+        diagonals: OffsetsRef<'_, Host>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        let order = order.as_slice();
+        with_offsets!(diagonals, diagonals => with_offsets!(a.offsets, from => {
+            let lengths = || diagonals.windows(2).map(|w| w[1].to_usize() - w[0].to_usize());
+            let pieces = split_diagonals(indices, lengths()).into_iter().zip(split_diagonals(values, lengths()));
+            fill_diagonals(pieces.collect(), |position, k| {
+                let source = from[order[position] as usize].to_usize() + k;
+                Some((a.indices[source], a.values[source]))
+            });
+        }));
+        Ok(())
+    }
+
+    fn jds_to_csr<V: Element>(
+        &self,
+        a: JdsParts<'_, V, Host>,
+        offsets: OffsetsRef<'_, Host>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        let position = positions(a.order);
+        with_offsets!(a.offsets, diagonals => {
+            gather_rows(offsets, indices, values, (a.indices, a.values), |row, k| {
+                diagonals[k].to_usize() + position[row] as usize
+            });
+        });
+        Ok(())
+    }
+
+    fn csr_to_sell<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Host>,
+        height: usize,
+        order: Option<RowOrderRef<'_, Host>>,
+        sections: OffsetsRef<'_, Host>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        with_offsets!(sections, sections => with_offsets!(a.offsets, from => {
+            let pieces = split_rows(sections, indices).into_iter().zip(split_rows(sections, values));
+            for_each_task(pieces.collect(), |((first, columns), (_, numbers))| {
+                let base = sections[first].to_usize();
+                let start = first * height;
+                let end = ((first + BLOCK) * height).min(a.rows);
+                for position in start..end {
+                    let row = order.map_or(position, |order| order.as_slice()[position] as usize);
+                    let target = sections[position / height].to_usize() - base + position % height;
+                    let line = from[row].to_usize()..from[row + 1].to_usize();
+                    let entries = a.indices[line.clone()].iter().zip(&a.values[line]);
+                    for (k, (&column, &number)) in entries.enumerate() {
+                        columns[target + k * height] = column;
+                        numbers[target + k * height] = number;
+                    }
+                }
+            });
+        }));
+        Ok(())
+    }
+
+    fn sell_to_csr<V: Element>(
+        &self,
+        a: SellParts<'_, V, Host>,
+        offsets: OffsetsRef<'_, Host>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        let position = a.order.map(positions);
+        let height = a.height;
+        with_offsets!(a.offsets, sections => {
+            gather_rows(offsets, indices, values, (a.indices, a.values), |row, k| {
+                let position = position.as_ref().map_or(row, |position| position[row] as usize);
+                sections[position / height].to_usize() + k * height + position % height
+            });
+        });
+        Ok(())
+    }
+}
+
+/// The position of each row: the inverse of an order.
+fn positions(order: RowOrderRef<'_, Host>) -> Vec<u32> {
+    let order = order.as_slice();
+    let mut position = vec![0; order.len()];
+    for (p, &row) in order.iter().enumerate() {
+        position[row as usize] = p as u32;
+    }
+    position
+}
+
+fn for_each_task<T: Send>(tasks: Vec<T>, body: impl Fn(T) + Sync + Send) {
+    if tasks.len() == 1 {
+        tasks.into_iter().for_each(body);
+    } else {
+        tasks.into_par_iter().for_each(body);
+    }
+}
+
+/// The entries of each block of [`BLOCK`] rows, with the block's first row.
+fn split_rows<'a, O: Offset, T>(offsets: &[O], mut data: &'a mut [T]) -> Vec<Piece<'a, T>> {
+    let rows = offsets.len() - 1;
+    let mut pieces = Vec::with_capacity(rows.div_ceil(BLOCK));
+    for first in (0..rows).step_by(BLOCK) {
+        let last = (first + BLOCK).min(rows);
+        let (piece, rest) = data.split_at_mut(offsets[last].to_usize() - offsets[first].to_usize());
+        pieces.push((first, piece));
+        data = rest;
+    }
+    pieces
+}
+
+/// Data stored diagonal after diagonal, cut into blocks of [`BLOCK`] positions: `pieces[block][k]`.
+fn split_diagonals<T>(mut data: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<Vec<&mut [T]>> {
+    let mut pieces: Vec<Vec<&mut [T]>> = Vec::new();
+    for length in lengths {
+        let (diagonal, rest) = data.split_at_mut(length);
+        data = rest;
+        for (block, piece) in diagonal.chunks_mut(BLOCK).enumerate() {
+            if block == pieces.len() {
+                pieces.push(Vec::new());
+            }
+            pieces[block].push(piece);
+        }
+    }
+    pieces
+}
+
+/// A block's first row, and its entries.
+type Piece<'a, T> = (usize, &'a mut [T]);
+
+/// What a block has of each diagonal.
+type Pieces<'a, T> = Vec<&'a mut [T]>;
+
+/// Writes `entry(position, k)` at each place that has one.
+fn fill_diagonals<V: Element>(
+    blocks: Vec<(Pieces<'_, u32>, Pieces<'_, V>)>,
+    entry: impl Fn(usize, usize) -> Option<(u32, V)> + Sync + Send,
+) {
+    for_each_task(blocks.into_iter().enumerate().collect(), |(block, (columns, numbers))| {
+        for (k, (columns, numbers)) in columns.into_iter().zip(numbers).enumerate() {
+            for (p, (column, number)) in columns.iter_mut().zip(numbers).enumerate() {
+                if let Some(entry) = entry(block * BLOCK + p, k) {
+                    (*column, *number) = entry;
+                }
+            }
+        }
+    });
+}
+
+/// Calls `fill(row, columns of the row, values of the row)` for every row of the target.
+fn fill_rows<V: Element>(
+    offsets: OffsetsRef<'_, Host>,
+    indices: &mut [u32],
+    values: &mut [V],
+    fill: impl Fn(usize, &mut [u32], &mut [V]) + Sync + Send,
+) {
+    let parallel = values.len() >= PARALLEL_FROM;
+    with_offsets!(offsets, offsets => {
+        let rows = offsets.len() - 1;
+        let pieces = split_rows(offsets, indices).into_iter().zip(split_rows(offsets, values));
+        let task = |((first, columns), (_, numbers)): (Piece<'_, u32>, Piece<'_, V>)| {
+            let base = offsets[first].to_usize();
+            for row in first..(first + BLOCK).min(rows) {
+                let range = offsets[row].to_usize() - base..offsets[row + 1].to_usize() - base;
+                fill(row, &mut columns[range.clone()], &mut numbers[range]);
+            }
+        };
+        if parallel {
+            pieces.collect::<Vec<_>>().into_par_iter().for_each(task);
+        } else {
+            pieces.for_each(task);
+        }
+    });
+}
+
+/// Fills every row of the target with the entries at `source(row, k)`.
+fn gather_rows<V: Element>(
+    offsets: OffsetsRef<'_, Host>,
+    indices: &mut [u32],
+    values: &mut [V],
+    from: (&[u32], &[V]),
+    source: impl Fn(usize, usize) -> usize + Sync + Send,
+) {
+    fill_rows(offsets, indices, values, |row, columns, numbers| {
+        for (k, (column, number)) in columns.iter_mut().zip(numbers).enumerate() {
+            let source = source(row, k);
+            (*column, *number) = (from.0[source], from.1[source]);
+        }
+    });
+}

@@ -1,0 +1,96 @@
+//! The transpose of a CSR matrix. Each task owns a range of columns, whose entries are consecutive in the target,
+//! and walks all rows: columns ascend, so a row's entries in the range are consecutive too. The result does not
+//! depend on the number of tasks.
+
+use crate::scalar::{Element, Offset};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Below this many entries one task does all.
+const PARALLEL_FROM: usize = 1 << 15;
+
+/// At most this many tasks: each of them reads every row's ends.
+const MOST_TASKS: usize = 16;
+
+/// How often each column occurs.
+pub(super) fn count(indices: &[u32], counts: &mut [u32]) {
+    let tasks = tasks(indices.len()).min(1 + indices.len() / counts.len().max(1));
+    if tasks == 1 {
+        indices.iter().for_each(|&j| counts[j as usize] += 1);
+        return;
+    }
+    let columns = counts.len();
+    let partial: Vec<Vec<u32>> = indices
+        .par_chunks(indices.len().div_ceil(tasks))
+        .map(|part| {
+            let mut counts = vec![0; columns];
+            part.iter().for_each(|&j| counts[j as usize] += 1);
+            counts
+        })
+        .collect();
+    counts.par_iter_mut().enumerate().with_min_len(1 << 12).for_each(|(j, count)| {
+        *count = partial.iter().map(|p| p[j]).sum();
+    });
+}
+
+fn tasks(entries: usize) -> usize {
+    if entries < PARALLEL_FROM { 1 } else { rayon::current_num_threads().min(MOST_TASKS) }
+}
+
+/// Writes the transpose of `from` into the arrays of `to`, whose offsets are known.
+pub(super) fn fill<O: Offset, P: Offset, V: Element>(
+    from: (&[O], &[u32], &[V]),
+    to: (&[P], &mut [u32], &mut [V]),
+) {
+    let (offsets, mut indices, mut values) = to;
+    let mut pieces = Vec::new();
+    for columns in column_ranges(offsets, tasks(from.1.len())) {
+        let length = offsets[columns.end].to_usize() - offsets[columns.start].to_usize();
+        let (mine, rest) = indices.split_at_mut(length);
+        indices = rest;
+        let (numbers, rest) = values.split_at_mut(length);
+        values = rest;
+        pieces.push((columns, mine, numbers));
+    }
+    pieces.into_par_iter().for_each(|(columns, indices, values)| {
+        fill_columns(from, &offsets[columns.start..=columns.end], columns, indices, values);
+    });
+}
+
+/// Consecutive ranges of columns with about the same number of entries.
+fn column_ranges<P: Offset>(offsets: &[P], tasks: usize) -> Vec<Range<usize>> {
+    let columns = offsets.len() - 1;
+    let entries = offsets[columns].to_usize();
+    let mut ends: Vec<usize> = (1..tasks)
+        .map(|t| offsets.partition_point(|o| o.to_usize() < entries / tasks * t).min(columns))
+        .collect();
+    ends.push(columns);
+    let mut start = 0;
+    ends.into_iter().map(|end| std::mem::replace(&mut start, end)..end).collect()
+}
+
+fn fill_columns<O: Offset, P: Offset, V: Element>(
+    (offsets, columns, numbers): (&[O], &[u32], &[V]),
+    starts: &[P],
+    range: Range<usize>,
+    indices: &mut [u32],
+    values: &mut [V],
+) {
+    let base = starts[0].to_usize();
+    let mut next: Vec<usize> = starts[..range.len()].iter().map(|s| s.to_usize() - base).collect();
+    let all = range.len() + 1 == starts.len() && range.start == 0 && indices.len() == columns.len();
+    for (row, ends) in offsets.windows(2).enumerate() {
+        let (start, end) = (ends[0].to_usize(), ends[1].to_usize());
+        let line = &columns[start..end];
+        let skip = if all { 0 } else { line.partition_point(|&j| (j as usize) < range.start) };
+        for (&j, &number) in line[skip..].iter().zip(&numbers[start + skip..end]) {
+            if j as usize >= range.end {
+                break;
+            }
+            let place = &mut next[j as usize - range.start];
+            indices[*place] = row as u32;
+            values[*place] = number;
+            *place += 1;
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! SELL-C-sigma: each task takes consecutive sections; within a section, C running sums advance together.
+
+use super::ell::bounds;
+use super::shared::SharedRows;
+use super::{Scale, transposed};
+use crate::backend::{Host, SellParts};
+use crate::scalar::{Offset, Scalar, Widen};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Stored entries plus positions that one task takes.
+const TASK: usize = 1 << 15;
+
+/// Splits the sections into ranges of about [`TASK`] entries plus positions: a function of the matrix alone.
+fn tasks<O: Offset>(offsets: &[O], height: usize) -> Vec<Range<usize>> {
+    let sections = offsets.len() - 1;
+    let work = |section: usize| offsets[section].to_usize() + section * height;
+    let mut ranges = Vec::with_capacity(work(sections) / TASK + 1);
+    let mut start = 0;
+    while start < sections {
+        let mut end = start + 1;
+        while end < sections && work(end + 1) - work(start) <= TASK {
+            end += 1;
+        }
+        ranges.push(start..end);
+        start = end;
+    }
+    ranges
+}
+
+/// The sums of one section's rows, in lane order.
+#[inline(always)]
+fn section_sums<V: Copy, T: Scalar>(
+    sums: &mut [T],
+    lengths: &[u32],
+    entries: (&[u32], &[V]),
+    value: impl Fn(V) -> T,
+    x: &[T],
+) {
+    let height = sums.len();
+    let (low, _) = bounds(lengths);
+    let low = if lengths.len() == height { low } else { 0 };
+    let columns = entries.0.chunks_exact(height).zip(entries.1.chunks_exact(height));
+    for (k, (indices, values)) in columns.enumerate() {
+        if k < low {
+            for lane in 0..height {
+                sums[lane] += value(values[lane]) * x[indices[lane] as usize];
+            }
+        } else {
+            for (lane, &length) in lengths.iter().enumerate() {
+                if k < length as usize {
+                    sums[lane] += value(values[lane]) * x[indices[lane] as usize];
+                }
+            }
+        }
+    }
+}
+
+/// y\[row\] = finish(row, sum of the row, y\[row\]).
+pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
+    a: SellParts<'_, V, Host>,
+    offsets: &[O],
+    value: impl Fn(V) -> T + Sync + Send + Copy,
+    x: &[T],
+    y: &mut [T],
+    finish: impl Fn(usize, T, T) -> T + Sync + Send + Copy,
+) {
+    let section = |section: usize, sums: &mut [T]| {
+        let first = section * a.height;
+        let lengths = &a.lengths[first..(first + a.height).min(a.rows)];
+        let entries = offsets[section].to_usize()..offsets[section + 1].to_usize();
+        section_sums(sums, lengths, (&a.indices[entries.clone()], &a.values[entries]), value, x);
+        first
+    };
+    let tasks = tasks(offsets, a.height);
+    match a.order {
+        None => {
+            let mut rest = y;
+            let mut owned = Vec::with_capacity(tasks.len());
+            for sections in tasks {
+                let rows = (sections.end * a.height).min(a.rows) - sections.start * a.height;
+                let (mine, others) = rest.split_at_mut(rows);
+                owned.push((sections, mine));
+                rest = others;
+            }
+            run(owned, |(sections, y): (Range<usize>, &mut [T])| {
+                let mut sums = vec![T::zero(); a.height];
+                for (s, y) in sections.zip(y.chunks_mut(a.height)) {
+                    sums.fill(T::zero());
+                    let first = section(s, &mut sums);
+                    for (lane, (y, &sum)) in y.iter_mut().zip(&sums).enumerate() {
+                        *y = finish(first + lane, sum, *y);
+                    }
+                }
+            });
+        }
+        Some(order) => {
+            let y = SharedRows::new(y, order);
+            run(tasks, |sections: Range<usize>| {
+                let mut sums = vec![T::zero(); a.height];
+                for s in sections {
+                    sums.fill(T::zero());
+                    let first = section(s, &mut sums);
+                    for (position, &sum) in (first..a.rows).zip(&sums) {
+                        // SAFETY: each position belongs to one section, and each section to one task.
+                        unsafe { y.update(position, |row, old| finish(row, sum, old)) };
+                    }
+                }
+            });
+        }
+    }
+}
+
+fn run<W: Send>(tasks: Vec<W>, body: impl Fn(W) + Sync + Send) {
+    if tasks.len() <= 1 {
+        tasks.into_iter().for_each(body);
+    } else {
+        tasks.into_par_iter().for_each(body);
+    }
+}
+
+/// y = alpha A^T x + beta y.
+pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
+    a: SellParts<'_, V, Host>,
+    offsets: &[O],
+    value: impl Fn(V) -> T + Sync + Send + Copy,
+    scale: Scale<T>,
+    x: &[T],
+    y: &mut [T],
+) {
+    let blocks = transposed::blocks(a.values.len(), a.columns);
+    let each = |b: usize, body: &mut dyn FnMut(usize, usize)| {
+        for position in transposed::block(a.rows, blocks, b) {
+            let start = offsets[position / a.height].to_usize() + position % a.height;
+            (0..a.lengths[position] as usize).for_each(|k| body(position, start + k * a.height));
+        }
+    };
+    let range = |b| {
+        let (mut first, mut end) = (usize::MAX, 0);
+        each(b, &mut |_, e| {
+            let column = a.indices[e] as usize;
+            (first, end) = (first.min(column), end.max(column + 1));
+        });
+        if end == 0 { 0..0 } else { first..end }
+    };
+    let scatter = |b, sums: &mut [T], base| {
+        each(b, &mut |position, e| {
+            let row = a.order.map_or(position, |order| order.as_slice()[position] as usize);
+            sums[a.indices[e] as usize - base] += value(a.values[e]) * x[row];
+        });
+    };
+    transposed::collect(blocks, range, scatter, scale, y);
+}

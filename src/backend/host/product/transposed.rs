@@ -1,0 +1,70 @@
+//! y = alpha A^T x + beta y without an index of the columns: rows are cut into a few blocks; each block scatters its
+//! entries into a private vector over the columns that it touches; then every element of y adds up the blocks' parts,
+//! in order. The number of blocks depends on the matrix alone, so the sums do not depend on the number of threads.
+
+use super::Scale;
+use crate::scalar::Scalar;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Entries that make a block of its own worth while.
+const SMALLEST: usize = 1 << 15;
+
+/// Elements of y that one task adds up.
+const CHUNK: usize = 1 << 12;
+
+/// Into how many blocks to cut a matrix: private vectors should cost no more than the matrix itself.
+pub(super) fn blocks(entries: usize, columns: usize) -> usize {
+    (entries / SMALLEST).min((2 * entries / columns.max(1)).max(2)).clamp(1, 32)
+}
+
+/// Block `b` of `blocks` of `0..len`.
+pub(super) fn block(len: usize, blocks: usize, b: usize) -> Range<usize> {
+    let at = |b: usize| (len as u128 * b as u128 / blocks as u128) as usize;
+    at(b)..at(b + 1)
+}
+
+/// The smallest range that holds all of these columns.
+pub(super) fn hull(columns: impl Iterator<Item = u32>) -> Range<usize> {
+    let (first, end) = columns.fold((u32::MAX, 0), |(low, high), j| (low.min(j), high.max(u64::from(j) + 1)));
+    if end == 0 { 0..0 } else { first as usize..end as usize }
+}
+
+/// `range(b)` are the columns that block `b` touches; `scatter(b, sums, base)` adds the block's products to
+/// `sums[column - base]`.
+pub(super) fn collect<T: Scalar>(
+    blocks: usize,
+    range: impl Fn(usize) -> Range<usize> + Sync + Send,
+    scatter: impl Fn(usize, &mut [T], usize) + Sync + Send,
+    scale: Scale<T>,
+    y: &mut [T],
+) {
+    let part = |b: usize| {
+        let range = range(b);
+        let mut sums = vec![T::zero(); range.len()];
+        scatter(b, &mut sums, range.start);
+        (range, sums)
+    };
+    let parts: Vec<(Range<usize>, Vec<T>)> = if blocks == 1 {
+        vec![part(0)]
+    } else {
+        (0..blocks).into_par_iter().with_max_len(1).map(part).collect()
+    };
+    let add_up = |(chunk, y): (usize, &mut [T])| {
+        let first = chunk * CHUNK;
+        let mut total = [T::zero(); CHUNK];
+        for (range, sums) in &parts {
+            let (start, end) = (range.start.max(first), range.end.min(first + y.len()));
+            if start < end {
+                let sums = &sums[start - range.start..end - range.start];
+                total[start - first..end - first].iter_mut().zip(sums).for_each(|(t, &s)| *t += s);
+            }
+        }
+        y.iter_mut().zip(total).for_each(|(y, sum)| *y = scale.finish(sum, *y));
+    };
+    if blocks == 1 {
+        y.chunks_mut(CHUNK).enumerate().for_each(add_up);
+    } else {
+        y.par_chunks_mut(CHUNK).enumerate().for_each(add_up);
+    }
+}

@@ -1,0 +1,153 @@
+//! Coordinates.
+
+use super::Csr;
+use super::format::{Storage, check_vectors};
+use super::lengths::{RowLengths, offsets_of};
+use crate::backend::{Backend, Conversions, CooParts, Host, Op, Products};
+use crate::error::Result;
+use crate::scalar::{Scalar, Widen};
+
+/// A matrix in coordinates, sorted by row, then column ([`CooParts`] draws it).
+#[derive(Debug)]
+pub struct Coo<V: Scalar, B: Backend = Host> {
+    rows: usize,
+    columns: usize,
+    row_indices: B::Vec<u32>,
+    column_indices: B::Vec<u32>,
+    values: B::Vec<V>,
+}
+
+impl<V: Scalar, B: Backend> Coo<V, B> {
+    /// The format's name.
+    pub const NAME: &'static str = "coo";
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The arrays, borrowed.
+    pub fn parts(&self) -> CooParts<'_, V, B> {
+        CooParts {
+            rows: self.rows,
+            columns: self.columns,
+            row_indices: &self.row_indices,
+            column_indices: &self.column_indices,
+            values: &self.values,
+        }
+    }
+
+    /// Number of stored entries, padding not counted.
+    pub fn nonzeros(&self) -> usize {
+        B::len(&*self.values)
+    }
+
+    /// Bytes of all arrays.
+    pub fn storage_bytes(&self) -> usize {
+        B::len(&*self.values) * (8 + size_of::<V>())
+    }
+
+    /// Entries stored beyond the nonzeros.
+    pub fn padding(&self) -> usize {
+        0
+    }
+
+    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+    pub fn product_op<T: Scalar>(
+        &self,
+        backend: &B,
+        op: Op,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()>
+    where
+        V: Widen<T>,
+        B: Products,
+    {
+        check_vectors(op, (self.rows, self.columns), (B::len(x), B::len(y)))?;
+        backend.coo(self.parts(), op, alpha, x, beta, y)
+    }
+
+    pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
+        let nonzeros = lengths.nonzeros();
+        Storage::new(nonzeros, nonzeros as u128, 8 + value, 0, "coo")
+    }
+}
+
+impl<V: Scalar, B: Conversions> Coo<V, B> {
+    /// Converts.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
+        Self::from_tails(backend, a, 0, None)
+    }
+
+    /// The entries of each row from the `skip`-th on; `lengths` are those of A's rows, where `skip` is not zero.
+    pub(super) fn from_tails(
+        backend: &B,
+        a: &Csr<V, B>,
+        skip: usize,
+        lengths: Option<&RowLengths>,
+    ) -> Result<Self> {
+        let parts = a.parts();
+        let (row_indices, column_indices, values);
+        if let Some(lengths) = lengths {
+            let tails = lengths.as_slice().iter().map(|&n| (n as usize).saturating_sub(skip));
+            let total = tails.clone().sum();
+            let offsets = offsets_of(backend, tails)?;
+            let mut tail_rows = backend.zeros(total)?;
+            let mut tail_columns = backend.zeros(total)?;
+            let mut tail_values = backend.zeros(total)?;
+            backend.expand_rows(offsets.as_ref(), &mut tail_rows)?;
+            backend.csr_tails(parts, skip, offsets.as_ref(), &mut tail_columns, &mut tail_values)?;
+            (row_indices, column_indices, values) = (tail_rows, tail_columns, tail_values);
+        } else {
+            let mut all_rows = backend.zeros(a.nonzeros())?;
+            backend.expand_rows(parts.offsets, &mut all_rows)?;
+            row_indices = all_rows;
+            column_indices = copied(backend, parts.indices)?;
+            values = copied(backend, parts.values)?;
+        }
+        Ok(Self { rows: a.rows(), columns: a.columns(), row_indices, column_indices, values })
+    }
+
+    /// Row offsets of the entries.
+    fn offsets(&self, backend: &B) -> Result<crate::backend::Offsets<B>> {
+        let mut counts = backend.zeros::<u32>(self.rows)?;
+        backend.count_columns(&self.row_indices, &mut counts)?;
+        let counts = backend.download(&*counts)?;
+        offsets_of(backend, counts.iter().map(|&n| n as usize))
+    }
+
+    /// The same entries in CSR.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
+        let offsets = self.offsets(backend)?;
+        let indices = copied(backend, &self.column_indices)?;
+        let values = copied(backend, &self.values)?;
+        Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
+    }
+}
+
+/// A second buffer with the same content.
+pub(super) fn copied<T: crate::scalar::Element, B: Backend>(
+    backend: &B,
+    from: &B::Slice<T>,
+) -> Result<B::Vec<T>> {
+    let mut to = backend.zeros(B::len(from))?;
+    backend.copy(from, &mut to)?;
+    Ok(to)
+}

@@ -1,0 +1,111 @@
+//! Compressed sparse columns.
+
+use super::Csr;
+use super::format::{Storage, check_vectors, offset_bytes};
+use super::lengths::RowLengths;
+use crate::backend::{Backend, Conversions, CsrParts, Host, Op, Products};
+use crate::error::Result;
+use crate::scalar::{Scalar, Widen};
+
+/// A matrix in compressed sparse columns: CSR of the transpose. Column `j` of the example matrix holds the nonzeros
+/// `offsets[j]..offsets[j + 1]`, rows ascending:
+///
+/// ```text
+/// offsets  0   2 3     6 7
+/// rows     0 3 | 2 | 0 1 2 | 3
+/// values   1 2 | 4 | 7 8 3 | 1
+/// ```
+#[derive(Debug)]
+pub struct Csc<V: Scalar, B: Backend = Host> {
+    transpose: Csr<V, B>,
+}
+
+impl<V: Scalar, B: Backend> Csc<V, B> {
+    /// The format's name.
+    pub const NAME: &'static str = "csc";
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.transpose.columns()
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.transpose.rows()
+    }
+
+    /// The matrix whose CSR is the transpose: no entry moves.
+    pub fn from_transpose(transpose: Csr<V, B>) -> Self {
+        Self { transpose }
+    }
+
+    /// The transpose in CSR, which has the same arrays.
+    pub fn into_transpose(self) -> Csr<V, B> {
+        self.transpose
+    }
+
+    /// The arrays as those of the transpose: offsets of the columns, row indices, values.
+    pub fn transpose_parts(&self) -> CsrParts<'_, V, B> {
+        self.transpose.parts()
+    }
+
+    /// Number of stored entries, padding not counted.
+    pub fn nonzeros(&self) -> usize {
+        self.transpose.nonzeros()
+    }
+
+    /// Bytes of all arrays.
+    pub fn storage_bytes(&self) -> usize {
+        self.transpose.storage_bytes()
+    }
+
+    /// Entries stored beyond the nonzeros.
+    pub fn padding(&self) -> usize {
+        0
+    }
+
+    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+    pub fn product_op<T: Scalar>(
+        &self,
+        backend: &B,
+        op: Op,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()>
+    where
+        V: Widen<T>,
+        B: Products,
+    {
+        check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
+        backend.csr_op(self.transpose.parts(), op.transposed(), alpha, x, beta, y)
+    }
+
+    pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
+        let nonzeros = lengths.nonzeros() as u128;
+        let offsets = offset_bytes(lengths.columns() + 1, nonzeros);
+        Storage::new(lengths.nonzeros(), nonzeros, 4 + value, offsets, "csc")
+    }
+}
+
+impl<V: Scalar, B: Conversions> Csc<V, B> {
+    /// Converts.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
+        Ok(Self { transpose: a.transpose(backend)? })
+    }
+
+    /// The same entries in CSR.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
+        self.transpose.transpose(backend)
+    }
+}

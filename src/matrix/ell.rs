@@ -1,0 +1,132 @@
+//! ELLPACK.
+
+use super::Csr;
+use super::format::{Storage, check_vectors};
+use super::lengths::{RowLengths, offsets_of};
+use crate::backend::{Backend, Conversions, EllParts, Host, Op, Products};
+use crate::error::Result;
+use crate::scalar::{Scalar, Widen};
+
+/// A matrix in ELL: all rows padded to one width, stored column by column ([`EllParts`] draws it).
+#[derive(Debug)]
+pub struct Ell<V: Scalar, B: Backend = Host> {
+    rows: usize,
+    columns: usize,
+    width: usize,
+    nonzeros: usize,
+    lengths: B::Vec<u32>,
+    indices: B::Vec<u32>,
+    values: B::Vec<V>,
+}
+
+impl<V: Scalar, B: Backend> Ell<V, B> {
+    /// The format's name.
+    pub const NAME: &'static str = "ell";
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Entries of each padded row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The arrays, borrowed.
+    pub fn parts(&self) -> EllParts<'_, V, B> {
+        EllParts {
+            rows: self.rows,
+            columns: self.columns,
+            width: self.width,
+            lengths: &self.lengths,
+            indices: &self.indices,
+            values: &self.values,
+        }
+    }
+
+    /// Number of stored entries, padding not counted.
+    pub fn nonzeros(&self) -> usize {
+        self.nonzeros
+    }
+
+    /// Bytes of all arrays.
+    pub fn storage_bytes(&self) -> usize {
+        self.rows * 4 + self.rows * self.width * (4 + size_of::<V>())
+    }
+
+    /// Entries stored beyond the nonzeros.
+    pub fn padding(&self) -> usize {
+        self.rows * self.width - self.nonzeros
+    }
+
+    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+    pub fn product_op<T: Scalar>(
+        &self,
+        backend: &B,
+        op: Op,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()>
+    where
+        V: Widen<T>,
+        B: Products,
+    {
+        check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
+        backend.ell(self.parts(), op, alpha, x, beta, y)
+    }
+
+    pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
+        let (rows, width) = (lengths.rows(), lengths.longest());
+        let about = format!("{rows} rows padded to the longest one's {width}");
+        let entries = rows as u128 * width as u128;
+        Storage::new(lengths.nonzeros(), entries, 4 + value, 4 * rows as u128, &about)
+    }
+}
+
+impl<V: Scalar, B: Conversions> Ell<V, B> {
+    /// Converts.
+    ///
+    /// # Errors
+    /// [`Error::Refused`](crate::Error::Refused) where padding would take more than twice the nonzeros; on too little
+    /// memory, or when the device fails.
+    pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
+        let lengths = RowLengths::of(backend, a)?;
+        Self::storage(&lengths, size_of::<V>()).check(Self::NAME)?;
+        Self::with_width(backend, a, &lengths, lengths.longest())
+    }
+
+    /// The first `width` entries of every row.
+    pub(super) fn with_width(backend: &B, a: &Csr<V, B>, lengths: &RowLengths, width: usize) -> Result<Self> {
+        let lengths: Vec<u32> = lengths.as_slice().iter().map(|&n| n.min(width as u32)).collect();
+        let nonzeros = lengths.iter().map(|&n| n as usize).sum();
+        let mut indices = backend.zeros(width * a.rows())?;
+        let mut values = backend.zeros(width * a.rows())?;
+        backend.csr_to_ell(a.parts(), width, &mut indices, &mut values)?;
+        let lengths = backend.upload(lengths)?;
+        Ok(Self { rows: a.rows(), columns: a.columns(), width, nonzeros, lengths, indices, values })
+    }
+
+    /// The same entries in CSR.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
+        let lengths = backend.download(&*self.lengths)?;
+        let offsets = offsets_of(backend, lengths.iter().map(|&n| n as usize))?;
+        let mut indices = backend.zeros(self.nonzeros)?;
+        let mut values = backend.zeros(self.nonzeros)?;
+        backend.ell_to_csr(self.parts(), offsets.as_ref(), &mut indices, &mut values)?;
+        Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
+    }
+}

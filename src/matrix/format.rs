@@ -1,0 +1,317 @@
+//! What all stored matrices have in common, and the one table of formats.
+
+use super::lengths::RowLengths;
+use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, Sell};
+use crate::backend::{Conversions, Op, Products, VectorOps};
+use crate::error::{Error, Result};
+use crate::operator::LinearOperator;
+use crate::scalar::{Scalar, Widen};
+use std::fmt::Debug;
+
+/// A stored matrix: values of type `V` in one of the formats, products in type `T`.
+///
+/// Padding never touches x: an infinite or NaN element of x reaches only the rows that refer to it.
+pub trait SparseMatrix<T: Scalar, B: Products + Conversions, V: Scalar = T>:
+    LinearOperator<T, B> + Debug
+{
+    /// The format's name, as [`formats`] lists it.
+    fn format(&self) -> &'static str;
+
+    /// Number of stored entries, explicit zeros counted, padding not.
+    fn nonzeros(&self) -> usize;
+
+    /// Bytes of all arrays.
+    fn storage_bytes(&self) -> usize;
+
+    /// Entries stored beyond the nonzeros.
+    fn padding(&self) -> usize;
+
+    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+    fn product_op(
+        &self,
+        backend: &B,
+        op: Op,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()>;
+
+    /// y = alpha A x + beta y.
+    ///
+    /// # Errors
+    /// As [`SparseMatrix::product_op`].
+    fn product(&self, backend: &B, alpha: T, x: &B::Slice<T>, beta: T, y: &mut B::Slice<T>) -> Result<()> {
+        self.product_op(backend, Op::None, alpha, x, beta, y)
+    }
+
+    /// y = alpha A^T x + beta y.
+    ///
+    /// # Errors
+    /// As [`SparseMatrix::product_op`].
+    fn transposed_product(
+        &self,
+        backend: &B,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()> {
+        self.product_op(backend, Op::Transpose, alpha, x, beta, y)
+    }
+
+    /// The same matrix in CSR: the same entries, bit for bit, explicit zeros too.
+    ///
+    /// # Errors
+    /// On too little memory, where the backend has no kernel, or when the device fails.
+    fn to_csr(&self, backend: &B) -> Result<Csr<V, B>>;
+}
+
+/// Checks the vectors of a product with op(A).
+pub(super) fn check_vectors(op: Op, (rows, columns): (usize, usize), (x, y): (usize, usize)) -> Result<()> {
+    let (rows, columns) = if op.transposes() { (columns, rows) } else { (rows, columns) };
+    Error::check_dimension("length of x", columns, x)?;
+    Error::check_dimension("length of y", rows, y)
+}
+
+/// [`SparseMatrix`] by a type's own methods of the same names.
+macro_rules! stored {
+    ($($name:ident),*) => {$(
+        impl<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions> SparseMatrix<T, B, V> for $name<V, B> {
+            fn format(&self) -> &'static str {
+                Self::NAME
+            }
+
+            fn nonzeros(&self) -> usize {
+                $name::nonzeros(self)
+            }
+
+            fn storage_bytes(&self) -> usize {
+                $name::storage_bytes(self)
+            }
+
+            fn padding(&self) -> usize {
+                $name::padding(self)
+            }
+
+            fn product_op(
+                &self,
+                backend: &B,
+                op: Op,
+                alpha: T,
+                x: &B::Slice<T>,
+                beta: T,
+                y: &mut B::Slice<T>,
+            ) -> Result<()> {
+                $name::product_op(self, backend, op, alpha, x, beta, y)
+            }
+
+            fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
+                $name::to_csr(self, backend)
+            }
+        }
+    )*};
+}
+stored!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell);
+
+/// [`LinearOperator`] by a type's own methods; `fused` is its product fused with x.y, where the seam has one.
+macro_rules! operator {
+    ($name:ident $(, $fused:ident)?) => {
+        impl<V: Scalar + Widen<T>, T: Scalar, B: Products> LinearOperator<T, B> for $name<V, B> {
+            fn rows(&self) -> usize {
+                $name::rows(self)
+            }
+
+            fn columns(&self) -> usize {
+                $name::columns(self)
+            }
+
+            fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()> {
+                self.product_op(backend, Op::None, T::one(), x, T::zero(), y)
+            }
+
+            $(fn apply_dot(
+                &self,
+                backend: &B,
+                x: &B::Slice<T>,
+                y: &mut B::Slice<T>,
+                xy: &mut B::Slice<T>,
+            ) -> Result<()>
+            where
+                B: VectorOps,
+            {
+                check_vectors(Op::None, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
+                Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
+                backend.$fused(self.parts(), x, y, xy)
+            })?
+
+            fn bytes(&self) -> usize {
+                self.storage_bytes() + (self.rows() + self.columns()) * size_of::<T>()
+            }
+        }
+    };
+}
+operator!(Csr, csr_dot);
+operator!(Coo);
+operator!(Csc);
+operator!(Ell);
+operator!(Hybrid);
+operator!(Jds);
+operator!(Sell, sell_dot);
+
+/// What a format would take for a matrix, worked out from its row lengths without building it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Storage {
+    /// Bytes of all arrays; `u64::MAX` where they exceed it.
+    pub bytes: u64,
+    /// Entries stored beyond the nonzeros.
+    pub padding: u64,
+    /// Why the format is refused for this matrix, in figures.
+    pub refused: Option<String>,
+}
+
+/// Padding up to this many entries is never refused: it is small in any case.
+pub const FREE_PADDING: u64 = 1 << 12;
+
+/// Padding of more than this many times the nonzeros is refused.
+pub const MOST_PADDING: u64 = 2;
+
+impl Storage {
+    /// `entries` stored places of `nonzeros` entries, `entry` bytes each, and `index` bytes around them.
+    pub(super) fn new(nonzeros: usize, entries: u128, entry: usize, index: u128, about: &str) -> Self {
+        let bytes = u64::try_from(entries * entry as u128 + index).unwrap_or(u64::MAX);
+        let padding = u64::try_from(entries - nonzeros as u128).unwrap_or(u64::MAX);
+        let limit = FREE_PADDING.max((nonzeros as u64).saturating_mul(MOST_PADDING));
+        let refused = (padding > limit).then(|| {
+            format!(
+                "{about}: {padding} padded entries for {nonzeros} nonzeros ({bytes} bytes), more than {MOST_PADDING} a nonzero"
+            )
+        });
+        Self { bytes, padding, refused }
+    }
+
+    /// The refusal as an error.
+    pub(super) fn check(&self, format: &'static str) -> Result<()> {
+        match &self.refused {
+            Some(reason) => Err(Error::Refused { format, reason: reason.clone() }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Bytes of `n` offsets that count to `total`.
+pub(super) fn offset_bytes(n: usize, total: u128) -> u128 {
+    n as u128 * if total <= crate::backend::NARROW_LIMIT as u128 { 4 } else { 8 }
+}
+
+type Build<T, B, V> = fn(&B, &Csr<V, B>) -> Result<Box<dyn SparseMatrix<T, B, V>>>;
+
+/// One format: a line of the table.
+pub struct Format<T: Scalar, B: Products + Conversions, V: Scalar = T> {
+    name: &'static str,
+    suits: &'static str,
+    build: Build<T, B, V>,
+    storage: fn(&RowLengths, usize) -> Storage,
+}
+
+impl<T: Scalar, B: Products + Conversions, V: Scalar> Format<T, B, V> {
+    /// The name that users type.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Which matrices it suits, in one line.
+    pub fn suits(&self) -> &'static str {
+        self.suits
+    }
+
+    /// Converts.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where it would waste memory, and on too little memory or a failing device.
+    pub fn build(&self, backend: &B, a: &Csr<V, B>) -> Result<Box<dyn SparseMatrix<T, B, V>>> {
+        (self.build)(backend, a)
+    }
+
+    /// What it would take, without building it.
+    pub fn storage(&self, lengths: &RowLengths) -> Storage {
+        (self.storage)(lengths, size_of::<V>())
+    }
+}
+
+impl<T: Scalar, B: Products + Conversions, V: Scalar> Debug for Format<T, B, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Format({}: {})", self.name, self.suits)
+    }
+}
+
+macro_rules! table {
+    ($($name:ident: $suits:literal),* $(,)?) => {
+        /// Names of all formats, in the order of [`formats`].
+        pub const FORMAT_NAMES: &[&str] = &[$($name::<f64, crate::Host>::NAME),*];
+
+        /// Every format. The library's choice, the command, the tests and the benchmarks go through this table.
+        pub fn formats<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>() -> Vec<Format<T, B, V>> {
+            vec![$(Format {
+                name: $name::<V, B>::NAME,
+                suits: $suits,
+                build: |backend, a| Ok(Box::new($name::from_csr(backend, a)?)),
+                storage: $name::<V, B>::storage,
+            }),*]
+        }
+    };
+}
+table! {
+    Csr: "any matrix; no padding, and the format that all others come from",
+    Coo: "a few entries here and there: empty rows cost nothing; the most bytes a nonzero",
+    Csc: "products with the transpose",
+    Ell: "rows of equal length (stencils away from boundaries)",
+    Hybrid: "rows of like length with a few long ones",
+    Jds: "rows of many lengths, without padding; y is written out of order",
+    Sell: "rows of like length within a neighbourhood: wide loads without much padding",
+}
+
+/// The format of that name.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] that lists the names.
+pub fn format<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>(
+    name: &str,
+) -> Result<Format<T, B, V>> {
+    formats().into_iter().find(|f| f.name == name).ok_or_else(|| {
+        Error::InvalidArgument(format!("no format {name}: there are {}", FORMAT_NAMES.join(", ")))
+    })
+}
+
+/// Converts to the format of that name.
+///
+/// # Errors
+/// On an unknown name, and as [`Format::build`].
+pub fn build<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>(
+    backend: &B,
+    name: &str,
+    a: &Csr<V, B>,
+) -> Result<Box<dyn SparseMatrix<T, B, V>>> {
+    format(name)?.build(backend, a)
+}
+
+/// As [`build`], from a matrix that is no longer needed: CSR is moved, not copied.
+///
+/// # Errors
+/// As [`build`].
+pub fn convert<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>(
+    backend: &B,
+    name: &str,
+    a: Csr<V, B>,
+) -> Result<Box<dyn SparseMatrix<T, B, V>>> {
+    if name == Csr::<V, B>::NAME { Ok(Box::new(a)) } else { build(backend, name, &a) }
+}
+
+/// What each format would take for a matrix, without building any: name and storage, in the table's order.
+pub fn storage_estimates<V: Scalar>(lengths: &RowLengths) -> Vec<(&'static str, Storage)> {
+    formats::<V, crate::Host, V>().iter().map(|f| (f.name(), f.storage(lengths))).collect()
+}

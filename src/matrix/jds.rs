@@ -1,0 +1,133 @@
+//! Jagged diagonals.
+
+use super::Csr;
+use super::format::{Storage, check_vectors, offset_bytes};
+use super::lengths::{RowLengths, longest_first, offsets_of};
+use crate::backend::{Backend, Conversions, Host, JdsParts, Offsets, Op, Products, RowOrder};
+use crate::error::Result;
+use crate::scalar::{Scalar, Widen};
+
+/// A matrix in jagged diagonals: rows from longest to shortest, stored column by column without padding
+/// ([`JdsParts`] draws it). Products write y through the row order, so it stays the same operator as in CSR.
+#[derive(Debug)]
+pub struct Jds<V: Scalar, B: Backend = Host> {
+    rows: usize,
+    columns: usize,
+    order: RowOrder<B>,
+    offsets: Offsets<B>,
+    indices: B::Vec<u32>,
+    values: B::Vec<V>,
+}
+
+impl<V: Scalar, B: Backend> Jds<V, B> {
+    /// The format's name.
+    pub const NAME: &'static str = "jds";
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The arrays, borrowed.
+    pub fn parts(&self) -> JdsParts<'_, V, B> {
+        JdsParts {
+            rows: self.rows,
+            columns: self.columns,
+            order: self.order.as_ref(),
+            offsets: self.offsets.as_ref(),
+            indices: &self.indices,
+            values: &self.values,
+        }
+    }
+
+    /// Number of stored entries, padding not counted.
+    pub fn nonzeros(&self) -> usize {
+        B::len(&*self.values)
+    }
+
+    /// Bytes of all arrays.
+    pub fn storage_bytes(&self) -> usize {
+        self.offsets.as_ref().bytes() + self.rows * 4 + B::len(&*self.values) * (4 + size_of::<V>())
+    }
+
+    /// Entries stored beyond the nonzeros.
+    pub fn padding(&self) -> usize {
+        0
+    }
+
+    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+    pub fn product_op<T: Scalar>(
+        &self,
+        backend: &B,
+        op: Op,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()>
+    where
+        V: Widen<T>,
+        B: Products,
+    {
+        check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
+        backend.jds(self.parts(), op, alpha, x, beta, y)
+    }
+
+    pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
+        let nonzeros = lengths.nonzeros() as u128;
+        let index = offset_bytes(lengths.longest() + 1, nonzeros) + 4 * lengths.rows() as u128;
+        Storage::new(lengths.nonzeros(), nonzeros, 4 + value, index, "jds")
+    }
+}
+
+impl<V: Scalar, B: Conversions> Jds<V, B> {
+    /// Converts.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
+        let lengths = RowLengths::of(backend, a)?;
+        let order = RowOrder::new(backend.upload(longest_first(lengths.as_slice(), a.rows().max(1)))?);
+        // As many rows reach diagonal k as have more than k entries.
+        let mut reach = lengths.counts();
+        for k in (1..reach.len()).rev() {
+            reach[k - 1] += reach[k];
+        }
+        let offsets = offsets_of(backend, reach[1..].iter().copied())?;
+        let mut indices = backend.zeros(a.nonzeros())?;
+        let mut values = backend.zeros(a.nonzeros())?;
+        backend.csr_to_jds(a.parts(), order.as_ref(), offsets.as_ref(), &mut indices, &mut values)?;
+        Ok(Self { rows: a.rows(), columns: a.columns(), order, offsets, indices, values })
+    }
+
+    /// The same entries in CSR.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
+        let order = backend.download(self.order.as_ref().as_slice())?;
+        let diagonals = self.offsets.download(backend)?;
+        // Diagonal k reaches the first diagonals[k + 1] - diagonals[k] positions.
+        let mut lengths = vec![0; self.rows];
+        let mut reached = self.rows;
+        for k in 0..=diagonals.len() - 1 {
+            let reach = if k + 1 < diagonals.len() { diagonals[k + 1] - diagonals[k] } else { 0 };
+            order[reach..reached].iter().for_each(|&row| lengths[row as usize] = k);
+            reached = reach;
+        }
+        let offsets = offsets_of(backend, lengths.into_iter())?;
+        let nonzeros = B::len(&*self.values);
+        let mut indices = backend.zeros(nonzeros)?;
+        let mut values = backend.zeros(nonzeros)?;
+        backend.jds_to_csr(self.parts(), offsets.as_ref(), &mut indices, &mut values)?;
+        Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
+    }
+}

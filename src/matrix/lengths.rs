@@ -1,0 +1,160 @@
+//! Row lengths: what the formats' storage, the choice between them and their refusals depend on.
+
+use super::Csr;
+use crate::backend::{Backend, NARROW_LIMIT, Offsets, OffsetsRef};
+use crate::error::{Error, Result};
+use crate::scalar::{Offset, Scalar};
+use rayon::prelude::*;
+
+/// The shape of a sparse matrix as far as storage is concerned: how many entries each row has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowLengths {
+    columns: usize,
+    nonzeros: usize,
+    lengths: Vec<u32>,
+}
+
+impl RowLengths {
+    /// Of a matrix in CSR.
+    ///
+    /// # Errors
+    /// When the device fails, or where one row has 2^32 entries.
+    pub fn of<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
+        let lengths = match a.parts().offsets {
+            OffsetsRef::Narrow(offsets) => differences(&backend.download(offsets)?)?,
+            OffsetsRef::Wide(offsets) => differences(&backend.download(offsets)?)?,
+        };
+        Ok(Self { columns: a.columns(), nonzeros: a.nonzeros(), lengths })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Number of stored entries.
+    pub fn nonzeros(&self) -> usize {
+        self.nonzeros
+    }
+
+    /// Entries of each row.
+    pub fn as_slice(&self) -> &[u32] {
+        &self.lengths
+    }
+
+    /// Entries of the longest row.
+    pub fn longest(&self) -> usize {
+        self.lengths.par_iter().copied().max().unwrap_or(0) as usize
+    }
+
+    /// How many rows have each length: `counts[n]` rows have `n` entries.
+    pub(crate) fn counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.longest() + 1];
+        self.lengths.iter().for_each(|&n| counts[n as usize] += 1);
+        counts
+    }
+
+    /// Spread and shape of the lengths.
+    pub fn statistics(&self) -> RowStatistics {
+        RowStatistics::of(self)
+    }
+}
+
+fn differences<O: Offset>(offsets: &[O]) -> Result<Vec<u32>> {
+    let one = |w: &[O]| {
+        u32::try_from(w[1].to_usize() - w[0].to_usize())
+            .map_err(|_| Error::Unsupported("a row with 2^32 entries or more".into()))
+    };
+    offsets.par_windows(2).with_min_len(1 << 12).map(one).collect()
+}
+
+/// What the row lengths of a matrix look like.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct RowStatistics {
+    /// Entries of the shortest row.
+    pub min: usize,
+    /// Entries of the longest row.
+    pub max: usize,
+    /// Mean number of entries a row.
+    pub mean: f64,
+    /// Coefficient of variation: standard deviation divided by the mean; 0 where all rows are alike.
+    pub cv: f64,
+    /// Rows without entries.
+    pub empty: usize,
+    /// `histogram[0]` rows are empty, `histogram[k]` have 2^(k-1) to 2^k - 1 entries.
+    pub histogram: Vec<usize>,
+}
+
+impl RowStatistics {
+    fn of(lengths: &RowLengths) -> Self {
+        let rows = lengths.rows();
+        let mean = if rows == 0 { 0.0 } else { lengths.nonzeros as f64 / rows as f64 };
+        // Fixed chunks, so that the sum does not depend on the number of threads.
+        let parts: Vec<(u32, f64, Vec<usize>)> = lengths
+            .lengths
+            .par_chunks(1 << 14)
+            .map(|chunk| {
+                let mut histogram = vec![0; 33];
+                chunk.iter().for_each(|n| histogram[(u32::BITS - n.leading_zeros()) as usize] += 1);
+                let squares = chunk.iter().map(|&n| (f64::from(n) - mean).powi(2)).sum();
+                (chunk.iter().copied().min().unwrap_or(0), squares, histogram)
+            })
+            .collect();
+        let variance = parts.iter().map(|p| p.1).sum::<f64>() / rows.max(1) as f64;
+        let mut histogram: Vec<usize> = (0..33).map(|k| parts.iter().map(|p| p.2[k]).sum()).collect();
+        let used = histogram.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
+        histogram.truncate(used);
+        Self {
+            min: parts.iter().map(|p| p.0).min().unwrap_or(0) as usize,
+            max: lengths.longest(),
+            mean,
+            cv: if mean > 0.0 { variance.sqrt() / mean } else { 0.0 },
+            empty: histogram.first().copied().unwrap_or(0),
+            histogram,
+        }
+    }
+}
+
+/// Offsets of rows of these lengths, as wide as their total needs.
+pub(crate) fn offsets_of<B: Backend>(
+    backend: &B,
+    lengths: impl ExactSizeIterator<Item = usize> + Clone,
+) -> Result<Offsets<B>> {
+    fn scan<O: Offset>(lengths: impl ExactSizeIterator<Item = usize>) -> Vec<O> {
+        let mut offsets = Vec::with_capacity(lengths.len() + 1);
+        let mut total = 0;
+        offsets.push(O::from_usize(0));
+        offsets.extend(lengths.map(|n| {
+            total += n;
+            O::from_usize(total)
+        }));
+        offsets
+    }
+    let total: usize = lengths.clone().sum();
+    Ok(if total <= NARROW_LIMIT {
+        Offsets::Narrow(backend.upload(scan(lengths))?)
+    } else {
+        Offsets::Wide(backend.upload(scan(lengths))?)
+    })
+}
+
+/// Rows of each window of `window` rows from longest to shortest, rows of equal length in their order.
+pub(crate) fn longest_first(lengths: &[u32], window: usize) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..lengths.len() as u64).map(|row| row as u32).collect();
+    let key = |&row: &u32| std::cmp::Reverse(lengths[row as usize]);
+    if window >= lengths.len() {
+        order.par_sort_by_key(key);
+    } else {
+        order
+            .par_chunks_mut(window.max(1))
+            .with_min_len((1 << 12) / window + 1)
+            .for_each(|w| w.sort_by_key(key));
+    }
+    order
+}

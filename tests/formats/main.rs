@@ -1,0 +1,6 @@
+//! Every format of the table on ragged matrices, against a sequential reference. The bodies are generic over the
+//! backend, so that a device runs the same cases.
+
+mod cases;
+mod conversions;
+mod products;
