@@ -1,4 +1,44 @@
 //! residua solves sparse linear systems A x = b on NVIDIA GPUs, and on any CPU where there is none.
+//!
+//! ```text
+//! .mtx file -> triplets -> sort by (row, column), sum duplicates -> CSR -> the format that suits the matrix
+//!           -> operator y = alpha A x + beta y -> Krylov solver -> x, with the true residual b - A x
+//! CSR as a graph -> BFS levels -> reverse Cuthill-McKee -> permuted CSR -> (as above)
+//! ```
+//!
+//! ```
+//! use residua::{Host, Triplets, assemble};
+//! // -u'' = 1 on five points, zero at both ends: triplets in any order, duplicates add up.
+//! let mut triplets = Triplets::new(5, 5)?;
+//! for i in 0..5 {
+//!     triplets.push(i, i, 2.0)?;
+//!     if i > 0 {
+//!         triplets.push(i, i - 1, -1.0)?;
+//!         triplets.push(i - 1, i, -1.0)?;
+//!     }
+//! }
+//! let a = assemble::to_csr(&Host, triplets)?;
+//! let solution = residua::solve(&a, &[1.0; 5])?;
+//! assert!(solution.report.outcome.is_converged());
+//! assert!((solution.x[2] - 4.5).abs() < 1e-7);
+//! # Ok::<(), residua::Error>(())
+//! ```
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | [`scalar`] | the types that buffers and matrices hold |
+//! | [`backend`] | the seam: where data lives and where kernels run; [`Host`] is the CPU |
+//! | [`matrix`] | storage formats, conversion between them, choice of format |
+//! | [`market`] | Matrix Market files |
+//! | [`assemble`] | triplets to CSR, and the kept map for new values on the same pattern |
+//! | [`operator`] | what a solver multiplies with: a stored matrix, a closure |
+//! | [`krylov`] | solvers, their outcomes and reports |
+//! | [`precondition`] | cheap approximations of the inverse |
+//! | [`graph`] | levels, components, reverse Cuthill-McKee, symmetric permutation |
+//! | [`generate`] | model problems |
+//! | [`report`] | tables and pictures |
+//!
+//! `docs/design.md` in the repository gives the reasons.
 
 pub mod assemble;
 pub mod backend;
@@ -19,3 +59,8 @@ pub use krylov::solve;
 pub use matrix::{Csr, Triplets};
 pub use operator::LinearOperator;
 pub use scalar::{Element, Real, Scalar};
+
+/// The examples of README.md are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
