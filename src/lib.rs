@@ -20,7 +20,7 @@
 //! let a = assemble::to_csr(&Host, triplets)?;
 //! let solution = residua::solve(&a, &[1.0; 5])?;
 //! assert!(solution.report.outcome.is_converged());
-//! assert!((solution.x[2] - 4.5).abs() < 1e-7);
+//! assert!((solution.x[2] - 4.5_f64).abs() < 1e-7);
 //! # Ok::<(), residua::Error>(())
 //! ```
 //!

@@ -43,7 +43,7 @@ use std::ops::ControlFlow;
 ///     vec![2.0, -1.0, -1.0, 2.0, -1.0, -1.0, 2.0])?;
 /// let solution = krylov::solve(&a, &[1.0, 0.0, 1.0])?;
 /// assert!(solution.report.outcome.is_converged());
-/// assert!(solution.x.iter().all(|x| (x - 1.0).abs() < 1e-12));
+/// assert!(solution.x.iter().all(|x: &f64| (x - 1.0).abs() < 1e-12));
 /// # Ok::<(), residua::Error>(())
 /// ```
 ///
