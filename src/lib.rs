@@ -49,6 +49,7 @@ pub mod krylov;
 pub mod market;
 pub mod matrix;
 pub mod operator;
+pub mod output;
 pub mod precondition;
 pub mod report;
 pub mod scalar;

@@ -8,3 +8,5 @@ mod faults;
 mod forms;
 #[path = "market/scratch.rs"]
 mod scratch;
+#[path = "market/writing.rs"]
+mod writing;

@@ -4,9 +4,9 @@ use super::entries;
 use super::header::{Format, Header};
 use super::parallel;
 use super::read::{ReadOptions, places};
-use crate::assemble::Symmetry;
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
+use crate::scalar::Symmetry;
 use std::path::Path;
 
 /// A full matrix from a file, column after column.

@@ -3,9 +3,9 @@
 use super::fault::{Cause, Fault};
 use super::header::{Field, Format, Header};
 use super::number;
-use crate::assemble::Symmetry;
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
+use crate::scalar::Symmetry;
 
 /// What every line is checked against.
 #[derive(Clone, Copy)]

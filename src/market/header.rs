@@ -1,8 +1,8 @@
 //! The banner and the line of sizes.
 
 use super::fault;
-use crate::assemble::Symmetry;
 use crate::error::{Error, Result};
+use crate::scalar::Symmetry;
 use std::path::Path;
 
 /// How a file lists its entries.

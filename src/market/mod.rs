@@ -20,6 +20,7 @@
 //! of proportion to the file ([`ReadOptions`]). Integers beyond 2^53 are rounded to the number type as reals are.
 
 mod dense;
+mod detect;
 mod entries;
 mod fault;
 mod header;
@@ -27,9 +28,39 @@ mod number;
 mod parallel;
 mod read;
 mod source;
+mod text;
 mod triangle;
+mod write;
 
-pub use crate::assemble::Symmetry;
+pub use crate::scalar::Symmetry;
 pub use dense::{DenseFile, read_dense};
+pub use detect::symmetry_of;
 pub use header::{Field, Format, Header};
 pub use read::{MatrixFile, Order, ReadOptions, read_header, read_triplets};
+pub use write::{WriteOptions, write_csr, write_dense, write_triplets};
+
+use crate::assemble::Assembler;
+use crate::backend::Host;
+use crate::error::Result;
+use crate::matrix::Csr;
+use crate::scalar::Scalar;
+use std::path::Path;
+
+/// Reads a matrix and assembles it: entries that follow by symmetry are there, duplicates are summed.
+///
+/// ```
+/// use residua::market;
+/// let path = std::env::temp_dir().join(format!("residua-read-csr-{}.mtx", std::process::id()));
+/// std::fs::write(&path, "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 1 -1\n2 2 4\n").unwrap();
+/// let a = market::read_csr::<f64>(&path)?;
+/// assert_eq!((a.rows(), a.columns(), a.nonzeros()), (2, 2, 4));
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), residua::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`read_triplets`], with its default options.
+pub fn read_csr<T: Scalar>(path: impl AsRef<Path>) -> Result<Csr<T>> {
+    let (header, triplets, _) = read_triplets::<T>(path, &ReadOptions::default())?.into_parts();
+    Assembler::default().symmetry(header.symmetry()).to_csr(&Host, triplets)
+}

@@ -5,10 +5,10 @@ use super::header::{Format, Header};
 use super::parallel::{self, Entries};
 use super::source::Source;
 use super::triangle;
-use crate::assemble::Symmetry;
 use crate::error::{Error, Result};
 use crate::matrix::Triplets;
 use crate::scalar::Scalar;
+use crate::scalar::Symmetry;
 use std::path::Path;
 
 /// What [`read_triplets`] and [`read_dense`](super::read_dense) refuse although the file is well formed.

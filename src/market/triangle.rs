@@ -1,9 +1,9 @@
 //! The entries of a symmetric file lie in one triangle, or at least no place is given in both.
 
 use super::parallel::Entries;
-use crate::assemble::Symmetry;
 use crate::error::Result;
 use crate::scalar::Scalar;
+use crate::scalar::Symmetry;
 use rayon::prelude::*;
 
 /// The format asks for the lower triangle. The upper one alone is accepted, and a mixture too, as long as (i, j) and
