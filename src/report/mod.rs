@@ -5,12 +5,14 @@
 //! | `table`, `units` | aligned columns; numbers with the unit that a person would choose |
 //! | `spy` | the places of a matrix's nonzeros, as a picture |
 //! | `convergence` | residual against iteration, as a picture |
+//! | `facts` | symmetry, diagonal and dominance of a matrix |
 //! | `bandwidth` | how fast this machine copies |
 //! | `svg`, `png`, `axis` | what the pictures are drawn with |
 
 mod axis;
 mod bandwidth;
 mod convergence;
+mod facts;
 mod png;
 mod spy;
 mod svg;
@@ -19,6 +21,7 @@ mod units;
 
 pub use bandwidth::copy_bandwidth;
 pub use convergence::{Curve, convergence_svg};
+pub use facts::{Facts, entry};
 pub use spy::spy_svg;
 pub use table::{Align, Table};
 pub use units::{bytes, count, seconds};

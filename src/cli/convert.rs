@@ -1,0 +1,46 @@
+//! `residua convert`: rewrite a Matrix Market file.
+
+use super::failure::About;
+use super::load::{Loaded, is_complex, load};
+use super::sink::Sink;
+use super::{Ending, Failure, console};
+use num_complex::Complex;
+use residua::Scalar;
+use residua::market::{self, Format, ReadOptions, WriteOptions};
+use residua::report::count;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Matrix Market file; '-' is standard input
+    input: PathBuf,
+    /// File to write; gzip where it ends in .gz; '-' is standard output
+    output: PathBuf,
+    /// Write both triangles of a symmetric matrix
+    #[arg(long)]
+    general: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    if is_complex(&arguments.input)? { convert::<Complex<f64>>(arguments) } else { convert::<f64>(arguments) }
+}
+
+fn convert<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
+    let path = arguments.input.as_path();
+    let sink = Sink::open(&arguments.output)?;
+    let options = WriteOptions::default().detect_symmetry(!arguments.general);
+    let is_array = path.is_file() && market::read_header(path).about(path)?.format() == Format::Array;
+    let what = if is_array {
+        let dense = market::read_dense::<T>(path, &ReadOptions::default()).about(path)?;
+        market::write_dense(sink.path(), dense.rows(), dense.columns(), dense.values(), &options)?;
+        format!("array of {} x {}", dense.rows(), dense.columns())
+    } else {
+        let Loaded { a, .. } = load::<T>(path)?;
+        market::write_csr(sink.path(), &a, &options)?;
+        format!("{} x {}, {} nonzeros", a.rows(), a.columns(), count(a.nonzeros() as u64))
+    };
+    if !sink.is_stdout() {
+        console::say(&format!("{}: {what}\n", arguments.output.display()))?;
+    }
+    Ok(Ending::Done)
+}

@@ -1,0 +1,63 @@
+//! What ends a subcommand early, as one line for a person.
+
+use super::console;
+use residua::Error;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Why a subcommand could not do its work.
+pub(crate) enum Failure {
+    /// The command line makes no sense: exit status 2.
+    Usage(String),
+    /// Bad input, or something that the machine lacks: exit status 3.
+    Input(String),
+    /// The reader of our output is gone: nobody is left to tell, and nothing went wrong here.
+    Unread,
+}
+
+impl Failure {
+    /// A failure whose message starts with the file it is about.
+    pub(crate) fn about(path: &Path, cause: impl std::fmt::Display) -> Self {
+        Failure::Input(format!("{}: {cause}", path.display()))
+    }
+
+    /// Prints the message and gives the exit status.
+    pub(crate) fn report(self) -> ExitCode {
+        let (message, status) = match self {
+            Failure::Usage(message) => (message, 2),
+            Failure::Input(message) => (message, 3),
+            Failure::Unread => return ExitCode::SUCCESS,
+        };
+        let line: Vec<&str> = message.lines().map(str::trim).collect();
+        console::tell(&format!("residua: {}\n", line.join(" ")));
+        ExitCode::from(status)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match &error {
+            Error::Io { path, source }
+                if path.as_os_str() == "-" && source.kind() == std::io::ErrorKind::BrokenPipe =>
+            {
+                Failure::Unread
+            }
+            _ => Failure::Input(error.to_string()),
+        }
+    }
+}
+
+/// Names the file that an operation was about.
+pub(crate) trait About<T> {
+    /// The same result, its error naming `path` if it does not already.
+    fn about(self, path: &Path) -> Result<T, Failure>;
+}
+
+impl<T> About<T> for residua::Result<T> {
+    fn about(self, path: &Path) -> Result<T, Failure> {
+        self.map_err(|error| match error {
+            Error::Io { .. } | Error::Parse { .. } => error.into(),
+            other => Failure::about(path, other),
+        })
+    }
+}

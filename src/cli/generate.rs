@@ -1,0 +1,120 @@
+//! `residua generate`: model problems.
+
+use super::load::save;
+use super::sink::Sink;
+use super::{Ending, Failure, console};
+use residua::generate::{MODELS, Model, Parameters, RowLengths};
+use residua::report::{Align, Table};
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+#[command(after_help = "Without KIND, all kinds are listed.")]
+pub(crate) struct Arguments {
+    /// What to make
+    kind: Option<String>,
+    /// Points, elements or rows each way, as 100x100x100; a single number stands for all of them
+    #[arg(long, value_parser = parse_size)]
+    size: Option<Size>,
+    /// File to write; gzip where it ends in .gz
+    #[arg(short, long, default_value = "-")]
+    output: PathBuf,
+    /// Seed of what is random [default: 1]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Coefficient of the weak direction [default: 1e-3]
+    #[arg(long)]
+    anisotropy: Option<f64>,
+    /// Largest coefficient over smallest [default: 1e6]
+    #[arg(long)]
+    contrast: Option<f64>,
+    /// Edge of a block of equal coefficients, in cells [default: 8]
+    #[arg(long)]
+    block: Option<usize>,
+    /// Diffusion beside a convection of about 1 [default: 1e-2]
+    #[arg(long)]
+    diffusion: Option<f64>,
+    /// Poisson's ratio of the elastic material [default: 0.3]
+    #[arg(long)]
+    poisson_ratio: Option<f64>,
+    /// Edges drawn a vertex [default: 8]
+    #[arg(long)]
+    edge_factor: Option<usize>,
+    /// Entries of each row: 16, 4..32 or power:1..1000:2.1 (shortest..longest:exponent) [default: 16]
+    #[arg(long)]
+    row_lengths: Option<RowLengths>,
+}
+
+#[derive(Clone)]
+struct Size(Vec<usize>);
+
+fn parse_size(text: &str) -> Result<Size, String> {
+    let numbers: Result<Vec<usize>, _> =
+        text.split(['x', 'X', '*']).map(|part| part.trim().parse()).collect();
+    numbers.map(Size).map_err(|_| "write the size as 100x100x100, or as one number".to_string())
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    let Some(kind) = &arguments.kind else {
+        console::say(&list())?;
+        return Ok(Ending::Done);
+    };
+    let model = Model::find(kind).map_err(|error| Failure::Usage(error.to_string()))?;
+    let parameters = arguments.parameters(model)?;
+    let sink = Sink::open(&arguments.output)?;
+    // A size or an option outside of its domain is a wrong command line; no file is involved yet.
+    let a = model.build(&parameters).map_err(|error| match error {
+        residua::Error::InvalidArgument(cause) => Failure::Usage(cause),
+        other => other.into(),
+    })?;
+    save(&sink, &a)?;
+    if !sink.is_stdout() {
+        let (rows, columns, nonzeros) = (a.rows(), a.columns(), residua::report::count(a.nonzeros() as u64));
+        console::say(&format!("{}: {rows} x {columns}, {nonzeros} nonzeros\n", arguments.output.display()))?;
+    }
+    Ok(Ending::Done)
+}
+
+impl Arguments {
+    /// The library's parameters; an option that the model does not read is refused rather than ignored.
+    fn parameters(&self, model: &Model) -> Result<Parameters, Failure> {
+        let mut parameters = Parameters::default();
+        if let Some(Size(size)) = &self.size {
+            parameters = parameters.size(size.clone());
+        }
+        let mut given = Vec::new();
+        macro_rules! take {
+            ($($field:ident: $name:literal),*) => {$(
+                if let Some(value) = self.$field {
+                    parameters = parameters.$field(value);
+                    given.push($name);
+                }
+            )*};
+        }
+        take!(seed: "seed", anisotropy: "anisotropy", contrast: "contrast", block: "block", diffusion: "diffusion",
+            poisson_ratio: "poisson-ratio", edge_factor: "edge-factor", row_lengths: "row-lengths");
+        match given.iter().find(|name| !model.options.contains(name)) {
+            None => Ok(parameters),
+            Some(name) => {
+                let known: Vec<String> = model.options.iter().map(|option| format!("--{option}")).collect();
+                let known =
+                    if known.is_empty() { "no options besides --size".into() } else { known.join(", ") };
+                Err(Failure::Usage(format!("{} has no use for --{name}: it takes {known}", model.name)))
+            }
+        }
+    }
+}
+
+fn list() -> String {
+    let mut table = Table::new([
+        ("kind", Align::Left),
+        ("default size", Align::Left),
+        ("what it is", Align::Left),
+        ("options", Align::Left),
+    ]);
+    for model in MODELS {
+        let size: Vec<String> = model.size.iter().map(usize::to_string).collect();
+        let options: Vec<String> = model.options.iter().map(|option| format!("--{option}")).collect();
+        table.row([model.name, &size.join("x"), model.about, &options.join(" ")]);
+    }
+    table.to_string()
+}

@@ -1,0 +1,370 @@
+//! `residua info`: what one should know of a matrix before solving with it.
+
+use super::choice::choose;
+use super::failure::About;
+use super::load::{Loaded, is_complex, load};
+use super::sink::{Sink, takes_stdout};
+use super::{Ending, Failure, console};
+use num_complex::Complex;
+use residua::graph::{self, Ordering};
+use residua::matrix::{self, RowLengths, RowStatistics, Storage};
+use residua::report::{Align, Facts, Table, bytes, count, spy_svg};
+use residua::{Csr, Host, Scalar};
+use serde::Serialize;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Matrix Market file; '-' is standard input
+    matrix: PathBuf,
+    /// Write the same facts as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draw where the nonzeros stand, as SVG
+    #[arg(long, value_name = "FILE")]
+    spy: Option<PathBuf>,
+}
+
+/// The JSON of `residua info`.
+#[derive(Serialize)]
+struct Info {
+    matrix: String,
+    rows: usize,
+    columns: usize,
+    nonzeros: usize,
+    field: &'static str,
+    stored_as: &'static str,
+    explicit_zeros: usize,
+    pattern_symmetric: bool,
+    symmetric: bool,
+    hermitian: bool,
+    skew_symmetric: bool,
+    asymmetry: Option<f64>,
+    diagonal: Diagonal,
+    dominant_rows: usize,
+    strictly_dominant_rows: usize,
+    empty_rows: usize,
+    empty_columns: usize,
+    row_lengths: Lengths,
+    bandwidth: usize,
+    bandwidth_rcm: Option<usize>,
+    profile: Option<u64>,
+    profile_rcm: Option<u64>,
+    components: Option<usize>,
+    formats: Vec<FormatInfo>,
+    advice: Advice,
+}
+
+#[derive(Serialize)]
+struct Diagonal {
+    positive: usize,
+    negative: usize,
+    zero: usize,
+}
+
+#[derive(Serialize)]
+struct Lengths {
+    min: usize,
+    max: usize,
+    mean: f64,
+    variation: f64,
+    histogram: Vec<Bin>,
+}
+
+#[derive(Serialize)]
+struct Bin {
+    from: u64,
+    to: u64,
+    rows: usize,
+}
+
+#[derive(Serialize)]
+struct FormatInfo {
+    format: &'static str,
+    bytes: u64,
+    padding: u64,
+    refused: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Advice {
+    format: String,
+    format_reason: String,
+    method: Option<&'static str>,
+    method_reason: String,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    if is_complex(&arguments.matrix)? { tell::<Complex<f64>>(arguments) } else { tell::<f64>(arguments) }
+}
+
+fn tell<T: Scalar<Real = f64>>(arguments: &Arguments) -> Result<Ending, Failure> {
+    let path = arguments.matrix.as_path();
+    let json = arguments.json.as_deref().map(Sink::open).transpose()?;
+    let spy = arguments.spy.as_deref().map(Sink::open).transpose()?;
+    let silent = takes_stdout([json.as_ref(), spy.as_ref()])?;
+    let Loaded { a, header, .. } = load::<T>(path)?;
+    let facts = Facts::of(&a);
+    let lengths = RowLengths::of(&Host, &a).about(path)?;
+    let statistics = lengths.statistics();
+    let square = a.rows() == a.columns();
+    let ordering = square.then(|| graph::ordering(&a)).transpose().about(path)?;
+    let components = square.then(|| components(&a)).transpose().about(path)?;
+    let formats = matrix::storage_estimates::<T>(&lengths);
+    let choice = choose(&a).about(path)?;
+    let (method, method_reason) = advise_method(&facts, square, components);
+    let info = Info {
+        matrix: path.display().to_string(),
+        rows: a.rows(),
+        columns: a.columns(),
+        nonzeros: a.nonzeros(),
+        field: header.field().name(),
+        stored_as: header.symmetry().name(),
+        explicit_zeros: facts.explicit_zeros,
+        pattern_symmetric: facts.pattern_symmetric,
+        symmetric: facts.is_symmetric(),
+        hermitian: facts.is_hermitian(),
+        skew_symmetric: facts.is_skew_symmetric(),
+        asymmetry: Some(facts.asymmetry).filter(|asymmetry| asymmetry.is_finite()),
+        diagonal: Diagonal {
+            positive: facts.diagonal_positive,
+            negative: facts.diagonal_negative,
+            zero: facts.diagonal_zero,
+        },
+        dominant_rows: facts.dominant_rows,
+        strictly_dominant_rows: facts.strictly_dominant_rows,
+        empty_rows: facts.empty_rows,
+        empty_columns: facts.empty_columns,
+        row_lengths: Lengths::of(&statistics),
+        bandwidth: graph::bandwidth(&a),
+        bandwidth_rcm: ordering.as_ref().map(Ordering::bandwidth_rcm),
+        profile: ordering.as_ref().map(Ordering::profile_before),
+        profile_rcm: ordering.as_ref().map(Ordering::profile_rcm),
+        components,
+        formats: formats.into_iter().map(FormatInfo::of).collect(),
+        advice: Advice {
+            format: choice.format.to_string(),
+            format_reason: choice.reason,
+            method,
+            method_reason,
+        },
+    };
+    if let Some(sink) = spy {
+        let name = path.file_name().map_or_else(|| "A".into(), |name| name.to_string_lossy());
+        sink.write(&spy_svg(&a, &name).about(path)?)?;
+    }
+    if let Some(sink) = json {
+        sink.write_json(&info)?;
+    }
+    if !silent {
+        console::say(&words(&info, arguments))?;
+    }
+    Ok(Ending::Done)
+}
+
+/// Number of connected components of the graph of A + A^T.
+fn components<T: Scalar>(a: &Csr<T>) -> residua::Result<usize> {
+    Ok(graph::connected_components(&graph::Adjacency::new(a)?)?.count())
+}
+
+impl Lengths {
+    fn of(statistics: &RowStatistics) -> Self {
+        let bins = statistics.histogram.iter().enumerate().map(|(k, &rows)| match k {
+            0 => Bin { from: 0, to: 0, rows },
+            _ => Bin { from: 1 << (k - 1), to: (1 << k) - 1, rows },
+        });
+        Self {
+            min: statistics.min,
+            max: statistics.max,
+            mean: statistics.mean,
+            variation: statistics.cv,
+            histogram: bins.collect(),
+        }
+    }
+}
+
+impl FormatInfo {
+    fn of((format, storage): (&'static str, Storage)) -> Self {
+        Self { format, bytes: storage.bytes, padding: storage.padding, refused: storage.refused }
+    }
+}
+
+/// The method that suits, if there is one yet, and why.
+fn advise_method(facts: &Facts, square: bool, components: Option<usize>) -> (Option<&'static str>, String) {
+    let bad_diagonal = facts.diagonal_negative + facts.diagonal_zero;
+    let rows = facts.diagonal_positive + bad_diagonal;
+    if !square {
+        (None, "not square: least squares, which residua does not solve yet".into())
+    } else if rows == 0 {
+        (None, "there is nothing to solve".into())
+    } else if !facts.is_hermitian() {
+        (None, "not symmetric: conjugate gradients, the only method so far, would go wrong".into())
+    } else if facts.diagonal_positive == 0 && facts.diagonal_zero == 0 {
+        (
+            None,
+            "symmetric with a negative diagonal: not positive definite, but -A may be; solve -A x = -b"
+                .into(),
+        )
+    } else if bad_diagonal > 0 {
+        let entries = if bad_diagonal == 1 { "entry is" } else { "entries are" };
+        (
+            None,
+            format!(
+                "symmetric, but {} diagonal {entries} not positive: not positive definite",
+                count(bad_diagonal as u64)
+            ),
+        )
+    } else if facts.strictly_dominant_rows == rows {
+        (Some("cg"), "symmetric and diagonally dominant with a positive diagonal: positive definite".into())
+    } else if facts.dominant_rows == rows && facts.strictly_dominant_rows > 0 && components == Some(1) {
+        // Irreducibly dominant: Varga, "Matrix Iterative Analysis", theorem 1.21.
+        (
+            Some("cg"),
+            "symmetric, connected, diagonally dominant with a positive diagonal: positive definite".into(),
+        )
+    } else if facts.dominant_rows == rows {
+        (
+            Some("cg"),
+            "symmetric, weakly diagonally dominant, positive diagonal: positive definite unless singular"
+                .into(),
+        )
+    } else {
+        (
+            Some("cg"),
+            "symmetric with a positive diagonal: perhaps positive definite; the solver tells if it is not"
+                .into(),
+        )
+    }
+}
+
+fn words(info: &Info, arguments: &Arguments) -> String {
+    let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
+    let n = |n: usize| count(n as u64);
+    table.row(["matrix".to_string(), info.matrix.clone()]);
+    let kind = format!("{}, stored as {}", info.field, info.stored_as);
+    table.row([
+        "size".to_string(),
+        format!("{} x {}, {} nonzeros ({kind})", n(info.rows), n(info.columns), n(info.nonzeros)),
+    ]);
+    if info.explicit_zeros > 0 {
+        table.row(["".to_string(), format!("{} of them are zero", n(info.explicit_zeros))]);
+    }
+    table.row(["symmetry".to_string(), symmetry(info)]);
+    let diagonal = &info.diagonal;
+    let signs = match (diagonal.negative, diagonal.zero) {
+        (0, 0) => "positive".to_string(),
+        (negative, zero) => {
+            format!(
+                "{} positive, {} negative, {} zero or missing",
+                n(diagonal.positive),
+                n(negative),
+                n(zero)
+            )
+        }
+    };
+    table.row(["diagonal".to_string(), signs]);
+    table.row(["dominance".to_string(), dominance(info)]);
+    if info.empty_rows + info.empty_columns > 0 {
+        table.row([
+            "empty".to_string(),
+            format!("{} rows, {} columns", n(info.empty_rows), n(info.empty_columns)),
+        ]);
+    }
+    let bandwidth = match (info.bandwidth_rcm, info.profile, info.profile_rcm) {
+        (Some(rcm), Some(profile), Some(profile_rcm)) => format!(
+            "{}, after reverse Cuthill-McKee {} (profile {}, after {})",
+            n(info.bandwidth),
+            n(rcm),
+            count(profile),
+            count(profile_rcm)
+        ),
+        _ => n(info.bandwidth),
+    };
+    table.row(["bandwidth".to_string(), bandwidth]);
+    if let Some(components) = info.components {
+        table.row(["components".to_string(), n(components)]);
+    }
+    let mut text = table.to_string();
+    text.push('\n');
+    text += &histogram(&info.row_lengths);
+    text.push('\n');
+    text += &storage(info);
+    text.push('\n');
+    let advice = &info.advice;
+    let method = advice.method.unwrap_or("none yet");
+    text += &format!(
+        "format  {}: {}\nmethod  {method}: {}\n",
+        advice.format, advice.format_reason, advice.method_reason
+    );
+    if let Some(spy) = &arguments.spy {
+        text += &format!("picture written to {}\n", spy.display());
+    }
+    text
+}
+
+fn symmetry(info: &Info) -> String {
+    let pattern = if info.pattern_symmetric { "pattern symmetric" } else { "pattern not symmetric" };
+    if info.rows != info.columns {
+        return "none: not square".into();
+    }
+    if info.symmetric && info.asymmetry.is_some_and(|asymmetry| asymmetry > 0.0) {
+        return format!("symmetric up to rounding ({:.1e})", info.asymmetry.unwrap_or(0.0));
+    }
+    match (info.symmetric, info.hermitian, info.skew_symmetric) {
+        (true, true, _) => "symmetric".into(),
+        (true, false, _) => "complex symmetric, not Hermitian".into(),
+        (false, true, _) => "Hermitian".into(),
+        (false, false, true) => "skew-symmetric".into(),
+        _ => format!(
+            "{pattern}, values not (they differ by up to {:.1e} of the largest entry)",
+            info.asymmetry.unwrap_or(0.0)
+        ),
+    }
+}
+
+fn dominance(info: &Info) -> String {
+    let (rows, weak, strict) = (info.rows.min(info.columns), info.dominant_rows, info.strictly_dominant_rows);
+    if strict == rows {
+        "strict in every row".into()
+    } else if weak == rows {
+        format!("weak in every row, strict in {}", count(strict as u64))
+    } else {
+        format!("in {} of {} rows", count(weak as u64), count(rows as u64))
+    }
+}
+
+fn histogram(lengths: &Lengths) -> String {
+    const BAR: usize = 40;
+    let most = lengths.histogram.iter().map(|bin| bin.rows).max().unwrap_or(0).max(1);
+    let mut table = Table::new([("entries a row", Align::Right), ("rows", Align::Right), ("", Align::Left)]);
+    // Empty bins before the first row tell nothing.
+    for bin in lengths.histogram.iter().skip_while(|bin| bin.rows == 0) {
+        let range =
+            if bin.from == bin.to { bin.from.to_string() } else { format!("{} to {}", bin.from, bin.to) };
+        let bar = (bin.rows * BAR).div_ceil(most);
+        table.row([range, count(bin.rows as u64), "#".repeat(bar)]);
+    }
+    format!(
+        "{table}shortest {}, longest {}, mean {:.1}, variation {:.2}\n",
+        lengths.min, lengths.max, lengths.mean, lengths.variation
+    )
+}
+
+fn storage(info: &Info) -> String {
+    let mut table = Table::new([
+        ("format", Align::Left),
+        ("storage", Align::Right),
+        ("padding", Align::Right),
+        ("", Align::Left),
+    ]);
+    for format in &info.formats {
+        let padding = format!("{:.0} %", 100.0 * format.padding as f64 / (info.nonzeros as f64).max(1.0));
+        let note = match &format.refused {
+            Some(reason) => format!("refused: {reason}"),
+            None if format.format == info.advice.format => "advised".into(),
+            None => String::new(),
+        };
+        table.row([format.format.to_string(), bytes(format.bytes), padding, note]);
+    }
+    table.to_string()
+}

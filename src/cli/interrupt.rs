@@ -1,0 +1,21 @@
+//! Ctrl-C and a request to terminate.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// From here on the first interrupt only sets a flag, so that a solver can end with what it has; a second one ends the
+/// process at once, with the status that a shell gives a process ended by Ctrl-C.
+pub(crate) fn listen() {
+    // Fails only where a handler is set already, by an earlier call.
+    let _ = ctrlc::set_handler(|| {
+        if INTERRUPTED.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+    });
+}
+
+/// Whether an interrupt came.
+pub(crate) fn requested() -> bool {
+    INTERRUPTED.load(Ordering::SeqCst)
+}

@@ -1,0 +1,44 @@
+//! From a file to a matrix in CSR, timed, and back.
+
+use super::Failure;
+use super::failure::About;
+use super::sink::Sink;
+use residua::assemble::Assembler;
+use residua::market::{self, Field, Header, ReadOptions, WriteOptions};
+use residua::{Csr, Host, Scalar};
+use std::path::Path;
+use std::time::Instant;
+
+/// A matrix and how it came.
+pub(crate) struct Loaded<T: Scalar> {
+    pub(crate) a: Csr<T>,
+    pub(crate) header: Header,
+    /// Seconds of reading the file.
+    pub(crate) read: f64,
+    /// Seconds of sorting entries into CSR.
+    pub(crate) assemble: f64,
+}
+
+/// Reads and assembles a matrix.
+pub(crate) fn load<T: Scalar>(path: &Path) -> Result<Loaded<T>, Failure> {
+    let start = Instant::now();
+    let (header, triplets, _order) =
+        market::read_triplets::<T>(path, &ReadOptions::default()).about(path)?.into_parts();
+    let read = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let a = Assembler::default().symmetry(header.symmetry()).to_csr(&Host, triplets).about(path)?;
+    Ok(Loaded { a, header, read, assemble: start.elapsed().as_secs_f64() })
+}
+
+/// Whether the file holds complex numbers. A pipe can be read only once, so it counts as real; reading it then tells.
+pub(crate) fn is_complex(path: &Path) -> Result<bool, Failure> {
+    if !path.is_file() {
+        return Ok(false);
+    }
+    Ok(market::read_header(path).about(path)?.field() == Field::Complex)
+}
+
+/// Writes a matrix, its symmetric kind found out.
+pub(crate) fn save<T: Scalar>(to: &Sink, a: &Csr<T>) -> Result<(), Failure> {
+    Ok(market::write_csr(to.path(), a, &WriteOptions::default())?)
+}

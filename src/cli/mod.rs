@@ -1,0 +1,83 @@
+//! The command line: one file a subcommand. No numeric code lives here; everything is the library's.
+//!
+//! | exit status | means |
+//! |---|---|
+//! | 0 | solved, or done |
+//! | 2 | the command line makes no sense |
+//! | 3 | bad input, or something that the machine lacks; one line on stderr says what and where |
+//! | 4 | not solved; report and best x are written all the same |
+
+mod bench;
+mod choice;
+mod console;
+mod convert;
+mod devices;
+mod failure;
+mod generate;
+mod info;
+mod interrupt;
+mod load;
+mod progress;
+mod reorder;
+mod sink;
+mod solve;
+
+use clap::{Parser, Subcommand};
+use failure::Failure;
+use std::process::ExitCode;
+
+/// Solves sparse linear systems A x = b given as Matrix Market files.
+#[derive(Parser)]
+#[command(name = "residua", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(
+    after_help = "Exit status: 0 solved or done, 2 wrong usage, 3 bad input or environment, 4 not solved.\n\
+    '-' as a file is standard input or output. RAYON_NUM_THREADS sets the number of threads."
+)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Solve A x = b
+    Solve(Box<solve::Arguments>),
+    /// Tell what one should know of a matrix before solving with it
+    Info(info::Arguments),
+    /// Rewrite a Matrix Market file: sorted, duplicates summed, symmetric where it is, gzip by the name
+    Convert(convert::Arguments),
+    /// Renumber a matrix so that its nonzeros lie near the diagonal
+    Reorder(reorder::Arguments),
+    /// Compare the formats' products on your matrix
+    Bench(bench::Arguments),
+    /// Make a model problem
+    Generate(generate::Arguments),
+    /// List what this machine can solve on
+    Devices(devices::Arguments),
+}
+
+/// How a subcommand that did its work ended.
+pub(crate) enum Ending {
+    /// All is done.
+    Done,
+    /// The system was not solved; the report says why.
+    NotSolved,
+}
+
+/// Runs the command that the process was started with.
+pub(crate) fn main() -> ExitCode {
+    let result = match CommandLine::parse().command {
+        Command::Solve(arguments) => solve::run(&arguments),
+        Command::Info(arguments) => info::run(&arguments),
+        Command::Convert(arguments) => convert::run(&arguments),
+        Command::Reorder(arguments) => reorder::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::Generate(arguments) => generate::run(&arguments),
+        Command::Devices(arguments) => devices::run(&arguments),
+    };
+    match result {
+        Ok(Ending::Done) => ExitCode::SUCCESS,
+        Ok(Ending::NotSolved) => ExitCode::from(4),
+        Err(failure) => failure.report(),
+    }
+}

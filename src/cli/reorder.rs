@@ -1,0 +1,101 @@
+//! `residua reorder`: renumber a matrix by reverse Cuthill-McKee.
+
+use super::failure::About;
+use super::load::{Loaded, is_complex, load, save};
+use super::sink::{Sink, takes_stdout};
+use super::{Ending, Failure, console};
+use num_complex::Complex;
+use residua::Scalar;
+use residua::graph;
+use residua::report::{Align, Table, count, seconds};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Matrix Market file; '-' is standard input
+    matrix: PathBuf,
+    /// File for the renumbered matrix; gzip where it ends in .gz
+    #[arg(short, long)]
+    output: PathBuf,
+    /// Write, for each row of the new matrix, its number in the old one, counted from zero, one a line
+    #[arg(long, value_name = "FILE")]
+    permutation: Option<PathBuf>,
+    /// Write the figures as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// The JSON of `residua reorder`.
+#[derive(Serialize)]
+struct Figures {
+    bandwidth_before: usize,
+    bandwidth_after: usize,
+    profile_before: u64,
+    profile_after: u64,
+    seconds: f64,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    if is_complex(&arguments.matrix)? {
+        reorder::<Complex<f64>>(arguments)
+    } else {
+        reorder::<f64>(arguments)
+    }
+}
+
+fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
+    let path = arguments.matrix.as_path();
+    let output = Sink::open(&arguments.output)?;
+    let permutation_sink = arguments.permutation.as_deref().map(Sink::open).transpose()?;
+    let json = arguments.json.as_deref().map(Sink::open).transpose()?;
+    let silent = takes_stdout([Some(&output), permutation_sink.as_ref(), json.as_ref()])?;
+    let Loaded { a, .. } = load::<T>(path)?;
+    if a.rows() != a.columns() {
+        let cause =
+            format!("{} x {} is not square: rows and columns are renumbered alike", a.rows(), a.columns());
+        return Err(Failure::about(path, cause));
+    }
+    let start = Instant::now();
+    let ordering = graph::ordering(&a).about(path)?;
+    let b = graph::permute_symmetric(&a, ordering.permutation()).about(path)?;
+    let figures = Figures {
+        bandwidth_before: ordering.bandwidth_before(),
+        bandwidth_after: ordering.bandwidth_after(),
+        profile_before: ordering.profile_before(),
+        profile_after: ordering.profile_after(),
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    save(&output, &b)?;
+    if let Some(sink) = permutation_sink {
+        let lines: Vec<String> =
+            ordering.permutation().new_to_old().iter().map(|old| format!("{old}\n")).collect();
+        sink.write(&lines.concat())?;
+    }
+    if let Some(sink) = json {
+        sink.write_json(&figures)?;
+    }
+    if !silent {
+        console::say(&words(&figures, &ordering, &arguments.output))?;
+    }
+    Ok(Ending::Done)
+}
+
+fn words(figures: &Figures, ordering: &graph::Ordering, output: &Path) -> String {
+    let headings = [("", Align::Left), ("before", Align::Right), ("after", Align::Right)];
+    let mut table = Table::new(headings);
+    let n = |n: usize| count(n as u64);
+    table.row(["bandwidth".to_string(), n(figures.bandwidth_before), n(figures.bandwidth_after)]);
+    table.row(["profile".to_string(), count(figures.profile_before), count(figures.profile_after)]);
+    let kept = if ordering.keeps_natural_order() {
+        format!(
+            "the order is kept: reverse Cuthill-McKee would give bandwidth {} and profile {}\n",
+            n(ordering.bandwidth_rcm()),
+            count(ordering.profile_rcm())
+        )
+    } else {
+        String::new()
+    };
+    format!("{table}{kept}{} written, {}\n", output.display(), seconds(figures.seconds))
+}

@@ -1,0 +1,99 @@
+//! What a solve came to, for a program.
+
+use residua::krylov::{Outcome, Report};
+use serde::Serialize;
+
+/// The JSON of `residua solve`. With several right-hand sides, what belongs to one of them (status, iterations,
+/// residual, error, history) is told of the worst at the top, and of each in `right_hand_sides`.
+#[derive(Serialize)]
+pub(super) struct Answer {
+    pub(super) status: &'static str,
+    pub(super) iterations: usize,
+    pub(super) relative_residual: f64,
+    pub(super) error: Option<f64>,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) nonzeros: usize,
+    pub(super) symmetric: bool,
+    pub(super) format: String,
+    pub(super) device: String,
+    pub(super) method: String,
+    pub(super) preconditioner: String,
+    pub(super) seconds: Seconds,
+    pub(super) bytes_per_iteration: usize,
+    pub(super) bandwidth_gb_s: Option<f64>,
+    pub(super) history: Vec<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) right_hand_sides: Vec<Column>,
+}
+
+/// Wall-clock seconds of each stage.
+#[derive(Serialize, Default, Clone, Copy)]
+pub(super) struct Seconds {
+    pub(super) read: f64,
+    pub(super) assemble: f64,
+    pub(super) reorder: f64,
+    pub(super) convert: f64,
+    pub(super) setup: f64,
+    pub(super) solve: f64,
+}
+
+/// One right-hand side.
+#[derive(Serialize, Clone)]
+pub(super) struct Column {
+    pub(super) status: &'static str,
+    pub(super) iterations: usize,
+    pub(super) relative_residual: f64,
+    pub(super) error: Option<f64>,
+    pub(super) history: Vec<f64>,
+    #[serde(skip)]
+    pub(super) outcome: Outcome,
+}
+
+impl Column {
+    /// From the report and the norms of the recurrence; the first of them is ||b||, since x starts at zero.
+    pub(super) fn new(report: &Report, norms: &[f64], error: Option<f64>) -> Self {
+        let scale = norms.first().copied().filter(|&norm| norm > 0.0).unwrap_or(1.0);
+        Self {
+            status: report.outcome.status(),
+            iterations: report.iterations,
+            relative_residual: report.relative_residual,
+            error,
+            history: norms.iter().map(|norm| norm / scale).collect(),
+            outcome: report.outcome,
+        }
+    }
+}
+
+/// The column that decides: one that did not converge before one that did, then the larger residual.
+pub(super) fn worst(columns: &[Column]) -> Option<&Column> {
+    let badness = |column: &&Column| {
+        let residual =
+            if column.relative_residual.is_nan() { f64::INFINITY } else { column.relative_residual };
+        (u8::from(!column.outcome.is_converged()), residual)
+    };
+    columns.iter().reduce(|worst, next| {
+        let (a, b) = (badness(&worst), badness(&next));
+        if b.0 > a.0 || (b.0 == a.0 && b.1 > a.1) { next } else { worst }
+    })
+}
+
+/// Iteration by iteration, as CSV.
+pub(super) fn history_csv(columns: &[Column]) -> String {
+    use std::fmt::Write;
+    let mut text = String::new();
+    if let [column] = columns {
+        text.push_str("iteration,relative_residual\n");
+        for (iteration, residual) in column.history.iter().enumerate() {
+            let _ = writeln!(text, "{iteration},{residual:e}");
+        }
+    } else {
+        text.push_str("right_hand_side,iteration,relative_residual\n");
+        for (k, column) in columns.iter().enumerate() {
+            for (iteration, residual) in column.history.iter().enumerate() {
+                let _ = writeln!(text, "{},{iteration},{residual:e}", k + 1);
+            }
+        }
+    }
+    text
+}

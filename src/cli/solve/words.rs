@@ -1,0 +1,200 @@
+//! What a solve came to, for a person.
+
+use super::Arguments;
+use super::answer::{Answer, Column};
+use residua::graph::Ordering;
+use residua::krylov::Outcome;
+use residua::report::{Align, Facts, Table, bytes, count, entry, seconds};
+use residua::{Csr, Scalar};
+
+/// Right-hand sides that the report lists one by one.
+const MOST_COLUMNS: usize = 20;
+
+/// All that the report tells of.
+pub(super) struct Story<'a> {
+    pub(super) arguments: &'a Arguments,
+    pub(super) answer: &'a Answer,
+    pub(super) columns: &'a [Column],
+    pub(super) rhs: &'a str,
+    pub(super) pattern: bool,
+    pub(super) ordering: Option<&'a Ordering>,
+    pub(super) copy: Option<f64>,
+}
+
+/// The report.
+pub(super) fn story(story: &Story<'_>) -> String {
+    let Story { arguments, answer, columns, .. } = story;
+    let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
+    let mut tell = |what: &str, text: String| table.row([what.to_string(), text]);
+    let kind = if answer.symmetric { "symmetric" } else { "Hermitian" };
+    let size = format!("{} x {}", count(answer.rows as u64), count(answer.columns as u64));
+    let nonzeros = count(answer.nonzeros as u64);
+    tell("A", format!("{}: {size}, {nonzeros} nonzeros, {kind}", arguments.matrix.display()));
+    if story.pattern {
+        tell("", "the file holds no values: every entry is taken as 1".into());
+    }
+    tell("b", story.rhs.to_string());
+    let preconditioner = match answer.preconditioner.as_str() {
+        "none" => "no preconditioner".to_string(),
+        name => format!("{name} preconditioner"),
+    };
+    tell(
+        "method",
+        format!("{}, {preconditioner}, format {}, on {}", answer.method, answer.format, answer.device),
+    );
+    if let Some(ordering) = story.ordering {
+        tell("reordered", reordered(ordering));
+    }
+    if columns.len() == 1 {
+        tell("result", outcome(&columns[0].outcome, columns[0].iterations));
+        tell("residual", residual(columns[0].relative_residual, arguments.tolerance));
+        if let Some(error) = columns[0].error {
+            tell("error", format!("{error:.2e} of the known x"));
+        }
+    } else {
+        let converged = columns.iter().filter(|column| column.outcome.is_converged()).count();
+        tell("result", format!("{converged} of {} right-hand sides converged", columns.len()));
+        tell("residual", format!("{} (the worst)", residual(answer.relative_residual, arguments.tolerance)));
+    }
+    tell("time", times(answer));
+    if let Some(rate) = answer.bandwidth_gb_s {
+        let share = story.copy.map_or(String::new(), |copy| {
+            format!(", {:.0} % of this machine's copy bandwidth of {copy:.1} GB/s", 100.0 * rate / copy)
+        });
+        tell(
+            "memory",
+            format!("{} an iteration, {rate:.1} GB/s{share}", bytes(answer.bytes_per_iteration as u64)),
+        );
+    }
+    if let Some(output) = &arguments.output {
+        tell("x", format!("written to {}", output.display()));
+    }
+    let mut text = table.to_string();
+    if columns.len() > 1 {
+        text.push('\n');
+        text += &each(columns);
+    }
+    if let Some(advice) = advice(story) {
+        text += &format!("\n{advice}\n");
+    }
+    text
+}
+
+fn each(columns: &[Column]) -> String {
+    let headings = [
+        ("b", Align::Right),
+        ("iterations", Align::Right),
+        ("residual", Align::Right),
+        ("result", Align::Left),
+    ];
+    let mut table = Table::new(headings);
+    for (k, column) in columns.iter().enumerate().take(MOST_COLUMNS) {
+        let residual = format!("{:.2e}", column.relative_residual);
+        table.row([(k + 1).to_string(), column.iterations.to_string(), residual, column.outcome.to_string()]);
+    }
+    let mut text = table.to_string();
+    if columns.len() > MOST_COLUMNS {
+        text += &format!("and {} more\n", columns.len() - MOST_COLUMNS);
+    }
+    text
+}
+
+fn outcome(outcome: &Outcome, iterations: usize) -> String {
+    let s = if iterations == 1 { "" } else { "s" };
+    match outcome {
+        Outcome::Converged => format!("converged in {iterations} iteration{s}"),
+        other => format!("not solved: {other}, after {iterations} iteration{s}"),
+    }
+}
+
+fn residual(relative: f64, tolerance: f64) -> String {
+    format!("{relative:.2e} of b, computed anew (tolerance {tolerance:e})")
+}
+
+fn reordered(ordering: &Ordering) -> String {
+    let (before, rcm) = (count(ordering.bandwidth_before() as u64), count(ordering.bandwidth_rcm() as u64));
+    if ordering.keeps_natural_order() {
+        format!("no: reverse Cuthill-McKee gives bandwidth {rcm}, the file's order {before}")
+    } else {
+        format!("by reverse Cuthill-McKee: bandwidth {before} to {rcm}")
+    }
+}
+
+fn times(answer: &Answer) -> String {
+    let times = &answer.seconds;
+    let stages = [
+        ("read", times.read),
+        ("assemble", times.assemble),
+        ("reorder", times.reorder),
+        ("set up", times.setup),
+        ("convert", times.convert),
+        ("solve", times.solve),
+    ];
+    // The two stages that not every solve has are told only where they took place.
+    let told = stages.iter().filter(|(name, time)| *time > 0.0 || !matches!(*name, "reorder"));
+    told.map(|(name, time)| format!("{name} {}", seconds(*time))).collect::<Vec<_>>().join(", ")
+}
+
+/// What to try when it did not work.
+fn advice(story: &Story<'_>) -> Option<String> {
+    let bad = story.columns.iter().find(|column| !column.outcome.is_converged())?;
+    Some(match bad.outcome {
+        Outcome::IterationLimit => {
+            "Try: more iterations (--max-iterations), or a looser --tolerance. --plot shows whether the residual \
+             still falls."
+                .into()
+        }
+        Outcome::NotPositiveDefinite { iteration: 0, .. } => {
+            "A positive definite matrix has only positive numbers on its diagonal; this one has not, and conjugate \
+             gradients need positive definite. Try: -A, if it is negative definite; or check the matrix's signs."
+                .into()
+        }
+        Outcome::NotPositiveDefinite { .. } => {
+            "Conjugate gradients need a positive definite matrix, and this one is not (or is singular to working \
+             precision). Check its signs and its boundary conditions."
+                .into()
+        }
+        Outcome::Stagnated => format!(
+            "The residual stopped falling: the matrix may be singular, or {:e} is below what double precision can \
+             reach for it. Try: a looser --tolerance.",
+            story.arguments.tolerance
+        ),
+        Outcome::Breakdown { .. } => "The iteration cannot go on from here. Try: --preconditioner none.".into(),
+        Outcome::NotFinite => "Numbers overflowed, or b is not finite. Try: scaling A and b.".into(),
+        _ => return None,
+    })
+}
+
+/// Under the title of the plot.
+pub(super) fn subtitle(answer: &Answer, columns: &[Column]) -> String {
+    let method =
+        format!("{}, {}, {} unknowns", answer.method, answer.preconditioner, count(answer.rows as u64));
+    match columns {
+        [column] => format!("{method}: {}", outcome(&column.outcome, column.iterations)),
+        _ => format!("{method}, {} right-hand sides", columns.len()),
+    }
+}
+
+/// Why a matrix that is not Hermitian is refused.
+pub(super) fn unsymmetric<T: Scalar>(a: &Csr<T>, facts: &Facts) -> String {
+    let only = "conjugate gradients, the only method so far, need a symmetric matrix";
+    if facts.is_skew_symmetric() {
+        return format!("a skew-symmetric matrix: {only}");
+    }
+    if T::COMPLEX && facts.is_symmetric() {
+        return "a complex symmetric matrix: conjugate gradients, the only method so far, need a Hermitian one".into();
+    }
+    let kind = if T::COMPLEX { "Hermitian" } else { "symmetric" };
+    let example = facts.worst_pair.map_or(String::new(), |(i, j)| {
+        format!(
+            " (entry ({}, {}) is {}, entry ({}, {}) is {})",
+            i + 1,
+            j + 1,
+            entry(a, i, j),
+            j + 1,
+            i + 1,
+            entry(a, j, i)
+        )
+    });
+    format!("not {kind}{example}: {}", only.replace("symmetric", kind))
+}
