@@ -1,7 +1,7 @@
 //! The vector half of a Krylov iteration, as two fused steps whose scalars never leave the backend.
 
-use super::{CsrParts, VectorOps};
-use crate::error::Result;
+use super::{Conversions, CsrParts, VectorOps};
+use crate::error::{Error, Result};
 use crate::scalar::{Real, Scalar, Widen};
 
 /// Places of the scalars in the state of a conjugate gradient iteration, a buffer of [`CgSlot::COUNT`] reals. The
@@ -22,10 +22,8 @@ impl CgSlot {
     pub const ALPHA: usize = 4;
     /// The iteration has converged where r.r is at most this.
     pub const THRESHOLD: usize = 5;
-    /// What one unit of r and p is in the units of x: x += (alpha * unit) p.
-    pub const UNIT: usize = 6;
     /// Length of the state.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 6;
     /// Length of the message: status, r.r, curvature.
     pub const MESSAGE: usize = 3;
 }
@@ -91,7 +89,7 @@ impl<T: Scalar, B: VectorOps> Copy for Inverse<'_, T, B> {}
 /// Fused steps of the conjugate gradient iteration, and what its diagonal preconditioner needs.
 ///
 /// Both steps read and write scalars in `state` ([`CgSlot`]). Neither waits for the device, and both are deterministic.
-pub trait KrylovSteps: VectorOps {
+pub trait KrylovSteps: VectorOps + Conversions {
     /// alpha = rho / p.q; r -= alpha q; r.r to the state, and r.z to `rz` for an identity or diagonal inverse.
     ///
     /// In this order:
@@ -115,7 +113,7 @@ pub trait KrylovSteps: VectorOps {
         state: &mut Self::Slice<T::Real>,
     ) -> Result<()>;
 
-    /// x += (alpha unit) p; beta = r.z / rho; p = z + beta p; rho = r.z.
+    /// x += alpha p; beta = r.z / rho; p = z + beta p; rho = r.z.
     ///
     /// Where alpha is 0, nothing changes. Where r.z is not positive (or not finite) and the status is `Running`, the
     /// status becomes `Breakdown`; a beta that is not finite counts as 0.
@@ -146,4 +144,24 @@ pub trait KrylovSteps: VectorOps {
         inverse: &mut Self::Slice<T::Real>,
         first_bad: &mut Self::Slice<u32>,
     ) -> Result<()>;
+
+    /// r = scale (b - A x), each element as if computed in twice the precision of `T` and rounded once. A restart needs
+    /// it: where b - A x cancels, working precision leaves too few digits to improve x. Sizes are checked by the caller.
+    ///
+    /// # Errors
+    /// Where the backend has no kernel, as the provided method says, or when the device fails.
+    #[allow(unused_variables)]
+    fn csr_residual<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        scale: T,
+        b: &Self::Slice<T>,
+        x: &Self::Slice<T>,
+        r: &mut Self::Slice<T>,
+    ) -> Result<()> {
+        Err(Error::Unsupported(format!(
+            "{} cannot compute residuals in twice the precision",
+            self.description()
+        )))
+    }
 }

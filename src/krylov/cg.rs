@@ -65,6 +65,8 @@ pub struct Cg<T: Scalar, B: KrylovSteps> {
 /// The vectors of an iteration, and its scalars, which stay in the backend's memory.
 #[derive(Debug)]
 pub(super) struct Work<T: Scalar, B: KrylovSteps> {
+    /// The sum of the steps since the start or the last restart, in units: what is to be added to the caller's x.
+    pub x: B::Vec<T>,
     pub r: B::Vec<T>,
     pub p: B::Vec<T>,
     pub q: B::Vec<T>,
@@ -77,12 +79,13 @@ pub(super) struct Work<T: Scalar, B: KrylovSteps> {
 }
 
 impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
-    /// A solver for `n` unknowns: 3 n scalars, and n more once a preconditioner needs z.
+    /// A solver for `n` unknowns: 4 n scalars, and n more once a preconditioner needs z.
     ///
     /// # Errors
     /// Without memory.
     pub fn new(backend: &B, n: usize, options: SolveOptions) -> Result<Self> {
         let work = Work {
+            x: backend.zeros(n)?,
             r: backend.zeros(n)?,
             p: backend.zeros(n)?,
             q: backend.zeros(n)?,
@@ -102,14 +105,14 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         })
     }
 
-    /// Solves A x = b, starting from x and leaving the last iterate there. `observer(iteration, residual norm)` sees
+    /// Solves A x = b, starting from x and leaving the solution there ([`Outcome`](super::Outcome) says what, else). `observer(iteration, residual norm)` sees
     /// the recurrence's residual at the start and after each iteration, at most [`Backend::QUEUE_DEPTH`] iterations
     /// late, and can stop the solve; the report's residual is b - A x computed anew.
     ///
     /// An infinite or NaN b or starting vector leaves x as it was. b = 0 gives x = 0.
     ///
     /// # Errors
-    /// On sizes that do not fit, without memory for z, or when the device fails; then x is unspecified.
+    /// On sizes that do not fit, without memory for z, or when the device fails.
     ///
     /// [`Backend::QUEUE_DEPTH`]: crate::Backend::QUEUE_DEPTH
     pub fn solve<A, M>(
@@ -140,21 +143,21 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
 
 impl<T: Scalar, B: KrylovSteps> Work<T, B> {
     /// One iteration; this is what is recorded.
-    pub fn iterate<A, M>(&mut self, backend: &B, a: &A, m: &M, x: &mut B::Slice<T>) -> Result<()>
+    pub fn iterate<A, M>(&mut self, backend: &B, a: &A, m: &M) -> Result<()>
     where
         A: LinearOperator<T, B> + ?Sized,
         M: Preconditioner<T, B> + ?Sized,
     {
         a.apply_dot(backend, &self.p, &mut self.q, &mut self.pq)?; // q = A p, p.q
-        self.advance(backend, m, x)
+        self.advance(backend, m)
     }
 
     /// The rest of an iteration, from q and p.q on.
-    fn advance<M>(&mut self, backend: &B, m: &M, x: &mut B::Slice<T>) -> Result<()>
+    fn advance<M>(&mut self, backend: &B, m: &M) -> Result<()>
     where
         M: Preconditioner<T, B> + ?Sized,
     {
-        let Self { r, p, q, z, pq, rz, state, .. } = self;
+        let Self { x, r, p, q, z, pq, rz, state, .. } = self;
         let fused = m.fused();
         let inverse = fused.unwrap_or(Inverse::General(&**z));
         backend.cg_residual(inverse, pq, q, r, rz, state)?; // alpha = rho / p.q, r -= alpha q, r.r, r.z
@@ -165,27 +168,19 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
         backend.cg_direction(inverse, r, rz, p, x, state) // x += alpha p, beta = r.z / rho, p = z + beta p
     }
 
-    /// Starts the recurrence from r: an iteration with p = 0 and q = 0 leaves x and r, and sets p = z, rho = r.z.
-    pub fn start<M>(
-        &mut self,
-        backend: &B,
-        m: &M,
-        x: &mut B::Slice<T>,
-        threshold: T::Real,
-        unit: T::Real,
-    ) -> Result<()>
+    /// Starts the recurrence from r: an iteration with p = 0 and q = 0 leaves r, and sets p = z, rho = r.z.
+    pub fn start<M>(&mut self, backend: &B, m: &M, threshold: T::Real) -> Result<()>
     where
         M: Preconditioner<T, B> + ?Sized,
     {
         let mut state = [T::Real::zero(); CgSlot::COUNT];
         state[CgSlot::RHO] = T::Real::one();
         state[CgSlot::THRESHOLD] = threshold;
-        state[CgSlot::UNIT] = unit;
         backend.write(&state, &mut self.state)?;
         backend.fill(T::zero(), &mut self.p)?;
         backend.fill(T::zero(), &mut self.q)?;
         backend.fill(T::one(), &mut self.pq)?;
-        self.advance(backend, m, x)
+        self.advance(backend, m)
     }
 
     /// Lets a recurrence that has converged go on to a smaller threshold.

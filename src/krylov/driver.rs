@@ -17,6 +17,9 @@ const SAFETY: f64 = 0.9;
 /// A restart from b - A x must make the residual smaller by this factor, or the solve has stagnated.
 const PROGRESS: f64 = 0.5;
 
+/// Each restart asks the recurrence for this much less than the threshold: rounding x adds to what it reaches.
+const HEADROOM: f64 = 0.1;
+
 /// A residual that has grown past its start by eps to this power: the exact one is bounded by sqrt(cond(A)) times its
 /// start, so A is singular to working precision and the iteration diverges.
 const DIVERGENCE: f64 = -0.75;
@@ -95,14 +98,15 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         M: Preconditioner<T, B> + ?Sized,
     {
         let Units { b_norm, unit } = solve.units;
+        let unit = T::from_real(unit);
         if !b_norm.is_finite() {
             return Ok((Outcome::NotFinite, f64::NAN, 0));
         }
         if b_norm == 0.0 {
             self.backend.fill(T::zero(), x)?;
         }
-        // q = b - A x, in units, is the certificate; the recurrence starts from it.
-        let mut residual = self.true_residual(a, b, x, &solve.units)?;
+        self.backend.copy(x, &mut self.work.x)?;
+        let mut residual = self.certify(a, b, &solve.units)?;
         let mut restarts = 0;
         if !residual.is_finite() {
             return Ok((Outcome::NotFinite, f64::NAN, 0));
@@ -122,18 +126,27 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
                 return Ok((Outcome::Stagnated, residual, restarts));
             }
             let square = solve.units.square(aim.max(floor));
+            self.backend.fill(T::zero(), &mut self.work.x)?;
             if resume {
                 self.work.resume(&self.backend, square)?;
             } else {
-                self.work.start(&self.backend, m, x, square, unit)?;
+                self.work.start(&self.backend, m, square)?;
             }
-            let end = self.cycle(a, m, x, solve)?;
-            residual = self.true_residual(a, b, x, &solve.units)?;
-            if residual <= solve.threshold {
-                break;
+            let end = self.cycle(a, m, solve)?;
+            // The steps were summed on their own: adding the sum rounds x once.
+            self.backend.axpby(T::one(), x, unit, &mut self.work.x)?;
+            let reached = self.certify(a, b, &solve.units)?;
+            let better = match end {
+                End::Met | End::Final(Outcome::IterationLimit | Outcome::Interrupted) => reached.is_finite(),
+                End::Final(_) => reached < residual,
+            };
+            if better {
+                self.backend.copy(&self.work.x, x)?;
+                residual = reached;
             }
             match end {
-                _ if !residual.is_finite() => return Ok((Outcome::NotFinite, f64::NAN, restarts)),
+                _ if residual <= solve.threshold => break,
+                _ if !reached.is_finite() => return Ok((Outcome::NotFinite, residual, restarts)),
                 End::Final(outcome) => return Ok((outcome, residual, restarts)),
                 End::Met => {}
             }
@@ -148,11 +161,11 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
             if restarts > 0 && residual > PROGRESS * before {
                 return Ok((Outcome::Stagnated, residual, restarts));
             }
-            // r = b - A x
-            self.backend.axpby(T::one(), &self.work.q, T::one(), &mut self.work.r)?;
+            let scale = T::from_real(solve.units.scale());
+            a.accurate_residual(&self.backend, scale, b, x, &mut self.work.r)?; // r = b - A x
             before = residual;
-            aim = solve.threshold;
             restarts += 1;
+            aim = solve.threshold * HEADROOM.powi(restarts as i32);
         }
         Ok((Outcome::Converged, residual, restarts))
     }
@@ -162,7 +175,6 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         &mut self,
         a: &A,
         m: &M,
-        x: &mut B::Slice<T>,
         solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
     ) -> Result<End>
     where
@@ -171,7 +183,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
     {
         let (backend, work, mailbox) = (&self.backend, &mut self.work, &self.mailbox);
         let mut iteration = backend.record(|| {
-            work.iterate(backend, a, m, x)?;
+            work.iterate(backend, a, m)?;
             mailbox.post(backend, B::part(&work.state, 0..CgSlot::MESSAGE))
         })?;
         let mut message = [T::Real::zero(); CgSlot::MESSAGE];
@@ -210,19 +222,13 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         }
     }
 
-    /// q = b - A x, in units; returns its norm.
-    fn true_residual<A>(
-        &mut self,
-        a: &A,
-        b: &B::Slice<T>,
-        x: &B::Slice<T>,
-        units: &Units<T::Real>,
-    ) -> Result<f64>
+    /// The certificate: q = b - A x for the x in `work`, in units. Returns its norm.
+    fn certify<A>(&mut self, a: &A, b: &B::Slice<T>, units: &Units<T::Real>) -> Result<f64>
     where
         A: LinearOperator<T, B> + ?Sized,
     {
         let scale = T::from_real(units.scale());
-        a.apply(&self.backend, x, &mut self.work.q)?;
+        a.apply(&self.backend, &self.work.x, &mut self.work.q)?;
         self.backend.axpby(scale, b, -scale, &mut self.work.q)?;
         self.norm_of_q(units)
     }

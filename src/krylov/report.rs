@@ -3,7 +3,14 @@
 use crate::scalar::{Real, Scalar};
 use std::fmt;
 
-/// How a solve ended. x then holds the last iterate, whatever the outcome.
+/// How a solve ended. x holds the last iterate; where the iteration failed ([`NotPositiveDefinite`], [`Breakdown`],
+/// [`Stagnated`], [`NotFinite`]) and that is worse than what the iteration, or its last restart, started from, it holds the
+/// latter. So a failed solve never leaves a larger residual than it found.
+///
+/// [`NotPositiveDefinite`]: Outcome::NotPositiveDefinite
+/// [`Breakdown`]: Outcome::Breakdown
+/// [`Stagnated`]: Outcome::Stagnated
+/// [`NotFinite`]: Outcome::NotFinite
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {

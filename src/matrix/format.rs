@@ -2,7 +2,7 @@
 
 use super::lengths::RowLengths;
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, Sell};
-use crate::backend::{Conversions, Op, Products, VectorOps};
+use crate::backend::{Conversions, KrylovSteps, Op, Products, VectorOps};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
 use crate::scalar::{Scalar, Widen};
@@ -117,9 +117,16 @@ macro_rules! stored {
 }
 stored!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell);
 
-/// [`LinearOperator`] by a type's own methods; `fused` is its product fused with x.y, where the seam has one.
+/// [`LinearOperator`] by a type's own methods: as CSR it is `stored` or must be `converted`; `fused` is its product fused
+/// with x.y, where the seam has one.
 macro_rules! operator {
-    ($name:ident $(, $fused:ident)?) => {
+    (@csr stored $a:ident $backend:ident) => {
+        $a
+    };
+    (@csr converted $a:ident $backend:ident) => {
+        &$a.to_csr($backend)?
+    };
+    ($name:ident, $csr:ident $(, $fused:ident)?) => {
         impl<V: Scalar + Widen<T>, T: Scalar, B: Products> LinearOperator<T, B> for $name<V, B> {
             fn rows(&self) -> usize {
                 $name::rows(self)
@@ -148,19 +155,43 @@ macro_rules! operator {
                 backend.$fused(self.parts(), x, y, xy)
             })?
 
+            fn accurate_residual(
+                &self,
+                backend: &B,
+                scale: T,
+                b: &B::Slice<T>,
+                x: &B::Slice<T>,
+                r: &mut B::Slice<T>,
+            ) -> Result<()>
+            where
+                B: KrylovSteps,
+            {
+                check_vectors(Op::None, (self.rows(), self.columns()), (B::len(x), B::len(r)))?;
+                Error::check_dimension("length of b", self.rows(), B::len(b))?;
+                let mut accurate = || {
+                    let csr = operator!(@csr $csr self backend);
+                    backend.csr_residual(csr.parts(), scale, b, x, r)
+                };
+                // Without memory for CSR or a kernel for it, working precision must do.
+                accurate().or_else(|_| {
+                    self.apply(backend, x, r)?;
+                    backend.axpby(scale, b, -scale, r)
+                })
+            }
+
             fn bytes(&self) -> usize {
                 self.storage_bytes() + (self.rows() + self.columns()) * size_of::<T>()
             }
         }
     };
 }
-operator!(Csr, csr_dot);
-operator!(Coo);
-operator!(Csc);
-operator!(Ell);
-operator!(Hybrid);
-operator!(Jds);
-operator!(Sell, sell_dot);
+operator!(Csr, stored, csr_dot);
+operator!(Coo, converted);
+operator!(Csc, converted);
+operator!(Ell, converted);
+operator!(Hybrid, converted);
+operator!(Jds, converted);
+operator!(Sell, converted, sell_dot);
 
 /// What a format would take for a matrix, worked out from its row lengths without building it.
 #[derive(Debug, Clone, PartialEq, Eq)]

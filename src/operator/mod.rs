@@ -1,6 +1,6 @@
 //! What a solver multiplies with: anything that applies y = A x.
 
-use crate::backend::{Backend, VectorOps};
+use crate::backend::{Backend, KrylovSteps, VectorOps};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
@@ -33,6 +33,26 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     {
         self.apply(backend, x, y)?;
         backend.dot(x, y, xy)
+    }
+
+    /// r = scale (b - A x), in more than working precision where the operator can; a solver starts again from it when
+    /// rounding errors have spoilt its own residual.
+    ///
+    /// # Errors
+    /// As [`LinearOperator::apply`].
+    fn accurate_residual(
+        &self,
+        backend: &B,
+        scale: T,
+        b: &B::Slice<T>,
+        x: &B::Slice<T>,
+        r: &mut B::Slice<T>,
+    ) -> Result<()>
+    where
+        B: KrylovSteps,
+    {
+        self.apply(backend, x, r)?;
+        backend.axpby(scale, b, -scale, r)
     }
 
     /// Compulsory bytes of one application: the stored matrix once, x once, y once.

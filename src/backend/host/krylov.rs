@@ -90,7 +90,7 @@ impl KrylovSteps for Host {
         }
         let beta = rho / state[CgSlot::RHO];
         let beta = T::from_real(if Float::is_finite(beta) { beta } else { T::Real::zero() });
-        let alpha = T::from_real(alpha * state[CgSlot::UNIT]);
+        let alpha = T::from_real(alpha);
         state[CgSlot::RHO] = rho;
         let z = match inverse {
             Inverse::General(z) => z,
@@ -128,6 +128,20 @@ impl KrylovSteps for Host {
         Error::check_dimension("length of the diagonal", a.rows, inverse.len())?;
         first_bad[0] = with_offsets!(a.offsets, offsets => {
             inverse_diagonal::<V, T, _>(offsets, a.indices, a.values, inverse)
+        });
+        Ok(())
+    }
+
+    fn csr_residual<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        scale: T,
+        b: &[T],
+        x: &[T],
+        r: &mut [T],
+    ) -> Result<()> {
+        with_offsets!(a.offsets, offsets => {
+            super::residual::residual((offsets, a.indices, a.values), scale, b, x, r);
         });
         Ok(())
     }

@@ -16,6 +16,7 @@ mod primitives;
 mod product;
 mod radix;
 mod reduce;
+mod residual;
 mod scan;
 mod select;
 mod vector;

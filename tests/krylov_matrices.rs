@@ -1,0 +1,169 @@
+//! Conjugate gradients on the matrices of the test collection, against the iteration counts that its index gives.
+//! Skipped, and said so, where the collection is not there (`RESIDUA_MATRICES` names its folder).
+
+use residua::generate::Random;
+use residua::krylov::{Cg, Outcome, Report, SolveOptions};
+use residua::market::read_csr;
+use residua::precondition::{Identity, Jacobi, Preconditioner};
+use residua::{Csr, Error, Host};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+fn folder() -> Option<PathBuf> {
+    let folder = std::env::var_os("RESIDUA_MATRICES")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/matrices"), PathBuf::from);
+    let there = folder.join("index.csv").is_file();
+    if !there {
+        eprintln!("skipped: no test matrices in {}", folder.display());
+    }
+    there.then_some(folder)
+}
+
+fn read(file: &str) -> Csr<f64> {
+    read_csr::<f64>(folder().unwrap().join(file)).unwrap()
+}
+
+/// A row of the index: file, unknowns, iterations of plain and of Jacobi-preconditioned CG.
+struct Entry {
+    file: String,
+    unknowns: usize,
+    plain: Option<usize>,
+    jacobi: usize,
+}
+
+/// The real positive definite matrices that Jacobi-preconditioned CG solves.
+fn positive_definite() -> Vec<Entry> {
+    let Some(folder) = folder() else { return Vec::new() };
+    let index = std::fs::read_to_string(folder.join("index.csv")).unwrap();
+    let mut lines = index.lines().map(cells);
+    let names = lines.next().unwrap();
+    let at = |name: &str| names.iter().position(|n| n == name).unwrap();
+    let (spd, status, plain_status, field) = (at("spd"), at("jcg_status"), at("cg_status"), at("field"));
+    let entries: Vec<Entry> = lines
+        .filter(|row| row[spd].starts_with("yes") && row[status] == "ok" && row[field] != "complex")
+        .map(|row| Entry {
+            file: row[at("file")].clone(),
+            unknowns: row[at("rows")].parse().unwrap(),
+            plain: (row[plain_status] == "ok").then(|| row[at("cg_iters")].parse().unwrap()),
+            jacobi: row[at("jcg_iters")].parse().unwrap(),
+        })
+        .collect();
+    assert_eq!(entries.len(), 38);
+    entries
+}
+
+/// The cells of a line of CSV; quotes may hold commas.
+fn cells(line: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            c => cells.last_mut().unwrap().push(c),
+        }
+    }
+    cells
+}
+
+fn solve<M: Preconditioner<f64, Host>>(a: &Csr<f64>, m: &M, b: &[f64]) -> (Report, Vec<f64>) {
+    let mut x = vec![0.0; b.len()];
+    let mut cg = Cg::new(&Host, b.len(), SolveOptions::default()).unwrap();
+    let report = cg.solve(a, m, b, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
+    assert_eq!(cg.history().len(), report.iterations + 1);
+    (report, x)
+}
+
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+fn product(a: &Csr<f64>, x: &[f64]) -> Vec<f64> {
+    let mut y = vec![0.0; x.len()];
+    a.product(&Host, 1.0, x, 0.0, &mut y).unwrap();
+    y
+}
+
+fn check(what: &str, a: &Csr<f64>, b: &[f64], (report, x): &(Report, Vec<f64>)) {
+    assert_eq!(report.outcome, Outcome::Converged, "{what}: {report:?}");
+    let r: Vec<f64> = b.iter().zip(product(a, x)).map(|(b, y)| b - y).collect();
+    assert!(norm(&r) <= 1.000_001e-8 * norm(b), "{what}: {report:?}, but {:e}", norm(&r) / norm(b));
+}
+
+/// Ill-conditioned cases whose counts hang on rounding errors: the recurrence drifts, and is started again or led on.
+const DRIFTING: [&str; 2] = ["nos7.mtx", "bcsstk13.mtx.gz"];
+
+#[test]
+fn every_positive_definite_matrix_is_solved_with_defaults() {
+    for entry in positive_definite() {
+        let a = read(&entry.file);
+        let jacobi = Jacobi::new(&Host, &a).unwrap();
+        let ones = product(&a, &vec![1.0; entry.unknowns]);
+        let solved = solve(&a, &jacobi, &ones);
+        check(&entry.file, &a, &ones, &solved);
+        let slack = if DRIFTING.contains(&&*entry.file) { 20 } else { 2 + entry.jacobi / 50 };
+        assert!(
+            solved.0.iterations.abs_diff(entry.jacobi) <= slack,
+            "{}: {} expected, {:?}",
+            entry.file,
+            entry.jacobi,
+            solved.0
+        );
+        // With x = 1 some are too easy.
+        let mut random = Random::new(7);
+        let x: Vec<f64> = (0..entry.unknowns).map(|_| random.between(-1.0, 1.0)).collect();
+        let b = product(&a, &x);
+        check(&entry.file, &a, &b, &solve(&a, &jacobi, &b));
+    }
+}
+
+#[test]
+fn plain_iterations_are_those_of_the_index() {
+    for entry in positive_definite() {
+        let Some(expected) = entry.plain.filter(|_| entry.unknowns < 6000) else { continue };
+        if DRIFTING.contains(&&*entry.file) {
+            continue;
+        }
+        let a = read(&entry.file);
+        let b = product(&a, &vec![1.0; entry.unknowns]);
+        let solved = solve(&a, &Identity, &b);
+        check(&entry.file, &a, &b, &solved);
+        // Thousands of iterations on a few hundred unknowns: rounding errors decide on the last percents.
+        let slack = 2 + expected / if expected > 2 * entry.unknowns { 10 } else { 16 };
+        assert!(
+            solved.0.iterations.abs_diff(expected) <= slack,
+            "{}: {expected}, {:?}",
+            entry.file,
+            solved.0
+        );
+    }
+}
+
+#[test]
+fn hard_cases_end_honestly() {
+    if folder().is_none() {
+        return;
+    }
+    // Positive semidefinite: solved where b is in the range; an empty row is named where its diagonal is needed.
+    let a = read("bcsstm01.mtx");
+    assert!(matches!(Jacobi::<f64, Host>::new(&Host, &a), Err(Error::Diagonal { row: 3, value: 0.0 })));
+    let b = product(&a, &[1.0; 48]);
+    check("bcsstm01", &a, &b, &solve(&a, &Identity, &b));
+    let (report, x) = solve(&a, &Identity, &[1.0; 48]);
+    assert!(!report.outcome.is_converged(), "{report:?}");
+    assert_eq!((report.relative_residual, norm(&x)), (1.0, 0.0));
+    // Indefinite: structure only, values of one.
+    let a = read("bcspwr07.mtx");
+    let b = product(&a, &vec![1.0; a.rows()]);
+    let (report, _) = solve(&a, &Jacobi::new(&Host, &a).unwrap(), &b);
+    let Outcome::NotPositiveDefinite { iteration, curvature } = report.outcome else { panic!("{report:?}") };
+    assert!(iteration <= 4 && curvature < 0.0, "{report:?}");
+    // Singular, the constants its null space: b = A x is consistent, a random b is not.
+    let a = read("fem_neumann_singular.mtx.gz");
+    let x: Vec<f64> = (0..a.rows()).map(|i| ((i * 37) % 11) as f64).collect();
+    let b = product(&a, &x);
+    let jacobi = Jacobi::new(&Host, &a).unwrap();
+    check("fem_neumann_singular", &a, &b, &solve(&a, &jacobi, &b));
+    let (report, _) = solve(&a, &jacobi, &x);
+    assert!(!report.outcome.is_converged() && report.relative_residual <= 1.0, "{report:?}");
+}
