@@ -16,13 +16,14 @@
 //! | `map` | [`Assembly`], the kept map from triplets to nonzeros: new values on the same pattern in one pass |
 //! | `host` | the same result on the CPU in less memory and time |
 
+mod host;
 mod map;
 mod sorting;
 
 pub use crate::scalar::Symmetry;
 pub use map::Assembly;
 
-use crate::backend::{Host, Primitives};
+use crate::backend::Primitives;
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, Triplets};
 use crate::scalar::Scalar;
@@ -45,8 +46,6 @@ pub trait Assemble: Primitives {
         sorting::analyse(self, triplets, symmetry)
     }
 }
-
-impl Assemble for Host {}
 
 /// Assembles triplets where every entry is stored: [`Assembler`] with its defaults.
 ///
