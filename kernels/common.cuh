@@ -1,0 +1,166 @@
+// What every kernel file shares: names of types, vector access, order-preserving bits of keys, warp-wide sums.
+//
+// Compiled by NVRTC without any header, as C++17, for compute capability 7.5 and later. Nothing here relies on a warp
+// running in lockstep: lanes exchange data through the `_sync` intrinsics and meet at `__syncwarp`.
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef float f32;
+typedef double f64;
+struct alignas(8) c32 { f32 re, im; };
+struct alignas(16) c64 { f64 re, im; };
+struct alignas(16) u128 { u64 low, high; };
+
+#define DEVICE __device__ __forceinline__
+#define ALL 0xffffffffu
+
+DEVICE c32 operator+(c32 a, c32 b) { return {a.re + b.re, a.im + b.im}; }
+DEVICE c64 operator+(c64 a, c64 b) { return {a.re + b.re, a.im + b.im}; }
+
+DEVICE u32 lane_id() { return threadIdx.x & 31; }
+DEVICE u32 lanes_below() { return (1u << lane_id()) - 1; }
+
+// ---- unsigned integer of a given size, and bits of a value as such -------------------------------------------------
+
+template <int BYTES> struct unsigned_of;
+template <> struct unsigned_of<1> { typedef u8 type; };
+template <> struct unsigned_of<2> { typedef u16 type; };
+template <> struct unsigned_of<4> { typedef u32 type; };
+template <> struct unsigned_of<8> { typedef u64 type; };
+template <> struct unsigned_of<16> { typedef u128 type; };
+
+template <typename To, typename From> DEVICE To bits(From from) {
+    static_assert(sizeof(To) == sizeof(From), "bits: sizes differ");
+    To to;
+    memcpy(&to, &from, sizeof(To));
+    return to;
+}
+
+template <typename A, typename B> struct same { static constexpr bool value = false; };
+template <typename A> struct same<A, A> { static constexpr bool value = true; };
+template <typename T> struct is_float { static constexpr bool value = same<T, f32>::value || same<T, f64>::value; };
+template <typename T> struct is_complex { static constexpr bool value = same<T, c32>::value || same<T, c64>::value; };
+template <typename T> struct is_signed {
+    static constexpr bool value = same<T, i8>::value || same<T, i16>::value || same<T, i32>::value || same<T, i64>::value;
+};
+
+// ---- keys: bits that compare as the keys do (IEEE 754 totalOrder for floats) ---------------------------------------
+
+template <typename K> struct key_bits {
+    typedef typename unsigned_of<sizeof(K)>::type type;
+    static constexpr type SIGN = type(type(1) << (8 * sizeof(K) - 1));
+    static DEVICE type to(K key) {
+        type b = bits<type>(key);
+        if (is_float<K>::value) return b & SIGN ? type(~b) : type(b ^ SIGN);
+        if (is_signed<K>::value) return b ^ SIGN;
+        return b;
+    }
+    static DEVICE K from(type b) {
+        if (is_float<K>::value) return bits<K>(type(b & SIGN ? b ^ SIGN : ~b));
+        if (is_signed<K>::value) return bits<K>(type(b ^ SIGN));
+        return bits<K>(b);
+    }
+};
+
+// Keys are equal when their bits are: NaN equals itself, -0 differs from +0, as in the order above.
+template <typename K> DEVICE bool same_key(K a, K b) {
+    typedef typename unsigned_of<sizeof(K)>::type U;
+    return bits<U>(a) == bits<U>(b);
+}
+
+// ---- 16-byte access ------------------------------------------------------------------------------------------------
+
+template <typename T> struct vector_of {
+    static constexpr int SIZE = 16 / sizeof(T);
+};
+DEVICE bool aligned16(const void* p) { return (reinterpret_cast<u64>(p) & 15) == 0; }
+
+template <typename T, int N> DEVICE void load16(const T* p, T (&v)[N]) {
+    static_assert(sizeof(T) * N == 16, "load16 moves 16 bytes");
+    uint4 raw = __ldcs(reinterpret_cast<const uint4*>(p));
+    memcpy(v, &raw, 16);
+}
+// N values to consecutive addresses, 16 bytes a store.
+template <typename T, int N> DEVICE void store16(T* p, const T (&v)[N]) {
+    static_assert(sizeof(T) * N % 16 == 0, "store16 moves multiples of 16 bytes");
+    uint4 raw[sizeof(T) * N / 16];
+    memcpy(raw, v, sizeof(T) * N);
+#pragma unroll
+    for (int i = 0; i < int(sizeof(T) * N / 16); i++) __stcs(reinterpret_cast<uint4*>(p) + i, raw[i]);
+}
+
+// A copy from global to shared memory that runs on behind the program; older chips copy at once.
+DEVICE void copy16_async(void* shared, const void* global) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(u32(__cvta_generic_to_shared(shared))), "l"(__cvta_generic_to_global(global)) : "memory");
+#else
+    *static_cast<uint4*>(shared) = *static_cast<const uint4*>(global);
+#endif
+}
+DEVICE void copies_arrived() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+// ---- a value of any size through a shuffle ---------------------------------------------------------------------------
+
+template <typename T> struct words_of {
+    u32 word[(sizeof(T) + 3) / 4];
+};
+template <typename T> DEVICE words_of<T> split(T v) {
+    words_of<T> w = {};
+    memcpy(&w, &v, sizeof(T));
+    return w;
+}
+template <typename T> DEVICE T join(const words_of<T>& w) {
+    T v;
+    memcpy(&v, &w, sizeof(T));
+    return v;
+}
+template <typename T> DEVICE T shuffle(T v, u32 from) {
+    words_of<T> w = split(v);
+#pragma unroll
+    for (u32& x : w.word) x = __shfl_sync(ALL, x, from);
+    return join<T>(w);
+}
+template <typename T> DEVICE T shuffle_up(T v, u32 by) {
+    words_of<T> w = split(v);
+#pragma unroll
+    for (u32& x : w.word) x = __shfl_up_sync(ALL, x, by);
+    return join<T>(w);
+}
+template <typename T> DEVICE T shuffle_down(T v, u32 by) {
+    words_of<T> w = split(v);
+#pragma unroll
+    for (u32& x : w.word) x = __shfl_down_sync(ALL, x, by);
+    return join<T>(w);
+}
+template <typename T> DEVICE T shuffle_xor(T v, u32 with) {
+    words_of<T> w = split(v);
+#pragma unroll
+    for (u32& x : w.word) x = __shfl_xor_sync(ALL, x, with);
+    return join<T>(w);
+}
+
+// Sum over the lanes up to and including this one. The tree is fixed, so floats give the same bits every time.
+template <typename T> DEVICE T warp_inclusive_sum(T v) {
+#pragma unroll
+    for (u32 by = 1; by < 32; by *= 2) {
+        T other = shuffle_up(v, by);
+        if (lane_id() >= by) v = other + v;
+    }
+    return v;
+}
+template <typename T> DEVICE T warp_sum(T v) {
+#pragma unroll
+    for (u32 with = 16; with; with /= 2) v = v + shuffle_xor(v, with);
+    return v;
+}

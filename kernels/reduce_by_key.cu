@@ -1,0 +1,243 @@
+// Sums runs of equal neighbouring keys in one pass: the step that turns sorted triplets into matrix entries.
+//
+//     keys   2 2 5 7 7 7          keys_out   2 5 7
+//     values 1 2 4 1 1 1          sums       3 4 3        runs 3
+//
+// A tile is THREADS * ROWS pairs of neighbours; a warp owns a contiguous piece, row after row, and a lane holds the
+// two neighbours of each row. A key that differs from its left neighbour is the head of a run. Sums within a row
+// travel up the lanes by shuffles, as far as runs reach and no farther: the votes for heads tell all lanes how long the
+// longest run of the row is, so short runs cost few steps. Rows are chained, the warps meet in shared memory, and the
+// first warp finds by look-back (lookback.cuh) how many runs began before the tile and what the open run holds so far.
+// A head closes the run before it: heads are packed in shared memory as (key of this run, sum of the run before) and
+// leave in coalesced writes, the sums shifted by one.
+//
+// Every sum is formed in an order that depends on positions alone, also across tiles (see exclusive_prefix and
+// OpenRun below), so two runs give the same bits.
+//
+// Bytes an element: sizeof(KEY) + sizeof(VALUE) read, and as much written a run. The floor.
+//
+// Sources: Merrill 2011, 4.5 (reduce-by-key as a scan); Merrill and Garland 2016 (one pass); cs378h (segmented scan).
+//
+// Constants: KEY, VALUE (f32, f64, c32, c64, u32, u64), INDEX (u32 below 2^32 elements, else u64), THREADS, ROWS.
+#include "lookback.cuh"
+
+#define WARPS (THREADS / 32)
+#define PIECE (32 * ROWS * 2)
+#define TILE (THREADS * ROWS * 2)
+
+// What a stretch of the input adds up to: heads in it, and the sum since the last of them (of all of it without any).
+struct OpenRun {
+    VALUE sum;
+    INDEX heads;
+};
+DEVICE OpenRun then(OpenRun a, OpenRun b) {
+    b.sum = b.heads ? b.sum : a.sum + b.sum;
+    b.heads += a.heads;
+    return b;
+}
+
+// As exclusive_prefix, for OpenRun. The sum needs the tiles since the last head only: mostly the one before.
+DEVICE OpenRun open_run_before(const Descriptors<OpenRun>& descriptors, u64 tile, OpenRun aggregate) {
+    OpenRun zero = {VALUE(), 0};
+    if (tile == 0) {
+        if (lane_id() == 0) descriptors.publish(0, aggregate, PREFIX);
+        return zero;
+    }
+    if (lane_id() == 0) descriptors.publish(tile, aggregate, AGGREGATE);
+    OpenRun value;
+    u32 state;
+    INDEX heads = 0;
+    VALUE sum = VALUE();
+    bool open = true;            // no head and no prefix seen yet
+    i64 last = i64(tile) - 1;
+    while (true) {
+        u32 nearest = descriptors.window(last, zero, value, state);
+        u32 stops = __ballot_sync(ALL, lane_id() <= nearest && (state == PREFIX || value.heads));
+        if (open && stops) {
+            // Fold from the left, from the newest tile with a head or a prefix up to the newest of all.
+            open = false;
+            i64 at = last;
+            u32 from = __ffs(stops) - 1;
+            VALUE fold_value = value.sum;
+            sum = shuffle(fold_value, from);
+            while (true) {
+                for (i32 lane = i32(from) - 1; lane >= 0; lane--) sum = sum + shuffle(fold_value, u32(lane));
+                if (at == i64(tile) - 1) break;
+                at += 32;
+                OpenRun again;
+                u32 again_state;
+                from = descriptors.window(at, zero, again, again_state);  // no heads here, but prefixes by now perhaps
+                fold_value = again.sum;
+                if (from < 32) sum = shuffle(fold_value, from);
+            }
+        }
+        heads = warp_sum(lane_id() <= nearest ? value.heads : INDEX(0)) + heads;
+        if (nearest < 32) break;
+        last -= 32;
+    }
+    OpenRun before = {sum, heads};
+    if (lane_id() == 0) descriptors.publish(tile, then(before, aggregate), PREFIX);
+    return before;
+}
+
+template <typename ELEMENT> DEVICE void load_pair(const ELEMENT* p, ELEMENT (&v)[2]) {
+    if constexpr (sizeof(ELEMENT) == 16) {
+        v[0] = p[0];
+        v[1] = p[1];
+    } else {
+        typename unsigned_of<sizeof(ELEMENT)>::type raw[2];
+        if constexpr (sizeof(ELEMENT) == 8) {
+            ulonglong2 both = __ldcs(reinterpret_cast<const ulonglong2*>(p));
+            raw[0] = both.x, raw[1] = both.y;
+        } else {
+            uint2 both = __ldcs(reinterpret_cast<const uint2*>(p));
+            raw[0] = both.x, raw[1] = both.y;
+        }
+        v[0] = bits<ELEMENT>(raw[0]);
+        v[1] = bits<ELEMENT>(raw[1]);
+    }
+}
+
+// Dynamic shared memory: TILE * (sizeof(KEY) + sizeof(VALUE)). Grid: blocks that fit the device, tiles at most.
+// keys_out and sums_out need room for as many runs as there are; `runs` receives their number.
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
+reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_out, u64 n, u64* runs, u64* workspace) {
+    extern __shared__ uint4 dynamic[];
+    __shared__ OpenRun warp_run[WARPS];
+    __shared__ OpenRun tile_before;
+    __shared__ u64 next_tile;
+    __shared__ u32 launch_number;
+    VALUE* packed_sums = reinterpret_cast<VALUE*>(dynamic);
+    KEY* packed_keys = reinterpret_cast<KEY*>(packed_sums + TILE);
+
+    const Tickets tickets{workspace};
+    const u64 tiles = (n + TILE - 1) / TILE, whole = n / TILE;
+    const u64 key_mask = 2 * sizeof(KEY) - 1, value_mask = (2 * sizeof(VALUE) - 1) & 15;
+    const bool pairs = !(reinterpret_cast<u64>(keys) & key_mask) && !(reinterpret_cast<u64>(values) & value_mask);
+    const u32 lane = lane_id(), warp = threadIdx.x / 32;
+
+    KEY key[ROWS][2], left_key = KEY();
+    VALUE value[ROWS][2];
+    auto fetch = [&](u64 tile) {
+        const u64 first = tile * TILE + warp * PIECE + lane * 2;
+        if (tile < whole && pairs) {
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) load_pair(keys + first + r * 64, key[r]);
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) load_pair(values + first + r * 64, value[r]);
+        } else if (tile < tiles)
+#pragma unroll
+            for (int r = 0; r < ROWS; r++)
+#pragma unroll
+                for (int v = 0; v < 2; v++) {
+                    u64 i = first + r * 64 + v;
+                    key[r][v] = i < n ? keys[i] : KEY();
+                    value[r][v] = i < n ? values[i] : VALUE();
+                }
+        if (lane == 0 && first > 0 && first < n) left_key = keys[first - 1];
+    };
+
+    if (threadIdx.x == 0) {
+        launch_number = tickets.launch();
+        next_tile = tickets.take();
+        if (blockIdx.x == 0 && n == 0) *runs = 0;
+    }
+    __syncthreads();
+    const Descriptors<OpenRun> descriptors(workspace, launch_number);
+    u64 tile = next_tile;
+    fetch(tile);
+    __syncthreads();
+
+    while (tile < tiles) {
+        u64 following = tiles;
+        if (threadIdx.x == 0 && gridDim.x < tiles) following = tickets.take();
+        const u64 first = tile * TILE + warp * PIECE + lane * 2;
+
+        // Heads: two bits a row. Past the end there are none, and nothing is added there.
+        u32 head[ROWS];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            u64 i = first + r * 64;
+            KEY left = shuffle_up(key[r][1], 1);
+            if (lane == 0) left = left_key;
+            left_key = shuffle(key[r][1], 31);
+            head[r] = u32(i < n && (i == 0 || !same_key(key[r][0], left))) | u32(i + 1 < n && !same_key(key[r][1], key[r][0])) << 1;
+        }
+
+        // Sums up the lanes of each row. `before[r]`: sum and heads of the row's lanes below this one.
+        OpenRun before[ROWS], piece = {VALUE(), 0};
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            VALUE sum = head[r] & 2 ? value[r][1] : value[r][0] + value[r][1];
+            u32 heads = __ballot_sync(ALL, head[r] != 0);
+            u32 second = __ballot_sync(ALL, head[r] == 3);
+            u32 reach = ~(heads | 1);  // lanes that still take from the lane `by` below
+#pragma unroll
+            for (u32 by = 1; by < 32; by *= 2) {
+                if (!reach) break;
+                VALUE other = shuffle_up(sum, by);
+                if (reach >> lane & 1) sum = other + sum;
+                reach &= reach << by;
+            }
+            before[r].sum = shuffle_up(sum, 1);
+            before[r].heads = INDEX(__popc(heads & lanes_below()) + __popc(second & lanes_below()));
+            if (lane == 0) before[r].sum = VALUE();
+            OpenRun row = {shuffle(sum, 31), INDEX(__popc(heads) + __popc(second))};
+            // Chained: what the warp's piece holds before this lane.
+            bool since_piece = !(heads & lanes_below());
+            if (since_piece) before[r].sum = piece.sum + before[r].sum;
+            before[r].heads += piece.heads;
+            piece = then(piece, row);
+        }
+        if (lane == 0) warp_run[warp] = piece;
+        if (threadIdx.x == 0) next_tile = following;
+        __syncthreads();
+
+        following = next_tile;
+        OpenRun warp_before = {VALUE(), 0}, tile_run = warp_run[0];
+#pragma unroll
+        for (u32 w = 1; w < WARPS; w++) {
+            if (w == warp) warp_before = tile_run;
+            tile_run = then(tile_run, warp_run[w]);
+        }
+        if (warp == 0) {
+            OpenRun run = open_run_before(descriptors, tile, tile_run);
+            if (lane == 0) tile_before = run;
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            // The open run before the pair, inside the tile; the tile's first head still lacks what lies before the tile.
+            VALUE open = before[r].heads ? before[r].sum : warp_before.sum + before[r].sum;
+            u32 place = u32(before[r].heads + warp_before.heads);
+            if (head[r] & 1) {
+                packed_keys[place] = key[r][0];
+                packed_sums[place] = open;
+                place++;
+                open = value[r][0];
+            } else open = open + value[r][0];
+            if (head[r] & 2) {
+                packed_keys[place] = key[r][1];
+                packed_sums[place] = open;
+            }
+        }
+        fetch(following);  // under way while the first warp walks and the block writes
+        __syncthreads();
+
+        const OpenRun run = tile_before;
+        const u32 total = u32(tile_run.heads);
+        const u64 start = run.heads;
+        for (u32 j = threadIdx.x; j < total; j += THREADS) keys_out[start + j] = packed_keys[j];
+        for (u32 j = threadIdx.x; j < total; j += THREADS) {
+            VALUE sum = packed_sums[j];
+            if (j == 0) sum = run.sum + sum;  // closes a run that may have begun in an earlier tile
+            if (start + j > 0) sums_out[start + j - 1] = sum;
+        }
+        if (tile == tiles - 1 && threadIdx.x == 0) {
+            OpenRun all = then(run, tile_run);
+            sums_out[all.heads - 1] = all.sum;
+            *runs = all.heads;
+        }
+        tile = following;
+    }
+    if (threadIdx.x == 0) tickets.leave();
+}

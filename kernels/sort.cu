@@ -1,0 +1,404 @@
+// Stable least-significant-digit radix sort of keys, or of keys that carry values, by any range of bits.
+//
+//     sort_histogram   one read of the keys counts the digits of every pass; its last block turns the counts into
+//                      starting places and finds the passes whose digit is the same in all keys
+//     sort_pass        one launch a digit: every block places one tile (skipped when the digit is constant)
+//     sort_finish      moves the result where the caller expects it, which skipped passes may have changed, and
+//                      leaves the workspace as it was found
+//     sort_small       all of it for an array that fits one block's tile, in one launch
+//
+// A pass, for one tile of THREADS * ITEMS keys. Each warp owns a contiguous piece and reads it in rows of 32, so that
+// (warp, row, lane) is the order of the input. Row by row, the lanes with equal digits find each other by votes; their
+// place is the warp's count of that digit so far plus the number of equal lanes below. The warps' counts are then
+// summed digit by digit, thread d having digit d, which gives every key its place in the sorted tile; the tile is put
+// in that order in shared memory, and written out from there, so equal digits go out in coalesced runs. Where a
+// digit's run starts in the output is the digit's starting place plus what the tiles before hold of it, found by
+// decoupled look-back, one chain a digit, a few predecessors at a time.
+//
+// A look-back word holds a state in its two upper bits and a count below: written and read whole, so no fence.
+// Tiles are numbered by a ticket, so no block waits for one that has not started.
+//
+// Bytes an element: sizeof(KEY) for the counts, then 2 * (sizeof(KEY) + VALUE_BYTES) a pass. Radix sorts before
+// Onesweep also read the keys once more every pass.
+//
+// Keys compare by key_bits (common.cuh), so floats follow IEEE 754 totalOrder; bit ranges are those of that form.
+//
+// Sources: Adinets and Merrill 2022 (one pass a digit); Merrill 2011, chapter 5 (early exit, scatter through shared
+// memory); PMPP 13.2 to 13.6.
+//
+// Constants: KEY, VALUE_BYTES (0 for keys alone, else 1, 2, 4, 8, 16), THREADS (at least 256), ITEMS, LOOK (u32 below 2^30
+// keys, else u64), LOOK_AT_ONCE (predecessors read together), HISTOGRAM_THREADS, HISTOGRAM_ITEMS, MIN_BLOCKS.
+#include "lookback.cuh"
+
+#define RADIX_BITS 8
+#define RADIX 256
+#define MAX_PASSES 8
+#define WARPS (THREADS / 32)
+#define TILE (THREADS * ITEMS)
+typedef key_bits<KEY> Ordered;
+typedef Ordered::type Bits;
+#if VALUE_BYTES
+typedef unsigned_of<VALUE_BYTES>::type VALUE;
+#else
+typedef u8 VALUE;
+#endif
+
+// ---- workspace: 64-bit words, all zero before the first sort and after each ------------------------------------------
+#define TICKETS 0                              // one a pass
+#define BLOCKS_DONE MAX_PASSES                 // of sort_histogram
+#define PLAN (MAX_PASSES + 1)                  // which passes run: bit p; whether pass p reads the second buffer: bit 16 + p
+#define STARTS 16                              // RADIX starting places a pass
+#define LOOKBACK (STARTS + MAX_PASSES * RADIX)  // LOOK words: [pass][tile][digit]
+
+// Bits of pass `p`: the range is cut as evenly as it goes.
+DEVICE u32 pass_begin(u32 p, u32 first_bit, u32 bit_count, u32 passes) { return first_bit + bit_count * p / passes; }
+
+// ---- exclusive sum over the first RADIX threads, in thread order; called by the whole block ------------------------
+DEVICE u32 digit_exclusive_sum(u32 value, u32* warp_sums) {
+    u32 inclusive = warp_inclusive_sum(value);
+    if (lane_id() == 31 && threadIdx.x < RADIX) warp_sums[threadIdx.x / 32] = inclusive;
+    __syncthreads();
+    u32 before = 0;
+#pragma unroll
+    for (u32 w = 0; w < RADIX / 32; w++)
+        if (w < threadIdx.x / 32) before += warp_sums[w];
+    return before + inclusive - value;
+}
+DEVICE u64 digit_exclusive_sum(u64 value, u64* warp_sums) {
+    u64 inclusive = warp_inclusive_sum(value);
+    __syncthreads();
+    if (lane_id() == 31 && threadIdx.x < RADIX) warp_sums[threadIdx.x / 32] = inclusive;
+    __syncthreads();
+    u64 before = 0;
+    for (u32 w = 0; w < RADIX / 32; w++)
+        if (w < threadIdx.x / 32) before += warp_sums[w];
+    return before + inclusive - value;
+}
+
+// ---- counts of all digits ------------------------------------------------------------------------------------------
+
+// Any grid. `lookback_words`: 64-bit words of look-back to clear for the passes that follow.
+extern "C" __global__ void __launch_bounds__(HISTOGRAM_THREADS)
+sort_histogram(const KEY* keys, u64 n, u32 first_bit, u32 bit_count, u32 passes, u64* workspace, u64 lookback_words) {
+    __shared__ u32 count[MAX_PASSES * RADIX];
+    __shared__ u64 warp_sums[RADIX / 32];
+    __shared__ bool last;
+    __shared__ u32 constant;
+    const u32 t = threadIdx.x;
+    const u64 stride = u64(gridDim.x) * HISTOGRAM_THREADS;
+    for (u64 i = u64(blockIdx.x) * HISTOGRAM_THREADS + t; i < lookback_words; i += stride) workspace[LOOKBACK + i] = 0;
+    for (u32 i = t; i < passes * RADIX; i += HISTOGRAM_THREADS) count[i] = 0;
+    __syncthreads();
+
+    const u64 chunk = u64(HISTOGRAM_THREADS) * HISTOGRAM_ITEMS;
+    for (u64 first = blockIdx.x * chunk; first < n; first += gridDim.x * chunk) {
+        Bits key[HISTOGRAM_ITEMS];
+        bool whole = first + chunk <= n;
+#pragma unroll
+        for (int i = 0; i < HISTOGRAM_ITEMS; i++) {
+            u64 at = first + i * HISTOGRAM_THREADS + t;
+            key[i] = whole || at < n ? Ordered::to(keys[at]) : Bits(0);
+        }
+        u32 have = HISTOGRAM_ITEMS;
+        if (!whole) have = first + t >= n ? 0 : u32((n - first - t + HISTOGRAM_THREADS - 1) / HISTOGRAM_THREADS);
+        for (u32 p = 0; p < passes; p++) {
+            const u32 begin = pass_begin(p, first_bit, bit_count, passes);
+            const u32 mask = (1u << (pass_begin(p + 1, first_bit, bit_count, passes) - begin)) - 1;
+            // Equal digits in a row are added at once: constant digits would queue up on one counter.
+            u32 run_digit = u32(key[0] >> begin) & mask, run = 0;
+#pragma unroll
+            for (u32 i = 0; i < HISTOGRAM_ITEMS; i++) {
+                u32 digit = u32(key[i] >> begin) & mask;
+                if (i < have && digit != run_digit) {
+                    atomicAdd(&count[p * RADIX + run_digit], run);
+                    run_digit = digit;
+                    run = 0;
+                }
+                run += i < have;
+            }
+            if (run) atomicAdd(&count[p * RADIX + run_digit], run);
+        }
+    }
+    __syncthreads();
+    for (u32 i = t; i < passes * RADIX; i += HISTOGRAM_THREADS)
+        if (count[i]) atomicAdd(workspace + STARTS + i, u64(count[i]));
+    __threadfence();
+    __syncthreads();
+    if (t == 0) last = atomicAdd(workspace + BLOCKS_DONE, 1ull) + 1 == gridDim.x;
+    __syncthreads();
+    if (!last) return;
+
+    __threadfence();
+    u64 plan = 0, parity = 0;
+    for (u32 p = 0; p < passes; p++) {
+        if (t == 0) constant = 0;
+        u64* starts = workspace + STARTS + p * RADIX;
+        u64 mine = t < RADIX ? load_relaxed(starts + t) : 0;
+        u64 start = digit_exclusive_sum(mine, warp_sums);
+        if (mine == n) constant = 1;
+        if (t < RADIX) starts[t] = start;
+        __syncthreads();
+        if (!constant) {
+            plan |= 1ull << p | parity << (16 + p);
+            parity ^= 1;
+        }
+        __syncthreads();
+    }
+    if (t == 0) workspace[PLAN] = plan | parity << (16 + passes);
+}
+
+// ---- places inside one tile ------------------------------------------------------------------------------------------
+
+// Hides from the compiler that a key has been looked at before: it would keep every digit in a register of its own.
+DEVICE void forget(u32& x) { asm volatile("" : "+r"(x)); }
+DEVICE void forget(u64& x) { asm volatile("" : "+l"(x)); }
+DEVICE void forget(u16& x) {}
+DEVICE void forget(u8& x) {}
+
+// Lanes whose digit equals this lane's.
+DEVICE u32 equal_lanes(u32 digit) {
+#if MATCH_HARDWARE
+    return __match_any_sync(ALL, digit);
+#else
+    u32 equal = ALL;
+#pragma unroll
+    for (int b = 0; b < RADIX_BITS; b++) {
+        bool one = digit >> b & 1;
+        u32 votes = __ballot_sync(ALL, one);
+        equal &= one ? votes : ~votes;
+    }
+    return equal;
+#endif
+}
+
+// Place of every key in the sorted tile. Thread d < RADIX also learns how many keys have digit d and where they start.
+// `counts` is WARPS * RADIX words and all zero; barriers inside; on return it may still be in use by other threads.
+DEVICE void place_keys(Bits (&key)[ITEMS], u32 shift, u32 mask, u32* counts, u32* warp_sums, u32 (&place)[ITEMS], u32& total, u32& start) {
+    u32* mine = counts + threadIdx.x / 32 * RADIX;
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        u32 digit = u32(key[i] >> shift) & mask;
+        u32 equal = equal_lanes(digit);
+        u32 below = __popc(equal & lanes_below());
+        u32 before = mine[digit];
+        __syncwarp();
+        if (below == 0) mine[digit] = before + __popc(equal);
+        __syncwarp();
+        place[i] = before + below;
+    }
+    __syncthreads();
+    u32 in_warp[WARPS];
+    total = 0;
+    if (threadIdx.x < RADIX) {
+#pragma unroll
+        for (int w = 0; w < WARPS; w++) in_warp[w] = counts[w * RADIX + threadIdx.x];
+#pragma unroll
+        for (int w = 0; w < WARPS; w++) {
+            u32 c = in_warp[w];
+            in_warp[w] = total;
+            total += c;
+        }
+    }
+    start = digit_exclusive_sum(total, warp_sums);
+    if (threadIdx.x < RADIX)
+#pragma unroll
+        for (int w = 0; w < WARPS; w++) counts[w * RADIX + threadIdx.x] = in_warp[w] + start;
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        forget(key[i]);
+        place[i] += mine[u32(key[i] >> shift) & mask];
+    }
+}
+
+// ---- one digit -------------------------------------------------------------------------------------------------------
+
+DEVICE void store_look(LOOK* p, LOOK v) {
+    if constexpr (sizeof(LOOK) == 4) asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(u32(v)) : "memory");
+    else asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(u64(v)) : "memory");
+}
+DEVICE LOOK load_look(const LOOK* p) {
+    if constexpr (sizeof(LOOK) == 4) {
+        u32 v;
+        asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+        return LOOK(v);
+    } else {
+        u64 v;
+        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+        return LOOK(v);
+    }
+}
+#define STATE_SHIFT (8 * sizeof(LOOK) - 2)
+#define COUNT_MASK ((LOOK(1) << STATE_SHIFT) - 1)
+
+// Publishes this tile's count of one digit and returns what the tiles before it hold. `words`: tile 0's word.
+DEVICE LOOK keys_before(LOOK* words, u64 tile, LOOK count) {
+    if (tile == 0) {
+        store_look(words, count | LOOK(PREFIX) << STATE_SHIFT);
+        return 0;
+    }
+    store_look(words + tile * RADIX, count | LOOK(AGGREGATE) << STATE_SHIFT);
+    LOOK before = 0;
+    i64 at = i64(tile) - 1;
+    bool found = false;
+    while (!found) {
+        LOOK word[LOOK_AT_ONCE];
+#pragma unroll
+        for (int j = 0; j < LOOK_AT_ONCE; j++) word[j] = load_look(words + (at >= j ? at - j : 0) * RADIX);
+        bool open = true;
+#pragma unroll
+        for (int j = 0; j < LOOK_AT_ONCE; j++) {
+            u32 state = u32(word[j] >> STATE_SHIFT);
+            open = open && state != NOTHING && !found;
+            if (open) {
+                before += word[j] & COUNT_MASK;
+                found = state == PREFIX;
+                at--;
+            }
+        }
+    }
+    store_look(words + tile * RADIX, (before + count) | LOOK(PREFIX) << STATE_SHIFT);
+    return before;
+}
+
+// Grid: one block a tile. Dynamic shared memory: the larger of WARPS * RADIX * 4 and TILE * max(sizeof(KEY), VALUE_BYTES).
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
+sort_pass(KEY* keys_a, KEY* keys_b, VALUE* values_a, VALUE* values_b, u64 n, u32 first_bit, u32 bit_count, u32 passes, u32 pass, u64* workspace) {
+    extern __shared__ uint4 dynamic[];
+    __shared__ u32 warp_sums[RADIX / 32];
+    __shared__ LOOK out_start[RADIX];
+    __shared__ u64 my_tile;
+    u32* counts = reinterpret_cast<u32*>(dynamic);
+    Bits* sorted_keys = reinterpret_cast<Bits*>(dynamic);
+    VALUE* sorted_values = reinterpret_cast<VALUE*>(dynamic);
+
+    const u64 plan = workspace[PLAN];
+    if (!(plan >> pass & 1)) return;
+    const bool swapped = plan >> (16 + pass) & 1;
+    const KEY* keys_in = swapped ? keys_b : keys_a;
+    KEY* keys_out = swapped ? keys_a : keys_b;
+    const VALUE* values_in = swapped ? values_b : values_a;
+    VALUE* values_out = swapped ? values_a : values_b;
+    const u32 shift = pass_begin(pass, first_bit, bit_count, passes);
+    const u32 mask = (1u << (pass_begin(pass + 1, first_bit, bit_count, passes) - shift)) - 1;
+
+    if (threadIdx.x == 0) my_tile = atomicAdd(workspace + TICKETS + pass, 1ull);
+    for (u32 i = threadIdx.x; i < WARPS * RADIX; i += THREADS) counts[i] = 0;
+    __syncthreads();
+    const u64 tile = my_tile, first = tile * TILE;
+    const bool whole = first + TILE <= n;
+    const u32 have = whole ? TILE : u32(n - first);
+    const u32 at = threadIdx.x / 32 * (32 * ITEMS) + lane_id();
+
+    // Past the end: the largest key, which ranks behind every real one.
+    Bits key[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) key[i] = whole || at + i * 32 < have ? Ordered::to(keys_in[first + at + i * 32]) : Bits(~Bits(0));
+    u32 place[ITEMS], total, start;
+    place_keys(key, shift, mask, counts, warp_sums, place, total, start);
+    __syncthreads();
+
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) sorted_keys[place[i]] = key[i];
+    VALUE value[ITEMS];
+    if (VALUE_BYTES)
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++)
+            if (whole || at + i * 32 < have) value[i] = values_in[first + at + i * 32];
+    if (threadIdx.x < RADIX) {
+        LOOK* words = reinterpret_cast<LOOK*>(workspace + LOOKBACK) + u64(pass) * ((n + TILE - 1) / TILE) * RADIX + threadIdx.x;
+        LOOK before = keys_before(words, tile, LOOK(total));
+        out_start[threadIdx.x] = LOOK(workspace[STARTS + pass * RADIX + threadIdx.x]) + before - LOOK(start);
+    }
+    __syncthreads();
+
+    LOOK out_at[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        u32 j = threadIdx.x + i * THREADS;
+        Bits k = sorted_keys[j];
+        out_at[i] = out_start[u32(k >> shift) & mask] + j;
+        if (whole || j < have) keys_out[out_at[i]] = Ordered::from(k);
+    }
+    if (VALUE_BYTES) {
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) sorted_values[place[i]] = value[i];
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            u32 j = threadIdx.x + i * THREADS;
+            if (whole || j < have) values_out[out_at[i]] = sorted_values[j];
+        }
+    }
+}
+
+// Any grid. The caller expects the result in buffer a after an even number of passes and in buffer b after an odd one;
+// constant digits may have left it in the other: then it is copied. Cleans the workspace, but for the look-back words.
+extern "C" __global__ void __launch_bounds__(HISTOGRAM_THREADS)
+sort_finish(KEY* keys_a, KEY* keys_b, VALUE* values_a, VALUE* values_b, u64 n, u32 passes, u64* workspace) {
+    const u64 plan = workspace[PLAN];
+    const bool in_b = plan >> (16 + passes) & 1, expected_in_b = passes & 1;
+    const u64 first = u64(blockIdx.x) * HISTOGRAM_THREADS + threadIdx.x, stride = u64(gridDim.x) * HISTOGRAM_THREADS;
+    for (u64 i = first; i < LOOKBACK; i += stride)
+        if (i != PLAN) workspace[i] = 0;  // the plan is read here by blocks that start late; sort_histogram rewrites it
+    if (in_b == expected_in_b) return;
+    const KEY* keys_in = in_b ? keys_b : keys_a;
+    KEY* keys_out = in_b ? keys_a : keys_b;
+    for (u64 i = first; i < n; i += stride) keys_out[i] = keys_in[i];
+    if (VALUE_BYTES) {
+        const VALUE* values_in = in_b ? values_b : values_a;
+        VALUE* values_out = in_b ? values_a : values_b;
+        for (u64 i = first; i < n; i += stride) values_out[i] = values_in[i];
+    }
+}
+
+// One block, n <= TILE, no workspace. Input and output may be the same. Dynamic shared memory as for sort_pass.
+extern "C" __global__ void __launch_bounds__(THREADS)
+sort_small(const KEY* keys_in, KEY* keys_out, const VALUE* values_in, VALUE* values_out, u64 n, u32 first_bit, u32 bit_count) {
+    extern __shared__ uint4 dynamic[];
+    __shared__ u32 warp_sums[RADIX / 32];
+    u32* counts = reinterpret_cast<u32*>(dynamic);
+    Bits* sorted_keys = reinterpret_cast<Bits*>(dynamic);
+    VALUE* sorted_values = reinterpret_cast<VALUE*>(dynamic);
+    const u32 have = u32(n), passes = (bit_count + RADIX_BITS - 1) / RADIX_BITS;
+    const u32 at = threadIdx.x / 32 * (32 * ITEMS) + lane_id();
+
+    Bits key[ITEMS];
+    VALUE value[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        bool real = at + i * 32 < have;
+        key[i] = real ? Ordered::to(keys_in[at + i * 32]) : Bits(~Bits(0));
+        if (VALUE_BYTES && real) value[i] = values_in[at + i * 32];
+    }
+    for (u32 pass = 0; pass < passes; pass++) {
+        const u32 shift = pass_begin(pass, first_bit, bit_count, passes);
+        const u32 mask = (1u << (pass_begin(pass + 1, first_bit, bit_count, passes) - shift)) - 1;
+        __syncthreads();
+        for (u32 i = threadIdx.x; i < WARPS * RADIX; i += THREADS) counts[i] = 0;
+        __syncthreads();
+        u32 place[ITEMS], total, start;
+        place_keys(key, shift, mask, counts, warp_sums, place, total, start);
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) sorted_keys[place[i]] = key[i];
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) key[i] = sorted_keys[at + i * 32];
+        if (VALUE_BYTES) {
+            __syncthreads();
+#pragma unroll
+            for (int i = 0; i < ITEMS; i++) sorted_values[place[i]] = value[i];
+            __syncthreads();
+#pragma unroll
+            for (int i = 0; i < ITEMS; i++) value[i] = sorted_values[at + i * 32];
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++)
+        if (at + i * 32 < have) {
+            keys_out[at + i * 32] = Ordered::from(key[i]);
+            if (VALUE_BYTES) values_out[at + i * 32] = value[i];
+        }
+}
