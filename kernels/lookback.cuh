@@ -1,7 +1,8 @@
 // Decoupled look-back (Merrill and Garland 2016): the prefix of a tile from what its predecessors have published.
 //
-// A tile first publishes its aggregate. Then one warp walks back over the tiles before it, 32 at a time, adding
-// aggregates until it meets a tile that has already published its inclusive prefix; then it publishes its own.
+// A tile first publishes its aggregate. Then one warp walks back over the tiles before it, adding aggregates until it
+// meets a tile that has already published its inclusive prefix; then it publishes its own. The kernels publish a tile's
+// aggregate one tile before they walk for it, so that a walk finds nearly everything in place.
 //
 // What is published travels in 64-bit words, each with 32 bits of payload below and a tag above. A word is written
 // and read whole, so no fence is needed: a value is taken when all of its words carry the same tag. A tag holds the
@@ -84,57 +85,64 @@ template <typename V> struct Descriptors {
         return whole ? tag & 3 : u32(NOTHING);
     }
 
-    // The 32 tiles that end with `last`, newest in lane 0; waits until every tile up to the nearest prefix has
-    // published. Tiles before the first read as a prefix of `zero`. Returns the lane of the nearest prefix, or 32.
-    DEVICE u32 window(i64 last, V zero, V& value, u32& state) const {
-        i64 mine = last - i64(lane_id());
+    // Called by one whole warp: gives `take` the tiles up to `last`, 32 at a time, newest group first and newest tile in
+    // lane 0, up to the nearest prefix, waiting for what is not yet published. take(value, state, nearest, last): lane i
+    // has tile last - i; `nearest` is the lane of the nearest prefix (then it is the last call), or 32. Tiles before the
+    // first read as a prefix of `zero`.
+    template <typename Take> DEVICE void walk(i64 last, V zero, Take take) const {
         while (true) {
-            if (mine >= 0) state = look(u64(mine), value);
-            else {
-                state = PREFIX;
-                value = zero;
-            }
+            V value;
+            u32 state;
+            u32 nearest = group(last, zero, value, state);
+            take(value, state, nearest, last);
+            if (nearest < 32) return;
+            last -= 32;
+        }
+    }
+
+    // One group of 32 tiles: value and state by lane. Returns the lane of the nearest prefix, or 32; waits until all
+    // tiles up to there have published, asking again only for those that have not.
+    DEVICE u32 group(i64 last, V zero, V& value, u32& state) const {
+        i64 mine = last - i64(lane_id());
+        state = mine < 0 ? PREFIX : NOTHING;
+        value = zero;
+        while (true) {
+            if (state == NOTHING) state = look(u64(mine), value);
             u32 prefixes = __ballot_sync(ALL, state == PREFIX);
             u32 missing = __ballot_sync(ALL, state == NOTHING);
             u32 nearest = prefixes ? __ffs(prefixes) - 1 : 32;
             u32 needed = nearest >= 31 ? ALL : (2u << nearest) - 1;
             if (!(missing & needed)) return nearest;
-#if __CUDA_ARCH__ >= 700
-            __nanosleep(20);
-#endif
         }
     }
 };
 
-// Exclusive prefix of `tile` for sums; called by one whole warp, result in every lane. Publishes aggregate and prefix.
+// What lies before `tile`, for sums, once the tile's aggregate is published; called by one whole warp, result in every
+// lane. Publishes the tile's prefix. Tile 0 needs no walk and has published its aggregate as a prefix at once.
 // Integers add in whatever order the walk finds them. Floats must not: their sum is folded from the left, tile by
 // tile, from the prefix met; as every prefix is itself such a fold, the bits do not depend on where the walk ended.
 template <typename V, bool IN_ORDER> DEVICE V exclusive_prefix(const Descriptors<V>& descriptors, u64 tile, V aggregate, V zero) {
-    if (tile == 0) {
-        if (lane_id() == 0) descriptors.publish(0, aggregate, PREFIX);
-        return zero;
-    }
-    if (lane_id() == 0) descriptors.publish(tile, aggregate, AGGREGATE);
-    V before = zero, value;
-    u32 state;
-    i64 last = i64(tile) - 1;
+    if (tile == 0) return zero;
+    V before = zero;
+    const i64 newest = i64(tile) - 1;
     if (!IN_ORDER) {
-        while (true) {
-            u32 nearest = descriptors.window(last, zero, value, state);
-            before = warp_sum(lane_id() <= nearest ? value : zero) + before;
-            if (nearest < 32) break;
-            last -= 32;
-        }
+        V mine = zero;
+        descriptors.walk(newest, zero, [&](V value, u32 state, u32 nearest, i64 last) {
+            if (lane_id() <= nearest) mine = mine + value;
+        });
+        before = warp_sum(mine);
     } else {
-        u32 nearest;
-        while ((nearest = descriptors.window(last, zero, value, state)) == 32) last -= 32;
-        before = shuffle(value, nearest);
+        i64 at;
+        u32 from, state;
+        V value;
+        descriptors.walk(newest, zero, [&](V found, u32 state, u32 nearest, i64 last) { at = last, from = nearest, value = found; });
+        before = shuffle(value, from);
         while (true) {
-            for (i32 lane = i32(nearest) - 1; lane >= 0; lane--) before = before + shuffle(value, u32(lane));
-            if (last == i64(tile) - 1) break;
-            last += 32;
-            nearest = descriptors.window(last, zero, value, state);  // may have become a prefix since: the same bits
-            if (nearest < 32) before = shuffle(value, nearest);
+            for (i32 lane = i32(from) - 1; lane >= 0; lane--) before = before + shuffle(value, u32(lane));
+            if (at == newest) break;
+            at += 32;
+            from = descriptors.group(at, zero, value, state);  // there may be a prefix by now: the same bits
+            if (from < 32) before = shuffle(value, from);
         }
     }
     if (lane_id() == 0) descriptors.publish(tile, before + aggregate, PREFIX);

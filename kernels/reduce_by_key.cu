@@ -6,10 +6,11 @@
 // A tile is THREADS * ROWS pairs of neighbours; a warp owns a contiguous piece, row after row, and a lane holds the
 // two neighbours of each row. A key that differs from its left neighbour is the head of a run. Sums within a row
 // travel up the lanes by shuffles, as far as runs reach and no farther: the votes for heads tell all lanes how long the
-// longest run of the row is, so short runs cost few steps. Rows are chained, the warps meet in shared memory, and the
-// first warp finds by look-back (lookback.cuh) how many runs began before the tile and what the open run holds so far.
-// A head closes the run before it: heads are packed in shared memory as (key of this run, sum of the run before) and
-// leave in coalesced writes, the sums shifted by one.
+// longest run of the row is, so short runs cost few steps. Rows are chained, and the warps meet in shared memory. A head
+// closes the run before it: heads are packed in shared memory as (key of this run, sum of the run before). What the
+// tile adds up to is published, the next tile's elements are on their way, and only then does the first warp find by
+// look-back (lookback.cuh) how many runs began before the block's previous tile, and what the open run held there; that
+// tile's heads leave in coalesced writes, the sums shifted by one.
 //
 // Every sum is formed in an order that depends on positions alone, also across tiles (see exclusive_prefix and
 // OpenRun below), so two runs give the same bits.
@@ -36,45 +37,34 @@ DEVICE OpenRun then(OpenRun a, OpenRun b) {
     return b;
 }
 
-// As exclusive_prefix, for OpenRun. The sum needs the tiles since the last head only: mostly the one before.
+// As exclusive_prefix (the aggregate is published already), for OpenRun. The sum needs the tiles since the last head only: mostly the one before.
 DEVICE OpenRun open_run_before(const Descriptors<OpenRun>& descriptors, u64 tile, OpenRun aggregate) {
     OpenRun zero = {VALUE(), 0};
-    if (tile == 0) {
-        if (lane_id() == 0) descriptors.publish(0, aggregate, PREFIX);
-        return zero;
-    }
-    if (lane_id() == 0) descriptors.publish(tile, aggregate, AGGREGATE);
-    OpenRun value;
-    u32 state;
+    if (tile == 0) return zero;
     INDEX heads = 0;
     VALUE sum = VALUE();
-    bool open = true;            // no head and no prefix seen yet
-    i64 last = i64(tile) - 1;
-    while (true) {
-        u32 nearest = descriptors.window(last, zero, value, state);
+    bool open = true;  // no head and no prefix seen yet
+    const i64 newest = i64(tile) - 1;
+    descriptors.walk(newest, zero, [&](OpenRun value, u32 state, u32 nearest, i64 last) {
         u32 stops = __ballot_sync(ALL, lane_id() <= nearest && (state == PREFIX || value.heads));
         if (open && stops) {
             // Fold from the left, from the newest tile with a head or a prefix up to the newest of all.
             open = false;
-            i64 at = last;
             u32 from = __ffs(stops) - 1;
-            VALUE fold_value = value.sum;
-            sum = shuffle(fold_value, from);
+            OpenRun at = value;
+            u32 again;
+            sum = shuffle(at.sum, from);
             while (true) {
-                for (i32 lane = i32(from) - 1; lane >= 0; lane--) sum = sum + shuffle(fold_value, u32(lane));
-                if (at == i64(tile) - 1) break;
-                at += 32;
-                OpenRun again;
-                u32 again_state;
-                from = descriptors.window(at, zero, again, again_state);  // no heads here, but prefixes by now perhaps
-                fold_value = again.sum;
-                if (from < 32) sum = shuffle(fold_value, from);
+                for (i32 lane = i32(from) - 1; lane >= 0; lane--) sum = sum + shuffle(at.sum, u32(lane));
+                if (last == newest) break;
+                last += 32;
+                from = descriptors.group(last, zero, at, again);  // no heads here, but prefixes by now perhaps: the same bits
+                if (from < 32) sum = shuffle(at.sum, from);
             }
         }
-        heads = warp_sum(lane_id() <= nearest ? value.heads : INDEX(0)) + heads;
-        if (nearest < 32) break;
-        last -= 32;
-    }
+        if (lane_id() <= nearest) heads += value.heads;
+    });
+    heads = warp_sum(heads);
     OpenRun before = {sum, heads};
     if (lane_id() == 0) descriptors.publish(tile, then(before, aggregate), PREFIX);
     return before;
@@ -98,17 +88,18 @@ template <typename ELEMENT> DEVICE void load_pair(const ELEMENT* p, ELEMENT (&v)
     }
 }
 
-// Dynamic shared memory: TILE * (sizeof(KEY) + sizeof(VALUE)). Grid: blocks that fit the device, tiles at most.
+// Dynamic shared memory: 2 * TILE * (sizeof(KEY) + sizeof(VALUE)). Grid: blocks that fit the device, tiles at most.
 // keys_out and sums_out need room for as many runs as there are; `runs` receives their number.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_out, u64 n, u64* runs, u64* workspace) {
     extern __shared__ uint4 dynamic[];
-    __shared__ OpenRun warp_run[WARPS];
-    __shared__ OpenRun tile_before;
-    __shared__ u64 next_tile;
+    // Two of each, used in turn: a warp may be one tile ahead of another.
+    __shared__ OpenRun warp_run[2][WARPS];
+    __shared__ OpenRun tile_before[2];
+    __shared__ u64 next_tile[2];
     __shared__ u32 launch_number;
-    VALUE* packed_sums = reinterpret_cast<VALUE*>(dynamic);
-    KEY* packed_keys = reinterpret_cast<KEY*>(packed_sums + TILE);
+    VALUE* all_sums = reinterpret_cast<VALUE*>(dynamic);
+    KEY* all_keys = reinterpret_cast<KEY*>(all_sums + 2 * TILE);
 
     const Tickets tickets{workspace};
     const u64 tiles = (n + TILE - 1) / TILE, whole = n / TILE;
@@ -139,104 +130,116 @@ reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_o
 
     if (threadIdx.x == 0) {
         launch_number = tickets.launch();
-        next_tile = tickets.take();
+        next_tile[1] = tickets.take();
         if (blockIdx.x == 0 && n == 0) *runs = 0;
     }
     __syncthreads();
     const Descriptors<OpenRun> descriptors(workspace, launch_number);
-    u64 tile = next_tile;
+    u64 tile = next_tile[1], previous = tiles;
+    OpenRun previous_run = {VALUE(), 0};
     fetch(tile);
-    __syncthreads();
 
-    while (tile < tiles) {
+    for (u32 side = 0; tile < tiles || previous < tiles; side ^= 1) {
         u64 following = tiles;
-        if (threadIdx.x == 0 && gridDim.x < tiles) following = tickets.take();
-        const u64 first = tile * TILE + warp * PIECE + lane * 2;
+        OpenRun tile_run = {VALUE(), 0};
+        if (tile < tiles) {
+            if (threadIdx.x == 0 && gridDim.x < tiles) following = tickets.take();
+            const u64 first = tile * TILE + warp * PIECE + lane * 2;
 
-        // Heads: two bits a row. Past the end there are none, and nothing is added there.
-        u32 head[ROWS];
+            // Heads: two bits a row. Past the end there are none, and nothing is added there.
+            u32 head[ROWS];
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            u64 i = first + r * 64;
-            KEY left = shuffle_up(key[r][1], 1);
-            if (lane == 0) left = left_key;
-            left_key = shuffle(key[r][1], 31);
-            head[r] = u32(i < n && (i == 0 || !same_key(key[r][0], left))) | u32(i + 1 < n && !same_key(key[r][1], key[r][0])) << 1;
-        }
-
-        // Sums up the lanes of each row. `before[r]`: sum and heads of the row's lanes below this one.
-        OpenRun before[ROWS], piece = {VALUE(), 0};
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            VALUE sum = head[r] & 2 ? value[r][1] : value[r][0] + value[r][1];
-            u32 heads = __ballot_sync(ALL, head[r] != 0);
-            u32 second = __ballot_sync(ALL, head[r] == 3);
-            u32 reach = ~(heads | 1);  // lanes that still take from the lane `by` below
-#pragma unroll
-            for (u32 by = 1; by < 32; by *= 2) {
-                if (!reach) break;
-                VALUE other = shuffle_up(sum, by);
-                if (reach >> lane & 1) sum = other + sum;
-                reach &= reach << by;
+            for (int r = 0; r < ROWS; r++) {
+                u64 i = first + r * 64;
+                KEY left = shuffle_up(key[r][1], 1);
+                if (lane == 0) left = left_key;
+                left_key = shuffle(key[r][1], 31);
+                head[r] = u32(i < n && (i == 0 || !same_key(key[r][0], left))) | u32(i + 1 < n && !same_key(key[r][1], key[r][0])) << 1;
             }
-            before[r].sum = shuffle_up(sum, 1);
-            before[r].heads = INDEX(__popc(heads & lanes_below()) + __popc(second & lanes_below()));
-            if (lane == 0) before[r].sum = VALUE();
-            OpenRun row = {shuffle(sum, 31), INDEX(__popc(heads) + __popc(second))};
-            // Chained: what the warp's piece holds before this lane.
-            bool since_piece = !(heads & lanes_below());
-            if (since_piece) before[r].sum = piece.sum + before[r].sum;
-            before[r].heads += piece.heads;
-            piece = then(piece, row);
-        }
-        if (lane == 0) warp_run[warp] = piece;
-        if (threadIdx.x == 0) next_tile = following;
-        __syncthreads();
 
-        following = next_tile;
-        OpenRun warp_before = {VALUE(), 0}, tile_run = warp_run[0];
+            // Sums up the lanes of each row. `before[r]`: sum and heads of the row's lanes below this one.
+            OpenRun before[ROWS], piece = {VALUE(), 0};
 #pragma unroll
-        for (u32 w = 1; w < WARPS; w++) {
-            if (w == warp) warp_before = tile_run;
-            tile_run = then(tile_run, warp_run[w]);
-        }
-        if (warp == 0) {
-            OpenRun run = open_run_before(descriptors, tile, tile_run);
-            if (lane == 0) tile_before = run;
-        }
+            for (int r = 0; r < ROWS; r++) {
+                VALUE sum = head[r] & 2 ? value[r][1] : value[r][0] + value[r][1];
+                u32 heads = __ballot_sync(ALL, head[r] != 0);
+                u32 second = __ballot_sync(ALL, head[r] == 3);
+                u32 reach = ~(heads | 1);  // lanes that still take from the lane `by` below
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            // The open run before the pair, inside the tile; the tile's first head still lacks what lies before the tile.
-            VALUE open = before[r].heads ? before[r].sum : warp_before.sum + before[r].sum;
-            u32 place = u32(before[r].heads + warp_before.heads);
-            if (head[r] & 1) {
-                packed_keys[place] = key[r][0];
-                packed_sums[place] = open;
-                place++;
-                open = value[r][0];
-            } else open = open + value[r][0];
-            if (head[r] & 2) {
-                packed_keys[place] = key[r][1];
-                packed_sums[place] = open;
+                for (u32 by = 1; by < 32; by *= 2) {
+                    if (!reach) break;
+                    VALUE other = shuffle_up(sum, by);
+                    if (reach >> lane & 1) sum = other + sum;
+                    reach &= reach << by;
+                }
+                before[r].sum = shuffle_up(sum, 1);
+                before[r].heads = INDEX(__popc(heads & lanes_below()) + __popc(second & lanes_below()));
+                if (lane == 0) before[r].sum = VALUE();
+                OpenRun row = {shuffle(sum, 31), INDEX(__popc(heads) + __popc(second))};
+                // Chained: what the warp's piece holds before this lane.
+                bool since_piece = !(heads & lanes_below());
+                if (since_piece) before[r].sum = piece.sum + before[r].sum;
+                before[r].heads += piece.heads;
+                piece = then(piece, row);
             }
-        }
-        fetch(following);  // under way while the first warp walks and the block writes
-        __syncthreads();
+            if (lane == 0) warp_run[side][warp] = piece;
+            if (threadIdx.x == 0) next_tile[side] = following;
+            __syncthreads();
 
-        const OpenRun run = tile_before;
-        const u32 total = u32(tile_run.heads);
-        const u64 start = run.heads;
-        for (u32 j = threadIdx.x; j < total; j += THREADS) keys_out[start + j] = packed_keys[j];
-        for (u32 j = threadIdx.x; j < total; j += THREADS) {
-            VALUE sum = packed_sums[j];
-            if (j == 0) sum = run.sum + sum;  // closes a run that may have begun in an earlier tile
-            if (start + j > 0) sums_out[start + j - 1] = sum;
+            following = next_tile[side];
+            OpenRun warp_before = {VALUE(), 0};
+            tile_run = warp_run[side][0];
+#pragma unroll
+            for (u32 w = 1; w < WARPS; w++) {
+                if (w == warp) warp_before = tile_run;
+                tile_run = then(tile_run, warp_run[side][w]);
+            }
+            if (threadIdx.x == 0) descriptors.publish(tile, tile_run, tile == 0 ? PREFIX : AGGREGATE);
+            VALUE* packed_sums = all_sums + side * TILE;
+            KEY* packed_keys = all_keys + side * TILE;
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                // The open run before the pair, inside the tile; the tile's first head still lacks what lies before the tile.
+                VALUE open = before[r].heads ? before[r].sum : warp_before.sum + before[r].sum;
+                u32 place = u32(before[r].heads + warp_before.heads);
+                if (head[r] & 1) {
+                    packed_keys[place] = key[r][0];
+                    packed_sums[place] = open;
+                    place++;
+                    open = value[r][0];
+                } else open = open + value[r][0];
+                if (head[r] & 2) {
+                    packed_keys[place] = key[r][1];
+                    packed_sums[place] = open;
+                }
+            }
+            fetch(following);
         }
-        if (tile == tiles - 1 && threadIdx.x == 0) {
-            OpenRun all = then(run, tile_run);
-            sums_out[all.heads - 1] = all.sum;
-            *runs = all.heads;
-        }
+        if (previous < tiles) {
+            if (warp == 0) {
+                OpenRun run = open_run_before(descriptors, previous, previous_run);
+                if (lane == 0) tile_before[side] = run;
+            }
+            __syncthreads();
+            const OpenRun run = tile_before[side];
+            const VALUE* packed_sums = all_sums + (side ^ 1) * TILE;
+            const KEY* packed_keys = all_keys + (side ^ 1) * TILE;
+            const u32 heads = u32(previous_run.heads);
+            const u64 start = run.heads;
+            for (u32 j = threadIdx.x; j < heads; j += THREADS) keys_out[start + j] = packed_keys[j];
+            for (u32 j = threadIdx.x; j < heads; j += THREADS) {
+                VALUE sum = packed_sums[j];
+                if (j == 0) sum = run.sum + sum;  // closes a run that may have begun in an earlier tile
+                if (start + j > 0) sums_out[start + j - 1] = sum;
+            }
+            if (previous == tiles - 1 && threadIdx.x == 0) {
+                OpenRun all = then(run, previous_run);
+                sums_out[all.heads - 1] = all.sum;
+                *runs = all.heads;
+            }
+        } else __syncthreads();
+        previous = tile < tiles ? tile : tiles;
+        previous_run = tile_run;
         tile = following;
     }
     if (threadIdx.x == 0) tickets.leave();

@@ -8,12 +8,13 @@
 //     sort_small       all of it for an array that fits one block's tile, in one launch
 //
 // A pass, for one tile of THREADS * ITEMS keys. Each warp owns a contiguous piece and reads it in rows of 32, so that
-// (warp, row, lane) is the order of the input. Row by row, the lanes with equal digits find each other by votes; their
-// place is the warp's count of that digit so far plus the number of equal lanes below. The warps' counts are then
-// summed digit by digit, thread d having digit d, which gives every key its place in the sorted tile; the tile is put
-// in that order in shared memory, and written out from there, so equal digits go out in coalesced runs. Where a
-// digit's run starts in the output is the digit's starting place plus what the tiles before hold of it, found by
-// decoupled look-back, one chain a digit, a few predecessors at a time.
+// (warp, row, lane) is the order of the input. The warps count their digits by shared atomics; thread d adds the counts
+// of digit d up over the warps, publishes the tile's count, and leaves where each warp's keys with that digit start in
+// the sorted tile. Then, row by row, lanes with equal digits find each other by votes: a key's place is its warp's next
+// place for the digit plus the number of equal lanes below. The tile is put in that order in shared memory and written
+// out from there, so equal digits go out in coalesced runs. Where a digit's run starts in the output is the digit's
+// starting place plus what the tiles before hold of it, found by decoupled look-back, one chain a digit, a few
+// predecessors at a time; as the count was published before the keys were placed, the walk is short.
 //
 // A look-back word holds a state in its two upper bits and a count below: written and read whole, so no fence.
 // Tiles are numbered by a ticket, so no block waits for one that has not started.
@@ -101,22 +102,25 @@ sort_histogram(const KEY* keys, u64 n, u32 first_bit, u32 bit_count, u32 passes,
         }
         u32 have = HISTOGRAM_ITEMS;
         if (!whole) have = first + t >= n ? 0 : u32((n - first - t + HISTOGRAM_THREADS - 1) / HISTOGRAM_THREADS);
+        Bits differ = 0;
+#pragma unroll
+        for (u32 i = 1; i < HISTOGRAM_ITEMS; i++)
+            if (whole || i < have) differ |= key[i] ^ key[0];
         for (u32 p = 0; p < passes; p++) {
             const u32 begin = pass_begin(p, first_bit, bit_count, passes);
             const u32 mask = (1u << (pass_begin(p + 1, first_bit, bit_count, passes) - begin)) - 1;
-            // Equal digits in a row are added at once: constant digits would queue up on one counter.
-            u32 run_digit = u32(key[0] >> begin) & mask, run = 0;
+            u32* mine = count + p * RADIX;
+            // Keys that agree are added at once: constant digits would queue up on one counter.
+            if ((u32(differ >> begin) & mask) == 0) {
+                if (have) atomicAdd(mine + (u32(key[0] >> begin) & mask), have);
+            } else if (whole) {
 #pragma unroll
-            for (u32 i = 0; i < HISTOGRAM_ITEMS; i++) {
-                u32 digit = u32(key[i] >> begin) & mask;
-                if (i < have && digit != run_digit) {
-                    atomicAdd(&count[p * RADIX + run_digit], run);
-                    run_digit = digit;
-                    run = 0;
-                }
-                run += i < have;
+                for (u32 i = 0; i < HISTOGRAM_ITEMS; i++) atomicAdd(mine + (u32(key[i] >> begin) & mask), 1);
+            } else {
+#pragma unroll
+                for (u32 i = 0; i < HISTOGRAM_ITEMS; i++)
+                    if (i < have) atomicAdd(mine + (u32(key[i] >> begin) & mask), 1);
             }
-            if (run) atomicAdd(&count[p * RADIX + run_digit], run);
         }
     }
     __syncthreads();
@@ -149,12 +153,6 @@ sort_histogram(const KEY* keys, u64 n, u32 first_bit, u32 bit_count, u32 passes,
 
 // ---- places inside one tile ------------------------------------------------------------------------------------------
 
-// Hides from the compiler that a key has been looked at before: it would keep every digit in a register of its own.
-DEVICE void forget(u32& x) { asm volatile("" : "+r"(x)); }
-DEVICE void forget(u64& x) { asm volatile("" : "+l"(x)); }
-DEVICE void forget(u16& x) {}
-DEVICE void forget(u8& x) {}
-
 // Lanes whose digit equals this lane's.
 DEVICE u32 equal_lanes(u32 digit) {
 #if MATCH_HARDWARE
@@ -171,27 +169,22 @@ DEVICE u32 equal_lanes(u32 digit) {
 #endif
 }
 
-// Place of every key in the sorted tile. Thread d < RADIX also learns how many keys have digit d and where they start.
-// `counts` is WARPS * RADIX words and all zero; barriers inside; on return it may still be in use by other threads.
-DEVICE void place_keys(Bits (&key)[ITEMS], u32 shift, u32 mask, u32* counts, u32* warp_sums, u32 (&place)[ITEMS], u32& total, u32& start) {
-    u32* mine = counts + threadIdx.x / 32 * RADIX;
+DEVICE u32 digit_of(Bits key, u32 shift, u32 mask) { return u32(key >> shift) & mask; }
+
+// Counts the digits of the tile: `places` (WARPS * RADIX words) becomes where the keys of each warp and digit start in the
+// sorted tile. Thread d < RADIX learns how many keys have digit d and where they start. Barriers inside, also a last one.
+DEVICE void count_digits(const Bits (&key)[ITEMS], u32 shift, u32 mask, u32* places, u32* warp_sums, u32& total, u32& start) {
+    u32* mine = places + threadIdx.x / 32 * RADIX;
+    for (u32 i = lane_id(); i < RADIX / 4; i += 32) reinterpret_cast<uint4*>(mine)[i] = {0, 0, 0, 0};
+    __syncwarp();
 #pragma unroll
-    for (int i = 0; i < ITEMS; i++) {
-        u32 digit = u32(key[i] >> shift) & mask;
-        u32 equal = equal_lanes(digit);
-        u32 below = __popc(equal & lanes_below());
-        u32 before = mine[digit];
-        __syncwarp();
-        if (below == 0) mine[digit] = before + __popc(equal);
-        __syncwarp();
-        place[i] = before + below;
-    }
+    for (int i = 0; i < ITEMS; i++) atomicAdd(mine + digit_of(key[i], shift, mask), 1);
     __syncthreads();
     u32 in_warp[WARPS];
     total = 0;
     if (threadIdx.x < RADIX) {
 #pragma unroll
-        for (int w = 0; w < WARPS; w++) in_warp[w] = counts[w * RADIX + threadIdx.x];
+        for (int w = 0; w < WARPS; w++) in_warp[w] = places[w * RADIX + threadIdx.x];
 #pragma unroll
         for (int w = 0; w < WARPS; w++) {
             u32 c = in_warp[w];
@@ -202,13 +195,19 @@ DEVICE void place_keys(Bits (&key)[ITEMS], u32 shift, u32 mask, u32* counts, u32
     start = digit_exclusive_sum(total, warp_sums);
     if (threadIdx.x < RADIX)
 #pragma unroll
-        for (int w = 0; w < WARPS; w++) counts[w * RADIX + threadIdx.x] = in_warp[w] + start;
+        for (int w = 0; w < WARPS; w++) places[w * RADIX + threadIdx.x] = in_warp[w] + start;
     __syncthreads();
-#pragma unroll
-    for (int i = 0; i < ITEMS; i++) {
-        forget(key[i]);
-        place[i] += mine[u32(key[i] >> shift) & mask];
-    }
+}
+
+// Place of one key in the sorted tile; rows in order, all lanes of the warp together. `mine`: this warp's part of `places`.
+DEVICE u32 place_key(u32 digit, u32* mine) {
+    u32 equal = equal_lanes(digit);
+    u32 below = __popc(equal & lanes_below());
+    u32 place = mine[digit] + below;
+    __syncwarp();
+    if (below == 0) mine[digit] = place + __popc(equal);
+    __syncwarp();
+    return place;
 }
 
 // ---- one digit -------------------------------------------------------------------------------------------------------
@@ -231,13 +230,14 @@ DEVICE LOOK load_look(const LOOK* p) {
 #define STATE_SHIFT (8 * sizeof(LOOK) - 2)
 #define COUNT_MASK ((LOOK(1) << STATE_SHIFT) - 1)
 
-// Publishes this tile's count of one digit and returns what the tiles before it hold. `words`: tile 0's word.
+// Publishes this tile's count of one digit. `words`: tile 0's word.
+DEVICE void publish(LOOK* words, u64 tile, LOOK count) {
+    store_look(words + tile * RADIX, count | LOOK(tile == 0 ? PREFIX : AGGREGATE) << STATE_SHIFT);
+}
+
+// What the tiles before this one hold of the digit; publishes the sum.
 DEVICE LOOK keys_before(LOOK* words, u64 tile, LOOK count) {
-    if (tile == 0) {
-        store_look(words, count | LOOK(PREFIX) << STATE_SHIFT);
-        return 0;
-    }
-    store_look(words + tile * RADIX, count | LOOK(AGGREGATE) << STATE_SHIFT);
+    if (tile == 0) return 0;
     LOOK before = 0;
     i64 at = i64(tile) - 1;
     bool found = false;
@@ -261,16 +261,16 @@ DEVICE LOOK keys_before(LOOK* words, u64 tile, LOOK count) {
     return before;
 }
 
-// Grid: one block a tile. Dynamic shared memory: the larger of WARPS * RADIX * 4 and TILE * max(sizeof(KEY), VALUE_BYTES).
+// Grid: one block a tile. Dynamic shared memory: WARPS * RADIX * 4 + TILE * max(sizeof(KEY), VALUE_BYTES).
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 sort_pass(KEY* keys_a, KEY* keys_b, VALUE* values_a, VALUE* values_b, u64 n, u32 first_bit, u32 bit_count, u32 passes, u32 pass, u64* workspace) {
     extern __shared__ uint4 dynamic[];
     __shared__ u32 warp_sums[RADIX / 32];
     __shared__ LOOK out_start[RADIX];
     __shared__ u64 my_tile;
-    u32* counts = reinterpret_cast<u32*>(dynamic);
-    Bits* sorted_keys = reinterpret_cast<Bits*>(dynamic);
-    VALUE* sorted_values = reinterpret_cast<VALUE*>(dynamic);
+    u32* places = reinterpret_cast<u32*>(dynamic);
+    Bits* sorted_keys = reinterpret_cast<Bits*>(places + WARPS * RADIX);
+    VALUE* sorted_values = reinterpret_cast<VALUE*>(sorted_keys);
 
     const u64 plan = workspace[PLAN];
     if (!(plan >> pass & 1)) return;
@@ -283,54 +283,73 @@ sort_pass(KEY* keys_a, KEY* keys_b, VALUE* values_a, VALUE* values_b, u64 n, u32
     const u32 mask = (1u << (pass_begin(pass + 1, first_bit, bit_count, passes) - shift)) - 1;
 
     if (threadIdx.x == 0) my_tile = atomicAdd(workspace + TICKETS + pass, 1ull);
-    for (u32 i = threadIdx.x; i < WARPS * RADIX; i += THREADS) counts[i] = 0;
     __syncthreads();
     const u64 tile = my_tile, first = tile * TILE;
     const bool whole = first + TILE <= n;
     const u32 have = whole ? TILE : u32(n - first);
     const u32 at = threadIdx.x / 32 * (32 * ITEMS) + lane_id();
 
-    // Past the end: the largest key, which ranks behind every real one.
     Bits key[ITEMS];
+    const KEY* from = keys_in + first + at;
+    if (whole) {
 #pragma unroll
-    for (int i = 0; i < ITEMS; i++) key[i] = whole || at + i * 32 < have ? Ordered::to(keys_in[first + at + i * 32]) : Bits(~Bits(0));
-    u32 place[ITEMS], total, start;
-    place_keys(key, shift, mask, counts, warp_sums, place, total, start);
-    __syncthreads();
+        for (int i = 0; i < ITEMS; i++) key[i] = Ordered::to(from[i * 32]);
+    } else {
+        // Past the end: the largest key, which ranks behind every real one.
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) key[i] = at + i * 32 < have ? Ordered::to(from[i * 32]) : Bits(~Bits(0));
+    }
+    u32 total, start;
+    count_digits(key, shift, mask, places, warp_sums, total, start);
+    LOOK* words = reinterpret_cast<LOOK*>(workspace + LOOKBACK) + u64(pass) * ((n + TILE - 1) / TILE) * RADIX + threadIdx.x;
+    if (threadIdx.x < RADIX) publish(words, tile, LOOK(total));
 
+    u32* mine = places + threadIdx.x / 32 * RADIX;
+#if VALUE_BYTES
+    u32 place[ITEMS];
 #pragma unroll
-    for (int i = 0; i < ITEMS; i++) sorted_keys[place[i]] = key[i];
+    for (int i = 0; i < ITEMS; i++) {
+        place[i] = place_key(digit_of(key[i], shift, mask), mine);
+        sorted_keys[place[i]] = key[i];
+    }
     VALUE value[ITEMS];
-    if (VALUE_BYTES)
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++)
-            if (whole || at + i * 32 < have) value[i] = values_in[first + at + i * 32];
+    for (int i = 0; i < ITEMS; i++)
+        if (whole || at + i * 32 < have) value[i] = values_in[first + at + i * 32];
+#else
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) sorted_keys[place_key(digit_of(key[i], shift, mask), mine)] = key[i];
+#endif
     if (threadIdx.x < RADIX) {
-        LOOK* words = reinterpret_cast<LOOK*>(workspace + LOOKBACK) + u64(pass) * ((n + TILE - 1) / TILE) * RADIX + threadIdx.x;
         LOOK before = keys_before(words, tile, LOOK(total));
         out_start[threadIdx.x] = LOOK(workspace[STARTS + pass * RADIX + threadIdx.x]) + before - LOOK(start);
     }
     __syncthreads();
 
+#if VALUE_BYTES
     LOOK out_at[ITEMS];
+#endif
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
         u32 j = threadIdx.x + i * THREADS;
         Bits k = sorted_keys[j];
-        out_at[i] = out_start[u32(k >> shift) & mask] + j;
-        if (whole || j < have) keys_out[out_at[i]] = Ordered::from(k);
+        LOOK out = out_start[digit_of(k, shift, mask)] + j;
+        if (whole || j < have) keys_out[out] = Ordered::from(k);
+#if VALUE_BYTES
+        out_at[i] = out;
+#endif
     }
-    if (VALUE_BYTES) {
-        __syncthreads();
+#if VALUE_BYTES
+    __syncthreads();
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++) sorted_values[place[i]] = value[i];
-        __syncthreads();
+    for (int i = 0; i < ITEMS; i++) sorted_values[place[i]] = value[i];
+    __syncthreads();
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++) {
-            u32 j = threadIdx.x + i * THREADS;
-            if (whole || j < have) values_out[out_at[i]] = sorted_values[j];
-        }
+    for (int i = 0; i < ITEMS; i++) {
+        u32 j = threadIdx.x + i * THREADS;
+        if (whole || j < have) values_out[out_at[i]] = sorted_values[j];
     }
+#endif
 }
 
 // Any grid. The caller expects the result in buffer a after an even number of passes and in buffer b after an odd one;
@@ -358,9 +377,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 sort_small(const KEY* keys_in, KEY* keys_out, const VALUE* values_in, VALUE* values_out, u64 n, u32 first_bit, u32 bit_count) {
     extern __shared__ uint4 dynamic[];
     __shared__ u32 warp_sums[RADIX / 32];
-    u32* counts = reinterpret_cast<u32*>(dynamic);
-    Bits* sorted_keys = reinterpret_cast<Bits*>(dynamic);
-    VALUE* sorted_values = reinterpret_cast<VALUE*>(dynamic);
+    u32* places = reinterpret_cast<u32*>(dynamic);
+    Bits* sorted_keys = reinterpret_cast<Bits*>(places + WARPS * RADIX);
+    VALUE* sorted_values = reinterpret_cast<VALUE*>(sorted_keys);
     const u32 have = u32(n), passes = (bit_count + RADIX_BITS - 1) / RADIX_BITS;
     const u32 at = threadIdx.x / 32 * (32 * ITEMS) + lane_id();
 
@@ -375,24 +394,24 @@ sort_small(const KEY* keys_in, KEY* keys_out, const VALUE* values_in, VALUE* val
     for (u32 pass = 0; pass < passes; pass++) {
         const u32 shift = pass_begin(pass, first_bit, bit_count, passes);
         const u32 mask = (1u << (pass_begin(pass + 1, first_bit, bit_count, passes) - shift)) - 1;
-        __syncthreads();
-        for (u32 i = threadIdx.x; i < WARPS * RADIX; i += THREADS) counts[i] = 0;
-        __syncthreads();
         u32 place[ITEMS], total, start;
-        place_keys(key, shift, mask, counts, warp_sums, place, total, start);
-        __syncthreads();
+        count_digits(key, shift, mask, places, warp_sums, total, start);
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++) sorted_keys[place[i]] = key[i];
+        for (int i = 0; i < ITEMS; i++) {
+            place[i] = place_key(digit_of(key[i], shift, mask), places + threadIdx.x / 32 * RADIX);
+            sorted_keys[place[i]] = key[i];
+        }
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) key[i] = sorted_keys[at + i * 32];
+        __syncthreads();
         if (VALUE_BYTES) {
-            __syncthreads();
 #pragma unroll
             for (int i = 0; i < ITEMS; i++) sorted_values[place[i]] = value[i];
             __syncthreads();
 #pragma unroll
             for (int i = 0; i < ITEMS; i++) value[i] = sorted_values[at + i * 32];
+            __syncthreads();
         }
     }
 #pragma unroll
