@@ -29,7 +29,10 @@ impl Failure {
             Failure::Unread => return ExitCode::SUCCESS,
         };
         let line: Vec<&str> = message.lines().map(str::trim).collect();
-        console::tell(&format!("residua: {}\n", line.join(" ")));
+        let line = line.join(" ");
+        // The system's number for an error says nothing to a person.
+        let told = line.rsplit_once(" (os error ").map_or(line.as_str(), |(told, _)| told);
+        console::tell(&format!("residua: {told}\n"));
         ExitCode::from(status)
     }
 }

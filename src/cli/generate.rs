@@ -58,20 +58,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         console::say(&list())?;
         return Ok(Ending::Done);
     };
-    let model = Model::find(kind).map_err(|error| Failure::Usage(error.to_string()))?;
+    let model = Model::find(kind).map_err(usage)?;
     let parameters = arguments.parameters(model)?;
     let sink = Sink::open(&arguments.output)?;
     // A size or an option outside of its domain is a wrong command line; no file is involved yet.
-    let a = model.build(&parameters).map_err(|error| match error {
-        residua::Error::InvalidArgument(cause) => Failure::Usage(cause),
-        other => other.into(),
-    })?;
+    let a = model.build(&parameters).map_err(usage)?;
     save(&sink, &a)?;
     if !sink.is_stdout() {
         let (rows, columns, nonzeros) = (a.rows(), a.columns(), residua::report::count(a.nonzeros() as u64));
         console::say(&format!("{}: {rows} x {columns}, {nonzeros} nonzeros\n", arguments.output.display()))?;
     }
     Ok(Ending::Done)
+}
+
+fn usage(error: residua::Error) -> Failure {
+    match error {
+        residua::Error::InvalidArgument(cause) => Failure::Usage(cause),
+        other => other.into(),
+    }
 }
 
 impl Arguments {

@@ -24,4 +24,4 @@ pub use convergence::{Curve, convergence_svg};
 pub use facts::{Facts, entry};
 pub use spy::spy_svg;
 pub use table::{Align, Table};
-pub use units::{bytes, count, seconds};
+pub use units::{bytes, count, ratio, seconds};

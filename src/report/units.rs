@@ -50,6 +50,20 @@ pub fn count(n: u64) -> String {
     grouped
 }
 
+/// A ratio that may be tiny: `0`, `0.125`, `3.9`, `8.71e-9`.
+pub fn ratio(value: f64) -> String {
+    if value == 0.0 {
+        "0".into()
+    } else if (1e-2..1e4).contains(&value) {
+        let text = format!("{value:.3}");
+        text.trim_end_matches('0').trim_end_matches('.').to_string()
+    } else if value.is_finite() {
+        format!("{value:.2e}")
+    } else {
+        "not finite".into()
+    }
+}
+
 fn three_digits(value: f64) -> String {
     if value < 9.995 {
         format!("{value:.2}")

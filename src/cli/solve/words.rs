@@ -4,7 +4,7 @@ use super::Arguments;
 use super::answer::{Answer, Column};
 use residua::graph::Ordering;
 use residua::krylov::Outcome;
-use residua::report::{Align, Facts, Table, bytes, count, entry, seconds};
+use residua::report::{Align, Facts, Table, bytes, count, entry, ratio, seconds};
 use residua::{Csr, Scalar};
 
 /// Right-hand sides that the report lists one by one.
@@ -49,7 +49,7 @@ pub(super) fn story(story: &Story<'_>) -> String {
         tell("result", outcome(&columns[0].outcome, columns[0].iterations));
         tell("residual", residual(columns[0].relative_residual, arguments.tolerance));
         if let Some(error) = columns[0].error {
-            tell("error", format!("{error:.2e} of the known x"));
+            tell("error", format!("{} of the known x", ratio(error)));
         }
     } else {
         let converged = columns.iter().filter(|column| column.outcome.is_converged()).count();
@@ -59,12 +59,12 @@ pub(super) fn story(story: &Story<'_>) -> String {
     tell("time", times(answer));
     if let Some(rate) = answer.bandwidth_gb_s {
         let share = story.copy.map_or(String::new(), |copy| {
-            format!(", {:.0} % of this machine's copy bandwidth of {copy:.1} GB/s", 100.0 * rate / copy)
+            format!(
+                ", {rate:.1} GB/s: {:.0} % of this machine's copy bandwidth ({copy:.1} GB/s)",
+                100.0 * rate / copy
+            )
         });
-        tell(
-            "memory",
-            format!("{} an iteration, {rate:.1} GB/s{share}", bytes(answer.bytes_per_iteration as u64)),
-        );
+        tell("memory", format!("{} moved an iteration{share}", bytes(answer.bytes_per_iteration as u64)));
     }
     if let Some(output) = &arguments.output {
         tell("x", format!("written to {}", output.display()));
@@ -89,8 +89,8 @@ fn each(columns: &[Column]) -> String {
     ];
     let mut table = Table::new(headings);
     for (k, column) in columns.iter().enumerate().take(MOST_COLUMNS) {
-        let residual = format!("{:.2e}", column.relative_residual);
-        table.row([(k + 1).to_string(), column.iterations.to_string(), residual, column.outcome.to_string()]);
+        let (iterations, residual) = (column.iterations.to_string(), ratio(column.relative_residual));
+        table.row([(k + 1).to_string(), iterations, residual, plainly(&column.outcome)]);
     }
     let mut text = table.to_string();
     if columns.len() > MOST_COLUMNS {
@@ -103,12 +103,31 @@ fn outcome(outcome: &Outcome, iterations: usize) -> String {
     let s = if iterations == 1 { "" } else { "s" };
     match outcome {
         Outcome::Converged => format!("converged in {iterations} iteration{s}"),
-        other => format!("not solved: {other}, after {iterations} iteration{s}"),
+        other => format!("not solved after {iterations} iteration{s}: {}", plainly(other)),
     }
 }
 
+fn plainly(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::IterationLimit => "no more iterations allowed".into(),
+        Outcome::NotPositiveDefinite { iteration: 0, curvature } => {
+            format!("not positive definite, a diagonal entry is {}", signed(*curvature))
+        }
+        Outcome::NotPositiveDefinite { curvature, .. } => {
+            format!("not positive definite, a direction p has p.Ap / p.p = {}", signed(*curvature))
+        }
+        Outcome::Stagnated => "the residual no longer falls".into(),
+        Outcome::NotFinite => "numbers are not finite".into(),
+        other => other.to_string(),
+    }
+}
+
+fn signed(value: f64) -> String {
+    if value < 0.0 { format!("-{}", ratio(-value)) } else { ratio(value) }
+}
+
 fn residual(relative: f64, tolerance: f64) -> String {
-    format!("{relative:.2e} of b, computed anew (tolerance {tolerance:e})")
+    format!("{} of b, computed anew (tolerance {tolerance:e})", ratio(relative))
 }
 
 fn reordered(ordering: &Ordering) -> String {
@@ -130,8 +149,10 @@ fn times(answer: &Answer) -> String {
         ("convert", times.convert),
         ("solve", times.solve),
     ];
-    // The two stages that not every solve has are told only where they took place.
-    let told = stages.iter().filter(|(name, time)| *time > 0.0 || !matches!(*name, "reorder"));
+    // Stages that took no time worth telling are left out.
+    let total: f64 = stages.iter().map(|stage| stage.1).sum();
+    let told =
+        stages.iter().filter(|(name, time)| *time > 0.005 * total || matches!(*name, "read" | "solve"));
     told.map(|(name, time)| format!("{name} {}", seconds(*time))).collect::<Vec<_>>().join(", ")
 }
 
@@ -186,6 +207,9 @@ pub(super) fn unsymmetric<T: Scalar>(a: &Csr<T>, facts: &Facts) -> String {
     }
     let kind = if T::COMPLEX { "Hermitian" } else { "symmetric" };
     let example = facts.worst_pair.map_or(String::new(), |(i, j)| {
+        if i == j {
+            return format!(" (diagonal entry {} is {}, not real)", i + 1, entry(a, i, i));
+        }
         format!(
             " (entry ({}, {}) is {}, entry ({}, {}) is {})",
             i + 1,

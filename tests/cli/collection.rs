@@ -1,0 +1,90 @@
+//! Every matrix of the collection through `residua solve` with its defaults.
+
+use crate::support::{Folder, collection, ones, read_matrix, residual};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// The rows of index.csv by column name; cells may be quoted.
+fn index(folder: &Path) -> Vec<HashMap<String, String>> {
+    let text = std::fs::read_to_string(folder.join("index.csv")).unwrap();
+    let cells = |line: &str| {
+        let (mut cells, mut quoted) = (vec![String::new()], false);
+        for c in line.chars() {
+            match c {
+                '"' => quoted = !quoted,
+                ',' if !quoted => cells.push(String::new()),
+                c => cells.last_mut().unwrap().push(c),
+            }
+        }
+        cells
+    };
+    let mut lines = text.lines();
+    let names = cells(lines.next().unwrap());
+    lines.map(|line| names.iter().cloned().zip(cells(line)).collect()).collect()
+}
+
+#[test]
+fn every_file_gets_an_honest_outcome_and_spd_ones_are_solved() {
+    let Some(folder) = collection() else { return };
+    let f = Folder::new();
+    let (mut solved, mut refused, mut unsolved) = (0, 0, 0);
+    for row in index(&folder) {
+        let path = folder.join(&row["file"]);
+        let run = f.run(["solve", path.to_str().unwrap(), "-o", "x.mtx", "--json", "-"]);
+        let name = &row["file"];
+        let must = row["spd"] == "yes" && row["jcg_status"] == "ok";
+        assert!(
+            !must || run.status == 0,
+            "{name} is solvable: status {} {}{}",
+            run.status,
+            run.stdout,
+            run.stderr
+        );
+        match run.status {
+            3 => {
+                refused += 1;
+                assert!(run.stdout.is_empty() && run.stderr.lines().count() == 1, "{name}: {}", run.stderr);
+                assert!(run.stderr.contains(name.as_str()), "{name}: {}", run.stderr);
+                let square = row["rows"] == row["cols"];
+                assert!(!square || row["hermitian"] != "True", "{name} refused: {}", run.stderr);
+            }
+            0 | 4 => {
+                let json = run.json();
+                let (a, x) = (read_matrix(&path), read_matrix(&f.path("x.mtx")).column(0));
+                let (b, _) = a.product(&ones(a.columns));
+                let (found, doubt) = residual(&a, &x, &b);
+                assert_eq!(json["status"] == "converged", run.status == 0, "{name}: {}", json["status"]);
+                if run.status == 0 {
+                    solved += 1;
+                    assert!(found <= 1e-8 + doubt, "{name}: residual {found:e}, doubt {doubt:e}");
+                    assert!(json["relative_residual"].as_f64().unwrap() <= 1e-8, "{name}");
+                } else {
+                    unsolved += 1;
+                }
+                if let Some(told) = json["relative_residual"].as_f64() {
+                    assert!(
+                        (told - found).abs() <= 1e-6 * found + doubt,
+                        "{name}: told {told:e}, found {found:e}"
+                    );
+                }
+            }
+            other => panic!("{name}: status {other} {}", run.stderr),
+        }
+    }
+    println!("{solved} solved, {unsolved} not solved, {refused} refused");
+    assert!(solved >= 38);
+}
+
+#[test]
+fn broken_files_end_in_one_line_and_odd_ones_do_not_panic() {
+    let Some(folder) = collection() else { return };
+    let f = Folder::new();
+    for kind in ["malformed", "variants"] {
+        for entry in std::fs::read_dir(folder.join(kind)).unwrap() {
+            let path = entry.unwrap().path();
+            let run = f.run(["info", path.to_str().unwrap()]);
+            assert!([0, 3].contains(&run.status), "{}: status {} {}", path.display(), run.status, run.stderr);
+            assert_eq!(run.stderr.lines().count(), usize::from(run.status == 3), "{}", run.stderr);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! `info`, `convert`, `reorder`, `bench`, `generate`, `devices`.
+
+use crate::support::{Folder, check_svg, collection, read_matrix};
+use std::collections::BTreeMap;
+
+/// Entries by place.
+fn places(f: &Folder, name: &str) -> BTreeMap<(usize, usize), (f64, f64)> {
+    read_matrix(&f.path(name)).entries.into_iter().map(|(i, j, v)| ((i, j), v)).collect()
+}
+
+#[test]
+fn info_tells_what_one_would_ask() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 20x10 -o a.mtx");
+    let run = f.ok("info a.mtx --spy s.svg --json i.json");
+    for word in [
+        "200 x 200, 940 nonzeros",
+        "symmetric",
+        "positive",
+        "weak in every row",
+        "bandwidth   20",
+        "rcm",
+        "cg",
+    ] {
+        assert!(run.stdout.to_lowercase().contains(word) || word == "rcm", "{word} in {}", run.stdout);
+    }
+    check_svg(&f.read("s.svg"));
+    let json: serde_json::Value = serde_json::from_str(&f.read("i.json")).unwrap();
+    assert_eq!(
+        (&json["rows"], &json["nonzeros"], &json["symmetric"]),
+        (&200.into(), &940.into(), &true.into())
+    );
+    assert_eq!((&json["bandwidth"], &json["bandwidth_rcm"]), (&20.into(), &10.into()));
+    assert_eq!((&json["diagonal"]["positive"], &json["strictly_dominant_rows"]), (&200.into(), &56.into()));
+    assert_eq!((&json["components"], &json["advice"]["method"]), (&1.into(), &"cg".into()));
+    let histogram = json["row_lengths"]["histogram"].as_array().unwrap();
+    assert_eq!(histogram.iter().map(|bin| bin["rows"].as_u64().unwrap()).sum::<u64>(), 200);
+    let formats = json["formats"].as_array().unwrap();
+    assert!(formats.len() >= 7 && formats.iter().all(|format| format["bytes"].as_u64().unwrap() > 940 * 8));
+
+    f.ok("generate arrow --size 5000 -o arrow.mtx");
+    let json = f.ok("info arrow.mtx --json -").json();
+    let ell = json["formats"].as_array().unwrap().iter().find(|format| format["format"] == "ell").unwrap();
+    assert!(ell["refused"].is_string(), "an arrow in ELL wastes memory: {ell}");
+    f.ok("generate convection2d --size 9 -o c.mtx");
+    let json = f.ok("info c.mtx --json -").json();
+    assert_eq!((&json["pattern_symmetric"], &json["symmetric"]), (&true.into(), &false.into()));
+    assert!(json["advice"]["method"].is_null());
+    f.ok("generate random --size 300x20 --row-lengths 0..9 -o r.mtx");
+    let json = f.ok("info r.mtx --json -").json();
+    assert!(json["bandwidth_rcm"].is_null() && json["empty_rows"].as_u64().unwrap() > 0);
+    check_svg(&f.ok("info r.mtx --spy -").stdout);
+}
+
+#[test]
+fn convert_keeps_every_entry() {
+    let f = Folder::new();
+    f.write("u.mtx", "%%MatrixMarket MATRIX Coordinate Real General\n\n% note\n3 3 5\n3 1 0.5D1\n1 1 1\n1 3 5\n2 2 0.1\n2 2 0.2\n");
+    f.ok("convert u.mtx s.mtx");
+    let text = f.read("s.mtx");
+    assert!(text.starts_with("%%MatrixMarket matrix coordinate real symmetric\n"), "{text}");
+    assert_eq!(
+        places(&f, "s.mtx"),
+        BTreeMap::from([
+            ((0, 0), (1.0, 0.0)),
+            ((0, 2), (5.0, 0.0)),
+            ((1, 1), (0.1 + 0.2, 0.0)),
+            ((2, 0), (5.0, 0.0)),
+        ])
+    );
+    f.ok("convert s.mtx g.mtx.gz --general");
+    assert_eq!(places(&f, "g.mtx.gz"), places(&f, "s.mtx"));
+    f.ok("convert g.mtx.gz back.mtx");
+    assert_eq!(f.read("back.mtx"), text);
+    f.write("b.mtx", "%%MatrixMarket matrix array real general\n2 2\n1\n2e-300\n0\n-0.1\n");
+    f.ok("convert b.mtx c.mtx");
+    let c = read_matrix(&f.path("c.mtx"));
+    assert_eq!((c.column(0), c.column(1)), (vec![(1.0, 0.0), (2e-300, 0.0)], vec![(0.0, 0.0), (-0.1, 0.0)]));
+    let run = f.run_with(["convert", "-", "-"], text.as_bytes());
+    assert_eq!((run.status, run.stdout), (0, text));
+    f.write("z.mtx", "%%MatrixMarket matrix coordinate complex hermitian\n2 2 2\n1 1 2 0\n2 1 0 1\n");
+    f.ok("convert z.mtx y.mtx");
+    assert!(f.read("y.mtx").contains("complex hermitian"));
+    assert_eq!(places(&f, "y.mtx"), places(&f, "z.mtx"));
+}
+
+#[test]
+fn reorder_renumbers_and_tells_by_how_much() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 40x7 -o a.mtx");
+    let run = f.ok("reorder a.mtx -o b.mtx --permutation p.txt --json r.json");
+    assert!(run.stdout.contains("bandwidth") && run.stdout.contains("profile"), "{}", run.stdout);
+    let json: serde_json::Value = serde_json::from_str(&f.read("r.json")).unwrap();
+    let mut keys: Vec<&String> = json.as_object().unwrap().keys().collect();
+    keys.sort();
+    assert_eq!(keys, ["bandwidth_after", "bandwidth_before", "profile_after", "profile_before", "seconds"]);
+    let old: Vec<usize> = f.read("p.txt").lines().map(|line| line.parse().unwrap()).collect();
+    let mut seen = old.clone();
+    seen.sort_unstable();
+    assert!(seen.into_iter().eq(0..280), "a permutation");
+    let (a, b) = (places(&f, "a.mtx"), places(&f, "b.mtx"));
+    assert_eq!(a.len(), b.len());
+    for ((i, j), value) in &b {
+        assert_eq!(a[&(old[*i], old[*j])], *value);
+    }
+    let bandwidth =
+        |m: &BTreeMap<(usize, usize), (f64, f64)>| m.keys().map(|(i, j)| i.abs_diff(*j)).max().unwrap();
+    assert_eq!(json["bandwidth_before"], bandwidth(&a));
+    assert_eq!(json["bandwidth_after"], bandwidth(&b));
+    assert_eq!((bandwidth(&a), bandwidth(&b)), (40, 7));
+    let profile = |m: &BTreeMap<(usize, usize), (f64, f64)>| {
+        let mut first: Vec<usize> = (0..280).collect();
+        m.keys().for_each(|&(i, j)| first[i] = first[i].min(j));
+        first.iter().enumerate().map(|(i, first)| i - first).sum::<usize>()
+    };
+    assert_eq!(json["profile_before"], profile(&a));
+    assert_eq!(json["profile_after"], profile(&b));
+
+    // A grid that is numbered well already stays as it is, and the report says so.
+    f.ok("generate tridiagonal --size 50 -o t.mtx");
+    let run = f.ok("reorder t.mtx -o u.mtx");
+    assert!(run.stdout.contains("the order is kept"), "{}", run.stdout);
+    assert_eq!(f.read("t.mtx"), f.read("u.mtx"));
+}
+
+#[test]
+fn bench_compares_the_formats() {
+    let f = Folder::new();
+    f.ok("generate arrow --size 6000 -o arrow.mtx");
+    f.ok("generate poisson2d --size 20 -o a.mtx");
+    let run = f.ok("bench a.mtx arrow.mtx --json b.json --csv b.csv");
+    assert!(run.stdout.contains("copy bandwidth") && run.stdout.contains("refused"), "{}", run.stdout);
+    let json: serde_json::Value = serde_json::from_str(&f.read("b.json")).unwrap();
+    let lines = json.as_array().unwrap();
+    let expected = "break_even bytes columns convert_seconds device format gb_s matrix nonzeros padding \
+                    product_seconds refused rows share_of_copy type";
+    for line in lines {
+        let mut keys: Vec<&str> = line.as_object().unwrap().keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, expected.split(' ').collect::<Vec<_>>());
+        let refused = line["refused"].is_string();
+        assert_eq!(refused, line["product_seconds"].is_null(), "{line}");
+        if !refused {
+            assert!(line["product_seconds"].as_f64().unwrap() > 0.0 && line["gb_s"].as_f64().unwrap() > 0.0);
+            assert!(line["share_of_copy"].as_f64().unwrap() > 0.0);
+        }
+    }
+    assert_eq!(lines.iter().filter(|line| line["matrix"] == "a.mtx").count() * 2, lines.len());
+    let of = |matrix: &str, format: &str| {
+        lines.iter().find(|l| l["matrix"] == matrix && l["format"] == format).unwrap()
+    };
+    assert!(of("arrow.mtx", "ell")["refused"].is_string());
+    assert_eq!(
+        (&of("a.mtx", "csr")["convert_seconds"], &of("a.mtx", "csr")["padding"]),
+        (&0.0.into(), &0.into())
+    );
+    let csv = f.read("b.csv");
+    assert_eq!(csv.lines().count(), lines.len() + 1);
+    assert!(csv.starts_with("matrix,rows,columns,nonzeros,device,format,type,"));
+
+    let json = f.ok("bench a.mtx --formats sell,coo --json -").json();
+    let names: Vec<&str> =
+        json.as_array().unwrap().iter().map(|line| line["format"].as_str().unwrap()).collect();
+    assert!(names.len() == 2 && names.contains(&"sell") && names.contains(&"coo"), "{names:?}");
+}
+
+#[test]
+fn generate_makes_what_it_lists() {
+    let f = Folder::new();
+    let list = f.ok("generate").stdout;
+    for kind in list.lines().skip(2).map(|line| line.split_whitespace().next().unwrap()) {
+        let three =
+            ["poisson3d", "poisson3d-27", "anisotropic3d", "jumping3d", "elasticity3d", "convection3d"];
+        let size = if three.contains(&kind) { "3" } else { "40" };
+        f.ok(&format!("generate {kind} --size {size} -o a.mtx"));
+        let a = read_matrix(&f.path("a.mtx"));
+        assert!(a.rows > 8 && !a.entries.is_empty(), "{kind}");
+        f.ok("info a.mtx --json i.json");
+    }
+    f.ok("generate jumping2d --size 9 --seed 1 -o a.mtx");
+    f.ok("generate jumping2d --size 9 --seed 2 -o b.mtx");
+    f.ok("generate jumping2d --size 9 -o c.mtx");
+    assert_ne!(f.read("a.mtx"), f.read("b.mtx"));
+    assert_eq!(f.read("a.mtx"), f.read("c.mtx"));
+    f.ok("generate random --size 50x80 --row-lengths power:1..20:2 -o r.mtx");
+    let r = read_matrix(&f.path("r.mtx"));
+    assert_eq!((r.rows, r.columns), (50, 80));
+}
+
+/// The files in `matrices/` are what its README says. Powers may differ in the last bit between machines.
+#[test]
+fn shipped_matrices_are_made_by_the_commands_beside_them() {
+    let f = Folder::new();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("matrices");
+    let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    let mut count = 0;
+    for line in readme.lines().filter(|line| line.starts_with("| `")) {
+        let words: Vec<&str> = line.split('`').collect();
+        f.ok(&format!("{} -o a.mtx", words[3].strip_prefix("residua ").unwrap()));
+        let (made, shipped) = (read_matrix(&f.path("a.mtx")), read_matrix(&folder.join(words[1])));
+        assert_eq!(made.entries.len(), shipped.entries.len(), "{}", words[1]);
+        for (a, b) in made.entries.iter().zip(&shipped.entries) {
+            assert!(a.0 == b.0 && a.1 == b.1 && (a.2.0 - b.2.0).abs() <= 1e-14 * a.2.0.abs(), "{}", words[1]);
+        }
+        count += 1;
+    }
+    assert_eq!(count, std::fs::read_dir(&folder).unwrap().count() - 1);
+}
+
+/// Where the collection has a matrix of the same name as a model problem, both are the same.
+#[test]
+fn generate_agrees_with_the_collection() {
+    let Some(folder) = collection() else { return };
+    let f = Folder::new();
+    for (line, name) in [
+        ("poisson2d --size 10x10", "cusp_5pt_10x10.mtx"),
+        ("poisson2d-9 --size 10x10", "cusp_9pt_10x10.mtx"),
+        ("poisson3d --size 10x10x10", "cusp_7pt_10x10x10.mtx.gz"),
+        ("poisson2d-9 --size 30x30", "gr_30_30.mtx"),
+        ("tridiagonal --size 100", "cusp_3pt_100.mtx"),
+    ] {
+        f.ok(&format!("generate {line} -o a.mtx"));
+        let theirs: BTreeMap<_, _> =
+            read_matrix(&folder.join(name)).entries.into_iter().map(|(i, j, v)| ((i, j), v)).collect();
+        assert_eq!(places(&f, "a.mtx"), theirs, "{name}");
+    }
+}
+
+#[test]
+fn devices_lists_the_cpu_and_help_helps() {
+    let f = Folder::new();
+    let run = f.ok("devices");
+    assert!(run.stdout.contains("threads") && run.stdout.contains("GB/s"), "{}", run.stdout);
+    assert!(f.ok("--version").stdout.starts_with("residua "));
+    let help = f.ok("--help").stdout;
+    for command in ["solve", "info", "convert", "reorder", "bench", "generate", "devices"] {
+        assert!(help.contains(command));
+        assert!(f.ok(&format!("{command} --help")).stdout.contains("Usage: residua"));
+    }
+}

@@ -1,0 +1,69 @@
+//! Ctrl-C, closed pipes.
+#![cfg(target_os = "linux")]
+
+use crate::support::{Folder, read_matrix};
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Whether the process has a handler for SIGINT, which it sets when it starts to solve.
+fn listens(child: &Child) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+    u64::from_str_radix(caught.trim(), 16).unwrap_or(0) & (1 << (2 - 1)) != 0
+}
+
+#[test]
+fn ctrl_c_ends_with_a_report_and_x() {
+    let f = Folder::new();
+    // Far from solved after minutes: half a million unknowns, coefficients over nine decades.
+    f.ok("generate jumping2d --size 700 --contrast 1e9 -o a.mtx");
+    let mut command = f.command();
+    command.args(
+        "solve a.mtx --rhs random:1 --tolerance 1e-13 --max-iterations 1000000 -o x.mtx --json r.json"
+            .split(' '),
+    );
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let start = Instant::now();
+    while !listens(&child) {
+        assert!(start.elapsed() < Duration::from_secs(120), "the solve never started");
+        assert!(child.try_wait().unwrap().is_none(), "the solve ended too early");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let kill = Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status().unwrap();
+    assert!(kill.success());
+    let output = child.wait_with_output().unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(4), "{stdout}{stderr}");
+    assert!(stdout.contains("interrupted"), "{stdout}");
+    let json: serde_json::Value = serde_json::from_str(&f.read("r.json")).unwrap();
+    assert_eq!(json["status"], "interrupted");
+    assert!(json["iterations"].as_u64().unwrap() > 0);
+    assert!(json["relative_residual"].as_f64().unwrap() > 1e-13);
+    let x = read_matrix(&f.path("x.mtx")).column(0);
+    assert!(x.len() == 490_000 && x.iter().any(|v| v.0 != 0.0));
+}
+
+#[test]
+fn nobody_reading_is_no_panic() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 150 -o a.mtx");
+    for arguments in [
+        vec!["generate", "poisson2d", "--size", "200"],
+        vec!["convert", "a.mtx", "-"],
+        vec!["solve", "a.mtx", "-o", "-"],
+        vec!["solve", "a.mtx", "--json", "-"],
+        vec!["info", "a.mtx"],
+        vec!["generate"],
+    ] {
+        let mut child =
+            f.command().args(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        let status = child.wait().unwrap();
+        assert!(status.success(), "{arguments:?}: {status} {stderr}");
+        assert!(stderr.is_empty(), "{arguments:?}: {stderr}");
+    }
+}

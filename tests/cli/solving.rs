@@ -1,0 +1,333 @@
+//! `residua solve` on good input.
+
+use crate::support::{Entries, Folder, check_svg, norm, ones, read_matrix, residual};
+use serde_json::Value;
+
+/// The keys of a JSON object, in order.
+fn keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+fn sorted<const N: usize>(mut names: [&str; N]) -> Vec<&str> {
+    names.sort_unstable();
+    names.to_vec()
+}
+
+const KEYS: [&str; 16] = [
+    "status",
+    "iterations",
+    "relative_residual",
+    "error",
+    "rows",
+    "columns",
+    "nonzeros",
+    "symmetric",
+    "format",
+    "device",
+    "method",
+    "preconditioner",
+    "seconds",
+    "bytes_per_iteration",
+    "bandwidth_gb_s",
+    "history",
+];
+
+#[test]
+fn defaults_solve_and_tell() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 30x20 -o a.mtx");
+    let run = f.ok("solve a.mtx -o x.mtx --history h.csv --plot p.svg --json r.json");
+    for word in
+        ["a.mtx: 600 x 600, 2900 nonzeros, symmetric", "converged in", "computed anew", "known x", "x.mtx"]
+    {
+        assert!(run.stdout.contains(word), "{word} in {}", run.stdout);
+    }
+    assert!(run.stderr.is_empty(), "no progress bar into a pipe: {}", run.stderr);
+
+    let (a, x) = (read_matrix(&f.path("a.mtx")), read_matrix(&f.path("x.mtx")));
+    assert_eq!((x.rows, x.columns), (600, 1));
+    let (b, _) = a.product(&ones(600));
+    assert!(residual(&a, &x.column(0), &b).0 <= 1e-8);
+
+    let json: Value = serde_json::from_str(&f.read("r.json")).unwrap();
+    assert_eq!(keys(&json), sorted(KEYS));
+    let stages = sorted(["read", "assemble", "reorder", "convert", "setup", "solve"]);
+    assert_eq!(keys(&json["seconds"]), stages);
+    assert_eq!(json["status"], "converged");
+    assert_eq!(
+        (&json["rows"], &json["columns"], &json["nonzeros"]),
+        (&600.into(), &600.into(), &2900.into())
+    );
+    assert_eq!((&json["method"], &json["preconditioner"]), (&"cg".into(), &"jacobi".into()));
+    assert_eq!(json["symmetric"], true);
+    let iterations = json["iterations"].as_u64().unwrap() as usize;
+    let history: Vec<f64> = json["history"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+    assert_eq!(history.len(), iterations + 1);
+    assert!(history[0] == 1.0 && history[iterations] <= 1e-8);
+    assert!(json["relative_residual"].as_f64().unwrap() <= 1e-8);
+    let error = x.column(0).iter().map(|v| (v.0 - 1.0, v.1)).collect::<Vec<_>>();
+    let error = norm(&error) / 600f64.sqrt();
+    assert!((json["error"].as_f64().unwrap() / error - 1.0).abs() < 1e-6);
+    assert!(json["bytes_per_iteration"].as_u64().unwrap() > 2900 * 8);
+
+    let csv = f.read("h.csv");
+    let mut lines = csv.lines();
+    assert_eq!(lines.next(), Some("iteration,relative_residual"));
+    for (k, (line, expected)) in lines.by_ref().zip(&history).enumerate() {
+        let (iteration, value) = line.split_once(',').unwrap();
+        assert_eq!(iteration.parse(), Ok(k));
+        // The JSON reader of the tests may miss the last bit.
+        let value: f64 = value.parse().unwrap();
+        assert!((value / expected - 1.0).abs() < 1e-15);
+    }
+    assert_eq!(csv.lines().count(), history.len() + 1);
+    check_svg(&f.read("p.svg"));
+}
+
+#[test]
+fn every_kind_of_right_hand_side() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 12x9 -o a.mtx");
+    let a = read_matrix(&f.path("a.mtx"));
+    let solve = |rhs: &str| {
+        let json = f.run(["solve", "a.mtx", "--json", "-", "-o", "x.mtx", "--rhs", rhs]).json();
+        (read_matrix(&f.path("x.mtx")).column(0), json)
+    };
+    let (x, json) = solve("ones");
+    assert!(residual(&a, &x, &ones(108)).0 <= 1e-8 && json["error"].is_null());
+    let (x, json) = solve("a-random:3");
+    let (other, _) = solve("a-random:4");
+    assert_ne!(x, other);
+    assert!(json["error"].as_f64().unwrap() < 1e-6);
+    assert!(x.iter().all(|v| v.0.abs() <= 1.0) && norm(&x) > 3.0, "x is random in [-1, 1)");
+    let (x, json) = solve("random:3");
+    assert!(json["status"] == "converged" && json["error"].is_null() && norm(&x) > 0.0);
+
+    let (b, _) = a.product(&(0..108).map(|i| (f64::from(i), 0.0)).collect::<Vec<_>>());
+    let text: String = b.iter().map(|v| format!("{:e}\n", v.0)).collect();
+    f.write("b.mtx", format!("%%MatrixMarket matrix array real general\n108 1\n{text}"));
+    let (x, _) = solve("b.mtx");
+    assert!(residual(&a, &x, &b).0 <= 1e-8);
+    assert!((x[100].0 - 100.0).abs() < 1e-5);
+}
+
+#[test]
+fn several_right_hand_sides_at_once() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 12x9 -o a.mtx");
+    let n = 108;
+    let columns: Vec<Vec<f64>> = vec![
+        (0..n).map(|i| f64::from(i as u32).sin()).collect(),
+        vec![0.0; n],
+        (0..n).map(|i| if i == 5 { 1.0 } else { 0.0 }).collect(),
+    ];
+    let text: String = columns.concat().iter().map(|v| format!("{v:e}\n")).collect();
+    f.write("b.mtx", format!("%%MatrixMarket matrix array real general\n{n} 3\n{text}"));
+    let line = "solve a.mtx --rhs b.mtx -o x.mtx --json r.json --history h.csv --plot p.svg";
+    let run = f.ok(line);
+    assert!(run.stdout.contains("3 of 3 right-hand sides converged"), "{}", run.stdout);
+    let (a, x) = (read_matrix(&f.path("a.mtx")), read_matrix(&f.path("x.mtx")));
+    assert_eq!((x.rows, x.columns), (n, 3));
+    for (j, b) in columns.iter().enumerate() {
+        let b: Vec<_> = b.iter().map(|&v| (v, 0.0)).collect();
+        assert!(residual(&a, &x.column(j), &b).0 <= 1e-8, "column {j}");
+    }
+    assert_eq!(norm(&x.column(1)), 0.0);
+    let json: Value = serde_json::from_str(&f.read("r.json")).unwrap();
+    let each = json["right_hand_sides"].as_array().unwrap();
+    assert_eq!(each.len(), 3);
+    assert_eq!(keys(&each[0]), sorted(["status", "iterations", "relative_residual", "error", "history"]));
+    assert_eq!(each[1]["iterations"], 0);
+    let worst = each.iter().map(|c| c["relative_residual"].as_f64().unwrap()).fold(0.0, f64::max);
+    assert_eq!(json["relative_residual"].as_f64(), Some(worst));
+    let csv = f.read("h.csv");
+    assert!(csv.starts_with("right_hand_side,iteration,relative_residual\n1,0,1e0\n"), "{csv}");
+    assert!(csv.contains("\n3,0,1e0\n"));
+    let svg = f.read("p.svg");
+    check_svg(&svg);
+    assert!(svg.contains("right-hand side 3"));
+
+    // One of them not solved is not solved, and the others' x are there all the same.
+    let run = f.fails(4, &format!("{line} --max-iterations 1"));
+    assert!(run.stdout.contains("1 of 3 right-hand sides converged"), "{}", run.stdout);
+    assert_eq!(read_matrix(&f.path("x.mtx")).columns, 3);
+}
+
+#[test]
+fn every_format_and_preconditioner_gives_the_same_answer() {
+    let f = Folder::new();
+    f.ok("generate jumping2d --size 20x30 --contrast 100 -o a.mtx");
+    let a = read_matrix(&f.path("a.mtx"));
+    let (b, _) = a.product(&ones(600));
+    for preconditioner in ["jacobi", "none"] {
+        let mut counts = Vec::new();
+        for format in ["auto", "csr", "coo", "csc", "ell", "hybrid", "jds", "sell"] {
+            let line =
+                format!("solve a.mtx --format {format} --preconditioner {preconditioner} -o x.mtx --json -");
+            let json = f.ok(&line).json();
+            assert!(format == "auto" || json["format"] == format, "{}", json["format"]);
+            assert_eq!(json["preconditioner"], preconditioner);
+            assert!(residual(&a, &read_matrix(&f.path("x.mtx")).column(0), &b).0 <= 1e-8, "{format}");
+            counts.push(json["iterations"].as_i64().unwrap());
+        }
+        assert!(counts.iter().all(|count| (count - counts[0]).abs() <= 2), "{counts:?}");
+    }
+}
+
+/// The grid's points renumbered at random.
+fn shuffled(f: &Folder) -> Entries {
+    f.ok("generate poisson2d --size 15x14 -o plain.mtx");
+    let plain = read_matrix(&f.path("plain.mtx"));
+    let new = |i: usize| (i * 83 + 7) % 210;
+    let lines: String = plain
+        .entries
+        .iter()
+        .map(|(i, j, v)| {
+            format!("{} {} {}\n", new(*i) + 1, new(*j) + 1, v.0 * (1.0 + (*i.min(j) as f64) / 500.0))
+        })
+        .collect();
+    let count = plain.entries.len();
+    f.write("a.mtx", format!("%%MatrixMarket matrix coordinate real general\n210 210 {count}\n{lines}"));
+    read_matrix(&f.path("a.mtx"))
+}
+
+#[test]
+fn reordering_keeps_the_order_of_x_and_tells_the_bandwidth() {
+    let f = Folder::new();
+    let a = shuffled(&f);
+    let run = f.ok("solve a.mtx --rhs a-random:9 --tolerance 1e-12 --reorder rcm -o x.mtx");
+    assert!(run.stdout.contains("reverse Cuthill-McKee: bandwidth"), "{}", run.stdout);
+    f.ok("solve a.mtx --rhs a-random:9 --tolerance 1e-12 -o y.mtx");
+    let (x, y) = (read_matrix(&f.path("x.mtx")).column(0), read_matrix(&f.path("y.mtx")).column(0));
+    let difference: Vec<_> = x.iter().zip(&y).map(|(x, y)| (x.0 - y.0, 0.0)).collect();
+    assert!(norm(&difference) < 1e-9 * norm(&y));
+    let (b, _) = a.product(&y);
+    assert!(residual(&a, &x, &b).0 < 1e-10);
+    let json = f.ok("solve a.mtx --reorder rcm --json -").json();
+    assert!(json["seconds"]["reorder"].as_f64().unwrap() > 0.0);
+    let json = f.ok("solve a.mtx --json -").json();
+    assert_eq!(json["seconds"]["reorder"], 0.0);
+}
+
+#[test]
+fn what_is_not_solved_says_so_and_why() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 40x40 -o a.mtx");
+    let symmetric = "%%MatrixMarket matrix coordinate real symmetric\n";
+    f.write("indefinite.mtx", format!("{symmetric}3 3 4\n1 1 1\n2 2 1\n3 3 1\n2 1 5\n"));
+    f.write("negative.mtx", format!("{symmetric}2 2 2\n1 1 -1\n2 2 -2\n"));
+    f.write("hole.mtx", format!("{symmetric}2 2 2\n1 1 1\n2 1 1\n"));
+    f.write("singular.mtx", format!("{symmetric}2 2 3\n1 1 1\n2 2 1\n2 1 -1\n"));
+    for (line, status, word) in [
+        ("a.mtx --max-iterations 5", "max_iterations", "--max-iterations"),
+        ("a.mtx --max-iterations 0", "max_iterations", "--max-iterations"),
+        ("a.mtx --tolerance 0 --rhs random:1", "stagnated", "--tolerance"),
+        ("indefinite.mtx --rhs random:1", "not_positive_definite", "positive definite"),
+        ("negative.mtx", "not_positive_definite", "diagonal entry is -1"),
+        ("hole.mtx", "not_positive_definite", "diagonal"),
+        ("hole.mtx --preconditioner none --rhs ones", "not_positive_definite", "positive definite"),
+        ("singular.mtx --rhs random:1", "not_positive_definite", "singular"),
+    ] {
+        let run = f.fails(4, &format!("solve {line} -o x.mtx --json r.json"));
+        assert!(run.stdout.contains(word) && run.stdout.contains("not solved"), "{line}: {}", run.stdout);
+        let json: Value = serde_json::from_str(&f.read("r.json")).unwrap();
+        assert_eq!(json["status"], status, "{line}");
+        let x = read_matrix(&f.path("x.mtx"));
+        assert_eq!(x.rows as u64, json["rows"].as_u64().unwrap(), "x is written all the same");
+    }
+    // x after five iterations is better than none: its residual is what the report says.
+    f.fails(4, "solve a.mtx --max-iterations 5 -o x.mtx --json r.json");
+    let (a, x) = (read_matrix(&f.path("a.mtx")), read_matrix(&f.path("x.mtx")).column(0));
+    let json: Value = serde_json::from_str(&f.read("r.json")).unwrap();
+    let (found, _) = residual(&a, &x, &a.product(&ones(1600)).0);
+    assert!((found / json["relative_residual"].as_f64().unwrap() - 1.0).abs() < 1e-6);
+    assert_eq!(json["iterations"], 5);
+}
+
+#[test]
+fn complex_hermitian_systems_are_solved() {
+    let f = Folder::new();
+    let text = "%%MatrixMarket matrix coordinate complex hermitian\n3 3 5\n1 1 4 0\n2 2 5 0\n3 3 6 0\n2 1 1 2\n3 2 0 -1\n";
+    f.write("a.mtx", text);
+    for rhs in ["a-ones", "a-random:2", "ones"] {
+        let run = f.ok(&format!("solve a.mtx -o x.mtx --rhs {rhs}"));
+        assert!(run.stdout.contains("Hermitian"), "{}", run.stdout);
+    }
+    let (a, x) = (read_matrix(&f.path("a.mtx")), read_matrix(&f.path("x.mtx")).column(0));
+    assert!(residual(&a, &x, &ones(3)).0 < 1e-8);
+    assert!(x.iter().any(|v| v.1.abs() > 0.01), "{x:?}");
+    // A complex right-hand side of a real matrix.
+    f.ok("generate tridiagonal --size 3 -o t.mtx");
+    f.write("b.mtx", "%%MatrixMarket matrix array complex general\n3 1\n1 0\n0 1\n2 -2\n");
+    f.ok("solve t.mtx --rhs b.mtx -o x.mtx");
+    let (a, x) = (read_matrix(&f.path("t.mtx")), read_matrix(&f.path("x.mtx")).column(0));
+    assert!(residual(&a, &x, &[(1.0, 0.0), (0.0, 1.0), (2.0, -2.0)]).0 < 1e-8);
+}
+
+#[test]
+fn quiet_prints_nothing_and_dashes_are_streams() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 10x10 -o a.mtx");
+    let run = f.ok("solve a.mtx --quiet");
+    assert!(run.stdout.is_empty() && run.stderr.is_empty());
+    let matrix = std::fs::read(f.path("a.mtx")).unwrap();
+    let run = f.run_with(["solve", "-", "-o", "-"], &matrix);
+    assert_eq!(run.status, 0);
+    f.write("x.mtx", &run.stdout);
+    let x = read_matrix(&f.path("x.mtx")).column(0);
+    assert!(x.iter().all(|v| (v.0 - 1.0).abs() < 1e-6));
+    let run = f.run_with(["solve", "a.mtx", "--rhs", "-", "--json", "-"], run.stdout.as_bytes());
+    assert_eq!(run.json()["status"], "converged");
+    for result in ["--history", "--plot"] {
+        let run = f.run(["solve", "a.mtx", result, "-"]);
+        assert!(run.status == 0 && (run.stdout.starts_with("iteration,") || run.stdout.starts_with("<svg")));
+    }
+    let gz = f.ok("generate poisson2d --size 10x10 -o a.mtx.gz");
+    assert!(gz.stderr.is_empty());
+    assert!(std::fs::read(f.path("a.mtx.gz")).unwrap().starts_with(&[0x1f, 0x8b]));
+    assert!(f.ok("solve a.mtx.gz").stdout.contains("converged"));
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_is_status_2() {
+    let f = Folder::new();
+    f.ok("generate diagonal --size 9 -o a.mtx");
+    for line in [
+        "",
+        "sing",
+        "solve",
+        "solve a.mtx --tolerance 2",
+        "solve a.mtx --tolerance -1",
+        "solve a.mtx --tolerance nan",
+        "solve a.mtx --method lu",
+        "solve a.mtx --preconditioner magic",
+        "solve a.mtx --format dense",
+        "solve a.mtx --device tpu",
+        "solve a.mtx --rhs random:x",
+        "solve a.mtx --max-iterations many",
+        "solve a.mtx -o - --json -",
+        "solve - --rhs -",
+        "info a.mtx --json - --spy -",
+        "bench",
+        "bench a.mtx --formats dense",
+        "bench a.mtx --json - --csv -",
+        "generate nothing",
+        "generate poisson3d --size 4x4",
+        "generate poisson3d --size 0",
+        "generate poisson3d --size 9999999",
+        "generate poisson3d --size x",
+        "generate arrow --contrast 3",
+        "generate random --size 4 --row-lengths 5",
+        "generate random --row-lengths some",
+        "convert a.mtx",
+        "reorder a.mtx",
+    ] {
+        let arguments: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
+        let run = f.run(&arguments);
+        assert_eq!(run.status, 2, "{line}: {}", run.stderr);
+        assert!(run.stdout.is_empty() && !run.stderr.is_empty(), "{line}");
+    }
+    assert_eq!(f.names(), ["a.mtx"]);
+}
