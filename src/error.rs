@@ -1,6 +1,10 @@
 //! What can go wrong before a result exists. A solver that does not converge is no error: it is an outcome in its
 //! report ([`crate::krylov::Outcome`]).
 
+mod cuda;
+
+pub use cuda::CudaError;
+
 use std::path::PathBuf;
 
 /// Result with residua's [`Error`].
@@ -70,14 +74,9 @@ pub enum Error {
         /// Bytes of the allocation that failed.
         bytes: u64,
     },
-    /// The device, its driver or its compiler failed.
-    #[error("{device}: {cause}")]
-    Device {
-        /// The device or library.
-        device: String,
-        /// What happened, and what to do.
-        cause: String,
-    },
+    /// CUDA is absent, unfit or broken.
+    #[error("cuda: {0}")]
+    Cuda(#[from] CudaError),
     /// Something that the format or the method allows and that residua does not do yet.
     #[error("not supported: {0}")]
     Unsupported(String),

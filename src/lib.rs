@@ -54,8 +54,10 @@ pub mod precondition;
 pub mod report;
 pub mod scalar;
 
+#[cfg(feature = "cuda")]
+pub use backend::Cuda;
 pub use backend::{Backend, Host};
-pub use error::{Error, Result};
+pub use error::{CudaError, Error, Result};
 pub use krylov::solve;
 pub use matrix::{Csr, Triplets};
 pub use operator::LinearOperator;

@@ -11,12 +11,15 @@
 //! | `layout` | the storage of each matrix format as borrowed parts: the contract between `matrix` and the kernels |
 //! | `primitives`, `vector`, `product`, `convert`, `krylov` | the capability traits |
 //! | `host` | the implementation on rayon |
+//! | `cuda` | the implementation for NVIDIA devices |
 //!
 //! Slices are plain Rust references, `&B::Slice<T>` and `&mut B::Slice<T>`: on the host they are `&[T]`, on a device
 //! an address and a length that only the device follows. So the borrow checker guards device memory as it guards host
 //! memory, and a caller passes its own buffers in and out.
 
 mod convert;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod graph;
 pub mod host;
 mod krylov;
@@ -26,6 +29,8 @@ mod product;
 mod vector;
 
 pub use convert::Conversions;
+#[cfg(feature = "cuda")]
+pub use cuda::Cuda;
 pub use graph::{GraphParts, GraphSteps, Roots, Sweep, UNREACHED};
 pub use host::Host;
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};

@@ -1,0 +1,64 @@
+// Sums over a block and over a whole launch, in an order that depends on the shape of the launch alone: two runs give
+// the same bits.
+//
+// A launch's blocks leave partial sums; the block that finishes last adds them up, each thread in the order of the
+// blocks. Which block is last differs from run to run, what it computes does not. The counter of finished blocks is
+// back at zero when the launch ends, so that nothing has to be cleared between launches.
+#pragma once
+#include "complex.cuh"
+
+// Past the first-level cache, which does not see what other multiprocessors wrote.
+template <typename S> DEVICE S load_shared_result(const S* p) {
+    S value;
+    if constexpr (sizeof(S) == 4) {
+        u32 raw = __ldcg(reinterpret_cast<const u32*>(p));
+        memcpy(&value, &raw, 4);
+    } else if constexpr (sizeof(S) == 8) {
+        u64 raw = __ldcg(reinterpret_cast<const u64*>(p));
+        memcpy(&value, &raw, 8);
+    } else {
+        static_assert(sizeof(S) == 16, "sums have 4, 8 or 16 bytes");
+        uint4 raw = __ldcg(reinterpret_cast<const uint4*>(p));
+        memcpy(&value, &raw, 16);
+    }
+    return value;
+}
+
+// The sum of every thread's value, in thread 0. A barrier must lie between two calls.
+template <int BLOCK, typename S> DEVICE S block_sum(S value) {
+    __shared__ S of_warp[BLOCK / 32];
+    value = warp_sum(value);
+    if (lane_id() == 0) of_warp[threadIdx.x / 32] = value;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        value = threadIdx.x < BLOCK / 32 ? of_warp[threadIdx.x] : S();
+        value = warp_sum(value);
+    }
+    return value;
+}
+
+// *out = the sum of every thread's value over the launch. All threads call it, once.
+template <int BLOCK, typename S> DEVICE void launch_sum(S value, S* partials, u32* finished, S* out) {
+    __shared__ bool last;
+    value = block_sum<BLOCK>(value);
+    if (threadIdx.x == 0) {
+        last = false;
+        if (gridDim.x == 1) {
+            *out = value;
+        } else {
+            partials[blockIdx.x] = value;
+            __threadfence();
+            last = atomicAdd(finished, 1u) == gridDim.x - 1;
+        }
+    }
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    S sum = S();
+    for (u32 block = threadIdx.x; block < gridDim.x; block += BLOCK) sum = sum + load_shared_result(partials + block);
+    sum = block_sum<BLOCK>(sum);
+    if (threadIdx.x == 0) {
+        *out = sum;
+        *finished = 0;
+    }
+}

@@ -1,0 +1,172 @@
+//! Compiled kernels on disk, so that a process that is not the first starts warm.
+//!
+//! One file an image, named by a 128-bit hash of everything that its content depends on, in `$RESIDUA_CACHE`, else
+//! `$XDG_CACHE_HOME/residua`, else `~/.cache/residua`; `RESIDUA_CACHE=off` turns it off. A file is written beside and
+//! renamed, so that no reader sees half of it, and it carries the hash of its content:
+//!
+//! ```text
+//! residua1 | length, 8 bytes | hash of the code, 16 bytes | code
+//! ```
+//!
+//! Whatever goes wrong here (no folder, no permission, no space, a damaged file) only costs a compilation.
+
+use super::sources::HEADERS;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const MAGIC: &[u8; 8] = b"residua1";
+const HEADER: usize = 32;
+
+/// The place of one image.
+pub(super) struct Entry(Option<PathBuf>);
+
+impl Entry {
+    pub(super) fn new(source: &str, options: &[String], compiler: &str) -> Self {
+        let mut hash = Hash::new();
+        hash.add(compiler.as_bytes());
+        hash.add(source.as_bytes());
+        HEADERS.iter().for_each(|(name, text)| {
+            hash.add(name.as_bytes());
+            hash.add(text.as_bytes());
+        });
+        options.iter().for_each(|option| hash.add(option.as_bytes()));
+        Entry(folder().map(|folder| folder.join(format!("{:032x}.cubin", hash.0))))
+    }
+
+    pub(super) fn load(&self) -> Option<Vec<u8>> {
+        let mut bytes = std::fs::read(self.0.as_ref()?).ok()?;
+        let header = bytes.get(..HEADER)?;
+        let length = u64::from_le_bytes(header[8..16].try_into().ok()?);
+        let hash = u128::from_le_bytes(header[16..32].try_into().ok()?);
+        if &header[..8] != MAGIC
+            || length != (bytes.len() - HEADER) as u64
+            || Hash::of(&bytes[HEADER..]) != hash
+        {
+            return None;
+        }
+        bytes.drain(..HEADER);
+        Some(bytes)
+    }
+
+    pub(super) fn store(&self, code: &[u8]) {
+        if let Some(path) = &self.0 {
+            // A cache that cannot be written stops nothing: the next process compiles again.
+            let _ = write_beside(path, code);
+        }
+    }
+}
+
+fn write_beside(path: &Path, code: &[u8]) -> std::io::Result<()> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let folder = path.parent().ok_or(std::io::ErrorKind::NotFound)?;
+    std::fs::create_dir_all(folder)?;
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let beside = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
+    let mut bytes = Vec::with_capacity(HEADER + code.len());
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(&(code.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(&Hash::of(code).to_le_bytes());
+    bytes.extend_from_slice(code);
+    let result = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
+    if result.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    result
+}
+
+fn folder() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    match set("RESIDUA_CACHE") {
+        Some(off) if off == "off" => None,
+        Some(folder) => Some(folder.into()),
+        None => set("XDG_CACHE_HOME")
+            .map(PathBuf::from)
+            .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".cache")))
+            .map(|cache| cache.join("residua")),
+    }
+}
+
+/// FNV-1a of 128 bits. Parts are closed by their length, so that `ab, c` and `a, bc` differ.
+struct Hash(u128);
+
+impl Hash {
+    fn new() -> Self {
+        Hash(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        for &byte in bytes.iter().chain(&(bytes.len() as u64).to_le_bytes()) {
+            self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+        }
+    }
+
+    fn of(bytes: &[u8]) -> u128 {
+        let mut hash = Hash::new();
+        hash.add(bytes);
+        hash.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(name: &str) -> Entry {
+        let folder = std::env::temp_dir().join(format!("residua-cache-test-{}-{name}", std::process::id()));
+        Entry(Some(folder.join("image.cubin")))
+    }
+
+    #[test]
+    fn an_image_comes_back_and_a_damaged_one_does_not() {
+        let entry = entry("damage");
+        let path = entry.0.clone().unwrap();
+        assert!(entry.load().is_none());
+        let code: Vec<u8> = (0..=255).collect();
+        entry.store(&code);
+        assert_eq!(entry.load().as_deref(), Some(&code[..]));
+        let whole = std::fs::read(&path).unwrap();
+        for position in [0, 9, 20, HEADER, HEADER + 100, whole.len() - 1] {
+            let mut damaged = whole.clone();
+            damaged[position] ^= 1;
+            std::fs::write(&path, damaged).unwrap();
+            assert!(entry.load().is_none(), "byte {position}");
+        }
+        for length in [0, 7, HEADER, whole.len() - 1] {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            assert!(entry.load().is_none(), "length {length}");
+        }
+        entry.store(&code);
+        assert_eq!(entry.load().as_deref(), Some(&code[..]));
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn an_unwritable_cache_stops_nothing() {
+        let file = std::env::temp_dir().join(format!("residua-cache-test-{}-file", std::process::id()));
+        std::fs::write(&file, "in the way").unwrap();
+        let entry = Entry(Some(file.join("below").join("image.cubin")));
+        entry.store(&[1, 2, 3]);
+        assert!(entry.load().is_none());
+        std::fs::remove_file(file).unwrap();
+    }
+
+    #[test]
+    fn every_part_of_the_key_counts() {
+        let name = |source: &str, options: &[&str], compiler: &str| {
+            let options: Vec<String> = options.iter().map(|o| (*o).to_string()).collect();
+            Entry::new(source, &options, compiler).0.map(|path| path.into_os_string())
+        };
+        let base = name("a", &["b", "c"], "13.0");
+        assert_eq!(base, name("a", &["b", "c"], "13.0"));
+        if base.is_some() {
+            for other in [
+                name("x", &["b", "c"], "13.0"),
+                name("a", &["bc"], "13.0"),
+                name("a", &["b", "x"], "13.0"),
+                name("a", &["b", "c"], "12.8"),
+            ] {
+                assert_ne!(base, other);
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Where NVRTC may lie: in a toolkit, beside the driver, on the loader's path, in Python's packages.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The places that were looked at, for the message when none has it.
+#[derive(Debug, Clone, Default)]
+pub struct Searched(Vec<String>);
+
+impl fmt::Display for Searched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(", "))
+    }
+}
+
+/// Files (or bare names for the loader) that may be NVRTC, best first, and what was searched for them.
+pub(super) fn candidates() -> (Vec<PathBuf>, Searched) {
+    let mut found = Vec::new();
+    let mut searched = Searched::default();
+    let mut look = |what: &str, folders: Vec<PathBuf>| {
+        searched.0.push(what.to_string());
+        for folder in folders {
+            found.extend(libraries(&folder));
+        }
+    };
+    if let Some(named) = std::env::var_os("RESIDUA_NVRTC").map(PathBuf::from) {
+        if named.is_file() {
+            return (vec![named], Searched(vec!["RESIDUA_NVRTC".into()]));
+        }
+        look("RESIDUA_NVRTC", vec![named]);
+    }
+    let toolkits =
+        ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"].iter().filter_map(std::env::var_os).map(PathBuf::from);
+    look("CUDA_HOME", toolkits.flat_map(|root| below_toolkit(&root)).collect());
+    let prefixes = python_prefixes();
+    look("Python's packages", prefixes.iter().flat_map(|prefix| below_prefix(prefix)).collect());
+    look("PYTHONPATH", split_paths("PYTHONPATH").iter().flat_map(|site| below_site(site)).collect());
+    look("the loader's path (LD_LIBRARY_PATH)", split_paths("LD_LIBRARY_PATH"));
+    look("the driver's folder", beside_driver());
+    look(
+        "/usr/local/cuda*, /opt/cuda",
+        standard_toolkits().iter().flat_map(|root| below_toolkit(root)).collect(),
+    );
+    found.extend(["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"].map(PathBuf::from));
+    let mut seen = std::collections::HashSet::new();
+    found.retain(|path| seen.insert(path.clone()));
+    (found, searched)
+}
+
+/// `libnvrtc.so*` in a folder: the numbered ones first, newest first.
+fn libraries(folder: &Path) -> Vec<PathBuf> {
+    let mut names: Vec<PathBuf> = entries(folder)
+        .into_iter()
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name == "libnvrtc.so"
+                || name
+                    .strip_prefix("libnvrtc.so.")
+                    .is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()))
+        })
+        .collect();
+    names.sort();
+    names.reverse();
+    names
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+fn split_paths(variable: &str) -> Vec<PathBuf> {
+    std::env::var_os(variable)
+        .map(|paths| std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty()).collect())
+        .unwrap_or_default()
+}
+
+fn below_toolkit(root: &Path) -> Vec<PathBuf> {
+    ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"]
+        .iter()
+        .map(|f| root.join(f))
+        .collect()
+}
+
+fn standard_toolkits() -> Vec<PathBuf> {
+    let mut toolkits: Vec<PathBuf> = entries(Path::new("/usr/local"))
+        .into_iter()
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("cuda")))
+        .collect();
+    toolkits.sort();
+    toolkits.push("/opt/cuda".into());
+    toolkits.push("/usr/lib/cuda".into());
+    toolkits
+}
+
+/// The folder from which the driver's library was loaded, where the system tells it.
+fn beside_driver() -> Vec<PathBuf> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let driver = maps.lines().filter_map(|line| line.find('/').map(|at| Path::new(&line[at..])));
+    let mut driver = driver
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libcuda.so")));
+    driver.next().and_then(Path::parent).map(Path::to_path_buf).into_iter().collect()
+}
+
+/// Environments in which Python's packages may lie: active ones, those of the `python3`s on the path, the system's.
+fn python_prefixes() -> Vec<PathBuf> {
+    let mut prefixes: Vec<PathBuf> =
+        ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(std::env::var_os).map(PathBuf::from).collect();
+    for folder in split_paths("PATH") {
+        if folder.join("python3").exists() {
+            prefixes.extend(folder.parent().map(Path::to_path_buf));
+        }
+    }
+    prefixes.extend(std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local")));
+    prefixes.extend(["/usr/local", "/usr"].map(PathBuf::from));
+    prefixes
+}
+
+fn below_prefix(prefix: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![prefix.join("lib")];
+    for library in ["lib", "lib64", "local/lib"].map(|name| prefix.join(name)) {
+        for python in entries(&library) {
+            if python.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python3")) {
+                for site in ["site-packages", "dist-packages"] {
+                    folders.extend(below_site(&python.join(site)));
+                }
+            }
+        }
+    }
+    folders
+}
+
+fn below_site(site: &Path) -> Vec<PathBuf> {
+    ["cu13/lib", "cuda_nvrtc/lib", "cu12/lib"].iter().map(|f| site.join("nvidia").join(f)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbered_libraries_are_found_in_a_site_folder_and_helpers_are_not() {
+        let site = std::env::temp_dir().join(format!("residua-find-test-{}", std::process::id()));
+        let folder = below_site(&site).remove(0);
+        std::fs::create_dir_all(&folder).unwrap();
+        for name in ["libnvrtc.so.13", "libnvrtc-builtins.so.13.0", "libnvrtc.alt.so.13", "libcudart.so.13"] {
+            std::fs::write(folder.join(name), "").unwrap();
+        }
+        assert_eq!(libraries(&folder), [folder.join("libnvrtc.so.13")]);
+        std::fs::remove_dir_all(site).unwrap();
+    }
+
+    #[test]
+    fn the_search_names_its_places() {
+        if std::env::var_os("RESIDUA_NVRTC").is_none() {
+            let (found, searched) = candidates();
+            assert!(found.ends_with(&["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"].map(PathBuf::from)));
+            assert!(searched.to_string().contains("Python's packages"), "{searched}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! From the text of a kernel to code for one chip, and a cache of the results. Nothing here needs a device: NVRTC
+//! alone compiles every kernel for every chip, which is what continuous integration does.
+//!
+//! ```text
+//! Unit ("vector.cu", T = f64) + constants (policy) + chip (sm_90)  ->  cache file, or NVRTC and then a cache file
+//! ```
+
+mod cache;
+mod catalogue;
+mod find;
+mod nvrtc;
+mod sources;
+mod unit;
+
+pub use catalogue::catalogue;
+pub use find::Searched;
+pub use nvrtc::Compiler;
+pub use sources::{HEADERS, SOURCES};
+pub use unit::Unit;
+
+use crate::error::Result;
+use std::time::{Duration, Instant};
+
+/// A kernel file compiled for one chip.
+#[derive(Debug)]
+pub struct Image {
+    /// Machine code (cubin), or PTX where the compiler does not know the chip yet, with a zero byte at its end.
+    pub code: Vec<u8>,
+    /// Whether it came from the cache.
+    pub cached: bool,
+    /// What it took.
+    pub time: Duration,
+}
+
+impl Compiler {
+    /// The unit's code for a chip, `(9, 0)` for sm_90, from the cache if it is there.
+    ///
+    /// # Errors
+    /// [`CudaError::CompilerMismatch`](crate::error::CudaError::CompilerMismatch) where the compiler has given the chip
+    /// up; [`CudaError::Compilation`](crate::error::CudaError::Compilation) for an error of ours. A cache that cannot
+    /// be read or written is no error.
+    pub fn image(&self, unit: &Unit, chip: (u32, u32)) -> Result<Image> {
+        let start = Instant::now();
+        let source = sources::source(unit.source());
+        let target = self.target(chip)?;
+        let options = unit.options(&target);
+        let entry = cache::Entry::new(source, &options, &self.version_text());
+        if let Some(code) = entry.load() {
+            return Ok(Image { code, cached: true, time: start.elapsed() });
+        }
+        let code = self.compile(unit.source(), source, &options, target.machine_code)?;
+        entry.store(&code);
+        Ok(Image { code, cached: false, time: start.elapsed() })
+    }
+}
+
+/// For whom the compiler makes code: `sm_90` as machine code, or `compute_90` as PTX that the driver finishes.
+pub(super) struct Target {
+    pub(super) name: String,
+    pub(super) machine_code: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs where NVRTC is found, and says so where it is not.
+    fn compiler() -> Option<&'static Compiler> {
+        match Compiler::get() {
+            Ok(compiler) => Some(compiler),
+            Err(error) => {
+                eprintln!("SKIPPED: {error}");
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn a_chip_newer_than_the_compiler_gets_ptx_and_a_dropped_one_an_error() {
+        let Some(compiler) = compiler() else { return };
+        let newest = *compiler.chips().last().unwrap();
+        let target = compiler.target((newest.0 + 9, 0)).unwrap();
+        assert!(
+            !target.machine_code && target.name == format!("compute_{}{}", newest.0, newest.1),
+            "{}",
+            target.name
+        );
+        let error = compiler.target((2, 0)).err().unwrap().to_string();
+        assert!(error.contains("sm_20"), "{error}");
+    }
+}

@@ -1,0 +1,20 @@
+//! The text of every kernel, inside the program.
+
+macro_rules! embed {
+    ($($file:literal),* $(,)?) => { &[$(($file, include_str!(concat!("../../../../kernels/", $file)))),*] };
+}
+
+/// Kernel files, by name.
+pub const SOURCES: &[(&str, &str)] = embed!["csr_vector.cu", "memory.cu", "vector.cu"];
+
+/// Headers that any of them may include, by name.
+pub const HEADERS: &[(&str, &str)] = embed!["block_sum.cuh", "common.cuh", "complex.cuh"];
+
+/// Text of a kernel file.
+pub(super) fn source(name: &str) -> &'static str {
+    match SOURCES.iter().find(|(file, _)| *file == name) {
+        Some((_, text)) => text,
+        // Units are constants of this crate; `tests/kernels_compile.rs` compiles every one of them.
+        None => unreachable!("kernel file {name} is not in the table of sources"),
+    }
+}

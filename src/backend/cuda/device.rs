@@ -1,0 +1,281 @@
+//! One device, open: its context, its stream, its memory pool, and the buffers that all of its operations share.
+
+use super::driver::{self, call};
+use super::launch::Kernels;
+use super::record;
+use super::staging::Staging;
+use crate::error::{CudaError, Error, Result};
+use cudarc::driver::sys::{
+    self, CUcontext, CUdevice, CUdevice_attribute as Attribute, CUmemoryPool, CUresult, CUstream,
+};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// What a chip has, as far as launches and policies need it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chip {
+    /// Compute capability: (9, 0) is sm_90.
+    pub(super) capability: (u32, u32),
+    pub(super) multiprocessors: u32,
+    pub(super) threads_per_multiprocessor: u32,
+}
+
+/// An open device. There is one a process and device, for the life of the process: every handle shares its stream, so
+/// that whatever buffers meet in an operation, the order of calls is the order of execution.
+pub(super) struct Device {
+    pub(super) ordinal: usize,
+    pub(super) name: String,
+    pub(super) chip: Chip,
+    pub(super) driver: i32,
+    context: CUcontext,
+    stream: CUstream,
+    /// Freed memory stays here for the next allocation; `None` where the device has no pools.
+    pool: Option<CUmemoryPool>,
+    pub(super) kernels: Kernels,
+    pub(super) staging: Mutex<Option<Staging>>,
+    /// Zeroed once; see [`Device::reduction`].
+    reduction: u64,
+}
+
+// SAFETY: the driver's handles may be used from every thread (each call makes the context current first), and what
+// changes is behind locks.
+unsafe impl Send for Device {}
+// SAFETY: as above.
+unsafe impl Sync for Device {}
+
+/// Room for the partial results of reductions: blocks at most, and bytes of each.
+pub(super) const PARTIALS: usize = 4096;
+const PARTIAL_BYTES: usize = 16;
+/// Counters of finished blocks, behind the partial results.
+const TICKET_BYTES: usize = 256;
+
+static DEVICES: Mutex<BTreeMap<usize, &'static Device>> = Mutex::new(BTreeMap::new());
+
+/// Number of devices that the driver shows.
+pub(super) fn count() -> Result<usize> {
+    driver::start()?;
+    let mut count = 0;
+    // SAFETY: the driver is started; writes one integer.
+    unsafe { call!("cuda", cuDeviceGetCount(&raw mut count)) }?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
+impl Device {
+    /// The device of this number, opened at its first use.
+    pub(super) fn open(ordinal: usize) -> Result<&'static Device> {
+        let mut devices = DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(device) = devices.get(&ordinal) {
+            return Ok(device);
+        }
+        let count = count()?;
+        if count == 0 {
+            return Err(CudaError::NoDevice.into());
+        }
+        if ordinal >= count {
+            return Err(CudaError::NoSuchDevice { ordinal, count }.into());
+        }
+        let device = Box::leak(Box::new(Device::start(ordinal)?));
+        devices.insert(ordinal, device);
+        Ok(device)
+    }
+
+    fn start(ordinal: usize) -> Result<Device> {
+        let driver = driver::start()?;
+        let place = format!("cuda:{ordinal}");
+        let mut handle: CUdevice = 0;
+        let (mut context, mut stream) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let mut text = [0_u8; 256];
+        // SAFETY: the driver is started and the ordinal exists; each call writes what its pointer has room for.
+        unsafe {
+            call!(&place, cuDeviceGet(&raw mut handle, ordinal as i32))?;
+            call!(&place, cuDeviceGetName(text.as_mut_ptr().cast(), 255, handle))?;
+        }
+        let text = String::from_utf8_lossy(&text);
+        let name = format!("{} ({place})", text.trim_end_matches('\0'));
+        let attribute = |which| attribute(&name, handle, which);
+        let chip = Chip {
+            capability: (
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+            ),
+            multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            threads_per_multiprocessor: attribute(
+                Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+            )?,
+        };
+        let pools = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0;
+        // SAFETY: the primary context is kept for the life of the process. Its stream does not wait for the default
+        // stream, which cannot be captured.
+        unsafe {
+            call!(&name, cuDevicePrimaryCtxRetain(&raw mut context, handle))?;
+            call!(&name, cuCtxSetCurrent(context))?;
+            call!(&name, cuStreamCreate(&raw mut stream, 1))?;
+        }
+        let pool = if pools { Some(keeping_pool(&name, handle)?) } else { None };
+        let mut device = Device {
+            ordinal,
+            name,
+            chip,
+            driver,
+            context,
+            stream,
+            pool,
+            kernels: Kernels::default(),
+            staging: Mutex::default(),
+            reduction: 0,
+        };
+        let bytes = PARTIALS * PARTIAL_BYTES + TICKET_BYTES;
+        device.reduction = device.allocate(bytes)?;
+        // SAFETY: the allocation just made, of this size.
+        unsafe { call!(&device.name, cuMemsetD8Async(device.reduction, 0, bytes, device.stream)) }?;
+        Ok(device)
+    }
+
+    /// Makes the context current on this thread, as every call of the driver needs it.
+    pub(super) fn bind(&self) -> Result<()> {
+        // SAFETY: the context lives as long as the process.
+        unsafe { call!(&self.name, cuCtxSetCurrent(self.context)) }
+    }
+
+    /// Where work goes: the device's stream, or the one that this thread records.
+    pub(super) fn stream(&self) -> CUstream {
+        record::current(self.ordinal).unwrap_or(self.stream)
+    }
+
+    /// The device's own stream, also while this thread records.
+    pub(super) fn main_stream(&self) -> CUstream {
+        self.stream
+    }
+
+    /// Memory that is not initialised.
+    pub(super) fn allocate(&self, bytes: usize) -> Result<u64> {
+        self.bind()?;
+        let mut result = self.try_allocate(bytes);
+        if result == Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY) {
+            // What was freed may still wait behind work, or lie in the pool in pieces.
+            self.synchronize()?;
+            if let Some(pool) = self.pool {
+                // SAFETY: the device's pool; what is allocated stays.
+                unsafe { call!(&self.name, cuMemPoolTrimTo(pool, 0)) }?;
+            }
+            result = self.try_allocate(bytes);
+        }
+        match result {
+            Ok(address) => Ok(address),
+            Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
+                let (free, total) = self.memory()?;
+                let device = format!("{} ({free} of its {total} bytes are free)", self.name);
+                Err(Error::OutOfMemory { device, bytes: bytes as u64 })
+            }
+            Err(code) => driver::check(&self.name, "cuMemAllocAsync", code).map(|()| 0),
+        }
+    }
+
+    fn try_allocate(&self, bytes: usize) -> Result<u64, CUresult> {
+        let mut address = 0;
+        // SAFETY: writes one address. The pool hands memory out in the order of the stream.
+        let code = unsafe {
+            match self.pool {
+                Some(_) => sys::cuMemAllocAsync(&raw mut address, bytes, self.stream),
+                None => sys::cuMemAlloc_v2(&raw mut address, bytes),
+            }
+        };
+        if code == CUresult::CUDA_SUCCESS { Ok(address) } else { Err(code) }
+    }
+
+    /// Gives memory back, behind the work enqueued so far.
+    pub(super) fn free(&self, address: u64) {
+        // Errors cannot be told from here; a device that is lost tells them at its next operation.
+        if self.bind().is_err() {
+            return;
+        }
+        // SAFETY: `address` came from `allocate` and its owner is being dropped. Freeing happens behind all work of the
+        // one stream, and without a pool the stream is waited for.
+        unsafe {
+            let _ = match self.pool {
+                Some(_) => sys::cuMemFreeAsync(address, self.stream),
+                None => {
+                    let _ = sys::cuStreamSynchronize(self.stream);
+                    sys::cuMemFree_v2(address)
+                }
+            };
+        }
+    }
+
+    /// Free and total memory in bytes.
+    pub(super) fn memory(&self) -> Result<(usize, usize)> {
+        let (mut free, mut total) = (0, 0);
+        self.bind()?;
+        // SAFETY: writes two sizes.
+        unsafe { call!(&self.name, cuMemGetInfo_v2(&raw mut free, &raw mut total)) }?;
+        Ok((free, total))
+    }
+
+    /// Partial results ([`PARTIALS`] of 16 bytes) and, behind them, counters that every kernel leaves at zero. All
+    /// reductions share them: they follow one another on the one stream.
+    pub(super) fn reduction(&self) -> (u64, u64) {
+        (self.reduction, self.reduction + (PARTIALS * PARTIAL_BYTES) as u64)
+    }
+
+    /// Waits for all work of the stream and tells what failed in it.
+    pub(super) fn synchronize(&self) -> Result<()> {
+        self.bind()?;
+        // SAFETY: the stream lives as long as the device.
+        unsafe { call!(&self.name, cuStreamSynchronize(self.stream)) }
+    }
+
+    /// Whether the stream has nothing left to do; an error where it failed.
+    pub(super) fn idle(&self) -> Result<bool> {
+        self.bind()?;
+        // SAFETY: as above.
+        match unsafe { sys::cuStreamQuery(self.stream) } {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            code => driver::check(&self.name, "cuStreamQuery", code).map(|()| true),
+        }
+    }
+}
+
+fn attribute(name: &str, device: CUdevice, which: Attribute) -> Result<u32> {
+    let mut value = 0;
+    // SAFETY: writes one integer.
+    unsafe { call!(name, cuDeviceGetAttribute(&raw mut value, which, device)) }?;
+    Ok(u32::try_from(value).unwrap_or(0))
+}
+
+/// The device's pool, told to keep freed memory for the next allocation: asking the system costs a hundred times more.
+fn keeping_pool(name: &str, device: CUdevice) -> Result<CUmemoryPool> {
+    let mut pool = std::ptr::null_mut();
+    let mut threshold = u64::MAX;
+    // SAFETY: writes one handle; the attribute is a 64-bit integer.
+    unsafe {
+        call!(name, cuDeviceGetDefaultMemPool(&raw mut pool, device))?;
+        call!(
+            name,
+            cuMemPoolSetAttribute(
+                pool,
+                sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                (&raw mut threshold).cast()
+            )
+        )?;
+    }
+    Ok(pool)
+}
+
+/// Name and total memory of a device, without opening it.
+pub(super) fn describe(ordinal: usize) -> Result<(String, u64, (u32, u32))> {
+    let mut handle: CUdevice = 0;
+    let mut text = [0_u8; 256];
+    let mut bytes = 0;
+    let place = format!("cuda:{ordinal}");
+    // SAFETY: each call writes what its pointer has room for.
+    unsafe {
+        call!(&place, cuDeviceGet(&raw mut handle, ordinal as i32))?;
+        call!(&place, cuDeviceGetName(text.as_mut_ptr().cast(), 255, handle))?;
+        call!(&place, cuDeviceTotalMem_v2(&raw mut bytes, handle))?;
+    }
+    let capability = (
+        attribute(&place, handle, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+        attribute(&place, handle, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+    );
+    Ok((String::from_utf8_lossy(&text).trim_end_matches('\0').to_string(), bytes as u64, capability))
+}

@@ -1,0 +1,176 @@
+//! Buffers of a device and copies between them.
+
+use super::launch::kernels;
+use super::slice::{NOWHERE, Slice, Vec as DeviceVec};
+use super::{Cuda, Mailbox, Recording, policy, record, staging};
+use crate::backend::{Backend, Host};
+use crate::error::{Error, Result};
+use crate::scalar::Element;
+use cudarc::driver::sys;
+use std::ops::Range;
+
+kernels! {
+    "memory.cu", types();
+    /// Every 8 bytes of `to` become `bits`.
+    fn fill8(bits: u64, to: u64, n: u64);
+    /// Every 16 bytes of `to` become `low` and `high`.
+    fn fill16(low: u64, high: u64, to: u64, n: u64);
+}
+
+impl Cuda {
+    /// A buffer whose content is not initialised on the device: whatever lay there, which is a valid value of every
+    /// element type.
+    pub(super) fn uninitialised<T: Element>(self, len: usize) -> Result<DeviceVec<T>> {
+        if len == 0 {
+            return Ok(DeviceVec::new(self, NOWHERE, 0));
+        }
+        let too_large = || Error::OutOfMemory {
+            device: self.0.name.clone(),
+            bytes: (len as u64).saturating_mul(size_of::<T>() as u64),
+        };
+        let bytes =
+            len.checked_mul(size_of::<T>()).filter(|&b| b <= isize::MAX as usize).ok_or_else(too_large)?;
+        record::forbid(self, "an allocation")?;
+        Ok(DeviceVec::new(self, self.0.allocate(bytes)?, len))
+    }
+}
+
+impl Backend for Cuda {
+    type Vec<T: Element> = DeviceVec<T>;
+    type Slice<T: Element> = Slice<T>;
+    type Recording<'a> = Recording<'a>;
+    type Mailbox<T: Element> = Mailbox<T>;
+
+    const QUEUE_DEPTH: usize = 4;
+
+    fn description(&self) -> String {
+        self.0.name.clone()
+    }
+
+    fn zeros<T: Element>(&self, len: usize) -> Result<DeviceVec<T>> {
+        let buffer = self.uninitialised::<T>(len)?;
+        if len > 0 {
+            // SAFETY: the allocation just made, over its whole length.
+            unsafe {
+                super::driver::call!(
+                    &self.0.name,
+                    cuMemsetD8Async(buffer.address(), 0, buffer.bytes(), self.0.stream())
+                )
+            }?;
+        }
+        Ok(buffer)
+    }
+
+    fn upload<T: Element>(&self, data: Vec<T>) -> Result<DeviceVec<T>> {
+        let mut buffer = self.uninitialised(data.len())?;
+        self.write(&data, &mut buffer)?;
+        Ok(buffer)
+    }
+
+    fn download<T: Element>(&self, data: &Slice<T>) -> Result<Vec<T>> {
+        let mut copy = Host.zeros(data.len())?;
+        self.read(data, &mut copy)?;
+        Ok(copy)
+    }
+
+    fn read<T: Element>(&self, from: &Slice<T>, to: &mut [T]) -> Result<()> {
+        Error::check_dimension("length of the copy's target", from.len(), to.len())?;
+        record::forbid(*self, "a copy to the host")?;
+        if to.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: both are as long as the source; every bit pattern on the device was written as an element.
+        unsafe { staging::to_host(self.0, from.address(), to.as_mut_ptr().cast(), from.bytes()) }
+    }
+
+    fn write<T: Element>(&self, from: &[T], to: &mut Slice<T>) -> Result<()> {
+        Error::check_dimension("length of the copy's target", from.len(), to.len())?;
+        record::forbid(*self, "a copy from the host")?;
+        if from.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: both are as long as the source; elements are plain bits without padding.
+        unsafe { staging::to_device(self.0, from.as_ptr().cast(), to.address(), to.bytes()) }
+    }
+
+    fn len<T: Element>(slice: &Slice<T>) -> usize {
+        slice.len()
+    }
+
+    fn part<T: Element>(slice: &Slice<T>, range: Range<usize>) -> &Slice<T> {
+        slice.part(range)
+    }
+
+    fn part_mut<T: Element>(slice: &mut Slice<T>, range: Range<usize>) -> &mut Slice<T> {
+        slice.part_mut(range)
+    }
+
+    fn split_mut<T: Element>(slice: &mut Slice<T>, middle: usize) -> (&mut Slice<T>, &mut Slice<T>) {
+        slice.split_mut(middle)
+    }
+
+    fn copy<T: Element>(&self, from: &Slice<T>, to: &mut Slice<T>) -> Result<()> {
+        Error::check_dimension("length of the copy's target", from.len(), to.len())?;
+        if from.is_empty() {
+            return Ok(());
+        }
+        self.0.bind()?;
+        // SAFETY: two allocations of the same length; `&` and `&mut` do not overlap.
+        unsafe {
+            super::driver::call!(
+                &self.0.name,
+                cuMemcpyDtoDAsync_v2(to.address(), from.address(), from.bytes(), self.0.stream())
+            )
+        }
+    }
+
+    fn fill<T: Element>(&self, value: T, to: &mut Slice<T>) -> Result<()> {
+        use super::driver::check;
+        let (n, address, stream) = (to.len(), to.address(), self.0.stream());
+        if n == 0 {
+            return Ok(());
+        }
+        let bytes = bits(value);
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
+        let narrow = word(0);
+        self.0.bind()?;
+        // SAFETY: the slice's whole length, in units of its element.
+        let code = unsafe {
+            match size_of::<T>() {
+                1 => sys::cuMemsetD8Async(address, narrow as u8, n, stream),
+                2 => sys::cuMemsetD16Async(address, narrow as u16, n, stream),
+                4 => sys::cuMemsetD32Async(address, narrow as u32, n, stream),
+                8 => return fill8(*self, policy::elementwise(self.0.chip, n), narrow, address, n as u64),
+                _ => {
+                    let shape = policy::elementwise(self.0.chip, n);
+                    return fill16(*self, shape, narrow, word(8), address, n as u64);
+                }
+            }
+        };
+        check(&self.0.name, "cuMemset", code)
+    }
+
+    fn record<'a>(&self, body: impl FnMut() -> Result<()> + Send + 'a) -> Result<Recording<'a>> {
+        record::record(*self, body)
+    }
+
+    fn mailbox<T: Element>(&self, len: usize) -> Result<Mailbox<T>> {
+        Mailbox::new(*self, len)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        record::forbid(*self, "waiting for the device")?;
+        self.0.synchronize()
+    }
+}
+
+/// The bytes of an element, the rest zero. Elements have at most sixteen.
+fn bits<T: Element>(value: T) -> [u8; 16] {
+    const { assert!(size_of::<T>() <= 16) };
+    let mut bytes = [0; 16];
+    // SAFETY: an element is plain bits without padding, and the array has room for them.
+    unsafe {
+        std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), bytes.as_mut_ptr(), size_of::<T>())
+    };
+    bytes
+}

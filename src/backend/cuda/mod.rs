@@ -1,0 +1,83 @@
+//! The backend for NVIDIA devices: the same traits as the [`Host`](super::Host)'s, with kernels in CUDA C++.
+//!
+//! Nothing of CUDA is needed to build this. When a program asks for a device, the driver's library is loaded (drivers
+//! of CUDA 12 and 13 serve), and at the first use of a kernel the run-time compiler NVRTC is looked for: in a
+//! toolkit, beside the driver, in Python's packages (`pip install nvidia-cuda-nvrtc`). What is missing is told by
+//! [`CudaError`](crate::error::CudaError). Kernels are compiled for the chip at hand and kept on disk.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `driver` | loading the driver, and what its codes mean |
+//! | `device` | one open device: stream, memory, shared buffers |
+//! | `slice` | device memory behind Rust references, and why that is sound |
+//! | `memory`, `staging` | copies |
+//! | `record`, `mailbox` | recorded iterations, and what they tell the host |
+//! | `compile` | kernels from text to machine code, and their cache; needs no device |
+//! | `launch` | kernels as typed functions |
+//! | `policy` | every tuning constant |
+//! | `vector`, `product` ... | the capability traits |
+//!
+//! All work of a process on one device goes to one stream, whichever handle enqueues it.
+
+pub mod compile;
+mod device;
+mod driver;
+mod info;
+mod launch;
+mod mailbox;
+mod memory;
+pub mod policy;
+mod product;
+mod record;
+mod slice;
+mod staging;
+mod vector;
+
+pub use info::{DeviceInfo, Status, devices, status};
+pub use mailbox::Mailbox;
+pub use record::Recording;
+pub use slice::{Slice, Vec as DeviceVec};
+
+use crate::error::Result;
+use device::Device;
+
+/// A CUDA device. Cheap to copy; every handle of one device is the same device.
+#[derive(Clone, Copy)]
+pub struct Cuda(&'static Device);
+
+impl Cuda {
+    /// The device with this number, as `nvidia-smi` and CUDA_VISIBLE_DEVICES count them. The first call opens it (a
+    /// third of a second); it stays open for the life of the process.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`](crate::Error::Cuda) with the reason why there is none, and what to do.
+    pub fn new(ordinal: usize) -> Result<Self> {
+        Device::open(ordinal).map(Cuda)
+    }
+
+    /// The number with which it was opened.
+    pub fn ordinal(&self) -> usize {
+        self.0.ordinal
+    }
+
+    /// Free and total memory in bytes. What residua keeps for later allocations does not count as free.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn memory(&self) -> Result<(usize, usize)> {
+        self.0.memory()
+    }
+
+    /// Takes back what a buffer of this device held. A recording under way keeps it instead: its graph may use it.
+    fn release(&self, address: u64) {
+        if !record::keep(*self, address) {
+            self.0.free(address);
+        }
+    }
+}
+
+impl std::fmt::Debug for Cuda {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cuda({})", self.0.name)
+    }
+}

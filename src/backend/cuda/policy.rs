@@ -1,0 +1,57 @@
+//! Every tuning constant of the device's kernels, chosen by type, size class and chip. An algorithm's text holds none:
+//! it gets them from the compiler's command line, and launches get their shapes here.
+
+use super::compile::Unit;
+use super::device::{Chip, PARTIALS};
+use super::launch::Shape;
+
+/// Threads of a block where every element is worked on by itself.
+const ELEMENTWISE_THREADS: u32 = 256;
+/// Elements a thread in flight at a time there, in units of sixteen bytes.
+const ELEMENTWISE_UNROLL: u32 = 4;
+/// Threads of a block of a reduction.
+const SUM_THREADS: u32 = 512;
+/// Loads of sixteen bytes in flight a thread and operand there.
+const SUM_UNROLL: u32 = 4;
+/// Threads of a block of a product with a stored matrix.
+const PRODUCT_THREADS: u32 = 256;
+
+/// The constants that a unit is compiled with, as macros.
+pub fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
+    match unit.source() {
+        "memory.cu" => vec![("THREADS", ELEMENTWISE_THREADS)],
+        "vector.cu" => vec![
+            ("THREADS", ELEMENTWISE_THREADS),
+            ("UNROLL", ELEMENTWISE_UNROLL),
+            ("SUM_THREADS", SUM_THREADS),
+            ("SUM_UNROLL", SUM_UNROLL),
+            ("MAX_PARTIALS", PARTIALS as u32),
+        ],
+        "csr_vector.cu" => vec![("THREADS", PRODUCT_THREADS), ("LANES", unit.size_class().clamp(2, 32))],
+        _ => Vec::new(),
+    }
+}
+
+/// Enough blocks for every element once, at most as many as the chip holds twice over: the kernels stride.
+pub(super) fn elementwise(chip: Chip, n: usize) -> Shape {
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / ELEMENTWISE_THREADS);
+    let needed = n.div_ceil(ELEMENTWISE_THREADS as usize * ELEMENTWISE_UNROLL as usize);
+    Shape::new(needed.min(2 * resident as usize) as u32, ELEMENTWISE_THREADS)
+}
+
+/// A reduction's blocks: a block an empty input too (it writes the zero), and no more than there is room for partial
+/// results. Depends on the size and the chip alone, so that a sum has the same bits every time.
+pub(super) fn sum(chip: Chip, n: usize, element_bytes: usize) -> Shape {
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / SUM_THREADS);
+    let tile = SUM_THREADS as usize * SUM_UNROLL as usize * (16 / element_bytes).max(1);
+    let blocks = n.div_ceil(tile).clamp(1, (resident as usize).min(PARTIALS));
+    Shape::new(blocks as u32, SUM_THREADS)
+}
+
+/// A product with a CSR matrix: lanes a row by the mean length of rows, rounded up to a power of two.
+pub(super) fn csr(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
+    let lanes = (nonzeros.div_ceil(rows.max(1)).next_power_of_two() / 2).clamp(2, 32) as u32;
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / PRODUCT_THREADS);
+    let needed = rows.div_ceil((PRODUCT_THREADS / lanes) as usize);
+    Shape::new(needed.min(16 * resident as usize) as u32, PRODUCT_THREADS).class(lanes)
+}

@@ -1,0 +1,167 @@
+//! Recorded work: the body runs once under stream capture, and what it enqueued is replayed as a graph.
+//!
+//! While a thread records, its operations go to a stream of the recording's own, so other threads work on undisturbed.
+//! Whatever the body uses must outlive the graph: buffers that it borrows do by the lifetime; the body itself, with
+//! the buffers it owns, moves into the recording; temporary memory taken during capture, and buffers dropped during
+//! capture, are kept by it as well. Capture is relaxed: a kernel that is used for the first time may be compiled and
+//! loaded meanwhile.
+
+use super::Cuda;
+use super::driver::call;
+use crate::backend::Replay;
+use crate::error::{CudaError, Result};
+use cudarc::driver::sys::{self, CUgraphExec, CUstream, CUstreamCaptureMode};
+use std::cell::RefCell;
+use std::fmt;
+
+struct Current {
+    ordinal: usize,
+    stream: CUstream,
+    kept: Vec<Kept>,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+}
+
+/// The stream that this thread records for the device.
+pub(super) fn current(ordinal: usize) -> Option<CUstream> {
+    CURRENT.with_borrow(|current| current.as_ref().filter(|c| c.ordinal == ordinal).map(|c| c.stream))
+}
+
+/// Lets this thread's recording own an allocation. Returns whether there is a recording.
+pub(super) fn keep(cuda: Cuda, address: u64) -> bool {
+    CURRENT.with_borrow_mut(|current| match current.as_mut().filter(|c| c.ordinal == cuda.0.ordinal) {
+        Some(current) => {
+            current.kept.push(Kept { cuda, address });
+            true
+        }
+        None => false,
+    })
+}
+
+/// Refuses what would wait for the device, or hand host memory to a graph that outlives it.
+pub(super) fn forbid(cuda: Cuda, what: &'static str) -> Result<()> {
+    match current(cuda.0.ordinal) {
+        Some(_) => Err(CudaError::NotRecordable { what }.into()),
+        None => Ok(()),
+    }
+}
+
+struct Kept {
+    cuda: Cuda,
+    address: u64,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.cuda.0.free(self.address);
+    }
+}
+
+/// A graph of the work that a body enqueued.
+pub struct Recording<'a> {
+    cuda: Cuda,
+    graph: Graph,
+    _kept: Vec<Kept>,
+    _body: Box<dyn FnMut() -> Result<()> + Send + 'a>,
+}
+
+/// An executable graph.
+struct Graph(CUgraphExec);
+
+// SAFETY: the driver takes graphs from any thread, one at a time, which `&mut self` of `replay` ensures.
+unsafe impl Send for Graph {}
+// SAFETY: nothing is done through a shared reference.
+unsafe impl Sync for Graph {}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // SAFETY: made by instantiation, destroyed once; the driver waits for launches under way.
+        let _ = unsafe { sys::cuGraphExecDestroy(self.0) };
+    }
+}
+
+impl fmt::Debug for Recording<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Recording on {}", self.cuda.0.name)
+    }
+}
+
+impl Replay for Recording<'_> {
+    fn replay(&mut self) -> Result<()> {
+        if current(self.cuda.0.ordinal).is_some() {
+            return Err(CudaError::NotRecordable { what: "a replay" }.into());
+        }
+        self.cuda.0.bind()?;
+        // SAFETY: graph and stream are valid; everything that the graph refers to is kept or borrowed by `self`, and
+        // freed behind this launch on the same stream.
+        unsafe { call!(&self.cuda.0.name, cuGraphLaunch(self.graph.0, self.cuda.0.main_stream())) }
+    }
+}
+
+/// Ends the capture of a stream, also where the body panics.
+struct Capture {
+    cuda: Cuda,
+    stream: CUstream,
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        CURRENT.set(None);
+        // SAFETY: the stream was made by `record` and is used by nothing else. A capture still under way is given up
+        // with it.
+        unsafe {
+            let mut graph = std::ptr::null_mut();
+            let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+            let _ = sys::cuStreamIsCapturing(self.stream, &raw mut status);
+            if status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
+                let _ = sys::cuStreamEndCapture(self.stream, &raw mut graph);
+                if !graph.is_null() {
+                    let _ = sys::cuGraphDestroy(graph);
+                }
+            }
+            let _ = sys::cuStreamDestroy_v2(self.stream);
+        }
+    }
+}
+
+pub(super) fn record<'a>(cuda: Cuda, body: impl FnMut() -> Result<()> + Send + 'a) -> Result<Recording<'a>> {
+    let mut body: Box<dyn FnMut() -> Result<()> + Send + 'a> = Box::new(body);
+    let device = cuda.0;
+    forbid(cuda, "a recording")?;
+    device.bind()?;
+    let mut stream = std::ptr::null_mut();
+    // SAFETY: writes one handle; the stream does not wait for the default stream.
+    unsafe { call!(&device.name, cuStreamCreate(&raw mut stream, 1)) }?;
+    let capture = Capture { cuda, stream };
+    // SAFETY: a stream of our own, on which nothing was enqueued.
+    unsafe {
+        call!(
+            &device.name,
+            cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)
+        )
+    }?;
+    CURRENT.set(Some(Current { ordinal: device.ordinal, stream, kept: Vec::new() }));
+    let outcome = body();
+    let kept = CURRENT.take().map(|current| current.kept).unwrap_or_default();
+    outcome?;
+    let graph = instantiate(&capture)?;
+    Ok(Recording { cuda, graph, _kept: kept, _body: body })
+}
+
+fn instantiate(capture: &Capture) -> Result<Graph> {
+    let name = &capture.cuda.0.name;
+    let (mut graph, mut executable) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: ends the capture that `record` began on this thread; the graph is copied by instantiation and destroyed;
+    // each handle is written before it is used.
+    unsafe {
+        call!(name, cuStreamEndCapture(capture.stream, &raw mut graph))?;
+        let result = call!(name, cuGraphInstantiateWithFlags(&raw mut executable, graph, 0));
+        let _ = sys::cuGraphDestroy(graph);
+        result?;
+        let executable = Graph(executable);
+        call!(name, cuGraphUpload(executable.0, capture.cuda.0.main_stream()))?;
+        Ok(executable)
+    }
+}

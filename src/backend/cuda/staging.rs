@@ -1,0 +1,154 @@
+//! Copies between host and device. The driver copies pageable memory slowly, through a small buffer of its own; large
+//! copies go through two pinned buffers here, one being filled (or emptied) while the other travels.
+
+use super::device::Device;
+use super::driver::call;
+use crate::error::Result;
+use cudarc::driver::sys::CUevent;
+use rayon::prelude::*;
+use std::sync::PoisonError;
+
+/// Up to here the driver's own path is as fast, and a copy to the device returns at once.
+const DIRECT: usize = 64 << 10;
+/// Bytes of one pinned buffer.
+const CHUNK: usize = 8 << 20;
+/// Bytes that one task moves between pageable and pinned memory.
+const PIECE: usize = 1 << 20;
+
+/// Two pinned buffers, each with an event that tells when its copy has ended.
+pub(super) struct Staging {
+    buffers: [(*mut u8, CUevent); 2],
+}
+
+// SAFETY: pinned memory and events belong to the process, not to a thread; a lock guards their use.
+unsafe impl Send for Staging {}
+
+impl Staging {
+    fn new(device: &Device) -> Result<Self> {
+        let mut buffers = [(std::ptr::null_mut(), std::ptr::null_mut()); 2];
+        for (buffer, event) in &mut buffers {
+            let mut memory = std::ptr::null_mut();
+            // SAFETY: each call writes one handle. Flag 2 of an event: no timing. They live as long as the process.
+            unsafe {
+                call!(&device.name, cuMemHostAlloc(&raw mut memory, CHUNK, 0))?;
+                call!(&device.name, cuEventCreate(event, 2))?;
+            }
+            *buffer = memory.cast();
+        }
+        Ok(Staging { buffers })
+    }
+}
+
+fn with_staging<R>(device: &Device, body: impl FnOnce(&Staging) -> Result<R>) -> Result<R> {
+    let mut staging = device.staging.lock().unwrap_or_else(PoisonError::into_inner);
+    let staging = match &mut *staging {
+        Some(staging) => staging,
+        none => none.insert(Staging::new(device)?),
+    };
+    body(staging)
+}
+
+/// Copies within host memory, by several threads where that pays.
+///
+/// # Safety
+/// `from` is readable and `to` writable for `bytes`, and they do not overlap.
+unsafe fn copy_on_host(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: by the caller.
+    let (from, to) =
+        unsafe { (std::slice::from_raw_parts(from, bytes), std::slice::from_raw_parts_mut(to, bytes)) };
+    to.par_chunks_mut(PIECE).zip(from.par_chunks(PIECE)).for_each(|(to, from)| to.copy_from_slice(from));
+}
+
+/// Host to device. On return the host memory may be reused; the copy itself takes its turn in the stream.
+///
+/// # Safety
+/// `from` is readable for `bytes`, and `to` is a device allocation with as many.
+pub(super) unsafe fn to_device(device: &Device, from: *const u8, to: u64, bytes: usize) -> Result<()> {
+    device.bind()?;
+    let (name, stream) = (&device.name, device.main_stream());
+    if bytes <= DIRECT {
+        // SAFETY: by the caller; the driver has read pageable memory when it returns.
+        return unsafe { call!(name, cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream)) };
+    }
+    with_staging(device, |staging| {
+        for (number, start) in (0..bytes).step_by(CHUNK).enumerate() {
+            let (buffer, event) = staging.buffers[number % 2];
+            let length = CHUNK.min(bytes - start);
+            // SAFETY: the buffer's last copy has ended when its event has; offsets stay below `bytes`.
+            unsafe {
+                call!(name, cuEventSynchronize(event))?;
+                copy_on_host(from.add(start), buffer, length);
+                call!(name, cuMemcpyHtoDAsync_v2(to + start as u64, buffer.cast(), length, stream))?;
+                call!(name, cuEventRecord(event, stream))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Device to host; returns when the bytes are there.
+///
+/// # Safety
+/// `to` is writable for `bytes`, and `from` is a device allocation with as many.
+pub(super) unsafe fn to_host(device: &Device, from: u64, to: *mut u8, bytes: usize) -> Result<()> {
+    device.bind()?;
+    let (name, stream) = (&device.name, device.main_stream());
+    if bytes <= DIRECT {
+        // SAFETY: by the caller; the memory is written before the synchronisation returns.
+        unsafe { call!(name, cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, stream)) }?;
+        return device.synchronize();
+    }
+    with_staging(device, |staging| {
+        let chunks = bytes.div_ceil(CHUNK);
+        for number in 0..=chunks {
+            if number < chunks {
+                let (buffer, event) = staging.buffers[number % 2];
+                let start = number * CHUNK;
+                let length = CHUNK.min(bytes - start);
+                // SAFETY: the buffer was emptied two rounds ago, or its last copy to the device precedes this one in
+                // the stream.
+                unsafe {
+                    call!(name, cuMemcpyDtoHAsync_v2(buffer.cast(), from + start as u64, length, stream))?;
+                    call!(name, cuEventRecord(event, stream))?;
+                }
+            }
+            if let Some(last) = number.checked_sub(1) {
+                let (buffer, event) = staging.buffers[last % 2];
+                let start = last * CHUNK;
+                // SAFETY: the copy into the buffer has ended when its event has; offsets stay below `bytes`.
+                unsafe {
+                    call!(name, cuEventSynchronize(event))?;
+                    copy_on_host(buffer, to.add(start), CHUNK.min(bytes - start));
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Gigabytes a second of a copy within the device's memory, reading and writing counted: the speed against which
+/// kernels are judged. Takes two buffers of `bytes`.
+pub(super) fn copy_bandwidth(device: &Device, bytes: usize) -> Result<f64> {
+    const REPEATS: u32 = 20;
+    let (from, to) = (device.allocate(bytes)?, device.allocate(bytes));
+    let measured = to.and_then(|to| {
+        let copy = || -> Result<()> {
+            // SAFETY: two allocations of `bytes`.
+            unsafe { call!(&device.name, cuMemcpyDtoDAsync_v2(to, from, bytes, device.main_stream())) }
+        };
+        let result = (|| {
+            // SAFETY: an allocation of `bytes`.
+            unsafe { call!(&device.name, cuMemsetD8Async(from, 0x5a, bytes, device.main_stream())) }?;
+            copy()?;
+            device.synchronize()?;
+            let start = std::time::Instant::now();
+            (0..REPEATS).try_for_each(|_| copy())?;
+            device.synchronize()?;
+            Ok(2.0 * bytes as f64 * f64::from(REPEATS) / start.elapsed().as_secs_f64() / 1e9)
+        })();
+        device.free(to);
+        result
+    });
+    device.free(from);
+    measured
+}

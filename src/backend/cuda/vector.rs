@@ -1,0 +1,47 @@
+//! Vector operations on the device.
+
+use super::launch::kernels;
+use super::slice::Slice;
+use super::{Cuda, policy};
+use crate::backend::VectorOps;
+use crate::error::{Error, Result};
+use crate::scalar::Scalar;
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "vector.cu", types(T: Scalar);
+        fn dot(x: &Slice<T>, y: &Slice<T>, n: u64, out: &mut Slice<T>, partials: u64, finished: u64);
+        fn norm2_squared(x: &Slice<T>, n: u64, out: &mut Slice<T::Real>, partials: u64, finished: u64);
+        fn axpby(alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, n: u64);
+        fn multiply(x: &Slice<T>, y: &Slice<T>, z: &mut Slice<T>, n: u64);
+    }
+}
+
+impl VectorOps for Cuda {
+    fn dot<T: Scalar>(&self, x: &Slice<T>, y: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
+        Error::check_dimension("length of the second vector", x.len(), y.len())?;
+        Error::check_dimension("length of the result", 1, out.len())?;
+        let shape = policy::sum(self.0.chip, x.len(), size_of::<T>());
+        let (partials, finished) = self.0.reduction();
+        kernel::dot(*self, shape, x, y, x.len() as u64, out, partials, finished)
+    }
+
+    fn norm2_squared<T: Scalar>(&self, x: &Slice<T>, out: &mut Slice<T::Real>) -> Result<()> {
+        Error::check_dimension("length of the result", 1, out.len())?;
+        let shape = policy::sum(self.0.chip, x.len(), size_of::<T>());
+        let (partials, finished) = self.0.reduction();
+        kernel::norm2_squared(*self, shape, x, x.len() as u64, out, partials, finished)
+    }
+
+    fn axpby<T: Scalar>(&self, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>) -> Result<()> {
+        Error::check_dimension("length of the second vector", x.len(), y.len())?;
+        kernel::axpby(*self, policy::elementwise(self.0.chip, x.len()), alpha, x, beta, y, x.len() as u64)
+    }
+
+    fn multiply<T: Scalar>(&self, x: &Slice<T>, y: &Slice<T>, z: &mut Slice<T>) -> Result<()> {
+        Error::check_dimension("length of the second vector", x.len(), y.len())?;
+        Error::check_dimension("length of the product", x.len(), z.len())?;
+        kernel::multiply(*self, policy::elementwise(self.0.chip, x.len()), x, y, z, x.len() as u64)
+    }
+}

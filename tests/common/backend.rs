@@ -1,0 +1,359 @@
+//! What every backend must do: memory, recordings and mailboxes, vector operations, products. Each case beside a
+//! sequential twin.
+
+use num_complex::Complex;
+use residua::Error;
+use residua::backend::{Backend, CsrParts, Mailbox, OffsetsRef, Products, Replay, VectorOps};
+use residua::scalar::{Element, Real, Scalar, Widen};
+
+/// Lengths around the borders of vectors, warps, blocks, tiles and staging buffers, and a prime.
+const LENGTHS: [usize; 12] = [0, 1, 2, 3, 31, 33, 255, 1025, 8191, 8193, 100_003, 300_007];
+
+/// A reproducible sequence (splitmix64).
+pub struct Random(pub u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+    }
+
+    fn scalar<T: Scalar>(&mut self) -> T {
+        let (re, im) = (self.unit(), self.unit());
+        T::from_parts(re, if T::COMPLEX { im } else { 0.0 }).unwrap()
+    }
+
+    fn vec<T: Scalar>(&mut self, n: usize) -> Vec<T> {
+        (0..n).map(|_| self.scalar()).collect()
+    }
+}
+
+fn up<T: Element, B: Backend>(b: &B, x: &[T]) -> B::Vec<T> {
+    b.upload(x.to_vec()).unwrap()
+}
+
+fn down<T: Element, B: Backend>(b: &B, x: &B::Slice<T>) -> Vec<T> {
+    b.download(x).unwrap()
+}
+
+/// Everything.
+pub fn all_cases<B: VectorOps + Products>(b: &B) {
+    memory_cases(b);
+    part_cases(b);
+    recording_cases(b);
+    mailbox_cases(b);
+    vector_cases(b);
+    product_cases(b);
+    infinite_entries_stay_in_their_rows(b);
+    refusals(b);
+}
+
+pub fn memory_cases<B: Backend>(b: &B) {
+    fn round_trips<T: Element, B: Backend>(b: &B, value: impl Fn(u64) -> T) {
+        for n in LENGTHS {
+            let data: Vec<T> = (0..n as u64).map(&value).collect();
+            let mut x = up(b, &data);
+            assert_eq!(B::len::<T>(&x), n);
+            assert_eq!(down(b, &x), data, "{} of {n}", T::NAME);
+            let mut copy = b.zeros::<T>(n).unwrap();
+            assert!(down(b, &copy).iter().all(|v| *v == T::default()), "zeros of {n} {}", T::NAME);
+            b.copy(&x, &mut copy).unwrap();
+            b.fill(value(77), &mut x).unwrap();
+            assert_eq!(down(b, &copy), data, "copy of {n} {}", T::NAME);
+            assert!(down(b, &x).iter().all(|v| *v == value(77)), "fill of {n} {}", T::NAME);
+            b.write(&data, &mut x).unwrap();
+            let mut back = vec![T::default(); n];
+            b.read(&x, &mut back).unwrap();
+            assert_eq!(back, data);
+        }
+    }
+    round_trips(b, |i| (i * 37) as u8);
+    round_trips(b, |i| (i * 3701) as u16);
+    round_trips(b, |i| (i * 370_001) as u32);
+    round_trips(b, |i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    round_trips(b, |i| -(i as i32));
+    round_trips(b, |i| i as f32 * 0.5);
+    round_trips(b, |i| i as f64 * 0.1);
+    round_trips(b, |i| Complex::new(i as f32, -(i as f32)));
+    round_trips(b, |i| Complex::new(i as f64, 0.25 * i as f64));
+}
+
+pub fn part_cases<B: Backend>(b: &B) {
+    let data: Vec<u16> = (0..10_000).collect();
+    let mut x = up(b, &data);
+    assert_eq!(down(b, B::part::<u16>(&x, 13..4099)), &data[13..4099]);
+    assert_eq!(B::len::<u16>(B::part::<u16>(&x, 10_000..10_000)), 0);
+    b.fill(7, B::part_mut::<u16>(&mut x, 3..9)).unwrap();
+    let (low, high) = B::split_mut::<u16>(&mut x, 5000);
+    b.copy(B::part::<u16>(low, 0..12), B::part_mut::<u16>(high, 1..13)).unwrap();
+    let mut twin = data;
+    twin[3..9].fill(7);
+    twin.copy_within(0..12, 5001);
+    assert_eq!(down(b, &x), twin);
+}
+
+pub fn recording_cases<B: VectorOps>(b: &B) {
+    let n = 1000;
+    let mut x = up(b, &vec![1.0_f64; n]);
+    let mut y = b.zeros::<f64>(n).unwrap();
+    let mut sum = b.zeros::<f64>(1).unwrap();
+    let (mailbox, owned) = (b.mailbox::<f64>(1).unwrap(), up(b, &vec![0.5_f64; n]));
+    {
+        // The body owns a buffer, borrows others, and posts a value; it has not run when the recording is made.
+        let mut step = b
+            .record(|| {
+                b.axpby(1.0, &owned, 1.0, &mut x)?;
+                b.axpby(1.0, &x, 0.0, &mut y)?;
+                b.dot(&y, &x, &mut sum)?;
+                mailbox.post(b, &sum)
+            })
+            .unwrap();
+        assert_eq!(mailbox.next(b, false).unwrap(), None);
+        for turn in 1..=100 {
+            step.replay().unwrap();
+            if turn > B::QUEUE_DEPTH {
+                let value = 1.0 + 0.5 * (turn - B::QUEUE_DEPTH) as f64;
+                assert_eq!(mailbox.next(b, true).unwrap(), Some(vec![n as f64 * value * value]));
+            }
+        }
+        for turn in 101 - B::QUEUE_DEPTH..=100 {
+            let value = 1.0 + 0.5 * turn as f64;
+            assert_eq!(mailbox.next(b, true).unwrap(), Some(vec![n as f64 * value * value]));
+        }
+    }
+    assert_eq!(down(b, &x), vec![51.0; n]);
+    assert_eq!(down(b, &y), vec![51.0; n]);
+    // What a body reports is reported, and the backend goes on.
+    let refused = b.record(|| Err(Error::Unsupported("this body".into()))).map(|mut r| r.replay());
+    assert!(matches!(refused, Err(_) | Ok(Err(_))));
+    assert_eq!(down(b, &x), vec![51.0; n]);
+}
+
+pub fn mailbox_cases<B: Backend>(b: &B) {
+    fn messages<T: Element, B: Backend>(b: &B, len: usize, value: impl Fn(usize) -> T) {
+        let mailbox = b.mailbox::<T>(len).unwrap();
+        assert_eq!(mailbox.next(b, false).unwrap(), None);
+        let message = |round: usize| (0..len).map(|i| value(round * len + i)).collect::<Vec<T>>();
+        for round in 0..3 * (B::QUEUE_DEPTH + 1) {
+            for depth in 0..=B::QUEUE_DEPTH {
+                mailbox.post(b, &up(b, &message(10 * round + depth))).unwrap();
+            }
+            for depth in 0..=B::QUEUE_DEPTH {
+                assert_eq!(mailbox.next(b, true).unwrap(), Some(message(10 * round + depth)));
+            }
+        }
+        b.synchronize().unwrap();
+        assert_eq!(mailbox.next(b, false).unwrap(), None);
+        assert!(mailbox.next(b, true).is_err(), "waiting for nothing is an error, not for ever");
+    }
+    messages(b, 1, |i| i as f64);
+    messages(b, 7, |i| i as u8);
+    messages(b, 3, |i| i as u16);
+    messages(b, 5, |i| Complex::new(i as f64, -1.0));
+    messages(b, 300, |i| i as u32);
+    messages(b, 0, |i| i as u32);
+}
+
+/// In double precision: the twins compute there.
+fn wide<T: Scalar>(x: T) -> Complex<f64> {
+    Complex::new(x.re().to_f64(), x.im().to_f64())
+}
+
+/// A sum whose own rounding does not count beside what is tested (Kahan).
+fn sum(terms: impl Iterator<Item = Complex<f64>>) -> Complex<f64> {
+    let (mut sum, mut lost) = (Complex::new(0.0, 0.0), Complex::new(0.0, 0.0));
+    for term in terms {
+        let term = term - lost;
+        let next = sum + term;
+        lost = (next - sum) - term;
+        sum = next;
+    }
+    sum
+}
+
+/// `got` is `want` up to the rounding of `T` in sums whose terms have magnitudes of `scale` together.
+fn close<T: Scalar>(got: T, want: Complex<f64>, scale: f64, what: &str) {
+    let tolerance = 64.0 * <T::Real as num_traits::Float>::epsilon().to_f64();
+    assert!((wide(got) - want).norm() <= tolerance * scale, "{what}: {got} instead of {want}");
+}
+
+pub fn vector_cases<B: VectorOps>(b: &B) {
+    fn cases<T: Scalar, B: VectorOps>(b: &B) {
+        let mut random = Random(7);
+        for n in LENGTHS {
+            for shift in [0, 1] {
+                // A part that starts at an odd element is not aligned as a whole vector is.
+                let (x, y) = (random.vec::<T>(n + shift), random.vec::<T>(n + shift));
+                let (xs, ys) = (&x[shift..], &y[shift..]);
+                let (dx, mut dy, mut dz) = (up(b, &x), up(b, &y), b.zeros::<T>(n + shift).unwrap());
+                let mut out = b.zeros::<T>(1).unwrap();
+                let mut norm = b.zeros::<T::Real>(1).unwrap();
+                let what = format!("{} of {n} from {shift}", T::NAME);
+
+                let px = B::part::<T>(&dx, shift..n + shift);
+                b.dot(px, B::part::<T>(&dy, shift..n + shift), &mut out).unwrap();
+                let exact = sum(xs.iter().zip(ys).map(|(&x, &y)| wide(x.conj()) * wide(y)));
+                let size: f64 = xs.iter().zip(ys).map(|(&x, &y)| (x * y).abs().to_f64()).sum();
+                let first = down(b, &out);
+                close(first[0], exact, size, &format!("dot {what}"));
+                b.fill(T::from_f64(3.0), &mut out).unwrap();
+                b.dot(px, B::part::<T>(&dy, shift..n + shift), &mut out).unwrap();
+                assert_eq!(down(b, &out), first, "the same bits twice");
+
+                b.norm2_squared(px, &mut norm).unwrap();
+                let exact = sum(xs.iter().map(|&x| wide(x).norm_sqr().into()));
+                close(down(b, &norm)[0], exact, exact.re, &format!("norm {what}"));
+
+                let (alpha, beta) = (random.scalar::<T>(), random.scalar::<T>());
+                b.multiply(
+                    px,
+                    B::part::<T>(&dy, shift..n + shift),
+                    B::part_mut::<T>(&mut dz, shift..n + shift),
+                )
+                .unwrap();
+                for (i, z) in down(b, &dz).iter().enumerate().skip(shift) {
+                    close(*z, wide(x[i]) * wide(y[i]), 2.0, &format!("multiply {what} at {i}"));
+                }
+                b.axpby(alpha, px, beta, B::part_mut::<T>(&mut dy, shift..n + shift)).unwrap();
+                let got = down(b, &dy);
+                assert_eq!(got[..shift], y[..shift]);
+                for i in shift..n + shift {
+                    let exact = wide(alpha) * wide(x[i]) + wide(beta) * wide(y[i]);
+                    close(got[i], exact, 4.0, &format!("axpby {what} at {i}"));
+                }
+                b.fill(T::from_f64(f64::NAN), &mut dz).unwrap();
+                b.axpby(alpha, &dx, T::zero(), &mut dz).unwrap();
+                for (i, z) in down(b, &dz).iter().enumerate() {
+                    close(*z, wide(alpha) * wide(x[i]), 2.0, &format!("axpby over NaN {what} at {i}"));
+                }
+            }
+        }
+    }
+    cases::<f32, B>(b);
+    cases::<f64, B>(b);
+    cases::<Complex<f32>, B>(b);
+    cases::<Complex<f64>, B>(b);
+}
+
+/// Offsets and columns of a ragged matrix: empty rows, short ones, one giant row.
+fn ragged(rows: usize, columns: usize, random: &mut Random) -> (Vec<usize>, Vec<u32>) {
+    let (mut offsets, mut indices) = (vec![0], Vec::new());
+    for row in 0..rows {
+        let length = match row % 7 {
+            _ if columns == 0 => 0,
+            3 => 0,
+            _ if row == rows / 2 => columns,
+            kind => (random.next() as usize % (2 * kind + 3)).min(columns),
+        };
+        let mut line: Vec<u32> = if length == columns {
+            (0..columns as u32).collect()
+        } else {
+            (0..length).map(|_| (random.next() % columns as u64) as u32).collect()
+        };
+        line.sort_unstable();
+        line.dedup();
+        indices.extend(line);
+        offsets.push(indices.len());
+    }
+    (offsets, indices)
+}
+
+pub fn product_cases<B: VectorOps + Products>(b: &B) {
+    fn cases<V: Scalar + Widen<T>, T: Scalar, B: VectorOps + Products>(b: &B) {
+        let mut random = Random(11);
+        for (rows, columns) in [(0, 0), (1, 1), (1, 500), (500, 1), (597, 43), (43, 597), (3000, 3000)] {
+            let (offsets, indices) = ragged(rows, columns, &mut random);
+            let values = random.vec::<V>(indices.len());
+            let wide_offsets: Vec<u64> = offsets.iter().map(|&offset| offset as u64).collect();
+            let narrow: Vec<u32> = offsets.iter().map(|&offset| offset as u32).collect();
+            let (wide_offsets, narrow) = (up(b, &wide_offsets), up(b, &narrow));
+            let (columns_there, values_there) = (up(b, &indices), up(b, &values));
+            let parts = |offsets| CsrParts::<V, B> {
+                rows,
+                columns,
+                offsets,
+                indices: &columns_there,
+                values: &values_there,
+            };
+            let a = parts(OffsetsRef::Narrow(&*narrow));
+            let with_wide_offsets = parts(OffsetsRef::Wide(&*wide_offsets));
+            let (x, y) = (random.vec::<T>(columns), random.vec::<T>(rows));
+            let (alpha, beta) = (random.scalar::<T>(), random.scalar::<T>());
+            let mut product = vec![(Complex::new(0.0, 0.0), 0.0); rows];
+            for row in 0..rows {
+                for k in offsets[row]..offsets[row + 1] {
+                    let value: T = values[k].widen();
+                    let term = wide(value) * wide(x[indices[k] as usize]);
+                    product[row].0 += term;
+                    product[row].1 += term.norm();
+                }
+            }
+            let (dx, mut dy) = (up(b, &x), up(b, &y));
+            b.csr(with_wide_offsets, alpha, &dx, beta, &mut dy).unwrap();
+            for (row, got) in down(b, &dy).into_iter().enumerate() {
+                let (product, size) = product[row];
+                let exact = wide(alpha) * product + wide(beta) * wide(y[row]);
+                close(got, exact, 4.0 * size + 4.0, &format!("{rows} x {columns} row {row}"));
+            }
+            b.fill(T::from_f64(f64::NAN), &mut dy).unwrap();
+            if rows == columns {
+                let mut xy = b.zeros::<T>(1).unwrap();
+                b.csr_dot(a, &dx, &mut dy, &mut xy).unwrap();
+                let exact = sum(x.iter().zip(&product).map(|(&x, p)| wide(x.conj()) * p.0));
+                let size: f64 = x.iter().zip(&product).map(|(&x, p)| x.abs().to_f64() * p.1).sum();
+                close(down(b, &xy)[0], exact, 8.0 * size, "x.y of a product");
+            } else {
+                b.csr(a, T::one(), &dx, T::zero(), &mut dy).unwrap();
+            }
+            for (row, got) in down(b, &dy).into_iter().enumerate() {
+                close(
+                    got,
+                    product[row].0,
+                    4.0 * product[row].1,
+                    &format!("{rows} x {columns} row {row}, beta 0"),
+                );
+            }
+        }
+    }
+    cases::<f32, f32, B>(b);
+    cases::<f64, f64, B>(b);
+    cases::<f32, f64, B>(b);
+    cases::<Complex<f32>, Complex<f32>, B>(b);
+    cases::<Complex<f32>, Complex<f64>, B>(b);
+    cases::<Complex<f64>, Complex<f64>, B>(b);
+}
+
+pub fn infinite_entries_stay_in_their_rows<B: VectorOps + Products>(b: &B) {
+    let (offsets, columns) = (up(b, &[0_u32, 1, 3, 3]), up(b, &[0_u32, 1, 2]));
+    let values = up(b, &[2.0, 3.0, 4.0]);
+    let offsets = OffsetsRef::Narrow(&*offsets);
+    let a = CsrParts::<f64, B> { rows: 3, columns: 3, offsets, indices: &columns, values: &values };
+    let (x, mut y) = (up(b, &[1.0, f64::INFINITY, 1.0]), up(b, &[f64::NAN; 3]));
+    b.csr(a, 1.0, &x, 0.0, &mut y).unwrap();
+    assert_eq!(down(b, &y), [2.0, f64::INFINITY, 0.0]);
+}
+
+pub fn refusals<B: VectorOps>(b: &B) {
+    let (mut x, mut y) = (b.zeros::<f64>(3).unwrap(), b.zeros::<f64>(4).unwrap());
+    assert!(b.copy(&x, &mut y).is_err());
+    assert!(b.read(&x, &mut [0.0; 2]).is_err());
+    assert!(b.write(&[0.0; 2], &mut x).is_err());
+    assert!(b.axpby(1.0, &x, 1.0, &mut y).is_err());
+    assert!(b.dot(&x, &y, &mut b.zeros(1).unwrap()).is_err());
+    // Sizes that nobody has are errors, and the backend goes on.
+    for len in [usize::MAX, usize::MAX / 8, 1 << 46] {
+        match b.zeros::<f64>(len) {
+            Err(Error::OutOfMemory { bytes, .. }) => assert!(bytes >= 1 << 46),
+            other => panic!("{len} doubles: {other:?}"),
+        }
+    }
+    b.axpby(1.0, &up(b, &[1.0; 3]), 1.0, &mut x).unwrap();
+    assert_eq!(down(b, &x), [1.0; 3]);
+}

@@ -1,0 +1,191 @@
+//! The cases of every backend, on a CUDA device, and what only a device can do. Skips loudly where there is none.
+//! `RESIDUA_TEST_DEVICE` names another device than cuda:0, `RESIDUA_NEED_DEVICE=1` turns a skip into a failure.
+
+#![cfg(feature = "cuda")]
+
+#[path = "common/backend.rs"]
+mod backend;
+
+use residua::backend::{Backend, Mailbox, Replay, VectorOps};
+use residua::{Cuda, CudaError, Error, Host};
+use std::sync::Mutex;
+
+/// The device, or a loud skip.
+fn device() -> Option<Cuda> {
+    let ordinal = std::env::var("RESIDUA_TEST_DEVICE").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    match Cuda::new(ordinal) {
+        Ok(device) => Some(device),
+        Err(error) => {
+            let needed = std::env::var_os("RESIDUA_NEED_DEVICE").is_some_and(|value| value == "1");
+            assert!(!needed, "RESIDUA_NEED_DEVICE is set and there is no device: {error}");
+            eprintln!("SKIPPED, nothing was tested on a device: {error}");
+            None
+        }
+    }
+}
+
+macro_rules! cases {
+    ($module:ident: $($name:ident),*) => {$(
+        #[test]
+        fn $name() {
+            if let Some(device) = device() {
+                $module::$name(&device);
+            }
+        }
+    )*};
+}
+cases!(
+    backend: memory_cases,
+    part_cases,
+    recording_cases,
+    mailbox_cases,
+    vector_cases,
+    product_cases,
+    infinite_entries_stay_in_their_rows,
+    refusals
+);
+
+/// Tests that take most of the device's memory, one at a time.
+static LARGE: Mutex<()> = Mutex::new(());
+
+#[test]
+fn a_device_that_is_not_there_is_an_error_that_says_what_to_do() {
+    match Cuda::new(4096) {
+        Err(Error::Cuda(CudaError::NoSuchDevice { ordinal: 4096, count })) => assert!(count > 0),
+        Err(Error::Cuda(CudaError::NoDriver | CudaError::NoDevice | CudaError::BrokenDriver { .. })) => {
+            assert!(device().is_none());
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn running_out_of_memory_is_an_error_with_sizes_and_the_device_goes_on() {
+    let Some(b) = device() else { return };
+    let _alone = LARGE.lock();
+    let (_, total) = b.memory().unwrap();
+    let mut held = Vec::new();
+    let error = loop {
+        match b.zeros::<u64>(total / 8 / 5) {
+            Ok(buffer) => held.push(buffer),
+            Err(error) => break error,
+        }
+        assert!(held.len() < 6, "more memory was handed out than there is");
+    };
+    let text = error.to_string();
+    assert!(matches!(error, Error::OutOfMemory { .. }), "{text}");
+    assert!(text.contains(&total.to_string()) && text.contains("free"), "{text}");
+    drop(held);
+    let x = b.upload(vec![2.0_f64; 1000]).unwrap();
+    let mut out = b.zeros(1).unwrap();
+    b.dot(&x, &x, &mut out).unwrap();
+    assert_eq!(b.download(&out).unwrap(), [4000.0]);
+    // What was freed can be had again at once.
+    assert!(b.zeros::<u64>(total / 8 / 5).is_ok());
+}
+
+#[test]
+fn waiting_inside_of_a_recording_is_refused_and_leaves_the_device_whole() {
+    let Some(b) = device() else { return };
+    let mut x = b.upload(vec![1.0_f64; 10]).unwrap();
+    let mailbox = b.mailbox::<f64>(10).unwrap();
+    type Body<'a> = Box<dyn FnMut() -> Result<(), Error> + Send + 'a>;
+    {
+        let x = &x;
+        let mut scratch = b.zeros::<f64>(10).unwrap();
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(|| b.download(x).map(|_| ())),
+            Box::new(|| b.synchronize()),
+            Box::new(|| b.zeros::<f64>(4).map(|_| ())),
+            Box::new(|| mailbox.next(&b, true).map(|_| ())),
+            Box::new(|| b.write(&[0.0; 10], &mut scratch)),
+            Box::new(|| b.record(|| Ok(())).map(|_| ())),
+        ];
+        for body in bodies {
+            let error = b.record(body).map(|_| ()).unwrap_err();
+            assert!(matches!(error, Error::Cuda(CudaError::NotRecordable { .. })), "{error}");
+        }
+    }
+    b.fill(3.0, &mut x).unwrap();
+    assert_eq!(b.download(&x).unwrap(), [3.0; 10]);
+}
+
+#[test]
+fn a_recording_keeps_what_its_body_owns_or_drops() {
+    let Some(b) = device() else { return };
+    let mut x = b.zeros::<f64>(1 << 16).unwrap();
+    let mut dropped = Some(b.upload(vec![1.0_f64; 1 << 16]).unwrap());
+    {
+        let mut step = b
+            .record(|| {
+                if let Some(one) = dropped.take() {
+                    b.axpby(1.0, &one, 1.0, &mut x)?;
+                }
+                Ok(())
+            })
+            .unwrap();
+        // Were the buffer freed, these would take its place and spoil it.
+        let others: Vec<_> = (0..8).map(|_| b.upload(vec![f64::NAN; 1 << 16]).unwrap()).collect();
+        for _ in 0..5 {
+            step.replay().unwrap();
+        }
+        drop(others);
+    }
+    assert!(b.download(&x).unwrap().iter().all(|&v| v == 5.0));
+}
+
+#[test]
+fn a_panicking_body_ends_its_recording() {
+    let Some(b) = device() else { return };
+    let result = std::panic::catch_unwind(|| b.record(|| panic!("in a body")).map(|_| ()));
+    assert!(result.is_err());
+    assert_eq!(b.download(&b.upload(vec![1_u32, 2, 3]).unwrap()).unwrap(), [1, 2, 3]);
+}
+
+#[test]
+fn threads_record_and_compute_beside_each_other() {
+    let Some(b) = device() else { return };
+    std::thread::scope(|scope| {
+        for thread in 0..8_u32 {
+            scope.spawn(move || {
+                let n = 10_000 + 1000 * thread as usize;
+                let x = b.upload(vec![f64::from(thread + 1); n]).unwrap();
+                let mut y = b.zeros::<f64>(n).unwrap();
+                let mut sum = b.zeros::<f64>(1).unwrap();
+                {
+                    let mut step = b.record(|| b.axpby(1.0, &x, 1.0, &mut y)).unwrap();
+                    (0..50).for_each(|_| step.replay().unwrap());
+                }
+                for _ in 0..50 {
+                    b.dot(&x, &y, &mut sum).unwrap();
+                    let expected = 50.0 * f64::from(thread + 1).powi(2) * n as f64;
+                    assert_eq!(b.download(&sum).unwrap(), [expected]);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn large_copies_are_whole() {
+    let Some(b) = device() else { return };
+    let _alone = LARGE.lock();
+    let data: Vec<u64> = (0..40_000_019_u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    let x = b.upload(data.clone()).unwrap();
+    assert!(b.download(&x).unwrap() == data);
+    let mut y = b.zeros::<u64>(data.len()).unwrap();
+    b.copy(&x, &mut y).unwrap();
+    drop(x);
+    assert!(b.download(&y).unwrap() == data);
+}
+
+#[test]
+fn host_and_device_agree_on_integers_as_doubles() {
+    let Some(b) = device() else { return };
+    let x: Vec<f64> = (0..1_000_003).map(|i| f64::from(i % 1000)).collect();
+    let (mut here, mut there) = (vec![0.0], b.zeros(1).unwrap());
+    Host.dot(&x, &x, &mut here).unwrap();
+    let on_device = b.upload(x).unwrap();
+    b.dot(&on_device, &on_device, &mut there).unwrap();
+    assert_eq!(b.download(&there).unwrap(), here);
+}
