@@ -169,7 +169,7 @@ mod measure {
         let mailbox = b.mailbox::<f64>(1)?;
         let posted = median(b, 100, || {
             mailbox.post(b, &out)?;
-            mailbox.next(b, true).map(|_| ())
+            mailbox.next(b, true, &mut [0.0]).map(|_| ())
         })?;
         let mut step = b.record(|| (0..10).try_for_each(|_| b.axpby(1.0, &x, 0.5, &mut y)))?;
         let replay = median(b, 200, || step.replay())?;

@@ -21,6 +21,8 @@ DEVICE c32 operator-(c32 a) { return {-a.re, -a.im}; }
 DEVICE c64 operator-(c64 a) { return {-a.re, -a.im}; }
 DEVICE c32 operator*(c32 a, c32 b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
 DEVICE c64 operator*(c64 a, c64 b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
+DEVICE c32 operator*(f32 a, c32 b) { return {a * b.re, a * b.im}; }
+DEVICE c64 operator*(f64 a, c64 b) { return {a * b.re, a * b.im}; }
 
 DEVICE bool is_zero(f32 a) { return a == 0; }
 DEVICE bool is_zero(f64 a) { return a == 0; }

@@ -107,3 +107,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) axpby(T alpha, const T* x,
 extern "C" __global__ void __launch_bounds__(THREADS) multiply(const T* x, const T* y, T* z, u64 n) {
     map<true>(n, x, y, z, [](T a, T b) { return a * b; });
 }
+
+// z = d .* x with a real d: bytes as for multiply, of which d's are half where T is complex.
+extern "C" __global__ void __launch_bounds__(THREADS) scale(const R* d, const T* x, T* z, u64 n) {
+    if constexpr (same<T, R>::value) {
+        map<true>(n, x, d, z, [](T a, T b) { return b * a; });
+    } else {
+        for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) z[i] = d[i] * x[i];
+    }
+}

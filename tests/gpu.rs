@@ -97,7 +97,7 @@ fn waiting_inside_of_a_recording_is_refused_and_leaves_the_device_whole() {
             Box::new(|| b.download(x).map(|_| ())),
             Box::new(|| b.synchronize()),
             Box::new(|| b.zeros::<f64>(4).map(|_| ())),
-            Box::new(|| mailbox.next(&b, true).map(|_| ())),
+            Box::new(|| mailbox.next(&b, true, &mut [0.0; 10]).map(|_| ())),
             Box::new(|| b.write(&[0.0; 10], &mut scratch)),
             Box::new(|| b.record(|| Ok(())).map(|_| ())),
         ];
@@ -188,4 +188,15 @@ fn host_and_device_agree_on_integers_as_doubles() {
     let on_device = b.upload(x).unwrap();
     b.dot(&on_device, &on_device, &mut there).unwrap();
     assert_eq!(b.download(&there).unwrap(), here);
+}
+
+/// What the shared buffers of a device hold from one operation must not show in the next.
+#[test]
+fn everything_twice_on_one_device_from_two_threads() {
+    let Some(b) = device() else { return };
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| backend::all_cases(&b));
+        }
+    });
 }

@@ -99,6 +99,13 @@ pub fn part_cases<B: Backend>(b: &B) {
     assert_eq!(down(b, &x), twin);
 }
 
+/// The next message, waited for.
+fn wait<T: Element, B: Backend>(b: &B, mailbox: &B::Mailbox<T>, len: usize) -> Vec<T> {
+    let mut message = vec![T::default(); len];
+    assert!(mailbox.next(b, true, &mut message).unwrap());
+    message
+}
+
 pub fn recording_cases<B: VectorOps>(b: &B) {
     let n = 1000;
     let mut x = up(b, &vec![1.0_f64; n]);
@@ -115,17 +122,17 @@ pub fn recording_cases<B: VectorOps>(b: &B) {
                 mailbox.post(b, &sum)
             })
             .unwrap();
-        assert_eq!(mailbox.next(b, false).unwrap(), None);
+        assert!(!mailbox.next(b, false, &mut [0.0]).unwrap());
         for turn in 1..=100 {
             step.replay().unwrap();
             if turn > B::QUEUE_DEPTH {
                 let value = 1.0 + 0.5 * (turn - B::QUEUE_DEPTH) as f64;
-                assert_eq!(mailbox.next(b, true).unwrap(), Some(vec![n as f64 * value * value]));
+                assert_eq!(wait(b, &mailbox, 1), [n as f64 * value * value]);
             }
         }
         for turn in 101 - B::QUEUE_DEPTH..=100 {
             let value = 1.0 + 0.5 * turn as f64;
-            assert_eq!(mailbox.next(b, true).unwrap(), Some(vec![n as f64 * value * value]));
+            assert_eq!(wait(b, &mailbox, 1), [n as f64 * value * value]);
         }
     }
     assert_eq!(down(b, &x), vec![51.0; n]);
@@ -139,19 +146,22 @@ pub fn recording_cases<B: VectorOps>(b: &B) {
 pub fn mailbox_cases<B: Backend>(b: &B) {
     fn messages<T: Element, B: Backend>(b: &B, len: usize, value: impl Fn(usize) -> T) {
         let mailbox = b.mailbox::<T>(len).unwrap();
-        assert_eq!(mailbox.next(b, false).unwrap(), None);
         let message = |round: usize| (0..len).map(|i| value(round * len + i)).collect::<Vec<T>>();
+        assert!(!mailbox.next(b, false, &mut message(0)).unwrap());
         for round in 0..3 * (B::QUEUE_DEPTH + 1) {
             for depth in 0..=B::QUEUE_DEPTH {
                 mailbox.post(b, &up(b, &message(10 * round + depth))).unwrap();
             }
             for depth in 0..=B::QUEUE_DEPTH {
-                assert_eq!(mailbox.next(b, true).unwrap(), Some(message(10 * round + depth)));
+                assert_eq!(wait(b, &mailbox, len), message(10 * round + depth));
             }
         }
         b.synchronize().unwrap();
-        assert_eq!(mailbox.next(b, false).unwrap(), None);
-        assert!(mailbox.next(b, true).is_err(), "waiting for nothing is an error, not for ever");
+        assert!(!mailbox.next(b, false, &mut message(0)).unwrap());
+        assert!(
+            mailbox.next(b, true, &mut message(0)).is_err(),
+            "waiting for nothing is an error, not for ever"
+        );
     }
     messages(b, 1, |i| i as f64);
     messages(b, 7, |i| i as u8);
@@ -220,6 +230,11 @@ pub fn vector_cases<B: VectorOps>(b: &B) {
                 .unwrap();
                 for (i, z) in down(b, &dz).iter().enumerate().skip(shift) {
                     close(*z, wide(x[i]) * wide(y[i]), 2.0, &format!("multiply {what} at {i}"));
+                }
+                let d = random.vec::<T::Real>(n);
+                b.scale(&up(b, &d), px, B::part_mut::<T>(&mut dz, shift..n + shift)).unwrap();
+                for (i, z) in down(b, &dz).iter().enumerate().skip(shift) {
+                    close(*z, wide(d[i - shift]) * wide(x[i]), 2.0, &format!("scale {what} at {i}"));
                 }
                 b.axpby(alpha, px, beta, B::part_mut::<T>(&mut dy, shift..n + shift)).unwrap();
                 let got = down(b, &dy);

@@ -33,6 +33,8 @@ kernels! {
 
 /// Messages that fit: more than any caller leaves unread.
 const SLOTS: usize = 4 * (Cuda::QUEUE_DEPTH + 1);
+/// Looks at a slot between two questions to the driver, which cost a microsecond each.
+const LOOKS: u32 = 4096;
 
 /// A ring of messages of type `T`. See the module's text.
 pub struct Mailbox<T: Element> {
@@ -94,22 +96,21 @@ impl<T: Element> Mailbox<T> {
         Ok(mailbox)
     }
 
-    /// The message with this number, if it has come.
-    fn look(&self, number: u64) -> Result<Option<Vec<T>>> {
+    /// Copies the message with this number, if it has come.
+    fn look(&self, number: u64, message: &mut [T]) -> Result<bool> {
         let slot = ((number - 1) % SLOTS as u64) as usize * self.slot_bytes;
         // SAFETY: the slot lies inside of the ring and is aligned to sixteen bytes; the device writes the number whole.
         let (sequence, payload) =
             unsafe { (AtomicU64::from_ptr(self.ring.add(slot).cast()), self.ring.add(slot + 8)) };
         let seen = sequence.load(Ordering::Acquire);
         if seen < number {
-            return Ok(None);
+            return Ok(false);
         }
-        let mut message = Vec::with_capacity(self.len);
-        for i in 0..self.len {
+        for (i, element) in message.iter_mut().enumerate() {
             // SAFETY: inside of the slot, eight bytes behind its aligned start; every bit pattern that the device copies
             // was an element there. Volatile: the device may be writing if the message was overwritten, which the
             // check below finds.
-            message.push(unsafe { payload.cast::<T>().add(i).read_volatile() });
+            *element = unsafe { payload.cast::<T>().add(i).read_volatile() };
         }
         fence(Ordering::Acquire);
         if seen != number || sequence.load(Ordering::Relaxed) != number {
@@ -117,7 +118,7 @@ impl<T: Element> Mailbox<T> {
                 "message {number} of a mailbox was overwritten: read it before posting {SLOTS} more"
             )));
         }
-        Ok(Some(message))
+        Ok(true)
     }
 }
 
@@ -136,36 +137,31 @@ impl<T: Element> Trait<T> for Mailbox<T> {
     fn post(&self, backend: &Cuda, value: &Slice<T>) -> Result<()> {
         Error::check_dimension("length of a mailbox's message", self.len, value.len())?;
         let (bytes, slot) = (value.bytes() as u32, self.slot_bytes as u32);
-        let words = if value.address() % 4 == 0 { bytes / 4 } else { 0 };
+        let words = if value.address().is_multiple_of(4) { bytes / 4 } else { 0 };
         let shape = Shape::new(1, 32);
         let rest = bytes - 4 * words;
         post(*backend, shape, self.on_device, slot, SLOTS as u32, value.address(), words, rest, &self.counter)
     }
 
-    fn next(&self, backend: &Cuda, wait: bool) -> Result<Option<Vec<T>>> {
+    fn next(&self, backend: &Cuda, wait: bool, message: &mut [T]) -> Result<bool> {
+        Error::check_dimension("length of a mailbox's message", self.len, message.len())?;
         super::record::forbid(*backend, "waiting for a message")?;
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let number = *taken + 1;
         let mut turns = 0_u32;
         loop {
-            if let Some(message) = self.look(number)? {
-                *taken = number;
-                return Ok(Some(message));
-            }
             turns = turns.wrapping_add(1);
-            if !wait || turns % 4096 == 0 {
-                // Nothing yet. Where the stream is idle, nothing will come; where it failed, this tells it.
-                let idle = backend.0.idle()?;
-                if let Some(message) = self.look(number)? {
-                    *taken = number;
-                    return Ok(Some(message));
-                }
-                if !wait {
-                    return Ok(None);
-                }
-                if idle {
-                    return Err(Error::InvalidArgument("waiting for a message that was never posted".into()));
-                }
+            // Now and then: where the stream is idle and nothing has come, nothing will; where it failed, this tells it.
+            let idle = (!wait || turns.is_multiple_of(LOOKS)) && backend.0.idle()?;
+            if self.look(number, message)? {
+                *taken = number;
+                return Ok(true);
+            }
+            if !wait {
+                return Ok(false);
+            }
+            if idle {
+                return Err(Error::InvalidArgument("waiting for a message that was never posted".into()));
             }
             std::hint::spin_loop();
         }

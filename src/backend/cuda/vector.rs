@@ -15,6 +15,7 @@ mod kernel {
         fn norm2_squared(x: &Slice<T>, n: u64, out: &mut Slice<T::Real>, partials: u64, finished: u64);
         fn axpby(alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, n: u64);
         fn multiply(x: &Slice<T>, y: &Slice<T>, z: &mut Slice<T>, n: u64);
+        fn scale(d: &Slice<T::Real>, x: &Slice<T>, z: &mut Slice<T>, n: u64);
     }
 }
 
@@ -43,5 +44,11 @@ impl VectorOps for Cuda {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
         Error::check_dimension("length of the product", x.len(), z.len())?;
         kernel::multiply(*self, policy::elementwise(self.0.chip, x.len()), x, y, z, x.len() as u64)
+    }
+
+    fn scale<T: Scalar>(&self, d: &Slice<T::Real>, x: &Slice<T>, z: &mut Slice<T>) -> Result<()> {
+        Error::check_dimension("length of the vector", d.len(), x.len())?;
+        Error::check_dimension("length of the product", d.len(), z.len())?;
+        kernel::scale(*self, policy::elementwise(self.0.chip, x.len()), d, x, z, x.len() as u64)
     }
 }
