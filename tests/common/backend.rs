@@ -168,7 +168,6 @@ pub fn mailbox_cases<B: Backend>(b: &B) {
     messages(b, 3, |i| i as u16);
     messages(b, 5, |i| Complex::new(i as f64, -1.0));
     messages(b, 300, |i| i as u32);
-    messages(b, 0, |i| i as u32);
 }
 
 /// In double precision: the twins compute there.
