@@ -109,10 +109,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) multiply(const T* x, const
 }
 
 // z = d .* x with a real d: bytes as for multiply, of which d's are half where T is complex.
-extern "C" __global__ void __launch_bounds__(THREADS) scale(const R* d, const T* x, T* z, u64 n) {
-    if constexpr (same<T, R>::value) {
-        map<true>(n, x, d, z, [](T a, T b) { return b * a; });
-    } else {
+template <typename D> DEVICE void scale_by(const D* d, const T* x, T* z, u64 n) {
+    if constexpr (same<T, D>::value) map<true>(n, x, d, z, [](T a, T b) { return b * a; });
+    else
         for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) z[i] = d[i] * x[i];
-    }
 }
+extern "C" __global__ void __launch_bounds__(THREADS) scale(const R* d, const T* x, T* z, u64 n) { scale_by<R>(d, x, z, n); }
