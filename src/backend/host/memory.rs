@@ -16,6 +16,30 @@ pub(super) const PARALLEL_FROM: usize = 1 << 15;
 /// Elements that one task copies or fills at a time.
 const CHUNK: usize = 1 << 16;
 
+/// Asks for pages of 2 MiB under a large buffer, where the system gives them on request only: first use then costs a
+/// fraction, and so do scattered accesses.
+#[cfg(target_os = "linux")]
+fn prefer_huge_pages(pointer: *mut u8, bytes: usize) {
+    use std::ffi::{c_int, c_void};
+    const PAGE: usize = 4096;
+    const MADV_HUGEPAGE: c_int = 14;
+    unsafe extern "C" {
+        fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int;
+    }
+    if bytes < 4 << 20 {
+        return;
+    }
+    let skip = pointer.addr().wrapping_neg() % PAGE;
+    // SAFETY: the range lies within one live allocation of `bytes` bytes; the advice changes no content, and its refusal
+    // no meaning, so the result does not matter.
+    unsafe {
+        madvise(pointer.add(skip).cast(), bytes - skip, MADV_HUGEPAGE);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn prefer_huge_pages(_pointer: *mut u8, _bytes: usize) {}
+
 impl Backend for Host {
     type Vec<T: Element> = Vec<T>;
     type Slice<T: Element> = [T];
@@ -43,7 +67,11 @@ impl Backend for Host {
         // The detour around `vec![]` turns a failed allocation into an error instead of an abort.
         unsafe {
             let pointer = std::alloc::alloc_zeroed(layout).cast::<T>();
-            if pointer.is_null() { Err(out_of_memory()) } else { Ok(Vec::from_raw_parts(pointer, len, len)) }
+            if pointer.is_null() {
+                return Err(out_of_memory());
+            }
+            prefer_huge_pages(pointer.cast(), layout.size());
+            Ok(Vec::from_raw_parts(pointer, len, len))
         }
     }
 
