@@ -125,8 +125,9 @@ fn twin_cuthill_mckee(adjacent: &[BTreeSet<usize>], root: usize) -> (Vec<usize>,
     (order, bandwidth, height as usize, end)
 }
 
-/// The whole ordering: components by (degree, number) of their roots, each the best of George and Liu's roots.
-fn twin_reverse_cuthill_mckee(adjacent: &[BTreeSet<usize>]) -> Vec<u32> {
+/// The whole ordering: components by (degree, number) of their roots; of each the best order from its root, the ends
+/// of George and Liu's search, and up to three other vertices of the root's degree.
+fn twin_reverse_cuthill_mckee(stored: usize, adjacent: &[BTreeSet<usize>]) -> Vec<u32> {
     let mut by_degree: Vec<usize> = (0..adjacent.len()).collect();
     by_degree.sort_by_key(|&v| (adjacent[v].len(), v));
     let mut done = BTreeSet::new();
@@ -136,18 +137,38 @@ fn twin_reverse_cuthill_mckee(adjacent: &[BTreeSet<usize>]) -> Vec<u32> {
             continue;
         }
         let mut best = twin_cuthill_mckee(adjacent, root);
-        let mut tallest = best.clone();
-        while tallest.2 > 1 {
-            let next = twin_cuthill_mckee(adjacent, tallest.3);
-            if next.1 < best.1 {
-                best = next.clone();
-            }
-            if next.2 <= tallest.2 {
-                break;
-            }
-            tallest = next;
-        }
         done.extend(best.0.iter().copied());
+        let mut tallest = best.2;
+        let mut end = Some(best.3).filter(|_| tallest > 1);
+        let peers: Vec<usize> =
+            best.0[1..].iter().copied().filter(|&v| adjacent[v].len() == adjacent[root].len()).collect();
+        let count = match best.0.len() {
+            _ if stored / 16 > adjacent.len() || tallest < 2 => 0,
+            size if peers.len() > size / 64 => 0,
+            0..8192 => peers.len().min(1),
+            _ => peers.len().min(3),
+        };
+        // The last one is taken first.
+        let mut peers: Vec<usize> =
+            [2, 1, 3].iter().take(count).map(|k| peers[k * peers.len() / 4]).collect();
+        while end.is_some() || !peers.is_empty() {
+            // Both limits are those from before the round.
+            let limit = best.1;
+            let first = end.take().map(|v| (v, limit)).or_else(|| peers.pop().map(|v| (v, limit - 1)));
+            let second = peers.pop().map(|v| (v, limit - 1));
+            for (v, limit) in [first, second].into_iter().flatten() {
+                let sweep = twin_cuthill_mckee(adjacent, v);
+                if sweep.1 > limit {
+                    continue;
+                }
+                if sweep.2 > tallest {
+                    (tallest, end) = (sweep.2, Some(sweep.3));
+                }
+                if sweep.1 < best.1 {
+                    best = sweep;
+                }
+            }
+        }
         all.extend(best.0.iter().map(|&v| v as u32));
     }
     all.reverse();
@@ -204,8 +225,9 @@ fn check(n: usize, entries: &Entries) {
         assert_eq!(both.as_slice(), twin_levels(&adjacent, &[0, n - 1]));
     }
 
+    let stored = if symmetric { entries.len() } else { 2 * graph.edges() };
     let rcm = reverse_cuthill_mckee(&a).unwrap();
-    assert_eq!(rcm.new_to_old(), twin_reverse_cuthill_mckee(&adjacent));
+    assert_eq!(rcm.new_to_old(), twin_reverse_cuthill_mckee(stored, &adjacent));
 
     assert_eq!(bandwidth(&a), twin_bandwidth(entries));
     assert_eq!(profile(&a).unwrap(), twin_profile(&adjacent));
@@ -362,6 +384,18 @@ fn a_grid_in_its_natural_order_may_keep_it() {
     let choice = ordering(&csr(n, &entries)).unwrap();
     assert_eq!(choice.bandwidth_before(), 7);
     assert!(choice.bandwidth_rcm() >= 7 && choice.bandwidth_after() <= 7);
+}
+
+#[test]
+fn large_shuffled_graphs_agree_with_the_twins() {
+    // Enough vertices for several peers, and for threads; two components.
+    let (n, entries) = grid(75, 140);
+    let other = grid(31, 41).1;
+    let total = n + 31 * 41;
+    let name = |k: usize| k * 7919 % total;
+    let both = entries.keys().copied().chain(other.keys().map(|&(i, j)| (i + n, j + n)));
+    let (_, entries) = undirected(total, both.map(|(i, j)| (name(i), name(j))));
+    check(total, &entries);
 }
 
 #[test]

@@ -9,6 +9,9 @@ use crate::error::Result;
 /// Level of a vertex that no source reaches.
 pub const UNREACHED: u32 = u32::MAX;
 
+/// See [`Sweep::peers`].
+pub const PEERS_ONE_IN: usize = 64;
+
 /// An undirected graph as borrowed parts: the neighbours of vertex `v` are `indices[offsets[v]..offsets[v + 1]]`,
 /// ascending; where `w` is a neighbour of `v`, `v` is one of `w`. A vertex may list itself: traversals ignore that, and
 /// degrees do not count it.
@@ -37,8 +40,14 @@ pub enum Roots<'a, B: Backend> {
     /// Every component, each from its vertex of lowest degree (the first of them), components in the order of
     /// (degree, number) of these.
     LowestDegree,
-    /// The components of these vertices, no two of them in the same component, in this order.
-    Given(&'a B::Slice<u32>),
+    /// Some components, in this order.
+    Given {
+        /// A vertex of each, no two of them in the same component.
+        roots: &'a B::Slice<u32>,
+        /// The largest bandwidth of each that is of any use: a traversal that exceeds it need not be finished, see
+        /// [`Sweep::complete`].
+        limits: &'a [usize],
+    },
 }
 
 impl<B: Backend> Clone for Roots<'_, B> {
@@ -53,18 +62,23 @@ impl<B: Backend> Copy for Roots<'_, B> {}
 pub struct Sweep {
     /// The vertex that it started from.
     pub root: u32,
+    /// Whether the bandwidth is within the limit. Where it is not, the other figures are those of the part that was
+    /// traversed.
+    pub complete: bool,
     /// Vertices of the component.
     pub vertices: usize,
     /// Number of the last level, the root's being 0: the root's eccentricity.
     pub height: usize,
     /// Vertices of the largest level.
     pub width: usize,
-    /// Vertices of the last level.
-    pub last: usize,
-    /// The vertex of lowest degree in the last level, the smallest of several.
-    pub end: u32,
     /// Bandwidth of the component under the order of the traversal (reversed or not).
     pub bandwidth: usize,
+    /// The vertex of lowest degree in the last level, the smallest of several.
+    pub end: u32,
+    /// For [`Roots::LowestDegree`]: of the k other vertices of the root's degree, in the order of the traversal,
+    /// those at k / 2, k / 4 and 3 k / 4, none twice. None where k exceeds the component's [`PEERS_ONE_IN`]th part: few
+    /// vertices of lowest degree are corners of a mesh and good to start from, many say nothing.
+    pub peers: [Option<u32>; 3],
 }
 
 /// Breadth-first traversals. All results are the same on every backend and with any number of threads.
@@ -94,4 +108,15 @@ pub trait GraphSteps: Backend {
         roots: Roots<'_, Self>,
         order: &mut Self::Slice<u32>,
     ) -> Result<Vec<Sweep>>;
+
+    /// Two independent traversals, at the same time where that is faster for this graph.
+    fn both<R: Send, S: Send>(
+        &self,
+        graph: GraphParts<'_, Self>,
+        first: impl FnOnce() -> R + Send,
+        second: impl FnOnce() -> S + Send,
+    ) -> (R, S) {
+        let _ = graph;
+        (first(), second())
+    }
 }

@@ -31,7 +31,7 @@ mod vector;
 pub use convert::Conversions;
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
-pub use graph::{GraphParts, GraphSteps, Roots, Sweep, UNREACHED};
+pub use graph::{GraphParts, GraphSteps, PEERS_ONE_IN, Roots, Sweep, UNREACHED};
 pub use host::Host;
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;

@@ -1,6 +1,6 @@
 //! The graph of a square matrix.
 
-use super::chunks::{PARALLEL_FROM, row_chunks, split_rows};
+use super::chunks::{row_chunks, split_rows};
 use crate::backend::{Backend, GraphParts, Host, NARROW_LIMIT, Offsets, OffsetsRef, with_offsets};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -128,8 +128,30 @@ fn random_pair(index: u32) -> (u64, u64) {
     (f ^ (f >> 31), g ^ (g >> 29))
 }
 
+/// The scan of fewer nonzeros is over before another thread has woken up.
+const PARALLEL_FROM: usize = 1 << 17;
+
+/// Up to this many vertices [`random_pair`] is looked up: its table stays in the cache.
+const TABLE_UP_TO: usize = 1 << 16;
+
 /// Degrees of the rows' patterns, and whether the pattern is symmetric.
 fn scan<O: Offset>(offsets: &[O], indices: &[u32], known_symmetric: bool) -> Result<(Vec<u32>, bool)> {
+    let rows = offsets.len() - 1;
+    if known_symmetric {
+        Ok((scan_with(offsets, indices, |_| (0, 0))?.0, true))
+    } else if rows <= TABLE_UP_TO && rows < indices.len() {
+        let table: Vec<(u64, u64)> = (0..rows as u32).map(random_pair).collect();
+        scan_with(offsets, indices, |v| table[v as usize])
+    } else {
+        scan_with(offsets, indices, random_pair)
+    }
+}
+
+fn scan_with<O: Offset>(
+    offsets: &[O],
+    indices: &[u32],
+    random: impl Fn(u32) -> (u64, u64) + Sync,
+) -> Result<(Vec<u32>, bool)> {
     let rows = offsets.len() - 1;
     let mut degrees: Vec<u32> = Host.zeros(rows)?;
     // f^T (P - P^T) g for the pattern P; the diagonal cancels.
@@ -137,17 +159,16 @@ fn scan<O: Offset>(offsets: &[O], indices: &[u32], known_symmetric: bool) -> Res
         let mut sum = 0u64;
         for (row, degree) in range.zip(degrees) {
             let line = &indices[offsets[row].to_usize()..offsets[row + 1].to_usize()];
-            *degree = line.iter().map(|&w| u32::from(w as usize != row)).sum();
-            if !known_symmetric {
-                let (mut f_sum, mut g_sum) = (0u64, 0u64);
-                for &w in line {
-                    let (f, g) = random_pair(w);
-                    f_sum = f_sum.wrapping_add(f);
-                    g_sum = g_sum.wrapping_add(g);
-                }
-                let (f, g) = random_pair(row as u32);
-                sum = sum.wrapping_add(f.wrapping_mul(g_sum)).wrapping_sub(g.wrapping_mul(f_sum));
+            let (mut f_sum, mut g_sum, mut diagonal) = (0u64, 0u64, 0);
+            for &w in line {
+                let (f, g) = random(w);
+                f_sum = f_sum.wrapping_add(f);
+                g_sum = g_sum.wrapping_add(g);
+                diagonal += u32::from(w as usize == row);
             }
+            *degree = line.len() as u32 - diagonal;
+            let (f, g) = random(row as u32);
+            sum = sum.wrapping_add(f.wrapping_mul(g_sum)).wrapping_sub(g.wrapping_mul(f_sum));
         }
         sum
     };

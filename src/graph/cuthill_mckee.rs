@@ -6,7 +6,7 @@
 
 use super::envelope::profile_by;
 use super::{Adjacency, Permutation, bandwidth, bandwidth_permuted};
-use crate::backend::{GraphParts, GraphSteps, Host, Roots, Sweep};
+use crate::backend::{Backend, GraphParts, GraphSteps, Host, Roots, Sweep};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
@@ -48,8 +48,19 @@ impl PseudoPeripheral {
 /// # Errors
 /// Where `start` is no vertex of the graph, or without memory.
 pub fn pseudo_peripheral(graph: &Adjacency<'_>, start: u32) -> Result<PseudoPeripheral> {
-    let (_, components) = search(&Host, graph.parts(), Roots::Given(&[start][..]))?;
-    let tallest = components[0].tallest;
+    let mut order = Host.zeros(graph.vertices())?;
+    let mut sweep_from = |root: u32| -> Result<Sweep> {
+        let roots = Roots::Given { roots: &[root][..], limits: &[usize::MAX] };
+        Ok(Host.cuthill_mckee(graph.parts(), roots, &mut order)?[0])
+    };
+    let mut tallest = sweep_from(start)?;
+    loop {
+        let next = sweep_from(tallest.end)?;
+        if next.height <= tallest.height {
+            break;
+        }
+        tallest = next;
+    }
     Ok(PseudoPeripheral {
         vertex: tallest.root,
         other_end: tallest.end,
@@ -60,9 +71,11 @@ pub fn pseudo_peripheral(graph: &Adjacency<'_>, start: u32) -> Result<PseudoPeri
 
 /// The reverse Cuthill-McKee ordering of A + A^T.
 ///
-/// Each component is ordered from its vertex of lowest degree and from every vertex that George and Liu's search
-/// visits, and the order of lowest bandwidth is kept. That is about three traversals, each of which reads the pattern
-/// (4 bytes a nonzero) once. The result depends on the pattern alone.
+/// Each component is ordered from its vertex of lowest degree, then from the far ends that George and Liu's search
+/// visits and, where rows are short and vertices of lowest degree rare, from one to three more of these; the order of
+/// lowest bandwidth is kept. That is two to seven traversals, two of them at a time, each of which reads the pattern
+/// (4 bytes a nonzero) at most once and stops where its bandwidth exceeds that of an earlier one. The result depends on
+/// the pattern alone.
 ///
 /// On a matrix that is already numbered well (a grid row by row) this can raise the bandwidth: [`ordering`] compares.
 ///
@@ -78,13 +91,12 @@ fn reversed(graph: &Adjacency<'_>) -> Result<Permutation> {
     Permutation::from_new_to_old(order)
 }
 
-/// The Cuthill-McKee order (not reversed) of all components, in the memory of any backend: place to vertex.
-///
-/// # Errors
-/// Without memory, or when the device fails.
-pub fn cuthill_mckee_order<B: GraphSteps>(backend: &B, graph: GraphParts<'_, B>) -> Result<B::Vec<u32>> {
-    Ok(search(backend, graph, Roots::LowestDegree)?.0)
-}
+/// Up to this many stored neighbours a vertex, other vertices of lowest degree are tried too. With more of them a
+/// traversal costs more, and orders from different vertices differ less.
+const SHORT_ROWS: usize = 16;
+
+/// From this many vertices on, three of them are tried instead of one.
+const MANY_VERTICES: usize = 1 << 13;
 
 /// A component during the search.
 struct Component {
@@ -92,48 +104,96 @@ struct Component {
     start: usize,
     /// The sweep of lowest bandwidth: its order is the one that is kept.
     best: Sweep,
-    /// The sweep of most levels: the search goes on from its end.
+    /// The sweep of most levels.
     tallest: Sweep,
+    /// The end of the tallest, while that is new.
+    end: Option<u32>,
+    /// More vertices of lowest degree to try, the last one first.
+    peers: Vec<u32>,
 }
 
-/// Sweeps every component from its root, then from the end of the tallest level structure while these grow, all
-/// components that still do at once. Returns the best orders and what was found.
-fn search<B: GraphSteps>(
-    backend: &B,
-    graph: GraphParts<'_, B>,
-    roots: Roots<'_, B>,
-) -> Result<(B::Vec<u32>, Vec<Component>)> {
+/// The Cuthill-McKee order (not reversed) of all components, in the memory of any backend: place to vertex.
+///
+/// Every round sweeps all components that still have a vertex to try from two of them: the end of the tallest level
+/// structure found so far and a peer of the first root, or two peers.
+///
+/// # Errors
+/// Without memory, or when the device fails.
+pub fn cuthill_mckee_order<B: GraphSteps>(backend: &B, graph: GraphParts<'_, B>) -> Result<B::Vec<u32>> {
     let mut order = backend.zeros(graph.vertices)?;
+    let short_rows = B::len(graph.indices) / SHORT_ROWS <= graph.vertices;
     let mut start = 0;
     let mut components = Vec::new();
-    for sweep in backend.cuthill_mckee(graph, roots, &mut order)? {
-        components.push(Component { start, best: sweep, tallest: sweep });
+    for sweep in backend.cuthill_mckee(graph, Roots::LowestDegree, &mut order)? {
+        // A root of lowest degree that sees its whole component sees a clique: all orders are alike.
+        if sweep.height > 1 {
+            let count = if sweep.vertices < MANY_VERTICES { 1 } else { 3 };
+            let peers = sweep.peers.into_iter().flatten().take(if short_rows { count } else { 0 }).collect();
+            components.push(Component { start, best: sweep, tallest: sweep, end: Some(sweep.end), peers });
+        }
         start += sweep.vertices;
     }
-    // A root that sees its whole component has the lowest degree of a clique, or was given: nothing to look for.
-    let mut growing: Vec<usize> = (0..components.len()).filter(|&c| components[c].best.height > 1).collect();
-    let mut again = backend.zeros(growing.iter().map(|&c| components[c].best.vertices).sum())?;
-    while !growing.is_empty() {
-        let ends = backend.upload(growing.iter().map(|&c| components[c].tallest.end).collect())?;
-        let sweeps = backend.cuthill_mckee(graph, Roots::Given(&*ends), &mut again)?;
-        let mut from = 0;
-        let mut grown = Vec::new();
-        for (&c, sweep) in growing.iter().zip(sweeps) {
-            let component = &mut components[c];
-            if sweep.bandwidth < component.best.bandwidth {
-                let to = component.start..component.start + sweep.vertices;
-                backend.copy(B::part(&again, from..from + sweep.vertices), B::part_mut(&mut order, to))?;
-                component.best = sweep;
-            }
-            if sweep.height > component.tallest.height {
-                component.tallest = sweep;
-                grown.push(c);
-            }
-            from += sweep.vertices;
+    let room = components.iter().map(|c| c.best.vertices).sum();
+    let (mut first_order, mut second_order) = (backend.zeros(room)?, backend.zeros(room)?);
+    loop {
+        let first = components.iter_mut().map(|c| c.end().or_else(|| c.peer())).collect::<Vec<_>>();
+        let second = components.iter_mut().map(Component::peer).collect::<Vec<_>>();
+        if first.iter().chain(&second).all(Option::is_none) {
+            return Ok(order);
         }
-        growing = grown;
+        let (first, second) = backend.both(
+            graph,
+            || sweep_again(backend, graph, &first, &mut first_order),
+            || sweep_again(backend, graph, &second, &mut second_order),
+        );
+        for (sweeps, again) in [(first?, &first_order), (second?, &second_order)] {
+            let mut from = 0;
+            for (c, sweep) in sweeps {
+                let swept = from..from + sweep.vertices;
+                from = swept.end;
+                let component = &mut components[c];
+                if sweep.complete && sweep.bandwidth < component.best.bandwidth {
+                    let to = component.start..component.start + sweep.vertices;
+                    backend.copy(B::part(again, swept), B::part_mut(&mut order, to))?;
+                    component.best = sweep;
+                }
+                if sweep.complete && sweep.height > component.tallest.height {
+                    component.tallest = sweep;
+                    component.end = Some(sweep.end);
+                }
+            }
+        }
     }
-    Ok((order, components))
+}
+
+impl Component {
+    /// The end of the tallest level structure, once. As low a bandwidth again is good enough to go on from.
+    fn end(&mut self) -> Option<(u32, usize)> {
+        self.end.take().map(|root| (root, self.best.bandwidth))
+    }
+
+    /// Another vertex of lowest degree, which must do better.
+    fn peer(&mut self) -> Option<(u32, usize)> {
+        self.peers.pop().map(|root| (root, self.best.bandwidth - 1))
+    }
+}
+
+/// Sweeps the components that have a root (and a limit for the bandwidth) from there. Returns the component of each
+/// sweep.
+fn sweep_again<B: GraphSteps>(
+    backend: &B,
+    graph: GraphParts<'_, B>,
+    roots: &[Option<(u32, usize)>],
+    order: &mut B::Slice<u32>,
+) -> Result<Vec<(usize, Sweep)>> {
+    let swept: Vec<usize> = (0..roots.len()).filter(|&c| roots[c].is_some()).collect();
+    if swept.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (roots, limits): (Vec<u32>, Vec<usize>) = roots.iter().copied().flatten().unzip();
+    let roots = backend.upload(roots)?;
+    let sweeps = backend.cuthill_mckee(graph, Roots::Given { roots: &*roots, limits: &limits }, order)?;
+    Ok(swept.into_iter().zip(sweeps).collect())
 }
 
 /// A decision between the order that a matrix came in and reverse Cuthill-McKee, with the figures behind it.

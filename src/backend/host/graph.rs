@@ -1,9 +1,12 @@
 //! Traversals on the CPU, one vertex of the queue at a time.
 
 use super::Host;
-use crate::backend::{Backend, GraphParts, GraphSteps, Roots, Sweep, UNREACHED, with_offsets};
+use crate::backend::{Backend, GraphParts, GraphSteps, PEERS_ONE_IN, Roots, Sweep, UNREACHED, with_offsets};
 use crate::error::{Error, Result};
 use crate::scalar::Offset;
+
+/// Traversals of a smaller graph (vertices and neighbours) are over before another thread has woken up.
+const PARALLEL_FROM: usize = 1 << 16;
 
 /// Up to this many children of one vertex are sorted by insertion.
 const INSERTION_UP_TO: usize = 24;
@@ -22,16 +25,31 @@ impl GraphSteps for Host {
         roots: Roots<'_, Self>,
         order: &mut [u32],
     ) -> Result<Vec<Sweep>> {
-        let reached = self.zeros(graph.vertices)?;
-        let longest = graph.degrees.iter().max().map_or(0, |&d| d as usize);
-        let children = self.zeros(longest + 2)?;
         with_offsets!(graph.offsets, offsets => {
-            let mut traversal = Traversal { offsets, graph, reached, children };
+            let mut traversal = Traversal {
+                offsets,
+                graph,
+                reached: self.zeros(graph.vertices)?,
+                queue: self.zeros(graph.vertices + 1)?,
+            };
             match roots {
                 Roots::LowestDegree => traversal.all(order),
-                Roots::Given(roots) => traversal.given(roots, order),
+                Roots::Given { roots, limits } => traversal.given(roots, limits, order),
             }
         })
+    }
+
+    fn both<R: Send, S: Send>(
+        &self,
+        graph: GraphParts<'_, Self>,
+        first: impl FnOnce() -> R + Send,
+        second: impl FnOnce() -> S + Send,
+    ) -> (R, S) {
+        if graph.indices.len() + graph.vertices < PARALLEL_FROM {
+            (first(), second())
+        } else {
+            rayon::join(first, second)
+        }
     }
 }
 
@@ -82,72 +100,101 @@ struct Traversal<'a, O> {
     graph: GraphParts<'a, Host>,
     /// 1 where a vertex has a place in the order.
     reached: Vec<u8>,
-    /// The vertices that the vertex at hand reaches first; one place more than it has neighbours, itself among them.
-    children: Vec<u32>,
+    /// The order of one component, and one place more: see [`collect`].
+    queue: Vec<u32>,
 }
 
 impl<O: Offset> Traversal<'_, O> {
-    fn given(&mut self, roots: &[u32], order: &mut [u32]) -> Result<Vec<Sweep>> {
+    fn given(&mut self, roots: &[u32], limits: &[usize], mut order: &mut [u32]) -> Result<Vec<Sweep>> {
+        Error::check_dimension("number of limits", roots.len(), limits.len())?;
         let mut sweeps = Vec::with_capacity(roots.len());
-        let mut placed = 0;
-        for &root in roots {
+        for (&root, &limit) in roots.iter().zip(limits) {
             check_vertex(root, self.graph.vertices)?;
             if self.reached[root as usize] != 0 {
                 return Err(Error::InvalidArgument(format!(
                     "root {root} lies in the component of an earlier root"
                 )));
             }
-            let sweep = self.component(root, &mut order[placed..])?;
-            placed += sweep.vertices;
+            let sweep = self.component(root, limit, order)?;
+            order = &mut order[sweep.vertices..];
             sweeps.push(sweep);
         }
         Ok(sweeps)
     }
 
-    fn all(&mut self, order: &mut [u32]) -> Result<Vec<Sweep>> {
-        let mut sweeps = Vec::new();
-        let mut placed = 0;
-        for root in by_degree(self.graph.degrees)? {
-            if self.reached[root as usize] == 0 {
-                let sweep = self.component(root, &mut order[placed..])?;
-                placed += sweep.vertices;
-                sweeps.push(sweep);
-                if placed == self.graph.vertices {
-                    break;
+    fn all(&mut self, mut order: &mut [u32]) -> Result<Vec<Sweep>> {
+        let degrees = self.graph.degrees;
+        Error::check_dimension("length of the order", degrees.len(), order.len())?;
+        let Some(first) = (0..degrees.len() as u32).min_by_key(|&v| degrees[v as usize]) else {
+            return Ok(Vec::new());
+        };
+        let mut sweeps = vec![self.with_peers(first, order)?];
+        order = &mut order[sweeps[0].vertices..];
+        if !order.is_empty() {
+            for root in by_degree(degrees)? {
+                if self.reached[root as usize] == 0 {
+                    let sweep = self.with_peers(root, order)?;
+                    order = &mut order[sweep.vertices..];
+                    sweeps.push(sweep);
                 }
             }
         }
         Ok(sweeps)
     }
 
-    fn component(&mut self, root: u32, order: &mut [u32]) -> Result<Sweep> {
-        if order.is_empty() {
-            return Err(Error::InvalidArgument("the order has no room for the root's component".into()));
+    fn with_peers(&mut self, root: u32, order: &mut [u32]) -> Result<Sweep> {
+        let mut sweep = self.component(root, usize::MAX, order)?;
+        let degree = |v: u32| self.graph.degrees[v as usize];
+        let alike = || order[1..sweep.vertices].iter().copied().filter(|&v| degree(v) == degree(root));
+        let count = alike().count();
+        if count > sweep.vertices / PEERS_ONE_IN {
+            return Ok(sweep);
         }
+        sweep.peers[0] = alike().nth(count / 2);
+        sweep.peers[1] = alike().nth(count / 4).filter(|_| count > 1);
+        sweep.peers[2] = alike().nth(3 * count / 4).filter(|_| count > 2);
+        Ok(sweep)
+    }
+
+    /// Orders the component of `root` into the front of `order`, which holds nothing beyond this and later components.
+    fn component(&mut self, root: u32, limit: usize, order: &mut [u32]) -> Result<Sweep> {
         let degrees = self.graph.degrees;
-        order[0] = root;
-        self.reached[root as usize] = 1;
+        let (queue, reached) = (&mut self.queue[..], &mut self.reached[..]);
+        queue[0] = root;
+        reached[root as usize] = 1;
         let (mut head, mut tail) = (0, 1);
-        let mut sweep = Sweep { root, vertices: 0, height: 0, width: 1, last: 1, end: root, bandwidth: 0 };
-        loop {
+        let mut sweep = Sweep {
+            root,
+            complete: true,
+            vertices: 0,
+            height: 0,
+            width: 1,
+            bandwidth: 0,
+            end: root,
+            peers: [None; 3],
+        };
+        'levels: loop {
             let level_end = tail;
             for place in head..level_end {
-                let found = self.visit(order[place]);
-                if found == 0 {
-                    continue;
+                if tail == order.len() {
+                    break; // nothing is left to be found
                 }
-                let children = &mut self.children[..found];
-                sort_by_degree(children, degrees);
-                let Some(room) = order.get_mut(tail..tail + found) else {
-                    return Err(Error::InvalidArgument(
-                        "the order has no room for the root's component".into(),
-                    ));
-                };
-                room.copy_from_slice(children);
+                let v = queue[place] as usize;
+                let neighbours =
+                    &self.graph.indices[self.offsets[v].to_usize()..self.offsets[v + 1].to_usize()];
+                let found = collect(neighbours, reached, &mut queue[tail..]);
+                if found > 1 {
+                    sort_by_degree(&mut queue[tail..tail + found], degrees);
+                }
                 tail += found;
-                // Every later neighbour of the vertex at `place` stands before `tail`, and every neighbour of a
-                // vertex without children stands before a child of an earlier vertex: this maximum is the bandwidth.
+                // Every later neighbour of the vertex at `place` stands before `tail`, the last of them right before
+                // it where the vertex has children. A vertex without children comes after one whose last child stands
+                // there. So this maximum is the bandwidth.
                 sweep.bandwidth = sweep.bandwidth.max(tail - 1 - place);
+                if sweep.bandwidth > limit {
+                    sweep.complete = false;
+                    break 'levels;
+                }
             }
             if tail == level_end {
                 break;
@@ -157,45 +204,49 @@ impl<O: Offset> Traversal<'_, O> {
             head = level_end;
         }
         sweep.vertices = tail;
-        sweep.last = tail - head;
         sweep.end =
-            order[head..tail].iter().copied().min_by_key(|&v| (degrees[v as usize], v)).unwrap_or(root);
+            queue[head..tail].iter().copied().min_by_key(|&v| (degrees[v as usize], v)).unwrap_or(root);
+        let Some(order) = order.get_mut(..tail) else {
+            return Err(Error::InvalidArgument(format!(
+                "the order has no room for the component of root {root}"
+            )));
+        };
+        order.copy_from_slice(&queue[..tail]);
         Ok(sweep)
     }
+}
 
-    /// Collects the neighbours of `v` that nothing reached before, and returns how many. Without a branch on that:
-    /// it would be mispredicted about once a vertex, which costs more than the superfluous stores.
-    #[inline(always)]
-    fn visit(&mut self, v: u32) -> usize {
-        let v = v as usize;
-        let (start, end) = (self.offsets[v].to_usize(), self.offsets[v + 1].to_usize());
-        let mut found = 0;
-        for &w in &self.graph.indices[start..end] {
-            let reached = &mut self.reached[w as usize];
-            self.children[found] = w;
-            found += usize::from(*reached == 0);
-            *reached = 1;
-        }
-        found
+/// Copies the neighbours that nothing reached before to the front of `room`, and returns how many they are. Without a
+/// branch on that: it would be mispredicted about once a vertex, which costs more than the superfluous stores, the
+/// last of them one place behind the last child.
+#[inline(always)]
+fn collect(neighbours: &[u32], reached: &mut [u8], room: &mut [u32]) -> usize {
+    let mut found = 0;
+    for &w in neighbours {
+        let mark = &mut reached[w as usize];
+        room[found] = w;
+        found += usize::from(*mark == 0);
+        *mark = 1;
     }
+    found
 }
 
 /// Sorts ascending vertices by (degree, number).
 #[inline(always)]
 fn sort_by_degree(vertices: &mut [u32], degrees: &[u32]) {
-    if vertices.len() <= INSERTION_UP_TO {
-        for k in 1..vertices.len() {
-            let v = vertices[k];
-            let degree = degrees[v as usize];
-            let mut hole = k;
-            while hole > 0 && degrees[vertices[hole - 1] as usize] > degree {
-                vertices[hole] = vertices[hole - 1];
-                hole -= 1;
-            }
-            vertices[hole] = v;
-        }
-    } else {
+    if vertices.len() > INSERTION_UP_TO {
         vertices.sort_unstable_by_key(|&v| (degrees[v as usize], v));
+        return;
+    }
+    for k in 1..vertices.len() {
+        let v = vertices[k];
+        let degree = degrees[v as usize];
+        let mut hole = k;
+        while hole > 0 && degrees[vertices[hole - 1] as usize] > degree {
+            vertices[hole] = vertices[hole - 1];
+            hole -= 1;
+        }
+        vertices[hole] = v;
     }
 }
 
