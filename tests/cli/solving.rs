@@ -247,6 +247,16 @@ fn what_is_not_solved_says_so_and_why() {
 }
 
 #[test]
+fn a_small_residual_with_a_large_error_is_told() {
+    let f = Folder::new();
+    let diagonal: String = (1..=40).map(|i| format!("{i} {i} {:e}\n", 10f64.powi(-i / 3))).collect();
+    f.write("a.mtx", format!("%%MatrixMarket matrix coordinate real symmetric\n40 40 40\n{diagonal}"));
+    let run = f.ok("solve a.mtx --preconditioner none");
+    assert!(run.stdout.contains("converged in") && run.stdout.contains("ill-conditioned"), "{}", run.stdout);
+    assert!(!f.ok("solve a.mtx").stdout.contains("ill-conditioned"));
+}
+
+#[test]
 fn complex_hermitian_systems_are_solved() {
     let f = Folder::new();
     let text = "%%MatrixMarket matrix coordinate complex hermitian\n3 3 5\n1 1 4 0\n2 2 5 0\n3 3 6 0\n2 1 1 2\n3 2 0 -1\n";

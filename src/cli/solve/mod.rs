@@ -13,6 +13,11 @@ use rhs::Rhs;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    residua solve A.mtx                         solves A x = A 1 and tells how well\n  \
+    residua solve A.mtx --rhs b.mtx -o x.mtx    solves A x = b, for each column of b\n  \
+    residua solve A.mtx --rhs ones --tolerance 1e-10 --plot residuals.svg --json -\n\n\
+    x and the report are written even where the system is not solved (exit status 4).")]
 pub(crate) struct Arguments {
     /// Matrix Market file of A; '-' is standard input
     matrix: PathBuf,

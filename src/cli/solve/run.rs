@@ -11,7 +11,7 @@ use crate::cli::progress::Progress;
 use crate::cli::{Ending, Failure, console, interrupt};
 use residua::graph::{self, Permutation};
 use residua::krylov::{Cg, Outcome, Report, SolveOptions};
-use residua::market::{Field, WriteOptions, write_dense};
+use residua::market::{Field, Symmetry, WriteOptions, write_dense};
 use residua::matrix;
 use residua::precondition::{Identity, Jacobi};
 use residua::report::{Curve, Facts, convergence_svg, copy_bandwidth};
@@ -28,7 +28,7 @@ pub(super) fn run<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -
     let path = arguments.matrix.as_path();
     let Loaded { a, header, read, assemble } = load::<T>(path)?;
     let mut seconds = Seconds { read, assemble, ..Seconds::default() };
-    let symmetric = check(&a, arguments)?;
+    let symmetric = check(&a, header.symmetry(), arguments)?;
     let rhs = arguments.rhs.make(&a, path)?;
     let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
 
@@ -120,7 +120,7 @@ pub(super) fn run<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -
 }
 
 /// Whether the matrix is one that conjugate gradients can take; else says why not.
-fn check<T: Scalar>(a: &Csr<T>, arguments: &Arguments) -> Result<bool, Failure> {
+fn check<T: Scalar>(a: &Csr<T>, stored_as: Symmetry, arguments: &Arguments) -> Result<bool, Failure> {
     let path = &arguments.matrix;
     let (rows, columns) = (a.rows(), a.columns());
     if rows != columns {
@@ -129,6 +129,12 @@ fn check<T: Scalar>(a: &Csr<T>, arguments: &Arguments) -> Result<bool, Failure> 
     }
     if rows == 0 {
         return Err(Failure::about(path, "an empty matrix: there is nothing to solve"));
+    }
+    match stored_as {
+        Symmetry::Symmetric if !T::COMPLEX => return Ok(true),
+        Symmetry::Hermitian => return Ok(!T::COMPLEX),
+        // Whatever else a file says of itself, its entries decide.
+        _ => {}
     }
     let facts = Facts::of(a);
     if facts.is_hermitian() {

@@ -10,6 +10,9 @@ use residua::{Csr, Scalar};
 /// Right-hand sides that the report lists one by one.
 const MOST_COLUMNS: usize = 20;
 
+/// A solve with a larger error than this deserves a word, however small its residual.
+const DOUBTFUL: f64 = 1e-3;
+
 /// All that the report tells of.
 pub(super) struct Story<'a> {
     pub(super) arguments: &'a Arguments,
@@ -158,7 +161,13 @@ fn times(answer: &Answer) -> String {
 
 /// What to try when it did not work.
 fn advice(story: &Story<'_>) -> Option<String> {
-    let bad = story.columns.iter().find(|column| !column.outcome.is_converged())?;
+    let Some(bad) = story.columns.iter().find(|column| !column.outcome.is_converged()) else {
+        return story.columns.iter().find_map(|column| column.error).filter(|error| *error > DOUBTFUL).map(|_| {
+            "The residual is small, the error is not: the matrix is ill-conditioned, or singular. A smaller \
+             --tolerance may help."
+                .into()
+        });
+    };
     Some(match bad.outcome {
         Outcome::IterationLimit => {
             "Try: more iterations (--max-iterations), or a looser --tolerance. --plot shows whether the residual \
