@@ -1,0 +1,79 @@
+//! A warm solve allocates nothing that grows: counted by the allocator of this test program.
+
+use residua::generate::poisson2d;
+use residua::krylov::{Cg, SolveOptions};
+use residua::operator::FunctionOperator;
+use residua::precondition::Jacobi;
+use residua::{Host, Triplets, assemble::Assembly};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged; counting touches no memory of the caller.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        BYTES.fetch_add(layout.size(), Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations and bytes during `work`.
+fn counted(work: impl FnOnce()) -> (usize, usize) {
+    let (allocations, bytes) = (ALLOCATIONS.load(Relaxed), BYTES.load(Relaxed));
+    work();
+    (ALLOCATIONS.load(Relaxed) - allocations, BYTES.load(Relaxed) - bytes)
+}
+
+#[test]
+fn a_warm_solve_allocates_nothing_that_grows() {
+    // Below the size from which work is shared among threads, all counts are exact. The operator stores nothing, so
+    // that what is counted is the solver's own.
+    let a = poisson2d(60, 60).unwrap();
+    let n = a.rows();
+    let chain = FunctionOperator::<f64, Host, _>::new(n, n, |_, x: &[f64], y: &mut [f64]| {
+        for i in 0..x.len() {
+            let left = if i > 0 { x[i - 1] } else { 0.0 };
+            let right = x.get(i + 1).copied().unwrap_or(0.0);
+            y[i] = 2.01 * x[i] - left - right;
+        }
+        Ok(())
+    });
+    let b: Vec<f64> = (0..n).map(|i| (i % 7) as f64).collect();
+    let mut x = vec![0.0; n];
+    let mut cg = Cg::new(&Host, n, SolveOptions::default()).unwrap();
+    let mut jacobi = Jacobi::new(&Host, &a).unwrap();
+    let mut solve = |cg: &mut Cg<f64, Host>, jacobi: &Jacobi<f64, Host>| {
+        x.fill(0.0);
+        let report = cg.solve(&chain, jacobi, &b, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
+        assert!(report.outcome.is_converged() && report.iterations > 50, "{report:?}");
+    };
+    solve(&mut cg, &jacobi);
+    let (allocations, bytes) = counted(|| {
+        jacobi.update(&Host, &a).unwrap();
+        solve(&mut cg, &jacobi);
+    });
+    // The recording: one small closure. Nothing an iteration, nothing of the size of a vector.
+    assert!(allocations <= 1 && bytes <= 256, "{allocations} allocations, {bytes} bytes");
+
+    // New values on the same pattern.
+    let entries = vec![2.0, 2.0, -1.0, -1.0];
+    let triplets = Triplets::from_parts(2, 2, vec![0, 1, 0, 1], vec![0, 1, 1, 0], entries.clone()).unwrap();
+    let (mut a, assembly) = Assembly::new(&Host, &triplets).unwrap();
+    let (_, bytes) = counted(|| assembly.update(&Host, &entries, &mut a).unwrap());
+    assert!(bytes <= 64, "{bytes} bytes");
+}
