@@ -2,6 +2,7 @@
 
 use super::{Backend, CooParts, CsrParts, EllParts, JdsParts, SellParts, VectorOps};
 use crate::error::{Error, Result};
+use crate::matrix::{Advice, Traits};
 use crate::scalar::{Scalar, Widen};
 
 /// Which form of A a product applies.
@@ -171,6 +172,11 @@ pub trait Products: Backend {
     {
         self.sell(a, Op::None, T::one(), x, T::zero(), y)?;
         self.dot(x, y, xy)
+    }
+
+    /// The format whose product is fastest here for a matrix like this, by a measured rule.
+    fn advise(&self, _matrix: &Traits) -> Advice {
+        Advice::new("csr", format!("csr is the only format that {} multiplies", self.description()))
     }
 
     /// The refusal of the provided methods.

@@ -8,7 +8,6 @@ use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
 
 /// A matrix in coordinates, sorted by row, then column ([`CooParts`] draws it).
-#[derive(Debug)]
 pub struct Coo<V: Scalar, B: Backend = Host> {
     rows: usize,
     columns: usize,

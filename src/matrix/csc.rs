@@ -15,7 +15,6 @@ use crate::scalar::{Scalar, Widen};
 /// rows     0 3 | 2 | 0 1 2 | 3
 /// values   1 2 | 4 | 7 8 3 | 1
 /// ```
-#[derive(Debug)]
 pub struct Csc<V: Scalar, B: Backend = Host> {
     transpose: Csr<V, B>,
 }

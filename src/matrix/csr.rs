@@ -11,7 +11,6 @@ use crate::scalar::{Scalar, Widen};
 ///
 /// Every row's columns ascend strictly: constructors check it once, and nothing can change it later. Products compute
 /// in any type to which `V` widens.
-#[derive(Debug)]
 pub struct Csr<V: Scalar, B: Backend = Host> {
     rows: usize,
     columns: usize,

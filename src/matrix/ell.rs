@@ -8,7 +8,6 @@ use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
 
 /// A matrix in ELL: all rows padded to one width, stored column by column ([`EllParts`] draws it).
-#[derive(Debug)]
 pub struct Ell<V: Scalar, B: Backend = Host> {
     rows: usize,
     columns: usize,

@@ -2,11 +2,11 @@
 
 use super::lengths::RowLengths;
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, Sell};
-use crate::backend::{Conversions, KrylovSteps, Op, Products, VectorOps};
+use crate::backend::{Backend, Conversions, KrylovSteps, Op, Products, VectorOps};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
 use crate::scalar::{Scalar, Widen};
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 
 /// A stored matrix: values of type `V` in one of the formats, products in type `T`.
 ///
@@ -116,6 +116,23 @@ macro_rules! stored {
     )*};
 }
 stored!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell);
+
+/// `ell f64 4 x 4, 7 nonzeros, 1 padded`.
+macro_rules! debug {
+    ($($name:ident),*) => {$(
+        impl<V: Scalar, B: Backend> Debug for $name<V, B> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let (rows, columns, nonzeros) = (self.rows(), self.columns(), self.nonzeros());
+                write!(f, "{} {} {rows} x {columns}, {nonzeros} nonzeros", Self::NAME, V::NAME)?;
+                match self.padding() {
+                    0 => Ok(()),
+                    padding => write!(f, ", {padding} padded"),
+                }
+            }
+        }
+    )*};
+}
+debug!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell);
 
 /// [`LinearOperator`] by a type's own methods: as CSR it is `stored` or must be `converted`; `fused` is its product fused
 /// with x.y, where the seam has one.
@@ -275,7 +292,7 @@ impl<T: Scalar, B: Products + Conversions, V: Scalar> Format<T, B, V> {
 }
 
 impl<T: Scalar, B: Products + Conversions, V: Scalar> Debug for Format<T, B, V> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Format({}: {})", self.name, self.suits)
     }
 }

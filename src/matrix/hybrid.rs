@@ -19,7 +19,6 @@ use crate::scalar::{Scalar, Widen};
 /// ELL      columns 0 2 1 0 | 2 * 2 3     values 1 8 4 2 | 7 * 3 1
 /// COO      nothing here: rows longer than the width go on in it
 /// ```
-#[derive(Debug)]
 pub struct Hybrid<V: Scalar, B: Backend = Host> {
     head: Ell<V, B>,
     tail: Coo<V, B>,

@@ -9,7 +9,6 @@ use crate::scalar::{Scalar, Widen};
 
 /// A matrix in jagged diagonals: rows from longest to shortest, stored column by column without padding
 /// ([`JdsParts`] draws it). Products write y through the row order, so it stays the same operator as in CSR.
-#[derive(Debug)]
 pub struct Jds<V: Scalar, B: Backend = Host> {
     rows: usize,
     columns: usize,

@@ -1,9 +1,11 @@
 //! Storage formats of sparse matrices.
 
+mod advise;
 mod coo;
 mod csc;
 mod csr;
 mod ell;
+mod entries;
 mod format;
 mod hybrid;
 mod jds;
@@ -11,6 +13,7 @@ mod lengths;
 mod sell;
 mod triplets;
 
+pub use advise::{Advice, Traits, advise};
 pub use coo::Coo;
 pub use csc::Csc;
 pub use csr::Csr;

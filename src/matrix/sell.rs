@@ -14,7 +14,6 @@ use crate::scalar::{Scalar, Widen};
 /// Source: Kreutzer, Hager, Wellein, Fehske and Bishop, "A unified sparse matrix data format for efficient general
 /// sparse matrix-vector multiplication on modern processors with wide SIMD units", SIAM J. Sci. Comput. 36 (2014);
 /// PMPP section 14.6 describes it as JDS cut into sections.
-#[derive(Debug)]
 pub struct Sell<V: Scalar, B: Backend = Host> {
     rows: usize,
     columns: usize,

@@ -104,7 +104,7 @@ impl<T: Scalar> Triplets<T> {
     }
 }
 
-fn check_dimensions(rows: usize, columns: usize) -> Result<()> {
+pub(super) fn check_dimensions(rows: usize, columns: usize) -> Result<()> {
     let limit = 1usize << 32;
     if rows > limit || columns > limit {
         return Err(Error::InvalidMatrix(format!(

@@ -3,6 +3,7 @@
 //! A task takes consecutive rows (or positions in the row order) with about the same number of entries; how they are
 //! cut depends on the matrix alone. Transposed products collect into private vectors, see `transposed`.
 
+mod advise;
 mod coo;
 mod csr;
 mod ell;
@@ -14,6 +15,7 @@ mod transposed;
 use super::Host;
 use crate::backend::{CooParts, CsrParts, EllParts, JdsParts, Op, Products, SellParts, with_offsets};
 use crate::error::Result;
+use crate::matrix::{Advice, Traits};
 use crate::scalar::{Scalar, Widen};
 
 /// alpha and beta of y = alpha A x + beta y.
@@ -45,6 +47,10 @@ macro_rules! with_value {
 }
 
 impl Products for Host {
+    fn advise(&self, matrix: &Traits) -> Advice {
+        advise::advise(matrix)
+    }
+
     fn csr<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Host>,

@@ -1,0 +1,137 @@
+//! Reading and building CSR matrices on the host, entry by entry.
+
+use super::{Csr, Triplets};
+use crate::assemble;
+use crate::backend::{Host, OffsetsRef, with_offsets};
+use crate::error::Result;
+use crate::scalar::{Offset, Scalar};
+use rayon::prelude::*;
+use std::ops::Range;
+
+impl<V: Scalar> Csr<V, Host> {
+    /// The identity of order `n`.
+    ///
+    /// # Errors
+    /// On 2^32 rows or more.
+    pub fn identity(n: usize) -> Result<Self> {
+        Self::from_diagonal(vec![V::one(); n])
+    }
+
+    /// The square matrix with these values on its diagonal, zeros stored too.
+    ///
+    /// # Errors
+    /// On 2^32 rows or more.
+    pub fn from_diagonal(values: Vec<V>) -> Result<Self> {
+        let n = values.len();
+        super::triplets::check_dimensions(n, n)?;
+        Self::from_parts(n, n, (0..=n).collect(), (0..n).map(|j| j as u32).collect(), values)
+    }
+
+    /// From triplets in any order; entries at the same place add up ([`assemble`](crate::assemble) has more choices).
+    ///
+    /// # Errors
+    /// Without memory.
+    pub fn from_triplets(triplets: Triplets<V>) -> Result<Self> {
+        assemble::to_csr(&Host, triplets)
+    }
+
+    /// Where the entries of row `i` are.
+    fn range(&self, i: usize) -> Range<usize> {
+        with_offsets!(self.parts().offsets, offsets => offsets[i].to_usize()..offsets[i + 1].to_usize())
+    }
+
+    /// Columns and values of row `i`.
+    ///
+    /// # Panics
+    /// Where there is no such row, as indexing does.
+    pub fn row(&self, i: usize) -> (&[u32], &[V]) {
+        let range = self.range(i);
+        (&self.parts().indices[range.clone()], &self.parts().values[range])
+    }
+
+    /// The stored entry at (i, j).
+    ///
+    /// # Panics
+    /// Where there is no row `i`, as indexing does.
+    pub fn get(&self, i: usize, j: usize) -> Option<V> {
+        let (columns, values) = self.row(i);
+        u32::try_from(j).ok().and_then(|j| columns.binary_search(&j).ok()).map(|k| values[k])
+    }
+
+    /// Every stored entry as (row, column, value), in order.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, usize, V)> + '_ {
+        (0..self.rows()).flat_map(|i| {
+            let (columns, values) = self.row(i);
+            columns.iter().zip(values).map(move |(&j, &v)| (i, j as usize, v))
+        })
+    }
+
+    /// The diagonal, zero where nothing is stored; as long as the shorter side.
+    pub fn diagonal(&self) -> Vec<V> {
+        let entry = |i| self.get(i, i).unwrap_or_default();
+        (0..self.rows().min(self.columns())).into_par_iter().with_min_len(1 << 10).map(entry).collect()
+    }
+
+    /// The same pattern with values `f(value)`.
+    pub fn map<W: Scalar>(&self, f: impl Fn(V) -> W + Sync + Send) -> Csr<W, Host> {
+        let values = self.parts().values.par_iter().with_min_len(1 << 12).map(|&v| f(v)).collect();
+        self.with_values(values)
+    }
+
+    /// The same pattern with other values, in the same order.
+    fn with_values<W: Scalar>(&self, values: Vec<W>) -> Csr<W, Host> {
+        let parts = self.parts();
+        let offsets = match parts.offsets {
+            OffsetsRef::Narrow(o) => crate::backend::Offsets::Narrow(o.to_vec()),
+            OffsetsRef::Wide(o) => crate::backend::Offsets::Wide(o.to_vec()),
+        };
+        Csr::from_parts_unchecked(self.rows(), self.columns(), offsets, parts.indices.to_vec(), values)
+    }
+
+    /// Whether the matrix is square and (j, i) is stored wherever (i, j) is.
+    pub fn is_structurally_symmetric(&self) -> bool {
+        self.mirrors(|_, mirror| mirror.is_some())
+    }
+
+    /// Whether A^T = A, exactly: no tolerance. An entry that is not stored counts as zero.
+    pub fn is_symmetric(&self) -> bool {
+        self.mirrors(|value, mirror| value == mirror.unwrap_or_default())
+    }
+
+    /// Whether A^H = A, exactly: no tolerance. An entry that is not stored counts as zero.
+    pub fn is_hermitian(&self) -> bool {
+        self.mirrors(|value, mirror| value == mirror.unwrap_or_default().conj())
+    }
+
+    /// Whether the matrix is square and `agree(a_ij, a_ji)` for every stored a_ij. One bisection an entry, several
+    /// threads.
+    fn mirrors(&self, agree: impl Fn(V, Option<V>) -> bool + Sync + Send) -> bool {
+        self.rows() == self.columns()
+            && (0..self.rows()).into_par_iter().with_min_len(1 << 10).all(|i| {
+                let (columns, values) = self.row(i);
+                columns.iter().zip(values).all(|(&j, &v)| agree(v, self.get(j as usize, i)))
+            })
+    }
+}
+
+impl<V: Scalar> Clone for Csr<V, Host> {
+    fn clone(&self) -> Self {
+        self.with_values(self.parts().values.to_vec())
+    }
+}
+
+/// Equal shapes, patterns and values.
+impl<V: Scalar> PartialEq for Csr<V, Host> {
+    fn eq(&self, other: &Self) -> bool {
+        let (a, b) = (self.parts(), other.parts());
+        let offsets = match (a.offsets, b.offsets) {
+            (OffsetsRef::Narrow(a), OffsetsRef::Narrow(b)) => a == b,
+            (OffsetsRef::Wide(a), OffsetsRef::Wide(b)) => a == b,
+            _ => false,
+        };
+        (a.rows, a.columns) == (b.rows, b.columns)
+            && offsets
+            && a.indices == b.indices
+            && a.values == b.values
+    }
+}
