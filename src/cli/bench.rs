@@ -6,6 +6,7 @@ use super::load::{Loaded, is_complex, load};
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure, console};
 use num_complex::Complex;
+use residua::backend::{Conversions, Products};
 use residua::matrix::{self, FORMAT_NAMES, Format, RowLengths};
 use residua::report::{Align, Table, bytes, copy_bandwidth, count, seconds};
 use residua::{Backend, Csr, Host, Scalar};
@@ -75,9 +76,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let mut lines = Vec::new();
     for path in &arguments.matrices {
         let new = if is_complex(path)? {
-            compare::<Complex<f64>>(path, &arguments.formats, copy)?
+            compare::<Complex<f64>, Host>(&Host, path, &arguments.formats, copy)?
         } else {
-            compare::<f64>(path, &arguments.formats, copy)?
+            compare::<f64, Host>(&Host, path, &arguments.formats, copy)?
         };
         if !silent {
             console::say(&table(&new, copy))?;
@@ -94,13 +95,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 }
 
 /// Measures the formats named (all, where none is) on one matrix.
-fn compare<T: Scalar>(path: &Path, names: &[String], copy: f64) -> Result<Vec<Line>, Failure> {
+fn compare<T: Scalar, B: Products + Conversions>(
+    backend: &B,
+    path: &Path,
+    names: &[String],
+    copy: f64,
+) -> Result<Vec<Line>, Failure> {
     let Loaded { a, .. } = load::<T>(path)?;
     let lengths = RowLengths::of(&Host, &a).about(path)?;
+    let a = a.into_backend(backend).about(path)?;
     let wanted =
-        |format: &Format<T, Host, T>| names.is_empty() || names.iter().any(|name| name == format.name());
+        |format: &Format<T, B, T>| names.is_empty() || names.iter().any(|name| name == format.name());
     let (mut lines, mut reference) = (Vec::new(), None);
-    for format in matrix::formats::<T, Host, T>() {
+    for format in matrix::formats::<T, B, T>() {
         if !wanted(&format) && format.name() != REFERENCE {
             continue;
         }
@@ -110,7 +117,7 @@ fn compare<T: Scalar>(path: &Path, names: &[String], copy: f64) -> Result<Vec<Li
             rows: a.rows(),
             columns: a.columns(),
             nonzeros: a.nonzeros(),
-            device: Host.description(),
+            device: backend.description(),
             format: format.name(),
             r#type: T::NAME,
             bytes: storage.bytes,
@@ -124,7 +131,7 @@ fn compare<T: Scalar>(path: &Path, names: &[String], copy: f64) -> Result<Vec<Li
             spread: 0.0,
         };
         if line.refused.is_none() {
-            measure(&mut line, &format, &a, copy).about(path)?;
+            measure(backend, &mut line, &format, &a, copy).about(path)?;
         }
         if format.name() == REFERENCE {
             reference = line.product_seconds;
@@ -140,21 +147,23 @@ fn compare<T: Scalar>(path: &Path, names: &[String], copy: f64) -> Result<Vec<Li
     Ok(lines)
 }
 
-fn measure<T: Scalar>(
+fn measure<T: Scalar, B: Products + Conversions>(
+    backend: &B,
     line: &mut Line,
-    format: &Format<T, Host, T>,
-    a: &Csr<T>,
+    format: &Format<T, B, T>,
+    a: &Csr<T, B>,
     copy: f64,
 ) -> residua::Result<()> {
-    let stored = format.build(&Host, a)?;
+    let stored = format.build(backend, a)?;
     // CSR is what the file is assembled into: nothing is converted.
     let convert = match format.name() {
         REFERENCE => 0.0,
-        _ => repeat(CONVERT_TIME, || format.build(&Host, a).map(drop))?.0,
+        _ => repeat(backend, CONVERT_TIME, || format.build(backend, a).map(drop))?.0,
     };
-    let x = vec![T::one(); a.columns()];
-    let mut y = vec![T::zero(); a.rows()];
-    let (product, spread) = repeat(PRODUCT_TIME, || stored.product(&Host, T::one(), &x, T::zero(), &mut y))?;
+    let x = backend.upload(vec![T::one(); a.columns()])?;
+    let mut y = backend.zeros(a.rows())?;
+    let (product, spread) =
+        repeat(backend, PRODUCT_TIME, || stored.product(backend, T::one(), &x, T::zero(), &mut y))?;
     let rate = stored.bytes() as f64 / product / 1e9;
     line.bytes = stored.storage_bytes() as u64;
     line.padding = stored.padding() as u64;
@@ -168,13 +177,20 @@ fn measure<T: Scalar>(
 
 /// Median and spread (half the distance between the quartiles, over the median) of the seconds that `body` takes:
 /// repeated for `total` seconds and at least three times, after one run to warm up.
-fn repeat(total: f64, mut body: impl FnMut() -> residua::Result<()>) -> residua::Result<(f64, f64)> {
-    body()?;
+fn repeat(
+    backend: &impl Backend,
+    total: f64,
+    mut body: impl FnMut() -> residua::Result<()>,
+) -> residua::Result<(f64, f64)> {
+    let mut run = || -> residua::Result<f64> {
+        let start = Instant::now();
+        body().and_then(|()| backend.synchronize())?;
+        Ok(start.elapsed().as_secs_f64())
+    };
+    run()?;
     let (mut times, start) = (Vec::new(), Instant::now());
     while times.len() < 3 || (start.elapsed().as_secs_f64() < total && times.len() < 100_000) {
-        let run = Instant::now();
-        body()?;
-        times.push(run.elapsed().as_secs_f64());
+        times.push(run()?);
     }
     times.sort_by(f64::total_cmp);
     let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];

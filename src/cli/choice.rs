@@ -1,5 +1,6 @@
 //! Which format a matrix is stored in.
 
+use residua::backend::Backend;
 use residua::matrix::FORMAT_NAMES;
 use residua::{Csr, Result, Scalar};
 
@@ -9,8 +10,8 @@ pub(crate) struct Choice {
     pub(crate) reason: String,
 }
 
-/// The format that is advised for `a`.
-pub(crate) fn choose<T: Scalar>(_a: &Csr<T>) -> Result<Choice> {
+/// The format that is advised for `a` on `backend`.
+pub(crate) fn choose<T: Scalar, B: Backend>(_backend: &B, _a: &Csr<T>) -> Result<Choice> {
     Ok(Choice { format: "csr", reason: "suits any matrix".into() })
 }
 

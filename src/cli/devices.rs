@@ -11,17 +11,51 @@ pub(crate) fn run(_arguments: &Arguments) -> Result<Ending, Failure> {
     let bandwidth = report::copy_bandwidth(&Host, 5)?;
     let mut table = report::Table::new([("", report::Align::Left), ("", report::Align::Left)]);
     table.row(["cpu", &processor()]);
-    table.row(["threads", &rayon::current_num_threads().to_string()]);
+    table.row(["  threads", &rayon::current_num_threads().to_string()]);
     if let Some(bytes) = memory() {
-        table.row(["memory", &report::bytes(bytes)]);
+        table.row(["  memory", &report::bytes(bytes)]);
     }
-    table.row([
-        "copy bandwidth",
-        &format!("{bandwidth:.1} GB/s, measured (bytes read and bytes written both counted)"),
-    ]);
+    table.row(["  copies", &format!("{bandwidth:.1} GB/s, measured, bytes read and written both counted")]);
+    cuda(&mut table);
     console::say(&table.to_string())?;
     Ok(Ending::Done)
 }
+
+/// Driver, compiler and devices of CUDA, or why there are none.
+#[cfg(feature = "cuda")]
+fn cuda(table: &mut report::Table) {
+    use residua::backend::cuda;
+    let status = cuda::status();
+    let devices = match (&status.driver, cuda::devices()) {
+        (Err(reason), _) => {
+            return table.row(["cuda", &format!("none: {}", reason.trim_start_matches("cuda: "))]);
+        }
+        (Ok(_), Err(error)) => return table.row(["cuda", &format!("none: {error}")]),
+        (Ok(_), Ok(devices)) => devices,
+    };
+    for device in devices {
+        table.row([format!("cuda:{}", device.ordinal), device.name.clone()]);
+        table.row(["  chip".to_string(), format!("sm_{}{}", device.capability.0, device.capability.1)]);
+        table.row(["  memory".to_string(), report::bytes(device.memory)]);
+        let copies = match device.copy_bandwidth() {
+            Ok(bandwidth) => format!("{bandwidth:.0} GB/s, measured, bytes read and written both counted"),
+            Err(error) => format!("not measured: {error}"),
+        };
+        table.row(["  copies".to_string(), copies]);
+    }
+    table.row([
+        "driver",
+        &status.driver.map_or_else(|reason| reason, |release| format!("for CUDA {release}")),
+    ]);
+    let compiler = match status.compiler {
+        Ok((release, place)) => format!("NVRTC {release}, {place}"),
+        Err(reason) => format!("none: {reason}"),
+    };
+    table.row(["compiler", &compiler]);
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda(_table: &mut report::Table) {}
 
 /// The processor's name where the system tells it, else its architecture.
 fn processor() -> String {

@@ -111,7 +111,7 @@ fn tell<T: Scalar<Real = f64>>(arguments: &Arguments) -> Result<Ending, Failure>
     let ordering = square.then(|| graph::ordering(&a)).transpose().about(path)?;
     let components = square.then(|| components(&a)).transpose().about(path)?;
     let formats = matrix::storage_estimates::<T>(&lengths);
-    let choice = choose(&a).about(path)?;
+    let choice = choose(&Host, &a).about(path)?;
     let (method, method_reason) = advise_method(&facts, square, components);
     let info = Info {
         matrix: path.display().to_string(),

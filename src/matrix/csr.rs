@@ -71,6 +71,19 @@ impl<V: Scalar> Csr<V, Host> {
     pub fn to_backend<B: Backend>(&self, backend: &B) -> Result<Csr<V, B>> {
         self.moved(&Host, backend)
     }
+
+    /// The same in the memory of a backend: moved where that is the host's, else copied and freed here.
+    ///
+    /// # Errors
+    /// As [`Csr::to_backend`].
+    pub fn into_backend<B: Backend>(self, backend: &B) -> Result<Csr<V, B>> {
+        let offsets = match self.offsets {
+            Offsets::Narrow(offsets) => Offsets::Narrow(backend.upload(offsets)?),
+            Offsets::Wide(offsets) => Offsets::Wide(backend.upload(offsets)?),
+        };
+        let (indices, values) = (backend.upload(self.indices)?, backend.upload(self.values)?);
+        Ok(Csr { rows: self.rows, columns: self.columns, offsets, indices, values })
+    }
 }
 
 impl<V: Scalar, B: Backend> Csr<V, B> {

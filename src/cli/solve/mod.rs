@@ -9,6 +9,7 @@ use super::load::is_complex;
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure};
 use num_complex::Complex;
+use residua::Host;
 use rhs::Rhs;
 use std::path::{Path, PathBuf};
 
@@ -103,8 +104,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         _ => false,
     };
     if is_complex(&arguments.matrix)? || complex_rhs {
-        run::run::<Complex<f64>>(arguments, &sinks)
+        run::run::<Complex<f64>, Host>(&Host, arguments, &sinks)
     } else {
-        run::run::<f64>(arguments, &sinks)
+        run::run::<f64, Host>(&Host, arguments, &sinks)
     }
 }

@@ -9,10 +9,11 @@ use crate::cli::failure::About;
 use crate::cli::load::{Loaded, load};
 use crate::cli::progress::Progress;
 use crate::cli::{Ending, Failure, console, interrupt};
+use residua::backend::{KrylovSteps, Products, VectorOps};
 use residua::graph::{self, Permutation};
 use residua::krylov::{Cg, Outcome, Report, SolveOptions};
 use residua::market::{Field, Symmetry, WriteOptions, write_dense};
-use residua::matrix;
+use residua::matrix::{self, SparseMatrix};
 use residua::precondition::{Identity, Jacobi};
 use residua::report::{Curve, Facts, convergence_svg, copy_bandwidth};
 use residua::{Backend, Csr, Error, Host, Scalar};
@@ -22,9 +23,12 @@ use std::time::Instant;
 /// Solves that take less are over before their bandwidth means anything.
 const BANDWIDTH_FROM: f64 = 0.02;
 
-type Operator<T> = dyn matrix::SparseMatrix<T, Host>;
-
-pub(super) fn run<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure> {
+/// Reads, solves on `backend`, and writes.
+pub(super) fn run<T, B>(backend: &B, arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure>
+where
+    T: Scalar<Real = f64>,
+    B: Products + KrylovSteps,
+{
     let path = arguments.matrix.as_path();
     let Loaded { a, header, read, assemble } = load::<T>(path)?;
     let mut seconds = Seconds { read, assemble, ..Seconds::default() };
@@ -47,19 +51,23 @@ pub(super) fn run<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -
     }
 
     let start = Instant::now();
-    let preconditioner = Setup::new(&a, &arguments.preconditioner).about(path)?;
-    seconds.setup = start.elapsed().as_secs_f64();
-
-    let start = Instant::now();
     let format = match arguments.format.as_str() {
-        "auto" => choose(&a).about(path)?.format.to_string(),
+        "auto" => choose(backend, &a).about(path)?.format.to_string(),
         name => name.to_string(),
     };
-    let operator = matrix::convert::<T, Host, T>(&Host, &format, a).about(path)?;
+    let a = a.into_backend(backend).about(path)?;
     seconds.convert = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let preconditioner = Setup::new(backend, &a, &arguments.preconditioner).about(path)?;
+    seconds.setup = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let operator = matrix::convert::<T, B, T>(backend, &format, a).about(path)?;
+    backend.synchronize().about(path)?;
+    seconds.convert += start.elapsed().as_secs_f64();
 
     let start = Instant::now();
-    let solved = solve_all(arguments, &*operator, &preconditioner, &rhs, permutation).about(path)?;
+    let system = System { backend, a: &*operator, preconditioner: &preconditioner, permutation };
+    let solved = solve_all(arguments, &system, &rhs).about(path)?;
     seconds.solve = start.elapsed().as_secs_f64();
 
     let iterations: usize = solved.columns.iter().map(|column| column.iterations).sum();
@@ -78,7 +86,7 @@ pub(super) fn run<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -
         nonzeros,
         symmetric,
         format,
-        device: Host.description(),
+        device: backend.description(),
         method: arguments.method.clone(),
         preconditioner: arguments.preconditioner.clone(),
         seconds,
@@ -102,7 +110,7 @@ pub(super) fn run<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -
     }
     if !arguments.quiet && !sinks.stdout {
         let copy = match bandwidth {
-            Some(_) if seconds.solve >= BANDWIDTH_FROM => copy_bandwidth(&Host, 3).ok(),
+            Some(_) if seconds.solve >= BANDWIDTH_FROM => copy_bandwidth(backend, 3).ok(),
             _ => None,
         };
         let story = Story {
@@ -144,24 +152,33 @@ fn check<T: Scalar>(a: &Csr<T>, stored_as: Symmetry, arguments: &Arguments) -> R
 }
 
 /// A preconditioner that is set up, or the proof that none is needed.
-enum Setup<T: Scalar> {
+enum Setup<T: Scalar, B: Backend> {
     Identity,
-    Jacobi(Jacobi<T, Host>),
+    Jacobi(Jacobi<T, B>),
     /// A diagonal entry that no positive definite matrix has.
     NotPositiveDefinite(f64),
 }
 
-impl<T: Scalar<Real = f64>> Setup<T> {
-    fn new(a: &Csr<T>, name: &str) -> residua::Result<Self> {
+impl<T: Scalar<Real = f64>, B: KrylovSteps> Setup<T, B> {
+    fn new(backend: &B, a: &Csr<T, B>, name: &str) -> residua::Result<Self> {
         if name == "none" {
             return Ok(Setup::Identity);
         }
-        match Jacobi::new(&Host, a) {
+        match Jacobi::new(backend, a) {
             Ok(jacobi) => Ok(Setup::Jacobi(jacobi)),
             Err(Error::Diagonal { value, .. }) if value <= 0.0 => Ok(Setup::NotPositiveDefinite(value)),
             Err(error) => Err(error),
         }
     }
+}
+
+/// What every right-hand side shares.
+struct System<'a, T: Scalar, B: Products + KrylovSteps> {
+    backend: &'a B,
+    a: &'a dyn SparseMatrix<T, B>,
+    preconditioner: &'a Setup<T, B>,
+    /// What the unknowns were renumbered by.
+    permutation: Option<&'a Permutation>,
 }
 
 /// All solutions.
@@ -172,50 +189,28 @@ struct Solved<T> {
     bytes_per_iteration: usize,
 }
 
-fn solve_all<T: Scalar<Real = f64>>(
+fn solve_all<T: Scalar<Real = f64>, B: Products + KrylovSteps>(
     arguments: &Arguments,
-    a: &Operator<T>,
-    preconditioner: &Setup<T>,
+    system: &System<'_, T, B>,
     rhs: &RightHandSides<T>,
-    permutation: Option<&Permutation>,
 ) -> residua::Result<Solved<T>> {
-    let (n, k) = (a.rows(), rhs.columns.len());
+    let (n, k) = (system.a.rows(), rhs.columns.len());
     let mut options = SolveOptions::default().tolerance(arguments.tolerance);
     if let Some(iterations) = arguments.max_iterations {
         options = options.max_iterations(iterations);
     }
     interrupt::listen();
-    let mut solver = Cg::new(&Host, n, options)?;
+    let mut solver = Cg::new(system.backend, n, options)?;
     let mut solved =
         Solved { columns: Vec::with_capacity(k), x: Vec::with_capacity(n * k), bytes_per_iteration: 0 };
     for (number, b) in rhs.columns.iter().enumerate() {
-        let b = match permutation {
-            Some(p) => &p.apply(b)?,
-            None => b,
-        };
         let label = if k > 1 { format!("b {} of {k}  ", number + 1) } else { String::new() };
-        let mut progress = Progress::new(arguments.quiet, arguments.tolerance, label);
-        let mut first = 0.0;
-        let observer = |iteration: usize, residual: f64| {
-            if iteration == 0 {
-                first = residual;
-            }
-            progress.update(iteration, residual / first);
-            if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        let mut x = vec![T::zero(); n];
-        let (report, history): (Report, &[f64]) = match preconditioner {
-            Setup::Identity => (solver.solve(a, &Identity, b, &mut x, observer)?, solver.history()),
-            Setup::Jacobi(jacobi) => (solver.solve(a, jacobi, b, &mut x, observer)?, solver.history()),
-            Setup::NotPositiveDefinite(entry) => {
-                let outcome = Outcome::NotPositiveDefinite { iteration: 0, curvature: *entry };
-                (Report::not_started(outcome, b), &[])
-            }
-        };
-        drop(progress);
-        let x = match permutation {
-            Some(p) => p.apply_inverse(&x)?,
-            None => x,
+        let progress = Progress::new(arguments.quiet, arguments.tolerance, label);
+        let (x, report) = solve_one(system, &mut solver, b, progress)?;
+        let history = if matches!(system.preconditioner, Setup::NotPositiveDefinite(_)) {
+            &[]
+        } else {
+            solver.history()
         };
         let error = rhs.solution.as_deref().map(|solution| relative_error(&x, solution)).transpose()?;
         solved.columns.push(Column::new(&report, history, error));
@@ -225,9 +220,44 @@ fn solve_all<T: Scalar<Real = f64>>(
     Ok(solved)
 }
 
+/// x and the report for one right-hand side, both in the order of the file.
+fn solve_one<T: Scalar<Real = f64>, B: Products + KrylovSteps>(
+    system: &System<'_, T, B>,
+    solver: &mut Cg<T, B>,
+    b: &[T],
+    mut progress: Progress,
+) -> residua::Result<(Vec<T>, Report)> {
+    let System { backend, a, .. } = *system;
+    let device_b = backend.upload(match system.permutation {
+        Some(p) => p.apply(b)?,
+        None => b.to_vec(),
+    })?;
+    let mut device_x = backend.zeros(b.len())?;
+    let mut first = 0.0;
+    let observer = |iteration: usize, residual: f64| {
+        if iteration == 0 {
+            first = residual;
+        }
+        progress.update(iteration, residual / first);
+        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let report = match system.preconditioner {
+        Setup::Identity => solver.solve(a, &Identity, &device_b, &mut device_x, observer)?,
+        Setup::Jacobi(jacobi) => solver.solve(a, jacobi, &device_b, &mut device_x, observer)?,
+        Setup::NotPositiveDefinite(entry) => {
+            Report::not_started(Outcome::NotPositiveDefinite { iteration: 0, curvature: *entry }, b)
+        }
+    };
+    let x = backend.download(&device_x)?;
+    let x = match system.permutation {
+        Some(p) => p.apply_inverse(&x)?,
+        None => x,
+    };
+    Ok((x, report))
+}
+
 /// ||x - solution|| / ||solution||; where the solution is zero, ||x||.
 fn relative_error<T: Scalar<Real = f64>>(x: &[T], solution: &[T]) -> residua::Result<f64> {
-    use residua::backend::VectorOps;
     let mut difference = Host.download(x)?;
     Host.axpby(-T::one(), solution, T::one(), &mut difference)?;
     let (mut top, mut bottom) = ([0.0], [0.0]);
