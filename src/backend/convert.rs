@@ -1,7 +1,7 @@
 //! How entries move between CSR and the other layouts. What goes where (lengths, order, offsets, widths) is worked
-//! out in `matrix`, once for all backends; here entries are only copied, so values keep every bit.
+//! out in `matrix`, once for all backends, with [`Primitives`]; here entries are only copied, so values keep every bit.
 
-use super::{Backend, CsrParts, EllParts, JdsParts, OffsetsRef, RowOrderRef, SellParts};
+use super::{CsrParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef, SellParts};
 use crate::error::{Error, Result};
 use crate::scalar::Element;
 
@@ -9,27 +9,11 @@ use crate::scalar::Element;
 ///
 /// The provided methods say that the backend has no kernel for a layout yet.
 #[allow(unused_variables)]
-pub trait Conversions: Backend {
-    /// `rows[k]` = the row of nonzero `k`: CSR offsets to coordinates.
-    ///
-    /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
-    fn expand_rows(&self, offsets: OffsetsRef<'_, Self>, rows: &mut Self::Slice<u32>) -> Result<()> {
-        self.no_conversion("coo")
-    }
-
-    /// `counts[j]` = how often column `j` occurs; `counts` holds zeros before.
-    ///
-    /// # Errors
-    /// As [`Conversions::expand_rows`].
-    fn count_columns(&self, indices: &Self::Slice<u32>, counts: &mut Self::Slice<u32>) -> Result<()> {
-        self.no_conversion("csc")
-    }
-
+pub trait Conversions: Primitives {
     /// Entries `skip..` of every row, written at `offsets` (hybrid's overflow; the whole matrix where `skip` is 0).
     ///
     /// # Errors
-    /// As [`Conversions::expand_rows`].
+    /// Where the backend has no kernel, or when the device fails.
     fn csr_tails<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -44,7 +28,7 @@ pub trait Conversions: Backend {
     /// The rows of `head` followed by those of `tail`, written at `offsets`.
     ///
     /// # Errors
-    /// As [`Conversions::expand_rows`].
+    /// As [`Conversions::csr_tails`].
     fn join_rows<V: Element>(
         &self,
         head: CsrParts<'_, V, Self>,
@@ -59,7 +43,7 @@ pub trait Conversions: Backend {
     /// The transpose, whose offsets are known, with columns ascending.
     ///
     /// # Errors
-    /// As [`Conversions::expand_rows`].
+    /// As [`Conversions::csr_tails`].
     fn csr_transpose<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -73,7 +57,7 @@ pub trait Conversions: Backend {
     /// The first `width` entries of every row, laid out as [`EllParts`] says.
     ///
     /// # Errors
-    /// As [`Conversions::expand_rows`].
+    /// As [`Conversions::csr_tails`].
     fn csr_to_ell<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -87,7 +71,7 @@ pub trait Conversions: Backend {
     /// The rows of an ELL matrix, written at `offsets`.
     ///
     /// # Errors
-    /// As [`Conversions::expand_rows`].
+    /// As [`Conversions::csr_tails`].
     fn ell_to_csr<V: Element>(
         &self,
         a: EllParts<'_, V, Self>,
@@ -101,7 +85,7 @@ pub trait Conversions: Backend {
     /// Every entry, laid out as [`JdsParts`] says.
     ///
     /// # Errors
-    /// As [`Conversions::expand_rows`].
+    /// As [`Conversions::csr_tails`].
     fn csr_to_jds<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -116,7 +100,7 @@ pub trait Conversions: Backend {
     /// The rows of a JDS matrix, written at `offsets`.
     ///
     /// # Errors
-    /// As [`Conversions::expand_rows`].
+    /// As [`Conversions::csr_tails`].
     fn jds_to_csr<V: Element>(
         &self,
         a: JdsParts<'_, V, Self>,
@@ -130,7 +114,7 @@ pub trait Conversions: Backend {
     /// Every entry, laid out as [`SellParts`] says.
     ///
     /// # Errors
-    /// As [`Conversions::expand_rows`].
+    /// As [`Conversions::csr_tails`].
     fn csr_to_sell<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -146,7 +130,7 @@ pub trait Conversions: Backend {
     /// The rows of a SELL matrix, written at `offsets`.
     ///
     /// # Errors
-    /// As [`Conversions::expand_rows`].
+    /// As [`Conversions::csr_tails`].
     fn sell_to_csr<V: Element>(
         &self,
         a: SellParts<'_, V, Self>,

@@ -27,6 +27,15 @@ pub enum Offsets<B: Backend> {
 }
 
 impl<B: Backend> Offsets<B> {
+    /// `len` zeros, as wide as counting to `total` needs.
+    pub(crate) fn zeros(backend: &B, len: usize, total: usize) -> Result<Self> {
+        Ok(if total <= NARROW_LIMIT {
+            Offsets::Narrow(backend.zeros(len)?)
+        } else {
+            Offsets::Wide(backend.zeros(len)?)
+        })
+    }
+
     /// The same, borrowed.
     pub fn as_ref(&self) -> OffsetsRef<'_, B> {
         match self {

@@ -3,7 +3,7 @@
 use super::Csr;
 use super::format::{Storage, check_vectors};
 use super::lengths::{RowLengths, offsets_of};
-use crate::backend::{Backend, Conversions, CooParts, Host, Op, Products};
+use crate::backend::{Backend, Conversions, CooParts, Host, Offsets, Op, Products, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
 
@@ -108,12 +108,12 @@ impl<V: Scalar, B: Conversions> Coo<V, B> {
             let mut tail_rows = backend.zeros(total)?;
             let mut tail_columns = backend.zeros(total)?;
             let mut tail_values = backend.zeros(total)?;
-            backend.expand_rows(offsets.as_ref(), &mut tail_rows)?;
+            with_offsets!(offsets.as_ref(), o => backend.expand_offsets(o, &mut tail_rows)?);
             backend.csr_tails(parts, skip, offsets.as_ref(), &mut tail_columns, &mut tail_values)?;
             (row_indices, column_indices, values) = (tail_rows, tail_columns, tail_values);
         } else {
             let mut all_rows = backend.zeros(a.nonzeros())?;
-            backend.expand_rows(parts.offsets, &mut all_rows)?;
+            with_offsets!(parts.offsets, o => backend.expand_offsets(o, &mut all_rows)?);
             row_indices = all_rows;
             column_indices = copied(backend, parts.indices)?;
             values = copied(backend, parts.values)?;
@@ -121,20 +121,16 @@ impl<V: Scalar, B: Conversions> Coo<V, B> {
         Ok(Self { rows: a.rows(), columns: a.columns(), row_indices, column_indices, values })
     }
 
-    /// Row offsets of the entries.
-    fn offsets(&self, backend: &B) -> Result<crate::backend::Offsets<B>> {
-        let mut counts = backend.zeros::<u32>(self.rows)?;
-        backend.count_columns(&self.row_indices, &mut counts)?;
-        let counts = backend.download(&*counts)?;
-        offsets_of(backend, counts.iter().map(|&n| n as usize))
-    }
-
     /// The same entries in CSR.
     ///
     /// # Errors
     /// On too little memory, or when the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
-        let offsets = self.offsets(backend)?;
+        let mut offsets = Offsets::zeros(backend, self.rows + 1, self.nonzeros())?;
+        match &mut offsets {
+            Offsets::Narrow(o) => backend.offsets_of_sorted(&self.row_indices, o)?,
+            Offsets::Wide(o) => backend.offsets_of_sorted(&self.row_indices, o)?,
+        }
         let indices = copied(backend, &self.column_indices)?;
         let values = copied(backend, &self.values)?;
         Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))

@@ -2,7 +2,7 @@
 
 use super::coo::copied;
 use super::format::{Storage, check_vectors, offset_bytes};
-use super::lengths::{RowLengths, offsets_of};
+use super::lengths::RowLengths;
 use crate::backend::{Backend, Conversions, CsrParts, Host, NARROW_LIMIT, Offsets, Op, Products};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
@@ -230,10 +230,14 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     where
         B: Conversions,
     {
-        let mut counts = backend.zeros::<u32>(self.columns)?;
-        backend.count_columns(&self.indices, &mut counts)?;
-        let counts = backend.download(&*counts)?;
-        let offsets = offsets_of(backend, counts.iter().map(|&n| n as usize))?;
+        // One count more than there are columns: its place in the scan is the total.
+        let mut counts = backend.zeros(self.columns + 1)?;
+        backend.histogram(&self.indices, &mut counts)?;
+        let mut offsets = Offsets::zeros(backend, self.columns + 1, self.nonzeros())?;
+        match &mut offsets {
+            Offsets::Narrow(o) => backend.exclusive_scan(&counts, o)?,
+            Offsets::Wide(o) => backend.exclusive_scan(&counts, o)?,
+        }
         let mut indices = backend.zeros(self.nonzeros())?;
         let mut values = backend.zeros(self.nonzeros())?;
         backend.csr_transpose(self.parts(), offsets.as_ref(), &mut indices, &mut values)?;

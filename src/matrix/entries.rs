@@ -40,6 +40,12 @@ impl<V: Scalar> Csr<V, Host> {
         with_offsets!(self.parts().offsets, offsets => offsets[i].to_usize()..offsets[i + 1].to_usize())
     }
 
+    /// Where row `i` ends.
+    #[cfg(feature = "sprs")]
+    pub(super) fn row_end(&self, i: usize) -> usize {
+        self.range(i).end
+    }
+
     /// Columns and values of row `i`.
     ///
     /// # Panics

@@ -2,7 +2,7 @@
 
 use super::Csr;
 use super::format::{Storage, check_vectors, offset_bytes};
-use super::lengths::{RowLengths, longest_first, offsets_of};
+use super::lengths::{RowLengths, offsets_of};
 use crate::backend::{Backend, Conversions, Host, JdsParts, Offsets, Op, Products, RowOrder};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
@@ -94,7 +94,7 @@ impl<V: Scalar, B: Conversions> Jds<V, B> {
     /// On too little memory, or when the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let lengths = RowLengths::of(backend, a)?;
-        let order = RowOrder::new(backend.upload(longest_first(lengths.as_slice(), a.rows().max(1)))?);
+        let order = Self::longest_first(backend, &lengths)?;
         // As many rows reach diagonal k as have more than k entries.
         let mut reach = lengths.counts();
         for k in (1..reach.len()).rev() {
@@ -105,6 +105,16 @@ impl<V: Scalar, B: Conversions> Jds<V, B> {
         let mut values = backend.zeros(a.nonzeros())?;
         backend.csr_to_jds(a.parts(), order.as_ref(), offsets.as_ref(), &mut indices, &mut values)?;
         Ok(Self { rows: a.rows(), columns: a.columns(), order, offsets, indices, values })
+    }
+
+    /// Rows from longest to shortest, rows of equal length in their order: a stable sort by what lengths lack.
+    fn longest_first(backend: &B, lengths: &RowLengths) -> Result<RowOrder<B>> {
+        let longest = lengths.longest() as u32;
+        let mut keys = backend.upload(lengths.as_slice().iter().map(|&n| longest - n).collect())?;
+        let mut rows = backend.zeros(lengths.rows())?;
+        backend.sequence(&mut rows)?;
+        backend.sort_pairs(&mut keys, &mut rows, 0..u32::BITS - longest.leading_zeros())?;
+        Ok(RowOrder::new(rows))
     }
 
     /// The same entries in CSR.

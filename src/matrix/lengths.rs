@@ -144,17 +144,11 @@ pub(crate) fn offsets_of<B: Backend>(
     })
 }
 
-/// Rows of each window of `window` rows from longest to shortest, rows of equal length in their order.
+/// Rows of each window of `window` rows from longest to shortest, rows of equal length in their order. Windows are
+/// small, so a comparison sort within the cache beats a radix sort of (window, length) over all rows.
 pub(crate) fn longest_first(lengths: &[u32], window: usize) -> Vec<u32> {
     let mut order: Vec<u32> = (0..lengths.len() as u64).map(|row| row as u32).collect();
-    let key = |&row: &u32| std::cmp::Reverse(lengths[row as usize]);
-    if window >= lengths.len() {
-        order.par_sort_by_key(key);
-    } else {
-        order
-            .par_chunks_mut(window.max(1))
-            .with_min_len((1 << 12) / window + 1)
-            .for_each(|w| w.sort_by_key(key));
-    }
+    let sort = |w: &mut [u32]| w.sort_by_key(|&row| std::cmp::Reverse(lengths[row as usize]));
+    order.par_chunks_mut(window).with_min_len((1 << 12) / window + 1).for_each(sort);
     order
 }

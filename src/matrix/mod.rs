@@ -8,6 +8,8 @@ mod ell;
 mod entries;
 mod format;
 mod hybrid;
+#[cfg(any(feature = "sprs", feature = "nalgebra"))]
+mod interop;
 mod jds;
 mod lengths;
 mod sell;

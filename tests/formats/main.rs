@@ -3,4 +3,5 @@
 
 mod cases;
 mod conversions;
+mod entries;
 mod products;

@@ -15,24 +15,6 @@ use rayon::prelude::*;
 const BLOCK: usize = 1 << 11;
 
 impl Conversions for Host {
-    fn expand_rows(&self, offsets: OffsetsRef<'_, Host>, rows: &mut [u32]) -> Result<()> {
-        with_offsets!(offsets, offsets => {
-            for_each_task(split_rows(offsets, rows), |(first, rows)| {
-                let base = offsets[first].to_usize();
-                let last = (first + BLOCK).min(offsets.len() - 1);
-                for row in first..last {
-                    rows[offsets[row].to_usize() - base..offsets[row + 1].to_usize() - base].fill(row as u32);
-                }
-            });
-        });
-        Ok(())
-    }
-
-    fn count_columns(&self, indices: &[u32], counts: &mut [u32]) -> Result<()> {
-        transpose::count(indices, counts);
-        Ok(())
-    }
-
     fn csr_tails<V: Element>(
         &self,
         a: CsrParts<'_, V, Host>,

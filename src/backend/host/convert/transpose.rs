@@ -12,27 +12,6 @@ const PARALLEL_FROM: usize = 1 << 15;
 /// At most this many tasks: each of them reads every row's ends.
 const MOST_TASKS: usize = 16;
 
-/// How often each column occurs.
-pub(super) fn count(indices: &[u32], counts: &mut [u32]) {
-    let tasks = tasks(indices.len()).min(1 + indices.len() / counts.len().max(1));
-    if tasks == 1 {
-        indices.iter().for_each(|&j| counts[j as usize] += 1);
-        return;
-    }
-    let columns = counts.len();
-    let partial: Vec<Vec<u32>> = indices
-        .par_chunks(indices.len().div_ceil(tasks))
-        .map(|part| {
-            let mut counts = vec![0; columns];
-            part.iter().for_each(|&j| counts[j as usize] += 1);
-            counts
-        })
-        .collect();
-    counts.par_iter_mut().enumerate().with_min_len(1 << 12).for_each(|(j, count)| {
-        *count = partial.iter().map(|p| p[j]).sum();
-    });
-}
-
 fn tasks(entries: usize) -> usize {
     if entries < PARALLEL_FROM { 1 } else { rayon::current_num_threads().min(MOST_TASKS) }
 }
