@@ -27,7 +27,9 @@ fn copy(c: &mut Criterion) {
     group.throughput(Throughput::Bytes(16 * n as u64));
     let part = n.div_ceil(rayon::current_num_threads());
     group.bench_function("f64", |b| {
-        b.iter(|| to.par_chunks_mut(part).zip(from.par_chunks(part)).for_each(|(to, from)| to.copy_from_slice(from)));
+        b.iter(|| {
+            to.par_chunks_mut(part).zip(from.par_chunks(part)).for_each(|(to, from)| to.copy_from_slice(from))
+        });
     });
     group.finish();
 }
@@ -56,7 +58,9 @@ fn measure<T: Scalar>(c: &mut Criterion, name: &str, a: &Csr<T>) {
             b.iter(|| stored.product(&Host, T::one(), black_box(&x), T::zero(), &mut y).unwrap());
         });
     }
-    group.bench_function("csr with x.y", |b| b.iter(|| a.apply_dot(&Host, black_box(&x), &mut y, &mut xy).unwrap()));
+    group.bench_function("csr with x.y", |b| {
+        b.iter(|| a.apply_dot(&Host, black_box(&x), &mut y, &mut xy).unwrap())
+    });
     if a.rows() == a.columns() {
         group.bench_function("csr transposed", |b| {
             b.iter(|| {
