@@ -1,0 +1,75 @@
+//! Reading and writing of files beyond 100 MB.
+//!
+//! The files are made once, in the folder `RESIDUA_SCRATCH` (else the system's temporary folder): a symmetric matrix as
+//! of a finite element method, and a general one as of a convection-diffusion problem, with values of full length.
+//! `benches/peers/reading.py` measures SciPy on the same files.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use residua::Csr;
+use residua::generate::{self, Random};
+use residua::market::{self, ReadOptions, WriteOptions};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// D A D with a random diagonal D, so that values have all their digits.
+fn scaled(mut matrix: Csr<f64>, symmetric: bool) -> Csr<f64> {
+    let mut random = Random::new(1);
+    let left: Vec<f64> = (0..matrix.rows()).map(|_| random.between(0.5, 2.0)).collect();
+    let right: Vec<f64> =
+        if symmetric { left.clone() } else { left.iter().map(|d| d * random.unit()).collect() };
+    let parts = matrix.parts();
+    let columns = parts.indices.to_vec();
+    let mut offsets = vec![0usize];
+    match parts.offsets {
+        residua::backend::OffsetsRef::Narrow(o) => offsets = o.iter().map(|&o| o as usize).collect(),
+        residua::backend::OffsetsRef::Wide(o) => offsets.extend(o[1..].iter().map(|&o| o as usize)),
+    }
+    let values = matrix.values_mut();
+    for i in 0..left.len() {
+        for k in offsets[i]..offsets[i + 1] {
+            let j = columns[k] as usize;
+            // The smaller index first: the product is then the same for (i, j) and (j, i).
+            let scale = if symmetric { left[i.min(j)] * left[i.max(j)] } else { left[i] * right[j] };
+            values[k] *= scale;
+        }
+    }
+    matrix
+}
+
+/// Paths of the files, made where they do not exist.
+fn files() -> Vec<(&'static str, PathBuf)> {
+    let folder = std::env::var_os("RESIDUA_SCRATCH").map_or_else(std::env::temp_dir, PathBuf::from);
+    let symmetric = folder.join("residua-symmetric.mtx");
+    if !symmetric.exists() {
+        let matrix = scaled(generate::elasticity3d(41, 41, 41, 0.3).unwrap(), true);
+        market::write_csr(&symmetric, &matrix, &WriteOptions::default()).unwrap();
+    }
+    let general = folder.join("residua-general.mtx");
+    if !general.exists() {
+        let matrix = scaled(generate::convection_diffusion([90, 90, 90], 0.01).unwrap(), false);
+        market::write_csr(&general, &matrix, &WriteOptions::default()).unwrap();
+    }
+    vec![("symmetric", symmetric), ("general", general)]
+}
+
+fn reading(c: &mut Criterion) {
+    let mut group = c.benchmark_group("reading");
+    group.sample_size(10).measurement_time(Duration::from_secs(5));
+    for (name, path) in files() {
+        group.throughput(Throughput::Bytes(std::fs::metadata(&path).unwrap().len()));
+        group.bench_function(format!("triplets/{name}"), |b| {
+            b.iter(|| market::read_triplets::<f64>(&path, &ReadOptions::default()).unwrap());
+        });
+        group.bench_function(format!("csr/{name}"), |b| b.iter(|| market::read_csr::<f64>(&path).unwrap()));
+        let matrix = market::read_csr::<f64>(&path).unwrap();
+        let target = path.with_extension("copy.mtx");
+        group.bench_function(format!("write/{name}"), |b| {
+            b.iter(|| market::write_csr(&target, &matrix, &WriteOptions::default()).unwrap());
+        });
+        let _ = std::fs::remove_file(&target);
+    }
+    group.finish();
+}
+
+criterion_group!(benches, reading);
+criterion_main!(benches);
