@@ -3,6 +3,7 @@
 use super::fault::{Cause, Fault};
 use super::header::{Field, Format, Header};
 use super::number;
+use super::simple::{self, Places};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use crate::scalar::Symmetry;
@@ -122,6 +123,12 @@ pub(super) fn parser<T: Scalar>(header: &Header) -> Result<Parser<T>> {
 trait ReadValue {
     /// The value at `at`, which is moved past it.
     fn value<T: Scalar>(text: &[u8], at: &mut usize) -> Result<T, Cause>;
+
+    /// Row, column, value and the start of the next line, where the line that starts at `at` is a usual one.
+    #[inline(always)]
+    fn simple<T: Scalar>(_text: &[u8], _at: usize) -> Option<(u64, u64, T, usize)> {
+        None
+    }
 }
 
 struct Real;
@@ -133,6 +140,14 @@ impl ReadValue for Real {
     #[inline(always)]
     fn value<T: Scalar>(text: &[u8], at: &mut usize) -> Result<T, Cause> {
         number::real(text, at).map(T::from_real)
+    }
+
+    #[inline(always)]
+    fn simple<T: Scalar>(text: &[u8], at: usize) -> Option<(u64, u64, T, usize)> {
+        let Places { ends: [first, second, third], next } = simple::places::<3>(text, at)?;
+        let row = simple::short(text, at, first)?;
+        let column = simple::short(text, first + 1, second)?;
+        Some((row, column, T::from_real(simple::real(text, second + 1, third)?), next))
     }
 }
 
@@ -169,6 +184,12 @@ impl ReadValue for Pattern {
             }
             _ => Err(Cause::PatternValue),
         }
+    }
+
+    #[inline(always)]
+    fn simple<T: Scalar>(text: &[u8], at: usize) -> Option<(u64, u64, T, usize)> {
+        let Places { ends: [first, second], next } = simple::places::<2>(text, at)?;
+        Some((simple::short(text, at, first)?, simple::short(text, first + 1, second)?, T::one(), next))
     }
 }
 
@@ -218,43 +239,32 @@ fn piece<T: Scalar, V: ReadValue, const INDICES: usize>(
     shape: Shape,
     slots: Slots<'_, T>,
 ) -> Result<Summary, Fault> {
+    let room = slots.values.len();
+    let Slots { rows, columns, values } = slots;
     let mut summary = Summary::default();
     let mut count = 0;
     let mut last = (0, 0);
     let mut at = 0;
     while at < end {
-        at = skip_blanks(text, at);
-        if text[at] == b'\n' || text[at] == b'%' {
-            at = line_end(text, at) + 1;
-            note_skipped(&mut summary.skipped, count as u64, 1);
-            continue;
-        }
+        let (row, column, value);
         let start = at;
-        if count == slots.values.len() {
-            return Err(Fault { at, cause: Cause::Surplus(0) });
-        }
-        let (mut row, mut column) = (0, 0);
-        if INDICES > 0 {
-            row = index(text, &mut at, "row", shape.rows)?;
-            slots.rows[count] = row;
-        }
-        if INDICES > 1 {
-            column = index(text, &mut at, "column", shape.columns)?;
-            slots.columns[count] = column;
-        }
-        at = skip_blanks(text, at);
-        let value_at = at;
-        let value: T = V::value(text, &mut at).map_err(|cause| Fault { at, cause })?;
-        slots.values[count] = value;
-        at = skip_blanks(text, at);
-        if text[at] != b'\n' {
-            if text[at] != b'%' {
-                return Err(Fault { at, cause: Cause::Trailing });
+        match if INDICES == 2 { V::simple::<T>(text, at) } else { None } {
+            Some((i, j, v, next))
+                if i.wrapping_sub(1) < shape.rows && j.wrapping_sub(1) < shape.columns && count < room =>
+            {
+                (row, column, value, at) = ((i - 1) as u32, (j - 1) as u32, v, next);
             }
-            at = line_end(text, at);
+            _ => match general::<T, V, INDICES>(text, &mut at, shape, count < room)? {
+                Some(entry) => (row, column, value) = entry,
+                None => {
+                    note_skipped(&mut summary.skipped, count as u64, 1);
+                    continue;
+                }
+            },
         }
-        at += 1;
+        values[count] = value;
         if INDICES > 0 {
+            rows[count] = row;
             if count == 0 {
                 summary.ends = Some([(row, column); 2]);
             } else {
@@ -263,11 +273,14 @@ fn piece<T: Scalar, V: ReadValue, const INDICES: usize>(
             }
             last = (row, column);
         }
-        if INDICES > 1 && shape.symmetry != Symmetry::General {
-            summary.above |= column > row;
-            summary.below |= column < row;
-            if row == column {
-                diagonal(shape.symmetry, value).map_err(|cause| Fault { at: value_at.max(start), cause })?;
+        if INDICES > 1 {
+            columns[count] = column;
+            if shape.symmetry != Symmetry::General {
+                summary.above |= column > row;
+                summary.below |= column < row;
+                if row == column {
+                    diagonal(shape.symmetry, value).map_err(|cause| Fault { at: start, cause })?;
+                }
             }
         }
         count += 1;
@@ -277,6 +290,36 @@ fn piece<T: Scalar, V: ReadValue, const INDICES: usize>(
     }
     summary.entries = count;
     Ok(summary)
+}
+
+/// The entry of the line at `at`, which is moved to the next one; `None` for a line without one.
+fn general<T: Scalar, V: ReadValue, const INDICES: usize>(
+    text: &[u8],
+    at: &mut usize,
+    shape: Shape,
+    room: bool,
+) -> Result<Option<(u32, u32, T)>, Fault> {
+    *at = skip_blanks(text, *at);
+    if text[*at] == b'\n' || text[*at] == b'%' {
+        *at = line_end(text, *at) + 1;
+        return Ok(None);
+    }
+    if !room {
+        return Err(Fault { at: *at, cause: Cause::Surplus(0) });
+    }
+    let row = if INDICES > 0 { index(text, at, "row", shape.rows)? } else { 0 };
+    let column = if INDICES > 1 { index(text, at, "column", shape.columns)? } else { 0 };
+    *at = skip_blanks(text, *at);
+    let value: T = V::value(text, at).map_err(|cause| Fault { at: *at, cause })?;
+    *at = skip_blanks(text, *at);
+    if text[*at] != b'\n' {
+        if text[*at] != b'%' {
+            return Err(Fault { at: *at, cause: Cause::Trailing });
+        }
+        *at = line_end(text, *at);
+    }
+    *at += 1;
+    Ok(Some((row, column, value)))
 }
 
 /// Checks what a symmetry says of a value on the diagonal.

@@ -1,22 +1,17 @@
 //! Numbers from text, rounded as `str::parse` rounds them and several times as fast.
 //!
-//! Digits are taken eight at a time from one 64-bit word. A decimal w * 10^q is exact in two steps where w < 2^53 and
-//! |q| <= 22 (Clinger 1990); where -54 <= q <= 55 one or two 64 x 64-bit products with 5^q decide the rounding
-//! (Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51, 2021). The rest, and
-//! numbers of more than 19 digits, go to `str::parse`.
+//! Digits are taken eight at a time from one 64-bit word. For a decimal w * 10^q with -54 <= q <= 55, one or two products
+//! of 64 x 64 bits with 5^q decide the rounding (Lemire, "Number parsing at a gigabyte per second", Software: Practice
+//! and Experience 51, 2021). The rest, and numbers of more than 19 digits, go to `str::parse`. The older way with powers
+//! of ten that doubles hold exactly is left out: where files mix short and long numbers, choosing costs more than it saves.
 
 use super::fault::Cause;
 use crate::scalar::{Real, Scalar};
 
 /// Bytes that must follow any text given to this module, so that a word can be read from every place in it.
-pub(super) const PADDING: usize = 8;
+pub(super) const PADDING: usize = 64;
 
 const POWERS_OF_TEN: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
-
-const EXACT_POWERS: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
-    1e19, 1e20, 1e21, 1e22,
-];
 
 /// Value and number of the decimal digits, at most eight, that start at `at`.
 #[inline(always)]
@@ -30,12 +25,23 @@ fn digits(text: &[u8], at: usize) -> (u64, usize) {
     if count == 0 {
         return (0, 0);
     }
-    // Leading zeros make eight digits of any number; then pairs, fours and eights are joined.
-    let d = d << (64 - 8 * count);
+    // Leading zeros make eight digits of any number.
+    (join(d << (64 - 8 * count)), count)
+}
+
+/// The number with these eight digits, a byte each, the first in the lowest byte: joined to pairs, fours and eights.
+#[inline(always)]
+pub(super) fn join(d: u64) -> u64 {
     let pairs = d.wrapping_mul(10).wrapping_add(d >> 8);
     let high = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
     let low = ((pairs >> 16) & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
-    (high.wrapping_add(low) >> 32, count)
+    high.wrapping_add(low) >> 32
+}
+
+/// 10^n for n up to 8.
+#[inline(always)]
+pub(super) fn power_of_ten(n: usize) -> u64 {
+    POWERS_OF_TEN[n]
 }
 
 /// Whether `byte` separates numbers within a line.
@@ -97,16 +103,19 @@ pub(super) fn real<R: Real>(text: &[u8], at: &mut usize) -> Result<R, Cause> {
     }
     *at = p;
     let power = exponent - fraction as i64;
-    let fast = if whole + fraction <= 19 || significant(&text[start..p]) <= 19 {
-        scale(mantissa, power)
-    } else {
-        None
-    };
-    let value: R = match fast {
-        Some(value) => narrow(if negative { -value } else { value }, &text[start..p]),
-        None => parse(&text[start..p]),
-    };
+    let token = &text[start..p];
+    let short = whole + fraction <= 19 || significant(token) <= 19;
+    let value = if short { round(mantissa, power, negative, token) } else { None };
+    let value: R = value.unwrap_or_else(|| parse(token));
     if Scalar::is_finite(value) { Ok(value) } else { Err(Cause::Overflow) }
+}
+
+/// (-)w * 10^q, which `token` spells, in type `R`; `None` where that is not settled here, or not finite.
+#[inline(always)]
+pub(super) fn round<R: Real>(w: u64, q: i64, negative: bool, token: &[u8]) -> Option<R> {
+    let value = scale(w, q)?;
+    let value = narrow(if negative { -value } else { value }, token);
+    Scalar::is_finite(value).then_some(value)
 }
 
 /// A signed integer.
@@ -142,7 +151,7 @@ fn run(text: &[u8], p: &mut usize, value: &mut u64) -> usize {
 }
 
 #[inline(always)]
-fn read_exponent(text: &[u8], p: &mut usize) -> Option<i64> {
+pub(super) fn read_exponent(text: &[u8], p: &mut usize) -> Option<i64> {
     *p += 1;
     let negative = text[*p] == b'-';
     *p += usize::from(negative || text[*p] == b'+');
@@ -202,19 +211,6 @@ fn narrow<R: Real>(value: f64, token: &[u8]) -> R {
     R::from_f64(value)
 }
 
-/// w * 10^q rounded to the nearest double, ties to even; `None` where that is not settled here.
-#[inline(always)]
-fn scale(w: u64, q: i64) -> Option<f64> {
-    if w < 1 << 53 && (-22..=22).contains(&q) {
-        let power = EXACT_POWERS[q.unsigned_abs() as usize];
-        return Some(if q < 0 { w as f64 / power } else { w as f64 * power });
-    }
-    if w == 0 {
-        return Some(0.0);
-    }
-    lemire(w, q)
-}
-
 const SMALLEST: i64 = -54;
 const LARGEST: i64 = 55;
 
@@ -252,10 +248,14 @@ const fn powers_of_five() -> [u128; (LARGEST - SMALLEST + 1) as usize] {
     table
 }
 
+/// w * 10^q rounded to the nearest double, ties to even; `None` where that is not settled here.
 #[inline(always)]
-fn lemire(w: u64, q: i64) -> Option<f64> {
+fn scale(w: u64, q: i64) -> Option<f64> {
     if !(SMALLEST..=LARGEST).contains(&q) {
-        return None;
+        return (w == 0).then_some(0.0);
+    }
+    if w == 0 {
+        return Some(0.0);
     }
     let shift = w.leading_zeros();
     let w = w << shift;

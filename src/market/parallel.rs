@@ -8,6 +8,7 @@ use super::entries::{self, Parser, Shape, Slots, Summary};
 use super::fault::{self, Cause, Fault};
 use super::header::{Format, Header, HeaderParser};
 use super::source::{Block, Blocks, ReadFault, Source};
+use crate::backend::{Backend, Host};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Scalar};
 use rayon::prelude::*;
@@ -260,9 +261,7 @@ fn enlarge<T: Element>(array: &mut Vec<T>, room: usize) -> Result<()> {
         bytes: (room as u64).saturating_mul(size_of::<T>() as u64),
     };
     if array.is_empty() {
-        // Asks first: `vec!` has no way to refuse.
-        Vec::<T>::new().try_reserve_exact(room).map_err(refused)?;
-        *array = vec![T::default(); room];
+        *array = Host.zeros(room)?;
     } else {
         array.try_reserve_exact(room.saturating_sub(array.len())).map_err(refused)?;
         array.resize(room, T::default());

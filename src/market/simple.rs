@@ -1,0 +1,128 @@
+//! The usual line, several times as fast: `row column value` with one separator between them, at most 63 bytes.
+//!
+//! A parser that goes from byte to byte waits at every number for the end of the one before. Here the separators of a
+//! whole line are found first, as the bits of one word; the numbers then have known places, and the processor converts
+//! those of several lines at a time. Anything unusual (more blanks, comments, signs of plus, long numbers, errors) is
+//! left to the general parser: `None` says only "not here".
+
+use super::masks;
+use super::number::{PADDING, power_of_ten, read_exponent, round};
+use crate::scalar::Real;
+
+const LINE: usize = 64;
+const NUMBER: usize = 32;
+const _: () = assert!(LINE <= PADDING);
+
+/// Places within a line: the ends of its first numbers, and of itself.
+pub(super) struct Places<const NUMBERS: usize> {
+    pub(super) ends: [usize; NUMBERS],
+    /// Start of the next line.
+    pub(super) next: usize,
+}
+
+/// The places of a line of `NUMBERS` numbers that starts at `at`.
+#[inline(always)]
+pub(super) fn places<const NUMBERS: usize>(text: &[u8], at: usize) -> Option<Places<NUMBERS>> {
+    let mut separators = masks::at_most(text[at..].first_chunk::<LINE>()?, b' ');
+    let mut ends = [0; NUMBERS];
+    for (k, end) in ends.iter_mut().enumerate() {
+        if separators == 0 {
+            return None;
+        }
+        *end = at + separators.trailing_zeros() as usize;
+        separators &= separators - 1;
+        let byte = text[*end];
+        if k + 1 < NUMBERS && byte != b' ' && byte != b'\t' {
+            return None;
+        }
+    }
+    let end = ends[NUMBERS - 1];
+    match text[end] {
+        b'\n' => Some(Places { ends, next: end + 1 }),
+        b'\r' if text[end + 1] == b'\n' => Some(Places { ends, next: end + 2 }),
+        _ => None,
+    }
+}
+
+/// `text[start..end]` as an integer, if it is one to eight digits.
+#[inline(always)]
+pub(super) fn short(text: &[u8], start: usize, end: usize) -> Option<u64> {
+    let length = end - start;
+    if length.wrapping_sub(1) > 7 {
+        return None;
+    }
+    let (value, others) = eight(text, start, length);
+    (others == 0).then_some(value)
+}
+
+/// `text[start..end]` as a real number, if it has at most 19 digits.
+#[inline(always)]
+pub(super) fn real<R: Real>(text: &[u8], start: usize, end: usize) -> Option<R> {
+    let negative = text[start] == b'-';
+    let first = start + usize::from(negative);
+    let length = end - first;
+    if length.wrapping_sub(1) >= NUMBER - 1 {
+        return None;
+    }
+    let window = text[first..].first_chunk::<NUMBER>()?;
+    let inside = (1u64 << length) - 1;
+    let points = masks::equal(window, b'.') & inside;
+    let letters = masks::at_least(window, b'@') & inside;
+    let stop = if letters == 0 { length } else { letters.trailing_zeros() as usize };
+    let whole = if points == 0 { stop } else { points.trailing_zeros() as usize };
+    // Without a point there is no fraction, and its start is one too far.
+    let fraction_start = (whole + 1).min(stop);
+    if whole > stop {
+        return None;
+    }
+    let fraction = stop - fraction_start;
+    if (whole + fraction).wrapping_sub(1) > 18 {
+        return None;
+    }
+    let mut others = 0;
+    let mut mantissa = 0;
+    digits(text, first, whole, &mut mantissa, &mut others);
+    digits(text, first + fraction_start, fraction, &mut mantissa, &mut others);
+    let mut power = -(fraction as i64);
+    if letters != 0 {
+        let mut at = first + stop;
+        if !matches!(text[at], b'e' | b'E' | b'd' | b'D') {
+            return None;
+        }
+        power += read_exponent(text, &mut at)?;
+        if at != end {
+            return None;
+        }
+    }
+    if others != 0 {
+        return None;
+    }
+    round(mantissa, power, negative, &text[start..end])
+}
+
+/// Appends `count` digits to `value`; `others` gets bits where they are no digits.
+#[inline(always)]
+fn digits(text: &[u8], mut at: usize, mut count: usize, value: &mut u64, others: &mut u64) {
+    while count >= 8 {
+        let (more, wrong) = eight(text, at, 8);
+        *value = value.wrapping_mul(100_000_000).wrapping_add(more);
+        *others |= wrong;
+        at += 8;
+        count -= 8;
+    }
+    if count > 0 {
+        let (more, wrong) = eight(text, at, count);
+        *value = value.wrapping_mul(power_of_ten(count)).wrapping_add(more);
+        *others |= wrong;
+    }
+}
+
+/// The value of `count` digits, one to eight, and bits where they are no digits.
+#[inline(always)]
+fn eight(text: &[u8], at: usize, count: usize) -> (u64, u64) {
+    let mut word = [0; 8];
+    word.copy_from_slice(&text[at..at + 8]);
+    let d = (u64::from_le_bytes(word) ^ 0x3030_3030_3030_3030) << (64 - 8 * count);
+    let others = (d.wrapping_add(0x7676_7676_7676_7676) | d) & 0x8080_8080_8080_8080;
+    (super::number::join(d), others)
+}
