@@ -126,3 +126,81 @@ fn eight(text: &[u8], at: usize, count: usize) -> (u64, u64) {
     let others = (d.wrapping_add(0x7676_7676_7676_7676) | d) & 0x8080_8080_8080_8080;
     (super::number::join(d), others)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::number;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn padded(text: &str) -> Vec<u8> {
+        [text.as_bytes(), &[b'\n'; PADDING]].concat()
+    }
+
+    /// Whatever is read here must be what the general parser reads; returns whether it was.
+    fn agrees(word: &str) -> bool {
+        let text = padded(word);
+        let Some(value) = real::<f64>(&text, 0, word.len()) else { return false };
+        let mut at = 0;
+        let expected: f64 = number::real(&text, &mut at).unwrap();
+        assert_eq!((value.to_bits(), at), (expected.to_bits(), word.len()), "{word}");
+        true
+    }
+
+    #[test]
+    fn usual_numbers_are_read_here() {
+        for word in
+            ["1", "-1", "0.5", "-12.25", "1e-7", "1.5E+10", "2.5d3", ".5", "5.", "1234567890.123456789", "-0"]
+        {
+            assert!(agrees(word), "{word}");
+        }
+        for word in [
+            "",
+            "-",
+            ".",
+            "e5",
+            "1e",
+            "1.2.3",
+            "1e5.5",
+            "+1",
+            "1x",
+            "x",
+            "1-2",
+            "--1",
+            "12345678901234567890",
+        ] {
+            assert!(!agrees(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn places_of_usual_lines() {
+        let text = padded("12 345 -6.5\r\n");
+        let found = places::<3>(&text, 0).unwrap();
+        assert_eq!((found.ends, found.next), ([2, 6, 11], 13));
+        assert_eq!(short(&text, 3, 6), Some(345));
+        for unusual in
+            ["1 2 3 4\n", "1 2\n\n", " 1 2 3\n", "1  2 3\n", "1 2 3 \n", "1 2 3\r4\n", "1\u{1}2 3\n"]
+        {
+            let text = padded(unusual);
+            let found = places::<3>(&text, 0);
+            // Where places are found, an empty number or a second line must be noticed later.
+            let starts =
+                found.map(|p| [(0, p.ends[0]), (p.ends[0] + 1, p.ends[1]), (p.ends[1] + 1, p.ends[2])]);
+            assert!(starts.is_none_or(|s| s.iter().any(|(start, end)| start == end)), "{unusual:?}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(5000))]
+
+        #[test]
+        fn agrees_with_the_general_parser(word in "[-+]?[0-9]{0,12}[.0-9]{0,18}([eEdD][-+]?[0-9]{0,4})?", value: f64) {
+            agrees(&word);
+            if value.is_finite() {
+                agrees(&value.to_string());
+                agrees(&format!("{value:e}"));
+            }
+        }
+    }
+}

@@ -74,6 +74,10 @@ impl Source {
         let (give, blocks) = sync_channel(1);
         let (back, empty) = sync_channel(2);
         let mut lines = self.lines;
+        if lines.ended {
+            // A small file: its first block was all.
+            return Blocks { blocks, back, ended: true };
+        }
         // Not joined: where the parser stops early, the thread ends at its next block. It must not hold up an error while
         // it waits for a pipe.
         std::thread::spawn(move || {
@@ -85,7 +89,7 @@ impl Source {
                 }
             }
         });
-        Blocks { blocks, back }
+        Blocks { blocks, back, ended: false }
     }
 
     /// The error for a read that failed after `line` lines.
@@ -114,10 +118,14 @@ pub(super) enum ReadFault {
 pub(super) struct Blocks {
     blocks: Receiver<Result<Option<Block>, ReadFault>>,
     back: SyncSender<Vec<u8>>,
+    ended: bool,
 }
 
 impl Blocks {
     pub(super) fn next(&mut self) -> Result<Option<Block>, ReadFault> {
+        if self.ended {
+            return Ok(None);
+        }
         let gone = || Err(ReadFault::Io(io::Error::other("the reading thread ended")));
         self.blocks.recv().unwrap_or_else(|_| gone())
     }
@@ -146,7 +154,10 @@ impl Lines {
         let mut filled = self.rest.len();
         let mut goal = self.block + filled;
         self.block = BLOCK;
-        if text.len() < goal + PADDING {
+        if text.is_empty() {
+            // Zeros of the system's: not written to before they are read into.
+            text = vec![0; goal + PADDING];
+        } else if text.len() < goal + PADDING {
             text.resize(goal + PADDING, 0);
         }
         text[..filled].copy_from_slice(&self.rest);
