@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 
-RUNS = 3
+RUNS = 5
 PEER = """
 import json, sys, time
 import scipy.io, scipy.io._fast_matrix_market as fmm

@@ -55,7 +55,7 @@ pub(super) fn is_end(byte: u8) -> bool {
     is_blank(byte) || byte == b'\n'
 }
 
-/// An unsigned integer of at most 19 digits; `None` where there is none or it is larger.
+/// An unsigned integer; `None` where there is none or it needs more than 64 bits.
 #[inline(always)]
 pub(super) fn unsigned(text: &[u8], at: &mut usize) -> Option<u64> {
     let start = *at;
@@ -70,7 +70,8 @@ pub(super) fn unsigned(text: &[u8], at: &mut usize) -> Option<u64> {
             }
         }
         if count > 19 {
-            return None;
+            // Leading zeros are no digits that count.
+            value = std::str::from_utf8(&text[start..start + count]).ok()?.parse().ok()?;
         }
     }
     *at = start + count;
@@ -385,6 +386,7 @@ mod tests {
             let text = [word.as_bytes(), &[b' '; PADDING]].concat();
             assert_eq!(unsigned(&text, &mut 0), expected);
         }
+        assert_eq!(unsigned(b"0000000000000000000012 \n\n\n\n\n\n\n\n", &mut 0), Some(12));
         assert_eq!(unsigned(b"10000000000000000000000 \n\n\n\n\n\n\n\n", &mut 0), None);
         assert_eq!(unsigned(b"-1      \n\n\n\n\n\n\n\n", &mut 0), None);
         assert_eq!(
