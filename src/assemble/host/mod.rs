@@ -5,17 +5,16 @@
 //! buckets of consecutive rows that fit the second-level cache; each bucket is then sorted and summed there, in place.
 //! Measured on 20 million random triplets: see docs/benchmarks.md, "Assembly".
 //!
-//! Bytes a triplet at the peak, values of 8 bytes, keys of 4 (bucket-relative row and column within 32 bits; else 8
-//! where 4 is written in the third and fourth line):
+//! Bytes a triplet, values of 8 bytes, keys of 4 (8 where a row within its bucket and a column exceed 32 bits):
 //!
 //! ```text
-//! rows columns values                     4 + 4 + 8                 16
-//! keys in buckets, columns freed          4 + 4 + 8 + 4             20
-//! values in buckets, the rest freed       4     + 8 + 4 + 8         24
-//! columns in place of keys, compacted                 4 + 8         12
+//! rows, columns, values                        4 + 4 + 8            16
+//! values in buckets beside them                4 + 4 + 8 + 8        24
+//! those freed, keys in buckets                 4 + 4     + 8 + 4    20
+//! rows and columns freed, sums in place                    8 + 4    12
 //! ```
 //!
-//! A stored half doubles the last two, and halves what it is read from. Triplets that are sorted by (row, column) are
+//! A stored half takes half as much in the first three columns. Triplets that are sorted by (row, column) are
 //! not moved at all; where they are sorted by column, or are one triangle sorted either way, every row receives its
 //! columns in order, and buckets are sorted by row alone.
 
@@ -126,17 +125,16 @@ impl Shape {
 type Arrays<T, O> = (Vec<O>, Vec<u32>, Vec<T>);
 
 fn in_buckets<T: Scalar, K: Offset, O: Offset>(shape: Shape, entries: Entries<T>) -> Result<Arrays<T, O>> {
-    let Entries { is, mut js, values, symmetry } = entries;
-    let plan = Plan::new(is.len(), shape.buckets(), &Keys::<K>::new(shape, symmetry, &is, &js));
-    let mut keys = Host.zeros::<K>(plan.len())?;
-    plan.scatter(&mut keys, &Keys::new(shape, symmetry, &is, &js));
-    if symmetry == Symmetry::General {
-        js = Vec::new();
-    }
+    let Entries { is, js, values, symmetry } = entries;
+    let of_keys = Keys::<K>::new(shape, symmetry, &is, &js);
+    let plan = Plan::new(is.len(), shape.buckets(), &of_keys);
     let mut moved = Host.zeros::<T>(plan.len())?;
     plan.scatter(&mut moved, &Values::new(shape, symmetry, &is, &js, &values));
-    drop((is, js, values));
+    drop(values);
     let mut values = moved;
+    let mut keys = Host.zeros::<K>(plan.len())?;
+    plan.scatter(&mut keys, &of_keys);
+    drop((is, js));
 
     let buckets = bucket::split(shape, plan.starts(), &mut keys, &mut values)?;
     let mut offsets = Host.zeros::<O>(shape.rows + 1)?;

@@ -1,0 +1,113 @@
+//! The host's primitives: `cargo bench --bench primitives`. Rayon's sorts stand beside ours.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use rayon::prelude::*;
+use residua::Host;
+use residua::backend::{Order, Primitives, Scan};
+use residua::scalar::Sum;
+use std::hint::black_box;
+use std::time::Duration;
+
+const N: usize = 1 << 24;
+
+/// splitmix64
+fn random(n: usize) -> Vec<u64> {
+    let mut state = 1u64;
+    let next = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    };
+    std::iter::repeat_with(next).take(n).collect()
+}
+
+fn primitives(c: &mut Criterion) {
+    let mut group = c.benchmark_group("primitives");
+    group
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(200))
+        .measurement_time(Duration::from_millis(800));
+    group.throughput(Throughput::Elements(N as u64));
+    let x64 = random(N);
+    let x32: Vec<u32> = x64.iter().map(|&x| x as u32).collect();
+    let floats: Vec<f64> = x64.iter().map(|&x| x as f64).collect();
+    let flags: Vec<u8> = x64.iter().map(|&x| (x % 2) as u8).collect();
+    let runs: Vec<u64> = (0..N as u64).map(|i| i / 4).collect();
+    let offsets: Vec<u32> = (0..=N as u32 / 8).map(|s| 8 * s).collect();
+    let mut out64 = vec![0u64; N];
+    let mut out_floats = vec![0f64; N];
+    let good = "lengths that fit";
+
+    group.bench_function("sum, f64", |b| {
+        let mut out = [0.0];
+        b.iter(|| Host.reduce(Sum, black_box(&floats), &mut out).expect(good));
+    });
+    group.bench_function("segmented sum, f64, segments of 8", |b| {
+        let out = &mut out_floats[..N / 8];
+        b.iter(|| Host.segmented_reduce(Sum, &floats, &offsets, out).expect(good));
+    });
+    group.bench_function("exclusive scan, u32 to u64", |b| {
+        b.iter(|| Host.exclusive_scan(&x32, &mut out64).expect(good));
+    });
+    group.bench_function("inclusive scan, u64", |b| {
+        b.iter(|| Host.scan(Scan::Inclusive, Sum, &x64, &mut out64).expect(good));
+    });
+    group.bench_function("segmented scan, f64, heads at random", |b| {
+        b.iter(|| Host.segmented_scan(Scan::Inclusive, Sum, &floats, &flags, &mut out_floats).expect(good));
+    });
+    group.bench_function("histogram, 2^20 bins", |b| {
+        let keys: Vec<u32> = x32.iter().map(|x| x >> 12).collect();
+        let mut counts = vec![0; 1 << 20];
+        b.iter(|| Host.histogram(&keys, &mut counts).expect(good));
+    });
+    group.bench_function("compact, u64, half of them", |b| {
+        b.iter(|| Host.compact(&x64, &flags, &mut out64).expect(good));
+    });
+    group.bench_function("reduce by key, u64 and f64, runs of 4", |b| {
+        b.iter(|| Host.reduce_by_key(Sum, &runs, &floats, &mut out64, &mut out_floats).expect(good));
+    });
+    group.bench_function("gather, f64, random indices", |b| {
+        let indices: Vec<u32> = x32.iter().map(|x| x % N as u32).collect();
+        b.iter(|| Host.gather(&floats, &indices, &mut out_floats).expect(good));
+    });
+    group.bench_function("merge, u64, two of 2^23", |b| {
+        let mut keys = x64.clone();
+        keys[..N / 2].par_sort_unstable();
+        keys[N / 2..].par_sort_unstable();
+        let (left, right) = keys.split_at(N / 2);
+        b.iter(|| Host.merge(Order::Ascending, left, right, &mut out64).expect(good));
+    });
+    macro_rules! sorts {
+        ($($name:literal, $keys:expr, |$k:ident| $sort:expr;)*) => {$(
+            group.bench_function($name, |b| {
+                b.iter_batched(|| $keys, |mut $k| { $sort; $k }, criterion::BatchSize::PerIteration);
+            });
+        )*};
+    }
+    sorts! {
+        "radix sort, u32", x32.clone(), |k| Host.sort(&mut k, 0..32).expect(good);
+        "par_sort_unstable of rayon, u32", x32.clone(), |k| k.par_sort_unstable();
+        "radix sort, u64", x64.clone(), |k| Host.sort(&mut k, 0..64).expect(good);
+        "par_sort_unstable of rayon, u64", x64.clone(), |k| k.par_sort_unstable();
+        "merge sort, u64", x64.clone(), |k| Host.merge_sort(Order::Ascending, &mut k).expect(good);
+        "par_sort of rayon, u64", x64.clone(), |k| k.par_sort();
+        "radix sort, u64 and u32, 46 bits", (x64.clone(), x32.clone()), |k| {
+            Host.sort_pairs(&mut k.0, &mut k.1, 0..46).expect(good)
+        };
+    }
+    group.throughput(Throughput::Elements(1 << 16));
+    let (small64, small32) = (x64[..1 << 16].to_vec(), x32[..1 << 16].to_vec());
+    sorts! {
+        "radix sort, u32, 2^16", small32.clone(), |k| Host.sort(&mut k, 0..32).expect(good);
+        "par_sort_unstable of rayon, u32, 2^16", small32.clone(), |k| k.par_sort_unstable();
+        "radix sort, u64 and u32, 46 bits, 2^16", (small64.clone(), small32.clone()), |k| {
+            Host.sort_pairs(&mut k.0, &mut k.1, 0..46).expect(good)
+        };
+    }
+    group.finish();
+}
+
+criterion_group!(benches, primitives);
+criterion_main!(benches);
