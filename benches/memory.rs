@@ -65,7 +65,7 @@ fn made(n: usize, random: bool, half: bool) -> Triplets<f64> {
     // Odd, so that k -> k * factor mod 2^64 scatters; places repeat after `n` only.
     let place = |k: usize| {
         let k = if random {
-            (k as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as u128 * n as u128 >> 64
+            ((k as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as u128 * n as u128) >> 64
         } else {
             k as u128
         };

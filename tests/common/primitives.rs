@@ -352,6 +352,13 @@ pub fn radix_sort_cases<B: Primitives>(b: &B) {
         radix_sort_type::<u32, B>(b, n, &[0..32, 3..17, 8..9, 5..5]);
         radix_sort_type::<u64, B>(b, n, &[0..64, 0..46, 7..47, 60..64]);
     }
+    // Large enough for buckets, some of them large themselves.
+    let mut random = Random(17);
+    let skewed = random.vec(700_001, |r| if r.below(4) == 0 { r.next() } else { r.next() >> 24 });
+    check_sort(b, &skewed, 0..64, "skewed");
+    check_sort(b, &skewed, 3..45, "skewed, bits between");
+    let narrow: Vec<u32> = skewed.iter().map(|&k| (k >> 8) as u32 & 0x7fff_f3ff).collect();
+    check_sort(b, &narrow, 0..32, "32 bits");
     for n in [257, 65_537] {
         radix_sort_type::<i32, B>(b, n, &[0..32, 20..29]);
         radix_sort_type::<f32, B>(b, n, &[0..32, 20..29]);

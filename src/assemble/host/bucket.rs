@@ -7,6 +7,7 @@ use crate::backend::{Backend, Host};
 use crate::error::Result;
 use crate::scalar::{Offset, Scalar};
 use rayon::prelude::*;
+use std::hint::select_unpredictable;
 use std::ops::Range;
 
 /// Entries that a bucket should have: its keys, numbers and values (40 bytes an entry with second buffers) then fit
@@ -202,7 +203,7 @@ impl<K: Offset, T: Scalar, O: Offset> Sums<'_, K, T, O> {
             // No branch on whether the place is new: it could not be predicted.
             let (next, value) = entry(&self, k);
             let more = sum + value;
-            sum = if next == key { more } else { value };
+            sum = select_unpredictable(next == key, more, value);
             last += usize::from(next != key);
             key = next;
             self.put(last, key, sum);

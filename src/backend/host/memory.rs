@@ -40,6 +40,13 @@ fn prefer_huge_pages(pointer: *mut u8, bytes: usize) {
 #[cfg(not(target_os = "linux"))]
 fn prefer_huge_pages(_pointer: *mut u8, _bytes: usize) {}
 
+/// Scratch memory of `len` elements.
+pub(super) fn buffer<T: Copy + Default>(len: usize) -> Vec<T> {
+    let mut buffer = vec![T::default(); len];
+    prefer_huge_pages(buffer.as_mut_ptr().cast(), len * size_of::<T>());
+    buffer
+}
+
 impl Backend for Host {
     type Vec<T: Element> = Vec<T>;
     type Slice<T: Element> = [T];

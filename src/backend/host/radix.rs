@@ -1,16 +1,22 @@
-//! Least-significant-digit radix sort. In each pass every chunk counts its digits, the counts give each chunk a place
-//! of its own for each digit, and every chunk moves its elements there in order: stable, and the same whatever the
-//! split.
+//! Stable radix sort.
+//!
+//! A pass distributes by one digit: every chunk counts its digits, the counts give each chunk a place of its own for
+//! each digit, and every chunk moves its elements there in order: stable, and the same whatever the split. Few digits
+//! take one pass each, the lowest first. Many digits would read and write main memory as many times: there one pass by
+//! the highest digit makes buckets that fit the second-level cache, and each bucket is sorted there.
 
-use super::chunks;
 use super::memory::PARALLEL_FROM;
+use super::{chunks, memory};
 use crate::scalar::{Key, Offset};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Bits of a digit: 256 places to write to at a time stay within the first-level cache and its address translations.
+/// Bits of a digit in main memory: 256 places to write to at a time stay within the first-level cache and its address
+/// translations.
 const DIGIT: u32 = 8;
-const DIGITS: usize = 1 << DIGIT;
+
+/// Bits of a digit within the second-level cache.
+const CACHED_DIGIT: u32 = 11;
 
 /// Fewer elements than these are sorted by comparisons.
 const SMALL: usize = 192;
@@ -18,9 +24,28 @@ const SMALL: usize = 192;
 /// Elements a task moves in one pass, so that its count of digits is little beside it.
 const CHUNK: usize = 1 << 16;
 
+/// Elements of a bucket.
+const BUCKET: usize = 1 << 13;
+
+/// Elements from which buckets pay.
+const BUCKETS_FROM: usize = 1 << 18;
+
 /// What travels with a key: an element, or nothing, `()`, in a sort of keys alone.
 pub(super) trait Payload: Copy + Default + Send + Sync {}
 impl<V: Copy + Default + Send + Sync> Payload for V {}
+
+/// Keys with what travels along.
+struct Pairs<'a, K, V> {
+    keys: &'a mut [K],
+    values: &'a mut [V],
+}
+
+impl<K: Key, V: Payload> Pairs<'_, K, V> {
+    fn copy_from(&mut self, other: &Pairs<'_, K, V>) {
+        self.keys.copy_from_slice(other.keys);
+        self.values.copy_from_slice(other.values);
+    }
+}
 
 fn mask(bits: &Range<u32>) -> u64 {
     let width = bits.end.saturating_sub(bits.start);
@@ -44,96 +69,202 @@ fn survey<K: Key>(keys: &[K], mask: u64) -> (u64, bool) {
     parts.into_iter().fold((0, true), |(v, s), (varying, sorted)| (v | varying, s & sorted))
 }
 
-/// Starts of the digits that together cover the varying bits, lowest first.
-fn digits(varying: u64) -> Vec<u32> {
-    let mut starts = Vec::new();
+/// Bits of a key that one pass looks at.
+#[derive(Clone, Copy)]
+struct Digit {
+    start: u32,
+    mask: u64,
+}
+
+impl Digit {
+    #[inline(always)]
+    fn of<K: Key>(self, key: K) -> usize {
+        ((key.to_ordered() >> self.start) & self.mask) as usize
+    }
+
+    fn values(self) -> usize {
+        self.mask as usize + 1
+    }
+}
+
+/// Digits of at most `width` bits that together cover the varying bits, lowest first. Bits between varying bits come
+/// along: they are the same in all keys, or no part of what is sorted by (then they are not in `mask`).
+fn digits(varying: u64, mask: u64, width: u32) -> Vec<Digit> {
+    let mut digits = Vec::new();
     let mut rest = varying;
     while rest != 0 {
         let start = rest.trailing_zeros();
-        starts.push(start);
-        rest &= u64::MAX.checked_shl(start + DIGIT).unwrap_or(0);
+        digits.push(Digit { start, mask: (mask >> start) & ((1 << width) - 1) });
+        rest &= u64::MAX.checked_shl(start + width).unwrap_or(0);
     }
-    starts
+    digits
 }
 
 /// Sorts keys by the bits in `bits`, and `values` (of the same length) along.
 pub(super) fn sort<K: Key, V: Payload>(keys: &mut Vec<K>, values: &mut Vec<V>, bits: Range<u32>) {
     let mask = mask(&bits);
-    if keys.len() < 2 || mask == 0 {
+    let n = keys.len();
+    if n < 2 || mask == 0 {
         return;
     }
     let (varying, sorted) = survey(keys, mask);
     if sorted {
         return;
     }
-    if keys.len() < SMALL {
-        let mut pairs: Vec<(K, V)> = keys.iter().copied().zip(values.iter().copied()).collect();
-        pairs.sort_by_key(|pair| pair.0.to_ordered() & mask);
-        for (pair, (key, value)) in pairs.into_iter().zip(keys.iter_mut().zip(values)) {
-            (*key, *value) = pair;
-        }
-        return;
+    if n < SMALL {
+        return sort_small(keys, values, mask);
     }
-    let mut other_keys = vec![K::default(); keys.len()];
-    let mut other_values = vec![V::default(); values.len()];
-    for start in digits(varying) {
-        // Where the mask ends inside of the digit, the bits above stay out of it.
-        let width = (mask >> start) & (DIGITS as u64 - 1);
-        let digit = |key: &K| ((key.to_ordered() >> start) & width) as usize;
-        pass(keys, values, &mut other_keys, &mut other_values, digit);
-        std::mem::swap(keys, &mut other_keys);
-        std::mem::swap(values, &mut other_values);
+    let (mut spare_keys, mut spare_values) = (memory::buffer(n), memory::buffer(n));
+    let mut pairs = Pairs { keys, values };
+    let mut spare = Pairs { keys: &mut spare_keys, values: &mut spare_values };
+    let by_digit = digits(varying, mask, DIGIT);
+    if n < BUCKETS_FROM || by_digit.len() < 3 {
+        sort_by_digits(&mut pairs, &mut spare, &by_digit);
+    } else {
+        sort_in_buckets(&mut pairs, &mut spare, varying, mask);
     }
 }
 
-/// One stable pass by `digit`.
-fn pass<K: Key, V: Payload>(
-    keys: &[K],
-    values: &[V],
-    keys_out: &mut [K],
-    values_out: &mut [V],
-    digit: impl Fn(&K) -> usize + Sync,
+fn sort_small<K: Key, V: Payload>(keys: &mut [K], values: &mut [V], mask: u64) {
+    let mut pairs: Vec<(K, V)> = keys.iter().copied().zip(values.iter().copied()).collect();
+    pairs.sort_by_key(|pair| pair.0.to_ordered() & mask);
+    for (pair, (key, value)) in pairs.into_iter().zip(keys.iter_mut().zip(values)) {
+        (*key, *value) = pair;
+    }
+}
+
+/// One pass a digit.
+fn sort_by_digits<K: Key, V: Payload>(
+    pairs: &mut Pairs<'_, K, V>,
+    spare: &mut Pairs<'_, K, V>,
+    by_digit: &[Digit],
 ) {
-    let n = keys.len();
-    let chunk = if n < PARALLEL_FROM { n } else { CHUNK };
-    let count = |keys: &[K]| {
-        let mut counts = [0usize; DIGITS];
-        keys.iter().for_each(|key| counts[digit(key)] += 1);
-        counts
-    };
-    if n <= chunk {
-        let mut next = [0; DIGITS];
-        let mut total = 0;
-        for (next, count) in next.iter_mut().zip(count(keys)) {
-            *next = total;
-            total += count;
+    for passes in by_digit.chunks(2) {
+        distribute(pairs, spare, passes[0]);
+        match passes.get(1) {
+            Some(&digit) => drop(distribute(spare, pairs, digit)),
+            None => pairs.copy_from(spare),
         }
-        for (key, value) in keys.iter().zip(values) {
-            let next = &mut next[digit(key)];
-            (keys_out[*next], values_out[*next]) = (*key, *value);
-            *next += 1;
+    }
+}
+
+/// One pass by the highest digit, then each bucket by itself.
+fn sort_in_buckets<K: Key, V: Payload>(
+    pairs: &mut Pairs<'_, K, V>,
+    spare: &mut Pairs<'_, K, V>,
+    varying: u64,
+    mask: u64,
+) {
+    let end = 64 - varying.leading_zeros();
+    let width = (pairs.keys.len() / BUCKET).ilog2().min(CACHED_DIGIT).min(end);
+    let start = end - width;
+    let sizes = distribute(pairs, spare, Digit { start, mask: (mask >> start) & ((1 << width) - 1) });
+    let rest = mask & ((1u64 << start) - 1);
+    let (keys, spare_keys) =
+        (chunks::split(pairs.keys, sizes.clone()), chunks::split(spare.keys, sizes.clone()));
+    let (values, spare_values) =
+        (chunks::split(pairs.values, sizes.clone()), chunks::split(spare.values, sizes));
+    let to = keys.into_iter().zip(values).map(|(keys, values)| Pairs { keys, values });
+    let from = spare_keys.into_iter().zip(spare_values).map(|(keys, values)| Pairs { keys, values });
+    let (large, small): (Vec<_>, Vec<_>) = to.zip(from).partition(|(to, _)| to.keys.len() >= BUCKETS_FROM);
+    // Every thread works on one large bucket after the other, then each on small ones of its own.
+    for (mut to, mut from) in large {
+        let (varying, _) = survey(from.keys, rest);
+        sort_by_digits(&mut from, &mut to, &digits(varying, rest, DIGIT));
+        to.copy_from(&from);
+    }
+    small.into_par_iter().with_min_len(4).for_each(|(to, from)| sort_cached(from, to, rest));
+}
+
+/// Sorts a bucket from one buffer into the other, on one thread.
+fn sort_cached<'a, K: Key, V: Payload>(mut from: Pairs<'a, K, V>, mut to: Pairs<'a, K, V>, mask: u64) {
+    let first = from.keys.first().map_or(0, |key| key.to_ordered());
+    let varying = from.keys.iter().fold(0, |varying, key| varying | (key.to_ordered() ^ first)) & mask;
+    let by_digit = digits(varying, mask, CACHED_DIGIT);
+    if from.keys.len() < SMALL || by_digit.is_empty() {
+        to.copy_from(&from);
+        if !by_digit.is_empty() {
+            sort_small(to.keys, to.values, mask);
         }
         return;
     }
-    let counts: Vec<[usize; DIGITS]> = keys.par_chunks(chunk).map(count).collect();
-    let key_places = places(&counts, keys_out);
-    let value_places = places(&counts, values_out);
-    let input = keys.par_chunks(chunk).zip(values.par_chunks(chunk));
+    for digit in &by_digit {
+        let mut next = vec![0; digit.values()];
+        from.keys.iter().for_each(|&key| next[digit.of(key)] += 1);
+        put(&from, &mut to, *digit, &mut next);
+        std::mem::swap(&mut from, &mut to);
+    }
+    // The result is in what is called `from` now: the wanted buffer after an odd number of passes.
+    if by_digit.len().is_multiple_of(2) {
+        to.copy_from(&from);
+    }
+}
+
+/// Moves pairs to where their digits' counts, made into starts, say.
+fn put<K: Key, V: Payload>(
+    from: &Pairs<'_, K, V>,
+    to: &mut Pairs<'_, K, V>,
+    digit: Digit,
+    counts: &mut [usize],
+) {
+    let mut end = 0;
+    for count in &mut *counts {
+        (*count, end) = (end, end + *count);
+    }
+    for (key, value) in from.keys.iter().zip(&*from.values) {
+        let next = &mut counts[digit.of(*key)];
+        to.keys[*next] = *key;
+        to.values[*next] = *value;
+        *next += 1;
+    }
+}
+
+/// One stable pass; returns the number of elements of each digit.
+fn distribute<K: Key, V: Payload>(
+    from: &Pairs<'_, K, V>,
+    to: &mut Pairs<'_, K, V>,
+    digit: Digit,
+) -> Vec<usize> {
+    let n = from.keys.len();
+    let count = |keys: &[K]| {
+        let mut counts = vec![0usize; digit.values()];
+        keys.iter().for_each(|&key| counts[digit.of(key)] += 1);
+        counts
+    };
+    if n < PARALLEL_FROM {
+        let counts = count(from.keys);
+        put(from, to, digit, &mut counts.clone());
+        return counts;
+    }
+    let counts: Vec<_> = from.keys.par_chunks(CHUNK).map(count).collect();
+    let key_places = places(&counts, to.keys);
+    // Nothing to carry has no places either.
+    let value_places = places(&counts, if size_of::<V>() > 0 { &mut *to.values } else { &mut [] });
+    let input = from.keys.par_chunks(CHUNK).zip(from.values.par_chunks(CHUNK));
     input.zip(key_places).zip(value_places).for_each(|(((keys, values), mut ks), mut vs)| {
         for (key, value) in keys.iter().zip(values) {
-            let d = digit(key);
-            if let (Some(k), Some(v)) = (ks[d].next(), vs[d].next()) {
-                (*k, *v) = (*key, *value);
+            let d = digit.of(*key);
+            if let Some(k) = ks[d].next() {
+                *k = *key;
+            }
+            if size_of::<V>() > 0
+                && let Some(v) = vs[d].next()
+            {
+                *v = *value;
             }
         }
     });
+    (0..digit.values()).map(|d| counts.iter().map(|counts| counts[d]).sum()).collect()
 }
 
-/// For each chunk, the place of each digit's elements in `out`.
-fn places<'a, T>(counts: &[[usize; DIGITS]], out: &'a mut [T]) -> Vec<Vec<std::slice::IterMut<'a, T>>> {
-    let mut places: Vec<Vec<_>> = counts.iter().map(|_| Vec::with_capacity(DIGITS)).collect();
+/// For each chunk, the place of each digit's elements in `out`; no places in an empty `out`.
+fn places<'a, T>(counts: &[Vec<usize>], out: &'a mut [T]) -> Vec<Vec<std::slice::IterMut<'a, T>>> {
+    let mut places: Vec<Vec<_>> = counts.iter().map(|counts| Vec::with_capacity(counts.len())).collect();
+    if out.is_empty() {
+        return places;
+    }
     let mut rest = out;
-    for digit in 0..DIGITS {
+    for digit in 0..counts.first().map_or(0, Vec::len) {
         for (places, counts) in places.iter_mut().zip(counts) {
             let (part, tail) = std::mem::take(&mut rest).split_at_mut(counts[digit]);
             places.push(part.iter_mut());
@@ -145,18 +276,12 @@ fn places<'a, T>(counts: &[[usize; DIGITS]], out: &'a mut [T]) -> Vec<Vec<std::s
 
 /// Sorts each segment by itself, ascending.
 pub(super) fn sort_segments<K: Key, V: Payload, I: Offset>(offsets: &[I], keys: &mut [K], values: &mut [V]) {
-    let sort = |(keys, values): (&mut [K], &mut [V])| {
-        if keys.is_sorted_by_key(|key| key.to_ordered()) {
-            return;
-        }
-        let mut pairs: Vec<(K, V)> = keys.iter().copied().zip(values.iter().copied()).collect();
-        pairs.sort_by_key(|pair| pair.0.to_ordered());
-        for (pair, (key, value)) in pairs.into_iter().zip(keys.iter_mut().zip(values)) {
-            (*key, *value) = pair;
-        }
-    };
     let lengths = || offsets.windows(2).map(|w| w[1].to_usize() - w[0].to_usize());
     let segments: Vec<_> =
         chunks::split(keys, lengths()).into_iter().zip(chunks::split(values, lengths())).collect();
-    segments.into_par_iter().with_min_len(64).for_each(sort);
+    segments.into_par_iter().with_min_len(64).for_each(|(keys, values)| {
+        if !keys.is_sorted_by_key(|key| key.to_ordered()) {
+            sort_small(keys, values, u64::MAX);
+        }
+    });
 }

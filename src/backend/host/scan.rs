@@ -4,6 +4,7 @@
 use super::chunks;
 use crate::backend::Scan;
 use crate::scalar::{Combine, Element, Offset};
+use std::hint::select_unpredictable;
 
 /// Scans `x` into `out`, starting anew at each i with `head(i)`.
 pub(super) fn scan<T: Element, O: Combine<T>>(
@@ -20,7 +21,8 @@ pub(super) fn scan<T: Element, O: Combine<T>>(
     } else {
         chunks::map(n, |range| {
             range.fold((O::identity(), false), |(sum, cut), i| {
-                if head(i) { (O::combine(O::identity(), x[i]), true) } else { (O::combine(sum, x[i]), cut) }
+                let cut_here = head(i);
+                (O::combine(select_unpredictable(cut_here, O::identity(), sum), x[i]), cut | cut_here)
             })
         })
     };
@@ -36,9 +38,8 @@ pub(super) fn scan<T: Element, O: Combine<T>>(
     chunks::fill(out, |range, out| {
         let mut sum = carries[if out.len() == n { 0 } else { range.start / chunks::CHUNK }];
         for (i, out) in range.zip(out) {
-            if head(i) {
-                sum = O::identity();
-            }
+            // No branch: heads at random could not be predicted.
+            sum = select_unpredictable(head(i), O::identity(), sum);
             let next = O::combine(sum, x[i]);
             *out = if kind == Scan::Inclusive { next } else { sum };
             sum = next;

@@ -4,8 +4,11 @@ use super::chunks;
 use crate::scalar::{Element, Key, Offset};
 use rayon::prelude::*;
 
+/// Items that are selected at a time.
+const BLOCK: usize = 256;
+
 /// Writes `item(i)` for each kept i, in order; returns their number, or `None` where they do not fit.
-fn select<T: Send>(
+fn select<T: Element>(
     n: usize,
     keep: impl Fn(usize) -> bool + Sync,
     item: impl Fn(usize) -> T + Sync,
@@ -18,8 +21,17 @@ fn select<T: Send>(
     }
     let parts = chunks::split(out, counts).into_iter().enumerate().collect::<Vec<_>>();
     chunks::run(parts, |(c, out)| {
-        let kept = chunks::range(n, c).filter(|&i| keep(i));
-        out.iter_mut().zip(kept).for_each(|(out, i)| *out = item(i));
+        // Every item goes to the block, and the next one over it unless it is kept: no branch to mispredict.
+        let (range, mut at) = (chunks::range(n, c), 0);
+        for start in range.clone().step_by(BLOCK) {
+            let (mut block, mut kept) = ([T::default(); BLOCK], 0);
+            for i in start..(start + BLOCK).min(range.end) {
+                block[kept] = item(i);
+                kept += usize::from(keep(i));
+            }
+            out[at..at + kept].copy_from_slice(&block[..kept]);
+            at += kept;
+        }
     });
     Some(total)
 }
