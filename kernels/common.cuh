@@ -84,7 +84,7 @@ DEVICE bool aligned16(const void* p) { return (reinterpret_cast<u64>(p) & 15) ==
 
 template <typename T, int N> DEVICE void load16(const T* p, T (&v)[N]) {
     static_assert(sizeof(T) * N == 16, "load16 moves 16 bytes");
-    uint4 raw = __ldcs(reinterpret_cast<const uint4*>(p));
+    uint4 raw = __ldg(reinterpret_cast<const uint4*>(p));
     memcpy(v, &raw, 16);
 }
 // N values to consecutive addresses, 16 bytes a store.
@@ -94,20 +94,6 @@ template <typename T, int N> DEVICE void store16(T* p, const T (&v)[N]) {
     memcpy(raw, v, sizeof(T) * N);
 #pragma unroll
     for (int i = 0; i < int(sizeof(T) * N / 16); i++) __stcs(reinterpret_cast<uint4*>(p) + i, raw[i]);
-}
-
-// A copy from global to shared memory that runs on behind the program; older chips copy at once.
-DEVICE void copy16_async(void* shared, const void* global) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(u32(__cvta_generic_to_shared(shared))), "l"(__cvta_generic_to_global(global)) : "memory");
-#else
-    *static_cast<uint4*>(shared) = *static_cast<const uint4*>(global);
-#endif
-}
-DEVICE void copies_arrived() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
 }
 
 // ---- a value of any size through a shuffle ---------------------------------------------------------------------------

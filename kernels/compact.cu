@@ -40,7 +40,7 @@ typedef IN ITEM;
 #if MODE != POSITIONS
 DEVICE void load_vector(const ITEM* p, ITEM (&v)[VEC]) {
     if constexpr (VECTORS) {
-        uint4 raw = __ldcs(reinterpret_cast<const uint4*>(p));
+        uint4 raw = __ldg(reinterpret_cast<const uint4*>(p));
         memcpy(v, &raw, 16);
     }
 }
@@ -85,7 +85,7 @@ compact(const ITEM* x, const u8* flags, ITEM* out, ITEM* rest, u64 n, u64* kept,
 #else
         if (words && tile < whole)
 #pragma unroll
-            for (int r = 0; r < ROWS; r++) flag[r] = __ldcs(reinterpret_cast<const u32*>(flags + first + r * 32 * VEC));
+            for (int r = 0; r < ROWS; r++) flag[r] = __ldg(reinterpret_cast<const u32*>(flags + first + r * 32 * VEC));
         else
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {

@@ -113,6 +113,7 @@ template <typename V> struct Descriptors {
             u32 nearest = prefixes ? __ffs(prefixes) - 1 : 32;
             u32 needed = nearest >= 31 ? ALL : (2u << nearest) - 1;
             if (!(missing & needed)) return nearest;
+            __nanosleep(40);
         }
     }
 };

@@ -12,63 +12,19 @@
 // look-back (lookback.cuh) how many runs began before the block's previous tile, and what the open run held there; that
 // tile's heads leave in coalesced writes, the sums shifted by one.
 //
-// Every sum is formed in an order that depends on positions alone, also across tiles (see exclusive_prefix and
-// OpenRun below), so two runs give the same bits.
+// Every sum is formed in an order that depends on positions alone, also across tiles (open_run.cuh), so two runs give
+// the same bits.
 //
 // Bytes an element: sizeof(KEY) + sizeof(VALUE) read, and as much written a run. The floor.
 //
 // Sources: Merrill 2011, 4.5 (reduce-by-key as a scan); Merrill and Garland 2016 (one pass); cs378h (segmented scan).
 //
 // Constants: KEY, VALUE (f32, f64, c32, c64, u32, u64), INDEX (u32 below 2^32 elements, else u64), THREADS, ROWS.
-#include "lookback.cuh"
+#include "open_run.cuh"
 
 #define WARPS (THREADS / 32)
 #define PIECE (32 * ROWS * 2)
 #define TILE (THREADS * ROWS * 2)
-
-// What a stretch of the input adds up to: heads in it, and the sum since the last of them (of all of it without any).
-struct OpenRun {
-    VALUE sum;
-    INDEX heads;
-};
-DEVICE OpenRun then(OpenRun a, OpenRun b) {
-    b.sum = b.heads ? b.sum : a.sum + b.sum;
-    b.heads += a.heads;
-    return b;
-}
-
-// As exclusive_prefix (the aggregate is published already), for OpenRun. The sum needs the tiles since the last head only: mostly the one before.
-DEVICE OpenRun open_run_before(const Descriptors<OpenRun>& descriptors, u64 tile, OpenRun aggregate) {
-    OpenRun zero = {VALUE(), 0};
-    if (tile == 0) return zero;
-    INDEX heads = 0;
-    VALUE sum = VALUE();
-    bool open = true;  // no head and no prefix seen yet
-    const i64 newest = i64(tile) - 1;
-    descriptors.walk(newest, zero, [&](OpenRun value, u32 state, u32 nearest, i64 last) {
-        u32 stops = __ballot_sync(ALL, lane_id() <= nearest && (state == PREFIX || value.heads));
-        if (open && stops) {
-            // Fold from the left, from the newest tile with a head or a prefix up to the newest of all.
-            open = false;
-            u32 from = __ffs(stops) - 1;
-            OpenRun at = value;
-            u32 again;
-            sum = shuffle(at.sum, from);
-            while (true) {
-                for (i32 lane = i32(from) - 1; lane >= 0; lane--) sum = sum + shuffle(at.sum, u32(lane));
-                if (last == newest) break;
-                last += 32;
-                from = descriptors.group(last, zero, at, again);  // no heads here, but prefixes by now perhaps: the same bits
-                if (from < 32) sum = shuffle(at.sum, from);
-            }
-        }
-        if (lane_id() <= nearest) heads += value.heads;
-    });
-    heads = warp_sum(heads);
-    OpenRun before = {sum, heads};
-    if (lane_id() == 0) descriptors.publish(tile, then(before, aggregate), PREFIX);
-    return before;
-}
 
 template <typename ELEMENT> DEVICE void load_pair(const ELEMENT* p, ELEMENT (&v)[2]) {
     if constexpr (sizeof(ELEMENT) == 16) {
@@ -77,10 +33,10 @@ template <typename ELEMENT> DEVICE void load_pair(const ELEMENT* p, ELEMENT (&v)
     } else {
         typename unsigned_of<sizeof(ELEMENT)>::type raw[2];
         if constexpr (sizeof(ELEMENT) == 8) {
-            ulonglong2 both = __ldcs(reinterpret_cast<const ulonglong2*>(p));
+            ulonglong2 both = __ldg(reinterpret_cast<const ulonglong2*>(p));
             raw[0] = both.x, raw[1] = both.y;
         } else {
-            uint2 both = __ldcs(reinterpret_cast<const uint2*>(p));
+            uint2 both = __ldg(reinterpret_cast<const uint2*>(p));
             raw[0] = both.x, raw[1] = both.y;
         }
         v[0] = bits<ELEMENT>(raw[0]);

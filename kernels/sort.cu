@@ -160,14 +160,26 @@ DEVICE u32 equal_lanes(u32 digit) {
 #else
     u32 equal = ALL;
 #pragma unroll
-    for (int b = 0; b < RADIX_BITS; b++) {
-        bool one = digit >> b & 1;
-        u32 votes = __ballot_sync(ALL, one);
-        equal &= one ? votes : ~votes;
-    }
+    for (int b = 0; b < RADIX_BITS; b++)
+        // One bit: equal &= ballot(bit) ^ (bit ? 0 : all). As PTX, for the compiler would test the bit twice.
+        asm volatile(
+            "{ .reg .pred p; .reg .b32 bit, votes, flip;\n\t"
+            "and.b32 bit, %1, %2;\n\t"
+            "setp.ne.u32 p, bit, 0;\n\t"
+            "vote.sync.ballot.b32 votes, p, 0xffffffff;\n\t"
+            "selp.b32 flip, 0, 0xffffffff, p;\n\t"
+            "lop3.b32 %0, %0, votes, flip, 0x60; }"
+            : "+r"(equal)
+            : "r"(digit), "r"(1u << b));
     return equal;
 #endif
 }
+
+// Hides from the compiler that a key has been looked at before: it would keep every digit in a register of its own.
+DEVICE void forget(u32& x) { asm volatile("" : "+r"(x)); }
+DEVICE void forget(u64& x) { asm volatile("" : "+l"(x)); }
+DEVICE void forget(u16&) {}
+DEVICE void forget(u8&) {}
 
 DEVICE u32 digit_of(Bits key, u32 shift, u32 mask) { return u32(key >> shift) & mask; }
 
@@ -272,6 +284,7 @@ sort_pass(KEY* keys_a, KEY* keys_b, VALUE* values_a, VALUE* values_b, u64 n, u32
     Bits* sorted_keys = reinterpret_cast<Bits*>(places + WARPS * RADIX);
     VALUE* sorted_values = reinterpret_cast<VALUE*>(sorted_keys);
 
+    if (threadIdx.x == 0) my_tile = atomicAdd(workspace + TICKETS + pass, 1ull);  // at once: the trip is long
     const u64 plan = workspace[PLAN];
     if (!(plan >> pass & 1)) return;
     const bool swapped = plan >> (16 + pass) & 1;
@@ -279,10 +292,6 @@ sort_pass(KEY* keys_a, KEY* keys_b, VALUE* values_a, VALUE* values_b, u64 n, u32
     KEY* keys_out = swapped ? keys_a : keys_b;
     const VALUE* values_in = swapped ? values_b : values_a;
     VALUE* values_out = swapped ? values_a : values_b;
-    const u32 shift = pass_begin(pass, first_bit, bit_count, passes);
-    const u32 mask = (1u << (pass_begin(pass + 1, first_bit, bit_count, passes) - shift)) - 1;
-
-    if (threadIdx.x == 0) my_tile = atomicAdd(workspace + TICKETS + pass, 1ull);
     __syncthreads();
     const u64 tile = my_tile, first = tile * TILE;
     const bool whole = first + TILE <= n;
@@ -299,6 +308,8 @@ sort_pass(KEY* keys_a, KEY* keys_b, VALUE* values_a, VALUE* values_b, u64 n, u32
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) key[i] = at + i * 32 < have ? Ordered::to(from[i * 32]) : Bits(~Bits(0));
     }
+    const u32 shift = pass_begin(pass, first_bit, bit_count, passes);
+    const u32 mask = (1u << (pass_begin(pass + 1, first_bit, bit_count, passes) - shift)) - 1;
     u32 total, start;
     count_digits(key, shift, mask, places, warp_sums, total, start);
     LOOK* words = reinterpret_cast<LOOK*>(workspace + LOOKBACK) + u64(pass) * ((n + TILE - 1) / TILE) * RADIX + threadIdx.x;
@@ -309,6 +320,7 @@ sort_pass(KEY* keys_a, KEY* keys_b, VALUE* values_a, VALUE* values_b, u64 n, u32
     u32 place[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
+        forget(key[i]);
         place[i] = place_key(digit_of(key[i], shift, mask), mine);
         sorted_keys[place[i]] = key[i];
     }
@@ -318,7 +330,10 @@ sort_pass(KEY* keys_a, KEY* keys_b, VALUE* values_a, VALUE* values_b, u64 n, u32
         if (whole || at + i * 32 < have) value[i] = values_in[first + at + i * 32];
 #else
 #pragma unroll
-    for (int i = 0; i < ITEMS; i++) sorted_keys[place_key(digit_of(key[i], shift, mask), mine)] = key[i];
+    for (int i = 0; i < ITEMS; i++) {
+        forget(key[i]);
+        sorted_keys[place_key(digit_of(key[i], shift, mask), mine)] = key[i];
+    }
 #endif
     if (threadIdx.x < RADIX) {
         LOOK before = keys_before(words, tile, LOOK(total));

@@ -1,0 +1,242 @@
+// Merging by co-rank, and merge sort, with any order.
+//
+//     A 1 3 3 7   B 2 3 8        C 1 2 3 3 3 7 8     (equal keys: those of A first)
+//
+// The first k outputs of a merge are the first i of A and the first k - i of B; i is the co-rank of k, found by binary
+// search. merge_partition finds the co-ranks of all tile boundaries, a thread each. A block of merge_tiles then loads
+// exactly the parts of A and B that make its tile of THREADS * ITEMS outputs into shared memory; each thread finds the
+// co-rank of its own ITEMS outputs there and merges them one by one. Keys go back to shared memory in output order, with
+// the places they came from, and leave coalesced, each with the value from that place.
+//
+//     merge_partition, merge_tiles      with width 0: merges A (na) and B (n - na)
+//                                       with width w: merges each pair of neighbouring runs of w in one array of n
+//     merge_sort_tiles                  sorts every tile: threads sort ITEMS keys each by exchanges, then merge in shared memory
+//
+// A merge sort is merge_sort_tiles, then merges of width tile, 2 tile, 4 tile ... Stable.
+// Bytes an element: 2 * (sizeof(KEY) + VALUE_BYTES) for the tiles and for each of log2(n / tile) merges.
+//
+// Sources: PMPP ch. 12 (co-rank, tiles; exact loads instead of its circular buffer), 13.7; Green, McColl and Bader 2012.
+//
+// Constants: KEY, VALUE_BYTES (0, 1, 2, 4, 8, 16), THREADS (a power of two), ITEMS, MIN_BLOCKS, and, if not the order of key_bits, the
+// order itself as source: LESS(a, b), a strict weak order of two keys.
+#include "common.cuh"
+
+#define TILE (THREADS * ITEMS)
+#if VALUE_BYTES
+typedef unsigned_of<VALUE_BYTES>::type VALUE;
+#else
+typedef u8 VALUE;
+#endif
+#ifndef LESS
+#define LESS(a, b) (key_bits<KEY>::to(a) < key_bits<KEY>::to(b))
+#endif
+// In shared memory there is a gap after every 16 elements, which spreads the threads' accesses over the banks; an odd ITEMS
+// does that by itself.
+#define SPREAD(i) (ITEMS % 2 ? (i) : (i) + ((i) >> 4))
+#define SPREAD_TILE (ITEMS % 2 ? TILE : TILE + TILE / 16)
+
+// A run of keys in shared memory.
+struct Run {
+    const KEY* keys;
+    u32 first;
+    DEVICE KEY operator[](u32 i) const { return keys[SPREAD(first + i)]; }
+};
+
+// How many of the first k outputs come from a.
+template <typename Index, typename Keys> DEVICE Index co_rank(Index k, Keys a, Index na, Keys b, Index nb) {
+    Index low = k > nb ? k - nb : 0, high = k < na ? k : na;
+    while (low < high) {
+        Index i = low + (high - low) / 2;
+        KEY x = a[i], y = b[k - 1 - i];
+        if (!LESS(y, x)) low = i + 1;
+        else high = i;
+    }
+    return low;
+}
+
+// The two runs that output position `at` belongs to: start of the first, its length, length of the second.
+DEVICE void runs_at(u64 at, u64 n, u64 na, u64 width, u64& start, u64& first, u64& second) {
+    start = width ? at / (2 * width) * (2 * width) : 0;
+    u64 rest = n - start;
+    first = width ? (width < rest ? width : rest) : na;
+    rest -= first;
+    second = width ? (width < rest ? width : rest) : rest;
+}
+
+// co_ranks[t]: co-rank of the first output of tile t within its pair of runs; one thread a tile, and one more.
+extern "C" __global__ void merge_partition(const KEY* a, const KEY* b, u64 n, u64 na, u64 width, u64* co_ranks) {
+    const u64 t = u64(blockIdx.x) * blockDim.x + threadIdx.x, tiles = (n + TILE - 1) / TILE;
+    if (t >= tiles) return;
+    u64 start, first, second;
+    runs_at(t * TILE, n, na, width, start, first, second);
+    const KEY* from = width ? a + start : a;
+    co_ranks[t] = co_rank<u64>(t * TILE - start, from, first, width ? from + first : b, second);
+}
+
+// Merges ITEMS outputs, from output k on, of two runs in shared memory that start at `at`, the second directly behind the
+// first. `from` receives the places the keys came from. Outputs past the end are meaningless.
+DEVICE void merge_items(const KEY* keys, u32 at, u32 na, u32 nb, u32 k, KEY (&key)[ITEMS], u32 (&from)[ITEMS]) {
+    const Run a{keys, at}, b{keys, at + na};
+    u32 i = co_rank<u32>(k, a, na, b, nb), j = k - i;
+    KEY x = i < na ? a[i] : KEY(), y = j < nb ? b[j] : KEY();
+#pragma unroll
+    for (int o = 0; o < ITEMS; o++) {
+        bool take_b = i >= na || (j < nb && LESS(y, x));
+        key[o] = take_b ? y : x;
+        from[o] = at + (take_b ? na + j : i);
+        if (take_b) {
+            j++;
+            if (j < nb) y = b[j];
+        } else {
+            i++;
+            if (i < na) x = a[i];
+        }
+    }
+}
+
+// Shared memory of a tile: values as they came, keys, and for each key where it came from.
+// Dynamic shared memory: TILE * VALUE_BYTES + SPREAD_TILE * (sizeof(KEY) + (VALUE_BYTES ? 2 : 0)).
+struct Tile {
+    VALUE* values;
+    KEY* keys;
+    u16* froms;
+    DEVICE Tile(void* memory) {
+        values = static_cast<VALUE*>(memory);
+        keys = reinterpret_cast<KEY*>(values + (VALUE_BYTES ? TILE : 0));
+        froms = reinterpret_cast<u16*>(keys + SPREAD_TILE);
+    }
+};
+
+// TILE at most 65536. One block a tile.
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
+merge_tiles(const KEY* a, const KEY* b, KEY* out, const VALUE* a_values, const VALUE* b_values, VALUE* out_values, u64 n, u64 na, u64 width, const u64* co_ranks) {
+    extern __shared__ uint4 dynamic[];
+    const Tile shared(dynamic);
+    KEY* keys = shared.keys;
+    const u64 tile = blockIdx.x, begin = tile * TILE, end = begin + TILE < n ? begin + TILE : n;
+    const u32 have = u32(end - begin);
+
+    // A pair of runs is a whole number of tiles, or reaches to n: a tile lies in one pair.
+    u64 start, first, second;
+    runs_at(begin, n, na, width, start, first, second);
+    const bool last_of_pair = end >= start + first + second;
+    const u64 a_begin = co_ranks[tile], a_end = last_of_pair ? first : co_ranks[tile + 1];
+    const u64 b_begin = begin - start - a_begin;
+    const u32 a_count = u32(a_end - a_begin), b_count = have - a_count;
+    const u64 a_at = (width ? start : 0) + a_begin, b_at = (width ? start + first : 0) + b_begin;
+    const KEY *a_keys = a + a_at, *b_keys = (width ? a : b) + b_at - a_count;
+    const VALUE *av = a_values + a_at, *bv = (width ? a_values : b_values) + b_at - a_count;
+
+    KEY key[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        u32 j = threadIdx.x + i * THREADS;
+        if (j < have) key[i] = (j < a_count ? a_keys : b_keys)[j];
+    }
+#if VALUE_BYTES
+    VALUE value[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        u32 j = threadIdx.x + i * THREADS;
+        if (j < have) value[i] = (j < a_count ? av : bv)[j];
+    }
+#endif
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) keys[SPREAD(threadIdx.x + i * THREADS)] = key[i];
+#if VALUE_BYTES
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) shared.values[threadIdx.x + i * THREADS] = value[i];
+#endif
+    __syncthreads();
+    u32 from[ITEMS];
+    const u32 mine = threadIdx.x * ITEMS;
+    merge_items(keys, 0, a_count, b_count, mine < have ? mine : have, key, from);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        keys[SPREAD(mine + i)] = key[i];
+        if (VALUE_BYTES) shared.froms[SPREAD(mine + i)] = u16(from[i]);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        u32 j = threadIdx.x + i * THREADS;
+        if (j < have) {
+            out[begin + j] = keys[SPREAD(j)];
+            if (VALUE_BYTES) out_values[begin + j] = shared.values[shared.froms[SPREAD(j)]];
+        }
+    }
+}
+
+// Sorts every tile by itself; in place if wished. Dynamic shared memory as for merge_tiles. One block a tile.
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
+merge_sort_tiles(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_out, u64 n) {
+    extern __shared__ uint4 dynamic[];
+    const Tile shared(dynamic);
+    KEY* keys = shared.keys;
+    u16* froms = shared.froms;
+    const u64 begin = u64(blockIdx.x) * TILE;
+    const u32 have = begin + TILE <= n ? TILE : u32(n - begin);
+    const u32 mine = threadIdx.x * ITEMS;
+
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        u32 j = threadIdx.x + i * THREADS;
+        if (j < have) keys[SPREAD(j)] = in[begin + j];
+        if (VALUE_BYTES && j < have) shared.values[j] = values_in[begin + j];
+    }
+    __syncthreads();
+    KEY key[ITEMS];
+    u32 from[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        key[i] = mine + i < have ? keys[SPREAD(mine + i)] : KEY();
+        from[i] = mine + i;
+    }
+    // Neighbours change places in ITEMS rounds, never past an equal one.
+#pragma unroll
+    for (int round = 0; round < ITEMS; round++)
+#pragma unroll
+        for (int i = round & 1; i + 1 < ITEMS; i += 2)
+            if (mine + i + 1 < have && LESS(key[i + 1], key[i])) {
+                KEY k = key[i];
+                key[i] = key[i + 1];
+                key[i + 1] = k;
+                u32 f = from[i];
+                from[i] = from[i + 1];
+                from[i + 1] = f;
+            }
+
+    for (u32 width = ITEMS; width < TILE; width *= 2) {
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            keys[SPREAD(mine + i)] = key[i];
+            if (VALUE_BYTES) froms[SPREAD(mine + i)] = u16(from[i]);
+        }
+        __syncthreads();
+        const u32 pair = mine / (2 * width) * (2 * width);
+        const u32 rest = have > pair ? have - pair : 0;
+        const u32 na = width < rest ? width : rest, nb = width < rest - na ? width : rest - na;
+        u32 k = mine - pair;
+        merge_items(keys, pair, na, nb, k < na + nb ? k : na + nb, key, from);
+        if (VALUE_BYTES)
+#pragma unroll
+            for (int i = 0; i < ITEMS; i++) from[i] = mine + i < have ? froms[SPREAD(from[i])] : 0;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        keys[SPREAD(mine + i)] = key[i];
+        if (VALUE_BYTES) froms[SPREAD(mine + i)] = u16(from[i]);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        u32 j = threadIdx.x + i * THREADS;
+        if (j < have) {
+            out[begin + j] = keys[SPREAD(j)];
+            if (VALUE_BYTES) values_out[begin + j] = shared.values[froms[SPREAD(j)]];
+        }
+    }
+}

@@ -1,0 +1,143 @@
+// Sums over segments of an array, and prefix sums that start anew with every segment, for segments of any length.
+//
+//     offsets 0 2 2 5        x  a b | | c d e        reduce: a+b  0  c+d+e        scan: a a+b c c+d c+d+e
+//
+// Work is cut evenly over elements and segments together, along the path that a merge of the elements' positions with
+// the segments' ends would take: a step of the path either takes an element or ends a segment. segment_partition finds
+// where every TILE-th step of the path is, a thread each. A block loads the elements and ends of its TILE steps into
+// shared memory; a thread finds its own ITEMS steps there and takes them one by one. Sums open at a thread's start come
+// from the threads before it by a scan, those open at the tile's start by look-back (open_run.cuh). So neither many
+// empty segments nor one giant one is slower than an even mix, and every sum is formed in an order that depends on
+// positions alone.
+//
+// Bytes: an element once (read; and written, for the scan), an offset once, a result once.
+//
+// Sources: Green, McColl and Bader 2012 and Merrill and Garland 2016 (merge path); cs378h (segmented scan).
+//
+// Constants: VALUE (f32, f64, c32, c64, u32, u64), INDEX (offsets: u32 or u64), MODE, THREADS, ITEMS.
+#include "open_run.cuh"
+
+#define REDUCE 0
+#define SCAN 1            // inclusive
+#define SCAN_EXCLUSIVE 2
+#define WARPS (THREADS / 32)
+#define TILE (THREADS * ITEMS)
+
+// Segments ended by the first `k` steps of the path: segment i ends before element j is taken where ends[i] <= j.
+template <typename End> DEVICE u64 ended(u64 k, u64 segments, u64 n, End end) {
+    u64 low = k > n ? k - n : 0, high = k < segments ? k : segments;
+    while (low < high) {
+        u64 i = low + (high - low) / 2;
+        if (end(i) <= k - 1 - i) low = i + 1;
+        else high = i;
+    }
+    return low;
+}
+
+// starts[t]: segments ended before tile t; one thread a tile, and one more for the end of the path.
+extern "C" __global__ void segment_partition(const INDEX* offsets, u64 segments, u64 n, u64* starts) {
+    const u64 t = u64(blockIdx.x) * blockDim.x + threadIdx.x, steps = n + segments, tiles = (steps + TILE - 1) / TILE;
+    if (t > tiles) return;
+    const u64 k = t * TILE < steps ? t * TILE : steps;
+    starts[t] = ended(k, segments, n, [&](u64 i) { return u64(offsets[i + 1]); });
+}
+
+// offsets[0] must be 0 and offsets[segments] n. `out`: segments results for REDUCE, n for the scans.
+// Dynamic shared memory: TILE * (sizeof(VALUE) + 4). Grid: one block a tile of the path, tiles = ceil((n + segments) / TILE).
+extern "C" __global__ void __launch_bounds__(THREADS) segmented(const VALUE* x, const INDEX* offsets, VALUE* out, u64 segments, u64 n, const u64* starts, u64* workspace) {
+    extern __shared__ uint4 dynamic[];
+    __shared__ OpenRun warp_run[WARPS];
+    __shared__ VALUE tile_open;
+    __shared__ u64 my_tile;
+    __shared__ u32 launch_number;
+    VALUE* items = reinterpret_cast<VALUE*>(dynamic);     // the tile's elements, then its segments' results
+    u32* ends = reinterpret_cast<u32*>(items + TILE);     // of its segments, counted from the tile's first element
+
+    const Tickets tickets{workspace};
+    if (threadIdx.x == 0) {
+        launch_number = tickets.launch();
+        my_tile = tickets.take();
+    }
+    __syncthreads();
+    const u64 tile = my_tile, steps = n + segments;
+    const Descriptors<OpenRun> descriptors(workspace, launch_number);
+    const u64 first_step = tile * TILE, last_step = first_step + TILE < steps ? first_step + TILE : steps;
+    const u64 first_segment = starts[tile], first_item = first_step - first_segment;
+    const u32 segment_count = u32(starts[tile + 1] - first_segment), item_count = u32(last_step - first_step) - segment_count;
+    for (u32 i = threadIdx.x; i < item_count; i += THREADS) items[i] = x[first_item + i];
+    for (u32 i = threadIdx.x; i < segment_count; i += THREADS) ends[i] = u32(offsets[first_segment + i + 1] - first_item);
+    __syncthreads();
+
+    // This thread's steps: it starts in segment s of the tile, at item i.
+    const u32 count = item_count + segment_count, k = threadIdx.x * ITEMS < count ? threadIdx.x * ITEMS : count;
+    const u32 last = k + ITEMS < count ? k + ITEMS : count;
+    const u32 first_s = u32(ended(k, segment_count, item_count, [&](u64 i) { return u64(ends[i]); }));
+    u32 s = first_s, i = k - s;
+    OpenRun mine = {VALUE(), 0};  // heads: segments that ended here
+    VALUE result[ITEMS];
+#pragma unroll
+    for (int step = 0; step < ITEMS; step++)
+        if (k + step < last) {
+            if (s < segment_count && ends[s] <= i) {
+                if (MODE == REDUCE) result[step] = mine.sum;
+                mine.sum = VALUE();
+                mine.heads++;
+                s++;
+            } else mine.sum = mine.sum + items[i++];
+        }
+
+    // Sums open where threads start.
+    OpenRun inclusive = mine;
+#pragma unroll
+    for (u32 by = 1; by < 32; by *= 2) {
+        OpenRun other = shuffle_up(inclusive, by);
+        if (lane_id() >= by) inclusive = then(other, inclusive);
+    }
+    OpenRun before = shuffle_up(inclusive, 1);
+    if (lane_id() == 0) before = {VALUE(), 0};
+    if (lane_id() == 31) warp_run[threadIdx.x / 32] = inclusive;
+    __syncthreads();
+    OpenRun warp_before = {VALUE(), 0}, tile_run = {VALUE(), 0};
+    for (u32 w = 0; w < WARPS; w++) {
+        if (w == threadIdx.x / 32) warp_before = tile_run;
+        tile_run = then(tile_run, warp_run[w]);
+    }
+    before = then(warp_before, before);
+    if (threadIdx.x < 32) {
+        if (threadIdx.x == 0) descriptors.publish(tile, tile_run, tile == 0 ? PREFIX : AGGREGATE);
+        OpenRun run = open_run_before(descriptors, tile, tile_run);
+        if (threadIdx.x == 0) tile_open = run.sum;
+    }
+    __syncthreads();
+    VALUE open = before.heads ? before.sum : tile_open + before.sum;
+
+    // Results: of a segment that ended here, behind the elements; of an element, in its place.
+    s = first_s, i = k - s;
+    bool carried = true;
+#pragma unroll
+    for (int step = 0; step < ITEMS; step++)
+        if (k + step < last) {
+            if (s < segment_count && ends[s] <= i) {
+                if (MODE == REDUCE) items[item_count + s] = carried ? open + result[step] : result[step];
+                carried = false;
+                open = VALUE();
+                s++;
+            } else {
+                if (MODE == SCAN_EXCLUSIVE) {
+                    VALUE element = items[i];
+                    items[i] = open;
+                    open = open + element;
+                } else if (MODE == SCAN) {
+                    open = open + items[i];
+                    items[i] = open;
+                }
+                i++;
+            }
+        }
+    __syncthreads();
+    if (MODE == REDUCE)
+        for (u32 j = threadIdx.x; j < segment_count; j += THREADS) out[first_segment + j] = items[item_count + j];
+    else
+        for (u32 j = threadIdx.x; j < item_count; j += THREADS) out[first_item + j] = items[j];
+    if (threadIdx.x == 0) tickets.leave();
+}
