@@ -9,6 +9,7 @@ use num_complex::Complex;
 use residua::backend::{Conversions, Products};
 use residua::matrix::{self, FORMAT_NAMES, Format, RowLengths};
 use residua::report::{Align, Table, bytes, copy_bandwidth, count, seconds};
+use residua::scalar::Widen;
 use residua::{Backend, Csr, Host, Scalar};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,9 @@ pub(crate) struct Arguments {
     /// Formats to compare, separated by commas [default: all]
     #[arg(long, value_delimiter = ',', value_parser = parse_one)]
     formats: Vec<String>,
+    /// Types in which real values are stored, separated by commas; products are computed in f64 all the same
+    #[arg(long, value_delimiter = ',', default_value = "f64", value_parser = ["f64", "f32"])]
+    types: Vec<String>,
     /// Write the figures as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -76,9 +80,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let mut lines = Vec::new();
     for path in &arguments.matrices {
         let new = if is_complex(path)? {
-            compare::<Complex<f64>, Host>(&Host, path, &arguments.formats, copy)?
+            let Loaded { a, .. } = load::<Complex<f64>>(path)?;
+            compare::<Complex<f64>, _, _>(&Host, path, a, &arguments.formats, copy)?
         } else {
-            compare::<f64, Host>(&Host, path, &arguments.formats, copy)?
+            let Loaded { a, .. } = load::<f64>(path)?;
+            let wants = |name: &str| arguments.types.iter().any(|wanted| wanted == name);
+            let narrow = wants("f32").then(|| a.map(|value| value as f32));
+            let mut lines = Vec::new();
+            if wants("f64") {
+                lines.extend(compare::<f64, _, _>(&Host, path, a, &arguments.formats, copy)?);
+            }
+            if let Some(a) = narrow {
+                lines.extend(compare::<f64, _, _>(&Host, path, a, &arguments.formats, copy)?);
+            }
+            lines
         };
         if !silent {
             console::say(&table(&new, copy))?;
@@ -95,19 +110,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 }
 
 /// Measures the formats named (all, where none is) on one matrix.
-fn compare<T: Scalar, B: Products + Conversions>(
+fn compare<T: Scalar, V: Scalar + Widen<T>, B: Products + Conversions>(
     backend: &B,
     path: &Path,
+    a: Csr<V>,
     names: &[String],
     copy: f64,
 ) -> Result<Vec<Line>, Failure> {
-    let Loaded { a, .. } = load::<T>(path)?;
     let lengths = RowLengths::of(&Host, &a).about(path)?;
     let a = a.into_backend(backend).about(path)?;
     let wanted =
-        |format: &Format<T, B, T>| names.is_empty() || names.iter().any(|name| name == format.name());
+        |format: &Format<T, B, V>| names.is_empty() || names.iter().any(|name| name == format.name());
     let (mut lines, mut reference) = (Vec::new(), None);
-    for format in matrix::formats::<T, B, T>() {
+    for format in matrix::formats::<T, B, V>() {
         if !wanted(&format) && format.name() != REFERENCE {
             continue;
         }
@@ -119,7 +134,7 @@ fn compare<T: Scalar, B: Products + Conversions>(
             nonzeros: a.nonzeros(),
             device: backend.description(),
             format: format.name(),
-            r#type: T::NAME,
+            r#type: V::NAME,
             bytes: storage.bytes,
             padding: storage.padding,
             convert_seconds: None,
@@ -147,11 +162,11 @@ fn compare<T: Scalar, B: Products + Conversions>(
     Ok(lines)
 }
 
-fn measure<T: Scalar, B: Products + Conversions>(
+fn measure<T: Scalar, V: Scalar + Widen<T>, B: Products + Conversions>(
     backend: &B,
     line: &mut Line,
-    format: &Format<T, B, T>,
-    a: &Csr<T, B>,
+    format: &Format<T, B, V>,
+    a: &Csr<V, B>,
     copy: f64,
 ) -> residua::Result<()> {
     let stored = format.build(backend, a)?;
@@ -198,6 +213,10 @@ fn repeat(
 }
 
 fn table(lines: &[Line], copy: f64) -> String {
+    // One table for each type of values.
+    let rest = lines.iter().position(|line| line.r#type != lines[0].r#type);
+    let (lines, rest) = lines.split_at(rest.unwrap_or(lines.len()));
+    let rest = if rest.is_empty() { String::new() } else { table(rest, copy) };
     let Some(first) = lines.first() else { return String::new() };
     let right = Align::Right;
     let mut table = Table::new([
@@ -238,7 +257,7 @@ fn table(lines: &[Line], copy: f64) -> String {
     }
     let size = format!("{} x {}", count(first.rows as u64), count(first.columns as u64));
     format!(
-        "{}: {size}, {} nonzeros, {}, on {}; copy bandwidth {copy:.1} GB/s\n\n{table}\n",
+        "{}: {size}, {} nonzeros, {}, on {}; copy bandwidth {copy:.1} GB/s\n\n{table}\n{rest}",
         first.matrix,
         count(first.nonzeros as u64),
         first.r#type,

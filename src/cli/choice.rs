@@ -1,18 +1,12 @@
 //! Which format a matrix is stored in.
 
-use residua::backend::Backend;
-use residua::matrix::FORMAT_NAMES;
-use residua::{Csr, Result, Scalar};
+use residua::backend::Products;
+use residua::matrix::{self, Advice, FORMAT_NAMES, RowLengths};
+use residua::{Csr, Host, Result, Scalar};
 
-/// A format and why.
-pub(crate) struct Choice {
-    pub(crate) format: &'static str,
-    pub(crate) reason: String,
-}
-
-/// The format that is advised for `a` on `backend`.
-pub(crate) fn choose<T: Scalar, B: Backend>(_backend: &B, _a: &Csr<T>) -> Result<Choice> {
-    Ok(Choice { format: "csr", reason: "suits any matrix".into() })
+/// The format that `backend` advises for `a`, which is still on the host.
+pub(crate) fn choose<T: Scalar, B: Products>(backend: &B, a: &Csr<T>) -> Result<Advice> {
+    Ok(matrix::advise::<T, B>(backend, &RowLengths::of(&Host, a)?))
 }
 
 /// The name of a format, or `auto`.

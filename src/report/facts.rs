@@ -115,17 +115,6 @@ impl Facts {
     }
 }
 
-/// The entry in row `i` and column `j`, zero where none is stored.
-///
-/// # Panics
-/// Where there is no such row.
-pub fn entry<V: Scalar>(a: &Csr<V>, i: usize, j: usize) -> V {
-    let parts = a.parts();
-    let row = with_offsets!(parts.offsets, offsets => offsets[i].to_usize()..offsets[i + 1].to_usize());
-    let found = parts.indices[row.clone()].iter().position(|&column| column as usize == j);
-    found.map_or(V::default(), |k| parts.values[row.start + k])
-}
-
 /// Counts over some rows.
 #[derive(Default)]
 struct Tally {

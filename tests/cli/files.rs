@@ -162,6 +162,11 @@ fn bench_compares_the_formats() {
     let names: Vec<&str> =
         json.as_array().unwrap().iter().map(|line| line["format"].as_str().unwrap()).collect();
     assert!(names.len() == 2 && names.contains(&"sell") && names.contains(&"coo"), "{names:?}");
+
+    let json = f.ok("bench a.mtx --formats csr --types f64,f32 --json -").json();
+    let bytes = |k: usize| json[k]["bytes"].as_u64().unwrap();
+    assert_eq!((&json[0]["type"], &json[1]["type"]), (&"f64".into(), &"f32".into()));
+    assert_eq!(bytes(0) - bytes(1), 4 * json[0]["nonzeros"].as_u64().unwrap());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::Arguments;
 use super::answer::{Answer, Column};
 use residua::graph::Ordering;
 use residua::krylov::Outcome;
-use residua::report::{Align, Facts, Table, bytes, count, entry, ratio, seconds};
+use residua::report::{Align, Facts, Table, bytes, count, ratio, seconds};
 use residua::{Csr, Scalar};
 
 /// Right-hand sides that the report lists one by one.
@@ -216,17 +216,18 @@ pub(super) fn unsymmetric<T: Scalar>(a: &Csr<T>, facts: &Facts) -> String {
     }
     let kind = if T::COMPLEX { "Hermitian" } else { "symmetric" };
     let example = facts.worst_pair.map_or(String::new(), |(i, j)| {
+        let entry = |i, j| a.get(i, j).unwrap_or_default();
         if i == j {
-            return format!(" (diagonal entry {} is {}, not real)", i + 1, entry(a, i, i));
+            return format!(" (diagonal entry {} is {}, not real)", i + 1, entry(i, i));
         }
         format!(
             " (entry ({}, {}) is {}, entry ({}, {}) is {})",
             i + 1,
             j + 1,
-            entry(a, i, j),
+            entry(i, j),
             j + 1,
             i + 1,
-            entry(a, j, i)
+            entry(j, i)
         )
     });
     format!("not {kind}{example}: {}", only.replace("symmetric", kind))
