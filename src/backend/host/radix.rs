@@ -5,7 +5,6 @@
 //! take one pass each, the lowest first. Many digits would read and write main memory as many times: there one pass by
 //! the highest digit makes buckets that fit the second-level cache, and each bucket is sorted there.
 
-use super::memory::PARALLEL_FROM;
 use super::{chunks, memory};
 use crate::scalar::{Key, Offset};
 use rayon::prelude::*;
@@ -231,7 +230,7 @@ fn distribute<K: Key, V: Payload>(
         keys.iter().for_each(|&key| counts[digit.of(key)] += 1);
         counts
     };
-    if n < PARALLEL_FROM {
+    if n <= CHUNK {
         let counts = count(from.keys);
         put(from, to, digit, &mut counts.clone());
         return counts;
