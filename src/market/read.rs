@@ -20,12 +20,12 @@ pub struct ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { empty_lines: 1 << 24 }
+        Self { empty_lines: 1 << 20 }
     }
 }
 
 impl ReadOptions {
-    /// A matrix may have so many rows, or columns, more than 64 an entry of the file; 2^24 unless set. Everything later
+    /// A matrix may have so many rows, or columns, more than 64 an entry of the file; 2^20 unless set. Everything later
     /// takes memory by the row and column, so this keeps a header alone from asking for gigabytes.
     pub fn empty_lines(mut self, limit: usize) -> Self {
         self.empty_lines = limit;
