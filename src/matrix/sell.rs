@@ -51,10 +51,10 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
     /// The format's name.
     pub const NAME: &'static str = "sell";
 
-    /// C where the caller does not say.
-    pub const HEIGHT: usize = 32;
+    /// C where the caller does not say: two cache lines of sums in double precision.
+    pub const HEIGHT: usize = 16;
 
-    /// Sigma where the caller does not say.
+    /// Sigma where the caller does not say and rows are of different lengths.
     pub const WINDOW: usize = 1024;
 
     /// Number of rows.
@@ -130,8 +130,17 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
     }
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
-        let plan = Plan::new(lengths, Self::HEIGHT, Self::WINDOW);
-        Self::storage_of(&plan, lengths, Self::HEIGHT, value)
+        let window = Self::usual_window(lengths);
+        Self::storage_of(&Plan::new(lengths, Self::HEIGHT, window), lengths, Self::HEIGHT, value)
+    }
+
+    /// 1 where sections of rows in their order need little padding: at most a twentieth of the nonzeros. Reading and
+    /// writing through an order would cost more than it saves.
+    fn usual_window(lengths: &RowLengths) -> usize {
+        let widths =
+            lengths.as_slice().chunks(Self::HEIGHT).map(|s| s.iter().copied().max().unwrap_or(0) as usize);
+        let entries = widths.sum::<usize>() as u128 * Self::HEIGHT as u128;
+        if entries - lengths.nonzeros() as u128 <= lengths.nonzeros() as u128 / 20 { 1 } else { Self::WINDOW }
     }
 
     fn storage_of(plan: &Plan, lengths: &RowLengths, height: usize, value: usize) -> Storage {
@@ -149,7 +158,8 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
     /// # Errors
     /// As [`Sell::with_sections`].
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
-        Self::with_sections(backend, a, Self::HEIGHT, Self::WINDOW)
+        let lengths = RowLengths::of(backend, a)?;
+        Self::with_plan(backend, a, &lengths, Self::HEIGHT, Self::usual_window(&lengths))
     }
 
     /// Converts: sections of `height` rows (C), rows ordered within windows of `window` rows (sigma; 1 keeps them in
@@ -165,9 +175,18 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
                 "sell-{height}-{window}: the window must be 1 or a multiple of the sections' height"
             )));
         }
-        let lengths = RowLengths::of(backend, a)?;
-        let plan = Plan::new(&lengths, height, window);
-        Self::storage_of(&plan, &lengths, height, size_of::<V>()).check(Self::NAME)?;
+        Self::with_plan(backend, a, &RowLengths::of(backend, a)?, height, window)
+    }
+
+    fn with_plan(
+        backend: &B,
+        a: &Csr<V, B>,
+        lengths: &RowLengths,
+        height: usize,
+        window: usize,
+    ) -> Result<Self> {
+        let plan = Plan::new(lengths, height, window);
+        Self::storage_of(&plan, lengths, height, size_of::<V>()).check(Self::NAME)?;
         let order = plan.order.map(|order| backend.upload(order)).transpose()?.map(RowOrder::new);
         let offsets = offsets_of(backend, plan.widths.iter().map(|&w| w * height))?;
         let entries = plan.widths.iter().sum::<usize>() * height;

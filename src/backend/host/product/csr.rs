@@ -63,6 +63,7 @@ fn row_sum<V: Copy, T: Scalar>(indices: &[u32], values: &[V], value: impl Fn(V) 
 }
 
 #[cold]
+#[inline(never)]
 fn long_row_sum<V: Element, T: Scalar>(
     indices: &[u32],
     values: &[V],
@@ -73,28 +74,28 @@ fn long_row_sum<V: Element, T: Scalar>(
     pieces.map(|(j, v)| row_sum(j, v, &value, x)).collect::<Vec<T>>().into_iter().sum()
 }
 
-/// Calls `body(row, sum of the row)` for consecutive rows.
+/// Calls `body(row, sum of the row, element of y)` for consecutive rows.
 #[inline(always)]
 fn row_sums<O: Offset, V: Element, T: Scalar>(
     (offsets, indices, values): (&[O], &[u32], &[V]),
     rows: Range<usize>,
     value: impl Fn(V) -> T + Sync + Copy,
     x: &[T],
-    mut body: impl FnMut(usize, T),
+    y: &mut [T],
+    mut body: impl FnMut(usize, T, &mut T),
 ) {
     let mut start = offsets[rows.start].to_usize();
-    for (row, end) in rows.clone().zip(&offsets[rows.start + 1..=rows.end]) {
+    let ends = &offsets[rows.start + 1..=rows.end];
+    for ((row, end), y) in rows.zip(ends).zip(y) {
         let end = end.to_usize();
         prefetch::entries(indices, values, start + AHEAD, end + AHEAD);
-        let line = (&indices[start..end], &values[start..end]);
-        body(
-            row,
-            if end - start > LONG {
-                long_row_sum(line.0, line.1, value, x)
-            } else {
-                row_sum(line.0, line.1, value, x)
-            },
-        );
+        let (columns, numbers) = (&indices[start..end], &values[start..end]);
+        let sum = if end - start > LONG {
+            long_row_sum(columns, numbers, value, x)
+        } else {
+            row_sum(columns, numbers, value, x)
+        };
+        body(row, sum, y);
         start = end;
     }
 }
@@ -109,14 +110,15 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     x: &[T],
     y: &mut [T],
 ) {
-    for_ranges(offsets, y, |rows, y| {
-        let mut y = y.iter_mut();
-        row_sums((offsets, indices, values), rows, value, x, |_, sum| {
-            if let Some(y) = y.next() {
-                *y = scale.finish(sum, *y);
-            }
+    let arrays = (offsets, indices, values);
+    // The usual case apart: two multiplications a row less.
+    if scale.alpha == T::one() && scale.beta == T::zero() {
+        for_ranges(offsets, y, |rows, y| row_sums(arrays, rows, value, x, y, |_, sum, y| *y = sum));
+    } else {
+        for_ranges(offsets, y, |rows, y| {
+            row_sums(arrays, rows, value, x, y, |_, sum, y| *y = scale.finish(sum, *y));
         });
-    });
+    }
 }
 
 /// y = A x; returns x.y, conjugating x.
@@ -129,11 +131,8 @@ pub(super) fn product_dot<O: Offset, V: Widen<T>, T: Scalar>(
 ) -> T {
     for_ranges(offsets, y, |rows, y| {
         let mut dot = T::default();
-        let mut y = y.iter_mut();
-        row_sums((offsets, indices, values), rows, V::widen, x, |row, sum| {
-            if let Some(y) = y.next() {
-                *y = sum;
-            }
+        row_sums((offsets, indices, values), rows, V::widen, x, y, |row, sum, y| {
+            *y = sum;
             dot += x[row].conj() * sum;
         });
         dot

@@ -168,9 +168,26 @@ impl Products for Host {
             if op.transposes() {
                 sell::transposed(a, offsets, value, scale, x, y);
             } else {
-                sell::product(a, offsets, value, x, y, |_, sum, y| scale.finish(sum, y));
+                sell::product(a, offsets, value, x, y, |_: &mut (), _, sum, y| scale.finish(sum, y));
             }
         }));
+        Ok(())
+    }
+
+    fn sell_dot<V: Widen<T>, T: Scalar>(
+        &self,
+        a: SellParts<'_, V, Host>,
+        x: &[T],
+        y: &mut [T],
+        xy: &mut [T],
+    ) -> Result<()> {
+        let dots = with_offsets!(a.offsets, offsets => {
+            sell::product(a, offsets, V::widen, x, y, |dot: &mut T, row, sum, _| {
+                *dot += x[row].conj() * sum;
+                sum
+            })
+        });
+        xy[0] = dots.into_iter().sum();
         Ok(())
     }
 }

@@ -82,19 +82,20 @@ fn sums_of<V: Copy, T: Scalar>(
     }
 }
 
-/// y\[row\] = finish(row, sum of the row, y\[row\]).
-pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
+/// y\[row\] = finish(state, row, sum of the row, y\[row\]); returns the state of each task, in order.
+pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar, S: Default + Send>(
     a: SellParts<'_, V, Host>,
     offsets: &[O],
     value: impl Fn(V) -> T + Sync + Send + Copy,
     x: &[T],
     y: &mut [T],
-    finish: impl Fn(usize, T, T) -> T + Sync + Send + Copy,
-) {
+    finish: impl Fn(&mut S, usize, T, T) -> T + Sync + Send + Copy,
+) -> Vec<S> {
     let section = |section: usize, sums: &mut [T]| {
         let first = section * a.height;
         let lengths = &a.lengths[first..(first + a.height).min(a.rows)];
         let entries = offsets[section].to_usize()..offsets[section + 1].to_usize();
+        sums.fill(T::zero());
         sums_of(sums, lengths, entries, (a.indices, a.values), value, x);
         first
     };
@@ -110,38 +111,38 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
                 rest = others;
             }
             run(owned, |(sections, y): (Range<usize>, &mut [T])| {
-                let mut sums = vec![T::zero(); a.height];
+                let (mut state, mut sums) = (S::default(), vec![T::zero(); a.height]);
                 for (s, y) in sections.zip(y.chunks_mut(a.height)) {
-                    sums.fill(T::zero());
                     let first = section(s, &mut sums);
                     for (lane, (y, &sum)) in y.iter_mut().zip(&sums).enumerate() {
-                        *y = finish(first + lane, sum, *y);
+                        *y = finish(&mut state, first + lane, sum, *y);
                     }
                 }
-            });
+                state
+            })
         }
         Some(order) => {
             let y = SharedRows::new(y, order);
             run(tasks, |sections: Range<usize>| {
-                let mut sums = vec![T::zero(); a.height];
+                let (mut state, mut sums) = (S::default(), vec![T::zero(); a.height]);
                 for s in sections {
-                    sums.fill(T::zero());
                     let first = section(s, &mut sums);
                     for (position, &sum) in (first..a.rows).zip(&sums) {
                         // SAFETY: each position belongs to one section, and each section to one task.
-                        unsafe { y.update(position, |row, old| finish(row, sum, old)) };
+                        unsafe { y.update(position, |row, old| finish(&mut state, row, sum, old)) };
                     }
                 }
-            });
+                state
+            })
         }
     }
 }
 
-fn run<W: Send>(tasks: Vec<W>, body: impl Fn(W) + Sync + Send) {
+fn run<W: Send, S: Send>(tasks: Vec<W>, body: impl Fn(W) -> S + Sync + Send) -> Vec<S> {
     if tasks.len() <= 1 {
-        tasks.into_iter().for_each(body);
+        tasks.into_iter().map(body).collect()
     } else {
-        tasks.into_par_iter().for_each(body);
+        tasks.into_par_iter().map(body).collect()
     }
 }
 
