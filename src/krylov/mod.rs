@@ -1,7 +1,7 @@
 //! Krylov solvers.
 //!
 //! [`Cg`] solves A x = b for Hermitian positive definite A, with any [`LinearOperator`](crate::LinearOperator) and any
-//! [`Preconditioner`]. [`solve`] is the short way for a matrix on the host.
+//! [`Preconditioner`](crate::precondition::Preconditioner). [`solve`] is the short way for a matrix on the host.
 //!
 //! | file | what it holds |
 //! |---|---|
