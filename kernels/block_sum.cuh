@@ -37,14 +37,15 @@ template <int BLOCK, typename S> DEVICE S block_sum(S value) {
     return value;
 }
 
-// *out = the sum of every thread's value over the launch. All threads call it, once.
-template <int BLOCK, typename S> DEVICE void launch_sum(S value, S* partials, u32* finished, S* out) {
+// The sum of every thread's value over the launch, handed to `finish` by one thread, behind all other work of the launch.
+// All threads call it, once.
+template <int BLOCK, typename S, typename F> DEVICE void launch_sum(S value, S* partials, u32* finished, F finish) {
     __shared__ bool last;
     value = block_sum<BLOCK>(value);
     if (threadIdx.x == 0) {
         last = false;
         if (gridDim.x == 1) {
-            *out = value;
+            finish(value);
         } else {
             partials[blockIdx.x] = value;
             __threadfence();
@@ -58,7 +59,7 @@ template <int BLOCK, typename S> DEVICE void launch_sum(S value, S* partials, u3
     for (u32 block = threadIdx.x; block < gridDim.x; block += BLOCK) sum = sum + load_shared_result(partials + block);
     sum = block_sum<BLOCK>(sum);
     if (threadIdx.x == 0) {
-        *out = sum;
+        finish(sum);
         *finished = 0;
     }
 }

@@ -57,6 +57,14 @@ impl<T> Argument for &mut Slice<T> {
     }
 }
 
+/// Null where there is none.
+impl<A: Argument<Bits = u64>> Argument for Option<A> {
+    type Bits = u64;
+    fn bits(self) -> u64 {
+        self.map_or(0, A::bits)
+    }
+}
+
 impl<T: Element> Argument for T {
     type Bits = T;
     fn bits(self) -> T {

@@ -15,7 +15,7 @@
 //! | `compile` | kernels from text to machine code, and their cache; needs no device |
 //! | `launch` | kernels as typed functions |
 //! | `policy` | every tuning constant |
-//! | `vector`, `product` ... | the capability traits |
+//! | `vector`, `product`, `krylov` | the capability traits |
 //!
 //! All work of a process on one device goes to one stream, whichever handle enqueues it.
 
@@ -23,6 +23,7 @@ pub mod compile;
 mod device;
 mod driver;
 mod info;
+mod krylov;
 mod launch;
 mod mailbox;
 mod memory;

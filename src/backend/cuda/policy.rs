@@ -13,6 +13,8 @@ const ELEMENTWISE_UNROLL: u32 = 4;
 const SUM_THREADS: u32 = 512;
 /// Loads of sixteen bytes in flight a thread and operand there.
 const SUM_UNROLL: u32 = 4;
+/// Vectors of sixteen bytes in flight a thread and operand in the steps of a Krylov iteration, which have more operands.
+const KRYLOV_UNROLL: u32 = 2;
 /// Threads of a block of a product with a stored matrix.
 const PRODUCT_THREADS: u32 = 256;
 
@@ -27,7 +29,15 @@ pub fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ("SUM_UNROLL", SUM_UNROLL),
             ("MAX_PARTIALS", PARTIALS as u32),
         ],
-        "csr_vector.cu" => vec![("THREADS", PRODUCT_THREADS), ("LANES", unit.size_class().clamp(2, 32))],
+        "krylov.cu" => vec![
+            ("THREADS", ELEMENTWISE_THREADS),
+            ("UNROLL", KRYLOV_UNROLL),
+            ("SUM_THREADS", SUM_THREADS),
+            ("SUM_UNROLL", KRYLOV_UNROLL),
+        ],
+        "csr_vector.cu" | "csr_krylov.cu" => {
+            vec![("THREADS", PRODUCT_THREADS), ("LANES", unit.size_class().clamp(2, 32))]
+        }
         _ => Vec::new(),
     }
 }
@@ -46,6 +56,27 @@ pub(super) fn sum(chip: Chip, n: usize, element_bytes: usize) -> Shape {
     let tile = SUM_THREADS as usize * SUM_UNROLL as usize * (16 / element_bytes).max(1);
     let blocks = n.div_ceil(tile).clamp(1, (resident as usize).min(PARTIALS));
     Shape::new(blocks as u32, SUM_THREADS)
+}
+
+/// A reduction inside of a Krylov step: as [`sum`], with fewer elements in flight a thread.
+pub(super) fn krylov_sum(chip: Chip, n: usize, element_bytes: usize) -> Shape {
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / SUM_THREADS);
+    let tile = SUM_THREADS as usize * KRYLOV_UNROLL as usize * (16 / element_bytes).max(1);
+    Shape::new(n.div_ceil(tile).clamp(1, (resident as usize).min(PARTIALS)) as u32, SUM_THREADS)
+}
+
+/// The elementwise half of a Krylov step. A block at least: it sees to the scalars.
+pub(super) fn krylov_map(chip: Chip, n: usize, element_bytes: usize) -> Shape {
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / ELEMENTWISE_THREADS);
+    let tile = ELEMENTWISE_THREADS as usize * KRYLOV_UNROLL as usize * (16 / element_bytes).max(1);
+    Shape::new(n.div_ceil(tile).clamp(1, 2 * resident as usize) as u32, ELEMENTWISE_THREADS)
+}
+
+/// One thread a row of a stored matrix, in the classless unit of its kernels.
+pub(super) fn rows(chip: Chip, rows: usize) -> Shape {
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / PRODUCT_THREADS);
+    let needed = rows.div_ceil(PRODUCT_THREADS as usize);
+    Shape::new(needed.min(4 * resident as usize) as u32, PRODUCT_THREADS).class(2)
 }
 
 /// A product with a CSR matrix: lanes a row by the mean length of rows, rounded up to a power of two.

@@ -11,11 +11,15 @@ const OFFSETS: [&str; 2] = ["u32", "u64"];
 /// Every kernel file with every choice of types and every class.
 pub fn catalogue() -> Vec<Unit> {
     let mut units = vec![Unit::new("memory.cu")];
-    units.extend(SCALARS.iter().map(|scalar| Unit::new("vector.cu").with("T", scalar)));
+    for scalar in SCALARS {
+        units.extend(["vector.cu", "krylov.cu"].map(|file| Unit::new(file).with("T", scalar)));
+    }
     for (vector, value) in WIDENINGS {
         for offset in OFFSETS {
-            let csr = Unit::new("csr_vector.cu").with("T", vector).with("V", value).with("I", offset);
-            units.extend([2, 4, 8, 16, 32].map(|lanes| csr.class(lanes)));
+            for file in ["csr_vector.cu", "csr_krylov.cu"] {
+                let csr = Unit::new(file).with("T", vector).with("V", value).with("I", offset);
+                units.extend([2, 4, 8, 16, 32].map(|lanes| csr.class(lanes)));
+            }
         }
     }
     units

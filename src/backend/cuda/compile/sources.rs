@@ -5,7 +5,8 @@ macro_rules! embed {
 }
 
 /// Kernel files, by name.
-pub const SOURCES: &[(&str, &str)] = embed!["csr_vector.cu", "memory.cu", "vector.cu"];
+pub const SOURCES: &[(&str, &str)] =
+    embed!["csr_krylov.cu", "csr_vector.cu", "krylov.cu", "memory.cu", "vector.cu"];
 
 /// Headers that any of them may include, by name.
 pub const HEADERS: &[(&str, &str)] = embed!["block_sum.cuh", "common.cuh", "complex.cuh"];

@@ -1,0 +1,108 @@
+// What a Krylov solver asks of a CSR matrix beside its product: the reciprocal diagonal, and b - A x in twice the
+// precision.
+//
+// residual: LANES threads a row as in csr_vector.cu. Each sum is a pair high + low of reals, exact to twice the digits:
+// products split by fused multiply-add, sums by Knuth's two-sum; rounded once at the end.
+// Source: Ogita, Rump and Oishi 2005 (dot product in twice the precision).
+//
+// Constants: T (vectors), V (values), I (offsets), LANES (a power of two), THREADS.
+#include "complex.cuh"
+
+typedef real_of<T>::type R;
+
+template <typename A> DEVICE R real_part(A a) {
+    if constexpr (is_complex<A>::value) return a.re;
+    else return a;
+}
+template <typename A> DEVICE R imaginary_part(A a) {
+    if constexpr (is_complex<A>::value) return a.im;
+    else return 0;
+}
+DEVICE bool finite(R a) { return a - a == 0; }
+
+// ---- pairs of reals: never contracted, so that rounding errors are what the algebra says ---------------------------------
+
+DEVICE f64 times(f64 a, f64 b) { return __dmul_rn(a, b); }
+DEVICE f32 times(f32 a, f32 b) { return __fmul_rn(a, b); }
+DEVICE f64 plus(f64 a, f64 b) { return __dadd_rn(a, b); }
+DEVICE f32 plus(f32 a, f32 b) { return __fadd_rn(a, b); }
+DEVICE f64 fused(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
+DEVICE f32 fused(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
+
+struct alignas(2 * sizeof(R)) Pair {
+    R high, low;
+};
+DEVICE Pair two_sum(R a, R b) {
+    R s = plus(a, b), t = plus(s, -a);
+    return {s, plus(plus(a, -plus(s, -t)), plus(b, -t))};
+}
+DEVICE Pair operator+(Pair a, Pair b) {
+    Pair s = two_sum(a.high, b.high);
+    R low = plus(s.low, plus(a.low, b.low));
+    return two_sum(s.high, low);
+}
+DEVICE Pair product(R a, R b) {
+    R p = times(a, b);
+    return {p, fused(a, b, -p)};
+}
+DEVICE Pair product(R a, Pair b) {
+    Pair p = product(a, b.high);
+    return {p.high, fused(a, b.low, p.low)};
+}
+// An infinity or a NaN makes the low part NaN: then the high part alone is the answer.
+DEVICE R rounded(Pair a) { return finite(a.low) ? plus(a.high, a.low) : a.high; }
+
+template <typename A> DEVICE A scaled(A scale, Pair re, Pair im) {
+    if constexpr (is_complex<A>::value)
+        return {rounded(product(scale.re, re) + product(-scale.im, im)), rounded(product(scale.re, im) + product(scale.im, re))};
+    else return rounded(product(scale, re));
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    residual(u64 rows, const I* offsets, const u32* columns, const V* values, T scale, const T* b, const T* x, T* r) {
+    const u32 rows_a_block = THREADS / LANES;
+    const u32 lane = threadIdx.x % LANES;
+    for (u64 base = u64(blockIdx.x) * rows_a_block; base < rows; base += u64(gridDim.x) * rows_a_block) {
+        const u64 row = base + threadIdx.x / LANES;
+        Pair re = {0, 0}, im = {0, 0};
+        if (row < rows)
+            for (u64 k = offsets[row] + lane, end = offsets[row + 1]; k < end; k += LANES) {
+                const T a = widen<T>::from(values[k]), c = x[columns[k]];
+                re = re + product(-real_part(a), real_part(c));
+                if constexpr (is_complex<T>::value) {
+                    re = re + product(imaginary_part(a), imaginary_part(c));
+                    im = im + product(-real_part(a), imaginary_part(c));
+                    im = im + product(-imaginary_part(a), real_part(c));
+                }
+            }
+#pragma unroll
+        for (u32 with = LANES / 2; with; with /= 2) {
+            re = re + shuffle_xor(re, with);
+            if (is_complex<T>::value) im = im + shuffle_xor(im, with);
+        }
+        if (row < rows && lane == 0) {
+            re = Pair{real_part(b[row]), 0} + re;
+            im = Pair{imaginary_part(b[row]), 0} + im;
+            r[row] = scaled(scale, re, im);
+        }
+    }
+}
+
+// inverse[i] = 1 / a_ii. first_bad, set to 2^32 - 1 by the caller, becomes the first row without a usable diagonal entry.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    inverse_diagonal(u64 rows, const I* offsets, const u32* columns, const V* values, R* inverse, u32* first_bad) {
+    for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
+        u64 low = offsets[row], high = offsets[row + 1];
+        const u64 end = high;
+        while (low < high) {
+            const u64 middle = low + (high - low) / 2;
+            if (columns[middle] < row) low = middle + 1;
+            else high = middle;
+        }
+        const T entry = low < end && columns[low] == row ? widen<T>::from(values[low]) : T();
+        const R reciprocal = 1 / real_part(entry);
+        const bool good = real_part(entry) > 0 && imaginary_part(entry) == 0 && finite(real_part(entry)) && finite(reciprocal);
+        inverse[row] = good ? reciprocal : real_part(entry);
+        if (!good) atomicMin(first_bad, u32(row));
+    }
+}

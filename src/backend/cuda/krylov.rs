@@ -1,0 +1,142 @@
+//! The fused steps of a Krylov iteration on the device.
+
+use super::launch::kernels;
+use super::slice::Slice;
+use super::{Cuda, policy};
+use crate::backend::{Backend, Conversions, CsrParts, Inverse, KrylovSteps, with_offsets};
+use crate::error::{Error, Result};
+use crate::scalar::{Element, Offset, Scalar, Widen};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "krylov.cu", types(T: Scalar);
+        /// `d` is null but for a diagonal inverse, `rz` for a general one.
+        fn cg_residual(
+            d: Option<&Slice<T::Real>>,
+            pq: &Slice<T>,
+            q: &Slice<T>,
+            r: &mut Slice<T>,
+            rz: Option<&mut Slice<T>>,
+            state: &mut Slice<T::Real>,
+            n: u64,
+            partials: u64,
+            finished: u64,
+        );
+        /// `z` is r for an identity or diagonal inverse; `d` is null but for a diagonal one.
+        fn cg_direction(
+            d: Option<&Slice<T::Real>>,
+            z: &Slice<T>,
+            rz: &Slice<T>,
+            p: &mut Slice<T>,
+            x: &mut Slice<T>,
+            state: &mut Slice<T::Real>,
+            n: u64,
+            finished: u64,
+        );
+    }
+    kernels! {
+        "csr_krylov.cu", types(T: Scalar, V: Element, I: Offset);
+        fn residual(
+            rows: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            scale: T,
+            b: &Slice<T>,
+            x: &Slice<T>,
+            r: &mut Slice<T>,
+        );
+        fn inverse_diagonal(
+            rows: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            inverse: &mut Slice<T::Real>,
+            first_bad: &mut Slice<u32>,
+        );
+    }
+}
+
+/// No kernels yet: the provided methods say so.
+impl Conversions for Cuda {}
+
+/// The inverse's diagonal, if it is one.
+fn diagonal<'a, T: Scalar>(inverse: Inverse<'a, T, Cuda>, n: usize) -> Result<Option<&'a Slice<T::Real>>> {
+    match inverse {
+        Inverse::Diagonal(d) => {
+            Error::check_dimension("length of the diagonal", n, d.len())?;
+            Ok(Some(d))
+        }
+        Inverse::Identity | Inverse::General(_) => Ok(None),
+    }
+}
+
+impl KrylovSteps for Cuda {
+    fn cg_residual<T: Scalar>(
+        &self,
+        inverse: Inverse<'_, T, Self>,
+        pq: &Slice<T>,
+        q: &Slice<T>,
+        r: &mut Slice<T>,
+        rz: &mut Slice<T>,
+        state: &mut Slice<T::Real>,
+    ) -> Result<()> {
+        let n = r.len();
+        Error::check_dimension("length of q", n, q.len())?;
+        let d = diagonal(inverse, n)?;
+        let rz = if let Inverse::General(_) = inverse { None } else { Some(rz) };
+        let (partials, finished) = self.0.reduction();
+        let shape = policy::krylov_sum(self.0.chip, n, size_of::<T>());
+        kernel::cg_residual::<T>(*self, shape, d, pq, q, r, rz, state, n as u64, partials, finished)
+    }
+
+    fn cg_direction<T: Scalar>(
+        &self,
+        inverse: Inverse<'_, T, Self>,
+        r: &Slice<T>,
+        rz: &Slice<T>,
+        p: &mut Slice<T>,
+        x: &mut Slice<T>,
+        state: &mut Slice<T::Real>,
+    ) -> Result<()> {
+        let n = x.len();
+        let d = diagonal(inverse, n)?;
+        let z = if let Inverse::General(z) = inverse { z } else { r };
+        Error::check_dimension("length of p", n, p.len())?;
+        Error::check_dimension("length of r", n, z.len())?;
+        let (_, finished) = self.0.reduction();
+        let shape = policy::krylov_map(self.0.chip, n, size_of::<T>());
+        kernel::cg_direction::<T>(*self, shape, d, z, rz, p, x, state, n as u64, finished)
+    }
+
+    fn csr_inverse_diagonal<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        inverse: &mut Slice<T::Real>,
+        first_bad: &mut Slice<u32>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the diagonal", a.rows, inverse.len())?;
+        self.fill(u32::MAX, first_bad)?;
+        let shape = policy::rows(self.0.chip, a.rows);
+        let rows = a.rows as u64;
+        with_offsets!(a.offsets, offsets => {
+            kernel::inverse_diagonal::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, inverse, first_bad)
+        })
+    }
+
+    fn csr_residual<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        scale: T,
+        b: &Slice<T>,
+        x: &Slice<T>,
+        r: &mut Slice<T>,
+    ) -> Result<()> {
+        let shape = policy::csr(self.0.chip, a.rows, a.indices.len());
+        let rows = a.rows as u64;
+        with_offsets!(a.offsets, offsets => {
+            kernel::residual(*self, shape, rows, offsets, a.indices, a.values, scale, b, x, r)
+        })
+    }
+}
