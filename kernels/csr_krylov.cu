@@ -5,9 +5,12 @@
 // products split by fused multiply-add, sums by Knuth's two-sum; rounded once at the end.
 // Source: Ogita, Rump and Oishi 2005 (dot product in twice the precision).
 //
-// Constants: T (vectors), V (values), I (offsets), LANES (a power of two), THREADS.
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (a power of two), THREADS.
 #include "complex.cuh"
 
+typedef SCALAR T;
+typedef STORED V;
+typedef OFFSET I;
 typedef real_of<T>::type R;
 
 template <typename A> DEVICE R real_part(A a) {

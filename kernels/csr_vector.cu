@@ -11,8 +11,12 @@
 // Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its offset, and y.
 // Source: Bell and Garland 2008 (CSR vector).
 //
-// Constants: T (vectors), V (values), I (offsets), LANES (2 to 32, a power of two), THREADS.
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (2 to 32, a power of two), THREADS.
 #include "complex.cuh"
+
+typedef SCALAR T;
+typedef STORED V;
+typedef OFFSET I;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr(u64 rows, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y) {

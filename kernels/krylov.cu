@@ -10,9 +10,10 @@
 //
 // Sums: as in block_sum.cuh, the same bits in every run. Source: PMPP 17.4 (fuse the vector work of CG).
 //
-// Constants: T (element type), THREADS, UNROLL (cg_direction), SUM_THREADS, SUM_UNROLL (cg_residual).
+// Constants: SCALAR (element type), THREADS, UNROLL (cg_direction), SUM_THREADS, SUM_UNROLL (cg_residual).
 #include "block_sum.cuh"
 
+typedef SCALAR T;
 typedef real_of<T>::type R;
 #define VEC int(16 / sizeof(T))
 

@@ -6,9 +6,10 @@
 // A part of a vector need not start at a multiple of 16 bytes. Then elements are read one by one, by the same threads in
 // the same order, so that the bits of a sum do not depend on where a vector lies.
 //
-// Constants: T (element type), THREADS, UNROLL (elementwise), SUM_THREADS, SUM_UNROLL, MAX_PARTIALS (reductions).
+// Constants: SCALAR (element type), THREADS, UNROLL (elementwise), SUM_THREADS, SUM_UNROLL, MAX_PARTIALS (reductions).
 #include "block_sum.cuh"
 
+typedef SCALAR T;
 typedef real_of<T>::type R;
 #define VEC int(16 / sizeof(T))
 

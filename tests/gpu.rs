@@ -1,47 +1,62 @@
 //! The cases of every backend, on a CUDA device, and what only a device can do. Skips loudly where there is none.
-//! `RESIDUA_TEST_DEVICE` names another device than cuda:0, `RESIDUA_NEED_DEVICE=1` turns a skip into a failure.
+//! The solvers' cases are in `krylov.rs`.
 
 #![cfg(feature = "cuda")]
 
 #[path = "common/backend.rs"]
 mod backend;
+#[path = "common/device.rs"]
+mod device;
+#[path = "common/primitives.rs"]
+mod primitives;
+
+use device::device;
 
 use residua::backend::{Backend, Mailbox, Replay, VectorOps};
 use residua::{Cuda, CudaError, Error, Host};
 use std::sync::Mutex;
 
-/// The device, or a loud skip.
-fn device() -> Option<Cuda> {
-    let ordinal = std::env::var("RESIDUA_TEST_DEVICE").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
-    match Cuda::new(ordinal) {
-        Ok(device) => Some(device),
-        Err(error) => {
-            let needed = std::env::var_os("RESIDUA_NEED_DEVICE").is_some_and(|value| value == "1");
-            assert!(!needed, "RESIDUA_NEED_DEVICE is set and there is no device: {error}");
-            eprintln!("SKIPPED, nothing was tested on a device: {error}");
-            None
-        }
-    }
-}
-
+/// Runs the cases of a module on the device.
 macro_rules! cases {
-    ($module:ident: $($name:ident),*) => {$(
-        #[test]
-        fn $name() {
-            if let Some(device) = device() {
-                $module::$name(&device);
-            }
+    ($module:ident in $tests:ident: $($name:ident),*) => {
+        mod $tests {
+            $(
+                #[test]
+                fn $name() {
+                    if let Some(device) = super::device() {
+                        super::$module::$name(&device);
+                    }
+                }
+            )*
         }
-    )*};
+    };
 }
 cases!(
-    backend: memory_cases,
+    backend in backend_on_device: memory_cases,
     part_cases,
     recording_cases,
     mailbox_cases,
     vector_cases,
     product_cases,
     infinite_entries_stay_in_their_rows,
+    refusals
+);
+cases!(
+    primitives in primitives_on_device: reduce_cases,
+    segmented_reduce_cases,
+    reduce_by_key_cases,
+    scan_cases,
+    segmented_scan_cases,
+    histogram_cases,
+    offsets_cases,
+    select_cases,
+    radix_sort_cases,
+    segmented_sort_cases,
+    merge_cases,
+    merge_sort_cases,
+    gather_scatter_cases,
+    gather_sum_cases,
+    pack_cases,
     refusals
 );
 
@@ -196,7 +211,10 @@ fn everything_twice_on_one_device_from_two_threads() {
     let Some(b) = device() else { return };
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| backend::all_cases(&b));
+            scope.spawn(|| {
+                backend::all_cases(&b);
+                primitives::all_cases(&b);
+            });
         }
     });
 }

@@ -20,6 +20,13 @@ impl Device for Host {
     }
 }
 
+#[cfg(feature = "cuda")]
+impl Device for residua::Cuda {
+    fn place<T: Scalar>(&self, a: Csr<T>) -> Csr<T, Self> {
+        a.to_backend(self).unwrap()
+    }
+}
+
 /// CSR from a function of the row that lists (column, value), ascending.
 fn csr<T: Scalar>(n: usize, row: impl Fn(usize) -> Vec<(usize, T)>) -> Csr<T> {
     let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
@@ -530,9 +537,25 @@ fn recorded_iteration_is_the_textbook<B: Device>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// Runs every body on the host.
-macro_rules! on_host {
+#[cfg(feature = "cuda")]
+#[path = "common/device.rs"]
+mod device;
+
+/// Runs every body on the host, and on a CUDA device where there is one.
+macro_rules! on_every_backend {
     ($($body:ident),* $(,)?) => {
+        #[cfg(feature = "cuda")]
+        mod cuda {
+            $(
+                #[test]
+                fn $body() {
+                    if let Some(device) = super::device::device() {
+                        super::$body(&device).unwrap();
+                    }
+                }
+            )*
+        }
+
         mod host {
             $(
                 #[test]
@@ -543,7 +566,7 @@ macro_rules! on_host {
         }
     };
 }
-on_host!(
+on_every_backend!(
     converges_in_known_iterations,
     jacobi_equals_identity_on_a_constant_diagonal,
     fused_and_stored_preconditioner_agree,

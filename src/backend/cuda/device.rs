@@ -9,7 +9,8 @@ use cudarc::driver::sys::{
     self, CUcontext, CUdevice, CUdevice_attribute as Attribute, CUmemoryPool, CUresult, CUstream,
 };
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a chip has, as far as launches and policies need it.
 #[derive(Debug, Clone, Copy)]
@@ -33,8 +34,14 @@ pub(super) struct Device {
     pool: Option<CUmemoryPool>,
     pub(super) kernels: Kernels,
     pub(super) staging: Mutex<Option<Staging>>,
+    /// For scans by look-back: compact, reduce by key and the like.
+    lookback: Mutex<Workspace>,
+    /// For radix sort.
+    sort: Mutex<Workspace>,
     /// Zeroed once; see [`Device::reduction`].
     reduction: u64,
+    /// Whether an operation that counts indices out of range was enqueued since the last synchronisation.
+    checks_indices: AtomicBool,
 }
 
 // SAFETY: the driver's handles may be used from every thread (each call makes the context current first), and what
@@ -48,6 +55,14 @@ pub(super) const PARTIALS: usize = 4096;
 const PARTIAL_BYTES: usize = 16;
 /// Counters of finished blocks, behind the partial results.
 const TICKET_BYTES: usize = 256;
+
+/// Memory that kernels leave ready for the next launch: zeroed when it is made, never when it is used. A larger one
+/// takes its place when needed; the old one stays, because a recording may refer to it.
+#[derive(Default)]
+pub(super) struct Workspace {
+    pub(super) address: u64,
+    words: usize,
+}
 
 static DEVICES: Mutex<BTreeMap<usize, &'static Device>> = Mutex::new(BTreeMap::new());
 
@@ -122,9 +137,12 @@ impl Device {
             pool,
             kernels: Kernels::default(),
             staging: Mutex::default(),
+            lookback: Mutex::default(),
+            sort: Mutex::default(),
             reduction: 0,
+            checks_indices: AtomicBool::new(false),
         };
-        let bytes = PARTIALS * PARTIAL_BYTES + TICKET_BYTES;
+        let bytes = 2 * PARTIALS * PARTIAL_BYTES + 2 * TICKET_BYTES;
         device.reduction = device.allocate(bytes)?;
         // SAFETY: the allocation just made, of this size.
         unsafe { call!(&device.name, cuMemsetD8Async(device.reduction, 0, bytes, device.stream)) }?;
@@ -215,6 +233,79 @@ impl Device {
     /// reductions share them: they follow one another on the one stream.
     pub(super) fn reduction(&self) -> (u64, u64) {
         (self.reduction, self.reduction + (PARTIALS * PARTIAL_BYTES) as u64)
+    }
+
+    /// The workspace of `kernels/reduce.cu`: as many partial results, behind a header that it leaves at zero.
+    pub(super) fn reduce_workspace(&self) -> u64 {
+        self.reduction + (PARTIALS * PARTIAL_BYTES + TICKET_BYTES) as u64
+    }
+
+    /// The look-back workspace, for `words` words behind its header (`kernels/README.md`).
+    pub(super) fn lookback(&self, words: usize) -> Result<MutexGuard<'_, Workspace>> {
+        const HEADER: usize = 4;
+        let mut workspace = self.lookback.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.grow(&mut workspace, HEADER + words)? {
+            let count = (workspace.words - HEADER) as u64;
+            // SAFETY: the fourth word of the header lies inside; eight bytes of pageable memory are read at once.
+            unsafe {
+                let from = (&raw const count).cast();
+                call!(&self.name, cuMemcpyHtoDAsync_v2(workspace.address + 24, from, 8, self.stream))
+            }?;
+        }
+        Ok(workspace)
+    }
+
+    /// The workspace of radix sort, of `words` words.
+    pub(super) fn sort_workspace(&self, words: usize) -> Result<MutexGuard<'_, Workspace>> {
+        let mut workspace = self.sort.lock().unwrap_or_else(PoisonError::into_inner);
+        self.grow(&mut workspace, words)?;
+        Ok(workspace)
+    }
+
+    /// Whether a new one had to be made.
+    fn grow(&self, workspace: &mut Workspace, words: usize) -> Result<bool> {
+        if workspace.words >= words {
+            return Ok(false);
+        }
+        let words = words.max(2 * workspace.words).max(1 << 14);
+        let address = self.allocate(words * 8)?;
+        // SAFETY: the allocation just made, over its whole length.
+        unsafe { call!(&self.name, cuMemsetD8Async(address, 0, words * 8, self.stream)) }?;
+        *workspace = Workspace { address, words };
+        Ok(true)
+    }
+
+    /// Where kernels count indices out of range, to be told by the next synchronisation.
+    pub(super) fn misses(&self) -> u64 {
+        self.checks_indices.store(true, Ordering::Relaxed);
+        self.reduction + (PARTIALS * PARTIAL_BYTES + TICKET_BYTES / 2) as u64
+    }
+
+    /// As [`Device::synchronize`], and an error where an index lay out of range since the last time.
+    pub(super) fn synchronize_and_check(&self) -> Result<()> {
+        self.synchronize()?;
+        if !self.checks_indices.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let (mut count, address) = (0_u32, self.misses());
+        // SAFETY: four bytes of the shared buffer, read and cleared behind all work.
+        unsafe {
+            call!(&self.name, cuMemcpyDtoHAsync_v2((&raw mut count).cast(), address, 4, self.stream))?;
+            call!(&self.name, cuMemsetD8Async(address, 0, 4, self.stream))?;
+        }
+        self.synchronize()?;
+        self.checks_indices.store(false, Ordering::Relaxed);
+        match count {
+            0 => Ok(()),
+            count => Err(Error::InvalidArgument(format!(
+                "{count} indices of a gather or scatter lie out of range"
+            ))),
+        }
+    }
+
+    /// Recorded work may check indices at every replay.
+    pub(super) fn note_replay(&self) {
+        self.checks_indices.store(true, Ordering::Relaxed);
     }
 
     /// Waits for all work of the stream and tells what failed in it.

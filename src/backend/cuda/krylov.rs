@@ -10,7 +10,7 @@ use crate::scalar::{Element, Offset, Scalar, Widen};
 mod kernel {
     use super::*;
     kernels! {
-        "krylov.cu", types(T: Scalar);
+        "krylov.cu", types(T: Scalar as SCALAR);
         /// `d` is null but for a diagonal inverse, `rz` for a general one.
         fn cg_residual(
             d: Option<&Slice<T::Real>>,
@@ -36,7 +36,7 @@ mod kernel {
         );
     }
     kernels! {
-        "csr_krylov.cu", types(T: Scalar, V: Element, I: Offset);
+        "csr_krylov.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
         fn residual(
             rows: u64,
             offsets: &Slice<I>,

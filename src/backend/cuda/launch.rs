@@ -11,29 +11,63 @@ use super::slice::Slice;
 use super::{Cuda, driver};
 use crate::error::{CudaError, Result};
 use crate::scalar::Element;
-use cudarc::driver::sys::{self, CUfunction, CUmodule, CUresult};
+use cudarc::driver::sys::{self, CUfunction, CUfunction_attribute, CUmodule, CUresult};
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::sync::{Mutex, PoisonError, RwLock};
 
-/// Blocks of a launch, threads of a block, and shared memory beyond what the kernel declares.
+/// Blocks of a launch, threads of a block, shared memory beyond what the kernel declares, and which variant of its file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
-    pub(super) blocks: u32,
-    pub(super) threads: u32,
-    pub(super) shared: u32,
-    pub(super) class: u32,
+    blocks: u32,
+    threads: u32,
+    shared: u32,
+    class: u32,
+    resident: bool,
+    variants: [(&'static str, &'static str); 3],
 }
 
 impl Shape {
     pub(super) fn new(blocks: u32, threads: u32) -> Self {
-        Shape { blocks, threads, shared: 0, class: 0 }
+        Shape { blocks, threads, shared: 0, class: 0, resident: false, variants: [("", ""); 3] }
+    }
+
+    /// A block for each of `tiles`, but no more than the device holds at a time, and one at least: for kernels whose
+    /// blocks take tile after tile.
+    pub(super) fn resident(tiles: usize, threads: u32) -> Self {
+        let blocks = u32::try_from(tiles).unwrap_or(u32::MAX).max(1);
+        Shape { resident: true, ..Self::new(blocks, threads) }
+    }
+
+    /// With so many threads a block.
+    pub(super) fn threads(self, threads: u32) -> Self {
+        Shape { threads, ..self }
     }
 
     /// For the unit of this class ([`Unit::class`]).
-    pub(super) fn class(mut self, class: u32) -> Self {
-        self.class = class;
+    pub(super) fn class(self, class: u32) -> Self {
+        Shape { class, ..self }
+    }
+
+    /// With bytes of shared memory that the kernel does not declare.
+    pub(super) fn shared(self, bytes: usize) -> Self {
+        Shape { shared: bytes as u32, ..self }
+    }
+
+    /// In the variant for which the macro `name` stands for `value`.
+    pub(super) fn variant(mut self, name: &'static str, value: &'static str) -> Self {
+        if let Some(free) = self.variants.iter_mut().find(|(taken, _)| taken.is_empty()) {
+            *free = (name, value);
+        }
         self
+    }
+
+    /// The unit of the kernel's file that this shape asks for.
+    pub(super) fn unit(&self, mut unit: Unit) -> Unit {
+        for (name, value) in self.variants.iter().filter(|(name, _)| !name.is_empty()) {
+            unit = unit.with(name, value);
+        }
+        unit.class(self.class)
     }
 }
 
@@ -72,8 +106,8 @@ impl<T: Element> Argument for T {
     }
 }
 
-/// Declares kernels: the file, the types that it is compiled for (macro name, Rust parameter and bound), and the
-/// arguments of each kernel in order. A launch of no blocks does nothing.
+/// Declares kernels: the file, its type parameters with the macros that stand for them in the file (`_` where none
+/// does), and the arguments of each kernel in order. A launch of no blocks does nothing.
 macro_rules! kernels {
     ($file:literal, types $types:tt; $($(#[$doc:meta])* fn $name:ident $arguments:tt;)*) => {
         $($crate::backend::cuda::launch::kernel! { $file, $types, $(#[$doc])* $name $arguments })*
@@ -81,17 +115,17 @@ macro_rules! kernels {
 }
 
 macro_rules! kernel {
-    ($file:literal, ($($macro_name:ident: $bound:path),*), $(#[$doc:meta])* $name:ident ($($argument:ident: $type:ty),* $(,)?)) => {
+    ($file:literal, ($($generic:ident: $bound:path as $macro_name:tt),*), $(#[$doc:meta])* $name:ident ($($argument:ident: $type:ty),* $(,)?)) => {
         $(#[$doc])*
         #[allow(clippy::too_many_arguments, non_camel_case_types)]
-        pub(super) fn $name<$($macro_name: $bound),*>(
+        pub(in crate::backend::cuda) fn $name<$($generic: $bound),*>(
             cuda: $crate::backend::cuda::Cuda,
             shape: $crate::backend::cuda::launch::Shape,
             $($argument: $type),*
         ) -> $crate::error::Result<()> {
             use $crate::backend::cuda::{compile::Unit, launch};
-            let unit = const { Unit::new($file)$(.with(stringify!($macro_name), <$macro_name as $crate::scalar::Element>::NAME))* };
-            let kernel = cuda.kernel(unit.class(shape.class), stringify!($name))?;
+            let unit = const { Unit::new($file)$(.with(stringify!($macro_name), <$generic as $crate::scalar::Element>::NAME))* };
+            let kernel = cuda.kernel(shape.unit(unit), stringify!($name), &shape)?;
             $(let $argument = launch::Argument::bits($argument);)*
             let mut arguments: [*mut std::ffi::c_void; _] = [$((&raw const $argument).cast_mut().cast()),*];
             // SAFETY: the declaration above gives the arguments of the kernel of this name, in order; each pointer is
@@ -102,9 +136,12 @@ macro_rules! kernel {
 }
 pub(super) use {kernel, kernels};
 
-/// A loaded kernel.
+/// A loaded kernel, and how many of its blocks the device holds at a time.
 #[derive(Clone, Copy)]
-pub(super) struct Kernel(CUfunction);
+pub(super) struct Kernel {
+    function: CUfunction,
+    resident: u32,
+}
 
 // SAFETY: a function's handle is valid in every thread, for as long as its module is loaded: here, for ever.
 unsafe impl Send for Kernel {}
@@ -116,18 +153,19 @@ struct Module(CUmodule);
 // SAFETY: as for `Kernel`.
 unsafe impl Send for Module {}
 
-/// The kernels that were used so far.
+/// The kernels that were used so far, by unit, name and shared memory.
 #[derive(Default)]
 pub(super) struct Kernels {
-    loaded: RwLock<HashMap<(Unit, &'static str), Kernel>>,
+    loaded: RwLock<HashMap<(Unit, &'static str, u32), Kernel>>,
     modules: Mutex<HashMap<Unit, Module>>,
 }
 
 impl Cuda {
     /// The kernel `name` of a unit, compiled and loaded if this is its first use.
-    pub(super) fn kernel(self, unit: Unit, name: &'static str) -> Result<Kernel> {
+    pub(super) fn kernel(self, unit: Unit, name: &'static str, shape: &Shape) -> Result<Kernel> {
         let kernels = &self.0.kernels;
-        let known = kernels.loaded.read().unwrap_or_else(PoisonError::into_inner).get(&(unit, name)).copied();
+        let key = (unit, name, shape.shared);
+        let known = kernels.loaded.read().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
         if let Some(kernel) = known {
             return Ok(kernel);
         }
@@ -136,13 +174,38 @@ impl Cuda {
             Some(module) => module.0,
             None => modules.entry(unit).or_insert(Module(load(self.0, &unit)?)).0,
         };
-        let mut function = std::ptr::null_mut();
-        let entry = CString::new(name).unwrap_or_default();
-        // SAFETY: a loaded module and a terminated name; writes one handle.
-        unsafe { call!(&self.0.name, cuModuleGetFunction(&raw mut function, module, entry.as_ptr())) }?;
-        let kernel = Kernel(function);
-        kernels.loaded.write().unwrap_or_else(PoisonError::into_inner).insert((unit, name), kernel);
+        let kernel = self.find(module, name, shape)?;
+        kernels.loaded.write().unwrap_or_else(PoisonError::into_inner).insert(key, kernel);
         Ok(kernel)
+    }
+
+    fn find(self, module: CUmodule, name: &'static str, shape: &Shape) -> Result<Kernel> {
+        use CUfunction_attribute as Attribute;
+        let device = &self.0.name;
+        let (mut function, mut blocks) = (std::ptr::null_mut(), 0);
+        let entry = CString::new(name).unwrap_or_default();
+        self.0.bind()?;
+        // SAFETY: a loaded module and a terminated name; the calls write one handle and one integer. More than 48 KiB of
+        // shared memory need leave, and the larger part of the first-level cache has to become shared memory.
+        unsafe {
+            call!(device, cuModuleGetFunction(&raw mut function, module, entry.as_ptr()))?;
+            if shape.shared > 0 {
+                let bytes = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+                call!(device, cuFuncSetAttribute(function, bytes, shape.shared as i32))?;
+                let carveout = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+                call!(device, cuFuncSetAttribute(function, carveout, 100))?;
+            }
+            call!(
+                device,
+                cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                    &raw mut blocks,
+                    function,
+                    shape.threads as i32,
+                    shape.shared as usize
+                )
+            )?;
+        }
+        Ok(Kernel { function, resident: blocks.max(1) as u32 * self.0.chip.multiprocessors })
     }
 }
 
@@ -181,14 +244,15 @@ pub(super) unsafe fn enqueue(
     if shape.blocks == 0 {
         return Ok(());
     }
+    let blocks = if shape.resident { shape.blocks.min(kernel.resident) } else { shape.blocks };
     cuda.0.bind()?;
     // SAFETY: by the caller; the driver copies the arguments before it returns.
     unsafe {
         call!(
             &cuda.0.name,
             cuLaunchKernel(
-                kernel.0,
-                shape.blocks,
+                kernel.function,
+                blocks,
                 1,
                 1,
                 shape.threads,

@@ -160,7 +160,7 @@ impl Backend for Cuda {
 
     fn synchronize(&self) -> Result<()> {
         record::forbid(*self, "waiting for the device")?;
-        self.0.synchronize()
+        self.0.synchronize_and_check()
     }
 }
 

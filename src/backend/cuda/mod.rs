@@ -15,7 +15,7 @@
 //! | `compile` | kernels from text to machine code, and their cache; needs no device |
 //! | `launch` | kernels as typed functions |
 //! | `policy` | every tuning constant |
-//! | `vector`, `product`, `krylov` | the capability traits |
+//! | `primitives`, `vector`, `product`, `krylov` | the capability traits |
 //!
 //! All work of a process on one device goes to one stream, whichever handle enqueues it.
 
@@ -27,7 +27,8 @@ mod krylov;
 mod launch;
 mod mailbox;
 mod memory;
-pub mod policy;
+mod policy;
+mod primitives;
 mod product;
 mod record;
 mod slice;

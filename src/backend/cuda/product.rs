@@ -10,7 +10,7 @@ use crate::scalar::{Element, Offset, Scalar, Widen};
 mod kernel {
     use super::*;
     kernels! {
-        "csr_vector.cu", types(T: Scalar, V: Element, I: Offset);
+        "csr_vector.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
         fn csr(
             rows: u64,
             offsets: &Slice<I>,

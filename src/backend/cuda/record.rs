@@ -94,6 +94,7 @@ impl Replay for Recording<'_> {
             return Err(CudaError::NotRecordable { what: "a replay" }.into());
         }
         self.cuda.0.bind()?;
+        self.cuda.0.note_replay();
         // SAFETY: graph and stream are valid; everything that the graph refers to is kept or borrowed by `self`, and
         // freed behind this launch on the same stream.
         unsafe { call!(&self.cuda.0.name, cuGraphLaunch(self.graph.0, self.cuda.0.main_stream())) }

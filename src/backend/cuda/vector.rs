@@ -10,7 +10,7 @@ use crate::scalar::Scalar;
 mod kernel {
     use super::*;
     kernels! {
-        "vector.cu", types(T: Scalar);
+        "vector.cu", types(T: Scalar as SCALAR);
         fn dot(x: &Slice<T>, y: &Slice<T>, n: u64, out: &mut Slice<T>, partials: u64, finished: u64);
         fn norm2_squared(x: &Slice<T>, n: u64, out: &mut Slice<T::Real>, partials: u64, finished: u64);
         fn axpby(alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, n: u64);

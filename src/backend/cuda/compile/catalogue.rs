@@ -1,4 +1,5 @@
-//! Every unit that a program can ask for, so that all can be compiled before any user does.
+//! What programs ask for, so that it can be compiled before any user does: every kernel file, for the types that it is
+//! used with.
 
 use super::Unit;
 
@@ -7,20 +8,79 @@ const SCALARS: [&str; 4] = ["f32", "f64", "c32", "c64"];
 const WIDENINGS: [(&str, &str); 6] =
     [("f32", "f32"), ("f64", "f64"), ("f64", "f32"), ("c32", "c32"), ("c64", "c64"), ("c64", "c32")];
 const OFFSETS: [&str; 2] = ["u32", "u64"];
+const KEYS: [&str; 6] = ["u32", "u64", "i32", "i64", "f32", "f64"];
+const NUMBERS: [&str; 8] = ["u8", "u32", "u64", "i32", "f32", "f64", "c32", "c64"];
 
-/// Every kernel file with every choice of types and every class.
+/// Units of every kernel file: all types that solvers use, and of the primitives' many combinations enough to have
+/// every line compiled.
 pub fn catalogue() -> Vec<Unit> {
-    let mut units = vec![Unit::new("memory.cu")];
+    let mut units = vec![Unit::new("memory.cu"), Unit::new("pack.cu")];
     for scalar in SCALARS {
-        units.extend(["vector.cu", "krylov.cu"].map(|file| Unit::new(file).with("T", scalar)));
+        units.extend(["vector.cu", "krylov.cu"].map(|file| Unit::new(file).with("SCALAR", scalar)));
+        units.extend(OFFSETS.map(|offset| {
+            Unit::new("gather_sum.cu").with("SCALAR", scalar).with("SOURCE", "u32").with("OFFSET", offset)
+        }));
     }
     for (vector, value) in WIDENINGS {
-        for offset in OFFSETS {
+        for (offset, lanes) in [("u32", 2), ("u64", 8), ("u32", 32)] {
             for file in ["csr_vector.cu", "csr_krylov.cu"] {
-                let csr = Unit::new(file).with("T", vector).with("V", value).with("I", offset);
-                units.extend([2, 4, 8, 16, 32].map(|lanes| csr.class(lanes)));
+                let csr = Unit::new(file).with("SCALAR", vector).with("STORED", value).with("OFFSET", offset);
+                units.push(csr.class(lanes));
             }
         }
     }
+    primitives(&mut units);
     units
+}
+
+fn primitives(units: &mut Vec<Unit>) {
+    units.extend(OFFSETS.map(|offset| Unit::new("index.cu").with("OFFSET", offset)));
+    units.extend(KEYS.map(|key| Unit::new("keys.cu").with("KEY", key)));
+    units.extend(NUMBERS.map(|number| Unit::new("number.cu").with("NUMBER", number)));
+    for number in NUMBERS {
+        for (reduce, segments) in [("SUM", "op_sum"), ("MIN", "op_min"), ("MAX", "op_max")] {
+            if reduce != "SUM" && number.starts_with('c') {
+                continue;
+            }
+            let unit = Unit::new("reduce.cu").with("IN", number).with("OP", reduce);
+            units.push(unit.with("ACC", number).with("OUT", number));
+            units.push(Unit::new("segments.cu").with("ELEMENT", number).with("OP", segments));
+        }
+    }
+    for (x, sum) in
+        [("u32", "u32"), ("u32", "u64"), ("u64", "u64"), ("f32", "f32"), ("f64", "f64"), ("c64", "c64")]
+    {
+        for (inclusive, class) in [("0", 0), ("1", 1)] {
+            let unit = Unit::new("scan.cu").with("IN", x).with("OUT", sum).with("ACC", sum);
+            units.push(unit.with("INCLUSIVE", inclusive).class(class));
+        }
+    }
+    for mode in ["UNIQUE", "FLAGGED", "PARTITION"] {
+        for element in ["u8", "u32", "u64"] {
+            units.push(Unit::new("compact.cu").with("MODE", mode).with("IN", element).with("INDEX", "u32"));
+        }
+    }
+    for index in OFFSETS {
+        units.push(Unit::new("compact.cu").with("MODE", "POSITIONS").with("IN", index).with("INDEX", index));
+        units.push(Unit::new("histogram.cu").with("COUNT", index));
+        units.extend(
+            ["1", "4", "8", "16"]
+                .map(|bytes| Unit::new("gather.cu").with("INDEX", index).with("ITEM_BYTES", bytes)),
+        );
+        for value in ["u32", "f64", "c64"] {
+            let unit = Unit::new("reduce_by_key.cu").with("KEY", "u64").with("VALUE", value);
+            units.push(unit.with("INDEX", index));
+        }
+    }
+    for key in ["u32", "u64", "f64"] {
+        for (bytes, class) in [("0", 3), ("4", 0), ("4", 3), ("8", 2), ("16", 1)] {
+            units.push(
+                Unit::new("sort.cu")
+                    .with("KEY", key)
+                    .with("VALUE_BYTES", bytes)
+                    .with("LOOK", "u32")
+                    .class(class),
+            );
+        }
+    }
 }

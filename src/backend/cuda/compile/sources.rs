@@ -5,11 +5,30 @@ macro_rules! embed {
 }
 
 /// Kernel files, by name.
-pub const SOURCES: &[(&str, &str)] =
-    embed!["csr_krylov.cu", "csr_vector.cu", "krylov.cu", "memory.cu", "vector.cu"];
+pub const SOURCES: &[(&str, &str)] = embed![
+    "compact.cu",
+    "csr_krylov.cu",
+    "csr_vector.cu",
+    "gather.cu",
+    "gather_sum.cu",
+    "histogram.cu",
+    "index.cu",
+    "keys.cu",
+    "krylov.cu",
+    "memory.cu",
+    "number.cu",
+    "pack.cu",
+    "reduce.cu",
+    "reduce_by_key.cu",
+    "scan.cu",
+    "segments.cu",
+    "sort.cu",
+    "vector.cu",
+];
 
 /// Headers that any of them may include, by name.
-pub const HEADERS: &[(&str, &str)] = embed!["block_sum.cuh", "common.cuh", "complex.cuh"];
+pub const HEADERS: &[(&str, &str)] =
+    embed!["block_sum.cuh", "combine.cuh", "common.cuh", "complex.cuh", "lookback.cuh"];
 
 /// Text of a kernel file.
 pub(super) fn source(name: &str) -> &'static str {

@@ -2,24 +2,39 @@
 
 use super::Target;
 use crate::backend::cuda::policy;
+use std::hash::{Hash, Hasher};
 
-/// A kernel file and the types it is compiled for. Its tuning constants follow from these (`policy`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// A kernel file, the types it is compiled for and the variants it is asked for. Its tuning constants follow from these
+/// (`policy`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
     source: &'static str,
-    types: [(&'static str, &'static str); 3],
+    types: [(&'static str, &'static str); 6],
     class: u32,
+}
+
+impl Hash for Unit {
+    /// Free places are left out: this runs at every launch.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.source.hash(state);
+        self.types().for_each(|(_, value)| value.hash(state));
+        self.class.hash(state);
+    }
 }
 
 impl Unit {
     /// The file `source` without types.
     pub const fn new(source: &'static str) -> Self {
-        Unit { source, types: [("", ""); 3], class: 0 }
+        Unit { source, types: [("", ""); 6], class: 0 }
     }
 
-    /// With `macro` standing for the type of this name ([`Element::NAME`](crate::scalar::Element::NAME)).
+    /// With the macro `name` standing for a type ([`Element::NAME`](crate::scalar::Element::NAME)) or a variant. `_` is
+    /// no macro and changes nothing.
     #[must_use]
     pub const fn with(mut self, name: &'static str, element: &'static str) -> Self {
+        if name.len() == 1 && name.as_bytes()[0] == b'_' {
+            return self;
+        }
         let mut free = 0;
         while !self.types[free].0.is_empty() {
             free += 1;

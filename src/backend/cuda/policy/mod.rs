@@ -1,6 +1,10 @@
 //! Every tuning constant of the device's kernels, chosen by type, size class and chip. An algorithm's text holds none:
 //! it gets them from the compiler's command line, and launches get their shapes here.
 
+mod primitives;
+
+pub(super) use primitives::*;
+
 use super::compile::Unit;
 use super::device::{Chip, PARTIALS};
 use super::launch::Shape;
@@ -19,7 +23,7 @@ const KRYLOV_UNROLL: u32 = 2;
 const PRODUCT_THREADS: u32 = 256;
 
 /// The constants that a unit is compiled with, as macros.
-pub fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
+pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
         "memory.cu" => vec![("THREADS", ELEMENTWISE_THREADS)],
         "vector.cu" => vec![
@@ -38,7 +42,7 @@ pub fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "csr_vector.cu" | "csr_krylov.cu" => {
             vec![("THREADS", PRODUCT_THREADS), ("LANES", unit.size_class().clamp(2, 32))]
         }
-        _ => Vec::new(),
+        _ => primitives::constants(unit),
     }
 }
 

@@ -1,0 +1,27 @@
+// Questions to neighbouring keys, and the order turned round.
+//
+// Constants: KEY, THREADS.
+#include "common.cuh"
+
+typedef KEY K;
+#define EACH(i, n) for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < (n); i += u64(gridDim.x) * THREADS)
+
+// *wrong becomes 1 where a key is smaller than its left neighbour, or equal to it, if `strictly`.
+extern "C" __global__ void __launch_bounds__(THREADS) is_sorted(const K* keys, u64 n, u32 strictly, u32* wrong) {
+    EACH(i, n) {
+        if (i == 0) continue;
+        const auto a = key_bits<K>::to(keys[i - 1]), b = key_bits<K>::to(keys[i]);
+        if (strictly ? b <= a : b < a) *wrong = 1;
+    }
+}
+
+// 1 where a run of equal keys starts.
+extern "C" __global__ void __launch_bounds__(THREADS) run_heads(const K* keys, u64 n, u8* heads) {
+    EACH(i, n) heads[i] = i == 0 || !same_key(keys[i - 1], keys[i]);
+}
+
+// Each key becomes the one that stands as far from the other end: ascending becomes descending.
+extern "C" __global__ void __launch_bounds__(THREADS) flip(const K* keys, K* out, u64 n) {
+    typedef typename key_bits<K>::type Bits;
+    EACH(i, n) out[i] = key_bits<K>::from(Bits(~key_bits<K>::to(keys[i])));
+}

@@ -1,0 +1,144 @@
+//! The kernels of the primitives, as `kernels/README.md` gives them.
+
+use crate::backend::cuda::launch::kernels;
+use crate::backend::cuda::slice::Slice;
+use crate::scalar::{Element, Key, Number, Offset, Scalar};
+
+kernels! {
+    "reduce.cu", types(T: Element as IN);
+    /// `y` is null but for dot products.
+    fn reduce(x: &Slice<T>, y: u64, n: u64, out: &mut Slice<T>, workspace: u64);
+}
+kernels! {
+    "scan.cu", types(T: Element as IN, O: Element as OUT);
+    fn scan(x: &Slice<T>, out: &mut Slice<O>, n: u64, workspace: u64);
+}
+kernels! {
+    "compact.cu", types(T: Element as _);
+    /// Pointers that a mode does not use are null.
+    fn compact(
+        x: Option<&Slice<T>>,
+        flags: Option<&Slice<u8>>,
+        out: &mut Slice<T>,
+        rest: Option<&mut Slice<T>>,
+        n: u64,
+        kept: &mut Slice<u64>,
+        workspace: u64,
+    );
+}
+kernels! {
+    "reduce_by_key.cu", types(K: Key as _, T: Element as _);
+    fn reduce_by_key(
+        keys: &Slice<K>,
+        values: &Slice<T>,
+        keys_out: &mut Slice<K>,
+        sums_out: &mut Slice<T>,
+        n: u64,
+        runs: &mut Slice<u64>,
+        workspace: u64,
+    );
+}
+kernels! {
+    "sort.cu", types(K: Key as KEY);
+    fn sort_small(
+        keys_in: &Slice<K>,
+        keys_out: &Slice<K>,
+        values_in: u64,
+        values_out: u64,
+        n: u64,
+        first_bit: u32,
+        bit_count: u32,
+    );
+    fn sort_histogram(
+        keys_a: &Slice<K>,
+        n: u64,
+        first_bit: u32,
+        bit_count: u32,
+        passes: u32,
+        workspace: u64,
+        lookback_words: u64,
+    );
+    fn sort_pass(
+        keys_a: &Slice<K>,
+        keys_b: &Slice<K>,
+        values_a: u64,
+        values_b: u64,
+        n: u64,
+        first_bit: u32,
+        bit_count: u32,
+        passes: u32,
+        pass: u32,
+        workspace: u64,
+    );
+    fn sort_finish(
+        keys_a: &Slice<K>,
+        keys_b: &Slice<K>,
+        values_a: u64,
+        values_b: u64,
+        n: u64,
+        passes: u32,
+        workspace: u64,
+    );
+}
+kernels! {
+    "histogram.cu", types();
+    fn histogram(x: &Slice<u32>, n: u64, counts: &mut Slice<u32>, bins: u32);
+    fn histogram_cached(x: &Slice<u32>, n: u64, counts: &mut Slice<u32>, bins: u32);
+}
+kernels! {
+    "gather.cu", types(T: Element as _, I: Offset as INDEX);
+    fn gather(x: &Slice<T>, m: u64, indices: &Slice<I>, out: &mut Slice<T>, n: u64, misses: u64);
+    fn scatter(x: &Slice<T>, n: u64, indices: &Slice<I>, out: &mut Slice<T>, m: u64, misses: u64);
+}
+kernels! {
+    "gather_sum.cu", types(T: Scalar as SCALAR, S: Offset as SOURCE, I: Offset as OFFSET);
+    fn gather_sum(
+        symmetry: u32,
+        x: &Slice<T>,
+        length: u64,
+        sources: &Slice<S>,
+        offsets: &Slice<I>,
+        out: &mut Slice<T>,
+        segments: u64,
+        misses: u64,
+    );
+}
+kernels! {
+    "segments.cu", types(T: Element as ELEMENT);
+    fn reduce_narrow(x: &Slice<T>, offsets: u64, segments: u64, out: &mut Slice<T>);
+    fn reduce_wide(x: &Slice<T>, offsets: u64, segments: u64, out: &mut Slice<T>);
+    fn scan_left_behind(x: &Slice<T>, heads: Option<&Slice<u8>>, n: u64, left: u64);
+    fn scan_between(left: u64, tiles: u64);
+    fn scan_again(
+        x: &Slice<T>,
+        heads: Option<&Slice<u8>>,
+        n: u64,
+        before_tile: u64,
+        out: &mut Slice<T>,
+        inclusive: u32,
+    );
+}
+kernels! {
+    "index.cu", types(I: Offset as OFFSET);
+    fn offsets_of_sorted(segments: &Slice<u32>, n: u64, offsets: &mut Slice<I>, count: u64);
+    fn expand_offsets(offsets: &Slice<I>, count: u64, segments: &mut Slice<u32>, n: u64);
+    fn head_flags(offsets: &Slice<I>, count: u64, heads: &mut Slice<u8>, n: u64);
+    fn sequence(out: &mut Slice<I>, n: u64);
+    fn total(x: &Slice<u32>, out: &mut Slice<I>, n: u64);
+}
+kernels! {
+    "keys.cu", types(K: Key as KEY);
+    fn is_sorted(keys: &Slice<K>, n: u64, strictly: u32, wrong: &mut Slice<u32>);
+    fn run_heads(keys: &Slice<K>, n: u64, heads: &mut Slice<u8>);
+    fn flip(keys: &Slice<K>, out: &Slice<K>, n: u64);
+}
+kernels! {
+    "number.cu", types(T: Number as NUMBER);
+    fn add_constant(value: T, x: &mut Slice<T>, n: u64);
+}
+kernels! {
+    "pack.cu", types();
+    fn pack(high: &Slice<u32>, low: &Slice<u32>, shift: u32, out: &mut Slice<u64>, n: u64);
+    fn pack_mirrored(high: &Slice<u32>, low: &Slice<u32>, shift: u32, out: &mut Slice<u64>, n: u64);
+    fn unpack(packed: &Slice<u64>, shift: u32, high: &mut Slice<u32>, low: &mut Slice<u32>, n: u64);
+}

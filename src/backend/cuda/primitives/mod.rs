@@ -1,0 +1,341 @@
+//! The parallel primitives on the device. Each method chooses a launch; the kernels are in `kernels/`.
+//!
+//! Merging and comparison sorts go through the stable radix sort for now, which gives the same result: whatever order a
+//! merge keeps, a stable sort of the concatenation keeps.
+
+mod kernels;
+mod select;
+mod sort;
+mod sums;
+
+use super::slice::{Slice, Vec as DeviceVec};
+use super::{Cuda, policy};
+use crate::backend::{Backend, Order, Primitives, Scan};
+use crate::error::{Error, Result};
+use crate::scalar::{Combine, Element, Key, Number, Offset, Scalar, Symmetry};
+use std::ops::Range;
+
+/// The unsigned type of as many bytes, for kernels that only move or compare bits.
+const fn bits_of<T: Element>() -> &'static str {
+    match size_of::<T>() {
+        1 => "u8",
+        2 => "u16",
+        4 => "u32",
+        8 => "u64",
+        _ => "c64",
+    }
+}
+
+/// Number of bytes, for kernels that are told it.
+const fn bytes_of<T: Element>() -> &'static str {
+    match size_of::<T>() {
+        1 => "1",
+        2 => "2",
+        4 => "4",
+        8 => "8",
+        _ => "16",
+    }
+}
+
+/// The narrowest type that numbers so many elements.
+const fn index_for(n: usize) -> &'static str {
+    if n as u64 >> 32 == 0 { "u32" } else { "u64" }
+}
+
+impl Cuda {
+    /// The one value that a kernel left on the device. Waits for it.
+    fn value<T: Element>(&self, cell: &Slice<T>) -> Result<T> {
+        let mut value = [T::default()];
+        self.read(cell, &mut value)?;
+        Ok(value[0])
+    }
+}
+
+impl Primitives for Cuda {
+    fn reduce<T: Element, O: Combine<T>>(&self, op: O, x: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
+        sums::reduce(*self, op, x, out)
+    }
+
+    fn segmented_reduce<T: Element, I: Offset, O: Combine<T>>(
+        &self,
+        op: O,
+        x: &Slice<T>,
+        offsets: &Slice<I>,
+        out: &mut Slice<T>,
+    ) -> Result<()> {
+        sums::segmented_reduce(*self, op, x, offsets, out)
+    }
+
+    fn reduce_by_key<K: Key, T: Element, O: Combine<T>>(
+        &self,
+        op: O,
+        keys: &Slice<K>,
+        values: &Slice<T>,
+        keys_out: &mut Slice<K>,
+        out: &mut Slice<T>,
+    ) -> Result<usize> {
+        sums::reduce_by_key(*self, op, keys, values, keys_out, out)
+    }
+
+    fn exclusive_scan<I: Offset>(&self, x: &Slice<u32>, out: &mut Slice<I>) -> Result<()> {
+        sums::exclusive_scan(*self, x, out)
+    }
+
+    fn scan<T: Element, O: Combine<T>>(
+        &self,
+        scan: Scan,
+        op: O,
+        x: &Slice<T>,
+        out: &mut Slice<T>,
+    ) -> Result<()> {
+        sums::scan(*self, scan, op, x, out)
+    }
+
+    fn segmented_scan<T: Element, O: Combine<T>>(
+        &self,
+        scan: Scan,
+        op: O,
+        x: &Slice<T>,
+        heads: &Slice<u8>,
+        out: &mut Slice<T>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the heads", x.len(), heads.len())?;
+        sums::segmented_scan(*self, scan, op, x, Some(heads), out)
+    }
+
+    fn histogram(&self, keys: &Slice<u32>, counts: &mut Slice<u32>) -> Result<()> {
+        let (n, bins) = (keys.len(), counts.len());
+        if n as u64 >> 32 != 0 {
+            return Err(Error::InvalidArgument(format!("a histogram of {n} keys: 2^32 - 1 at most")));
+        }
+        self.fill(0, counts)?;
+        if n == 0 || bins == 0 {
+            return Ok(());
+        }
+        let shape = policy::histogram(n, bins);
+        // No key lies above 2^32 - 1, so more bins than that stay empty.
+        let reachable = u32::try_from(bins).unwrap_or(u32::MAX);
+        if bins <= policy::HISTOGRAM_IN_SHARED {
+            kernels::histogram(*self, shape, keys, n as u64, counts, reachable)
+        } else {
+            kernels::histogram_cached(*self, shape, keys, n as u64, counts, reachable)
+        }
+    }
+
+    fn offsets_of_sorted<I: Offset>(&self, segments: &Slice<u32>, offsets: &mut Slice<I>) -> Result<()> {
+        let count = segment_count(offsets)?;
+        let shape = policy::elementwise(self.0.chip, segments.len() + 1);
+        kernels::offsets_of_sorted(*self, shape, segments, segments.len() as u64, offsets, count as u64)
+    }
+
+    fn expand_offsets<I: Offset>(&self, offsets: &Slice<I>, segments: &mut Slice<u32>) -> Result<()> {
+        let (count, n) = (segment_count(offsets)?, segments.len());
+        kernels::expand_offsets(
+            *self,
+            policy::elementwise(self.0.chip, n),
+            offsets,
+            count as u64,
+            segments,
+            n as u64,
+        )
+    }
+
+    fn head_flags<I: Offset>(&self, offsets: &Slice<I>, heads: &mut Slice<u8>) -> Result<()> {
+        let (count, n) = (segment_count(offsets)?, heads.len());
+        self.fill(0, heads)?;
+        kernels::head_flags(
+            *self,
+            policy::elementwise(self.0.chip, count),
+            offsets,
+            count as u64,
+            heads,
+            n as u64,
+        )
+    }
+
+    fn run_starts<K: Key, I: Offset>(&self, keys: &Slice<K>, starts: &mut Slice<I>) -> Result<usize> {
+        select::run_starts(*self, keys, starts)
+    }
+
+    fn compact<T: Element>(&self, x: &Slice<T>, flags: &Slice<u8>, out: &mut Slice<T>) -> Result<usize> {
+        select::compact(*self, x, flags, out)
+    }
+
+    fn partition<T: Element>(&self, x: &Slice<T>, flags: &Slice<u8>, out: &mut Slice<T>) -> Result<usize> {
+        select::partition(*self, x, flags, out)
+    }
+
+    fn unique<K: Key>(&self, x: &Slice<K>, out: &mut Slice<K>) -> Result<usize> {
+        select::unique(*self, x, out)
+    }
+
+    fn is_sorted<K: Key>(&self, keys: &Slice<K>, strictly: bool) -> Result<bool> {
+        let mut wrong = self.zeros(1)?;
+        let shape = policy::elementwise(self.0.chip, keys.len());
+        kernels::is_sorted(*self, shape, keys, keys.len() as u64, u32::from(strictly), &mut wrong)?;
+        Ok(self.value(&wrong)? == 0)
+    }
+
+    fn sort<K: Key>(&self, keys: &mut DeviceVec<K>, bits: Range<u32>) -> Result<()> {
+        sort::sort::<K, u8>(*self, keys, None, bits)
+    }
+
+    fn sort_pairs<K: Key, V: Element>(
+        &self,
+        keys: &mut DeviceVec<K>,
+        values: &mut DeviceVec<V>,
+        bits: Range<u32>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the values", keys.len(), values.len())?;
+        sort::sort(*self, keys, Some(values), bits)
+    }
+
+    fn segmented_sort_pairs<K: Key, V: Element, I: Offset>(
+        &self,
+        offsets: &Slice<I>,
+        keys: &mut DeviceVec<K>,
+        values: &mut DeviceVec<V>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the values", keys.len(), values.len())?;
+        sort::segmented_sort_pairs(*self, offsets, keys, values)
+    }
+
+    fn merge_sort<K: Key>(&self, order: Order, keys: &mut DeviceVec<K>) -> Result<()> {
+        sort::sort_in_order::<K, u8>(*self, order, keys, None)
+    }
+
+    fn merge_sort_pairs<K: Key, V: Element>(
+        &self,
+        order: Order,
+        keys: &mut DeviceVec<K>,
+        values: &mut DeviceVec<V>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the values", keys.len(), values.len())?;
+        sort::sort_in_order(*self, order, keys, Some(values))
+    }
+
+    fn merge<K: Key>(&self, order: Order, a: &Slice<K>, b: &Slice<K>, out: &mut Slice<K>) -> Result<()> {
+        sort::merge::<K, u8>(*self, order, (a, None), (b, None), (out, None))
+    }
+
+    fn merge_pairs<K: Key, V: Element>(
+        &self,
+        order: Order,
+        a: (&Slice<K>, &Slice<V>),
+        b: (&Slice<K>, &Slice<V>),
+        out: (&mut Slice<K>, &mut Slice<V>),
+    ) -> Result<()> {
+        Error::check_dimension("length of the first values", a.0.len(), a.1.len())?;
+        Error::check_dimension("length of the second values", b.0.len(), b.1.len())?;
+        Error::check_dimension("length of the merged values", out.0.len(), out.1.len())?;
+        sort::merge(*self, order, (a.0, Some(a.1)), (b.0, Some(b.1)), (out.0, Some(out.1)))
+    }
+
+    fn gather<T: Element, I: Offset>(
+        &self,
+        x: &Slice<T>,
+        indices: &Slice<I>,
+        out: &mut Slice<T>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the gathered elements", indices.len(), out.len())?;
+        let (m, n) = (x.len() as u64, out.len() as u64);
+        let shape = policy::gather(out.len()).variant("ITEM_BYTES", bytes_of::<T>());
+        kernels::gather(*self, shape, x, m, indices, out, n, self.0.misses())
+    }
+
+    fn scatter<T: Element, I: Offset>(
+        &self,
+        x: &Slice<T>,
+        indices: &Slice<I>,
+        out: &mut Slice<T>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the indices", x.len(), indices.len())?;
+        let (n, m) = (x.len() as u64, out.len() as u64);
+        let shape = policy::gather(x.len()).variant("ITEM_BYTES", bytes_of::<T>());
+        kernels::scatter(*self, shape, x, n, indices, out, m, self.0.misses())
+    }
+
+    fn gather_sum<T: Scalar, S: Offset, I: Offset>(
+        &self,
+        symmetry: Symmetry,
+        x: &Slice<T>,
+        sources: &Slice<S>,
+        offsets: &Slice<I>,
+        out: &mut Slice<T>,
+    ) -> Result<()> {
+        Error::check_dimension("number of segments", segment_count(offsets)?, out.len())?;
+        let symmetry = match symmetry {
+            Symmetry::General => 0,
+            Symmetry::Symmetric => 1,
+            Symmetry::SkewSymmetric => 2,
+            Symmetry::Hermitian => 3,
+        };
+        let (segments, length) = (out.len() as u64, x.len() as u64);
+        let shape = policy::elementwise(self.0.chip, out.len());
+        kernels::gather_sum(
+            *self,
+            shape,
+            symmetry,
+            x,
+            length,
+            sources,
+            offsets,
+            out,
+            segments,
+            self.0.misses(),
+        )
+    }
+
+    fn sequence<I: Offset>(&self, out: &mut Slice<I>) -> Result<()> {
+        let n = out.len();
+        kernels::sequence(*self, policy::elementwise(self.0.chip, n), out, n as u64)
+    }
+
+    fn add_constant<T: Number>(&self, value: T, x: &mut Slice<T>) -> Result<()> {
+        let n = x.len();
+        kernels::add_constant(*self, policy::elementwise(self.0.chip, n), value, x, n as u64)
+    }
+
+    fn pack(&self, high: &Slice<u32>, low: &Slice<u32>, shift: u32, out: &mut Slice<u64>) -> Result<()> {
+        let n = check_packed(high.len(), low.len(), shift)?;
+        Error::check_dimension("length of the packed keys", n, out.len())?;
+        kernels::pack(*self, policy::elementwise(self.0.chip, n), high, low, shift, out, n as u64)
+    }
+
+    fn pack_mirrored(
+        &self,
+        high: &Slice<u32>,
+        low: &Slice<u32>,
+        shift: u32,
+        out: &mut Slice<u64>,
+    ) -> Result<()> {
+        let n = check_packed(high.len(), low.len(), shift)?;
+        Error::check_dimension("length of the packed keys", 2 * n, out.len())?;
+        kernels::pack_mirrored(*self, policy::elementwise(self.0.chip, n), high, low, shift, out, n as u64)
+    }
+
+    fn unpack(
+        &self,
+        packed: &Slice<u64>,
+        shift: u32,
+        high: &mut Slice<u32>,
+        low: &mut Slice<u32>,
+    ) -> Result<()> {
+        let n = check_packed(high.len(), low.len(), shift)?;
+        Error::check_dimension("length of the packed keys", n, packed.len())?;
+        kernels::unpack(*self, policy::elementwise(self.0.chip, n), packed, shift, high, low, n as u64)
+    }
+}
+
+/// Segments between so many offsets.
+fn segment_count<I: Offset>(offsets: &Slice<I>) -> Result<usize> {
+    offsets.len().checked_sub(1).ok_or(Error::Dimension { what: "number of offsets", expected: 1, got: 0 })
+}
+
+fn check_packed(high: usize, low: usize, shift: u32) -> Result<usize> {
+    Error::check_dimension("length of the low halves", high, low)?;
+    if shift > 32 {
+        return Err(Error::InvalidArgument(format!("a shift of {shift} bits: 32 at most")));
+    }
+    Ok(high)
+}

@@ -1,0 +1,89 @@
+//! Selections: some of the elements, in order, at the front of the output.
+
+use super::{bits_of, index_for, kernels};
+use crate::backend::Backend;
+use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::{Cuda, policy};
+use crate::error::{Error, Result};
+use crate::scalar::{Element, Key, Offset};
+
+/// Runs `compact.cu` in a mode, and returns the number of elements kept.
+fn run<T: Element>(
+    cuda: Cuda,
+    mode: &'static str,
+    x: Option<&Slice<T>>,
+    flags: Option<&Slice<u8>>,
+    out: &mut Slice<T>,
+    rest: Option<&mut Slice<T>>,
+    n: usize,
+) -> Result<usize> {
+    if n == 0 {
+        return Ok(0);
+    }
+    let (shape, words) = policy::compact(mode, n, size_of::<T>());
+    // Where positions are kept they have the type of the output.
+    let index = if mode == "POSITIONS" { T::NAME } else { index_for(n) };
+    let shape = shape.variant("IN", bits_of::<T>()).variant("INDEX", index);
+    let mut kept = cuda.zeros(1)?;
+    let workspace = cuda.0.lookback(words)?;
+    kernels::compact(cuda, shape, x, flags, out, rest, n as u64, &mut kept, workspace.address)?;
+    drop(workspace);
+    Ok(cuda.value(&kept)? as usize)
+}
+
+fn check<T: Element>(x: &Slice<T>, flags: &Slice<u8>, out: &Slice<T>) -> Result<()> {
+    Error::check_dimension("length of the flags", x.len(), flags.len())?;
+    Error::check_dimension("length of the selection", x.len(), out.len())
+}
+
+pub(super) fn compact<T: Element>(
+    cuda: Cuda,
+    x: &Slice<T>,
+    flags: &Slice<u8>,
+    out: &mut Slice<T>,
+) -> Result<usize> {
+    check(x, flags, out)?;
+    run(cuda, "FLAGGED", Some(x), Some(flags), out, None, x.len())
+}
+
+pub(super) fn partition<T: Element>(
+    cuda: Cuda,
+    x: &Slice<T>,
+    flags: &Slice<u8>,
+    out: &mut Slice<T>,
+) -> Result<usize> {
+    check(x, flags, out)?;
+    let mut rest = cuda.uninitialised(x.len())?;
+    let kept = run(cuda, "PARTITION", Some(x), Some(flags), out, Some(&mut rest), x.len())?;
+    cuda.copy(rest.part(0..x.len() - kept), out.part_mut(kept..x.len()))?;
+    Ok(kept)
+}
+
+pub(super) fn unique<K: Key>(cuda: Cuda, x: &Slice<K>, out: &mut Slice<K>) -> Result<usize> {
+    Error::check_dimension("length of the selection", x.len(), out.len())?;
+    run(cuda, "UNIQUE", Some(x), None, out, None, x.len())
+}
+
+pub(super) fn run_starts<K: Key, I: Offset>(
+    cuda: Cuda,
+    keys: &Slice<K>,
+    starts: &mut Slice<I>,
+) -> Result<usize> {
+    let n = keys.len();
+    let mut heads = cuda.uninitialised::<u8>(n)?;
+    kernels::run_heads(cuda, policy::elementwise(cuda.0.chip, n), keys, n as u64, &mut heads)?;
+    let runs = if starts.len() >= n {
+        run(cuda, "POSITIONS", None, Some(&*heads), starts, None, n)?
+    } else {
+        // The caller knows that there are few runs; the kernel does not: it gets room for all.
+        let mut all = cuda.uninitialised::<I>(n)?;
+        let runs = run(cuda, "POSITIONS", None, Some(&*heads), &mut all, None, n)?;
+        Error::check_dimension("room for the runs' starts", runs, starts.len().min(runs))?;
+        cuda.copy(all.part(0..runs), starts.part_mut(0..runs))?;
+        runs
+    };
+    if starts.len() > runs {
+        cuda.fill(I::from_usize(n), starts.part_mut(runs..runs + 1))?;
+    }
+    Ok(runs)
+}

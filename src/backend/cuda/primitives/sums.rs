@@ -1,0 +1,165 @@
+//! Reductions and scans.
+
+use super::{bits_of, index_for, kernels, select};
+use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::{Cuda, policy};
+use crate::backend::{Backend, Primitives, Scan};
+use crate::error::{Error, Result};
+use crate::scalar::{Combine, Element, Key, Offset};
+
+/// The operation's name in `reduce.cu`, and in `combine.cuh`.
+fn names<T: Element, O: Combine<T>>(_op: O) -> (&'static str, &'static str) {
+    match O::NAME {
+        "sum" => ("SUM", "op_sum"),
+        "min" => ("MIN", "op_min"),
+        _ => ("MAX", "op_max"),
+    }
+}
+
+pub(super) fn reduce<T: Element, O: Combine<T>>(
+    cuda: Cuda,
+    op: O,
+    x: &Slice<T>,
+    out: &mut Slice<T>,
+) -> Result<()> {
+    Error::check_dimension("length of the result", 1, out.len())?;
+    let shape = policy::reduce(cuda.0.chip, x.len(), size_of::<T>())
+        .variant("OP", names(op).0)
+        .variant("ACC", T::NAME)
+        .variant("OUT", T::NAME);
+    kernels::reduce(cuda, shape, x, 0, x.len() as u64, out, cuda.0.reduce_workspace())
+}
+
+pub(super) fn segmented_reduce<T: Element, I: Offset, O: Combine<T>>(
+    cuda: Cuda,
+    op: O,
+    x: &Slice<T>,
+    offsets: &Slice<I>,
+    out: &mut Slice<T>,
+) -> Result<()> {
+    Error::check_dimension("number of segments", super::segment_count(offsets)?, out.len())?;
+    let segments = out.len();
+    let shape = policy::segmented_reduce(cuda.0.chip, segments).variant("OP", names(op).1);
+    if size_of::<I>() == 4 {
+        kernels::reduce_narrow(cuda, shape, x, offsets.address(), segments as u64, out)
+    } else {
+        kernels::reduce_wide(cuda, shape, x, offsets.address(), segments as u64, out)
+    }
+}
+
+pub(super) fn reduce_by_key<K: Key, T: Element, O: Combine<T>>(
+    cuda: Cuda,
+    op: O,
+    keys: &Slice<K>,
+    values: &Slice<T>,
+    keys_out: &mut Slice<K>,
+    out: &mut Slice<T>,
+) -> Result<usize> {
+    let n = keys.len();
+    Error::check_dimension("length of the values", n, values.len())?;
+    Error::check_dimension("length of the keys' output", n, keys_out.len())?;
+    Error::check_dimension("length of the values' output", n, out.len())?;
+    if n == 0 {
+        return Ok(0);
+    }
+    // The kernel of one pass sums; signed integers wrap around as unsigned ones do.
+    let value = match T::NAME {
+        "i32" => "u32",
+        "i64" => "u64",
+        name => name,
+    };
+    if O::NAME == "sum" && size_of::<T>() >= 4 && size_of::<K>() >= 4 {
+        let (shape, words) = policy::reduce_by_key(n, size_of::<K>(), size_of::<T>());
+        let shape =
+            shape.variant("KEY", bits_of::<K>()).variant("VALUE", value).variant("INDEX", index_for(n));
+        let mut runs = cuda.zeros(1)?;
+        let workspace = cuda.0.lookback(words)?;
+        let address = workspace.address;
+        kernels::reduce_by_key(cuda, shape, keys, values, keys_out, out, n as u64, &mut runs, address)?;
+        drop(workspace);
+        return Ok(cuda.value(&runs)? as usize);
+    }
+    let mut starts = cuda.uninitialised::<u64>(n + 1)?;
+    let runs = select::run_starts(cuda, keys, &mut starts)?;
+    segmented_reduce(cuda, op, values, starts.part(0..runs + 1), out.part_mut(0..runs))?;
+    cuda.gather(keys, starts.part(0..runs), keys_out.part_mut(0..runs))?;
+    Ok(runs)
+}
+
+/// The sum of everything before each element, or up to it, in one pass.
+fn prefix_sum<T: Element, S: Element>(
+    cuda: Cuda,
+    scan: Scan,
+    x: &Slice<T>,
+    out: &mut Slice<S>,
+) -> Result<()> {
+    let n = x.len();
+    if n == 0 {
+        return Ok(());
+    }
+    let (shape, words) = policy::scan(n, size_of::<T>(), size_of::<S>());
+    let inclusive = if scan == Scan::Inclusive { "1" } else { "0" };
+    let shape = shape.variant("ACC", S::NAME).variant("INCLUSIVE", inclusive);
+    let workspace = cuda.0.lookback(words)?;
+    kernels::scan(cuda, shape, x, out, n as u64, workspace.address)
+}
+
+pub(super) fn exclusive_scan<I: Offset>(cuda: Cuda, x: &Slice<u32>, out: &mut Slice<I>) -> Result<()> {
+    let n = x.len();
+    if out.len() != n + 1 {
+        Error::check_dimension("length of the offsets", n, out.len())?;
+    }
+    prefix_sum(cuda, Scan::Exclusive, x, out.part_mut(0..n))?;
+    match out.len() - n {
+        0 => Ok(()),
+        _ if n == 0 => cuda.fill(I::default(), out),
+        _ => kernels::total(cuda, policy::one_block().threads(1), x, out, n as u64),
+    }
+}
+
+pub(super) fn scan<T: Element, O: Combine<T>>(
+    cuda: Cuda,
+    scan: Scan,
+    op: O,
+    x: &Slice<T>,
+    out: &mut Slice<T>,
+) -> Result<()> {
+    Error::check_dimension("length of the scan", x.len(), out.len())?;
+    if O::NAME == "sum" && size_of::<T>() >= 4 {
+        prefix_sum(cuda, scan, x, out)
+    } else {
+        segmented_scan(cuda, scan, op, x, None, out)
+    }
+}
+
+pub(super) fn segmented_scan<T: Element, O: Combine<T>>(
+    cuda: Cuda,
+    scan: Scan,
+    op: O,
+    x: &Slice<T>,
+    heads: Option<&Slice<u8>>,
+    out: &mut Slice<T>,
+) -> Result<()> {
+    let n = x.len();
+    Error::check_dimension("length of the scan", n, out.len())?;
+    if n == 0 {
+        return Ok(());
+    }
+    let (tiles, shape) = policy::segmented_scan(cuda.0.chip, n);
+    let shape = shape.variant("OP", names(op).1);
+    // A pair takes 32 bytes at most, as the kernel asserts.
+    let left = cuda.uninitialised::<u64>(4 * tiles)?;
+    kernels::scan_left_behind(cuda, shape, x, heads, n as u64, left.address())?;
+    let between = policy::one_block().variant("OP", names(op).1);
+    kernels::scan_between::<T>(cuda, between, left.address(), tiles as u64)?;
+    kernels::scan_again(
+        cuda,
+        shape,
+        x,
+        heads,
+        n as u64,
+        left.address(),
+        out,
+        u32::from(scan == Scan::Inclusive),
+    )
+}
