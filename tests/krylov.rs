@@ -6,7 +6,7 @@ use residua::backend::{KrylovSteps, Products};
 use residua::krylov::{Cg, Outcome, Report, SolveOptions};
 use residua::operator::FunctionOperator;
 use residua::precondition::{Identity, Jacobi, Preconditioner};
-use residua::{Csr, Error, Host, Result, Scalar, krylov};
+use residua::{Csr, Error, Host, Real, Result, Scalar, krylov};
 use std::ops::ControlFlow;
 
 /// A backend under test: it takes matrices over from the host.
@@ -85,7 +85,6 @@ fn true_residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> Vec<T> {
 }
 
 fn norm<T: Scalar>(x: &[T]) -> f64 {
-    use residua::Real;
     let largest = x.iter().map(|x| x.abs().to_f64()).fold(f64::MIN_POSITIVE, f64::max);
     x.iter().map(|x| (x.abs().to_f64() / largest).powi(2)).sum::<f64>().sqrt() * largest
 }
@@ -121,7 +120,11 @@ fn run<T: Scalar, B: Device>(
     if report.residual_norm.is_finite() {
         let expected = norm(&true_residual(a, b, &x));
         let scale = expected.max(norm(b) * 1e-13);
-        assert!((report.residual_norm - expected).abs() <= 0.01 * scale, "{report:?} but {expected:e}");
+        // Where x is huge, b - A x is known up to the rounding of A x, which differs with the order of its sums.
+        let largest = a.parts().values.iter().map(|v| v.abs().to_f64()).fold(0.0, f64::max);
+        let rounding = 8.0 * <T::Real as num_traits::Float>::epsilon().to_f64() * largest * norm(&x);
+        let error = (report.residual_norm - expected).abs();
+        assert!(error <= 0.01 * scale + rounding, "{report:?} but {expected:e}");
     }
     Ok(Solved { x, report, history: cg.into_history() })
 }

@@ -9,7 +9,7 @@ use cudarc::driver::sys::{
     self, CUcontext, CUdevice, CUdevice_attribute as Attribute, CUmemoryPool, CUresult, CUstream,
 };
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a chip has, as far as launches and policies need it.
@@ -40,8 +40,9 @@ pub(super) struct Device {
     sort: Mutex<Workspace>,
     /// Zeroed once; see [`Device::reduction`].
     reduction: u64,
-    /// Whether an operation that counts indices out of range was enqueued since the last synchronisation.
-    checks_indices: AtomicBool,
+    /// Bit by bit, whether the threads of a place enqueued work that counts indices out of range, since the last
+    /// synchronisation of one of them.
+    checks_indices: AtomicU32,
 }
 
 // SAFETY: the driver's handles may be used from every thread (each call makes the context current first), and what
@@ -140,7 +141,7 @@ impl Device {
             lookback: Mutex::default(),
             sort: Mutex::default(),
             reduction: 0,
-            checks_indices: AtomicBool::new(false),
+            checks_indices: AtomicU32::new(0),
         };
         let bytes = 2 * PARTIALS * PARTIAL_BYTES + 2 * TICKET_BYTES;
         device.reduction = device.allocate(bytes)?;
@@ -275,26 +276,31 @@ impl Device {
         Ok(true)
     }
 
-    /// Where kernels count indices out of range, to be told by the next synchronisation.
+    /// Where kernels count indices out of range, to be told by this thread's next synchronisation.
     pub(super) fn misses(&self) -> u64 {
-        self.checks_indices.store(true, Ordering::Relaxed);
-        self.reduction + (PARTIALS * PARTIAL_BYTES + TICKET_BYTES / 2) as u64
+        let place = place_of_thread();
+        self.checks_indices.fetch_or(1 << place, Ordering::Relaxed);
+        self.misses_of(place)
     }
 
-    /// As [`Device::synchronize`], and an error where an index lay out of range since the last time.
+    fn misses_of(&self, place: u32) -> u64 {
+        self.reduction + (PARTIALS * PARTIAL_BYTES + TICKET_BYTES / 2) as u64 + 4 * u64::from(place)
+    }
+
+    /// As [`Device::synchronize`], and an error where an index of this thread's lay out of range since the last time.
     pub(super) fn synchronize_and_check(&self) -> Result<()> {
         self.synchronize()?;
-        if !self.checks_indices.swap(false, Ordering::Relaxed) {
+        let place = place_of_thread();
+        if self.checks_indices.fetch_and(!(1 << place), Ordering::Relaxed) & 1 << place == 0 {
             return Ok(());
         }
-        let (mut count, address) = (0_u32, self.misses());
+        let (mut count, address) = (0_u32, self.misses_of(place));
         // SAFETY: four bytes of the shared buffer, read and cleared behind all work.
         unsafe {
             call!(&self.name, cuMemcpyDtoHAsync_v2((&raw mut count).cast(), address, 4, self.stream))?;
             call!(&self.name, cuMemsetD8Async(address, 0, 4, self.stream))?;
         }
         self.synchronize()?;
-        self.checks_indices.store(false, Ordering::Relaxed);
         match count {
             0 => Ok(()),
             count => Err(Error::InvalidArgument(format!(
@@ -305,7 +311,7 @@ impl Device {
 
     /// Recorded work may check indices at every replay.
     pub(super) fn note_replay(&self) {
-        self.checks_indices.store(true, Ordering::Relaxed);
+        self.checks_indices.fetch_or(1 << place_of_thread(), Ordering::Relaxed);
     }
 
     /// Waits for all work of the stream and tells what failed in it.
@@ -324,6 +330,13 @@ impl Device {
             code => driver::check(&self.name, "cuStreamQuery", code).map(|()| true),
         }
     }
+}
+
+/// One of 32 places for this thread's counts, so that threads hear of their own errors.
+fn place_of_thread() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    thread_local!(static PLACE: u32 = NEXT.fetch_add(1, Ordering::Relaxed) % 32);
+    PLACE.with(|place| *place)
 }
 
 fn attribute(name: &str, device: CUdevice, which: Attribute) -> Result<u32> {

@@ -88,6 +88,9 @@ impl Unit {
             "--std=c++17".into(),
             "--device-as-default-execution-space".into(),
         ];
+        if policy::rounds_as_written(self) {
+            options.push("--fmad=false".into());
+        }
         options.extend(self.types().map(|(name, element)| format!("--define-macro={name}={element}")));
         options.extend(
             policy::constants(self).into_iter().map(|(name, value)| format!("--define-macro={name}={value}")),

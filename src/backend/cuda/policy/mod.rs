@@ -46,6 +46,12 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
+/// Whether products and sums are rounded one by one, as on the host. In the steps of a solver this makes a diagonal of
+/// powers of two change no bit; they wait for memory, so it costs no time.
+pub(super) fn rounds_as_written(unit: &Unit) -> bool {
+    unit.source() == "krylov.cu"
+}
+
 /// Enough blocks for every element once, at most as many as the chip holds twice over: the kernels stride.
 pub(super) fn elementwise(chip: Chip, n: usize) -> Shape {
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / ELEMENTWISE_THREADS);
