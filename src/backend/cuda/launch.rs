@@ -186,14 +186,12 @@ impl Cuda {
         let entry = CString::new(name).unwrap_or_default();
         self.0.bind()?;
         // SAFETY: a loaded module and a terminated name; the calls write one handle and one integer. More than 48 KiB of
-        // shared memory need leave, and the larger part of the first-level cache has to become shared memory.
+        // shared memory need leave.
         unsafe {
             call!(device, cuModuleGetFunction(&raw mut function, module, entry.as_ptr()))?;
             if shape.shared > 0 {
                 let bytes = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
                 call!(device, cuFuncSetAttribute(function, bytes, shape.shared as i32))?;
-                let carveout = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-                call!(device, cuFuncSetAttribute(function, carveout, 100))?;
             }
             call!(
                 device,

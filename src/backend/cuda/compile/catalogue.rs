@@ -72,6 +72,12 @@ fn primitives(units: &mut Vec<Unit>) {
             units.push(unit.with("INDEX", index));
         }
     }
+    for bytes in ["0", "4", "16"] {
+        units.push(Unit::new("merge.cu").with("KEY", "u64").with("VALUE_BYTES", bytes));
+    }
+    for mode in ["REDUCE", "SCAN", "SCAN_EXCLUSIVE"] {
+        units.push(Unit::new("segmented.cu").with("VALUE", "f64").with("INDEX", "u32").with("MODE", mode));
+    }
     for key in ["u32", "u64", "f64"] {
         for (bytes, class) in [("0", 3), ("4", 0), ("4", 3), ("8", 2), ("16", 1)] {
             units.push(

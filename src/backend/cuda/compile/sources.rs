@@ -16,11 +16,13 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "keys.cu",
     "krylov.cu",
     "memory.cu",
+    "merge.cu",
     "number.cu",
     "pack.cu",
     "reduce.cu",
     "reduce_by_key.cu",
     "scan.cu",
+    "segmented.cu",
     "segments.cu",
     "sort.cu",
     "vector.cu",
@@ -28,7 +30,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
 
 /// Headers that any of them may include, by name.
 pub const HEADERS: &[(&str, &str)] =
-    embed!["block_sum.cuh", "combine.cuh", "common.cuh", "complex.cuh", "lookback.cuh"];
+    embed!["block_sum.cuh", "combine.cuh", "common.cuh", "complex.cuh", "lookback.cuh", "open_run.cuh"];
 
 /// Text of a kernel file.
 pub(super) fn source(name: &str) -> &'static str {

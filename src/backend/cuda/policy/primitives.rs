@@ -7,7 +7,7 @@ use crate::backend::cuda::device::{Chip, PARTIALS};
 const THREADS: u32 = 256;
 const REDUCE_UNROLL: u32 = 4;
 const HISTOGRAM_ITEMS: u32 = 8;
-const HISTOGRAM_CACHE: u32 = 2048;
+const HISTOGRAM_CACHE: u32 = 8192;
 /// Bins up to which a block counts in shared memory of its own.
 pub(in crate::backend::cuda) const HISTOGRAM_IN_SHARED: usize = 12 << 10;
 const GATHER_ITEMS: u32 = 4;
@@ -24,6 +24,11 @@ fn size(name: Option<&str>) -> usize {
     }
 }
 
+/// Bytes of the values that a unit carries along.
+fn size_of_value(unit: &Unit) -> usize {
+    unit.type_of("VALUE_BYTES").and_then(|bytes| bytes.parse().ok()).unwrap_or(0)
+}
+
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let class = unit.size_class();
     match unit.source() {
@@ -38,7 +43,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         }
         "reduce_by_key.cu" => {
             let large = size(unit.type_of("VALUE")) > 8;
-            vec![("THREADS", THREADS), ("ROWS", RUN_ROWS), ("MIN_BLOCKS", if large { 1 } else { 3 })]
+            vec![("THREADS", RUN_THREADS), ("ROWS", RUN_ROWS), ("MIN_BLOCKS", if large { 1 } else { 3 })]
         }
         "sort.cu" => {
             let sort =
@@ -59,6 +64,14 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ("CACHE", HISTOGRAM_CACHE),
             ("WINDOW", 4096),
         ],
+        "merge.cu" => {
+            let wide = size_of_value(unit) > 4;
+            vec![("THREADS", THREADS), ("ITEMS", 16), ("MIN_BLOCKS", if wide { 2 } else { 3 })]
+        }
+        "segmented.cu" => {
+            let items = if size(unit.type_of("VALUE")) > 8 { 7 } else { 13 };
+            vec![("THREADS", THREADS), ("ITEMS", items)]
+        }
         "gather.cu" => vec![("THREADS", THREADS), ("ITEMS", GATHER_ITEMS)],
         "segments.cu" => vec![("THREADS", THREADS), ("ITEMS", SEGMENT_ITEMS)],
         "gather_sum.cu" | "index.cu" | "keys.cu" | "number.cu" | "pack.cu" => {
@@ -103,7 +116,8 @@ pub(in crate::backend::cuda) fn compact(mode: &'static str, n: usize, bytes: usi
     (shape, tiles(n, tile) * 2)
 }
 
-const RUN_ROWS: u32 = 4;
+const RUN_THREADS: u32 = 192;
+const RUN_ROWS: u32 = 5;
 
 /// A reduction by key in one pass.
 pub(in crate::backend::cuda) fn reduce_by_key(
@@ -111,8 +125,8 @@ pub(in crate::backend::cuda) fn reduce_by_key(
     key_bytes: usize,
     value_bytes: usize,
 ) -> (Shape, usize) {
-    let tile = (THREADS * RUN_ROWS) as usize * 2;
-    let shape = Shape::resident(tiles(n, tile), THREADS).shared(2 * tile * (key_bytes + value_bytes));
+    let tile = (RUN_THREADS * RUN_ROWS) as usize * 2;
+    let shape = Shape::resident(tiles(n, tile), RUN_THREADS).shared(2 * tile * (key_bytes + value_bytes));
     (shape, tiles(n, tile) * 8)
 }
 
@@ -147,9 +161,10 @@ impl Sort {
             0 => (256, 8, 1, 4),
             1 => (256, 4, 1, 4),
             2 => (256, 16, 1, 4),
-            _ if key_bytes > 4 => (256, 16, 3, 1),
+            _ if key_bytes > 4 && with_values => (512, 12, 2, 1),
+            _ if key_bytes > 4 => (256, 22, 3, 2),
             _ if with_values => (512, 16, 2, 1),
-            _ => (256, 32, 3, 2),
+            _ => (256, 36, 3, 2),
         };
         Sort { class, threads, items, blocks, look_at_once }
     }
