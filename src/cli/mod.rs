@@ -11,6 +11,7 @@ mod bench;
 mod choice;
 mod console;
 mod convert;
+mod device;
 mod devices;
 mod failure;
 mod generate;

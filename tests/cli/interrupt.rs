@@ -20,7 +20,7 @@ fn ctrl_c_ends_with_a_report_and_x() {
     f.ok("generate jumping2d --size 700 --contrast 1e9 -o a.mtx");
     let mut command = f.command();
     command.args(
-        "solve a.mtx --rhs random:1 --tolerance 1e-13 --max-iterations 1000000 -o x.mtx --json r.json"
+        "solve a.mtx --device cpu --rhs random:1 --tolerance 1e-13 --max-iterations 1000000 -o x.mtx --json r.json"
             .split(' '),
     );
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

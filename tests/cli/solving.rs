@@ -247,6 +247,23 @@ fn what_is_not_solved_says_so_and_why() {
 }
 
 #[test]
+fn devices_are_found_or_their_absence_is_told() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 9 -o a.mtx");
+    let cpu = f.ok("solve a.mtx --device cpu --json -").json();
+    assert!(cpu["device"].as_str().unwrap().starts_with("cpu"));
+    let auto = f.ok("solve a.mtx --device auto");
+    let cuda = f.run(["solve", "a.mtx", "--device", "cuda", "--json", "-"]);
+    if cuda.status == 0 {
+        assert!(cuda.json()["device"].as_str().unwrap().contains("cuda:0") && auto.stdout.contains("cuda:0"));
+    } else {
+        assert_eq!((cuda.status, cuda.stderr.lines().count()), (3, 1), "{}", cuda.stderr);
+        assert!(auto.stdout.contains("no GPU: "), "{}", auto.stdout);
+    }
+    assert_eq!(f.run(["solve", "a.mtx", "--device", "cuda:77"]).status, 3);
+}
+
+#[test]
 fn a_small_residual_with_a_large_error_is_told() {
     let f = Folder::new();
     let diagonal: String = (1..=40).map(|i| format!("{i} {i} {:e}\n", 10f64.powi(-i / 3))).collect();

@@ -5,11 +5,12 @@ mod rhs;
 mod run;
 mod words;
 
+use super::device::{self, Device};
 use super::load::is_complex;
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure};
 use num_complex::Complex;
-use residua::Host;
+use residua::{Host, Scalar};
 use rhs::Rhs;
 use std::path::{Path, PathBuf};
 
@@ -44,8 +45,8 @@ pub(crate) struct Arguments {
     /// Storage format of A: auto or one that `residua info` lists
     #[arg(long, default_value = "auto", value_parser = super::choice::parse_format)]
     format: String,
-    /// Where to compute
-    #[arg(long, default_value = "auto", value_parser = ["auto", "cpu"])]
+    /// Where to compute: auto (a GPU where there is one, else the CPU), cpu, cuda or cuda:N
+    #[arg(long, default_value = "auto", value_parser = super::device::parse)]
     device: String,
     /// Renumber the unknowns before solving; x comes back in the order of the file
     #[arg(long, default_value = "none", value_parser = ["none", "rcm"])]
@@ -103,9 +104,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         Rhs::File(path) => is_complex(path)?,
         _ => false,
     };
+    let device = device::open(&arguments.device)?;
     if is_complex(&arguments.matrix)? || complex_rhs {
-        run::run::<Complex<f64>, Host>(&Host, arguments, &sinks)
+        run_on::<Complex<f64>>(device, arguments, &sinks)
     } else {
-        run::run::<f64, Host>(&Host, arguments, &sinks)
+        run_on::<f64>(device, arguments, &sinks)
+    }
+}
+
+fn run_on<T: Scalar<Real = f64>>(
+    device: Device,
+    arguments: &Arguments,
+    sinks: &Sinks,
+) -> Result<Ending, Failure> {
+    match device {
+        Device::Cpu(reason) => run::run::<T, _>(&Host, reason.as_deref(), arguments, sinks),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(cuda) => run::run::<T, _>(&cuda, None, arguments, sinks),
     }
 }

@@ -23,8 +23,13 @@ use std::time::Instant;
 /// Solves that take less are over before their bandwidth means anything.
 const BANDWIDTH_FROM: f64 = 0.02;
 
-/// Reads, solves on `backend`, and writes.
-pub(super) fn run<T, B>(backend: &B, arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure>
+/// Reads, solves on `backend`, and writes. `no_gpu` tells why it is not a GPU, where one was looked for.
+pub(super) fn run<T, B>(
+    backend: &B,
+    no_gpu: Option<&str>,
+    arguments: &Arguments,
+    sinks: &Sinks,
+) -> Result<Ending, Failure>
 where
     T: Scalar<Real = f64>,
     B: Products + KrylovSteps,
@@ -120,6 +125,7 @@ where
             answer: &answer,
             columns: &solved.columns,
             rhs: &rhs.words,
+            no_gpu,
             pattern: header.field() == Field::Pattern,
             ordering: ordering.as_ref(),
             copy,

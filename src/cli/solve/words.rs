@@ -19,6 +19,7 @@ pub(super) struct Story<'a> {
     pub(super) answer: &'a Answer,
     pub(super) columns: &'a [Column],
     pub(super) rhs: &'a str,
+    pub(super) no_gpu: Option<&'a str>,
     pub(super) pattern: bool,
     pub(super) ordering: Option<&'a Ordering>,
     pub(super) copy: Option<f64>,
@@ -41,10 +42,12 @@ pub(super) fn story(story: &Story<'_>) -> String {
         "none" => "no preconditioner".to_string(),
         name => format!("{name} preconditioner"),
     };
-    tell(
-        "method",
-        format!("{}, {preconditioner}, format {}, on {}", answer.method, answer.format, answer.device),
-    );
+    tell("method", format!("{}, {preconditioner}, format {}", answer.method, answer.format));
+    let no_gpu = story.no_gpu.map(|reason| {
+        // What to install is told by `residua devices`.
+        format!("; no GPU: {}", reason.split(';').next().unwrap_or(reason))
+    });
+    tell("device", format!("{}{}", answer.device, no_gpu.unwrap_or_default()));
     if let Some(ordering) = story.ordering {
         tell("reordered", reordered(ordering));
     }

@@ -1,0 +1,54 @@
+//! Where to compute.
+
+use super::Failure;
+#[cfg(feature = "cuda")]
+use residua::Cuda;
+
+/// What a command computes on.
+pub(crate) enum Device {
+    /// The CPU, and why no other device was taken, where one was looked for.
+    Cpu(Option<String>),
+    /// An NVIDIA device.
+    #[cfg(feature = "cuda")]
+    Cuda(Cuda),
+}
+
+/// The name of a device: auto, cpu, cuda (the first one) or cuda:N.
+pub(crate) fn parse(text: &str) -> Result<String, String> {
+    let known = ["auto", "cpu", "cuda"].contains(&text) || number(text).is_some();
+    if known { Ok(text.to_string()) } else { Err("choose auto, cpu, cuda or cuda:N".into()) }
+}
+
+fn number(name: &str) -> Option<usize> {
+    if name == "cuda" { Some(0) } else { name.strip_prefix("cuda:")?.parse().ok() }
+}
+
+/// The device of that name. `auto` takes the first CUDA device where everything that it needs is there, else the CPU.
+#[cfg(feature = "cuda")]
+pub(crate) fn open(name: &str) -> Result<Device, Failure> {
+    match (name, number(name)) {
+        (_, Some(ordinal)) => Ok(Device::Cuda(Cuda::new(ordinal)?)),
+        ("auto", _) => Ok(match first_cuda() {
+            Ok(device) => Device::Cuda(device),
+            Err(reason) => Device::Cpu(Some(reason)),
+        }),
+        _ => Ok(Device::Cpu(None)),
+    }
+}
+
+/// The first CUDA device, or why there is none to compute on.
+#[cfg(feature = "cuda")]
+fn first_cuda() -> Result<Cuda, String> {
+    let status = residua::backend::cuda::status();
+    status.driver.and(status.compiler).map_err(|reason| reason.trim_start_matches("cuda: ").to_string())?;
+    Cuda::new(0).map_err(|error| error.to_string())
+}
+
+/// The CPU; this build knows no other device.
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn open(name: &str) -> Result<Device, Failure> {
+    match number(name) {
+        Some(_) => Err(Failure::Input(format!("{name}: this build has no CUDA (feature `cuda`)"))),
+        None => Ok(Device::Cpu(None)),
+    }
+}
