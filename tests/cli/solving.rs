@@ -258,7 +258,7 @@ fn devices_are_found_or_their_absence_is_told() {
         assert!(cuda.json()["device"].as_str().unwrap().contains("cuda:0") && auto.stdout.contains("cuda:0"));
     } else {
         assert_eq!((cuda.status, cuda.stderr.lines().count()), (3, 1), "{}", cuda.stderr);
-        assert!(auto.stdout.contains("no GPU: "), "{}", auto.stdout);
+        assert!(auto.stdout.contains("not on a GPU: "), "{}", auto.stdout);
     }
     assert_eq!(f.run(["solve", "a.mtx", "--device", "cuda:77"]).status, 3);
 }

@@ -45,7 +45,7 @@ pub(super) fn story(story: &Story<'_>) -> String {
     tell("method", format!("{}, {preconditioner}, format {}", answer.method, answer.format));
     let no_gpu = story.no_gpu.map(|reason| {
         // What to install is told by `residua devices`.
-        format!("; no GPU: {}", reason.split(';').next().unwrap_or(reason))
+        format!("; not on a GPU: {}", reason.split(';').next().unwrap_or(reason))
     });
     tell("device", format!("{}{}", answer.device, no_gpu.unwrap_or_default()));
     if let Some(ordering) = story.ordering {
