@@ -20,8 +20,8 @@ use residua::{Backend, Csr, Error, Host, Scalar};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// Solves that take less are over before their bandwidth means anything.
-const BANDWIDTH_FROM: f64 = 0.02;
+/// Solves that move fewer bytes are over before their bandwidth means anything.
+const BANDWIDTH_FROM: f64 = 1e9;
 
 /// Reads, solves on `backend`, and writes. `no_gpu` tells why it is not a GPU, where one was looked for.
 pub(super) fn run<T, B>(
@@ -117,7 +117,7 @@ where
     }
     if !arguments.quiet && !sinks.stdout {
         let copy = match bandwidth {
-            Some(_) if seconds.solve >= BANDWIDTH_FROM => copy_bandwidth(backend, 3).ok(),
+            Some(_) if moved >= BANDWIDTH_FROM => copy_bandwidth(backend, 3).ok(),
             _ => None,
         };
         let story = Story {
