@@ -1,6 +1,7 @@
 //! `residua bench`: the formats compared on a matrix.
 
 use super::choice::parse_format;
+use super::device::{self, Device};
 use super::failure::About;
 use super::load::{Loaded, is_complex, load};
 use super::sink::{Sink, takes_stdout};
@@ -10,7 +11,7 @@ use residua::backend::{Conversions, Products};
 use residua::matrix::{self, FORMAT_NAMES, Format, RowLengths};
 use residua::report::{Align, Table, bytes, copy_bandwidth, count, seconds};
 use residua::scalar::Widen;
-use residua::{Backend, Csr, Host, Scalar};
+use residua::{Backend, Csr, Error, Host, Scalar};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -33,6 +34,9 @@ pub(crate) struct Arguments {
     /// Types in which real values are stored, separated by commas; products are computed in f64 all the same
     #[arg(long, value_delimiter = ',', default_value = "f64", value_parser = ["f64", "f32"])]
     types: Vec<String>,
+    /// Where to compute: auto (a GPU where there is one, else the CPU), cpu, cuda or cuda:N
+    #[arg(long, default_value = "auto", value_parser = device::parse)]
+    device: String,
     /// Write the figures as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -76,22 +80,36 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let json = arguments.json.as_deref().map(Sink::open).transpose()?;
     let csv = arguments.csv.as_deref().map(Sink::open).transpose()?;
     let silent = takes_stdout([json.as_ref(), csv.as_ref()])?;
-    let copy = copy_bandwidth(&Host, 5)?;
+    match device::open(&arguments.device)? {
+        Device::Cpu(_) => bench(&Host, arguments, json, csv, silent),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(cuda) => bench(&cuda, arguments, json, csv, silent),
+    }
+}
+
+fn bench<B: Products + Conversions>(
+    backend: &B,
+    arguments: &Arguments,
+    json: Option<Sink>,
+    csv: Option<Sink>,
+    silent: bool,
+) -> Result<Ending, Failure> {
+    let copy = copy_bandwidth(backend, 5)?;
     let mut lines = Vec::new();
     for path in &arguments.matrices {
         let new = if is_complex(path)? {
             let Loaded { a, .. } = load::<Complex<f64>>(path)?;
-            compare::<Complex<f64>, _, _>(&Host, path, a, &arguments.formats, copy)?
+            compare::<Complex<f64>, _, _>(backend, path, a, &arguments.formats, copy)?
         } else {
             let Loaded { a, .. } = load::<f64>(path)?;
             let wants = |name: &str| arguments.types.iter().any(|wanted| wanted == name);
             let narrow = wants("f32").then(|| a.map(|value| value as f32));
             let mut lines = Vec::new();
             if wants("f64") {
-                lines.extend(compare::<f64, _, _>(&Host, path, a, &arguments.formats, copy)?);
+                lines.extend(compare::<f64, _, _>(backend, path, a, &arguments.formats, copy)?);
             }
             if let Some(a) = narrow {
-                lines.extend(compare::<f64, _, _>(&Host, path, a, &arguments.formats, copy)?);
+                lines.extend(compare::<f64, _, _>(backend, path, a, &arguments.formats, copy)?);
             }
             lines
         };
@@ -146,7 +164,11 @@ fn compare<T: Scalar, V: Scalar + Widen<T>, B: Products + Conversions>(
             spread: 0.0,
         };
         if line.refused.is_none() {
-            measure(backend, &mut line, &format, &a, copy).about(path)?;
+            match measure(backend, &mut line, &format, &a, copy) {
+                // A device that has no kernel for a format refuses it, and the others go on.
+                Err(Error::Unsupported(reason)) => line.refused = Some(reason),
+                measured => measured.about(path)?,
+            }
         }
         if format.name() == REFERENCE {
             reference = line.product_seconds;

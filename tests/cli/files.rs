@@ -128,7 +128,7 @@ fn bench_compares_the_formats() {
     let f = Folder::new();
     f.ok("generate arrow --size 6000 -o arrow.mtx");
     f.ok("generate poisson2d --size 20 -o a.mtx");
-    let run = f.ok("bench a.mtx arrow.mtx --json b.json --csv b.csv");
+    let run = f.ok("bench a.mtx arrow.mtx --device cpu --json b.json --csv b.csv");
     assert!(run.stdout.contains("copy bandwidth") && run.stdout.contains("refused"), "{}", run.stdout);
     let json: serde_json::Value = serde_json::from_str(&f.read("b.json")).unwrap();
     let lines = json.as_array().unwrap();
@@ -158,7 +158,7 @@ fn bench_compares_the_formats() {
     assert_eq!(csv.lines().count(), lines.len() + 1);
     assert!(csv.starts_with("matrix,rows,columns,nonzeros,device,format,type,"));
 
-    let json = f.ok("bench a.mtx --formats sell,coo --json -").json();
+    let json = f.ok("bench a.mtx --device cpu --formats sell,coo --json -").json();
     let names: Vec<&str> =
         json.as_array().unwrap().iter().map(|line| line["format"].as_str().unwrap()).collect();
     assert!(names.len() == 2 && names.contains(&"sell") && names.contains(&"coo"), "{names:?}");
