@@ -26,7 +26,7 @@ for line in sys.stdin:
 collect . bin build --bins
 collect tests lib test --no-run --lib
 collect tests test test --no-run --tests
-collect benches bench bench --no-run 2>/dev/null || collect benches bench build --benches
+collect benches bench build --benches
 cp -r benches/peers "$bundle/peers" 2>/dev/null || true
 cp -r matrices "$bundle/matrices" 2>/dev/null || mkdir -p "$bundle/matrices"
 
