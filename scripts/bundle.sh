@@ -30,13 +30,13 @@ collect benches bench build --benches
 cp -r benches/peers "$bundle/peers" 2>/dev/null || true
 cp -r matrices "$bundle/matrices" 2>/dev/null || mkdir -p "$bundle/matrices"
 
-# The matrices beside the repository, smallest first, while there is room.
+# The matrices beside the repository, smallest first, up to three quarters of the limit: the checkout travels too.
 matrices=${RESIDUA_MATRICES:-../shared/matrices}
 if [ -d "$matrices" ]; then
     mkdir -p "$bundle/shared-matrices"
     find "$matrices" -name '*.mtx*' -type f -printf '%s %p\n' | sort -n | while read -r size path; do
         used=$(du -sb "$bundle" | cut -f1)
-        if [ $((used + size)) -lt $((limit - (4 << 20))) ]; then cp "$path" "$bundle/shared-matrices/"; fi
+        if [ $((used + size)) -lt $((limit * 3 / 4)) ]; then cp "$path" "$bundle/shared-matrices/"; fi
     done
 fi
 
