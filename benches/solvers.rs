@@ -38,7 +38,7 @@ fn measure(
     assert!(report.outcome.is_converged(), "{report:?}");
     let each = best / report.iterations as f64;
     println!(
-        "{case:12} {what:14} {:5} iterations  {:9.3} ms  {:9.2} us/iteration  {:5.1} GB/s  residual {:.1e}",
+        "{case:12} {what:16} {:5} iterations  {:9.3} ms  {:9.2} us/iteration  {:5.1} GB/s  residual {:.1e}",
         report.iterations,
         best * 1e3,
         each * 1e6,
@@ -72,6 +72,10 @@ fn main() {
         measure(&case, "csr", &a, &Identity, &b);
         let jacobi = Jacobi::new(&Host, &a).expect("positive diagonal");
         measure(&case, "csr + jacobi", &a, &jacobi, &b);
+        if let Some(narrow) = a.to_narrow() {
+            measure(&case, "csr, f32 values", &narrow, &Identity, &b);
+            measure(&case, "the same, jacobi", &narrow, &jacobi, &b);
+        }
         let sell = build_format::<f64, Host, f64>(&Host, "sell", &a).expect("memory");
         measure(&case, "sell", &*sell, &Identity, &b);
     }

@@ -12,6 +12,7 @@ mod hybrid;
 mod interop;
 mod jds;
 mod lengths;
+mod narrow;
 mod sell;
 mod triplets;
 

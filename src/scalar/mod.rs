@@ -45,6 +45,10 @@ pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Dis
     fn abs(self) -> Self::Real;
     /// Neither infinite nor NaN, in any part.
     fn is_finite(self) -> bool;
+    /// The type of half the width; the narrowest type is its own.
+    type Narrow: Scalar + Widen<Self>;
+    /// The same number in the narrower type, if it can be held there without loss.
+    fn narrow(self) -> Option<Self::Narrow>;
     /// `self * a + b`, rounded once or twice, whichever is fast on this machine without a target flag (twice).
     #[inline(always)]
     fn mul_add_fast(self, a: Self, b: Self) -> Self {
@@ -149,6 +153,12 @@ macro_rules! real {
             fn is_finite(self) -> bool {
                 $t::is_finite(self)
             }
+            type Narrow = f32;
+            #[inline(always)]
+            fn narrow(self) -> Option<f32> {
+                let narrow = self as f32;
+                (Self::from(narrow).to_bits() == self.to_bits()).then_some(narrow)
+            }
         }
         impl Real for $t {
             #[inline(always)]
@@ -193,6 +203,11 @@ macro_rules! real {
             #[inline(always)]
             fn is_finite(self) -> bool {
                 self.re.is_finite() && self.im.is_finite()
+            }
+            type Narrow = Complex<f32>;
+            #[inline(always)]
+            fn narrow(self) -> Option<Complex<f32>> {
+                Some(Complex::new(Scalar::narrow(self.re)?, Scalar::narrow(self.im)?))
             }
         }
     };
@@ -281,6 +296,19 @@ mod tests {
         for v in values {
             assert_eq!(f64::from_ordered(v.to_ordered()).to_bits(), v.to_bits());
         }
+    }
+
+    #[test]
+    fn numbers_narrow_only_without_loss() {
+        for exact in [0.0, -0.0, 1.0, -6.0, 0.375, f64::INFINITY, 16_777_216.0, f64::from(f32::MIN_POSITIVE)]
+        {
+            assert_eq!(exact.narrow().map(|v| f64::from(v).to_bits()), Some(exact.to_bits()), "{exact}");
+        }
+        for inexact in [0.1, 16_777_217.0, 1e300, 5e-324] {
+            assert_eq!(inexact.narrow(), None, "{inexact}");
+        }
+        assert_eq!(Complex::new(1.0, 0.1).narrow(), None);
+        assert_eq!(Complex::new(1.0, 0.5).narrow(), Some(Complex::new(1.0_f32, 0.5)));
     }
 
     #[test]
