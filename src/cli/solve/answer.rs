@@ -16,6 +16,9 @@ pub(super) struct Answer {
     pub(super) nonzeros: usize,
     pub(super) symmetric: bool,
     pub(super) format: String,
+    /// Type in which values are stored; products and vectors are in double precision.
+    #[serde(skip)]
+    pub(super) stored: &'static str,
     pub(super) device: String,
     pub(super) method: String,
     pub(super) preconditioner: String,

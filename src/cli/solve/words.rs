@@ -42,7 +42,11 @@ pub(super) fn story(story: &Story<'_>) -> String {
         "none" => "no preconditioner".to_string(),
         name => format!("{name} preconditioner"),
     };
-    tell("method", format!("{}, {preconditioner}, format {}", answer.method, answer.format));
+    let stored = match answer.stored {
+        name @ ("f32" | "c32") => format!(", values stored in {name} without loss"),
+        _ => String::new(),
+    };
+    tell("method", format!("{}, {preconditioner}, format {}{stored}", answer.method, answer.format));
     let no_gpu = story.no_gpu.map(|reason| {
         // What to install is told by `residua devices`.
         format!("; not on a GPU: {}", reason.split(';').next().unwrap_or(reason))
