@@ -45,8 +45,10 @@ fn every_file_gets_an_honest_outcome_and_spd_ones_are_solved() {
                 refused += 1;
                 assert!(run.stdout.is_empty() && run.stderr.lines().count() == 1, "{name}: {}", run.stderr);
                 assert!(run.stderr.contains(name.as_str()), "{name}: {}", run.stderr);
+                // It calls itself symmetric and gives both triangles: to add them up or not would be a guess.
+                let both = name == "EVA.mtx.gz" && run.stderr.contains("in both triangles");
                 let square = row["rows"] == row["cols"];
-                assert!(!square || row["hermitian"] != "True", "{name} refused: {}", run.stderr);
+                assert!(both || !square || row["hermitian"] != "True", "{name} refused: {}", run.stderr);
             }
             0 | 4 => {
                 let json = run.json();
