@@ -88,7 +88,6 @@ impl<V: Scalar> Csr<V, Host> {
 
 impl<V: Scalar, B: Backend> Csr<V, B> {
     /// From arrays that are known to keep CSR's promises, already in the backend's memory.
-    #[allow(dead_code)]
     pub(crate) fn from_parts_unchecked(
         rows: usize,
         columns: usize,
