@@ -42,6 +42,7 @@
 
 pub mod assemble;
 pub mod backend;
+mod cache;
 pub mod error;
 pub mod generate;
 pub mod graph;

@@ -1,6 +1,5 @@
 //! `residua info`: what one should know of a matrix before solving with it.
 
-use super::choice::choose;
 use super::failure::About;
 use super::load::{Loaded, is_complex, load};
 use super::sink::{Sink, takes_stdout};
@@ -111,7 +110,7 @@ fn tell<T: Scalar<Real = f64>>(arguments: &Arguments) -> Result<Ending, Failure>
     let ordering = square.then(|| graph::ordering(&a)).transpose().about(path)?;
     let components = square.then(|| components(&a)).transpose().about(path)?;
     let formats = matrix::storage_estimates::<T>(&lengths);
-    let choice = choose(&Host, &a).about(path)?;
+    let choice = matrix::advise::<T, _>(&Host, &lengths);
     let (method, method_reason) = advise_method(&facts, square, components);
     let info = Info {
         matrix: path.display().to_string(),

@@ -1,6 +1,6 @@
 //! Storage formats of sparse matrices.
 
-mod advise;
+mod choose;
 mod coo;
 mod csc;
 mod csr;
@@ -16,7 +16,9 @@ mod narrow;
 mod sell;
 mod triplets;
 
-pub use advise::{Advice, Traits, advise};
+pub use choose::{
+    Advice, Basis, Choice, ChoiceOptions, ChoiceReport, ProductModel, Traits, Trial, Variety, advise, choose,
+};
 pub use coo::Coo;
 pub use csc::Csc;
 pub use csr::Csr;

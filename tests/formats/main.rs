@@ -2,6 +2,7 @@
 //! backend, so that a device runs the same cases.
 
 mod cases;
+mod choice;
 mod conversions;
 mod entries;
 mod products;

@@ -4,7 +4,7 @@ use super::answer::{Answer, Column, Seconds, history_csv, worst};
 use super::rhs::RightHandSides;
 use super::words::{self, Story};
 use super::{Arguments, Sinks};
-use crate::cli::choice::choose;
+use crate::cli::choice::expected_products;
 use crate::cli::failure::About;
 use crate::cli::load::{Loaded, load};
 use crate::cli::progress::Progress;
@@ -13,7 +13,7 @@ use residua::backend::{KrylovSteps, Products, VectorOps};
 use residua::graph::{self, Permutation};
 use residua::krylov::{Cg, Outcome, Report, SolveOptions};
 use residua::market::{Field, Symmetry, WriteOptions, write_dense};
-use residua::matrix;
+use residua::matrix::{self, ChoiceOptions, ChoiceReport};
 use residua::precondition::{Identity, Jacobi};
 use residua::report::{Curve, Facts, convergence_svg, copy_bandwidth};
 use residua::scalar::Widen;
@@ -57,23 +57,17 @@ where
     }
 
     let start = Instant::now();
-    let format = match arguments.format.as_str() {
-        "auto" => choose(backend, &a).about(path)?.format.to_string(),
-        name => name.to_string(),
-    };
+    let auto = arguments.format == "auto";
     // Small integers and binary fractions, as stencils have them, fit a narrower type: the same bits of x, fewer bytes.
-    let narrow = if arguments.format == "auto" && format == Csr::<T>::NAME { a.to_narrow() } else { None };
+    let narrow = if auto { a.to_narrow() } else { None };
     seconds.convert = start.elapsed().as_secs_f64();
     let stored = if narrow.is_some() { T::Narrow::NAME } else { T::NAME };
-    let (preconditioner, operator) = match narrow {
+    let Prepared { preconditioner, operator, format, choice } = match narrow {
         Some(narrow) => {
             drop(a);
-            prepare(backend, narrow, arguments, &mut seconds, |a| Ok(Box::new(a)))
+            prepare(backend, narrow, arguments, rhs.columns.len(), &mut seconds)
         }
-        None => prepare(backend, a, arguments, &mut seconds, |a| {
-            let operator: Operator<T, B> = matrix::convert::<T, B, T>(backend, &format, a)?;
-            Ok(operator)
-        }),
+        None => prepare(backend, a, arguments, rhs.columns.len(), &mut seconds),
     }
     .about(path)?;
 
@@ -99,7 +93,7 @@ where
         columns,
         nonzeros,
         symmetric,
-        format,
+        format: format.to_string(),
         stored,
         device: backend.description(),
         method: arguments.method.clone(),
@@ -134,6 +128,7 @@ where
             columns: &solved.columns,
             rhs: &rhs.words,
             no_gpu,
+            choice: choice.as_ref(),
             pattern: header.field() == Field::Pattern,
             ordering: ordering.as_ref(),
             copy,
@@ -146,14 +141,24 @@ where
 /// What a solve multiplies with.
 type Operator<T, B> = Box<dyn LinearOperator<T, B>>;
 
-/// Moves the matrix to the backend, sets the preconditioner up, and converts.
+/// All that a solve needs besides b.
+struct Prepared<T: Scalar, B: Backend> {
+    preconditioner: Setup<T, B>,
+    operator: Operator<T, B>,
+    format: &'static str,
+    /// How the format was chosen, where it was.
+    choice: Option<ChoiceReport>,
+}
+
+/// Moves the matrix to the backend, sets the preconditioner up, and stores the matrix in the format asked for, or in
+/// the one that pays for the products to be expected.
 fn prepare<T, V, B>(
     backend: &B,
     a: Csr<V>,
     arguments: &Arguments,
+    right_hand_sides: usize,
     seconds: &mut Seconds,
-    convert: impl FnOnce(Csr<V, B>) -> residua::Result<Operator<T, B>>,
-) -> residua::Result<(Setup<T, B>, Operator<T, B>)>
+) -> residua::Result<Prepared<T, B>>
 where
     T: Scalar<Real = f64>,
     V: Scalar + Widen<T>,
@@ -166,10 +171,17 @@ where
     let preconditioner = Setup::new(backend, &a, &arguments.preconditioner)?;
     seconds.setup = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let operator = convert(a)?;
+    let (operator, choice) = if arguments.format == "auto" {
+        let products = expected_products(a.rows(), right_hand_sides, arguments.max_iterations);
+        let options = ChoiceOptions::default().products(products);
+        let (operator, report) = matrix::choose::<T, V, B>(backend, a, &options)?.into_parts();
+        (operator, Some(report))
+    } else {
+        (matrix::convert::<T, B, V>(backend, &arguments.format, a)?, None)
+    };
     backend.synchronize()?;
     seconds.convert += (moved + start.elapsed()).as_secs_f64();
-    Ok((preconditioner, operator))
+    Ok(Prepared { preconditioner, format: operator.format(), operator, choice })
 }
 
 /// Whether the matrix is one that conjugate gradients can take; else says why not.

@@ -4,6 +4,7 @@ use super::Arguments;
 use super::answer::{Answer, Column};
 use residua::graph::Ordering;
 use residua::krylov::Outcome;
+use residua::matrix::{Basis, ChoiceReport};
 use residua::report::{Align, Facts, Table, bytes, count, ratio, seconds};
 use residua::{Csr, Scalar};
 
@@ -20,6 +21,7 @@ pub(super) struct Story<'a> {
     pub(super) columns: &'a [Column],
     pub(super) rhs: &'a str,
     pub(super) no_gpu: Option<&'a str>,
+    pub(super) choice: Option<&'a ChoiceReport>,
     pub(super) pattern: bool,
     pub(super) ordering: Option<&'a Ordering>,
     pub(super) copy: Option<f64>,
@@ -47,6 +49,10 @@ pub(super) fn story(story: &Story<'_>) -> String {
         _ => String::new(),
     };
     tell("method", format!("{}, {preconditioner}, format {}{stored}", answer.method, answer.format));
+    // What was measured is worth a line; that CSR was kept as it is, is not.
+    if let Some(choice) = story.choice.filter(|choice| choice.basis != Basis::Model) {
+        tell("format", choice.to_string());
+    }
     let no_gpu = story.no_gpu.map(|reason| {
         // What to install is told by `residua devices`.
         format!("; not on a GPU: {}", reason.split(';').next().unwrap_or(reason))

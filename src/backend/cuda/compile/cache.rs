@@ -1,8 +1,7 @@
 //! Compiled kernels on disk, so that a process that is not the first starts warm.
 //!
-//! One file an image, named by a 128-bit hash of everything that its content depends on, in `$RESIDUA_CACHE`, else
-//! `$XDG_CACHE_HOME/residua`, else `~/.cache/residua`; `RESIDUA_CACHE=off` turns it off. A file is written beside and
-//! renamed, so that no reader sees half of it, and it carries the hash of its content:
+//! One file an image, named by a 128-bit hash of everything that its content depends on, in the folder of
+//! [`crate::cache`]. It carries the hash of its content:
 //!
 //! ```text
 //! residua1 | length, 8 bytes | hash of the code, 16 bytes | code
@@ -11,8 +10,8 @@
 //! Whatever goes wrong here (no folder, no permission, no space, a damaged file) only costs a compilation.
 
 use super::sources::HEADERS;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::cache::{Hash, folder, write_beside};
+use std::path::PathBuf;
 
 const MAGIC: &[u8; 8] = b"residua1";
 const HEADER: usize = 32;
@@ -51,60 +50,18 @@ impl Entry {
     pub(super) fn store(&self, code: &[u8]) {
         if let Some(path) = &self.0 {
             // A cache that cannot be written stops nothing: the next process compiles again.
-            let _ = write_beside(path, code);
+            let _ = write_beside(path, &sealed(code));
         }
     }
 }
 
-fn write_beside(path: &Path, code: &[u8]) -> std::io::Result<()> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let folder = path.parent().ok_or(std::io::ErrorKind::NotFound)?;
-    std::fs::create_dir_all(folder)?;
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let beside = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
+fn sealed(code: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + code.len());
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&(code.len() as u64).to_le_bytes());
     bytes.extend_from_slice(&Hash::of(code).to_le_bytes());
     bytes.extend_from_slice(code);
-    let result = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
-    if result.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    result
-}
-
-fn folder() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    match set("RESIDUA_CACHE") {
-        Some(off) if off == "off" => None,
-        Some(folder) => Some(folder.into()),
-        None => set("XDG_CACHE_HOME")
-            .map(PathBuf::from)
-            .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".cache")))
-            .map(|cache| cache.join("residua")),
-    }
-}
-
-/// FNV-1a of 128 bits. Parts are closed by their length, so that `ab, c` and `a, bc` differ.
-struct Hash(u128);
-
-impl Hash {
-    fn new() -> Self {
-        Hash(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
-    }
-
-    fn add(&mut self, bytes: &[u8]) {
-        for &byte in bytes.iter().chain(&(bytes.len() as u64).to_le_bytes()) {
-            self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
-        }
-    }
-
-    fn of(bytes: &[u8]) -> u128 {
-        let mut hash = Hash::new();
-        hash.add(bytes);
-        hash.0
-    }
+    bytes
 }
 
 #[cfg(test)]

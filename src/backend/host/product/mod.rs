@@ -3,11 +3,11 @@
 //! A task takes consecutive rows (or positions in the row order) with about the same number of entries; how they are
 //! cut depends on the matrix alone. Transposed products collect into private vectors, see `transposed`.
 
-mod advise;
 mod coo;
 mod csr;
 mod ell;
 mod jds;
+mod model;
 mod prefetch;
 mod sell;
 mod shared;
@@ -16,7 +16,7 @@ mod transposed;
 use super::Host;
 use crate::backend::{CooParts, CsrParts, EllParts, JdsParts, Op, Products, SellParts, with_offsets};
 use crate::error::Result;
-use crate::matrix::{Advice, Traits};
+use crate::matrix::ProductModel;
 use crate::scalar::{Scalar, Widen};
 
 /// alpha and beta of y = alpha A x + beta y.
@@ -48,8 +48,8 @@ macro_rules! with_value {
 }
 
 impl Products for Host {
-    fn advise(&self, matrix: &Traits) -> Advice {
-        advise::advise(matrix)
+    fn model(&self) -> ProductModel {
+        model::MODEL
     }
 
     fn csr<V: Widen<T>, T: Scalar>(

@@ -1,0 +1,19 @@
+//! How fast the CPU multiplies in each format: 7-point stencil on 160^3 points, f64, 2 cores of an AMD EPYC, on the
+//! format's own bytes (docs/benchmarks.md, "Products").
+
+use crate::matrix::ProductModel;
+
+/// Handing a product to the threads takes 2 us, in which 80 kB are copied. A conversion takes 6 to 20 products.
+pub(super) const MODEL: ProductModel = ProductModel::new(
+    8e4,
+    12.0,
+    &[
+        ("csr", 0.70),
+        ("sell", 0.71),
+        ("coo", 0.69),
+        ("csc", 0.36),
+        ("jds", 0.32),
+        ("ell", 0.31),
+        ("hybrid", 0.31),
+    ],
+);

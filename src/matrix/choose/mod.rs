@@ -1,0 +1,270 @@
+//! Which format a matrix should be stored in: a model proposes two or three, a short measurement decides, a file
+//! remembers.
+//!
+//! ```text
+//! sample of rows -> remembered? -> yes: the cheapest by the remembered times
+//!                        | no
+//! row lengths, clustering of columns, variety of values -> model -> up to two formats beside csr
+//!             -> does what they promise pay for a trial? -> no: csr, as it is
+//!                        | yes
+//! convert, a few products each, on the backend at hand -> the fastest; remembered
+//! ```
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `model` | forecast of a product's time in each format |
+//! | `sample` | clustering, variety and fingerprint, from a few runs of rows |
+//! | `trial` | the measurement |
+//! | `memory` | what earlier trials found, on disk |
+//! | `report` | what was chosen, at what cost |
+//!
+//! A trial is only made where it pays. In CSR products it costs about `c` for each conversion (the backend's
+//! [`ProductModel`] says how many) and a few for the measuring; the model says which share of a product the best
+//! candidate saves. The number of products that the caller expects, times that share, must exceed the cost twice over;
+//! so a small system or a short solve keeps CSR and pays nothing but a look at the sizes.
+
+mod memory;
+mod model;
+mod report;
+mod sample;
+mod trial;
+
+pub use model::{Advice, ProductModel, Traits, advise};
+pub use report::{Basis, ChoiceReport, Trial};
+pub use sample::Variety;
+
+use super::format::SparseMatrix;
+use super::lengths::RowLengths;
+use super::{Csr, build};
+use crate::backend::{Conversions, Products};
+use crate::error::Result;
+use crate::scalar::{Scalar, Widen};
+use memory::Entry;
+use model::{COMPRESSED, Forecast};
+use std::time::Instant;
+
+/// What a choice is made for.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ChoiceOptions {
+    products: usize,
+    budget: usize,
+    compression: bool,
+    cache: bool,
+}
+
+impl Default for ChoiceOptions {
+    fn default() -> Self {
+        Self { products: 1000, budget: 30, compression: true, cache: true }
+    }
+}
+
+impl ChoiceOptions {
+    /// How many products the matrix will be used for. Default 1000.
+    #[must_use]
+    pub fn products(mut self, products: usize) -> Self {
+        self.products = products;
+        self
+    }
+
+    /// How many products may be spent on measuring, all formats together; at least three are taken of each. Default 30.
+    #[must_use]
+    pub fn budget(mut self, products: usize) -> Self {
+        self.budget = products;
+        self
+    }
+
+    /// Whether the compressed format may be chosen. It is lossless. Default true.
+    #[must_use]
+    pub fn compression(mut self, allowed: bool) -> Self {
+        self.compression = allowed;
+        self
+    }
+
+    /// Whether earlier trials are remembered, in the user's cache folder. Default true.
+    #[must_use]
+    pub fn cache(mut self, used: bool) -> Self {
+        self.cache = used;
+        self
+    }
+}
+
+/// A matrix in the format that was chosen for it.
+#[derive(Debug)]
+pub struct Choice<T: Scalar, B: Products + Conversions, V: Scalar = T> {
+    matrix: Box<dyn SparseMatrix<T, B, V>>,
+    report: ChoiceReport,
+}
+
+impl<T: Scalar, B: Products + Conversions, V: Scalar> Choice<T, B, V> {
+    /// The matrix.
+    pub fn matrix(&self) -> &dyn SparseMatrix<T, B, V> {
+        &*self.matrix
+    }
+
+    /// What was chosen, why, at what cost.
+    pub fn report(&self) -> &ChoiceReport {
+        &self.report
+    }
+
+    /// Both.
+    pub fn into_parts(self) -> (Box<dyn SparseMatrix<T, B, V>>, ChoiceReport) {
+        (self.matrix, self.report)
+    }
+}
+
+/// Stores a matrix in the format whose products are fastest on this backend, as far as the expected number of products
+/// pays for finding out. CSR is moved, not copied, where it stays; while a trial lasts, there is memory for up to three
+/// forms of the matrix, and a format for which there is none counts as refused.
+///
+/// Which format wins may differ between runs by chance where two are equally fast, and then so do the last bits of
+/// products; [`convert`](super::convert) with a name does not measure.
+///
+/// ```
+/// use residua::matrix::{ChoiceOptions, choose};
+/// use residua::{Host, generate};
+/// let a = generate::poisson2d(30, 30)?;
+/// let choice = choose::<f64, f64, _>(&Host, a, &ChoiceOptions::default().products(50).cache(false))?;
+/// println!("{}", choice.report());
+/// let mut y = vec![0.0; 900];
+/// choice.matrix().product(&Host, 1.0, &[1.0; 900], 0.0, &mut y)?;
+/// # Ok::<(), residua::Error>(())
+/// ```
+///
+/// # Errors
+/// On too little memory for the vectors of a trial, or when the device fails. A format that the backend has no kernel
+/// for, or that refuses the matrix, is no error.
+pub fn choose<T, V, B>(backend: &B, a: Csr<V, B>, options: &ChoiceOptions) -> Result<Choice<T, B, V>>
+where
+    T: Scalar,
+    V: Scalar + Widen<T>,
+    B: Products + Conversions,
+{
+    let start = Instant::now();
+    let mut chosen = decide(backend, a, options, &mut trial::wall_clock(backend))?;
+    chosen.report.seconds = start.elapsed().as_secs_f64();
+    Ok(chosen)
+}
+
+fn decide<T, V, B>(
+    backend: &B,
+    a: Csr<V, B>,
+    options: &ChoiceOptions,
+    clock: &mut trial::Clock<'_>,
+) -> Result<Choice<T, B, V>>
+where
+    T: Scalar,
+    V: Scalar + Widen<T>,
+    B: Products + Conversions,
+{
+    let model = backend.model();
+    let keep = |a: Csr<V, B>, reason: String| {
+        let report = ChoiceReport {
+            format: Csr::<V, B>::NAME,
+            basis: Basis::Model,
+            reason,
+            trials: Vec::new(),
+            seconds: 0.0,
+        };
+        Ok(Choice { matrix: Box::new(a), report })
+    };
+    if model.shares.len() < 2 {
+        return keep(a, format!("csr is the only format that {} multiplies", backend.description()));
+    }
+    // The whole product may be saved at best: with fewer products than one trial costs, nothing is worth a look.
+    let least = affordable(1, &model, options);
+    if (options.products as f64) < least {
+        let products = options.products;
+        return keep(a, format!("{products} products are expected, and a trial costs as much as {least:.0}"));
+    }
+    let (variety, mut key) = sample::sample(backend, &a)?;
+    for part in [backend.description().as_str(), V::NAME, T::NAME, env!("CARGO_PKG_VERSION")] {
+        key.add(part.as_bytes());
+    }
+    key.add(&[u8::from(options.compression)]);
+    let entry = Entry::new(key.0, options.cache);
+    if let Some(trials) = entry.load() {
+        return recall(backend, a, trials, options);
+    }
+    let lengths = RowLengths::of(backend, &a)?;
+    let traits = Traits::new::<V>(&lengths, Some(variety));
+    let forecasts = model::forecasts(&model, &traits);
+    let csr = forecasts.iter().find(|f| f.format == Csr::<V, B>::NAME).copied();
+    let candidates = model::candidates(&forecasts, options.compression);
+    let (Some(best), Some(csr)) = (candidates.first(), csr) else {
+        return keep(a, "no other format suits this matrix on this device".into());
+    };
+    let saved = 1.0 - best.time / csr.time;
+    let promised = options.products as f64 * saved;
+    let count = (1..=candidates.len()).rev().find(|&n| promised > affordable(n, &model, options));
+    let Some(count) = count else { return keep(a, too_little(best, saved, &csr, options)) };
+    let names: Vec<&'static str> = candidates[..count].iter().map(|f| f.format).collect();
+    let (matrix, trials) = trial::run(backend, a, &names, options.budget, clock)?;
+    entry.store(&trials);
+    let reason = format!("the model proposed {}", names.join(" and "));
+    let report =
+        ChoiceReport { format: matrix.format(), basis: Basis::Measured, reason, trials, seconds: 0.0 };
+    Ok(Choice { matrix, report })
+}
+
+/// Twice what a trial of `n` formats beside CSR costs, in CSR products.
+fn affordable(n: usize, model: &ProductModel, options: &ChoiceOptions) -> f64 {
+    2.0 * (n as f64 * model.conversion + trial::products(n, options.budget) as f64)
+}
+
+fn too_little(best: &Forecast, saved: f64, csr: &Forecast, options: &ChoiceOptions) -> String {
+    let products = options.products;
+    if saved <= 0.0 {
+        return format!("by the model no other format is faster ({} comes next)", best.format);
+    }
+    format!(
+        "{} would save {:.0} % of a product ({:.1} MB instead of {:.1}), which does not pay for a trial in {products} products",
+        best.format,
+        100.0 * saved,
+        best.bytes / 1e6,
+        csr.bytes / 1e6
+    )
+}
+
+/// The format that is cheapest for the expected products, by times that were remembered.
+fn recall<T, V, B>(
+    backend: &B,
+    a: Csr<V, B>,
+    trials: Vec<Trial>,
+    options: &ChoiceOptions,
+) -> Result<Choice<T, B, V>>
+where
+    T: Scalar,
+    V: Scalar + Widen<T>,
+    B: Products + Conversions,
+{
+    let csr = trials.iter().find_map(|trial| trial.product_seconds).unwrap_or(0.0);
+    let cost = |trial: &Trial| {
+        let product = trial.product_seconds.unwrap_or(f64::INFINITY);
+        // The first conversion may have compiled its kernels; they are there now.
+        let convert = trial.convert_seconds.min(backend.model().conversion * csr);
+        convert + options.products as f64 * product
+    };
+    let allowed = trials.iter().filter(|trial| options.compression || trial.format != COMPRESSED);
+    let best = allowed.min_by(|a, b| cost(a).total_cmp(&cost(b))).map_or(Csr::<V, B>::NAME, |t| t.format);
+    let converted = match best {
+        Csr::<f64>::NAME => None,
+        name => match build(backend, name, &a) {
+            Ok(matrix) => Some(matrix),
+            Err(error) if trial::is_refusal(&error) => None,
+            Err(error) => return Err(error),
+        },
+    };
+    let matrix: Box<dyn SparseMatrix<T, B, V>> = match converted {
+        Some(matrix) => matrix,
+        None => Box::new(a),
+    };
+    backend.synchronize()?;
+    let reason = "an earlier trial of this pattern is remembered".into();
+    let report =
+        ChoiceReport { format: matrix.format(), basis: Basis::Remembered, reason, trials, seconds: 0.0 };
+    Ok(Choice { matrix, report })
+}
+
+#[cfg(test)]
+mod tests;

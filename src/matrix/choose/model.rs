@@ -1,0 +1,178 @@
+//! The model: how long a product takes in each format, from what the format stores and what the backend reaches.
+//!
+//! ```text
+//! time = (start + bytes(format) / share(format)) / copy bandwidth
+//! ```
+//!
+//! `bytes` is the storage, padding counted, with x and y once; `start` what could be copied while a product is being
+//! started; `share` the part of copy bandwidth that the backend's kernel reaches on its own bytes. Only ratios of times
+//! are used, so the copy bandwidth itself need not be known.
+
+use super::super::format::Storage;
+use super::super::lengths::{RowLengths, RowStatistics};
+use super::super::{Csr, storage_estimates};
+use super::sample::Variety;
+use crate::backend::Products;
+use crate::report::ratio;
+use crate::scalar::Scalar;
+
+/// The format that holds fewer bytes than its values and indices have: "without compression" leaves it out.
+pub(super) const COMPRESSED: &str = "slim";
+
+/// A format is worth a trial where the model sees it within this factor of the best.
+const WITHIN: f64 = 1.3;
+
+/// What a backend tells of its products, for the model. The figures are measured ones, see `docs/benchmarks.md`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct ProductModel {
+    /// What a product costs before its first byte, in bytes that could have been copied meanwhile.
+    pub start: f64,
+    /// What a conversion from CSR costs, in CSR products.
+    pub conversion: f64,
+    /// Format, and the share of copy bandwidth that its product reaches on its own bytes; what is not listed has no
+    /// kernel.
+    pub shares: &'static [(&'static str, f64)],
+}
+
+impl ProductModel {
+    /// From its parts.
+    pub const fn new(start: f64, conversion: f64, shares: &'static [(&'static str, f64)]) -> Self {
+        Self { start, conversion, shares }
+    }
+
+    fn share(&self, format: &str) -> Option<f64> {
+        self.shares.iter().find(|(name, _)| *name == format).map(|(_, share)| *share)
+    }
+}
+
+/// What the model goes by.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Traits {
+    /// Spread of the row lengths.
+    pub rows: RowStatistics,
+    /// Number of rows.
+    pub row_count: usize,
+    /// Number of columns.
+    pub column_count: usize,
+    /// Number of stored entries.
+    pub nonzeros: usize,
+    /// What each format would take.
+    pub storage: Vec<(&'static str, Storage)>,
+    /// How clustered columns and how varied values are, where that was looked at.
+    pub variety: Option<Variety>,
+    value: usize,
+}
+
+impl Traits {
+    pub(super) fn new<V: Scalar>(lengths: &RowLengths, variety: Option<Variety>) -> Self {
+        Self {
+            rows: lengths.statistics(),
+            row_count: lengths.rows(),
+            column_count: lengths.columns(),
+            nonzeros: lengths.nonzeros(),
+            storage: storage_estimates::<V>(lengths),
+            variety,
+            value: size_of::<V>(),
+        }
+    }
+
+    /// Entries stored for each nonzero in a format: 1 without padding; `None` where it is refused or unknown.
+    pub fn fill(&self, format: &str) -> Option<f64> {
+        let (_, storage) = self.storage.iter().find(|(name, _)| *name == format)?;
+        let stored = self.nonzeros as f64 + storage.padding as f64;
+        storage.refused.is_none().then(|| stored / (self.nonzeros as f64).max(1.0))
+    }
+
+    /// Bytes that a product moves; `None` where the format is refused or unknown.
+    fn bytes(&self, format: &str) -> Option<f64> {
+        let (_, storage) = self.storage.iter().find(|(name, _)| *name == format)?;
+        let mut stored = storage.bytes as f64;
+        if let (COMPRESSED, Some(variety)) = (format, &self.variety) {
+            stored = stored.min(variety.bytes(self.nonzeros, self.value) + 4.0 * self.row_count as f64);
+        }
+        let vectors = (self.row_count + self.column_count) as f64 * self.value as f64;
+        storage.refused.is_none().then_some(stored + vectors)
+    }
+}
+
+/// What the model expects of a format.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Forecast {
+    pub(super) format: &'static str,
+    /// Bytes that a product moves.
+    pub(super) bytes: f64,
+    /// Share of copy bandwidth that it reaches.
+    pub(super) share: f64,
+    /// Time in bytes of copying.
+    pub(super) time: f64,
+}
+
+/// All formats that the backend multiplies and the matrix suits, fastest first; of equal ones CSR.
+pub(super) fn forecasts(model: &ProductModel, traits: &Traits) -> Vec<Forecast> {
+    let forecast = |format: &'static str| {
+        let (bytes, share) = (traits.bytes(format)?, model.share(format)?);
+        Some(Forecast { format, bytes, share, time: model.start + bytes / share })
+    };
+    let mut all: Vec<Forecast> = traits.storage.iter().filter_map(|(format, _)| forecast(format)).collect();
+    let csr = |f: &Forecast| f.format != Csr::<f64>::NAME;
+    all.sort_by(|a, b| a.time.total_cmp(&b.time).then(csr(a).cmp(&csr(b))));
+    all
+}
+
+/// The formats beside CSR that are worth a trial, two at most, fastest first.
+pub(super) fn candidates(forecasts: &[Forecast], compression: bool) -> Vec<Forecast> {
+    let allowed = || forecasts.iter().filter(move |f| compression || f.format != COMPRESSED);
+    let best = allowed().next().map_or(0.0, |f| f.time);
+    let worth = |f: &&Forecast| f.format != Csr::<f64>::NAME && f.time <= WITHIN * best;
+    allowed().filter(worth).take(2).copied().collect()
+}
+
+/// An advised format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Advice {
+    /// The format's name.
+    pub format: &'static str,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+/// The format that is fastest by the backend's model for a matrix of these row lengths, values of type `V`, without
+/// measuring anything; formats within a twentieth of CSR are not worth a conversion.
+pub fn advise<V: Scalar, B: Products>(backend: &B, lengths: &RowLengths) -> Advice {
+    let traits = Traits::new::<V>(lengths, None);
+    let all = forecasts(&backend.model(), &traits);
+    let csr = all.iter().find(|f| f.format == Csr::<V>::NAME);
+    let Some(csr) = csr else {
+        return Advice { format: Csr::<V>::NAME, reason: "every backend multiplies csr".into() };
+    };
+    let best = all.first().filter(|best| best.time < 0.95 * csr.time).unwrap_or(csr);
+    Advice { format: best.format, reason: reason(best, csr, &all, &traits) }
+}
+
+fn reason(best: &Forecast, csr: &Forecast, all: &[Forecast], traits: &Traits) -> String {
+    let each = |f: &Forecast| format!("{:.1}", f.bytes / (traits.nonzeros as f64).max(1.0));
+    let rows = &traits.rows;
+    let spread = format!("rows of {} to {}, mean {:.1}", rows.min, rows.max, rows.mean);
+    if best.format != csr.format {
+        return format!(
+            "by the model {} times as fast as csr: {} bytes a nonzero at {:.2} of copy bandwidth, csr {} at {:.2} ({spread})",
+            ratio((csr.time / best.time * 100.0).round() / 100.0),
+            each(best),
+            best.share,
+            each(csr),
+            csr.share
+        );
+    }
+    let next = all.iter().find(|f| f.format != csr.format);
+    let next = next.map_or(String::new(), |next| {
+        format!("; next is {} with {} at {:.2}", next.format, each(next), next.share)
+    });
+    format!(
+        "needs no conversion and no padding: {} bytes a nonzero at {:.2} of copy bandwidth ({spread}){next}",
+        each(csr),
+        csr.share
+    )
+}

@@ -1,0 +1,90 @@
+//! A look at a few runs of rows: how clustered columns are, how varied values are, and a fingerprint of the pattern.
+
+use super::super::Csr;
+use crate::backend::{Backend, OffsetsRef};
+use crate::cache::Hash;
+use crate::error::Result;
+use crate::scalar::{Offset, Scalar};
+use std::collections::HashSet;
+
+/// Runs of rows that are looked at, spread evenly.
+const RUNS: usize = 8;
+/// Rows of a run, and entries at most.
+const ROWS: usize = 128;
+const ENTRIES: usize = 2048;
+/// Codes of one byte.
+const CODES: usize = 256;
+
+/// How clustered the columns of a matrix and how varied its values are, by a sample of its rows.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Variety {
+    /// Entries looked at.
+    pub entries: usize,
+    /// Most distinct distances of a column from its row in one run of rows.
+    pub distances: usize,
+    /// Share of the entries within 2^15 columns of their row.
+    pub near: f64,
+    /// Distinct values; counting ends above 256.
+    pub values: usize,
+}
+
+impl Variety {
+    /// Bytes of `nonzeros` entries with columns and values as short codes where the sample allows it.
+    pub(super) fn bytes(&self, nonzeros: usize, value: usize) -> f64 {
+        let column = if self.distances <= CODES {
+            1.0
+        } else if self.near > 0.98 {
+            2.0
+        } else {
+            4.0
+        };
+        let value = if self.values <= CODES { 1.0 } else { value as f64 };
+        nonzeros as f64 * (column + value)
+    }
+}
+
+/// What the sample tells: the variety, and a hash of the places that were seen.
+pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<(Variety, Hash)> {
+    let mut variety = Variety { entries: 0, distances: 0, near: 0.0, values: 0 };
+    let mut hash = Hash::new();
+    for size in [a.rows(), a.columns(), a.nonzeros()] {
+        hash.add(&(size as u64).to_le_bytes());
+    }
+    let (mut near, mut values) = (0, HashSet::new());
+    let runs = RUNS.min(a.rows().div_ceil(ROWS));
+    for run in 0..runs {
+        let start = a.rows() / runs * run;
+        let rows = ROWS.min(a.rows() - start);
+        let offsets = match a.parts().offsets {
+            OffsetsRef::Narrow(o) => read(backend, B::part(o, start..start + rows + 1))?,
+            OffsetsRef::Wide(o) => read(backend, B::part(o, start..start + rows + 1))?,
+        };
+        let range = offsets[0]..offsets[rows].min(offsets[0] + ENTRIES);
+        let columns = backend.download(B::part(a.parts().indices, range.clone()))?;
+        let numbers = backend.download(B::part(a.parts().values, range.clone()))?;
+        let mut distances = HashSet::new();
+        for row in 0..rows {
+            let entries = offsets[row].min(range.end)..offsets[row + 1].min(range.end);
+            hash.add(&(offsets[row + 1] - offsets[row]).to_le_bytes());
+            for &column in &columns[entries.start - range.start..entries.end - range.start] {
+                let distance = i64::from(column) - (start + row) as i64;
+                near += usize::from(distance.abs() < 1 << 15);
+                distances.insert(distance);
+            }
+        }
+        let bytes: Vec<u8> = columns.iter().flat_map(|column| column.to_le_bytes()).collect();
+        hash.add(&bytes);
+        let bits = |v: &V| [v.re(), v.im()].map(|part| crate::scalar::Real::to_f64(part).to_bits());
+        values.extend(numbers.iter().map(bits).take(if values.len() > CODES { 0 } else { ENTRIES }));
+        variety.entries += columns.len();
+        variety.distances = variety.distances.max(distances.len());
+    }
+    variety.near = near as f64 / variety.entries.max(1) as f64;
+    variety.values = values.len().min(CODES + 1);
+    Ok((variety, hash))
+}
+
+fn read<O: Offset, B: Backend>(backend: &B, offsets: &B::Slice<O>) -> Result<Vec<usize>> {
+    Ok(backend.download(offsets)?.into_iter().map(Offset::to_usize).collect())
+}

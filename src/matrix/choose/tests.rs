@@ -1,0 +1,107 @@
+use super::*;
+use crate::matrix::FORMAT_NAMES;
+use crate::{Host, generate};
+use trial::Step;
+
+/// A clock that runs each step and then tells the time from a table: seconds a conversion, seconds a product.
+fn told(
+    times: &'static [(&'static str, f64, f64)],
+) -> impl FnMut(Step, &str, &mut dyn FnMut() -> Result<()>) -> Result<f64> {
+    move |step, name, body| {
+        body()?;
+        let (_, convert, product) = times.iter().find(|(known, ..)| *known == name).expect(name);
+        Ok(match step {
+            Step::Conversion => *convert,
+            Step::Products(count) => *product * count as f64,
+        })
+    }
+}
+
+/// Few entries in many rows: coordinates save the row offsets.
+fn hollow() -> Csr<f64> {
+    let rows = 40_000;
+    let mut offsets = vec![0; rows + 1];
+    offsets.iter_mut().enumerate().for_each(|(row, offset)| *offset = row.div_ceil(100));
+    let count = offsets[rows];
+    Csr::from_parts(rows, rows, offsets, vec![3; count], vec![2.0; count]).unwrap()
+}
+
+#[test]
+fn the_fastest_by_its_own_measurement_wins() {
+    let a = || generate::poisson2d(20, 20).unwrap();
+    let names = ["sell", "coo"];
+    for (times, winner) in [
+        (&[("csr", 0.0, 3.0), ("sell", 1.0, 2.0), ("coo", 1.0, 1.0)][..], "coo"),
+        (&[("csr", 0.0, 3.0), ("sell", 1.0, 1.0), ("coo", 1.0, 2.0)], "sell"),
+        (&[("csr", 0.0, 1.0), ("sell", 1.0, 2.0), ("coo", 1.0, 3.0)], "csr"),
+        // A hundredth is chance.
+        (&[("csr", 0.0, 1.0), ("sell", 1.0, 0.99), ("coo", 1.0, 3.0)], "csr"),
+    ] {
+        for _ in 0..2 {
+            let (matrix, trials) =
+                trial::run::<f64, f64, _>(&Host, a(), &names, 9, &mut told(times)).unwrap();
+            assert_eq!(matrix.format(), winner);
+            let order: Vec<&str> = trials.iter().map(|t| t.format).collect();
+            assert_eq!(order, ["csr", "sell", "coo"]);
+            assert_eq!(trials[1].convert_seconds, 1.0);
+        }
+    }
+}
+
+#[test]
+fn a_format_that_refuses_the_matrix_is_told_and_the_others_go_on() {
+    let a = generate::arrow(6000).unwrap();
+    let mut clock = trial::wall_clock(&Host);
+    let (matrix, trials) = trial::run::<f64, f64, _>(&Host, a, FORMAT_NAMES, 9, &mut clock).unwrap();
+    let ell = trials.iter().find(|t| t.format == "ell").unwrap();
+    assert!(ell.product_seconds.is_none() && ell.refused.as_ref().unwrap().contains("padded"), "{ell:?}");
+    let measured: Vec<&Trial> = trials.iter().filter(|t| t.product_seconds.is_some()).collect();
+    assert!(measured.len() > 3 && measured.iter().any(|t| t.format == matrix.format()));
+}
+
+#[test]
+fn a_trial_is_made_only_where_it_pays() {
+    let times = &[("csr", 0.0, 2.0), ("coo", 10.0, 1.0), ("sell", 10.0, 3.0), ("hybrid", 10.0, 4.0)];
+    let decided = |products: usize| {
+        let options = ChoiceOptions::default().products(products).cache(false);
+        decide::<f64, f64, _>(&Host, hollow(), &options, &mut told(times)).unwrap().into_parts()
+    };
+    let (matrix, report) = decided(20);
+    assert_eq!((matrix.format(), report.basis, report.trials.len()), ("csr", Basis::Model, 0));
+    assert_eq!(report.pays_after(), Some(0));
+    let (matrix, report) = decided(1_000_000);
+    assert_eq!((matrix.format(), report.basis), ("coo", Basis::Measured), "{report}");
+    assert_eq!(report.saved(), 1.0);
+    assert!(report.to_string().starts_with("coo, measured: 1.00 s a product (csr 2.00 s"), "{report}");
+}
+
+#[test]
+fn what_was_remembered_decides_by_the_products_that_are_expected() {
+    let trials = || vec![Trial::measured("csr", 0.0, 1.0), Trial::measured("coo", 10.0, 0.5)];
+    for (products, winner) in [(10, "csr"), (30, "coo")] {
+        let options = ChoiceOptions::default().products(products);
+        let (matrix, report) =
+            recall::<f64, f64, _>(&Host, hollow(), trials(), &options).unwrap().into_parts();
+        assert_eq!((matrix.format(), report.basis), (winner, Basis::Remembered));
+    }
+    // A format that takes the matrix no longer: CSR stays.
+    let trials = vec![Trial::measured("csr", 0.0, 1.0), Trial::measured("ell", 0.0, 0.1)];
+    let arrow = generate::arrow(6000).unwrap();
+    let choice = recall::<f64, f64, _>(&Host, arrow, trials, &ChoiceOptions::default()).unwrap();
+    assert_eq!(choice.matrix().format(), "csr");
+}
+
+#[test]
+fn the_sample_sees_clusters_and_repeated_values() {
+    let (stencil, key) = sample::sample(&Host, &generate::poisson3d(20, 20, 20).unwrap()).unwrap();
+    assert_eq!((stencil.distances, stencil.values, stencil.near), (7, 2, 1.0));
+    let lengths = generate::RowLengths::Constant(9);
+    let (random, other) =
+        sample::sample(&Host, &generate::random(50_000, 5_000_000, lengths, 1).unwrap()).unwrap();
+    assert!(random.distances > 1000 && random.values > 256 && random.near < 0.1, "{random:?}");
+    assert!(stencil.bytes(100, 8) < 0.3 * random.bytes(100, 8) && key.0 != other.0);
+    let again = sample::sample(&Host, &generate::poisson3d(20, 20, 20).unwrap()).unwrap().1;
+    assert_eq!(key.0, again.0);
+    let none = Csr::<f64>::from_parts(0, 0, vec![0], vec![], vec![]).unwrap();
+    assert_eq!(sample::sample(&Host, &none).unwrap().0.entries, 0);
+}

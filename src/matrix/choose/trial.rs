@@ -1,0 +1,110 @@
+//! The measurement: a few products in each format, on the backend at hand.
+
+use super::super::format::SparseMatrix;
+use super::super::{Csr, build};
+use super::report::Trial;
+use crate::backend::{Backend, Conversions, Products};
+use crate::error::{Error, Result};
+use crate::scalar::{Scalar, Widen};
+use std::time::Instant;
+
+/// Another format must beat CSR by this much: less is chance.
+const MARGIN: f64 = 0.97;
+
+/// Products of each format at least: one to warm up, two to measure.
+const FEWEST: usize = 3;
+
+/// What is being timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Conversion,
+    /// So many of them.
+    Products(usize),
+}
+
+/// Runs a step with a format, whose name it is told, and says how many seconds it took.
+pub(super) type Clock<'a> = dyn FnMut(Step, &str, &mut dyn FnMut() -> Result<()>) -> Result<f64> + 'a;
+
+/// The clock on the wall, with all work done at both ends.
+pub(super) fn wall_clock<B: Backend>(
+    backend: &B,
+) -> impl FnMut(Step, &str, &mut dyn FnMut() -> Result<()>) -> Result<f64> {
+    |_, _, body| {
+        backend.synchronize()?;
+        let start = Instant::now();
+        body()?;
+        backend.synchronize()?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+}
+
+/// Products that measuring CSR and `n` other formats takes, within the budget where that is large enough.
+pub(super) fn products(n: usize, budget: usize) -> usize {
+    (n + 1) * each(n, budget)
+}
+
+fn each(n: usize, budget: usize) -> usize {
+    (budget / (n + 1)).max(FEWEST)
+}
+
+/// Whether an error only means that a format is not for this matrix or device.
+pub(super) fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Refused { .. } | Error::Unsupported(_) | Error::OutOfMemory { .. })
+}
+
+type Stored<T, B, V> = Box<dyn SparseMatrix<T, B, V>>;
+
+/// Tries CSR and the formats named: the matrix in the one with the fastest product, and all times, CSR's first.
+pub(super) fn run<T, V, B>(
+    backend: &B,
+    a: Csr<V, B>,
+    names: &[&'static str],
+    budget: usize,
+    clock: &mut Clock<'_>,
+) -> Result<(Stored<T, B, V>, Vec<Trial>)>
+where
+    T: Scalar,
+    V: Scalar + Widen<T>,
+    B: Products + Conversions,
+{
+    let x = backend.upload(vec![T::one(); a.columns()])?;
+    let mut y = backend.zeros::<T>(a.rows())?;
+    let each = each(names.len(), budget);
+    let mut time = |matrix: &dyn SparseMatrix<T, B, V>, clock: &mut Clock<'_>| -> Result<f64> {
+        let name = matrix.format();
+        let mut run = |count: usize| {
+            let mut body =
+                || (0..count).try_for_each(|_| matrix.product(backend, T::one(), &x, T::zero(), &mut y));
+            Ok::<f64, Error>(clock(Step::Products(count), name, &mut body)? / count as f64)
+        };
+        run(1)?;
+        // The faster of two batches: whatever else the machine does only adds.
+        let count = (each - 1) / 2;
+        Ok(run(count)?.min(run(each - 1 - count)?))
+    };
+    let csr = time(&a, clock)?;
+    let mut trials = vec![Trial::measured(Csr::<V, B>::NAME, 0.0, csr)];
+    let (mut best, mut fastest) = (None, csr * MARGIN);
+    for &name in names {
+        let mut built = None;
+        let outcome = clock(Step::Conversion, name, &mut || {
+            built = Some(build::<T, B, V>(backend, name, &a)?);
+            Ok(())
+        })
+        .and_then(|convert| match built.take() {
+            Some(matrix) => Ok((convert, time(&*matrix, clock)?, matrix)),
+            None => Err(Error::Unsupported(format!("{name} was not built"))),
+        });
+        match outcome {
+            Ok((convert, product, matrix)) => {
+                trials.push(Trial::measured(name, convert, product));
+                if product < fastest {
+                    (best, fastest) = (Some(matrix), product);
+                }
+            }
+            Err(error) if is_refusal(&error) => trials.push(Trial::refused(name, 0.0, error.to_string())),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((best.unwrap_or_else(|| Box::new(a)), trials))
+}
