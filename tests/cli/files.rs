@@ -128,7 +128,7 @@ fn bench_compares_the_formats() {
     let f = Folder::new();
     f.ok("generate arrow --size 6000 -o arrow.mtx");
     f.ok("generate poisson2d --size 20 -o a.mtx");
-    let run = f.ok("bench a.mtx arrow.mtx --device cpu --json b.json --csv b.csv");
+    let run = f.ok("bench a.mtx arrow.mtx --device cpu --time 0.01 --json b.json --csv b.csv");
     assert!(run.stdout.contains("copy bandwidth") && run.stdout.contains("refused"), "{}", run.stdout);
     let json: serde_json::Value = serde_json::from_str(&f.read("b.json")).unwrap();
     let lines = json.as_array().unwrap();
@@ -146,6 +146,10 @@ fn bench_compares_the_formats() {
         }
     }
     assert_eq!(lines.iter().filter(|line| line["matrix"] == "a.mtx").count() * 2, lines.len());
+    assert_eq!(lines.iter().filter(|line| line["type"] == "f32").count() * 2, lines.len());
+    for word in ["claim", "ell wastes space on ragged rows", "coo takes the most room", "holds", "does not"] {
+        assert!(run.stdout.contains(word), "{word} in {}", run.stdout);
+    }
     let of = |matrix: &str, format: &str| {
         lines.iter().find(|l| l["matrix"] == matrix && l["format"] == format).unwrap()
     };
@@ -158,15 +162,55 @@ fn bench_compares_the_formats() {
     assert_eq!(csv.lines().count(), lines.len() + 1);
     assert!(csv.starts_with("matrix,rows,columns,nonzeros,device,format,type,"));
 
-    let json = f.ok("bench a.mtx --device cpu --formats sell,coo --json -").json();
+    let json = f.ok("bench a.mtx --device cpu --types f64 --formats sell,coo --time 0.01 --json -").json();
     let names: Vec<&str> =
         json.as_array().unwrap().iter().map(|line| line["format"].as_str().unwrap()).collect();
     assert!(names.len() == 2 && names.contains(&"sell") && names.contains(&"coo"), "{names:?}");
 
-    let json = f.ok("bench a.mtx --formats csr --types f64,f32 --json -").json();
+    let line = "bench a.mtx --device cpu --formats csr --types f64,f32,mixed --time 0.01 --json -";
+    let json = f.ok(line).json();
     let bytes = |k: usize| json[k]["bytes"].as_u64().unwrap();
-    assert_eq!((&json[0]["type"], &json[1]["type"]), (&"f64".into(), &"f32".into()));
+    let kinds: Vec<&str> = json.as_array().unwrap().iter().map(|l| l["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["f64", "f32", "mixed"]);
     assert_eq!(bytes(0) - bytes(1), 4 * json[0]["nonzeros"].as_u64().unwrap());
+    assert_eq!(bytes(1), bytes(2));
+}
+
+/// Model problems need no file; what is chosen automatically is one of the lines.
+#[test]
+fn bench_makes_its_matrices_and_tells_the_automatic_choice() {
+    let f = Folder::new();
+    let line = "bench --generate poisson3d:9,random:300x200,row-lengths=4..9,seed=3 --device cpu";
+    f.fails(2, line);
+    let models = "--generate poisson3d:9 --generate random:300x200,row-lengths=4..9,seed=3";
+    let json = f.ok(&format!("bench {models} --device cpu --types f64 --time 0.01 --json -")).json();
+    let lines = json.as_array().unwrap();
+    let of = |matrix: &str| lines.iter().filter(|l| l["matrix"] == matrix).collect::<Vec<_>>();
+    let (cube, random) = (of("poisson3d:9"), of("random:300x200,row-lengths=4..9,seed=3"));
+    assert_eq!((cube.len(), cube[0]["rows"].as_u64()), (random.len(), Some(729)));
+    assert_eq!((&random[0]["rows"], &random[0]["columns"]), (&300.into(), &200.into()));
+    for word in ["auto:", "plain:"] {
+        let chosen = cube.iter().find(|l| l["format"].as_str().unwrap().starts_with(word)).unwrap();
+        assert!(chosen["product_seconds"].as_f64().unwrap() > 0.0);
+        // 6 and -1 fit into half the width: automatically, nothing larger is read than CSR with such values.
+        assert!(chosen["bytes"].as_u64() <= cube[0]["bytes"].as_u64(), "{chosen}");
+    }
+    let only =
+        f.ok("bench --generate arrow:50 --device cpu --types f64 --formats auto,cusparse --time 0 --json -");
+    assert_eq!(only.json().as_array().unwrap().len(), 2);
+    for (status, line) in [
+        (2, "bench"),
+        (2, "bench --generate cube:9"),
+        (2, "bench --generate poisson3d:9,seed=1"),
+        (2, "bench --generate poisson3d:0"),
+        (2, "bench --generate poisson3d:9 --types f16"),
+        (2, "bench --generate poisson3d:9 --formats csv"),
+        (2, "bench --generate poisson3d:9 --time -1"),
+        (3, "bench missing.mtx"),
+    ] {
+        let run = f.fails(status, line);
+        assert!(!run.stderr.contains("panicked"), "{line}: {}", run.stderr);
+    }
 }
 
 #[test]

@@ -15,11 +15,13 @@
 //! | `compile` | kernels from text to machine code, and their cache; needs no device |
 //! | `launch` | kernels as typed functions |
 //! | `policy` | every tuning constant |
+//! | `cusparse` | the library of that name, to measure beside |
 //! | `primitives`, `vector`, `product`, `krylov` | the capability traits |
 //!
 //! All work of a process on one device goes to one stream, whichever handle enqueues it.
 
 pub mod compile;
+mod cusparse;
 mod device;
 mod driver;
 mod info;
@@ -35,6 +37,7 @@ mod slice;
 mod staging;
 mod vector;
 
+pub use cusparse::{CuSparse, CuSparseFormat, CuSparseProduct};
 pub use info::{DeviceInfo, Status, devices, status};
 pub use mailbox::Mailbox;
 pub use record::Recording;

@@ -14,6 +14,7 @@ mod unit;
 
 pub use catalogue::catalogue;
 pub use find::Searched;
+pub(super) use find::places as library_places;
 pub use nvrtc::Compiler;
 pub use sources::{HEADERS, SOURCES};
 pub use unit::Unit;

@@ -1,0 +1,218 @@
+//! One matrix on one device in one type.
+
+use super::line::Line;
+use super::timing::{alone, in_batches};
+use super::{Arguments, copies};
+use residua::backend::{Conversions, Products};
+use residua::matrix::{self, ChoiceOptions, ChoiceReport, Format, RowLengths, SparseMatrix};
+use residua::scalar::Widen;
+use residua::{Csr, Error, Host, Result, Scalar};
+
+/// The format that others are compared with.
+pub(super) const REFERENCE: &str = "csr";
+
+/// More products than any choice costs: what is fastest is asked for, not what pays.
+const MANY: usize = 1 << 30;
+
+/// A backend to measure on.
+pub(super) struct Bench<B> {
+    pub(super) backend: B,
+    copy: f64,
+    /// Seconds that each measurement lasts.
+    pub(super) time: f64,
+}
+
+impl<B: Products + Conversions> Bench<B> {
+    pub(super) fn new(backend: B, time: f64) -> Result<Self> {
+        Ok(Self { copy: copies(&backend)?, backend, time })
+    }
+
+    /// GB/s of a copy.
+    pub(super) fn copy(&self) -> f64 {
+        self.copy
+    }
+
+    /// Measures what is asked for: lines, and notes for a person.
+    pub(super) fn compare<T, V>(
+        &self,
+        name: &str,
+        kind: &str,
+        host: &Csr<V>,
+        arguments: &Arguments,
+    ) -> Result<(Vec<Line>, Vec<String>)>
+    where
+        T: Scalar,
+        V: Scalar + Widen<T>,
+        V::Narrow: Widen<T>,
+    {
+        let lengths = RowLengths::of(&Host, host)?;
+        let a = host.to_backend(&self.backend)?;
+        let start = Line {
+            matrix: name.to_string(),
+            rows: a.rows(),
+            columns: a.columns(),
+            nonzeros: a.nonzeros(),
+            device: self.backend.description(),
+            format: String::new(),
+            r#type: kind.to_string(),
+            bytes: 0,
+            padding: 0,
+            convert_seconds: None,
+            product_seconds: None,
+            gb_s: None,
+            share_of_copy: None,
+            break_even: None,
+            refused: None,
+            spread: 0.0,
+            longest: lengths.longest(),
+        };
+        let (mut lines, mut notes) = (Vec::new(), Vec::new());
+        for format in matrix::formats::<T, B, V>() {
+            if arguments.wants(format.name()) || format.name() == REFERENCE {
+                lines.push(self.format(&start, &format, &lengths, &a)?);
+            }
+        }
+        let csr = lines.iter().find(|line| line.format == REFERENCE).and_then(|line| line.product_seconds);
+        if arguments.wants(super::PEER) {
+            self.peers::<T, V>(&start, &a, &mut lines, &mut notes)?;
+        }
+        drop(a);
+        if arguments.wants("auto") {
+            let options = ChoiceOptions::default().products(MANY).cache(false);
+            let plain = host.to_backend(&self.backend)?;
+            let plain_options = options.clone().compression(false);
+            lines.push(self.choice::<T, V>(&start, "plain", plain, &plain_options, csr, &mut notes)?);
+            lines.push(match host.to_narrow() {
+                Some(a) => {
+                    let a = a.into_backend(&self.backend)?;
+                    self.choice::<T, V::Narrow>(&start, "auto", a, &options, csr, &mut notes)?
+                }
+                None => {
+                    let a = host.to_backend(&self.backend)?;
+                    self.choice::<T, V>(&start, "auto", a, &options, csr, &mut notes)?
+                }
+            });
+        }
+        for line in lines.iter_mut().filter(|line| line.format != REFERENCE) {
+            if let (Some(csr), Some(convert), Some(product)) =
+                (csr, line.convert_seconds, line.product_seconds)
+            {
+                line.break_even = (product < csr).then(|| (convert / (csr - product)).ceil() as u64);
+            }
+        }
+        lines.retain(|line| line.format != REFERENCE || arguments.wants(REFERENCE));
+        Ok((lines, notes))
+    }
+
+    fn format<T: Scalar, V: Scalar + Widen<T>>(
+        &self,
+        start: &Line,
+        format: &Format<T, B, V>,
+        lengths: &RowLengths,
+        a: &Csr<V, B>,
+    ) -> Result<Line> {
+        let storage = format.storage(lengths);
+        let mut line = Line {
+            format: format.name().into(),
+            bytes: storage.bytes,
+            padding: storage.padding,
+            refused: storage.refused,
+            ..start.clone()
+        };
+        if line.refused.is_none() {
+            let measured = format.build(&self.backend, a).and_then(|stored| {
+                self.product(&mut line, &*stored)?;
+                drop(stored);
+                // CSR is what the file is assembled into: nothing is converted.
+                line.convert_seconds = Some(match format.name() {
+                    REFERENCE => 0.0,
+                    _ => {
+                        alone(&self.backend, self.time / 3.0, || format.build(&self.backend, a).map(drop))?
+                            .seconds
+                    }
+                });
+                Ok(())
+            });
+            refuse(&mut line, measured)?;
+        }
+        Ok(line)
+    }
+
+    /// The automatic choice: what it took, at what cost.
+    fn choice<T: Scalar, V: Scalar + Widen<T>>(
+        &self,
+        start: &Line,
+        word: &str,
+        a: Csr<V, B>,
+        options: &ChoiceOptions,
+        csr: Option<f64>,
+        notes: &mut Vec<String>,
+    ) -> Result<Line> {
+        let (stored, report) = matrix::choose::<T, V, B>(&self.backend, a, options)?.into_parts();
+        let mut line = Line { format: format!("{word}:{}", report.format), ..start.clone() };
+        self.product(&mut line, &*stored)?;
+        line.convert_seconds = Some(report.seconds);
+        notes.push(note::<T, V>(word, &report, csr, line.product_seconds));
+        Ok(line)
+    }
+
+    /// Times the product of a stored matrix.
+    fn product<T: Scalar, V: Scalar>(
+        &self,
+        line: &mut Line,
+        stored: &dyn SparseMatrix<T, B, V>,
+    ) -> Result<()> {
+        let backend = &self.backend;
+        let x = backend.upload(vec![T::one(); stored.columns()])?;
+        let mut y = backend.zeros::<T>(stored.rows())?;
+        let measured =
+            in_batches(backend, self.time, || stored.product(backend, T::one(), &x, T::zero(), &mut y))?;
+        line.bytes = stored.storage_bytes() as u64;
+        line.padding = stored.padding() as u64;
+        line.product(measured, stored.bytes(), self.copy);
+        Ok(())
+    }
+
+    /// cuSPARSE's products, where the backend is a CUDA device and computes in the type of the values.
+    fn peers<T: Scalar, V: Scalar>(
+        &self,
+        start: &Line,
+        a: &Csr<V, B>,
+        lines: &mut Vec<Line>,
+        notes: &mut Vec<String>,
+    ) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        if T::NAME == V::NAME
+            && let Some(bench) = (self as &dyn std::any::Any).downcast_ref::<Bench<residua::Cuda>>()
+            && let Some(a) = (a as &dyn std::any::Any).downcast_ref::<Csr<V, residua::Cuda>>()
+        {
+            return super::peers::measure(bench, start, a, lines, notes);
+        }
+        let _ = (start, a, lines, notes);
+        Ok(())
+    }
+}
+
+/// A format that the device has no kernel or no room for is refused, and the others go on.
+pub(super) fn refuse(line: &mut Line, measured: Result<()>) -> Result<()> {
+    match measured {
+        Err(error @ Error::OutOfMemory { .. }) => line.refused = Some(error.to_string()),
+        Err(Error::Unsupported(reason) | Error::Refused { reason, .. }) => line.refused = Some(reason),
+        measured => return measured,
+    }
+    Ok(())
+}
+
+fn note<T: Scalar, V: Scalar>(
+    word: &str,
+    report: &ChoiceReport,
+    csr: Option<f64>,
+    product: Option<f64>,
+) -> String {
+    let stored = if T::NAME == V::NAME { String::new() } else { format!(", values in {}", V::NAME) };
+    let gain = match (csr, product) {
+        (Some(csr), Some(product)) => format!("; {:.2} times csr", csr / product),
+        _ => String::new(),
+    };
+    format!("{word}{stored}: {report}{gain}")
+}

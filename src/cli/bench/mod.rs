@@ -1,0 +1,213 @@
+//! `residua bench`: the formats compared on a matrix.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `source` | matrices from files, and model problems made on the spot |
+//! | `compare` | one matrix on one device in one type: every format, the automatic choice |
+//! | `peers` | the same products by cuSPARSE |
+//! | `timing` | medians of batches |
+//! | `line` | a figure, and the files of figures |
+//! | `words`, `claims` | the table for a person, and what textbooks say of the formats |
+
+mod claims;
+mod compare;
+mod line;
+#[cfg(feature = "cuda")]
+mod peers;
+mod source;
+mod timing;
+mod words;
+
+use super::choice::parse_format;
+use super::device::{self, Device};
+use super::failure::About;
+use super::sink::{Sink, takes_stdout};
+use super::{Ending, Failure, console};
+use compare::Bench;
+use line::{Line, to_csv};
+use num_complex::Complex;
+use residua::backend::{Conversions, Products};
+use residua::matrix::FORMAT_NAMES;
+use residua::report::copy_bandwidth;
+use residua::{Csr, Host};
+use source::{Matrix, Source};
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    residua bench A.mtx                                    every format on the CPU and, where there is one, the GPU\n  \
+    residua bench --generate poisson3d:256x256x256 --device cuda --types f64\n  \
+    residua bench --generate random:2000000,row-lengths=16 --formats csr,sell,auto --csv figures.csv")]
+pub(crate) struct Arguments {
+    /// Matrix Market files
+    #[arg(required_unless_present = "generate")]
+    matrices: Vec<PathBuf>,
+    /// A model problem of `residua generate`: KIND, KIND:100x100x100, or with options KIND:SIZE,seed=7
+    #[arg(long, value_name = "MODEL")]
+    generate: Vec<Source>,
+    /// What to compare, separated by commas: names of formats, auto (the automatic choice), cusparse [default: all]
+    #[arg(long, value_delimiter = ',', value_parser = parse_one)]
+    formats: Vec<String>,
+    /// Types of values and vectors, separated by commas; mixed is values in f32, vectors and sums in f64
+    #[arg(long, value_delimiter = ',', default_value = "f64,f32", value_parser = ["f64", "f32", "mixed"])]
+    types: Vec<String>,
+    /// Where to compute: auto (the CPU, and a GPU where there is one), cpu, cuda or cuda:N
+    #[arg(long, default_value = "auto", value_parser = device::parse)]
+    device: String,
+    /// Seconds that each measurement lasts
+    #[arg(long, default_value_t = 0.2, value_parser = parse_time)]
+    time: f64,
+    /// Write the figures as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the figures as CSV
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+fn parse_one(text: &str) -> Result<String, String> {
+    match parse_format(text) {
+        Err(_) if text != PEER => Err(format!("choose from auto, {PEER}, {}", FORMAT_NAMES.join(", "))),
+        _ => Ok(text.to_string()),
+    }
+}
+
+fn parse_time(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(time) if (0.0..=60.0).contains(&time) => Ok(time),
+        _ => Err("a number of seconds from 0 to 60".into()),
+    }
+}
+
+/// The word for cuSPARSE's rows.
+const PEER: &str = "cusparse";
+
+impl Arguments {
+    /// Whether a format, or a word in the place of one, is asked for.
+    fn wants(&self, name: &str) -> bool {
+        self.formats.is_empty() || self.formats.iter().any(|wanted| wanted == name)
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    let json = arguments.json.as_deref().map(Sink::open).transpose()?;
+    let csv = arguments.csv.as_deref().map(Sink::open).transpose()?;
+    let silent = takes_stdout([json.as_ref(), csv.as_ref()])?;
+    let mut places = Places::open(arguments)?;
+    if !silent {
+        places.notes.iter().try_for_each(|note| console::say(&format!("{note}\n")))?;
+    }
+    let files = arguments.matrices.iter().map(|path| Source::File(path.clone()));
+    let mut lines = Vec::new();
+    for source in files.chain(arguments.generate.iter().cloned()) {
+        let name = source.name();
+        let mut tell = |new: Vec<Line>, copy: f64, notes: &[String]| {
+            if !silent {
+                console::say(&words::table(&new, copy, notes))?;
+            }
+            lines.extend(new);
+            Ok::<(), Failure>(())
+        };
+        match source.read()? {
+            Matrix::Complex(a) => places.each(&mut |place| place.complex(&name, &a, arguments, &mut tell)),
+            Matrix::Real(a) => places.each(&mut |place| place.real(&name, &a, arguments, &mut tell)),
+        }?;
+    }
+    if let Some(sink) = json {
+        sink.write_json(&lines)?;
+    }
+    if let Some(sink) = csv {
+        sink.write(&to_csv(&lines))?;
+    }
+    Ok(Ending::Done)
+}
+
+/// What the figures of one matrix, device and type go to, with the device's copy bandwidth and notes.
+type Tell<'a> = dyn FnMut(Vec<Line>, f64, &[String]) -> Result<(), Failure> + 'a;
+
+/// Where is measured.
+struct Places {
+    host: Option<Bench<Host>>,
+    #[cfg(feature = "cuda")]
+    cuda: Option<Bench<residua::Cuda>>,
+    notes: Vec<String>,
+}
+
+/// Runs the same for a matrix on any backend.
+trait Place {
+    fn real(&self, name: &str, a: &Csr<f64>, to: &Arguments, tell: &mut Tell<'_>) -> Result<(), Failure>;
+    fn complex(
+        &self,
+        name: &str,
+        a: &Csr<Complex<f64>>,
+        to: &Arguments,
+        tell: &mut Tell<'_>,
+    ) -> Result<(), Failure>;
+}
+
+impl Places {
+    fn open(arguments: &Arguments) -> Result<Self, Failure> {
+        let device = device::open(&arguments.device)?;
+        let notes = match &device {
+            Device::Cpu(Some(reason)) => vec![format!("only on the CPU: {reason}")],
+            _ => Vec::new(),
+        };
+        let wants_host = arguments.device == "auto" || matches!(device, Device::Cpu(_));
+        let host = wants_host.then(|| Bench::new(Host, arguments.time)).transpose()?;
+        #[cfg(feature = "cuda")]
+        let cuda = match device {
+            Device::Cuda(cuda) => Some(Bench::new(cuda, arguments.time)?),
+            Device::Cpu(_) => None,
+        };
+        Ok(Self {
+            host,
+            #[cfg(feature = "cuda")]
+            cuda,
+            notes,
+        })
+    }
+
+    fn each(&mut self, body: &mut dyn FnMut(&dyn Place) -> Result<(), Failure>) -> Result<(), Failure> {
+        if let Some(host) = &self.host {
+            body(host)?;
+        }
+        #[cfg(feature = "cuda")]
+        if let Some(cuda) = &self.cuda {
+            body(cuda)?;
+        }
+        Ok(())
+    }
+}
+
+impl<B: Products + Conversions> Place for Bench<B> {
+    fn real(&self, name: &str, a: &Csr<f64>, to: &Arguments, tell: &mut Tell<'_>) -> Result<(), Failure> {
+        for kind in &to.types {
+            let path = std::path::Path::new(name);
+            let (lines, notes) = match kind.as_str() {
+                "f64" => self.compare::<f64, f64>(name, kind, a, to),
+                "f32" => self.compare::<f32, f32>(name, kind, &a.map(|value| value as f32), to),
+                _ => self.compare::<f64, f32>(name, kind, &a.map(|value| value as f32), to),
+            }
+            .about(path)?;
+            tell(lines, self.copy(), &notes)?;
+        }
+        Ok(())
+    }
+
+    fn complex(
+        &self,
+        name: &str,
+        a: &Csr<Complex<f64>>,
+        to: &Arguments,
+        tell: &mut Tell<'_>,
+    ) -> Result<(), Failure> {
+        let compared = self.compare::<Complex<f64>, Complex<f64>>(name, "c64", a, to);
+        let (lines, notes) = compared.about(std::path::Path::new(name))?;
+        tell(lines, self.copy(), &notes)
+    }
+}
+
+/// Copy bandwidth of a backend, measured once for all matrices.
+fn copies<B: Products>(backend: &B) -> residua::Result<f64> {
+    copy_bandwidth(backend, 5)
+}

@@ -1,0 +1,97 @@
+//! Where the matrices come from.
+
+use crate::cli::Failure;
+use crate::cli::load::{Loaded, is_complex, load};
+use num_complex::Complex;
+use residua::Csr;
+use residua::generate::{Model, Parameters, RowLengths};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// A file, or a model problem.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    File(PathBuf),
+    /// The text that asks for it, the model, and what shapes it.
+    Model(String, &'static Model, Parameters),
+}
+
+/// A matrix of either kind of values.
+pub(super) enum Matrix {
+    Real(Csr<f64>),
+    Complex(Csr<Complex<f64>>),
+}
+
+impl Source {
+    pub(super) fn name(&self) -> String {
+        match self {
+            Source::File(path) => path.display().to_string(),
+            Source::Model(text, ..) => text.clone(),
+        }
+    }
+
+    pub(super) fn read(&self) -> Result<Matrix, Failure> {
+        match self {
+            Source::File(path) if is_complex(path)? => {
+                let Loaded { a, .. } = load::<Complex<f64>>(path)?;
+                Ok(Matrix::Complex(a))
+            }
+            Source::File(path) => {
+                let Loaded { a, .. } = load::<f64>(path)?;
+                Ok(Matrix::Real(a))
+            }
+            Source::Model(text, model, parameters) => {
+                let built = model.build(parameters);
+                built.map(Matrix::Real).map_err(|error| Failure::Usage(format!("--generate {text}: {error}")))
+            }
+        }
+    }
+}
+
+/// `KIND[:SIZE][,OPTION=VALUE]...`, as in `random:2000000,row-lengths=4..32,seed=7`.
+impl FromStr for Source {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parts = text.split(',');
+        let (kind, size) = match parts.next().unwrap_or_default().split_once(':') {
+            Some((kind, size)) => (kind, Some(size)),
+            None => (text.split(',').next().unwrap_or_default(), None),
+        };
+        let model = Model::find(kind).map_err(|error| error.to_string())?;
+        let mut parameters = Parameters::default();
+        if let Some(size) = size {
+            let numbers: Result<Vec<usize>, _> = size.split(['x', 'X', '*']).map(str::parse).collect();
+            let numbers = numbers.map_err(|_| "write the size as 100x100x100, or as one number")?;
+            parameters = parameters.size(numbers);
+        }
+        for option in parts {
+            let (name, value) = option.split_once('=').ok_or("write an option as name=value")?;
+            if !model.options.contains(&name) {
+                let known = if model.options.is_empty() { "none".into() } else { model.options.join(", ") };
+                return Err(format!("{kind} has no option {name}: it takes {known}"));
+            }
+            parameters = set(parameters, name, value)?;
+        }
+        Ok(Source::Model(text.to_string(), model, parameters))
+    }
+}
+
+fn set(parameters: Parameters, name: &str, value: &str) -> Result<Parameters, String> {
+    fn number<T: FromStr>(name: &str, value: &str) -> Result<T, String> {
+        value.parse().map_err(|_| format!("{name}: {value} is not such a number"))
+    }
+    Ok(match name {
+        "seed" => parameters.seed(number(name, value)?),
+        "anisotropy" => parameters.anisotropy(number(name, value)?),
+        "contrast" => parameters.contrast(number(name, value)?),
+        "block" => parameters.block(number(name, value)?),
+        "diffusion" => parameters.diffusion(number(name, value)?),
+        "poisson-ratio" => parameters.poisson_ratio(number(name, value)?),
+        "edge-factor" => parameters.edge_factor(number(name, value)?),
+        "row-lengths" => {
+            parameters.row_lengths(value.parse::<RowLengths>().map_err(|error| format!("{name}: {error}"))?)
+        }
+        _ => return Err(format!("no option {name}")),
+    })
+}

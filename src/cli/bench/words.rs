@@ -1,0 +1,78 @@
+//! The figures for a person.
+
+use super::claims;
+use super::compare::REFERENCE;
+use super::line::Line;
+use residua::report::{Align, Table, bytes, count, seconds};
+
+/// One matrix on one device in one type: the figures, what they say, and notes.
+pub(super) fn table(lines: &[Line], copy: f64, notes: &[String]) -> String {
+    let Some(first) = lines.first() else { return String::new() };
+    let right = Align::Right;
+    let mut table = Table::new([
+        ("format", Align::Left),
+        ("storage", right),
+        ("padding", right),
+        ("convert", right),
+        ("product", right),
+        ("spread", right),
+        ("GB/s", right),
+        ("of copy", right),
+        ("pays after", right),
+    ]);
+    let fastest = best(lines, |_| true);
+    for line in lines {
+        if let Some(reason) = &line.refused {
+            table.row([line.format.clone(), format!("refused: {reason}")]);
+            continue;
+        }
+        let product = line.product_seconds.unwrap_or(f64::NAN);
+        let pays = match line.break_even {
+            Some(products) => format!("{} products", count(products)),
+            None if line.format == REFERENCE || line.is_peer() => "-".into(),
+            None => "never".into(),
+        };
+        let mark = if Some(product) == fastest { " <" } else { "" };
+        table.row([
+            line.format.clone(),
+            bytes(line.bytes),
+            format!("{:.0} %", 100.0 * line.padding as f64 / line.nonzeros.max(1) as f64),
+            seconds(line.convert_seconds.unwrap_or(f64::NAN)),
+            seconds(product),
+            format!("{:.1} %", 100.0 * line.spread),
+            format!("{:.1}", line.gb_s.unwrap_or(0.0)),
+            format!("{:.0} %", 100.0 * line.share_of_copy.unwrap_or(0.0)),
+            format!("{pays}{mark}"),
+        ]);
+    }
+    let size = format!("{} x {}", count(first.rows as u64), count(first.columns as u64));
+    let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
+    format!(
+        "{}: {size}, {} nonzeros, {}, on {}; copy bandwidth {copy:.1} GB/s\n\n{table}\n{}{}{notes}\n",
+        first.matrix,
+        count(first.nonzeros as u64),
+        first.r#type,
+        first.device,
+        claims::table(lines),
+        beside(lines),
+    )
+}
+
+fn best(lines: &[Line], which: impl Fn(&Line) -> bool) -> Option<f64> {
+    lines.iter().filter(|line| which(line)).filter_map(|line| line.product_seconds).min_by(f64::total_cmp)
+}
+
+/// How the automatic choices and CSR compare with cuSPARSE's best.
+fn beside(lines: &[Line]) -> String {
+    let Some(peer) = best(lines, Line::is_peer) else { return String::new() };
+    let times = |what: &str, which: &dyn Fn(&Line) -> bool| {
+        best(lines, which).map(|time| format!("{what} {:.2}", peer / time))
+    };
+    let parts = [
+        times("csr", &|line| line.format == REFERENCE),
+        times("automatic without compression", &|line| line.format.starts_with("plain:")),
+        times("automatic", &|line| line.format.starts_with("auto:")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!("times cuSPARSE's best of all formats: {}\n", parts.join(", "))
+}
