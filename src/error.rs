@@ -58,6 +58,14 @@ pub enum Error {
         /// Real part of the entry, 0 where it is missing.
         value: f64,
     },
+    /// A diagonal block that no positive definite matrix has.
+    #[error(
+        "the diagonal block at row {row} (from 0) is not positive definite, so the matrix is not either; use preconditioner jacobi or none to see what conjugate gradients makes of it"
+    )]
+    Block {
+        /// Row of the block at which it shows, from 0.
+        row: usize,
+    },
     /// A format would waste memory on this matrix, or cannot hold it.
     #[error("format {format} refused: {reason}")]
     Refused {

@@ -7,6 +7,8 @@
 mod backend;
 #[path = "common/device.rs"]
 mod device;
+#[path = "common/precondition.rs"]
+mod precondition;
 #[path = "common/primitives.rs"]
 mod primitives;
 
@@ -40,6 +42,14 @@ cases!(
     product_cases,
     infinite_entries_stay_in_their_rows,
     refusals
+);
+cases!(
+    precondition in precondition_on_device: block_cases,
+    natural_block_cases,
+    fsai_cases,
+    complex_fsai_cases,
+    chebyshev_cases,
+    refinement_cases
 );
 cases!(
     primitives in primitives_on_device: reduce_cases,

@@ -9,7 +9,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `layout` | the storage of each matrix format as borrowed parts: the contract between `matrix` and the kernels |
-//! | `primitives`, `vector`, `product`, `convert`, `krylov` | the capability traits |
+//! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition` | the capability traits |
 //! | `host` | the implementation on rayon |
 //! | `cuda` | the implementation for NVIDIA devices |
 //!
@@ -24,6 +24,7 @@ mod graph;
 pub mod host;
 mod krylov;
 mod layout;
+mod precondition;
 mod primitives;
 mod product;
 mod vector;
@@ -35,6 +36,7 @@ pub use graph::{GraphParts, GraphSteps, PEERS_ONE_IN, Roots, Sweep, UNREACHED};
 pub use host::Host;
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;
+pub use precondition::{BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps};
 pub use primitives::{Order, Primitives, Scan};
 pub use product::{Op, Products};
 pub use vector::VectorOps;

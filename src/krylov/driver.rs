@@ -63,6 +63,9 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         if m.fused().is_none() && B::len(&*self.work.z) != n {
             self.work.z = self.backend.zeros(n)?;
         }
+        if B::len(&*self.work.work) < m.work_len() {
+            self.work.work = self.backend.zeros(m.work_len())?;
+        }
         let units = Units::of::<T, B>(&self.backend, b, &mut self.work.q, &mut self.work.square)?;
         let mut history = std::mem::take(&mut self.history);
         history.clear();

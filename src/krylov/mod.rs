@@ -1,12 +1,14 @@
 //! Krylov solvers.
 //!
 //! [`Cg`] solves A x = b for Hermitian positive definite A, with any [`LinearOperator`](crate::LinearOperator) and any
-//! [`Preconditioner`](crate::precondition::Preconditioner). [`solve`] is the short way for a matrix on the host.
+//! [`Preconditioner`](crate::precondition::Preconditioner). [`Refinement`]
+//! does so with matrix and vectors of half the precision in its loop. [`solve`] is the short way for a matrix on the host.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `cg` | the recurrence, as in the textbook |
 //! | `driver` | from b and x to a report: start, stopping, certificate, restart |
+//! | `refine` | iterative refinement, with `cg` in half the precision inside |
 //! | `units` | the power of two in which residuals are held |
 //! | `options`, `report` | what a caller says, and what it learns |
 //!
@@ -16,11 +18,13 @@
 mod cg;
 mod driver;
 mod options;
+mod refine;
 mod report;
 mod units;
 
 pub use cg::Cg;
 pub use options::SolveOptions;
+pub use refine::Refinement;
 pub use report::{Outcome, Report, Solution};
 
 use crate::backend::Host;

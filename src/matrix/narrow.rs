@@ -1,8 +1,11 @@
 //! Values stored in half the width, where that loses nothing.
 
 use super::Csr;
-use crate::backend::Host;
+use super::coo::copied;
+use crate::backend::{Host, Offsets, OffsetsRef, PreconditionSteps};
+use crate::error::Result;
 use crate::scalar::Scalar;
+use num_traits::One;
 use rayon::prelude::*;
 
 /// Values that one task looks at.
@@ -30,5 +33,24 @@ impl<V: Scalar> Csr<V, Host> {
     /// ```
     pub fn to_narrow(&self) -> Option<Csr<V::Narrow>> {
         self.is_narrow().then(|| self.map(|v| v.narrow().unwrap_or_default()))
+    }
+}
+
+impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
+    /// The same pattern with every value rounded to the narrower type: the matrix of the inner solves of
+    /// [`Refinement`](crate::krylov::Refinement).
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn to_rounded(&self, backend: &B) -> Result<Csr<V::Narrow, B>> {
+        let parts = self.parts();
+        let offsets = match parts.offsets {
+            OffsetsRef::Narrow(o) => Offsets::Narrow(copied(backend, o)?),
+            OffsetsRef::Wide(o) => Offsets::Wide(copied(backend, o)?),
+        };
+        let mut values = backend.zeros(self.nonzeros())?;
+        backend.narrow::<V>(V::Real::one(), parts.values, &mut values)?;
+        let indices = copied(backend, parts.indices)?;
+        Ok(Csr::from_parts_unchecked(self.rows(), self.columns(), offsets, indices, values))
     }
 }

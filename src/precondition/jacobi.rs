@@ -34,6 +34,11 @@ impl<T: Scalar, B: KrylovSteps> Jacobi<T, B> {
         Ok(jacobi)
     }
 
+    /// The reciprocals.
+    pub(super) fn inverse(&self) -> &B::Slice<T::Real> {
+        &self.inverse
+    }
+
     /// Takes new values of a matrix of the same size over; nothing is allocated.
     ///
     /// # Errors

@@ -4,6 +4,13 @@
 //! |---|---|---|---|
 //! | [`Identity`] | I | | none |
 //! | [`Jacobi`] | diagonal of A | one pass over A | 2 n reals: fused with the steps of CG, z is never stored |
+//! | [`BlockJacobi`] | diagonal blocks of A | small dense inverses | the blocks, and 4 n scalars: r, z, and both for r.z |
+//! | [`Fsai`] | (G^H G)^-1, G on the lower pattern of A | a small dense system a row | both factors, and 7 n scalars |
+//! | [`Chebyshev`] | a polynomial of A in k terms | the largest eigenvalue | (k - 1) products with A, and (7 k + 1) n scalars |
+//!
+//! Which one pays: Jacobi nearly always. Block Jacobi where several unknowns belong to each point, as in elasticity. FSAI
+//! where iterations are many and the matrix has few entries a row. Chebyshev where sums over all processors are dear:
+//! it asks for fewer of them, not for fewer products.
 //!
 //! A preconditioner of your own implements [`Preconditioner::apply`]; for conjugate gradients it must be Hermitian
 //! positive definite.
@@ -12,9 +19,16 @@ use crate::backend::{Backend, Inverse, VectorOps};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
+mod blocks;
+mod chebyshev;
+mod fsai;
 mod identity;
 mod jacobi;
+mod spectrum;
 
+pub use blocks::BlockJacobi;
+pub use chebyshev::Chebyshev;
+pub use fsai::Fsai;
 pub use identity::Identity;
 pub use jacobi::Jacobi;
 
@@ -39,6 +53,31 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
     {
         self.apply(backend, r, z)?;
         backend.dot(r, z, rz)
+    }
+
+    /// Scalars of memory that [`Preconditioner::apply_dot_in`] needs. A solver allocates them once.
+    fn work_len(&self) -> usize {
+        0
+    }
+
+    /// As [`Preconditioner::apply_dot`], with [`Preconditioner::work_len`] scalars of the caller's memory, so that nothing
+    /// is allocated. What `work` holds is of no account.
+    ///
+    /// # Errors
+    /// As [`Preconditioner::apply`].
+    fn apply_dot_in(
+        &self,
+        backend: &B,
+        work: &mut B::Slice<T>,
+        r: &B::Slice<T>,
+        z: &mut B::Slice<T>,
+        rz: &mut B::Slice<T>,
+    ) -> Result<()>
+    where
+        B: VectorOps,
+    {
+        let _ = work;
+        self.apply_dot(backend, r, z, rz)
     }
 
     /// The form that fused steps can apply on the way, where M has one ([`Inverse::Identity`] or

@@ -49,6 +49,8 @@ pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Dis
     type Narrow: Scalar + Widen<Self>;
     /// The same number in the narrower type, if it can be held there without loss.
     fn narrow(self) -> Option<Self::Narrow>;
+    /// The nearest number of the narrower type.
+    fn to_narrow(self) -> Self::Narrow;
     /// `self * a + b`, rounded once or twice, whichever is fast on this machine without a target flag (twice).
     #[inline(always)]
     fn mul_add_fast(self, a: Self, b: Self) -> Self {
@@ -155,6 +157,10 @@ macro_rules! real {
             }
             type Narrow = f32;
             #[inline(always)]
+            fn to_narrow(self) -> f32 {
+                self as f32
+            }
+            #[inline(always)]
             fn narrow(self) -> Option<f32> {
                 let narrow = self as f32;
                 (Self::from(narrow).to_bits() == self.to_bits()).then_some(narrow)
@@ -205,6 +211,10 @@ macro_rules! real {
                 self.re.is_finite() && self.im.is_finite()
             }
             type Narrow = Complex<f32>;
+            #[inline(always)]
+            fn to_narrow(self) -> Complex<f32> {
+                Complex::new(self.re as f32, self.im as f32)
+            }
             #[inline(always)]
             fn narrow(self) -> Option<Complex<f32>> {
                 Some(Complex::new(Scalar::narrow(self.re)?, Scalar::narrow(self.im)?))

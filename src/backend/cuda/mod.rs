@@ -16,7 +16,7 @@
 //! | `launch` | kernels as typed functions |
 //! | `policy` | every tuning constant |
 //! | `cusparse` | the library of that name, to measure beside |
-//! | `primitives`, `vector`, `product`, `krylov` | the capability traits |
+//! | `primitives`, `vector`, `product`, `krylov`, `precondition` | the capability traits |
 //!
 //! All work of a process on one device goes to one stream, whichever handle enqueues it.
 
@@ -30,6 +30,7 @@ mod launch;
 mod mailbox;
 mod memory;
 mod policy;
+mod precondition;
 mod primitives;
 mod product;
 mod record;

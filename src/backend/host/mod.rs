@@ -12,6 +12,7 @@ mod krylov;
 mod map;
 mod memory;
 mod merge;
+mod precondition;
 mod primitives;
 mod product;
 mod radix;

@@ -30,7 +30,23 @@ pub fn catalogue() -> Vec<Unit> {
         }
     }
     primitives(&mut units);
+    preconditioners(&mut units);
     units
+}
+
+fn preconditioners(units: &mut Vec<Unit>) {
+    units.extend(SCALARS.map(|scalar| Unit::new("chebyshev.cu").with("SCALAR", scalar)));
+    for (wide, narrow) in [("f64", "f32"), ("f32", "f32"), ("c64", "c32")] {
+        units.push(Unit::new("precision.cu").with("SCALAR", wide).with("NARROW", narrow));
+    }
+    for (vector, value) in WIDENINGS {
+        let typed = |file| Unit::new(file).with("SCALAR", vector).with("STORED", value);
+        units.push(typed("blocks.cu").with("OFFSET", "u32"));
+        units.push(typed("sparse_inverse.cu").with("OFFSET", "u32").with("FACTOR_OFFSET", "u32"));
+    }
+    let wide =
+        Unit::new("sparse_inverse.cu").with("SCALAR", "f64").with("STORED", "f64").with("OFFSET", "u64");
+    units.push(wide.with("FACTOR_OFFSET", "u64"));
 }
 
 fn primitives(units: &mut Vec<Unit>) {

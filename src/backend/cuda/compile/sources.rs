@@ -6,6 +6,8 @@ macro_rules! embed {
 
 /// Kernel files, by name.
 pub const SOURCES: &[(&str, &str)] = embed![
+    "blocks.cu",
+    "chebyshev.cu",
     "compact.cu",
     "csr_krylov.cu",
     "csr_vector.cu",
@@ -19,18 +21,27 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "merge.cu",
     "number.cu",
     "pack.cu",
+    "precision.cu",
     "reduce.cu",
     "reduce_by_key.cu",
     "scan.cu",
     "segmented.cu",
     "segments.cu",
     "sort.cu",
+    "sparse_inverse.cu",
     "vector.cu",
 ];
 
 /// Headers that any of them may include, by name.
-pub const HEADERS: &[(&str, &str)] =
-    embed!["block_sum.cuh", "combine.cuh", "common.cuh", "complex.cuh", "lookback.cuh", "open_run.cuh"];
+pub const HEADERS: &[(&str, &str)] = embed![
+    "block_sum.cuh",
+    "combine.cuh",
+    "common.cuh",
+    "complex.cuh",
+    "dense.cuh",
+    "lookback.cuh",
+    "open_run.cuh"
+];
 
 /// Text of a kernel file.
 pub(super) fn source(name: &str) -> &'static str {

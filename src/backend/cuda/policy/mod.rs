@@ -22,6 +22,9 @@ const KRYLOV_UNROLL: u32 = 2;
 /// Threads of a block of a product with a stored matrix.
 const PRODUCT_THREADS: u32 = 256;
 
+/// Warps of a block where each has a small dense system of its own in shared memory.
+const DENSE_WARPS: [u32; 2] = [4, 2];
+
 /// The constants that a unit is compiled with, as macros.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
@@ -42,8 +45,21 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "csr_vector.cu" | "csr_krylov.cu" => {
             vec![("THREADS", PRODUCT_THREADS), ("LANES", unit.size_class().clamp(2, 32))]
         }
+        "chebyshev.cu" | "precision.cu" => vec![("THREADS", ELEMENTWISE_THREADS)],
+        "blocks.cu" | "sparse_inverse.cu" => {
+            let wide = unit.type_of("SCALAR") == Some("c64");
+            vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]
+        }
         _ => primitives::constants(unit),
     }
+}
+
+/// A warp for each of `systems` small dense systems with elements of so many bytes.
+pub(super) fn dense(chip: Chip, systems: usize, element_bytes: usize) -> Shape {
+    let warps = DENSE_WARPS[usize::from(element_bytes > 8)];
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / (32 * warps));
+    let blocks = systems.div_ceil(warps as usize).min(4 * resident as usize);
+    Shape::new(blocks as u32, 32 * warps)
 }
 
 /// Whether products and sums are rounded one by one, as on the host. In the steps of a solver this makes a diagonal of

@@ -1,0 +1,72 @@
+// Block-diagonal preconditioner: the inverses of the diagonal blocks of a Hermitian matrix, and the product with them.
+//
+//     | 4 1     |      starts  0 2 3         a warp inverts a block; in the product a thread takes a row
+//     | 1 5     |      offsets 0 4 5
+//     |       2 |      values  column after column, block after block
+//
+// Gauss-Jordan elimination without exchanges (Golub and Van Loan, Matrix Computations, 4th ed., 3.4): pivots of a positive
+// definite matrix are positive. Bytes of a product: the blocks once, r, z, and 4 for the row's block.
+//
+// Constants: SCALAR (vectors), STORED (values of A), OFFSET (offsets of A), WARPS (a block of threads), THREADS.
+#include "dense.cuh"
+
+typedef SCALAR T;
+typedef STORED V;
+typedef OFFSET I;
+
+extern "C" __global__ void __launch_bounds__(WARPS * 32)
+    block_inverses(u64 blocks, const I* offsets, const u32* columns, const V* values, const u32* starts, const u64* places,
+                   T* inverses, u32* first_bad) {
+    __shared__ Dense<T> systems[WARPS];
+    Dense<T>& a = systems[threadIdx.x / 32];
+    const u32 lane = threadIdx.x % 32;
+    for (u64 k = u64(blockIdx.x) * WARPS + threadIdx.x / 32; k < blocks; k += u64(gridDim.x) * WARPS) {
+        const u32 start = starts[k], size = starts[k + 1] - start;
+        if (lane < size) {
+            for (u32 j = 0; j < size; j++) a(lane, j) = T();
+            u64 at = offsets[start + lane], end = offsets[start + lane + 1];
+            for (u64 high = end; at < high;) { // the first column that is not before the block
+                const u64 middle = at + (high - at) / 2;
+                if (columns[middle] < start) at = middle + 1;
+                else high = middle;
+            }
+            for (; at < end && columns[at] < start + size; at++) a(lane, columns[at] - start) = widen<T>::from(values[at]);
+        }
+        __syncwarp();
+        u32 bad = size;
+        for (u32 p = 0; p < size && bad == size; p++) {
+            if (!is_pivot(a(p, p))) bad = p;
+            else {
+                const T reciprocal = from_real<T>(1 / real_part(a(p, p)));
+                const T factor = lane < size && lane != p ? a(lane, p) : T();
+                __syncwarp();
+                if (lane < size) {
+                    a(p, lane) = lane == p ? reciprocal : a(p, lane) * reciprocal;
+                    if (lane != p) a(lane, p) = T();
+                }
+                __syncwarp();
+                if (lane < size && lane != p)
+                    for (u32 j = 0; j < size; j++) a(lane, j) = a(lane, j) - factor * a(p, j);
+                __syncwarp();
+            }
+        }
+        if (lane < size) {
+            T* inverse = inverses + places[k];
+            for (u32 j = 0; j < size; j++) // the lower triangle decides: exactly Hermitian
+                inverse[u64(j) * size + lane] = j < lane ? a(lane, j) : j == lane ? from_real<T>(real_part(a(lane, lane))) : conj(a(j, lane));
+        }
+        if (lane == 0 && bad < size) atomicMin(first_bad, start + bad);
+        __syncwarp();
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    block_multiply(u64 rows, const u32* starts, const u32* block_of, const u64* places, const T* values, const T* r, T* z) {
+    for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
+        const u32 k = block_of[row], start = starts[k], size = starts[k + 1] - start;
+        const T* m = values + places[k] + (row - start);
+        T sum = T();
+        for (u32 j = 0; j < size; j++) sum = sum + m[u64(j) * size] * r[start + j];
+        z[row] = sum;
+    }
+}

@@ -1,0 +1,202 @@
+//! The steps of preconditioners on the device.
+
+use super::launch::kernels;
+use super::slice::Slice;
+use super::{Cuda, policy};
+use crate::backend::{
+    Backend, BlockParts, ChebyshevStep, CsrParts, OffsetsRef, PreconditionSteps, with_offsets,
+};
+use crate::error::{Error, Result};
+use crate::scalar::{Element, Offset, Scalar, Widen};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "blocks.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        fn block_inverses(
+            blocks: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            starts: &Slice<u32>,
+            places: &Slice<u64>,
+            inverses: &mut Slice<T>,
+            first_bad: &mut Slice<u32>,
+        );
+        fn block_multiply(
+            rows: u64,
+            starts: &Slice<u32>,
+            block_of: &Slice<u32>,
+            places: &Slice<u64>,
+            values: &Slice<T>,
+            r: &Slice<T>,
+            z: &mut Slice<T>,
+        );
+    }
+    kernels! {
+        "chebyshev.cu", types(T: Scalar as SCALAR);
+        fn chebyshev_step(
+            first: u32,
+            momentum: T::Real,
+            step: T::Real,
+            d: &Slice<T::Real>,
+            t: &Slice<T>,
+            residual: &mut Slice<T>,
+            direction: &mut Slice<T>,
+            z: &mut Slice<T>,
+            n: u64,
+        );
+    }
+    kernels! {
+        "sparse_inverse.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET, O: Offset as FACTOR_OFFSET);
+        fn lower_lengths(
+            rows: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            limit: u32,
+            lengths: &mut Slice<u32>,
+        );
+        fn sparse_factor(
+            rows: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            places: &Slice<O>,
+            factor_columns: &mut Slice<u32>,
+            factor: &mut Slice<T>,
+            first_bad: &mut Slice<u32>,
+        );
+    }
+    kernels! {
+        "precision.cu", types(T: Scalar as SCALAR, N: Scalar as NARROW);
+        fn narrow(scale: T::Real, x: &Slice<T>, y: &mut Slice<N>, n: u64);
+        fn add_narrow(scale: T::Real, x: &Slice<N>, y: &mut Slice<T>, n: u64);
+    }
+}
+
+impl PreconditionSteps for Cuda {
+    fn block_inverses<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        blocks: BlockParts<'_, Self>,
+        inverses: &mut Slice<T>,
+        first_bad: &mut Slice<u32>,
+    ) -> Result<()> {
+        self.fill(u32::MAX, first_bad)?;
+        let count = blocks.starts.len() - 1;
+        let shape = policy::dense(self.0.chip, count, size_of::<T>());
+        let BlockParts { starts, offsets: places, .. } = blocks;
+        let count = count as u64;
+        with_offsets!(a.offsets, offsets => {
+            kernel::block_inverses(
+                *self, shape, count, offsets, a.indices, a.values, starts, places, inverses, first_bad,
+            )
+        })
+    }
+
+    fn block_multiply<T: Scalar>(
+        &self,
+        blocks: BlockParts<'_, Self>,
+        values: &Slice<T>,
+        r: &Slice<T>,
+        z: &mut Slice<T>,
+    ) -> Result<()> {
+        let BlockParts { starts, block_of, offsets } = blocks;
+        let rows = block_of.len();
+        Error::check_dimension("length of r", rows, r.len())?;
+        Error::check_dimension("length of z", rows, z.len())?;
+        let shape = policy::elementwise(self.0.chip, rows);
+        kernel::block_multiply::<T, T, u32>(
+            *self,
+            shape,
+            rows as u64,
+            starts,
+            block_of,
+            offsets,
+            values,
+            r,
+            z,
+        )
+    }
+
+    fn chebyshev_step<T: Scalar>(
+        &self,
+        coefficients: ChebyshevStep<T::Real>,
+        d: &Slice<T::Real>,
+        t: &Slice<T>,
+        residual: &mut Slice<T>,
+        direction: &mut Slice<T>,
+        z: &mut Slice<T>,
+    ) -> Result<()> {
+        let n = t.len();
+        for (what, length) in [
+            ("length of the diagonal", d.len()),
+            ("length of the residual", residual.len()),
+            ("length of the direction", direction.len()),
+            ("length of z", z.len()),
+        ] {
+            Error::check_dimension(what, n, length)?;
+        }
+        let ChebyshevStep { first, momentum, step } = coefficients;
+        let shape = policy::elementwise(self.0.chip, n);
+        kernel::chebyshev_step::<T>(
+            *self,
+            shape,
+            u32::from(first),
+            momentum,
+            step,
+            d,
+            t,
+            residual,
+            direction,
+            z,
+            n as u64,
+        )
+    }
+
+    fn lower_lengths<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        limit: usize,
+        lengths: &mut Slice<u32>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the lengths", a.rows + 1, lengths.len())?;
+        let shape = policy::elementwise(self.0.chip, a.rows + 1);
+        let (rows, limit) = (a.rows as u64, limit as u32);
+        with_offsets!(a.offsets, offsets => {
+            kernel::lower_lengths::<T, V, _, u32>(*self, shape, rows, offsets, a.indices, limit, lengths)
+        })
+    }
+
+    fn sparse_factor<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        _limit: usize,
+        offsets: OffsetsRef<'_, Self>,
+        columns: &mut Slice<u32>,
+        values: &mut Slice<T>,
+        first_bad: &mut Slice<u32>,
+    ) -> Result<()> {
+        self.fill(u32::MAX, first_bad)?;
+        let shape = policy::dense(self.0.chip, a.rows, size_of::<T>());
+        let rows = a.rows as u64;
+        with_offsets!(a.offsets, of_a => with_offsets!(offsets, places => {
+            kernel::sparse_factor(
+                *self, shape, rows, of_a, a.indices, a.values, places, columns, values, first_bad,
+            )
+        }))
+    }
+
+    fn narrow<T: Scalar>(&self, scale: T::Real, x: &Slice<T>, y: &mut Slice<T::Narrow>) -> Result<()> {
+        Error::check_dimension("length of the narrower vector", x.len(), y.len())?;
+        let shape = policy::elementwise(self.0.chip, x.len());
+        kernel::narrow::<T, T::Narrow>(*self, shape, scale, x, y, x.len() as u64)
+    }
+
+    fn add_narrow<T: Scalar>(&self, scale: T::Real, x: &Slice<T::Narrow>, y: &mut Slice<T>) -> Result<()> {
+        Error::check_dimension("length of the narrower vector", y.len(), x.len())?;
+        let n = y.len() as u64;
+        let shape = policy::elementwise(self.0.chip, y.len());
+        kernel::add_narrow::<T, T::Narrow>(*self, shape, scale, x, y, n)
+    }
+}

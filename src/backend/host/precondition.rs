@@ -1,0 +1,306 @@
+//! The steps of preconditioners on the CPU.
+
+use super::Host;
+use super::memory::PARALLEL_FROM;
+use super::vector::{chunk_size, for_chunks};
+use crate::backend::{
+    BlockParts, ChebyshevStep, CsrParts, DENSE_LIMIT, OffsetsRef, PreconditionSteps, with_offsets,
+};
+use crate::error::{Error, Result};
+use crate::scalar::{Offset, Scalar, Widen};
+use num_traits::{Float, Zero};
+use rayon::prelude::*;
+
+/// Blocks or rows with a dense system each that one task takes.
+const SYSTEMS: usize = 256;
+
+/// A dense matrix of at most [`DENSE_LIMIT`] rows, column after column.
+type Dense<T> = [[T; DENSE_LIMIT]; DENSE_LIMIT];
+
+impl PreconditionSteps for Host {
+    fn block_inverses<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        blocks: BlockParts<'_, Self>,
+        inverses: &mut [T],
+        first_bad: &mut [u32],
+    ) -> Result<()> {
+        let count = blocks.starts.len() - 1;
+        let parts = slices(inverses, blocks.offsets);
+        first_bad[0] = with_offsets!(a.offsets, offsets => {
+            parts
+                .into_par_iter()
+                .enumerate()
+                .with_min_len(if a.rows < PARALLEL_FROM { usize::MAX } else { SYSTEMS })
+                .map(|(k, inverse)| {
+                    let rows = blocks.starts[k] as usize..blocks.starts[k + 1] as usize;
+                    let size = rows.len();
+                    let mut dense = [[T::zero(); DENSE_LIMIT]; DENSE_LIMIT];
+                    for (i, row) in rows.clone().enumerate() {
+                        let range = offsets[row].to_usize()..offsets[row + 1].to_usize();
+                        let columns = &a.indices[range.clone()];
+                        let from = columns.partition_point(|&column| (column as usize) < rows.start);
+                        for (column, value) in columns[from..].iter().zip(&a.values[range][from..]) {
+                            let Some(column) = dense[..size].get_mut(*column as usize - rows.start) else { break };
+                            column[i] = value.widen();
+                        }
+                    }
+                    let bad = invert(&mut dense, size);
+                    for (column, dense) in inverse.chunks_exact_mut(size).zip(&dense) {
+                        column.copy_from_slice(&dense[..size]);
+                    }
+                    bad.map_or(u32::MAX, |i| blocks.starts[k] + i as u32)
+                })
+                .min()
+                .filter(|_| count > 0)
+                .unwrap_or(u32::MAX)
+        });
+        Ok(())
+    }
+
+    fn block_multiply<T: Scalar>(
+        &self,
+        blocks: BlockParts<'_, Self>,
+        values: &[T],
+        r: &[T],
+        z: &mut [T],
+    ) -> Result<()> {
+        Error::check_dimension("length of r", blocks.block_of.len(), r.len())?;
+        Error::check_dimension("length of z", r.len(), z.len())?;
+        let size = chunk_size(z.len());
+        for_chunks(z.len(), z.par_chunks_mut(size).enumerate(), |(chunk, z)| {
+            for (row, z) in (chunk * size..).zip(z) {
+                let k = blocks.block_of[row] as usize;
+                let (start, end) = (blocks.starts[k] as usize, blocks.starts[k + 1] as usize);
+                let from = blocks.offsets[k].to_usize() + row - start;
+                let entries = values[from..].iter().step_by(end - start);
+                *z = entries.zip(&r[start..end]).fold(T::zero(), |sum, (&m, &r)| sum + m * r);
+            }
+        });
+        Ok(())
+    }
+
+    fn chebyshev_step<T: Scalar>(
+        &self,
+        coefficients: ChebyshevStep<T::Real>,
+        d: &[T::Real],
+        t: &[T],
+        residual: &mut [T],
+        direction: &mut [T],
+        z: &mut [T],
+    ) -> Result<()> {
+        let n = t.len();
+        for (what, length) in [
+            ("length of the diagonal", d.len()),
+            ("length of the residual", residual.len()),
+            ("length of the direction", direction.len()),
+            ("length of z", z.len()),
+        ] {
+            Error::check_dimension(what, n, length)?;
+        }
+        let ChebyshevStep { first, momentum, step } = coefficients;
+        let momentum = T::from_real(momentum);
+        let size = chunk_size(n);
+        let inputs = t.par_chunks(size).zip(d.par_chunks(size));
+        let outputs = residual.par_chunks_mut(size).zip(direction.par_chunks_mut(size));
+        for_chunks(
+            n,
+            inputs.zip(outputs).zip(z.par_chunks_mut(size)),
+            |(((t, d), (residual, direction)), z)| {
+                let vectors = t.iter().zip(d).zip(residual).zip(direction).zip(z);
+                for ((((t, d), residual), direction), z) in vectors {
+                    if first {
+                        *residual = *t;
+                        *direction = T::from_real(step * *d) * *t;
+                        *z = *direction;
+                    } else {
+                        *residual -= *t;
+                        *direction = momentum * *direction + T::from_real(step * *d) * *residual;
+                        *z += *direction;
+                    }
+                }
+            },
+        );
+        Ok(())
+    }
+
+    fn lower_lengths<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        limit: usize,
+        lengths: &mut [u32],
+    ) -> Result<()> {
+        Error::check_dimension("length of the lengths", a.rows + 1, lengths.len())?;
+        let size = chunk_size(a.rows);
+        with_offsets!(a.offsets, offsets => {
+            for_chunks(a.rows, lengths[..a.rows].par_chunks_mut(size).enumerate(), |(chunk, lengths)| {
+                for (row, length) in (chunk * size..).zip(lengths) {
+                    *length = lower(offsets, a.indices, row, limit).len() as u32;
+                }
+            });
+        });
+        lengths[a.rows] = 0;
+        Ok(())
+    }
+
+    fn sparse_factor<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        limit: usize,
+        offsets: OffsetsRef<'_, Self>,
+        columns: &mut [u32],
+        values: &mut [T],
+        first_bad: &mut [u32],
+    ) -> Result<()> {
+        first_bad[0] = with_offsets!(offsets, factor_offsets => {
+            let rows = slices(columns, factor_offsets).into_par_iter().zip(slices(values, factor_offsets));
+            let least = if a.rows < PARALLEL_FROM { usize::MAX } else { SYSTEMS };
+            rows.enumerate()
+                .with_min_len(least)
+                .map(|(row, (columns, values))| {
+                    let good = with_offsets!(a.offsets, offsets => {
+                        factor_row::<V, T, _>((offsets, a.indices, a.values), row, limit, columns, values)
+                    });
+                    if good { u32::MAX } else { row as u32 }
+                })
+                .min()
+                .unwrap_or(u32::MAX)
+        });
+        Ok(())
+    }
+
+    fn narrow<T: Scalar>(&self, scale: T::Real, x: &[T], y: &mut [T::Narrow]) -> Result<()> {
+        Error::check_dimension("length of the narrower vector", x.len(), y.len())?;
+        let (size, scale) = (chunk_size(x.len()), T::from_real(scale));
+        for_chunks(x.len(), x.par_chunks(size).zip(y.par_chunks_mut(size)), |(x, y)| {
+            y.iter_mut().zip(x).for_each(|(y, &x)| *y = (scale * x).to_narrow());
+        });
+        Ok(())
+    }
+
+    fn add_narrow<T: Scalar>(&self, scale: T::Real, x: &[T::Narrow], y: &mut [T]) -> Result<()> {
+        Error::check_dimension("length of the narrower vector", y.len(), x.len())?;
+        let (size, scale) = (chunk_size(y.len()), T::from_real(scale));
+        for_chunks(y.len(), x.par_chunks(size).zip(y.par_chunks_mut(size)), |(x, y)| {
+            y.iter_mut().zip(x).for_each(|(y, &x)| *y += scale * x.widen());
+        });
+        Ok(())
+    }
+}
+
+/// A buffer cut at its offsets.
+fn slices<'a, T, O: Offset>(mut buffer: &'a mut [T], offsets: &[O]) -> Vec<&'a mut [T]> {
+    let lengths = offsets.windows(2).map(|w| w[1].to_usize() - w[0].to_usize());
+    let cut = |length| {
+        let (part, rest) = std::mem::take(&mut buffer).split_at_mut(length);
+        buffer = rest;
+        part
+    };
+    lengths.map(cut).collect()
+}
+
+/// Where the entries of a row on and left of the diagonal are, the `limit` nearest to it; empty without a diagonal entry.
+fn lower<O: Offset>(offsets: &[O], indices: &[u32], row: usize, limit: usize) -> std::ops::Range<usize> {
+    let start = offsets[row].to_usize();
+    let columns = &indices[start..offsets[row + 1].to_usize()];
+    match columns.binary_search(&(row as u32)) {
+        Ok(place) => start + (place + 1).saturating_sub(limit)..start + place + 1,
+        Err(_) => start..start,
+    }
+}
+
+/// Whether a pivot of the elimination is one that a positive definite matrix has.
+fn is_pivot<T: Scalar>(pivot: T) -> bool {
+    let reciprocal = pivot.re().recip();
+    pivot.re() > T::Real::zero() && Float::is_finite(reciprocal) && pivot.is_finite()
+}
+
+/// Inverts in place (Gauss-Jordan, no exchanges) and makes the result exactly Hermitian; the row of the first bad pivot.
+fn invert<T: Scalar>(a: &mut Dense<T>, size: usize) -> Option<usize> {
+    for k in 0..size {
+        if !is_pivot(a[k][k]) {
+            return Some(k);
+        }
+        let reciprocal = T::from_real(a[k][k].re().recip());
+        a[k][k] = T::one();
+        let mut pivots = [T::zero(); DENSE_LIMIT];
+        for (pivot, column) in pivots.iter_mut().zip(&mut a[..size]) {
+            column[k] *= reciprocal;
+            *pivot = column[k];
+        }
+        let mut factors = a[k];
+        factors[k] = T::zero();
+        a[k] = [T::zero(); DENSE_LIMIT];
+        a[k][k] = pivots[k];
+        for (column, &pivot) in a[..size].iter_mut().zip(&pivots) {
+            for (entry, &factor) in column[..size].iter_mut().zip(&factors) {
+                *entry -= factor * pivot;
+            }
+        }
+    }
+    for i in 0..size {
+        let (before, rest) = a.split_at_mut(i);
+        rest[0][i] = T::from_real(rest[0][i].re());
+        for (upper, column) in rest[0].iter_mut().zip(before) {
+            *upper = column[i].conj();
+        }
+    }
+    None
+}
+
+/// One row of the factor: Cholesky A(J, J) = L L^H, then L^H y = e_last; the row is conj(y).
+fn factor_row<V: Widen<T>, T: Scalar, O: Offset>(
+    (offsets, indices, values): (&[O], &[u32], &[V]),
+    row: usize,
+    limit: usize,
+    columns: &mut [u32],
+    factor: &mut [T],
+) -> bool {
+    let place = lower(offsets, indices, row, limit);
+    let size = place.len();
+    if size == 0 {
+        return false;
+    }
+    columns.copy_from_slice(&indices[place]);
+    // l[j][i]: entry (i, j), i >= j.
+    let mut l = [[T::zero(); DENSE_LIMIT]; DENSE_LIMIT];
+    for (i, &other) in columns.iter().enumerate() {
+        let range = offsets[other as usize].to_usize()..offsets[other as usize + 1].to_usize();
+        let (mut j, mut entries) = (0, indices[range.clone()].iter().zip(&values[range]));
+        while let Some((&column, value)) = entries.next().filter(|(column, _)| **column <= other) {
+            while columns[j] < column {
+                j += 1;
+            }
+            if columns[j] == column {
+                l[j][i] = value.widen();
+            }
+        }
+    }
+    for k in 0..size {
+        if !is_pivot(l[k][k]) {
+            return false;
+        }
+        let root = Float::sqrt(l[k][k].re());
+        let reciprocal = T::from_real(root.recip());
+        let mut column = l[k];
+        column[k..size].iter_mut().for_each(|entry| *entry *= reciprocal);
+        column[k] = T::from_real(root);
+        for j in k + 1..size {
+            let factor = column[j].conj();
+            for i in j..size {
+                l[j][i] -= column[i] * factor;
+            }
+        }
+        l[k] = column;
+    }
+    let mut y = [T::zero(); DENSE_LIMIT];
+    y[size - 1] = T::one();
+    for k in (0..size).rev() {
+        let known = (k + 1..size).fold(y[k], |sum, i| sum - l[k][i].conj() * y[i]);
+        y[k] = known * T::from_real(l[k][k].re().recip());
+    }
+    for (factor, y) in factor.iter_mut().zip(y) {
+        *factor = y.conj();
+    }
+    factor.iter().all(|value| value.is_finite()) && factor[size - 1].re() > <T::Real as Zero>::zero()
+}

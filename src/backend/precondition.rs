@@ -1,0 +1,141 @@
+//! What preconditioners ask of a backend beyond the steps of the solvers: small dense systems, one a block or a row of
+//! the matrix, the steps of a polynomial, and vectors of half the precision.
+
+use super::{CsrParts, KrylovSteps, OffsetsRef};
+use crate::error::Result;
+use crate::scalar::{Scalar, Widen};
+
+/// The most rows of a dense block or a local system: one lane of a warp each.
+pub const DENSE_LIMIT: usize = 32;
+
+/// A block-diagonal matrix with small dense blocks: rows `starts[k]..starts[k + 1]` form block k. Entry (i, j) of a block
+/// of size s (counted within the block) is at `offsets[k] + j s + i`.
+///
+/// ```text
+///     | 4 1     |      starts  0 2 3
+///     | 1 5     |      offsets 0 4 5
+///     |       2 |      values  4 1 1 5 | 2      block_of  0 0 1
+/// ```
+#[derive(Debug)]
+pub struct BlockParts<'a, B: super::Backend> {
+    /// First row of each block, and the number of rows at the end.
+    pub starts: &'a B::Slice<u32>,
+    /// The block of each row.
+    pub block_of: &'a B::Slice<u32>,
+    /// Where each block's values start, and their number at the end.
+    pub offsets: &'a B::Slice<u64>,
+}
+
+impl<B: super::Backend> Clone for BlockParts<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<B: super::Backend> Copy for BlockParts<'_, B> {}
+
+/// The coefficients of one step of a Chebyshev iteration.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChebyshevStep<R> {
+    /// Whether nothing came before: residual, direction and z are not read.
+    pub first: bool,
+    /// What the last direction is multiplied by.
+    pub momentum: R,
+    /// What the scaled residual is multiplied by.
+    pub step: R,
+}
+
+/// Steps of preconditioners. Nothing here waits for the device, and everything is deterministic.
+pub trait PreconditionSteps: KrylovSteps {
+    /// The inverses of the diagonal blocks of a Hermitian A, each exactly Hermitian, into `inverses` (layout:
+    /// [`BlockParts`]). `first_bad[0]` becomes the first row at which a block turned out not to be positive definite
+    /// (Gauss-Jordan elimination without exchanges met a pivot that is not a positive number), `u32::MAX` without one.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn block_inverses<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        blocks: BlockParts<'_, Self>,
+        inverses: &mut Self::Slice<T>,
+        first_bad: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// z = M r for a block-diagonal M.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn block_multiply<T: Scalar>(
+        &self,
+        blocks: BlockParts<'_, Self>,
+        values: &Self::Slice<T>,
+        r: &Self::Slice<T>,
+        z: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// residual -= t; direction = momentum direction + step d .* residual; z += direction. The first step takes t for the
+    /// residual and starts the others from zero.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn chebyshev_step<T: Scalar>(
+        &self,
+        coefficients: ChebyshevStep<T::Real>,
+        d: &Self::Slice<T::Real>,
+        t: &Self::Slice<T>,
+        residual: &mut Self::Slice<T>,
+        direction: &mut Self::Slice<T>,
+        z: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// Entries of each row of A on and left of the diagonal, the `limit` nearest to it; 0 where the diagonal entry is
+    /// missing. `lengths` has one element more than A has rows; the last becomes 0.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn lower_lengths<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        limit: usize,
+        lengths: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// Columns and values of the factor G of a factorised sparse approximate inverse, on the pattern of which
+    /// [`PreconditionSteps::lower_lengths`] gave the lengths and `offsets` are the sums. Row i of G solves
+    /// g A(J, J) = c e_i on its columns J, with c so that G A G^H has a diagonal of ones. `first_bad[0]` becomes the first
+    /// row whose A(J, J) is not positive definite, `u32::MAX` without one. A is Hermitian.
+    ///
+    /// # Errors
+    /// When the device fails.
+    #[allow(clippy::too_many_arguments)]
+    fn sparse_factor<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        limit: usize,
+        offsets: OffsetsRef<'_, Self>,
+        columns: &mut Self::Slice<u32>,
+        values: &mut Self::Slice<T>,
+        first_bad: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// y = scale x, rounded to the narrower type.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn narrow<T: Scalar>(
+        &self,
+        scale: T::Real,
+        x: &Self::Slice<T>,
+        y: &mut Self::Slice<T::Narrow>,
+    ) -> Result<()>;
+
+    /// y += scale x, x of the narrower type.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn add_narrow<T: Scalar>(
+        &self,
+        scale: T::Real,
+        x: &Self::Slice<T::Narrow>,
+        y: &mut Self::Slice<T>,
+    ) -> Result<()>;
+}

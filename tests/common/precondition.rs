@@ -1,0 +1,372 @@
+//! Preconditioners and iterative refinement, on any backend: each against a plain reference, with the textbook's indices.
+#![allow(clippy::needless_range_loop)]
+
+use num_complex::Complex;
+use residua::backend::{Host, OffsetsRef, PreconditionSteps, Products};
+use residua::krylov::{Cg, Outcome, Refinement, Report, SolveOptions};
+use residua::precondition::{BlockJacobi, Chebyshev, Fsai, Identity, Jacobi, Preconditioner};
+use residua::{Csr, Error, Real, Scalar};
+use std::ops::ControlFlow;
+
+/// Dense rows of a Hermitian matrix, as the reference sees it.
+type Dense<T> = Vec<Vec<T>>;
+
+fn csr<T: Scalar>(a: &Dense<T>) -> Csr<T> {
+    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for row in a {
+        for (j, &v) in row.iter().enumerate().filter(|(_, v)| **v != T::zero()) {
+            columns.push(j as u32);
+            values.push(v);
+        }
+        offsets.push(values.len());
+    }
+    Csr::from_parts(a.len(), a.len(), offsets, columns, values).unwrap()
+}
+
+/// A Hermitian, strictly diagonally dominant matrix with about `width` entries a row, of differing sizes.
+fn dominant<T: Scalar>(n: usize, width: usize, imaginary: f64) -> Dense<T> {
+    let mut state = 12345_u64;
+    let mut random = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as f64 / (1_u64 << 31) as f64 - 0.5
+    };
+    let mut a = vec![vec![T::zero(); n]; n];
+    for i in 0..n {
+        for _ in 0..width / 2 {
+            let j = ((random() + 0.5) * n as f64) as usize % n;
+            if i != j {
+                let v = T::from_parts(random(), imaginary * random()).unwrap();
+                (a[i][j], a[j][i]) = (v, v.conj());
+            }
+        }
+    }
+    for i in 0..n {
+        let sum: f64 = a[i].iter().map(|v| v.abs().to_f64()).sum();
+        a[i][i] = T::from_f64((sum + 0.1) * (1.0 + (i % 7) as f64));
+    }
+    a
+}
+
+fn poisson(k: usize) -> Csr<f64> {
+    let n = k * k;
+    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..n {
+        let (x, y) = (i % k, i / k);
+        for (inside, j, v) in [
+            (y > 0, i.wrapping_sub(k), -1.0),
+            (x > 0, i.wrapping_sub(1), -1.0),
+            (true, i, 4.0),
+            (x + 1 < k, i + 1, -1.0),
+            (y + 1 < k, i + k, -1.0),
+        ] {
+            if inside {
+                columns.push(j as u32);
+                values.push(v);
+            }
+        }
+        offsets.push(values.len());
+    }
+    Csr::from_parts(n, n, offsets, columns, values).unwrap()
+}
+
+fn vector<T: Scalar>(n: usize) -> Vec<T> {
+    (0..n).map(|i| T::from_f64(((i * 7919) % 1000) as f64 / 500.0 - 0.9)).collect()
+}
+
+fn close<T: Scalar>(got: &[T], expected: &[T], tolerance: f64) {
+    assert_eq!(got.len(), expected.len());
+    let scale = expected.iter().map(|v| v.abs().to_f64()).fold(1e-300, f64::max);
+    for (i, (g, e)) in got.iter().zip(expected).enumerate() {
+        assert!((*g - *e).abs().to_f64() <= tolerance * scale, "{i}: {g} instead of {e}");
+    }
+}
+
+fn epsilon<T: Scalar>() -> f64 {
+    <T::Real as num_traits::Float>::epsilon().to_f64()
+}
+
+fn applied<T: Scalar, B: PreconditionSteps>(b: &B, m: &impl Preconditioner<T, B>, r: &[T]) -> Vec<T> {
+    let on_device = b.upload(r.to_vec()).unwrap();
+    let mut z = b.upload(vec![T::from_f64(f64::NAN); r.len()]).unwrap();
+    m.apply(b, &on_device, &mut z).unwrap();
+    // The other way in gives the same bits, and r.z.
+    let (mut again, mut rz) = (b.zeros(r.len()).unwrap(), b.zeros(1).unwrap());
+    let mut work = b.upload(vec![T::from_f64(f64::NAN); m.work_len()]).unwrap();
+    m.apply_dot_in(b, &mut work, &on_device, &mut again, &mut rz).unwrap();
+    let z = b.download(&z).unwrap();
+    assert_eq!(b.download(&again).unwrap(), z);
+    let expected = r.iter().zip(&z).fold(T::zero(), |sum, (r, &z)| sum + r.conj() * z);
+    close(&b.download(&rz).unwrap(), &[expected], 1e3 * epsilon::<T>());
+    z
+}
+
+fn solve<B: PreconditionSteps + Products>(b: &B, a: &Csr<f64, B>, m: &impl Preconditioner<f64, B>) -> Report {
+    let n = a.rows();
+    let right = b.upload(vector::<f64>(n)).unwrap();
+    let mut x = b.zeros(n).unwrap();
+    let mut cg = Cg::new(b, n, SolveOptions::default()).unwrap();
+    let report = cg.solve(a, m, &right, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
+    assert_eq!(report.outcome, Outcome::Converged);
+    report
+}
+
+/// x of A x = b for a small dense A, by elimination with exchanges.
+fn eliminated<T: Scalar>(a: &Dense<T>, b: &[T]) -> Vec<T> {
+    let n = b.len();
+    let mut rows: Vec<Vec<T>> = a.iter().zip(b).map(|(row, &b)| [&row[..], &[b]].concat()).collect();
+    for k in 0..n {
+        let pivot = (k..n).max_by(|&i, &j| rows[i][k].abs().to_f64().total_cmp(&rows[j][k].abs().to_f64()));
+        rows.swap(k, pivot.unwrap());
+        for i in k + 1..n {
+            let factor = rows[i][k] / rows[k][k];
+            for j in k..=n {
+                let change = factor * rows[k][j];
+                rows[i][j] -= change;
+            }
+        }
+    }
+    let mut x = vec![T::zero(); n];
+    for k in (0..n).rev() {
+        let known = (k + 1..n).fold(rows[k][n], |sum, j| sum - rows[k][j] * x[j]);
+        x[k] = known / rows[k][k];
+    }
+    x
+}
+
+fn block_case<T: Scalar, B: PreconditionSteps>(b: &B, a: &Dense<T>, sizes: &[usize]) {
+    let device = csr(a).to_backend(b).unwrap();
+    let m = BlockJacobi::with_blocks(b, &device, sizes).unwrap();
+    assert_eq!(m.blocks(), sizes.len());
+    let r = vector::<T>(a.len());
+    let mut expected = Vec::new();
+    for &size in sizes {
+        let rows = expected.len()..expected.len() + size;
+        let block: Dense<T> = a[rows.clone()].iter().map(|row| row[rows.clone()].to_vec()).collect();
+        expected.extend(eliminated(&block, &r[rows]));
+    }
+    close(&applied(b, &m, &r), &expected, 1e3 * epsilon::<T>());
+}
+
+/// Blocks of 1, of 32, of what is left, of all sizes mixed.
+pub fn block_cases<B: PreconditionSteps>(b: &B) {
+    let a = dominant::<f64>(97, 60, 0.0);
+    for size in [1, 2, 3, 7, 31, 32] {
+        let device = csr(&a).to_backend(b).unwrap();
+        let even = applied(b, &BlockJacobi::<f64, B>::new(b, &device, size).unwrap(), &vector(97));
+        let mut sizes = vec![size; 97 / size];
+        sizes.extend((!97_usize.is_multiple_of(size)).then_some(97 % size));
+        let given = BlockJacobi::with_blocks(b, &device, &sizes).unwrap();
+        assert_eq!(applied(b, &given, &vector(97)), even);
+        block_case(b, &a, &sizes);
+    }
+    block_case(b, &a, &[1, 32, 5, 2, 2, 30, 25]);
+    block_case(b, &dominant::<f32>(40, 20, 0.0), &[8; 5]);
+    block_case(b, &dominant::<Complex<f64>>(40, 20, 1.0), &[32, 8]);
+    block_case(b, &dominant::<Complex<f32>>(40, 20, 1.0), &[20, 20]);
+    block_case::<f64, B>(b, &vec![], &[]);
+    block_case(b, &vec![vec![4.0]], &[1]);
+
+    let device = csr(&a).to_backend(b).unwrap();
+    assert!(matches!(BlockJacobi::<f64, B>::new(b, &device, 33), Err(Error::InvalidArgument(_))));
+    assert!(matches!(
+        BlockJacobi::<f64, B>::with_blocks(b, &device, &[32, 32]),
+        Err(Error::Dimension { .. })
+    ));
+    // Rows 4 and 5: | 1 2 | 2 1 | is indefinite, and shows it at its second pivot.
+    let mut bad = dominant::<f64>(9, 0, 0.0);
+    (bad[4][4], bad[5][5], bad[4][5], bad[5][4]) = (1.0, 1.0, 2.0, 2.0);
+    let device = csr(&bad).to_backend(b).unwrap();
+    assert!(matches!(
+        BlockJacobi::<f64, B>::with_blocks(b, &device, &[4, 2, 3]),
+        Err(Error::Block { row: 5 })
+    ));
+    assert!(BlockJacobi::<f64, B>::with_blocks(b, &device, &[4, 1, 4]).is_ok());
+}
+
+/// Three unknowns a point: their blocks are found, and new values are taken over.
+pub fn natural_block_cases<B: PreconditionSteps + Products>(b: &B) {
+    let points = poisson(8);
+    let mut a = vec![vec![0.0; 3 * 64]; 3 * 64];
+    let OffsetsRef::Narrow(offsets) = points.parts().offsets else { unreachable!("a small matrix") };
+    for i in 0..64 {
+        for k in offsets[i] as usize..offsets[i + 1] as usize {
+            let (j, v) = (points.parts().indices[k] as usize, points.parts().values[k]);
+            for p in 0..3 {
+                for q in 0..3 {
+                    a[3 * i + p][3 * j + q] = match (p == q, i == j) {
+                        (true, true) => 8.0,
+                        (true, false) => 0.5 * v,
+                        (false, true) => 3.5,
+                        (false, false) => 0.1 * v,
+                    };
+                }
+            }
+        }
+    }
+    let mut device = csr(&a).to_backend(b).unwrap();
+    let sizes = BlockJacobi::<f64, B>::natural_blocks(b, &device, 32).unwrap();
+    assert_eq!(sizes, [3; 64]);
+    assert_eq!(BlockJacobi::<f64, B>::natural_blocks(b, &device, 2).unwrap(), [2, 1].repeat(64));
+    let mut blocks = BlockJacobi::with_blocks(b, &device, &sizes).unwrap();
+    let (plain, jacobi) =
+        (solve(b, &device, &Identity), solve(b, &device, &Jacobi::new(b, &device).unwrap()));
+    let block = solve(b, &device, &blocks);
+    assert!(block.iterations < plain.iterations.min(jacobi.iterations), "{block:?} {plain:?} {jacobi:?}");
+
+    let before = applied(b, &blocks, &vector(192));
+    let doubled: Vec<f64> = b.download(&*device.values_mut()).unwrap().iter().map(|v| 2.0 * v).collect();
+    b.write(&doubled, device.values_mut()).unwrap();
+    blocks.update(b, &device).unwrap();
+    let halved: Vec<f64> = before.iter().map(|z| 0.5 * z).collect();
+    assert_eq!(applied(b, &blocks, &vector(192)), halved);
+}
+
+fn fsai_case<T: Scalar, B: PreconditionSteps + Products>(b: &B, a: &Dense<T>) {
+    let n = a.len();
+    let m = Fsai::new(b, &csr(a).to_backend(b).unwrap()).unwrap();
+    let factor = m.factor().to_host(b).unwrap();
+    let parts = factor.parts();
+    let offsets: Vec<usize> = match parts.offsets {
+        OffsetsRef::Narrow(o) => o.iter().map(|&o| o as usize).collect(),
+        OffsetsRef::Wide(o) => o.iter().map(|&o| o as usize).collect(),
+    };
+    let mut g = vec![vec![T::zero(); n]; n];
+    for i in 0..n {
+        let columns = &parts.indices[offsets[i]..offsets[i + 1]];
+        let lower: Vec<u32> = (0..=i).filter(|&j| a[i][j] != T::zero()).map(|j| j as u32).collect();
+        assert_eq!(columns, &lower[lower.len().saturating_sub(32)..]);
+        for (&j, &v) in columns.iter().zip(&parts.values[offsets[i]..]) {
+            g[i][j as usize] = v;
+        }
+        // (G A)(i, j) is 0 on the row's pattern but for the diagonal, and (G A G^H)(i, i) is 1.
+        let ga: Vec<T> = (0..n).map(|j| (0..n).fold(T::zero(), |sum, k| sum + g[i][k] * a[k][j])).collect();
+        let tolerance = 1e3 * epsilon::<T>() * a[i][i].abs().to_f64() * g[i][i].abs().to_f64();
+        for &j in columns.iter().filter(|&&j| j as usize != i) {
+            assert!(ga[j as usize].abs().to_f64() < tolerance, "row {i}, column {j}: {}", ga[j as usize]);
+        }
+        let one = (0..n).fold(T::zero(), |sum, k| sum + ga[k] * g[i][k].conj());
+        assert!((one - T::one()).abs().to_f64() < 1e3 * epsilon::<T>(), "row {i}: {one}");
+    }
+    let r = vector::<T>(n);
+    let t: Vec<T> =
+        g.iter().map(|row| row.iter().zip(&r).fold(T::zero(), |sum, (&g, &r)| sum + g * r)).collect();
+    let z: Vec<T> = (0..n).map(|j| (0..n).fold(T::zero(), |sum, i| sum + g[i][j].conj() * t[i])).collect();
+    close(&applied(b, &m, &r), &z, 1e3 * epsilon::<T>());
+}
+
+/// What defines the factor holds on its pattern; rows of more than 32 entries keep the last.
+pub fn fsai_cases<B: PreconditionSteps + Products>(b: &B) {
+    fsai_case(b, &dominant::<f64>(60, 8, 0.0));
+    fsai_case(b, &dominant::<f64>(80, 120, 0.0));
+    fsai_case(b, &dominant::<f32>(40, 10, 0.0));
+    fsai_case(b, &vec![vec![4.0_f64]]);
+    fsai_case::<f64, B>(b, &vec![]);
+    let a = poisson(20).to_backend(b).unwrap();
+    let (jacobi, fsai) =
+        (solve(b, &a, &Jacobi::new(b, &a).unwrap()), solve(b, &a, &Fsai::new(b, &a).unwrap()));
+    assert!(fsai.iterations * 10 <= jacobi.iterations * 7, "{fsai:?} {jacobi:?}");
+    let mut bad = dominant::<f64>(9, 0, 0.0);
+    (bad[4][4], bad[5][5], bad[4][5], bad[5][4]) = (1.0, 1.0, 2.0, 2.0);
+    let device = csr(&bad).to_backend(b).unwrap();
+    assert!(matches!(Fsai::<f64, B>::new(b, &device), Err(Error::Block { row: 5 })));
+    bad[7][7] = 0.0;
+    (bad[4][5], bad[5][4]) = (0.0, 0.0);
+    let device = csr(&bad).to_backend(b).unwrap();
+    assert!(matches!(Fsai::<f64, B>::new(b, &device), Err(Error::Block { row: 7 })));
+}
+
+/// Complex factors, where the backend multiplies with conjugated values.
+pub fn complex_fsai_cases<B: PreconditionSteps + Products>(b: &B) {
+    fsai_case(b, &dominant::<Complex<f64>>(50, 8, 1.0));
+}
+
+/// The bounds hold the largest eigenvalue, and the polynomial is that of Chebyshev's iteration.
+pub fn chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
+    let a = poisson(20);
+    let device = a.to_backend(b).unwrap();
+    let exact = 1.0 + (std::f64::consts::PI / 21.0).cos();
+    let jacobi = solve(b, &device, &Jacobi::new(b, &device).unwrap());
+    for steps in [1, 2, 3, 5, 8] {
+        let m = Chebyshev::new(b, &device, &device, steps).unwrap();
+        let (low, high) = m.bounds();
+        assert!(high > exact && high < 1.2 * exact, "{low} {high} {exact}");
+        // The textbook: x_j, with residuals computed anew.
+        let r = vector::<f64>(400);
+        let (theta, delta) = (0.5 * (high + low), 0.5 * (high - low));
+        let mut rho = delta / theta;
+        let mut direction: Vec<f64> = r.iter().map(|r| r / 4.0 / theta).collect();
+        let mut z = direction.clone();
+        for _ in 1..steps {
+            let mut az = vec![0.0; 400];
+            a.product(&Host, 1.0, &z, 0.0, &mut az).unwrap();
+            let next = 1.0 / (2.0 * theta / delta - rho);
+            for i in 0..400 {
+                direction[i] = next * rho * direction[i] + 2.0 * next / delta * (r[i] - az[i]) / 4.0;
+                z[i] += direction[i];
+            }
+            rho = next;
+        }
+        close(&applied(b, &m, &r), &z, 1e-12);
+        let report = solve(b, &device, &m);
+        assert!(report.iterations * steps <= 2 * jacobi.iterations, "{steps}: {report:?} {jacobi:?}");
+    }
+    assert!(matches!(Chebyshev::<f64, B>::new(b, &device, &device, 0), Err(Error::InvalidArgument(_))));
+    let mut indefinite = dominant::<f64>(9, 0, 0.0);
+    (indefinite[4][4], indefinite[5][5], indefinite[4][5], indefinite[5][4]) = (1.0, 1.0, 2.0, 2.0);
+    let device = csr(&indefinite).to_backend(b).unwrap();
+    assert!(matches!(Chebyshev::<f64, B>::new(b, &device, &device, 3), Err(Error::InvalidMatrix(_))));
+}
+
+/// Refinement meets tolerances that half the precision alone can't, and says where it does not.
+pub fn refinement_cases<B: PreconditionSteps + Products>(b: &B) {
+    let a = poisson(30);
+    let n = a.rows();
+    let exact = vector::<f64>(n);
+    let mut right = vec![0.0; n];
+    a.product(&Host, 1.0, &exact, 0.0, &mut right).unwrap();
+    let device = a.to_backend(b).unwrap();
+    let low = device.to_rounded(b).unwrap();
+    let m = Jacobi::new(b, &low).unwrap();
+    let mut solver = Refinement::new(b, n, SolveOptions::default().tolerance(1e-12)).unwrap();
+    for scale in [1.0, 1e-150, 1e150] {
+        let scaled: Vec<f64> = right.iter().map(|v| v * scale).collect();
+        let on_device = b.upload(scaled.clone()).unwrap();
+        let mut x = b.zeros(n).unwrap();
+        let mut seen = 0;
+        let go_on = |iteration, _| {
+            assert_eq!(iteration, seen);
+            seen += 1;
+            ControlFlow::Continue(())
+        };
+        let report = solver.solve(&device, &low, &m, &on_device, &mut x, go_on).unwrap();
+        assert_eq!(report.outcome, Outcome::Converged, "{report:?}");
+        assert_eq!(solver.history().len(), report.iterations + 1);
+        let x: Vec<f64> = b.download(&x).unwrap().iter().map(|v| v / scale).collect();
+        close(&x, &exact, 1e-10);
+    }
+    let on_device = b.upload(right.clone()).unwrap();
+    let stop = |iteration, _| if iteration == 7 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let report = solver.solve(&device, &low, &m, &on_device, &mut b.zeros(n).unwrap(), stop).unwrap();
+    assert_eq!((report.outcome, report.iterations >= 7), (Outcome::Interrupted, true));
+    let go_on = |_, _| ControlFlow::Continue(());
+    let mut few = Refinement::new(b, n, SolveOptions::default().max_iterations(11)).unwrap();
+    let report = few.solve(&device, &low, &m, &on_device, &mut b.zeros(n).unwrap(), go_on).unwrap();
+    assert_eq!((report.outcome, report.iterations), (Outcome::IterationLimit, 11));
+    let zero = b.zeros(n).unwrap();
+    let mut x = b.upload(vec![3.0; n]).unwrap();
+    assert_eq!(solver.solve(&device, &low, &m, &zero, &mut x, go_on).unwrap().outcome, Outcome::Converged);
+    assert_eq!(b.download(&x).unwrap(), vec![0.0; n]);
+    let bad = b.upload(vec![f64::NAN; n]).unwrap();
+    assert_eq!(solver.solve(&device, &low, &m, &bad, &mut x, go_on).unwrap().outcome, Outcome::NotFinite);
+
+    // The Hilbert matrix of 12 rows has a condition number of 1e16: single precision sees no positive definite matrix.
+    let hilbert: Dense<f64> = (0..12).map(|i| (0..12).map(|j| 1.0 / (i + j + 1) as f64).collect()).collect();
+    let device = csr(&hilbert).to_backend(b).unwrap();
+    let low = device.to_rounded(b).unwrap();
+    let right = b.upload(vec![1.0; 12]).unwrap();
+    let mut x = b.zeros(12).unwrap();
+    let mut solver = Refinement::new(b, 12, SolveOptions::default().tolerance(1e-14)).unwrap();
+    let report = solver.solve(&device, &low, &Identity, &right, &mut x, go_on).unwrap();
+    assert_eq!(report.outcome, Outcome::Stagnated, "{report:?}");
+    assert!(report.relative_residual < 1.0);
+}
