@@ -1,6 +1,6 @@
 //! The vector half of a Krylov iteration, as two fused steps whose scalars never leave the backend.
 
-use super::{Conversions, CsrParts, VectorOps};
+use super::{CgBurst, Conversions, CsrParts, Derived, VectorOps};
 use crate::error::{Error, Result};
 use crate::scalar::{Real, Scalar, Widen};
 
@@ -90,6 +90,12 @@ impl<T: Scalar, B: VectorOps> Copy for Inverse<'_, T, B> {}
 ///
 /// Both steps read and write scalars in `state` ([`CgSlot`]). Neither waits for the device, and both are deterministic.
 pub trait KrylovSteps: VectorOps + Conversions {
+    /// The most iterations that [`KrylovSteps::csr_cg_burst`] does in a call; 0 where it declines every matrix.
+    const CG_BURST: usize = 0;
+
+    /// Iterations that a recording should hold where iterations are replayed: where starting a replay costs, more than one.
+    const CG_RECORDED: usize = 1;
+
     /// alpha = rho / p.q; r -= alpha q; r.r to the state, and r.z to `rz` for an identity or diagonal inverse.
     ///
     /// In this order:
@@ -144,6 +150,21 @@ pub trait KrylovSteps: VectorOps + Conversions {
         inverse: &mut Self::Slice<T::Real>,
         first_bad: &mut Self::Slice<u32>,
     ) -> Result<()>;
+
+    /// Enqueues several iterations at once, A in CSR, where that is faster than enqueueing their steps; `derived` belongs
+    /// to the matrix. Returns whether it did: a backend declines what is too large, or of a shape that does not suit it,
+    /// and then does so at each call. The provided method always declines.
+    ///
+    /// # Errors
+    /// On different lengths, without memory, or when the device fails.
+    fn csr_cg_burst<V: Widen<T>, T: Scalar>(
+        &self,
+        _a: CsrParts<'_, V, Self>,
+        _derived: &Derived,
+        _burst: CgBurst<'_, T, Self>,
+    ) -> Result<bool> {
+        Ok(false)
+    }
 
     /// r = scale (b - A x), each element as if computed in twice the precision of `T` and rounded once. A restart needs
     /// it: where b - A x cancels, working precision leaves too few digits to improve x. Sizes are checked by the caller.

@@ -17,6 +17,7 @@
 //! an address and a length that only the device follows. So the borrow checker guards device memory as it guards host
 //! memory, and a caller passes its own buffers in and out.
 
+mod burst;
 mod convert;
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -29,6 +30,7 @@ mod primitives;
 mod product;
 mod vector;
 
+pub use burst::{CgBurst, Derived};
 pub use convert::Conversions;
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;

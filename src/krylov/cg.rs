@@ -26,6 +26,7 @@
 //! So an iteration moves the matrix and 10 vectors of n scalars, with Jacobi 2 vectors of n reals more. A preconditioner
 //! that can't be fused stores z: r in, z out, what it stores, and r and z once more for r.z.
 
+use super::cycle::Bursts;
 use super::{Report, SolveOptions};
 use crate::backend::{CgSlot, CgStatus, Inverse, KrylovSteps};
 use crate::error::Result;
@@ -59,6 +60,7 @@ pub struct Cg<T: Scalar, B: KrylovSteps> {
     pub(super) options: SolveOptions,
     pub(super) work: Work<T, B>,
     pub(super) mailbox: B::Mailbox<T::Real>,
+    pub(super) bursts: Option<Bursts<T, B>>,
     pub(super) history: Vec<f64>,
 }
 
@@ -101,6 +103,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         let history = Vec::with_capacity(1 + options.iteration_limit(n).min(10_000));
         Ok(Self {
             mailbox: backend.mailbox(CgSlot::MESSAGE)?,
+            bursts: Bursts::new(backend)?,
             backend: backend.clone(),
             options,
             work,
@@ -109,8 +112,9 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
     }
 
     /// Solves A x = b, starting from x and leaving the solution there ([`Outcome`](super::Outcome) says what, else). `observer(iteration, residual norm)` sees
-    /// the recurrence's residual at the start and after each iteration, at most [`Backend::QUEUE_DEPTH`] iterations
-    /// late, and can stop the solve; the report's residual is b - A x computed anew.
+    /// the recurrence's residual at the start and after each iteration, and can stop the solve; the report's residual is
+    /// b - A x computed anew. The observer is at most [`Backend::QUEUE_DEPTH`] times [`KrylovSteps::CG_RECORDED`] iterations
+    /// late; where the backend does many iterations of a small system at once, twice [`KrylovSteps::CG_BURST`].
     ///
     /// An infinite or NaN b or starting vector leaves x as it was. b = 0 gives x = 0.
     ///

@@ -2,12 +2,12 @@
 
 use super::units::Units;
 use super::{Cg, Outcome, Report, check_sizes};
-use crate::backend::{CgSlot, CgStatus, Inverse, KrylovSteps, Mailbox, Replay};
+use crate::backend::{Inverse, KrylovSteps};
 use crate::error::Result;
 use crate::operator::LinearOperator;
 use crate::precondition::Preconditioner;
 use crate::scalar::{Real, Scalar};
-use num_traits::{Float, One, Zero};
+use num_traits::{Float, Zero};
 use std::ops::ControlFlow;
 
 /// The recurrence is asked for a residual of (threshold - drift) times this, where its residual has drifted from the
@@ -20,24 +20,20 @@ const PROGRESS: f64 = 0.5;
 /// Each restart asks the recurrence for this much less than the threshold: rounding x adds to what it reaches.
 const HEADROOM: f64 = 0.1;
 
-/// A residual that has grown past its start by eps to this power: the exact one is bounded by sqrt(cond(A)) times its
-/// start, so A is singular to working precision and the iteration diverges.
-const DIVERGENCE: f64 = -0.75;
-
 /// The state of one solve.
-struct Solve<'a, T: Scalar, F> {
-    units: Units<T::Real>,
+pub(super) struct Solve<'a, T: Scalar, F> {
+    pub(super) units: Units<T::Real>,
     /// ||b - A x|| must come down to this.
     threshold: f64,
-    limit: usize,
-    window: usize,
-    iterations: usize,
-    history: &'a mut Vec<f64>,
+    pub(super) limit: usize,
+    pub(super) window: usize,
+    pub(super) iterations: usize,
+    pub(super) history: &'a mut Vec<f64>,
     observer: F,
 }
 
 /// Why a run of iterations ended.
-enum End {
+pub(super) enum End {
     /// The recurrence says that it has converged.
     Met,
     /// Nothing more can be had.
@@ -173,58 +169,6 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         Ok((Outcome::Converged, residual, restarts))
     }
 
-    /// Replays iterations until the recurrence ends, or the options or the observer end it.
-    fn cycle<A, M>(
-        &mut self,
-        a: &A,
-        m: &M,
-        solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
-    ) -> Result<End>
-    where
-        A: LinearOperator<T, B> + ?Sized,
-        M: Preconditioner<T, B> + ?Sized,
-    {
-        let (backend, work, mailbox) = (&self.backend, &mut self.work, &self.mailbox);
-        let mut iteration = backend.record(|| {
-            work.iterate(backend, a, m)?;
-            mailbox.post(backend, B::part(&work.state, 0..CgSlot::MESSAGE))
-        })?;
-        let mut message = [T::Real::zero(); CgSlot::MESSAGE];
-        let mut best = Best { norm: f64::INFINITY, age: 0 };
-        let mut queued = 0;
-        let mut end = None;
-        while end.is_none() || queued > 0 {
-            // The device stays QUEUE_DEPTH iterations ahead of what is known here. Those after the last change nothing.
-            while end.is_none() && queued < B::QUEUE_DEPTH && solve.iterations + queued < solve.limit {
-                iteration.replay()?;
-                queued += 1;
-            }
-            if queued == 0 {
-                end = end.or(Some(End::Final(Outcome::IterationLimit)));
-                continue;
-            }
-            mailbox.next(backend, true, &mut message)?;
-            queued -= 1;
-            if let Some(End::Met) = end {
-                continue;
-            }
-            end = end.or(solve.judge(&message, &mut best));
-        }
-        drop(iteration);
-        match end {
-            Some(End::Final(Outcome::NotPositiveDefinite { iteration, curvature })) => {
-                // p.Ap / p.p: the state's p is still the one that was tried.
-                backend.norm2_squared(&work.p, &mut work.square)?;
-                let mut pp = [T::Real::one()];
-                backend.read(&work.square, &mut pp)?;
-                let curvature = curvature / pp[0].to_f64();
-                Ok(End::Final(Outcome::NotPositiveDefinite { iteration, curvature }))
-            }
-            Some(end) => Ok(end),
-            None => Ok(End::Met),
-        }
-    }
-
     /// The certificate: q = b - A x for the x in `work`, in units. Returns its norm.
     fn certify<A>(&mut self, a: &A, b: &B::Slice<T>, units: &Units<T::Real>) -> Result<f64>
     where
@@ -261,41 +205,8 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
 }
 
 impl<T: Scalar, F: FnMut(usize, f64) -> ControlFlow<()>> Solve<'_, T, F> {
-    fn observe(&mut self, norm: f64) -> ControlFlow<()> {
+    pub(super) fn observe(&mut self, norm: f64) -> ControlFlow<()> {
         self.history.push(norm);
         (self.observer)(self.iterations, norm)
     }
-
-    /// Takes an iteration's message in; tells whether it was the last.
-    fn judge(&mut self, message: &[T::Real; CgSlot::MESSAGE], best: &mut Best) -> Option<End> {
-        let status = CgStatus::from_real(message[CgSlot::STATUS]);
-        let iteration = self.iterations + 1;
-        if !matches!(status, CgStatus::Running | CgStatus::Converged) {
-            let curvature = message[CgSlot::CURVATURE].to_f64();
-            return Some(End::Final(match status {
-                CgStatus::NotPositiveDefinite => Outcome::NotPositiveDefinite { iteration, curvature },
-                CgStatus::NotFinite => Outcome::NotFinite,
-                _ => Outcome::Breakdown { iteration },
-            }));
-        }
-        let norm = self.units.norm(message[CgSlot::RR]);
-        self.iterations = iteration;
-        *best = if norm < best.norm { Best { norm, age: 0 } } else { Best { age: best.age + 1, ..*best } };
-        let stop = self.observe(norm).is_break();
-        let diverged = <T::Real as Float>::epsilon().to_f64().powf(DIVERGENCE) * self.history[0];
-        if status == CgStatus::Converged {
-            Some(End::Met)
-        } else if stop {
-            Some(End::Final(Outcome::Interrupted))
-        } else {
-            (best.age >= self.window || norm > diverged).then_some(End::Final(Outcome::Stagnated))
-        }
-    }
-}
-
-/// The smallest residual of a run, and how many iterations ago it was.
-#[derive(Clone, Copy)]
-struct Best {
-    norm: f64,
-    age: usize,
 }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `cg` | the recurrence, as in the textbook |
 //! | `driver` | from b and x to a report: start, stopping, certificate, restart |
+//! | `cycle` | a run of iterations, one by one or in bursts, and what is heard of it |
 //! | `refine` | iterative refinement, with `cg` in half the precision inside |
 //! | `units` | the power of two in which residuals are held |
 //! | `options`, `report` | what a caller says, and what it learns |
@@ -16,6 +17,7 @@
 //! b - A x, computed anew from x, meets the tolerance.
 
 mod cg;
+mod cycle;
 mod driver;
 mod options;
 mod refine;

@@ -3,7 +3,7 @@
 use super::coo::copied;
 use super::format::{Storage, check_vectors, offset_bytes};
 use super::lengths::RowLengths;
-use crate::backend::{Backend, Conversions, CsrParts, Host, NARROW_LIMIT, Offsets, Op, Products};
+use crate::backend::{Backend, Conversions, CsrParts, Derived, Host, NARROW_LIMIT, Offsets, Op, Products};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
 
@@ -17,6 +17,7 @@ pub struct Csr<V: Scalar, B: Backend = Host> {
     offsets: Offsets<B>,
     indices: B::Vec<u32>,
     values: B::Vec<V>,
+    derived: Derived,
 }
 
 impl<V: Scalar> Csr<V, Host> {
@@ -59,7 +60,7 @@ impl<V: Scalar> Csr<V, Host> {
         } else {
             Offsets::Wide(offsets.into_iter().map(|o| o as u64).collect())
         };
-        Ok(Self { rows, columns, offsets, indices, values })
+        Ok(Self { rows, columns, offsets, indices, values, derived: Derived::default() })
     }
 }
 
@@ -82,7 +83,7 @@ impl<V: Scalar> Csr<V, Host> {
             Offsets::Wide(offsets) => Offsets::Wide(backend.upload(offsets)?),
         };
         let (indices, values) = (backend.upload(self.indices)?, backend.upload(self.values)?);
-        Ok(Csr { rows: self.rows, columns: self.columns, offsets, indices, values })
+        Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
     }
 }
 
@@ -97,11 +98,16 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     ) -> Self {
         debug_assert_eq!(offsets.as_ref().len(), rows + 1);
         debug_assert_eq!(B::len(&*indices), B::len(&*values));
-        Self { rows, columns, offsets, indices, values }
+        Self { rows, columns, offsets, indices, values, derived: Derived::default() }
     }
 
     /// The format's name.
     pub const NAME: &'static str = "csr";
+
+    /// What backends worked out from the pattern.
+    pub(crate) fn derived(&self) -> &Derived {
+        &self.derived
+    }
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
@@ -196,7 +202,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
             Offsets::Wide(o) => Offsets::Wide(copied(backend, o)?),
         };
         let (indices, values) = (copied(backend, &self.indices)?, copied(backend, &self.values)?);
-        Ok(Self { rows: self.rows, columns: self.columns, offsets, indices, values })
+        Ok(Self::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
     }
 
     /// The same matrix in the memory of another backend.
@@ -210,7 +216,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         };
         let indices = to.upload(from.download(&*self.indices)?)?;
         let values = to.upload(from.download(&*self.values)?)?;
-        Ok(Csr { rows: self.rows, columns: self.columns, offsets, indices, values })
+        Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
     }
 
     /// A copy in the host's memory.
@@ -240,7 +246,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         let mut indices = backend.zeros(self.nonzeros())?;
         let mut values = backend.zeros(self.nonzeros())?;
         backend.csr_transpose(self.parts(), offsets.as_ref(), &mut indices, &mut values)?;
-        Ok(Self { rows: self.columns, columns: self.rows, offsets, indices, values })
+        Ok(Self::from_parts_unchecked(self.columns, self.rows, offsets, indices, values))
     }
 
     /// Entries of each row.

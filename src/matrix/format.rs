@@ -2,7 +2,7 @@
 
 use super::lengths::RowLengths;
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, Sell};
-use crate::backend::{Backend, Conversions, KrylovSteps, Op, Products, VectorOps};
+use crate::backend::{Backend, CgBurst, Conversions, KrylovSteps, Op, Products, VectorOps};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
 use crate::scalar::{Scalar, Widen};
@@ -135,7 +135,7 @@ macro_rules! debug {
 debug!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell);
 
 /// [`LinearOperator`] by a type's own methods: as CSR it is `stored` or must be `converted`; `fused` is its product fused
-/// with x.y, where the seam has one.
+/// with x.y, where the seam has one; `burst` the way to do several iterations at once, where it has one.
 macro_rules! operator {
     (@csr stored $a:ident $backend:ident) => {
         $a
@@ -143,7 +143,7 @@ macro_rules! operator {
     (@csr converted $a:ident $backend:ident) => {
         &$a.to_csr($backend)?
     };
-    ($name:ident, $csr:ident $(, $fused:ident)?) => {
+    ($name:ident, $csr:ident $(, $fused:ident $(, $burst:ident)?)?) => {
         impl<V: Scalar + Widen<T>, T: Scalar, B: Products> LinearOperator<T, B> for $name<V, B> {
             fn rows(&self) -> usize {
                 $name::rows(self)
@@ -170,7 +170,16 @@ macro_rules! operator {
                 check_vectors(Op::None, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
                 Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
                 backend.$fused(self.parts(), x, y, xy)
-            })?
+            }
+
+            $(fn cg_burst(&self, backend: &B, burst: CgBurst<'_, T, B>) -> Result<bool>
+            where
+                B: KrylovSteps,
+            {
+                Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
+                Error::check_dimension("length of r", self.rows(), B::len(burst.r))?;
+                backend.$burst(self.parts(), self.derived(), burst)
+            })?)?
 
             fn accurate_residual(
                 &self,
@@ -202,7 +211,7 @@ macro_rules! operator {
         }
     };
 }
-operator!(Csr, stored, csr_dot);
+operator!(Csr, stored, csr_dot, csr_cg_burst);
 operator!(Coo, converted);
 operator!(Csc, converted);
 operator!(Ell, converted);

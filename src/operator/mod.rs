@@ -1,6 +1,6 @@
 //! What a solver multiplies with: anything that applies y = A x.
 
-use crate::backend::{Backend, KrylovSteps, VectorOps};
+use crate::backend::{Backend, CgBurst, KrylovSteps, VectorOps};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
@@ -53,6 +53,19 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     {
         self.apply(backend, x, r)?;
         backend.axpby(scale, b, -scale, r)
+    }
+
+    /// Enqueues several iterations of conjugate gradients at once, where the backend has a way that is faster than one
+    /// after the other ([`KrylovSteps::csr_cg_burst`]). Returns whether it did; an operator that declines does so at each
+    /// call. The provided method declines.
+    ///
+    /// # Errors
+    /// As [`LinearOperator::apply`], and without memory.
+    fn cg_burst(&self, _backend: &B, _burst: CgBurst<'_, T, B>) -> Result<bool>
+    where
+        B: KrylovSteps,
+    {
+        Ok(false)
     }
 
     /// Compulsory bytes of one application: the stored matrix once, x once, y once.

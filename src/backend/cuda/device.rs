@@ -19,6 +19,8 @@ pub(super) struct Chip {
     pub(super) capability: (u32, u32),
     pub(super) multiprocessors: u32,
     pub(super) threads_per_multiprocessor: u32,
+    /// Bytes of shared memory that a block can have, where it asks for more than 48 KiB.
+    pub(super) shared_a_block: u32,
 }
 
 /// An open device. There is one a process and device, for the life of the process: every handle shares its stream, so
@@ -117,6 +119,9 @@ impl Device {
             multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
             threads_per_multiprocessor: attribute(
                 Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+            )?,
+            shared_a_block: attribute(
+                Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
             )?,
         };
         let pools = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0;

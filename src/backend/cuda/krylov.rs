@@ -3,7 +3,9 @@
 use super::launch::kernels;
 use super::slice::Slice;
 use super::{Cuda, policy};
-use crate::backend::{Backend, Conversions, CsrParts, Inverse, KrylovSteps, with_offsets};
+use crate::backend::{
+    Backend, CgBurst, Conversions, CsrParts, Derived, Inverse, KrylovSteps, with_offsets,
+};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
 
@@ -108,6 +110,19 @@ impl KrylovSteps for Cuda {
         let (_, finished) = self.0.reduction();
         let shape = policy::krylov_map(self.0.chip, n, size_of::<T>());
         kernel::cg_direction::<T>(*self, shape, d, z, rz, p, x, state, n as u64, finished)
+    }
+
+    const CG_BURST: usize = super::burst::LENGTH;
+    /// A replay costs 3 us beside its kernels.
+    const CG_RECORDED: usize = 4;
+
+    fn csr_cg_burst<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        derived: &Derived,
+        burst: CgBurst<'_, T, Self>,
+    ) -> Result<bool> {
+        super::burst::cg(*self, a, derived, burst)
     }
 
     fn csr_inverse_diagonal<V: Widen<T>, T: Scalar>(

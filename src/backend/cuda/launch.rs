@@ -16,6 +16,9 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::sync::{Mutex, PoisonError, RwLock};
 
+/// The largest cluster that every chip with clusters allows.
+const PORTABLE_CLUSTER: u32 = 8;
+
 /// Blocks of a launch, threads of a block, shared memory beyond what the kernel declares, and which variant of its file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
@@ -24,12 +27,13 @@ pub(super) struct Shape {
     shared: u32,
     class: u32,
     resident: bool,
+    together: Together,
     variants: [(&'static str, &'static str); 3],
 }
 
 impl Shape {
     pub(super) fn new(blocks: u32, threads: u32) -> Self {
-        Shape { blocks, threads, shared: 0, class: 0, resident: false, variants: [("", ""); 3] }
+        Shape { blocks, threads, shared: 0, class: 0, resident: false, together: Together::No, variants: [("", ""); 3] }
     }
 
     /// A block for each of `tiles`, but no more than the device holds at a time, and one at least: for kernels whose
@@ -62,6 +66,16 @@ impl Shape {
         self
     }
 
+    /// Whether a block may have as much shared memory as this asks for.
+    pub(super) fn fits(&self, bytes: usize) -> bool {
+        self.shared as usize <= bytes
+    }
+
+    /// With blocks that wait for each other.
+    pub(super) fn together(self, together: Together) -> Self {
+        Shape { together, ..self }
+    }
+
     /// The unit of the kernel's file that this shape asks for.
     pub(super) fn unit(&self, mut unit: Unit) -> Unit {
         for (name, value) in self.variants.iter().filter(|(name, _)| !name.is_empty()) {
@@ -69,6 +83,16 @@ impl Shape {
         }
         unit.class(self.class)
     }
+}
+
+/// Whether blocks wait for each other, so that all must run at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Together {
+    No,
+    /// The whole launch.
+    Grid,
+    /// The whole launch, as one cluster of the size that the kernel declares.
+    Cluster,
 }
 
 /// What a kernel can be given, and the bits that it receives.
@@ -179,6 +203,40 @@ impl Cuda {
         Ok(kernel)
     }
 
+    /// Whether the device can hold all blocks of a launch at a time.
+    pub(super) fn holds(self, unit: Unit, name: &'static str, shape: &Shape) -> Result<bool> {
+        let kernel = self.kernel(shape.unit(unit), name, shape)?;
+        if shape.together != Together::Cluster {
+            return Ok(shape.blocks <= kernel.resident);
+        }
+        let mut clusters = 0;
+        // SAFETY: plain numbers and pointers, of which zero and null are valid; what counts is written below.
+        let mut attribute: sys::CUlaunchAttribute = unsafe { std::mem::zeroed() };
+        attribute.id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        attribute.value.clusterDim.x = shape.blocks;
+        attribute.value.clusterDim.y = 1;
+        attribute.value.clusterDim.z = 1;
+        let config = sys::CUlaunchConfig {
+            gridDimX: shape.blocks,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: shape.threads,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: shape.shared,
+            hStream: std::ptr::null_mut(),
+            attrs: &raw mut attribute,
+            numAttrs: 1,
+        };
+        self.0.bind()?;
+        // SAFETY: the function is loaded; the configuration and its one attribute outlive the call, which writes a number.
+        let code = unsafe {
+            sys::cuOccupancyMaxActiveClusters(&raw mut clusters, kernel.function, &raw const config)
+        };
+        // A cluster that can't be is an error to the driver.
+        Ok(code == CUresult::CUDA_SUCCESS && clusters > 0)
+    }
+
     fn find(self, module: CUmodule, name: &'static str, shape: &Shape) -> Result<Kernel> {
         use CUfunction_attribute as Attribute;
         let device = &self.0.name;
@@ -190,8 +248,16 @@ impl Cuda {
         unsafe {
             call!(device, cuModuleGetFunction(&raw mut function, module, entry.as_ptr()))?;
             if shape.shared > 0 {
-                let bytes = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-                call!(device, cuFuncSetAttribute(function, bytes, shape.shared as i32))?;
+                // The function keeps one limit for launches of all sizes: all that there is.
+                let (bytes, mut fixed) = (Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0);
+                let declared = Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+                call!(device, cuFuncGetAttribute(&raw mut fixed, declared, function))?;
+                let room = (self.0.chip.shared_a_block as i32 - fixed).max(shape.shared as i32);
+                call!(device, cuFuncSetAttribute(function, bytes, room))?;
+            }
+            if shape.together == Together::Cluster && shape.blocks > PORTABLE_CLUSTER {
+                let large = Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+                call!(device, cuFuncSetAttribute(function, large, 1))?;
             }
             call!(
                 device,
@@ -244,6 +310,26 @@ pub(super) unsafe fn enqueue(
     }
     let blocks = if shape.resident { shape.blocks.min(kernel.resident) } else { shape.blocks };
     cuda.0.bind()?;
+    if shape.together == Together::Grid {
+        // SAFETY: as below.
+        return unsafe {
+            call!(
+                &cuda.0.name,
+                cuLaunchCooperativeKernel(
+                    kernel.function,
+                    blocks,
+                    1,
+                    1,
+                    shape.threads,
+                    1,
+                    1,
+                    shape.shared,
+                    cuda.0.stream(),
+                    arguments.as_mut_ptr()
+                )
+            )
+        };
+    }
     // SAFETY: by the caller; the driver copies the arguments before it returns.
     unsafe {
         call!(

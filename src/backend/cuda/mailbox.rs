@@ -15,7 +15,7 @@
 use super::launch::{Shape, kernels};
 use super::slice::Slice;
 use super::{Cuda, slice};
-use crate::backend::{Backend, Mailbox as Trait};
+use crate::backend::{Backend, KrylovSteps, Mailbox as Trait};
 use crate::error::{Error, Result};
 use crate::scalar::Element;
 use cudarc::driver::sys;
@@ -33,6 +33,7 @@ kernels! {
 
 /// Messages that fit: more than any caller leaves unread.
 const SLOTS: usize = 4 * (Cuda::QUEUE_DEPTH + 1);
+const _: () = assert!(SLOTS > Cuda::QUEUE_DEPTH * <Cuda as KrylovSteps>::CG_RECORDED);
 /// Looks at a slot between two questions to the driver, which cost a microsecond each.
 const LOOKS: u32 = 4096;
 

@@ -17,9 +17,11 @@
 //! | `policy` | every tuning constant |
 //! | `cusparse` | the library of that name, to measure beside |
 //! | `primitives`, `vector`, `product`, `krylov`, `precondition` | the capability traits |
+//! | `burst` | many iterations of a small system in one launch |
 //!
 //! All work of a process on one device goes to one stream, whichever handle enqueues it.
 
+mod burst;
 pub mod compile;
 mod cusparse;
 mod device;

@@ -2,6 +2,7 @@
 //! used with.
 
 use super::Unit;
+use crate::backend::cuda::policy;
 
 const SCALARS: [&str; 4] = ["f32", "f64", "c32", "c64"];
 /// Types of vectors, each with the types of values that widen to it.
@@ -27,6 +28,13 @@ pub fn catalogue() -> Vec<Unit> {
                 let csr = Unit::new(file).with("SCALAR", vector).with("STORED", value).with("OFFSET", offset);
                 units.push(csr.class(lanes));
             }
+        }
+    }
+    units.extend(OFFSETS.map(|offset| Unit::new("cg_layout.cu").with("OFFSET", offset)));
+    for (vector, value) in WIDENINGS {
+        for class in policy::RESIDENT {
+            let unit = Unit::new("cg_resident.cu").with("SCALAR", vector).with("STORED", value);
+            units.push(unit.with("OFFSET", "u32").class(class));
         }
     }
     primitives(&mut units);

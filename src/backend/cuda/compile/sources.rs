@@ -7,6 +7,8 @@ macro_rules! embed {
 /// Kernel files, by name.
 pub const SOURCES: &[(&str, &str)] = embed![
     "blocks.cu",
+    "cg_layout.cu",
+    "cg_resident.cu",
     "chebyshev.cu",
     "compact.cu",
     "csr_krylov.cu",

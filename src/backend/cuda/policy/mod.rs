@@ -2,8 +2,10 @@
 //! it gets them from the compiler's command line, and launches get their shapes here.
 
 mod primitives;
+mod resident;
 
 pub(super) use primitives::*;
+pub(super) use resident::{RESIDENT, Resident, layout, resident, resident_shared};
 
 use super::compile::Unit;
 use super::device::{Chip, PARTIALS};
@@ -50,6 +52,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             let wide = unit.type_of("SCALAR") == Some("c64");
             vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]
         }
+        "cg_layout.cu" => resident::layout_constants(),
+        "cg_resident.cu" => resident::constants(unit.size_class()),
         _ => primitives::constants(unit),
     }
 }
@@ -65,7 +69,7 @@ pub(super) fn dense(chip: Chip, systems: usize, element_bytes: usize) -> Shape {
 /// Whether products and sums are rounded one by one, as on the host. In the steps of a solver this makes a diagonal of
 /// powers of two change no bit; they wait for memory, so it costs no time.
 pub(super) fn rounds_as_written(unit: &Unit) -> bool {
-    unit.source() == "krylov.cu"
+    matches!(unit.source(), "krylov.cu" | "cg_resident.cu")
 }
 
 /// Enough blocks for every element once, at most as many as the chip holds twice over: the kernels stride.

@@ -1,0 +1,367 @@
+// Many iterations of conjugate gradients in one launch, for systems that fit the chip: the matrix, x, r and p stay in
+// registers and shared memory, and what travels between blocks is the halo of z = M^-1 r and two sums an iteration.
+//
+//     block      owns rows_a_block rows; thread t rows t, t + THREADS, ... of them: their x, r in registers
+//     shared     p of own rows | p of the halo | values, in slices of 32 rows, entry k of the slice's rows side by side |
+//                where each halo entry's z is found | local columns (cg_layout.cu)
+//
+//     repeat  q = A p                                      own rows, from shared memory
+//             alpha = rho / p.q                            sum over all blocks
+//             r = r - alpha q;  publish z = d r
+//             r.r, r.z                                     sum over all blocks, behind everyone's z
+//             x = x + alpha p;  beta = r.z / rho
+//             p = z + beta p                               own rows, and the halo, whose z is fetched
+//
+// Every block computes the scalars, from the same sums in the same order, so all take the same way; and p of a row has
+// the same bits in its block and in every halo.
+//
+// Blocks meet twice an iteration. CLUSTER > 1: they are one cluster, their shared memory is one address space, sums are
+// put into each other's, and the hardware's barrier follows. CLUSTER = 1: there is one block. CLUSTER = 0: any number
+// (a cooperative launch, all resident); a block puts its sum into its slot in global memory, tagged with the number of
+// the meeting, and reads the slots of all until the tags have come: the sum is its own barrier. Slots alternate, since a
+// block may be one meeting ahead of another, never two.
+//
+// Steps, statuses and messages are those of krylov.cu (CgSlot in src/backend/krylov.rs).
+// Source: the recurrence as in src/krylov/cg.rs; persistent threads: Gupta, Stuart and Owens 2012; PMPP 17.4.
+//
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), CLUSTER, THREADS, ROWS (rows a thread).
+#include "complex.cuh"
+
+typedef SCALAR T;
+typedef STORED V;
+typedef OFFSET I;
+typedef real_of<T>::type R;
+#define WARPS (THREADS / 32)
+#define MAX_BLOCKS 1024
+
+enum : int { STATUS, RR, CURVATURE, RHO, ALPHA, THRESHOLD };
+enum : int { MESSAGE = 3 };
+enum : int { RUNNING, CONVERGED, NOT_POSITIVE_DEFINITE, NOT_FINITE, BREAKDOWN };
+
+DEVICE bool finite(R a) { return a - a == 0; }
+DEVICE f32 real_part(f32 a) { return a; }
+DEVICE f64 real_part(f64 a) { return a; }
+DEVICE f32 real_part(c32 a) { return a.re; }
+DEVICE f64 real_part(c64 a) { return a.re; }
+DEVICE f32 fused(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
+DEVICE f64 fused(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
+template <typename A> DEVICE A fused(A a, A b, A c) {
+    return {fused(a.re, b.re, fused(-a.im, b.im, c.re)), fused(a.re, b.im, fused(a.im, b.re, c.im))};
+}
+
+// Past the first-level cache.
+DEVICE T fetch(const T* p) {
+    if constexpr (sizeof(T) == 16) {
+        const double2 raw = __ldcg(reinterpret_cast<const double2*>(p));
+        return bits<T>(raw);
+    } else {
+        typedef unsigned_of<sizeof(T)>::type U;
+        return bits<T>(__ldcg(reinterpret_cast<const U*>(p)));
+    }
+}
+
+// ---- the meeting of blocks: sums of N values over all threads of all blocks -------------------------------------------
+
+#if CLUSTER > 1
+DEVICE u32 shared_address(const void* p) {
+    u32 address;
+    asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(address) : "l"(p));
+    return address;
+}
+DEVICE u32 address_in(u32 address, u32 block) {
+    u32 mapped;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(block));
+    return mapped;
+}
+DEVICE void meet() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+DEVICE void put_in(u32 mapped, f64 value) {
+    asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(mapped), "d"(value) : "memory");
+}
+DEVICE T get_from(u32 mapped) {
+    T value;
+    if constexpr (sizeof(T) == 4) {
+        u32 a;
+        asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(a) : "r"(mapped) : "memory");
+        memcpy(&value, &a, 4);
+    } else if constexpr (sizeof(T) == 8) {
+        u64 a;
+        asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(a) : "r"(mapped) : "memory");
+        memcpy(&value, &a, 8);
+    } else {
+        u64 a[2];
+        asm volatile("ld.shared::cluster.v2.u64 {%0, %1}, [%2];" : "=l"(a[0]), "=l"(a[1]) : "r"(mapped) : "memory");
+        memcpy(&value, a, 16);
+    }
+    return value;
+}
+#endif
+
+#if CLUSTER == 0
+// A number in two words, each with the meeting's: words of eight bytes are read and written whole.
+struct alignas(16) Slot {
+    u64 low, high;
+};
+DEVICE void put(Slot* slot, f64 value, u32 meeting) {
+    const u64 raw = bits<u64>(value), tag = u64(meeting) << 32;
+    const u64 low = tag | u32(raw), high = tag | raw >> 32;
+#if __CUDA_ARCH__ >= 700
+    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(slot), "l"(low), "l"(high) : "memory");
+#endif
+}
+template <bool ACQUIRE> DEVICE f64 wait_for(const Slot* slot, u32 meeting) {
+    u64 low, high;
+    do {
+        if (ACQUIRE)
+            asm volatile("ld.acquire.gpu.global.u64 %0, [%2]; ld.acquire.gpu.global.u64 %1, [%2 + 8];" : "=l"(low), "=l"(high) : "l"(slot) : "memory");
+        else
+            asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(low), "=l"(high) : "l"(slot) : "memory");
+    } while (low >> 32 != meeting || high >> 32 != meeting);
+    return bits<f64>(high << 32 | u32(low));
+}
+#endif
+
+// PUBLISH: what every thread wrote before is seen by all blocks after it.
+template <bool PUBLISH, int N> DEVICE void sum_over_all(f64 (&value)[N], void* slots, u32 meeting) {
+    const u32 warp = threadIdx.x / 32, lane = lane_id();
+    __shared__ f64 of_warp[2][2][WARPS];
+    f64(*const mine)[WARPS] = of_warp[meeting & 1];
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        value[i] = warp_sum(value[i]);
+        if (lane == 0) mine[i][warp] = value[i];
+    }
+    __syncthreads();
+#if CLUSTER == 1
+#pragma unroll
+    for (int i = 0; i < N; i++) value[i] = warp_sum(lane < WARPS ? mine[i][lane] : 0);
+#elif CLUSTER > 1
+    __shared__ f64 of_block[2][2][CLUSTER];
+    if (warp < N) {
+        const f64 sum = warp_sum(lane < WARPS ? mine[warp][lane] : 0);
+        if (lane < CLUSTER) put_in(address_in(shared_address(&of_block[meeting & 1][warp][blockIdx.x]), lane), sum);
+    }
+    meet();
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        f64 four[4] = {};
+#pragma unroll
+        for (int k = 0; k < CLUSTER; k++) four[k & 3] += of_block[meeting & 1][i][k];
+        value[i] = (four[0] + four[1]) + (four[2] + four[3]);
+    }
+#else
+    __shared__ f64 of_grid[2][MAX_BLOCKS / 32];
+    Slot* const now = static_cast<Slot*>(slots) + (meeting & 1) * 2 * MAX_BLOCKS;
+    if (warp < N) {
+        const f64 sum = warp_sum(lane < WARPS ? mine[warp][lane] : 0);
+        if (lane == 0) {
+            if (PUBLISH) __threadfence();
+            put(now + warp * MAX_BLOCKS + blockIdx.x, sum, meeting);
+        }
+    }
+    const u32 groups = (gridDim.x + 31) / 32;
+    for (u32 w = warp; w < N * groups; w += WARPS) {
+        const u32 which = w / groups, group = w % groups, block = group * 32 + lane;
+        f64 sum = 0;
+        if (block < gridDim.x) sum = wait_for<PUBLISH>(now + which * MAX_BLOCKS + block, meeting);
+        __syncwarp();
+        sum = warp_sum(sum);
+        if (lane == 0) of_grid[which][group] = sum;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        value[i] = 0;
+        for (u32 g = 0; g < groups; g++) value[i] += of_grid[i][g];
+    }
+#endif
+}
+
+// ---- the iteration -----------------------------------------------------------------------------------------------------
+
+// d is null but for a diagonal inverse. `entries` and `halo_room`: the most that a block has. `published`: as long as the
+// vectors, of use to CLUSTER = 0 alone, as are `slots` (4 MAX_BLOCKS of 16 bytes); `meeting`: any number, at each launch
+// 2 count higher than at the last. messages: `count` times status, r.r, curvature.
+// Dynamic shared memory: (rows_a_block + halo_room + (CLUSTER > 1 ? rows_a_block : 0)) sizeof(T) + entries sizeof(V)
+// + 4 halo_room + 2 entries, each term rounded up to 16 bytes.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+#if CLUSTER > 1
+    __cluster_dims__(CLUSTER, 1, 1)
+#endif
+    cg_resident(u32 rows, u32 rows_a_block, u32 entries, u32 halo_room, const I* offsets, const V* values, const u16* locals, const u32* halo_starts,
+                const u32* halo, const R* d, T* r, T* p, T* x, T* published, R* state, R* messages, u32 count, u64* slots, u32 meeting) {
+    extern __shared__ uint4 memory[];
+    __shared__ u32 slice_starts[ROWS * WARPS + 1];
+    auto padded = [](u32 bytes) { return (bytes + 15) / 16; };
+    uint4* place = memory;
+    T* const p_here = reinterpret_cast<T*>(place);
+    place += padded((rows_a_block + halo_room) * sizeof(T));
+#if CLUSTER > 1
+    T* const z_here = reinterpret_cast<T*>(place);
+    place += padded(rows_a_block * sizeof(T));
+#endif
+    V* const a_values = reinterpret_cast<V*>(place);
+    place += padded(entries * sizeof(V));
+    u32* const sources = reinterpret_cast<u32*>(place);
+    place += padded(halo_room * 4);
+    u16* const a_columns = reinterpret_cast<u16*>(place);
+
+    const u32 warp = threadIdx.x / 32, lane = lane_id();
+    const u32 first = min(rows, blockIdx.x * rows_a_block), last = min(rows, first + rows_a_block);
+    R status = state[STATUS], rr = state[RR], curvature = state[CURVATURE], rho = state[RHO], alpha = 0;
+    const R threshold = state[THRESHOLD];
+    // The state changes at the end of a launch that found it running, behind meetings of all blocks: all leave here or none.
+    if (status != R(RUNNING)) {
+        if (blockIdx.x == 0)
+            for (u32 i = threadIdx.x; i < count; i += THREADS) messages[MESSAGE * i] = status;
+        return;
+    }
+
+    // Slices, each as wide as its longest row.
+    u32 length[ROWS];
+    u64 begin[ROWS];
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) {
+        const u32 row = first + k * THREADS + threadIdx.x;
+        const bool mine = k * THREADS + threadIdx.x < rows_a_block && row < last;
+        begin[k] = mine ? u64(offsets[row]) : 0;
+        length[k] = mine ? u32(u64(offsets[row + 1]) - begin[k]) : 0;
+        u32 width = length[k];
+        for (u32 with = 16; with; with /= 2) width = max(width, __shfl_xor_sync(ALL, width, with));
+        if (lane == 0) slice_starts[k * WARPS + warp + 1] = 32 * width;
+    }
+    if (threadIdx.x == 0) slice_starts[0] = 0;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        for (u32 s = 0; s < ROWS * WARPS; s++) slice_starts[s + 1] += slice_starts[s];
+    __syncthreads();
+    T rs[ROWS], xs[ROWS];
+    R ds[ROWS];
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) {
+        const u32 local = k * THREADS + threadIdx.x, row = first + local;
+        const bool mine = local < rows_a_block && row < last;
+        const u32 start = slice_starts[k * WARPS + warp], end = slice_starts[k * WARPS + warp + 1];
+        for (u32 i = start + lane, e = 0; i < end; i += 32, e++) {
+            a_values[i] = e < length[k] ? values[begin[k] + e] : V();
+            a_columns[i] = e < length[k] ? locals[begin[k] + e] : u16(0);
+        }
+        rs[k] = mine ? r[row] : T();
+        xs[k] = mine ? x[row] : T();
+        ds[k] = mine && d ? d[row] : R(1);
+        if (local < rows_a_block) p_here[local] = mine ? p[row] : T();
+    }
+    const u32 halo_start = halo_starts[blockIdx.x], halo_count = halo_starts[blockIdx.x + 1] - halo_start;
+    for (u32 h = threadIdx.x; h < halo_count; h += THREADS) {
+        const u32 row = halo[halo_start + h];
+        p_here[rows_a_block + h] = p[row];
+#if CLUSTER > 1
+        sources[h] = address_in(shared_address(z_here + row % rows_a_block), row / rows_a_block);
+#else
+        sources[h] = row;
+#endif
+    }
+    __syncthreads();
+
+    u32 done = 0;
+    while (done < count && status == R(RUNNING)) {
+        T qs[ROWS];
+        f64 pq[1] = {0};
+#pragma unroll
+        for (int k = 0; k < ROWS; k++) {
+            const u32 local = k * THREADS + threadIdx.x;
+            const u32 start = slice_starts[k * WARPS + warp], end = slice_starts[k * WARPS + warp + 1];
+            T sum = T();
+#pragma unroll 4
+            for (u32 i = start + lane; i < end; i += 32) sum = fused(widen<T>::from(a_values[i]), p_here[a_columns[i]], sum);
+            qs[k] = sum;
+            if (local < rows_a_block) pq[0] += f64(real_part(conj(p_here[local]) * sum));
+        }
+        sum_over_all<false>(pq, slots, meeting++);
+        curvature = R(pq[0]);
+        alpha = rho / curvature;
+        if (!finite(curvature)) status = R(NOT_FINITE);
+        else if (!(curvature > 0)) status = R(NOT_POSITIVE_DEFINITE);
+        else if (!finite(alpha)) status = R(BREAKDOWN);
+
+        T zs[ROWS];
+        if (status == R(RUNNING)) {
+            f64 sums[2] = {0, 0};
+#pragma unroll
+            for (int k = 0; k < ROWS; k++) {
+                const u32 local = k * THREADS + threadIdx.x;
+                rs[k] = rs[k] - alpha * qs[k];
+                zs[k] = d ? ds[k] * rs[k] : rs[k];
+                const R square = abs2(rs[k]);
+                sums[0] += f64(square);
+                sums[1] += f64(d ? ds[k] * square : square);
+#if CLUSTER > 1
+                if (local < rows_a_block) z_here[local] = zs[k];
+#elif CLUSTER == 0
+                if (local < rows_a_block && first + local < last) published[first + local] = zs[k];
+#endif
+            }
+            sum_over_all<true>(sums, slots, meeting++);
+            rr = R(sums[0]);
+            const R rz = R(sums[1]);
+            if (!finite(rr)) {
+                status = R(NOT_FINITE);
+                alpha = 0;
+            } else {
+                if (rr <= threshold) status = R(CONVERGED);
+                else if (!(rz > 0 && finite(rz))) status = R(BREAKDOWN);
+                R beta = rz / rho;
+                if (!finite(beta)) beta = 0;
+                rho = rz;
+#pragma unroll
+                for (int k = 0; k < ROWS; k++) {
+                    const u32 local = k * THREADS + threadIdx.x;
+                    if (local < rows_a_block) {
+                        const T old = p_here[local];
+                        xs[k] = xs[k] + alpha * old;
+                        p_here[local] = zs[k] + beta * old;
+                    }
+                }
+                for (u32 h = threadIdx.x; h < halo_count; h += THREADS) {
+#if CLUSTER > 1
+                    const T z = get_from(sources[h]);
+#else
+                    const T z = fetch(published + sources[h]);
+#endif
+                    p_here[rows_a_block + h] = z + beta * p_here[rows_a_block + h];
+                }
+            }
+        } else {
+            alpha = 0;
+        }
+        if (blockIdx.x == 0 && threadIdx.x == 0) {
+            messages[MESSAGE * done] = status;
+            messages[MESSAGE * done + 1] = rr;
+            messages[MESSAGE * done + 2] = curvature;
+        }
+        done++;
+        __syncthreads();
+    }
+#if CLUSTER > 1
+    // No block leaves while others may read its shared memory.
+    meet();
+#endif
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) {
+        const u32 local = k * THREADS + threadIdx.x, row = first + local;
+        if (local < rows_a_block && row < last) {
+            r[row] = rs[k];
+            x[row] = xs[k];
+            p[row] = p_here[local];
+        }
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        state[STATUS] = status;
+        state[RR] = rr;
+        state[CURVATURE] = curvature;
+        state[RHO] = rho;
+        state[ALPHA] = alpha;
+    }
+}

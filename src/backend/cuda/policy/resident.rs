@@ -1,0 +1,79 @@
+//! Constants of the conjugate gradient kernel that keeps a system on the chip.
+
+use super::super::device::Chip;
+use super::super::launch::Shape;
+
+/// Threads of a block of the layout kernel.
+const LAYOUT_THREADS: u32 = 1024;
+/// Shared memory that the kernels declare, and the system's.
+const DECLARED: u32 = 6 << 10;
+/// Rows a thread has at most.
+const MOST_ROWS: u32 = 8;
+/// Threads of a block that has one or two rows for each; the largest also where there are more.
+const THREADS: [u32; 4] = [128, 256, 320, 512];
+
+/// How a system is spread over the chip.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::backend::cuda) struct Resident {
+    /// Blocks of the one cluster; 1 where there is one block, 0 where there are any number and no cluster.
+    pub(in crate::backend::cuda) cluster: u32,
+    pub(in crate::backend::cuda) blocks: u32,
+    pub(in crate::backend::cuda) threads: u32,
+    pub(in crate::backend::cuda) rows_a_block: u32,
+    pub(in crate::backend::cuda) class: u32,
+}
+
+/// cluster, threads and rows a thread, as the class of a unit.
+const fn class(cluster: u32, threads: u32, rows: u32) -> u32 {
+    cluster << 24 | rows << 16 | threads
+}
+
+/// A choice of classes for which the kernel is compiled in advance.
+pub(in crate::backend::cuda) const RESIDENT: [u32; 3] = [class(1, 512, 2), class(16, 320, 2), class(0, 512, 4)];
+
+/// The macros that a class stands for.
+pub(super) fn constants(class: u32) -> Vec<(&'static str, u32)> {
+    vec![("CLUSTER", class >> 24), ("ROWS", class >> 16 & 0xff), ("THREADS", class & 0xffff)]
+}
+
+/// Ways to keep a system of `n` rows on the chip, the fastest first (measured on an H200: docs/benchmarks.md). One block
+/// needs no meeting of blocks, a cluster has the hardware's, and the whole chip has the most memory.
+pub(in crate::backend::cuda) fn resident(chip: Chip, n: usize, nonzeros: usize) -> Vec<Resident> {
+    let mut ways = Vec::new();
+    let mut way = |cluster: u32, most_blocks: u32| {
+        let Ok(rows) = u32::try_from(n) else { return };
+        let rows_a_block = rows.div_ceil(most_blocks).next_multiple_of(32);
+        let enough = THREADS.iter().find(|&&threads| cluster > 0 && 2 * threads >= rows_a_block);
+        let threads = *enough.unwrap_or(&THREADS[3]);
+        let rows_a_thread = rows_a_block.div_ceil(threads).next_power_of_two();
+        if rows_a_thread <= MOST_ROWS {
+            let blocks = if cluster > 0 { cluster } else { rows.div_ceil(rows_a_block) };
+            let class = class(cluster, threads, rows_a_thread);
+            ways.push(Resident { cluster, blocks, threads, rows_a_block, class });
+        }
+    };
+    if nonzeros <= 12_000 {
+        way(1, 1);
+    }
+    if chip.capability >= (9, 0) && nonzeros <= 160_000 {
+        let clusters = if nonzeros <= 30_000 { [8, 16] } else { [16, 8] };
+        clusters.map(|blocks| way(blocks, blocks));
+    }
+    way(0, chip.multiprocessors);
+    ways
+}
+
+/// Shared memory that a block can ask for when it is launched.
+pub(in crate::backend::cuda) fn resident_shared(chip: Chip) -> usize {
+    chip.shared_a_block.saturating_sub(DECLARED) as usize
+}
+
+/// The layout's launch: two words for every 32 rows.
+pub(in crate::backend::cuda) fn layout(n: usize, blocks: u32) -> Shape {
+    Shape::new(blocks, LAYOUT_THREADS).shared(8 * n.div_ceil(32))
+}
+
+/// Threads of the layout kernel, as its constant.
+pub(super) fn layout_constants() -> Vec<(&'static str, u32)> {
+    vec![("THREADS", LAYOUT_THREADS)]
+}

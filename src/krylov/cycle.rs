@@ -1,0 +1,246 @@
+//! A run of iterations, from a started recurrence to its end, and what the caller hears of each.
+//!
+//! The backend runs ahead: iterations, or bursts of them, are queued before the messages of earlier ones are read. Those
+//! after the last change nothing.
+
+use super::Cg;
+use super::driver::{End, Solve};
+use super::report::Outcome;
+use crate::backend::{CgBurst, CgSlot, CgStatus, KrylovSteps, Mailbox, Replay};
+use crate::error::Result;
+use crate::operator::LinearOperator;
+use crate::precondition::Preconditioner;
+use crate::scalar::{Real, Scalar};
+use num_traits::{Float, One, Zero};
+use std::ops::ControlFlow;
+
+/// A residual that has grown past its start by eps to this power: the exact one is bounded by sqrt(cond(A)) times its
+/// start, so A is singular to working precision and the iteration diverges.
+const DIVERGENCE: f64 = -0.75;
+
+/// Bursts that are queued at a time.
+const BURSTS_AHEAD: usize = 2;
+
+/// What bursts tell: the messages of one in the backend's memory, on their way, and here.
+#[derive(Debug)]
+pub(super) struct Bursts<T: Scalar, B: KrylovSteps> {
+    device: B::Vec<T::Real>,
+    mailbox: B::Mailbox<T::Real>,
+    host: Vec<T::Real>,
+}
+
+impl<T: Scalar, B: KrylovSteps> Bursts<T, B> {
+    /// Room for the messages of a burst, where the backend knows bursts.
+    pub(super) fn new(backend: &B) -> Result<Option<Self>> {
+        let len = B::CG_BURST * CgSlot::MESSAGE;
+        if len == 0 {
+            return Ok(None);
+        }
+        let (device, mailbox) = (backend.zeros(len)?, backend.mailbox(len)?);
+        Ok(Some(Self { device, mailbox, host: vec![T::Real::zero(); len] }))
+    }
+}
+
+impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
+    /// Iterates until the recurrence ends, or the options or the observer end it.
+    pub(super) fn cycle<A, M>(
+        &mut self,
+        a: &A,
+        m: &M,
+        solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
+    ) -> Result<End>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        let end = match self.bursts(a, m, solve)? {
+            Some(end) => end,
+            None => self.replays(a, m, solve)?,
+        };
+        if let End::Final(Outcome::NotPositiveDefinite { iteration, curvature }) = end {
+            // p.Ap / p.p: the state's p is still the one that was tried.
+            self.backend.norm2_squared(&self.work.p, &mut self.work.square)?;
+            let mut pp = [T::Real::one()];
+            self.backend.read(&self.work.square, &mut pp)?;
+            let curvature = curvature / pp[0].to_f64();
+            return Ok(End::Final(Outcome::NotPositiveDefinite { iteration, curvature }));
+        }
+        Ok(end)
+    }
+
+    /// Recorded iterations, several to a recording while the limit allows it, then one by one.
+    fn replays<A, M>(
+        &mut self,
+        a: &A,
+        m: &M,
+        solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
+    ) -> Result<End>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        let mut run = Run::new();
+        for length in if B::CG_RECORDED > 1 { &[B::CG_RECORDED, 1][..] } else { &[1] } {
+            if run.goes_on() && solve.iterations + length <= solve.limit {
+                self.replay(a, m, solve, &mut run, *length)?;
+            }
+        }
+        Ok(run.end())
+    }
+
+    /// Replays `length` iterations at a time, for as long as the limit allows it.
+    fn replay<A, M>(
+        &mut self,
+        a: &A,
+        m: &M,
+        solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
+        run: &mut Run,
+        length: usize,
+    ) -> Result<()>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        let (backend, work, mailbox) = (&self.backend, &mut self.work, &self.mailbox);
+        let mut iterations = backend.record(|| {
+            (0..length).try_for_each(|_| {
+                work.iterate(backend, a, m)?;
+                mailbox.post(backend, B::part(&work.state, 0..CgSlot::MESSAGE))
+            })
+        })?;
+        let mut message = [T::Real::zero(); CgSlot::MESSAGE];
+        let mut queued = 0;
+        loop {
+            let room = B::QUEUE_DEPTH * length;
+            while run.goes_on() && queued + length <= room && solve.iterations + queued + length <= solve.limit {
+                iterations.replay()?;
+                queued += length;
+            }
+            if queued == 0 {
+                return Ok(());
+            }
+            mailbox.next(backend, true, &mut message)?;
+            queued -= 1;
+            run.take(solve, &message);
+        }
+    }
+
+    /// Burst after burst, where operator and preconditioner allow it.
+    fn bursts<A, M>(
+        &mut self,
+        a: &A,
+        m: &M,
+        solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
+    ) -> Result<Option<End>>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        let (Some(bursts), Some(inverse)) = (&mut self.bursts, m.fused()) else { return Ok(None) };
+        let (backend, work) = (&self.backend, &mut self.work);
+        let mut run = Run::new();
+        let (mut queued, mut counts) = (0, [0; BURSTS_AHEAD]);
+        loop {
+            while run.goes_on() && queued < BURSTS_AHEAD {
+                let ahead: usize = counts[..queued].iter().sum();
+                let count = B::CG_BURST.min(solve.limit.saturating_sub(solve.iterations + ahead));
+                if count == 0 {
+                    break;
+                }
+                let (r, p, x, q) = (&mut *work.r, &mut *work.p, &mut *work.x, &mut *work.q);
+                let (state, messages) = (&mut *work.state, &mut *bursts.device);
+                if !a.cg_burst(backend, CgBurst { inverse, count, r, p, x, q, state, messages })? {
+                    return Ok(None);
+                }
+                bursts.mailbox.post(backend, &bursts.device)?;
+                counts[queued] = count;
+                queued += 1;
+            }
+            if queued == 0 {
+                return Ok(Some(run.end()));
+            }
+            bursts.mailbox.next(backend, true, &mut bursts.host)?;
+            let count = counts[0];
+            counts.rotate_left(1);
+            queued -= 1;
+            for message in bursts.host.chunks_exact(CgSlot::MESSAGE).take(count) {
+                run.take(solve, message);
+            }
+        }
+    }
+}
+
+/// What the messages so far have come to.
+struct Run {
+    best: Best,
+    end: Option<End>,
+    /// Whether the recurrence has ended: later messages repeat its last.
+    over: bool,
+}
+
+/// The smallest residual of a run, and how many iterations ago it was.
+#[derive(Clone, Copy)]
+struct Best {
+    norm: f64,
+    age: usize,
+}
+
+impl Run {
+    fn new() -> Self {
+        Self { best: Best { norm: f64::INFINITY, age: 0 }, end: None, over: false }
+    }
+
+    fn goes_on(&self) -> bool {
+        self.end.is_none()
+    }
+
+    fn end(self) -> End {
+        self.end.unwrap_or(End::Final(Outcome::IterationLimit))
+    }
+
+    /// Takes an iteration's message in.
+    fn take<T: Scalar>(
+        &mut self,
+        solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
+        message: &[T::Real],
+    ) {
+        if self.over {
+            return;
+        }
+        let status = CgStatus::from_real(message[CgSlot::STATUS]);
+        self.over = status != CgStatus::Running;
+        let verdict = self.judge(solve, status, message);
+        self.end = self.end.take().or(verdict);
+    }
+
+    /// Tells whether the iteration was the last.
+    fn judge<T: Scalar>(
+        &mut self,
+        solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
+        status: CgStatus,
+        message: &[T::Real],
+    ) -> Option<End> {
+        let iteration = solve.iterations + 1;
+        if !matches!(status, CgStatus::Running | CgStatus::Converged) {
+            let curvature = message[CgSlot::CURVATURE].to_f64();
+            return Some(End::Final(match status {
+                CgStatus::NotPositiveDefinite => Outcome::NotPositiveDefinite { iteration, curvature },
+                CgStatus::NotFinite => Outcome::NotFinite,
+                _ => Outcome::Breakdown { iteration },
+            }));
+        }
+        let norm = solve.units.norm(message[CgSlot::RR]);
+        solve.iterations = iteration;
+        let best = &mut self.best;
+        *best = if norm < best.norm { Best { norm, age: 0 } } else { Best { age: best.age + 1, ..*best } };
+        let stop = solve.observe(norm).is_break();
+        let diverged = <T::Real as Float>::epsilon().to_f64().powf(DIVERGENCE) * solve.history[0];
+        if status == CgStatus::Converged {
+            Some(End::Met)
+        } else if stop {
+            Some(End::Final(Outcome::Interrupted))
+        } else {
+            (best.age >= solve.window || norm > diverged).then_some(End::Final(Outcome::Stagnated))
+        }
+    }
+}
