@@ -25,7 +25,13 @@
 // Source: the recurrence as in src/krylov/cg.rs; persistent threads: Gupta, Stuart and Owens 2012; PMPP 17.4.
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), CLUSTER, THREADS, ROWS (rows a thread).
-#include "complex.cuh"
+#include "block_sum.cuh"
+
+// Chips without clusters are never asked for one.
+#if __CUDA_ARCH__ < 900 && CLUSTER > 1
+#undef CLUSTER
+#define CLUSTER 0
+#endif
 
 typedef SCALAR T;
 typedef STORED V;
@@ -49,17 +55,6 @@ template <typename A> DEVICE A fused(A a, A b, A c) {
     return {fused(a.re, b.re, fused(-a.im, b.im, c.re)), fused(a.re, b.im, fused(a.im, b.re, c.im))};
 }
 
-// Past the first-level cache.
-DEVICE T fetch(const T* p) {
-    if constexpr (sizeof(T) == 16) {
-        const double2 raw = __ldcg(reinterpret_cast<const double2*>(p));
-        return bits<T>(raw);
-    } else {
-        typedef unsigned_of<sizeof(T)>::type U;
-        return bits<T>(__ldcg(reinterpret_cast<const U*>(p)));
-    }
-}
-
 // ---- the meeting of blocks: sums of N values over all threads of all blocks -------------------------------------------
 
 #if CLUSTER > 1
@@ -80,13 +75,13 @@ DEVICE void meet() {
 DEVICE void put_in(u32 mapped, f64 value) {
     asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(mapped), "d"(value) : "memory");
 }
-DEVICE T get_from(u32 mapped) {
-    T value;
-    if constexpr (sizeof(T) == 4) {
+template <typename A> DEVICE A get_from(u32 mapped) {
+    A value;
+    if constexpr (sizeof(A) == 4) {
         u32 a;
         asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(a) : "r"(mapped) : "memory");
         memcpy(&value, &a, 4);
-    } else if constexpr (sizeof(T) == 8) {
+    } else if constexpr (sizeof(A) == 8) {
         u64 a;
         asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(a) : "r"(mapped) : "memory");
         memcpy(&value, &a, 8);
@@ -326,9 +321,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 }
                 for (u32 h = threadIdx.x; h < halo_count; h += THREADS) {
 #if CLUSTER > 1
-                    const T z = get_from(sources[h]);
+                    const T z = get_from<T>(sources[h]);
 #else
-                    const T z = fetch(published + sources[h]);
+                    const T z = load_shared_result(published + sources[h]);
 #endif
                     p_here[rows_a_block + h] = z + beta * p_here[rows_a_block + h];
                 }

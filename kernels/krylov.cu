@@ -8,10 +8,6 @@
 // Every block reads the scalars when it starts and none may change them before all have: the block that finishes last
 // writes them. Where the status is not "running" nothing changes, so replays beyond the end do no harm.
 //
-// What the second-level cache keeps: cg_residual goes forward and cg_direction backward, so that the end of r is still
-// there when cg_direction starts, and the start of p when the product does, which goes forward. What is not read again
-// soon (q, x, and r in cg_direction) is marked to leave first.
-//
 // Sums: as in block_sum.cuh, the same bits in every run. Source: PMPP 17.4 (fuse the vector work of CG).
 //
 // Constants: SCALAR (element type), THREADS, UNROLL (cg_direction), SUM_THREADS, SUM_UNROLL (cg_residual).
@@ -38,23 +34,21 @@ template <typename A> DEVICE A from_real(R a) {
     else return a;
 }
 
-// VEC elements of a vector from place i, 16 bytes at once where that is allowed. LAST: they are not read again soon.
-template <bool LAST = false, typename A> DEVICE void get(bool wide, const A* p, u64 i, u64 n, A (&v)[VEC]) {
+// VEC elements of a vector from place i, 16 bytes at once where that is allowed.
+template <typename A> DEVICE void get(bool wide, const A* p, u64 i, u64 n, A (&v)[VEC]) {
     if (wide && sizeof(A) * VEC == 16) {
-        const uint4* at = reinterpret_cast<const uint4*>(p + i);
-        uint4 raw = LAST ? __ldcs(at) : *at;
+        uint4 raw = *reinterpret_cast<const uint4*>(p + i);
         memcpy(v, &raw, sizeof v);
     } else {
 #pragma unroll
         for (int k = 0; k < VEC; k++) v[k] = i + k < n ? p[i + k] : A();
     }
 }
-template <bool LAST = false> DEVICE void put(bool wide, T* p, u64 i, u64 n, const T (&v)[VEC]) {
+DEVICE void put(bool wide, T* p, u64 i, u64 n, const T (&v)[VEC]) {
     if (wide) {
         uint4 raw;
         memcpy(&raw, v, 16);
-        if (LAST) __stcs(reinterpret_cast<uint4*>(p + i), raw);
-        else *reinterpret_cast<uint4*>(p + i) = raw;
+        *reinterpret_cast<uint4*>(p + i) = raw;
     } else {
 #pragma unroll
         for (int k = 0; k < VEC; k++)
@@ -79,7 +73,7 @@ template <bool DIAGONAL> DEVICE Sums descend(u64 n, R alpha, const R* d, const T
 #pragma unroll
         for (int u = 0; u < SUM_UNROLL; u++) {
             get(wide, r, first + u * SUM_THREADS * VEC, n, a[u]);
-            get<true>(wide, q, first + u * SUM_THREADS * VEC, n, b[u]);
+            get(wide, q, first + u * SUM_THREADS * VEC, n, b[u]);
             if (DIAGONAL) get(wide, d, first + u * SUM_THREADS * VEC, n, w[u]);
         }
 #pragma unroll
@@ -132,10 +126,9 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
 }
 
 template <bool DIAGONAL> DEVICE void advance(u64 n, R alpha, R beta, const R* d, const T* z, T* p, T* x) {
-    const u64 tile = u64(THREADS) * VEC * UNROLL, tiles = (n + tile - 1) / tile;
+    const u64 stride = u64(gridDim.x) * THREADS * VEC;
     const bool aligned = aligned16(z) && aligned16(p) && aligned16(x) && (!DIAGONAL || aligned16(d));
-    for (u64 back = blockIdx.x; back < tiles; back += gridDim.x) {
-        const u64 first = (tiles - 1 - back) * tile + threadIdx.x * VEC, stride = THREADS * VEC;
+    for (u64 first = (u64(blockIdx.x) * THREADS + threadIdx.x) * VEC; first < n; first += stride * UNROLL) {
         T a[UNROLL][VEC], b[UNROLL][VEC], c[UNROLL][VEC];
         R w[UNROLL][VEC];
 #pragma unroll
@@ -143,9 +136,9 @@ template <bool DIAGONAL> DEVICE void advance(u64 n, R alpha, R beta, const R* d,
             const u64 i = first + u * stride;
             if (i >= n) continue;
             const bool wide = aligned && i + VEC <= n;
-            get<true>(wide, z, i, n, a[u]);
+            get(wide, z, i, n, a[u]);
             get(wide, p, i, n, b[u]);
-            get<true>(wide, x, i, n, c[u]);
+            get(wide, x, i, n, c[u]);
             if (DIAGONAL) get(wide, d, i, n, w[u]);
         }
 #pragma unroll
@@ -159,7 +152,7 @@ template <bool DIAGONAL> DEVICE void advance(u64 n, R alpha, R beta, const R* d,
                 if (DIAGONAL) a[u][v] = w[u][v] * a[u][v];
                 b[u][v] = a[u][v] + beta * b[u][v];
             }
-            put<true>(wide, x, i, n, c[u]);
+            put(wide, x, i, n, c[u]);
             put(wide, p, i, n, b[u]);
         }
     }

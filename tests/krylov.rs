@@ -236,11 +236,13 @@ fn preconditioner_that_is_not_positive_breaks_down<B: Device>(backend: &B) -> Re
 }
 
 fn observer_sees_the_history_and_can_stop<B: Device>(backend: &B) -> Result<()> {
-    let host = poisson2d(20);
-    let rhs: Vec<f64> = (0..400).map(|i| f64::from(i % 7)).collect();
+    // Large enough that the end is far off, also for a backend that is many iterations ahead.
+    let n = 260 * 260;
+    let host = poisson2d(260);
+    let rhs: Vec<f64> = (0..n as u32).map(|i| f64::from(i % 7)).collect();
     let a = backend.place(csr_copy(&host));
-    let (b, mut x) = (backend.upload(rhs.clone())?, backend.zeros(400)?);
-    let mut cg = Cg::new(backend, 400, defaults())?;
+    let (b, mut x) = (backend.upload(rhs.clone())?, backend.zeros(n)?);
+    let mut cg = Cg::new(backend, n, defaults())?;
     let mut seen = Vec::new();
     let report = cg.solve(&a, &Identity, &b, &mut x, |iteration, norm| {
         assert_eq!(iteration, seen.len());
@@ -256,7 +258,7 @@ fn observer_sees_the_history_and_can_stop<B: Device>(backend: &B) -> Result<()> 
     assert!(report.outcome.is_converged());
     assert!((cg.history()[0] / first - 1.0).abs() < 1e-6);
     // Stopped before it starts.
-    let report = cg.solve(&a, &Identity, &b, &mut *backend.zeros(400)?, |_, _| ControlFlow::Break(()))?;
+    let report = cg.solve(&a, &Identity, &b, &mut *backend.zeros(n)?, |_, _| ControlFlow::Break(()))?;
     assert_eq!((report.outcome, report.iterations), (Outcome::Interrupted, 0));
     Ok(())
 }

@@ -151,6 +151,12 @@ pub trait KrylovSteps: VectorOps + Conversions {
         first_bad: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
+    /// Whether [`KrylovSteps::csr_cg_burst`] is likely to take a matrix of this size, values of type `V`: then no other
+    /// format can be as fast. The provided method says no.
+    fn cg_bursts<V: Widen<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {
+        false
+    }
+
     /// Enqueues several iterations at once, A in CSR, where that is faster than enqueueing their steps; `derived` belongs
     /// to the matrix. Returns whether it did: a backend declines what is too large, or of a shape that does not suit it,
     /// and then does so at each call. The provided method always declines.

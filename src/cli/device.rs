@@ -52,3 +52,19 @@ pub(crate) fn open(name: &str) -> Result<Device, Failure> {
         None => Ok(Device::Cpu(None)),
     }
 }
+
+/// Bytes that a CPU moves while a GPU starts: 0.4 s at 10 GB/s (docs/benchmarks.md, "Conjugate gradients on the GPU").
+#[cfg(feature = "cuda")]
+const STARTING: f64 = 4e9;
+
+/// Why the CPU will have solved this system before a GPU has started, if so. An iteration moves 12 bytes an entry, and
+/// there are about as many as a grid in two dimensions has points in a row: more than most systems need, so what is said
+/// to be small is.
+#[cfg(feature = "cuda")]
+pub(crate) fn too_small(header: &residua::market::Header) -> Option<String> {
+    let entries = header.entries() as f64
+        * if header.symmetry() == residua::market::Symmetry::General { 1.0 } else { 2.0 };
+    let bytes = 12.0 * entries * (header.rows() as f64).sqrt();
+    (bytes < STARTING)
+        .then(|| "so small that the CPU is done before a GPU has started (--device cuda takes it)".into())
+}

@@ -35,6 +35,7 @@ use crate::precondition::Preconditioner;
 use crate::scalar::Scalar;
 use num_traits::{One, Zero};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 /// A conjugate gradient solver for n unknowns, with the memory it needs: keep it, and solve many times.
 ///
@@ -62,6 +63,7 @@ pub struct Cg<T: Scalar, B: KrylovSteps> {
     pub(super) mailbox: B::Mailbox<T::Real>,
     pub(super) bursts: Option<Bursts<T, B>>,
     pub(super) history: Vec<f64>,
+    pub(super) iterating: Duration,
 }
 
 /// The vectors of an iteration, and its scalars, which stay in the backend's memory.
@@ -108,6 +110,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
             options,
             work,
             history,
+            iterating: Duration::ZERO,
         })
     }
 
@@ -140,6 +143,11 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
     /// Residual norms of the last solve's recurrence: at the start, then after each iteration.
     pub fn history(&self) -> &[f64] {
         &self.history
+    }
+
+    /// Time that the last solve spent iterating: the rest of it went into b's norm, the start and the certificates.
+    pub fn iterating(&self) -> Duration {
+        self.iterating
     }
 
     /// The history, for keeping.

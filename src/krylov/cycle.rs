@@ -112,7 +112,10 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         let mut queued = 0;
         loop {
             let room = B::QUEUE_DEPTH * length;
-            while run.goes_on() && queued + length <= room && solve.iterations + queued + length <= solve.limit {
+            while run.goes_on()
+                && queued + length <= room
+                && solve.iterations + queued + length <= solve.limit
+            {
                 iterations.replay()?;
                 queued += length;
             }

@@ -9,6 +9,7 @@ use crate::precondition::Preconditioner;
 use crate::scalar::{Real, Scalar};
 use num_traits::{Float, Zero};
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 /// The recurrence is asked for a residual of (threshold - drift) times this, where its residual has drifted from the
 /// true one by less than the threshold.
@@ -65,6 +66,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         let units = Units::of::<T, B>(&self.backend, b, &mut self.work.q, &mut self.work.square)?;
         let mut history = std::mem::take(&mut self.history);
         history.clear();
+        self.iterating = Duration::ZERO;
         let mut solve = Solve {
             units,
             threshold: self.options.threshold::<T>(units.b_norm),
@@ -131,7 +133,9 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
             } else {
                 self.work.start(&self.backend, m, square)?;
             }
+            let start = Instant::now();
             let end = self.cycle(a, m, solve)?;
+            self.iterating += start.elapsed();
             // The steps were summed on their own: adding the sum rounds x once.
             self.backend.axpby(T::one(), x, unit, &mut self.work.x)?;
             let reached = self.certify(a, b, &solve.units)?;

@@ -11,6 +11,7 @@
 //! | `cycle` | a run of iterations, one by one or in bursts, and what is heard of it |
 //! | `refine` | iterative refinement, with `cg` in half the precision inside |
 //! | `units` | the power of two in which residuals are held |
+//! | `warm` | one pattern, many sets of values, many right-hand sides |
 //! | `options`, `report` | what a caller says, and what it learns |
 //!
 //! Not converging is no error: [`Outcome`] tells how a solve ended, and only [`Outcome::Converged`] means that
@@ -23,11 +24,13 @@ mod options;
 mod refine;
 mod report;
 mod units;
+mod warm;
 
 pub use cg::Cg;
 pub use options::SolveOptions;
 pub use refine::Refinement;
 pub use report::{Outcome, Report, Solution};
+pub use warm::WarmCg;
 
 use crate::backend::Host;
 use crate::error::{Error, Result};

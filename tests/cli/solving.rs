@@ -255,11 +255,12 @@ fn devices_are_found_or_their_absence_is_told() {
     let auto = f.ok("solve a.mtx --device auto");
     let cuda = f.run(["solve", "a.mtx", "--device", "cuda", "--json", "-"]);
     if cuda.status == 0 {
-        assert!(cuda.json()["device"].as_str().unwrap().contains("cuda:0") && auto.stdout.contains("cuda:0"));
+        assert!(cuda.json()["device"].as_str().unwrap().contains("cuda:0"));
     } else {
         assert_eq!((cuda.status, cuda.stderr.lines().count()), (3, 1), "{}", cuda.stderr);
-        assert!(auto.stdout.contains("not on a GPU: "), "{}", auto.stdout);
     }
+    // A system as small as this is not worth starting a GPU, wherever there is one.
+    assert!(auto.stdout.contains("not on a GPU: "), "{}", auto.stdout);
     assert_eq!(f.run(["solve", "a.mtx", "--device", "cuda:77"]).status, 3);
 }
 

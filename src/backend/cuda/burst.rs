@@ -121,7 +121,8 @@ impl Plan {
         let (n, nonzeros) = (a.rows, a.indices.len());
         for way in policy::resident(cuda.0.chip, n, nonzeros) {
             let Some(measured) = measure(cuda, a, way)? else { continue };
-            let [entries, halo_room, rows] = [measured.entries, measured.halo_room, way.rows_a_block as usize];
+            let [entries, halo_room, rows] =
+                [measured.entries, measured.halo_room, way.rows_a_block as usize];
             let room = |bytes: usize| bytes.next_multiple_of(16);
             let shared = room((rows + halo_room) * size_of::<T>())
                 + if way.cluster > 1 { room(rows * size_of::<T>()) } else { 0 }
@@ -136,7 +137,8 @@ impl Plan {
                 1 => Together::No,
                 _ => Together::Cluster,
             };
-            let shape = Shape::new(way.blocks, way.threads).shared(shared).class(way.class).together(together);
+            let shape =
+                Shape::new(way.blocks, way.threads).shared(shared).class(way.class).together(together);
             let held = with_offsets!(a.offsets, offsets => holds::<T, V, _>(cuda, &shape, offsets))?;
             if !held {
                 continue;

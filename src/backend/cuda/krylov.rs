@@ -3,9 +3,7 @@
 use super::launch::kernels;
 use super::slice::Slice;
 use super::{Cuda, policy};
-use crate::backend::{
-    Backend, CgBurst, Conversions, CsrParts, Derived, Inverse, KrylovSteps, with_offsets,
-};
+use crate::backend::{Backend, CgBurst, Conversions, CsrParts, Derived, Inverse, KrylovSteps, with_offsets};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
 
@@ -108,13 +106,17 @@ impl KrylovSteps for Cuda {
         Error::check_dimension("length of p", n, p.len())?;
         Error::check_dimension("length of r", n, z.len())?;
         let (_, finished) = self.0.reduction();
-        let shape = policy::krylov_map(self.0.chip, n, size_of::<T>());
+        let shape = policy::krylov_map(n, size_of::<T>());
         kernel::cg_direction::<T>(*self, shape, d, z, rz, p, x, state, n as u64, finished)
     }
 
     const CG_BURST: usize = super::burst::LENGTH;
     /// A replay costs 3 us beside its kernels.
     const CG_RECORDED: usize = 4;
+
+    fn cg_bursts<V: Widen<T>, T: Scalar>(&self, rows: usize, nonzeros: usize) -> bool {
+        policy::likely_resident(self.0.chip, rows, nonzeros, size_of::<V>(), size_of::<T>())
+    }
 
     fn csr_cg_burst<V: Widen<T>, T: Scalar>(
         &self,

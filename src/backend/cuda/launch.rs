@@ -33,7 +33,15 @@ pub(super) struct Shape {
 
 impl Shape {
     pub(super) fn new(blocks: u32, threads: u32) -> Self {
-        Shape { blocks, threads, shared: 0, class: 0, resident: false, together: Together::No, variants: [("", ""); 3] }
+        Shape {
+            blocks,
+            threads,
+            shared: 0,
+            class: 0,
+            resident: false,
+            together: Together::No,
+            variants: [("", ""); 3],
+        }
     }
 
     /// A block for each of `tiles`, but no more than the device holds at a time, and one at least: for kernels whose

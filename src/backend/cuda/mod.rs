@@ -76,6 +76,29 @@ impl Cuda {
         self.0.memory()
     }
 
+    /// Elements that other code placed on this device, as a buffer to compute with.
+    ///
+    /// # Safety
+    /// `address` is of `len` elements on this device, aligned to their size and valid for as long as the slice is used;
+    /// work on them of other streams has ended, and nothing else changes them meanwhile.
+    pub unsafe fn foreign<'a, T: crate::scalar::Element>(&self, address: u64, len: usize) -> &'a Slice<T> {
+        Slice::at(if len == 0 { slice::NOWHERE } else { address }, len)
+    }
+
+    /// As [`Cuda::foreign`], to write to. The writer of the buffer hears of the end by [`Backend::synchronize`].
+    ///
+    /// # Safety
+    /// As [`Cuda::foreign`], and nothing else reads them meanwhile.
+    ///
+    /// [`Backend::synchronize`]: crate::Backend::synchronize
+    pub unsafe fn foreign_mut<'a, T: crate::scalar::Element>(
+        &self,
+        address: u64,
+        len: usize,
+    ) -> &'a mut Slice<T> {
+        Slice::at_mut(if len == 0 { slice::NOWHERE } else { address }, len)
+    }
+
     /// Takes back what a buffer of this device held. A recording under way keeps it instead: its graph may use it.
     fn release(&self, address: u64) {
         if !record::keep(*self, address) {

@@ -6,10 +6,14 @@ mod run;
 mod words;
 
 use super::device::{self, Device};
+#[cfg(feature = "cuda")]
+use super::failure::About;
 use super::load::is_complex;
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure};
 use num_complex::Complex;
+#[cfg(feature = "cuda")]
+use residua::market::read_header;
 use residua::{Host, Scalar};
 use rhs::Rhs;
 use std::path::{Path, PathBuf};
@@ -104,12 +108,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         Rhs::File(path) => is_complex(path)?,
         _ => false,
     };
-    let device = device::open(&arguments.device)?;
+    let device = place(arguments)?;
     if is_complex(&arguments.matrix)? || complex_rhs {
         run_on::<Complex<f64>>(device, arguments, &sinks)
     } else {
         run_on::<f64>(device, arguments, &sinks)
     }
+}
+
+/// The device to compute on: with `auto`, a GPU only for what is worth starting it.
+fn place(arguments: &Arguments) -> Result<Device, Failure> {
+    #[cfg(feature = "cuda")]
+    if arguments.device == "auto"
+        && arguments.matrix.is_file()
+        && let Some(reason) = device::too_small(&read_header(&arguments.matrix).about(&arguments.matrix)?)
+    {
+        return Ok(Device::Cpu(Some(reason)));
+    }
+    device::open(&arguments.device)
 }
 
 fn run_on<T: Scalar<Real = f64>>(

@@ -80,7 +80,7 @@ where
 
     let iterations: usize = solved.columns.iter().map(|column| column.iterations).sum();
     let moved = iterations as f64 * solved.bytes_per_iteration as f64;
-    let bandwidth = (moved > 0.0 && seconds.solve > 0.0).then(|| moved / seconds.solve / 1e9);
+    let bandwidth = (moved > 0.0 && solved.iterating > 0.0).then(|| moved / solved.iterating / 1e9);
     let converged = solved.columns.iter().all(|column| column.outcome.is_converged());
     let several = if solved.columns.len() > 1 { solved.columns.clone() } else { Vec::new() };
     let decisive = worst(&solved.columns).expect("there is at least one right-hand side");
@@ -171,14 +171,17 @@ where
     let preconditioner = Setup::new(backend, &a, &arguments.preconditioner)?;
     seconds.setup = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let (operator, choice) = if arguments.format == "auto" {
-        let products = expected_products(a.rows(), right_hand_sides, arguments.max_iterations);
-        let options = ChoiceOptions::default().products(products);
-        let (operator, report) = matrix::choose::<T, V, B>(backend, a, &options)?.into_parts();
-        (operator, Some(report))
-    } else {
-        (matrix::convert::<T, B, V>(backend, &arguments.format, a)?, None)
-    };
+    let (operator, choice) =
+        if arguments.format == "auto" && backend.cg_bursts::<V, T>(a.rows(), a.nonzeros()) {
+            (matrix::convert::<T, B, V>(backend, Csr::<V>::NAME, a)?, None)
+        } else if arguments.format == "auto" {
+            let products = expected_products(a.rows(), right_hand_sides, arguments.max_iterations);
+            let options = ChoiceOptions::default().products(products);
+            let (operator, report) = matrix::choose::<T, V, B>(backend, a, &options)?.into_parts();
+            (operator, Some(report))
+        } else {
+            (matrix::convert::<T, B, V>(backend, &arguments.format, a)?, None)
+        };
     backend.synchronize()?;
     seconds.convert += (moved + start.elapsed()).as_secs_f64();
     Ok(Prepared { preconditioner, format: operator.format(), operator, choice })
@@ -244,6 +247,8 @@ struct Solved<T> {
     /// Column after column, in the order of the file.
     x: Vec<T>,
     bytes_per_iteration: usize,
+    /// Seconds of all iterations together.
+    iterating: f64,
 }
 
 fn solve_all<T: Scalar<Real = f64>, B: Products + KrylovSteps>(
@@ -258,8 +263,12 @@ fn solve_all<T: Scalar<Real = f64>, B: Products + KrylovSteps>(
     }
     interrupt::listen();
     let mut solver = Cg::new(system.backend, n, options)?;
-    let mut solved =
-        Solved { columns: Vec::with_capacity(k), x: Vec::with_capacity(n * k), bytes_per_iteration: 0 };
+    let mut solved = Solved {
+        columns: Vec::with_capacity(k),
+        x: Vec::with_capacity(n * k),
+        bytes_per_iteration: 0,
+        iterating: 0.0,
+    };
     for (number, b) in rhs.columns.iter().enumerate() {
         let label = if k > 1 { format!("b {} of {k}  ", number + 1) } else { String::new() };
         let progress = Progress::new(arguments.quiet, arguments.tolerance, label);
@@ -271,6 +280,7 @@ fn solve_all<T: Scalar<Real = f64>, B: Products + KrylovSteps>(
         };
         let error = rhs.solution.as_deref().map(|solution| relative_error(&x, solution)).transpose()?;
         solved.columns.push(Column::new(&report, history, error));
+        solved.iterating += solver.iterating().as_secs_f64();
         solved.bytes_per_iteration = solved.bytes_per_iteration.max(report.bytes_per_iteration);
         solved.x.extend(x);
     }

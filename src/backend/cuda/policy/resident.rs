@@ -29,7 +29,8 @@ const fn class(cluster: u32, threads: u32, rows: u32) -> u32 {
 }
 
 /// A choice of classes for which the kernel is compiled in advance.
-pub(in crate::backend::cuda) const RESIDENT: [u32; 3] = [class(1, 512, 2), class(16, 320, 2), class(0, 512, 4)];
+pub(in crate::backend::cuda) const RESIDENT: [u32; 3] =
+    [class(1, 512, 2), class(16, 320, 2), class(0, 512, 4)];
 
 /// The macros that a class stands for.
 pub(super) fn constants(class: u32) -> Vec<(&'static str, u32)> {
@@ -57,10 +58,23 @@ pub(in crate::backend::cuda) fn resident(chip: Chip, n: usize, nonzeros: usize) 
     }
     if chip.capability >= (9, 0) && nonzeros <= 160_000 {
         let clusters = if nonzeros <= 30_000 { [8, 16] } else { [16, 8] };
-        clusters.map(|blocks| way(blocks, blocks));
+        clusters.into_iter().for_each(|blocks| way(blocks, blocks));
     }
     way(0, chip.multiprocessors);
     ways
+}
+
+/// Whether a system has a place on the whole chip if its halos are twice its rows and an eighth of its entries is padding,
+/// as with stencils in three dimensions.
+pub(in crate::backend::cuda) fn likely_resident(
+    chip: Chip,
+    rows: usize,
+    nonzeros: usize,
+    value: usize,
+    scalar: usize,
+) -> bool {
+    let bytes = nonzeros.saturating_mul(value + 2) / 8 * 9 + rows.saturating_mul(3 * scalar + 8);
+    bytes <= resident_shared(chip) * chip.multiprocessors as usize
 }
 
 /// Shared memory that a block can ask for when it is launched.

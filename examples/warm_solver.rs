@@ -1,0 +1,69 @@
+//! A time loop of 1,000 solves at the warm price, on the host and on a GPU where there is one: the pattern never changes, so
+//! memory is taken once, and each step brings new values and a new right-hand side.
+//!
+//! Heat flows through a plate whose conductivity changes with time. A step of the implicit Euler method solves
+//! (I + dt L(t)) u' = u, starting from u.
+
+use residua::backend::{KrylovSteps, Products};
+use residua::generate::poisson2d;
+use residua::krylov::{SolveOptions, WarmCg};
+use residua::{Csr, Host};
+use std::time::Instant;
+
+const SIDE: usize = 64;
+const STEPS: usize = 1000;
+
+fn time_loop<B: KrylovSteps + Products>(backend: &B, l: &Csr<f64>) -> residua::Result<Vec<f64>> {
+    let n = l.rows();
+    // I + dt c(t) L at every step: same pattern, other values. A simulation would make them where it computes.
+    let values = |time: f64| -> Vec<f64> {
+        let factor = 0.1 * (1.5 + (6.0 * time).sin());
+        let parts = l.parts().values;
+        parts.iter().map(|&v| factor * v + if v > 0.0 { 1.0 } else { 0.0 }).collect()
+    };
+    let options = SolveOptions::default().tolerance(1e-10);
+    let mut solver = WarmCg::setup(backend, l.to_backend(backend)?, options)?;
+    let mut new = backend.upload(values(0.0))?;
+    let mut old = backend.zeros(n)?;
+    let mut u = backend.upload((0..n).map(|i| if i < n / 4 { 1.0 } else { 0.0 }).collect())?;
+
+    let (mut iterations, mut worst) = (0, 0.0_f64);
+    let (mut first, start) = (0.0, Instant::now());
+    for step in 1..=STEPS {
+        backend.write(&values(step as f64 / STEPS as f64), &mut new)?;
+        solver.update(&new)?;
+        backend.copy(&u, &mut old)?;
+        let report = solver.solve(&old, &mut u)?;
+        assert!(report.outcome.is_converged(), "step {step}: {}", report.outcome);
+        iterations += report.iterations;
+        worst = worst.max(report.relative_residual);
+        if step == 1 {
+            first = start.elapsed().as_secs_f64();
+        }
+    }
+    let rest = (start.elapsed().as_secs_f64() - first) / (STEPS - 1) as f64;
+    println!(
+        "{}: first solve {:.1} us, each of the others {:.1} us, {:.1} iterations each, largest residual {worst:.1e}",
+        backend.description(),
+        first * 1e6,
+        rest * 1e6,
+        iterations as f64 / STEPS as f64
+    );
+    backend.download(&u)
+}
+
+fn main() -> residua::Result<()> {
+    let l = poisson2d(SIDE, SIDE)?;
+    let here = time_loop(&Host, &l)?;
+    #[cfg(feature = "cuda")]
+    match residua::Cuda::new(0) {
+        Ok(cuda) => {
+            let there = time_loop(&cuda, &l)?;
+            let apart = here.iter().zip(&there).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(apart < 1e-8, "host and device are {apart:e} apart");
+        }
+        Err(reason) => println!("no GPU: {reason}"),
+    }
+    assert!(here.iter().all(|u| (0.0..=1.0).contains(u)));
+    Ok(())
+}

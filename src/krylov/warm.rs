@@ -1,0 +1,99 @@
+//! One pattern, many sets of values, many right-hand sides.
+
+use super::{Cg, Report, SolveOptions};
+use crate::backend::{KrylovSteps, Products};
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::precondition::Jacobi;
+use crate::scalar::Scalar;
+use std::ops::ControlFlow;
+
+/// Conjugate gradients with the Jacobi preconditioner for a pattern that stays: [`setup`](WarmCg::setup) takes all memory
+/// that there is to take, [`update`](WarmCg::update) and [`solve`](WarmCg::solve) take none, on the host or on a device.
+/// All vectors are buffers of the backend: nothing is copied to the host and back.
+///
+/// ```
+/// use residua::{Csr, Host, krylov::{SolveOptions, WarmCg}};
+/// // | 2 -1 |
+/// // |-1  2 | x = b, then with 4 in place of 2
+/// let a = Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![2.0, -1.0, -1.0, 2.0])?;
+/// let mut solver = WarmCg::setup(&Host, a, SolveOptions::default())?;
+/// let mut x = vec![0.0; 2];
+/// assert!(solver.solve(&[1.0, 1.0], &mut x)?.outcome.is_converged() && x == [1.0, 1.0]);
+/// solver.update(&[4.0, -1.0, -1.0, 4.0])?;
+/// assert!(solver.solve(&[3.0, 3.0], &mut x)?.outcome.is_converged() && x == [1.0, 1.0]);
+/// # Ok::<(), residua::Error>(())
+/// ```
+///
+/// An iteration moves what [`Cg`]'s with Jacobi does, an update 3 values an entry and a row's diagonal.
+#[derive(Debug)]
+pub struct WarmCg<T: Scalar, B: KrylovSteps> {
+    backend: B,
+    a: Csr<T, B>,
+    jacobi: Jacobi<T, B>,
+    cg: Cg<T, B>,
+}
+
+impl<T: Scalar, B: KrylovSteps + Products> WarmCg<T, B> {
+    /// A solver for the pattern of `a`, with its values to begin with.
+    ///
+    /// # Errors
+    /// As [`Jacobi::new`], and without memory.
+    pub fn setup(backend: &B, a: Csr<T, B>, options: SolveOptions) -> Result<Self> {
+        let jacobi = Jacobi::new(backend, &a)?;
+        let cg = Cg::new(backend, a.rows(), options)?;
+        Ok(Self { backend: backend.clone(), a, jacobi, cg })
+    }
+
+    /// Takes new values over, in the order of the matrix's entries.
+    ///
+    /// # Errors
+    /// On another number of values, and as [`Jacobi::update`]; after an error, update again before the next solve.
+    pub fn update(&mut self, values: &B::Slice<T>) -> Result<()> {
+        Error::check_dimension("number of values", self.a.nonzeros(), B::len(values))?;
+        self.backend.copy(values, self.a.values_mut())?;
+        self.jacobi.update(&self.backend, &self.a)
+    }
+
+    /// As [`Cg::solve`]: starts from `x`, and leaves the solution there.
+    ///
+    /// # Errors
+    /// As [`Cg::solve`].
+    pub fn solve(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<Report> {
+        self.cg.solve(&self.a, &self.jacobi, b, x, |_, _| ControlFlow::Continue(()))
+    }
+
+    /// One solve after the other: right-hand sides, and solutions, one behind the other in `b` and `x`. `told` hears of
+    /// each with its number, and can stop the rest.
+    ///
+    /// # Errors
+    /// Where b is not a multiple of the rows long or x of another length, and as [`Cg::solve`].
+    pub fn solve_each(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        mut told: impl FnMut(usize, &Report) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let n = self.a.rows();
+        Error::check_dimension("length of x", B::len(b), B::len(x))?;
+        Error::check_dimension("length of b beyond the last whole one", 0, B::len(b) % n.max(1))?;
+        for k in 0..B::len(b).checked_div(n).unwrap_or(0) {
+            let part = k * n..(k + 1) * n;
+            let report = self.solve(B::part(b, part.clone()), B::part_mut(x, part))?;
+            if told(k, &report).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The matrix.
+    pub fn matrix(&self) -> &Csr<T, B> {
+        &self.a
+    }
+
+    /// Residual norms of the last solve, as [`Cg::history`].
+    pub fn history(&self) -> &[f64] {
+        self.cg.history()
+    }
+}
