@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::precondition::Jacobi;
 use crate::scalar::Scalar;
+use std::fmt;
 use std::ops::ControlFlow;
 
 /// Conjugate gradients with the Jacobi preconditioner for a pattern that stays: [`setup`](WarmCg::setup) takes all memory
@@ -26,12 +27,17 @@ use std::ops::ControlFlow;
 /// ```
 ///
 /// An iteration moves what [`Cg`]'s with Jacobi does, an update 3 values an entry and a row's diagonal.
-#[derive(Debug)]
 pub struct WarmCg<T: Scalar, B: KrylovSteps> {
     backend: B,
     a: Csr<T, B>,
     jacobi: Jacobi<T, B>,
     cg: Cg<T, B>,
+}
+
+impl<T: Scalar, B: KrylovSteps> fmt::Debug for WarmCg<T, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WarmCg({:?})", self.a)
+    }
 }
 
 impl<T: Scalar, B: KrylovSteps + Products> WarmCg<T, B> {
