@@ -7,6 +7,8 @@
 mod backend;
 #[path = "common/device.rs"]
 mod device;
+#[path = "common/formats/mod.rs"]
+mod formats;
 #[path = "common/precondition.rs"]
 mod precondition;
 #[path = "common/primitives.rs"]
@@ -20,13 +22,13 @@ use std::sync::Mutex;
 
 /// Runs the cases of a module on the device.
 macro_rules! cases {
-    ($module:ident in $tests:ident: $($name:ident),*) => {
+    ($($module:ident)::+ in $tests:ident: $($name:ident),*) => {
         mod $tests {
             $(
                 #[test]
                 fn $name() {
                     if let Some(device) = super::device() {
-                        super::$module::$name(&device);
+                        super::$($module)::+::$name(&device);
                     }
                 }
             )*
@@ -69,6 +71,8 @@ cases!(
     pack_cases,
     refusals
 );
+
+cases!(formats::conversions in conversions_on_device: round_trip_cases, transposes, large_cases);
 
 /// Tests that take most of the device's memory, one at a time.
 static LARGE: Mutex<()> = Mutex::new(());

@@ -2,18 +2,66 @@
 //! out in `matrix`, once for all backends, with [`Primitives`]; here entries are only copied, so values keep every bit.
 
 use super::{CsrParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef, SellParts};
-use crate::error::{Error, Result};
-use crate::scalar::Element;
+use crate::error::Result;
+use crate::scalar::{Element, Offset};
 
-/// Copies of entries between layouts. Targets have the right lengths already and, where they have padding, hold zeros.
+/// Copies of entries between layouts, and the sizes that these need.
 ///
-/// The provided methods say that the backend has no kernel for a layout yet.
-#[allow(unused_variables)]
+/// Targets come from [`Backend::buffer`](super::Backend::buffer) and have the right lengths already. A backend whose
+/// buffers may hold anything writes padding too (index 0, value 0).
+///
+/// Every method fails when the device fails, and without temporary memory, of which there is little: a few bytes a row
+/// at most, and where nothing else is said none.
+#[allow(clippy::missing_errors_doc)]
 pub trait Conversions: Primitives {
+    // ---- sizes ----
+
+    /// `lengths[i]` = entries of row i after the first `skip`, but `most` at most. Rows have fewer than 2^32 entries.
+    fn row_lengths(
+        &self,
+        offsets: OffsetsRef<'_, Self>,
+        skip: usize,
+        most: usize,
+        lengths: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// Rows of each window of `window` rows from longest to shortest, rows of equal length in their order. `longest` is
+    /// the largest of the lengths. Temporary memory: about 16 bytes a row.
+    fn longest_first(
+        &self,
+        lengths: &Self::Slice<u32>,
+        window: usize,
+        longest: u32,
+    ) -> Result<Self::Vec<u32>>;
+
+    /// Where sections of `height` rows start, each padded to its longest row; `offsets` has one element more than there
+    /// are sections. The caller makes sure that the total fits in `I`.
+    fn section_offsets<I: Offset>(
+        &self,
+        lengths: &Self::Slice<u32>,
+        height: usize,
+        offsets: &mut Self::Slice<I>,
+    ) -> Result<()>;
+
+    /// `lengths[row]` = number of jagged diagonals that reach the row's position in `order`.
+    fn jagged_lengths(
+        &self,
+        order: RowOrderRef<'_, Self>,
+        diagonals: OffsetsRef<'_, Self>,
+        lengths: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// Offsets of rows that have the entries of `head` and `tail`.
+    fn join_offsets<I: Offset>(
+        &self,
+        head: OffsetsRef<'_, Self>,
+        tail: OffsetsRef<'_, Self>,
+        offsets: &mut Self::Slice<I>,
+    ) -> Result<()>;
+
+    // ---- entries ----
+
     /// Entries `skip..` of every row, written at `offsets` (hybrid's overflow; the whole matrix where `skip` is 0).
-    ///
-    /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
     fn csr_tails<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -21,14 +69,9 @@ pub trait Conversions: Primitives {
         offsets: OffsetsRef<'_, Self>,
         indices: &mut Self::Slice<u32>,
         values: &mut Self::Slice<V>,
-    ) -> Result<()> {
-        self.no_conversion("hybrid")
-    }
+    ) -> Result<()>;
 
     /// The rows of `head` followed by those of `tail`, written at `offsets`.
-    ///
-    /// # Errors
-    /// As [`Conversions::csr_tails`].
     fn join_rows<V: Element>(
         &self,
         head: CsrParts<'_, V, Self>,
@@ -36,56 +79,37 @@ pub trait Conversions: Primitives {
         offsets: OffsetsRef<'_, Self>,
         indices: &mut Self::Slice<u32>,
         values: &mut Self::Slice<V>,
-    ) -> Result<()> {
-        self.no_conversion("hybrid")
-    }
+    ) -> Result<()>;
 
-    /// The transpose, whose offsets are known, with columns ascending.
-    ///
-    /// # Errors
-    /// As [`Conversions::csr_tails`].
+    /// The transpose, whose offsets are known, with columns ascending. Temporary memory: a device may take 16 bytes a
+    /// nonzero.
     fn csr_transpose<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
         offsets: OffsetsRef<'_, Self>,
         indices: &mut Self::Slice<u32>,
         values: &mut Self::Slice<V>,
-    ) -> Result<()> {
-        self.no_conversion("csc")
-    }
+    ) -> Result<()>;
 
     /// The first `width` entries of every row, laid out as [`EllParts`] says.
-    ///
-    /// # Errors
-    /// As [`Conversions::csr_tails`].
     fn csr_to_ell<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
         width: usize,
         indices: &mut Self::Slice<u32>,
         values: &mut Self::Slice<V>,
-    ) -> Result<()> {
-        self.no_conversion("ell")
-    }
+    ) -> Result<()>;
 
     /// The rows of an ELL matrix, written at `offsets`.
-    ///
-    /// # Errors
-    /// As [`Conversions::csr_tails`].
     fn ell_to_csr<V: Element>(
         &self,
         a: EllParts<'_, V, Self>,
         offsets: OffsetsRef<'_, Self>,
         indices: &mut Self::Slice<u32>,
         values: &mut Self::Slice<V>,
-    ) -> Result<()> {
-        self.no_conversion("ell")
-    }
+    ) -> Result<()>;
 
     /// Every entry, laid out as [`JdsParts`] says.
-    ///
-    /// # Errors
-    /// As [`Conversions::csr_tails`].
     fn csr_to_jds<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -93,28 +117,18 @@ pub trait Conversions: Primitives {
         diagonals: OffsetsRef<'_, Self>,
         indices: &mut Self::Slice<u32>,
         values: &mut Self::Slice<V>,
-    ) -> Result<()> {
-        self.no_conversion("jds")
-    }
+    ) -> Result<()>;
 
     /// The rows of a JDS matrix, written at `offsets`.
-    ///
-    /// # Errors
-    /// As [`Conversions::csr_tails`].
     fn jds_to_csr<V: Element>(
         &self,
         a: JdsParts<'_, V, Self>,
         offsets: OffsetsRef<'_, Self>,
         indices: &mut Self::Slice<u32>,
         values: &mut Self::Slice<V>,
-    ) -> Result<()> {
-        self.no_conversion("jds")
-    }
+    ) -> Result<()>;
 
     /// Every entry, laid out as [`SellParts`] says.
-    ///
-    /// # Errors
-    /// As [`Conversions::csr_tails`].
     fn csr_to_sell<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -123,33 +137,14 @@ pub trait Conversions: Primitives {
         sections: OffsetsRef<'_, Self>,
         indices: &mut Self::Slice<u32>,
         values: &mut Self::Slice<V>,
-    ) -> Result<()> {
-        self.no_conversion("sell")
-    }
+    ) -> Result<()>;
 
     /// The rows of a SELL matrix, written at `offsets`.
-    ///
-    /// # Errors
-    /// As [`Conversions::csr_tails`].
     fn sell_to_csr<V: Element>(
         &self,
         a: SellParts<'_, V, Self>,
         offsets: OffsetsRef<'_, Self>,
         indices: &mut Self::Slice<u32>,
         values: &mut Self::Slice<V>,
-    ) -> Result<()> {
-        self.no_conversion("sell")
-    }
-
-    /// The refusal of the provided methods.
-    ///
-    /// # Errors
-    /// Always [`Error::Unsupported`].
-    #[doc(hidden)]
-    fn no_conversion(&self, format: &str) -> Result<()> {
-        Err(Error::Unsupported(format!(
-            "conversion to or from {format} on {}; use format csr, or the cpu",
-            self.description()
-        )))
-    }
+    ) -> Result<()>;
 }

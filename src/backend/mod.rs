@@ -76,6 +76,15 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) with the size; nothing is lost and the caller can go on.
     fn zeros<T: Element>(&self, len: usize) -> Result<Self::Vec<T>>;
 
+    /// A buffer of `len` elements for a caller that writes all of them before anything reads them: zeros where those are
+    /// had for nothing, as on the host, else whatever lies there, which is a valid value of every element type.
+    ///
+    /// # Errors
+    /// As [`Backend::zeros`].
+    fn buffer<T: Element>(&self, len: usize) -> Result<Self::Vec<T>> {
+        self.zeros(len)
+    }
+
     /// Takes host data over (a move on the host, a copy elsewhere).
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use super::Csr;
 use super::format::{Storage, check_vectors};
-use super::lengths::{RowLengths, offsets_of};
+use super::lengths::{RowLengths, scanned};
 use crate::backend::{Backend, Conversions, CooParts, Host, Offsets, Op, Products, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
@@ -89,34 +89,27 @@ impl<V: Scalar, B: Conversions> Coo<V, B> {
     /// # Errors
     /// On too little memory, or when the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
-        Self::from_tails(backend, a, 0, None)
+        Self::from_tails(backend, a, 0, a.nonzeros())
     }
 
-    /// The entries of each row from the `skip`-th on; `lengths` are those of A's rows, where `skip` is not zero.
-    pub(super) fn from_tails(
-        backend: &B,
-        a: &Csr<V, B>,
-        skip: usize,
-        lengths: Option<&RowLengths>,
-    ) -> Result<Self> {
+    /// The entries of each row from the `skip`-th on, `total` together.
+    pub(super) fn from_tails(backend: &B, a: &Csr<V, B>, skip: usize, total: usize) -> Result<Self> {
         let parts = a.parts();
-        let (row_indices, column_indices, values);
-        if let Some(lengths) = lengths {
-            let tails = lengths.as_slice().iter().map(|&n| (n as usize).saturating_sub(skip));
-            let total = tails.clone().sum();
-            let offsets = offsets_of(backend, tails)?;
-            let mut tail_rows = backend.zeros(total)?;
-            let mut tail_columns = backend.zeros(total)?;
-            let mut tail_values = backend.zeros(total)?;
-            with_offsets!(offsets.as_ref(), o => backend.expand_offsets(o, &mut tail_rows)?);
-            backend.csr_tails(parts, skip, offsets.as_ref(), &mut tail_columns, &mut tail_values)?;
-            (row_indices, column_indices, values) = (tail_rows, tail_columns, tail_values);
-        } else {
-            let mut all_rows = backend.zeros(a.nonzeros())?;
-            with_offsets!(parts.offsets, o => backend.expand_offsets(o, &mut all_rows)?);
-            row_indices = all_rows;
+        let mut row_indices = backend.buffer(total)?;
+        let (column_indices, values);
+        if total == a.nonzeros() {
+            with_offsets!(parts.offsets, o => backend.expand_offsets(o, &mut row_indices)?);
             column_indices = copied(backend, parts.indices)?;
             values = copied(backend, parts.values)?;
+        } else {
+            let mut tails = backend.buffer(a.rows())?;
+            backend.row_lengths(parts.offsets, skip, usize::MAX, &mut tails)?;
+            let offsets = scanned(backend, &tails, total)?;
+            drop(tails);
+            with_offsets!(offsets.as_ref(), o => backend.expand_offsets(o, &mut row_indices)?);
+            let (mut tail_columns, mut tail_values) = (backend.buffer(total)?, backend.buffer(total)?);
+            backend.csr_tails(parts, skip, offsets.as_ref(), &mut tail_columns, &mut tail_values)?;
+            (column_indices, values) = (tail_columns, tail_values);
         }
         Ok(Self { rows: a.rows(), columns: a.columns(), row_indices, column_indices, values })
     }
@@ -142,7 +135,7 @@ pub(super) fn copied<T: crate::scalar::Element, B: Backend>(
     backend: &B,
     from: &B::Slice<T>,
 ) -> Result<B::Vec<T>> {
-    let mut to = backend.zeros(B::len(from))?;
+    let mut to = backend.buffer(B::len(from))?;
     backend.copy(from, &mut to)?;
     Ok(to)
 }

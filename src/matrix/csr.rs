@@ -243,8 +243,8 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
             Offsets::Narrow(o) => backend.exclusive_scan(&counts, o)?,
             Offsets::Wide(o) => backend.exclusive_scan(&counts, o)?,
         }
-        let mut indices = backend.zeros(self.nonzeros())?;
-        let mut values = backend.zeros(self.nonzeros())?;
+        let mut indices = backend.buffer(self.nonzeros())?;
+        let mut values = backend.buffer(self.nonzeros())?;
         backend.csr_transpose(self.parts(), offsets.as_ref(), &mut indices, &mut values)?;
         Ok(Self::from_parts_unchecked(self.columns, self.rows, offsets, indices, values))
     }

@@ -2,7 +2,7 @@
 
 use super::Csr;
 use super::format::{Storage, check_vectors};
-use super::lengths::{RowLengths, offsets_of};
+use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
 use crate::backend::{Backend, Conversions, EllParts, Host, Op, Products};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
@@ -86,10 +86,13 @@ impl<V: Scalar, B: Backend> Ell<V, B> {
     }
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
-        let (rows, width) = (lengths.rows(), lengths.longest());
+        Self::storage_of(lengths.rows(), lengths.nonzeros(), lengths.longest(), value)
+    }
+
+    fn storage_of(rows: usize, nonzeros: usize, width: usize, value: usize) -> Storage {
         let about = format!("{rows} rows padded to the longest one's {width}");
         let entries = rows as u128 * width as u128;
-        Storage::new(lengths.nonzeros(), entries, 4 + value, 4 * rows as u128, &about)
+        Storage::new(nonzeros, entries, 4 + value, 4 * rows as u128, &about)
     }
 }
 
@@ -100,19 +103,23 @@ impl<V: Scalar, B: Conversions> Ell<V, B> {
     /// [`Error::Refused`](crate::Error::Refused) where padding would take more than twice the nonzeros; on too little
     /// memory, or when the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
-        let lengths = RowLengths::of(backend, a)?;
-        Self::storage(&lengths, size_of::<V>()).check(Self::NAME)?;
-        Self::with_width(backend, a, &lengths, lengths.longest())
+        let lengths = lengths_of(backend, a)?;
+        let width = longest_of(backend, &lengths)? as usize;
+        Self::storage_of(a.rows(), a.nonzeros(), width, size_of::<V>()).check(Self::NAME)?;
+        Self::with_width(backend, a, width, a.nonzeros(), lengths)
     }
 
-    /// The first `width` entries of every row.
-    pub(super) fn with_width(backend: &B, a: &Csr<V, B>, lengths: &RowLengths, width: usize) -> Result<Self> {
-        let lengths: Vec<u32> = lengths.as_slice().iter().map(|&n| n.min(width as u32)).collect();
-        let nonzeros = lengths.iter().map(|&n| n as usize).sum();
-        let mut indices = backend.zeros(width * a.rows())?;
-        let mut values = backend.zeros(width * a.rows())?;
+    /// The first `width` entries of every row, `nonzeros` together; `lengths` says how many of each.
+    pub(super) fn with_width(
+        backend: &B,
+        a: &Csr<V, B>,
+        width: usize,
+        nonzeros: usize,
+        lengths: B::Vec<u32>,
+    ) -> Result<Self> {
+        let mut indices = backend.buffer(width * a.rows())?;
+        let mut values = backend.buffer(width * a.rows())?;
         backend.csr_to_ell(a.parts(), width, &mut indices, &mut values)?;
-        let lengths = backend.upload(lengths)?;
         Ok(Self { rows: a.rows(), columns: a.columns(), width, nonzeros, lengths, indices, values })
     }
 
@@ -121,10 +128,9 @@ impl<V: Scalar, B: Conversions> Ell<V, B> {
     /// # Errors
     /// On too little memory, or when the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
-        let lengths = backend.download(&*self.lengths)?;
-        let offsets = offsets_of(backend, lengths.iter().map(|&n| n as usize))?;
-        let mut indices = backend.zeros(self.nonzeros)?;
-        let mut values = backend.zeros(self.nonzeros)?;
+        let offsets = scanned(backend, &self.lengths, self.nonzeros)?;
+        let mut indices = backend.buffer(self.nonzeros)?;
+        let mut values = backend.buffer(self.nonzeros)?;
         backend.ell_to_csr(self.parts(), offsets.as_ref(), &mut indices, &mut values)?;
         Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
     }

@@ -1,9 +1,9 @@
 //! Hybrid ELL + COO.
 
 use super::format::{Storage, check_vectors};
-use super::lengths::{RowLengths, offsets_of};
+use super::lengths::{RowLengths, counts_of, lengths_of, longest_of};
 use super::{Coo, Csr, Ell};
-use crate::backend::{Backend, Conversions, Host, Op, Products};
+use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, Offsets, Op, Products};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
 
@@ -48,13 +48,12 @@ impl<V: Scalar, B: Backend> Hybrid<V, B> {
         &self.tail
     }
 
-    /// The ELL part's width, by the rule above.
-    fn width(lengths: &RowLengths) -> usize {
-        let counts = lengths.counts();
+    /// The ELL part's width, by the rule above: `counts[n]` of the rows have n entries.
+    fn width(counts: &[usize], rows: usize) -> usize {
         let mut reach = 0;
         for width in (1..counts.len()).rev() {
             reach += counts[width];
-            if 3 * reach >= lengths.rows() {
+            if 3 * reach >= rows {
                 return width;
             }
         }
@@ -102,12 +101,21 @@ impl<V: Scalar, B: Backend> Hybrid<V, B> {
     }
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
-        let width = Self::width(lengths);
-        let head: usize = lengths.as_slice().iter().map(|&n| (n as usize).min(width)).sum();
-        let tail = (lengths.nonzeros() - head) as u128;
-        let entries = lengths.rows() as u128 * width as u128 + tail;
-        let index = 4 * lengths.rows() as u128 + 4 * tail;
-        Storage::new(lengths.nonzeros(), entries, 4 + value, index, &format!("an ELL part of width {width}"))
+        let counts = lengths.counts();
+        let width = Self::width(&counts, lengths.rows());
+        Self::storage_of(lengths.rows(), lengths.nonzeros(), width, Self::head_entries(&counts, width), value)
+    }
+
+    fn storage_of(rows: usize, nonzeros: usize, width: usize, head: usize, value: usize) -> Storage {
+        let tail = (nonzeros - head) as u128;
+        let entries = rows as u128 * width as u128 + tail;
+        let index = 4 * rows as u128 + 4 * tail;
+        Storage::new(nonzeros, entries, 4 + value, index, &format!("an ELL part of width {width}"))
+    }
+
+    /// Entries of the ELL part, padding not counted.
+    fn head_entries(counts: &[usize], width: usize) -> usize {
+        counts.iter().enumerate().map(|(n, &rows)| n.min(width) * rows).sum()
     }
 }
 
@@ -118,13 +126,15 @@ impl<V: Scalar, B: Conversions> Hybrid<V, B> {
     /// [`Error::Refused`](crate::Error::Refused) where padding would take more than twice the nonzeros (the rule keeps
     /// it below that); on too little memory, or when the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
-        let lengths = RowLengths::of(backend, a)?;
-        Self::storage(&lengths, size_of::<V>()).check(Self::NAME)?;
-        let width = Self::width(&lengths);
-        Ok(Self {
-            head: Ell::with_width(backend, a, &lengths, width)?,
-            tail: Coo::from_tails(backend, a, width, Some(&lengths))?,
-        })
+        let mut lengths = lengths_of(backend, a)?;
+        let longest = longest_of(backend, &lengths)?;
+        let counts = counts_of(backend, &lengths, longest)?;
+        let width = Self::width(&counts, a.rows());
+        let head = Self::head_entries(&counts, width);
+        Self::storage_of(a.rows(), a.nonzeros(), width, head, size_of::<V>()).check(Self::NAME)?;
+        let tail = Coo::from_tails(backend, a, width, a.nonzeros() - head)?;
+        backend.row_lengths(a.parts().offsets, 0, width, &mut lengths)?;
+        Ok(Self { head: Ell::with_width(backend, a, width, head, lengths)?, tail })
     }
 
     /// The same entries in CSR.
@@ -133,12 +143,19 @@ impl<V: Scalar, B: Conversions> Hybrid<V, B> {
     /// On too little memory, or when the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         let (head, tail) = (self.head.to_csr(backend)?, self.tail.to_csr(backend)?);
-        let (heads, tails) = (RowLengths::of(backend, &head)?, RowLengths::of(backend, &tail)?);
-        let lengths = heads.as_slice().iter().zip(tails.as_slice()).map(|(&a, &b)| a as usize + b as usize);
-        let offsets = offsets_of(backend, lengths)?;
         let nonzeros = head.nonzeros() + tail.nonzeros();
-        let mut indices = backend.zeros(nonzeros)?;
-        let mut values = backend.zeros(nonzeros)?;
+        let (heads, tails) = (head.parts().offsets, tail.parts().offsets);
+        let offsets = if nonzeros <= NARROW_LIMIT {
+            let mut offsets = backend.buffer(self.rows() + 1)?;
+            backend.join_offsets(heads, tails, &mut offsets)?;
+            Offsets::Narrow(offsets)
+        } else {
+            let mut offsets = backend.buffer(self.rows() + 1)?;
+            backend.join_offsets(heads, tails, &mut offsets)?;
+            Offsets::Wide(offsets)
+        };
+        let mut indices = backend.buffer(nonzeros)?;
+        let mut values = backend.buffer(nonzeros)?;
         backend.join_rows(head.parts(), tail.parts(), offsets.as_ref(), &mut indices, &mut values)?;
         Ok(Csr::from_parts_unchecked(self.rows(), self.columns(), offsets, indices, values))
     }

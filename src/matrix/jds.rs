@@ -2,7 +2,7 @@
 
 use super::Csr;
 use super::format::{Storage, check_vectors, offset_bytes};
-use super::lengths::{RowLengths, offsets_of};
+use super::lengths::{RowLengths, counts_of, lengths_of, longest_of, offsets_of, scanned};
 use crate::backend::{Backend, Conversions, Host, JdsParts, Offsets, Op, Products, RowOrder};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
@@ -93,28 +93,20 @@ impl<V: Scalar, B: Conversions> Jds<V, B> {
     /// # Errors
     /// On too little memory, or when the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
-        let lengths = RowLengths::of(backend, a)?;
-        let order = Self::longest_first(backend, &lengths)?;
+        let lengths = lengths_of(backend, a)?;
+        let longest = longest_of(backend, &lengths)?;
         // As many rows reach diagonal k as have more than k entries.
-        let mut reach = lengths.counts();
+        let mut reach = counts_of(backend, &lengths, longest)?;
         for k in (1..reach.len()).rev() {
             reach[k - 1] += reach[k];
         }
         let offsets = offsets_of(backend, reach[1..].iter().copied())?;
-        let mut indices = backend.zeros(a.nonzeros())?;
-        let mut values = backend.zeros(a.nonzeros())?;
+        let order = RowOrder::new(backend.longest_first(&lengths, a.rows().max(1), longest)?);
+        drop(lengths);
+        let mut indices = backend.buffer(a.nonzeros())?;
+        let mut values = backend.buffer(a.nonzeros())?;
         backend.csr_to_jds(a.parts(), order.as_ref(), offsets.as_ref(), &mut indices, &mut values)?;
         Ok(Self { rows: a.rows(), columns: a.columns(), order, offsets, indices, values })
-    }
-
-    /// Rows from longest to shortest, rows of equal length in their order: a stable sort by what lengths lack.
-    fn longest_first(backend: &B, lengths: &RowLengths) -> Result<RowOrder<B>> {
-        let longest = lengths.longest() as u32;
-        let mut keys = backend.upload(lengths.as_slice().iter().map(|&n| longest - n).collect())?;
-        let mut rows = backend.zeros(lengths.rows())?;
-        backend.sequence(&mut rows)?;
-        backend.sort_pairs(&mut keys, &mut rows, 0..u32::BITS - longest.leading_zeros())?;
-        Ok(RowOrder::new(rows))
     }
 
     /// The same entries in CSR.
@@ -122,20 +114,13 @@ impl<V: Scalar, B: Conversions> Jds<V, B> {
     /// # Errors
     /// On too little memory, or when the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
-        let order = backend.download(self.order.as_ref().as_slice())?;
-        let diagonals = self.offsets.download(backend)?;
-        // Diagonal k reaches the first diagonals[k + 1] - diagonals[k] positions.
-        let mut lengths = vec![0; self.rows];
-        let mut reached = self.rows;
-        for k in 0..=diagonals.len() - 1 {
-            let reach = if k + 1 < diagonals.len() { diagonals[k + 1] - diagonals[k] } else { 0 };
-            order[reach..reached].iter().for_each(|&row| lengths[row as usize] = k);
-            reached = reach;
-        }
-        let offsets = offsets_of(backend, lengths.into_iter())?;
         let nonzeros = B::len(&*self.values);
-        let mut indices = backend.zeros(nonzeros)?;
-        let mut values = backend.zeros(nonzeros)?;
+        let mut lengths = backend.buffer(self.rows)?;
+        backend.jagged_lengths(self.order.as_ref(), self.offsets.as_ref(), &mut lengths)?;
+        let offsets = scanned(backend, &lengths, nonzeros)?;
+        drop(lengths);
+        let mut indices = backend.buffer(nonzeros)?;
+        let mut values = backend.buffer(nonzeros)?;
         backend.jds_to_csr(self.parts(), offsets.as_ref(), &mut indices, &mut values)?;
         Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
     }

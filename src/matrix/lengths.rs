@@ -1,9 +1,9 @@
 //! Row lengths: what the formats' storage, the choice between them and their refusals depend on.
 
 use super::Csr;
-use crate::backend::{Backend, NARROW_LIMIT, Offsets, OffsetsRef};
+use crate::backend::{Backend, Conversions, NARROW_LIMIT, Offsets, OffsetsRef, Primitives};
 use crate::error::{Error, Result};
-use crate::scalar::{Offset, Scalar};
+use crate::scalar::{Max, Offset, Scalar};
 use rayon::prelude::*;
 
 /// The shape of a sparse matrix as far as storage is concerned: how many entries each row has.
@@ -144,11 +144,48 @@ pub(crate) fn offsets_of<B: Backend>(
     })
 }
 
-/// Rows of each window of `window` rows from longest to shortest, rows of equal length in their order. Windows are
-/// small, so a comparison sort within the cache beats a radix sort of (window, length) over all rows.
-pub(crate) fn longest_first(lengths: &[u32], window: usize) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..lengths.len() as u64).map(|row| row as u32).collect();
-    let sort = |w: &mut [u32]| w.sort_by_key(|&row| std::cmp::Reverse(lengths[row as usize]));
-    order.par_chunks_mut(window).with_min_len((1 << 12) / window + 1).for_each(sort);
-    order
+/// Entries of each row, in the backend's memory: what conversions work out sizes from, without a trip to the host.
+pub(super) fn lengths_of<V: Scalar, B: Conversions>(backend: &B, a: &Csr<V, B>) -> Result<B::Vec<u32>> {
+    if a.columns() as u64 > u64::from(u32::MAX) && a.nonzeros() > NARROW_LIMIT {
+        return Err(Error::Unsupported("rows that may have 2^32 entries".into()));
+    }
+    let mut lengths = backend.buffer(a.rows())?;
+    backend.row_lengths(a.parts().offsets, 0, usize::MAX, &mut lengths)?;
+    Ok(lengths)
+}
+
+/// Entries of the longest row.
+pub(super) fn longest_of<B: Primitives>(backend: &B, lengths: &B::Slice<u32>) -> Result<u32> {
+    let mut longest = backend.buffer(1)?;
+    backend.reduce(Max, lengths, &mut longest)?;
+    Ok(backend.download(&*longest)?[0])
+}
+
+/// How many rows have each length, as [`RowLengths::counts`].
+pub(super) fn counts_of<B: Primitives>(
+    backend: &B,
+    lengths: &B::Slice<u32>,
+    longest: u32,
+) -> Result<Vec<usize>> {
+    let mut counts = backend.buffer(longest as usize + 1)?;
+    backend.histogram(lengths, &mut counts)?;
+    Ok(backend.download(&*counts)?.into_iter().map(Offset::to_usize).collect())
+}
+
+/// Offsets of rows of these lengths, `total` entries together.
+pub(super) fn scanned<B: Primitives>(
+    backend: &B,
+    lengths: &B::Slice<u32>,
+    total: usize,
+) -> Result<Offsets<B>> {
+    let n = B::len(lengths) + 1;
+    Ok(if total <= NARROW_LIMIT {
+        let mut offsets = backend.buffer(n)?;
+        backend.exclusive_scan(lengths, &mut offsets)?;
+        Offsets::Narrow(offsets)
+    } else {
+        let mut offsets = backend.buffer(n)?;
+        backend.exclusive_scan(lengths, &mut offsets)?;
+        Offsets::Wide(offsets)
+    })
 }

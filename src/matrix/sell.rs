@@ -1,9 +1,9 @@
 //! SELL-C-sigma: sectioned jagged diagonals.
 
 use super::Csr;
-use super::format::{Storage, check_vectors, offset_bytes};
-use super::lengths::{RowLengths, longest_first, offsets_of};
-use crate::backend::{Backend, Conversions, Host, Offsets, Op, Products, RowOrder, SellParts};
+use super::format::{Storage, check_vectors};
+use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
+use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, Offsets, Op, Products, RowOrder, SellParts};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
 
@@ -27,35 +27,79 @@ pub struct Sell<V: Scalar, B: Backend = Host> {
     values: B::Vec<V>,
 }
 
-/// Where the rows go and how wide the sections are.
-struct Plan {
-    order: Option<Vec<u32>>,
-    lengths: Vec<u32>,
-    widths: Vec<usize>,
+/// Where the rows go and where the sections start.
+struct Plan<B: Backend> {
+    window: usize,
+    /// The row at each position, where that is not the row of the same number.
+    order: Option<RowOrder<B>>,
+    /// Entries of the row at each position.
+    lengths: B::Vec<u32>,
+    offsets: Offsets<B>,
+    /// Places in all sections, padding included.
+    entries: usize,
 }
 
-impl Plan {
-    fn new(lengths: &RowLengths, height: usize, window: usize) -> Self {
-        let lengths = lengths.as_slice();
-        let order = if window > 1 { longest_first(lengths, window) } else { Vec::new() };
-        // Rows that are in order already need no order.
-        let ordered = order.iter().enumerate().any(|(p, &row)| p != row as usize);
-        let lengths: Vec<u32> =
-            if ordered { order.iter().map(|&row| lengths[row as usize]).collect() } else { lengths.to_vec() };
-        let widths = lengths.chunks(height).map(|s| s.iter().copied().max().unwrap_or(0) as usize).collect();
-        Self { order: ordered.then_some(order), lengths, widths }
+impl<B: Conversions> Plan<B> {
+    /// Rows in their order where sections of them need little padding, at most a twentieth of the nonzeros: reading and
+    /// writing through an order would cost more than it saves. Else in windows of the usual size.
+    fn usual(backend: &B, lengths: B::Vec<u32>, nonzeros: usize) -> Result<Self> {
+        let plan = Self::new(backend, lengths, HEIGHT, 1)?;
+        if plan.entries - nonzeros <= nonzeros / 20 {
+            return Ok(plan);
+        }
+        Self::new(backend, plan.lengths, HEIGHT, WINDOW)
+    }
+
+    fn new(backend: &B, lengths: B::Vec<u32>, height: usize, window: usize) -> Result<Self> {
+        let (mut order, mut lengths) = (None, lengths);
+        if window > 1 {
+            let rows = backend.longest_first(&lengths, window, longest_of(backend, &lengths)?)?;
+            // Rows that are in order already need no order.
+            if !backend.is_sorted(&rows, false)? {
+                let mut by_position = backend.buffer(B::len(&*lengths))?;
+                backend.gather(&lengths, &rows, &mut by_position)?;
+                (order, lengths) = (Some(RowOrder::new(rows)), by_position);
+            }
+        }
+        let sections = B::len(&*lengths).div_ceil(height);
+        let mut wide = backend.buffer::<u64>(sections + 1)?;
+        backend.section_offsets(&lengths, height, &mut wide)?;
+        let mut entries = [0];
+        backend.read(B::part(&*wide, sections..sections + 1), &mut entries)?;
+        let entries = entries[0] as usize;
+        let offsets = if entries <= NARROW_LIMIT {
+            let mut narrow = backend.buffer::<u32>(sections + 1)?;
+            backend.section_offsets(&lengths, height, &mut narrow)?;
+            Offsets::Narrow(narrow)
+        } else {
+            Offsets::Wide(wide)
+        };
+        Ok(Self { window, order, lengths, offsets, entries })
+    }
+
+    fn storage(&self, nonzeros: usize, height: usize, value: usize) -> Storage {
+        let orders = if self.order.is_some() { 2 } else { 1 };
+        let index = self.offsets.as_ref().bytes() as u128 + orders * 4 * B::len(&*self.lengths) as u128;
+        let about = format!("sections of {height} rows padded to their longest");
+        Storage::new(nonzeros, self.entries as u128, 4 + value, index, &about)
     }
 }
+
+/// C where the caller does not say: two cache lines of sums in double precision.
+const HEIGHT: usize = 16;
+
+/// Sigma where the caller does not say and rows are of different lengths.
+const WINDOW: usize = 1024;
 
 impl<V: Scalar, B: Backend> Sell<V, B> {
     /// The format's name.
     pub const NAME: &'static str = "sell";
 
     /// C where the caller does not say: two cache lines of sums in double precision.
-    pub const HEIGHT: usize = 16;
+    pub const HEIGHT: usize = HEIGHT;
 
     /// Sigma where the caller does not say and rows are of different lengths.
-    pub const WINDOW: usize = 1024;
+    pub const WINDOW: usize = WINDOW;
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
@@ -130,25 +174,11 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
     }
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
-        let window = Self::usual_window(lengths);
-        Self::storage_of(&Plan::new(lengths, Self::HEIGHT, window), lengths, Self::HEIGHT, value)
-    }
-
-    /// 1 where sections of rows in their order need little padding: at most a twentieth of the nonzeros. Reading and
-    /// writing through an order would cost more than it saves.
-    fn usual_window(lengths: &RowLengths) -> usize {
-        let widths =
-            lengths.as_slice().chunks(Self::HEIGHT).map(|s| s.iter().copied().max().unwrap_or(0) as usize);
-        let entries = widths.sum::<usize>() as u128 * Self::HEIGHT as u128;
-        if entries - lengths.nonzeros() as u128 <= lengths.nonzeros() as u128 / 20 { 1 } else { Self::WINDOW }
-    }
-
-    fn storage_of(plan: &Plan, lengths: &RowLengths, height: usize, value: usize) -> Storage {
-        let entries = plan.widths.iter().map(|&w| w as u128).sum::<u128>() * height as u128;
-        let orders = if plan.order.is_some() { 2 } else { 1 };
-        let index = offset_bytes(plan.widths.len() + 1, entries) + orders * 4 * lengths.rows() as u128;
-        let about = format!("sections of {height} rows padded to their longest");
-        Storage::new(lengths.nonzeros(), entries, 4 + value, index, &about)
+        let nonzeros = lengths.nonzeros();
+        match Plan::usual(&Host, lengths.as_slice().to_vec(), nonzeros) {
+            Ok(plan) => plan.storage(nonzeros, HEIGHT, value),
+            Err(error) => Storage { bytes: u64::MAX, padding: 0, refused: Some(error.to_string()) },
+        }
     }
 }
 
@@ -158,8 +188,8 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
     /// # Errors
     /// As [`Sell::with_sections`].
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
-        let lengths = RowLengths::of(backend, a)?;
-        Self::with_plan(backend, a, &lengths, Self::HEIGHT, Self::usual_window(&lengths))
+        let plan = Plan::usual(backend, lengths_of(backend, a)?, a.nonzeros())?;
+        Self::with_plan(backend, a, plan, HEIGHT)
     }
 
     /// Converts: sections of `height` rows (C), rows ordered within windows of `window` rows (sigma; 1 keeps them in
@@ -175,23 +205,14 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
                 "sell-{height}-{window}: the window must be 1 or a multiple of the sections' height"
             )));
         }
-        Self::with_plan(backend, a, &RowLengths::of(backend, a)?, height, window)
+        Self::with_plan(backend, a, Plan::new(backend, lengths_of(backend, a)?, height, window)?, height)
     }
 
-    fn with_plan(
-        backend: &B,
-        a: &Csr<V, B>,
-        lengths: &RowLengths,
-        height: usize,
-        window: usize,
-    ) -> Result<Self> {
-        let plan = Plan::new(lengths, height, window);
-        Self::storage_of(&plan, lengths, height, size_of::<V>()).check(Self::NAME)?;
-        let order = plan.order.map(|order| backend.upload(order)).transpose()?.map(RowOrder::new);
-        let offsets = offsets_of(backend, plan.widths.iter().map(|&w| w * height))?;
-        let entries = plan.widths.iter().sum::<usize>() * height;
-        let mut indices = backend.zeros(entries)?;
-        let mut values = backend.zeros(entries)?;
+    fn with_plan(backend: &B, a: &Csr<V, B>, plan: Plan<B>, height: usize) -> Result<Self> {
+        plan.storage(a.nonzeros(), height, size_of::<V>()).check(Self::NAME)?;
+        let Plan { window, order, lengths, offsets, entries } = plan;
+        let mut indices = backend.buffer(entries)?;
+        let mut values = backend.buffer(entries)?;
         let order_ref = order.as_ref().map(RowOrder::as_ref);
         backend.csr_to_sell(a.parts(), height, order_ref, offsets.as_ref(), &mut indices, &mut values)?;
         Ok(Self {
@@ -201,7 +222,7 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
             height,
             window,
             order,
-            lengths: backend.upload(plan.lengths)?,
+            lengths,
             offsets,
             indices,
             values,
@@ -213,15 +234,16 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
     /// # Errors
     /// On too little memory, or when the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
-        let mut lengths = backend.download(&*self.lengths)?;
-        if let Some(order) = &self.order {
-            let order = backend.download(order.as_ref().as_slice())?;
-            let by_position = std::mem::replace(&mut lengths, vec![0; self.rows]);
-            order.iter().zip(by_position).for_each(|(&row, n)| lengths[row as usize] = n);
-        }
-        let offsets = offsets_of(backend, lengths.iter().map(|&n| n as usize))?;
-        let mut indices = backend.zeros(self.nonzeros)?;
-        let mut values = backend.zeros(self.nonzeros)?;
+        let offsets = match &self.order {
+            Some(order) => {
+                let mut lengths = backend.buffer(self.rows)?;
+                backend.scatter(&*self.lengths, order.as_ref().as_slice(), &mut lengths)?;
+                scanned(backend, &lengths, self.nonzeros)?
+            }
+            None => scanned(backend, &self.lengths, self.nonzeros)?,
+        };
+        let mut indices = backend.buffer(self.nonzeros)?;
+        let mut values = backend.buffer(self.nonzeros)?;
         backend.sell_to_csr(self.parts(), offsets.as_ref(), &mut indices, &mut values)?;
         Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
     }

@@ -1,56 +1,13 @@
 //! To every format and back, storage figures, refusals.
 
-use crate::cases::{HOST, back, bits, entries, example, on, ragged, with_lengths};
-use num_complex::Complex;
+use crate::cases::{HOST, example, with_lengths};
+use crate::common::conversions::{large_cases, round_trip_cases, transposes};
 use residua::Error;
-use residua::backend::{Conversions, Products};
 use residua::matrix::{self, Coo, Csc, Csr, Ell, FORMAT_NAMES, Hybrid, Jds, Sell};
-use residua::scalar::Scalar;
-
-fn round_trips<T: Scalar, B: Products + Conversions>(backend: &B) {
-    for (name, a) in ragged::<T>() {
-        let device = on(backend, &a);
-        let lengths = device.row_lengths(backend).unwrap();
-        for format in matrix::formats::<T, B, T>() {
-            let case = format!("{} of {name}", format.name());
-            let storage = format.storage(&lengths);
-            let stored = match format.build(backend, &device) {
-                Ok(stored) => stored,
-                Err(Error::Refused { reason, .. }) => {
-                    assert_eq!(storage.refused.as_deref(), Some(reason.as_str()), "{case}");
-                    continue;
-                }
-                Err(other) => panic!("{case}: {other}"),
-            };
-            assert_eq!(storage.refused, None, "{case}");
-            assert_eq!(storage.bytes, stored.storage_bytes() as u64, "{case}: estimated bytes");
-            assert_eq!(storage.padding, stored.padding() as u64, "{case}: estimated padding");
-            assert_eq!((stored.rows(), stored.columns()), (a.rows(), a.columns()), "{case}");
-            assert_eq!(stored.nonzeros(), a.nonzeros(), "{case}");
-            assert_eq!(stored.format(), format.name());
-            let again = back(backend, &stored.to_csr(backend).unwrap());
-            assert_eq!(entries(&again).len(), entries(&a).len(), "{case}");
-            assert!(bits_of(&again) == bits_of(&a), "{case}: not the same matrix after the round trip");
-        }
-        for (height, window) in [(1, 1), (4, 1), (8, 8), (8, 64), (32, 32), (32, 1024), (7, 21)] {
-            match Sell::with_sections(backend, &device, height, window) {
-                Ok(sell) => assert!(bits_of(&back(backend, &sell.to_csr(backend).unwrap())) == bits_of(&a)),
-                Err(Error::Refused { .. }) => {}
-                Err(other) => panic!("sell-{height}-{window} of {name}: {other}"),
-            }
-        }
-    }
-}
-
-fn bits_of<T: Scalar>(a: &Csr<T>) -> (String, String) {
-    (format!("{:?}", a.parts().offsets), format!("{:?} {}", a.parts().indices, bits(a.parts().values)))
-}
 
 #[test]
 fn every_format_round_trips() {
-    round_trips::<f64, _>(&HOST);
-    round_trips::<f32, _>(&HOST);
-    round_trips::<Complex<f64>, _>(&HOST);
+    round_trip_cases(&HOST);
 }
 
 #[test]
@@ -159,12 +116,10 @@ fn sections_that_fit_no_window_are_refused() {
 
 #[test]
 fn transposing_twice_gives_the_matrix_back() {
-    for (name, a) in ragged::<f64>() {
-        let t = a.transpose(&HOST).unwrap();
-        assert_eq!((t.rows(), t.columns()), (a.columns(), a.rows()));
-        let mut swapped: Vec<_> = entries(&a).into_iter().map(|(i, j, v)| (j, i, v)).collect();
-        swapped.sort_by_key(|&(i, j, _)| (i, j));
-        assert_eq!(entries(&t), swapped, "{name}");
-        assert!(bits_of(&t.transpose(&HOST).unwrap()) == bits_of(&a), "{name}");
-    }
+    transposes(&HOST);
+}
+
+#[test]
+fn every_format_takes_long_rows_and_many() {
+    large_cases(&HOST);
 }

@@ -1,8 +1,11 @@
 //! Every format of the table on ragged matrices, against a sequential reference. The bodies are generic over the
 //! backend, so that a device runs the same cases.
 
-mod cases;
 mod choice;
+#[path = "../common/formats/mod.rs"]
+mod common;
 mod conversions;
 mod entries;
 mod products;
+
+use common::cases;

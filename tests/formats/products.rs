@@ -1,73 +1,9 @@
 //! Products of every format against the sequential reference.
 
-use crate::cases::{HOST, Random, entries, on, ragged, reference, to_complex, with_lengths};
+use crate::cases::{HOST, Random, with_lengths};
+use crate::common::products::{fused, padding_never_meets_x, products, stored};
 use num_complex::Complex;
-use residua::Csr;
-use residua::backend::{Conversions, Op, Products, VectorOps};
-use residua::matrix::{self, Sell, SparseMatrix};
-use residua::scalar::{Scalar, Widen};
-
-type Stored<T, B, V> = Box<dyn SparseMatrix<T, B, V>>;
-
-/// Every format that takes the matrix, and SELL with other sections.
-fn stored<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
-    backend: &B,
-    a: &Csr<V, B>,
-) -> Vec<(String, Stored<T, B, V>)> {
-    let mut all: Vec<(String, Stored<T, B, V>)> = Vec::new();
-    for format in matrix::formats::<T, B, V>() {
-        if let Ok(stored) = format.build(backend, a) {
-            all.push((format.name().into(), stored));
-        }
-    }
-    for (height, window) in [(1, 1), (4, 1), (8, 64), (16, 128), (7, 21)] {
-        if let Ok(sell) = Sell::with_sections(backend, a, height, window) {
-            all.push((format!("sell-{height}-{window}"), Box::new(sell)));
-        }
-    }
-    all
-}
-
-fn products<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(backend: &B) {
-    let mut random = Random(7);
-    for (name, host) in ragged::<V>() {
-        let a = on(backend, &host);
-        let entries = entries(&host);
-        for (format, matrix) in stored::<V, T, B>(backend, &a) {
-            for op in [Op::None, Op::Transpose, Op::Conjugate, Op::ConjugateTranspose] {
-                let (rows, columns) =
-                    if op.transposes() { (a.columns(), a.rows()) } else { (a.rows(), a.columns()) };
-                for (alpha, beta) in [(1.0, 0.0), (1.0, 1.0), (-1.5, 0.25), (0.0, 2.0), (0.0, 0.0)] {
-                    let (alpha, beta) = (T::from_f64(alpha), T::from_f64(beta));
-                    let x: Vec<T> = random.vector(columns);
-                    let old: Vec<T> = if beta == T::zero() {
-                        vec![T::from_f64(f64::NAN); rows]
-                    } else {
-                        random.vector(rows)
-                    };
-                    let device_x = backend.upload(x.clone()).unwrap();
-                    let mut y = backend.upload(old.clone()).unwrap();
-                    matrix.product_op(backend, op, alpha, &device_x, beta, &mut y).unwrap();
-                    let y = backend.download(&*y).unwrap();
-                    let form = (op.transposes(), op.conjugates());
-                    let old = (beta != T::zero()).then_some(&old[..]);
-                    let expected =
-                        reference((a.rows(), a.columns()), &entries, form, (alpha, &x), (beta, old));
-                    for (i, (&got, want)) in y.iter().zip(&expected).enumerate() {
-                        let off = (to_complex(got) - want.value).norm();
-                        assert!(
-                            off <= want.bound,
-                            "{format} of {name}, {op:?}, alpha {alpha}, beta {beta}: element {i} is {got}, \
-                             expected {}, bound {}",
-                            want.value,
-                            want.bound
-                        );
-                    }
-                }
-            }
-        }
-    }
-}
+use residua::backend::Op;
 
 #[test]
 fn products_in_double_precision() {
@@ -91,58 +27,9 @@ fn products_of_narrow_values_in_double_precision() {
     products::<Complex<f32>, Complex<f64>, _>(&HOST);
 }
 
-/// An infinite or NaN element of x reaches the rows that refer to it, and no other: padding is not multiplied.
-fn padding_never_meets_x<B: Products + Conversions>(backend: &B) {
-    for (name, host) in ragged::<f64>() {
-        for poison in [f64::INFINITY, f64::NAN] {
-            let mut x = vec![1.0; host.columns()];
-            // Column 0 is what padding's index says.
-            let poisoned: Vec<usize> = [0, host.columns() / 2].into_iter().filter(|&j| j < x.len()).collect();
-            poisoned.iter().for_each(|&j| x[j] = poison);
-            let mut hit = vec![false; host.rows()];
-            entries(&host).iter().filter(|e| poisoned.contains(&e.1)).for_each(|e| hit[e.0] = true);
-            let x = backend.upload(x).unwrap();
-            for (format, matrix) in stored::<f64, f64, B>(backend, &on(backend, &host)) {
-                let mut y = backend.zeros(host.rows()).unwrap();
-                matrix.product(backend, 1.0, &x, 0.0, &mut y).unwrap();
-                let y = backend.download(&*y).unwrap();
-                for (i, (&y, &hit)) in y.iter().zip(&hit).enumerate() {
-                    assert_eq!(!y.is_finite(), hit, "{format} of {name}: row {i} is {y}");
-                }
-            }
-        }
-    }
-}
-
 #[test]
 fn infinities_reach_only_the_rows_that_refer_to_them() {
     padding_never_meets_x(&HOST);
-}
-
-/// y = A x and x.y at once give the same y as the plain product, and x.y within rounding.
-fn fused<T: Scalar, B: Products + Conversions + VectorOps>(backend: &B) {
-    let mut random = Random(9);
-    for (name, host) in ragged::<T>().into_iter().filter(|(_, a)| a.rows() == a.columns()) {
-        let x: Vec<T> = random.vector(host.columns());
-        let device_x = backend.upload(x.clone()).unwrap();
-        for (format, matrix) in stored::<T, T, B>(backend, &on(backend, &host)) {
-            let (mut y, mut fused) =
-                (backend.zeros(host.rows()).unwrap(), backend.zeros(host.rows()).unwrap());
-            let mut xy = backend.zeros(1).unwrap();
-            matrix.apply(backend, &device_x, &mut y).unwrap();
-            matrix.apply_dot(backend, &device_x, &mut fused, &mut xy).unwrap();
-            let (y, fused) = (backend.download(&*y).unwrap(), backend.download(&*fused).unwrap());
-            assert_eq!(y, fused, "{format} of {name}");
-            let terms = x.iter().zip(&y).map(|(&x, &y)| to_complex(x.conj()) * to_complex(y));
-            let (sum, size) = terms.fold((Complex::new(0.0, 0.0), 0.0), |(s, n), t| (s + t, n + t.norm()));
-            let unit = if size_of::<T::Real>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
-            let off = (to_complex(backend.download(&*xy).unwrap()[0]) - sum).norm();
-            assert!(
-                off <= 4.0 * (x.len() as f64 + 2.0) * unit * size,
-                "{format} of {name}: x.y off by {off}"
-            );
-        }
-    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::launch::kernels;
 use super::slice::Slice;
 use super::{Cuda, policy};
-use crate::backend::{Backend, CgBurst, Conversions, CsrParts, Derived, Inverse, KrylovSteps, with_offsets};
+use crate::backend::{Backend, CgBurst, CsrParts, Derived, Inverse, KrylovSteps, with_offsets};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
 
@@ -57,9 +57,6 @@ mod kernel {
         );
     }
 }
-
-/// No kernels yet: the provided methods say so.
-impl Conversions for Cuda {}
 
 /// The inverse's diagonal, if it is one.
 fn diagonal<'a, T: Scalar>(inverse: Inverse<'a, T, Cuda>, n: usize) -> Result<Option<&'a Slice<T::Real>>> {

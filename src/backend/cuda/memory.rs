@@ -61,6 +61,10 @@ impl Backend for Cuda {
         Ok(buffer)
     }
 
+    fn buffer<T: Element>(&self, len: usize) -> Result<DeviceVec<T>> {
+        self.uninitialised(len)
+    }
+
     fn upload<T: Element>(&self, data: Vec<T>) -> Result<DeviceVec<T>> {
         let mut buffer = self.uninitialised(data.len())?;
         self.write(&data, &mut buffer)?;

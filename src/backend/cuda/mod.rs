@@ -16,13 +16,14 @@
 //! | `launch` | kernels as typed functions |
 //! | `policy` | every tuning constant |
 //! | `cusparse` | the library of that name, to measure beside |
-//! | `primitives`, `vector`, `product`, `krylov`, `precondition` | the capability traits |
+//! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition` | the capability traits |
 //! | `burst` | many iterations of a small system in one launch |
 //!
 //! All work of a process on one device goes to one stream, whichever handle enqueues it.
 
 mod burst;
 pub mod compile;
+mod convert;
 mod cusparse;
 mod device;
 mod driver;

@@ -37,6 +37,7 @@ pub fn catalogue() -> Vec<Unit> {
             units.push(unit.with("OFFSET", "u32").class(class));
         }
     }
+    conversions(&mut units);
     primitives(&mut units);
     preconditioners(&mut units);
     units
@@ -55,6 +56,18 @@ fn preconditioners(units: &mut Vec<Unit>) {
     let wide =
         Unit::new("sparse_inverse.cu").with("SCALAR", "f64").with("STORED", "f64").with("OFFSET", "u64");
     units.push(wide.with("FACTOR_OFFSET", "u64"));
+}
+
+fn conversions(units: &mut Vec<Unit>) {
+    for offset in OFFSETS {
+        units.push(Unit::new("convert_sizes.cu").with("OFFSET", offset));
+        for (bytes, lanes) in [("4", 4), ("8", 8), ("16", 16)] {
+            let unit = |file| Unit::new(file).with("VALUE_BYTES", bytes).with("OFFSET", offset);
+            units.push(unit("convert_rows.cu").with("STARTS", "u32").class(lanes));
+            units.push(unit("convert_rows.cu").with("STARTS", "u64").class(lanes));
+            units.push(unit("convert_tails.cu").with("HEADS", "u32").with("TAILS", "u32"));
+        }
+    }
 }
 
 fn primitives(units: &mut Vec<Unit>) {

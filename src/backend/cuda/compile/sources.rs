@@ -11,6 +11,9 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "cg_resident.cu",
     "chebyshev.cu",
     "compact.cu",
+    "convert_rows.cu",
+    "convert_sizes.cu",
+    "convert_tails.cu",
     "csr_krylov.cu",
     "csr_vector.cu",
     "gather.cu",
@@ -42,7 +45,8 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "complex.cuh",
     "dense.cuh",
     "lookback.cuh",
-    "open_run.cuh"
+    "open_run.cuh",
+    "tile_segments.cuh"
 ];
 
 /// Text of a kernel file.

@@ -1,9 +1,11 @@
 //! Every tuning constant of the device's kernels, chosen by type, size class and chip. An algorithm's text holds none:
 //! it gets them from the compiler's command line, and launches get their shapes here.
 
+mod convert;
 mod primitives;
 mod resident;
 
+pub(super) use convert::*;
 pub(super) use primitives::*;
 pub(super) use resident::{RESIDENT, Resident, layout, likely_resident, resident, resident_shared};
 
@@ -54,6 +56,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         }
         "cg_layout.cu" => resident::layout_constants(),
         "cg_resident.cu" => resident::constants(unit.size_class()),
+        "convert_rows.cu" | "convert_sizes.cu" | "convert_tails.cu" => convert::constants(unit),
         _ => primitives::constants(unit),
     }
 }

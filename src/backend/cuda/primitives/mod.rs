@@ -27,7 +27,7 @@ const fn bits_of<T: Element>() -> &'static str {
 }
 
 /// Number of bytes, for kernels that are told it.
-const fn bytes_of<T: Element>() -> &'static str {
+pub(super) const fn bytes_of<T: Element>() -> &'static str {
     match size_of::<T>() {
         1 => "1",
         2 => "2",

@@ -1,5 +1,6 @@
 //! Conversions on the CPU. Every task writes a piece of the target of its own, so all of it is safe code.
 
+mod sizes;
 mod transpose;
 
 use super::Host;
@@ -15,6 +16,51 @@ use rayon::prelude::*;
 const BLOCK: usize = 1 << 11;
 
 impl Conversions for Host {
+    fn row_lengths(
+        &self,
+        offsets: OffsetsRef<'_, Host>,
+        skip: usize,
+        most: usize,
+        lengths: &mut [u32],
+    ) -> Result<()> {
+        sizes::row_lengths(offsets, skip, most, lengths);
+        Ok(())
+    }
+
+    fn longest_first(&self, lengths: &[u32], window: usize, _longest: u32) -> Result<Vec<u32>> {
+        Ok(sizes::longest_first(lengths, window))
+    }
+
+    fn section_offsets<I: Offset>(&self, lengths: &[u32], height: usize, offsets: &mut [I]) -> Result<()> {
+        sizes::section_offsets(lengths, height, offsets);
+        Ok(())
+    }
+
+    fn jagged_lengths(
+        &self,
+        order: RowOrderRef<'_, Host>,
+        diagonals: OffsetsRef<'_, Host>,
+        lengths: &mut [u32],
+    ) -> Result<()> {
+        with_offsets!(diagonals, diagonals => sizes::jagged_lengths(order.as_slice(), diagonals, lengths));
+        Ok(())
+    }
+
+    fn join_offsets<I: Offset>(
+        &self,
+        head: OffsetsRef<'_, Host>,
+        tail: OffsetsRef<'_, Host>,
+        offsets: &mut [I],
+    ) -> Result<()> {
+        with_offsets!(head, head => with_offsets!(tail, tail => {
+            let both = head.par_iter().zip(tail);
+            offsets.par_iter_mut().with_min_len(PARALLEL_FROM).zip(both).for_each(|(offset, (head, tail))| {
+                *offset = I::from_usize(head.to_usize() + tail.to_usize());
+            });
+        }));
+        Ok(())
+    }
+
     fn csr_tails<V: Element>(
         &self,
         a: CsrParts<'_, V, Host>,

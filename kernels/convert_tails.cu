@@ -1,0 +1,60 @@
+// Parts of rows copied to other offsets: what hybrid keeps beyond its width, and rows put together again.
+//
+//     rows      a b c | d | e f g h        skip 2       tails  c | | g h
+//     heads     a b | d | e f              tails as above      joined  a b c | d | e f g h
+//
+// Every thread copies an element of the target, whose row the block finds in its tile (tile_segments.cuh): a giant row
+// among short ones is shared by all blocks. `starts` has the row in which each tile starts.
+//
+// Bytes an entry: index and value read once and written once.
+//
+// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of the target), HEADS and TAILS (of the sources; u32 or u64), THREADS, ITEMS.
+#include "tile_segments.cuh"
+
+typedef unsigned_of<VALUE_BYTES>::type V;
+#define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
+
+// At least tiles + 1 threads.
+KERNEL tile_starts(const OFFSET* offsets, u64 rows, u64 n, u64* starts, u64 tiles) {
+    const u64 tile = u64(blockIdx.x) * THREADS + threadIdx.x;
+    if (tile <= tiles) starts[tile] = segment_of(offsets, rows, min(tile * TILE, n - 1));
+}
+
+template <typename Copy> DEVICE void each_element(const OFFSET* offsets, u64 n, const u64* starts, Copy copy) {
+    __shared__ TileSegments segments;
+    const u64 first = u64(blockIdx.x) * TILE, begin = starts[blockIdx.x];
+    const u32 have = u32(min(u64(TILE), n - first));
+    mark_segments(offsets, begin, starts[blockIdx.x + 1], first, have, segments);
+#pragma unroll 4
+    for (u32 i = threadIdx.x; i < have; i += THREADS) {
+        const u64 row = begin + segments.segment[i];
+        copy(row, first + i - u64(offsets[row]), first + i);
+    }
+}
+
+// Entry k of a target's row is entry skip + k of the source's.
+KERNEL tails(const TAILS* from, u64 skip, const u32* from_columns, const V* from_values, const OFFSET* offsets, u64 n, const u64* starts, u32* columns, V* values) {
+    each_element(offsets, n, starts, [&](u64 row, u64 k, u64 to) {
+        const u64 at = u64(from[row]) + skip + k;
+        columns[to] = from_columns[at];
+        values[to] = from_values[at];
+    });
+}
+
+KERNEL join(const HEADS* heads, const u32* head_columns, const V* head_values, const TAILS* tails, const u32* tail_columns, const V* tail_values, const OFFSET* offsets, u64 n, const u64* starts, u32* columns, V* values) {
+    each_element(offsets, n, starts, [&](u64 row, u64 k, u64 to) {
+        const u64 start = heads[row], length = u64(heads[row + 1]) - start;
+        if (k < length) {
+            columns[to] = head_columns[start + k];
+            values[to] = head_values[start + k];
+        } else {
+            const u64 at = u64(tails[row]) + (k - length);
+            columns[to] = tail_columns[at];
+            values[to] = tail_values[at];
+        }
+    });
+}
+
+KERNEL join_offsets(const HEADS* heads, const TAILS* tails, OFFSET* offsets, u64 n) {
+    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) offsets[i] = OFFSET(u64(heads[i]) + u64(tails[i]));
+}

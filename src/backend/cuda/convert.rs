@@ -1,0 +1,388 @@
+//! Conversions on the device. Sizes and entries are worked out and moved there; nothing is copied to the host.
+
+use super::launch::{Shape, kernels};
+use super::primitives::bytes_of;
+use super::slice::{Slice, Vec as DeviceVec};
+use super::{Cuda, policy};
+use crate::backend::{
+    Backend, Conversions, CsrParts, EllParts, JdsParts, NARROW_LIMIT, OffsetsRef, Primitives, RowOrderRef,
+    SellParts, with_offsets,
+};
+use crate::error::Result;
+use crate::scalar::{Element, Offset};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "convert_rows.cu", types(V: Element as _, I: Offset as OFFSET, J: Offset as STARTS);
+        fn csr_to_ell(
+            rows: u64, offsets: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
+            width: u32, columns: &mut Slice<u32>, values: &mut Slice<V>, splits: u32,
+        );
+        fn ell_to_csr(
+            rows: u64, offsets: &Slice<I>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            width: u32, columns: &Slice<u32>, values: &Slice<V>, splits: u32,
+        );
+        fn csr_to_jds(
+            rows: u64, offsets: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
+            order: &Slice<u32>, diagonals: &Slice<J>, columns: &mut Slice<u32>, values: &mut Slice<V>, splits: u32,
+        );
+        fn jds_to_csr(
+            rows: u64, offsets: &Slice<I>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            order: &Slice<u32>, diagonals: &Slice<J>, columns: &Slice<u32>, values: &Slice<V>, splits: u32,
+        );
+        /// `order` is null where rows keep their order.
+        fn csr_to_sell(
+            rows: u64, offsets: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
+            order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,
+            columns: &mut Slice<u32>, values: &mut Slice<V>, splits: u32,
+        );
+        fn sell_to_csr(
+            rows: u64, offsets: &Slice<I>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,
+            columns: &Slice<u32>, values: &Slice<V>, splits: u32,
+        );
+    }
+    kernels! {
+        "convert_tails.cu", types(V: Element as _, I: Offset as OFFSET, H: Offset as HEADS, T: Offset as TAILS);
+        fn tails(
+            from: &Slice<T>, skip: u64, from_columns: &Slice<u32>, from_values: &Slice<V>,
+            offsets: &Slice<I>, n: u64, starts: &Slice<u64>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+        );
+        fn join(
+            heads: &Slice<H>, head_columns: &Slice<u32>, head_values: &Slice<V>,
+            tails: &Slice<T>, tail_columns: &Slice<u32>, tail_values: &Slice<V>,
+            offsets: &Slice<I>, n: u64, starts: &Slice<u64>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+        );
+    }
+    kernels! {
+        "convert_tails.cu", types(I: Offset as OFFSET, H: Offset as HEADS, T: Offset as TAILS);
+        fn tile_starts(offsets: &Slice<I>, rows: u64, n: u64, starts: &mut Slice<u64>, tiles: u64);
+        fn join_offsets(heads: &Slice<H>, tails: &Slice<T>, offsets: &mut Slice<I>, n: u64);
+    }
+    kernels! {
+        "convert_sizes.cu", types(I: Offset as OFFSET);
+        fn row_lengths(offsets: &Slice<I>, rows: u64, skip: u64, most: u64, lengths: &mut Slice<u32>);
+        fn order_keys(
+            lengths: &Slice<u32>, rows: u64, window: u64, longest: u32, bits: u32, keys: &mut Slice<I>,
+        );
+        fn scale_offsets(offsets: &mut Slice<I>, n: u64, factor: u64);
+        fn section_widths(
+            lengths: &Slice<u32>, rows: u64, height: u64, widths: &mut Slice<u32>, sections: u64,
+        );
+        fn jagged_lengths(
+            order: &Slice<u32>, rows: u64, diagonals: &Slice<I>, count: u64, lengths: &mut Slice<u32>,
+        );
+    }
+}
+
+/// What both directions of a conversion by rows share.
+fn rows_shape<V: Element>(positions: usize, nonzeros: usize, longest: usize) -> (Shape, u32) {
+    let (shape, splits) = policy::convert_rows(positions, nonzeros, longest);
+    (shape.variant("VALUE_BYTES", bytes_of::<V>()), splits)
+}
+
+/// An estimate of the longest row of a SELL matrix; it only says how finely work is shared out.
+fn sell_longest(entries: usize, rows: usize) -> usize {
+    8 * entries.div_ceil(rows.max(1))
+}
+
+impl Cuda {
+    /// Launches one of `convert_tails.cu` for `n` elements of the target, with the row that each tile starts in.
+    fn by_tiles<V: Element, I: Offset, H: Offset, T: Offset>(
+        self,
+        offsets: &Slice<I>,
+        n: usize,
+        launch: impl FnOnce(Shape, &Slice<u64>) -> Result<()>,
+    ) -> Result<()> {
+        if n == 0 {
+            return Ok(());
+        }
+        let (shape, tiles, starts_shape) = policy::convert_tails(n);
+        let mut starts = self.uninitialised(tiles + 1)?;
+        let rows = (offsets.len() - 1) as u64;
+        let variant = |shape: Shape| shape.variant("VALUE_BYTES", bytes_of::<V>());
+        let (find, n, tiles) = (variant(starts_shape), n as u64, tiles as u64);
+        kernel::tile_starts::<I, H, T>(self, find, offsets, rows, n, &mut starts, tiles)?;
+        launch(variant(shape), &starts)
+    }
+
+    fn order_by<K: Offset + crate::scalar::Key>(
+        self,
+        lengths: &Slice<u32>,
+        window: usize,
+        longest: u32,
+        bits: (u32, u32),
+    ) -> Result<DeviceVec<u32>> {
+        let (rows, mut keys) = (lengths.len(), self.uninitialised::<K>(lengths.len())?);
+        let shape = policy::elementwise(self.0.chip, rows);
+        kernel::order_keys(self, shape, lengths, rows as u64, window as u64, longest, bits.0, &mut keys)?;
+        let mut order = self.uninitialised(rows)?;
+        self.sequence(&mut order)?;
+        self.sort_pairs(&mut keys, &mut order, 0..bits.0 + bits.1)?;
+        Ok(order)
+    }
+}
+
+/// Bits of the numbers up to `largest`.
+fn bits_to(largest: usize) -> u32 {
+    usize::BITS - largest.leading_zeros()
+}
+
+impl Conversions for Cuda {
+    fn row_lengths(
+        &self,
+        offsets: OffsetsRef<'_, Self>,
+        skip: usize,
+        most: usize,
+        lengths: &mut Slice<u32>,
+    ) -> Result<()> {
+        let (shape, rows) = (policy::elementwise(self.0.chip, lengths.len()), lengths.len() as u64);
+        with_offsets!(offsets, offsets => {
+            kernel::row_lengths(*self, shape, offsets, rows, skip as u64, most as u64, lengths)
+        })
+    }
+
+    fn longest_first(&self, lengths: &Slice<u32>, window: usize, longest: u32) -> Result<DeviceVec<u32>> {
+        let bits = (bits_to(longest as usize), bits_to(lengths.len().saturating_sub(1) / window));
+        if bits.0 + bits.1 <= 32 {
+            self.order_by::<u32>(lengths, window, longest, bits)
+        } else {
+            self.order_by::<u64>(lengths, window, longest, bits)
+        }
+    }
+
+    fn section_offsets<I: Offset>(
+        &self,
+        lengths: &Slice<u32>,
+        height: usize,
+        offsets: &mut Slice<I>,
+    ) -> Result<()> {
+        let (rows, sections) = (lengths.len() as u64, offsets.len() - 1);
+        let mut widths = self.uninitialised(sections)?;
+        let shape = policy::elementwise(self.0.chip, sections + 1);
+        let count = sections as u64;
+        kernel::section_widths::<I>(*self, shape, lengths, rows, height as u64, &mut widths, count)?;
+        self.exclusive_scan(&widths, offsets)?;
+        kernel::scale_offsets(*self, shape, offsets, count + 1, height as u64)
+    }
+
+    fn jagged_lengths(
+        &self,
+        order: RowOrderRef<'_, Self>,
+        diagonals: OffsetsRef<'_, Self>,
+        lengths: &mut Slice<u32>,
+    ) -> Result<()> {
+        let (shape, rows) = (policy::elementwise(self.0.chip, lengths.len()), lengths.len() as u64);
+        let count = (diagonals.len() - 1) as u64;
+        with_offsets!(diagonals, diagonals => {
+            kernel::jagged_lengths(*self, shape, order.as_slice(), rows, diagonals, count, lengths)
+        })
+    }
+
+    fn join_offsets<I: Offset>(
+        &self,
+        head: OffsetsRef<'_, Self>,
+        tail: OffsetsRef<'_, Self>,
+        offsets: &mut Slice<I>,
+    ) -> Result<()> {
+        let shape = policy::elementwise(self.0.chip, offsets.len()).variant("VALUE_BYTES", "8");
+        let n = offsets.len() as u64;
+        with_offsets!(head, head => with_offsets!(tail, tail => {
+            kernel::join_offsets(*self, shape, head, tail, offsets, n)
+        }))
+    }
+
+    fn csr_tails<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        skip: usize,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        fn run<V: Element, I: Offset, T: Offset>(
+            cuda: Cuda,
+            from: &Slice<T>,
+            skip: usize,
+            a: (&Slice<u32>, &Slice<V>),
+            offsets: &Slice<I>,
+            to: (&mut Slice<u32>, &mut Slice<V>),
+        ) -> Result<()> {
+            let (n, skip) = (to.1.len(), skip as u64);
+            cuda.by_tiles::<V, I, I, T>(offsets, n, |shape, starts| {
+                let n = n as u64;
+                kernel::tails::<V, I, I, T>(cuda, shape, from, skip, a.0, a.1, offsets, n, starts, to.0, to.1)
+            })
+        }
+        with_offsets!(a.offsets, from => with_offsets!(offsets, offsets => {
+            run(*self, from, skip, (a.indices, a.values), offsets, (indices, values))
+        }))
+    }
+
+    fn join_rows<V: Element>(
+        &self,
+        head: CsrParts<'_, V, Self>,
+        tail: CsrParts<'_, V, Self>,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        type Rows<'a, V, O> = (&'a Slice<O>, &'a Slice<u32>, &'a Slice<V>);
+        fn run<V: Element, I: Offset, H: Offset, T: Offset>(
+            cuda: Cuda,
+            (heads, head_columns, head_values): Rows<'_, V, H>,
+            (tails, tail_columns, tail_values): Rows<'_, V, T>,
+            offsets: &Slice<I>,
+            to: (&mut Slice<u32>, &mut Slice<V>),
+        ) -> Result<()> {
+            let n = to.1.len();
+            cuda.by_tiles::<V, I, H, T>(offsets, n, |shape, starts| {
+                kernel::join(
+                    cuda,
+                    shape,
+                    heads,
+                    head_columns,
+                    head_values,
+                    tails,
+                    tail_columns,
+                    tail_values,
+                    offsets,
+                    n as u64,
+                    starts,
+                    to.0,
+                    to.1,
+                )
+            })
+        }
+        with_offsets!(head.offsets, heads => with_offsets!(tail.offsets, tails => {
+            with_offsets!(offsets, offsets => {
+                let (head, tail) = ((heads, head.indices, head.values), (tails, tail.indices, tail.values));
+                run(*self, head, tail, offsets, (indices, values))
+            })
+        }))
+    }
+
+    fn csr_transpose<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        _offsets: OffsetsRef<'_, Self>,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        /// A stable sort by column keeps the rows of a column ascending.
+        fn run<V: Element, S: Offset>(
+            cuda: Cuda,
+            a: CsrParts<'_, V, Cuda>,
+            indices: &mut Slice<u32>,
+            values: &mut Slice<V>,
+        ) -> Result<()> {
+            let n = a.indices.len();
+            let mut columns = cuda.uninitialised(n)?;
+            cuda.copy(a.indices, &mut columns)?;
+            let mut sources = cuda.uninitialised::<S>(n)?;
+            cuda.sequence(&mut sources)?;
+            cuda.sort_pairs(&mut columns, &mut sources, 0..bits_to(a.columns.saturating_sub(1)))?;
+            cuda.gather(a.values, &sources, values)?;
+            // The columns have done their work: their place serves for the rows.
+            with_offsets!(a.offsets, offsets => cuda.expand_offsets(offsets, &mut columns)?);
+            cuda.gather(&columns, &sources, indices)
+        }
+        if a.indices.len() <= NARROW_LIMIT {
+            run::<V, u32>(*self, a, indices, values)
+        } else {
+            run::<V, u64>(*self, a, indices, values)
+        }
+    }
+
+    fn csr_to_ell<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        width: usize,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), width);
+        let (rows, width) = (a.rows as u64, width as u32);
+        with_offsets!(a.offsets, offsets => kernel::csr_to_ell::<V, _, u32>(
+            *self, shape, rows, offsets, a.indices, a.values, width, indices, values, splits,
+        ))
+    }
+
+    fn ell_to_csr<V: Element>(
+        &self,
+        a: EllParts<'_, V, Self>,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), a.width);
+        let (rows, width) = (a.rows as u64, a.width as u32);
+        with_offsets!(offsets, offsets => kernel::ell_to_csr::<V, _, u32>(
+            *self, shape, rows, offsets, indices, values, width, a.indices, a.values, splits,
+        ))
+    }
+
+    fn csr_to_jds<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        order: RowOrderRef<'_, Self>,
+        diagonals: OffsetsRef<'_, Self>,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), diagonals.len() - 1);
+        let (rows, order) = (a.rows as u64, order.as_slice());
+        with_offsets!(a.offsets, offsets => with_offsets!(diagonals, diagonals => kernel::csr_to_jds(
+            *self, shape, rows, offsets, a.indices, a.values, order, diagonals, indices, values, splits,
+        )))
+    }
+
+    fn jds_to_csr<V: Element>(
+        &self,
+        a: JdsParts<'_, V, Self>,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), a.offsets.len() - 1);
+        let (rows, order) = (a.rows as u64, a.order.as_slice());
+        with_offsets!(offsets, offsets => with_offsets!(a.offsets, diagonals => kernel::jds_to_csr(
+            *self, shape, rows, offsets, indices, values, order, diagonals, a.indices, a.values, splits,
+        )))
+    }
+
+    fn csr_to_sell<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        height: usize,
+        order: Option<RowOrderRef<'_, Self>>,
+        sections: OffsetsRef<'_, Self>,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        let count = sections.len() - 1;
+        let longest = sell_longest(indices.len(), a.rows);
+        let (shape, splits) = rows_shape::<V>(count * height, indices.len(), longest);
+        let (rows, count, height) = (a.rows as u64, count as u64, height as u64);
+        let order = order.map(|order| order.as_slice());
+        with_offsets!(a.offsets, offsets => with_offsets!(sections, sections => kernel::csr_to_sell(
+            *self, shape, rows, offsets, a.indices, a.values, order, sections, count, height, indices, values, splits,
+        )))
+    }
+
+    fn sell_to_csr<V: Element>(
+        &self,
+        a: SellParts<'_, V, Self>,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), sell_longest(indices.len(), a.rows));
+        let (rows, count, height) = (a.rows as u64, (a.offsets.len() - 1) as u64, a.height as u64);
+        let order = a.order.map(|order| order.as_slice());
+        with_offsets!(offsets, offsets => with_offsets!(a.offsets, sections => kernel::sell_to_csr(
+            *self, shape, rows, offsets, indices, values, order, sections, count, height, a.indices, a.values, splits,
+        )))
+    }
+}

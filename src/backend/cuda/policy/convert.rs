@@ -1,0 +1,42 @@
+//! Constants of the conversions, and the shapes of their launches.
+
+use super::{ELEMENTWISE_THREADS, Shape};
+use crate::backend::cuda::compile::Unit;
+
+/// Threads of a block that turns rows over: its shared memory is a tile a warp.
+const ROWS_THREADS: u32 = 128;
+/// Threads of a block that copies parts of rows, and elements of each.
+const TAILS_THREADS: u32 = 256;
+const TAILS_ITEMS: u32 = 8;
+/// Warps that a conversion should have at least, where it has that many pieces.
+const WARPS: u64 = 1 << 20;
+
+pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
+    match unit.source() {
+        "convert_rows.cu" => vec![("THREADS", ROWS_THREADS), ("LANES", unit.size_class().clamp(4, 16))],
+        "convert_tails.cu" => vec![("THREADS", TAILS_THREADS), ("ITEMS", TAILS_ITEMS)],
+        _ => vec![("THREADS", ELEMENTWISE_THREADS)],
+    }
+}
+
+/// A conversion by rows, and into how many parts each group of 32 positions is split: lanes a row by the mean length of
+/// rows, parts so that long rows do not wait for one warp.
+pub(in crate::backend::cuda) fn convert_rows(
+    positions: usize,
+    nonzeros: usize,
+    longest: usize,
+) -> (Shape, u32) {
+    let lanes = nonzeros.div_ceil(positions.max(1)).next_power_of_two().clamp(4, 16);
+    let groups = (positions as u64).div_ceil(32);
+    let splits = (WARPS / groups.max(1)).clamp(1, longest.div_ceil(lanes).clamp(1, 1 << 15) as u64);
+    let blocks = (groups * splits).div_ceil(u64::from(ROWS_THREADS / 32));
+    (Shape::new(blocks as u32, ROWS_THREADS).class(lanes as u32), splits as u32)
+}
+
+/// A copy of parts of rows, by tiles of the target's `n` elements: the tiles, and the launch that finds where each
+/// starts.
+pub(in crate::backend::cuda) fn convert_tails(n: usize) -> (Shape, usize, Shape) {
+    let tiles = n.div_ceil((TAILS_THREADS * TAILS_ITEMS) as usize);
+    let starts = Shape::new((tiles + 1).div_ceil(TAILS_THREADS as usize) as u32, TAILS_THREADS);
+    (Shape::new(tiles as u32, TAILS_THREADS), tiles, starts)
+}

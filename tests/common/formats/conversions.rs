@@ -1,0 +1,146 @@
+//! To every format and back.
+
+use super::cases::{back, bits, entries, on, ragged, with_lengths};
+use num_complex::Complex;
+use residua::backend::{Conversions, Products};
+use residua::matrix::{self, Csr, Sell};
+use residua::scalar::Scalar;
+use residua::{Error, Host};
+
+/// Every format and several sections, for every width of values.
+pub fn round_trip_cases<B: Products + Conversions>(backend: &B) {
+    round_trips::<f64, _>(backend);
+    round_trips::<f32, _>(backend);
+    round_trips::<Complex<f64>, _>(backend);
+}
+
+fn round_trips<T: Scalar, B: Products + Conversions>(backend: &B) {
+    for (name, a) in ragged::<T>() {
+        let device = on(backend, &a);
+        let lengths = device.row_lengths(backend).unwrap();
+        for format in matrix::formats::<T, B, T>() {
+            let case = format!("{} of {name}", format.name());
+            let storage = format.storage(&lengths);
+            let stored = match format.build(backend, &device) {
+                Ok(stored) => stored,
+                Err(Error::Refused { reason, .. }) => {
+                    assert_eq!(storage.refused.as_deref(), Some(reason.as_str()), "{case}");
+                    continue;
+                }
+                Err(other) => panic!("{case}: {other}"),
+            };
+            assert_eq!(storage.refused, None, "{case}");
+            assert_eq!(storage.bytes, stored.storage_bytes() as u64, "{case}: estimated bytes");
+            assert_eq!(storage.padding, stored.padding() as u64, "{case}: estimated padding");
+            assert_eq!((stored.rows(), stored.columns()), (a.rows(), a.columns()), "{case}");
+            assert_eq!(stored.nonzeros(), a.nonzeros(), "{case}");
+            assert_eq!(stored.format(), format.name());
+            let again = back(backend, &stored.to_csr(backend).unwrap());
+            assert_eq!(entries(&again).len(), entries(&a).len(), "{case}");
+            assert!(bits_of(&again) == bits_of(&a), "{case}: not the same matrix after the round trip");
+        }
+        for (height, window) in [(1, 1), (4, 1), (8, 8), (8, 64), (32, 32), (32, 1024), (7, 21)] {
+            match Sell::with_sections(backend, &device, height, window) {
+                Ok(sell) => assert!(bits_of(&back(backend, &sell.to_csr(backend).unwrap())) == bits_of(&a)),
+                Err(Error::Refused { .. }) => {}
+                Err(other) => panic!("sell-{height}-{window} of {name}: {other}"),
+            }
+        }
+    }
+}
+
+pub fn bits_of<T: Scalar>(a: &Csr<T>) -> (String, String) {
+    (format!("{:?}", a.parts().offsets), format!("{:?} {}", a.parts().indices, bits(a.parts().values)))
+}
+
+/// The transpose beside a sort of all entries, and its transpose beside the matrix.
+pub fn transposes<B: Conversions>(backend: &B) {
+    for (name, a) in ragged::<f64>() {
+        let device = on(backend, &a);
+        let t = device.transpose(backend).unwrap();
+        assert_eq!((t.rows(), t.columns()), (a.columns(), a.rows()));
+        let mut swapped: Vec<_> = entries(&a).into_iter().map(|(i, j, v)| (j, i, v)).collect();
+        swapped.sort_by_key(|&(i, j, _)| (i, j));
+        assert_eq!(entries(&back(backend, &t)), swapped, "{name}");
+        let again = t.transpose(backend).unwrap();
+        assert!(bits_of(&back(backend, &again)) == bits_of(&a), "{name}");
+    }
+}
+
+/// Shapes for which work is shared out differently: many rows, one long row among many, few long rows. Formats must
+/// be the host's, array by array, and the same bits each time.
+pub fn large_cases<B: Products + Conversions>(backend: &B) {
+    let mut giant = vec![3; 20_000];
+    giant[7_777] = 15_000;
+    let uneven: Vec<usize> = (0..30_000).map(|i| (i * 7919) % 23).collect();
+    let cases = [
+        ("giant row", with_lengths::<f64>(20_000, &giant, 1)),
+        ("uneven", with_lengths::<f64>(5_000, &uneven, 2)),
+        ("three long rows", with_lengths::<f64>(40_000, &[30_000, 29_999, 12_345], 3)),
+    ];
+    for (name, a) in cases {
+        let device = on(backend, &a);
+        for format in matrix::formats::<f64, B, f64>() {
+            let host = match matrix::build::<f64, Host, f64>(&Host, format.name(), &a) {
+                Ok(host) => host,
+                Err(_) => {
+                    assert!(format.build(backend, &device).is_err(), "{} of {name}", format.name());
+                    continue;
+                }
+            };
+            for _ in 0..2 {
+                let stored = format.build(backend, &device).unwrap();
+                assert_eq!(stored.padding(), host.padding(), "{} of {name}", format.name());
+                let again = back(backend, &stored.to_csr(backend).unwrap());
+                assert!(bits_of(&again) == bits_of(&a), "{} of {name}", format.name());
+            }
+        }
+        same_arrays(backend, &a, &device, name);
+    }
+    for (name, a) in ragged::<f32>() {
+        same_arrays(backend, &a, &on(backend, &a), name);
+    }
+}
+
+/// The arrays of each format beside the host's.
+fn same_arrays<T: Scalar, B: Conversions>(backend: &B, a: &Csr<T>, device: &Csr<T, B>, name: &str) {
+    use residua::backend::OffsetsRef;
+    use residua::matrix::{Coo, Csc, Ell, Hybrid, Jds};
+    fn numbers<B: Conversions>(backend: &B, offsets: OffsetsRef<'_, B>) -> Vec<u64> {
+        match offsets {
+            OffsetsRef::Narrow(o) => backend.download(o).unwrap().into_iter().map(u64::from).collect(),
+            OffsetsRef::Wide(o) => backend.download(o).unwrap(),
+        }
+    }
+    macro_rules! same {
+        ($what:literal, $here:expr, $there:expr, $($array:ident),*) => {
+            $(assert!(
+                bits(&backend.download($there.$array).unwrap()) == bits($here.$array),
+                "{} of {name}: {}", $what, stringify!($array)
+            );)*
+        };
+    }
+    let (coo, host) = (Coo::from_csr(backend, device).unwrap(), Coo::from_csr(&Host, a).unwrap());
+    same!("coo", host.parts(), coo.parts(), row_indices, column_indices, values);
+    let (csc, host) = (Csc::from_csr(backend, device).unwrap(), Csc::from_csr(&Host, a).unwrap());
+    same!("csc", host.transpose_parts(), csc.transpose_parts(), indices, values);
+    if let (Ok(ell), Ok(host)) = (Ell::from_csr(backend, device), Ell::from_csr(&Host, a)) {
+        same!("ell", host.parts(), ell.parts(), lengths, indices, values);
+    }
+    let (hybrid, host) = (Hybrid::from_csr(backend, device).unwrap(), Hybrid::from_csr(&Host, a).unwrap());
+    same!("hybrid's head", host.head().parts(), hybrid.head().parts(), lengths, indices, values);
+    same!("hybrid's tail", host.tail().parts(), hybrid.tail().parts(), row_indices, column_indices, values);
+    let (jds, host) = (Jds::from_csr(backend, device).unwrap(), Jds::from_csr(&Host, a).unwrap());
+    same!("jds", host.parts(), jds.parts(), indices, values);
+    assert_eq!(numbers(backend, jds.parts().offsets), numbers(&Host, host.parts().offsets), "jds of {name}");
+    for (height, window) in [(32, 1), (16, 1024), (7, 21), (1, 1)] {
+        let here = Sell::with_sections(&Host, a, height, window);
+        let there = Sell::with_sections(backend, device, height, window);
+        let (Ok(here), Ok(there)) = (here, there) else { continue };
+        same!("sell", here.parts(), there.parts(), lengths, indices, values);
+        let (here, there) = (here.parts(), there.parts());
+        assert_eq!(numbers(backend, there.offsets), numbers(&Host, here.offsets), "sell of {name}");
+        let there = there.order.map(|order| backend.download(order.as_slice()).unwrap());
+        assert_eq!(there.as_deref(), here.order.map(|order| order.as_slice()), "sell of {name}");
+    }
+}

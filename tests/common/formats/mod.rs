@@ -1,0 +1,7 @@
+//! What every format must do on every backend: conversions and products.
+
+#![allow(dead_code)]
+
+pub mod cases;
+pub mod conversions;
+pub mod products;
