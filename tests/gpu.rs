@@ -15,6 +15,7 @@ mod precondition;
 mod primitives;
 
 use device::device;
+use formats::conversions;
 
 use residua::backend::{Backend, Mailbox, Replay, VectorOps};
 use residua::{Cuda, CudaError, Error, Host};
@@ -22,13 +23,13 @@ use std::sync::Mutex;
 
 /// Runs the cases of a module on the device.
 macro_rules! cases {
-    ($($module:ident)::+ in $tests:ident: $($name:ident),*) => {
+    ($module:ident in $tests:ident: $($name:ident),*) => {
         mod $tests {
             $(
                 #[test]
                 fn $name() {
                     if let Some(device) = super::device() {
-                        super::$($module)::+::$name(&device);
+                        super::$module::$name(&device);
                     }
                 }
             )*
@@ -72,7 +73,7 @@ cases!(
     refusals
 );
 
-cases!(formats::conversions in conversions_on_device: round_trip_cases, transposes, large_cases);
+cases!(conversions in conversions_on_device: round_trip_cases, transposes, large_cases);
 
 /// Tests that take most of the device's memory, one at a time.
 static LARGE: Mutex<()> = Mutex::new(());
