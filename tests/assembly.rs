@@ -1,204 +1,47 @@
-//! Assembly beside sequential twins: the structure, the order of sums, stored halves, the kept map.
+//! Assembly on the host, and what only the host does. `tests/gpu.rs` runs the same cases on a device.
 
 use num_complex::Complex;
 use proptest::prelude::*;
 use residua::assemble::{self, Assemble, Assembler, Assembly, Symmetry};
-use residua::backend::OffsetsRef;
-use residua::{Csr, Host, Scalar, Triplets};
-use std::collections::BTreeMap;
+use residua::{Csr, Host, Triplets};
 
+#[path = "common/assembly.rs"]
+mod common;
 #[path = "common/primitives.rs"]
 #[allow(dead_code)]
-mod common;
-use common::Random;
+mod primitives;
 
-/// Row offsets, columns and values as bits.
-type Arrays = (Vec<usize>, Vec<u32>, Vec<(u64, u64)>);
-
-fn bits<T: Scalar>(value: T) -> (u64, u64) {
-    use num_traits::ToPrimitive;
-    let part = |x: T::Real| x.to_f64().map(f64::to_bits).unwrap_or(0);
-    (part(value.re()), part(value.im()))
-}
-
-fn arrays<T: Scalar>(a: &Csr<T>) -> Arrays {
-    let parts = a.parts();
-    let offsets = match parts.offsets {
-        OffsetsRef::Narrow(o) => o.iter().map(|&o| o as usize).collect(),
-        OffsetsRef::Wide(o) => o.iter().map(|&o| o as usize).collect(),
-    };
-    (offsets, parts.indices.to_vec(), parts.values.iter().map(|&v| bits(v)).collect())
-}
-
-/// The sequential twin: a sorted map of places, each summed in order of appearance from its first value.
-fn twin<T: Scalar>(t: &Triplets<T>, symmetry: Symmetry) -> Arrays {
-    let mut places: BTreeMap<(u32, u32), T> = BTreeMap::new();
-    let mut add = |i, j, value| {
-        places.entry((i, j)).and_modify(|sum| *sum += value).or_insert(value);
-    };
-    let (is, js, values) = t.parts();
-    for ((&i, &j), &value) in is.iter().zip(js).zip(values) {
-        add(i, j, value);
-        if symmetry != Symmetry::General && i != j {
-            add(j, i, symmetry.mirror(value));
-        }
-    }
-    let mut offsets = vec![0; t.rows() + 1];
-    places.keys().for_each(|&(i, _)| offsets[i as usize + 1] += 1);
-    for i in 0..t.rows() {
-        offsets[i + 1] += offsets[i];
-    }
-    (offsets, places.keys().map(|p| p.1).collect(), places.values().map(|&v| bits(v)).collect())
-}
-
-fn check<T: Scalar>(t: &Triplets<T>, symmetry: Symmetry) {
-    let expected = twin(t, symmetry);
-    let assembler = Assembler::default().symmetry(symmetry);
-    let a = assembler.to_csr(&Host, t.clone()).unwrap();
-    assert_eq!((a.rows(), a.columns()), (t.rows(), t.columns()));
-    assert_eq!(arrays(&a), expected, "assembled");
-    let (mut b, map) = assembler.assembly(&Host, t).unwrap();
-    assert_eq!(arrays(&b), expected, "by sorting");
-    // New values on the same pattern.
-    let (is, js, values) = t.parts();
-    let fresh: Vec<T> =
-        values.iter().enumerate().map(|(k, &v)| v * T::from_f64(1.0 + (k % 7) as f64 / 3.0)).collect();
-    map.update(&Host, &fresh, &mut b).unwrap();
-    let t = Triplets::from_parts(t.rows(), t.columns(), is.to_vec(), js.to_vec(), fresh).unwrap();
-    assert_eq!(arrays(&b), twin(&t, symmetry), "updated");
-    assert_eq!(arrays(&b), arrays(&assembler.to_csr(&Host, t).unwrap()), "updated as assembled anew");
-}
-
-/// `n` triplets of which many share a place; magnitudes differ, so that the order of a sum shows in its bits.
-fn triplets(random: &mut Random, rows: usize, columns: usize, n: usize) -> Triplets<f64> {
-    let mut t = Triplets::new(rows, columns).unwrap();
-    for _ in 0..if rows * columns == 0 { 0 } else { n } {
-        let exponent = random.below(60) as i32 - 30;
-        let value = (random.next() as i64 as f64) * 2f64.powi(exponent - 60);
-        t.push(random.below(rows), random.below(columns), value).unwrap();
-    }
-    t
-}
+use common::*;
+use primitives::Random;
 
 #[test]
 fn ragged_shapes() {
-    let shapes = [
-        (0, 0, 0),
-        (0, 5, 0),
-        (5, 0, 0),
-        (1, 1, 40),
-        (1, 1000, 5000),
-        (1000, 1, 5000),
-        (597, 43, 0),
-        (597, 43, 1),
-        (597, 43, 9000),
-        (43, 597, 100_000),
-        (3, 1 << 20, 50_000),
-        (1 << 20, 3, 50_000),
-        (70_000, 70_000, 90_000),
-    ];
-    for (rows, columns, n) in shapes {
-        let mut random = Random((rows + columns + n) as u64);
-        check(&triplets(&mut random, rows, columns, n), Symmetry::General);
-        if rows == columns {
-            check(&triplets(&mut random, rows, columns, n), Symmetry::Symmetric);
-        }
-    }
+    ragged_cases(&Host);
 }
 
-/// Keys of more than 32 and of more than 48 bits, up to the largest indices.
 #[test]
 fn wide_indices() {
-    let mut random = Random(5);
-    for (rows, columns) in [(1 << 16, 1 << 32), (1 << 20, 1 << 30), (1, 1 << 32)] {
-        for n in [100, 40_000] {
-            let mut t = triplets(&mut random, rows, columns, n);
-            for corner in [columns - 1, 0, columns - 1] {
-                t.push(rows - 1, corner, 1.0).unwrap();
-            }
-            check(&t, Symmetry::General);
-        }
-    }
+    wide_cases(&Host);
 }
 
-/// One row, one column and one place with nearly everything: buckets that have to be distributed again.
 #[test]
 fn giant_rows_columns_and_places() {
-    let (n, size) = (300_000, 50_000);
-    for shape in 0..4 {
-        let mut random = Random(shape);
-        let mut t = triplets(&mut random, size, size, 20_000);
-        for k in 0..n {
-            let (i, j) = match shape {
-                0 => (777, random.below(size)),
-                1 => (random.below(size), 777),
-                2 => (777, 1234),
-                _ => (777 + random.below(2), if k % 3 == 0 { random.below(size) } else { 4 }),
-            };
-            t.push(i, j, random.next() as f64).unwrap();
-        }
-        check(&t, Symmetry::General);
-        check(&t, Symmetry::Symmetric);
-    }
+    giant_cases(&Host);
 }
 
 #[test]
 fn arranged_inputs() {
-    let mut random = Random(9);
-    let t = triplets(&mut random, 3000, 3000, 60_000);
-    let (is, js, values) = t.parts();
-    let entries: Vec<(u32, u32, f64)> =
-        is.iter().zip(js).zip(values).map(|((&i, &j), &v)| (i, j, v)).collect();
-    let build = |entries: &[(u32, u32, f64)]| {
-        let mut t = Triplets::new(3000, 3000).unwrap();
-        entries.iter().for_each(|&(i, j, v)| t.push(i as usize, j as usize, v).unwrap());
-        t
-    };
-    let mut arranged = entries.clone();
-    arranged.sort_by_key(|e| (e.0, e.1));
-    check(&build(&arranged), Symmetry::General);
-    arranged.dedup_by_key(|e| (e.0, e.1));
-    check(&build(&arranged), Symmetry::General);
-    arranged = entries.clone();
-    arranged.sort_by_key(|e| e.1);
-    check(&build(&arranged), Symmetry::General);
-    arranged.sort_by_key(|e| (e.1, e.0));
-    check(&build(&arranged), Symmetry::General);
-    // The four arrangements of one triangle, with duplicates, and with one entry of the other triangle among them.
-    let lower: Vec<_> = entries.iter().map(|&(i, j, v)| (i.max(j), i.min(j), v)).collect();
-    let upper: Vec<_> = lower.iter().map(|&(i, j, v)| (j, i, v)).collect();
-    for triangle in [lower, upper] {
-        for by_column in [false, true] {
-            let mut arranged = triangle.clone();
-            arranged.sort_by_key(|e| if by_column { (e.1, e.0) } else { (e.0, e.1) });
-            check(&build(&arranged), Symmetry::Symmetric);
-            let entry = &mut arranged[30_000];
-            *entry = (entry.1, entry.0, entry.2);
-            check(&build(&arranged), Symmetry::Symmetric);
-        }
-    }
+    arranged_cases(&Host);
 }
 
 #[test]
 fn stored_halves() {
-    let mut random = Random(11);
-    for n in [1, 10, 2000, 70_000] {
-        let mut t = triplets(&mut random, 400, 400, n);
-        check(&t, Symmetry::Symmetric);
-        let (is, js, mut values) = t.into_parts();
-        values.iter_mut().zip(is.iter().zip(&js)).filter(|(_, (i, j))| i == j).for_each(|(v, _)| *v = 0.0);
-        t = Triplets::from_parts(400, 400, is, js, values).unwrap();
-        check(&t, Symmetry::SkewSymmetric);
-        let mut z = Triplets::<Complex<f64>>::new(400, 400).unwrap();
-        let (is, js, values) = t.parts();
-        for ((&i, &j), &v) in is.iter().zip(js).zip(values) {
-            let im = if i == j { 0.0 } else { v / 3.0 };
-            z.push(i as usize, j as usize, Complex::new(v, im)).unwrap();
-        }
-        check(&z, Symmetry::Hermitian);
-        check(&z, Symmetry::Symmetric);
-        check(&z, Symmetry::General);
-    }
+    half_cases(&Host);
+}
+
+#[test]
+fn resident_triplets() {
+    resident_cases(&Host);
 }
 
 #[test]
@@ -209,7 +52,7 @@ fn single_precision_and_explicit_zeros() {
     {
         t.push(i, j, v).unwrap();
     }
-    check(&t, Symmetry::General);
+    check(&Host, &t, Symmetry::General);
     let a = assemble::to_csr(&Host, t).unwrap();
     assert_eq!(a.nonzeros(), 4, "explicit zeros and sums that cancel stay");
     assert_eq!(a.parts().values[1].to_bits(), (-0.0f32).to_bits(), "a lone value keeps its sign");
@@ -284,7 +127,7 @@ proptest! {
     fn random_triplets(seed: u64, rows in 1usize..60, columns in 1usize..60, n in 0usize..3000) {
         let mut random = Random(seed);
         let t = triplets(&mut random, rows, columns, n);
-        check(&t, Symmetry::General);
+        check(&Host, &t, Symmetry::General);
         let (mut is, mut js, mut values) = t.clone().into_parts();
         for k in (1..is.len()).rev() {
             let other = random.below(k + 1);
@@ -300,6 +143,6 @@ proptest! {
 
     #[test]
     fn random_halves(seed: u64, size in 1usize..60, n in 0usize..3000) {
-        check(&triplets(&mut Random(seed), size, size, n), Symmetry::Symmetric);
+        check(&Host, &triplets(&mut Random(seed), size, size, n), Symmetry::Symmetric);
     }
 }

@@ -3,6 +3,8 @@
 
 #![cfg(feature = "cuda")]
 
+#[path = "common/assembly.rs"]
+mod assembly;
 #[path = "common/backend.rs"]
 mod backend;
 #[path = "common/device.rs"]
@@ -73,6 +75,14 @@ cases!(
     refusals
 );
 
+cases!(
+    assembly in assembly_on_device: ragged_cases,
+    wide_cases,
+    giant_cases,
+    half_cases,
+    arranged_cases,
+    resident_cases
+);
 cases!(conversions in conversions_on_device: round_trip_cases, transposes, large_cases);
 
 /// Tests that take most of the device's memory, one at a time.

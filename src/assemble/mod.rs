@@ -14,16 +14,19 @@
 //! |---|---|
 //! | `sorting` | the algorithm, for any backend: sort by (row, column), find the runs, sum them |
 //! | `map` | [`Assembly`], the kept map from triplets to nonzeros: new values on the same pattern in one pass |
+//! | `resident` | [`ResidentTriplets`], triplets in the memory of a backend |
 //! | `host` | the same result on the CPU in less memory and time |
 
 mod host;
 mod map;
+mod resident;
 mod sorting;
 
 pub use crate::scalar::Symmetry;
 pub use map::Assembly;
+pub use resident::ResidentTriplets;
 
-use crate::backend::Primitives;
+use crate::backend::{Backend, Primitives};
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, Triplets};
 use crate::scalar::Scalar;
@@ -33,14 +36,18 @@ use crate::scalar::Scalar;
 #[allow(clippy::missing_errors_doc)]
 pub trait Assemble: Primitives {
     /// As [`Assembler::to_csr`], sizes and diagonal checked.
-    fn assemble<T: Scalar>(&self, triplets: Triplets<T>, symmetry: Symmetry) -> Result<Csr<T, Self>> {
+    fn assemble<T: Scalar>(
+        &self,
+        triplets: ResidentTriplets<T, Self>,
+        symmetry: Symmetry,
+    ) -> Result<Csr<T, Self>> {
         sorting::assemble(self, triplets, symmetry)
     }
 
     /// As [`Assembler::assembly`], sizes and diagonal checked.
     fn analyse<T: Scalar>(
         &self,
-        triplets: &Triplets<T>,
+        triplets: &ResidentTriplets<T, Self>,
         symmetry: Symmetry,
     ) -> Result<(Csr<T, Self>, Assembly<Self>)> {
         sorting::analyse(self, triplets, symmetry)
@@ -90,6 +97,19 @@ impl Assembler {
     /// fails.
     pub fn to_csr<T: Scalar, B: Assemble>(&self, backend: &B, triplets: Triplets<T>) -> Result<Csr<T, B>> {
         check(&triplets, self.symmetry)?;
+        backend.assemble(ResidentTriplets::upload(backend, triplets)?, self.symmetry)
+    }
+
+    /// The matrix of triplets that are in the backend's memory already.
+    ///
+    /// # Errors
+    /// As [`Assembler::to_csr`].
+    pub fn resident_to_csr<T: Scalar, B: Assemble>(
+        &self,
+        backend: &B,
+        triplets: ResidentTriplets<T, B>,
+    ) -> Result<Csr<T, B>> {
+        self.check_resident(backend, &triplets)?;
         backend.assemble(triplets, self.symmetry)
     }
 
@@ -103,7 +123,33 @@ impl Assembler {
         triplets: &Triplets<T>,
     ) -> Result<(Csr<T, B>, Assembly<B>)> {
         check(triplets, self.symmetry)?;
+        backend.analyse(&ResidentTriplets::upload(backend, triplets.clone())?, self.symmetry)
+    }
+
+    /// As [`Assembler::assembly`], of triplets that are in the backend's memory already.
+    ///
+    /// # Errors
+    /// As [`Assembler::to_csr`].
+    pub fn resident_assembly<T: Scalar, B: Assemble>(
+        &self,
+        backend: &B,
+        triplets: &ResidentTriplets<T, B>,
+    ) -> Result<(Csr<T, B>, Assembly<B>)> {
+        self.check_resident(backend, triplets)?;
         backend.analyse(triplets, self.symmetry)
+    }
+
+    /// Whether a diagonal contradicts the symmetry is looked up on the host.
+    fn check_resident<T: Scalar, B: Backend>(
+        &self,
+        backend: &B,
+        triplets: &ResidentTriplets<T, B>,
+    ) -> Result<()> {
+        match self.symmetry {
+            Symmetry::General => Ok(()),
+            Symmetry::Symmetric => check_square(triplets.rows(), triplets.columns(), self.symmetry),
+            _ => check(&triplets.to_host(backend)?, self.symmetry),
+        }
     }
 }
 
@@ -112,11 +158,7 @@ fn check<T: Scalar>(triplets: &Triplets<T>, symmetry: Symmetry) -> Result<()> {
     if symmetry == Symmetry::General {
         return Ok(());
     }
-    let name = symmetry.name();
-    let (rows, columns) = (triplets.rows(), triplets.columns());
-    if rows != columns {
-        return Err(Error::InvalidMatrix(format!("{rows} x {columns}: a {name} matrix is square")));
-    }
+    check_square(triplets.rows(), triplets.columns(), symmetry)?;
     if symmetry == Symmetry::Symmetric {
         return Ok(());
     }
@@ -126,7 +168,16 @@ fn check<T: Scalar>(triplets: &Triplets<T>, symmetry: Symmetry) -> Result<()> {
         None => Ok(()),
         Some(k) => Err(Error::InvalidMatrix(format!(
             "triplet {k}: {} on the diagonal (row {}) of a {name} matrix",
-            values[k], is[k]
+            values[k],
+            is[k],
+            name = symmetry.name()
         ))),
     }
+}
+
+fn check_square(rows: usize, columns: usize, symmetry: Symmetry) -> Result<()> {
+    if rows == columns {
+        return Ok(());
+    }
+    Err(Error::InvalidMatrix(format!("{rows} x {columns}: a {} matrix is square", symmetry.name())))
 }

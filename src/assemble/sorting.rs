@@ -3,61 +3,92 @@
 //!
 //! Temporary memory: about 12 bytes a triplet for keys and numbers, and the sort's second buffers.
 
-use super::{Assembly, Symmetry};
-use crate::backend::{NARROW_LIMIT, Offsets, Primitives};
+use super::{Assembly, ResidentTriplets, Symmetry};
+use crate::backend::{Backend, NARROW_LIMIT, Offsets, Primitives};
 use crate::error::{Error, Result};
-use crate::matrix::{Csr, Triplets};
+use crate::matrix::Csr;
 use crate::scalar::{Element, Offset, Scalar};
+use std::ops::Range;
 
 /// The matrix.
 pub(super) fn assemble<T: Scalar, B: Primitives>(
     backend: &B,
-    triplets: Triplets<T>,
+    triplets: ResidentTriplets<T, B>,
     symmetry: Symmetry,
 ) -> Result<Csr<T, B>> {
-    let (rows, columns) = (triplets.rows(), triplets.columns());
-    let (row_indices, column_indices, values) = triplets.into_parts();
-    let pattern = Pattern { rows, columns, symmetry, row_indices, column_indices };
-    Ok(build(backend, pattern, values)?.0)
+    let ResidentTriplets { rows, columns, row_indices, column_indices, values } = triplets;
+    let pattern = Pattern { rows, columns, symmetry };
+    let keys = pattern.keys(backend, &row_indices, &column_indices)?;
+    drop((row_indices, column_indices));
+    Ok(build(backend, pattern, keys, &values)?.0)
 }
 
 /// The matrix and its map.
 pub(super) fn analyse<T: Scalar, B: Primitives>(
     backend: &B,
-    triplets: &Triplets<T>,
+    triplets: &ResidentTriplets<T, B>,
     symmetry: Symmetry,
 ) -> Result<(Csr<T, B>, Assembly<B>)> {
-    let (is, js, values) = triplets.parts();
-    let (row_indices, column_indices) = (is.to_vec(), js.to_vec());
-    let pattern =
-        Pattern { rows: triplets.rows(), columns: triplets.columns(), symmetry, row_indices, column_indices };
-    build(backend, pattern, values.to_vec())
+    let pattern = Pattern { rows: triplets.rows, columns: triplets.columns, symmetry };
+    let keys = pattern.keys(backend, &triplets.row_indices, &triplets.column_indices)?;
+    build(backend, pattern, keys, &triplets.values)
 }
 
 struct Pattern {
     rows: usize,
     columns: usize,
     symmetry: Symmetry,
-    row_indices: Vec<u32>,
-    column_indices: Vec<u32>,
+}
+
+/// Packed places, and the bits by which they are not in order yet.
+struct Keys<B: Backend> {
+    keys: B::Vec<u64>,
+    bits: Range<u32>,
+}
+
+impl Pattern {
+    fn half(&self) -> bool {
+        self.symmetry != Symmetry::General
+    }
+
+    /// Bits of a column.
+    fn shift(&self) -> u32 {
+        significant_bits(self.columns)
+    }
+
+    fn keys<B: Primitives>(&self, backend: &B, is: &B::Slice<u32>, js: &B::Slice<u32>) -> Result<Keys<B>> {
+        let shift = self.shift();
+        if self.half() {
+            if shift == 32 && self.rows == 1 << 32 {
+                return Err(Error::Unsupported("a stored half of 2^32 rows on this device".into()));
+            }
+            let mut keys = backend.buffer(2 * B::len(is))?;
+            backend.pack_mirrored(is, js, shift, &mut keys)?;
+            return Ok(Keys { keys, bits: 0..(2 * shift + 1).min(64) });
+        }
+        let mut keys = backend.buffer(B::len(is))?;
+        backend.pack(is, js, shift, &mut keys)?;
+        let low = if backend.is_sorted(js, false)? { shift } else { 0 };
+        Ok(Keys { keys, bits: low..significant_bits(self.rows) + shift })
+    }
 }
 
 fn build<T: Scalar, B: Primitives>(
     backend: &B,
     pattern: Pattern,
-    values: Vec<T>,
+    keys: Keys<B>,
+    values: &B::Slice<T>,
 ) -> Result<(Csr<T, B>, Assembly<B>)> {
-    let (rows, columns, triplets, symmetry) = (pattern.rows, pattern.columns, values.len(), pattern.symmetry);
-    let narrow = triplets <= NARROW_LIMIT / 2;
-    let (indices, offsets, sources, starts) = if narrow {
-        sort::<B, u32>(backend, pattern, Offsets::Narrow)?
+    let triplets = B::len(values);
+    let (indices, offsets, sources, starts) = if triplets <= NARROW_LIMIT / 2 {
+        sort::<B, u32>(backend, &pattern, keys, Offsets::Narrow)?
     } else {
-        sort::<B, u64>(backend, pattern, Offsets::Wide)?
+        sort::<B, u64>(backend, &pattern, keys, Offsets::Wide)?
     };
+    let Pattern { rows, columns, symmetry } = pattern;
     let assembly = Assembly { rows, columns, triplets, symmetry, sources, starts };
-    let values = backend.upload(values)?;
-    let mut summed = backend.zeros(assembly.nonzeros())?;
-    assembly.sum(backend, &values, &mut summed)?;
+    let mut summed = backend.buffer(assembly.nonzeros())?;
+    assembly.sum(backend, values, &mut summed)?;
     Ok((Csr::from_parts_unchecked(rows, columns, offsets, indices, summed), assembly))
 }
 
@@ -66,35 +97,18 @@ type Sorted<B> = (<B as crate::backend::Backend>::Vec<u32>, Offsets<B>, Offsets<
 /// Column indices and row offsets of the matrix, sources and starts of the map.
 fn sort<B: Primitives, W: Offset>(
     backend: &B,
-    pattern: Pattern,
+    pattern: &Pattern,
+    keys: Keys<B>,
     wrap: fn(B::Vec<W>) -> Offsets<B>,
 ) -> Result<Sorted<B>> {
-    let Pattern { rows, columns, symmetry, row_indices, column_indices } = pattern;
-    let shift = significant_bits(columns);
-    let half = symmetry != Symmetry::General;
-    if half && shift == 32 && rows == 1 << 32 {
-        return Err(Error::Unsupported("a stored half of 2^32 rows on this device".into()));
-    }
-    let (is, js) = (backend.upload(row_indices)?, backend.upload(column_indices)?);
-    let n = B::len(&*is) * if half { 2 } else { 1 };
-    let mut keys = backend.zeros::<u64>(n)?;
-    let mut low = 0;
-    let high = if half {
-        backend.pack_mirrored(&is, &js, shift, &mut keys)?;
-        (2 * shift + 1).min(64)
-    } else {
-        backend.pack(&is, &js, shift, &mut keys)?;
-        if backend.is_sorted(&*js, false)? {
-            low = shift;
-        }
-        significant_bits(rows) + shift
-    };
-    drop((is, js));
-    let mut sources = backend.zeros::<W>(n)?;
+    let (shift, half, rows) = (pattern.shift(), pattern.half(), pattern.rows);
+    let Keys { mut keys, bits } = keys;
+    let n = B::len(&*keys);
+    let mut sources = backend.buffer::<W>(n)?;
     backend.sequence(&mut sources)?;
-    backend.sort_pairs(&mut keys, &mut sources, low..high)?;
+    backend.sort_pairs(&mut keys, &mut sources, bits)?;
 
-    let mut starts = backend.zeros::<W>(n + 1)?;
+    let mut starts = backend.buffer::<W>(n + 1)?;
     let mut nonzeros = backend.run_starts(&keys, &mut starts)?;
     if half && nonzeros > 0 {
         // The mirror images of the diagonal, which do not count, are the last run.
@@ -107,19 +121,19 @@ fn sort<B: Primitives, W: Offset>(
     backend.read(B::part(&*starts, nonzeros..nonzeros + 1), &mut entries)?;
     let sources = shorten(backend, sources, entries[0].to_usize())?;
 
-    let mut places = backend.zeros::<u64>(nonzeros)?;
+    let mut places = backend.buffer::<u64>(nonzeros)?;
     backend.gather(&keys, B::part(&*starts, 0..nonzeros), &mut places)?;
     drop(keys);
-    let mut row_of = backend.zeros::<u32>(nonzeros)?;
-    let mut indices = backend.zeros::<u32>(nonzeros)?;
+    let mut row_of = backend.buffer::<u32>(nonzeros)?;
+    let mut indices = backend.buffer::<u32>(nonzeros)?;
     backend.unpack(&places, shift, &mut row_of, &mut indices)?;
     drop(places);
     let offsets = if nonzeros <= NARROW_LIMIT {
-        let mut offsets = backend.zeros::<u32>(rows + 1)?;
+        let mut offsets = backend.buffer::<u32>(rows + 1)?;
         backend.offsets_of_sorted(&row_of, &mut offsets)?;
         Offsets::Narrow(offsets)
     } else {
-        let mut offsets = backend.zeros::<u64>(rows + 1)?;
+        let mut offsets = backend.buffer::<u64>(rows + 1)?;
         backend.offsets_of_sorted(&row_of, &mut offsets)?;
         Offsets::Wide(offsets)
     };
@@ -136,7 +150,7 @@ fn shorten<T: Element, B: Primitives>(backend: &B, from: B::Vec<T>, length: usiz
     if B::len(&*from) == length {
         return Ok(from);
     }
-    let mut to = backend.zeros(length)?;
+    let mut to = backend.buffer(length)?;
     backend.copy(B::part(&*from, 0..length), &mut to)?;
     Ok(to)
 }

@@ -23,10 +23,10 @@ mod order;
 mod partition;
 
 use super::sorting::significant_bits;
-use super::{Assemble, Symmetry};
+use super::{Assemble, ResidentTriplets, Symmetry};
 use crate::backend::{Backend, Host, NARROW_LIMIT, Offsets, Primitives};
 use crate::error::Result;
-use crate::matrix::{Csr, Triplets};
+use crate::matrix::Csr;
 use crate::scalar::{Offset, Scalar};
 use bucket::Bucket;
 use order::Arrangement;
@@ -34,7 +34,7 @@ use partition::{Entries, Keys, Plan, Values};
 use std::any::Any;
 
 impl Assemble for Host {
-    fn assemble<T: Scalar>(&self, triplets: Triplets<T>, symmetry: Symmetry) -> Result<Csr<T>> {
+    fn assemble<T: Scalar>(&self, triplets: ResidentTriplets<T, Host>, symmetry: Symmetry) -> Result<Csr<T>> {
         let entries = triplets.len().saturating_mul(if symmetry == Symmetry::General { 1 } else { 2 });
         if entries <= NARROW_LIMIT {
             assemble::<T, u32>(triplets, symmetry, Offsets::Narrow)
@@ -45,12 +45,11 @@ impl Assemble for Host {
 }
 
 fn assemble<T: Scalar, O: Offset>(
-    triplets: Triplets<T>,
+    triplets: ResidentTriplets<T, Host>,
     symmetry: Symmetry,
     wrap: fn(Vec<O>) -> Offsets<Host>,
 ) -> Result<Csr<T>> {
-    let (rows, columns) = (triplets.rows(), triplets.columns());
-    let (is, js, mut values) = triplets.into_parts();
+    let ResidentTriplets { rows, columns, row_indices: is, column_indices: js, mut values } = triplets;
     match order::arrangement(&is, &js, symmetry) {
         Arrangement::Sorted { duplicates } => {
             let (mut is, mut js) = (is, js);

@@ -386,3 +386,6 @@ impl Conversions for Cuda {
         )))
     }
 }
+
+/// By sorting, as for any backend.
+impl crate::assemble::Assemble for Cuda {}

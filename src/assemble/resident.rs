@@ -1,0 +1,110 @@
+//! Triplets in the memory of a backend.
+
+use crate::backend::{Backend, Host, Primitives};
+use crate::error::{Error, Result};
+use crate::matrix::Triplets;
+use crate::scalar::{Max, Scalar};
+
+/// [`Triplets`] where a backend can work on them: read from a file and copied over, or written there by the caller's own
+/// kernels. Indices count from zero and lie inside of the matrix.
+#[derive(Debug)]
+pub struct ResidentTriplets<T: Scalar, B: Backend> {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) row_indices: B::Vec<u32>,
+    pub(super) column_indices: B::Vec<u32>,
+    pub(super) values: B::Vec<T>,
+}
+
+impl<T: Scalar, B: Backend> ResidentTriplets<T, B> {
+    /// Takes triplets over: moved on the host, elsewhere copied, each array freed here as soon as it is there.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn upload(backend: &B, triplets: Triplets<T>) -> Result<Self> {
+        let (rows, columns) = (triplets.rows(), triplets.columns());
+        let (is, js, values) = triplets.into_parts();
+        Ok(Self {
+            rows,
+            columns,
+            row_indices: backend.upload(is)?,
+            column_indices: backend.upload(js)?,
+            values: backend.upload(values)?,
+        })
+    }
+
+    /// From three buffers of equal length.
+    ///
+    /// # Errors
+    /// On different lengths, a dimension above 2^32, or an index outside of the matrix; when the device fails.
+    pub fn from_parts(
+        backend: &B,
+        rows: usize,
+        columns: usize,
+        row_indices: B::Vec<u32>,
+        column_indices: B::Vec<u32>,
+        values: B::Vec<T>,
+    ) -> Result<Self>
+    where
+        B: Primitives,
+    {
+        Triplets::<T>::new(rows, columns)?;
+        let n = B::len(&*row_indices);
+        Error::check_dimension("number of column indices", n, B::len(&*column_indices))?;
+        Error::check_dimension("number of values", n, B::len(&*values))?;
+        let mut largest = backend.buffer(1)?;
+        for (what, indices, limit) in [("row", &row_indices, rows), ("column", &column_indices, columns)] {
+            backend.reduce(Max, indices, &mut largest)?;
+            let index = backend.download(&*largest)?[0];
+            if n > 0 && index as usize >= limit {
+                return Err(Error::InvalidMatrix(format!(
+                    "a triplet has {what} {index}, but there are {limit} {what}s"
+                )));
+            }
+        }
+        Ok(Self { rows, columns, row_indices, column_indices, values })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Number of entries, duplicates counted.
+    pub fn len(&self) -> usize {
+        B::len(&*self.values)
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Row indices, column indices and values.
+    pub fn parts(&self) -> (&B::Slice<u32>, &B::Slice<u32>, &B::Slice<T>) {
+        (&self.row_indices, &self.column_indices, &self.values)
+    }
+
+    /// A copy on the host.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn to_host(&self, backend: &B) -> Result<Triplets<T>> {
+        let (is, js, values) = self.parts();
+        let (is, js, values) = (backend.download(is)?, backend.download(js)?, backend.download(values)?);
+        Triplets::from_parts(self.rows, self.columns, is, js, values)
+    }
+}
+
+impl<T: Scalar> From<Triplets<T>> for ResidentTriplets<T, Host> {
+    fn from(triplets: Triplets<T>) -> Self {
+        let (rows, columns) = (triplets.rows(), triplets.columns());
+        let (row_indices, column_indices, values) = triplets.into_parts();
+        Self { rows, columns, row_indices, column_indices, values }
+    }
+}
