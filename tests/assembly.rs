@@ -3,7 +3,7 @@
 use num_complex::Complex;
 use proptest::prelude::*;
 use residua::assemble::{self, Assemble, Assembler, Assembly, Symmetry};
-use residua::{Csr, Host, Triplets};
+use residua::{Host, Triplets};
 
 #[path = "common/assembly.rs"]
 mod common;
@@ -90,7 +90,7 @@ fn same_bits_with_one_thread_and_three() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let a = assemble::to_csr(&Host, t.clone()).unwrap();
-            let (b, _) = Host.analyse(&t, Symmetry::General).unwrap();
+            let (b, _) = Host.analyse(&t.clone().into(), Symmetry::General).unwrap();
             (arrays(&a), arrays(&b))
         })
     };
