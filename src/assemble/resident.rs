@@ -86,6 +86,7 @@ impl<T: Scalar, B: Backend> ResidentTriplets<T, B> {
     }
 
     /// Row indices, column indices and values.
+    #[allow(clippy::type_complexity)]
     pub fn parts(&self) -> (&B::Slice<u32>, &B::Slice<u32>, &B::Slice<T>) {
         (&self.row_indices, &self.column_indices, &self.values)
     }
