@@ -6,51 +6,14 @@
 mod systems;
 
 use num_complex::Complex;
-use residua::backend::{KrylovSteps, Products, VectorOps};
+use residua::backend::KrylovSteps;
 use residua::generate::Random;
-use residua::krylov::{Cg, Outcome, SolveOptions};
+use residua::krylov::{Cg, Outcome, SolveOptions, WarmCg};
 use residua::precondition::{Identity, Jacobi, Preconditioner};
 use residua::scalar::Widen;
-use residua::{Csr, Host, LinearOperator, Real, Result, Scalar, Triplets};
+use residua::{Csr, Error, Host, LinearOperator, Real, Result, Scalar, Triplets};
 use std::ops::ControlFlow;
 use systems::*;
-
-/// An operator that declines bursts.
-struct Stepwise<'a, A>(&'a A);
-
-impl<T: Scalar, B: Products, A: LinearOperator<T, B>> LinearOperator<T, B> for Stepwise<'_, A> {
-    fn rows(&self) -> usize {
-        self.0.rows()
-    }
-    fn columns(&self) -> usize {
-        self.0.columns()
-    }
-    fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()> {
-        self.0.apply(backend, x, y)
-    }
-    fn apply_dot(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>, xy: &mut B::Slice<T>) -> Result<()>
-    where
-        B: VectorOps,
-    {
-        self.0.apply_dot(backend, x, y, xy)
-    }
-    fn accurate_residual(
-        &self,
-        backend: &B,
-        scale: T,
-        b: &B::Slice<T>,
-        x: &B::Slice<T>,
-        r: &mut B::Slice<T>,
-    ) -> Result<()>
-    where
-        B: KrylovSteps,
-    {
-        self.0.accurate_residual(backend, scale, b, x, r)
-    }
-    fn bytes(&self) -> usize {
-        self.0.bytes()
-    }
-}
 
 /// A Hermitian, diagonally dominant matrix with about `nonzeros` pairs at random places, some rows empty but for the
 /// diagonal, and row `giant` full where there is one.
@@ -203,7 +166,61 @@ fn new_values_on_the_same_pattern<B: Device>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-on_every_backend!(awkward_patterns, every_type, limits_are_exact, new_values_on_the_same_pattern);
+/// The warm solver: new values, several right-hand sides, what does not fit.
+fn warm_solver<B: Device>(backend: &B) -> Result<()> {
+    let host = poisson2d(20);
+    let (n, values) = (host.rows(), host.parts().values.to_vec());
+    let expected = times_ones(&host);
+    let mut solver = WarmCg::setup(backend, backend.place(host), defaults())?;
+    for scale in [1.0, 0.25, 8.0] {
+        solver.update(&*backend.upload(values.iter().map(|v| v * scale).collect())?)?;
+        let b: Vec<f64> =
+            [1.0, -2.0, 0.0].iter().flat_map(|k| expected.iter().map(move |b| k * scale * b)).collect();
+        let (b, mut x) = (backend.upload(b)?, backend.zeros(3 * n)?);
+        let mut outcomes = Vec::new();
+        solver.solve_each(&b, &mut x, |k, report| {
+            outcomes.push((k, report.outcome));
+            ControlFlow::Continue(())
+        })?;
+        assert_eq!(outcomes, [0, 1, 2].map(|k| (k, Outcome::Converged)));
+        let x = backend.download(&x)?;
+        for (part, k) in x.chunks(n).zip([1.0, -2.0, 0.0]) {
+            assert!(part.iter().all(|x| (x - k).abs() < 1e-6));
+        }
+        // Stopped after the first.
+        let mut x = backend.zeros(3 * n)?;
+        solver.solve_each(&b, &mut x, |_, _| ControlFlow::Break(()))?;
+        assert!(backend.download(&x)?[n..].iter().all(|&x| x == 0.0));
+    }
+    // A matrix that is not positive definite is refused by name, and the next values are solved.
+    let bad = backend.upload(values.iter().map(|v| -v).collect())?;
+    assert!(matches!(solver.update(&bad), Err(Error::Diagonal { row: 0, value: -4.0 })));
+    solver.update(&*backend.upload(values.clone())?)?;
+    let mut x = backend.zeros(n)?;
+    assert!(solver.solve(&*backend.upload(expected)?, &mut x)?.outcome.is_converged());
+    assert!(solver.history().len() > 1 && solver.matrix().rows() == n);
+    let short = backend.zeros(5)?;
+    assert!(matches!(solver.update(&short), Err(Error::Dimension { .. })));
+    assert!(solver.solve(&short, &mut x).is_err());
+    assert!(
+        solver
+            .solve_each(
+                &*backend.zeros(n + 1)?,
+                &mut *backend.zeros(n + 1)?,
+                |_, _| ControlFlow::Continue(())
+            )
+            .is_err()
+    );
+    Ok(())
+}
+
+on_every_backend!(
+    awkward_patterns,
+    every_type,
+    limits_are_exact,
+    new_values_on_the_same_pattern,
+    warm_solver
+);
 
 #[test]
 fn the_host_knows_no_bursts() {

@@ -3,10 +3,10 @@
 // Not every test program uses all of it.
 #![allow(dead_code, unused_macros)]
 
-use residua::backend::{KrylovSteps, Products};
+use residua::backend::{KrylovSteps, Products, VectorOps};
 use residua::krylov::{Cg, Report, SolveOptions};
-use residua::precondition::{Identity, Jacobi};
-use residua::{Csr, Host, Real, Result, Scalar};
+use residua::precondition::{Identity, Jacobi, Preconditioner};
+use residua::{Csr, Host, LinearOperator, Real, Result, Scalar};
 use std::ops::ControlFlow;
 
 /// A backend under test: it takes matrices over from the host.
@@ -24,6 +24,43 @@ impl Device for Host {
 impl Device for residua::Cuda {
     fn place<T: Scalar>(&self, a: Csr<T>) -> Csr<T, Self> {
         a.to_backend(self).unwrap()
+    }
+}
+
+/// An operator that declines bursts.
+pub struct Stepwise<'a, A>(pub &'a A);
+
+impl<T: Scalar, B: Products, A: LinearOperator<T, B>> LinearOperator<T, B> for Stepwise<'_, A> {
+    fn rows(&self) -> usize {
+        self.0.rows()
+    }
+    fn columns(&self) -> usize {
+        self.0.columns()
+    }
+    fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()> {
+        self.0.apply(backend, x, y)
+    }
+    fn apply_dot(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>, xy: &mut B::Slice<T>) -> Result<()>
+    where
+        B: VectorOps,
+    {
+        self.0.apply_dot(backend, x, y, xy)
+    }
+    fn accurate_residual(
+        &self,
+        backend: &B,
+        scale: T,
+        b: &B::Slice<T>,
+        x: &B::Slice<T>,
+        r: &mut B::Slice<T>,
+    ) -> Result<()>
+    where
+        B: KrylovSteps,
+    {
+        self.0.accurate_residual(backend, scale, b, x, r)
+    }
+    fn bytes(&self) -> usize {
+        self.0.bytes()
     }
 }
 
@@ -107,15 +144,23 @@ pub fn run<T: Scalar, B: Device>(
     let copy = csr_copy(a);
     let device = backend.place(copy);
     let on_device = backend.upload(b.to_vec())?;
-    let mut x = backend.upload(x)?;
+    let (mut x, mut again) = (backend.upload(x.clone())?, backend.upload(x)?);
     let mut cg = Cg::new(backend, b.len(), options)?;
     let go_on = |_, _| ControlFlow::Continue(());
-    let report = if jacobi {
-        let m = Jacobi::new(backend, &device)?;
-        cg.solve(&device, &m, &on_device, &mut x, go_on)?
-    } else {
-        cg.solve(&device, &Identity, &on_device, &mut x, go_on)?
+    let preconditioner = if jacobi { Some(Jacobi::new(backend, &device)?) } else { None };
+    let m: &dyn Preconditioner<T, B> = match &preconditioner {
+        Some(m) => m,
+        None => &Identity,
     };
+    let mut steps = None;
+    if B::CG_BURST > 0 {
+        // Where iterations come in bursts, step by step must come to the same.
+        steps = Some(cg.solve(&Stepwise(&device), m, &on_device, &mut again, go_on)?);
+    }
+    let report = cg.solve(&device, m, &on_device, &mut x, go_on)?;
+    if let Some(steps) = steps {
+        assert_eq!(steps.outcome.is_converged(), report.outcome.is_converged(), "{steps:?}, {report:?}");
+    }
     let x = backend.download(&x)?;
     if report.residual_norm.is_finite() {
         let expected = norm(&true_residual(a, b, &x));
