@@ -39,6 +39,7 @@ typedef OFFSET I;
 typedef real_of<T>::type R;
 #define WARPS (THREADS / 32)
 #define MAX_BLOCKS 1024
+#define HALO 8
 
 enum : int { STATUS, RR, CURVATURE, RHO, ALPHA, THRESHOLD };
 enum : int { MESSAGE = 3 };
@@ -172,6 +173,19 @@ template <bool PUBLISH, int N> DEVICE void sum_over_all(f64 (&value)[N], void* s
         for (u32 g = 0; g < groups; g++) value[i] += of_grid[i][g];
     }
 #endif
+}
+
+// z of HALO entries of the halo, from h on in steps of THREADS, all under way at once.
+DEVICE void fetch_halo(T (&z)[HALO], u32 h, u32 count, const u32* sources, const T* published) {
+#pragma unroll
+    for (u32 u = 0; u < HALO; u++) {
+        if (h + u * THREADS >= count) break;
+#if CLUSTER > 1
+        z[u] = get_from<T>(sources[h + u * THREADS]);
+#else
+        z[u] = load_shared_result(published + sources[h + u * THREADS]);
+#endif
+    }
 }
 
 // ---- the iteration -----------------------------------------------------------------------------------------------------
@@ -310,6 +324,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 R beta = rz / rho;
                 if (!finite(beta)) beta = 0;
                 rho = rz;
+                // The first of the halo is on its way while own rows are updated.
+                T fetched[HALO];
+                fetch_halo(fetched, threadIdx.x, halo_count, sources, published);
 #pragma unroll
                 for (int k = 0; k < ROWS; k++) {
                     const u32 local = k * THREADS + threadIdx.x;
@@ -319,13 +336,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                         p_here[local] = zs[k] + beta * old;
                     }
                 }
-                for (u32 h = threadIdx.x; h < halo_count; h += THREADS) {
-#if CLUSTER > 1
-                    const T z = get_from<T>(sources[h]);
-#else
-                    const T z = load_shared_result(published + sources[h]);
-#endif
-                    p_here[rows_a_block + h] = z + beta * p_here[rows_a_block + h];
+                for (u32 h = threadIdx.x; h < halo_count; h += HALO * THREADS) {
+                    if (h != threadIdx.x) fetch_halo(fetched, h, halo_count, sources, published);
+#pragma unroll
+                    for (u32 u = 0; u < HALO; u++) {
+                        const u32 i = h + u * THREADS;
+                        if (i < halo_count) p_here[rows_a_block + i] = fetched[u] + beta * p_here[rows_a_block + i];
+                    }
                 }
             }
         } else {
