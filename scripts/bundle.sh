@@ -1,66 +1,87 @@
 #!/usr/bin/env bash
-# Gathers what a machine without Rust needs to run the tests and benchmarks: stripped release binaries, and the small
-# matrices of the repository, in bundle/ (64 MiB at most). There: bundle/run.sh [tests|bench|all].
+# Gathers what a machine with a GPU, but without Rust, needs to run the device's tests and benchmarks: stripped release
+# binaries of the command, of the tests that use a device and of their benchmarks, packed, and small matrices, in bundle/
+# (64 MiB at most). There: bundle/run.sh [tests|bench|all].
 #
 #     scripts/bundle.sh [FOLDER]          the matrices of RESIDUA_MATRICES are added where they fit
+#
+# TESTS and BENCHES in the environment replace the lists below; MATRICES=0 leaves the matrices out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bundle=${1:-bundle}
 limit=$((64 << 20))
+# What uses a device, by what the files say of themselves; the rest runs where the repository is.
+names() { sed -E 's,^[^/]*/,,; s,(/main)?\.rs$,,' | sort | tr '\n' ' '; }
+tests=${TESTS-kernels_compile $(grep -lE 'common/device\.rs' tests/*.rs tests/*/main.rs | names)}
+benches=${BENCHES-$(grep -lE '\bCuda\b' benches/*.rs | names)}
 rm -rf "$bundle"
-mkdir -p "$bundle/tests" "$bundle/benches"
+mkdir -p "$bundle"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/bin/tests" "$work/bin/benches"
 
-# Every binary that cargo names: tests by their target's name, benchmarks too, and the command.
-collect() { # FOLDER KIND CARGO-ARGUMENTS...
-    local folder=$1 kind=$2
-    shift 2
-    cargo "$@" --release --message-format=json-render-diagnostics | python3 -c '
+arguments=()
+for test in $tests; do arguments+=(--test "$test"); done
+for bench in $benches; do arguments+=(--bench "$bench"); done
+# One call, so that the library is compiled once. Cargo names each binary that it makes.
+pick='
 import json, sys
+folders = {"bin": ".", "test": "tests", "bench": "benches"}
 for line in sys.stdin:
     m = json.loads(line)
-    if m.get("reason") == "compiler-artifact" and m.get("executable") and sys.argv[1] in m["target"]["kind"]:
-        print(m["target"]["name"], m["executable"])' "$kind" | while read -r name path; do
-        strip -o "$bundle/$folder/$name" "$path"
-    done
-}
-collect . bin build --bins
-collect tests lib test --no-run --lib
-collect tests test test --no-run --tests
-collect benches bench build --benches
-cp -r benches/peers "$bundle/peers" 2>/dev/null || true
-cp -r matrices "$bundle/matrices" 2>/dev/null || mkdir -p "$bundle/matrices"
+    if m.get("reason") == "compiler-artifact" and m.get("executable"):
+        print(folders[m["target"]["kind"][0]], m["target"]["name"], m["executable"])'
+cargo test --release --no-run "${arguments[@]}" --message-format=json-render-diagnostics |
+    python3 -c "$pick" | while read -r folder name path; do
+    strip -o "$work/bin/$folder/$name" "$path"
+done
+# Tests of the command need it; they have built it already.
+cargo build --release --bin residua --message-format=json-render-diagnostics |
+    python3 -c "$pick" | while read -r folder name path; do strip -o "$work/bin/$folder/$name" "$path"; done
+tar -C "$work" -cf - bin | xz -T2 -6 > "$bundle/bin.tar.xz"
+cp -r matrices "$bundle/matrices"
 
 # The matrices beside the repository, smallest first, up to three quarters of the limit: the checkout travels too.
 matrices=${RESIDUA_MATRICES:-../shared/matrices}
-if [ -d "$matrices" ]; then
+if [ "${MATRICES:-1}" != 0 ] && [ -d "$matrices" ]; then
     mkdir -p "$bundle/shared-matrices"
-    find "$matrices" -name '*.mtx*' -type f -printf '%s %p\n' | sort -n | while read -r size path; do
-        used=$(du -sb "$bundle" | cut -f1)
-        if [ $((used + size)) -lt $((limit * 3 / 4)) ]; then cp "$path" "$bundle/shared-matrices/"; fi
-    done
+    cp "$matrices"/*.csv "$bundle/shared-matrices/" 2>/dev/null || true
+    used=$(du -sb "$bundle" | cut -f1)
+    while read -r size path; do
+        used=$((used + size))
+        [ $used -lt $((limit * 3 / 4)) ] || break
+        cp "$path" "$bundle/shared-matrices/"
+    done < <(find "$matrices" -maxdepth 1 -name '*.mtx*' -type f -printf '%s %p\n' | sort -n)
 fi
 
 cat > "$bundle/run.sh" <<'RUN'
 #!/usr/bin/env bash
-# Runs the bundled tests and benchmarks. RESIDUA_NEED_DEVICE=1 turns a missing device into a failure.
+# Runs the bundled tests, or benchmarks, or both. A device that is missing is a failure, unless RESIDUA_NEED_DEVICE=0.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-export RESIDUA_MATRICES=${RESIDUA_MATRICES:-$here/shared-matrices} CARGO_MANIFEST_DIR=$here
 what=${1:-all}
 failed=0
 cd "$here"
+[ -d bin ] || tar -xJf bin.tar.xz
+if [ -d shared-matrices ]; then export RESIDUA_MATRICES=${RESIDUA_MATRICES:-$here/shared-matrices}; fi
+export CARGO_MANIFEST_DIR=$here RESIDUA_NEED_DEVICE=${RESIDUA_NEED_DEVICE:-1}
+bin/residua devices || failed=1
 if [ "$what" != bench ]; then
-    for test in tests/*; do
+    for test in bin/tests/*; do
         echo "== $test"
-        "$test" --nocapture || failed=1
+        "$test" --quiet || failed=1
     done
 fi
 if [ "$what" != tests ]; then
-    for bench in benches/*; do
+    for bench in bin/benches/*; do
         echo "== $bench"
         "$bench" --bench || failed=1
     done
+    for model in poisson2d:2048 poisson3d:128 poisson3d-27:80 elasticity3d:40 random:500000,row-lengths=16 rmat:262144; do
+        bin/residua bench --generate "$model" --device cuda --time 0.1 || failed=1
+    done
 fi
+echo "== $([ $failed = 0 ] && echo all went well || echo something failed)"
 exit $failed
 RUN
 chmod +x "$bundle/run.sh"

@@ -5,6 +5,7 @@ use super::slice::Slice;
 use super::{Cuda, policy};
 use crate::backend::{CsrParts, Products, VectorOps, with_offsets};
 use crate::error::Result;
+use crate::matrix::ProductModel;
 use crate::scalar::{Element, Offset, Scalar, Widen};
 
 mod kernel {
@@ -25,6 +26,10 @@ mod kernel {
 }
 
 impl Products for Cuda {
+    fn model(&self) -> ProductModel {
+        policy::PRODUCT_MODEL
+    }
+
     fn csr<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,

@@ -90,7 +90,7 @@ impl Traits {
         let (_, storage) = self.storage.iter().find(|(name, _)| *name == format)?;
         let mut stored = storage.bytes as f64;
         if let (COMPRESSED, Some(variety)) = (format, &self.variety) {
-            stored = stored.min(variety.bytes(self.nonzeros, self.value) + 4.0 * self.row_count as f64);
+            stored = stored.min(variety.bytes(self.row_count, self.nonzeros, self.value));
         }
         let vectors = (self.row_count + self.column_count) as f64 * self.value as f64;
         storage.refused.is_none().then_some(stored + vectors)

@@ -27,26 +27,39 @@ pub struct Variety {
     pub near: f64,
     /// Distinct values; counting ends above 256.
     pub values: usize,
+    /// Rows looked at, and how many kinds of them there are by the distances of their columns.
+    pub rows: usize,
+    /// See `rows`.
+    pub kinds: usize,
+    /// Kinds of rows by distances and values.
+    pub lines: usize,
 }
 
 impl Variety {
-    /// Bytes of `nonzeros` entries with columns and values as short codes where the sample allows it.
-    pub(super) fn bytes(&self, nonzeros: usize, value: usize) -> f64 {
-        let column = if self.distances <= CODES {
-            1.0
-        } else if self.near > 0.98 {
-            2.0
-        } else {
-            4.0
-        };
-        let value = if self.values <= CODES { 1.0 } else { value as f64 };
-        nonzeros as f64 * (column + value)
+    /// Bytes of `nonzeros` entries in `rows` rows, where what repeats in the sample is stored as short codes: a row by its
+    /// kind, an entry by its distance, a value by its place in a list.
+    pub(super) fn bytes(&self, rows: usize, nonzeros: usize, value: usize) -> f64 {
+        let (rows, nonzeros) = (rows as f64, nonzeros as f64);
+        // A kind that few rows share was probably not seen whole in the sample.
+        let few = |kinds: usize| kinds < CODES && 8 * kinds <= self.rows;
+        if few(self.lines) {
+            return rows;
+        }
+        let values = nonzeros * if self.values <= CODES { 1.0 } else { value as f64 };
+        values
+            + match self {
+                _ if few(self.kinds) => rows,
+                _ if self.distances < CODES => nonzeros,
+                _ if self.near > 0.98 => 2.0 * nonzeros,
+                _ => 4.0 * nonzeros,
+            }
     }
 }
 
 /// What the sample tells: the variety, and a hash of the places that were seen.
 pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<(Variety, Hash)> {
-    let mut variety = Variety { entries: 0, distances: 0, near: 0.0, values: 0 };
+    let mut variety = Variety { entries: 0, distances: 0, near: 0.0, values: 0, rows: 0, kinds: 0, lines: 0 };
+    let (mut kinds, mut lines) = (HashSet::new(), HashSet::new());
     let mut hash = Hash::new();
     for size in [a.rows(), a.columns(), a.nonzeros()] {
         hash.add(&(size as u64).to_le_bytes());
@@ -63,25 +76,35 @@ pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Resul
         let range = offsets[0]..offsets[rows].min(offsets[0] + ENTRIES);
         let columns = backend.download(B::part(a.parts().indices, range.clone()))?;
         let numbers = backend.download(B::part(a.parts().values, range.clone()))?;
+        let bits = |v: &V| [v.re(), v.im()].map(|part| crate::scalar::Real::to_f64(part).to_bits());
         let mut distances = HashSet::new();
         for row in 0..rows {
             let entries = offsets[row].min(range.end)..offsets[row + 1].min(range.end);
             hash.add(&(offsets[row + 1] - offsets[row]).to_le_bytes());
-            for &column in &columns[entries.start - range.start..entries.end - range.start] {
-                let distance = i64::from(column) - (start + row) as i64;
-                near += usize::from(distance.abs() < 1 << 15);
-                distances.insert(distance);
+            let seen = entries.start - range.start..entries.end - range.start;
+            let line: Vec<i64> = columns[seen.clone()]
+                .iter()
+                .map(|&column| i64::from(column) - (start + row) as i64)
+                .collect();
+            near += line.iter().filter(|distance| distance.abs() < 1 << 15).count();
+            distances.extend(line.iter().copied());
+            let numbers: Vec<[u64; 2]> = numbers[seen].iter().map(bits).collect();
+            // A row cut off at the end of the run is no kind of its own.
+            if offsets[row + 1] <= range.end {
+                variety.rows += 1;
+                lines.insert((line.clone(), numbers));
+                kinds.insert(line);
             }
         }
         let bytes: Vec<u8> = columns.iter().flat_map(|column| column.to_le_bytes()).collect();
         hash.add(&bytes);
-        let bits = |v: &V| [v.re(), v.im()].map(|part| crate::scalar::Real::to_f64(part).to_bits());
         values.extend(numbers.iter().map(bits).take(if values.len() > CODES { 0 } else { ENTRIES }));
         variety.entries += columns.len();
         variety.distances = variety.distances.max(distances.len());
     }
     variety.near = near as f64 / variety.entries.max(1) as f64;
     variety.values = values.len().min(CODES + 1);
+    (variety.kinds, variety.lines) = (kinds.len(), lines.len());
     Ok((variety, hash))
 }
 

@@ -95,11 +95,16 @@ fn what_was_remembered_decides_by_the_products_that_are_expected() {
 fn the_sample_sees_clusters_and_repeated_values() {
     let (stencil, key) = sample::sample(&Host, &generate::poisson3d(20, 20, 20).unwrap()).unwrap();
     assert_eq!((stencil.distances, stencil.values, stencil.near), (7, 2, 1.0));
+    assert!(stencil.rows > 900 && stencil.lines == stencil.kinds && stencil.kinds <= 27, "{stencil:?}");
+    let (jumping, _) = sample::sample(&Host, &generate::jumping([20, 20, 20], 1e6, 2, 1).unwrap()).unwrap();
+    assert!(jumping.kinds <= 27 && jumping.lines > 200, "{jumping:?}");
     let lengths = generate::RowLengths::Constant(9);
     let (random, other) =
         sample::sample(&Host, &generate::random(50_000, 5_000_000, lengths, 1).unwrap()).unwrap();
     assert!(random.distances > 1000 && random.values > 256 && random.near < 0.1, "{random:?}");
-    assert!(stencil.bytes(100, 8) < 0.3 * random.bytes(100, 8) && key.0 != other.0);
+    let bytes = |variety: &Variety| variety.bytes(1000, 9000, 8);
+    assert_eq!([bytes(&stencil), bytes(&jumping), bytes(&random)], [1000.0, 73_000.0, 108_000.0]);
+    assert_ne!(key.0, other.0);
     let again = sample::sample(&Host, &generate::poisson3d(20, 20, 20).unwrap()).unwrap().1;
     assert_eq!(key.0, again.0);
     let none = Csr::<f64>::from_parts(0, 0, vec![0], vec![], vec![]).unwrap();

@@ -2,10 +2,12 @@
 //! it gets them from the compiler's command line, and launches get their shapes here.
 
 mod convert;
+mod model;
 mod primitives;
 mod resident;
 
 pub(super) use convert::*;
+pub(super) use model::PRODUCT_MODEL;
 pub(super) use primitives::*;
 pub(super) use resident::{RESIDENT, Resident, layout, likely_resident, resident, resident_shared};
 
