@@ -176,7 +176,7 @@ pub trait Products: Backend {
 
     /// What is known of these products' speed: the model behind [`choose`](crate::matrix::choose) goes by it.
     fn model(&self) -> ProductModel {
-        ProductModel::new(0.0, 0.0, &[("csr", 1.0)])
+        ProductModel::new(0.0, 0.0, 0.0, &[("csr", 1.0)])
     }
 
     /// The refusal of the provided methods.

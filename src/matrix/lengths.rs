@@ -27,6 +27,11 @@ impl RowLengths {
         Ok(Self { columns: a.columns(), nonzeros: a.nonzeros(), lengths })
     }
 
+    /// Of some rows of a matrix, as if there were no others.
+    pub(super) fn sampled(columns: usize, lengths: Vec<u32>) -> Self {
+        Self { columns, nonzeros: lengths.iter().map(|&n| n as usize).sum(), lengths }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.lengths.len()

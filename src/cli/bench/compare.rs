@@ -18,12 +18,12 @@ const MANY: usize = 1 << 30;
 pub(super) struct Bench<B> {
     pub(super) backend: B,
     copy: f64,
-    /// Seconds that each measurement lasts.
-    pub(super) time: f64,
+    /// Seconds that each measurement lasts, and whether iterations are recorded.
+    pub(super) time: (f64, bool),
 }
 
 impl<B: Products + Conversions> Bench<B> {
-    pub(super) fn new(backend: B, time: f64) -> Result<Self> {
+    pub(super) fn new(backend: B, time: (f64, bool)) -> Result<Self> {
         Ok(Self { copy: copies(&backend)?, backend, time })
     }
 
@@ -97,7 +97,8 @@ impl<B: Products + Conversions> Bench<B> {
             if let (Some(csr), Some(convert), Some(product)) =
                 (csr, line.convert_seconds, line.product_seconds)
             {
-                line.break_even = (product < csr).then(|| (convert / (csr - product)).ceil() as u64);
+                let same = line.format.ends_with(":csr");
+                line.break_even = (product < csr && !same).then(|| (convert / (csr - product)).ceil() as u64);
             }
         }
         lines.retain(|line| line.format != REFERENCE || arguments.wants(REFERENCE));
@@ -127,7 +128,7 @@ impl<B: Products + Conversions> Bench<B> {
                 line.convert_seconds = Some(match format.name() {
                     REFERENCE => 0.0,
                     _ => {
-                        alone(&self.backend, self.time / 3.0, || format.build(&self.backend, a).map(drop))?
+                        alone(&self.backend, self.time.0 / 3.0, || format.build(&self.backend, a).map(drop))?
                             .seconds
                     }
                 });

@@ -57,6 +57,9 @@ pub(crate) struct Arguments {
     /// Seconds that each measurement lasts
     #[arg(long, default_value_t = 0.2, value_parser = parse_time)]
     time: f64,
+    /// Time products one call after another; by default, what a device does is recorded once and replayed, as solvers do
+    #[arg(long)]
+    unrecorded: bool,
     /// Write the figures as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -148,15 +151,16 @@ trait Place {
 impl Places {
     fn open(arguments: &Arguments) -> Result<Self, Failure> {
         let device = device::open(&arguments.device)?;
+        let time = (arguments.time, !arguments.unrecorded);
         let notes = match &device {
             Device::Cpu(Some(reason)) => vec![format!("only on the CPU: {reason}")],
             _ => Vec::new(),
         };
         let wants_host = arguments.device == "auto" || matches!(device, Device::Cpu(_));
-        let host = wants_host.then(|| Bench::new(Host, arguments.time)).transpose()?;
+        let host = wants_host.then(|| Bench::new(Host, time)).transpose()?;
         #[cfg(feature = "cuda")]
         let cuda = match device {
-            Device::Cuda(cuda) => Some(Bench::new(cuda, arguments.time)?),
+            Device::Cuda(cuda) => Some(Bench::new(cuda, time)?),
             Device::Cpu(_) => None,
         };
         Ok(Self {

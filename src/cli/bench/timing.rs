@@ -41,11 +41,11 @@ pub(super) fn alone<B: Backend>(
     Ok(Measured::of(times))
 }
 
-/// A step as an iteration would run it: in batches, recorded where the backend can record it, so that on a device what
+/// A step as an iteration would run it: in batches, `recorded` where the backend can record it, so that on a device what
 /// counts is the device's time. Repeated for `total` seconds, three batches at least.
 pub(super) fn in_batches<B: Backend>(
     backend: &B,
-    total: f64,
+    (total, recorded): (f64, bool),
     mut body: impl FnMut() -> Result<()> + Send,
 ) -> Result<Measured> {
     let once = |body: &mut (dyn FnMut() -> Result<()> + Send)| -> Result<f64> {
@@ -58,8 +58,12 @@ pub(super) fn in_batches<B: Backend>(
     let fewest = if B::QUEUE_DEPTH > 1 { 8.0 } else { 1.0 };
     let batch = (BATCH / guess).clamp(fewest, 200.0) as usize;
     let times = {
-        let mut recorded = backend.record(|| (0..batch).try_for_each(|_| body()));
-        match &mut recorded {
+        let mut step = if recorded {
+            backend.record(|| (0..batch).try_for_each(|_| body()))
+        } else {
+            Err(residua::Error::Unsupported("not asked for".into()))
+        };
+        match &mut step {
             Ok(step) => Some(batches(total, batch, || {
                 step.replay()?;
                 backend.synchronize()

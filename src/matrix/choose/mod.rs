@@ -2,8 +2,10 @@
 //! remembers.
 //!
 //! ```text
-//! sample of rows -> remembered? -> yes: the cheapest by the remembered times
-//!                        | no
+//! sizes -> can a trial pay at all?     -> no: csr, as it is
+//!             | yes
+//! sample of rows -> remembered?        -> yes: the cheapest by the remembered times
+//!             | no
 //! row lengths, clustering of columns, variety of values -> model -> up to two formats beside csr
 //!             -> does what they promise pay for a trial? -> no: csr, as it is
 //!                        | yes
@@ -13,7 +15,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `model` | forecast of a product's time in each format |
-//! | `sample` | clustering, variety and fingerprint, from a few runs of rows |
+//! | `sample` | row lengths, clustering, variety and fingerprint, from a few runs of rows |
 //! | `trial` | the measurement |
 //! | `memory` | what earlier trials found, on disk |
 //! | `report` | what was chosen, at what cost |
@@ -34,7 +36,6 @@ pub use report::{Basis, ChoiceReport, Trial};
 pub use sample::Variety;
 
 use super::format::SparseMatrix;
-use super::lengths::RowLengths;
 use super::{Csr, build};
 use crate::backend::{Conversions, Products};
 use crate::error::Result;
@@ -171,13 +172,14 @@ where
     if model.shares.len() < 2 {
         return keep(a, format!("csr is the only format that {} multiplies", backend.description()));
     }
-    // The whole product may be saved at best: with fewer products than one trial costs, nothing is worth a look.
-    let least = affordable(1, &model, options);
+    // The whole product may be saved at best: with fewer products than a trial costs, nothing is worth a look.
+    let look = model.look_in_products(a.nonzeros() + a.rows(), 4 + size_of::<V>());
+    let least = affordable(1, look, &model, options);
     if (options.products as f64) < least {
         let products = options.products;
         return keep(a, format!("{products} products are expected, and a trial costs as much as {least:.0}"));
     }
-    let (variety, mut key) = sample::sample(backend, &a)?;
+    let sample::Sample { variety, lengths, fingerprint: mut key } = sample::sample(backend, &a)?;
     for part in [backend.description().as_str(), V::NAME, T::NAME, env!("CARGO_PKG_VERSION")] {
         key.add(part.as_bytes());
     }
@@ -186,8 +188,7 @@ where
     if let Some(trials) = entry.load() {
         return recall(backend, a, trials, options);
     }
-    let lengths = RowLengths::of(backend, &a)?;
-    let traits = Traits::new::<V>(&lengths, Some(variety));
+    let traits = Traits::new::<V>((a.rows(), a.nonzeros()), &lengths, Some(variety));
     let forecasts = model::forecasts(&model, &traits);
     let csr = forecasts.iter().find(|f| f.format == Csr::<V, B>::NAME).copied();
     let candidates = model::candidates(&forecasts, options.compression);
@@ -196,7 +197,7 @@ where
     };
     let saved = 1.0 - best.time / csr.time;
     let promised = options.products as f64 * saved;
-    let count = (1..=candidates.len()).rev().find(|&n| promised > affordable(n, &model, options));
+    let count = (1..=candidates.len()).rev().find(|&n| promised > affordable(n, look, &model, options));
     let Some(count) = count else { return keep(a, too_little(best, saved, &csr, options)) };
     let names: Vec<&'static str> = candidates[..count].iter().map(|f| f.format).collect();
     let (matrix, trials) = trial::run(backend, a, &names, options.budget, clock)?;
@@ -207,9 +208,9 @@ where
     Ok(Choice { matrix, report })
 }
 
-/// Twice what a trial of `n` formats beside CSR costs, in CSR products.
-fn affordable(n: usize, model: &ProductModel, options: &ChoiceOptions) -> f64 {
-    2.0 * (n as f64 * model.conversion + trial::products(n, options.budget) as f64)
+/// Twice what a trial of `n` formats beside CSR costs, and the look before it, in CSR products.
+fn affordable(n: usize, look: f64, model: &ProductModel, options: &ChoiceOptions) -> f64 {
+    2.0 * (look + n as f64 * model.conversion + trial::products(n, options.budget) as f64)
 }
 
 fn too_little(best: &Forecast, saved: f64, csr: &Forecast, options: &ChoiceOptions) -> String {

@@ -28,6 +28,8 @@ const WITHIN: f64 = 1.3;
 pub struct ProductModel {
     /// What a product costs before its first byte, in bytes that could have been copied meanwhile.
     pub start: f64,
+    /// What a look at a sample of a matrix costs, in the same unit.
+    pub look: f64,
     /// What a conversion from CSR costs, in CSR products.
     pub conversion: f64,
     /// Format, and the share of copy bandwidth that its product reaches on its own bytes; what is not listed has no
@@ -37,8 +39,14 @@ pub struct ProductModel {
 
 impl ProductModel {
     /// From its parts.
-    pub const fn new(start: f64, conversion: f64, shares: &'static [(&'static str, f64)]) -> Self {
-        Self { start, conversion, shares }
+    pub const fn new(start: f64, look: f64, conversion: f64, shares: &'static [(&'static str, f64)]) -> Self {
+        Self { start, look, conversion, shares }
+    }
+
+    /// What a look costs in CSR products of a matrix, before anything but its size is known.
+    pub(super) fn look_in_products(&self, entries: usize, entry: usize) -> f64 {
+        let share = self.share(Csr::<f64>::NAME).unwrap_or(1.0);
+        self.look / (self.start + (entries * entry) as f64 / share).max(1.0)
     }
 
     fn share(&self, format: &str) -> Option<f64> {
@@ -58,37 +66,38 @@ pub struct Traits {
     pub column_count: usize,
     /// Number of stored entries.
     pub nonzeros: usize,
-    /// What each format would take.
+    /// What each format would take, for the rows that were looked at.
     pub storage: Vec<(&'static str, Storage)>,
     /// How clustered columns and how varied values are, where that was looked at.
     pub variety: Option<Variety>,
     value: usize,
+    /// Rows there are for each row that was looked at.
+    scale: f64,
 }
 
 impl Traits {
-    pub(super) fn new<V: Scalar>(lengths: &RowLengths, variety: Option<Variety>) -> Self {
+    /// Of a matrix with so many rows and nonzeros, from the lengths of some or all of its rows.
+    pub(super) fn new<V: Scalar>(
+        (rows, nonzeros): (usize, usize),
+        lengths: &RowLengths,
+        variety: Option<Variety>,
+    ) -> Self {
         Self {
             rows: lengths.statistics(),
-            row_count: lengths.rows(),
+            row_count: rows,
             column_count: lengths.columns(),
-            nonzeros: lengths.nonzeros(),
+            nonzeros,
             storage: storage_estimates::<V>(lengths),
             variety,
             value: size_of::<V>(),
+            scale: rows as f64 / lengths.rows().max(1) as f64,
         }
-    }
-
-    /// Entries stored for each nonzero in a format: 1 without padding; `None` where it is refused or unknown.
-    pub fn fill(&self, format: &str) -> Option<f64> {
-        let (_, storage) = self.storage.iter().find(|(name, _)| *name == format)?;
-        let stored = self.nonzeros as f64 + storage.padding as f64;
-        storage.refused.is_none().then(|| stored / (self.nonzeros as f64).max(1.0))
     }
 
     /// Bytes that a product moves; `None` where the format is refused or unknown.
     fn bytes(&self, format: &str) -> Option<f64> {
         let (_, storage) = self.storage.iter().find(|(name, _)| *name == format)?;
-        let mut stored = storage.bytes as f64;
+        let mut stored = storage.bytes as f64 * self.scale;
         if let (COMPRESSED, Some(variety)) = (format, &self.variety) {
             stored = stored.min(variety.bytes(self.row_count, self.nonzeros, self.value));
         }
@@ -142,7 +151,7 @@ pub struct Advice {
 /// The format that is fastest by the backend's model for a matrix of these row lengths, values of type `V`, without
 /// measuring anything; formats within a twentieth of CSR are not worth a conversion.
 pub fn advise<V: Scalar, B: Products>(backend: &B, lengths: &RowLengths) -> Advice {
-    let traits = Traits::new::<V>(lengths, None);
+    let traits = Traits::new::<V>((lengths.rows(), lengths.nonzeros()), lengths, None);
     let all = forecasts(&backend.model(), &traits);
     let csr = all.iter().find(|f| f.format == Csr::<V>::NAME);
     let Some(csr) = csr else {

@@ -1,6 +1,7 @@
-//! A look at a few runs of rows: how clustered columns are, how varied values are, and a fingerprint of the pattern.
+//! A look at a few runs of rows: their lengths, how clustered columns are, how varied values are, and a fingerprint of the
+//! pattern. To look at all rows would cost a device more than many products.
 
-use super::super::Csr;
+use super::super::{Csr, RowLengths};
 use crate::backend::{Backend, OffsetsRef};
 use crate::cache::Hash;
 use crate::error::Result;
@@ -9,7 +10,9 @@ use std::collections::HashSet;
 
 /// Runs of rows that are looked at, spread evenly.
 const RUNS: usize = 8;
-/// Rows of a run, and entries at most.
+/// Rows of a run whose lengths are taken: a multiple of the formats' sections and windows.
+const LENGTHS: usize = 8192;
+/// Rows at the start of a run whose entries are looked at, and entries at most.
 const ROWS: usize = 128;
 const ENTRIES: usize = 2048;
 /// Codes of one byte.
@@ -56,56 +59,67 @@ impl Variety {
     }
 }
 
-/// What the sample tells: the variety, and a hash of the places that were seen.
-pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<(Variety, Hash)> {
+/// What a sample tells.
+pub(super) struct Sample {
+    pub(super) variety: Variety,
+    /// Lengths of the rows of all runs.
+    pub(super) lengths: RowLengths,
+    /// A hash of the places that were seen.
+    pub(super) fingerprint: Hash,
+}
+
+/// Looks at a matrix.
+pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<Sample> {
     let mut variety = Variety { entries: 0, distances: 0, near: 0.0, values: 0, rows: 0, kinds: 0, lines: 0 };
-    let (mut kinds, mut lines) = (HashSet::new(), HashSet::new());
     let mut hash = Hash::new();
     for size in [a.rows(), a.columns(), a.nonzeros()] {
         hash.add(&(size as u64).to_le_bytes());
     }
-    let (mut near, mut values) = (0, HashSet::new());
-    let runs = RUNS.min(a.rows().div_ceil(ROWS));
+    let (mut near, mut values, mut lengths) = (0, HashSet::new(), Vec::new());
+    let (mut kinds, mut lines) = (HashSet::new(), HashSet::new());
+    let runs = RUNS.min(a.rows().div_ceil(LENGTHS));
     for run in 0..runs {
-        let start = a.rows() / runs * run;
-        let rows = ROWS.min(a.rows() - start);
+        let (start, end) = (a.rows() * run / runs, a.rows() * (run + 1) / runs);
         let offsets = match a.parts().offsets {
-            OffsetsRef::Narrow(o) => read(backend, B::part(o, start..start + rows + 1))?,
-            OffsetsRef::Wide(o) => read(backend, B::part(o, start..start + rows + 1))?,
+            OffsetsRef::Narrow(o) => read(backend, B::part(o, start..end.min(start + LENGTHS) + 1))?,
+            OffsetsRef::Wide(o) => read(backend, B::part(o, start..end.min(start + LENGTHS) + 1))?,
         };
+        let before = lengths.len();
+        lengths.extend(offsets.windows(2).map(|pair| u32::try_from(pair[1] - pair[0]).unwrap_or(u32::MAX)));
+        let seen: Vec<u8> = lengths[before..].iter().flat_map(|length| length.to_le_bytes()).collect();
+        hash.add(&seen);
+        let rows = ROWS.min(offsets.len() - 1);
         let range = offsets[0]..offsets[rows].min(offsets[0] + ENTRIES);
         let columns = backend.download(B::part(a.parts().indices, range.clone()))?;
         let numbers = backend.download(B::part(a.parts().values, range.clone()))?;
+        let seen: Vec<u8> = columns.iter().flat_map(|column| column.to_le_bytes()).collect();
+        hash.add(&seen);
         let bits = |v: &V| [v.re(), v.im()].map(|part| crate::scalar::Real::to_f64(part).to_bits());
+        values.extend(numbers.iter().map(bits).take(if values.len() > CODES { 0 } else { ENTRIES }));
         let mut distances = HashSet::new();
         for row in 0..rows {
-            let entries = offsets[row].min(range.end)..offsets[row + 1].min(range.end);
-            hash.add(&(offsets[row + 1] - offsets[row]).to_le_bytes());
-            let seen = entries.start - range.start..entries.end - range.start;
+            let seen =
+                offsets[row].min(range.end) - range.start..offsets[row + 1].min(range.end) - range.start;
             let line: Vec<i64> = columns[seen.clone()]
                 .iter()
                 .map(|&column| i64::from(column) - (start + row) as i64)
                 .collect();
             near += line.iter().filter(|distance| distance.abs() < 1 << 15).count();
             distances.extend(line.iter().copied());
-            let numbers: Vec<[u64; 2]> = numbers[seen].iter().map(bits).collect();
             // A row cut off at the end of the run is no kind of its own.
             if offsets[row + 1] <= range.end {
                 variety.rows += 1;
-                lines.insert((line.clone(), numbers));
+                lines.insert((line.clone(), numbers[seen].iter().map(bits).collect::<Vec<_>>()));
                 kinds.insert(line);
             }
         }
-        let bytes: Vec<u8> = columns.iter().flat_map(|column| column.to_le_bytes()).collect();
-        hash.add(&bytes);
-        values.extend(numbers.iter().map(bits).take(if values.len() > CODES { 0 } else { ENTRIES }));
         variety.entries += columns.len();
         variety.distances = variety.distances.max(distances.len());
     }
     variety.near = near as f64 / variety.entries.max(1) as f64;
     variety.values = values.len().min(CODES + 1);
     (variety.kinds, variety.lines) = (kinds.len(), lines.len());
-    Ok((variety, hash))
+    Ok(Sample { variety, lengths: RowLengths::sampled(a.columns(), lengths), fingerprint: hash })
 }
 
 fn read<O: Offset, B: Backend>(backend: &B, offsets: &B::Slice<O>) -> Result<Vec<usize>> {

@@ -93,20 +93,42 @@ fn what_was_remembered_decides_by_the_products_that_are_expected() {
 
 #[test]
 fn the_sample_sees_clusters_and_repeated_values() {
-    let (stencil, key) = sample::sample(&Host, &generate::poisson3d(20, 20, 20).unwrap()).unwrap();
+    let of = |a: Result<Csr<f64>>| {
+        let sample = sample::sample(&Host, &a.unwrap()).unwrap();
+        (sample.variety, sample.fingerprint)
+    };
+    let (stencil, key) = of(generate::poisson3d(20, 20, 20));
     assert_eq!((stencil.distances, stencil.values, stencil.near), (7, 2, 1.0));
     assert!(stencil.rows > 900 && stencil.lines == stencil.kinds && stencil.kinds <= 27, "{stencil:?}");
-    let (jumping, _) = sample::sample(&Host, &generate::jumping([20, 20, 20], 1e6, 2, 1).unwrap()).unwrap();
+    let (jumping, _) = of(generate::jumping([20, 20, 20], 1e6, 2, 1));
     assert!(jumping.kinds <= 27 && jumping.lines > 200, "{jumping:?}");
     let lengths = generate::RowLengths::Constant(9);
-    let (random, other) =
-        sample::sample(&Host, &generate::random(50_000, 5_000_000, lengths, 1).unwrap()).unwrap();
+    let (random, other) = of(generate::random(50_000, 5_000_000, lengths, 1));
     assert!(random.distances > 1000 && random.values > 256 && random.near < 0.1, "{random:?}");
     let bytes = |variety: &Variety| variety.bytes(1000, 9000, 8);
     assert_eq!([bytes(&stencil), bytes(&jumping), bytes(&random)], [1000.0, 73_000.0, 108_000.0]);
     assert_ne!(key.0, other.0);
-    let again = sample::sample(&Host, &generate::poisson3d(20, 20, 20).unwrap()).unwrap().1;
+    let again = of(generate::poisson3d(20, 20, 20)).1;
     assert_eq!(key.0, again.0);
     let none = Csr::<f64>::from_parts(0, 0, vec![0], vec![], vec![]).unwrap();
-    assert_eq!(sample::sample(&Host, &none).unwrap().0.entries, 0);
+    assert_eq!(of(Ok(none)).0.entries, 0);
+}
+
+/// A large matrix is judged by some of its rows, and the judgement is that of all rows.
+#[test]
+fn some_rows_stand_for_all() {
+    let a = generate::poisson2d(700, 700).unwrap();
+    let sample::Sample { lengths: some, .. } = sample::sample(&Host, &a).unwrap();
+    assert!(some.rows() < a.rows() / 4);
+    let all = crate::matrix::RowLengths::of(&Host, &a).unwrap();
+    let sizes = (a.rows(), a.nonzeros());
+    let times = |lengths| {
+        let traits = Traits::new::<f64>(sizes, lengths, None);
+        let mut all = model::forecasts(&crate::backend::Products::model(&Host), &traits);
+        all.sort_by_key(|forecast| forecast.format);
+        all
+    };
+    for (some, all) in times(&some).iter().zip(&times(&all)) {
+        assert!(some.format == all.format && (some.time / all.time - 1.0).abs() < 0.02, "{some:?} {all:?}");
+    }
 }
