@@ -17,7 +17,7 @@ mod precondition;
 mod primitives;
 
 use device::device;
-use formats::conversions;
+use formats::{choice, conversions};
 
 use residua::backend::{Backend, Mailbox, Replay, VectorOps};
 use residua::{Cuda, CudaError, Error, Host};
@@ -83,6 +83,7 @@ cases!(
     arranged_cases,
     resident_cases
 );
+cases!(choice in choice_on_device: choice_cases);
 cases!(conversions in conversions_on_device: round_trip_cases, transposes, large_cases);
 
 /// Tests that take most of the device's memory, one at a time.

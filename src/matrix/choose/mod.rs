@@ -188,7 +188,7 @@ where
     if let Some(trials) = entry.load() {
         return recall(backend, a, trials, options);
     }
-    let traits = Traits::new::<V>((a.rows(), a.nonzeros()), &lengths, Some(variety));
+    let traits = Traits::new::<V>((a.rows(), a.columns(), a.nonzeros()), &lengths, Some(variety));
     let forecasts = model::forecasts(&model, &traits);
     let csr = forecasts.iter().find(|f| f.format == Csr::<V, B>::NAME).copied();
     let candidates = model::candidates(&forecasts, options.compression);

@@ -76,16 +76,16 @@ pub struct Traits {
 }
 
 impl Traits {
-    /// Of a matrix with so many rows and nonzeros, from the lengths of some or all of its rows.
+    /// Of a matrix with so many rows, columns and nonzeros, from the lengths of some or all of its rows.
     pub(super) fn new<V: Scalar>(
-        (rows, nonzeros): (usize, usize),
+        (rows, columns, nonzeros): (usize, usize, usize),
         lengths: &RowLengths,
         variety: Option<Variety>,
     ) -> Self {
         Self {
             rows: lengths.statistics(),
             row_count: rows,
-            column_count: lengths.columns(),
+            column_count: columns,
             nonzeros,
             storage: storage_estimates::<V>(lengths),
             variety,
@@ -151,7 +151,7 @@ pub struct Advice {
 /// The format that is fastest by the backend's model for a matrix of these row lengths, values of type `V`, without
 /// measuring anything; formats within a twentieth of CSR are not worth a conversion.
 pub fn advise<V: Scalar, B: Products>(backend: &B, lengths: &RowLengths) -> Advice {
-    let traits = Traits::new::<V>((lengths.rows(), lengths.nonzeros()), lengths, None);
+    let traits = Traits::new::<V>((lengths.rows(), lengths.columns(), lengths.nonzeros()), lengths, None);
     let all = forecasts(&backend.model(), &traits);
     let csr = all.iter().find(|f| f.format == Csr::<V>::NAME);
     let Some(csr) = csr else {

@@ -77,7 +77,7 @@ pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Resul
     }
     let (mut near, mut values, mut lengths) = (0, HashSet::new(), Vec::new());
     let (mut kinds, mut lines) = (HashSet::new(), HashSet::new());
-    let runs = RUNS.min(a.rows().div_ceil(LENGTHS));
+    let runs = RUNS.min(a.rows().div_ceil(ROWS));
     for run in 0..runs {
         let (start, end) = (a.rows() * run / runs, a.rows() * (run + 1) / runs);
         let offsets = match a.parts().offsets {
@@ -119,7 +119,9 @@ pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Resul
     variety.near = near as f64 / variety.entries.max(1) as f64;
     variety.values = values.len().min(CODES + 1);
     (variety.kinds, variety.lines) = (kinds.len(), lines.len());
-    Ok(Sample { variety, lengths: RowLengths::sampled(a.columns(), lengths), fingerprint: hash })
+    // As many columns as belong to these rows, so that all that a format stores scales with the rows.
+    let columns = (a.columns() as f64 * lengths.len() as f64 / a.rows().max(1) as f64) as usize;
+    Ok(Sample { variety, lengths: RowLengths::sampled(columns, lengths), fingerprint: hash })
 }
 
 fn read<O: Offset, B: Backend>(backend: &B, offsets: &B::Slice<O>) -> Result<Vec<usize>> {

@@ -121,7 +121,7 @@ fn some_rows_stand_for_all() {
     let sample::Sample { lengths: some, .. } = sample::sample(&Host, &a).unwrap();
     assert!(some.rows() < a.rows() / 4);
     let all = crate::matrix::RowLengths::of(&Host, &a).unwrap();
-    let sizes = (a.rows(), a.nonzeros());
+    let sizes = (a.rows(), a.columns(), a.nonzeros());
     let times = |lengths| {
         let traits = Traits::new::<f64>(sizes, lengths, None);
         let mut all = model::forecasts(&crate::backend::Products::model(&Host), &traits);

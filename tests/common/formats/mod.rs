@@ -3,5 +3,6 @@
 #![allow(dead_code)]
 
 pub mod cases;
+pub mod choice;
 pub mod conversions;
 pub mod products;
