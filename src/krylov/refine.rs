@@ -20,6 +20,7 @@ use crate::precondition::Preconditioner;
 use crate::scalar::{Real, Scalar};
 use num_traits::{Float, One, Zero};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 /// What the inner solve is asked for, relative to its right-hand side.
 const INNER: f64 = 1e-4;
@@ -38,6 +39,7 @@ pub struct Refinement<T: Scalar, B: PreconditionSteps> {
     step: B::Vec<T::Narrow>,
     square: B::Vec<T::Real>,
     history: Vec<f64>,
+    iterating: Duration,
 }
 
 impl<T: Scalar, B: PreconditionSteps> std::fmt::Debug for Refinement<T, B> {
@@ -62,6 +64,7 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
             backend: backend.clone(),
             options,
             history: Vec::new(),
+            iterating: Duration::ZERO,
         })
     }
 
@@ -91,6 +94,7 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
         let threshold = self.options.threshold::<T>(units.b_norm);
         let limit = self.options.iteration_limit(n);
         self.history.clear();
+        self.iterating = Duration::ZERO;
         let mut report = Report {
             outcome: Outcome::NotFinite,
             iterations: 0,
@@ -137,6 +141,7 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
                 history.push(norm * unit);
                 observer(done + iteration, norm * unit)
             })?;
+            self.iterating += self.inner.iterating();
             report.iterations += inner.iterations;
             report.bytes_per_iteration = inner.bytes_per_iteration;
             self.backend.copy(x, &mut self.best)?;
@@ -164,6 +169,11 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
     /// Residual norms of the last solve: at the start, then after each inner iteration.
     pub fn history(&self) -> &[f64] {
         &self.history
+    }
+
+    /// How long the inner iterations of the last solve took.
+    pub fn iterating(&self) -> Duration {
+        self.iterating
     }
 
     /// r = b - A x in units, in full precision; returns its norm.

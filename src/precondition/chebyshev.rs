@@ -4,9 +4,8 @@ use super::spectrum::largest_eigenvalue;
 use super::{Jacobi, Preconditioner};
 use crate::backend::{ChebyshevStep, PreconditionSteps, VectorOps};
 use crate::error::{Error, Result};
-use crate::matrix::Csr;
 use crate::operator::LinearOperator;
-use crate::scalar::{Real, Scalar, Widen};
+use crate::scalar::{Real, Scalar};
 
 /// The estimate of the largest eigenvalue comes from below; this much is added.
 const MARGIN: f64 = 1.1;
@@ -19,7 +18,7 @@ const MARGIN: f64 = 1.1;
 /// products and no sum over the unknowns: it trades dot products for products, not iterations for time.
 pub struct Chebyshev<'a, T: Scalar, B: PreconditionSteps> {
     a: &'a dyn LinearOperator<T, B>,
-    diagonal: Jacobi<T, B>,
+    diagonal: &'a Jacobi<T, B>,
     steps: Vec<ChebyshevStep<T::Real>>,
     bounds: (f64, f64),
 }
@@ -31,24 +30,22 @@ impl<T: Scalar, B: PreconditionSteps> std::fmt::Debug for Chebyshev<'_, T, B> {
 }
 
 impl<'a, T: Scalar, B: PreconditionSteps> Chebyshev<'a, T, B> {
-    /// `steps` steps (1 is Jacobi, scaled); `a` is the operator that is applied, `stored` the same matrix in CSR, for its
-    /// diagonal.
+    /// `steps` steps (1 is Jacobi, scaled) with the operator `a`, whose diagonal `diagonal` holds.
     ///
     /// # Errors
-    /// [`Error::Diagonal`] as for [`Jacobi::new`]; [`Error::InvalidMatrix`] where A turns out not to be positive definite;
-    /// for no steps; when the device fails.
-    pub fn new<V: Scalar + Widen<T>>(
+    /// [`Error::InvalidMatrix`] where A turns out not to be positive definite; for no steps; on different sizes; when the
+    /// device fails.
+    pub fn new(
         backend: &B,
         a: &'a dyn LinearOperator<T, B>,
-        stored: &Csr<V, B>,
+        diagonal: &'a Jacobi<T, B>,
         steps: usize,
     ) -> Result<Self> {
         if steps == 0 {
             return Err(Error::InvalidArgument("a Chebyshev preconditioner of no steps".into()));
         }
-        Error::check_dimension("rows of the operator", stored.rows(), a.rows())?;
+        Error::check_dimension("rows of the diagonal", a.rows(), B::len(diagonal.inverse()))?;
         Error::check_dimension("columns of a square operator", a.rows(), a.columns())?;
-        let diagonal = Jacobi::new(backend, stored)?;
         let high = MARGIN * largest_eigenvalue(backend, a, diagonal.inverse())?;
         // Eigenvalues below the interval are left to conjugate gradients: fewer with more steps.
         let low = high / (2.0 * (steps * steps) as f64).max(20.0);

@@ -46,7 +46,7 @@ pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Dis
     /// Neither infinite nor NaN, in any part.
     fn is_finite(self) -> bool;
     /// The type of half the width; the narrowest type is its own.
-    type Narrow: Scalar + Widen<Self>;
+    type Narrow: Scalar<Narrow = Self::Narrow> + Widen<Self>;
     /// The same number in the narrower type, if it can be held there without loss.
     fn narrow(self) -> Option<Self::Narrow>;
     /// The nearest number of the narrower type.

@@ -176,6 +176,33 @@ fn every_format_and_preconditioner_gives_the_same_answer() {
     }
 }
 
+#[test]
+fn every_preconditioner_and_precision_meets_the_tolerance() {
+    let f = Folder::new();
+    f.ok("generate jumping2d --size 20x30 --contrast 100 -o a.mtx");
+    let a = read_matrix(&f.path("a.mtx"));
+    let (b, _) = a.product(&ones(600));
+    let mut counts = std::collections::HashMap::new();
+    for preconditioner in ["jacobi", "block-jacobi:30", "fsai", "chebyshev:3"] {
+        for precision in ["double", "mixed"] {
+            let how = format!("--preconditioner {preconditioner} --precision {precision}");
+            let json = f.ok(&format!("solve a.mtx {how} --tolerance 1e-11 -o x.mtx --json -")).json();
+            assert_eq!(
+                (&json["preconditioner"], &json["status"]),
+                (&preconditioner.into(), &"converged".into())
+            );
+            assert!(residual(&a, &read_matrix(&f.path("x.mtx")).column(0), &b).0 <= 1e-11, "{how}");
+            counts.insert((preconditioner, precision), json["iterations"].as_i64().unwrap());
+        }
+    }
+    let jacobi = counts[&("jacobi", "double")];
+    for better in ["block-jacobi:30", "fsai", "chebyshev:3"] {
+        assert!(counts[&(better, "double")] < jacobi, "{counts:?}");
+    }
+    let told = f.ok("solve a.mtx --precision mixed").stdout;
+    assert!(told.contains("single precision"), "{told}");
+}
+
 /// The grid's points renumbered at random.
 fn shuffled(f: &Folder) -> Entries {
     f.ok("generate poisson2d --size 15x14 -o plain.mtx");
@@ -331,6 +358,8 @@ fn a_command_line_that_makes_no_sense_is_status_2() {
         "solve a.mtx --tolerance nan",
         "solve a.mtx --method lu",
         "solve a.mtx --preconditioner magic",
+        "solve a.mtx --preconditioner block-jacobi:33",
+        "solve a.mtx --precision half",
         "solve a.mtx --format dense",
         "solve a.mtx --device tpu",
         "solve a.mtx --rhs random:x",

@@ -285,9 +285,10 @@ pub fn chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
     let a = poisson(20);
     let device = a.to_backend(b).unwrap();
     let exact = 1.0 + (std::f64::consts::PI / 21.0).cos();
-    let jacobi = solve(b, &device, &Jacobi::new(b, &device).unwrap());
+    let diagonal = Jacobi::new(b, &device).unwrap();
+    let jacobi = solve(b, &device, &diagonal);
     for steps in [1, 2, 3, 5, 8] {
-        let m = Chebyshev::new(b, &device, &device, steps).unwrap();
+        let m = Chebyshev::new(b, &device, &diagonal, steps).unwrap();
         let (low, high) = m.bounds();
         assert!(high > exact && high < 1.2 * exact, "{low} {high} {exact}");
         // The textbook: x_j, with residuals computed anew.
@@ -310,11 +311,12 @@ pub fn chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
         let report = solve(b, &device, &m);
         assert!(report.iterations * steps <= 2 * jacobi.iterations, "{steps}: {report:?} {jacobi:?}");
     }
-    assert!(matches!(Chebyshev::<f64, B>::new(b, &device, &device, 0), Err(Error::InvalidArgument(_))));
+    assert!(matches!(Chebyshev::new(b, &device, &diagonal, 0), Err(Error::InvalidArgument(_))));
     let mut indefinite = dominant::<f64>(9, 0, 0.0);
     (indefinite[4][4], indefinite[5][5], indefinite[4][5], indefinite[5][4]) = (1.0, 1.0, 2.0, 2.0);
     let device = csr(&indefinite).to_backend(b).unwrap();
-    assert!(matches!(Chebyshev::<f64, B>::new(b, &device, &device, 3), Err(Error::InvalidMatrix(_))));
+    let diagonal = Jacobi::<f64, B>::new(b, &device).unwrap();
+    assert!(matches!(Chebyshev::new(b, &device, &diagonal, 3), Err(Error::InvalidMatrix(_))));
 }
 
 /// Refinement meets tolerances that half the precision alone can't, and says where it does not.
@@ -368,5 +370,5 @@ pub fn refinement_cases<B: PreconditionSteps + Products>(b: &B) {
     let mut solver = Refinement::new(b, 12, SolveOptions::default().tolerance(1e-14)).unwrap();
     let report = solver.solve(&device, &low, &Identity, &right, &mut x, go_on).unwrap();
     assert_eq!(report.outcome, Outcome::Stagnated, "{report:?}");
-    assert!(report.relative_residual < 1.0);
+    assert!(report.relative_residual <= 1.0);
 }

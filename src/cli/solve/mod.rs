@@ -1,6 +1,7 @@
 //! `residua solve`.
 
 mod answer;
+mod method;
 mod rhs;
 mod run;
 mod words;
@@ -37,9 +38,12 @@ pub(crate) struct Arguments {
     /// Solver
     #[arg(long, default_value = "cg", value_parser = ["cg"])]
     method: String,
-    /// Preconditioner
-    #[arg(long, default_value = "jacobi", value_parser = ["jacobi", "none"])]
-    preconditioner: String,
+    /// Preconditioner: none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS]
+    #[arg(long, default_value = "jacobi", value_name = "NAME", value_parser = method::parse)]
+    preconditioner: method::Name,
+    /// double, or mixed: iterate with matrix and vectors in single precision, refine in double
+    #[arg(long, default_value = "double", value_parser = ["double", "mixed"])]
+    precision: String,
     /// Stop where ||b - A x|| is at most this times ||b||
     #[arg(long, default_value = "1e-8", value_parser = parse_tolerance)]
     tolerance: f64,
@@ -73,6 +77,12 @@ fn parse_tolerance(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..1.0).contains(&value) => Ok(value),
         _ => Err("a tolerance is a number from 0 to below 1, such as 1e-8".into()),
+    }
+}
+
+impl Arguments {
+    fn is_mixed(&self) -> bool {
+        self.precision == "mixed"
     }
 }
 

@@ -1,23 +1,21 @@
 //! The steps from a file to a solution.
 
 use super::answer::{Answer, Column, Seconds, history_csv, worst};
+use super::method::{Ready, Solver, System, Wishes};
 use super::rhs::RightHandSides;
 use super::words::{self, Story};
 use super::{Arguments, Sinks};
-use crate::cli::choice::expected_products;
 use crate::cli::failure::About;
 use crate::cli::load::{Loaded, load};
 use crate::cli::progress::Progress;
 use crate::cli::{Ending, Failure, console, interrupt};
-use residua::backend::{KrylovSteps, Products, VectorOps};
+use residua::backend::{PreconditionSteps, Products, VectorOps};
 use residua::graph::{self, Permutation};
-use residua::krylov::{Cg, Outcome, Report, SolveOptions};
+use residua::krylov::{Report, SolveOptions};
 use residua::market::{Field, Symmetry, WriteOptions, write_dense};
-use residua::matrix::{self, ChoiceOptions, ChoiceReport};
-use residua::precondition::{Identity, Jacobi};
 use residua::report::{Curve, Facts, convergence_svg, copy_bandwidth};
 use residua::scalar::Widen;
-use residua::{Backend, Csr, Element, Error, Host, LinearOperator, Scalar};
+use residua::{Backend, Csr, Element, Host, Scalar};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -33,7 +31,7 @@ pub(super) fn run<T, B>(
 ) -> Result<Ending, Failure>
 where
     T: Scalar<Real = f64>,
-    B: Products + KrylovSteps,
+    B: Products + PreconditionSteps,
 {
     let path = arguments.matrix.as_path();
     let Loaded { a, header, read, assemble } = load::<T>(path)?;
@@ -62,21 +60,20 @@ where
     let narrow = if auto { a.to_narrow() } else { None };
     seconds.convert = start.elapsed().as_secs_f64();
     let stored = if narrow.is_some() { T::Narrow::NAME } else { T::NAME };
-    let Prepared { preconditioner, operator, format, choice } = match narrow {
+    let Ready { system, how } = match narrow {
         Some(narrow) => {
             drop(a);
-            prepare(backend, narrow, arguments, rhs.columns.len(), &mut seconds)
+            prepare::<T, _, B>(backend, narrow, arguments, rhs.columns.len(), &mut seconds)
         }
-        None => prepare(backend, a, arguments, rhs.columns.len(), &mut seconds),
+        None => prepare::<T, _, B>(backend, a, arguments, rhs.columns.len(), &mut seconds),
     }
     .about(path)?;
 
     let start = Instant::now();
-    let system = System { backend, a: &*operator, preconditioner: &preconditioner, permutation };
-    let solved = solve_all(arguments, &system, &rhs).about(path)?;
+    let solved = solve_all(backend, arguments, &system, permutation, &rhs).about(path)?;
     seconds.solve = start.elapsed().as_secs_f64();
     // Measuring the copy bandwidth takes memory of its own.
-    drop((operator, preconditioner));
+    drop(system);
 
     let iterations: usize = solved.columns.iter().map(|column| column.iterations).sum();
     let moved = iterations as f64 * solved.bytes_per_iteration as f64;
@@ -93,11 +90,11 @@ where
         columns,
         nonzeros,
         symmetric,
-        format: format.to_string(),
+        format: how.format.to_string(),
         stored,
         device: backend.description(),
         method: arguments.method.clone(),
-        preconditioner: arguments.preconditioner.clone(),
+        preconditioner: arguments.preconditioner.to_string(),
         seconds,
         bytes_per_iteration: solved.bytes_per_iteration,
         bandwidth_gb_s: bandwidth,
@@ -128,7 +125,7 @@ where
             columns: &solved.columns,
             rhs: &rhs.words,
             no_gpu,
-            choice: choice.as_ref(),
+            choice: how.choice.as_ref(),
             pattern: header.field() == Field::Pattern,
             ordering: ordering.as_ref(),
             copy,
@@ -138,53 +135,37 @@ where
     Ok(if converged { Ending::Done } else { Ending::NotSolved })
 }
 
-/// What a solve multiplies with.
-type Operator<T, B> = Box<dyn LinearOperator<T, B>>;
-
-/// All that a solve needs besides b.
-struct Prepared<T: Scalar, B: Backend> {
-    preconditioner: Setup<T, B>,
-    operator: Operator<T, B>,
-    format: &'static str,
-    /// How the format was chosen, where it was.
-    choice: Option<ChoiceReport>,
-}
-
-/// Moves the matrix to the backend, sets the preconditioner up, and stores the matrix in the format asked for, or in
-/// the one that pays for the products to be expected.
+/// Moves the matrix to the backend and makes a system of it.
 fn prepare<T, V, B>(
     backend: &B,
     a: Csr<V>,
     arguments: &Arguments,
     right_hand_sides: usize,
     seconds: &mut Seconds,
-) -> residua::Result<Prepared<T, B>>
+) -> residua::Result<Ready<T, B>>
 where
     T: Scalar<Real = f64>,
     V: Scalar + Widen<T>,
-    B: Products + KrylovSteps,
+    V::Narrow: Widen<T::Narrow>,
+    B: Products + PreconditionSteps,
 {
     let start = Instant::now();
     let a = a.into_backend(backend)?;
-    let moved = start.elapsed();
-    let start = Instant::now();
-    let preconditioner = Setup::new(backend, &a, &arguments.preconditioner)?;
-    seconds.setup = start.elapsed().as_secs_f64();
-    let start = Instant::now();
-    let (operator, choice) =
-        if arguments.format == "auto" && backend.cg_bursts::<V, T>(a.rows(), a.nonzeros()) {
-            (matrix::convert::<T, B, V>(backend, Csr::<V>::NAME, a)?, None)
-        } else if arguments.format == "auto" {
-            let products = expected_products(a.rows(), right_hand_sides, arguments.max_iterations);
-            let options = ChoiceOptions::default().products(products);
-            let (operator, report) = matrix::choose::<T, V, B>(backend, a, &options)?.into_parts();
-            (operator, Some(report))
-        } else {
-            (matrix::convert::<T, B, V>(backend, &arguments.format, a)?, None)
-        };
-    backend.synchronize()?;
-    seconds.convert += (moved + start.elapsed()).as_secs_f64();
-    Ok(Prepared { preconditioner, format: operator.format(), operator, choice })
+    seconds.convert += start.elapsed().as_secs_f64();
+    let wishes = Wishes {
+        preconditioner: arguments.preconditioner,
+        format: &arguments.format,
+        max_iterations: arguments.max_iterations,
+        right_hand_sides,
+    };
+    let ready = if arguments.is_mixed() {
+        System::mixed(backend, a, wishes)?
+    } else {
+        System::full(backend, a, wishes)?
+    };
+    seconds.setup = ready.how.spent.setup;
+    seconds.convert += ready.how.spent.convert;
+    Ok(ready)
 }
 
 /// Whether the matrix is one that conjugate gradients can take; else says why not.
@@ -211,36 +192,6 @@ fn check<T: Scalar>(a: &Csr<T>, stored_as: Symmetry, arguments: &Arguments) -> R
     Err(Failure::about(path, words::unsymmetric(a, &facts)))
 }
 
-/// A preconditioner that is set up, or the proof that none is needed.
-enum Setup<T: Scalar, B: Backend> {
-    Identity,
-    Jacobi(Jacobi<T, B>),
-    /// A diagonal entry that no positive definite matrix has.
-    NotPositiveDefinite(f64),
-}
-
-impl<T: Scalar<Real = f64>, B: KrylovSteps> Setup<T, B> {
-    fn new<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>, name: &str) -> residua::Result<Self> {
-        if name == "none" {
-            return Ok(Setup::Identity);
-        }
-        match Jacobi::new(backend, a) {
-            Ok(jacobi) => Ok(Setup::Jacobi(jacobi)),
-            Err(Error::Diagonal { value, .. }) if value <= 0.0 => Ok(Setup::NotPositiveDefinite(value)),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-/// What every right-hand side shares.
-struct System<'a, T: Scalar, B: Products + KrylovSteps> {
-    backend: &'a B,
-    a: &'a dyn LinearOperator<T, B>,
-    preconditioner: &'a Setup<T, B>,
-    /// What the unknowns were renumbered by.
-    permutation: Option<&'a Permutation>,
-}
-
 /// All solutions.
 struct Solved<T> {
     columns: Vec<Column>,
@@ -251,18 +202,20 @@ struct Solved<T> {
     iterating: f64,
 }
 
-fn solve_all<T: Scalar<Real = f64>, B: Products + KrylovSteps>(
+fn solve_all<T: Scalar<Real = f64>, B: Products + PreconditionSteps>(
+    backend: &B,
     arguments: &Arguments,
-    system: &System<'_, T, B>,
+    system: &System<T, B>,
+    permutation: Option<&Permutation>,
     rhs: &RightHandSides<T>,
 ) -> residua::Result<Solved<T>> {
-    let (n, k) = (system.a.rows(), rhs.columns.len());
+    let (n, k) = (system.rows(), rhs.columns.len());
     let mut options = SolveOptions::default().tolerance(arguments.tolerance);
     if let Some(iterations) = arguments.max_iterations {
         options = options.max_iterations(iterations);
     }
     interrupt::listen();
-    let mut solver = Cg::new(system.backend, n, options)?;
+    let mut solver = Solver::new(backend, system, options)?;
     let mut solved = Solved {
         columns: Vec::with_capacity(k),
         x: Vec::with_capacity(n * k),
@@ -272,12 +225,8 @@ fn solve_all<T: Scalar<Real = f64>, B: Products + KrylovSteps>(
     for (number, b) in rhs.columns.iter().enumerate() {
         let label = if k > 1 { format!("b {} of {k}  ", number + 1) } else { String::new() };
         let progress = Progress::new(arguments.quiet, arguments.tolerance, label);
-        let (x, report) = solve_one(system, &mut solver, b, progress)?;
-        let history = if matches!(system.preconditioner, Setup::NotPositiveDefinite(_)) {
-            &[]
-        } else {
-            solver.history()
-        };
+        let (x, report) = solve_one(backend, system, permutation, &mut solver, b, progress)?;
+        let history = if system.bad_diagonal().is_some() { &[] } else { solver.history() };
         let error = rhs.solution.as_deref().map(|solution| relative_error(&x, solution)).transpose()?;
         solved.columns.push(Column::new(&report, history, error));
         solved.iterating += solver.iterating().as_secs_f64();
@@ -288,14 +237,15 @@ fn solve_all<T: Scalar<Real = f64>, B: Products + KrylovSteps>(
 }
 
 /// x and the report for one right-hand side, both in the order of the file.
-fn solve_one<T: Scalar<Real = f64>, B: Products + KrylovSteps>(
-    system: &System<'_, T, B>,
-    solver: &mut Cg<T, B>,
+fn solve_one<T: Scalar<Real = f64>, B: Products + PreconditionSteps>(
+    backend: &B,
+    system: &System<T, B>,
+    permutation: Option<&Permutation>,
+    solver: &mut Solver<T, B>,
     b: &[T],
     mut progress: Progress,
 ) -> residua::Result<(Vec<T>, Report)> {
-    let System { backend, a, .. } = *system;
-    let device_b = backend.upload(match system.permutation {
+    let device_b = backend.upload(match permutation {
         Some(p) => p.apply(b)?,
         None => b.to_vec(),
     })?;
@@ -308,15 +258,9 @@ fn solve_one<T: Scalar<Real = f64>, B: Products + KrylovSteps>(
         progress.update(iteration, residual / first);
         if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let report = match system.preconditioner {
-        Setup::Identity => solver.solve(a, &Identity, &device_b, &mut device_x, observer)?,
-        Setup::Jacobi(jacobi) => solver.solve(a, jacobi, &device_b, &mut device_x, observer)?,
-        Setup::NotPositiveDefinite(entry) => {
-            Report::not_started(Outcome::NotPositiveDefinite { iteration: 0, curvature: *entry }, b)
-        }
-    };
+    let report = solver.solve(backend, system, (b, &device_b), &mut device_x, observer)?;
     let x = backend.download(&device_x)?;
-    let x = match system.permutation {
+    let x = match permutation {
         Some(p) => p.apply_inverse(&x)?,
         None => x,
     };

@@ -45,6 +45,7 @@ pub(super) fn story(story: &Story<'_>) -> String {
         name => format!("{name} preconditioner"),
     };
     let stored = match answer.stored {
+        _ if arguments.is_mixed() => ", iterating in single precision, refined in double".to_string(),
         name @ ("f32" | "c32") => format!(", values stored in {name} without loss"),
         _ => String::new(),
     };

@@ -1,0 +1,296 @@
+//! Preconditioner and precision, as a user names them, and set up.
+
+use crate::cli::choice::expected_products;
+use residua::backend::{PreconditionSteps, Products};
+use residua::krylov::{Cg, Outcome, Refinement, Report, SolveOptions};
+use residua::matrix::{self, ChoiceOptions, ChoiceReport, SparseMatrix};
+use residua::precondition::{BlockJacobi, Chebyshev, Fsai, Identity, Jacobi, Preconditioner};
+use residua::scalar::Widen;
+use residua::{Csr, Error, LinearOperator, Scalar};
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// Rows of a block where the matrix has no natural ones.
+const BLOCK: usize = 4;
+
+/// Steps of the polynomial where none are given.
+const STEPS: usize = 4;
+
+/// A preconditioner by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Name {
+    None,
+    Jacobi,
+    /// Blocks of so many rows, or natural ones.
+    Blocks(Option<usize>),
+    Fsai,
+    /// A polynomial of so many steps.
+    Chebyshev(usize),
+}
+
+/// Accepts what [`Name`] can be.
+pub(super) fn parse(text: &str) -> Result<Name, String> {
+    let (name, number) = match text.split_once(':') {
+        Some((name, number)) => (name, Some(number)),
+        None => (text, None),
+    };
+    let number = number
+        .map(|number| number.parse::<usize>().ok().filter(|n| (1..=64).contains(n)).ok_or(number))
+        .transpose()
+        .map_err(|number| format!("'{number}' is no number from 1 to 64"))?;
+    match (name, number) {
+        ("none", None) => Ok(Name::None),
+        ("jacobi", None) => Ok(Name::Jacobi),
+        ("block-jacobi", Some(33..)) => Err("a block has at most 32 rows".into()),
+        ("block-jacobi", size) => Ok(Name::Blocks(size)),
+        ("fsai", None) => Ok(Name::Fsai),
+        ("chebyshev", steps) => Ok(Name::Chebyshev(steps.unwrap_or(STEPS))),
+        _ => Err("possible: none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS]".into()),
+    }
+}
+
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Name::None => f.write_str("none"),
+            Name::Jacobi => f.write_str("jacobi"),
+            Name::Blocks(None) => f.write_str("block-jacobi"),
+            Name::Blocks(Some(rows)) => write!(f, "block-jacobi:{rows}"),
+            Name::Fsai => f.write_str("fsai"),
+            Name::Chebyshev(steps) => write!(f, "chebyshev:{steps}"),
+        }
+    }
+}
+
+/// A preconditioner that is set up, or the proof that none is needed.
+pub(super) enum Setup<T: Scalar, B: PreconditionSteps + Products> {
+    Identity,
+    Jacobi(Jacobi<T, B>),
+    Blocks(BlockJacobi<T, B>),
+    Fsai(Fsai<T, B>),
+    Chebyshev(Jacobi<T, B>, usize),
+    /// A diagonal entry that no positive definite matrix has.
+    NotPositiveDefinite(f64),
+}
+
+impl<T: Scalar, B: PreconditionSteps + Products> Setup<T, B> {
+    fn new<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>, name: Name) -> residua::Result<Self> {
+        let made = match name {
+            Name::None => Ok(Setup::Identity),
+            Name::Jacobi => Jacobi::new(backend, a).map(Setup::Jacobi),
+            Name::Chebyshev(steps) => Jacobi::new(backend, a).map(|d| Setup::Chebyshev(d, steps)),
+            Name::Fsai => Fsai::new(backend, a).map(Setup::Fsai),
+            Name::Blocks(Some(rows)) => BlockJacobi::new(backend, a, rows).map(Setup::Blocks),
+            Name::Blocks(None) => {
+                let sizes = BlockJacobi::<T, B>::natural_blocks(backend, a, BlockJacobi::<T, B>::LARGEST)?;
+                if sizes.iter().any(|&size| size > 1) {
+                    BlockJacobi::with_blocks(backend, a, &sizes).map(Setup::Blocks)
+                } else {
+                    BlockJacobi::new(backend, a, BLOCK).map(Setup::Blocks)
+                }
+            }
+        };
+        match made {
+            Err(Error::Diagonal { value, .. }) if value <= 0.0 => Ok(Setup::NotPositiveDefinite(value)),
+            made => made,
+        }
+    }
+
+    /// Runs `solve` with the preconditioner for `a`.
+    fn with(
+        &self,
+        backend: &B,
+        a: &dyn LinearOperator<T, B>,
+        solve: impl FnOnce(&dyn Preconditioner<T, B>) -> residua::Result<Report>,
+    ) -> residua::Result<Report> {
+        match self {
+            Setup::Identity | Setup::NotPositiveDefinite(_) => solve(&Identity),
+            Setup::Jacobi(m) => solve(m),
+            Setup::Blocks(m) => solve(m),
+            Setup::Fsai(m) => solve(m),
+            Setup::Chebyshev(diagonal, steps) => solve(&Chebyshev::new(backend, a, diagonal, *steps)?),
+        }
+    }
+}
+
+/// A matrix in the format in which it is multiplied, and its preconditioner.
+pub(super) struct Stored<T: Scalar, B: PreconditionSteps + Products> {
+    operator: Box<dyn LinearOperator<T, B>>,
+    preconditioner: Setup<T, B>,
+}
+
+/// What of the arguments decides how a system is set up.
+#[derive(Clone, Copy)]
+pub(super) struct Wishes<'a> {
+    pub(super) preconditioner: Name,
+    pub(super) format: &'a str,
+    pub(super) max_iterations: Option<usize>,
+    pub(super) right_hand_sides: usize,
+}
+
+/// A system that is ready to be solved, in one precision or in two.
+pub(super) enum System<T: Scalar, B: PreconditionSteps + Products> {
+    Full(Stored<T, B>),
+    /// The matrix, and the same rounded.
+    Mixed(Box<dyn LinearOperator<T, B>>, Stored<T::Narrow, B>),
+}
+
+/// Seconds of the parts of a setup.
+#[derive(Default)]
+pub(super) struct Spent {
+    pub(super) setup: f64,
+    pub(super) convert: f64,
+}
+
+/// How a matrix came to be stored.
+pub(super) struct How {
+    pub(super) format: &'static str,
+    /// How the format was chosen, where it was.
+    pub(super) choice: Option<ChoiceReport>,
+    pub(super) spent: Spent,
+}
+
+/// What came of the setup.
+pub(super) struct Ready<T: Scalar, B: PreconditionSteps + Products> {
+    pub(super) system: System<T, B>,
+    pub(super) how: How,
+}
+
+impl<T: Scalar, B: PreconditionSteps + Products> System<T, B> {
+    /// Sets the preconditioner up, and stores the matrix in the format asked for, or in the one that pays for the products
+    /// to be expected.
+    pub(super) fn full<V: Scalar + Widen<T>>(
+        backend: &B,
+        a: Csr<V, B>,
+        wishes: Wishes<'_>,
+    ) -> residua::Result<Ready<T, B>> {
+        let (stored, how) = store(backend, a, wishes)?;
+        Ok(Ready { system: System::Full(stored), how })
+    }
+
+    /// As [`System::full`], with the matrix rounded in the loop and as it is outside.
+    pub(super) fn mixed<V>(backend: &B, a: Csr<V, B>, wishes: Wishes<'_>) -> residua::Result<Ready<T, B>>
+    where
+        V: Scalar + Widen<T>,
+        V::Narrow: Widen<T::Narrow>,
+    {
+        let (stored, how) = store(backend, a.to_rounded(backend)?, wishes)?;
+        let whole: Box<dyn SparseMatrix<T, B, V>> = Box::new(a);
+        Ok(Ready { system: System::Mixed(whole, stored), how })
+    }
+
+    /// A diagonal entry that no positive definite matrix has, where the setup found one.
+    pub(super) fn bad_diagonal(&self) -> Option<f64> {
+        match self {
+            System::Full(Stored { preconditioner: Setup::NotPositiveDefinite(value), .. })
+            | System::Mixed(_, Stored { preconditioner: Setup::NotPositiveDefinite(value), .. }) => {
+                Some(*value)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        match self {
+            System::Full(stored) => stored.operator.rows(),
+            System::Mixed(a, _) => a.rows(),
+        }
+    }
+}
+
+fn store<V: Scalar + Widen<T>, T: Scalar, B: PreconditionSteps + Products>(
+    backend: &B,
+    a: Csr<V, B>,
+    wishes: Wishes<'_>,
+) -> residua::Result<(Stored<T, B>, How)> {
+    let mut spent = Spent::default();
+    let start = std::time::Instant::now();
+    let preconditioner = Setup::new(backend, &a, wishes.preconditioner)?;
+    spent.setup = start.elapsed().as_secs_f64();
+    let start = std::time::Instant::now();
+    let small = backend.cg_bursts::<V, T>(a.rows(), a.nonzeros());
+    let (operator, choice) = if wishes.format == "auto" && small {
+        (matrix::convert::<T, B, V>(backend, Csr::<V>::NAME, a)?, None)
+    } else if wishes.format == "auto" {
+        let products = expected_products(a.rows(), wishes.right_hand_sides, wishes.max_iterations);
+        let options = ChoiceOptions::default().products(products);
+        let (operator, report) = matrix::choose::<T, V, B>(backend, a, &options)?.into_parts();
+        (operator, Some(report))
+    } else {
+        (matrix::convert::<T, B, V>(backend, wishes.format, a)?, None)
+    };
+    backend.synchronize()?;
+    spent.convert = start.elapsed().as_secs_f64();
+    let format = operator.format();
+    Ok((Stored { operator, preconditioner }, How { format, choice, spent }))
+}
+
+/// The memory of the solver that a system needs.
+pub(super) enum Solver<T: Scalar, B: PreconditionSteps> {
+    Full(Cg<T, B>),
+    Mixed(Refinement<T, B>),
+}
+
+impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
+    pub(super) fn new(backend: &B, system: &System<T, B>, options: SolveOptions) -> residua::Result<Self> {
+        let n = system.rows();
+        match system {
+            System::Full(_) => Cg::new(backend, n, options).map(Solver::Full),
+            System::Mixed(..) => Refinement::new(backend, n, options).map(Solver::Mixed),
+        }
+    }
+
+    pub(super) fn solve(
+        &mut self,
+        backend: &B,
+        system: &System<T, B>,
+        b: (&[T], &B::Slice<T>),
+        x: &mut B::Slice<T>,
+        observer: impl FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> residua::Result<Report> {
+        if let Some(curvature) = system.bad_diagonal() {
+            return Ok(Report::not_started(Outcome::NotPositiveDefinite { iteration: 0, curvature }, b.0));
+        }
+        match (self, system) {
+            (Solver::Full(cg), System::Full(Stored { operator, preconditioner })) => {
+                preconditioner.with(backend, &**operator, |m| cg.solve(&**operator, m, b.1, x, observer))
+            }
+            (Solver::Mixed(refinement), System::Mixed(a, Stored { operator, preconditioner })) => {
+                preconditioner
+                    .with(backend, &**operator, |m| refinement.solve(&**a, &**operator, m, b.1, x, observer))
+            }
+            _ => unreachable!("a solver is made for its system"),
+        }
+    }
+
+    pub(super) fn history(&self) -> &[f64] {
+        match self {
+            Solver::Full(cg) => cg.history(),
+            Solver::Mixed(refinement) => refinement.history(),
+        }
+    }
+
+    /// How long the last solve iterated.
+    pub(super) fn iterating(&self) -> Duration {
+        match self {
+            Solver::Full(cg) => cg.iterating(),
+            Solver::Mixed(refinement) => refinement.iterating(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back_as_they_were_typed() {
+        for name in ["none", "jacobi", "block-jacobi", "block-jacobi:3", "fsai", "chebyshev:5"] {
+            assert_eq!(parse(name).unwrap().to_string(), name);
+        }
+        assert_eq!(parse("chebyshev").unwrap(), Name::Chebyshev(STEPS));
+        for wrong in ["magic", "jacobi:2", "block-jacobi:0", "block-jacobi:33", "chebyshev:x", "fsai:1", ""] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}
