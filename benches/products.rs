@@ -1,105 +1,168 @@
 //! Products y = A x of every format, matrices far larger than the caches, beside this machine's copy bandwidth.
 //!
 //! ```text
-//! cargo bench --bench products [-- poisson]
+//! cargo bench --bench products [-- MATRIX...]
+//! KMP_BLOCKTIME=0 RESIDUA_MKL=FOLDER/libmkl_rt.so.3 LD_LIBRARY_PATH=FOLDER cargo bench --bench products
 //! ```
 //!
-//! Criterion's throughput counts compulsory bytes: the matrix in CSR with 32-bit indices once, x once, y once,
-//! whatever the format really stores. `benches/peers/products.py` measures MKL and SciPy on the same matrices.
+//! The second has MKL beside them, whose threads must not spin between its products.
+//!
+//! GB/s count compulsory bytes: the matrix in CSR with 32-bit indices once, x once, y once, whatever the format really
+//! stores. How fast memory is depends on where in the machine its pages happen to lie, and on the neighbours; so all
+//! contenders, MKL too, work on the same arrays in one process, and take turns: each round runs every one of them.
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+#[path = "peers/mkl.rs"]
+mod mkl;
+
 use rayon::prelude::*;
+use residua::backend::{OffsetsRef, Op};
 use residua::generate::{self, RmatKind};
 use residua::matrix::{self, Csr, Sell, SparseMatrix};
+use residua::scalar::Real;
 use residua::{Backend, Host, LinearOperator, Scalar};
 use std::hint::black_box;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long the rounds of one matrix go on.
+const ROUNDS: Duration = Duration::from_secs(12);
 
 type Stored<T> = Box<dyn SparseMatrix<T, Host>>;
 
-/// Two arrays of 512 MB, each thread its own part; bytes read plus bytes written.
-fn copy(c: &mut Criterion) {
-    let n = 1 << 26;
-    let (mut from, mut to) = (Host.zeros::<f64>(n).unwrap(), Host.zeros::<f64>(n).unwrap());
-    from.fill(1.0);
-    to.fill(2.0);
-    let mut group = c.benchmark_group("copy");
-    group.throughput(Throughput::Bytes(16 * n as u64));
-    let part = n.div_ceil(rayon::current_num_threads());
-    group.bench_function("f64", |b| {
-        b.iter(|| {
-            to.par_chunks_mut(part).zip(from.par_chunks(part)).for_each(|(to, from)| to.copy_from_slice(from))
-        });
-    });
-    group.finish();
+/// Times of `body` over the rounds, its first call of each round left out.
+struct Contender<'a, T> {
+    name: String,
+    bytes: usize,
+    body: Box<dyn FnMut(&[T], &mut [T]) + 'a>,
+    seconds: Vec<f64>,
 }
 
-fn measure<T: Scalar>(c: &mut Criterion, name: &str, a: &Csr<T>) {
-    let mut x = Host.zeros::<T>(a.columns()).unwrap();
-    x.iter_mut().enumerate().for_each(|(i, x)| *x = T::from_f64((i % 100) as f64));
-    let mut y = Host.zeros::<T>(a.rows()).unwrap();
-    let mut xy = [T::zero()];
-    let mut group = c.benchmark_group(format!("product/{name} {}", T::NAME));
-    group.throughput(Throughput::Bytes(LinearOperator::<T, Host>::bytes(a) as u64));
+impl<'a, T: Scalar> Contender<'a, T> {
+    fn new(name: impl Into<String>, bytes: usize, body: impl FnMut(&[T], &mut [T]) + 'a) -> Self {
+        Self { name: name.into(), bytes, body: Box::new(body), seconds: Vec::new() }
+    }
+
+    fn round(&mut self, x: &[T], y: &mut [T]) {
+        (self.body)(x, y);
+        for _ in 0..2 {
+            let start = Instant::now();
+            (self.body)(x, y);
+            self.seconds.push(start.elapsed().as_secs_f64());
+        }
+    }
+
+    /// Least, median and greatest.
+    fn spread(&self) -> [f64; 3] {
+        let mut sorted = self.seconds.clone();
+        sorted.sort_by(f64::total_cmp);
+        [sorted[0], sorted[sorted.len() / 2], sorted[sorted.len() - 1]]
+    }
+}
+
+/// Entries that one task of the pure reading takes.
+const PIECE: usize = 1 << 16;
+
+fn total(indices: &[u32]) -> u32 {
+    indices.iter().fold(0, |sum, &j| sum ^ j)
+}
+
+/// With as many running sums as it takes for additions not to wait for each other.
+fn total_values<T: Scalar>(values: &[T]) -> T::Real {
+    let mut sums = [T::zero(); 32];
+    for block in values.as_chunks::<32>().0 {
+        sums.iter_mut().zip(block).for_each(|(sum, &v)| *sum += v);
+    }
+    sums.into_iter().sum::<T>().re()
+}
+
+fn measure<T: Scalar>(name: &str, a: &Csr<T>) {
+    let compulsory = LinearOperator::<T, Host>::bytes(a);
+    let values = a.parts().values;
+    let mut target = Host.zeros::<T>(values.len()).expect("memory");
+    let part = values.len().div_ceil(rayon::current_num_threads());
+    let mut contenders = vec![Contender::<T>::new("copy", 2 * size_of_val(values), |_, _| {
+        target
+            .par_chunks_mut(part)
+            .zip(values.par_chunks(part))
+            .for_each(|(to, from)| to.copy_from_slice(from));
+    })];
+    let (bytes, indices) = (size_of_val(values) + 4 * values.len(), a.parts().indices);
+    contenders.push(Contender::new("read", bytes, move |_, _| {
+        let pieces = indices.par_chunks(PIECE).zip(values.par_chunks(PIECE));
+        black_box(
+            pieces.map(|(j, v)| total(j) as f64 + total_values(v).to_f64()).reduce(|| 0.0, |a, b| a + b),
+        );
+    }));
+    for optimized in [false, true] {
+        if let OffsetsRef::Narrow(offsets) = a.parts().offsets
+            && let Some(mut product) = mkl::Product::new(a.parts(), offsets, optimized)
+        {
+            let name = if optimized { "MKL, optimised" } else { "MKL" };
+            contenders.push(Contender::new(name, compulsory, move |x, y| product.apply(x, y)));
+        }
+    }
     let mut formats: Vec<(String, Stored<T>)> = Vec::new();
     for format in matrix::formats::<T, Host, T>() {
         match format.build(&Host, a) {
+            // Not a copy: MKL and the plain product read the same arrays.
+            Ok(_) if format.name() == Csr::<T>::NAME => {}
             Ok(stored) => formats.push((format.name().into(), stored)),
             Err(refused) => println!("{name}: {refused}"),
         }
     }
-    for (height, window) in [(8, 1), (8, 256), (16, 1)] {
-        if let Ok(sell) = Sell::with_sections(&Host, a, height, window) {
-            formats.push((format!("sell-{height}-{window}"), Box::new(sell)));
+    if let Ok(sell) = Sell::with_sections(&Host, a, 8, 256) {
+        formats.push(("sell-8-256".into(), Box::new(sell)));
+    }
+    contenders.push(Contender::new("csr", compulsory, |x, y| {
+        a.product(&Host, T::one(), x, T::zero(), y).expect("lengths fit");
+    }));
+    contenders.push(Contender::new("csr with x.y", compulsory, |x, y| {
+        a.apply_dot(&Host, x, y, &mut [T::zero()]).expect("lengths fit");
+    }));
+    contenders.push(Contender::new("csr transposed", compulsory, |x, y| {
+        a.product_op(&Host, Op::Transpose, T::one(), x, T::zero(), y).expect("lengths fit");
+    }));
+    for (format, stored) in formats {
+        contenders.push(Contender::new(format, compulsory, move |x, y| {
+            stored.product(&Host, T::one(), x, T::zero(), y).expect("lengths fit");
+        }));
+    }
+    let mut x = Host.zeros::<T>(a.columns()).expect("memory");
+    x.iter_mut().enumerate().for_each(|(i, x)| *x = T::from_f64((i % 100) as f64));
+    let mut y = Host.zeros::<T>(a.rows()).expect("memory");
+    let start = Instant::now();
+    while start.elapsed() < ROUNDS {
+        contenders.iter_mut().for_each(|contender| contender.round(&x, &mut y));
+    }
+    let speed = |c: &Contender<'_, T>| c.bytes as f64 / c.spread()[1] * 1e-9;
+    let copy = speed(&contenders[0]);
+    println!("{name}, {}, {} nonzeros, {} MB", T::NAME, a.nonzeros(), compulsory / 1_000_000);
+    for c in &contenders {
+        let [least, median, greatest] = c.spread().map(|s| s * 1e3);
+        println!(
+            "  {:<16} {median:7.2} ms ({least:.2}-{greatest:.2})  {:5.1} GB/s  {:.2} of copy",
+            c.name,
+            speed(c),
+            speed(c) / copy
+        );
+    }
+}
+
+fn main() {
+    type Make = fn() -> residua::Result<Csr<f64>>;
+    let matrices: [(&str, Make); 6] = [
+        ("poisson", || generate::poisson3d(160, 160, 160)),
+        ("elasticity", || generate::elasticity3d(50, 50, 50, 0.3)),
+        ("tridiagonal", || generate::tridiagonal(8_000_000)),
+        ("rmat", || generate::rmat(1 << 20, 8, RmatKind::Symmetric, 1)),
+        ("hypersparse", || generate::rmat(1 << 24, 1, RmatKind::Symmetric, 1)),
+        ("f32", || generate::poisson3d(160, 160, 160)),
+    ];
+    let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    println!("{}", Host.description());
+    for (name, make) in matrices {
+        if asked.is_empty() || asked.iter().any(|a| a == name) {
+            let a = make().expect("memory");
+            if name == "f32" { measure(name, &a.map(|v| v as f32)) } else { measure(name, &a) }
         }
     }
-    for (format, stored) in &formats {
-        group.bench_function(BenchmarkId::from_parameter(format), |b| {
-            b.iter(|| stored.product(&Host, T::one(), black_box(&x), T::zero(), &mut y).unwrap());
-        });
-    }
-    group.bench_function("csr with x.y", |b| {
-        b.iter(|| a.apply_dot(&Host, black_box(&x), &mut y, &mut xy).unwrap())
-    });
-    if a.rows() == a.columns() {
-        group.bench_function("csr transposed", |b| {
-            b.iter(|| {
-                let op = residua::backend::Op::Transpose;
-                a.product_op(&Host, op, T::one(), black_box(&x), T::zero(), &mut y).unwrap();
-            });
-        });
-    }
-    group.finish();
 }
-
-/// Whether the command line asks for this matrix: building one that criterion then skips takes seconds.
-fn wanted(name: &str) -> bool {
-    let mut filters = std::env::args().skip(1).filter(|a| !a.starts_with('-')).peekable();
-    filters.peek().is_none() || filters.any(|f| name.contains(&f) || f.contains(name))
-}
-
-fn products(c: &mut Criterion) {
-    type Make = fn() -> residua::Result<Csr<f64>>;
-    let matrices: [(&str, Make); 5] = [
-        ("poisson 160^3", || generate::poisson3d(160, 160, 160)),
-        ("elasticity 50^3", || generate::elasticity3d(50, 50, 50, 0.3)),
-        ("tridiagonal 8e6", || generate::tridiagonal(8_000_000)),
-        ("rmat 2^20", || generate::rmat(1 << 20, 8, RmatKind::Symmetric, 1)),
-        ("poisson f32 160^3", || generate::poisson3d(160, 160, 160)),
-    ];
-    for (name, make) in matrices.into_iter().filter(|(name, _)| wanted(name)) {
-        let a = make().unwrap();
-        if name.contains("f32") { measure(c, name, &a.map(|v| v as f32)) } else { measure(c, name, &a) }
-    }
-}
-
-criterion_group! {
-    name = benches;
-    config = Criterion::default()
-        .sample_size(20)
-        .warm_up_time(Duration::from_millis(200))
-        .measurement_time(Duration::from_millis(1200))
-        .without_plots();
-    targets = copy, products
-}
-criterion_main!(benches);

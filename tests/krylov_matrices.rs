@@ -67,11 +67,24 @@ fn cells(line: &str) -> Vec<String> {
 }
 
 fn solve<M: Preconditioner<f64, Host>>(a: &Csr<f64>, m: &M, b: &[f64]) -> (Report, Vec<f64>) {
+    let (report, x, _) = solve_and_watch(a, m, b);
+    (report, x)
+}
+
+/// As [`solve`]; and the iteration after which the recurrence first took itself to be done. The index counts to there,
+/// whatever b - A x is by then.
+fn solve_and_watch<M: Preconditioner<f64, Host>>(
+    a: &Csr<f64>,
+    m: &M,
+    b: &[f64],
+) -> (Report, Vec<f64>, usize) {
     let mut x = vec![0.0; b.len()];
     let mut cg = Cg::new(&Host, b.len(), SolveOptions::default()).unwrap();
     let report = cg.solve(a, m, b, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
     assert_eq!(cg.history().len(), report.iterations + 1);
-    (report, x)
+    let met = cg.history().iter().position(|&norm| norm <= 1e-8 * cg.history()[0]);
+    let met = met.unwrap_or(usize::MAX);
+    (report, x, met)
 }
 
 fn norm(x: &[f64]) -> f64 {
@@ -90,25 +103,24 @@ fn check(what: &str, a: &Csr<f64>, b: &[f64], (report, x): &(Report, Vec<f64>)) 
     assert!(norm(&r) <= 1.000_001e-8 * norm(b), "{what}: {report:?}, but {:e}", norm(&r) / norm(b));
 }
 
-/// Ill-conditioned cases whose counts hang on rounding errors: the recurrence drifts, and is started again or led on.
-const DRIFTING: [&str; 2] = ["nos7.mtx", "bcsstk13.mtx.gz"];
-
 #[test]
 fn every_positive_definite_matrix_is_solved_with_defaults() {
     for entry in positive_definite() {
         let a = read(&entry.file);
         let jacobi = Jacobi::new(&Host, &a).unwrap();
         let ones = product(&a, &vec![1.0; entry.unknowns]);
-        let solved = solve(&a, &jacobi, &ones);
-        check(&entry.file, &a, &ones, &solved);
-        let slack = if DRIFTING.contains(&&*entry.file) { entry.jacobi } else { 2 + entry.jacobi / 50 };
+        let (report, x, met) = solve_and_watch(&a, &jacobi, &ones);
         assert!(
-            solved.0.iterations.abs_diff(entry.jacobi) <= slack,
-            "{}: {} expected, {:?}",
+            met.abs_diff(entry.jacobi) <= 2 + entry.jacobi / 50,
+            "{}: {} expected, {met}, {report:?}",
             entry.file,
-            entry.jacobi,
-            solved.0
+            entry.jacobi
         );
+        // nos7 alone: after the index's 99 iterations the residual of the textbook's recurrence is 9.3e-9 and that of
+        // its x 3.7e-8. Only the latter counts here, so the solver goes on.
+        let drifts = entry.file == "nos7.mtx";
+        assert!(report.iterations == met || drifts, "{}: {met}, {report:?}", entry.file);
+        check(&entry.file, &a, &ones, &(report, x));
         // With x = 1 some are too easy.
         let mut random = Random::new(7);
         let x: Vec<f64> = (0..entry.unknowns).map(|_| random.between(-1.0, 1.0)).collect();
@@ -121,21 +133,13 @@ fn every_positive_definite_matrix_is_solved_with_defaults() {
 fn plain_iterations_are_those_of_the_index() {
     for entry in positive_definite() {
         let Some(expected) = entry.plain.filter(|_| entry.unknowns < 6000) else { continue };
-        if DRIFTING.contains(&&*entry.file) {
-            continue;
-        }
         let a = read(&entry.file);
         let b = product(&a, &vec![1.0; entry.unknowns]);
-        let solved = solve(&a, &Identity, &b);
-        check(&entry.file, &a, &b, &solved);
+        let (report, x, met) = solve_and_watch(&a, &Identity, &b);
         // Thousands of iterations on a few hundred unknowns: rounding errors decide on the last percents.
         let slack = 2 + expected / if expected > 2 * entry.unknowns { 10 } else { 16 };
-        assert!(
-            solved.0.iterations.abs_diff(expected) <= slack,
-            "{}: {expected}, {:?}",
-            entry.file,
-            solved.0
-        );
+        assert!(met.abs_diff(expected) <= slack, "{}: {expected}, {met}, {report:?}", entry.file);
+        check(&entry.file, &a, &b, &(report, x));
     }
 }
 

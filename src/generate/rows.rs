@@ -86,7 +86,7 @@ pub(super) fn by_rows(
             }
         }
     });
-    Ok(Csr::from_parts_unchecked(rows, columns, narrow(offsets), indices, values))
+    Ok(Csr::from_parts_unchecked(rows, columns, narrow(offsets)?, indices, values))
 }
 
 /// From sorted, distinct keys `row << 32 | column` and a value for each.
@@ -98,16 +98,19 @@ pub(super) fn by_keys(rows: usize, columns: usize, keys: &[u64], values: Vec<f64
     for i in 0..rows {
         offsets[i + 1] += offsets[i];
     }
-    let indices = keys.par_iter().map(|&key| key as u32).collect();
-    Ok(Csr::from_parts_unchecked(rows, columns, narrow(offsets), indices, values))
+    let mut indices = Host.zeros::<u32>(keys.len())?;
+    indices.par_iter_mut().zip(keys).for_each(|(index, &key)| *index = key as u32);
+    Ok(Csr::from_parts_unchecked(rows, columns, narrow(offsets)?, indices, values))
 }
 
-fn narrow(offsets: Vec<u64>) -> Offsets<Host> {
-    if offsets.last().is_none_or(|&last| last <= NARROW_LIMIT as u64) {
-        Offsets::Narrow(offsets.par_iter().map(|&offset| offset as u32).collect())
+fn narrow(offsets: Vec<u64>) -> Result<Offsets<Host>> {
+    Ok(if offsets.last().is_none_or(|&last| last <= NARROW_LIMIT as u64) {
+        let mut narrow = Host.zeros::<u32>(offsets.len())?;
+        narrow.par_iter_mut().zip(&offsets).for_each(|(narrow, &offset)| *narrow = offset as u32);
+        Offsets::Narrow(narrow)
     } else {
         Offsets::Wide(offsets)
-    }
+    })
 }
 
 /// The product of grid sizes, or an error where indices of 32 bits can't count it.

@@ -49,6 +49,21 @@ impl<T: Scalar> Triplets<T> {
         Ok(Self { rows, columns, row_indices, column_indices, values })
     }
 
+    /// From entries that were checked one by one as they were made.
+    pub(crate) fn from_parts_unchecked(
+        rows: usize,
+        columns: usize,
+        row_indices: Vec<u32>,
+        column_indices: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self> {
+        check_dimensions(rows, columns)?;
+        debug_assert!(row_indices.len() == column_indices.len() && row_indices.len() == values.len());
+        debug_assert!(row_indices.iter().all(|&i| (i as usize) < rows));
+        debug_assert!(column_indices.iter().all(|&j| (j as usize) < columns));
+        Ok(Self { rows, columns, row_indices, column_indices, values })
+    }
+
     /// Appends an entry.
     ///
     /// # Errors

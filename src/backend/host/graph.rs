@@ -152,14 +152,19 @@ impl<O: Offset> Traversal<'_, O> {
     fn with_peers(&mut self, root: u32, order: &mut [u32]) -> Result<Sweep> {
         let mut sweep = self.component(root, usize::MAX, order)?;
         let degree = |v: u32| self.graph.degrees[v as usize];
-        let alike = || order[1..sweep.vertices].iter().copied().filter(|&v| degree(v) == degree(root));
-        let count = alike().count();
-        if count > sweep.vertices / PEERS_ONE_IN {
+        let alike = order[1..sweep.vertices].iter().copied().filter(|&v| degree(v) == degree(root));
+        // The queue is free between sweeps; once there are too many, the rest need not be looked at.
+        let most = sweep.vertices / PEERS_ONE_IN;
+        let mut count = 0;
+        for v in alike.take(most + 1) {
+            self.queue[count] = v;
+            count += 1;
+        }
+        if count > most {
             return Ok(sweep);
         }
-        sweep.peers[0] = alike().nth(count / 2);
-        sweep.peers[1] = alike().nth(count / 4).filter(|_| count > 1);
-        sweep.peers[2] = alike().nth(3 * count / 4).filter(|_| count > 2);
+        let peer = |k: usize, from: usize| (count >= from).then(|| self.queue[k]);
+        sweep.peers = [peer(count / 2, 1), peer(count / 4, 2), peer(3 * count / 4, 3)];
         Ok(sweep)
     }
 

@@ -1,16 +1,22 @@
-//! ELL: each task takes consecutive rows and walks the columns of the padded rectangle, so that it reads each of them
-//! forward, with one running sum a row.
+//! ELL: each task takes consecutive rows, a strip of a few at a time, and walks the strip through the columns of the
+//! padded rectangle with one running sum a row.
 
 use super::{Scale, prefetch, transposed};
 use crate::backend::{EllParts, Host};
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::{Element, Scalar, Widen};
 use rayon::prelude::*;
 
-/// Rows walked together: their sums stay in the first cache beside the entries and x.
-const BLOCK: usize = 1 << 8;
+/// Rows of a strip: of every column it reads two whole cache lines of values and one of indices, each once.
+const STRIP: usize = 16;
 
-/// Blocks that one task takes at least.
-const TASK: usize = 1 << 4;
+/// Rows that one task takes.
+const TASK: usize = 1 << 12;
+
+/// Entries are asked for so many rows ahead, in every column.
+const AHEAD: usize = 64;
+
+/// Rows that the transposed product walks together: their part of x stays in the cache.
+const BLOCK: usize = 1 << 8;
 
 /// y = alpha A x + beta y.
 pub(super) fn product<V: Widen<T>, T: Scalar>(
@@ -21,37 +27,45 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     y: &mut [T],
 ) {
     let run = |(task, y): (usize, &mut [T])| {
-        let first = task * BLOCK;
-        let lengths = &a.lengths[first..first + y.len()];
-        let (low, high) = bounds(lengths);
-        let mut sums = [T::zero(); BLOCK];
-        for k in 0..high {
-            let start = k * a.rows + first;
-            let indices = &a.indices[start..start + y.len()];
-            let entries = indices.iter().zip(&a.values[start..start + y.len()]);
-            // The next column's entries of the same rows.
-            prefetch::entries(a.indices, a.values, start + a.rows, start + a.rows + y.len());
-            if k < low {
-                for (sum, (&j, &v)) in sums.iter_mut().zip(entries) {
-                    *sum += value(v) * x[j as usize];
-                }
-            } else {
-                for ((sum, &length), (&j, &v)) in sums.iter_mut().zip(lengths).zip(entries) {
-                    if k < length as usize {
-                        *sum += value(v) * x[j as usize];
-                    }
-                }
+        for (strip, y) in y.chunks_mut(STRIP).enumerate() {
+            let sums = strip_sums(a, task * TASK + strip * STRIP, y.len(), value, x);
+            for (y, sum) in y.iter_mut().zip(sums) {
+                *y = scale.finish(sum, *y);
             }
         }
-        for (y, sum) in y.iter_mut().zip(sums) {
-            *y = scale.finish(sum, *y);
-        }
     };
-    if y.len() <= BLOCK {
+    if y.len() <= TASK {
         run((0, y));
     } else {
-        y.par_chunks_mut(BLOCK).enumerate().with_min_len(TASK).for_each(run);
+        y.par_chunks_mut(TASK).enumerate().for_each(run);
     }
+}
+
+/// The sums of the `count` rows from `first` on, at most [`STRIP`].
+#[inline(always)]
+fn strip_sums<V: Element, T: Scalar>(
+    a: EllParts<'_, V, Host>,
+    first: usize,
+    count: usize,
+    value: impl Fn(V) -> T,
+    x: &[T],
+) -> [T; STRIP] {
+    let lengths = &a.lengths[first..first + count];
+    let (low, high) = bounds(lengths);
+    let mut sums = [T::zero(); STRIP];
+    for k in 0..high {
+        let start = k * a.rows + first;
+        prefetch::entries(a.indices, a.values, start + AHEAD, start + AHEAD + STRIP);
+        let (indices, values) = (&a.indices[start..start + count], &a.values[start..start + count]);
+        let mut add = |lane: usize| sums[lane] += value(values[lane]) * x[indices[lane] as usize];
+        // Whole strips apart: their loop has a constant length and no tests.
+        if k < low && count == STRIP {
+            (0..STRIP).for_each(add);
+        } else {
+            (0..count).filter(|&lane| k < lengths[lane] as usize).for_each(&mut add);
+        }
+    }
+    sums
 }
 
 /// The least and the greatest length.
@@ -77,7 +91,6 @@ pub(super) fn transposed<V: Widen<T>, T: Scalar>(
     };
     let scatter = |b, sums: &mut [T], base| {
         let block = transposed::block(a.rows, blocks, b);
-        // Tiles of rows, as the plain product has them: the tile's part of x stays in the cache.
         for first in block.clone().step_by(BLOCK) {
             let rows = first..(first + BLOCK).min(block.end);
             let (_, width) = bounds(&a.lengths[rows.clone()]);

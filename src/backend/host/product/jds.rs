@@ -1,5 +1,5 @@
-//! Jagged diagonals: each task takes consecutive positions and walks the diagonals that reach them, with one running
-//! sum a row; sums go to y through the row order.
+//! Jagged diagonals: each task takes consecutive positions, a strip of a few at a time, and walks the strip through the
+//! diagonals that reach it with one running sum a row; sums go to y through the row order.
 
 use super::shared::SharedRows;
 use super::{Scale, prefetch, transposed};
@@ -8,11 +8,17 @@ use crate::scalar::{Offset, Scalar, Widen};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Positions walked together: their sums stay in the first cache beside the entries and x.
-const BLOCK: usize = 1 << 8;
+/// Positions of a strip: their sums stay in registers.
+const STRIP: usize = 16;
 
-/// Blocks that one task takes at least.
-const TASK: usize = 1 << 4;
+/// Positions that one task takes.
+const TASK: usize = 1 << 12;
+
+/// Entries are asked for so many positions ahead, in every diagonal.
+const AHEAD: usize = 64;
+
+/// Positions that the transposed product walks together: their part of x stays in the cache.
+const BLOCK: usize = 1 << 8;
 
 /// For each diagonal that reaches the positions: where its entries for them are.
 fn spans<O: Offset>(offsets: &[O], positions: Range<usize>) -> impl Iterator<Item = Range<usize>> {
@@ -33,29 +39,33 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
 ) {
     let rows = y.len();
     let y = SharedRows::new(y, a.order);
-    let run = |task: usize| {
-        let positions = task * BLOCK..((task + 1) * BLOCK).min(rows);
-        let mut sums = [T::zero(); BLOCK];
-        let mut spans = spans(offsets, positions.clone()).peekable();
-        while let Some(span) = spans.next() {
-            if let Some(next) = spans.peek() {
-                prefetch::entries(a.indices, a.values, next.start, next.end);
-            }
-            let entries = a.indices[span.clone()].iter().zip(&a.values[span]);
-            for (sum, (&j, &v)) in sums.iter_mut().zip(entries) {
-                *sum += value(v) * x[j as usize];
+    let strip = |positions: Range<usize>| {
+        let mut sums = [T::zero(); STRIP];
+        for span in spans(offsets, positions.clone()) {
+            prefetch::entries(a.indices, a.values, span.start + AHEAD, span.end + AHEAD);
+            let (indices, values) = (&a.indices[span.clone()], &a.values[span]);
+            let mut add = |lane: usize| sums[lane] += value(values[lane]) * x[indices[lane] as usize];
+            // Whole strips apart: their loop has a constant length.
+            if values.len() == STRIP {
+                (0..STRIP).for_each(add);
+            } else {
+                (0..values.len()).for_each(&mut add);
             }
         }
         for (position, sum) in positions.zip(sums) {
-            // SAFETY: each position belongs to one task.
+            // SAFETY: each position belongs to one strip, and each strip to one task.
             unsafe { y.update(position, |_, old| scale.finish(sum, old)) };
         }
     };
-    let tasks = rows.div_ceil(BLOCK);
+    let run = |task: usize| {
+        let end = ((task + 1) * TASK).min(rows);
+        (task * TASK..end).step_by(STRIP).for_each(|first| strip(first..(first + STRIP).min(end)));
+    };
+    let tasks = rows.div_ceil(TASK);
     if tasks <= 1 {
         (0..tasks).for_each(run);
     } else {
-        (0..tasks).into_par_iter().with_min_len(TASK).for_each(run);
+        (0..tasks).into_par_iter().for_each(run);
     }
 }
 
