@@ -24,13 +24,19 @@ fn line<T>(slice: &[T], at: usize) {
     let _ = (slice, at);
 }
 
-/// Asks for entries `start..end`.
+/// Asks for entries `start..end`, and for one at least.
 #[inline(always)]
 pub(super) fn entries<V>(indices: &[u32], values: &[V], start: usize, end: usize) {
-    for at in (start..end).step_by(STEP) {
-        line(values, at);
+    // The first lines apart: a short row needs no more, and setting up loops for it would cost as much as its product.
+    line(values, start);
+    line(indices, start);
+    let (mut value, mut index) = (start + STEP, start + 2 * STEP);
+    while value < end {
+        line(values, value);
+        value += STEP;
     }
-    for at in (start..end).step_by(2 * STEP) {
-        line(indices, at);
+    while index < end {
+        line(indices, index);
+        index += 2 * STEP;
     }
 }
