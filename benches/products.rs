@@ -28,11 +28,14 @@ const ROUNDS: Duration = Duration::from_secs(12);
 
 type Stored<T> = Box<dyn SparseMatrix<T, Host>>;
 
+/// Takes x, writes y.
+type Body<'a, T> = Box<dyn FnMut(&[T], &mut [T]) + 'a>;
+
 /// Times of `body` over the rounds, its first call of each round left out.
 struct Contender<'a, T> {
     name: String,
     bytes: usize,
-    body: Box<dyn FnMut(&[T], &mut [T]) + 'a>,
+    body: Body<'a, T>,
     seconds: Vec<f64>,
 }
 
