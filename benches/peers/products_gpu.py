@@ -1,0 +1,602 @@
+"""Checks and times the products of kernels/ on one GPU without any Rust, beside cuSPARSE in the same process.
+
+    python3 benches/peers/products_gpu.py check            every kernel against compensated sums on ragged shapes
+    python3 benches/peers/products_gpu.py bench [CASE ...]  beside cuSPARSE's CSR (both algorithms), COO and SELL-32
+    python3 benches/peers/products_gpu.py tune [CASE ...]   sweeps the constants
+
+Needs CuPy. Matrices are made on the GPU. Each time is the median of replays of a captured graph (of 20 products where one takes
+under 50 us), so that neither side pays for Python; shares are of the copy bandwidth measured first.
+"""
+import argparse, ctypes, os, sys, time, traceback
+
+import numpy as np
+
+from kernels_gpu import *
+
+F = {"f32": np.float32, "f64": np.float64}
+
+
+# ---- matrices ----------------------------------------------------------------------------------------------------------
+class Matrix:
+    def __init__(self, name, rows, columns, offsets, indices, values=None):
+        self.name, self.rows, self.columns = name, rows, columns
+        self.offsets, self.indices = offsets.astype(np.uint32), indices.astype(np.uint32)
+        self.nnz = indices.size
+        if values is None:
+            values = cp.random.default_rng(3).random(self.nnz) + 0.5
+        self.values = {"f64": values, "f32": values.astype(np.float32)}
+        self.lengths = self.offsets[1:] - self.offsets[:-1] if rows else cp.zeros(0, np.uint32)
+
+    def shape(self, group=32):
+        """Longest row, and nonzeros of the fullest group of rows."""
+        if not self.rows:
+            return 0, 0
+        at = cp.minimum(cp.arange(0, self.rows + group, group), self.rows)
+        o = self.offsets[at].astype(np.int64)
+        return int(self.lengths.max()), int((o[1:] - o[:-1]).max())
+
+    def bytes(self, value, vector):
+        return self.nnz * (SIZE[value] + 4) + (self.rows + 1) * 4 + (self.rows + self.columns) * SIZE[vector]
+
+
+def stencil(name, nx, ny, nz, box):
+    n = nx * ny * nz
+    i = cp.arange(n, dtype=np.int32)
+    X, Y, Z = i % nx, i // nx % ny, i // (nx * ny)
+    steps = [(dx, dy, dz) for dz in (-1, 0, 1) for dy in (-1, 0, 1) for dx in (-1, 0, 1)]
+    steps = [s for s in steps if (nz > 1 or s[2] == 0) and (box or sum(map(abs, s)) <= 1)]
+    inside, cols = cp.empty((n, len(steps)), bool), cp.empty((n, len(steps)), np.int32)
+    for k, (dx, dy, dz) in enumerate(steps):
+        inside[:, k] = (X + dx >= 0) & (X + dx < nx) & (Y + dy >= 0) & (Y + dy < ny) & (Z + dz >= 0) & (Z + dz < nz)
+        cols[:, k] = i + dx + dy * nx + dz * nx * ny
+    counts = inside.sum(axis=1)
+    offsets = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(counts)])
+    return Matrix(name, n, n, offsets, cols[inside])
+
+
+def from_keys(name, n, keys):
+    keys = cp.unique(keys)
+    rows, cols = keys // n, keys % n
+    offsets = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(cp.bincount(rows.astype(np.int64), minlength=n))])
+    return Matrix(name, n, n, offsets, cols)
+
+
+def rmat(scale, factor):
+    n = 1 << scale
+    rng = cp.random.default_rng(7)
+    r, c = cp.zeros(n * factor, np.uint64), cp.zeros(n * factor, np.uint64)
+    for _ in range(scale):
+        u = rng.random(n * factor, dtype=np.float32)
+        r = r * 2 + (u >= 0.76)
+        c = c * 2 + (((u >= 0.57) & (u < 0.76)) | (u >= 0.95))
+    return from_keys(f"rmat{scale}x{factor}", n, r.astype(np.uint64) * n + c.astype(np.uint64))
+
+
+def random16(n):
+    c = cp.sort(cp.random.default_rng(11).integers(0, n, (n, 16)), axis=1)
+    return Matrix(f"random{n}x16", n, n, cp.arange(n + 1, dtype=np.int64) * 16, c.ravel())
+
+
+def elasticity(side):
+    a = stencil("", side, side, side, True)
+    lengths = cp.repeat(a.lengths.astype(np.int64) * 3, 3)
+    offsets = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(lengths)])
+    # Row 3 i + d has the columns 3 j + 0, 1, 2 for each j of row i.
+    e = cp.arange(int(offsets[-1]), dtype=np.int64)
+    row = cp.searchsorted(offsets, e, side="right") - 1
+    within = e - offsets[row]
+    j = a.indices[(a.offsets[row // 3].astype(np.int64) + within // 3)].astype(np.int64)
+    return Matrix(f"elasticity{side}^3", 3 * a.rows, 3 * a.rows, offsets, 3 * j + within % 3)
+
+
+def with_lengths(name, columns, lengths, seed):
+    lengths = np.minimum(np.asarray(lengths, np.int64), columns)
+    rng = np.random.default_rng(seed)
+    pieces = [np.sort(rng.choice(columns, l, replace=False)) if l < 2000 else np.arange(l) for l in lengths]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Matrix(name, len(lengths), columns, cp.asarray(offsets), cp.asarray(np.concatenate(pieces + [np.zeros(0, np.int64)]).astype(np.int64)))
+
+
+def arrow(n):
+    """Diagonal, first column and first row full."""
+    i = cp.arange(1, n, dtype=np.int64)
+    cols = cp.concatenate([cp.arange(n, dtype=np.int64), cp.stack([0 * i, i], axis=1).ravel()])
+    return Matrix(f"arrow{n}", n, n, cp.concatenate([cp.zeros(1, np.int64), n + 2 * cp.arange(n, dtype=np.int64)]), cols)
+
+
+def one_long(n, long):
+    """Three a row, and one row of `long` in the middle."""
+    i = cp.arange(n, dtype=np.int64)
+    lengths = cp.full(n, 3, np.int64)
+    lengths[n // 2] = long
+    offsets = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(lengths)])
+    short = cp.clip(cp.stack([i - 1, i, i + 1], axis=1), 0, n - 1)
+    before, behind = short[: n // 2].ravel(), short[n // 2 + 1 :].ravel()
+    return Matrix(f"one row of {long}", n, n, offsets, cp.concatenate([before, cp.arange(long) * (n // long), behind]))
+
+
+CASES = {
+    "5pt": lambda: stencil("5-point 4096^2", 4096, 4096, 1, False),
+    "7pt": lambda: stencil("7-point 256^3", 256, 256, 256, False),
+    "9pt": lambda: stencil("9-point 3000^2", 3000, 3000, 1, True),
+    "27pt": lambda: stencil("27-point 160^3", 160, 160, 160, True),
+    "elast": lambda: elasticity(64),
+    "rmat": lambda: rmat(21, 16),
+    "random": lambda: random16(2_000_000),
+    "arrow": lambda: arrow(1_000_000),
+    "long": lambda: one_long(2_000_000, 1_000_000),
+    "1e4": lambda: stencil("5-point 45^2", 45, 45, 1, False),
+    "1e5": lambda: stencil("5-point 142^2", 142, 142, 1, False),
+    "1e6": lambda: stencil("5-point 447^2", 447, 447, 1, False),
+    "1e6r": lambda: rmat(16, 16),
+}
+
+
+def ragged():
+    rng = np.random.default_rng(1)
+    giant = rng.integers(0, 4, 700)
+    giant[311] = 700
+    yield with_lengths("597 x 43", 43, rng.integers(0, 9, 597), 1)
+    yield with_lengths("43 x 597", 597, rng.integers(0, 90, 43), 2)
+    holes = rng.integers(0, 12, 1000)
+    holes[::3] = 0
+    yield with_lengths("empty rows and columns", 1000, holes, 3)
+    yield with_lengths("one row", 800, [300], 4)
+    yield with_lengths("one column", 1, [1, 0, 1, 1] * 50, 5)
+    yield with_lengths("one giant row", 700, giant, 6)
+    yield with_lengths("rows of several tiles", 40_000, [3] * 900 + [30_000] + [5] * 77 + [9_000, 40_000] + [2] * 3001 + [20_000, 0, 0], 7)
+    yield with_lengths("power law", 2500, [2000 // (i + 1) for i in range(2500)][::-1], 8)
+    yield with_lengths("no nonzeros", 7, [0] * 5000, 10)
+    yield with_lengths("no rows", 7, [], 11)
+    yield with_lengths("even lengths", 5000, [16] * 5000, 12)
+
+
+# ---- cuSPARSE ------------------------------------------------------------------------------------------------------------
+class Cusparse:
+    F = {"f32": 0, "f64": 1}
+
+    def __init__(self):
+        for name in ("libcusparse.so.12", "libcusparse.so.13", "libcusparse.so", "/usr/local/cuda/lib64/libcusparse.so"):
+            try:
+                self.lib = ctypes.CDLL(name)
+                break
+            except OSError:
+                continue
+        self.handle = ctypes.c_void_p()
+        self.ok(self.lib.cusparseCreate(ctypes.byref(self.handle)))
+        self.kept = []
+
+    def ok(self, code):
+        if code:
+            raise RuntimeError(f"cusparse {code}")
+
+    def on(self, stream):
+        self.ok(self.lib.cusparseSetStream(self.handle, ctypes.c_void_p(stream.ptr)))
+
+    def vec(self, x, t):
+        d = ctypes.c_void_p()
+        self.ok(self.lib.cusparseCreateDnVec(ctypes.byref(d), ctypes.c_int64(x.size), ctypes.c_void_p(x.data.ptr), self.F[t]))
+        return d
+
+    def scalars(self, t):
+        c = ctypes.c_float if t == "f32" else ctypes.c_double
+        return ctypes.byref(c(1)), ctypes.byref(c(0))
+
+    def csr(self, a, t):
+        d, p = ctypes.c_void_p(), lambda v: ctypes.c_void_p(v.data.ptr)
+        n = ctypes.c_int64
+        self.ok(self.lib.cusparseCreateCsr(ctypes.byref(d), n(a.rows), n(a.columns), n(a.nnz), p(a.offsets), p(a.indices), p(a.values[t]), 2, 2, 0, self.F[t]))
+        return d
+
+    def products(self, a, t, x, y):
+        """(name, function) of each algorithm."""
+        p, n = lambda v: ctypes.c_void_p(v.data.ptr), ctypes.c_int64
+        for name, algorithm in (("csr1", 2), ("csr2", 3)):
+            yield name, self.product(self.csr(a, t), algorithm, t, x, y)
+        rows = cp.searchsorted(a.offsets.astype(np.int64), cp.arange(a.nnz, dtype=np.int64), side="right").astype(np.int32) - 1
+        d = ctypes.c_void_p()
+        self.ok(self.lib.cusparseCreateCoo(ctypes.byref(d), n(a.rows), n(a.columns), n(a.nnz), p(rows), p(a.indices), p(a.values[t]), 2, 0, self.F[t]))
+        yield "coo1", self.product(d, 1, t, x, y, keep=rows)
+        del rows
+        cp.get_default_memory_pool().free_all_blocks()
+        s = to_sell(a, t, 32)
+        if s is not None:
+            offsets, lengths, columns, values = s
+            # Padding is told by the column -1.
+            d = ctypes.c_void_p()
+            offsets, columns = offsets.astype(np.int32), columns.view(np.int32)
+            pad_columns(a, offsets, columns, 32)
+            self.ok(self.lib.cusparseCreateSlicedEll(ctypes.byref(d), n(a.rows), n(a.columns), n(a.nnz), n(values.size), n(32), p(offsets), p(columns), p(values), 2, 2, 0, self.F[t]))
+            yield "sell32", self.product(d, 5, t, x, y, keep=(offsets, columns, values))
+
+    def product(self, d, algorithm, t, x, y, keep=None):
+        one, zero = self.scalars(t)
+        dx, dy, size = self.vec(x, t), self.vec(y, t), ctypes.c_size_t()
+        args = (self.handle, 0, one, d, dx, zero, dy, self.F[t], algorithm)
+        self.ok(self.lib.cusparseSpMV_bufferSize(*args, ctypes.byref(size)))
+        buffer = cp.empty(max(size.value, 1), np.uint8)
+        b = ctypes.c_void_p(buffer.data.ptr)
+        self.lib.cusparseSpMV_preprocess(*args, b)
+
+        def run(_keep=(keep, buffer)):
+            self.ok(self.lib.cusparseSpMV(*args, b))
+
+        return run
+
+    def block_products(self, a, t, x, y, columns):
+        """SpMM with row-major and column-major blocks, each algorithm."""
+        n = ctypes.c_int64
+        one, zero = self.scalars(t)
+        for order_name, order in (("rows", 2), ("columns", 1)):
+            lx, ly = (columns, columns) if order == 2 else (a.columns, a.rows)
+            dx, dy = ctypes.c_void_p(), ctypes.c_void_p()
+            self.ok(self.lib.cusparseCreateDnMat(ctypes.byref(dx), n(a.columns), n(columns), n(lx), ctypes.c_void_p(x.data.ptr), self.F[t], order))
+            self.ok(self.lib.cusparseCreateDnMat(ctypes.byref(dy), n(a.rows), n(columns), n(ly), ctypes.c_void_p(y.data.ptr), self.F[t], order))
+            for name, algorithm in (("1", 4), ("2", 6), ("3", 12)):
+                d = self.csr(a, t)
+                args, size = (self.handle, 0, 0, one, d, dx, zero, dy, self.F[t], algorithm), ctypes.c_size_t()
+                try:
+                    self.ok(self.lib.cusparseSpMM_bufferSize(*args, ctypes.byref(size)))
+                    buffer = cp.empty(max(size.value, 1), np.uint8)
+                    b = ctypes.c_void_p(buffer.data.ptr)
+                    self.lib.cusparseSpMM_preprocess(*args, b)
+                    self.ok(self.lib.cusparseSpMM(*args, b))
+                except RuntimeError:
+                    continue
+
+                def run(args=args, b=b, keep=buffer):
+                    self.ok(self.lib.cusparseSpMM(*args, b))
+
+                yield f"spmm-{order_name}-alg{name}", run
+
+
+# ---- formats ---------------------------------------------------------------------------------------------------------------
+FILL = cp.RawKernel(r"""
+extern "C" __global__ void fill(long long rows, int height, const unsigned* offsets, const unsigned* columns, const VALUE* values,
+                                const unsigned* sections, const unsigned* order, unsigned* out_columns, VALUE* out_values) {
+    for (long long p = blockIdx.x * (long long)blockDim.x + threadIdx.x; p < rows; p += gridDim.x * (long long)blockDim.x) {
+        long long r = order ? order[p] : p;
+        for (unsigned k = offsets[r], i = 0; k < offsets[r + 1]; k++, i++) {
+            unsigned long long at = sections[p / height] + (unsigned long long)i * height + p % height;
+            out_columns[at] = columns[k];
+            out_values[at] = values[k];
+        }
+    }
+}""".replace("VALUE", "double"), "fill") if cp else None
+FILL32 = cp.RawKernel(FILL.code.replace("double", "float"), "fill") if cp else None
+PAD = cp.RawKernel(r"""
+extern "C" __global__ void pad(long long rows, int height, const int* sections, const unsigned* offsets, int* columns) {
+    for (long long p = blockIdx.x * (long long)blockDim.x + threadIdx.x; p < rows; p += gridDim.x * (long long)blockDim.x) {
+        int width = (sections[p / height + 1] - sections[p / height]) / height;
+        for (int i = offsets[p + 1] - offsets[p]; i < width; i++) columns[sections[p / height] + (long long)i * height + p % height] = -1;
+    }
+}""", "pad") if cp else None
+
+
+def pad_columns(a, sections, columns, height):
+    PAD((4096,), (256,), (np.int64(a.rows), np.int32(height), sections, a.offsets, columns))
+
+
+def to_sell(a, t, height, order=None):
+    """offsets, lengths, columns, values; None where it would pad three times over."""
+    sections = ceil(a.rows, height)
+    if not sections:
+        return None
+    lengths = a.lengths if order is None else a.lengths[order]
+    padded = cp.zeros(sections * height, np.int64)
+    padded[: a.rows] = lengths
+    widths = padded.reshape(sections, height).max(axis=1)
+    offsets = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(widths * height)])
+    total = int(offsets[-1])
+    if total > 4 * a.nnz + 4096 or total >= 1 << 31:
+        return None
+    columns, values = cp.zeros(total, np.uint32), cp.zeros(total, F[t])
+    (FILL if t == "f64" else FILL32)((4096,), (256,), (np.int64(a.rows), np.int32(height), a.offsets, a.indices, a.values[t], offsets.astype(np.uint32), U(0) if order is None else order, columns, values))
+    return offsets.astype(np.uint32), lengths.astype(np.uint32), columns, values
+
+
+# ---- the products ----------------------------------------------------------------------------------------------------------
+def scalar(t, v):
+    return F[t](v)
+
+
+NULL = U(0)
+
+
+def stream_constants(a, t, v, lanes=None, unroll=None, threads=None, **c):
+    mean = max(1.0, a.nnz / max(1, a.rows))
+    if lanes is None:
+        lanes = 1
+        while lanes < 32 and mean / lanes > 12:
+            lanes *= 2
+    return dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, UNROLL=unroll or 8, THREADS=threads or 256)
+
+
+def csr_stream(a, t, v, x, y, alpha=1, beta=0, dot=None, capacity=None, per_sm=None, **c):
+    k = stream_constants(a, t, v, **c)
+    rows_a_tile = k["THREADS"] // k["LANES"]
+    if capacity is None:
+        _, busiest = a.shape()
+        capacity = ceil(max(1, rows_a_tile // 32) * busiest + 4, 16) * 16 if rows_a_tile >= 32 else ceil(busiest + 4, 16) * 16
+        capacity = min(capacity, 8192)
+    shared = capacity * (4 + SIZE[v])
+    tiles = ceil(a.rows, rows_a_tile)
+    if dot is None:
+        f = kernel("csr_stream.cu", "csr_stream", shared, **k)
+        return lambda: tiles and f((tiles,), (k["THREADS"],), (U(a.rows), U(a.nnz), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(capacity), U32(0)), shared_mem=shared)
+    f = kernel("csr_stream.cu", "csr_stream_dot", shared, **k)
+    grid = resident(f, tiles, k["THREADS"], shared)
+    ws = cp.zeros(8192, np.uint64)
+    return lambda: f((grid,), (k["THREADS"],), (U(a.rows), U(a.nnz), a.offsets, a.indices, a.values[v], scalar(t, 1), x, y, U32(capacity), dot, ws, ws[-1:]), shared_mem=shared)
+
+
+def csr_balanced(a, t, v, x, y, alpha=1, beta=0, **c):
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32", THREADS=256, ITEMS=8, LONG=1024, UNROLL=4) | c
+    f = kernel("csr_balanced.cu", "csr_balanced", **k)
+    tiles = ceil(a.rows + a.nnz, k["THREADS"] * k["ITEMS"])
+    pieces, arrived = cp.zeros(2 * tiles, F[t]), cp.zeros(tiles, np.uint32)
+    return lambda: tiles and f((tiles,), (k["THREADS"],), (U(a.rows), U(a.nnz), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0), pieces, arrived))
+
+
+def csr_vector(a, t, v, x, y, alpha=1, beta=0, lanes=None, threads=256):
+    mean = a.nnz // max(1, a.rows)
+    lanes = lanes or min(32, max(2, 1 << max(0, (mean - 1).bit_length() - 1)))
+    f = kernel("csr_vector.cu", "csr", SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, THREADS=threads)
+    grid = min(ceil(a.rows, threads // lanes), 16 * 8 * SM())
+    return lambda: grid and f((grid,), (threads,), (U(a.rows), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y))
+
+
+def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, order=None, threads=256, unroll=8, once=True, per_sm=None):
+    s = to_sell(a, v, height, order)
+    if s is None:
+        return None
+    offsets, lengths, columns, values = s
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32", HEIGHT=0 if runtime else height, UNROLL=unroll, THREADS=threads)
+    f = kernel("sell.cu", "sell" if dot is None else "sell_dot", **k)
+    tiles = ceil(a.rows, threads)
+    place = NULL if order is None else order
+    if dot is None:
+        grid = tiles if once else resident(f, tiles, threads)
+        return lambda: f((grid,), (threads,), (U(a.rows), U32(height), place, lengths, offsets, columns, values, scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
+    grid = resident(f, tiles, threads)
+    ws = cp.zeros(8192, np.uint64)
+    return lambda: f((grid,), (threads,), (U(a.rows), U32(height), place, lengths, offsets, columns, values, x, y, dot, ws, ws[-1:]))
+
+
+def sorted_order(a, window):
+    keys = -a.lengths.astype(np.int64) + (cp.arange(a.rows) // window) * (1 << 33)
+    return cp.argsort(keys, kind="stable").astype(np.uint32)
+
+
+# ---- checking ----------------------------------------------------------------------------------------------------------------
+REFERENCE = cp.RawKernel(r"""
+extern "C" __global__ void reference(long long rows, const unsigned* offsets, const unsigned* columns, const double* values, const double* x,
+                                     double* out, double* size) {
+    for (long long r = blockIdx.x * (long long)blockDim.x + threadIdx.x; r < rows; r += gridDim.x * (long long)blockDim.x) {
+        double s = 0, low = 0, total = 0;
+        for (unsigned k = offsets[r]; k < offsets[r + 1]; k++) {
+            double p = __dmul_rn(values[k], x[columns[k]]), e = __fma_rn(values[k], x[columns[k]], -p);
+            double t = __dadd_rn(s, p), z = __dadd_rn(t, -s);
+            low += e + __dadd_rn(__dadd_rn(s, -__dadd_rn(t, -z)), __dadd_rn(p, -z));
+            s = t;
+            total += fabs(p);
+        }
+        out[r] = s + low;
+        size[r] = total;
+    }
+}""", "reference") if cp else None
+failures = 0
+
+
+def expect(name, a, t, x, y, got, alpha, beta):
+    global failures
+    want, size = cp.empty(a.rows), cp.empty(a.rows)
+    if a.rows:
+        REFERENCE((1024,), (64,), (np.int64(a.rows), a.offsets, a.indices, a.values64, x.astype(np.float64), want, size))
+    want = alpha * want + (beta * y.astype(np.float64) if beta else 0)
+    size = abs(alpha) * size + (abs(beta * y.astype(np.float64)) if beta else 0)
+    bound = 4 * (a.lengths.astype(np.float64) + 4) * np.finfo(F[t]).eps * size
+    bad = ~(abs(got.astype(np.float64) - want) <= bound)
+    if a.rows and bool(bad.any()):
+        failures += 1
+        r = int(bad.argmax())
+        print(f"FAILED {name} on {a.name} {t}: {int(bad.sum())} rows, first {r} of length {int(a.lengths[r])}: {float(got[r])} for {float(want[r])}", flush=True)
+
+
+def variants(a, t, v):
+    """Every kernel as (name, make(x, y, alpha, beta))."""
+    for lanes in (1, 2, 8, 32):
+        for capacity in (64, None):
+            yield f"stream lanes={lanes} capacity={capacity}", lambda x, y, al, be, l=lanes, c=capacity: csr_stream(a, t, v, x, y, al, be, lanes=l, capacity=c, threads=64)
+    for items, long in ((4, 64), (8, 1024)):
+        yield f"balanced {items} {long}", lambda x, y, al, be, i=items, l=long: csr_balanced(a, t, v, x, y, al, be, ITEMS=i, LONG=l, THREADS=128)
+    for lanes in (1, 4, 32):
+        yield f"vector {lanes}", lambda x, y, al, be, l=lanes: csr_vector(a, t, v, x, y, al, be, lanes=l)
+    for height, runtime, window in ((32, False, 1), (16, False, 1), (7, True, 21), (32, False, 256)):
+        order = sorted_order(a, window) if window > 1 else None
+        yield f"sell-{height}-{window}", lambda x, y, al, be, h=height, r=runtime, o=order: sell(a, t, v, x, y, al, be, height=h, runtime=r, order=o)
+
+
+def check():
+    for a in ragged():
+        for t, v in (("f64", "f64"), ("f32", "f32"), ("f64", "f32")):
+            a.values64 = a.values[v].astype(np.float64)
+            rng = cp.random.default_rng(5)
+            x, y0 = (rng.random(a.columns) - 0.5).astype(F[t]), (rng.random(a.rows) - 0.5).astype(F[t])
+            for name, make in variants(a, t, v):
+                for alpha, beta in ((1, 0), (-1.5, 0.5)):
+                    y = y0.copy() if beta else cp.full(a.rows, np.nan, F[t])
+                    run = make(x, y, alpha, beta)
+                    if run is None:
+                        continue
+                    run()
+                    expect(name, a, t, x, y0, y, alpha, beta)
+                    if beta == 0:
+                        again = cp.full(a.rows, np.nan, F[t])
+                        for _ in range(3):
+                            make(x, again, alpha, beta)()
+                            if not bool((again == y).all()):
+                                print(f"NOT THE SAME BITS: {name} on {a.name}")
+            if a.rows == a.columns and a.rows:
+                dot, y = cp.zeros(1, F[t]), cp.empty(a.rows, F[t])
+                for name, run in (("stream dot", csr_stream(a, t, v, x, y, dot=dot)), ("sell dot", sell(a, t, v, x, y, dot=dot)), ("stream dot small", csr_stream(a, t, v, x, y, dot=dot, threads=64))):
+                    if run is None:
+                        continue
+                    dot[:] = np.nan
+                    y[:] = np.nan
+                    for _ in range(2):
+                        run()
+                        expect(name, a, t, x, y, y, 1, 0)
+                        want, scale = float((x.astype(np.float64) * y.astype(np.float64)).sum()), float(abs(x.astype(np.float64) * y.astype(np.float64)).sum())
+                        if not abs(float(dot[0]) - want) <= 100 * np.finfo(F[t]).eps * scale:
+                            print(f"FAILED {name} on {a.name} {t}: dot {float(dot[0])} for {want}")
+    print("check:", "all well" if not failures else f"{failures} failures", flush=True)
+
+
+# ---- timing --------------------------------------------------------------------------------------------------------------------
+def timed(run, stream, seconds=0.03):
+    """Median milliseconds of a product, from replays of a captured graph."""
+    # What was made before lies in another stream.
+    cp.cuda.Device().synchronize()
+    with stream:
+        run()
+        stream.synchronize()
+        a, b = cp.cuda.Event(), cp.cuda.Event()
+        a.record(stream)
+        run()
+        b.record(stream)
+        b.synchronize()
+        guess = cp.cuda.get_elapsed_time(a, b)
+        inside = 20 if guess < 0.05 else 1
+        stream.begin_capture()
+        for _ in range(inside):
+            run()
+        graph = stream.end_capture()
+        graph.launch(stream)
+        times = []
+        for _ in range(max(7, min(50, int(seconds * 1000 / max(guess * inside, 1e-3))))):
+            a.record(stream)
+            graph.launch(stream)
+            b.record(stream)
+            b.synchronize()
+            times.append(cp.cuda.get_elapsed_time(a, b) / inside)
+        return float(np.median(times))
+
+
+def copy_speed(stream):
+    x, y = cp.zeros(1 << 28), cp.empty(1 << 28)
+    ms = timed(lambda: cp.cuda.runtime.memcpyAsync(y.data.ptr, x.data.ptr, 8 * x.size, 3, stream.ptr), stream)
+    return 16 * x.size / ms * 1e-6
+
+
+def ours(a, t, v, x, y):
+    yield "stream", csr_stream(a, t, v, x, y)
+    yield "balanced", csr_balanced(a, t, v, x, y)
+    yield "vector", csr_vector(a, t, v, x, y)
+    yield "sell32", sell(a, t, v, x, y)
+    yield "sell16", sell(a, t, v, x, y, height=16)
+    dot = cp.zeros(1, F[t])
+    yield "stream+dot", csr_stream(a, t, v, x, y, dot=dot)
+    yield "sell32+dot", sell(a, t, v, x, y, dot=dot)
+
+
+def bench(names):
+    stream = cp.cuda.Stream(non_blocking=True)
+    copy = copy_speed(stream)
+    print(f"copy {copy:.0f} GB/s")
+    peer = Cusparse()
+    peer.on(stream)
+    for name in names:
+        a = CASES[name]()
+        for t in ("f64", "f32"):
+            x, y = cp.random.default_rng(2).random(a.columns).astype(F[t]), cp.zeros(a.rows, F[t])
+            floor = a.bytes(t, t) / copy * 1e-6
+            line = [f"{a.name} {t} nnz {a.nnz} floor {floor:.4f} ms |"]
+            theirs = {}
+            for peer_name, run in peer.products(a, t, x, y):
+                theirs[peer_name] = timed(run, stream)
+            line += [f"{k} {m:.4f}" for k, m in theirs.items()]
+            best_csr, best = min(theirs["csr1"], theirs["csr2"]), min(theirs.values())
+            line.append("|")
+            for our_name, run in ours(a, t, t, x, y):
+                if run is not None:
+                    ms = timed(run, stream)
+                    line.append(f"{our_name} {ms:.4f} ({best_csr / ms:.2f} csr, {best / ms:.2f} best, {floor / ms:.2f} copy)")
+                    del run
+            print("\n    ".join([" ".join(line[: len(theirs) + 1])] + line[len(theirs) + 2 :]), flush=True)
+        del a, x, y
+        cp.get_default_memory_pool().free_all_blocks()
+
+
+def tune(names):
+    stream = cp.cuda.Stream(non_blocking=True)
+    for name in names:
+        a = CASES[name]()
+        for t in ("f64", "f32"):
+            x, y = cp.random.default_rng(2).random(a.columns).astype(F[t]), cp.zeros(a.rows, F[t])
+            results = []
+            for label, make in sweep(a, t, x, y):
+                try:
+                    run = make()
+                    results.append((timed(run, stream, 0.01), label))
+                    del run
+                except Exception as e:
+                    print(label, e)
+            for kind in ("stream", "balanced", "sell"):
+                print(f"{a.name} {t} {kind}: " + "; ".join(f"{l} {m:.4f}" for m, l in sorted(r for r in results if r[1].startswith(kind))[:5]), flush=True)
+        del a, x, y
+        cp.get_default_memory_pool().free_all_blocks()
+
+
+def sweep(a, t, x, y):
+    mean = a.nnz / a.rows
+    for threads in (128, 256):
+        for lanes in (1, 2, 4, 8, 16):
+            if mean / lanes < 1.5 or mean / lanes > 28:
+                continue
+            for unroll in (4, 8):
+                yield f"stream t={threads} l={lanes} u={unroll}", lambda threads=threads, lanes=lanes, unroll=unroll: csr_stream(a, t, t, x, y, threads=threads, lanes=lanes, unroll=unroll)
+    dot = cp.zeros(1, F[t])
+    for threads in (128, 256):
+        for items in (4, 8, 12):
+            for unroll in (4, 8):
+                yield f"balanced t={threads} i={items} u={unroll}", lambda threads=threads, items=items, unroll=unroll: csr_balanced(a, t, t, x, y, THREADS=threads, ITEMS=items, UNROLL=unroll)
+    for height in (16, 32, 64):
+        for threads in (128, 256):
+            for unroll in (4, 8):
+                yield f"sell-{height} t={threads} u={unroll}", lambda height=height, threads=threads, unroll=unroll: sell(a, t, t, x, y, height=height, threads=threads, unroll=unroll)
+
+
+def precompile():
+    jobs = []
+    for t, v in (("f64", "f64"), ("f32", "f32"), ("f64", "f32")):
+        s = dict(SCALAR=t, STORED=v, OFFSET="u32")
+        jobs += [("csr_stream.cu", s | dict(LANES=l, UNROLL=u, THREADS=th)) for l, u, th in [(l, 8, 64) for l in (1, 2, 4, 8, 32)] + ([(l, u, th) for l in (1, 2, 4, 8) for u in (4, 8) for th in (128, 256)] if t == v else [])]
+        jobs += [("csr_balanced.cu", s | dict(ITEMS=i, LONG=l, THREADS=th, UNROLL=u)) for i, l, th, u in [(4, 64, 128, 4), (8, 1024, 128, 4)] + ([(i, 1024, th, u) for i in (4, 8, 12) for th in (128, 256) for u in (4, 8)] if t == v else [])]
+        jobs += [("csr_vector.cu", s | dict(LANES=l, THREADS=256)) for l in (1, 2, 4, 8, 16, 32)]
+        jobs += [("sell.cu", s | dict(HEIGHT=h, UNROLL=u, THREADS=th)) for h, u, th in [(h, 8, 256) for h in (0, 16, 32)] + ([(h, u, th) for h in (16, 32, 64) for u in (4, 8) for th in (128, 256)] if t == v else [])]
+    return compile_all(jobs)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=["compile", "check", "bench", "tune"])
+    parser.add_argument("cases", nargs="*")
+    args = parser.parse_args()
+    began = time.time()
+    precompile()
+    print(f"compiled in {time.time() - began:.1f} s", flush=True)
+    try:
+        if args.command == "check":
+            check()
+        elif args.command != "compile":
+            {"bench": bench, "tune": tune}[args.command](args.cases or list(CASES))
+    except Exception:
+        # A device that failed fails again in every destructor: leave without them.
+        traceback.print_exc()
+        sys.stdout.flush()
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

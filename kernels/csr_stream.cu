@@ -1,0 +1,86 @@
+// y = alpha A x + beta y with A in compressed sparse rows of like length, through shared memory.
+//
+//     | 1 . 7 . |     offsets  0   2   3   5   7
+//     | . . 8 . |     columns  0 2 | 2 | 1 2 | 0 3          a tile of 4 rows: columns and values to shared memory as they lie,
+//     | . 4 3 . |     values   1 7 | 8 | 4 3 | 2 1          then thread 0 sums row 0, thread 1 row 1 ... (LANES = 1)
+//     | 2 . . 1 |
+//
+// A block takes THREADS / LANES rows. Their columns and values are copied to shared memory, sixteen bytes a copy, whatever
+// the lengths of rows; so memory is read in full lines. Then LANES threads a row sum it from there: at each step neighbouring
+// threads ask for x at the columns of neighbouring rows, which on meshes lie side by side. (A thread a row straight from
+// memory would read lines in pieces; a thread a nonzero would ask for x in the order of one row.)
+//
+// Any row may be longer than the shared memory: the tile is then worked off in chunks of `capacity`. So it is right for
+// every matrix, and fast where the rows of a tile have about the same length; else csr_balanced.cu.
+//
+// Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its offset, and y.
+// Sources: Greathouse and Daga 2014 (CSR-stream); Bell and Garland 2008 (lanes a row).
+//
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), UNROLL (nonzeros a thread has
+// under way), THREADS.
+#include "block_sum.cuh"
+#include "stage.cuh"
+
+typedef SCALAR T;
+typedef STORED V;
+typedef OFFSET I;
+#define ROWS (THREADS / LANES)
+
+// One tile. Returns this thread's part of x.y where DOT.
+template <bool DOT>
+DEVICE T tile(u64 first, u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta,
+              T* y, u32 capacity, u32 conjugate) {
+    extern __shared__ uint4 shared[];
+    V* const tile_values = reinterpret_cast<V*>(shared);
+    u32* const tile_columns = reinterpret_cast<u32*>(tile_values + capacity);
+    const u32 lane = threadIdx.x % LANES;
+    const u64 row = first + threadIdx.x / LANES;
+    const u64 last = first + ROWS < rows ? first + ROWS : rows;
+    const u64 begin = offsets[first], end = offsets[last];
+    const u64 mine = row < rows ? u64(offsets[row]) : end, mine_end = row < rows ? u64(offsets[row + 1]) : end;
+    T sum = T();
+    for (u64 start = begin & ~u64(3); start < end; start += capacity) {
+        const u64 stop = end - start < capacity ? end : start + capacity;
+        stage<THREADS>(tile_columns, columns, start, stop, count);
+        stage<THREADS>(tile_values, values, start, stop, count);
+        copies_done();
+        __syncthreads();
+        const u32 low = mine > start ? u32((mine < stop ? mine : stop) - start) : 0;
+        const u32 high = mine_end > start ? u32((mine_end < stop ? mine_end : stop) - start) : 0;
+        for (u32 k = low + lane; k < high; k += UNROLL * LANES) {
+            T of_x[UNROLL];
+#pragma unroll
+            for (u32 u = 0; u < UNROLL; u++)
+                if (k + u * LANES < high) of_x[u] = cached(x + tile_columns[k + u * LANES]);
+#pragma unroll
+            for (u32 u = 0; u < UNROLL; u++)
+                if (k + u * LANES < high) sum = sum + entry<T>(tile_values[k + u * LANES], conjugate) * of_x[u];
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (u32 with = LANES / 2; with; with /= 2) sum = sum + shuffle_xor(sum, with);
+    T part = T();
+    if (row < rows && lane == 0) {
+        const T value = finish(alpha, sum, beta, y + row);
+        if (DOT) part = conj(x[row]) * value;
+    }
+    return part;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    csr_stream(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y,
+               u32 capacity, u32 conjugate) {
+    for (u64 first = u64(blockIdx.x) * ROWS; first < rows; first += u64(gridDim.x) * ROWS)
+        tile<false>(first, rows, count, offsets, columns, values, alpha, x, beta, y, capacity, conjugate);
+}
+
+// y = A x and xy = x.y; a fixed grid, so that the sum has the same bits every time.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    csr_stream_dot(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, T one, const T* x, T* y,
+                   u32 capacity, T* xy, T* partials, u32* finished) {
+    T sum = T();
+    for (u64 first = u64(blockIdx.x) * ROWS; first < rows; first += u64(gridDim.x) * ROWS)
+        sum = sum + tile<true>(first, rows, count, offsets, columns, values, one, x, T(), y, capacity, 0);
+    launch_sum<THREADS>(sum, partials, finished, [=](T all) { *xy = all; });
+}

@@ -1,0 +1,26 @@
+// y = alpha A x + beta y with A in ELLPACK, a thread a row.
+//
+//     | 1 . 7 . |     lengths  2 1 2 2
+//     | . . 8 . |     columns  0 2 1 0 | 2 * 2 3      step 0 reads 0 2 1 0, step 1 reads 2 2 3 (* is padding)
+//     | . 4 3 . |     values   1 8 4 2 | 7 * 3 1
+//     | 2 . . 1 |
+//
+// Entry k of row i is at k * rows + i: neighbouring threads read neighbouring addresses. A thread stops at the length of its row,
+// so padding is neither multiplied nor, where whole warps are done, read.
+//
+// Bytes a stored entry: value + 4 for the column + what of x misses the caches. A row: its length, and y.
+// Source: PMPP 14.3, with y = alpha A x + beta y.
+//
+// Constants: SCALAR (vectors), STORED (values), UNROLL (entries a thread has under way), THREADS.
+#include "product.cuh"
+
+typedef SCALAR T;
+typedef STORED V;
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    ell(u64 rows, const u32* lengths, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate) {
+    for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
+        const T sum = strided_sum<UNROLL>(columns + row, values + row, rows, stream(lengths + row), x, conjugate);
+        finish(alpha, sum, beta, y + row);
+    }
+}

@@ -1,0 +1,54 @@
+// What the products y = alpha A x + beta y share: loads by how often they come back, stored values made scalars, the last step.
+#pragma once
+#include "complex.cuh"
+
+// Read once: the matrix. It leaves the caches first, so that x stays there.
+template <typename A> DEVICE A stream(const A* p) {
+    typedef typename unsigned_of<sizeof(A)>::type U;
+    if constexpr (sizeof(A) == 16) return bits<A>(__ldcs(reinterpret_cast<const uint4*>(p)));
+    else return bits<A>(U(__ldcs(reinterpret_cast<const U*>(p))));
+}
+// Read often: x. Never written by the same launch.
+template <typename A> DEVICE A cached(const A* p) {
+    typedef typename unsigned_of<sizeof(A)>::type U;
+    if constexpr (sizeof(A) == 16) return bits<A>(__ldg(reinterpret_cast<const uint4*>(p)));
+    else return bits<A>(U(__ldg(reinterpret_cast<const U*>(p))));
+}
+
+// A stored value as a scalar of the product, conjugated where op(A) is.
+template <typename S, typename E> DEVICE S entry(E stored, u32 conjugate) {
+    const S value = widen<S>::from(stored);
+    return is_complex<S>::value && conjugate ? conj(value) : value;
+}
+
+// A row's sum becomes y. Where beta is zero, y is not read.
+template <typename S> DEVICE S finish(S alpha, S sum, S beta, S* y) {
+    const S value = is_zero(beta) ? alpha * sum : alpha * sum + beta * *y;
+    *y = value;
+    return value;
+}
+
+// Sum of a row whose entries lie `stride` apart, UNROLL of them under way at a time, in their order. Padding behind `length` is not
+// touched.
+template <u32 AT_ONCE, typename S, typename E>
+DEVICE S strided_sum(const u32* columns, const E* values, u64 stride, u32 length, const S* x, u32 conjugate) {
+    S sum = S();
+    for (u32 k = 0; k < length; k += AT_ONCE) {
+        u32 column[AT_ONCE];
+        E value[AT_ONCE];
+        S of_x[AT_ONCE];
+#pragma unroll
+        for (u32 u = 0; u < AT_ONCE; u++)
+            if (k + u < length) {
+                column[u] = stream(columns + u64(k + u) * stride);
+                value[u] = stream(values + u64(k + u) * stride);
+            }
+#pragma unroll
+        for (u32 u = 0; u < AT_ONCE; u++)
+            if (k + u < length) of_x[u] = cached(x + column[u]);
+#pragma unroll
+        for (u32 u = 0; u < AT_ONCE; u++)
+            if (k + u < length) sum = sum + entry<S>(value[u], conjugate) * of_x[u];
+    }
+    return sum;
+}

@@ -1,0 +1,55 @@
+// y = alpha A x + beta y with A in SELL-C-sigma, a thread a row.
+//
+//     | 1 . 7 . |     C = 2, sigma = 4
+//     | . . 8 . |     order    0 2 | 3 1          thread 0 has row 0, thread 1 row 2, thread 2 row 3, thread 3 row 1
+//     | . 4 3 . |     lengths  2 2 | 2 1
+//     | 2 . . 1 |     offsets  0 4 8
+//                     columns  0 1 2 2 | 0 2 3 *  step 0 reads 0 1 and 0 2, step 1 reads 2 2 and 3
+//                     values   1 4 7 3 | 2 8 1 *
+//
+// Entry k of the row at position p is at offsets[p / C] + k * C + p % C: neighbouring threads read neighbouring addresses,
+// and x at the columns of neighbouring rows. A thread stops at the length of its row, so padding is not multiplied.
+//
+// Bytes a nonzero: value + 4 for the column (padding too) + what of x misses the caches. A row: its length, its place in the
+// order where there is one, and y. Source: Kreutzer et al. 2014; PMPP 14.6.
+//
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), HEIGHT (C, or 0: told at the launch), UNROLL (entries a thread
+// has under way), THREADS.
+#include "block_sum.cuh"
+#include "product.cuh"
+
+typedef SCALAR T;
+typedef STORED V;
+typedef OFFSET I;
+
+DEVICE T position_sum(u64 p, u32 height, const u32* lengths, const I* offsets, const u32* columns, const V* values, const T* x,
+                      u32 conjugate) {
+    const u32 c = HEIGHT ? HEIGHT : height;
+    const u64 section = p / c;
+    const u32 length = stream(lengths + p);
+    const u64 base = u64(offsets[section]) + (p - section * c);
+    return strided_sum<UNROLL>(columns + base, values + base, c, length, x, conjugate);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    sell(u64 rows, u32 height, const u32* order, const u32* lengths, const I* offsets, const u32* columns, const V* values, T alpha,
+         const T* x, T beta, T* y, u32 conjugate) {
+    for (u64 p = u64(blockIdx.x) * THREADS + threadIdx.x; p < rows; p += u64(gridDim.x) * THREADS) {
+        const T sum = position_sum(p, height, lengths, offsets, columns, values, x, conjugate);
+        finish(alpha, sum, beta, y + (order ? u64(order[p]) : p));
+    }
+}
+
+// y = A x and xy = x.y; a fixed grid, so that the sum has the same bits every time.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    sell_dot(u64 rows, u32 height, const u32* order, const u32* lengths, const I* offsets, const u32* columns, const V* values,
+             const T* x, T* y, T* xy, T* partials, u32* finished) {
+    T dot = T();
+    for (u64 p = u64(blockIdx.x) * THREADS + threadIdx.x; p < rows; p += u64(gridDim.x) * THREADS) {
+        const T sum = position_sum(p, height, lengths, offsets, columns, values, x, 0);
+        const u64 row = order ? u64(order[p]) : p;
+        y[row] = sum;
+        dot = dot + conj(x[row]) * sum;
+    }
+    launch_sum<THREADS>(dot, partials, finished, [=](T all) { *xy = all; });
+}
