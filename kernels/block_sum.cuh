@@ -63,3 +63,14 @@ template <int BLOCK, typename S, typename F> DEVICE void launch_sum(S value, S* 
         *finished = 0;
     }
 }
+
+// As launch_sum, for launches of many blocks. With `finished` the block that comes last adds up; without, a launch of sum_partials
+// does, behind this one: to wait for a counter would hold every block up.
+template <int BLOCK, typename S> DEVICE void leave_sum(S value, S* partials, u32* finished, S* out) {
+    if (finished) {
+        launch_sum<BLOCK>(value, partials, finished, [=](S all) { *out = all; });
+    } else {
+        value = block_sum<BLOCK>(value);
+        if (threadIdx.x == 0) partials[blockIdx.x] = value;
+    }
+}

@@ -71,16 +71,17 @@ DEVICE T tile(u64 first, u64 rows, u64 count, const I* offsets, const u32* colum
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr_stream(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y,
                u32 capacity, u32 conjugate) {
+    // The grid is as large as the matrix; the loop is here because the compiler makes a tenth faster code of it.
     for (u64 first = u64(blockIdx.x) * ROWS; first < rows; first += u64(gridDim.x) * ROWS)
         tile<false>(first, rows, count, offsets, columns, values, alpha, x, beta, y, capacity, conjugate);
 }
 
-// y = A x and xy = x.y; a fixed grid, so that the sum has the same bits every time.
+// y = A x and xy = x.y. The grid follows from the matrix, so the sum has the same bits every time.
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr_stream_dot(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, T one, const T* x, T* y,
                    u32 capacity, T* xy, T* partials, u32* finished) {
-    T sum = T();
+    T part = T();
     for (u64 first = u64(blockIdx.x) * ROWS; first < rows; first += u64(gridDim.x) * ROWS)
-        sum = sum + tile<true>(first, rows, count, offsets, columns, values, one, x, T(), y, capacity, 0);
-    launch_sum<THREADS>(sum, partials, finished, [=](T all) { *xy = all; });
+        part = part + tile<true>(first, rows, count, offsets, columns, values, one, x, T(), y, capacity, 0);
+    leave_sum<THREADS>(part, partials, finished, xy);
 }

@@ -11,25 +11,24 @@
 // Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its offset, and y.
 // Source: Bell and Garland 2008 (CSR vector).
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (2 to 32, a power of two), THREADS.
-#include "complex.cuh"
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), UNROLL (nonzeros a lane has under
+// way), THREADS.
+#include "product.cuh"
 
 typedef SCALAR T;
 typedef STORED V;
 typedef OFFSET I;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    csr(u64 rows, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y) {
-    const u32 rows_a_block = THREADS / LANES;
-    const u32 lane = threadIdx.x % LANES;
-    for (u64 base = u64(blockIdx.x) * rows_a_block; base < rows; base += u64(gridDim.x) * rows_a_block) {
-        const u64 row = base + threadIdx.x / LANES;
-        T sum = T();
-        if (row < rows)
-            for (u64 k = offsets[row] + lane, end = offsets[row + 1]; k < end; k += LANES)
-                sum = sum + widen<T>::from(values[k]) * x[columns[k]];
-#pragma unroll
-        for (u32 with = LANES / 2; with; with /= 2) sum = sum + shuffle_xor(sum, with);
-        if (row < rows && lane == 0) y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row];
+    csr(u64 rows, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate) {
+    const u64 row = u64(blockIdx.x) * (THREADS / LANES) + threadIdx.x / LANES;
+    T sum = T();
+    if (row < rows) {
+        const u64 begin = u64(offsets[row]) + threadIdx.x % LANES, end = offsets[row + 1];
+        sum = strided_sum<UNROLL>(columns + begin, values + begin, LANES, begin < end ? u32((end - begin + LANES - 1) / LANES) : 0, x,
+                                  conjugate);
     }
+#pragma unroll
+    for (u32 with = LANES / 2; with; with /= 2) sum = sum + shuffle_xor(sum, with);
+    if (row < rows && threadIdx.x % LANES == 0) finish(alpha, sum, beta, y + row);
 }

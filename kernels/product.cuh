@@ -2,9 +2,18 @@
 #pragma once
 #include "complex.cuh"
 
+#ifndef STREAM_LOAD
+#define STREAM_LOAD 0
+#endif
 // Read once: the matrix. It leaves the caches first, so that x stays there.
 template <typename A> DEVICE A stream(const A* p) {
     typedef typename unsigned_of<sizeof(A)>::type U;
+#if STREAM_LOAD == 1
+    return *p;
+#elif STREAM_LOAD == 2
+    if constexpr (sizeof(A) == 4) { u32 v; asm("ld.global.nc.L1::no_allocate.b32 %0, [%1];" : "=r"(v) : "l"(p)); return bits<A>(v); }
+    else if constexpr (sizeof(A) == 8) { u64 v; asm("ld.global.nc.L1::no_allocate.b64 %0, [%1];" : "=l"(v) : "l"(p)); return bits<A>(v); }
+#endif
     if constexpr (sizeof(A) == 16) return bits<A>(__ldcs(reinterpret_cast<const uint4*>(p)));
     else return bits<A>(U(__ldcs(reinterpret_cast<const U*>(p))));
 }

@@ -1,7 +1,12 @@
-// What decides how a product goes through the rows of a CSR matrix: out[0] the longest row, out[1] the most nonzeros in
-// 32 rows that follow one another, counted from a multiple of 32. out holds zeros before. Bytes a row: its offset.
+// What products ask of the rows of a CSR matrix, once a matrix. Bytes a row: its offset.
 //
-// Constants: OFFSET (u32 or u64), THREADS.
+// row_shape: out[0] the longest row, out[1] the most nonzeros in 32 rows that follow one another, counted from a multiple of 32. out
+// holds zeros before.
+//
+// tile_rows: tiles of TILE steps as in csr_balanced.cu; for each the first row that starts in it or behind it, and one more for
+// the end. A bisection a tile. Source: PMPP ch. 12 (co-rank).
+//
+// Constants: OFFSET (u32 or u64), THREADS, TILE.
 #include "common.cuh"
 
 typedef OFFSET I;
@@ -29,5 +34,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_shape(u64 rows, const 
     if (lane_id() == 0) {
         atomicMax(out, longest);
         atomicMax(out + 1, fullest);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) tile_rows(u64 rows, u64 count, const I* offsets, u32* first_rows) {
+    const u64 tiles = (rows + count + TILE - 1) / TILE;
+    for (u64 tile = u64(blockIdx.x) * THREADS + threadIdx.x; tile <= tiles; tile += u64(gridDim.x) * THREADS) {
+        const u64 step = tile * TILE;
+        u64 low = 0, high = rows;
+        while (low < high) {
+            const u64 middle = low + (high - low) / 2;
+            if (u64(offsets[middle]) + middle < step) low = middle + 1;
+            else high = middle;
+        }
+        first_rows[tile] = u32(low);
     }
 }

@@ -34,22 +34,22 @@ DEVICE T position_sum(u64 p, u32 height, const u32* lengths, const I* offsets, c
 extern "C" __global__ void __launch_bounds__(THREADS)
     sell(u64 rows, u32 height, const u32* order, const u32* lengths, const I* offsets, const u32* columns, const V* values, T alpha,
          const T* x, T beta, T* y, u32 conjugate) {
-    for (u64 p = u64(blockIdx.x) * THREADS + threadIdx.x; p < rows; p += u64(gridDim.x) * THREADS) {
-        const T sum = position_sum(p, height, lengths, offsets, columns, values, x, conjugate);
-        finish(alpha, sum, beta, y + (order ? u64(order[p]) : p));
-    }
+    const u64 p = u64(blockIdx.x) * THREADS + threadIdx.x;
+    if (p >= rows) return;
+    const T sum = position_sum(p, height, lengths, offsets, columns, values, x, conjugate);
+    finish(alpha, sum, beta, y + (order ? u64(order[p]) : p));
 }
 
-// y = A x and xy = x.y; a fixed grid, so that the sum has the same bits every time.
+// y = A x and xy = x.y. The grid follows from the matrix, so the sum has the same bits every time.
 extern "C" __global__ void __launch_bounds__(THREADS)
     sell_dot(u64 rows, u32 height, const u32* order, const u32* lengths, const I* offsets, const u32* columns, const V* values,
-             const T* x, T* y, T* xy, T* partials, u32* finished) {
-    T dot = T();
-    for (u64 p = u64(blockIdx.x) * THREADS + threadIdx.x; p < rows; p += u64(gridDim.x) * THREADS) {
+             T one, const T* x, T* y, T* xy, T* partials, u32* finished) {
+    const u64 p = u64(blockIdx.x) * THREADS + threadIdx.x;
+    T part = T();
+    if (p < rows) {
         const T sum = position_sum(p, height, lengths, offsets, columns, values, x, 0);
         const u64 row = order ? u64(order[p]) : p;
-        y[row] = sum;
-        dot = dot + conj(x[row]) * sum;
+        part = conj(x[row]) * finish(one, sum, T(), y + row);
     }
-    launch_sum<THREADS>(dot, partials, finished, [=](T all) { *xy = all; });
+    leave_sum<THREADS>(part, partials, finished, xy);
 }

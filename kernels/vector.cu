@@ -72,6 +72,12 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) norm2_squared(const T*
     launch_sum<SUM_THREADS>(sum, partials, finished, [=](auto all) { *out = all; });
 }
 
+// *out = sum of x[i]: of what a product's blocks left of x.y.
+extern "C" __global__ void __launch_bounds__(SUM_THREADS) sum(const T* x, u64 n, T* out, T* partials, u32* finished) {
+    T sum = sum_of<T>(n, x, x, [](T a, T) { return a; });
+    launch_sum<SUM_THREADS>(sum, partials, finished, [=](auto all) { *out = all; });
+}
+
 // ---- element by element --------------------------------------------------------------------------------------------
 
 // z[i] = f(x[i], y[i]); y is not read where READ_Y is false. z may be x or y.

@@ -38,7 +38,7 @@ def compile_one(job):
     headers = [f for f in sources if f.endswith(".cuh")]
     strings = lambda items: (ctypes.c_char_p * len(items))(*items)
     lib.nvrtcCreateProgram(ctypes.byref(program), sources[name], name.encode(), len(headers), strings([sources[h] for h in headers]), strings([h.encode() for h in headers]))
-    options = [b"--std=c++17", b"-lineinfo", f"--gpu-architecture=sm_{arch}".encode()] + [b"-D" + d.encode() for d in defines]
+    options = [b"--std=c++17", b"-lineinfo", b"--device-as-default-execution-space", f"--gpu-architecture=sm_{arch}".encode()] + [b"-D" + d.encode() for d in defines]
     failed, size = lib.nvrtcCompileProgram(program, len(options), strings(options)), ctypes.c_size_t()
     if failed:
         lib.nvrtcGetProgramLogSize(program, ctypes.byref(size))

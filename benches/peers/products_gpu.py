@@ -13,6 +13,7 @@ import numpy as np
 
 from kernels_gpu import *
 
+TYPES = ["f64", "f32"]
 F = {"f32": np.float32, "f64": np.float64}
 
 
@@ -307,12 +308,12 @@ def stream_constants(a, t, v, lanes=None, unroll=None, threads=None, **c):
     mean = max(1.0, a.nnz / max(1, a.rows))
     if lanes is None:
         lanes = 1
-        while lanes < 32 and mean / lanes > 12:
+        while lanes < 32 and mean / lanes > 14:
             lanes *= 2
-    return dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, UNROLL=unroll or 8, THREADS=threads or 256)
+    return dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, UNROLL=unroll or 8, THREADS=threads or (256 if SIZE[v] == 8 else 128))
 
 
-def csr_stream(a, t, v, x, y, alpha=1, beta=0, dot=None, capacity=None, per_sm=None, **c):
+def csr_stream(a, t, v, x, y, alpha=1, beta=0, dot=None, capacity=None, **c):
     k = stream_constants(a, t, v, **c)
     rows_a_tile = k["THREADS"] // k["LANES"]
     if capacity is None:
@@ -325,42 +326,65 @@ def csr_stream(a, t, v, x, y, alpha=1, beta=0, dot=None, capacity=None, per_sm=N
         f = kernel("csr_stream.cu", "csr_stream", shared, **k)
         return lambda: tiles and f((tiles,), (k["THREADS"],), (U(a.rows), U(a.nnz), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(capacity), U32(0)), shared_mem=shared)
     f = kernel("csr_stream.cu", "csr_stream_dot", shared, **k)
-    grid = resident(f, tiles, k["THREADS"], shared)
-    ws = cp.zeros(8192, np.uint64)
-    return lambda: f((grid,), (k["THREADS"],), (U(a.rows), U(a.nnz), a.offsets, a.indices, a.values[v], scalar(t, 1), x, y, U32(capacity), dot, ws, ws[-1:]), shared_mem=shared)
+    return summed(t, tiles, dot, lambda partials, finished: f((tiles,), (k["THREADS"],), (U(a.rows), U(a.nnz), a.offsets, a.indices, a.values[v], scalar(t, 1), x, y, U32(capacity), dot, partials, finished), shared_mem=shared))
+
+
+def summed(t, tiles, dot, product):
+    """A product whose blocks leave sums: joined by the last block where they are few, else by a second launch."""
+    partials, finished = cp.zeros(tiles + 4096, F[t]), cp.zeros(1, np.uint32)
+    if tiles <= FEW:
+        return lambda: product(partials, finished)
+    join = kernel("vector.cu", "sum", SCALAR=t, THREADS=256, UNROLL=4, SUM_THREADS=512, SUM_UNROLL=4, MAX_PARTIALS=4096)
+    grid = min(528, ceil(tiles, 512 * 4 * 16 // SIZE[t]))
+
+    def run():
+        product(partials, NULL)
+        join((grid,), (512,), (partials, U(tiles), dot, partials[tiles:], finished))
+
+    return run
+
+
+FEW = 1024
 
 
 def csr_balanced(a, t, v, x, y, alpha=1, beta=0, **c):
-    k = dict(SCALAR=t, STORED=v, OFFSET="u32", THREADS=256, ITEMS=8, LONG=1024, UNROLL=4) | c
-    f = kernel("csr_balanced.cu", "csr_balanced", **k)
-    tiles = ceil(a.rows + a.nnz, k["THREADS"] * k["ITEMS"])
-    pieces, arrived = cp.zeros(2 * tiles, F[t]), cp.zeros(tiles, np.uint32)
-    return lambda: tiles and f((tiles,), (k["THREADS"],), (U(a.rows), U(a.nnz), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0), pieces, arrived))
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32", THREADS=256, ITEMS=8, UNROLL=4, MIN_BLOCKS=6) | c
+    f, join = kernel("csr_balanced.cu", "csr_balanced", **k), kernel("csr_balanced.cu", "csr_balanced_join", **k)
+    tile = k["THREADS"] * k["ITEMS"]
+    tiles = ceil(a.rows + a.nnz, tile)
+    starts = cp.zeros(tiles + 1, np.uint32)
+    kernel("row_shape.cu", "tile_rows", OFFSET="u32", THREADS=256, TILE=tile)((ceil(tiles + 1, 256),), (256,), (U(a.rows), U(a.nnz), a.offsets, starts))
+    pieces = cp.zeros(2 * tiles, F[t])
+
+    def run():
+        if tiles:
+            f((tiles,), (k["THREADS"],), (U(a.rows), U(a.nnz), starts, a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0), pieces))
+        if tiles > 1:
+            join((ceil(tiles, k["THREADS"]),), (k["THREADS"],), (U(a.rows), U(a.nnz), starts, a.offsets, scalar(t, alpha), scalar(t, beta), y, pieces))
+
+    return run
 
 
-def csr_vector(a, t, v, x, y, alpha=1, beta=0, lanes=None, threads=256):
+def csr_vector(a, t, v, x, y, alpha=1, beta=0, lanes=None, threads=256, unroll=4, **c):
     mean = a.nnz // max(1, a.rows)
     lanes = lanes or min(32, max(2, 1 << max(0, (mean - 1).bit_length() - 1)))
-    f = kernel("csr_vector.cu", "csr", SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, THREADS=threads)
-    grid = min(ceil(a.rows, threads // lanes), 16 * 8 * SM())
-    return lambda: grid and f((grid,), (threads,), (U(a.rows), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y))
+    f = kernel("csr_vector.cu", "csr", SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, THREADS=threads, UNROLL=unroll, **c)
+    grid = ceil(a.rows, threads // lanes)
+    return lambda: grid and f((grid,), (threads,), (U(a.rows), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
 
 
-def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, order=None, threads=256, unroll=8, once=True, per_sm=None):
+def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, order=None, threads=256, unroll=8, **c):
     s = to_sell(a, v, height, order)
     if s is None:
         return None
     offsets, lengths, columns, values = s
-    k = dict(SCALAR=t, STORED=v, OFFSET="u32", HEIGHT=0 if runtime else height, UNROLL=unroll, THREADS=threads)
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32", HEIGHT=0 if runtime else height, UNROLL=unroll, THREADS=threads, **c)
     f = kernel("sell.cu", "sell" if dot is None else "sell_dot", **k)
     tiles = ceil(a.rows, threads)
     place = NULL if order is None else order
     if dot is None:
-        grid = tiles if once else resident(f, tiles, threads)
-        return lambda: f((grid,), (threads,), (U(a.rows), U32(height), place, lengths, offsets, columns, values, scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
-    grid = resident(f, tiles, threads)
-    ws = cp.zeros(8192, np.uint64)
-    return lambda: f((grid,), (threads,), (U(a.rows), U32(height), place, lengths, offsets, columns, values, x, y, dot, ws, ws[-1:]))
+        return lambda: f((tiles,), (threads,), (U(a.rows), U32(height), place, lengths, offsets, columns, values, scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
+    return summed(t, tiles, dot, lambda partials, finished: f((tiles,), (threads,), (U(a.rows), U32(height), place, lengths, offsets, columns, values, scalar(t, 1), x, y, dot, partials, finished)))
 
 
 def sorted_order(a, window):
@@ -408,8 +432,8 @@ def variants(a, t, v):
     for lanes in (1, 2, 8, 32):
         for capacity in (64, None):
             yield f"stream lanes={lanes} capacity={capacity}", lambda x, y, al, be, l=lanes, c=capacity: csr_stream(a, t, v, x, y, al, be, lanes=l, capacity=c, threads=64)
-    for items, long in ((4, 64), (8, 1024)):
-        yield f"balanced {items} {long}", lambda x, y, al, be, i=items, l=long: csr_balanced(a, t, v, x, y, al, be, ITEMS=i, LONG=l, THREADS=128)
+    for threads, items in ((32, 2), (128, 8)):
+        yield f"balanced {threads} {items}", lambda x, y, al, be, i=items, th=threads: csr_balanced(a, t, v, x, y, al, be, ITEMS=i, THREADS=th, MIN_BLOCKS=1)
     for lanes in (1, 4, 32):
         yield f"vector {lanes}", lambda x, y, al, be, l=lanes: csr_vector(a, t, v, x, y, al, be, lanes=l)
     for height, runtime, window in ((32, False, 1), (16, False, 1), (7, True, 21), (32, False, 256)):
@@ -483,16 +507,24 @@ def timed(run, stream, seconds=0.03):
         return float(np.median(times))
 
 
+COPY = cp.RawKernel(r"""
+extern "C" __global__ void copy(const double4* x, double4* y, long long n) {
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += gridDim.x * (long long)blockDim.x) y[i] = x[i];
+}""", "copy") if cp else None
+
+
 def copy_speed(stream):
+    """By a kernel: a copy node of a graph is slower."""
     x, y = cp.zeros(1 << 28), cp.empty(1 << 28)
-    ms = timed(lambda: cp.cuda.runtime.memcpyAsync(y.data.ptr, x.data.ptr, 8 * x.size, 3, stream.ptr), stream)
+    ms = timed(lambda: COPY((1 << 18,), (256,), (x, y, np.int64(x.size // 4))), stream)
     return 16 * x.size / ms * 1e-6
 
 
 def ours(a, t, v, x, y):
     yield "stream", csr_stream(a, t, v, x, y)
     yield "balanced", csr_balanced(a, t, v, x, y)
-    yield "vector", csr_vector(a, t, v, x, y)
+    if a.nnz > 30 * a.rows:
+        yield "vector", csr_vector(a, t, v, x, y, lanes=8)
     yield "sell32", sell(a, t, v, x, y)
     yield "sell16", sell(a, t, v, x, y, height=16)
     dot = cp.zeros(1, F[t])
@@ -501,38 +533,44 @@ def ours(a, t, v, x, y):
 
 
 def bench(names):
+    """A process a case: a library that fails spoils no other case."""
+    for name in names:
+        for t in TYPES:
+            child = os.fork()
+            if child == 0:
+                try:
+                    bench_one(name, t)
+                except Exception as e:
+                    print(name, t, "FAILED:", e, flush=True)
+                os._exit(0)
+            os.waitpid(child, 0)
+
+
+def bench_one(name, t):
     stream = cp.cuda.Stream(non_blocking=True)
     copy = copy_speed(stream)
-    print(f"copy {copy:.0f} GB/s")
     peer = Cusparse()
     peer.on(stream)
-    for name in names:
-        a = CASES[name]()
-        for t in ("f64", "f32"):
-            x, y = cp.random.default_rng(2).random(a.columns).astype(F[t]), cp.zeros(a.rows, F[t])
-            floor = a.bytes(t, t) / copy * 1e-6
-            line = [f"{a.name} {t} nnz {a.nnz} floor {floor:.4f} ms |"]
-            theirs = {}
-            for peer_name, run in peer.products(a, t, x, y):
-                theirs[peer_name] = timed(run, stream)
-            line += [f"{k} {m:.4f}" for k, m in theirs.items()]
-            best_csr, best = min(theirs["csr1"], theirs["csr2"]), min(theirs.values())
-            line.append("|")
-            for our_name, run in ours(a, t, t, x, y):
-                if run is not None:
-                    ms = timed(run, stream)
-                    line.append(f"{our_name} {ms:.4f} ({best_csr / ms:.2f} csr, {best / ms:.2f} best, {floor / ms:.2f} copy)")
-                    del run
-            print("\n    ".join([" ".join(line[: len(theirs) + 1])] + line[len(theirs) + 2 :]), flush=True)
-        del a, x, y
-        cp.get_default_memory_pool().free_all_blocks()
+    a = CASES[name]()
+    x, y = cp.random.default_rng(2).random(a.columns).astype(F[t]), cp.zeros(a.rows, F[t])
+    floor = a.bytes(t, t) / copy * 1e-6
+    theirs = {}
+    for peer_name, run in peer.products(a, t, x, y):
+        theirs[peer_name] = timed(run, stream)
+    best_csr, best = min(theirs["csr1"], theirs["csr2"]), min(theirs.values())
+    print(f"{a.name} {t} nnz {a.nnz} copy {copy:.0f} GB/s floor {floor:.4f} |", *(f"{k} {m:.4f}" for k, m in theirs.items()), flush=True)
+    for our_name, run in ours(a, t, t, x, y):
+        if run is not None:
+            ms = timed(run, stream)
+            print(f"    {our_name} {ms:.4f} ({best_csr / ms:.2f} csr, {best / ms:.2f} best, {floor / ms:.2f} copy)", flush=True)
+            del run
 
 
 def tune(names):
     stream = cp.cuda.Stream(non_blocking=True)
     for name in names:
         a = CASES[name]()
-        for t in ("f64", "f32"):
+        for t in TYPES:
             x, y = cp.random.default_rng(2).random(a.columns).astype(F[t]), cp.zeros(a.rows, F[t])
             results = []
             for label, make in sweep(a, t, x, y):
@@ -542,7 +580,7 @@ def tune(names):
                     del run
                 except Exception as e:
                     print(label, e)
-            for kind in ("stream", "balanced", "sell"):
+            for kind in ("stream", "balanced", "vector", "sell"):
                 print(f"{a.name} {t} {kind}: " + "; ".join(f"{l} {m:.4f}" for m, l in sorted(r for r in results if r[1].startswith(kind))[:5]), flush=True)
         del a, x, y
         cp.get_default_memory_pool().free_all_blocks()
@@ -550,31 +588,41 @@ def tune(names):
 
 def sweep(a, t, x, y):
     mean = a.nnz / a.rows
-    for threads in (128, 256):
-        for lanes in (1, 2, 4, 8, 16):
-            if mean / lanes < 1.5 or mean / lanes > 28:
-                continue
-            for unroll in (4, 8):
+    for load in (0, 1, 2):
+        for threads, lanes, unroll in STREAM_TUNE:
+            if 3 <= mean / lanes <= 28 and load == 0:
                 yield f"stream t={threads} l={lanes} u={unroll}", lambda threads=threads, lanes=lanes, unroll=unroll: csr_stream(a, t, t, x, y, threads=threads, lanes=lanes, unroll=unroll)
-    dot = cp.zeros(1, F[t])
-    for threads in (128, 256):
-        for items in (4, 8, 12):
-            for unroll in (4, 8):
-                yield f"balanced t={threads} i={items} u={unroll}", lambda threads=threads, items=items, unroll=unroll: csr_balanced(a, t, t, x, y, THREADS=threads, ITEMS=items, UNROLL=unroll)
-    for height in (16, 32, 64):
-        for threads in (128, 256):
-            for unroll in (4, 8):
-                yield f"sell-{height} t={threads} u={unroll}", lambda height=height, threads=threads, unroll=unroll: sell(a, t, t, x, y, height=height, threads=threads, unroll=unroll)
+        for threads, items, blocks, unroll in BALANCED_TUNE:
+            if load == 0 or (threads, items, unroll) == (256, 8, 4):
+                yield f"balanced t={threads} i={items} b={blocks} u={unroll} L{load}", lambda threads=threads, items=items, blocks=blocks, unroll=unroll, load=load: csr_balanced(a, t, t, x, y, THREADS=threads, ITEMS=items, UNROLL=unroll, MIN_BLOCKS=blocks, STREAM_LOAD=load)
+        if mean > 14:
+            yield f"vector t=256 l=8 u=4 L{load}", lambda load=load: csr_vector(a, t, t, x, y, threads=256, lanes=8, unroll=4, STREAM_LOAD=load)
+        for height, threads, unroll in SELL_TUNE:
+            run = sell(a, t, t, x, y, height=height, threads=threads, unroll=unroll, STREAM_LOAD=load)
+            if run is not None:
+                yield f"sell-{height} t={threads} u={unroll} L{load}", lambda run=run: run
 
 
-def precompile():
+BALANCED_TUNE = [(256, 8, 6, 4), (256, 4, 6, 4), (256, 4, 8, 2), (256, 8, 8, 4), (128, 4, 12, 4)]
+STREAM_TUNE = [(128, 1, 4), (128, 1, 6), (128, 1, 8), (256, 1, 4), (256, 1, 8), (128, 2, 4), (128, 2, 8), (256, 2, 8), (128, 4, 4), (256, 4, 4)]
+SELL_TUNE = [(32, 128, 4), (32, 256, 4), (32, 128, 6), (32, 128, 8), (32, 256, 8)]
+
+
+def precompile(command):
     jobs = []
     for t, v in (("f64", "f64"), ("f32", "f32"), ("f64", "f32")):
         s = dict(SCALAR=t, STORED=v, OFFSET="u32")
-        jobs += [("csr_stream.cu", s | dict(LANES=l, UNROLL=u, THREADS=th)) for l, u, th in [(l, 8, 64) for l in (1, 2, 4, 8, 32)] + ([(l, u, th) for l in (1, 2, 4, 8) for u in (4, 8) for th in (128, 256)] if t == v else [])]
-        jobs += [("csr_balanced.cu", s | dict(ITEMS=i, LONG=l, THREADS=th, UNROLL=u)) for i, l, th, u in [(4, 64, 128, 4), (8, 1024, 128, 4)] + ([(i, 1024, th, u) for i in (4, 8, 12) for th in (128, 256) for u in (4, 8)] if t == v else [])]
-        jobs += [("csr_vector.cu", s | dict(LANES=l, THREADS=256)) for l in (1, 2, 4, 8, 16, 32)]
-        jobs += [("sell.cu", s | dict(HEIGHT=h, UNROLL=u, THREADS=th)) for h, u, th in [(h, 8, 256) for h in (0, 16, 32)] + ([(h, u, th) for h in (16, 32, 64) for u in (4, 8) for th in (128, 256)] if t == v else [])]
+        check = command == "check"
+        if not check and t != v:
+            continue
+        stream = [(64, l, 8) for l in (1, 2, 8, 32)] if check else STREAM_TUNE
+        jobs += [("csr_stream.cu", s | dict(LANES=l, UNROLL=u, THREADS=th)) for th, l, u in stream]
+        balanced = [(32, 2, 1, 4), (128, 8, 1, 4)] if check else BALANCED_TUNE
+        loads = [{}] + [dict(STREAM_LOAD=load) for load in (0, 1, 2) if command == "tune"]
+        jobs += [("csr_balanced.cu", s | load | dict(ITEMS=i, THREADS=th, UNROLL=u, MIN_BLOCKS=b)) for th, i, b, u in balanced for load in loads]
+        jobs += [("csr_vector.cu", s | load | dict(LANES=l, THREADS=256, UNROLL=4)) for l in (1, 4, 8, 32) for load in loads]
+        sells = [(h, 256, 8) for h in (0, 16, 32)] if check else SELL_TUNE
+        jobs += [("sell.cu", s | load | dict(HEIGHT=h, UNROLL=u, THREADS=th)) for h, th, u in sells for load in loads]
     return compile_all(jobs)
 
 
@@ -582,9 +630,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=["compile", "check", "bench", "tune"])
     parser.add_argument("cases", nargs="*")
+    parser.add_argument("--types", default="f64,f32")
     args = parser.parse_args()
+    TYPES[:] = args.types.split(",")
     began = time.time()
-    precompile()
+    precompile(args.command)
     print(f"compiled in {time.time() - began:.1f} s", flush=True)
     try:
         if args.command == "check":

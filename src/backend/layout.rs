@@ -16,6 +16,7 @@
 use super::Backend;
 use crate::error::Result;
 use crate::scalar::{Element, Offset};
+use std::sync::OnceLock;
 
 /// Owned row offsets, one more than there are rows, from 0 to the number of nonzeros.
 #[derive(Debug)]
@@ -121,6 +122,53 @@ pub struct CsrParts<'a, V: Element, B: Backend> {
     pub indices: &'a B::Slice<u32>,
     /// Value of each nonzero.
     pub values: &'a B::Slice<V>,
+    /// What a backend found out about the rows.
+    pub shape: &'a RowShape<B>,
+}
+
+/// What a backend found out about the rows of a CSR matrix at its first product, kept with the matrix: later products choose their
+/// way without looking. It follows from the row offsets alone.
+#[derive(Debug)]
+pub struct RowShape<B: Backend> {
+    extent: OnceLock<RowExtent>,
+    starts: OnceLock<B::Vec<u32>>,
+}
+
+/// How far rows of a matrix are from alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RowExtent {
+    /// Nonzeros of the longest row.
+    pub longest: u64,
+    /// The most nonzeros in 32 rows that follow one another, counted from a multiple of 32.
+    pub fullest: u64,
+}
+
+impl<B: Backend> Default for RowShape<B> {
+    fn default() -> Self {
+        Self { extent: OnceLock::new(), starts: OnceLock::new() }
+    }
+}
+
+impl<B: Backend> RowShape<B> {
+    /// The extent that is known, or that `find` finds out now.
+    pub(crate) fn extent(&self, find: impl FnOnce() -> Result<RowExtent>) -> Result<RowExtent> {
+        known(&self.extent, find).copied()
+    }
+
+    /// The first row of each of the backend's tiles, as known or as `find` finds them out now.
+    pub(crate) fn starts(&self, find: impl FnOnce() -> Result<B::Vec<u32>>) -> Result<&B::Slice<u32>> {
+        known(&self.starts, find).map(|starts| &**starts)
+    }
+}
+
+fn known<T>(cell: &OnceLock<T>, find: impl FnOnce() -> Result<T>) -> Result<&T> {
+    if let Some(known) = cell.get() {
+        return Ok(known);
+    }
+    let found = find()?;
+    // Where two threads were at it, both found the same.
+    Ok(cell.get_or_init(|| found))
 }
 
 /// Coordinates: row, column and value of each nonzero, sorted by row, then column.

@@ -2,7 +2,7 @@
 
 use super::{Backend, CooParts, CsrParts, EllParts, JdsParts, SellParts, VectorOps};
 use crate::error::{Error, Result};
-use crate::matrix::ProductModel;
+use crate::matrix::{Csr, ProductModel};
 use crate::scalar::{Scalar, Widen};
 
 /// Which form of A a product applies.
@@ -90,6 +90,29 @@ pub trait Products: Backend {
             Op::Conjugate if !T::COMPLEX => self.csr(a, alpha, x, beta, y),
             _ => self.no_kernel("the transposed product of csr"),
         }
+    }
+
+    /// Y = alpha A X + beta Y for `vectors` vectors at once, A in CSR. The vectors lie interleaved: element i of vector j is at
+    /// i * vectors + j, so that a nonzero meets all of them in one place.
+    ///
+    /// # Errors
+    /// Where the backend has no kernel, or when the device fails.
+    fn csr_block<V: Widen<T>, T: Scalar>(
+        &self,
+        _a: CsrParts<'_, V, Self>,
+        _vectors: usize,
+        _alpha: T,
+        _x: &Self::Slice<T>,
+        _beta: T,
+        _y: &mut Self::Slice<T>,
+    ) -> Result<()> {
+        self.no_kernel("the product of csr with several vectors")
+    }
+
+    /// The transpose of A, on a backend whose products with op(A) = A^T go through it; `None` where they need no copy. [`Csr`] and
+    /// [`Csc`](crate::matrix::Csc) keep it beside the matrix from the first such product on.
+    fn transposed_copy<V: Scalar>(&self, _a: &Csr<V, Self>) -> Option<Result<Csr<V, Self>>> {
+        None
     }
 
     /// y = alpha op(A) x + beta y, A in coordinates.

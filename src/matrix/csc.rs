@@ -81,7 +81,7 @@ impl<V: Scalar, B: Backend> Csc<V, B> {
         B: Products,
     {
         check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
-        backend.csr_op(self.transpose.parts(), op.transposed(), alpha, x, beta, y)
+        self.transpose.product_op(backend, op.transposed(), alpha, x, beta, y)
     }
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {

@@ -40,6 +40,8 @@ pub(super) struct Device {
     lookback: Mutex<Workspace>,
     /// For radix sort.
     sort: Mutex<Workspace>,
+    /// What products leave for a second launch.
+    pieces: Mutex<Workspace>,
     /// Zeroed once; see [`Device::reduction`].
     reduction: u64,
     /// Bit by bit, whether the threads of a place enqueued work that counts indices out of range, since the last
@@ -143,6 +145,7 @@ impl Device {
             staging: Mutex::default(),
             lookback: Mutex::default(),
             sort: Mutex::default(),
+            pieces: Mutex::default(),
             reduction: 0,
             checks_indices: AtomicU32::new(0),
         };
@@ -264,6 +267,15 @@ impl Device {
         let mut workspace = self.sort.lock().unwrap_or_else(PoisonError::into_inner);
         self.grow(&mut workspace, words)?;
         Ok(workspace)
+    }
+
+    /// Room for `count` sums of up to 16 bytes each, for products that leave pieces of rows or parts of sums for a second
+    /// launch behind them: the guard and the address.
+    pub(super) fn pieces(&self, count: usize) -> Result<(MutexGuard<'_, Workspace>, u64)> {
+        let mut workspace = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        self.grow(&mut workspace, 2 * count)?;
+        let address = workspace.address;
+        Ok((workspace, address))
     }
 
     /// Whether a new one had to be made.

@@ -22,7 +22,7 @@ const PORTABLE_CLUSTER: u32 = 8;
 /// Blocks of a launch, threads of a block, shared memory beyond what the kernel declares, and which variant of its file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
-    blocks: u32,
+    pub(super) blocks: u32,
     threads: u32,
     shared: u32,
     class: u32,

@@ -40,6 +40,19 @@ pub(super) fn keep(cuda: Cuda, address: u64) -> bool {
     })
 }
 
+/// Runs `body` as if this thread recorded nothing: its work happens at once, on the device's own stream. For what a recorded
+/// operation has to know of its operands before it can be enqueued.
+pub(super) fn outside<R>(body: impl FnOnce() -> R) -> R {
+    struct Resume(Option<Current>);
+    impl Drop for Resume {
+        fn drop(&mut self) {
+            CURRENT.set(self.0.take());
+        }
+    }
+    let _resume = Resume(CURRENT.take());
+    body()
+}
+
 /// Refuses what would wait for the device, or hand host memory to a graph that outlives it.
 pub(super) fn forbid(cuda: Cuda, what: &'static str) -> Result<()> {
     match current(cuda.0.ordinal) {

@@ -13,9 +13,19 @@ mod kernel {
         "vector.cu", types(T: Scalar as SCALAR);
         fn dot(x: &Slice<T>, y: &Slice<T>, n: u64, out: &mut Slice<T>, partials: u64, finished: u64);
         fn norm2_squared(x: &Slice<T>, n: u64, out: &mut Slice<T::Real>, partials: u64, finished: u64);
+        fn sum(x: &Slice<T>, n: u64, out: &mut Slice<T>, partials: u64, finished: u64);
         fn axpby(alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, n: u64);
         fn multiply(x: &Slice<T>, y: &Slice<T>, z: &mut Slice<T>, n: u64);
         fn scale(d: &Slice<T::Real>, x: &Slice<T>, z: &mut Slice<T>, n: u64);
+    }
+}
+
+impl Cuda {
+    /// `out` = the sum of all elements.
+    pub(super) fn sum<T: Scalar>(self, x: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
+        let shape = policy::sum(self.0.chip, x.len(), size_of::<T>());
+        let (partials, finished) = self.0.reduction();
+        kernel::sum(self, shape, x, x.len() as u64, out, partials, finished)
     }
 }
 

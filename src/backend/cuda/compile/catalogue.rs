@@ -24,11 +24,12 @@ pub fn catalogue() -> Vec<Unit> {
     }
     for (vector, value) in WIDENINGS {
         for (offset, lanes) in [("u32", 2), ("u64", 8), ("u32", 32)] {
-            for file in ["csr_vector.cu", "csr_krylov.cu"] {
+            for file in ["csr_vector.cu", "csr_stream.cu", "csr_krylov.cu"] {
                 let csr = Unit::new(file).with("SCALAR", vector).with("STORED", value).with("OFFSET", offset);
                 units.push(csr.class(lanes));
             }
         }
+        products(&mut units, vector, value);
     }
     units.extend(OFFSETS.map(|offset| Unit::new("cg_layout.cu").with("OFFSET", offset)));
     for (vector, value) in WIDENINGS {
@@ -70,8 +71,20 @@ fn conversions(units: &mut Vec<Unit>) {
     }
 }
 
+fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
+    let unit = |file| Unit::new(file).with("SCALAR", vector).with("STORED", value);
+    units.extend(["ell.cu", "coo.cu"].map(unit));
+    for offset in OFFSETS {
+        units.extend(["csr_balanced.cu", "jds.cu"].map(|file| unit(file).with("OFFSET", offset)));
+        units.push(unit("csr_block.cu").with("OFFSET", offset).with("WIDTH", "1").class(8));
+        units.extend([0, 16, 32].map(|height| unit("sell.cu").with("OFFSET", offset).class(height)));
+    }
+}
+
 fn primitives(units: &mut Vec<Unit>) {
-    units.extend(OFFSETS.map(|offset| Unit::new("index.cu").with("OFFSET", offset)));
+    units.extend(["index.cu", "row_shape.cu"].iter().flat_map(|file| {
+        OFFSETS.map(|offset| Unit::new(file).with("OFFSET", offset))
+    }));
     units.extend(KEYS.map(|key| Unit::new("keys.cu").with("KEY", key)));
     units.extend(NUMBERS.map(|number| Unit::new("number.cu").with("NUMBER", number)));
     for number in NUMBERS {

@@ -4,11 +4,13 @@
 mod convert;
 mod model;
 mod primitives;
+mod products;
 mod resident;
 
 pub(super) use convert::*;
 pub(super) use model::PRODUCT_MODEL;
 pub(super) use primitives::*;
+pub(super) use products::*;
 pub(super) use resident::{RESIDENT, Resident, layout, likely_resident, resident, resident_shared};
 
 use super::compile::Unit;
@@ -25,8 +27,6 @@ const SUM_THREADS: u32 = 512;
 const SUM_UNROLL: u32 = 4;
 /// Vectors of sixteen bytes in flight a thread and operand in the steps of a Krylov iteration, which have more operands.
 const KRYLOV_UNROLL: u32 = 2;
-/// Threads of a block of a product with a stored matrix.
-const PRODUCT_THREADS: u32 = 256;
 
 /// Warps of a block where each has a small dense system of its own in shared memory.
 const DENSE_WARPS: [u32; 2] = [4, 2];
@@ -48,9 +48,6 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ("SUM_THREADS", SUM_THREADS),
             ("SUM_UNROLL", KRYLOV_UNROLL),
         ],
-        "csr_vector.cu" | "csr_krylov.cu" => {
-            vec![("THREADS", PRODUCT_THREADS), ("LANES", unit.size_class().clamp(2, 32))]
-        }
         "chebyshev.cu" | "precision.cu" => vec![("THREADS", ELEMENTWISE_THREADS)],
         "blocks.cu" | "sparse_inverse.cu" => {
             let wide = unit.type_of("SCALAR") == Some("c64");
@@ -59,7 +56,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "cg_layout.cu" => resident::layout_constants(),
         "cg_resident.cu" => resident::constants(unit.size_class()),
         "convert_rows.cu" | "convert_sizes.cu" | "convert_tails.cu" => convert::constants(unit),
-        _ => primitives::constants(unit),
+        _ => products::constants(unit).unwrap_or_else(|| primitives::constants(unit)),
     }
 }
 
@@ -109,15 +106,15 @@ pub(super) fn krylov_map(n: usize, element_bytes: usize) -> Shape {
 
 /// One thread a row of a stored matrix, in the classless unit of its kernels.
 pub(super) fn rows(chip: Chip, rows: usize) -> Shape {
-    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / PRODUCT_THREADS);
-    let needed = rows.div_ceil(PRODUCT_THREADS as usize);
-    Shape::new(needed.min(4 * resident as usize) as u32, PRODUCT_THREADS).class(2)
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / products::THREADS);
+    let needed = rows.div_ceil(products::THREADS as usize);
+    Shape::new(needed.min(4 * resident as usize) as u32, products::THREADS).class(2)
 }
 
 /// A product with a CSR matrix: lanes a row by the mean length of rows, rounded up to a power of two.
 pub(super) fn csr(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
     let lanes = (nonzeros.div_ceil(rows.max(1)).next_power_of_two() / 2).clamp(2, 32) as u32;
-    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / PRODUCT_THREADS);
-    let needed = rows.div_ceil((PRODUCT_THREADS / lanes) as usize);
-    Shape::new(needed.min(16 * resident as usize) as u32, PRODUCT_THREADS).class(lanes)
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / products::THREADS);
+    let needed = rows.div_ceil((products::THREADS / lanes) as usize);
+    Shape::new(needed.min(16 * resident as usize) as u32, products::THREADS).class(lanes)
 }

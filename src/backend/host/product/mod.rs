@@ -3,6 +3,7 @@
 //! A task takes consecutive rows (or positions in the row order) with about the same number of entries; how they are
 //! cut depends on the matrix alone. Transposed products collect into private vectors, see `transposed`.
 
+mod block;
 mod coo;
 mod csr;
 mod ell;
@@ -91,6 +92,21 @@ impl Products for Host {
                 csr::product(offsets, a.indices, a.values, value, scale, x, y);
             }
         }));
+        Ok(())
+    }
+
+    fn csr_block<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Host>,
+        vectors: usize,
+        alpha: T,
+        x: &[T],
+        beta: T,
+        y: &mut [T],
+    ) -> Result<()> {
+        with_offsets!(a.offsets, offsets => {
+            block::product(offsets, a.indices, a.values, vectors, Scale { alpha, beta }, x, y);
+        });
         Ok(())
     }
 

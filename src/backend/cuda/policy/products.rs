@@ -1,0 +1,185 @@
+//! Constants and shapes of products with stored matrices, and the choice between the ways through a CSR matrix.
+
+use super::{Chip, Shape, Unit};
+use crate::backend::RowExtent;
+use crate::scalar::Element;
+
+/// Threads of a block of every product.
+pub(super) const THREADS: u32 = 256;
+/// Entries a thread has under way where it has a row.
+const UNROLL: u32 = 8;
+/// The same where lanes share a row, and where diagonals' starts are read beside the entries.
+const FEW_UNROLL: u32 = 4;
+/// Steps a thread of a balanced tile, and blocks that a multiprocessor shall hold, for sums of up to 8 and of 16 bytes.
+const BALANCED_ITEMS: u32 = 8;
+const BALANCED_BLOCKS: [u32; 2] = [6, 1];
+/// Nonzeros a thread of a tile of coordinates. Odd.
+const COO_ITEMS: u32 = 7;
+/// Mean nonzeros a lane, above which a streamed row gets twice as many lanes.
+const STREAM_LANE: usize = 14;
+/// Rows of more nonzeros than this on average are read straight from memory, by so many nonzeros a lane at least ...
+const STREAM_MEAN: usize = 32;
+const VECTOR_LANE: usize = 8;
+/// ... and of more than this on average are balanced: too few rows would fill the chip.
+const VECTOR_MEAN: usize = 512;
+/// Rows of more nonzeros than this get a block of their own where several vectors are multiplied at once.
+const BLOCK_LONG: u32 = 1024;
+/// The most shared memory that a streamed tile may ask for.
+const STREAM_BYTES: usize = 47 << 10;
+/// Up to so many blocks, the last of a launch joins their sums; more leave that to a launch of its own.
+const FEW_BLOCKS: u32 = 1024;
+
+/// The constants of a unit of these kernels.
+pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
+    let threads = ("THREADS", THREADS);
+    let lanes = ("LANES", unit.size_class().clamp(1, 32));
+    let wide = usize::from(unit.type_of("SCALAR") == Some("c64"));
+    Some(match unit.source() {
+        "csr_krylov.cu" => vec![threads, lanes],
+        "csr_vector.cu" => vec![threads, lanes, ("UNROLL", FEW_UNROLL)],
+        "csr_stream.cu" => vec![("THREADS", stream_threads(unit.type_of("STORED"))), lanes, ("UNROLL", UNROLL)],
+        "csr_balanced.cu" => vec![
+            threads,
+            ("ITEMS", BALANCED_ITEMS),
+            ("UNROLL", FEW_UNROLL),
+            ("MIN_BLOCKS", BALANCED_BLOCKS[wide]),
+        ],
+        "sell.cu" => vec![threads, ("HEIGHT", unit.size_class()), ("UNROLL", UNROLL)],
+        "ell.cu" => vec![threads, ("UNROLL", UNROLL)],
+        "jds.cu" => vec![threads, ("UNROLL", FEW_UNROLL)],
+        "coo.cu" => vec![threads, ("ITEMS", COO_ITEMS)],
+        "row_shape.cu" => vec![threads, ("TILE", BALANCED_TILE as u32)],
+        _ => return None,
+    })
+}
+
+/// Steps of a balanced tile.
+const BALANCED_TILE: usize = (THREADS * BALANCED_ITEMS) as usize;
+
+/// Threads of a block that streams rows: half of them for values of 4 bytes, so that tiles take as many bytes.
+fn stream_threads(value: Option<&str>) -> u32 {
+    if value == Some("f32") { THREADS / 2 } else { THREADS }
+}
+
+/// How a product goes through a CSR matrix.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::backend::cuda) enum CsrWay {
+    /// Lanes a row, straight from memory.
+    Vector { shape: Shape },
+    /// Tiles of rows through shared memory, which has room for `capacity` nonzeros.
+    Streamed { shape: Shape, capacity: u32 },
+    /// Tiles of equal work, and a thread a tile to join the rows that are cut.
+    Balanced { shape: Shape, joins: Shape },
+}
+
+/// Rows of like length are streamed, long ones of like length read by lanes; all else is balanced. V: values.
+pub(in crate::backend::cuda) fn csr_way<V: Element>(extent: RowExtent, rows: usize, nonzeros: usize) -> CsrWay {
+    let mean = nonzeros.div_ceil(rows.max(1));
+    let typical = (32 * mean) as u64;
+    if extent.fullest > 2 * typical + 256 || extent.longest > 8 * mean as u64 + 64 || mean > VECTOR_MEAN {
+        return csr_balanced(rows, nonzeros);
+    }
+    if mean > STREAM_MEAN { csr_vector(rows, mean) } else { csr_streamed::<V>(extent, rows, nonzeros) }
+}
+
+/// By `mean` nonzeros a row.
+pub(in crate::backend::cuda) fn csr_vector(rows: usize, mean: usize) -> CsrWay {
+    let lanes = ((mean / VECTOR_LANE).max(1).next_power_of_two() as u32).min(32);
+    CsrWay::Vector { shape: Shape::new(blocks(rows.div_ceil((THREADS / lanes) as usize)), THREADS).class(lanes) }
+}
+
+/// In chunks where the fullest tile does not fit.
+pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
+    extent: RowExtent,
+    rows: usize,
+    nonzeros: usize,
+) -> CsrWay {
+    let mean = nonzeros.div_ceil(rows.max(1));
+    let lanes = (mean.div_ceil(STREAM_LANE).next_power_of_two() as u32).clamp(1, 32);
+    let threads = stream_threads(Some(V::NAME));
+    let tile = (threads / lanes) as usize;
+    // Rows of a tile lie in so many groups of 32. Copies start up to three places before a tile.
+    let fullest = usize::try_from(extent.fullest).unwrap_or(usize::MAX).saturating_mul(tile.div_ceil(32));
+    let entry = 4 + size_of::<V>();
+    let capacity = fullest.saturating_add(3).min(STREAM_BYTES / entry - 31).next_multiple_of(32);
+    let shape = Shape::new(blocks(rows.div_ceil(tile)), threads).class(lanes).shared(capacity * entry);
+    CsrWay::Streamed { shape, capacity: capacity as u32 }
+}
+
+/// Whatever the rows are.
+pub(in crate::backend::cuda) fn csr_balanced(rows: usize, nonzeros: usize) -> CsrWay {
+    let tiles = balanced_tiles(rows, nonzeros);
+    let joins = if tiles > 1 { tiles.div_ceil(THREADS as usize) } else { 0 };
+    CsrWay::Balanced { shape: Shape::new(blocks(tiles), THREADS), joins: Shape::new(blocks(joins), THREADS) }
+}
+
+/// Tiles of [`csr_balanced`].
+pub(in crate::backend::cuda) fn balanced_tiles(rows: usize, nonzeros: usize) -> usize {
+    (rows + nonzeros).div_ceil(BALANCED_TILE)
+}
+
+/// CSR with several vectors: lanes for the vectors of a row, 16 bytes' worth each where `aligned` addresses allow it.
+pub(in crate::backend::cuda) fn csr_block<T: Element, V: Element>(
+    extent: RowExtent,
+    rows: usize,
+    nonzeros: usize,
+    vectors: usize,
+    aligned: bool,
+) -> (Shape, u32) {
+    let fit = 16 / size_of::<T>();
+    let width = if aligned && vectors.is_multiple_of(fit) { fit } else { 1 };
+    let lanes = vectors.div_ceil(width).next_power_of_two().min(32) as u32;
+    let tile = (THREADS / lanes) as usize;
+    let entry = 4 + size_of::<V>();
+    let mean = nonzeros.div_ceil(rows.max(1));
+    let fullest = usize::try_from(extent.fullest).unwrap_or(usize::MAX).saturating_mul(tile.div_ceil(32));
+    // Twice the usual tile: where rows vary, a full one is worked off in chunks.
+    let room = fullest.saturating_add(3).min(2 * mean * tile + 64).min(STREAM_BYTES / entry - 31);
+    let capacity = room.next_multiple_of(32);
+    let shape = Shape::new(blocks(rows.div_ceil(tile)), THREADS).class(lanes).shared(capacity * entry);
+    (shape.variant("WIDTH", ["1", "2", "4"][width / 2]), capacity as u32)
+}
+
+/// A second launch for rows that [`csr_block`] leaves out, if there are any.
+pub(in crate::backend::cuda) fn csr_block_long(chip: Chip, extent: RowExtent, shape: Shape) -> Option<Shape> {
+    let blocks = 2 * chip.multiprocessors;
+    (extent.longest > u64::from(BLOCK_LONG)).then(|| Shape { blocks, ..shape.shared(0) })
+}
+
+/// A thread a row.
+pub(in crate::backend::cuda) fn row_a_thread(rows: usize) -> Shape {
+    Shape::new(blocks(rows.div_ceil(THREADS as usize)), THREADS)
+}
+
+/// A thread a row of a SELL section; usual heights are constants of the kernel.
+pub(in crate::backend::cuda) fn sell(rows: usize, height: usize) -> Shape {
+    row_a_thread(rows).class(if matches!(height, 16 | 32) { height as u32 } else { 0 })
+}
+
+/// Whether the last block of a launch of this shape joins the sums of all.
+pub(in crate::backend::cuda) fn joins_sums(shape: Shape) -> bool {
+    shape.blocks <= FEW_BLOCKS
+}
+
+/// Tiles of coordinates, and a warp a tile to join them.
+pub(in crate::backend::cuda) fn coo(nonzeros: usize) -> (Shape, Shape) {
+    let tiles = nonzeros.div_ceil((THREADS * COO_ITEMS) as usize);
+    (Shape::new(blocks(tiles), THREADS), Shape::new(blocks(tiles.div_ceil(THREADS as usize / 32)), THREADS))
+}
+
+/// A thread a nonzero.
+pub(in crate::backend::cuda) fn coo_atomic(chip: Chip, nonzeros: usize) -> Shape {
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / THREADS);
+    Shape::new(blocks(nonzeros.div_ceil(THREADS as usize)).min(16 * resident), THREADS)
+}
+
+/// A thread a row, blocks taking several.
+pub(in crate::backend::cuda) fn row_shape(chip: Chip, rows: usize) -> Shape {
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / THREADS);
+    Shape::new(blocks(rows.div_ceil(THREADS as usize)).min(2 * resident), THREADS)
+}
+
+/// A grid has at most 2^31 - 1 blocks; kernels take a tile a block, and no matrix in a device's memory has more tiles.
+fn blocks(tiles: usize) -> u32 {
+    u32::try_from(tiles).unwrap_or(u32::MAX).min(i32::MAX as u32)
+}

@@ -1,0 +1,136 @@
+//! Products with formats that store columns of many rows: a thread a row.
+
+use super::{Form, summed};
+use crate::backend::cuda::launch::kernels;
+use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::{Cuda, policy};
+use crate::backend::{EllParts, JdsParts, SellParts, VectorOps, with_offsets};
+use crate::error::Result;
+use crate::scalar::{Element, Offset, Scalar, Widen};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "ell.cu", types(T: Scalar as SCALAR, V: Element as STORED);
+        fn ell(
+            rows: u64,
+            lengths: &Slice<u32>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            alpha: T,
+            x: &Slice<T>,
+            beta: T,
+            y: &mut Slice<T>,
+            conjugate: u32,
+        );
+    }
+    kernels! {
+        "jds.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        fn jds(
+            rows: u64,
+            diagonals: u64,
+            order: &Slice<u32>,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            alpha: T,
+            x: &Slice<T>,
+            beta: T,
+            y: &mut Slice<T>,
+            conjugate: u32,
+        );
+    }
+    kernels! {
+        "sell.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        /// `order` is null where rows keep theirs.
+        fn sell(
+            rows: u64,
+            height: u32,
+            order: Option<&Slice<u32>>,
+            lengths: &Slice<u32>,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            alpha: T,
+            x: &Slice<T>,
+            beta: T,
+            y: &mut Slice<T>,
+            conjugate: u32,
+        );
+        fn sell_dot(
+            rows: u64,
+            height: u32,
+            order: Option<&Slice<u32>>,
+            lengths: &Slice<u32>,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            one: T,
+            x: &Slice<T>,
+            y: &mut Slice<T>,
+            xy: &mut Slice<T>,
+            partials: u64,
+            finished: u64,
+        );
+    }
+}
+
+pub(super) fn ell<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: EllParts<'_, V, Cuda>,
+    form: Form<'_, T>,
+) -> Result<()> {
+    let Form { conjugate, alpha, x, beta, y } = form;
+    let shape = policy::row_a_thread(a.rows);
+    kernel::ell(cuda, shape, a.rows as u64, a.lengths, a.indices, a.values, alpha, x, beta, y, conjugate)
+}
+
+pub(super) fn jds<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: JdsParts<'_, V, Cuda>,
+    form: Form<'_, T>,
+) -> Result<()> {
+    let Form { conjugate, alpha, x, beta, y } = form;
+    let (shape, rows, order) = (policy::row_a_thread(a.rows), a.rows as u64, a.order.as_slice());
+    let diagonals = a.offsets.len() as u64 - 1;
+    with_offsets!(a.offsets, offsets => kernel::jds(
+        cuda, shape, rows, diagonals, order, offsets, a.indices, a.values, alpha, x, beta, y, conjugate,
+    ))
+}
+
+/// A section's height as the kernel takes it; a matrix with higher sections has no more rows than one has.
+fn height(height: usize) -> u32 {
+    u32::try_from(height).unwrap_or(u32::MAX)
+}
+
+pub(super) fn sell<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: SellParts<'_, V, Cuda>,
+    form: Form<'_, T>,
+) -> Result<()> {
+    let Form { conjugate, alpha, x, beta, y } = form;
+    let (shape, rows, height) = (policy::sell(a.rows, a.height), a.rows as u64, height(a.height));
+    let order = a.order.map(|order| order.as_slice());
+    with_offsets!(a.offsets, offsets => kernel::sell(
+        cuda, shape, rows, height, order, a.lengths, offsets, a.indices, a.values, alpha, x, beta, y, conjugate,
+    ))
+}
+
+pub(super) fn sell_dot<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: SellParts<'_, V, Cuda>,
+    x: &Slice<T>,
+    y: &mut Slice<T>,
+    xy: &mut Slice<T>,
+) -> Result<()> {
+    if a.rows == 0 {
+        return cuda.dot(x, y, xy);
+    }
+    let (shape, rows, height) = (policy::sell(a.rows, a.height), a.rows as u64, height(a.height));
+    let order = a.order.map(|order| order.as_slice());
+    summed(cuda, shape, xy, |xy, partials, finished| {
+        with_offsets!(a.offsets, offsets => kernel::sell_dot(
+            cuda, shape, rows, height, order, a.lengths, offsets, a.indices, a.values, T::one(), x, y, xy, partials, finished,
+        ))
+    })
+}

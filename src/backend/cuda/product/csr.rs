@@ -1,0 +1,214 @@
+//! Products with CSR matrices.
+
+use super::{Form, summed};
+use crate::backend::cuda::launch::kernels;
+use crate::backend::cuda::policy::{self, CsrWay};
+use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::{Cuda, record};
+use crate::backend::{Backend, CsrParts, RowExtent, VectorOps, with_offsets};
+use crate::error::Result;
+use crate::scalar::{Element, Offset, Scalar, Widen};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "csr_vector.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        fn csr(
+            rows: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            alpha: T,
+            x: &Slice<T>,
+            beta: T,
+            y: &mut Slice<T>,
+            conjugate: u32,
+        );
+    }
+    kernels! {
+        "csr_stream.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        fn csr_stream(
+            rows: u64,
+            count: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            alpha: T,
+            x: &Slice<T>,
+            beta: T,
+            y: &mut Slice<T>,
+            capacity: u32,
+            conjugate: u32,
+        );
+        fn csr_stream_dot(
+            rows: u64,
+            count: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            one: T,
+            x: &Slice<T>,
+            y: &mut Slice<T>,
+            capacity: u32,
+            xy: &mut Slice<T>,
+            partials: u64,
+            finished: u64,
+        );
+    }
+    kernels! {
+        "csr_balanced.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        fn csr_balanced(
+            rows: u64,
+            count: u64,
+            tile_rows: &Slice<u32>,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            alpha: T,
+            x: &Slice<T>,
+            beta: T,
+            y: &mut Slice<T>,
+            conjugate: u32,
+            pieces: u64,
+        );
+        fn csr_balanced_join(
+            rows: u64,
+            count: u64,
+            tile_rows: &Slice<u32>,
+            offsets: &Slice<I>,
+            alpha: T,
+            beta: T,
+            y: &mut Slice<T>,
+            pieces: u64,
+        );
+    }
+    kernels! {
+        "row_shape.cu", types(I: Offset as OFFSET);
+        fn row_shape(rows: u64, offsets: &Slice<I>, out: &mut Slice<u64>);
+        fn tile_rows(rows: u64, count: u64, offsets: &Slice<I>, tile_rows: &mut Slice<u32>);
+    }
+}
+
+/// The ways through a CSR matrix, for [`Cuda::csr_by`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CsrAlgorithm {
+    /// A thread a row: what every text starts with.
+    Scalar,
+    /// Up to 32 threads a row, by the mean length of rows (Bell and Garland 2008).
+    Vector,
+    /// Tiles of rows through shared memory (after Greathouse and Daga 2014).
+    Streamed,
+    /// Tiles of equal work, long rows cut (after Merrill and Garland 2016).
+    Balanced,
+}
+
+impl CsrAlgorithm {
+    /// All of them.
+    pub const ALL: [CsrAlgorithm; 4] =
+        [CsrAlgorithm::Scalar, CsrAlgorithm::Vector, CsrAlgorithm::Streamed, CsrAlgorithm::Balanced];
+}
+
+/// Looked up, or found out now by one pass over the offsets: also where the product is recorded.
+pub(super) fn extent<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Result<RowExtent> {
+    a.shape.extent(|| {
+        record::outside(|| {
+            let mut out = cuda.zeros::<u64>(2)?;
+            let shape = policy::row_shape(cuda.0.chip, a.rows);
+            with_offsets!(a.offsets, offsets => kernel::row_shape(cuda, shape, a.rows as u64, offsets, &mut out)?);
+            let out = cuda.download(&out)?;
+            Ok(RowExtent { longest: out[0], fullest: out[1] })
+        })
+    })
+}
+
+/// The first row of each balanced tile, as [`extent`].
+fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u32>> {
+    a.shape.starts(|| {
+        record::outside(|| {
+            let (rows, count) = (a.rows as u64, a.values.len() as u64);
+            let tiles = policy::balanced_tiles(a.rows, a.values.len());
+            let mut starts = cuda.uninitialised(tiles + 1)?;
+            let shape = policy::row_shape(cuda.0.chip, tiles + 1);
+            with_offsets!(a.offsets, offsets => kernel::tile_rows(cuda, shape, rows, count, offsets, &mut starts)?);
+            Ok(starts)
+        })
+    })
+}
+
+fn way<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Result<CsrWay> {
+    let extent = extent(cuda, a)?;
+    Ok(policy::csr_way::<V>(extent, a.rows, a.values.len()))
+}
+
+pub(super) fn product<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: CsrParts<'_, V, Cuda>,
+    form: Form<'_, T>,
+) -> Result<()> {
+    let way = way(cuda, &a)?;
+    run(cuda, way, a, form)
+}
+
+pub(super) fn product_by<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    algorithm: CsrAlgorithm,
+    a: CsrParts<'_, V, Cuda>,
+    form: Form<'_, T>,
+) -> Result<()> {
+    let (rows, nonzeros) = (a.rows, a.values.len());
+    let way = match algorithm {
+        CsrAlgorithm::Scalar => policy::csr_vector(rows, 1),
+        CsrAlgorithm::Vector => policy::csr_vector(rows, nonzeros.div_ceil(rows.max(1))),
+        CsrAlgorithm::Streamed => policy::csr_streamed::<V>(extent(cuda, &a)?, rows, nonzeros),
+        CsrAlgorithm::Balanced => policy::csr_balanced(rows, nonzeros),
+    };
+    run(cuda, way, a, form)
+}
+
+fn run<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    way: CsrWay,
+    a: CsrParts<'_, V, Cuda>,
+    form: Form<'_, T>,
+) -> Result<()> {
+    let Form { conjugate, alpha, x, beta, y } = form;
+    let (rows, count, columns, values) = (a.rows as u64, a.values.len() as u64, a.indices, a.values);
+    with_offsets!(a.offsets, offsets => match way {
+        CsrWay::Vector { shape } => {
+            kernel::csr(cuda, shape, rows, offsets, columns, values, alpha, x, beta, y, conjugate)
+        }
+        CsrWay::Streamed { shape, capacity } => kernel::csr_stream(
+            cuda, shape, rows, count, offsets, columns, values, alpha, x, beta, y, capacity, conjugate,
+        ),
+        CsrWay::Balanced { shape, joins } => {
+            let starts = tile_rows(cuda, &a)?;
+            let (_guard, pieces) = cuda.0.pieces(2 * policy::balanced_tiles(a.rows, a.values.len()))?;
+            kernel::csr_balanced(
+                cuda, shape, rows, count, starts, offsets, columns, values, alpha, x, beta, &mut *y, conjugate, pieces,
+            )?;
+            kernel::csr_balanced_join::<T, V, _>(cuda, joins, rows, count, starts, offsets, alpha, beta, y, pieces)
+        }
+    })
+}
+
+/// In one pass where rows are streamed; else the dot product follows.
+pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: CsrParts<'_, V, Cuda>,
+    x: &Slice<T>,
+    y: &mut Slice<T>,
+    xy: &mut Slice<T>,
+) -> Result<()> {
+    let (rows, count, one) = (a.rows as u64, a.values.len() as u64, T::one());
+    match way(cuda, &a)? {
+        CsrWay::Streamed { shape, capacity } if a.rows > 0 => summed(cuda, shape, xy, |xy, partials, finished| {
+            with_offsets!(a.offsets, offsets => kernel::csr_stream_dot(
+                cuda, shape, rows, count, offsets, a.indices, a.values, one, x, y, capacity, xy, partials, finished,
+            ))
+        }),
+        way => {
+            run(cuda, way, a, Form { conjugate: 0, alpha: one, x, beta: T::zero(), y })?;
+            cuda.dot(x, y, xy)
+        }
+    }
+}

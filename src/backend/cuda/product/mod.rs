@@ -1,0 +1,226 @@
+//! Products with stored matrices on the device, one file a family of layouts.
+//!
+//! | layout | way |
+//! |---|---|
+//! | CSR, rows of like length | tiles of rows through shared memory (`csr_stream.cu`) |
+//! | CSR, rows of any length | tiles of steps, long rows cut (`csr_balanced.cu`) |
+//! | CSR, several vectors | lanes for the vectors of a row, long rows a block each (`csr_block.cu`) |
+//! | COO | tiles of nonzeros, segmented sums (`coo.cu`); by atomic additions only where that is asked for |
+//! | ELL, JDS, SELL | a thread a row (`ell.cu`, `jds.cu`, `sell.cu`) |
+//!
+//! Transposed products are refused but for CSR and CSC, which multiply with a transposed copy ([`Products::transposed_copy`]):
+//! without one, rows would have to add to y in whatever order they come.
+
+mod block;
+mod columns;
+mod coo;
+mod csr;
+
+pub use csr::CsrAlgorithm;
+
+use super::launch::Shape;
+use super::slice::Slice;
+use super::{Cuda, policy};
+use crate::backend::{CooParts, CsrParts, EllParts, JdsParts, Op, Products, SellParts};
+use crate::error::{Error, Result};
+use crate::matrix::{Csr, ProductModel};
+use crate::scalar::{Scalar, Widen};
+
+/// y = alpha A x + beta y, and whether values are conjugated.
+struct Form<'a, T: Scalar> {
+    conjugate: u32,
+    alpha: T,
+    x: &'a Slice<T>,
+    beta: T,
+    y: &'a mut Slice<T>,
+}
+
+impl<'a, T: Scalar> Form<'a, T> {
+    /// Refused where `op` transposes.
+    fn new(
+        cuda: Cuda,
+        (what, op): (&str, Op),
+        alpha: T,
+        x: &'a Slice<T>,
+        beta: T,
+        y: &'a mut Slice<T>,
+    ) -> Result<Self> {
+        if op.transposes() {
+            return Err(Error::Unsupported(format!(
+                "the transposed product of {what} on {}; use format csr or csc",
+                cuda.0.name
+            )));
+        }
+        Ok(Form { conjugate: u32::from(T::COMPLEX && op.conjugates()), alpha, x, beta, y })
+    }
+}
+
+/// Launches a product of this shape whose blocks leave sums, and joins them in `out`: by its last block where they are few, else by
+/// a launch behind it. The product gets `out`, room for a sum a block, and a counter or null.
+fn summed<T: Scalar>(
+    cuda: Cuda,
+    shape: Shape,
+    out: &mut Slice<T>,
+    product: impl FnOnce(&mut Slice<T>, u64, u64) -> Result<()>,
+) -> Result<()> {
+    let count = shape.blocks as usize;
+    if policy::joins_sums(shape) {
+        let (partials, finished) = cuda.0.reduction();
+        return product(out, partials, finished);
+    }
+    let (_guard, partials) = cuda.0.pieces(count)?;
+    product(&mut *out, partials, 0)?;
+    cuda.sum(Slice::at(partials, count), out)
+}
+
+impl Products for Cuda {
+    fn model(&self) -> ProductModel {
+        policy::PRODUCT_MODEL
+    }
+
+    fn csr<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        alpha: T,
+        x: &Slice<T>,
+        beta: T,
+        y: &mut Slice<T>,
+    ) -> Result<()> {
+        self.csr_op(a, Op::None, alpha, x, beta, y)
+    }
+
+    fn csr_op<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        op: Op,
+        alpha: T,
+        x: &Slice<T>,
+        beta: T,
+        y: &mut Slice<T>,
+    ) -> Result<()> {
+        csr::product(*self, a, Form::new(*self, ("arrays", op), alpha, x, beta, y)?)
+    }
+
+    fn csr_dot<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+        xy: &mut Slice<T>,
+    ) -> Result<()> {
+        csr::product_dot(*self, a, x, y, xy)
+    }
+
+    fn csr_block<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        vectors: usize,
+        alpha: T,
+        x: &Slice<T>,
+        beta: T,
+        y: &mut Slice<T>,
+    ) -> Result<()> {
+        block::product(*self, a, vectors, Form::new(*self, ("arrays", Op::None), alpha, x, beta, y)?)
+    }
+
+    fn transposed_copy<V: Scalar>(&self, a: &Csr<V, Self>) -> Option<Result<Csr<V, Self>>> {
+        Some(super::record::outside(|| a.transpose(self)))
+    }
+
+    fn coo<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CooParts<'_, V, Self>,
+        op: Op,
+        alpha: T,
+        x: &Slice<T>,
+        beta: T,
+        y: &mut Slice<T>,
+    ) -> Result<()> {
+        coo::product(*self, a, Form::new(*self, ("coo", op), alpha, x, beta, y)?)
+    }
+
+    fn ell<V: Widen<T>, T: Scalar>(
+        &self,
+        a: EllParts<'_, V, Self>,
+        op: Op,
+        alpha: T,
+        x: &Slice<T>,
+        beta: T,
+        y: &mut Slice<T>,
+    ) -> Result<()> {
+        columns::ell(*self, a, Form::new(*self, ("ell", op), alpha, x, beta, y)?)
+    }
+
+    fn jds<V: Widen<T>, T: Scalar>(
+        &self,
+        a: JdsParts<'_, V, Self>,
+        op: Op,
+        alpha: T,
+        x: &Slice<T>,
+        beta: T,
+        y: &mut Slice<T>,
+    ) -> Result<()> {
+        columns::jds(*self, a, Form::new(*self, ("jds", op), alpha, x, beta, y)?)
+    }
+
+    fn sell<V: Widen<T>, T: Scalar>(
+        &self,
+        a: SellParts<'_, V, Self>,
+        op: Op,
+        alpha: T,
+        x: &Slice<T>,
+        beta: T,
+        y: &mut Slice<T>,
+    ) -> Result<()> {
+        columns::sell(*self, a, Form::new(*self, ("sell", op), alpha, x, beta, y)?)
+    }
+
+    fn sell_dot<V: Widen<T>, T: Scalar>(
+        &self,
+        a: SellParts<'_, V, Self>,
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+        xy: &mut Slice<T>,
+    ) -> Result<()> {
+        columns::sell_dot(*self, a, x, y, xy)
+    }
+}
+
+impl Cuda {
+    /// y = alpha A x + beta y with A in coordinates, by atomic additions: their order, and with it the last bits of y, differs from
+    /// run to run. For comparison; [`Products::coo`] is deterministic.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length, or when the device fails.
+    pub fn coo_by_atomics<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CooParts<'_, V, Self>,
+        alpha: T,
+        x: &Slice<T>,
+        beta: T,
+        y: &mut Slice<T>,
+    ) -> Result<()> {
+        Error::check_dimension("length of x", a.columns, x.len())?;
+        Error::check_dimension("length of y", a.rows, y.len())?;
+        coo::by_atomics(*self, a, Form::new(*self, ("coo", Op::None), alpha, x, beta, y)?)
+    }
+
+    /// y = alpha A x + beta y with A in CSR, by the algorithm of the caller's choice: for comparison. [`Products::csr`] takes the one
+    /// that suits the rows.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length, or when the device fails.
+    pub fn csr_by<V: Widen<T>, T: Scalar>(
+        &self,
+        algorithm: CsrAlgorithm,
+        a: CsrParts<'_, V, Self>,
+        alpha: T,
+        x: &Slice<T>,
+        beta: T,
+        y: &mut Slice<T>,
+    ) -> Result<()> {
+        Error::check_dimension("length of x", a.columns, x.len())?;
+        Error::check_dimension("length of y", a.rows, y.len())?;
+        csr::product_by(*self, algorithm, a, Form::new(*self, ("arrays", Op::None), alpha, x, beta, y)?)
+    }
+}
