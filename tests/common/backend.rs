@@ -3,7 +3,7 @@
 
 use num_complex::Complex;
 use residua::Error;
-use residua::backend::{Backend, CsrParts, Mailbox, OffsetsRef, Products, Replay, VectorOps};
+use residua::backend::{Backend, CsrParts, Mailbox, OffsetsRef, Products, Replay, RowShape, VectorOps};
 use residua::scalar::{Element, Real, Scalar, Widen};
 
 /// Lengths around the borders of vectors, warps, blocks, tiles and staging buffers, and a prime.
@@ -289,12 +289,14 @@ pub fn product_cases<B: VectorOps + Products>(b: &B) {
             let narrow: Vec<u32> = offsets.iter().map(|&offset| offset as u32).collect();
             let (wide_offsets, narrow) = (up(b, &wide_offsets), up(b, &narrow));
             let (columns_there, values_there) = (up(b, &indices), up(b, &values));
+            let shape = RowShape::default();
             let parts = |offsets| CsrParts::<V, B> {
                 rows,
                 columns,
                 offsets,
                 indices: &columns_there,
                 values: &values_there,
+                shape: &shape,
             };
             let a = parts(OffsetsRef::Narrow(&*narrow));
             let with_wide_offsets = parts(OffsetsRef::Wide(&*wide_offsets));
@@ -348,7 +350,8 @@ pub fn infinite_entries_stay_in_their_rows<B: VectorOps + Products>(b: &B) {
     let (offsets, columns) = (up(b, &[0_u32, 1, 3, 3]), up(b, &[0_u32, 1, 2]));
     let values = up(b, &[2.0, 3.0, 4.0]);
     let offsets = OffsetsRef::Narrow(&*offsets);
-    let a = CsrParts::<f64, B> { rows: 3, columns: 3, offsets, indices: &columns, values: &values };
+    let (shape, values) = (RowShape::default(), &values);
+    let a = CsrParts::<f64, B> { rows: 3, columns: 3, offsets, indices: &columns, values, shape: &shape };
     let (x, mut y) = (up(b, &[1.0, f64::INFINITY, 1.0]), up(b, &[f64::NAN; 3]));
     b.csr(a, 1.0, &x, 0.0, &mut y).unwrap();
     assert_eq!(down(b, &y), [2.0, f64::INFINITY, 0.0]);

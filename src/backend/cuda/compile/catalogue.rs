@@ -82,9 +82,11 @@ fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
 }
 
 fn primitives(units: &mut Vec<Unit>) {
-    units.extend(["index.cu", "row_shape.cu"].iter().flat_map(|file| {
-        OFFSETS.map(|offset| Unit::new(file).with("OFFSET", offset))
-    }));
+    units.extend(
+        ["index.cu", "row_shape.cu"]
+            .iter()
+            .flat_map(|file| OFFSETS.map(|offset| Unit::new(file).with("OFFSET", offset))),
+    );
     units.extend(KEYS.map(|key| Unit::new("keys.cu").with("KEY", key)));
     units.extend(NUMBERS.map(|number| Unit::new("number.cu").with("NUMBER", number)));
     for number in NUMBERS {

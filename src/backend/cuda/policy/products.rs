@@ -37,7 +37,9 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     Some(match unit.source() {
         "csr_krylov.cu" => vec![threads, lanes],
         "csr_vector.cu" => vec![threads, lanes, ("UNROLL", FEW_UNROLL)],
-        "csr_stream.cu" => vec![("THREADS", stream_threads(unit.type_of("STORED"))), lanes, ("UNROLL", UNROLL)],
+        "csr_stream.cu" => {
+            vec![("THREADS", stream_threads(unit.type_of("STORED"))), lanes, ("UNROLL", UNROLL)]
+        }
         "csr_balanced.cu" => vec![
             threads,
             ("ITEMS", BALANCED_ITEMS),
@@ -73,7 +75,11 @@ pub(in crate::backend::cuda) enum CsrWay {
 }
 
 /// Rows of like length are streamed, long ones of like length read by lanes; all else is balanced. V: values.
-pub(in crate::backend::cuda) fn csr_way<V: Element>(extent: RowExtent, rows: usize, nonzeros: usize) -> CsrWay {
+pub(in crate::backend::cuda) fn csr_way<V: Element>(
+    extent: RowExtent,
+    rows: usize,
+    nonzeros: usize,
+) -> CsrWay {
     let mean = nonzeros.div_ceil(rows.max(1));
     let typical = (32 * mean) as u64;
     if extent.fullest > 2 * typical + 256 || extent.longest > 8 * mean as u64 + 64 || mean > VECTOR_MEAN {
@@ -85,7 +91,9 @@ pub(in crate::backend::cuda) fn csr_way<V: Element>(extent: RowExtent, rows: usi
 /// By `mean` nonzeros a row.
 pub(in crate::backend::cuda) fn csr_vector(rows: usize, mean: usize) -> CsrWay {
     let lanes = ((mean / VECTOR_LANE).max(1).next_power_of_two() as u32).min(32);
-    CsrWay::Vector { shape: Shape::new(blocks(rows.div_ceil((THREADS / lanes) as usize)), THREADS).class(lanes) }
+    CsrWay::Vector {
+        shape: Shape::new(blocks(rows.div_ceil((THREADS / lanes) as usize)), THREADS).class(lanes),
+    }
 }
 
 /// In chunks where the fullest tile does not fit.

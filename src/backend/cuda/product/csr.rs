@@ -201,11 +201,13 @@ pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
 ) -> Result<()> {
     let (rows, count, one) = (a.rows as u64, a.values.len() as u64, T::one());
     match way(cuda, &a)? {
-        CsrWay::Streamed { shape, capacity } if a.rows > 0 => summed(cuda, shape, xy, |xy, partials, finished| {
-            with_offsets!(a.offsets, offsets => kernel::csr_stream_dot(
-                cuda, shape, rows, count, offsets, a.indices, a.values, one, x, y, capacity, xy, partials, finished,
-            ))
-        }),
+        CsrWay::Streamed { shape, capacity } if a.rows > 0 => {
+            summed(cuda, shape, xy, |xy, partials, finished| {
+                with_offsets!(a.offsets, offsets => kernel::csr_stream_dot(
+                    cuda, shape, rows, count, offsets, a.indices, a.values, one, x, y, capacity, xy, partials, finished,
+                ))
+            })
+        }
         way => {
             run(cuda, way, a, Form { conjugate: 0, alpha: one, x, beta: T::zero(), y })?;
             cuda.dot(x, y, xy)
