@@ -310,7 +310,7 @@ def stream_constants(a, t, v, lanes=None, unroll=None, threads=None, **c):
         lanes = 1
         while lanes < 32 and mean / lanes > 14:
             lanes *= 2
-    return dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, UNROLL=unroll or 8, THREADS=threads or (256 if SIZE[v] == 8 else 128))
+    return dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, UNROLL=unroll or (4 if SIZE[v] == 4 and lanes == 1 and mean > 6 else 8), THREADS=threads or (256 if SIZE[v] == 8 else 128))
 
 
 def csr_stream(a, t, v, x, y, alpha=1, beta=0, dot=None, capacity=None, **c):
@@ -348,7 +348,7 @@ FEW = 1024
 
 
 def csr_balanced(a, t, v, x, y, alpha=1, beta=0, **c):
-    k = dict(SCALAR=t, STORED=v, OFFSET="u32", THREADS=256, ITEMS=8, UNROLL=4, MIN_BLOCKS=6) | c
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32", THREADS=256, ITEMS=4, UNROLL=4, MIN_BLOCKS=6) | c
     f, join = kernel("csr_balanced.cu", "csr_balanced", **k), kernel("csr_balanced.cu", "csr_balanced_join", **k)
     tile = k["THREADS"] * k["ITEMS"]
     tiles = ceil(a.rows + a.nnz, tile)
@@ -373,8 +373,9 @@ def csr_vector(a, t, v, x, y, alpha=1, beta=0, lanes=None, threads=256, unroll=4
     return lambda: grid and f((grid,), (threads,), (U(a.rows), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
 
 
-def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, order=None, threads=256, unroll=8, **c):
+def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, order=None, threads=128, unroll=None, **c):
     s = to_sell(a, v, height, order)
+    unroll = unroll or (8 if a.nnz >= 16 * a.rows else 4 if SIZE[v] == 4 else 6)
     if s is None:
         return None
     offsets, lengths, columns, values = s
@@ -588,24 +589,22 @@ def tune(names):
 
 def sweep(a, t, x, y):
     mean = a.nnz / a.rows
-    for load in (0, 1, 2):
-        for threads, lanes, unroll in STREAM_TUNE:
-            if 3 <= mean / lanes <= 28 and load == 0:
-                yield f"stream t={threads} l={lanes} u={unroll}", lambda threads=threads, lanes=lanes, unroll=unroll: csr_stream(a, t, t, x, y, threads=threads, lanes=lanes, unroll=unroll)
-        for threads, items, blocks, unroll in BALANCED_TUNE:
-            if load == 0 or (threads, items, unroll) == (256, 8, 4):
-                yield f"balanced t={threads} i={items} b={blocks} u={unroll} L{load}", lambda threads=threads, items=items, blocks=blocks, unroll=unroll, load=load: csr_balanced(a, t, t, x, y, THREADS=threads, ITEMS=items, UNROLL=unroll, MIN_BLOCKS=blocks, STREAM_LOAD=load)
-        if mean > 14:
-            yield f"vector t=256 l=8 u=4 L{load}", lambda load=load: csr_vector(a, t, t, x, y, threads=256, lanes=8, unroll=4, STREAM_LOAD=load)
-        for height, threads, unroll in SELL_TUNE:
-            run = sell(a, t, t, x, y, height=height, threads=threads, unroll=unroll, STREAM_LOAD=load)
-            if run is not None:
-                yield f"sell-{height} t={threads} u={unroll} L{load}", lambda run=run: run
+    for threads, lanes, unroll in STREAM_TUNE:
+        if 3 <= mean / lanes <= 28:
+            yield f"stream t={threads} l={lanes} u={unroll}", lambda threads=threads, lanes=lanes, unroll=unroll: csr_stream(a, t, t, x, y, threads=threads, lanes=lanes, unroll=unroll)
+    for threads, items, blocks, unroll in BALANCED_TUNE:
+        yield f"balanced t={threads} i={items} b={blocks} u={unroll}", lambda threads=threads, items=items, blocks=blocks, unroll=unroll: csr_balanced(a, t, t, x, y, THREADS=threads, ITEMS=items, UNROLL=unroll, MIN_BLOCKS=blocks)
+    if mean > 14:
+        yield "vector t=256 l=8 u=4", lambda: csr_vector(a, t, t, x, y, threads=256, lanes=8, unroll=4)
+    for height, threads, unroll in SELL_TUNE:
+        run = sell(a, t, t, x, y, height=height, threads=threads, unroll=unroll)
+        if run is not None:
+            yield f"sell-{height} t={threads} u={unroll}", lambda run=run: run
 
 
 BALANCED_TUNE = [(256, 8, 6, 4), (256, 4, 6, 4), (256, 4, 8, 2), (256, 8, 8, 4), (128, 4, 12, 4)]
 STREAM_TUNE = [(128, 1, 4), (128, 1, 6), (128, 1, 8), (256, 1, 4), (256, 1, 8), (128, 2, 4), (128, 2, 8), (256, 2, 8), (128, 4, 4), (256, 4, 4)]
-SELL_TUNE = [(32, 128, 4), (32, 256, 4), (32, 128, 6), (32, 128, 8), (32, 256, 8)]
+SELL_TUNE = [(h, 128, u) for h in (16, 32) for u in (4, 6, 8)]
 
 
 def precompile(command):
@@ -618,11 +617,10 @@ def precompile(command):
         stream = [(64, l, 8) for l in (1, 2, 8, 32)] if check else STREAM_TUNE
         jobs += [("csr_stream.cu", s | dict(LANES=l, UNROLL=u, THREADS=th)) for th, l, u in stream]
         balanced = [(32, 2, 1, 4), (128, 8, 1, 4)] if check else BALANCED_TUNE
-        loads = [{}] + [dict(STREAM_LOAD=load) for load in (0, 1, 2) if command == "tune"]
-        jobs += [("csr_balanced.cu", s | load | dict(ITEMS=i, THREADS=th, UNROLL=u, MIN_BLOCKS=b)) for th, i, b, u in balanced for load in loads]
-        jobs += [("csr_vector.cu", s | load | dict(LANES=l, THREADS=256, UNROLL=4)) for l in (1, 4, 8, 32) for load in loads]
-        sells = [(h, 256, 8) for h in (0, 16, 32)] if check else SELL_TUNE
-        jobs += [("sell.cu", s | load | dict(HEIGHT=h, UNROLL=u, THREADS=th)) for h, th, u in sells for load in loads]
+        jobs += [("csr_balanced.cu", s | dict(ITEMS=i, THREADS=th, UNROLL=u, MIN_BLOCKS=b)) for th, i, b, u in balanced]
+        jobs += [("csr_vector.cu", s | dict(LANES=l, THREADS=256, UNROLL=4)) for l in (1, 4, 8, 32)]
+        sells = [(h, 128, u) for h in (0, 16, 32) for u in (4, 6, 8)] if check else SELL_TUNE
+        jobs += [("sell.cu", s | dict(HEIGHT=h, UNROLL=u, THREADS=th)) for h, th, u in sells]
     return compile_all(jobs)
 
 

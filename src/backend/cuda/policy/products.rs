@@ -6,17 +6,24 @@ use crate::scalar::Element;
 
 /// Threads of a block of every product.
 pub(super) const THREADS: u32 = 256;
-/// Entries a thread has under way where it has a row.
+/// Entries under way where a thread has a row: in ELL and long rows of SELL, in short ones by the bytes of a value, and where
+/// lanes share a row or diagonals' starts are read beside the entries.
 const UNROLL: u32 = 8;
-/// The same where lanes share a row, and where diagonals' starts are read beside the entries.
+const SELL_UNROLL: [u32; 2] = [4, 6];
 const FEW_UNROLL: u32 = 4;
+/// Threads of a block that multiplies sections.
+const SELL_THREADS: u32 = 128;
+/// Mean nonzeros a row from which rows of sections are long.
+const SELL_LONG: usize = 16;
 /// Steps a thread of a balanced tile, and blocks that a multiprocessor shall hold, for sums of up to 8 and of 16 bytes.
-const BALANCED_ITEMS: u32 = 8;
+const BALANCED_ITEMS: u32 = 4;
 const BALANCED_BLOCKS: [u32; 2] = [6, 1];
 /// Nonzeros a thread of a tile of coordinates. Odd.
 const COO_ITEMS: u32 = 7;
 /// Mean nonzeros a lane, above which a streamed row gets twice as many lanes.
 const STREAM_LANE: usize = 14;
+/// Mean nonzeros a row from which a thread of its own has few of them under way, where values take 4 bytes.
+const STREAM_FEW: usize = 7;
 /// Rows of more nonzeros than this on average are read straight from memory, by so many nonzeros a lane at least ...
 const STREAM_MEAN: usize = 32;
 const VECTOR_LANE: usize = 8;
@@ -46,7 +53,11 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
             ("UNROLL", FEW_UNROLL),
             ("MIN_BLOCKS", BALANCED_BLOCKS[wide]),
         ],
-        "sell.cu" => vec![threads, ("HEIGHT", unit.size_class()), ("UNROLL", UNROLL)],
+        "sell.cu" => {
+            let short = SELL_UNROLL[usize::from(unit.type_of("STORED") != Some("f32"))];
+            let unroll = if unit.size_class() & FEW != 0 { short } else { UNROLL };
+            vec![("THREADS", SELL_THREADS), ("HEIGHT", unit.size_class() & !FEW), ("UNROLL", unroll)]
+        }
         "ell.cu" => vec![threads, ("UNROLL", UNROLL)],
         "jds.cu" => vec![threads, ("UNROLL", FEW_UNROLL)],
         "coo.cu" => vec![threads, ("ITEMS", COO_ITEMS)],
@@ -54,6 +65,9 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
         _ => return None,
     })
 }
+
+/// Beside the lanes or the height in a unit's class: fewer entries under way.
+const FEW: u32 = 1 << 16;
 
 /// Steps of a balanced tile.
 const BALANCED_TILE: usize = (THREADS * BALANCED_ITEMS) as usize;
@@ -110,7 +124,8 @@ pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
     let fullest = usize::try_from(extent.fullest).unwrap_or(usize::MAX).saturating_mul(tile.div_ceil(32));
     let entry = 4 + size_of::<V>();
     let capacity = fullest.saturating_add(3).min(STREAM_BYTES / entry - 31).next_multiple_of(32);
-    let shape = Shape::new(blocks(rows.div_ceil(tile)), threads).class(lanes).shared(capacity * entry);
+    let few = if size_of::<V>() == 4 && lanes == 1 && mean >= STREAM_FEW { FEW } else { 0 };
+    let shape = Shape::new(blocks(rows.div_ceil(tile)), threads).class(lanes | few).shared(capacity * entry);
     CsrWay::Streamed { shape, capacity: capacity as u32 }
 }
 
@@ -160,8 +175,10 @@ pub(in crate::backend::cuda) fn row_a_thread(rows: usize) -> Shape {
 }
 
 /// A thread a row of a SELL section; usual heights are constants of the kernel.
-pub(in crate::backend::cuda) fn sell(rows: usize, height: usize) -> Shape {
-    row_a_thread(rows).class(if matches!(height, 16 | 32) { height as u32 } else { 0 })
+pub(in crate::backend::cuda) fn sell(rows: usize, entries: usize, height: usize) -> Shape {
+    let few = if entries < SELL_LONG * rows { FEW } else { 0 };
+    let height = if matches!(height, 16 | 32) { height as u32 } else { 0 };
+    Shape::new(blocks(rows.div_ceil(SELL_THREADS as usize)), SELL_THREADS).class(height | few)
 }
 
 /// Whether the last block of a launch of this shape joins the sums of all.

@@ -109,7 +109,8 @@ pub(super) fn sell<V: Widen<T>, T: Scalar>(
     form: Form<'_, T>,
 ) -> Result<()> {
     let Form { conjugate, alpha, x, beta, y } = form;
-    let (shape, rows, height) = (policy::sell(a.rows, a.height), a.rows as u64, height(a.height));
+    let (shape, rows, height) =
+        (policy::sell(a.rows, a.values.len(), a.height), a.rows as u64, height(a.height));
     let order = a.order.map(|order| order.as_slice());
     with_offsets!(a.offsets, offsets => kernel::sell(
         cuda, shape, rows, height, order, a.lengths, offsets, a.indices, a.values, alpha, x, beta, y, conjugate,
@@ -126,7 +127,8 @@ pub(super) fn sell_dot<V: Widen<T>, T: Scalar>(
     if a.rows == 0 {
         return cuda.dot(x, y, xy);
     }
-    let (shape, rows, height) = (policy::sell(a.rows, a.height), a.rows as u64, height(a.height));
+    let (shape, rows, height) =
+        (policy::sell(a.rows, a.values.len(), a.height), a.rows as u64, height(a.height));
     let order = a.order.map(|order| order.as_slice());
     summed(cuda, shape, xy, |xy, partials, finished| {
         with_offsets!(a.offsets, offsets => kernel::sell_dot(
