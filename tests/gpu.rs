@@ -15,6 +15,8 @@ mod formats;
 mod precondition;
 #[path = "common/primitives.rs"]
 mod primitives;
+#[path = "gpu/products.rs"]
+mod products_on_device;
 
 use device::device;
 use formats::{choice, conversions};
@@ -84,6 +86,19 @@ cases!(
     resident_cases
 );
 cases!(choice in choice_on_device: choice_cases);
+cases!(
+    products_on_device in products_of_formats: double,
+    single,
+    complex,
+    narrow,
+    padding,
+    fused_products,
+    csr_algorithms,
+    coordinates_by_atomics,
+    rows_of_several_tiles,
+    sums_of_many_blocks,
+    recorded_first
+);
 cases!(conversions in conversions_on_device: round_trip_cases, transposes, large_cases);
 
 /// Tests that take most of the device's memory, one at a time.

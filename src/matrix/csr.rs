@@ -3,7 +3,9 @@
 use super::coo::copied;
 use super::format::{Storage, check_vectors, offset_bytes};
 use super::lengths::RowLengths;
-use crate::backend::{Backend, Conversions, CsrParts, Derived, Host, NARROW_LIMIT, Offsets, Op, Products, RowShape};
+use crate::backend::{
+    Backend, Conversions, CsrParts, Derived, Host, NARROW_LIMIT, Offsets, Op, Products, RowShape,
+};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
 use std::sync::OnceLock;

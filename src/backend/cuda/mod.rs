@@ -44,6 +44,7 @@ mod vector;
 pub use cusparse::{CuSparse, CuSparseFormat, CuSparseProduct};
 pub use info::{DeviceInfo, Status, devices, status};
 pub use mailbox::Mailbox;
+pub use product::CsrAlgorithm;
 pub use record::Recording;
 pub use slice::{Slice, Vec as DeviceVec};
 

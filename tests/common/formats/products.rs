@@ -2,10 +2,11 @@
 
 use super::cases::{Random, entries, on, ragged, reference, to_complex};
 use num_complex::Complex;
-use residua::Csr;
 use residua::backend::{Conversions, Op, Products, VectorOps};
 use residua::matrix::{self, Sell, SparseMatrix};
 use residua::scalar::{Scalar, Widen};
+use residua::{Csr, Error, Host};
+use std::any::TypeId;
 
 /// A matrix in any format.
 pub type Stored<T, B, V> = Box<dyn SparseMatrix<T, B, V>>;
@@ -32,6 +33,7 @@ pub fn stored<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
 /// Products with op(A), with and without y, against a sum entry by entry.
 pub fn products<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(backend: &B) {
     let mut random = Random(7);
+    let on_host = TypeId::of::<B>() == TypeId::of::<Host>();
     for (name, host) in ragged::<V>() {
         let a = on(backend, &host);
         let entries = entries(&host);
@@ -49,7 +51,11 @@ pub fn products<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(back
                     };
                     let device_x = backend.upload(x.clone()).unwrap();
                     let mut y = backend.upload(old.clone()).unwrap();
-                    matrix.product_op(backend, op, alpha, &device_x, beta, &mut y).unwrap();
+                    match matrix.product_op(backend, op, alpha, &device_x, beta, &mut y) {
+                        // Only the host adds to columns in an order that is always the same.
+                        Err(Error::Unsupported(_)) if op.transposes() && !on_host => continue,
+                        result => result.unwrap(),
+                    }
                     let y = backend.download(&*y).unwrap();
                     let form = (op.transposes(), op.conjugates());
                     let old = (beta != T::zero()).then_some(&old[..]);

@@ -1,0 +1,184 @@
+//! Products on the device: the formats' cases, and what the device has beside them.
+
+use crate::formats::cases::{Expected, Random, entries, on, ragged, reference, to_complex, with_lengths};
+use crate::formats::products::{fused, padding_never_meets_x, products};
+use num_complex::Complex;
+use residua::backend::cuda::CsrAlgorithm;
+use residua::backend::{Backend, Products, Replay};
+use residua::matrix::{Coo, Csr, Sell};
+use residua::scalar::{Scalar, Widen};
+use residua::{Cuda, Host, LinearOperator};
+
+pub fn double(b: &Cuda) {
+    products::<f64, f64, _>(b);
+}
+
+pub fn single(b: &Cuda) {
+    products::<f32, f32, _>(b);
+}
+
+pub fn complex(b: &Cuda) {
+    products::<Complex<f64>, Complex<f64>, _>(b);
+    products::<Complex<f32>, Complex<f32>, _>(b);
+}
+
+pub fn narrow(b: &Cuda) {
+    products::<f32, f64, _>(b);
+    products::<Complex<f32>, Complex<f64>, _>(b);
+}
+
+pub fn padding(b: &Cuda) {
+    padding_never_meets_x(b);
+}
+
+pub fn fused_products(b: &Cuda) {
+    fused::<f64, _>(b);
+    fused::<f32, _>(b);
+    fused::<Complex<f64>, _>(b);
+}
+
+fn check<T: Scalar>(case: &str, y: &[T], expected: &[Expected]) {
+    for (i, (&got, want)) in y.iter().zip(expected).enumerate() {
+        let off = (to_complex(got) - want.value).norm();
+        assert!(
+            off <= want.bound,
+            "{case}: element {i} is {got}, expected {}, bound {}",
+            want.value,
+            want.bound
+        );
+    }
+}
+
+/// alpha, x, beta and y of a case.
+fn operands<T: Scalar>(random: &mut Random, rows: usize, columns: usize) -> (T, Vec<T>, T, Vec<T>) {
+    (T::from_f64(-1.5), random.vector(columns), T::from_f64(0.25), random.vector(rows))
+}
+
+/// Every algorithm is right for every matrix, and gives the same bits twice.
+pub fn csr_algorithms(b: &Cuda) {
+    fn cases<V: Scalar + Widen<T>, T: Scalar>(b: &Cuda) {
+        let mut random = Random(21);
+        for (name, host) in ragged::<V>() {
+            let a = on(b, &host);
+            let (alpha, x, beta, y) = operands::<T>(&mut random, a.rows(), a.columns());
+            let shape = (a.rows(), a.columns());
+            let want = reference(shape, &entries(&host), (false, false), (alpha, &x), (beta, Some(&y)));
+            let x = b.upload(x).unwrap();
+            for algorithm in CsrAlgorithm::ALL {
+                let product = || {
+                    let mut y = b.upload(y.clone()).unwrap();
+                    b.csr_by(algorithm, a.parts(), alpha, &x, beta, &mut y).unwrap();
+                    b.download(&y).unwrap()
+                };
+                let (first, second) = (product(), product());
+                check(&format!("{algorithm:?} of {name}"), &first, &want);
+                assert_eq!(first, second, "{algorithm:?} of {name}: other bits");
+            }
+        }
+    }
+    cases::<f64, f64>(b);
+    cases::<f32, f32>(b);
+    cases::<f32, f64>(b);
+    cases::<Complex<f64>, Complex<f64>>(b);
+}
+
+pub fn coordinates_by_atomics(b: &Cuda) {
+    let mut random = Random(22);
+    for (name, host) in ragged::<f64>() {
+        let a = Coo::from_csr(b, &on(b, &host)).unwrap();
+        let (alpha, x, beta, y) = operands::<f64>(&mut random, a.rows(), a.columns());
+        let shape = (a.rows(), a.columns());
+        let want = reference(shape, &entries(&host), (false, false), (alpha, &x), (beta, Some(&y)));
+        let (x, mut y) = (b.upload(x).unwrap(), b.upload(y).unwrap());
+        b.coo_by_atomics(a.parts(), alpha, &x, beta, &mut y).unwrap();
+        check(name, &b.download(&y).unwrap(), &want);
+    }
+}
+
+/// Rows that are cut where tiles end, among short and empty ones.
+pub fn rows_of_several_tiles(b: &Cuda) {
+    let mut lengths = vec![3; 900];
+    lengths.extend([30_000, 0, 0, 5, 9_000, 40_000]);
+    lengths.extend([2; 3001]);
+    lengths.extend([20_000, 1023, 1024, 1025, 0]);
+    let host = with_lengths::<f64>(40_000, &lengths, 23);
+    let mut random = Random(24);
+    let (alpha, x, beta, y) = operands::<f64>(&mut random, host.rows(), host.columns());
+    let shape = (host.rows(), host.columns());
+    let want = reference(shape, &entries(&host), (false, false), (alpha, &x), (beta, Some(&y)));
+    let a = on(b, &host);
+    let x = b.upload(x).unwrap();
+    let start = b.upload(y).unwrap();
+    let mut y = b.zeros::<f64>(host.rows()).unwrap();
+    b.copy(&start, &mut y).unwrap();
+    a.product(b, alpha, &x, beta, &mut y).unwrap();
+    let bits = b.download(&y).unwrap();
+    check("csr", &bits, &want);
+    for _ in 0..5 {
+        b.copy(&start, &mut y).unwrap();
+        a.product(b, alpha, &x, beta, &mut y).unwrap();
+        assert_eq!(b.download(&y).unwrap(), bits);
+    }
+    let coo = Coo::from_csr(b, &a).unwrap();
+    b.copy(&start, &mut y).unwrap();
+    coo.product_op(b, residua::backend::Op::None, alpha, &x, beta, &mut y).unwrap();
+    check("coo", &b.download(&y).unwrap(), &want);
+}
+
+fn tridiagonal(n: usize) -> Csr<f64> {
+    let columns = |i: usize| i.saturating_sub(1)..=(i + 1).min(n - 1);
+    let mut offsets = vec![0];
+    let mut indices = Vec::new();
+    (0..n).for_each(|i| {
+        indices.extend(columns(i).map(|j| j as u32));
+        offsets.push(indices.len());
+    });
+    let values = indices.iter().enumerate().map(|(k, _)| 1.0 + (k % 7) as f64).collect();
+    Csr::from_parts(n, n, offsets, indices, values).unwrap()
+}
+
+/// More blocks than the last one adds up alone.
+pub fn sums_of_many_blocks(b: &Cuda) {
+    let n = 700_001;
+    let host = tridiagonal(n);
+    let x: Vec<f64> = Random(25).vector(n);
+    let (mut y, mut xy) = (vec![0.0; n], vec![0.0]);
+    Host.csr_dot(host.parts(), &x, &mut y, &mut xy).unwrap();
+    let size: f64 = x.iter().zip(&y).map(|(x, y)| (x * y).abs()).sum();
+    let a = on(b, &host);
+    let sell = Sell::with_sections(b, &a, 32, 1).unwrap();
+    let operators: [&dyn LinearOperator<f64, Cuda>; 2] = [&a, &sell];
+    let x = b.upload(x).unwrap();
+    for operator in operators {
+        let (mut got, mut dot) = (b.zeros(n).unwrap(), b.zeros(1).unwrap());
+        operator.apply_dot(b, &x, &mut got, &mut dot).unwrap();
+        let first = b.download(&dot).unwrap();
+        assert!((first[0] - xy[0]).abs() <= 1e-12 * size, "{} for {}", first[0], xy[0]);
+        for (got, want) in b.download(&got).unwrap().iter().zip(&y) {
+            assert!((got - want).abs() <= 1e-13 * want.abs() + 1e-13);
+        }
+        for _ in 0..3 {
+            operator.apply_dot(b, &x, &mut got, &mut dot).unwrap();
+            assert_eq!(b.download(&dot).unwrap(), first);
+        }
+    }
+}
+
+/// A product whose first use is inside of a recording finds out there what the rows are like.
+pub fn recorded_first(b: &Cuda) {
+    let mut lengths = vec![4; 3000];
+    lengths[17] = 2900;
+    for (a, other) in
+        [with_lengths::<f64>(3000, &lengths, 26), tridiagonal(3000)].map(|a| (on(b, &a), on(b, &a)))
+    {
+        let x = b.upload(Random(27).vector::<f64>(3000)).unwrap();
+        let (mut y, mut want) = (b.zeros(3000).unwrap(), b.zeros(3000).unwrap());
+        {
+            let mut step = b.record(|| a.product(b, 2.0, &x, 0.0, &mut y)).unwrap();
+            step.replay().unwrap();
+            step.replay().unwrap();
+        }
+        other.product(b, 2.0, &x, 0.0, &mut want).unwrap();
+        assert_eq!(b.download(&y).unwrap(), b.download(&want).unwrap());
+    }
+}
