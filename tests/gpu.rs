@@ -97,6 +97,7 @@ cases!(
     coordinates_by_atomics,
     rows_of_several_tiles,
     sums_of_many_blocks,
+    several_vectors,
     recorded_first
 );
 cases!(conversions in conversions_on_device: round_trip_cases, transposes, large_cases);

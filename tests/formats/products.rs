@@ -1,7 +1,7 @@
 //! Products of every format against the sequential reference.
 
 use crate::cases::{HOST, Random, with_lengths};
-use crate::common::products::{fused, padding_never_meets_x, products, stored};
+use crate::common::products::{blocks, fused, padding_never_meets_x, products, stored};
 use num_complex::Complex;
 use residua::backend::Op;
 
@@ -82,4 +82,11 @@ fn vectors_of_the_wrong_length_are_refused() {
         assert_eq!(error, "length of x: expected 3, got 5", "{format}");
         assert!(matrix.apply_dot(&HOST, &[0.0; 5], &mut y, &mut [0.0]).is_err(), "{format} is not square");
     }
+}
+
+#[test]
+fn several_vectors_at_once() {
+    blocks::<f64, f64, _>(&HOST);
+    blocks::<f32, f64, _>(&HOST);
+    blocks::<Complex<f32>, Complex<f32>, _>(&HOST);
 }

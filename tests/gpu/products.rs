@@ -1,7 +1,7 @@
 //! Products on the device: the formats' cases, and what the device has beside them.
 
 use crate::formats::cases::{Expected, Random, entries, on, ragged, reference, to_complex, with_lengths};
-use crate::formats::products::{fused, padding_never_meets_x, products};
+use crate::formats::products::{blocks, fused, padding_never_meets_x, products};
 use num_complex::Complex;
 use residua::backend::cuda::CsrAlgorithm;
 use residua::backend::{Backend, Products, Replay};
@@ -123,6 +123,30 @@ pub fn rows_of_several_tiles(b: &Cuda) {
     b.copy(&start, &mut y).unwrap();
     coo.product_op(b, residua::backend::Op::None, alpha, &x, beta, &mut y).unwrap();
     check("coo", &b.download(&y).unwrap(), &want);
+}
+
+pub fn several_vectors(b: &Cuda) {
+    blocks::<f64, f64, _>(b);
+    blocks::<f32, f32, _>(b);
+    blocks::<f32, f64, _>(b);
+    blocks::<Complex<f64>, Complex<f64>, _>(b);
+    // A row that gets a block of its own, and vectors that do not start on 16 bytes.
+    let mut lengths = vec![3; 400];
+    lengths[77] = 5000;
+    let host = with_lengths::<f64>(6000, &lengths, 33);
+    let a = on(b, &host);
+    for (vectors, shift) in [(8, 0), (8, 1), (5, 0)] {
+        let x: Vec<f64> = Random(34).vector(6000 * vectors + shift);
+        let (mut want, mut y) = (vec![0.0; 400 * vectors], b.zeros::<f64>(400 * vectors + shift).unwrap());
+        host.block_product(&Host, vectors, 1.5, &x[shift..], 0.0, &mut want).unwrap();
+        let there = b.upload(x.clone()).unwrap();
+        let x = <Cuda as Backend>::part(&there, shift..6000 * vectors + shift);
+        let part = <Cuda as Backend>::part_mut(&mut y, shift..400 * vectors + shift);
+        a.block_product(b, vectors, 1.5, x, 0.0, part).unwrap();
+        for (got, want) in b.download(part).unwrap().iter().zip(&want) {
+            assert!((got - want).abs() <= 1e-11, "{got} for {want}, {vectors} vectors");
+        }
+    }
 }
 
 fn tridiagonal(n: usize) -> Csr<f64> {

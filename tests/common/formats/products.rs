@@ -125,3 +125,54 @@ pub fn fused<T: Scalar, B: Products + Conversions + VectorOps>(backend: &B) {
         }
     }
 }
+
+/// Several vectors at once give what one after the other gives, up to rounding, for ragged matrices and any number of vectors.
+pub fn blocks<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(backend: &B) {
+    let mut random = Random(31);
+    for (name, host) in ragged::<V>() {
+        let (a, entries) = (on(backend, &host), entries(&host));
+        for vectors in [1, 2, 3, 8, 17, 32] {
+            for (alpha, beta) in [(1.0, 0.0), (-1.5, 0.25)] {
+                let (alpha, beta) = (T::from_f64(alpha), T::from_f64(beta));
+                let x: Vec<T> = random.vector(a.columns() * vectors);
+                let old: Vec<T> = if beta == T::zero() {
+                    vec![T::from_f64(f64::NAN); a.rows() * vectors]
+                } else {
+                    random.vector(a.rows() * vectors)
+                };
+                let (there, mut y) =
+                    (backend.upload(x.clone()).unwrap(), backend.upload(old.clone()).unwrap());
+                a.block_product(backend, vectors, alpha, &there, beta, &mut y).unwrap();
+                let y = backend.download(&*y).unwrap();
+                for vector in 0..vectors {
+                    let one =
+                        |block: &[T]| block.iter().skip(vector).step_by(vectors).copied().collect::<Vec<T>>();
+                    let (x, old) = (one(&x), one(&old));
+                    let old = (beta != T::zero()).then_some(&old[..]);
+                    let want = reference(
+                        (a.rows(), a.columns()),
+                        &entries,
+                        (false, false),
+                        (alpha, &x),
+                        (beta, old),
+                    );
+                    for (i, (&got, want)) in one(&y).iter().zip(&want).enumerate() {
+                        let off = (to_complex(got) - want.value).norm();
+                        assert!(off <= want.bound, "{name}, vector {vector} of {vectors}: row {i} is {got}");
+                    }
+                }
+            }
+        }
+        assert!(
+            a.block_product(
+                backend,
+                0,
+                T::one(),
+                &backend.zeros(0).unwrap(),
+                T::zero(),
+                &mut backend.zeros(0).unwrap()
+            )
+            .is_err()
+        );
+    }
+}

@@ -15,8 +15,10 @@ const FEW_UNROLL: u32 = 4;
 const SELL_THREADS: u32 = 128;
 /// Mean nonzeros a row from which rows of sections are long.
 const SELL_LONG: usize = 16;
-/// Steps a thread of a balanced tile, and blocks that a multiprocessor shall hold, for sums of up to 8 and of 16 bytes.
-const BALANCED_ITEMS: u32 = 4;
+/// Steps a thread of a balanced tile, by the mean length of rows, and blocks that a multiprocessor shall hold, for sums of up to 8 and of 16 bytes.
+const BALANCED_ITEMS: [u32; 2] = [8, 4];
+/// Mean nonzeros a row from which balanced tiles are the smaller ones: they gather more and write less.
+const BALANCED_FULL: usize = 8;
 const BALANCED_BLOCKS: [u32; 2] = [6, 1];
 /// Nonzeros a thread of a tile of coordinates. Odd.
 const COO_ITEMS: u32 = 7;
@@ -49,7 +51,7 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
         }
         "csr_balanced.cu" => vec![
             threads,
-            ("ITEMS", BALANCED_ITEMS),
+            ("ITEMS", BALANCED_ITEMS[unit.size_class().min(1) as usize]),
             ("UNROLL", FEW_UNROLL),
             ("MIN_BLOCKS", BALANCED_BLOCKS[wide]),
         ],
@@ -61,16 +63,15 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
         "ell.cu" => vec![threads, ("UNROLL", UNROLL)],
         "jds.cu" => vec![threads, ("UNROLL", FEW_UNROLL)],
         "coo.cu" => vec![threads, ("ITEMS", COO_ITEMS)],
-        "row_shape.cu" => vec![threads, ("TILE", BALANCED_TILE as u32)],
+        "row_shape.cu" => {
+            vec![threads, ("TILE", THREADS * BALANCED_ITEMS[unit.size_class().min(1) as usize])]
+        }
         _ => return None,
     })
 }
 
 /// Beside the lanes or the height in a unit's class: fewer entries under way.
 const FEW: u32 = 1 << 16;
-
-/// Steps of a balanced tile.
-const BALANCED_TILE: usize = (THREADS * BALANCED_ITEMS) as usize;
 
 /// Threads of a block that streams rows: half of them for values of 4 bytes, so that tiles take as many bytes.
 fn stream_threads(value: Option<&str>) -> u32 {
@@ -131,24 +132,43 @@ pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
 
 /// Whatever the rows are.
 pub(in crate::backend::cuda) fn csr_balanced(rows: usize, nonzeros: usize) -> CsrWay {
-    let tiles = balanced_tiles(rows, nonzeros);
+    let (tiles, class) = (balanced_tiles(rows, nonzeros), balanced_class(rows, nonzeros));
     let joins = if tiles > 1 { tiles.div_ceil(THREADS as usize) } else { 0 };
-    CsrWay::Balanced { shape: Shape::new(blocks(tiles), THREADS), joins: Shape::new(blocks(joins), THREADS) }
+    let shape = |blocks| Shape::new(blocks, THREADS).class(class);
+    CsrWay::Balanced { shape: shape(blocks(tiles)), joins: shape(blocks(joins)) }
+}
+
+fn balanced_class(rows: usize, nonzeros: usize) -> u32 {
+    u32::from(nonzeros >= BALANCED_FULL.saturating_mul(rows))
 }
 
 /// Tiles of [`csr_balanced`].
 pub(in crate::backend::cuda) fn balanced_tiles(rows: usize, nonzeros: usize) -> usize {
-    (rows + nonzeros).div_ceil(BALANCED_TILE)
+    let items = BALANCED_ITEMS[balanced_class(rows, nonzeros) as usize];
+    (rows + nonzeros).div_ceil((THREADS * items) as usize)
 }
 
-/// CSR with several vectors: lanes for the vectors of a row, 16 bytes' worth each where `aligned` addresses allow it.
+/// The launch that finds the first row of each of them.
+pub(in crate::backend::cuda) fn balanced_starts(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
+    row_shape(chip, balanced_tiles(rows, nonzeros) + 1).class(balanced_class(rows, nonzeros))
+}
+
+/// How CSR is multiplied with several vectors: one launch for rows of usual length, with room in shared memory for `capacity` nonzeros,
+/// and one for the rows that it leaves out, where there are any.
+pub(in crate::backend::cuda) struct CsrBlock {
+    pub(in crate::backend::cuda) shape: Shape,
+    pub(in crate::backend::cuda) capacity: u32,
+    pub(in crate::backend::cuda) long: Shape,
+}
+
+/// Lanes for the vectors of a row, 16 bytes' worth each where `aligned` addresses allow it.
 pub(in crate::backend::cuda) fn csr_block<T: Element, V: Element>(
+    chip: Chip,
     extent: RowExtent,
-    rows: usize,
-    nonzeros: usize,
+    (rows, nonzeros): (usize, usize),
     vectors: usize,
     aligned: bool,
-) -> (Shape, u32) {
+) -> CsrBlock {
     let fit = 16 / size_of::<T>();
     let width = if aligned && vectors.is_multiple_of(fit) { fit } else { 1 };
     let lanes = vectors.div_ceil(width).next_power_of_two().min(32) as u32;
@@ -159,14 +179,14 @@ pub(in crate::backend::cuda) fn csr_block<T: Element, V: Element>(
     // Twice the usual tile: where rows vary, a full one is worked off in chunks.
     let room = fullest.saturating_add(3).min(2 * mean * tile + 64).min(STREAM_BYTES / entry - 31);
     let capacity = room.next_multiple_of(32);
-    let shape = Shape::new(blocks(rows.div_ceil(tile)), THREADS).class(lanes).shared(capacity * entry);
-    (shape.variant("WIDTH", ["1", "2", "4"][width / 2]), capacity as u32)
-}
-
-/// A second launch for rows that [`csr_block`] leaves out, if there are any.
-pub(in crate::backend::cuda) fn csr_block_long(chip: Chip, extent: RowExtent, shape: Shape) -> Option<Shape> {
-    let blocks = 2 * chip.multiprocessors;
-    (extent.longest > u64::from(BLOCK_LONG)).then(|| Shape { blocks, ..shape.shared(0) })
+    let width = ["1", "2", "4"][width / 2];
+    let shape = |blocks| Shape::new(blocks, THREADS).class(lanes).variant("WIDTH", width);
+    let long = if extent.longest > u64::from(BLOCK_LONG) { 2 * chip.multiprocessors } else { 0 };
+    CsrBlock {
+        shape: shape(blocks(rows.div_ceil(tile))).shared(capacity * entry),
+        capacity: capacity as u32,
+        long: shape(long),
+    }
 }
 
 /// A thread a row.

@@ -1,9 +1,10 @@
 //! CSR with several vectors at once.
 
 use super::{Form, csr};
+use crate::backend::cuda::Cuda;
 use crate::backend::cuda::launch::kernels;
+use crate::backend::cuda::policy::{self, CsrBlock};
 use crate::backend::cuda::slice::Slice;
-use crate::backend::cuda::{Cuda, policy};
 use crate::backend::{CsrParts, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar, Widen};
@@ -49,17 +50,14 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     let extent = csr::extent(cuda, &a)?;
     let (rows, count) = (a.rows as u64, a.values.len() as u64);
     let aligned = (x.address() | y.address()).is_multiple_of(16);
-    let (shape, capacity) = policy::csr_block::<T, V>(extent, a.rows, a.values.len(), vectors, aligned);
+    let size = (a.rows, a.values.len());
+    let CsrBlock { shape, capacity, long } =
+        policy::csr_block::<T, V>(cuda.0.chip, extent, size, vectors, aligned);
     let vectors = vectors as u32;
     with_offsets!(a.offsets, offsets => {
         kernel::csr_block(
             cuda, shape, rows, count, offsets, a.indices, a.values, alpha, x, beta, &mut *y, vectors, capacity,
         )?;
-        match policy::csr_block_long(cuda.0.chip, extent, shape) {
-            Some(shape) => kernel::csr_block_long(
-                cuda, shape, rows, offsets, a.indices, a.values, alpha, x, beta, y, vectors,
-            ),
-            None => Ok(()),
-        }
+        kernel::csr_block_long(cuda, long, rows, offsets, a.indices, a.values, alpha, x, beta, y, vectors)
     })
 }

@@ -128,7 +128,7 @@ fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'
             let (rows, count) = (a.rows as u64, a.values.len() as u64);
             let tiles = policy::balanced_tiles(a.rows, a.values.len());
             let mut starts = cuda.uninitialised(tiles + 1)?;
-            let shape = policy::row_shape(cuda.0.chip, tiles + 1);
+            let shape = policy::balanced_starts(cuda.0.chip, a.rows, a.values.len());
             with_offsets!(a.offsets, offsets => kernel::tile_rows(cuda, shape, rows, count, offsets, &mut starts)?);
             Ok(starts)
         })
@@ -191,7 +191,8 @@ fn run<V: Widen<T>, T: Scalar>(
     })
 }
 
-/// In one pass where rows are streamed; else the dot product follows.
+/// In one pass where rows are streamed and few; else the dot product follows. In large products, blocks that wait for one another's
+/// sums cost more than to read both vectors once more.
 pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
