@@ -8,7 +8,7 @@ use cudarc::driver::sys::CUevent;
 use rayon::prelude::*;
 use std::sync::PoisonError;
 
-/// Up to here the driver's own path is as fast, and a copy to the device returns at once.
+/// Up to here the driver's own path to the device is as fast and returns at once.
 const DIRECT: usize = 64 << 10;
 /// Bytes of one pinned buffer.
 const CHUNK: usize = 8 << 20;
@@ -93,12 +93,19 @@ pub(super) unsafe fn to_device(device: &Device, from: *const u8, to: u64, bytes:
 pub(super) unsafe fn to_host(device: &Device, from: u64, to: *mut u8, bytes: usize) -> Result<()> {
     device.bind()?;
     let (name, stream) = (&device.name, device.main_stream());
-    if bytes <= DIRECT {
-        // SAFETY: by the caller; the memory is written before the synchronisation returns.
-        unsafe { call!(name, cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, stream)) }?;
-        return device.synchronize();
-    }
     with_staging(device, |staging| {
+        if bytes <= DIRECT {
+            // A scalar that a solver waits for comes sooner by way of pinned memory.
+            let buffer = staging.buffers[0].0;
+            // SAFETY: by the caller; the buffer has room, copies into and out of it are in the order of the one stream,
+            // and this one is over before it is read.
+            unsafe {
+                call!(name, cuMemcpyDtoHAsync_v2(buffer.cast(), from, bytes, stream))?;
+                device.synchronize()?;
+                std::ptr::copy_nonoverlapping(buffer, to, bytes);
+            }
+            return Ok(());
+        }
         let chunks = bytes.div_ceil(CHUNK);
         for number in 0..=chunks {
             if number < chunks {
