@@ -1,4 +1,4 @@
-// Questions to neighbouring keys, and the order turned round.
+// Questions to neighbouring keys.
 //
 // Constants: KEY, THREADS.
 #include "common.cuh"
@@ -18,10 +18,4 @@ extern "C" __global__ void __launch_bounds__(THREADS) is_sorted(const K* keys, u
 // 1 where a run of equal keys starts.
 extern "C" __global__ void __launch_bounds__(THREADS) run_heads(const K* keys, u64 n, u8* heads) {
     EACH(i, n) heads[i] = i == 0 || !same_key(keys[i - 1], keys[i]);
-}
-
-// Each key becomes the one that stands as far from the other end: ascending becomes descending.
-extern "C" __global__ void __launch_bounds__(THREADS) flip(const K* keys, K* out, u64 n) {
-    typedef typename key_bits<K>::type Bits;
-    EACH(i, n) out[i] = key_bits<K>::from(Bits(~key_bits<K>::to(keys[i])));
 }

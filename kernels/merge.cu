@@ -11,6 +11,7 @@
 //     merge_partition, merge_tiles      with width 0: merges A (na) and B (n - na)
 //                                       with width w: merges each pair of neighbouring runs of w in one array of n
 //     merge_sort_tiles                  sorts every tile: threads sort ITEMS keys each by exchanges, then merge in shared memory
+//     merge_sort_segments               the same for segments that a list names, a block each
 //
 // A merge sort is merge_sort_tiles, then merges of width tile, 2 tile, 4 tile ... Stable.
 // Bytes an element: 2 * (sizeof(KEY) + VALUE_BYTES) for the tiles and for each of log2(n / tile) merges.
@@ -18,7 +19,7 @@
 // Sources: PMPP ch. 12 (co-rank, tiles; exact loads instead of its circular buffer), 13.7; Green, McColl and Bader 2012.
 //
 // Constants: KEY, VALUE_BYTES (0, 1, 2, 4, 8, 16), THREADS (a power of two), ITEMS, MIN_BLOCKS, and, if not the order of key_bits, the
-// order itself as source: LESS(a, b), a strict weak order of two keys.
+// order itself as source: LESS(a, b), a strict weak order of two keys. merge_sort_segments: OFFSET (u32 or u64).
 #include "common.cuh"
 
 #define TILE (THREADS * ITEMS)
@@ -27,9 +28,14 @@ typedef unsigned_of<VALUE_BYTES>::type VALUE;
 #else
 typedef u8 VALUE;
 #endif
+#ifndef OFFSET
+#define OFFSET u32
+#endif
 #ifndef LESS
 #define LESS(a, b) (key_bits<KEY>::to(a) < key_bits<KEY>::to(b))
 #endif
+DEVICE bool less(KEY a, KEY b) { return LESS(a, b); }
+
 // In shared memory there is a gap after every 16 elements, which spreads the threads' accesses over the banks; an odd ITEMS
 // does that by itself.
 #define SPREAD(i) (ITEMS % 2 ? (i) : (i) + ((i) >> 4))
@@ -48,7 +54,7 @@ template <typename Index, typename Keys> DEVICE Index co_rank(Index k, Keys a, I
     while (low < high) {
         Index i = low + (high - low) / 2;
         KEY x = a[i], y = b[k - 1 - i];
-        if (!LESS(y, x)) low = i + 1;
+        if (!less(y, x)) low = i + 1;
         else high = i;
     }
     return low;
@@ -81,7 +87,7 @@ DEVICE void merge_items(const KEY* keys, u32 at, u32 na, u32 nb, u32 k, KEY (&ke
     KEY x = i < na ? a[i] : KEY(), y = j < nb ? b[j] : KEY();
 #pragma unroll
     for (int o = 0; o < ITEMS; o++) {
-        bool take_b = i >= na || (j < nb && LESS(y, x));
+        bool take_b = i >= na || (j < nb && less(y, x));
         key[o] = take_b ? y : x;
         from[o] = at + (take_b ? na + j : i);
         if (take_b) {
@@ -168,15 +174,10 @@ merge_tiles(const KEY* a, const KEY* b, KEY* out, const VALUE* a_values, const V
     }
 }
 
-// Sorts every tile by itself; in place if wished. Dynamic shared memory as for merge_tiles. One block a tile.
-extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-merge_sort_tiles(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_out, u64 n) {
-    extern __shared__ uint4 dynamic[];
-    const Tile shared(dynamic);
+// One block sorts the `have` elements from `begin` on.
+DEVICE void sort_tile(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_out, u64 begin, u32 have, const Tile& shared) {
     KEY* keys = shared.keys;
     u16* froms = shared.froms;
-    const u64 begin = u64(blockIdx.x) * TILE;
-    const u32 have = begin + TILE <= n ? TILE : u32(n - begin);
     const u32 mine = threadIdx.x * ITEMS;
 
 #pragma unroll
@@ -198,7 +199,7 @@ merge_sort_tiles(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_
     for (int round = 0; round < ITEMS; round++)
 #pragma unroll
         for (int i = round & 1; i + 1 < ITEMS; i += 2)
-            if (mine + i + 1 < have && LESS(key[i + 1], key[i])) {
+            if (mine + i + 1 < have && less(key[i + 1], key[i])) {
                 KEY k = key[i];
                 key[i] = key[i + 1];
                 key[i + 1] = k;
@@ -207,7 +208,7 @@ merge_sort_tiles(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_
                 from[i + 1] = f;
             }
 
-    for (u32 width = ITEMS; width < TILE; width *= 2) {
+    for (u32 width = ITEMS; width < have; width *= 2) {
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) {
@@ -239,4 +240,21 @@ merge_sort_tiles(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_
             if (VALUE_BYTES) values_out[begin + j] = shared.values[froms[SPREAD(j)]];
         }
     }
+}
+
+// Sorts every tile by itself; in place if wished. Dynamic shared memory as for merge_tiles. One block a tile.
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
+merge_sort_tiles(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_out, u64 n) {
+    extern __shared__ uint4 dynamic[];
+    const u64 begin = u64(blockIdx.x) * TILE;
+    sort_tile(in, out, values_in, values_out, begin, begin + TILE <= n ? TILE : u32(n - begin), Tile(dynamic));
+}
+
+// Sorts the segments of a list, each of at most TILE elements: segment s is offsets[s] .. offsets[s + 1]. Dynamic shared
+// memory as for merge_tiles. One block a segment.
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
+merge_sort_segments(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_out, const OFFSET* offsets, const u32* list) {
+    extern __shared__ uint4 dynamic[];
+    const u32 s = list[blockIdx.x];
+    sort_tile(in, out, values_in, values_out, offsets[s], u32(offsets[s + 1] - offsets[s]), Tile(dynamic));
 }

@@ -1,15 +1,20 @@
-// The sum of the run that is open at some place of an array cut into runs, and how many runs began before it: what
-// reduce-by-key and the segmented operations carry from tile to tile. The file that includes this defines VALUE and INDEX.
+// What is combined of the run that is open at some place of an array cut into runs, and how many runs began before it:
+// what reduce-by-key and the segmented operations carry from tile to tile. The file that includes this has VALUE, INDEX
+// and OP (combine.cuh).
 #pragma once
+#include "combine.cuh"
 #include "lookback.cuh"
 
-// What a stretch of the input adds up to: heads in it, and the sum since the last of them (of all of it without any).
+typedef OP<VALUE> Op;
+
+// What a stretch of the input comes to: heads in it, and what is combined since the last of them (all of it without any).
 struct OpenRun {
     VALUE sum;
     INDEX heads;
 };
+DEVICE OpenRun no_run() { return {Op::identity(), 0}; }
 DEVICE OpenRun then(OpenRun a, OpenRun b) {
-    b.sum = b.heads ? b.sum : a.sum + b.sum;
+    b.sum = b.heads ? b.sum : Op::of(a.sum, b.sum);
     b.heads += a.heads;
     return b;
 }
@@ -17,10 +22,10 @@ DEVICE OpenRun then(OpenRun a, OpenRun b) {
 // As exclusive_prefix (the aggregate is published already), for OpenRun. The sum needs only the tiles since the last head:
 // mostly the one before.
 DEVICE OpenRun open_run_before(const Descriptors<OpenRun>& descriptors, u64 tile, OpenRun aggregate) {
-    OpenRun zero = {VALUE(), 0};
+    const OpenRun zero = no_run();
     if (tile == 0) return zero;
     INDEX heads = 0;
-    VALUE sum = VALUE();
+    VALUE sum = zero.sum;
     bool open = true;  // no head and no prefix seen yet
     const i64 newest = i64(tile) - 1;
     descriptors.walk(newest, zero, [&](OpenRun value, u32 state, u32 nearest, i64 last) {
@@ -33,7 +38,7 @@ DEVICE OpenRun open_run_before(const Descriptors<OpenRun>& descriptors, u64 tile
             u32 again;
             sum = shuffle(at.sum, from);
             while (true) {
-                for (i32 lane = i32(from) - 1; lane >= 0; lane--) sum = sum + shuffle(at.sum, u32(lane));
+                for (i32 lane = i32(from) - 1; lane >= 0; lane--) sum = Op::of(sum, shuffle(at.sum, u32(lane)));
                 if (last == newest) break;
                 last += 32;
                 from = descriptors.group(last, zero, at, again);  // no heads here, but prefixes by now perhaps: the same bits
@@ -46,4 +51,34 @@ DEVICE OpenRun open_run_before(const Descriptors<OpenRun>& descriptors, u64 tile
     OpenRun before = {sum, heads};
     if (lane_id() == 0) descriptors.publish(tile, then(before, aggregate), PREFIX);
     return before;
+}
+
+// What is open where this thread of a block of `WARPS` warps starts, given what its own stretch comes to; publishes the
+// tile and looks back. All threads call it once; barriers inside.
+template <int WARPS> DEVICE VALUE open_before_thread(const Descriptors<OpenRun>& descriptors, u64 tile, OpenRun mine) {
+    __shared__ OpenRun warp_run[WARPS];
+    __shared__ VALUE tile_open;
+    OpenRun inclusive = mine;
+#pragma unroll
+    for (u32 by = 1; by < 32; by *= 2) {
+        OpenRun other = shuffle_up(inclusive, by);
+        if (lane_id() >= by) inclusive = then(other, inclusive);
+    }
+    OpenRun before = shuffle_up(inclusive, 1);
+    if (lane_id() == 0) before = no_run();
+    if (lane_id() == 31) warp_run[threadIdx.x / 32] = inclusive;
+    __syncthreads();
+    OpenRun warp_before = no_run(), tile_run = no_run();
+    for (u32 w = 0; w < WARPS; w++) {
+        if (w == threadIdx.x / 32) warp_before = tile_run;
+        tile_run = then(tile_run, warp_run[w]);
+    }
+    before = then(warp_before, before);
+    if (threadIdx.x < 32) {
+        if (threadIdx.x == 0) descriptors.publish(tile, tile_run, tile == 0 ? PREFIX : AGGREGATE);
+        OpenRun run = open_run_before(descriptors, tile, tile_run);
+        if (threadIdx.x == 0) tile_open = run.sum;
+    }
+    __syncthreads();
+    return before.heads ? before.sum : Op::of(tile_open, before.sum);
 }

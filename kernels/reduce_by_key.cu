@@ -79,7 +79,7 @@ reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_o
                 for (int v = 0; v < 2; v++) {
                     u64 i = first + r * 64 + v;
                     key[r][v] = i < n ? keys[i] : KEY();
-                    value[r][v] = i < n ? values[i] : VALUE();
+                    value[r][v] = i < n ? values[i] : Op::identity();
                 }
         if (lane == 0 && first > 0 && first < n) left_key = keys[first - 1];
     };
@@ -92,12 +92,12 @@ reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_o
     __syncthreads();
     const Descriptors<OpenRun> descriptors(workspace, launch_number);
     u64 tile = next_tile[1], previous = tiles;
-    OpenRun previous_run = {VALUE(), 0};
+    OpenRun previous_run = no_run();
     fetch(tile);
 
     for (u32 side = 0; tile < tiles || previous < tiles; side ^= 1) {
         u64 following = tiles;
-        OpenRun tile_run = {VALUE(), 0};
+        OpenRun tile_run = no_run();
         if (tile < tiles) {
             if (threadIdx.x == 0 && gridDim.x < tiles) following = tickets.take();
             const u64 first = tile * TILE + warp * PIECE + lane * 2;
@@ -114,10 +114,10 @@ reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_o
             }
 
             // Sums up the lanes of each row. `before[r]`: sum and heads of the row's lanes below this one.
-            OpenRun before[ROWS], piece = {VALUE(), 0};
+            OpenRun before[ROWS], piece = no_run();
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
-                VALUE sum = head[r] & 2 ? value[r][1] : value[r][0] + value[r][1];
+                VALUE sum = head[r] & 2 ? value[r][1] : Op::of(value[r][0], value[r][1]);
                 u32 heads = __ballot_sync(ALL, head[r] != 0);
                 u32 second = __ballot_sync(ALL, head[r] == 3);
                 u32 reach = ~(heads | 1);  // lanes that still take from the lane `by` below
@@ -125,16 +125,16 @@ reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_o
                 for (u32 by = 1; by < 32; by *= 2) {
                     if (!reach) break;
                     VALUE other = shuffle_up(sum, by);
-                    if (reach >> lane & 1) sum = other + sum;
+                    if (reach >> lane & 1) sum = Op::of(other, sum);
                     reach &= reach << by;
                 }
                 before[r].sum = shuffle_up(sum, 1);
                 before[r].heads = INDEX(__popc(heads & lanes_below()) + __popc(second & lanes_below()));
-                if (lane == 0) before[r].sum = VALUE();
+                if (lane == 0) before[r].sum = Op::identity();
                 OpenRun row = {shuffle(sum, 31), INDEX(__popc(heads) + __popc(second))};
                 // Chained: what the warp's piece holds before this lane.
                 bool since_piece = !(heads & lanes_below());
-                if (since_piece) before[r].sum = piece.sum + before[r].sum;
+                if (since_piece) before[r].sum = Op::of(piece.sum, before[r].sum);
                 before[r].heads += piece.heads;
                 piece = then(piece, row);
             }
@@ -143,7 +143,7 @@ reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_o
             __syncthreads();
 
             following = next_tile[side];
-            OpenRun warp_before = {VALUE(), 0};
+            OpenRun warp_before = no_run();
             tile_run = warp_run[side][0];
 #pragma unroll
             for (u32 w = 1; w < WARPS; w++) {
@@ -156,14 +156,14 @@ reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_o
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
                 // The open run before the pair, inside the tile; the tile's first head still lacks what lies before the tile.
-                VALUE open = before[r].heads ? before[r].sum : warp_before.sum + before[r].sum;
+                VALUE open = before[r].heads ? before[r].sum : Op::of(warp_before.sum, before[r].sum);
                 u32 place = u32(before[r].heads + warp_before.heads);
                 if (head[r] & 1) {
                     packed_keys[place] = key[r][0];
                     packed_sums[place] = open;
                     place++;
                     open = value[r][0];
-                } else open = open + value[r][0];
+                } else open = Op::of(open, value[r][0]);
                 if (head[r] & 2) {
                     packed_keys[place] = key[r][1];
                     packed_sums[place] = open;
@@ -185,7 +185,7 @@ reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_o
             for (u32 j = threadIdx.x; j < heads; j += THREADS) keys_out[start + j] = packed_keys[j];
             for (u32 j = threadIdx.x; j < heads; j += THREADS) {
                 VALUE sum = packed_sums[j];
-                if (j == 0) sum = run.sum + sum;  // closes a run that may have begun in an earlier tile
+                if (j == 0) sum = Op::of(run.sum, sum);  // closes a run that may have begun in an earlier tile
                 if (start + j > 0) sums_out[start + j - 1] = sum;
             }
             if (previous == tiles - 1 && threadIdx.x == 0) {

@@ -1,4 +1,4 @@
-// Sums over segments of an array, and prefix sums that start anew with every segment, for segments of any length.
+// Reductions of segments of an array, and scans that start anew with every segment, for segments of any length.
 //
 //     offsets 0 2 2 5        x  a b | | c d e        reduce: a+b  0  c+d+e        scan: a a+b c c+d c+d+e
 //
@@ -14,7 +14,7 @@
 //
 // Sources: Green, McColl and Bader 2012 and Merrill and Garland 2016 (merge path); cs378h (segmented scan).
 //
-// Constants: VALUE (f32, f64, c32, c64, u32, u64), INDEX (offsets: u32 or u64), MODE, THREADS, ITEMS.
+// Constants: VALUE, INDEX (offsets: u32 or u64), OP (combine.cuh), MODE, THREADS, ITEMS.
 #include "open_run.cuh"
 
 #define REDUCE 0
@@ -36,18 +36,19 @@ template <typename End> DEVICE u64 ended(u64 k, u64 segments, u64 n, End end) {
 
 // starts[t]: segments ended before tile t; one thread a tile, and one more for the end of the path.
 extern "C" __global__ void segment_partition(const INDEX* offsets, u64 segments, u64 n, u64* starts) {
-    const u64 t = u64(blockIdx.x) * blockDim.x + threadIdx.x, steps = n + segments, tiles = (steps + TILE - 1) / TILE;
+    const u64 t = u64(blockIdx.x) * blockDim.x + threadIdx.x, tiles = (n + segments + TILE - 1) / TILE, base = offsets[0];
     if (t > tiles) return;
+    n = offsets[segments] - base;
+    const u64 steps = n + segments;
     const u64 k = t * TILE < steps ? t * TILE : steps;
-    starts[t] = ended(k, segments, n, [&](u64 i) { return u64(offsets[i + 1]); });
+    starts[t] = ended(k, segments, n, [&](u64 i) { return u64(offsets[i + 1]) - base; });
 }
 
-// offsets[0] must be 0 and offsets[segments] n. `out`: segments results for REDUCE, n for the scans.
+// `n`: the length of x, at least offsets[segments]; elements outside of all segments are left alone. `out`: segments results
+// for REDUCE, n for the scans.
 // Dynamic shared memory: TILE * (sizeof(VALUE) + 4). Grid: one block a tile of the path, tiles = ceil((n + segments) / TILE).
 extern "C" __global__ void __launch_bounds__(THREADS) segmented(const VALUE* x, const INDEX* offsets, VALUE* out, u64 segments, u64 n, const u64* starts, u64* workspace) {
     extern __shared__ uint4 dynamic[];
-    __shared__ OpenRun warp_run[WARPS];
-    __shared__ VALUE tile_open;
     __shared__ u64 my_tile;
     __shared__ u32 launch_number;
     VALUE* items = reinterpret_cast<VALUE*>(dynamic);     // the tile's elements, then its segments' results
@@ -59,13 +60,16 @@ extern "C" __global__ void __launch_bounds__(THREADS) segmented(const VALUE* x, 
         my_tile = tickets.take();
     }
     __syncthreads();
-    const u64 tile = my_tile, steps = n + segments;
+    const u64 tile = my_tile, base = offsets[0];
+    n = offsets[segments] - base;
+    x += base;
+    const u64 steps = n + segments;
     const Descriptors<OpenRun> descriptors(workspace, launch_number);
-    const u64 first_step = tile * TILE, last_step = first_step + TILE < steps ? first_step + TILE : steps;
+    const u64 first_step = tile * TILE < steps ? tile * TILE : steps, last_step = first_step + TILE < steps ? first_step + TILE : steps;
     const u64 first_segment = starts[tile], first_item = first_step - first_segment;
     const u32 segment_count = u32(starts[tile + 1] - first_segment), item_count = u32(last_step - first_step) - segment_count;
     for (u32 i = threadIdx.x; i < item_count; i += THREADS) items[i] = x[first_item + i];
-    for (u32 i = threadIdx.x; i < segment_count; i += THREADS) ends[i] = u32(offsets[first_segment + i + 1] - first_item);
+    for (u32 i = threadIdx.x; i < segment_count; i += THREADS) ends[i] = u32(offsets[first_segment + i + 1] - base - first_item);
     __syncthreads();
 
     // This thread's steps: it starts in segment s of the tile, at item i.
@@ -73,43 +77,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) segmented(const VALUE* x, 
     const u32 last = k + ITEMS < count ? k + ITEMS : count;
     const u32 first_s = u32(ended(k, segment_count, item_count, [&](u64 i) { return u64(ends[i]); }));
     u32 s = first_s, i = k - s;
-    OpenRun mine = {VALUE(), 0};  // heads: segments that ended here
+    OpenRun mine = no_run();  // heads: segments that ended here
     VALUE result[ITEMS];
 #pragma unroll
     for (int step = 0; step < ITEMS; step++)
         if (k + step < last) {
             if (s < segment_count && ends[s] <= i) {
                 if (MODE == REDUCE) result[step] = mine.sum;
-                mine.sum = VALUE();
+                mine.sum = Op::identity();
                 mine.heads++;
                 s++;
-            } else mine.sum = mine.sum + items[i++];
+            } else mine.sum = Op::of(mine.sum, items[i++]);
         }
 
-    // Sums open where threads start.
-    OpenRun inclusive = mine;
-#pragma unroll
-    for (u32 by = 1; by < 32; by *= 2) {
-        OpenRun other = shuffle_up(inclusive, by);
-        if (lane_id() >= by) inclusive = then(other, inclusive);
-    }
-    OpenRun before = shuffle_up(inclusive, 1);
-    if (lane_id() == 0) before = {VALUE(), 0};
-    if (lane_id() == 31) warp_run[threadIdx.x / 32] = inclusive;
-    __syncthreads();
-    OpenRun warp_before = {VALUE(), 0}, tile_run = {VALUE(), 0};
-    for (u32 w = 0; w < WARPS; w++) {
-        if (w == threadIdx.x / 32) warp_before = tile_run;
-        tile_run = then(tile_run, warp_run[w]);
-    }
-    before = then(warp_before, before);
-    if (threadIdx.x < 32) {
-        if (threadIdx.x == 0) descriptors.publish(tile, tile_run, tile == 0 ? PREFIX : AGGREGATE);
-        OpenRun run = open_run_before(descriptors, tile, tile_run);
-        if (threadIdx.x == 0) tile_open = run.sum;
-    }
-    __syncthreads();
-    VALUE open = before.heads ? before.sum : tile_open + before.sum;
+    VALUE open = open_before_thread<WARPS>(descriptors, tile, mine);
 
     // Results: of a segment that ended here, behind the elements; of an element, in its place.
     s = first_s, i = k - s;
@@ -118,17 +99,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) segmented(const VALUE* x, 
     for (int step = 0; step < ITEMS; step++)
         if (k + step < last) {
             if (s < segment_count && ends[s] <= i) {
-                if (MODE == REDUCE) items[item_count + s] = carried ? open + result[step] : result[step];
+                if (MODE == REDUCE) items[item_count + s] = carried ? Op::of(open, result[step]) : result[step];
                 carried = false;
-                open = VALUE();
+                open = Op::identity();
                 s++;
             } else {
                 if (MODE == SCAN_EXCLUSIVE) {
                     VALUE element = items[i];
                     items[i] = open;
-                    open = open + element;
+                    open = Op::of(open, element);
                 } else if (MODE == SCAN) {
-                    open = open + items[i];
+                    open = Op::of(open, items[i]);
                     items[i] = open;
                 }
                 i++;
@@ -138,6 +119,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) segmented(const VALUE* x, 
     if (MODE == REDUCE)
         for (u32 j = threadIdx.x; j < segment_count; j += THREADS) out[first_segment + j] = items[item_count + j];
     else
-        for (u32 j = threadIdx.x; j < item_count; j += THREADS) out[first_item + j] = items[j];
+        for (u32 j = threadIdx.x; j < item_count; j += THREADS) out[base + first_item + j] = items[j];
     if (threadIdx.x == 0) tickets.leave();
 }

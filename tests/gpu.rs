@@ -58,24 +58,6 @@ cases!(
     chebyshev_cases,
     refinement_cases
 );
-cases!(
-    primitives in primitives_on_device: reduce_cases,
-    segmented_reduce_cases,
-    reduce_by_key_cases,
-    scan_cases,
-    segmented_scan_cases,
-    histogram_cases,
-    offsets_cases,
-    select_cases,
-    radix_sort_cases,
-    segmented_sort_cases,
-    merge_cases,
-    merge_sort_cases,
-    gather_scatter_cases,
-    gather_sum_cases,
-    pack_cases,
-    refusals
-);
 
 cases!(
     assembly in assembly_on_device: ragged_cases,

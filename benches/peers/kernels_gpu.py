@@ -146,7 +146,7 @@ def compact_constants(mode, inp, index="u32", **c):
 
 
 def reduce_by_key_constants(key, value, index="u32", **c):
-    return dict(KEY=key, VALUE=value, INDEX=index, THREADS=192, ROWS=5, MIN_BLOCKS=3 if SIZE[value] < 16 else 1) | c
+    return dict(KEY=key, VALUE=value, INDEX=index, OP="op_sum", THREADS=192, ROWS=5, MIN_BLOCKS=3 if SIZE[value] < 16 else 1) | c
 
 
 def sort_constants(key, value_bytes, n, small=False, **c):
@@ -169,7 +169,7 @@ def merge_constants(key, value_bytes, **c):
 
 
 def segmented_constants(mode, value, index, **c):
-    return dict(MODE=mode, VALUE=value, INDEX=index, THREADS=256, ITEMS=13 if SIZE[value] <= 8 else 7) | c
+    return dict(MODE=mode, VALUE=value, INDEX=index, OP="op_sum", THREADS=256, ITEMS=13 if SIZE[value] <= 8 else 7) | c
 
 
 def gather_constants(item_bytes, index):

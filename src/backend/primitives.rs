@@ -93,6 +93,21 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
+    /// As [`Primitives::segmented_scan`], with the segments' offsets in place of heads: `offsets[s]..offsets[s + 1]` is
+    /// segment s.
+    fn scan_segments<T: Element, I: Offset, O: Combine<T>>(
+        &self,
+        scan: Scan,
+        op: O,
+        x: &Self::Slice<T>,
+        offsets: &Self::Slice<I>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<()> {
+        let mut heads = self.zeros::<u8>(Self::len(x))?;
+        self.head_flags(offsets, &mut heads)?;
+        self.segmented_scan(scan, op, x, &heads, out)
+    }
+
     // ---- histogram and offsets ----
 
     /// `counts[k]` = number of keys that equal k. Keys at or above `counts`' length are not counted.

@@ -3,8 +3,21 @@
 use residua::backend::{Order, Primitives, Scan};
 use residua::scalar::{Combine, Element, Key, Max, Min, Sum, Symmetry};
 
-/// Sizes around the borders of warps, tiles and chunks, and primes.
-const SIZES: [usize; 12] = [0, 1, 2, 31, 33, 191, 257, 4099, 16384, 32769, 49152, 100_003];
+/// Sizes around the borders of warps, tiles and chunks, and primes. `RESIDUA_TEST_SIZES=0,1,31,4099` takes others: under
+/// a sanitizer every kernel is a hundred times slower.
+fn sizes() -> Vec<usize> {
+    match std::env::var("RESIDUA_TEST_SIZES") {
+        Ok(text) => text.split(',').map(|n| n.trim().parse().expect("RESIDUA_TEST_SIZES")).collect(),
+        Err(_) => vec![0, 1, 2, 31, 33, 191, 257, 2049, 4097, 4099, 16384, 32769, 49152, 100_003],
+    }
+}
+
+/// Those of `sizes` that are asked for.
+fn small_enough(sizes: &[usize]) -> Vec<usize> {
+    let largest = self::sizes().into_iter().max().unwrap_or(0);
+    let unlimited = std::env::var_os("RESIDUA_TEST_SIZES").is_none();
+    sizes.iter().copied().filter(|&n| unlimited || n <= largest).collect()
+}
 
 /// A reproducible sequence (splitmix64).
 pub struct Random(pub u64);
@@ -88,7 +101,7 @@ fn reduce_one<T: Element, O: Combine<T>, B: Primitives>(b: &B, op: O, x: &[T]) -
 }
 
 pub fn reduce_cases<B: Primitives>(b: &B) {
-    for n in SIZES {
+    for n in sizes() {
         let mut random = Random(n as u64);
         let x = random.vec(n, |r| r.next());
         assert_eq!(reduce_one(b, Sum, &x), fold(Sum, &x), "sum of {n}");
@@ -107,7 +120,7 @@ pub fn reduce_cases<B: Primitives>(b: &B) {
 }
 
 pub fn segmented_reduce_cases<B: Primitives>(b: &B) {
-    for n in SIZES {
+    for n in sizes() {
         let mut random = Random(n as u64 + 1);
         let x = random.vec(n, |r| r.next() as i64);
         let offsets = random_offsets(&mut random, n);
@@ -119,6 +132,24 @@ pub fn segmented_reduce_cases<B: Primitives>(b: &B) {
         let wide: Vec<u64> = offsets.iter().map(|&o| o as u64).collect();
         b.segmented_reduce(Max, &up(b, &x), &up(b, &wide), &mut out).unwrap();
         assert_eq!(down(b, &out), largest, "{n}");
+        // Offsets that begin later than the elements, and end earlier.
+        if offsets.len() > 5 {
+            let some = &offsets[2..offsets.len() - 1];
+            let mut out = b.zeros(some.len() - 1).unwrap();
+            b.segmented_reduce(Max, &up(b, &x), &up(b, &narrow(some)), &mut out).unwrap();
+            assert_eq!(down(b, &out), largest[2..2 + some.len() - 1], "{n}");
+        }
+        // Bytes, and floats whose sums are exact.
+        let bytes: Vec<u8> = x.iter().map(|&x| x as u8).collect();
+        let smallest: Vec<u8> = offsets.windows(2).map(|w| fold(Min, &bytes[w[0]..w[1]])).collect();
+        let mut out = b.zeros(offsets.len() - 1).unwrap();
+        b.segmented_reduce(Min, &up(b, &bytes), &up(b, &wide), &mut out).unwrap();
+        assert_eq!(down(b, &out), smallest, "{n}");
+        let floats: Vec<f64> = bytes.iter().map(|&x| f64::from(x)).collect();
+        let sums: Vec<f64> = offsets.windows(2).map(|w| fold(Sum, &floats[w[0]..w[1]])).collect();
+        let mut out = b.zeros(offsets.len() - 1).unwrap();
+        b.segmented_reduce(Sum, &up(b, &floats), &up(b, &wide), &mut out).unwrap();
+        assert_eq!(down(b, &out), sums, "{n}");
     }
 }
 
@@ -132,7 +163,7 @@ fn runs(random: &mut Random, n: usize, length: usize) -> Vec<u64> {
 }
 
 pub fn reduce_by_key_cases<B: Primitives>(b: &B) {
-    for n in SIZES {
+    for n in sizes() {
         for length in [1, 4, 1000, usize::MAX] {
             let mut random = Random(n as u64 + 2);
             let keys = runs(&mut random, n, length);
@@ -150,6 +181,20 @@ pub fn reduce_by_key_cases<B: Primitives>(b: &B) {
             assert_eq!(found, expected.len(), "{n} keys in runs of {length}");
             let got: Vec<_> = down(b, &keys_out).into_iter().zip(down(b, &sums)).take(found).collect();
             assert_eq!(got, expected, "{n} keys in runs of {length}");
+            // The smallest of each run, by keys and values of any width.
+            let (few, small): (Vec<u32>, Vec<i32>) =
+                keys.iter().zip(&values).map(|(&k, &v)| ((k / 1_000_000_007) as u32, v as i32)).unzip();
+            let mut smallest: Vec<(u32, i32)> = Vec::new();
+            for (&key, &value) in few.iter().zip(&small) {
+                match smallest.last_mut().filter(|last| last.0 == key) {
+                    Some(last) => last.1 = last.1.min(value),
+                    None => smallest.push((key, value)),
+                }
+            }
+            let (mut keys_out, mut out) = (b.zeros(n).unwrap(), b.zeros(n).unwrap());
+            let found = b.reduce_by_key(Min, &up(b, &few), &up(b, &small), &mut keys_out, &mut out).unwrap();
+            let got: Vec<_> = down(b, &keys_out).into_iter().zip(down(b, &out)).take(found).collect();
+            assert_eq!(got, smallest, "{n} keys in runs of {length}");
         }
     }
 }
@@ -169,7 +214,7 @@ fn scan_twin<T: Element, O: Combine<T>>(kind: Scan, _op: O, x: &[T], head: impl 
 }
 
 pub fn scan_cases<B: Primitives>(b: &B) {
-    for n in SIZES {
+    for n in sizes() {
         let mut random = Random(n as u64 + 3);
         let x = random.vec(n, |r| r.next());
         let mut out = b.zeros(n).unwrap();
@@ -203,7 +248,7 @@ pub fn scan_cases<B: Primitives>(b: &B) {
 }
 
 pub fn segmented_scan_cases<B: Primitives>(b: &B) {
-    for n in SIZES {
+    for n in sizes() {
         let mut random = Random(n as u64 + 4);
         let x = random.vec(n, |r| r.next() as u32);
         let offsets = random_offsets(&mut random, n);
@@ -217,6 +262,12 @@ pub fn segmented_scan_cases<B: Primitives>(b: &B) {
         for kind in [Scan::Inclusive, Scan::Exclusive] {
             b.segmented_scan(kind, Sum, &up(b, &x), &heads, &mut out).unwrap();
             assert_eq!(down(b, &out), scan_twin(kind, Sum, &x, |i| flags[i] != 0), "{kind:?} {n}");
+            b.scan_segments(kind, Max, &up(b, &x), &up(b, &narrow(&offsets)), &mut out).unwrap();
+            assert_eq!(
+                down(b, &out),
+                scan_twin(kind, Max, &x, |i| flags[i] != 0),
+                "{kind:?} {n}, by offsets"
+            );
             b.segmented_scan(kind, Min, &up(b, &x), &heads, &mut out).unwrap();
             assert_eq!(down(b, &out), scan_twin(kind, Min, &x, |i| flags[i] != 0), "{kind:?} {n}");
         }
@@ -229,7 +280,7 @@ pub fn segmented_scan_cases<B: Primitives>(b: &B) {
 }
 
 pub fn histogram_cases<B: Primitives>(b: &B) {
-    for n in SIZES {
+    for n in sizes() {
         for bins in [1, 10, 4099] {
             let mut random = Random(n as u64 + 5);
             // A power law, so that one bin gets most; and keys out of range, which do not count.
@@ -247,7 +298,7 @@ pub fn histogram_cases<B: Primitives>(b: &B) {
 }
 
 pub fn offsets_cases<B: Primitives>(b: &B) {
-    for n in SIZES {
+    for n in sizes() {
         let mut random = Random(n as u64 + 6);
         let offsets = narrow(&random_offsets(&mut random, n));
         let mut segments = Vec::new();
@@ -267,7 +318,7 @@ pub fn offsets_cases<B: Primitives>(b: &B) {
 }
 
 pub fn select_cases<B: Primitives>(b: &B) {
-    for n in SIZES {
+    for n in sizes() {
         for kept in [0, 1, 50, 100] {
             let mut random = Random(n as u64 + 7);
             let x = random.vec(n, |r| r.next() as f32);
@@ -348,18 +399,20 @@ fn radix_sort_type<K: Key, B: Primitives>(b: &B, n: usize, ranges: &[std::ops::R
 }
 
 pub fn radix_sort_cases<B: Primitives>(b: &B) {
-    for n in [0, 1, 2, 33, 191, 257, 4099, 32_769, 131_101] {
+    for n in small_enough(&[0, 1, 2, 33, 191, 257, 1025, 2049, 4099, 32_769, 131_101]) {
         radix_sort_type::<u32, B>(b, n, &[0..32, 3..17, 8..9, 5..5]);
         radix_sort_type::<u64, B>(b, n, &[0..64, 0..46, 7..47, 60..64]);
     }
     // Large enough for buckets, some of them large themselves.
     let mut random = Random(17);
-    let skewed = random.vec(700_001, |r| if r.below(4) == 0 { r.next() } else { r.next() >> 24 });
+    let skewed = random.vec(small_enough(&[4099, 700_001]).pop().unwrap_or(1), |r| {
+        if r.below(4) == 0 { r.next() } else { r.next() >> 24 }
+    });
     check_sort(b, &skewed, 0..64, "skewed");
     check_sort(b, &skewed, 3..45, "skewed, bits between");
     let narrow: Vec<u32> = skewed.iter().map(|&k| (k >> 8) as u32 & 0x7fff_f3ff).collect();
     check_sort(b, &narrow, 0..32, "32 bits");
-    for n in [257, 65_537] {
+    for n in small_enough(&[257, 65_537]) {
         radix_sort_type::<i32, B>(b, n, &[0..32, 20..29]);
         radix_sort_type::<f32, B>(b, n, &[0..32, 20..29]);
         radix_sort_type::<f64, B>(b, n, &[0..64, 50..64]);
@@ -369,19 +422,40 @@ pub fn radix_sort_cases<B: Primitives>(b: &B) {
 }
 
 pub fn segmented_sort_cases<B: Primitives>(b: &B) {
-    for n in SIZES {
+    for n in sizes() {
         let mut random = Random(n as u64 + 10);
         let keys = random.vec(n, |r| r.below(50) as u32);
-        let offsets = random_offsets(&mut random, n);
-        let mut expected: Vec<(u32, u64)> = keys.iter().copied().zip(0..).collect();
-        for w in offsets.windows(2) {
-            expected[w[0]..w[1]].sort_by_key(|pair| pair.0);
+        segmented_sort_one(b, &keys, &random_offsets(&mut random, n), "random lengths");
+        segmented_sort_one(b, &keys, &[0, n], "one segment");
+        // Lengths around the borders between ways to sort, with empty segments between.
+        let mut offsets = vec![0];
+        for length in [63, 64, 65, 0, 511, 512, 513, 0, 0, 4095, 4096, 4097, 1, 6000].into_iter().cycle() {
+            let at = (offsets[offsets.len() - 1] + length).min(n);
+            offsets.push(at);
+            if at == n {
+                break;
+            }
         }
-        let positions: Vec<u64> = (0..n as u64).collect();
-        let (mut k, mut v) = (up(b, &keys), up(b, &positions));
-        b.segmented_sort_pairs(&up(b, &narrow(&offsets)), &mut k, &mut v).unwrap();
+        segmented_sort_one(b, &keys, &offsets, "lengths at borders");
+    }
+}
+
+fn segmented_sort_one<B: Primitives>(b: &B, keys: &[u32], offsets: &[usize], what: &str) {
+    let mut expected: Vec<(u32, u64)> = keys.iter().copied().zip(0..).collect();
+    for w in offsets.windows(2) {
+        expected[w[0]..w[1]].sort_by_key(|pair| pair.0);
+    }
+    let positions: Vec<u64> = (0..keys.len() as u64).collect();
+    let wide: Vec<u64> = offsets.iter().map(|&o| o as u64).collect();
+    for wide_offsets in [false, true] {
+        let (mut k, mut v) = (up(b, keys), up(b, &positions));
+        if wide_offsets {
+            b.segmented_sort_pairs(&up(b, &wide), &mut k, &mut v).unwrap();
+        } else {
+            b.segmented_sort_pairs(&up(b, &narrow(offsets)), &mut k, &mut v).unwrap();
+        }
         let got: Vec<_> = down(b, &k).into_iter().zip(down(b, &v)).collect();
-        assert_eq!(got, expected, "{n}");
+        assert!(got == expected, "{what}, {} keys", keys.len());
     }
 }
 
@@ -423,7 +497,7 @@ pub fn merge_cases<B: Primitives>(b: &B) {
 }
 
 pub fn merge_sort_cases<B: Primitives>(b: &B) {
-    for n in SIZES {
+    for n in sizes() {
         for order in [Order::Ascending, Order::Descending] {
             let mut random = Random(n as u64 + 12);
             let keys = random.vec(n, |r| f64::from_bits(r.next() & 0xfff0_0000_0000_0003));
@@ -442,7 +516,7 @@ pub fn merge_sort_cases<B: Primitives>(b: &B) {
 }
 
 pub fn gather_scatter_cases<B: Primitives>(b: &B) {
-    for n in SIZES {
+    for n in sizes() {
         let mut random = Random(n as u64 + 13);
         let mut permutation: Vec<u32> = (0..n as u32).collect();
         for i in (1..n).rev() {
@@ -470,7 +544,7 @@ pub fn gather_scatter_cases<B: Primitives>(b: &B) {
 }
 
 pub fn gather_sum_cases<B: Primitives>(b: &B) {
-    for n in SIZES {
+    for n in sizes() {
         let mut random = Random(n as u64 + 14);
         let mut offsets = random_offsets(&mut random, n);
         offsets.dedup();
@@ -500,7 +574,7 @@ pub fn gather_sum_cases<B: Primitives>(b: &B) {
 }
 
 pub fn pack_cases<B: Primitives>(b: &B) {
-    for n in SIZES {
+    for n in sizes() {
         for shift in [0, 5, 20, 32] {
             let mut random = Random(n as u64 + 15);
             let mask = (1u64 << shift) - 1;

@@ -51,6 +51,11 @@ impl Shape {
         Shape { resident: true, ..Self::new(blocks, threads) }
     }
 
+    /// With as many blocks as another shape.
+    pub(super) fn blocks_like(self, other: Shape) -> Self {
+        Shape { blocks: other.blocks, ..self }
+    }
+
     /// With so many threads a block.
     pub(super) fn threads(self, threads: u32) -> Self {
         Shape { threads, ..self }
@@ -64,6 +69,12 @@ impl Shape {
     /// With bytes of shared memory that the kernel does not declare.
     pub(super) fn shared(self, bytes: usize) -> Self {
         Shape { shared: bytes as u32, ..self }
+    }
+
+    /// Bytes of shared memory beyond what the kernel declares.
+    #[cfg(test)]
+    pub(super) fn shared_bytes(&self) -> usize {
+        self.shared as usize
     }
 
     /// In the variant for which the macro `name` stands for `value`.

@@ -15,6 +15,8 @@
 //! | `compile` | kernels from text to machine code, and their cache; needs no device |
 //! | `launch` | kernels as typed functions |
 //! | `policy` | every tuning constant |
+//! | `tune` | finding them |
+//! | `clock` | the device's own time |
 //! | `cusparse` | the library of that name, to measure beside |
 //! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition` | the capability traits |
 //! | `burst` | many iterations of a small system in one launch |
@@ -22,6 +24,7 @@
 //! All work of a process on one device goes to one stream, whichever handle enqueues it.
 
 mod burst;
+mod clock;
 pub mod compile;
 mod convert;
 mod cusparse;
@@ -39,6 +42,7 @@ mod product;
 mod record;
 mod slice;
 mod staging;
+mod tune;
 mod vector;
 
 pub use cusparse::{CuSparse, CuSparseFormat, CuSparseProduct};
@@ -47,6 +51,7 @@ pub use mailbox::Mailbox;
 pub use product::CsrAlgorithm;
 pub use record::Recording;
 pub use slice::{Slice, Vec as DeviceVec};
+pub use tune::tune;
 
 use crate::error::Result;
 use device::Device;

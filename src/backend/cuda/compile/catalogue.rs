@@ -2,7 +2,7 @@
 //! used with.
 
 use super::Unit;
-use crate::backend::cuda::policy;
+use crate::backend::cuda::policy::{self, newest_class};
 
 const SCALARS: [&str; 4] = ["f32", "f64", "c32", "c64"];
 /// Types of vectors, each with the types of values that widen to it.
@@ -10,6 +10,8 @@ const WIDENINGS: [(&str, &str); 6] =
     [("f32", "f32"), ("f64", "f64"), ("f64", "f32"), ("c32", "c32"), ("c64", "c64"), ("c64", "c32")];
 const OFFSETS: [&str; 2] = ["u32", "u64"];
 const KEYS: [&str; 6] = ["u32", "u64", "i32", "i64", "f32", "f64"];
+/// Elements enough for the constants of large arrays.
+const LARGE: usize = 1 << 28;
 const NUMBERS: [&str; 8] = ["u8", "u32", "u64", "i32", "f32", "f64", "c32", "c64"];
 
 /// Units of every kernel file: all types that solvers use, and of the primitives' many combinations enough to have
@@ -90,26 +92,42 @@ fn primitives(units: &mut Vec<Unit>) {
     units.extend(KEYS.map(|key| Unit::new("keys.cu").with("KEY", key)));
     units.extend(NUMBERS.map(|number| Unit::new("number.cu").with("NUMBER", number)));
     for number in NUMBERS {
-        for (reduce, segments) in [("SUM", "op_sum"), ("MIN", "op_min"), ("MAX", "op_max")] {
+        for (reduce, scan) in [("SUM", "op_sum"), ("MIN", "op_min"), ("MAX", "op_max")] {
             if reduce != "SUM" && number.starts_with('c') {
                 continue;
             }
             let unit = Unit::new("reduce.cu").with("IN", number).with("OP", reduce);
             units.push(unit.with("ACC", number).with("OUT", number));
-            units.push(Unit::new("segments.cu").with("ELEMENT", number).with("OP", segments));
+            let unit = Unit::new("scan_any.cu").with("VALUE", number).with("OP", scan);
+            units.push(unit.with("INDEX", "u32").with("INCLUSIVE", "1"));
         }
     }
-    for (x, sum) in
-        [("u32", "u32"), ("u32", "u64"), ("u64", "u64"), ("f32", "f32"), ("f64", "f64"), ("c64", "c64")]
-    {
-        for (inclusive, class) in [("0", 0), ("1", 1)] {
+    scans_and_selections(units);
+    sorts_and_merges(units);
+}
+
+fn scans_and_selections(units: &mut Vec<Unit>) {
+    for (x, sum, bytes) in [
+        ("u32", "u32", "4"),
+        ("u32", "u64", "8"),
+        ("u64", "u64", "8"),
+        ("f32", "f32", "4"),
+        ("f64", "f64", "8"),
+        ("c64", "c64", "16"),
+    ] {
+        for (inclusive, n) in [("0", 1), ("1", LARGE)] {
             let unit = Unit::new("scan.cu").with("IN", x).with("OUT", sum).with("ACC", sum);
-            units.push(unit.with("INCLUSIVE", inclusive).class(class));
+            units.push(unit.with("INCLUSIVE", inclusive).class(newest_class("scan", bytes, n)));
         }
+    }
+    for (element, inclusive) in [("u32", "0"), ("u64", "1"), ("f64", "0")] {
+        units.push(Unit::new("scan_bulk.cu").with("ELEMENT", element).with("INCLUSIVE", inclusive));
     }
     for mode in ["UNIQUE", "FLAGGED", "PARTITION"] {
         for element in ["u8", "u32", "u64"] {
-            units.push(Unit::new("compact.cu").with("MODE", mode).with("IN", element).with("INDEX", "u32"));
+            let class = newest_class("compact", if element == "u64" { "wide" } else { mode }, 1);
+            let unit = Unit::new("compact.cu").with("MODE", mode).with("IN", element).with("INDEX", "u32");
+            units.push(unit.class(class));
         }
     }
     for index in OFFSETS {
@@ -119,26 +137,49 @@ fn primitives(units: &mut Vec<Unit>) {
             ["1", "4", "8", "16"]
                 .map(|bytes| Unit::new("gather.cu").with("INDEX", index).with("ITEM_BYTES", bytes)),
         );
-        for value in ["u32", "f64", "c64"] {
-            let unit = Unit::new("reduce_by_key.cu").with("KEY", "u64").with("VALUE", value);
-            units.push(unit.with("INDEX", index));
+        for (value, bytes, op) in
+            [("u32", "4", "op_min"), ("i64", "8", "op_max"), ("f64", "8", "op_sum"), ("c64", "16", "op_sum")]
+        {
+            let unit = Unit::new("reduce_by_key.cu").with("KEY", "u64").with("VALUE", value).with("OP", op);
+            units.push(unit.with("INDEX", index).class(newest_class("reduce_by_key", bytes, 1)));
+            for mode in ["REDUCE", "SCAN", "SCAN_EXCLUSIVE"] {
+                let unit = Unit::new("segmented.cu").with("VALUE", value).with("INDEX", index).with("OP", op);
+                units.push(unit.with("MODE", mode).class(newest_class("segmented", bytes, 1)));
+            }
         }
     }
-    for bytes in ["0", "4", "16"] {
-        units.push(Unit::new("merge.cu").with("KEY", "u64").with("VALUE_BYTES", bytes));
+}
+
+fn sorts_and_merges(units: &mut Vec<Unit>) {
+    for (bytes, name) in [("0", "4"), ("4", "4"), ("16", "16")] {
+        let unit = Unit::new("merge.cu").with("KEY", "u64").with("VALUE_BYTES", bytes);
+        units.push(unit.class(newest_class("merge", name, 1)));
+        units.push(unit.with("LESS(a,b)", "((a)%10<(b)%10)").class(newest_class("merge", name, 1)));
+        for n in [1, 1 << 12] {
+            let unit = unit.with("OFFSET", if n == 1 { "u32" } else { "u64" });
+            units.push(unit.class(newest_class("merge_segments", "*", n)));
+        }
     }
-    for mode in ["REDUCE", "SCAN", "SCAN_EXCLUSIVE"] {
-        units.push(Unit::new("segmented.cu").with("VALUE", "f64").with("INDEX", "u32").with("MODE", mode));
+    for (key, offset, bytes) in [("u32", "u32", "8"), ("f64", "u64", "4"), ("u64", "u32", "16")] {
+        let unit = Unit::new("segmented_sort.cu").with("KEY", key).with("OFFSET", offset);
+        units.push(unit.with("VALUE_BYTES", bytes));
     }
-    for key in ["u32", "u64", "f64"] {
-        for (bytes, class) in [("0", 3), ("4", 0), ("4", 3), ("8", 2), ("16", 1)] {
-            units.push(
-                Unit::new("sort.cu")
-                    .with("KEY", key)
-                    .with("VALUE_BYTES", bytes)
-                    .with("LOOK", "u32")
-                    .class(class),
-            );
+    for (key, size) in [("u32", "4"), ("u64", "8"), ("f64", "8")] {
+        for (bytes, kernel, n) in [
+            ("0", "sort", LARGE),
+            ("4", "sort_small", 1),
+            ("4", "sort", LARGE),
+            ("8", "sort", 1 << 20),
+            ("16", "sort", 1 << 16),
+        ] {
+            let variant = match (bytes, size) {
+                ("0", "4") => "keys4",
+                ("0", _) => "keys8",
+                (_, "4") => "pairs4",
+                _ => "pairs8",
+            };
+            let unit = Unit::new("sort.cu").with("KEY", key).with("VALUE_BYTES", bytes).with("LOOK", "u32");
+            units.push(unit.class(newest_class(kernel, variant, n)));
         }
     }
 }

@@ -37,8 +37,10 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "reduce_by_key.cu",
     "row_shape.cu",
     "scan.cu",
+    "scan_any.cu",
+    "scan_bulk.cu",
     "segmented.cu",
-    "segments.cu",
+    "segmented_sort.cu",
     "sell.cu",
     "sort.cu",
     "sparse_inverse.cu",
@@ -48,6 +50,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
 /// Headers that any of them may include, by name.
 pub const HEADERS: &[(&str, &str)] = embed![
     "block_sum.cuh",
+    "bulk.cuh",
     "combine.cuh",
     "common.cuh",
     "complex.cuh",

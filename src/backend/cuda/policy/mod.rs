@@ -6,6 +6,7 @@ mod model;
 mod primitives;
 mod products;
 mod resident;
+pub(super) mod table;
 
 pub(super) use convert::*;
 pub(super) use model::PRODUCT_MODEL;

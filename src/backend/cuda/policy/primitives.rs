@@ -1,218 +1,360 @@
-//! Constants of the primitives, as measured on an H200 (`kernels/README.md`), and the shapes of their launches.
+//! The primitives' kernels: which line of the tuning table a launch takes, and the launch's shape, which follows from the
+//! line's constants as `kernels/README.md` says.
 
+use super::table::{self, Choice};
 use super::{ELEMENTWISE_THREADS, Shape};
 use crate::backend::cuda::compile::Unit;
 use crate::backend::cuda::device::{Chip, PARTIALS};
 
-const THREADS: u32 = 256;
-const REDUCE_UNROLL: u32 = 4;
-const HISTOGRAM_ITEMS: u32 = 8;
-const HISTOGRAM_CACHE: u32 = 8192;
-/// Bins up to which a block counts in shared memory of its own.
-pub(in crate::backend::cuda) const HISTOGRAM_IN_SHARED: usize = 12 << 10;
-const GATHER_ITEMS: u32 = 4;
-const SEGMENT_ITEMS: u32 = 8;
+/// Shared memory that kernels declare themselves, at most.
+const STATIC_SHARED: usize = 2 << 10;
 
-/// Bytes of an element type by its name.
-fn size(name: Option<&str>) -> usize {
-    match name {
-        Some("u8" | "i8") => 1,
-        Some("u16" | "i16") => 2,
-        Some("u32" | "i32" | "f32") => 4,
-        Some("c64") => 16,
-        _ => 8,
+fn choose(chip: Chip, kernel: &'static str, variant: &str, n: usize) -> Choice {
+    match table::pick(chip.capability, kernel, variant, n) {
+        Some(choice) => choice,
+        // Lines for all sizes are part of the program; a test asks for each of them.
+        None => unreachable!("no constants for {kernel} {variant}"),
     }
 }
 
-/// Bytes of the values that a unit carries along.
-fn size_of_value(unit: &Unit) -> usize {
-    unit.type_of("VALUE_BYTES").and_then(|bytes| bytes.parse().ok()).unwrap_or(0)
-}
-
-pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
-    let class = unit.size_class();
-    match unit.source() {
-        "reduce.cu" => vec![("THREADS", THREADS), ("UNROLL", REDUCE_UNROLL)],
-        "scan.cu" => {
-            let (rows, blocks) = scan_rows(class);
-            vec![("THREADS", THREADS), ("ROWS", rows), ("MIN_BLOCKS", blocks)]
-        }
-        "compact.cu" => {
-            let (rows, blocks) = compact_rows(unit.type_of("MODE"));
-            vec![("THREADS", THREADS), ("ROWS", rows), ("MIN_BLOCKS", blocks)]
-        }
-        "reduce_by_key.cu" => {
-            let large = size(unit.type_of("VALUE")) > 8;
-            vec![("THREADS", RUN_THREADS), ("ROWS", RUN_ROWS), ("MIN_BLOCKS", if large { 1 } else { 3 })]
-        }
-        "sort.cu" => {
-            let sort =
-                Sort::of_class(class, size(unit.type_of("KEY")), unit.type_of("VALUE_BYTES") != Some("0"));
-            vec![
-                ("THREADS", sort.threads),
-                ("ITEMS", sort.items),
-                ("MIN_BLOCKS", sort.blocks),
-                ("LOOK_AT_ONCE", sort.look_at_once),
-                ("HISTOGRAM_THREADS", Sort::HISTOGRAM_THREADS),
-                ("HISTOGRAM_ITEMS", Sort::HISTOGRAM_ITEMS),
-                ("MATCH_HARDWARE", 0),
-            ]
-        }
-        "histogram.cu" => vec![
-            ("THREADS", THREADS),
-            ("ITEMS", HISTOGRAM_ITEMS),
-            ("CACHE", HISTOGRAM_CACHE),
-            ("WINDOW", 4096),
-        ],
-        "merge.cu" => {
-            let wide = size_of_value(unit) > 4;
-            vec![("THREADS", THREADS), ("ITEMS", 16), ("MIN_BLOCKS", if wide { 2 } else { 3 })]
-        }
-        "segmented.cu" => {
-            let items = if size(unit.type_of("VALUE")) > 8 { 7 } else { 13 };
-            vec![("THREADS", THREADS), ("ITEMS", items)]
-        }
-        "gather.cu" => vec![("THREADS", THREADS), ("ITEMS", GATHER_ITEMS)],
-        "segments.cu" => vec![("THREADS", THREADS), ("ITEMS", SEGMENT_ITEMS)],
-        "gather_sum.cu" | "index.cu" | "keys.cu" | "number.cu" | "pack.cu" => {
-            vec![("THREADS", ELEMENTWISE_THREADS)]
-        }
-        _ => Vec::new(),
-    }
+/// The choice with its tile made small enough for the chip.
+fn fit(chip: Chip, choice: Choice, bytes: impl Fn(Choice) -> usize) -> Choice {
+    choice.fit((chip.shared_a_block as usize).saturating_sub(STATIC_SHARED), bytes)
 }
 
 fn tiles(n: usize, tile: usize) -> usize {
     n.div_ceil(tile)
 }
 
+fn elements(choice: Choice, per_thread: &str) -> usize {
+    (choice.get("THREADS") * choice.get(per_thread)) as usize
+}
+
+fn resident_blocks(chip: Chip, threads: u32) -> usize {
+    (chip.multiprocessors * (chip.threads_per_multiprocessor / threads)) as usize
+}
+
+/// The constants of a unit of the primitives: those of the line whose number it carries, and for a file with several
+/// kernels those of the others' lines.
+pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
+    let file = unit.source().trim_end_matches(".cu");
+    let (kernels, fixed): (&[&'static str], &[(&'static str, u32)]) = match file {
+        "gather_sum" | "index" | "keys" | "number" | "pack" => (&[], &[("THREADS", ELEMENTWISE_THREADS)]),
+        "sort" => (&["sort", "sort_histogram"], &[("MATCH_HARDWARE", 0)]),
+        "histogram" => (&["histogram", "histogram_cached", "histogram_by_tiles"], &[]),
+        _ => (&[file], &[]),
+    };
+    let own = Choice::of_class(unit.size_class());
+    let others = kernels.iter().filter_map(|kernel| table::pick(NEWEST, kernel, "*", usize::MAX));
+    let mut constants: Vec<(&'static str, u32)> = fixed.to_vec();
+    for choice in own.into_iter().chain(others) {
+        for (name, value) in choice.constants() {
+            if constants.iter().all(|(known, _)| *known != name) {
+                constants.push((name, value));
+            }
+        }
+    }
+    constants
+}
+
+/// The newest chip's lines serve where a unit carries none, as when all kernels are compiled.
+const NEWEST: (u32, u32) = (u32::MAX, 0);
+
+/// The class of a unit for so many elements on the newest chip.
+pub(in crate::backend::cuda) fn newest_class(kernel: &str, variant: &str, n: usize) -> u32 {
+    table::pick(NEWEST, kernel, variant, n).map_or(0, Choice::class)
+}
+
+fn bytes_name(bytes: usize) -> &'static str {
+    match bytes {
+        0..=4 => "4",
+        5..=8 => "8",
+        _ => "16",
+    }
+}
+
+/// 32-bit words of a look-back value that holds an element and a count of runs (`open_run.cuh`).
+fn run_words(value_bytes: usize, n: usize) -> usize {
+    let wide = n as u64 >> 32 != 0 || value_bytes > 4;
+    if value_bytes > 8 {
+        8
+    } else if wide {
+        4
+    } else {
+        2
+    }
+}
+
 /// A reduction: the grid is part of a floating-point sum's bits, and depends on size and chip alone.
 pub(in crate::backend::cuda) fn reduce(chip: Chip, n: usize, element_bytes: usize) -> Shape {
-    let chunk = (THREADS * REDUCE_UNROLL) as usize * 16 / element_bytes;
-    let resident = (chip.multiprocessors * (chip.threads_per_multiprocessor / THREADS)) as usize;
-    Shape::new(tiles(n, chunk).clamp(1, resident.min(PARTIALS)) as u32, THREADS)
+    let choice = choose(chip, "reduce", "*", n);
+    let chunk = elements(choice, "UNROLL") * 16 / element_bytes;
+    let threads = choice.get("THREADS");
+    let blocks = tiles(n, chunk).clamp(1, resident_blocks(chip, threads).min(PARTIALS));
+    Shape::new(blocks as u32, threads).class(choice.class())
 }
 
-fn scan_rows(class: u32) -> (u32, u32) {
-    if class == 1 { (6, 3) } else { (4, 4) }
-}
-
-/// A scan in one pass, and the words of look-back that it needs.
-pub(in crate::backend::cuda) fn scan(n: usize, in_bytes: usize, out_bytes: usize) -> (Shape, usize) {
-    let class = u32::from(n >= 1 << 22);
-    let tile = (THREADS * scan_rows(class).0) as usize * 16 / in_bytes;
-    let shape = Shape::resident(tiles(n, tile), THREADS).class(class).shared(tile * out_bytes);
+/// A sum of everything before each element, in one pass, and the words of look-back that it needs.
+pub(in crate::backend::cuda) fn scan(
+    chip: Chip,
+    n: usize,
+    in_bytes: usize,
+    out_bytes: usize,
+) -> (Shape, usize) {
+    let tile = |choice: Choice| elements(choice, "ROWS") * 16 / in_bytes;
+    let choice = choose(chip, "scan", bytes_name(out_bytes), n);
+    let choice = fit(chip, choice, |choice| tile(choice) * out_bytes);
+    let (tile, threads) = (tile(choice), choice.get("THREADS"));
+    let shape = Shape::resident(tiles(n, tile), threads).class(choice.class()).shared(tile * out_bytes);
     (shape, tiles(n, tile) * out_bytes.div_ceil(4))
 }
 
-fn compact_rows(mode: Option<&str>) -> (u32, u32) {
-    if mode == Some("FLAGGED") || mode == Some("PARTITION") { (8, 3) } else { (4, 4) }
+/// The scan of chips that copy in bulk, for elements of 4 and 8 bytes: what [`scan`] gives; `None` where that is faster.
+pub(in crate::backend::cuda) fn scan_bulk(chip: Chip, n: usize, bytes: usize) -> Option<(Shape, usize)> {
+    /// Threads beside those that add: a warp that loads and one that looks back.
+    const OTHERS: u32 = 64;
+    if chip.capability < (9, 0) || !matches!(bytes, 4 | 8) {
+        return None;
+    }
+    let choice = table::pick(chip.capability, "scan_bulk", bytes_name(bytes), n)?;
+    let tile = elements(choice, "VECTORS") * 16 / bytes;
+    let shared = choice.get("STAGES") as usize * tile * bytes;
+    if shared > (chip.shared_a_block as usize).saturating_sub(STATIC_SHARED) {
+        return None;
+    }
+    let shape = Shape::resident(tiles(n, tile), choice.get("THREADS") + OTHERS).class(choice.class());
+    Some((shape.shared(shared), tiles(n, tile) * bytes / 4))
 }
 
-/// A selection of elements of so many bytes; `positions` where places are kept and not elements.
-pub(in crate::backend::cuda) fn compact(mode: &'static str, n: usize, bytes: usize) -> (Shape, usize) {
+/// A scan with any operation.
+pub(in crate::backend::cuda) fn scan_any(chip: Chip, n: usize, bytes: usize) -> (Shape, usize) {
+    let choice = choose(chip, "scan_any", "*", n);
+    let choice = fit(chip, choice, |choice| elements(choice, "ITEMS") * (bytes + 1));
+    let tile = elements(choice, "ITEMS");
+    let shape = Shape::new(tiles(n, tile) as u32, choice.get("THREADS")).class(choice.class());
+    (shape.shared(tile * (bytes + 1)), tiles(n, tile) * run_words(bytes, n))
+}
+
+/// A selection of elements of so many bytes; `POSITIONS` where places are kept and not elements.
+pub(in crate::backend::cuda) fn compact(
+    chip: Chip,
+    mode: &'static str,
+    n: usize,
+    bytes: usize,
+) -> (Shape, usize) {
     let vector = if mode == "POSITIONS" || bytes <= 4 { 4 } else { 16 / bytes };
-    let tile = (THREADS * compact_rows(Some(mode)).0) as usize * vector;
-    let shape = Shape::resident(tiles(n, tile), THREADS).shared(2 * tile * bytes).variant("MODE", mode);
-    (shape, tiles(n, tile) * 2)
+    let wide = mode != "POSITIONS" && bytes > 4;
+    let shared = |choice: Choice| 2 * elements(choice, "ROWS") * vector * bytes;
+    let choice = fit(chip, choose(chip, "compact", if wide { "wide" } else { mode }, n), shared);
+    let tile = elements(choice, "ROWS") * vector;
+    let shape = Shape::resident(tiles(n, tile), choice.get("THREADS")).class(choice.class());
+    (shape.shared(shared(choice)).variant("MODE", mode), tiles(n, tile) * 2)
 }
-
-const RUN_THREADS: u32 = 192;
-const RUN_ROWS: u32 = 5;
 
 /// A reduction by key in one pass.
 pub(in crate::backend::cuda) fn reduce_by_key(
+    chip: Chip,
     n: usize,
     key_bytes: usize,
     value_bytes: usize,
 ) -> (Shape, usize) {
-    let tile = (RUN_THREADS * RUN_ROWS) as usize * 2;
-    let shape = Shape::resident(tiles(n, tile), RUN_THREADS).shared(2 * tile * (key_bytes + value_bytes));
-    (shape, tiles(n, tile) * 8)
+    let shared = |choice: Choice| 2 * elements(choice, "ROWS") * 2 * (key_bytes + value_bytes);
+    let choice = fit(chip, choose(chip, "reduce_by_key", bytes_name(value_bytes), n), shared);
+    let tile = elements(choice, "ROWS") * 2;
+    let shape = Shape::resident(tiles(n, tile), choice.get("THREADS")).class(choice.class());
+    (shape.shared(shared(choice)), tiles(n, tile) * run_words(value_bytes, n))
 }
 
-/// Radix sort's constants for one class of sizes.
+/// Radix sort's launches for one size and one choice of types.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::backend::cuda) struct Sort {
-    class: u32,
-    threads: u32,
-    items: u32,
-    blocks: u32,
-    look_at_once: u32,
+    choice: Choice,
+    chip: Chip,
+    n: usize,
+    shared: usize,
+    one_block: bool,
 }
 
 impl Sort {
-    const HISTOGRAM_THREADS: u32 = 256;
-    const HISTOGRAM_ITEMS: u32 = 16;
-    /// Up to here one block sorts all.
-    pub(in crate::backend::cuda) const SMALL: usize = 2048;
-
-    pub(in crate::backend::cuda) fn of(n: usize, key_bytes: usize, with_values: bool) -> Self {
-        let class = match n {
-            _ if n <= Self::SMALL => 0,
-            _ if n < 1 << 18 => 1,
-            _ if n < 1 << 23 => 2,
-            _ => 3,
+    pub(in crate::backend::cuda) fn of(chip: Chip, n: usize, key_bytes: usize, value_bytes: usize) -> Self {
+        let variant = match (key_bytes > 4, value_bytes > 0) {
+            (false, false) => "keys4",
+            (false, true) => "pairs4",
+            (true, false) => "keys8",
+            (true, true) => "pairs8",
         };
-        Self::of_class(class, key_bytes, with_values)
+        let shared = |choice: Choice| {
+            choice.get("THREADS") as usize / 32 * 1024
+                + elements(choice, "ITEMS") * key_bytes.max(value_bytes)
+        };
+        let small = fit(chip, choose(chip, "sort_small", variant, n), shared);
+        let one_block = n <= elements(small, "ITEMS");
+        let choice = if one_block { small } else { fit(chip, choose(chip, "sort", variant, n), shared) };
+        Sort { choice, chip, n, shared: shared(choice), one_block }
     }
 
-    fn of_class(class: u32, key_bytes: usize, with_values: bool) -> Self {
-        let (threads, items, blocks, look_at_once) = match class {
-            0 => (256, 8, 1, 4),
-            1 => (256, 4, 1, 4),
-            2 => (256, 16, 1, 4),
-            _ if key_bytes > 4 && with_values => (512, 12, 2, 1),
-            _ if key_bytes > 4 => (256, 22, 3, 2),
-            _ if with_values => (512, 16, 2, 1),
-            _ => (256, 36, 3, 2),
-        };
-        Sort { class, threads, items, blocks, look_at_once }
+    /// Whether one block sorts all.
+    pub(in crate::backend::cuda) fn one_block(&self) -> bool {
+        self.one_block
     }
 
-    pub(in crate::backend::cuda) fn tiles(self, n: usize) -> usize {
-        tiles(n, (self.threads * self.items) as usize)
+    pub(in crate::backend::cuda) fn tiles(&self) -> usize {
+        tiles(self.n, elements(self.choice, "ITEMS"))
     }
 
     /// The launch of a pass (or of the one block that sorts all).
-    pub(in crate::backend::cuda) fn pass(self, n: usize, key_bytes: usize, value_bytes: usize) -> Shape {
-        let tile = (self.threads * self.items) as usize;
-        let shared = self.threads as usize / 32 * 1024 + tile * key_bytes.max(value_bytes);
-        let blocks = if self.class == 0 { 1 } else { self.tiles(n) };
-        Shape::new(blocks as u32, self.threads).class(self.class).shared(shared)
+    pub(in crate::backend::cuda) fn pass(&self) -> Shape {
+        let blocks = if self.one_block { 1 } else { self.tiles() };
+        Shape::new(blocks as u32, self.choice.get("THREADS")).class(self.choice.class()).shared(self.shared)
     }
 
-    pub(in crate::backend::cuda) fn histogram(self, chip: Chip, n: usize) -> Shape {
-        let blocks = tiles(n, (Self::HISTOGRAM_THREADS * Self::HISTOGRAM_ITEMS) as usize);
-        let blocks = blocks.min(4 * chip.multiprocessors as usize);
-        Shape::new(blocks as u32, Self::HISTOGRAM_THREADS).class(self.class)
+    pub(in crate::backend::cuda) fn histogram(&self) -> Shape {
+        let counts = choose(self.chip, "sort_histogram", "*", self.n);
+        let threads = counts.get("HISTOGRAM_THREADS");
+        let blocks = tiles(self.n, (threads * counts.get("HISTOGRAM_ITEMS")) as usize);
+        let blocks = blocks.min(4 * self.chip.multiprocessors as usize);
+        Shape::new(blocks as u32, threads).class(self.choice.class())
     }
 }
 
-/// A histogram: in shared memory where the bins fit, else through a cache there.
-pub(in crate::backend::cuda) fn histogram(n: usize, bins: usize) -> Shape {
-    let tiles = tiles(n, (THREADS * HISTOGRAM_ITEMS) as usize);
-    let shared = if bins <= HISTOGRAM_IN_SHARED { bins * 4 } else { HISTOGRAM_CACHE as usize * 8 };
-    Shape::resident(tiles, THREADS).shared(shared).variant("COUNT", "u32")
+/// The ways to a histogram.
+#[derive(Debug, Clone)]
+pub(in crate::backend::cuda) enum Histogram {
+    /// Every block counts all bins in shared memory.
+    Shared(Shape),
+    /// Keys are grouped by these bits first, and blocks count the bins of a group in shared memory. Without memory for
+    /// a second array of the keys, the other shape: through a cache.
+    Grouped(Shape, std::ops::Range<u32>, Shape),
+    /// Through a cache in shared memory.
+    Cached(Shape),
 }
 
-pub(in crate::backend::cuda) fn gather(n: usize) -> Shape {
-    Shape::new(tiles(n, (THREADS * GATHER_ITEMS) as usize) as u32, THREADS)
+pub(in crate::backend::cuda) fn histogram(chip: Chip, n: usize, bins: usize) -> Histogram {
+    let shape = |choice: Choice, shared: u32| {
+        let blocks = tiles(n, elements(choice, "ITEMS"));
+        Shape::resident(blocks, choice.get("THREADS"))
+            .class(choice.class())
+            .shared(4 * shared as usize)
+            .variant("COUNT", "u32")
+    };
+    let few = choose(chip, "histogram", "*", n);
+    if bins <= few.get("BINS") as usize {
+        return Histogram::Shared(shape(few, bins as u32));
+    }
+    let cached = choose(chip, "histogram_cached", "*", n);
+    let cached = shape(cached, 2 * cached.get("CACHE"));
+    let bits = usize::BITS - (bins - 1).leading_zeros();
+    match table::pick(chip.capability, "histogram_by_tiles", "*", n) {
+        Some(grouped) if bits <= 32 => {
+            let window = grouped.get("WINDOW");
+            Histogram::Grouped(shape(grouped, window), window.ilog2()..bits.max(window.ilog2() + 1), cached)
+        }
+        _ => Histogram::Cached(cached),
+    }
 }
 
-/// One warp a segment.
-pub(in crate::backend::cuda) fn segmented_reduce(chip: Chip, segments: usize) -> Shape {
-    let resident = (chip.multiprocessors * (chip.threads_per_multiprocessor / THREADS)) as usize;
-    Shape::new(segments.div_ceil(THREADS as usize / 32).min(4 * resident) as u32, THREADS)
+/// Bytes of shared memory of a tile of `merge.cu`.
+fn merge_bytes(choice: Choice, key_bytes: usize, value_bytes: usize) -> usize {
+    let tile = elements(choice, "ITEMS");
+    let spread = if choice.get("ITEMS") % 2 == 1 { tile } else { tile + tile / 16 };
+    tile * value_bytes + spread * (key_bytes + if value_bytes > 0 { 2 } else { 0 })
 }
 
-/// A scan with any operation: its tiles and the launch of each of its steps.
-pub(in crate::backend::cuda) fn segmented_scan(chip: Chip, n: usize) -> (usize, Shape) {
-    let tiles = tiles(n, (THREADS * SEGMENT_ITEMS) as usize);
-    let resident = (chip.multiprocessors * (chip.threads_per_multiprocessor / THREADS)) as usize;
-    (tiles, Shape::new(tiles.min(4 * resident) as u32, THREADS))
+/// A merge, or a step of a merge sort: elements of a tile, a launch with a block a tile, one with a thread a tile.
+pub(in crate::backend::cuda) fn merge(
+    chip: Chip,
+    n: usize,
+    key_bytes: usize,
+    value_bytes: usize,
+) -> (usize, Shape, Shape) {
+    let shared = |choice: Choice| merge_bytes(choice, key_bytes, value_bytes);
+    let choice = fit(chip, choose(chip, "merge", bytes_name(value_bytes), n), shared);
+    let tile = elements(choice, "ITEMS");
+    let (blocks, threads) = (tiles(n, tile), choice.get("THREADS"));
+    let merge = Shape::new(blocks as u32, threads).class(choice.class()).shared(shared(choice));
+    (tile, merge, Shape::new(blocks.div_ceil(threads as usize) as u32, threads).class(choice.class()))
+}
+
+/// Sorting segments of at most `longest` elements by a block each: the elements that a block takes, and its launch.
+pub(in crate::backend::cuda) fn merge_segments(
+    chip: Chip,
+    longest: usize,
+    segments: usize,
+    key_bytes: usize,
+    value_bytes: usize,
+) -> (usize, Shape) {
+    let shared = |choice: Choice| merge_bytes(choice, key_bytes, value_bytes);
+    let choice = fit(chip, choose(chip, "merge_segments", "*", longest), shared);
+    let shape = Shape::new(segments as u32, choice.get("THREADS")).class(choice.class());
+    (elements(choice, "ITEMS"), shape.shared(shared(choice)))
+}
+
+/// Sorting short segments: the longest that it takes, and its launch.
+pub(in crate::backend::cuda) fn short_segments(chip: Chip, n: usize) -> (usize, Shape) {
+    let choice = choose(chip, "segmented_sort", "*", n);
+    let shape = Shape::new(tiles(n, elements(choice, "ITEMS")) as u32, choice.get("THREADS"));
+    (choice.get("SHORT") as usize, shape.class(choice.class()))
+}
+
+/// Reductions and scans of segments: words of look-back, words of scratch, the launch that partitions, that of the tiles.
+pub(in crate::backend::cuda) fn segmented(
+    chip: Chip,
+    n: usize,
+    segments: usize,
+    bytes: usize,
+    wide_offsets: bool,
+) -> (usize, usize, Shape, Shape) {
+    let shared = |choice: Choice| elements(choice, "ITEMS") * (bytes + 4);
+    let choice = fit(chip, choose(chip, "segmented", bytes_name(bytes), n + segments), shared);
+    let (blocks, threads) = (tiles(n + segments, elements(choice, "ITEMS")), choice.get("THREADS"));
+    let partition = Shape::new((blocks + 1).div_ceil(threads as usize) as u32, threads);
+    let words =
+        blocks * if bytes > 8 { 8 } else { run_words(bytes, if wide_offsets { usize::MAX } else { 0 }) };
+    let main = Shape::new(blocks as u32, threads).shared(shared(choice));
+    (words, blocks + 1, partition.class(choice.class()), main.class(choice.class()))
+}
+
+pub(in crate::backend::cuda) fn gather(chip: Chip, n: usize) -> Shape {
+    let choice = choose(chip, "gather", "*", n);
+    Shape::new(tiles(n, elements(choice, "ITEMS")) as u32, choice.get("THREADS")).class(choice.class())
 }
 
 /// The one block of a step that is not worth more.
 pub(in crate::backend::cuda) fn one_block() -> Shape {
-    Shape::new(1, THREADS)
+    Shape::new(1, ELEMENTWISE_THREADS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_size_and_type_has_constants_on_every_chip() {
+        for (capability, shared_memory) in [((7, 5), 64 << 10), ((8, 0), 163 << 10), ((9, 0), 227 << 10)] {
+            let shared_a_block = shared_memory as u32;
+            let chip =
+                Chip { capability, multiprocessors: 100, threads_per_multiprocessor: 1024, shared_a_block };
+            let small = |shape: Shape| assert!(shape.shared_bytes() <= shared_memory, "{shape:?}");
+            for n in [1, 2049, 1 << 20, 1 << 28, 1 << 33] {
+                for bytes in [1, 2, 4, 8, 16] {
+                    reduce(chip, n, bytes);
+                    small(scan(chip, n, bytes, bytes.max(4)).0);
+                    small(scan_any(chip, n, bytes).0);
+                    for mode in ["UNIQUE", "FLAGGED", "PARTITION", "POSITIONS"] {
+                        small(compact(chip, mode, n, bytes).0);
+                    }
+                    small(reduce_by_key(chip, n, 8, bytes).0);
+                    small(Sort::of(chip, n, 8, bytes).pass());
+                    small(Sort::of(chip, n, 8, bytes).histogram());
+                    small(merge(chip, n, 8, bytes).1);
+                    small(merge_segments(chip, 400, 1, 8, bytes).1);
+                    small(merge_segments(chip, 4000, 1, 8, bytes).1);
+                    small(segmented(chip, n, n, bytes, true).3);
+                }
+                small(short_segments(chip, n).1);
+                gather(chip, n);
+                histogram(chip, n, 1 << 20);
+            }
+        }
+    }
 }

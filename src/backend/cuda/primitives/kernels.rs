@@ -27,7 +27,7 @@ kernels! {
     );
 }
 kernels! {
-    "reduce_by_key.cu", types(K: Key as _, T: Element as _);
+    "reduce_by_key.cu", types(K: Key as _, T: Element as VALUE);
     fn reduce_by_key(
         keys: &Slice<K>,
         values: &Slice<T>,
@@ -84,6 +84,7 @@ kernels! {
     "histogram.cu", types();
     fn histogram(x: &Slice<u32>, n: u64, counts: &mut Slice<u32>, bins: u32);
     fn histogram_cached(x: &Slice<u32>, n: u64, counts: &mut Slice<u32>, bins: u32);
+    fn histogram_by_tiles(x: &Slice<u32>, n: u64, counts: &mut Slice<u32>, bins: u32);
 }
 kernels! {
     "gather.cu", types(T: Element as _, I: Offset as INDEX);
@@ -104,18 +105,80 @@ kernels! {
     );
 }
 kernels! {
-    "segments.cu", types(T: Element as ELEMENT);
-    fn reduce_narrow(x: &Slice<T>, offsets: u64, segments: u64, out: &mut Slice<T>);
-    fn reduce_wide(x: &Slice<T>, offsets: u64, segments: u64, out: &mut Slice<T>);
-    fn scan_left_behind(x: &Slice<T>, heads: Option<&Slice<u8>>, n: u64, left: u64);
-    fn scan_between(left: u64, tiles: u64);
-    fn scan_again(
+    "scan_bulk.cu", types(T: Element as ELEMENT);
+    fn scan_bulk(x: &Slice<T>, out: u64, n: u64, workspace: u64);
+}
+kernels! {
+    "scan_any.cu", types(T: Element as VALUE);
+    fn scan_any(x: &Slice<T>, heads: Option<&Slice<u8>>, out: &mut Slice<T>, n: u64, workspace: u64);
+}
+kernels! {
+    "segmented.cu", types(T: Element as VALUE, I: Offset as INDEX);
+    fn segment_partition(offsets: &Slice<I>, segments: u64, n: u64, starts: &mut Slice<u64>);
+    fn segmented(
         x: &Slice<T>,
-        heads: Option<&Slice<u8>>,
-        n: u64,
-        before_tile: u64,
+        offsets: &Slice<I>,
         out: &mut Slice<T>,
-        inclusive: u32,
+        segments: u64,
+        n: u64,
+        starts: &Slice<u64>,
+        workspace: u64,
+    );
+}
+kernels! {
+    "merge.cu", types(K: Key as KEY);
+    fn merge_partition(a: &Slice<K>, b: &Slice<K>, n: u64, na: u64, width: u64, co_ranks: &mut Slice<u64>);
+    /// Addresses of values are null where there are none.
+    fn merge_tiles(
+        a: &Slice<K>,
+        b: &Slice<K>,
+        out: &Slice<K>,
+        a_values: u64,
+        b_values: u64,
+        out_values: u64,
+        n: u64,
+        na: u64,
+        width: u64,
+        co_ranks: &Slice<u64>,
+    );
+    fn merge_sort_tiles(keys: &Slice<K>, out: &Slice<K>, values: u64, values_out: u64, n: u64);
+}
+/// `merge.cu` with a type of offsets.
+pub(super) mod segments {
+    use super::{Key, Offset, Slice, kernels};
+
+    kernels! {
+        "merge.cu", types(K: Key as KEY, I: Offset as OFFSET);
+        fn merge_sort_segments(
+            keys: &Slice<K>,
+            out: &Slice<K>,
+            values: u64,
+            values_out: u64,
+            offsets: &Slice<I>,
+            list: &Slice<u32>,
+        );
+    }
+}
+kernels! {
+    "segmented_sort.cu", types(K: Key as KEY, I: Offset as OFFSET);
+    fn segment_classes(
+        offsets: &Slice<I>,
+        segments: u64,
+        first: u32,
+        second: u32,
+        third: u32,
+        counts: &mut Slice<u64>,
+    );
+    fn segment_flags(offsets: &Slice<I>, segments: u64, low: u64, high: u64, flags: &mut Slice<u8>);
+    fn element_flags(offsets: &Slice<I>, segment: &Slice<u32>, n: u64, low: u64, flags: &mut Slice<u8>);
+    fn sort_short_segments(
+        keys: &Slice<K>,
+        values: u64,
+        offsets: &Slice<I>,
+        segment: &Slice<u32>,
+        keys_out: &Slice<K>,
+        values_out: u64,
+        n: u64,
     );
 }
 kernels! {
@@ -130,7 +193,6 @@ kernels! {
     "keys.cu", types(K: Key as KEY);
     fn is_sorted(keys: &Slice<K>, n: u64, strictly: u32, wrong: &mut Slice<u32>);
     fn run_heads(keys: &Slice<K>, n: u64, heads: &mut Slice<u8>);
-    fn flip(keys: &Slice<K>, out: &Slice<K>, n: u64);
 }
 kernels! {
     "number.cu", types(T: Number as NUMBER);

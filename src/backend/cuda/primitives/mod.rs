@@ -1,9 +1,9 @@
 //! The parallel primitives on the device. Each method chooses a launch; the kernels are in `kernels/`.
-//!
-//! Merging and comparison sorts go through the stable radix sort for now, which gives the same result: whatever order a
-//! merge keeps, a stable sort of the concatenation keeps.
 
+mod histogram;
 mod kernels;
+mod merge;
+mod segmented_sort;
 mod select;
 mod sort;
 mod sums;
@@ -103,23 +103,19 @@ impl Primitives for Cuda {
         sums::segmented_scan(*self, scan, op, x, Some(heads), out)
     }
 
+    fn scan_segments<T: Element, I: Offset, O: Combine<T>>(
+        &self,
+        scan: Scan,
+        op: O,
+        x: &Slice<T>,
+        offsets: &Slice<I>,
+        out: &mut Slice<T>,
+    ) -> Result<()> {
+        sums::scan_segments(*self, scan, op, x, offsets, out)
+    }
+
     fn histogram(&self, keys: &Slice<u32>, counts: &mut Slice<u32>) -> Result<()> {
-        let (n, bins) = (keys.len(), counts.len());
-        if n as u64 >> 32 != 0 {
-            return Err(Error::InvalidArgument(format!("a histogram of {n} keys: 2^32 - 1 at most")));
-        }
-        self.fill(0, counts)?;
-        if n == 0 || bins == 0 {
-            return Ok(());
-        }
-        let shape = policy::histogram(n, bins);
-        // No key lies above 2^32 - 1, so more bins than that stay empty.
-        let reachable = u32::try_from(bins).unwrap_or(u32::MAX);
-        if bins <= policy::HISTOGRAM_IN_SHARED {
-            kernels::histogram(*self, shape, keys, n as u64, counts, reachable)
-        } else {
-            kernels::histogram_cached(*self, shape, keys, n as u64, counts, reachable)
-        }
+        histogram::histogram(*self, keys, counts)
     }
 
     fn offsets_of_sorted<I: Offset>(&self, segments: &Slice<u32>, offsets: &mut Slice<I>) -> Result<()> {
@@ -197,11 +193,11 @@ impl Primitives for Cuda {
         values: &mut DeviceVec<V>,
     ) -> Result<()> {
         Error::check_dimension("length of the values", keys.len(), values.len())?;
-        sort::segmented_sort_pairs(*self, offsets, keys, values)
+        segmented_sort::sort_pairs(*self, offsets, keys, values)
     }
 
     fn merge_sort<K: Key>(&self, order: Order, keys: &mut DeviceVec<K>) -> Result<()> {
-        sort::sort_in_order::<K, u8>(*self, order, keys, None)
+        merge::sort::<K, u8>(*self, order, keys, None)
     }
 
     fn merge_sort_pairs<K: Key, V: Element>(
@@ -211,11 +207,11 @@ impl Primitives for Cuda {
         values: &mut DeviceVec<V>,
     ) -> Result<()> {
         Error::check_dimension("length of the values", keys.len(), values.len())?;
-        sort::sort_in_order(*self, order, keys, Some(values))
+        merge::sort(*self, order, keys, Some(values))
     }
 
     fn merge<K: Key>(&self, order: Order, a: &Slice<K>, b: &Slice<K>, out: &mut Slice<K>) -> Result<()> {
-        sort::merge::<K, u8>(*self, order, (a, None), (b, None), (out, None))
+        merge::merge::<K, u8>(*self, order, (a, None), (b, None), (out, None))
     }
 
     fn merge_pairs<K: Key, V: Element>(
@@ -228,7 +224,7 @@ impl Primitives for Cuda {
         Error::check_dimension("length of the first values", a.0.len(), a.1.len())?;
         Error::check_dimension("length of the second values", b.0.len(), b.1.len())?;
         Error::check_dimension("length of the merged values", out.0.len(), out.1.len())?;
-        sort::merge(*self, order, (a.0, Some(a.1)), (b.0, Some(b.1)), (out.0, Some(out.1)))
+        merge::merge(*self, order, (a.0, Some(a.1)), (b.0, Some(b.1)), (out.0, Some(out.1)))
     }
 
     fn gather<T: Element, I: Offset>(
@@ -239,7 +235,7 @@ impl Primitives for Cuda {
     ) -> Result<()> {
         Error::check_dimension("length of the gathered elements", indices.len(), out.len())?;
         let (m, n) = (x.len() as u64, out.len() as u64);
-        let shape = policy::gather(out.len()).variant("ITEM_BYTES", bytes_of::<T>());
+        let shape = policy::gather(self.0.chip, out.len()).variant("ITEM_BYTES", bytes_of::<T>());
         kernels::gather(*self, shape, x, m, indices, out, n, self.0.misses())
     }
 
@@ -251,7 +247,7 @@ impl Primitives for Cuda {
     ) -> Result<()> {
         Error::check_dimension("length of the indices", x.len(), indices.len())?;
         let (n, m) = (x.len() as u64, out.len() as u64);
-        let shape = policy::gather(x.len()).variant("ITEM_BYTES", bytes_of::<T>());
+        let shape = policy::gather(self.0.chip, x.len()).variant("ITEM_BYTES", bytes_of::<T>());
         kernels::scatter(*self, shape, x, n, indices, out, m, self.0.misses())
     }
 

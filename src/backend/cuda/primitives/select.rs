@@ -20,7 +20,7 @@ fn run<T: Element>(
     if n == 0 {
         return Ok(0);
     }
-    let (shape, words) = policy::compact(mode, n, size_of::<T>());
+    let (shape, words) = policy::compact(cuda.0.chip, mode, n, size_of::<T>());
     // Where positions are kept they have the type of the output.
     let index = if mode == "POSITIONS" { T::NAME } else { index_for(n) };
     let shape = shape.variant("IN", bits_of::<T>()).variant("INDEX", index);
@@ -62,6 +62,11 @@ pub(super) fn partition<T: Element>(
 pub(super) fn unique<K: Key>(cuda: Cuda, x: &Slice<K>, out: &mut Slice<K>) -> Result<usize> {
     Error::check_dimension("length of the selection", x.len(), out.len())?;
     run(cuda, "UNIQUE", Some(x), None, out, None, x.len())
+}
+
+/// Where flags are not zero, at the front of `out`; returns how many.
+pub(super) fn positions<I: Offset>(cuda: Cuda, flags: &Slice<u8>, out: &mut Slice<I>) -> Result<usize> {
+    run(cuda, "POSITIONS", None, Some(flags), out, None, flags.len())
 }
 
 pub(super) fn run_starts<K: Key, I: Offset>(

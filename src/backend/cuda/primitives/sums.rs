@@ -1,6 +1,7 @@
 //! Reductions and scans.
 
 use super::{bits_of, index_for, kernels, select};
+use crate::backend::cuda::launch::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
 use crate::backend::{Backend, Primitives, Scan};
@@ -38,13 +39,30 @@ pub(super) fn segmented_reduce<T: Element, I: Offset, O: Combine<T>>(
     out: &mut Slice<T>,
 ) -> Result<()> {
     Error::check_dimension("number of segments", super::segment_count(offsets)?, out.len())?;
-    let segments = out.len();
-    let shape = policy::segmented_reduce(cuda.0.chip, segments).variant("OP", names(op).1);
-    if size_of::<I>() == 4 {
-        kernels::reduce_narrow(cuda, shape, x, offsets.address(), segments as u64, out)
-    } else {
-        kernels::reduce_wide(cuda, shape, x, offsets.address(), segments as u64, out)
+    segmented(cuda, "REDUCE", op, x, offsets, out)
+}
+
+/// `segmented.cu` in one of its modes.
+fn segmented<T: Element, I: Offset, O: Combine<T>>(
+    cuda: Cuda,
+    mode: &'static str,
+    op: O,
+    x: &Slice<T>,
+    offsets: &Slice<I>,
+    out: &mut Slice<T>,
+) -> Result<()> {
+    let (n, segments) = (x.len(), super::segment_count(offsets)?);
+    if n + segments == 0 {
+        return Ok(());
     }
+    let (words, scratch, partition, tiles) =
+        policy::segmented(cuda.0.chip, n, segments, size_of::<T>(), size_of::<I>() > 4);
+    let variant = |shape: Shape| shape.variant("OP", names(op).1).variant("MODE", mode);
+    let mut starts = cuda.uninitialised::<u64>(scratch)?;
+    let (count, n) = (segments as u64, n as u64);
+    kernels::segment_partition::<T, I>(cuda, variant(partition), offsets, count, n, &mut starts)?;
+    let workspace = cuda.0.lookback(words)?;
+    kernels::segmented(cuda, variant(tiles), x, offsets, out, count, n, &starts, workspace.address)
 }
 
 pub(super) fn reduce_by_key<K: Key, T: Element, O: Combine<T>>(
@@ -62,16 +80,10 @@ pub(super) fn reduce_by_key<K: Key, T: Element, O: Combine<T>>(
     if n == 0 {
         return Ok(0);
     }
-    // The kernel of one pass sums; signed integers wrap around as unsigned ones do.
-    let value = match T::NAME {
-        "i32" => "u32",
-        "i64" => "u64",
-        name => name,
-    };
-    if O::NAME == "sum" && size_of::<T>() >= 4 && size_of::<K>() >= 4 {
-        let (shape, words) = policy::reduce_by_key(n, size_of::<K>(), size_of::<T>());
-        let shape =
-            shape.variant("KEY", bits_of::<K>()).variant("VALUE", value).variant("INDEX", index_for(n));
+    if size_of::<T>() >= 4 && size_of::<K>() >= 4 {
+        let (shape, words) = policy::reduce_by_key(cuda.0.chip, n, size_of::<K>(), size_of::<T>());
+        let shape = shape.variant("KEY", bits_of::<K>()).variant("INDEX", index_for(n));
+        let shape = shape.variant("OP", names(op).1);
         let mut runs = cuda.zeros(1)?;
         let workspace = cuda.0.lookback(words)?;
         let address = workspace.address;
@@ -97,7 +109,15 @@ fn prefix_sum<T: Element, S: Element>(
     if n == 0 {
         return Ok(());
     }
-    let (shape, words) = policy::scan(n, size_of::<T>(), size_of::<S>());
+    if S::NAME == T::NAME
+        && (x.address() | out.address()).is_multiple_of(16)
+        && let Some((shape, words)) = policy::scan_bulk(cuda.0.chip, n, size_of::<T>())
+    {
+        let shape = shape.variant("INCLUSIVE", if scan == Scan::Inclusive { "1" } else { "0" });
+        let workspace = cuda.0.lookback(words)?;
+        return kernels::scan_bulk(cuda, shape, x, out.address(), n as u64, workspace.address);
+    }
+    let (shape, words) = policy::scan(cuda.0.chip, n, size_of::<T>(), size_of::<S>());
     let inclusive = if scan == Scan::Inclusive { "1" } else { "0" };
     let shape = shape.variant("ACC", S::NAME).variant("INCLUSIVE", inclusive);
     let workspace = cuda.0.lookback(words)?;
@@ -145,21 +165,23 @@ pub(super) fn segmented_scan<T: Element, O: Combine<T>>(
     if n == 0 {
         return Ok(());
     }
-    let (tiles, shape) = policy::segmented_scan(cuda.0.chip, n);
-    let shape = shape.variant("OP", names(op).1);
-    // A pair takes 32 bytes at most, as the kernel asserts.
-    let left = cuda.uninitialised::<u64>(4 * tiles)?;
-    kernels::scan_left_behind(cuda, shape, x, heads, n as u64, left.address())?;
-    let between = policy::one_block().variant("OP", names(op).1);
-    kernels::scan_between::<T>(cuda, between, left.address(), tiles as u64)?;
-    kernels::scan_again(
-        cuda,
-        shape,
-        x,
-        heads,
-        n as u64,
-        left.address(),
-        out,
-        u32::from(scan == Scan::Inclusive),
-    )
+    let (shape, words) = policy::scan_any(cuda.0.chip, n, size_of::<T>());
+    let inclusive = if scan == Scan::Inclusive { "1" } else { "0" };
+    let shape =
+        shape.variant("OP", names(op).1).variant("INDEX", index_for(n)).variant("INCLUSIVE", inclusive);
+    let workspace = cuda.0.lookback(words)?;
+    kernels::scan_any(cuda, shape, x, heads, out, n as u64, workspace.address)
+}
+
+/// As [`segmented_scan`], with the segments' offsets.
+pub(super) fn scan_segments<T: Element, I: Offset, O: Combine<T>>(
+    cuda: Cuda,
+    scan: Scan,
+    op: O,
+    x: &Slice<T>,
+    offsets: &Slice<I>,
+    out: &mut Slice<T>,
+) -> Result<()> {
+    Error::check_dimension("length of the scan", x.len(), out.len())?;
+    segmented(cuda, if scan == Scan::Inclusive { "SCAN" } else { "SCAN_EXCLUSIVE" }, op, x, offsets, out)
 }

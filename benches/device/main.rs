@@ -1,7 +1,10 @@
 //! What a CUDA device gives: first use, warm start, copies, vector operations beside the bandwidth of a copy.
 //!
 //! `cargo bench --bench device`, or the built binary on another machine. Prints one table; a peer's figures come from
-//! `benches/peers/device_vector.py` in the same run.
+//! `benches/peers/device_vector.py` in the same run. With `primitives` as an argument only those, beside CUB.
+
+#[cfg(feature = "cuda")]
+mod primitives;
 
 #[cfg(not(feature = "cuda"))]
 fn main() {
@@ -26,9 +29,16 @@ fn main() -> residua::Result<()> {
     println!("{:?}", cuda::status());
     println!("{:?}", devices[0]);
     println!("driver found and started: {:.1} ms; device opened: {:.1} ms", ms(found), ms(opened));
-    measure::start(&b)?;
+    let only_primitives = std::env::args().any(|argument| argument == "primitives");
+    if !only_primitives {
+        measure::start(&b)?;
+    }
     let copy = devices[0].copy_bandwidth()?;
     println!("copy on the device: {copy:.0} GB/s (read + write)");
+    primitives::table(&b, copy)?;
+    if only_primitives {
+        return Ok(());
+    }
     measure::host_copies(&b)?;
     measure::vectors::<f64>(&b, copy)?;
     measure::vectors::<f32>(&b, copy)?;

@@ -1,0 +1,51 @@
+//! How long the device works on something, by its own clock.
+
+use super::Cuda;
+use super::driver::call;
+use crate::error::Result;
+use cudarc::driver::sys::CUevent;
+use std::time::Duration;
+
+/// A place in the stream whose time can be told once it is reached.
+struct Event(CUevent);
+
+impl Event {
+    fn new(cuda: Cuda) -> Result<Self> {
+        let mut event = std::ptr::null_mut();
+        // SAFETY: writes one handle; the context is current (callers bind).
+        unsafe { call!(&cuda.0.name, cuEventCreate(&raw mut event, 0)) }?;
+        Ok(Event(event))
+    }
+
+    fn record(&self, cuda: Cuda) -> Result<()> {
+        // SAFETY: a live event and the device's stream.
+        unsafe { call!(&cuda.0.name, cuEventRecord(self.0, cuda.0.main_stream())) }
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`, destroyed once. An error has no one to be told to.
+        let _ = unsafe { cudarc::driver::sys::cuEventDestroy_v2(self.0) };
+    }
+}
+
+impl Cuda {
+    /// How long the device takes from the first to the last of what `work` enqueues, by its own clock; waits for it.
+    /// What was enqueued before does not count, and hides how long the first launch takes.
+    ///
+    /// # Errors
+    /// Those of `work`, and when the device fails.
+    pub fn time(&self, work: impl FnOnce() -> Result<()>) -> Result<Duration> {
+        self.0.bind()?;
+        let (start, end) = (Event::new(*self)?, Event::new(*self)?);
+        start.record(*self)?;
+        work()?;
+        end.record(*self)?;
+        self.0.synchronize()?;
+        let mut milliseconds = 0.0_f32;
+        // SAFETY: both events were recorded and reached; writes one number.
+        unsafe { call!(&self.0.name, cuEventElapsedTime(&raw mut milliseconds, start.0, end.0)) }?;
+        Ok(Duration::from_secs_f64(f64::from(milliseconds) / 1e3))
+    }
+}

@@ -1,0 +1,52 @@
+//! Counting keys.
+
+use super::kernels;
+use super::sort::{Pair, passes, passes_for};
+use crate::backend::Backend;
+use crate::backend::cuda::Cuda;
+use crate::backend::cuda::policy::{self, Histogram};
+use crate::backend::cuda::slice::Slice;
+use crate::error::{Error, Result};
+
+pub(super) fn histogram(cuda: Cuda, keys: &Slice<u32>, counts: &mut Slice<u32>) -> Result<()> {
+    let (n, bins) = (keys.len(), counts.len());
+    if n as u64 >> 32 != 0 {
+        return Err(Error::InvalidArgument(format!("a histogram of {n} keys: 2^32 - 1 at most")));
+    }
+    cuda.fill(0, counts)?;
+    if n == 0 || bins == 0 {
+        return Ok(());
+    }
+    // No key lies above 2^32 - 1, so more bins than that stay empty.
+    let (n64, reachable) = (n as u64, u32::try_from(bins).unwrap_or(u32::MAX));
+    match policy::histogram(cuda.0.chip, n, bins) {
+        Histogram::Shared(shape) => kernels::histogram(cuda, shape, keys, n64, counts, reachable),
+        Histogram::Cached(shape) => kernels::histogram_cached(cuda, shape, keys, n64, counts, reachable),
+        Histogram::Grouped(shape, bits, without_memory) => match grouped(cuda, keys, bits) {
+            Ok(grouped) => kernels::histogram_by_tiles(cuda, shape, &grouped, n64, counts, reachable),
+            Err(Error::OutOfMemory { .. }) => {
+                kernels::histogram_cached(cuda, without_memory, keys, n64, counts, reachable)
+            }
+            Err(error) => Err(error),
+        },
+    }
+}
+
+/// The keys, grouped by some of their bits.
+fn grouped(
+    cuda: Cuda,
+    keys: &Slice<u32>,
+    bits: std::ops::Range<u32>,
+) -> Result<crate::backend::cuda::slice::Vec<u32>> {
+    let n = keys.len();
+    let first = cuda.uninitialised::<u32>(n)?;
+    let pair = |keys| Pair { keys, values: (0, 0), value_bytes: ("0", 0) };
+    if passes_for(&bits) == 1 {
+        passes(cuda, &pair((keys, &*first)), bits)?;
+        return Ok(first);
+    }
+    let (mut first, second) = (first, cuda.uninitialised::<u32>(n)?);
+    cuda.copy(keys, &mut first)?;
+    let in_second = passes(cuda, &pair((&*first, &*second)), bits)?;
+    Ok(if in_second { second } else { first })
+}

@@ -1,0 +1,124 @@
+//! Sorting each segment by itself. Short ones are sorted all in one launch, longer ones by a block each, those that no
+//! block can hold by the radix sort, with the segment's number.
+
+use super::{bytes_of, kernels, select};
+use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
+use crate::backend::cuda::{Cuda, policy};
+use crate::backend::{Backend, Primitives};
+use crate::error::Result;
+use crate::scalar::{Element, Key, Offset};
+
+/// Elements up to which a block of the small kind takes a segment; only chooses the kind.
+const SMALL_BLOCK: usize = 1;
+const LARGE_BLOCK: usize = 1 << 12;
+
+pub(super) fn sort_pairs<K: Key, V: Element, I: Offset>(
+    cuda: Cuda,
+    offsets: &Slice<I>,
+    keys: &mut DeviceVec<K>,
+    values: &mut DeviceVec<V>,
+) -> Result<()> {
+    let (n, count) = (keys.len(), super::segment_count(offsets)?);
+    if n < 2 {
+        return Ok(());
+    }
+    let chip = cuda.0.chip;
+    let variant = |shape: crate::backend::cuda::launch::Shape| shape.variant("VALUE_BYTES", bytes_of::<V>());
+    let (short, shape) = policy::short_segments(chip, n);
+    let block =
+        |longest, segments| policy::merge_segments(chip, longest, segments, size_of::<K>(), size_of::<V>());
+    let limits = [short, block(SMALL_BLOCK, 0).0, block(LARGE_BLOCK, 0).0];
+    let mut segment = cuda.uninitialised::<u32>(n)?;
+    cuda.expand_offsets(offsets, &mut segment)?;
+
+    let mut counts = cuda.zeros::<u64>(3)?;
+    let each = variant(shape.blocks_like(policy::elementwise(chip, count)));
+    let [first, second, third] = limits.map(|limit| limit as u32);
+    kernels::segment_classes::<K, I>(cuda, each, offsets, count as u64, first, second, third, &mut counts)?;
+    let mut longer = [0; 3];
+    cuda.read(&counts, &mut longer)?;
+    let longer = longer.map(|count| count as usize);
+
+    let mut sorted = cuda.uninitialised::<K>(n)?;
+    let mut moved = cuda.uninitialised::<V>(n)?;
+    let (from, to) = (values.address(), moved.address());
+    if longer[0] < count {
+        kernels::sort_short_segments(
+            cuda,
+            variant(shape),
+            keys,
+            from,
+            offsets,
+            &segment,
+            &sorted,
+            to,
+            n as u64,
+        )?;
+    }
+    for (class, longest) in [(0, SMALL_BLOCK), (1, LARGE_BLOCK)] {
+        let segments = longer[class] - longer[class + 1];
+        if segments == 0 {
+            continue;
+        }
+        let mut flags = cuda.uninitialised::<u8>(count)?;
+        let (low, high) = (limits[class] as u64, limits[class + 1] as u64);
+        kernels::segment_flags::<K, I>(cuda, each, offsets, count as u64, low, high, &mut flags)?;
+        let mut list = cuda.uninitialised::<u32>(count)?;
+        select::positions(cuda, &flags, &mut list)?;
+        let shape = variant(block(longest, segments).1);
+        kernels::segments::merge_sort_segments(cuda, shape, keys, &sorted, from, to, offsets, &list)?;
+    }
+    if longer[2] > 0 {
+        let mut flags = cuda.uninitialised::<u8>(n)?;
+        let each = variant(shape.blocks_like(policy::elementwise(chip, n)));
+        kernels::element_flags::<K, I>(
+            cuda,
+            each,
+            offsets,
+            &segment,
+            n as u64,
+            limits[2] as u64,
+            &mut flags,
+        )?;
+        let bits = usize::BITS - count.leading_zeros();
+        if n as u64 >> 32 == 0 {
+            by_number::<K, V, u32>(cuda, bits, &flags, &segment, (keys, values), (&mut sorted, &mut moved))?;
+        } else {
+            by_number::<K, V, u64>(cuda, bits, &flags, &segment, (keys, values), (&mut sorted, &mut moved))?;
+        }
+    }
+    std::mem::swap(keys, &mut sorted);
+    std::mem::swap(values, &mut moved);
+    Ok(())
+}
+
+/// Elements with a flag: by key, and then stably by the segment's number, which leaves them in the places that they had
+/// together.
+fn by_number<K: Key, V: Element, P: Offset + Key>(
+    cuda: Cuda,
+    bits: u32,
+    flags: &Slice<u8>,
+    segment: &Slice<u32>,
+    (keys, values): (&Slice<K>, &Slice<V>),
+    (sorted, moved): (&mut Slice<K>, &mut Slice<V>),
+) -> Result<()> {
+    let mut places = cuda.uninitialised::<P>(flags.len())?;
+    let count = select::positions(cuda, flags, &mut places)?;
+    let places = places.part(0..count);
+    let mut order = cuda.uninitialised::<P>(count)?;
+    cuda.sequence(&mut order)?;
+    let mut some_keys = cuda.uninitialised::<K>(count)?;
+    cuda.gather(keys, places, &mut some_keys)?;
+    super::sort::sort(cuda, &mut some_keys, Some(&mut order), 0..K::BITS)?;
+    let (mut of_place, mut number) = (cuda.uninitialised::<u32>(count)?, cuda.uninitialised::<u32>(count)?);
+    cuda.gather(segment, places, &mut of_place)?;
+    cuda.gather(&of_place, &order, &mut number)?;
+    super::sort::sort(cuda, &mut number, Some(&mut order), 0..bits)?;
+    let mut from = cuda.uninitialised::<P>(count)?;
+    cuda.gather(places, &order, &mut from)?;
+    cuda.gather(keys, &from, &mut some_keys)?;
+    cuda.scatter(&some_keys, places, sorted)?;
+    let mut some_values = cuda.uninitialised::<V>(count)?;
+    cuda.gather(values, &from, &mut some_values)?;
+    cuda.scatter(&some_values, places, moved)
+}
