@@ -4,7 +4,8 @@
 //     heads     a b | d | e f              tails as above      joined  a b c | d | e f g h
 //
 // Every thread copies an element of the target, whose row the block finds in its tile (tile_segments.cuh): a giant row
-// among short ones is shared by all blocks. `starts` has the row in which each tile starts.
+// among short ones is shared by all blocks. `starts` has the row in which each
+// tile starts (index.cu, whose tiles are the same).
 //
 // Bytes an entry: index and value read once and written once.
 //
@@ -13,12 +14,6 @@
 
 typedef unsigned_of<VALUE_BYTES>::type V;
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
-
-// At least tiles + 1 threads.
-KERNEL tile_starts(const OFFSET* offsets, u64 rows, u64 n, u64* starts, u64 tiles) {
-    const u64 tile = u64(blockIdx.x) * THREADS + threadIdx.x;
-    if (tile <= tiles) starts[tile] = segment_of(offsets, rows, min(tile * TILE, n - 1));
-}
 
 template <typename Copy> DEVICE void each_element(const OFFSET* offsets, u64 n, const u64* starts, Copy copy) {
     __shared__ TileSegments segments;

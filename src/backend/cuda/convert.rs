@@ -57,7 +57,6 @@ mod kernel {
     }
     kernels! {
         "convert_tails.cu", types(I: Offset as OFFSET, H: Offset as HEADS, T: Offset as TAILS);
-        fn tile_starts(offsets: &Slice<I>, rows: u64, n: u64, starts: &mut Slice<u64>, tiles: u64);
         fn join_offsets(heads: &Slice<H>, tails: &Slice<T>, offsets: &mut Slice<I>, n: u64);
     }
     kernels! {
@@ -88,25 +87,6 @@ fn sell_longest(entries: usize, rows: usize) -> usize {
 }
 
 impl Cuda {
-    /// Launches one of `convert_tails.cu` for `n` elements of the target, with the row that each tile starts in.
-    fn by_tiles<V: Element, I: Offset, H: Offset, T: Offset>(
-        self,
-        offsets: &Slice<I>,
-        n: usize,
-        launch: impl FnOnce(Shape, &Slice<u64>) -> Result<()>,
-    ) -> Result<()> {
-        if n == 0 {
-            return Ok(());
-        }
-        let (shape, tiles, starts_shape) = policy::convert_tails(n);
-        let mut starts = self.uninitialised(tiles + 1)?;
-        let rows = (offsets.len() - 1) as u64;
-        let variant = |shape: Shape| shape.variant("VALUE_BYTES", bytes_of::<V>());
-        let (find, n, tiles) = (variant(starts_shape), n as u64, tiles as u64);
-        kernel::tile_starts::<I, H, T>(self, find, offsets, rows, n, &mut starts, tiles)?;
-        launch(variant(shape), &starts)
-    }
-
     fn order_by<K: Offset + crate::scalar::Key>(
         self,
         lengths: &Slice<u32>,
@@ -210,7 +190,8 @@ impl Conversions for Cuda {
             to: (&mut Slice<u32>, &mut Slice<V>),
         ) -> Result<()> {
             let (n, skip) = (to.1.len(), skip as u64);
-            cuda.by_tiles::<V, I, I, T>(offsets, n, |shape, starts| {
+            cuda.by_tiles(offsets, n, |shape, starts| {
+                let shape = shape.variant("VALUE_BYTES", bytes_of::<V>());
                 let n = n as u64;
                 kernel::tails::<V, I, I, T>(cuda, shape, from, skip, a.0, a.1, offsets, n, starts, to.0, to.1)
             })
@@ -237,7 +218,8 @@ impl Conversions for Cuda {
             to: (&mut Slice<u32>, &mut Slice<V>),
         ) -> Result<()> {
             let n = to.1.len();
-            cuda.by_tiles::<V, I, H, T>(offsets, n, |shape, starts| {
+            cuda.by_tiles(offsets, n, |shape, starts| {
+                let shape = shape.variant("VALUE_BYTES", bytes_of::<V>());
                 kernel::join(
                     cuda,
                     shape,

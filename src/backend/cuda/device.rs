@@ -236,6 +236,26 @@ impl Device {
         Ok((free, total))
     }
 
+    /// The most bytes that the pool had handed out at one time.
+    pub(super) fn peak(&self) -> Result<Option<usize>> {
+        let Some(pool) = self.pool else { return Ok(None) };
+        let mut bytes = 0_u64;
+        self.bind()?;
+        let which = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+        // SAFETY: the device's pool; the attribute is a 64-bit integer.
+        unsafe { call!(&self.name, cuMemPoolGetAttribute(pool, which, (&raw mut bytes).cast())) }?;
+        Ok(Some(bytes as usize))
+    }
+
+    pub(super) fn forget_peak(&self) -> Result<()> {
+        let Some(pool) = self.pool else { return Ok(()) };
+        let mut zero = 0_u64;
+        self.synchronize()?;
+        let which = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+        // SAFETY: as above; zero is the only value that may be set.
+        unsafe { call!(&self.name, cuMemPoolSetAttribute(pool, which, (&raw mut zero).cast())) }
+    }
+
     /// Partial results ([`PARTIALS`] of 16 bytes) and, behind them, counters that every kernel leaves at zero. All
     /// reductions share them: they follow one another on the one stream.
     pub(super) fn reduction(&self) -> (u64, u64) {

@@ -30,6 +30,7 @@ mod convert;
 mod cusparse;
 mod device;
 mod driver;
+mod generate;
 mod info;
 mod krylov;
 mod launch;
@@ -104,6 +105,23 @@ impl Cuda {
         len: usize,
     ) -> &'a mut Slice<T> {
         Slice::at_mut(if len == 0 { slice::NOWHERE } else { address }, len)
+    }
+
+    /// The most bytes that buffers held at one time since [`Cuda::forget_peak`] or the start: what an operation took for
+    /// itself shows here. `None` where the device has no memory pools.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn peak_memory(&self) -> Result<Option<usize>> {
+        self.0.peak()
+    }
+
+    /// Counts the peak anew, from what buffers hold now.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn forget_peak(&self) -> Result<()> {
+        self.0.forget_peak()
     }
 
     /// Takes back what a buffer of this device held. A recording under way keeps it instead: its graph may use it.

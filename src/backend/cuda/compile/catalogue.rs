@@ -63,6 +63,9 @@ fn preconditioners(units: &mut Vec<Unit>) {
 
 fn conversions(units: &mut Vec<Unit>) {
     for offset in OFFSETS {
+        units.extend(
+            SCALARS.map(|scalar| Unit::new("stencil.cu").with("SCALAR", scalar).with("OFFSET", offset)),
+        );
         units.push(Unit::new("convert_sizes.cu").with("OFFSET", offset));
         for (bytes, lanes) in [("4", 4), ("8", 8), ("16", 16)] {
             let unit = |file| Unit::new(file).with("VALUE_BYTES", bytes).with("OFFSET", offset);

@@ -44,6 +44,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "sell.cu",
     "sort.cu",
     "sparse_inverse.cu",
+    "stencil.cu",
     "vector.cu",
 ];
 

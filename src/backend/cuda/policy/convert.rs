@@ -5,16 +5,16 @@ use crate::backend::cuda::compile::Unit;
 
 /// Threads of a block that turns rows over: its shared memory is a tile a warp.
 const ROWS_THREADS: u32 = 128;
-/// Threads of a block that copies parts of rows, and elements of each.
-const TAILS_THREADS: u32 = 256;
-const TAILS_ITEMS: u32 = 8;
+/// Threads of a block that shares out the elements of segments, and elements of each.
+const TILE_THREADS: u32 = ELEMENTWISE_THREADS;
+const TILE_ITEMS: u32 = 8;
 /// Warps that a conversion should have at least, where it has that many pieces.
 const WARPS: u64 = 1 << 20;
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
         "convert_rows.cu" => vec![("THREADS", ROWS_THREADS), ("LANES", unit.size_class().clamp(4, 16))],
-        "convert_tails.cu" => vec![("THREADS", TAILS_THREADS), ("ITEMS", TAILS_ITEMS)],
+        "convert_tails.cu" | "index.cu" => vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS)],
         _ => vec![("THREADS", ELEMENTWISE_THREADS)],
     }
 }
@@ -33,10 +33,10 @@ pub(in crate::backend::cuda) fn convert_rows(
     (Shape::new(blocks as u32, ROWS_THREADS).class(lanes as u32), splits as u32)
 }
 
-/// A copy of parts of rows, by tiles of the target's `n` elements: the tiles, and the launch that finds where each
-/// starts.
-pub(in crate::backend::cuda) fn convert_tails(n: usize) -> (Shape, usize, Shape) {
-    let tiles = n.div_ceil((TAILS_THREADS * TAILS_ITEMS) as usize);
-    let starts = Shape::new((tiles + 1).div_ceil(TAILS_THREADS as usize) as u32, TAILS_THREADS);
-    (Shape::new(tiles as u32, TAILS_THREADS), tiles, starts)
+/// Work on the `n` elements of segments by even tiles: a block a tile, the number of tiles, and the launch that finds
+/// where each starts.
+pub(in crate::backend::cuda) fn by_tiles(n: usize) -> (Shape, usize, Shape) {
+    let tiles = n.div_ceil((TILE_THREADS * TILE_ITEMS) as usize);
+    let find = Shape::new((tiles + 1).div_ceil(TILE_THREADS as usize) as u32, TILE_THREADS);
+    (Shape::new(tiles as u32, TILE_THREADS), tiles, find)
 }

@@ -56,7 +56,9 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         }
         "cg_layout.cu" => resident::layout_constants(),
         "cg_resident.cu" => resident::constants(unit.size_class()),
-        "convert_rows.cu" | "convert_sizes.cu" | "convert_tails.cu" => convert::constants(unit),
+        "convert_rows.cu" | "convert_sizes.cu" | "convert_tails.cu" | "index.cu" | "stencil.cu" => {
+            convert::constants(unit)
+        }
         _ => products::constants(unit).unwrap_or_else(|| primitives::constants(unit)),
     }
 }

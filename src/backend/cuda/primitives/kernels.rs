@@ -183,8 +183,10 @@ kernels! {
 }
 kernels! {
     "index.cu", types(I: Offset as OFFSET);
+    fn offsets_by_search(segments: &Slice<u32>, n: u64, offsets: &mut Slice<I>, count: u64);
     fn offsets_of_sorted(segments: &Slice<u32>, n: u64, offsets: &mut Slice<I>, count: u64);
-    fn expand_offsets(offsets: &Slice<I>, count: u64, segments: &mut Slice<u32>, n: u64);
+    fn tile_starts(offsets: &Slice<I>, count: u64, n: u64, starts: &mut Slice<u64>, tiles: u64);
+    fn expand_offsets(offsets: &Slice<I>, n: u64, starts: &Slice<u64>, segments: &mut Slice<u32>);
     fn head_flags(offsets: &Slice<I>, count: u64, heads: &mut Slice<u8>, n: u64);
     fn sequence(out: &mut Slice<I>, n: u64);
     fn total(x: &Slice<u32>, out: &mut Slice<I>, n: u64);

@@ -8,6 +8,7 @@ mod select;
 mod sort;
 mod sums;
 
+use super::launch::Shape;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy};
 use crate::backend::{Backend, Order, Primitives, Scan};
@@ -48,6 +49,26 @@ impl Cuda {
         let mut value = [T::default()];
         self.read(cell, &mut value)?;
         Ok(value[0])
+    }
+}
+
+impl Cuda {
+    /// Launches a kernel that shares out `n` elements of segments in even tiles: its shape, and the segment in which each
+    /// tile starts.
+    pub(super) fn by_tiles<I: Offset>(
+        self,
+        offsets: &Slice<I>,
+        n: usize,
+        launch: impl FnOnce(Shape, &Slice<u64>) -> Result<()>,
+    ) -> Result<()> {
+        let count = segment_count(offsets)? as u64;
+        if n == 0 {
+            return Ok(());
+        }
+        let (shape, tiles, find) = policy::by_tiles(n);
+        let mut starts = self.uninitialised(tiles + 1)?;
+        kernels::tile_starts(self, find, offsets, count, n as u64, &mut starts, tiles as u64)?;
+        launch(shape, &starts)
     }
 }
 
@@ -119,21 +140,19 @@ impl Primitives for Cuda {
     }
 
     fn offsets_of_sorted<I: Offset>(&self, segments: &Slice<u32>, offsets: &mut Slice<I>) -> Result<()> {
-        let count = segment_count(offsets)?;
-        let shape = policy::elementwise(self.0.chip, segments.len() + 1);
-        kernels::offsets_of_sorted(*self, shape, segments, segments.len() as u64, offsets, count as u64)
+        let (count, n) = (segment_count(offsets)?, segments.len());
+        if n < count {
+            let shape = policy::elementwise(self.0.chip, count + 1);
+            return kernels::offsets_by_search(*self, shape, segments, n as u64, offsets, count as u64);
+        }
+        let shape = policy::elementwise(self.0.chip, n + 1);
+        kernels::offsets_of_sorted(*self, shape, segments, n as u64, offsets, count as u64)
     }
 
     fn expand_offsets<I: Offset>(&self, offsets: &Slice<I>, segments: &mut Slice<u32>) -> Result<()> {
-        let (count, n) = (segment_count(offsets)?, segments.len());
-        kernels::expand_offsets(
-            *self,
-            policy::elementwise(self.0.chip, n),
-            offsets,
-            count as u64,
-            segments,
-            n as u64,
-        )
+        self.by_tiles(offsets, segments.len(), |shape, starts| {
+            kernels::expand_offsets(*self, shape, offsets, segments.len() as u64, starts, segments)
+        })
     }
 
     fn head_flags<I: Offset>(&self, offsets: &Slice<I>, heads: &mut Slice<u8>) -> Result<()> {

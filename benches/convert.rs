@@ -1,0 +1,252 @@
+//! Conversions and assembly on a CUDA device, each beside the CSR product of the same matrix, with the memory they take.
+//!
+//! `cargo bench --bench convert`, or the built binary on another machine, with `formats`, `assembly` or `large` for a part
+//! of it. The peer is `benches/peers/cupy_assembly.py` in the same run.
+
+#[cfg(not(feature = "cuda"))]
+fn main() {
+    println!("built without CUDA: nothing to measure");
+}
+
+#[cfg(feature = "cuda")]
+fn main() -> residua::Result<()> {
+    let b = match residua::Cuda::new(0) {
+        Ok(b) => b,
+        Err(error) => {
+            println!("nothing was measured: {error}");
+            return Ok(());
+        }
+    };
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let asked = |what: &str| wanted.is_empty() || wanted.iter().any(|w| w == what);
+    if asked("formats") {
+        measure::formats(&b)?;
+    }
+    if asked("assembly") {
+        measure::assembly(&b)?;
+    }
+    if asked("large") {
+        measure::large(&b)?;
+    }
+    Ok(())
+}
+
+#[cfg(feature = "cuda")]
+mod measure {
+    use rayon::prelude::*;
+    use residua::assemble::{Assembler, ResidentTriplets};
+    use residua::backend::Backend;
+    use residua::generate::{self, RmatKind};
+    use residua::matrix::{self, Csr, Sell, SparseMatrix};
+    use residua::{Cuda, Result};
+    use std::time::Instant;
+
+    /// Milliseconds of a call, median of `runs` after one to warm up; `prepare` is not timed.
+    fn median<P, R>(
+        b: &Cuda,
+        runs: usize,
+        mut prepare: impl FnMut() -> Result<P>,
+        mut call: impl FnMut(P) -> Result<R>,
+    ) -> Result<f64> {
+        let mut times = Vec::new();
+        for run in 0..=runs {
+            let input = prepare()?;
+            b.synchronize()?;
+            let start = Instant::now();
+            let result = call(input)?;
+            b.synchronize()?;
+            let time = start.elapsed().as_secs_f64() * 1e3;
+            drop(result);
+            if run > 0 {
+                times.push(time);
+            }
+        }
+        times.sort_by(f64::total_cmp);
+        Ok(times[times.len() / 2])
+    }
+
+    /// Bytes that `call` held beyond what there was, at its peak.
+    fn peak<R>(b: &Cuda, call: impl FnOnce() -> Result<R>) -> Result<(R, f64)> {
+        b.synchronize()?;
+        b.forget_peak()?;
+        let before = b.peak_memory()?.unwrap_or(0);
+        let result = call()?;
+        b.synchronize()?;
+        Ok((result, (b.peak_memory()?.unwrap_or(0) - before) as f64))
+    }
+
+    pub fn formats(b: &Cuda) -> Result<()> {
+        println!(
+            "matrix, values, nonzeros, conversion, ms, CSR products, extra memory in parts of source and target"
+        );
+        one::<f64>(b, "7 points, 256^3", &b.poisson3d(256, 256, 256)?)?;
+        one::<f32>(b, "7 points, 256^3", &b.poisson3d(256, 256, 256)?)?;
+        one::<f64>(b, "27 points, 160^3", &b.poisson3d_27(160, 160, 160)?)?;
+        one::<f64>(b, "elasticity 64^3", &generate::elasticity3d(64, 64, 64, 0.3)?.to_backend(b)?)?;
+        one::<f64>(b, "R-MAT 2^21 x 16", &generate::rmat(1 << 21, 16, RmatKind::Symmetric, 1)?.to_backend(b)?)
+    }
+
+    fn one<T: residua::Scalar>(b: &Cuda, name: &str, a: &Csr<T, Cuda>) -> Result<()> {
+        let x = b.upload(vec![T::from_f64(1.0); a.columns()])?;
+        let mut y = b.zeros::<T>(a.rows())?;
+        let (one, zero) = (T::from_f64(1.0), T::from_f64(0.0));
+        let product = median(b, 20, || Ok(()), |()| a.product(b, one, &x, zero, &mut y))?;
+        let title = format!("{name}, {}, {}", T::NAME, a.nonzeros());
+        println!("{title}, product in CSR, {product:.3}, 1");
+        let mut stored: Vec<(String, Box<dyn SparseMatrix<T, Cuda>>)> = Vec::new();
+        let line = |what: String, ms: f64, extra: f64| {
+            println!("{title}, {what}, {ms:.3}, {:.1}, {extra:.3}", ms / product);
+        };
+        for format in matrix::formats::<T, Cuda, T>() {
+            if format.name() == "csr" {
+                continue;
+            }
+            stored.clear();
+            match peak(b, || format.build(b, a)) {
+                Ok((matrix, bytes)) => {
+                    let both = (a.storage_bytes() + matrix.storage_bytes()) as f64;
+                    let extra = (bytes - matrix.storage_bytes() as f64) / both;
+                    stored.push((format.name().into(), matrix));
+                    let ms = median(b, 5, || Ok(()), |()| format.build(b, a))?;
+                    line(format!("csr to {}", format.name()), ms, extra);
+                }
+                Err(error) => println!("{title}, {}: {error}", format.name()),
+            }
+            for (name, matrix) in &stored {
+                let (_, bytes) = peak(b, || matrix.to_csr(b))?;
+                let both = (a.storage_bytes() + matrix.storage_bytes()) as f64;
+                let ms = median(b, 5, || Ok(()), |()| matrix.to_csr(b))?;
+                line(format!("{name} to csr"), ms, (bytes - a.storage_bytes() as f64) / both);
+            }
+        }
+        stored.clear();
+        for (height, window) in [(32, 1), (32, 1024), (32, 1 << 16)] {
+            let convert = || Sell::with_sections(b, a, height, window);
+            match convert() {
+                Ok(_) => line(
+                    format!("csr to sell-{height}-{window}"),
+                    median(b, 5, || Ok(()), |()| convert())?,
+                    0.0,
+                ),
+                Err(error) => println!("{title}, sell-{height}-{window}: {error}"),
+            }
+        }
+        Ok(())
+    }
+
+    /// splitmix64
+    fn hash(x: u64) -> u64 {
+        let z = x.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678_9abc_def1);
+        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn resident(
+        b: &Cuda,
+        n: usize,
+        m: usize,
+        place: impl Fn(usize) -> (u32, u32) + Sync,
+    ) -> Result<ResidentTriplets<f64, Cuda>> {
+        let all = || (0..m).into_par_iter();
+        let is = b.upload(all().map(|t| place(t).0).collect::<Vec<u32>>())?;
+        let js = b.upload(all().map(|t| place(t).1).collect::<Vec<u32>>())?;
+        let values = b.upload(all().map(|t| (hash(t as u64) >> 11) as f64 * 1e-16).collect::<Vec<f64>>())?;
+        ResidentTriplets::from_parts(b, n, n, is, js, values)
+    }
+
+    /// As the peer does it: every place twice, in random order.
+    fn twice(b: &Cuda, n: usize, m: usize) -> Result<ResidentTriplets<f64, Cuda>> {
+        // A stride without common factors with m visits every triplet once, far from the last.
+        let stride =
+            (1_000_003..).step_by(2).map(|s| s * (m / 5_000_000).max(1) + 1).find(|&s| gcd(s, m) == 1);
+        let stride = stride.unwrap_or(1);
+        resident(b, n, m, |t| {
+            let h = hash((t * stride % m % (m / 2)) as u64);
+            ((h >> 32) as u32 % n as u32, h as u32 % n as u32)
+        })
+    }
+
+    fn gcd(a: usize, b: usize) -> usize {
+        if b == 0 { a } else { gcd(b, a % b) }
+    }
+
+    /// As trilinear elements deliver them, one after another: 64 triplets each.
+    fn elements(b: &Cuda, side: usize) -> Result<ResidentTriplets<f64, Cuda>> {
+        let points = side + 1;
+        resident(b, points * points * points, side * side * side * 64, |t| {
+            let (e, i, j) = (t / 64, t / 8 % 8, t % 8);
+            let (x, y, z) = (e % side, e / side % side, e / side / side);
+            let at =
+                |k: usize| ((x + (k & 1)) + points * ((y + (k >> 1 & 1)) + points * (z + (k >> 2)))) as u32;
+            (at(i), at(j))
+        })
+    }
+
+    pub fn assembly(b: &Cuda) -> Result<()> {
+        println!("triplets, what, ms, M triplets/s, peak memory in parts of the triplets");
+        triplets(b, "2^20 rows, each place twice, shuffled", twice(b, 1 << 20, 10_000_000)?)?;
+        triplets(b, "2^23 rows, each place twice, shuffled", twice(b, 1 << 23, 100_000_000)?)?;
+        triplets(b, "trilinear elements, 115^3", elements(b, 115)?)
+    }
+
+    fn triplets(b: &Cuda, name: &str, t: ResidentTriplets<f64, Cuda>) -> Result<()> {
+        let m = t.len();
+        let bytes = 16.0 * m as f64;
+        let assembler = Assembler::default();
+        let line = |what: &str, ms: f64, memory: f64| {
+            println!("{m}, {name}: {what}, {ms:.3}, {:.0}, {memory:.2}", m as f64 / ms * 1e-3);
+        };
+        let copied = || {
+            let (is, js, values) = t.parts();
+            let (mut i, mut j, mut v) = (b.buffer(m)?, b.buffer(m)?, b.buffer(m)?);
+            b.copy(is, &mut i)?;
+            b.copy(js, &mut j)?;
+            b.copy(values, &mut v)?;
+            ResidentTriplets::from_parts(b, t.rows(), t.columns(), i, j, v)
+        };
+        let input = copied()?;
+        let (_, extra) = peak(b, || assembler.resident_to_csr(b, input))?;
+        let ms = median(b, 5, copied, |t| assembler.resident_to_csr(b, t))?;
+        line("to CSR", ms, 1.0 + extra / bytes);
+        let ((mut a, map), extra) = peak(b, || assembler.resident_assembly(b, &t))?;
+        let ms = median(b, 5, || Ok(()), |()| assembler.resident_assembly(b, &t))?;
+        line("to CSR and map", ms, 1.0 + extra / bytes);
+        let ms = median(b, 9, || Ok(()), |()| map.update(b, t.parts().2, &mut a))?;
+        line("new values", ms, 0.0);
+        // What reading the triplets' values once and writing the matrix's once takes, by the bandwidth of a copy.
+        let mut to = b.buffer::<f64>(m)?;
+        let copy = median(b, 9, || Ok(()), |()| b.copy(t.parts().2, &mut to))?;
+        let once = copy * (m + a.nonzeros()) as f64 / (2 * m) as f64;
+        println!(
+            "{m}, {name}: values read and written once, {once:.3}; new values take {:.2} times that",
+            ms / once
+        );
+        Ok(())
+    }
+
+    /// More nonzeros than 32-bit offsets count.
+    pub fn large(b: &Cuda) -> Result<()> {
+        for side in [447, 545] {
+            let a = b.poisson3d_27::<f64>(side, side, side)?;
+            let x = b.upload(vec![1.0; a.columns()])?;
+            let mut y = b.zeros(a.rows())?;
+            let ms = median(b, 5, || Ok(()), |()| a.product(b, 1.0, &x, 0.0, &mut y))?;
+            println!("27 points, {side}^3, {} nonzeros: product in CSR {ms:.2} ms", a.nonzeros());
+            let start = Instant::now();
+            let sell = Sell::with_sections(b, &a, 32, 1)?;
+            b.synchronize()?;
+            println!("27 points, {side}^3: to sell-32-1 {:.2} ms", start.elapsed().as_secs_f64() * 1e3);
+            drop(a);
+            let start = Instant::now();
+            let again = sell.to_csr(b)?;
+            b.synchronize()?;
+            println!("27 points, {side}^3: back {:.2} ms", start.elapsed().as_secs_f64() * 1e3);
+            drop(sell);
+            let mut z = b.zeros(again.rows())?;
+            again.product(b, 1.0, &x, 0.0, &mut z)?;
+            println!("27 points, {side}^3: same product {}", b.download(&y)? == b.download(&z)?);
+        }
+        Ok(())
+    }
+}

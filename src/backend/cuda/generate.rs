@@ -1,0 +1,104 @@
+//! Model matrices made on the device: too large, or too often needed, to be copied there.
+
+use super::launch::kernels;
+use super::slice::Slice;
+use super::{Cuda, policy};
+use crate::backend::{NARROW_LIMIT, Offsets, Primitives};
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::scalar::{Offset, Scalar};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "stencil.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET);
+        fn stencil_lengths(nx: u32, ny: u32, nz: u32, all_around: u32, lengths: &mut Slice<u32>);
+        fn stencil_fill(
+            nx: u32,
+            ny: u32,
+            nz: u32,
+            all_around: u32,
+            diagonal: T,
+            other: T,
+            offsets: &Slice<I>,
+            columns: &mut Slice<u32>,
+            values: &mut Slice<T>,
+        );
+    }
+}
+
+impl Cuda {
+    /// The matrix of [`generate::poisson3d`](crate::generate::poisson3d) (7 points), made on the device.
+    ///
+    /// # Errors
+    /// On 2^32 points or more, too little memory, or when the device fails.
+    pub fn poisson3d<T: Scalar>(&self, nx: usize, ny: usize, nz: usize) -> Result<Csr<T, Self>> {
+        self.stencil([nx, ny, nz], false, 6.0)
+    }
+
+    /// The matrix of [`generate::poisson3d_27`](crate::generate::poisson3d_27) (27 points), made on the device.
+    ///
+    /// # Errors
+    /// As [`Cuda::poisson3d`].
+    pub fn poisson3d_27<T: Scalar>(&self, nx: usize, ny: usize, nz: usize) -> Result<Csr<T, Self>> {
+        self.stencil([nx, ny, nz], true, 26.0)
+    }
+
+    fn stencil<T: Scalar>(&self, sides: [usize; 3], all_around: bool, diagonal: f64) -> Result<Csr<T, Self>> {
+        let points = sides.iter().try_fold(1_usize, |product, &n| product.checked_mul(n));
+        let Some(points) = points.filter(|&points| points <= NARROW_LIMIT) else {
+            return Err(Error::InvalidArgument(format!("{sides:?} points: fewer than 2^32 are possible")));
+        };
+        // One entry on the diagonal, and two for each pair of neighbours.
+        let nonzeros: usize = if all_around {
+            sides.iter().map(|&n| (3 * n).saturating_sub(2)).product()
+        } else {
+            points + sides.iter().map(|&n| 2 * (points - points / n.max(1))).sum::<usize>()
+        };
+        let mut lengths = self.uninitialised(points)?;
+        let shape = policy::elementwise(self.0.chip, points);
+        let [nx, ny, nz] = sides.map(|n| n as u32);
+        let boxed = u32::from(all_around);
+        let mut indices = self.uninitialised(nonzeros)?;
+        let mut values = self.uninitialised(nonzeros)?;
+        let (diagonal, other) = (T::from_f64(diagonal), T::from_f64(-1.0));
+        let offsets = if nonzeros <= NARROW_LIMIT {
+            kernel::stencil_lengths::<T, u32>(*self, shape, nx, ny, nz, boxed, &mut lengths)?;
+            let mut offsets = self.uninitialised::<u32>(points + 1)?;
+            self.exclusive_scan(&lengths, &mut offsets)?;
+            kernel::stencil_fill(
+                *self,
+                shape,
+                nx,
+                ny,
+                nz,
+                boxed,
+                diagonal,
+                other,
+                &offsets,
+                &mut indices,
+                &mut values,
+            )?;
+            Offsets::Narrow(offsets)
+        } else {
+            kernel::stencil_lengths::<T, u64>(*self, shape, nx, ny, nz, boxed, &mut lengths)?;
+            let mut offsets = self.uninitialised::<u64>(points + 1)?;
+            self.exclusive_scan(&lengths, &mut offsets)?;
+            kernel::stencil_fill(
+                *self,
+                shape,
+                nx,
+                ny,
+                nz,
+                boxed,
+                diagonal,
+                other,
+                &offsets,
+                &mut indices,
+                &mut values,
+            )?;
+            Offsets::Wide(offsets)
+        };
+        Ok(Csr::from_parts_unchecked(points, points, offsets, indices, values))
+    }
+}
