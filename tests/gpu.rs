@@ -229,6 +229,66 @@ fn host_and_device_agree_on_integers_as_doubles() {
     assert_eq!(b.download(&there).unwrap(), here);
 }
 
+/// 2.4 billion nonzeros, and 4.35 billion, for which offsets have 64 bits: products beside the stencil computed point by
+/// point, also after a way to SELL and back.
+#[test]
+fn matrices_with_more_nonzeros_than_32_bits_count() {
+    let Some(b) = device() else { return };
+    let _alone = LARGE.lock();
+    for side in [3_usize, 447, 545] {
+        let nonzeros = (3 * side - 2).pow(3);
+        if b.memory().unwrap().1 < nonzeros * 25 {
+            eprintln!("SKIPPED: {side}^3 points do not fit the device");
+            continue;
+        }
+        let a = b.poisson3d_27::<f64>(side, side, side).unwrap();
+        assert_eq!(a.nonzeros(), nonzeros);
+        let n = a.rows();
+        let value = |i: usize| (i % 1009) as f64 - 500.0;
+        let (x, ones) = (b.upload((0..n).map(value).collect()).unwrap(), b.upload(vec![1.0; n]).unwrap());
+        let mut y = b.zeros(n).unwrap();
+        a.product(&b, 1.0, &ones, 0.0, &mut y).unwrap();
+        let sums = b.download(&y).unwrap();
+        a.product(&b, 1.0, &x, 0.0, &mut y).unwrap();
+        let products = b.download(&y).unwrap();
+        let around = |k: usize| k.saturating_sub(1)..=(k + 1).min(side - 1);
+        for row in (0..n).step_by(1 + n / 100_000).chain([n - 1]) {
+            let (i, j, k) = (row % side, row / side % side, row / side / side);
+            let (mut entries, mut sum) = (0, 27.0 * value(row));
+            for z in around(k) {
+                for column in around(j).flat_map(|y| around(i).map(move |x| x + side * (y + side * z))) {
+                    entries += 1;
+                    sum -= value(column);
+                }
+            }
+            // Small integers: exact in any order.
+            assert_eq!((sums[row], products[row]), (f64::from(27 - entries), sum), "row {row} of {side}^3");
+        }
+        let sell = residua::matrix::Sell::with_sections(&b, &a, 32, 1).unwrap();
+        drop(a);
+        let again = sell.to_csr(&b).unwrap();
+        drop(sell);
+        again.product(&b, 1.0, &x, 0.0, &mut y).unwrap();
+        assert!(b.download(&y).unwrap() == products, "{side}^3 points by way of SELL");
+    }
+}
+
+/// Stencils made on the device are those of the host.
+#[test]
+fn stencils_made_on_the_device_are_the_hosts() {
+    let Some(b) = device() else { return };
+    for (nx, ny, nz) in [(1, 1, 1), (1, 5, 2), (7, 3, 4), (20, 1, 9)] {
+        let (here, there) = (
+            residua::generate::poisson3d(nx, ny, nz).unwrap(),
+            b.poisson3d::<f64>(nx, ny, nz).unwrap().to_host(&b).unwrap(),
+        );
+        assert!(here == there, "7 points, {nx} x {ny} x {nz}");
+        let here = residua::generate::poisson3d_27(nx, ny, nz).unwrap();
+        let there = b.poisson3d_27::<f64>(nx, ny, nz).unwrap().to_host(&b).unwrap();
+        assert!(here == there, "27 points, {nx} x {ny} x {nz}");
+    }
+}
+
 /// What the shared buffers of a device hold from one operation must not show in the next.
 #[test]
 fn everything_twice_on_one_device_from_two_threads() {
