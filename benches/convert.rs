@@ -1,7 +1,7 @@
 //! Conversions and assembly on a CUDA device, each beside the CSR product of the same matrix, with the memory they take.
 //!
 //! `cargo bench --bench convert`, or the built binary on another machine, with `formats`, `assembly` or `large` for a part
-//! of it. The peer is `benches/peers/cupy_assembly.py` in the same run.
+//! of it. The peer is `benches/peers/device_assembly.py` in the same run.
 
 #[cfg(not(feature = "cuda"))]
 fn main() {
