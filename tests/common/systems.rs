@@ -4,7 +4,7 @@
 #![allow(dead_code, unused_macros)]
 
 use residua::backend::{KrylovSteps, Products, VectorOps};
-use residua::krylov::{Cg, Report, SolveOptions};
+use residua::krylov::{Cg, Outcome, Report, SolveOptions};
 use residua::precondition::{Identity, Jacobi, Preconditioner};
 use residua::{Csr, Host, LinearOperator, Real, Result, Scalar};
 use std::ops::ControlFlow;
@@ -160,6 +160,8 @@ pub fn run<T: Scalar, B: Device>(
     let report = cg.solve(&device, m, &on_device, &mut x, go_on)?;
     if let Some(steps) = steps {
         assert_eq!(steps.outcome.is_converged(), report.outcome.is_converged(), "{steps:?}, {report:?}");
+        let spent = |report: &Report| report.outcome == Outcome::IterationLimit;
+        assert!(!spent(&report) || spent(&steps) && steps.iterations == report.iterations, "{steps:?}");
     }
     let x = backend.download(&x)?;
     if report.residual_norm.is_finite() {
