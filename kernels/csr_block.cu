@@ -9,14 +9,14 @@
 // column and a value serve all vectors, and a line of X is used whole.
 //
 // A block takes THREADS / LANES rows; columns and values go through shared memory as in csr_stream.cu. LANES threads a row take
-// WIDTH vectors each. Rows of more than LONG nonzeros are left out here: csr_block_long gives them a block each, whose groups of
+// WIDTH vectors each. Rows of more than `longest` nonzeros are left out here: csr_block_long gives them a block each, whose groups of
 // lanes take their nonzeros in turn and join their sums in a fixed tree.
 //
 // Bytes a nonzero: value + 4 for the column + what of X misses the caches. A row: its offset, and a row of Y.
 // Source: Yang, Buluc and Owens 2018 (row splitting, several vectors).
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), WIDTH (1, or 16 bytes' worth),
-// UNROLL (nonzeros a thread has under way), LONG, THREADS.
+// UNROLL (nonzeros a thread has under way), THREADS.
 #include "stage.cuh"
 
 typedef SCALAR T;
@@ -62,7 +62,7 @@ DEVICE void add_entries(Part& sum, const C& column_at, const E& value_at, u32 lo
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr_block(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y,
-              u32 vectors, u32 capacity) {
+              u32 vectors, u32 capacity, u32 longest) {
     extern __shared__ uint4 shared[];
     V* const tile_values = reinterpret_cast<V*>(shared);
     u32* const tile_columns = reinterpret_cast<u32*>(tile_values + capacity);
@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const u64 last = first + ROWS < rows ? first + ROWS : rows;
     const u64 begin = offsets[first], end = offsets[last];
     u64 low = mine ? u64(offsets[row]) : end, high = mine ? u64(offsets[row + 1]) : end;
-    const bool left_out = high - low > LONG;
+    const bool left_out = high - low > longest;
     if (left_out) low = high;
     Part sum = {};
     for (u64 start = begin & ~u64(3); start < end; start += capacity) {
@@ -90,9 +90,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (mine && !left_out) store_part(alpha, sum, beta, y + row * vectors + vector);
 }
 
-// Blocks walk over all rows and stop at those of more than LONG nonzeros.
+// Blocks walk over all rows and stop at those of more than `longest` nonzeros.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    csr_block_long(u64 rows, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y, u32 vectors) {
+    csr_block_long(u64 rows, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y, u32 vectors,
+                   u32 longest) {
     __shared__ alignas(16) unsigned char sum_bytes[THREADS * sizeof(Part)];
     __shared__ u32 found[THREADS], finds;
     Part* const sums = reinterpret_cast<Part*>(sum_bytes);
@@ -102,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (threadIdx.x == 0) finds = 0;
         __syncthreads();
         const u64 row = base + u64(threadIdx.x) * gridDim.x + blockIdx.x;
-        if (row < rows && offsets[row + 1] - offsets[row] > LONG) found[atomicAdd(&finds, 1u)] = threadIdx.x;
+        if (row < rows && offsets[row + 1] - offsets[row] > longest) found[atomicAdd(&finds, 1u)] = threadIdx.x;
         __syncthreads();
         for (u32 f = 0; f < finds; f++) {
             const u64 mine = base + u64(found[f]) * gridDim.x + blockIdx.x;

@@ -2,6 +2,7 @@
 
     python3 benches/peers/products_gpu.py check            every kernel against compensated sums on ragged shapes
     python3 benches/peers/products_gpu.py bench [CASE ...]  beside cuSPARSE's CSR (both algorithms), COO and SELL-32
+    python3 benches/peers/products_gpu.py blocks [CASE ...] several vectors at once beside SpMM
     python3 benches/peers/products_gpu.py tune [CASE ...]   sweeps the constants
 
 Needs CuPy. Matrices are made on the GPU. Each time is the median of replays of a captured graph (of 20 products where one takes
@@ -348,7 +349,7 @@ FEW = 1024
 
 
 def csr_balanced(a, t, v, x, y, alpha=1, beta=0, **c):
-    k = dict(SCALAR=t, STORED=v, OFFSET="u32", THREADS=256, ITEMS=4, UNROLL=4, MIN_BLOCKS=6) | c
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32", THREADS=256, UNROLL=4, MIN_BLOCKS=6) | dict(ITEMS=4 if a.nnz >= 8 * a.rows else 8) | c
     f, join = kernel("csr_balanced.cu", "csr_balanced", **k), kernel("csr_balanced.cu", "csr_balanced_join", **k)
     tile = k["THREADS"] * k["ITEMS"]
     tiles = ceil(a.rows + a.nnz, tile)
@@ -386,6 +387,56 @@ def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, ord
     if dot is None:
         return lambda: f((tiles,), (threads,), (U(a.rows), U32(height), place, lengths, offsets, columns, values, scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
     return summed(t, tiles, dot, lambda partials, finished: f((tiles,), (threads,), (U(a.rows), U32(height), place, lengths, offsets, columns, values, scalar(t, 1), x, y, dot, partials, finished)))
+
+
+def csr_block(a, t, v, x, y, vectors, alpha=1, beta=0, lanes=None, width=None, **c):
+    width = width or (16 // SIZE[t] if vectors % (16 // SIZE[t]) == 0 else 1)
+    lanes = lanes or 1 << (ceil(vectors, width) - 1).bit_length()
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, WIDTH=width, UNROLL=4, THREADS=128) | c
+    tile = k["THREADS"] // lanes
+    longest, fullest = a.shape()
+    mean = ceil(a.nnz, max(1, a.rows))
+    limit = max(128, 4 * mean)
+    capacity = ceil(min(fullest * ceil(tile, 32) + 3, 2 * mean * tile + 64, 48128 // (4 + SIZE[v]) - 31), 32) * 32
+    shared = capacity * (4 + SIZE[v])
+    f, long = kernel("csr_block.cu", "csr_block", shared, **k), kernel("csr_block.cu", "csr_block_long", **k)
+
+    def run():
+        if a.rows:
+            f((ceil(a.rows, tile),), (k["THREADS"],), (U(a.rows), U(a.nnz), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(vectors), U32(capacity), U32(limit)), shared_mem=shared)
+        if longest > limit:
+            long((8 * SM(),), (k["THREADS"],), (U(a.rows), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(vectors), U32(limit)))
+
+    return run
+
+
+def coo(a, t, v, x, y, alpha=1, beta=0, atomic=False, items=7, threads=256):
+    k = dict(SCALAR=t, STORED=v, THREADS=threads, ITEMS=items)
+    rows = (cp.searchsorted(a.offsets.astype(np.int64), cp.arange(a.nnz, dtype=np.int64), side="right") - 1).astype(np.uint32)
+    scale, segmented, join, by_atomics = (kernel("coo.cu", f, **k) for f in ("coo_scale", "coo_segmented", "coo_join", "coo_atomic"))
+    tiles = ceil(a.nnz, threads * items)
+    pieces = cp.zeros(2 * tiles + 1, F[t])
+
+    def run():
+        if beta != 1 and a.rows:
+            scale((min(ceil(a.rows, threads), 2112),), (threads,), (U(a.rows), scalar(t, beta), y))
+        if tiles and atomic:
+            by_atomics((min(ceil(a.nnz, threads), 16896),), (threads,), (U(a.nnz), rows, a.indices, a.values[v], scalar(t, alpha), x, y, U32(0)))
+        elif tiles:
+            segmented((tiles,), (threads,), (U(a.nnz), rows, a.indices, a.values[v], scalar(t, alpha), x, y, U32(0), pieces))
+            if tiles > 1:
+                join((ceil(tiles, threads // 32),), (threads,), (U(a.nnz), rows, scalar(t, alpha), y, pieces))
+
+    return run
+
+
+def ell(a, t, v, x, y, alpha=1, beta=0, unroll=8, threads=256):
+    """As one section of all rows."""
+    if not a.rows or int(a.lengths.max()) * a.rows > 3 * a.nnz + 4096:
+        return None
+    _, lengths, columns, values = to_sell(a, v, a.rows)
+    f = kernel("ell.cu", "ell", SCALAR=t, STORED=v, UNROLL=unroll, THREADS=threads)
+    return lambda: f((ceil(a.rows, threads),), (threads,), (U(a.rows), lengths, columns, values, scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
 
 
 def sorted_order(a, window):
@@ -435,6 +486,8 @@ def variants(a, t, v):
             yield f"stream lanes={lanes} capacity={capacity}", lambda x, y, al, be, l=lanes, c=capacity: csr_stream(a, t, v, x, y, al, be, lanes=l, capacity=c, threads=64)
     for threads, items in ((32, 2), (128, 8)):
         yield f"balanced {threads} {items}", lambda x, y, al, be, i=items, th=threads: csr_balanced(a, t, v, x, y, al, be, ITEMS=i, THREADS=th, MIN_BLOCKS=1)
+    yield "coo", lambda x, y, al, be: coo(a, t, v, x, y, al, be, threads=64, items=3)
+    yield "ell", lambda x, y, al, be: ell(a, t, v, x, y, al, be)
     for lanes in (1, 4, 32):
         yield f"vector {lanes}", lambda x, y, al, be, l=lanes: csr_vector(a, t, v, x, y, al, be, lanes=l)
     for height, runtime, window in ((32, False, 1), (16, False, 1), (7, True, 21), (32, False, 256)):
@@ -462,6 +515,12 @@ def check():
                             make(x, again, alpha, beta)()
                             if not bool((again == y).all()):
                                 print(f"NOT THE SAME BITS: {name} on {a.name}")
+            for vectors in (1, 3, 8, 32):
+                if a.rows and a.nnz:
+                    xs, ys = (rng.random(a.columns * vectors) - 0.5).astype(F[t]), cp.full(a.rows * vectors, np.nan, F[t])
+                    csr_block(a, t, v, xs, ys, vectors, alpha=2)()
+                    for j in range(vectors):
+                        expect(f"block {j} of {vectors}", a, t, cp.ascontiguousarray(xs[j::vectors]), None, ys[j::vectors], 2, 0)
             if a.rows == a.columns and a.rows:
                 dot, y = cp.zeros(1, F[t]), cp.empty(a.rows, F[t])
                 for name, run in (("stream dot", csr_stream(a, t, v, x, y, dot=dot)), ("sell dot", sell(a, t, v, x, y, dot=dot)), ("stream dot small", csr_stream(a, t, v, x, y, dot=dot, threads=64))):
@@ -522,15 +581,21 @@ def copy_speed(stream):
 
 
 def ours(a, t, v, x, y):
-    yield "stream", csr_stream(a, t, v, x, y)
+    if int(a.lengths.max()) < 100:
+        yield "stream", csr_stream(a, t, v, x, y)
     yield "balanced", csr_balanced(a, t, v, x, y)
     if a.nnz > 30 * a.rows:
         yield "vector", csr_vector(a, t, v, x, y, lanes=8)
-    yield "sell32", sell(a, t, v, x, y)
-    yield "sell16", sell(a, t, v, x, y, height=16)
+    if int(a.lengths.max()) < 100:
+        yield "sell32", sell(a, t, v, x, y)
+        yield "sell16", sell(a, t, v, x, y, height=16)
+    yield "ell", ell(a, t, v, x, y)
+    yield "coo", coo(a, t, v, x, y)
+    yield "coo by atomics", coo(a, t, v, x, y, atomic=True)
     dot = cp.zeros(1, F[t])
-    yield "stream+dot", csr_stream(a, t, v, x, y, dot=dot)
-    yield "sell32+dot", sell(a, t, v, x, y, dot=dot)
+    if int(a.lengths.max()) < 100:
+        yield "stream+dot", csr_stream(a, t, v, x, y, dot=dot)
+        yield "sell32+dot", sell(a, t, v, x, y, dot=dot)
 
 
 def bench(names):
@@ -565,6 +630,36 @@ def bench_one(name, t):
             ms = timed(run, stream)
             print(f"    {our_name} {ms:.4f} ({best_csr / ms:.2f} csr, {best / ms:.2f} best, {floor / ms:.2f} copy)", flush=True)
             del run
+
+
+def blocks(names):
+    """Several vectors at once, beside SpMM."""
+    for name in names:
+        for t in TYPES:
+            for vectors in (2, 4, 8, 16, 32) if name == names[0] else (8,):
+                child = os.fork()
+                if child == 0:
+                    try:
+                        blocks_one(name, t, vectors)
+                    except Exception as e:
+                        print(name, t, vectors, "FAILED:", e, flush=True)
+                    os._exit(0)
+                os.waitpid(child, 0)
+
+
+def blocks_one(name, t, vectors):
+    stream = cp.cuda.Stream(non_blocking=True)
+    peer = Cusparse()
+    peer.on(stream)
+    a = CASES[name]()
+    x, y = cp.random.default_rng(2).random(a.columns * vectors).astype(F[t]), cp.zeros(a.rows * vectors, F[t])
+    theirs = {}
+    for peer_name, run in peer.block_products(a, t, x, y, vectors):
+        theirs[peer_name] = timed(run, stream)
+    best = min(theirs.values())
+    for label, c in (("", {}), ("t=256", dict(THREADS=256))):
+        ms = timed(csr_block(a, t, t, x, y, vectors, **c), stream)
+        print(f"{a.name} {t} {vectors} vectors: block {label} {ms:.4f} ({best / ms:.2f}) |" if not label else f"    {label} {ms:.4f} ({best / ms:.2f})", *(f"{k} {m:.4f}" for k, m in theirs.items() if not label), flush=True)
 
 
 def tune(names):
@@ -602,7 +697,7 @@ def sweep(a, t, x, y):
             yield f"sell-{height} t={threads} u={unroll}", lambda run=run: run
 
 
-BALANCED_TUNE = [(256, 8, 6, 4), (256, 4, 6, 4), (256, 4, 8, 2), (256, 8, 8, 4), (128, 4, 12, 4)]
+BALANCED_TUNE = [(256, 8, 6, 4), (256, 4, 6, 4), (256, 8, 8, 4), (256, 12, 5, 4), (256, 16, 4, 4), (512, 8, 3, 4), (128, 16, 8, 4)]
 STREAM_TUNE = [(128, 1, 4), (128, 1, 6), (128, 1, 8), (256, 1, 4), (256, 1, 8), (128, 2, 4), (128, 2, 8), (256, 2, 8), (128, 4, 4), (256, 4, 4)]
 SELL_TUNE = [(h, 128, u) for h in (16, 32) for u in (4, 6, 8)]
 
@@ -619,6 +714,11 @@ def precompile(command):
         balanced = [(32, 2, 1, 4), (128, 8, 1, 4)] if check else BALANCED_TUNE
         jobs += [("csr_balanced.cu", s | dict(ITEMS=i, THREADS=th, UNROLL=u, MIN_BLOCKS=b)) for th, i, b, u in balanced]
         jobs += [("csr_vector.cu", s | dict(LANES=l, THREADS=256, UNROLL=4)) for l in (1, 4, 8, 32)]
+        jobs += [("coo.cu", dict(SCALAR=t, STORED=v, THREADS=th, ITEMS=i)) for th, i in ([(64, 3)] if check else [(256, 7)])]
+        jobs += [("ell.cu", dict(SCALAR=t, STORED=v, THREADS=256, UNROLL=8))]
+        many = {"f64": [(1, 1), (4, 1), (4, 2), (16, 2)], "f32": [(1, 1), (4, 1), (2, 4), (8, 4)]}[t] if check else []
+        many = {"f64": [(1, 2), (2, 2), (4, 2), (8, 2), (16, 2)], "f32": [(2, 1), (1, 4), (2, 4), (4, 4), (8, 4)]}[t] if command == "blocks" else many
+        jobs += [("csr_block.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=th)) for l, w in many for th in ([128] if check else [128, 256])]
         sells = [(h, 128, u) for h in (0, 16, 32) for u in (4, 6, 8)] if check else SELL_TUNE
         jobs += [("sell.cu", s | dict(HEIGHT=h, UNROLL=u, THREADS=th)) for h, th, u in sells]
     return compile_all(jobs)
@@ -626,7 +726,7 @@ def precompile(command):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["compile", "check", "bench", "tune"])
+    parser.add_argument("command", choices=["compile", "check", "bench", "blocks", "tune"])
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--types", default="f64,f32")
     args = parser.parse_args()
@@ -638,7 +738,7 @@ def main():
         if args.command == "check":
             check()
         elif args.command != "compile":
-            {"bench": bench, "tune": tune}[args.command](args.cases or list(CASES))
+            {"bench": bench, "blocks": blocks, "tune": tune}[args.command](args.cases or list(CASES))
     except Exception:
         # A device that failed fails again in every destructor: leave without them.
         traceback.print_exc()

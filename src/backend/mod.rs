@@ -67,6 +67,9 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// them posted: 1 where execution is immediate.
     const QUEUE_DEPTH: usize;
 
+    /// Rows of a section of SELL where the caller does not say: on the CPU two cache lines of sums in double precision.
+    const SECTION_HEIGHT: usize = 16;
+
     /// One line for reports: `cpu (2 threads)`, `NVIDIA H200 (cuda:0)`.
     fn description(&self) -> String;
 

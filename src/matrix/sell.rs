@@ -42,12 +42,12 @@ struct Plan<B: Backend> {
 impl<B: Conversions> Plan<B> {
     /// Rows in their order where sections of them need little padding, at most a twentieth of the nonzeros: reading and
     /// writing through an order would cost more than it saves. Else in windows of the usual size.
-    fn usual(backend: &B, lengths: B::Vec<u32>, nonzeros: usize) -> Result<Self> {
-        let plan = Self::new(backend, lengths, HEIGHT, 1)?;
+    fn usual(backend: &B, lengths: B::Vec<u32>, nonzeros: usize, height: usize) -> Result<Self> {
+        let plan = Self::new(backend, lengths, height, 1)?;
         if plan.entries - nonzeros <= nonzeros / 20 {
             return Ok(plan);
         }
-        Self::new(backend, plan.lengths, HEIGHT, WINDOW)
+        Self::new(backend, plan.lengths, height, WINDOW)
     }
 
     fn new(backend: &B, lengths: B::Vec<u32>, height: usize, window: usize) -> Result<Self> {
@@ -85,9 +85,6 @@ impl<B: Conversions> Plan<B> {
     }
 }
 
-/// C where the caller does not say: two cache lines of sums in double precision.
-const HEIGHT: usize = 16;
-
 /// Sigma where the caller does not say and rows are of different lengths.
 const WINDOW: usize = 1024;
 
@@ -95,8 +92,8 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
     /// The format's name.
     pub const NAME: &'static str = "sell";
 
-    /// C where the caller does not say: two cache lines of sums in double precision.
-    pub const HEIGHT: usize = HEIGHT;
+    /// C where the caller does not say: what suits the backend.
+    pub const HEIGHT: usize = B::SECTION_HEIGHT;
 
     /// Sigma where the caller does not say and rows are of different lengths.
     pub const WINDOW: usize = WINDOW;
@@ -175,8 +172,8 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
         let nonzeros = lengths.nonzeros();
-        match Plan::usual(&Host, lengths.as_slice().to_vec(), nonzeros) {
-            Ok(plan) => plan.storage(nonzeros, HEIGHT, value),
+        match Plan::usual(&Host, lengths.as_slice().to_vec(), nonzeros, Self::HEIGHT) {
+            Ok(plan) => plan.storage(nonzeros, Self::HEIGHT, value),
             Err(error) => Storage { bytes: u64::MAX, padding: 0, refused: Some(error.to_string()) },
         }
     }
@@ -188,8 +185,8 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
     /// # Errors
     /// As [`Sell::with_sections`].
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
-        let plan = Plan::usual(backend, lengths_of(backend, a)?, a.nonzeros())?;
-        Self::with_plan(backend, a, plan, HEIGHT)
+        let plan = Plan::usual(backend, lengths_of(backend, a)?, a.nonzeros(), Self::HEIGHT)?;
+        Self::with_plan(backend, a, plan, Self::HEIGHT)
     }
 
     /// Converts: sections of `height` rows (C), rows ordered within windows of `window` rows (sigma; 1 keeps them in

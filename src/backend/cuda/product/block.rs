@@ -25,6 +25,7 @@ mod kernel {
             y: &mut Slice<T>,
             vectors: u32,
             capacity: u32,
+            longest: u32,
         );
         fn csr_block_long(
             rows: u64,
@@ -36,6 +37,7 @@ mod kernel {
             beta: T,
             y: &mut Slice<T>,
             vectors: u32,
+            longest: u32,
         );
     }
 }
@@ -51,13 +53,13 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     let (rows, count) = (a.rows as u64, a.values.len() as u64);
     let aligned = (x.address() | y.address()).is_multiple_of(16);
     let size = (a.rows, a.values.len());
-    let CsrBlock { shape, capacity, long } =
+    let CsrBlock { shape, capacity, long, longest } =
         policy::csr_block::<T, V>(cuda.0.chip, extent, size, vectors, aligned);
     let vectors = vectors as u32;
     with_offsets!(a.offsets, offsets => {
         kernel::csr_block(
-            cuda, shape, rows, count, offsets, a.indices, a.values, alpha, x, beta, &mut *y, vectors, capacity,
+            cuda, shape, rows, count, offsets, a.indices, a.values, alpha, x, beta, &mut *y, vectors, capacity, longest,
         )?;
-        kernel::csr_block_long(cuda, long, rows, offsets, a.indices, a.values, alpha, x, beta, y, vectors)
+        kernel::csr_block_long(cuda, long, rows, offsets, a.indices, a.values, alpha, x, beta, y, vectors, longest)
     })
 }
