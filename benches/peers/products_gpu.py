@@ -392,7 +392,7 @@ def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, ord
 def csr_block(a, t, v, x, y, vectors, alpha=1, beta=0, lanes=None, width=None, **c):
     width = width or (16 // SIZE[t] if vectors % (16 // SIZE[t]) == 0 else 1)
     lanes = lanes or 1 << (ceil(vectors, width) - 1).bit_length()
-    k = dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, WIDTH=width, UNROLL=4, THREADS=128) | c
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, WIDTH=width, UNROLL=4, THREADS=256) | c
     tile = k["THREADS"] // lanes
     longest, fullest = a.shape()
     mean = ceil(a.nnz, max(1, a.rows))
@@ -657,7 +657,7 @@ def blocks_one(name, t, vectors):
     for peer_name, run in peer.block_products(a, t, x, y, vectors):
         theirs[peer_name] = timed(run, stream)
     best = min(theirs.values())
-    for label, c in (("", {}), ("t=256", dict(THREADS=256))):
+    for label, c in (("", {}), ("t=128", dict(THREADS=128))):
         ms = timed(csr_block(a, t, t, x, y, vectors, **c), stream)
         print(f"{a.name} {t} {vectors} vectors: block {label} {ms:.4f} ({best / ms:.2f}) |" if not label else f"    {label} {ms:.4f} ({best / ms:.2f})", *(f"{k} {m:.4f}" for k, m in theirs.items() if not label), flush=True)
 
@@ -718,7 +718,7 @@ def precompile(command):
         jobs += [("ell.cu", dict(SCALAR=t, STORED=v, THREADS=256, UNROLL=8))]
         many = {"f64": [(1, 1), (4, 1), (4, 2), (16, 2)], "f32": [(1, 1), (4, 1), (2, 4), (8, 4)]}[t] if check else []
         many = {"f64": [(1, 2), (2, 2), (4, 2), (8, 2), (16, 2)], "f32": [(2, 1), (1, 4), (2, 4), (4, 4), (8, 4)]}[t] if command == "blocks" else many
-        jobs += [("csr_block.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=th)) for l, w in many for th in ([128] if check else [128, 256])]
+        jobs += [("csr_block.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=th)) for l, w in many for th in ([256] if check else [128, 256])]
         sells = [(h, 128, u) for h in (0, 16, 32) for u in (4, 6, 8)] if check else SELL_TUNE
         jobs += [("sell.cu", s | dict(HEIGHT=h, UNROLL=u, THREADS=th)) for h, th, u in sells]
     return compile_all(jobs)

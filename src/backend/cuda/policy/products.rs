@@ -35,8 +35,6 @@ const VECTOR_MEAN: usize = 512;
 /// the other rows of a tile would wait for them. So many blocks a multiprocessor look for such rows.
 const BLOCK_LONG: usize = 128;
 const BLOCK_LONG_BLOCKS: u32 = 8;
-/// Threads of a block there.
-const BLOCK_THREADS: u32 = 128;
 /// The most shared memory that a streamed tile may ask for.
 const STREAM_BYTES: usize = 47 << 10;
 /// Up to so many blocks, the last of a launch joins their sums; more leave that to a launch of its own.
@@ -178,7 +176,7 @@ pub(in crate::backend::cuda) fn csr_block<T: Element, V: Element>(
     let fit = 16 / size_of::<T>();
     let width = if aligned && vectors.is_multiple_of(fit) { fit } else { 1 };
     let lanes = vectors.div_ceil(width).next_power_of_two().min(32) as u32;
-    let tile = (BLOCK_THREADS / lanes) as usize;
+    let tile = (THREADS / lanes) as usize;
     let entry = 4 + size_of::<V>();
     let mean = nonzeros.div_ceil(rows.max(1));
     let fullest = usize::try_from(extent.fullest).unwrap_or(usize::MAX).saturating_mul(tile.div_ceil(32));
@@ -186,7 +184,7 @@ pub(in crate::backend::cuda) fn csr_block<T: Element, V: Element>(
     let room = fullest.saturating_add(3).min(2 * mean * tile + 64).min(STREAM_BYTES / entry - 31);
     let capacity = room.next_multiple_of(32);
     let width = ["1", "2", "4"][width / 2];
-    let shape = |blocks| Shape::new(blocks, BLOCK_THREADS).class(lanes).variant("WIDTH", width);
+    let shape = |blocks| Shape::new(blocks, THREADS).class(lanes).variant("WIDTH", width);
     let longest = BLOCK_LONG.max(4 * mean).min(u32::MAX as usize);
     let long = if extent.longest > longest as u64 { BLOCK_LONG_BLOCKS * chip.multiprocessors } else { 0 };
     CsrBlock {
