@@ -34,12 +34,18 @@ fn resident_blocks(chip: Chip, threads: u32) -> usize {
     (chip.multiprocessors * (chip.threads_per_multiprocessor / threads)) as usize
 }
 
+/// Files whose kernels work on every element by itself.
+const ELEMENTWISE: [&str; 5] = ["gather_sum", "index", "keys", "number", "pack"];
+
 /// The constants of a unit of the primitives: those of the line whose number it carries, and for a file with several
 /// kernels those of the others' lines.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let file = unit.source().trim_end_matches(".cu");
+    if table::rows().iter().all(|row| row.kernel != file) && !ELEMENTWISE.contains(&file) {
+        return Vec::new();
+    }
     let (kernels, fixed): (&[&'static str], &[(&'static str, u32)]) = match file {
-        "gather_sum" | "index" | "keys" | "number" | "pack" => (&[], &[("THREADS", ELEMENTWISE_THREADS)]),
+        _ if ELEMENTWISE.contains(&file) => (&[], &[("THREADS", ELEMENTWISE_THREADS)]),
         "sort" => (&["sort", "sort_histogram"], &[("MATCH_HARDWARE", 0)]),
         "histogram" => (&["histogram", "histogram_cached", "histogram_by_tiles"], &[]),
         _ => (&[file], &[]),

@@ -47,7 +47,7 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     let wide = usize::from(unit.type_of("SCALAR") == Some("c64"));
     Some(match unit.source() {
         "csr_krylov.cu" => vec![threads, lanes],
-        "csr_vector.cu" => vec![threads, lanes, ("UNROLL", FEW_UNROLL)],
+        "csr_vector.cu" | "csr_block.cu" => vec![threads, lanes, ("UNROLL", FEW_UNROLL)],
         "csr_stream.cu" => {
             vec![("THREADS", stream_threads(unit.type_of("STORED"))), lanes, ("UNROLL", UNROLL)]
         }
