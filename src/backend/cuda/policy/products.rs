@@ -43,13 +43,14 @@ const FEW_BLOCKS: u32 = 1024;
 /// The constants of a unit of these kernels.
 pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     let threads = ("THREADS", THREADS);
-    let lanes = ("LANES", unit.size_class().clamp(1, 32));
+    let lanes = ("LANES", (unit.size_class() & !FEW).clamp(1, 32));
     let wide = usize::from(unit.type_of("SCALAR") == Some("c64"));
     Some(match unit.source() {
         "csr_krylov.cu" => vec![threads, lanes],
         "csr_vector.cu" | "csr_block.cu" => vec![threads, lanes, ("UNROLL", FEW_UNROLL)],
         "csr_stream.cu" => {
-            vec![("THREADS", stream_threads(unit.type_of("STORED"))), lanes, ("UNROLL", UNROLL)]
+            let unroll = if unit.size_class() & FEW != 0 { FEW_UNROLL } else { UNROLL };
+            vec![("THREADS", stream_threads(unit.type_of("STORED"))), lanes, ("UNROLL", unroll)]
         }
         "csr_balanced.cu" => vec![
             threads,
