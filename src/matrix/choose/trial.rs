@@ -67,7 +67,8 @@ where
     V: Scalar + Widen<T>,
     B: Products + Conversions,
 {
-    let x = backend.upload(vec![T::one(); a.columns()])?;
+    let mut x = backend.zeros::<T>(a.columns())?;
+    backend.fill(T::one(), &mut x)?;
     let mut y = backend.zeros::<T>(a.rows())?;
     let each = each(names.len(), budget);
     let mut time = |matrix: &dyn SparseMatrix<T, B, V>, clock: &mut Clock<'_>| -> Result<f64> {

@@ -3,10 +3,11 @@
 use crate::matrix::ProductModel;
 
 /// Measured on an H200, 7-point stencil on 256^3 points, f64: the share of copy bandwidth on a format's own bytes. A
-/// product of little takes 3 us, in which 13 MB are copied; a look at a sample 1 ms. Converting takes 5 to 10 products.
+/// product of little takes 3 us, in which 13 MB are copied; a look at a sample, and what
+/// of a trial does not depend on sizes, 4 ms. Converting takes 5 to 10 products.
 pub(in crate::backend::cuda) const PRODUCT_MODEL: ProductModel = ProductModel::new(
     1.3e7,
-    4.3e9,
+    1.7e10,
     8.0,
     &[
         ("csr", 0.80),
