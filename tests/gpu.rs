@@ -11,6 +11,8 @@ mod backend;
 mod device;
 #[path = "common/formats/mod.rs"]
 mod formats;
+#[path = "common/graph.rs"]
+mod graph;
 #[path = "common/precondition.rs"]
 mod precondition;
 #[path = "common/primitives.rs"]
@@ -83,6 +85,13 @@ cases!(
     recorded_first
 );
 cases!(conversions in conversions_on_device: round_trip_cases, transposes, large_cases);
+cases!(
+    graph in graph_on_device: level_cases,
+    order_cases,
+    permutation_cases,
+    colour_cases,
+    refusals
+);
 
 /// Tests that take most of the device's memory, one at a time.
 static LARGE: Mutex<()> = Mutex::new(());

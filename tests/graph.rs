@@ -1,5 +1,8 @@
 //! Levels, components, orderings and permutations against sequential twins that share no code with the library.
 
+#[path = "common/graph.rs"]
+mod cases;
+
 use proptest::prelude::*;
 use residua::backend::UNREACHED;
 use residua::graph::{
@@ -417,7 +420,14 @@ fn the_same_bits_with_one_and_two_threads() {
             let x: Vec<f64> = (0..n).map(|k| k as f64).collect();
             let moved = choice.permutation().apply(&x).unwrap();
             assert_eq!(choice.permutation().apply_inverse(&moved).unwrap(), x);
-            (choice, entries_of(&b), levels, parents, connected_components(&graph).unwrap(), moved)
+            (
+                choice.into_permutation(),
+                entries_of(&b),
+                levels,
+                parents,
+                connected_components(&graph).unwrap(),
+                moved,
+            )
         })
     };
     let one = run(1);
@@ -447,6 +457,11 @@ fn bad_input_is_refused_with_its_place() {
         message(Permutation::from_old_to_new(vec![0, 3, 2])),
         "invalid argument: permutation: entry 1 is 3, but there are 3 numbers from 0"
     );
+}
+
+#[test]
+fn cases_of_every_backend() {
+    cases::all_cases(&residua::Host);
 }
 
 // ---- properties ----

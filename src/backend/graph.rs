@@ -3,8 +3,9 @@
 //! A step runs a whole traversal, not one level of it: a device can then run many narrow levels in one launch, and
 //! nothing waits for the device between two levels.
 
-use super::{Backend, OffsetsRef};
+use super::{Backend, CsrParts, OffsetsRef, Primitives};
 use crate::error::Result;
+use crate::scalar::Element;
 
 /// Level of a vertex that no source reaches.
 pub const UNREACHED: u32 = u32::MAX;
@@ -63,7 +64,7 @@ pub struct Sweep {
     /// The vertex that it started from.
     pub root: u32,
     /// Whether the bandwidth is within the limit. Where it is not, the other figures are those of the part that was
-    /// traversed.
+    /// traversed, which is not the same on every backend.
     pub complete: bool,
     /// Vertices of the component.
     pub vertices: usize,
@@ -81,8 +82,9 @@ pub struct Sweep {
     pub peers: [Option<u32>; 3],
 }
 
-/// Breadth-first traversals. All results are the same on every backend and with any number of threads.
-pub trait GraphSteps: Backend {
+/// Traversals, and what orderings ask of a pattern. All results are the same on every backend and with any number of
+/// threads.
+pub trait GraphSteps: Primitives {
     /// `levels[v]` = edges on a shortest path from the nearest of `sources` to `v`, [`UNREACHED`] where there is none.
     /// Returns the number of levels.
     ///
@@ -94,6 +96,18 @@ pub trait GraphSteps: Backend {
         sources: &Self::Slice<u32>,
         levels: &mut Self::Slice<u32>,
     ) -> Result<usize>;
+
+    /// A breadth-first tree: the smallest neighbour of each vertex in the level before, the vertex itself for a source,
+    /// [`UNREACHED`] where no path leads. `levels` are those of [`GraphSteps::bfs`] on the same graph.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn bfs_parents(
+        &self,
+        graph: GraphParts<'_, Self>,
+        levels: &Self::Slice<u32>,
+        parents: &mut Self::Slice<u32>,
+    ) -> Result<()>;
 
     /// The Cuthill-McKee order of each component from its root, one component behind the other in `order`:
     /// the vertices of a level stand in the order of (place of the first neighbour in the level before, degree,
@@ -109,14 +123,100 @@ pub trait GraphSteps: Backend {
         order: &mut Self::Slice<u32>,
     ) -> Result<Vec<Sweep>>;
 
-    /// Two independent traversals, at the same time where that is faster for this graph.
-    fn both<R: Send, S: Send>(
+    /// Two independent calls of [`GraphSteps::cuthill_mckee`], at the same time where that is faster for this graph.
+    ///
+    /// # Errors
+    /// As [`GraphSteps::cuthill_mckee`].
+    fn cuthill_mckee_pair(
         &self,
         graph: GraphParts<'_, Self>,
-        first: impl FnOnce() -> R + Send,
-        second: impl FnOnce() -> S + Send,
-    ) -> (R, S) {
-        let _ = graph;
-        (first(), second())
-    }
+        first: (Roots<'_, Self>, &mut Self::Slice<u32>),
+        second: (Roots<'_, Self>, &mut Self::Slice<u32>),
+    ) -> Result<(Vec<Sweep>, Vec<Sweep>)>;
+
+    /// `degrees[v]` = number of neighbours of v, itself not counted. Returns whether the pattern is symmetric, by
+    /// Freivalds' test; see [`Adjacency::new`](crate::graph::Adjacency::new).
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn degrees(
+        &self,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &Self::Slice<u32>,
+        degrees: &mut Self::Slice<u32>,
+    ) -> Result<bool>;
+
+    /// The bandwidth and the profile (see [`profile`](crate::graph::profile)) of the graph's pattern, where vertex v
+    /// has the number `numbers[v]`, or its own.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn envelope(
+        &self,
+        graph: GraphParts<'_, Self>,
+        numbers: Option<&Self::Slice<u32>>,
+    ) -> Result<(usize, u64)>;
+
+    /// From an order (place to vertex) to the reversed numbering: `new_to_old[k]` = `order[n - 1 - k]`, and the
+    /// inverse.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn reverse_order(
+        &self,
+        order: &Self::Slice<u32>,
+        new_to_old: &mut Self::Slice<u32>,
+        old_to_new: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// `lengths[k]` = entries of the row `new_to_old[k]`; one more than there are rows, the last is 0.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn permuted_lengths(
+        &self,
+        offsets: OffsetsRef<'_, Self>,
+        new_to_old: &Self::Slice<u32>,
+        lengths: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// P A P^T: row k is the row `new_to_old[k]`, its columns renumbered by `old_to_new` and ascending, written at
+    /// `new_offsets`, which are as wide as those of `a`.
+    ///
+    /// # Errors
+    /// On different lengths or widths, or when the device fails.
+    fn permute_rows<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        new_to_old: &Self::Slice<u32>,
+        old_to_new: &Self::Slice<u32>,
+        new_offsets: OffsetsRef<'_, Self>,
+        indices: &mut Self::Slice<u32>,
+        values: &mut Self::Slice<V>,
+    ) -> Result<()>;
+
+    /// Greedy colours: in the order of falling [`priority`], each vertex gets the smallest colour that none of its
+    /// neighbours has.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn colour(&self, graph: GraphParts<'_, Self>, colours: &mut Self::Slice<u32>) -> Result<()>;
+
+    /// A maximal independent set: in the order of falling [`priority`], each vertex joins (1) that has no neighbour in
+    /// it, else not (0).
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn independent_set(&self, graph: GraphParts<'_, Self>, set: &mut Self::Slice<u32>) -> Result<()>;
+}
+
+/// The place of a vertex in the order of greedy algorithms: pseudorandom, no two alike (each step is invertible), so that
+/// long chains of vertices that wait for each other are rare (G. E. Blelloch, J. T. Fineman and J. Shun, "Greedy
+/// sequential maximal independent set and matching are parallel on average", SPAA 2012).
+pub fn priority(vertex: u32) -> u32 {
+    let v = vertex ^ vertex >> 16;
+    let v = v.wrapping_mul(0x7feb_352d);
+    let v = v ^ v >> 15;
+    let v = v.wrapping_mul(0x846c_a68b);
+    v ^ v >> 16
 }

@@ -1,7 +1,10 @@
 //! The graph of a square matrix.
 
 use super::chunks::{row_chunks, split_rows};
-use crate::backend::{Backend, GraphParts, Host, NARROW_LIMIT, Offsets, OffsetsRef, with_offsets};
+use crate::backend::host::pattern::scan;
+use crate::backend::{
+    Backend, GraphParts, GraphSteps, Host, NARROW_LIMIT, Offsets, OffsetsRef, with_offsets,
+};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Offset, Scalar};
@@ -12,23 +15,60 @@ use rayon::prelude::*;
 ///
 /// Borrows the matrix's own pattern where that is symmetric, and holds the pattern of A + A^T where it is not.
 #[derive(Debug)]
-pub struct Adjacency<'a> {
+pub struct Adjacency<'a, B: Backend = Host> {
     vertices: usize,
-    pattern: Pattern<'a>,
-    degrees: Vec<u32>,
+    pattern: Pattern<'a, B>,
+    degrees: B::Vec<u32>,
 }
 
+/// May hold the diagonal.
 #[derive(Debug)]
-enum Pattern<'a> {
-    /// May hold the diagonal.
-    Borrowed {
-        offsets: OffsetsRef<'a, Host>,
-        indices: &'a [u32],
-    },
-    Owned {
-        offsets: Offsets<Host>,
-        indices: Vec<u32>,
-    },
+enum Pattern<'a, B: Backend> {
+    Borrowed { offsets: OffsetsRef<'a, B>, indices: &'a B::Slice<u32> },
+    Owned { offsets: Offsets<B>, indices: B::Vec<u32> },
+}
+
+impl<'a, B: GraphSteps> Adjacency<'a, B> {
+    /// The graph of A + A^T, in the memory of any backend. As [`Adjacency::new`], but where the pattern is not
+    /// symmetric the union with its transpose is made by sorting: 16 bytes of temporary memory a nonzero.
+    ///
+    /// # Errors
+    /// As [`Adjacency::new`], and when the device fails.
+    pub fn on<V: Scalar>(backend: &B, a: &'a Csr<V, B>) -> Result<Self> {
+        check(a)?;
+        let parts = a.parts();
+        let mut degrees = backend.zeros(a.rows())?;
+        let symmetric = backend.degrees(parts.offsets, parts.indices, &mut degrees)?;
+        let pattern = if symmetric {
+            Pattern::Borrowed { offsets: parts.offsets, indices: parts.indices }
+        } else {
+            let (offsets, indices) = union_by_sorting(backend, a.rows(), parts.offsets, parts.indices)?;
+            backend.degrees(offsets.as_ref(), &indices, &mut degrees)?;
+            Pattern::Owned { offsets, indices }
+        };
+        Ok(Self { vertices: a.rows(), pattern, degrees })
+    }
+}
+
+impl<B: Backend> Adjacency<'_, B> {
+    /// Number of vertices: rows of the matrix.
+    pub fn vertices(&self) -> usize {
+        self.vertices
+    }
+
+    /// Whether the matrix's own pattern serves, because it is symmetric.
+    pub fn is_borrowed(&self) -> bool {
+        matches!(self.pattern, Pattern::Borrowed { .. })
+    }
+
+    /// The arrays, for a backend's [`GraphSteps`](crate::backend::GraphSteps).
+    pub fn parts(&self) -> GraphParts<'_, B> {
+        let (offsets, indices) = match &self.pattern {
+            Pattern::Borrowed { offsets, indices } => (*offsets, *indices),
+            Pattern::Owned { offsets, indices } => (offsets.as_ref(), &**indices),
+        };
+        GraphParts { vertices: self.vertices, offsets, indices, degrees: &self.degrees }
+    }
 }
 
 impl<'a> Adjacency<'a> {
@@ -55,13 +95,11 @@ impl<'a> Adjacency<'a> {
     }
 
     fn build<V: Scalar>(a: &'a Csr<V>, known_symmetric: bool) -> Result<Self> {
-        Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
-        if a.rows() >= u32::MAX as usize {
-            return Err(Error::Unsupported(format!("a graph of {} vertices: at most 2^32 - 2", a.rows())));
-        }
+        check(a)?;
         let parts = a.parts();
+        let mut degrees: Vec<u32> = Host.zeros(a.rows())?;
         with_offsets!(parts.offsets, offsets => {
-            let (mut degrees, symmetric) = scan(offsets, parts.indices, known_symmetric)?;
+            let symmetric = scan(offsets, parts.indices, &mut degrees, known_symmetric);
             let pattern = if symmetric {
                 Pattern::Borrowed { offsets: parts.offsets, indices: parts.indices }
             } else {
@@ -69,11 +107,6 @@ impl<'a> Adjacency<'a> {
             };
             Ok(Self { vertices: a.rows(), pattern, degrees })
         })
-    }
-
-    /// Number of vertices: rows of the matrix.
-    pub fn vertices(&self) -> usize {
-        self.vertices
     }
 
     /// Number of edges.
@@ -97,20 +130,6 @@ impl<'a> Adjacency<'a> {
         self.row(vertex).iter().map(|&w| w as usize).filter(move |&w| w != vertex)
     }
 
-    /// Whether the matrix's own pattern serves, because it is symmetric.
-    pub fn is_borrowed(&self) -> bool {
-        matches!(self.pattern, Pattern::Borrowed { .. })
-    }
-
-    /// The arrays, for a backend's [`GraphSteps`](crate::backend::GraphSteps).
-    pub fn parts(&self) -> GraphParts<'_, Host> {
-        let (offsets, indices) = match &self.pattern {
-            Pattern::Borrowed { offsets, indices } => (*offsets, *indices),
-            Pattern::Owned { offsets, indices } => (offsets.as_ref(), indices.as_slice()),
-        };
-        GraphParts { vertices: self.vertices, offsets, indices, degrees: &self.degrees }
-    }
-
     /// The neighbours as they are stored, the vertex itself perhaps among them.
     fn row(&self, vertex: usize) -> &[u32] {
         let parts = self.parts();
@@ -118,68 +137,43 @@ impl<'a> Adjacency<'a> {
     }
 }
 
-/// Entries of Freivalds' two random vectors at `index`.
-#[inline(always)]
-fn random_pair(index: u32) -> (u64, u64) {
-    let mut z = (u64::from(index) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let f = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    let g = (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    (f ^ (f >> 31), g ^ (g >> 29))
-}
-
-/// The scan of fewer nonzeros is over before another thread has woken up.
-const PARALLEL_FROM: usize = 1 << 17;
-
-/// Up to this many vertices [`random_pair`] is looked up: its table stays in the cache.
-const TABLE_UP_TO: usize = 1 << 16;
-
-/// Degrees of the rows' patterns, and whether the pattern is symmetric.
-fn scan<O: Offset>(offsets: &[O], indices: &[u32], known_symmetric: bool) -> Result<(Vec<u32>, bool)> {
-    let rows = offsets.len() - 1;
-    if known_symmetric {
-        Ok((scan_with(offsets, indices, |_| (0, 0))?.0, true))
-    } else if rows <= TABLE_UP_TO && rows < indices.len() {
-        let table: Vec<(u64, u64)> = (0..rows as u32).map(random_pair).collect();
-        scan_with(offsets, indices, |v| table[v as usize])
-    } else {
-        scan_with(offsets, indices, random_pair)
+fn check<V: Scalar, B: Backend>(a: &Csr<V, B>) -> Result<()> {
+    Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+    if a.rows() < u32::MAX as usize {
+        return Ok(());
     }
+    Err(Error::Unsupported(format!("a graph of {} vertices: at most 2^32 - 2", a.rows())))
 }
 
-fn scan_with<O: Offset>(
-    offsets: &[O],
-    indices: &[u32],
-    random: impl Fn(u32) -> (u64, u64) + Sync,
-) -> Result<(Vec<u32>, bool)> {
-    let rows = offsets.len() - 1;
-    let mut degrees: Vec<u32> = Host.zeros(rows)?;
-    // f^T (P - P^T) g for the pattern P; the diagonal cancels.
-    let scan_rows = |range: std::ops::Range<usize>, degrees: &mut [u32]| {
-        let mut sum = 0u64;
-        for (row, degree) in range.zip(degrees) {
-            let line = &indices[offsets[row].to_usize()..offsets[row + 1].to_usize()];
-            let (mut f_sum, mut g_sum, mut diagonal) = (0u64, 0u64, 0);
-            for &w in line {
-                let (f, g) = random(w);
-                f_sum = f_sum.wrapping_add(f);
-                g_sum = g_sum.wrapping_add(g);
-                diagonal += u32::from(w as usize == row);
-            }
-            *degree = line.len() as u32 - diagonal;
-            let (f, g) = random(row as u32);
-            sum = sum.wrapping_add(f.wrapping_mul(g_sum)).wrapping_sub(g.wrapping_mul(f_sum));
-        }
-        sum
-    };
-    let sum = if indices.len() + rows < PARALLEL_FROM {
-        scan_rows(0..rows, &mut degrees)
-    } else {
-        let chunks = row_chunks(|row| offsets[row].to_usize(), rows);
-        let parts = split_rows(&chunks, |row| row, &mut degrees);
-        parts.into_par_iter().map(|(range, part)| scan_rows(range, part)).reduce(|| 0, u64::wrapping_add)
-    };
-    Ok((degrees, sum == 0))
+/// The pattern of A + A^T.
+fn union_by_sorting<B: GraphSteps>(
+    backend: &B,
+    n: usize,
+    offsets: OffsetsRef<'_, B>,
+    indices: &B::Slice<u32>,
+) -> Result<(Offsets<B>, B::Vec<u32>)> {
+    let m = B::len(indices);
+    let mut rows = backend.zeros(m)?;
+    with_offsets!(offsets, offsets => backend.expand_offsets(offsets, &mut rows)?);
+    // Both directions of each edge as keys (row, column), sorted, each once.
+    let bits = (n.max(2) as u32 - 1).ilog2() + 1;
+    let mut keys = backend.zeros(2 * m)?;
+    let (forth, back) = B::split_mut(&mut keys, m);
+    backend.pack(&rows, indices, bits, forth)?;
+    backend.pack(indices, &rows, bits, back)?;
+    drop(rows);
+    backend.sort(&mut keys, 0..2 * bits)?;
+    let mut distinct = backend.zeros(2 * m)?;
+    let count = backend.unique(&keys, &mut distinct)?;
+    drop(keys);
+    let (mut rows, mut columns) = (backend.zeros(count)?, backend.zeros(count)?);
+    backend.unpack(B::part(&distinct, 0..count), bits, &mut rows, &mut columns)?;
+    let mut offsets = Offsets::zeros(backend, n + 1, count)?;
+    match &mut offsets {
+        Offsets::Narrow(offsets) => backend.offsets_of_sorted(&rows, offsets)?,
+        Offsets::Wide(offsets) => backend.offsets_of_sorted(&rows, offsets)?,
+    }
+    Ok((offsets, columns))
 }
 
 /// The pattern of A + A^T without its diagonal.
@@ -187,7 +181,7 @@ fn union_with_transpose<O: Offset>(
     offsets: &[O],
     indices: &[u32],
     degrees: &mut [u32],
-) -> Result<Pattern<'static>> {
+) -> Result<Pattern<'static, Host>> {
     let rows = offsets.len() - 1;
     let row_of = |row: usize| &indices[offsets[row].to_usize()..offsets[row + 1].to_usize()];
     let mut starts: Vec<u64> = Host.zeros(rows + 1)?;

@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 /// Below this many nonzeros one thread is faster than two.
-pub(super) const PARALLEL_FROM: usize = 1 << 15;
+pub(crate) const PARALLEL_FROM: usize = 1 << 15;
 
 /// Nonzeros of a chunk, about.
 const CHUNK: usize = 1 << 14;
 
 /// Cuts the rows of `offsets` into ranges of about equally many nonzeros.
-pub(super) fn row_chunks(offsets: impl Fn(usize) -> usize, rows: usize) -> Vec<Range<usize>> {
+pub(crate) fn row_chunks(offsets: impl Fn(usize) -> usize, rows: usize) -> Vec<Range<usize>> {
     let mut chunks = Vec::with_capacity((offsets(rows) + rows) / CHUNK + 1);
     let mut start = 0;
     for row in 0..rows {
@@ -23,7 +23,7 @@ pub(super) fn row_chunks(offsets: impl Fn(usize) -> usize, rows: usize) -> Vec<R
 }
 
 /// Each chunk with the part of `data` that its rows own.
-pub(super) fn split_rows<'a, T>(
+pub(crate) fn split_rows<'a, T>(
     chunks: &[Range<usize>],
     offsets: impl Fn(usize) -> usize,
     mut data: &'a mut [T],

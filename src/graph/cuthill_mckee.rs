@@ -4,8 +4,7 @@
 //! J. W. H. Liu, "An implementation of a pseudoperipheral node finder", ACM TOMS 5 (1979); the same, "Computer Solution
 //! of Large Sparse Positive Definite Systems" (1981), chapter 4.
 
-use super::envelope::profile_by;
-use super::{Adjacency, Permutation, bandwidth, bandwidth_permuted};
+use super::{Adjacency, Permutation};
 use crate::backend::{Backend, GraphParts, GraphSteps, Host, Roots, Sweep};
 use crate::error::Result;
 use crate::matrix::Csr;
@@ -82,13 +81,19 @@ pub fn pseudo_peripheral(graph: &Adjacency<'_>, start: u32) -> Result<PseudoPeri
 /// # Errors
 /// As [`Adjacency::new`].
 pub fn reverse_cuthill_mckee<V: Scalar>(a: &Csr<V>) -> Result<Permutation> {
-    reversed(&Adjacency::new(a)?)
+    reverse_cuthill_mckee_on(&Host, &Adjacency::new(a)?)
 }
 
-fn reversed(graph: &Adjacency<'_>) -> Result<Permutation> {
-    let mut order = cuthill_mckee_order(&Host, graph.parts())?;
-    order.reverse();
-    Permutation::from_new_to_old(order)
+/// The reverse Cuthill-McKee ordering of a graph in the memory of any backend: the same on each.
+///
+/// # Errors
+/// Without memory, or when the device fails.
+pub fn reverse_cuthill_mckee_on<B: GraphSteps>(
+    backend: &B,
+    graph: &Adjacency<'_, B>,
+) -> Result<Permutation<B>> {
+    let order = cuthill_mckee_order(backend, graph.parts())?;
+    Permutation::reversed(backend, &order)
 }
 
 /// Up to this many stored neighbours a vertex, other vertices of lowest degree are tried too. With more of them a
@@ -141,14 +146,17 @@ pub fn cuthill_mckee_order<B: GraphSteps>(backend: &B, graph: GraphParts<'_, B>)
         if first.iter().chain(&second).all(Option::is_none) {
             return Ok(order);
         }
-        let (first, second) = backend.both(
+        let (first, second) = (Again::new(backend, &first)?, Again::new(backend, &second)?);
+        let (first_sweeps, second_sweeps) = backend.cuthill_mckee_pair(
             graph,
-            || sweep_again(backend, graph, &first, &mut first_order),
-            || sweep_again(backend, graph, &second, &mut second_order),
-        );
-        for (sweeps, again) in [(first?, &first_order), (second?, &second_order)] {
+            (first.roots(), &mut first_order),
+            (second.roots(), &mut second_order),
+        )?;
+        let first = (first.components.iter().zip(first_sweeps), &first_order);
+        let second = (second.components.iter().zip(second_sweeps), &second_order);
+        for (sweeps, again) in [first, second] {
             let mut from = 0;
-            for (c, sweep) in sweeps {
+            for (&c, sweep) in sweeps {
                 let swept = from..from + sweep.vertices;
                 from = swept.end;
                 let component = &mut components[c];
@@ -178,28 +186,29 @@ impl Component {
     }
 }
 
-/// Sweeps the components that have a root (and a limit for the bandwidth) from there. Returns the component of each
-/// sweep.
-fn sweep_again<B: GraphSteps>(
-    backend: &B,
-    graph: GraphParts<'_, B>,
-    roots: &[Option<(u32, usize)>],
-    order: &mut B::Slice<u32>,
-) -> Result<Vec<(usize, Sweep)>> {
-    let swept: Vec<usize> = (0..roots.len()).filter(|&c| roots[c].is_some()).collect();
-    if swept.is_empty() {
-        return Ok(Vec::new());
+/// Components that are swept once more, from a root each and with a limit for the bandwidth.
+struct Again<B: Backend> {
+    components: Vec<usize>,
+    roots: B::Vec<u32>,
+    limits: Vec<usize>,
+}
+
+impl<B: Backend> Again<B> {
+    fn new(backend: &B, roots: &[Option<(u32, usize)>]) -> Result<Self> {
+        let components = (0..roots.len()).filter(|&c| roots[c].is_some()).collect();
+        let (roots, limits) = roots.iter().copied().flatten().unzip();
+        Ok(Self { components, roots: backend.upload(roots)?, limits })
     }
-    let (roots, limits): (Vec<u32>, Vec<usize>) = roots.iter().copied().flatten().unzip();
-    let roots = backend.upload(roots)?;
-    let sweeps = backend.cuthill_mckee(graph, Roots::Given { roots: &*roots, limits: &limits }, order)?;
-    Ok(swept.into_iter().zip(sweeps).collect())
+
+    fn roots(&self) -> Roots<'_, B> {
+        Roots::Given { roots: &*self.roots, limits: &self.limits }
+    }
 }
 
 /// A decision between the order that a matrix came in and reverse Cuthill-McKee, with the figures behind it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ordering {
-    permutation: Permutation,
+#[derive(Debug)]
+pub struct Ordering<B: Backend = Host> {
+    permutation: Permutation<B>,
     natural: bool,
     bandwidth: [usize; 2],
     profile: [u64; 2],
@@ -211,24 +220,34 @@ pub struct Ordering {
 /// # Errors
 /// As [`reverse_cuthill_mckee`].
 pub fn ordering<V: Scalar>(a: &Csr<V>) -> Result<Ordering> {
-    let graph = Adjacency::new(a)?;
-    let permutation = reversed(&graph)?;
-    let new = permutation.old_to_new();
-    let bandwidth = [bandwidth(a), bandwidth_permuted(a, &permutation)?];
-    let profile = [profile_by(&graph, |v| v), profile_by(&graph, |v| new[v as usize])];
-    let natural = (bandwidth[1], profile[1]) >= (bandwidth[0], profile[0]);
-    let permutation = if natural { Permutation::identity(a.rows())? } else { permutation };
-    Ok(Ordering { permutation, natural, bandwidth, profile })
+    order(&Host, &Adjacency::new(a)?)
 }
 
-impl Ordering {
+/// As [`ordering`], in the memory of any backend.
+///
+/// # Errors
+/// As [`Adjacency::on`].
+pub fn ordering_on<V: Scalar, B: GraphSteps>(backend: &B, a: &Csr<V, B>) -> Result<Ordering<B>> {
+    order(backend, &Adjacency::on(backend, a)?)
+}
+
+fn order<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>) -> Result<Ordering<B>> {
+    let permutation = reverse_cuthill_mckee_on(backend, graph)?;
+    let before = backend.envelope(graph.parts(), None)?;
+    let after = backend.envelope(graph.parts(), Some(permutation.old_to_new()))?;
+    let natural = after >= before;
+    let permutation = if natural { Permutation::unchanged(backend, graph.vertices())? } else { permutation };
+    Ok(Ordering { permutation, natural, bandwidth: [before.0, after.0], profile: [before.1, after.1] })
+}
+
+impl<B: Backend> Ordering<B> {
     /// The chosen permutation: the identity where the natural order was kept.
-    pub fn permutation(&self) -> &Permutation {
+    pub fn permutation(&self) -> &Permutation<B> {
         &self.permutation
     }
 
     /// Takes the chosen permutation out.
-    pub fn into_permutation(self) -> Permutation {
+    pub fn into_permutation(self) -> Permutation<B> {
         self.permutation
     }
 

@@ -1,13 +1,11 @@
 //! How far the nonzeros lie from the diagonal.
 
-use super::chunks::{PARALLEL_FROM, row_chunks};
 use super::{Adjacency, Permutation};
-use crate::backend::with_offsets;
+use crate::backend::host::pattern::over_rows;
+use crate::backend::{GraphSteps, Host, with_offsets};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Offset, Scalar};
-use rayon::prelude::*;
-use std::ops::Range;
 
 /// The largest |i - j| of a stored a_ij; 0 for a diagonal or an empty matrix. Rectangular matrices have one too.
 pub fn bandwidth<V: Scalar>(a: &Csr<V>) -> usize {
@@ -46,7 +44,7 @@ pub fn bandwidth_permuted<V: Scalar>(a: &Csr<V>, permutation: &Permutation) -> R
 /// # Errors
 /// As [`Adjacency::new`].
 pub fn profile<V: Scalar>(a: &Csr<V>) -> Result<u64> {
-    Ok(profile_by(&Adjacency::new(a)?, |v| v))
+    Ok(Host.envelope(Adjacency::new(a)?.parts(), None)?.1)
 }
 
 /// The profile of P (A + A^T) P^T, which is not formed.
@@ -55,32 +53,5 @@ pub fn profile<V: Scalar>(a: &Csr<V>) -> Result<u64> {
 /// As [`profile`], and unless the permutation is as long as A has rows.
 pub fn profile_permuted<V: Scalar>(a: &Csr<V>, permutation: &Permutation) -> Result<u64> {
     Error::check_dimension("length of the permutation", a.rows(), permutation.len())?;
-    let new = permutation.old_to_new();
-    Ok(profile_by(&Adjacency::new(a)?, |v| new[v as usize]))
-}
-
-/// The profile where vertex `v` stands at place `number(v)`.
-pub(super) fn profile_by(graph: &Adjacency<'_>, number: impl Fn(u32) -> u32 + Sync) -> u64 {
-    let parts = graph.parts();
-    with_offsets!(parts.offsets, offsets => over_rows(offsets, |rows| {
-        rows.map(|row| {
-            let line = &parts.indices[offsets[row].to_usize()..offsets[row + 1].to_usize()];
-            let here = number(row as u32);
-            u64::from(here - line.iter().map(|&w| number(w)).fold(here, u32::min))
-        }).sum()
-    }, |x: u64, y| x + y))
-}
-
-/// Combines `term(rows)` over all rows, several threads where there is work for them.
-fn over_rows<O: Offset, T: Send + Default>(
-    offsets: &[O],
-    term: impl Fn(Range<usize>) -> T + Sync,
-    combine: impl Fn(T, T) -> T + Sync,
-) -> T {
-    let rows = offsets.len() - 1;
-    if offsets[rows].to_usize() + rows < PARALLEL_FROM {
-        return term(0..rows);
-    }
-    let chunks = row_chunks(|row| offsets[row].to_usize(), rows);
-    chunks.into_par_iter().map(&term).reduce(T::default, &combine)
+    Ok(Host.envelope(Adjacency::new(a)?.parts(), Some(permutation.old_to_new()))?.1)
 }

@@ -1,10 +1,8 @@
 //! Breadth-first levels and connected components.
 
 use super::Adjacency;
-use crate::backend::{Backend, GraphSteps, Host, UNREACHED, with_offsets};
+use crate::backend::{Backend, GraphSteps, Host, UNREACHED};
 use crate::error::Result;
-use crate::scalar::Offset;
-use rayon::prelude::*;
 
 /// Distances from the sources of a breadth-first search, and the vertices by distance.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,19 +87,8 @@ impl Levels {
     /// Where `graph` has another number of vertices, or without memory.
     pub fn parents(&self, graph: &Adjacency<'_>) -> Result<Vec<u32>> {
         crate::Error::check_dimension("number of vertices", self.levels.len(), graph.vertices())?;
-        let parts = graph.parts();
-        let levels = &self.levels;
-        let mut parents: Vec<u32> = Host.zeros(levels.len())?;
-        with_offsets!(parts.offsets, offsets => {
-            parents.par_iter_mut().enumerate().with_min_len(1 << 12).for_each(|(v, parent)| {
-                let line = &parts.indices[offsets[v].to_usize()..offsets[v + 1].to_usize()];
-                *parent = match levels[v] {
-                    UNREACHED => UNREACHED,
-                    0 => v as u32,
-                    level => line.iter().copied().find(|&w| levels[w as usize] == level - 1).unwrap_or(UNREACHED),
-                };
-            });
-        });
+        let mut parents: Vec<u32> = Host.zeros(self.levels.len())?;
+        Host.bfs_parents(graph.parts(), &self.levels, &mut parents)?;
         Ok(parents)
     }
 }

@@ -18,12 +18,15 @@
 //! | `levels` | breadth-first levels and parents, connected components |
 //! | `cuthill_mckee` | pseudo-peripheral vertices and reverse Cuthill-McKee |
 //! | `permutation`, `permute` | checked permutations, of vectors and (P A P^T) of matrices |
+//! | `colouring` | greedy colours and maximal independent sets |
 //! | `envelope` | bandwidth and profile, also under a permutation that is not carried out |
 //!
-//! The traversals themselves belong to the backend ([`crate::backend::GraphSteps`]).
+//! Each of them runs in the memory of any backend (the functions that take one, and those that end in `_on`); without a
+//! backend it is the host's. The traversals themselves belong to the backend ([`crate::backend::GraphSteps`]).
 
 mod adjacency;
-mod chunks;
+pub(crate) mod chunks;
+mod colouring;
 mod cuthill_mckee;
 mod envelope;
 mod levels;
@@ -31,10 +34,12 @@ mod permutation;
 mod permute;
 
 pub use adjacency::Adjacency;
+pub use colouring::{Colours, colours, independent_set};
 pub use cuthill_mckee::{
-    Ordering, PseudoPeripheral, cuthill_mckee_order, ordering, pseudo_peripheral, reverse_cuthill_mckee,
+    Ordering, PseudoPeripheral, cuthill_mckee_order, ordering, ordering_on, pseudo_peripheral,
+    reverse_cuthill_mckee, reverse_cuthill_mckee_on,
 };
 pub use envelope::{bandwidth, bandwidth_permuted, profile, profile_permuted};
 pub use levels::{Components, Levels, bfs, bfs_from, connected_components};
 pub use permutation::Permutation;
-pub use permute::permute_symmetric;
+pub use permute::{permute_symmetric, permute_symmetric_on};

@@ -1,7 +1,7 @@
 //! A checked renumbering.
 
 use super::chunks::PARALLEL_FROM;
-use crate::backend::{Backend, Host};
+use crate::backend::{Backend, GraphSteps, Host};
 use crate::error::{Error, Result};
 use crate::scalar::Element;
 use rayon::prelude::*;
@@ -18,10 +18,120 @@ use rayon::prelude::*;
 /// assert_eq!(p.apply_inverse(&[12.0, 10.0, 11.0])?, [10.0, 11.0, 12.0]);
 /// # Ok::<(), residua::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Permutation {
-    new_to_old: Vec<u32>,
-    old_to_new: Vec<u32>,
+#[derive(Debug)]
+pub struct Permutation<B: Backend = Host> {
+    new_to_old: B::Vec<u32>,
+    old_to_new: B::Vec<u32>,
+}
+
+impl Clone for Permutation {
+    fn clone(&self) -> Self {
+        Self { new_to_old: self.new_to_old.clone(), old_to_new: self.old_to_new.clone() }
+    }
+}
+
+impl PartialEq for Permutation {
+    fn eq(&self, other: &Self) -> bool {
+        self.new_to_old == other.new_to_old
+    }
+}
+
+impl Eq for Permutation {}
+
+impl<B: GraphSteps> Permutation<B> {
+    /// The numbering that reverses an order (place to old number), each number once.
+    pub(super) fn reversed(backend: &B, order: &B::Slice<u32>) -> Result<Self> {
+        let n = B::len(order);
+        let (mut new_to_old, mut old_to_new) = (backend.zeros(n)?, backend.zeros(n)?);
+        backend.reverse_order(order, &mut new_to_old, &mut old_to_new)?;
+        Ok(Self { new_to_old, old_to_new })
+    }
+
+    /// The permutation that changes nothing.
+    pub(super) fn unchanged(backend: &B, len: usize) -> Result<Self> {
+        let (mut new_to_old, mut old_to_new) = (backend.zeros(len)?, backend.zeros(len)?);
+        backend.sequence::<u32>(&mut new_to_old)?;
+        backend.sequence::<u32>(&mut old_to_new)?;
+        Ok(Self { new_to_old, old_to_new })
+    }
+
+    /// A copy in the memory of a backend.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn from_host(backend: &B, permutation: &Permutation) -> Result<Self> {
+        Ok(Self {
+            new_to_old: backend.upload(permutation.new_to_old.clone())?,
+            old_to_new: backend.upload(permutation.old_to_new.clone())?,
+        })
+    }
+
+    /// A copy in the host's memory.
+    ///
+    /// # Errors
+    /// As [`Permutation::from_host`].
+    pub fn to_host(&self, backend: &B) -> Result<Permutation> {
+        Ok(Permutation {
+            new_to_old: backend.download(&*self.new_to_old)?,
+            old_to_new: backend.download(&*self.old_to_new)?,
+        })
+    }
+
+    /// `to` = P x, in the backend's memory.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length, or when the device fails.
+    pub fn apply_on<T: Element>(&self, backend: &B, x: &B::Slice<T>, to: &mut B::Slice<T>) -> Result<()> {
+        Error::check_dimension("length of the vector to permute", self.len(), B::len(x))?;
+        backend.gather(x, &self.new_to_old, to)
+    }
+
+    /// `to` = P^T x, in the backend's memory.
+    ///
+    /// # Errors
+    /// As [`Permutation::apply_on`].
+    pub fn apply_inverse_on<T: Element>(
+        &self,
+        backend: &B,
+        x: &B::Slice<T>,
+        to: &mut B::Slice<T>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the vector to permute", self.len(), B::len(x))?;
+        backend.gather(x, &self.old_to_new, to)
+    }
+}
+
+impl<B: Backend> Permutation<B> {
+    /// How many numbers it renumbers.
+    pub fn len(&self) -> usize {
+        B::len(&*self.new_to_old)
+    }
+
+    /// Whether it renumbers nothing at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// `new_to_old()[new]` = old.
+    pub fn new_to_old(&self) -> &B::Slice<u32> {
+        &self.new_to_old
+    }
+
+    /// `old_to_new()[old]` = new.
+    pub fn old_to_new(&self) -> &B::Slice<u32> {
+        &self.old_to_new
+    }
+
+    /// Takes both arrays out: new to old, old to new.
+    pub fn into_parts(self) -> (B::Vec<u32>, B::Vec<u32>) {
+        (self.new_to_old, self.old_to_new)
+    }
+
+    /// The permutation that takes this one back.
+    #[must_use]
+    pub fn into_inverse(self) -> Self {
+        Self { new_to_old: self.old_to_new, old_to_new: self.new_to_old }
+    }
 }
 
 impl Permutation {
@@ -54,40 +164,9 @@ impl Permutation {
         Ok(Self { new_to_old, old_to_new })
     }
 
-    /// How many numbers it renumbers.
-    pub fn len(&self) -> usize {
-        self.new_to_old.len()
-    }
-
-    /// Whether it renumbers nothing at all.
-    pub fn is_empty(&self) -> bool {
-        self.new_to_old.is_empty()
-    }
-
     /// Whether every number stays what it was.
     pub fn is_identity(&self) -> bool {
         self.new_to_old.iter().zip(0..).all(|(&old, new)| old == new)
-    }
-
-    /// `new_to_old()[new]` = old.
-    pub fn new_to_old(&self) -> &[u32] {
-        &self.new_to_old
-    }
-
-    /// `old_to_new()[old]` = new.
-    pub fn old_to_new(&self) -> &[u32] {
-        &self.old_to_new
-    }
-
-    /// Takes both arrays out: new to old, old to new.
-    pub fn into_parts(self) -> (Vec<u32>, Vec<u32>) {
-        (self.new_to_old, self.old_to_new)
-    }
-
-    /// The permutation that takes this one back.
-    #[must_use]
-    pub fn into_inverse(self) -> Self {
-        Self { new_to_old: self.old_to_new, old_to_new: self.new_to_old }
     }
 
     /// First this one, then `next`.

@@ -18,7 +18,7 @@
 //! | `tune` | finding them |
 //! | `clock` | the device's own time |
 //! | `cusparse` | the library of that name, to measure beside |
-//! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition` | the capability traits |
+//! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the capability traits |
 //! | `burst` | many iterations of a small system in one launch |
 //!
 //! All work of a process on one device goes to one stream, whichever handle enqueues it.
@@ -31,6 +31,7 @@ mod cusparse;
 mod device;
 mod driver;
 mod generate;
+mod graph;
 mod info;
 mod krylov;
 mod launch;

@@ -1,9 +1,15 @@
 //! Traversals on the CPU, one vertex of the queue at a time.
 
 use super::Host;
-use crate::backend::{Backend, GraphParts, GraphSteps, PEERS_ONE_IN, Roots, Sweep, UNREACHED, with_offsets};
+use super::pattern::{envelope, scan};
+use super::permute::gather_rows;
+use crate::backend::{
+    Backend, CsrParts, GraphParts, GraphSteps, OffsetsRef, PEERS_ONE_IN, Roots, Sweep, UNREACHED, priority,
+    with_offsets,
+};
 use crate::error::{Error, Result};
-use crate::scalar::Offset;
+use crate::scalar::{Element, Offset};
+use rayon::prelude::*;
 use std::mem::take;
 
 /// Traversals of a smaller graph (vertices and neighbours) are over before another thread has woken up.
@@ -26,6 +32,22 @@ impl GraphSteps for Host {
         with_offsets!(graph.offsets, offsets => breadth_first(offsets, graph.indices, sources, levels, &mut queue))
     }
 
+    fn bfs_parents(&self, graph: GraphParts<'_, Self>, levels: &[u32], parents: &mut [u32]) -> Result<()> {
+        Error::check_dimension("number of levels", graph.vertices, levels.len())?;
+        Error::check_dimension("number of parents", graph.vertices, parents.len())?;
+        with_offsets!(graph.offsets, offsets => {
+            parents.par_iter_mut().enumerate().with_min_len(1 << 12).for_each(|(v, parent)| {
+                let line = &graph.indices[offsets[v].to_usize()..offsets[v + 1].to_usize()];
+                *parent = match levels[v] {
+                    UNREACHED => UNREACHED,
+                    0 => v as u32,
+                    level => line.iter().copied().find(|&w| levels[w as usize] == level - 1).unwrap_or(UNREACHED),
+                };
+            });
+        });
+        Ok(())
+    }
+
     fn cuthill_mckee(
         &self,
         graph: GraphParts<'_, Self>,
@@ -46,18 +68,134 @@ impl GraphSteps for Host {
         })
     }
 
-    fn both<R: Send, S: Send>(
+    fn cuthill_mckee_pair(
         &self,
         graph: GraphParts<'_, Self>,
-        first: impl FnOnce() -> R + Send,
-        second: impl FnOnce() -> S + Send,
-    ) -> (R, S) {
-        if graph.indices.len() + graph.vertices < PARALLEL_FROM {
+        first: (Roots<'_, Self>, &mut [u32]),
+        second: (Roots<'_, Self>, &mut [u32]),
+    ) -> Result<(Vec<Sweep>, Vec<Sweep>)> {
+        let mut first = || self.cuthill_mckee(graph, first.0, first.1);
+        let mut second = || self.cuthill_mckee(graph, second.0, second.1);
+        let (first, second) = if graph.indices.len() + graph.vertices < PARALLEL_FROM {
             (first(), second())
         } else {
             rayon::join(first, second)
+        };
+        Ok((first?, second?))
+    }
+
+    fn degrees(&self, offsets: OffsetsRef<'_, Self>, indices: &[u32], degrees: &mut [u32]) -> Result<bool> {
+        Error::check_dimension("number of degrees", offsets.len() - 1, degrees.len())?;
+        Ok(with_offsets!(offsets, offsets => scan(offsets, indices, degrees, false)))
+    }
+
+    fn envelope(&self, graph: GraphParts<'_, Self>, numbers: Option<&[u32]>) -> Result<(usize, u64)> {
+        match numbers {
+            None => Ok(envelope(graph, |v| v)),
+            Some(numbers) => {
+                Error::check_dimension("length of the numbering", graph.vertices, numbers.len())?;
+                Ok(envelope(graph, |v| numbers[v as usize]))
+            }
         }
     }
+
+    fn reverse_order(&self, order: &[u32], new_to_old: &mut [u32], old_to_new: &mut [u32]) -> Result<()> {
+        Error::check_dimension("length of the numbering", order.len(), new_to_old.len())?;
+        Error::check_dimension("length of the inverse numbering", order.len(), old_to_new.len())?;
+        for (new, (old, &v)) in new_to_old.iter_mut().zip(order.iter().rev()).enumerate() {
+            *old = v;
+            old_to_new[v as usize] = new as u32;
+        }
+        Ok(())
+    }
+
+    fn permuted_lengths(
+        &self,
+        offsets: OffsetsRef<'_, Self>,
+        new_to_old: &[u32],
+        lengths: &mut [u32],
+    ) -> Result<()> {
+        Error::check_dimension("number of row lengths", new_to_old.len() + 1, lengths.len())?;
+        with_offsets!(offsets, offsets => {
+            for (length, &old) in lengths.iter_mut().zip(new_to_old) {
+                *length = (offsets[old as usize + 1].to_usize() - offsets[old as usize].to_usize()) as u32;
+            }
+        });
+        lengths[new_to_old.len()] = 0;
+        Ok(())
+    }
+
+    fn permute_rows<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        new_to_old: &[u32],
+        old_to_new: &[u32],
+        new_offsets: OffsetsRef<'_, Self>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        let numbers = (new_to_old, old_to_new);
+        match (a.offsets, new_offsets) {
+            (OffsetsRef::Narrow(old), OffsetsRef::Narrow(new)) => {
+                gather_rows(a, old, numbers, new, indices, values);
+            }
+            (OffsetsRef::Wide(old), OffsetsRef::Wide(new)) => {
+                gather_rows(a, old, numbers, new, indices, values);
+            }
+            _ => return Err(mixed_widths()),
+        }
+        Ok(())
+    }
+
+    fn colour(&self, graph: GraphParts<'_, Self>, colours: &mut [u32]) -> Result<()> {
+        Error::check_dimension("number of colours", graph.vertices, colours.len())?;
+        const NONE: u32 = u32::MAX;
+        self.fill(NONE, colours)?;
+        with_offsets!(graph.offsets, offsets => {
+            // used[c] = the last vertex that found the colour c taken.
+            let mut used: Vec<u32> = Vec::new();
+            for v in by_priority(graph.vertices)? {
+                let at = v as usize;
+                for &w in &graph.indices[offsets[at].to_usize()..offsets[at + 1].to_usize()] {
+                    let taken = colours[w as usize];
+                    if taken != NONE {
+                        used[taken as usize] = v;
+                    }
+                }
+                let free = used.iter().position(|&by| by != v).unwrap_or(used.len());
+                if free == used.len() {
+                    used.push(NONE);
+                }
+                colours[at] = free as u32;
+            }
+        });
+        Ok(())
+    }
+
+    fn independent_set(&self, graph: GraphParts<'_, Self>, set: &mut [u32]) -> Result<()> {
+        Error::check_dimension("length of the set", graph.vertices, set.len())?;
+        self.fill(0, set)?;
+        with_offsets!(graph.offsets, offsets => {
+            for v in by_priority(graph.vertices)? {
+                let v = v as usize;
+                let line = &graph.indices[offsets[v].to_usize()..offsets[v + 1].to_usize()];
+                set[v] = u32::from(line.iter().all(|&w| w as usize == v || set[w as usize] == 0));
+            }
+        });
+        Ok(())
+    }
+}
+
+/// The vertices, highest priority first.
+fn by_priority(vertices: usize) -> Result<Vec<u32>> {
+    let mut order: Vec<u32> = Host.zeros(vertices)?;
+    order.iter_mut().zip(0..).for_each(|(v, k)| *v = k);
+    order.par_sort_unstable_by_key(|&v| std::cmp::Reverse(priority(v)));
+    Ok(order)
+}
+
+fn mixed_widths() -> Error {
+    Error::InvalidArgument("offsets of different widths".into())
 }
 
 fn check_vertex(vertex: u32, vertices: usize) -> Result<()> {

@@ -12,6 +12,8 @@ mod krylov;
 mod map;
 mod memory;
 mod merge;
+pub(crate) mod pattern;
+mod permute;
 mod precondition;
 mod primitives;
 mod product;

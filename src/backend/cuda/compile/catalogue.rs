@@ -41,6 +41,12 @@ pub fn catalogue() -> Vec<Unit> {
         }
     }
     conversions(&mut units);
+    for file in ["bfs.cu", "colour.cu", "cuthill_mckee.cu", "pattern.cu"] {
+        units.extend(OFFSETS.map(|offset| Unit::new(file).with("OFFSET", offset)));
+    }
+    for (bytes, offset, lanes) in [("1", "u32", 8), ("4", "u32", 8), ("8", "u64", 32), ("16", "u32", 32)] {
+        units.push(Unit::new("permute.cu").with("ITEM_BYTES", bytes).with("OFFSET", offset).class(lanes));
+    }
     primitives(&mut units);
     preconditioners(&mut units);
     units

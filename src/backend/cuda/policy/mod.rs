@@ -3,6 +3,7 @@
 
 mod convert;
 mod model;
+mod graph;
 mod primitives;
 mod products;
 mod resident;
@@ -10,6 +11,9 @@ pub(super) mod table;
 
 pub(super) use convert::*;
 pub(super) use model::PRODUCT_MODEL;
+pub(super) use graph::{
+    BFS_CHUNK, PERMUTE_LONGEST, bfs, cuthill_mckee, per_row, per_vertex, permute, permute_long,
+};
 pub(super) use primitives::*;
 pub(super) use products::*;
 pub(super) use resident::{RESIDENT, Resident, layout, likely_resident, resident, resident_shared};
@@ -59,7 +63,9 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "convert_rows.cu" | "convert_sizes.cu" | "convert_tails.cu" | "index.cu" | "stencil.cu" => {
             convert::constants(unit)
         }
-        _ => products::constants(unit).unwrap_or_else(|| primitives::constants(unit)),
+        _ => products::constants(unit)
+            .or_else(|| graph::constants(unit))
+            .unwrap_or_else(|| primitives::constants(unit)),
     }
 }
 

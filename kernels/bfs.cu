@@ -1,0 +1,324 @@
+// Breadth-first levels of a graph in CSR, all levels in one cooperative launch.
+//
+// Three ways to go from a level to the next, chosen level by level:
+//   alone  a narrow frontier: the first block keeps it in shared memory and runs level after level, the others wait;
+//   push   the grid deals the frontier's edges out to lanes; who sets a vertex's bit first puts it into the queue;
+//   pull   a warp looks after 32 vertices: those without a bit search their neighbours for one with a bit, and stop at
+//          the first. A vertex with a bit that was set before this level, seen from one without, is of the level before.
+// Source: Merrill, Garland and Grimshaw 2012 (gathering by scan, bitmask); Beamer, Asanovic and Patterson 2012
+// (direction); Hwu, Kirk and El Hajj, chapter 15 (frontiers in shared memory, many levels a launch).
+//
+// The queue holds parts of rows, at most CHUNK neighbours each: first edge << 24 | length.
+// state, zeroed: 0 to 3 meetings, 4 end of the queue, 5 edges (of frontiers that were asked for), 6 vertices found by
+// pulls, 7 sources that are none, 8 levels, 9 to 11 what the first block hands over.
+//
+// Constants: OFFSET, THREADS, CHUNK, ALONE (entries of a frontier that one block sees to), ROOM (of a block's buffer, at
+// least ALONE), BY_ITSELF (neighbours that a lane looks through in a pull before its warp helps).
+#include "team.cuh"
+
+typedef OFFSET I;
+#define WARPS (THREADS / 32)
+#define UNREACHED 0xffffffffu
+
+struct Search {
+    u32 n;
+    const I* offsets;
+    const u32* indices;
+    u32* levels;
+    u32* seen;
+    u64* queue;
+    u64* state;
+    bool look; // at a bit before setting it: rows are long, most neighbours were seen before
+};
+
+// A block's part of the next frontier: up to ROOM entries, what is beyond goes to the queue at once.
+struct Found {
+    u64* buffer;
+    u32* count;
+    u32* direct;
+
+    DEVICE void add(const Search& s, bool has, u64 entry) const {
+        const u32 mask = __ballot_sync(ALL, has);
+        if (!mask) return;
+        u32 place = 0;
+        if (lane_id() == 0) place = atomicAdd(count, __popc(mask));
+        place = __shfl_sync(ALL, place, 0) + __popc(mask & lanes_below());
+        if (has && place < ROOM) buffer[place] = entry;
+        const u32 more = __ballot_sync(ALL, has && place >= ROOM);
+        if (!more) return;
+        u64 at = 0;
+        if (lane_id() == 0) {
+            at = atomicAdd(s.state + 4, u64(__popc(more)));
+            atomicAdd(direct, __popc(more));
+        }
+        at = shuffle(at, 0) + __popc(more & lanes_below());
+        if (more >> lane_id() & 1) __stcg(s.queue + at, entry);
+    }
+
+    // The row of a vertex: at least one entry.
+    DEVICE void add_row(const Search& s, bool has, u64 start, u64 length) const {
+        add(s, has, start << 24 | (length < CHUNK ? length : CHUNK));
+        u32 long_rows = __ballot_sync(ALL, has && length > CHUNK);
+        while (long_rows) {
+            const u32 whose = __ffs(long_rows) - 1;
+            long_rows &= long_rows - 1;
+            const u64 first = shuffle(start, whose), all = shuffle(length, whose);
+            for (u64 base = CHUNK; base < all; base += 32 * CHUNK) {
+                const u64 done = base + lane_id() * CHUNK;
+                const u64 part = done < all ? (all - done < CHUNK ? all - done : CHUNK) : 0;
+                add(s, part > 0, (first + done) << 24 | part);
+            }
+        }
+    }
+};
+
+// Follows the edges of `count` entries; what is found gets `level`.
+template <bool SHARED> DEVICE void push(const Search& s, const u64* entries, u32 count, u32 warp, u32 warps, u32 level, const Found& found) {
+    const u32 each = share(count, warps);
+    for (u64 base = u64(warp) * each; base < count; base += u64(warps) * each) {
+        u64 entry = 0;
+        if (lane_id() < each && base + lane_id() < count) entry = SHARED ? entries[base + lane_id()] : __ldcg(entries + base + lane_id());
+        const u32 inclusive = warp_inclusive_sum(u32(entry & 0xffffff));
+        const u32 total = __shfl_sync(ALL, inclusive, 31);
+        const u64 first = (entry >> 24) - (inclusive - u32(entry & 0xffffff));
+        for (u32 e = lane_id(); e - lane_id() < total; e += 32 * MANY) {
+            u32 w[MANY];
+            bool open[MANY];
+#pragma unroll
+            for (u32 k = 0; k < MANY; k++) {
+                open[k] = false;
+                if (e - lane_id() + 32 * k >= total) continue;
+                const u64 row = shuffle(first, owner_of(e + 32 * k, inclusive));
+                open[k] = e + 32 * k < total;
+                if (open[k]) w[k] = __ldg(s.indices + row + e + 32 * k);
+            }
+            if (s.look)
+#pragma unroll
+                for (u32 k = 0; k < MANY; k++)
+                    if (open[k]) open[k] = !(__ldcg(s.seen + w[k] / 32) >> (w[k] & 31) & 1);
+            I start[MANY], end[MANY];
+            u32 before[MANY];
+#pragma unroll
+            for (u32 k = 0; k < MANY; k++)
+                if (open[k]) { // the loads and the bit travel side by side
+                    start[k] = __ldg(s.offsets + w[k]);
+                    end[k] = __ldg(s.offsets + w[k] + 1);
+                    before[k] = atomicOr(s.seen + w[k] / 32, 1u << (w[k] & 31));
+                }
+#pragma unroll
+            for (u32 k = 0; k < MANY; k++) {
+                if (e - lane_id() + 32 * k >= total) continue;
+                const bool mine = open[k] && !(before[k] >> (w[k] & 31) & 1);
+                if (mine) s.levels[w[k]] = level;
+                found.add_row(s, mine, mine ? start[k] : 0, mine ? end[k] - start[k] : 0);
+            }
+        }
+    }
+}
+
+// Writes the block's buffer to the queue. Returns what the block added to it, in the first thread.
+DEVICE u32 flush(const Search& s, const Found& found) {
+    __shared__ u64 at;
+    __syncthreads();
+    const u32 count = *found.count < ROOM ? *found.count : ROOM;
+    const u32 all = count + *found.direct;
+    if (threadIdx.x == 0 && count) at = atomicAdd(s.state + 4, u64(count));
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < count; i += THREADS) __stcg(s.queue + at + i, found.buffer[i]);
+    if (threadIdx.x == 0) *found.count = *found.direct = 0;
+    __syncthreads();
+    return all;
+}
+
+// Vertices without a bit in `before` look for a neighbour that has one; `after` gets both kinds of bits.
+DEVICE void pull(const Search& s, const u32* before, u32* after, u32 warp, u32 warps, u32 level, u32& found, u64& edges) {
+    for (u32 word = warp; word < (s.n + 31) / 32; word += warps) {
+        const u32 seen = __ldcg(before + word);
+        const u32 v = 32 * word + lane_id();
+        bool hit = false;
+        u64 k = 0, end = 0, start = 0;
+        if (v < s.n && !(seen >> lane_id() & 1)) {
+            start = k = __ldg(s.offsets + v);
+            end = __ldg(s.offsets + v + 1);
+            const u64 stop = end - k < BY_ITSELF ? end : k + BY_ITSELF;
+            for (; k < stop && !hit; k += MANY) {
+                u32 w[MANY];
+#pragma unroll
+                for (u32 i = 0; i < MANY; i++) w[i] = __ldg(s.indices + (k + i < stop ? k + i : k));
+#pragma unroll
+                for (u32 i = 0; i < MANY; i++) hit |= __ldcg(before + w[i] / 32) >> (w[i] & 31) & 1;
+            }
+        }
+        u32 rest = __ballot_sync(ALL, !hit && k < end);
+        while (rest) {
+            const u32 whose = __ffs(rest) - 1;
+            rest &= rest - 1;
+            const u64 last = shuffle(end, whose);
+            bool any = false;
+            for (u64 i = shuffle(k, whose); i < last && !any; i += 32) {
+                const u32 w = i + lane_id() < last ? __ldg(s.indices + i + lane_id()) : UNREACHED;
+                any = __any_sync(ALL, w != UNREACHED && (__ldcg(before + w / 32) >> (w & 31) & 1));
+            }
+            if (lane_id() == whose) hit = any;
+        }
+        const u32 fresh = __ballot_sync(ALL, hit);
+        if (lane_id() == 0) __stcg(after + word, seen | fresh);
+        if (hit) {
+            s.levels[v] = level;
+            found++;
+            edges += end - start;
+        }
+    }
+}
+
+// Whether a pull is cheaper than pushing `edges`: it reads every vertex's bit, and each vertex that is left looks at
+// as many neighbours as it takes to meet one of the frontier, by chance.
+DEVICE bool pays(u64 n, u64 m, u64 edges, u64 done, u64 left) {
+    const u64 open = m > done ? m - done : 0;
+    const u64 looks = u64(double(left) * double(m) / double(edges ? edges : 1));
+    return 2 * edges > n / 8 + (looks < open ? looks : open);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    bfs(u32 n, u64 m, const I* offsets, const u32* indices, const u32* sources, u32 source_count, u32* levels, u32* seen, u64* queue, u64* state) {
+    __shared__ u64 buffers[2][ROOM];
+    __shared__ u32 counts[3], direct;
+    if (threadIdx.x < 3) counts[threadIdx.x] = 0;
+    if (threadIdx.x == 3) direct = 0;
+    const u32 words = (n + 31) / 32, warps = gridDim.x * WARPS, warp = blockIdx.x + threadIdx.x / 32 * gridDim.x;
+    const u64 thread = u64(blockIdx.x) * THREADS + threadIdx.x, threads = u64(gridDim.x) * THREADS;
+    Team team = {state, blockIdx.x, gridDim.x, 0};
+    Search s = {n, offsets, indices, levels, seen, queue, state, m > 8 * u64(n)};
+    u32* other = seen + words;
+    for (u64 v = thread; v < n; v += threads) levels[v] = UNREACHED;
+    for (u64 i = thread; i < words; i += threads) seen[i] = 0;
+    team.meet(0);
+
+    const Found found = {buffers[0], counts, &direct};
+    for (u64 base = thread - lane_id(); base < source_count; base += threads) {
+        const u32 v = base + lane_id() < source_count ? sources[base + lane_id()] : UNREACHED;
+        if (base + lane_id() < source_count && v >= n) atomicAdd(state + 7, u64(1));
+        const bool mine = v < n && !(atomicOr(seen + v / 32, 1u << (v & 31)) >> (v & 31) & 1);
+        if (mine) levels[v] = 0;
+        found.add_row(s, mine, mine ? offsets[v] : 0, mine ? offsets[v + 1] - offsets[v] : 0);
+    }
+    u32 head = 0, tail = u32(team.meet(flush(s, found)));
+    u32 level = 0;
+    u64 edges_done = 0, edges_before = 0, found_before = 0;
+    while (head < tail) {
+        if (tail - head <= ALONE) {
+            if (blockIdx.x == 0) {
+                u32 now = 0, count = tail - head, from = 0; // three counters take turns: one is filled, one read, one cleared
+                for (u32 i = threadIdx.x; i < count; i += THREADS) buffers[0][i] = __ldcg(queue + head + i);
+                __syncthreads();
+                do {
+                    const u32 to = from == 2 ? 0 : from + 1;
+                    const Found next = {buffers[now ^ 1], counts + to, &direct};
+                    push<true>(s, buffers[now], count, threadIdx.x / 32, WARPS, level + 1, next);
+                    if (threadIdx.x == 0) counts[to == 2 ? 0 : to + 1] = 0;
+                    __syncthreads();
+                    now ^= 1;
+                    from = to;
+                    count = counts[from];
+                    level++;
+                } while (count && count <= ALONE);
+                const Found last = {buffers[now], counts + from, &direct};
+                const u32 all = flush(s, last);
+                if (threadIdx.x < 3) counts[threadIdx.x] = 0;
+                if (threadIdx.x == 0) __stcg(state + 9, u64(level)), __stcg(state + 10, u64(all));
+            }
+            team.meet(0);
+            level = u32(__ldcg(state + 9));
+            head = tail;
+            tail += u32(__ldcg(state + 10));
+            continue;
+        }
+        bool pulls = false;
+        u64 edges = 0;
+        if (tail - head > n / 1024) {
+            u64 mine = 0;
+            for (u64 i = head + thread; i < tail; i += threads) mine += __ldcg(queue + i) & 0xffffff;
+            mine = warp_sum(mine);
+            if (lane_id() == 0 && mine) atomicAdd(state + 5, mine);
+            team.meet(0);
+            const u64 now = __ldcg(state + 5);
+            edges = now - edges_before;
+            edges_before = now;
+            edges_done += edges;
+            pulls = pays(n, m, edges, edges_done, n > tail + found_before ? n - tail - found_before : 0);
+        }
+        if (!pulls) {
+            push<false>(s, queue + head, tail - head, warp, warps, level + 1, found);
+            const u32 added = u32(team.meet(flush(s, found)));
+            head = tail;
+            tail += added;
+            level++;
+            continue;
+        }
+        u32 reached = tail; // about: long rows have several entries
+        u64 found_now;
+        do {
+            u32 mine = 0;
+            u64 reach = 0;
+            pull(s, s.seen, other, warp, warps, level + 1, mine, reach);
+            mine = warp_sum(mine);
+            reach = warp_sum(reach);
+            if (lane_id() == 0 && mine) atomicAdd(state + 6, u64(mine)), atomicAdd(state + 5, reach);
+            team.meet(0);
+            u32* swap = s.seen;
+            s.seen = other;
+            other = swap;
+            level++;
+            const u64 now = __ldcg(state + 6), reached_edges = __ldcg(state + 5);
+            found_now = now - found_before;
+            edges = reached_edges - edges_before;
+            found_before = now;
+            edges_before = reached_edges;
+            edges_done += edges;
+            pulls = pays(n, m, edges, edges_done, n > reached + found_before ? n - reached - found_before : 0);
+            team.meet(0); // nobody counts on before all have read
+        } while (found_now && pulls);
+        head = tail;
+        if (!found_now) break;
+        for (u64 base = thread - lane_id(); base < n; base += threads) {
+            const u32 v = base + lane_id();
+            const bool mine = v < n && ((__ldcg(s.seen + v / 32) & ~__ldcg(other + v / 32)) >> (v & 31) & 1);
+            found.add_row(s, mine, mine ? offsets[v] : 0, mine ? offsets[v + 1] - offsets[v] : 0);
+        }
+        tail += u32(team.meet(flush(s, found)));
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) state[8] = level;
+}
+
+// parents[v] = the smallest neighbour in the level before; v for a source.
+extern "C" __global__ void __launch_bounds__(THREADS) parents(u32 n, const I* offsets, const u32* indices, const u32* levels, u32* parents) {
+    for (u64 base = u64(blockIdx.x) * THREADS + threadIdx.x - lane_id(); base < n; base += u64(gridDim.x) * THREADS) {
+        const u32 v = u32(base) + lane_id();
+        const u32 level = v < n ? levels[v] : UNREACHED;
+        u32 parent = level == 0 ? v : UNREACHED;
+        u64 k = 0, end = 0;
+        if (level != UNREACHED && level) {
+            k = offsets[v], end = offsets[v + 1];
+            const u64 stop = end - k < BY_ITSELF ? end : k + BY_ITSELF;
+            for (; k < stop && parent == UNREACHED; k++) {
+                const u32 w = indices[k];
+                if (levels[w] == level - 1) parent = w;
+            }
+        }
+        u32 rest = __ballot_sync(ALL, parent == UNREACHED && k < end);
+        while (rest) {
+            const u32 whose = __ffs(rest) - 1;
+            rest &= rest - 1;
+            const u64 last = shuffle(end, whose);
+            const u32 before = __shfl_sync(ALL, level, whose) - 1;
+            u32 first = UNREACHED;
+            for (u64 i = shuffle(k, whose); i < last && first == UNREACHED; i += 32) {
+                const u32 w = i + lane_id() < last ? indices[i + lane_id()] : UNREACHED;
+                const u32 hits = __ballot_sync(ALL, w != UNREACHED && levels[w] == before);
+                if (hits) first = __shfl_sync(ALL, w, __ffs(hits) - 1);
+            }
+            if (lane_id() == whose) parent = first;
+        }
+        if (v < n) parents[v] = parent;
+    }
+}

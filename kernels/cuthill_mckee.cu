@@ -1,0 +1,351 @@
+// Cuthill-McKee orders of a graph in CSR, all levels in one cooperative launch; several traversals side by side, a team
+// of blocks for each.
+//
+// The frontier is a range of the order itself. A level takes two steps with a meeting after each:
+//   mark     every neighbour of the vertex at place p that is not in the order yet gets the smallest p + 1 (atomicMin);
+//   collect  the vertex at p looks through its neighbours again: its children are those that carry its mark. Read in the
+//            order of places and neighbours they are sorted by (place of the parent, number); only the children of one
+//            parent are left to be sorted by degree. Where they go follows from the numbers of children of earlier
+//            tiles, which blocks tell each other without a third meeting.
+// A team has at most 255 blocks. A level of at most ALONE vertices is done by the team's first block, the others wait. Where a vertex has more children
+// than a warp sorts, the kernel stops after that level: the caller sorts it and starts the kernel again.
+// The result depends on the graph and the roots alone.
+// Source: Cuthill and McKee 1969; Karantasis et al. 2014 (levels first, then places).
+//
+// marks: 2^32 - 1 where nothing was reached, 0 for roots, else 1 + place of the parent.
+// state of a team, zeroed: 0 to 3 meetings (zeroed before every start), 4 head, 5 tail (of the frontier), 6 its level, 7 width, 8 bandwidth,
+// 9 largest bandwidth of use, 10 status (0 running, 1 finished, 2 stopped by 9, 3 frontier needs sorting), 11 end
+// (degree << 32 | vertex, of the last level), then a word a tile.
+//
+// Constants: OFFSET, THREADS, ALONE (vertices of a frontier that one block sees to), STAGE (children of a warp that are
+// sorted in shared memory).
+#include "team.cuh"
+
+typedef OFFSET I;
+#define WARPS (THREADS / 32)
+#define UNREACHED 0xffffffffu
+#define HEADER 16
+#define STAGED (STAGE / 32)
+
+struct Orders {
+    u32 n;
+    const I* offsets;
+    const u32* indices;
+    const u32* degrees;
+    u32* marks;
+    u32* order;
+    u64* rows; // of the vertices in the order: first edge << 28 | length
+    u64* state;
+};
+
+struct Shared {
+    u64 keys[WARPS][STAGE]; // degree << 32 | vertex
+    u8 owners[WARPS][STAGE];
+    u32 counts[WARPS];
+    u32 before, total; // children of earlier tiles; of this one
+    u32 bandwidth, bad;
+};
+
+DEVICE u64 row_of(const Orders& s, u32 v) {
+    const u64 start = __ldg(s.offsets + v);
+    return start << 28 | (__ldg(s.offsets + v + 1) - start);
+}
+
+// A warp's vertices of the frontier: lane i has the one at place first + i.
+struct Rows {
+    u64 first_edge; // minus the edges of earlier lanes
+    I inclusive, total;
+    u32 place;
+
+    DEVICE void load(const Orders& s, u64 place_of_lane, bool has) {
+        const u64 row = has ? __ldcg(s.rows + place_of_lane) : 0;
+        const I length = I(row & 0xfffffff);
+        inclusive = warp_inclusive_sum(length);
+        total = shuffle(inclusive, 31);
+        first_edge = (row >> 28) - (inclusive - length);
+        place = u32(place_of_lane);
+    }
+    // Edge e (the same for all lanes but for their number): the neighbour and its vertex's lane.
+    DEVICE u32 neighbour(const Orders& s, I e, u32& owner) const {
+        owner = owner_of(e, inclusive);
+        const u64 edge = shuffle(first_edge, owner) + e;
+        return e < total ? __ldg(s.indices + edge) : UNREACHED;
+    }
+};
+
+DEVICE void mark(const Orders& s, const Rows& rows) {
+    for (I base = 0; base < rows.total; base += 32 * MANY) {
+        u32 w[MANY], mine[MANY];
+#pragma unroll
+        for (u32 k = 0; k < MANY; k++) {
+            w[k] = UNREACHED;
+            if (base + 32 * k >= rows.total) continue;
+            u32 owner;
+            w[k] = rows.neighbour(s, base + 32 * k + lane_id(), owner);
+            mine[k] = __shfl_sync(ALL, rows.place, owner) + 1;
+        }
+        u32 now[MANY];
+#pragma unroll
+        for (u32 k = 0; k < MANY; k++) now[k] = w[k] == UNREACHED ? 0 : __ldcg(s.marks + w[k]);
+#pragma unroll
+        for (u32 k = 0; k < MANY; k++)
+            if (now[k] > mine[k]) atomicMin(s.marks + w[k], mine[k]);
+    }
+}
+
+// Up to 32 * MANY edges from `base`: which of them lead to children.
+struct Children {
+    u32 w[MANY], owner[MANY], mask[MANY];
+
+    DEVICE u32 find(const Orders& s, const Rows& rows, I base) {
+        u32 mine[MANY], count = 0;
+#pragma unroll
+        for (u32 k = 0; k < MANY; k++) {
+            w[k] = UNREACHED;
+            owner[k] = mine[k] = 0;
+            if (base + 32 * k >= rows.total) continue;
+            w[k] = rows.neighbour(s, base + 32 * k + lane_id(), owner[k]);
+            mine[k] = __shfl_sync(ALL, rows.place, owner[k]) + 1;
+        }
+        u32 now[MANY];
+#pragma unroll
+        for (u32 k = 0; k < MANY; k++) now[k] = w[k] == UNREACHED ? 0 : __ldcg(s.marks + w[k]);
+#pragma unroll
+        for (u32 k = 0; k < MANY; k++) {
+            mask[k] = __ballot_sync(ALL, now[k] == mine[k] && w[k] != UNREACHED);
+            count += __popc(mask[k]);
+        }
+        return count;
+    }
+    DEVICE bool child(u32 k) const { return mask[k] >> lane_id() & 1; }
+};
+
+DEVICE void put(const Orders& s, u64 place, u32 v, u64 row) {
+    __stcg(s.order + place, v);
+    __stcg(s.rows + place, row);
+}
+
+// One level: the vertices at head .. tail have their children put behind tail. Returns, to every thread, how many they
+// are; of the block's own tiles where the block is not alone.
+template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& team, u32 head, u32 tail, u32 depth) {
+    const u32 rank = LONE ? 0 : team.rank, blocks = LONE ? 1 : team.blocks;
+    const u32 warp = threadIdx.x / 32;
+    const u32 each = share(tail - head, blocks * WARPS), tile = each * WARPS;
+    const u32 tiles = u32((u64(tail) - head + tile - 1) / tile);
+    Rows rows;
+    for (u32 t = rank; t < tiles; t += blocks) {
+        const u64 place = head + u64(t) * tile + warp * each + lane_id();
+        rows.load(s, place, lane_id() < each && place < tail);
+        mark(s, rows);
+    }
+    if (LONE) __syncthreads();
+    else team.meet(0);
+
+    u32 own = 0, before = 0; // children of the block's tiles so far; of all tiles before the last one
+    for (u32 t = rank; t < tiles; t += blocks) {
+        if (tiles > blocks) { // else the rows are still there
+            const u64 place = head + u64(t) * tile + warp * each + lane_id();
+            rows.load(s, place, lane_id() < each && place < tail);
+        }
+        Children children;
+        u32 count = 0;
+        for (I base = 0; base < rows.total; base += 32 * MANY) count += children.find(s, rows, base);
+        if (lane_id() == 0) shared.counts[warp] = count;
+        // Sorted in shared memory while the counts travel.
+        u32 spot[STAGED], owner[STAGED], vertex[STAGED];
+        u64 row[STAGED];
+        if (count <= STAGE) {
+            u32 at = 0;
+            for (I base = 0; base < rows.total; base += 32 * MANY) {
+                if (rows.total > 32 * MANY) children.find(s, rows, base);
+#pragma unroll
+                for (u32 k = 0; k < MANY; k++) {
+                    if (children.child(k)) {
+                        const u32 q = at + __popc(children.mask[k] & lanes_below());
+                        shared.keys[warp][q] = u64(__ldg(s.degrees + children.w[k])) << 32 | children.w[k];
+                        shared.owners[warp][q] = u8(children.owner[k]);
+                    }
+                    at += __popc(children.mask[k]);
+                }
+            }
+            __syncwarp();
+#pragma unroll
+            for (u32 k = 0; k < STAGED; k++) {
+                const u32 q = 32 * k + lane_id();
+                spot[k] = UNREACHED;
+                if (q >= count) continue;
+                const u64 key = shared.keys[warp][q];
+                vertex[k] = u32(key);
+                row[k] = row_of(s, vertex[k]);
+                owner[k] = shared.owners[warp][q];
+                u32 start = q, below = 0;
+                while (start > 0 && shared.owners[warp][start - 1] == owner[k]) below += shared.keys[warp][--start] < key;
+                for (u32 i = q + 1; i < count && shared.owners[warp][i] == owner[k]; i++) below += shared.keys[warp][i] < key;
+                spot[k] = start + below;
+            }
+        }
+        __syncthreads();
+        // Where the warp's children go: behind those of earlier warps, of earlier tiles.
+        const u32 other = lane_id() < WARPS ? shared.counts[lane_id()] : 0;
+        const u32 upto = warp_inclusive_sum(other);
+        const u32 total = __shfl_sync(ALL, upto, 31);
+        const u32 offset = __shfl_sync(ALL, upto - other, warp);
+        if (!LONE && warp == 0) {
+            u64* slots = s.state + HEADER;
+            if (lane_id() == 0) __stcg(slots + t, u64(depth + 1) << 32 | total);
+            u32 sum = 0;
+            const u32 first = t < blocks ? 0 : t - blocks;
+            for (u32 i = first + lane_id(); i < t; i += 32) {
+                u64 word;
+                do word = *reinterpret_cast<volatile u64*>(slots + i);
+                while (word >> 32 != depth + 1);
+                sum += u32(word);
+            }
+            sum = warp_sum(sum);
+            if (lane_id() == 0) shared.before = sum;
+        }
+        if (!LONE) {
+            __syncthreads();
+            before += shared.before;
+        }
+        const u64 to = u64(tail) + (LONE ? own : before) + offset;
+        own += total;
+        u32 far = 0;
+        if (count <= STAGE) {
+#pragma unroll
+            for (u32 k = 0; k < STAGED; k++) {
+                const u32 parent = __shfl_sync(ALL, rows.place, spot[k] == UNREACHED ? 0 : owner[k]);
+                if (spot[k] == UNREACHED) continue;
+                put(s, to + spot[k], vertex[k], row[k]);
+                const u32 distance = u32(to + spot[k] - parent);
+                far = far > distance ? far : distance;
+            }
+        } else {
+            // Parent by parent.
+            u64 at = to;
+            for (u32 j = 0; j < each; j++) {
+                const I begin = j ? shuffle(rows.inclusive, j - 1) : I(0), end = shuffle(rows.inclusive, j);
+                const u64 first = shuffle(rows.first_edge, j);
+                const u32 parent = __shfl_sync(ALL, rows.place, j);
+                u32 found = 0;
+                for (I e = begin; e < end; e += 32) {
+                    const u32 w = e + lane_id() < end ? __ldg(s.indices + first + e + lane_id()) : UNREACHED;
+                    const bool child = w != UNREACHED && __ldcg(s.marks + w) == parent + 1;
+                    const u32 mask = __ballot_sync(ALL, child);
+                    const u32 q = found + __popc(mask & lanes_below());
+                    if (child && q < STAGE) shared.keys[warp][q] = u64(__ldg(s.degrees + w)) << 32 | w;
+                    if (child) put(s, at + q, w, row_of(s, w)); // stays where they are too many to be sorted
+                    found += __popc(mask);
+                }
+                __syncwarp();
+                if (found > STAGE) shared.bad = 1;
+                else
+                    for (u32 q = lane_id(); q < found; q += 32) {
+                        const u64 key = shared.keys[warp][q];
+                        u32 below = 0;
+                        for (u32 i = 0; i < found; i++) below += shared.keys[warp][i] < key;
+                        put(s, at + below, u32(key), row_of(s, u32(key)));
+                    }
+                __syncwarp();
+                at += found;
+                const u32 distance = found ? u32(at - 1 - parent) : 0;
+                far = far > distance ? far : distance;
+            }
+        }
+        if (far > shared.bandwidth) atomicMax(&shared.bandwidth, far);
+        __syncthreads(); // the counts are free again
+    }
+    return own;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    cuthill_mckee(u32 n, const I* offsets, const u32* indices, const u32* degrees, u32 teams, u32* marks, u32* order, u64* rows, u64* states, u64 state_words) {
+    __shared__ Shared shared;
+    const u32 blocks = gridDim.x / teams, which = blockIdx.x / blocks;
+    if (which >= teams) return;
+    Orders s = {n, offsets, indices, degrees, marks + u64(which) * n, order + u64(which) * n, rows + u64(which) * n, states + which * state_words};
+    u64* const state = s.state;
+    Team team = {state, blockIdx.x % blocks, blocks, 0};
+    if (threadIdx.x == 0) shared.bandwidth = shared.bad = 0;
+    // What the leader changes before the first meeting of a round, everyone has read before.
+    u32 head = u32(__ldcg(state + 4)), tail = u32(__ldcg(state + 5)), depth = u32(__ldcg(state + 6));
+    u32 width = u32(__ldcg(state + 7));
+    const u64 limit = __ldcg(state + 9), status_before = __ldcg(state + 10);
+    if (status_before == 1 || status_before == 2) return;
+    const u64 thread = u64(team.rank) * THREADS + threadIdx.x, threads = u64(blocks) * THREADS;
+    if (head == 0)
+        for (u64 v = thread; v < n; v += threads) __stcg(s.marks + v, UNREACHED);
+    team.meet(0);
+    for (u64 i = head + thread; i < tail; i += threads) {
+        const u32 v = __ldcg(s.order + i);
+        __stcg(s.rows + i, row_of(s, v));
+        if (head == 0) __stcg(s.marks + v, 0u);
+    }
+    team.meet(0);
+    width = width > tail - head ? width : tail - head;
+    u64 status = 0;
+    while (!status) {
+        if (tail - head <= ALONE) {
+            if (team.rank == 0) {
+                u32 bad, wide, found;
+                do {
+                    found = level<true>(s, shared, team, head, tail, depth);
+                    bad = shared.bad, wide = shared.bandwidth > limit;
+                    if (found && !bad && !wide) {
+                        head = tail;
+                        tail += found;
+                        depth++;
+                        width = width > found ? width : found;
+                    }
+                } while (found && found <= ALONE && !bad && !wide);
+                if (found && (bad || wide)) {
+                    head = tail;
+                    tail += found;
+                    depth++;
+                    width = width > found ? width : found;
+                }
+                status = wide ? 2 : found ? bad ? 3 : 0 : 1;
+                if (threadIdx.x == 0) {
+                    __stcg(state + 4, u64(head)), __stcg(state + 5, u64(tail)), __stcg(state + 6, u64(depth));
+                    __stcg(state + 7, u64(width)), __stcg(state + 10, status);
+                }
+            }
+            team.meet(0);
+            head = u32(__ldcg(state + 4)), tail = u32(__ldcg(state + 5)), depth = u32(__ldcg(state + 6));
+            width = u32(__ldcg(state + 7));
+            status = __ldcg(state + 10);
+            continue;
+        }
+        const u64 next = level<false>(s, shared, team, head, tail, depth);
+        // A team has at most 255 blocks: the sum tells both apart.
+        const u64 signal = shared.bandwidth > limit ? 256 : shared.bad;
+        const u64 word = team.meet(next + (signal << 48));
+        const u32 signals = u32(word >> 48), found = u32(word);
+        if (found) {
+            head = tail;
+            tail += found;
+            depth++;
+            width = width > found ? width : found;
+        }
+        status = signals >= 256 ? 2 : !found ? 1 : signals ? 3 : 0;
+    }
+    if (threadIdx.x == 0) atomicMax(state + 8, u64(shared.bandwidth));
+    // The end: of the last level, the vertex of lowest (degree, number).
+    if (team.rank == 0) {
+        __shared__ u64 lowest;
+        if (threadIdx.x == 0) lowest = ~u64(0);
+        __syncthreads();
+        u64 mine = ~u64(0);
+        if (status == 1)
+            for (u64 i = head + threadIdx.x; i < tail; i += THREADS) {
+                const u32 v = __ldcg(s.order + i);
+                const u64 key = u64(__ldg(degrees + v)) << 32 | v;
+                mine = mine < key ? mine : key;
+            }
+        atomicMin(&lowest, mine);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            state[4] = head, state[5] = tail, state[6] = depth, state[7] = width, state[10] = status, state[11] = lowest;
+        }
+    }
+}

@@ -1,0 +1,58 @@
+// Blocks that work through many levels in one launch: a barrier between them, and edges dealt out evenly to lanes.
+#pragma once
+#include "common.cuh"
+
+#define MANY 4 // edges in flight a lane
+
+DEVICE u64 load_acquire(const u64* p) {
+    u64 value;
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
+    return value;
+}
+
+// Blocks that meet. All of them must be resident: a cooperative launch. A meeting's word counts, from its lowest bit:
+// 32 bits for what the blocks contribute, 16 for the blocks that have come, 16 for what the caller likes to signal.
+// Four words take turns: while a team meets at one, its first block clears the one after next, at which nobody looks
+// any more.
+struct Team {
+    u64* words; // 4, zeroed
+    u32 rank, blocks, turn;
+
+    // The sum of all `add` (of the blocks' first threads), for every thread. What was written before is seen after, by
+    // loads that go to the L2 cache.
+    DEVICE u64 meet(u64 add) {
+        __shared__ u64 sum;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            u64* word = words + (turn & 3);
+            if (rank == 0) __stcg(words + ((turn + 2) & 3), u64(0));
+            __threadfence();
+            atomicAdd(word, add + (u64(1) << 32));
+            u64 now;
+            do now = load_acquire(word);
+            while ((now >> 32 & 0xffff) != blocks);
+            __threadfence();
+            sum = now;
+        }
+        __syncthreads();
+        turn++;
+        return sum;
+    }
+};
+
+// The lane that owns edge `e` of those of a warp, from the inclusive sums of the lanes' numbers of edges.
+template <typename I> DEVICE u32 owner_of(I e, I inclusive) {
+    u32 low = 0;
+#pragma unroll
+    for (u32 step = 16; step; step /= 2) {
+        const I sum = shuffle(inclusive, low + step - 1);
+        if (sum <= e) low += step;
+    }
+    return low;
+}
+
+// Entries of a frontier that each of `warps` takes at a time.
+DEVICE u32 share(u32 entries, u32 warps) {
+    const u32 each = (entries + warps - 1) / warps;
+    return each < 1 ? 1 : each > 32 ? 32 : each;
+}

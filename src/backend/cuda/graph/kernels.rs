@@ -1,0 +1,117 @@
+//! The kernels of traversals, as their files describe them.
+
+use crate::backend::cuda::launch::kernels;
+use crate::backend::cuda::slice::Slice;
+use crate::scalar::{Element, Offset};
+
+kernels! {
+    "bfs.cu", types(I: Offset as OFFSET);
+    /// A cooperative launch.
+    fn bfs(
+        n: u32,
+        m: u64,
+        offsets: &Slice<I>,
+        indices: &Slice<u32>,
+        sources: &Slice<u32>,
+        source_count: u32,
+        levels: &mut Slice<u32>,
+        seen: &mut Slice<u32>,
+        queue: &mut Slice<u64>,
+        state: &mut Slice<u64>,
+    );
+    fn parents(
+        n: u32,
+        offsets: &Slice<I>,
+        indices: &Slice<u32>,
+        levels: &Slice<u32>,
+        parents: &mut Slice<u32>,
+    );
+}
+kernels! {
+    "cuthill_mckee.cu", types(I: Offset as OFFSET);
+    /// A cooperative launch.
+    fn cuthill_mckee(
+        n: u32,
+        offsets: &Slice<I>,
+        indices: &Slice<u32>,
+        degrees: &Slice<u32>,
+        teams: u32,
+        marks: &mut Slice<u32>,
+        orders: &mut Slice<u32>,
+        rows: &mut Slice<u64>,
+        states: &mut Slice<u64>,
+        state_words: u64,
+    );
+}
+kernels! {
+    "pattern.cu", types(I: Offset as OFFSET);
+    fn degrees(
+        rows: u64,
+        offsets: &Slice<I>,
+        indices: &Slice<u32>,
+        degrees: &mut Slice<u32>,
+        asymmetry: &mut Slice<u64>,
+    );
+    /// All vertices where `vertices` is null.
+    fn lowest(n: u64, vertices: Option<&Slice<u32>>, degrees: &Slice<u32>, lowest: &mut Slice<u64>);
+    fn of_degree(n: u64, vertices: &Slice<u32>, degrees: &Slice<u32>, degree: u32, flags: &mut Slice<u8>);
+    fn level_keys(
+        n: u64,
+        vertices: &Slice<u32>,
+        degrees: &Slice<u32>,
+        marks: &Slice<u32>,
+        keys: &mut Slice<u64>,
+    );
+    fn reverse(n: u64, order: &Slice<u32>, new_to_old: &mut Slice<u32>, old_to_new: &mut Slice<u32>);
+    fn envelope(
+        rows: u64,
+        offsets: &Slice<I>,
+        indices: &Slice<u32>,
+        numbers: Option<&Slice<u32>>,
+        envelope: &mut Slice<u64>,
+    );
+}
+kernels! {
+    "permute.cu", types(V: Element as _, I: Offset as OFFSET);
+    fn lengths(rows: u64, offsets: &Slice<I>, new_to_old: &Slice<u32>, lengths: &mut Slice<u32>);
+    fn permute_rows(
+        rows: u64,
+        offsets: &Slice<I>,
+        indices: &Slice<u32>,
+        values: &Slice<V>,
+        new_to_old: &Slice<u32>,
+        old_to_new: &Slice<u32>,
+        new_offsets: &Slice<I>,
+        new_indices: &mut Slice<u32>,
+        new_values: &mut Slice<V>,
+        long_rows: &mut Slice<u32>,
+    );
+    fn permute_long_rows(
+        long_rows: &Slice<u32>,
+        offsets: &Slice<I>,
+        indices: &Slice<u32>,
+        values: &Slice<V>,
+        new_to_old: &Slice<u32>,
+        old_to_new: &Slice<u32>,
+        new_offsets: &Slice<I>,
+        new_indices: &mut Slice<u32>,
+        new_values: &mut Slice<V>,
+    );
+}
+kernels! {
+    "colour.cu", types(I: Offset as OFFSET);
+    fn colour(
+        n: u32,
+        offsets: &Slice<I>,
+        indices: &Slice<u32>,
+        colours: &mut Slice<u32>,
+        left: &mut Slice<u32>,
+    );
+    fn independent(
+        n: u32,
+        offsets: &Slice<I>,
+        indices: &Slice<u32>,
+        set: &mut Slice<u32>,
+        left: &mut Slice<u32>,
+    );
+}

@@ -1,0 +1,116 @@
+//! Traversals on the device: whole traversals in one launch, see `kernels/bfs.cu` and `kernels/cuthill_mckee.cu`.
+
+mod kernels;
+mod orders;
+mod pattern;
+mod search;
+
+use super::Cuda;
+use super::slice::Slice;
+use crate::backend::{CsrParts, GraphParts, GraphSteps, OffsetsRef, Roots, Sweep};
+use crate::error::{Error, Result};
+use crate::scalar::Element;
+
+/// Beyond these the kernels cannot count.
+const VERTICES: usize = 1 << 28;
+const NEIGHBOURS: usize = 1 << 36;
+
+fn check_size(graph: GraphParts<'_, Cuda>) -> Result<()> {
+    if graph.vertices < VERTICES && graph.indices.len() < NEIGHBOURS {
+        return Ok(());
+    }
+    Err(Error::Unsupported(format!(
+        "a traversal of {} vertices and {} neighbours on a device: at most 2^28 - 1 and 2^36 - 1; use the cpu",
+        graph.vertices,
+        graph.indices.len()
+    )))
+}
+
+impl GraphSteps for Cuda {
+    fn bfs(
+        &self,
+        graph: GraphParts<'_, Self>,
+        sources: &Slice<u32>,
+        levels: &mut Slice<u32>,
+    ) -> Result<usize> {
+        search::bfs(*self, graph, sources, levels)
+    }
+
+    fn bfs_parents(
+        &self,
+        graph: GraphParts<'_, Self>,
+        levels: &Slice<u32>,
+        parents: &mut Slice<u32>,
+    ) -> Result<()> {
+        search::parents(*self, graph, levels, parents)
+    }
+
+    fn cuthill_mckee(
+        &self,
+        graph: GraphParts<'_, Self>,
+        roots: Roots<'_, Self>,
+        order: &mut Slice<u32>,
+    ) -> Result<Vec<Sweep>> {
+        orders::cuthill_mckee(*self, graph, roots, order)
+    }
+
+    fn cuthill_mckee_pair(
+        &self,
+        graph: GraphParts<'_, Self>,
+        first: (Roots<'_, Self>, &mut Slice<u32>),
+        second: (Roots<'_, Self>, &mut Slice<u32>),
+    ) -> Result<(Vec<Sweep>, Vec<Sweep>)> {
+        orders::pair(*self, graph, first, second)
+    }
+
+    fn degrees(
+        &self,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &Slice<u32>,
+        degrees: &mut Slice<u32>,
+    ) -> Result<bool> {
+        pattern::degrees(*self, offsets, indices, degrees)
+    }
+
+    fn envelope(&self, graph: GraphParts<'_, Self>, numbers: Option<&Slice<u32>>) -> Result<(usize, u64)> {
+        pattern::envelope(*self, graph, numbers)
+    }
+
+    fn reverse_order(
+        &self,
+        order: &Slice<u32>,
+        new_to_old: &mut Slice<u32>,
+        old_to_new: &mut Slice<u32>,
+    ) -> Result<()> {
+        pattern::reverse_order(*self, order, new_to_old, old_to_new)
+    }
+
+    fn permuted_lengths(
+        &self,
+        offsets: OffsetsRef<'_, Self>,
+        new_to_old: &Slice<u32>,
+        lengths: &mut Slice<u32>,
+    ) -> Result<()> {
+        pattern::permuted_lengths(*self, offsets, new_to_old, lengths)
+    }
+
+    fn permute_rows<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        new_to_old: &Slice<u32>,
+        old_to_new: &Slice<u32>,
+        new_offsets: OffsetsRef<'_, Self>,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        pattern::permute_rows(*self, a, (new_to_old, old_to_new), new_offsets, indices, values)
+    }
+
+    fn colour(&self, graph: GraphParts<'_, Self>, colours: &mut Slice<u32>) -> Result<()> {
+        search::colour(*self, graph, colours)
+    }
+
+    fn independent_set(&self, graph: GraphParts<'_, Self>, set: &mut Slice<u32>) -> Result<()> {
+        search::independent_set(*self, graph, set)
+    }
+}

@@ -1,0 +1,159 @@
+//! What orderings ask of a pattern, and P A P^T.
+
+use super::kernels;
+use crate::backend::cuda::primitives::bytes_of;
+use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::{Cuda, policy};
+use crate::backend::{Backend, CsrParts, GraphParts, OffsetsRef, Primitives, with_offsets};
+use crate::error::{Error, Result};
+use crate::scalar::{Element, Offset};
+
+pub(super) fn degrees(
+    cuda: Cuda,
+    offsets: OffsetsRef<'_, Cuda>,
+    indices: &Slice<u32>,
+    degrees: &mut Slice<u32>,
+) -> Result<bool> {
+    let rows = offsets.len() - 1;
+    Error::check_dimension("number of degrees", rows, degrees.len())?;
+    let mut asymmetry = cuda.zeros(1)?;
+    let shape = policy::per_row(cuda.0.chip, rows);
+    with_offsets!(offsets, offsets => {
+        kernels::degrees(cuda, shape, rows as u64, offsets, indices, degrees, &mut asymmetry)
+    })?;
+    let mut sum = [0];
+    cuda.read(&asymmetry, &mut sum)?;
+    Ok(sum[0] == 0)
+}
+
+pub(super) fn envelope(
+    cuda: Cuda,
+    graph: GraphParts<'_, Cuda>,
+    numbers: Option<&Slice<u32>>,
+) -> Result<(usize, u64)> {
+    let rows = graph.vertices;
+    Error::check_dimension("length of the numbering", rows, numbers.map_or(rows, Slice::len))?;
+    let mut envelope = cuda.zeros(2)?;
+    let shape = policy::per_row(cuda.0.chip, rows);
+    with_offsets!(graph.offsets, offsets => {
+        kernels::envelope(cuda, shape, rows as u64, offsets, graph.indices, numbers, &mut envelope)
+    })?;
+    let mut figures = [0; 2];
+    cuda.read(&envelope, &mut figures)?;
+    Ok((figures[0] as usize, figures[1]))
+}
+
+pub(super) fn reverse_order(
+    cuda: Cuda,
+    order: &Slice<u32>,
+    new_to_old: &mut Slice<u32>,
+    old_to_new: &mut Slice<u32>,
+) -> Result<()> {
+    Error::check_dimension("length of the numbering", order.len(), new_to_old.len())?;
+    Error::check_dimension("length of the inverse numbering", order.len(), old_to_new.len())?;
+    let (n, shape) = (order.len() as u64, policy::per_vertex(cuda.0.chip, order.len()));
+    kernels::reverse::<u32>(cuda, shape, n, order, new_to_old, old_to_new)
+}
+
+pub(super) fn permuted_lengths(
+    cuda: Cuda,
+    offsets: OffsetsRef<'_, Cuda>,
+    new_to_old: &Slice<u32>,
+    lengths: &mut Slice<u32>,
+) -> Result<()> {
+    let rows = new_to_old.len();
+    Error::check_dimension("number of row lengths", rows + 1, lengths.len())?;
+    let shape = policy::per_vertex(cuda.0.chip, rows + 1).variant("ITEM_BYTES", "1");
+    with_offsets!(offsets, offsets => {
+        kernels::lengths::<u8, _>(cuda, shape, rows as u64, offsets, new_to_old, lengths)
+    })
+}
+
+pub(super) fn permute_rows<V: Element>(
+    cuda: Cuda,
+    a: CsrParts<'_, V, Cuda>,
+    numbers: (&Slice<u32>, &Slice<u32>),
+    new_offsets: OffsetsRef<'_, Cuda>,
+    indices: &mut Slice<u32>,
+    values: &mut Slice<V>,
+) -> Result<()> {
+    Error::check_dimension("length of the numbering", a.rows, numbers.0.len())?;
+    Error::check_dimension("length of the inverse numbering", a.columns, numbers.1.len())?;
+    match (a.offsets, new_offsets) {
+        (OffsetsRef::Narrow(old), OffsetsRef::Narrow(new)) => {
+            gather_rows(cuda, a, old, numbers, new, indices, values)
+        }
+        (OffsetsRef::Wide(old), OffsetsRef::Wide(new)) => {
+            gather_rows(cuda, a, old, numbers, new, indices, values)
+        }
+        _ => Err(Error::InvalidArgument("offsets of different widths".into())),
+    }
+}
+
+fn gather_rows<V: Element, I: Offset>(
+    cuda: Cuda,
+    a: CsrParts<'_, V, Cuda>,
+    offsets: &Slice<I>,
+    (new_to_old, old_to_new): (&Slice<u32>, &Slice<u32>),
+    new_offsets: &Slice<I>,
+    indices: &mut Slice<u32>,
+    values: &mut Slice<V>,
+) -> Result<()> {
+    let chip = cuda.0.chip;
+    let mut long_rows = cuda.uninitialised(a.rows + 1)?;
+    cuda.fill(0, long_rows.part_mut(0..1))?;
+    let shape = policy::permute(chip, a.rows, a.indices.len()).variant("ITEM_BYTES", bytes_of::<V>());
+    kernels::permute_rows(
+        cuda,
+        shape,
+        a.rows as u64,
+        offsets,
+        a.indices,
+        a.values,
+        new_to_old,
+        old_to_new,
+        new_offsets,
+        indices,
+        values,
+        &mut long_rows,
+    )?;
+    let mut count = [0];
+    cuda.read(long_rows.part(0..1), &mut count)?;
+    let count = count[0] as usize;
+    if count == 0 {
+        return Ok(());
+    }
+    let shape = policy::permute_long(chip, count).variant("ITEM_BYTES", bytes_of::<V>());
+    kernels::permute_long_rows(
+        cuda,
+        shape,
+        &long_rows,
+        offsets,
+        a.indices,
+        a.values,
+        new_to_old,
+        old_to_new,
+        new_offsets,
+        indices,
+        values,
+    )?;
+    // What no block can sort.
+    if a.indices.len() <= policy::PERMUTE_LONGEST {
+        return Ok(());
+    }
+    for row in cuda.download(long_rows.part(1..1 + count))? {
+        let mut range = [I::default(); 2];
+        cuda.read(new_offsets.part(row as usize..row as usize + 2), &mut range)?;
+        let range = range[0].to_usize()..range[1].to_usize();
+        if range.len() > policy::PERMUTE_LONGEST {
+            let (mut keys, mut carried) =
+                (cuda.uninitialised(range.len())?, cuda.uninitialised(range.len())?);
+            cuda.copy(indices.part(range.clone()), &mut keys)?;
+            cuda.copy(values.part(range.clone()), &mut carried)?;
+            cuda.sort_pairs(&mut keys, &mut carried, 0..32)?;
+            cuda.copy(&keys, indices.part_mut(range.clone()))?;
+            cuda.copy(&carried, values.part_mut(range))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! Constants of the traversals, as measured on an H200, and the shapes of their launches.
+
+use super::Shape;
+use crate::backend::cuda::compile::Unit;
+use crate::backend::cuda::device::Chip;
+use crate::backend::cuda::launch::Together;
+
+const BFS_THREADS: u32 = 1024;
+/// Neighbours of an entry of the queue.
+pub(in crate::backend::cuda) const BFS_CHUNK: u32 = 512;
+const ORDER_THREADS: u32 = 512;
+const THREADS: u32 = 256;
+/// Threads a row where every row is read once.
+const LANES: u32 = 8;
+
+/// Entries of a row that a block sorts in shared memory.
+pub(in crate::backend::cuda) const PERMUTE_LONGEST: usize = 4096;
+
+pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
+    Some(match unit.source() {
+        "bfs.cu" => vec![
+            ("THREADS", BFS_THREADS),
+            ("CHUNK", BFS_CHUNK),
+            ("ALONE", 512),
+            ("ROOM", 2048),
+            ("BY_ITSELF", 32),
+        ],
+        "cuthill_mckee.cu" => vec![("THREADS", ORDER_THREADS), ("ALONE", 256), ("STAGE", 64)],
+        "pattern.cu" => vec![("THREADS", THREADS), ("LANES", LANES)],
+        "permute.cu" => {
+            vec![
+                ("THREADS", THREADS),
+                ("LANES", unit.size_class().max(8)),
+                ("LONGEST", PERMUTE_LONGEST as u32),
+            ]
+        }
+        "colour.cu" => vec![("THREADS", THREADS)],
+        _ => return None,
+    })
+}
+
+/// A block a multiprocessor: more of them meet later.
+pub(in crate::backend::cuda) fn bfs(chip: Chip) -> Shape {
+    Shape::resident(chip.multiprocessors as usize, BFS_THREADS).together(Together::Grid)
+}
+
+/// The same, of at most the blocks that a team may have; and the number of tiles that a level may have.
+pub(in crate::backend::cuda) fn cuthill_mckee(chip: Chip, n: usize) -> (Shape, usize) {
+    let blocks = chip.multiprocessors.min(255) as usize;
+    let tiles = n / ORDER_THREADS as usize + blocks + 1;
+    (Shape::resident(blocks, ORDER_THREADS).together(Together::Grid), tiles)
+}
+
+/// A thread a vertex.
+pub(in crate::backend::cuda) fn per_vertex(chip: Chip, n: usize) -> Shape {
+    strided(chip, n.div_ceil(THREADS as usize))
+}
+
+/// [`LANES`] threads a row.
+pub(in crate::backend::cuda) fn per_row(chip: Chip, rows: usize) -> Shape {
+    strided(chip, rows.div_ceil((THREADS / LANES) as usize))
+}
+
+/// Rows gathered by as many threads as they have entries on average, within limits.
+pub(in crate::backend::cuda) fn permute(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
+    let lanes = if nonzeros / rows.max(1) > 24 { 32 } else { 8 };
+    strided(chip, rows.div_ceil((THREADS / lanes) as usize)).class(lanes)
+}
+
+/// A block a row.
+pub(in crate::backend::cuda) fn permute_long(chip: Chip, rows: usize) -> Shape {
+    strided(chip, rows)
+}
+
+fn strided(chip: Chip, blocks: usize) -> Shape {
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / THREADS);
+    Shape::new(blocks.min(4 * resident as usize) as u32, THREADS)
+}

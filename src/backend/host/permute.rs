@@ -1,0 +1,62 @@
+//! P A P^T on the CPU: several threads, one pass over the nonzeros.
+
+use crate::backend::{CsrParts, Host};
+use crate::graph::chunks::{row_chunks, split_rows};
+use crate::scalar::{Element, Offset};
+use rayon::prelude::*;
+
+/// Up to this many entries of a row are sorted by insertion.
+const INSERTION_UP_TO: usize = 32;
+
+pub(super) fn gather_rows<V: Element, O: Offset>(
+    a: CsrParts<'_, V, Host>,
+    offsets: &[O],
+    (new_to_old, old_to_new): (&[u32], &[u32]),
+    new_offsets: &[O],
+    indices: &mut [u32],
+    values: &mut [V],
+) {
+    let place = |row: usize| new_offsets[row].to_usize();
+    let chunks = row_chunks(place, a.rows);
+    let parts = split_rows(&chunks, place, indices)
+        .into_iter()
+        .zip(split_rows(&chunks, place, values))
+        .map(|((rows, indices), (_, values))| (rows, indices, values))
+        .collect::<Vec<_>>();
+    parts.into_par_iter().for_each(|(rows, mut indices, mut values)| {
+        let mut scratch = Vec::new();
+        for old in &new_to_old[rows] {
+            let old = *old as usize;
+            let range = offsets[old].to_usize()..offsets[old + 1].to_usize();
+            let (row_indices, rest) = indices.split_at_mut(range.len());
+            indices = rest;
+            let (row_values, rest) = values.split_at_mut(range.len());
+            values = rest;
+            let from = a.indices[range.clone()].iter().zip(&a.values[range]);
+            let from = from.map(|(&column, &value)| (old_to_new[column as usize], value));
+            if row_indices.len() <= INSERTION_UP_TO {
+                insert_sorted(from, row_indices, row_values);
+            } else {
+                scratch.clear();
+                scratch.extend(from);
+                scratch.sort_unstable_by_key(|&(column, _)| column);
+                for ((index, value), &(column, v)) in row_indices.iter_mut().zip(row_values).zip(&scratch) {
+                    (*index, *value) = (column, v);
+                }
+            }
+        }
+    });
+}
+
+fn insert_sorted<V: Element>(entries: impl Iterator<Item = (u32, V)>, indices: &mut [u32], values: &mut [V]) {
+    for (k, (column, value)) in entries.enumerate() {
+        let mut hole = k;
+        while hole > 0 && indices[hole - 1] > column {
+            indices[hole] = indices[hole - 1];
+            values[hole] = values[hole - 1];
+            hole -= 1;
+        }
+        indices[hole] = column;
+        values[hole] = value;
+    }
+}
