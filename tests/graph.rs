@@ -461,7 +461,11 @@ fn bad_input_is_refused_with_its_place() {
 
 #[test]
 fn cases_of_every_backend() {
-    cases::all_cases(&residua::Host);
+    cases::level_cases(&residua::Host);
+    cases::order_cases(&residua::Host);
+    cases::permutation_cases(&residua::Host);
+    cases::colour_cases(&residua::Host);
+    cases::refusals(&residua::Host);
 }
 
 // ---- properties ----

@@ -1,6 +1,6 @@
 """Traversals on the GPU from Python: kernels/bfs.cu and kernels/cuthill_mckee.cu checked and timed on generated graphs.
 
-Usage: python benches/peers/graph_gpu.py check|bfs|check_rcm|rcm [NAME=VALUE ...]     constants, e.g. ALONE=512 THREADS=1024
+Usage: python benches/peers/graph_gpu.py check|bfs|tune|check_rcm|rcm [NAME=VALUE ...]     constants, e.g. ALONE=512 THREADS=1024
 
 Edges a second as Graph500 counts them: undirected edges of the source's component (duplicates and loops removed) over
 the time of the search, harmonic mean over sources.
@@ -11,8 +11,8 @@ import numpy as np
 
 from kernels_gpu import SM, U, U32, compile_all, cp, defines, kernel, ptr
 
-BFS = dict(OFFSET="u32", THREADS=1024, CHUNK=1024, ALONE=512, ROOM=2048)
-CM = dict(OFFSET="u32", THREADS=1024, ALONE=256, STAGE=128)
+BFS = dict(OFFSET="u32", THREADS=1024, CHUNK=256, ALONE=256, ROOM=2048, BY_ITSELF=32)
+CM = dict(OFFSET="u32", THREADS=512, ALONE=256, STAGE=64)
 UNREACHED = 0xFFFFFFFF
 
 
@@ -144,8 +144,12 @@ def timed(f, n=1):
     return cp.cuda.get_elapsed_time(a, b) / n / 1e3
 
 
+def small():
+    return {"path": path(600), "star": star(3000), "cliques": cliques(40), "grid": grid(40, 60), "rmat": rmat(9, 8), "dense": small_random(2000, 60_000, 3), "sparse": small_random(3000, 2500, 4)}
+
+
 def check_bfs(**c):
-    graphs = {"one": Graph(1, cp.zeros(1, cp.uint32), cp.zeros(1, cp.uint32)), "path": path(100_000), "star": star(100_000), "cliques": cliques(300), "grid": grid(300, 400), "sparse": small_random(50_000, 40_000, 1),
+    graphs = small() if c.pop("SMALL", 0) else {"one": Graph(1, cp.zeros(1, cp.uint32), cp.zeros(1, cp.uint32)), "path": path(100_000), "star": star(100_000), "cliques": cliques(300), "grid": grid(300, 400), "sparse": small_random(50_000, 40_000, 1),
               "random": small_random(30_000, 200_000, 2), "dense": small_random(20_000, 3_000_000, 3), "rmat": rmat(16, 16), "road": road(200), "shuffled": grid(60, 50, 70, shuffle=True)}
     for name, g in graphs.items():
         f, good = Bfs(g, **c), []
@@ -157,8 +161,10 @@ def check_bfs(**c):
         print(f"bfs {name:9} n {g.n} m {g.m}", "ok" if all(good) else f"WRONG {good}", flush=True)
 
 
-def bench_bfs(variants):
+def bench_bfs(variants, only=""):
     for name, build, sources in (("R-MAT 2^21 x 64", lambda: rmat(21, 64), 16), ("uniform 2^21 x 64", lambda: uniform(21, 64), 16), ("5-point 5000^2", lambda: grid(5000, 5000), 3), ("road-like", lambda: road(2000), 3), ("path 10^6", lambda: path(1_000_000), 1), ("star 10^6", lambda: star(1_000_000), 2)):
+        if only not in name:
+            continue
         g = build()
         cp.get_default_memory_pool().free_all_blocks()
         choice = cp.flatnonzero(g.degrees)
@@ -182,7 +188,7 @@ class CuthillMckee:
         self.g, self.teams, self.c = g, teams, {**CM, **constants}
         self.blocks = min(255, SM() // teams)
         self.marks, self.order = cp.empty((teams, g.n), cp.uint32), cp.empty((teams, g.n), cp.uint32)
-        self.rows, self.states = cp.empty((teams, g.n), cp.uint64), cp.zeros((teams, 16 + g.n // 1024 + 256), cp.uint64)
+        self.rows, self.states = cp.empty((teams, g.n), cp.uint64), cp.zeros((teams, 16 + g.n // self.c["THREADS"] + 256), cp.uint64)
         self.kernel = kernel("cuthill_mckee.cu", "cuthill_mckee", **self.c)
 
     def __call__(self, roots, limit=2**64 - 1):
@@ -225,7 +231,7 @@ def twin_cuthill_mckee(g, root):
 
 
 def check_rcm(**c):
-    graphs = {"one": Graph(1, cp.zeros(1, cp.uint32), cp.zeros(1, cp.uint32)), "path": path(5000), "star": star(30_000), "cliques": cliques(300), "grid": grid(200, 150), "shuffled": grid(40, 30, 50, shuffle=True), "sparse": small_random(20_000, 16_000, 1),
+    graphs = small() if c.pop("SMALL", 0) else {"one": Graph(1, cp.zeros(1, cp.uint32), cp.zeros(1, cp.uint32)), "path": path(5000), "star": star(30_000), "cliques": cliques(300), "grid": grid(200, 150), "shuffled": grid(40, 30, 50, shuffle=True), "sparse": small_random(20_000, 16_000, 1),
               "random": small_random(30_000, 200_000, 2), "rmat": rmat(14, 16), "road": road(60), "wide": grid(8, 70, 70, 3, shuffle=True)}
     for name, g in graphs.items():
         for teams in (1, 3):
@@ -266,11 +272,13 @@ def main():
     if sys.argv[1] == "check":
         check_bfs(**constants)
     if sys.argv[1] == "bfs":
-        bench_bfs([constants] if constants else [{}, dict(CHUNK=128), dict(CHUNK=256), dict(CHUNK=256, ALONE=256), dict(CHUNK=256, THREADS=512)])
+        bench_bfs([constants])
+    if sys.argv[1] == "tune":
+        bench_bfs([{}] + [dict(BY_ITSELF=b) for b in (8, 16, 64)] + [dict(CHUNK=c) for c in (128, 512)] + [dict(ALONE=512), dict(THREADS=512)], "2^21")
     if sys.argv[1] == "check_rcm":
         check_rcm(**constants)
     if sys.argv[1] == "rcm":
-        bench_rcm([constants] if constants else [{}, dict(ALONE=512), dict(THREADS=512, STAGE=64)])
+        bench_rcm([constants])
 
 
 if __name__ == "__main__":

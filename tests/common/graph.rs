@@ -1,5 +1,5 @@
 //! What every backend's traversals must do: the same as the host's, which `tests/graph.rs` holds against sequential
-//! twins. `all_cases` runs everything.
+//! twins.
 
 use residua::backend::{GraphParts, GraphSteps, OffsetsRef, UNREACHED};
 use residua::graph::{
@@ -7,15 +7,6 @@ use residua::graph::{
     permute_symmetric_on, reverse_cuthill_mckee, reverse_cuthill_mckee_on,
 };
 use residua::{Csr, Host};
-
-/// Everything.
-pub fn all_cases<B: GraphSteps>(b: &B) {
-    level_cases(b);
-    order_cases(b);
-    permutation_cases(b);
-    colour_cases(b);
-    refusals(b);
-}
 
 /// A square matrix with these entries, each once, and values that tell them apart.
 pub fn matrix(n: usize, entries: impl IntoIterator<Item = (usize, usize)>) -> Csr<f64> {

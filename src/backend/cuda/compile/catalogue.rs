@@ -41,7 +41,7 @@ pub fn catalogue() -> Vec<Unit> {
         }
     }
     conversions(&mut units);
-    for file in ["bfs.cu", "colour.cu", "cuthill_mckee.cu", "pattern.cu"] {
+    for file in ["bfs.cu", "colour.cu", "components.cu", "cuthill_mckee.cu", "pattern.cu"] {
         units.extend(OFFSETS.map(|offset| Unit::new(file).with("OFFSET", offset)));
     }
     for (bytes, offset, lanes) in [("1", "u32", 8), ("4", "u32", 8), ("8", "u64", 32), ("16", "u32", 32)] {

@@ -13,6 +13,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "bfs.cu",
     "colour.cu",
     "compact.cu",
+    "components.cu",
     "convert_rows.cu",
     "convert_sizes.cu",
     "convert_tails.cu",
@@ -66,6 +67,8 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "product.cuh",
     "stage.cuh",
     "tile_segments.cuh"
+    "tile_segments.cuh",
+    "team.cuh"
 ];
 
 /// Text of a kernel file.

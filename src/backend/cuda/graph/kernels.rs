@@ -115,3 +115,64 @@ kernels! {
         left: &mut Slice<u32>,
     );
 }
+kernels! {
+    "components.cu", types(I: Offset as OFFSET);
+    fn hook(n: u32, offsets: &Slice<I>, indices: &Slice<u32>, labels: &mut Slice<u32>);
+    fn flatten(n: u32, labels: &mut Slice<u32>);
+    fn lowest_of_each(
+        n: u32,
+        labels: &Slice<u32>,
+        degrees: &Slice<u32>,
+        lowest: &mut Slice<u64>,
+        flags: &mut Slice<u8>,
+    );
+    fn rank_roots(count: u64, roots: &Slice<u32>, labels: &Slice<u32>, rank: &mut Slice<u32>);
+    fn rank_places(
+        places: u64,
+        count: u64,
+        order: &Slice<u32>,
+        labels: &Slice<u32>,
+        rank: &Slice<u32>,
+        components: &mut Slice<u32>,
+        doubled: &mut Slice<u32>,
+    );
+    fn invert(n: u64, order: &Slice<u32>, places: &mut Slice<u32>);
+    fn figures(
+        n: u64,
+        order: &Slice<u32>,
+        components: &Slice<u32>,
+        starts: &Slice<u32>,
+        interleaved: &Slice<u32>,
+        marks: &Slice<u32>,
+        levels: &Slice<u32>,
+        places: &Slice<u32>,
+        height: &mut Slice<u32>,
+        width: &mut Slice<u32>,
+        bandwidth: &mut Slice<u32>,
+    );
+    fn last_levels(
+        n: u64,
+        order: &Slice<u32>,
+        components: &Slice<u32>,
+        levels: &Slice<u32>,
+        height: &Slice<u32>,
+        degrees: &Slice<u32>,
+        ends: &mut Slice<u64>,
+    );
+    fn alike(
+        n: u64,
+        order: &Slice<u32>,
+        components: &Slice<u32>,
+        starts: &Slice<u32>,
+        degrees: &Slice<u32>,
+        flags: &mut Slice<u32>,
+    );
+    fn pick_peers(
+        count: u64,
+        order: &Slice<u32>,
+        starts: &Slice<u32>,
+        sums: &Slice<u32>,
+        one_in: u32,
+        peers: &mut Slice<u32>,
+    );
+}

@@ -1,5 +1,6 @@
 //! Traversals on the device: whole traversals in one launch, see `kernels/bfs.cu` and `kernels/cuthill_mckee.cu`.
 
+mod components;
 mod kernels;
 mod orders;
 mod pattern;

@@ -1,11 +1,9 @@
 //! Cuthill and McKee's orders.
 
-use super::{check_size, kernels};
-use crate::backend::cuda::slice::Slice;
+use super::{check_size, components, kernels};
+use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, policy};
-use crate::backend::{
-    Backend, GraphParts, GraphSteps, Host, OffsetsRef, PEERS_ONE_IN, Primitives, Roots, Sweep, with_offsets,
-};
+use crate::backend::{Backend, GraphParts, GraphSteps, PEERS_ONE_IN, Primitives, Roots, Sweep, with_offsets};
 use crate::error::{Error, Result};
 
 /// Words of a team's state before those of its tiles, and what they hold: see the kernel.
@@ -23,8 +21,35 @@ const END: usize = 11;
 const FINISHED: u64 = 1;
 const SORT: u64 = 3;
 
-/// Where traversals start, and their largest bandwidths of use.
-type Starts = Vec<(u32, usize)>;
+/// The state of a traversal, as its kernel left it.
+pub(super) struct Header([u64; HEADER]);
+
+impl Header {
+    /// Vertices in the order.
+    pub(super) fn vertices(&self) -> usize {
+        self.0[TAIL] as usize
+    }
+
+    fn sweep(&self, root: u32) -> Sweep {
+        Sweep {
+            root,
+            complete: self.0[STATUS] == FINISHED,
+            vertices: self.vertices(),
+            height: self.0[LEVEL] as usize,
+            width: self.0[WIDTH] as usize,
+            bandwidth: self.0[BANDWIDTH] as usize,
+            end: self.0[END] as u32,
+            peers: [None; 3],
+        }
+    }
+}
+
+/// What traversals side by side left behind: as many vertices of order and marks as the graph has, for each.
+pub(super) struct Traversal {
+    pub(super) order: DeviceVec<u32>,
+    pub(super) marks: DeviceVec<u32>,
+    pub(super) headers: Vec<Header>,
+}
 
 pub(super) fn cuthill_mckee(
     cuda: Cuda,
@@ -34,11 +59,14 @@ pub(super) fn cuthill_mckee(
 ) -> Result<Vec<Sweep>> {
     check_size(graph)?;
     if let Roots::Given { roots, limits } = roots {
-        let starts = starts(cuda, graph, roots, limits)?;
+        let starts = check_roots(cuda, graph, roots, limits)?;
         return match starts[..] {
             [] => Ok(Vec::new()),
-            [one] => traverse(cuda, graph, &[one], [order].into()),
-            _ => on_host(cuda, graph, Some((roots, limits)), order),
+            [root] => {
+                let traversal = traverse(cuda, graph, &[(roots, limits[0])])?;
+                Ok(vec![hand_over(cuda, &traversal, 0, root, order)?])
+            }
+            _ => components::given(cuda, graph, roots, limits, order),
         };
     }
     let n = graph.vertices;
@@ -53,10 +81,17 @@ pub(super) fn cuthill_mckee(
     let mut key = [0];
     cuda.read(&lowest, &mut key)?;
     let (degree, root) = ((key[0] >> 32) as u32, key[0] as u32);
-    let mut sweep = traverse(cuda, graph, &[(root, usize::MAX)], [&mut *order].into())?[0];
-    if sweep.vertices < n {
-        return on_host(cuda, graph, None, order);
+    // A vertex alone is not all, as a rule.
+    if degree == 0 && n > 1 {
+        return components::all(cuda, graph, order);
     }
+    let roots = cuda.upload(vec![root])?;
+    let traversal = traverse(cuda, graph, &[(&roots, usize::MAX)])?;
+    if traversal.headers[0].vertices() < n {
+        drop(traversal);
+        return components::all(cuda, graph, order);
+    }
+    let mut sweep = hand_over(cuda, &traversal, 0, root, order)?;
     sweep.peers = peers(cuda, graph, order, degree)?;
     Ok(vec![sweep])
 }
@@ -73,30 +108,60 @@ pub(super) fn pair(
         && others.len() == 1
     {
         check_size(graph)?;
-        let both = [starts(cuda, graph, roots, limits)?, starts(cuda, graph, others, other_limits)?].concat();
-        let sweeps = traverse(cuda, graph, &both, vec![first.1, second.1])?;
-        return Ok((vec![sweeps[0]], vec![sweeps[1]]));
+        let root = check_roots(cuda, graph, roots, limits)?[0];
+        let other = check_roots(cuda, graph, others, other_limits)?[0];
+        let both = traverse(cuda, graph, &[(roots, limits[0]), (others, other_limits[0])])?;
+        return Ok((
+            vec![hand_over(cuda, &both, 0, root, first.1)?],
+            vec![hand_over(cuda, &both, 1, other, second.1)?],
+        ));
     }
     Ok((cuda.cuthill_mckee(graph, first.0, first.1)?, cuda.cuthill_mckee(graph, second.0, second.1)?))
 }
 
-fn starts(cuda: Cuda, graph: GraphParts<'_, Cuda>, roots: &Slice<u32>, limits: &[usize]) -> Result<Starts> {
-    Error::check_dimension("number of limits", roots.len(), limits.len())?;
-    let roots = cuda.download(roots)?;
-    if let Some(root) = roots.iter().find(|&&root| root as usize >= graph.vertices) {
-        let n = graph.vertices;
-        return Err(Error::InvalidArgument(format!("vertex {root} of a graph with {n} vertices")));
-    }
-    Ok(roots.into_iter().zip(limits.iter().copied()).collect())
-}
-
-/// Traversals of one component each, side by side, each into the front of its order.
-fn traverse(
+fn check_roots(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,
-    starts: &[(u32, usize)],
-    into: Vec<&mut Slice<u32>>,
-) -> Result<Vec<Sweep>> {
+    roots: &Slice<u32>,
+    limits: &[usize],
+) -> Result<Vec<u32>> {
+    Error::check_dimension("number of limits", roots.len(), limits.len())?;
+    let roots = cuda.download(roots)?;
+    match roots.iter().find(|&&root| root as usize >= graph.vertices) {
+        None => Ok(roots),
+        Some(root) => {
+            let n = graph.vertices;
+            Err(Error::InvalidArgument(format!("vertex {root} of a graph with {n} vertices")))
+        }
+    }
+}
+
+/// Copies the order of one of several traversals to where it was asked for.
+fn hand_over(
+    cuda: Cuda,
+    traversal: &Traversal,
+    which: usize,
+    root: u32,
+    order: &mut Slice<u32>,
+) -> Result<Sweep> {
+    let sweep = traversal.headers[which].sweep(root);
+    if order.len() < sweep.vertices {
+        return Err(Error::InvalidArgument(format!(
+            "the order has no room for the component of root {root}"
+        )));
+    }
+    let start = which * (traversal.order.len() / traversal.headers.len());
+    let from = traversal.order.part(start..start + sweep.vertices);
+    cuda.copy(from, order.part_mut(0..sweep.vertices))?;
+    Ok(sweep)
+}
+
+/// Traversals side by side, each from some roots in different components and with a largest bandwidth of use.
+pub(super) fn traverse(
+    cuda: Cuda,
+    graph: GraphParts<'_, Cuda>,
+    starts: &[(&Slice<u32>, usize)],
+) -> Result<Traversal> {
     let (n, teams) = (graph.vertices, starts.len());
     let (shape, tiles) = policy::cuthill_mckee(cuda.0.chip, n);
     let words = HEADER + tiles;
@@ -104,25 +169,28 @@ fn traverse(
     let mut orders = cuda.uninitialised(teams * n)?;
     let mut rows = cuda.uninitialised(teams * n)?;
     let mut states = cuda.zeros::<u64>(teams * words)?;
-    let mut headers = vec![[0; HEADER]; teams];
-    for (team, &(root, limit)) in starts.iter().enumerate() {
-        headers[team][TAIL] = 1;
-        headers[team][LIMIT] = limit as u64;
-        cuda.write(&[root], orders.part_mut(team * n..team * n + 1))?;
-        cuda.write(&headers[team], states.part_mut(team * words..team * words + HEADER))?;
+    let mut headers = Vec::with_capacity(teams);
+    for (team, &(roots, limit)) in starts.iter().enumerate() {
+        let mut header = [0; HEADER];
+        header[TAIL] = roots.len() as u64;
+        header[LIMIT] = limit as u64;
+        Error::check_dimension("number of roots in different components", n.min(roots.len()), roots.len())?;
+        cuda.copy(roots, orders.part_mut(team * n..team * n + roots.len()))?;
+        cuda.write(&header, states.part_mut(team * words..team * words + HEADER))?;
+        headers.push(Header(header));
     }
     loop {
         with_offsets!(graph.offsets, offsets => kernels::cuthill_mckee(
             cuda, shape, n as u32, offsets, graph.indices, graph.degrees, teams as u32, &mut marks,
             &mut orders, &mut rows, &mut states, words as u64,
         ))?;
-        for (team, header) in headers.iter_mut().enumerate() {
+        for (team, Header(header)) in headers.iter_mut().enumerate() {
             cuda.read(states.part(team * words..team * words + HEADER), header)?;
         }
-        if headers.iter().all(|header| header[STATUS] != SORT) {
-            break;
+        if headers.iter().all(|Header(header)| header[STATUS] != SORT) {
+            return Ok(Traversal { order: orders, marks, headers });
         }
-        for (team, header) in headers.iter_mut().enumerate() {
+        for (team, Header(header)) in headers.iter_mut().enumerate() {
             if header[STATUS] == SORT {
                 let level = team * n + header[HEAD] as usize..team * n + header[TAIL] as usize;
                 let marks = marks.part(team * n..team * n + n);
@@ -133,28 +201,6 @@ fn traverse(
             cuda.write(&header[..MEETINGS], states.part_mut(team * words..team * words + MEETINGS))?;
         }
     }
-    let mut sweeps = Vec::with_capacity(teams);
-    for (team, order) in into.into_iter().enumerate() {
-        let (root, header) = (starts[team].0, &headers[team]);
-        let found = header[TAIL] as usize;
-        if order.len() < found {
-            return Err(Error::InvalidArgument(format!(
-                "the order has no room for the component of root {root}"
-            )));
-        }
-        cuda.copy(orders.part(team * n..team * n + found), order.part_mut(0..found))?;
-        sweeps.push(Sweep {
-            root,
-            complete: header[STATUS] == FINISHED,
-            vertices: found,
-            height: header[LEVEL] as usize,
-            width: header[WIDTH] as usize,
-            bandwidth: header[BANDWIDTH] as usize,
-            end: header[END] as u32,
-            peers: [None; 3],
-        });
-    }
-    Ok(sweeps)
 }
 
 /// Sorts a level by (place of the parent, degree, number). It comes sorted by parent, and the children of each by
@@ -197,30 +243,4 @@ fn peers(
         }
     }
     Ok(peers)
-}
-
-/// Several components: on the CPU.
-fn on_host(
-    cuda: Cuda,
-    graph: GraphParts<'_, Cuda>,
-    given: Option<(&Slice<u32>, &[usize])>,
-    order: &mut Slice<u32>,
-) -> Result<Vec<Sweep>> {
-    let (indices, degrees) = (cuda.download(graph.indices)?, cuda.download(graph.degrees)?);
-    let mut host_order = cuda.download(order)?;
-    let roots = given.map(|(roots, _)| cuda.download(roots)).transpose()?;
-    let roots = match (&roots, given) {
-        (Some(roots), Some((_, limits))) => Roots::Given { roots: roots.as_slice(), limits },
-        _ => Roots::LowestDegree,
-    };
-    let run = |offsets: OffsetsRef<'_, Host>, order: &mut [u32]| {
-        let graph = GraphParts { vertices: graph.vertices, offsets, indices: &indices, degrees: &degrees };
-        Host.cuthill_mckee(graph, roots, order)
-    };
-    let sweeps = match graph.offsets {
-        OffsetsRef::Narrow(offsets) => run(OffsetsRef::Narrow(&cuda.download(offsets)?[..]), &mut host_order),
-        OffsetsRef::Wide(offsets) => run(OffsetsRef::Wide(&cuda.download(offsets)?[..]), &mut host_order),
-    }?;
-    cuda.write(&host_order, order)?;
-    Ok(sweeps)
 }

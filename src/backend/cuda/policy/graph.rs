@@ -7,7 +7,7 @@ use crate::backend::cuda::launch::Together;
 
 const BFS_THREADS: u32 = 1024;
 /// Neighbours of an entry of the queue.
-pub(in crate::backend::cuda) const BFS_CHUNK: u32 = 512;
+pub(in crate::backend::cuda) const BFS_CHUNK: u32 = 256;
 const ORDER_THREADS: u32 = 512;
 const THREADS: u32 = 256;
 /// Threads a row where every row is read once.
@@ -21,12 +21,12 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
         "bfs.cu" => vec![
             ("THREADS", BFS_THREADS),
             ("CHUNK", BFS_CHUNK),
-            ("ALONE", 512),
+            ("ALONE", 256),
             ("ROOM", 2048),
             ("BY_ITSELF", 32),
         ],
         "cuthill_mckee.cu" => vec![("THREADS", ORDER_THREADS), ("ALONE", 256), ("STAGE", 64)],
-        "pattern.cu" => vec![("THREADS", THREADS), ("LANES", LANES)],
+        "pattern.cu" | "components.cu" => vec![("THREADS", THREADS), ("LANES", LANES)],
         "permute.cu" => {
             vec![
                 ("THREADS", THREADS),

@@ -1,0 +1,197 @@
+//! Cuthill and McKee's orders of many components in one traversal.
+//!
+//! All roots start together, so that a level costs the same however many components there are. What comes out is
+//! interleaved, level by level; a stable sort by component puts each where it belongs.
+
+use super::orders::{Traversal, traverse};
+use super::{kernels, search};
+use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
+use crate::backend::cuda::{Cuda, policy};
+use crate::backend::{Backend, GraphParts, PEERS_ONE_IN, Primitives, Sweep, with_offsets};
+use crate::error::{Error, Result};
+
+/// What a component's number or peer is where there is none.
+const NONE: u32 = u32::MAX;
+
+/// The smallest vertex of each vertex's component.
+fn labels(cuda: Cuda, graph: GraphParts<'_, Cuda>) -> Result<DeviceVec<u32>> {
+    let n = graph.vertices;
+    let mut labels = cuda.uninitialised(n)?;
+    cuda.sequence::<u32>(&mut labels)?;
+    let shape = policy::per_row(cuda.0.chip, n);
+    with_offsets!(graph.offsets, offsets => kernels::hook(cuda, shape, n as u32, offsets, graph.indices, &mut labels))?;
+    kernels::flatten::<u32>(cuda, policy::per_vertex(cuda.0.chip, n), n as u32, &mut labels)?;
+    Ok(labels)
+}
+
+/// Every component, each from its vertex of lowest degree.
+pub(super) fn all(cuda: Cuda, graph: GraphParts<'_, Cuda>, order: &mut Slice<u32>) -> Result<Vec<Sweep>> {
+    let n = graph.vertices;
+    let labels = labels(cuda, graph)?;
+    let (mut lowest, mut flags) = (cuda.uninitialised(n)?, cuda.uninitialised(n)?);
+    cuda.fill(u64::MAX, &mut lowest)?;
+    let shape = policy::per_vertex(cuda.0.chip, n);
+    kernels::lowest_of_each::<u32>(cuda, shape, n as u32, &labels, graph.degrees, &mut lowest, &mut flags)?;
+    let mut kept = cuda.uninitialised(n)?;
+    let count = cuda.compact(&lowest, &flags, &mut kept)?;
+    drop((lowest, flags));
+    let mut keys = cuda.uninitialised(count)?;
+    cuda.copy(kept.part(0..count), &mut keys)?;
+    cuda.sort::<u64>(&mut keys, 0..64)?;
+    let (mut degrees, mut roots) = (cuda.uninitialised(count)?, cuda.uninitialised(count)?);
+    cuda.unpack(&keys, 32, &mut degrees, &mut roots)?;
+    sweep(cuda, graph, &labels, &roots, None, order)
+}
+
+/// Some components, each from its root.
+pub(super) fn given(
+    cuda: Cuda,
+    graph: GraphParts<'_, Cuda>,
+    roots: &Slice<u32>,
+    limits: &[usize],
+    order: &mut Slice<u32>,
+) -> Result<Vec<Sweep>> {
+    sweep(cuda, graph, &labels(cuda, graph)?, roots, Some(limits), order)
+}
+
+fn sweep(
+    cuda: Cuda,
+    graph: GraphParts<'_, Cuda>,
+    labels: &Slice<u32>,
+    roots: &Slice<u32>,
+    limits: Option<&[usize]>,
+    order: &mut Slice<u32>,
+) -> Result<Vec<Sweep>> {
+    let (n, count, chip) = (graph.vertices, roots.len(), cuda.0.chip);
+    let shape = policy::per_vertex(chip, n);
+    let mut rank = cuda.uninitialised(n)?;
+    cuda.fill(NONE, &mut rank)?;
+    kernels::rank_roots::<u32>(
+        cuda,
+        policy::per_vertex(chip, count),
+        count as u64,
+        roots,
+        labels,
+        &mut rank,
+    )?;
+    let Traversal { order: interleaved, marks, headers, .. } = traverse(cuda, graph, &[(roots, usize::MAX)])?;
+    let places = headers[0].vertices();
+    let interleaved = interleaved.part(0..places);
+    let (mut components, mut doubled) = (cuda.uninitialised(places)?, cuda.zeros(1)?);
+    let (total, roots_count) = (places as u64, count as u64);
+    kernels::rank_places::<u32>(
+        cuda,
+        shape,
+        total,
+        roots_count,
+        interleaved,
+        labels,
+        &rank,
+        &mut components,
+        &mut doubled,
+    )?;
+    let mut bad = [0];
+    cuda.read(&doubled, &mut bad)?;
+    if bad[0] > 0 {
+        return Err(Error::InvalidArgument(format!(
+            "{} roots lie in the component of an earlier root",
+            bad[0]
+        )));
+    }
+    if order.len() < places {
+        return Err(Error::InvalidArgument(format!(
+            "the order has room for {} of {places} vertices",
+            order.len()
+        )));
+    }
+    // Each component behind the other.
+    let mut sorted = cuda.uninitialised(places)?;
+    cuda.copy(interleaved, &mut sorted)?;
+    cuda.sort_pairs(&mut components, &mut sorted, 0..32)?;
+    let mut starts = cuda.uninitialised::<u32>(count + 1)?;
+    cuda.offsets_of_sorted(&components, &mut starts)?;
+
+    let mut levels = cuda.uninitialised(n)?;
+    search::bfs(cuda, graph, roots, &mut levels)?;
+    let mut place_of = cuda.uninitialised(n)?;
+    kernels::invert::<u32>(cuda, shape, total, &sorted, &mut place_of)?;
+    let (mut height, mut width, mut bandwidth) = (cuda.zeros(count)?, cuda.zeros(count)?, cuda.zeros(count)?);
+    kernels::figures::<u32>(
+        cuda,
+        shape,
+        total,
+        &sorted,
+        &components,
+        &starts,
+        interleaved,
+        &marks,
+        &levels,
+        &place_of,
+        &mut height,
+        &mut width,
+        &mut bandwidth,
+    )?;
+    let mut ends = cuda.uninitialised(count)?;
+    cuda.fill(u64::MAX, &mut ends)?;
+    kernels::last_levels::<u32>(
+        cuda,
+        shape,
+        total,
+        &sorted,
+        &components,
+        &levels,
+        &height,
+        graph.degrees,
+        &mut ends,
+    )?;
+    let peers = match limits {
+        None => cuda.download(&*peers(cuda, graph, &sorted, &components, &starts)?)?,
+        Some(_) => vec![NONE; 3 * count],
+    };
+    cuda.copy(&sorted, order.part_mut(0..places))?;
+
+    let (roots, starts, ends) = (cuda.download(roots)?, cuda.download(&*starts)?, cuda.download(&*ends)?);
+    let (height, width) = (cuda.download(&*height)?, cuda.download(&*width)?);
+    let bandwidth = cuda.download(&*bandwidth)?;
+    let known = |peer: u32| Some(peer).filter(|&peer| peer != NONE);
+    Ok((0..count)
+        .map(|c| Sweep {
+            root: roots[c],
+            complete: limits.is_none_or(|limits| bandwidth[c] as usize <= limits[c]),
+            vertices: (starts[c + 1] - starts[c]) as usize,
+            height: height[c] as usize,
+            width: width[c] as usize,
+            bandwidth: bandwidth[c] as usize,
+            end: ends[c] as u32,
+            peers: [known(peers[3 * c]), known(peers[3 * c + 1]), known(peers[3 * c + 2])],
+        })
+        .collect())
+}
+
+/// See [`Sweep::peers`]: three for each component, [`NONE`] where there is none.
+fn peers(
+    cuda: Cuda,
+    graph: GraphParts<'_, Cuda>,
+    order: &Slice<u32>,
+    components: &Slice<u32>,
+    starts: &Slice<u32>,
+) -> Result<DeviceVec<u32>> {
+    let (n, count) = (order.len(), starts.len() - 1);
+    let (mut flags, mut sums) = (cuda.uninitialised(n)?, cuda.uninitialised::<u32>(n + 1)?);
+    let shape = policy::per_vertex(cuda.0.chip, n);
+    kernels::alike::<u32>(cuda, shape, n as u64, order, components, starts, graph.degrees, &mut flags)?;
+    cuda.exclusive_scan(&flags, &mut sums)?;
+    let mut peers = cuda.uninitialised(3 * count)?;
+    let shape = policy::per_vertex(cuda.0.chip, count);
+    kernels::pick_peers::<u32>(
+        cuda,
+        shape,
+        count as u64,
+        order,
+        starts,
+        &sums,
+        PEERS_ONE_IN as u32,
+        &mut peers,
+    )?;
+    Ok(peers)
+}
