@@ -1,6 +1,6 @@
 //! Orderings. `cargo bench --bench graph` times each step on shuffled meshes;
 //! `cargo bench --bench graph -- table A.mtx...` prints CSV, one line a matrix, and `benches/peers/rcm.py` calls that
-//! beside SciPy.
+//! beside SciPy. `cargo bench --bench graph -- device` orders meshes on a CUDA device.
 
 use criterion::{Criterion, Throughput};
 use num_complex::Complex;
@@ -86,10 +86,107 @@ fn steps(criterion: &mut Criterion) -> residua::Result<()> {
     Ok(())
 }
 
+/// Orders and permutes meshes on a CUDA device, and tells what that does to the product and to conjugate gradients.
+#[cfg(feature = "cuda")]
+mod on_device {
+    use super::{best, generate};
+    use residua::graph::{
+        Adjacency, Permutation, ordering_on, permute_symmetric_on, reverse_cuthill_mckee_on,
+    };
+    use residua::krylov::{Cg, SolveOptions};
+    use residua::precondition::Jacobi;
+    use residua::{Backend, Csr, Cuda};
+    use std::ops::ControlFlow;
+
+    fn shuffled(cuda: &Cuda, a: Csr<f64, Cuda>) -> residua::Result<Csr<f64, Cuda>> {
+        let mut random = generate::Random::new(1);
+        let mut order: Vec<u32> = (0..a.rows() as u32).collect();
+        for k in (1..order.len()).rev() {
+            order.swap(k, random.below(k as u64 + 1) as usize);
+        }
+        let p = Permutation::from_host(cuda, &Permutation::from_new_to_old(order)?)?;
+        permute_symmetric_on(cuda, &a, &p)
+    }
+
+    /// Seconds of a product, of many in a row.
+    fn product(cuda: &Cuda, a: &Csr<f64, Cuda>) -> residua::Result<f64> {
+        let x = cuda.upload(vec![1.0; a.columns()])?;
+        let mut y = cuda.zeros(a.rows())?;
+        let many = 50;
+        let seconds = best(3, || {
+            (0..many)
+                .try_for_each(|_| a.product(cuda, 1.0, &x, 0.0, &mut y))
+                .and_then(|()| cuda.synchronize())
+        });
+        Ok(seconds / f64::from(many))
+    }
+
+    /// Seconds and iterations of a solve.
+    fn solve(cuda: &Cuda, a: &Csr<f64, Cuda>) -> residua::Result<(f64, usize)> {
+        let jacobi = Jacobi::new(cuda, a)?;
+        let b = cuda.upload((0..a.rows()).map(|i| (i % 17) as f64 - 8.0).collect())?;
+        let mut x = cuda.zeros(a.rows())?;
+        let mut cg = Cg::new(cuda, a.rows(), SolveOptions::default())?;
+        let mut iterations = 0;
+        let seconds = best(2, || -> residua::Result<()> {
+            cuda.fill(0.0, &mut x)?;
+            iterations = cg.solve(a, &jacobi, &b, &mut x, |_, _| ControlFlow::Continue(()))?.iterations;
+            Ok(())
+        });
+        Ok((seconds, iterations))
+    }
+
+    pub fn table() -> residua::Result<()> {
+        let cuda = &Cuda::new(0)?;
+        type Mesh = (&'static str, fn() -> residua::Result<Csr<f64>>, bool);
+        let meshes: [Mesh; 7] = [
+            ("5-point 1000^2", || generate::poisson2d(1000, 1000), false),
+            ("5-point 1000^2, shuffled", || generate::poisson2d(1000, 1000), true),
+            ("5-point 3000^2, shuffled", || generate::poisson2d(3000, 3000), true),
+            ("7-point 100^3, shuffled", || generate::poisson3d(100, 100, 100), true),
+            ("7-point 200^3", || generate::poisson3d(200, 200, 200), false),
+            ("7-point 200^3, shuffled", || generate::poisson3d(200, 200, 200), true),
+            ("27-point 100^3, shuffled", || generate::poisson3d_27(100, 100, 100), true),
+        ];
+        println!(
+            "mesh,rows,graph_ms,rcm_ms,ordering_ms,permute_ms,bandwidth_before,bandwidth_rcm,product_before_us,product_after_us,cg_before_ms,cg_after_ms,iterations"
+        );
+        for (name, build, shuffle) in meshes {
+            let a = build()?.into_backend(cuda)?;
+            let a = if shuffle { shuffled(cuda, a)? } else { a };
+            let graph = Adjacency::on(cuda, &a)?;
+            let chosen = ordering_on(cuda, &a)?;
+            let p = reverse_cuthill_mckee_on(cuda, &graph)?;
+            let after = permute_symmetric_on(cuda, &a, &p)?;
+            let waited = |work: &mut dyn FnMut() -> residua::Result<()>| {
+                1e3 * best(3, || work().and_then(|()| cuda.synchronize()))
+            };
+            let graph_ms = waited(&mut || Adjacency::on(cuda, &a).map(drop));
+            let rcm_ms = waited(&mut || reverse_cuthill_mckee_on(cuda, &graph).map(drop));
+            let ordering_ms = waited(&mut || ordering_on(cuda, &a).map(drop));
+            let permute_ms = waited(&mut || permute_symmetric_on(cuda, &a, &p).map(drop));
+            let (before_us, after_us) = (1e6 * product(cuda, &a)?, 1e6 * product(cuda, &after)?);
+            let (before_cg, iterations) = solve(cuda, &a)?;
+            let (after_cg, _) = solve(cuda, &after)?;
+            println!(
+                "{name},{},{graph_ms:.3},{rcm_ms:.3},{ordering_ms:.3},{permute_ms:.3},{},{},{before_us:.1},{after_us:.1},{:.2},{:.2},{iterations}",
+                a.rows(),
+                chosen.bandwidth_before(),
+                chosen.bandwidth_rcm(),
+                1e3 * before_cg,
+                1e3 * after_cg,
+            );
+        }
+        Ok(())
+    }
+}
+
 fn main() -> residua::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     match arguments.split_first() {
         Some((first, paths)) if first == "table" => table(paths),
+        #[cfg(feature = "cuda")]
+        Some((first, _)) if first == "device" => on_device::table(),
         _ => {
             let mut criterion = Criterion::default().configure_from_args();
             steps(&mut criterion)?;

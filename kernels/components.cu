@@ -41,8 +41,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) hook(u32 n, const I* offse
         }
 }
 
+// Nothing is shortened on the way here: a late store of another thread could put back what was found before.
 extern "C" __global__ void __launch_bounds__(THREADS) flatten(u32 n, u32* labels) {
-    for EACH(v, n) __stcg(labels + v, find(labels, u32(v)));
+    for EACH(v, n) {
+        u32 root = u32(v), up;
+        while ((up = __ldcg(labels + root)) != root) root = up;
+        __stcg(labels + v, root);
+    }
 }
 
 // Of each component, at its label: the smallest degree << 32 | vertex (all bits set before), and a flag.

@@ -82,9 +82,33 @@ pub struct Sweep {
     pub peers: [Option<u32>; 3],
 }
 
+/// What renumbering costs and gains on a device, in the device's terms.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct OrderingPrice {
+    /// Bytes of a cache line (a sector on a GPU).
+    pub line: usize,
+    /// Time of a line of x that only one row needs, as a share of the time to stream its bytes: less than one where
+    /// caches further away hold x, or other reads go on meanwhile.
+    pub weight: f64,
+    /// Time to order and permute, in products with the matrix as it came.
+    pub products: f64,
+}
+
+impl OrderingPrice {
+    /// Two cores of a server: a randomly numbered 7-point mesh of 10^6 rows takes 1.48 times as long as after
+    /// reverse Cuthill-McKee, which costs 75 products.
+    pub const CPU: Self = Self { line: 64, weight: 0.13, products: 75.0 };
+    /// One H200: docs/benchmarks.md, "Traversal and reordering on the GPU".
+    pub const GPU: Self = Self { line: 32, weight: 0.8, products: 40.0 };
+}
+
 /// Traversals, and what orderings ask of a pattern. All results are the same on every backend and with any number of
 /// threads.
 pub trait GraphSteps: Primitives {
+    /// What an ordering costs here.
+    const ORDERING_PRICE: OrderingPrice;
+
     /// `levels[v]` = edges on a shortest path from the nearest of `sources` to `v`, [`UNREACHED`] where there is none.
     /// Returns the number of levels.
     ///

@@ -34,7 +34,7 @@ pub use burst::{CgBurst, Derived};
 pub use convert::Conversions;
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
-pub use graph::{GraphParts, GraphSteps, PEERS_ONE_IN, Roots, Sweep, UNREACHED, priority};
+pub use graph::{GraphParts, GraphSteps, OrderingPrice, PEERS_ONE_IN, Roots, Sweep, UNREACHED, priority};
 pub use host::Host;
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;

@@ -1,13 +1,15 @@
 //! `residua reorder`: renumber a matrix by reverse Cuthill-McKee.
 
+use super::device::{self, Device};
 use super::failure::About;
 use super::load::{Loaded, is_complex, load, save};
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure, console};
 use num_complex::Complex;
-use residua::Scalar;
-use residua::graph;
+use residua::backend::GraphSteps;
+use residua::graph::{self, Permutation};
 use residua::report::{Align, Table, count, seconds};
+use residua::{Csr, Error, Host, Scalar};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -22,6 +24,9 @@ pub(crate) struct Arguments {
     /// Write, for each row of the new matrix, its number in the old one, counted from zero, one a line
     #[arg(long, value_name = "FILE")]
     permutation: Option<PathBuf>,
+    /// Where to order: auto (a GPU where there is one, else the CPU), cpu, cuda or cuda:N
+    #[arg(long, default_value = "auto", value_parser = super::device::parse)]
+    device: String,
     /// Write the figures as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -51,6 +56,7 @@ fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
     let permutation_sink = arguments.permutation.as_deref().map(Sink::open).transpose()?;
     let json = arguments.json.as_deref().map(Sink::open).transpose()?;
     let silent = takes_stdout([Some(&output), permutation_sink.as_ref(), json.as_ref()])?;
+    let device = device::open(&arguments.device)?;
     let Loaded { a, .. } = load::<T>(path)?;
     if a.rows() != a.columns() {
         let cause =
@@ -58,19 +64,23 @@ fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
         return Err(Failure::about(path, cause));
     }
     let start = Instant::now();
-    let ordering = graph::ordering(&a).about(path)?;
-    let b = graph::permute_symmetric(&a, ordering.permutation()).about(path)?;
+    let (b, ordering) = match device {
+        Device::Cpu(_) => reordered(&Host, a),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(cuda) => reordered(&cuda, a),
+    }
+    .about(path)?;
     let figures = Figures {
-        bandwidth_before: ordering.bandwidth_before(),
-        bandwidth_after: ordering.bandwidth_after(),
-        profile_before: ordering.profile_before(),
-        profile_after: ordering.profile_after(),
+        bandwidth_before: ordering.bandwidth[0],
+        bandwidth_after: ordering.bandwidth[1],
+        profile_before: ordering.profile[0],
+        profile_after: ordering.profile[1],
         seconds: start.elapsed().as_secs_f64(),
     };
     save(&output, &b)?;
     if let Some(sink) = permutation_sink {
         let lines: Vec<String> =
-            ordering.permutation().new_to_old().iter().map(|old| format!("{old}\n")).collect();
+            ordering.permutation.new_to_old().iter().map(|old| format!("{old}\n")).collect();
         sink.write(&lines.concat())?;
     }
     if let Some(sink) = json {
@@ -82,17 +92,40 @@ fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-fn words(figures: &Figures, ordering: &graph::Ordering, output: &Path) -> String {
+/// P A P^T and the ordering P, worked out on a backend: the same on each.
+fn reordered<T: Scalar, B: GraphSteps>(backend: &B, a: Csr<T>) -> Result<(Csr<T>, Ordered), Error> {
+    let there = a.into_backend(backend)?;
+    let ordering = graph::ordering_on(backend, &there)?;
+    let permuted = graph::permute_symmetric_on(backend, &there, ordering.permutation())?;
+    drop(there);
+    let ordered = Ordered {
+        bandwidth: [ordering.bandwidth_before(), ordering.bandwidth_after(), ordering.bandwidth_rcm()],
+        profile: [ordering.profile_before(), ordering.profile_after(), ordering.profile_rcm()],
+        natural: ordering.keeps_natural_order(),
+        permutation: ordering.permutation().to_host(backend)?,
+    };
+    Ok((permuted.to_host(backend)?, ordered))
+}
+
+/// An ordering: figures before, after, and under reverse Cuthill-McKee.
+struct Ordered {
+    bandwidth: [usize; 3],
+    profile: [u64; 3],
+    natural: bool,
+    permutation: Permutation,
+}
+
+fn words(figures: &Figures, ordering: &Ordered, output: &Path) -> String {
     let headings = [("", Align::Left), ("before", Align::Right), ("after", Align::Right)];
     let mut table = Table::new(headings);
     let n = |n: usize| count(n as u64);
     table.row(["bandwidth".to_string(), n(figures.bandwidth_before), n(figures.bandwidth_after)]);
     table.row(["profile".to_string(), count(figures.profile_before), count(figures.profile_after)]);
-    let kept = if ordering.keeps_natural_order() {
+    let kept = if ordering.natural {
         format!(
             "the order is kept: reverse Cuthill-McKee would give bandwidth {} and profile {}\n",
-            n(ordering.bandwidth_rcm()),
-            count(ordering.profile_rcm())
+            n(ordering.bandwidth[2]),
+            count(ordering.profile[2])
         )
     } else {
         String::new()

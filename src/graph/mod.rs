@@ -17,6 +17,7 @@
 //! | `adjacency` | the graph of a matrix, borrowed where the pattern is symmetric, that of A + A^T where it is not |
 //! | `levels` | breadth-first levels and parents, connected components |
 //! | `cuthill_mckee` | pseudo-peripheral vertices and reverse Cuthill-McKee |
+//! | `benefit` | whether renumbering can pay, told before it is done |
 //! | `permutation`, `permute` | checked permutations, of vectors and (P A P^T) of matrices |
 //! | `colouring` | greedy colours and maximal independent sets |
 //! | `envelope` | bandwidth and profile, also under a permutation that is not carried out |
@@ -25,6 +26,7 @@
 //! backend it is the host's. The traversals themselves belong to the backend ([`crate::backend::GraphSteps`]).
 
 mod adjacency;
+mod benefit;
 pub(crate) mod chunks;
 mod colouring;
 mod cuthill_mckee;
@@ -34,6 +36,7 @@ mod permutation;
 mod permute;
 
 pub use adjacency::Adjacency;
+pub use benefit::{Benefit, predicted_benefit};
 pub use colouring::{Colours, colours, independent_set};
 pub use cuthill_mckee::{
     Ordering, PseudoPeripheral, cuthill_mckee_order, ordering, ordering_on, pseudo_peripheral,

@@ -4,8 +4,8 @@ use super::Host;
 use super::pattern::{envelope, scan};
 use super::permute::gather_rows;
 use crate::backend::{
-    Backend, CsrParts, GraphParts, GraphSteps, OffsetsRef, PEERS_ONE_IN, Roots, Sweep, UNREACHED, priority,
-    with_offsets,
+    Backend, CsrParts, GraphParts, GraphSteps, OffsetsRef, OrderingPrice, PEERS_ONE_IN, Roots, Sweep,
+    UNREACHED, priority, with_offsets,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset};
@@ -25,6 +25,8 @@ const AHEAD: usize = 8;
 const INSERTION_UP_TO: usize = 24;
 
 impl GraphSteps for Host {
+    const ORDERING_PRICE: OrderingPrice = OrderingPrice::CPU;
+
     fn bfs(&self, graph: GraphParts<'_, Self>, sources: &[u32], levels: &mut [u32]) -> Result<usize> {
         Error::check_dimension("number of levels", graph.vertices, levels.len())?;
         self.fill(UNREACHED, levels)?;

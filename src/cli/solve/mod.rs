@@ -2,6 +2,7 @@
 
 mod answer;
 mod method;
+mod reorder;
 mod rhs;
 mod run;
 mod words;
@@ -56,8 +57,9 @@ pub(crate) struct Arguments {
     /// Where to compute: auto (a GPU where there is one, else the CPU), cpu, cuda or cuda:N
     #[arg(long, default_value = "auto", value_parser = super::device::parse)]
     device: String,
-    /// Renumber the unknowns before solving; x comes back in the order of the file
-    #[arg(long, default_value = "none", value_parser = ["none", "rcm"])]
+    /// Renumber the unknowns before solving: auto does so where it is likely to pay; x comes back in the order of the
+    /// file
+    #[arg(long, default_value = "none", value_parser = ["none", "rcm", "auto"])]
     reorder: String,
     /// Write the report as JSON
     #[arg(long, value_name = "FILE")]

@@ -2,15 +2,17 @@
 
 use super::answer::{Answer, Column, Seconds, history_csv, worst};
 use super::method::{Ready, Solver, System, Wishes};
+use super::reorder::reorder;
 use super::rhs::RightHandSides;
 use super::words::{self, Story};
 use super::{Arguments, Sinks};
+use crate::cli::choice::expected_products;
 use crate::cli::failure::About;
 use crate::cli::load::{Loaded, load};
 use crate::cli::progress::Progress;
 use crate::cli::{Ending, Failure, console, interrupt};
-use residua::backend::{PreconditionSteps, Products, VectorOps};
-use residua::graph::{self, Permutation};
+use residua::backend::{GraphSteps, PreconditionSteps, Products, VectorOps};
+use residua::graph::Permutation;
 use residua::krylov::{Report, SolveOptions};
 use residua::market::{Field, Symmetry, WriteOptions, write_dense};
 use residua::report::{Curve, Facts, convergence_svg, copy_bandwidth};
@@ -31,7 +33,7 @@ pub(super) fn run<T, B>(
 ) -> Result<Ending, Failure>
 where
     T: Scalar<Real = f64>,
-    B: Products + PreconditionSteps,
+    B: Products + PreconditionSteps + GraphSteps,
 {
     let path = arguments.matrix.as_path();
     let Loaded { a, header, read, assemble } = load::<T>(path)?;
@@ -41,16 +43,10 @@ where
     let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
 
     let start = Instant::now();
-    let ordering = match arguments.reorder.as_str() {
-        "rcm" => Some(graph::ordering(&a).about(path)?),
-        _ => None,
-    };
-    let permutation = ordering.as_ref().filter(|o| !o.keeps_natural_order()).map(|o| o.permutation());
-    let a = match permutation {
-        Some(p) => graph::permute_symmetric(&a, p).about(path)?,
-        None => a,
-    };
-    if ordering.is_some() {
+    let products = expected_products(rows, rhs.columns.len(), arguments.max_iterations);
+    let (a, reordering) = reorder(backend, a, &arguments.reorder, products).about(path)?;
+    let permutation = reordering.as_ref().and_then(|reordering| reordering.permutation.as_ref());
+    if reordering.is_some() {
         seconds.reorder = start.elapsed().as_secs_f64();
     }
 
@@ -127,7 +123,7 @@ where
             no_gpu,
             choice: how.choice.as_ref(),
             pattern: header.field() == Field::Pattern,
-            ordering: ordering.as_ref(),
+            reordering: reordering.as_ref(),
             copy,
         };
         console::say(&words::story(&story))?;

@@ -2,7 +2,7 @@
 
 use super::Arguments;
 use super::answer::{Answer, Column};
-use residua::graph::Ordering;
+use super::reorder::Reordering;
 use residua::krylov::Outcome;
 use residua::matrix::{Basis, ChoiceReport};
 use residua::report::{Align, Facts, Table, bytes, count, ratio, seconds};
@@ -23,7 +23,7 @@ pub(super) struct Story<'a> {
     pub(super) no_gpu: Option<&'a str>,
     pub(super) choice: Option<&'a ChoiceReport>,
     pub(super) pattern: bool,
-    pub(super) ordering: Option<&'a Ordering>,
+    pub(super) reordering: Option<&'a Reordering>,
     pub(super) copy: Option<f64>,
 }
 
@@ -59,8 +59,8 @@ pub(super) fn story(story: &Story<'_>) -> String {
         format!("; not on a GPU: {}", reason.split(';').next().unwrap_or(reason))
     });
     tell("device", format!("{}{}", answer.device, no_gpu.unwrap_or_default()));
-    if let Some(ordering) = story.ordering {
-        tell("reordered", reordered(ordering));
+    if let Some(reordering) = story.reordering {
+        tell("reordered", reordering.words());
     }
     if columns.len() == 1 {
         tell("result", outcome(&columns[0].outcome, columns[0].iterations));
@@ -145,15 +145,6 @@ fn signed(value: f64) -> String {
 
 fn residual(relative: f64, tolerance: f64) -> String {
     format!("{} of b, computed anew (tolerance {tolerance:e})", ratio(relative))
-}
-
-fn reordered(ordering: &Ordering) -> String {
-    let (before, rcm) = (count(ordering.bandwidth_before() as u64), count(ordering.bandwidth_rcm() as u64));
-    if ordering.keeps_natural_order() {
-        format!("no: reverse Cuthill-McKee gives bandwidth {rcm}, the file's order {before}")
-    } else {
-        format!("by reverse Cuthill-McKee: bandwidth {before} to {rcm}")
-    }
 }
 
 fn times(answer: &Answer) -> String {

@@ -66,7 +66,6 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "open_run.cuh",
     "product.cuh",
     "stage.cuh",
-    "tile_segments.cuh"
     "tile_segments.cuh",
     "team.cuh"
 ];

@@ -8,7 +8,7 @@ mod search;
 
 use super::Cuda;
 use super::slice::Slice;
-use crate::backend::{CsrParts, GraphParts, GraphSteps, OffsetsRef, Roots, Sweep};
+use crate::backend::{CsrParts, GraphParts, GraphSteps, OffsetsRef, OrderingPrice, Roots, Sweep};
 use crate::error::{Error, Result};
 use crate::scalar::Element;
 
@@ -28,6 +28,8 @@ fn check_size(graph: GraphParts<'_, Cuda>) -> Result<()> {
 }
 
 impl GraphSteps for Cuda {
+    const ORDERING_PRICE: OrderingPrice = OrderingPrice::GPU;
+
     fn bfs(
         &self,
         graph: GraphParts<'_, Self>,

@@ -51,7 +51,7 @@ pub(super) fn parents(
     Error::check_dimension("number of levels", graph.vertices, levels.len())?;
     Error::check_dimension("number of parents", graph.vertices, parents.len())?;
     let n = graph.vertices;
-    let shape = policy::per_vertex(cuda.0.chip, n);
+    let shape = policy::bfs_parents(n);
     with_offsets!(graph.offsets, offsets => {
         kernels::parents(cuda, shape, n as u32, offsets, graph.indices, levels, parents)
     })

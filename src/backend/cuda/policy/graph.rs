@@ -44,7 +44,12 @@ pub(in crate::backend::cuda) fn bfs(chip: Chip) -> Shape {
     Shape::resident(chip.multiprocessors as usize, BFS_THREADS).together(Together::Grid)
 }
 
-/// The same, of at most the blocks that a team may have; and the number of tiles that a level may have.
+/// A thread a vertex, in the kernels beside the search.
+pub(in crate::backend::cuda) fn bfs_parents(n: usize) -> Shape {
+    Shape::new(n.div_ceil(BFS_THREADS as usize) as u32, BFS_THREADS)
+}
+
+/// A block a multiprocessor, and at most the blocks that a team may have; and the number of tiles that a level may have.
 pub(in crate::backend::cuda) fn cuthill_mckee(chip: Chip, n: usize) -> (Shape, usize) {
     let blocks = chip.multiprocessors.min(255) as usize;
     let tiles = n / ORDER_THREADS as usize + blocks + 1;

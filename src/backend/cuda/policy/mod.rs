@@ -2,18 +2,18 @@
 //! it gets them from the compiler's command line, and launches get their shapes here.
 
 mod convert;
-mod model;
 mod graph;
+mod model;
 mod primitives;
 mod products;
 mod resident;
 pub(super) mod table;
 
 pub(super) use convert::*;
-pub(super) use model::PRODUCT_MODEL;
 pub(super) use graph::{
-    BFS_CHUNK, PERMUTE_LONGEST, bfs, cuthill_mckee, per_row, per_vertex, permute, permute_long,
+    BFS_CHUNK, PERMUTE_LONGEST, bfs, bfs_parents, cuthill_mckee, per_row, per_vertex, permute, permute_long,
 };
+pub(super) use model::PRODUCT_MODEL;
 pub(super) use primitives::*;
 pub(super) use products::*;
 pub(super) use resident::{RESIDENT, Resident, layout, likely_resident, resident, resident_shared};
