@@ -349,7 +349,7 @@ FEW = 1024
 
 
 def csr_balanced(a, t, v, x, y, alpha=1, beta=0, **c):
-    k = dict(SCALAR=t, STORED=v, OFFSET="u32", THREADS=256, UNROLL=4, MIN_BLOCKS=6) | dict(ITEMS=4 if a.nnz >= 8 * a.rows else 8) | c
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32", THREADS=256, UNROLL=4, MIN_BLOCKS=6) | dict(ITEMS=4 if a.nnz >= max(8 * a.rows, 1 << 23) else 8) | c
     f, join = kernel("csr_balanced.cu", "csr_balanced", **k), kernel("csr_balanced.cu", "csr_balanced_join", **k)
     tile = k["THREADS"] * k["ITEMS"]
     tiles = ceil(a.rows + a.nnz, tile)

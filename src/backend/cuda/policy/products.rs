@@ -19,6 +19,8 @@ const SELL_LONG: usize = 16;
 const BALANCED_ITEMS: [u32; 2] = [8, 4];
 /// Mean nonzeros a row from which balanced tiles are the smaller ones: they gather more and write less.
 const BALANCED_FULL: usize = 8;
+/// And nonzeros from which there are enough tiles either way.
+const BALANCED_MANY: usize = 1 << 23;
 const BALANCED_BLOCKS: [u32; 2] = [6, 1];
 /// Nonzeros a thread of a tile of coordinates. Odd.
 const COO_ITEMS: u32 = 7;
@@ -142,7 +144,7 @@ pub(in crate::backend::cuda) fn csr_balanced(rows: usize, nonzeros: usize) -> Cs
 }
 
 fn balanced_class(rows: usize, nonzeros: usize) -> u32 {
-    u32::from(nonzeros >= BALANCED_FULL.saturating_mul(rows))
+    u32::from(nonzeros >= BALANCED_FULL.saturating_mul(rows).max(BALANCED_MANY))
 }
 
 /// Tiles of [`csr_balanced`].
