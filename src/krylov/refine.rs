@@ -134,12 +134,15 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
             self.inner.options =
                 self.options.clone().tolerance(wanted).max_iterations(limit - report.iterations);
             let (done, unit, history) = (report.iterations, (units.unit / scale).to_f64(), &mut self.history);
+            // A device that is ahead may finish the inner solve before it hears of the caller's wish to stop.
             let inner = self.inner.solve(low, m, &self.right, &mut self.step, |iteration, norm| {
                 if iteration == 0 {
                     return ControlFlow::Continue(());
                 }
                 history.push(norm * unit);
-                observer(done + iteration, norm * unit)
+                let wish = observer(done + iteration, norm * unit);
+                stopped |= wish.is_break();
+                wish
             })?;
             self.iterating += self.inner.iterating();
             report.iterations += inner.iterations;
@@ -153,7 +156,6 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
             } else {
                 self.backend.copy(&self.best, x)?;
             }
-            stopped = inner.outcome == Outcome::Interrupted;
             let spent = inner.outcome == Outcome::IterationLimit;
             if !stopped && !spent && residual > threshold && residual > PROGRESS * before {
                 break Outcome::Stagnated;
