@@ -129,6 +129,7 @@ pub struct CsrParts<'a, V: Element, B: Backend> {
 /// What a backend found out about the rows of a CSR matrix at its first product, kept with the matrix: later products choose their
 /// way without looking. It follows from the row offsets alone.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA chooses by it
 pub struct RowShape<B: Backend> {
     extent: OnceLock<RowExtent>,
     starts: OnceLock<B::Vec<u32>>,
@@ -150,6 +151,7 @@ impl<B: Backend> Default for RowShape<B> {
     }
 }
 
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA chooses by it
 impl<B: Backend> RowShape<B> {
     /// The extent that is known, or that `find` finds out now.
     pub(crate) fn extent(&self, find: impl FnOnce() -> Result<RowExtent>) -> Result<RowExtent> {
@@ -162,6 +164,7 @@ impl<B: Backend> RowShape<B> {
     }
 }
 
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA chooses by it
 fn known<T>(cell: &OnceLock<T>, find: impl FnOnce() -> Result<T>) -> Result<&T> {
     if let Some(known) = cell.get() {
         return Ok(known);
