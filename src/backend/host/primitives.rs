@@ -23,6 +23,15 @@ fn check_offsets<I: Offset>(offsets: &[I], segments: usize, n: usize) -> Result<
     Ok(())
 }
 
+/// Offsets that ascend within `0..=n`, for `segments` segments.
+fn check_parts<I: Offset>(offsets: &[I], segments: usize, n: usize) -> Result<()> {
+    same("number of offsets", segments + 1, offsets.len())?;
+    if !offsets.is_sorted() || offsets[segments].to_usize() > n {
+        return Err(Error::InvalidArgument(format!("offsets do not ascend up to at most {n}")));
+    }
+    Ok(())
+}
+
 fn fits(count: Option<usize>, room: usize) -> Result<usize> {
     count.ok_or(Error::Dimension { what: "room in the output", expected: room + 1, got: room })
 }
@@ -41,7 +50,7 @@ impl Primitives for Host {
         offsets: &[I],
         out: &mut [T],
     ) -> Result<()> {
-        check_offsets(offsets, out.len(), x.len())?;
+        check_parts(offsets, out.len(), x.len())?;
         reduce::segments(op, x, offsets, out);
         Ok(())
     }

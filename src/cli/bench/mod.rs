@@ -97,9 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let csv = arguments.csv.as_deref().map(Sink::open).transpose()?;
     let silent = takes_stdout([json.as_ref(), csv.as_ref()])?;
     let mut places = Places::open(arguments)?;
-    if !silent {
-        places.notes.iter().try_for_each(|note| console::say(&format!("{note}\n")))?;
-    }
+    let mut notes = std::mem::take(&mut places.notes);
     let files = arguments.matrices.iter().map(|path| Source::File(path.clone()));
     let mut lines = Vec::new();
     for source in files.chain(arguments.generate.iter().cloned()) {
@@ -111,7 +109,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
             lines.extend(new);
             Ok::<(), Failure>(())
         };
-        match source.read()? {
+        let matrix = source.read()?;
+        // Not before there is something to bench: bad input gets its one line, and no other.
+        for note in notes.drain(..).filter(|_| !silent) {
+            console::say(&format!("{note}\n"))?;
+        }
+        match matrix {
             Matrix::Complex(a) => places.each(&mut |place| place.complex(&name, &a, arguments, &mut tell)),
             Matrix::Real(a) => places.each(&mut |place| place.real(&name, &a, arguments, &mut tell)),
         }?;
