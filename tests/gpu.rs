@@ -19,6 +19,8 @@ mod precondition;
 mod primitives;
 #[path = "gpu/products.rs"]
 mod products_on_device;
+#[path = "common/slim.rs"]
+mod slim;
 
 use device::device;
 use formats::{choice, conversions};
@@ -310,4 +312,18 @@ fn everything_twice_on_one_device_from_two_threads() {
             });
         }
     });
+}
+
+#[test]
+fn the_compressed_format_gives_back_every_bit() {
+    let Some(b) = device() else { return };
+    slim::slim_round_trips(&b);
+}
+
+#[test]
+fn the_compressed_format_multiplies_in_every_storage() {
+    let Some(b) = device() else { return };
+    slim::slim_products(&b, &[residua::backend::Op::None]);
+    slim::slim_dots(&b);
+    slim::slim_padding_never_meets_x(&b);
 }

@@ -1,7 +1,7 @@
 //! How entries move between CSR and the other layouts. What goes where (lengths, order, offsets, widths) is worked
 //! out in `matrix`, once for all backends, with [`Primitives`]; here entries are only copied, so values keep every bit.
 
-use super::{CsrParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef, SellParts};
+use super::{CsrParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef, SellParts, SlimSteps};
 use crate::error::Result;
 use crate::scalar::{Element, Offset};
 
@@ -13,7 +13,7 @@ use crate::scalar::{Element, Offset};
 /// Every method fails when the device fails, and without temporary memory, of which there is little: a few bytes a row
 /// at most, and where nothing else is said none.
 #[allow(clippy::missing_errors_doc)]
-pub trait Conversions: Primitives {
+pub trait Conversions: Primitives + SlimSteps {
     // ---- sizes ----
 
     /// `lengths[i]` = entries of row i after the first `skip`, but `most` at most. Rows have fewer than 2^32 entries.

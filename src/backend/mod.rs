@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `layout` | the storage of each matrix format as borrowed parts: the contract between `matrix` and the kernels |
 //! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition` | the capability traits |
+//! | `slim` | the compressed format: its storage, and the steps of compressing |
 //! | `host` | the implementation on rayon |
 //! | `cuda` | the implementation for NVIDIA devices |
 //!
@@ -28,6 +29,7 @@ mod layout;
 mod precondition;
 mod primitives;
 mod product;
+mod slim;
 mod vector;
 
 pub use burst::{CgBurst, Derived};
@@ -41,6 +43,11 @@ pub use layout::*;
 pub use precondition::{BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps};
 pub use primitives::{Order, Primitives, Scan};
 pub use product::{Op, Products};
+pub(crate) use slim::ordered_by_length;
+pub use slim::{
+    FoundKinds, Keys, KindParts, Kinds, LongParts, Lookup, MOST_KEYS, NO_ENTRY, SECTION, SLIM_WINDOW,
+    SectionParts, SlimBody, SlimColumns, SlimParts, SlimPlan, SlimSteps, SlimValues, Survey, ValuesMut,
+};
 pub use vector::VectorOps;
 
 use crate::error::Result;

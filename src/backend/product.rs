@@ -1,6 +1,6 @@
 //! What a backend multiplies: one product a storage layout, always y = alpha op(A) x + beta y.
 
-use super::{Backend, CooParts, CsrParts, EllParts, JdsParts, SellParts, VectorOps};
+use super::{Backend, CooParts, CsrParts, EllParts, JdsParts, SellParts, SlimParts, VectorOps};
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, ProductModel};
 use crate::scalar::{Scalar, Widen};
@@ -200,6 +200,40 @@ pub trait Products: Backend {
     /// What is known of these products' speed: the model behind [`choose`](crate::matrix::choose) goes by it.
     fn model(&self) -> ProductModel {
         ProductModel::new(0.0, 0.0, 0.0, &[("csr", 1.0)])
+    }
+
+    /// y = alpha op(A) x + beta y, A in the compressed format.
+    ///
+    /// # Errors
+    /// Where the backend has no kernel, or when the device fails.
+    fn slim<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        _a: SlimParts<'_, V, Self>,
+        _op: Op,
+        _alpha: T,
+        _x: &Self::Slice<T>,
+        _beta: T,
+        _y: &mut Self::Slice<T>,
+    ) -> Result<()> {
+        self.no_kernel("format slim")
+    }
+
+    /// y = A x and `xy` = x.y (conjugating x) for a square A in the compressed format, in one pass where the backend can.
+    ///
+    /// # Errors
+    /// As [`Products::slim`].
+    fn slim_dot<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        a: SlimParts<'_, V, Self>,
+        x: &Self::Slice<T>,
+        y: &mut Self::Slice<T>,
+        xy: &mut Self::Slice<T>,
+    ) -> Result<()>
+    where
+        Self: VectorOps,
+    {
+        self.slim(a, Op::None, T::one(), x, T::zero(), y)?;
+        self.dot(x, y, xy)
     }
 
     /// The refusal of the provided methods.

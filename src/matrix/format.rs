@@ -1,7 +1,7 @@
 //! What all stored matrices have in common, and the one table of formats.
 
 use super::lengths::RowLengths;
-use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, Sell};
+use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, Sell, Slim};
 use crate::backend::{Backend, CgBurst, Conversions, KrylovSteps, Op, Products, VectorOps};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
@@ -115,7 +115,7 @@ macro_rules! stored {
         }
     )*};
 }
-stored!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell);
+stored!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Slim);
 
 /// `ell f64 4 x 4, 7 nonzeros, 1 padded`.
 macro_rules! debug {
@@ -132,7 +132,7 @@ macro_rules! debug {
         }
     )*};
 }
-debug!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell);
+debug!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Slim);
 
 /// [`LinearOperator`] by a type's own methods: as CSR it is `stored` or must be `converted`; `fused` is its product fused
 /// with x.y, where the seam has one; `burst` the way to do several iterations at once, where it has one.
@@ -218,6 +218,7 @@ operator!(Ell, converted);
 operator!(Hybrid, converted);
 operator!(Jds, converted);
 operator!(Sell, converted, sell_dot);
+operator!(Slim, converted, slim_dot);
 
 /// What a format would take for a matrix, worked out from its row lengths without building it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -225,6 +226,8 @@ operator!(Sell, converted, sell_dot);
 pub struct Storage {
     /// Bytes of all arrays; `u64::MAX` where they exceed it.
     pub bytes: u64,
+    /// Whether that is what it takes, or the most that it can take: row lengths do not tell what repeats.
+    pub exact: bool,
     /// Entries stored beyond the nonzeros.
     pub padding: u64,
     /// Why the format is refused for this matrix, in figures.
@@ -248,7 +251,12 @@ impl Storage {
                 "{about}: {padding} padded entries for {nonzeros} nonzeros ({bytes} bytes), more than {MOST_PADDING} a nonzero"
             )
         });
-        Self { bytes, padding, refused }
+        Self { bytes, exact: true, padding, refused }
+    }
+
+    /// At most so many bytes: `entries` places of `entry` bytes, and `index` bytes around them. Never refused.
+    pub(super) fn at_most(nonzeros: usize, entries: u128, entry: usize, index: u128) -> Self {
+        Self { exact: false, refused: None, ..Self::new(nonzeros, entries, entry, index, "") }
     }
 
     /// The refusal as an error.
@@ -330,6 +338,7 @@ table! {
     Hybrid: "rows of like length with a few long ones",
     Jds: "rows of many lengths, without padding; y is written out of order",
     Sell: "rows of like length within a neighbourhood: wide loads without much padding",
+    Slim: "rows or distances that repeat, or values of few digits: whatever repeats is stored once, and no bit is lost",
 }
 
 /// The format of that name.

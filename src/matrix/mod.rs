@@ -14,6 +14,7 @@ mod jds;
 mod lengths;
 mod narrow;
 mod sell;
+mod slim;
 mod triplets;
 
 pub use choose::{
@@ -31,4 +32,5 @@ pub use hybrid::Hybrid;
 pub use jds::Jds;
 pub use lengths::{RowLengths, RowStatistics};
 pub use sell::Sell;
+pub use slim::{Slim, SlimOptions};
 pub use triplets::Triplets;

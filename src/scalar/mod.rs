@@ -51,6 +51,10 @@ pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Dis
     fn narrow(self) -> Option<Self::Narrow>;
     /// The nearest number of the narrower type.
     fn to_narrow(self) -> Self::Narrow;
+    /// The bits of the real and of the imaginary part; the latter are 0 for a real type.
+    fn bits(self) -> [u64; 2];
+    /// The inverse of [`Scalar::bits`].
+    fn from_bits(bits: [u64; 2]) -> Self;
     /// `self * a + b`, rounded once or twice, whichever is fast on this machine without a target flag (twice).
     #[inline(always)]
     fn mul_add_fast(self, a: Self, b: Self) -> Self {
@@ -165,6 +169,14 @@ macro_rules! real {
                 let narrow = self as f32;
                 (Self::from(narrow).to_bits() == self.to_bits()).then_some(narrow)
             }
+            #[inline(always)]
+            fn bits(self) -> [u64; 2] {
+                [u64::from(self.to_bits()), 0]
+            }
+            #[inline(always)]
+            fn from_bits(bits: [u64; 2]) -> $t {
+                <$t>::from_bits(bits[0] as _)
+            }
         }
         impl Real for $t {
             #[inline(always)]
@@ -218,6 +230,14 @@ macro_rules! real {
             #[inline(always)]
             fn narrow(self) -> Option<Complex<f32>> {
                 Some(Complex::new(Scalar::narrow(self.re)?, Scalar::narrow(self.im)?))
+            }
+            #[inline(always)]
+            fn bits(self) -> [u64; 2] {
+                [u64::from(self.re.to_bits()), u64::from(self.im.to_bits())]
+            }
+            #[inline(always)]
+            fn from_bits(bits: [u64; 2]) -> Self {
+                Complex::new(<$t>::from_bits(bits[0] as _), <$t>::from_bits(bits[1] as _))
             }
         }
     };

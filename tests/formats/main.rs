@@ -4,8 +4,11 @@
 mod choice;
 #[path = "../common/formats/mod.rs"]
 mod common;
+mod compressed;
 mod conversions;
 mod entries;
 mod products;
+#[path = "../common/slim.rs"]
+mod slim;
 
 use common::cases;

@@ -43,6 +43,7 @@ mod primitives;
 mod product;
 mod record;
 mod slice;
+mod slim;
 mod staging;
 mod tune;
 mod vector;

@@ -22,6 +22,7 @@ mod reduce;
 mod residual;
 mod scan;
 mod select;
+mod slim;
 mod vector;
 
 pub use memory::{HostMailbox, HostRecording};

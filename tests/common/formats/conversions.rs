@@ -30,8 +30,10 @@ fn round_trips<T: Scalar, B: Products + Conversions>(backend: &B) {
                 Err(other) => panic!("{case}: {other}"),
             };
             assert_eq!(storage.refused, None, "{case}");
-            assert_eq!(storage.bytes, stored.storage_bytes() as u64, "{case}: estimated bytes");
-            assert_eq!(storage.padding, stored.padding() as u64, "{case}: estimated padding");
+            let agrees =
+                |estimate: u64, real: u64| if storage.exact { estimate == real } else { estimate >= real };
+            assert!(agrees(storage.bytes, stored.storage_bytes() as u64), "{case}: {storage:?}");
+            assert!(agrees(storage.padding, stored.padding() as u64), "{case}: {storage:?}");
             assert_eq!((stored.rows(), stored.columns()), (a.rows(), a.columns()), "{case}");
             assert_eq!(stored.nonzeros(), a.nonzeros(), "{case}");
             assert_eq!(stored.format(), format.name());

@@ -47,9 +47,43 @@ pub fn catalogue() -> Vec<Unit> {
     for (bytes, offset, lanes) in [("1", "u32", 8), ("4", "u32", 8), ("8", "u64", 32), ("16", "u32", 32)] {
         units.push(Unit::new("permute.cu").with("ITEM_BYTES", bytes).with("OFFSET", offset).class(lanes));
     }
+    compressed(&mut units);
     primitives(&mut units);
     preconditioners(&mut units);
     units
+}
+
+/// The compressed format: every way to hold columns and values.
+fn compressed(units: &mut Vec<Unit>) {
+    let held = ["SLIM_KINDS", "SLIM_CODES", "SLIM_WIDE"]
+        .into_iter()
+        .flat_map(|columns| [(columns, "SLIM_CODES"), (columns, "SLIM_STORED")]);
+    for (columns, values) in held {
+        for (vector, value, stored) in [
+            ("f64", "f64", "f64"),
+            ("f64", "f64", "f32"),
+            ("f32", "f32", "f32"),
+            ("f64", "f32", "f32"),
+            ("c64", "c64", "c32"),
+        ] {
+            let with = |unit: Unit| unit.with("COLUMNS", columns).with("VALUES", values);
+            let unit =
+                Unit::new("slim.cu").with("SCALAR", vector).with("VALUE", value).with("STORED", stored);
+            units.push(with(unit.with("OFFSET", "u32")).class(1));
+            let unit =
+                |file| Unit::new(file).with("VALUE", value).with("STORED", stored).with("OFFSET", "u32");
+            units.push(with(unit("slim_fill.cu").with("TARGET", "u32")).class(4));
+            units.push(with(unit("slim_restore.cu").with("TARGET", "u32")).class(2));
+        }
+    }
+    for (vector, value) in WIDENINGS {
+        let unit = |file| Unit::new(file).with("SCALAR", vector).with("VALUE", value);
+        units.push(unit("slim_kinds.cu"));
+        units.extend(OFFSETS.map(|offset| unit("slim_long.cu").with("OFFSET", offset)));
+    }
+    for value in SCALARS {
+        units.push(Unit::new("slim_survey.cu").with("VALUE", value).with("OFFSET", "u32").class(4));
+    }
 }
 
 fn preconditioners(units: &mut Vec<Unit>) {

@@ -7,6 +7,7 @@ mod model;
 mod primitives;
 mod products;
 mod resident;
+mod slim;
 pub(super) mod table;
 
 pub(super) use convert::*;
@@ -17,6 +18,8 @@ pub(super) use model::PRODUCT_MODEL;
 pub(super) use primitives::*;
 pub(super) use products::*;
 pub(super) use resident::{RESIDENT, Resident, layout, likely_resident, resident, resident_shared};
+
+pub(super) use slim::{slim_blocks, slim_lines, slim_places, slim_rows, slim_sections, slim_survey};
 
 use super::compile::Unit;
 use super::device::{Chip, PARTIALS};
@@ -58,6 +61,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             let wide = unit.type_of("SCALAR") == Some("c64");
             vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]
         }
+        file if file.starts_with("slim") => slim::constants(unit),
         "cg_layout.cu" => resident::layout_constants(),
         "cg_resident.cu" => resident::constants(unit.size_class()),
         "convert_rows.cu" | "convert_sizes.cu" | "convert_tails.cu" | "index.cu" | "stencil.cu" => {

@@ -21,7 +21,7 @@ pub use csr::CsrAlgorithm;
 use super::launch::Shape;
 use super::slice::Slice;
 use super::{Cuda, policy};
-use crate::backend::{CooParts, CsrParts, EllParts, JdsParts, Op, Products, SellParts};
+use crate::backend::{CooParts, CsrParts, EllParts, JdsParts, Op, Products, SellParts, SlimParts};
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, ProductModel};
 use crate::scalar::{Scalar, Widen};
@@ -74,6 +74,28 @@ fn summed<T: Scalar>(
 }
 
 impl Products for Cuda {
+    fn slim<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        a: SlimParts<'_, V, Self>,
+        op: Op,
+        alpha: T,
+        x: &Slice<T>,
+        beta: T,
+        y: &mut Slice<T>,
+    ) -> Result<()> {
+        self.slim_product(a, op, (alpha, beta), x, y)
+    }
+
+    fn slim_dot<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        a: SlimParts<'_, V, Self>,
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+        xy: &mut Slice<T>,
+    ) -> Result<()> {
+        self.slim_product_dot(a, x, y, xy)
+    }
+
     fn model(&self) -> ProductModel {
         policy::PRODUCT_MODEL
     }

@@ -74,6 +74,20 @@ fn long_row_sum<V: Element, T: Scalar>(
     pieces.map(|(j, v)| row_sum(j, v, &value, x)).collect::<Vec<T>>().into_iter().sum()
 }
 
+/// The sum of a row of any length.
+pub(super) fn row_total<V: Element, T: Scalar>(
+    indices: &[u32],
+    values: &[V],
+    value: impl Fn(V) -> T + Sync,
+    x: &[T],
+) -> T {
+    if indices.len() > LONG {
+        long_row_sum(indices, values, value, x)
+    } else {
+        row_sum(indices, values, value, x)
+    }
+}
+
 /// Calls `body(row, sum of the row, element of y)` for consecutive rows.
 #[inline(always)]
 fn row_sums<O: Offset, V: Element, T: Scalar>(

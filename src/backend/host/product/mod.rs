@@ -12,10 +12,13 @@ mod model;
 mod prefetch;
 mod sell;
 mod shared;
+mod slim;
 mod transposed;
 
 use super::Host;
-use crate::backend::{CooParts, CsrParts, EllParts, JdsParts, Op, Products, SellParts, with_offsets};
+use crate::backend::{
+    CooParts, CsrParts, EllParts, JdsParts, Op, Products, SellParts, SlimParts, VectorOps, with_offsets,
+};
 use crate::error::Result;
 use crate::matrix::ProductModel;
 use crate::scalar::{Scalar, Widen};
@@ -39,10 +42,10 @@ impl<T: Scalar> Scale<T> {
 macro_rules! with_value {
     ($op:expr, $value:ident => $body:expr) => {
         if $op.conjugates() && T::COMPLEX {
-            let $value = |v: V| v.widen().conj();
+            let $value = |v: V| Widen::<T>::widen(v).conj();
             $body
         } else {
-            let $value = |v: V| v.widen();
+            let $value = |v: V| Widen::<T>::widen(v);
             $body
         }
     };
@@ -204,6 +207,48 @@ impl Products for Host {
             })
         });
         xy[0] = dots.into_iter().sum();
+        Ok(())
+    }
+
+    fn slim<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        a: SlimParts<'_, V, Host>,
+        op: Op,
+        alpha: T,
+        x: &[T],
+        beta: T,
+        y: &mut [T],
+    ) -> Result<()> {
+        let scale = Scale { alpha, beta };
+        with_value!(op, value => {
+            if op.transposes() {
+                slim::transposed(a, value, scale, x, y);
+            } else {
+                slim::product(a, value, x, y, |_: &mut (), _, sum, y| scale.finish(sum, y));
+                if let Some(long) = a.long {
+                    slim::add_long(long, value, alpha, x, y);
+                }
+            }
+        });
+        Ok(())
+    }
+
+    fn slim_dot<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        a: SlimParts<'_, V, Host>,
+        x: &[T],
+        y: &mut [T],
+        xy: &mut [T],
+    ) -> Result<()> {
+        let dots = slim::product(a, <V as Widen<T>>::widen, x, y, |dot: &mut T, row, sum, _| {
+            *dot += x[row].conj() * sum;
+            sum
+        });
+        xy[0] = dots.into_iter().sum();
+        if let Some(long) = a.long {
+            slim::add_long(long, <V as Widen<T>>::widen, T::one(), x, y);
+            self.dot(x, y, xy)?;
+        }
         Ok(())
     }
 }

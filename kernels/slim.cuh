@@ -1,0 +1,102 @@
+// What the kernels of the slim format share: how columns and values are held, and sets of few keys.
+#pragma once
+#include "complex.cuh"
+
+#define SLIM_KINDS 0
+#define SLIM_CODES 1
+#define SLIM_WIDE 2
+#define SLIM_STORED 3
+
+// A load that will not be repeated soon.
+template <typename A> DEVICE A __ldcs_of(const A* p) {
+    if constexpr (sizeof(A) == 4) return bits<A>(__ldcs(reinterpret_cast<const u32*>(p)));
+    else if constexpr (sizeof(A) == 8) return bits<A>(__ldcs(reinterpret_cast<const u64*>(p)));
+    else return bits<A>(__ldcs(reinterpret_cast<const uint4*>(p)));
+}
+
+// To the matrix's own type, where values are stored in a narrower one.
+template <typename To, typename A> DEVICE To widened(A a) {
+    if constexpr (same<A, To>::value) return a;
+    else if constexpr (is_complex<A>::value) return To{a.re, a.im};
+    else return To(a);
+}
+
+// ---- sets of few keys: open addressing, SLOTS places, at most 256 keys are kept ----------------------------------------
+
+#define SLOTS 1024
+#define MOST 256
+#define EMPTY (~0ull)
+
+DEVICE u64 mixed(u64 a) {
+    a = (a ^ (a >> 30)) * 0xbf58476d1ce4e5b9ull;
+    a = (a ^ (a >> 27)) * 0x94d049bb133111ebull;
+    return a ^ (a >> 31);
+}
+DEVICE u32 slot_of(u64 key) { return u32(mixed(key + 0x9e3779b97f4a7c15ull)) & (SLOTS - 1); }
+
+// The key's slot, which it takes if it is new. SLOTS where more than MOST keys came: the set is of no use then.
+DEVICE u32 insert(volatile u64* keys, u32* count, u64 key) {
+    if (key == EMPTY) atomicMax(count, MOST + 1);
+    if (*static_cast<volatile u32*>(count) > MOST) return SLOTS;
+    for (u32 slot = slot_of(key), probes = 0; probes < SLOTS; slot = (slot + 1) & (SLOTS - 1), probes++) {
+        u64 found = keys[slot];
+        if (found == EMPTY) {
+            found = atomicCAS(const_cast<u64*>(keys + slot), EMPTY, key);
+            if (found == EMPTY) {
+                if (atomicAdd(count, 1u) >= MOST) return SLOTS;
+                return slot;
+            }
+        }
+        if (found == key) return slot;
+    }
+    return SLOTS;
+}
+
+// The slot of a key that is in the set; SLOTS where it is not.
+DEVICE u32 find(const u64* keys, u64 key) {
+    for (u32 slot = slot_of(key), probes = 0; probes < SLOTS; slot = (slot + 1) & (SLOTS - 1), probes++) {
+        if (keys[slot] == key) return slot;
+        if (keys[slot] == EMPTY) break;
+    }
+    return SLOTS;
+}
+
+// A value as a key. Values of sixteen bytes have none.
+template <typename A> DEVICE u64 key_of(A a) {
+    if constexpr (sizeof(A) == 4) return bits<u32>(a);
+    else if constexpr (sizeof(A) == 8) return bits<u64>(a);
+    else return EMPTY;
+}
+template <typename A> DEVICE bool same_bits(A a, A b) {
+    if constexpr (sizeof(A) <= 8) return key_of(a) == key_of(b);
+    else return bits<u128>(a).low == bits<u128>(b).low && bits<u128>(a).high == bits<u128>(b).high;
+}
+
+// ---- hashes of rows: sums over the entries, in any order. In 32-bit steps, which cost a quarter of 64-bit ones ---------
+
+struct Mix {
+    u32 a, b;
+    DEVICE void add(u32 word) {
+        a = (a ^ word) * 0x85ebca77u;
+        a ^= a >> 15;
+        b = (b + a) * 0xc2b2ae3du;
+        b ^= b >> 13;
+    }
+    DEVICE u64 value() const { return u64(a) * b + a; }
+};
+template <typename A> struct EntryHash {
+    u64 pattern, line;
+    DEVICE EntryHash(u32 k, u32 distance, A value) {
+        Mix mix = {k * 0x9e3779b1u + 1, k};
+        mix.add(distance);
+        pattern = mix.value();
+        const words_of<A> words = split(value);
+#pragma unroll
+        for (u32 word : words.word) mix.add(word);
+        line = mix.value();
+    }
+};
+DEVICE u64 row_key(u64 hash, u32 length) {
+    const u64 key = mixed(hash + length);
+    return key == EMPTY ? 0 : key;
+}

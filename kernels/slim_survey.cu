@@ -1,0 +1,93 @@
+// What of a CSR matrix repeats, for the choice of its compressed storage, in one pass over it.
+//
+// Four sets are collected, each of at most 256 keys, else given up: distances (column - row), values (their bits), and
+// the hashes of rows, by distances alone (patterns) and with values (lines). For the latter two, the first row of each
+// and its length are kept, which slim_rows (slim_fill.cu) then compares entry by entry: a hash decides nothing alone.
+// A block collects into shared memory and adds to the sets of all when it is done; LANES threads a row read it in order.
+// Rows longer than `longest` are left out; their numbers go to `long_rows`.
+//
+// Bytes a nonzero: value + 4. What is found does not depend on the order in which blocks finish, but for the slots.
+//
+// Constants: VALUE (values), OFFSET (offsets), THREADS, LANES (a power of two).
+#include "slim.cuh"
+
+typedef VALUE V;
+typedef OFFSET I;
+
+// Counters: keys of each set, whether a value needs its full width, and how many long rows there are.
+enum : u32 { DISTANCES, NUMBERS, PATTERNS, LINES, FULL_WIDTH, LONG };
+
+DEVICE bool narrow(f64 v) { return v == v && bits<u64>(f64(f32(v))) == bits<u64>(v); }
+DEVICE bool narrow(f32) { return true; }
+DEVICE bool narrow(c64 v) { return narrow(v.re) && narrow(v.im); }
+DEVICE bool narrow(c32) { return true; }
+
+// Notes a row under its hash; whether it was new here, or the set is full.
+DEVICE bool add(u64* keys, u32* first, u32* count, u64 key, u32 row) {
+    if (*static_cast<volatile u32*>(count) > MOST) return true;
+    const u32 slot = insert(keys, count, key);
+    if (slot == SLOTS) return true;
+    const u32 before = static_cast<volatile u32*>(first)[slot];
+    if (before > row) atomicMin(&first[slot], row);
+    return before == ~0u;
+}
+
+// keys: 4 sets of SLOTS; first_row and length: those of patterns, then of lines. Keys and first rows are set to all ones.
+extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* offsets, const u32* columns, const V* values, u32 longest, u64* keys, u32* first_row, u32* length, u32* counters,
+                                                             u32* long_rows) {
+    __shared__ u64 key[4][SLOTS];
+    __shared__ u32 first[2][SLOTS];
+    __shared__ u32 count[4];
+    for (u32 i = threadIdx.x; i < 4 * SLOTS; i += THREADS) key[0][i] = EMPTY;
+    for (u32 i = threadIdx.x; i < 2 * SLOTS; i += THREADS) first[0][i] = ~0u;
+    if (threadIdx.x < 4) count[threadIdx.x] = 0;
+    __syncthreads();
+    const u32 lane = threadIdx.x % LANES;
+    u32 full = 0;
+    for (u64 base = u64(blockIdx.x) * (THREADS / LANES); base < rows; base += u64(gridDim.x) * (THREADS / LANES)) {
+        const u64 row = base + threadIdx.x / LANES;
+        const u64 start = row < rows ? offsets[row] : 0;
+        const u64 entries = row < rows ? offsets[row + 1] - start : 0;
+        const bool taken = row < rows && entries <= longest;
+        if (row < rows && !taken && lane == 0) long_rows[atomicAdd(counters + LONG, 1u)] = u32(row);
+        u64 pattern = 0, line = 0;
+        if (taken)
+            for (u32 k = lane; k < entries; k += LANES) {
+                const V value = values[start + k];
+                full |= !narrow(value);
+                const EntryHash<V> hash(k, columns[start + k] - u32(row), value);
+                pattern += hash.pattern;
+                line += hash.line;
+            }
+#pragma unroll
+        for (u32 with = LANES / 2; with; with /= 2) {
+            pattern += shuffle_xor(pattern, with);
+            line += shuffle_xor(line, with);
+        }
+        bool new_pattern = false, new_line = false;
+        if (taken && lane == 0) {
+            new_pattern = add(key[PATTERNS], first[0], count + PATTERNS, row_key(pattern, u32(entries)), u32(row));
+            new_line = add(key[LINES], first[1], count + LINES, row_key(line, u32(entries)), u32(row));
+        }
+        // What a row like it brought in is there already. Should two rows share a hash and differ, slim_fill tells.
+        new_pattern = __shfl_sync(ALL, new_pattern, 0, LANES);
+        new_line = __shfl_sync(ALL, new_line, 0, LANES);
+        if (taken && (new_pattern || new_line))
+            for (u32 k = lane; k < entries; k += LANES) {
+                if (new_pattern) insert(key[DISTANCES], count + DISTANCES, columns[start + k] - u32(row));
+                insert(key[NUMBERS], count + NUMBERS, key_of(values[start + k]));
+            }
+    }
+    if (full) counters[FULL_WIDTH] = 1;
+    __syncthreads();
+    if (threadIdx.x < 4 && count[threadIdx.x] > MOST) atomicMax(counters + threadIdx.x, MOST + 1);
+    for (u32 i = threadIdx.x; i < 4 * SLOTS; i += THREADS) {
+        const u32 set = i / SLOTS;
+        if (key[0][i] == EMPTY || count[set] > MOST) continue;
+        const u32 slot = insert(keys + set * SLOTS, counters + set, key[0][i]);
+        if (set < PATTERNS || slot == SLOTS) continue;
+        const u32 row = first[0][i - PATTERNS * SLOTS];
+        atomicMin(first_row + (set - PATTERNS) * SLOTS + slot, row);
+        length[(set - PATTERNS) * SLOTS + slot] = u32(offsets[row + 1] - offsets[row]);
+    }
+}

@@ -1,0 +1,96 @@
+//! Constants of the compressed format, and the shapes of its launches.
+
+use super::Shape;
+use crate::backend::SECTION;
+use crate::backend::cuda::compile::Unit;
+use crate::backend::cuda::device::Chip;
+
+/// Threads of a block.
+const PRODUCT_THREADS: u32 = 256;
+/// Rows a thread where rows of a kind are all alike.
+const KIND_ROWS: u32 = 2;
+/// Mean length from which a row keeps a thread busy by itself, so that blocks need not stay for the next rows.
+const LONG_ROWS: usize = 16;
+/// Blocks a multiprocessor of the survey, which fills shared memory.
+const SURVEY_BLOCKS: u32 = 5;
+
+/// The class of a unit of `slim_fill.cu`: lanes a row, and whether kinds have values.
+fn class(lanes: u32, lines: bool) -> u32 {
+    lanes | u32::from(lines) << 8
+}
+
+pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
+    let threads = ("THREADS", PRODUCT_THREADS);
+    match unit.source() {
+        "slim_kinds.cu" => vec![threads, ("ROWS", KIND_ROWS)],
+        "slim.cu" => vec![threads, ("QUADS", unit.size_class().max(1))],
+        "slim_survey.cu" => vec![threads, ("LANES", unit.size_class().clamp(2, 32))],
+        "slim_fill.cu" | "slim_restore.cu" => {
+            vec![
+                threads,
+                ("LANES", (unit.size_class() & 255).clamp(2, 32)),
+                ("LINES", unit.size_class() >> 8),
+            ]
+        }
+        _ => vec![threads],
+    }
+}
+
+/// A product with `items` of rows or places a block; a dot product is summed by blocks that stay.
+fn product(rows: usize, nonzeros: usize, items: usize, stay: bool) -> Shape {
+    let tiles = rows.div_ceil(items);
+    if stay || nonzeros < LONG_ROWS * rows {
+        Shape::resident(tiles, PRODUCT_THREADS)
+    } else {
+        Shape::new(tiles as u32, PRODUCT_THREADS)
+    }
+}
+
+/// A product with kinds of rows that have their values.
+pub(in crate::backend::cuda) fn slim_lines(rows: usize, nonzeros: usize, dot: bool) -> Shape {
+    product(rows, nonzeros, (PRODUCT_THREADS * KIND_ROWS) as usize, dot)
+}
+
+/// A product with sections of `places` places. Quads of entries under way a thread: more of them pay where values are
+/// long and columns short, or rows long.
+pub(in crate::backend::cuda) fn slim_sections(
+    rows: usize,
+    places: usize,
+    (stored, codes, wide, ordered): (bool, bool, bool, bool),
+    dot: bool,
+) -> Shape {
+    let long = places >= LONG_ROWS * rows;
+    let quads = if stored && (codes || (wide && long)) { 2 } else { 1 };
+    let scattered = if ordered { LONG_ROWS * rows } else { places };
+    product(rows, scattered, PRODUCT_THREADS as usize, dot).class(quads)
+}
+
+/// The survey of a matrix.
+pub(in crate::backend::cuda) fn slim_survey(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
+    let lanes = lanes(rows, nonzeros);
+    let needed = rows.div_ceil((PRODUCT_THREADS / lanes) as usize).max(1);
+    Shape::new(needed.min((SURVEY_BLOCKS * chip.multiprocessors) as usize) as u32, PRODUCT_THREADS)
+        .class(lanes)
+}
+
+fn lanes(rows: usize, nonzeros: usize) -> u32 {
+    (nonzeros.div_ceil(rows.max(1)).next_power_of_two() / 2).clamp(2, 32) as u32
+}
+
+/// The kind of each row.
+pub(in crate::backend::cuda) fn slim_rows(chip: Chip, rows: usize, nonzeros: usize, lines: bool) -> Shape {
+    let lanes = lanes(rows, nonzeros);
+    let needed = rows.div_ceil((PRODUCT_THREADS / lanes) as usize);
+    Shape::new(needed.min(8 * chip.multiprocessors as usize) as u32, PRODUCT_THREADS)
+        .class(class(lanes, lines))
+}
+
+/// A block for each of `n`.
+pub(in crate::backend::cuda) fn slim_blocks(n: usize, lines: bool) -> Shape {
+    Shape::new(n as u32, PRODUCT_THREADS).class(class(2, lines))
+}
+
+/// A thread a row, or a warp a section, which is the same.
+pub(in crate::backend::cuda) fn slim_places(rows: usize, lines: bool) -> Shape {
+    slim_blocks((rows.div_ceil(SECTION) * SECTION).div_ceil(PRODUCT_THREADS as usize), lines)
+}

@@ -1,0 +1,263 @@
+//! The compressed format on the device: its products here, compressing and restoring in their own files.
+
+mod compress;
+mod restore;
+
+use super::launch::{Shape, kernels};
+use super::slice::Slice;
+use super::{Cuda, policy};
+use crate::backend::{
+    KindParts, LongParts, OffsetsRef, Op, Products, SectionParts, SlimBody, SlimColumns, SlimParts,
+};
+use crate::backend::{SlimValues, VectorOps, with_offsets};
+use crate::error::{Error, Result};
+use crate::scalar::{Element, Offset, Scalar, Widen};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "slim_kinds.cu", types(T: Scalar as SCALAR, V: Element as VALUE);
+        fn slim_kinds(
+            rows: u64, kind_of: &Slice<u8>, kinds: u32, table: u32, starts: &Slice<u32>, distances: &Slice<u32>,
+            numbers: &Slice<V>, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>,
+        );
+        fn slim_kinds_dot(
+            rows: u64, kind_of: &Slice<u8>, kinds: u32, table: u32, starts: &Slice<u32>, distances: &Slice<u32>,
+            numbers: &Slice<V>, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
+        );
+    }
+    kernels! {
+        "slim.cu", types(T: Scalar as SCALAR, V: Element as VALUE, S: Element as STORED, I: Offset as OFFSET);
+        /// What a storage does not have is null.
+        fn slim(
+            rows: u64, order: Option<&Slice<u32>>, kind_of: Option<&Slice<u8>>, kinds: u32, table: u32,
+            starts: Option<&Slice<u32>>, distances: Option<&Slice<u32>>, offsets: &Slice<I>,
+            bases: Option<&Slice<u32>>, words: &Slice<u32>, count: u32, numbers: Option<&Slice<V>>,
+            entries: &Slice<I>, values: Option<&Slice<S>>, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>,
+        );
+        fn slim_dot(
+            rows: u64, order: Option<&Slice<u32>>, kind_of: Option<&Slice<u8>>, kinds: u32, table: u32,
+            starts: Option<&Slice<u32>>, distances: Option<&Slice<u32>>, offsets: &Slice<I>,
+            bases: Option<&Slice<u32>>, words: &Slice<u32>, count: u32, numbers: Option<&Slice<V>>,
+            entries: &Slice<I>, values: Option<&Slice<S>>, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>,
+            partials: u64, finished: u64,
+        );
+    }
+    kernels! {
+        "slim_long.cu", types(T: Scalar as SCALAR, V: Element as VALUE, I: Offset as OFFSET);
+        fn add_long(
+            long_rows: &Slice<u32>, offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>,
+            alpha: T, x: &Slice<T>, y: &mut Slice<T>,
+        );
+    }
+}
+
+/// What the kernels get of a section's columns and values, null where there is none.
+struct Flat<'a, V: Scalar> {
+    order: Option<&'a Slice<u32>>,
+    kind_of: Option<&'a Slice<u8>>,
+    starts: Option<&'a Slice<u32>>,
+    distances: Option<&'a Slice<u32>>,
+    bases: Option<&'a Slice<u32>>,
+    numbers: Option<&'a Slice<V>>,
+    kinds: u32,
+    table: u32,
+    columns: &'static str,
+    values: &'static str,
+}
+
+impl<'a, V: Scalar> Flat<'a, V> {
+    fn new(a: SectionParts<'a, V, Cuda>) -> Self {
+        let mut flat = Self {
+            order: a.order.map(|order| order.as_slice()),
+            kind_of: None,
+            starts: None,
+            distances: None,
+            bases: None,
+            numbers: None,
+            kinds: 0,
+            table: 0,
+            columns: "SLIM_WIDE",
+            values: "SLIM_STORED",
+        };
+        match a.columns {
+            SlimColumns::Kinds(kinds) => flat.kinds(kinds),
+            SlimColumns::Codes(distances) => {
+                flat.distances = Some(distances);
+                flat.table = distances.len() as u32;
+                flat.columns = "SLIM_CODES";
+            }
+            SlimColumns::Wide(bases) => flat.bases = Some(bases),
+        }
+        if let SlimValues::Codes(numbers) = a.values {
+            flat.numbers = Some(numbers);
+            flat.values = "SLIM_CODES";
+        }
+        flat
+    }
+
+    fn kinds(&mut self, kinds: KindParts<'a, Cuda>) {
+        self.kind_of = Some(kinds.of_row);
+        self.starts = Some(kinds.starts);
+        self.distances = Some(kinds.distances);
+        self.kinds = kinds.starts.len() as u32 - 1;
+        self.table = kinds.distances.len() as u32;
+        self.columns = "SLIM_KINDS";
+    }
+
+    fn variant(&self, shape: Shape) -> Shape {
+        shape.variant("COLUMNS", self.columns).variant("VALUES", self.values)
+    }
+
+    /// Bytes of shared memory of the tables (`tables_of` in `kernels/slim.cu`).
+    fn shared(&self) -> usize {
+        let numbers = if self.numbers.is_some() { 256 * size_of::<V>() } else { 0 };
+        let distances = match self.columns {
+            "SLIM_CODES" => 256,
+            "SLIM_KINDS" => self.table as usize + self.kinds as usize + 1,
+            _ => 0,
+        };
+        numbers + 4 * distances
+    }
+}
+
+/// Runs the body with sections' offsets of either width, which both have.
+macro_rules! with_section_offsets {
+    ($cuda:expr, $a:expr, ($entries:ident, $words:ident) => $body:expr) => {
+        match ($a.entries, $a.word_offsets) {
+            (OffsetsRef::Narrow($entries), OffsetsRef::Narrow($words)) => $body,
+            (OffsetsRef::Wide($entries), OffsetsRef::Wide($words)) => $body,
+            _ => $cuda.no_kernel("sections with offsets of two widths"),
+        }
+    };
+}
+use with_section_offsets;
+
+/// Runs the body with the stored values, if any, as `Option<&Slice<S>>`.
+macro_rules! with_stored {
+    ($values:expr, $stored:ident => $body:expr) => {
+        match $values {
+            SlimValues::Codes(_) => {
+                let $stored: Option<&Slice<V>> = None;
+                $body
+            }
+            SlimValues::Narrow(values) => {
+                let $stored = Some(values);
+                $body
+            }
+            SlimValues::Full(values) => {
+                let $stored = Some(values);
+                $body
+            }
+        }
+    };
+}
+use with_stored;
+
+/// Where a product's results go.
+enum Target<'a, T: Scalar> {
+    Product { alpha: T, beta: T },
+    Dot(&'a mut Slice<T>),
+}
+
+impl Cuda {
+    pub(super) fn slim_product<V: Scalar + Widen<T>, T: Scalar>(
+        self,
+        a: SlimParts<'_, V, Self>,
+        op: Op,
+        (alpha, beta): (T, T),
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+    ) -> Result<()> {
+        if op.transposes() || (op.conjugates() && T::COMPLEX) {
+            return self.no_kernel("the transposed or conjugated product of slim");
+        }
+        self.slim_body(a, x, y, Target::Product { alpha, beta })?;
+        a.long.map_or(Ok(()), |long| self.slim_add_long(long, alpha, x, y))
+    }
+
+    pub(super) fn slim_product_dot<V: Scalar + Widen<T>, T: Scalar>(
+        self,
+        a: SlimParts<'_, V, Self>,
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+        xy: &mut Slice<T>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the result", 1, xy.len())?;
+        let Some(long) = a.long else {
+            return self.slim_body(a, x, y, Target::Dot(xy));
+        };
+        self.slim_body(a, x, y, Target::Product { alpha: T::one(), beta: T::zero() })?;
+        self.slim_add_long(long, T::one(), x, y)?;
+        self.dot(x, y, xy)
+    }
+
+    fn slim_body<V: Scalar + Widen<T>, T: Scalar>(
+        self,
+        a: SlimParts<'_, V, Self>,
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+        target: Target<'_, T>,
+    ) -> Result<()> {
+        let rows = a.rows as u64;
+        let (partials, finished) = self.0.reduction();
+        match a.body {
+            SlimBody::Lines(k, numbers) => {
+                let (kinds, table) = (k.starts.len() as u32 - 1, k.distances.len() as u32);
+                let dot = matches!(target, Target::Dot(_));
+                // Rows of the kinds are as long on average as rows of the matrix, near enough for a choice of shape.
+                let nonzeros = a.rows * (table as usize).div_ceil(kinds.max(1) as usize);
+                let shape = policy::slim_lines(a.rows, nonzeros, dot);
+                let shape = shape.shared(table as usize * (4 + size_of::<T>()) + 4 * (kinds as usize + 1));
+                let (of, starts, distances) = (k.of_row, k.starts, k.distances);
+                match target {
+                    Target::Product { .. } if a.rows == 0 => Ok(()),
+                    Target::Product { alpha, beta } => kernel::slim_kinds(
+                        self, shape, rows, of, kinds, table, starts, distances, numbers, alpha, x, beta, y,
+                    ),
+                    Target::Dot(xy) => kernel::slim_kinds_dot(
+                        self, shape, rows, of, kinds, table, starts, distances, numbers, x, y, xy, partials,
+                        finished,
+                    ),
+                }
+            }
+            SlimBody::Sections(s) => {
+                let f = Flat::new(s);
+                let stored = f.numbers.is_none();
+                let places = match s.values {
+                    SlimValues::Full(values) => values.len(),
+                    SlimValues::Narrow(values) => values.len(),
+                    SlimValues::Codes(_) => s.words.len() * 4 / if f.columns == "SLIM_KINDS" { 1 } else { 2 },
+                };
+                let traits = (stored, f.columns == "SLIM_CODES", f.columns == "SLIM_WIDE", f.order.is_some());
+                let shape = policy::slim_sections(a.rows, places, traits, matches!(target, Target::Dot(_)));
+                let shape = f.variant(shape).shared(f.shared());
+                let count = f.numbers.map_or(0, |n| n.len() as u32);
+                with_section_offsets!(self, s, (entries, offsets) => with_stored!(s.values, values => match target {
+                    Target::Product { .. } if a.rows == 0 => Ok(()),
+                    Target::Product { alpha, beta } => kernel::slim(
+                        self, shape, rows, f.order, f.kind_of, f.kinds, f.table, f.starts, f.distances, offsets,
+                        f.bases, s.words, count, f.numbers, entries, values, alpha, x, beta, y,
+                    ),
+                    Target::Dot(xy) => kernel::slim_dot(
+                        self, shape, rows, f.order, f.kind_of, f.kinds, f.table, f.starts, f.distances, offsets,
+                        f.bases, s.words, count, f.numbers, entries, values, x, y, xy, partials, finished,
+                    ),
+                }))
+            }
+        }
+    }
+
+    fn slim_add_long<V: Scalar + Widen<T>, T: Scalar>(
+        self,
+        long: LongParts<'_, V, Self>,
+        alpha: T,
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+    ) -> Result<()> {
+        let shape = policy::slim_blocks(long.rows.len(), false).class(0);
+        with_offsets!(long.offsets, offsets => {
+            kernel::add_long(self, shape, long.rows, offsets, long.indices, long.values, alpha, x, y)
+        })
+    }
+}

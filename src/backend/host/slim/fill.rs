@@ -1,0 +1,204 @@
+//! Codes and values of sections, each task its own.
+
+use super::Rows;
+use crate::backend::host::chunks;
+use crate::backend::{Host, NO_ENTRY, RowOrderRef, SECTION, SlimPlan, ValuesMut};
+use crate::scalar::{Offset, Scalar};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Sections that one task fills.
+const BLOCK: usize = 1 << 8;
+
+/// Rows of the positions of a section.
+fn rows_of(section: usize, rows: usize, order: Option<RowOrderRef<'_, Host>>) -> impl Iterator<Item = usize> {
+    let positions = section * SECTION..((section + 1) * SECTION).min(rows);
+    positions.map(move |p| order.map_or(p, |order| order.as_slice()[p] as usize))
+}
+
+/// Words of a quad's columns.
+fn column_words<V: Scalar>(plan: &SlimPlan<'_, V, Host>, span: i64) -> usize {
+    match plan.distances {
+        _ if plan.kinds => 0,
+        Some(_) => 1,
+        None if span < 65535 => 2,
+        None => 4,
+    }
+}
+
+pub(super) fn sections<O: Offset, V: Scalar>(
+    a: Rows<'_, O, V>,
+    plan: &SlimPlan<'_, V, Host>,
+    order: Option<RowOrderRef<'_, Host>>,
+    (entries, words, bases): (&mut [u32], &mut [u32], &mut [u32]),
+) {
+    let sizes: Vec<(u32, u32, u32)> = (0..a.a.rows.div_ceil(SECTION))
+        .into_par_iter()
+        .with_min_len(BLOCK)
+        .map(|section| {
+            let (mut width, mut low, mut high) = (0, i64::MAX, i64::MIN);
+            for row in rows_of(section, a.a.rows, order) {
+                let (columns, _) = a.entries(a.short(row, plan.longest));
+                width = width.max(columns.len());
+                if let [first, .., last] | [first @ last] = columns {
+                    low = low.min(i64::from(*first) - row as i64);
+                    high = high.max(i64::from(*last) - row as i64);
+                }
+            }
+            let per_quad = column_words(plan, high.saturating_sub(low)) + usize::from(plan.values.is_some());
+            let words = width.div_ceil(4) * SECTION * per_quad;
+            ((width * SECTION) as u32, words as u32, if width == 0 { 0 } else { low as u32 })
+        })
+        .collect();
+    for (s, size) in sizes.into_iter().enumerate() {
+        (entries[s], words[s]) = (size.0, size.1);
+        if let Some(base) = bases.get_mut(s) {
+            *base = size.2;
+        }
+    }
+}
+
+/// The code of a key among ascending ones, guessed from the one that this place of the row above had.
+struct Guess<K, F> {
+    keys: Vec<K>,
+    last: Vec<u8>,
+    search: F,
+}
+
+impl<K: PartialEq + Copy, F: Fn(&[K], K) -> Option<usize>> Guess<K, F> {
+    fn code(&mut self, k: usize, key: K) -> Option<u32> {
+        if k >= self.last.len() {
+            self.last.resize(k + 1, 0);
+        }
+        let guess = usize::from(self.last[k]);
+        let code = if self.keys.get(guess) == Some(&key) { guess } else { (self.search)(&self.keys, key)? };
+        self.last[k] = code as u8;
+        Some(code as u32)
+    }
+}
+
+/// Whether every distance and value was found in its table.
+pub(super) fn fill<O: Offset, V: Scalar, P: Offset, Q: Offset>(
+    a: Rows<'_, O, V>,
+    plan: &SlimPlan<'_, V, Host>,
+    order: Option<RowOrderRef<'_, Host>>,
+    (entries, word_offsets): (&[P], &[Q]),
+    bases: &[u32],
+    words: &mut [u32],
+    values: ValuesMut<'_, V, Host>,
+) -> bool {
+    let sections = entries.len() - 1;
+    let blocks: Vec<Range<usize>> =
+        (0..sections).step_by(BLOCK).map(|first| first..(first + BLOCK).min(sections)).collect();
+    let good = AtomicBool::new(true);
+    let word_parts = chunks::split(
+        words,
+        blocks.iter().map(|b| word_offsets[b.end].to_usize() - word_offsets[b.start].to_usize()),
+    );
+    let lengths = blocks.iter().map(|b| entries[b.end].to_usize() - entries[b.start].to_usize());
+    let code = |(block, words): (&Range<usize>, &mut [u32])| {
+        if !codes(a, plan, order, (entries, word_offsets), bases, block.clone(), words) {
+            good.store(false, Ordering::Relaxed);
+        }
+    };
+    blocks.par_iter().zip(word_parts).for_each(code);
+    match values {
+        ValuesMut::Codes => {}
+        ValuesMut::Full(values) => {
+            let parts = chunks::split(values, lengths);
+            blocks
+                .par_iter()
+                .zip(parts)
+                .for_each(|(b, out)| copy(a, plan, order, entries, b.clone(), out, |v| v));
+        }
+        ValuesMut::Narrow(values) => {
+            let parts = chunks::split(values, lengths);
+            let narrowed = |v: V| v.narrow().unwrap_or_default();
+            blocks
+                .par_iter()
+                .zip(parts)
+                .for_each(|(b, out)| copy(a, plan, order, entries, b.clone(), out, narrowed));
+        }
+    }
+    good.into_inner()
+}
+
+/// The words of a block of sections.
+fn codes<O: Offset, V: Scalar, P: Offset, Q: Offset>(
+    a: Rows<'_, O, V>,
+    plan: &SlimPlan<'_, V, Host>,
+    order: Option<RowOrderRef<'_, Host>>,
+    (entries, word_offsets): (&[P], &[Q]),
+    bases: &[u32],
+    block: Range<usize>,
+    words: &mut [u32],
+) -> bool {
+    let search = |keys: &[u32], d: u32| keys.binary_search_by_key(&(d as i32), |&k| k as i32).ok();
+    let distances = plan.distances.map_or(Vec::new(), |d| d.keys.clone());
+    let mut distances = Guess { keys: distances, last: Vec::new(), search };
+    let search = |keys: &[[u64; 2]], v: [u64; 2]| keys.binary_search(&v).ok();
+    let numbers = plan.values.map_or(Vec::new(), |v| v.keys.iter().map(|v| v.bits()).collect());
+    let mut numbers = Guess { keys: numbers, last: Vec::new(), search };
+    let base = word_offsets[block.start].to_usize();
+    for section in block {
+        let quads = ((entries[section + 1].to_usize() - entries[section].to_usize()) / SECTION).div_ceil(4);
+        let words =
+            &mut words[word_offsets[section].to_usize() - base..word_offsets[section + 1].to_usize() - base];
+        if words.is_empty() {
+            continue;
+        }
+        let per_quad = words.len() / (quads * SECTION);
+        let of_columns = per_quad - usize::from(plan.values.is_some());
+        let bits = 8 * of_columns as u32;
+        for quad in words.chunks_exact_mut(per_quad * SECTION) {
+            quad[..of_columns * SECTION].fill(NO_ENTRY);
+            quad[of_columns * SECTION..].fill(0);
+        }
+        for (lane, row) in rows_of(section, a.a.rows, order).enumerate() {
+            let (columns, values) = a.entries(a.short(row, plan.longest));
+            for (k, (&column, value)) in columns.iter().zip(values).enumerate() {
+                let quad = &mut words[k / 4 * per_quad * SECTION..(k / 4 + 1) * per_quad * SECTION];
+                let distance = column.wrapping_sub(row as u32);
+                let code = match of_columns {
+                    0 => Some(0),
+                    1 => distances.code(k, distance),
+                    2 => Some(distance.wrapping_sub(bases[section])),
+                    _ => Some(column),
+                };
+                let Some(code) = code else { return false };
+                if of_columns > 0 {
+                    let (word, shift) = (k % 4 * of_columns / 4, bits * (k % 4) as u32 % 32);
+                    let kept = !((NO_ENTRY >> (32 - bits)) << shift);
+                    let word = &mut quad[word * SECTION + lane];
+                    *word = (*word & kept) | code << shift;
+                }
+                if plan.values.is_some() {
+                    let Some(code) = numbers.code(k, value.bits()) else { return false };
+                    quad[of_columns * SECTION + lane] |= code << (8 * (k % 4));
+                }
+            }
+        }
+    }
+    true
+}
+
+/// The values of a block of sections.
+fn copy<O: Offset, V: Scalar, P: Offset, W: Copy>(
+    a: Rows<'_, O, V>,
+    plan: &SlimPlan<'_, V, Host>,
+    order: Option<RowOrderRef<'_, Host>>,
+    entries: &[P],
+    block: Range<usize>,
+    out: &mut [W],
+    convert: impl Fn(V) -> W,
+) {
+    let base = entries[block.start].to_usize();
+    for section in block {
+        let out = &mut out[entries[section].to_usize() - base..];
+        for (lane, row) in rows_of(section, a.a.rows, order).enumerate() {
+            let (_, values) = a.entries(a.short(row, plan.longest));
+            values.iter().enumerate().for_each(|(k, &v)| out[k * SECTION + lane] = convert(v));
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Compressing and restoring matrices on the CPU ([`SlimSteps`] says what each step does).
+
+mod fill;
+mod restore;
+mod survey;
+
+pub(super) use restore::Reader;
+
+use super::Host;
+use super::chunks;
+use crate::backend::{
+    CsrParts, FoundKinds, Kinds, OffsetsRef, RowOrderRef, SlimParts, SlimPlan, SlimSteps, Survey, ValuesMut,
+    ordered_by_length, with_offsets,
+};
+use crate::error::Result;
+use crate::scalar::{Offset, Scalar};
+use rayon::prelude::*;
+use std::ops::Range;
+
+impl SlimSteps for Host {
+    fn slim_survey<V: Scalar>(&self, a: CsrParts<'_, V, Host>, longest: usize) -> Result<Survey<V, Host>> {
+        Ok(with_offsets!(a.offsets, offsets => survey::survey(Rows { offsets, a }, longest)))
+    }
+
+    fn slim_kinds<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Host>,
+        found: &FoundKinds<Host>,
+        with_values: bool,
+    ) -> Result<Option<Kinds<V, Host>>> {
+        Ok(with_offsets!(a.offsets, offsets => survey::kinds(Rows { offsets, a }, found, with_values)))
+    }
+
+    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Host>, longest: usize) -> Result<Vec<u32>> {
+        let lengths: Vec<u32> = with_offsets!(a.offsets, offsets => {
+            let rows = Rows { offsets, a };
+            (0..a.rows).into_par_iter().with_min_len(1 << 12).map(|row| rows.short(row, longest).len() as u32).collect()
+        });
+        Ok(ordered_by_length(&lengths))
+    }
+
+    fn slim_sections<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Host>,
+        plan: &SlimPlan<'_, V, Host>,
+        order: Option<RowOrderRef<'_, Host>>,
+        sizes: (&mut [u32], &mut [u32], &mut [u32]),
+    ) -> Result<()> {
+        with_offsets!(a.offsets, offsets => fill::sections(Rows { offsets, a }, plan, order, sizes));
+        Ok(())
+    }
+
+    fn slim_fill<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Host>,
+        plan: &SlimPlan<'_, V, Host>,
+        order: Option<RowOrderRef<'_, Host>>,
+        (entries, word_offsets): (OffsetsRef<'_, Host>, OffsetsRef<'_, Host>),
+        bases: &[u32],
+        words: &mut [u32],
+        values: ValuesMut<'_, V, Host>,
+    ) -> Result<bool> {
+        Ok(
+            with_offsets!(a.offsets, offsets => with_offsets!(entries, entries => with_offsets!(word_offsets, word_offsets => {
+                fill::fill(Rows { offsets, a }, plan, order, (entries, word_offsets), bases, words, values)
+            }))),
+        )
+    }
+
+    fn slim_long<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Host>,
+        rows: &[u32],
+        offsets: OffsetsRef<'_, Host>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        with_offsets!(a.offsets, from => with_offsets!(offsets, to => {
+            for (&row, to) in rows.iter().zip(to.windows(2)) {
+                let (from, to) = (Rows { offsets: from, a }.range(row as usize), to[0].to_usize()..to[1].to_usize());
+                indices[to.clone()].copy_from_slice(&a.indices[from.clone()]);
+                values[to].copy_from_slice(&a.values[from]);
+            }
+        }));
+        Ok(())
+    }
+
+    fn slim_lengths<V: Scalar>(&self, a: SlimParts<'_, V, Host>, lengths: &mut [u32]) -> Result<()> {
+        restore::lengths(a, lengths);
+        Ok(())
+    }
+
+    fn slim_to_csr<V: Scalar>(
+        &self,
+        a: SlimParts<'_, V, Host>,
+        offsets: OffsetsRef<'_, Host>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        with_offsets!(offsets, offsets => restore::fill(a, offsets, indices, values));
+        Ok(())
+    }
+}
+
+/// Rows of a CSR matrix, one by one.
+struct Rows<'a, O, V: Scalar> {
+    offsets: &'a [O],
+    a: CsrParts<'a, V, Host>,
+}
+
+impl<O, V: Scalar> Clone for Rows<'_, O, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<O, V: Scalar> Copy for Rows<'_, O, V> {}
+
+impl<'a, O: Offset, V: Scalar> Rows<'a, O, V> {
+    fn range(self, row: usize) -> Range<usize> {
+        self.offsets[row].to_usize()..self.offsets[row + 1].to_usize()
+    }
+
+    /// The same, empty where the row is long.
+    fn short(self, row: usize, longest: usize) -> Range<usize> {
+        let range = self.range(row);
+        if range.len() > longest { range.start..range.start } else { range }
+    }
+
+    fn entries(self, range: Range<usize>) -> (&'a [u32], &'a [V]) {
+        (&self.a.indices[range.clone()], &self.a.values[range])
+    }
+
+    /// Whether a row is the one before it, moved by one column, values as they are if `with_values`.
+    fn like_the_last(self, row: usize, range: &Range<usize>, with_values: bool) -> bool {
+        if row == 0 {
+            return false;
+        }
+        let (mine, values) = self.entries(range.clone());
+        let (last, last_values) = self.entries(self.range(row - 1));
+        mine.len() == last.len()
+            && mine.iter().zip(last).fold(true, |same, (&j, &i)| same & (j.wrapping_sub(1) == i))
+            && (!with_values
+                || values.iter().zip(last_values).fold(true, |same, (v, w)| same & (v.bits() == w.bits())))
+    }
+}
+
+/// Results of `task` for each chunk of rows, in order.
+fn by_rows<R: Send>(rows: usize, task: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
+    chunks::map(rows, task)
+}

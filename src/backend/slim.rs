@@ -1,0 +1,302 @@
+//! The compressed format in memory, and what a backend does to fill it.
+
+use super::{Backend, CsrParts, OffsetsRef, RowOrderRef};
+use crate::error::Result;
+use crate::scalar::{Element, Scalar};
+use rayon::prelude::*;
+
+/// Rows of a section.
+pub const SECTION: usize = 32;
+
+/// Rows of a window within which rows may be ordered by length.
+pub const SLIM_WINDOW: usize = 256;
+
+/// Keys that a table may have, of which code 255 is never one where an entry may be missing.
+pub const MOST_KEYS: usize = 256;
+
+/// The code of no entry, in 8, 16 and 32 bits.
+pub const NO_ENTRY: u32 = u32::MAX;
+
+/// Rows that have the same distances (column - row, modulo 2^32), each kind once. Entries `starts[k]..starts[k + 1]` of
+/// the tables are those of kind `k`.
+#[derive(Debug)]
+pub struct KindParts<'a, B: Backend> {
+    /// The kind of each row.
+    pub of_row: &'a B::Slice<u8>,
+    /// Where each kind starts; one more than there are kinds, which are 255 at most.
+    pub starts: &'a B::Slice<u32>,
+    /// Distance of each entry.
+    pub distances: &'a B::Slice<u32>,
+}
+
+/// How a section's columns are held.
+#[derive(Debug)]
+pub enum SlimColumns<'a, B: Backend> {
+    /// By the kinds of rows.
+    Kinds(KindParts<'a, B>),
+    /// As codes of a byte, which stand for these distances, 255 at most; code 255 is no entry.
+    Codes(&'a B::Slice<u32>),
+    /// As 16 bits above the smallest distance of the section, given here, or where that does not suffice as columns of 32
+    /// bits. All bits set are no entry.
+    Wide(&'a B::Slice<u32>),
+}
+
+/// How a section's values are held.
+#[derive(Debug)]
+pub enum SlimValues<'a, V: Scalar, B: Backend> {
+    /// As codes of a byte, which stand for these values, 256 at most.
+    Codes(&'a B::Slice<V>),
+    /// In the narrower type.
+    Narrow(&'a B::Slice<V::Narrow>),
+    /// As they are.
+    Full(&'a B::Slice<V>),
+}
+
+/// Sections of 32 rows, each as wide as its longest row. A section of width w has `entries[s + 1] - entries[s]` = 32 w places;
+/// entry k of the row in lane l is at place 32 k + l. Its codes stand in `words[word_offsets[s]..word_offsets[s + 1]]`, four
+/// entries (a quad) at a time: first the words of the columns' codes (1, 2 or 4 words a row, for 8, 16 or 32 bits), then
+/// that of the values' codes. Word j of quad q in lane l is at 32 (q r + j) + l, where r is the number of words of a quad.
+#[derive(Debug)]
+pub struct SectionParts<'a, V: Scalar, B: Backend> {
+    /// The row at each position; `None` where rows keep their order.
+    pub order: Option<RowOrderRef<'a, B>>,
+    /// Columns.
+    pub columns: SlimColumns<'a, B>,
+    /// Values.
+    pub values: SlimValues<'a, V, B>,
+    /// Where each section's places start, one more than there are sections.
+    pub entries: OffsetsRef<'a, B>,
+    /// Where each section's words start, one more than there are sections.
+    pub word_offsets: OffsetsRef<'a, B>,
+    /// Codes of columns and values.
+    pub words: &'a B::Slice<u32>,
+}
+
+/// Rows too long for sections, in CSR.
+#[derive(Debug)]
+pub struct LongParts<'a, V: Element, B: Backend> {
+    /// Which rows, ascending.
+    pub rows: &'a B::Slice<u32>,
+    /// Where each of them starts.
+    pub offsets: OffsetsRef<'a, B>,
+    /// Columns.
+    pub indices: &'a B::Slice<u32>,
+    /// Values.
+    pub values: &'a B::Slice<V>,
+}
+
+/// What holds the rows that are not long.
+#[derive(Debug)]
+pub enum SlimBody<'a, V: Scalar, B: Backend> {
+    /// Kinds of rows that have their values too: nothing else is stored.
+    Lines(KindParts<'a, B>, &'a B::Slice<V>),
+    /// Sections.
+    Sections(SectionParts<'a, V, B>),
+}
+
+/// The compressed format ([`Slim`](crate::matrix::Slim) draws it).
+#[derive(Debug)]
+pub struct SlimParts<'a, V: Scalar, B: Backend> {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+    /// All rows but the long ones.
+    pub body: SlimBody<'a, V, B>,
+    /// The long ones, which are empty in the body.
+    pub long: Option<LongParts<'a, V, B>>,
+}
+
+macro_rules! copy_parts {
+    ($($name:ident<$($v:ident: $bound:ident)?>),*) => {$(
+        impl<$($v: $bound,)? B: Backend> Clone for $name<'_, $($v,)? B> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+        impl<$($v: $bound,)? B: Backend> Copy for $name<'_, $($v,)? B> {}
+    )*};
+}
+copy_parts!(KindParts<>, SlimColumns<>, SlimValues<V: Scalar>, SectionParts<V: Scalar>, LongParts<V: Element>, SlimBody<V: Scalar>, SlimParts<V: Scalar>);
+
+/// A few distinct keys, ascending, and the code of each as the backend looks it up.
+#[derive(Debug)]
+pub struct Keys<K: Element, B: Backend> {
+    /// What each code stands for.
+    pub keys: Vec<K>,
+    /// The backend's way from a key to its code.
+    pub lookup: Lookup<B>,
+}
+
+/// Slots of a hash table on a device, and the codes of what they hold. The host looks keys up by bisection and leaves it empty.
+#[derive(Debug)]
+pub struct Lookup<B: Backend> {
+    /// Keys, or all ones where a slot is free.
+    pub slots: B::Vec<u64>,
+    /// Code of each slot's key.
+    pub codes: B::Vec<u8>,
+}
+
+/// Kinds of rows that a survey found: the first row of each, ascending, and its length. Not yet compared entry by entry.
+#[derive(Debug)]
+pub struct FoundKinds<B: Backend> {
+    /// First row of each kind.
+    pub first_rows: Vec<u32>,
+    /// Entries of each kind.
+    pub lengths: Vec<u32>,
+    /// From a row's hash to its kind.
+    pub lookup: Lookup<B>,
+}
+
+/// What repeats in a matrix. Rows with more than so many entries were left out. `None` stands for too many.
+#[derive(Debug)]
+pub struct Survey<V: Element, B: Backend> {
+    /// Distances, ascending as signed numbers; 255 at most.
+    pub distances: Option<Keys<u32, B>>,
+    /// Values, told apart by their bits and ascending as those; 256 at most.
+    pub values: Option<Keys<V, B>>,
+    /// Whether every value can be held in the narrower type.
+    pub narrow: bool,
+    /// Kinds of rows by distances; 255 at most.
+    pub kinds: Option<FoundKinds<B>>,
+    /// Kinds of rows by distances and values; 255 at most.
+    pub lines: Option<FoundKinds<B>>,
+    /// Rows that are longer than that, ascending.
+    pub long_rows: Vec<u32>,
+}
+
+/// Kinds of rows, compared entry by entry: of each row, then start, distance and, if asked for, value of each entry.
+#[derive(Debug)]
+pub struct Kinds<V: Element, B: Backend> {
+    /// Kind of each row.
+    pub of_row: B::Vec<u8>,
+    /// Where each kind starts.
+    pub starts: B::Vec<u32>,
+    /// Distances of all kinds.
+    pub distances: B::Vec<u32>,
+    /// Values of all kinds; empty where values do not count.
+    pub values: B::Vec<V>,
+}
+
+/// How columns and values of sections will be held.
+#[derive(Debug)]
+pub struct SlimPlan<'a, V: Element, B: Backend> {
+    /// Longer rows are not in sections.
+    pub longest: usize,
+    /// By the kinds of rows.
+    pub kinds: bool,
+    /// Otherwise by codes of these distances, or, where there are none, in 16 or 32 bits.
+    pub distances: Option<&'a Keys<u32, B>>,
+    /// By codes of these values.
+    pub values: Option<&'a Keys<V, B>>,
+}
+
+/// Where sections' values go.
+#[derive(Debug)]
+pub enum ValuesMut<'a, V: Scalar, B: Backend> {
+    /// Into codes.
+    Codes,
+    /// To the narrower type.
+    Narrow(&'a mut B::Slice<V::Narrow>),
+    /// As they are.
+    Full(&'a mut B::Slice<V>),
+}
+
+/// The steps of compressing and restoring a matrix. What is done in which order is in [`Slim`](crate::matrix::Slim).
+/// Matrices have fewer than 2^32 - 1 columns.
+pub trait SlimSteps: Backend {
+    /// What repeats in a matrix.
+    ///
+    /// # Errors
+    /// Without memory, or when the device fails.
+    fn slim_survey<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<Survey<V, Self>>;
+
+    /// The kind of every row and the kinds' tables; `None` where a row differs from all of them.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_kinds<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        found: &FoundKinds<Self>,
+        with_values: bool,
+    ) -> Result<Option<Kinds<V, Self>>>;
+
+    /// The rows of each window of [`SLIM_WINDOW`] from longest to shortest, rows of equal length in their order.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<Self::Vec<u32>>;
+
+    /// Of each section: number of places, number of words, smallest distance (where columns are neither kinds nor codes).
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_sections<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        plan: &SlimPlan<'_, V, Self>,
+        order: Option<RowOrderRef<'_, Self>>,
+        sizes: (&mut Self::Slice<u32>, &mut Self::Slice<u32>, &mut Self::Slice<u32>),
+    ) -> Result<()>;
+
+    /// Codes and values of every section; `offsets` are those of places and of words. `bases` are the smallest distances. Whether every distance and value was found
+    /// in its table.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    #[allow(clippy::too_many_arguments)]
+    fn slim_fill<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        plan: &SlimPlan<'_, V, Self>,
+        order: Option<RowOrderRef<'_, Self>>,
+        offsets: (OffsetsRef<'_, Self>, OffsetsRef<'_, Self>),
+        bases: &Self::Slice<u32>,
+        words: &mut Self::Slice<u32>,
+        values: ValuesMut<'_, V, Self>,
+    ) -> Result<bool>;
+
+    /// The given rows, one after the other.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_long<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        rows: &Self::Slice<u32>,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut Self::Slice<u32>,
+        values: &mut Self::Slice<V>,
+    ) -> Result<()>;
+
+    /// Entries of every row.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_lengths<V: Scalar>(
+        &self,
+        a: SlimParts<'_, V, Self>,
+        lengths: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// The rows, written at `offsets`.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_to_csr<V: Scalar>(
+        &self,
+        a: SlimParts<'_, V, Self>,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut Self::Slice<u32>,
+        values: &mut Self::Slice<V>,
+    ) -> Result<()>;
+}
+
+/// Rows of each window of [`SLIM_WINDOW`] from longest to shortest, rows of equal length in their order.
+pub(crate) fn ordered_by_length(lengths: &[u32]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..lengths.len()).map(|row| row as u32).collect();
+    let sort = |w: &mut [u32]| w.sort_by_key(|&row| std::cmp::Reverse(lengths[row as usize]));
+    order.par_chunks_mut(SLIM_WINDOW).with_min_len(16).for_each(sort);
+    order
+}

@@ -1,0 +1,282 @@
+//! The compressed format on any backend: every storage that it chooses, no bit lost, products within rounding.
+
+use num_complex::Complex;
+use residua::backend::{Conversions, Op, Products, VectorOps};
+use residua::matrix::{Csr, Slim, SlimOptions};
+use residua::scalar::{Scalar, Widen};
+use residua::{LinearOperator, Real};
+use std::collections::BTreeSet;
+
+/// Marsaglia's xorshift.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    fn number(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+    }
+}
+
+/// Rows given by their columns; values by (row, place in the row).
+fn matrix(rows: Vec<Vec<u32>>, columns: usize, mut value: impl FnMut(usize, usize) -> f64) -> Csr<f64> {
+    let mut offsets = vec![0];
+    let (mut indices, mut values) = (Vec::new(), Vec::new());
+    for (i, row) in rows.iter().enumerate() {
+        indices.extend_from_slice(row);
+        values.extend((0..row.len()).map(|k| value(i, k)));
+        offsets.push(indices.len());
+    }
+    Csr::from_parts(rows.len(), columns, offsets, indices, values).unwrap()
+}
+
+fn band(n: usize, distances: &[i64]) -> Vec<Vec<u32>> {
+    let row = |i: usize| {
+        let inside = distances.iter().map(|d| i as i64 + d).filter(|&j| (0..n as i64).contains(&j));
+        inside.map(|j| j as u32).collect()
+    };
+    (0..n).map(row).collect()
+}
+
+fn scattered(n: usize, columns: usize, length: impl Fn(usize) -> usize, reach: usize) -> Vec<Vec<u32>> {
+    let mut random = Random(7);
+    let row = |i: usize| {
+        let first = (i * columns / n.max(1)).saturating_sub(reach / 2);
+        let last = (first + reach).min(columns);
+        let mut line = BTreeSet::new();
+        for _ in 0..length(i) {
+            line.insert((first + random.below(last - first)) as u32);
+        }
+        line.into_iter().collect()
+    };
+    (0..n).map(row).collect()
+}
+
+/// Name, words that the storage's description must hold, matrix.
+pub fn matrices() -> Vec<(&'static str, &'static str, Csr<f64>)> {
+    let mut random = Random(3);
+    let few = [
+        0.1,
+        -0.0,
+        f64::INFINITY,
+        f64::from_bits(0x7ff8_dead_beef_0001),
+        f64::from_bits(u64::MAX - 1),
+        5e-324,
+        0.0,
+    ];
+    let long = |i: usize| if i == 311 { 9000 } else { i % 4 };
+    vec![
+        (
+            "a stencil",
+            "3 kinds of rows, values included",
+            matrix(band(5000, &[-1, 0, 1]), 5000, |_, k| k as f64),
+        ),
+        (
+            "a wide stencil",
+            "kinds of rows, values included",
+            matrix(band(9000, &[-70, -1, 0, 1, 70]), 9000, |_, _| 0.1),
+        ),
+        ("a stencil with general values", "columns by 3 kinds of rows, values in f64", {
+            matrix(band(5000, &[-1, 0, 1]), 5000, |i, _| {
+                if i == 7 { f64::from_bits(u64::MAX) } else { random.number() }
+            })
+        }),
+        ("a stencil with halves", "columns by 3 kinds of rows, values in f32", {
+            matrix(band(5000, &[-1, 0, 1]), 5000, |i, k| (3 * i + k) as f64 / 2.0)
+        }),
+        ("few special values", "columns by 3 kinds of rows, values as codes of 7", {
+            matrix(band(5000, &[-1, 0, 1]), 5000, |i, k| few[(i * i + k) % 7])
+        }),
+        (
+            "few distances",
+            "columns as codes of",
+            matrix(scattered(3000, 3000, |i| i % 7, 90), 3000, |i, _| i as f64 + 0.1),
+        ),
+        ("few distances, few values", "values as codes of 7", {
+            matrix(scattered(3000, 3000, |i| i % 7, 90), 3000, |i, _| few[i % 7])
+        }),
+        ("more than 255 distances", "columns in 16 or 32 bits", {
+            matrix(scattered(3000, 3000, |i| 5 + i % 7, 900), 3000, |i, k| (i * 8 + k) as f64 * 0.1)
+        }),
+        ("far columns", "columns in 16 or 32 bits", {
+            matrix(scattered(1500, 900_000, |i| i % 9, 900_000), 900_000, |i, k| (i * 8 + k) as f64 * 0.1)
+        }),
+        ("far columns here and there", "columns in 16 or 32 bits", {
+            let mut rows = scattered(3000, 200_000, |_| 6, 2000);
+            rows.iter_mut().step_by(500).for_each(|row| row.extend([199_998, 199_999]));
+            rows.iter_mut().for_each(|row| row.dedup());
+            matrix(rows, 200_000, |i, k| (i + k) as f64 * 0.1)
+        }),
+        ("lengths of every kind", "rows by length", {
+            matrix(scattered(2500, 2500, |i| (i * 7919) % 23, 2500), 2500, |i, k| (i + k) as f64 * 0.1)
+        }),
+        (
+            "a giant row",
+            "1 long rows",
+            matrix(scattered(20_000, 20_000, long, 20_000), 20_000, |i, k| (i + k) as f64),
+        ),
+        ("597 x 43", "", matrix(scattered(597, 43, |i| i % 10, 43), 43, |i, k| (i + 2 * k) as f64 * 0.3)),
+        ("43 x 597", "", matrix(scattered(43, 597, |i| i % 70, 597), 597, |i, k| (i + 2 * k) as f64 * 0.3)),
+        ("one row", "", matrix(scattered(1, 800, |_| 300, 800), 800, |_, k| k as f64 * 0.1)),
+        ("one column", "", matrix(scattered(200, 1, |i| i % 2, 1), 1, |i, _| i as f64 * 0.1)),
+        ("no nonzeros", "", matrix(vec![Vec::new(); 77], 5, |_, _| 0.0)),
+        ("no rows", "", matrix(Vec::new(), 5, |_, _| 0.0)),
+        ("no columns", "", matrix(vec![Vec::new(); 6], 0, |_, _| 0.0)),
+    ]
+}
+
+fn options() -> [SlimOptions; 4] {
+    let all = SlimOptions::default();
+    [all.clone(), all.clone().values(false), all.clone().kinds(false), all.values(false).kinds(false)]
+}
+
+fn compressed<V: Scalar, B: Conversions>(b: &B, a: &Csr<V>) -> Vec<(String, Slim<V, B>)> {
+    let device = a.to_backend(b).unwrap();
+    let slim = options().map(|o| (format!("{o:?}"), Slim::with_options(b, &device, &o).unwrap()));
+    slim.into_iter().collect()
+}
+
+fn bits<V: Scalar>(a: &Csr<V>) -> (Vec<u32>, Vec<[u64; 2]>) {
+    (a.parts().indices.to_vec(), a.parts().values.iter().map(|v| v.bits()).collect())
+}
+
+/// Every storage is chosen somewhere, and gives back every bit.
+pub fn slim_round_trips<B: Conversions + Products>(b: &B) {
+    for (name, expected, a) in matrices() {
+        for (options, slim) in compressed(b, &a) {
+            let case = format!("{name}, {options}: {}", slim.describe());
+            if options == format!("{:?}", SlimOptions::default()) {
+                assert!(slim.describe().contains(expected), "{case}: expected {expected}");
+            }
+            let again = slim.to_csr(b).unwrap().to_host(b).unwrap();
+            assert_eq!(format!("{:?}", again.parts().offsets), format!("{:?}", a.parts().offsets), "{case}");
+            assert!(bits(&again) == bits(&a), "{case}");
+            assert_eq!((slim.nonzeros(), slim.rows(), slim.columns()), (a.nonzeros(), a.rows(), a.columns()));
+        }
+        let single = a.map(|v| v as f32);
+        for (options, slim) in compressed(b, &single) {
+            let again = slim.to_csr(b).unwrap().to_host(b).unwrap();
+            assert!(bits(&again) == bits(&single), "f32, {name}, {options}: {}", slim.describe());
+        }
+        let complex = a.map(|v| Complex::new(v, -v));
+        for (options, slim) in compressed(b, &complex) {
+            let again = slim.to_csr(b).unwrap().to_host(b).unwrap();
+            assert!(bits(&again) == bits(&complex), "c64, {name}, {options}: {}", slim.describe());
+        }
+    }
+}
+
+fn check<V: Scalar + Widen<T>, T: Scalar, B: Conversions + Products>(
+    b: &B,
+    name: &str,
+    a: &Csr<V>,
+    ops: &[Op],
+) {
+    let complex = |v: Complex<f64>| T::from_parts(v.re, v.im).unwrap_or_else(|| T::from_f64(v.re));
+    let mut random = Random(11);
+    let unit = if size_of::<T::Real>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    let wide = |v: T| Complex::new(v.re().to_f64(), v.im().to_f64());
+    for (options, slim) in compressed(b, a) {
+        for &op in ops {
+            let (rows, columns) =
+                if op.transposes() { (a.columns(), a.rows()) } else { (a.rows(), a.columns()) };
+            let mut vector = |n: usize| -> Vec<T> {
+                (0..n).map(|_| complex(Complex::new(random.number(), random.number()))).collect()
+            };
+            let (x, old) = (vector(columns), vector(rows));
+            for (alpha, beta) in [(1.0, 0.0), (-1.5, 0.25)] {
+                let case = format!("{name}, {options}, {op:?}, {alpha} {beta}: {}", slim.describe());
+                let mut sums: Vec<(Complex<f64>, f64, f64)> = vec![Default::default(); rows];
+                for (i, j, v) in a.iter() {
+                    let (i, j) = if op.transposes() { (j, i) } else { (i, j) };
+                    let v: T = v.widen();
+                    let term = wide(if op.conjugates() { v.conj() } else { v }) * wide(x[j]);
+                    sums[i] = (sums[i].0 + term, sums[i].1 + term.norm(), sums[i].2 + 1.0);
+                }
+                let y = if beta == 0.0 { vec![T::from_f64(f64::NAN); rows] } else { old.clone() };
+                let (x, mut y) = (b.upload(x.clone()).unwrap(), b.upload(y).unwrap());
+                slim.product_op(b, op, T::from_f64(alpha), &x, T::from_f64(beta), &mut y).unwrap();
+                for (i, (&y, (sum, size, count))) in b.download(&*y).unwrap().iter().zip(&sums).enumerate() {
+                    let carried = if beta == 0.0 { Complex::default() } else { wide(old[i]) * beta };
+                    let off = (wide(y) - (sum * alpha + carried)).norm();
+                    let bound = 8.0 * (count + 4.0) * unit * (size * alpha.abs() + carried.norm());
+                    assert!(off <= bound || !sum.is_finite(), "{case}: row {i} is {y}, off by {off}");
+                }
+            }
+        }
+    }
+}
+
+/// Products against a plain sum over the entries.
+pub fn slim_products<B: Conversions + Products>(b: &B, ops: &[Op]) {
+    for (name, _, a) in matrices() {
+        check::<f64, f64, B>(b, name, &a, ops);
+        check::<f32, f32, B>(b, name, &a.map(|v| v as f32), ops);
+        check::<f32, f64, B>(b, name, &a.map(|v| v as f32), ops);
+        let complex = a.map(|v| Complex::new(v, 0.5 * v));
+        check::<Complex<f64>, Complex<f64>, B>(b, name, &complex, ops);
+    }
+}
+
+/// y and x.y in one pass: the same y as the product, the same bits every time, x.y within rounding.
+pub fn slim_dots<B: Conversions + Products + VectorOps>(b: &B) {
+    for (name, _, a) in matrices().into_iter().filter(|(_, _, a)| a.rows() == a.columns()) {
+        let mut random = Random(5);
+        let x: Vec<f64> = (0..a.rows()).map(|_| random.number()).collect();
+        let on_device = b.upload(x.clone()).unwrap();
+        for (options, slim) in compressed(b, &a) {
+            let (mut y, mut again) = (b.zeros(a.rows()).unwrap(), b.zeros(a.rows()).unwrap());
+            let (mut dot, mut second) = (b.zeros(1).unwrap(), b.zeros(1).unwrap());
+            slim.product_op(b, Op::None, 1.0, &on_device, 0.0, &mut y).unwrap();
+            slim.apply_dot(b, &on_device, &mut again, &mut dot).unwrap();
+            let (y, again) = (b.download(&*y).unwrap(), b.download(&*again).unwrap());
+            let bits = |y: &[f64]| y.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            let case = format!("{name}, {options}: {}", slim.describe());
+            assert!(
+                y.iter().zip(&again).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()),
+                "{case}"
+            );
+            let mut third = b.zeros(a.rows()).unwrap();
+            slim.apply_dot(b, &on_device, &mut third, &mut second).unwrap();
+            let (dot, second) = (b.download(&*dot).unwrap(), b.download(&*second).unwrap());
+            assert_eq!(bits(&dot), bits(&second), "{case}: other bits in a second run");
+            let (sum, size) = x
+                .iter()
+                .zip(&y)
+                .fold((0.0, 0.0), |(s, n): (f64, f64), (x, y)| (s + x * y, n + (x * y).abs()));
+            let bound = 4.0 * (x.len() as f64 + 2.0) * f64::EPSILON * size;
+            assert!((dot[0] - sum).abs() <= bound || !sum.is_finite(), "{case}: {} against {sum}", dot[0]);
+        }
+    }
+}
+
+/// An infinite or NaN element of x reaches the rows that refer to it, and no other.
+pub fn slim_padding_never_meets_x<B: Conversions + Products>(b: &B) {
+    for (name, _, a) in matrices() {
+        let a = a.map(|v| if v.is_finite() { v } else { 1.0 });
+        for poison in [f64::INFINITY, f64::NAN] {
+            let mut x = vec![1.0; a.columns()];
+            let poisoned: Vec<usize> = [0, a.columns() / 2].into_iter().filter(|&j| j < x.len()).collect();
+            poisoned.iter().for_each(|&j| x[j] = poison);
+            let mut hit = vec![false; a.rows()];
+            a.iter().filter(|e| poisoned.contains(&e.1)).for_each(|e| hit[e.0] = true);
+            let x = b.upload(x).unwrap();
+            for (options, slim) in compressed(b, &a) {
+                let mut y = b.zeros(a.rows()).unwrap();
+                slim.product_op(b, Op::None, 1.0, &x, 0.0, &mut y).unwrap();
+                for (i, (y, hit)) in b.download(&*y).unwrap().iter().zip(&hit).enumerate() {
+                    assert_eq!(!y.is_finite(), *hit, "{name}, {options}: row {i} is {y}");
+                }
+            }
+        }
+    }
+}
