@@ -174,7 +174,9 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
         let nonzeros = lengths.nonzeros();
         match Plan::usual(&Host, lengths.as_slice().to_vec(), nonzeros, Self::HEIGHT) {
             Ok(plan) => plan.storage(nonzeros, Self::HEIGHT, value),
-            Err(error) => Storage { bytes: u64::MAX, exact: true, padding: 0, refused: Some(error.to_string()) },
+            Err(error) => {
+                Storage { bytes: u64::MAX, exact: true, padding: 0, refused: Some(error.to_string()) }
+            }
         }
     }
 }

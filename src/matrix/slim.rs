@@ -281,7 +281,7 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
             };
             let mut order = 0;
             let (mut places, mut quads) = widths(&short);
-            if wants_order(places, entries) {
+            if lengths.rows() > SECTION && wants_order(places, entries) {
                 let by_length = ordered_by_length(&short);
                 let ordered: Vec<u32> = by_length.iter().map(|&row| short[row as usize]).collect();
                 (places, quads) = widths(&ordered);
@@ -422,7 +422,7 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         let mut bases = backend.zeros(if wide { count } else { 0 })?;
         backend.slim_sections(a.parts(), plan, None, (&mut sizes, &mut words, &mut bases))?;
         let (mut order, mut entries) = (None, scanned(backend, &sizes, false)?);
-        if wants_order(entries.1 as u64, short as u64) {
+        if a.rows() > SECTION && wants_order(entries.1 as u64, short as u64) {
             let rows = RowOrder::new(backend.slim_order(a.parts(), plan.longest)?);
             backend.slim_sections(
                 a.parts(),
