@@ -101,7 +101,7 @@ pub fn matrices() -> Vec<(&'static str, &'static str, Csr<f64>)> {
             "columns as codes of",
             matrix(scattered(3000, 3000, |i| i % 7, 90), 3000, |i, _| i as f64 + 0.1),
         ),
-        ("few distances, few values", "values as codes of 7", {
+        ("few distances, few values", "values as codes of 6", {
             matrix(scattered(3000, 3000, |i| i % 7, 90), 3000, |i, _| few[i % 7])
         }),
         ("more than 255 distances", "columns in 16 or 32 bits", {
