@@ -232,6 +232,7 @@ pub trait SlimSteps: Backend {
     ///
     /// # Errors
     /// As [`SlimSteps::slim_survey`].
+    #[allow(clippy::type_complexity)]
     fn slim_sections<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,

@@ -49,8 +49,11 @@ pub struct Slim<V: Scalar, B: Backend = Host> {
     nonzeros: usize,
     padding: usize,
     body: Body<V, B>,
-    long: Option<(B::Vec<u32>, Csr<V, B>)>,
+    long: Option<Long<V, B>>,
 }
+
+/// Which rows are long, and their entries.
+type Long<V, B> = (<B as Backend>::Vec<u32>, Csr<V, B>);
 
 /// What [`Slim`] may compress.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -393,7 +396,7 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         Ok(slim)
     }
 
-    fn long_rows(backend: &B, a: &Csr<V, B>, rows: Vec<u32>) -> Result<Option<(B::Vec<u32>, Csr<V, B>)>> {
+    fn long_rows(backend: &B, a: &Csr<V, B>, rows: Vec<u32>) -> Result<Option<Long<V, B>>> {
         if rows.is_empty() {
             return Ok(None);
         }

@@ -152,12 +152,12 @@ impl SlimSteps for Cuda {
         found: &FoundKinds<Self>,
         with_values: bool,
     ) -> Result<Option<Kinds<V, Self>>> {
-        let mut starts = vec![0];
-        found
-            .lengths
-            .iter()
-            .scan(0, |total, n| Some(*total += n).map(|()| *total))
-            .for_each(|end| starts.push(end));
+        let mut starts = vec![0_u32];
+        let mut end = 0;
+        for n in &found.lengths {
+            end += n;
+            starts.push(end);
+        }
         let table = starts.last().copied().unwrap_or(0) as usize;
         let (starts, first_rows) = (self.upload(starts)?, self.upload(found.first_rows.clone())?);
         let (mut distances, mut values) =
