@@ -92,7 +92,11 @@ pub fn large_cases<B: Products + Conversions>(backend: &B) {
             };
             for _ in 0..2 {
                 let stored = format.build(backend, &device).unwrap();
-                assert_eq!(stored.padding(), host.padding(), "{} of {name}", format.name());
+                // The default height of SELL's sections is the backend's; `same_arrays` compares equal heights.
+                if format.name() != "sell" || B::SECTION_HEIGHT == <Host as residua::Backend>::SECTION_HEIGHT
+                {
+                    assert_eq!(stored.padding(), host.padding(), "{} of {name}", format.name());
+                }
                 let again = back(backend, &stored.to_csr(backend).unwrap());
                 assert!(bits_of(&again) == bits_of(&a), "{} of {name}", format.name());
             }

@@ -54,6 +54,12 @@ pub fn products<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(back
                     match matrix.product_op(backend, op, alpha, &device_x, beta, &mut y) {
                         // Only the host adds to columns in an order that is always the same.
                         Err(Error::Unsupported(_)) if op.transposes() && !on_host => continue,
+                        // Devices have no conjugating kernel of the compressed format.
+                        Err(Error::Unsupported(_))
+                            if format == "slim" && T::COMPLEX && op == Op::Conjugate && !on_host =>
+                        {
+                            continue;
+                        }
                         result => result.unwrap(),
                     }
                     let y = backend.download(&*y).unwrap();
