@@ -1,8 +1,8 @@
 //! The steps of preconditioners on the CPU.
 
-use super::Host;
 use super::memory::PARALLEL_FROM;
 use super::vector::{chunk_size, for_chunks};
+use super::{Host, chunks};
 use crate::backend::{
     BlockParts, ChebyshevStep, CsrParts, DENSE_LIMIT, OffsetsRef, PreconditionSteps, with_offsets,
 };
@@ -189,14 +189,8 @@ impl PreconditionSteps for Host {
 }
 
 /// A buffer cut at its offsets.
-fn slices<'a, T, O: Offset>(mut buffer: &'a mut [T], offsets: &[O]) -> Vec<&'a mut [T]> {
-    let lengths = offsets.windows(2).map(|w| w[1].to_usize() - w[0].to_usize());
-    let cut = |length| {
-        let (part, rest) = std::mem::take(&mut buffer).split_at_mut(length);
-        buffer = rest;
-        part
-    };
-    lengths.map(cut).collect()
+fn slices<'a, T, O: Offset>(buffer: &'a mut [T], offsets: &[O]) -> Vec<&'a mut [T]> {
+    chunks::split(buffer, offsets.windows(2).map(|w| w[1].to_usize() - w[0].to_usize()))
 }
 
 /// Where the entries of a row on and left of the diagonal are, the `limit` nearest to it; empty without a diagonal entry.
