@@ -49,6 +49,7 @@ pub mod graph;
 pub mod krylov;
 pub mod market;
 pub mod matrix;
+mod mixing;
 pub mod operator;
 pub mod output;
 pub mod precondition;

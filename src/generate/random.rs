@@ -1,5 +1,7 @@
 //! A small, fast, seedable stream of random numbers.
 
+use crate::mixing::mixed;
+
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): the same numbers
 /// for the same seed on every machine. Good for model problems, not for secrets.
 #[derive(Debug, Clone)]
@@ -8,12 +10,6 @@ pub struct Random {
 }
 
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
-
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 impl Random {
     /// The stream of `seed`.
@@ -24,14 +20,15 @@ impl Random {
     /// Stream number `index` of `seed`: rows or cells draw from their own, so that they can be made in any order.
     pub fn stream(seed: u64, index: u64) -> Self {
         Self {
-            state: mix(seed.wrapping_add(GOLDEN_GAMMA)) ^ mix(index.wrapping_mul(GOLDEN_GAMMA) ^ 0x5851_f42d),
+            state: mixed(seed.wrapping_add(GOLDEN_GAMMA))
+                ^ mixed(index.wrapping_mul(GOLDEN_GAMMA) ^ 0x5851_f42d),
         }
     }
 
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GOLDEN_GAMMA);
-        mix(self.state)
+        mixed(self.state)
     }
 
     /// Uniform in [0, 1), a multiple of 2^-53.

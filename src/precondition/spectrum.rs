@@ -2,6 +2,7 @@
 
 use crate::backend::VectorOps;
 use crate::error::{Error, Result};
+use crate::mixing::mixed;
 use crate::operator::LinearOperator;
 use crate::scalar::{Real, Scalar};
 
@@ -60,15 +61,9 @@ pub(super) fn largest_eigenvalue<T: Scalar, B: VectorOps>(
 
 /// Entries of magnitude 1/2 to 1 with signs without pattern, the same on every machine.
 fn pseudo_random<T: Scalar>(n: usize) -> Vec<T> {
-    let hash = |i: u64| {
-        let mut h = i.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        h = (h ^ (h >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        h = (h ^ (h >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        h ^ (h >> 31)
-    };
     (0..n as u64)
         .map(|i| {
-            let h = hash(i);
+            let h = mixed(i.wrapping_add(0x9e37_79b9_7f4a_7c15));
             let magnitude = 0.5 + (h >> 12) as f64 / (1_u64 << 53) as f64;
             T::from_f64(if h & 1 == 0 { magnitude } else { -magnitude })
         })

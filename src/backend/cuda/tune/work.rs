@@ -3,6 +3,7 @@
 use crate::backend::cuda::{Cuda, Slice};
 use crate::backend::{Backend, Order, Primitives, Scan};
 use crate::error::Result;
+use crate::mixing::mixed;
 use crate::scalar::{Element, Key, Max, Sum};
 use rayon::prelude::*;
 
@@ -25,10 +26,7 @@ const BINS: usize = 1 << 20;
 
 /// Bits that look random (splitmix64).
 fn hash(i: usize) -> u64 {
-    let mut z = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    mixed((i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 fn make<T: Element>(

@@ -2,6 +2,7 @@
 
 use super::{Rows, by_rows};
 use crate::backend::{FoundKinds, Host, Keys, Kinds, Lookup, MOST_KEYS, Survey};
+use crate::mixing::mixed;
 use crate::scalar::{Offset, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -59,13 +60,6 @@ impl Few {
     fn into_keys(self, most: usize) -> Option<Vec<(Key, u32)>> {
         (!self.full && self.count <= most).then(|| self.keys().collect())
     }
-}
-
-/// Steele, Lea and Flood's mixing function (splitmix64).
-fn mixed(mut a: u64) -> u64 {
-    a = (a ^ (a >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    a = (a ^ (a >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    a ^ (a >> 31)
 }
 
 /// Hashes of a row by its distances, and by distances and values.
