@@ -50,11 +50,15 @@ impl<B: Backend> Offsets<B> {
     /// # Errors
     /// When the device fails.
     pub fn download(&self, backend: &B) -> Result<Vec<usize>> {
-        Ok(match self {
-            Offsets::Narrow(v) => backend.download(&**v)?.into_iter().map(Offset::to_usize).collect(),
-            Offsets::Wide(v) => backend.download(&**v)?.into_iter().map(Offset::to_usize).collect(),
-        })
+        self.as_ref().download(backend)
     }
+}
+
+/// A second buffer with the same content.
+pub(crate) fn copied<T: Element, B: Backend>(backend: &B, from: &B::Slice<T>) -> Result<B::Vec<T>> {
+    let mut to = backend.buffer(B::len(from))?;
+    backend.copy(from, &mut to)?;
+    Ok(to)
 }
 
 /// Borrowed [`Offsets`].
@@ -81,6 +85,25 @@ impl<B: Backend> OffsetsRef<'_, B> {
             OffsetsRef::Narrow(v) => B::len::<u32>(v),
             OffsetsRef::Wide(v) => B::len::<u64>(v),
         }
+    }
+
+    /// The offsets as sizes, on the host.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn download(&self, backend: &B) -> Result<Vec<usize>> {
+        Ok(match self {
+            OffsetsRef::Narrow(v) => backend.download(v)?.into_iter().map(Offset::to_usize).collect(),
+            OffsetsRef::Wide(v) => backend.download(v)?.into_iter().map(Offset::to_usize).collect(),
+        })
+    }
+
+    /// Owned offsets with the same content.
+    pub(crate) fn copied(&self, backend: &B) -> Result<Offsets<B>> {
+        Ok(match self {
+            OffsetsRef::Narrow(v) => Offsets::Narrow(copied(backend, v)?),
+            OffsetsRef::Wide(v) => Offsets::Wide(copied(backend, v)?),
+        })
     }
 
     /// Bytes that they take.

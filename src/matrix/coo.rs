@@ -3,6 +3,7 @@
 use super::Csr;
 use super::format::{Storage, check_vectors};
 use super::lengths::{RowLengths, scanned};
+use crate::backend::copied;
 use crate::backend::{Backend, Conversions, CooParts, Host, Offsets, Op, Products, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
@@ -128,14 +129,4 @@ impl<V: Scalar, B: Conversions> Coo<V, B> {
         let values = copied(backend, &self.values)?;
         Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
     }
-}
-
-/// A second buffer with the same content.
-pub(super) fn copied<T: crate::scalar::Element, B: Backend>(
-    backend: &B,
-    from: &B::Slice<T>,
-) -> Result<B::Vec<T>> {
-    let mut to = backend.buffer(B::len(from))?;
-    backend.copy(from, &mut to)?;
-    Ok(to)
 }

@@ -1,8 +1,8 @@
 //! Compressed sparse rows, the hub of all formats.
 
-use super::coo::copied;
 use super::format::{Storage, check_vectors, offset_bytes};
 use super::lengths::RowLengths;
+use crate::backend::copied;
 use crate::backend::{
     Backend, Conversions, CsrParts, Derived, Host, NARROW_LIMIT, Offsets, Op, Products, RowShape,
 };
@@ -256,10 +256,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// # Errors
     /// On too little memory, or when the device fails.
     pub fn copied(&self, backend: &B) -> Result<Self> {
-        let offsets = match &self.offsets {
-            Offsets::Narrow(o) => Offsets::Narrow(copied(backend, o)?),
-            Offsets::Wide(o) => Offsets::Wide(copied(backend, o)?),
-        };
+        let offsets = self.offsets.as_ref().copied(backend)?;
         let (indices, values) = (copied(backend, &self.indices)?, copied(backend, &self.values)?);
         Ok(Self::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
     }

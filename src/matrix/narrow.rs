@@ -1,8 +1,8 @@
 //! Values stored in half the width, where that loses nothing.
 
 use super::Csr;
-use super::coo::copied;
-use crate::backend::{Host, Offsets, OffsetsRef, PreconditionSteps};
+use crate::backend::copied;
+use crate::backend::{Host, PreconditionSteps};
 use crate::error::Result;
 use crate::scalar::Scalar;
 use num_traits::One;
@@ -44,10 +44,7 @@ impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
     /// On too little memory, or when the device fails.
     pub fn to_rounded(&self, backend: &B) -> Result<Csr<V::Narrow, B>> {
         let parts = self.parts();
-        let offsets = match parts.offsets {
-            OffsetsRef::Narrow(o) => Offsets::Narrow(copied(backend, o)?),
-            OffsetsRef::Wide(o) => Offsets::Wide(copied(backend, o)?),
-        };
+        let offsets = parts.offsets.copied(backend)?;
         let mut values = backend.zeros(self.nonzeros())?;
         backend.narrow::<V>(V::Real::one(), parts.values, &mut values)?;
         let indices = copied(backend, parts.indices)?;

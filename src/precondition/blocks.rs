@@ -1,7 +1,7 @@
 //! Dense blocks on the diagonal of A.
 
 use super::Preconditioner;
-use crate::backend::{BlockParts, DENSE_LIMIT, OffsetsRef, PreconditionSteps};
+use crate::backend::{BlockParts, DENSE_LIMIT, PreconditionSteps};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Scalar, Widen};
@@ -101,10 +101,7 @@ impl<T: Scalar, B: PreconditionSteps> BlockJacobi<T, B> {
     pub fn natural_blocks<V: Scalar>(backend: &B, a: &Csr<V, B>, largest: usize) -> Result<Vec<usize>> {
         let parts = a.parts();
         let columns = backend.download(parts.indices)?;
-        let offsets: Vec<usize> = match parts.offsets {
-            OffsetsRef::Narrow(o) => backend.download(o)?.into_iter().map(|o| o as usize).collect(),
-            OffsetsRef::Wide(o) => backend.download(o)?.into_iter().map(|o| o as usize).collect(),
-        };
+        let offsets = parts.offsets.download(backend)?;
         let line = |row: usize| &columns[offsets[row]..offsets[row + 1]];
         let largest = largest.clamp(1, DENSE_LIMIT);
         let mut sizes: Vec<usize> = Vec::new();
