@@ -52,6 +52,7 @@ pub mod matrix;
 mod mixing;
 pub mod operator;
 pub mod output;
+mod parallel;
 pub mod precondition;
 pub mod report;
 pub mod scalar;

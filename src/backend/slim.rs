@@ -2,8 +2,8 @@
 
 use super::{Backend, CsrParts, OffsetsRef, RowOrderRef};
 use crate::error::Result;
+use crate::parallel::prelude::*;
 use crate::scalar::{Element, Scalar};
-use rayon::prelude::*;
 
 /// Rows of a section.
 pub const SECTION: usize = 32;

@@ -4,7 +4,8 @@ use super::random::Random;
 use super::rows::{by_keys, by_rows, unknowns};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
+use rayon::slice::ParallelSliceMut;
 use std::fmt;
 use std::str::FromStr;
 
@@ -52,10 +53,11 @@ pub fn rmat(vertices: usize, edge_factor: usize, kind: RmatKind, seed: u64) -> R
             }
         }
     };
-    let mut keys: Vec<u64> = (0..edges).into_par_iter().map(draw).collect();
+    let mut keys = vec![0; edges];
+    keys.par_iter_mut().enumerate().for_each(|(edge, key)| *key = draw(edge));
     if kind != RmatKind::Directed {
-        let mirrored: Vec<u64> = keys.par_iter().map(|key| key.rotate_left(32)).collect();
-        keys.par_extend(mirrored);
+        keys.extend_from_within(..);
+        keys[edges..].par_iter_mut().with_min_len(1 << 14).for_each(|key| *key = key.rotate_left(32));
     }
     let is_loop = |key: u64| key >> 32 == key & 0xffff_ffff;
     keys.retain(|&key| !is_loop(key));

@@ -3,7 +3,7 @@
 use crate::backend::{Backend, Host, NARROW_LIMIT, Offsets};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 /// Rows that one task makes.
 const CHUNK: usize = 1 << 12;

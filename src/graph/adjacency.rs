@@ -7,8 +7,8 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
-use rayon::prelude::*;
 
 /// The undirected graph of a square matrix: an edge between i and j where a_ij or a_ji is stored (explicit zeros
 /// count), no edge for the diagonal.

@@ -3,8 +3,8 @@
 use super::chunks::PARALLEL_FROM;
 use crate::backend::{Backend, GraphSteps, Host};
 use crate::error::{Error, Result};
+use crate::parallel::prelude::*;
 use crate::scalar::Element;
-use rayon::prelude::*;
 
 /// A renumbering of rows: old number to new number and back. As a matrix P, (P x)_new = x_old, and P A P^T is the
 /// matrix whose rows and columns are both renumbered.

@@ -10,8 +10,8 @@ use super::header::{Format, Header, HeaderParser};
 use super::source::{Block, Blocks, ReadFault, Source};
 use crate::backend::{Backend, Host};
 use crate::error::{Error, Result};
+use crate::parallel::prelude::*;
 use crate::scalar::{Element, Scalar};
-use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a piece, about: small enough for the second-level cache, large enough that starting it costs nothing.

@@ -1,10 +1,10 @@
 //! Numbers to text, and many lines side by side.
 
 use crate::output::Output;
+use crate::parallel::prelude::*;
 use crate::scalar::{Real, Scalar};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rayon::prelude::*;
 use std::io::{self, Write};
 use std::ops::Range;
 
@@ -62,15 +62,16 @@ pub(super) fn write_lines(
     let mut buffers: Vec<Vec<u8>> = vec![Vec::new(); BATCH.min(chunks)];
     for first in (0..chunks).step_by(BATCH) {
         let batch = BATCH.min(chunks - first);
-        buffers[..batch].par_iter_mut().enumerate().try_for_each(|(k, text)| {
+        let done = buffers[..batch].par_iter_mut().enumerate().map(|(k, text)| {
             text.clear();
             format(chunk(first + k), text);
             if gzip {
                 *text = compress(text)?;
             }
             io::Result::Ok(())
-        })?;
-        for text in &buffers[..batch] {
+        });
+        for (done, text) in done.collect().into_iter().zip(&buffers) {
+            done?;
             output.write_all(text)?;
         }
     }

@@ -4,7 +4,7 @@ use super::parallel::Entries;
 use crate::error::Result;
 use crate::scalar::Scalar;
 use crate::scalar::Symmetry;
-use rayon::prelude::*;
+use rayon::slice::ParallelSliceMut;
 
 /// The format asks for the lower triangle. The upper one alone is accepted, and a mixture too, as long as (i, j) and
 /// (j, i) are not both there: that is a full matrix under a symmetric banner, and mirroring it would double it.

@@ -7,8 +7,8 @@ use crate::backend::OffsetsRef;
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, Triplets};
 use crate::output::{self, Output};
+use crate::parallel::prelude::*;
 use crate::scalar::{Scalar, Symmetry};
-use rayon::prelude::*;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
@@ -80,7 +80,7 @@ fn csr<T: Scalar>(
             .into_par_iter()
             .with_min_len(1024)
             .map(|i| columns[offset(i)..offset(i + 1)].partition_point(|&j| j as usize <= i))
-            .sum(),
+            .reduce(|| 0, |a, b| a + b),
     };
     let sizes = format!("{rows} {} {entries}", matrix.columns());
     file::<T>(path, Format::Coordinate, symmetry, &sizes, options, values.len(), |range, text| {

@@ -4,8 +4,8 @@ use super::{Csr, Triplets};
 use crate::assemble;
 use crate::backend::{Host, OffsetsRef, with_offsets};
 use crate::error::Result;
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
-use rayon::prelude::*;
 use std::ops::Range;
 
 impl<V: Scalar> Csr<V, Host> {
@@ -74,13 +74,17 @@ impl<V: Scalar> Csr<V, Host> {
 
     /// The diagonal, zero where nothing is stored; as long as the shorter side.
     pub fn diagonal(&self) -> Vec<V> {
-        let entry = |i| self.get(i, i).unwrap_or_default();
-        (0..self.rows().min(self.columns())).into_par_iter().with_min_len(1 << 10).map(entry).collect()
+        let mut diagonal = vec![V::default(); self.rows().min(self.columns())];
+        let each = diagonal.par_iter_mut().enumerate().with_min_len(1 << 10);
+        each.for_each(|(i, entry)| *entry = self.get(i, i).unwrap_or_default());
+        diagonal
     }
 
     /// The same pattern with values `f(value)`.
     pub fn map<W: Scalar>(&self, f: impl Fn(V) -> W + Sync + Send) -> Csr<W, Host> {
-        let values = self.parts().values.par_iter().with_min_len(1 << 12).map(|&v| f(v)).collect();
+        let from = self.parts().values;
+        let mut values = vec![W::default(); from.len()];
+        values.par_iter_mut().zip(from).with_min_len(1 << 12).for_each(|(value, &v)| *value = f(v));
         self.with_values(values)
     }
 

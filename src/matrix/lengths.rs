@@ -3,8 +3,11 @@
 use super::Csr;
 use crate::backend::{Backend, Conversions, NARROW_LIMIT, Offsets, OffsetsRef, Primitives};
 use crate::error::{Error, Result};
+use crate::parallel::prelude::*;
 use crate::scalar::{Max, Offset, Scalar};
-use rayon::prelude::*;
+
+/// Rows that one task looks at: fixed, so that sums do not depend on the number of threads.
+const CHUNK: usize = 1 << 14;
 
 /// The shape of a sparse matrix as far as storage is concerned: how many entries each row has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +57,10 @@ impl RowLengths {
 
     /// Entries of the longest row.
     pub fn longest(&self) -> usize {
-        self.lengths.par_iter().copied().max().unwrap_or(0) as usize
+        self.lengths
+            .par_chunks(CHUNK)
+            .map(|chunk| chunk.iter().copied().max().unwrap_or(0))
+            .reduce(|| 0, u32::max) as usize
     }
 
     /// How many rows have each length: `counts[n]` rows have `n` entries.
@@ -71,11 +77,12 @@ impl RowLengths {
 }
 
 fn differences<O: Offset>(offsets: &[O]) -> Result<Vec<u32>> {
-    let one = |w: &[O]| {
-        u32::try_from(w[1].to_usize() - w[0].to_usize())
-            .map_err(|_| Error::Unsupported("a row with 2^32 entries or more".into()))
-    };
-    offsets.par_windows(2).with_min_len(1 << 12).map(one).collect()
+    let mut lengths = vec![0; offsets.len() - 1];
+    let good = lengths.par_iter_mut().enumerate().with_min_len(1 << 12).all(|(row, length)| {
+        let n = u32::try_from(offsets[row + 1].to_usize() - offsets[row].to_usize());
+        n.map(|n| *length = n).is_ok()
+    });
+    if good { Ok(lengths) } else { Err(Error::Unsupported("a row with 2^32 entries or more".into())) }
 }
 
 /// What the row lengths of a matrix look like.
@@ -100,10 +107,9 @@ impl RowStatistics {
     fn of(lengths: &RowLengths) -> Self {
         let rows = lengths.rows();
         let mean = if rows == 0 { 0.0 } else { lengths.nonzeros as f64 / rows as f64 };
-        // Fixed chunks, so that the sum does not depend on the number of threads.
         let parts: Vec<(u32, f64, Vec<usize>)> = lengths
             .lengths
-            .par_chunks(1 << 14)
+            .par_chunks(CHUNK)
             .map(|chunk| {
                 let mut histogram = vec![0; 33];
                 chunk.iter().for_each(|n| histogram[(u32::BITS - n.leading_zeros()) as usize] += 1);

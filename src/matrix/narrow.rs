@@ -4,9 +4,9 @@ use super::Csr;
 use crate::backend::copied;
 use crate::backend::{Host, PreconditionSteps};
 use crate::error::Result;
+use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use num_traits::One;
-use rayon::prelude::*;
 
 /// Values that one task looks at.
 const CHUNK: usize = 1 << 14;

@@ -2,8 +2,8 @@
 
 use crate::backend::with_offsets;
 use crate::matrix::Csr;
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Real, Scalar};
-use rayon::prelude::*;
 
 /// Entries that differ from their mirror image by less than this share of the largest entry count as equal: files
 /// round their values.
@@ -72,7 +72,7 @@ impl Facts {
                 tally
             };
             let chunks = (0..parts.rows.div_ceil(CHUNK)).into_par_iter().map(chunk);
-            chunks.collect::<Vec<_>>().into_iter().fold(Tally::default(), Tally::merge)
+            chunks.collect().into_iter().fold(Tally::default(), Tally::merge)
         });
         let mut seen = vec![false; parts.columns];
         indices.iter().for_each(|&j| seen[j as usize] = true);

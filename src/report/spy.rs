@@ -6,8 +6,8 @@ use super::{count, png};
 use crate::backend::with_offsets;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
-use rayon::prelude::*;
 
 /// Side of the picture of the longer dimension, in pixels: one cell a pixel for large matrices.
 const SIDE: usize = 640;

@@ -5,8 +5,8 @@ use super::partition::{ByDigit, DIGIT, Plan};
 use crate::assemble::sorting::significant_bits;
 use crate::backend::{Backend, Host};
 use crate::error::Result;
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
-use rayon::prelude::*;
 use std::hint::select_unpredictable;
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! How triplets are arranged already: most files are sorted by column, or by row.
 
 use crate::assemble::Symmetry;
+use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
-use rayon::prelude::*;
 
 /// What needs no sorting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use super::Shape;
 use crate::assemble::Symmetry;
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
-use rayon::prelude::*;
 use std::marker::PhantomData;
 use std::ops::Range;
 

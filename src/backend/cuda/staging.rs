@@ -4,8 +4,8 @@
 use super::device::Device;
 use super::driver::call;
 use crate::error::Result;
+use crate::parallel::prelude::*;
 use cudarc::driver::sys::CUevent;
-use rayon::prelude::*;
 use std::sync::PoisonError;
 
 /// Up to here the driver's own path to the device is as fast and returns at once.

@@ -2,7 +2,7 @@
 //! number of threads.
 
 use super::memory::PARALLEL_FROM;
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 use std::ops::Range;
 
 /// Elements a task of a streaming primitive (scan, select, map): its input and output fit the second-level cache.

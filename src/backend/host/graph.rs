@@ -8,8 +8,9 @@ use crate::backend::{
     UNREACHED, priority, with_offsets,
 };
 use crate::error::{Error, Result};
+use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset};
-use rayon::prelude::*;
+use rayon::slice::ParallelSliceMut;
 use std::mem::take;
 
 /// Traversals of a smaller graph (vertices and neighbours) are over before another thread has woken up.

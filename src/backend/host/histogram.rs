@@ -2,8 +2,8 @@
 
 use super::chunks;
 use super::memory::PARALLEL_FROM;
+use crate::parallel::prelude::*;
 use crate::scalar::Offset;
-use rayon::prelude::*;
 
 /// Counts keys. Each task counts into bins of its own; there are as many tasks as threads, and no more bins than keys,
 /// since counts add up to the same whatever the split.

@@ -5,9 +5,9 @@ use super::memory::PARALLEL_FROM;
 use super::vector::{LANES, chunk_size, for_chunks, sum_chunks};
 use crate::backend::{CgSlot, CgStatus, CsrParts, Inverse, KrylovSteps, with_offsets};
 use crate::error::{Error, Result};
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Real, Scalar, Widen};
 use num_traits::{Float, Zero};
-use rayon::prelude::*;
 use std::ops::Add;
 
 impl KrylovSteps for Host {
@@ -218,6 +218,5 @@ fn inverse_diagonal<V: Widen<T>, T: Scalar, O: Offset>(
         *inverse = if good { reciprocal } else { entry.re() };
         if good { u32::MAX } else { row as u32 }
     })
-    .min()
-    .unwrap_or(u32::MAX)
+    .reduce(|| u32::MAX, u32::min)
 }

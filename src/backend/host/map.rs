@@ -3,8 +3,8 @@
 use super::chunks;
 use super::memory::PARALLEL_FROM;
 use crate::error::{Error, Result};
+use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset, Scalar, Symmetry};
-use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn out_of_range(what: &str, length: usize, bad: bool) -> Result<()> {
@@ -41,7 +41,11 @@ pub(super) fn scatter<T: Element, I: Offset>(x: &[T], indices: &[I], out: &mut [
             }
         }
     });
-    out_of_range("scatter", length, indices.par_iter().any(|index| index.to_usize() >= length))
+    out_of_range(
+        "scatter",
+        length,
+        !indices.par_chunks(chunks::CHUNK).all(|part| part.iter().all(|index| index.to_usize() < length)),
+    )
 }
 
 /// Sums of gathered values over segments, from left to right.

@@ -3,8 +3,8 @@
 use super::Host;
 use crate::backend::{Backend, Mailbox, Replay};
 use crate::error::{Error, Result};
+use crate::parallel::prelude::*;
 use crate::scalar::Element;
-use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;

@@ -4,8 +4,8 @@
 
 use super::radix::Payload;
 use crate::backend::Order;
+use crate::parallel::prelude::*;
 use crate::scalar::Key;
-use rayon::prelude::*;
 
 /// Elements of the result that one task merges.
 const TILE: usize = 1 << 14;

@@ -3,8 +3,8 @@
 use super::Host;
 use crate::backend::{GraphParts, with_offsets};
 use crate::graph::chunks::{self, row_chunks, split_rows};
+use crate::parallel::prelude::*;
 use crate::scalar::Offset;
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Entries of Freivalds' two random vectors at `index`.

@@ -2,8 +2,8 @@
 
 use crate::backend::{CsrParts, Host};
 use crate::graph::chunks::{row_chunks, split_rows};
+use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset};
-use rayon::prelude::*;
 
 /// Up to this many entries of a row are sorted by insertion.
 const INSERTION_UP_TO: usize = 32;

@@ -7,9 +7,9 @@ use crate::backend::{
     BlockParts, ChebyshevStep, CsrParts, DENSE_LIMIT, OffsetsRef, PreconditionSteps, with_offsets,
 };
 use crate::error::{Error, Result};
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
 use num_traits::{Float, Zero};
-use rayon::prelude::*;
 
 /// Blocks or rows with a dense system each that one task takes.
 const SYSTEMS: usize = 256;
@@ -25,7 +25,6 @@ impl PreconditionSteps for Host {
         inverses: &mut [T],
         first_bad: &mut [u32],
     ) -> Result<()> {
-        let count = blocks.starts.len() - 1;
         let parts = slices(inverses, blocks.offsets);
         first_bad[0] = with_offsets!(a.offsets, offsets => {
             parts
@@ -51,9 +50,7 @@ impl PreconditionSteps for Host {
                     }
                     bad.map_or(u32::MAX, |i| blocks.starts[k] + i as u32)
                 })
-                .min()
-                .filter(|_| count > 0)
-                .unwrap_or(u32::MAX)
+                .reduce(|| u32::MAX, u32::min)
         });
         Ok(())
     }
@@ -163,8 +160,7 @@ impl PreconditionSteps for Host {
                     });
                     if good { u32::MAX } else { row as u32 }
                 })
-                .min()
-                .unwrap_or(u32::MAX)
+                .reduce(|| u32::MAX, u32::min)
         });
         Ok(())
     }

@@ -6,8 +6,8 @@
 //! the highest digit makes buckets that fit the second-level cache, and each bucket is sorted there.
 
 use super::{chunks, memory};
+use crate::parallel::prelude::*;
 use crate::scalar::{Key, Offset};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Bits of a digit in main memory: 256 places to write to at a time stay within the first-level cache and its address

@@ -4,9 +4,9 @@
 //! Accurate sum and dot product, SIAM J. Sci. Comput. 26 (2005), algorithm 5.3.
 
 use super::memory::PARALLEL_FROM;
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Real, Scalar, Widen};
 use num_traits::Float;
-use rayon::prelude::*;
 
 /// A sum and the errors made in it.
 #[derive(Clone, Copy)]

@@ -1,8 +1,8 @@
 //! Stream compaction: every chunk counts what it keeps, then writes it where the counts before it end.
 
 use super::chunks;
+use crate::parallel::prelude::*;
 use crate::scalar::{Element, Key, Offset};
-use rayon::prelude::*;
 
 /// Items that are selected at a time.
 const BLOCK: usize = 256;

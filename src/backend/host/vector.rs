@@ -4,8 +4,8 @@ use super::Host;
 use super::memory::PARALLEL_FROM;
 use crate::backend::VectorOps;
 use crate::error::{Error, Result};
+use crate::parallel::{Pieces, prelude::*};
 use crate::scalar::Scalar;
-use rayon::prelude::*;
 use std::ops::Add;
 
 /// Elements that one task takes at least.
@@ -23,21 +23,17 @@ pub(super) fn chunk_size(n: usize) -> usize {
 }
 
 /// Runs `body` on every chunk; on the calling thread alone where the `n` elements are too few to share.
-pub(super) fn for_chunks<I: IndexedParallelIterator>(
-    n: usize,
-    chunks: I,
-    body: impl Fn(I::Item) + Sync + Send,
-) {
+pub(super) fn for_chunks<P: Pieces>(n: usize, chunks: P, body: impl Fn(P::Item) + Sync) {
     let least = if n < PARALLEL_FROM { usize::MAX } else { 1 };
     chunks.with_min_len(least).for_each(body);
 }
 
 /// Sums `term(chunk)` over chunks of [`chunk_size`], in order.
-pub(super) fn sum_chunks<I, S>(n: usize, chunks: I, term: impl Fn(I::Item) -> S + Sync + Send) -> S
-where
-    I: IndexedParallelIterator,
-    S: Copy + Default + Send + Add<Output = S>,
-{
+pub(super) fn sum_chunks<P: Pieces, S: Copy + Default + Send + Add<Output = S>>(
+    n: usize,
+    chunks: P,
+    term: impl Fn(P::Item) -> S + Sync,
+) -> S {
     let mut partial = [S::default(); MOST_CHUNKS];
     let partial = &mut partial[..n.div_ceil(chunk_size(n))];
     for_chunks(n, partial.par_iter_mut().zip(chunks), |(sum, chunk)| *sum = term(chunk));

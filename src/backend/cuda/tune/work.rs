@@ -4,8 +4,8 @@ use crate::backend::cuda::{Cuda, Slice};
 use crate::backend::{Backend, Order, Primitives, Scan};
 use crate::error::Result;
 use crate::mixing::mixed;
+use crate::parallel::prelude::*;
 use crate::scalar::{Element, Key, Max, Sum};
-use rayon::prelude::*;
 
 /// What a piece of work is asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

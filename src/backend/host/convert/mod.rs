@@ -9,8 +9,8 @@ use crate::backend::{
     Conversions, CsrParts, EllParts, JdsParts, OffsetsRef, RowOrderRef, SellParts, with_offsets,
 };
 use crate::error::Result;
+use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset};
-use rayon::prelude::*;
 
 /// Rows that one task converts.
 const BLOCK: usize = 1 << 11;

@@ -2,13 +2,13 @@
 
 use super::PARALLEL_FROM;
 use crate::backend::{Host, OffsetsRef, with_offsets};
+use crate::parallel::prelude::*;
 use crate::scalar::Offset;
-use rayon::prelude::*;
 
 pub(super) fn row_lengths(offsets: OffsetsRef<'_, Host>, skip: usize, most: usize, lengths: &mut [u32]) {
     with_offsets!(offsets, offsets => {
-        lengths.par_iter_mut().with_min_len(PARALLEL_FROM).zip(offsets.par_windows(2)).for_each(|(n, ends)| {
-            let all = ends[1].to_usize() - ends[0].to_usize();
+        lengths.par_iter_mut().with_min_len(PARALLEL_FROM).enumerate().for_each(|(row, n)| {
+            let all = offsets[row + 1].to_usize() - offsets[row].to_usize();
             *n = all.saturating_sub(skip).min(most) as u32;
         });
     });

@@ -2,8 +2,8 @@
 //! and walks all rows: columns ascend, so a row's entries in the range are consecutive too. The result does not
 //! depend on the number of tasks.
 
+use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Below this many entries one task does all.

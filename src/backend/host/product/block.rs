@@ -1,8 +1,8 @@
 //! CSR with several vectors at once, interleaved: a row of A meets rows of X.
 
 use super::Scale;
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
-use rayon::prelude::*;
 
 /// Vectors whose sums stay in registers together.
 const AT_ONCE: usize = 8;

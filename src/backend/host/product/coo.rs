@@ -4,8 +4,8 @@
 
 use super::{Scale, transposed};
 use crate::backend::{CooParts, Host};
+use crate::parallel::prelude::*;
 use crate::scalar::{Scalar, Widen};
-use rayon::prelude::*;
 
 /// Entries that one task takes.
 const TASK: usize = 1 << 15;

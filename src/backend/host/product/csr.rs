@@ -2,8 +2,8 @@
 
 use super::prefetch::{self, AHEAD};
 use super::{Scale, transposed};
+use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset, Scalar, Widen};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Nonzeros plus rows that one task takes. Fixed, so that fused sums do not depend on the number of threads.
@@ -71,7 +71,7 @@ fn long_row_sum<V: Element, T: Scalar>(
     x: &[T],
 ) -> T {
     let pieces = indices.par_chunks(LONG).zip(values.par_chunks(LONG));
-    pieces.map(|(j, v)| row_sum(j, v, &value, x)).collect::<Vec<T>>().into_iter().sum()
+    pieces.map(|(j, v)| row_sum(j, v, &value, x)).collect().into_iter().sum()
 }
 
 /// The sum of a row of any length.

@@ -3,8 +3,8 @@
 
 use super::{Scale, prefetch, transposed};
 use crate::backend::{EllParts, Host};
+use crate::parallel::prelude::*;
 use crate::scalar::{Element, Scalar, Widen};
-use rayon::prelude::*;
 
 /// Rows of a strip: of every column it reads two whole cache lines of values and one of indices, each once.
 const STRIP: usize = 16;

@@ -4,8 +4,8 @@
 use super::shared::SharedRows;
 use super::{Scale, prefetch, transposed};
 use crate::backend::{Host, JdsParts};
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Positions of a strip: their sums stay in registers.

@@ -5,8 +5,8 @@ use super::prefetch::{self, AHEAD};
 use super::shared::SharedRows;
 use super::{Scale, transposed};
 use crate::backend::{Host, SellParts};
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Stored entries plus positions that one task takes.

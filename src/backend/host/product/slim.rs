@@ -8,8 +8,8 @@ use crate::backend::{
     Host, KindParts, LongParts, SECTION, SectionParts, SlimBody, SlimColumns, SlimParts, SlimValues,
     with_offsets,
 };
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
-use rayon::prelude::*;
 
 /// Positions that one task takes: whole windows.
 const TASK: usize = 1 << 13;

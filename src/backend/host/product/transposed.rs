@@ -3,8 +3,8 @@
 //! in order. The number of blocks depends on the matrix alone, so the sums do not depend on the number of threads.
 
 use super::Scale;
+use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Entries that make a block of its own worth while.
@@ -45,11 +45,8 @@ pub(super) fn collect<T: Scalar>(
         scatter(b, &mut sums, range.start);
         (range, sums)
     };
-    let parts: Vec<(Range<usize>, Vec<T>)> = if blocks == 1 {
-        vec![part(0)]
-    } else {
-        (0..blocks).into_par_iter().with_max_len(1).map(part).collect()
-    };
+    let parts: Vec<(Range<usize>, Vec<T>)> =
+        if blocks == 1 { vec![part(0)] } else { (0..blocks).into_par_iter().map(part).collect() };
     let add_up = |(chunk, y): (usize, &mut [T])| {
         let first = chunk * CHUNK;
         let mut total = [T::zero(); CHUNK];

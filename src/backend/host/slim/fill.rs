@@ -3,8 +3,8 @@
 use super::Rows;
 use crate::backend::host::chunks;
 use crate::backend::{Host, NO_ENTRY, RowOrderRef, SECTION, SlimPlan, ValuesMut};
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
-use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -13,8 +13,8 @@ use crate::backend::{
     ordered_by_length, with_offsets,
 };
 use crate::error::Result;
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
-use rayon::prelude::*;
 use std::ops::Range;
 
 impl SlimSteps for Host {
@@ -32,9 +32,10 @@ impl SlimSteps for Host {
     }
 
     fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Host>, longest: usize) -> Result<Vec<u32>> {
-        let lengths: Vec<u32> = with_offsets!(a.offsets, offsets => {
-            let rows = Rows { offsets, a };
-            (0..a.rows).into_par_iter().with_min_len(1 << 12).map(|row| rows.short(row, longest).len() as u32).collect()
+        let mut lengths = vec![0; a.rows];
+        with_offsets!(a.offsets, offsets => {
+            let (rows, each) = (Rows { offsets, a }, lengths.par_iter_mut().enumerate().with_min_len(1 << 12));
+            each.for_each(|(row, length)| *length = rows.short(row, longest).len() as u32);
         });
         Ok(ordered_by_length(&lengths))
     }

@@ -4,8 +4,8 @@ use crate::backend::{
     Host, KindParts, LongParts, OffsetsRef, SECTION, SectionParts, SlimBody, SlimColumns, SlimParts,
     SlimValues,
 };
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
-use rayon::prelude::*;
 
 /// Rows that one task restores.
 const CHUNK: usize = 1 << 12;
@@ -114,13 +114,10 @@ impl<V: Scalar> LongParts<'_, V, Host> {
 
 pub(super) fn lengths<V: Scalar>(a: SlimParts<'_, V, Host>, lengths: &mut [u32]) {
     let reader = Reader::new(a);
-    let count = |position| {
-        let mut n = 0;
-        reader.each(position, |_, _| n += 1);
-        (reader.row(position), n)
-    };
-    let counts: Vec<(usize, u32)> = (0..a.rows).into_par_iter().with_min_len(CHUNK).map(count).collect();
-    counts.into_iter().for_each(|(row, n)| lengths[row] = n);
+    let mut counts = vec![0; a.rows];
+    let each = counts.par_iter_mut().enumerate().with_min_len(CHUNK);
+    each.for_each(|(position, count)| reader.each(position, |_, _| *count += 1));
+    counts.into_iter().enumerate().for_each(|(position, count)| lengths[reader.row(position)] = count);
     if let Some(long) = a.long {
         for (i, &row) in long.rows.iter().enumerate() {
             lengths[row as usize] = (at(long.offsets, i + 1) - at(long.offsets, i)) as u32;

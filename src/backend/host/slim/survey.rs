@@ -3,8 +3,8 @@
 use super::{Rows, by_rows};
 use crate::backend::{FoundKinds, Host, Keys, Kinds, Lookup, MOST_KEYS, Survey};
 use crate::mixing::mixed;
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
-use rayon::prelude::*;
 use std::ops::Range;
 
 const SLOTS: usize = 1024;
