@@ -1,14 +1,15 @@
 //! Every kernel compiles for every chip that we support, on a machine that needs no device: NVRTC suffices.
 //!
 //! One choice of types a kernel file for every chip; with `RESIDUA_ALL_KERNELS=1` all choices for sm_90 too, which takes
-//! minutes
-//! (images that are in the cache are taken from there: `RESIDUA_CACHE=off` compiles all).
+//! minutes (images that are in the cache are taken from there: `RESIDUA_CACHE=off` compiles all).
+//! `RESIDUA_REQUIRE_NVRTC=1` makes a missing compiler a failure.
 
 #![cfg(feature = "cuda")]
 
 use rayon::prelude::*;
 use residua::backend::cuda::compile::{Compiler, SOURCES, Unit, catalogue};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 const CHIPS: [(u32, u32); 4] = [(7, 5), (8, 0), (9, 0), (10, 0)];
 
@@ -19,12 +20,21 @@ fn every_file_is_in_the_catalogue() {
     assert_eq!(listed, files);
 }
 
+fn compiler() -> Option<&'static Compiler> {
+    match Compiler::get() {
+        Ok(compiler) => Some(compiler),
+        Err(error) => {
+            let needed = std::env::var_os("RESIDUA_REQUIRE_NVRTC").is_some_and(|value| value == "1");
+            assert!(!needed, "RESIDUA_REQUIRE_NVRTC is set: {error}");
+            eprintln!("SKIPPED, nothing was compiled: {error}");
+            None
+        }
+    }
+}
+
 #[test]
 fn every_kernel_compiles_for_every_chip() {
-    let compiler = match Compiler::get() {
-        Ok(compiler) => compiler,
-        Err(error) => return eprintln!("SKIPPED, kernels were not compiled: {error}"),
-    };
+    let Some(compiler) = compiler() else { return };
     let units = catalogue();
     let mut work: Vec<(Unit, (u32, u32))> = Vec::new();
     for (file, _) in SOURCES {
@@ -45,4 +55,60 @@ fn every_kernel_compiles_for_every_chip() {
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     println!("{} images by {compiler:?}", work.len());
+}
+
+/// How a test asks its child to compile: the cache's folder is read from the environment.
+const CHILD: &str = "RESIDUA_TEST_COMPILES";
+
+#[test]
+fn child() {
+    if std::env::var_os(CHILD).is_some() {
+        let unit = catalogue().into_iter().find(|unit| unit.source() == "keys.cu").unwrap();
+        let image = Compiler::get().unwrap().image(&unit, (9, 0)).unwrap();
+        println!("cached {} bytes {} end", image.cached, image.code.len());
+    }
+}
+
+/// What a process of its own gets with its cache in `folder`: whether it was cached, and how long the code is.
+fn compiled_in(folder: &Path) -> (bool, usize) {
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--nocapture"])
+        .env(CHILD, "1")
+        .env("RESIDUA_CACHE", folder)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&child.stdout).into_owned();
+    assert!(child.status.success(), "{text}{}", String::from_utf8_lossy(&child.stderr));
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let at = words.iter().position(|word| *word == "cached").unwrap();
+    (words[at + 1] == "true", words[at + 3].parse().unwrap())
+}
+
+/// A cache that is cold, warm, damaged, or no folder at all: the same code each time.
+#[test]
+fn a_damaged_or_unwritable_cache_costs_a_compilation_and_nothing_else() {
+    if compiler().is_none() {
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("residua-compiles-{}", std::process::id()));
+    let (cached, bytes) = compiled_in(&folder);
+    assert!(!cached && bytes > 0);
+    assert_eq!(compiled_in(&folder), (true, bytes));
+    for damage in [|code: &mut Vec<u8>| code.truncate(100), |code: &mut Vec<u8>| code[50] ^= 1] {
+        for file in std::fs::read_dir(&folder).unwrap() {
+            let path = file.unwrap().path();
+            let mut code = std::fs::read(&path).unwrap();
+            damage(&mut code);
+            std::fs::write(path, code).unwrap();
+        }
+        assert_eq!(compiled_in(&folder), (false, bytes), "damaged: compiled anew");
+        assert_eq!(compiled_in(&folder), (true, bytes), "and mended");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    // Where a file is in the way, no folder can be made.
+    std::fs::write(&folder, "in the way").unwrap();
+    for _ in 0..2 {
+        assert_eq!(compiled_in(&folder), (false, bytes));
+    }
+    std::fs::remove_file(&folder).unwrap();
 }

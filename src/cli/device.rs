@@ -13,6 +13,13 @@ pub(crate) enum Device {
     Cuda(Cuda),
 }
 
+/// What a report adds to the name of the CPU, where a GPU was looked for: why none was taken. What to install is told by
+/// `residua devices`.
+pub(crate) fn not_on_gpu(reason: Option<&str>) -> String {
+    let first = |reason: &str| format!("; not on a GPU: {}", reason.split(';').next().unwrap_or(reason));
+    reason.map(first).unwrap_or_default()
+}
+
 /// The name of a device: auto, cpu, cuda (the first one) or cuda:N.
 pub(crate) fn parse(text: &str) -> Result<String, String> {
     let known = ["auto", "cpu", "cuda"].contains(&text) || number(text).is_some();
@@ -39,9 +46,10 @@ pub(crate) fn open(name: &str) -> Result<Device, Failure> {
 /// The first CUDA device, or why there is none to compute on.
 #[cfg(feature = "cuda")]
 fn first_cuda() -> Result<Cuda, String> {
-    let status = residua::backend::cuda::status();
-    status.driver.and(status.compiler).map_err(|reason| reason.trim_start_matches("cuda: ").to_string())?;
-    Cuda::new(0).map_err(|error| error.to_string())
+    let told = |reason: String| reason.trim_start_matches("cuda: ").to_string();
+    let device = Cuda::new(0).map_err(|error| told(error.to_string()))?;
+    residua::backend::cuda::status().compiler.map_err(told)?;
+    Ok(device)
 }
 
 /// The CPU; this build knows no other device.

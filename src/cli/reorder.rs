@@ -6,7 +6,7 @@ use super::load::{Loaded, is_complex, load, save};
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure, console};
 use num_complex::Complex;
-use residua::backend::GraphSteps;
+use residua::backend::{Backend, GraphSteps};
 use residua::graph::{self, Permutation};
 use residua::report::{Align, Table, count, seconds};
 use residua::{Csr, Error, Host, Scalar};
@@ -64,12 +64,14 @@ fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
         return Err(Failure::about(path, cause));
     }
     let start = Instant::now();
-    let (b, ordering) = match device {
-        Device::Cpu(_) => reordered(&Host, a),
+    let (done, place) = match device {
+        Device::Cpu(reason) => {
+            (reordered(&Host, a), Host.description() + &device::not_on_gpu(reason.as_deref()))
+        }
         #[cfg(feature = "cuda")]
-        Device::Cuda(cuda) => reordered(&cuda, a),
-    }
-    .about(path)?;
+        Device::Cuda(cuda) => (reordered(&cuda, a), cuda.description()),
+    };
+    let (b, ordering) = done.about(path)?;
     let figures = Figures {
         bandwidth_before: ordering.bandwidth[0],
         bandwidth_after: ordering.bandwidth[1],
@@ -87,7 +89,7 @@ fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
         sink.write_json(&figures)?;
     }
     if !silent {
-        console::say(&words(&figures, &ordering, &arguments.output))?;
+        console::say(&words(&figures, &ordering, &arguments.output, &place))?;
     }
     Ok(Ending::Done)
 }
@@ -115,7 +117,7 @@ struct Ordered {
     permutation: Permutation,
 }
 
-fn words(figures: &Figures, ordering: &Ordered, output: &Path) -> String {
+fn words(figures: &Figures, ordering: &Ordered, output: &Path, place: &str) -> String {
     let headings = [("", Align::Left), ("before", Align::Right), ("after", Align::Right)];
     let mut table = Table::new(headings);
     let n = |n: usize| count(n as u64);
@@ -130,5 +132,5 @@ fn words(figures: &Figures, ordering: &Ordered, output: &Path) -> String {
     } else {
         String::new()
     };
-    format!("{table}{kept}{} written, {}\n", output.display(), seconds(figures.seconds))
+    format!("{table}{kept}{} written, {} on {place}\n", output.display(), seconds(figures.seconds))
 }

@@ -3,6 +3,7 @@
 use super::Arguments;
 use super::answer::{Answer, Column};
 use super::reorder::Reordering;
+use crate::cli::device::not_on_gpu;
 use residua::krylov::Outcome;
 use residua::matrix::{Basis, ChoiceReport};
 use residua::report::{Align, Facts, Table, bytes, count, ratio, seconds};
@@ -54,11 +55,7 @@ pub(super) fn story(story: &Story<'_>) -> String {
     if let Some(choice) = story.choice.filter(|choice| choice.basis != Basis::Model) {
         tell("format", choice.to_string());
     }
-    let no_gpu = story.no_gpu.map(|reason| {
-        // What to install is told by `residua devices`.
-        format!("; not on a GPU: {}", reason.split(';').next().unwrap_or(reason))
-    });
-    tell("device", format!("{}{}", answer.device, no_gpu.unwrap_or_default()));
+    tell("device", format!("{}{}", answer.device, not_on_gpu(story.no_gpu)));
     if let Some(reordering) = story.reordering {
         tell("reordered", reordering.words());
     }

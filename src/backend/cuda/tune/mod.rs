@@ -91,7 +91,8 @@ fn try_row(cuda: &Cuda, row: &Row, n: usize) -> Result<(Constants, String)> {
         }
     }
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    let gains = |challenger: Duration, holder: Duration| challenger.as_secs_f64() < GAIN * holder.as_secs_f64();
+    let gains =
+        |challenger: Duration, holder: Duration| challenger.as_secs_f64() < GAIN * holder.as_secs_f64();
     let mut gained = gains(best.0, known);
     for _ in 0..ROUNDS {
         if !gained {
