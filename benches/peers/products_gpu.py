@@ -352,9 +352,8 @@ def csr_balanced(a, t, v, x, y, alpha=1, beta=0, **c):
     k = dict(SCALAR=t, STORED=v, OFFSET="u32", THREADS=256, UNROLL=4, MIN_BLOCKS=6) | dict(ITEMS=4 if a.nnz >= max(8 * a.rows, 1 << 23) else 8) | c
     f, join = kernel("csr_balanced.cu", "csr_balanced", **k), kernel("csr_balanced.cu", "csr_balanced_join", **k)
     tile = k["THREADS"] * k["ITEMS"]
-    tiles = ceil(a.rows + a.nnz, tile)
-    starts = cp.zeros(tiles + 1, np.uint32)
-    kernel("row_shape.cu", "tile_rows", OFFSET="u32", THREADS=256, TILE=tile)((ceil(tiles + 1, 256),), (256,), (U(a.rows), U(a.nnz), a.offsets, starts))
+    starts = first_rows(a, tile)
+    tiles = starts.size - 1
     pieces = cp.zeros(2 * tiles, F[t])
 
     def run():
@@ -389,25 +388,50 @@ def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, ord
     return summed(t, tiles, dot, lambda partials, finished: f((tiles,), (threads,), (U(a.rows), U32(height), place, lengths, offsets, columns, values, scalar(t, 1), x, y, dot, partials, finished)))
 
 
-def csr_block(a, t, v, x, y, vectors, alpha=1, beta=0, lanes=None, width=None, **c):
+def csr_block(a, t, v, x, y, vectors, alpha=1, beta=0, lanes=None, width=None, tiles=None, steps=None, **c):
+    """By rows, or by tiles of equal work where rows are of very different lengths."""
     width = width or (16 // SIZE[t] if vectors % (16 // SIZE[t]) == 0 else 1)
     lanes = lanes or 1 << (ceil(vectors, width) - 1).bit_length()
     k = dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, WIDTH=width, UNROLL=4, THREADS=256) | c
     tile = k["THREADS"] // lanes
     longest, fullest = a.shape()
     mean = ceil(a.nnz, max(1, a.rows))
-    limit = max(128, 4 * mean)
+    if tiles or tiles is None and longest > max(128, 4 * mean):
+        return csr_block_tiles(a, t, v, x, y, vectors, alpha, beta, k, steps)
     capacity = ceil(min(fullest * ceil(tile, 32) + 3, 2 * mean * tile + 64, 48128 // (4 + SIZE[v]) - 31), 32) * 32
     shared = capacity * (4 + SIZE[v])
-    f, long = kernel("csr_block.cu", "csr_block", shared, **k), kernel("csr_block.cu", "csr_block_long", **k)
+    f = kernel("csr_block.cu", "csr_block", shared, **k)
 
     def run():
         if a.rows:
-            f((ceil(a.rows, tile),), (k["THREADS"],), (U(a.rows), U(a.nnz), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(vectors), U32(capacity), U32(limit)), shared_mem=shared)
-        if longest > limit:
-            long((8 * SM(),), (k["THREADS"],), (U(a.rows), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(vectors), U32(limit)))
+            f((ceil(a.rows, tile),), (k["THREADS"],), (U(a.rows), U(a.nnz), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(vectors), U32(capacity)), shared_mem=shared)
 
     return run
+
+
+def csr_block_tiles(a, t, v, x, y, vectors, alpha, beta, k, steps=None):
+    k = k | dict(STEPS=steps or (1024 if a.nnz >= max(8 * a.rows, 1 << 23) else 2048))
+    shared = (k["STEPS"] + 4) * (4 + SIZE[v])
+    f, join = kernel("csr_block_tiles.cu", "csr_block_tiles", shared, **k), kernel("csr_block_tiles.cu", "csr_block_join", **k)
+    starts = first_rows(a, k["STEPS"])
+    tiles = starts.size - 1
+    pieces = cp.zeros(2 * tiles * vectors, F[t])
+
+    def run():
+        if tiles:
+            f((tiles,), (k["THREADS"],), (U(a.rows), U(a.nnz), starts, a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(vectors), pieces), shared_mem=shared)
+        if tiles > 1:
+            join((ceil(32 * tiles, k["THREADS"]),), (k["THREADS"],), (U(a.rows), U(a.nnz), starts, a.offsets, scalar(t, alpha), scalar(t, beta), y, U32(vectors), pieces))
+
+    return run
+
+
+def first_rows(a, steps):
+    """The first row of each tile of so many steps."""
+    tiles = ceil(a.rows + a.nnz, steps)
+    starts = cp.zeros(tiles + 1, np.uint32)
+    kernel("row_shape.cu", "tile_rows", OFFSET="u32", THREADS=256, TILE=steps)((ceil(tiles + 1, 256),), (256,), (U(a.rows), U(a.nnz), a.offsets, starts))
+    return starts
 
 
 def coo(a, t, v, x, y, alpha=1, beta=0, atomic=False, items=7, threads=256):
@@ -518,9 +542,11 @@ def check():
             for vectors in (1, 3, 8, 32):
                 if a.rows and a.nnz:
                     xs, ys = (rng.random(a.columns * vectors) - 0.5).astype(F[t]), cp.full(a.rows * vectors, np.nan, F[t])
-                    csr_block(a, t, v, xs, ys, vectors, alpha=2)()
-                    for j in range(vectors):
-                        expect(f"block {j} of {vectors}", a, t, cp.ascontiguousarray(xs[j::vectors]), None, ys[j::vectors], 2, 0)
+                    for tiles, steps in ((False, None), (True, 64), (True, 1024)):
+                        ys[:] = np.nan
+                        csr_block(a, t, v, xs, ys, vectors, alpha=2, tiles=tiles, steps=steps)()
+                        for j in range(vectors):
+                            expect(f"block {j} of {vectors} tiles={tiles} steps={steps}", a, t, cp.ascontiguousarray(xs[j::vectors]), None, ys[j::vectors], 2, 0)
             if a.rows == a.columns and a.rows:
                 dot, y = cp.zeros(1, F[t]), cp.empty(a.rows, F[t])
                 for name, run in (("stream dot", csr_stream(a, t, v, x, y, dot=dot)), ("sell dot", sell(a, t, v, x, y, dot=dot)), ("stream dot small", csr_stream(a, t, v, x, y, dot=dot, threads=64))):
@@ -657,7 +683,8 @@ def blocks_one(name, t, vectors):
     for peer_name, run in peer.block_products(a, t, x, y, vectors):
         theirs[peer_name] = timed(run, stream)
     best = min(theirs.values())
-    for label, c in (("", {}), ("t=128", dict(THREADS=128))):
+    steps = [("", {})] + ([(f"steps={n}", dict(steps=n, tiles=True)) for n in (512, 1024, 2048)] if name == "rmat" else [])
+    for label, c in steps:
         ms = timed(csr_block(a, t, t, x, y, vectors, **c), stream)
         print(f"{a.name} {t} {vectors} vectors: block {label} {ms:.4f} ({best / ms:.2f}) |" if not label else f"    {label} {ms:.4f} ({best / ms:.2f})", *(f"{k} {m:.4f}" for k, m in theirs.items() if not label), flush=True)
 
@@ -718,7 +745,8 @@ def precompile(command):
         jobs += [("ell.cu", dict(SCALAR=t, STORED=v, THREADS=256, UNROLL=8))]
         many = {"f64": [(1, 1), (4, 1), (4, 2), (16, 2)], "f32": [(1, 1), (4, 1), (2, 4), (8, 4)]}[t] if check else []
         many = {"f64": [(1, 2), (2, 2), (4, 2), (8, 2), (16, 2)], "f32": [(2, 1), (1, 4), (2, 4), (4, 4), (8, 4)]}[t] if command == "blocks" else many
-        jobs += [("csr_block.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=th)) for l, w in many for th in ([256] if check else [128, 256])]
+        jobs += [("csr_block.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256)) for l, w in many]
+        jobs += [("csr_block_tiles.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256, STEPS=st)) for l, w in many for st in ([64, 1024] if check else [512, 1024, 2048])]
         sells = [(h, 128, u) for h in (0, 16, 32) for u in (4, 6, 8)] if check else SELL_TUNE
         jobs += [("sell.cu", s | dict(HEIGHT=h, UNROLL=u, THREADS=th)) for h, th, u in sells]
     return compile_all(jobs)

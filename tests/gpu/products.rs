@@ -130,9 +130,11 @@ pub fn several_vectors(b: &Cuda) {
     blocks::<f32, f32, _>(b);
     blocks::<f32, f64, _>(b);
     blocks::<Complex<f64>, Complex<f64>, _>(b);
-    // A row that gets a block of its own, and vectors that do not start on 16 bytes.
+    // Rows that several tiles share, rows without nonzeros at the ends of tiles, and vectors that do not start on 16 bytes.
     let mut lengths = vec![3; 400];
     lengths[77] = 5000;
+    lengths[78..84].copy_from_slice(&[0, 0, 6000, 0, 2047, 1]);
+    lengths[399] = 4100;
     let host = with_lengths::<f64>(6000, &lengths, 33);
     let a = on(b, &host);
     for (vectors, shift) in [(8, 0), (8, 1), (5, 0)] {
@@ -143,8 +145,13 @@ pub fn several_vectors(b: &Cuda) {
         let x = <Cuda as Backend>::part(&there, shift..6000 * vectors + shift);
         let part = <Cuda as Backend>::part_mut(&mut y, shift..400 * vectors + shift);
         a.block_product(b, vectors, 1.5, x, 0.0, part).unwrap();
-        for (got, want) in b.download(part).unwrap().iter().zip(&want) {
+        let bits = b.download(part).unwrap();
+        for (got, want) in bits.iter().zip(&want) {
             assert!((got - want).abs() <= 1e-11, "{got} for {want}, {vectors} vectors");
+        }
+        for _ in 0..5 {
+            a.block_product(b, vectors, 1.5, x, 0.0, part).unwrap();
+            assert_eq!(b.download(part).unwrap(), bits);
         }
     }
 }

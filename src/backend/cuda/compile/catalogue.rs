@@ -121,7 +121,9 @@ fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
     units.extend(["ell.cu", "coo.cu"].map(unit));
     for offset in OFFSETS {
         units.extend(["csr_balanced.cu", "jds.cu"].map(|file| unit(file).with("OFFSET", offset)));
-        units.push(unit("csr_block.cu").with("OFFSET", offset).with("WIDTH", "1").class(8));
+        let several = |file| unit(file).with("OFFSET", offset).with("WIDTH", "1").class(8);
+        units.push(several("csr_block.cu"));
+        units.push(several("csr_block_tiles.cu").with("STEPS", "1024"));
         units.extend([0, 16, 32].map(|height| unit("sell.cu").with("OFFSET", offset).class(height)));
     }
 }

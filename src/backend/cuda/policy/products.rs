@@ -22,6 +22,11 @@ const BALANCED_FULL: usize = 8;
 /// And nonzeros from which there are enough tiles either way.
 const BALANCED_MANY: usize = 1 << 23;
 const BALANCED_BLOCKS: [u32; 2] = [6, 1];
+/// The steps of those tiles, as the products with several vectors are compiled for them.
+const BLOCK_STEPS: [(u32, &str); 2] = [(2048, "2048"), (1024, "1024")];
+const _: () = assert!(
+    BLOCK_STEPS[0].0 == THREADS * BALANCED_ITEMS[0] && BLOCK_STEPS[1].0 == THREADS * BALANCED_ITEMS[1]
+);
 /// Nonzeros a thread of a tile of coordinates. Odd.
 const COO_ITEMS: u32 = 7;
 /// Mean nonzeros a lane, above which a streamed row gets twice as many lanes.
@@ -33,10 +38,9 @@ const STREAM_MEAN: usize = 32;
 const VECTOR_LANE: usize = 8;
 /// ... and of more than this on average are balanced: too few rows would fill the chip.
 const VECTOR_MEAN: usize = 512;
-/// Rows of more nonzeros than this, and than four times the mean, get a block of their own where several vectors are multiplied at once:
-/// the other rows of a tile would wait for them. So many blocks a multiprocessor look for such rows.
+/// Where several vectors are multiplied at once and a row has more nonzeros than this, and than four times the mean, rows are cut:
+/// the other rows of a tile would wait for it.
 const BLOCK_LONG: usize = 128;
-const BLOCK_LONG_BLOCKS: u32 = 8;
 /// The most shared memory that a streamed tile may ask for.
 const STREAM_BYTES: usize = 47 << 10;
 /// Up to so many blocks, the last of a launch joins their sums; more leave that to a launch of its own.
@@ -49,7 +53,9 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     let wide = usize::from(unit.type_of("SCALAR") == Some("c64"));
     Some(match unit.source() {
         "csr_krylov.cu" => vec![threads, lanes],
-        "csr_vector.cu" | "csr_block.cu" => vec![threads, lanes, ("UNROLL", FEW_UNROLL)],
+        "csr_vector.cu" | "csr_block.cu" | "csr_block_tiles.cu" => {
+            vec![threads, lanes, ("UNROLL", FEW_UNROLL)]
+        }
         "csr_stream.cu" => {
             let unroll = if unit.size_class() & FEW != 0 { FEW_UNROLL } else { UNROLL };
             vec![("THREADS", stream_threads(unit.type_of("STORED"))), lanes, ("UNROLL", unroll)]
@@ -158,19 +164,16 @@ pub(in crate::backend::cuda) fn balanced_starts(chip: Chip, rows: usize, nonzero
     row_shape(chip, balanced_tiles(rows, nonzeros) + 1).class(balanced_class(rows, nonzeros))
 }
 
-/// How CSR is multiplied with several vectors: one launch for rows of usual length, with room in shared memory for `capacity` nonzeros,
-/// and one for the rows that it leaves out, where there are any.
-pub(in crate::backend::cuda) struct CsrBlock {
-    pub(in crate::backend::cuda) shape: Shape,
-    pub(in crate::backend::cuda) capacity: u32,
-    pub(in crate::backend::cuda) long: Shape,
-    /// Nonzeros of the longest row of usual length.
-    pub(in crate::backend::cuda) longest: u32,
+/// How CSR is multiplied with several vectors.
+pub(in crate::backend::cuda) enum CsrBlock {
+    /// Tiles of rows, with room in shared memory for `capacity` nonzeros.
+    Rows { shape: Shape, capacity: u32 },
+    /// The tiles of [`csr_balanced`], and a warp a tile to join the rows that are cut.
+    Tiles { shape: Shape, joins: Shape },
 }
 
 /// Lanes for the vectors of a row, 16 bytes' worth each where `aligned` addresses allow it.
 pub(in crate::backend::cuda) fn csr_block<T: Element, V: Element>(
-    chip: Chip,
     extent: RowExtent,
     (rows, nonzeros): (usize, usize),
     vectors: usize,
@@ -179,22 +182,28 @@ pub(in crate::backend::cuda) fn csr_block<T: Element, V: Element>(
     let fit = 16 / size_of::<T>();
     let width = if aligned && vectors.is_multiple_of(fit) { fit } else { 1 };
     let lanes = vectors.div_ceil(width).next_power_of_two().min(32) as u32;
-    let tile = (THREADS / lanes) as usize;
+    let width = ["1", "2", "4"][width / 2];
+    let shape = |blocks| Shape::new(blocks, THREADS).class(lanes).variant("WIDTH", width);
     let entry = 4 + size_of::<V>();
     let mean = nonzeros.div_ceil(rows.max(1));
+    if extent.longest > BLOCK_LONG.max(4 * mean) as u64 {
+        let tiles = balanced_tiles(rows, nonzeros);
+        let joins = if tiles > 1 { tiles.div_ceil(THREADS as usize / 32) } else { 0 };
+        let (steps, name) = BLOCK_STEPS[balanced_class(rows, nonzeros) as usize];
+        let shape = |blocks| shape(blocks).variant("STEPS", name);
+        return CsrBlock::Tiles {
+            shape: shape(blocks(tiles)).shared((steps as usize + 4) * entry),
+            joins: shape(blocks(joins)),
+        };
+    }
+    let tile = (THREADS / lanes) as usize;
     let fullest = usize::try_from(extent.fullest).unwrap_or(usize::MAX).saturating_mul(tile.div_ceil(32));
     // Twice the usual tile: where rows vary, a full one is worked off in chunks.
     let room = fullest.saturating_add(3).min(2 * mean * tile + 64).min(STREAM_BYTES / entry - 31);
     let capacity = room.next_multiple_of(32);
-    let width = ["1", "2", "4"][width / 2];
-    let shape = |blocks| Shape::new(blocks, THREADS).class(lanes).variant("WIDTH", width);
-    let longest = BLOCK_LONG.max(4 * mean).min(u32::MAX as usize);
-    let long = if extent.longest > longest as u64 { BLOCK_LONG_BLOCKS * chip.multiprocessors } else { 0 };
-    CsrBlock {
+    CsrBlock::Rows {
         shape: shape(blocks(rows.div_ceil(tile))).shared(capacity * entry),
         capacity: capacity as u32,
-        long: shape(long),
-        longest: longest as u32,
     }
 }
 

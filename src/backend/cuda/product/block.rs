@@ -25,10 +25,14 @@ mod kernel {
             y: &mut Slice<T>,
             vectors: u32,
             capacity: u32,
-            longest: u32,
         );
-        fn csr_block_long(
+    }
+    kernels! {
+        "csr_block_tiles.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        fn csr_block_tiles(
             rows: u64,
+            count: u64,
+            tile_rows: &Slice<u32>,
             offsets: &Slice<I>,
             columns: &Slice<u32>,
             values: &Slice<V>,
@@ -37,7 +41,18 @@ mod kernel {
             beta: T,
             y: &mut Slice<T>,
             vectors: u32,
-            longest: u32,
+            pieces: u64,
+        );
+        fn csr_block_join(
+            rows: u64,
+            count: u64,
+            tile_rows: &Slice<u32>,
+            offsets: &Slice<I>,
+            alpha: T,
+            beta: T,
+            y: &mut Slice<T>,
+            vectors: u32,
+            pieces: u64,
         );
     }
 }
@@ -53,13 +68,22 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     let (rows, count) = (a.rows as u64, a.values.len() as u64);
     let aligned = (x.address() | y.address()).is_multiple_of(16);
     let size = (a.rows, a.values.len());
-    let CsrBlock { shape, capacity, long, longest } =
-        policy::csr_block::<T, V>(cuda.0.chip, extent, size, vectors, aligned);
-    let vectors = vectors as u32;
-    with_offsets!(a.offsets, offsets => {
-        kernel::csr_block(
-            cuda, shape, rows, count, offsets, a.indices, a.values, alpha, x, beta, &mut *y, vectors, capacity, longest,
-        )?;
-        kernel::csr_block_long(cuda, long, rows, offsets, a.indices, a.values, alpha, x, beta, y, vectors, longest)
+    let way = policy::csr_block::<T, V>(extent, size, vectors, aligned);
+    let (columns, values, across) = (a.indices, a.values, vectors as u32);
+    with_offsets!(a.offsets, offsets => match way {
+        CsrBlock::Rows { shape, capacity } => kernel::csr_block(
+            cuda, shape, rows, count, offsets, columns, values, alpha, x, beta, y, across, capacity,
+        ),
+        CsrBlock::Tiles { shape, joins } => {
+            let starts = csr::tile_rows(cuda, &a)?;
+            let room = 2 * vectors * policy::balanced_tiles(a.rows, a.values.len());
+            let (_guard, pieces) = cuda.0.pieces(room)?;
+            kernel::csr_block_tiles(
+                cuda, shape, rows, count, starts, offsets, columns, values, alpha, x, beta, &mut *y, across, pieces,
+            )?;
+            kernel::csr_block_join::<T, V, _>(
+                cuda, joins, rows, count, starts, offsets, alpha, beta, y, across, pieces,
+            )
+        }
     })
 }

@@ -122,7 +122,7 @@ pub(super) fn extent<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Resul
 }
 
 /// The first row of each balanced tile, as [`extent`].
-fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u32>> {
+pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u32>> {
     a.shape.starts(|| {
         record::outside(|| {
             let (rows, count) = (a.rows as u64, a.values.len() as u64);

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | CSR, rows of like length | tiles of rows through shared memory (`csr_stream.cu`) |
 //! | CSR, rows of any length | tiles of steps, long rows cut (`csr_balanced.cu`) |
-//! | CSR, several vectors | lanes for the vectors of a row, long rows a block each (`csr_block.cu`) |
+//! | CSR, several vectors | lanes for the vectors of a row (`csr_block.cu`); tiles of steps where rows are of very different lengths (`csr_block_tiles.cu`) |
 //! | COO | tiles of nonzeros, segmented sums (`coo.cu`); by atomic additions only where that is asked for |
 //! | ELL, JDS, SELL | a thread a row (`ell.cu`, `jds.cu`, `sell.cu`) |
 //!
