@@ -5,8 +5,7 @@ Usage: python benches/peers/rcm.py meshes FOLDER      writes the large meshes (a
        python benches/peers/rcm.py BENCH --index FOLDER
        (cargo bench --bench graph --no-run prints the name of BENCH)
 
-SciPy is told that the matrix is symmetric (symmetric_mode=True); residua finds that out for itself, inside of the time
-that is given. Both: best of seven runs (three above 2^21 nonzeros, one where SciPy takes longer than a second), file
+Both are told that the pattern is symmetric (symmetric_mode=True, Adjacency::from_symmetric). Both: best of seven runs (three above 2^21 nonzeros, one where SciPy takes longer than a second), file
 reading not counted.
 """
 import csv
