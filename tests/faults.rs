@@ -30,6 +30,7 @@ CALL(cuDeviceGetAttribute, int* v, int a, int d) *v = a == 75 ? 9 : a == 76 ? 0 
 CALL(cuDevicePrimaryCtxRetain, void** c, int d) *c = &handle; END
 CALL(cuCtxSetCurrent, void* c) END
 CALL(cuStreamCreate, void** s, unsigned f) *s = &handle; END
+CALL(cuEventCreate, void** e, unsigned f) *e = &handle; END
 CALL(cuStreamSynchronize, void* s) END
 CALL(cuDeviceGetDefaultMemPool, void** p, int d) *p = &handle; END
 CALL(cuMemPoolSetAttribute, void* p, int a, void* v) END

@@ -297,6 +297,9 @@ fn stencils_made_on_the_device_are_the_hosts() {
         let here = residua::generate::poisson3d_27(nx, ny, nz).unwrap();
         let there = b.poisson3d_27::<f64>(nx, ny, nz).unwrap().to_host(&b).unwrap();
         assert!(here == there, "27 points, {nx} x {ny} x {nz}");
+        let here = residua::generate::poisson2d(nx, ny).unwrap();
+        let there = b.poisson2d::<f64>(nx, ny).unwrap().to_host(&b).unwrap();
+        assert!(here == there, "5 points, {nx} x {ny}");
     }
 }
 
@@ -312,6 +315,18 @@ fn everything_twice_on_one_device_from_two_threads() {
             });
         }
     });
+}
+
+/// Nor what they hold on one stream on another.
+#[test]
+fn everything_at_once_on_streams_of_their_own() {
+    let Some(b) = device() else { return };
+    b.side_by_side(3, |_, b| {
+        backend::all_cases(b);
+        primitives::all_cases(b);
+        Ok(())
+    })
+    .unwrap();
 }
 
 #[test]

@@ -11,7 +11,6 @@ use super::{Cuda, policy, record};
 use crate::backend::{Backend, CgBurst, CsrParts, Derived, Inverse, with_offsets};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Iterations of a launch: enough that loading the matrix costs a few percent.
 pub(super) const LENGTH: usize = 128;
@@ -55,7 +54,7 @@ mod kernel {
             state: &mut Slice<T::Real>,
             messages: &mut Slice<T::Real>,
             count: u32,
-            slots: &Slice<u64>,
+            slots: u64,
             meeting: u32,
         );
     }
@@ -72,9 +71,10 @@ struct Plan {
     halo_starts: DeviceVec<u32>,
     halo: DeviceVec<u32>,
     locals: DeviceVec<u16>,
-    slots: DeviceVec<u64>,
-    meeting: AtomicU32,
 }
+
+/// Words of the slots in which blocks meet.
+const SLOTS: usize = 4 * MOST_BLOCKS * SLOT_WORDS;
 
 /// Enqueues a burst, or declines.
 pub(super) fn cg<V: Widen<T>, T: Scalar>(
@@ -105,11 +105,11 @@ pub(super) fn cg<V: Widen<T>, T: Scalar>(
     if plan.scalar < size_of::<T>() {
         return Ok(false);
     }
-    let meeting = plan.meeting.fetch_add(2 * count as u32, Ordering::Relaxed);
+    let (slots, meeting) = cuda.0.meetings(SLOTS, 2 * count as u32)?;
     with_offsets!(a.offsets, offsets => kernel::cg_resident::<T, V, _>(
         cuda, plan.shape, n as u32, plan.rows_a_block, plan.entries, plan.halo_room, offsets, a.values, &plan.locals,
         &plan.halo_starts, &plan.halo, d, burst.r, burst.p, burst.x, burst.q, burst.state, burst.messages,
-        count as u32, &plan.slots, meeting,
+        count as u32, slots, meeting,
     ))?;
     Ok(true)
 }
@@ -152,7 +152,6 @@ impl Plan {
                 cuda, layout, n as u32, way.rows_a_block, offsets, a.indices, &mut counts, Some(&*halo_starts),
                 Some(&mut *halo), Some(&mut *locals),
             ))?;
-            let slots = cuda.zeros(4 * MOST_BLOCKS * SLOT_WORDS)?;
             return Ok(Some(Plan {
                 shape,
                 scalar: size_of::<T>(),
@@ -162,9 +161,6 @@ impl Plan {
                 halo_starts,
                 halo,
                 locals,
-                slots,
-                // Slots are zero, and no meeting may have their number.
-                meeting: AtomicU32::new(1),
             }));
         }
         Ok(None)

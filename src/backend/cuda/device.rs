@@ -1,16 +1,17 @@
-//! One device, open: its context, its stream, its memory pool, and the buffers that all of its operations share.
+//! One stream of an open device: the stream, what all of its operations share, and the device's context, memory pool
+//! and kernels.
 
 use super::driver::{self, call};
 use super::launch::Kernels;
-use super::record;
 use super::staging::Staging;
+use super::{record, streams};
 use crate::error::{CudaError, Error, Result};
 use cudarc::driver::sys::{
-    self, CUcontext, CUdevice, CUdevice_attribute as Attribute, CUmemoryPool, CUresult, CUstream,
+    self, CUcontext, CUdevice, CUdevice_attribute as Attribute, CUevent, CUmemoryPool, CUresult, CUstream,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 /// What a chip has, as far as launches and policies need it.
 #[derive(Debug, Clone, Copy)]
@@ -23,18 +24,24 @@ pub(super) struct Chip {
     pub(super) shared_a_block: u32,
 }
 
-/// An open device. There is one a process and device, for the life of the process: every handle shares its stream, so
-/// that whatever buffers meet in an operation, the order of calls is the order of execution.
+/// An open device with one of its streams. There is one a process, device and stream, for the life of the process: every
+/// handle of it shares its stream, so that whatever buffers meet in an operation, the order of calls is the order of
+/// execution.
 pub(super) struct Device {
     pub(super) ordinal: usize,
+    /// Which of the device's streams: 0 is everybody's, the others are those of [`Cuda::side_by_side`](super::Cuda).
+    pub(super) number: usize,
     pub(super) name: String,
     pub(super) chip: Chip,
     pub(super) driver: i32,
     context: CUcontext,
     stream: CUstream,
+    /// Recorded behind the stream's work for other streams to wait for.
+    tail: CUevent,
     /// Freed memory stays here for the next allocation; `None` where the device has no pools.
     pool: Option<CUmemoryPool>,
-    pub(super) kernels: Kernels,
+    /// Those of all streams.
+    pub(super) kernels: &'static Kernels,
     pub(super) staging: Mutex<Option<Staging>>,
     /// For scans by look-back: compact, reduce by key and the like.
     lookback: Mutex<Workspace>,
@@ -42,6 +49,9 @@ pub(super) struct Device {
     sort: Mutex<Workspace>,
     /// What products leave for a second launch.
     pieces: Mutex<Workspace>,
+    /// Where blocks meet that are all resident, and the number of the next meeting.
+    meetings: Mutex<Workspace>,
+    next_meeting: AtomicU32,
     /// Zeroed once; see [`Device::reduction`].
     reduction: u64,
     /// Bit by bit, whether the threads of a place enqueued work that counts indices out of range, since the last
@@ -69,7 +79,9 @@ pub(super) struct Workspace {
     words: usize,
 }
 
-static DEVICES: Mutex<BTreeMap<usize, &'static Device>> = Mutex::new(BTreeMap::new());
+static DEVICES: Mutex<BTreeMap<(usize, usize), &'static Device>> = Mutex::new(BTreeMap::new());
+/// The same, to look at while one more is opened.
+static OPEN: RwLock<Vec<&'static Device>> = RwLock::new(Vec::new());
 
 /// Number of devices that the driver shows.
 pub(super) fn count() -> Result<usize> {
@@ -81,10 +93,10 @@ pub(super) fn count() -> Result<usize> {
 }
 
 impl Device {
-    /// The device of this number, opened at its first use.
-    pub(super) fn open(ordinal: usize) -> Result<&'static Device> {
+    /// The device of this number with one of its streams, opened at its first use.
+    pub(super) fn open(ordinal: usize, number: usize) -> Result<&'static Device> {
         let mut devices = DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(device) = devices.get(&ordinal) {
+        if let Some(device) = devices.get(&(ordinal, number)) {
             return Ok(device);
         }
         let count = count()?;
@@ -94,16 +106,39 @@ impl Device {
         if ordinal >= count {
             return Err(CudaError::NoSuchDevice { ordinal, count }.into());
         }
-        let device = Box::leak(Box::new(Device::start(ordinal)?));
-        devices.insert(ordinal, device);
+        let kernels = match devices.get(&(ordinal, 0)) {
+            Some(first) => first.kernels,
+            None => Box::leak(Box::default()),
+        };
+        let device = Box::leak(Box::new(Device::start(ordinal, number, kernels)?));
+        devices.insert((ordinal, number), device);
+        OPEN.write().unwrap_or_else(PoisonError::into_inner).push(device);
         Ok(device)
     }
 
-    fn start(ordinal: usize) -> Result<Device> {
+    /// The device's other streams that are open.
+    pub(super) fn others(&self) -> Vec<&'static Device> {
+        let open = OPEN.read().unwrap_or_else(PoisonError::into_inner);
+        let beside = |other: &&&Device| other.ordinal == self.ordinal && other.number != self.number;
+        open.iter().filter(beside).copied().collect()
+    }
+
+    /// Lets later work of this stream begin when the other's work up to now has ended.
+    pub(super) fn wait_for(&self, other: &Device) -> Result<()> {
+        // SAFETY: event and streams live as long as the process. Where another thread records the event in between, this
+        // stream waits for more than it has to.
+        unsafe {
+            call!(&self.name, cuEventRecord(other.tail, other.stream))?;
+            call!(&self.name, cuStreamWaitEvent(self.stream, other.tail, 0))
+        }
+    }
+
+    fn start(ordinal: usize, number: usize, kernels: &'static Kernels) -> Result<Device> {
         let driver = driver::start()?;
         let place = format!("cuda:{ordinal}");
         let mut handle: CUdevice = 0;
         let (mut context, mut stream) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let mut tail = std::ptr::null_mut();
         let mut text = [0_u8; 256];
         // SAFETY: the driver is started and the ordinal exists; each call writes what its pointer has room for.
         unsafe {
@@ -125,27 +160,33 @@ impl Device {
             shared_a_block: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
         };
         let pools = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0;
-        // SAFETY: the primary context is kept for the life of the process. Its stream does not wait for the default
-        // stream, which cannot be captured.
+        // SAFETY: the primary context is kept for the life of the process. The stream does not wait for the default
+        // stream, which cannot be captured. Flag 2 of an event: no timing.
         unsafe {
             call!(&name, cuDevicePrimaryCtxRetain(&raw mut context, handle))?;
             call!(&name, cuCtxSetCurrent(context))?;
             call!(&name, cuStreamCreate(&raw mut stream, 1))?;
+            call!(&name, cuEventCreate(&raw mut tail, 2))?;
         }
         let pool = if pools { Some(keeping_pool(&name, handle)?) } else { None };
         let mut device = Device {
             ordinal,
+            number,
             name,
             chip,
             driver,
             context,
             stream,
+            tail,
             pool,
-            kernels: Kernels::default(),
+            kernels,
             staging: Mutex::default(),
             lookback: Mutex::default(),
             sort: Mutex::default(),
             pieces: Mutex::default(),
+            meetings: Mutex::default(),
+            // Slots are zero, and no meeting may have their number.
+            next_meeting: AtomicU32::new(1),
             reduction: 0,
             checks_indices: AtomicU32::new(0),
         };
@@ -156,10 +197,12 @@ impl Device {
         Ok(device)
     }
 
-    /// Makes the context current on this thread, as every call of the driver needs it.
+    /// Makes the context current on this thread, as every call of the driver needs it, and what this thread enqueues next
+    /// wait for what it enqueued on other streams.
     pub(super) fn bind(&self) -> Result<()> {
         // SAFETY: the context lives as long as the process.
-        unsafe { call!(&self.name, cuCtxSetCurrent(self.context)) }
+        unsafe { call!(&self.name, cuCtxSetCurrent(self.context)) }?;
+        streams::follow(self)
     }
 
     /// Where work goes: the device's stream, or the one that this thread records.
@@ -211,11 +254,11 @@ impl Device {
     /// Gives memory back, behind the work enqueued so far.
     pub(super) fn free(&self, address: u64) {
         // Errors cannot be told from here; a device that is lost tells them at its next operation.
-        if self.bind().is_err() {
+        if self.bind().and_then(|()| streams::join(self)).is_err() {
             return;
         }
         // SAFETY: `address` came from `allocate` and its owner is being dropped. Freeing happens behind all work of the
-        // one stream, and without a pool the stream is waited for.
+        // device's streams, and without a pool this stream is waited for.
         unsafe {
             let _ = match self.pool {
                 Some(_) => sys::cuMemFreeAsync(address, self.stream),
@@ -296,6 +339,14 @@ impl Device {
         self.grow(&mut workspace, 2 * count)?;
         let address = workspace.address;
         Ok((workspace, address))
+    }
+
+    /// The address of `words` words that were zero once and belong to meetings of blocks, and the number of the first of
+    /// `count` meetings: no two of this stream have the same, of 2^32 in a row.
+    pub(super) fn meetings(&self, words: usize, count: u32) -> Result<(u64, u32)> {
+        let mut workspace = self.meetings.lock().unwrap_or_else(PoisonError::into_inner);
+        self.grow(&mut workspace, words)?;
+        Ok((workspace.address, self.next_meeting.fetch_add(count, Ordering::Relaxed)))
     }
 
     /// Whether a new one had to be made.

@@ -36,6 +36,14 @@ impl Cuda {
         self.stencil([nx, ny, nz], false, 6.0)
     }
 
+    /// The matrix of [`generate::poisson2d`](crate::generate::poisson2d) (5 points), made on the device.
+    ///
+    /// # Errors
+    /// As [`Cuda::poisson3d`].
+    pub fn poisson2d<T: Scalar>(&self, nx: usize, ny: usize) -> Result<Csr<T, Self>> {
+        self.stencil([nx, ny, 1], false, 4.0)
+    }
+
     /// The matrix of [`generate::poisson3d_27`](crate::generate::poisson3d_27) (27 points), made on the device.
     ///
     /// # Errors

@@ -27,7 +27,7 @@ impl DeviceInfo {
     /// # Errors
     /// Where the device cannot be opened, or has no room for the buffers.
     pub fn copy_bandwidth(&self) -> Result<f64> {
-        let device = Device::open(self.ordinal)?;
+        let device = Device::open(self.ordinal, 0)?;
         let (free, _) = device.memory()?;
         staging::copy_bandwidth(device, (free / 4).min(1 << 30) & !4095)
     }

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `driver` | loading the driver, and what its codes mean |
 //! | `device` | one open device: stream, memory, shared buffers |
+//! | `streams` | several solvers at once, and the order between their streams |
 //! | `slice` | device memory behind Rust references, and why that is sound |
 //! | `memory`, `staging` | copies |
 //! | `record`, `mailbox` | recorded iterations, and what they tell the host |
@@ -21,7 +22,8 @@
 //! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the capability traits |
 //! | `burst` | many iterations of a small system in one launch |
 //!
-//! All work of a process on one device goes to one stream, whichever handle enqueues it.
+//! All work of a process on one device goes to one stream, whichever handle enqueues it, but for handles that
+//! [`Cuda::side_by_side`] makes: each of those has a stream of its own.
 
 mod burst;
 mod clock;
@@ -45,6 +47,7 @@ mod record;
 mod slice;
 mod slim;
 mod staging;
+mod streams;
 mod tune;
 mod vector;
 
@@ -59,7 +62,8 @@ pub use tune::tune;
 use crate::error::Result;
 use device::Device;
 
-/// A CUDA device. Cheap to copy; every handle of one device is the same device.
+/// A CUDA device. Cheap to copy; every handle of one device is the same device, and of one stream but for those of
+/// [`Cuda::side_by_side`].
 #[derive(Clone, Copy)]
 pub struct Cuda(&'static Device);
 
@@ -70,7 +74,7 @@ impl Cuda {
     /// # Errors
     /// [`Error::Cuda`](crate::Error::Cuda) with the reason why there is none, and what to do.
     pub fn new(ordinal: usize) -> Result<Self> {
-        Device::open(ordinal).map(Cuda)
+        Device::open(ordinal, 0).map(Cuda)
     }
 
     /// The number with which it was opened.

@@ -1,0 +1,99 @@
+//! Several solvers at once: each on a thread and a stream of its own.
+//!
+//! Small systems leave most of a chip idle, and one after the other each waits for its own latency. On streams of their
+//! own they share the chip. Kernels, memory and the context belong to all streams of a device; what operations use in
+//! passing (partial sums, the workspaces of scans and sorts, where blocks meet) each stream has for itself.
+//!
+//! Work of one stream runs in the order of calls. Between streams nothing is ordered by the device, so it is done here:
+//!
+//! - What a thread enqueues on one stream waits for what it enqueued before on another, and a thread's first work on a
+//!   device for that of all streams.
+//! - Memory is given back behind the work of all streams.
+//!
+//! Not seen here: a buffer that goes from one running thread to another, through a channel say. Its maker synchronises.
+
+use super::Cuda;
+use super::device::Device;
+use crate::backend::Backend;
+use crate::error::Result;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether any device has more than one stream: until then, order costs nothing.
+static SEVERAL: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Device and stream of this thread's last work.
+    static LAST: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
+}
+
+/// Puts what this thread enqueues next on `device` behind its work on the device's other streams.
+pub(super) fn follow(device: &Device) -> Result<()> {
+    if !SEVERAL.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    let here = (device.ordinal, device.number);
+    let last = LAST.replace(Some(here));
+    if last == Some(here) {
+        return Ok(());
+    }
+    let behind = |other: &&Device| last.is_none_or(|last| last.0 != device.ordinal || last.1 == other.number);
+    device.others().into_iter().filter(behind).try_for_each(|other| device.wait_for(other))
+}
+
+/// Puts what is enqueued next on `device` behind the work of all of its streams.
+pub(super) fn join(device: &Device) -> Result<()> {
+    if !SEVERAL.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    device.others().into_iter().try_for_each(|other| device.wait_for(other))
+}
+
+impl Cuda {
+    /// Runs `work` on as many threads at once, with the thread's number and a handle whose work goes to a stream of its
+    /// own; returns what they came to, in order. All that was enqueued before has ended when they start, and all of theirs
+    /// when this returns, so buffers may be handed in and out. Results have the same bits as one after the other.
+    ///
+    /// ```no_run
+    /// use residua::{Backend, Cuda, generate, krylov::{Cg, SolveOptions}, precondition::Identity};
+    /// use std::ops::ControlFlow;
+    /// let cuda = Cuda::new(0)?;
+    /// let a = generate::poisson2d(100, 100)?.to_backend(&cuda)?;
+    /// let iterations = cuda.side_by_side(4, |number, cuda| {
+    ///     let b = cuda.upload(vec![1.0 + number as f64; 10_000])?;
+    ///     let mut x = cuda.zeros(10_000)?;
+    ///     let mut cg = Cg::new(cuda, 10_000, SolveOptions::default())?;
+    ///     let report = cg.solve(&a, &Identity, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
+    ///     Ok(report.iterations)
+    /// })?;
+    /// # Ok::<(), residua::Error>(())
+    /// ```
+    ///
+    /// A buffer that one of the threads hands to another while both run needs [`Backend::synchronize`] before.
+    ///
+    /// # Errors
+    /// The first that one of them returned, or when the device fails. A panic of theirs goes on here.
+    pub fn side_by_side<R: Send>(
+        &self,
+        streams: usize,
+        work: impl Fn(usize, &Cuda) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        self.synchronize()?;
+        SEVERAL.store(true, Ordering::Release);
+        let handles = (1..=streams)
+            .map(|number| Device::open(self.0.ordinal, number).map(Cuda))
+            .collect::<Result<Vec<_>>>()?;
+        let one = |number: usize, cuda: &Cuda| {
+            let result = work(number, cuda);
+            cuda.synchronize().and(result)
+        };
+        std::thread::scope(|scope| {
+            let spawn = |(number, cuda)| scope.spawn(move || one(number, cuda));
+            let threads: Vec<_> = handles.iter().enumerate().map(spawn).collect();
+            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            threads.into_iter().map(join).collect()
+        })
+    }
+}
