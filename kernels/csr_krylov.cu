@@ -91,21 +91,38 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// inverse[i] = 1 / a_ii. first_bad, set to 2^32 - 1 by the caller, becomes the first row without a usable diagonal entry.
+// The entry of a row in a column, by bisection; zero where none is stored.
+DEVICE T entry(u64 row, u64 column, const I* offsets, const u32* columns, const V* values) {
+    u64 low = offsets[row], high = offsets[row + 1];
+    const u64 end = high;
+    while (low < high) {
+        const u64 middle = low + (high - low) / 2;
+        if (columns[middle] < column) low = middle + 1;
+        else high = middle;
+    }
+    return low < end && columns[low] == column ? widen<T>::from(values[low]) : T();
+}
+// Its reciprocal; its real part where there is none to use.
+DEVICE R inverse_of(T entry, bool& good) {
+    const R reciprocal = 1 / real_part(entry);
+    good = real_part(entry) > 0 && imaginary_part(entry) == 0 && finite(real_part(entry)) && finite(reciprocal);
+    return good ? reciprocal : real_part(entry);
+}
+
+// inverse[i] = 1 / a_ii. found, all bits set by the caller: found[0] becomes the first row without a usable diagonal entry,
+// found[1] the first row whose inverse is not that of row 0.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    inverse_diagonal(u64 rows, const I* offsets, const u32* columns, const V* values, R* inverse, u32* first_bad) {
+    inverse_diagonal(u64 rows, const I* offsets, const u32* columns, const V* values, R* inverse, u32* found) {
+    bool good;
+    const R first = rows ? inverse_of(entry(0, 0, offsets, columns, values), good) : R(0);
+    bool differs = false;
     for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
-        u64 low = offsets[row], high = offsets[row + 1];
-        const u64 end = high;
-        while (low < high) {
-            const u64 middle = low + (high - low) / 2;
-            if (columns[middle] < row) low = middle + 1;
-            else high = middle;
+        const R value = inverse_of(entry(row, row, offsets, columns, values), good);
+        inverse[row] = value;
+        if (!good) atomicMin(found, u32(row));
+        if (!differs && value != first) {
+            atomicMin(found + 1, u32(row));
+            differs = true;
         }
-        const T entry = low < end && columns[low] == row ? widen<T>::from(values[low]) : T();
-        const R reciprocal = 1 / real_part(entry);
-        const bool good = real_part(entry) > 0 && imaginary_part(entry) == 0 && finite(real_part(entry)) && finite(reciprocal);
-        inverse[row] = good ? reciprocal : real_part(entry);
-        if (!good) atomicMin(first_bad, u32(row));
     }
 }

@@ -6,11 +6,12 @@
 mod systems;
 
 use num_complex::Complex;
-use residua::backend::KrylovSteps;
+use residua::backend::{Inverse, KrylovSteps};
 use residua::krylov::{self, Cg, Outcome};
 use residua::operator::FunctionOperator;
 use residua::precondition::{Identity, Jacobi, Preconditioner};
 use residua::{Csr, Error, Host, Result, Scalar};
+use std::mem::discriminant;
 use std::ops::ControlFlow;
 use systems::*;
 
@@ -38,9 +39,21 @@ fn jacobi_equals_identity_on_a_constant_diagonal<B: Device>(backend: &B) -> Resu
     let plain = run(backend, &a, false, &b, vec![0.0; 1600], defaults())?;
     let jacobi = run(backend, &a, true, &b, vec![0.0; 1600], defaults())?;
     assert_eq!(plain.report.iterations, jacobi.report.iterations);
-    assert!(plain.report.bytes_per_iteration + 2 * 8 * 1600 == jacobi.report.bytes_per_iteration);
-    // Powers of two on the diagonal: not one bit differs.
+    // The diagonal is not read: not one bit differs, whatever is on it.
+    assert_eq!(plain.report.bytes_per_iteration, jacobi.report.bytes_per_iteration);
     assert_eq!(plain.x, jacobi.x);
+    // Another number in one row, the last, and it is.
+    let mut uneven = poisson2d(40);
+    *uneven.values_mut().last_mut().unwrap() = 5.0;
+    let jacobi = run(backend, &uneven, true, &b, vec![0.0; 1600], defaults())?;
+    assert_eq!(plain.report.bytes_per_iteration + 2 * 8 * 1600, jacobi.report.bytes_per_iteration);
+    // New values are looked at anew.
+    let mut a = backend.place(uneven);
+    let mut m = Jacobi::new(backend, &a)?;
+    assert!(matches!(Preconditioner::<f64, B>::fused(&m), Some(Inverse::Diagonal(_))));
+    backend.write(poisson2d(40).parts().values, a.values_mut())?;
+    m.update(backend, &a)?;
+    assert!(matches!(Preconditioner::<f64, B>::fused(&m), Some(Inverse::Identity)));
     Ok(())
 }
 
@@ -191,7 +204,19 @@ fn singular_systems<B: Device>(backend: &B) -> Result<()> {
             solved.report
         );
         assert!(solved.report.residual_norm > 7.0);
+        // The same name on every backend.
+        let here = run(&Host, &a, jacobi, &inconsistent, vec![0.0; 60], defaults())?;
+        assert_eq!(discriminant(&solved.report.outcome), discriminant(&here.report.outcome));
     }
+    Ok(())
+}
+
+/// Memory that no machine has is refused by name, and the next system is solved.
+fn setup_without_memory<B: Device>(backend: &B) -> Result<()> {
+    assert!(matches!(Cg::<f64, B>::new(backend, 1 << 46, defaults()), Err(Error::OutOfMemory { .. })));
+    let a = tridiagonal::<f64>(10, 2.0);
+    let solved = run(backend, &a, true, &times_ones(&a), vec![0.0; 10], defaults())?;
+    assert!(solved.report.outcome.is_converged());
     Ok(())
 }
 
@@ -413,6 +438,7 @@ on_every_backend!(
     jacobi_equals_identity_on_a_constant_diagonal,
     fused_and_stored_preconditioner_agree,
     every_fault_has_its_outcome,
+    setup_without_memory,
     singular_systems,
     unattainable_tolerance_stagnates,
     preconditioner_that_is_not_positive_breaks_down,

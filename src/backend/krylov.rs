@@ -138,9 +138,10 @@ pub trait KrylovSteps: VectorOps + Conversions {
         state: &mut Self::Slice<T::Real>,
     ) -> Result<()>;
 
-    /// `inverse[i]` = 1 / a_ii for a square matrix. `first_bad[0]` becomes the first row whose diagonal entry is missing, not
+    /// `inverse[i]` = 1 / a_ii for a square matrix. `found[0]` becomes the first row whose diagonal entry is missing, not
     /// positive, not finite, not real, or has no finite reciprocal, and `u32::MAX` where there is none; in a bad row,
-    /// `inverse[i]` is the entry's real part, 0 where it is missing.
+    /// `inverse[i]` is the entry's real part, 0 where it is missing. `found[1]` becomes a row whose entry of `inverse`
+    /// differs from that of row 0, and `u32::MAX` where all are equal.
     ///
     /// # Errors
     /// On different lengths, or when the device fails.
@@ -148,7 +149,7 @@ pub trait KrylovSteps: VectorOps + Conversions {
         &self,
         a: CsrParts<'_, V, Self>,
         inverse: &mut Self::Slice<T::Real>,
-        first_bad: &mut Self::Slice<u32>,
+        found: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
     /// Whether [`KrylovSteps::csr_cg_burst`] is likely to take a matrix of this size, values of type `V`: then no other

@@ -14,11 +14,15 @@ use crate::scalar::{Real, Scalar, Widen};
 ///     | 1 . 5 |            |         1/5 |
 /// ```
 ///
-/// The reciprocals are stored as reals, since the diagonal of a Hermitian matrix is real.
+/// The reciprocals are stored as reals, since the diagonal of a Hermitian matrix is real. Where all of them are equal, as
+/// for many stencils, M is a multiple of I: conjugate gradients take the same steps with it as without, and then do, so that
+/// such an iteration reads no diagonal.
 #[derive(Debug)]
 pub struct Jacobi<T: Scalar, B: Backend> {
     inverse: B::Vec<T::Real>,
-    first_bad: B::Vec<u32>,
+    /// Whether all reciprocals are equal.
+    even: bool,
+    found: B::Vec<u32>,
 }
 
 impl<T: Scalar, B: KrylovSteps> Jacobi<T, B> {
@@ -29,7 +33,7 @@ impl<T: Scalar, B: KrylovSteps> Jacobi<T, B> {
     /// matrix has none, since e_i.A e_i = a_ii. Also where the matrix is not square, and without memory.
     pub fn new<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
-        let mut jacobi = Self { inverse: backend.zeros(a.rows())?, first_bad: backend.zeros(1)? };
+        let mut jacobi = Self { inverse: backend.zeros(a.rows())?, even: false, found: backend.zeros(2)? };
         jacobi.update(backend, a)?;
         Ok(jacobi)
     }
@@ -46,10 +50,11 @@ impl<T: Scalar, B: KrylovSteps> Jacobi<T, B> {
     pub fn update<V: Scalar + Widen<T>>(&mut self, backend: &B, a: &Csr<V, B>) -> Result<()> {
         Error::check_dimension("rows of the matrix", B::len(&*self.inverse), a.rows())?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
-        backend.csr_inverse_diagonal::<V, T>(a.parts(), &mut self.inverse, &mut self.first_bad)?;
-        let mut bad = [0];
-        backend.read(&self.first_bad, &mut bad)?;
-        let row = bad[0] as usize;
+        backend.csr_inverse_diagonal::<V, T>(a.parts(), &mut self.inverse, &mut self.found)?;
+        let mut found = [0; 2];
+        backend.read(&self.found, &mut found)?;
+        self.even = found[1] == u32::MAX;
+        let row = found[0] as usize;
         if row >= a.rows() {
             return Ok(());
         }
@@ -69,7 +74,7 @@ impl<T: Scalar, B: VectorOps> Preconditioner<T, B> for Jacobi<T, B> {
     }
 
     fn fused(&self) -> Option<Inverse<'_, T, B>> {
-        Some(Inverse::Diagonal(&*self.inverse))
+        Some(if self.even { Inverse::Identity } else { Inverse::Diagonal(&*self.inverse) })
     }
 
     fn bytes(&self) -> usize {

@@ -3,7 +3,7 @@
 //! | type | M | set up by | bytes moved an iteration, beyond plain CG |
 //! |---|---|---|---|
 //! | [`Identity`] | I | | none |
-//! | [`Jacobi`] | diagonal of A | one pass over A | 2 n reals: fused with the steps of CG, z is never stored |
+//! | [`Jacobi`] | diagonal of A | one pass over A | 2 n reals, none where all are equal: fused with the steps of CG, z is never stored |
 //! | [`BlockJacobi`] | diagonal blocks of A | small dense inverses | the blocks, and 4 n scalars: r, z, and both for r.z |
 //! | [`Fsai`] | (G^H G)^-1, G on the lower pattern of A | a small dense system a row | both factors, and 7 n scalars |
 //! | [`Chebyshev`] | a polynomial of A in k terms | the largest eigenvalue | (k - 1) products with A, and (7 k + 1) n scalars |
@@ -80,7 +80,7 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
         self.apply_dot(backend, r, z, rz)
     }
 
-    /// The form that fused steps can apply on the way, where M has one ([`Inverse::Identity`] or
+    /// The form that fused steps can apply on the way, where M has one ([`Inverse::Identity`], also for a multiple of I, or
     /// [`Inverse::Diagonal`]).
     fn fused(&self) -> Option<Inverse<'_, T, B>>
     where

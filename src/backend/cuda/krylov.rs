@@ -53,7 +53,7 @@ mod kernel {
             columns: &Slice<u32>,
             values: &Slice<V>,
             inverse: &mut Slice<T::Real>,
-            first_bad: &mut Slice<u32>,
+            found: &mut Slice<u32>,
         );
     }
 }
@@ -128,14 +128,15 @@ impl KrylovSteps for Cuda {
         &self,
         a: CsrParts<'_, V, Self>,
         inverse: &mut Slice<T::Real>,
-        first_bad: &mut Slice<u32>,
+        found: &mut Slice<u32>,
     ) -> Result<()> {
         Error::check_dimension("length of the diagonal", a.rows, inverse.len())?;
-        self.fill(u32::MAX, first_bad)?;
+        Error::check_dimension("length of what is found", 2, found.len())?;
+        self.fill(u32::MAX, found)?;
         let shape = policy::rows(self.0.chip, a.rows);
         let rows = a.rows as u64;
         with_offsets!(a.offsets, offsets => {
-            kernel::inverse_diagonal::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, inverse, first_bad)
+            kernel::inverse_diagonal::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, inverse, found)
         })
     }
 

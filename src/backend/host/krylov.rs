@@ -123,12 +123,14 @@ impl KrylovSteps for Host {
         &self,
         a: CsrParts<'_, V, Self>,
         inverse: &mut [T::Real],
-        first_bad: &mut [u32],
+        found: &mut [u32],
     ) -> Result<()> {
         Error::check_dimension("length of the diagonal", a.rows, inverse.len())?;
-        first_bad[0] = with_offsets!(a.offsets, offsets => {
+        Error::check_dimension("length of what is found", 2, found.len())?;
+        found[0] = with_offsets!(a.offsets, offsets => {
             inverse_diagonal::<V, T, _>(offsets, a.indices, a.values, inverse)
         });
+        found[1] = inverse.iter().position(|d| *d != inverse[0]).map_or(u32::MAX, |row| row as u32);
         Ok(())
     }
 
