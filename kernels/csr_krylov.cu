@@ -1,5 +1,5 @@
-// What a Krylov solver asks of a CSR matrix beside its product: the reciprocal diagonal, and b - A x in twice the
-// precision.
+// What a Krylov solver asks of a CSR matrix beside its product: the reciprocal diagonal, b - A x in twice the precision,
+// and how far A is from its transpose.
 //
 // residual: LANES threads a row as in csr_vector.cu. Each sum is a pair high + low of reals, exact to twice the digits:
 // products split by fused multiply-add, sums by Knuth's two-sum; rounded once at the end.
@@ -124,5 +124,37 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             atomicMin(found + 1, u32(row));
             differs = true;
         }
+    }
+}
+
+DEVICE f32 magnitude(f32 a) { return fabsf(a); }
+DEVICE f64 magnitude(f64 a) { return fabs(a); }
+DEVICE f32 magnitude(c32 a) { return hypotf(a.re, a.im); }
+DEVICE f64 magnitude(c64 a) { return hypot(a.re, a.im); }
+// Numbers that are not negative are ordered as their bits are.
+DEVICE void raise(f32* to, f32 value) { atomicMax(reinterpret_cast<u32*>(to), bits<u32>(value)); }
+DEVICE void raise(f64* to, f64 value) { atomicMax(reinterpret_cast<unsigned long long*>(to), bits<u64>(value)); }
+
+// found, zeroed by the caller: the largest |a_ij|, |a_ij - a_ji| and |a_ij - conj a_ji| of a square matrix; what is not
+// stored is zero, and NaN counts for nothing. LANES threads a row.
+extern "C" __global__ void __launch_bounds__(THREADS) symmetry(u64 rows, const I* offsets, const u32* columns, const V* values, R* found) {
+    const u32 lane = threadIdx.x % LANES;
+    R most[3] = {0, 0, 0};
+    for (u64 row = (u64(blockIdx.x) * THREADS + threadIdx.x) / LANES; row < rows; row += u64(gridDim.x) * THREADS / LANES)
+        for (u64 k = offsets[row] + lane, end = offsets[row + 1]; k < end; k += LANES) {
+            const T here = widen<T>::from(values[k]), mirror = entry(columns[k], row, offsets, columns, values);
+            const R seen[3] = {magnitude(here), magnitude(here - mirror), magnitude(here - conj(mirror))};
+#pragma unroll
+            for (int i = 0; i < 3; i++)
+                if (seen[i] > most[i]) most[i] = seen[i];
+        }
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+#pragma unroll
+        for (u32 with = 16; with; with /= 2) {
+            const R other = shuffle_xor(most[i], with);
+            most[i] = other > most[i] ? other : most[i];
+        }
+        if (lane_id() == 0 && most[i] > 0) raise(found + i, most[i]);
     }
 }

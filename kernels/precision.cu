@@ -1,4 +1,5 @@
-// Vectors of half the precision: y = scale x rounded, and y += scale x of the narrower type. Both are streams.
+// Vectors of half the precision: y = scale x rounded, y += scale x of the narrower type, and whether rounding x changes
+// it. All are streams.
 //
 // Constants: SCALAR (the wide type), NARROW (the narrower one), THREADS.
 #include "complex.cuh"
@@ -23,4 +24,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) narrow(R scale, const T* x
 extern "C" __global__ void __launch_bounds__(THREADS) add_narrow(R scale, const N* x, T* y, u64 n) {
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS)
         y[i] = y[i] + scale * widen<T>::from(x[i]);
+}
+
+// Whether all bits come back, the sign of zero among them.
+template <typename A, typename B> DEVICE bool unchanged(A a, B b) {
+    if constexpr (is_complex<A>::value) return unchanged(a.re, b.re) && unchanged(a.im, b.im);
+    else if constexpr (sizeof(A) == 8) return bits<u64>(a) == bits<u64>(A(b));
+    else return bits<u32>(a) == bits<u32>(A(b));
+}
+
+// *changed, zeroed by the caller, becomes 1 where an element is none of the narrower type.
+extern "C" __global__ void __launch_bounds__(THREADS) changes(const T* x, u32* changed, u64 n) {
+    bool mine = false;
+    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) mine |= !unchanged(x[i], rounded<N, T>(x[i]));
+    if (mine) *changed = 1;
 }

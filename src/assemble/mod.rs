@@ -147,7 +147,9 @@ impl Assembler {
     ) -> Result<()> {
         match self.symmetry {
             Symmetry::General => Ok(()),
-            Symmetry::Symmetric => check_square(triplets.rows(), triplets.columns(), self.symmetry),
+            known if known == triplets.checked || known == Symmetry::Symmetric => {
+                check_square(triplets.rows(), triplets.columns(), self.symmetry)
+            }
             _ => check(&triplets.to_host(backend)?, self.symmetry),
         }
     }

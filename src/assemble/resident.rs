@@ -2,8 +2,9 @@
 
 use crate::backend::{Backend, Host, Primitives};
 use crate::error::{Error, Result};
+use crate::market::Header;
 use crate::matrix::Triplets;
-use crate::scalar::{Max, Scalar};
+use crate::scalar::{Max, Scalar, Symmetry};
 
 /// [`Triplets`] where a backend can work on them: read from a file and copied over, or written there by the caller's own
 /// kernels. Indices count from zero and lie inside of the matrix.
@@ -14,9 +15,23 @@ pub struct ResidentTriplets<T: Scalar, B: Backend> {
     pub(super) row_indices: B::Vec<u32>,
     pub(super) column_indices: B::Vec<u32>,
     pub(super) values: B::Vec<T>,
+    /// The symmetry that the diagonal was held against when these were made.
+    pub(super) checked: Symmetry,
 }
 
 impl<T: Scalar, B: Backend> ResidentTriplets<T, B> {
+    /// What the parser of a file accepted: places inside of the matrix, a diagonal as its symmetry asks for.
+    pub(crate) fn from_parsed(
+        header: &Header,
+        row_indices: B::Vec<u32>,
+        column_indices: B::Vec<u32>,
+        values: B::Vec<T>,
+    ) -> Result<Self> {
+        let (rows, columns) = (header.rows(), header.columns());
+        Triplets::<T>::new(rows, columns)?;
+        Ok(Self { rows, columns, row_indices, column_indices, values, checked: header.symmetry() })
+    }
+
     /// Takes triplets over: moved on the host, elsewhere copied, each array freed here as soon as it is there.
     ///
     /// # Errors
@@ -30,6 +45,7 @@ impl<T: Scalar, B: Backend> ResidentTriplets<T, B> {
             row_indices: backend.upload(is)?,
             column_indices: backend.upload(js)?,
             values: backend.upload(values)?,
+            checked: Symmetry::General,
         })
     }
 
@@ -62,7 +78,8 @@ impl<T: Scalar, B: Backend> ResidentTriplets<T, B> {
                 )));
             }
         }
-        Ok(Self { rows, columns, row_indices, column_indices, values })
+        let checked = Symmetry::General;
+        Ok(Self { rows, columns, row_indices, column_indices, values, checked })
     }
 
     /// Number of rows.
@@ -106,6 +123,6 @@ impl<T: Scalar> From<Triplets<T>> for ResidentTriplets<T, Host> {
     fn from(triplets: Triplets<T>) -> Self {
         let (rows, columns) = (triplets.rows(), triplets.columns());
         let (row_indices, column_indices, values) = triplets.into_parts();
-        Self { rows, columns, row_indices, column_indices, values }
+        Self { rows, columns, row_indices, column_indices, values, checked: Symmetry::General }
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn assemble<T: Scalar, B: Primitives>(
     triplets: ResidentTriplets<T, B>,
     symmetry: Symmetry,
 ) -> Result<Csr<T, B>> {
-    let ResidentTriplets { rows, columns, row_indices, column_indices, values } = triplets;
+    let ResidentTriplets { rows, columns, row_indices, column_indices, values, .. } = triplets;
     let pattern = Pattern { rows, columns, symmetry };
     let keys = pattern.keys(backend, &row_indices, &column_indices)?;
     drop((row_indices, column_indices));

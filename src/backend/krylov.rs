@@ -152,6 +152,17 @@ pub trait KrylovSteps: VectorOps + Conversions {
         found: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
+    /// How far a square matrix is from its transpose: `found` becomes the largest |a_ij|, |a_ij - a_ji| and
+    /// |a_ij - conj(a_ji)|, three reals. An entry that is not stored is zero, and NaN counts for nothing.
+    ///
+    /// # Errors
+    /// On a buffer of another length, or when the device fails.
+    fn csr_symmetry<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        found: &mut Self::Slice<T::Real>,
+    ) -> Result<()>;
+
     /// Whether [`KrylovSteps::csr_cg_burst`] is likely to take a matrix of this size, values of type `V`: then no other
     /// format can be as fast. The provided method says no.
     fn cg_bursts<V: Widen<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {

@@ -128,6 +128,12 @@ pub trait PreconditionSteps: KrylovSteps {
         y: &mut Self::Slice<T::Narrow>,
     ) -> Result<()>;
 
+    /// `changed[0]` = 1 where an element of x is none of the narrower type ([`Scalar::narrow`]), else 0.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn narrow_changes<T: Scalar>(&self, x: &Self::Slice<T>, changed: &mut Self::Slice<u32>) -> Result<()>;
+
     /// y += scale x, x of the narrower type.
     ///
     /// # Errors

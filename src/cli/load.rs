@@ -3,15 +3,15 @@
 use super::Failure;
 use super::failure::About;
 use super::sink::Sink;
-use residua::assemble::Assembler;
-use residua::market::{self, Field, Header, ReadOptions, WriteOptions};
-use residua::{Csr, Host, Scalar};
+use residua::assemble::{Assemble, Assembler};
+use residua::market::{self, Field, Header, ReadOptions, Reading, WriteOptions};
+use residua::{Backend, Csr, Host, Scalar};
 use std::path::Path;
 use std::time::Instant;
 
 /// A matrix and how it came.
-pub(crate) struct Loaded<T: Scalar> {
-    pub(crate) a: Csr<T>,
+pub(crate) struct Loaded<T: Scalar, B: Backend = Host> {
+    pub(crate) a: Csr<T, B>,
     pub(crate) header: Header,
     /// Seconds of reading the file.
     pub(crate) read: f64,
@@ -27,6 +27,23 @@ pub(crate) fn load<T: Scalar>(path: &Path) -> Result<Loaded<T>, Failure> {
     let read = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let a = Assembler::default().symmetry(header.symmetry()).to_csr(&Host, triplets).about(path)?;
+    Ok(Loaded { a, header, read, assemble: start.elapsed().as_secs_f64() })
+}
+
+/// As [`load`], into the memory of a backend: what `reading`, begun at `start`, has read meanwhile, is copied and
+/// assembled there.
+pub(crate) fn load_on<T: Scalar, B: Assemble>(
+    backend: &B,
+    path: &Path,
+    (reading, start): (Reading<T>, Instant),
+) -> Result<Loaded<T, B>, Failure> {
+    let (header, triplets) = reading.into_resident(backend).about(path)?;
+    backend.synchronize()?;
+    let read = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let a =
+        Assembler::default().symmetry(header.symmetry()).resident_to_csr(backend, triplets).about(path)?;
+    backend.synchronize()?;
     Ok(Loaded { a, header, read, assemble: start.elapsed().as_secs_f64() })
 }
 

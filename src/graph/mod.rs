@@ -36,7 +36,7 @@ mod permutation;
 mod permute;
 
 pub use adjacency::Adjacency;
-pub use benefit::{Benefit, predicted_benefit};
+pub use benefit::{Benefit, predicted_benefit, predicted_benefit_on};
 pub use colouring::{Colours, colours, independent_set};
 pub use cuthill_mckee::{
     Ordering, PseudoPeripheral, cuthill_mckee_order, ordering, ordering_on, pseudo_peripheral,

@@ -54,7 +54,8 @@ impl SolveOptions {
         (relative * b_norm).max(self.absolute)
     }
 
-    pub(super) fn iteration_limit(&self, n: usize) -> usize {
+    /// The most iterations that a system of `n` unknowns gets.
+    pub fn iteration_limit(&self, n: usize) -> usize {
         self.max_iterations.unwrap_or_else(|| n.saturating_mul(10).clamp(1000, 100_000))
     }
 

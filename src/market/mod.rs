@@ -28,6 +28,7 @@ mod masks;
 mod number;
 mod parallel;
 mod read;
+mod reading;
 mod simple;
 mod source;
 mod text;
@@ -39,6 +40,7 @@ pub use dense::{DenseFile, read_dense};
 pub use detect::symmetry_of;
 pub use header::{Field, Format, Header};
 pub use read::{MatrixFile, Order, ReadOptions, read_header, read_triplets};
+pub use reading::Reading;
 pub use write::{WriteOptions, write_csr, write_dense, write_triplets};
 
 use crate::assemble::Assembler;

@@ -12,6 +12,7 @@ use crate::backend::{Backend, Host};
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Scalar};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a piece, about: small enough for the second-level cache, large enough that starting it costs nothing.
@@ -76,63 +77,124 @@ pub(super) fn entries<T: Scalar>(
     path: &Path,
     check: impl FnOnce(&Header, u64) -> Result<()>,
 ) -> Result<Entries<T>> {
-    let mut source = Source::open(path)?;
-    let (header, header_lines, block, start) = self::header(&mut source)?;
-    let parser = entries::parser::<T>(&header).map_err(|e| match e {
-        Error::Unsupported(what) => Error::Unsupported(format!("{}: {what}", path.display())),
-        other => other,
-    })?;
-    check(&header, header_lines)?;
-    let goal = usize::try_from(header.entries).unwrap_or(usize::MAX);
+    let mut open = Open::<T>::new(path, check)?;
     // What the file's size can hold, however much the header promises; growing from little where that is unknown.
-    let bound = source.text_bound.map_or(1 << 16, |bytes| bytes / header.entry_bytes() + 1);
-    let compressed = source.compressed;
-    let mut arrays = Arrays {
-        parser,
-        shape: Shape::new(&header),
-        indices: if header.format == Format::Array { 0 } else { 2 - usize::from(header.vector) },
-        goal,
-        rows: Vec::new(),
-        columns: Vec::new(),
-        values: Vec::new(),
-        summary: Summary::default(),
-        line: header_lines,
-        path: path.to_owned(),
-    };
-    arrays.grow(goal.min(usize::try_from(bound).unwrap_or(usize::MAX)))?;
-    arrays.block(&block, start)?;
-    let mut blocks: Blocks = source.ahead();
-    loop {
-        match blocks.next() {
-            Ok(Some(block)) => {
-                arrays.block(&block, 0)?;
-                blocks.recycle(block);
-            }
-            Ok(None) => break,
-            Err(fault) => return Err(Source::fault(path, compressed, arrays.line, fault)),
-        }
-    }
-    let Arrays { mut rows, mut columns, mut values, mut summary, line, .. } = arrays;
-    if summary.entries < goal {
-        let found = summary.entries;
-        return Err(Error::Parse {
-            path: path.to_owned(),
-            line,
-            cause: format!("the file ends after {found} of {goal} entries"),
-        });
-    }
+    let bound = open.bound.unwrap_or(1 << 16);
+    let goal = open.arrays.goal;
+    open.arrays.grow(goal.min(usize::try_from(bound).unwrap_or(usize::MAX)))?;
+    let (header, header_lines) = (open.header.clone(), open.header_lines);
+    let Arrays { filling: Part { mut rows, mut columns, mut values, .. }, mut summary, .. } =
+        open.read(|_| ControlFlow::Continue(()))?;
     rows.truncate(goal);
     columns.truncate(goal);
     values.truncate(goal);
-    let lines = LineMap {
-        path: path.to_owned(),
-        header: header_lines,
-        skipped: std::mem::take(&mut summary.skipped),
-    };
+    let skipped = std::mem::take(&mut summary.skipped);
+    let lines = LineMap { path: path.to_owned(), header: header_lines, skipped };
     Ok(Entries { header, rows, columns, values, summary, lines })
 }
 
-/// The arrays while they fill. Their length is the room there is; `summary.entries` of it are filled.
+/// A file that is open, its header read and accepted.
+pub(super) struct Open<T: Scalar> {
+    pub(super) header: Header,
+    header_lines: u64,
+    /// Entries that the file's size can hold, where that is known.
+    pub(super) bound: Option<u64>,
+    source: Source,
+    /// The block in which the header ends, and where.
+    block: Block,
+    start: usize,
+    arrays: Arrays<T>,
+}
+
+impl<T: Scalar> Open<T> {
+    pub(super) fn new(path: &Path, check: impl FnOnce(&Header, u64) -> Result<()>) -> Result<Self> {
+        let mut source = Source::open(path)?;
+        let (header, header_lines, block, start) = self::header(&mut source)?;
+        let parser = entries::parser::<T>(&header).map_err(|e| match e {
+            Error::Unsupported(what) => Error::Unsupported(format!("{}: {what}", path.display())),
+            other => other,
+        })?;
+        check(&header, header_lines)?;
+        let arrays = Arrays {
+            parser,
+            shape: Shape::new(&header),
+            indices: if header.format == Format::Array { 0 } else { 2 - usize::from(header.vector) },
+            goal: usize::try_from(header.entries).unwrap_or(usize::MAX),
+            filling: Part::default(),
+            delivered: 0,
+            summary: Summary::default(),
+            line: header_lines,
+            path: path.to_owned(),
+        };
+        let bound = source.text_bound.map(|bytes| bytes / header.entry_bytes() + 1);
+        Ok(Self { header, header_lines, bound, source, block, start, arrays })
+    }
+
+    /// Reads every entry, and gives each block's to `deliver` as soon as they are there, in the order of the file. It returns
+    /// room for others, or nothing where the rest is not wanted.
+    pub(super) fn in_parts(self, mut deliver: impl FnMut(Part<T>) -> Option<Part<T>>) -> Result<Summary> {
+        let arrays = self.read(|arrays| {
+            let mut part = std::mem::take(&mut arrays.filling);
+            part.entries = arrays.summary.entries - arrays.delivered;
+            arrays.delivered = arrays.summary.entries;
+            match deliver(part) {
+                Some(room) => arrays.filling = room,
+                None => return ControlFlow::Break(()),
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(arrays.summary)
+    }
+
+    /// Reads block after block; `after` each of them, which may end it.
+    fn read(self, mut after: impl FnMut(&mut Arrays<T>) -> ControlFlow<()>) -> Result<Arrays<T>> {
+        let Self { source, block, start, mut arrays, .. } = self;
+        let compressed = source.compressed;
+        arrays.block(&block, start)?;
+        if after(&mut arrays).is_break() {
+            return Ok(arrays);
+        }
+        let mut blocks: Blocks = source.ahead();
+        loop {
+            match blocks.next() {
+                Ok(Some(block)) => {
+                    arrays.block(&block, 0)?;
+                    if after(&mut arrays).is_break() {
+                        return Ok(arrays);
+                    }
+                    blocks.recycle(block);
+                }
+                Ok(None) => break,
+                Err(fault) => return Err(Source::fault(&arrays.path, compressed, arrays.line, fault)),
+            }
+        }
+        let (found, goal) = (arrays.summary.entries, arrays.goal);
+        if found < goal {
+            return Err(Error::Parse {
+                path: arrays.path,
+                line: arrays.line,
+                cause: format!("the file ends after {found} of {goal} entries"),
+            });
+        }
+        Ok(arrays)
+    }
+}
+
+/// Consecutive entries: so many, then room for others.
+pub(super) struct Part<T> {
+    pub(super) rows: Vec<u32>,
+    pub(super) columns: Vec<u32>,
+    pub(super) values: Vec<T>,
+    pub(super) entries: usize,
+}
+
+impl<T> Default for Part<T> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), columns: Vec::new(), values: Vec::new(), entries: 0 }
+    }
+}
+
+/// The arrays while they fill. Their length is the room there is.
 struct Arrays<T> {
     parser: Parser<T>,
     shape: Shape,
@@ -140,9 +202,9 @@ struct Arrays<T> {
     indices: usize,
     /// Entries that the header promises.
     goal: usize,
-    rows: Vec<u32>,
-    columns: Vec<u32>,
-    values: Vec<T>,
+    filling: Part<T>,
+    /// Entries that went out in parts before.
+    delivered: usize,
     summary: Summary,
     /// Lines read so far.
     line: u64,
@@ -158,26 +220,32 @@ struct Piece {
 }
 
 impl<T: Scalar> Arrays<T> {
+    /// Entries for which there is room: arrays that were used before may be longer than what is left of the file.
     fn room(&self) -> usize {
-        self.values.len()
+        self.filling.values.len().min(self.goal - self.delivered)
+    }
+
+    /// Entries in the arrays.
+    fn filled(&self) -> usize {
+        self.summary.entries - self.delivered
     }
 
     /// Makes room for `room` entries in all.
     fn grow(&mut self, room: usize) -> Result<()> {
-        let indices = self.indices;
-        enlarge(&mut self.values, room)?;
-        enlarge(&mut self.rows, if indices > 0 { room } else { 0 })?;
-        enlarge(&mut self.columns, if indices > 1 { room } else { 0 })
+        let (indices, Part { rows, columns, values, .. }) = (self.indices, &mut self.filling);
+        enlarge(values, room)?;
+        enlarge(rows, if indices > 0 { room } else { 0 })?;
+        enlarge(columns, if indices > 1 { room } else { 0 })
     }
 
     fn block(&mut self, block: &Block, start: usize) -> Result<()> {
         let (text, end) = block.text();
         let pieces = cut(text, start, end);
         let lines = pieces.last().map_or(0, |p| p.before + p.lines);
-        let first = self.summary.entries;
-        let wanted = (first + lines).min(self.goal);
+        let (first, goal) = (self.filled(), self.goal - self.delivered);
+        let wanted = (first + lines).min(goal);
         if wanted > self.room() {
-            self.grow(wanted.max(self.room().saturating_mul(2)).min(self.goal))?;
+            self.grow(wanted.max(self.room().saturating_mul(2)).min(goal))?;
         }
         if first + lines <= self.room() {
             for (summary, piece) in self.side_by_side(text, &pieces).into_iter().zip(&pieces) {
@@ -189,11 +257,12 @@ impl<T: Scalar> Arrays<T> {
             // The end of a file with comments or blank lines: fewer slots are left than there are lines, so every piece
             // starts where the one before it ended.
             for piece in &pieces {
-                let filled = self.summary.entries;
+                let free = self.filled()..self.room();
+                let arrays = &mut self.filling;
                 let slots = Slots {
-                    rows: self.rows.get_mut(filled..).unwrap_or_default(),
-                    columns: self.columns.get_mut(filled..).unwrap_or_default(),
-                    values: &mut self.values[filled..],
+                    rows: arrays.rows.get_mut(free.clone()).unwrap_or_default(),
+                    columns: arrays.columns.get_mut(free.clone()).unwrap_or_default(),
+                    values: &mut arrays.values[free],
                 };
                 let summary = (self.parser)(&text[piece.start..], piece.end - piece.start, self.shape, slots)
                     .map_err(|fault| self.error(fault, text, piece))?;
@@ -206,10 +275,11 @@ impl<T: Scalar> Arrays<T> {
 
     /// Every piece gets as many slots as it has lines.
     fn side_by_side(&mut self, text: &[u8], pieces: &[Piece]) -> Vec<Result<Summary, Fault>> {
-        let filled = self.summary.entries;
-        let mut rows = self.rows.get_mut(filled..).unwrap_or_default();
-        let mut columns = self.columns.get_mut(filled..).unwrap_or_default();
-        let mut values = &mut self.values[filled..];
+        let free = self.filled()..self.room();
+        let arrays = &mut self.filling;
+        let mut rows = arrays.rows.get_mut(free.clone()).unwrap_or_default();
+        let mut columns = arrays.columns.get_mut(free.clone()).unwrap_or_default();
+        let mut values = &mut arrays.values[free];
         let mut jobs = Vec::with_capacity(pieces.len());
         for piece in pieces {
             let slots = Slots {
@@ -227,14 +297,14 @@ impl<T: Scalar> Arrays<T> {
 
     /// Moves `count` entries that start at `from` to the end of those before them.
     fn close_gap(&mut self, from: usize, count: usize) {
-        let to = self.summary.entries;
+        let (to, Part { rows, columns, values, .. }) = (self.filled(), &mut self.filling);
         if from != to {
-            self.values.copy_within(from..from + count, to);
+            values.copy_within(from..from + count, to);
             if self.indices > 0 {
-                self.rows.copy_within(from..from + count, to);
+                rows.copy_within(from..from + count, to);
             }
             if self.indices > 1 {
-                self.columns.copy_within(from..from + count, to);
+                columns.copy_within(from..from + count, to);
             }
         }
     }

@@ -93,6 +93,11 @@ impl<V: Scalar> Csr<V, Host> {
 }
 
 impl<V: Scalar, B: Backend> Csr<V, B> {
+    /// Row offsets, column indices and values.
+    pub(crate) fn into_arrays(self) -> (Offsets<B>, B::Vec<u32>, B::Vec<V>) {
+        (self.offsets, self.indices, self.values)
+    }
+
     /// From arrays that are known to keep CSR's promises, already in the backend's memory.
     pub(crate) fn from_parts_unchecked(
         rows: usize,

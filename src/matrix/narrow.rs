@@ -37,6 +37,29 @@ impl<V: Scalar> Csr<V, Host> {
 }
 
 impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
+    /// As [`Csr::to_narrow`] in the memory of any backend, with the pattern taken over; the matrix itself where that would
+    /// lose something. Temporary memory: none beyond the values in both types.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn into_narrow(self, backend: &B) -> Result<std::result::Result<Csr<V::Narrow, B>, Self>> {
+        if size_of::<V::Narrow>() >= size_of::<V>() {
+            return Ok(Err(self));
+        }
+        let mut changed = backend.zeros(1)?;
+        backend.narrow_changes::<V>(self.parts().values, &mut changed)?;
+        let mut changes = [1];
+        backend.read(&changed, &mut changes)?;
+        if changes[0] != 0 {
+            return Ok(Err(self));
+        }
+        let mut values = backend.buffer(self.nonzeros())?;
+        backend.narrow::<V>(V::Real::one(), self.parts().values, &mut values)?;
+        let (rows, columns) = (self.rows(), self.columns());
+        let (offsets, indices, _) = self.into_arrays();
+        Ok(Ok(Csr::from_parts_unchecked(rows, columns, offsets, indices, values)))
+    }
+
     /// The same pattern with every value rounded to the narrower type: the matrix of the inner solves of
     /// [`Refinement`](crate::krylov::Refinement).
     ///

@@ -21,7 +21,7 @@ mod units;
 
 pub use bandwidth::copy_bandwidth;
 pub use convergence::{Curve, convergence_svg};
-pub use facts::Facts;
+pub use facts::{Facts, Transposed};
 pub use spy::spy_svg;
 pub use table::{Align, Table};
 pub use units::{bytes, count, ratio, seconds};

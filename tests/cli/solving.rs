@@ -184,7 +184,7 @@ fn every_preconditioner_and_precision_meets_the_tolerance() {
     let (b, _) = a.product(&ones(600));
     let mut counts = std::collections::HashMap::new();
     for preconditioner in ["jacobi", "block-jacobi:30", "fsai", "chebyshev:3"] {
-        for precision in ["double", "mixed"] {
+        for precision in ["double", "mixed", "auto"] {
             let how = format!("--preconditioner {preconditioner} --precision {precision}");
             let json = f.ok(&format!("solve a.mtx {how} --tolerance 1e-11 -o x.mtx --json -")).json();
             assert_eq!(
@@ -201,6 +201,29 @@ fn every_preconditioner_and_precision_meets_the_tolerance() {
     }
     let told = f.ok("solve a.mtx --precision mixed").stdout;
     assert!(told.contains("single precision"), "{told}");
+}
+
+/// What half the precision cannot solve, or cannot even hold, `auto` solves in full.
+#[test]
+fn automatic_precision_meets_the_tolerance_where_mixed_does_not() {
+    let f = Folder::new();
+    let head = "%%MatrixMarket matrix coordinate real symmetric\n";
+    f.write("stiff.mtx", format!("{head}2 2 3\n1 1 1\n2 1 0.99999998\n2 2 1\n"));
+    f.write("large.mtx", format!("{head}2 2 3\n1 1 4e200\n2 1 1e200\n2 2 3e200\n"));
+    f.write("small.mtx", format!("{head}2 2 3\n1 1 4e-200\n2 1 1e-200\n2 2 3e-200\n"));
+    for (name, status) in [("stiff", 4), ("large", 3), ("small", 4)] {
+        let line = |precision| {
+            format!("solve {name}.mtx --rhs random:3 --tolerance 1e-6 --precision {precision} --json -")
+        };
+        let mixed = f.run(line("mixed").split(' '));
+        assert_eq!(mixed.status, status, "{name}: {}", mixed.stderr);
+        let [double, auto] = ["double", "auto"].map(|precision| f.ok(&line(precision)).json());
+        assert_eq!(auto["status"], "converged", "{name}");
+        assert!(auto["relative_residual"].as_f64() <= Some(1e-6), "{name}");
+        let count = |json: &serde_json::Value| json["iterations"].as_u64().unwrap();
+        assert!(count(&auto) >= count(&double), "{name}");
+        assert_eq!(auto["history"].as_array().unwrap().len() as u64, count(&auto) + 1, "{name}");
+    }
 }
 
 /// The grid's points renumbered at random.

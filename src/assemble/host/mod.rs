@@ -49,7 +49,7 @@ fn assemble<T: Scalar, O: Offset>(
     symmetry: Symmetry,
     wrap: fn(Vec<O>) -> Offsets<Host>,
 ) -> Result<Csr<T>> {
-    let ResidentTriplets { rows, columns, row_indices: is, column_indices: js, mut values } = triplets;
+    let ResidentTriplets { rows, columns, row_indices: is, column_indices: js, mut values, .. } = triplets;
     match order::arrangement(&is, &js, symmetry) {
         Arrangement::Sorted { duplicates } => {
             let (mut is, mut js) = (is, js);

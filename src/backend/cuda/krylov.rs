@@ -55,6 +55,13 @@ mod kernel {
             inverse: &mut Slice<T::Real>,
             found: &mut Slice<u32>,
         );
+        fn symmetry(
+            rows: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            found: &mut Slice<T::Real>,
+        );
     }
 }
 
@@ -137,6 +144,20 @@ impl KrylovSteps for Cuda {
         let rows = a.rows as u64;
         with_offsets!(a.offsets, offsets => {
             kernel::inverse_diagonal::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, inverse, found)
+        })
+    }
+
+    fn csr_symmetry<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        found: &mut Slice<T::Real>,
+    ) -> Result<()> {
+        Error::check_dimension("length of what is found", 3, found.len())?;
+        self.fill(T::Real::default(), found)?;
+        let shape = policy::csr(self.0.chip, a.rows, a.indices.len());
+        let rows = a.rows as u64;
+        with_offsets!(a.offsets, offsets => {
+            kernel::symmetry::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, found)
         })
     }
 

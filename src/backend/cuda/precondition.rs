@@ -70,6 +70,7 @@ mod kernel {
     kernels! {
         "precision.cu", types(T: Scalar as SCALAR, N: Scalar as NARROW);
         fn narrow(scale: T::Real, x: &Slice<T>, y: &mut Slice<N>, n: u64);
+        fn changes(x: &Slice<T>, changed: &mut Slice<u32>, n: u64);
         fn add_narrow(scale: T::Real, x: &Slice<N>, y: &mut Slice<T>, n: u64);
     }
 }
@@ -191,6 +192,12 @@ impl PreconditionSteps for Cuda {
         Error::check_dimension("length of the narrower vector", x.len(), y.len())?;
         let shape = policy::elementwise(self.0.chip, x.len());
         kernel::narrow::<T, T::Narrow>(*self, shape, scale, x, y, x.len() as u64)
+    }
+
+    fn narrow_changes<T: Scalar>(&self, x: &Slice<T>, changed: &mut Slice<u32>) -> Result<()> {
+        self.fill(0, changed)?;
+        let shape = policy::elementwise(self.0.chip, x.len());
+        kernel::changes::<T, T::Narrow>(*self, shape, x, changed, x.len() as u64)
     }
 
     fn add_narrow<T: Scalar>(&self, scale: T::Real, x: &Slice<T::Narrow>, y: &mut Slice<T>) -> Result<()> {

@@ -12,8 +12,8 @@ use std::sync::PoisonError;
 const DIRECT: usize = 64 << 10;
 /// Bytes of one pinned buffer.
 const CHUNK: usize = 8 << 20;
-/// Bytes that one task moves between pageable and pinned memory.
-const PIECE: usize = 1 << 20;
+/// Bytes that one task moves between pageable and pinned memory: what a file's reading hands over at a time is cut too.
+const PIECE: usize = 128 << 10;
 
 /// Two pinned buffers, each with an event that tells when its copy has ended.
 pub(super) struct Staging {

@@ -134,6 +134,17 @@ impl KrylovSteps for Host {
         Ok(())
     }
 
+    fn csr_symmetry<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        found: &mut [T::Real],
+    ) -> Result<()> {
+        Error::check_dimension("length of what is found", 3, found.len())?;
+        let most = with_offsets!(a.offsets, offsets => symmetry::<V, T, _>(offsets, a.indices, a.values));
+        found.copy_from_slice(&most);
+        Ok(())
+    }
+
     fn csr_residual<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -221,4 +232,21 @@ fn inverse_diagonal<V: Widen<T>, T: Scalar, O: Offset>(
         if good { u32::MAX } else { row as u32 }
     })
     .reduce(|| u32::MAX, u32::min)
+}
+
+/// See [`KrylovSteps::csr_symmetry`].
+fn symmetry<V: Widen<T>, T: Scalar, O: Offset>(offsets: &[O], indices: &[u32], values: &[V]) -> [T::Real; 3] {
+    let range = |row: usize| offsets[row].to_usize()..offsets[row + 1].to_usize();
+    let most = |a: [T::Real; 3], b: [T::Real; 3]| std::array::from_fn(|i| Float::max(a[i], b[i]));
+    let row = |i: usize| {
+        range(i).fold([T::Real::zero(); 3], |sofar, k| {
+            let (here, line) = (values[k].widen(), range(indices[k] as usize));
+            let place = indices[line.clone()].binary_search(&(i as u32));
+            let mirror = place.map_or(T::zero(), |at| values[line.start + at].widen());
+            most(sofar, [here.abs(), (here - mirror).abs(), (here - mirror.conj()).abs()])
+        })
+    };
+    let rows = (0..offsets.len() - 1).into_par_iter();
+    let rows = rows.with_min_len(if offsets.len() < PARALLEL_FROM { usize::MAX } else { 1 << 12 });
+    rows.map(row).reduce(|| [T::Real::zero(); 3], most)
 }

@@ -17,6 +17,9 @@ const SYSTEMS: usize = 256;
 /// A dense matrix of at most [`DENSE_LIMIT`] rows, column after column.
 type Dense<T> = [[T; DENSE_LIMIT]; DENSE_LIMIT];
 
+/// Values that one task looks at.
+const EXACT_CHUNK: usize = 1 << 14;
+
 impl PreconditionSteps for Host {
     fn block_inverses<V: Widen<T>, T: Scalar>(
         &self,
@@ -171,6 +174,12 @@ impl PreconditionSteps for Host {
         for_chunks(x.len(), x.par_chunks(size).zip(y.par_chunks_mut(size)), |(x, y)| {
             y.iter_mut().zip(x).for_each(|(y, &x)| *y = (scale * x).to_narrow());
         });
+        Ok(())
+    }
+
+    fn narrow_changes<T: Scalar>(&self, x: &[T], changed: &mut [u32]) -> Result<()> {
+        let exact = x.par_chunks(EXACT_CHUNK).all(|chunk| chunk.iter().all(|x| x.narrow().is_some()));
+        changed[0] = u32::from(!exact);
         Ok(())
     }
 

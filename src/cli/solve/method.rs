@@ -133,6 +133,8 @@ pub(super) enum System<T: Scalar, B: PreconditionSteps + Products> {
     Full(Stored<T, B>),
     /// The matrix, and the same rounded.
     Mixed(Box<dyn LinearOperator<T, B>>, Stored<T::Narrow, B>),
+    /// As `Mixed`, with the preconditioner for going on in full precision where half does not serve.
+    Either(Box<dyn LinearOperator<T, B>>, Stored<T::Narrow, B>, Setup<T, B>),
 }
 
 /// Seconds of the parts of a setup.
@@ -179,6 +181,28 @@ impl<T: Scalar, B: PreconditionSteps + Products> System<T, B> {
         Ok(Ready { system: System::Mixed(whole, stored), how })
     }
 
+    /// As [`System::mixed`] where rounding leaves a matrix to iterate with, and with the means to go on in full precision;
+    /// else as [`System::full`].
+    pub(super) fn either<V>(backend: &B, a: Csr<V, B>, wishes: Wishes<'_>) -> residua::Result<Ready<T, B>>
+    where
+        V: Scalar + Widen<T>,
+        V::Narrow: Widen<T::Narrow>,
+    {
+        let start = std::time::Instant::now();
+        let rescue = Setup::new(backend, &a, wishes.preconditioner)?;
+        let spent = start.elapsed().as_secs_f64();
+        match store(backend, a.to_rounded(backend)?, wishes) {
+            Ok((Stored { preconditioner: Setup::NotPositiveDefinite(_), .. }, _))
+            | Err(Error::Diagonal { .. }) => Self::full(backend, a, wishes),
+            Ok((stored, mut how)) => {
+                how.spent.setup += spent;
+                let whole: Box<dyn SparseMatrix<T, B, V>> = Box::new(a);
+                Ok(Ready { system: System::Either(whole, stored, rescue), how })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// A diagonal entry that no positive definite matrix has, where the setup found one.
     pub(super) fn bad_diagonal(&self) -> Option<f64> {
         match self {
@@ -193,7 +217,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> System<T, B> {
     pub(super) fn rows(&self) -> usize {
         match self {
             System::Full(stored) => stored.operator.rows(),
-            System::Mixed(a, _) => a.rows(),
+            System::Mixed(a, _) | System::Either(a, ..) => a.rows(),
         }
     }
 }
@@ -208,16 +232,9 @@ fn store<V: Scalar + Widen<T>, T: Scalar, B: PreconditionSteps + Products>(
     let preconditioner = Setup::new(backend, &a, wishes.preconditioner)?;
     spent.setup = start.elapsed().as_secs_f64();
     let start = std::time::Instant::now();
-    let small = backend.cg_bursts::<V, T>(a.rows(), a.nonzeros());
-    let (operator, choice) = if wishes.format == "auto" && small {
-        (matrix::convert::<T, B, V>(backend, Csr::<V>::NAME, a)?, None)
-    } else if wishes.format == "auto" {
-        let products = expected_products(a.rows(), wishes.right_hand_sides, wishes.max_iterations);
-        let options = ChoiceOptions::default().products(products);
-        let (operator, report) = matrix::choose::<T, V, B>(backend, a, &options)?.into_parts();
-        (operator, Some(report))
-    } else {
-        (matrix::convert::<T, B, V>(backend, wishes.format, a)?, None)
+    let (operator, choice) = match wishes.format {
+        "auto" => automatic(backend, a, wishes)?,
+        name => (matrix::convert::<T, B, V>(backend, name, a)?, None),
     };
     backend.synchronize()?;
     spent.convert = start.elapsed().as_secs_f64();
@@ -225,10 +242,77 @@ fn store<V: Scalar + Widen<T>, T: Scalar, B: PreconditionSteps + Products>(
     Ok((Stored { operator, preconditioner }, How { format, choice, spent }))
 }
 
+/// A matrix in the format that was chosen, and how.
+type Chosen<T, B, V> = (Box<dyn SparseMatrix<T, B, V>>, Option<ChoiceReport>);
+
+/// In the format that pays: where many iterations go in one call, the one that they ask for, else by trial.
+fn automatic<V: Scalar + Widen<T>, T: Scalar, B: PreconditionSteps + Products>(
+    backend: &B,
+    a: Csr<V, B>,
+    wishes: Wishes<'_>,
+) -> residua::Result<Chosen<T, B, V>> {
+    if backend.cg_bursts::<V, T>(a.rows(), a.nonzeros()) {
+        return Ok((matrix::convert::<T, B, V>(backend, Csr::<V>::NAME, a)?, None));
+    }
+    let products = expected_products(a.rows(), wishes.right_hand_sides, wishes.max_iterations);
+    let options = ChoiceOptions::default().products(products);
+    let (operator, report) = matrix::choose::<T, V, B>(backend, a, &options)?.into_parts();
+    Ok((operator, Some(report)))
+}
+
 /// The memory of the solver that a system needs.
 pub(super) enum Solver<T: Scalar, B: PreconditionSteps> {
     Full(Cg<T, B>),
     Mixed(Refinement<T, B>),
+    Either(Box<Either<T, B>>),
+}
+
+/// Refinement, and what went on in full precision.
+pub(super) struct Either<T: Scalar, B: PreconditionSteps> {
+    refinement: Refinement<T, B>,
+    options: SolveOptions,
+    history: Vec<f64>,
+    iterating: Duration,
+}
+
+impl<T: Scalar, B: PreconditionSteps + Products> Either<T, B> {
+    fn solve(
+        &mut self,
+        backend: &B,
+        a: &dyn LinearOperator<T, B>,
+        (low, rescue): (&Stored<T::Narrow, B>, &Setup<T, B>),
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        mut observer: impl FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> residua::Result<Report> {
+        let (refinement, operator) = (&mut self.refinement, &*low.operator);
+        let first = low
+            .preconditioner
+            .with(backend, operator, |m| refinement.solve(a, operator, m, b, x, &mut observer))?;
+        self.history = self.refinement.history().to_vec();
+        self.iterating = self.refinement.iterating();
+        // Whatever ended it lies in half the precision, as far as can be told.
+        let fault = |outcome: &Outcome| {
+            !matches!(outcome, Outcome::Converged | Outcome::Interrupted | Outcome::IterationLimit)
+        };
+        if !fault(&first.outcome) {
+            return Ok(first);
+        }
+        let n = a.rows();
+        let left = self.options.iteration_limit(n).saturating_sub(first.iterations);
+        let mut cg = Cg::new(backend, n, self.options.clone().max_iterations(left))?;
+        let mut report = rescue.with(backend, a, |m| {
+            cg.solve(a, m, b, x, |iteration, norm| match iteration {
+                0 => ControlFlow::Continue(()),
+                _ => observer(first.iterations + iteration, norm),
+            })
+        })?;
+        self.history.extend(cg.history().iter().skip(1));
+        self.iterating += cg.iterating();
+        report.iterations += first.iterations;
+        report.restarts += first.restarts;
+        Ok(report)
+    }
 }
 
 impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
@@ -237,6 +321,12 @@ impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
         match system {
             System::Full(_) => Cg::new(backend, n, options).map(Solver::Full),
             System::Mixed(..) => Refinement::new(backend, n, options).map(Solver::Mixed),
+            System::Either(..) => Ok(Solver::Either(Box::new(Either {
+                refinement: Refinement::new(backend, n, options.clone())?,
+                options,
+                history: Vec::new(),
+                iterating: Duration::ZERO,
+            }))),
         }
     }
 
@@ -244,20 +334,24 @@ impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
         &mut self,
         backend: &B,
         system: &System<T, B>,
-        b: (&[T], &B::Slice<T>),
+        b: &B::Slice<T>,
         x: &mut B::Slice<T>,
         observer: impl FnMut(usize, f64) -> ControlFlow<()>,
     ) -> residua::Result<Report> {
         if let Some(curvature) = system.bad_diagonal() {
-            return Ok(Report::not_started(Outcome::NotPositiveDefinite { iteration: 0, curvature }, b.0));
+            let outcome = Outcome::NotPositiveDefinite { iteration: 0, curvature };
+            return Ok(Report::not_started(outcome, &backend.download(b)?));
         }
         match (self, system) {
             (Solver::Full(cg), System::Full(Stored { operator, preconditioner })) => {
-                preconditioner.with(backend, &**operator, |m| cg.solve(&**operator, m, b.1, x, observer))
+                preconditioner.with(backend, &**operator, |m| cg.solve(&**operator, m, b, x, observer))
             }
             (Solver::Mixed(refinement), System::Mixed(a, Stored { operator, preconditioner })) => {
                 preconditioner
-                    .with(backend, &**operator, |m| refinement.solve(&**a, &**operator, m, b.1, x, observer))
+                    .with(backend, &**operator, |m| refinement.solve(&**a, &**operator, m, b, x, observer))
+            }
+            (Solver::Either(either), System::Either(a, low, rescue)) => {
+                either.solve(backend, &**a, (low, rescue), b, x, observer)
             }
             _ => unreachable!("a solver is made for its system"),
         }
@@ -267,6 +361,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
         match self {
             Solver::Full(cg) => cg.history(),
             Solver::Mixed(refinement) => refinement.history(),
+            Solver::Either(either) => &either.history,
         }
     }
 
@@ -275,6 +370,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
         match self {
             Solver::Full(cg) => cg.iterating(),
             Solver::Mixed(refinement) => refinement.iterating(),
+            Solver::Either(either) => either.iterating,
         }
     }
 }

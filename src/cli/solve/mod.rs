@@ -10,15 +10,19 @@ mod words;
 use super::device::{self, Device};
 #[cfg(feature = "cuda")]
 use super::failure::About;
-use super::load::is_complex;
+#[cfg(feature = "cuda")]
+use super::load::load_on;
+use super::load::{is_complex, load};
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure};
 use num_complex::Complex;
 #[cfg(feature = "cuda")]
-use residua::market::read_header;
+use residua::market::{ReadOptions, Reading, read_header};
 use residua::{Host, Scalar};
 use rhs::Rhs;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "cuda")]
+use std::time::Instant;
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -42,8 +46,9 @@ pub(crate) struct Arguments {
     /// Preconditioner: none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS]
     #[arg(long, default_value = "jacobi", value_name = "NAME", value_parser = method::parse)]
     preconditioner: method::Name,
-    /// double, or mixed: iterate with matrix and vectors in single precision, refine in double
-    #[arg(long, default_value = "double", value_parser = ["double", "mixed"])]
+    /// double; mixed: iterate with matrix and vectors in single precision, refine in double; or auto: as mixed, and go on
+    /// in double where that does not reach the tolerance
+    #[arg(long, default_value = "double", value_parser = ["double", "mixed", "auto"])]
     precision: String,
     /// Stop where ||b - A x|| is at most this times ||b||
     #[arg(long, default_value = "1e-8", value_parser = parse_tolerance)]
@@ -84,7 +89,7 @@ fn parse_tolerance(text: &str) -> Result<f64, String> {
 
 impl Arguments {
     fn is_mixed(&self) -> bool {
-        self.precision == "mixed"
+        self.precision != "double"
     }
 }
 
@@ -120,34 +125,46 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         Rhs::File(path) => is_complex(path)?,
         _ => false,
     };
-    let device = place(arguments)?;
     if is_complex(&arguments.matrix)? || complex_rhs {
-        run_on::<Complex<f64>>(device, arguments, &sinks)
+        run_as::<Complex<f64>>(arguments, &sinks)
     } else {
-        run_on::<f64>(device, arguments, &sinks)
+        run_as::<f64>(arguments, &sinks)
     }
 }
 
-/// The device to compute on: with `auto`, a GPU only for what is worth starting it.
-fn place(arguments: &Arguments) -> Result<Device, Failure> {
-    #[cfg(feature = "cuda")]
+#[cfg(feature = "cuda")]
+fn run_as<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure> {
+    let path = arguments.matrix.as_path();
+    // With `auto`, a GPU only for what is worth starting it.
     if arguments.device == "auto"
-        && arguments.matrix.is_file()
-        && let Some(reason) = device::too_small(&read_header(&arguments.matrix).about(&arguments.matrix)?)
+        && path.is_file()
+        && let Some(reason) = device::too_small(&read_header(path).about(path)?)
     {
-        return Ok(Device::Cpu(Some(reason)));
+        return run::run::<T, _>(&Host, load(path), Some(&reason), arguments, sinks);
     }
-    device::open(&arguments.device)
+    if arguments.device == "cpu" {
+        return run::run::<T, _>(&Host, load(path), None, arguments, sinks);
+    }
+    // A device takes a third of a second to start: a good part of a large file is read by then. What comes through a pipe
+    // is left to whoever will compute, since it comes only once.
+    let start = Instant::now();
+    let begin = || (Reading::<T>::start(path, ReadOptions::default()), start);
+    let reading = path.is_file().then(begin);
+    match device::open(&arguments.device)? {
+        Device::Cpu(reason) => {
+            drop(reading);
+            run::run::<T, _>(&Host, load(path), reason.as_deref(), arguments, sinks)
+        }
+        Device::Cuda(cuda) => {
+            let loaded = load_on(&cuda, path, reading.unwrap_or_else(begin));
+            run::run::<T, _>(&cuda, loaded, None, arguments, sinks)
+        }
+    }
 }
 
-fn run_on<T: Scalar<Real = f64>>(
-    device: Device,
-    arguments: &Arguments,
-    sinks: &Sinks,
-) -> Result<Ending, Failure> {
-    match device {
-        Device::Cpu(reason) => run::run::<T, _>(&Host, reason.as_deref(), arguments, sinks),
-        #[cfg(feature = "cuda")]
-        Device::Cuda(cuda) => run::run::<T, _>(&cuda, None, arguments, sinks),
-    }
+/// The CPU; this build knows no other device.
+#[cfg(not(feature = "cuda"))]
+fn run_as<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure> {
+    let Device::Cpu(reason) = device::open(&arguments.device)?;
+    run::run::<T, _>(&Host, load(&arguments.matrix), reason.as_deref(), arguments, sinks)
 }

@@ -3,48 +3,49 @@
 use residua::backend::GraphSteps;
 use residua::graph::{self, Benefit, Permutation};
 use residua::report::count;
-use residua::{Csr, Error, Scalar};
+use residua::{Backend, Csr, Error, Scalar};
 
 /// What was done, and why.
-pub(super) struct Reordering {
+pub(super) struct Reordering<B: Backend> {
     /// Only where the order was changed.
-    pub(super) permutation: Option<Permutation>,
+    pub(super) permutation: Option<Permutation<B>>,
     /// Bandwidths of the file's order and of reverse Cuthill-McKee, where that was tried.
     bandwidths: Option<[usize; 2]>,
     /// For `auto`.
     benefit: Option<Benefit>,
 }
 
+/// The matrix, and what was done where it was asked for.
+pub(super) type Reordered<T, B> = (Csr<T, B>, Option<Reordering<B>>);
+
 /// Renumbers by reverse Cuthill-McKee on the backend, where `how` is `rcm`, or `auto` and it is likely to pay in
 /// `products` products with A. `None` where nobody asked.
 pub(super) fn reorder<T: Scalar, B: GraphSteps>(
     backend: &B,
-    a: Csr<T>,
+    a: Csr<T, B>,
     how: &str,
     products: usize,
-) -> Result<(Csr<T>, Option<Reordering>), Error> {
+) -> Result<Reordered<T, B>, Error> {
     let benefit = match how {
         "none" => return Ok((a, None)),
-        "auto" => Some(graph::predicted_benefit(&a, B::ORDERING_PRICE, products)),
+        "auto" => Some(graph::predicted_benefit_on(backend, &a, B::ORDERING_PRICE, products)?),
         _ => None,
     };
     if benefit.is_some_and(|benefit| !benefit.pays()) {
         return Ok((a, Some(Reordering { permutation: None, bandwidths: None, benefit })));
     }
-    let there = a.into_backend(backend)?;
-    let ordering = graph::ordering_on(backend, &there)?;
+    let ordering = graph::ordering_on(backend, &a)?;
     let bandwidths = Some([ordering.bandwidth_before(), ordering.bandwidth_rcm()]);
     if ordering.keeps_natural_order() {
-        let a = there.to_host(backend)?;
         return Ok((a, Some(Reordering { permutation: None, bandwidths, benefit })));
     }
-    let permuted = graph::permute_symmetric_on(backend, &there, ordering.permutation())?;
-    drop(there);
-    let permutation = Some(ordering.permutation().to_host(backend)?);
-    Ok((permuted.to_host(backend)?, Some(Reordering { permutation, bandwidths, benefit })))
+    let permuted = graph::permute_symmetric_on(backend, &a, ordering.permutation())?;
+    drop(a);
+    let permutation = Some(ordering.into_permutation());
+    Ok((permuted, Some(Reordering { permutation, bandwidths, benefit })))
 }
 
-impl Reordering {
+impl<B: Backend> Reordering<B> {
     /// For the report.
     pub(super) fn words(&self) -> String {
         let what = match (self.bandwidths, &self.permutation) {

@@ -2,9 +2,11 @@
 
 use crate::cli::Failure;
 use crate::cli::failure::About;
+use residua::backend::{GraphSteps, Products};
 use residua::generate::Random;
+use residua::graph::Permutation;
 use residua::market::{self, ReadOptions};
-use residua::{Csr, Host, Scalar};
+use residua::{Backend, Csr, Scalar};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -44,39 +46,89 @@ impl FromStr for Rhs {
 }
 
 /// Right-hand sides of one length, with the solution where it is known.
-pub(super) struct RightHandSides<T> {
-    /// Each of them.
-    pub(super) columns: Vec<Vec<T>>,
-    /// The solution that `columns[0]` was made from.
-    pub(super) solution: Option<Vec<T>>,
+pub(super) struct RightHandSides<T: Scalar, B: Backend> {
+    columns: Columns<T, B>,
+    /// The solution that the only column was made from.
+    pub(super) solution: Option<B::Vec<T>>,
     /// For the report.
     pub(super) words: String,
 }
 
-impl Rhs {
-    /// Makes or reads b for `a`, which came from the file `matrix`.
-    pub(super) fn make<T: Scalar>(&self, a: &Csr<T>, matrix: &Path) -> Result<RightHandSides<T>, Failure> {
-        let n = a.rows();
-        let (x, words) = match self {
-            Rhs::File(path) => return read(path, matrix, n),
-            Rhs::Ones => (ones(n), "all ones".to_string()),
-            Rhs::TimesOnes => (ones(n), "A times ones, so that x is known".to_string()),
-            Rhs::Random(seed) => (random(n, *seed), format!("random in [-1, 1), seed {seed}")),
-            Rhs::TimesRandom(seed) => {
-                (random(n, *seed), format!("A times a random x, seed {seed}, so that x is known"))
-            }
-        };
-        if !matches!(self, Rhs::TimesOnes | Rhs::TimesRandom(_)) {
-            return Ok(RightHandSides { columns: vec![x], solution: None, words });
+enum Columns<T: Scalar, B: Backend> {
+    /// From a file: on the host, for there may be many.
+    Read(Vec<Vec<T>>),
+    /// Made where it is needed.
+    Made(B::Vec<T>),
+}
+
+impl<T: Scalar, B: GraphSteps> RightHandSides<T, B> {
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        match &self.columns {
+            Columns::Read(columns) => columns.len(),
+            Columns::Made(_) => 1,
         }
-        let mut b = vec![T::zero(); n];
-        a.product(&Host, T::one(), &x, T::zero(), &mut b).about(matrix)?;
-        Ok(RightHandSides { columns: vec![b], solution: Some(x), words })
+    }
+
+    /// One of them, in the order of the matrix.
+    pub(super) fn column(
+        &self,
+        backend: &B,
+        number: usize,
+        permutation: Option<&Permutation<B>>,
+    ) -> residua::Result<B::Vec<T>> {
+        let read;
+        let b = match &self.columns {
+            Columns::Read(columns) => {
+                read = backend.upload(columns[number].clone())?;
+                &read
+            }
+            Columns::Made(b) => b,
+        };
+        let mut ordered = backend.buffer(B::len(b))?;
+        match permutation {
+            Some(permutation) => permutation.apply_on(backend, b, &mut ordered)?,
+            None => backend.copy(b, &mut ordered)?,
+        }
+        Ok(ordered)
     }
 }
 
-fn ones<T: Scalar>(n: usize) -> Vec<T> {
-    vec![T::one(); n]
+impl Rhs {
+    /// Makes or reads b for `a`, which came from the file `matrix`.
+    pub(super) fn make<T: Scalar, B: Products>(
+        &self,
+        backend: &B,
+        a: &Csr<T, B>,
+        matrix: &Path,
+    ) -> Result<RightHandSides<T, B>, Failure> {
+        let n = a.rows();
+        let (x, words) = match self {
+            Rhs::File(path) => return read(path, matrix, n),
+            Rhs::Ones => (ones(backend, n), "all ones".to_string()),
+            Rhs::TimesOnes => (ones(backend, n), "A times ones, so that x is known".to_string()),
+            Rhs::Random(seed) => {
+                (backend.upload(random(n, *seed)), format!("random in [-1, 1), seed {seed}"))
+            }
+            Rhs::TimesRandom(seed) => (
+                backend.upload(random(n, *seed)),
+                format!("A times a random x, seed {seed}, so that x is known"),
+            ),
+        };
+        let x = x.about(matrix)?;
+        if !matches!(self, Rhs::TimesOnes | Rhs::TimesRandom(_)) {
+            return Ok(RightHandSides { columns: Columns::Made(x), solution: None, words });
+        }
+        let mut b = backend.zeros(n).about(matrix)?;
+        a.product(backend, T::one(), &x, T::zero(), &mut b).about(matrix)?;
+        Ok(RightHandSides { columns: Columns::Made(b), solution: Some(x), words })
+    }
+}
+
+fn ones<T: Scalar, B: Backend>(backend: &B, n: usize) -> residua::Result<B::Vec<T>> {
+    let mut ones = backend.buffer(n)?;
+    backend.fill(T::one(), &mut ones)?;
+    Ok(ones)
 }
 
 fn random<T: Scalar>(n: usize, seed: u64) -> Vec<T> {
@@ -90,7 +142,11 @@ fn random<T: Scalar>(n: usize, seed: u64) -> Vec<T> {
     (0..n).map(|_| entry()).collect()
 }
 
-fn read<T: Scalar>(path: &Path, matrix: &Path, n: usize) -> Result<RightHandSides<T>, Failure> {
+fn read<T: Scalar, B: Backend>(
+    path: &Path,
+    matrix: &Path,
+    n: usize,
+) -> Result<RightHandSides<T, B>, Failure> {
     let file = market::read_dense::<T>(path, &ReadOptions::default()).about(path)?;
     let (rows, k) = (file.rows(), file.columns());
     if rows != n {
@@ -108,7 +164,7 @@ fn read<T: Scalar>(path: &Path, matrix: &Path, n: usize) -> Result<RightHandSide
         1 => path.display().to_string(),
         _ => format!("{}, {k} columns", path.display()),
     };
-    Ok(RightHandSides { columns, solution: None, words })
+    Ok(RightHandSides { columns: Columns::Read(columns), solution: None, words })
 }
 
 #[cfg(test)]

@@ -2,48 +2,55 @@
 
 use super::answer::{Answer, Column, Seconds, history_csv, worst};
 use super::method::{Ready, Solver, System, Wishes};
-use super::reorder::reorder;
+use super::reorder::{Reordering, reorder};
 use super::rhs::RightHandSides;
 use super::words::{self, Story};
 use super::{Arguments, Sinks};
 use crate::cli::choice::expected_products;
 use crate::cli::failure::About;
-use crate::cli::load::{Loaded, load};
+use crate::cli::load::Loaded;
 use crate::cli::progress::Progress;
 use crate::cli::{Ending, Failure, console, interrupt};
-use residua::backend::{GraphSteps, PreconditionSteps, Products, VectorOps};
+use residua::assemble::Assemble;
+use residua::backend::{GraphSteps, KrylovSteps, PreconditionSteps, Products, VectorOps};
 use residua::graph::Permutation;
 use residua::krylov::{Report, SolveOptions};
 use residua::market::{Field, Symmetry, WriteOptions, write_dense};
-use residua::report::{Curve, Facts, convergence_svg, copy_bandwidth};
+use residua::report::{Curve, Facts, Transposed, convergence_svg, copy_bandwidth};
 use residua::scalar::Widen;
-use residua::{Backend, Csr, Element, Host, Scalar};
+use residua::{Csr, Element, Scalar};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// Solves that move fewer bytes are over before their bandwidth means anything.
 const BANDWIDTH_FROM: f64 = 1e9;
 
-/// Reads, solves on `backend`, and writes. `no_gpu` tells why it is not a GPU, where one was looked for.
+/// Solves what was loaded there on `backend`, and writes. `no_gpu` tells why it is not a GPU, where one was looked for.
 pub(super) fn run<T, B>(
     backend: &B,
+    loaded: Result<Loaded<T, B>, Failure>,
     no_gpu: Option<&str>,
     arguments: &Arguments,
     sinks: &Sinks,
 ) -> Result<Ending, Failure>
 where
     T: Scalar<Real = f64>,
-    B: Products + PreconditionSteps + GraphSteps,
+    B: Products + PreconditionSteps + GraphSteps + Assemble,
 {
     let path = arguments.matrix.as_path();
-    let Loaded { a, header, read, assemble } = load::<T>(path)?;
+    let Loaded { a, header, read, assemble } = loaded?;
     let mut seconds = Seconds { read, assemble, ..Seconds::default() };
-    let symmetric = check(&a, header.symmetry(), arguments)?;
-    let rhs = arguments.rhs.make(&a, path)?;
+    let start = Instant::now();
+    let symmetric = check(backend, &a, header.symmetry(), arguments)?;
+    seconds.assemble += start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let rhs = arguments.rhs.make(backend, &a, path)?;
+    backend.synchronize()?;
+    let making = start.elapsed().as_secs_f64();
     let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
 
     let start = Instant::now();
-    let products = expected_products(rows, rhs.columns.len(), arguments.max_iterations);
+    let products = expected_products(rows, rhs.count(), arguments.max_iterations);
     let (a, reordering) = reorder(backend, a, &arguments.reorder, products).about(path)?;
     let permutation = reordering.as_ref().and_then(|reordering| reordering.permutation.as_ref());
     if reordering.is_some() {
@@ -53,20 +60,19 @@ where
     let start = Instant::now();
     let auto = arguments.format == "auto";
     // Small integers and binary fractions, as stencils have them, fit a narrower type: the same bits of x, fewer bytes.
-    let narrow = if auto { a.to_narrow() } else { None };
+    let narrow = if auto { a.into_narrow(backend).about(path)? } else { Err(a) };
     seconds.convert = start.elapsed().as_secs_f64();
-    let stored = if narrow.is_some() { T::Narrow::NAME } else { T::NAME };
-    let Ready { system, how } = match narrow {
-        Some(narrow) => {
-            drop(a);
-            prepare::<T, _, B>(backend, narrow, arguments, rhs.columns.len(), &mut seconds)
-        }
-        None => prepare::<T, _, B>(backend, a, arguments, rhs.columns.len(), &mut seconds),
-    }
-    .about(path)?;
+    let stored = if narrow.is_ok() { T::Narrow::NAME } else { T::NAME };
+    let ready = match narrow {
+        Ok(narrow) => prepare::<T, _, B>(backend, narrow, arguments, rhs.count()),
+        Err(a) => prepare::<T, _, B>(backend, a, arguments, rhs.count()),
+    };
+    let Ready { system, how } = ready.about(path)?;
+    seconds.setup = making + how.spent.setup;
+    seconds.convert += how.spent.convert;
 
     let start = Instant::now();
-    let solved = solve_all(backend, arguments, &system, permutation, &rhs).about(path)?;
+    let solved = solve_all(backend, arguments, &system, permutation, &rhs, sinks.x.is_some()).about(path)?;
     seconds.solve = start.elapsed().as_secs_f64();
     // Measuring the copy bandwidth takes memory of its own.
     drop(system);
@@ -123,7 +129,7 @@ where
             no_gpu,
             choice: how.choice.as_ref(),
             pattern: header.field() == Field::Pattern,
-            reordering: reordering.as_ref(),
+            reordering: reordering.as_ref().map(Reordering::words),
             copy,
         };
         console::say(&words::story(&story))?;
@@ -131,13 +137,12 @@ where
     Ok(if converged { Ending::Done } else { Ending::NotSolved })
 }
 
-/// Moves the matrix to the backend and makes a system of it.
+/// Makes a system of the matrix.
 fn prepare<T, V, B>(
     backend: &B,
-    a: Csr<V>,
+    a: Csr<V, B>,
     arguments: &Arguments,
     right_hand_sides: usize,
-    seconds: &mut Seconds,
 ) -> residua::Result<Ready<T, B>>
 where
     T: Scalar<Real = f64>,
@@ -145,27 +150,26 @@ where
     V::Narrow: Widen<T::Narrow>,
     B: Products + PreconditionSteps,
 {
-    let start = Instant::now();
-    let a = a.into_backend(backend)?;
-    seconds.convert += start.elapsed().as_secs_f64();
     let wishes = Wishes {
         preconditioner: arguments.preconditioner,
         format: &arguments.format,
         max_iterations: arguments.max_iterations,
         right_hand_sides,
     };
-    let ready = if arguments.is_mixed() {
-        System::mixed(backend, a, wishes)?
-    } else {
-        System::full(backend, a, wishes)?
-    };
-    seconds.setup = ready.how.spent.setup;
-    seconds.convert += ready.how.spent.convert;
-    Ok(ready)
+    match arguments.precision.as_str() {
+        "mixed" => System::mixed(backend, a, wishes),
+        "auto" => System::either(backend, a, wishes),
+        _ => System::full(backend, a, wishes),
+    }
 }
 
 /// Whether the matrix is one that conjugate gradients can take; else says why not.
-fn check<T: Scalar>(a: &Csr<T>, stored_as: Symmetry, arguments: &Arguments) -> Result<bool, Failure> {
+fn check<T: Scalar, B: Products + KrylovSteps>(
+    backend: &B,
+    a: &Csr<T, B>,
+    stored_as: Symmetry,
+    arguments: &Arguments,
+) -> Result<bool, Failure> {
     let path = &arguments.matrix;
     let (rows, columns) = (a.rows(), a.columns());
     if rows != columns {
@@ -181,71 +185,71 @@ fn check<T: Scalar>(a: &Csr<T>, stored_as: Symmetry, arguments: &Arguments) -> R
         // Whatever else a file says of itself, its entries decide.
         _ => {}
     }
-    let facts = Facts::of(a);
-    if facts.is_hermitian() {
-        return Ok(facts.is_symmetric());
+    let seen = Transposed::of(backend, a).about(path)?;
+    if seen.is_hermitian() {
+        return Ok(seen.is_symmetric());
     }
-    Err(Failure::about(path, words::unsymmetric(a, &facts)))
+    let a = a.to_host(backend).about(path)?;
+    Err(Failure::about(path, words::unsymmetric(&a, &Facts::of(&a))))
 }
 
 /// All solutions.
 struct Solved<T> {
     columns: Vec<Column>,
-    /// Column after column, in the order of the file.
+    /// Column after column, in the order of the file; empty where nobody asks for it.
     x: Vec<T>,
     bytes_per_iteration: usize,
     /// Seconds of all iterations together.
     iterating: f64,
 }
 
-fn solve_all<T: Scalar<Real = f64>, B: Products + PreconditionSteps>(
+fn solve_all<T: Scalar<Real = f64>, B: Products + PreconditionSteps + GraphSteps>(
     backend: &B,
     arguments: &Arguments,
     system: &System<T, B>,
-    permutation: Option<&Permutation>,
-    rhs: &RightHandSides<T>,
+    permutation: Option<&Permutation<B>>,
+    rhs: &RightHandSides<T, B>,
+    keep: bool,
 ) -> residua::Result<Solved<T>> {
-    let (n, k) = (system.rows(), rhs.columns.len());
+    let k = rhs.count();
     let mut options = SolveOptions::default().tolerance(arguments.tolerance);
     if let Some(iterations) = arguments.max_iterations {
         options = options.max_iterations(iterations);
     }
     interrupt::listen();
     let mut solver = Solver::new(backend, system, options)?;
-    let mut solved = Solved {
-        columns: Vec::with_capacity(k),
-        x: Vec::with_capacity(n * k),
-        bytes_per_iteration: 0,
-        iterating: 0.0,
-    };
-    for (number, b) in rhs.columns.iter().enumerate() {
+    let mut solved =
+        Solved { columns: Vec::with_capacity(k), x: Vec::new(), bytes_per_iteration: 0, iterating: 0.0 };
+    for number in 0..k {
         let label = if k > 1 { format!("b {} of {k}  ", number + 1) } else { String::new() };
         let progress = Progress::new(arguments.quiet, arguments.tolerance, label);
-        let (x, report) = solve_one(backend, system, permutation, &mut solver, b, progress)?;
+        let b = rhs.column(backend, number, permutation)?;
+        let (x, report) = solve_one(backend, system, permutation, &mut solver, &b, progress)?;
         let history = if system.bad_diagonal().is_some() { &[] } else { solver.history() };
-        let error = rhs.solution.as_deref().map(|solution| relative_error(&x, solution)).transpose()?;
+        let error = match &rhs.solution {
+            Some(solution) => Some(relative_error(backend, &x, solution)?),
+            None => None,
+        };
         solved.columns.push(Column::new(&report, history, error));
         solved.iterating += solver.iterating().as_secs_f64();
         solved.bytes_per_iteration = solved.bytes_per_iteration.max(report.bytes_per_iteration);
-        solved.x.extend(x);
+        if keep {
+            solved.x.extend(backend.download(&x)?);
+        }
     }
     Ok(solved)
 }
 
-/// x and the report for one right-hand side, both in the order of the file.
-fn solve_one<T: Scalar<Real = f64>, B: Products + PreconditionSteps>(
+/// x in the order of the file, and the report, for one right-hand side in the order of the matrix.
+fn solve_one<T: Scalar<Real = f64>, B: Products + PreconditionSteps + GraphSteps>(
     backend: &B,
     system: &System<T, B>,
-    permutation: Option<&Permutation>,
+    permutation: Option<&Permutation<B>>,
     solver: &mut Solver<T, B>,
-    b: &[T],
+    b: &B::Slice<T>,
     mut progress: Progress,
-) -> residua::Result<(Vec<T>, Report)> {
-    let device_b = backend.upload(match permutation {
-        Some(p) => p.apply(b)?,
-        None => b.to_vec(),
-    })?;
-    let mut device_x = backend.zeros(b.len())?;
+) -> residua::Result<(B::Vec<T>, Report)> {
+    let mut x = backend.zeros(B::len(b))?;
     let mut first = 0.0;
     let observer = |iteration: usize, residual: f64| {
         if iteration == 0 {
@@ -254,22 +258,28 @@ fn solve_one<T: Scalar<Real = f64>, B: Products + PreconditionSteps>(
         progress.update(iteration, residual / first);
         if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let report = solver.solve(backend, system, (b, &device_b), &mut device_x, observer)?;
-    let x = backend.download(&device_x)?;
-    let x = match permutation {
-        Some(p) => p.apply_inverse(&x)?,
-        None => x,
-    };
-    Ok((x, report))
+    let report = solver.solve(backend, system, b, &mut x, observer)?;
+    let Some(permutation) = permutation else { return Ok((x, report)) };
+    let mut ordered = backend.buffer(B::len(b))?;
+    permutation.apply_inverse_on(backend, &x, &mut ordered)?;
+    Ok((ordered, report))
 }
 
 /// ||x - solution|| / ||solution||; where the solution is zero, ||x||.
-fn relative_error<T: Scalar<Real = f64>>(x: &[T], solution: &[T]) -> residua::Result<f64> {
-    let mut difference = Host.download(x)?;
-    Host.axpby(-T::one(), solution, T::one(), &mut difference)?;
+fn relative_error<T: Scalar<Real = f64>, B: VectorOps>(
+    backend: &B,
+    x: &B::Slice<T>,
+    solution: &B::Slice<T>,
+) -> residua::Result<f64> {
+    let mut difference = backend.buffer(B::len(x))?;
+    backend.copy(x, &mut difference)?;
+    backend.axpby(-T::one(), solution, T::one(), &mut difference)?;
+    let mut square = backend.zeros(1)?;
     let (mut top, mut bottom) = ([0.0], [0.0]);
-    Host.norm2_squared(&difference, &mut top)?;
-    Host.norm2_squared(solution, &mut bottom)?;
+    backend.norm2_squared(&difference, &mut square)?;
+    backend.read(&square, &mut top)?;
+    backend.norm2_squared(solution, &mut square)?;
+    backend.read(&square, &mut bottom)?;
     Ok(if bottom[0] > 0.0 { (top[0] / bottom[0]).sqrt() } else { top[0].sqrt() })
 }
 

@@ -2,7 +2,6 @@
 
 use super::Arguments;
 use super::answer::{Answer, Column};
-use super::reorder::Reordering;
 use crate::cli::device::not_on_gpu;
 use residua::krylov::Outcome;
 use residua::matrix::{Basis, ChoiceReport};
@@ -24,7 +23,7 @@ pub(super) struct Story<'a> {
     pub(super) no_gpu: Option<&'a str>,
     pub(super) choice: Option<&'a ChoiceReport>,
     pub(super) pattern: bool,
-    pub(super) reordering: Option<&'a Reordering>,
+    pub(super) reordering: Option<String>,
     pub(super) copy: Option<f64>,
 }
 
@@ -56,8 +55,8 @@ pub(super) fn story(story: &Story<'_>) -> String {
         tell("format", choice.to_string());
     }
     tell("device", format!("{}{}", answer.device, not_on_gpu(story.no_gpu)));
-    if let Some(reordering) = story.reordering {
-        tell("reordered", reordering.words());
+    if let Some(reordering) = &story.reordering {
+        tell("reordered", reordering.clone());
     }
     if columns.len() == 1 {
         tell("result", outcome(&columns[0].outcome, columns[0].iterations));

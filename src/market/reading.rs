@@ -1,0 +1,155 @@
+//! Reading beside other work, straight into the memory of a backend: while a block of text is parsed, the entries of the
+//! one before are on their way there.
+
+use super::header::{Format, Header};
+use super::parallel::{Open, Part};
+use super::read::{MatrixFile, ReadOptions, read_triplets};
+use crate::assemble::ResidentTriplets;
+use crate::backend::Backend;
+use crate::error::{Error, Result};
+use crate::scalar::{Scalar, Symmetry};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// A matrix that a thread of its own reads.
+///
+/// ```
+/// use residua::{Host, assemble::Assembler, market::{ReadOptions, Reading}};
+/// let path = std::env::temp_dir().join(format!("residua-reading-{}.mtx", std::process::id()));
+/// std::fs::write(&path, "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 1 -1\n2 2 4\n").unwrap();
+/// let reading = Reading::<f64>::start(&path, ReadOptions::default());
+/// // ... open a device meanwhile
+/// let (header, triplets) = reading.into_resident(&Host)?;
+/// let a = Assembler::default().symmetry(header.symmetry()).resident_to_csr(&Host, triplets)?;
+/// assert_eq!((a.rows(), a.nonzeros()), (2, 4));
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), residua::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Reading<T: Scalar> {
+    path: PathBuf,
+    messages: Receiver<Result<Message<T>>>,
+    empty: Sender<Part<T>>,
+}
+
+/// What the reading thread tells.
+enum Message<T> {
+    /// The header: parts follow, then the end.
+    Start(Header),
+    Part(Part<T>),
+    End,
+    /// All at once, also behind parts, which then are void.
+    Whole(Box<MatrixFile<T>>),
+}
+
+impl<T: Scalar> Reading<T> {
+    /// Starts to read as [`read_triplets`] does.
+    ///
+    /// Until [`Reading::into_resident`] takes them, entries wait in memory: up to 8 bytes and a value each.
+    pub fn start(path: impl Into<PathBuf>, options: ReadOptions) -> Self {
+        let path = path.into();
+        let (give, messages) = channel();
+        let (empty, room) = channel();
+        let file = path.clone();
+        // Not joined: where nobody wants the rest, the thread ends at its next block.
+        std::thread::spawn(move || {
+            if let Err(error) = read(&file, &options, &give, &room) {
+                let _ = give.send(Err(error));
+            }
+        });
+        Self { path, messages, empty }
+    }
+
+    /// The header, and the entries as stored, in the backend's memory when this returns or in order behind what is
+    /// enqueued there.
+    ///
+    /// # Errors
+    /// As [`read_triplets`]; on too little memory, or when the device fails.
+    pub fn into_resident<B: Backend>(self, backend: &B) -> Result<(Header, ResidentTriplets<T, B>)> {
+        let header = match self.next()? {
+            Message::Start(header) => header,
+            Message::Whole(file) => return whole(backend, *file),
+            Message::Part(_) | Message::End => return Err(self.gone()),
+        };
+        // No more than the file's size can hold.
+        let entries = header.entries as usize;
+        let (mut rows, mut columns) = (backend.buffer::<u32>(entries)?, backend.buffer::<u32>(entries)?);
+        let mut values = backend.buffer::<T>(entries)?;
+        let mut at = 0;
+        loop {
+            match self.next()? {
+                Message::Part(part) => {
+                    let place = at..at + part.entries;
+                    backend.write(&part.rows[..part.entries], B::part_mut(&mut rows, place.clone()))?;
+                    backend.write(&part.columns[..part.entries], B::part_mut(&mut columns, place.clone()))?;
+                    backend.write(&part.values[..part.entries], B::part_mut(&mut values, place))?;
+                    at += part.entries;
+                    // Where the thread has ended it needs no room.
+                    let _ = self.empty.send(part);
+                }
+                Message::End => {
+                    let triplets = ResidentTriplets::from_parsed(&header, rows, columns, values)?;
+                    return Ok((header, triplets));
+                }
+                Message::Whole(file) => return whole(backend, *file),
+                Message::Start(_) => return Err(self.gone()),
+            }
+        }
+    }
+
+    fn next(&self) -> Result<Message<T>> {
+        self.messages.recv().unwrap_or_else(|_| Err(self.gone()))
+    }
+
+    fn gone(&self) -> Error {
+        Error::Io { path: self.path.clone(), source: io::Error::other("the reading thread ended") }
+    }
+}
+
+impl<T> std::fmt::Debug for Message<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Message")
+    }
+}
+
+fn whole<T: Scalar, B: Backend>(
+    backend: &B,
+    file: MatrixFile<T>,
+) -> Result<(Header, ResidentTriplets<T, B>)> {
+    let (header, triplets, _) = file.into_parts();
+    Ok((header, ResidentTriplets::upload(backend, triplets)?))
+}
+
+/// The body of the reading thread.
+fn read<T: Scalar>(
+    path: &Path,
+    options: &ReadOptions,
+    give: &Sender<Result<Message<T>>>,
+    room: &Receiver<Part<T>>,
+) -> Result<()> {
+    // Where nobody listens any more, there is nobody to tell.
+    let tell = |message| give.send(Ok(message)).is_ok();
+    // A pipe can be read only once, and what is compressed says nothing of how much it holds.
+    if path.is_file() {
+        let open = Open::<T>::new(path, |header, line| options.check(path, header, line))?;
+        let header = open.header.clone();
+        let parts = header.format == Format::Coordinate
+            && !header.vector
+            && open.bound.is_some_and(|bound| header.entries <= bound);
+        if parts {
+            if !tell(Message::Start(header.clone())) {
+                return Ok(());
+            }
+            let summary =
+                open.in_parts(|part| tell(Message::Part(part)).then(|| room.try_recv().unwrap_or_default()))?;
+            // Entries in both triangles have to be held against each other.
+            if header.symmetry == Symmetry::General || !(summary.above && summary.below) {
+                tell(Message::End);
+                return Ok(());
+            }
+        }
+    }
+    tell(Message::Whole(Box::new(read_triplets(path, options)?)));
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! From a file to a system in the memory of any backend: reading in parts, the test for symmetry, narrower values.
+
+#[macro_use]
+#[path = "common/systems.rs"]
+mod systems;
+#[path = "market/scratch.rs"]
+mod scratch;
+
+use num_complex::Complex;
+use residua::assemble::{Assemble, Assembler, ResidentTriplets};
+use residua::backend::{GraphSteps, PreconditionSteps};
+use residua::generate::{self, RowLengths};
+use residua::graph::{predicted_benefit, predicted_benefit_on};
+use residua::market::{self, ReadOptions, Reading, WriteOptions};
+use residua::report::{Facts, Transposed};
+use residua::{Csr, Error, Host, Result, Scalar};
+use scratch::{Folder, gzip};
+use std::path::Path;
+use systems::*;
+
+/// What a reading comes to, and what the plain reader says of the same file.
+fn both<T: Scalar, B: Device + Assemble>(backend: &B, path: &Path) -> Result<()> {
+    let plain = market::read_triplets::<T>(path, &ReadOptions::default());
+    let parts = Reading::<T>::start(path, ReadOptions::default()).into_resident(backend);
+    let (plain, (header, triplets)) = match (plain, parts) {
+        (Ok(plain), Ok(parts)) => (plain, parts),
+        (Err(plain), Err(parts)) => {
+            assert_eq!(plain.to_string(), parts.to_string());
+            return Ok(());
+        }
+        (plain, parts) => panic!("{}: {:?}, {:?}", path.display(), plain.err(), parts.err()),
+    };
+    let (plain_header, expected, _) = plain.into_parts();
+    assert_eq!(header, plain_header);
+    let found = ResidentTriplets::to_host(&triplets, backend)?;
+    assert!(found.parts() == expected.parts(), "{}", path.display());
+    // The same bits of CSR as when the host assembles what the host has read.
+    let assembler = Assembler::default().symmetry(header.symmetry());
+    let here = assembler.to_csr(&Host, expected)?;
+    let there = assembler.resident_to_csr(backend, triplets)?.to_host(backend)?;
+    let (here, there) = (here.parts(), there.parts());
+    assert!(here.values == there.values && here.indices == there.indices);
+    Ok(())
+}
+
+fn parts_of_a_file_come_to_the_whole<B: Device + Assemble>(backend: &B) -> Result<()> {
+    let folder = Folder::new();
+    let head = "%%MatrixMarket matrix coordinate";
+    for (name, text) in [
+        ("small", format!("{head} real general\n3 4 3\n1 1 1.5\n3 4 -2e-3\n2 1 4\n")),
+        ("no entries", format!("{head} real general\n3 4 0\n")),
+        ("pattern", format!("{head} pattern symmetric\n2 2 2\n1 1\n2 1\n")),
+        ("upper", format!("{head} real symmetric\n2 2 2\n1 1 3\n1 2 1\n")),
+        ("mixed", format!("{head} real symmetric\n3 3 3\n1 1 3\n1 2 1\n3 1 7\n")),
+        ("both", format!("{head} real symmetric\n3 3 3\n1 1 3\n1 2 1\n2 1 7\n")),
+        ("skew", format!("{head} real skew-symmetric\n2 2 1\n2 1 1.25\n")),
+        ("array", "%%MatrixMarket matrix array real general\n2 2\n1\n0\n0\n4\n".into()),
+        ("vector", "%%MatrixMarket vector coordinate real general\n9 2\n1 4\n9 2\n".into()),
+        ("short", format!("{head} real general\n3 4 3\n1 1 1.5\n")),
+        ("long", format!("{head} real general\n3 4 1\n1 1 1.5\n1 2 2\n")),
+        ("outside", format!("{head} real general\n3 4 1\n4 1 1.5\n")),
+        ("promise", format!("{head} real general\n3 4 999999999999\n1 1 1.5\n")),
+        ("diagonal", format!("{head} real skew-symmetric\n2 2 1\n2 2 1.25\n")),
+        ("none", "hello".into()),
+    ] {
+        both::<f64, B>(backend, &folder.file(name, &text))?;
+        both::<f64, B>(backend, &folder.file(&format!("{name}.gz"), gzip(text.as_bytes())))?;
+    }
+    let text = format!("{head} complex hermitian\n2 2 2\n1 1 3 0\n2 1 1 -2\n");
+    both::<Complex<f64>, B>(backend, &folder.file("hermitian", &text))?;
+    both::<f64, B>(backend, &folder.file("complex", &text))?;
+    both::<Complex<f64>, B>(backend, &folder.file("bad", text.replace("3 0", "3 1")))?;
+    both::<f64, B>(backend, &folder.path("not there"))
+}
+
+/// Several blocks of text, and comments in the midst of them; a fault in the last of them has its line.
+fn large_files_come_in_parts<B: Device + Assemble>(backend: &B) -> Result<()> {
+    let folder = Folder::new();
+    let path = folder.path("a.mtx");
+    let a = generate::jumping([44, 44, 44], 1e6, 1, 5)?;
+    for options in [WriteOptions::default(), WriteOptions::default().detect_symmetry(false)] {
+        market::write_csr(&path, &a, &options)?;
+        assert!(std::fs::metadata(&path).unwrap().len() > 8 << 20);
+        both::<f64, B>(backend, &path)?;
+        let mut text = std::fs::read_to_string(&path).unwrap();
+        let middle = text.len() / 2 + text[text.len() / 2..].find('\n').unwrap() + 1;
+        text.insert_str(middle, &"% a remark\n\n".repeat(50_000));
+        both::<f64, B>(backend, &folder.file("remarks.mtx", &text))?;
+        text.push_str("1 1 1\n");
+        both::<f64, B>(backend, &folder.file("fault.mtx", &text))?;
+    }
+    Ok(())
+}
+
+/// A device that cannot be had: the reading is given up, and nothing hangs.
+#[test]
+fn a_reading_may_be_dropped() {
+    let folder = Folder::new();
+    let path = folder.path("a.mtx");
+    market::write_csr(&path, &generate::poisson3d(60, 60, 60).unwrap(), &WriteOptions::default()).unwrap();
+    drop(Reading::<f64>::start(&path, ReadOptions::default()));
+    assert!(market::read_csr::<f64>(&path).is_ok());
+}
+
+fn distance_from_the_transpose<B: Device>(backend: &B) -> Result<()> {
+    fn check<T: Scalar, B: Device>(backend: &B, a: Csr<T>) -> Result<()> {
+        let facts = Facts::of(&a);
+        let seen = Transposed::of(backend, &backend.place(a))?;
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-15 * a.abs();
+        assert!(near(seen.asymmetry, facts.asymmetry), "{seen:?} {facts:?}");
+        assert!(near(seen.hermitian_defect, facts.hermitian_defect), "{seen:?} {facts:?}");
+        assert_eq!(seen.is_symmetric(), facts.is_symmetric());
+        assert_eq!(seen.is_hermitian(), facts.is_hermitian());
+        Ok(())
+    }
+    check(backend, poisson2d(40))?;
+    check(backend, generate::convection_diffusion([30, 30, 1], 1e-2)?)?;
+    check(backend, generate::elasticity3d(5, 5, 5, 0.3)?)?;
+    check(backend, generate::random(3000, 3000, RowLengths::Constant(5), 1)?)?;
+    check(backend, csr::<f64>(3, |_| vec![]))?;
+    let i = Complex::new(0.0, 1.0);
+    let one = Complex::new(2.0, 0.0);
+    for (upper, lower) in [(i, -i), (i, i), (one, one), (one, i)] {
+        check(backend, csr(2, |row| if row == 0 { vec![(0, one), (1, upper)] } else { vec![(0, lower)] }))?;
+    }
+    // A single entry in a long row that has no mirror image, and one that differs in the last digits.
+    let mut long =
+        csr(500, |i| if i == 0 { (0..500).map(|j| (j, 1.0)).collect() } else { vec![(0, 1.0), (i, 3.0)] });
+    check(backend, csr_copy(&long))?;
+    long.values_mut()[777] += 1e-13;
+    check(backend, csr_copy(&long))?;
+    check(backend, csr(500, |i| if i == 0 { (0..500).map(|j| (j, 1.0)).collect() } else { vec![(i, 3.0)] }))?;
+    let wide = backend.place(generate::random(3, 5, RowLengths::Constant(2), 1)?);
+    assert!(matches!(Transposed::of(backend, &wide), Err(Error::Dimension { .. })));
+    Ok(())
+}
+
+fn values_narrow_where_nothing_is_lost<B: Device + PreconditionSteps>(backend: &B) -> Result<()> {
+    fn check<T: Scalar, B: Device + PreconditionSteps>(backend: &B, a: Csr<T>) -> Result<()> {
+        let expected = a.to_narrow();
+        let found = backend.place(csr_copy(&a)).into_narrow(backend)?;
+        match (expected, found) {
+            (Some(expected), Ok(found)) => {
+                let found = found.to_host(backend)?;
+                let (found, expected) = (found.parts(), expected.parts());
+                assert!(found.values == expected.values && found.indices == expected.indices);
+            }
+            (None, Err(same)) => assert_eq!(same.to_host(backend)?.parts().values, a.parts().values),
+            (expected, _) => panic!("on the host narrow: {}", expected.is_some()),
+        }
+        Ok(())
+    }
+    let with = |last: f64| csr(300, move |i| vec![(i, if i == 299 { last } else { 0.5 + i as f64 })]);
+    for last in [2.0, 0.1, -0.0, 1e300, 1e-320, 16_777_217.0] {
+        check(backend, with(last))?;
+    }
+    let of = |re, im| csr(2, move |i| vec![(i, Complex::new(re, im))]);
+    for (re, im) in [(1.0, 2.0), (1.0, 0.1), (0.1, 1.0)] {
+        check(backend, of(re, im))?;
+    }
+    check(backend, tridiagonal::<f32>(50, 2.0))
+}
+
+fn benefit_is_predicted_alike<B: Device>(backend: &B) -> Result<()> {
+    let a = generate::poisson2d(300, 300)?;
+    let price = <Host as GraphSteps>::ORDERING_PRICE;
+    let here = predicted_benefit(&a, price, 100)?;
+    assert_eq!(here, predicted_benefit_on(backend, &backend.place(a), price, 100)?);
+    Ok(())
+}
+
+on_every_backend!(
+    parts_of_a_file_come_to_the_whole,
+    large_files_come_in_parts,
+    distance_from_the_transpose,
+    values_narrow_where_nothing_is_lost,
+    benefit_is_predicted_alike
+);
