@@ -1,45 +1,49 @@
 //! Conjugate gradients on a CUDA device, tolerance 1e-8, b = A * ones, from x = 0: the time of an iteration, as the whole
 //! solve (start and certificate included) over its iterations, and the share of copy bandwidth.
 //!
-//! `cargo bench --bench cg_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points) or `27:K` (27 points, K^3);
-//! `warm:K` updates the values of 7 points, K^3, and solves again, many times. The peer is textbook CG on cuSPARSE and
-//! cuBLAS in a captured graph.
+//! `cargo bench --bench cg_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points) or `27:K` (27 points, K^3),
+//! whose values repeat; `general:K` (7 points, K^3, a coefficient for each cell); `hermitian:K` (7 points, K^3, phases along
+//! x); `warm:K` updates the values of 7 points, K^3, and solves again, many times; `streams:K` solves 64 systems of 5
+//! points, K^2, on one stream and on more. `only:FORMAT` leaves out the other formats. The peer is textbook CG on cuSPARSE and cuBLAS in a captured graph; for complex
+//! numbers it is `benches/peers/cg_complex.cu`.
 
-use residua::generate::{poisson2d, poisson3d, poisson3d_27};
-use residua::krylov::{Cg, SolveOptions};
+use num_complex::Complex;
+use residua::generate::{jumping, poisson2d, poisson3d};
+use residua::krylov::{Cg, SolveOptions, WarmCg};
 use residua::matrix::{FORMAT_NAMES, build as build_format};
 use residua::precondition::{Identity, Jacobi, Preconditioner};
 use residua::report::copy_bandwidth;
 use residua::scalar::Widen;
-use residua::{Backend, Csr, Cuda, Host, LinearOperator, Scalar};
+use residua::{Backend, Csr, Cuda, LinearOperator, Scalar};
 use std::ops::ControlFlow;
 use std::time::Instant;
+
+type Vector<T> = <Cuda as Backend>::Vec<T>;
 
 const FORMATS: [&str; 3] = ["csr", "sell", "slim"];
 
 /// The fastest of a few solves, of a long one the first.
-fn measure(
+fn measure<T: Scalar>(
     cuda: &Cuda,
     copy: f64,
     what: &str,
-    a: &(impl LinearOperator<f64, Cuda> + ?Sized),
-    m: &impl Preconditioner<f64, Cuda>,
-    b: &[f64],
+    a: &(impl LinearOperator<T, Cuda> + ?Sized),
+    m: &impl Preconditioner<T, Cuda>,
+    b: &Vector<T>,
 ) -> residua::Result<()> {
-    let b = cuda.upload(b.to_vec())?;
     let mut x = cuda.zeros(a.rows())?;
     let mut cg = Cg::new(cuda, a.rows(), SolveOptions::default())?;
     let (mut best, mut last) = (f64::INFINITY, None);
     let begin = Instant::now();
     for turn in 0..1000 {
-        cuda.fill(0.0, &mut x)?;
+        cuda.fill(T::zero(), &mut x)?;
         cuda.synchronize()?;
         let start = Instant::now();
-        let report = cg.solve(a, m, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
+        let report = cg.solve(a, m, b, &mut x, |_, _| ControlFlow::Continue(()))?;
         best = best.min(start.elapsed().as_secs_f64());
         last = Some(report);
         let spent = begin.elapsed().as_secs_f64();
-        if spent > 2.0 || turn > 0 && spent > 0.4 {
+        if spent > 2.0 || turn > 0 && spent > 0.3 {
             break;
         }
     }
@@ -58,16 +62,19 @@ fn measure(
     Ok(())
 }
 
-fn formats<V: Scalar + Widen<f64>>(
+fn formats<V: Scalar + Widen<T>, T: Scalar>(
     cuda: &Cuda,
     copy: f64,
-    host: &Csr<V>,
-    jacobi: &Jacobi<f64, Cuda>,
-    b: &[f64],
+    a: &Csr<V, Cuda>,
+    jacobi: &Jacobi<T, Cuda>,
+    b: &Vector<T>,
 ) -> residua::Result<()> {
-    let a = host.to_backend(cuda)?;
-    for name in FORMATS.into_iter().filter(|name| FORMAT_NAMES.contains(name)) {
-        let converted = match build_format::<f64, Cuda, V>(cuda, name, &a) {
+    let only: Vec<String> =
+        std::env::args().filter_map(|word| word.strip_prefix("only:").map(String::from)).collect();
+    let wanted =
+        |name: &&str| FORMAT_NAMES.contains(name) && (only.is_empty() || only.iter().any(|o| o == name));
+    for name in FORMATS.into_iter().filter(wanted) {
+        let converted = match build_format::<T, Cuda, V>(cuda, name, a) {
             Ok(converted) => converted,
             Err(error) => {
                 println!("  {name}: {error}");
@@ -81,26 +88,97 @@ fn formats<V: Scalar + Widen<f64>>(
     Ok(())
 }
 
+/// In every format, with values in half the width too where that loses nothing.
+fn compare<T: Scalar>(cuda: &Cuda, copy: f64, a: Csr<T, Cuda>) -> residua::Result<()> {
+    let n = a.rows();
+    let (mut ones, mut b) = (cuda.zeros(n)?, cuda.zeros(n)?);
+    cuda.fill(T::one(), &mut ones)?;
+    a.product(cuda, T::one(), &ones, T::zero(), &mut b)?;
+    let jacobi = Jacobi::new(cuda, &a)?;
+    match a.into_narrow(cuda)? {
+        Ok(narrow) => formats(cuda, copy, &narrow, &jacobi, &b),
+        Err(a) => formats(cuda, copy, &a, &jacobi, &b),
+    }
+}
+
+/// 64 systems of one matrix, right-hand sides of their own, in turn on 1 to 16 streams.
+fn streams(cuda: &Cuda, k: usize) -> residua::Result<()> {
+    const SYSTEMS: usize = 64;
+    let a = poisson2d(k, k)?.to_backend(cuda)?;
+    let n = a.rows();
+    let mut alone = 0.0;
+    for count in [1, 2, 4, 8, 16] {
+        let work = |cuda: &Cuda| -> residua::Result<f64> {
+            let (b, mut x) = (cuda.upload((0..n).map(|i| (i % 101) as f64).collect())?, cuda.zeros(n)?);
+            let mut cg = Cg::new(cuda, n, SolveOptions::default())?;
+            let mut start = Instant::now();
+            for turn in 0..=SYSTEMS / count {
+                if turn == 1 {
+                    // The first one loads kernels and lays the pattern out.
+                    start = Instant::now();
+                }
+                cuda.fill(0.0, &mut x)?;
+                cg.solve(&a, &Identity, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
+            }
+            cuda.synchronize()?;
+            Ok(start.elapsed().as_secs_f64())
+        };
+        let slowest = cuda.side_by_side(count, |_, cuda| work(cuda))?.into_iter().fold(0.0, f64::max);
+        let rate = SYSTEMS as f64 / slowest;
+        if count == 1 {
+            alone = rate;
+        }
+        println!("  {count:2} streams {rate:10.0} systems/s, {:.2} times one stream", rate / alone);
+    }
+    Ok(())
+}
+
+/// 7 points; along x the entries carry a phase that depends on y, as a magnetic field makes it. Hermitian, and positive
+/// definite since the matrix without phases is.
+fn hermitian(k: usize) -> residua::Result<Csr<Complex<f64>>> {
+    let real = poisson3d(k, k, k)?;
+    let parts = real.parts();
+    let residua::backend::OffsetsRef::Narrow(offsets) = parts.offsets else { panic!("too large") };
+    let mut values = Vec::with_capacity(parts.values.len());
+    for row in 0..real.rows() {
+        let angle = 0.1 * ((row / k) % k) as f64;
+        for at in offsets[row] as usize..offsets[row + 1] as usize {
+            let turn = match parts.indices[at] as i64 - row as i64 {
+                1 => angle,
+                -1 => -angle,
+                _ => 0.0,
+            };
+            values.push(Complex::from_polar(1.0, turn) * parts.values[at]);
+        }
+    }
+    Csr::from_parts(
+        real.rows(),
+        real.rows(),
+        offsets.iter().map(|&o| o as usize).collect(),
+        parts.indices.to_vec(),
+        values,
+    )
+}
+
 /// New values, and a solve, again and again, as a time loop has it.
 fn warm(cuda: &Cuda, k: usize) -> residua::Result<()> {
-    let host = poisson3d(k, k, k)?;
-    let n = host.rows();
-    let mut a = host.to_backend(cuda)?;
-    let values = cuda.upload(host.parts().values.to_vec())?;
-    let b = cuda.upload(vec![1.0; n])?;
+    let a = cuda.poisson3d::<f64>(k, k, k)?;
+    let n = a.rows();
+    let mut values = cuda.zeros(a.nonzeros())?;
+    cuda.copy(a.parts().values, &mut values)?;
+    let mut b = cuda.zeros(n)?;
+    cuda.fill(1.0, &mut b)?;
     let mut x = cuda.zeros(n)?;
-    let mut jacobi = Jacobi::new(cuda, &a)?;
-    let mut cg = Cg::new(cuda, n, SolveOptions::default())?;
+    let mut solver = WarmCg::setup(cuda, a, SolveOptions::default())?;
     for turn in 0..4 {
         let start = Instant::now();
-        cuda.copy(&values, a.values_mut())?;
-        jacobi.update(cuda, &a)?;
+        solver.update(&values)?;
         cuda.synchronize()?;
         let setup = start.elapsed().as_secs_f64();
         let before = cuda.memory()?.0;
         cuda.fill(0.0, &mut x)?;
         let start = Instant::now();
-        let report = cg.solve(&a, &jacobi, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
+        let report = solver.solve(&b, &mut x)?;
         let solve = start.elapsed().as_secs_f64();
         println!(
             "  turn {turn}: new values {:.1} us = {:.2} iterations; solve {:.3} ms, {} iterations of {:.2} us; free memory changed by {}",
@@ -117,34 +195,36 @@ fn warm(cuda: &Cuda, k: usize) -> residua::Result<()> {
 
 fn case(cuda: &Cuda, copy: f64, name: &str) -> residua::Result<()> {
     println!("{name}");
-    if let Some(k) = name.strip_prefix("warm:").and_then(|k| k.parse().ok()) {
+    let number = |prefix: &str| name.strip_prefix(prefix).and_then(|k| k.parse::<usize>().ok());
+    if let Some(k) = number("warm:") {
         return warm(cuda, k);
     }
-    let a = match name.strip_prefix("27:").and_then(|k| k.parse().ok()) {
-        Some(k) => poisson3d_27(k, k, k)?,
-        None => {
-            let size: Vec<usize> = name.split('x').filter_map(|k| k.parse().ok()).collect();
-            match size[..] {
-                [x, y, z] => poisson3d(x, y, z)?,
-                [x, y] => poisson2d(x, y)?,
-                _ => panic!("{name}: a case is KxK, KxKxK, 27:K or warm:K"),
-            }
-        }
-    };
-    let mut b = vec![0.0; a.rows()];
-    a.product(&Host, 1.0, &vec![1.0; a.rows()], 0.0, &mut b)?;
-    let jacobi = Jacobi::new(cuda, &a.to_backend(cuda)?)?;
-    if let Some(narrow) = a.to_narrow() {
-        formats(cuda, copy, &narrow, &jacobi, &b)?;
+    if let Some(k) = number("streams:") {
+        return streams(cuda, k);
     }
-    formats(cuda, copy, &a, &jacobi, &b)
+    if let Some(k) = number("hermitian:") {
+        return compare(cuda, copy, hermitian(k)?.to_backend(cuda)?);
+    }
+    if let Some(k) = number("general:") {
+        return compare(cuda, copy, jumping([k; 3], 1e2, 1, 1)?.to_backend(cuda)?);
+    }
+    if let Some(k) = number("27:") {
+        return compare(cuda, copy, cuda.poisson3d_27::<f64>(k, k, k)?);
+    }
+    let size: Vec<usize> = name.split('x').filter_map(|k| k.parse().ok()).collect();
+    match size[..] {
+        [x, y, z] => compare(cuda, copy, cuda.poisson3d::<f64>(x, y, z)?),
+        [x, y] => compare(cuda, copy, cuda.poisson2d::<f64>(x, y)?),
+        _ => panic!("{name}: no such case"),
+    }
 }
 
 fn main() -> residua::Result<()> {
     let cuda = Cuda::new(0)?;
     let copy = 1e9 * copy_bandwidth(&cuda, 5)?;
     println!("{}, copy {:.0} GB/s", cuda.description(), copy / 1e9);
-    let cases: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let cases: Vec<String> =
+        std::env::args().skip(1).filter(|a| !a.starts_with('-') && !a.starts_with("only:")).collect();
     let all = [
         "32x32",
         "100x100",
@@ -153,6 +233,12 @@ fn main() -> residua::Result<()> {
         "27:48",
         "100x100x100",
         "warm:100",
+        "streams:32",
+        "streams:100",
+        "streams:300",
+        "general:128",
+        "hermitian:48",
+        "hermitian:128",
         "27:160",
         "256x256x256",
         "4096x4096",

@@ -15,165 +15,17 @@
 // Every block computes the scalars, from the same sums in the same order, so all take the same way; and p of a row has
 // the same bits in its block and in every halo.
 //
-// Blocks meet twice an iteration. CLUSTER > 1: they are one cluster, their shared memory is one address space, sums are
-// put into each other's, and the hardware's barrier follows. CLUSTER = 1: there is one block. CLUSTER = 0: any number
-// (a cooperative launch, all resident); a block puts its sum into its slot in global memory, tagged with the number of
-// the meeting, and reads the slots of all until the tags have come: the sum is its own barrier. Slots alternate, since a
-// block may be one meeting ahead of another, never two.
+// Blocks meet twice an iteration (cg_meeting.cuh).
 //
 // Steps, statuses and messages are those of krylov.cu (CgSlot in src/backend/krylov.rs).
 // Source: the recurrence as in src/krylov/cg.rs; persistent threads: Gupta, Stuart and Owens 2012; PMPP 17.4.
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), CLUSTER, THREADS, ROWS (rows a thread).
-#include "block_sum.cuh"
+#include "cg_meeting.cuh"
 
-// Chips without clusters are never asked for one.
-#if __CUDA_ARCH__ < 900 && CLUSTER > 1
-#undef CLUSTER
-#define CLUSTER 0
-#endif
-
-typedef SCALAR T;
 typedef STORED V;
 typedef OFFSET I;
-typedef real_of<T>::type R;
-#define WARPS (THREADS / 32)
-#define MAX_BLOCKS 1024
 #define HALO 8
-
-enum : int { STATUS, RR, CURVATURE, RHO, ALPHA, THRESHOLD };
-enum : int { MESSAGE = 3 };
-enum : int { RUNNING, CONVERGED, NOT_POSITIVE_DEFINITE, NOT_FINITE, BREAKDOWN };
-
-DEVICE bool finite(R a) { return a - a == 0; }
-DEVICE f32 real_part(f32 a) { return a; }
-DEVICE f64 real_part(f64 a) { return a; }
-DEVICE f32 real_part(c32 a) { return a.re; }
-DEVICE f64 real_part(c64 a) { return a.re; }
-DEVICE f32 fused(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
-DEVICE f64 fused(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
-template <typename A> DEVICE A fused(A a, A b, A c) {
-    return {fused(a.re, b.re, fused(-a.im, b.im, c.re)), fused(a.re, b.im, fused(a.im, b.re, c.im))};
-}
-
-// ---- the meeting of blocks: sums of N values over all threads of all blocks -------------------------------------------
-
-#if CLUSTER > 1
-DEVICE u32 shared_address(const void* p) {
-    u32 address;
-    asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(address) : "l"(p));
-    return address;
-}
-DEVICE u32 address_in(u32 address, u32 block) {
-    u32 mapped;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(block));
-    return mapped;
-}
-DEVICE void meet() {
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-DEVICE void put_in(u32 mapped, f64 value) {
-    asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(mapped), "d"(value) : "memory");
-}
-template <typename A> DEVICE A get_from(u32 mapped) {
-    A value;
-    if constexpr (sizeof(A) == 4) {
-        u32 a;
-        asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(a) : "r"(mapped) : "memory");
-        memcpy(&value, &a, 4);
-    } else if constexpr (sizeof(A) == 8) {
-        u64 a;
-        asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(a) : "r"(mapped) : "memory");
-        memcpy(&value, &a, 8);
-    } else {
-        u64 a[2];
-        asm volatile("ld.shared::cluster.v2.u64 {%0, %1}, [%2];" : "=l"(a[0]), "=l"(a[1]) : "r"(mapped) : "memory");
-        memcpy(&value, a, 16);
-    }
-    return value;
-}
-#endif
-
-#if CLUSTER == 0
-// A number in two words, each with the meeting's: words of eight bytes are read and written whole.
-struct alignas(16) Slot {
-    u64 low, high;
-};
-DEVICE void put(Slot* slot, f64 value, u32 meeting) {
-    const u64 raw = bits<u64>(value), tag = u64(meeting) << 32;
-    const u64 low = tag | u32(raw), high = tag | raw >> 32;
-#if __CUDA_ARCH__ >= 700
-    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(slot), "l"(low), "l"(high) : "memory");
-#endif
-}
-template <bool ACQUIRE> DEVICE f64 wait_for(const Slot* slot, u32 meeting) {
-    u64 low, high;
-    do {
-        if (ACQUIRE)
-            asm volatile("ld.acquire.gpu.global.u64 %0, [%2]; ld.acquire.gpu.global.u64 %1, [%2 + 8];" : "=l"(low), "=l"(high) : "l"(slot) : "memory");
-        else
-            asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(low), "=l"(high) : "l"(slot) : "memory");
-    } while (low >> 32 != meeting || high >> 32 != meeting);
-    return bits<f64>(high << 32 | u32(low));
-}
-#endif
-
-// PUBLISH: what every thread wrote before is seen by all blocks after it.
-template <bool PUBLISH, int N> DEVICE void sum_over_all(f64 (&value)[N], void* slots, u32 meeting) {
-    const u32 warp = threadIdx.x / 32, lane = lane_id();
-    __shared__ f64 of_warp[2][2][WARPS];
-    f64(*const mine)[WARPS] = of_warp[meeting & 1];
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-        value[i] = warp_sum(value[i]);
-        if (lane == 0) mine[i][warp] = value[i];
-    }
-    __syncthreads();
-#if CLUSTER == 1
-#pragma unroll
-    for (int i = 0; i < N; i++) value[i] = warp_sum(lane < WARPS ? mine[i][lane] : 0);
-#elif CLUSTER > 1
-    __shared__ f64 of_block[2][2][CLUSTER];
-    if (warp < N) {
-        const f64 sum = warp_sum(lane < WARPS ? mine[warp][lane] : 0);
-        if (lane < CLUSTER) put_in(address_in(shared_address(&of_block[meeting & 1][warp][blockIdx.x]), lane), sum);
-    }
-    meet();
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-        f64 four[4] = {};
-#pragma unroll
-        for (int k = 0; k < CLUSTER; k++) four[k & 3] += of_block[meeting & 1][i][k];
-        value[i] = (four[0] + four[1]) + (four[2] + four[3]);
-    }
-#else
-    __shared__ f64 of_grid[2][MAX_BLOCKS / 32];
-    Slot* const now = static_cast<Slot*>(slots) + (meeting & 1) * 2 * MAX_BLOCKS;
-    if (warp < N) {
-        const f64 sum = warp_sum(lane < WARPS ? mine[warp][lane] : 0);
-        if (lane == 0) {
-            if (PUBLISH) __threadfence();
-            put(now + warp * MAX_BLOCKS + blockIdx.x, sum, meeting);
-        }
-    }
-    const u32 groups = (gridDim.x + 31) / 32;
-    for (u32 w = warp; w < N * groups; w += WARPS) {
-        const u32 which = w / groups, group = w % groups, block = group * 32 + lane;
-        f64 sum = 0;
-        if (block < gridDim.x) sum = wait_for<PUBLISH>(now + which * MAX_BLOCKS + block, meeting);
-        __syncwarp();
-        sum = warp_sum(sum);
-        if (lane == 0) of_grid[which][group] = sum;
-    }
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-        value[i] = 0;
-        for (u32 g = 0; g < groups; g++) value[i] += of_grid[i][g];
-    }
-#endif
-}
 
 // z of HALO entries of the halo, from h on in steps of THREADS, all under way at once.
 DEVICE void fetch_halo(T (&z)[HALO], u32 h, u32 count, const u32* sources, const T* published) {

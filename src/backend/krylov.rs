@@ -1,6 +1,6 @@
 //! The vector half of a Krylov iteration, as two fused steps whose scalars never leave the backend.
 
-use super::{CgBurst, Conversions, CsrParts, Derived, VectorOps};
+use super::{CgBurst, Conversions, CsrParts, Derived, SellParts, VectorOps};
 use crate::error::{Error, Result};
 use crate::scalar::{Real, Scalar, Widen};
 
@@ -169,6 +169,12 @@ pub trait KrylovSteps: VectorOps + Conversions {
         false
     }
 
+    /// Whether [`KrylovSteps::sell_cg_burst`] is likely to take a matrix of this size and to be the fastest way. The
+    /// provided method says no.
+    fn cg_streams<V: Widen<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {
+        false
+    }
+
     /// Enqueues several iterations at once, A in CSR, where that is faster than enqueueing their steps; `derived` belongs
     /// to the matrix. Returns whether it did: a backend declines what is too large, or of a shape that does not suit it,
     /// and then does so at each call. The provided method always declines.
@@ -179,6 +185,19 @@ pub trait KrylovSteps: VectorOps + Conversions {
         &self,
         _a: CsrParts<'_, V, Self>,
         _derived: &Derived,
+        _burst: CgBurst<'_, T, Self>,
+    ) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// As [`KrylovSteps::csr_cg_burst`], A in SELL-C-sigma: for systems whose vectors a backend can keep beside its
+    /// processors while the matrix streams past. The provided method always declines.
+    ///
+    /// # Errors
+    /// As [`KrylovSteps::csr_cg_burst`].
+    fn sell_cg_burst<V: Widen<T>, T: Scalar>(
+        &self,
+        _a: SellParts<'_, V, Self>,
         _burst: CgBurst<'_, T, Self>,
     ) -> Result<bool> {
         Ok(false)

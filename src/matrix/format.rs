@@ -135,7 +135,8 @@ macro_rules! debug {
 debug!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Slim);
 
 /// [`LinearOperator`] by a type's own methods: as CSR it is `stored` or must be `converted`; `fused` is its product fused
-/// with x.y, where the seam has one; `burst` the way to do several iterations at once, where it has one.
+/// with x.y, where the seam has one; `burst` the way to do several iterations at once, where it has one, and what it keeps
+/// with the matrix.
 macro_rules! operator {
     (@csr stored $a:ident $backend:ident) => {
         $a
@@ -143,7 +144,7 @@ macro_rules! operator {
     (@csr converted $a:ident $backend:ident) => {
         &$a.to_csr($backend)?
     };
-    ($name:ident, $csr:ident $(, $fused:ident $(, $burst:ident)?)?) => {
+    ($name:ident, $csr:ident $(, $fused:ident $(, $burst:ident($($kept:ident)?))?)?) => {
         impl<V: Scalar + Widen<T>, T: Scalar, B: Products> LinearOperator<T, B> for $name<V, B> {
             fn rows(&self) -> usize {
                 $name::rows(self)
@@ -178,7 +179,7 @@ macro_rules! operator {
             {
                 Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
                 Error::check_dimension("length of r", self.rows(), B::len(burst.r))?;
-                backend.$burst(self.parts(), self.derived(), burst)
+                backend.$burst(self.parts(), $(self.$kept(),)? burst)
             })?)?
 
             fn accurate_residual(
@@ -211,13 +212,13 @@ macro_rules! operator {
         }
     };
 }
-operator!(Csr, stored, csr_dot, csr_cg_burst);
+operator!(Csr, stored, csr_dot, csr_cg_burst(derived));
 operator!(Coo, converted);
 operator!(Csc, converted);
 operator!(Ell, converted);
 operator!(Hybrid, converted);
 operator!(Jds, converted);
-operator!(Sell, converted, sell_dot);
+operator!(Sell, converted, sell_dot, sell_cg_burst());
 operator!(Slim, converted, slim_dot);
 
 /// What a format would take for a matrix, worked out from its row lengths without building it.

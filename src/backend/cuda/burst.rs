@@ -1,5 +1,5 @@
 //! Bursts of conjugate gradient iterations: one launch for many, of systems whose matrix fits the chip's shared memory
-//! (`kernels/cg_resident.cu`).
+//! (`kernels/cg_resident.cu`), or whose vectors do while the matrix streams (`kernels/cg_streamed.cu`).
 //!
 //! How blocks share the rows, and where each finds its operands, depends on the pattern alone. It is worked out at a
 //! matrix's first burst and kept with it; values are read anew by every launch.
@@ -8,7 +8,7 @@ use super::compile::Unit;
 use super::launch::{Shape, Together, kernels};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy, record};
-use crate::backend::{Backend, CgBurst, CsrParts, Derived, Inverse, with_offsets};
+use crate::backend::{Backend, CgBurst, CsrParts, Derived, Inverse, SellParts, with_offsets};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
 
@@ -58,6 +58,27 @@ mod kernel {
             meeting: u32,
         );
     }
+    kernels! {
+        "cg_streamed.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        /// `d` is null but for a diagonal inverse.
+        fn cg_streamed(
+            rows: u32,
+            rows_a_block: u32,
+            lengths: &Slice<u32>,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            d: Option<&Slice<T::Real>>,
+            r: &mut Slice<T>,
+            p: &mut Slice<T>,
+            x: &mut Slice<T>,
+            state: &mut Slice<T::Real>,
+            messages: &mut Slice<T::Real>,
+            count: u32,
+            slots: u64,
+            meeting: u32,
+        );
+    }
 }
 
 /// How a matrix lies in the shared memory of the blocks.
@@ -76,6 +97,81 @@ struct Plan {
 /// Words of the slots in which blocks meet.
 const SLOTS: usize = 4 * MOST_BLOCKS * SLOT_WORDS;
 
+/// The diagonal of the inverse, null for none; declined where it is neither.
+#[allow(clippy::option_option)]
+fn diagonal<'a, T: Scalar>(
+    burst: &CgBurst<'a, T, Cuda>,
+    n: usize,
+) -> Result<Option<Option<&'a Slice<T::Real>>>> {
+    Error::check_dimension("length of p", n, burst.p.len())?;
+    Error::check_dimension("length of x", n, burst.x.len())?;
+    Error::check_dimension("length of q", n, burst.q.len())?;
+    match burst.inverse {
+        Inverse::Identity => Ok(Some(None)),
+        Inverse::Diagonal(d) => {
+            Error::check_dimension("length of the diagonal", n, d.len())?;
+            Ok(Some(Some(d)))
+        }
+        Inverse::General(_) => Ok(None),
+    }
+}
+
+/// Enqueues a burst for a matrix that streams, or declines.
+pub(super) fn streamed<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: SellParts<'_, V, Cuda>,
+    burst: CgBurst<'_, T, Cuda>,
+) -> Result<bool> {
+    let n = a.rows;
+    let Some(d) = diagonal(&burst, n)? else { return Ok(false) };
+    // A warp takes a section, and blocks their rows in order.
+    if n == 0 || a.height != 32 || a.order.is_some() {
+        return Ok(false);
+    }
+    let Some(way) = policy::streamed(cuda.0.chip, n, size_of::<T>()) else { return Ok(false) };
+    let shape = Shape::new(way.blocks, way.threads)
+        .shared(2 * way.rows_a_block as usize * size_of::<T>())
+        .class(way.class)
+        .together(Together::Grid);
+    with_offsets!(a.offsets, offsets => streamed_with(cuda, (shape, way.rows_a_block), a, offsets, d, burst))
+}
+
+fn streamed_with<V: Widen<T>, T: Scalar, I: Offset>(
+    cuda: Cuda,
+    (shape, rows_a_block): (Shape, u32),
+    a: SellParts<'_, V, Cuda>,
+    offsets: &Slice<I>,
+    d: Option<&Slice<T::Real>>,
+    burst: CgBurst<'_, T, Cuda>,
+) -> Result<bool> {
+    let unit = Unit::new("cg_streamed.cu").with("SCALAR", T::NAME).with("STORED", V::NAME);
+    if !cuda.holds(unit.with("OFFSET", I::NAME), "cg_streamed", &shape)? {
+        return Ok(false);
+    }
+    let count = burst.count.min(burst.messages.len() / crate::backend::CgSlot::MESSAGE) as u32;
+    let (slots, meeting) = cuda.0.meetings(SLOTS, 3 * count)?;
+    kernel::cg_streamed::<T, V, I>(
+        cuda,
+        shape,
+        a.rows as u32,
+        rows_a_block,
+        a.lengths,
+        offsets,
+        a.indices,
+        a.values,
+        d,
+        burst.r,
+        burst.p,
+        burst.x,
+        burst.state,
+        burst.messages,
+        count,
+        slots,
+        meeting,
+    )?;
+    Ok(true)
+}
+
 /// Enqueues a burst, or declines.
 pub(super) fn cg<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
@@ -84,21 +180,13 @@ pub(super) fn cg<V: Widen<T>, T: Scalar>(
     burst: CgBurst<'_, T, Cuda>,
 ) -> Result<bool> {
     let n = a.rows;
-    let d = match burst.inverse {
-        Inverse::Identity => None,
-        Inverse::Diagonal(d) => Some(d),
-        Inverse::General(_) => return Ok(false),
-    };
+    let Some(d) = diagonal(&burst, n)? else { return Ok(false) };
     // Whatever its pattern, a system with more vectors and values than this has no place.
     let chip = cuda.0.chip;
     let room = chip.multiprocessors as usize * chip.shared_a_block as usize;
     if n == 0 || n * size_of::<T>() + a.values.len() * size_of::<V>() > room {
         return Ok(false);
     }
-    Error::check_dimension("length of p", n, burst.p.len())?;
-    Error::check_dimension("length of x", n, burst.x.len())?;
-    Error::check_dimension("length of q", n, burst.q.len())?;
-    Error::check_dimension("length of the diagonal", n, d.map_or(n, Slice::len))?;
     let count = burst.count.min(burst.messages.len() / crate::backend::CgSlot::MESSAGE);
     let plan = derived.get_or_make(|| Plan::new::<V, T>(cuda, a))?;
     let Some(Some(plan)) = plan.map(Option::as_ref) else { return Ok(false) };

@@ -3,7 +3,7 @@
 use super::launch::kernels;
 use super::slice::Slice;
 use super::{Cuda, policy};
-use crate::backend::{Backend, CgBurst, CsrParts, Derived, Inverse, KrylovSteps, with_offsets};
+use crate::backend::{Backend, CgBurst, CsrParts, Derived, Inverse, KrylovSteps, SellParts, with_offsets};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
 
@@ -122,6 +122,10 @@ impl KrylovSteps for Cuda {
         policy::likely_resident(self.0.chip, rows, nonzeros, size_of::<V>(), size_of::<T>())
     }
 
+    fn cg_streams<V: Widen<T>, T: Scalar>(&self, rows: usize, nonzeros: usize) -> bool {
+        policy::likely_streamed(self.0.chip, rows, nonzeros, size_of::<V>(), size_of::<T>())
+    }
+
     fn csr_cg_burst<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -129,6 +133,14 @@ impl KrylovSteps for Cuda {
         burst: CgBurst<'_, T, Self>,
     ) -> Result<bool> {
         super::burst::cg(*self, a, derived, burst)
+    }
+
+    fn sell_cg_burst<V: Widen<T>, T: Scalar>(
+        &self,
+        a: SellParts<'_, V, Self>,
+        burst: CgBurst<'_, T, Self>,
+    ) -> Result<bool> {
+        super::burst::streamed(*self, a, burst)
     }
 
     fn csr_inverse_diagonal<V: Widen<T>, T: Scalar>(

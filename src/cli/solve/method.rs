@@ -3,7 +3,7 @@
 use crate::cli::choice::expected_products;
 use residua::backend::{PreconditionSteps, Products};
 use residua::krylov::{Cg, Outcome, Refinement, Report, SolveOptions};
-use residua::matrix::{self, ChoiceOptions, ChoiceReport, SparseMatrix};
+use residua::matrix::{self, ChoiceOptions, ChoiceReport, Sell, SparseMatrix};
 use residua::precondition::{BlockJacobi, Chebyshev, Fsai, Identity, Jacobi, Preconditioner};
 use residua::scalar::Widen;
 use residua::{Csr, Error, LinearOperator, Scalar};
@@ -253,6 +253,12 @@ fn automatic<V: Scalar + Widen<T>, T: Scalar, B: PreconditionSteps + Products>(
 ) -> residua::Result<Chosen<T, B, V>> {
     if backend.cg_bursts::<V, T>(a.rows(), a.nonzeros()) {
         return Ok((matrix::convert::<T, B, V>(backend, Csr::<V>::NAME, a)?, None));
+    }
+    if backend.cg_streams::<V, T>(a.rows(), a.nonzeros()) {
+        match matrix::build::<T, B, V>(backend, Sell::<V>::NAME, &a) {
+            Err(Error::Refused { .. }) => {}
+            made => return Ok((made?, None)),
+        }
     }
     let products = expected_products(a.rows(), wishes.right_hand_sides, wishes.max_iterations);
     let options = ChoiceOptions::default().products(products);

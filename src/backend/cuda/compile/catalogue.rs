@@ -39,6 +39,10 @@ pub fn catalogue() -> Vec<Unit> {
             let unit = Unit::new("cg_resident.cu").with("SCALAR", vector).with("STORED", value);
             units.push(unit.with("OFFSET", "u32").class(class));
         }
+        for (offset, class) in OFFSETS.iter().zip(policy::STREAMED) {
+            let unit = Unit::new("cg_streamed.cu").with("SCALAR", vector).with("STORED", value);
+            units.push(unit.with("OFFSET", offset).class(class));
+        }
     }
     conversions(&mut units);
     for file in ["bfs.cu", "colour.cu", "components.cu", "cuthill_mckee.cu", "pattern.cu"] {

@@ -9,6 +9,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "blocks.cu",
     "cg_layout.cu",
     "cg_resident.cu",
+    "cg_streamed.cu",
     "chebyshev.cu",
     "bfs.cu",
     "colour.cu",
@@ -65,6 +66,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
 pub const HEADERS: &[(&str, &str)] = embed![
     "block_sum.cuh",
     "bulk.cuh",
+    "cg_meeting.cuh",
     "combine.cuh",
     "common.cuh",
     "complex.cuh",

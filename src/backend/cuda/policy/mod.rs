@@ -17,7 +17,10 @@ pub(super) use graph::{
 pub(super) use model::PRODUCT_MODEL;
 pub(super) use primitives::*;
 pub(super) use products::*;
-pub(super) use resident::{RESIDENT, Resident, layout, likely_resident, resident, resident_shared};
+pub(super) use resident::{
+    RESIDENT, Resident, STREAMED, layout, likely_resident, likely_streamed, resident, resident_shared,
+    streamed,
+};
 
 pub(super) use slim::{slim_blocks, slim_lines, slim_places, slim_rows, slim_sections, slim_survey};
 
@@ -64,6 +67,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         file if file.starts_with("slim") => slim::constants(unit),
         "cg_layout.cu" => resident::layout_constants(),
         "cg_resident.cu" => resident::constants(unit.size_class()),
+        "cg_streamed.cu" => resident::streamed_constants(unit.size_class()),
         "convert_rows.cu" | "convert_sizes.cu" | "convert_tails.cu" | "index.cu" | "stencil.cu" => {
             convert::constants(unit)
         }
@@ -84,7 +88,7 @@ pub(super) fn dense(chip: Chip, systems: usize, element_bytes: usize) -> Shape {
 /// Whether products and sums are rounded one by one, as on the host. In the steps of a solver this makes a diagonal of
 /// powers of two change no bit; they wait for memory, so it costs no time.
 pub(super) fn rounds_as_written(unit: &Unit) -> bool {
-    matches!(unit.source(), "krylov.cu" | "cg_resident.cu")
+    matches!(unit.source(), "krylov.cu" | "cg_resident.cu" | "cg_streamed.cu")
 }
 
 /// Enough blocks for every element once, at most as many as the chip holds twice over: the kernels stride.

@@ -1,4 +1,4 @@
-//! Constants of the conjugate gradient kernel that keeps a system on the chip.
+//! Constants of the conjugate gradient kernels that keep a system on the chip, or all of it but the matrix.
 
 use super::super::device::Chip;
 use super::super::launch::Shape;
@@ -62,6 +62,51 @@ pub(in crate::backend::cuda) fn resident(chip: Chip, n: usize, nonzeros: usize) 
     }
     way(0, chip.multiprocessors);
     ways
+}
+
+/// Threads of a block where the matrix streams, and entries of a row that a thread has under way.
+const STREAM_THREADS: u32 = 1024;
+const STREAM_UNROLL: u32 = 4;
+
+/// Bytes of matrix up to which that is faster than steps with a compressed matrix: what the second-level cache holds.
+const STREAM_MATRIX: usize = 44 << 20;
+
+/// A choice of classes for which that kernel is compiled in advance.
+pub(in crate::backend::cuda) const STREAMED: [u32; 2] =
+    [class(0, STREAM_THREADS, 8), class(0, STREAM_THREADS, 2)];
+
+/// The macros that such a class stands for.
+pub(super) fn streamed_constants(class: u32) -> Vec<(&'static str, u32)> {
+    vec![("ROWS", class >> 16 & 0xff), ("THREADS", class & 0xffff), ("UNROLL", STREAM_UNROLL)]
+}
+
+/// How a system of `n` rows with vectors of `scalar` bytes is spread over the chip while its matrix streams: two vectors in
+/// shared memory, two in registers, of which a thread has 64. None where there is no room.
+pub(in crate::backend::cuda) fn streamed(chip: Chip, n: usize, scalar: usize) -> Option<Resident> {
+    let rows = u32::try_from(n).ok()?;
+    let rows_a_block = rows.div_ceil(chip.multiprocessors).next_multiple_of(32);
+    let rows_a_thread = rows_a_block.div_ceil(STREAM_THREADS).next_power_of_two();
+    let fits = rows_a_thread as usize * scalar <= 64
+        && 2 * rows_a_block as usize * scalar <= resident_shared(chip)
+        && chip.threads_per_multiprocessor >= STREAM_THREADS;
+    fits.then(|| Resident {
+        cluster: 0,
+        blocks: rows.div_ceil(rows_a_block),
+        threads: STREAM_THREADS,
+        rows_a_block,
+        class: class(0, STREAM_THREADS, rows_a_thread),
+    })
+}
+
+/// Whether a system of this size is likely to be solved fastest so.
+pub(in crate::backend::cuda) fn likely_streamed(
+    chip: Chip,
+    rows: usize,
+    nonzeros: usize,
+    value: usize,
+    scalar: usize,
+) -> bool {
+    nonzeros.saturating_mul(value + 4) <= STREAM_MATRIX && streamed(chip, rows, scalar).is_some()
 }
 
 /// Whether a system has a place on the whole chip if its halos are twice its rows and an eighth of its entries is padding,
