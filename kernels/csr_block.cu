@@ -28,6 +28,7 @@ typedef OFFSET I;
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr_block(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y,
               u32 vectors, u32 capacity) {
+    after_predecessors();
     extern __shared__ uint4 shared[];
     V* const tile_values = reinterpret_cast<V*>(shared);
     u32* const tile_columns = reinterpret_cast<u32*>(tile_values + capacity);

@@ -71,6 +71,7 @@ DEVICE T tile(u64 first, u64 rows, u64 count, const I* offsets, const u32* colum
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr_stream(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y,
                u32 capacity, u32 conjugate) {
+    after_predecessors();
     // The grid is as large as the matrix; the loop is here because the compiler makes a tenth faster code of it.
     for (u64 first = u64(blockIdx.x) * ROWS; first < rows; first += u64(gridDim.x) * ROWS)
         tile<false>(first, rows, count, offsets, columns, values, alpha, x, beta, y, capacity, conjugate);
@@ -80,6 +81,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr_stream_dot(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, T one, const T* x, T* y,
                    u32 capacity, T* xy, T* partials, u32* finished) {
+    after_predecessors();
     T part = T();
     for (u64 first = u64(blockIdx.x) * ROWS; first < rows; first += u64(gridDim.x) * ROWS)
         part = part + tile<true>(first, rows, count, offsets, columns, values, one, x, T(), y, capacity, 0);

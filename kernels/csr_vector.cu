@@ -21,6 +21,7 @@ typedef OFFSET I;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr(u64 rows, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate) {
+    after_predecessors();
     const u64 row = u64(blockIdx.x) * (THREADS / LANES) + threadIdx.x / LANES;
     T sum = T();
     if (row < rows) {

@@ -19,6 +19,7 @@ typedef STORED V;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     ell(u64 rows, const u32* lengths, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate) {
+    after_predecessors();
     for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
         const T sum = strided_sum<UNROLL>(columns + row, values + row, rows, stream(lengths + row), x, conjugate);
         finish(alpha, sum, beta, y + row);

@@ -21,6 +21,7 @@ typedef OFFSET I;
 extern "C" __global__ void __launch_bounds__(THREADS)
     jds(u64 rows, u64 diagonals, const u32* order, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta,
         T* y, u32 conjugate) {
+    after_predecessors();
     for (u64 p = u64(blockIdx.x) * THREADS + threadIdx.x; p < rows; p += u64(gridDim.x) * THREADS) {
         T sum = T();
         bool more = true;

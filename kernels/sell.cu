@@ -34,6 +34,7 @@ DEVICE T position_sum(u64 p, u32 height, const u32* lengths, const I* offsets, c
 extern "C" __global__ void __launch_bounds__(THREADS)
     sell(u64 rows, u32 height, const u32* order, const u32* lengths, const I* offsets, const u32* columns, const V* values, T alpha,
          const T* x, T beta, T* y, u32 conjugate) {
+    after_predecessors();
     const u64 p = u64(blockIdx.x) * THREADS + threadIdx.x;
     if (p >= rows) return;
     const T sum = position_sum(p, height, lengths, offsets, columns, values, x, conjugate);
@@ -44,6 +45,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     sell_dot(u64 rows, u32 height, const u32* order, const u32* lengths, const I* offsets, const u32* columns, const V* values,
              T one, const T* x, T* y, T* xy, T* partials, u32* finished) {
+    after_predecessors();
     const u64 p = u64(blockIdx.x) * THREADS + threadIdx.x;
     T part = T();
     if (p < rows) {

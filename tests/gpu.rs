@@ -84,7 +84,8 @@ cases!(
     rows_of_several_tiles,
     sums_of_many_blocks,
     several_vectors,
-    recorded_first
+    recorded_first,
+    chained_products
 );
 cases!(conversions in conversions_on_device: round_trip_cases, transposes, large_cases);
 cases!(

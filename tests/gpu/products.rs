@@ -1,7 +1,7 @@
 //! Products on the device: the formats' cases, and what the device has beside them.
 
 use crate::formats::cases::{Expected, Random, entries, on, ragged, reference, to_complex, with_lengths};
-use crate::formats::products::{blocks, fused, padding_never_meets_x, products};
+use crate::formats::products::{blocks, fused, padding_never_meets_x, products, stored};
 use num_complex::Complex;
 use residua::backend::cuda::CsrAlgorithm;
 use residua::backend::{Backend, Products, Replay};
@@ -211,5 +211,45 @@ pub fn recorded_first(b: &Cuda) {
         }
         other.product(b, 2.0, &x, 0.0, &mut want).unwrap();
         assert_eq!(b.download(&y).unwrap(), b.download(&want).unwrap());
+    }
+}
+
+/// Products whose blocks may start while the launch before them ends read what that launch wrote, and write what it has read: a long
+/// chain of short products, recorded, gives the bits of the same chain with a wait after each.
+pub fn chained_products(b: &Cuda) {
+    let mut lengths = vec![4; 3000];
+    lengths[17] = 2900;
+    for host in [with_lengths::<f64>(3000, &lengths, 28), tridiagonal(3000)] {
+        let a = on(b, &host);
+        let start = b.upload(Random(29).vector::<f64>(3000)).unwrap();
+        for (format, a) in stored::<f64, f64, _>(b, &a) {
+            let (mut x, mut y) = (b.zeros(3000).unwrap(), b.zeros(3000).unwrap());
+            b.copy(&start, &mut x).unwrap();
+            for _ in 0..40 {
+                a.product(b, 1e-3, &x, 0.0, &mut y).unwrap();
+                b.synchronize().unwrap();
+                a.product(b, 1e-3, &y, 0.0, &mut x).unwrap();
+                b.synchronize().unwrap();
+            }
+            let waited = b.download(&x).unwrap();
+            for _ in 0..5 {
+                b.copy(&start, &mut x).unwrap();
+                {
+                    let mut step = b
+                        .record(|| {
+                            for _ in 0..10 {
+                                a.product(b, 1e-3, &x, 0.0, &mut y)?;
+                                a.product(b, 1e-3, &y, 0.0, &mut x)?;
+                            }
+                            Ok(())
+                        })
+                        .unwrap();
+                    for _ in 0..4 {
+                        step.replay().unwrap();
+                    }
+                }
+                assert_eq!(b.download(&x).unwrap(), waited, "{format}");
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::compile::{Compiler, Unit};
 use super::device::Device;
 use super::driver::{call, words};
 use super::slice::Slice;
-use super::{Cuda, driver};
+use super::{Cuda, driver, policy};
 use crate::error::{CudaError, Result};
 use crate::scalar::Element;
 use cudarc::driver::sys::{self, CUfunction, CUfunction_attribute, CUmodule, CUresult};
@@ -179,11 +179,16 @@ macro_rules! kernel {
 }
 pub(super) use {kernel, kernels};
 
+/// The first driver that captures launches which start early: CUDA 12.3.
+const EARLY_DRIVER: i32 = 12_030;
+
 /// A loaded kernel, and how many of its blocks the device holds at a time.
 #[derive(Clone, Copy)]
 pub(super) struct Kernel {
     function: CUfunction,
     resident: u32,
+    /// Whether its blocks may start while the launch before it ends: the kernel waits by itself (`common.cuh`).
+    early: bool,
 }
 
 // SAFETY: a function's handle is valid in every thread, for as long as its module is loaded: here, for ever.
@@ -217,7 +222,8 @@ impl Cuda {
             Some(module) => module.0,
             None => modules.entry(unit).or_insert(Module(load(self.0, &unit)?)).0,
         };
-        let kernel = self.find(module, name, shape)?;
+        let early = self.0.chip.capability >= (9, 0) && self.0.driver >= EARLY_DRIVER;
+        let kernel = Kernel { early: early && policy::starts_early(&unit), ..self.find(module, name, shape)? };
         kernels.loaded.write().unwrap_or_else(PoisonError::into_inner).insert(key, kernel);
         Ok(kernel)
     }
@@ -288,7 +294,7 @@ impl Cuda {
                 )
             )?;
         }
-        Ok(Kernel { function, resident: blocks.max(1) as u32 * self.0.chip.multiprocessors })
+        Ok(Kernel { function, resident: blocks.max(1) as u32 * self.0.chip.multiprocessors, early: false })
     }
 }
 
@@ -349,6 +355,10 @@ pub(super) unsafe fn enqueue(
             )
         };
     }
+    if kernel.early {
+        // SAFETY: by the caller.
+        return unsafe { enqueue_early(cuda, kernel, blocks, shape, arguments) };
+    }
     // SAFETY: by the caller; the driver copies the arguments before it returns.
     unsafe {
         call!(
@@ -363,6 +373,47 @@ pub(super) unsafe fn enqueue(
                 1,
                 shape.shared,
                 cuda.0.stream(),
+                arguments.as_mut_ptr(),
+                std::ptr::null_mut()
+            )
+        )
+    }
+}
+
+/// Enqueues a kernel whose blocks may take their places while the launch before it ends.
+///
+/// # Safety
+/// As [`enqueue`], and every thread of the kernel waits for the launch before it ahead of its first access to memory.
+unsafe fn enqueue_early(
+    cuda: Cuda,
+    kernel: Kernel,
+    blocks: u32,
+    shape: Shape,
+    arguments: &mut [*mut c_void],
+) -> Result<()> {
+    // SAFETY: plain numbers and pointers, of which zero and null are valid; what counts is written below.
+    let mut attribute: sys::CUlaunchAttribute = unsafe { std::mem::zeroed() };
+    attribute.id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+    let config = sys::CUlaunchConfig {
+        gridDimX: blocks,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: shape.threads,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: shape.shared,
+        hStream: cuda.0.stream(),
+        attrs: &raw mut attribute,
+        numAttrs: 1,
+    };
+    // SAFETY: by the caller; the driver copies the arguments and the attribute before it returns.
+    unsafe {
+        call!(
+            &cuda.0.name,
+            cuLaunchKernelEx(
+                &raw const config,
+                kernel.function,
                 arguments.as_mut_ptr(),
                 std::ptr::null_mut()
             )

@@ -77,6 +77,12 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
+/// Whether the kernels of a unit wait for the launch before them by themselves (`after_predecessors`), so that they can be launched
+/// while it ends: products, of which small ones are shorter than a launch takes.
+pub(super) fn starts_early(unit: &Unit) -> bool {
+    products::starts_early(unit.source())
+}
+
 /// A warp for each of `systems` small dense systems with elements of so many bytes.
 pub(super) fn dense(chip: Chip, systems: usize, element_bytes: usize) -> Shape {
     let warps = DENSE_WARPS[usize::from(element_bytes > 8)];

@@ -81,6 +81,22 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     })
 }
 
+/// Files whose kernels all wait for the launch before them.
+pub(super) fn starts_early(source: &str) -> bool {
+    matches!(
+        source,
+        "sell.cu"
+            | "csr_stream.cu"
+            | "csr_vector.cu"
+            | "csr_balanced.cu"
+            | "csr_block.cu"
+            | "csr_block_tiles.cu"
+            | "ell.cu"
+            | "jds.cu"
+            | "coo.cu"
+    )
+}
+
 /// Beside the lanes or the height in a unit's class: fewer entries under way.
 const FEW: u32 = 1 << 16;
 
@@ -245,4 +261,22 @@ pub(in crate::backend::cuda) fn row_shape(chip: Chip, rows: usize) -> Shape {
 /// A grid has at most 2^31 - 1 blocks; kernels take a tile a block, and no matrix in a device's memory has more tiles.
 fn blocks(tiles: usize) -> u32 {
     u32::try_from(tiles).unwrap_or(u32::MAX).min(i32::MAX as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::starts_early;
+    use crate::backend::cuda::compile::SOURCES;
+
+    #[test]
+    fn every_kernel_that_starts_early_waits_first() {
+        for (name, text) in SOURCES.iter().filter(|(name, _)| starts_early(name)) {
+            let kernels: Vec<&str> = text.split("__global__").skip(1).collect();
+            assert!(!kernels.is_empty(), "{name}");
+            for kernel in kernels {
+                let body = kernel.split_once('{').unwrap().1.trim_start();
+                assert!(body.starts_with("after_predecessors();"), "{name}: {kernel}");
+            }
+        }
+    }
 }
