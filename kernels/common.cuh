@@ -20,6 +20,8 @@ struct alignas(16) u128 { u64 low, high; };
 
 #define DEVICE __device__ __forceinline__
 #define ALL 0xffffffffu
+// What stands for a column in the padding of SELL. A matrix of 2^32 columns has a column of this number.
+#define PADDING 0xffffffffu
 
 DEVICE c32 operator+(c32 a, c32 b) { return {a.re + b.re, a.im + b.im}; }
 DEVICE c64 operator+(c64 a, c64 b) { return {a.re + b.re, a.im + b.im}; }

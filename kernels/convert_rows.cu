@@ -11,7 +11,8 @@
 // with the mean length of rows. Where there are few rows, the columns of a group are dealt out to several warps
 // (`splits`).
 //
-// Bytes an entry: index and value read once and written once. Padding is written too: index 0, value 0.
+// Bytes an entry: index and value read once and written once. Padding is written too: value 0, and index 0 or what tells the products
+// of SELL that it is padding.
 //
 // Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR) and STARTS (of sections or diagonals; u32 or u64), THREADS, LANES (4,
 // 8, 16).
@@ -39,6 +40,7 @@ struct Tile {
 // ---- where entry k of a position lies, and how many places the position has ----------------------------------------
 
 struct Ell {
+    static constexpr u32 COLUMN_OF_PADDING = 0;
     u64 rows;
     u32 width;
     u64 p;
@@ -49,6 +51,7 @@ struct Ell {
     DEVICE u64 at(u32 k) const { return k * rows + p; }
 };
 struct Jds {
+    static constexpr u32 COLUMN_OF_PADDING = 0;
     const J* diagonals;
     u64 p;
     DEVICE u32 places(u64 position, u32 length) {
@@ -58,6 +61,7 @@ struct Jds {
     DEVICE u64 at(u32 k) const { return u64(diagonals[k]) + p; }
 };
 struct Sell {
+    static constexpr u32 COLUMN_OF_PADDING = PADDING;
     const J* sections;
     u64 count, height;
     u64 start;
@@ -133,7 +137,7 @@ DEVICE void turn_over(Csr a, const u32* order, Layout layout, u32* columns, V* v
                 if (k >= places) break;
                 const u64 at = layout.at(k);
                 const bool entry = k < line.length;
-                columns[at] = entry ? tile.columns[lane][j] : 0;
+                columns[at] = entry ? tile.columns[lane][j] : Layout::COLUMN_OF_PADDING;
                 values[at] = entry ? tile.values[lane][j] : V();
             }
         } else {

@@ -8,7 +8,7 @@
 Needs CuPy. Matrices are made on the GPU. Each time is the median of replays of a captured graph (of 20 products where one takes
 under 50 us), so that neither side pays for Python; shares are of the copy bandwidth measured first.
 """
-import argparse, ctypes, os, sys, time, traceback
+import argparse, ctypes, os, subprocess, sys, time, traceback
 
 import numpy as np
 
@@ -204,7 +204,6 @@ class Cusparse:
         s = to_sell(a, t, 32)
         if s is not None:
             offsets, lengths, columns, values = s
-            # Padding is told by the column -1.
             d = ctypes.c_void_p()
             offsets, columns = offsets.astype(np.int32), columns.view(np.int32)
             pad_columns(a, offsets, columns, 32)
@@ -267,16 +266,18 @@ extern "C" __global__ void fill(long long rows, int height, const unsigned* offs
 }""".replace("VALUE", "double"), "fill") if cp else None
 FILL32 = cp.RawKernel(FILL.code.replace("double", "float"), "fill") if cp else None
 PAD = cp.RawKernel(r"""
-extern "C" __global__ void pad(long long rows, int height, const int* sections, const unsigned* offsets, int* columns) {
+extern "C" __global__ void pad(long long rows, int height, const int* sections, const unsigned* offsets, const unsigned* order, int* columns) {
     for (long long p = blockIdx.x * (long long)blockDim.x + threadIdx.x; p < rows; p += gridDim.x * (long long)blockDim.x) {
+        long long r = order ? order[p] : p;
         int width = (sections[p / height + 1] - sections[p / height]) / height;
-        for (int i = offsets[p + 1] - offsets[p]; i < width; i++) columns[sections[p / height] + (long long)i * height + p % height] = -1;
+        for (int i = offsets[r + 1] - offsets[r]; i < width; i++) columns[sections[p / height] + (long long)i * height + p % height] = -1;
     }
 }""", "pad") if cp else None
 
 
-def pad_columns(a, sections, columns, height):
-    PAD((4096,), (256,), (np.int64(a.rows), np.int32(height), sections, a.offsets, columns))
+def pad_columns(a, sections, columns, height, order=None):
+    """Padding is told by the column -1, in our SELL and in cuSPARSE's."""
+    PAD((4096,), (256,), (np.int64(a.rows), np.int32(height), sections, a.offsets, U(0) if order is None else order, columns))
 
 
 def to_sell(a, t, height, order=None):
@@ -378,7 +379,9 @@ def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, ord
     unroll = unroll or (8 if a.nnz >= 16 * a.rows else 4 if SIZE[v] == 4 else 6)
     if s is None:
         return None
-    offsets, lengths, columns, values = s
+    offsets, _, columns, values = s
+    lengths = NULL
+    pad_columns(a, offsets, columns, height, order)
     k = dict(SCALAR=t, STORED=v, OFFSET="u32", HEIGHT=0 if runtime else height, UNROLL=unroll, THREADS=threads, **c)
     f = kernel("sell.cu", "sell" if dot is None else "sell_dot", **k)
     tiles = ceil(a.rows, threads)
@@ -760,6 +763,9 @@ def main():
     args = parser.parse_args()
     TYPES[:] = args.types.split(",")
     began = time.time()
+    # Cases run in forked processes, so this one must not touch the device.
+    ask = "import cupy; print(cupy.cuda.Device().compute_capability)"
+    os.environ.setdefault("ARCH", subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True).stdout.strip())
     precompile(args.command)
     print(f"compiled in {time.time() - began:.1f} s", flush=True)
     try:

@@ -8,7 +8,8 @@ use crate::scalar::{Element, Offset};
 /// Copies of entries between layouts, and the sizes that these need.
 ///
 /// Targets come from [`Backend::buffer`](super::Backend::buffer) and have the right lengths already. A backend whose
-/// buffers may hold anything writes padding too (index 0, value 0).
+/// buffers may hold anything writes padding too: value 0, and index 0 or, in SELL, the index by which its product knows
+/// padding.
 ///
 /// Every method fails when the device fails, and without temporary memory, of which there is little: a few bytes a row
 /// at most, and where nothing else is said none.

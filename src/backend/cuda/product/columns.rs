@@ -42,12 +42,12 @@ mod kernel {
     }
     kernels! {
         "sell.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
-        /// `order` is null where rows keep theirs.
+        /// `order` is null where rows keep theirs, `lengths` where no column has the number that tells padding.
         fn sell(
             rows: u64,
             height: u32,
             order: Option<&Slice<u32>>,
-            lengths: &Slice<u32>,
+            lengths: Option<&Slice<u32>>,
             offsets: &Slice<I>,
             columns: &Slice<u32>,
             values: &Slice<V>,
@@ -61,7 +61,7 @@ mod kernel {
             rows: u64,
             height: u32,
             order: Option<&Slice<u32>>,
-            lengths: &Slice<u32>,
+            lengths: Option<&Slice<u32>>,
             offsets: &Slice<I>,
             columns: &Slice<u32>,
             values: &Slice<V>,
@@ -103,6 +103,11 @@ fn height(height: usize) -> u32 {
     u32::try_from(height).unwrap_or(u32::MAX)
 }
 
+/// Needed only where a column may have the number that stands in padding.
+fn lengths<'a, V: Element>(a: &SellParts<'a, V, Cuda>) -> Option<&'a Slice<u32>> {
+    (a.columns > u32::MAX as usize).then_some(a.lengths)
+}
+
 pub(super) fn sell<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: SellParts<'_, V, Cuda>,
@@ -111,9 +116,9 @@ pub(super) fn sell<V: Widen<T>, T: Scalar>(
     let Form { conjugate, alpha, x, beta, y } = form;
     let (shape, rows, height) =
         (policy::sell(a.rows, a.values.len(), a.height), a.rows as u64, height(a.height));
-    let order = a.order.map(|order| order.as_slice());
+    let (order, lengths) = (a.order.map(|order| order.as_slice()), lengths(&a));
     with_offsets!(a.offsets, offsets => kernel::sell(
-        cuda, shape, rows, height, order, a.lengths, offsets, a.indices, a.values, alpha, x, beta, y, conjugate,
+        cuda, shape, rows, height, order, lengths, offsets, a.indices, a.values, alpha, x, beta, y, conjugate,
     ))
 }
 
@@ -129,10 +134,10 @@ pub(super) fn sell_dot<V: Widen<T>, T: Scalar>(
     }
     let (shape, rows, height) =
         (policy::sell(a.rows, a.values.len(), a.height), a.rows as u64, height(a.height));
-    let order = a.order.map(|order| order.as_slice());
+    let (order, lengths) = (a.order.map(|order| order.as_slice()), lengths(&a));
     summed(cuda, shape, xy, |xy, partials, finished| {
         with_offsets!(a.offsets, offsets => kernel::sell_dot(
-            cuda, shape, rows, height, order, a.lengths, offsets, a.indices, a.values, T::one(), x, y, xy, partials, finished,
+            cuda, shape, rows, height, order, lengths, offsets, a.indices, a.values, T::one(), x, y, xy, partials, finished,
         ))
     })
 }
