@@ -25,7 +25,6 @@ typedef STORED V;
 #define TILE (THREADS * ITEMS)
 
 extern "C" __global__ void __launch_bounds__(THREADS) coo_scale(u64 n, T beta, T* y) {
-    after_predecessors();
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS)
         y[i] = is_zero(beta) ? T() : beta * y[i];
 }
@@ -40,7 +39,6 @@ DEVICE Open then(Open a, Open b) { return {b.started ? b.sum : a.sum + b.sum, a.
 // pieces: two a tile, of the row that comes in from the tile before and of the one that goes on.
 extern "C" __global__ void __launch_bounds__(THREADS)
     coo_segmented(u64 count, const u32* rows, const u32* columns, const V* values, T alpha, const T* x, T* y, u32 conjugate, T* pieces) {
-    after_predecessors();
     __shared__ alignas(16) unsigned char product_bytes[TILE * sizeof(T)], warp_bytes[THREADS / 32 * sizeof(Open)];
     __shared__ u32 row_of[TILE];
     T* const products = reinterpret_cast<T*>(product_bytes);
@@ -127,7 +125,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 // A warp a tile: where a row starts in it and goes on, all its pieces.
 extern "C" __global__ void __launch_bounds__(THREADS)
     coo_join(u64 count, const u32* rows, T alpha, T* y, const T* pieces) {
-    after_predecessors();
     const u64 tiles = (count + TILE - 1) / TILE;
     for (u64 tile = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32; tile + 1 < tiles; tile += u64(gridDim.x) * (THREADS / 32)) {
         const u32 row = rows[(tile + 1) * TILE - 1];
@@ -151,7 +148,6 @@ DEVICE void add(c64* to, c64 v) { atomicAdd(&to->re, v.re), atomicAdd(&to->im, v
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     coo_atomic(u64 count, const u32* rows, const u32* columns, const V* values, T alpha, const T* x, T* y, u32 conjugate) {
-    after_predecessors();
     for (u64 base = u64(blockIdx.x) * THREADS; base < count; base += u64(gridDim.x) * THREADS) {
         const u64 k = base + threadIdx.x;
         const bool there = k < count;

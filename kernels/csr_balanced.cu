@@ -29,7 +29,6 @@ typedef OFFSET I;
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     csr_balanced(u64 rows, u64 count, const u32* tile_rows, const I* offsets, const u32* columns, const V* values, T alpha, const T* x,
                  T beta, T* y, u32 conjugate, T* pieces) {
-    after_predecessors();
     __shared__ alignas(16) unsigned char product_bytes[THREADS * ITEMS * sizeof(T)];
     __shared__ u16 starts[THREADS * ITEMS + 2], long_ones[THREADS * ITEMS / 16 + 1];
     __shared__ u32 long_count;
@@ -98,7 +97,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 // A thread a tile: where a row starts in it and goes on, the sum of its pieces. Rows of more than 8 tiles are taken by the warp.
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr_balanced_join(u64 rows, u64 count, const u32* tile_rows, const I* offsets, T alpha, T beta, T* y, const T* pieces) {
-    after_predecessors();
     const u64 tiles = (rows + count + TILE - 1) / TILE, tile = u64(blockIdx.x) * THREADS + threadIdx.x;
     u64 row = 0, last = tile;
     if (tile + 1 < tiles) {

@@ -36,7 +36,6 @@ DEVICE u32 part_of(const u16* starts, u32 count, u32 k) {
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr_block_tiles(u64 rows, u64 count, const u32* tile_rows, const I* offsets, const u32* columns, const V* values, T alpha, const T* x,
                     T beta, T* y, u32 vectors, T* pieces) {
-    after_predecessors();
     extern __shared__ uint4 shared[];
     __shared__ alignas(16) unsigned char cut_bytes[THREADS * sizeof(Part)];
     __shared__ u16 starts[STEPS + 2];
@@ -113,7 +112,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 // A warp a tile: where a row starts in it and goes on, the sum of its pieces.
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr_block_join(u64 rows, u64 count, const u32* tile_rows, const I* offsets, T alpha, T beta, T* y, u32 vectors, const T* pieces) {
-    after_predecessors();
     const u64 tiles = (rows + count + STEPS - 1) / STEPS, tile = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32;
     if (tile + 1 >= tiles) return;
     const u64 behind = tile_rows[tile + 1], end = offsets[behind];

@@ -17,7 +17,7 @@
 // Sources: Greathouse and Daga 2014 (CSR-stream); Bell and Garland 2008 (lanes a row).
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), UNROLL (nonzeros a thread has
-// under way), THREADS.
+// under way), IN_BULK (1: one thread copies for all), THREADS.
 #include "block_sum.cuh"
 #include "stage.cuh"
 
@@ -29,7 +29,7 @@ typedef OFFSET I;
 // One tile. Returns this thread's part of x.y where DOT.
 template <bool DOT>
 DEVICE T tile(u64 first, u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta,
-              T* y, u32 capacity, u32 conjugate) {
+              T* y, u32 capacity, u32 conjugate, u64* barrier, u32& parity) {
     extern __shared__ uint4 shared[];
     V* const tile_values = reinterpret_cast<V*>(shared);
     u32* const tile_columns = reinterpret_cast<u32*>(tile_values + capacity);
@@ -41,9 +41,7 @@ DEVICE T tile(u64 first, u64 rows, u64 count, const I* offsets, const u32* colum
     T sum = T();
     for (u64 start = begin & ~u64(3); start < end; start += capacity) {
         const u64 stop = end - start < capacity ? end : start + capacity;
-        stage<THREADS>(tile_columns, columns, start, stop, count);
-        stage<THREADS>(tile_values, values, start, stop, count);
-        copies_done();
+        stage_tile<THREADS, IN_BULK>(tile_columns, tile_values, columns, values, start, stop, count, barrier, parity);
         __syncthreads();
         const u32 low = mine > start ? u32((mine < stop ? mine : stop) - start) : 0;
         const u32 high = mine_end > start ? u32((mine_end < stop ? mine_end : stop) - start) : 0;
@@ -72,9 +70,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     csr_stream(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y,
                u32 capacity, u32 conjugate) {
     after_predecessors();
+    __shared__ u64 barrier;
+    u32 parity = 0;
+    if (IN_BULK) stages_begin(&barrier);
     // The grid is as large as the matrix; the loop is here because the compiler makes a tenth faster code of it.
     for (u64 first = u64(blockIdx.x) * ROWS; first < rows; first += u64(gridDim.x) * ROWS)
-        tile<false>(first, rows, count, offsets, columns, values, alpha, x, beta, y, capacity, conjugate);
+        tile<false>(first, rows, count, offsets, columns, values, alpha, x, beta, y, capacity, conjugate, &barrier, parity);
 }
 
 // y = A x and xy = x.y. The grid follows from the matrix, so the sum has the same bits every time.
@@ -82,8 +83,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     csr_stream_dot(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, T one, const T* x, T* y,
                    u32 capacity, T* xy, T* partials, u32* finished) {
     after_predecessors();
+    __shared__ u64 barrier;
+    u32 parity = 0;
+    if (IN_BULK) stages_begin(&barrier);
     T part = T();
     for (u64 first = u64(blockIdx.x) * ROWS; first < rows; first += u64(gridDim.x) * ROWS)
-        part = part + tile<true>(first, rows, count, offsets, columns, values, one, x, T(), y, capacity, 0);
+        part = part + tile<true>(first, rows, count, offsets, columns, values, one, x, T(), y, capacity, 0, &barrier, parity);
     leave_sum<THREADS>(part, partials, finished, xy);
 }

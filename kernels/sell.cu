@@ -1,4 +1,4 @@
-// y = alpha A x + beta y with A in SELL-C-sigma, a thread a row.
+// y = alpha A x + beta y with A in SELL-C-sigma, a thread for ROWS neighbouring rows (here ROWS = 1).
 //
 //     | 1 . 7 . |     C = 2, sigma = 4
 //     | . . 8 . |     order    0 2 | 3 1          thread 0 has row 0, thread 1 row 2, thread 2 row 3, thread 3 row 1
@@ -14,8 +14,8 @@
 // Bytes a nonzero: value + 4 for the column (padding too) + what of x misses the caches. A row: its place in the order where there is
 // one, and y. Source: Kreutzer et al. 2014; PMPP 14.6.
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), HEIGHT (C, or 0: told at the launch), UNROLL (entries a thread
-// has under way), THREADS.
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), HEIGHT (C, a multiple of ROWS; or 0: told at the launch), ROWS (neighbouring rows
+// a thread: their entries are one load), UNROLL (entries of a row that a thread has under way), THREADS.
 #include "block_sum.cuh"
 #include "product.cuh"
 
@@ -23,43 +23,81 @@ typedef SCALAR T;
 typedef STORED V;
 typedef OFFSET I;
 
-// `lengths` where a column may have the number of padding, else null.
-DEVICE T position_sum(u64 p, u32 height, const u32* lengths, const I* offsets, const u32* columns, const V* values, const T* x, u32 conjugate) {
+// The same entry of ROWS neighbouring rows.
+template <typename A> struct alignas(sizeof(A) * ROWS > 16 ? 16 : sizeof(A) * ROWS) Across {
+    A of[ROWS];
+};
+
+// Adds N entries of each row. No branch lies between the loads, so all are under way at once: where there is padding, x_0 is read and
+// not used.
+template <u32 N>
+DEVICE void add_entries(T (&sum)[ROWS], const u32* columns, const V* values, u64 stride, const T* x, u32 conjugate) {
+    Across<u32> column[N];
+    Across<V> value[N];
+    T of_x[N][ROWS];
+#pragma unroll
+    for (u32 u = 0; u < N; u++) {
+        column[u] = *reinterpret_cast<const Across<u32>*>(columns + u * stride);
+        value[u] = *reinterpret_cast<const Across<V>*>(values + u * stride);
+    }
+#pragma unroll
+    for (u32 u = 0; u < N; u++)
+#pragma unroll
+        for (u32 r = 0; r < ROWS; r++) of_x[u][r] = cached(x + (column[u].of[r] == PADDING ? 0 : column[u].of[r]));
+#pragma unroll
+    for (u32 u = 0; u < N; u++)
+#pragma unroll
+        for (u32 r = 0; r < ROWS; r++) {
+            const T more = sum[r] + entry<T>(value[u].of[r], conjugate) * of_x[u][r];
+            sum[r] = column[u].of[r] == PADDING ? sum[r] : more;
+        }
+}
+// As many as are left, fewer than N.
+template <u32 N>
+DEVICE void add_rest(u32 left, T (&sum)[ROWS], const u32* columns, const V* values, u64 stride, const T* x, u32 conjugate) {
+    if constexpr (N > 1) {
+        if (left == N - 1) add_entries<N - 1>(sum, columns, values, stride, x, conjugate);
+        else add_rest<N - 1>(left, sum, columns, values, stride, x, conjugate);
+    }
+}
+
+// Sums of the rows at positions p .. p + ROWS. `lengths` where a column may have the number of padding, else null.
+DEVICE void position_sums(T (&sum)[ROWS], u64 p, u64 rows, u32 height, const u32* lengths, const I* offsets, const u32* columns,
+                          const V* values, const T* x, u32 conjugate) {
     const u32 c = HEIGHT ? HEIGHT : height;
     const u64 section = p / c, begin = offsets[section], base = begin + (p - section * c);
-    const u32 width = u32((u64(offsets[section + 1]) - begin) / c);
-    T sum = T();
-    for (u32 k = 0; k < width; k += UNROLL) {
-        u32 column[UNROLL];
-        V value[UNROLL];
-        T of_x[UNROLL];
-        bool there[UNROLL];
 #pragma unroll
-        for (u32 u = 0; u < UNROLL; u++)
-            if (there[u] = k + u < width; there[u]) {
-                column[u] = columns[base + u64(k + u) * c];
-                value[u] = values[base + u64(k + u) * c];
-            }
-#pragma unroll
-        for (u32 u = 0; u < UNROLL; u++) {
-            there[u] = there[u] && (column[u] != PADDING || (lengths && k + u < lengths[p]));
-            if (there[u]) of_x[u] = cached(x + column[u]);
-        }
-#pragma unroll
-        for (u32 u = 0; u < UNROLL; u++)
-            if (there[u]) sum = sum + entry<T>(value[u], conjugate) * of_x[u];
+    for (u32 r = 0; r < ROWS; r++) sum[r] = T();
+    if (lengths) {
+        for (u32 r = 0; r < ROWS && p + r < rows; r++)
+            sum[r] = strided_sum<UNROLL>(columns + base + r, values + base + r, c, lengths[p + r], x, conjugate);
+        return;
     }
-    return sum;
+    const u32 width = u32((u64(offsets[section + 1]) - begin) / c);
+    u32 k = 0;
+    for (; k + UNROLL <= width; k += UNROLL)
+        add_entries<UNROLL>(sum, columns + base + u64(k) * c, values + base + u64(k) * c, c, x, conjugate);
+    add_rest<UNROLL>(width - k, sum, columns + base + u64(k) * c, values + base + u64(k) * c, c, x, conjugate);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     sell(u64 rows, u32 height, const u32* order, const u32* lengths, const I* offsets, const u32* columns, const V* values, T alpha,
          const T* x, T beta, T* y, u32 conjugate) {
     after_predecessors();
-    const u64 p = u64(blockIdx.x) * THREADS + threadIdx.x;
+    const u64 p = (u64(blockIdx.x) * THREADS + threadIdx.x) * ROWS;
     if (p >= rows) return;
-    const T sum = position_sum(p, height, lengths, offsets, columns, values, x, conjugate);
-    finish(alpha, sum, beta, y + (order ? u64(order[p]) : p));
+    T sum[ROWS];
+    position_sums(sum, p, rows, height, lengths, offsets, columns, values, x, conjugate);
+    if (ROWS > 1 && !order && is_zero(beta) && p + ROWS <= rows && aligned16(y)) {
+        Across<T> of_y;
+#pragma unroll
+        for (u32 r = 0; r < ROWS; r++) of_y.of[r] = alpha * sum[r];
+        *reinterpret_cast<Across<T>*>(y + p) = of_y;
+        return;
+    }
+#pragma unroll
+    for (u32 r = 0; r < ROWS; r++)
+        if (p + r < rows) finish(alpha, sum[r], beta, y + (order ? u64(order[p + r]) : p + r));
 }
 
 // y = A x and xy = x.y. The grid follows from the matrix, so the sum has the same bits every time.
@@ -67,12 +105,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     sell_dot(u64 rows, u32 height, const u32* order, const u32* lengths, const I* offsets, const u32* columns, const V* values,
              T one, const T* x, T* y, T* xy, T* partials, u32* finished) {
     after_predecessors();
-    const u64 p = u64(blockIdx.x) * THREADS + threadIdx.x;
+    const u64 p = (u64(blockIdx.x) * THREADS + threadIdx.x) * ROWS;
     T part = T();
     if (p < rows) {
-        const T sum = position_sum(p, height, lengths, offsets, columns, values, x, 0);
-        const u64 row = order ? u64(order[p]) : p;
-        part = conj(x[row]) * finish(one, sum, T(), y + row);
+        T sum[ROWS];
+        position_sums(sum, p, rows, height, lengths, offsets, columns, values, x, 0);
+#pragma unroll
+        for (u32 r = 0; r < ROWS; r++)
+            if (p + r < rows) {
+                const u64 row = order ? u64(order[p + r]) : p + r;
+                part = part + conj(x[row]) * finish(one, sum[r], T(), y + row);
+            }
     }
     leave_sum<THREADS>(part, partials, finished, xy);
 }

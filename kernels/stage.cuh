@@ -1,6 +1,7 @@
 // Nonzeros from device memory to shared memory, sixteen bytes at a time and past the registers where the chip can (8.0
 // and later), so that a block has its whole tile under way at once.
 #pragma once
+#include "bulk.cuh"
 #include "product.cuh"
 
 DEVICE void copy16(void* to, const void* from) {
@@ -32,4 +33,41 @@ template <int BLOCK, typename A> DEVICE void stage(A* to, const A* from, u64 sta
         const u32 n = u32(stop - start);
         for (u32 i = threadIdx.x; i < n; i += BLOCK) to[i] = stream(from + start + i);
     }
+}
+
+// Before stage_tile in bulk, by all threads.
+DEVICE void stages_begin(u64* barrier) {
+    if (threadIdx.x == 0) {
+        barrier_init(barrier, 1);
+        barrier_init_done();
+    }
+    __syncthreads();
+}
+// Columns and values start .. stop, as above, for each thread that waits at the block's next barrier. BY_ONE: by one thread in bulk where
+// the chip can and the arrays are aligned; the others then have no copies to start. `parity` starts at 0.
+template <int BLOCK, bool BY_ONE, typename V>
+DEVICE void stage_tile(u32* to_columns, V* to_values, const u32* columns, const V* values, u64 start, u64 stop, u64 count, u64* barrier,
+                       u32& parity) {
+    if (!BY_ONE || !BULK || !aligned16(columns) || !aligned16(values)) {
+        stage<BLOCK>(to_columns, columns, start, stop, count);
+        stage<BLOCK>(to_values, values, start, stop, count);
+        copies_done();
+        return;
+    }
+    // The arrays may end before a multiple of 16 bytes does: what is left then goes one by one.
+    const u32 n = u32(stop - start), padded = (n + 3) & ~3u, whole = start + padded <= count ? padded : n & ~3u;
+    if (threadIdx.x == 0) {
+        arrive(barrier, whole * u32(sizeof(V) + 4));
+        if (whole) {
+            bulk_load(to_columns, columns + start, whole * 4, barrier);
+            bulk_load(to_values, values + start, whole * u32(sizeof(V)), barrier);
+        }
+    }
+    const u32 i = whole + threadIdx.x;
+    if (i < n) {
+        to_columns[i] = columns[start + i];
+        to_values[i] = values[start + i];
+    }
+    wait(barrier, parity);
+    parity ^= 1;
 }

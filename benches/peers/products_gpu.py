@@ -309,10 +309,11 @@ NULL = U(0)
 def stream_constants(a, t, v, lanes=None, unroll=None, threads=None, **c):
     mean = max(1.0, a.nnz / max(1, a.rows))
     if lanes is None:
-        lanes = 1
-        while lanes < 32 and mean / lanes > 14:
+        lanes, lane = 1, 28 if SIZE[v] == 4 and a.rows and int(a.lengths.max()) % 2 else 14
+        while lanes < 32 and mean / lanes > lane:
             lanes *= 2
-    return dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, UNROLL=unroll or (4 if SIZE[v] == 4 and lanes == 1 and mean > 6 else 8), THREADS=threads or (256 if SIZE[v] == 8 else 128))
+    short = SIZE[v] == 4
+    return dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, UNROLL=unroll or (9 if short else 8), THREADS=threads or (128 if short else 256), IN_BULK=int(short)) | c
 
 
 def csr_stream(a, t, v, x, y, alpha=1, beta=0, dot=None, capacity=None, **c):
@@ -374,17 +375,16 @@ def csr_vector(a, t, v, x, y, alpha=1, beta=0, lanes=None, threads=256, unroll=4
     return lambda: grid and f((grid,), (threads,), (U(a.rows), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
 
 
-def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, order=None, threads=128, unroll=None, **c):
+def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, order=None, threads=64, unroll=9, **c):
     s = to_sell(a, v, height, order)
-    unroll = unroll or (8 if a.nnz >= 16 * a.rows else 4 if SIZE[v] == 4 else 6)
     if s is None:
         return None
     offsets, _, columns, values = s
     lengths = NULL
     pad_columns(a, offsets, columns, height, order)
-    k = dict(SCALAR=t, STORED=v, OFFSET="u32", HEIGHT=0 if runtime else height, UNROLL=unroll, THREADS=threads, **c)
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32", HEIGHT=0 if runtime else height, ROWS=1 if runtime else 2, UNROLL=unroll, THREADS=threads) | c
     f = kernel("sell.cu", "sell" if dot is None else "sell_dot", **k)
-    tiles = ceil(a.rows, threads)
+    tiles = ceil(a.rows, threads * k["ROWS"])
     place = NULL if order is None else order
     if dot is None:
         return lambda: f((tiles,), (threads,), (U(a.rows), U32(height), place, lengths, offsets, columns, values, scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
@@ -728,8 +728,8 @@ def sweep(a, t, x, y):
 
 
 BALANCED_TUNE = [(256, 8, 6, 4), (256, 4, 6, 4), (256, 8, 8, 4), (256, 12, 5, 4), (256, 16, 4, 4), (512, 8, 3, 4), (128, 16, 8, 4)]
-STREAM_TUNE = [(128, 1, 4), (128, 1, 6), (128, 1, 8), (256, 1, 4), (256, 1, 8), (128, 2, 4), (128, 2, 8), (256, 2, 8), (128, 4, 4), (256, 4, 4)]
-SELL_TUNE = [(h, 128, u) for h in (16, 32) for u in (4, 6, 8)]
+STREAM_TUNE = [(128, 1, 4), (128, 1, 9), (128, 1, 8), (256, 1, 4), (256, 1, 8), (128, 2, 4), (128, 2, 8), (256, 2, 8), (128, 4, 4), (256, 4, 4)]
+SELL_TUNE = [(h, th, u) for h in (16, 32) for th in (64, 128) for u in (7, 9)]
 
 
 def precompile(command):
@@ -739,8 +739,9 @@ def precompile(command):
         check = command == "check"
         if not check and t != v:
             continue
-        stream = [(64, l, 8) for l in (1, 2, 8, 32)] if check else STREAM_TUNE
-        jobs += [("csr_stream.cu", s | dict(LANES=l, UNROLL=u, THREADS=th)) for th, l, u in stream]
+        short = SIZE[v] == 4
+        stream = [(64, l, 9 if short else 8) for l in (1, 2, 8, 32)] if check else STREAM_TUNE
+        jobs += [("csr_stream.cu", s | dict(LANES=l, UNROLL=u, THREADS=th, IN_BULK=int(short))) for th, l, u in stream]
         balanced = [(32, 2, 1, 4), (128, 8, 1, 4)] if check else BALANCED_TUNE
         jobs += [("csr_balanced.cu", s | dict(ITEMS=i, THREADS=th, UNROLL=u, MIN_BLOCKS=b)) for th, i, b, u in balanced]
         jobs += [("csr_vector.cu", s | dict(LANES=l, THREADS=256, UNROLL=4)) for l in (1, 4, 8, 32)]
@@ -750,8 +751,8 @@ def precompile(command):
         many = {"f64": [(1, 2), (2, 2), (4, 2), (8, 2), (16, 2)], "f32": [(2, 1), (1, 4), (2, 4), (4, 4), (8, 4)]}[t] if command == "blocks" else many
         jobs += [("csr_block.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256)) for l, w in many]
         jobs += [("csr_block_tiles.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256, STEPS=st)) for l, w in many for st in ([64, 1024] if check else [512, 1024, 2048])]
-        sells = [(h, 128, u) for h in (0, 16, 32) for u in (4, 6, 8)] if check else SELL_TUNE
-        jobs += [("sell.cu", s | dict(HEIGHT=h, UNROLL=u, THREADS=th)) for h, th, u in sells]
+        sells = [(h, 64, 9) for h in (0, 16, 32)] if check else SELL_TUNE
+        jobs += [("sell.cu", s | dict(HEIGHT=h, ROWS=2 if h else 1, UNROLL=u, THREADS=th)) for h, th, u in sells]
     return compile_all(jobs)
 
 

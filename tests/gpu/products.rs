@@ -157,7 +157,12 @@ pub fn several_vectors(b: &Cuda) {
 }
 
 fn tridiagonal(n: usize) -> Csr<f64> {
-    let columns = |i: usize| i.saturating_sub(1)..=(i + 1).min(n - 1);
+    banded(n, 1)
+}
+
+/// `reach` entries on either side of the diagonal.
+fn banded(n: usize, reach: usize) -> Csr<f64> {
+    let columns = |i: usize| i.saturating_sub(reach)..=(i + reach).min(n - 1);
     let mut offsets = vec![0];
     let mut indices = Vec::new();
     (0..n).for_each(|i| {
@@ -168,29 +173,31 @@ fn tridiagonal(n: usize) -> Csr<f64> {
     Csr::from_parts(n, n, offsets, indices, values).unwrap()
 }
 
-/// More blocks than the last one adds up alone.
+/// More blocks than the last one adds up alone, and warps that stream section after section, of a lane a row and of several.
 pub fn sums_of_many_blocks(b: &Cuda) {
-    let n = 700_001;
-    let host = tridiagonal(n);
-    let x: Vec<f64> = Random(25).vector(n);
-    let (mut y, mut xy) = (vec![0.0; n], vec![0.0]);
-    Host.csr_dot(host.parts(), &x, &mut y, &mut xy).unwrap();
-    let size: f64 = x.iter().zip(&y).map(|(x, y)| (x * y).abs()).sum();
-    let a = on(b, &host);
-    let sell = Sell::with_sections(b, &a, 32, 1).unwrap();
-    let operators: [&dyn LinearOperator<f64, Cuda>; 2] = [&a, &sell];
-    let x = b.upload(x).unwrap();
-    for operator in operators {
-        let (mut got, mut dot) = (b.zeros(n).unwrap(), b.zeros(1).unwrap());
-        operator.apply_dot(b, &x, &mut got, &mut dot).unwrap();
-        let first = b.download(&dot).unwrap();
-        assert!((first[0] - xy[0]).abs() <= 1e-12 * size, "{} for {}", first[0], xy[0]);
-        for (got, want) in b.download(&got).unwrap().iter().zip(&y) {
-            assert!((got - want).abs() <= 1e-13 * want.abs() + 1e-13);
-        }
-        for _ in 0..3 {
+    for (n, reach) in [(1_400_001, 1), (150_003, 16)] {
+        let host = banded(n, reach);
+        let x: Vec<f64> = Random(25).vector(n);
+        let (mut y, mut xy) = (vec![0.0; n], vec![0.0]);
+        Host.csr_dot(host.parts(), &x, &mut y, &mut xy).unwrap();
+        let size: f64 = x.iter().zip(&y).map(|(x, y)| (x * y).abs()).sum();
+        let a = on(b, &host);
+        let sell = Sell::with_sections(b, &a, 32, 1).unwrap();
+        let operators: [&dyn LinearOperator<f64, Cuda>; 2] = [&a, &sell];
+        let x = b.upload(x).unwrap();
+        for operator in operators {
+            let (mut got, mut dot) = (b.zeros(n).unwrap(), b.zeros(1).unwrap());
             operator.apply_dot(b, &x, &mut got, &mut dot).unwrap();
-            assert_eq!(b.download(&dot).unwrap(), first);
+            let first = b.download(&dot).unwrap();
+            assert!((first[0] - xy[0]).abs() <= 1e-12 * size, "{} for {}", first[0], xy[0]);
+            for (got, want) in b.download(&got).unwrap().iter().zip(&y) {
+                // Entries are at most 7, elements of x at most 1.
+                assert!((got - want).abs() <= 1e-13 * (7 * (2 * reach + 1)) as f64, "{got} for {want}");
+            }
+            for _ in 0..3 {
+                operator.apply_dot(b, &x, &mut got, &mut dot).unwrap();
+                assert_eq!(b.download(&dot).unwrap(), first);
+            }
         }
     }
 }

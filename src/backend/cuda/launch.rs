@@ -223,7 +223,8 @@ impl Cuda {
             None => modules.entry(unit).or_insert(Module(load(self.0, &unit)?)).0,
         };
         let early = self.0.chip.capability >= (9, 0) && self.0.driver >= EARLY_DRIVER;
-        let kernel = Kernel { early: early && policy::starts_early(&unit), ..self.find(module, name, shape)? };
+        let kernel =
+            Kernel { early: early && policy::starts_early(&unit), ..self.find(module, name, shape)? };
         kernels.loaded.write().unwrap_or_else(PoisonError::into_inner).insert(key, kernel);
         Ok(kernel)
     }

@@ -128,7 +128,8 @@ fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
         let several = |file| unit(file).with("OFFSET", offset).with("WIDTH", "1").class(8);
         units.push(several("csr_block.cu"));
         units.push(several("csr_block_tiles.cu").with("STEPS", "1024"));
-        units.extend([0, 16, 32].map(|height| unit("sell.cu").with("OFFSET", offset).class(height)));
+        let heights = [0, 16, 32, 32 | policy::PAIRS];
+        units.extend(heights.map(|height| unit("sell.cu").with("OFFSET", offset).class(height)));
     }
 }
 

@@ -6,15 +6,13 @@ use crate::scalar::Element;
 
 /// Threads of a block of every product.
 pub(super) const THREADS: u32 = 256;
-/// Entries under way where a thread has a row: in ELL and long rows of SELL, in short ones by the bytes of a value, and where
-/// lanes share a row or diagonals' starts are read beside the entries.
+/// Entries under way where a thread has a row, and where lanes share a row or diagonals' starts are read beside the entries.
 const UNROLL: u32 = 8;
-const SELL_UNROLL: [u32; 2] = [4, 6];
 const FEW_UNROLL: u32 = 4;
+/// Entries of each row under way in SELL: stencils of 9 and 27 points have no rest.
+const SELL_UNROLL: u32 = 9;
 /// Threads of a block that multiplies sections.
-const SELL_THREADS: u32 = 128;
-/// Mean nonzeros a row from which rows of sections are long.
-const SELL_LONG: usize = 16;
+const SELL_THREADS: u32 = 64;
 /// Steps a thread of a balanced tile, by the mean length of rows, and blocks that a multiprocessor shall hold, for sums of up to 8 and of 16 bytes.
 const BALANCED_ITEMS: [u32; 2] = [8, 4];
 /// Mean nonzeros a row from which balanced tiles are the smaller ones: they gather more and write less.
@@ -31,8 +29,12 @@ const _: () = assert!(
 const COO_ITEMS: u32 = 7;
 /// Mean nonzeros a lane, above which a streamed row gets twice as many lanes.
 const STREAM_LANE: usize = 14;
-/// Mean nonzeros a row from which a thread of its own has few of them under way, where values take 4 bytes.
-const STREAM_FEW: usize = 7;
+/// The same where values take 4 bytes and the longest row is odd: neighbouring rows then start in different banks of shared memory.
+const STREAM_ODD_LANE: usize = 28;
+/// Nonzeros of a row under way, and whether one thread copies for all: for values of 8 bytes, and of 4, where tiles take fewer bytes and
+/// starting copies counts for more.
+const STREAM_UNROLL: [u32; 2] = [8, 9];
+const STREAM_IN_BULK: [u32; 2] = [0, 1];
 /// Rows of more nonzeros than this on average are read straight from memory, by so many nonzeros a lane at least ...
 const STREAM_MEAN: usize = 32;
 const VECTOR_LANE: usize = 8;
@@ -49,7 +51,7 @@ const FEW_BLOCKS: u32 = 1024;
 /// The constants of a unit of these kernels.
 pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     let threads = ("THREADS", THREADS);
-    let lanes = ("LANES", (unit.size_class() & !FEW).clamp(1, 32));
+    let lanes = ("LANES", unit.size_class().clamp(1, 32));
     let wide = usize::from(unit.type_of("SCALAR") == Some("c64"));
     Some(match unit.source() {
         "csr_krylov.cu" => vec![threads, lanes],
@@ -57,8 +59,13 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
             vec![threads, lanes, ("UNROLL", FEW_UNROLL)]
         }
         "csr_stream.cu" => {
-            let unroll = if unit.size_class() & FEW != 0 { FEW_UNROLL } else { UNROLL };
-            vec![("THREADS", stream_threads(unit.type_of("STORED"))), lanes, ("UNROLL", unroll)]
+            let short = usize::from(unit.type_of("STORED") == Some("f32"));
+            vec![
+                ("THREADS", stream_threads(unit.type_of("STORED"))),
+                lanes,
+                ("UNROLL", STREAM_UNROLL[short]),
+                ("IN_BULK", STREAM_IN_BULK[short]),
+            ]
         }
         "csr_balanced.cu" => vec![
             threads,
@@ -66,11 +73,12 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
             ("UNROLL", FEW_UNROLL),
             ("MIN_BLOCKS", BALANCED_BLOCKS[wide]),
         ],
-        "sell.cu" => {
-            let short = SELL_UNROLL[usize::from(unit.type_of("STORED") != Some("f32"))];
-            let unroll = if unit.size_class() & FEW != 0 { short } else { UNROLL };
-            vec![("THREADS", SELL_THREADS), ("HEIGHT", unit.size_class() & !FEW), ("UNROLL", unroll)]
-        }
+        "sell.cu" => vec![
+            ("THREADS", SELL_THREADS),
+            ("HEIGHT", unit.size_class() & !PAIRS),
+            ("ROWS", if unit.size_class() & PAIRS == 0 { 1 } else { 2 }),
+            ("UNROLL", SELL_UNROLL),
+        ],
         "ell.cu" => vec![threads, ("UNROLL", UNROLL)],
         "jds.cu" => vec![threads, ("UNROLL", FEW_UNROLL)],
         "coo.cu" => vec![threads, ("ITEMS", COO_ITEMS)],
@@ -81,24 +89,14 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     })
 }
 
-/// Files whose kernels all wait for the launch before them.
+/// Files whose kernels all wait for the launch before them: products of one launch. Where a second launch joins what the first left, both
+/// took 2 us longer when started early.
 pub(super) fn starts_early(source: &str) -> bool {
-    matches!(
-        source,
-        "sell.cu"
-            | "csr_stream.cu"
-            | "csr_vector.cu"
-            | "csr_balanced.cu"
-            | "csr_block.cu"
-            | "csr_block_tiles.cu"
-            | "ell.cu"
-            | "jds.cu"
-            | "coo.cu"
-    )
+    matches!(source, "sell.cu" | "csr_stream.cu" | "csr_vector.cu" | "csr_block.cu" | "ell.cu" | "jds.cu")
 }
 
-/// Beside the lanes or the height in a unit's class: fewer entries under way.
-const FEW: u32 = 1 << 16;
+/// Beside the height in a unit's class: two rows a thread.
+pub(in crate::backend::cuda) const PAIRS: u32 = 1 << 16;
 
 /// Threads of a block that streams rows: half of them for values of 4 bytes, so that tiles take as many bytes.
 fn stream_threads(value: Option<&str>) -> u32 {
@@ -145,15 +143,16 @@ pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
     nonzeros: usize,
 ) -> CsrWay {
     let mean = nonzeros.div_ceil(rows.max(1));
-    let lanes = (mean.div_ceil(STREAM_LANE).next_power_of_two() as u32).clamp(1, 32);
+    let odd = size_of::<V>() == 4 && extent.longest % 2 == 1;
+    let lane = if odd { STREAM_ODD_LANE } else { STREAM_LANE };
+    let lanes = (mean.div_ceil(lane).next_power_of_two() as u32).clamp(1, 32);
     let threads = stream_threads(Some(V::NAME));
     let tile = (threads / lanes) as usize;
     // Rows of a tile lie in so many groups of 32. Copies start up to three places before a tile.
     let fullest = usize::try_from(extent.fullest).unwrap_or(usize::MAX).saturating_mul(tile.div_ceil(32));
     let entry = 4 + size_of::<V>();
     let capacity = fullest.saturating_add(3).min(STREAM_BYTES / entry - 31).next_multiple_of(32);
-    let few = if size_of::<V>() == 4 && lanes == 1 && mean >= STREAM_FEW { FEW } else { 0 };
-    let shape = Shape::new(blocks(rows.div_ceil(tile)), threads).class(lanes | few).shared(capacity * entry);
+    let shape = Shape::new(blocks(rows.div_ceil(tile)), threads).class(lanes).shared(capacity * entry);
     CsrWay::Streamed { shape, capacity: capacity as u32 }
 }
 
@@ -228,11 +227,16 @@ pub(in crate::backend::cuda) fn row_a_thread(rows: usize) -> Shape {
     Shape::new(blocks(rows.div_ceil(THREADS as usize)), THREADS)
 }
 
-/// A thread a row of a SELL section; usual heights are constants of the kernel.
-pub(in crate::backend::cuda) fn sell(rows: usize, entries: usize, height: usize) -> Shape {
-    let few = if entries < SELL_LONG * rows { FEW } else { 0 };
-    let height = if matches!(height, 16 | 32) { height as u32 } else { 0 };
-    Shape::new(blocks(rows.div_ceil(SELL_THREADS as usize)), SELL_THREADS).class(height | few)
+/// A thread for two neighbouring rows of a SELL section, where their entries are aligned for one load and their sums, of type T, take few
+/// registers; else for a row. Usual heights are constants of the kernel.
+pub(in crate::backend::cuda) fn sell<T: Element>(rows: usize, height: usize, aligned: bool) -> Shape {
+    let class = match height {
+        16 | 32 if aligned && size_of::<T>() <= 8 => height as u32 | PAIRS,
+        16 | 32 => height as u32,
+        _ => 0,
+    };
+    let a_block = SELL_THREADS as usize * if class & PAIRS == 0 { 1 } else { 2 };
+    Shape::new(blocks(rows.div_ceil(a_block)), SELL_THREADS).class(class)
 }
 
 /// Whether the last block of a launch of this shape joins the sums of all.

@@ -1,7 +1,7 @@
 //! Products with formats that store columns of many rows: a thread a row.
 
 use super::{Form, summed};
-use crate::backend::cuda::launch::kernels;
+use crate::backend::cuda::launch::{Shape, kernels};
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
 use crate::backend::{EllParts, JdsParts, SellParts, VectorOps, with_offsets};
@@ -103,6 +103,11 @@ fn height(height: usize) -> u32 {
     u32::try_from(height).unwrap_or(u32::MAX)
 }
 
+fn sell_shape<V: Element, T: Element>(a: &SellParts<'_, V, Cuda>) -> Shape {
+    let aligned = (a.indices.address() | a.values.address()).is_multiple_of(16);
+    policy::sell::<T>(a.rows, a.height, aligned)
+}
+
 /// Needed only where a column may have the number that stands in padding.
 fn lengths<'a, V: Element>(a: &SellParts<'a, V, Cuda>) -> Option<&'a Slice<u32>> {
     (a.columns > u32::MAX as usize).then_some(a.lengths)
@@ -114,8 +119,7 @@ pub(super) fn sell<V: Widen<T>, T: Scalar>(
     form: Form<'_, T>,
 ) -> Result<()> {
     let Form { conjugate, alpha, x, beta, y } = form;
-    let (shape, rows, height) =
-        (policy::sell(a.rows, a.values.len(), a.height), a.rows as u64, height(a.height));
+    let (shape, rows, height) = (sell_shape::<V, T>(&a), a.rows as u64, height(a.height));
     let (order, lengths) = (a.order.map(|order| order.as_slice()), lengths(&a));
     with_offsets!(a.offsets, offsets => kernel::sell(
         cuda, shape, rows, height, order, lengths, offsets, a.indices, a.values, alpha, x, beta, y, conjugate,
@@ -132,8 +136,7 @@ pub(super) fn sell_dot<V: Widen<T>, T: Scalar>(
     if a.rows == 0 {
         return cuda.dot(x, y, xy);
     }
-    let (shape, rows, height) =
-        (policy::sell(a.rows, a.values.len(), a.height), a.rows as u64, height(a.height));
+    let (shape, rows, height) = (sell_shape::<V, T>(&a), a.rows as u64, height(a.height));
     let (order, lengths) = (a.order.map(|order| order.as_slice()), lengths(&a));
     summed(cuda, shape, xy, |xy, partials, finished| {
         with_offsets!(a.offsets, offsets => kernel::sell_dot(
