@@ -308,12 +308,14 @@ NULL = U(0)
 
 def stream_constants(a, t, v, lanes=None, unroll=None, threads=None, **c):
     mean = max(1.0, a.nnz / max(1, a.rows))
-    if lanes is None:
-        lanes, lane = 1, 28 if SIZE[v] == 4 and a.rows and int(a.lengths.max()) % 2 else 14
-        while lanes < 32 and mean / lanes > lane:
-            lanes *= 2
     short = SIZE[v] == 4
-    return dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, UNROLL=unroll or (9 if short else 8), THREADS=threads or (128 if short else 256), IN_BULK=int(short)) | c
+    odd = short and a.rows and int(a.lengths.max()) % 2
+    if lanes is None:
+        lanes = 1
+        while lanes < 32 and mean / lanes > (28 if odd else 14):
+            lanes *= 2
+    usual = 9 if odd else 4 if short and lanes == 1 and mean > 6 else 8
+    return dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, UNROLL=unroll or usual, THREADS=threads or (128 if short else 256), IN_BULK=int(odd)) | c
 
 
 def csr_stream(a, t, v, x, y, alpha=1, beta=0, dot=None, capacity=None, **c):
@@ -375,7 +377,7 @@ def csr_vector(a, t, v, x, y, alpha=1, beta=0, lanes=None, threads=256, unroll=4
     return lambda: grid and f((grid,), (threads,), (U(a.rows), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
 
 
-def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, order=None, threads=64, unroll=9, **c):
+def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, order=None, threads=64, unroll=7, **c):
     s = to_sell(a, v, height, order)
     if s is None:
         return None
@@ -739,9 +741,8 @@ def precompile(command):
         check = command == "check"
         if not check and t != v:
             continue
-        short = SIZE[v] == 4
-        stream = [(64, l, 9 if short else 8) for l in (1, 2, 8, 32)] if check else STREAM_TUNE
-        jobs += [("csr_stream.cu", s | dict(LANES=l, UNROLL=u, THREADS=th, IN_BULK=int(short))) for th, l, u in stream]
+        stream = [(64, l, u) for l in (1, 2, 8, 32) for u in (4, 8, 9)] if check else STREAM_TUNE
+        jobs += [("csr_stream.cu", s | dict(LANES=l, UNROLL=u, THREADS=th, IN_BULK=int(u == 9 and SIZE[v] == 4))) for th, l, u in stream]
         balanced = [(32, 2, 1, 4), (128, 8, 1, 4)] if check else BALANCED_TUNE
         jobs += [("csr_balanced.cu", s | dict(ITEMS=i, THREADS=th, UNROLL=u, MIN_BLOCKS=b)) for th, i, b, u in balanced]
         jobs += [("csr_vector.cu", s | dict(LANES=l, THREADS=256, UNROLL=4)) for l in (1, 4, 8, 32)]
@@ -751,7 +752,7 @@ def precompile(command):
         many = {"f64": [(1, 2), (2, 2), (4, 2), (8, 2), (16, 2)], "f32": [(2, 1), (1, 4), (2, 4), (4, 4), (8, 4)]}[t] if command == "blocks" else many
         jobs += [("csr_block.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256)) for l, w in many]
         jobs += [("csr_block_tiles.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256, STEPS=st)) for l, w in many for st in ([64, 1024] if check else [512, 1024, 2048])]
-        sells = [(h, 64, 9) for h in (0, 16, 32)] if check else SELL_TUNE
+        sells = [(h, 64, 7) for h in (0, 16, 32)] if check else SELL_TUNE
         jobs += [("sell.cu", s | dict(HEIGHT=h, ROWS=2 if h else 1, UNROLL=u, THREADS=th)) for h, th, u in sells]
     return compile_all(jobs)
 

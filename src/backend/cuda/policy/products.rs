@@ -9,8 +9,8 @@ pub(super) const THREADS: u32 = 256;
 /// Entries under way where a thread has a row, and where lanes share a row or diagonals' starts are read beside the entries.
 const UNROLL: u32 = 8;
 const FEW_UNROLL: u32 = 4;
-/// Entries of each row under way in SELL: stencils of 9 and 27 points have no rest.
-const SELL_UNROLL: u32 = 9;
+/// Entries of each row under way in SELL; of fewer, as many as there are.
+const SELL_UNROLL: u32 = 7;
 /// Threads of a block that multiplies sections.
 const SELL_THREADS: u32 = 64;
 /// Steps a thread of a balanced tile, by the mean length of rows, and blocks that a multiprocessor shall hold, for sums of up to 8 and of 16 bytes.
@@ -31,10 +31,18 @@ const COO_ITEMS: u32 = 7;
 const STREAM_LANE: usize = 14;
 /// The same where values take 4 bytes and the longest row is odd: neighbouring rows then start in different banks of shared memory.
 const STREAM_ODD_LANE: usize = 28;
-/// Nonzeros of a row under way, and whether one thread copies for all: for values of 8 bytes, and of 4, where tiles take fewer bytes and
-/// starting copies counts for more.
-const STREAM_UNROLL: [u32; 2] = [8, 9];
-const STREAM_IN_BULK: [u32; 2] = [0, 1];
+/// Nonzeros of such rows under way. Their copies are started by one thread: tiles take fewer bytes, so to start copies counts for more.
+const STREAM_ODD_UNROLL: u32 = 9;
+/// Mean nonzeros a row from which a thread of its own has few of them under way, where values take 4 bytes and rows are even.
+const STREAM_FEW: usize = 7;
+/// Matrices of fewer nonzeros lie in the second-level cache, and what counts is the number of steps that wait for one another: rows are read
+/// straight from there, ...
+const SMALL: usize = 1 << 20;
+/// ... also rows of different lengths, by a warp each, up to so many nonzeros and so many threads.
+const SMALL_LONGEST: u64 = 1024;
+const SMALL_THREADS: usize = 1 << 21;
+/// Threads of a block where each has a row.
+const SCALAR_THREADS: u32 = 128;
 /// Rows of more nonzeros than this on average are read straight from memory, by so many nonzeros a lane at least ...
 const STREAM_MEAN: usize = 32;
 const VECTOR_LANE: usize = 8;
@@ -51,21 +59,28 @@ const FEW_BLOCKS: u32 = 1024;
 /// The constants of a unit of these kernels.
 pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     let threads = ("THREADS", THREADS);
-    let lanes = ("LANES", unit.size_class().clamp(1, 32));
+    let lanes = ("LANES", (unit.size_class() & !(FEW | ODD)).clamp(1, 32));
     let wide = usize::from(unit.type_of("SCALAR") == Some("c64"));
     Some(match unit.source() {
         "csr_krylov.cu" => vec![threads, lanes],
-        "csr_vector.cu" | "csr_block.cu" | "csr_block_tiles.cu" => {
+        "csr_vector.cu" => {
+            let (threads, unroll) = vector_constants(unit.size_class());
+            vec![("THREADS", threads), lanes, ("UNROLL", unroll)]
+        }
+        "csr_block.cu" | "csr_block_tiles.cu" => {
             vec![threads, lanes, ("UNROLL", FEW_UNROLL)]
         }
         "csr_stream.cu" => {
-            let short = usize::from(unit.type_of("STORED") == Some("f32"));
-            vec![
-                ("THREADS", stream_threads(unit.type_of("STORED"))),
-                lanes,
-                ("UNROLL", STREAM_UNROLL[short]),
-                ("IN_BULK", STREAM_IN_BULK[short]),
-            ]
+            let odd = unit.size_class() & ODD != 0;
+            let unroll = if odd {
+                STREAM_ODD_UNROLL
+            } else if unit.size_class() & FEW != 0 {
+                FEW_UNROLL
+            } else {
+                UNROLL
+            };
+            let threads = stream_threads(unit.type_of("STORED"));
+            vec![("THREADS", threads), lanes, ("UNROLL", unroll), ("IN_BULK", u32::from(odd))]
         }
         "csr_balanced.cu" => vec![
             threads,
@@ -95,6 +110,9 @@ pub(super) fn starts_early(source: &str) -> bool {
     matches!(source, "sell.cu" | "csr_stream.cu" | "csr_vector.cu" | "csr_block.cu" | "ell.cu" | "jds.cu")
 }
 
+/// Beside the lanes in a unit's class: fewer entries under way, or rows of odd length.
+const FEW: u32 = 1 << 16;
+const ODD: u32 = 1 << 17;
 /// Beside the height in a unit's class: two rows a thread.
 pub(in crate::backend::cuda) const PAIRS: u32 = 1 << 16;
 
@@ -122,18 +140,55 @@ pub(in crate::backend::cuda) fn csr_way<V: Element>(
 ) -> CsrWay {
     let mean = nonzeros.div_ceil(rows.max(1));
     let typical = (32 * mean) as u64;
+    if nonzeros < SMALL && extent.longest <= SMALL_LONGEST && mean <= STREAM_MEAN {
+        return csr_small(extent, rows, mean);
+    }
     if extent.fullest > 2 * typical + 256 || extent.longest > 8 * mean as u64 + 64 || mean > VECTOR_MEAN {
         return csr_balanced(rows, nonzeros);
     }
     if mean > STREAM_MEAN { csr_vector(rows, mean) } else { csr_streamed::<V>(extent, rows, nonzeros) }
 }
 
+/// The same for a product that is followed by x.y: small matrices are streamed, which joins the sums too, where that gives the same bits,
+/// because a thread adds up a row either way.
+pub(in crate::backend::cuda) fn csr_way_dot<V: Element>(
+    extent: RowExtent,
+    rows: usize,
+    nonzeros: usize,
+) -> CsrWay {
+    let mean = nonzeros.div_ceil(rows.max(1));
+    if nonzeros < SMALL && alike(extent, mean) && mean <= STREAM_LANE {
+        return csr_streamed::<V>(extent, rows, nonzeros);
+    }
+    csr_way::<V>(extent, rows, nonzeros)
+}
+
+/// Whether a thread a row suits rows that are read from the second-level cache.
+fn alike(extent: RowExtent, mean: usize) -> bool {
+    extent.longest <= 2 * mean as u64 + 8
+}
+
+/// Lanes by the mean length of rows where they are alike, a warp a row where they are not.
+fn csr_small(extent: RowExtent, rows: usize, mean: usize) -> CsrWay {
+    if alike(extent, mean) {
+        return csr_vector(rows, mean);
+    }
+    let lanes = (SMALL_THREADS / rows.max(1)).clamp(1, 32);
+    csr_vector(rows, lanes.next_power_of_two().min(32) * VECTOR_LANE)
+}
+
 /// By `mean` nonzeros a row.
 pub(in crate::backend::cuda) fn csr_vector(rows: usize, mean: usize) -> CsrWay {
     let lanes = ((mean / VECTOR_LANE).max(1).next_power_of_two() as u32).min(32);
+    let (threads, _) = vector_constants(lanes);
     CsrWay::Vector {
-        shape: Shape::new(blocks(rows.div_ceil((THREADS / lanes) as usize)), THREADS).class(lanes),
+        shape: Shape::new(blocks(rows.div_ceil((threads / lanes) as usize)), threads).class(lanes),
     }
+}
+
+/// Threads of a block, and nonzeros a lane under way.
+fn vector_constants(lanes: u32) -> (u32, u32) {
+    if lanes == 1 { (SCALAR_THREADS, UNROLL) } else { (THREADS, FEW_UNROLL) }
 }
 
 /// In chunks where the fullest tile does not fit.
@@ -152,7 +207,9 @@ pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
     let fullest = usize::try_from(extent.fullest).unwrap_or(usize::MAX).saturating_mul(tile.div_ceil(32));
     let entry = 4 + size_of::<V>();
     let capacity = fullest.saturating_add(3).min(STREAM_BYTES / entry - 31).next_multiple_of(32);
-    let shape = Shape::new(blocks(rows.div_ceil(tile)), threads).class(lanes).shared(capacity * entry);
+    let few = size_of::<V>() == 4 && lanes == 1 && mean >= STREAM_FEW;
+    let kind = [0, FEW, ODD][usize::from(few).max(2 * usize::from(odd))];
+    let shape = Shape::new(blocks(rows.div_ceil(tile)), threads).class(lanes | kind).shared(capacity * entry);
     CsrWay::Streamed { shape, capacity: capacity as u32 }
 }
 
