@@ -2,7 +2,7 @@
 
 use super::{Chip, Shape, Unit};
 use crate::backend::RowExtent;
-use crate::scalar::Element;
+use crate::scalar::{Element, Scalar};
 
 /// Threads of a block of every product.
 pub(super) const THREADS: u32 = 256;
@@ -150,14 +150,14 @@ pub(in crate::backend::cuda) fn csr_way<V: Element>(
 }
 
 /// The same for a product that is followed by x.y: small matrices are streamed, which joins the sums too, where that gives the same bits,
-/// because a thread adds up a row either way.
-pub(in crate::backend::cuda) fn csr_way_dot<V: Element>(
+/// because a thread adds up a row either way and a product and a sum of real numbers are one rounding.
+pub(in crate::backend::cuda) fn csr_way_dot<V: Element, T: Scalar>(
     extent: RowExtent,
     rows: usize,
     nonzeros: usize,
 ) -> CsrWay {
     let mean = nonzeros.div_ceil(rows.max(1));
-    if nonzeros < SMALL && alike(extent, mean) && mean <= STREAM_LANE {
+    if nonzeros < SMALL && alike(extent, mean) && mean <= STREAM_LANE && !T::COMPLEX {
         return csr_streamed::<V>(extent, rows, nonzeros);
     }
     csr_way::<V>(extent, rows, nonzeros)

@@ -201,7 +201,7 @@ pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
     xy: &mut Slice<T>,
 ) -> Result<()> {
     let (rows, count, one) = (a.rows as u64, a.values.len() as u64, T::one());
-    match policy::csr_way_dot::<V>(extent(cuda, &a)?, a.rows, a.values.len()) {
+    match policy::csr_way_dot::<V, T>(extent(cuda, &a)?, a.rows, a.values.len()) {
         CsrWay::Streamed { shape, capacity } if a.rows > 0 => {
             summed(cuda, shape, xy, |xy, partials, finished| {
                 with_offsets!(a.offsets, offsets => kernel::csr_stream_dot(
