@@ -7,12 +7,12 @@ use residua::{Host, Triplets};
 
 #[path = "common/assembly.rs"]
 mod common;
-#[path = "common/primitives.rs"]
-#[allow(dead_code)]
-mod primitives;
+#[path = "common/random.rs"]
+#[allow(dead_code)] // not all of it is needed here
+mod random;
 
 use common::*;
-use primitives::Random;
+use random::Random;
 
 #[test]
 fn ragged_shapes() {

@@ -15,10 +15,12 @@ mod formats;
 mod graph;
 #[path = "common/precondition.rs"]
 mod precondition;
-#[path = "common/primitives.rs"]
+#[path = "common/primitives/mod.rs"]
 mod primitives;
 #[path = "gpu/products.rs"]
 mod products_on_device;
+#[path = "common/random.rs"]
+mod random;
 #[path = "common/slim.rs"]
 mod slim;
 

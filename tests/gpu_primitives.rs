@@ -7,8 +7,10 @@
 mod device;
 #[path = "common/large.rs"]
 mod large;
-#[path = "common/primitives.rs"]
+#[path = "common/primitives/mod.rs"]
 mod primitives;
+#[path = "common/random.rs"]
+mod random;
 
 use device::device;
 
@@ -44,6 +46,7 @@ cases!(
     gather_scatter_cases,
     gather_sum_cases,
     pack_cases,
+    same_bits_cases,
     refusals
 );
 

@@ -1,7 +1,9 @@
 //! The host's primitives beside their sequential twins. The same cases run on every backend.
 
-#[path = "common/primitives.rs"]
+#[path = "common/primitives/mod.rs"]
 mod common;
+#[path = "common/random.rs"]
+mod random;
 
 use residua::Host;
 
@@ -29,6 +31,7 @@ cases!(
     gather_scatter_cases,
     gather_sum_cases,
     pack_cases,
+    same_bits_cases,
     refusals
 );
 

@@ -2,7 +2,7 @@
 
 #![allow(dead_code)]
 
-use super::primitives::Random;
+use crate::random::Random;
 use num_complex::Complex;
 use residua::assemble::{Assemble, Assembler, ResidentTriplets, Symmetry};
 use residua::backend::OffsetsRef;

@@ -2,7 +2,7 @@
 //! too: the scan of a constant c is i c modulo 2^32, which is different for every i and in no order, for an odd c.
 
 use residua::backend::{Backend, Order, Primitives, Scan};
-use residua::scalar::{Element, Sum};
+use residua::scalar::{Element, Key, Sum};
 use residua::{Cuda, Host};
 
 const FACTOR: u32 = 0x9e37_79b1;
@@ -60,6 +60,38 @@ pub fn agrees_with_the_host(b: &Cuda) {
         assert!(b.download(&there).unwrap() == here, "{bins} bins");
         assert!(b.download(&on_device).unwrap() == keys, "a histogram changed its keys");
     }
+    // Where the constants of large sorts begin.
+    let n = (1 << 23) + 3;
+    sorts_stably::<u64>(b, "sorted", (0..n as u64).collect());
+    sorts_stably::<u64>(b, "reversed", (0..n as u64).rev().collect());
+    sorts_stably::<u64>(b, "one digit constant", x[..n].iter().map(|x| x & !0xff00).collect());
+    sorts_stably::<u32>(b, "all equal", vec![7; n]);
+    sorts_stably::<u32>(b, "few varying bits", x[..n].iter().map(|&x| x as u32 & 0x0600_0005).collect());
+    sorts_stably::<f64>(b, "NaN and zeros", x[..n].iter().map(|&x| SPECIAL[(x % 5) as usize]).collect());
+}
+
+const SPECIAL: [f64; 5] = [f64::NAN, -0.0, 0.0, f64::NEG_INFINITY, -f64::NAN];
+
+/// Radix sort carries places along: keys ascend, are those of their places, and equal keys keep their order. The merge sort
+/// does the same to them.
+fn sorts_stably<K: Key>(b: &Cuda, what: &str, keys: Vec<K>) {
+    let sorted_by = |merging: bool| {
+        let (mut k, mut places) = (b.upload(keys.clone()).unwrap(), b.zeros::<u32>(keys.len()).unwrap());
+        b.sequence(&mut places).unwrap();
+        match merging {
+            true => b.merge_sort_pairs(Order::Ascending, &mut k, &mut places).unwrap(),
+            false => b.sort_pairs(&mut k, &mut places, 0..K::BITS).unwrap(),
+        }
+        let bits: Vec<u64> = b.download(&k).unwrap().iter().map(|k| k.to_ordered()).collect();
+        (bits, b.download(&places).unwrap())
+    };
+    let (sorted, places) = sorted_by(false);
+    let mut before = None;
+    for now in sorted.iter().copied().zip(places.iter().copied()) {
+        assert!(before < Some(now) && keys[now.1 as usize].to_ordered() == now.0, "{what}");
+        before = Some(now);
+    }
+    assert!(sorted_by(true) == (sorted, places), "{what}, by merging");
 }
 
 /// 2^31 + 3 elements.
@@ -122,4 +154,45 @@ pub fn beyond_two_to_the_31(b: &Cuda) {
         flags
     };
     assert_eq!(b.compact(&places, &flags, &mut sums).unwrap(), 5);
+    b.segmented_scan(Scan::Inclusive, Sum, &places, &flags, &mut sums).unwrap();
+    assert_eq!([n - 6, n - 5, n - 1].map(|i| at(b, &sums, i)), [n as u32 - 5, 1, 1]);
+    let keys = scrambled(b, n);
+    assert_eq!(b.partition(&keys, &flags, &mut sums).unwrap(), 5);
+    drop(flags);
+    assert_eq!(at(b, &sums, 0), at(b, &keys, n - 5));
+    samples(n - 5).for_each(|i| assert_eq!(at(b, &sums, i + 5), at(b, &keys, i)));
+    b.sequence(&mut places).unwrap();
+    b.gather(&keys, &places, &mut sums).unwrap();
+    samples(n).for_each(|i| assert_eq!(at(b, &sums, i), at(b, &keys, i)));
+    // The first numbers twice: each is merged with itself.
+    let (half, out) = (n / 2, Cuda::part_mut(&mut sums, 0..n / 2 * 2));
+    let numbers = Cuda::part(&places, 0..half);
+    b.merge(Order::Ascending, numbers, numbers, out).unwrap();
+    samples(half * 2).for_each(|i| assert_eq!(at(b, &sums, i), (i / 2) as u32));
+    drop(sums);
+    sorts_segments_beyond_two_to_the_31(b, keys, places);
+}
+
+/// Segments of 7, and a rest of 5.
+fn sorts_segments_beyond_two_to_the_31(
+    b: &Cuda,
+    mut keys: <Cuda as Backend>::Vec<u32>,
+    mut places: <Cuda as Backend>::Vec<u32>,
+) {
+    let n = keys.len();
+    let offsets = {
+        let mut lengths = b.zeros::<u32>(n / 7 + 1).unwrap();
+        b.fill(7, &mut lengths).unwrap();
+        b.fill((n % 7) as u32, Cuda::part_mut(&mut lengths, n / 7..n / 7 + 1)).unwrap();
+        let mut offsets = b.zeros::<u32>(n / 7 + 2).unwrap();
+        b.exclusive_scan(&lengths, &mut offsets).unwrap();
+        offsets
+    };
+    b.segmented_sort_pairs(&offsets, &mut keys, &mut places).unwrap();
+    for i in samples(n - 1) {
+        let [one, next] = [i, i + 1].map(|i| (at(b, &keys, i), at(b, &places, i) as usize));
+        assert_eq!(one.0, (one.1 as u32 + 1).wrapping_mul(FACTOR), "{i}");
+        assert_eq!(one.1 / 7, i / 7, "{i} stays in its segment");
+        assert!(i / 7 != (i + 1) / 7 || one.0 < next.0, "{i}");
+    }
 }

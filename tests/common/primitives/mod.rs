@@ -1,0 +1,147 @@
+//! What every backend's primitives must do, beside a sequential twin of each: `all_cases` runs everything.
+
+mod arrange;
+mod merge;
+mod reduce;
+mod repeat;
+mod scan;
+mod select;
+mod sort;
+
+pub use arrange::{gather_scatter_cases, gather_sum_cases, pack_cases};
+pub use merge::{merge_cases, merge_sort_cases};
+pub use reduce::{reduce_by_key_cases, reduce_cases, segmented_reduce_cases};
+pub use repeat::same_bits_cases;
+pub use scan::{scan_cases, segmented_scan_cases};
+pub use select::{histogram_cases, offsets_cases, select_cases};
+pub use sort::{radix_sort_cases, segmented_sort_cases};
+
+use crate::random::Random;
+use residua::backend::{Order, Primitives, Scan};
+use residua::scalar::{Combine, Element, Key, Sum};
+
+/// Nothing, one, sizes around the borders of warps, tiles (as `tuning/sm_90.txt` has them: 1025 and 2049 for sorts, 1921 for
+/// reduce-by-key, 2305 for scans by heads, 2881 for sums of segments, 4097 for scans and merges, 8193 for selections) and chunks
+/// of the host, and primes. `RESIDUA_TEST_SIZES=0,1,31,4099` takes others: under a sanitizer every kernel is a hundred
+/// times slower.
+fn sizes() -> Vec<usize> {
+    match std::env::var("RESIDUA_TEST_SIZES") {
+        Ok(text) => text.split(',').map(|n| n.trim().parse().expect("RESIDUA_TEST_SIZES")).collect(),
+        Err(_) => vec![
+            0, 1, 2, 31, 33, 191, 257, 1025, 1921, 2049, 2305, 2881, 4097, 4099, 8193, 16384, 32769, 49152,
+            100_003,
+        ],
+    }
+}
+
+/// Those of `sizes` that are asked for.
+fn small_enough(sizes: &[usize]) -> Vec<usize> {
+    let largest = self::sizes().into_iter().max().unwrap_or(0);
+    let unlimited = std::env::var_os("RESIDUA_TEST_SIZES").is_none();
+    sizes.iter().copied().filter(|&n| unlimited || n <= largest).collect()
+}
+
+/// Everything.
+pub fn all_cases<B: Primitives>(b: &B) {
+    reduce_cases(b);
+    segmented_reduce_cases(b);
+    reduce_by_key_cases(b);
+    scan_cases(b);
+    segmented_scan_cases(b);
+    histogram_cases(b);
+    offsets_cases(b);
+    select_cases(b);
+    radix_sort_cases(b);
+    segmented_sort_cases(b);
+    merge_cases(b);
+    merge_sort_cases(b);
+    gather_scatter_cases(b);
+    gather_sum_cases(b);
+    pack_cases(b);
+    same_bits_cases(b);
+    refusals(b);
+}
+
+fn up<T: Element, B: Primitives>(b: &B, x: &[T]) -> B::Vec<T> {
+    b.upload(x.to_vec()).unwrap()
+}
+
+fn down<T: Element, B: Primitives>(b: &B, x: &B::Slice<T>) -> Vec<T> {
+    b.download(x).unwrap()
+}
+
+/// Keys compared as bits, so that NaN and the sign of zero count.
+fn ordered<K: Key>(keys: &[K]) -> Vec<u64> {
+    keys.iter().map(|k| k.to_ordered()).collect()
+}
+
+fn fold<T: Element, O: Combine<T>>(_op: O, x: &[T]) -> T {
+    x.iter().fold(O::identity(), |a, &b| O::combine(a, b))
+}
+
+/// Ascending offsets of random, often empty segments that cover `n` elements.
+fn random_offsets(random: &mut Random, n: usize) -> Vec<usize> {
+    let mut offsets = vec![0];
+    let mut at = 0;
+    while at < n {
+        let longest = if random.below(50) == 0 { 5000 } else { 7 };
+        at = (at + random.below(longest)).min(n);
+        offsets.push(at);
+    }
+    offsets.push(n);
+    offsets
+}
+
+fn narrow(x: &[usize]) -> Vec<u32> {
+    x.iter().map(|&x| x as u32).collect()
+}
+
+/// Keys in runs of about `length`.
+fn runs(random: &mut Random, n: usize, length: usize) -> Vec<u64> {
+    let mut key = 0;
+    random.vec(n, |r| {
+        key += u64::from(r.below(length) == 0);
+        key * 1_000_000_007
+    })
+}
+
+const SPECIAL: &str = "NaN, zeros, infinities";
+
+/// Keys that sorts find hard, in bits of their ordered form: any; equal; with constant digits; and NaN, zeros of both signs,
+/// infinities and the smallest numbers mixed, where the type has them. Of many keys, only the first and the last of these.
+fn patterns<K: Key>(random: &mut Random, n: usize) -> Vec<(&'static str, Vec<K>)> {
+    let mask = u64::MAX >> (64 - K::BITS);
+    let mut any = |varying: u64| random.vec(n, |r| K::from_ordered(r.next() & mask & varying));
+    let (all, few, digit) = (any(u64::MAX), any(0x0600_0005), any(!0xff00));
+    let mut sorted = all.clone();
+    sorted.sort_by_key(|k| k.to_ordered());
+    let reversed = sorted.iter().rev().copied().collect();
+    let (minus_zero, infinity) = (mask >> 1, if K::BITS == 32 { 0xff80_0000 } else { 0xfff0 << 48 });
+    let special = [0, mask, minus_zero, minus_zero + 1, minus_zero + 2, infinity, mask ^ infinity];
+    let special = random.vec(n, |r| K::from_ordered(special[r.below(special.len())]));
+    if n > 20_000 {
+        return vec![("any", all), (SPECIAL, special)];
+    }
+    vec![
+        ("any", all),
+        ("sorted", sorted),
+        ("reversed", reversed),
+        ("all equal", vec![K::default(); n]),
+        ("one digit constant", digit),
+        ("few varying bits", few),
+        (SPECIAL, special),
+    ]
+}
+
+/// Lengths that do not fit are refused, and so are indices out of range.
+pub fn refusals<B: Primitives>(b: &B) {
+    let three = up(b, &[1u32, 2, 3]);
+    let mut two = b.zeros::<u32>(2).unwrap();
+    assert!(b.scan(Scan::Inclusive, Sum, &three, &mut two).is_err());
+    assert!(b.exclusive_scan(&three, &mut two).is_err());
+    assert!(b.reduce(Sum, &three, &mut two).is_err());
+    assert!(b.merge(Order::Ascending, &three, &three, &mut two).is_err());
+    assert!(b.pack(&three, &two, 4, &mut b.zeros(3).unwrap()).is_err());
+    let refused = b.gather(&two, &three, &mut b.zeros(3).unwrap()).and_then(|()| b.synchronize());
+    assert!(refused.is_err(), "an index out of range");
+}
