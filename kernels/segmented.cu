@@ -68,53 +68,59 @@ extern "C" __global__ void __launch_bounds__(THREADS) segmented(const VALUE* x, 
     const u64 first_step = tile * TILE < steps ? tile * TILE : steps, last_step = first_step + TILE < steps ? first_step + TILE : steps;
     const u64 first_segment = starts[tile], first_item = first_step - first_segment;
     const u32 segment_count = u32(starts[tile + 1] - first_segment), item_count = u32(last_step - first_step) - segment_count;
-    for (u32 i = threadIdx.x; i < item_count; i += THREADS) items[i] = x[first_item + i];
     for (u32 i = threadIdx.x; i < segment_count; i += THREADS) ends[i] = u32(offsets[first_segment + i + 1] - base - first_item);
+    VALUE mine_in_tile[ITEMS];  // all on their way before the first is stored
+#pragma unroll
+    for (u32 v = 0; v < ITEMS; v++) {
+        const u32 i = v * THREADS + threadIdx.x;
+        if (i < item_count) mine_in_tile[v] = x[first_item + i];
+    }
+#pragma unroll
+    for (u32 v = 0; v < ITEMS; v++) {
+        const u32 i = v * THREADS + threadIdx.x;
+        if (i < item_count) items[i] = mine_in_tile[v];
+    }
     __syncthreads();
 
     // This thread's steps: it starts in segment s of the tile, at item i.
     const u32 count = item_count + segment_count, k = threadIdx.x * ITEMS < count ? threadIdx.x * ITEMS : count;
     const u32 last = k + ITEMS < count ? k + ITEMS : count;
     const u32 first_s = u32(ended(k, segment_count, item_count, [&](u64 i) { return u64(ends[i]); }));
-    u32 s = first_s, i = k - s;
+    const auto end_of = [&](u32 s) { return s < segment_count ? ends[s] : ~0u; };
+    u32 s = first_s, i = k - s, end = end_of(s);
     OpenRun mine = no_run();  // heads: segments that ended here
-    VALUE result[ITEMS];
 #pragma unroll
     for (int step = 0; step < ITEMS; step++)
         if (k + step < last) {
-            if (s < segment_count && ends[s] <= i) {
-                if (MODE == REDUCE) result[step] = mine.sum;
+            if (end <= i) {
+                // A result lies behind the elements.
+                if (MODE == REDUCE) items[item_count + s] = mine.sum;
                 mine.sum = Op::identity();
                 mine.heads++;
-                s++;
+                end = end_of(++s);
             } else mine.sum = Op::of(mine.sum, items[i++]);
         }
 
     VALUE open = open_before_thread<WARPS>(descriptors, tile, mine);
 
-    // Results: of a segment that ended here, behind the elements; of an element, in its place.
-    s = first_s, i = k - s;
-    bool carried = true;
+    if (MODE == REDUCE) {
+        // Only the first segment that ended here was open before.
+        if (mine.heads) items[item_count + first_s] = Op::of(open, items[item_count + first_s]);
+    } else {
+        s = first_s, i = k - s, end = end_of(s);
 #pragma unroll
-    for (int step = 0; step < ITEMS; step++)
-        if (k + step < last) {
-            if (s < segment_count && ends[s] <= i) {
-                if (MODE == REDUCE) items[item_count + s] = carried ? Op::of(open, result[step]) : result[step];
-                carried = false;
-                open = Op::identity();
-                s++;
-            } else {
-                if (MODE == SCAN_EXCLUSIVE) {
-                    VALUE element = items[i];
-                    items[i] = open;
-                    open = Op::of(open, element);
-                } else if (MODE == SCAN) {
-                    open = Op::of(open, items[i]);
-                    items[i] = open;
+        for (int step = 0; step < ITEMS; step++)
+            if (k + step < last) {
+                if (end <= i) {
+                    open = Op::identity();
+                    end = end_of(++s);
+                } else {
+                    const VALUE element = items[i], next = Op::of(open, element);
+                    items[i++] = MODE == SCAN ? next : open;
+                    open = next;
                 }
-                i++;
             }
-        }
+    }
     __syncthreads();
     if (MODE == REDUCE)
         for (u32 j = threadIdx.x; j < segment_count; j += THREADS) out[first_segment + j] = items[item_count + j];

@@ -181,7 +181,8 @@ pub trait Primitives: Backend {
         bits: Range<u32>,
     ) -> Result<()>;
 
-    /// Sorts each segment of keys by itself, ascending, stably, and carries `values` along.
+    /// Sorts each segment of keys by itself, ascending, stably, and carries `values` along. Offsets ascend from 0 to the
+    /// number of keys; others are an error.
     fn segmented_sort_pairs<K: Key, V: Element, I: Offset>(
         &self,
         offsets: &Self::Slice<I>,

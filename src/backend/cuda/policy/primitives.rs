@@ -295,11 +295,12 @@ pub(in crate::backend::cuda) fn merge_segments(
     (elements(choice, "ITEMS"), shape.shared(shared(choice)))
 }
 
-/// Sorting short segments: the longest that it takes, and its launch.
-pub(in crate::backend::cuda) fn short_segments(chip: Chip, n: usize) -> (usize, Shape) {
+/// Sorting short segments: the longest that it takes, the launch that finds where tiles start, that of the tiles.
+pub(in crate::backend::cuda) fn short_segments(chip: Chip, n: usize) -> (usize, Shape, Shape) {
     let choice = choose(chip, "segmented_sort", "*", n);
-    let shape = Shape::new(tiles(n, elements(choice, "ITEMS")) as u32, choice.get("THREADS"));
-    (choice.get("SHORT") as usize, shape.class(choice.class()))
+    let (tiles, threads) = (tiles(n, elements(choice, "ITEMS")), choice.get("THREADS"));
+    let find = Shape::new((tiles + 1).div_ceil(threads as usize) as u32, threads).class(choice.class());
+    (choice.get("SHORT") as usize, find, Shape::new(tiles as u32, threads).class(choice.class()))
 }
 
 /// Reductions and scans of segments: words of look-back, words of scratch, the launch that partitions, that of the tiles.
@@ -357,7 +358,7 @@ mod tests {
                     small(merge_segments(chip, 4000, 1, 8, bytes).1);
                     small(segmented(chip, n, n, bytes, true).3);
                 }
-                small(short_segments(chip, n).1);
+                small(short_segments(chip, n).2);
                 gather(chip, n);
                 histogram(chip, n, 1 << 20);
             }

@@ -190,6 +190,8 @@ mod tests {
                     "{row:?}"
                 );
                 assert!(row.constants.iter().all(|(_, value)| *value > 0), "{row:?}");
+                let short = row.constants.iter().find(|(name, _)| *name == "SHORT");
+                assert!(short.is_none_or(|(_, short)| short.is_multiple_of(32)), "{row:?}");
             }
         }
     }

@@ -164,6 +164,7 @@ kernels! {
     fn segment_classes(
         offsets: &Slice<I>,
         segments: u64,
+        n: u64,
         first: u32,
         second: u32,
         third: u32,
@@ -171,11 +172,12 @@ kernels! {
     );
     fn segment_flags(offsets: &Slice<I>, segments: u64, low: u64, high: u64, flags: &mut Slice<u8>);
     fn element_flags(offsets: &Slice<I>, segment: &Slice<u32>, n: u64, low: u64, flags: &mut Slice<u8>);
+    fn short_tiles(offsets: &Slice<I>, segments: u64, starts: &mut Slice<u64>, tiles: u64);
     fn sort_short_segments(
         keys: &Slice<K>,
         values: u64,
         offsets: &Slice<I>,
-        segment: &Slice<u32>,
+        starts: &Slice<u64>,
         keys_out: &Slice<K>,
         values_out: u64,
         n: u64,

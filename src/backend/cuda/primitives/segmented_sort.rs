@@ -5,7 +5,7 @@ use super::{bytes_of, kernels, select};
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, policy};
 use crate::backend::{Backend, Primitives};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::scalar::{Element, Key, Offset};
 
 /// Elements up to which a block of the small kind takes a segment; only chooses the kind.
@@ -24,36 +24,41 @@ pub(super) fn sort_pairs<K: Key, V: Element, I: Offset>(
     }
     let chip = cuda.0.chip;
     let variant = |shape: crate::backend::cuda::launch::Shape| shape.variant("VALUE_BYTES", bytes_of::<V>());
-    let (short, shape) = policy::short_segments(chip, n);
+    let (short, find, tiles) = policy::short_segments(chip, n);
     let block =
         |longest, segments| policy::merge_segments(chip, longest, segments, size_of::<K>(), size_of::<V>());
     let limits = [short, block(SMALL_BLOCK, 0).0, block(LARGE_BLOCK, 0).0];
-    let mut segment = cuda.uninitialised::<u32>(n)?;
-    cuda.expand_offsets(offsets, &mut segment)?;
 
-    let mut counts = cuda.zeros::<u64>(3)?;
-    let each = variant(shape.blocks_like(policy::elementwise(chip, count)));
+    let mut counts = cuda.zeros::<u64>(4)?;
+    let each = variant(tiles.blocks_like(policy::elementwise(chip, count)));
     let [first, second, third] = limits.map(|limit| limit as u32);
-    kernels::segment_classes::<K, I>(cuda, each, offsets, count as u64, first, second, third, &mut counts)?;
-    let mut longer = [0; 3];
+    kernels::segment_classes::<K, I>(
+        cuda,
+        each,
+        offsets,
+        count as u64,
+        n as u64,
+        first,
+        second,
+        third,
+        &mut counts,
+    )?;
+    let mut longer = [0; 4];
     cuda.read(&counts, &mut longer)?;
-    let longer = longer.map(|count| count as usize);
+    let [longer @ .., wrong] = longer.map(|count| count as usize);
+    if wrong > 0 || count == 0 {
+        return Err(Error::InvalidArgument(format!("offsets do not ascend from 0 to {n}")));
+    }
 
     let mut sorted = cuda.uninitialised::<K>(n)?;
     let mut moved = cuda.uninitialised::<V>(n)?;
     let (from, to) = (values.address(), moved.address());
     if longer[0] < count {
-        kernels::sort_short_segments(
-            cuda,
-            variant(shape),
-            keys,
-            from,
-            offsets,
-            &segment,
-            &sorted,
-            to,
-            n as u64,
-        )?;
+        let mut starts = cuda.uninitialised::<u64>(tiles.blocks as usize + 1)?;
+        let number = u64::from(tiles.blocks);
+        kernels::short_tiles::<K, I>(cuda, variant(find), offsets, count as u64, &mut starts, number)?;
+        let tiles = variant(tiles);
+        kernels::sort_short_segments(cuda, tiles, keys, from, offsets, &starts, &sorted, to, n as u64)?;
     }
     for (class, longest) in [(0, SMALL_BLOCK), (1, LARGE_BLOCK)] {
         let segments = longer[class] - longer[class + 1];
@@ -69,8 +74,10 @@ pub(super) fn sort_pairs<K: Key, V: Element, I: Offset>(
         kernels::segments::merge_sort_segments(cuda, shape, keys, &sorted, from, to, offsets, &list)?;
     }
     if longer[2] > 0 {
+        let mut segment = cuda.uninitialised::<u32>(n)?;
+        cuda.expand_offsets(offsets, &mut segment)?;
         let mut flags = cuda.uninitialised::<u8>(n)?;
-        let each = variant(shape.blocks_like(policy::elementwise(chip, n)));
+        let each = variant(tiles.blocks_like(policy::elementwise(chip, n)));
         kernels::element_flags::<K, I>(
             cuda,
             each,
