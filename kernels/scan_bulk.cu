@@ -8,7 +8,7 @@
 //
 //     loader     takes a tile by ticket when a stage is free, and starts its bulk load   -> full
 //     adders     THREADS threads: total of tile i                                       -> added
-//                then the results of tile i - BEHIND, in place, and its bulk store       -> empty
+//                then the results of tile i - BEHIND, in place, and its bulk store       -> empty (the walker arrives, too)
 //     walker     publishes the total of tile i                           <- added
 //                then looks back for tile i - WALK_BEHIND                -> placed: the adders may complete it
 //
@@ -37,6 +37,15 @@ typedef ELEMENT T;
 
 #define SLOTS 8  // tiles of which totals are kept: more than BEHIND + 1
 
+// Read by one lane for its warp. Every thread that touches shared memory arrives itself at the barrier that tells of it. The
+// order of memory does not ask for that (lanes could meet at __syncwarp, and one arrive for all), but a checker of races
+// follows only this, and it costs one part in a hundred.
+template <typename V> DEVICE V read_by(u32 lane, const V* p) {
+    V v = V();
+    if (lane_id() == lane) v = *p;
+    return shuffle(v, lane);
+}
+
 // Block: THREADS + 64. Dynamic shared memory: STAGES * TILE * sizeof(ELEMENT). Grid: resident.
 extern "C" __global__ void __launch_bounds__(THREADS + 64, MIN_BLOCKS) scan_bulk(const T* x, T* out, u64 n, u64* workspace) {
 #if BULK
@@ -49,8 +58,8 @@ extern "C" __global__ void __launch_bounds__(THREADS + 64, MIN_BLOCKS) scan_bulk
     const u64 tiles = (n + TILE - 1) / TILE, whole = aligned16(x) && aligned16(out) ? n / TILE : 0;
     const u32 lane = lane_id(), warp = threadIdx.x / 32;
     if (threadIdx.x == 0) {
-        for (int s = 0; s < STAGES; s++) barrier_init(full + s, 1), barrier_init(empty + s, ADDERS);
-        for (int s = 0; s < SLOTS; s++) barrier_init(added + s, ADDERS), barrier_init(placed + s, 1);
+        for (int s = 0; s < STAGES; s++) barrier_init(full + s, 1), barrier_init(empty + s, THREADS + 1);
+        for (int s = 0; s < SLOTS; s++) barrier_init(added + s, ADDERS), barrier_init(placed + s, 32);
         barrier_init_done();
     }
     __syncthreads();
@@ -80,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + 64, MIN_BLOCKS) scan_bulk
             for (int i = WALK_BEHIND; i > 0; i--) totals[i] = totals[i - 1], starts[i] = starts[i - 1];
             if (round < end) {
                 wait(full + round % STAGES, round / STAGES & 1);
-                const u64 tile = tile_of[round % STAGES];
+                const u64 tile = read_by(0, tile_of + round % STAGES);
                 if (tile == tiles) end = round;
                 else {
                     wait(added + side, round / SLOTS & 1);
@@ -95,10 +104,11 @@ extern "C" __global__ void __launch_bounds__(THREADS + 64, MIN_BLOCKS) scan_bulk
             }
             if (round >= WALK_BEHIND && round - WALK_BEHIND < end) {
                 const u32 old = round - WALK_BEHIND;
-                const T prefix = exclusive_prefix<T, is_float<T>::value>(descriptors, tile_of[old % STAGES], totals[WALK_BEHIND], T());
+                const u64 tile = read_by(0, tile_of + old % STAGES);
+                const T prefix = exclusive_prefix<T, is_float<T>::value>(descriptors, tile, totals[WALK_BEHIND], T());
                 if (lane < ADDERS) warp_start[old % SLOTS][lane] = prefix + starts[WALK_BEHIND];
-                __syncwarp();
-                if (lane == 0) arrive(placed + old % SLOTS);
+                arrive(placed + old % SLOTS);
+                if (lane == 0) arrive(empty + old % STAGES);
             }
         }
         if (lane == 0) tickets.leave();
@@ -116,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + 64, MIN_BLOCKS) scan_bulk
         for (int i = BEHIND; i > 0; i--) befores[i] = befores[i - 1];
         if (round < end) {
             wait(full + stage, round / STAGES & 1);
-            const u64 tile = tile_of[stage];
+            const u64 tile = read_by(0, tile_of + stage);
             if (tile == tiles) end = round;
             else {
                 uint4* piece = stages + stage * (THREADS * VECTORS);
@@ -146,9 +156,9 @@ extern "C" __global__ void __launch_bounds__(THREADS + 64, MIN_BLOCKS) scan_bulk
         if (round >= BEHIND && round - BEHIND < end) {
             const u32 old = round - BEHIND, slot = old % SLOTS;
             wait(placed + slot, old / SLOTS & 1);
-            const u64 previous = tile_of[old % STAGES];
+            const u64 previous = read_by(0, tile_of + old % STAGES);
             uint4* piece = stages + old % STAGES * (THREADS * VECTORS);
-            T sum = warp_start[slot][warp] + befores[BEHIND];
+            T sum = read_by(31, &warp_start[slot][warp]) + befores[BEHIND];
 #pragma unroll
             for (int v = 0; v < VECTORS; v++) {
                 T item[VEC];
@@ -167,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + 64, MIN_BLOCKS) scan_bulk
             if (lane == 0) {
                 bulk_stores_read();  // of the tile before, whose stage is free then
                 if (old > 0) arrive(empty + (old - 1) % STAGES);
-            }
+            } else if (previous < whole) arrive(empty + old % STAGES);
             const u64 first = previous * TILE + warp * PIECE * VEC;
             if (previous < whole) {
                 if (lane == 0) bulk_store(out + first, piece + warp * PIECE, PIECE * 16);
@@ -175,6 +185,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + 64, MIN_BLOCKS) scan_bulk
                 const T* items = reinterpret_cast<const T*>(piece + warp * PIECE);
                 for (u32 i = lane; i < PIECE * VEC && first + i < n; i += 32) out[first + i] = items[i];
                 __syncwarp();
+                if (lane > 0) arrive(empty + old % STAGES);
             }
         }
     }
