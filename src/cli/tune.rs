@@ -10,6 +10,9 @@ pub(crate) struct Arguments {
     /// The device: cuda (the first one) or cuda:N
     #[arg(long, default_value = "cuda", value_parser = device::parse)]
     device: String,
+    /// Try only the lines of this kernel, by its name in the table
+    #[arg(long)]
+    kernel: Option<String>,
     /// Where to write the table of constants, which a build takes from tuning/; standard output if not given
     #[arg(long, short)]
     output: Option<PathBuf>,
@@ -20,7 +23,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let device::Device::Cuda(cuda) = device::open(&arguments.device)? else {
         return Err(Failure::Input("only CUDA devices have constants to tune: choose cuda or cuda:N".into()));
     };
-    let text = residua::backend::cuda::tune(&cuda, |line| console::tell(&format!("{line}\n")))?;
+    let only = arguments.kernel.as_deref();
+    let text = residua::backend::cuda::tune(&cuda, only, |line| console::tell(&format!("{line}\n")))?;
     match &arguments.output {
         Some(path) => output::write(path, |out| out.write_all(text.as_bytes()))?,
         None => console::say(&text)?,
@@ -31,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 /// This build knows no CUDA device.
 #[cfg(not(feature = "cuda"))]
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
-    let _ = (&arguments.output, output::write::<&str>, console::say, console::tell);
+    let _ = (&arguments.output, &arguments.kernel, output::write::<&str>, console::say, console::tell);
     device::open(&arguments.device)?;
     Err(Failure::Input("only CUDA devices have constants to tune".into()))
 }

@@ -26,11 +26,12 @@ const REPEATS: usize = 7;
 const ROUNDS: usize = 3;
 
 /// Times constants for the primitives' kernels on a device, a minute or two, and returns the text of the tuning file
-/// for its chip (`tuning/` in the repository, read when residua is built). `say` hears a line of progress now and then.
+/// for its chip (`tuning/` in the repository, read when residua is built). `only` names the one kernel whose lines are
+/// tried; the others stay. `say` hears a line of progress now and then.
 ///
 /// # Errors
 /// When the device fails, or has no room for the inputs (4 GB).
-pub fn tune(cuda: &Cuda, mut say: impl FnMut(&str)) -> Result<String> {
+pub fn tune(cuda: &Cuda, only: Option<&str>, mut say: impl FnMut(&str)) -> Result<String> {
     let capability = cuda.0.chip.capability;
     let chip = nearest(capability);
     let mut text = format!(
@@ -44,7 +45,11 @@ pub fn tune(cuda: &Cuda, mut say: impl FnMut(&str)) -> Result<String> {
     );
     let lines: Vec<&'static Row> = rows().iter().filter(|row| row.chip == chip).collect();
     for row in &lines {
-        let best = try_row(cuda, row, size(row, &lines));
+        let best = if only.is_none_or(|kernel| kernel == row.kernel) {
+            try_row(cuda, row, size(row, &lines))
+        } else {
+            Ok((row.constants.clone(), String::new()))
+        };
         try_out(None);
         let (best, note) = best?;
         let from = match row.from {
