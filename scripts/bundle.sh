@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Gathers what a machine with a GPU, but without Rust, needs to run the device's tests and benchmarks: stripped release
-# binaries of the command, of the tests that use a device and of their benchmarks, packed, and small matrices, in bundle/
-# (64 MiB at most). There: bundle/run.sh [tests|bench|all].
+# binaries of the command, of the tests that use a device and of their benchmarks, packed, the source of the program that
+# times CUB, and small matrices, in bundle/ (64 MiB at most). There: bundle/run.sh [tests|bench|all].
 #
 #     scripts/bundle.sh [FOLDER]          the matrices of RESIDUA_MATRICES are added where they fit
 #
@@ -14,8 +14,8 @@ limit=$((64 << 20))
 profile=${PROFILE:-release}
 # What uses a device, by what the files say of themselves; the rest runs where the repository is.
 names() { sed -E 's,^[^/]*/,,; s,(/main)?\.rs$,,' | sort | tr '\n' ' '; }
-tests=${TESTS-kernels_compile $(grep -lE 'common/device\.rs' tests/*.rs tests/*/main.rs | names)}
-benches=${BENCHES-$(grep -lE '\bCuda\b' benches/*.rs | names)}
+tests=${TESTS-kernels_compile $(grep -lE 'common/device\.rs|on_every_backend' tests/*.rs tests/*/main.rs | names)}
+benches=${BENCHES-$(grep -lE '\bCuda\b' benches/*.rs benches/*/main.rs | names)}
 rm -rf "$bundle"
 mkdir -p "$bundle"
 work=$(mktemp -d)
@@ -37,11 +37,14 @@ cargo test --profile "$profile" --no-run "${arguments[@]}" --message-format=json
     python3 -c "$pick" | while read -r folder name path; do
     strip -o "$work/bin/$folder/$name" "$path"
 done
-# Tests of the command need it; they have built it already.
-cargo build --profile "$profile" --bin residua --message-format=json-render-diagnostics |
+# Tests bring the command with them; benchmarks alone do not.
+[ -e "$work/bin/residua" ] ||
+    cargo build --profile "$profile" --bin residua --message-format=json-render-diagnostics |
     python3 -c "$pick" | while read -r folder name path; do strip -o "$work/bin/$folder/$name" "$path"; done
 tar -C "$work" -cf - bin | xz -T2 -6 > "$bundle/bin.tar.xz"
 cp -r matrices "$bundle/matrices"
+mkdir "$bundle/cub"
+cp benches/peers/{cub_figures,kernels_cub}.cu "$bundle/cub"
 
 # The matrices beside the repository, smallest first, up to three quarters of the limit: the checkout travels too.
 matrices=${RESIDUA_MATRICES:-../shared/matrices}
@@ -75,6 +78,14 @@ if [ "$what" != bench ]; then
     done
 fi
 if [ "$what" != tests ]; then
+    PATH=$PATH:/usr/local/cuda/bin
+    if command -v nvcc >/dev/null; then
+        echo "== CUB, from the toolkit, for the benchmark of the primitives"
+        (cd cub && for p in 0 1 2 3 4; do
+            nvcc -O3 -std=c++17 -arch=native -DPART=$p -c kernels_cub.cu -o part$p.o &
+        done; wait; nvcc -O3 -std=c++17 -arch=native cub_figures.cu part?.o -o cub_figures) &&
+            export RESIDUA_CUB=$here/cub/cub_figures
+    fi
     for bench in bin/benches/*; do
         echo "== $bench"
         "$bench" --bench || failed=1
