@@ -1,7 +1,8 @@
 //! What a CUDA device gives: first use, warm start, copies, vector operations beside the bandwidth of a copy.
 //!
 //! `cargo bench --bench device`, or the built binary on another machine. Prints one table; a peer's figures come from
-//! `benches/peers/device_vector.py` in the same run. With `primitives` as an argument only those, beside CUB.
+//! `benches/peers/device_vector.py` in the same run. The arguments `start`, `primitives` (beside CUB) and `vectors` choose
+//! some of it.
 
 #[cfg(feature = "cuda")]
 mod primitives;
@@ -29,14 +30,18 @@ fn main() -> residua::Result<()> {
     println!("{:?}", cuda::status());
     println!("{:?}", devices[0]);
     println!("driver found and started: {:.1} ms; device opened: {:.1} ms", ms(found), ms(opened));
-    let only_primitives = std::env::args().any(|argument| argument == "primitives");
-    if !only_primitives {
+    let chosen: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wants = |part: &str| chosen.is_empty() || chosen.iter().any(|argument| argument == part);
+    if wants("start") {
         measure::start(&b)?;
     }
     let copy = devices[0].copy_bandwidth()?;
     println!("copy on the device: {copy:.0} GB/s (read + write)");
-    primitives::table(&b, copy)?;
-    if only_primitives {
+    if wants("primitives") {
+        primitives::table(&b, copy)?;
+    }
+    if !wants("vectors") {
         return Ok(());
     }
     measure::host_copies(&b)?;
@@ -88,7 +93,8 @@ mod measure {
         let compiler = Compiler::get()?;
         let newest = compiler.chips().iter().rfind(|chip| **chip <= (9, 0)).copied().unwrap_or((9, 0));
         let (mut fresh, mut cached) = (Vec::new(), Vec::new());
-        for unit in catalogue() {
+        // Some of all kinds.
+        for unit in catalogue().into_iter().step_by(5) {
             let image = compiler.image(&unit, newest)?;
             if image.cached { cached.push(image.time) } else { fresh.push(image.time) }
         }
