@@ -19,6 +19,7 @@
 // Constants: SCALAR (vectors), VALUE (the matrix's values), STORED (values as stored), OFFSET (offsets), COLUMNS, VALUES,
 // THREADS, QUADS.
 #include "block_sum.cuh"
+#include "product.cuh"
 #include "slim.cuh"
 
 typedef SCALAR T;
@@ -53,7 +54,7 @@ DEVICE Tables tables_of(u32 kinds, u32 table, const u32* starts, const u32* dist
 // finish(row, sum) for every row of this thread's sections.
 template <typename F>
 DEVICE void sums(u64 rows, const u32* order, const u8* kind_of, u32 kinds, u32 table, const u32* starts, const u32* distances, const I* offsets, const u32* bases, const u32* words, u32 count,
-                 const V* numbers, const I* entries, const S* values, const T* __restrict__ x, F finish) {
+                 const V* numbers, const I* entries, const S* values, u32 conjugate, const T* __restrict__ x, F finish) {
     const Tables t = tables_of(kinds, table, starts, distances, count, numbers);
     const u32 lane = lane_id();
     const u64 sections = (rows + 31) / 32;
@@ -114,8 +115,8 @@ DEVICE void sums(u64 rows, const u32* order, const u8* kind_of, u32 kinds, u32 t
                         here[i] = codes[j] != ~0u;
                         column[i] = codes[j];
                     }
-                    if (VALUES == SLIM_CODES) number[i] = widened<T>(t.number[number_codes >> (8 * j) & 255]);
-                    else number[i] = k < width ? widened<T>(__ldcs_of(value + u64(k) * 32)) : T();
+                    if (VALUES == SLIM_CODES) number[i] = entry<T>(t.number[number_codes >> (8 * j) & 255], conjugate);
+                    else number[i] = k < width ? entry<T>(stream(value + u64(k) * 32), conjugate) : T();
                 }
             }
 #pragma unroll
@@ -133,14 +134,14 @@ DEVICE void sums(u64 rows, const u32* order, const u8* kind_of, u32 kinds, u32 t
         const I *entries, const S *values
 #define SLIM_PASSED rows, order, kind_of, kinds, table, starts, distances, offsets, bases, words, count, numbers, entries, values
 
-extern "C" __global__ void __launch_bounds__(THREADS) slim(SLIM_ARGUMENTS, T alpha, const T* x, T beta, T* y) {
-    sums(SLIM_PASSED, x, [=](u32 row, T sum) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
+extern "C" __global__ void __launch_bounds__(THREADS) slim(SLIM_ARGUMENTS, u32 conjugate, T alpha, const T* x, T beta, T* y) {
+    sums(SLIM_PASSED, conjugate, x, [=](u32 row, T sum) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
 }
 
 // y = A x, *xy = x.y.
 extern "C" __global__ void __launch_bounds__(THREADS) slim_dot(SLIM_ARGUMENTS, const T* x, T* y, T* xy, T* partials, u32* finished) {
     T dot = T();
-    sums(SLIM_PASSED, x, [&](u32 row, T sum) {
+    sums(SLIM_PASSED, 0, x, [&](u32 row, T sum) {
         y[row] = sum;
         dot = dot + conj(x[row]) * sum;
     });

@@ -7,13 +7,6 @@
 #define SLIM_WIDE 2
 #define SLIM_STORED 3
 
-// A load that will not be repeated soon.
-template <typename A> DEVICE A __ldcs_of(const A* p) {
-    if constexpr (sizeof(A) == 4) return bits<A>(__ldcs(reinterpret_cast<const u32*>(p)));
-    else if constexpr (sizeof(A) == 8) return bits<A>(__ldcs(reinterpret_cast<const u64*>(p)));
-    else return bits<A>(__ldcs(reinterpret_cast<const uint4*>(p)));
-}
-
 // To the matrix's own type, where values are stored in a narrower one.
 template <typename To, typename A> DEVICE To widened(A a) {
     if constexpr (same<A, To>::value) return a;
@@ -99,4 +92,30 @@ template <typename A> struct EntryHash {
 DEVICE u64 row_key(u64 hash, u32 length) {
     const u64 key = mixed(hash + length);
     return key == EMPTY ? 0 : key;
+}
+
+// ---- rows like the row above: of a grid, nearly all ---------------------------------------------------------------------
+
+struct Likeness {
+    bool pattern, line;
+};
+
+// Whether a row has the distances of the row above, and its values too, as far as this one of LANES lanes sees.
+template <u32 LANES_A_ROW, typename I, typename A>
+DEVICE Likeness likeness(u64 row, u64 start, u64 length, const I* offsets, const u32* columns, const A* values) {
+    if (row == 0) return {false, false};
+    const u64 above = offsets[row - 1];
+    Likeness like = {start - above == length, true};
+    for (u64 k = threadIdx.x % LANES_A_ROW; like.pattern && k < length; k += LANES_A_ROW) {
+        like.pattern = columns[start + k] - columns[above + k] == 1;
+        if (values && like.line) like.line = same_bits(values[start + k], values[above + k]);
+    }
+    return like;
+}
+
+// Whether all lanes of a row say so. The whole warp calls it.
+template <u32 LANES_A_ROW> DEVICE bool all_lanes(bool mine) {
+    const u32 first = lane_id() / LANES_A_ROW * LANES_A_ROW;
+    const u32 row = (LANES_A_ROW == 32 ? ALL : (1u << LANES_A_ROW) - 1) << first;
+    return (__ballot_sync(ALL, mine) & row) == row;
 }

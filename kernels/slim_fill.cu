@@ -10,7 +10,7 @@
 // Tables are looked up through the survey's sets: `slots` are a set's keys, `codes` what each of them stands for.
 //
 // Constants: VALUE (values), STORED (values as stored), OFFSET (CSR's offsets), TARGET (offsets of sections), COLUMNS, VALUES,
-// LINES (1 where kinds hold values), THREADS, LANES (slim_rows: a power of two).
+// LINES (1 where kinds hold values), THREADS, LANES and CHUNK (slim_rows: powers of two, 32 rows a chunk at least).
 #include "slim.cuh"
 
 typedef VALUE V;
@@ -29,7 +29,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// wrong[0] becomes 1 where a row is not what its hash says.
+// wrong[0] becomes 1 where a row is not what its hash says. A warp takes CHUNK rows, 32 / LANES at a time. A row like the row
+// above is of its kind; only others are looked up and compared with the table.
 extern "C" __global__ void __launch_bounds__(THREADS) slim_rows(u64 rows, const I* offsets, const u32* columns, const V* values, const u64* slots, const u8* codes, const u32* starts,
                                                                 const u32* distances, const V* numbers, u8* kind_of, u32* wrong) {
     __shared__ u64 slot[SLOTS];
@@ -39,28 +40,46 @@ extern "C" __global__ void __launch_bounds__(THREADS) slim_rows(u64 rows, const 
         code[i] = codes[i];
     }
     __syncthreads();
-    const u32 lane = threadIdx.x % LANES;
+    const u32 lane = threadIdx.x % LANES, place = lane_id() / LANES;
     bool good = true;
-    for (u64 base = u64(blockIdx.x) * (THREADS / LANES); base < rows; base += u64(gridDim.x) * (THREADS / LANES)) {
-        const u64 row = base + threadIdx.x / LANES;
-        const u64 from = row < rows ? offsets[row] : 0;
-        const u32 length = row < rows ? u32(offsets[row + 1] - from) : 0;
-        u64 hash = 0;
-        for (u32 k = lane; k < length; k += LANES) {
-            const EntryHash<V> entry(k, columns[from + k] - u32(row), LINES ? values[from + k] : V());
-            hash += LINES ? entry.line : entry.pattern;
-        }
+    const u64 warps = u64(gridDim.x) * (THREADS / 32);
+    for (u64 chunk = u64(blockIdx.x) * (THREADS / 32) + threadIdx.x / 32; chunk * CHUNK < rows; chunk += warps) {
+        u32 last = 0;
+        for (u32 step = 0; step < CHUNK; step += 32 / LANES) {
+            const u64 row = chunk * CHUNK + step + place;
+            const u64 from = row < rows ? offsets[row] : 0;
+            const u32 length = row < rows ? u32(offsets[row + 1] - from) : 0;
+            const Likeness like = row < rows ? likeness<LANES>(row, from, length, offsets, columns, LINES ? values : nullptr) : Likeness{true, true};
+            const bool same = all_lanes<LANES>(like.pattern && like.line);
+            // The first row of a chunk does not know the kind above it.
+            const bool head = row < rows && (step + place == 0 || !same);
+            u64 hash = 0;
+            if (head)
+                for (u32 k = lane; k < length; k += LANES) {
+                    const EntryHash<V> entry(k, columns[from + k] - u32(row), LINES ? values[from + k] : V());
+                    hash += LINES ? entry.line : entry.pattern;
+                }
+            __syncwarp();
 #pragma unroll
-        for (u32 with = LANES / 2; with; with /= 2) hash += shuffle_xor(hash, with);
-        const u32 at = row < rows ? find(slot, row_key(hash, length)) : SLOTS;
-        if (row >= rows) continue;
-        const u32 kind = at < SLOTS ? code[at] : 0, start = starts[kind];
-        good = good && at < SLOTS && starts[kind + 1] - start == length;
-        for (u32 k = lane; good && k < length; k += LANES) {
-            good = distances[start + k] == columns[from + k] - u32(row);
-            if (LINES) good = good && same_bits(numbers[start + k], values[from + k]);
+            for (u32 with = LANES / 2; with; with /= 2) hash += shuffle_xor(hash, with);
+            u32 kind = 0;
+            if (head) {
+                const u32 at = find(slot, row_key(hash, length));
+                kind = at < SLOTS ? code[at] : 0;
+                const u32 start = starts[kind];
+                good = good && at < SLOTS && starts[kind + 1] - start == length;
+                for (u32 k = lane; good && k < length; k += LANES) {
+                    good = distances[start + k] == columns[from + k] - u32(row);
+                    if (LINES) good = good && same_bits(numbers[start + k], values[from + k]);
+                }
+            }
+            __syncwarp();
+            const u32 heads = __ballot_sync(ALL, head) & (lanes_below() | 1u << lane_id());
+            const u32 own = __shfl_sync(ALL, kind, heads ? 31 - __clz(heads) : 0);
+            kind = heads ? own : last;
+            last = __shfl_sync(ALL, kind, 31);
+            if (row < rows && lane == 0) kind_of[row] = u8(kind);
         }
-        if (lane == 0) kind_of[row] = u8(kind);
     }
     if (!good) wrong[0] = 1;
 }

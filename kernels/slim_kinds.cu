@@ -14,19 +14,20 @@
 //
 // Constants: SCALAR (vectors), VALUE (the matrix's values), THREADS, ROWS.
 #include "block_sum.cuh"
+#include "product.cuh"
 #include "slim.cuh"
 
 typedef SCALAR T;
 typedef VALUE V;
 
 template <typename F>
-DEVICE void sums(u64 rows, const u8* kind_of, u32 kinds, u32 table, const u32* starts, const u32* distances, const V* numbers, const T* __restrict__ x, F finish) {
+DEVICE void sums(u64 rows, const u8* kind_of, u32 kinds, u32 table, const u32* starts, const u32* distances, const V* numbers, u32 conjugate, const T* __restrict__ x, F finish) {
     extern __shared__ u128 memory[];
     T* const number = reinterpret_cast<T*>(memory);
     u32* const distance = reinterpret_cast<u32*>(number + table);
     u32* const start = distance + table;
     for (u32 i = threadIdx.x; i < table; i += THREADS) {
-        number[i] = widen<T>::from(numbers[i]);
+        number[i] = entry<T>(numbers[i], conjugate);
         distance[i] = distances[i];
     }
     for (u32 i = threadIdx.x; i <= kinds; i += THREADS) start[i] = starts[i];
@@ -64,15 +65,16 @@ DEVICE void sums(u64 rows, const u8* kind_of, u32 kinds, u32 table, const u32* s
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    slim_kinds(u64 rows, const u8* kind_of, u32 kinds, u32 table, const u32* starts, const u32* distances, const V* numbers, T alpha, const T* x, T beta, T* y) {
-    sums(rows, kind_of, kinds, table, starts, distances, numbers, x, [=](u64 row, T sum) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
+    slim_kinds(u64 rows, const u8* kind_of, u32 kinds, u32 table, const u32* starts, const u32* distances, const V* numbers, u32 conjugate, T alpha, const T* x, T beta,
+               T* y) {
+    sums(rows, kind_of, kinds, table, starts, distances, numbers, conjugate, x, [=](u64 row, T sum) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
 }
 
 // y = A x, *xy = x.y.
 extern "C" __global__ void __launch_bounds__(THREADS)
     slim_kinds_dot(u64 rows, const u8* kind_of, u32 kinds, u32 table, const u32* starts, const u32* distances, const V* numbers, const T* x, T* y, T* xy, T* partials, u32* finished) {
     T dot = T();
-    sums(rows, kind_of, kinds, table, starts, distances, numbers, x, [&](u64 row, T sum) {
+    sums(rows, kind_of, kinds, table, starts, distances, numbers, 0, x, [&](u64 row, T sum) {
         y[row] = sum;
         dot = dot + conj(x[row]) * sum;
     });

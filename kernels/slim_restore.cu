@@ -1,10 +1,12 @@
 // From the slim format back to CSR: how long the rows are, then their entries. Every bit is as it was.
 //
-// A warp takes a section, a thread a row, as in slim.cu; of lines (kinds of rows with values) a thread takes a row.
+// A warp takes a section, a thread a row, as in slim.cu; of lines (kinds of rows with values) a thread takes a row to tell its
+// length, and an entry to write it.
 //
 // Constants: VALUE (the matrix's values), STORED (values as stored), OFFSET (offsets of sections), TARGET (CSR's offsets),
-// COLUMNS, VALUES, LINES (1 where kinds hold values, and nothing else is stored), THREADS.
+// COLUMNS, VALUES, LINES (1 where kinds hold values, and nothing else is stored), THREADS, ITEMS (elements a thread of a tile).
 #include "slim.cuh"
+#include "tile_segments.cuh"
 
 typedef VALUE V;
 typedef STORED S;
@@ -70,6 +72,22 @@ extern "C" __global__ void __launch_bounds__(THREADS) slim_to_csr(ARGUMENTS, con
             columns[start + k] = column;
             to_values[start + k] = value;
         });
+    }
+}
+
+// A block a tile of the entries; `starts_of_tiles` as in index.cu.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    lines_to_csr(const u8* kind_of, const u32* starts, const u32* distances, const V* numbers, const O* to, u64 n, const u64* starts_of_tiles, u32* columns, V* values) {
+    __shared__ TileSegments tile;
+    const u64 first = u64(blockIdx.x) * TILE, begin = starts_of_tiles[blockIdx.x];
+    const u32 have = u32(min(u64(TILE), n - first));
+    mark_segments(to, begin, starts_of_tiles[blockIdx.x + 1], first, have, tile);
+#pragma unroll 4
+    for (u32 i = threadIdx.x; i < have; i += THREADS) {
+        const u64 row = begin + tile.segment[i];
+        const u32 at = starts[kind_of[row]] + u32(first + i - to[row]);
+        columns[first + i] = u32(row) + distances[at];
+        values[first + i] = numbers[at];
     }
 }
 

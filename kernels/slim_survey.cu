@@ -3,6 +3,7 @@
 // Four sets are collected, each of at most 256 keys, else given up: distances (column - row), values (their bits), and
 // the hashes of rows, by distances alone (patterns) and with values (lines). For the latter two, the first row of each
 // and its length are kept, which slim_rows (slim_fill.cu) then compares entry by entry: a hash decides nothing alone.
+// Rows that are like the row above are passed over.
 // A block collects into shared memory and adds to the sets of all when it is done; LANES threads a row read it in order.
 // Rows longer than `longest` are left out; their numbers go to `long_rows`.
 //
@@ -21,6 +22,9 @@ DEVICE bool narrow(f64 v) { return v == v && bits<u64>(f64(f32(v))) == bits<u64>
 DEVICE bool narrow(f32) { return true; }
 DEVICE bool narrow(c64 v) { return narrow(v.re) && narrow(v.im); }
 DEVICE bool narrow(c32) { return true; }
+
+// Whether a set still takes keys.
+DEVICE bool open(const u32* count) { return *static_cast<const volatile u32*>(count) <= MOST; }
 
 // Notes a row under its hash; whether it was new here, or the set is full.
 DEVICE bool add(u64* keys, u32* first, u32* count, u64 key, u32 row) {
@@ -50,33 +54,40 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* 
         const u64 entries = row < rows ? offsets[row + 1] - start : 0;
         const bool taken = row < rows && entries <= longest;
         if (row < rows && !taken && lane == 0) long_rows[atomicAdd(counters + LONG, 1u)] = u32(row);
+        // A row like the one above brings nothing new: most rows of a grid, and to compare is cheaper than to hash.
+        const Likeness like = taken ? likeness<LANES>(row, start, entries, offsets, columns, values) : Likeness{true, true};
+        const bool same = all_lanes<LANES>(like.pattern), alike = all_lanes<LANES>(like.pattern && like.line);
+        const bool hashes_pattern = !same && open(count + PATTERNS), hashes_line = !alike && open(count + LINES);
         u64 pattern = 0, line = 0;
-        if (taken)
+        if (!alike)
             for (u32 k = lane; k < entries; k += LANES) {
                 const V value = values[start + k];
                 full |= !narrow(value);
+                if (!hashes_pattern && !hashes_line) continue;
                 const EntryHash<V> hash(k, columns[start + k] - u32(row), value);
                 pattern += hash.pattern;
                 line += hash.line;
             }
+        __syncwarp();
 #pragma unroll
         for (u32 with = LANES / 2; with; with /= 2) {
             pattern += shuffle_xor(pattern, with);
             line += shuffle_xor(line, with);
         }
-        bool new_pattern = false, new_line = false;
-        if (taken && lane == 0) {
-            new_pattern = add(key[PATTERNS], first[0], count + PATTERNS, row_key(pattern, u32(entries)), u32(row));
-            new_line = add(key[LINES], first[1], count + LINES, row_key(line, u32(entries)), u32(row));
+        bool new_pattern = !same, new_line = !alike;
+        if (lane == 0) {
+            if (hashes_pattern) new_pattern = add(key[PATTERNS], first[0], count + PATTERNS, row_key(pattern, u32(entries)), u32(row));
+            if (hashes_line) new_line = add(key[LINES], first[1], count + LINES, row_key(line, u32(entries)), u32(row));
         }
         // What a row like it brought in is there already. Should two rows share a hash and differ, slim_fill tells.
-        new_pattern = __shfl_sync(ALL, new_pattern, 0, LANES);
-        new_line = __shfl_sync(ALL, new_line, 0, LANES);
-        if (taken && (new_pattern || new_line))
+        new_pattern = __shfl_sync(ALL, new_pattern, 0, LANES) && open(count + DISTANCES);
+        new_line = __shfl_sync(ALL, new_line, 0, LANES) && open(count + NUMBERS);
+        if (new_pattern || new_line)
             for (u32 k = lane; k < entries; k += LANES) {
                 if (new_pattern) insert(key[DISTANCES], count + DISTANCES, columns[start + k] - u32(row));
-                insert(key[NUMBERS], count + NUMBERS, key_of(values[start + k]));
+                if (new_line) insert(key[NUMBERS], count + NUMBERS, key_of(values[start + k]));
             }
+        __syncwarp();
     }
     if (full) counters[FULL_WIDTH] = 1;
     __syncthreads();

@@ -341,7 +341,7 @@ fn the_compressed_format_gives_back_every_bit() {
 #[test]
 fn the_compressed_format_multiplies_in_every_storage() {
     let Some(b) = device() else { return };
-    slim::slim_products(&b, &[residua::backend::Op::None]);
+    slim::slim_products(&b);
     slim::slim_dots(&b);
     slim::slim_padding_never_meets_x(&b);
 }

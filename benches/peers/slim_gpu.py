@@ -160,7 +160,7 @@ class Slim:
         self.columns, self.values, self.lines = WIDE, STORED, False
         self.kind_of = self.starts = None
         self.order = None
-        fill = dict(VALUE=V, STORED=self.stored, OFFSET="u32", TARGET="u32", THREADS=256, LANES=lanes)
+        fill = dict(VALUE=V, STORED=self.stored, OFFSET="u32", TARGET="u32", THREADS=256, LANES=lanes, CHUNK=128)
         for which, name in ((1, "lines"), (0, "kinds")):
             if counts[2 + which] > 255 or name in limit:
                 continue
@@ -253,7 +253,7 @@ class Slim:
             blocks = min(132 * c.pop("BLOCKS"), -(-a.rows // (c["THREADS"] * c["ROWS"])))
             f = kernel("slim_kinds", "slim_kinds", SCALAR=T, VALUE=V, **c)
             shared = self.table * (4 + dtype.itemsize) + 4 * (self.kinds + 1)
-            args = (np.uint64(a.rows), self.kind_of, np.uint32(self.kinds), np.uint32(self.table), self.starts, self.distances, self.table_numbers, scalar(alpha), x, scalar(beta), y)
+            args = (np.uint64(a.rows), self.kind_of, np.uint32(self.kinds), np.uint32(self.table), self.starts, self.distances, self.table_numbers, np.uint32(0), scalar(alpha), x, scalar(beta), y)
         else:
             c = dict(THREADS=256, QUADS=1, BLOCKS=8 if a.nnz < 16 * a.rows and self.order is None else 1 << 20)
             c.update(tuning)
@@ -263,7 +263,7 @@ class Slim:
             null = 0
             args = (np.uint64(a.rows), null if self.order is None else self.order, null if self.kind_of is None else self.kind_of, np.uint32(self.kinds), np.uint32(self.table),
                     null if self.starts is None else self.starts, self.distances, self.offsets, self.bases, self.words, np.uint32(self.numbers.size), self.numbers, self.entries, self.stored_values,
-                    scalar(alpha), x, scalar(beta), y)
+                    np.uint32(0), scalar(alpha), x, scalar(beta), y)
         if shared > 48 * 1024:
             f.max_dynamic_shared_size_bytes = shared
         return lambda: f((blocks,), (c["THREADS"],), args, shared_mem=shared)

@@ -10,6 +10,7 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
+use std::sync::OnceLock;
 
 /// A matrix stored in as few bytes as what repeats in it allows, and never with a bit lost. Products move less memory,
 /// and memory is what they wait for.
@@ -50,6 +51,7 @@ pub struct Slim<V: Scalar, B: Backend = Host> {
     padding: usize,
     body: Body<V, B>,
     long: Option<Long<V, B>>,
+    transposed: OnceLock<Box<Self>>,
 }
 
 /// Which rows are long, and their entries.
@@ -127,6 +129,11 @@ enum Body<V: Scalar, B: Backend> {
 
 /// Tables of kinds have at most so many entries: they must fit a multiprocessor's shared memory.
 const MOST_TABLE: usize = 1 << 12;
+
+/// And few beside the entries that they stand for.
+fn most_table(nonzeros: usize) -> usize {
+    MOST_TABLE.min(nonzeros / 8)
+}
 
 /// A row longer than this stays in CSR; a second, lower bound for where the first leaves too much padding.
 fn longest_rows(rows: usize, nonzeros: usize) -> [usize; 2] {
@@ -245,10 +252,11 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
         body + long
     }
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
+    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. On a device the first product with the transpose makes a
+    /// transposed copy, compressed as well, which is kept; while it is made there is memory for the matrix in CSR twice.
     ///
     /// # Errors
-    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+    /// On vectors of the wrong length, on too little memory for the copy, or when the device fails.
     pub fn product_op<T: Scalar>(
         &self,
         backend: &B,
@@ -263,7 +271,26 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
         B: Products,
     {
         check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
-        backend.slim(self.parts(), op, alpha, x, beta, y)
+        match self.transposed(backend, op)? {
+            Some(transposed) => backend.slim(transposed.parts(), op.transposed(), alpha, x, beta, y),
+            None => backend.slim(self.parts(), op, alpha, x, beta, y),
+        }
+    }
+
+    /// The transposed copy that a product with `op` goes through, made at the first one: see [`Products::transposed_slim`].
+    fn transposed(&self, backend: &B, op: Op) -> Result<Option<&Self>>
+    where
+        B: Products,
+    {
+        if !op.transposes() {
+            return Ok(None);
+        }
+        if self.transposed.get().is_none() {
+            let Some(copy) = backend.transposed_slim(self) else { return Ok(None) };
+            let copy = Box::new(copy?);
+            return Ok(Some(self.transposed.get_or_init(|| copy)));
+        }
+        Ok(self.transposed.get().map(|copy| &**copy))
     }
 
     /// At most this: columns of 32 bits and full values. How much of it repeats, row lengths do not tell.
@@ -349,17 +376,18 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
             backend.slim_survey(a.parts(), longest)?;
         let whole = |body, padding| {
             let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
-            Some(Self { rows, columns, nonzeros, padding, body, long: None })
+            Self { rows, columns, nonzeros, padding, body, long: None, transposed: OnceLock::new() }
         };
         let worthwhile = |found: &FoundKinds<B>| {
             let table: usize = found.lengths.iter().map(|&n| n as usize).sum();
-            options.kinds && long_rows.is_empty() && table <= MOST_TABLE.min(a.nonzeros() / 8)
+            options.kinds && long_rows.is_empty() && table <= most_table(a.nonzeros())
         };
         if let Some(found) = lines.filter(|found| options.values && worthwhile(found))
-            && let Some(Kinds { of_row, starts, distances, values }) =
-                backend.slim_kinds(a.parts(), &found, true)?
+            && let Some(kinds) = backend.slim_kinds(a.parts(), &found, true)?
         {
-            return Ok(whole(Body::Lines(KindTable { of_row, starts, distances }, values), 0));
+            let Kinds { of_row, starts, distances, values } = kinds;
+            let body = Body::Lines(KindTable { of_row, starts, distances }, values);
+            return Ok(Some(whole(body, 0)));
         }
         let kinds = match kinds.filter(worthwhile) {
             Some(found) => backend.slim_kinds(a.parts(), &found, false)?,
@@ -389,11 +417,7 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         if let Some(Kinds { of_row, starts, distances, .. }) = kinds {
             sections.0.columns = Columns::Kinds(KindTable { of_row, starts, distances });
         }
-        let mut slim = whole(Body::Sections(sections.0), sections.1);
-        if let Some(slim) = &mut slim {
-            slim.long = long;
-        }
-        Ok(slim)
+        Ok(Some(Self { long, ..whole(Body::Sections(sections.0), sections.1) }))
     }
 
     fn long_rows(backend: &B, a: &Csr<V, B>, rows: Vec<u32>) -> Result<Option<Long<V, B>>> {

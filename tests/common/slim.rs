@@ -85,6 +85,16 @@ pub fn matrices() -> Vec<(&'static str, &'static str, Csr<f64>)> {
             "kinds of rows, values included",
             matrix(band(9000, &[-70, -1, 0, 1, 70]), 9000, |_, _| 0.1),
         ),
+        // Nine distances beside a stride of 600; rows end in the middle of one, and the first and last miss entries.
+        ("27 points", "kinds of rows, values included", {
+            let plane = [-31, -30, -29, -1, 0, 1, 29, 30, 31];
+            let all: Vec<i64> = [-600, 0, 600].iter().flat_map(|z| plane.map(|d| d + z)).collect();
+            matrix(band(5111, &all), 5111, |i, k| if i % 30 == 7 { 0.5 } else { k as f64 })
+        }),
+        ("a wide stencil upwind", "kinds of rows, values included", {
+            let all: Vec<i64> = [-700, 0].iter().flat_map(|z| (-4..5).map(move |d| d + z)).collect();
+            matrix(band(8000, &all), 8000, |_, k| 1.0 / (k + 1) as f64)
+        }),
         ("a stencil with general values", "columns by 3 kinds of rows, values in f64", {
             matrix(band(5000, &[-1, 0, 1]), 5000, |i, _| {
                 if i == 7 { f64::from_bits(u64::MAX) } else { random.number() }
@@ -175,18 +185,13 @@ pub fn slim_round_trips<B: Conversions + Products>(b: &B) {
     }
 }
 
-fn check<V: Scalar + Widen<T>, T: Scalar, B: Conversions + Products>(
-    b: &B,
-    name: &str,
-    a: &Csr<V>,
-    ops: &[Op],
-) {
+fn check<V: Scalar + Widen<T>, T: Scalar, B: Conversions + Products>(b: &B, name: &str, a: &Csr<V>) {
     let complex = |v: Complex<f64>| T::from_parts(v.re, v.im).unwrap_or_else(|| T::from_f64(v.re));
     let mut random = Random(11);
     let unit = if size_of::<T::Real>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
     let wide = |v: T| Complex::new(v.re().to_f64(), v.im().to_f64());
     for (options, slim) in compressed(b, a) {
-        for &op in ops {
+        for op in [Op::None, Op::Transpose, Op::Conjugate, Op::ConjugateTranspose] {
             let (rows, columns) =
                 if op.transposes() { (a.columns(), a.rows()) } else { (a.rows(), a.columns()) };
             let mut vector = |n: usize| -> Vec<T> {
@@ -216,14 +221,14 @@ fn check<V: Scalar + Widen<T>, T: Scalar, B: Conversions + Products>(
     }
 }
 
-/// Products against a plain sum over the entries.
-pub fn slim_products<B: Conversions + Products>(b: &B, ops: &[Op]) {
+/// Products with A, its transpose and their conjugates against a plain sum over the entries.
+pub fn slim_products<B: Conversions + Products>(b: &B) {
     for (name, _, a) in matrices() {
-        check::<f64, f64, B>(b, name, &a, ops);
-        check::<f32, f32, B>(b, name, &a.map(|v| v as f32), ops);
-        check::<f32, f64, B>(b, name, &a.map(|v| v as f32), ops);
+        check::<f64, f64, B>(b, name, &a);
+        check::<f32, f32, B>(b, name, &a.map(|v| v as f32));
+        check::<f32, f64, B>(b, name, &a.map(|v| v as f32));
         let complex = a.map(|v| Complex::new(v, 0.5 * v));
-        check::<Complex<f64>, Complex<f64>, B>(b, name, &complex, ops);
+        check::<Complex<f64>, Complex<f64>, B>(b, name, &complex);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Model matrices made on the device: too large, or too often needed, to be copied there.
 
 use super::launch::kernels;
-use super::slice::Slice;
+use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy};
 use crate::backend::{NARROW_LIMIT, Offsets, Primitives};
 use crate::error::{Error, Result};
@@ -63,50 +63,34 @@ impl Cuda {
         } else {
             points + sides.iter().map(|&n| 2 * (points - points / n.max(1))).sum::<usize>()
         };
-        let mut lengths = self.uninitialised(points)?;
-        let shape = policy::elementwise(self.0.chip, points);
-        let [nx, ny, nz] = sides.map(|n| n as u32);
-        let boxed = u32::from(all_around);
         let mut indices = self.uninitialised(nonzeros)?;
         let mut values = self.uninitialised(nonzeros)?;
-        let (diagonal, other) = (T::from_f64(diagonal), T::from_f64(-1.0));
+        let numbers = (T::from_f64(diagonal), T::from_f64(-1.0));
+        let arrays = (&mut *indices, &mut *values);
         let offsets = if nonzeros <= NARROW_LIMIT {
-            kernel::stencil_lengths::<T, u32>(*self, shape, nx, ny, nz, boxed, &mut lengths)?;
-            let mut offsets = self.uninitialised::<u32>(points + 1)?;
-            self.exclusive_scan(&lengths, &mut offsets)?;
-            kernel::stencil_fill(
-                *self,
-                shape,
-                nx,
-                ny,
-                nz,
-                boxed,
-                diagonal,
-                other,
-                &offsets,
-                &mut indices,
-                &mut values,
-            )?;
-            Offsets::Narrow(offsets)
+            Offsets::Narrow(self.stencil_arrays(sides, all_around, numbers, arrays)?)
         } else {
-            kernel::stencil_lengths::<T, u64>(*self, shape, nx, ny, nz, boxed, &mut lengths)?;
-            let mut offsets = self.uninitialised::<u64>(points + 1)?;
-            self.exclusive_scan(&lengths, &mut offsets)?;
-            kernel::stencil_fill(
-                *self,
-                shape,
-                nx,
-                ny,
-                nz,
-                boxed,
-                diagonal,
-                other,
-                &offsets,
-                &mut indices,
-                &mut values,
-            )?;
-            Offsets::Wide(offsets)
+            Offsets::Wide(self.stencil_arrays(sides, all_around, numbers, arrays)?)
         };
         Ok(Csr::from_parts_unchecked(points, points, offsets, indices, values))
+    }
+
+    /// Row offsets; columns and values are filled. `diagonal` and `other` are what values are.
+    fn stencil_arrays<T: Scalar, I: Offset>(
+        &self,
+        sides: [usize; 3],
+        all_around: bool,
+        (diagonal, other): (T, T),
+        (indices, values): (&mut Slice<u32>, &mut Slice<T>),
+    ) -> Result<DeviceVec<I>> {
+        let points = sides.iter().product();
+        let [nx, ny, nz] = sides.map(|n| n as u32);
+        let (shape, boxed) = (policy::elementwise(self.0.chip, points), u32::from(all_around));
+        let mut lengths = self.uninitialised(points)?;
+        kernel::stencil_lengths::<T, I>(*self, shape, nx, ny, nz, boxed, &mut lengths)?;
+        let mut offsets = self.uninitialised(points + 1)?;
+        self.exclusive_scan(&lengths, &mut offsets)?;
+        kernel::stencil_fill(*self, shape, nx, ny, nz, boxed, diagonal, other, &offsets, indices, values)?;
+        Ok(offsets)
     }
 }

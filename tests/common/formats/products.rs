@@ -52,11 +52,11 @@ pub fn products<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(back
                     let device_x = backend.upload(x.clone()).unwrap();
                     let mut y = backend.upload(old.clone()).unwrap();
                     match matrix.product_op(backend, op, alpha, &device_x, beta, &mut y) {
-                        // Only the host adds to columns in an order that is always the same.
-                        Err(Error::Unsupported(_)) if op.transposes() && !on_host => continue,
-                        // Devices have no conjugating kernel of the compressed format.
+                        // Only the host adds to columns in an order that is always the same; these have a transposed copy.
                         Err(Error::Unsupported(_))
-                            if format == "slim" && T::COMPLEX && op == Op::Conjugate && !on_host =>
+                            if op.transposes()
+                                && !on_host
+                                && !["csr", "csc", "slim"].contains(&format.as_str()) =>
                         {
                             continue;
                         }

@@ -2,19 +2,27 @@
 
 use super::{ELEMENTWISE_THREADS, Shape};
 use crate::backend::cuda::compile::Unit;
+use crate::scalar::Element;
 
 /// Threads of a block that turns rows over: its shared memory is a tile a warp.
 const ROWS_THREADS: u32 = 128;
 /// Threads of a block that shares out the elements of segments, and elements of each.
 const TILE_THREADS: u32 = ELEMENTWISE_THREADS;
-const TILE_ITEMS: u32 = 8;
+pub(super) const TILE_ITEMS: u32 = 8;
 /// Warps that a conversion should have at least, where it has that many pieces.
 const WARPS: u64 = 1 << 20;
+
+/// Entries of a stretch that is sorted at a time at least, where memory is no matter, and what sorting takes an entry: column,
+/// source, and a second place of each.
+const STRETCH: usize = 1 << 22;
+const STRETCH_BYTES: usize = 16;
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
         "convert_rows.cu" => vec![("THREADS", ROWS_THREADS), ("LANES", unit.size_class().clamp(4, 16))],
-        "convert_tails.cu" | "index.cu" => vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS)],
+        "convert_tails.cu" | "index.cu" | "transpose.cu" => {
+            vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS)]
+        }
         _ => vec![("THREADS", ELEMENTWISE_THREADS)],
     }
 }
@@ -39,4 +47,12 @@ pub(in crate::backend::cuda) fn by_tiles(n: usize) -> (Shape, usize, Shape) {
     let tiles = n.div_ceil((TILE_THREADS * TILE_ITEMS) as usize);
     let find = Shape::new((tiles + 1).div_ceil(TILE_THREADS as usize) as u32, TILE_THREADS);
     (Shape::new(tiles as u32, TILE_THREADS), tiles, find)
+}
+
+/// Entries that a transposition sorts at a time: as many as a tenth of source and target has room for beside the columns'
+/// cursors, in stretches of equal size.
+pub(in crate::backend::cuda) fn transpose_stretch<V: Element>(nonzeros: usize, cursors: usize) -> usize {
+    let room = (2 * nonzeros * (4 + size_of::<V>()) / 10).saturating_sub(cursors);
+    let most = (room / STRETCH_BYTES).clamp(STRETCH, 1 << 30);
+    nonzeros.div_ceil(nonzeros.div_ceil(most).max(1)).max(1)
 }

@@ -22,7 +22,9 @@ pub(super) use resident::{
     streamed,
 };
 
-pub(super) use slim::{slim_blocks, slim_lines, slim_places, slim_rows, slim_sections, slim_survey};
+pub(super) use slim::{
+    slim_blocks, slim_lines, slim_places, slim_rows, slim_sections, slim_survey, slim_tiles,
+};
 
 use super::compile::Unit;
 use super::device::{Chip, PARTIALS};
@@ -68,9 +70,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "cg_layout.cu" => resident::layout_constants(),
         "cg_resident.cu" => resident::constants(unit.size_class()),
         "cg_streamed.cu" => resident::streamed_constants(unit.size_class()),
-        "convert_rows.cu" | "convert_sizes.cu" | "convert_tails.cu" | "index.cu" | "stencil.cu" => {
-            convert::constants(unit)
-        }
+        "convert_rows.cu" | "convert_sizes.cu" | "convert_tails.cu" | "index.cu" | "stencil.cu"
+        | "transpose.cu" => convert::constants(unit),
         _ => products::constants(unit)
             .or_else(|| graph::constants(unit))
             .unwrap_or_else(|| primitives::constants(unit)),

@@ -1,6 +1,7 @@
 //! Constants of the compressed format, and the shapes of its launches.
 
 use super::Shape;
+use super::convert::TILE_ITEMS;
 use crate::backend::SECTION;
 use crate::backend::cuda::compile::Unit;
 use crate::backend::cuda::device::Chip;
@@ -11,25 +12,32 @@ const PRODUCT_THREADS: u32 = 256;
 const KIND_ROWS: u32 = 2;
 /// Mean length from which a row keeps a thread busy by itself, so that blocks need not stay for the next rows.
 const LONG_ROWS: usize = 16;
-/// Blocks a multiprocessor of the survey, which fills shared memory.
-const SURVEY_BLOCKS: u32 = 5;
+/// Rows that a warp numbers one after another: the first of them is looked up. Fewer, where there are few rows for all warps.
+const CHUNK: [u32; 2] = [128, 32];
+const FEW_ROWS: usize = 1 << 20;
+/// Blocks a multiprocessor of the survey, which fills shared memory, and their threads.
+const SURVEY_BLOCKS: u32 = 4;
+const SURVEY_THREADS: u32 = 512;
 
-/// The class of a unit of `slim_fill.cu`: lanes a row, and whether kinds have values.
+/// The class of a unit of `slim_fill.cu`: lanes a row, whether kinds have values, and whether rows are few.
 fn class(lanes: u32, lines: bool) -> u32 {
     lanes | u32::from(lines) << 8
 }
+const FEW: u32 = 1 << 9;
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let threads = ("THREADS", PRODUCT_THREADS);
     match unit.source() {
         "slim_kinds.cu" => vec![threads, ("ROWS", KIND_ROWS)],
         "slim.cu" => vec![threads, ("QUADS", unit.size_class().max(1))],
-        "slim_survey.cu" => vec![threads, ("LANES", unit.size_class().clamp(2, 32))],
+        "slim_survey.cu" => vec![("THREADS", SURVEY_THREADS), ("LANES", unit.size_class().clamp(2, 32))],
         "slim_fill.cu" | "slim_restore.cu" => {
             vec![
                 threads,
                 ("LANES", (unit.size_class() & 255).clamp(2, 32)),
-                ("LINES", unit.size_class() >> 8),
+                ("LINES", unit.size_class() >> 8 & 1),
+                ("CHUNK", CHUNK[usize::from(unit.size_class() & FEW != 0)]),
+                ("ITEMS", TILE_ITEMS),
             ]
         }
         _ => vec![threads],
@@ -68,8 +76,8 @@ pub(in crate::backend::cuda) fn slim_sections(
 /// The survey of a matrix.
 pub(in crate::backend::cuda) fn slim_survey(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
     let lanes = lanes(rows, nonzeros);
-    let needed = rows.div_ceil((PRODUCT_THREADS / lanes) as usize).max(1);
-    Shape::new(needed.min((SURVEY_BLOCKS * chip.multiprocessors) as usize) as u32, PRODUCT_THREADS)
+    let needed = rows.div_ceil((SURVEY_THREADS / lanes) as usize).max(1);
+    Shape::new(needed.min((SURVEY_BLOCKS * chip.multiprocessors) as usize) as u32, SURVEY_THREADS)
         .class(lanes)
 }
 
@@ -79,10 +87,10 @@ fn lanes(rows: usize, nonzeros: usize) -> u32 {
 
 /// The kind of each row.
 pub(in crate::backend::cuda) fn slim_rows(chip: Chip, rows: usize, nonzeros: usize, lines: bool) -> Shape {
-    let lanes = lanes(rows, nonzeros);
-    let needed = rows.div_ceil((PRODUCT_THREADS / lanes) as usize);
+    let few = rows < FEW_ROWS;
+    let needed = rows.div_ceil((PRODUCT_THREADS / 32 * CHUNK[usize::from(few)]) as usize);
     Shape::new(needed.min(8 * chip.multiprocessors as usize) as u32, PRODUCT_THREADS)
-        .class(class(lanes, lines))
+        .class(class(lanes(rows, nonzeros), lines) | if few { FEW } else { 0 })
 }
 
 /// A block for each of `n`.
@@ -93,4 +101,9 @@ pub(in crate::backend::cuda) fn slim_blocks(n: usize, lines: bool) -> Shape {
 /// A thread a row, or a warp a section, which is the same.
 pub(in crate::backend::cuda) fn slim_places(rows: usize, lines: bool) -> Shape {
     slim_blocks((rows.div_ceil(SECTION) * SECTION).div_ceil(PRODUCT_THREADS as usize), lines)
+}
+
+/// Tiles of `n` entries by kinds that have values.
+pub(in crate::backend::cuda) fn slim_tiles(tiles: Shape) -> Shape {
+    tiles.class(class(2, true))
 }

@@ -8,8 +8,8 @@
 //! | COO | tiles of nonzeros, segmented sums (`coo.cu`); by atomic additions only where that is asked for |
 //! | ELL, JDS, SELL | a thread a row (`ell.cu`, `jds.cu`, `sell.cu`) |
 //!
-//! Transposed products are refused but for CSR and CSC, which multiply with a transposed copy ([`Products::transposed_copy`]):
-//! without one, rows would have to add to y in whatever order they come.
+//! Transposed products are refused but for CSR, CSC and the compressed format, which multiply with a transposed copy
+//! ([`Products::transposed_copy`]): without one, rows would have to add to y in whatever order they come.
 
 mod block;
 mod columns;
@@ -23,7 +23,7 @@ use super::slice::Slice;
 use super::{Cuda, policy};
 use crate::backend::{CooParts, CsrParts, EllParts, JdsParts, Op, Products, SellParts, SlimParts};
 use crate::error::{Error, Result};
-use crate::matrix::{Csr, ProductModel};
+use crate::matrix::{Csr, ProductModel, Slim};
 use crate::scalar::{Scalar, Widen};
 
 /// y = alpha A x + beta y, and whether values are conjugated.
@@ -47,7 +47,7 @@ impl<'a, T: Scalar> Form<'a, T> {
     ) -> Result<Self> {
         if op.transposes() {
             return Err(Error::Unsupported(format!(
-                "the transposed product of {what} on {}; use format csr or csc",
+                "the transposed product of {what} on {}; use format csr, csc or slim",
                 cuda.0.name
             )));
         }
@@ -147,6 +147,11 @@ impl Products for Cuda {
 
     fn transposed_copy<V: Scalar>(&self, a: &Csr<V, Self>) -> Option<Result<Csr<V, Self>>> {
         Some(super::record::outside(|| a.transpose(self)))
+    }
+
+    fn transposed_slim<V: Scalar>(&self, a: &Slim<V, Self>) -> Option<Result<Slim<V, Self>>> {
+        let copy = || Slim::from_csr(self, &a.to_csr(self)?.transpose(self)?);
+        Some(super::record::outside(copy))
     }
 
     fn coo<V: Widen<T>, T: Scalar>(

@@ -19,7 +19,7 @@ mod kernel {
         "slim_kinds.cu", types(T: Scalar as SCALAR, V: Element as VALUE);
         fn slim_kinds(
             rows: u64, kind_of: &Slice<u8>, kinds: u32, table: u32, starts: &Slice<u32>, distances: &Slice<u32>,
-            numbers: &Slice<V>, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>,
+            numbers: &Slice<V>, conjugate: u32, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>,
         );
         fn slim_kinds_dot(
             rows: u64, kind_of: &Slice<u8>, kinds: u32, table: u32, starts: &Slice<u32>, distances: &Slice<u32>,
@@ -33,7 +33,8 @@ mod kernel {
             rows: u64, order: Option<&Slice<u32>>, kind_of: Option<&Slice<u8>>, kinds: u32, table: u32,
             starts: Option<&Slice<u32>>, distances: Option<&Slice<u32>>, offsets: &Slice<I>,
             bases: Option<&Slice<u32>>, words: &Slice<u32>, count: u32, numbers: Option<&Slice<V>>,
-            entries: &Slice<I>, values: Option<&Slice<S>>, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>,
+            entries: &Slice<I>, values: Option<&Slice<S>>, conjugate: u32, alpha: T, x: &Slice<T>, beta: T,
+            y: &mut Slice<T>,
         );
         fn slim_dot(
             rows: u64, order: Option<&Slice<u32>>, kind_of: Option<&Slice<u8>>, kinds: u32, table: u32,
@@ -47,7 +48,7 @@ mod kernel {
         "slim_long.cu", types(T: Scalar as SCALAR, V: Element as VALUE, I: Offset as OFFSET);
         fn add_long(
             long_rows: &Slice<u32>, offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>,
-            alpha: T, x: &Slice<T>, y: &mut Slice<T>,
+            conjugate: u32, alpha: T, x: &Slice<T>, y: &mut Slice<T>,
         );
     }
 }
@@ -67,9 +68,16 @@ struct Flat<'a, V: Scalar> {
 }
 
 impl<'a, V: Scalar> Flat<'a, V> {
-    fn new(a: SectionParts<'a, V, Cuda>) -> Self {
-        let mut flat = Self {
-            order: a.order.map(|order| order.as_slice()),
+    /// Of kinds of rows that have their values.
+    fn lines(kinds: KindParts<'a, Cuda>, numbers: &'a Slice<V>) -> Self {
+        let mut flat = Self { numbers: Some(numbers), ..Self::empty() };
+        flat.kinds(kinds);
+        flat
+    }
+
+    fn empty() -> Self {
+        Self {
+            order: None,
             kind_of: None,
             starts: None,
             distances: None,
@@ -79,7 +87,11 @@ impl<'a, V: Scalar> Flat<'a, V> {
             table: 0,
             columns: "SLIM_WIDE",
             values: "SLIM_STORED",
-        };
+        }
+    }
+
+    fn new(a: SectionParts<'a, V, Cuda>) -> Self {
+        let mut flat = Self { order: a.order.map(|order| order.as_slice()), ..Self::empty() };
         match a.columns {
             SlimColumns::Kinds(kinds) => flat.kinds(kinds),
             SlimColumns::Codes(distances) => {
@@ -156,7 +168,7 @@ use with_stored;
 
 /// Where a product's results go.
 enum Target<'a, T: Scalar> {
-    Product { alpha: T, beta: T },
+    Product { conjugate: u32, alpha: T, beta: T },
     Dot(&'a mut Slice<T>),
 }
 
@@ -169,11 +181,12 @@ impl Cuda {
         x: &Slice<T>,
         y: &mut Slice<T>,
     ) -> Result<()> {
-        if op.transposes() || (op.conjugates() && T::COMPLEX) {
-            return self.no_kernel("the transposed or conjugated product of slim");
+        if op.transposes() {
+            return self.no_kernel("the transposed product of slim without a transposed copy");
         }
-        self.slim_body(a, x, y, Target::Product { alpha, beta })?;
-        a.long.map_or(Ok(()), |long| self.slim_add_long(long, alpha, x, y))
+        let conjugate = u32::from(T::COMPLEX && op.conjugates());
+        self.slim_body(a, x, y, Target::Product { conjugate, alpha, beta })?;
+        a.long.map_or(Ok(()), |long| self.slim_add_long(long, conjugate, alpha, x, y))
     }
 
     pub(super) fn slim_product_dot<V: Scalar + Widen<T>, T: Scalar>(
@@ -187,8 +200,8 @@ impl Cuda {
         let Some(long) = a.long else {
             return self.slim_body(a, x, y, Target::Dot(xy));
         };
-        self.slim_body(a, x, y, Target::Product { alpha: T::one(), beta: T::zero() })?;
-        self.slim_add_long(long, T::one(), x, y)?;
+        self.slim_body(a, x, y, Target::Product { conjugate: 0, alpha: T::one(), beta: T::zero() })?;
+        self.slim_add_long(long, 0, T::one(), x, y)?;
         self.dot(x, y, xy)
     }
 
@@ -212,8 +225,9 @@ impl Cuda {
                 let (of, starts, distances) = (k.of_row, k.starts, k.distances);
                 match target {
                     Target::Product { .. } if a.rows == 0 => Ok(()),
-                    Target::Product { alpha, beta } => kernel::slim_kinds(
-                        self, shape, rows, of, kinds, table, starts, distances, numbers, alpha, x, beta, y,
+                    Target::Product { conjugate, alpha, beta } => kernel::slim_kinds(
+                        self, shape, rows, of, kinds, table, starts, distances, numbers, conjugate, alpha, x,
+                        beta, y,
                     ),
                     Target::Dot(xy) => kernel::slim_kinds_dot(
                         self, shape, rows, of, kinds, table, starts, distances, numbers, x, y, xy, partials,
@@ -235,9 +249,9 @@ impl Cuda {
                 let count = f.numbers.map_or(0, |n| n.len() as u32);
                 with_section_offsets!(self, s, (entries, offsets) => with_stored!(s.values, values => match target {
                     Target::Product { .. } if a.rows == 0 => Ok(()),
-                    Target::Product { alpha, beta } => kernel::slim(
+                    Target::Product { conjugate, alpha, beta } => kernel::slim(
                         self, shape, rows, f.order, f.kind_of, f.kinds, f.table, f.starts, f.distances, offsets,
-                        f.bases, s.words, count, f.numbers, entries, values, alpha, x, beta, y,
+                        f.bases, s.words, count, f.numbers, entries, values, conjugate, alpha, x, beta, y,
                     ),
                     Target::Dot(xy) => kernel::slim_dot(
                         self, shape, rows, f.order, f.kind_of, f.kinds, f.table, f.starts, f.distances, offsets,
@@ -251,13 +265,16 @@ impl Cuda {
     fn slim_add_long<V: Scalar + Widen<T>, T: Scalar>(
         self,
         long: LongParts<'_, V, Self>,
+        conjugate: u32,
         alpha: T,
         x: &Slice<T>,
         y: &mut Slice<T>,
     ) -> Result<()> {
         let shape = policy::slim_blocks(long.rows.len(), false).class(0);
         with_offsets!(long.offsets, offsets => {
-            kernel::add_long(self, shape, long.rows, offsets, long.indices, long.values, alpha, x, y)
+            kernel::add_long(
+                self, shape, long.rows, offsets, long.indices, long.values, conjugate, alpha, x, y,
+            )
         })
     }
 }

@@ -1,6 +1,6 @@
 //! From the compressed format back to CSR, on the device.
 
-use super::super::launch::kernels;
+use super::super::launch::{Shape, kernels};
 use super::super::slice::Slice;
 use super::super::{Cuda, policy};
 use super::{Flat, with_section_offsets, with_stored};
@@ -25,6 +25,10 @@ mod kernel {
             words: Option<&Slice<u32>>, numbers: Option<&Slice<V>>, entries: Option<&Slice<I>>,
             values: Option<&Slice<S>>, to: &Slice<O>, columns: &mut Slice<u32>, to_values: &mut Slice<V>,
         );
+        fn lines_to_csr(
+            kind_of: &Slice<u8>, starts: &Slice<u32>, distances: &Slice<u32>, numbers: &Slice<V>, to: &Slice<O>,
+            n: u64, starts_of_tiles: &Slice<u64>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+        );
         fn long_lengths(long_rows: &Slice<u32>, starts: &Slice<I>, lengths: &mut Slice<u32>);
         fn long_to_csr(
             long_rows: &Slice<u32>, starts: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
@@ -33,52 +37,47 @@ mod kernel {
     }
 }
 
+/// Runs the body with the arrays of either way of storage as the kernels take them; what a storage does not have is `None`.
+macro_rules! with_arrays {
+    ($cuda:expr, $a:expr, ($shape:ident, $f:ident, $offsets:ident, $words:ident, $entries:ident, $values:ident) => $body:expr) => {
+        match $a.body {
+            SlimBody::Lines(kinds, numbers) => {
+                let $f = Flat::lines(kinds, numbers);
+                let $shape = $f.variant(policy::slim_places($a.rows, true));
+                let ($offsets, $entries) = (None::<&Slice<u32>>, None::<&Slice<u32>>);
+                let ($words, $values) = (None, None::<&Slice<V>>);
+                $body
+            }
+            SlimBody::Sections(s) => {
+                let $f = Flat::new(s);
+                let $shape = $f.variant(policy::slim_places($a.rows, false));
+                let $words = Some(s.words);
+                with_section_offsets!($cuda, s, (entries, offsets) => {
+                    let ($entries, $offsets) = (Some(entries), Some(offsets));
+                    with_stored!(s.values, $values => $body)
+                })
+            }
+        }
+    };
+}
+
+/// A block for each long row.
+fn long_shape(rows: usize) -> Shape {
+    policy::slim_blocks(rows, false).variant("COLUMNS", "SLIM_WIDE").variant("VALUES", "SLIM_STORED")
+}
+
 pub(super) fn lengths<V: Scalar>(
     cuda: Cuda,
     a: SlimParts<'_, V, Cuda>,
     lengths: &mut Slice<u32>,
 ) -> Result<()> {
-    let rows = a.rows as u64;
-    match a.body {
-        SlimBody::Lines(k, values) => {
-            let shape = policy::slim_places(a.rows, true)
-                .variant("COLUMNS", "SLIM_KINDS")
-                .variant("VALUES", "SLIM_STORED");
-            let (of, starts, distances) = (Some(k.of_row), Some(k.starts), Some(k.distances));
-            kernel::slim_lengths::<V, V, u32, u32>(
-                cuda,
-                shape,
-                rows,
-                None,
-                of,
-                starts,
-                distances,
-                None,
-                None,
-                None,
-                Some(values),
-                None,
-                None,
-                lengths,
-            )?;
-        }
-        SlimBody::Sections(s) => {
-            let f = Flat::new(s);
-            let shape = f.variant(policy::slim_places(a.rows, false));
-            with_section_offsets!(cuda, s, (entries, offsets) => with_stored!(s.values, values => {
-                kernel::slim_lengths::<V, _, _, u32>(
-                    cuda, shape, rows, f.order, f.kind_of, f.starts, f.distances, Some(offsets), f.bases,
-                    Some(s.words), f.numbers, Some(entries), values, lengths,
-                )
-            }))?;
-        }
-    }
+    with_arrays!(cuda, a, (shape, f, offsets, words, entries, values) => kernel::slim_lengths::<V, _, _, u32>(
+        cuda, shape, a.rows as u64, f.order, f.kind_of, f.starts, f.distances, offsets, f.bases, words, f.numbers,
+        entries, values, lengths,
+    ))?;
     let Some(long) = a.long else { return Ok(()) };
-    let shape = policy::slim_blocks(long.rows.len(), false)
-        .variant("COLUMNS", "SLIM_WIDE")
-        .variant("VALUES", "SLIM_STORED");
     with_offsets!(long.offsets, starts => {
-        kernel::long_lengths::<V, V, _, u32>(cuda, shape, long.rows, starts, lengths)
+        kernel::long_lengths::<V, V, _, u32>(cuda, long_shape(long.rows.len()), long.rows, starts, lengths)
     })
 }
 
@@ -89,48 +88,31 @@ pub(super) fn fill<V: Scalar, O: Offset>(
     indices: &mut Slice<u32>,
     out: &mut Slice<V>,
 ) -> Result<()> {
-    let rows = a.rows as u64;
     match a.body {
-        SlimBody::Lines(k, values) => {
-            let shape = policy::slim_places(a.rows, true)
-                .variant("COLUMNS", "SLIM_KINDS")
-                .variant("VALUES", "SLIM_STORED");
-            let (of, starts, distances) = (Some(k.of_row), Some(k.starts), Some(k.distances));
-            kernel::slim_to_csr::<V, V, u32, O>(
-                cuda,
-                shape,
-                rows,
-                None,
-                of,
-                starts,
-                distances,
-                None,
-                None,
-                None,
-                Some(values),
-                None,
-                None,
-                to,
-                indices,
-                out,
-            )?;
+        SlimBody::Lines(kinds, numbers) => {
+            let n = indices.len();
+            cuda.by_tiles(to, n, |shape, starts| {
+                let shape = policy::slim_tiles(shape);
+                let shape = shape.variant("COLUMNS", "SLIM_KINDS").variant("VALUES", "SLIM_STORED");
+                let (of, first, distances) = (kinds.of_row, kinds.starts, kinds.distances);
+                kernel::lines_to_csr::<V, V, u32, O>(
+                    cuda, shape, of, first, distances, numbers, to, n as u64, starts, indices, out,
+                )
+            })?;
         }
         SlimBody::Sections(s) => {
             let f = Flat::new(s);
             let shape = f.variant(policy::slim_places(a.rows, false));
             with_section_offsets!(cuda, s, (entries, offsets) => with_stored!(s.values, values => {
                 kernel::slim_to_csr(
-                    cuda, shape, rows, f.order, f.kind_of, f.starts, f.distances, Some(offsets), f.bases,
+                    cuda, shape, a.rows as u64, f.order, f.kind_of, f.starts, f.distances, Some(offsets), f.bases,
                     Some(s.words), f.numbers, Some(entries), values, to, indices, out,
                 )
             }))?;
         }
     }
     let Some(long) = a.long else { return Ok(()) };
-    let shape = policy::slim_blocks(long.rows.len(), false)
-        .variant("COLUMNS", "SLIM_WIDE")
-        .variant("VALUES", "SLIM_STORED");
     with_offsets!(long.offsets, starts => kernel::long_to_csr::<V, V, _, O>(
-        cuda, shape, long.rows, starts, long.indices, long.values, to, indices, out,
+        cuda, long_shape(long.rows.len()), long.rows, starts, long.indices, long.values, to, indices, out,
     ))
 }
