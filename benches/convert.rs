@@ -1,7 +1,7 @@
 //! Conversions and assembly on a CUDA device, each beside the CSR product of the same matrix, with the memory they take.
 //!
-//! `cargo bench --bench convert`, or the built binary on another machine, with `formats`, `assembly` or `large` for a part
-//! of it. The peer is `benches/peers/device_assembly.py` in the same run.
+//! `cargo bench --bench convert`, or the built binary on another machine, with `grids`, `others`, `assembly` or `large` for
+//! a part of it. The peer is `benches/peers/device_assembly.py` in the same run.
 
 #[cfg(not(feature = "cuda"))]
 fn main() {
@@ -19,8 +19,11 @@ fn main() -> residua::Result<()> {
     };
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let asked = |what: &str| wanted.is_empty() || wanted.iter().any(|w| w == what);
-    if asked("formats") {
-        measure::formats(&b)?;
+    if asked("grids") {
+        measure::grids(&b)?;
+    }
+    if asked("others") {
+        measure::others(&b)?;
     }
     if asked("assembly") {
         measure::assembly(&b)?;
@@ -75,13 +78,21 @@ mod measure {
         Ok((result, (b.peak_memory()?.unwrap_or(0) - before) as f64))
     }
 
-    pub fn formats(b: &Cuda) -> Result<()> {
-        println!(
-            "matrix, values, nonzeros, conversion, ms, CSR products, extra memory in parts of source and target"
-        );
+    const HEADER: &str =
+        "matrix, values, nonzeros, conversion, ms, CSR products, extra memory in parts of source and target";
+
+    /// Made on the device.
+    pub fn grids(b: &Cuda) -> Result<()> {
+        println!("{HEADER}");
         one::<f64>(b, "7 points, 256^3", &b.poisson3d(256, 256, 256)?)?;
         one::<f32>(b, "7 points, 256^3", &b.poisson3d(256, 256, 256)?)?;
         one::<f64>(b, "27 points, 160^3", &b.poisson3d_27(160, 160, 160)?)?;
+        one::<f32>(b, "27 points, 160^3", &b.poisson3d_27(160, 160, 160)?)
+    }
+
+    /// Made on the host.
+    pub fn others(b: &Cuda) -> Result<()> {
+        println!("{HEADER}");
         one::<f64>(b, "elasticity 64^3", &generate::elasticity3d(64, 64, 64, 0.3)?.to_backend(b)?)?;
         one::<f64>(b, "R-MAT 2^21 x 16", &generate::rmat(1 << 21, 16, RmatKind::Symmetric, 1)?.to_backend(b)?)
     }

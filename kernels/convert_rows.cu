@@ -119,8 +119,10 @@ DEVICE void turn_over(Csr a, const u32* order, Layout layout, u32* columns, V* v
     const u64 warp = u64(blockIdx.x) * WARPS + threadIdx.x / 32;
     const u64 position = warp / splits * 32 + lane;
     if (position - lane >= positions) return;
-    const Line line = line_of(a, order, position);
+    Line line = line_of(a, order, position);
     const u32 places = places_of(layout, position, line.length);
+    // A row may be longer than what the layout has of it: hybrid's.
+    if (!FROM_CSR) line.length = min(line.length, places);
     const u32 most = warp_max(FROM_CSR ? places : line.length);
 
     for (u64 start = warp % splits * LANES; start < most; start += u64(splits) * LANES) {

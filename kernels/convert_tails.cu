@@ -1,21 +1,21 @@
 // Parts of rows copied to other offsets: what hybrid keeps beyond its width, and rows put together again.
 //
 //     rows      a b c | d | e f g h        skip 2       tails  c | | g h
-//     heads     a b | d | e f              tails as above      joined  a b c | d | e f g h
+//     heads     a b | d | e f              appended     a b c | d | e f g h
 //
-// Every thread copies an element of the target, whose row the block finds in its tile (tile_segments.cuh): a giant row
-// among short ones is shared by all blocks. `starts` has the row in which each
-// tile starts (index.cu, whose tiles are the same).
+// Every thread copies an element of the tails, whose row the block finds in its tile (tile_segments.cuh): a giant row
+// among short ones is shared by all blocks. `starts` has the row in which each tile starts (index.cu, whose tiles are the
+// same). Heads are moved by convert_rows.cu.
 //
 // Bytes an entry: index and value read once and written once.
 //
-// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of the target), HEADS and TAILS (of the sources; u32 or u64), THREADS, ITEMS.
+// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of whole rows, and of the target of `tails`), HEADS and TAILS (u32 or u64), THREADS, ITEMS.
 #include "tile_segments.cuh"
 
 typedef unsigned_of<VALUE_BYTES>::type V;
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
 
-template <typename Copy> DEVICE void each_element(const OFFSET* offsets, u64 n, const u64* starts, Copy copy) {
+template <typename I, typename Copy> DEVICE void each_element(const I* offsets, u64 n, const u64* starts, Copy copy) {
     __shared__ TileSegments segments;
     const u64 first = u64(blockIdx.x) * TILE, begin = starts[blockIdx.x];
     const u32 have = u32(min(u64(TILE), n - first));
@@ -36,17 +36,12 @@ KERNEL tails(const TAILS* from, u64 skip, const u32* from_columns, const V* from
     });
 }
 
-KERNEL join(const HEADS* heads, const u32* head_columns, const V* head_values, const TAILS* tails, const u32* tail_columns, const V* tail_values, const OFFSET* offsets, u64 n, const u64* starts, u32* columns, V* values) {
-    each_element(offsets, n, starts, [&](u64 row, u64 k, u64 to) {
-        const u64 start = heads[row], length = u64(heads[row + 1]) - start;
-        if (k < length) {
-            columns[to] = head_columns[start + k];
-            values[to] = head_values[start + k];
-        } else {
-            const u64 at = u64(tails[row]) + (k - length);
-            columns[to] = tail_columns[at];
-            values[to] = tail_values[at];
-        }
+// The other way: entry k of a tail goes behind what else the target's row has. `starts` is that of the tails' tiles.
+KERNEL append(const TAILS* tails, const u32* tail_columns, const V* tail_values, const OFFSET* offsets, u64 n, const u64* starts, u32* columns, V* values) {
+    each_element(tails, n, starts, [&](u64 row, u64 k, u64 from) {
+        const u64 at = u64(offsets[row + 1]) - (u64(tails[row + 1]) - u64(tails[row])) + k;
+        columns[at] = tail_columns[from];
+        values[at] = tail_values[from];
     });
 }
 

@@ -1,7 +1,9 @@
 //! How entries move between CSR and the other layouts. What goes where (lengths, order, offsets, widths) is worked
 //! out in `matrix`, once for all backends, with [`Primitives`]; here entries are only copied, so values keep every bit.
 
-use super::{CsrParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef, SellParts, SlimSteps};
+use super::{
+    CooParts, CsrParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef, SellParts, SlimSteps,
+};
 use crate::error::Result;
 use crate::scalar::{Element, Offset};
 
@@ -72,18 +74,19 @@ pub trait Conversions: Primitives + SlimSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// The rows of `head` followed by those of `tail`, written at `offsets`.
+    /// The rows of `head`, each followed by the entries of `tail` in it, which start at `tails`; written at `offsets`.
     fn join_rows<V: Element>(
         &self,
-        head: CsrParts<'_, V, Self>,
-        tail: CsrParts<'_, V, Self>,
+        head: EllParts<'_, V, Self>,
+        tail: CooParts<'_, V, Self>,
+        tails: OffsetsRef<'_, Self>,
         offsets: OffsetsRef<'_, Self>,
         indices: &mut Self::Slice<u32>,
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// The transpose, whose offsets are known, with columns ascending. Temporary memory: a device may take 16 bytes a
-    /// nonzero.
+    /// The transpose, whose offsets are known, with columns ascending. Temporary memory: a device takes a
+    /// tenth of source and target, or 64 MiB.
     fn csr_transpose<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -101,7 +104,7 @@ pub trait Conversions: Primitives + SlimSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// The rows of an ELL matrix, written at `offsets`.
+    /// The rows of an ELL matrix, written at `offsets`; where those leave room for more, it stays as it is.
     fn ell_to_csr<V: Element>(
         &self,
         a: EllParts<'_, V, Self>,

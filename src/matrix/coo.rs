@@ -120,13 +120,19 @@ impl<V: Scalar, B: Conversions> Coo<V, B> {
     /// # Errors
     /// On too little memory, or when the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
+        let offsets = self.row_offsets(backend)?;
+        let indices = copied(backend, &self.column_indices)?;
+        let values = copied(backend, &self.values)?;
+        Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
+    }
+
+    /// Where each row starts, and the end.
+    pub(super) fn row_offsets(&self, backend: &B) -> Result<Offsets<B>> {
         let mut offsets = Offsets::zeros(backend, self.rows + 1, self.nonzeros())?;
         match &mut offsets {
             Offsets::Narrow(o) => backend.offsets_of_sorted(&self.row_indices, o)?,
             Offsets::Wide(o) => backend.offsets_of_sorted(&self.row_indices, o)?,
         }
-        let indices = copied(backend, &self.column_indices)?;
-        let values = copied(backend, &self.values)?;
-        Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
+        Ok(offsets)
     }
 }

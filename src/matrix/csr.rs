@@ -304,6 +304,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
             Offsets::Narrow(o) => backend.exclusive_scan(&counts, o)?,
             Offsets::Wide(o) => backend.exclusive_scan(&counts, o)?,
         }
+        drop(counts);
         let mut indices = backend.buffer(self.nonzeros())?;
         let mut values = backend.buffer(self.nonzeros())?;
         backend.csr_transpose(self.parts(), offsets.as_ref(), &mut indices, &mut values)?;

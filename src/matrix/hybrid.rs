@@ -1,7 +1,7 @@
 //! Hybrid ELL + COO.
 
 use super::format::{Storage, check_vectors};
-use super::lengths::{RowLengths, counts_of, lengths_of, longest_of};
+use super::lengths::{RowLengths, counts_of, lengths_of, longest_of, scanned};
 use super::{Coo, Csr, Ell};
 use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, Offsets, Op, Products};
 use crate::error::Result;
@@ -142,9 +142,10 @@ impl<V: Scalar, B: Conversions> Hybrid<V, B> {
     /// # Errors
     /// On too little memory, or when the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
-        let (head, tail) = (self.head.to_csr(backend)?, self.tail.to_csr(backend)?);
-        let nonzeros = head.nonzeros() + tail.nonzeros();
-        let (heads, tails) = (head.parts().offsets, tail.parts().offsets);
+        let nonzeros = self.nonzeros();
+        let tails = self.tail.row_offsets(backend)?;
+        let heads = scanned(backend, self.head.parts().lengths, self.head.nonzeros())?;
+        let (heads, tails) = (heads.as_ref(), tails.as_ref());
         let offsets = if nonzeros <= NARROW_LIMIT {
             let mut offsets = backend.buffer(self.rows() + 1)?;
             backend.join_offsets(heads, tails, &mut offsets)?;
@@ -156,7 +157,8 @@ impl<V: Scalar, B: Conversions> Hybrid<V, B> {
         };
         let mut indices = backend.buffer(nonzeros)?;
         let mut values = backend.buffer(nonzeros)?;
-        backend.join_rows(head.parts(), tail.parts(), offsets.as_ref(), &mut indices, &mut values)?;
+        let (head, tail) = (self.head.parts(), self.tail.parts());
+        backend.join_rows(head, tail, tails, offsets.as_ref(), &mut indices, &mut values)?;
         Ok(Csr::from_parts_unchecked(self.rows(), self.columns(), offsets, indices, values))
     }
 }

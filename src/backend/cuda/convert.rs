@@ -3,10 +3,10 @@
 use super::launch::{Shape, kernels};
 use super::primitives::bytes_of;
 use super::slice::{Slice, Vec as DeviceVec};
-use super::{Cuda, policy};
+use super::{Cuda, policy, transpose};
 use crate::backend::{
-    Backend, Conversions, CsrParts, EllParts, JdsParts, NARROW_LIMIT, OffsetsRef, Primitives, RowOrderRef,
-    SellParts, with_offsets,
+    Conversions, CooParts, CsrParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef, SellParts,
+    with_offsets,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset};
@@ -49,8 +49,7 @@ mod kernel {
             from: &Slice<T>, skip: u64, from_columns: &Slice<u32>, from_values: &Slice<V>,
             offsets: &Slice<I>, n: u64, starts: &Slice<u64>, columns: &mut Slice<u32>, values: &mut Slice<V>,
         );
-        fn join(
-            heads: &Slice<H>, head_columns: &Slice<u32>, head_values: &Slice<V>,
+        fn append(
             tails: &Slice<T>, tail_columns: &Slice<u32>, tail_values: &Slice<V>,
             offsets: &Slice<I>, n: u64, starts: &Slice<u64>, columns: &mut Slice<u32>, values: &mut Slice<V>,
         );
@@ -105,7 +104,7 @@ impl Cuda {
 }
 
 /// Bits of the numbers up to `largest`.
-fn bits_to(largest: usize) -> u32 {
+pub(super) fn bits_to(largest: usize) -> u32 {
     usize::BITS - largest.leading_zeros()
 }
 
@@ -203,44 +202,22 @@ impl Conversions for Cuda {
 
     fn join_rows<V: Element>(
         &self,
-        head: CsrParts<'_, V, Self>,
-        tail: CsrParts<'_, V, Self>,
+        head: EllParts<'_, V, Self>,
+        tail: CooParts<'_, V, Self>,
+        tails: OffsetsRef<'_, Self>,
         offsets: OffsetsRef<'_, Self>,
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        type Rows<'a, V, O> = (&'a Slice<O>, &'a Slice<u32>, &'a Slice<V>);
-        fn run<V: Element, I: Offset, H: Offset, T: Offset>(
-            cuda: Cuda,
-            (heads, head_columns, head_values): Rows<'_, V, H>,
-            (tails, tail_columns, tail_values): Rows<'_, V, T>,
-            offsets: &Slice<I>,
-            to: (&mut Slice<u32>, &mut Slice<V>),
-        ) -> Result<()> {
-            let n = to.1.len();
-            cuda.by_tiles(offsets, n, |shape, starts| {
+        self.ell_to_csr(head, offsets, indices, values)?;
+        with_offsets!(tails, tails => with_offsets!(offsets, offsets => {
+            let n = tail.values.len();
+            self.by_tiles(tails, n, |shape, starts| {
                 let shape = shape.variant("VALUE_BYTES", bytes_of::<V>());
-                kernel::join(
-                    cuda,
-                    shape,
-                    heads,
-                    head_columns,
-                    head_values,
-                    tails,
-                    tail_columns,
-                    tail_values,
-                    offsets,
-                    n as u64,
-                    starts,
-                    to.0,
-                    to.1,
+                let (from_columns, from_values) = (tail.column_indices, tail.values);
+                kernel::append::<V, _, u32, _>(
+                    *self, shape, tails, from_columns, from_values, offsets, n as u64, starts, indices, values,
                 )
-            })
-        }
-        with_offsets!(head.offsets, heads => with_offsets!(tail.offsets, tails => {
-            with_offsets!(offsets, offsets => {
-                let (head, tail) = ((heads, head.indices, head.values), (tails, tail.indices, tail.values));
-                run(*self, head, tail, offsets, (indices, values))
             })
         }))
     }
@@ -248,33 +225,11 @@ impl Conversions for Cuda {
     fn csr_transpose<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
-        _offsets: OffsetsRef<'_, Self>,
+        offsets: OffsetsRef<'_, Self>,
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        /// A stable sort by column keeps the rows of a column ascending.
-        fn run<V: Element, S: Offset>(
-            cuda: Cuda,
-            a: CsrParts<'_, V, Cuda>,
-            indices: &mut Slice<u32>,
-            values: &mut Slice<V>,
-        ) -> Result<()> {
-            let n = a.indices.len();
-            let mut columns = cuda.uninitialised(n)?;
-            cuda.copy(a.indices, &mut columns)?;
-            let mut sources = cuda.uninitialised::<S>(n)?;
-            cuda.sequence(&mut sources)?;
-            cuda.sort_pairs(&mut columns, &mut sources, 0..bits_to(a.columns.saturating_sub(1)))?;
-            cuda.gather(a.values, &sources, values)?;
-            // The columns have done their work: their place serves for the rows.
-            with_offsets!(a.offsets, offsets => cuda.expand_offsets(offsets, &mut columns)?);
-            cuda.gather(&columns, &sources, indices)
-        }
-        if a.indices.len() <= NARROW_LIMIT {
-            run::<V, u32>(*self, a, indices, values)
-        } else {
-            run::<V, u64>(*self, a, indices, values)
-        }
+        transpose::csr_to_csc(*self, a, offsets, indices, values)
     }
 
     fn csr_to_ell<V: Element>(

@@ -48,6 +48,7 @@ mod slice;
 mod slim;
 mod staging;
 mod streams;
+mod transpose;
 mod tune;
 mod vector;
 

@@ -92,11 +92,14 @@ pub fn large_cases<B: Products + Conversions>(backend: &B) {
             };
             for _ in 0..2 {
                 let stored = format.build(backend, &device).unwrap();
-                // The default height of SELL's sections is the backend's; `same_arrays` compares equal heights.
-                if format.name() != "sell" || B::SECTION_HEIGHT == <Host as residua::Backend>::SECTION_HEIGHT
-                {
-                    assert_eq!(stored.padding(), host.padding(), "{} of {name}", format.name());
-                }
+                // The usual height of SELL's sections is the backend's: the host's of that height is its like.
+                let padding = if format.name() == Sell::<f64>::NAME {
+                    let there = Sell::from_csr(backend, &device).unwrap();
+                    Sell::with_sections(&Host, &a, there.height(), there.window()).unwrap().padding()
+                } else {
+                    host.padding()
+                };
+                assert_eq!(stored.padding(), padding, "{} of {name}", format.name());
                 let again = back(backend, &stored.to_csr(backend).unwrap());
                 assert!(bits_of(&again) == bits_of(&a), "{} of {name}", format.name());
             }

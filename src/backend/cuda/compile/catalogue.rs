@@ -116,6 +116,7 @@ fn conversions(units: &mut Vec<Unit>) {
             units.push(unit("convert_rows.cu").with("STARTS", "u32").class(lanes));
             units.push(unit("convert_rows.cu").with("STARTS", "u64").class(lanes));
             units.push(unit("convert_tails.cu").with("HEADS", "u32").with("TAILS", "u32"));
+            units.extend(OFFSETS.map(|cursor| unit("transpose.cu").with("CURSOR", cursor)));
         }
     }
 }

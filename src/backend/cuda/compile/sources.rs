@@ -59,6 +59,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "sort.cu",
     "sparse_inverse.cu",
     "stencil.cu",
+    "transpose.cu",
     "vector.cu",
 ];
 

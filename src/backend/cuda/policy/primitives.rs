@@ -35,12 +35,18 @@ fn resident_blocks(chip: Chip, threads: u32) -> usize {
 }
 
 /// Files whose kernels work on every element by itself.
-const ELEMENTWISE: [&str; 5] = ["gather_sum", "index", "keys", "number", "pack"];
+const ELEMENTWISE: [&str; 4] = ["index", "keys", "number", "pack"];
+/// Threads of a block that sums triplets to nonzeros, which have few each, and sources under way a thread.
+const GATHER_SUM_THREADS: u32 = 128;
+const GATHER_SUM_UNROLL: u32 = 4;
 
 /// The constants of a unit of the primitives: those of the line whose number it carries, and for a file with several
 /// kernels those of the others' lines.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let file = unit.source().trim_end_matches(".cu");
+    if file == "gather_sum" {
+        return vec![("THREADS", GATHER_SUM_THREADS), ("UNROLL", GATHER_SUM_UNROLL)];
+    }
     if table::rows().iter().all(|row| row.kernel != file) && !ELEMENTWISE.contains(&file) {
         return Vec::new();
     }
@@ -329,6 +335,11 @@ pub(in crate::backend::cuda) fn gather(chip: Chip, n: usize) -> Shape {
 /// The one block of a step that is not worth more.
 pub(in crate::backend::cuda) fn one_block() -> Shape {
     Shape::new(1, ELEMENTWISE_THREADS)
+}
+
+/// A thread a segment that is summed from its sources.
+pub(in crate::backend::cuda) fn gather_sum(segments: usize) -> Shape {
+    Shape::new(segments.div_ceil(GATHER_SUM_THREADS as usize) as u32, GATHER_SUM_THREADS)
 }
 
 #[cfg(test)]

@@ -286,7 +286,7 @@ impl Primitives for Cuda {
             Symmetry::Hermitian => 3,
         };
         let (segments, length) = (out.len() as u64, x.len() as u64);
-        let shape = policy::elementwise(self.0.chip, out.len());
+        let shape = policy::gather_sum(out.len());
         kernels::gather_sum(
             *self,
             shape,

@@ -6,7 +6,7 @@ mod transpose;
 use super::Host;
 use super::memory::PARALLEL_FROM;
 use crate::backend::{
-    Conversions, CsrParts, EllParts, JdsParts, OffsetsRef, RowOrderRef, SellParts, with_offsets,
+    Conversions, CooParts, CsrParts, EllParts, JdsParts, OffsetsRef, RowOrderRef, SellParts, with_offsets,
 };
 use crate::error::Result;
 use crate::parallel::prelude::*;
@@ -80,22 +80,22 @@ impl Conversions for Host {
 
     fn join_rows<V: Element>(
         &self,
-        head: CsrParts<'_, V, Host>,
-        tail: CsrParts<'_, V, Host>,
+        head: EllParts<'_, V, Host>,
+        tail: CooParts<'_, V, Host>,
+        tails: OffsetsRef<'_, Host>,
         offsets: OffsetsRef<'_, Host>,
         indices: &mut [u32],
         values: &mut [V],
     ) -> Result<()> {
-        with_offsets!(head.offsets, heads => with_offsets!(tail.offsets, tails => {
-            fill_rows(offsets, indices, values, |row, columns, numbers| {
-                let first = heads[row].to_usize()..heads[row + 1].to_usize();
-                let second = tails[row].to_usize()..tails[row + 1].to_usize();
-                let middle = first.len();
-                columns[..middle].copy_from_slice(&head.indices[first.clone()]);
-                numbers[..middle].copy_from_slice(&head.values[first]);
-                columns[middle..].copy_from_slice(&tail.indices[second.clone()]);
-                numbers[middle..].copy_from_slice(&tail.values[second]);
-            });
+        with_offsets!(tails, tails => fill_rows(offsets, indices, values, |row, columns, numbers| {
+            let second = tails[row].to_usize()..tails[row + 1].to_usize();
+            let middle = columns.len() - second.len();
+            for k in 0..middle {
+                let place = k * head.rows + row;
+                (columns[k], numbers[k]) = (head.indices[place], head.values[place]);
+            }
+            columns[middle..].copy_from_slice(&tail.column_indices[second.clone()]);
+            numbers[middle..].copy_from_slice(&tail.values[second]);
         }));
         Ok(())
     }
