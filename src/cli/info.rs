@@ -109,7 +109,7 @@ fn tell<T: Scalar<Real = f64>>(arguments: &Arguments) -> Result<Ending, Failure>
     let square = a.rows() == a.columns();
     let ordering = square.then(|| graph::ordering(&a)).transpose().about(path)?;
     let components = square.then(|| components(&a)).transpose().about(path)?;
-    let formats = matrix::storage_estimates::<T>(&lengths);
+    let formats = matrix::storage_estimates::<T, Host>(&lengths);
     let choice = matrix::advise::<T, _>(&Host, &lengths);
     let (method, method_reason) = advise_method(&facts, square, components);
     let info = Info {

@@ -378,7 +378,9 @@ pub fn convert<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>(
     if name == Csr::<V, B>::NAME { Ok(Box::new(a)) } else { build(backend, name, &a) }
 }
 
-/// What each format would take for a matrix, without building any: name and storage, in the table's order.
-pub fn storage_estimates<V: Scalar>(lengths: &RowLengths) -> Vec<(&'static str, Storage)> {
-    formats::<V, crate::Host, V>().iter().map(|f| (f.name(), f.storage(lengths))).collect()
+/// What each format would take for a matrix on a backend, without building any: name and storage, in the table's order.
+pub fn storage_estimates<V: Scalar, B: Products + Conversions>(
+    lengths: &RowLengths,
+) -> Vec<(&'static str, Storage)> {
+    formats::<V, B, V>().iter().map(|f| (f.name(), f.storage(lengths))).collect()
 }

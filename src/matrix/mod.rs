@@ -18,7 +18,8 @@ mod slim;
 mod triplets;
 
 pub use choose::{
-    Advice, Basis, Choice, ChoiceOptions, ChoiceReport, ProductModel, Traits, Trial, Variety, advise, choose,
+    Advice, Basis, Choice, ChoiceOptions, ChoiceReport, Compressed, ProductModel, Traits, Trial, Variety,
+    advise, choose,
 };
 pub use coo::Coo;
 pub use csc::Csc;

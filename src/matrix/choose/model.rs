@@ -12,7 +12,7 @@ use super::super::format::Storage;
 use super::super::lengths::{RowLengths, RowStatistics};
 use super::super::{Csr, storage_estimates};
 use super::sample::Variety;
-use crate::backend::Products;
+use crate::backend::{Conversions, Products};
 use crate::report::ratio;
 use crate::scalar::Scalar;
 
@@ -35,12 +35,36 @@ pub struct ProductModel {
     /// Format, and the share of copy bandwidth that its product reaches on its own bytes; what is not listed has no
     /// kernel.
     pub shares: &'static [(&'static str, f64)],
+    /// What the compressed format suits.
+    pub compressed: Compressed,
+}
+
+/// Which matrices a backend's product in the compressed format is fast for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Compressed {
+    /// Whatever it makes smaller.
+    Smaller,
+    /// Runs of rows that are alike, values included. An entry costs time, not bytes.
+    Runs {
+        /// Rows of a run at least, on average.
+        rows: usize,
+        /// What an entry costs, in bytes that could have been copied meanwhile.
+        entry: f64,
+    },
 }
 
 impl ProductModel {
-    /// From its parts.
+    /// From its parts; the compressed format where it is smaller.
     pub const fn new(start: f64, look: f64, conversion: f64, shares: &'static [(&'static str, f64)]) -> Self {
-        Self { start, look, conversion, shares }
+        Self { start, look, conversion, shares, compressed: Compressed::Smaller }
+    }
+
+    /// With another rule for the compressed format.
+    #[must_use]
+    pub const fn compressed(mut self, rule: Compressed) -> Self {
+        self.compressed = rule;
+        self
     }
 
     /// What a look costs in CSR products of a matrix, before anything but its size is known.
@@ -77,7 +101,7 @@ pub struct Traits {
 
 impl Traits {
     /// Of a matrix with so many rows, columns and nonzeros, from the lengths of some or all of its rows.
-    pub(super) fn new<V: Scalar>(
+    pub(super) fn new<V: Scalar, B: Products + Conversions>(
         (rows, columns, nonzeros): (usize, usize, usize),
         lengths: &RowLengths,
         variety: Option<Variety>,
@@ -87,22 +111,29 @@ impl Traits {
             row_count: rows,
             column_count: columns,
             nonzeros,
-            storage: storage_estimates::<V>(lengths),
+            storage: storage_estimates::<V, B>(lengths),
             variety,
             value: size_of::<V>(),
             scale: rows as f64 / lengths.rows().max(1) as f64,
         }
     }
 
-    /// Bytes that a product moves; `None` where the format is refused or unknown.
-    fn bytes(&self, format: &str) -> Option<f64> {
+    /// Bytes that a product moves, or could meanwhile; `None` where the format is refused, unknown or unsuited.
+    fn bytes(&self, format: &str, model: &ProductModel) -> Option<f64> {
+        if let (COMPRESSED, Compressed::Runs { rows, entry }) = (format, model.compressed) {
+            self.variety.as_ref().filter(|variety| variety.repeats(rows))?;
+            return Some(self.row_count as f64 + entry * self.nonzeros as f64 + self.vectors());
+        }
         let (_, storage) = self.storage.iter().find(|(name, _)| *name == format)?;
         let mut stored = storage.bytes as f64 * self.scale;
         if let (COMPRESSED, Some(variety)) = (format, &self.variety) {
             stored = stored.min(variety.bytes(self.row_count, self.nonzeros, self.value));
         }
-        let vectors = (self.row_count + self.column_count) as f64 * self.value as f64;
-        storage.refused.is_none().then_some(stored + vectors)
+        storage.refused.is_none().then_some(stored + self.vectors())
+    }
+
+    fn vectors(&self) -> f64 {
+        (self.row_count + self.column_count) as f64 * self.value as f64
     }
 }
 
@@ -121,7 +152,7 @@ pub(super) struct Forecast {
 /// All formats that the backend multiplies and the matrix suits, fastest first; of equal ones CSR.
 pub(super) fn forecasts(model: &ProductModel, traits: &Traits) -> Vec<Forecast> {
     let forecast = |format: &'static str| {
-        let (bytes, share) = (traits.bytes(format)?, model.share(format)?);
+        let (bytes, share) = (traits.bytes(format, model)?, model.share(format)?);
         Some(Forecast { format, bytes, share, time: model.start + bytes / share })
     };
     let mut all: Vec<Forecast> = traits.storage.iter().filter_map(|(format, _)| forecast(format)).collect();
@@ -150,8 +181,8 @@ pub struct Advice {
 
 /// The format that is fastest by the backend's model for a matrix of these row lengths, values of type `V`, without
 /// measuring anything; formats within a twentieth of CSR are not worth a conversion.
-pub fn advise<V: Scalar, B: Products>(backend: &B, lengths: &RowLengths) -> Advice {
-    let traits = Traits::new::<V>((lengths.rows(), lengths.columns(), lengths.nonzeros()), lengths, None);
+pub fn advise<V: Scalar, B: Products + Conversions>(backend: &B, lengths: &RowLengths) -> Advice {
+    let traits = Traits::new::<V, B>((lengths.rows(), lengths.columns(), lengths.nonzeros()), lengths, None);
     let all = forecasts(&backend.model(), &traits);
     let csr = all.iter().find(|f| f.format == Csr::<V>::NAME);
     let Some(csr) = csr else {

@@ -36,6 +36,8 @@ pub struct Variety {
     pub kinds: usize,
     /// Kinds of rows by distances and values.
     pub lines: usize,
+    /// Runs of neighbouring rows of one such kind.
+    pub runs: usize,
 }
 
 impl Variety {
@@ -43,19 +45,27 @@ impl Variety {
     /// kind, an entry by its distance, a value by its place in a list.
     pub(super) fn bytes(&self, rows: usize, nonzeros: usize, value: usize) -> f64 {
         let (rows, nonzeros) = (rows as f64, nonzeros as f64);
-        // A kind that few rows share was probably not seen whole in the sample.
-        let few = |kinds: usize| kinds < CODES && 8 * kinds <= self.rows;
-        if few(self.lines) {
+        if self.few(self.lines) {
             return rows;
         }
         let values = nonzeros * if self.values <= CODES { 1.0 } else { value as f64 };
         values
             + match self {
-                _ if few(self.kinds) => rows,
+                _ if self.few(self.kinds) => rows,
                 _ if self.distances < CODES => nonzeros,
                 _ if self.near > 0.98 => 2.0 * nonzeros,
                 _ => 4.0 * nonzeros,
             }
+    }
+
+    /// A kind that few rows share was probably not seen whole in the sample.
+    fn few(&self, kinds: usize) -> bool {
+        kinds < CODES && 8 * kinds <= self.rows
+    }
+
+    /// Whether a byte a row stands for all of it, in runs of so many alike on average.
+    pub(super) fn repeats(&self, run: usize) -> bool {
+        self.few(self.lines) && run * self.runs <= self.rows
     }
 }
 
@@ -70,7 +80,8 @@ pub(super) struct Sample {
 
 /// Looks at a matrix.
 pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<Sample> {
-    let mut variety = Variety { entries: 0, distances: 0, near: 0.0, values: 0, rows: 0, kinds: 0, lines: 0 };
+    let mut variety =
+        Variety { entries: 0, distances: 0, near: 0.0, values: 0, rows: 0, kinds: 0, lines: 0, runs: 0 };
     let mut hash = Hash::new();
     for size in [a.rows(), a.columns(), a.nonzeros()] {
         hash.add(&(size as u64).to_le_bytes());
@@ -96,7 +107,7 @@ pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Resul
         hash.add(&seen);
         let bits = |v: &V| [v.re(), v.im()].map(|part| crate::scalar::Real::to_f64(part).to_bits());
         values.extend(numbers.iter().map(bits).take(if values.len() > CODES { 0 } else { ENTRIES }));
-        let mut distances = HashSet::new();
+        let (mut distances, mut above) = (HashSet::new(), None);
         for row in 0..rows {
             let seen =
                 offsets[row].min(range.end) - range.start..offsets[row + 1].min(range.end) - range.start;
@@ -109,7 +120,10 @@ pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Resul
             // A row cut off at the end of the run is no kind of its own.
             if offsets[row + 1] <= range.end {
                 variety.rows += 1;
-                lines.insert((line.clone(), numbers[seen].iter().map(bits).collect::<Vec<_>>()));
+                let whole = (line.clone(), numbers[seen].iter().map(bits).collect::<Vec<_>>());
+                variety.runs += usize::from(above.as_ref() != Some(&whole));
+                lines.insert(whole.clone());
+                above = Some(whole);
                 kinds.insert(line);
             }
         }

@@ -61,7 +61,13 @@ fn a_format_that_refuses_the_matrix_is_told_and_the_others_go_on() {
 
 #[test]
 fn a_trial_is_made_only_where_it_pays() {
-    let times = &[("csr", 0.0, 2.0), ("coo", 10.0, 1.0), ("sell", 10.0, 3.0), ("hybrid", 10.0, 4.0)];
+    let times = &[
+        ("csr", 0.0, 2.0),
+        ("coo", 10.0, 1.0),
+        ("sell", 10.0, 3.0),
+        ("hybrid", 10.0, 4.0),
+        ("slim", 10.0, 5.0),
+    ];
     let decided = |products: usize| {
         let options = ChoiceOptions::default().products(products).cache(false);
         decide::<f64, f64, _>(&Host, hollow(), &options, &mut told(times)).unwrap().into_parts()
@@ -123,12 +129,74 @@ fn some_rows_stand_for_all() {
     let all = crate::matrix::RowLengths::of(&Host, &a).unwrap();
     let sizes = (a.rows(), a.columns(), a.nonzeros());
     let times = |lengths| {
-        let traits = Traits::new::<f64>(sizes, lengths, None);
+        let traits = Traits::new::<f64, Host>(sizes, lengths, None);
         let mut all = model::forecasts(&crate::backend::Products::model(&Host), &traits);
         all.sort_by_key(|forecast| forecast.format);
         all
     };
     for (some, all) in times(&some).iter().zip(&times(&all)) {
         assert!(some.format == all.format && (some.time / all.time - 1.0).abs() < 0.02, "{some:?} {all:?}");
+    }
+}
+
+/// A format that has lost with its first product is not multiplied again.
+#[test]
+fn a_hopeless_format_is_multiplied_twice_and_no_more() {
+    let a = generate::poisson2d(20, 20).unwrap();
+    let (mut sell, mut coo) = (Vec::new(), Vec::new());
+    let mut clock = |step: Step, name: &str, body: &mut dyn FnMut() -> Result<()>| {
+        body()?;
+        match name {
+            "sell" => sell.push(step),
+            "coo" => coo.push(step),
+            _ => {}
+        }
+        let product = if name == "coo" { 3.1 } else { 1.0 };
+        Ok(if let Step::Products(count) = step { product * count as f64 } else { 0.0 })
+    };
+    let (matrix, trials) = trial::run::<f64, f64, _>(&Host, a, &["sell", "coo"], 24, &mut clock).unwrap();
+    assert_eq!(matrix.format(), "csr");
+    assert_eq!(sell, [Step::Conversion, Step::Products(1), Step::Products(3), Step::Products(3)]);
+    assert_eq!(coo, [Step::Conversion, Step::Products(1)]);
+    assert_eq!(trials[2].product_seconds, Some(3.1));
+}
+
+/// On the CPU an entry of the compressed format costs time where rows do not come in runs.
+#[test]
+fn the_cpu_compresses_runs_of_like_rows_and_nothing_else() {
+    let proposed = |a: Result<Csr<f64>>| {
+        let a = a.unwrap();
+        let sample::Sample { variety, lengths, .. } = sample::sample(&Host, &a).unwrap();
+        let traits =
+            Traits::new::<f64, Host>((a.rows(), a.columns(), a.nonzeros()), &lengths, Some(variety.clone()));
+        let all = model::forecasts(&crate::backend::Products::model(&Host), &traits);
+        let names: Vec<&str> = model::candidates(&all, true).iter().map(|f| f.format).collect();
+        (variety, names.contains(&"slim"))
+    };
+    for grid in
+        [generate::poisson3d(40, 40, 40), generate::poisson2d(300, 300), generate::poisson3d_27(30, 30, 30)]
+    {
+        let (variety, slim) = proposed(grid);
+        assert!(slim && 8 * variety.runs < variety.rows, "{variety:?}");
+    }
+    // Three unknowns a point: every row differs from its neighbours. General values: all rows differ.
+    let (elasticity, slim) = proposed(generate::elasticity3d(12, 12, 12, 0.3));
+    assert!(!slim && 2 * elasticity.runs > elasticity.rows, "{elasticity:?}");
+    assert!(!proposed(generate::jumping([20, 20, 20], 1e6, 2, 1)).1);
+    // Nobody looked at the rows' content.
+    let a = generate::poisson3d(40, 40, 40).unwrap();
+    assert_ne!(advise::<f64, _>(&Host, &a.row_lengths(&Host).unwrap()).format, "slim");
+}
+
+#[test]
+fn a_grid_is_compressed_on_the_cpu_where_the_trial_agrees() {
+    for (times, winner) in [
+        (&[("csr", 0.0, 3.0), ("slim", 1.0, 1.0)][..], "slim"),
+        (&[("csr", 0.0, 1.0), ("slim", 1.0, 2.0)], "csr"),
+    ] {
+        let options = ChoiceOptions::default().products(100_000).cache(false);
+        let a = generate::poisson3d(40, 40, 40).unwrap();
+        let choice = decide::<f64, f64, _>(&Host, a, &options, &mut told(times)).unwrap();
+        assert_eq!((choice.matrix.format(), choice.report.basis), (winner, Basis::Measured));
     }
 }

@@ -11,8 +11,11 @@ use std::time::Instant;
 /// Another format must beat CSR by this much: less is chance.
 const MARGIN: f64 = 0.97;
 
-/// Products of each format at least: one to warm up, two to measure.
-const FEWEST: usize = 3;
+/// Products of each format at least: one to warm up, one to see whether it is worth more, two to measure.
+const FEWEST: usize = 4;
+
+/// A format whose first product takes so many of CSR's has lost.
+const HOPELESS: f64 = 3.0;
 
 /// What is being timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,27 +74,33 @@ where
     backend.fill(T::one(), &mut x)?;
     let mut y = backend.zeros::<T>(a.rows())?;
     let each = each(names.len(), budget);
-    let mut time = |matrix: &dyn SparseMatrix<T, B, V>, clock: &mut Clock<'_>| -> Result<f64> {
-        let mut product = || matrix.product(backend, T::one(), &x, T::zero(), &mut y);
-        // The first says whether there is a kernel, and may compile it.
-        product()?;
-        let count = (each - 1) / 2;
-        let mut twice = |body: &mut dyn FnMut() -> Result<()>| -> Result<f64> {
-            let mut one = || clock(Step::Products(count), matrix.format(), body);
-            // The faster of two batches: whatever else the machine does only adds.
-            Ok(one()?.min(one()?) / count as f64)
-        };
-        {
-            // As an iteration would run it: launches do not count where a device replays them.
-            let mut recorded = backend.record(|| (0..count).try_for_each(|_| product()));
-            if let Ok(step) = &mut recorded {
-                return twice(&mut || step.replay());
+    // Seconds of a product by itself, and of one among several; the latter is not measured where the former is beyond a limit.
+    let mut time =
+        |matrix: &dyn SparseMatrix<T, B, V>, most: f64, clock: &mut Clock<'_>| -> Result<(f64, f64)> {
+            let mut product = || matrix.product(backend, T::one(), &x, T::zero(), &mut y);
+            // The first says whether there is a kernel, and may compile it.
+            product()?;
+            let single = clock(Step::Products(1), matrix.format(), &mut product)?;
+            if single > most {
+                return Ok((single, single));
             }
-        }
-        // What needs memory of its own cannot be recorded.
-        twice(&mut || (0..count).try_for_each(|_| product()))
-    };
-    let csr = time(&a, clock)?;
+            let count = (each - 2) / 2;
+            let mut twice = |body: &mut dyn FnMut() -> Result<()>| -> Result<(f64, f64)> {
+                let mut one = || clock(Step::Products(count), matrix.format(), body);
+                // The faster of two batches: whatever else the machine does only adds.
+                Ok((single, one()?.min(one()?) / count as f64))
+            };
+            {
+                // As an iteration would run it: launches do not count where a device replays them.
+                let mut recorded = backend.record(|| (0..count).try_for_each(|_| product()));
+                if let Ok(step) = &mut recorded {
+                    return twice(&mut || step.replay());
+                }
+            }
+            // What needs memory of its own cannot be recorded.
+            twice(&mut || (0..count).try_for_each(|_| product()))
+        };
+    let (single, csr) = time(&a, f64::INFINITY, clock)?;
     let mut trials = vec![Trial::measured(Csr::<V, B>::NAME, 0.0, csr)];
     let (mut best, mut fastest) = (None, csr * MARGIN);
     for &name in names {
@@ -101,7 +110,7 @@ where
             Ok(())
         })
         .and_then(|convert| match built.take() {
-            Some(matrix) => Ok((convert, time(&*matrix, clock)?, matrix)),
+            Some(matrix) => Ok((convert, time(&*matrix, HOPELESS * single, clock)?.1, matrix)),
             None => Err(Error::Unsupported(format!("{name} was not built"))),
         });
         match outcome {
