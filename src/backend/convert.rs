@@ -86,7 +86,7 @@ pub trait Conversions: Primitives + SlimSteps {
     ) -> Result<()>;
 
     /// The transpose, whose offsets are known, with columns ascending. Temporary memory: a device takes a
-    /// tenth of source and target, or 64 MiB.
+    /// tenth of source and target, or 16 MiB.
     fn csr_transpose<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,

@@ -67,6 +67,25 @@ pub fn transposes<B: Conversions>(backend: &B) {
         let again = t.transpose(backend).unwrap();
         assert!(bits_of(&back(backend, &again)) == bits_of(&a), "{name}");
     }
+    // Symmetric patterns with other values on both sides of the diagonal, and one place that breaks the symmetry.
+    let band = |skipped: usize| {
+        let n = 3000;
+        let (mut offsets, mut indices) = (vec![0], Vec::new());
+        for i in 0..n {
+            let line = (0..n as u32).filter(|&j| [0, 1, 40].contains(&j.abs_diff(i as u32)));
+            indices.extend(line.filter(|&j| i != skipped || j != skipped as u32 + 1));
+            offsets.push(indices.len());
+        }
+        let values = (0..indices.len()).map(|k| k as f64).collect();
+        Csr::from_parts(n, n, offsets, indices, values).unwrap()
+    };
+    // More entries than a device sorts at a time where a tenth of the matrix is less.
+    let many = with_lengths::<f64>(30_000, &[83; 30_000], 5);
+    for (name, a) in [("symmetric", band(usize::MAX)), ("nearly", band(2970)), ("many", many)] {
+        let (here, there) = (a.transpose(&Host).unwrap(), on(backend, &a).transpose(backend).unwrap());
+        let (here, there) = (here.parts(), back(backend, &there));
+        assert!(here.indices == there.parts().indices && here.values == there.parts().values, "{name}");
+    }
 }
 
 /// Shapes for which work is shared out differently: many rows, one long row among many, few long rows. Formats must

@@ -14,7 +14,7 @@ const WARPS: u64 = 1 << 20;
 
 /// Entries of a stretch that is sorted at a time at least, where memory is no matter, and what sorting takes an entry: column,
 /// source, and a second place of each.
-const STRETCH: usize = 1 << 22;
+const STRETCH: usize = 1 << 20;
 const STRETCH_BYTES: usize = 16;
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
