@@ -1,7 +1,8 @@
 // Breadth-first levels of a graph in CSR, all levels in one cooperative launch.
 //
 // Three ways to go from a level to the next, chosen level by level:
-//   alone  a narrow frontier: the first block keeps it in shared memory and runs level after level, the others wait;
+//   narrow the first cluster of blocks keeps the frontier in its shared memory, dealt out evenly, and runs level after
+//          level, the others wait: two barriers of hardware a level;
 //   push   the grid deals the frontier's edges out to lanes; who sets a vertex's bit first puts it into the queue;
 //   pull   a warp looks after 32 vertices: those without a bit search their neighbours for one with a bit, and stop at
 //          the first. A vertex with a bit that was set before this level, seen from one without, is of the level before.
@@ -12,12 +13,15 @@
 // state, zeroed: 0 to 3 meetings, 4 end of the queue, 5 edges (of frontiers that were asked for), 6 vertices found by
 // pulls, 7 sources that are none, 8 levels, 9 to 11 what the first block hands over.
 //
-// Constants: OFFSET, THREADS, CHUNK, ALONE (entries of a frontier that one block sees to), ROOM (of a block's buffer, at
-// least ALONE), BY_ITSELF (neighbours that a lane looks through in a pull before its warp helps).
+// Constants: OFFSET, THREADS, CHUNK, CLUSTER (blocks of a cluster), PIECE (entries of a narrow frontier that a block sees
+// to), ROOM (of a block's buffer of what it finds), BY_ITSELF (neighbours that a lane looks through in a pull before its
+// warp helps).
+#include "cluster.cuh"
 #include "team.cuh"
 
 typedef OFFSET I;
 #define WARPS (THREADS / 32)
+#define NARROW (CLUSTER * PIECE)
 #define UNREACHED 0xffffffffu
 
 struct Search {
@@ -130,6 +134,53 @@ DEVICE u32 flush(const Search& s, const Found& found) {
     return all;
 }
 
+// What a narrow level needs in a block's shared memory.
+struct Narrow {
+    u64 entries[PIECE]; // the block's part of the frontier
+    u32 counts[2];      // of what it found, for even and odd turns; zero at first
+    u32 messages[2][CLUSTER];
+    Mail told, dealt; // how much each block found; the entries
+};
+
+// Levels of the cluster at rank 0 to CLUSTER - 1, from the queue's entries at head .. tail on, until the next is none or
+// has more entries than fit: these are then behind the tail. Returns their number; `level` is theirs.
+DEVICE u32 narrow_levels(const Search& s, Narrow& shared, u32 rank, u32 head, u32 tail, u32& level, u32& turn, u64* buffer, u32* direct) {
+    u32 total = tail - head, piece = (total + CLUSTER - 1) / CLUSTER;
+    for (u32 i = threadIdx.x; i < piece && rank * piece + i < total; i += THREADS) shared.entries[i] = __ldcg(s.queue + head + rank * piece + i);
+    cluster_meet();
+    for (;; turn++) {
+        const u32 start = rank * piece, mine = start < total ? (total - start < piece ? total - start : piece) : 0;
+        const Found found = {buffer, shared.counts + (turn & 1), direct};
+        if (threadIdx.x == 0) shared.told.expect(turn, 4 * CLUSTER);
+        push<true>(s, shared.entries, mine, threadIdx.x / 32, WARPS, level + 1, found);
+        __syncthreads();
+        const u32 own = (*found.count < ROOM ? *found.count : ROOM) + *direct;
+        if (threadIdx.x == 0) shared.counts[turn & 1 ^ 1] = 0; // all have read it
+        if (threadIdx.x < CLUSTER) shared.told.send(turn, &shared.messages[turn & 1][rank], threadIdx.x, own);
+        shared.told.wait(turn);
+        level++;
+        const u32 of_block = lane_id() < CLUSTER ? shared.messages[turn & 1][lane_id()] : 0;
+        total = sum_of_lanes(of_block);
+        if (total == 0 || total > NARROW || __any_sync(ALL, of_block > ROOM)) {
+            if (threadIdx.x == 0) shared.dealt.expect(turn, 0);
+            turn++;
+            flush(s, found);
+            return total;
+        }
+        // Dealt out again.
+        const u32 before = sum_of_lanes(lane_id() < rank ? of_block : 0);
+        piece = (total + CLUSTER - 1) / CLUSTER;
+        const u32 from = rank * piece;
+        if (threadIdx.x == 0) shared.dealt.expect(turn, from >= total ? 0 : 8 * (total - from < piece ? total - from : piece));
+        for (u32 i = threadIdx.x; i < own; i += THREADS) {
+            const u32 block = (before + i) / piece;
+            shared.dealt.send(turn, shared.entries + (before + i - block * piece), block, buffer[i]);
+        }
+        shared.dealt.wait(turn);
+        __syncthreads(); // the buffer is free
+    }
+}
+
 // Vertices without a bit in `before` look for a neighbour that has one; `after` gets both kinds of bits.
 DEVICE void pull(const Search& s, const u32* before, u32* after, u32 warp, u32 warps, u32 level, u32& found, u64& edges) {
     for (u32 word = warp; word < (s.n + 31) / 32; word += warps) {
@@ -179,12 +230,17 @@ DEVICE bool pays(u64 n, u64 m, u64 edges, u64 done, u64 left) {
     return 2 * edges > n / 8 + (looks < open ? looks : open);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
+extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
     bfs(u32 n, u64 m, const I* offsets, const u32* indices, const u32* sources, u32 source_count, u32* levels, u32* seen, u64* queue, u64* state) {
-    __shared__ u64 buffers[2][ROOM];
-    __shared__ u32 counts[3], direct;
-    if (threadIdx.x < 3) counts[threadIdx.x] = 0;
-    if (threadIdx.x == 3) direct = 0;
+    __shared__ Narrow narrow;
+    __shared__ u64 buffer[ROOM];
+    __shared__ u32 count, direct;
+    if (threadIdx.x == 0) {
+        count = direct = narrow.counts[0] = narrow.counts[1] = 0;
+        narrow.told.begin(), narrow.dealt.begin();
+    }
+    cluster_meet();
+    u32 turn = 0; // of narrow levels
     const u32 words = (n + 31) / 32, warps = gridDim.x * WARPS, warp = blockIdx.x + threadIdx.x / 32 * gridDim.x;
     const u64 thread = u64(blockIdx.x) * THREADS + threadIdx.x, threads = u64(gridDim.x) * THREADS;
     Team team = {state, blockIdx.x, gridDim.x, 0};
@@ -194,7 +250,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     for (u64 i = thread; i < words; i += threads) seen[i] = 0;
     team.meet(0);
 
-    const Found found = {buffers[0], counts, &direct};
+    const Found found = {buffer, &count, &direct};
     for (u64 base = thread - lane_id(); base < source_count; base += threads) {
         const u32 v = base + lane_id() < source_count ? sources[base + lane_id()] : UNREACHED;
         if (base + lane_id() < source_count && v >= n) atomicAdd(state + 7, u64(1));
@@ -206,26 +262,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     u32 level = 0;
     u64 edges_done = 0, edges_before = 0, found_before = 0;
     while (head < tail) {
-        if (tail - head <= ALONE) {
-            if (blockIdx.x == 0) {
-                u32 now = 0, count = tail - head, from = 0; // three counters take turns: one is filled, one read, one cleared
-                for (u32 i = threadIdx.x; i < count; i += THREADS) buffers[0][i] = __ldcg(queue + head + i);
-                __syncthreads();
-                do {
-                    const u32 to = from == 2 ? 0 : from + 1;
-                    const Found next = {buffers[now ^ 1], counts + to, &direct};
-                    push<true>(s, buffers[now], count, threadIdx.x / 32, WARPS, level + 1, next);
-                    if (threadIdx.x == 0) counts[to == 2 ? 0 : to + 1] = 0;
-                    __syncthreads();
-                    now ^= 1;
-                    from = to;
-                    count = counts[from];
-                    level++;
-                } while (count && count <= ALONE);
-                const Found last = {buffers[now], counts + from, &direct};
-                const u32 all = flush(s, last);
-                if (threadIdx.x < 3) counts[threadIdx.x] = 0;
-                if (threadIdx.x == 0) __stcg(state + 9, u64(level)), __stcg(state + 10, u64(all));
+        if (tail - head <= NARROW) {
+            if (blockIdx.x < CLUSTER) {
+                const u32 all = narrow_levels(s, narrow, blockIdx.x, head, tail, level, turn, buffer, &direct);
+                if (blockIdx.x == 0 && threadIdx.x == 0) __stcg(state + 9, u64(level)), __stcg(state + 10, u64(all));
             }
             team.meet(0);
             level = u32(__ldcg(state + 9));

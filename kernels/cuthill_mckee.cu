@@ -3,53 +3,43 @@
 //
 // The frontier is a range of the order itself. A level takes two steps with a meeting after each:
 //   mark     every neighbour of the vertex at place p that is not in the order yet gets the smallest p + 1 (atomicMin);
-//   collect  the vertex at p looks through its neighbours again: its children are those that carry its mark. Read in the
+//   collect  the vertex at p looks at its neighbours' marks: its children are those that carry its own. Read in the
 //            order of places and neighbours they are sorted by (place of the parent, number); only the children of one
-//            parent are left to be sorted by degree. Where they go follows from the numbers of children of earlier
-//            tiles, which blocks tell each other without a third meeting.
-// A team has at most 255 blocks. A level of at most ALONE vertices is done by the team's first block, the others wait. Where a vertex has more children
-// than a warp sorts, the kernel stops after that level: the caller sorts it and starts the kernel again.
-// The result depends on the graph and the roots alone.
+//            parent are left to be sorted by degree.
+// Three ways to do that, chosen level by level:
+//   narrow   the team's first cluster keeps the frontier in shared memory and runs level after level (narrow.cuh);
+//   alone    few vertices of which one has too long a row for that: the first block runs level after level;
+//   wide     all blocks of the team; where children go follows from the numbers of children of earlier tiles, which
+//            blocks tell each other without a third meeting.
+// A team has at most 255 blocks. Where a vertex has more children than a warp sorts, the kernel stops after that level:
+// the caller sorts it and starts the kernel again. The result depends on the graph and the roots alone.
 // Source: Cuthill and McKee 1969; Karantasis et al. 2014 (levels first, then places).
 //
-// marks: 2^32 - 1 where nothing was reached, 0 for roots, else 1 + place of the parent.
+// vertices: of each its row, see row.cuh. marks: 2^32 - 1 where nothing was reached, 0 for roots, else 1 + place of the
+// parent.
 // state of a team, zeroed: 0 to 3 meetings (zeroed before every start), 4 head, 5 tail (of the frontier), 6 its level, 7 width, 8 bandwidth,
 // 9 largest bandwidth of use, 10 status (0 running, 1 finished, 2 stopped by 9, 3 frontier needs sorting), 11 end
 // (degree << 32 | vertex, of the last level), then a word a tile.
 //
 // Constants: OFFSET, THREADS, ALONE (vertices of a frontier that one block sees to), STAGE (children of a warp that are
-// sorted in shared memory).
+// sorted in shared memory), CLUSTER (blocks of a cluster), HELD (neighbours that a lane holds in a narrow level).
 #include "team.cuh"
+#include "narrow.cuh"
 
 typedef OFFSET I;
-#define WARPS (THREADS / 32)
-#define UNREACHED 0xffffffffu
 #define HEADER 16
 #define STAGED (STAGE / 32)
 
-struct Orders {
-    u32 n;
-    const I* offsets;
-    const u32* indices;
-    const u32* degrees;
-    u32* marks;
-    u32* order;
-    u64* rows; // of the vertices in the order: first edge << 28 | length
-    u64* state;
-};
-
 struct Shared {
-    u64 keys[WARPS][STAGE]; // degree << 32 | vertex
+    union {
+        u64 keys[WARPS][STAGE]; // degree << 32 | vertex
+        Narrow narrow;
+    };
     u8 owners[WARPS][STAGE];
     u32 counts[WARPS];
-    u32 before, total; // children of earlier tiles; of this one
+    u32 before; // children of earlier tiles
     u32 bandwidth, bad;
 };
-
-DEVICE u64 row_of(const Orders& s, u32 v) {
-    const u64 start = __ldg(s.offsets + v);
-    return start << 28 | (__ldg(s.offsets + v + 1) - start);
-}
 
 // A warp's vertices of the frontier: lane i has the one at place first + i.
 struct Rows {
@@ -59,10 +49,10 @@ struct Rows {
 
     DEVICE void load(const Orders& s, u64 place_of_lane, bool has) {
         const u64 row = has ? __ldcg(s.rows + place_of_lane) : 0;
-        const I length = I(row & 0xfffffff);
+        const I length = I(row_length(row));
         inclusive = warp_inclusive_sum(length);
         total = shuffle(inclusive, 31);
-        first_edge = (row >> 28) - (inclusive - length);
+        first_edge = row_start(row) - (inclusive - length);
         place = u32(place_of_lane);
     }
     // Edge e (the same for all lanes but for their number): the neighbour and its vertex's lane.
@@ -162,7 +152,8 @@ template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& tea
                 for (u32 k = 0; k < MANY; k++) {
                     if (children.child(k)) {
                         const u32 q = at + __popc(children.mask[k] & lanes_below());
-                        shared.keys[warp][q] = u64(__ldg(s.degrees + children.w[k])) << 32 | children.w[k];
+                        const u64 row = __ldg(s.vertices + children.w[k]);
+                        shared.keys[warp][q] = u64(row_degree(row)) << 32 | children.w[k];
                         shared.owners[warp][q] = u8(children.owner[k]);
                     }
                     at += __popc(children.mask[k]);
@@ -176,7 +167,7 @@ template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& tea
                 if (q >= count) continue;
                 const u64 key = shared.keys[warp][q];
                 vertex[k] = u32(key);
-                row[k] = row_of(s, vertex[k]);
+                row[k] = __ldg(s.vertices + vertex[k]);
                 owner[k] = shared.owners[warp][q];
                 u32 start = q, below = 0;
                 while (start > 0 && shared.owners[warp][start - 1] == owner[k]) below += shared.keys[warp][--start] < key;
@@ -233,8 +224,11 @@ template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& tea
                     const bool child = w != UNREACHED && __ldcg(s.marks + w) == parent + 1;
                     const u32 mask = __ballot_sync(ALL, child);
                     const u32 q = found + __popc(mask & lanes_below());
-                    if (child && q < STAGE) shared.keys[warp][q] = u64(__ldg(s.degrees + w)) << 32 | w;
-                    if (child) put(s, at + q, w, row_of(s, w)); // stays where they are too many to be sorted
+                    if (child) {
+                        const u64 row = __ldg(s.vertices + w);
+                        if (q < STAGE) shared.keys[warp][q] = u64(row_degree(row)) << 32 | w;
+                        put(s, at + q, w, row); // stays where they are too many to be sorted
+                    }
                     found += __popc(mask);
                 }
                 __syncwarp();
@@ -244,7 +238,7 @@ template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& tea
                         const u64 key = shared.keys[warp][q];
                         u32 below = 0;
                         for (u32 i = 0; i < found; i++) below += shared.keys[warp][i] < key;
-                        put(s, at + below, u32(key), row_of(s, u32(key)));
+                        put(s, at + below, u32(key), __ldg(s.vertices + u32(key)));
                     }
                 __syncwarp();
                 at += found;
@@ -258,12 +252,16 @@ template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& tea
     return own;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    cuthill_mckee(u32 n, const I* offsets, const u32* indices, const u32* degrees, u32 teams, u32* marks, u32* order, u64* rows, u64* states, u64 state_words) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
+    cuthill_mckee(u32 n, const u32* indices, const u64* vertices, u32 teams, u32* marks, u32* order, u64* rows, u64* states, u64 state_words) {
     __shared__ Shared shared;
-    const u32 blocks = gridDim.x / teams, which = blockIdx.x / blocks;
+    __shared__ NarrowMail mail;
+    u32 turn = 0;
+    if (threadIdx.x == 0) mail.messages.begin(), mail.rows.begin();
+    cluster_meet();
+    const u32 blocks = gridDim.x / teams / CLUSTER * CLUSTER, which = blockIdx.x / blocks; // whole clusters
     if (which >= teams) return;
-    Orders s = {n, offsets, indices, degrees, marks + u64(which) * n, order + u64(which) * n, rows + u64(which) * n, states + which * state_words};
+    Orders s = {n, indices, vertices, marks + u64(which) * n, order + u64(which) * n, rows + u64(which) * n, states + which * state_words};
     u64* const state = s.state;
     Team team = {state, blockIdx.x % blocks, blocks, 0};
     if (threadIdx.x == 0) shared.bandwidth = shared.bad = 0;
@@ -278,13 +276,30 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     team.meet(0);
     for (u64 i = head + thread; i < tail; i += threads) {
         const u32 v = __ldcg(s.order + i);
-        __stcg(s.rows + i, row_of(s, v));
+        __stcg(s.rows + i, __ldg(s.vertices + v));
         if (head == 0) __stcg(s.marks + v, 0u);
     }
     team.meet(0);
     width = width > tail - head ? width : tail - head;
     u64 status = 0;
     while (!status) {
+        if (tail - head <= NARROW) {
+            const u32 before = depth;
+            if (team.rank < CLUSTER) {
+                NarrowLevels levels = {s, shared.narrow, mail, turn, shared.bandwidth, limit, team.rank, {head, tail, depth, width}};
+                status = levels.run();
+                const Frontier& f = levels.f;
+                if (team.rank == 0 && threadIdx.x == 0) {
+                    __stcg(state + 4, u64(f.head)), __stcg(state + 5, u64(f.tail)), __stcg(state + 6, u64(f.depth));
+                    __stcg(state + 7, u64(f.width)), __stcg(state + 10, status);
+                }
+            }
+            team.meet(0);
+            head = u32(__ldcg(state + 4)), tail = u32(__ldcg(state + 5)), depth = u32(__ldcg(state + 6));
+            width = u32(__ldcg(state + 7));
+            status = __ldcg(state + 10);
+            if (status || depth > before) continue;
+        }
         if (tail - head <= ALONE) {
             if (team.rank == 0) {
                 u32 bad, wide, found;
@@ -339,7 +354,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (status == 1)
             for (u64 i = head + threadIdx.x; i < tail; i += THREADS) {
                 const u32 v = __ldcg(s.order + i);
-                const u64 key = u64(__ldg(degrees + v)) << 32 | v;
+                const u64 key = u64(row_degree(__ldg(s.vertices + v))) << 32 | v;
                 mine = mine < key ? mine : key;
             }
         atomicMin(&lowest, mine);

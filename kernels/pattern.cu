@@ -1,7 +1,7 @@
 // What orderings ask of the pattern of a matrix, one pass each.
 //
 // Constants: OFFSET, THREADS (a multiple of LANES), LANES (threads a row: a power of two).
-#include "common.cuh"
+#include "row.cuh"
 
 typedef OFFSET I;
 
@@ -62,9 +62,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) lowest(u64 n, const u32* v
     if (lane_id() == 0) atomicMin(lowest, mine);
 }
 
-// flags[i] = 1 where the vertex has this degree.
+// flags[i] = 1 where the vertex has this degree; the vertices are those of the list, or all.
 extern "C" __global__ void __launch_bounds__(THREADS) of_degree(u64 n, const u32* vertices, const u32* degrees, u32 degree, u8* flags) {
-    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) flags[i] = degrees[vertices[i]] == degree;
+    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) flags[i] = degrees[vertices ? vertices[i] : u32(i)] == degree;
+}
+
+// vertices[v] = the row of v.
+extern "C" __global__ void __launch_bounds__(THREADS) describe(u64 n, const I* offsets, const u32* degrees, u64* vertices) {
+    for (u64 v = u64(blockIdx.x) * THREADS + threadIdx.x; v < n; v += u64(gridDim.x) * THREADS) {
+        const u64 start = offsets[v];
+        vertices[v] = row_word(start, offsets[v + 1] - start, degrees[v]);
+    }
 }
 
 // keys[i] = mark << 32 | degree, by which a level of Cuthill and McKee's order is sorted.

@@ -4,11 +4,28 @@
 
 #define MANY 4 // edges in flight a lane
 
+// Over the lanes of a warp, by one instruction where the chip has it.
+#if __CUDA_ARCH__ >= 800
+DEVICE u32 sum_of_lanes(u32 v) { return __reduce_add_sync(ALL, v); }
+DEVICE u32 most_of_lanes(u32 v) { return __reduce_max_sync(ALL, v); }
+#else
+DEVICE u32 sum_of_lanes(u32 v) { return warp_sum(v); }
+DEVICE u32 most_of_lanes(u32 v) {
+#pragma unroll
+    for (u32 with = 16; with; with /= 2) {
+        const u32 other = __shfl_xor_sync(ALL, v, with);
+        v = v > other ? v : other;
+    }
+    return v;
+}
+#endif
+
 DEVICE u64 load_acquire(const u64* p) {
     u64 value;
     asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
     return value;
 }
+DEVICE void add_release(u64* p, u64 value) { asm volatile("red.release.gpu.global.add.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory"); }
 
 // Blocks that meet. All of them must be resident: a cooperative launch. A meeting's word counts, from its lowest bit:
 // 32 bits for what the blocks contribute, 16 for the blocks that have come, 16 for what the caller likes to signal.
@@ -26,12 +43,10 @@ struct Team {
         if (threadIdx.x == 0) {
             u64* word = words + (turn & 3);
             if (rank == 0) __stcg(words + ((turn + 2) & 3), u64(0));
-            __threadfence();
-            atomicAdd(word, add + (u64(1) << 32));
+            add_release(word, add + (u64(1) << 32));
             u64 now;
             do now = load_acquire(word);
             while ((now >> 32 & 0xffff) != blocks);
-            __threadfence();
             sum = now;
         }
         __syncthreads();

@@ -95,6 +95,9 @@ cases!(
     order_cases,
     permutation_cases,
     colour_cases,
+    structure_cases,
+    wide_offset_cases,
+    real_cases,
     refusals
 );
 

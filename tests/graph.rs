@@ -142,7 +142,7 @@ fn twin_reverse_cuthill_mckee(stored: usize, adjacent: &[BTreeSet<usize>]) -> Ve
         let mut best = twin_cuthill_mckee(adjacent, root);
         done.extend(best.0.iter().copied());
         let mut tallest = best.2;
-        let mut end = Some(best.3).filter(|_| tallest > 1);
+        let end = Some(best.3).filter(|_| tallest > 1);
         let peers: Vec<usize> =
             best.0[1..].iter().copied().filter(|&v| adjacent[v].len() == adjacent[root].len()).collect();
         let count = match best.0.len() {
@@ -151,25 +151,24 @@ fn twin_reverse_cuthill_mckee(stored: usize, adjacent: &[BTreeSet<usize>]) -> Ve
             0..8192 => peers.len().min(1),
             _ => peers.len().min(3),
         };
-        // The last one is taken first.
-        let mut peers: Vec<usize> =
-            [2, 1, 3].iter().take(count).map(|k| peers[k * peers.len() / 4]).collect();
-        while end.is_some() || !peers.is_empty() {
-            // Both limits are those from before the round.
-            let limit = best.1;
-            let first = end.take().map(|v| (v, limit)).or_else(|| peers.pop().map(|v| (v, limit - 1)));
-            let second = peers.pop().map(|v| (v, limit - 1));
-            for (v, limit) in [first, second].into_iter().flatten() {
-                let sweep = twin_cuthill_mckee(adjacent, v);
-                if sweep.1 > limit {
-                    continue;
-                }
-                if sweep.2 > tallest {
-                    (tallest, end) = (sweep.2, Some(sweep.3));
-                }
-                if sweep.1 < best.1 {
-                    best = sweep;
-                }
+        let peers = [2, 1, 3].iter().take(count).map(|k| peers[k * peers.len() / 4]);
+        let mut queue: VecDeque<(usize, usize)> =
+            end.into_iter().map(|v| (v, 0)).chain(peers.map(|v| (v, 1))).collect();
+        let mut tried = BTreeSet::from([root]);
+        while let Some((v, better_by)) = queue.pop_front() {
+            if !tried.insert(v) {
+                continue;
+            }
+            let sweep = twin_cuthill_mckee(adjacent, v);
+            if sweep.1 + better_by > best.1 {
+                continue;
+            }
+            if sweep.2 > tallest {
+                tallest = sweep.2;
+                queue.push_back((sweep.3, 0));
+            }
+            if sweep.1 < best.1 {
+                best = sweep;
             }
         }
         all.extend(best.0.iter().map(|&v| v as u32));
@@ -465,6 +464,8 @@ fn cases_of_every_backend() {
     cases::order_cases(&residua::Host);
     cases::permutation_cases(&residua::Host);
     cases::colour_cases(&residua::Host);
+    cases::structure_cases(&residua::Host);
+    cases::wide_offset_cases(&residua::Host);
     cases::refusals(&residua::Host);
 }
 
@@ -517,4 +518,9 @@ proptest! {
         prop_assert!(p.then(&p.clone().into_inverse()).unwrap().is_identity());
         prop_assert_eq!(Permutation::from_old_to_new(p.old_to_new().to_vec()).unwrap(), p);
     }
+}
+
+#[test]
+fn matrices_of_the_collection() {
+    cases::real_cases(&residua::Host);
 }

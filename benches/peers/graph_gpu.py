@@ -1,18 +1,18 @@
 """Traversals on the GPU from Python: kernels/bfs.cu and kernels/cuthill_mckee.cu checked and timed on generated graphs.
 
-Usage: python benches/peers/graph_gpu.py check|bfs|tune|check_rcm|rcm [NAME=VALUE ...]     constants, e.g. ALONE=512 THREADS=1024
+Usage: python benches/peers/graph_gpu.py check|bfs|tune|check_rcm|rcm|scipy [NAME=VALUE ...]     constants, e.g. CLUSTER=4 THREADS=1024
 
 Edges a second as Graph500 counts them: undirected edges of the source's component (duplicates and loops removed) over
 the time of the search, harmonic mean over sources.
 """
-import sys, time
+import ctypes, hashlib, sys, time
 
 import numpy as np
 
 from kernels_gpu import SM, U, U32, compile_all, cp, defines, kernel, ptr
 
-BFS = dict(OFFSET="u32", THREADS=1024, CHUNK=256, ALONE=256, ROOM=2048, BY_ITSELF=32)
-CM = dict(OFFSET="u32", THREADS=512, ALONE=256, STAGE=64)
+BFS = dict(OFFSET="u32", THREADS=1024, CHUNK=256, CLUSTER=16, PIECE=1024, ROOM=2048, BY_ITSELF=32)
+CM = dict(OFFSET="u32", THREADS=512, ALONE=256, STAGE=64, CLUSTER=16, HELD=8)
 UNREACHED = 0xFFFFFFFF
 
 
@@ -96,6 +96,27 @@ def small_random(n, edges, seed):
     return Graph(n, rng.integers(0, n, edges, dtype=cp.uint32), rng.integers(0, n, edges, dtype=cp.uint32))
 
 
+# ---- clusters of blocks ----------------------------------------------------------------------------------------------
+class LaunchConfig(ctypes.Structure):
+    """CUlaunchConfig with one attribute."""
+
+    _fields_ = [(k, ctypes.c_uint) for k in "gx gy gz bx by bz shared".split()] + [("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint)]
+
+
+def clusters_at_a_time(f, threads, size):
+    """How many clusters of so many blocks the device holds at a time."""
+    if size == 1:
+        return SM()
+    attribute = (ctypes.c_uint * 18)(4, 0, size, 1, 1)  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+    config = LaunchConfig(size, 1, 1, threads, 1, 1, 0, None, ctypes.addressof(attribute), 1)
+    cuda, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+    if size > 8:
+        cuda.cuFuncSetAttribute(ctypes.c_void_p(f.kernel.ptr), 14, 1)  # CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+    code = cuda.cuOccupancyMaxActiveClusters(ctypes.byref(count), ctypes.c_void_p(f.kernel.ptr), ctypes.byref(config))
+    assert code == 0, code
+    return count.value
+
+
 # ---- breadth-first search --------------------------------------------------------------------------------------------
 class Bfs:
     def __init__(self, g, **constants):
@@ -108,7 +129,8 @@ class Bfs:
         g = self.g
         sources = cp.asarray(sources, cp.uint32)
         self.state.fill(0)
-        blocks = int(self.c.get("BLOCKS", SM()))
+        size = self.c["CLUSTER"]
+        blocks = int(self.c.get("BLOCKS", min(SM() // size * size, clusters_at_a_time(self.kernel, self.c["THREADS"], size) * size)))
         launch_cooperative(self.kernel, blocks, self.c["THREADS"], (U32(g.n), U(g.m), ptr(g.offsets), ptr(g.indices), ptr(sources), U32(len(sources)), ptr(self.levels), ptr(self.seen), ptr(self.queue), ptr(self.state)))
         return self.levels
 
@@ -186,10 +208,12 @@ def bench_bfs(variants, only=""):
 class CuthillMckee:
     def __init__(self, g, teams=1, **constants):
         self.g, self.teams, self.c = g, teams, {**CM, **constants}
-        self.blocks = min(255, SM() // teams)
+        self.kernel = kernel("cuthill_mckee.cu", "cuthill_mckee", **self.c)
+        self.describe = kernel("pattern.cu", "describe", OFFSET=self.c["OFFSET"], THREADS=256, LANES=8)
         self.marks, self.order = cp.empty((teams, g.n), cp.uint32), cp.empty((teams, g.n), cp.uint32)
         self.rows, self.states = cp.empty((teams, g.n), cp.uint64), cp.zeros((teams, 16 + g.n // self.c["THREADS"] + 256), cp.uint64)
-        self.kernel = kernel("cuthill_mckee.cu", "cuthill_mckee", **self.c)
+        self.vertices = cp.empty(g.n, cp.uint64)
+        self.blocks = min(SM(), clusters_at_a_time(self.kernel, self.c["THREADS"], self.c["CLUSTER"]) * self.c["CLUSTER"])
 
     def __call__(self, roots, limit=2**64 - 1):
         """`roots`: a list of roots for each team. Returns (order, height, width, bandwidth, end) of each."""
@@ -198,8 +222,10 @@ class CuthillMckee:
         for t, r in enumerate(roots):
             self.order[t, : len(r)] = cp.asarray(r, cp.uint32)
             self.states[t, 5], self.states[t, 9] = len(r), limit
+        threads = self.c["THREADS"]
+        self.describe((4 * SM(),), (256,), (U(g.n), ptr(g.offsets), ptr(g.degrees), ptr(self.vertices)))
         while True:
-            launch_cooperative(self.kernel, self.blocks * self.teams, self.c["THREADS"], (U32(g.n), ptr(g.offsets), ptr(g.indices), ptr(g.degrees), U32(self.teams), ptr(self.marks), ptr(self.order), ptr(self.rows), ptr(self.states), U(self.states.shape[1])))
+            launch_cooperative(self.kernel, self.blocks, threads, (U32(g.n), ptr(g.indices), ptr(self.vertices), U32(self.teams), ptr(self.marks), ptr(self.order), ptr(self.rows), ptr(self.states), U(self.states.shape[1])))
             states = self.states[:, :16].get()
             if (states[:, 10] != 3).all():
                 return [(self.order[t, : int(s[5])], int(s[6]), int(s[7]), int(s[8]), int(s[11]) & 0xFFFFFFFF) for t, s in enumerate(states)]
@@ -262,9 +288,29 @@ def bench_rcm(variants):
                 end = f([[root]] * teams)[0][4]
                 result = f([[end]] * teams)[0]
                 seconds = min(timed(lambda: f([[end]] * teams)) for _ in range(2))
-                print(f"{name:24} n {g.n} SciPy {scipy * 1e3:8.1f} ms  {teams} traversals {seconds * 1e3:8.3f} ms, {scipy / seconds:6.1f} times, height {result[1]} width {result[2]} bandwidth {result[3]} {seconds / (result[1] + 1) * 1e6:6.2f} us a level, sorted {f.sorts} {c}", flush=True)
+                print(f"{name:24} n {g.n} SciPy {scipy * 1e3:8.1f} ms  {teams} traversals {seconds * 1e3:8.3f} ms, {scipy / seconds:6.1f} times, height {result[1]} width {result[2]} bandwidth {result[3]} {seconds / (result[1] + 1) * 1e6:6.2f} us a level, sorted {f.sorts} order {hashlib.md5(result[0].get()).hexdigest()[:8]} {c}", flush=True)
                 del f
         del g
+
+
+def bench_scipy():
+    """SciPy's reverse Cuthill-McKee on one core, on the meshes of `cargo bench --bench graph -- device`."""
+    import scipy.sparse as sp
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    for name, sizes in (("5-point 1000^2", (1000, 1000)), ("5-point 2000^2", (2000, 2000)), ("5-point 3000^2", (3000, 3000)), ("7-point 100^3", (100,) * 3), ("7-point 200^3", (200,) * 3)):
+        for shuffle in (False, True):
+            g = grid(*sizes, shuffle=shuffle)
+            u, v = (cp.asnumpy(x).astype(np.int32) for x in (g.rows, g.indices))
+            a = sp.csr_matrix((np.ones(g.m, np.int8), v, g.offsets.get().astype(np.int32)), shape=(g.n, g.n))
+            times = []
+            for _ in range(2):
+                start = time.perf_counter()
+                p = reverse_cuthill_mckee(a, symmetric_mode=True)
+                times.append(time.perf_counter() - start)
+            place = np.empty(g.n, np.int64)
+            place[p] = np.arange(g.n)
+            print(f"{name}{', shuffled' if shuffle else ''}: SciPy {min(times) * 1e3:.1f} ms, bandwidth {np.abs(place[u] - place[v]).max()}", flush=True)
 
 
 def main():
@@ -274,9 +320,11 @@ def main():
     if sys.argv[1] == "bfs":
         bench_bfs([constants])
     if sys.argv[1] == "tune":
-        bench_bfs([{}] + [dict(BY_ITSELF=b) for b in (8, 16, 64)] + [dict(CHUNK=c) for c in (128, 512)] + [dict(ALONE=512), dict(THREADS=512)], "2^21")
+        bench_bfs([{}] + [dict(BY_ITSELF=b) for b in (8, 16, 64)] + [dict(CHUNK=c) for c in (128, 512)] + [dict(CLUSTER=1), dict(THREADS=512)], "2^21")
     if sys.argv[1] == "check_rcm":
         check_rcm(**constants)
+    if sys.argv[1] == "scipy":
+        bench_scipy()
     if sys.argv[1] == "rcm":
         bench_rcm([constants])
 

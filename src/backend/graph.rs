@@ -82,6 +82,16 @@ pub struct Sweep {
     pub peers: [Option<u32>; 3],
 }
 
+/// What [`GraphSteps::cuthill_mckee_first`] found.
+#[derive(Debug)]
+pub struct FirstSweeps<B: Backend> {
+    /// One a component.
+    pub sweeps: Vec<Sweep>,
+    /// Where the graph is connected and few vertices have its lowest degree, a backend that has room for more traversals
+    /// at the same time may also sweep from the others of these, each with its order: who tries them next then need not.
+    pub others: Vec<(Sweep, B::Vec<u32>)>,
+}
+
 /// What renumbering costs and gains on a device, in the device's terms.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -99,8 +109,10 @@ impl OrderingPrice {
     /// Two cores of a server: a randomly numbered 7-point mesh of 10^6 rows takes 1.48 times as long as after
     /// reverse Cuthill-McKee, which costs 75 products.
     pub const CPU: Self = Self { line: 64, weight: 0.13, products: 75.0 };
-    /// One H200: docs/benchmarks.md, "Traversal and reordering on the GPU".
-    pub const GPU: Self = Self { line: 32, weight: 0.8, products: 40.0 };
+    /// One H200, as fitted to the meshes of docs/benchmarks.md, "Traversal and reordering on the GPU": shuffled, they lose
+    /// 38 to 76 % of a product where 58 to 66 % are predicted; ordering and permuting takes 90 to 180 products in two
+    /// dimensions, where levels are many, and 17 to 90 in three.
+    pub const GPU: Self = Self { line: 32, weight: 0.8, products: 100.0 };
 }
 
 /// Traversals, and what orderings ask of a pattern. All results are the same on every backend and with any number of
@@ -108,6 +120,9 @@ impl OrderingPrice {
 pub trait GraphSteps: Primitives {
     /// What an ordering costs here.
     const ORDERING_PRICE: OrderingPrice;
+
+    /// How many traversals of the same graph run best at the same time.
+    const TRAVERSALS_AT_ONCE: usize;
 
     /// `levels[v]` = edges on a shortest path from the nearest of `sources` to `v`, [`UNREACHED`] where there is none.
     /// Returns the number of levels.
@@ -147,16 +162,34 @@ pub trait GraphSteps: Primitives {
         order: &mut Self::Slice<u32>,
     ) -> Result<Vec<Sweep>>;
 
-    /// Two independent calls of [`GraphSteps::cuthill_mckee`], at the same time where that is faster for this graph.
+    /// Independent calls of [`GraphSteps::cuthill_mckee`], at the same time where that is faster for this graph.
     ///
     /// # Errors
     /// As [`GraphSteps::cuthill_mckee`].
-    fn cuthill_mckee_pair(
+    fn cuthill_mckee_several(
         &self,
         graph: GraphParts<'_, Self>,
-        first: (Roots<'_, Self>, &mut Self::Slice<u32>),
-        second: (Roots<'_, Self>, &mut Self::Slice<u32>),
-    ) -> Result<(Vec<Sweep>, Vec<Sweep>)>;
+        calls: Vec<(Roots<'_, Self>, &mut Self::Slice<u32>)>,
+    ) -> Result<Vec<Vec<Sweep>>>;
+
+    /// As [`GraphSteps::cuthill_mckee`] from [`Roots::LowestDegree`], perhaps with more: see [`FirstSweeps::others`].
+    ///
+    /// # Errors
+    /// As [`GraphSteps::cuthill_mckee`].
+    fn cuthill_mckee_first(
+        &self,
+        graph: GraphParts<'_, Self>,
+        order: &mut Self::Slice<u32>,
+    ) -> Result<FirstSweeps<Self>> {
+        let sweeps = self.cuthill_mckee(graph, Roots::LowestDegree, order)?;
+        Ok(FirstSweeps { sweeps, others: Vec::new() })
+    }
+
+    /// `smallest[v]` = the smallest vertex of v's connected component.
+    ///
+    /// # Errors
+    /// On different lengths, without memory, or when the device fails.
+    fn components(&self, graph: GraphParts<'_, Self>, smallest: &mut Self::Slice<u32>) -> Result<()>;
 
     /// `degrees[v]` = number of neighbours of v, itself not counted. Returns whether the pattern is symmetric, by
     /// Freivalds' test; see [`Adjacency::new`](crate::graph::Adjacency::new).

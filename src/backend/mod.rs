@@ -36,7 +36,9 @@ pub use burst::{CgBurst, Derived};
 pub use convert::Conversions;
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
-pub use graph::{GraphParts, GraphSteps, OrderingPrice, PEERS_ONE_IN, Roots, Sweep, UNREACHED, priority};
+pub use graph::{
+    FirstSweeps, GraphParts, GraphSteps, OrderingPrice, PEERS_ONE_IN, Roots, Sweep, UNREACHED, priority,
+};
 pub use host::Host;
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;

@@ -1,72 +1,16 @@
-//! Pseudo-peripheral vertices and reverse Cuthill-McKee.
+//! Reverse Cuthill-McKee.
 //!
 //! Sources: E. Cuthill and J. McKee, "Reducing the bandwidth of sparse symmetric matrices", ACM 1969; A. George and
 //! J. W. H. Liu, "An implementation of a pseudoperipheral node finder", ACM TOMS 5 (1979); the same, "Computer Solution
 //! of Large Sparse Positive Definite Systems" (1981), chapter 4.
 
 use super::{Adjacency, Permutation};
-use crate::backend::{Backend, GraphParts, GraphSteps, Host, Roots, Sweep};
+use crate::backend::{Backend, FirstSweeps, GraphParts, GraphSteps, Host, Roots, Sweep};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
-
-/// A vertex that lies nearly as far from another as any two do in its component.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PseudoPeripheral {
-    vertex: u32,
-    other_end: u32,
-    eccentricity: usize,
-    width: usize,
-}
-
-impl PseudoPeripheral {
-    /// The vertex.
-    pub fn vertex(&self) -> u32 {
-        self.vertex
-    }
-
-    /// A vertex of lowest degree at the largest distance from it.
-    pub fn other_end(&self) -> u32 {
-        self.other_end
-    }
-
-    /// The largest distance from it.
-    pub fn eccentricity(&self) -> usize {
-        self.eccentricity
-    }
-
-    /// The most vertices that have the same distance from it.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-}
-
-/// George and Liu's search from `start`: the vertex of lowest degree among those farthest away takes over as long as
-/// that makes the level structure taller.
-///
-/// # Errors
-/// Where `start` is no vertex of the graph, or without memory.
-pub fn pseudo_peripheral(graph: &Adjacency<'_>, start: u32) -> Result<PseudoPeripheral> {
-    let mut order = Host.zeros(graph.vertices())?;
-    let mut sweep_from = |root: u32| -> Result<Sweep> {
-        let roots = Roots::Given { roots: &[root][..], limits: &[usize::MAX] };
-        Ok(Host.cuthill_mckee(graph.parts(), roots, &mut order)?[0])
-    };
-    let mut tallest = sweep_from(start)?;
-    loop {
-        let next = sweep_from(tallest.end)?;
-        if next.height <= tallest.height {
-            break;
-        }
-        tallest = next;
-    }
-    Ok(PseudoPeripheral {
-        vertex: tallest.root,
-        other_end: tallest.end,
-        eccentricity: tallest.height,
-        width: tallest.width,
-    })
-}
+use std::collections::VecDeque;
+use std::iter;
 
 /// The reverse Cuthill-McKee ordering of A + A^T.
 ///
@@ -103,6 +47,22 @@ const SHORT_ROWS: usize = 16;
 /// From this many vertices on, three of them are tried instead of one.
 const MANY_VERTICES: usize = 1 << 13;
 
+/// A vertex to sweep a component from once more.
+#[derive(Clone, Copy)]
+struct Candidate {
+    root: u32,
+    /// The far end of the tallest level structure so far: as low a bandwidth again is good enough to go on from. A peer
+    /// of the first root must do better.
+    is_end: bool,
+}
+
+impl Candidate {
+    /// The largest bandwidth of use.
+    fn limit(self, best: &Sweep) -> usize {
+        if self.is_end { best.bandwidth } else { best.bandwidth - 1 }
+    }
+}
+
 /// A component during the search.
 struct Component {
     /// Place of its first vertex in the order.
@@ -111,16 +71,45 @@ struct Component {
     best: Sweep,
     /// The sweep of most levels.
     tallest: Sweep,
-    /// The end of the tallest, while that is new.
-    end: Option<u32>,
-    /// More vertices of lowest degree to try, the last one first.
-    peers: Vec<u32>,
+    /// What is left to try, in this order.
+    candidates: VecDeque<Candidate>,
+    /// What was tried: no vertex is twice.
+    tried: Vec<u32>,
+}
+
+impl Component {
+    fn next(&mut self) -> Option<Candidate> {
+        while let Some(candidate) = self.candidates.pop_front() {
+            if !self.tried.contains(&candidate.root) {
+                self.tried.push(candidate.root);
+                return Some(candidate);
+            }
+        }
+        None
+    }
+
+    /// Takes account of a sweep. Returns whether its order is now the one to keep. Sweeps that ran side by side are
+    /// judged as if each had known what the earlier ones found, so that their number changes nothing.
+    fn judge(&mut self, candidate: Candidate, sweep: Sweep) -> bool {
+        if !sweep.complete || sweep.bandwidth > candidate.limit(&self.best) {
+            return false;
+        }
+        if sweep.height > self.tallest.height {
+            self.tallest = sweep;
+            self.candidates.push_back(Candidate { root: sweep.end, is_end: true });
+        }
+        let better = sweep.bandwidth < self.best.bandwidth;
+        if better {
+            self.best = sweep;
+        }
+        better
+    }
 }
 
 /// The Cuthill-McKee order (not reversed) of all components, in the memory of any backend: place to vertex.
 ///
-/// Every round sweeps all components that still have a vertex to try from two of them: the end of the tallest level
-/// structure found so far and a peer of the first root, or two peers.
+/// Every round sweeps all components that still have a vertex to try, from as many of these side by side as the backend
+/// likes.
 ///
 /// # Errors
 /// Without memory, or when the device fails.
@@ -129,75 +118,80 @@ pub fn cuthill_mckee_order<B: GraphSteps>(backend: &B, graph: GraphParts<'_, B>)
     let short_rows = B::len(graph.indices) / SHORT_ROWS <= graph.vertices;
     let mut start = 0;
     let mut components = Vec::new();
-    for sweep in backend.cuthill_mckee(graph, Roots::LowestDegree, &mut order)? {
+    let FirstSweeps { sweeps, others: known } = backend.cuthill_mckee_first(graph, &mut order)?;
+    for sweep in sweeps {
         // A root of lowest degree that sees its whole component sees a clique: all orders are alike.
         if sweep.height > 1 {
             let count = if sweep.vertices < MANY_VERTICES { 1 } else { 3 };
-            let peers = sweep.peers.into_iter().flatten().take(if short_rows { count } else { 0 }).collect();
-            components.push(Component { start, best: sweep, tallest: sweep, end: Some(sweep.end), peers });
+            let peers = sweep.peers.into_iter().flatten().take(if short_rows { count } else { 0 });
+            let end = Candidate { root: sweep.end, is_end: true };
+            let peers = peers.map(|root| Candidate { root, is_end: false });
+            let candidates = iter::once(end).chain(peers).collect();
+            components.push(Component {
+                start,
+                best: sweep,
+                tallest: sweep,
+                candidates,
+                tried: vec![sweep.root],
+            });
         }
         start += sweep.vertices;
     }
     let room = components.iter().map(|c| c.best.vertices).sum();
-    let (mut first_order, mut second_order) = (backend.zeros(room)?, backend.zeros(room)?);
+    let mut orders = Vec::new();
     loop {
-        let first = components.iter_mut().map(|c| c.end().or_else(|| c.peer())).collect::<Vec<_>>();
-        let second = components.iter_mut().map(Component::peer).collect::<Vec<_>>();
-        if first.iter().chain(&second).all(Option::is_none) {
+        let mut rounds = Vec::new();
+        for _ in 0..B::TRAVERSALS_AT_ONCE {
+            let round: Vec<_> = components.iter_mut().map(Component::next).collect();
+            if round.iter().any(Option::is_some) {
+                rounds.push(round);
+            }
+        }
+        if rounds.is_empty() {
             return Ok(order);
         }
-        let (first, second) = (Again::new(backend, &first)?, Again::new(backend, &second)?);
-        let (first_sweeps, second_sweeps) = backend.cuthill_mckee_pair(
-            graph,
-            (first.roots(), &mut first_order),
-            (second.roots(), &mut second_order),
-        )?;
-        let first = (first.components.iter().zip(first_sweeps), &first_order);
-        let second = (second.components.iter().zip(second_sweeps), &second_order);
-        for (sweeps, again) in [first, second] {
+        // What is known already stands for itself: the graph is then connected, and a round one vertex.
+        let known_of = |round: &[Option<Candidate>]| {
+            let root = round[0].map(|candidate| candidate.root);
+            known.iter().find(|(sweep, _)| Some(sweep.root) == root)
+        };
+        let again = rounds.iter().filter(|round| known_of(round).is_none());
+        let again = again.map(|round| Again::new(backend, &components, round)).collect::<Result<Vec<_>>>()?;
+        while orders.len() < again.len() {
+            orders.push(backend.zeros(room)?);
+        }
+        let calls = again.iter().map(Again::roots).zip(orders.iter_mut().map(|order| &mut **order));
+        let mut swept = backend.cuthill_mckee_several(graph, calls.collect())?.into_iter().zip(&orders);
+        for round in rounds {
+            let (sweeps, swept_order) = match known_of(&round) {
+                Some((sweep, order)) => (vec![*sweep], order),
+                None => swept.next().expect("a result for each call"),
+            };
             let mut from = 0;
-            for (&c, sweep) in sweeps {
-                let swept = from..from + sweep.vertices;
-                from = swept.end;
-                let component = &mut components[c];
-                if sweep.complete && sweep.bandwidth < component.best.bandwidth {
+            let candidates = components.iter_mut().zip(round).filter_map(|(c, of)| Some((c, of?)));
+            for ((component, candidate), sweep) in candidates.zip(sweeps) {
+                let there = from..from + sweep.vertices;
+                from = there.end;
+                if component.judge(candidate, sweep) {
                     let to = component.start..component.start + sweep.vertices;
-                    backend.copy(B::part(again, swept), B::part_mut(&mut order, to))?;
-                    component.best = sweep;
-                }
-                if sweep.complete && sweep.height > component.tallest.height {
-                    component.tallest = sweep;
-                    component.end = Some(sweep.end);
+                    backend.copy(B::part(swept_order, there), B::part_mut(&mut order, to))?;
                 }
             }
         }
     }
 }
 
-impl Component {
-    /// The end of the tallest level structure, once. As low a bandwidth again is good enough to go on from.
-    fn end(&mut self) -> Option<(u32, usize)> {
-        self.end.take().map(|root| (root, self.best.bandwidth))
-    }
-
-    /// Another vertex of lowest degree, which must do better.
-    fn peer(&mut self) -> Option<(u32, usize)> {
-        self.peers.pop().map(|root| (root, self.best.bandwidth - 1))
-    }
-}
-
 /// Components that are swept once more, from a root each and with a limit for the bandwidth.
 struct Again<B: Backend> {
-    components: Vec<usize>,
     roots: B::Vec<u32>,
     limits: Vec<usize>,
 }
 
 impl<B: Backend> Again<B> {
-    fn new(backend: &B, roots: &[Option<(u32, usize)>]) -> Result<Self> {
-        let components = (0..roots.len()).filter(|&c| roots[c].is_some()).collect();
-        let (roots, limits) = roots.iter().copied().flatten().unzip();
-        Ok(Self { components, roots: backend.upload(roots)?, limits })
+    fn new(backend: &B, components: &[Component], round: &[Option<Candidate>]) -> Result<Self> {
+        let of = components.iter().zip(round).filter_map(|(c, of)| Some((c, (*of)?)));
+        let (roots, limits) = of.map(|(c, of)| (of.root, of.limit(&c.best))).unzip();
+        Ok(Self { roots: backend.upload(roots)?, limits })
     }
 
     fn roots(&self) -> Roots<'_, B> {

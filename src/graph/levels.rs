@@ -2,14 +2,14 @@
 
 use super::Adjacency;
 use crate::backend::{Backend, GraphSteps, Host, UNREACHED};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Distances from the sources of a breadth-first search, and the vertices by distance.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Levels {
-    levels: Vec<u32>,
-    starts: Vec<u32>,
-    vertices: Vec<u32>,
+#[derive(Debug)]
+pub struct Levels<B: Backend = Host> {
+    levels: B::Vec<u32>,
+    starts: Vec<usize>,
+    vertices: B::Vec<u32>,
 }
 
 /// Breadth-first search from one vertex.
@@ -25,22 +25,74 @@ pub fn bfs(graph: &Adjacency<'_>, source: u32) -> Result<Levels> {
 /// # Errors
 /// As [`bfs`].
 pub fn bfs_from(graph: &Adjacency<'_>, sources: &[u32]) -> Result<Levels> {
-    let mut levels = Host.zeros(graph.vertices())?;
-    let count = Host.bfs(graph.parts(), sources, &mut levels)?;
-    let mut starts: Vec<u32> = Host.zeros(count + 1)?;
-    for &level in levels.iter().filter(|&&level| level != UNREACHED) {
-        starts[level as usize + 1] += 1;
-    }
-    for level in 0..count {
-        starts[level + 1] += starts[level];
-    }
-    let mut next = starts.clone();
-    let mut vertices = Host.zeros(starts[count] as usize)?;
-    for (v, &level) in levels.iter().enumerate().filter(|&(_, &level)| level != UNREACHED) {
-        vertices[next[level as usize] as usize] = v as u32;
-        next[level as usize] += 1;
-    }
+    bfs_on(&Host, graph, sources)
+}
+
+/// As [`bfs_from`], in the memory of any backend. The vertices are brought in the order of their levels by a radix sort:
+/// 16 bytes of temporary memory a vertex.
+///
+/// # Errors
+/// As [`bfs`], and when the device fails.
+pub fn bfs_on<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>, sources: &[u32]) -> Result<Levels<B>> {
+    let n = graph.vertices();
+    let sources = backend.upload(sources.to_vec())?;
+    let mut levels = backend.buffer(n)?;
+    let count = backend.bfs(graph.parts(), &sources, &mut levels)?;
+    let mut keys = backend.buffer(n)?;
+    backend.copy(&levels, &mut keys)?;
+    let mut vertices = backend.buffer(n)?;
+    backend.sequence::<u32>(&mut vertices)?;
+    // As many bits as tell all levels from UNREACHED.
+    backend.sort_pairs(&mut keys, &mut vertices, 0..count.checked_ilog2().map_or(1, |bits| bits + 1))?;
+    let (mut sizes, mut starts) = (backend.zeros(count)?, backend.buffer::<u32>(count + 1)?);
+    backend.histogram(&levels, &mut sizes)?;
+    backend.exclusive_scan(&sizes, &mut starts)?;
+    let starts = backend.download(&*starts)?.into_iter().map(|start| start as usize).collect();
     Ok(Levels { levels, starts, vertices })
+}
+
+impl<B: Backend> Levels<B> {
+    /// Distance of each vertex, [`UNREACHED`] where no path leads there.
+    pub fn as_slice(&self) -> &B::Slice<u32> {
+        &self.levels
+    }
+
+    /// Number of levels: one more than the largest distance.
+    pub fn count(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Number of vertices reached.
+    pub fn reached(&self) -> usize {
+        self.starts[self.count()]
+    }
+
+    /// The vertices at distance `level`, ascending.
+    ///
+    /// # Panics
+    /// Where there is no such level, as indexing does.
+    pub fn level(&self, level: usize) -> &B::Slice<u32> {
+        B::part(&self.vertices, self.starts[level]..self.starts[level + 1])
+    }
+
+    /// Vertices of the largest level.
+    pub fn width(&self) -> usize {
+        self.starts.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0)
+    }
+}
+
+impl<B: GraphSteps> Levels<B> {
+    /// A breadth-first tree: the smallest neighbour of each vertex in the level before, the vertex itself for a
+    /// source, [`UNREACHED`] where no path leads.
+    ///
+    /// # Errors
+    /// Where `graph` has another number of vertices, without memory, or when the device fails.
+    pub fn parents_on(&self, backend: &B, graph: &Adjacency<'_, B>) -> Result<B::Vec<u32>> {
+        Error::check_dimension("number of vertices", B::len(&self.levels), graph.vertices())?;
+        let mut parents = backend.buffer(graph.vertices())?;
+        backend.bfs_parents(graph.parts(), &self.levels, &mut parents)?;
+        Ok(parents)
+    }
 }
 
 impl Levels {
@@ -52,51 +104,34 @@ impl Levels {
         Some(self.levels[vertex]).filter(|&level| level != UNREACHED)
     }
 
-    /// Distance of each vertex, [`UNREACHED`] where no path leads there.
-    pub fn as_slice(&self) -> &[u32] {
-        &self.levels
-    }
-
-    /// Number of levels: one more than the largest distance.
-    pub fn count(&self) -> usize {
-        self.starts.len() - 1
-    }
-
-    /// Number of vertices reached.
-    pub fn reached(&self) -> usize {
-        self.vertices.len()
-    }
-
-    /// The vertices at distance `level`, ascending.
-    ///
-    /// # Panics
-    /// Where there is no such level, as indexing does.
-    pub fn level(&self, level: usize) -> &[u32] {
-        &self.vertices[self.starts[level] as usize..self.starts[level + 1] as usize]
-    }
-
-    /// Vertices of the largest level.
-    pub fn width(&self) -> usize {
-        self.starts.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0)
-    }
-
-    /// A breadth-first tree: the smallest neighbour of each vertex in the level before, the vertex itself for a
-    /// source, [`UNREACHED`] where no path leads.
+    /// As [`Levels::parents_on`], on the host.
     ///
     /// # Errors
-    /// Where `graph` has another number of vertices, or without memory.
+    /// As [`Levels::parents_on`].
     pub fn parents(&self, graph: &Adjacency<'_>) -> Result<Vec<u32>> {
-        crate::Error::check_dimension("number of vertices", self.levels.len(), graph.vertices())?;
-        let mut parents: Vec<u32> = Host.zeros(self.levels.len())?;
-        Host.bfs_parents(graph.parts(), &self.levels, &mut parents)?;
-        Ok(parents)
+        self.parents_on(&Host, graph)
     }
 }
 
+impl Clone for Levels {
+    fn clone(&self) -> Self {
+        let Self { levels, starts, vertices } = self;
+        Self { levels: levels.clone(), starts: starts.clone(), vertices: vertices.clone() }
+    }
+}
+
+impl PartialEq for Levels {
+    fn eq(&self, other: &Self) -> bool {
+        self.levels == other.levels
+    }
+}
+
+impl Eq for Levels {}
+
 /// Which vertices are connected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Components {
-    labels: Vec<u32>,
+#[derive(Debug)]
+pub struct Components<B: Backend = Host> {
+    labels: B::Vec<u32>,
     sizes: Vec<usize>,
 }
 
@@ -105,39 +140,48 @@ pub struct Components {
 /// # Errors
 /// Without memory.
 pub fn connected_components(graph: &Adjacency<'_>) -> Result<Components> {
-    // The sweep of all components names their vertices one component behind the other.
-    let n = graph.vertices();
-    let mut order: Vec<u32> = Host.zeros(n)?;
-    let sweeps = Host.cuthill_mckee(graph.parts(), crate::backend::Roots::LowestDegree, &mut order)?;
-    let mut swept: Vec<u32> = Host.zeros(n)?;
-    let mut placed = 0;
-    for (k, sweep) in sweeps.iter().enumerate() {
-        for &v in &order[placed..placed + sweep.vertices] {
-            swept[v as usize] = k as u32;
-        }
-        placed += sweep.vertices;
-    }
-    let mut number = vec![UNREACHED; sweeps.len()];
-    let mut sizes = Vec::with_capacity(sweeps.len());
-    for label in &mut swept {
-        let k = *label as usize;
-        if number[k] == UNREACHED {
-            number[k] = sizes.len() as u32;
-            sizes.push(sweeps[k].vertices);
-        }
-        *label = number[k];
-    }
-    Ok(Components { labels: swept, sizes })
+    connected_components_on(&Host, graph)
 }
 
-impl Components {
+/// As [`connected_components`], in the memory of any backend.
+///
+/// # Errors
+/// Without memory, or when the device fails.
+pub fn connected_components_on<B: GraphSteps>(
+    backend: &B,
+    graph: &Adjacency<'_, B>,
+) -> Result<Components<B>> {
+    let n = graph.vertices();
+    let mut smallest = backend.buffer(n)?;
+    backend.components(graph.parts(), &mut smallest)?;
+    // The smallest vertices, each once, ascending; each is given its number.
+    let mut sorted = backend.buffer(n)?;
+    backend.copy(&smallest, &mut sorted)?;
+    backend.sort::<u32>(&mut sorted, 0..u32::BITS)?;
+    let mut distinct = backend.buffer(n)?;
+    let count = backend.unique::<u32>(&sorted, &mut distinct)?;
+    let distinct = B::part(&distinct, 0..count);
+    let mut number = backend.buffer::<u32>(count)?;
+    backend.sequence::<u32>(&mut number)?;
+    // The sorted copy is over.
+    let mut number_of = sorted;
+    backend.scatter(&number, distinct, &mut number_of)?;
+    let mut labels = backend.buffer(n)?;
+    backend.gather::<u32, u32>(&number_of, &smallest, &mut labels)?;
+    let mut sizes = backend.zeros(count)?;
+    backend.histogram(&labels, &mut sizes)?;
+    let sizes = backend.download(&*sizes)?.into_iter().map(|size| size as usize).collect();
+    Ok(Components { labels, sizes })
+}
+
+impl<B: Backend> Components<B> {
     /// Number of components.
     pub fn count(&self) -> usize {
         self.sizes.len()
     }
 
     /// The component of each vertex.
-    pub fn labels(&self) -> &[u32] {
+    pub fn labels(&self) -> &B::Slice<u32> {
         &self.labels
     }
 
@@ -146,3 +190,17 @@ impl Components {
         &self.sizes
     }
 }
+
+impl Clone for Components {
+    fn clone(&self) -> Self {
+        Self { labels: self.labels.clone(), sizes: self.sizes.clone() }
+    }
+}
+
+impl PartialEq for Components {
+    fn eq(&self, other: &Self) -> bool {
+        self.labels == other.labels
+    }
+}
+
+impl Eq for Components {}

@@ -16,7 +16,8 @@
 //! |---|---|
 //! | `adjacency` | the graph of a matrix, borrowed where the pattern is symmetric, that of A + A^T where it is not |
 //! | `levels` | breadth-first levels and parents, connected components |
-//! | `cuthill_mckee` | pseudo-peripheral vertices and reverse Cuthill-McKee |
+//! | `peripheral` | pseudo-peripheral vertices |
+//! | `cuthill_mckee` | reverse Cuthill-McKee |
 //! | `benefit` | whether renumbering can pay, told before it is done |
 //! | `permutation`, `permute` | checked permutations, of vectors and (P A P^T) of matrices |
 //! | `colouring` | greedy colours and maximal independent sets |
@@ -32,6 +33,7 @@ mod colouring;
 mod cuthill_mckee;
 mod envelope;
 mod levels;
+mod peripheral;
 mod permutation;
 mod permute;
 
@@ -39,10 +41,10 @@ pub use adjacency::Adjacency;
 pub use benefit::{Benefit, predicted_benefit, predicted_benefit_on};
 pub use colouring::{Colours, colours, independent_set};
 pub use cuthill_mckee::{
-    Ordering, PseudoPeripheral, cuthill_mckee_order, ordering, ordering_on, pseudo_peripheral,
-    reverse_cuthill_mckee, reverse_cuthill_mckee_on,
+    Ordering, cuthill_mckee_order, ordering, ordering_on, reverse_cuthill_mckee, reverse_cuthill_mckee_on,
 };
 pub use envelope::{bandwidth, bandwidth_permuted, profile, profile_permuted};
-pub use levels::{Components, Levels, bfs, bfs_from, connected_components};
+pub use levels::{Components, Levels, bfs, bfs_from, bfs_on, connected_components, connected_components_on};
+pub use peripheral::{Criterion, PseudoPeripheral, pseudo_peripheral, pseudo_peripheral_on};
 pub use permutation::Permutation;
 pub use permute::{permute_symmetric, permute_symmetric_on};

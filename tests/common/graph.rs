@@ -1,12 +1,16 @@
 //! What every backend's traversals must do: the same as the host's, which `tests/graph.rs` holds against sequential
 //! twins.
 
+use residua::assemble::to_csr;
 use residua::backend::{GraphParts, GraphSteps, OffsetsRef, UNREACHED};
 use residua::graph::{
-    Adjacency, Permutation, colours, independent_set, ordering, ordering_on, permute_symmetric,
-    permute_symmetric_on, reverse_cuthill_mckee, reverse_cuthill_mckee_on,
+    Adjacency, Criterion, Permutation, bfs, bfs_on, colours, connected_components, connected_components_on,
+    cuthill_mckee_order, independent_set, ordering, ordering_on, permute_symmetric, permute_symmetric_on,
+    pseudo_peripheral_on, reverse_cuthill_mckee, reverse_cuthill_mckee_on,
 };
-use residua::{Csr, Host};
+use residua::market::read_csr;
+use residua::{Csr, Host, Triplets};
+use std::path::{Path, PathBuf};
 
 /// A square matrix with these entries, each once, and values that tell them apart.
 pub fn matrix(n: usize, entries: impl IntoIterator<Item = (usize, usize)>) -> Csr<f64> {
@@ -64,6 +68,11 @@ fn shuffled(n: usize, edges: impl Iterator<Item = (usize, usize)>) -> Csr<f64> {
     graph(n, edges.map(|(i, j)| (number[i], number[j])))
 }
 
+/// Every vertex beside those whose numbers differ by at most `reach`.
+fn band(n: usize, reach: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..n).flat_map(move |v| (v + 1..(v + reach + 1).min(n)).map(move |w| (v, w)))
+}
+
 fn clique(first: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
     (first..first + size).flat_map(move |i| (first..i).map(move |j| (i, j)))
 }
@@ -90,7 +99,29 @@ fn graphs() -> Vec<(&'static str, Csr<f64>)> {
             graph(5000, grid_edges(50, 50).chain(grid_edges(50, 50).map(|(i, j)| (i + 2500, j + 2500)))),
         ),
         ("unsymmetric", matrix(3000, random_edges(3000, 12_000, 4))),
+        ("duplicates", with_duplicates(300, random_edges(300, 500, 6))),
+        // On a device: levels for one cluster and for all blocks, rows for a few lanes, a warp, several reads of a warp.
+        ("flat grid", graph(5000 * 4, grid_edges(5000, 4))),
+        ("wide levels", graph(30_000, random_edges(30_000, 45_000, 8))),
+        ("rows of 41", graph(3000, band(3000, 20))),
+        ("rows of 201", graph(2000, band(2000, 100))),
+        ("rows of 401", graph(2000, band(2000, 200))),
+        // More children than a warp lists, some levels after the first.
+        ("broom", graph(260, (1..60).map(|k| (k - 1, k)).chain((60..260).map(|k| (59, k))))),
+        ("grid with a hub", graph(120 * 120, grid_edges(120, 120).chain((0..700).map(|k| (7000, 20 * k))))),
     ]
+}
+
+/// Assembled from triplets of which each comes two or three times, and in both directions.
+fn with_duplicates(n: usize, edges: Vec<(usize, usize)>) -> Csr<f64> {
+    let mut triplets = Triplets::new(n, n).unwrap();
+    for round in 0..3 {
+        for (k, &(i, j)) in edges.iter().enumerate().filter(|(k, _)| round < 2 || k % 2 == 0) {
+            triplets.push(i, j, k as f64 + 1.0).unwrap();
+            triplets.push(j, i, 0.5).unwrap();
+        }
+    }
+    to_csr(&Host, triplets).unwrap()
 }
 
 fn check_levels<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>, sources: &[u32]) {
@@ -127,34 +158,38 @@ pub fn level_cases<B: GraphSteps>(b: &B) {
 
 pub fn order_cases<B: GraphSteps>(b: &B) {
     for (name, a) in graphs() {
-        let there = a.to_backend(b).unwrap();
-        let graph = Adjacency::on(b, &there).unwrap();
-        let host = Adjacency::new(&a).unwrap();
-        assert_eq!(graph.is_borrowed(), host.is_borrowed(), "symmetry of {name}");
-        assert_eq!(b.download(graph.parts().degrees).unwrap(), host.parts().degrees, "degrees of {name}");
-        let expected = reverse_cuthill_mckee(&a).unwrap();
-        for run in 0..2 {
-            let rcm = reverse_cuthill_mckee_on(b, &graph).unwrap().to_host(b).unwrap();
-            assert!(rcm == expected, "{name}, run {run}");
-            assert!(rcm.old_to_new() == expected.old_to_new(), "inverse order of {name}, run {run}");
-        }
-        let (here, there) = (ordering(&a).unwrap(), ordering_on(b, &there).unwrap());
-        let figures = |o: [usize; 3], p: [u64; 3], natural: bool| (o, p, natural);
-        assert_eq!(
-            figures(
-                [there.bandwidth_before(), there.bandwidth_after(), there.bandwidth_rcm()],
-                [there.profile_before(), there.profile_after(), there.profile_rcm()],
-                there.keeps_natural_order()
-            ),
-            figures(
-                [here.bandwidth_before(), here.bandwidth_after(), here.bandwidth_rcm()],
-                [here.profile_before(), here.profile_after(), here.profile_rcm()],
-                here.keeps_natural_order()
-            ),
-            "{name}"
-        );
-        assert!(there.permutation().to_host(b).unwrap() == *here.permutation(), "{name}");
+        check_order(b, name, &a);
     }
+}
+
+fn check_order<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>) {
+    let there = a.to_backend(b).unwrap();
+    let graph = Adjacency::on(b, &there).unwrap();
+    let host = Adjacency::new(a).unwrap();
+    assert_eq!(graph.is_borrowed(), host.is_borrowed(), "symmetry of {name}");
+    assert_eq!(b.download(graph.parts().degrees).unwrap(), host.parts().degrees, "degrees of {name}");
+    let expected = reverse_cuthill_mckee(a).unwrap();
+    for run in 0..2 {
+        let rcm = reverse_cuthill_mckee_on(b, &graph).unwrap().to_host(b).unwrap();
+        assert!(rcm == expected, "{name}, run {run}");
+        assert!(rcm.old_to_new() == expected.old_to_new(), "inverse order of {name}, run {run}");
+    }
+    let (here, there) = (ordering(a).unwrap(), ordering_on(b, &there).unwrap());
+    let figures = |o: [usize; 3], p: [u64; 3], natural: bool| (o, p, natural);
+    assert_eq!(
+        figures(
+            [there.bandwidth_before(), there.bandwidth_after(), there.bandwidth_rcm()],
+            [there.profile_before(), there.profile_after(), there.profile_rcm()],
+            there.keeps_natural_order()
+        ),
+        figures(
+            [here.bandwidth_before(), here.bandwidth_after(), here.bandwidth_rcm()],
+            [here.profile_before(), here.profile_after(), here.profile_rcm()],
+            here.keeps_natural_order()
+        ),
+        "{name}"
+    );
+    assert!(there.permutation().to_host(b).unwrap() == *here.permutation(), "{name}");
 }
 
 pub fn permutation_cases<B: GraphSteps>(b: &B) {
@@ -204,6 +239,148 @@ pub fn colour_cases<B: GraphSteps>(b: &B) {
         assert_eq!(got.count(), expected.count(), "{name}");
         assert!(b.download(got.as_slice()).unwrap() == of, "colours of {name}");
         assert!(b.download(&*independent_set(b, &graph).unwrap()).unwrap() == set, "set of {name}");
+    }
+}
+
+/// Level structures, components and vertices at the ends.
+pub fn structure_cases<B: GraphSteps>(b: &B) {
+    for (name, a) in graphs() {
+        check_structure(b, name, &a);
+    }
+}
+
+fn check_structure<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>) {
+    let (host, there) = (Adjacency::new(a).unwrap(), a.to_backend(b).unwrap());
+    let graph = Adjacency::on(b, &there).unwrap();
+    let n = a.rows();
+    let (expected, got) = (connected_components(&host).unwrap(), connected_components_on(b, &graph).unwrap());
+    assert_eq!(got.sizes(), expected.sizes(), "components of {name}");
+    assert!(b.download(got.labels()).unwrap() == expected.labels(), "components of {name}");
+    assert_eq!(expected.sizes().iter().sum::<usize>(), n);
+    if n == 0 {
+        return;
+    }
+    for start in [0, n as u32 / 2, n as u32 - 1] {
+        let (expected, got) = (bfs(&host, start).unwrap(), bfs_on(b, &graph, &[start]).unwrap());
+        assert_eq!(
+            (got.count(), got.reached(), got.width()),
+            (expected.count(), expected.reached(), expected.width()),
+            "{name}"
+        );
+        assert_eq!(got.reached(), residents(&host, start), "{name} from {start}");
+        assert!(b.download(got.as_slice()).unwrap() == expected.as_slice(), "levels of {name}");
+        for level in [0, expected.count() / 2, expected.count() - 1] {
+            assert!(
+                b.download(got.level(level)).unwrap() == expected.level(level),
+                "level {level} of {name}"
+            );
+        }
+        let parents = got.parents_on(b, &graph).unwrap();
+        assert!(b.download(&*parents).unwrap() == expected.parents(&host).unwrap(), "parents of {name}");
+        for criterion in [Criterion::Height, Criterion::HeightAndWidth] {
+            let here = pseudo_peripheral_on(&Host, &host, start, criterion).unwrap();
+            assert_eq!(
+                pseudo_peripheral_on(b, &graph, start, criterion).unwrap(),
+                here,
+                "{name} from {start}"
+            );
+            assert!(here.eccentricity() + 1 >= expected.count(), "{name} from {start}");
+        }
+    }
+}
+
+/// Vertices of a component.
+fn residents(graph: &Adjacency<'_>, vertex: u32) -> usize {
+    let components = connected_components(graph).unwrap();
+    components.sizes()[components.labels()[vertex as usize] as usize]
+}
+
+/// Offsets of 64 bits, as graphs with 2^32 neighbours have them.
+pub fn wide_offset_cases<B: GraphSteps>(b: &B) {
+    for (name, a) in graphs() {
+        let host = Adjacency::new(&a).unwrap();
+        let (parts, n) = (host.parts(), a.rows());
+        let offsets: Vec<u64> =
+            parts.offsets.download(&Host).unwrap().into_iter().map(|o| o as u64).collect();
+        let offsets = b.upload(offsets).unwrap();
+        let indices = b.upload(parts.indices.to_vec()).unwrap();
+        let mut degrees = b.zeros(n).unwrap();
+        let symmetric = b.degrees(OffsetsRef::Wide(&*offsets), &indices, &mut degrees).unwrap();
+        assert!(symmetric && b.download(&*degrees).unwrap() == parts.degrees, "degrees of {name}");
+        let graph: GraphParts<'_, B> = GraphParts {
+            vertices: n,
+            offsets: OffsetsRef::Wide(&*offsets),
+            indices: &indices,
+            degrees: &degrees,
+        };
+        let vector = || b.zeros::<u32>(n).unwrap();
+        let same = |got: &B::Slice<u32>, expected: &[u32], what: &str| {
+            assert!(b.download(got).unwrap() == expected, "{what} of {name}");
+        };
+        let order = cuthill_mckee_order(b, graph).unwrap();
+        same(&order, &cuthill_mckee_order(&Host, parts).unwrap(), "order");
+        let sources: Vec<u32> = (0..n as u32).step_by(1000).collect();
+        let (mut levels, mut tree, mut found) = (vector(), vector(), vector());
+        let (mut expected, mut parents) = (vec![0; n], vec![0; n]);
+        let count = b.bfs(graph, &b.upload(sources.clone()).unwrap(), &mut levels).unwrap();
+        assert_eq!(count, Host.bfs(parts, &sources, &mut expected).unwrap(), "{name}");
+        same(&levels, &expected, "levels");
+        b.bfs_parents(graph, &levels, &mut tree).unwrap();
+        Host.bfs_parents(parts, &expected, &mut parents).unwrap();
+        same(&tree, &parents, "parents");
+        b.components(graph, &mut found).unwrap();
+        Host.components(parts, &mut expected).unwrap();
+        same(&found, &expected, "components");
+        b.colour(graph, &mut found).unwrap();
+        Host.colour(parts, &mut expected).unwrap();
+        same(&found, &expected, "colours");
+        b.independent_set(graph, &mut found).unwrap();
+        Host.independent_set(parts, &mut expected).unwrap();
+        same(&found, &expected, "set");
+        assert_eq!(
+            b.envelope(graph, Some(&order)).unwrap(),
+            Host.envelope(parts, Some(&b.download(&*order).unwrap())).unwrap(),
+            "{name}"
+        );
+        let mut lengths = b.zeros::<u32>(n + 1).unwrap();
+        b.permuted_lengths(graph.offsets, &order, &mut lengths).unwrap();
+        let lengths = b.download(&*lengths).unwrap();
+        let rows = parts.offsets.download(&Host).unwrap();
+        let order = b.download(&*order).unwrap();
+        assert!((0..n).all(|k| lengths[k] as usize == rows[order[k] as usize + 1] - rows[order[k] as usize]));
+    }
+}
+
+/// Matrices of the collection, where it is there (`RESIDUA_MATRICES` names its folder).
+const REAL: [&str; 14] = [
+    "luxembourg.mtx.gz",
+    "kkt_CONT-201.mtx.gz",
+    "fem_helmholtz_indef.mtx.gz",
+    "USPowerGrid.mtx.gz",
+    "bcsstk33.mtx.gz",
+    "commanche.mtx.gz",
+    "4elt.mtx.gz",
+    "cage8.mtx.gz",
+    "memplus.mtx.gz",
+    "Erdos971.mtx",
+    "ca-GrQc.mtx.gz",
+    "arrow_paru.mtx.gz",
+    "bcspwr10.mtx.gz",
+    "west0497.mtx",
+];
+
+pub fn real_cases<B: GraphSteps>(b: &B) {
+    let folder = std::env::var_os("RESIDUA_MATRICES")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/matrices"), PathBuf::from);
+    if !folder.join("index.csv").is_file() {
+        println!("skipped: no matrices at {}", folder.display());
+        return;
+    }
+    for name in REAL {
+        let a: Csr<f64> = read_csr(folder.join(name)).unwrap();
+        check_levels(b, name, &a, &[a.rows() as u32 / 3]);
+        check_order(b, name, &a);
+        check_structure(b, name, &a);
     }
 }
 

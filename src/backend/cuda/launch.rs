@@ -9,7 +9,7 @@ use super::device::Device;
 use super::driver::{call, words};
 use super::slice::Slice;
 use super::{Cuda, driver, policy};
-use crate::error::{CudaError, Result};
+use crate::error::{CudaError, Error, Result};
 use crate::scalar::Element;
 use cudarc::driver::sys::{self, CUfunction, CUfunction_attribute, CUmodule, CUresult};
 use std::collections::HashMap;
@@ -112,6 +112,8 @@ pub(super) enum Together {
     Grid,
     /// The whole launch, as one cluster of the size that the kernel declares.
     Cluster,
+    /// The whole launch, in clusters of so many blocks, as the kernel declares; no clusters where that is one.
+    Clusters(u32),
 }
 
 /// What a kernel can be given, and the bits that it receives.
@@ -232,18 +234,40 @@ impl Cuda {
     /// Whether the device can hold all blocks of a launch at a time.
     pub(super) fn holds(self, unit: Unit, name: &'static str, shape: &Shape) -> Result<bool> {
         let kernel = self.kernel(shape.unit(unit), name, shape)?;
-        if shape.together != Together::Cluster {
-            return Ok(shape.blocks <= kernel.resident);
+        match shape.together {
+            // A cluster that can't be is an error to the driver.
+            Together::Cluster => Ok(self.clusters(kernel.function, shape, shape.blocks)?.unwrap_or(0) > 0),
+            Together::Clusters(_) => Ok(kernel.resident > 0),
+            Together::No | Together::Grid => Ok(shape.blocks <= kernel.resident),
         }
+    }
+
+    /// The first of some shapes that this device can hold.
+    pub(super) fn first_held(
+        self,
+        unit: Unit,
+        name: &'static str,
+        shapes: impl Iterator<Item = Shape>,
+    ) -> Result<Shape> {
+        for shape in shapes {
+            if self.holds(unit, name, &shape)? {
+                return Ok(shape);
+            }
+        }
+        Err(Error::Unsupported(format!("{name} on {}: it holds no block of it", self.0.name)))
+    }
+
+    /// How many clusters of so many blocks the device holds at a time; none where the driver refuses to tell.
+    fn clusters(self, function: CUfunction, shape: &Shape, blocks: u32) -> Result<Option<u32>> {
         let mut clusters = 0;
         // SAFETY: plain numbers and pointers, of which zero and null are valid; what counts is written below.
         let mut attribute: sys::CUlaunchAttribute = unsafe { std::mem::zeroed() };
         attribute.id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-        attribute.value.clusterDim.x = shape.blocks;
+        attribute.value.clusterDim.x = blocks;
         attribute.value.clusterDim.y = 1;
         attribute.value.clusterDim.z = 1;
         let config = sys::CUlaunchConfig {
-            gridDimX: shape.blocks,
+            gridDimX: blocks,
             gridDimY: 1,
             gridDimZ: 1,
             blockDimX: shape.threads,
@@ -256,11 +280,9 @@ impl Cuda {
         };
         self.0.bind()?;
         // SAFETY: the function is loaded; the configuration and its one attribute outlive the call, which writes a number.
-        let code = unsafe {
-            sys::cuOccupancyMaxActiveClusters(&raw mut clusters, kernel.function, &raw const config)
-        };
-        // A cluster that can't be is an error to the driver.
-        Ok(code == CUresult::CUDA_SUCCESS && clusters > 0)
+        let code =
+            unsafe { sys::cuOccupancyMaxActiveClusters(&raw mut clusters, function, &raw const config) };
+        Ok((code == CUresult::CUDA_SUCCESS).then_some(clusters as u32))
     }
 
     fn find(self, module: CUmodule, name: &'static str, shape: &Shape) -> Result<Kernel> {
@@ -281,7 +303,12 @@ impl Cuda {
                 let room = (self.0.chip.shared_a_block as i32 - fixed).max(shape.shared as i32);
                 call!(device, cuFuncSetAttribute(function, bytes, room))?;
             }
-            if shape.together == Together::Cluster && shape.blocks > PORTABLE_CLUSTER {
+            let cluster = match shape.together {
+                Together::Cluster => shape.blocks,
+                Together::Clusters(size) => size,
+                Together::No | Together::Grid => 1,
+            };
+            if cluster > PORTABLE_CLUSTER {
                 let large = Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
                 call!(device, cuFuncSetAttribute(function, large, 1))?;
             }
@@ -295,7 +322,11 @@ impl Cuda {
                 )
             )?;
         }
-        Ok(Kernel { function, resident: blocks.max(1) as u32 * self.0.chip.multiprocessors, early: false })
+        let resident = match shape.together {
+            Together::Clusters(size) if size > 1 => self.clusters(function, shape, size)?.unwrap_or(0) * size,
+            _ => blocks.max(1) as u32 * self.0.chip.multiprocessors,
+        };
+        Ok(Kernel { function, resident, early: false })
     }
 }
 
@@ -336,7 +367,7 @@ pub(super) unsafe fn enqueue(
     }
     let blocks = if shape.resident { shape.blocks.min(kernel.resident) } else { shape.blocks };
     cuda.0.bind()?;
-    if shape.together == Together::Grid {
+    if matches!(shape.together, Together::Grid | Together::Clusters(_)) {
         // SAFETY: as below.
         return unsafe {
             call!(

@@ -27,6 +27,8 @@ const INSERTION_UP_TO: usize = 24;
 
 impl GraphSteps for Host {
     const ORDERING_PRICE: OrderingPrice = OrderingPrice::CPU;
+    /// A traversal waits for memory: two threads wait at the same time.
+    const TRAVERSALS_AT_ONCE: usize = 2;
 
     fn bfs(&self, graph: GraphParts<'_, Self>, sources: &[u32], levels: &mut [u32]) -> Result<usize> {
         Error::check_dimension("number of levels", graph.vertices, levels.len())?;
@@ -71,20 +73,43 @@ impl GraphSteps for Host {
         })
     }
 
-    fn cuthill_mckee_pair(
+    fn cuthill_mckee_several(
         &self,
         graph: GraphParts<'_, Self>,
-        first: (Roots<'_, Self>, &mut [u32]),
-        second: (Roots<'_, Self>, &mut [u32]),
-    ) -> Result<(Vec<Sweep>, Vec<Sweep>)> {
-        let mut first = || self.cuthill_mckee(graph, first.0, first.1);
-        let mut second = || self.cuthill_mckee(graph, second.0, second.1);
-        let (first, second) = if graph.indices.len() + graph.vertices < PARALLEL_FROM {
-            (first(), second())
-        } else {
-            rayon::join(first, second)
-        };
-        Ok((first?, second?))
+        calls: Vec<(Roots<'_, Self>, &mut [u32])>,
+    ) -> Result<Vec<Vec<Sweep>>> {
+        let small = graph.indices.len() + graph.vertices < PARALLEL_FROM;
+        let mut results: Vec<_> = calls.into_iter().map(|call| (call, Ok(Vec::new()))).collect();
+        let least = if small { results.len() } else { 1 };
+        results.par_iter_mut().with_min_len(least.max(1)).for_each(|((roots, order), result)| {
+            *result = self.cuthill_mckee(graph, *roots, order);
+        });
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+
+    fn components(&self, graph: GraphParts<'_, Self>, smallest: &mut [u32]) -> Result<()> {
+        Error::check_dimension("number of vertices", graph.vertices, smallest.len())?;
+        self.fill(UNREACHED, smallest)?;
+        let mut queue: Vec<u32> = self.zeros(graph.vertices)?;
+        with_offsets!(graph.offsets, offsets => for first in 0..graph.vertices {
+            if smallest[first] == UNREACHED {
+                smallest[first] = first as u32;
+                queue[0] = first as u32;
+                let (mut head, mut tail) = (0, 1);
+                while head < tail {
+                    let v = queue[head] as usize;
+                    head += 1;
+                    for &w in &graph.indices[offsets[v].to_usize()..offsets[v + 1].to_usize()] {
+                        if smallest[w as usize] == UNREACHED {
+                            smallest[w as usize] = first as u32;
+                            queue[tail] = w;
+                            tail += 1;
+                        }
+                    }
+                }
+            }
+        });
+        Ok(())
     }
 
     fn degrees(&self, offsets: OffsetsRef<'_, Self>, indices: &[u32], degrees: &mut [u32]) -> Result<bool> {

@@ -45,8 +45,13 @@ pub fn catalogue() -> Vec<Unit> {
         }
     }
     conversions(&mut units);
-    for file in ["bfs.cu", "colour.cu", "components.cu", "cuthill_mckee.cu", "pattern.cu"] {
+    for file in ["colour.cu", "components.cu", "pattern.cu"] {
         units.extend(OFFSETS.map(|offset| Unit::new(file).with("OFFSET", offset)));
+    }
+    for cluster in policy::CLUSTERS {
+        for file in ["bfs.cu", "cuthill_mckee.cu"] {
+            units.extend(OFFSETS.map(|offset| Unit::new(file).with("OFFSET", offset).class(cluster)));
+        }
     }
     for (bytes, offset, lanes) in [("1", "u32", 8), ("4", "u32", 8), ("8", "u64", 32), ("16", "u32", 32)] {
         units.push(Unit::new("permute.cu").with("ITEM_BYTES", bytes).with("OFFSET", offset).class(lanes));

@@ -14,13 +14,17 @@ use crate::error::{Error, Result};
 const NONE: u32 = u32::MAX;
 
 /// The smallest vertex of each vertex's component.
-fn labels(cuda: Cuda, graph: GraphParts<'_, Cuda>) -> Result<DeviceVec<u32>> {
+pub(super) fn label(cuda: Cuda, graph: GraphParts<'_, Cuda>, labels: &mut Slice<u32>) -> Result<()> {
     let n = graph.vertices;
-    let mut labels = cuda.uninitialised(n)?;
-    cuda.sequence::<u32>(&mut labels)?;
+    cuda.sequence::<u32>(labels)?;
     let shape = policy::per_row(cuda.0.chip, n);
-    with_offsets!(graph.offsets, offsets => kernels::hook(cuda, shape, n as u32, offsets, graph.indices, &mut labels))?;
-    kernels::flatten::<u32>(cuda, policy::per_vertex(cuda.0.chip, n), n as u32, &mut labels)?;
+    with_offsets!(graph.offsets, offsets => kernels::hook(cuda, shape, n as u32, offsets, graph.indices, labels))?;
+    kernels::flatten::<u32>(cuda, policy::per_vertex(cuda.0.chip, n), n as u32, labels)
+}
+
+fn labels(cuda: Cuda, graph: GraphParts<'_, Cuda>) -> Result<DeviceVec<u32>> {
+    let mut labels = cuda.uninitialised(graph.vertices)?;
+    label(cuda, graph, &mut labels)?;
     Ok(labels)
 }
 

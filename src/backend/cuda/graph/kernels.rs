@@ -32,9 +32,8 @@ kernels! {
     /// A cooperative launch.
     fn cuthill_mckee(
         n: u32,
-        offsets: &Slice<I>,
         indices: &Slice<u32>,
-        degrees: &Slice<u32>,
+        vertices: &Slice<u64>,
         teams: u32,
         marks: &mut Slice<u32>,
         orders: &mut Slice<u32>,
@@ -54,7 +53,9 @@ kernels! {
     );
     /// All vertices where `vertices` is null.
     fn lowest(n: u64, vertices: Option<&Slice<u32>>, degrees: &Slice<u32>, lowest: &mut Slice<u64>);
-    fn of_degree(n: u64, vertices: &Slice<u32>, degrees: &Slice<u32>, degree: u32, flags: &mut Slice<u8>);
+    fn describe(n: u64, offsets: &Slice<I>, degrees: &Slice<u32>, vertices: &mut Slice<u64>);
+    /// All vertices where `vertices` is null.
+    fn of_degree(n: u64, vertices: Option<&Slice<u32>>, degrees: &Slice<u32>, degree: u32, flags: &mut Slice<u8>);
     fn level_keys(
         n: u64,
         vertices: &Slice<u32>,

@@ -8,20 +8,22 @@ mod search;
 
 use super::Cuda;
 use super::slice::Slice;
-use crate::backend::{CsrParts, GraphParts, GraphSteps, OffsetsRef, OrderingPrice, Roots, Sweep};
+use crate::backend::{
+    CsrParts, FirstSweeps, GraphParts, GraphSteps, OffsetsRef, OrderingPrice, Roots, Sweep,
+};
 use crate::error::{Error, Result};
 use crate::scalar::Element;
 
 /// Beyond these the kernels cannot count.
 const VERTICES: usize = 1 << 28;
-const NEIGHBOURS: usize = 1 << 36;
+const NEIGHBOURS: usize = 1 << 35;
 
 fn check_size(graph: GraphParts<'_, Cuda>) -> Result<()> {
     if graph.vertices < VERTICES && graph.indices.len() < NEIGHBOURS {
         return Ok(());
     }
     Err(Error::Unsupported(format!(
-        "a traversal of {} vertices and {} neighbours on a device: at most 2^28 - 1 and 2^36 - 1; use the cpu",
+        "a traversal of {} vertices and {} neighbours on a device: at most 2^28 - 1 and 2^35 - 1; use the cpu",
         graph.vertices,
         graph.indices.len()
     )))
@@ -29,6 +31,8 @@ fn check_size(graph: GraphParts<'_, Cuda>) -> Result<()> {
 
 impl GraphSteps for Cuda {
     const ORDERING_PRICE: OrderingPrice = OrderingPrice::GPU;
+    /// A traversal of narrow levels keeps one cluster busy: several cost no more time than one.
+    const TRAVERSALS_AT_ONCE: usize = 4;
 
     fn bfs(
         &self,
@@ -57,13 +61,26 @@ impl GraphSteps for Cuda {
         orders::cuthill_mckee(*self, graph, roots, order)
     }
 
-    fn cuthill_mckee_pair(
+    fn cuthill_mckee_several(
         &self,
         graph: GraphParts<'_, Self>,
-        first: (Roots<'_, Self>, &mut Slice<u32>),
-        second: (Roots<'_, Self>, &mut Slice<u32>),
-    ) -> Result<(Vec<Sweep>, Vec<Sweep>)> {
-        orders::pair(*self, graph, first, second)
+        calls: Vec<(Roots<'_, Self>, &mut Slice<u32>)>,
+    ) -> Result<Vec<Vec<Sweep>>> {
+        orders::several(*self, graph, calls)
+    }
+
+    fn cuthill_mckee_first(
+        &self,
+        graph: GraphParts<'_, Self>,
+        order: &mut Slice<u32>,
+    ) -> Result<FirstSweeps<Self>> {
+        orders::from_lowest_degree(*self, graph, order, Self::TRAVERSALS_AT_ONCE)
+    }
+
+    fn components(&self, graph: GraphParts<'_, Self>, smallest: &mut Slice<u32>) -> Result<()> {
+        Error::check_dimension("number of vertices", graph.vertices, smallest.len())?;
+        check_size(graph)?;
+        components::label(*self, graph, smallest)
     }
 
     fn degrees(

@@ -1,10 +1,15 @@
 //! Cuthill and McKee's orders.
 
 use super::{check_size, components, kernels};
+use crate::backend::cuda::compile::Unit;
+use crate::backend::cuda::launch::Shape;
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, policy};
-use crate::backend::{Backend, GraphParts, GraphSteps, PEERS_ONE_IN, Primitives, Roots, Sweep, with_offsets};
+use crate::backend::{
+    Backend, FirstSweeps, GraphParts, GraphSteps, PEERS_ONE_IN, Primitives, Roots, Sweep, with_offsets,
+};
 use crate::error::{Error, Result};
+use crate::scalar::Offset;
 
 /// Words of a team's state before those of its tiles, and what they hold: see the kernel.
 const HEADER: usize = 16;
@@ -69,10 +74,22 @@ pub(super) fn cuthill_mckee(
             _ => components::given(cuda, graph, roots, limits, order),
         };
     }
+    Ok(from_lowest_degree(cuda, graph, order, 1)?.sweeps)
+}
+
+/// All components from their vertices of lowest degree; and, where the graph is connected, from the others of its lowest
+/// degree, as long as they all together are at most `most`.
+pub(super) fn from_lowest_degree(
+    cuda: Cuda,
+    graph: GraphParts<'_, Cuda>,
+    order: &mut Slice<u32>,
+    most: usize,
+) -> Result<FirstSweeps<Cuda>> {
+    check_size(graph)?;
     let n = graph.vertices;
     Error::check_dimension("length of the order", n, order.len())?;
     if n == 0 {
-        return Ok(Vec::new());
+        return Ok(FirstSweeps { sweeps: Vec::new(), others: Vec::new() });
     }
     let mut lowest = cuda.uninitialised(1)?;
     cuda.fill(u64::MAX, &mut lowest)?;
@@ -83,40 +100,56 @@ pub(super) fn cuthill_mckee(
     let (degree, root) = ((key[0] >> 32) as u32, key[0] as u32);
     // A vertex alone is not all, as a rule.
     if degree == 0 && n > 1 {
-        return components::all(cuda, graph, order);
+        return Ok(FirstSweeps { sweeps: components::all(cuda, graph, order)?, others: Vec::new() });
     }
-    let roots = cuda.upload(vec![root])?;
-    let traversal = traverse(cuda, graph, &[(&roots, usize::MAX)])?;
+    let mut roots = vec![root];
+    if most > 1 {
+        let (alike, count) = of_degree(cuda, graph, None, degree)?;
+        if count <= most {
+            roots = cuda.download(alike.part(0..count))?;
+        }
+    }
+    let starts = cuda.upload(roots.clone())?;
+    let starts: Vec<_> = (0..roots.len()).map(|k| (starts.part(k..k + 1), usize::MAX)).collect();
+    let traversal = traverse(cuda, graph, &starts)?;
     if traversal.headers[0].vertices() < n {
         drop(traversal);
-        return components::all(cuda, graph, order);
+        return Ok(FirstSweeps { sweeps: components::all(cuda, graph, order)?, others: Vec::new() });
     }
     let mut sweep = hand_over(cuda, &traversal, 0, root, order)?;
     sweep.peers = peers(cuda, graph, order, degree)?;
-    Ok(vec![sweep])
+    let others = roots.iter().enumerate().skip(1).map(|(k, &root)| {
+        let mut order = cuda.uninitialised(n)?;
+        let sweep = hand_over(cuda, &traversal, k, root, &mut order)?;
+        Ok((sweep, order))
+    });
+    Ok(FirstSweeps { sweeps: vec![sweep], others: others.collect::<Result<_>>()? })
 }
 
-pub(super) fn pair(
+pub(super) fn several(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,
-    first: (Roots<'_, Cuda>, &mut Slice<u32>),
-    second: (Roots<'_, Cuda>, &mut Slice<u32>),
-) -> Result<(Vec<Sweep>, Vec<Sweep>)> {
-    if let (Roots::Given { roots, limits }, Roots::Given { roots: others, limits: other_limits }) =
-        (first.0, second.0)
-        && roots.len() == 1
-        && others.len() == 1
-    {
-        check_size(graph)?;
-        let root = check_roots(cuda, graph, roots, limits)?[0];
-        let other = check_roots(cuda, graph, others, other_limits)?[0];
-        let both = traverse(cuda, graph, &[(roots, limits[0]), (others, other_limits[0])])?;
-        return Ok((
-            vec![hand_over(cuda, &both, 0, root, first.1)?],
-            vec![hand_over(cuda, &both, 1, other, second.1)?],
-        ));
+    calls: Vec<(Roots<'_, Cuda>, &mut Slice<u32>)>,
+) -> Result<Vec<Vec<Sweep>>> {
+    // Those of one component each go side by side.
+    let mut starts = Vec::new();
+    for (roots, _) in &calls {
+        if let Roots::Given { roots, limits } = *roots
+            && roots.len() == 1
+        {
+            starts.push((roots, limits));
+        }
     }
-    Ok((cuda.cuthill_mckee(graph, first.0, first.1)?, cuda.cuthill_mckee(graph, second.0, second.1)?))
+    if starts.len() < calls.len() || calls.is_empty() {
+        return calls.into_iter().map(|(roots, order)| cuda.cuthill_mckee(graph, roots, order)).collect();
+    }
+    check_size(graph)?;
+    let checked = starts.iter().map(|&(roots, limits)| Ok(check_roots(cuda, graph, roots, limits)?[0]));
+    let roots = checked.collect::<Result<Vec<_>>>()?;
+    let starts: Vec<_> = starts.into_iter().map(|(roots, limits)| (roots, limits[0])).collect();
+    let traversal = traverse(cuda, graph, &starts)?;
+    let results = calls.into_iter().zip(roots).enumerate();
+    results.map(|(k, ((_, order), root))| Ok(vec![hand_over(cuda, &traversal, k, root, order)?])).collect()
 }
 
 fn check_roots(
@@ -162,9 +195,13 @@ pub(super) fn traverse(
     graph: GraphParts<'_, Cuda>,
     starts: &[(&Slice<u32>, usize)],
 ) -> Result<Traversal> {
-    let (n, teams) = (graph.vertices, starts.len());
-    let (shape, tiles) = policy::cuthill_mckee(cuda.0.chip, n);
-    let words = HEADER + tiles;
+    let (n, teams, chip) = (graph.vertices, starts.len(), cuda.0.chip);
+    let shape = with_offsets!(graph.offsets, offsets => resident_shape(cuda, offsets))?;
+    let words = HEADER + policy::cuthill_mckee_tiles(chip, n);
+    let mut vertices = cuda.uninitialised(n)?;
+    with_offsets!(graph.offsets, offsets => {
+        kernels::describe(cuda, policy::per_vertex(chip, n), n as u64, offsets, graph.degrees, &mut vertices)
+    })?;
     let mut marks = cuda.uninitialised(teams * n)?;
     let mut orders = cuda.uninitialised(teams * n)?;
     let mut rows = cuda.uninitialised(teams * n)?;
@@ -180,9 +217,8 @@ pub(super) fn traverse(
         headers.push(Header(header));
     }
     loop {
-        with_offsets!(graph.offsets, offsets => kernels::cuthill_mckee(
-            cuda, shape, n as u32, offsets, graph.indices, graph.degrees, teams as u32, &mut marks,
-            &mut orders, &mut rows, &mut states, words as u64,
+        with_offsets!(graph.offsets, offsets => launch(
+            cuda, shape, offsets, graph, &vertices, teams, (&mut marks, &mut orders, &mut rows), &mut states, words,
         ))?;
         for (team, Header(header)) in headers.iter_mut().enumerate() {
             cuda.read(states.part(team * words..team * words + HEADER), header)?;
@@ -203,6 +239,42 @@ pub(super) fn traverse(
     }
 }
 
+/// Blocks in clusters of a size that this device can run.
+fn resident_shape<I: Offset>(cuda: Cuda, _: &Slice<I>) -> Result<Shape> {
+    let unit = Unit::new("cuthill_mckee.cu").with("OFFSET", I::NAME);
+    cuda.first_held(unit, "cuthill_mckee", policy::cuthill_mckee(cuda.0.chip))
+}
+
+/// The kernel for offsets of this type.
+#[allow(clippy::too_many_arguments)]
+fn launch<I: Offset>(
+    cuda: Cuda,
+    shape: Shape,
+    _: &Slice<I>,
+    graph: GraphParts<'_, Cuda>,
+    vertices: &Slice<u64>,
+    teams: usize,
+    (marks, orders, rows): (&mut Slice<u32>, &mut Slice<u32>, &mut Slice<u64>),
+    states: &mut Slice<u64>,
+    words: usize,
+) -> Result<()> {
+    let (n, teams) = (graph.vertices as u32, teams as u32);
+    let indices = graph.indices;
+    kernels::cuthill_mckee::<I>(
+        cuda,
+        shape,
+        n,
+        indices,
+        vertices,
+        teams,
+        marks,
+        orders,
+        rows,
+        states,
+        words as u64,
+    )
+}
+
 /// Sorts a level by (place of the parent, degree, number). It comes sorted by parent, and the children of each by
 /// number or by (degree, number).
 fn sort_level(cuda: Cuda, level: &mut Slice<u32>, degrees: &Slice<u32>, marks: &Slice<u32>) -> Result<()> {
@@ -216,6 +288,31 @@ fn sort_level(cuda: Cuda, level: &mut Slice<u32>, degrees: &Slice<u32>, marks: &
     cuda.copy(&sorted, level)
 }
 
+/// Those of some vertices (or of all) that have this degree, in their order, and how many they are.
+fn of_degree(
+    cuda: Cuda,
+    graph: GraphParts<'_, Cuda>,
+    vertices: Option<&Slice<u32>>,
+    degree: u32,
+) -> Result<(DeviceVec<u32>, usize)> {
+    let n = vertices.map_or(graph.vertices, Slice::len);
+    let mut flags = cuda.uninitialised(n)?;
+    let shape = policy::per_vertex(cuda.0.chip, n);
+    kernels::of_degree::<u32>(cuda, shape, n as u64, vertices, graph.degrees, degree, &mut flags)?;
+    let mut all = None;
+    let from = match vertices {
+        Some(vertices) => vertices,
+        None => {
+            let mut numbers = cuda.uninitialised(n)?;
+            cuda.sequence::<u32>(&mut numbers)?;
+            &**all.insert(numbers)
+        }
+    };
+    let mut alike = cuda.uninitialised(n)?;
+    let count = cuda.compact(from, &flags, &mut alike)?;
+    Ok((alike, count))
+}
+
 /// See [`Sweep::peers`].
 fn peers(
     cuda: Cuda,
@@ -223,13 +320,7 @@ fn peers(
     order: &Slice<u32>,
     degree: u32,
 ) -> Result<[Option<u32>; 3]> {
-    let others = order.part(1..order.len());
-    let n = others.len();
-    let mut flags = cuda.uninitialised(n)?;
-    let shape = policy::per_vertex(cuda.0.chip, n);
-    kernels::of_degree::<u32>(cuda, shape, n as u64, others, graph.degrees, degree, &mut flags)?;
-    let mut alike = cuda.uninitialised(n)?;
-    let count = cuda.compact(others, &flags, &mut alike)?;
+    let (alike, count) = of_degree(cuda, graph, Some(order.part(1..order.len())), degree)?;
     let mut peers = [None; 3];
     if count > order.len() / PEERS_ONE_IN {
         return Ok(peers);

@@ -1,10 +1,13 @@
 //! Breadth-first search, colours and independent sets.
 
 use super::{check_size, kernels};
+use crate::backend::cuda::compile::Unit;
+use crate::backend::cuda::launch::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
 use crate::backend::{Backend, GraphParts, with_offsets};
 use crate::error::{Error, Result};
+use crate::scalar::Offset;
 
 /// Words of the kernel's state.
 const STATE: usize = 16;
@@ -26,7 +29,7 @@ pub(super) fn bfs(
     let mut seen = cuda.uninitialised(2 * n.div_ceil(32))?;
     let mut queue = cuda.uninitialised(n + m / policy::BFS_CHUNK as usize + 1)?;
     let mut state = cuda.zeros::<u64>(STATE)?;
-    let shape = policy::bfs(cuda.0.chip);
+    let shape = with_offsets!(graph.offsets, offsets => bfs_shape(cuda, offsets))?;
     with_offsets!(graph.offsets, offsets => kernels::bfs(
         cuda, shape, n as u32, m as u64, offsets, graph.indices, sources, source_count, levels, &mut seen,
         &mut queue, &mut state,
@@ -40,6 +43,12 @@ pub(super) fn bfs(
         )));
     }
     Ok(figures[LEVELS] as usize)
+}
+
+/// Blocks in clusters of a size that this device can run.
+fn bfs_shape<I: Offset>(cuda: Cuda, _: &Slice<I>) -> Result<Shape> {
+    let unit = Unit::new("bfs.cu").with("OFFSET", I::NAME);
+    cuda.first_held(unit, "bfs", policy::bfs(cuda.0.chip))
 }
 
 pub(super) fn parents(

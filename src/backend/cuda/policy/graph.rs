@@ -10,6 +10,8 @@ const BFS_THREADS: u32 = 1024;
 pub(in crate::backend::cuda) const BFS_CHUNK: u32 = 256;
 const ORDER_THREADS: u32 = 512;
 const THREADS: u32 = 256;
+/// Blocks of a cluster, the first choice first. Eight is the most that every chip with clusters allows; one is no cluster.
+pub(in crate::backend::cuda) const CLUSTERS: [u32; 4] = [16, 8, 4, 1];
 /// Threads a row where every row is read once.
 const LANES: u32 = 8;
 
@@ -21,11 +23,18 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
         "bfs.cu" => vec![
             ("THREADS", BFS_THREADS),
             ("CHUNK", BFS_CHUNK),
-            ("ALONE", 256),
+            ("CLUSTER", unit.size_class().max(1)),
+            ("PIECE", 1024),
             ("ROOM", 2048),
             ("BY_ITSELF", 32),
         ],
-        "cuthill_mckee.cu" => vec![("THREADS", ORDER_THREADS), ("ALONE", 256), ("STAGE", 64)],
+        "cuthill_mckee.cu" => vec![
+            ("THREADS", ORDER_THREADS),
+            ("ALONE", 256),
+            ("STAGE", 64),
+            ("CLUSTER", unit.size_class().max(1)),
+            ("HELD", 8),
+        ],
         "pattern.cu" | "components.cu" => vec![("THREADS", THREADS), ("LANES", LANES)],
         "permute.cu" => {
             vec![
@@ -39,9 +48,10 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     })
 }
 
-/// A block a multiprocessor: more of them meet later.
-pub(in crate::backend::cuda) fn bfs(chip: Chip) -> Shape {
-    Shape::resident(chip.multiprocessors as usize, BFS_THREADS).together(Together::Grid)
+/// A block a multiprocessor (more of them meet later), in clusters.
+pub(in crate::backend::cuda) fn bfs(chip: Chip) -> impl Iterator<Item = Shape> {
+    let blocks = chip.multiprocessors as usize;
+    in_clusters(chip, Shape::resident(blocks, BFS_THREADS))
 }
 
 /// A thread a vertex, in the kernels beside the search.
@@ -49,11 +59,22 @@ pub(in crate::backend::cuda) fn bfs_parents(n: usize) -> Shape {
     Shape::new(n.div_ceil(BFS_THREADS as usize) as u32, BFS_THREADS)
 }
 
-/// A block a multiprocessor, and at most the blocks that a team may have; and the number of tiles that a level may have.
-pub(in crate::backend::cuda) fn cuthill_mckee(chip: Chip, n: usize) -> (Shape, usize) {
+/// A block a multiprocessor, and at most the blocks that a team may have, in clusters (first choice first) where the chip
+/// has them.
+pub(in crate::backend::cuda) fn cuthill_mckee(chip: Chip) -> impl Iterator<Item = Shape> {
     let blocks = chip.multiprocessors.min(255) as usize;
-    let tiles = n / ORDER_THREADS as usize + blocks + 1;
-    (Shape::resident(blocks, ORDER_THREADS).together(Together::Grid), tiles)
+    in_clusters(chip, Shape::resident(blocks, ORDER_THREADS))
+}
+
+/// In clusters of each size that is worth trying.
+fn in_clusters(chip: Chip, shape: Shape) -> impl Iterator<Item = Shape> {
+    let sizes: &[u32] = if chip.capability >= (9, 0) { &CLUSTERS } else { &CLUSTERS[CLUSTERS.len() - 1..] };
+    sizes.iter().map(move |&size| shape.class(size).together(Together::Clusters(size)))
+}
+
+/// The number of tiles that a level of `n` vertices may have.
+pub(in crate::backend::cuda) fn cuthill_mckee_tiles(chip: Chip, n: usize) -> usize {
+    n / ORDER_THREADS as usize + chip.multiprocessors as usize + 1
 }
 
 /// A thread a vertex.

@@ -1,0 +1,104 @@
+// A cluster of blocks that tell each other things through shared memory, without fences: a fence waits for all that a
+// thread ever wrote to the device's memory, which here is an order that nobody reads yet.
+//
+// CLUSTER is a constant of the file that includes this one; with CLUSTER 1, and on chips without clusters, a block is
+// alone in its own, and a meeting is a barrier of the block.
+#pragma once
+#include "common.cuh"
+
+#if CLUSTER > 1 && (__CUDA_ARCH__ < 900)
+#undef CLUSTER
+#define CLUSTER 1
+#endif
+#if CLUSTER > 1
+#define OF_CLUSTERS __cluster_dims__(CLUSTER, 1, 1)
+#else
+#define OF_CLUSTERS
+#endif
+
+#if CLUSTER > 1
+DEVICE u32 shared_address(const void* p) {
+    u32 address;
+    asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(address) : "l"(p));
+    return address;
+}
+DEVICE u32 address_in(u32 address, u32 block) {
+    u32 mapped;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(block));
+    return mapped;
+}
+#endif
+
+// All threads of the cluster meet, and see what was written before.
+DEVICE void cluster_meet() {
+#if CLUSTER > 1
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#else
+    __syncthreads();
+#endif
+}
+
+// All threads of the cluster meet. `seen` is what came back from the device's memory: that it came back means that the
+// operation is done, so loads behind this that go to the L2 cache find its effect.
+DEVICE void cluster_meet_after(u32 seen) {
+#if CLUSTER > 1
+    asm volatile("" ::"r"(__ballot_sync(ALL, seen)) : "memory"); // waits for it
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+#else
+    __syncthreads();
+#endif
+}
+
+// Words that blocks put into each other's shared memory, and that a block waits for: each has a box (the hardware's
+// barrier that counts bytes) for even and one for odd turns. Who sends in a turn has received all of the last, so that
+// two boxes are enough.
+struct Mail {
+    u64 boxes[2];
+
+    // By one thread; then the cluster meets.
+    DEVICE void begin() {
+#if CLUSTER > 1
+        for (u32 turn = 0; turn < 2; turn++) asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(boxes + turn)) : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+    }
+    // By one thread a turn: how many bytes will come.
+    DEVICE void expect(u32 turn, u32 bytes) {
+#if CLUSTER > 1
+        asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(shared_address(boxes + (turn & 1))), "r"(bytes) : "memory");
+#endif
+    }
+    // To where `place` lies in the shared memory of block `block`.
+    DEVICE void send(u32 turn, u32* place, u32 block, u32 value) {
+#if CLUSTER > 1
+        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(address_in(shared_address(place), block)), "r"(value),
+                     "r"(address_in(shared_address(boxes + (turn & 1)), block))
+                     : "memory");
+#else
+        *place = value;
+#endif
+    }
+    DEVICE void send(u32 turn, u64* place, u32 block, u64 value) {
+#if CLUSTER > 1
+        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u64 [%0], %1, [%2];" ::"r"(address_in(shared_address(place), block)), "l"(value),
+                     "r"(address_in(shared_address(boxes + (turn & 1)), block))
+                     : "memory");
+#else
+        *place = value;
+#endif
+    }
+    // By all threads: until the bytes of this turn have come. Turns count from 0.
+    DEVICE void wait(u32 turn) {
+#if CLUSTER > 1
+        const u32 box = shared_address(boxes + (turn & 1)), parity = turn >> 1 & 1;
+        u32 done;
+        do asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(box), "r"(parity) : "memory");
+        while (!done);
+#else
+        __syncthreads();
+#endif
+    }
+};
