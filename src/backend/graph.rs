@@ -110,8 +110,8 @@ impl OrderingPrice {
     /// reverse Cuthill-McKee, which costs 75 products.
     pub const CPU: Self = Self { line: 64, weight: 0.13, products: 75.0 };
     /// One H200, as fitted to the meshes of docs/benchmarks.md, "Traversal and reordering on the GPU": shuffled, they lose
-    /// 38 to 76 % of a product where 58 to 66 % are predicted; ordering and permuting takes 90 to 180 products in two
-    /// dimensions, where levels are many, and 17 to 90 in three.
+    /// 39 to 78 % of a product where 58 to 66 % are predicted; ordering and permuting takes 46 to 153 products in two
+    /// dimensions, where levels are many, and 17 to 79 in three.
     pub const GPU: Self = Self { line: 32, weight: 0.8, products: 100.0 };
 }
 
