@@ -323,18 +323,6 @@ fn everything_twice_on_one_device_from_two_threads() {
     });
 }
 
-/// Nor what they hold on one stream on another.
-#[test]
-fn everything_at_once_on_streams_of_their_own() {
-    let Some(b) = device() else { return };
-    b.side_by_side(3, |_, b| {
-        backend::all_cases(b);
-        primitives::all_cases(b);
-        Ok(())
-    })
-    .unwrap();
-}
-
 #[test]
 fn the_compressed_format_gives_back_every_bit() {
     let Some(b) = device() else { return };
