@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Pieces of a loop that a thread gets at least, where there are enough: what one thread has left, others take over.
-const PIECES_A_THREAD: usize = 4;
+const PIECES_A_THREAD: usize = 16;
 
 /// Runs both, at once where a thread is free.
 fn both(first: &mut (dyn FnMut() + Send), second: &mut (dyn FnMut() + Send)) {

@@ -11,6 +11,9 @@ use std::ops::Add;
 /// Elements that one task takes at least.
 const CHUNK: usize = 1 << 13;
 
+/// Chunks that a thread takes at least: they are over so soon that handing them out one by one would show.
+const AT_ONCE: usize = 4;
+
 /// Most partial sums of a reduction: they live on the stack, so that an iteration allocates nothing.
 const MOST_CHUNKS: usize = 512;
 
@@ -24,7 +27,7 @@ pub(super) fn chunk_size(n: usize) -> usize {
 
 /// Runs `body` on every chunk; on the calling thread alone where the `n` elements are too few to share.
 pub(super) fn for_chunks<P: Pieces>(n: usize, chunks: P, body: impl Fn(P::Item) + Sync) {
-    let least = if n < PARALLEL_FROM { usize::MAX } else { 1 };
+    let least = if n < PARALLEL_FROM { usize::MAX } else { AT_ONCE };
     chunks.with_min_len(least).for_each(body);
 }
 
