@@ -119,8 +119,11 @@ pub(crate) struct Mapped<P, F> {
 impl<P: Pieces, R: Send, F: Fn(P::Item) -> R + Sync> Mapped<P, F> {
     /// All results, in order: of tasks, not of so many items that memory matters (those are written in place).
     pub(crate) fn collect(self) -> Vec<R> {
-        // Plain loops: iterators' adapters would be compiled for every R.
         let n = self.pieces.len();
+        if is_small(n, grain(&self.pieces)) {
+            return self.pieces.each().map(self.function).collect();
+        }
+        // Plain loops: iterators' adapters would be compiled for every R.
         let mut slots: Vec<Option<R>> = Vec::new();
         slots.resize_with(n, || None);
         let function = self.function;

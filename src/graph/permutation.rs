@@ -201,14 +201,7 @@ impl Permutation {
 fn gather<T: Element>(from: &[u32], x: &[T]) -> Result<Vec<T>> {
     Error::check_dimension("length of the vector to permute", from.len(), x.len())?;
     let mut y: Vec<T> = Host.zeros(x.len())?;
-    let run = |y: &mut [T], from: &[u32]| y.iter_mut().zip(from).for_each(|(y, &k)| *y = x[k as usize]);
-    if x.len() < PARALLEL_FROM {
-        run(&mut y, from);
-    } else {
-        y.par_chunks_mut(PARALLEL_FROM)
-            .zip(from.par_chunks(PARALLEL_FROM))
-            .for_each(|(y, from)| run(y, from));
-    }
+    y.par_iter_mut().zip(from).with_min_len(PARALLEL_FROM).for_each(|(y, &k)| *y = x[k as usize]);
     Ok(y)
 }
 

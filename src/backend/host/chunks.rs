@@ -20,20 +20,7 @@ pub(super) fn range(n: usize, c: usize) -> Range<usize> {
 
 /// The result of `task` for every chunk, in order.
 pub(super) fn map<R: Send>(n: usize, task: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
-    if count(n) < 2 {
-        vec![task(0..n)]
-    } else {
-        (0..count(n)).into_par_iter().map(|c| task(range(n, c))).collect()
-    }
-}
-
-/// Runs `task` on every item, in parallel if there are several, results in order.
-pub(super) fn run<T: Send, R: Send>(items: Vec<T>, task: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
-    if items.len() < 2 {
-        items.into_iter().map(task).collect()
-    } else {
-        items.into_par_iter().map(task).collect()
-    }
+    (0..count(n)).into_par_iter().map(|c| task(range(n, c))).collect()
 }
 
 /// Splits a slice into consecutive parts of the given lengths; what is left over stays out.

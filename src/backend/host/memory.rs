@@ -122,22 +122,12 @@ impl Backend for Host {
 
     fn copy<T: Element>(&self, from: &[T], to: &mut [T]) -> Result<()> {
         Error::check_dimension("length of the copy's target", from.len(), to.len())?;
-        if from.len() < PARALLEL_FROM {
-            to.copy_from_slice(from);
-        } else {
-            to.par_chunks_mut(CHUNK)
-                .zip(from.par_chunks(CHUNK))
-                .for_each(|(to, from)| to.copy_from_slice(from));
-        }
+        to.par_chunks_mut(CHUNK).zip(from.par_chunks(CHUNK)).for_each(|(to, from)| to.copy_from_slice(from));
         Ok(())
     }
 
     fn fill<T: Element>(&self, value: T, to: &mut [T]) -> Result<()> {
-        if to.len() < PARALLEL_FROM {
-            to.fill(value);
-        } else {
-            to.par_chunks_mut(CHUNK).for_each(|to| to.fill(value));
-        }
+        to.par_chunks_mut(CHUNK).for_each(|to| to.fill(value));
         Ok(())
     }
 

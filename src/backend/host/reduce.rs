@@ -1,6 +1,7 @@
 //! Reductions: of everything, of segments, of runs of equal keys.
 
 use super::chunks;
+use crate::parallel::prelude::*;
 use crate::scalar::{Combine, Element, Key, Offset};
 
 /// Running results of one chunk, so that operations do not wait for each other.
@@ -35,8 +36,8 @@ pub(super) fn for_segments<T: Send, R: Send>(
     if work + n < super::memory::PARALLEL_FROM {
         return vec![body(0..n, out)];
     }
-    let groups = out.chunks_mut(SEGMENTS).enumerate();
-    chunks::run(groups.collect(), |(g, out)| body(g * SEGMENTS..g * SEGMENTS + out.len(), out))
+    let groups = out.par_chunks_mut(SEGMENTS).enumerate();
+    groups.map(|(g, out)| body(g * SEGMENTS..g * SEGMENTS + out.len(), out)).collect()
 }
 
 /// Each segment of `x`.
@@ -66,7 +67,7 @@ pub(super) fn by_key<K: Key, T: Element, O: Combine<T>>(
         .zip(chunks::split(out, counts.iter().copied()))
         .enumerate()
         .collect::<Vec<_>>();
-    chunks::run(parts, |(c, (keys_out, out))| {
+    parts.into_par_iter().for_each(|(c, (keys_out, out))| {
         let range = chunks::range(n, c);
         let Some(mut i) = range.clone().find(|&i| head(i)) else { return };
         for (key_out, out) in keys_out.iter_mut().zip(out) {

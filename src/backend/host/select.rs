@@ -20,7 +20,7 @@ fn select<T: Element>(
         return None;
     }
     let parts = chunks::split(out, counts).into_iter().enumerate().collect::<Vec<_>>();
-    chunks::run(parts, |(c, out)| {
+    parts.into_par_iter().for_each(|(c, out)| {
         // Every item goes to the block, and the next one over it unless it is kept: no branch to mispredict.
         let (range, mut at) = (chunks::range(n, c), 0);
         for start in range.clone().step_by(BLOCK) {

@@ -188,7 +188,7 @@ impl Conversions for Host {
     ) -> Result<()> {
         with_offsets!(sections, sections => with_offsets!(a.offsets, from => {
             let pieces = split_rows(sections, indices).into_iter().zip(split_rows(sections, values));
-            for_each_task(pieces.collect(), |((first, columns), (_, numbers))| {
+            pieces.collect::<Vec<_>>().into_par_iter().for_each(|((first, columns), (_, numbers))| {
                 let base = sections[first].to_usize();
                 let start = first * height;
                 let end = ((first + BLOCK) * height).min(a.rows);
@@ -236,14 +236,6 @@ fn positions(order: RowOrderRef<'_, Host>) -> Vec<u32> {
     position
 }
 
-fn for_each_task<T: Send>(tasks: Vec<T>, body: impl Fn(T) + Sync + Send) {
-    if tasks.len() == 1 {
-        tasks.into_iter().for_each(body);
-    } else {
-        tasks.into_par_iter().for_each(body);
-    }
-}
-
 /// The entries of each block of [`BLOCK`] rows, with the block's first row.
 fn split_rows<'a, O: Offset, T>(offsets: &[O], mut data: &'a mut [T]) -> Vec<Piece<'a, T>> {
     let rows = offsets.len() - 1;
@@ -284,7 +276,7 @@ fn fill_diagonals<V: Element>(
     blocks: Vec<(Pieces<'_, u32>, Pieces<'_, V>)>,
     entry: impl Fn(usize, usize) -> Option<(u32, V)> + Sync + Send,
 ) {
-    for_each_task(blocks.into_iter().enumerate().collect(), |(block, (columns, numbers))| {
+    blocks.into_par_iter().enumerate().for_each(|(block, (columns, numbers))| {
         for (k, (columns, numbers)) in columns.into_iter().zip(numbers).enumerate() {
             for (p, (column, number)) in columns.iter_mut().zip(numbers).enumerate() {
                 if let Some(entry) = entry(block * BLOCK + p, k) {

@@ -49,12 +49,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
         }
         (first, carry)
     };
-    let carries: Vec<(usize, Option<T>)> = if tasks.len() == 1 {
-        tasks.into_iter().map(run).collect()
-    } else {
-        tasks.into_par_iter().map(run).collect()
-    };
-    for (first, carry) in carries {
+    for (first, carry) in tasks.into_par_iter().map(run).collect() {
         // No carry must leave y alone: adding a zero would turn -0 into +0.
         if let Some(carry) = carry {
             y[first - 1] += scale.alpha * carry;

@@ -198,11 +198,7 @@ fn for_ranges<O: Offset, T: Scalar, R: Send>(
         tasks.push((rows, mine));
         y = rest;
     }
-    if tasks.len() == 1 {
-        tasks.into_iter().map(|(rows, y)| body(rows, y)).collect()
-    } else {
-        tasks.into_par_iter().map(|(rows, y)| body(rows, y)).collect()
-    }
+    tasks.into_par_iter().map(|(rows, y)| body(rows, y)).collect()
 }
 
 #[cfg(test)]

@@ -26,19 +26,14 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     x: &[T],
     y: &mut [T],
 ) {
-    let run = |(task, y): (usize, &mut [T])| {
+    y.par_chunks_mut(TASK).enumerate().for_each(|(task, y)| {
         for (strip, y) in y.chunks_mut(STRIP).enumerate() {
             let sums = strip_sums(a, task * TASK + strip * STRIP, y.len(), value, x);
             for (y, sum) in y.iter_mut().zip(sums) {
                 *y = scale.finish(sum, *y);
             }
         }
-    };
-    if y.len() <= TASK {
-        run((0, y));
-    } else {
-        y.par_chunks_mut(TASK).enumerate().for_each(run);
-    }
+    });
 }
 
 /// The sums of the `count` rows from `first` on, at most [`STRIP`].

@@ -57,16 +57,10 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
             unsafe { y.update(position, |_, old| scale.finish(sum, old)) };
         }
     };
-    let run = |task: usize| {
+    (0..rows.div_ceil(TASK)).into_par_iter().for_each(|task| {
         let end = ((task + 1) * TASK).min(rows);
         (task * TASK..end).step_by(STRIP).for_each(|first| strip(first..(first + STRIP).min(end)));
-    };
-    let tasks = rows.div_ceil(TASK);
-    if tasks <= 1 {
-        (0..tasks).for_each(run);
-    } else {
-        (0..tasks).into_par_iter().for_each(run);
-    }
+    });
 }
 
 /// y = alpha A^T x + beta y.

@@ -110,39 +110,37 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar, S: Default + Send>(
                 owned.push((sections, mine));
                 rest = others;
             }
-            run(owned, |(sections, y): (Range<usize>, &mut [T])| {
-                let (mut state, mut sums) = (S::default(), vec![T::zero(); a.height]);
-                for (s, y) in sections.zip(y.chunks_mut(a.height)) {
-                    let first = section(s, &mut sums);
-                    for (lane, (y, &sum)) in y.iter_mut().zip(&sums).enumerate() {
-                        *y = finish(&mut state, first + lane, sum, *y);
+            owned
+                .into_par_iter()
+                .map(|(sections, y): (Range<usize>, &mut [T])| {
+                    let (mut state, mut sums) = (S::default(), vec![T::zero(); a.height]);
+                    for (s, y) in sections.zip(y.chunks_mut(a.height)) {
+                        let first = section(s, &mut sums);
+                        for (lane, (y, &sum)) in y.iter_mut().zip(&sums).enumerate() {
+                            *y = finish(&mut state, first + lane, sum, *y);
+                        }
                     }
-                }
-                state
-            })
+                    state
+                })
+                .collect()
         }
         Some(order) => {
             let y = SharedRows::new(y, order);
-            run(tasks, |sections: Range<usize>| {
-                let (mut state, mut sums) = (S::default(), vec![T::zero(); a.height]);
-                for s in sections {
-                    let first = section(s, &mut sums);
-                    for (position, &sum) in (first..a.rows).zip(&sums) {
-                        // SAFETY: each position belongs to one section, and each section to one task.
-                        unsafe { y.update(position, |row, old| finish(&mut state, row, sum, old)) };
+            tasks
+                .into_par_iter()
+                .map(|sections: Range<usize>| {
+                    let (mut state, mut sums) = (S::default(), vec![T::zero(); a.height]);
+                    for s in sections {
+                        let first = section(s, &mut sums);
+                        for (position, &sum) in (first..a.rows).zip(&sums) {
+                            // SAFETY: each position belongs to one section, and each section to one task.
+                            unsafe { y.update(position, |row, old| finish(&mut state, row, sum, old)) };
+                        }
                     }
-                }
-                state
-            })
+                    state
+                })
+                .collect()
         }
-    }
-}
-
-fn run<W: Send, S: Send>(tasks: Vec<W>, body: impl Fn(W) -> S + Sync + Send) -> Vec<S> {
-    if tasks.len() <= 1 {
-        tasks.into_iter().map(body).collect()
-    } else {
-        tasks.into_par_iter().map(body).collect()
     }
 }
 

@@ -45,8 +45,7 @@ pub(super) fn collect<T: Scalar>(
         scatter(b, &mut sums, range.start);
         (range, sums)
     };
-    let parts: Vec<(Range<usize>, Vec<T>)> =
-        if blocks == 1 { vec![part(0)] } else { (0..blocks).into_par_iter().map(part).collect() };
+    let parts: Vec<(Range<usize>, Vec<T>)> = (0..blocks).into_par_iter().map(part).collect();
     let add_up = |(chunk, y): (usize, &mut [T])| {
         let first = chunk * CHUNK;
         let mut total = [T::zero(); CHUNK];
