@@ -260,24 +260,11 @@ impl Cuda {
     /// How many clusters of so many blocks the device holds at a time; none where the driver refuses to tell.
     fn clusters(self, function: CUfunction, shape: &Shape, blocks: u32) -> Result<Option<u32>> {
         let mut clusters = 0;
-        // SAFETY: plain numbers and pointers, of which zero and null are valid; what counts is written below.
-        let mut attribute: sys::CUlaunchAttribute = unsafe { std::mem::zeroed() };
-        attribute.id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-        attribute.value.clusterDim.x = blocks;
-        attribute.value.clusterDim.y = 1;
-        attribute.value.clusterDim.z = 1;
-        let config = sys::CUlaunchConfig {
-            gridDimX: blocks,
-            gridDimY: 1,
-            gridDimZ: 1,
-            blockDimX: shape.threads,
-            blockDimY: 1,
-            blockDimZ: 1,
-            sharedMemBytes: shape.shared,
-            hStream: std::ptr::null_mut(),
-            attrs: &raw mut attribute,
-            numAttrs: 1,
-        };
+        let mut cluster = attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+        cluster.value.clusterDim.x = blocks;
+        cluster.value.clusterDim.y = 1;
+        cluster.value.clusterDim.z = 1;
+        let config = configuration(blocks, shape, std::ptr::null_mut(), &mut cluster);
         self.0.bind()?;
         // SAFETY: the function is loaded; the configuration and its one attribute outlive the call, which writes a number.
         let code =
@@ -412,6 +399,33 @@ pub(super) unsafe fn enqueue(
     }
 }
 
+/// An attribute of a launch, its value to be written.
+fn attribute(id: sys::CUlaunchAttributeID) -> sys::CUlaunchAttribute {
+    // SAFETY: plain numbers and pointers, of which zero and null are valid.
+    sys::CUlaunchAttribute { id, ..unsafe { std::mem::zeroed() } }
+}
+
+/// A launch of `blocks` blocks with one attribute, which has to outlive it.
+fn configuration(
+    blocks: u32,
+    shape: &Shape,
+    stream: sys::CUstream,
+    attribute: &mut sys::CUlaunchAttribute,
+) -> sys::CUlaunchConfig {
+    sys::CUlaunchConfig {
+        gridDimX: blocks,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: shape.threads,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: shape.shared,
+        hStream: stream,
+        attrs: attribute,
+        numAttrs: 1,
+    }
+}
+
 /// Enqueues a kernel whose blocks may take their places while the launch before it ends.
 ///
 /// # Safety
@@ -423,22 +437,10 @@ unsafe fn enqueue_early(
     shape: Shape,
     arguments: &mut [*mut c_void],
 ) -> Result<()> {
-    // SAFETY: plain numbers and pointers, of which zero and null are valid; what counts is written below.
-    let mut attribute: sys::CUlaunchAttribute = unsafe { std::mem::zeroed() };
-    attribute.id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-    attribute.value.programmaticStreamSerializationAllowed = 1;
-    let config = sys::CUlaunchConfig {
-        gridDimX: blocks,
-        gridDimY: 1,
-        gridDimZ: 1,
-        blockDimX: shape.threads,
-        blockDimY: 1,
-        blockDimZ: 1,
-        sharedMemBytes: shape.shared,
-        hStream: cuda.0.stream(),
-        attrs: &raw mut attribute,
-        numAttrs: 1,
-    };
+    let mut early =
+        attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+    early.value.programmaticStreamSerializationAllowed = 1;
+    let config = configuration(blocks, &shape, cuda.0.stream(), &mut early);
     // SAFETY: by the caller; the driver copies the arguments and the attribute before it returns.
     unsafe {
         call!(
