@@ -44,7 +44,7 @@ pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;
 pub use precondition::{BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps};
 pub use primitives::{Order, Primitives, Scan};
-pub use product::{Op, Products};
+pub use product::{Gemv, Op, Products};
 pub(crate) use slim::ordered_by_length;
 pub use slim::{
     FoundKinds, Keys, KindParts, Kinds, LongParts, Lookup, MOST_KEYS, NO_ENTRY, SECTION, SLIM_WINDOW,

@@ -42,23 +42,38 @@ impl Op {
     }
 }
 
-/// Products y = alpha op(A) x + beta y with stored matrices. Where `beta` is zero, `y` is not read: it may hold NaN.
-/// Padding is never multiplied. Sizes are checked by the callers in `matrix`.
+/// What a product with A computes: y = alpha op(A) x + beta y, as `gemv` of the BLAS. Where `beta` is zero, `y` is not read: it may
+/// hold NaN.
+#[derive(Debug)]
+pub struct Gemv<'a, T: Scalar, B: Backend> {
+    /// The form of A.
+    pub op: Op,
+    /// The factor of the product.
+    pub alpha: T,
+    /// As many elements as op(A) has columns.
+    pub x: &'a B::Slice<T>,
+    /// The factor of what y holds.
+    pub beta: T,
+    /// As many elements as op(A) has rows.
+    pub y: &'a mut B::Slice<T>,
+}
+
+impl<'a, T: Scalar, B: Backend> Gemv<'a, T, B> {
+    /// y = A x.
+    pub fn plain(x: &'a B::Slice<T>, y: &'a mut B::Slice<T>) -> Self {
+        Gemv { op: Op::None, alpha: T::one(), x, beta: T::zero(), y }
+    }
+}
+
+/// Products with stored matrices. Padding is never multiplied. Sizes are checked by the callers in `matrix`.
 ///
 /// Every backend has CSR. The provided methods say that the backend has no kernel for a layout yet.
 pub trait Products: Backend {
-    /// y = alpha A x + beta y, A in CSR.
+    /// The product with A in CSR. Every backend has it for A itself.
     ///
     /// # Errors
-    /// When the device fails.
-    fn csr<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        alpha: T,
-        x: &Self::Slice<T>,
-        beta: T,
-        y: &mut Self::Slice<T>,
-    ) -> Result<()>;
+    /// Where the backend has no kernel for the form of A, or when the device fails.
+    fn csr<V: Widen<T>, T: Scalar>(&self, a: CsrParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()>;
 
     /// y = A x and `xy` = x.y (conjugating x) in one pass over A, for a square A in CSR.
     ///
@@ -72,26 +87,6 @@ pub trait Products: Backend {
         xy: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// y = alpha op(A) x + beta y, A in CSR.
-    ///
-    /// # Errors
-    /// Where the backend has no kernel for `op`, or when the device fails.
-    fn csr_op<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        op: Op,
-        alpha: T,
-        x: &Self::Slice<T>,
-        beta: T,
-        y: &mut Self::Slice<T>,
-    ) -> Result<()> {
-        match op {
-            Op::None => self.csr(a, alpha, x, beta, y),
-            Op::Conjugate if !T::COMPLEX => self.csr(a, alpha, x, beta, y),
-            _ => self.no_kernel("the transposed product of csr"),
-        }
-    }
-
     /// Y = alpha A X + beta Y for `vectors` vectors at once, A in CSR. The vectors lie interleaved: element i of vector j is at
     /// i * vectors + j, so that a nonzero meets all of them in one place.
     ///
@@ -101,10 +96,7 @@ pub trait Products: Backend {
         &self,
         _a: CsrParts<'_, V, Self>,
         _vectors: usize,
-        _alpha: T,
-        _x: &Self::Slice<T>,
-        _beta: T,
-        _y: &mut Self::Slice<T>,
+        _gemv: Gemv<'_, T, Self>,
     ) -> Result<()> {
         self.no_kernel("the product of csr with several vectors")
     }
@@ -120,66 +112,38 @@ pub trait Products: Backend {
         None
     }
 
-    /// y = alpha op(A) x + beta y, A in coordinates.
+    /// The product with A in coordinates.
     ///
     /// # Errors
     /// Where the backend has no kernel, or when the device fails.
-    fn coo<V: Widen<T>, T: Scalar>(
-        &self,
-        _a: CooParts<'_, V, Self>,
-        _op: Op,
-        _alpha: T,
-        _x: &Self::Slice<T>,
-        _beta: T,
-        _y: &mut Self::Slice<T>,
-    ) -> Result<()> {
+    fn coo<V: Widen<T>, T: Scalar>(&self, _a: CooParts<'_, V, Self>, _gemv: Gemv<'_, T, Self>) -> Result<()> {
         self.no_kernel("format coo")
     }
 
-    /// y = alpha op(A) x + beta y, A in ELL.
+    /// The product with A in ELL.
     ///
     /// # Errors
     /// Where the backend has no kernel, or when the device fails.
-    fn ell<V: Widen<T>, T: Scalar>(
-        &self,
-        _a: EllParts<'_, V, Self>,
-        _op: Op,
-        _alpha: T,
-        _x: &Self::Slice<T>,
-        _beta: T,
-        _y: &mut Self::Slice<T>,
-    ) -> Result<()> {
+    fn ell<V: Widen<T>, T: Scalar>(&self, _a: EllParts<'_, V, Self>, _gemv: Gemv<'_, T, Self>) -> Result<()> {
         self.no_kernel("format ell")
     }
 
-    /// y = alpha op(A) x + beta y, A in jagged diagonals.
+    /// The product with A in jagged diagonals.
     ///
     /// # Errors
     /// Where the backend has no kernel, or when the device fails.
-    fn jds<V: Widen<T>, T: Scalar>(
-        &self,
-        _a: JdsParts<'_, V, Self>,
-        _op: Op,
-        _alpha: T,
-        _x: &Self::Slice<T>,
-        _beta: T,
-        _y: &mut Self::Slice<T>,
-    ) -> Result<()> {
+    fn jds<V: Widen<T>, T: Scalar>(&self, _a: JdsParts<'_, V, Self>, _gemv: Gemv<'_, T, Self>) -> Result<()> {
         self.no_kernel("format jds")
     }
 
-    /// y = alpha op(A) x + beta y, A in SELL-C-sigma.
+    /// The product with A in SELL-C-sigma.
     ///
     /// # Errors
     /// Where the backend has no kernel, or when the device fails.
     fn sell<V: Widen<T>, T: Scalar>(
         &self,
         _a: SellParts<'_, V, Self>,
-        _op: Op,
-        _alpha: T,
-        _x: &Self::Slice<T>,
-        _beta: T,
-        _y: &mut Self::Slice<T>,
+        _gemv: Gemv<'_, T, Self>,
     ) -> Result<()> {
         self.no_kernel("format sell")
     }
@@ -198,27 +162,18 @@ pub trait Products: Backend {
     where
         Self: VectorOps,
     {
-        self.sell(a, Op::None, T::one(), x, T::zero(), y)?;
+        self.sell(a, Gemv::plain(x, y))?;
         self.dot(x, y, xy)
     }
 
-    /// What is known of these products' speed: the model behind [`choose`](crate::matrix::choose) goes by it.
-    fn model(&self) -> ProductModel {
-        ProductModel::new(0.0, 0.0, 0.0, &[("csr", 1.0)])
-    }
-
-    /// y = alpha op(A) x + beta y, A in the compressed format.
+    /// The product with A in the compressed format.
     ///
     /// # Errors
     /// Where the backend has no kernel, or when the device fails.
     fn slim<V: Scalar + Widen<T>, T: Scalar>(
         &self,
         _a: SlimParts<'_, V, Self>,
-        _op: Op,
-        _alpha: T,
-        _x: &Self::Slice<T>,
-        _beta: T,
-        _y: &mut Self::Slice<T>,
+        _gemv: Gemv<'_, T, Self>,
     ) -> Result<()> {
         self.no_kernel("format slim")
     }
@@ -237,8 +192,13 @@ pub trait Products: Backend {
     where
         Self: VectorOps,
     {
-        self.slim(a, Op::None, T::one(), x, T::zero(), y)?;
+        self.slim(a, Gemv::plain(x, y))?;
         self.dot(x, y, xy)
+    }
+
+    /// What is known of these products' speed: the model behind [`choose`](crate::matrix::choose) goes by it.
+    fn model(&self) -> ProductModel {
+        ProductModel::new(0.0, 0.0, 0.0, &[("csr", 1.0)])
     }
 
     /// The refusal of the provided methods.

@@ -4,7 +4,7 @@ use super::Csr;
 use super::format::{Storage, check_vectors};
 use super::lengths::{RowLengths, scanned};
 use crate::backend::copied;
-use crate::backend::{Backend, Conversions, CooParts, Host, Offsets, Op, Products, with_offsets};
+use crate::backend::{Backend, Conversions, CooParts, Gemv, Host, Offsets, Op, Products, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
 
@@ -75,7 +75,7 @@ impl<V: Scalar, B: Backend> Coo<V, B> {
         B: Products,
     {
         check_vectors(op, (self.rows, self.columns), (B::len(x), B::len(y)))?;
-        backend.coo(self.parts(), op, alpha, x, beta, y)
+        backend.coo(self.parts(), Gemv { op, alpha, x, beta, y })
     }
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {

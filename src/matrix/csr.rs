@@ -4,7 +4,7 @@ use super::format::{Storage, check_vectors, offset_bytes};
 use super::lengths::RowLengths;
 use crate::backend::copied;
 use crate::backend::{
-    Backend, Conversions, CsrParts, Derived, Host, NARROW_LIMIT, Offsets, Op, Products, RowShape,
+    Backend, Conversions, CsrParts, Derived, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products, RowShape,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
@@ -189,7 +189,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     {
         Error::check_dimension("length of x", self.columns, B::len(x))?;
         Error::check_dimension("length of y", self.rows, B::len(y))?;
-        backend.csr(self.parts(), alpha, x, beta, y)
+        backend.csr(self.parts(), Gemv { op: Op::None, alpha, x, beta, y })
     }
 
     /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. On a device the first product with the transpose makes a
@@ -212,8 +212,10 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     {
         check_vectors(op, (self.rows, self.columns), (B::len(x), B::len(y)))?;
         match self.transposed(backend, op)? {
-            Some(transposed) => backend.csr_op(transposed.parts(), op.transposed(), alpha, x, beta, y),
-            None => backend.csr_op(self.parts(), op, alpha, x, beta, y),
+            Some(transposed) => {
+                backend.csr(transposed.parts(), Gemv { op: op.transposed(), alpha, x, beta, y })
+            }
+            None => backend.csr(self.parts(), Gemv { op, alpha, x, beta, y }),
         }
     }
 
@@ -240,7 +242,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         }
         Error::check_dimension("length of X", self.columns * vectors, B::len(x))?;
         Error::check_dimension("length of Y", self.rows * vectors, B::len(y))?;
-        backend.csr_block(self.parts(), vectors, alpha, x, beta, y)
+        backend.csr_block(self.parts(), vectors, Gemv { op: Op::None, alpha, x, beta, y })
     }
 
     /// The transposed copy that a product with `op` goes through, made at the first one: see [`Products::transposed_copy`].

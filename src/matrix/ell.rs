@@ -3,7 +3,7 @@
 use super::Csr;
 use super::format::{Storage, check_vectors};
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
-use crate::backend::{Backend, Conversions, EllParts, Host, Op, Products};
+use crate::backend::{Backend, Conversions, EllParts, Gemv, Host, Op, Products};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
 
@@ -82,7 +82,7 @@ impl<V: Scalar, B: Backend> Ell<V, B> {
         B: Products,
     {
         check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
-        backend.ell(self.parts(), op, alpha, x, beta, y)
+        backend.ell(self.parts(), Gemv { op, alpha, x, beta, y })
     }
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {

@@ -3,7 +3,7 @@
 use super::format::{Storage, check_vectors};
 use super::lengths::{RowLengths, counts_of, lengths_of, longest_of, scanned};
 use super::{Coo, Csr, Ell};
-use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, Offsets, Op, Products};
+use crate::backend::{Backend, Conversions, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
 
@@ -93,11 +93,11 @@ impl<V: Scalar, B: Backend> Hybrid<V, B> {
         B: Products,
     {
         check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
-        backend.ell(self.head.parts(), op, alpha, x, beta, y)?;
+        backend.ell(self.head.parts(), Gemv { op, alpha, x, beta, y })?;
         if B::len(self.tail.parts().values) == 0 {
             return Ok(());
         }
-        backend.coo(self.tail.parts(), op, alpha, x, T::one(), y)
+        backend.coo(self.tail.parts(), Gemv { op, alpha, x, beta: T::one(), y })
     }
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {

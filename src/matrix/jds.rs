@@ -3,7 +3,7 @@
 use super::Csr;
 use super::format::{Storage, check_vectors, offset_bytes};
 use super::lengths::{RowLengths, counts_of, lengths_of, longest_of, offsets_of, scanned};
-use crate::backend::{Backend, Conversions, Host, JdsParts, Offsets, Op, Products, RowOrder};
+use crate::backend::{Backend, Conversions, Gemv, Host, JdsParts, Offsets, Op, Products, RowOrder};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
 
@@ -77,7 +77,7 @@ impl<V: Scalar, B: Backend> Jds<V, B> {
         B: Products,
     {
         check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
-        backend.jds(self.parts(), op, alpha, x, beta, y)
+        backend.jds(self.parts(), Gemv { op, alpha, x, beta, y })
     }
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {

@@ -3,7 +3,9 @@
 use super::Csr;
 use super::format::{Storage, check_vectors};
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
-use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, Offsets, Op, Products, RowOrder, SellParts};
+use crate::backend::{
+    Backend, Conversions, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products, RowOrder, SellParts,
+};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
 
@@ -167,7 +169,7 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
         B: Products,
     {
         check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
-        backend.sell(self.parts(), op, alpha, x, beta, y)
+        backend.sell(self.parts(), Gemv { op, alpha, x, beta, y })
     }
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {

@@ -4,9 +4,9 @@ use super::Csr;
 use super::format::{Storage, check_vectors, offset_bytes};
 use super::lengths::{RowLengths, offsets_of};
 use crate::backend::{
-    Backend, Conversions, FoundKinds, Host, KindParts, Kinds, LongParts, Offsets, Op, Products, RowOrder,
-    SECTION, SectionParts, SlimBody, SlimColumns, SlimParts, SlimPlan, SlimValues, Survey, ValuesMut,
-    ordered_by_length,
+    Backend, Conversions, FoundKinds, Gemv, Host, KindParts, Kinds, LongParts, Offsets, Op, Products,
+    RowOrder, SECTION, SectionParts, SlimBody, SlimColumns, SlimParts, SlimPlan, SlimValues, Survey,
+    ValuesMut, ordered_by_length,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
@@ -272,8 +272,10 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
     {
         check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
         match self.transposed(backend, op)? {
-            Some(transposed) => backend.slim(transposed.parts(), op.transposed(), alpha, x, beta, y),
-            None => backend.slim(self.parts(), op, alpha, x, beta, y),
+            Some(transposed) => {
+                backend.slim(transposed.parts(), Gemv { op: op.transposed(), alpha, x, beta, y })
+            }
+            None => backend.slim(self.parts(), Gemv { op, alpha, x, beta, y }),
         }
     }
 

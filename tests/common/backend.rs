@@ -3,7 +3,9 @@
 
 use num_complex::Complex;
 use residua::Error;
-use residua::backend::{Backend, CsrParts, Mailbox, OffsetsRef, Products, Replay, RowShape, VectorOps};
+use residua::backend::{
+    Backend, CsrParts, Gemv, Mailbox, OffsetsRef, Op, Products, Replay, RowShape, VectorOps,
+};
 use residua::scalar::{Element, Real, Scalar, Widen};
 
 /// Lengths around the borders of vectors, warps, blocks, tiles and staging buffers, and a prime.
@@ -312,7 +314,8 @@ pub fn product_cases<B: VectorOps + Products>(b: &B) {
                 }
             }
             let (dx, mut dy) = (up(b, &x), up(b, &y));
-            b.csr(with_wide_offsets, alpha, &dx, beta, &mut dy).unwrap();
+            let gemv = Gemv { op: Op::None, alpha, x: &*dx, beta, y: &mut *dy };
+            b.csr(with_wide_offsets, gemv).unwrap();
             for (row, got) in down(b, &dy).into_iter().enumerate() {
                 let (product, size) = product[row];
                 let exact = wide(alpha) * product + wide(beta) * wide(y[row]);
@@ -326,7 +329,7 @@ pub fn product_cases<B: VectorOps + Products>(b: &B) {
                 let size: f64 = x.iter().zip(&product).map(|(&x, p)| x.abs().to_f64() * p.1).sum();
                 close(down(b, &xy)[0], exact, 8.0 * size, "x.y of a product");
             } else {
-                b.csr(a, T::one(), &dx, T::zero(), &mut dy).unwrap();
+                b.csr(a, Gemv::plain(&*dx, &mut *dy)).unwrap();
             }
             for (row, got) in down(b, &dy).into_iter().enumerate() {
                 close(
@@ -353,7 +356,7 @@ pub fn infinite_entries_stay_in_their_rows<B: VectorOps + Products>(b: &B) {
     let (shape, values) = (RowShape::default(), &values);
     let a = CsrParts::<f64, B> { rows: 3, columns: 3, offsets, indices: &columns, values, shape: &shape };
     let (x, mut y) = (up(b, &[1.0, f64::INFINITY, 1.0]), up(b, &[f64::NAN; 3]));
-    b.csr(a, 1.0, &x, 0.0, &mut y).unwrap();
+    b.csr(a, Gemv::plain(&*x, &mut *y)).unwrap();
     assert_eq!(down(b, &y), [2.0, f64::INFINITY, 0.0]);
 }
 

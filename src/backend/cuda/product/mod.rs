@@ -21,7 +21,7 @@ pub use csr::CsrAlgorithm;
 use super::launch::Shape;
 use super::slice::Slice;
 use super::{Cuda, policy};
-use crate::backend::{CooParts, CsrParts, EllParts, JdsParts, Op, Products, SellParts, SlimParts};
+use crate::backend::{CooParts, CsrParts, EllParts, Gemv, JdsParts, Op, Products, SellParts, SlimParts};
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, ProductModel, Slim};
 use crate::scalar::{Scalar, Widen};
@@ -36,15 +36,9 @@ struct Form<'a, T: Scalar> {
 }
 
 impl<'a, T: Scalar> Form<'a, T> {
-    /// Refused where `op` transposes.
-    fn new(
-        cuda: Cuda,
-        (what, op): (&str, Op),
-        alpha: T,
-        x: &'a Slice<T>,
-        beta: T,
-        y: &'a mut Slice<T>,
-    ) -> Result<Self> {
+    /// Refused where a product is to be transposed.
+    fn new(cuda: Cuda, what: &str, gemv: Gemv<'a, T, Cuda>) -> Result<Self> {
+        let Gemv { op, alpha, x, beta, y } = gemv;
         if op.transposes() {
             return Err(Error::Unsupported(format!(
                 "the transposed product of {what} on {}; use format csr, csc or slim",
@@ -77,13 +71,9 @@ impl Products for Cuda {
     fn slim<V: Scalar + Widen<T>, T: Scalar>(
         &self,
         a: SlimParts<'_, V, Self>,
-        op: Op,
-        alpha: T,
-        x: &Slice<T>,
-        beta: T,
-        y: &mut Slice<T>,
+        gemv: Gemv<'_, T, Self>,
     ) -> Result<()> {
-        self.slim_product(a, op, (alpha, beta), x, y)
+        self.slim_product(a, gemv)
     }
 
     fn slim_dot<V: Scalar + Widen<T>, T: Scalar>(
@@ -100,27 +90,8 @@ impl Products for Cuda {
         policy::PRODUCT_MODEL
     }
 
-    fn csr<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        alpha: T,
-        x: &Slice<T>,
-        beta: T,
-        y: &mut Slice<T>,
-    ) -> Result<()> {
-        self.csr_op(a, Op::None, alpha, x, beta, y)
-    }
-
-    fn csr_op<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        op: Op,
-        alpha: T,
-        x: &Slice<T>,
-        beta: T,
-        y: &mut Slice<T>,
-    ) -> Result<()> {
-        csr::product(*self, a, Form::new(*self, ("arrays", op), alpha, x, beta, y)?)
+    fn csr<V: Widen<T>, T: Scalar>(&self, a: CsrParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
+        csr::product(*self, a, Form::new(*self, "arrays", gemv)?)
     }
 
     fn csr_dot<V: Widen<T>, T: Scalar>(
@@ -137,12 +108,9 @@ impl Products for Cuda {
         &self,
         a: CsrParts<'_, V, Self>,
         vectors: usize,
-        alpha: T,
-        x: &Slice<T>,
-        beta: T,
-        y: &mut Slice<T>,
+        gemv: Gemv<'_, T, Self>,
     ) -> Result<()> {
-        block::product(*self, a, vectors, Form::new(*self, ("arrays", Op::None), alpha, x, beta, y)?)
+        block::product(*self, a, vectors, Form::new(*self, "arrays", gemv)?)
     }
 
     fn transposed_copy<V: Scalar>(&self, a: &Csr<V, Self>) -> Option<Result<Csr<V, Self>>> {
@@ -154,52 +122,20 @@ impl Products for Cuda {
         Some(super::record::outside(copy))
     }
 
-    fn coo<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CooParts<'_, V, Self>,
-        op: Op,
-        alpha: T,
-        x: &Slice<T>,
-        beta: T,
-        y: &mut Slice<T>,
-    ) -> Result<()> {
-        coo::product(*self, a, Form::new(*self, ("coo", op), alpha, x, beta, y)?)
+    fn coo<V: Widen<T>, T: Scalar>(&self, a: CooParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
+        coo::product(*self, a, Form::new(*self, "coo", gemv)?)
     }
 
-    fn ell<V: Widen<T>, T: Scalar>(
-        &self,
-        a: EllParts<'_, V, Self>,
-        op: Op,
-        alpha: T,
-        x: &Slice<T>,
-        beta: T,
-        y: &mut Slice<T>,
-    ) -> Result<()> {
-        columns::ell(*self, a, Form::new(*self, ("ell", op), alpha, x, beta, y)?)
+    fn ell<V: Widen<T>, T: Scalar>(&self, a: EllParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
+        columns::ell(*self, a, Form::new(*self, "ell", gemv)?)
     }
 
-    fn jds<V: Widen<T>, T: Scalar>(
-        &self,
-        a: JdsParts<'_, V, Self>,
-        op: Op,
-        alpha: T,
-        x: &Slice<T>,
-        beta: T,
-        y: &mut Slice<T>,
-    ) -> Result<()> {
-        columns::jds(*self, a, Form::new(*self, ("jds", op), alpha, x, beta, y)?)
+    fn jds<V: Widen<T>, T: Scalar>(&self, a: JdsParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
+        columns::jds(*self, a, Form::new(*self, "jds", gemv)?)
     }
 
-    fn sell<V: Widen<T>, T: Scalar>(
-        &self,
-        a: SellParts<'_, V, Self>,
-        op: Op,
-        alpha: T,
-        x: &Slice<T>,
-        beta: T,
-        y: &mut Slice<T>,
-    ) -> Result<()> {
-        columns::sell(*self, a, Form::new(*self, ("sell", op), alpha, x, beta, y)?)
+    fn sell<V: Widen<T>, T: Scalar>(&self, a: SellParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
+        columns::sell(*self, a, Form::new(*self, "sell", gemv)?)
     }
 
     fn sell_dot<V: Widen<T>, T: Scalar>(
@@ -229,7 +165,7 @@ impl Cuda {
     ) -> Result<()> {
         Error::check_dimension("length of x", a.columns, x.len())?;
         Error::check_dimension("length of y", a.rows, y.len())?;
-        coo::by_atomics(*self, a, Form::new(*self, ("coo", Op::None), alpha, x, beta, y)?)
+        coo::by_atomics(*self, a, Form::new(*self, "coo", Gemv { op: Op::None, alpha, x, beta, y })?)
     }
 
     /// y = alpha A x + beta y with A in CSR, by the algorithm of the caller's choice: for comparison. [`Products::csr`] takes the one
@@ -248,6 +184,11 @@ impl Cuda {
     ) -> Result<()> {
         Error::check_dimension("length of x", a.columns, x.len())?;
         Error::check_dimension("length of y", a.rows, y.len())?;
-        csr::product_by(*self, algorithm, a, Form::new(*self, ("arrays", Op::None), alpha, x, beta, y)?)
+        csr::product_by(
+            *self,
+            algorithm,
+            a,
+            Form::new(*self, "arrays", Gemv { op: Op::None, alpha, x, beta, y })?,
+        )
     }
 }

@@ -7,7 +7,7 @@ use super::launch::{Shape, kernels};
 use super::slice::Slice;
 use super::{Cuda, policy};
 use crate::backend::{
-    KindParts, LongParts, OffsetsRef, Op, Products, SectionParts, SlimBody, SlimColumns, SlimParts,
+    Gemv, KindParts, LongParts, OffsetsRef, Products, SectionParts, SlimBody, SlimColumns, SlimParts,
 };
 use crate::backend::{SlimValues, VectorOps, with_offsets};
 use crate::error::{Error, Result};
@@ -176,10 +176,7 @@ impl Cuda {
     pub(super) fn slim_product<V: Scalar + Widen<T>, T: Scalar>(
         self,
         a: SlimParts<'_, V, Self>,
-        op: Op,
-        (alpha, beta): (T, T),
-        x: &Slice<T>,
-        y: &mut Slice<T>,
+        Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Self>,
     ) -> Result<()> {
         if op.transposes() {
             return self.no_kernel("the transposed product of slim without a transposed copy");

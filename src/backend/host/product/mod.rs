@@ -17,7 +17,7 @@ mod transposed;
 
 use super::Host;
 use crate::backend::{
-    CooParts, CsrParts, EllParts, JdsParts, Op, Products, SellParts, SlimParts, VectorOps, with_offsets,
+    CooParts, CsrParts, EllParts, Gemv, JdsParts, Products, SellParts, SlimParts, VectorOps, with_offsets,
 };
 use crate::error::Result;
 use crate::matrix::ProductModel;
@@ -56,17 +56,6 @@ impl Products for Host {
         model::MODEL
     }
 
-    fn csr<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Host>,
-        alpha: T,
-        x: &[T],
-        beta: T,
-        y: &mut [T],
-    ) -> Result<()> {
-        self.csr_op(a, Op::None, alpha, x, beta, y)
-    }
-
     fn csr_dot<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Host>,
@@ -78,14 +67,10 @@ impl Products for Host {
         Ok(())
     }
 
-    fn csr_op<V: Widen<T>, T: Scalar>(
+    fn csr<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Host>,
-        op: Op,
-        alpha: T,
-        x: &[T],
-        beta: T,
-        y: &mut [T],
+        Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
     ) -> Result<()> {
         let scale = Scale { alpha, beta };
         with_offsets!(a.offsets, offsets => with_value!(op, value => {
@@ -102,10 +87,7 @@ impl Products for Host {
         &self,
         a: CsrParts<'_, V, Host>,
         vectors: usize,
-        alpha: T,
-        x: &[T],
-        beta: T,
-        y: &mut [T],
+        Gemv { alpha, x, beta, y, .. }: Gemv<'_, T, Host>,
     ) -> Result<()> {
         with_offsets!(a.offsets, offsets => {
             block::product(offsets, a.indices, a.values, vectors, Scale { alpha, beta }, x, y);
@@ -116,11 +98,7 @@ impl Products for Host {
     fn coo<V: Widen<T>, T: Scalar>(
         &self,
         a: CooParts<'_, V, Host>,
-        op: Op,
-        alpha: T,
-        x: &[T],
-        beta: T,
-        y: &mut [T],
+        Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
     ) -> Result<()> {
         let scale = Scale { alpha, beta };
         with_value!(op, value => {
@@ -136,11 +114,7 @@ impl Products for Host {
     fn ell<V: Widen<T>, T: Scalar>(
         &self,
         a: EllParts<'_, V, Host>,
-        op: Op,
-        alpha: T,
-        x: &[T],
-        beta: T,
-        y: &mut [T],
+        Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
     ) -> Result<()> {
         let scale = Scale { alpha, beta };
         with_value!(op, value => {
@@ -156,11 +130,7 @@ impl Products for Host {
     fn jds<V: Widen<T>, T: Scalar>(
         &self,
         a: JdsParts<'_, V, Host>,
-        op: Op,
-        alpha: T,
-        x: &[T],
-        beta: T,
-        y: &mut [T],
+        Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
     ) -> Result<()> {
         let scale = Scale { alpha, beta };
         with_offsets!(a.offsets, offsets => with_value!(op, value => {
@@ -176,11 +146,7 @@ impl Products for Host {
     fn sell<V: Widen<T>, T: Scalar>(
         &self,
         a: SellParts<'_, V, Host>,
-        op: Op,
-        alpha: T,
-        x: &[T],
-        beta: T,
-        y: &mut [T],
+        Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
     ) -> Result<()> {
         let scale = Scale { alpha, beta };
         with_offsets!(a.offsets, offsets => with_value!(op, value => {
@@ -213,11 +179,7 @@ impl Products for Host {
     fn slim<V: Scalar + Widen<T>, T: Scalar>(
         &self,
         a: SlimParts<'_, V, Host>,
-        op: Op,
-        alpha: T,
-        x: &[T],
-        beta: T,
-        y: &mut [T],
+        Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
     ) -> Result<()> {
         let scale = Scale { alpha, beta };
         with_value!(op, value => {
