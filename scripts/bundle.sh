@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Gathers what a machine with a GPU, but without Rust, needs to run the device's tests and benchmarks: stripped release
 # binaries of the command, of the tests that use a device and of their benchmarks, packed, the source of the program that
-# times CUB, and small matrices, in bundle/ (64 MiB at most). There: bundle/run.sh [tests|bench|all].
+# times CUB, and small matrices, in bundle/ (64 MiB at most). There: bundle/run.sh [tests|bench|all], or
+# bundle/run.sh sanitize [TOOL ...] for every kernel under compute-sanitizer (scripts/sanitize.sh).
 #
 #     scripts/bundle.sh [FOLDER]          the matrices of RESIDUA_MATRICES are added where they fit
 #
@@ -14,7 +15,7 @@ limit=$((64 << 20))
 profile=${PROFILE:-release}
 # What uses a device, by what the files say of themselves; the rest runs where the repository is.
 names() { sed -E 's,^[^/]*/,,; s,(/main)?\.rs$,,' | sort | tr '\n' ' '; }
-tests=${TESTS-kernels_compile $(grep -lE 'common/device\.rs|on_every_backend' tests/*.rs tests/*/main.rs | names)}
+tests=${TESTS-kernels_compile $(grep -lE 'device::device|on_every_backend' tests/*.rs tests/*/main.rs | names)}
 benches=${BENCHES-$(grep -lE '\bCuda\b' benches/*.rs benches/*/main.rs | names)}
 rm -rf "$bundle"
 mkdir -p "$bundle"
@@ -43,6 +44,7 @@ done
     python3 -c "$pick" | while read -r folder name path; do strip -o "$work/bin/$folder/$name" "$path"; done
 tar -C "$work" -cf - bin | xz -T2 -6 > "$bundle/bin.tar.xz"
 cp -r matrices "$bundle/matrices"
+cp scripts/sanitize.sh "$bundle/"
 mkdir "$bundle/cub"
 cp benches/peers/{cub_figures,kernels_cub}.cu "$bundle/cub"
 
@@ -61,7 +63,7 @@ fi
 
 cat > "$bundle/run.sh" <<'RUN'
 #!/usr/bin/env bash
-# Runs the bundled tests, or benchmarks, or both. A device that is missing is a failure, unless RESIDUA_NEED_DEVICE=0.
+# Runs the bundled tests, or benchmarks, or both; or every kernel under compute-sanitizer. A device that is missing is a failure, unless RESIDUA_NEED_DEVICE=0.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 what=${1:-all}
@@ -71,6 +73,9 @@ cd "$here"
 if [ -d shared-matrices ]; then export RESIDUA_MATRICES=${RESIDUA_MATRICES:-$here/shared-matrices}; fi
 export CARGO_MANIFEST_DIR=$here RESIDUA_NEED_DEVICE=${RESIDUA_NEED_DEVICE:-1}
 bin/residua devices || failed=1
+if [ "$what" = sanitize ]; then
+    TEST=$here/bin/tests/every_kernel exec ./sanitize.sh "${@:2}"
+fi
 if [ "$what" != bench ]; then
     for test in bin/tests/*; do
         echo "== $test"

@@ -53,21 +53,16 @@ cases!(
 /// Tests that take most of the device's memory, one at a time.
 static LARGE: Mutex<()> = Mutex::new(());
 
-/// Whether the sizes are limited, as under a sanitizer.
-fn only_small() -> bool {
-    std::env::var_os("RESIDUA_TEST_SIZES").is_some()
-}
-
 #[test]
 fn large_arrays_agree_with_the_host() {
-    let Some(b) = device().filter(|_| !only_small()) else { return };
+    let Some(b) = device() else { return };
     let _alone = LARGE.lock();
     large::agrees_with_the_host(&b);
 }
 
 #[test]
 fn arrays_beyond_two_to_the_31_are_right() {
-    let Some(b) = device().filter(|_| !only_small()) else { return };
+    let Some(b) = device() else { return };
     let _alone = LARGE.lock();
     large::beyond_two_to_the_31(&b);
 }
@@ -75,7 +70,7 @@ fn arrays_beyond_two_to_the_31_are_right() {
 #[test]
 fn a_merge_sort_takes_any_order_as_source() {
     let Some(b) = device() else { return };
-    let n = if only_small() { 4099 } else { 100_003 };
+    let n = 100_003;
     let keys: Vec<u32> = (0..n).map(|i: u32| i.wrapping_mul(0x9e37_79b1) >> 7).collect();
     let mut expected: Vec<(u32, u32)> = keys.iter().copied().zip(0..).collect();
     expected.sort_by_key(|(key, _)| key % 10);
@@ -104,7 +99,7 @@ fn a_kernel_fault_is_named_and_the_process_goes_on() {
         drop(keys);
         return println!("GOES ON");
     }
-    if device().is_none() || only_small() {
+    if device().is_none() {
         return;
     }
     let child = std::process::Command::new(std::env::current_exe().unwrap())

@@ -41,7 +41,7 @@ fn random(seed: u64) -> impl FnMut(usize) -> usize {
     }
 }
 
-fn random_edges(n: usize, count: usize, seed: u64) -> Vec<(usize, usize)> {
+pub fn random_edges(n: usize, count: usize, seed: u64) -> Vec<(usize, usize)> {
     let mut below = random(seed);
     (0..count).map(|_| (below(n), below(n))).collect()
 }
@@ -53,7 +53,7 @@ fn skewed_edges(scale: u32, count: usize) -> Vec<(usize, usize)> {
     (0..count).map(|_| (vertex(), vertex())).collect()
 }
 
-fn grid_edges(rows: usize, columns: usize) -> impl Iterator<Item = (usize, usize)> {
+pub fn grid_edges(rows: usize, columns: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..rows * columns).flat_map(move |v| {
         let right = (v % columns + 1 < columns).then_some((v, v + 1));
         right.into_iter().chain((v + columns < rows * columns).then_some((v, v + columns)))
@@ -73,7 +73,7 @@ fn band(n: usize, reach: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n).flat_map(move |v| (v + 1..(v + reach + 1).min(n)).map(move |w| (v, w)))
 }
 
-fn clique(first: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
+pub fn clique(first: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
     (first..first + size).flat_map(move |i| (first..i).map(move |j| (i, j)))
 }
 
@@ -124,7 +124,7 @@ fn with_duplicates(n: usize, edges: Vec<(usize, usize)>) -> Csr<f64> {
     to_csr(&Host, triplets).unwrap()
 }
 
-fn check_levels<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>, sources: &[u32]) {
+pub fn check_levels<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>, sources: &[u32]) {
     let (host, there) = (Adjacency::new(a).unwrap(), a.to_backend(b).unwrap());
     let graph = Adjacency::on(b, &there).unwrap();
     let n = a.rows();
@@ -162,7 +162,7 @@ pub fn order_cases<B: GraphSteps>(b: &B) {
     }
 }
 
-fn check_order<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>) {
+pub fn check_order<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>) {
     let there = a.to_backend(b).unwrap();
     let graph = Adjacency::on(b, &there).unwrap();
     let host = Adjacency::new(a).unwrap();
@@ -193,8 +193,12 @@ fn check_order<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>) {
 }
 
 pub fn permutation_cases<B: GraphSteps>(b: &B) {
+    permutations_of(b, graphs());
+}
+
+pub fn permutations_of<B: GraphSteps>(b: &B, graphs: Vec<(&str, Csr<f64>)>) {
     let mut below = random(5);
-    for (name, a) in graphs() {
+    for (name, a) in graphs {
         let n = a.rows();
         let mut order: Vec<u32> = (0..n as u32).collect();
         (1..n).rev().for_each(|k| order.swap(k, below(k + 1)));
@@ -222,7 +226,11 @@ pub fn permutation_cases<B: GraphSteps>(b: &B) {
 }
 
 pub fn colour_cases<B: GraphSteps>(b: &B) {
-    for (name, a) in graphs() {
+    colours_of(b, graphs());
+}
+
+pub fn colours_of<B: GraphSteps>(b: &B, graphs: Vec<(&str, Csr<f64>)>) {
+    for (name, a) in graphs {
         let (host, there) = (Adjacency::new(&a).unwrap(), a.to_backend(b).unwrap());
         let graph = Adjacency::on(b, &there).unwrap();
         let expected = colours(&Host, &host).unwrap();
@@ -249,7 +257,7 @@ pub fn structure_cases<B: GraphSteps>(b: &B) {
     }
 }
 
-fn check_structure<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>) {
+pub fn check_structure<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>) {
     let (host, there) = (Adjacency::new(a).unwrap(), a.to_backend(b).unwrap());
     let graph = Adjacency::on(b, &there).unwrap();
     let n = a.rows();
@@ -297,7 +305,11 @@ fn residents(graph: &Adjacency<'_>, vertex: u32) -> usize {
 
 /// Offsets of 64 bits, as graphs with 2^32 neighbours have them.
 pub fn wide_offset_cases<B: GraphSteps>(b: &B) {
-    for (name, a) in graphs() {
+    wide_offsets_of(b, graphs());
+}
+
+pub fn wide_offsets_of<B: GraphSteps>(b: &B, graphs: Vec<(&str, Csr<f64>)>) {
+    for (name, a) in graphs {
         let host = Adjacency::new(&a).unwrap();
         let (parts, n) = (host.parts(), a.rows());
         let offsets: Vec<u64> =

@@ -9,7 +9,7 @@ use residua::{Csr, Error, Real, Scalar};
 use std::ops::ControlFlow;
 
 /// Dense rows of a Hermitian matrix, as the reference sees it.
-type Dense<T> = Vec<Vec<T>>;
+pub type Dense<T> = Vec<Vec<T>>;
 
 fn csr<T: Scalar>(a: &Dense<T>) -> Csr<T> {
     let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
@@ -24,7 +24,7 @@ fn csr<T: Scalar>(a: &Dense<T>) -> Csr<T> {
 }
 
 /// A Hermitian, strictly diagonally dominant matrix with about `width` entries a row, of differing sizes.
-fn dominant<T: Scalar>(n: usize, width: usize, imaginary: f64) -> Dense<T> {
+pub fn dominant<T: Scalar>(n: usize, width: usize, imaginary: f64) -> Dense<T> {
     let mut state = 12345_u64;
     let mut random = || {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -47,7 +47,7 @@ fn dominant<T: Scalar>(n: usize, width: usize, imaginary: f64) -> Dense<T> {
     a
 }
 
-fn poisson(k: usize) -> Csr<f64> {
+pub fn poisson(k: usize) -> Csr<f64> {
     let n = k * k;
     let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
     for i in 0..n {
@@ -69,11 +69,11 @@ fn poisson(k: usize) -> Csr<f64> {
     Csr::from_parts(n, n, offsets, columns, values).unwrap()
 }
 
-fn vector<T: Scalar>(n: usize) -> Vec<T> {
+pub fn vector<T: Scalar>(n: usize) -> Vec<T> {
     (0..n).map(|i| T::from_f64(((i * 7919) % 1000) as f64 / 500.0 - 0.9)).collect()
 }
 
-fn close<T: Scalar>(got: &[T], expected: &[T], tolerance: f64) {
+pub fn close<T: Scalar>(got: &[T], expected: &[T], tolerance: f64) {
     assert_eq!(got.len(), expected.len());
     let scale = expected.iter().map(|v| v.abs().to_f64()).fold(1e-300, f64::max);
     for (i, (g, e)) in got.iter().zip(expected).enumerate() {
@@ -85,7 +85,7 @@ fn epsilon<T: Scalar>() -> f64 {
     <T::Real as num_traits::Float>::epsilon().to_f64()
 }
 
-fn applied<T: Scalar, B: PreconditionSteps>(b: &B, m: &impl Preconditioner<T, B>, r: &[T]) -> Vec<T> {
+pub fn applied<T: Scalar, B: PreconditionSteps>(b: &B, m: &impl Preconditioner<T, B>, r: &[T]) -> Vec<T> {
     let on_device = b.upload(r.to_vec()).unwrap();
     let mut z = b.upload(vec![T::from_f64(f64::NAN); r.len()]).unwrap();
     m.apply(b, &on_device, &mut z).unwrap();
@@ -133,7 +133,7 @@ fn eliminated<T: Scalar>(a: &Dense<T>, b: &[T]) -> Vec<T> {
     x
 }
 
-fn block_case<T: Scalar, B: PreconditionSteps>(b: &B, a: &Dense<T>, sizes: &[usize]) {
+pub fn block_case<T: Scalar, B: PreconditionSteps>(b: &B, a: &Dense<T>, sizes: &[usize]) {
     let device = csr(a).to_backend(b).unwrap();
     let m = BlockJacobi::with_blocks(b, &device, sizes).unwrap();
     assert_eq!(m.blocks(), sizes.len());
@@ -221,7 +221,7 @@ pub fn natural_block_cases<B: PreconditionSteps + Products>(b: &B) {
     assert_eq!(applied(b, &blocks, &vector(192)), halved);
 }
 
-fn fsai_case<T: Scalar, B: PreconditionSteps + Products>(b: &B, a: &Dense<T>) {
+pub fn fsai_case<T: Scalar, B: PreconditionSteps + Products>(b: &B, a: &Dense<T>) {
     let n = a.len();
     let m = Fsai::new(b, &csr(a).to_backend(b).unwrap()).unwrap();
     let factor = m.factor().to_host(b).unwrap();

@@ -62,7 +62,9 @@ fn scattered(n: usize, columns: usize, length: impl Fn(usize) -> usize, reach: u
 }
 
 /// Name, words that the storage's description must hold, matrix.
-pub fn matrices() -> Vec<(&'static str, &'static str, Csr<f64>)> {
+pub type Named = (&'static str, &'static str, Csr<f64>);
+
+pub fn matrices() -> Vec<Named> {
     let mut random = Random(3);
     let few = [
         0.1,
@@ -162,30 +164,27 @@ fn bits<V: Scalar>(a: &Csr<V>) -> (Vec<u32>, Vec<[u64; 2]>) {
 /// Every storage is chosen somewhere, and gives back every bit.
 pub fn slim_round_trips<B: Conversions + Products>(b: &B) {
     for (name, expected, a) in matrices() {
-        for (options, slim) in compressed(b, &a) {
-            let case = format!("{name}, {options}: {}", slim.describe());
-            if options == format!("{:?}", SlimOptions::default()) {
-                assert!(slim.describe().contains(expected), "{case}: expected {expected}");
-            }
-            let again = slim.to_csr(b).unwrap().to_host(b).unwrap();
-            assert_eq!(format!("{:?}", again.parts().offsets), format!("{:?}", a.parts().offsets), "{case}");
-            assert!(bits(&again) == bits(&a), "{case}");
-            assert_eq!((slim.nonzeros(), slim.rows(), slim.columns()), (a.nonzeros(), a.rows(), a.columns()));
-        }
-        let single = a.map(|v| v as f32);
-        for (options, slim) in compressed(b, &single) {
-            let again = slim.to_csr(b).unwrap().to_host(b).unwrap();
-            assert!(bits(&again) == bits(&single), "f32, {name}, {options}: {}", slim.describe());
-        }
-        let complex = a.map(|v| Complex::new(v, -v));
-        for (options, slim) in compressed(b, &complex) {
-            let again = slim.to_csr(b).unwrap().to_host(b).unwrap();
-            assert!(bits(&again) == bits(&complex), "c64, {name}, {options}: {}", slim.describe());
-        }
+        round_trip(b, name, expected, &a);
+        round_trip(b, &format!("f32, {name}"), "", &a.map(|v| v as f32));
+        round_trip(b, &format!("c64, {name}"), "", &a.map(|v| Complex::new(v, -v)));
     }
 }
 
-fn check<V: Scalar + Widen<T>, T: Scalar, B: Conversions + Products>(b: &B, name: &str, a: &Csr<V>) {
+/// Every bit comes back, whatever is compressed; with the usual options the description holds `expected`.
+pub fn round_trip<V: Scalar, B: Conversions + Products>(b: &B, name: &str, expected: &str, a: &Csr<V>) {
+    for (options, slim) in compressed(b, a) {
+        let case = format!("{name}, {options}: {}", slim.describe());
+        if options == format!("{:?}", SlimOptions::default()) {
+            assert!(slim.describe().contains(expected), "{case}: expected {expected}");
+        }
+        let again = slim.to_csr(b).unwrap().to_host(b).unwrap();
+        assert_eq!(format!("{:?}", again.parts().offsets), format!("{:?}", a.parts().offsets), "{case}");
+        assert!(bits(&again) == bits(a), "{case}");
+        assert_eq!((slim.nonzeros(), slim.rows(), slim.columns()), (a.nonzeros(), a.rows(), a.columns()));
+    }
+}
+
+pub fn check<V: Scalar + Widen<T>, T: Scalar, B: Conversions + Products>(b: &B, name: &str, a: &Csr<V>) {
     let complex = |v: Complex<f64>| T::from_parts(v.re, v.im).unwrap_or_else(|| T::from_f64(v.re));
     let mut random = Random(11);
     let unit = if size_of::<T::Real>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
@@ -234,7 +233,12 @@ pub fn slim_products<B: Conversions + Products>(b: &B) {
 
 /// y and x.y in one pass: the same y as the product, the same bits every time, x.y within rounding.
 pub fn slim_dots<B: Conversions + Products + VectorOps>(b: &B) {
-    for (name, _, a) in matrices().into_iter().filter(|(_, _, a)| a.rows() == a.columns()) {
+    slim_dots_of(b, matrices());
+}
+
+/// The same of those matrices that are square.
+pub fn slim_dots_of<B: Conversions + Products + VectorOps>(b: &B, matrices: Vec<Named>) {
+    for (name, _, a) in matrices.into_iter().filter(|(_, _, a)| a.rows() == a.columns()) {
         let mut random = Random(5);
         let x: Vec<f64> = (0..a.rows()).map(|_| random.number()).collect();
         let on_device = b.upload(x.clone()).unwrap();

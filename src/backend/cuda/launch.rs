@@ -12,8 +12,9 @@ use super::{Cuda, driver, policy};
 use crate::error::{CudaError, Error, Result};
 use crate::scalar::Element;
 use cudarc::driver::sys::{self, CUfunction, CUfunction_attribute, CUmodule, CUresult};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CString, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
 /// The largest cluster that every chip with clusters allows.
@@ -191,6 +192,8 @@ pub(super) struct Kernel {
     resident: u32,
     /// Whether its blocks may start while the launch before it ends: the kernel waits by itself (`common.cuh`).
     early: bool,
+    /// Whether any launch of it was enqueued.
+    launched: &'static AtomicBool,
 }
 
 // SAFETY: a function's handle is valid in every thread, for as long as its module is loaded: here, for ever.
@@ -229,6 +232,14 @@ impl Cuda {
             Kernel { early: early && policy::starts_early(&unit), ..self.find(module, name, shape)? };
         kernels.loaded.write().unwrap_or_else(PoisonError::into_inner).insert(key, kernel);
         Ok(kernel)
+    }
+
+    /// The kernels that this process has launched on the device so far, each as its file and its name: what a profiler or
+    /// a sanitizer that watched has seen.
+    pub fn launched_kernels(&self) -> BTreeSet<(&'static str, &'static str)> {
+        let loaded = self.0.kernels.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        let launched = loaded.iter().filter(|(_, kernel)| kernel.launched.load(Ordering::Relaxed));
+        launched.map(|((unit, name, _), _)| (unit.source(), *name)).collect()
     }
 
     /// Whether the device can hold all blocks of a launch at a time.
@@ -313,7 +324,8 @@ impl Cuda {
             Together::Clusters(size) if size > 1 => self.clusters(function, shape, size)?.unwrap_or(0) * size,
             _ => blocks.max(1) as u32 * self.0.chip.multiprocessors,
         };
-        Ok(Kernel { function, resident, early: false })
+        // Kernels stay for the life of the process, and this with them.
+        Ok(Kernel { function, resident, early: false, launched: Box::leak(Box::default()) })
     }
 }
 
@@ -354,6 +366,7 @@ pub(super) unsafe fn enqueue(
     }
     let blocks = if shape.resident { shape.blocks.min(kernel.resident) } else { shape.blocks };
     cuda.0.bind()?;
+    kernel.launched.store(true, Ordering::Relaxed);
     if matches!(shape.together, Together::Grid | Together::Clusters(_)) {
         // SAFETY: as below.
         return unsafe {

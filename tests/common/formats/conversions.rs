@@ -9,13 +9,14 @@ use residua::{Error, Host};
 
 /// Every format and several sections, for every width of values.
 pub fn round_trip_cases<B: Products + Conversions>(backend: &B) {
-    round_trips::<f64, _>(backend);
-    round_trips::<f32, _>(backend);
-    round_trips::<Complex<f64>, _>(backend);
+    round_trips::<f64, _>(backend, ragged());
+    round_trips::<f32, _>(backend, ragged());
+    round_trips::<Complex<f64>, _>(backend, ragged());
 }
 
-fn round_trips<T: Scalar, B: Products + Conversions>(backend: &B) {
-    for (name, a) in ragged::<T>() {
+/// The same of some matrices.
+pub fn round_trips<T: Scalar, B: Products + Conversions>(backend: &B, matrices: Vec<(&str, Csr<T>)>) {
+    for (name, a) in matrices {
         let device = on(backend, &a);
         let lengths = device.row_lengths(backend).unwrap();
         for format in matrix::formats::<T, B, T>() {
@@ -57,7 +58,32 @@ pub fn bits_of<T: Scalar>(a: &Csr<T>) -> (String, String) {
 
 /// The transpose beside a sort of all entries, and its transpose beside the matrix.
 pub fn transposes<B: Conversions>(backend: &B) {
-    for (name, a) in ragged::<f64>() {
+    transposes_of(backend, ragged());
+    // More entries than a device sorts at a time where a tenth of the matrix is less.
+    let many = with_lengths::<f64>(30_000, &[83; 30_000], 5);
+    for (name, a) in [("symmetric", band(3000, usize::MAX)), ("nearly", band(3000, 2970)), ("many", many)] {
+        let (here, there) = (a.transpose(&Host).unwrap(), on(backend, &a).transpose(backend).unwrap());
+        let (here, there) = (here.parts(), back(backend, &there));
+        assert!(here.indices == there.parts().indices && here.values == there.parts().values, "{name}");
+    }
+}
+
+/// A symmetric pattern with other values on both sides of the diagonal, but for one place that breaks the symmetry, right of
+/// the diagonal in row `skipped`.
+pub fn band(n: usize, skipped: usize) -> Csr<f64> {
+    let (mut offsets, mut indices) = (vec![0], Vec::new());
+    for i in 0..n {
+        let line = (0..n as u32).filter(|&j| [0, 1, 40].contains(&j.abs_diff(i as u32)));
+        indices.extend(line.filter(|&j| i != skipped || j != skipped as u32 + 1));
+        offsets.push(indices.len());
+    }
+    let values = (0..indices.len()).map(|k| k as f64).collect();
+    Csr::from_parts(n, n, offsets, indices, values).unwrap()
+}
+
+/// The transposes of some matrices, and their transposes.
+pub fn transposes_of<B: Conversions>(backend: &B, matrices: Vec<(&str, Csr<f64>)>) {
+    for (name, a) in matrices {
         let device = on(backend, &a);
         let t = device.transpose(backend).unwrap();
         assert_eq!((t.rows(), t.columns()), (a.columns(), a.rows()));
@@ -66,25 +92,6 @@ pub fn transposes<B: Conversions>(backend: &B) {
         assert_eq!(entries(&back(backend, &t)), swapped, "{name}");
         let again = t.transpose(backend).unwrap();
         assert!(bits_of(&back(backend, &again)) == bits_of(&a), "{name}");
-    }
-    // Symmetric patterns with other values on both sides of the diagonal, and one place that breaks the symmetry.
-    let band = |skipped: usize| {
-        let n = 3000;
-        let (mut offsets, mut indices) = (vec![0], Vec::new());
-        for i in 0..n {
-            let line = (0..n as u32).filter(|&j| [0, 1, 40].contains(&j.abs_diff(i as u32)));
-            indices.extend(line.filter(|&j| i != skipped || j != skipped as u32 + 1));
-            offsets.push(indices.len());
-        }
-        let values = (0..indices.len()).map(|k| k as f64).collect();
-        Csr::from_parts(n, n, offsets, indices, values).unwrap()
-    };
-    // More entries than a device sorts at a time where a tenth of the matrix is less.
-    let many = with_lengths::<f64>(30_000, &[83; 30_000], 5);
-    for (name, a) in [("symmetric", band(usize::MAX)), ("nearly", band(2970)), ("many", many)] {
-        let (here, there) = (a.transpose(&Host).unwrap(), on(backend, &a).transpose(backend).unwrap());
-        let (here, there) = (here.parts(), back(backend, &there));
-        assert!(here.indices == there.parts().indices && here.values == there.parts().values, "{name}");
     }
 }
 

@@ -32,9 +32,17 @@ pub fn stored<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
 
 /// Products with op(A), with and without y, against a sum entry by entry.
 pub fn products<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(backend: &B) {
+    products_of::<V, T, B>(backend, ragged());
+}
+
+/// The same of some matrices.
+pub fn products_of<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
+    backend: &B,
+    matrices: Vec<(&str, Csr<V>)>,
+) {
     let mut random = Random(7);
     let on_host = TypeId::of::<B>() == TypeId::of::<Host>();
-    for (name, host) in ragged::<V>() {
+    for (name, host) in matrices {
         let a = on(backend, &host);
         let entries = entries(&host);
         for (format, matrix) in stored::<V, T, B>(backend, &a) {
@@ -108,8 +116,16 @@ pub fn padding_never_meets_x<B: Products + Conversions>(backend: &B) {
 
 /// y = A x and x.y at once give the same y as the plain product, and x.y within rounding.
 pub fn fused<T: Scalar, B: Products + Conversions + VectorOps>(backend: &B) {
+    fused_of::<T, B>(backend, ragged());
+}
+
+/// The same of those matrices that are square.
+pub fn fused_of<T: Scalar, B: Products + Conversions + VectorOps>(
+    backend: &B,
+    matrices: Vec<(&str, Csr<T>)>,
+) {
     let mut random = Random(9);
-    for (name, host) in ragged::<T>().into_iter().filter(|(_, a)| a.rows() == a.columns()) {
+    for (name, host) in matrices.into_iter().filter(|(_, a)| a.rows() == a.columns()) {
         let x: Vec<T> = random.vector(host.columns());
         let device_x = backend.upload(x.clone()).unwrap();
         for (format, matrix) in stored::<T, T, B>(backend, &on(backend, &host)) {
@@ -134,8 +150,16 @@ pub fn fused<T: Scalar, B: Products + Conversions + VectorOps>(backend: &B) {
 
 /// Several vectors at once give what one after the other gives, up to rounding, for ragged matrices and any number of vectors.
 pub fn blocks<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(backend: &B) {
+    blocks_of::<V, T, B>(backend, ragged());
+}
+
+/// The same of some matrices.
+pub fn blocks_of<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
+    backend: &B,
+    matrices: Vec<(&str, Csr<V>)>,
+) {
     let mut random = Random(31);
-    for (name, host) in ragged::<V>() {
+    for (name, host) in matrices {
         let (a, entries) = (on(backend, &host), entries(&host));
         for vectors in [1, 2, 3, 8, 17, 32] {
             for (alpha, beta) in [(1.0, 0.0), (-1.5, 0.25)] {

@@ -54,7 +54,7 @@ pub fn merge_sort_cases<B: Primitives>(b: &B) {
     }
 }
 
-fn merge_sort_type<K: Key, B: Primitives>(b: &B, n: usize) {
+pub fn merge_sort_type<K: Key, B: Primitives>(b: &B, n: usize) {
     for (pattern, keys) in patterns::<K>(&mut Random(n as u64 + 12), n) {
         for order in [Order::Ascending, Order::Descending] {
             let mut expected: Vec<(K, u32)> = keys.iter().copied().zip(0..).collect();

@@ -1,12 +1,12 @@
 //! What every backend's primitives must do, beside a sequential twin of each: `all_cases` runs everything.
 
 mod arrange;
-mod merge;
+pub mod merge;
 mod reduce;
 mod repeat;
 mod scan;
 mod select;
-mod sort;
+pub mod sort;
 
 pub use arrange::{gather_scatter_cases, gather_sum_cases, pack_cases};
 pub use merge::{merge_cases, merge_sort_cases};
@@ -19,26 +19,36 @@ pub use sort::{radix_sort_cases, segmented_sort_cases};
 use crate::random::Random;
 use residua::backend::{Order, Primitives, Scan};
 use residua::scalar::{Combine, Element, Key, Sum};
+use std::cell::RefCell;
 
 /// Nothing, one, sizes around the borders of warps, tiles (as `tuning/sm_90.txt` has them: 1025 and 2049 for sorts, 1921 for
 /// reduce-by-key, 2305 for scans by heads, 2881 for sums of segments, 4097 for scans and merges, 8193 for selections) and chunks
-/// of the host, and primes. `RESIDUA_TEST_SIZES=0,1,31,4099` takes others: under a sanitizer every kernel is a hundred
-/// times slower.
+/// of the host, and primes; or what [`with_sizes`] says.
 fn sizes() -> Vec<usize> {
-    match std::env::var("RESIDUA_TEST_SIZES") {
-        Ok(text) => text.split(',').map(|n| n.trim().parse().expect("RESIDUA_TEST_SIZES")).collect(),
-        Err(_) => vec![
-            0, 1, 2, 31, 33, 191, 257, 1025, 1921, 2049, 2305, 2881, 4097, 4099, 8193, 16384, 32769, 49152,
-            100_003,
-        ],
-    }
+    let all = [
+        0, 1, 2, 31, 33, 191, 257, 1025, 1921, 2049, 2305, 2881, 4097, 4099, 8193, 16384, 32769, 49152,
+        100_003,
+    ];
+    SIZES.with_borrow(|sizes| sizes.clone().unwrap_or_else(|| all.to_vec()))
 }
 
-/// Those of `sizes` that are asked for.
+/// Those of `sizes` that are not larger than what [`with_sizes`] asks for.
 fn small_enough(sizes: &[usize]) -> Vec<usize> {
-    let largest = self::sizes().into_iter().max().unwrap_or(0);
-    let unlimited = std::env::var_os("RESIDUA_TEST_SIZES").is_none();
-    sizes.iter().copied().filter(|&n| unlimited || n <= largest).collect()
+    let largest = SIZES.with_borrow(|sizes| sizes.as_ref().and_then(|sizes| sizes.iter().max().copied()));
+    sizes.iter().copied().filter(|&n| largest.is_none_or(|largest| n <= largest)).collect()
+}
+
+thread_local! {
+    static SIZES: RefCell<Option<Vec<usize>>> = const { RefCell::new(None) };
+}
+
+/// Runs cases on this thread with these sizes: under a sanitizer every kernel is a hundred times slower, and on several
+/// streams every allocation waits.
+#[allow(dead_code)] // Not every test program does.
+pub fn with_sizes(sizes: &[usize], body: impl FnOnce()) {
+    SIZES.set(Some(sizes.to_vec()));
+    body();
+    SIZES.set(None);
 }
 
 /// Everything.
@@ -105,11 +115,11 @@ fn runs(random: &mut Random, n: usize, length: usize) -> Vec<u64> {
     })
 }
 
-const SPECIAL: &str = "NaN, zeros, infinities";
+pub const SPECIAL: &str = "NaN, zeros, infinities";
 
 /// Keys that sorts find hard, in bits of their ordered form: any; equal; with constant digits; and NaN, zeros of both signs,
 /// infinities and the smallest numbers mixed, where the type has them. Of many keys, only the first and the last of these.
-fn patterns<K: Key>(random: &mut Random, n: usize) -> Vec<(&'static str, Vec<K>)> {
+pub fn patterns<K: Key>(random: &mut Random, n: usize) -> Vec<(&'static str, Vec<K>)> {
     let mask = u64::MAX >> (64 - K::BITS);
     let mut any = |varying: u64| random.vec(n, |r| K::from_ordered(r.next() & mask & varying));
     let (all, few, digit) = (any(u64::MAX), any(0x0600_0005), any(!0xff00));

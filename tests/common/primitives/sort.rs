@@ -6,7 +6,7 @@ use residua::backend::Primitives;
 use residua::scalar::Key;
 
 /// Sorted by the given bits of the keys, with the positions that they came from: stability shows in them.
-fn check_sort<K: Key, B: Primitives>(b: &B, keys: &[K], bits: std::ops::Range<u32>, what: &str) {
+pub fn check_sort<K: Key, B: Primitives>(b: &B, keys: &[K], bits: std::ops::Range<u32>, what: &str) {
     let width = bits.end - bits.start;
     let digit =
         |k: K| if width == 0 { 0 } else { (k.to_ordered() >> bits.start) & (u64::MAX >> (64 - width)) };

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Every kernel under compute-sanitizer (memcheck, initcheck, racecheck, synccheck), on a machine with a GPU: the groups of
+# the test `every_kernel`, several at a time, each in a process of its own. What a group came to is printed as it ends; the
+# end says which kernels no run of a tool has seen. Fails where a tool reports anything, where a result is wrong, and where a
+# kernel was not seen.
+#
+#     scripts/sanitize.sh [TOOL ...]
+#
+# TEST in the environment is the test's binary (in the bundle: bin/tests/every_kernel); without, it is built. ONLY names
+# groups to run, AT_ONCE the processes at a time, LIMIT the seconds of each, LOGS a folder for all that the tools said.
+set -u
+tools=${*:-memcheck initcheck racecheck synccheck}
+limit=${LIMIT:-600}
+logs=${LOGS:-$(mktemp -d)}
+mkdir -p "$logs"
+export PATH=$PATH:/usr/local/cuda/bin RESIDUA_NEED_DEVICE=1
+command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer, of the CUDA toolkit, is not on the PATH" >&2; exit 2; }
+if [ -z "${TEST:-}" ]; then
+    cd "$(dirname "$0")/.."
+    TEST=$(cargo test --locked --no-run --test every_kernel --message-format=json-render-diagnostics |
+        sed -n 's/.*"executable":"\([^"]*every_kernel[^"]*\)".*/\1/p')
+fi
+export TEST logs limit
+
+run() { # groups, and a command before the test's
+    local groups=$1
+    shift
+    RESIDUA_GROUPS=$groups "$@" "$TEST" --exact every_kernel_is_launched_and_right --nocapture
+}
+one() { # tool, group
+    local log=$logs/$1.$2 begin=$SECONDS said
+    local command=(timeout "$limit")
+    [ "$1" = alone ] || command+=(compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 20)
+    run "$2" "${command[@]}" >"$log" 2>&1
+    case $? in
+    0) said=$(grep 'SUMMARY: ' "$log" | grep -v 'SUMMARY: 0 ') || said=nothing ;;
+    124) said="not over after $limit s" ;;
+    9) said=$(grep 'SUMMARY: ' "$log" | tail -1) ;;
+    *) said="failed: $(grep -E "panicked at|rror" "$log" | head -1)" ;;
+    esac
+    echo "$1 $2: $said ($((SECONDS - begin)) s)" | tee "$log.said"
+}
+each() { # Every group under the tools named.
+    for tool in "$@"; do for group in $groups; do echo "$tool $group"; done; done |
+        xargs -P "${AT_ONCE:-8}" -L 1 bash -c 'one "$@"' sanitize
+}
+export -f run one
+
+run "" >"$logs/list" 2>&1 || { cat "$logs/list"; exit 1; }
+failed=0
+groups=${ONLY:-$(sed -n 's/^GROUPS //p' "$logs/list")}
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+compute-sanitizer --version | tail -1
+# A tool that does not see what is wrong on purpose says nothing by its silence.
+for tool in $tools; do
+    grep -q "^CONTROL control-$tool$" "$logs/list" || continue
+    run "control-$tool" compute-sanitizer --tool "$tool" --print-limit 2 >"$logs/control.$tool" 2>&1
+    if grep 'SUMMARY: ' "$logs/control.$tool" | grep -qv 'SUMMARY: 0 '; then
+        echo "$tool reports a defect made on purpose"
+    else
+        echo "$tool does not report a defect made on purpose"
+        failed=1
+    fi
+done
+# Once without a tool: are the results right? This compiles the kernels to their cache, too.
+each alone
+# shellcheck disable=SC2086
+each $tools
+
+for tool in alone $tools; do
+    read -ra all <<<"$groups"
+    all=("${all[@]/#/$logs/$tool.}")
+    found=$(cat "${all[@]/%/.said}" | grep -cv ': nothing (')
+    seen=$(sed -n 's/^LAUNCHED //p' "${all[@]}" | sort -u)
+    unseen=$(sed -n 's/^KERNEL //p' "$logs/list" | sort -u | comm -23 - <(echo "$seen"))
+    echo "== $tool: $(grep -c . <<<"$seen") kernels seen, $found groups with findings"
+    [ -z "$unseen" ] || sed 's/^/   not seen: /' <<<"$unseen"
+    if [ "$found" != 0 ] || [ -n "$unseen" ]; then failed=1; fi
+done
+exit $failed

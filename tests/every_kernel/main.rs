@@ -1,0 +1,171 @@
+//! Every kernel of the project, on small ragged inputs beside the host: what `scripts/sanitize.sh` runs under
+//! compute-sanitizer, where a kernel is a hundred times slower than alone. A kernel that nothing here launches is a failure.
+//!
+//! `RESIDUA_GROUPS=merges,orders` runs some groups only. What there is and what was launched is printed either way.
+
+#![cfg(feature = "cuda")]
+
+#[path = "../common/assembly.rs"]
+mod assembly;
+#[allow(dead_code)]
+#[path = "../common/backend.rs"]
+mod backend;
+#[path = "../common/formats/mod.rs"]
+mod formats;
+#[allow(dead_code)]
+#[path = "../common/graph.rs"]
+mod graph;
+#[allow(dead_code)]
+#[path = "../common/precondition.rs"]
+mod precondition;
+#[allow(dead_code)]
+#[path = "../common/primitives/mod.rs"]
+mod primitives;
+#[path = "../common/random.rs"]
+mod random;
+#[allow(dead_code)]
+#[path = "../common/slim.rs"]
+mod slim;
+#[path = "../common/systems.rs"]
+mod systems;
+
+mod basics;
+mod controls;
+mod graphs;
+mod solving;
+mod stored;
+
+use residua::Cuda;
+use residua::backend::cuda::compile::SOURCES;
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+use systems::device::device;
+
+/// What is run at a time, by a name.
+type Group = (&'static str, fn(&Cuda));
+
+const GROUPS: [Group; 33] = [
+    ("memory", basics::memory),
+    ("vectors", basics::vectors),
+    ("reductions", basics::reductions),
+    ("scans", basics::scans),
+    ("selections", basics::selections),
+    ("sorts", basics::sorts),
+    ("segmented-sorts", basics::segmented_sorts),
+    ("merges", basics::merges),
+    ("moves", basics::moves),
+    ("products", stored::products),
+    ("products-narrow", stored::narrow_products),
+    ("products-complex", stored::complex_products),
+    ("products-degenerate", stored::degenerate_products),
+    ("rows-cut", stored::rows_cut),
+    ("several-vectors", stored::several_vectors),
+    ("conversions", stored::conversions),
+    ("conversions-types", stored::conversions_of_types),
+    ("conversions-degenerate", stored::conversions_of_degenerate),
+    ("compressed", stored::compressed),
+    ("compressed-products", stored::compressed_products),
+    ("compressed-dots", stored::compressed_dots),
+    ("assembly", stored::assembled),
+    ("levels", graphs::levels),
+    ("orders", graphs::orders),
+    ("structures", graphs::structures),
+    ("colours", graphs::colours),
+    ("wide-offsets", graphs::wide_offsets),
+    ("solvers", solving::steps),
+    ("bursts", solving::bursts),
+    ("bursts-whole-chip", solving::whole_chip),
+    ("preconditioners", solving::preconditioners),
+    ("streams", solving::streams),
+    ("large", basics::large),
+];
+
+/// What a tool must report, so that its silence elsewhere means something; run only where it is named.
+const CONTROLS: [Group; 3] = [
+    ("control-memcheck", controls::out_of_bounds),
+    ("control-initcheck", controls::uninitialised),
+    ("control-racecheck", controls::race),
+];
+
+#[test]
+fn every_kernel_is_launched_and_right() {
+    let Some(b) = device() else { return };
+    let only = std::env::var("RESIDUA_GROUPS").ok();
+    let wanted = |name: &str| only.as_ref().is_none_or(|only| only.split(',').any(|one| one == name));
+    let all = kernels();
+    println!("GROUPS {}", GROUPS.map(|group| group.0).join(" "));
+    CONTROLS.iter().for_each(|(name, _)| println!("CONTROL {name}"));
+    all.iter().for_each(|(file, kernel)| println!("KERNEL {file} {kernel}"));
+    let mut failed = Vec::new();
+    let controls = CONTROLS.iter().filter(|_| only.is_some());
+    for (name, group) in GROUPS.iter().chain(controls).filter(|(name, _)| wanted(name)) {
+        let start = Instant::now();
+        let right = catch_unwind(AssertUnwindSafe(|| group(&b))).is_ok();
+        println!(
+            "GROUP {name} {} {:.1} s",
+            if right { "right" } else { "WRONG" },
+            start.elapsed().as_secs_f64()
+        );
+        if !right {
+            failed.push(*name);
+        }
+    }
+    let launched = b.launched_kernels();
+    launched.iter().for_each(|(file, kernel)| println!("LAUNCHED {file} {kernel}"));
+    let missing: Vec<_> = all.difference(&launched).collect();
+    assert!(failed.is_empty(), "wrong: {failed:?}");
+    assert!(only.is_some() || missing.is_empty(), "launched by nothing here: {missing:?}");
+}
+
+/// File and name of every kernel.
+fn kernels() -> BTreeSet<(&'static str, &'static str)> {
+    SOURCES.iter().flat_map(|&(file, text)| names(text).into_iter().map(move |name| (file, name))).collect()
+}
+
+/// The names of a file's kernels: after `__global__`, or `KERNEL` where a file has that for short, behind what is said of
+/// launches.
+fn names(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    let mut declares = false;
+    for line in lines.filter(|line| !line.starts_with('#')) {
+        declares |= line.contains("__global__") || line.starts_with("KERNEL ");
+        // The first word before a bracket that is no attribute.
+        let mut rest = line;
+        while declares && let Some((before, behind)) = rest.split_once('(') {
+            let word = before.rsplit([' ', ')', '\t']).next().unwrap_or_default();
+            if word.starts_with("__") || word.is_empty() {
+                // On the same line to its end: `__launch_bounds__(WARPS * 32)`.
+                let mut depth = 1;
+                let end = behind.find(|c| {
+                    depth += i32::from(c == '(') - i32::from(c == ')');
+                    depth == 0
+                });
+                rest = &behind[end.map_or(behind.len(), |end| end + 1)..];
+            } else {
+                found.push(word);
+                declares = false;
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_kernels_of_a_file_are_found() {
+    let text = "\
+#define KERNEL extern \"C\" __global__ void __launch_bounds__(THREADS)
+KERNEL one(u64 n) { two(n); }
+// extern \"C\" __global__ void no(u64 n)
+extern \"C\" __global__ void __launch_bounds__(THREADS, (A) + 1)
+#if CLUSTER > 1
+    __cluster_dims__(CLUSTER, 1, 1)
+#endif
+    three(u64 n, const u32* x) {
+extern \"C\" __global__ void __launch_bounds__(THREADS) four(u64 n) {}";
+    assert_eq!(names(text), ["one", "three", "four"]);
+    let all = kernels();
+    assert!(all.len() >= 146, "{all:?}");
+    assert!(SOURCES.iter().all(|(file, _)| all.iter().any(|(of, _)| of == file)), "{all:?}");
+}

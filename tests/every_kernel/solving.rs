@@ -1,0 +1,163 @@
+//! Solvers in every way that they are run, preconditioners, and several streams.
+
+use crate::precondition::{applied, block_case, close, dominant, fsai_case, poisson, vector};
+use crate::primitives as cases;
+use crate::systems::{Device, Stepwise, poisson2d};
+use crate::{graph, systems};
+use num_complex::Complex;
+use residua::backend::{PreconditionSteps, Products};
+use residua::graph::{Adjacency, cuthill_mckee_order};
+use residua::krylov::{Cg, Outcome, Refinement, SolveOptions};
+use residua::matrix::Sell;
+use residua::precondition::{Chebyshev, Identity, Jacobi, Preconditioner};
+use residua::report::Transposed;
+use residua::scalar::Widen;
+use residua::{Backend, Csr, Cuda, Error, Host, LinearOperator, Scalar};
+use std::ops::ControlFlow;
+
+/// Iterations of each solve: they end in the middle of a burst.
+const ITERATIONS: usize = 5;
+
+/// A diagonal that is not constant, so that Jacobi is more than a factor.
+fn uneven(k: usize) -> Csr<f64> {
+    let mut a = poisson2d(k);
+    let offsets: Vec<usize> = a.iter().enumerate().filter(|(_, (i, j, _))| i == j).map(|(k, _)| k).collect();
+    offsets.iter().enumerate().for_each(|(i, &k)| a.values_mut()[k] = 4.0 + (i % 3) as f64);
+    a
+}
+
+/// Norms of residuals.
+fn history<T: Scalar, B: Device>(
+    b: &B,
+    a: &dyn LinearOperator<T, B>,
+    m: &dyn Preconditioner<T, B>,
+    iterations: usize,
+) -> Vec<f64> {
+    let n = a.rows();
+    let right = (0..n).map(|i| T::from_f64(((i * 7919) % 1009) as f64 / 500.0 - 1.0)).collect();
+    let (right, mut x) = (b.upload(right).unwrap(), b.zeros(n).unwrap());
+    let options = SolveOptions::default().tolerance(1e-12).max_iterations(iterations);
+    let mut cg = Cg::new(b, n, options).unwrap();
+    let report = cg.solve(a, m, &right, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
+    assert!(matches!(report.outcome, Outcome::IterationLimit | Outcome::Converged), "{report:?}");
+    cg.into_history()
+}
+
+fn alike(what: &str, there: &[f64], here: &[f64]) {
+    assert_eq!(there.len(), here.len(), "{what}");
+    for (there, here) in there.iter().zip(here) {
+        assert!((there - here).abs() <= 1e-4 * here + 1e-12, "{what}: {there:e} for {here:e}");
+    }
+}
+
+/// Iterations on the device beside the host's: launched one by one, in bursts, and in bursts where the matrix streams.
+fn every_way<V: Scalar + Widen<T>, T: Scalar>(b: &Cuda, what: &str, host: &Csr<V>) {
+    let a = b.place(systems::csr_copy(host));
+    let (jacobi, on_host) = (Jacobi::new(b, &a).unwrap(), Jacobi::new(&Host, host).unwrap());
+    for diagonal in [true, false] {
+        let there: &dyn Preconditioner<T, Cuda> = if diagonal { &jacobi } else { &Identity };
+        let here: &dyn Preconditioner<T, Host> = if diagonal { &on_host } else { &Identity };
+        let here = history::<T, _>(&Host, host, here, ITERATIONS);
+        alike(what, &history::<T, _>(b, &Stepwise(&a), there, ITERATIONS), &here);
+        alike(what, &history::<T, _>(b, &a, there, ITERATIONS), &here);
+        // Where padding leaves it a format for this matrix.
+        match Sell::with_sections(b, &a, 32, 1) {
+            Ok(sell) => alike(what, &history::<T, _>(b, &sell, there, ITERATIONS), &here),
+            Err(error) => assert!(matches!(error, Error::Refused { .. }), "{error}"),
+        }
+    }
+}
+
+pub fn steps(b: &Cuda) {
+    let a = uneven(30);
+    let device = b.place(systems::csr_copy(&a));
+    assert!(Transposed::of(b, &device).unwrap().is_symmetric());
+    let (x, right) = (vector::<f64>(900), vec![0.25; 900]);
+    let (mut here, mut there) = (vec![0.0; 900], b.zeros(900).unwrap());
+    a.accurate_residual(&Host, 2.0, &right, &x, &mut here).unwrap();
+    let (x, right) = (b.upload(x).unwrap(), b.upload(right).unwrap());
+    device.accurate_residual(b, 2.0, &right, &x, &mut there).unwrap();
+    close(&b.download(&there).unwrap(), &here, 1e-14);
+    let here = history::<f64, _>(&Host, &a, &Identity, ITERATIONS);
+    alike("csr", &history::<f64, _>(b, &Stepwise(&device), &Identity, ITERATIONS), &here);
+    for format in residua::matrix::formats::<f64, Cuda, f64>() {
+        match format.build(b, &device) {
+            Ok(stored) => {
+                alike(format.name(), &history::<f64, _>(b, &*stored, &Identity, ITERATIONS), &here);
+            }
+            Err(error) => assert!(matches!(error, Error::Refused { .. }), "{error}"),
+        }
+    }
+}
+
+/// One block, and clusters of both sizes.
+pub fn bursts(b: &Cuda) {
+    for k in [1, 3, 20, 60, 100] {
+        every_way::<f64, f64>(b, &format!("{k}^2 points"), &uneven(k));
+    }
+    let a = uneven(24);
+    every_way::<f32, f64>(b, "f32 in f64", &a.map(|v| v as f32));
+    every_way::<Complex<f32>, Complex<f32>>(b, "c32", &a.map(|v| Complex::new(v as f32, 0.0)));
+}
+
+/// Blocks that all meet through memory.
+pub fn whole_chip(b: &Cuda) {
+    every_way::<f64, f64>(b, "200^2 points", &uneven(200));
+}
+
+pub fn preconditioners(b: &Cuda) {
+    let a = dominant::<f64>(97, 60, 0.0);
+    block_case(b, &a, &[1, 32, 5, 2, 2, 30, 25]);
+    block_case(b, &dominant::<Complex<f64>>(40, 20, 1.0), &[32, 8]);
+    block_case::<f64, Cuda>(b, &vec![], &[]);
+    fsai_case(b, &dominant::<f64>(60, 8, 0.0));
+    fsai_case(b, &dominant::<f64>(50, 80, 0.0));
+    fsai_case(b, &dominant::<Complex<f64>>(30, 8, 1.0));
+    fsai_case(b, &vec![vec![4.0_f64]]);
+
+    fn chebyshev<B: PreconditionSteps + Products>(b: &B) -> Vec<f64> {
+        let a = poisson(20).to_backend(b).unwrap();
+        let diagonal = Jacobi::new(b, &a).unwrap();
+        let m = Chebyshev::new(b, &a, &diagonal, 4).unwrap();
+        applied(b, &m, &vector(400))
+    }
+    close(&chebyshev(b), &chebyshev(&Host), 1e-10);
+
+    let host = poisson(8);
+    let a = host.to_backend(b).unwrap();
+    let low = a.to_rounded(b).unwrap();
+    let m = Jacobi::new(b, &low).unwrap();
+    let mut solver = Refinement::new(b, 64, SolveOptions::default().tolerance(1e-12)).unwrap();
+    let mut right = vec![0.0; 64];
+    host.product(&Host, 1.0, &vector::<f64>(64), 0.0, &mut right).unwrap();
+    let (right, mut x) = (b.upload(right).unwrap(), b.zeros(64).unwrap());
+    let report = solver.solve(&a, &low, &m, &right, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
+    assert_eq!(report.outcome, Outcome::Converged);
+    close(&b.download(&x).unwrap(), &vector(64), 1e-9);
+}
+
+/// Operations of different kinds at once, with memory that passes between streams.
+pub fn streams(b: &Cuda) {
+    let a = b.place(uneven(60));
+    let grid = graph::graph(600, graph::grid_edges(30, 20));
+    let expected = cuthill_mckee_order(&Host, Adjacency::new(&grid).unwrap().parts()).unwrap();
+    let alone = history::<f64, _>(b, &a, &Identity, ITERATIONS);
+    b.side_by_side(3, |thread, b| {
+        for turn in 0..3 {
+            match (thread + turn) % 3 {
+                0 => assert!(history::<f64, _>(b, &a, &Identity, ITERATIONS) == alone),
+                1 => {
+                    let there = grid.to_backend(b)?;
+                    let order = cuthill_mckee_order(b, Adjacency::on(b, &there)?.parts())?;
+                    assert!(b.download(&*order)? == *expected);
+                }
+                _ => cases::with_sizes(&[33, 4099], || {
+                    cases::scan_cases(b);
+                    cases::select_cases(b);
+                }),
+            }
+        }
+        Ok(())
+    })
+    .unwrap();
+}

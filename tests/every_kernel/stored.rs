@@ -1,0 +1,172 @@
+//! Stored matrices: products, conversions, the compressed format, assembly.
+
+use crate::assembly;
+use crate::formats::cases::{Expected, Random, entries, on, ragged, reference, to_complex, with_lengths};
+use crate::formats::conversions::{band, bits_of, round_trips, transposes_of};
+use crate::formats::products::{blocks_of, fused_of, products_of};
+use crate::slim;
+use num_complex::Complex;
+use residua::assemble::Symmetry;
+use residua::backend::cuda::CsrAlgorithm;
+use residua::matrix::{Coo, Sell};
+use residua::scalar::Scalar;
+use residua::{Backend, Csr, Cuda, Host, LinearOperator};
+
+/// Some of the ragged matrices.
+fn some<T: Scalar>(names: &[&str]) -> Vec<(&'static str, Csr<T>)> {
+    let all = ragged::<T>().into_iter().filter(|(name, _)| names.contains(name));
+    let some: Vec<_> = all.collect();
+    assert_eq!(some.len(), names.len());
+    some
+}
+
+const AWKWARD: [&str; 4] = ["597 x 43", "empty rows and columns", "one giant row", "no nonzeros"];
+const DEGENERATE: [&str; 5] = ["one row", "one column", "no rows", "no columns", "4 x 4 example"];
+const TWO: [&str; 2] = ["597 x 43", "one giant row"];
+
+pub fn products(b: &Cuda) {
+    products_of::<f64, f64, _>(b, some(&AWKWARD));
+    fused_of::<f64, _>(b, some(&["one giant row", "arrow", "4 x 4 example"]));
+}
+
+pub fn degenerate_products(b: &Cuda) {
+    products_of::<f64, f64, _>(b, some(&DEGENERATE));
+}
+
+pub fn narrow_products(b: &Cuda) {
+    products_of::<f32, f64, _>(b, some(&TWO));
+}
+
+pub fn complex_products(b: &Cuda) {
+    products_of::<Complex<f64>, Complex<f64>, _>(b, some(&TWO));
+    fused_of::<Complex<f64>, _>(b, some(&["one giant row"]));
+}
+
+/// Rows that are cut where tiles end, among empty ones.
+fn cut() -> Vec<(&'static str, Csr<f64>)> {
+    let mut lengths = vec![3; 400];
+    lengths[77] = 5000;
+    lengths[78..84].copy_from_slice(&[0, 0, 6000, 0, 2047, 1]);
+    lengths[399] = 4100;
+    vec![("rows cut", with_lengths::<f64>(6000, &lengths, 33))]
+}
+
+fn close<T: Scalar>(case: &str, y: &[T], expected: &[Expected]) {
+    for (i, (&got, want)) in y.iter().zip(expected).enumerate() {
+        let off = (to_complex(got) - want.value).norm();
+        assert!(off <= want.bound, "{case}: element {i} is {got}, expected {}", want.value);
+    }
+}
+
+/// Rows that several tiles share, every way through a CSR matrix, and more blocks than the last one adds up alone.
+pub fn rows_cut(b: &Cuda) {
+    for (name, host) in some(&AWKWARD).into_iter().chain(some(&["one row"])).chain(cut()) {
+        let (a, mut random) = (on(b, &host), Random(21));
+        let (x, y) = (random.vector::<f64>(a.columns()), random.vector::<f64>(a.rows()));
+        let shape = (a.rows(), a.columns());
+        let want = reference(shape, &entries(&host), (false, false), (-1.5, &x), (0.25, Some(&y)));
+        let x = b.upload(x).unwrap();
+        for algorithm in CsrAlgorithm::ALL {
+            let mut y = b.upload(y.clone()).unwrap();
+            b.csr_by(algorithm, a.parts(), -1.5, &x, 0.25, &mut y).unwrap();
+            close(&format!("{algorithm:?} of {name}"), &b.download(&y).unwrap(), &want);
+        }
+        let coo = Coo::from_csr(b, &a).unwrap();
+        let mut y = b.upload(y).unwrap();
+        b.coo_by_atomics(coo.parts(), -1.5, &x, 0.25, &mut y).unwrap();
+        close(&format!("atomics of {name}"), &b.download(&y).unwrap(), &want);
+    }
+    products_of::<f64, f64, _>(b, cut());
+    // More blocks than the last one adds up alone.
+    let n = 270_001;
+    let a = b.poisson2d::<f64>(n, 1).unwrap();
+    let sell = Sell::with_sections(b, &a, 32, 1).unwrap();
+    let operators: [&dyn LinearOperator<f64, Cuda>; 2] = [&a, &sell];
+    for operator in operators {
+        let ones = b.upload(vec![1.0; n]).unwrap();
+        let (mut y, mut sum) = (b.zeros(n).unwrap(), b.zeros(1).unwrap());
+        operator.apply_dot(b, &ones, &mut y, &mut sum).unwrap();
+        // Two entries of -1 for each pair of neighbours, and 4 a row.
+        assert_eq!(b.download(&sum).unwrap(), [4.0 * n as f64 - 2.0 * (n - 1) as f64]);
+    }
+}
+
+pub fn several_vectors(b: &Cuda) {
+    blocks_of::<f64, f64, _>(b, cut());
+    blocks_of::<f64, f64, _>(b, some(&["597 x 43", "one row", "no nonzeros"]));
+    blocks_of::<f32, f32, _>(b, some(&["one giant row"]));
+}
+
+pub fn conversions(b: &Cuda) {
+    round_trips::<f64, _>(b, some(&AWKWARD));
+}
+
+pub fn conversions_of_types(b: &Cuda) {
+    round_trips::<f32, _>(b, some(&["597 x 43"]));
+    round_trips::<Complex<f64>, _>(b, some(&["one giant row"]));
+    transposes_of(b, some(&AWKWARD));
+    for a in [band(300, usize::MAX), band(300, 297)] {
+        let (here, there) = (a.transpose(&Host).unwrap(), on(b, &a).transpose(b).unwrap());
+        assert!(bits_of(&here) == bits_of(&there.to_host(b).unwrap()));
+    }
+    // Half the size where no value loses anything.
+    for (last, narrow) in [(0.25, true), (0.1, false)] {
+        let a = Csr::from_parts(1, 3, vec![0, 3], vec![0, 1, 2], vec![1.0, 0.5, last]).unwrap();
+        assert_eq!(on(b, &a).into_narrow(b).unwrap().is_ok(), narrow);
+    }
+}
+
+pub fn conversions_of_degenerate(b: &Cuda) {
+    round_trips::<f64, _>(b, some(&DEGENERATE));
+    transposes_of(b, some(&DEGENERATE));
+}
+
+fn compressible(names: &[&str]) -> Vec<slim::Named> {
+    let some: Vec<_> = slim::matrices().into_iter().filter(|of| names.contains(&of.0)).collect();
+    assert_eq!(some.len(), names.len());
+    some
+}
+
+/// One matrix for each storage.
+const STORAGES: [&str; 5] =
+    ["27 points", "a stencil with halves", "few distances, few values", "far columns", "a giant row"];
+
+pub fn compressed(b: &Cuda) {
+    let others = ["few special values", "lengths of every kind", "597 x 43", "one row", "no nonzeros"];
+    for (name, expected, a) in compressible(&STORAGES).into_iter().chain(compressible(&others)) {
+        slim::round_trip(b, name, expected, &a);
+    }
+}
+
+pub fn compressed_products(b: &Cuda) {
+    for (name, _, a) in compressible(&STORAGES) {
+        slim::check::<f64, f64, _>(b, name, &a);
+    }
+}
+
+pub fn compressed_dots(b: &Cuda) {
+    slim::slim_dots_of(
+        b,
+        compressible(&["27 points", "few special values", "lengths of every kind", "a giant row"]),
+    );
+}
+
+pub fn assembled(b: &Cuda) {
+    let mut random = crate::random::Random(3);
+    let shapes = [
+        (0, 0, 0),
+        (5, 0, 0),
+        (1, 1, 40),
+        (1, 1000, 3000),
+        (597, 43, 0),
+        (597, 43, 9000),
+        (3, 1 << 20, 3000),
+    ];
+    for (rows, columns, n) in shapes {
+        assembly::check(b, &assembly::triplets(&mut random, rows, columns, n), Symmetry::General);
+    }
+    for n in [1, 3000] {
+        assembly::check(b, &assembly::triplets(&mut random, 300, 300, n), Symmetry::Symmetric);
+    }
+    assembly::resident_cases(b);
+}
