@@ -10,8 +10,6 @@
 #define BULK 0
 #endif
 
-DEVICE u32 in_shared(const void* p) { return u32(__cvta_generic_to_shared(p)); }
-
 // A barrier that so many arrivals complete, and all bytes that they announced.
 DEVICE void barrier_init(u64* barrier, u32 arrivals) {
 #if BULK

@@ -1,5 +1,5 @@
-// What conjugate gradient kernels with many iterations a launch share: the places of the state, and the meeting of blocks,
-// which is also how sums over all of them are made.
+// What conjugate gradient kernels with many iterations a launch share: the meeting of blocks, which is also how sums over
+// all of them are made.
 //
 // CLUSTER > 1: the blocks are one cluster, their shared memory is one address space, sums are put into each other's, and
 // the hardware's barrier follows. CLUSTER = 1: there is one block. CLUSTER = 0: any number (a cooperative launch, all
@@ -9,9 +9,8 @@
 //
 // Sums are made in the same order by every block, so all blocks have the same bits, in every run.
 //
-// Constants: SCALAR (vectors), CLUSTER, THREADS.
+// Constants: CLUSTER, THREADS.
 #pragma once
-#include "block_sum.cuh"
 
 // Chips without clusters are never asked for one.
 #if __CUDA_ARCH__ < 900 && CLUSTER > 1
@@ -19,43 +18,15 @@
 #define CLUSTER 0
 #endif
 
-typedef SCALAR T;
-typedef real_of<T>::type R;
+#include "block_sum.cuh"
+#include "cluster.cuh"
+
 #define WARPS (THREADS / 32)
 #define MAX_BLOCKS 1024
-
-enum : int { STATUS, RR, CURVATURE, RHO, ALPHA, THRESHOLD };
-enum : int { MESSAGE = 3 };
-enum : int { RUNNING, CONVERGED, NOT_POSITIVE_DEFINITE, NOT_FINITE, BREAKDOWN };
-
-DEVICE bool finite(R a) { return a - a == 0; }
-DEVICE f32 real_part(f32 a) { return a; }
-DEVICE f64 real_part(f64 a) { return a; }
-DEVICE f32 real_part(c32 a) { return a.re; }
-DEVICE f64 real_part(c64 a) { return a.re; }
-DEVICE f32 fused(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
-DEVICE f64 fused(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
-template <typename A> DEVICE A fused(A a, A b, A c) {
-    return {fused(a.re, b.re, fused(-a.im, b.im, c.re)), fused(a.re, b.im, fused(a.im, b.re, c.im))};
-}
 
 // ---- the meeting of blocks: sums of N values over all threads of all blocks -------------------------------------------
 
 #if CLUSTER > 1
-DEVICE u32 shared_address(const void* p) {
-    u32 address;
-    asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(address) : "l"(p));
-    return address;
-}
-DEVICE u32 address_in(u32 address, u32 block) {
-    u32 mapped;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(block));
-    return mapped;
-}
-DEVICE void meet() {
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
 DEVICE void put_in(u32 mapped, f64 value) {
     asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(mapped), "d"(value) : "memory");
 }
@@ -120,9 +91,9 @@ template <bool PUBLISH, int N> DEVICE void sum_over_all(f64 (&value)[N], void* s
     __shared__ f64 of_block[2][2][CLUSTER];
     if (warp < N) {
         const f64 sum = warp_sum(lane < WARPS ? mine[warp][lane] : 0);
-        if (lane < CLUSTER) put_in(address_in(shared_address(&of_block[meeting & 1][warp][blockIdx.x]), lane), sum);
+        if (lane < CLUSTER) put_in(address_in(in_shared(&of_block[meeting & 1][warp][blockIdx.x]), lane), sum);
     }
-    meet();
+    cluster_meet();
 #pragma unroll
     for (int i = 0; i < N; i++) {
         f64 four[4] = {};

@@ -12,16 +12,16 @@
 //             x = x + alpha p;  beta = r.z / rho
 //             p = z + beta p                               own rows, and the halo, whose z is fetched
 //
-// Every block computes the scalars, from the same sums in the same order, so all take the same way; and p of a row has
-// the same bits in its block and in every halo.
-//
-// Blocks meet twice an iteration (cg_meeting.cuh).
+// Blocks meet twice an iteration (cg_meeting.cuh) and hold the same scalars (cg_recurrence.cuh), so p of a row has the same
+// bits in its block and in every halo.
 //
 // Steps, statuses and messages are those of krylov.cu (CgSlot in src/backend/krylov.rs).
 // Source: the recurrence as in src/krylov/cg.rs; persistent threads: Gupta, Stuart and Owens 2012; PMPP 17.4.
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), CLUSTER, THREADS, ROWS (rows a thread).
+// Constants: SCALAR (vectors), DIAGONAL (a diagonal inverse), STORED (values), OFFSET (offsets), CLUSTER, THREADS, ROWS (rows
+// a thread).
 #include "cg_meeting.cuh"
+#include "cg_recurrence.cuh"
 
 typedef STORED V;
 typedef OFFSET I;
@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __cluster_dims__(CLUSTER, 1, 1)
 #endif
     cg_resident(u32 rows, u32 rows_a_block, u32 entries, u32 halo_room, const I* offsets, const V* values, const u16* locals, const u32* halo_starts,
-                const u32* halo, const R* d, T* r, T* p, T* x, T* published, R* state, R* messages, u32 count, u64* slots, u32 meeting) {
+                const u32* halo, const D* d, T* r, T* p, T* x, T* published, R* state, R* messages, u32 count, u64* slots, u32 meeting) {
     extern __shared__ uint4 memory[];
     __shared__ u32 slice_starts[ROWS * WARPS + 1];
     auto padded = [](u32 bytes) { return (bytes + 15) / 16; };
@@ -71,12 +71,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 
     const u32 warp = threadIdx.x / 32, lane = lane_id();
     const u32 first = min(rows, blockIdx.x * rows_a_block), last = min(rows, first + rows_a_block);
-    R status = state[STATUS], rr = state[RR], curvature = state[CURVATURE], rho = state[RHO], alpha = 0;
-    const R threshold = state[THRESHOLD];
+    Recurrence scalars(state);
     // The state changes at the end of a launch that found it running, behind meetings of all blocks: all leave here or none.
-    if (status != R(RUNNING)) {
+    if (!scalars.running()) {
         if (blockIdx.x == 0)
-            for (u32 i = threadIdx.x; i < count; i += THREADS) messages[MESSAGE * i] = status;
+            for (u32 i = threadIdx.x; i < count; i += THREADS) messages[MESSAGE * i] = scalars.status;
         return;
     }
 
@@ -111,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         }
         rs[k] = mine ? r[row] : T();
         xs[k] = mine ? x[row] : T();
-        ds[k] = mine && d ? d[row] : R(1);
+        ds[k] = mine && d ? R(d[row]) : R(1);
         if (local < rows_a_block) p_here[local] = mine ? p[row] : T();
     }
     const u32 halo_start = halo_starts[blockIdx.x], halo_count = halo_starts[blockIdx.x + 1] - halo_start;
@@ -119,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         const u32 row = halo[halo_start + h];
         p_here[rows_a_block + h] = p[row];
 #if CLUSTER > 1
-        sources[h] = address_in(shared_address(z_here + row % rows_a_block), row / rows_a_block);
+        sources[h] = address_in(in_shared(z_here + row % rows_a_block), row / rows_a_block);
 #else
         sources[h] = row;
 #endif
@@ -127,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __syncthreads();
 
     u32 done = 0;
-    while (done < count && status == R(RUNNING)) {
+    while (done < count && scalars.running()) {
         T qs[ROWS];
         f64 pq[1] = {0};
 #pragma unroll
@@ -141,19 +140,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (local < rows_a_block) pq[0] += f64(real_part(conj(p_here[local]) * sum));
         }
         sum_over_all<false>(pq, slots, meeting++);
-        curvature = R(pq[0]);
-        alpha = rho / curvature;
-        if (!finite(curvature)) status = R(NOT_FINITE);
-        else if (!(curvature > 0)) status = R(NOT_POSITIVE_DEFINITE);
-        else if (!finite(alpha)) status = R(BREAKDOWN);
+        scalars.step(pq[0]);
 
         T zs[ROWS];
-        if (status == R(RUNNING)) {
+        if (scalars.running()) {
             f64 sums[2] = {0, 0};
 #pragma unroll
             for (int k = 0; k < ROWS; k++) {
                 const u32 local = k * THREADS + threadIdx.x;
-                rs[k] = rs[k] - alpha * qs[k];
+                rs[k] = rs[k] - scalars.alpha * qs[k];
                 zs[k] = d ? ds[k] * rs[k] : rs[k];
                 const R square = abs2(rs[k]);
                 sums[0] += f64(square);
@@ -165,17 +160,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #endif
             }
             sum_over_all<true>(sums, slots, meeting++);
-            rr = R(sums[0]);
-            const R rz = R(sums[1]);
-            if (!finite(rr)) {
-                status = R(NOT_FINITE);
-                alpha = 0;
-            } else {
-                if (rr <= threshold) status = R(CONVERGED);
-                else if (!(rz > 0 && finite(rz))) status = R(BREAKDOWN);
-                R beta = rz / rho;
-                if (!finite(beta)) beta = 0;
-                rho = rz;
+            if (scalars.turn(sums[0], sums[1])) {
                 // The first of the halo is on its way while own rows are updated.
                 T fetched[HALO];
                 fetch_halo(fetched, threadIdx.x, halo_count, sources, published);
@@ -184,8 +169,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     const u32 local = k * THREADS + threadIdx.x;
                     if (local < rows_a_block) {
                         const T old = p_here[local];
-                        xs[k] = xs[k] + alpha * old;
-                        p_here[local] = zs[k] + beta * old;
+                        xs[k] = xs[k] + scalars.alpha * old;
+                        p_here[local] = zs[k] + scalars.beta * old;
                     }
                 }
                 for (u32 h = threadIdx.x; h < halo_count; h += HALO * THREADS) {
@@ -193,24 +178,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
                     for (u32 u = 0; u < HALO; u++) {
                         const u32 i = h + u * THREADS;
-                        if (i < halo_count) p_here[rows_a_block + i] = fetched[u] + beta * p_here[rows_a_block + i];
+                        if (i < halo_count) p_here[rows_a_block + i] = fetched[u] + scalars.beta * p_here[rows_a_block + i];
                     }
                 }
             }
-        } else {
-            alpha = 0;
         }
-        if (blockIdx.x == 0 && threadIdx.x == 0) {
-            messages[MESSAGE * done] = status;
-            messages[MESSAGE * done + 1] = rr;
-            messages[MESSAGE * done + 2] = curvature;
-        }
+        if (blockIdx.x == 0 && threadIdx.x == 0) scalars.tell(messages + MESSAGE * done);
         done++;
         __syncthreads();
     }
 #if CLUSTER > 1
     // No block leaves while others may read its shared memory.
-    meet();
+    cluster_meet();
 #endif
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
@@ -221,11 +200,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             p[row] = p_here[local];
         }
     }
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-        state[STATUS] = status;
-        state[RR] = rr;
-        state[CURVATURE] = curvature;
-        state[RHO] = rho;
-        state[ALPHA] = alpha;
-    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) scalars.store(state);
 }

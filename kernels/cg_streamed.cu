@@ -3,7 +3,7 @@
 //
 //     block      owns rows_a_block rows; thread t rows t, t + THREADS, ... of them: their r and q, which
 //                becomes z, in registers
-//     shared     p and x of own rows
+//     shared     p and x of own rows, and their diagonal of the inverse
 //     global     p of all rows, and the matrix in SELL-32 without an order (sell.cu), so that a warp has a section
 //
 //     repeat  q = A p                                      p of any row from global memory
@@ -14,34 +14,36 @@
 //             p = z + beta p, published                    and a third meeting
 //
 // Bytes an iteration: the matrix (value + 4 an entry, padding too), its lengths, p once out and as often in as first-level
-// caches miss it, and the diagonal. What remains beside them is three meetings of all blocks, about 1 us each.
+// caches miss it. What remains beside them is three meetings of all blocks, about 1 us each.
 //
 // Steps, statuses and messages are those of krylov.cu (CgSlot in src/backend/krylov.rs).
 // Source: as cg_resident.cu.
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), THREADS, ROWS (rows a thread), UNROLL (entries a thread has
-// under way).
+// Constants: SCALAR (vectors), DIAGONAL (a diagonal inverse), STORED (values), OFFSET (offsets), THREADS, ROWS (rows a thread),
+// UNROLL (entries a thread has under way).
 #define CLUSTER 0
 #include "cg_meeting.cuh"
+#include "cg_recurrence.cuh"
 
 typedef STORED V;
 typedef OFFSET I;
 
 // d is null but for a diagonal inverse. `meeting`: any number, at each launch 3 count higher than at the last. messages:
-// `count` times status, r.r, curvature. Dynamic shared memory: 2 rows_a_block sizeof(T); rows_a_block is a multiple of 32.
+// `count` times status, r.r, curvature. Dynamic shared memory: rows_a_block (2 sizeof(T) + (d ? sizeof(D) : 0)); rows_a_block is
+// a multiple of 32.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    cg_streamed(u32 rows, u32 rows_a_block, const u32* lengths, const I* offsets, const u32* columns, const V* values, const R* d,
+    cg_streamed(u32 rows, u32 rows_a_block, const u32* lengths, const I* offsets, const u32* columns, const V* values, const D* d,
                 T* r, T* p, T* x, R* state, R* messages, u32 count, u64* slots, u32 meeting) {
     extern __shared__ uint4 memory[];
     T* const p_here = reinterpret_cast<T*>(memory);
     T* const x_here = p_here + rows_a_block;
+    D* const d_here = reinterpret_cast<D*>(x_here + rows_a_block);
     const u32 first = min(rows, blockIdx.x * rows_a_block), own = min(rows_a_block, rows - first);
-    R status = state[STATUS], rr = state[RR], curvature = state[CURVATURE], rho = state[RHO], alpha = 0;
-    const R threshold = state[THRESHOLD];
+    Recurrence scalars(state);
     // The state changes at the end of a launch that found it running, behind meetings of all blocks: all leave here or none.
-    if (status != R(RUNNING)) {
+    if (!scalars.running()) {
         if (blockIdx.x == 0)
-            for (u32 i = threadIdx.x; i < count; i += THREADS) messages[MESSAGE * i] = status;
+            for (u32 i = threadIdx.x; i < count; i += THREADS) messages[MESSAGE * i] = scalars.status;
         return;
     }
     T rs[ROWS];
@@ -52,13 +54,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             rs[k] = r[first + local];
             p_here[local] = p[first + local];
             x_here[local] = x[first + local];
+            if (d) d_here[local] = d[first + local];
         } else {
             rs[k] = T();
         }
     }
 
     u32 done = 0;
-    while (done < count && status == R(RUNNING)) {
+    while (done < count && scalars.running()) {
         T qs[ROWS];
         f64 pq[1] = {0};
 #pragma unroll
@@ -77,42 +80,28 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             qs[k] = sum;
         }
         sum_over_all<false>(pq, slots, meeting++);
-        curvature = R(pq[0]);
-        alpha = rho / curvature;
-        if (!finite(curvature)) status = R(NOT_FINITE);
-        else if (!(curvature > 0)) status = R(NOT_POSITIVE_DEFINITE);
-        else if (!finite(alpha)) status = R(BREAKDOWN);
+        scalars.step(pq[0]);
 
-        if (status == R(RUNNING)) {
+        if (scalars.running()) {
             f64 sums[2] = {0, 0};
 #pragma unroll
             for (int k = 0; k < ROWS; k++) {
                 const u32 local = k * THREADS + threadIdx.x;
-                const R scale = d && local < own ? d[first + local] : R(1);
-                rs[k] = rs[k] - alpha * qs[k];
+                const R scale = d && local < own ? R(d_here[local]) : R(1);
+                rs[k] = rs[k] - scalars.alpha * qs[k];
                 qs[k] = d ? scale * rs[k] : rs[k];
                 const R square = abs2(rs[k]);
                 sums[0] += f64(square);
                 sums[1] += f64(d ? scale * square : square);
             }
             sum_over_all<false>(sums, slots, meeting++);
-            rr = R(sums[0]);
-            const R rz = R(sums[1]);
-            if (!finite(rr)) {
-                status = R(NOT_FINITE);
-                alpha = 0;
-            } else {
-                if (rr <= threshold) status = R(CONVERGED);
-                else if (!(rz > 0 && finite(rz))) status = R(BREAKDOWN);
-                R beta = rz / rho;
-                if (!finite(beta)) beta = 0;
-                rho = rz;
+            if (scalars.turn(sums[0], sums[1])) {
 #pragma unroll
                 for (int k = 0; k < ROWS; k++) {
                     const u32 local = k * THREADS + threadIdx.x;
                     if (local < own) {
-                        const T old = p_here[local], next = qs[k] + beta * old;
-                        x_here[local] = x_here[local] + alpha * old;
+                        const T old = p_here[local], next = qs[k] + scalars.beta * old;
+                        x_here[local] = x_here[local] + scalars.alpha * old;
                         p_here[local] = next;
                         p[first + local] = next;
                     }
@@ -120,14 +109,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 f64 none[1] = {0};
                 sum_over_all<true>(none, slots, meeting++);
             }
-        } else {
-            alpha = 0;
         }
-        if (blockIdx.x == 0 && threadIdx.x == 0) {
-            messages[MESSAGE * done] = status;
-            messages[MESSAGE * done + 1] = rr;
-            messages[MESSAGE * done + 2] = curvature;
-        }
+        if (blockIdx.x == 0 && threadIdx.x == 0) scalars.tell(messages + MESSAGE * done);
         done++;
     }
 #pragma unroll
@@ -138,11 +121,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             x[first + local] = x_here[local];
         }
     }
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-        state[STATUS] = status;
-        state[RR] = rr;
-        state[CURVATURE] = curvature;
-        state[RHO] = rho;
-        state[ALPHA] = alpha;
-    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) scalars.store(state);
 }

@@ -17,11 +17,7 @@
 #endif
 
 #if CLUSTER > 1
-DEVICE u32 shared_address(const void* p) {
-    u32 address;
-    asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(address) : "l"(p));
-    return address;
-}
+// Where what lies at `address` of this block's shared memory lies in that of another block.
 DEVICE u32 address_in(u32 address, u32 block) {
     u32 mapped;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(block));
@@ -61,31 +57,24 @@ struct Mail {
     // By one thread; then the cluster meets.
     DEVICE void begin() {
 #if CLUSTER > 1
-        for (u32 turn = 0; turn < 2; turn++) asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(boxes + turn)) : "memory");
+        for (u32 turn = 0; turn < 2; turn++) asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(in_shared(boxes + turn)) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
     }
     // By one thread a turn: how many bytes will come.
     DEVICE void expect(u32 turn, u32 bytes) {
 #if CLUSTER > 1
-        asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(shared_address(boxes + (turn & 1))), "r"(bytes) : "memory");
+        asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(in_shared(boxes + (turn & 1))), "r"(bytes) : "memory");
 #endif
     }
-    // To where `place` lies in the shared memory of block `block`.
-    DEVICE void send(u32 turn, u32* place, u32 block, u32 value) {
+    // A word of four or eight bytes, to where `place` lies in the shared memory of block `block`.
+    template <typename W> DEVICE void send(u32 turn, W* place, u32 block, typename unsigned_of<sizeof(W)>::type value) {
 #if CLUSTER > 1
-        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(address_in(shared_address(place), block)), "r"(value),
-                     "r"(address_in(shared_address(boxes + (turn & 1)), block))
-                     : "memory");
-#else
-        *place = value;
-#endif
-    }
-    DEVICE void send(u32 turn, u64* place, u32 block, u64 value) {
-#if CLUSTER > 1
-        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u64 [%0], %1, [%2];" ::"r"(address_in(shared_address(place), block)), "l"(value),
-                     "r"(address_in(shared_address(boxes + (turn & 1)), block))
-                     : "memory");
+        const u32 to = address_in(in_shared(place), block), box = address_in(in_shared(boxes + (turn & 1)), block);
+        if constexpr (sizeof(W) == 4)
+            asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(to), "r"(value), "r"(box) : "memory");
+        else
+            asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u64 [%0], %1, [%2];" ::"r"(to), "l"(value), "r"(box) : "memory");
 #else
         *place = value;
 #endif
@@ -93,7 +82,7 @@ struct Mail {
     // By all threads: until the bytes of this turn have come. Turns count from 0.
     DEVICE void wait(u32 turn) {
 #if CLUSTER > 1
-        const u32 box = shared_address(boxes + (turn & 1)), parity = turn >> 1 & 1;
+        const u32 box = in_shared(boxes + (turn & 1)), parity = turn >> 1 & 1;
         u32 done;
         do asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(box), "r"(parity) : "memory");
         while (!done);

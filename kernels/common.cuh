@@ -37,6 +37,8 @@ DEVICE void after_predecessors() {
 
 DEVICE u32 lane_id() { return threadIdx.x & 31; }
 DEVICE u32 lanes_below() { return (1u << lane_id()) - 1; }
+// Where in shared memory a generic pointer points.
+DEVICE u32 in_shared(const void* p) { return u32(__cvta_generic_to_shared(p)); }
 
 // ---- unsigned integer of a given size, and bits of a value as such -------------------------------------------------
 

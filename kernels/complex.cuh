@@ -24,6 +24,13 @@ DEVICE c64 operator*(c64 a, c64 b) { return {a.re * b.re - a.im * b.im, a.re * b
 DEVICE c32 operator*(f32 a, c32 b) { return {a * b.re, a * b.im}; }
 DEVICE c64 operator*(f64 a, c64 b) { return {a * b.re, a * b.im}; }
 
+// a b + c, the product of reals not rounded.
+DEVICE f32 fused(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
+DEVICE f64 fused(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
+template <typename A> DEVICE A fused(A a, A b, A c) {
+    return {fused(a.re, b.re, fused(-a.im, b.im, c.re)), fused(a.re, b.im, fused(a.im, b.re, c.im))};
+}
+
 DEVICE bool is_zero(f32 a) { return a == 0; }
 DEVICE bool is_zero(f64 a) { return a == 0; }
 DEVICE bool is_zero(c32 a) { return a.re == 0 && a.im == 0; }

@@ -29,8 +29,6 @@ DEVICE f64 times(f64 a, f64 b) { return __dmul_rn(a, b); }
 DEVICE f32 times(f32 a, f32 b) { return __fmul_rn(a, b); }
 DEVICE f64 plus(f64 a, f64 b) { return __dadd_rn(a, b); }
 DEVICE f32 plus(f32 a, f32 b) { return __fadd_rn(a, b); }
-DEVICE f64 fused(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
-DEVICE f32 fused(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
 
 struct alignas(2 * sizeof(R)) Pair {
     R high, low;
@@ -109,16 +107,27 @@ DEVICE R inverse_of(T entry, bool& good) {
     return good ? reciprocal : real_part(entry);
 }
 
-// inverse[i] = 1 / a_ii. found, all bits set by the caller: found[0] becomes the first row without a usable diagonal entry,
-// found[1] the first row whose inverse is not that of row 0.
+#define SMALLEST_NORMAL 0x1p-126f
+
+// inverse[i] = 1 / a_ii, and in rounded[i], where that is not null, the same in single precision. found, all bits set by the
+// caller: found[0] becomes the first row without a usable diagonal entry, found[1] the first row whose inverse is not that of
+// row 0, found[2] one whose inverse is beyond the normal numbers of single precision.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    inverse_diagonal(u64 rows, const I* offsets, const u32* columns, const V* values, R* inverse, u32* found) {
+    inverse_diagonal(u64 rows, const I* offsets, const u32* columns, const V* values, R* inverse, f32* rounded, u32* found) {
     bool good;
     const R first = rows ? inverse_of(entry(0, 0, offsets, columns, values), good) : R(0);
-    bool differs = false;
+    bool differs = false, beyond = false;
     for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
         const R value = inverse_of(entry(row, row, offsets, columns, values), good);
         inverse[row] = value;
+        if (rounded) {
+            const f32 near = f32(value);
+            rounded[row] = near;
+            if (!beyond && !(near >= SMALLEST_NORMAL && near - near == 0)) {
+                atomicMin(found + 2, u32(row));
+                beyond = true;
+            }
+        }
         if (!good) atomicMin(found, u32(row));
         if (!differs && value != first) {
             atomicMin(found + 1, u32(row));

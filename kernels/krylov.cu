@@ -10,21 +10,13 @@
 //
 // Sums: as in block_sum.cuh, the same bits in every run. Source: PMPP 17.4 (fuse the vector work of CG).
 //
-// Constants: SCALAR (element type), THREADS, UNROLL (cg_direction), SUM_THREADS, SUM_UNROLL (cg_residual).
+// Constants: SCALAR (element type), DIAGONAL (a diagonal inverse), THREADS, UNROLL (cg_direction), SUM_THREADS, SUM_UNROLL
+// (cg_residual).
 #include "block_sum.cuh"
+#include "cg_state.cuh"
 
-typedef SCALAR T;
-typedef real_of<T>::type R;
 #define VEC int(16 / sizeof(T))
 
-enum : int { STATUS, RR, CURVATURE, RHO, ALPHA, THRESHOLD };
-enum : int { RUNNING, CONVERGED, NOT_POSITIVE_DEFINITE, NOT_FINITE, BREAKDOWN };
-
-DEVICE bool finite(R a) { return a - a == 0; }
-template <typename A> DEVICE R real_part(A a) {
-    if constexpr (is_complex<A>::value) return a.re;
-    else return a;
-}
 template <typename A> DEVICE bool all_finite(A a) {
     if constexpr (is_complex<A>::value) return finite(a.re) && finite(a.im);
     else return finite(a);
@@ -34,10 +26,13 @@ template <typename A> DEVICE A from_real(R a) {
     else return a;
 }
 
-// VEC elements of a vector from place i, 16 bytes at once where that is allowed.
+// VEC elements of a vector from place i, all at once where that is allowed.
 template <typename A> DEVICE void get(bool wide, const A* p, u64 i, u64 n, A (&v)[VEC]) {
-    if (wide && sizeof(A) * VEC == 16) {
+    if (wide && sizeof v == 16) {
         uint4 raw = *reinterpret_cast<const uint4*>(p + i);
+        memcpy(v, &raw, sizeof v);
+    } else if (wide && sizeof v == 8) {
+        uint2 raw = *reinterpret_cast<const uint2*>(p + i);
         memcpy(v, &raw, sizeof v);
     } else {
 #pragma unroll
@@ -61,20 +56,20 @@ struct alignas(2 * sizeof(R)) Sums {
 };
 DEVICE Sums operator+(Sums a, Sums b) { return {a.rr + b.rr, a.rz + b.rz}; }
 
-template <bool DIAGONAL> DEVICE Sums descend(u64 n, R alpha, const R* d, const T* q, T* r) {
+template <bool WEIGHTED> DEVICE Sums descend(u64 n, R alpha, const D* d, const T* q, T* r) {
     const u64 tile = u64(SUM_THREADS) * SUM_UNROLL * VEC;
-    const bool aligned = aligned16(q) && aligned16(r) && (!DIAGONAL || aligned16(d));
+    const bool aligned = aligned16(q) && aligned16(r) && (!WEIGHTED || aligned16(d));
     Sums sum[SUM_UNROLL] = {};
     for (u64 start = blockIdx.x * tile; start < n; start += gridDim.x * tile) {
         const bool wide = aligned && start + tile <= n;
         const u64 first = start + threadIdx.x * VEC;
         T a[SUM_UNROLL][VEC], b[SUM_UNROLL][VEC];
-        R w[SUM_UNROLL][VEC];
+        D w[SUM_UNROLL][VEC];
 #pragma unroll
         for (int u = 0; u < SUM_UNROLL; u++) {
             get(wide, r, first + u * SUM_THREADS * VEC, n, a[u]);
             get(wide, q, first + u * SUM_THREADS * VEC, n, b[u]);
-            if (DIAGONAL) get(wide, d, first + u * SUM_THREADS * VEC, n, w[u]);
+            if (WEIGHTED) get(wide, d, first + u * SUM_THREADS * VEC, n, w[u]);
         }
 #pragma unroll
         for (int u = 0; u < SUM_UNROLL; u++) {
@@ -82,7 +77,7 @@ template <bool DIAGONAL> DEVICE Sums descend(u64 n, R alpha, const R* d, const T
             for (int v = 0; v < VEC; v++) {
                 a[u][v] = a[u][v] - alpha * b[u][v];
                 R rr = abs2(a[u][v]);
-                sum[u] = sum[u] + Sums{rr, DIAGONAL ? w[u][v] * rr : rr};
+                sum[u] = sum[u] + Sums{rr, WEIGHTED ? R(w[u][v]) * rr : rr};
             }
             put(wide, r, first + u * SUM_THREADS * VEC, n, a[u]);
         }
@@ -94,7 +89,7 @@ template <bool DIAGONAL> DEVICE Sums descend(u64 n, R alpha, const R* d, const T
 
 // d is null but for a diagonal inverse; rz is null for a general one, whose r.z is summed later.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
-    cg_residual(const R* d, const T* pq, const T* q, T* r, T* rz, R* state, u64 n, Sums* partials, u32* finished) {
+    cg_residual(const D* d, const T* pq, const T* q, T* r, T* rz, R* state, u64 n, Sums* partials, u32* finished) {
     const R curvature = real_part(pq[0]);
     const R alpha = state[RHO] / curvature;
     int fault = RUNNING;
@@ -125,12 +120,12 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     });
 }
 
-template <bool DIAGONAL> DEVICE void advance(u64 n, R alpha, R beta, const R* d, const T* z, T* p, T* x) {
+template <bool WEIGHTED> DEVICE void advance(u64 n, R alpha, R beta, const D* d, const T* z, T* p, T* x) {
     const u64 stride = u64(gridDim.x) * THREADS * VEC;
-    const bool aligned = aligned16(z) && aligned16(p) && aligned16(x) && (!DIAGONAL || aligned16(d));
+    const bool aligned = aligned16(z) && aligned16(p) && aligned16(x) && (!WEIGHTED || aligned16(d));
     for (u64 first = (u64(blockIdx.x) * THREADS + threadIdx.x) * VEC; first < n; first += stride * UNROLL) {
         T a[UNROLL][VEC], b[UNROLL][VEC], c[UNROLL][VEC];
-        R w[UNROLL][VEC];
+        D w[UNROLL][VEC];
 #pragma unroll
         for (int u = 0; u < UNROLL; u++) {
             const u64 i = first + u * stride;
@@ -139,7 +134,7 @@ template <bool DIAGONAL> DEVICE void advance(u64 n, R alpha, R beta, const R* d,
             get(wide, z, i, n, a[u]);
             get(wide, p, i, n, b[u]);
             get(wide, x, i, n, c[u]);
-            if (DIAGONAL) get(wide, d, i, n, w[u]);
+            if (WEIGHTED) get(wide, d, i, n, w[u]);
         }
 #pragma unroll
         for (int u = 0; u < UNROLL; u++) {
@@ -149,7 +144,7 @@ template <bool DIAGONAL> DEVICE void advance(u64 n, R alpha, R beta, const R* d,
 #pragma unroll
             for (int v = 0; v < VEC; v++) {
                 c[u][v] = c[u][v] + alpha * b[u][v];
-                if (DIAGONAL) a[u][v] = w[u][v] * a[u][v];
+                if (WEIGHTED) a[u][v] = R(w[u][v]) * a[u][v];
                 b[u][v] = a[u][v] + beta * b[u][v];
             }
             put(wide, x, i, n, c[u]);
@@ -160,7 +155,7 @@ template <bool DIAGONAL> DEVICE void advance(u64 n, R alpha, R beta, const R* d,
 
 // z is r for an identity or diagonal inverse; d is null but for a diagonal one.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    cg_direction(const R* d, const T* z, const T* rz, T* p, T* x, R* state, u64 n, u32* finished) {
+    cg_direction(const D* d, const T* z, const T* rz, T* p, T* x, R* state, u64 n, u32* finished) {
     __shared__ R alpha, old_rho;
     if (threadIdx.x == 0) {
         alpha = state[ALPHA];

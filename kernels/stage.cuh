@@ -6,7 +6,7 @@
 
 DEVICE void copy16(void* to, const void* from) {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(u32(__cvta_generic_to_shared(to))), "l"(from) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(in_shared(to)), "l"(from) : "memory");
 #else
     *reinterpret_cast<uint4*>(to) = __ldcs(reinterpret_cast<const uint4*>(from));
 #endif

@@ -6,6 +6,7 @@
 mod systems;
 
 use residua::krylov::{Cg, Outcome, SolveOptions, WarmCg};
+use residua::matrix::Sell;
 use residua::precondition::{Identity, Jacobi};
 use residua::{Backend, Csr, Cuda, Error, LinearOperator, Result};
 use std::ops::ControlFlow;
@@ -51,6 +52,11 @@ fn solvers_side_by_side_give_the_bits_of_one_after_the_other() {
             let b = right_hand_side(a.rows(), thread);
             let m = thread.is_multiple_of(2).then_some(&jacobi[number]);
             all.push(solve(cuda, a, m, &b)?);
+            if number == 3 {
+                // On the whole chip too, the matrix streaming: blocks of two such launches must never wait for each other.
+                let sell = Sell::with_sections(cuda, a, 32, 1)?;
+                all.push(solve(cuda, &sell, m, &b)?);
+            }
             if number == 2 {
                 all.push(solve(cuda, &Stepwise(a), m, &b)?);
                 all.push(solve(cuda, &cuda.place(system(number)), m, &b)?);

@@ -65,6 +65,8 @@ pub enum Inverse<'a, T: Scalar, B: VectorOps> {
     Identity,
     /// M^-1 is this diagonal: z = d .* r is never stored.
     Diagonal(&'a B::Slice<T::Real>),
+    /// The same, held in single precision.
+    Rounded(&'a B::Slice<f32>),
     /// Any other: z = M^-1 r was stored by a step of its own.
     General(&'a B::Slice<T>),
 }
@@ -74,6 +76,7 @@ impl<T: Scalar, B: VectorOps> std::fmt::Debug for Inverse<'_, T, B> {
         f.write_str(match self {
             Inverse::Identity => "Identity",
             Inverse::Diagonal(_) => "Diagonal",
+            Inverse::Rounded(_) => "Rounded",
             Inverse::General(_) => "General",
         })
     }
@@ -138,10 +141,12 @@ pub trait KrylovSteps: VectorOps + Conversions {
         state: &mut Self::Slice<T::Real>,
     ) -> Result<()>;
 
-    /// `inverse[i]` = 1 / a_ii for a square matrix. `found[0]` becomes the first row whose diagonal entry is missing, not
+    /// `inverse[i]` = 1 / a_ii for a square matrix, and `rounded[i]` the same in single precision, unless `rounded` is empty.
+    /// `found[0]` becomes the first row whose diagonal entry is missing, not
     /// positive, not finite, not real, or has no finite reciprocal, and `u32::MAX` where there is none; in a bad row,
     /// `inverse[i]` is the entry's real part, 0 where it is missing. `found[1]` becomes a row whose entry of `inverse`
-    /// differs from that of row 0, and `u32::MAX` where all are equal.
+    /// differs from that of row 0, and `u32::MAX` where all are equal; `found[2]` a row where `rounded` is zero, subnormal or not
+    /// finite, and `u32::MAX` where there is none.
     ///
     /// # Errors
     /// On different lengths, or when the device fails.
@@ -149,6 +154,7 @@ pub trait KrylovSteps: VectorOps + Conversions {
         &self,
         a: CsrParts<'_, V, Self>,
         inverse: &mut Self::Slice<T::Real>,
+        rounded: &mut Self::Slice<f32>,
         found: &mut Self::Slice<u32>,
     ) -> Result<()>;
 

@@ -201,7 +201,8 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         let (vector, real) = (n * size_of::<T>(), n * size_of::<T::Real>());
         let preconditioner = match m.fused() {
             Some(Inverse::Identity) => 0,
-            Some(_) => 2 * real,
+            Some(Inverse::Rounded(_)) => 2 * n * size_of::<f32>(),
+            Some(Inverse::Diagonal(_) | Inverse::General(_)) => 2 * real,
             None => m.bytes() + 2 * vector,
         };
         a.bytes() + 8 * vector + preconditioner

@@ -81,7 +81,7 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
     }
 
     /// The form that fused steps can apply on the way, where M has one ([`Inverse::Identity`], also for a multiple of I, or
-    /// [`Inverse::Diagonal`]).
+    /// [`Inverse::Diagonal`], or [`Inverse::Rounded`]).
     fn fused(&self) -> Option<Inverse<'_, T, B>>
     where
         B: VectorOps,

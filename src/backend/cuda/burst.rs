@@ -5,6 +5,7 @@
 //! matrix's first burst and kept with it; values are read anew by every launch.
 
 use super::compile::Unit;
+use super::krylov::with_diagonal;
 use super::launch::{Shape, Together, kernels};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy, record};
@@ -34,7 +35,7 @@ mod kernel {
         );
     }
     kernels! {
-        "cg_resident.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        "cg_resident.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL, V: Element as STORED, I: Offset as OFFSET);
         /// `d` is null but for a diagonal inverse.
         fn cg_resident(
             rows: u32,
@@ -46,7 +47,7 @@ mod kernel {
             locals: &Slice<u16>,
             halo_starts: &Slice<u32>,
             halo: &Slice<u32>,
-            d: Option<&Slice<T::Real>>,
+            d: Option<&Slice<D>>,
             r: &mut Slice<T>,
             p: &mut Slice<T>,
             x: &mut Slice<T>,
@@ -59,7 +60,7 @@ mod kernel {
         );
     }
     kernels! {
-        "cg_streamed.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        "cg_streamed.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL, V: Element as STORED, I: Offset as OFFSET);
         /// `d` is null but for a diagonal inverse.
         fn cg_streamed(
             rows: u32,
@@ -68,7 +69,7 @@ mod kernel {
             offsets: &Slice<I>,
             columns: &Slice<u32>,
             values: &Slice<V>,
-            d: Option<&Slice<T::Real>>,
+            d: Option<&Slice<D>>,
             r: &mut Slice<T>,
             p: &mut Slice<T>,
             x: &mut Slice<T>,
@@ -97,23 +98,12 @@ struct Plan {
 /// Words of the slots in which blocks meet.
 const SLOTS: usize = 4 * MOST_BLOCKS * SLOT_WORDS;
 
-/// The diagonal of the inverse, null for none; declined where it is neither.
-#[allow(clippy::option_option)]
-fn diagonal<'a, T: Scalar>(
-    burst: &CgBurst<'a, T, Cuda>,
-    n: usize,
-) -> Result<Option<Option<&'a Slice<T::Real>>>> {
+/// Whether a burst has a form for this preconditioner; an error where vectors are of other lengths.
+fn takes<T: Scalar>(burst: &CgBurst<'_, T, Cuda>, n: usize) -> Result<bool> {
     Error::check_dimension("length of p", n, burst.p.len())?;
     Error::check_dimension("length of x", n, burst.x.len())?;
     Error::check_dimension("length of q", n, burst.q.len())?;
-    match burst.inverse {
-        Inverse::Identity => Ok(Some(None)),
-        Inverse::Diagonal(d) => {
-            Error::check_dimension("length of the diagonal", n, d.len())?;
-            Ok(Some(Some(d)))
-        }
-        Inverse::General(_) => Ok(None),
-    }
+    Ok(!matches!(burst.inverse, Inverse::General(_)))
 }
 
 /// Enqueues a burst for a matrix that streams, or declines.
@@ -123,34 +113,37 @@ pub(super) fn streamed<V: Widen<T>, T: Scalar>(
     burst: CgBurst<'_, T, Cuda>,
 ) -> Result<bool> {
     let n = a.rows;
-    let Some(d) = diagonal(&burst, n)? else { return Ok(false) };
     // A warp takes a section, and blocks their rows in order.
-    if n == 0 || a.height != 32 || a.order.is_some() {
+    if !takes(&burst, n)? || n == 0 || a.height != 32 || a.order.is_some() {
         return Ok(false);
     }
-    let Some(way) = policy::streamed(cuda.0.chip, n, size_of::<T>()) else { return Ok(false) };
-    let shape = Shape::new(way.blocks, way.threads)
-        .shared(2 * way.rows_a_block as usize * size_of::<T>())
-        .class(way.class)
-        .together(Together::Grid);
-    with_offsets!(a.offsets, offsets => streamed_with(cuda, (shape, way.rows_a_block), a, offsets, d, burst))
+    with_diagonal!(burst.inverse, n, d => {
+        with_offsets!(a.offsets, offsets => streamed_with(cuda, a, offsets, d, burst))
+    })
 }
 
-fn streamed_with<V: Widen<T>, T: Scalar, I: Offset>(
+fn streamed_with<D: Element, V: Widen<T>, T: Scalar, I: Offset>(
     cuda: Cuda,
-    (shape, rows_a_block): (Shape, u32),
     a: SellParts<'_, V, Cuda>,
     offsets: &Slice<I>,
-    d: Option<&Slice<T::Real>>,
+    d: Option<&Slice<D>>,
     burst: CgBurst<'_, T, Cuda>,
 ) -> Result<bool> {
-    let unit = Unit::new("cg_streamed.cu").with("SCALAR", T::NAME).with("STORED", V::NAME);
-    if !cuda.holds(unit.with("OFFSET", I::NAME), "cg_streamed", &shape)? {
+    let row = 2 * size_of::<T>() + d.map_or(0, |_| size_of::<D>());
+    let Some(way) = policy::streamed(cuda.0.chip, a.rows, size_of::<T>(), row) else { return Ok(false) };
+    let rows_a_block = way.rows_a_block;
+    let shape = Shape::new(way.blocks, way.threads)
+        .shared(rows_a_block as usize * row)
+        .class(way.class)
+        .together(Together::Grid);
+    let unit = Unit::new("cg_streamed.cu").with("SCALAR", T::NAME).with("DIAGONAL", D::NAME);
+    let unit = unit.with("STORED", V::NAME).with("OFFSET", I::NAME);
+    if !cuda.holds(unit, "cg_streamed", &shape)? {
         return Ok(false);
     }
     let count = burst.count.min(burst.messages.len() / crate::backend::CgSlot::MESSAGE) as u32;
     let (slots, meeting) = cuda.0.meetings(SLOTS, 3 * count)?;
-    kernel::cg_streamed::<T, V, I>(
+    kernel::cg_streamed::<T, D, V, I>(
         cuda,
         shape,
         a.rows as u32,
@@ -180,7 +173,9 @@ pub(super) fn cg<V: Widen<T>, T: Scalar>(
     burst: CgBurst<'_, T, Cuda>,
 ) -> Result<bool> {
     let n = a.rows;
-    let Some(d) = diagonal(&burst, n)? else { return Ok(false) };
+    if !takes(&burst, n)? {
+        return Ok(false);
+    }
     // Whatever its pattern, a system with more vectors and values than this has no place.
     let chip = cuda.0.chip;
     let room = chip.multiprocessors as usize * chip.shared_a_block as usize;
@@ -188,23 +183,29 @@ pub(super) fn cg<V: Widen<T>, T: Scalar>(
         return Ok(false);
     }
     let count = burst.count.min(burst.messages.len() / crate::backend::CgSlot::MESSAGE);
-    let plan = derived.get_or_make(|| Plan::new::<V, T>(cuda, a))?;
-    let Some(Some(plan)) = plan.map(Option::as_ref) else { return Ok(false) };
-    if plan.scalar < size_of::<T>() {
-        return Ok(false);
-    }
-    let (slots, meeting) = cuda.0.meetings(SLOTS, 2 * count as u32)?;
-    with_offsets!(a.offsets, offsets => kernel::cg_resident::<T, V, _>(
-        cuda, plan.shape, n as u32, plan.rows_a_block, plan.entries, plan.halo_room, offsets, a.values, &plan.locals,
-        &plan.halo_starts, &plan.halo, d, burst.r, burst.p, burst.x, burst.q, burst.state, burst.messages,
-        count as u32, slots, meeting,
-    ))?;
-    Ok(true)
+    with_diagonal!(burst.inverse, n, d => {
+        let plan = derived.get_or_make(|| Plan::new::<_, V, T>(cuda, a, d))?;
+        let Some(Some(plan)) = plan.map(Option::as_ref) else { return Ok(false) };
+        if plan.scalar < size_of::<T>() {
+            return Ok(false);
+        }
+        let (slots, meeting) = cuda.0.meetings(SLOTS, 2 * count as u32)?;
+        with_offsets!(a.offsets, offsets => kernel::cg_resident::<T, _, V, _>(
+            cuda, plan.shape, n as u32, plan.rows_a_block, plan.entries, plan.halo_room, offsets, a.values, &plan.locals,
+            &plan.halo_starts, &plan.halo, d, burst.r, burst.p, burst.x, burst.q, burst.state, burst.messages,
+            count as u32, slots, meeting,
+        ))?;
+        Ok(true)
+    })
 }
 
 impl Plan {
     /// The plan for a pattern; none where it does not fit in any way.
-    fn new<V: Widen<T>, T: Scalar>(cuda: Cuda, a: CsrParts<'_, V, Cuda>) -> Result<Option<Plan>> {
+    fn new<D: Element, V: Widen<T>, T: Scalar>(
+        cuda: Cuda,
+        a: CsrParts<'_, V, Cuda>,
+        _: Option<&Slice<D>>,
+    ) -> Result<Option<Plan>> {
         record::forbid(cuda, "laying a matrix out")?;
         let (n, nonzeros) = (a.rows, a.indices.len());
         for way in policy::resident(cuda.0.chip, n, nonzeros) {
@@ -227,7 +228,7 @@ impl Plan {
             };
             let shape =
                 Shape::new(way.blocks, way.threads).shared(shared).class(way.class).together(together);
-            let held = with_offsets!(a.offsets, offsets => holds::<T, V, _>(cuda, &shape, offsets))?;
+            let held = with_offsets!(a.offsets, offsets => holds::<T, D, V, _>(cuda, &shape, offsets))?;
             if !held {
                 continue;
             }
@@ -255,9 +256,13 @@ impl Plan {
     }
 }
 
-fn holds<T: Scalar, V: Element, I: Offset>(cuda: Cuda, shape: &Shape, _: &Slice<I>) -> Result<bool> {
-    let unit = Unit::new("cg_resident.cu").with("SCALAR", T::NAME).with("STORED", V::NAME);
-    cuda.holds(unit.with("OFFSET", I::NAME), "cg_resident", shape)
+fn holds<T: Scalar, D: Element, V: Element, I: Offset>(
+    cuda: Cuda,
+    shape: &Shape,
+    _: &Slice<I>,
+) -> Result<bool> {
+    let unit = Unit::new("cg_resident.cu").with("SCALAR", T::NAME).with("DIAGONAL", D::NAME);
+    cuda.holds(unit.with("STORED", V::NAME).with("OFFSET", I::NAME), "cg_resident", shape)
 }
 
 /// What the blocks need for a pattern.

@@ -10,10 +10,10 @@ use crate::scalar::{Element, Offset, Scalar, Widen};
 mod kernel {
     use super::*;
     kernels! {
-        "krylov.cu", types(T: Scalar as SCALAR);
+        "krylov.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL);
         /// `d` is null but for a diagonal inverse, `rz` for a general one.
         fn cg_residual(
-            d: Option<&Slice<T::Real>>,
+            d: Option<&Slice<D>>,
             pq: &Slice<T>,
             q: &Slice<T>,
             r: &mut Slice<T>,
@@ -25,7 +25,7 @@ mod kernel {
         );
         /// `z` is r for an identity or diagonal inverse; `d` is null but for a diagonal one.
         fn cg_direction(
-            d: Option<&Slice<T::Real>>,
+            d: Option<&Slice<D>>,
             z: &Slice<T>,
             rz: &Slice<T>,
             p: &mut Slice<T>,
@@ -53,6 +53,7 @@ mod kernel {
             columns: &Slice<u32>,
             values: &Slice<V>,
             inverse: &mut Slice<T::Real>,
+            rounded: Option<&mut Slice<f32>>,
             found: &mut Slice<u32>,
         );
         fn symmetry(
@@ -65,16 +66,29 @@ mod kernel {
     }
 }
 
-/// The inverse's diagonal, if it is one.
-fn diagonal<'a, T: Scalar>(inverse: Inverse<'a, T, Cuda>, n: usize) -> Result<Option<&'a Slice<T::Real>>> {
-    match inverse {
-        Inverse::Diagonal(d) => {
-            Error::check_dimension("length of the diagonal", n, d.len())?;
-            Ok(Some(d))
+/// The diagonal of the inverse as an option, in the type in which it is held: `with_diagonal!(inverse, n, d => launch)`.
+macro_rules! with_diagonal {
+    ($inverse:expr, $n:expr, $d:ident => $launch:expr) => {
+        match $inverse {
+            Inverse::Diagonal(d) => {
+                Error::check_dimension("length of the diagonal", $n, d.len())?;
+                let $d = Some(d);
+                $launch
+            }
+            Inverse::Rounded(d) => {
+                Error::check_dimension("length of the diagonal", $n, d.len())?;
+                let $d = Some(d);
+                $launch
+            }
+            // Of the type that is compiled for `Rounded` in any case.
+            Inverse::Identity | Inverse::General(_) => {
+                let $d = None::<&Slice<f32>>;
+                $launch
+            }
         }
-        Inverse::Identity | Inverse::General(_) => Ok(None),
-    }
+    };
 }
+pub(super) use with_diagonal;
 
 impl KrylovSteps for Cuda {
     fn cg_residual<T: Scalar>(
@@ -88,11 +102,12 @@ impl KrylovSteps for Cuda {
     ) -> Result<()> {
         let n = r.len();
         Error::check_dimension("length of q", n, q.len())?;
-        let d = diagonal(inverse, n)?;
         let rz = if let Inverse::General(_) = inverse { None } else { Some(rz) };
         let (partials, finished) = self.0.reduction();
         let shape = policy::krylov_sum(self.0.chip, n, size_of::<T>());
-        kernel::cg_residual::<T>(*self, shape, d, pq, q, r, rz, state, n as u64, partials, finished)
+        with_diagonal!(inverse, n, d => {
+            kernel::cg_residual::<T, _>(*self, shape, d, pq, q, r, rz, state, n as u64, partials, finished)
+        })
     }
 
     fn cg_direction<T: Scalar>(
@@ -105,13 +120,14 @@ impl KrylovSteps for Cuda {
         state: &mut Slice<T::Real>,
     ) -> Result<()> {
         let n = x.len();
-        let d = diagonal(inverse, n)?;
         let z = if let Inverse::General(z) = inverse { z } else { r };
         Error::check_dimension("length of p", n, p.len())?;
         Error::check_dimension("length of r", n, z.len())?;
         let (_, finished) = self.0.reduction();
         let shape = policy::krylov_map(n, size_of::<T>());
-        kernel::cg_direction::<T>(*self, shape, d, z, rz, p, x, state, n as u64, finished)
+        with_diagonal!(inverse, n, d => {
+            kernel::cg_direction::<T, _>(*self, shape, d, z, rz, p, x, state, n as u64, finished)
+        })
     }
 
     const CG_BURST: usize = super::burst::LENGTH;
@@ -147,15 +163,20 @@ impl KrylovSteps for Cuda {
         &self,
         a: CsrParts<'_, V, Self>,
         inverse: &mut Slice<T::Real>,
+        rounded: &mut Slice<f32>,
         found: &mut Slice<u32>,
     ) -> Result<()> {
         Error::check_dimension("length of the diagonal", a.rows, inverse.len())?;
-        Error::check_dimension("length of what is found", 2, found.len())?;
+        Error::check_dimension("length of what is found", 3, found.len())?;
+        let rounded = if rounded.is_empty() { None } else { Some(rounded) };
+        if let Some(rounded) = &rounded {
+            Error::check_dimension("length of the rounded diagonal", a.rows, rounded.len())?;
+        }
         self.fill(u32::MAX, found)?;
         let shape = policy::rows(self.0.chip, a.rows);
         let rows = a.rows as u64;
         with_offsets!(a.offsets, offsets => {
-            kernel::inverse_diagonal::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, inverse, found)
+            kernel::inverse_diagonal::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, inverse, rounded, found)
         })
     }
 

@@ -1,5 +1,5 @@
 //! Copies between host and device. The driver copies pageable memory slowly, through a small buffer of its own; large
-//! copies go through two pinned buffers here, one being filled (or emptied) while the other travels.
+//! copies go through a ring of pinned buffers here: while one is filled (or emptied), others travel.
 
 use super::device::Device;
 use super::driver::call;
@@ -10,14 +10,17 @@ use std::sync::PoisonError;
 
 /// Up to here the driver's own path to the device is as fast and returns at once.
 const DIRECT: usize = 64 << 10;
-/// Bytes of one pinned buffer.
-const CHUNK: usize = 8 << 20;
-/// Bytes that one task moves between pageable and pinned memory: what a file's reading hands over at a time is cut too.
+/// Bytes of one pinned buffer, and how many there are.
+const CHUNK: usize = 4 << 20;
+const BUFFERS: usize = 4;
+/// Bytes that one task moves between pageable and pinned memory.
 const PIECE: usize = 128 << 10;
 
-/// Two pinned buffers, each with an event that tells when its copy has ended.
+/// Pinned buffers, each with an event that tells when its copy has ended.
 pub(super) struct Staging {
-    buffers: [(*mut u8, CUevent); 2],
+    buffers: [(*mut u8, CUevent); BUFFERS],
+    /// The buffer that was used longest ago.
+    next: usize,
 }
 
 // SAFETY: pinned memory and events belong to the process, not to a thread; a lock guards their use.
@@ -25,7 +28,7 @@ unsafe impl Send for Staging {}
 
 impl Staging {
     fn new(device: &Device) -> Result<Self> {
-        let mut buffers = [(std::ptr::null_mut(), std::ptr::null_mut()); 2];
+        let mut buffers = [(std::ptr::null_mut(), std::ptr::null_mut()); BUFFERS];
         for (buffer, event) in &mut buffers {
             let mut memory = std::ptr::null_mut();
             // SAFETY: each call writes one handle. Flag 2 of an event: no timing. They live as long as the process.
@@ -35,11 +38,18 @@ impl Staging {
             }
             *buffer = memory.cast();
         }
-        Ok(Staging { buffers })
+        Ok(Staging { buffers, next: 0 })
+    }
+
+    /// The next buffer in turn, also over several copies: a file's reading makes many, each of one buffer.
+    fn take(&mut self) -> (*mut u8, CUevent) {
+        let taken = self.buffers[self.next];
+        self.next = (self.next + 1) % BUFFERS;
+        taken
     }
 }
 
-fn with_staging<R>(device: &Device, body: impl FnOnce(&Staging) -> Result<R>) -> Result<R> {
+fn with_staging<R>(device: &Device, body: impl FnOnce(&mut Staging) -> Result<R>) -> Result<R> {
     let mut staging = device.staging.lock().unwrap_or_else(PoisonError::into_inner);
     let staging = match &mut *staging {
         Some(staging) => staging,
@@ -48,14 +58,17 @@ fn with_staging<R>(device: &Device, body: impl FnOnce(&Staging) -> Result<R>) ->
     body(staging)
 }
 
-/// Copies within host memory, by several threads where that pays.
+/// Copies within host memory; by all threads where `shared`.
 ///
 /// # Safety
 /// `from` is readable and `to` writable for `bytes`, and they do not overlap.
-unsafe fn copy_on_host(from: *const u8, to: *mut u8, bytes: usize) {
+unsafe fn copy_on_host(from: *const u8, to: *mut u8, bytes: usize, shared: bool) {
     // SAFETY: by the caller.
     let (from, to) =
         unsafe { (std::slice::from_raw_parts(from, bytes), std::slice::from_raw_parts_mut(to, bytes)) };
+    if !shared {
+        return to.copy_from_slice(from);
+    }
     to.par_chunks_mut(PIECE).zip(from.par_chunks(PIECE)).for_each(|(to, from)| to.copy_from_slice(from));
 }
 
@@ -70,20 +83,39 @@ pub(super) unsafe fn to_device(device: &Device, from: *const u8, to: u64, bytes:
         // SAFETY: by the caller; the driver has read pageable memory when it returns.
         return unsafe { call!(name, cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream)) };
     }
+    // Threads that parse a file have better to do than to take part in the copy of what they parsed.
+    let shared = bytes > CHUNK;
     with_staging(device, |staging| {
-        for (number, start) in (0..bytes).step_by(CHUNK).enumerate() {
-            let (buffer, event) = staging.buffers[number % 2];
+        for start in (0..bytes).step_by(CHUNK) {
+            let (buffer, event) = staging.take();
             let length = CHUNK.min(bytes - start);
             // SAFETY: the buffer's last copy has ended when its event has; offsets stay below `bytes`.
             unsafe {
                 call!(name, cuEventSynchronize(event))?;
-                copy_on_host(from.add(start), buffer, length);
+                copy_on_host(from.add(start), buffer, length, shared);
                 call!(name, cuMemcpyHtoDAsync_v2(to + start as u64, buffer.cast(), length, stream))?;
                 call!(name, cuEventRecord(event, stream))?;
             }
         }
         Ok(())
     })
+}
+
+/// Waits for a chunk on its way to the host (buffer, event, place and length) and copies it to its place.
+///
+/// # Safety
+/// `to` is writable for the chunk's end.
+unsafe fn arrive(
+    name: &str,
+    (buffer, event, start, length): (*mut u8, CUevent, usize, usize),
+    to: *mut u8,
+) -> Result<()> {
+    // SAFETY: the copy into the buffer has ended when its event has.
+    unsafe {
+        call!(name, cuEventSynchronize(event))?;
+        copy_on_host(buffer, to.add(start), length, length == CHUNK);
+    }
+    Ok(())
 }
 
 /// Device to host; returns when the bytes are there.
@@ -106,30 +138,22 @@ pub(super) unsafe fn to_host(device: &Device, from: u64, to: *mut u8, bytes: usi
             }
             return Ok(());
         }
-        let chunks = bytes.div_ceil(CHUNK);
-        for number in 0..=chunks {
-            if number < chunks {
-                let (buffer, event) = staging.buffers[number % 2];
-                let start = number * CHUNK;
-                let length = CHUNK.min(bytes - start);
-                // SAFETY: the buffer was emptied two rounds ago, or its last copy to the device precedes this one in
-                // the stream.
-                unsafe {
-                    call!(name, cuMemcpyDtoHAsync_v2(buffer.cast(), from + start as u64, length, stream))?;
-                    call!(name, cuEventRecord(event, stream))?;
-                }
+        let mut on_the_way = None;
+        for start in (0..bytes).step_by(CHUNK) {
+            let (buffer, event) = staging.take();
+            let length = CHUNK.min(bytes - start);
+            // SAFETY: the buffer was emptied two rounds ago, or its last copy to the device precedes this one in the stream.
+            unsafe {
+                call!(name, cuMemcpyDtoHAsync_v2(buffer.cast(), from + start as u64, length, stream))?;
+                call!(name, cuEventRecord(event, stream))?;
             }
-            if let Some(last) = number.checked_sub(1) {
-                let (buffer, event) = staging.buffers[last % 2];
-                let start = last * CHUNK;
-                // SAFETY: the copy into the buffer has ended when its event has; offsets stay below `bytes`.
-                unsafe {
-                    call!(name, cuEventSynchronize(event))?;
-                    copy_on_host(buffer, to.add(start), CHUNK.min(bytes - start));
-                }
+            if let Some(arriving) = on_the_way.replace((buffer, event, start, length)) {
+                // SAFETY: by the caller, `to` has room for all chunks.
+                unsafe { arrive(name, arriving, to)? };
             }
         }
-        Ok(())
+        // SAFETY: as above.
+        on_the_way.map_or(Ok(()), |arriving| unsafe { arrive(name, arriving, to) })
     })
 }
 

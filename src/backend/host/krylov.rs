@@ -6,7 +6,7 @@ use super::vector::{LANES, chunk_size, for_chunks, sum_chunks};
 use crate::backend::{CgSlot, CgStatus, CsrParts, Inverse, KrylovSteps, with_offsets};
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
-use crate::scalar::{Offset, Real, Scalar, Widen};
+use crate::scalar::{Element, Offset, Real, Scalar, Widen};
 use num_traits::{Float, Zero};
 use std::ops::Add;
 
@@ -43,20 +43,18 @@ impl KrylovSteps for Host {
         }
         let step = T::from_real(alpha);
         let (n, size) = (r.len(), chunk_size(r.len()));
-        let chunks = r.par_chunks_mut(size).zip(q.par_chunks(size));
-        let rr = if let Inverse::Diagonal(d) = inverse {
-            Error::check_dimension("length of the diagonal", n, d.len())?;
-            let chunks = chunks.zip(d.par_chunks(size));
-            let sums = sum_chunks(n, chunks, |((r, q), d)| descend_weighted(step, q, d, r));
-            rz[0] = T::from_real(sums.1);
-            sums.0
-        } else {
-            let rr = sum_chunks(n, chunks, |(r, q)| descend(step, q, r));
-            if let Inverse::Identity = inverse {
-                rz[0] = T::from_real(rr);
+        let Pair(rr, new_rho) = match inverse {
+            Inverse::Diagonal(d) => weighted_descent(step, q, d, |d| d, r)?,
+            Inverse::Rounded(d) => weighted_descent(step, q, d, single, r)?,
+            Inverse::Identity | Inverse::General(_) => {
+                let chunks = r.par_chunks_mut(size).zip(q.par_chunks(size));
+                let rr = sum_chunks(n, chunks, |(r, q)| descend(step, q, r));
+                Pair(rr, rr)
             }
-            rr
         };
+        if !matches!(inverse, Inverse::General(_)) {
+            rz[0] = T::from_real(new_rho);
+        }
         state[CgSlot::RR] = rr;
         if !Float::is_finite(rr) {
             state[CgSlot::STATUS] = CgStatus::NotFinite.to_real();
@@ -97,25 +95,19 @@ impl KrylovSteps for Host {
             _ => r,
         };
         Error::check_dimension("length of r", x.len(), z.len())?;
+        match inverse {
+            Inverse::Diagonal(d) => return weighted_advance((alpha, beta), z, d, |d| d, p, x),
+            Inverse::Rounded(d) => return weighted_advance((alpha, beta), z, d, single, p, x),
+            Inverse::Identity | Inverse::General(_) => {}
+        }
         let size = chunk_size(x.len());
         let chunks = z.par_chunks(size).zip(p.par_chunks_mut(size)).zip(x.par_chunks_mut(size));
-        match inverse {
-            Inverse::Diagonal(d) => {
-                Error::check_dimension("length of the diagonal", z.len(), d.len())?;
-                for_chunks(z.len(), chunks.zip(d.par_chunks(size)), |(((z, p), x), d)| {
-                    for (((z, p), x), d) in z.iter().zip(p).zip(x).zip(d) {
-                        *x += alpha * *p;
-                        *p = T::from_real(*d) * *z + beta * *p;
-                    }
-                });
+        for_chunks(z.len(), chunks, |((z, p), x)| {
+            for ((z, p), x) in z.iter().zip(p).zip(x) {
+                *x += alpha * *p;
+                *p = *z + beta * *p;
             }
-            Inverse::Identity | Inverse::General(_) => for_chunks(z.len(), chunks, |((z, p), x)| {
-                for ((z, p), x) in z.iter().zip(p).zip(x) {
-                    *x += alpha * *p;
-                    *p = *z + beta * *p;
-                }
-            }),
-        }
+        });
         Ok(())
     }
 
@@ -123,14 +115,23 @@ impl KrylovSteps for Host {
         &self,
         a: CsrParts<'_, V, Self>,
         inverse: &mut [T::Real],
+        rounded: &mut [f32],
         found: &mut [u32],
     ) -> Result<()> {
         Error::check_dimension("length of the diagonal", a.rows, inverse.len())?;
-        Error::check_dimension("length of what is found", 2, found.len())?;
+        Error::check_dimension("length of what is found", 3, found.len())?;
         found[0] = with_offsets!(a.offsets, offsets => {
             inverse_diagonal::<V, T, _>(offsets, a.indices, a.values, inverse)
         });
-        found[1] = inverse.iter().position(|d| *d != inverse[0]).map_or(u32::MAX, |row| row as u32);
+        let row = |place: Option<usize>| place.map_or(u32::MAX, |row| row as u32);
+        found[1] = row(inverse.iter().position(|d| *d != inverse[0]));
+        found[2] = u32::MAX;
+        if !rounded.is_empty() {
+            Error::check_dimension("length of the rounded diagonal", a.rows, rounded.len())?;
+            let near = inverse.iter().map(|d| d.to_f64() as f32);
+            rounded.iter_mut().zip(near).for_each(|(rounded, near)| *rounded = near);
+            found[2] = row(rounded.iter().position(|near| !near.is_normal()));
+        }
         Ok(())
     }
 
@@ -160,6 +161,46 @@ impl KrylovSteps for Host {
     }
 }
 
+/// A number of single precision in a wider one.
+fn single<R: Real>(d: f32) -> R {
+    R::from_f64(f64::from(d))
+}
+
+/// r -= step q; returns r.r and r.(d .* r), d as `wide` makes it of what is stored.
+fn weighted_descent<T: Scalar, D: Element>(
+    step: T,
+    q: &[T],
+    d: &[D],
+    wide: impl Fn(D) -> T::Real + Sync,
+    r: &mut [T],
+) -> Result<Pair<T::Real>> {
+    let (n, size) = (r.len(), chunk_size(r.len()));
+    Error::check_dimension("length of the diagonal", n, d.len())?;
+    let chunks = r.par_chunks_mut(size).zip(q.par_chunks(size)).zip(d.par_chunks(size));
+    Ok(sum_chunks(n, chunks, |((r, q), d)| descend_weighted(step, q, d, &wide, r)))
+}
+
+/// x += alpha p; p = d .* z + beta p.
+fn weighted_advance<T: Scalar, D: Element>(
+    (alpha, beta): (T, T),
+    z: &[T],
+    d: &[D],
+    wide: impl Fn(D) -> T::Real + Sync,
+    p: &mut [T],
+    x: &mut [T],
+) -> Result<()> {
+    let size = chunk_size(x.len());
+    Error::check_dimension("length of the diagonal", z.len(), d.len())?;
+    let chunks = z.par_chunks(size).zip(p.par_chunks_mut(size)).zip(x.par_chunks_mut(size));
+    for_chunks(z.len(), chunks.zip(d.par_chunks(size)), |(((z, p), x), d)| {
+        for (((z, p), x), d) in z.iter().zip(p).zip(x).zip(d) {
+            *x += alpha * *p;
+            *p = T::from_real(wide(*d)) * *z + beta * *p;
+        }
+    });
+    Ok(())
+}
+
 /// r -= step q; returns r.r.
 fn descend<T: Scalar>(step: T, q: &[T], r: &mut [T]) -> T::Real {
     let mut sums = [T::Real::zero(); LANES];
@@ -178,8 +219,14 @@ fn descend<T: Scalar>(step: T, q: &[T], r: &mut [T]) -> T::Real {
     sums.into_iter().sum()
 }
 
-/// r -= step q; returns r.r and r.(d .* r).
-fn descend_weighted<T: Scalar>(step: T, q: &[T], d: &[T::Real], r: &mut [T]) -> Pair<T::Real> {
+/// A chunk of [`weighted_descent`].
+fn descend_weighted<T: Scalar, D: Element>(
+    step: T,
+    q: &[T],
+    d: &[D],
+    wide: impl Fn(D) -> T::Real,
+    r: &mut [T],
+) -> Pair<T::Real> {
     let mut sums = [Pair(T::Real::zero(), T::Real::zero()); LANES];
     let (qs, q_rest) = q.as_chunks::<LANES>();
     let (ds, d_rest) = d.as_chunks::<LANES>();
@@ -191,11 +238,11 @@ fn descend_weighted<T: Scalar>(step: T, q: &[T], d: &[T::Real], r: &mut [T]) -> 
     };
     for ((r, q), d) in rs.iter_mut().zip(qs).zip(ds) {
         for lane in 0..LANES {
-            one(lane, &mut r[lane], q[lane], d[lane]);
+            one(lane, &mut r[lane], q[lane], wide(d[lane]));
         }
     }
     for (lane, ((r, &q), &d)) in r_rest.iter_mut().zip(q_rest).zip(d_rest).enumerate() {
-        one(lane, r, q, d);
+        one(lane, r, q, wide(d));
     }
     sums.into_iter().fold(Pair::default(), Add::add)
 }

@@ -9,6 +9,8 @@ const SCALARS: [&str; 4] = ["f32", "f64", "c32", "c64"];
 const WIDENINGS: [(&str, &str); 6] =
     [("f32", "f32"), ("f64", "f64"), ("f64", "f32"), ("c32", "c32"), ("c64", "c64"), ("c64", "c32")];
 const OFFSETS: [&str; 2] = ["u32", "u64"];
+/// How a diagonal inverse is held.
+const DIAGONALS: [&str; 2] = ["f32", "f64"];
 const KEYS: [&str; 6] = ["u32", "u64", "i32", "i64", "f32", "f64"];
 /// Elements enough for the constants of large arrays.
 const LARGE: usize = 1 << 28;
@@ -19,7 +21,8 @@ const NUMBERS: [&str; 8] = ["u8", "u32", "u64", "i32", "f32", "f64", "c32", "c64
 pub fn catalogue() -> Vec<Unit> {
     let mut units = vec![Unit::new("memory.cu"), Unit::new("pack.cu")];
     for scalar in SCALARS {
-        units.extend(["vector.cu", "krylov.cu"].map(|file| Unit::new(file).with("SCALAR", scalar)));
+        units.push(Unit::new("vector.cu").with("SCALAR", scalar));
+        units.extend(DIAGONALS.map(|d| Unit::new("krylov.cu").with("SCALAR", scalar).with("DIAGONAL", d)));
         units.extend(OFFSETS.map(|offset| {
             Unit::new("gather_sum.cu").with("SCALAR", scalar).with("SOURCE", "u32").with("OFFSET", offset)
         }));
@@ -36,11 +39,13 @@ pub fn catalogue() -> Vec<Unit> {
     units.extend(OFFSETS.map(|offset| Unit::new("cg_layout.cu").with("OFFSET", offset)));
     for (vector, value) in WIDENINGS {
         for class in policy::RESIDENT {
-            let unit = Unit::new("cg_resident.cu").with("SCALAR", vector).with("STORED", value);
+            let unit = Unit::new("cg_resident.cu").with("SCALAR", vector).with("DIAGONAL", "f32");
+            let unit = unit.with("STORED", value);
             units.push(unit.with("OFFSET", "u32").class(class));
         }
         for (offset, class) in OFFSETS.iter().zip(policy::STREAMED) {
-            let unit = Unit::new("cg_streamed.cu").with("SCALAR", vector).with("STORED", value);
+            let unit = Unit::new("cg_streamed.cu").with("SCALAR", vector).with("DIAGONAL", "f32");
+            let unit = unit.with("STORED", value);
             units.push(unit.with("OFFSET", offset).class(class));
         }
     }

@@ -68,6 +68,8 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "block_sum.cuh",
     "bulk.cuh",
     "cg_meeting.cuh",
+    "cg_recurrence.cuh",
+    "cg_state.cuh",
     "cluster.cuh",
     "combine.cuh",
     "common.cuh",

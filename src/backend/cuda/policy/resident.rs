@@ -80,14 +80,19 @@ pub(super) fn streamed_constants(class: u32) -> Vec<(&'static str, u32)> {
     vec![("ROWS", class >> 16 & 0xff), ("THREADS", class & 0xffff), ("UNROLL", STREAM_UNROLL)]
 }
 
-/// How a system of `n` rows with vectors of `scalar` bytes is spread over the chip while its matrix streams: two vectors in
-/// shared memory, two in registers, of which a thread has 64. None where there is no room.
-pub(in crate::backend::cuda) fn streamed(chip: Chip, n: usize, scalar: usize) -> Option<Resident> {
+/// How a system of `n` rows with vectors of `scalar` bytes is spread over the chip while its matrix streams: `row` bytes of each
+/// row in shared memory, two vectors in registers, of which a thread has 64. None where there is no room.
+pub(in crate::backend::cuda) fn streamed(
+    chip: Chip,
+    n: usize,
+    scalar: usize,
+    row: usize,
+) -> Option<Resident> {
     let rows = u32::try_from(n).ok()?;
     let rows_a_block = rows.div_ceil(chip.multiprocessors).next_multiple_of(32);
     let rows_a_thread = rows_a_block.div_ceil(STREAM_THREADS).next_power_of_two();
     let fits = rows_a_thread as usize * scalar <= 64
-        && 2 * rows_a_block as usize * scalar <= resident_shared(chip)
+        && rows_a_block as usize * row <= resident_shared(chip)
         && chip.threads_per_multiprocessor >= STREAM_THREADS;
     fits.then(|| Resident {
         cluster: 0,
@@ -106,7 +111,8 @@ pub(in crate::backend::cuda) fn likely_streamed(
     value: usize,
     scalar: usize,
 ) -> bool {
-    nonzeros.saturating_mul(value + 4) <= STREAM_MATRIX && streamed(chip, rows, scalar).is_some()
+    let fits = || streamed(chip, rows, scalar, 3 * scalar).is_some();
+    nonzeros.saturating_mul(value + 4) <= STREAM_MATRIX && fits()
 }
 
 /// Whether a system has a place on the whole chip if its halos are twice its rows and an eighth of its entries is padding,

@@ -1,0 +1,52 @@
+// The scalars of a conjugate gradient recurrence where a kernel does many iterations: every thread of every block holds
+// them and computes them from the same sums, so that all come to the same verdict and take the same way.
+#pragma once
+#include "cg_state.cuh"
+
+struct Recurrence {
+    R status, rr, curvature, rho, threshold, alpha, beta;
+
+    DEVICE explicit Recurrence(const R* state)
+        : status(state[STATUS]), rr(state[RR]), curvature(state[CURVATURE]), rho(state[RHO]), threshold(state[THRESHOLD]), alpha(0), beta(0) {}
+    DEVICE bool running() const { return status == R(RUNNING); }
+
+    // p.q is known: alpha, or the end, with alpha = 0.
+    DEVICE void step(f64 pq) {
+        curvature = R(pq);
+        alpha = rho / curvature;
+        if (!finite(curvature)) status = R(NOT_FINITE);
+        else if (!(curvature > 0)) status = R(NOT_POSITIVE_DEFINITE);
+        else if (!finite(alpha)) status = R(BREAKDOWN);
+        if (!running()) alpha = 0;
+    }
+    // r.r and r.z are known: beta, perhaps the end. Whether x and p may go on to the iteration's end.
+    DEVICE bool turn(f64 r_r, f64 r_z) {
+        rr = R(r_r);
+        const R rz = R(r_z);
+        if (!finite(rr)) {
+            status = R(NOT_FINITE);
+            alpha = 0;
+            return false;
+        }
+        if (rr <= threshold) status = R(CONVERGED);
+        else if (!(rz > 0 && finite(rz))) status = R(BREAKDOWN);
+        beta = rz / rho;
+        if (!finite(beta)) beta = 0;
+        rho = rz;
+        return true;
+    }
+
+    // By one thread: what the caller hears of an iteration, and what stays for the next launch.
+    DEVICE void tell(R* message) const {
+        message[0] = status;
+        message[1] = rr;
+        message[2] = curvature;
+    }
+    DEVICE void store(R* state) const {
+        state[STATUS] = status;
+        state[RR] = rr;
+        state[CURVATURE] = curvature;
+        state[RHO] = rho;
+        state[ALPHA] = alpha;
+    }
+};
