@@ -1,6 +1,6 @@
 //! `residua solve` on good input.
 
-use crate::support::{Entries, Folder, check_svg, norm, ones, read_matrix, residual};
+use crate::support::{Entries, Folder, check_svg, devices, norm, ones, read_matrix, residual};
 use serde_json::Value;
 
 /// The keys of a JSON object, in order.
@@ -182,10 +182,14 @@ fn every_preconditioner_and_precision_meets_the_tolerance() {
     f.ok("generate jumping2d --size 20x30 --contrast 100 -o a.mtx");
     let a = read_matrix(&f.path("a.mtx"));
     let (b, _) = a.product(&ones(600));
-    let mut counts = std::collections::HashMap::new();
-    for preconditioner in ["jacobi", "block-jacobi:30", "fsai", "chebyshev:3"] {
-        for precision in ["double", "mixed", "auto"] {
-            let how = format!("--preconditioner {preconditioner} --precision {precision}");
+    for device in devices() {
+        let mut counts = std::collections::HashMap::new();
+        let choices =
+            ["jacobi", "block-jacobi:30", "fsai", "chebyshev:3"].into_iter().flat_map(|preconditioner| {
+                ["double", "mixed", "auto"].map(|precision| (preconditioner, precision))
+            });
+        for (preconditioner, precision) in choices {
+            let how = format!("--device {device} --preconditioner {preconditioner} --precision {precision}");
             let json = f.ok(&format!("solve a.mtx {how} --tolerance 1e-11 -o x.mtx --json -")).json();
             assert_eq!(
                 (&json["preconditioner"], &json["status"]),
@@ -194,10 +198,10 @@ fn every_preconditioner_and_precision_meets_the_tolerance() {
             assert!(residual(&a, &read_matrix(&f.path("x.mtx")).column(0), &b).0 <= 1e-11, "{how}");
             counts.insert((preconditioner, precision), json["iterations"].as_i64().unwrap());
         }
-    }
-    let jacobi = counts[&("jacobi", "double")];
-    for better in ["block-jacobi:30", "fsai", "chebyshev:3"] {
-        assert!(counts[&(better, "double")] < jacobi, "{counts:?}");
+        let jacobi = counts[&("jacobi", "double")];
+        for better in ["block-jacobi:30", "fsai", "chebyshev:3"] {
+            assert!(counts[&(better, "double")] < jacobi, "{device}: {counts:?}");
+        }
     }
     let told = f.ok("solve a.mtx --precision mixed").stdout;
     assert!(told.contains("single precision"), "{told}");
@@ -211,18 +215,21 @@ fn automatic_precision_meets_the_tolerance_where_mixed_does_not() {
     f.write("stiff.mtx", format!("{head}2 2 3\n1 1 1\n2 1 0.99999998\n2 2 1\n"));
     f.write("large.mtx", format!("{head}2 2 3\n1 1 4e200\n2 1 1e200\n2 2 3e200\n"));
     f.write("small.mtx", format!("{head}2 2 3\n1 1 4e-200\n2 1 1e-200\n2 2 3e-200\n"));
-    for (name, status) in [("stiff", 4), ("large", 3), ("small", 4)] {
+    let matrices = [("stiff", 4), ("large", 3), ("small", 4)];
+    for (device, (name, status)) in devices().into_iter().flat_map(|d| matrices.map(|matrix| (d, matrix))) {
+        let what = format!("{name} on {device}");
         let line = |precision| {
-            format!("solve {name}.mtx --rhs random:3 --tolerance 1e-6 --precision {precision} --json -")
+            let how = format!("--device {device} --rhs random:3 --tolerance 1e-6 --precision {precision}");
+            format!("solve {name}.mtx {how} --json -")
         };
         let mixed = f.run(line("mixed").split(' '));
-        assert_eq!(mixed.status, status, "{name}: {}", mixed.stderr);
+        assert_eq!(mixed.status, status, "{what}: {}", mixed.stderr);
         let [double, auto] = ["double", "auto"].map(|precision| f.ok(&line(precision)).json());
-        assert_eq!(auto["status"], "converged", "{name}");
-        assert!(auto["relative_residual"].as_f64() <= Some(1e-6), "{name}");
+        assert_eq!(auto["status"], "converged", "{what}");
+        assert!(auto["relative_residual"].as_f64() <= Some(1e-6), "{what}");
         let count = |json: &serde_json::Value| json["iterations"].as_u64().unwrap();
-        assert!(count(&auto) >= count(&double), "{name}");
-        assert_eq!(auto["history"].as_array().unwrap().len() as u64, count(&auto) + 1, "{name}");
+        assert!(count(&auto) >= count(&double), "{what}");
+        assert_eq!(auto["history"].as_array().unwrap().len() as u64, count(&auto) + 1, "{what}");
     }
 }
 

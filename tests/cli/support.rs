@@ -109,6 +109,20 @@ pub fn finish(mut command: Command, input: &[u8]) -> Run {
     }
 }
 
+/// What `--device` can be here: the CPU, and a GPU where there is one. `RESIDUA_NEED_DEVICE=1` turns its absence into a failure.
+pub fn devices() -> Vec<&'static str> {
+    let f = Folder::new();
+    f.write("one.mtx", "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n");
+    let run = f.run(["solve", "one.mtx", "--device", "cuda"]);
+    if run.status == 0 {
+        return vec!["cpu", "cuda"];
+    }
+    let needed = std::env::var_os("RESIDUA_NEED_DEVICE").is_some_and(|value| value == "1");
+    assert!(!needed, "RESIDUA_NEED_DEVICE is set and there is no device: {}", run.stderr);
+    eprintln!("SKIPPED, nothing was solved on a device: {}", run.stderr);
+    vec!["cpu"]
+}
+
 /// The test matrices, where they are.
 pub fn collection() -> Option<PathBuf> {
     let folder = std::env::var_os("RESIDUA_MATRICES")
