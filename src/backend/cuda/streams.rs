@@ -10,6 +10,10 @@
 //!   device for that of all streams.
 //! - Memory is given back behind the work of all streams.
 //!
+//! Kernels whose blocks wait for each other (bursts of iterations, searches in narrow levels) need no order either: they are
+//! launched cooperatively or as one cluster, and such a launch starts only when all of its blocks have a place at the same
+//! time. So two that want the whole chip follow one another, and neither holds a place while it waits for the other.
+//!
 //! Not seen here: a buffer that goes from one running thread to another, through a channel say. Its maker synchronises.
 
 use super::Cuda;
