@@ -124,6 +124,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #endif
     }
     __syncthreads();
+#if CLUSTER > 1
+    // No block writes into another's shared memory before that has begun.
+    meet();
+#endif
 
     u32 done = 0;
     while (done < count && scalars.running()) {
