@@ -45,7 +45,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 33] = [
+const GROUPS: [Group; 39] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("reductions", basics::reductions),
@@ -69,12 +69,18 @@ const GROUPS: [Group; 33] = [
     ("compressed-dots", stored::compressed_dots),
     ("assembly", stored::assembled),
     ("levels", graphs::levels),
+    ("levels-wide", graphs::wide_levels),
     ("orders", graphs::orders),
+    ("orders-components", graphs::orders_of_components),
+    ("orders-wide", graphs::wide_orders),
+    ("permutations", graphs::permutations),
     ("structures", graphs::structures),
     ("colours", graphs::colours),
     ("wide-offsets", graphs::wide_offsets),
     ("solvers", solving::steps),
     ("bursts", solving::bursts),
+    ("bursts-clusters", solving::clusters),
+    ("bursts-types", solving::types),
     ("bursts-whole-chip", solving::whole_chip),
     ("preconditioners", solving::preconditioners),
     ("streams", solving::streams),

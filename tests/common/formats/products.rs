@@ -32,13 +32,18 @@ pub fn stored<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
 
 /// Products with op(A), with and without y, against a sum entry by entry.
 pub fn products<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(backend: &B) {
-    products_of::<V, T, B>(backend, ragged());
+    products_of::<V, T, B>(
+        backend,
+        ragged(),
+        &[(1.0, 0.0), (1.0, 1.0), (-1.5, 0.25), (0.0, 2.0), (0.0, 0.0)],
+    );
 }
 
-/// The same of some matrices.
+/// The same of some matrices, with some alpha and beta.
 pub fn products_of<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
     backend: &B,
     matrices: Vec<(&str, Csr<V>)>,
+    factors: &[(f64, f64)],
 ) {
     let mut random = Random(7);
     let on_host = TypeId::of::<B>() == TypeId::of::<Host>();
@@ -49,7 +54,7 @@ pub fn products_of<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
             for op in [Op::None, Op::Transpose, Op::Conjugate, Op::ConjugateTranspose] {
                 let (rows, columns) =
                     if op.transposes() { (a.columns(), a.rows()) } else { (a.rows(), a.columns()) };
-                for (alpha, beta) in [(1.0, 0.0), (1.0, 1.0), (-1.5, 0.25), (0.0, 2.0), (0.0, 0.0)] {
+                for &(alpha, beta) in factors {
                     let (alpha, beta) = (T::from_f64(alpha), T::from_f64(beta));
                     let x: Vec<T> = random.vector(columns);
                     let old: Vec<T> = if beta == T::zero() {

@@ -13,8 +13,13 @@ fn sort_by_order<K: Key>(order: Order, pairs: &mut [(K, u32)]) {
 }
 
 pub fn merge_cases<B: Primitives>(b: &B) {
-    for (n, m) in [(0, 0), (1, 0), (0, 1), (33, 1), (4099, 4099), (40_000, 3), (5, 60_000), (50_021, 49_999)]
-    {
+    let large = [(4099, 4099), (40_000, 3), (5, 60_000), (50_021, 49_999)];
+    merges_of(b, &[&[(0, 0), (1, 0), (0, 1), (33, 1)], &large[..]].concat());
+}
+
+/// Merges of arrays of these lengths.
+pub fn merges_of<B: Primitives>(b: &B, lengths: &[(usize, usize)]) {
+    for &(n, m) in lengths {
         for (order, distinct) in
             [(Order::Ascending, 7), (Order::Descending, 7), (Order::Ascending, usize::MAX)]
         {
