@@ -4,7 +4,7 @@
 //! function of that name, so a wrong argument does not compile; the first call compiles and loads the file for the
 //! types at hand, later ones find it in a table.
 
-use super::compile::{Compiler, Unit};
+use super::compile::{Ahead, Compiler, CompilingAhead, Image, Unit};
 use super::device::Device;
 use super::driver::{call, words};
 use super::slice::Slice;
@@ -14,6 +14,8 @@ use crate::scalar::Element;
 use cudarc::driver::sys::{self, CUfunction, CUfunction_attribute, CUmodule, CUresult};
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CString, c_void};
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
@@ -211,6 +213,7 @@ unsafe impl Send for Module {}
 pub(super) struct Kernels {
     loaded: RwLock<HashMap<(Unit, &'static str, u32), Kernel>>,
     modules: Mutex<HashMap<Unit, Module>>,
+    ahead: Ahead,
 }
 
 impl Cuda {
@@ -232,6 +235,12 @@ impl Cuda {
             Kernel { early: early && policy::starts_early(&unit), ..self.find(module, name, shape)? };
         kernels.loaded.write().unwrap_or_else(PoisonError::into_inner).insert(key, kernel);
         Ok(kernel)
+    }
+
+    /// Has kernel files compiled on other threads while the caller goes on, so that their first use waits less where nothing is in
+    /// the cache yet: [`units_of_a_solve`](super::compile::units_of_a_solve) for a start.
+    pub fn compile_ahead(&self, units: Vec<Unit>) -> CompilingAhead {
+        self.0.kernels.ahead.start(units, self.0.chip.capability)
     }
 
     /// The kernels that this process has launched on the device so far, each as its file and its name: what a profiler or
@@ -329,9 +338,23 @@ impl Cuda {
     }
 }
 
+/// Adds a line to the file that `RESIDUA_UNITS` names, if it does: how lists for [`Cuda::compile_ahead`] are made.
+fn record_unit(unit: &Unit, image: &Image) {
+    let Some(path) = std::env::var_os("RESIDUA_UNITS") else { return };
+    let from = if image.cached { "from the cache" } else { "compiled" };
+    let line = format!("{}\t{:.1} ms, {from}\n", unit.describe(), image.time.as_secs_f64() * 1e3);
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    // It is for those who look for what takes time; a solve does not fail for it.
+    let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+}
+
 fn load(device: &Device, unit: &Unit) -> Result<CUmodule> {
     let compiler = Compiler::get()?;
-    let image = compiler.image(unit, device.chip.capability)?;
+    let image = match device.kernels.ahead.take(unit) {
+        Some(image) => image,
+        None => compiler.image(unit, device.chip.capability)?,
+    };
+    record_unit(unit, &image);
     let mut module = std::ptr::null_mut();
     device.bind()?;
     // SAFETY: machine code carries its own length, PTX ends with a zero byte.

@@ -17,6 +17,8 @@ use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure};
 use num_complex::Complex;
 #[cfg(feature = "cuda")]
+use residua::backend::cuda::compile::units_of_a_solve;
+#[cfg(feature = "cuda")]
 use residua::market::{ReadOptions, Reading, read_header};
 use residua::{Host, Scalar};
 use rhs::Rhs;
@@ -156,6 +158,8 @@ fn run_as<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result
             run::run::<T, _>(&Host, load(path), reason.as_deref(), arguments, sinks)
         }
         Device::Cuda(cuda) => {
+            let units = if T::COMPLEX { Vec::new() } else { units_of_a_solve() };
+            let _compiling = cuda.compile_ahead(units);
             let loaded = load_on(&cuda, path, reading.unwrap_or_else(begin));
             run::run::<T, _>(&cuda, loaded, None, arguments, sinks)
         }

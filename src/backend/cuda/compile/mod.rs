@@ -5,6 +5,7 @@
 //! Unit ("vector.cu", SCALAR = f64) + constants (policy) + chip (sm_90)  ->  cache file, or NVRTC and then a cache file
 //! ```
 
+mod ahead;
 mod cache;
 mod catalogue;
 mod find;
@@ -12,6 +13,8 @@ mod nvrtc;
 mod sources;
 mod unit;
 
+pub(super) use ahead::Ahead;
+pub use ahead::{CompilingAhead, units_of_a_solve};
 pub use catalogue::catalogue;
 pub use find::Searched;
 pub(super) use find::places as library_places;
