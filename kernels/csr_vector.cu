@@ -26,8 +26,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     T sum = T();
     if (row < rows) {
         const u64 begin = u64(offsets[row]) + threadIdx.x % LANES, end = offsets[row + 1];
-        sum = strided_sum<UNROLL>(columns + begin, values + begin, LANES, begin < end ? u32((end - begin + LANES - 1) / LANES) : 0, x,
-                                  conjugate);
+        const u32 length = begin < end ? u32((end - begin + LANES - 1) / LANES) : 0;
+        sum = strided_sum<UNROLL>(columns + begin, values + begin, LANES, length, length, x, conjugate);
     }
 #pragma unroll
     for (u32 with = LANES / 2; with; with /= 2) sum = sum + shuffle_xor(sum, with);

@@ -8,6 +8,15 @@ template <typename A> DEVICE A stream(const A* p) {
     if constexpr (sizeof(A) == 16) return bits<A>(__ldcs(reinterpret_cast<const uint4*>(p)));
     else return bits<A>(U(__ldcs(reinterpret_cast<const U*>(p))));
 }
+// The same, and the first-level cache never keeps it.
+template <typename A> DEVICE A passing(const A* p) {
+    typedef typename unsigned_of<sizeof(A)>::type U;
+    U v;
+    if constexpr (sizeof(A) == 4) asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(v) : "l"(p));
+    else if constexpr (sizeof(A) == 8) asm("ld.global.nc.L1::no_allocate.u64 %0, [%1];" : "=l"(v) : "l"(p));
+    else asm("ld.global.nc.L1::no_allocate.v2.u64 {%0, %1}, [%2];" : "=l"(v.low), "=l"(v.high) : "l"(p));
+    return bits<A>(v);
+}
 // Read often: x. Never written by the same launch.
 template <typename A> DEVICE A cached(const A* p) {
     typedef typename unsigned_of<sizeof(A)>::type U;
@@ -29,17 +38,18 @@ template <typename S> DEVICE S finish(S alpha, S sum, S beta, S* y) {
 }
 
 // Sum of a row whose entries lie `stride` apart, UNROLL of them under way at a time, in their order. Padding behind `length` is not
-// touched. Plain loads: to ask that the matrix leave the caches first costs up to a fifth here.
+// multiplied, and not touched behind `places`: where they are known before the length is, no load waits for it. Plain loads: to ask that
+// the matrix leave the caches first costs up to a fifth here.
 template <u32 AT_ONCE, typename S, typename E>
-DEVICE S strided_sum(const u32* columns, const E* values, u64 stride, u32 length, const S* x, u32 conjugate) {
+DEVICE S strided_sum(const u32* columns, const E* values, u64 stride, u32 places, u32 length, const S* x, u32 conjugate) {
     S sum = S();
-    for (u32 k = 0; k < length; k += AT_ONCE) {
+    for (u32 k = 0; k < places; k += AT_ONCE) {
         u32 column[AT_ONCE];
         E value[AT_ONCE];
         S of_x[AT_ONCE];
 #pragma unroll
         for (u32 u = 0; u < AT_ONCE; u++)
-            if (k + u < length) {
+            if (k + u < places) {
                 column[u] = columns[u64(k + u) * stride];
                 value[u] = values[u64(k + u) * stride];
             }

@@ -3,11 +3,12 @@
 // row_shape: out[0] the longest row, out[1] the most nonzeros in 32 rows that follow one another, counted from a multiple of 32. out
 // holds zeros before.
 //
-// tile_rows: tiles of TILE steps as in csr_balanced.cu; for each the first row that starts in it or behind it, and one more for
-// the end. A bisection a tile. Source: PMPP ch. 12 (co-rank).
+// tile_rows: tiles of TILE steps; for each the first row that starts in it or behind it, and one more for the end.
+// tile_starts: the same for tiles whose last row may have up to SLACK nonzeros more (tile_start.cuh).
+// A bisection a tile. Source: PMPP ch. 12 (co-rank).
 //
-// Constants: OFFSET (u32 or u64), THREADS, TILE.
-#include "common.cuh"
+// Constants: OFFSET (u32 or u64), THREADS, TILE, SLACK (less than TILE).
+#include "tile_start.cuh"
 
 typedef OFFSET I;
 
@@ -37,16 +38,35 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_shape(u64 rows, const 
     }
 }
 
+// The first row that starts at `step` or behind it.
+DEVICE u64 row_from(u64 step, u64 rows, const I* offsets) {
+    u64 low = 0, high = rows;
+    while (low < high) {
+        const u64 middle = low + (high - low) / 2;
+        if (u64(offsets[middle]) + middle < step) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS) tile_rows(u64 rows, u64 count, const I* offsets, u32* first_rows) {
     const u64 tiles = (rows + count + TILE - 1) / TILE;
+    for (u64 tile = u64(blockIdx.x) * THREADS + threadIdx.x; tile <= tiles; tile += u64(gridDim.x) * THREADS)
+        first_rows[tile] = u32(row_from(tile * TILE, rows, offsets));
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) tile_starts(u64 rows, u64 count, const I* offsets, TileStart* starts) {
+    const u64 tiles = (rows + count + TILE - 1) / TILE;
     for (u64 tile = u64(blockIdx.x) * THREADS + threadIdx.x; tile <= tiles; tile += u64(gridDim.x) * THREADS) {
-        const u64 step = tile * TILE;
-        u64 low = 0, high = rows;
-        while (low < high) {
-            const u64 middle = low + (high - low) / 2;
-            if (u64(offsets[middle]) + middle < step) low = middle + 1;
-            else high = middle;
+        const u64 step = tile < tiles ? tile * TILE : rows + count;
+        const u64 row = row_from(step, rows, offsets);
+        TileStart start = {step - row, u32(row), u32(tile)};
+        if (row > 0 && u64(offsets[row]) > start.begin) {
+            // The row before comes in, unless the tile in which it started takes what is left of it.
+            const u64 since = (u64(offsets[row - 1]) + row - 1) / TILE, border = (since + 1) * TILE - row;
+            if (u64(offsets[row]) - border <= SLACK) start.begin = offsets[row];
+            else start.since = u32(since);
         }
-        first_rows[tile] = u32(low);
+        starts[tile] = start;
     }
 }

@@ -15,7 +15,8 @@
 // one, and y. Source: Kreutzer et al. 2014; PMPP 14.6.
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), HEIGHT (C, a multiple of ROWS; or 0: told at the launch), ROWS (neighbouring rows
-// a thread: their entries are one load), UNROLL (entries of a row that a thread has under way), THREADS.
+// a thread: their entries are one load), UNROLL (entries of a row that a thread has under way), WIDE (1: rows of so many entries that
+// the first-level cache is kept for x), THREADS.
 #include "block_sum.cuh"
 #include "product.cuh"
 
@@ -37,8 +38,10 @@ DEVICE void add_entries(T (&sum)[ROWS], const u32* columns, const V* values, u64
     T of_x[N][ROWS];
 #pragma unroll
     for (u32 u = 0; u < N; u++) {
-        column[u] = *reinterpret_cast<const Across<u32>*>(columns + u * stride);
-        value[u] = *reinterpret_cast<const Across<V>*>(values + u * stride);
+        const auto* of_columns = reinterpret_cast<const Across<u32>*>(columns + u * stride);
+        const auto* of_values = reinterpret_cast<const Across<V>*>(values + u * stride);
+        column[u] = WIDE ? passing(of_columns) : *of_columns;
+        value[u] = WIDE ? passing(of_values) : *of_values;
     }
 #pragma unroll
     for (u32 u = 0; u < N; u++)
@@ -70,7 +73,7 @@ DEVICE void position_sums(T (&sum)[ROWS], u64 p, u64 rows, u32 height, const u32
     for (u32 r = 0; r < ROWS; r++) sum[r] = T();
     if (lengths) {
         for (u32 r = 0; r < ROWS && p + r < rows; r++)
-            sum[r] = strided_sum<UNROLL>(columns + base + r, values + base + r, c, lengths[p + r], x, conjugate);
+            sum[r] = strided_sum<UNROLL>(columns + base + r, values + base + r, c, lengths[p + r], lengths[p + r], x, conjugate);
         return;
     }
     const u32 width = u32((u64(offsets[section + 1]) - begin) / c);

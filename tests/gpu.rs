@@ -84,6 +84,8 @@ cases!(
     csr_algorithms,
     coordinates_by_atomics,
     rows_of_several_tiles,
+    rows_that_end_anywhere,
+    tiles_of_every_size,
     sums_of_many_blocks,
     several_vectors,
     recorded_first,

@@ -306,6 +306,30 @@ def scalar(t, v):
 NULL = U(0)
 
 
+class Attribute(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_int), ("value", ctypes.c_int), ("rest", ctypes.c_char * 60)]
+
+
+class Launch(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_uint) for n in ("gx", "gy", "gz", "bx", "by", "bz", "shared")] + [("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint)]
+
+
+def early(f, grid, block, args, shared=0):
+    """A launch that starts while the one before it ends, as the library's: the kernel waits by itself."""
+    types = {np.uint64: ctypes.c_uint64, np.uint32: ctypes.c_uint32, np.float64: ctypes.c_double, np.float32: ctypes.c_float}
+    cells = [types[type(a)](a.item()) if type(a) in types else ctypes.c_uint64(a.data.ptr) for a in args]
+    pointers = (ctypes.c_void_p * len(cells))(*[ctypes.addressof(c) for c in cells])
+    attribute, launch = Attribute(6, 0, 1, b""), ctypes.CDLL("libcuda.so.1").cuLaunchKernelEx
+
+    def run(_keep=(cells, args)):
+        config = Launch(grid, 1, 1, block, 1, 1, shared, cp.cuda.get_current_stream().ptr, ctypes.addressof(attribute), 1)
+        code = launch(ctypes.byref(config), ctypes.c_void_p(f.kernel.ptr), pointers, None)
+        if code:
+            raise RuntimeError(f"launch: {code}")
+
+    return run
+
+
 def stream_constants(a, t, v, lanes=None, unroll=None, threads=None, **c):
     mean = max(1.0, a.nnz / max(1, a.rows))
     short = SIZE[v] == 4
@@ -329,7 +353,7 @@ def csr_stream(a, t, v, x, y, alpha=1, beta=0, dot=None, capacity=None, **c):
     tiles = ceil(a.rows, rows_a_tile)
     if dot is None:
         f = kernel("csr_stream.cu", "csr_stream", shared, **k)
-        return lambda: tiles and f((tiles,), (k["THREADS"],), (U(a.rows), U(a.nnz), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(capacity), U32(0)), shared_mem=shared)
+        return tiles and early(f, tiles, k["THREADS"], (U(a.rows), U(a.nnz), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(capacity), U32(0)), shared) or (lambda: None)
     f = kernel("csr_stream.cu", "csr_stream_dot", shared, **k)
     return summed(t, tiles, dot, lambda partials, finished: f((tiles,), (k["THREADS"],), (U(a.rows), U(a.nnz), a.offsets, a.indices, a.values[v], scalar(t, 1), x, y, U32(capacity), dot, partials, finished), shared_mem=shared))
 
@@ -352,21 +376,18 @@ def summed(t, tiles, dot, product):
 FEW = 1024
 
 
+BALANCED = dict(THREADS=256, ITEMS=4, UNROLL=4, SLACK=512, MIN_BLOCKS=6)
+
+
 def csr_balanced(a, t, v, x, y, alpha=1, beta=0, **c):
-    k = dict(SCALAR=t, STORED=v, OFFSET="u32", THREADS=256, UNROLL=4, MIN_BLOCKS=6) | dict(ITEMS=4 if a.nnz >= max(8 * a.rows, 1 << 23) else 8) | c
-    f, join = kernel("csr_balanced.cu", "csr_balanced", **k), kernel("csr_balanced.cu", "csr_balanced_join", **k)
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32") | BALANCED | c
+    f = kernel("csr_balanced.cu", "csr_balanced", **k)
     tile = k["THREADS"] * k["ITEMS"]
-    starts = first_rows(a, tile)
-    tiles = starts.size - 1
-    pieces = cp.zeros(2 * tiles, F[t])
-
-    def run():
-        if tiles:
-            f((tiles,), (k["THREADS"],), (U(a.rows), U(a.nnz), starts, a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0), pieces))
-        if tiles > 1:
-            join((ceil(tiles, k["THREADS"]),), (k["THREADS"],), (U(a.rows), U(a.nnz), starts, a.offsets, scalar(t, alpha), scalar(t, beta), y, pieces))
-
-    return run
+    tiles = ceil(a.rows + a.nnz, tile)
+    starts, posts = cp.zeros(2 * (tiles + 1), np.uint64), cp.zeros(tiles * SIZE[t] // 4 + 1, np.uint64)
+    find = kernel("row_shape.cu", "tile_starts", OFFSET="u32", THREADS=256, TILE=tile, SLACK=k["SLACK"])
+    find((ceil(tiles + 1, 256),), (256,), (U(a.rows), U(a.nnz), a.offsets, starts))
+    return tiles and early(f, tiles, k["THREADS"], (starts, a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0), posts)) or (lambda: None)
 
 
 def csr_vector(a, t, v, x, y, alpha=1, beta=0, lanes=None, threads=256, unroll=4, **c):
@@ -374,22 +395,24 @@ def csr_vector(a, t, v, x, y, alpha=1, beta=0, lanes=None, threads=256, unroll=4
     lanes = lanes or min(32, max(2, 1 << max(0, (mean - 1).bit_length() - 1)))
     f = kernel("csr_vector.cu", "csr", SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, THREADS=threads, UNROLL=unroll, **c)
     grid = ceil(a.rows, threads // lanes)
-    return lambda: grid and f((grid,), (threads,), (U(a.rows), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
+    return grid and early(f, grid, threads, (U(a.rows), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0))) or (lambda: None)
 
 
-def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, order=None, threads=64, unroll=7, **c):
+def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, order=None, threads=None, unroll=7, **c):
     s = to_sell(a, v, height, order)
+    single = runtime or a.nnz < 1 << 20
+    threads = threads or (128 if single else 64)
     if s is None:
         return None
     offsets, _, columns, values = s
     lengths = NULL
     pad_columns(a, offsets, columns, height, order)
-    k = dict(SCALAR=t, STORED=v, OFFSET="u32", HEIGHT=0 if runtime else height, ROWS=1 if runtime else 2, UNROLL=unroll, THREADS=threads) | c
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32", HEIGHT=0 if runtime else height, ROWS=1 if single else 2, WIDE=int(not single and a.nnz > 40 * a.rows), UNROLL=unroll, THREADS=threads) | c
     f = kernel("sell.cu", "sell" if dot is None else "sell_dot", **k)
     tiles = ceil(a.rows, threads * k["ROWS"])
     place = NULL if order is None else order
     if dot is None:
-        return lambda: f((tiles,), (threads,), (U(a.rows), U32(height), place, lengths, offsets, columns, values, scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
+        return early(f, tiles, threads, (U(a.rows), U32(height), place, lengths, offsets, columns, values, scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
     return summed(t, tiles, dot, lambda partials, finished: f((tiles,), (threads,), (U(a.rows), U32(height), place, lengths, offsets, columns, values, scalar(t, 1), x, y, dot, partials, finished)))
 
 
@@ -435,7 +458,7 @@ def first_rows(a, steps):
     """The first row of each tile of so many steps."""
     tiles = ceil(a.rows + a.nnz, steps)
     starts = cp.zeros(tiles + 1, np.uint32)
-    kernel("row_shape.cu", "tile_rows", OFFSET="u32", THREADS=256, TILE=steps)((ceil(tiles + 1, 256),), (256,), (U(a.rows), U(a.nnz), a.offsets, starts))
+    kernel("row_shape.cu", "tile_rows", OFFSET="u32", THREADS=256, TILE=steps, SLACK=0)((ceil(tiles + 1, 256),), (256,), (U(a.rows), U(a.nnz), a.offsets, starts))
     return starts
 
 
@@ -459,13 +482,15 @@ def coo(a, t, v, x, y, alpha=1, beta=0, atomic=False, items=7, threads=256):
     return run
 
 
-def ell(a, t, v, x, y, alpha=1, beta=0, unroll=8, threads=256):
+def ell(a, t, v, x, y, alpha=1, beta=0, unroll=8, threads=256, eager=None):
     """As one section of all rows."""
-    if not a.rows or int(a.lengths.max()) * a.rows > 3 * a.nnz + 4096:
+    width = int(a.lengths.max()) if a.rows else 0
+    if not a.rows or width * a.rows > 3 * a.nnz + 4096:
         return None
     _, lengths, columns, values = to_sell(a, v, a.rows)
-    f = kernel("ell.cu", "ell", SCALAR=t, STORED=v, UNROLL=unroll, THREADS=threads)
-    return lambda: f((ceil(a.rows, threads),), (threads,), (U(a.rows), lengths, columns, values, scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
+    eager = int(width * a.rows < 1 << 20) if eager is None else eager
+    f = kernel("ell.cu", "ell", SCALAR=t, STORED=v, UNROLL=unroll, THREADS=threads, EAGER=eager)
+    return early(f, ceil(a.rows, threads), threads, (U(a.rows), U32(width), lengths, columns, values, scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
 
 
 def sorted_order(a, window):
@@ -514,14 +539,16 @@ def variants(a, t, v):
         for capacity in (64, None):
             yield f"stream lanes={lanes} capacity={capacity}", lambda x, y, al, be, l=lanes, c=capacity: csr_stream(a, t, v, x, y, al, be, lanes=l, capacity=c, threads=64)
     for threads, items in ((32, 2), (128, 8)):
-        yield f"balanced {threads} {items}", lambda x, y, al, be, i=items, th=threads: csr_balanced(a, t, v, x, y, al, be, ITEMS=i, THREADS=th, MIN_BLOCKS=1)
+        yield f"balanced {threads} {items}", lambda x, y, al, be, i=items, th=threads: csr_balanced(a, t, v, x, y, al, be, ITEMS=i, THREADS=th, SLACK=i * th // 4, MIN_BLOCKS=1)
     yield "coo", lambda x, y, al, be: coo(a, t, v, x, y, al, be, threads=64, items=3)
-    yield "ell", lambda x, y, al, be: ell(a, t, v, x, y, al, be)
+    for eager in (0, 1):
+        yield f"ell eager={eager}", lambda x, y, al, be, e=eager: ell(a, t, v, x, y, al, be, eager=e)
     for lanes in (1, 4, 32):
         yield f"vector {lanes}", lambda x, y, al, be, l=lanes: csr_vector(a, t, v, x, y, al, be, lanes=l)
     for height, runtime, window in ((32, False, 1), (16, False, 1), (7, True, 21), (32, False, 256)):
         order = sorted_order(a, window) if window > 1 else None
-        yield f"sell-{height}-{window}", lambda x, y, al, be, h=height, r=runtime, o=order: sell(a, t, v, x, y, al, be, height=h, runtime=r, order=o)
+        for rows in (1,) if runtime else (1, 2):
+            yield f"sell-{height}-{window} rows={rows}", lambda x, y, al, be, h=height, r=runtime, o=order, n=rows: sell(a, t, v, x, y, al, be, height=h, runtime=r, order=o, threads=64, ROWS=n, WIDE=n - 1)
 
 
 def check():
@@ -719,8 +746,8 @@ def sweep(a, t, x, y):
     for threads, lanes, unroll in STREAM_TUNE:
         if 3 <= mean / lanes <= 28:
             yield f"stream t={threads} l={lanes} u={unroll}", lambda threads=threads, lanes=lanes, unroll=unroll: csr_stream(a, t, t, x, y, threads=threads, lanes=lanes, unroll=unroll)
-    for threads, items, blocks, unroll in BALANCED_TUNE:
-        yield f"balanced t={threads} i={items} b={blocks} u={unroll}", lambda threads=threads, items=items, blocks=blocks, unroll=unroll: csr_balanced(a, t, t, x, y, THREADS=threads, ITEMS=items, UNROLL=unroll, MIN_BLOCKS=blocks)
+    for c in BALANCED_TUNE:
+        yield "balanced " + " ".join(f"{k}={n}" for k, n in c.items()), lambda c=c: csr_balanced(a, t, t, x, y, **c)
     if mean > 14:
         yield "vector t=256 l=8 u=4", lambda: csr_vector(a, t, t, x, y, threads=256, lanes=8, unroll=4)
     for height, threads, unroll in SELL_TUNE:
@@ -729,7 +756,7 @@ def sweep(a, t, x, y):
             yield f"sell-{height} t={threads} u={unroll}", lambda run=run: run
 
 
-BALANCED_TUNE = [(256, 8, 6, 4), (256, 4, 6, 4), (256, 8, 8, 4), (256, 12, 5, 4), (256, 16, 4, 4), (512, 8, 3, 4), (128, 16, 8, 4)]
+BALANCED_TUNE = [dict(THREADS=t, ITEMS=i, UNROLL=u, SLACK=s, MIN_BLOCKS=b) for t, i, u, s, b in ((256, 4, 4, 512, 6), (256, 4, 4, 64, 6), (256, 3, 3, 64, 6), (512, 2, 2, 512, 3), (128, 4, 4, 64, 12), (128, 4, 4, 256, 12), (128, 8, 4, 256, 12), (64, 8, 4, 128, 24))]
 STREAM_TUNE = [(128, 1, 4), (128, 1, 9), (128, 1, 8), (256, 1, 4), (256, 1, 8), (128, 2, 4), (128, 2, 8), (256, 2, 8), (128, 4, 4), (256, 4, 4)]
 SELL_TUNE = [(h, th, u) for h in (16, 32) for th in (64, 128) for u in (7, 9)]
 
@@ -743,17 +770,17 @@ def precompile(command):
             continue
         stream = [(64, l, u) for l in (1, 2, 8, 32) for u in (4, 8, 9)] if check else STREAM_TUNE
         jobs += [("csr_stream.cu", s | dict(LANES=l, UNROLL=u, THREADS=th, IN_BULK=int(u == 9 and SIZE[v] == 4))) for th, l, u in stream]
-        balanced = [(32, 2, 1, 4), (128, 8, 1, 4)] if check else BALANCED_TUNE
-        jobs += [("csr_balanced.cu", s | dict(ITEMS=i, THREADS=th, UNROLL=u, MIN_BLOCKS=b)) for th, i, b, u in balanced]
+        balanced = [BALANCED | dict(ITEMS=i, THREADS=th, SLACK=i * th // 4, MIN_BLOCKS=1) for th, i in ((32, 2), (128, 8))] if check else [BALANCED] + BALANCED_TUNE
+        jobs += [("csr_balanced.cu", s | c) for c in balanced]
         jobs += [("csr_vector.cu", s | dict(LANES=l, THREADS=256, UNROLL=4)) for l in (1, 4, 8, 32)]
         jobs += [("coo.cu", dict(SCALAR=t, STORED=v, THREADS=th, ITEMS=i)) for th, i in ([(64, 3)] if check else [(256, 7)])]
-        jobs += [("ell.cu", dict(SCALAR=t, STORED=v, THREADS=256, UNROLL=8))]
+        jobs += [("ell.cu", dict(SCALAR=t, STORED=v, THREADS=256, UNROLL=8, EAGER=e)) for e in (0, 1)]
         many = {"f64": [(1, 1), (4, 1), (4, 2), (16, 2)], "f32": [(1, 1), (4, 1), (2, 4), (8, 4)]}[t] if check else []
         many = {"f64": [(1, 2), (2, 2), (4, 2), (8, 2), (16, 2)], "f32": [(2, 1), (1, 4), (2, 4), (4, 4), (8, 4)]}[t] if command == "blocks" else many
         jobs += [("csr_block.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256)) for l, w in many]
         jobs += [("csr_block_tiles.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256, STEPS=st)) for l, w in many for st in ([64, 1024] if check else [512, 1024, 2048])]
         sells = [(h, 64, 7) for h in (0, 16, 32)] if check else SELL_TUNE
-        jobs += [("sell.cu", s | dict(HEIGHT=h, ROWS=2 if h else 1, UNROLL=u, THREADS=th)) for h, th, u in sells]
+        jobs += [("sell.cu", s | dict(HEIGHT=h, ROWS=r, WIDE=w, UNROLL=u, THREADS=th)) for h, th, u in sells for r, w in ((1, 0), (2, 0), (2, 1)) if h or r == 1]
     return compile_all(jobs)
 
 

@@ -156,6 +156,7 @@ pub struct CsrParts<'a, V: Element, B: Backend> {
 pub struct RowShape<B: Backend> {
     extent: OnceLock<RowExtent>,
     starts: OnceLock<B::Vec<u32>>,
+    tiles: OnceLock<B::Vec<u64>>,
 }
 
 /// How far rows of a matrix are from alike.
@@ -170,7 +171,7 @@ pub struct RowExtent {
 
 impl<B: Backend> Default for RowShape<B> {
     fn default() -> Self {
-        Self { extent: OnceLock::new(), starts: OnceLock::new() }
+        Self { extent: OnceLock::new(), starts: OnceLock::new(), tiles: OnceLock::new() }
     }
 }
 
@@ -184,6 +185,11 @@ impl<B: Backend> RowShape<B> {
     /// The first row of each of the backend's tiles, as known or as `find` finds them out now.
     pub(crate) fn starts(&self, find: impl FnOnce() -> Result<B::Vec<u32>>) -> Result<&B::Slice<u32>> {
         known(&self.starts, find).map(|starts| &**starts)
+    }
+
+    /// Where each of the backend's tiles begins that may end behind their last row's share, as [`Self::starts`].
+    pub(crate) fn tiles(&self, find: impl FnOnce() -> Result<B::Vec<u64>>) -> Result<&B::Slice<u64>> {
+        known(&self.tiles, find).map(|tiles| &**tiles)
     }
 }
 

@@ -101,22 +101,73 @@ pub fn rows_of_several_tiles(b: &Cuda) {
     lengths.extend([30_000, 0, 0, 5, 9_000, 40_000]);
     lengths.extend([2; 3001]);
     lengths.extend([20_000, 1023, 1024, 1025, 0]);
-    let host = with_lengths::<f64>(40_000, &lengths, 23);
+    cut_rows::<f64>(b, &lengths);
+}
+
+/// Rows that go on behind their tile by any number of nonzeros: they are cut from some number on.
+pub fn rows_that_end_anywhere(b: &Cuda) {
+    let lengths: Vec<usize> = (0..600).map(|i| i * 389 % 601).collect();
+    cut_rows::<f64>(b, &lengths);
+    cut_rows::<f32>(b, &lengths);
+    cut_rows::<Complex<f64>>(b, &lengths);
+}
+
+/// Each size of tile, over rows of short and of any length among which some are cut. Every row is the beginning of one longest row, and
+/// values and x are small integers: sums are exact.
+pub fn tiles_of_every_size(b: &Cuda) {
+    let mixed = |rows: usize, below: usize, long: &[usize]| {
+        let mut lengths: Vec<usize> = (0..rows).map(|i| i * 7919 % below).collect();
+        long.iter().enumerate().for_each(|(i, &length)| lengths[rows / 2 + 3 * i] = length);
+        lengths
+    };
+    for lengths in [
+        mixed(300_000, 4, &[250_000, 700, 513, 0]),
+        mixed(60_000, 30, &[3000, 512, 770, 40_000]),
+        mixed(270_000, 64, &[200_000, 2049, 2560, 2561, 300_000]),
+    ] {
+        let columns = *lengths.iter().max().unwrap();
+        let mut offsets = vec![0];
+        let mut sums = vec![0.0];
+        let x: Vec<f64> = (0..columns).map(|j| (j % 5) as f64 - 1.0).collect();
+        let row: Vec<f64> = (0..columns).map(|j| (j % 11) as f64 - 3.0).collect();
+        for (a, x) in row.iter().zip(&x) {
+            sums.push(sums.last().unwrap() + a * x);
+        }
+        let (mut indices, mut values) = (Vec::new(), Vec::new());
+        for &length in &lengths {
+            indices.extend(0..length as u32);
+            values.extend_from_slice(&row[..length]);
+            offsets.push(indices.len());
+        }
+        let a = on(b, &Csr::from_parts(lengths.len(), columns, offsets, indices, values).unwrap());
+        let (x, mut y) = (b.upload(x).unwrap(), b.zeros(lengths.len()).unwrap());
+        for _ in 0..3 {
+            b.csr_by(CsrAlgorithm::Balanced, a.parts(), 1.0, &x, 0.0, &mut y).unwrap();
+            for (row, (got, length)) in b.download(&y).unwrap().into_iter().zip(&lengths).enumerate() {
+                assert_eq!(got, sums[*length], "row {row} of {length} nonzeros");
+            }
+        }
+    }
+}
+
+fn cut_rows<T: Scalar>(b: &Cuda, lengths: &[usize]) {
+    let columns = 2 * lengths.iter().copied().max().unwrap_or(0);
+    let host = with_lengths::<T>(columns, lengths, 23);
     let mut random = Random(24);
-    let (alpha, x, beta, y) = operands::<f64>(&mut random, host.rows(), host.columns());
+    let (alpha, x, beta, y) = operands::<T>(&mut random, host.rows(), host.columns());
     let shape = (host.rows(), host.columns());
     let want = reference(shape, &entries(&host), (false, false), (alpha, &x), (beta, Some(&y)));
     let a = on(b, &host);
     let x = b.upload(x).unwrap();
     let start = b.upload(y).unwrap();
-    let mut y = b.zeros::<f64>(host.rows()).unwrap();
+    let mut y = b.zeros::<T>(host.rows()).unwrap();
     b.copy(&start, &mut y).unwrap();
-    a.product(b, alpha, &x, beta, &mut y).unwrap();
+    b.csr_by(CsrAlgorithm::Balanced, a.parts(), alpha, &x, beta, &mut y).unwrap();
     let bits = b.download(&y).unwrap();
     check("csr", &bits, &want);
     for _ in 0..5 {
         b.copy(&start, &mut y).unwrap();
-        a.product(b, alpha, &x, beta, &mut y).unwrap();
+        b.csr_by(CsrAlgorithm::Balanced, a.parts(), alpha, &x, beta, &mut y).unwrap();
         assert_eq!(b.download(&y).unwrap(), bits);
     }
     let coo = Coo::from_csr(b, &a).unwrap();

@@ -49,6 +49,8 @@ pub(super) struct Device {
     sort: Mutex<Workspace>,
     /// What products leave for a second launch.
     pieces: Mutex<Workspace>,
+    /// What blocks of a product post for one another.
+    posts: Mutex<Workspace>,
     /// Where blocks meet that are all resident, and the number of the next meeting.
     meetings: Mutex<Workspace>,
     next_meeting: AtomicU32,
@@ -184,6 +186,7 @@ impl Device {
             lookback: Mutex::default(),
             sort: Mutex::default(),
             pieces: Mutex::default(),
+            posts: Mutex::default(),
             meetings: Mutex::default(),
             // Slots are zero, and no meeting may have their number.
             next_meeting: AtomicU32::new(1),
@@ -337,6 +340,14 @@ impl Device {
     pub(super) fn pieces(&self, count: usize) -> Result<(MutexGuard<'_, Workspace>, u64)> {
         let mut workspace = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
         self.grow(&mut workspace, 2 * count)?;
+        let address = workspace.address;
+        Ok((workspace, address))
+    }
+
+    /// `words` words that are zero and that each launch leaves at zero: the guard and the address.
+    pub(super) fn posts(&self, words: usize) -> Result<(MutexGuard<'_, Workspace>, u64)> {
+        let mut workspace = self.posts.lock().unwrap_or_else(PoisonError::into_inner);
+        self.grow(&mut workspace, words)?;
         let address = workspace.address;
         Ok((workspace, address))
     }

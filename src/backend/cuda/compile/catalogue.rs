@@ -133,13 +133,13 @@ fn conversions(units: &mut Vec<Unit>) {
 
 fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
     let unit = |file| Unit::new(file).with("SCALAR", vector).with("STORED", value);
-    units.extend(["ell.cu", "coo.cu"].map(unit));
+    units.extend([unit("coo.cu"), unit("ell.cu"), unit("ell.cu").class(1)]);
     for offset in OFFSETS {
         units.extend(["csr_balanced.cu", "jds.cu"].map(|file| unit(file).with("OFFSET", offset)));
         let several = |file| unit(file).with("OFFSET", offset).with("WIDTH", "1").class(8);
         units.push(several("csr_block.cu"));
         units.push(several("csr_block_tiles.cu").with("STEPS", "1024"));
-        let heights = [0, 16, 32, 32 | policy::PAIRS];
+        let heights = [0, 16, 32, 32 | policy::PAIRS, 32 | policy::PAIRS | policy::WIDE];
         units.extend(heights.map(|height| unit("sell.cu").with("OFFSET", offset).class(height)));
     }
 }

@@ -84,6 +84,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "slim.cuh",
     "stage.cuh",
     "tile_segments.cuh",
+    "tile_start.cuh",
     "team.cuh"
 ];
 

@@ -1,6 +1,7 @@
 //! Every tuning constant of the device's kernels, chosen by type, size class and chip. An algorithm's text holds none:
 //! it gets them from the compiler's command line, and launches get their shapes here.
 
+mod balanced;
 mod convert;
 mod graph;
 mod model;
@@ -10,6 +11,7 @@ mod resident;
 mod slim;
 pub(super) mod table;
 
+pub(super) use balanced::{balanced_tiles, block_tiles};
 pub(super) use convert::*;
 pub(super) use graph::{
     BFS_CHUNK, CLUSTERS, PERMUTE_LONGEST, bfs, bfs_parents, cuthill_mckee, cuthill_mckee_tiles, per_row,
@@ -73,6 +75,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "cg_streamed.cu" => resident::streamed_constants(unit.size_class()),
         "convert_rows.cu" | "convert_sizes.cu" | "convert_tails.cu" | "index.cu" | "stencil.cu"
         | "transpose.cu" => convert::constants(unit),
+        "csr_balanced.cu" | "row_shape.cu" => balanced::constants(unit),
         _ => products::constants(unit)
             .or_else(|| graph::constants(unit))
             .unwrap_or_else(|| primitives::constants(unit)),

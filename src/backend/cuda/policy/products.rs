@@ -1,6 +1,6 @@
 //! Constants and shapes of products with stored matrices, and the choice between the ways through a CSR matrix.
 
-use super::{Chip, Shape, Unit};
+use super::{Chip, Shape, Unit, balanced};
 use crate::backend::RowExtent;
 use crate::scalar::{Element, Scalar};
 
@@ -11,20 +11,10 @@ const UNROLL: u32 = 8;
 const FEW_UNROLL: u32 = 4;
 /// Entries of each row under way in SELL; of fewer, as many as there are.
 const SELL_UNROLL: u32 = 7;
-/// Threads of a block that multiplies sections.
-const SELL_THREADS: u32 = 64;
-/// Steps a thread of a balanced tile, by the mean length of rows, and blocks that a multiprocessor shall hold, for sums of up to 8 and of 16 bytes.
-const BALANCED_ITEMS: [u32; 2] = [8, 4];
-/// Mean nonzeros a row from which balanced tiles are the smaller ones: they gather more and write less.
-const BALANCED_FULL: usize = 8;
-/// And nonzeros from which there are enough tiles either way.
-const BALANCED_MANY: usize = 1 << 23;
-const BALANCED_BLOCKS: [u32; 2] = [6, 1];
-/// The steps of those tiles, as the products with several vectors are compiled for them.
-const BLOCK_STEPS: [(u32, &str); 2] = [(2048, "2048"), (1024, "1024")];
-const _: () = assert!(
-    BLOCK_STEPS[0].0 == THREADS * BALANCED_ITEMS[0] && BLOCK_STEPS[1].0 == THREADS * BALANCED_ITEMS[1]
-);
+/// Mean entries of a row above which sections pass by the first-level cache: 4 % with 81 in f64, but 1 % the other way with 27.
+const SELL_WIDE: usize = 40;
+/// Threads of a block that multiplies sections, where a thread has a row and where it has two.
+const SELL_THREADS: [u32; 2] = [128, 64];
 /// Nonzeros a thread of a tile of coordinates. Odd.
 const COO_ITEMS: u32 = 7;
 /// Mean nonzeros a lane, above which a streamed row gets twice as many lanes.
@@ -38,9 +28,13 @@ const STREAM_FEW: usize = 7;
 /// Matrices of fewer nonzeros lie in the second-level cache, and what counts is the number of steps that wait for one another: rows are read
 /// straight from there, ...
 const SMALL: usize = 1 << 20;
-/// ... also rows of different lengths, by a warp each, up to so many nonzeros and so many threads.
+/// ... by as many lanes as have so many nonzeros of a row of the mean length, if that makes so many threads at most, and by one of short rows, ...
+const SMALL_LANE: usize = 2;
+const SMALL_THREADS: usize = 1 << 17;
+/// ... also rows of different lengths up to so many nonzeros: by lanes that have so many of the longest, and so many threads.
 const SMALL_LONGEST: u64 = 1024;
-const SMALL_THREADS: usize = 1 << 21;
+const SMALL_LONGEST_LANE: usize = 12;
+const SMALL_RAGGED_THREADS: usize = 1 << 18;
 /// Threads of a block where each has a row.
 const SCALAR_THREADS: u32 = 128;
 /// Rows of more nonzeros than this on average are read straight from memory, by so many nonzeros a lane at least ...
@@ -60,7 +54,6 @@ const FEW_BLOCKS: u32 = 1024;
 pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     let threads = ("THREADS", THREADS);
     let lanes = ("LANES", (unit.size_class() & !(FEW | ODD)).clamp(1, 32));
-    let wide = usize::from(unit.type_of("SCALAR") == Some("c64"));
     Some(match unit.source() {
         "csr_krylov.cu" => vec![threads, lanes],
         "csr_vector.cu" => {
@@ -82,32 +75,33 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
             let threads = stream_threads(unit.type_of("STORED"));
             vec![("THREADS", threads), lanes, ("UNROLL", unroll), ("IN_BULK", u32::from(odd))]
         }
-        "csr_balanced.cu" => vec![
-            threads,
-            ("ITEMS", BALANCED_ITEMS[unit.size_class().min(1) as usize]),
-            ("UNROLL", FEW_UNROLL),
-            ("MIN_BLOCKS", BALANCED_BLOCKS[wide]),
-        ],
         "sell.cu" => vec![
-            ("THREADS", SELL_THREADS),
-            ("HEIGHT", unit.size_class() & !PAIRS),
-            ("ROWS", if unit.size_class() & PAIRS == 0 { 1 } else { 2 }),
+            ("THREADS", sell_block(unit.size_class()).0),
+            ("HEIGHT", unit.size_class() & !(PAIRS | WIDE)),
+            ("WIDE", u32::from(unit.size_class() & WIDE != 0)),
+            ("ROWS", sell_block(unit.size_class()).1),
             ("UNROLL", SELL_UNROLL),
         ],
-        "ell.cu" => vec![threads, ("UNROLL", UNROLL)],
+        "ell.cu" => vec![threads, ("UNROLL", UNROLL), ("EAGER", unit.size_class())],
         "jds.cu" => vec![threads, ("UNROLL", FEW_UNROLL)],
         "coo.cu" => vec![threads, ("ITEMS", COO_ITEMS)],
-        "row_shape.cu" => {
-            vec![threads, ("TILE", THREADS * BALANCED_ITEMS[unit.size_class().min(1) as usize])]
-        }
         _ => return None,
     })
 }
 
-/// Files whose kernels all wait for the launch before them: products of one launch. Where a second launch joins what the first left, both
-/// took 2 us longer when started early.
+/// Files whose kernels all wait for the launch before them: products of one launch. Where a second launch joins what the first left,
+/// both take 2 us longer when started early.
 pub(super) fn starts_early(source: &str) -> bool {
-    matches!(source, "sell.cu" | "csr_stream.cu" | "csr_vector.cu" | "csr_block.cu" | "ell.cu" | "jds.cu")
+    matches!(
+        source,
+        "csr_balanced.cu"
+            | "csr_block.cu"
+            | "csr_stream.cu"
+            | "csr_vector.cu"
+            | "ell.cu"
+            | "jds.cu"
+            | "sell.cu"
+    )
 }
 
 /// Beside the lanes in a unit's class: fewer entries under way, or rows of odd length.
@@ -115,6 +109,8 @@ const FEW: u32 = 1 << 16;
 const ODD: u32 = 1 << 17;
 /// Beside the height in a unit's class: two rows a thread.
 pub(in crate::backend::cuda) const PAIRS: u32 = 1 << 16;
+/// And rows of many entries.
+pub(in crate::backend::cuda) const WIDE: u32 = 1 << 17;
 
 /// Threads of a block that streams rows: half of them for values of 4 bytes, so that tiles take as many bytes.
 fn stream_threads(value: Option<&str>) -> u32 {
@@ -128,8 +124,8 @@ pub(in crate::backend::cuda) enum CsrWay {
     Vector { shape: Shape },
     /// Tiles of rows through shared memory, which has room for `capacity` nonzeros.
     Streamed { shape: Shape, capacity: u32 },
-    /// Tiles of equal work, and a thread a tile to join the rows that are cut.
-    Balanced { shape: Shape, joins: Shape },
+    /// Tiles of equal work.
+    Balanced { shape: Shape },
 }
 
 /// Rows of like length are streamed, long ones of like length read by lanes; all else is balanced. V: values.
@@ -140,8 +136,8 @@ pub(in crate::backend::cuda) fn csr_way<V: Element>(
 ) -> CsrWay {
     let mean = nonzeros.div_ceil(rows.max(1));
     let typical = (32 * mean) as u64;
-    if nonzeros < SMALL && extent.longest <= SMALL_LONGEST && mean <= STREAM_MEAN {
-        return csr_small(extent, rows, mean);
+    if nonzeros < SMALL && extent.longest <= SMALL_LONGEST && mean <= VECTOR_MEAN {
+        return csr_small(extent, rows, nonzeros);
     }
     if extent.fullest > 2 * typical + 256 || extent.longest > 8 * mean as u64 + 64 || mean > VECTOR_MEAN {
         return csr_balanced(rows, nonzeros);
@@ -168,18 +164,26 @@ fn alike(extent: RowExtent, mean: usize) -> bool {
     extent.longest <= 2 * mean as u64 + 8
 }
 
-/// Lanes by the mean length of rows where they are alike, a warp a row where they are not.
-fn csr_small(extent: RowExtent, rows: usize, mean: usize) -> CsrWay {
+/// Lanes by the mean length of rows where they are alike, by the longest where they are not; balanced where these would be too many.
+fn csr_small(extent: RowExtent, rows: usize, nonzeros: usize) -> CsrWay {
+    let mean = nonzeros.div_ceil(rows.max(1));
     if alike(extent, mean) {
-        return csr_vector(rows, mean);
+        // Up to there a thread adds up a row, as it does where x.y follows.
+        let most = if mean <= STREAM_LANE { 1 } else { SMALL_THREADS / rows.max(1) };
+        let lanes = (mean / SMALL_LANE).min(most).clamp(1, 32);
+        return csr_by_lanes(rows, 1 << lanes.ilog2());
     }
-    let lanes = (SMALL_THREADS / rows.max(1)).clamp(1, 32);
-    csr_vector(rows, lanes.next_power_of_two().min(32) * VECTOR_LANE)
+    let lanes = (extent.longest as usize).div_ceil(SMALL_LONGEST_LANE).next_power_of_two().min(32);
+    if rows * lanes > SMALL_RAGGED_THREADS { csr_balanced(rows, nonzeros) } else { csr_by_lanes(rows, lanes) }
 }
 
 /// By `mean` nonzeros a row.
 pub(in crate::backend::cuda) fn csr_vector(rows: usize, mean: usize) -> CsrWay {
-    let lanes = ((mean / VECTOR_LANE).max(1).next_power_of_two() as u32).min(32);
+    csr_by_lanes(rows, (mean / VECTOR_LANE).max(1).next_power_of_two().min(32))
+}
+
+fn csr_by_lanes(rows: usize, lanes: usize) -> CsrWay {
+    let lanes = lanes as u32;
     let (threads, _) = vector_constants(lanes);
     CsrWay::Vector {
         shape: Shape::new(blocks(rows.div_ceil((threads / lanes) as usize)), threads).class(lanes),
@@ -215,33 +219,15 @@ pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
 
 /// Whatever the rows are.
 pub(in crate::backend::cuda) fn csr_balanced(rows: usize, nonzeros: usize) -> CsrWay {
-    let (tiles, class) = (balanced_tiles(rows, nonzeros), balanced_class(rows, nonzeros));
-    let joins = if tiles > 1 { tiles.div_ceil(THREADS as usize) } else { 0 };
-    let shape = |blocks| Shape::new(blocks, THREADS).class(class);
-    CsrWay::Balanced { shape: shape(blocks(tiles)), joins: shape(blocks(joins)) }
-}
-
-fn balanced_class(rows: usize, nonzeros: usize) -> u32 {
-    u32::from(nonzeros >= BALANCED_FULL.saturating_mul(rows).max(BALANCED_MANY))
-}
-
-/// Tiles of [`csr_balanced`].
-pub(in crate::backend::cuda) fn balanced_tiles(rows: usize, nonzeros: usize) -> usize {
-    let items = BALANCED_ITEMS[balanced_class(rows, nonzeros) as usize];
-    (rows + nonzeros).div_ceil((THREADS * items) as usize)
-}
-
-/// The launch that finds the first row of each of them.
-pub(in crate::backend::cuda) fn balanced_starts(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
-    row_shape(chip, balanced_tiles(rows, nonzeros) + 1).class(balanced_class(rows, nonzeros))
+    CsrWay::Balanced { shape: balanced::balanced(rows, nonzeros) }
 }
 
 /// How CSR is multiplied with several vectors.
 pub(in crate::backend::cuda) enum CsrBlock {
     /// Tiles of rows, with room in shared memory for `capacity` nonzeros.
     Rows { shape: Shape, capacity: u32 },
-    /// The tiles of [`csr_balanced`], and a warp a tile to join the rows that are cut.
-    Tiles { shape: Shape, joins: Shape },
+    /// So many tiles of equal work, and a warp a tile to join the rows that are cut.
+    Tiles { tiles: usize, shape: Shape, joins: Shape },
 }
 
 /// Lanes for the vectors of a row, 16 bytes' worth each where `aligned` addresses allow it.
@@ -259,11 +245,11 @@ pub(in crate::backend::cuda) fn csr_block<T: Element, V: Element>(
     let entry = 4 + size_of::<V>();
     let mean = nonzeros.div_ceil(rows.max(1));
     if extent.longest > BLOCK_LONG.max(4 * mean) as u64 {
-        let tiles = balanced_tiles(rows, nonzeros);
+        let (tiles, steps, name) = balanced::tiles_of_block(rows, nonzeros);
         let joins = if tiles > 1 { tiles.div_ceil(THREADS as usize / 32) } else { 0 };
-        let (steps, name) = BLOCK_STEPS[balanced_class(rows, nonzeros) as usize];
         let shape = |blocks| shape(blocks).variant("STEPS", name);
         return CsrBlock::Tiles {
+            tiles,
             shape: shape(blocks(tiles)).shared((steps as usize + 4) * entry),
             joins: shape(blocks(joins)),
         };
@@ -284,16 +270,33 @@ pub(in crate::backend::cuda) fn row_a_thread(rows: usize) -> Shape {
     Shape::new(blocks(rows.div_ceil(THREADS as usize)), THREADS)
 }
 
+/// A thread a row; where all entries lie in the second-level cache, one that asks for padding too.
+pub(in crate::backend::cuda) fn ell(rows: usize, width: usize) -> Shape {
+    row_a_thread(rows).class(u32::from(rows.saturating_mul(width) < SMALL))
+}
+
 /// A thread for two neighbouring rows of a SELL section, where their entries are aligned for one load and their sums, of type T, take few
-/// registers; else for a row. Usual heights are constants of the kernel.
-pub(in crate::backend::cuda) fn sell<T: Element>(rows: usize, height: usize, aligned: bool) -> Shape {
+/// registers; else, and where entries are few and threads with them, for a row. Usual heights are constants of the kernel.
+pub(in crate::backend::cuda) fn sell<T: Element>(
+    rows: usize,
+    entries: usize,
+    height: usize,
+    aligned: bool,
+) -> Shape {
+    let wide = if entries / rows.max(1) > SELL_WIDE { WIDE } else { 0 };
     let class = match height {
-        16 | 32 if aligned && size_of::<T>() <= 8 => height as u32 | PAIRS,
+        16 | 32 if aligned && size_of::<T>() <= 8 && entries >= SMALL => height as u32 | PAIRS | wide,
         16 | 32 => height as u32,
         _ => 0,
     };
-    let a_block = SELL_THREADS as usize * if class & PAIRS == 0 { 1 } else { 2 };
-    Shape::new(blocks(rows.div_ceil(a_block)), SELL_THREADS).class(class)
+    let (threads, rows_a_thread) = sell_block(class);
+    Shape::new(blocks(rows.div_ceil((threads * rows_a_thread) as usize)), threads).class(class)
+}
+
+/// Threads of a block, and rows of a thread.
+fn sell_block(class: u32) -> (u32, u32) {
+    let pairs = class & PAIRS != 0;
+    (SELL_THREADS[usize::from(pairs)], if pairs { 2 } else { 1 })
 }
 
 /// Whether the last block of a launch of this shape joins the sums of all.
@@ -320,7 +323,7 @@ pub(in crate::backend::cuda) fn row_shape(chip: Chip, rows: usize) -> Shape {
 }
 
 /// A grid has at most 2^31 - 1 blocks; kernels take a tile a block, and no matrix in a device's memory has more tiles.
-fn blocks(tiles: usize) -> u32 {
+pub(super) fn blocks(tiles: usize) -> u32 {
     u32::try_from(tiles).unwrap_or(u32::MAX).min(i32::MAX as u32)
 }
 

@@ -74,10 +74,9 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
         CsrBlock::Rows { shape, capacity } => kernel::csr_block(
             cuda, shape, rows, count, offsets, columns, values, alpha, x, beta, y, across, capacity,
         ),
-        CsrBlock::Tiles { shape, joins } => {
+        CsrBlock::Tiles { tiles, shape, joins } => {
             let starts = csr::tile_rows(cuda, &a)?;
-            let room = 2 * vectors * policy::balanced_tiles(a.rows, a.values.len());
-            let (_guard, pieces) = cuda.0.pieces(room)?;
+            let (_guard, pieces) = cuda.0.pieces(2 * vectors * tiles)?;
             kernel::csr_block_tiles(
                 cuda, shape, rows, count, starts, offsets, columns, values, alpha, x, beta, &mut *y, across, pieces,
             )?;

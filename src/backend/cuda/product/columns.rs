@@ -14,6 +14,7 @@ mod kernel {
         "ell.cu", types(T: Scalar as SCALAR, V: Element as STORED);
         fn ell(
             rows: u64,
+            width: u32,
             lengths: &Slice<u32>,
             columns: &Slice<u32>,
             values: &Slice<V>,
@@ -81,8 +82,8 @@ pub(super) fn ell<V: Widen<T>, T: Scalar>(
     form: Form<'_, T>,
 ) -> Result<()> {
     let Form { conjugate, alpha, x, beta, y } = form;
-    let shape = policy::row_a_thread(a.rows);
-    kernel::ell(cuda, shape, a.rows as u64, a.lengths, a.indices, a.values, alpha, x, beta, y, conjugate)
+    let (shape, rows, width) = (policy::ell(a.rows, a.width), a.rows as u64, a.width as u32);
+    kernel::ell(cuda, shape, rows, width, a.lengths, a.indices, a.values, alpha, x, beta, y, conjugate)
 }
 
 pub(super) fn jds<V: Widen<T>, T: Scalar>(
@@ -105,7 +106,7 @@ fn height(height: usize) -> u32 {
 
 fn sell_shape<V: Element, T: Element>(a: &SellParts<'_, V, Cuda>) -> Shape {
     let aligned = (a.indices.address() | a.values.address()).is_multiple_of(16);
-    policy::sell::<T>(a.rows, a.height, aligned)
+    policy::sell::<T>(a.rows, a.values.len(), a.height, aligned)
 }
 
 /// Needed only where a column may have the number that stands in padding.

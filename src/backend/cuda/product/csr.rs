@@ -57,10 +57,9 @@ mod kernel {
     }
     kernels! {
         "csr_balanced.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        /// `tiles` has two words each, `posts` is the address of a piece for each, all zero.
         fn csr_balanced(
-            rows: u64,
-            count: u64,
-            tile_rows: &Slice<u32>,
+            tiles: &Slice<u64>,
             offsets: &Slice<I>,
             columns: &Slice<u32>,
             values: &Slice<V>,
@@ -69,23 +68,14 @@ mod kernel {
             beta: T,
             y: &mut Slice<T>,
             conjugate: u32,
-            pieces: u64,
-        );
-        fn csr_balanced_join(
-            rows: u64,
-            count: u64,
-            tile_rows: &Slice<u32>,
-            offsets: &Slice<I>,
-            alpha: T,
-            beta: T,
-            y: &mut Slice<T>,
-            pieces: u64,
+            posts: u64,
         );
     }
     kernels! {
         "row_shape.cu", types(I: Offset as OFFSET);
         fn row_shape(rows: u64, offsets: &Slice<I>, out: &mut Slice<u64>);
         fn tile_rows(rows: u64, count: u64, offsets: &Slice<I>, tile_rows: &mut Slice<u32>);
+        fn tile_starts(rows: u64, count: u64, offsets: &Slice<I>, tiles: &mut Slice<u64>);
     }
 }
 
@@ -121,15 +111,27 @@ pub(super) fn extent<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Resul
     })
 }
 
-/// The first row of each balanced tile, as [`extent`].
+/// The first row of each tile of steps, as [`extent`].
 pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u32>> {
     a.shape.starts(|| {
         record::outside(|| {
             let (rows, count) = (a.rows as u64, a.values.len() as u64);
-            let tiles = policy::balanced_tiles(a.rows, a.values.len());
+            let (tiles, shape) = policy::block_tiles(cuda.0.chip, a.rows, a.values.len());
             let mut starts = cuda.uninitialised(tiles + 1)?;
-            let shape = policy::balanced_starts(cuda.0.chip, a.rows, a.values.len());
             with_offsets!(a.offsets, offsets => kernel::tile_rows(cuda, shape, rows, count, offsets, &mut starts)?);
+            Ok(starts)
+        })
+    })
+}
+
+/// Where each balanced tile begins, as [`extent`].
+fn tile_starts<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u64>> {
+    a.shape.tiles(|| {
+        record::outside(|| {
+            let (rows, count) = (a.rows as u64, a.values.len() as u64);
+            let (tiles, shape) = policy::balanced_tiles(cuda.0.chip, a.rows, a.values.len());
+            let mut starts = cuda.uninitialised(2 * (tiles + 1))?;
+            with_offsets!(a.offsets, offsets => kernel::tile_starts(cuda, shape, rows, count, offsets, &mut starts)?);
             Ok(starts)
         })
     })
@@ -180,13 +182,12 @@ fn run<V: Widen<T>, T: Scalar>(
         CsrWay::Streamed { shape, capacity } => kernel::csr_stream(
             cuda, shape, rows, count, offsets, columns, values, alpha, x, beta, y, capacity, conjugate,
         ),
-        CsrWay::Balanced { shape, joins } => {
-            let starts = tile_rows(cuda, &a)?;
-            let (_guard, pieces) = cuda.0.pieces(2 * policy::balanced_tiles(a.rows, a.values.len()))?;
+        CsrWay::Balanced { shape } => {
+            let tiles = tile_starts(cuda, &a)?;
+            let (_guard, posts) = cuda.0.posts(shape.blocks as usize * size_of::<T>() / 4)?;
             kernel::csr_balanced(
-                cuda, shape, rows, count, starts, offsets, columns, values, alpha, x, beta, &mut *y, conjugate, pieces,
-            )?;
-            kernel::csr_balanced_join::<T, V, _>(cuda, joins, rows, count, starts, offsets, alpha, beta, y, pieces)
+                cuda, shape, tiles, offsets, columns, values, alpha, x, beta, y, conjugate, posts,
+            )
         }
     })
 }

@@ -3,7 +3,7 @@
 //! | layout | way |
 //! |---|---|
 //! | CSR, rows of like length | tiles of rows through shared memory (`csr_stream.cu`) |
-//! | CSR, rows of any length | tiles of steps, long rows cut (`csr_balanced.cu`) |
+//! | CSR, rows of any length | tiles of steps, the longest rows cut (`csr_balanced.cu`) |
 //! | CSR, several vectors | lanes for the vectors of a row (`csr_block.cu`); tiles of steps where rows are of very different lengths (`csr_block_tiles.cu`) |
 //! | COO | tiles of nonzeros, segmented sums (`coo.cu`); by atomic additions only where that is asked for |
 //! | ELL, JDS, SELL | a thread a row (`ell.cu`, `jds.cu`, `sell.cu`) |

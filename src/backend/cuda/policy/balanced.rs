@@ -1,0 +1,114 @@
+//! Tiles of equal work through CSR matrices whose rows have any lengths: of one product (`csr_balanced.cu`), and of several vectors at
+//! once (`csr_block_tiles.cu`).
+
+use super::products::{THREADS, blocks, row_shape};
+use super::{Chip, Shape, Unit};
+
+/// How a tile of one product is worked off: threads of a block, steps and nonzeros under way a thread, nonzeros that the last row may
+/// have beyond the tile, and blocks that a multiprocessor shall hold.
+#[derive(Clone, Copy)]
+struct Tile {
+    threads: u32,
+    items: u32,
+    unroll: u32,
+    slack: u32,
+    blocks: u32,
+}
+
+/// The tiles of a class.
+const TILES: [Tile; 4] = [
+    // What counts in the smallest matrices is that few rows are cut, ...
+    Tile { threads: 256, items: 4, unroll: 4, slack: 512, blocks: 6 },
+    // ... where rows are short, how much is under way, ...
+    Tile { threads: 128, items: 8, unroll: 4, slack: 256, blocks: 12 },
+    // ... and in matrices that lie in the second-level cache, that there are tiles for all multiprocessors.
+    Tile { threads: 128, items: 4, unroll: 4, slack: 256, blocks: 12 },
+    Tile { threads: 512, items: 4, unroll: 4, slack: 512, blocks: 3 },
+];
+/// Nonzeros of the smallest matrices, and of those in the second-level cache.
+const SMALLEST: usize = 1 << 19;
+const CACHED: usize = 1 << 23;
+/// Mean nonzeros a row below which rows are short.
+const SHORT: usize = 4;
+/// Sums of 16 bytes take twice the registers.
+const WIDE_BLOCKS: u32 = 1;
+
+/// Steps of a tile of several vectors, as its kernels are compiled for them, by the mean length of rows.
+const BLOCK_STEPS: [(u32, &str); 2] = [(2048, "2048"), (1024, "1024")];
+/// Mean nonzeros a row from which those tiles are the smaller ones: they gather more and write less.
+const BLOCK_FULL: usize = 8;
+/// And nonzeros from which there are enough tiles either way.
+const BLOCK_MANY: usize = 1 << 23;
+
+/// The class of `row_shape.cu` for the first tiles of one product; those of several vectors have the classes before.
+const FIRST_TILE: u32 = BLOCK_STEPS.len() as u32;
+
+/// The constants of a unit of these kernels.
+pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
+    let class = unit.size_class();
+    match unit.source() {
+        "csr_balanced.cu" => {
+            let tile = TILES[class as usize];
+            let wide = unit.type_of("SCALAR") == Some("c64");
+            vec![
+                ("THREADS", tile.threads),
+                ("ITEMS", tile.items),
+                ("SLACK", tile.slack),
+                ("UNROLL", tile.unroll),
+                ("MIN_BLOCKS", if wide { WIDE_BLOCKS } else { tile.blocks }),
+            ]
+        }
+        _ => {
+            let (steps, slack) = match class.checked_sub(FIRST_TILE) {
+                Some(class) => (TILES[class as usize].steps(), TILES[class as usize].slack),
+                None => (BLOCK_STEPS[class as usize].0, 0),
+            };
+            vec![("THREADS", THREADS), ("TILE", steps), ("SLACK", slack)]
+        }
+    }
+}
+
+impl Tile {
+    const fn steps(self) -> u32 {
+        self.threads * self.items
+    }
+}
+
+fn class(rows: usize, nonzeros: usize) -> u32 {
+    match nonzeros {
+        0..SMALLEST => 0,
+        _ if nonzeros / SHORT < rows => 1,
+        _ if nonzeros < CACHED => 2,
+        _ => 3,
+    }
+}
+
+/// Tiles of one product with whatever rows there are, and the launch that finds where they begin.
+pub(in crate::backend::cuda) fn balanced_tiles(chip: Chip, rows: usize, nonzeros: usize) -> (usize, Shape) {
+    let class = class(rows, nonzeros);
+    let tiles = (rows + nonzeros).div_ceil(TILES[class as usize].steps() as usize);
+    (tiles, row_shape(chip, tiles + 1).class(FIRST_TILE + class))
+}
+
+/// A block a tile.
+pub(super) fn balanced(rows: usize, nonzeros: usize) -> Shape {
+    let class = class(rows, nonzeros);
+    let tile = TILES[class as usize];
+    Shape::new(blocks((rows + nonzeros).div_ceil(tile.steps() as usize)), tile.threads).class(class)
+}
+
+/// Tiles of several vectors: how many, their steps, and the name of these.
+pub(super) fn tiles_of_block(rows: usize, nonzeros: usize) -> (usize, u32, &'static str) {
+    let (steps, name) = BLOCK_STEPS[block_class(rows, nonzeros) as usize];
+    ((rows + nonzeros).div_ceil(steps as usize), steps, name)
+}
+
+/// As [`balanced_tiles`], for several vectors.
+pub(in crate::backend::cuda) fn block_tiles(chip: Chip, rows: usize, nonzeros: usize) -> (usize, Shape) {
+    let (tiles, ..) = tiles_of_block(rows, nonzeros);
+    (tiles, row_shape(chip, tiles + 1).class(block_class(rows, nonzeros)))
+}
+
+fn block_class(rows: usize, nonzeros: usize) -> u32 {
+    u32::from(nonzeros >= BLOCK_FULL.saturating_mul(rows).max(BLOCK_MANY))
+}
