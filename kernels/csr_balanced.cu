@@ -20,7 +20,6 @@
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), THREADS, ITEMS (steps of a tile a thread), SLACK (less than a tile),
 // UNROLL (nonzeros a thread has under way), MIN_BLOCKS (blocks that a multiprocessor shall hold).
-#include "block_sum.cuh"
 #include "lookback.cuh"
 #include "product.cuh"
 #include "tile_start.cuh"
@@ -58,6 +57,20 @@ DEVICE T collect(u64* from) {
         store_relaxed(from + i, 0);
     }
     return join<T>(w);
+}
+
+// The sum of every thread's value, in all of them. The few sums of warps are added up one by one: by shuffles it takes longer. A barrier
+// must lie between two calls.
+DEVICE T tile_sum(T value) {
+    __shared__ alignas(16) unsigned char bytes[THREADS / 32 * sizeof(T)];
+    T* const of_warp = reinterpret_cast<T*>(bytes);
+    value = warp_sum(value);
+    if (lane_id() == 0) of_warp[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = of_warp[0];
+#pragma unroll
+    for (u32 w = 1; w < THREADS / 32; w++) value = value + of_warp[w];
+    return value;
 }
 
 // `take` gets place and product of this thread's nonzeros.
@@ -104,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         if (!comes_in) return;
         T sum = T();
         each_product(nonzeros, columns, values, x, conjugate, [&](u32, T product) { sum = sum + product; });
-        sum = block_sum<THREADS>(sum);
+        sum = tile_sum(sum);
         if (threadIdx.x == 0) *came_in = sum;
         if (goes_on) {
             if (threadIdx.x == 0) post(posts + tile * WORDS, sum);
@@ -155,6 +168,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     // The row that came in ends here.
     T sum = T();
     for (u64 piece = from.since + threadIdx.x; piece < tile; piece += THREADS) sum = sum + collect(posts + piece * WORDS);
-    sum = tile - from.since <= 32 ? warp_sum(sum) : block_sum<THREADS>(sum);
+    sum = tile - from.since <= 32 ? warp_sum(sum) : tile_sum(sum);
     if (threadIdx.x == 0) finish(alpha, sum + *came_in, beta, y + from.row - 1);
 }

@@ -376,11 +376,16 @@ def summed(t, tiles, dot, product):
 FEW = 1024
 
 
-BALANCED = dict(THREADS=256, ITEMS=4, UNROLL=4, SLACK=512, MIN_BLOCKS=6)
+BALANCED = [dict(THREADS=t, ITEMS=i, UNROLL=4, SLACK=s, MIN_BLOCKS=b) for t, i, s, b in ((256, 4, 512, 6), (128, 8, 256, 12), (128, 4, 256, 12), (512, 4, 512, 3))]
+
+
+def balanced_class(a):
+    """As the library's policy has it."""
+    return 0 if a.nnz < 1 << 19 else 1 if a.nnz // 4 < a.rows else 2 if a.nnz < 1 << 23 else 3
 
 
 def csr_balanced(a, t, v, x, y, alpha=1, beta=0, **c):
-    k = dict(SCALAR=t, STORED=v, OFFSET="u32") | BALANCED | c
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32") | BALANCED[balanced_class(a)] | c
     f = kernel("csr_balanced.cu", "csr_balanced", **k)
     tile = k["THREADS"] * k["ITEMS"]
     tiles = ceil(a.rows + a.nnz, tile)
@@ -770,7 +775,7 @@ def precompile(command):
             continue
         stream = [(64, l, u) for l in (1, 2, 8, 32) for u in (4, 8, 9)] if check else STREAM_TUNE
         jobs += [("csr_stream.cu", s | dict(LANES=l, UNROLL=u, THREADS=th, IN_BULK=int(u == 9 and SIZE[v] == 4))) for th, l, u in stream]
-        balanced = [BALANCED | dict(ITEMS=i, THREADS=th, SLACK=i * th // 4, MIN_BLOCKS=1) for th, i in ((32, 2), (128, 8))] if check else [BALANCED] + BALANCED_TUNE
+        balanced = [BALANCED[0] | dict(ITEMS=i, THREADS=th, SLACK=i * th // 4, MIN_BLOCKS=1) for th, i in ((32, 2), (128, 8))] if check else BALANCED + BALANCED_TUNE
         jobs += [("csr_balanced.cu", s | c) for c in balanced]
         jobs += [("csr_vector.cu", s | dict(LANES=l, THREADS=256, UNROLL=4)) for l in (1, 4, 8, 32)]
         jobs += [("coo.cu", dict(SCALAR=t, STORED=v, THREADS=th, ITEMS=i)) for th, i in ([(64, 3)] if check else [(256, 7)])]

@@ -35,6 +35,8 @@ const SMALL_THREADS: usize = 1 << 17;
 const SMALL_LONGEST: u64 = 1024;
 const SMALL_LONGEST_LANE: usize = 12;
 const SMALL_RAGGED_THREADS: usize = 1 << 18;
+/// Nonzeros a lane of the longest row from which more of them are under way.
+const SMALL_MANY: usize = 16;
 /// Threads of a block where each has a row.
 const SCALAR_THREADS: u32 = 128;
 /// Rows of more nonzeros than this on average are read straight from memory, by so many nonzeros a lane at least ...
@@ -57,8 +59,9 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     Some(match unit.source() {
         "csr_krylov.cu" => vec![threads, lanes],
         "csr_vector.cu" => {
+            let lanes = unit.size_class() & !MANY;
             let (threads, unroll) = vector_constants(unit.size_class());
-            vec![("THREADS", threads), lanes, ("UNROLL", unroll)]
+            vec![("THREADS", threads), ("LANES", lanes.max(1)), ("UNROLL", unroll)]
         }
         "csr_block.cu" | "csr_block_tiles.cu" => {
             vec![threads, lanes, ("UNROLL", FEW_UNROLL)]
@@ -104,9 +107,10 @@ pub(super) fn starts_early(source: &str) -> bool {
     )
 }
 
-/// Beside the lanes in a unit's class: fewer entries under way, or rows of odd length.
+/// Beside the lanes in a unit's class: fewer entries under way, rows of odd length, or more entries under way.
 const FEW: u32 = 1 << 16;
 const ODD: u32 = 1 << 17;
+const MANY: u32 = 1 << 18;
 /// Beside the height in a unit's class: two rows a thread.
 pub(in crate::backend::cuda) const PAIRS: u32 = 1 << 16;
 /// And rows of many entries.
@@ -174,25 +178,32 @@ fn csr_small(extent: RowExtent, rows: usize, nonzeros: usize) -> CsrWay {
         return csr_by_lanes(rows, 1 << lanes.ilog2());
     }
     let lanes = (extent.longest as usize).div_ceil(SMALL_LONGEST_LANE).next_power_of_two().min(32);
-    if rows * lanes > SMALL_RAGGED_THREADS { csr_balanced(rows, nonzeros) } else { csr_by_lanes(rows, lanes) }
+    if rows * lanes > SMALL_RAGGED_THREADS {
+        return csr_balanced(rows, nonzeros);
+    }
+    let many = if extent.longest as usize > SMALL_MANY * lanes { MANY } else { 0 };
+    csr_by_lanes(rows, lanes as u32 | many)
 }
 
 /// By `mean` nonzeros a row.
 pub(in crate::backend::cuda) fn csr_vector(rows: usize, mean: usize) -> CsrWay {
-    csr_by_lanes(rows, (mean / VECTOR_LANE).max(1).next_power_of_two().min(32))
+    csr_by_lanes(rows, (mean / VECTOR_LANE).max(1).next_power_of_two().min(32) as u32)
 }
 
-fn csr_by_lanes(rows: usize, lanes: usize) -> CsrWay {
-    let lanes = lanes as u32;
-    let (threads, _) = vector_constants(lanes);
-    CsrWay::Vector {
-        shape: Shape::new(blocks(rows.div_ceil((threads / lanes) as usize)), threads).class(lanes),
-    }
+/// The class is the lanes, and whether they have many nonzeros under way.
+fn csr_by_lanes(rows: usize, class: u32) -> CsrWay {
+    let (threads, _) = vector_constants(class);
+    let a_block = threads / (class & !MANY);
+    CsrWay::Vector { shape: Shape::new(blocks(rows.div_ceil(a_block as usize)), threads).class(class) }
 }
 
 /// Threads of a block, and nonzeros a lane under way.
-fn vector_constants(lanes: u32) -> (u32, u32) {
-    if lanes == 1 { (SCALAR_THREADS, UNROLL) } else { (THREADS, FEW_UNROLL) }
+fn vector_constants(class: u32) -> (u32, u32) {
+    match class {
+        1 => (SCALAR_THREADS, UNROLL),
+        _ if class & MANY != 0 => (THREADS, UNROLL),
+        _ => (THREADS, FEW_UNROLL),
+    }
 }
 
 /// In chunks where the fullest tile does not fit.
