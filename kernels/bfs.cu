@@ -1,8 +1,9 @@
 // Breadth-first levels of a graph in CSR, all levels in one cooperative launch.
 //
 // Three ways to go from a level to the next, chosen level by level:
-//   narrow the first cluster of blocks keeps the frontier in its shared memory, dealt out evenly, and runs level after
-//          level, the others wait: two barriers of hardware a level;
+//   narrow the first cluster of blocks keeps the frontier in its shared memory and runs level after level, the others
+//          wait. A block goes on with what it found itself, until one has so much more than others that all wait for it:
+//          then the frontier is dealt out evenly;
 //   push   the grid deals the frontier's edges out to lanes; who sets a vertex's bit first puts it into the queue;
 //   pull   a warp looks after 32 vertices: those without a bit search their neighbours for one with a bit, and stop at
 //          the first. A vertex with a bit that was set before this level, seen from one without, is of the level before.
@@ -14,7 +15,8 @@
 // pulls, 7 sources that are none, 8 levels, 9 to 11 what the first block hands over.
 //
 // Constants: OFFSET, THREADS, CHUNK, CLUSTER (blocks of a cluster), PIECE (entries of a narrow frontier that a block sees
-// to), ROOM (of a block's buffer of what it finds), BY_ITSELF (neighbours that a lane looks through in a pull before its
+// to, where it is dealt out), ROOM (of a block's buffer of what it finds), STAYS (entries of a block that are never too
+// many to stay there), BY_ITSELF (neighbours that a lane looks through in a pull before its
 // warp helps).
 #include "cluster.cuh"
 #include "team.cuh"
@@ -136,48 +138,62 @@ DEVICE u32 flush(const Search& s, const Found& found) {
 
 // What a narrow level needs in a block's shared memory.
 struct Narrow {
-    u64 entries[PIECE]; // the block's part of the frontier
+    u64 entries[ROOM]; // the block's part of the frontier
     u32 counts[2];      // of what it found, for even and odd turns; zero at first
     u32 messages[2][CLUSTER];
-    Mail told, dealt; // how much each block found; the entries
+};
+
+// How much each block found; the entries.
+struct Letters {
+    Mail told, dealt;
 };
 
 // Levels of the cluster at rank 0 to CLUSTER - 1, from the queue's entries at head .. tail on, until the next is none or
 // has more entries than fit: these are then behind the tail. Returns their number; `level` is theirs.
-DEVICE u32 narrow_levels(const Search& s, Narrow& shared, u32 rank, u32 head, u32 tail, u32& level, u32& turn, u64* buffer, u32* direct) {
+DEVICE u32 narrow_levels(const Search& s, Narrow& shared, Letters mail, u32 rank, u32 head, u32 tail, u32& level, u32& turn, u64* buffer, u32* direct) {
     u32 total = tail - head, piece = (total + CLUSTER - 1) / CLUSTER;
-    for (u32 i = threadIdx.x; i < piece && rank * piece + i < total; i += THREADS) shared.entries[i] = __ldcg(s.queue + head + rank * piece + i);
+    // The block's part of the frontier, and where the next one's begins. They change places where all stay where they are.
+    u64 *from = shared.entries, *to = buffer;
+    u32 first = rank * piece, mine = first < total ? (total - first < piece ? total - first : piece) : 0;
+    for (u32 i = threadIdx.x; i < mine; i += THREADS) from[i] = __ldcg(s.queue + head + first + i);
     cluster_meet();
     for (;; turn++) {
-        const u32 start = rank * piece, mine = start < total ? (total - start < piece ? total - start : piece) : 0;
-        const Found found = {buffer, shared.counts + (turn & 1), direct};
-        if (threadIdx.x == 0) shared.told.expect(turn, 4 * CLUSTER);
-        push<true>(s, shared.entries, mine, threadIdx.x / 32, WARPS, level + 1, found);
+        const Found found = {to, shared.counts + (turn & 1), direct};
+        if (threadIdx.x == 0) mail.told.expect(turn, 4 * CLUSTER);
+        push<true>(s, from, mine, threadIdx.x / 32, WARPS, level + 1, found);
         __syncthreads();
         const u32 own = (*found.count < ROOM ? *found.count : ROOM) + *direct;
         if (threadIdx.x == 0) shared.counts[turn & 1 ^ 1] = 0; // all have read it
-        if (threadIdx.x < CLUSTER) shared.told.send(turn, &shared.messages[turn & 1][rank], threadIdx.x, own);
-        shared.told.wait(turn);
+        if (threadIdx.x < CLUSTER) mail.told.send(turn, &shared.messages[turn & 1][rank], threadIdx.x, own);
+        mail.told.wait(turn);
         level++;
         const u32 of_block = lane_id() < CLUSTER ? shared.messages[turn & 1][lane_id()] : 0;
         total = sum_of_lanes(of_block);
-        if (total == 0 || total > NARROW || __any_sync(ALL, of_block > ROOM)) {
-            if (threadIdx.x == 0) shared.dealt.expect(turn, 0);
+        const u32 largest = most_of_lanes(of_block);
+        if (total == 0 || total > NARROW || largest > ROOM) {
+            if (threadIdx.x == 0) mail.dealt.expect(turn, 0);
             turn++;
             flush(s, found);
             return total;
         }
-        // Dealt out again.
-        const u32 before = sum_of_lanes(lane_id() < rank ? of_block : 0);
         piece = (total + CLUSTER - 1) / CLUSTER;
-        const u32 from = rank * piece;
-        if (threadIdx.x == 0) shared.dealt.expect(turn, from >= total ? 0 : 8 * (total - from < piece ? total - from : piece));
+        if (largest <= STAYS || largest <= 2 * piece) {
+            if (threadIdx.x == 0) mail.dealt.expect(turn, 0); // nothing will come, but its turns count on
+            u64* const next = to;
+            to = from, from = next;
+            mine = own;
+            continue;
+        }
+        const u32 before = sum_of_lanes(lane_id() < rank ? of_block : 0);
+        first = rank * piece;
+        mine = first < total ? (total - first < piece ? total - first : piece) : 0;
+        if (threadIdx.x == 0) mail.dealt.expect(turn, 8 * mine);
         for (u32 i = threadIdx.x; i < own; i += THREADS) {
             const u32 block = (before + i) / piece;
-            shared.dealt.send(turn, shared.entries + (before + i - block * piece), block, buffer[i]);
+            mail.dealt.send(turn, from + (before + i - block * piece), block, to[i]);
         }
-        shared.dealt.wait(turn);
-        __syncthreads(); // the buffer is free
+        mail.dealt.wait(turn);
+        __syncthreads(); // what was sent is free
     }
 }
 
@@ -234,10 +250,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
     bfs(u32 n, u64 m, const I* offsets, const u32* indices, const u32* sources, u32 source_count, u32* levels, u32* seen, u64* queue, u64* state) {
     __shared__ Narrow narrow;
     __shared__ u64 buffer[ROOM];
+    __shared__ u64 boxes[2][2];
     __shared__ u32 count, direct;
+    Letters mail = {Mail(boxes[0]), Mail(boxes[1])};
     if (threadIdx.x == 0) {
         count = direct = narrow.counts[0] = narrow.counts[1] = 0;
-        narrow.told.begin(), narrow.dealt.begin();
+        mail.told.begin(), mail.dealt.begin();
     }
     cluster_meet();
     u32 turn = 0; // of narrow levels
@@ -264,7 +282,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
     while (head < tail) {
         if (tail - head <= NARROW) {
             if (blockIdx.x < CLUSTER) {
-                const u32 all = narrow_levels(s, narrow, blockIdx.x, head, tail, level, turn, buffer, &direct);
+                const u32 all = narrow_levels(s, narrow, mail, blockIdx.x, head, tail, level, turn, buffer, &direct);
                 if (blockIdx.x == 0 && threadIdx.x == 0) __stcg(state + 9, u64(level)), __stcg(state + 10, u64(all));
             }
             team.meet(0);

@@ -25,6 +25,20 @@ DEVICE u32 address_in(u32 address, u32 block) {
 }
 #endif
 
+// Asks for a word's line to be brought into the first-level cache, without waiting for it: a copy to a place in shared
+// memory where nobody looks.
+DEVICE void ask_for(const u32* word, u32* place) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(in_shared(place)), "l"(word));
+#endif
+}
+// Until all copies that the thread asked for have arrived.
+DEVICE void finish_asking() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
 // All threads of the cluster meet, and see what was written before.
 DEVICE void cluster_meet() {
 #if CLUSTER > 1
@@ -52,29 +66,35 @@ DEVICE void cluster_meet_after(u32 seen) {
 // barrier that counts bytes) for even and one for odd turns. Who sends in a turn has received all of the last, so that
 // two boxes are enough.
 struct Mail {
-    u64 boxes[2];
+#if CLUSTER > 1
+    u32 boxes; // in shared memory
 
+    DEVICE explicit Mail(u64 (&words)[2]) : boxes(in_shared(words)) {}
+    DEVICE u32 box(u32 turn) const { return boxes + 8 * (turn & 1); }
+#else
+    DEVICE explicit Mail(u64 (&)[2]) {}
+#endif
     // By one thread; then the cluster meets.
     DEVICE void begin() {
 #if CLUSTER > 1
-        for (u32 turn = 0; turn < 2; turn++) asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(in_shared(boxes + turn)) : "memory");
+        for (u32 turn = 0; turn < 2; turn++) asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(box(turn)) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
     }
     // By one thread a turn: how many bytes will come.
     DEVICE void expect(u32 turn, u32 bytes) {
 #if CLUSTER > 1
-        asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(in_shared(boxes + (turn & 1))), "r"(bytes) : "memory");
+        asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(box(turn)), "r"(bytes) : "memory");
 #endif
     }
     // A word of four or eight bytes, to where `place` lies in the shared memory of block `block`.
     template <typename W> DEVICE void send(u32 turn, W* place, u32 block, typename unsigned_of<sizeof(W)>::type value) {
 #if CLUSTER > 1
-        const u32 to = address_in(in_shared(place), block), box = address_in(in_shared(boxes + (turn & 1)), block);
+        const u32 to = address_in(in_shared(place), block), to_box = address_in(box(turn), block);
         if constexpr (sizeof(W) == 4)
-            asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(to), "r"(value), "r"(box) : "memory");
+            asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(to), "r"(value), "r"(to_box) : "memory");
         else
-            asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u64 [%0], %1, [%2];" ::"r"(to), "l"(value), "r"(box) : "memory");
+            asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u64 [%0], %1, [%2];" ::"r"(to), "l"(value), "r"(to_box) : "memory");
 #else
         *place = value;
 #endif
@@ -82,9 +102,9 @@ struct Mail {
     // By all threads: until the bytes of this turn have come. Turns count from 0.
     DEVICE void wait(u32 turn) {
 #if CLUSTER > 1
-        const u32 box = in_shared(boxes + (turn & 1)), parity = turn >> 1 & 1;
+        const u32 parity = turn >> 1 & 1;
         u32 done;
-        do asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(box), "r"(parity) : "memory");
+        do asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(box(turn)), "r"(parity) : "memory");
         while (!done);
 #else
         __syncthreads();

@@ -11,18 +11,19 @@
 //   alone    few vertices of which one has too long a row for that: the first block runs level after level;
 //   wide     all blocks of the team; where children go follows from the numbers of children of earlier tiles, which
 //            blocks tell each other without a third meeting.
-// A team has at most 255 blocks. Where a vertex has more children than a warp sorts, the kernel stops after that level:
+// A team has a cluster at least, and at most 255 blocks. Where a vertex has more children than a warp sorts, the kernel stops after that level:
 // the caller sorts it and starts the kernel again. The result depends on the graph and the roots alone.
 // Source: Cuthill and McKee 1969; Karantasis et al. 2014 (levels first, then places).
 //
 // vertices: of each its row, see row.cuh. marks: 2^32 - 1 where nothing was reached, 0 for roots, else 1 + place of the
 // parent.
-// state of a team, zeroed: 0 to 3 meetings (zeroed before every start), 4 head, 5 tail (of the frontier), 6 its level, 7 width, 8 bandwidth,
-// 9 largest bandwidth of use, 10 status (0 running, 1 finished, 2 stopped by 9, 3 frontier needs sorting), 11 end
-// (degree << 32 | vertex, of the last level), then a word a tile.
+// states: a header a team, zeroed, then `tiles` words a team. A header: 0 to 3 meetings (zeroed before every start), 4
+// head, 5 tail (of the frontier), 6 its level, 7 width, 8 bandwidth, 9 largest bandwidth of use, 10 status (0 running, 1
+// finished, 2 stopped by 9, 3 frontier needs sorting), 11 end (degree << 32 | vertex, of the last level).
 //
 // Constants: OFFSET, THREADS, ALONE (vertices of a frontier that one block sees to), STAGE (children of a warp that are
-// sorted in shared memory), CLUSTER (blocks of a cluster), HELD (neighbours that a lane holds in a narrow level).
+// sorted in shared memory), CLUSTER (blocks of a cluster), HELD (neighbours that a lane holds in a narrow level), NARROW
+// (vertices of the widest narrow level).
 #include "team.cuh"
 #include "narrow.cuh"
 
@@ -182,7 +183,7 @@ template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& tea
         const u32 total = __shfl_sync(ALL, upto, 31);
         const u32 offset = __shfl_sync(ALL, upto - other, warp);
         if (!LONE && warp == 0) {
-            u64* slots = s.state + HEADER;
+            u64* slots = s.tiles;
             if (lane_id() == 0) __stcg(slots + t, u64(depth + 1) << 32 | total);
             u32 sum = 0;
             const u32 first = t < blocks ? 0 : t - blocks;
@@ -253,17 +254,22 @@ template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& tea
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
-    cuthill_mckee(u32 n, const u32* indices, const u64* vertices, u32 teams, u32* marks, u32* order, u64* rows, u64* states, u64 state_words) {
+    cuthill_mckee(u32 n, const u32* indices, const u64* vertices, u32 teams, u32* marks, u32* order, u64* rows, u64* states, u64 tiles) {
     __shared__ Shared shared;
-    __shared__ NarrowMail mail;
+    __shared__ u64 boxes[2][2];
+    NarrowMail mail = {Mail(boxes[0]), Mail(boxes[1])};
     u32 turn = 0;
     if (threadIdx.x == 0) mail.messages.begin(), mail.rows.begin();
     cluster_meet();
-    const u32 blocks = gridDim.x / teams / CLUSTER * CLUSTER, which = blockIdx.x / blocks; // whole clusters
-    if (which >= teams) return;
-    Orders s = {n, indices, vertices, marks + u64(which) * n, order + u64(which) * n, rows + u64(which) * n, states + which * state_words};
+    // To each team a cluster, and its share of the other blocks.
+    const u32 first = teams * CLUSTER, others = (gridDim.x - first) / teams, blocks = CLUSTER + others;
+    const bool in_cluster = blockIdx.x < first;
+    if (!in_cluster && blockIdx.x - first >= teams * others) return;
+    const u32 which = in_cluster ? blockIdx.x / CLUSTER : (blockIdx.x - first) / others;
+    const u32 rank = in_cluster ? blockIdx.x % CLUSTER : CLUSTER + (blockIdx.x - first) % others;
+    Orders s = {n, indices, vertices, marks + u64(which) * n, order + u64(which) * n, rows + u64(which) * n, states + which * HEADER, states + teams * HEADER + which * tiles};
     u64* const state = s.state;
-    Team team = {state, blockIdx.x % blocks, blocks, 0};
+    Team team = {state, rank, blocks, 0};
     if (threadIdx.x == 0) shared.bandwidth = shared.bad = 0;
     // What the leader changes before the first meeting of a round, everyone has read before.
     u32 head = u32(__ldcg(state + 4)), tail = u32(__ldcg(state + 5)), depth = u32(__ldcg(state + 6));
@@ -286,8 +292,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
         if (tail - head <= NARROW) {
             const u32 before = depth;
             if (team.rank < CLUSTER) {
-                NarrowLevels levels = {s, shared.narrow, mail, turn, shared.bandwidth, limit, team.rank, {head, tail, depth, width}};
-                status = levels.run();
+                NarrowLevels levels = {s, shared.narrow, mail, turn, limit, team.rank, {head, tail, depth, width}};
+                status = levels.run(shared.bandwidth);
                 const Frontier& f = levels.f;
                 if (team.rank == 0 && threadIdx.x == 0) {
                     __stcg(state + 4, u64(f.head)), __stcg(state + 5, u64(f.tail)), __stcg(state + 6, u64(f.depth));

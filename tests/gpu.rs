@@ -95,11 +95,13 @@ cases!(conversions in conversions_on_device: round_trip_cases, transposes, large
 cases!(
     graph in graph_on_device: level_cases,
     order_cases,
+    side_by_side_cases,
     permutation_cases,
     colour_cases,
     structure_cases,
     wide_offset_cases,
     real_cases,
+    collection_cases,
     refusals
 );
 

@@ -462,6 +462,7 @@ fn bad_input_is_refused_with_its_place() {
 fn cases_of_every_backend() {
     cases::level_cases(&residua::Host);
     cases::order_cases(&residua::Host);
+    cases::side_by_side_cases(&residua::Host);
     cases::permutation_cases(&residua::Host);
     cases::colour_cases(&residua::Host);
     cases::structure_cases(&residua::Host);

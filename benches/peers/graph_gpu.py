@@ -11,8 +11,8 @@ import numpy as np
 
 from kernels_gpu import SM, U, U32, compile_all, cp, defines, kernel, ptr
 
-BFS = dict(OFFSET="u32", THREADS=1024, CHUNK=256, CLUSTER=16, PIECE=1024, ROOM=2048, BY_ITSELF=32)
-CM = dict(OFFSET="u32", THREADS=512, ALONE=256, STAGE=64, CLUSTER=16, HELD=8)
+BFS = dict(OFFSET="u32", THREADS=1024, CHUNK=256, CLUSTER=16, PIECE=1024, ROOM=2048, STAYS=64, BY_ITSELF=32)
+CM = dict(OFFSET="u32", THREADS=512, ALONE=256, STAGE=64, CLUSTER=16, HELD=8, NARROW=8192)
 UNREACHED = 0xFFFFFFFF
 
 
@@ -211,22 +211,24 @@ class CuthillMckee:
         self.kernel = kernel("cuthill_mckee.cu", "cuthill_mckee", **self.c)
         self.describe = kernel("pattern.cu", "describe", OFFSET=self.c["OFFSET"], THREADS=256, LANES=8)
         self.marks, self.order = cp.empty((teams, g.n), cp.uint32), cp.empty((teams, g.n), cp.uint32)
-        self.rows, self.states = cp.empty((teams, g.n), cp.uint64), cp.zeros((teams, 16 + g.n // self.c["THREADS"] + 256), cp.uint64)
+        self.rows, self.tiles = cp.empty((teams, g.n), cp.uint64), g.n // self.c["THREADS"] + 256
+        self.memory = cp.zeros(teams * (16 + self.tiles), cp.uint64)
+        self.states = self.memory[: 16 * teams].reshape(teams, 16)
         self.vertices = cp.empty(g.n, cp.uint64)
         self.blocks = min(SM(), clusters_at_a_time(self.kernel, self.c["THREADS"], self.c["CLUSTER"]) * self.c["CLUSTER"])
 
     def __call__(self, roots, limit=2**64 - 1):
         """`roots`: a list of roots for each team. Returns (order, height, width, bandwidth, end) of each."""
         g, self.sorts = self.g, 0
-        self.states.fill(0)
+        self.memory.fill(0)
         for t, r in enumerate(roots):
             self.order[t, : len(r)] = cp.asarray(r, cp.uint32)
             self.states[t, 5], self.states[t, 9] = len(r), limit
         threads = self.c["THREADS"]
         self.describe((4 * SM(),), (256,), (U(g.n), ptr(g.offsets), ptr(g.degrees), ptr(self.vertices)))
         while True:
-            launch_cooperative(self.kernel, self.blocks, threads, (U32(g.n), ptr(g.indices), ptr(self.vertices), U32(self.teams), ptr(self.marks), ptr(self.order), ptr(self.rows), ptr(self.states), U(self.states.shape[1])))
-            states = self.states[:, :16].get()
+            launch_cooperative(self.kernel, self.blocks, threads, (U32(g.n), ptr(g.indices), ptr(self.vertices), U32(self.teams), ptr(self.marks), ptr(self.order), ptr(self.rows), ptr(self.memory), U(self.tiles)))
+            states = self.states.get()
             if (states[:, 10] != 3).all():
                 return [(self.order[t, : int(s[5])], int(s[6]), int(s[7]), int(s[8]), int(s[11]) & 0xFFFFFFFF) for t, s in enumerate(states)]
             for t, s in enumerate(states):

@@ -1,15 +1,16 @@
 //! What every backend's traversals must do: the same as the host's, which `tests/graph.rs` holds against sequential
 //! twins.
 
+use num_complex::Complex;
 use residua::assemble::to_csr;
-use residua::backend::{GraphParts, GraphSteps, OffsetsRef, UNREACHED};
+use residua::backend::{GraphParts, GraphSteps, OffsetsRef, Roots, Sweep, UNREACHED};
 use residua::graph::{
     Adjacency, Criterion, Permutation, bfs, bfs_on, colours, connected_components, connected_components_on,
     cuthill_mckee_order, independent_set, ordering, ordering_on, permute_symmetric, permute_symmetric_on,
     pseudo_peripheral_on, reverse_cuthill_mckee, reverse_cuthill_mckee_on,
 };
 use residua::market::read_csr;
-use residua::{Csr, Host, Triplets};
+use residua::{Csr, Error, Host, Scalar, Triplets};
 use std::path::{Path, PathBuf};
 
 /// A square matrix with these entries, each once, and values that tell them apart.
@@ -162,7 +163,7 @@ pub fn order_cases<B: GraphSteps>(b: &B) {
     }
 }
 
-pub fn check_order<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>) {
+pub fn check_order<V: Scalar, B: GraphSteps>(b: &B, name: &str, a: &Csr<V>) {
     let there = a.to_backend(b).unwrap();
     let graph = Adjacency::on(b, &there).unwrap();
     let host = Adjacency::new(a).unwrap();
@@ -190,6 +191,30 @@ pub fn check_order<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>) {
         "{name}"
     );
     assert!(there.permutation().to_host(b).unwrap() == *here.permutation(), "{name}");
+}
+
+/// More traversals at a time than a device has large clusters for, and each as if it were alone.
+pub fn side_by_side_cases<B: GraphSteps>(b: &B) {
+    let a = graph(40 * 30, grid_edges(40, 30));
+    let n = a.rows();
+    let (there, host) = (a.to_backend(b).unwrap(), Adjacency::new(&a).unwrap());
+    let graph = Adjacency::on(b, &there).unwrap();
+    for count in [3, 9, 20, 40] {
+        let vertices: Vec<u32> = (0..count).map(|k| (k * n / count) as u32).collect();
+        let roots: Vec<_> = vertices.iter().map(|&v| b.upload(vec![v]).unwrap()).collect();
+        let mut orders: Vec<_> = vertices.iter().map(|_| b.zeros::<u32>(n).unwrap()).collect();
+        let given = roots.iter().map(|root| Roots::Given { roots: &**root, limits: &[usize::MAX] });
+        let calls = given.zip(orders.iter_mut().map(|order| &mut **order)).collect();
+        let sweeps = b.cuthill_mckee_several(graph.parts(), calls).unwrap();
+        for ((&root, order), sweep) in vertices.iter().zip(&orders).zip(sweeps) {
+            let mut expected = vec![0; n];
+            let alone = Roots::Given { roots: &[root][..], limits: &[usize::MAX] };
+            let twin = Host.cuthill_mckee(host.parts(), alone, &mut expected).unwrap();
+            let figures = |s: &Sweep| (s.complete, s.vertices, s.height, s.width, s.bandwidth, s.end);
+            assert_eq!(figures(&sweep[0]), figures(&twin[0]), "{root}, one of {count}");
+            assert!(b.download(&**order).unwrap() == expected, "order from {root}, one of {count}");
+        }
+    }
 }
 
 pub fn permutation_cases<B: GraphSteps>(b: &B) {
@@ -381,13 +406,44 @@ const REAL: [&str; 14] = [
     "west0497.mtx",
 ];
 
-pub fn real_cases<B: GraphSteps>(b: &B) {
+fn collection() -> Option<PathBuf> {
     let folder = std::env::var_os("RESIDUA_MATRICES")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/matrices"), PathBuf::from);
-    if !folder.join("index.csv").is_file() {
+    let there = folder.join("index.csv").is_file();
+    if !there {
         println!("skipped: no matrices at {}", folder.display());
-        return;
     }
+    there.then_some(folder)
+}
+
+/// The order of every square matrix of the collection.
+pub fn collection_cases<B: GraphSteps>(b: &B) {
+    let Some(folder) = collection() else { return };
+    let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let is_matrix = |path: &PathBuf| path.to_string_lossy().trim_end_matches(".gz").ends_with(".mtx");
+    let (mut ordered, mut rectangular, mut refused) = (0, 0, 0);
+    for path in files.filter(is_matrix) {
+        let a: Csr<Complex<f64>> = match read_csr(&path) {
+            Ok(a) => a,
+            Err(Error::Parse { .. }) => {
+                refused += 1; // not a matrix as its own first line says
+                continue;
+            }
+            Err(error) => panic!("{}: {error}", path.display()),
+        };
+        if a.rows() == a.columns() {
+            check_order(b, &path.to_string_lossy(), &a);
+            ordered += 1;
+        } else {
+            rectangular += 1;
+        }
+    }
+    println!("{ordered} matrices ordered, {rectangular} are rectangular, {refused} are refused");
+    assert!(ordered > 10 * refused);
+}
+
+pub fn real_cases<B: GraphSteps>(b: &B) {
+    let Some(folder) = collection() else { return };
     for name in REAL {
         let a: Csr<f64> = read_csr(folder.join(name)).unwrap();
         check_levels(b, name, &a, &[a.rows() as u32 / 3]);
@@ -407,12 +463,12 @@ pub fn refusals<B: GraphSteps>(b: &B) {
     assert!(b.bfs(graph, &sources(&[UNREACHED]), &mut levels).is_err());
     assert!(b.bfs_parents(graph, &short, &mut levels).is_err());
     let given = sources(&[3]);
-    let roots = residua::backend::Roots::Given { roots: &*given, limits: &[9] };
+    let roots = Roots::Given { roots: &*given, limits: &[9] };
     assert!(b.cuthill_mckee(graph, roots, &mut levels).is_err());
     let given = sources(&[1]);
-    let roots = residua::backend::Roots::Given { roots: &*given, limits: &[9] };
+    let roots = Roots::Given { roots: &*given, limits: &[9] };
     assert!(b.cuthill_mckee(graph, roots, &mut short).is_err(), "no room for the order");
-    assert!(b.cuthill_mckee(graph, residua::backend::Roots::LowestDegree, &mut short).is_err());
+    assert!(b.cuthill_mckee(graph, Roots::LowestDegree, &mut short).is_err());
     let p = Permutation::from_host(b, &Permutation::identity(2).unwrap()).unwrap();
     assert!(permute_symmetric_on(b, &there, &p).is_err());
     assert!(b.colour(graph, &mut short).is_err() && b.independent_set(graph, &mut short).is_err());

@@ -269,12 +269,29 @@ impl Cuda {
         name: &'static str,
         shapes: impl Iterator<Item = Shape>,
     ) -> Result<Shape> {
+        self.first_of_clusters(unit, name, shapes, 1)
+    }
+
+    /// The first of some shapes of which this device holds so many clusters (or blocks, where they are none) at a time.
+    pub(super) fn first_of_clusters(
+        self,
+        unit: Unit,
+        name: &'static str,
+        shapes: impl Iterator<Item = Shape>,
+        least: u32,
+    ) -> Result<Shape> {
         for shape in shapes {
-            if self.holds(unit, name, &shape)? {
+            let enough = match shape.together {
+                Together::Clusters(size) => {
+                    self.kernel(shape.unit(unit), name, &shape)?.resident >= least * size
+                }
+                _ => true,
+            };
+            if enough && self.holds(unit, name, &shape)? {
                 return Ok(shape);
             }
         }
-        Err(Error::Unsupported(format!("{name} on {}: it holds no block of it", self.0.name)))
+        Err(Error::Unsupported(format!("{name} on {}: it holds too few blocks of it at a time", self.0.name)))
     }
 
     /// How many clusters of so many blocks the device holds at a time; none where the driver refuses to tell.

@@ -39,7 +39,7 @@ kernels! {
         orders: &mut Slice<u32>,
         rows: &mut Slice<u64>,
         states: &mut Slice<u64>,
-        state_words: u64,
+        tiles: u64,
     );
 }
 kernels! {

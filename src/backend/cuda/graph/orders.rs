@@ -11,7 +11,7 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::scalar::Offset;
 
-/// Words of a team's state before those of its tiles, and what they hold: see the kernel.
+/// Words of a team's header, and what they hold: see the kernel.
 const HEADER: usize = 16;
 const MEETINGS: usize = 4;
 const HEAD: usize = 4;
@@ -22,6 +22,8 @@ const BANDWIDTH: usize = 8;
 const LIMIT: usize = 9;
 const STATUS: usize = 10;
 const END: usize = 11;
+/// Peers that are copied to the host all at once.
+const FEW: usize = 1024;
 /// The status of a traversal that is over, and of one whose frontier is to be sorted.
 const FINISHED: u64 = 1;
 const SORT: u64 = 3;
@@ -196,8 +198,8 @@ pub(super) fn traverse(
     starts: &[(&Slice<u32>, usize)],
 ) -> Result<Traversal> {
     let (n, teams, chip) = (graph.vertices, starts.len(), cuda.0.chip);
-    let shape = with_offsets!(graph.offsets, offsets => resident_shape(cuda, offsets))?;
-    let words = HEADER + policy::cuthill_mckee_tiles(chip, n);
+    let shape = with_offsets!(graph.offsets, offsets => resident_shape(cuda, offsets, teams))?;
+    let tiles = policy::cuthill_mckee_tiles(chip, n);
     let mut vertices = cuda.uninitialised(n)?;
     with_offsets!(graph.offsets, offsets => {
         kernels::describe(cuda, policy::per_vertex(chip, n), n as u64, offsets, graph.degrees, &mut vertices)
@@ -205,28 +207,29 @@ pub(super) fn traverse(
     let mut marks = cuda.uninitialised(teams * n)?;
     let mut orders = cuda.uninitialised(teams * n)?;
     let mut rows = cuda.uninitialised(teams * n)?;
-    let mut states = cuda.zeros::<u64>(teams * words)?;
-    let mut headers = Vec::with_capacity(teams);
-    for (team, &(roots, limit)) in starts.iter().enumerate() {
-        let mut header = [0; HEADER];
+    // All headers side by side, so that one copy brings them; then the tiles.
+    let mut states = cuda.zeros::<u64>(teams * (HEADER + tiles))?;
+    let headers_of_all = 0..teams * HEADER;
+    let mut headers = vec![0; teams * HEADER];
+    for (team, (header, &(roots, limit))) in headers.chunks_exact_mut(HEADER).zip(starts).enumerate() {
         header[TAIL] = roots.len() as u64;
         header[LIMIT] = limit as u64;
         Error::check_dimension("number of roots in different components", n.min(roots.len()), roots.len())?;
         cuda.copy(roots, orders.part_mut(team * n..team * n + roots.len()))?;
-        cuda.write(&header, states.part_mut(team * words..team * words + HEADER))?;
-        headers.push(Header(header));
     }
+    cuda.write(&headers, states.part_mut(headers_of_all.clone()))?;
     loop {
         with_offsets!(graph.offsets, offsets => launch(
-            cuda, shape, offsets, graph, &vertices, teams, (&mut marks, &mut orders, &mut rows), &mut states, words,
+            cuda, shape, offsets, graph, &vertices, teams, (&mut marks, &mut orders, &mut rows), &mut states, tiles,
         ))?;
-        for (team, Header(header)) in headers.iter_mut().enumerate() {
-            cuda.read(states.part(team * words..team * words + HEADER), header)?;
+        cuda.read(states.part(headers_of_all.clone()), &mut headers)?;
+        if headers.chunks_exact(HEADER).all(|header| header[STATUS] != SORT) {
+            let headers = headers
+                .chunks_exact(HEADER)
+                .map(|header| Header(header.try_into().expect("words of a header")));
+            return Ok(Traversal { order: orders, marks, headers: headers.collect() });
         }
-        if headers.iter().all(|Header(header)| header[STATUS] != SORT) {
-            return Ok(Traversal { order: orders, marks, headers });
-        }
-        for (team, Header(header)) in headers.iter_mut().enumerate() {
+        for (team, header) in headers.chunks_exact_mut(HEADER).enumerate() {
             if header[STATUS] == SORT {
                 let level = team * n + header[HEAD] as usize..team * n + header[TAIL] as usize;
                 let marks = marks.part(team * n..team * n + n);
@@ -234,15 +237,15 @@ pub(super) fn traverse(
             }
             // Teams that are over do not meet again.
             header[..MEETINGS].fill(0);
-            cuda.write(&header[..MEETINGS], states.part_mut(team * words..team * words + MEETINGS))?;
         }
+        cuda.write(&headers, states.part_mut(headers_of_all.clone()))?;
     }
 }
 
-/// Blocks in clusters of a size that this device can run.
-fn resident_shape<I: Offset>(cuda: Cuda, _: &Slice<I>) -> Result<Shape> {
+/// Blocks in clusters of a size of which this device can run one a team.
+fn resident_shape<I: Offset>(cuda: Cuda, _: &Slice<I>, teams: usize) -> Result<Shape> {
     let unit = Unit::new("cuthill_mckee.cu").with("OFFSET", I::NAME);
-    cuda.first_held(unit, "cuthill_mckee", policy::cuthill_mckee(cuda.0.chip))
+    cuda.first_of_clusters(unit, "cuthill_mckee", policy::cuthill_mckee(cuda.0.chip), teams as u32)
 }
 
 /// The kernel for offsets of this type.
@@ -256,7 +259,7 @@ fn launch<I: Offset>(
     teams: usize,
     (marks, orders, rows): (&mut Slice<u32>, &mut Slice<u32>, &mut Slice<u64>),
     states: &mut Slice<u64>,
-    words: usize,
+    tiles: usize,
 ) -> Result<()> {
     let (n, teams) = (graph.vertices as u32, teams as u32);
     let indices = graph.indices;
@@ -271,7 +274,7 @@ fn launch<I: Offset>(
         orders,
         rows,
         states,
-        words as u64,
+        tiles as u64,
     )
 }
 
@@ -326,10 +329,15 @@ fn peers(
         return Ok(peers);
     }
     let places = [(count / 2, 0), (count / 4, 1), (3 * count / 4, 2)];
+    // As a rule there are so few that one copy of all is the fastest.
+    let few = cuda.download(alike.part(0..if count <= FEW { count } else { 0 }))?;
     for (peer, (place, fewer)) in peers.iter_mut().zip(places) {
         if count > fewer {
             let mut vertex = [0];
-            cuda.read(alike.part(place..place + 1), &mut vertex)?;
+            match few.get(place) {
+                Some(&known) => vertex = [known],
+                None => cuda.read(alike.part(place..place + 1), &mut vertex)?,
+            }
             *peer = Some(vertex[0]);
         }
     }

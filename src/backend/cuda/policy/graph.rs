@@ -12,6 +12,9 @@ const ORDER_THREADS: u32 = 512;
 const THREADS: u32 = 256;
 /// Blocks of a cluster, the first choice first. Eight is the most that every chip with clusters allows; one is no cluster.
 pub(in crate::backend::cuda) const CLUSTERS: [u32; 4] = [16, 8, 4, 1];
+/// Vertices of a frontier that one cluster sees to in a Cuthill-McKee order, and how many of them a block can hold.
+const NARROW: u32 = 8192;
+const NARROW_OF_BLOCK: u32 = 512;
 /// Threads a row where every row is read once.
 const LANES: u32 = 8;
 
@@ -26,6 +29,7 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
             ("CLUSTER", unit.size_class().max(1)),
             ("PIECE", 1024),
             ("ROOM", 2048),
+            ("STAYS", 64),
             ("BY_ITSELF", 32),
         ],
         "cuthill_mckee.cu" => vec![
@@ -34,6 +38,7 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
             ("STAGE", 64),
             ("CLUSTER", unit.size_class().max(1)),
             ("HELD", 8),
+            ("NARROW", NARROW.min(unit.size_class().max(1) * NARROW_OF_BLOCK)),
         ],
         "pattern.cu" | "components.cu" => vec![("THREADS", THREADS), ("LANES", LANES)],
         "permute.cu" => {
