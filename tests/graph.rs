@@ -524,4 +524,5 @@ proptest! {
 #[test]
 fn matrices_of_the_collection() {
     cases::real_cases(&residua::Host);
+    cases::collection_cases(&residua::Host);
 }
