@@ -69,7 +69,11 @@ struct Mail {
 #if CLUSTER > 1
     u32 boxes; // in shared memory
 
-    DEVICE explicit Mail(u64 (&words)[2]) : boxes(in_shared(words)) {}
+    // The address is worked out once, by an instruction that the compiler does not look into: else it would do so again
+    // at each use, which takes as long as a read of shared memory.
+    DEVICE explicit Mail(u64 (&words)[2]) {
+        asm volatile("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(boxes) : "l"(words));
+    }
     DEVICE u32 box(u32 turn) const { return boxes + 8 * (turn & 1); }
 #else
     DEVICE explicit Mail(u64 (&)[2]) {}
