@@ -30,6 +30,17 @@ fn number(name: &str) -> Option<usize> {
     if name == "cuda" { Some(0) } else { name.strip_prefix("cuda:")?.parse().ok() }
 }
 
+/// To be called before anything else of a command that uses one stream. The driver prepares eight connections to a device; with
+/// one it opens in 0.16 s instead of 0.23, and the process ends 0.03 s sooner. What the user set stays.
+#[cfg(feature = "cuda")]
+pub(crate) fn ask_for_one_connection() {
+    const NAME: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
+    if std::env::var_os(NAME).is_none() {
+        // SAFETY: the process has no other thread yet that could read the environment meanwhile.
+        unsafe { std::env::set_var(NAME, "1") };
+    }
+}
+
 /// The device of that name. `auto` takes the first CUDA device where everything that it needs is there, else the CPU.
 #[cfg(feature = "cuda")]
 pub(crate) fn open(name: &str) -> Result<Device, Failure> {

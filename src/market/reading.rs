@@ -67,44 +67,72 @@ impl<T: Scalar> Reading<T> {
     /// # Errors
     /// As [`read_triplets`]; on too little memory, or when the device fails.
     pub fn into_resident<B: Backend>(self, backend: &B) -> Result<(Header, ResidentTriplets<T, B>)> {
-        let header = match self.next()? {
+        let header = match next(&self.path, &self.messages)? {
             Message::Start(header) => header,
             Message::Whole(file) => return whole(backend, *file),
-            Message::Part(_) | Message::End => return Err(self.gone()),
+            Message::Part(_) | Message::End => return Err(gone(&self.path)),
         };
         // No more than the file's size can hold.
         let entries = header.entries as usize;
         let (mut rows, mut columns) = (backend.buffer::<u32>(entries)?, backend.buffer::<u32>(entries)?);
         let mut values = backend.buffer::<T>(entries)?;
-        let mut at = 0;
-        loop {
-            match self.next()? {
-                Message::Part(part) => {
-                    let place = at..at + part.entries;
-                    backend.write(&part.rows[..part.entries], B::part_mut(&mut rows, place.clone()))?;
-                    backend.write(&part.columns[..part.entries], B::part_mut(&mut columns, place.clone()))?;
-                    backend.write(&part.values[..part.entries], B::part_mut(&mut values, place))?;
-                    at += part.entries;
-                    // Where the thread has ended it needs no room.
-                    let _ = self.empty.send(part);
-                }
-                Message::End => {
-                    let triplets = ResidentTriplets::from_parsed(&header, rows, columns, values)?;
-                    return Ok((header, triplets));
-                }
-                Message::Whole(file) => return whole(backend, *file),
-                Message::Start(_) => return Err(self.gone()),
-            }
+        if let Message::Whole(file) = self.copy_parts(backend, &mut rows, &mut columns, &mut values)? {
+            return whole(backend, *file);
         }
+        let triplets = ResidentTriplets::from_parsed(&header, rows, columns, values)?;
+        Ok((header, triplets))
     }
 
-    fn next(&self) -> Result<Message<T>> {
-        self.messages.recv().unwrap_or_else(|_| Err(self.gone()))
+    /// Copies parts as they come, indices and values by a thread each, until the message that ends them.
+    fn copy_parts<B: Backend>(
+        self,
+        backend: &B,
+        rows: &mut B::Slice<u32>,
+        columns: &mut B::Slice<u32>,
+        values: &mut B::Slice<T>,
+    ) -> Result<Message<T>> {
+        let (give, indexed) = channel::<(usize, Part<T>)>();
+        let (empty, messages) = (self.empty, self.messages);
+        std::thread::scope(|scope| {
+            let copier = scope.spawn(move || -> Result<()> {
+                indexed.iter().try_for_each(|(at, part)| {
+                    let place = at..at + part.entries;
+                    backend.write(&part.values[..part.entries], B::part_mut(values, place))?;
+                    // Where the reading thread has ended it needs no room.
+                    let _ = empty.send(part);
+                    Ok(())
+                })
+            });
+            let mut at = 0;
+            let end = loop {
+                match next(&self.path, &messages)? {
+                    Message::Part(part) => {
+                        let place = at..at + part.entries;
+                        backend.write(&part.rows[..part.entries], B::part_mut(rows, place.clone()))?;
+                        backend.write(&part.columns[..part.entries], B::part_mut(columns, place.clone()))?;
+                        // Where the copier has ended, it tells why.
+                        if give.send((at, part)).is_err() {
+                            break Message::End;
+                        }
+                        at = place.end;
+                    }
+                    Message::Start(_) => return Err(gone(&self.path)),
+                    end => break end,
+                }
+            };
+            drop(give);
+            copier.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            Ok(end)
+        })
     }
+}
 
-    fn gone(&self) -> Error {
-        Error::Io { path: self.path.clone(), source: io::Error::other("the reading thread ended") }
-    }
+fn next<T>(path: &Path, messages: &Receiver<Result<Message<T>>>) -> Result<Message<T>> {
+    messages.recv().unwrap_or_else(|_| Err(gone(path)))
+}
+
+fn gone(path: &Path) -> Error {
+    Error::Io { path: path.to_owned(), source: io::Error::other("the reading thread ended") }
 }
 
 impl<T> std::fmt::Debug for Message<T> {

@@ -42,7 +42,7 @@ pub(super) struct Device {
     pool: Option<CUmemoryPool>,
     /// Those of all streams.
     pub(super) kernels: &'static Kernels,
-    pub(super) staging: Mutex<Option<Staging>>,
+    pub(super) staging: Mutex<Option<&'static Staging>>,
     /// For scans by look-back: compact, reduce by key and the like.
     lookback: Mutex<Workspace>,
     /// For radix sort.

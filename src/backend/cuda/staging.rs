@@ -1,61 +1,72 @@
 //! Copies between host and device. The driver copies pageable memory slowly, through a small buffer of its own; large
-//! copies go through a ring of pinned buffers here: while one is filled (or emptied), others travel.
+//! copies go through rings of pinned buffers here: while one is filled (or emptied), others travel.
 
 use super::device::Device;
 use super::driver::call;
 use crate::error::Result;
 use crate::parallel::prelude::*;
 use cudarc::driver::sys::CUevent;
-use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Up to here the driver's own path to the device is as fast and returns at once.
 const DIRECT: usize = 64 << 10;
-/// Bytes of one pinned buffer, and how many there are.
+/// Bytes of one pinned buffer.
 const CHUNK: usize = 4 << 20;
-const BUFFERS: usize = 4;
 /// Bytes that one task moves between pageable and pinned memory.
 const PIECE: usize = 128 << 10;
 
-/// Pinned buffers, each with an event that tells when its copy has ended.
-pub(super) struct Staging {
-    buffers: [(*mut u8, CUevent); BUFFERS],
-    /// The buffer that was used longest ago.
-    next: usize,
+/// A pinned buffer, and the event that tells when its copy has ended.
+struct Pinned {
+    memory: *mut u8,
+    copied: CUevent,
 }
 
 // SAFETY: pinned memory and events belong to the process, not to a thread; a lock guards their use.
-unsafe impl Send for Staging {}
+unsafe impl Send for Pinned {}
 
-impl Staging {
+impl Pinned {
     fn new(device: &Device) -> Result<Self> {
-        let mut buffers = [(std::ptr::null_mut(), std::ptr::null_mut()); BUFFERS];
-        for (buffer, event) in &mut buffers {
-            let mut memory = std::ptr::null_mut();
-            // SAFETY: each call writes one handle. Flag 2 of an event: no timing. They live as long as the process.
-            unsafe {
-                call!(&device.name, cuMemHostAlloc(&raw mut memory, CHUNK, 0))?;
-                call!(&device.name, cuEventCreate(event, 2))?;
-            }
-            *buffer = memory.cast();
+        let (mut memory, mut copied) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: each call writes one handle. Flag 2 of an event: no timing. They live as long as the process.
+        unsafe {
+            call!(&device.name, cuMemHostAlloc(&raw mut memory, CHUNK, 0))?;
+            call!(&device.name, cuEventCreate(&raw mut copied, 2))?;
         }
-        Ok(Staging { buffers, next: 0 })
-    }
-
-    /// The next buffer in turn, also over several copies: a file's reading makes many, each of one buffer.
-    fn take(&mut self) -> (*mut u8, CUevent) {
-        let taken = self.buffers[self.next];
-        self.next = (self.next + 1) % BUFFERS;
-        taken
+        Ok(Self { memory: memory.cast(), copied })
     }
 }
 
-fn with_staging<R>(device: &Device, body: impl FnOnce(&mut Staging) -> Result<R>) -> Result<R> {
-    let mut staging = device.staging.lock().unwrap_or_else(PoisonError::into_inner);
-    let staging = match &mut *staging {
-        Some(staging) => staging,
-        none => none.insert(Staging::new(device)?),
-    };
-    body(staging)
+/// The pinned buffers of a stream.
+pub(super) struct Staging {
+    /// To the device: each taken by itself, so that several threads fill theirs at once.
+    up: [Mutex<Pinned>; 3],
+    next: AtomicUsize,
+    /// To the host.
+    down: Mutex<[Pinned; 2]>,
+}
+
+impl Staging {
+    fn new(device: &Device) -> Result<Self> {
+        let one = || Pinned::new(device);
+        let up = [Mutex::new(one()?), Mutex::new(one()?), Mutex::new(one()?)];
+        Ok(Staging { up, next: AtomicUsize::new(0), down: Mutex::new([one()?, one()?]) })
+    }
+
+    /// The device's, made at the first use.
+    fn of(device: &Device) -> Result<&'static Staging> {
+        let mut staging = device.staging.lock().unwrap_or_else(PoisonError::into_inner);
+        match *staging {
+            Some(staging) => Ok(staging),
+            None => Ok(staging.insert(Box::leak(Box::new(Staging::new(device)?)))),
+        }
+    }
+
+    /// The next buffer in turn, also over several copies: a file's reading makes many, each of one buffer.
+    fn take(&self) -> MutexGuard<'_, Pinned> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed) % self.up.len();
+        self.up[number].lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Copies within host memory; by all threads where `shared`.
@@ -85,35 +96,17 @@ pub(super) unsafe fn to_device(device: &Device, from: *const u8, to: u64, bytes:
     }
     // Threads that parse a file have better to do than to take part in the copy of what they parsed.
     let shared = bytes > CHUNK;
-    with_staging(device, |staging| {
-        for start in (0..bytes).step_by(CHUNK) {
-            let (buffer, event) = staging.take();
-            let length = CHUNK.min(bytes - start);
-            // SAFETY: the buffer's last copy has ended when its event has; offsets stay below `bytes`.
-            unsafe {
-                call!(name, cuEventSynchronize(event))?;
-                copy_on_host(from.add(start), buffer, length, shared);
-                call!(name, cuMemcpyHtoDAsync_v2(to + start as u64, buffer.cast(), length, stream))?;
-                call!(name, cuEventRecord(event, stream))?;
-            }
+    let staging = Staging::of(device)?;
+    for start in (0..bytes).step_by(CHUNK) {
+        let pinned = staging.take();
+        let length = CHUNK.min(bytes - start);
+        // SAFETY: the buffer's last copy has ended when its event has; offsets stay below `bytes`.
+        unsafe {
+            call!(name, cuEventSynchronize(pinned.copied))?;
+            copy_on_host(from.add(start), pinned.memory, length, shared);
+            call!(name, cuMemcpyHtoDAsync_v2(to + start as u64, pinned.memory.cast(), length, stream))?;
+            call!(name, cuEventRecord(pinned.copied, stream))?;
         }
-        Ok(())
-    })
-}
-
-/// Waits for a chunk on its way to the host (buffer, event, place and length) and copies it to its place.
-///
-/// # Safety
-/// `to` is writable for the chunk's end.
-unsafe fn arrive(
-    name: &str,
-    (buffer, event, start, length): (*mut u8, CUevent, usize, usize),
-    to: *mut u8,
-) -> Result<()> {
-    // SAFETY: the copy into the buffer has ended when its event has.
-    unsafe {
-        call!(name, cuEventSynchronize(event))?;
-        copy_on_host(buffer, to.add(start), length, length == CHUNK);
     }
     Ok(())
 }
@@ -125,36 +118,41 @@ unsafe fn arrive(
 pub(super) unsafe fn to_host(device: &Device, from: u64, to: *mut u8, bytes: usize) -> Result<()> {
     device.bind()?;
     let (name, stream) = (&device.name, device.main_stream());
-    with_staging(device, |staging| {
-        if bytes <= DIRECT {
-            // A scalar that a solver waits for comes sooner by way of pinned memory.
-            let buffer = staging.buffers[0].0;
-            // SAFETY: by the caller; the buffer has room, copies into and out of it are in the order of the one stream,
-            // and this one is over before it is read.
-            unsafe {
-                call!(name, cuMemcpyDtoHAsync_v2(buffer.cast(), from, bytes, stream))?;
-                device.synchronize()?;
-                std::ptr::copy_nonoverlapping(buffer, to, bytes);
-            }
-            return Ok(());
+    let pair = Staging::of(device)?.down.lock().unwrap_or_else(PoisonError::into_inner);
+    if bytes <= DIRECT {
+        // A scalar that a solver waits for comes sooner by way of pinned memory.
+        let buffer = pair[0].memory;
+        // SAFETY: by the caller; the buffer has room, and the copy into it is over before it is read.
+        unsafe {
+            call!(name, cuMemcpyDtoHAsync_v2(buffer.cast(), from, bytes, stream))?;
+            device.synchronize()?;
+            std::ptr::copy_nonoverlapping(buffer, to, bytes);
         }
-        let mut on_the_way = None;
-        for start in (0..bytes).step_by(CHUNK) {
-            let (buffer, event) = staging.take();
+        return Ok(());
+    }
+    let chunks = bytes.div_ceil(CHUNK);
+    for number in 0..=chunks {
+        if number < chunks {
+            let Pinned { memory, copied } = &pair[number % 2];
+            let start = number * CHUNK;
             let length = CHUNK.min(bytes - start);
-            // SAFETY: the buffer was emptied two rounds ago, or its last copy to the device precedes this one in the stream.
+            // SAFETY: the buffer was emptied two rounds ago.
             unsafe {
-                call!(name, cuMemcpyDtoHAsync_v2(buffer.cast(), from + start as u64, length, stream))?;
-                call!(name, cuEventRecord(event, stream))?;
-            }
-            if let Some(arriving) = on_the_way.replace((buffer, event, start, length)) {
-                // SAFETY: by the caller, `to` has room for all chunks.
-                unsafe { arrive(name, arriving, to)? };
+                call!(name, cuMemcpyDtoHAsync_v2(memory.cast(), from + start as u64, length, stream))?;
+                call!(name, cuEventRecord(*copied, stream))?;
             }
         }
-        // SAFETY: as above.
-        on_the_way.map_or(Ok(()), |arriving| unsafe { arrive(name, arriving, to) })
-    })
+        if let Some(last) = number.checked_sub(1) {
+            let Pinned { memory, copied } = &pair[last % 2];
+            let start = last * CHUNK;
+            // SAFETY: the copy into the buffer has ended when its event has; offsets stay below `bytes`.
+            unsafe {
+                call!(name, cuEventSynchronize(*copied))?;
+                copy_on_host(*memory, to.add(start), CHUNK.min(bytes - start), true);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Gigabytes a second of a copy within the device's memory, reading and writing counted: the speed against which

@@ -147,7 +147,8 @@ fn run_as<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result
     if arguments.device == "cpu" {
         return run::run::<T, _>(&Host, load(path), None, arguments, sinks);
     }
-    // A device takes a third of a second to start: a good part of a large file is read by then. What comes through a pipe
+    device::ask_for_one_connection();
+    // A device takes a fifth of a second to start: a good part of a large file is read by then. What comes through a pipe
     // is left to whoever will compute, since it comes only once.
     let start = Instant::now();
     let begin = || (Reading::<T>::start(path, ReadOptions::default()), start);
