@@ -2,8 +2,8 @@
 //! solve (start and certificate included) over its iterations, and the share of copy bandwidth.
 //!
 //! `cargo bench --bench cg_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points) or `27:K` (27 points, K^3),
-//! whose values repeat; `general:K` (7 points, K^3, a coefficient for each cell); `hermitian:K` (7 points, K^3, phases along
-//! x); `warm:K` updates the values of 7 points, K^3, and solves again, many times; `streams:K` solves 64 systems of 5
+//! whose values repeat; `uneven:K` (7 points, K^3, one entry of the diagonal another); `general:K` (7 points, K^3, a
+//! coefficient for each cell); `hermitian:K` (7 points, K^3, phases along x); `warm:K` updates the values of 7 points, K^3, and solves again, many times; `streams:K` solves 64 systems of 5
 //! points, K^2, on one stream and on more. `only:FORMAT` leaves out the other formats. The peer is textbook CG on cuSPARSE and cuBLAS in a captured graph; for complex
 //! numbers it is `benches/peers/cg_complex.cu`.
 
@@ -204,6 +204,11 @@ fn case(cuda: &Cuda, copy: f64, name: &str) -> residua::Result<()> {
     }
     if let Some(k) = number("hermitian:") {
         return compare(cuda, copy, hermitian(k)?.to_backend(cuda)?);
+    }
+    if let Some(k) = number("uneven:") {
+        let mut a = cuda.poisson3d::<f64>(k, k, k)?;
+        cuda.write(&[7.0], Cuda::part_mut(a.values_mut(), 0..1))?;
+        return compare(cuda, copy, a);
     }
     if let Some(k) = number("general:") {
         return compare(cuda, copy, jumping([k; 3], 1e2, 1, 1)?.to_backend(cuda)?);
