@@ -10,7 +10,11 @@ use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Symmetry};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+
+/// Parts that wait for being filled again. What a backend that was late leaves beyond these is given back while the rest is
+/// parsed: later, when the backend asks for memory itself, it would have to wait for that.
+const SPARE: usize = 8;
 
 /// A matrix that a thread of its own reads.
 ///
@@ -30,7 +34,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 pub struct Reading<T: Scalar> {
     path: PathBuf,
     messages: Receiver<Result<Message<T>>>,
-    empty: Sender<Part<T>>,
+    empty: SyncSender<Part<T>>,
 }
 
 /// What the reading thread tells.
@@ -50,7 +54,7 @@ impl<T: Scalar> Reading<T> {
     pub fn start(path: impl Into<PathBuf>, options: ReadOptions) -> Self {
         let path = path.into();
         let (give, messages) = channel();
-        let (empty, room) = channel();
+        let (empty, room) = sync_channel(SPARE);
         let file = path.clone();
         // Not joined: where nobody wants the rest, the thread ends at its next block.
         std::thread::spawn(move || {
@@ -98,8 +102,8 @@ impl<T: Scalar> Reading<T> {
                 indexed.iter().try_for_each(|(at, part)| {
                     let place = at..at + part.entries;
                     backend.write(&part.values[..part.entries], B::part_mut(values, place))?;
-                    // Where the reading thread has ended it needs no room.
-                    let _ = empty.send(part);
+                    // Where there is enough room, or the reading thread has ended, this frees it.
+                    let _ = empty.try_send(part);
                     Ok(())
                 })
             });
