@@ -1,42 +1,127 @@
-// out[s] = x[sources[j]] summed over the segment j = offsets[s] .. offsets[s + 1], from left to right: the values of a
-// matrix from those of its triplets. One thread a segment, UNROLL sources and then elements of x under way; the order is
-// part of the result.
+// out[s] = x[sources[j]] summed over the run s of sources, from left to right: the values of a matrix from those of its
+// triplets. The highest bit of a source says that a run starts there; tiles[t] is the number of runs that start before tile
+// t, TILE sources each.
 //
-// Where `symmetry` is not 0 a source is 2 i + m, and x[i] is mirrored if m is 1: as it is (1), negated (2), conjugated (3).
+//     runs     1 | 0 2 | 3        sources  1* 0* 2 3*        (* highest bit)        TILE 2: tiles 0 2
+//
+// A block takes a tile. A thread asks for all of its sources at once, then for their elements of x, which go to shared
+// memory; where runs start is listed there too, and a thread sums a run. A run belongs to the tile in which it starts, whose
+// block fetches what lies in later tiles. So two loads wait for each other, where a list of starts would be a third, and 4
+// bytes a run more.
+//
+// Bytes: a source and an element of x, and an element written a run. The order of sums is part of the result.
+//
 // Sources are checked: those beyond x add nothing, and are counted in `misses`.
 //
-// Constants: SCALAR, SOURCE, OFFSET, THREADS, UNROLL.
+// Constants: SCALAR, SOURCE, THREADS, ITEMS (sources a thread), BLOCKS (a multiprocessor, at least); TILE is THREADS * ITEMS.
 #include "complex.cuh"
+
+#define TILE (THREADS * ITEMS)
+#define WARPS (THREADS / 32)
+#define GROUPS (ITEMS * WARPS) // of 32 sources
+#define HEAD (SOURCE(1) << (8 * sizeof(SOURCE) - 1))
 
 typedef SCALAR T;
 
-DEVICE T mirrored(T value, u32 symmetry) { return symmetry == 2 ? T(-value) : symmetry == 3 ? conj(value) : value; }
+// The element that a source names: of a stored half, as it is, negated or conjugated.
+template <bool HALF> DEVICE SOURCE place(SOURCE source) { return (source & ~HEAD) >> HALF; }
+template <bool HALF> DEVICE T mirrored(T value, SOURCE source, u32 symmetry) {
+    if (!HALF || source % 2 == 0) return value;
+    return symmetry == 2 ? T(-value) : symmetry == 3 ? conj(value) : value;
+}
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-    gather_sum(u32 symmetry, const T* x, u64 length, const SOURCE* sources, const OFFSET* offsets, T* out, u64 segments, u32* misses) {
-    const u64 s = u64(blockIdx.x) * THREADS + threadIdx.x;
-    if (s >= segments) return;
-    T sum = T();
-    bool first = true;
-    for (u64 j = offsets[s], end = offsets[s + 1]; j < end; j += UNROLL) {
-        u64 source[UNROLL];
-        T value[UNROLL];
-        bool here[UNROLL];
+template <bool HALF> DEVICE void sums(u32 symmetry, const T* x, u64 length, const SOURCE* sources, u64 n, const SOURCE* before, T* out, u64 runs, u32* misses) {
+    __shared__ __align__(16) u8 memory[TILE * sizeof(T)];
+    __shared__ u16 starts[TILE + 1];
+    __shared__ u32 counts[GROUPS];
+    T* const value = reinterpret_cast<T*>(memory);
+    const u64 first = u64(blockIdx.x) * TILE;
+    const u32 have = u32(min(u64(TILE), n - first)), lane = lane_id(), warp = threadIdx.x / 32;
+    SOURCE source[ITEMS];
 #pragma unroll
-        for (u32 u = 0; u < UNROLL; u++) source[u] = j + u < end ? sources[j + u] : 0;
-#pragma unroll
-        for (u32 u = 0; u < UNROLL; u++) {
-            const u64 at = symmetry ? source[u] / 2 : source[u];
-            here[u] = j + u < end && at < length;
-            if (j + u < end && !here[u]) atomicAdd(misses, 1u);
-            if (here[u]) value[u] = symmetry && source[u] % 2 ? mirrored(x[at], symmetry) : x[at];
-        }
-#pragma unroll
-        for (u32 u = 0; u < UNROLL; u++)
-            if (here[u]) {
-                sum = first ? value[u] : sum + value[u];
-                first = false;
-            }
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 at = i * THREADS + threadIdx.x;
+        source[i] = at < have ? __ldcs(sources + first + at) : SOURCE(0);
     }
-    out[s] = sum;
+    const u64 earlier_tiles = before[blockIdx.x];
+    const bool goes_on = first + TILE < n && !(sources[first + TILE] & HEAD);
+    T mine[ITEMS];
+    bool missed = false;
+#pragma unroll
+    for (u32 i = 0; i < ITEMS; i++) {
+        const SOURCE at = place<HALF>(source[i]);
+        missed = missed || at >= length;
+        mine[i] = at < length ? x[at] : T();
+    }
+    u32 heads[ITEMS];
+#pragma unroll
+    for (u32 i = 0; i < ITEMS; i++) {
+        heads[i] = __ballot_sync(ALL, (source[i] & HEAD) != 0);
+        if (lane == 0) counts[i * WARPS + warp] = __popc(heads[i]);
+    }
+#pragma unroll
+    for (u32 i = 0; i < ITEMS; i++) value[i * THREADS + threadIdx.x] = mirrored<HALF>(mine[i], source[i], symmetry);
+    if (missed) atomicAdd(misses, 1u);
+    __syncthreads();
+    // How many runs start before each group, by every warp for itself.
+    constexpr u32 EACH = (GROUPS + 31) / 32;
+    u32 own = 0, earlier[EACH];
+#pragma unroll
+    for (u32 e = 0; e < EACH; e++) {
+        earlier[e] = own;
+        if (lane * EACH + e < GROUPS) own += counts[lane * EACH + e];
+    }
+    const u32 upto = warp_inclusive_sum(own), all = __shfl_sync(ALL, upto, 31);
+#pragma unroll
+    for (u32 e = 0; e < EACH; e++) earlier[e] += upto - own;
+#pragma unroll
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 group = i * WARPS + warp;
+        u32 rank = 0;
+#pragma unroll
+        for (u32 e = 0; e < EACH; e++) {
+            const u32 candidate = __shfl_sync(ALL, earlier[e], group / EACH);
+            if (group % EACH == e) rank = candidate;
+        }
+        if (source[i] & HEAD) starts[rank + __popc(heads[i] & lanes_below())] = u16(i * THREADS + threadIdx.x);
+    }
+    if (threadIdx.x == 0) starts[all] = u16(have);
+    __syncthreads();
+    T sum = T();
+    for (u32 run = threadIdx.x; run < all; run += THREADS) {
+        u32 k = starts[run];
+        const u32 end = starts[run + 1];
+        sum = value[k];
+        for (k++; k < end; k++) sum = sum + value[k];
+        if ((run + 1 < all || !goes_on) && earlier_tiles + run < runs) out[earlier_tiles + run] = sum;
+    }
+    if (!goes_on || all == 0) return;
+    // The last run, by its thread; the block fetches.
+    const bool own_run = threadIdx.x == (all - 1) % THREADS;
+    for (u64 j = first + TILE;; j += THREADS) {
+        __syncthreads();
+        const SOURCE next = j + threadIdx.x < n ? sources[j + threadIdx.x] : HEAD;
+        const SOURCE at = place<HALF>(next);
+        value[threadIdx.x] = at < length ? mirrored<HALF>(x[at], next, symmetry) : T();
+        const u32 ends = __ballot_sync(ALL, (next & HEAD) != 0);
+        if (lane == 0) counts[warp] = ends ? __ffs(ends) - 1 : 32;
+        const bool over = __syncthreads_or(ends != 0);
+        if (own_run)
+            for (u32 w = 0; w < WARPS; w++) {
+                for (u32 k = 0; k < counts[w]; k++) sum = sum + value[32 * w + k];
+                if (counts[w] < 32) break;
+            }
+        if (over) break;
+    }
+    if (own_run && earlier_tiles + all - 1 < runs) out[earlier_tiles + all - 1] = sum;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gather_sum(const T* x, u64 length, const SOURCE* sources, u64 n, const SOURCE* before, T* out, u64 runs, u32* misses) {
+    sums<false>(0, x, length, sources, n, before, out, runs, misses);
+}
+
+// A source is 2 i + m, and x[i] is mirrored if m is 1: as it is (1), negated (2), conjugated (3).
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    gather_sum_of_half(u32 symmetry, const T* x, u64 length, const SOURCE* sources, u64 n, const SOURCE* before, T* out, u64 runs, u32* misses) {
+    sums<true>(symmetry, x, length, sources, n, before, out, runs, misses);
 }

@@ -66,3 +66,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) sequence(I* out, u64 n) { 
 
 // The total behind an exclusive scan. One thread.
 extern "C" __global__ void total(const u32* x, I* out, u64 n) { out[n] = out[n - 1] + x[n - 1]; }
+
+// Marks the first source of each run in its highest bit, and counts the runs that start before each tile.
+extern "C" __global__ void __launch_bounds__(THREADS) mark_runs(const I* starts, u64 runs, I* sources, I* before, u64 tiles, u64 tile) {
+    EACH(run, runs) sources[starts[run]] |= I(1) << (8 * sizeof(I) - 1);
+    EACH(t, tiles) {
+        u64 low = 0, high = runs;
+        while (low < high) {
+            const u64 middle = low + (high - low) / 2;
+            if (u64(starts[middle]) < t * tile) low = middle + 1;
+            else high = middle;
+        }
+        before[t] = I(low);
+    }
+}

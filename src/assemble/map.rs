@@ -1,6 +1,6 @@
 //! The kept map from triplets to nonzeros.
 
-use crate::backend::{Backend, Offsets, Primitives, with_offsets};
+use crate::backend::{Backend, Primitives};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Scalar, Symmetry};
@@ -19,20 +19,27 @@ use crate::scalar::{Scalar, Symmetry};
 /// ```text
 /// triplets     0: (1, 1)   1: (0, 0)   2: (1, 1)
 /// sources      1 | 0 2      which triplets make up each nonzero, in order of appearance
-/// starts       0   1   3    where each nonzero's triplets start
 /// ```
 ///
-/// An update moves 4 bytes of `sources` and one value a triplet, and 4 bytes of `starts` and one value a nonzero (8
-/// bytes each beyond 2^32 triplets). Where a half is stored, a source is twice the triplet's number, plus one for its
-/// mirror image.
+/// The highest bit of a source says that a nonzero starts there, and how many nonzeros start before each tile of
+/// [`RUN_TILE`](crate::backend::RUN_TILE) sources is counted. An update moves 4 bytes of `sources` (8 beyond 2^31 triplets) and
+/// one value a triplet, and one value a nonzero. Where a half is stored, a source is twice the triplet's number, plus one
+/// for its mirror image.
 #[derive(Debug)]
 pub struct Assembly<B: Backend> {
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) triplets: usize,
     pub(super) symmetry: Symmetry,
-    pub(super) sources: Offsets<B>,
-    pub(super) starts: Offsets<B>,
+    pub(super) nonzeros: usize,
+    pub(super) runs: Runs<B>,
+}
+
+/// Marked sources, and the nonzeros before each tile of them ([`Primitives::mark_runs`]).
+#[derive(Debug)]
+pub(super) enum Runs<B: Backend> {
+    Narrow(B::Vec<u32>, B::Vec<u32>),
+    Wide(B::Vec<u64>, B::Vec<u64>),
 }
 
 impl<B: super::Assemble> Assembly<B> {
@@ -54,7 +61,7 @@ impl<B: Primitives> Assembly<B> {
 
     /// Number of nonzeros that they make.
     pub fn nonzeros(&self) -> usize {
-        self.starts.as_ref().len() - 1
+        self.nonzeros
     }
 
     /// Writes the values of `matrix`, which this map was made with (or a clone of its structure), from new values of
@@ -78,8 +85,9 @@ impl<B: Primitives> Assembly<B> {
         values: &B::Slice<T>,
         out: &mut B::Slice<T>,
     ) -> Result<()> {
-        with_offsets!(self.sources.as_ref(), sources => with_offsets!(self.starts.as_ref(), starts => {
-            backend.gather_sum(self.symmetry, values, sources, starts, out)
-        }))
+        match &self.runs {
+            Runs::Narrow(sources, before) => backend.gather_sum(self.symmetry, values, sources, before, out),
+            Runs::Wide(sources, before) => backend.gather_sum(self.symmetry, values, sources, before, out),
+        }
     }
 }

@@ -3,8 +3,9 @@
 //!
 //! Temporary memory: about 12 bytes a triplet for keys and numbers, and the sort's second buffers.
 
+use super::map::Runs;
 use super::{Assembly, ResidentTriplets, Symmetry};
-use crate::backend::{Backend, NARROW_LIMIT, Offsets, Primitives};
+use crate::backend::{Backend, NARROW_LIMIT, Offsets, Primitives, RUN_TILE};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Element, Offset, Scalar};
@@ -80,27 +81,29 @@ fn build<T: Scalar, B: Primitives>(
     values: &B::Slice<T>,
 ) -> Result<(Csr<T, B>, Assembly<B>)> {
     let triplets = B::len(values);
-    let (indices, offsets, sources, starts) = if triplets <= NARROW_LIMIT / 2 {
-        sort::<B, u32>(backend, &pattern, keys, Offsets::Narrow)?
+    let entries = if pattern.half() { triplets.saturating_mul(2) } else { triplets };
+    // A source has a bit for its mark.
+    let (structure, runs) = if entries <= NARROW_LIMIT / 2 {
+        let (structure, sources, before) = sort::<B, u32>(backend, &pattern, keys)?;
+        (structure, Runs::Narrow(sources, before))
     } else {
-        sort::<B, u64>(backend, &pattern, keys, Offsets::Wide)?
+        let (structure, sources, before) = sort::<B, u64>(backend, &pattern, keys)?;
+        (structure, Runs::Wide(sources, before))
     };
-    let Pattern { rows, columns, symmetry } = pattern;
-    let assembly = Assembly { rows, columns, triplets, symmetry, sources, starts };
-    let mut summed = backend.buffer(assembly.nonzeros())?;
+    let (Pattern { rows, columns, symmetry }, (indices, offsets)) = (pattern, structure);
+    let nonzeros = B::len(&*indices);
+    let assembly = Assembly { rows, columns, triplets, symmetry, nonzeros, runs };
+    let mut summed = backend.buffer(nonzeros)?;
     assembly.sum(backend, values, &mut summed)?;
     Ok((Csr::from_parts_unchecked(rows, columns, offsets, indices, summed), assembly))
 }
 
-type Sorted<B> = (<B as crate::backend::Backend>::Vec<u32>, Offsets<B>, Offsets<B>, Offsets<B>);
+/// Column indices and row offsets.
+type Structure<B> = (<B as Backend>::Vec<u32>, Offsets<B>);
+type Sorted<B, W> = (Structure<B>, <B as Backend>::Vec<W>, <B as Backend>::Vec<W>);
 
-/// Column indices and row offsets of the matrix, sources and starts of the map.
-fn sort<B: Primitives, W: Offset>(
-    backend: &B,
-    pattern: &Pattern,
-    keys: Keys<B>,
-    wrap: fn(B::Vec<W>) -> Offsets<B>,
-) -> Result<Sorted<B>> {
+/// The structure of the matrix, marked sources, and the runs before each of their tiles.
+fn sort<B: Primitives, W: Offset>(backend: &B, pattern: &Pattern, keys: Keys<B>) -> Result<Sorted<B, W>> {
     let (shift, half, rows) = (pattern.shift(), pattern.half(), pattern.rows);
     let Keys { mut keys, bits } = keys;
     let n = B::len(&*keys);
@@ -116,14 +119,16 @@ fn sort<B: Primitives, W: Offset>(
         backend.read(B::part(&*keys, n - 1..n), &mut last)?;
         nonzeros -= usize::from(last[0] == 1u64.checked_shl(2 * shift).unwrap_or(u64::MAX));
     }
-    let starts = shorten(backend, starts, nonzeros + 1)?;
     let mut entries = [W::default()];
     backend.read(B::part(&*starts, nonzeros..nonzeros + 1), &mut entries)?;
-    let sources = shorten(backend, sources, entries[0].to_usize())?;
+    let mut sources = shorten(backend, sources, entries[0].to_usize())?;
 
     let mut places = backend.buffer::<u64>(nonzeros)?;
     backend.gather(&keys, B::part(&*starts, 0..nonzeros), &mut places)?;
     drop(keys);
+    let mut before = backend.buffer::<W>(B::len(&*sources).div_ceil(RUN_TILE))?;
+    backend.mark_runs(B::part(&*starts, 0..nonzeros), &mut sources, &mut before)?;
+    drop(starts);
     let mut row_of = backend.buffer::<u32>(nonzeros)?;
     let mut indices = backend.buffer::<u32>(nonzeros)?;
     backend.unpack(&places, shift, &mut row_of, &mut indices)?;
@@ -137,7 +142,7 @@ fn sort<B: Primitives, W: Offset>(
         backend.offsets_of_sorted(&row_of, &mut offsets)?;
         Offsets::Wide(offsets)
     };
-    Ok((indices, offsets, wrap(sources), wrap(starts)))
+    Ok(((indices, offsets), sources, before))
 }
 
 /// Bits of the largest index below `count`.

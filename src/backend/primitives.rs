@@ -32,6 +32,9 @@ pub enum Order {
     Descending,
 }
 
+/// Sources of a tile for which runs are counted ([`Primitives::mark_runs`]).
+pub const RUN_TILE: usize = 1024;
+
 /// Scans, sorts, merges and reductions over whole buffers.
 ///
 /// Every method fails when the device fails, when temporary memory can't be had, and with
@@ -244,18 +247,28 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// `out[s]` = sum over the segment `offsets[s]..offsets[s + 1]` of `x[sources[j]]`, from left to right (this order
-    /// on every backend). Where `symmetry` is not general, a source is 2 i + m: the value is `x[i]`, mirrored
-    /// ([`Symmetry::mirror`]) if m is 1. Segments are not empty. Allocates nothing.
+    /// Marks runs of `sources`, which start at `starts` (ascending, the first at 0): in the highest bit of its first
+    /// source that a run starts there, and in `before[t]` how many runs start before source t [`RUN_TILE`]. `before` has
+    /// an element for each tile of so many sources. Marked sources are what [`Primitives::gather_sum`] takes.
+    fn mark_runs<S: Offset>(
+        &self,
+        starts: &Self::Slice<S>,
+        sources: &mut Self::Slice<S>,
+        before: &mut Self::Slice<S>,
+    ) -> Result<()>;
+
+    /// `out[s]` = sum over run s of marked sources ([`Primitives::mark_runs`]) of `x[source]`, from left to right (this
+    /// order on every backend). Where `symmetry` is not general, a source is 2 i + m: the value is `x[i]`, mirrored
+    /// ([`Symmetry::mirror`]) if m is 1. Allocates nothing.
     ///
     /// # Errors
     /// As [`Primitives::gather`].
-    fn gather_sum<T: Scalar, S: Offset, I: Offset>(
+    fn gather_sum<T: Scalar, S: Offset>(
         &self,
         symmetry: Symmetry,
         x: &Self::Slice<T>,
         sources: &Self::Slice<S>,
-        offsets: &Self::Slice<I>,
+        before: &Self::Slice<S>,
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 

@@ -2,6 +2,7 @@
 
 use super::chunks;
 use super::memory::PARALLEL_FROM;
+use crate::backend::RUN_TILE;
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset, Scalar, Symmetry};
@@ -48,42 +49,65 @@ pub(super) fn scatter<T: Element, I: Offset>(x: &[T], indices: &[I], out: &mut [
     )
 }
 
-/// Sums of gathered values over segments, from left to right.
-pub(super) fn gather_sum<T: Scalar, S: Offset, I: Offset>(
+/// The mark of a source with which a run starts.
+fn head<S: Offset>() -> usize {
+    1 << (8 * size_of::<S>() - 1)
+}
+
+/// Marks the runs that start at `starts`, and counts those before each tile.
+pub(super) fn mark_runs<S: Offset>(starts: &[S], sources: &mut [S], before: &mut [S]) {
+    for start in starts {
+        let source = &mut sources[start.to_usize()];
+        *source = S::from_usize(source.to_usize() | head::<S>());
+    }
+    for (t, before) in before.iter_mut().enumerate() {
+        *before = S::from_usize(starts.partition_point(|start| start.to_usize() < t * RUN_TILE));
+    }
+}
+
+/// Sums of runs of marked sources, each from left to right.
+pub(super) fn gather_sum<T: Scalar, S: Offset>(
     symmetry: Symmetry,
     x: &[T],
     sources: &[S],
-    offsets: &[I],
+    before: &[S],
     out: &mut [T],
 ) -> Result<()> {
     let good = match symmetry {
-        Symmetry::General => sum_segments(sources, offsets, out, |s| x.get(s).copied()),
-        Symmetry::Symmetric => sum_segments(sources, offsets, out, |s| x.get(s / 2).copied()),
-        Symmetry::SkewSymmetric | Symmetry::Hermitian => sum_segments(sources, offsets, out, |s| {
+        Symmetry::General => sum_runs(sources, before, out, |s| x.get(s).copied()),
+        Symmetry::Symmetric => sum_runs(sources, before, out, |s| x.get(s / 2).copied()),
+        Symmetry::SkewSymmetric | Symmetry::Hermitian => sum_runs(sources, before, out, |s| {
             x.get(s / 2).map(|&x| if s % 2 == 1 { symmetry.mirror(x) } else { x })
         }),
     };
     out_of_range("gather_sum", x.len(), !good)
 }
 
-/// Whether every segment had a first element and every source a value.
-fn sum_segments<T: Scalar, S: Offset, I: Offset>(
+/// Whether every source had a value. A run belongs to the tile in which it starts.
+fn sum_runs<T: Scalar, S: Offset>(
     sources: &[S],
-    offsets: &[I],
+    before: &[S],
     out: &mut [T],
     value: impl Fn(usize) -> Option<T> + Sync,
 ) -> bool {
-    let one = |segment: &[S]| {
-        let (first, rest) = segment.split_first()?;
-        rest.iter().try_fold(value(first.to_usize())?, |sum, s| Some(sum + value(s.to_usize())?))
-    };
-    super::reduce::for_segments(sources.len(), out, |segments, out| {
-        segments.zip(out).all(|(s, out)| {
-            one(&sources[offsets[s].to_usize()..offsets[s + 1].to_usize()]).map(|sum| *out = sum).is_some()
+    let (head, all) = (head::<S>(), out.len());
+    let runs = |t: usize| before.get(t).map_or(all, |runs| runs.to_usize());
+    let parts = chunks::split(out, (0..before.len()).map(|t| runs(t + 1) - runs(t)));
+    let parts = parts.into_iter().enumerate().filter(|(_, out)| !out.is_empty()).collect::<Vec<_>>();
+    parts.into_par_iter().all(|(t, out)| {
+        let mut rest = sources[t * RUN_TILE..].iter().map(|s| s.to_usize()).peekable();
+        while rest.next_if(|source| source & head == 0).is_some() {}
+        out.iter_mut().all(|out| {
+            let sum = rest.next().and_then(|first| {
+                let mut sum = value(first & !head)?;
+                while let Some(source) = rest.next_if(|source| source & head == 0) {
+                    sum += value(source)?;
+                }
+                Some(sum)
+            });
+            sum.map(|sum| *out = sum).is_some()
         })
     })
-    .into_iter()
-    .all(|good| good)
 }
 
 /// `out[i]` = i.

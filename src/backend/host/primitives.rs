@@ -1,7 +1,7 @@
 //! The table of the host's primitives: checks of lengths, then one file each.
 
 use super::{Host, histogram, map, merge, radix, reduce, scan, select};
-use crate::backend::{Order, Primitives, Scan};
+use crate::backend::{Order, Primitives, RUN_TILE, Scan};
 use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Number, Offset, Scalar, Symmetry};
 use std::ops::Range;
@@ -223,16 +223,25 @@ impl Primitives for Host {
         map::scatter(x, indices, out)
     }
 
-    fn gather_sum<T: Scalar, S: Offset, I: Offset>(
+    fn mark_runs<S: Offset>(&self, starts: &[S], sources: &mut [S], before: &mut [S]) -> Result<()> {
+        same("number of tiles", sources.len().div_ceil(RUN_TILE), before.len())?;
+        map::mark_runs(starts, sources, before);
+        Ok(())
+    }
+
+    fn gather_sum<T: Scalar, S: Offset>(
         &self,
         symmetry: Symmetry,
         x: &[T],
         sources: &[S],
-        offsets: &[I],
+        before: &[S],
         out: &mut [T],
     ) -> Result<()> {
-        check_offsets(offsets, out.len(), sources.len())?;
-        map::gather_sum(symmetry, x, sources, offsets, out)
+        same("number of tiles", sources.len().div_ceil(RUN_TILE), before.len())?;
+        if !before.is_sorted() || before.last().is_some_and(|last| last.to_usize() > out.len()) {
+            return Err(Error::InvalidArgument("runs before tiles do not ascend".into()));
+        }
+        map::gather_sum(symmetry, x, sources, before, out)
     }
 
     fn sequence<I: Offset>(&self, out: &mut [I]) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::{down, narrow, random_offsets, sizes, up};
 use crate::random::Random;
-use residua::backend::Primitives;
+use residua::backend::{Primitives, RUN_TILE};
 use residua::scalar::Symmetry;
 
 pub fn gather_scatter_cases<B: Primitives>(b: &B) {
@@ -39,7 +39,11 @@ pub fn gather_sum_cases<B: Primitives>(b: &B) {
         let mut offsets = random_offsets(&mut random, n);
         offsets.dedup();
         let x = random.vec(n, |r| r.next() as f64 / 3.0);
-        for symmetry in [Symmetry::General, Symmetry::Symmetric, Symmetry::SkewSymmetric] {
+        // One run over all tiles, too.
+        let single = if n > 0 { vec![0, n] } else { vec![0] };
+        let general = [(Symmetry::General, single), (Symmetry::General, offsets.clone())];
+        let halves = [(Symmetry::Symmetric, offsets.clone()), (Symmetry::SkewSymmetric, offsets)];
+        for (symmetry, offsets) in general.into_iter().chain(halves) {
             let half = symmetry != Symmetry::General;
             let sources = random.vec(n, |r| r.below(if half { 2 * n } else { n }) as u32);
             let value = |s: u32| match (symmetry, s % 2) {
@@ -54,11 +58,26 @@ pub fn gather_sum_cases<B: Primitives>(b: &B) {
                     rest.fold(value(sources[w[0]]), |sum, &s| sum + value(s)).to_bits()
                 })
                 .collect();
-            let mut out = b.zeros::<f64>(offsets.len() - 1).unwrap();
-            let (x, sources, offsets) = (up(b, &x), up(b, &sources), up(b, &narrow(&offsets)));
-            b.gather_sum(symmetry, &x, &sources, &offsets, &mut out).unwrap();
-            let got: Vec<u64> = down(b, &out).into_iter().map(f64::to_bits).collect();
-            assert_eq!(got, expected, "{symmetry:?} {n}");
+            let runs = offsets.len() - 1;
+            let x = up(b, &x);
+            let check = |out: &B::Vec<f64>, width: u32| {
+                let got: Vec<u64> = down(b, out).into_iter().map(f64::to_bits).collect();
+                assert_eq!(got, expected, "{symmetry:?} {n}, sources of {width} bits");
+            };
+            let mut out = b.zeros::<f64>(runs).unwrap();
+            let starts = up(b, &narrow(&offsets[..runs]));
+            let (mut marked, mut before) = (up(b, &sources), b.zeros(n.div_ceil(RUN_TILE)).unwrap());
+            b.mark_runs(&starts, &mut marked, &mut before).unwrap();
+            b.gather_sum(symmetry, &x, &marked, &before, &mut out).unwrap();
+            check(&out, 32);
+            let mut out = b.zeros::<f64>(runs).unwrap();
+            let wide = |from: Vec<usize>| up(b, &from.into_iter().map(|i| i as u64).collect::<Vec<_>>());
+            let starts = wide(offsets[..runs].to_vec());
+            let mut marked = wide(sources.iter().map(|&s| s as usize).collect());
+            let mut before = b.zeros(n.div_ceil(RUN_TILE)).unwrap();
+            b.mark_runs(&starts, &mut marked, &mut before).unwrap();
+            b.gather_sum(symmetry, &x, &marked, &before, &mut out).unwrap();
+            check(&out, 64);
         }
     }
 }

@@ -23,9 +23,9 @@ pub fn catalogue() -> Vec<Unit> {
     for scalar in SCALARS {
         units.push(Unit::new("vector.cu").with("SCALAR", scalar));
         units.extend(DIAGONALS.map(|d| Unit::new("krylov.cu").with("SCALAR", scalar).with("DIAGONAL", d)));
-        units.extend(OFFSETS.map(|offset| {
-            Unit::new("gather_sum.cu").with("SCALAR", scalar).with("SOURCE", "u32").with("OFFSET", offset)
-        }));
+        units.extend(
+            OFFSETS.map(|offset| Unit::new("gather_sum.cu").with("SCALAR", scalar).with("SOURCE", offset)),
+        );
     }
     for (vector, value) in WIDENINGS {
         for (offset, lanes) in [("u32", 2), ("u64", 8), ("u32", 32)] {

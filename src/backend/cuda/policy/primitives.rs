@@ -3,6 +3,7 @@
 
 use super::table::{self, Choice};
 use super::{ELEMENTWISE_THREADS, Shape};
+use crate::backend::RUN_TILE;
 use crate::backend::cuda::compile::Unit;
 use crate::backend::cuda::device::{Chip, PARTIALS};
 
@@ -36,16 +37,19 @@ fn resident_blocks(chip: Chip, threads: u32) -> usize {
 
 /// Files whose kernels work on every element by itself.
 const ELEMENTWISE: [&str; 4] = ["index", "keys", "number", "pack"];
-/// Threads of a block that sums triplets to nonzeros, which have few each, and sources under way a thread.
+/// Threads of a block that sums triplets to nonzeros, among whom a tile's sources are shared out, and blocks that a
+/// multiprocessor should have room for: fewer where elements have 16 bytes.
 const GATHER_SUM_THREADS: u32 = 128;
-const GATHER_SUM_UNROLL: u32 = 4;
+const GATHER_SUM_BLOCKS: [u32; 2] = [16, 8];
 
 /// The constants of a unit of the primitives: those of the line whose number it carries, and for a file with several
 /// kernels those of the others' lines.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let file = unit.source().trim_end_matches(".cu");
     if file == "gather_sum" {
-        return vec![("THREADS", GATHER_SUM_THREADS), ("UNROLL", GATHER_SUM_UNROLL)];
+        let blocks = GATHER_SUM_BLOCKS[usize::from(unit.type_of("SCALAR") == Some("c64"))];
+        let items = RUN_TILE as u32 / GATHER_SUM_THREADS;
+        return vec![("THREADS", GATHER_SUM_THREADS), ("ITEMS", items), ("BLOCKS", blocks)];
     }
     if table::rows().iter().all(|row| row.kernel != file) && !ELEMENTWISE.contains(&file) {
         return Vec::new();
@@ -337,9 +341,9 @@ pub(in crate::backend::cuda) fn one_block() -> Shape {
     Shape::new(1, ELEMENTWISE_THREADS)
 }
 
-/// A thread a segment that is summed from its sources.
-pub(in crate::backend::cuda) fn gather_sum(segments: usize) -> Shape {
-    Shape::new(segments.div_ceil(GATHER_SUM_THREADS as usize) as u32, GATHER_SUM_THREADS)
+/// A block a tile of sources.
+pub(in crate::backend::cuda) fn gather_sum(tiles: usize) -> Shape {
+    Shape::new(tiles as u32, GATHER_SUM_THREADS)
 }
 
 #[cfg(test)]

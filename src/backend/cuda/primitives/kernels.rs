@@ -92,16 +92,14 @@ kernels! {
     fn scatter(x: &Slice<T>, n: u64, indices: &Slice<I>, out: &mut Slice<T>, m: u64, misses: u64);
 }
 kernels! {
-    "gather_sum.cu", types(T: Scalar as SCALAR, S: Offset as SOURCE, I: Offset as OFFSET);
+    "gather_sum.cu", types(T: Scalar as SCALAR, S: Offset as SOURCE);
     fn gather_sum(
-        symmetry: u32,
-        x: &Slice<T>,
-        length: u64,
-        sources: &Slice<S>,
-        offsets: &Slice<I>,
-        out: &mut Slice<T>,
-        segments: u64,
+        x: &Slice<T>, length: u64, sources: &Slice<S>, n: u64, before: &Slice<S>, out: &mut Slice<T>, runs: u64,
         misses: u64,
+    );
+    fn gather_sum_of_half(
+        symmetry: u32, x: &Slice<T>, length: u64, sources: &Slice<S>, n: u64, before: &Slice<S>, out: &mut Slice<T>,
+        runs: u64, misses: u64,
     );
 }
 kernels! {
@@ -190,6 +188,9 @@ kernels! {
     fn tile_starts(offsets: &Slice<I>, count: u64, n: u64, starts: &mut Slice<u64>, tiles: u64);
     fn expand_offsets(offsets: &Slice<I>, n: u64, starts: &Slice<u64>, segments: &mut Slice<u32>);
     fn head_flags(offsets: &Slice<I>, count: u64, heads: &mut Slice<u8>, n: u64);
+    fn mark_runs(
+        starts: &Slice<I>, runs: u64, sources: &mut Slice<I>, before: &mut Slice<I>, tiles: u64, tile: u64,
+    );
     fn sequence(out: &mut Slice<I>, n: u64);
     fn total(x: &Slice<u32>, out: &mut Slice<I>, n: u64);
 }

@@ -11,7 +11,7 @@ mod sums;
 use super::launch::Shape;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy};
-use crate::backend::{Backend, Order, Primitives, Scan};
+use crate::backend::{Backend, Order, Primitives, RUN_TILE, Scan};
 use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Number, Offset, Scalar, Symmetry};
 use std::ops::Range;
@@ -270,35 +270,38 @@ impl Primitives for Cuda {
         kernels::scatter(*self, shape, x, n, indices, out, m, self.0.misses())
     }
 
-    fn gather_sum<T: Scalar, S: Offset, I: Offset>(
+    fn mark_runs<S: Offset>(
+        &self,
+        starts: &Slice<S>,
+        sources: &mut Slice<S>,
+        before: &mut Slice<S>,
+    ) -> Result<()> {
+        Error::check_dimension("number of tiles", sources.len().div_ceil(RUN_TILE), before.len())?;
+        let (runs, tiles) = (starts.len() as u64, before.len() as u64);
+        let shape = policy::elementwise(self.0.chip, starts.len());
+        kernels::mark_runs(*self, shape, starts, runs, sources, before, tiles, RUN_TILE as u64)
+    }
+
+    fn gather_sum<T: Scalar, S: Offset>(
         &self,
         symmetry: Symmetry,
         x: &Slice<T>,
         sources: &Slice<S>,
-        offsets: &Slice<I>,
+        before: &Slice<S>,
         out: &mut Slice<T>,
     ) -> Result<()> {
-        Error::check_dimension("number of segments", segment_count(offsets)?, out.len())?;
-        let symmetry = match symmetry {
-            Symmetry::General => 0,
+        Error::check_dimension("number of tiles", sources.len().div_ceil(RUN_TILE), before.len())?;
+        let (length, n, runs) = (x.len() as u64, sources.len() as u64, out.len() as u64);
+        let (shape, misses) = (policy::gather_sum(before.len()), self.0.misses());
+        let mirrored = match symmetry {
+            Symmetry::General => {
+                return kernels::gather_sum(*self, shape, x, length, sources, n, before, out, runs, misses);
+            }
             Symmetry::Symmetric => 1,
             Symmetry::SkewSymmetric => 2,
             Symmetry::Hermitian => 3,
         };
-        let (segments, length) = (out.len() as u64, x.len() as u64);
-        let shape = policy::gather_sum(out.len());
-        kernels::gather_sum(
-            *self,
-            shape,
-            symmetry,
-            x,
-            length,
-            sources,
-            offsets,
-            out,
-            segments,
-            self.0.misses(),
-        )
+        kernels::gather_sum_of_half(*self, shape, mirrored, x, length, sources, n, before, out, runs, misses)
     }
 
     fn sequence<I: Offset>(&self, out: &mut Slice<I>) -> Result<()> {
