@@ -1,6 +1,6 @@
 //! Conversions and assembly on a CUDA device, each beside the CSR product of the same matrix, with the memory they take.
 //!
-//! `cargo bench --bench convert`, or the built binary on another machine, with `grids`, `others`, `assembly` or `large` for
+//! `cargo bench --bench convert`, or the built binary on another machine, with `grids`, `oblong`, `others`, `assembly` or `large` for
 //! a part of it. The peer is `benches/peers/device_assembly.py` in the same run.
 
 #[cfg(not(feature = "cuda"))]
@@ -22,6 +22,9 @@ fn main() -> residua::Result<()> {
     if asked("grids") {
         measure::grids(&b)?;
     }
+    if asked("oblong") {
+        measure::oblong(&b)?;
+    }
     if asked("others") {
         measure::others(&b)?;
     }
@@ -38,7 +41,7 @@ fn main() -> residua::Result<()> {
 mod measure {
     use rayon::prelude::*;
     use residua::assemble::{Assembler, ResidentTriplets};
-    use residua::backend::Backend;
+    use residua::backend::{Backend, OffsetsRef, Primitives};
     use residua::generate::{self, RmatKind};
     use residua::matrix::{self, Csr, Sell, SparseMatrix};
     use residua::{Cuda, Result};
@@ -90,6 +93,46 @@ mod measure {
         one::<f32>(b, "27 points, 160^3", &b.poisson3d_27(160, 160, 160)?)
     }
 
+    /// Transposes of patterns that are not symmetric: a grid with one more column, and random columns.
+    pub fn oblong(b: &Cuda) -> Result<()> {
+        println!("{HEADER}");
+        conversions(
+            b,
+            "27 points, 160^3, one more column",
+            &wider(b, b.poisson3d_27::<f64>(160, 160, 160)?)?,
+            Some("csc"),
+        )?;
+        conversions(
+            b,
+            "27 points, 160^3, one more column",
+            &wider(b, b.poisson3d_27::<f32>(160, 160, 160)?)?,
+            Some("csc"),
+        )?;
+        conversions(
+            b,
+            "7 points, 256^3, one more column",
+            &wider(b, b.poisson3d::<f64>(256, 256, 256)?)?,
+            Some("csc"),
+        )?;
+        let random = Assembler::default().resident_to_csr(b, twice(b, 1 << 21, 64_000_000)?)?;
+        conversions(b, "random, 2^21 rows", &random, Some("csc"))
+    }
+
+    fn wider<T: residua::Scalar>(b: &Cuda, a: Csr<T, Cuda>) -> Result<Csr<T, Cuda>> {
+        let (rows, columns, parts) = (a.rows(), a.columns(), a.parts());
+        let (mut is, mut js, mut values) =
+            (b.buffer(a.nonzeros())?, b.buffer(a.nonzeros())?, b.buffer(a.nonzeros())?);
+        match parts.offsets {
+            OffsetsRef::Narrow(offsets) => b.expand_offsets(offsets, &mut is)?,
+            OffsetsRef::Wide(offsets) => b.expand_offsets(offsets, &mut is)?,
+        }
+        b.copy(parts.indices, &mut js)?;
+        b.copy(parts.values, &mut values)?;
+        drop(a);
+        let triplets = ResidentTriplets::from_parts(b, rows, columns + 1, is, js, values)?;
+        Assembler::default().resident_to_csr(b, triplets)
+    }
+
     /// Made on the host.
     pub fn others(b: &Cuda) -> Result<()> {
         println!("{HEADER}");
@@ -98,6 +141,16 @@ mod measure {
     }
 
     fn one<T: residua::Scalar>(b: &Cuda, name: &str, a: &Csr<T, Cuda>) -> Result<()> {
+        conversions(b, name, a, None)
+    }
+
+    /// Those to and from one format, or all.
+    fn conversions<T: residua::Scalar>(
+        b: &Cuda,
+        name: &str,
+        a: &Csr<T, Cuda>,
+        only: Option<&str>,
+    ) -> Result<()> {
         let x = b.upload(vec![T::from_f64(1.0); a.columns()])?;
         let mut y = b.zeros::<T>(a.rows())?;
         let (one, zero) = (T::from_f64(1.0), T::from_f64(0.0));
@@ -109,7 +162,7 @@ mod measure {
             println!("{title}, {what}, {ms:.3}, {:.1}, {extra:.3}", ms / product);
         };
         for format in matrix::formats::<T, Cuda, T>() {
-            if format.name() == "csr" {
+            if format.name() == "csr" || only.is_some_and(|only| only != format.name()) {
                 continue;
             }
             stored.clear();
@@ -131,6 +184,9 @@ mod measure {
             }
         }
         stored.clear();
+        if only.is_some() {
+            return Ok(());
+        }
         for (height, window) in [(32, 1), (32, 1024), (32, 1 << 16)] {
             let convert = || Sell::with_sections(b, a, height, window);
             match convert() {

@@ -85,6 +85,19 @@ pub trait Conversions: Primitives + SlimSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
+    /// The transpose of a square matrix whose pattern is symmetric, so that its offsets and columns are the matrix's: for
+    /// backends that find out, and move the values, in less time than [`Conversions::csr_transpose`] takes. Tells whether it
+    /// was done; else the content of `indices` and `values` is not defined.
+    #[allow(unused_variables)]
+    fn csr_mirror<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        indices: &mut Self::Slice<u32>,
+        values: &mut Self::Slice<V>,
+    ) -> Result<bool> {
+        Ok(false)
+    }
+
     /// The transpose, whose offsets are known, with columns ascending. Temporary memory: a device takes a
     /// tenth of source and target, or 16 MiB.
     fn csr_transpose<V: Element>(

@@ -298,7 +298,16 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     where
         B: Conversions,
     {
-        // One count more than there are columns: its place in the scan is the total.
+        if self.rows == self.columns {
+            let mut indices = backend.buffer(self.nonzeros())?;
+            let mut values = backend.buffer(self.nonzeros())?;
+            if backend.csr_mirror(self.parts(), &mut indices, &mut values)? {
+                let offsets = self.offsets.as_ref().copied(backend)?;
+                return Ok(Self::from_parts_unchecked(self.columns, self.rows, offsets, indices, values));
+            }
+        }
+        // One count more than there are columns: its place in the scan is the total. Counting takes memory, which is free before
+        // there is a target.
         let mut counts = backend.zeros(self.columns + 1)?;
         backend.histogram(&self.indices, &mut counts)?;
         let mut offsets = Offsets::zeros(backend, self.columns + 1, self.nonzeros())?;

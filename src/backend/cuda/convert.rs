@@ -222,6 +222,15 @@ impl Conversions for Cuda {
         }))
     }
 
+    fn csr_mirror<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<bool> {
+        with_offsets!(a.offsets, offsets => transpose::mirror(*self, a, offsets, indices, values))
+    }
+
     fn csr_transpose<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,

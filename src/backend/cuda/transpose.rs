@@ -40,15 +40,12 @@ pub(super) fn csr_to_csc<V: Element>(
     values: &mut Slice<V>,
 ) -> Result<()> {
     with_offsets!(a.offsets, from => with_offsets!(offsets, to => {
-        if a.rows == a.columns && mirror(cuda, a, from, indices, values)? {
-            return Ok(());
-        }
         by_stretches(cuda, a, from, to, indices, values)
     }))
 }
 
 /// Whether the pattern is symmetric; then all is done.
-fn mirror<V: Element, I: Offset>(
+pub(super) fn mirror<V: Element, I: Offset>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
     from: &Slice<I>,

@@ -9,6 +9,8 @@ const ROWS_THREADS: u32 = 128;
 /// Threads of a block that shares out the elements of segments, and elements of each.
 const TILE_THREADS: u32 = ELEMENTWISE_THREADS;
 pub(super) const TILE_ITEMS: u32 = 8;
+/// Entries a thread whose mirror images are looked up at a time.
+const MIRRORED: u32 = 4;
 /// Warps that a conversion should have at least, where it has that many pieces.
 const WARPS: u64 = 1 << 20;
 
@@ -20,9 +22,8 @@ const STRETCH_BYTES: usize = 16;
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
         "convert_rows.cu" => vec![("THREADS", ROWS_THREADS), ("LANES", unit.size_class().clamp(4, 16))],
-        "convert_tails.cu" | "index.cu" | "transpose.cu" => {
-            vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS)]
-        }
+        "convert_tails.cu" | "index.cu" => vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS)],
+        "transpose.cu" => vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS), ("AT_ONCE", MIRRORED)],
         _ => vec![("THREADS", ELEMENTWISE_THREADS)],
     }
 }
