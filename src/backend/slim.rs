@@ -85,11 +85,44 @@ pub struct LongParts<'a, V: Element, B: Backend> {
     pub values: &'a B::Slice<V>,
 }
 
+/// A stencil of a point and its neighbours within one step along each of three directions of a grid, of which every kind
+/// of rows is a part. Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e rows away from a row.
+#[derive(Debug)]
+pub struct StencilParts<'a, V: Element, B: Backend> {
+    /// Rows from a line of the grid to the next.
+    pub line: u32,
+    /// Rows from a plane to the next.
+    pub plane: u32,
+    /// A bit for each place that some kind has.
+    pub places: u32,
+    /// The number at each place.
+    pub numbers: &'a [V; 27],
+    /// The places of each kind.
+    pub places_of: &'a B::Slice<u32>,
+    /// The kind that has all of them.
+    pub whole: Option<u8>,
+}
+
+impl<V: Element, B: Backend> StencilParts<'_, V, B> {
+    /// The smallest and the largest distance; places ascend as distances do.
+    pub fn span(&self) -> (i64, i64) {
+        let distance = |place: u32| {
+            let steps = [place / 9, place / 3 % 3, place % 3].map(|step| i64::from(step) - 1);
+            steps[0] * i64::from(self.plane) + steps[1] * i64::from(self.line) + steps[2]
+        };
+        match self.places.checked_ilog2() {
+            Some(last) => (distance(self.places.trailing_zeros()), distance(last)),
+            None => (0, 0),
+        }
+    }
+}
+
 /// What holds the rows that are not long.
 #[derive(Debug)]
 pub enum SlimBody<'a, V: Scalar, B: Backend> {
-    /// Kinds of rows that have their values too: nothing else is stored.
-    Lines(KindParts<'a, B>, &'a B::Slice<V>),
+    /// Kinds of rows that have their values too: nothing else is stored. Where they are parts of one stencil, that is told, for
+    /// backends that ask ([`SlimSteps::STENCILS`]).
+    Lines(KindParts<'a, B>, &'a B::Slice<V>, Option<StencilParts<'a, V, B>>),
     /// Sections.
     Sections(SectionParts<'a, V, B>),
 }
@@ -117,7 +150,7 @@ macro_rules! copy_parts {
         impl<$($v: $bound,)? B: Backend> Copy for $name<'_, $($v,)? B> {}
     )*};
 }
-copy_parts!(KindParts<>, SlimColumns<>, SlimValues<V: Scalar>, SectionParts<V: Scalar>, LongParts<V: Element>, SlimBody<V: Scalar>, SlimParts<V: Scalar>);
+copy_parts!(KindParts<>, StencilParts<V: Element>, SlimColumns<>, SlimValues<V: Scalar>, SectionParts<V: Scalar>, LongParts<V: Element>, SlimBody<V: Scalar>, SlimParts<V: Scalar>);
 
 /// A few distinct keys, ascending, and the code of each as the backend looks it up.
 #[derive(Debug)]
@@ -205,6 +238,9 @@ pub enum ValuesMut<'a, V: Scalar, B: Backend> {
 /// The steps of compressing and restoring a matrix. What is done in which order is in [`Slim`](crate::matrix::Slim).
 /// Matrices have fewer than 2^32 - 1 columns.
 pub trait SlimSteps: Backend {
+    /// Whether products are faster where kinds of rows are known to be parts of one stencil.
+    const STENCILS: bool = false;
+
     /// What repeats in a matrix.
     ///
     /// # Errors

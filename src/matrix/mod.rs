@@ -15,6 +15,7 @@ mod lengths;
 mod narrow;
 mod sell;
 mod slim;
+mod stencil;
 mod triplets;
 
 pub use choose::{

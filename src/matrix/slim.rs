@@ -3,6 +3,7 @@
 use super::Csr;
 use super::format::{Storage, check_vectors, offset_bytes};
 use super::lengths::{RowLengths, offsets_of};
+use super::stencil::Stencil;
 use crate::backend::{
     Backend, Conversions, FoundKinds, Gemv, Host, KindParts, Kinds, LongParts, Offsets, Op, Products,
     RowOrder, SECTION, SectionParts, SlimBody, SlimColumns, SlimParts, SlimPlan, SlimValues, Survey,
@@ -18,7 +19,8 @@ use std::sync::OnceLock;
 /// What is chosen, for each matrix by itself:
 ///
 /// 1. **Lines.** Where at most 255 kinds of rows occur, told apart by distances (column - row) and values, a byte a row is all
-///    that is stored: stencils with constant coefficients.
+///    that is stored: stencils with constant coefficients. Where the kinds are parts of one stencil of at most a step along each of
+///    three directions of a grid, that is kept too: a GPU then reads x once for several rows.
 /// 2. **Kinds.** Where rows are alike in distances only, a byte a row stands for its columns: structured grids, also with
 ///    several unknowns a point.
 /// 3. **Codes.** Where at most 255 distances occur, a byte an entry.
@@ -123,7 +125,7 @@ struct Sections<V: Scalar, B: Backend> {
 }
 
 enum Body<V: Scalar, B: Backend> {
-    Lines(KindTable<B>, B::Vec<V>),
+    Lines(KindTable<B>, B::Vec<V>, Option<Stencil<V, B>>),
     Sections(Sections<V, B>),
 }
 
@@ -181,7 +183,10 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
             self.long.as_ref().map_or(String::new(), |(rows, _)| format!(", {} long rows", B::len(&**rows)));
         let kinds = |table: &KindTable<B>| B::len(&*table.starts) - 1;
         let body = match &self.body {
-            Body::Lines(table, _) => format!("{} kinds of rows, values included", kinds(table)),
+            Body::Lines(table, _, stencil) => {
+                let of = stencil.as_ref().map_or("", |_| ", parts of a stencil");
+                format!("{} kinds of rows, values included{of}", kinds(table))
+            }
             Body::Sections(s) => {
                 let columns = match &s.columns {
                     Columns::Kinds(table) => format!("columns by {} kinds of rows", kinds(table)),
@@ -205,7 +210,9 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
     /// The arrays, borrowed.
     pub fn parts(&self) -> SlimParts<'_, V, B> {
         let body = match &self.body {
-            Body::Lines(table, values) => SlimBody::Lines(table.parts(), values),
+            Body::Lines(table, values, stencil) => {
+                SlimBody::Lines(table.parts(), values, stencil.as_ref().map(Stencil::parts))
+            }
             Body::Sections(s) => SlimBody::Sections(SectionParts {
                 order: s.order.as_ref().map(RowOrder::as_ref),
                 columns: match &s.columns {
@@ -234,7 +241,10 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
     pub fn storage_bytes(&self) -> usize {
         let long = self.long.as_ref().map_or(0, |(rows, csr)| 4 * B::len(&**rows) + csr.storage_bytes());
         let body = match &self.body {
-            Body::Lines(table, values) => table.bytes() + B::len(&**values) * size_of::<V>(),
+            Body::Lines(table, values, stencil) => {
+                let stencil = stencil.as_ref().map_or(0, Stencil::bytes);
+                table.bytes() + B::len(&**values) * size_of::<V>() + stencil
+            }
             Body::Sections(s) => {
                 let columns = match &s.columns {
                     Columns::Kinds(table) => table.bytes(),
@@ -388,7 +398,12 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
             && let Some(kinds) = backend.slim_kinds(a.parts(), &found, true)?
         {
             let Kinds { of_row, starts, distances, values } = kinds;
-            let body = Body::Lines(KindTable { of_row, starts, distances }, values);
+            let table = KindTable { of_row, starts, distances };
+            // Distances are numbers modulo 2^32.
+            let signed = a.rows().max(a.columns()) <= i32::MAX as usize;
+            let wanted = B::STENCILS && signed;
+            let stencil = if wanted { Stencil::of(backend, table.parts(), &values)? } else { None };
+            let body = Body::Lines(table, values, stencil);
             return Ok(Some(whole(body, 0)));
         }
         let kinds = match kinds.filter(worthwhile) {

@@ -4,7 +4,7 @@ use num_complex::Complex;
 use residua::backend::{Conversions, Op, Products, VectorOps};
 use residua::matrix::{Csr, Slim, SlimOptions};
 use residua::scalar::{Scalar, Widen};
-use residua::{LinearOperator, Real};
+use residua::{LinearOperator, Real, generate};
 use std::collections::BTreeSet;
 
 /// Marsaglia's xorshift.
@@ -45,6 +45,17 @@ fn band(n: usize, distances: &[i64]) -> Vec<Vec<u32>> {
         inside.map(|j| j as u32).collect()
     };
     (0..n).map(row).collect()
+}
+
+/// Rows that are parts of one stencil, its numbers by distance.
+fn stencil(rows: usize, columns: usize, distances: &[i64]) -> Csr<f64> {
+    let line = |i: usize| {
+        let inside = distances.iter().map(|d| i as i64 + d).filter(|&j| (0..columns as i64).contains(&j));
+        inside.map(|j| j as u32).collect()
+    };
+    let lines: Vec<Vec<u32>> = (0..rows).map(line).collect();
+    let number = |i: usize, k: usize| (i64::from(lines[i][k]) - i as i64).rem_euclid(97) as f64 * 0.3 - 10.0;
+    matrix(lines.clone(), columns, number)
 }
 
 fn scattered(n: usize, columns: usize, length: impl Fn(usize) -> usize, reach: usize) -> Vec<Vec<u32>> {
@@ -96,6 +107,22 @@ pub fn matrices() -> Vec<Named> {
         ("a wide stencil upwind", "kinds of rows, values included", {
             let all: Vec<i64> = [-700, 0].iter().flat_map(|z| (-4..5).map(move |d| d + z)).collect();
             matrix(band(8000, &all), 8000, |_, k| 1.0 / (k + 1) as f64)
+        }),
+        (
+            "27 points of a grid",
+            "27 kinds of rows, values included",
+            generate::poisson3d_27(13, 11, 37).unwrap(),
+        ),
+        ("7 points of a grid", "27 kinds of rows, values included", generate::poisson3d(20, 9, 41).unwrap()),
+        ("9 points of a grid", "9 kinds of rows, values included", generate::poisson2d_9(150, 37).unwrap()),
+        ("points of a line", "3 kinds of rows, values included", stencil(4321, 4321, &[-1, 0, 1])),
+        ("upwind", "kinds of rows, values included", stencil(9000, 9000, &[-900, -30, -1, 0])),
+        ("without a diagonal", "kinds of rows, values included", stencil(9000, 9000, &[-66, -64, 64, 66])),
+        ("7 points, more columns", "kinds of rows", stencil(7000, 7040, &[-350, -20, -1, 0, 1, 20, 350])),
+        ("7 points, fewer columns", "kinds of rows", stencil(7000, 6800, &[-350, -20, -1, 0, 1, 20, 350])),
+        ("12 points of two planes", "kinds of rows, values included", {
+            let plane = [-22, -21, -20, -1, 0, 1];
+            stencil(9000, 9000, &[-441, 0].map(|p| plane.map(|d| d + p)).concat())
         }),
         ("a stencil with general values", "columns by 3 kinds of rows, values in f64", {
             matrix(band(5000, &[-1, 0, 1]), 5000, |i, _| {

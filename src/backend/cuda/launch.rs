@@ -154,6 +154,17 @@ impl<T: Element> Argument for T {
     }
 }
 
+/// A few constants that a kernel gets by value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Constants<T, const N: usize>(pub(super) [T; N]);
+
+impl<T: Element, const N: usize> Argument for Constants<T, N> {
+    type Bits = [T; N];
+    fn bits(self) -> [T; N] {
+        self.0
+    }
+}
+
 /// Declares kernels: the file, its type parameters with the macros that stand for them in the file (`_` where none
 /// does), and the arguments of each kernel in order. A launch of no blocks does nothing.
 macro_rules! kernels {

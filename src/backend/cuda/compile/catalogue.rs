@@ -97,6 +97,9 @@ fn compressed(units: &mut Vec<Unit>) {
     }
     for value in SCALARS {
         units.push(Unit::new("slim_survey.cu").with("VALUE", value).with("OFFSET", "u32").class(4));
+        units.extend(
+            policy::STENCILS.map(|places| Unit::new("slim_stencil.cu").with("SCALAR", value).class(places)),
+        );
     }
 }
 

@@ -55,6 +55,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "slim_kinds.cu",
     "slim_long.cu",
     "slim_restore.cu",
+    "slim_stencil.cu",
     "slim_survey.cu",
     "sort.cu",
     "sparse_inverse.cu",

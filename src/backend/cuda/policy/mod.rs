@@ -26,7 +26,8 @@ pub(super) use resident::{
 };
 
 pub(super) use slim::{
-    slim_blocks, slim_lines, slim_places, slim_rows, slim_sections, slim_survey, slim_tiles,
+    STENCIL_ROWS, STENCILS, slim_blocks, slim_lines, slim_places, slim_rows, slim_sections, slim_stencil,
+    slim_survey, slim_tiles,
 };
 
 use super::compile::Unit;

@@ -5,6 +5,7 @@ use super::convert::TILE_ITEMS;
 use crate::backend::SECTION;
 use crate::backend::cuda::compile::Unit;
 use crate::backend::cuda::device::Chip;
+use crate::scalar::Element;
 
 /// Threads of a block.
 const PRODUCT_THREADS: u32 = 256;
@@ -19,6 +20,38 @@ const FEW_ROWS: usize = 1 << 20;
 const SURVEY_BLOCKS: u32 = 4;
 const SURVEY_THREADS: u32 = 512;
 
+/// Threads of a block where rows are parts of a stencil.
+const STENCIL_THREADS: u32 = 128;
+/// Rows a thread, at most.
+pub(in crate::backend::cuda) const STENCIL_ROWS: usize = 4;
+/// Up to so many places, the elements of x take few registers.
+const FEW_PLACES: u32 = 9;
+
+/// Classes for 5, 7 and 27 points: a unit's class are its places.
+pub(in crate::backend::cuda) const STENCILS: [u32; 3] = [0x1_7400, 0x41_7410, (1 << 27) - 1];
+
+/// Rows a thread.
+fn stencil_rows(bytes: usize) -> usize {
+    if bytes > 8 { STENCIL_ROWS / 2 } else { STENCIL_ROWS }
+}
+
+/// Blocks a multiprocessor, so that there are registers for all elements of x.
+fn stencil_blocks(places: u32, bytes: usize) -> u32 {
+    match (places.count_ones() > FEW_PLACES, bytes > 8) {
+        (false, false) => 6,
+        (false, true) | (true, false) => 4,
+        (true, true) => 2,
+    }
+}
+
+fn bytes_of(scalar: &str) -> usize {
+    match scalar {
+        "f32" => 4,
+        "c64" => 16,
+        _ => 8,
+    }
+}
+
 /// The class of a unit of `slim_fill.cu`: lanes a row, whether kinds have values, and whether rows are few.
 fn class(lanes: u32, lines: bool) -> u32 {
     lanes | u32::from(lines) << 8
@@ -29,6 +62,15 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let threads = ("THREADS", PRODUCT_THREADS);
     match unit.source() {
         "slim_kinds.cu" => vec![threads, ("ROWS", KIND_ROWS)],
+        "slim_stencil.cu" => {
+            let (class, bytes) = (unit.size_class(), unit.type_of("SCALAR").map_or(8, bytes_of));
+            vec![
+                ("THREADS", STENCIL_THREADS),
+                ("PLACES", class),
+                ("ROWS", stencil_rows(bytes) as u32),
+                ("BLOCKS", stencil_blocks(class, bytes)),
+            ]
+        }
         "slim.cu" => vec![threads, ("QUADS", unit.size_class().max(1))],
         "slim_survey.cu" => vec![("THREADS", SURVEY_THREADS), ("LANES", unit.size_class().clamp(2, 32))],
         "slim_fill.cu" | "slim_restore.cu" => {
@@ -57,6 +99,18 @@ fn product(rows: usize, nonzeros: usize, items: usize, stay: bool) -> Shape {
 /// A product with kinds of rows that have their values.
 pub(in crate::backend::cuda) fn slim_lines(rows: usize, nonzeros: usize, dot: bool) -> Shape {
     product(rows, nonzeros, (PRODUCT_THREADS * KIND_ROWS) as usize, dot)
+}
+
+/// A product with kinds of rows that are parts of one stencil, and rows a thread. Blocks stay: their warps go on without waiting for
+/// each other.
+pub(in crate::backend::cuda) fn slim_stencil<T: Element>(
+    rows: usize,
+    (places, line): (u32, u32),
+) -> (Shape, usize) {
+    let count = stencil_rows(size_of::<T>());
+    let threads = rows.div_ceil(count * line as usize) * line as usize;
+    let shape = Shape::resident(threads.div_ceil(STENCIL_THREADS as usize), STENCIL_THREADS);
+    (shape.class(places), count)
 }
 
 /// A product with sections of `places` places. Quads of entries under way a thread: more of them pay where values are

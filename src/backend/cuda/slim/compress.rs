@@ -100,6 +100,8 @@ fn limit(longest: usize) -> u32 {
 }
 
 impl SlimSteps for Cuda {
+    const STENCILS: bool = true;
+
     fn slim_survey<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<Survey<V, Self>> {
         let nonzeros = a.indices.len();
         let (mut keys, mut first) = (self.zeros(4 * SLOTS)?, self.zeros(2 * SLOTS)?);

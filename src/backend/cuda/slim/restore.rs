@@ -41,7 +41,7 @@ mod kernel {
 macro_rules! with_arrays {
     ($cuda:expr, $a:expr, ($shape:ident, $f:ident, $offsets:ident, $words:ident, $entries:ident, $values:ident) => $body:expr) => {
         match $a.body {
-            SlimBody::Lines(kinds, numbers) => {
+            SlimBody::Lines(kinds, numbers, _) => {
                 let $f = Flat::lines(kinds, numbers);
                 let $shape = $f.variant(policy::slim_places($a.rows, true));
                 let ($offsets, $entries) = (None::<&Slice<u32>>, None::<&Slice<u32>>);
@@ -89,7 +89,7 @@ pub(super) fn fill<V: Scalar, O: Offset>(
     out: &mut Slice<V>,
 ) -> Result<()> {
     match a.body {
-        SlimBody::Lines(kinds, numbers) => {
+        SlimBody::Lines(kinds, numbers, _) => {
             let n = indices.len();
             cuda.by_tiles(to, n, |shape, starts| {
                 let shape = policy::slim_tiles(shape);

@@ -26,7 +26,7 @@ pub(super) fn product<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
     finish: impl Fn(&mut S, usize, T, T) -> T + Sync + Send + Copy,
 ) -> Vec<S> {
     match a.body {
-        SlimBody::Lines(kinds, values) => {
+        SlimBody::Lines(kinds, values, _) => {
             let table: Vec<T> = values.iter().map(|&v| value(v)).collect();
             let task = |(t, y): (usize, &mut [T])| {
                 let mut state = S::default();

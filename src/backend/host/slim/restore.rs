@@ -48,7 +48,7 @@ impl<'a, V: Scalar> Reader<'a, V> {
     /// Calls `entry(column, value)` for the entries of the row at a position, from left to right.
     pub(in crate::backend::host) fn each(&self, position: usize, mut entry: impl FnMut(usize, V)) {
         match &self.body {
-            SlimBody::Lines(kinds, values) => {
+            SlimBody::Lines(kinds, values, _) => {
                 for k in kinds.range(position) {
                     entry((position as u32).wrapping_add(kinds.distances[k]) as usize, values[k]);
                 }

@@ -1,0 +1,141 @@
+// y = alpha A x + beta y with A of kinds of rows that are parts of one stencil, of a point and its neighbours within a step
+// along each of three directions: a byte a row is all of A, and x is read from near memory once for several rows.
+//
+//     places of a plane       a thread's rows, ROWS = 2, and what it loads of x for them
+//     6 7 8                   x x x
+//     3 4 5                   x o x      a line apart: 12 elements for 18 products
+//     0 1 2                   x o x
+//                             x x x
+//
+// Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e rows away. PLACES has a bit for each that the stencil has,
+// so that all loops are unrolled and numbers are operands in constant memory; a kind is a set of these bits. Elements of
+// x are asked for before it is known which kinds they are for: none of the loads waits for another. What a kind does not have is not
+// added. Where all rows of a warp are the whole stencil, as inside of a grid, nothing is asked. Sums run from left to
+// right: two runs give the same bits.
+//
+// Bytes a row: 1, x and y.
+// Source: register blocking of stencils as in Datta et al. 2008, carried to a matrix that is told by its rows' kinds.
+//
+// Constants: SCALAR (vectors), PLACES, ROWS, THREADS, BLOCKS (a multiprocessor, at least).
+#include "block_sum.cuh"
+#include "product.cuh"
+
+typedef SCALAR T;
+
+constexpr int LINES = ROWS + 2; // that a thread reads in each plane
+
+struct Numbers {
+    T of[27];
+};
+
+// Of the grid: rows from a line to the next; threads, one for each row of every ROWS-th line; from where to where a thread reads
+// x, seen from its first row, and where the lines that it reads start.
+struct Grid {
+    i64 line, threads, low, high, lines[3 * LINES];
+};
+
+// The place of the element in plane p, line m from a thread's first row, and e beside it, seen from its row r; 32 where it has none.
+DEVICE constexpr int place_of(int p, int m, int e, int r) {
+    const int l = m - r, place = 9 * (p + 1) + 3 * (l + 1) + e + 1;
+    return l >= -1 && l <= 1 && (PLACES >> place & 1) ? place : 32;
+}
+DEVICE constexpr bool is_needed(int p, int m, int e) {
+    for (int r = 0; r < ROWS; r++)
+        if (place_of(p, m, e, r) < 32) return true;
+    return false;
+}
+
+// What a thread reads of x and sums up, plane by plane, from left to right for each row.
+struct Rows {
+    T element[3][LINES][3], sum[ROWS];
+
+    // Where `inside` is not set, what lies beyond x is zero: no row has it.
+    DEVICE void load(int p, bool inside, const Grid& grid, const T* x, u64 first, u64 columns) {
+#pragma unroll
+        for (int m = -1; m < LINES - 1; m++)
+#pragma unroll
+            for (int e = -1; e <= 1; e++)
+                if (is_needed(p, m, e)) {
+                    const u64 at = first + u64(grid.lines[LINES * (p + 1) + m + 1] + e);
+                    element[p + 1][m + 1][e + 1] = inside || at < columns ? x[at] : T();
+                }
+    }
+    DEVICE void add(int p, const Numbers& numbers) {
+#pragma unroll
+        for (int m = -1; m < LINES - 1; m++)
+#pragma unroll
+            for (int e = -1; e <= 1; e++)
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+                    if (place_of(p, m, e, r) < 32) sum[r] = sum[r] + numbers.of[place_of(p, m, e, r)] * element[p + 1][m + 1][e + 1];
+    }
+    // Of each row the places that its kind has.
+    DEVICE void add(int p, const Numbers& numbers, const u32 (&has)[ROWS]) {
+#pragma unroll
+        for (int m = -1; m < LINES - 1; m++)
+#pragma unroll
+            for (int e = -1; e <= 1; e++)
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+                    if (place_of(p, m, e, r) < 32 && (has[r] >> place_of(p, m, e, r) & 1))
+                        sum[r] = sum[r] + numbers.of[place_of(p, m, e, r)] * element[p + 1][m + 1][e + 1];
+    }
+};
+
+template <typename F>
+DEVICE void sums(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32* places_of, const Grid& grid, const Numbers& numbers, const T* __restrict__ x, F finish) {
+    for (u64 tile = u64(blockIdx.x) * THREADS; tile < u64(grid.threads); tile += u64(gridDim.x) * THREADS) {
+        const u32 mine = u32(tile) + threadIdx.x, line = u32(grid.line);
+        const u64 first = u64(mine / line) * ((ROWS - 1) * u64(line)) + mine;
+        u32 kind[ROWS];
+#pragma unroll
+        for (u32 r = 0; r < ROWS; r++) kind[r] = mine < grid.threads && first + r * u64(line) < rows ? kind_of[first + r * u64(line)] : 255;
+        const bool inside = __all_sync(ALL, i64(first) + grid.low >= 0 && i64(first) + grid.high < i64(columns));
+        Rows all = {};
+        // Two planes are on their way before the kinds are looked at.
+        if (inside) {
+            all.load(-1, true, grid, x, first, columns);
+            all.load(0, true, grid, x, first, columns);
+        } else {
+            all.load(-1, false, grid, x, first, columns);
+            all.load(0, false, grid, x, first, columns);
+        }
+        bool complete = inside;
+#pragma unroll
+        for (u32 r = 0; r < ROWS; r++) complete = complete && kind[r] == whole;
+        if (__all_sync(ALL, complete)) {
+            all.add(-1, numbers);
+            all.load(1, true, grid, x, first, columns);
+            all.add(0, numbers);
+            all.add(1, numbers);
+        } else {
+            u32 has[ROWS];
+#pragma unroll
+            for (u32 r = 0; r < ROWS; r++) has[r] = kind[r] < 255 ? places_of[kind[r]] : 0;
+            all.add(-1, numbers, has);
+            all.load(1, false, grid, x, first, columns);
+            all.add(0, numbers, has);
+            all.add(1, numbers, has);
+        }
+#pragma unroll
+        for (u32 r = 0; r < ROWS; r++)
+            if (kind[r] < 255) finish(first + r * u64(line), all.sum[r]);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    slim_stencil(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32* places_of, const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, T alpha, const T* x, T beta, T* y) {
+    sums(rows, columns, kind_of, whole, places_of, grid, numbers, x, [=](u64 row, T sum) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
+}
+
+// y = A x, *xy = x.y.
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    slim_stencil_dot(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32* places_of, const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, const T* x, T* y, T* xy,
+                     T* partials, u32* finished) {
+    T dot = T();
+    sums(rows, columns, kind_of, whole, places_of, grid, numbers, x, [&](u64 row, T sum) {
+        y[row] = sum;
+        dot = dot + conj(x[row]) * sum;
+    });
+    launch_sum<THREADS>(dot, partials, finished, [=](T all) { *xy = all; });
+}

@@ -1,0 +1,154 @@
+//! Kinds of rows as parts of one stencil.
+
+use crate::backend::{Backend, KindParts, StencilParts};
+use crate::error::Result;
+use crate::scalar::Scalar;
+use std::collections::BTreeMap;
+
+/// A point and its neighbours within one step along each of three directions ([`StencilParts`] says which place is which).
+const PLACES: usize = 27;
+
+/// Rows from a line to the next where there are no lines: any number does.
+const NO_LINE: u32 = 128;
+
+/// A stencil of which every kind of rows is a part: rows differ in what lies beyond the grid only.
+pub(super) struct Stencil<V: Scalar, B: Backend> {
+    shape: Shape<V>,
+    places_of: B::Vec<u32>,
+}
+
+/// What [`StencilParts`] says of a stencil.
+#[derive(Debug, PartialEq)]
+struct Shape<V> {
+    line: u32,
+    plane: u32,
+    places: u32,
+    numbers: [V; PLACES],
+    whole: Option<u8>,
+}
+
+impl<V: Scalar, B: Backend> Stencil<V, B> {
+    /// The stencil of the kinds; `None` where they are not parts of one.
+    pub(super) fn of(backend: &B, kinds: KindParts<'_, B>, values: &B::Slice<V>) -> Result<Option<Self>> {
+        let (starts, distances) = (backend.download(kinds.starts)?, backend.download(kinds.distances)?);
+        let found = find(&starts, &distances, &backend.download(values)?);
+        Ok(match found {
+            Some((shape, places_of)) => Some(Self { shape, places_of: backend.upload(places_of)? }),
+            None => None,
+        })
+    }
+
+    pub(super) fn parts(&self) -> StencilParts<'_, V, B> {
+        let Shape { line, plane, places, ref numbers, whole } = self.shape;
+        StencilParts { line, plane, places, numbers, places_of: &self.places_of, whole }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        4 * B::len(&*self.places_of)
+    }
+}
+
+/// The stencil, and the places of each kind.
+fn find<V: Scalar>(starts: &[u32], distances: &[u32], values: &[V]) -> Option<(Shape<V>, Vec<u32>)> {
+    let mut all = BTreeMap::new();
+    for (&distance, &value) in distances.iter().zip(values) {
+        let known = *all.entry(distance as i32).or_insert(value);
+        if known.bits() != value.bits() || all.len() > PLACES {
+            return None;
+        }
+    }
+    let (line, plane) = strides(&all.keys().copied().collect::<Vec<_>>())?;
+    let place = |distance| place(distance, line, plane).unwrap_or_default();
+    let mut numbers = [V::zero(); PLACES];
+    all.iter().for_each(|(&distance, &value)| numbers[place(distance)] = value);
+    let bits = |distances: &[u32]| distances.iter().fold(0, |bits, &d| bits | 1 << place(d as i32));
+    let places = bits(distances);
+    let kinds = starts.windows(2).map(|w| bits(&distances[w[0] as usize..w[1] as usize]));
+    let places_of: Vec<u32> = kinds.collect();
+    let whole = places_of.iter().position(|&kind| kind == places).and_then(|kind| u8::try_from(kind).ok());
+    Some((Shape { line, plane, places, numbers, whole }, places_of))
+}
+
+/// Strides with which every distance is at a place of its own. Distances themselves are tried first, then their neighbours.
+fn strides(distances: &[i32]) -> Option<(u32, u32)> {
+    let far = || distances.iter().copied().filter(|&d| d > 2);
+    let candidates: Vec<i32> = far().chain(far().flat_map(|d| [d - 1, d + 1])).collect();
+    let fit = |&(line, plane): &(u32, u32)| distances.iter().all(|&d| place(d, line, plane).is_some());
+    // A line of three rows, and a plane of three lines, at least: no place is another's then.
+    let lines = || candidates.iter().map(|&line| line as u32).filter(|&line| line > 2);
+    let flat = std::iter::once(NO_LINE).chain(lines()).map(|line| (line, no_plane(line)));
+    let deep = lines().flat_map(|line| {
+        let planes = candidates.iter().map(|&plane| plane as u32);
+        planes
+            .filter(move |&plane| u64::from(plane) > 2 * (u64::from(line) + 1))
+            .map(move |plane| (line, plane))
+    });
+    flat.chain(deep).find(fit)
+}
+
+/// Rows from a plane to the next where there are no planes: out of every distance's way.
+fn no_plane(line: u32) -> u32 {
+    line.saturating_mul(4)
+}
+
+/// Where in the stencil a distance is: the nearest plane, in it the nearest line, and what is left.
+fn place(distance: i32, line: u32, plane: u32) -> Option<usize> {
+    let nearest = |rest: i64, stride: u32| (2 * rest + i64::from(stride)).div_euclid(2 * i64::from(stride));
+    let p = nearest(i64::from(distance), plane);
+    let rest = i64::from(distance) - p * i64::from(plane);
+    let l = nearest(rest, line);
+    let e = rest - l * i64::from(line);
+    let near = [p, l, e].iter().all(|step| step.abs() <= 1);
+    near.then_some((9 * (p + 1) + 3 * (l + 1) + e + 1) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape_of(kinds: &[&[(i32, f64)]]) -> Option<(Shape<f64>, Vec<u32>)> {
+        let mut starts = vec![0];
+        starts.extend(kinds.iter().scan(0, |end, kind| {
+            *end += kind.len() as u32;
+            Some(*end)
+        }));
+        let distances: Vec<u32> = kinds.iter().flat_map(|k| k.iter().map(|e| e.0 as u32)).collect();
+        let values: Vec<f64> = kinds.iter().flat_map(|k| k.iter().map(|e| e.1)).collect();
+        find(&starts, &distances, &values)
+    }
+
+    #[test]
+    fn strides_of_grids_are_found() {
+        assert_eq!(strides(&[-1, 0, 1]), Some((NO_LINE, no_plane(NO_LINE))));
+        assert_eq!(strides(&[-100, -1, 0, 1, 100]), Some((100, 400)));
+        assert_eq!(strides(&[-101, -100, -99, -1, 0, 1, 99, 100, 101]), Some((100, 400)));
+        assert_eq!(strides(&[-700, -10, -1, 0, 1, 10, 700]), Some((10, 700)));
+        let all: Vec<i32> = [-70, 0, 70]
+            .iter()
+            .flat_map(|p| [-10, 0, 10].map(|l| p + l))
+            .flat_map(|d| [d - 1, d, d + 1])
+            .collect();
+        assert_eq!(strides(&all), Some((10, 70)));
+        // Two steps along a line are beyond a stencil of one.
+        assert_eq!(strides(&[-2, -1, 0, 1, 2]), None);
+        assert_eq!(strides(&[-100, -50, -10, -1, 0, 1, 10, 50, 100]), None);
+        // Corners only: strides are neighbours of distances.
+        assert_eq!(strides(&[-101, -99, 99, 101]), Some((100, 400)));
+    }
+
+    #[test]
+    fn kinds_are_parts_of_a_stencil_where_their_numbers_agree() {
+        let (first, inner, last) =
+            ([(0, 2.0), (1, -1.0)], [(-1, -1.5), (0, 2.0), (1, -1.0)], [(-1, -1.5), (0, 2.0)]);
+        let (shape, places_of) = shape_of(&[&first, &inner, &last]).unwrap();
+        assert_eq!(shape.places, 0b111 << 12);
+        assert_eq!(shape.numbers[12..15], [-1.5, 2.0, -1.0]);
+        assert_eq!((shape.whole, places_of), (Some(1), vec![0b110 << 12, 0b111 << 12, 0b011 << 12]));
+        assert_eq!(shape_of(&[&first, &inner, &[(-1, -1.5), (0, 1.0)]]), None);
+        // Zeros of two signs are two numbers.
+        assert_eq!(shape_of(&[&[(0, 0.0)], &[(0, -0.0)]]), None);
+        let (shape, _) = shape_of(&[&first, &last]).unwrap();
+        assert_eq!(shape.whole, None);
+        assert_eq!(shape_of(&[&[]]).unwrap().0.places, 0);
+    }
+}
