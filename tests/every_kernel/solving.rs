@@ -97,11 +97,15 @@ pub fn bursts(b: &Cuda) {
     }
 }
 
-/// Clusters of both sizes.
+/// Clusters of both sizes; one way and one solve each, for there is a lot in shared memory.
 pub fn clusters(b: &Cuda) {
-    for k in [60, 80] {
+    for k in [55, 78] {
         println!("{k}^2 points");
-        every_way::<f64, f64>(b, &format!("{k}^2 points"), &uneven(k));
+        let host = uneven(k);
+        let a = b.place(systems::csr_copy(&host));
+        let (there, here) = (Jacobi::new(b, &a).unwrap(), Jacobi::new(&Host, &host).unwrap());
+        let here = history::<f64, _>(&Host, &host, &here, ITERATIONS);
+        alike("clusters", &history::<f64, _>(b, &a, &there, ITERATIONS), &here);
     }
 }
 

@@ -4,7 +4,7 @@
 use super::driver::{self, call};
 use super::launch::Kernels;
 use super::staging::Staging;
-use super::{record, streams};
+use super::{policy, record, streams};
 use crate::error::{CudaError, Error, Result};
 use cudarc::driver::sys::{
     self, CUcontext, CUdevice, CUdevice_attribute as Attribute, CUevent, CUmemoryPool, CUresult, CUstream,
@@ -18,6 +18,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 pub(super) struct Chip {
     /// Compute capability: (9, 0) is sm_90.
     pub(super) capability: (u32, u32),
+    /// The most blocks that a cluster may have; 1 where there are no clusters.
+    pub(super) cluster: u32,
     pub(super) multiprocessors: u32,
     pub(super) threads_per_multiprocessor: u32,
     /// Bytes of shared memory that a block can have, where it asks for more than 48 KiB.
@@ -150,11 +152,13 @@ impl Device {
         let text = String::from_utf8_lossy(&text);
         let name = format!("{} ({place})", text.trim_end_matches('\0'));
         let attribute = |which| attribute(&name, handle, which);
+        let capability = (
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        );
         let chip = Chip {
-            capability: (
-                attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
-                attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
-            ),
+            capability,
+            cluster: if capability >= (9, 0) { policy::most_in_a_cluster() } else { 1 },
             multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
             threads_per_multiprocessor: attribute(
                 Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,

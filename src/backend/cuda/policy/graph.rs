@@ -53,6 +53,13 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     })
 }
 
+/// The most blocks of a cluster, or what `RESIDUA_CLUSTERS` says, on chips with clusters. With 1 kernels go the way of chips without, which
+/// is how these are tested on a newer one, and what racecheck can follow.
+pub(in crate::backend::cuda) fn most_in_a_cluster() -> u32 {
+    let asked = std::env::var("RESIDUA_CLUSTERS").ok().and_then(|text| text.parse::<u32>().ok());
+    asked.unwrap_or(CLUSTERS[0]).max(1)
+}
+
 /// A block a multiprocessor (more of them meet later), in clusters.
 pub(in crate::backend::cuda) fn bfs(chip: Chip) -> impl Iterator<Item = Shape> {
     let blocks = chip.multiprocessors as usize;
@@ -73,8 +80,8 @@ pub(in crate::backend::cuda) fn cuthill_mckee(chip: Chip) -> impl Iterator<Item 
 
 /// In clusters of each size that is worth trying.
 fn in_clusters(chip: Chip, shape: Shape) -> impl Iterator<Item = Shape> {
-    let sizes: &[u32] = if chip.capability >= (9, 0) { &CLUSTERS } else { &CLUSTERS[CLUSTERS.len() - 1..] };
-    sizes.iter().map(move |&size| shape.class(size).together(Together::Clusters(size)))
+    let sizes = CLUSTERS.into_iter().filter(move |&size| size <= chip.cluster);
+    sizes.map(move |size| shape.class(size).together(Together::Clusters(size)))
 }
 
 /// The number of tiles that a level of `n` vertices may have.

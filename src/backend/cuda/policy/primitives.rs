@@ -354,8 +354,13 @@ mod tests {
     fn every_size_and_type_has_constants_on_every_chip() {
         for (capability, shared_memory) in [((7, 5), 64 << 10), ((8, 0), 163 << 10), ((9, 0), 227 << 10)] {
             let shared_a_block = shared_memory as u32;
-            let chip =
-                Chip { capability, multiprocessors: 100, threads_per_multiprocessor: 1024, shared_a_block };
+            let chip = Chip {
+                capability,
+                cluster: 1,
+                multiprocessors: 100,
+                threads_per_multiprocessor: 1024,
+                shared_a_block,
+            };
             let small = |shape: Shape| assert!(shape.shared_bytes() <= shared_memory, "{shape:?}");
             for n in [1, 2049, 1 << 20, 1 << 28, 1 << 33] {
                 for bytes in [1, 2, 4, 8, 16] {

@@ -56,9 +56,9 @@ pub(in crate::backend::cuda) fn resident(chip: Chip, n: usize, nonzeros: usize) 
     if nonzeros <= 12_000 {
         way(1, 1);
     }
-    if chip.capability >= (9, 0) && nonzeros <= 160_000 {
+    if nonzeros <= 160_000 {
         let clusters = if nonzeros <= 30_000 { [8, 16] } else { [16, 8] };
-        clusters.into_iter().for_each(|blocks| way(blocks, blocks));
+        clusters.into_iter().filter(|&blocks| blocks <= chip.cluster).for_each(|blocks| way(blocks, blocks));
     }
     way(0, chip.multiprocessors);
     ways
