@@ -11,8 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Up to here the driver's own path to the device is as fast and returns at once.
 const DIRECT: usize = 64 << 10;
-/// Bytes of one pinned buffer.
-const CHUNK: usize = 4 << 20;
+/// Bytes of one pinned buffer on the way to the device, and to the host.
+const UP: usize = 4 << 20;
+const DOWN: usize = 8 << 20;
 /// Bytes that one task moves between pageable and pinned memory.
 const PIECE: usize = 128 << 10;
 
@@ -26,11 +27,11 @@ struct Pinned {
 unsafe impl Send for Pinned {}
 
 impl Pinned {
-    fn new(device: &Device) -> Result<Self> {
+    fn new(device: &Device, bytes: usize) -> Result<Self> {
         let (mut memory, mut copied) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: each call writes one handle. Flag 2 of an event: no timing. They live as long as the process.
         unsafe {
-            call!(&device.name, cuMemHostAlloc(&raw mut memory, CHUNK, 0))?;
+            call!(&device.name, cuMemHostAlloc(&raw mut memory, bytes, 0))?;
             call!(&device.name, cuEventCreate(&raw mut copied, 2))?;
         }
         Ok(Self { memory: memory.cast(), copied })
@@ -48,9 +49,13 @@ pub(super) struct Staging {
 
 impl Staging {
     fn new(device: &Device) -> Result<Self> {
-        let one = || Pinned::new(device);
-        let up = [Mutex::new(one()?), Mutex::new(one()?), Mutex::new(one()?)];
-        Ok(Staging { up, next: AtomicUsize::new(0), down: Mutex::new([one()?, one()?]) })
+        let up = || Pinned::new(device, UP).map(Mutex::new);
+        let down = || Pinned::new(device, DOWN);
+        Ok(Staging {
+            up: [up()?, up()?, up()?],
+            next: AtomicUsize::new(0),
+            down: Mutex::new([down()?, down()?]),
+        })
     }
 
     /// The device's, made at the first use.
@@ -95,11 +100,11 @@ pub(super) unsafe fn to_device(device: &Device, from: *const u8, to: u64, bytes:
         return unsafe { call!(name, cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream)) };
     }
     // Threads that parse a file have better to do than to take part in the copy of what they parsed.
-    let shared = bytes > CHUNK;
+    let shared = bytes > UP;
     let staging = Staging::of(device)?;
-    for start in (0..bytes).step_by(CHUNK) {
+    for start in (0..bytes).step_by(UP) {
         let pinned = staging.take();
-        let length = CHUNK.min(bytes - start);
+        let length = UP.min(bytes - start);
         // SAFETY: the buffer's last copy has ended when its event has; offsets stay below `bytes`.
         unsafe {
             call!(name, cuEventSynchronize(pinned.copied))?;
@@ -130,12 +135,12 @@ pub(super) unsafe fn to_host(device: &Device, from: u64, to: *mut u8, bytes: usi
         }
         return Ok(());
     }
-    let chunks = bytes.div_ceil(CHUNK);
+    let chunks = bytes.div_ceil(DOWN);
     for number in 0..=chunks {
         if number < chunks {
             let Pinned { memory, copied } = &pair[number % 2];
-            let start = number * CHUNK;
-            let length = CHUNK.min(bytes - start);
+            let start = number * DOWN;
+            let length = DOWN.min(bytes - start);
             // SAFETY: the buffer was emptied two rounds ago.
             unsafe {
                 call!(name, cuMemcpyDtoHAsync_v2(memory.cast(), from + start as u64, length, stream))?;
@@ -144,11 +149,11 @@ pub(super) unsafe fn to_host(device: &Device, from: u64, to: *mut u8, bytes: usi
         }
         if let Some(last) = number.checked_sub(1) {
             let Pinned { memory, copied } = &pair[last % 2];
-            let start = last * CHUNK;
+            let start = last * DOWN;
             // SAFETY: the copy into the buffer has ended when its event has; offsets stay below `bytes`.
             unsafe {
                 call!(name, cuEventSynchronize(*copied))?;
-                copy_on_host(*memory, to.add(start), CHUNK.min(bytes - start), true);
+                copy_on_host(*memory, to.add(start), DOWN.min(bytes - start), true);
             }
         }
     }
