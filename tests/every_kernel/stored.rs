@@ -132,8 +132,15 @@ fn compressible(names: &[&str]) -> Vec<slim::Named> {
 }
 
 /// One matrix for each storage.
-const STORAGES: [&str; 5] =
-    ["27 points", "a stencil with halves", "few distances, few values", "far columns", "a giant row"];
+const STORAGES: [&str; 7] = [
+    "27 points",
+    "27 points of a grid",
+    "7 points of a grid",
+    "a stencil with halves",
+    "few distances, few values",
+    "far columns",
+    "a giant row",
+];
 
 pub fn compressed(b: &Cuda) {
     let others = ["few special values", "597 x 43", "no nonzeros"];
@@ -163,10 +170,8 @@ pub fn compressed_products(b: &Cuda) {
 }
 
 pub fn compressed_dots(b: &Cuda) {
-    slim::slim_dots_of(
-        b,
-        compressible(&["27 points", "few special values", "lengths of every kind", "a giant row"]),
-    );
+    let square = ["27 points", "7 points of a grid", "lengths of every kind", "a giant row"];
+    slim::slim_dots_of(b, compressible(&square));
 }
 
 pub fn assembled(b: &Cuda) {
