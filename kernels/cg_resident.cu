@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __syncthreads();
 #if CLUSTER > 1
     // No block writes into another's shared memory before that has begun.
-    meet();
+    cluster_meet();
 #endif
 
     u32 done = 0;
