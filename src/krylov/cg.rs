@@ -23,8 +23,9 @@
 //! | r, r.r, r.z | q, r | r | diagonal |
 //! | x, p | r, p, x | p, x | diagonal |
 //!
-//! So an iteration moves the matrix and 10 vectors of n scalars, with Jacobi twice the diagonal more (n reals, or n of single
-//! precision: see [`Jacobi`](crate::precondition::Jacobi)). A preconditioner that can't be fused stores z: r in, z out, what it stores, and r and z once more for r.z.
+//! So an iteration moves the matrix and 10 vectors of n scalars, with Jacobi twice the diagonal more (n reals, or n of
+//! single precision: see [`Jacobi`](crate::precondition::Jacobi)). A preconditioner that can't be fused stores z: r in,
+//! z out, what it stores, and r and z once more for r.z.
 
 use super::cycle::Bursts;
 use super::{Report, SolveOptions};
