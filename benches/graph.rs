@@ -1,7 +1,7 @@
 //! Orderings. `cargo bench --bench graph` times each step on shuffled meshes;
 //! `cargo bench --bench graph -- table A.mtx...` prints CSV, one line a matrix, and `benches/peers/rcm.py` calls that
 //! beside SciPy. `cargo bench --bench graph -- device` orders meshes on a CUDA device (`device 1000 wathen`: those
-//! whose names contain this).
+//! whose names contain this) and solves with them; `orders` in place of `device` leaves the solves out.
 
 use criterion::{Criterion, Throughput};
 use num_complex::Complex;
@@ -151,7 +151,7 @@ mod on_device {
     }
 
     /// Meshes whose names contain one of `only`, or all.
-    pub fn table(only: &[String]) -> residua::Result<()> {
+    pub fn table(only: &[String], solves: bool) -> residua::Result<()> {
         let cuda = &Cuda::new(0)?;
         type Mesh = (&'static str, fn() -> residua::Result<Csr<f64>>, bool);
         let meshes: [Mesh; 10] = [
@@ -190,8 +190,8 @@ mod on_device {
             let b = cuda.upload((0..a.rows()).map(|i| (i % 17) as f64 - 8.0).collect())?;
             let mut moved = cuda.zeros(a.rows())?;
             p.apply_on(cuda, &b, &mut moved)?;
-            let (before_cg, iterations) = solve(cuda, &a, &b)?;
-            let (after_cg, _) = solve(cuda, &after, &moved)?;
+            let (before_cg, iterations) = if solves { solve(cuda, &a, &b)? } else { (f64::NAN, 0) };
+            let after_cg = if solves { solve(cuda, &after, &moved)?.0 } else { f64::NAN };
             println!(
                 "{name},{},{graph_ms:.3},{rcm_ms:.3},{ordering_ms:.3},{permute_ms:.3},{},{},{:.0},{before_us:.1},{after_us:.1},{:.2},{:.2},{iterations}",
                 a.rows(),
@@ -211,7 +211,9 @@ fn main() -> residua::Result<()> {
     match arguments.split_first() {
         Some((first, paths)) if first == "table" => table(paths),
         #[cfg(feature = "cuda")]
-        Some((first, only)) if first == "device" => on_device::table(only),
+        Some((first, only)) if first == "device" || first == "orders" => {
+            on_device::table(only, first == "device")
+        }
         _ => {
             let mut criterion = Criterion::default().configure_from_args();
             steps(&mut criterion)?;

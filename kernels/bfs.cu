@@ -16,8 +16,8 @@
 //
 // Constants: OFFSET, THREADS, CHUNK, CLUSTER (blocks of a cluster), PIECE (entries of a narrow frontier that a block sees
 // to, where it is dealt out), ROOM (of a block's buffer of what it finds), STAYS (entries of a block that are never too
-// many to stay there), BY_ITSELF (neighbours that a lane looks through in a pull before its
-// warp helps).
+// many to stay there), LONG (neighbours a vertex, on average, beyond which rows are long), BY_ITSELF (neighbours that a
+// lane looks through in a pull before its warp helps).
 #include "cluster.cuh"
 #include "team.cuh"
 
@@ -34,7 +34,8 @@ struct Search {
     u32* seen;
     u64* queue;
     u64* state;
-    bool look; // at a bit before setting it: rows are long, most neighbours were seen before
+    bool look;  // at a bit before setting it: rows are long, most neighbours were seen before
+    u32 narrow; // entries of the widest frontier that one cluster sees to: fewer where rows are long
 };
 
 // A block's part of the next frontier: up to ROOM entries, what is beyond goes to the queue at once.
@@ -170,14 +171,14 @@ DEVICE u32 narrow_levels(const Search& s, Narrow& shared, Letters mail, u32 rank
         const u32 of_block = lane_id() < CLUSTER ? shared.messages[turn & 1][lane_id()] : 0;
         total = sum_of_lanes(of_block);
         const u32 largest = most_of_lanes(of_block);
-        if (total == 0 || total > NARROW || largest > ROOM) {
+        if (total == 0 || total > s.narrow || largest > ROOM) {
             if (threadIdx.x == 0) mail.dealt.expect(turn, 0);
             turn++;
             flush(s, found);
             return total;
         }
         piece = (total + CLUSTER - 1) / CLUSTER;
-        if (largest <= STAYS || largest <= 2 * piece) {
+        if (largest <= STAYS || largest <= piece + piece / 4) {
             if (threadIdx.x == 0) mail.dealt.expect(turn, 0); // nothing will come, but its turns count on
             u64* const next = to;
             to = from, from = next;
@@ -262,7 +263,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
     const u32 words = (n + 31) / 32, warps = gridDim.x * WARPS, warp = blockIdx.x + threadIdx.x / 32 * gridDim.x;
     const u64 thread = u64(blockIdx.x) * THREADS + threadIdx.x, threads = u64(gridDim.x) * THREADS;
     Team team = {state, blockIdx.x, gridDim.x, 0};
-    Search s = {n, offsets, indices, levels, seen, queue, state, m > 8 * u64(n)};
+    const bool long_rows = m > LONG * u64(n);
+    Search s = {n, offsets, indices, levels, seen, queue, state, long_rows, long_rows ? u32(NARROW * u64(LONG) * n / m) : NARROW};
     u32* other = seen + words;
     for (u64 v = thread; v < n; v += threads) levels[v] = UNREACHED;
     for (u64 i = thread; i < words; i += threads) seen[i] = 0;
@@ -280,7 +282,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
     u32 level = 0;
     u64 edges_done = 0, edges_before = 0, found_before = 0;
     while (head < tail) {
-        if (tail - head <= NARROW) {
+        if (tail - head <= s.narrow) {
             if (blockIdx.x < CLUSTER) {
                 const u32 all = narrow_levels(s, narrow, mail, blockIdx.x, head, tail, level, turn, buffer, &direct);
                 if (blockIdx.x == 0 && threadIdx.x == 0) __stcg(state + 9, u64(level)), __stcg(state + 10, u64(all));

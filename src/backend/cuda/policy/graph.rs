@@ -30,6 +30,7 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
             ("PIECE", 1024),
             ("ROOM", 2048),
             ("STAYS", 64),
+            ("LONG", 8),
             ("BY_ITSELF", 32),
         ],
         "cuthill_mckee.cu" => vec![
