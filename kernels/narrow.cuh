@@ -52,7 +52,7 @@ struct Narrow {
     u32 sums[WARPS];
     u32 messages[2][CLUSTER];
     u32 longest;
-    u32 asked[THREADS]; // what nobody reads
+    u32 asked[2][THREADS]; // what nobody reads
 };
 
 // A child: its row, its number, which of the warp's vertices is its parent, its place among the warp's children.
@@ -176,6 +176,7 @@ struct NarrowLevels {
             }
         }
         cluster_meet_after(open);
+        finish_asking(); // what the last level asked for, long since there
 
         u32 all = 0, length = 0; // children of the warp, their longest row
         if (busy) {
@@ -295,8 +296,8 @@ struct NarrowLevels {
                 child.spot += degree < row_degree(row) || degree == row_degree(row) && i < q;
             }
         if (row_length(row)) {
-            ask_for(s.indices + row_start(row), shared.asked + threadIdx.x);
-            ask_for(s.indices + row_start(row) + row_length(row) - 1, shared.asked + threadIdx.x);
+            ask_for(s.indices + row_start(row), shared.asked[0] + threadIdx.x);
+            ask_for(s.indices + row_start(row) + row_length(row) - 1, shared.asked[1] + threadIdx.x);
         }
         return child;
     }
