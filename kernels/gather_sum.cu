@@ -1,8 +1,8 @@
 // out[s] = x[sources[j]] summed over the run s of sources, from left to right: the values of a matrix from those of its
-// triplets. The highest bit of a source says that a run starts there; tiles[t] is the number of runs that start before tile
-// t, TILE sources each.
+// triplets. The highest bit of a source says that a run starts there; before[t] is the number of runs that start before
+// tile t, TILE sources each.
 //
-//     runs     1 | 0 2 | 3        sources  1* 0* 2 3*        (* highest bit)        TILE 2: tiles 0 2
+//     runs     1 | 0 2 | 3        sources  1* 0* 2 3*        (* highest bit)        TILE 2: before 0 2
 //
 // A block takes a tile. A thread asks for all of its sources at once, then for their elements of x, which go to shared
 // memory; where runs start is listed there too, and a thread sums a run. A run belongs to the tile in which it starts, whose

@@ -48,8 +48,8 @@ pub use product::{Gemv, Op, Products};
 pub(crate) use slim::ordered_by_length;
 pub use slim::{
     FoundKinds, Keys, KindParts, Kinds, LongParts, Lookup, MOST_KEYS, NO_ENTRY, SECTION, SLIM_WINDOW,
-    SectionParts, SlimBody, SlimColumns, SlimParts, SlimPlan, SlimSteps, SlimValues, StencilParts, Survey,
-    ValuesMut,
+    STENCIL_PLACES, SectionParts, SlimBody, SlimColumns, SlimParts, SlimPlan, SlimSteps, SlimValues,
+    StencilParts, Survey, ValuesMut,
 };
 pub use vector::VectorOps;
 

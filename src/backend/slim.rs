@@ -85,6 +85,9 @@ pub struct LongParts<'a, V: Element, B: Backend> {
     pub values: &'a B::Slice<V>,
 }
 
+/// Places of a stencil.
+pub const STENCIL_PLACES: usize = 27;
+
 /// A stencil of a point and its neighbours within one step along each of three directions of a grid, of which every kind
 /// of rows is a part. Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e rows away from a row.
 #[derive(Debug)]
@@ -96,7 +99,7 @@ pub struct StencilParts<'a, V: Element, B: Backend> {
     /// A bit for each place that some kind has.
     pub places: u32,
     /// The number at each place.
-    pub numbers: &'a [V; 27],
+    pub numbers: &'a [V; STENCIL_PLACES],
     /// The places of each kind.
     pub places_of: &'a B::Slice<u32>,
     /// The kind that has all of them.

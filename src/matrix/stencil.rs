@@ -1,12 +1,9 @@
 //! Kinds of rows as parts of one stencil.
 
-use crate::backend::{Backend, KindParts, StencilParts};
+use crate::backend::{Backend, KindParts, STENCIL_PLACES, StencilParts};
 use crate::error::Result;
 use crate::scalar::Scalar;
 use std::collections::BTreeMap;
-
-/// A point and its neighbours within one step along each of three directions ([`StencilParts`] says which place is which).
-const PLACES: usize = 27;
 
 /// Rows from a line to the next where there are no lines: any number does.
 const NO_LINE: u32 = 128;
@@ -23,7 +20,7 @@ struct Shape<V> {
     line: u32,
     plane: u32,
     places: u32,
-    numbers: [V; PLACES],
+    numbers: [V; STENCIL_PLACES],
     whole: Option<u8>,
 }
 
@@ -53,13 +50,13 @@ fn find<V: Scalar>(starts: &[u32], distances: &[u32], values: &[V]) -> Option<(S
     let mut all = BTreeMap::new();
     for (&distance, &value) in distances.iter().zip(values) {
         let known = *all.entry(distance as i32).or_insert(value);
-        if known.bits() != value.bits() || all.len() > PLACES {
+        if known.bits() != value.bits() || all.len() > STENCIL_PLACES {
             return None;
         }
     }
     let (line, plane) = strides(&all.keys().copied().collect::<Vec<_>>())?;
     let place = |distance| place(distance, line, plane).unwrap_or_default();
-    let mut numbers = [V::zero(); PLACES];
+    let mut numbers = [V::zero(); STENCIL_PLACES];
     all.iter().for_each(|(&distance, &value)| numbers[place(distance)] = value);
     let bits = |distances: &[u32]| distances.iter().fold(0, |bits, &d| bits | 1 << place(d as i32));
     let places = bits(distances);

@@ -2,20 +2,17 @@
 
 mod compress;
 mod restore;
+mod stencil;
 
-use super::launch::{Constants, Shape, kernels};
+use super::launch::{Shape, kernels};
 use super::slice::Slice;
 use super::{Cuda, policy};
 use crate::backend::{
     Gemv, KindParts, LongParts, OffsetsRef, Products, SectionParts, SlimBody, SlimColumns, SlimParts,
-    StencilParts,
 };
 use crate::backend::{SlimValues, VectorOps, with_offsets};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
-
-/// A number that no kind has.
-const NO_KIND: u32 = 256;
 
 mod kernel {
     use super::*;
@@ -28,18 +25,6 @@ mod kernel {
         fn slim_kinds_dot(
             rows: u64, kind_of: &Slice<u8>, kinds: u32, table: u32, starts: &Slice<u32>, distances: &Slice<u32>,
             numbers: &Slice<V>, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
-        );
-    }
-    kernels! {
-        "slim_stencil.cu", types(T: Scalar as SCALAR);
-        fn slim_stencil(
-            rows: u64, columns: u64, kind_of: &Slice<u8>, whole: u32, places_of: &Slice<u32>,
-            grid: Constants<i64, { 4 + 3 * (policy::STENCIL_ROWS + 2) }>, numbers: Constants<T, 27>, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>,
-        );
-        fn slim_stencil_dot(
-            rows: u64, columns: u64, kind_of: &Slice<u8>, whole: u32, places_of: &Slice<u32>,
-            grid: Constants<i64, { 4 + 3 * (policy::STENCIL_ROWS + 2) }>, numbers: Constants<T, 27>, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>,
-            partials: u64, finished: u64,
         );
     }
     kernels! {
@@ -274,50 +259,6 @@ impl Cuda {
                         f.bases, s.words, count, f.numbers, entries, values, x, y, xy, partials, finished,
                     ),
                 }))
-            }
-        }
-    }
-
-    fn slim_stencil<V: Scalar + Widen<T>, T: Scalar>(
-        self,
-        (rows, columns): (usize, usize),
-        of: &Slice<u8>,
-        a: StencilParts<'_, V, Self>,
-        x: &Slice<T>,
-        y: &mut Slice<T>,
-        target: Target<'_, T>,
-    ) -> Result<()> {
-        let StencilParts { line, plane, places, numbers, places_of, whole } = a;
-        let (shape, count) = policy::slim_stencil::<T>(rows, (places, line));
-        // As `Grid` in the kernel: each thread has `count` rows, a line apart.
-        let (line, plane, (low, high)) = (i64::from(line), i64::from(plane), a.span());
-        let last_row = (count as i64 - 1) * line;
-        let threads = rows.div_ceil(count * line as usize) as i64 * line;
-        let mut grid = [0; 4 + 3 * (policy::STENCIL_ROWS + 2)];
-        grid[..4].copy_from_slice(&[line, threads, low, high + last_row]);
-        for (p, lines) in grid[4..].chunks_mut(count + 2).take(3).enumerate() {
-            for (m, start) in lines.iter_mut().enumerate() {
-                *start = (p as i64 - 1) * plane + (m as i64 - 1) * line;
-            }
-        }
-        let grid = Constants(grid);
-        let (whole, rows, columns) = (whole.map_or(NO_KIND, u32::from), rows as u64, columns as u64);
-        let conjugate = matches!(target, Target::Product { conjugate: 1, .. });
-        let numbers = Constants(numbers.map(|number| {
-            let number: T = number.widen();
-            if conjugate { number.conj() } else { number }
-        }));
-        match target {
-            Target::Product { .. } if rows == 0 => Ok(()),
-            Target::Product { alpha, beta, .. } => kernel::slim_stencil(
-                self, shape, rows, columns, of, whole, places_of, grid, numbers, alpha, x, beta, y,
-            ),
-            Target::Dot(xy) => {
-                let (partials, finished) = self.0.reduction();
-                kernel::slim_stencil_dot(
-                    self, shape, rows, columns, of, whole, places_of, grid, numbers, x, y, xy, partials,
-                    finished,
-                )
             }
         }
     }
