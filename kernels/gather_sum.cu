@@ -5,9 +5,9 @@
 //     runs     1 | 0 2 | 3        sources  1* 0* 2 3*        (* highest bit)        TILE 2: before 0 2
 //
 // A block takes a tile. A thread asks for all of its sources at once, then for their elements of x, which go to shared
-// memory; where runs start is listed there too, and a thread sums a run. A run belongs to the tile in which it starts, whose
-// block fetches what lies in later tiles. So two loads wait for each other, where a list of starts would be a third, and 4
-// bytes a run more.
+// memory; where runs start is listed there too, and a thread sums a run. A run belongs to the tile in which it starts, and
+// its thread fetches what lies in later tiles. So two loads wait for each other, where a list of starts would be a third,
+// and 4 bytes a run more.
 //
 // Bytes: a source and an element of x, and an element written a run. The order of sums is part of the result.
 //
@@ -19,6 +19,7 @@
 #define TILE (THREADS * ITEMS)
 #define WARPS (THREADS / 32)
 #define GROUPS (ITEMS * WARPS) // of 32 sources
+#define REST 4                 // sources under way in later tiles
 #define HEAD (SOURCE(1) << (8 * sizeof(SOURCE) - 1))
 
 typedef SCALAR T;
@@ -28,6 +29,26 @@ template <bool HALF> DEVICE SOURCE place(SOURCE source) { return (source & ~HEAD
 template <bool HALF> DEVICE T mirrored(T value, SOURCE source, u32 symmetry) {
     if (!HALF || source % 2 == 0) return value;
     return symmetry == 2 ? T(-value) : symmetry == 3 ? conj(value) : value;
+}
+
+// Adds what a run has in later tiles, from source j on.
+template <bool HALF> DEVICE void add_rest(T& sum, u32 symmetry, const T* x, u64 length, const SOURCE* sources, u64 j, u64 n) {
+    for (bool over = j >= n; !over; j += REST) {
+        SOURCE next[REST];
+        T value[REST];
+#pragma unroll
+        for (u32 u = 0; u < REST; u++) next[u] = j + u < n ? sources[j + u] : HEAD;
+#pragma unroll
+        for (u32 u = 0; u < REST; u++) {
+            const SOURCE at = place<HALF>(next[u]);
+            value[u] = !(next[u] & HEAD) && at < length ? mirrored<HALF>(x[at], next[u], symmetry) : T();
+        }
+#pragma unroll
+        for (u32 u = 0; u < REST; u++) {
+            over = over || (next[u] & HEAD);
+            if (!over) sum = sum + value[u];
+        }
+    }
 }
 
 template <bool HALF> DEVICE void sums(u32 symmetry, const T* x, u64 length, const SOURCE* sources, u64 n, const SOURCE* before, T* out, u64 runs, u32* misses) {
@@ -44,7 +65,6 @@ template <bool HALF> DEVICE void sums(u32 symmetry, const T* x, u64 length, cons
         source[i] = at < have ? __ldcs(sources + first + at) : SOURCE(0);
     }
     const u64 earlier_tiles = before[blockIdx.x];
-    const bool goes_on = first + TILE < n && !(sources[first + TILE] & HEAD);
     T mine[ITEMS];
     bool missed = false;
 #pragma unroll
@@ -87,33 +107,14 @@ template <bool HALF> DEVICE void sums(u32 symmetry, const T* x, u64 length, cons
     }
     if (threadIdx.x == 0) starts[all] = u16(have);
     __syncthreads();
-    T sum = T();
     for (u32 run = threadIdx.x; run < all; run += THREADS) {
         u32 k = starts[run];
         const u32 end = starts[run + 1];
-        sum = value[k];
+        T sum = value[k];
         for (k++; k < end; k++) sum = sum + value[k];
-        if ((run + 1 < all || !goes_on) && earlier_tiles + run < runs) out[earlier_tiles + run] = sum;
+        if (run + 1 == all) add_rest<HALF>(sum, symmetry, x, length, sources, first + have, n);
+        if (earlier_tiles + run < runs) out[earlier_tiles + run] = sum;
     }
-    if (!goes_on || all == 0) return;
-    // The last run, by its thread; the block fetches.
-    const bool own_run = threadIdx.x == (all - 1) % THREADS;
-    for (u64 j = first + TILE;; j += THREADS) {
-        __syncthreads();
-        const SOURCE next = j + threadIdx.x < n ? sources[j + threadIdx.x] : HEAD;
-        const SOURCE at = place<HALF>(next);
-        value[threadIdx.x] = at < length ? mirrored<HALF>(x[at], next, symmetry) : T();
-        const u32 ends = __ballot_sync(ALL, (next & HEAD) != 0);
-        if (lane == 0) counts[warp] = ends ? __ffs(ends) - 1 : 32;
-        const bool over = __syncthreads_or(ends != 0);
-        if (own_run)
-            for (u32 w = 0; w < WARPS; w++) {
-                for (u32 k = 0; k < counts[w]; k++) sum = sum + value[32 * w + k];
-                if (counts[w] < 32) break;
-            }
-        if (over) break;
-    }
-    if (own_run && earlier_tiles + all - 1 < runs) out[earlier_tiles + all - 1] = sum;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gather_sum(const T* x, u64 length, const SOURCE* sources, u64 n, const SOURCE* before, T* out, u64 runs, u32* misses) {

@@ -40,7 +40,7 @@ const ELEMENTWISE: [&str; 4] = ["index", "keys", "number", "pack"];
 /// Threads of a block that sums triplets to nonzeros, among whom a tile's sources are shared out, and blocks that a
 /// multiprocessor should have room for: fewer where elements have 16 bytes.
 const GATHER_SUM_THREADS: u32 = 128;
-const GATHER_SUM_BLOCKS: [u32; 2] = [16, 8];
+const GATHER_SUM_BLOCKS: [u32; 2] = [12, 6];
 
 /// The constants of a unit of the primitives: those of the line whose number it carries, and for a file with several
 /// kernels those of the others' lines.
