@@ -13,7 +13,7 @@
 // A row that is too long for the tile in which it starts is cut (tile_start.cuh). Each of its tiles posts its piece; the last one waits for
 // them and adds them up in their order: the same bits in every run, and a row of a million nonzeros is work for hundreds of blocks. A
 // posted word carries a mark beside 32 bits of the piece, so that it needs no fence, and who takes it leaves zero for the next launch.
-// Blocks wait for blocks of lower number only, which have started before them.
+// Blocks wait for blocks of lower number only, and the hardware starts them in that order (CUB's scans rely on it, too).
 //
 // Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its offset, and y.
 // Sources: PMPP ch. 12 (co-rank); Merrill and Garland 2016 (merge-based products; words that are posted); Greathouse and Daga 2014.
