@@ -403,16 +403,17 @@ def csr_vector(a, t, v, x, y, alpha=1, beta=0, lanes=None, threads=256, unroll=4
     return grid and early(f, grid, threads, (U(a.rows), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0))) or (lambda: None)
 
 
-def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, order=None, threads=None, unroll=7, **c):
+def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, order=None, threads=None, unroll=None, **c):
     s = to_sell(a, v, height, order)
-    single = runtime or a.nnz < 1 << 20
-    threads = threads or (128 if single else 64)
+    wide = not runtime and a.nnz >= 1 << 20 and a.nnz > 40 * a.rows
+    single = runtime or wide or a.nnz < 1 << 20
+    threads, unroll = threads or (128 if single else 64), unroll or (9 if wide else 7)
     if s is None:
         return None
     offsets, _, columns, values = s
     lengths = NULL
     pad_columns(a, offsets, columns, height, order)
-    k = dict(SCALAR=t, STORED=v, OFFSET="u32", HEIGHT=0 if runtime else height, ROWS=1 if single else 2, WIDE=int(not single and a.nnz > 40 * a.rows), UNROLL=unroll, THREADS=threads) | c
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32", HEIGHT=0 if runtime else height, ROWS=1 if single else 2, WIDE=int(wide), UNROLL=unroll, THREADS=threads) | c
     f = kernel("sell.cu", "sell" if dot is None else "sell_dot", **k)
     tiles = ceil(a.rows, threads * k["ROWS"])
     place = NULL if order is None else order
@@ -785,7 +786,7 @@ def precompile(command):
         jobs += [("csr_block.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256)) for l, w in many]
         jobs += [("csr_block_tiles.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256, STEPS=st)) for l, w in many for st in ([64, 1024] if check else [512, 1024, 2048])]
         sells = [(h, 64, 7) for h in (0, 16, 32)] if check else SELL_TUNE
-        jobs += [("sell.cu", s | dict(HEIGHT=h, ROWS=r, WIDE=w, UNROLL=u, THREADS=th)) for h, th, u in sells for r, w in ((1, 0), (2, 0), (2, 1)) if h or r == 1]
+        jobs += [("sell.cu", s | dict(HEIGHT=h, ROWS=r, WIDE=w, UNROLL=u, THREADS=th)) for h, th, u in sells for r, w in ((1, 0), (1, 1), (2, 0), (2, 1)) if h or (r, w) == (1, 0)]
     return compile_all(jobs)
 
 

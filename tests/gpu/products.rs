@@ -226,7 +226,7 @@ fn banded(n: usize, reach: usize) -> Csr<f64> {
 
 /// More blocks than the last one adds up alone, and warps that stream section after section, of a lane a row and of several.
 pub fn sums_of_many_blocks(b: &Cuda) {
-    for (n, reach) in [(1_400_001, 1), (150_003, 16)] {
+    for (n, reach) in [(1_400_001, 1), (150_003, 16), (25_003, 30)] {
         let host = banded(n, reach);
         let x: Vec<f64> = Random(25).vector(n);
         let (mut y, mut xy) = (vec![0.0; n], vec![0.0]);

@@ -142,7 +142,7 @@ fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
         let several = |file| unit(file).with("OFFSET", offset).with("WIDTH", "1").class(8);
         units.push(several("csr_block.cu"));
         units.push(several("csr_block_tiles.cu").with("STEPS", "1024"));
-        let heights = [0, 16, 32, 32 | policy::PAIRS, 32 | policy::PAIRS | policy::WIDE];
+        let heights = [0, 16, 32, 32 | policy::PAIRS, 32 | policy::WIDE];
         units.extend(heights.map(|height| unit("sell.cu").with("OFFSET", offset).class(height)));
     }
 }

@@ -9,9 +9,9 @@ pub(super) const THREADS: u32 = 256;
 /// Entries under way where a thread has a row, and where lanes share a row or diagonals' starts are read beside the entries.
 const UNROLL: u32 = 8;
 const FEW_UNROLL: u32 = 4;
-/// Entries of each row under way in SELL; of fewer, as many as there are.
-const SELL_UNROLL: u32 = 7;
-/// Mean entries of a row above which sections pass by the first-level cache: 4 % with 81 in f64, but 1 % the other way with 27.
+/// Entries of each row under way in SELL, and of rows with many; of fewer, as many as there are.
+const SELL_UNROLL: [u32; 2] = [7, 9];
+/// Mean entries of a row above which sections pass by the first-level cache, a row a thread: 2 to 4 % with 81, but 1 % the other way with 27.
 const SELL_WIDE: usize = 40;
 /// Threads of a block that multiplies sections, where a thread has a row and where it has two.
 const SELL_THREADS: [u32; 2] = [128, 64];
@@ -83,7 +83,7 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
             ("HEIGHT", unit.size_class() & !(PAIRS | WIDE)),
             ("WIDE", u32::from(unit.size_class() & WIDE != 0)),
             ("ROWS", sell_block(unit.size_class()).1),
-            ("UNROLL", SELL_UNROLL),
+            ("UNROLL", SELL_UNROLL[usize::from(unit.size_class() & WIDE != 0)]),
         ],
         "ell.cu" => vec![threads, ("UNROLL", UNROLL), ("EAGER", unit.size_class())],
         "jds.cu" => vec![threads, ("UNROLL", FEW_UNROLL)],
@@ -287,16 +287,17 @@ pub(in crate::backend::cuda) fn ell(rows: usize, width: usize) -> Shape {
 }
 
 /// A thread for two neighbouring rows of a SELL section, where their entries are aligned for one load and their sums, of type T, take few
-/// registers; else, and where entries are few and threads with them, for a row. Usual heights are constants of the kernel.
+/// registers; else, and where entries are few and threads with them or rows have many, for a row. Usual heights are constants of the kernel.
 pub(in crate::backend::cuda) fn sell<T: Element>(
     rows: usize,
     entries: usize,
     height: usize,
     aligned: bool,
 ) -> Shape {
-    let wide = if entries / rows.max(1) > SELL_WIDE { WIDE } else { 0 };
+    let wide = if entries >= SMALL && entries / rows.max(1) > SELL_WIDE { WIDE } else { 0 };
     let class = match height {
-        16 | 32 if aligned && size_of::<T>() <= 8 && entries >= SMALL => height as u32 | PAIRS | wide,
+        16 | 32 if wide > 0 => height as u32 | wide,
+        16 | 32 if aligned && size_of::<T>() <= 8 && entries >= SMALL => height as u32 | PAIRS,
         16 | 32 => height as u32,
         _ => 0,
     };
