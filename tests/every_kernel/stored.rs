@@ -81,8 +81,8 @@ pub fn rows_cut(b: &Cuda) {
         close(&format!("atomics of {name}"), &b.download(&y).unwrap(), &want);
     }
     products_of::<f64, f64, _>(b, cut(), &FACTORS);
-    // More blocks than the last one adds up alone.
-    let n = 270_001;
+    // More blocks than the last one adds up alone, and nonzeros enough for two rows a thread.
+    let n = 400_001;
     let a = b.poisson2d::<f64>(n, 1).unwrap();
     let sell = Sell::with_sections(b, &a, 32, 1).unwrap();
     let operators: [&dyn LinearOperator<f64, Cuda>; 2] = [&a, &sell];
