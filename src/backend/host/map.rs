@@ -4,6 +4,7 @@ use super::chunks;
 use super::memory::PARALLEL_FROM;
 use crate::backend::RUN_TILE;
 use crate::error::{Error, Result};
+use crate::parallel::Pieces;
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset, Scalar, Symmetry};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,6 +84,60 @@ pub(super) fn gather_sum<T: Scalar, S: Offset>(
     out_of_range("gather_sum", x.len(), !good)
 }
 
+/// The sums of the runs that start in some tiles, in order, each with its tile's number: cut without a list of the parts, since a
+/// time loop comes here at every step.
+struct Tiles<'a, T, S> {
+    first: usize,
+    /// Runs before each of these tiles.
+    before: &'a [S],
+    /// Runs before the end of the last one.
+    end: usize,
+    out: &'a mut [T],
+}
+
+impl<'a, T, S: Offset> Tiles<'a, T, S> {
+    /// The sums of the first `tiles` of these, taken out.
+    fn cut(&mut self, tiles: usize) -> &'a mut [T] {
+        let runs = |t: usize| self.before.get(t).map_or(self.end, |runs| runs.to_usize());
+        let (out, rest) = std::mem::take(&mut self.out).split_at_mut(runs(tiles) - runs(0));
+        (self.first, self.before, self.out) = (self.first + tiles, &self.before[tiles..], rest);
+        out
+    }
+}
+
+impl<'a, T, S: Offset> Iterator for Tiles<'a, T, S> {
+    type Item = (usize, &'a mut [T]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let tile = self.first;
+        (!self.before.is_empty()).then(|| (tile, self.cut(1)))
+    }
+}
+
+impl<T: Send, S: Offset> Pieces for Tiles<'_, T, S> {
+    type Item = <Self as Iterator>::Item;
+    type Each = Self;
+
+    fn len(&self) -> usize {
+        self.before.len()
+    }
+
+    fn split_at(mut self, middle: usize) -> (Self, Self) {
+        let (first, before) = (self.first, &self.before[..middle]);
+        let end = self.before.get(middle).map_or(self.end, |runs| runs.to_usize());
+        let out = self.cut(middle);
+        (Tiles { first, before, end, out }, self)
+    }
+
+    fn each(self) -> Self {
+        self
+    }
+
+    fn least(&self) -> usize {
+        PARALLEL_FROM / RUN_TILE
+    }
+}
+
 /// Whether every source had a value. A run belongs to the tile in which it starts.
 fn sum_runs<T: Scalar, S: Offset>(
     sources: &[S],
@@ -90,13 +145,11 @@ fn sum_runs<T: Scalar, S: Offset>(
     out: &mut [T],
     value: impl Fn(usize) -> Option<T> + Sync,
 ) -> bool {
-    let (head, all) = (head::<S>(), out.len());
-    let runs = |t: usize| before.get(t).map_or(all, |runs| runs.to_usize());
-    let parts = chunks::split(out, (0..before.len()).map(|t| runs(t + 1) - runs(t)));
-    let parts = parts.into_iter().enumerate().filter(|(_, out)| !out.is_empty()).collect::<Vec<_>>();
-    parts.into_par_iter().all(|(t, out)| {
+    let head = head::<S>();
+    let tiles = Tiles { first: 0, before, end: out.len(), out };
+    Pieces::all(tiles, |(t, out)| {
         let mut rest = sources[t * RUN_TILE..].iter().map(|s| s.to_usize()).peekable();
-        while rest.next_if(|source| source & head == 0).is_some() {}
+        while !out.is_empty() && rest.next_if(|source| source & head == 0).is_some() {}
         out.iter_mut().all(|out| {
             let sum = rest.next().and_then(|first| {
                 let mut sum = value(first & !head)?;
