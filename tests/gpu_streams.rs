@@ -25,33 +25,16 @@ const STREAMS: usize = 3;
 /// What the shared buffers of one stream hold must not show on another: different cases at a time, each in its turn.
 #[test]
 fn primitives_at_once_on_streams_of_their_own() {
-    use primitives as of;
     let Some(b) = device() else { return };
-    type Case = (&'static str, fn(&Cuda));
-    let cases: [Case; 17] = [
-        ("reduce", of::reduce_cases),
-        ("segmented reduce", of::segmented_reduce_cases),
-        ("reduce by key", of::reduce_by_key_cases),
-        ("scan", of::scan_cases),
-        ("segmented scan", of::segmented_scan_cases),
-        ("histogram", of::histogram_cases),
-        ("offsets", of::offsets_cases),
-        ("select", of::select_cases),
-        ("radix sort", of::radix_sort_cases),
-        ("segmented sort", of::segmented_sort_cases),
-        ("merge", of::merge_cases),
-        ("merge sort", of::merge_sort_cases),
-        ("gather and scatter", of::gather_scatter_cases),
-        ("gather sum", of::gather_sum_cases),
-        ("pack", of::pack_cases),
-        ("same bits", of::same_bits_cases),
-        ("refusals", of::refusals),
-    ];
+    macro_rules! named {
+        ($($name:ident),*) => { [$((stringify!($name), primitives::$name as fn(&Cuda))),*] };
+    }
+    let cases = primitives::each_case!(named);
     for turn in 0..cases.len().div_ceil(STREAMS) {
         let start = std::time::Instant::now();
         b.side_by_side(STREAMS, |thread, b| {
             let (_, case) = cases[(turn * STREAMS + thread) % cases.len()];
-            of::with_sizes(&[33, 4099], || case(b));
+            primitives::with_sizes(&[33, 4099], || case(b));
             Ok(())
         })
         .unwrap();

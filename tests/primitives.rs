@@ -15,25 +15,7 @@ macro_rules! cases {
         }
     )*};
 }
-cases!(
-    reduce_cases,
-    segmented_reduce_cases,
-    reduce_by_key_cases,
-    scan_cases,
-    segmented_scan_cases,
-    histogram_cases,
-    offsets_cases,
-    select_cases,
-    radix_sort_cases,
-    segmented_sort_cases,
-    merge_cases,
-    merge_sort_cases,
-    gather_scatter_cases,
-    gather_sum_cases,
-    pack_cases,
-    same_bits_cases,
-    refusals
-);
+common::each_case!(cases);
 
 #[test]
 fn one_thread_and_several_agree() {

@@ -51,25 +51,39 @@ pub fn with_sizes(sizes: &[usize], body: impl FnOnce()) {
     SIZES.set(None);
 }
 
+/// The one list of cases: hands their names to a macro.
+macro_rules! each_case {
+    ($then:ident) => {
+        $then! {
+            reduce_cases,
+            segmented_reduce_cases,
+            reduce_by_key_cases,
+            scan_cases,
+            segmented_scan_cases,
+            histogram_cases,
+            offsets_cases,
+            select_cases,
+            radix_sort_cases,
+            segmented_sort_cases,
+            merge_cases,
+            merge_sort_cases,
+            gather_scatter_cases,
+            gather_sum_cases,
+            pack_cases,
+            same_bits_cases,
+            refusals
+        }
+    };
+}
+#[allow(unused_imports)] // not every program of tests lists the cases
+pub(crate) use each_case;
+
 /// Everything.
 pub fn all_cases<B: Primitives>(b: &B) {
-    reduce_cases(b);
-    segmented_reduce_cases(b);
-    reduce_by_key_cases(b);
-    scan_cases(b);
-    segmented_scan_cases(b);
-    histogram_cases(b);
-    offsets_cases(b);
-    select_cases(b);
-    radix_sort_cases(b);
-    segmented_sort_cases(b);
-    merge_cases(b);
-    merge_sort_cases(b);
-    gather_scatter_cases(b);
-    gather_sum_cases(b);
-    pack_cases(b);
-    same_bits_cases(b);
-    refusals(b);
+    macro_rules! run {
+        ($($name:ident),*) => { $($name(b);)* };
+    }
+    each_case!(run);
 }
 
 fn up<T: Element, B: Primitives>(b: &B, x: &[T]) -> B::Vec<T> {
