@@ -2,7 +2,7 @@
 
 use super::Failure;
 #[cfg(feature = "cuda")]
-use residua::{Cuda, backend::cuda::compile::Compiler};
+use residua::Cuda;
 
 /// What a command computes on.
 pub(crate) enum Device {
@@ -45,13 +45,7 @@ pub(crate) fn ask_for_one_connection() {
 #[cfg(feature = "cuda")]
 pub(crate) fn open(name: &str) -> Result<Device, Failure> {
     match (name, number(name)) {
-        (_, Some(ordinal)) => {
-            let device = Cuda::new(ordinal)?;
-            // Searching for the compiler takes longer than assembling a matrix; now a file is being read. What is missing is
-            // told by the first kernel that has to be compiled.
-            let _ = Compiler::get();
-            Ok(Device::Cuda(device))
-        }
+        (_, Some(ordinal)) => Ok(Device::Cuda(Cuda::new(ordinal)?)),
         ("auto", _) => Ok(match first_cuda() {
             Ok(device) => Device::Cuda(device),
             Err(reason) => Device::Cpu(Some(reason)),
