@@ -2,7 +2,6 @@
 
 use crate::backend::{Backend, Host, Primitives};
 use crate::error::{Error, Result};
-use crate::market::Header;
 use crate::matrix::Triplets;
 use crate::scalar::{Max, Scalar, Symmetry};
 
@@ -22,14 +21,14 @@ pub struct ResidentTriplets<T: Scalar, B: Backend> {
 impl<T: Scalar, B: Backend> ResidentTriplets<T, B> {
     /// What the parser of a file accepted: places inside of the matrix, a diagonal as its symmetry asks for.
     pub(crate) fn from_parsed(
-        header: &Header,
+        (rows, columns): (usize, usize),
+        checked: Symmetry,
         row_indices: B::Vec<u32>,
         column_indices: B::Vec<u32>,
         values: B::Vec<T>,
     ) -> Result<Self> {
-        let (rows, columns) = (header.rows(), header.columns());
         Triplets::<T>::new(rows, columns)?;
-        Ok(Self { rows, columns, row_indices, column_indices, values, checked: header.symmetry() })
+        Ok(Self { rows, columns, row_indices, column_indices, values, checked })
     }
 
     /// Takes triplets over: moved on the host, elsewhere copied, each array freed here as soon as it is there.

@@ -83,7 +83,8 @@ impl<T: Scalar> Reading<T> {
         if let Message::Whole(file) = self.copy_parts(backend, &mut rows, &mut columns, &mut values)? {
             return whole(backend, *file);
         }
-        let triplets = ResidentTriplets::from_parsed(&header, rows, columns, values)?;
+        let size = (header.rows(), header.columns());
+        let triplets = ResidentTriplets::from_parsed(size, header.symmetry(), rows, columns, values)?;
         Ok((header, triplets))
     }
 

@@ -6,7 +6,8 @@
 
 use super::compile::Unit;
 use super::krylov::with_diagonal;
-use super::launch::{Shape, Together, kernels};
+use super::launch::kernels;
+use super::shape::{Shape, Together};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy, record};
 use crate::backend::{Backend, CgBurst, CsrParts, Derived, Inverse, SellParts, with_offsets};

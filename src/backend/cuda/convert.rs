@@ -1,7 +1,8 @@
 //! Conversions on the device. Sizes and entries are worked out and moved there; nothing is copied to the host.
 
-use super::launch::{Shape, kernels};
+use super::launch::kernels;
 use super::primitives::bytes_of;
+use super::shape::Shape;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy, transpose};
 use crate::backend::{

@@ -1,7 +1,8 @@
 //! What there is: for `residua devices`, and for the reason why a program goes on with the CPU.
 
+use super::chip;
 use super::compile::Compiler;
-use super::device::{self, Device};
+use super::device::Device;
 use super::{driver, staging};
 use crate::error::Result;
 
@@ -59,13 +60,13 @@ pub fn status() -> Status {
 /// # Errors
 /// [`Error::Cuda`](crate::Error::Cuda) with the reason why there is none.
 pub fn devices() -> Result<Vec<DeviceInfo>> {
-    let count = device::count()?;
+    let count = chip::count()?;
     if count == 0 {
         return Err(crate::error::CudaError::NoDevice.into());
     }
     (0..count)
         .map(|ordinal| {
-            let (name, memory, capability) = device::describe(ordinal)?;
+            let (name, memory, capability) = chip::describe(ordinal)?;
             Ok(DeviceInfo { ordinal, name, memory, capability })
         })
         .collect()

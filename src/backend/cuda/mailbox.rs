@@ -12,7 +12,8 @@
 //! The kernel sets the number to zero before it touches the payload, and the host looks at the number again after it
 //! has read, so a message that was overwritten is an error and never a mixture.
 
-use super::launch::{Shape, kernels};
+use super::launch::kernels;
+use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, slice};
 use crate::backend::{Backend, KrylovSteps, Mailbox as Trait};

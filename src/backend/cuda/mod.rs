@@ -8,14 +8,16 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `driver` | loading the driver, and what its codes mean |
-//! | `device` | one open device: stream, memory, shared buffers |
+//! | `chip` | what a device is, before it is opened |
+//! | `device` | one open device: stream, memory |
+//! | `workspace`, `misses` | what operations use in passing; indices out of range |
 //! | `streams` | several solvers at once, and the order between their streams |
 //! | `slice` | device memory behind Rust references, and why that is sound |
 //! | `memory`, `staging` | copies |
 //! | `record`, `mailbox` | recorded iterations, and what they tell the host |
 //! | `compile` | kernels from text to machine code, and their cache; needs no device |
-//! | `launch` | kernels as typed functions |
-//! | `policy` | every tuning constant |
+//! | `launch`, `loaded` | kernels as typed functions, and those in use so far |
+//! | `shape`, `policy` | how a kernel is launched, and every tuning constant |
 //! | `tune` | finding them |
 //! | `clock` | the device's own time |
 //! | `cusparse` | the library of that name, to measure beside |
@@ -26,6 +28,7 @@
 //! [`Cuda::side_by_side`] makes: each of those has a stream of its own.
 
 mod burst;
+mod chip;
 mod clock;
 pub mod compile;
 mod convert;
@@ -37,13 +40,16 @@ mod graph;
 mod info;
 mod krylov;
 mod launch;
+mod loaded;
 mod mailbox;
 mod memory;
+mod misses;
 mod policy;
 mod precondition;
 mod primitives;
 mod product;
 mod record;
+mod shape;
 mod slice;
 mod slim;
 mod staging;
@@ -51,6 +57,7 @@ mod streams;
 mod transpose;
 mod tune;
 mod vector;
+mod workspace;
 
 pub use cusparse::{CuSparse, CuSparseFormat, CuSparseProduct};
 pub use info::{DeviceInfo, Status, devices, status};

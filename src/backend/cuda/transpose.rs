@@ -2,8 +2,9 @@
 //! stretch only. The sort is stable and stretches come in order: rows of a column ascend.
 
 use super::convert::bits_to;
-use super::launch::{Shape, kernels};
+use super::launch::kernels;
 use super::primitives::bytes_of;
+use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, policy};
 use crate::backend::{Backend, CsrParts, OffsetsRef, Primitives, with_offsets};

@@ -2,7 +2,7 @@
 
 use super::{check_size, components, kernels};
 use crate::backend::cuda::compile::Unit;
-use crate::backend::cuda::launch::Shape;
+use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, policy};
 use crate::backend::{

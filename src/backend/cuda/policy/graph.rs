@@ -1,9 +1,9 @@
 //! Constants of the traversals, as measured on an H200, and the shapes of their launches.
 
 use super::Shape;
+use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
-use crate::backend::cuda::device::Chip;
-use crate::backend::cuda::launch::Together;
+use crate::backend::cuda::shape::Together;
 
 const BFS_THREADS: u32 = 1024;
 /// Neighbours of an entry of the queue.

@@ -30,14 +30,16 @@ pub(super) use slim::{
     slim_survey, slim_tiles,
 };
 
+use super::chip::Chip;
 use super::compile::Unit;
-use super::device::{Chip, PARTIALS};
-use super::launch::Shape;
+use super::shape::Shape;
 
 /// Threads of a block where every element is worked on by itself.
 const ELEMENTWISE_THREADS: u32 = 256;
 /// Elements a thread in flight at a time there, in units of sixteen bytes.
 const ELEMENTWISE_UNROLL: u32 = 4;
+/// Blocks of a reduction at most: there is room for so many partial results.
+pub(super) const PARTIALS: usize = 4096;
 /// Threads of a block of a reduction.
 const SUM_THREADS: u32 = 512;
 /// Loads of sixteen bytes in flight a thread and operand there.

@@ -1,11 +1,12 @@
 //! The primitives' kernels: which line of the tuning table a launch takes, and the launch's shape, which follows from the
 //! line's constants as `kernels/README.md` says.
 
+use super::PARTIALS;
 use super::table::{self, Choice};
 use super::{ELEMENTWISE_THREADS, Shape};
 use crate::backend::RUN_TILE;
+use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
-use crate::backend::cuda::device::{Chip, PARTIALS};
 
 /// Shared memory that kernels declare themselves, at most.
 const STATIC_SHARED: usize = 2 << 10;

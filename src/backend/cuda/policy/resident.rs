@@ -1,7 +1,7 @@
 //! Constants of the conjugate gradient kernels that keep a system on the chip, or all of it but the matrix.
 
-use super::super::device::Chip;
-use super::super::launch::Shape;
+use super::super::chip::Chip;
+use super::super::shape::Shape;
 
 /// Threads of a block of the layout kernel.
 const LAYOUT_THREADS: u32 = 1024;

@@ -3,8 +3,8 @@
 use super::Shape;
 use super::convert::TILE_ITEMS;
 use crate::backend::SECTION;
+use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
-use crate::backend::cuda::device::Chip;
 use crate::scalar::Element;
 
 /// Threads of a block.

@@ -2,7 +2,7 @@
 
 use super::{bytes_of, kernels};
 use crate::backend::Order;
-use crate::backend::cuda::launch::Shape;
+use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, policy};
 use crate::error::{Error, Result};

@@ -8,7 +8,7 @@ mod select;
 mod sort;
 mod sums;
 
-use super::launch::Shape;
+use super::shape::Shape;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy};
 use crate::backend::{Backend, Order, Primitives, RUN_TILE, Scan};

@@ -23,7 +23,7 @@ pub(super) fn sort_pairs<K: Key, V: Element, I: Offset>(
         return Ok(());
     }
     let chip = cuda.0.chip;
-    let variant = |shape: crate::backend::cuda::launch::Shape| shape.variant("VALUE_BYTES", bytes_of::<V>());
+    let variant = |shape: crate::backend::cuda::shape::Shape| shape.variant("VALUE_BYTES", bytes_of::<V>());
     let (short, find, tiles) = policy::short_segments(chip, n);
     let block =
         |longest, segments| policy::merge_segments(chip, longest, segments, size_of::<K>(), size_of::<V>());

@@ -63,7 +63,7 @@ pub(super) fn passes<K: Key>(cuda: Cuda, pair: &Pair<'_, K>, bits: Range<u32>) -
     let n = a.len();
     let sort = Sort::of(cuda.0.chip, n, size_of::<K>(), pair.value_bytes.1);
     let (look, look_bytes) = if n < 1 << 30 { ("u32", 4) } else { ("u64", 8) };
-    let variant = |shape: crate::backend::cuda::launch::Shape| {
+    let variant = |shape: crate::backend::cuda::shape::Shape| {
         shape.variant("VALUE_BYTES", pair.value_bytes.0).variant("LOOK", look)
     };
     let (n, first, count, passes) = (n as u64, bits.start, bits.end - bits.start, passes_for(&bits));

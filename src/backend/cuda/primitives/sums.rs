@@ -1,7 +1,7 @@
 //! Reductions and scans.
 
 use super::{bits_of, index_for, kernels, select};
-use crate::backend::cuda::launch::Shape;
+use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
 use crate::backend::{Backend, Primitives, Scan};

@@ -1,7 +1,8 @@
 //! Products with formats that store columns of many rows: a thread a row.
 
 use super::{Form, summed};
-use crate::backend::cuda::launch::{Shape, kernels};
+use crate::backend::cuda::launch::kernels;
+use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
 use crate::backend::{EllParts, JdsParts, SellParts, VectorOps, with_offsets};

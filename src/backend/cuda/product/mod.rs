@@ -18,7 +18,7 @@ mod csr;
 
 pub use csr::CsrAlgorithm;
 
-use super::launch::Shape;
+use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, policy};
 use crate::backend::{CooParts, CsrParts, EllParts, Gemv, JdsParts, Op, Products, SellParts, SlimParts};

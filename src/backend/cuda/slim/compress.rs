@@ -165,7 +165,7 @@ impl SlimSteps for Cuda {
         let (mut distances, mut values) =
             (self.zeros(table)?, self.zeros(if with_values { table } else { 0 })?);
         let (mut of_row, mut wrong) = (self.zeros(a.rows)?, self.zeros(1)?);
-        let held = |shape: super::super::launch::Shape| {
+        let held = |shape: super::super::shape::Shape| {
             shape.variant("COLUMNS", "SLIM_KINDS").variant("VALUES", "SLIM_STORED")
         };
         let each = held(policy::slim_blocks(found.first_rows.len(), with_values));

@@ -4,7 +4,8 @@ mod compress;
 mod restore;
 mod stencil;
 
-use super::launch::{Shape, kernels};
+use super::launch::kernels;
+use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, policy};
 use crate::backend::{

@@ -1,6 +1,7 @@
 //! From the compressed format back to CSR, on the device.
 
-use super::super::launch::{Shape, kernels};
+use super::super::launch::kernels;
+use super::super::shape::Shape;
 use super::super::slice::Slice;
 use super::super::{Cuda, policy};
 use super::{Flat, with_section_offsets, with_stored};

@@ -1,0 +1,80 @@
+//! What the driver tells of a device before it is opened.
+
+use super::driver::{self, call};
+use super::policy;
+use crate::error::Result;
+use cudarc::driver::sys::{CUdevice, CUdevice_attribute as Attribute};
+
+/// What a chip has, as far as launches and policies need it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chip {
+    /// Compute capability: (9, 0) is sm_90.
+    pub(super) capability: (u32, u32),
+    /// The most blocks that a cluster may have; 1 where there are no clusters.
+    pub(super) cluster: u32,
+    pub(super) multiprocessors: u32,
+    pub(super) threads_per_multiprocessor: u32,
+    /// Bytes of shared memory that a block can have, where it asks for more than 48 KiB.
+    pub(super) shared_a_block: u32,
+}
+
+impl Chip {
+    pub(super) fn of(name: &str, device: CUdevice) -> Result<Chip> {
+        let attribute = |which| attribute(name, device, which);
+        let capability = capability(name, device)?;
+        Ok(Chip {
+            capability,
+            cluster: if capability >= (9, 0) { policy::most_in_a_cluster() } else { 1 },
+            multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            threads_per_multiprocessor: attribute(
+                Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+            )?,
+            shared_a_block: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        })
+    }
+}
+
+/// Number of devices that the driver shows.
+pub(super) fn count() -> Result<usize> {
+    driver::start()?;
+    let mut count = 0;
+    // SAFETY: the driver is started; writes one integer.
+    unsafe { call!("cuda", cuDeviceGetCount(&raw mut count)) }?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
+/// The device's handle and its name.
+pub(super) fn identify(ordinal: usize) -> Result<(CUdevice, String)> {
+    let (mut handle, mut text) = (0, [0_u8; 256]);
+    let place = format!("cuda:{ordinal}");
+    // SAFETY: each call writes what its pointer has room for.
+    unsafe {
+        call!(&place, cuDeviceGet(&raw mut handle, ordinal as i32))?;
+        call!(&place, cuDeviceGetName(text.as_mut_ptr().cast(), 255, handle))?;
+    }
+    Ok((handle, String::from_utf8_lossy(&text).trim_end_matches('\0').to_string()))
+}
+
+/// Name, total memory and compute capability of a device, without opening it.
+pub(super) fn describe(ordinal: usize) -> Result<(String, u64, (u32, u32))> {
+    let (handle, name) = identify(ordinal)?;
+    let mut bytes = 0;
+    // SAFETY: writes one size.
+    unsafe { call!(&name, cuDeviceTotalMem_v2(&raw mut bytes, handle)) }?;
+    let capability = capability(&name, handle)?;
+    Ok((name, bytes as u64, capability))
+}
+
+fn capability(name: &str, device: CUdevice) -> Result<(u32, u32)> {
+    Ok((
+        attribute(name, device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+        attribute(name, device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+    ))
+}
+
+pub(super) fn attribute(name: &str, device: CUdevice, which: Attribute) -> Result<u32> {
+    let mut value = 0;
+    // SAFETY: writes one integer.
+    unsafe { call!(name, cuDeviceGetAttribute(&raw mut value, which, device)) }?;
+    Ok(u32::try_from(value).unwrap_or(0))
+}

@@ -1,0 +1,225 @@
+//! Kernels that are loaded: compiled or found at their first use, and kept for the life of the process.
+
+use super::compile::{Ahead, Compiler, CompilingAhead, Image, Unit};
+use super::device::Device;
+use super::driver::{call, words};
+use super::launch::{attribute, configuration};
+use super::shape::{Shape, Together};
+use super::{Cuda, driver, policy};
+use crate::error::{CudaError, Error, Result};
+use cudarc::driver::sys::{self, CUfunction, CUfunction_attribute, CUmodule, CUresult};
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::CString;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+/// The largest cluster that every chip with clusters allows.
+const PORTABLE_CLUSTER: u32 = 8;
+
+/// The first driver that captures launches which start early: CUDA 12.3.
+const EARLY_DRIVER: i32 = 12_030;
+
+/// A loaded kernel, and how many of its blocks the device holds at a time.
+#[derive(Clone, Copy)]
+pub(super) struct Kernel {
+    pub(super) function: CUfunction,
+    pub(super) resident: u32,
+    /// Whether its blocks may start while the launch before it ends: the kernel waits by itself (`common.cuh`).
+    pub(super) early: bool,
+    /// Whether any launch of it was enqueued.
+    pub(super) launched: &'static AtomicBool,
+}
+
+// SAFETY: a function's handle is valid in every thread, for as long as its module is loaded: here, for ever.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+struct Module(CUmodule);
+
+// SAFETY: as for `Kernel`.
+unsafe impl Send for Module {}
+
+/// The kernels that were used so far, by unit, name and shared memory.
+#[derive(Default)]
+pub(super) struct Kernels {
+    loaded: RwLock<HashMap<(Unit, &'static str, u32), Kernel>>,
+    modules: Mutex<HashMap<Unit, Module>>,
+    ahead: Ahead,
+}
+
+impl Cuda {
+    /// The kernel `name` of a unit, compiled and loaded if this is its first use.
+    pub(super) fn kernel(self, unit: Unit, name: &'static str, shape: &Shape) -> Result<Kernel> {
+        let kernels = &self.0.kernels;
+        let key = (unit, name, shape.shared);
+        let known = kernels.loaded.read().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
+        if let Some(kernel) = known {
+            return Ok(kernel);
+        }
+        let mut modules = kernels.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let module = match modules.get(&unit) {
+            Some(module) => module.0,
+            None => modules.entry(unit).or_insert(Module(load(self.0, &unit)?)).0,
+        };
+        let early = self.0.chip.capability >= (9, 0) && self.0.driver >= EARLY_DRIVER;
+        let kernel =
+            Kernel { early: early && policy::starts_early(&unit), ..self.find(module, name, shape)? };
+        kernels.loaded.write().unwrap_or_else(PoisonError::into_inner).insert(key, kernel);
+        Ok(kernel)
+    }
+
+    /// Has kernel files compiled on other threads while the caller goes on, so that their first use waits less where nothing is in
+    /// the cache yet: [`units_of_a_solve`](super::compile::units_of_a_solve) for a start.
+    pub fn compile_ahead(&self, units: Vec<Unit>) -> CompilingAhead {
+        self.0.kernels.ahead.start(units, self.0.chip.capability)
+    }
+
+    /// The kernels that this process has launched on the device so far, each as its file and its name: what a profiler or
+    /// a sanitizer that watched has seen.
+    pub fn launched_kernels(&self) -> BTreeSet<(&'static str, &'static str)> {
+        let loaded = self.0.kernels.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        let launched = loaded.iter().filter(|(_, kernel)| kernel.launched.load(Ordering::Relaxed));
+        launched.map(|((unit, name, _), _)| (unit.source(), *name)).collect()
+    }
+
+    /// Whether the device can hold all blocks of a launch at a time.
+    pub(super) fn holds(self, unit: Unit, name: &'static str, shape: &Shape) -> Result<bool> {
+        let kernel = self.kernel(shape.unit(unit), name, shape)?;
+        match shape.together {
+            // A cluster that can't be is an error to the driver.
+            Together::Cluster => Ok(self.clusters(kernel.function, shape, shape.blocks)?.unwrap_or(0) > 0),
+            Together::Clusters(_) => Ok(kernel.resident > 0),
+            Together::No | Together::Grid => Ok(shape.blocks <= kernel.resident),
+        }
+    }
+
+    /// The first of some shapes that this device can hold.
+    pub(super) fn first_held(
+        self,
+        unit: Unit,
+        name: &'static str,
+        shapes: impl Iterator<Item = Shape>,
+    ) -> Result<Shape> {
+        self.first_of_clusters(unit, name, shapes, 1)
+    }
+
+    /// The first of some shapes of which this device holds so many clusters (or blocks, where they are none) at a time.
+    pub(super) fn first_of_clusters(
+        self,
+        unit: Unit,
+        name: &'static str,
+        shapes: impl Iterator<Item = Shape>,
+        least: u32,
+    ) -> Result<Shape> {
+        for shape in shapes {
+            let enough = match shape.together {
+                Together::Clusters(size) => {
+                    self.kernel(shape.unit(unit), name, &shape)?.resident >= least * size
+                }
+                _ => true,
+            };
+            if enough && self.holds(unit, name, &shape)? {
+                return Ok(shape);
+            }
+        }
+        Err(Error::Unsupported(format!("{name} on {}: it holds too few blocks of it at a time", self.0.name)))
+    }
+
+    /// How many clusters of so many blocks the device holds at a time; none where the driver refuses to tell.
+    fn clusters(self, function: CUfunction, shape: &Shape, blocks: u32) -> Result<Option<u32>> {
+        let mut clusters = 0;
+        let mut cluster = attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+        cluster.value.clusterDim.x = blocks;
+        cluster.value.clusterDim.y = 1;
+        cluster.value.clusterDim.z = 1;
+        let config = configuration(blocks, shape, std::ptr::null_mut(), &mut cluster);
+        self.0.bind()?;
+        // SAFETY: the function is loaded; the configuration and its one attribute outlive the call, which writes a number.
+        let code =
+            unsafe { sys::cuOccupancyMaxActiveClusters(&raw mut clusters, function, &raw const config) };
+        Ok((code == CUresult::CUDA_SUCCESS).then_some(clusters as u32))
+    }
+
+    fn find(self, module: CUmodule, name: &'static str, shape: &Shape) -> Result<Kernel> {
+        use CUfunction_attribute as Attribute;
+        let device = &self.0.name;
+        let (mut function, mut blocks) = (std::ptr::null_mut(), 0);
+        let entry = CString::new(name).unwrap_or_default();
+        self.0.bind()?;
+        // SAFETY: a loaded module and a terminated name; the calls write one handle and one integer. More than 48 KiB of
+        // shared memory need leave.
+        unsafe {
+            call!(device, cuModuleGetFunction(&raw mut function, module, entry.as_ptr()))?;
+            if shape.shared > 0 {
+                // The function keeps one limit for launches of all sizes: all that there is.
+                let (bytes, mut fixed) = (Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0);
+                let declared = Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+                call!(device, cuFuncGetAttribute(&raw mut fixed, declared, function))?;
+                let room = (self.0.chip.shared_a_block as i32 - fixed).max(shape.shared as i32);
+                call!(device, cuFuncSetAttribute(function, bytes, room))?;
+            }
+            let cluster = match shape.together {
+                Together::Cluster => shape.blocks,
+                Together::Clusters(size) => size,
+                Together::No | Together::Grid => 1,
+            };
+            if cluster > PORTABLE_CLUSTER {
+                let large = Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+                call!(device, cuFuncSetAttribute(function, large, 1))?;
+            }
+            call!(
+                device,
+                cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                    &raw mut blocks,
+                    function,
+                    shape.threads as i32,
+                    shape.shared as usize
+                )
+            )?;
+        }
+        let resident = match shape.together {
+            Together::Clusters(size) if size > 1 => self.clusters(function, shape, size)?.unwrap_or(0) * size,
+            _ => blocks.max(1) as u32 * self.0.chip.multiprocessors,
+        };
+        // Kernels stay for the life of the process, and this with them.
+        Ok(Kernel { function, resident, early: false, launched: Box::leak(Box::default()) })
+    }
+}
+
+/// Adds a line to the file that `RESIDUA_UNITS` names, if it does: how lists for [`Cuda::compile_ahead`] are made.
+fn record_unit(unit: &Unit, image: &Image) {
+    let Some(path) = std::env::var_os("RESIDUA_UNITS") else { return };
+    let from = if image.cached { "from the cache" } else { "compiled" };
+    let line = format!("{}\t{:.1} ms, {from}\n", unit.describe(), image.time.as_secs_f64() * 1e3);
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    // It is for those who look for what takes time; a solve does not fail for it.
+    let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+}
+
+fn load(device: &Device, unit: &Unit) -> Result<CUmodule> {
+    let compiler = Compiler::get()?;
+    let image = match device.kernels.ahead.take(unit) {
+        Some(image) => image,
+        None => compiler.image(unit, device.chip.capability)?,
+    };
+    record_unit(unit, &image);
+    let mut module = std::ptr::null_mut();
+    device.bind()?;
+    // SAFETY: machine code carries its own length, PTX ends with a zero byte.
+    let code = unsafe { sys::cuModuleLoadData(&raw mut module, image.code.as_ptr().cast()) };
+    match code {
+        CUresult::CUDA_ERROR_INVALID_IMAGE
+        | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
+        | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+        | CUresult::CUDA_ERROR_INVALID_PTX => Err(CudaError::CompilerMismatch {
+            compiler: compiler.version_text(),
+            chip: format!("sm_{}{}", device.chip.capability.0, device.chip.capability.1),
+            cause: format!("the driver of CUDA {}: {}", driver::version_text(device.driver), words(code)),
+        }
+        .into()),
+        code => driver::check(&device.name, "cuModuleLoadData", code).map(|()| module),
+    }
+}
