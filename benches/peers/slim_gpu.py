@@ -135,7 +135,7 @@ def matrices(small, dtype):
 
 # ---- the format ------------------------------------------------------------------------------------------------------
 class Slim:
-    """As src/matrix/slim.rs builds it; `limit` keeps it from using what it could: kinds with values, kinds, codes."""
+    """As src/matrix/slim/compress.rs builds it; `limit` keeps it from using what it could: kinds with values, kinds, codes."""
 
     def __init__(self, a, limit=()):
         self.a, dtype = a, a.values.dtype

@@ -1,0 +1,281 @@
+//! The compressed format.
+
+mod compress;
+mod options;
+mod size;
+
+pub use options::SlimOptions;
+
+use super::Csr;
+use super::format::check_vectors;
+use super::stencil::Stencil;
+use crate::backend::{
+    Backend, Conversions, Gemv, Host, KindParts, LongParts, Offsets, Op, Products, RowOrder, SectionParts,
+    SlimBody, SlimColumns, SlimParts, SlimValues,
+};
+use crate::error::Result;
+use crate::scalar::{Element, Scalar, Widen};
+use std::sync::OnceLock;
+
+/// A matrix stored in as few bytes as what repeats in it allows, and never with a bit lost. Products move less memory,
+/// and memory is what they wait for.
+///
+/// What is chosen, for each matrix by itself:
+///
+/// 1. **Lines.** Where at most 255 kinds of rows occur, told apart by distances (column - row) and values, a byte a row is all
+///    that is stored: stencils with constant coefficients. Where the kinds are parts of one stencil of at most a step along each of
+///    three directions of a grid, that is kept too: a GPU then reads x once for several rows.
+/// 2. **Kinds.** Where rows are alike in distances only, a byte a row stands for its columns: structured grids, also with
+///    several unknowns a point.
+/// 3. **Codes.** Where at most 255 distances occur, a byte an entry.
+/// 4. **Wide.** Else two bytes an entry above the section's smallest distance; sections that span more hold columns of 32 bits.
+///
+/// In 2 to 4, values are codes of a byte where at most 256 different ones occur, else of half the width where that is exact,
+/// else as they are. They stand in sections of 32 rows, each as wide as its longest row; where that would pad more than a
+/// twentieth, rows are ordered by length within windows of 256. Rows with more than 8 times the mean number of entries
+/// plus 64 stay in CSR beside the sections (2 times plus 4, where sections would still pad half as much as there is).
+///
+/// The running example is in codes of both kinds. Distances -3 -1 0 1 2 have codes 0 to 4, values 1 2 3 4 7 8 codes 0 to 5;
+/// four codes of a row share a word, a section's words lie row beside row:
+///
+/// ```text
+/// | 1 . 7 . |     columns  2 4 * * | 3 * * * | 1 2 * * | 0 2 * *       * = 255: no entry
+/// | . . 8 . |     values   0 4     | 5       | 3 2     | 1 0
+/// | . 4 3 . |
+/// | 2 . . 1 |     and 28 rows of padding, so that this matrix takes more than CSR; large ones do not
+/// ```
+///
+/// Bytes a nonzero: next to none, 1, 2 or 4 for its column, next to none, 1, or a value's half or full width. Products have the
+/// same bits in every run, and padding never meets x.
+///
+/// Source: Kourtis, Goumas and Koziris, "Optimizing sparse matrix-vector multiplication using index and value compression",
+/// Computing Frontiers 2008, for dictionaries of values and distances; kinds of rows carry the idea from entries to rows.
+pub struct Slim<V: Scalar, B: Backend = Host> {
+    rows: usize,
+    columns: usize,
+    nonzeros: usize,
+    padding: usize,
+    body: Body<V, B>,
+    long: Option<Long<V, B>>,
+    transposed: OnceLock<Box<Self>>,
+}
+
+/// Which rows are long, and their entries.
+type Long<V, B> = (<B as Backend>::Vec<u32>, Csr<V, B>);
+
+struct KindTable<B: Backend> {
+    of_row: B::Vec<u8>,
+    starts: B::Vec<u32>,
+    distances: B::Vec<u32>,
+}
+
+impl<B: Backend> KindTable<B> {
+    fn parts(&self) -> KindParts<'_, B> {
+        KindParts { of_row: &self.of_row, starts: &self.starts, distances: &self.distances }
+    }
+
+    fn bytes(&self) -> usize {
+        B::len(&*self.of_row) + 4 * (B::len(&*self.starts) + B::len(&*self.distances))
+    }
+}
+
+enum Columns<B: Backend> {
+    Kinds(KindTable<B>),
+    Codes(B::Vec<u32>),
+    Wide(B::Vec<u32>),
+}
+
+enum Values<V: Scalar, B: Backend> {
+    Codes(B::Vec<V>),
+    Narrow(B::Vec<V::Narrow>),
+    Full(B::Vec<V>),
+}
+
+struct Sections<V: Scalar, B: Backend> {
+    order: Option<RowOrder<B>>,
+    columns: Columns<B>,
+    values: Values<V, B>,
+    entries: Offsets<B>,
+    word_offsets: Offsets<B>,
+    words: B::Vec<u32>,
+}
+
+enum Body<V: Scalar, B: Backend> {
+    Lines(KindTable<B>, B::Vec<V>, Option<Stencil<V, B>>),
+    Sections(Sections<V, B>),
+}
+
+impl<V: Scalar, B: Backend> Slim<V, B> {
+    /// The format's name.
+    pub const NAME: &'static str = "slim";
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Number of stored entries, padding not counted.
+    pub fn nonzeros(&self) -> usize {
+        self.nonzeros
+    }
+
+    /// Entries stored beyond the nonzeros.
+    pub fn padding(&self) -> usize {
+        self.padding
+    }
+
+    /// How columns and values are held, for reports: `27 kinds of rows`, `columns in codes, values in codes`.
+    pub fn describe(&self) -> String {
+        let long =
+            self.long.as_ref().map_or(String::new(), |(rows, _)| format!(", {} long rows", B::len(&**rows)));
+        let kinds = |table: &KindTable<B>| B::len(&*table.starts) - 1;
+        let body = match &self.body {
+            Body::Lines(table, _, stencil) => {
+                let of = stencil.as_ref().map_or("", |_| ", parts of a stencil");
+                format!("{} kinds of rows, values included{of}", kinds(table))
+            }
+            Body::Sections(s) => {
+                let columns = match &s.columns {
+                    Columns::Kinds(table) => format!("columns by {} kinds of rows", kinds(table)),
+                    Columns::Codes(distances) => {
+                        format!("columns as codes of {} distances", B::len(&**distances))
+                    }
+                    Columns::Wide(_) => "columns in 16 or 32 bits".into(),
+                };
+                let values = match &s.values {
+                    Values::Codes(values) => format!("values as codes of {}", B::len(&**values)),
+                    Values::Narrow(_) => format!("values in {}", V::Narrow::NAME),
+                    Values::Full(_) => format!("values in {}", V::NAME),
+                };
+                let order = if s.order.is_some() { ", rows by length" } else { "" };
+                format!("{columns}, {values}{order}")
+            }
+        };
+        body + &long
+    }
+
+    /// The arrays, borrowed.
+    pub fn parts(&self) -> SlimParts<'_, V, B> {
+        let body = match &self.body {
+            Body::Lines(table, values, stencil) => {
+                SlimBody::Lines(table.parts(), values, stencil.as_ref().map(Stencil::parts))
+            }
+            Body::Sections(s) => SlimBody::Sections(SectionParts {
+                order: s.order.as_ref().map(RowOrder::as_ref),
+                columns: match &s.columns {
+                    Columns::Kinds(table) => SlimColumns::Kinds(table.parts()),
+                    Columns::Codes(distances) => SlimColumns::Codes(&**distances),
+                    Columns::Wide(bases) => SlimColumns::Wide(&**bases),
+                },
+                values: match &s.values {
+                    Values::Codes(values) => SlimValues::Codes(&**values),
+                    Values::Narrow(values) => SlimValues::Narrow(&**values),
+                    Values::Full(values) => SlimValues::Full(&**values),
+                },
+                entries: s.entries.as_ref(),
+                word_offsets: s.word_offsets.as_ref(),
+                words: &s.words,
+            }),
+        };
+        let long = self.long.as_ref().map(|(rows, csr)| {
+            let csr = csr.parts();
+            LongParts { rows: &**rows, offsets: csr.offsets, indices: csr.indices, values: csr.values }
+        });
+        SlimParts { rows: self.rows, columns: self.columns, body, long }
+    }
+
+    /// Bytes of all arrays.
+    pub fn storage_bytes(&self) -> usize {
+        let long = self.long.as_ref().map_or(0, |(rows, csr)| 4 * B::len(&**rows) + csr.storage_bytes());
+        let body = match &self.body {
+            Body::Lines(table, values, stencil) => {
+                let stencil = stencil.as_ref().map_or(0, Stencil::bytes);
+                table.bytes() + B::len(&**values) * size_of::<V>() + stencil
+            }
+            Body::Sections(s) => {
+                let columns = match &s.columns {
+                    Columns::Kinds(table) => table.bytes(),
+                    Columns::Codes(table) | Columns::Wide(table) => 4 * B::len(&**table),
+                };
+                let values = match &s.values {
+                    Values::Codes(values) | Values::Full(values) => B::len(&**values) * size_of::<V>(),
+                    Values::Narrow(values) => B::len(&**values) * size_of::<V::Narrow>(),
+                };
+                let order = if s.order.is_some() { 4 * self.rows } else { 0 };
+                let offsets = s.entries.as_ref().bytes() + s.word_offsets.as_ref().bytes();
+                columns + values + order + offsets + 4 * B::len(&*s.words)
+            }
+        };
+        body + long
+    }
+
+    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. On a device the first product with the transpose makes a
+    /// transposed copy, compressed as well, which is kept; while it is made there is memory for the matrix in CSR twice.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length, on too little memory for the copy, or when the device fails.
+    pub fn product_op<T: Scalar>(
+        &self,
+        backend: &B,
+        op: Op,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()>
+    where
+        V: Widen<T>,
+        B: Products,
+    {
+        check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
+        match self.transposed(backend, op)? {
+            Some(transposed) => {
+                backend.slim(transposed.parts(), Gemv { op: op.transposed(), alpha, x, beta, y })
+            }
+            None => backend.slim(self.parts(), Gemv { op, alpha, x, beta, y }),
+        }
+    }
+
+    /// The transposed copy that a product with `op` goes through, made at the first one: see [`Products::transposed_slim`].
+    fn transposed(&self, backend: &B, op: Op) -> Result<Option<&Self>>
+    where
+        B: Products,
+    {
+        if !op.transposes() {
+            return Ok(None);
+        }
+        if self.transposed.get().is_none() {
+            let Some(copy) = backend.transposed_slim(self) else { return Ok(None) };
+            let copy = Box::new(copy?);
+            return Ok(Some(self.transposed.get_or_init(|| copy)));
+        }
+        Ok(self.transposed.get().map(|copy| &**copy))
+    }
+}
+
+impl<V: Scalar, B: Conversions> Slim<V, B> {
+    /// The same entries in CSR.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
+        // One count more than there are rows: its place in the scan is the total.
+        let mut lengths = backend.zeros(self.rows + 1)?;
+        let (counts, _) = B::split_mut(&mut lengths, self.rows);
+        backend.slim_lengths(self.parts(), counts)?;
+        let mut offsets = Offsets::zeros(backend, self.rows + 1, self.nonzeros)?;
+        match &mut offsets {
+            Offsets::Narrow(o) => backend.exclusive_scan(&lengths, o)?,
+            Offsets::Wide(o) => backend.exclusive_scan(&lengths, o)?,
+        }
+        let mut indices = backend.zeros(self.nonzeros)?;
+        let mut values = backend.zeros(self.nonzeros)?;
+        backend.slim_to_csr(self.parts(), offsets.as_ref(), &mut indices, &mut values)?;
+        Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
+    }
+}
