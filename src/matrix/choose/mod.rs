@@ -68,8 +68,8 @@ impl ChoiceOptions {
         self
     }
 
-    /// How many products may be spent on measuring, all formats together; four are taken of each, and
-    /// two of one that is three times slower than CSR. Default 16.
+    /// How many products may be spent on measuring, all formats together; four are taken of each at least (up to a hundred where
+    /// starting a product takes longer than the product), and two of one that is three times slower than CSR. Default 16.
     #[must_use]
     pub fn budget(mut self, products: usize) -> Self {
         self.budget = products;
@@ -173,9 +173,12 @@ where
     if model.shares.len() < 2 {
         return keep(a, format!("csr is the only format that {} multiplies", backend.description()));
     }
-    // The whole product may be saved at best: with fewer products than a trial costs, nothing is worth a look.
-    let look = model.look_in_products(a.nonzeros() + a.rows(), 4 + size_of::<V>());
-    let least = affordable(1, look, &model, options);
+    // Twice what a trial of `n` formats beside CSR costs, and the look before it, in CSR products. The whole product may be saved
+    // at best: with fewer products than a trial costs, nothing is worth a look.
+    let (look, starting) = model.look_and_start((a.nonzeros() + a.rows()) * (4 + size_of::<V>()));
+    let each = |n: usize| trial::each(n, options.budget, starting);
+    let affordable = |n: usize| 2.0 * (look + n as f64 * model.conversion + ((n + 1) * each(n)) as f64);
+    let least = affordable(1);
     if (options.products as f64) < least {
         let products = options.products;
         return keep(a, format!("{products} products are expected, and a trial costs as much as {least:.0}"));
@@ -198,20 +201,15 @@ where
     };
     let saved = 1.0 - best.time / csr.time;
     let promised = options.products as f64 * saved;
-    let count = (1..=candidates.len()).rev().find(|&n| promised > affordable(n, look, &model, options));
+    let count = (1..=candidates.len()).rev().find(|&n| promised > affordable(n));
     let Some(count) = count else { return keep(a, too_little(best, saved, &csr, options)) };
     let names: Vec<&'static str> = candidates[..count].iter().map(|f| f.format).collect();
-    let (matrix, trials) = trial::run(backend, a, &names, options.budget, clock)?;
+    let (matrix, trials) = trial::run(backend, a, &names, each(count), clock)?;
     entry.store(&trials);
     let reason = format!("the model proposed {}", names.join(" and "));
     let report =
         ChoiceReport { format: matrix.format(), basis: Basis::Measured, reason, trials, seconds: 0.0 };
     Ok(Choice { matrix, report })
-}
-
-/// Twice what a trial of `n` formats beside CSR costs, and the look before it, in CSR products.
-fn affordable(n: usize, look: f64, model: &ProductModel, options: &ChoiceOptions) -> f64 {
-    2.0 * (look + n as f64 * model.conversion + trial::products(n, options.budget) as f64)
 }
 
 fn too_little(best: &Forecast, saved: f64, csr: &Forecast, options: &ChoiceOptions) -> String {

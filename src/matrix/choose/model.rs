@@ -67,10 +67,12 @@ impl ProductModel {
         self
     }
 
-    /// What a look costs in CSR products of a matrix, before anything but its size is known.
-    pub(super) fn look_in_products(&self, entries: usize, entry: usize) -> f64 {
+    /// What a look costs in CSR products of a matrix, and which share of such a product is its start, before anything but the
+    /// matrix's size in bytes is known.
+    pub(super) fn look_and_start(&self, bytes: usize) -> (f64, f64) {
         let share = self.share(Csr::<f64>::NAME).unwrap_or(1.0);
-        self.look / (self.start + (entries * entry) as f64 / share).max(1.0)
+        let product = (self.start + bytes as f64 / share).max(1.0);
+        (self.look / product, self.start / product)
     }
 
     fn share(&self, format: &str) -> Option<f64> {

@@ -14,6 +14,10 @@ const MARGIN: f64 = 0.97;
 /// Products of each format at least: one to warm up, one to see whether it is worth more, two to measure.
 const FEWEST: usize = 4;
 
+/// And where starting it is all that a product's time is. Batches of a few would tell how long the clock and the start of a
+/// recording take.
+const FEWEST_SHORT: f64 = 100.0;
+
 /// A format whose first product takes so many of CSR's has lost.
 const HOPELESS: f64 = 3.0;
 
@@ -41,13 +45,9 @@ pub(super) fn wall_clock<B: Backend>(
     }
 }
 
-/// Products that measuring CSR and `n` other formats takes, within the budget where that is large enough.
-pub(super) fn products(n: usize, budget: usize) -> usize {
-    (n + 1) * each(n, budget)
-}
-
-fn each(n: usize, budget: usize) -> usize {
-    (budget / (n + 1)).max(FEWEST)
+/// Products of each format where CSR and `n` others share a budget, and starting one is this share of its time.
+pub(super) fn each(n: usize, budget: usize, starting: f64) -> usize {
+    (budget / (n + 1)).max(FEWEST).max((FEWEST_SHORT * starting) as usize)
 }
 
 /// Whether an error only means that a format is not for this matrix or device.
@@ -57,12 +57,13 @@ pub(super) fn is_refusal(error: &Error) -> bool {
 
 type Stored<T, B, V> = Box<dyn SparseMatrix<T, B, V>>;
 
-/// Tries CSR and the formats named: the matrix in the one with the fastest product, and all times, CSR's first.
+/// Tries CSR and the formats named with so many products of each: the matrix in the one with the fastest product, and all
+/// times, CSR's first.
 pub(super) fn run<T, V, B>(
     backend: &B,
     a: Csr<V, B>,
     names: &[&'static str],
-    budget: usize,
+    each: usize,
     clock: &mut Clock<'_>,
 ) -> Result<(Stored<T, B, V>, Vec<Trial>)>
 where
@@ -73,7 +74,6 @@ where
     let mut x = backend.zeros::<T>(a.columns())?;
     backend.fill(T::one(), &mut x)?;
     let mut y = backend.zeros::<T>(a.rows())?;
-    let each = each(names.len(), budget);
     // Seconds of a product by itself, and of one among several; the latter is not measured where the former is beyond a limit.
     let mut time =
         |matrix: &dyn SparseMatrix<T, B, V>, most: f64, clock: &mut Clock<'_>| -> Result<(f64, f64)> {
@@ -84,7 +84,7 @@ where
             if single > most {
                 return Ok((single, single));
             }
-            let count = (each - 2) / 2;
+            let count = each.saturating_sub(2).max(2) / 2;
             let mut twice = |body: &mut dyn FnMut() -> Result<()>| -> Result<(f64, f64)> {
                 let mut one = || clock(Step::Products(count), matrix.format(), body);
                 // The faster of two batches: whatever else the machine does only adds.
