@@ -4,14 +4,14 @@
 //! `cargo bench --bench cg_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points) or `27:K` (27 points, K^3),
 //! whose values repeat; `uneven:K` (7 points, K^3, one entry of the diagonal another); `general:K` (7 points, K^3, a
 //! coefficient for each cell); `hermitian:K` (7 points, K^3, phases along x); `warm:K` updates the values of 7 points, K^3, and solves again, many times; `streams:K` solves 64 systems of 5
-//! points, K^2, on one stream and on more. `only:FORMAT` leaves out the other formats. The peer is textbook CG on cuSPARSE and cuBLAS in a captured graph; for complex
+//! points, K^2, on one stream and on more. `only:FORMAT` leaves out the other formats, `polynomial:STEPS` adds Chebyshev's polynomial in half the precision. The peer is textbook CG on cuSPARSE and cuBLAS in a captured graph; for complex
 //! numbers it is `benches/peers/cg_complex.cu`.
 
 use num_complex::Complex;
 use residua::generate::{jumping, poisson2d, poisson3d};
 use residua::krylov::{Cg, SolveOptions, WarmCg};
-use residua::matrix::{FORMAT_NAMES, build as build_format};
-use residua::precondition::{Identity, Jacobi, Preconditioner};
+use residua::matrix::{FORMAT_NAMES, build as build_format, convert};
+use residua::precondition::{Chebyshev, Identity, Jacobi, Narrowed, Preconditioner};
 use residua::report::copy_bandwidth;
 use residua::scalar::Widen;
 use residua::{Backend, Csr, Cuda, LinearOperator, Scalar};
@@ -62,7 +62,7 @@ fn measure<T: Scalar>(
     Ok(())
 }
 
-fn formats<V: Scalar + Widen<T>, T: Scalar>(
+fn formats<V: Scalar<Narrow: Widen<T::Narrow>> + Widen<T>, T: Scalar>(
     cuda: &Cuda,
     copy: f64,
     a: &Csr<V, Cuda>,
@@ -84,6 +84,33 @@ fn formats<V: Scalar + Widen<T>, T: Scalar>(
         let what = format!("{name}, values {}", V::NAME);
         measure(cuda, copy, &what, &*converted, &Identity, b)?;
         measure(cuda, copy, &format!("{what}, jacobi"), &*converted, jacobi, b)?;
+        let steps: Vec<usize> = std::env::args()
+            .filter_map(|word| word.strip_prefix("polynomial:").and_then(|k| k.parse().ok()))
+            .collect();
+        if !steps.is_empty() {
+            let start = Instant::now();
+            let low = a.to_rounded(cuda)?;
+            let diagonal = Jacobi::new(cuda, &low)?;
+            let low = convert::<T::Narrow, Cuda, V::Narrow>(cuda, name, low)?;
+            let bounds = Chebyshev::new(cuda, &*low, &diagonal, 10)?.bounds();
+            println!(
+                "  set up, {:.3} ms: D^-1 A has eigenvalues up to {:.3}",
+                start.elapsed().as_secs_f64() * 1e3,
+                bounds.1 / 1.1
+            );
+            for steps in steps {
+                let low_bound = bounds.1 / (2.0 * (steps * steps) as f64).max(20.0);
+                let m = Chebyshev::with_bounds(cuda, &*low, &diagonal, steps, (low_bound, bounds.1))?;
+                measure(
+                    cuda,
+                    copy,
+                    &format!("{what}, chebyshev-single:{steps}"),
+                    &*converted,
+                    &Narrowed::new::<T, Cuda>(m)?,
+                    b,
+                )?;
+            }
+        }
     }
     Ok(())
 }
@@ -228,8 +255,10 @@ fn main() -> residua::Result<()> {
     let cuda = Cuda::new(0)?;
     let copy = 1e9 * copy_bandwidth(&cuda, 5)?;
     println!("{}, copy {:.0} GB/s", cuda.description(), copy / 1e9);
-    let cases: Vec<String> =
-        std::env::args().skip(1).filter(|a| !a.starts_with('-') && !a.starts_with("only:")).collect();
+    let cases: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-') && !a.starts_with("only:") && !a.starts_with("polynomial:"))
+        .collect();
     let all = [
         "32x32",
         "100x100",

@@ -1,5 +1,5 @@
-// Vectors of half the precision: y = scale x rounded, y += scale x of the narrower type, and whether rounding x changes
-// it. All are streams.
+// Vectors of half the precision: y = scale x rounded, y = x and y += scale x of the narrower type, and whether rounding x
+// changes it. All are streams.
 //
 // Constants: SCALAR (the wide type), NARROW (the narrower one), THREADS.
 #include "complex.cuh"
@@ -19,6 +19,10 @@ template <typename To, typename From> DEVICE To rounded(From a) {
 
 extern "C" __global__ void __launch_bounds__(THREADS) narrow(R scale, const T* x, N* y, u64 n) {
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) y[i] = rounded<N, T>(scale * x[i]);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) widened(const N* x, T* y, u64 n) {
+    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) y[i] = widen<T>::from(x[i]);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) add_narrow(R scale, const N* x, T* y, u64 n) {

@@ -13,14 +13,16 @@
 // added. Where all rows of a warp are the whole stencil, as inside of a grid, nothing is asked. Sums run from left to
 // right: two runs give the same bits.
 //
-// Bytes a row: 1, x and y.
+// Bytes a row: 1, x and y; a step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces, too.
 // Source: register blocking of stencils as in Datta et al. 2008, carried to a matrix that is told by its rows' kinds.
 //
 // Constants: SCALAR (vectors), PLACES, ROWS, THREADS, BLOCKS (a multiprocessor, at least).
 #include "block_sum.cuh"
+#include "chebyshev.cuh"
 #include "product.cuh"
 
 typedef SCALAR T;
+typedef real_of<T>::type R;
 
 constexpr int LINES = ROWS + 2; // that a thread reads in each plane
 
@@ -82,14 +84,23 @@ struct Rows {
     }
 };
 
-template <typename F>
-DEVICE void sums(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32* places_of, const Grid& grid, const Numbers& numbers, const T* __restrict__ x, F finish) {
+// What a row's end needs besides its sum: it is asked for before the sum is there.
+struct Nothing {
+    DEVICE Nothing operator()(u64) const { return {}; }
+};
+
+template <typename G, typename F>
+DEVICE void sums(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32* places_of, const Grid& grid, const Numbers& numbers, const T* __restrict__ x, G beside, F finish) {
     for (u64 tile = u64(blockIdx.x) * THREADS; tile < u64(grid.threads); tile += u64(gridDim.x) * THREADS) {
         const u32 mine = u32(tile) + threadIdx.x, line = u32(grid.line);
         const u64 first = u64(mine / line) * ((ROWS - 1) * u64(line)) + mine;
         u32 kind[ROWS];
 #pragma unroll
         for (u32 r = 0; r < ROWS; r++) kind[r] = mine < grid.threads && first + r * u64(line) < rows ? kind_of[first + r * u64(line)] : 255;
+        decltype(beside(first)) found[ROWS];
+#pragma unroll
+        for (u32 r = 0; r < ROWS; r++)
+            if (kind[r] < 255) found[r] = beside(first + r * u64(line));
         const bool inside = __all_sync(ALL, i64(first) + grid.low >= 0 && i64(first) + grid.high < i64(columns));
         Rows all = {};
         // Two planes are on their way before the kinds are looked at.
@@ -119,13 +130,13 @@ DEVICE void sums(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32*
         }
 #pragma unroll
         for (u32 r = 0; r < ROWS; r++)
-            if (kind[r] < 255) finish(first + r * u64(line), all.sum[r]);
+            if (kind[r] < 255) finish(first + r * u64(line), all.sum[r], found[r]);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     slim_stencil(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32* places_of, const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, T alpha, const T* x, T beta, T* y) {
-    sums(rows, columns, kind_of, whole, places_of, grid, numbers, x, [=](u64 row, T sum) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
+    sums(rows, columns, kind_of, whole, places_of, grid, numbers, x, Nothing(), [=](u64 row, T sum, Nothing) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
 }
 
 // y = A x, *xy = x.y.
@@ -133,9 +144,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     slim_stencil_dot(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32* places_of, const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, const T* x, T* y, T* xy,
                      T* partials, u32* finished) {
     T dot = T();
-    sums(rows, columns, kind_of, whole, places_of, grid, numbers, x, [&](u64 row, T sum) {
+    sums(rows, columns, kind_of, whole, places_of, grid, numbers, x, Nothing(), [&](u64 row, T sum, Nothing) {
         y[row] = sum;
         dot = dot + conj(x[row]) * sum;
     });
     launch_sum<THREADS>(dot, partials, finished, [=](T all) { *xy = all; });
+}
+
+// last = keep z + momentum last + step d .* (r - A z). A vector is never read after it was written: z is not last.
+struct Beside {
+    T r, z, last;
+};
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    slim_stencil_chebyshev(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32* places_of, const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, R keep, R momentum,
+                           R step, const R* d, const T* r, const T* z, T* last) {
+    const Step<R> by = {keep, momentum, step};
+    sums(
+        rows, columns, kind_of, whole, places_of, grid, numbers, z, [=](u64 row) { return Beside{r[row], z[row], momentum == 0 ? T() : last[row]}; },
+        [=](u64 row, T sum, Beside at) { last[row] = stepped(by, d, row, at.r, at.z, sum, at.last); });
 }

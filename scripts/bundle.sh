@@ -13,9 +13,9 @@ cd "$(dirname "$0")/.."
 bundle=${1:-bundle}
 limit=$((64 << 20))
 profile=${PROFILE:-release}
-# What uses a device, by what the files say of themselves; the rest runs where the repository is.
+# What uses a device, by what the files say of themselves, and the command; the rest runs where the repository is.
 names() { sed -E 's,^[^/]*/,,; s,(/main)?\.rs$,,' | sort | tr '\n' ' '; }
-tests=${TESTS-kernels_compile $(grep -lE 'device::device|on_every_backend' tests/*.rs tests/*/main.rs | names)}
+tests=${TESTS-cli kernels_compile $(grep -lE 'device::device|on_every_backend' tests/*.rs tests/*/main.rs | names)}
 benches=${BENCHES-$(grep -lE '\bCuda\b' benches/*.rs benches/*/main.rs | names)}
 rm -rf "$bundle"
 mkdir -p "$bundle"
@@ -72,6 +72,7 @@ cd "$here"
 [ -d bin ] || tar -xJf bin.tar.xz
 if [ -d shared-matrices ]; then export RESIDUA_MATRICES=${RESIDUA_MATRICES:-$here/shared-matrices}; fi
 export CARGO_MANIFEST_DIR=$here RESIDUA_NEED_DEVICE=${RESIDUA_NEED_DEVICE:-1}
+export RESIDUA_COMMAND=$here/bin/residua
 bin/residua devices || failed=1
 if [ "$what" = sanitize ]; then
     TEST=$here/bin/tests/every_kernel exec ./sanitize.sh "${@:2}"

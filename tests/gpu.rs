@@ -62,6 +62,7 @@ cases!(
     fsai_cases,
     complex_fsai_cases,
     chebyshev_cases,
+    long_chebyshev_cases,
     refinement_cases
 );
 

@@ -13,4 +13,12 @@ macro_rules! on_host {
         }
     )*};
 }
-on_host!(block_cases, natural_block_cases, fsai_cases, complex_fsai_cases, chebyshev_cases, refinement_cases);
+on_host!(
+    block_cases,
+    natural_block_cases,
+    fsai_cases,
+    complex_fsai_cases,
+    chebyshev_cases,
+    long_chebyshev_cases,
+    refinement_cases
+);

@@ -1,8 +1,8 @@
 //! What preconditioners ask of a backend beyond the steps of the solvers: small dense systems, one a block or a row of
 //! the matrix, the steps of a polynomial, and vectors of half the precision.
 
-use super::{CsrParts, KrylovSteps, OffsetsRef};
-use crate::error::Result;
+use super::{Backend, CsrParts, KrylovSteps, OffsetsRef};
+use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
 
 /// The most rows of a dense block or a local system: one lane of a warp each.
@@ -17,7 +17,7 @@ pub const DENSE_LIMIT: usize = 32;
 ///     |       2 |      values  4 1 1 5 | 2      block_of  0 0 1
 /// ```
 #[derive(Debug)]
-pub struct BlockParts<'a, B: super::Backend> {
+pub struct BlockParts<'a, B: Backend> {
     /// First row of each block, and the number of rows at the end.
     pub starts: &'a B::Slice<u32>,
     /// The block of each row.
@@ -26,26 +26,51 @@ pub struct BlockParts<'a, B: super::Backend> {
     pub offsets: &'a B::Slice<u64>,
 }
 
-impl<B: super::Backend> Clone for BlockParts<'_, B> {
+impl<B: Backend> Clone for BlockParts<'_, B> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<B: super::Backend> Copy for BlockParts<'_, B> {}
+impl<B: Backend> Copy for BlockParts<'_, B> {}
 
-/// The coefficients of one step of a Chebyshev iteration.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ChebyshevStep<R> {
-    /// Whether nothing came before: residual, direction and z are not read.
-    pub first: bool,
-    /// What the last direction is multiplied by.
-    pub momentum: R,
+/// One step of Chebyshev's iteration for A z = r: `last` becomes `keep` z + `momentum` `last` + `step` d .* (r - A z). Where
+/// `momentum` is zero, `last` is not read.
+pub struct ChebyshevStep<'a, T: Scalar, B: Backend> {
+    /// What z is multiplied by.
+    pub keep: T::Real,
+    /// What the vector before z is multiplied by.
+    pub momentum: T::Real,
     /// What the scaled residual is multiplied by.
-    pub step: R,
+    pub step: T::Real,
+    /// The inverse of A's diagonal; `None` stands for ones.
+    pub d: Option<&'a B::Slice<T::Real>>,
+    /// The right-hand side.
+    pub r: &'a B::Slice<T>,
+    /// The vector before z, then the one after it.
+    pub last: &'a mut B::Slice<T>,
+}
+
+impl<T: Scalar, B: Backend> std::fmt::Debug for ChebyshevStep<'_, T, B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { keep, momentum, step, .. } = self;
+        write!(f, "ChebyshevStep: {keep} z + {momentum} last + {step} D (r - A z)")
+    }
+}
+
+impl<T: Scalar, B: Backend> ChebyshevStep<'_, T, B> {
+    /// Refuses vectors of other lengths than `n`.
+    pub(crate) fn check(&self, n: usize) -> Result<()> {
+        Error::check_dimension("length of the diagonal", n, self.d.map_or(n, |d| B::len(d)))?;
+        Error::check_dimension("length of r", n, B::len(self.r))?;
+        Error::check_dimension("length of the vector before z", n, B::len(self.last))
+    }
 }
 
 /// Steps of preconditioners. Nothing here waits for the device, and everything is deterministic.
 pub trait PreconditionSteps: KrylovSteps {
+    /// Whether steps and products run at the speed of memory, so that the bytes which a preconditioner saves tell the time.
+    const BYTES_TELL: bool = false;
+
     /// The inverses of the diagonal blocks of a Hermitian A, each exactly Hermitian, into `inverses` (layout:
     /// [`BlockParts`]). `first_bad[0]` becomes the first row at which a block turned out not to be positive definite
     /// (Gauss-Jordan elimination without exchanges met a pivot that is not a positive number), `u32::MAX` without one.
@@ -72,19 +97,14 @@ pub trait PreconditionSteps: KrylovSteps {
         z: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// residual -= t; direction = momentum direction + step d .* residual; z += direction. The first step takes t for the
-    /// residual and starts the others from zero.
+    /// A step of Chebyshev's iteration from z, with A z beside it; `None` where z is zero: then `last` becomes `step` d .* r.
     ///
     /// # Errors
     /// On different lengths, or when the device fails.
     fn chebyshev_step<T: Scalar>(
         &self,
-        coefficients: ChebyshevStep<T::Real>,
-        d: &Self::Slice<T::Real>,
-        t: &Self::Slice<T>,
-        residual: &mut Self::Slice<T>,
-        direction: &mut Self::Slice<T>,
-        z: &mut Self::Slice<T>,
+        step: ChebyshevStep<'_, T, Self>,
+        from: Option<(&Self::Slice<T>, &Self::Slice<T>)>,
     ) -> Result<()>;
 
     /// Entries of each row of A on and left of the diagonal, the `limit` nearest to it; 0 where the diagonal entry is
@@ -133,6 +153,12 @@ pub trait PreconditionSteps: KrylovSteps {
     /// # Errors
     /// When the device fails.
     fn narrow_changes<T: Scalar>(&self, x: &Self::Slice<T>, changed: &mut Self::Slice<u32>) -> Result<()>;
+
+    /// y = x, x of the narrower type.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn widen<T: Scalar>(&self, x: &Self::Slice<T::Narrow>, y: &mut Self::Slice<T>) -> Result<()>;
 
     /// y += scale x, x of the narrower type.
     ///

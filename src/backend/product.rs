@@ -1,6 +1,8 @@
 //! What a backend multiplies: one product a storage layout, always y = alpha op(A) x + beta y.
 
-use super::{Backend, CooParts, CsrParts, EllParts, JdsParts, SellParts, SlimParts, VectorOps};
+use super::{
+    Backend, ChebyshevStep, CooParts, CsrParts, EllParts, JdsParts, SellParts, SlimParts, VectorOps,
+};
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, ProductModel, Slim};
 use crate::scalar::{Scalar, Widen};
@@ -194,6 +196,21 @@ pub trait Products: Backend {
     {
         self.slim(a, Gemv::plain(x, y))?;
         self.dot(x, y, xy)
+    }
+
+    /// A step of Chebyshev's iteration in one pass with the product A z, A square in the compressed format. Returns whether it was
+    /// done: a backend declines forms of the format for which it has no kernel, and then does so at each call. The provided method
+    /// always declines.
+    ///
+    /// # Errors
+    /// When the device fails. Sizes are checked by the caller.
+    fn slim_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        _a: SlimParts<'_, V, Self>,
+        _step: ChebyshevStep<'_, T, Self>,
+        _z: &Self::Slice<T>,
+    ) -> Result<bool> {
+        Ok(false)
     }
 
     /// What is known of these products' speed: the model behind [`choose`](crate::matrix::choose) goes by it.

@@ -1,6 +1,8 @@
 //! Which format a matrix is stored in.
 
+use residua::backend::PreconditionSteps;
 use residua::matrix::FORMAT_NAMES;
+use residua::{LinearOperator, Scalar};
 
 /// The name of a format, or `auto`.
 pub(crate) fn parse_format(text: &str) -> Result<String, String> {
@@ -19,4 +21,43 @@ pub(crate) fn parse_format(text: &str) -> Result<String, String> {
 pub(crate) fn expected_products(n: usize, right_hand_sides: usize, max_iterations: Option<usize>) -> usize {
     let iterations = 2.3 * (n as f64).cbrt();
     max_iterations.unwrap_or(usize::MAX).min(iterations as usize).saturating_mul(right_hand_sides)
+}
+
+/// Products that a polynomial of single precision asks for, times those of plain conjugate gradients: 1.11 to 1.20 were seen on
+/// grids in three dimensions (docs/benchmarks.md, "Conjugate gradients on the GPU").
+const MORE_PRODUCTS: f64 = 1.2;
+
+/// The polynomial is taken for fewer bytes than this share of plain ones: what it saves is expected, what it costs certain.
+const SHARE: f64 = 0.65;
+
+/// Bytes to be saved, at least: a GPU moves them in 25 ms, and setting the polynomial up takes up to 10.
+const WORTH: f64 = 1e11;
+
+/// Whether the system is so large that [`polynomial_pays`] may say yes; then the matrix is worth keeping in half the precision.
+pub(crate) fn polynomial_may_pay<T: Scalar>(n: usize, products: usize) -> bool {
+    (1.0 - SHARE) * plain_bytes::<T>(n, 0) * products as f64 > WORTH / 4.0
+}
+
+/// Whether conjugate gradients with a polynomial of so many steps in half the precision move so many fewer bytes than plain ones
+/// that it shows, for `products` of these.
+pub(crate) fn polynomial_pays<T: Scalar, B: PreconditionSteps>(
+    a: &dyn LinearOperator<T, B>,
+    products: usize,
+    steps: usize,
+) -> bool {
+    let n = a.rows();
+    let (vector, narrow) = ((n * size_of::<T>()) as f64, (n * size_of::<T::Narrow>()) as f64);
+    // In half the precision the matrix takes no more than in full.
+    let matrix = a.bytes() as f64 - 2.0 * vector;
+    let plain = plain_bytes::<T>(n, matrix as usize);
+    // A step behind its product moves seven vectors; rounding, z and r.z move five and two of the iteration's own.
+    let step = matrix + 7.0 * narrow;
+    let outer = plain + 5.0 * vector + 4.0 * narrow + (steps - 1) as f64 * step;
+    let share = MORE_PRODUCTS * outer / (steps as f64 * plain);
+    share < SHARE && (1.0 - share) * plain * products as f64 > WORTH
+}
+
+/// Bytes of an iteration of plain conjugate gradients.
+fn plain_bytes<T: Scalar>(n: usize, matrix: usize) -> f64 {
+    (matrix + 10 * n * size_of::<T>()) as f64
 }

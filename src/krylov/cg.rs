@@ -32,7 +32,7 @@ use super::{Report, SolveOptions};
 use crate::backend::{CgSlot, CgStatus, Inverse, KrylovSteps};
 use crate::error::Result;
 use crate::operator::LinearOperator;
-use crate::precondition::Preconditioner;
+use crate::precondition::{Preconditioner, Workspace};
 use crate::scalar::Scalar;
 use num_traits::{One, Zero};
 use std::ops::ControlFlow;
@@ -79,6 +79,7 @@ pub(super) struct Work<T: Scalar, B: KrylovSteps> {
     pub z: B::Vec<T>,
     /// What the preconditioner computes in, likewise.
     pub work: B::Vec<T>,
+    pub narrow: B::Vec<T::Narrow>,
     pub pq: B::Vec<T>,
     pub rz: B::Vec<T>,
     pub state: B::Vec<T::Real>,
@@ -98,6 +99,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
             q: backend.zeros(n)?,
             z: backend.zeros(0)?,
             work: backend.zeros(0)?,
+            narrow: backend.zeros(0)?,
             pq: backend.zeros(1)?,
             rz: backend.zeros(1)?,
             state: backend.zeros(CgSlot::COUNT)?,
@@ -173,12 +175,12 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
     where
         M: Preconditioner<T, B> + ?Sized,
     {
-        let Self { x, r, p, q, z, work, pq, rz, state, .. } = self;
+        let Self { x, r, p, q, z, work, narrow, pq, rz, state, .. } = self;
         let fused = m.fused();
         let inverse = fused.unwrap_or(Inverse::General(&**z));
         backend.cg_residual(inverse, pq, q, r, rz, state)?; // alpha = rho / p.q, r -= alpha q, r.r, r.z
         if fused.is_none() {
-            m.apply_dot_in(backend, work, r, z, rz)?; // z = M^-1 r, r.z
+            m.apply_dot_in(backend, Workspace { full: work, narrow }, r, z, rz)?; // z = M^-1 r, r.z
         }
         let inverse = fused.unwrap_or(Inverse::General(&**z));
         backend.cg_direction(inverse, r, rz, p, x, state) // x += alpha p, beta = r.z / rho, p = z + beta p

@@ -63,6 +63,9 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         if B::len(&*self.work.work) < m.work_len() {
             self.work.work = self.backend.zeros(m.work_len())?;
         }
+        if B::len(&*self.work.narrow) < m.narrow_work_len() {
+            self.work.narrow = self.backend.zeros(m.narrow_work_len())?;
+        }
         let units = Units::of::<T, B>(&self.backend, b, &mut self.work.q, &mut self.work.square)?;
         let mut history = std::mem::take(&mut self.history);
         history.clear();

@@ -2,7 +2,9 @@
 
 use super::lengths::RowLengths;
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, Sell, Slim};
-use crate::backend::{Backend, CgBurst, Conversions, KrylovSteps, Op, Products, VectorOps};
+use crate::backend::{
+    Backend, CgBurst, ChebyshevStep, Conversions, KrylovSteps, Op, PreconditionSteps, Products, VectorOps,
+};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
 use crate::scalar::{Scalar, Widen};
@@ -136,7 +138,7 @@ debug!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Slim);
 
 /// [`LinearOperator`] by a type's own methods: as CSR it is `stored` or must be `converted`; `fused` is its product fused
 /// with x.y, where the seam has one; `burst` the way to do several iterations at once, where it has one, and what it keeps
-/// with the matrix.
+/// with the matrix; `chebyshev` its product fused with a step of that iteration.
 macro_rules! operator {
     (@csr stored $a:ident $backend:ident) => {
         $a
@@ -144,7 +146,7 @@ macro_rules! operator {
     (@csr converted $a:ident $backend:ident) => {
         &$a.to_csr($backend)?
     };
-    ($name:ident, $csr:ident $(, $fused:ident $(, $burst:ident($($kept:ident)?))?)?) => {
+    ($name:ident, $csr:ident $(, $fused:ident $(, $burst:ident($($kept:ident)?))?)? $(; $chebyshev:ident)?) => {
         impl<V: Scalar + Widen<T>, T: Scalar, B: Products> LinearOperator<T, B> for $name<V, B> {
             fn rows(&self) -> usize {
                 $name::rows(self)
@@ -181,6 +183,21 @@ macro_rules! operator {
                 Error::check_dimension("length of r", self.rows(), B::len(burst.r))?;
                 backend.$burst(self.parts(), $(self.$kept(),)? burst)
             })?)?
+
+            $(fn chebyshev_step(
+                &self,
+                backend: &B,
+                step: ChebyshevStep<'_, T, B>,
+                z: &B::Slice<T>,
+            ) -> Result<bool>
+            where
+                B: PreconditionSteps,
+            {
+                Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
+                Error::check_dimension("length of z", self.rows(), B::len(z))?;
+                step.check(self.rows())?;
+                backend.$chebyshev(self.parts(), step, z)
+            })?
 
             fn accurate_residual(
                 &self,
@@ -219,7 +236,7 @@ operator!(Ell, converted);
 operator!(Hybrid, converted);
 operator!(Jds, converted);
 operator!(Sell, converted, sell_dot, sell_cg_burst());
-operator!(Slim, converted, slim_dot);
+operator!(Slim, converted, slim_dot; slim_chebyshev);
 
 /// What a format would take for a matrix, worked out from its row lengths without building it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What a solver multiplies with: anything that applies y = A x.
 
-use crate::backend::{Backend, CgBurst, KrylovSteps, VectorOps};
+use crate::backend::{Backend, CgBurst, ChebyshevStep, KrylovSteps, PreconditionSteps, VectorOps};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
@@ -64,6 +64,19 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     fn cg_burst(&self, _backend: &B, _burst: CgBurst<'_, T, B>) -> Result<bool>
     where
         B: KrylovSteps,
+    {
+        Ok(false)
+    }
+
+    /// A step of Chebyshev's iteration from z, in one pass with the product A z where the operator can
+    /// ([`PreconditionSteps::chebyshev_step`] is the same behind a product). Returns whether it did; an operator that declines does
+    /// so at each call. The provided method declines.
+    ///
+    /// # Errors
+    /// As [`LinearOperator::apply`].
+    fn chebyshev_step(&self, _backend: &B, _step: ChebyshevStep<'_, T, B>, _z: &B::Slice<T>) -> Result<bool>
+    where
+        B: PreconditionSteps,
     {
         Ok(false)
     }

@@ -1,6 +1,6 @@
 //! A sparse approximate inverse in factored form.
 
-use super::Preconditioner;
+use super::{Preconditioner, Workspace};
 use crate::backend::{DENSE_LIMIT, Offsets, Op, PreconditionSteps, Products, VectorOps};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -98,10 +98,20 @@ impl<T: Scalar, B: PreconditionSteps + Products> Preconditioner<T, B> for Fsai<T
         self.factor.rows()
     }
 
+    fn apply_in(
+        &self,
+        backend: &B,
+        work: Workspace<'_, T, B>,
+        r: &B::Slice<T>,
+        z: &mut B::Slice<T>,
+    ) -> Result<()> {
+        self.run(backend, B::part_mut(work.full, 0..self.factor.rows()), r, z)
+    }
+
     fn apply_dot_in(
         &self,
         backend: &B,
-        work: &mut B::Slice<T>,
+        work: Workspace<'_, T, B>,
         r: &B::Slice<T>,
         z: &mut B::Slice<T>,
         rz: &mut B::Slice<T>,
@@ -109,7 +119,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Preconditioner<T, B> for Fsai<T
     where
         B: VectorOps,
     {
-        let t = B::part_mut(work, 0..self.factor.rows());
+        let t = B::part_mut(work.full, 0..self.factor.rows());
         self.run(backend, t, r, z)?;
         backend.dot(t, t, rz) // r.z = r.G^H G r = t.t
     }

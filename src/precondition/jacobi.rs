@@ -56,6 +56,11 @@ impl<T: Scalar, B: KrylovSteps> Jacobi<T, B> {
         &self.inverse
     }
 
+    /// Whether all of them are equal.
+    pub(super) fn is_even(&self) -> bool {
+        self.even
+    }
+
     /// Takes new values of a matrix of the same size over; nothing is allocated.
     ///
     /// # Errors

@@ -6,11 +6,12 @@
 //! | [`Jacobi`] | diagonal of A | one pass over A | 2 n reals, none where all are equal: fused with the steps of CG, z is never stored |
 //! | [`BlockJacobi`] | diagonal blocks of A | small dense inverses | the blocks, and 4 n scalars: r, z, and both for r.z |
 //! | [`Fsai`] | (G^H G)^-1, G on the lower pattern of A | a small dense system a row | both factors, and 7 n scalars |
-//! | [`Chebyshev`] | a polynomial of A in k terms | the largest eigenvalue | (k - 1) products with A, and (7 k + 1) n scalars |
+//! | [`Chebyshev`] | a polynomial of A in k terms | the largest eigenvalue | (k - 1) steps of the matrix and 4 n scalars (7 n where the product and the step are two passes), and 4 n scalars |
+//! | [`Narrowed`] | any of these, in half the precision | the same | the same in half the width, and 5 n scalars |
 //!
 //! Which one pays: Jacobi nearly always. Block Jacobi where several unknowns belong to each point, as in elasticity. FSAI
-//! where iterations are many and the matrix has few entries a row. Chebyshev where sums over all processors are dear:
-//! it asks for fewer of them, not for fewer products.
+//! where iterations are many and the matrix has few entries a row. Chebyshev where sums over all processors are dear: it asks
+//! for fewer of them, not for fewer products; and [`Narrowed`] Chebyshev where vectors are most of what an iteration moves.
 //!
 //! A preconditioner of your own implements [`Preconditioner::apply`]; for conjugate gradients it must be Hermitian
 //! positive definite.
@@ -24,6 +25,7 @@ mod chebyshev;
 mod fsai;
 mod identity;
 mod jacobi;
+mod narrowed;
 mod spectrum;
 
 pub use blocks::BlockJacobi;
@@ -31,6 +33,21 @@ pub use chebyshev::Chebyshev;
 pub use fsai::Fsai;
 pub use identity::Identity;
 pub use jacobi::Jacobi;
+pub use narrowed::Narrowed;
+
+/// What an application computes in: a solver keeps it, so that nothing is allocated. What it holds is of no account.
+pub struct Workspace<'a, T: Scalar, B: Backend> {
+    /// [`Preconditioner::work_len`] scalars, or more.
+    pub full: &'a mut B::Slice<T>,
+    /// [`Preconditioner::narrow_work_len`] scalars of half the width, or more.
+    pub narrow: &'a mut B::Slice<T::Narrow>,
+}
+
+impl<T: Scalar, B: Backend> std::fmt::Debug for Workspace<'_, T, B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Workspace of {} and {} scalars", B::len(self.full), B::len(self.narrow))
+    }
+}
 
 /// Applies z = M^-1 r.
 pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
@@ -55,20 +72,39 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
         backend.dot(r, z, rz)
     }
 
-    /// Scalars of memory that [`Preconditioner::apply_dot_in`] needs. A solver allocates them once.
+    /// Scalars of memory that [`Preconditioner::apply_in`] and [`Preconditioner::apply_dot_in`] need. A solver allocates them once.
     fn work_len(&self) -> usize {
         0
     }
 
-    /// As [`Preconditioner::apply_dot`], with [`Preconditioner::work_len`] scalars of the caller's memory, so that nothing
-    /// is allocated. What `work` holds is of no account.
+    /// The same, of half the width.
+    fn narrow_work_len(&self) -> usize {
+        0
+    }
+
+    /// As [`Preconditioner::apply`], in the caller's memory, so that nothing is allocated.
+    ///
+    /// # Errors
+    /// As [`Preconditioner::apply`].
+    fn apply_in(
+        &self,
+        backend: &B,
+        work: Workspace<'_, T, B>,
+        r: &B::Slice<T>,
+        z: &mut B::Slice<T>,
+    ) -> Result<()> {
+        let _ = work;
+        self.apply(backend, r, z)
+    }
+
+    /// As [`Preconditioner::apply_dot`], in the caller's memory, so that nothing is allocated.
     ///
     /// # Errors
     /// As [`Preconditioner::apply`].
     fn apply_dot_in(
         &self,
         backend: &B,
-        work: &mut B::Slice<T>,
+        work: Workspace<'_, T, B>,
         r: &B::Slice<T>,
         z: &mut B::Slice<T>,
         rz: &mut B::Slice<T>,

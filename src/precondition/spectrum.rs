@@ -1,6 +1,6 @@
 //! The largest eigenvalue of D^-1 A, estimated.
 
-use crate::backend::VectorOps;
+use crate::backend::{Backend, VectorOps};
 use crate::error::{Error, Result};
 use crate::mixing::mixed;
 use crate::operator::LinearOperator;
@@ -8,6 +8,9 @@ use crate::scalar::{Real, Scalar};
 
 /// Lanczos steps: on meshes the largest eigenvalue has settled to a few per cent by then.
 const STEPS: usize = 16;
+
+/// After so many entries the pseudo-random residual repeats itself; a prime, so that no grid's lines do so with it.
+const PERIOD: usize = 65_537;
 
 /// Ritz value at the upper end of the spectrum of D^-1 A, from below, after a few steps of conjugate gradients with a
 /// pseudo-random residual; Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., 6.7.3. `d` is D^-1.
@@ -20,7 +23,7 @@ pub(super) fn largest_eigenvalue<T: Scalar, B: VectorOps>(
     d: &B::Slice<T::Real>,
 ) -> Result<f64> {
     let n = a.rows();
-    let mut r = backend.upload(pseudo_random::<T>(n))?;
+    let mut r = pseudo_random::<T, B>(backend, n)?;
     let (mut z, mut p, mut q) = (backend.zeros(n)?, backend.zeros(n)?, backend.zeros(n)?);
     let mut result = backend.zeros::<T>(1)?;
     let mut dot = |x: &B::Slice<T>, y: &B::Slice<T>| -> Result<f64> {
@@ -59,15 +62,25 @@ pub(super) fn largest_eigenvalue<T: Scalar, B: VectorOps>(
     Ok(largest_of_tridiagonal(&diagonal, &beside))
 }
 
-/// Entries of magnitude 1/2 to 1 with signs without pattern, the same on every machine.
-fn pseudo_random<T: Scalar>(n: usize) -> Vec<T> {
-    (0..n as u64)
+/// Entries of magnitude 1/2 to 1 with signs without pattern, the same on every machine, again and again in a large vector.
+fn pseudo_random<T: Scalar, B: Backend>(backend: &B, n: usize) -> Result<B::Vec<T>> {
+    let entries = (0..n.min(PERIOD) as u64)
         .map(|i| {
             let h = mixed(i.wrapping_add(0x9e37_79b9_7f4a_7c15));
             let magnitude = 0.5 + (h >> 12) as f64 / (1_u64 << 53) as f64;
             T::from_f64(if h & 1 == 0 { magnitude } else { -magnitude })
         })
-        .collect()
+        .collect::<Vec<_>>();
+    let mut all = backend.buffer(n)?;
+    let mut filled = entries.len();
+    backend.write(&entries, B::part_mut(&mut all, 0..filled))?;
+    while filled < n {
+        let more = filled.min(n - filled);
+        let (done, rest) = B::split_mut(&mut all, filled);
+        backend.copy(B::part(done, 0..more), B::part_mut(rest, 0..more))?;
+        filled += more;
+    }
+    Ok(all)
 }
 
 /// Largest eigenvalue of a symmetric tridiagonal matrix, by bisection with Sturm counts (Golub and Van Loan, 8.4.1).

@@ -1,6 +1,6 @@
 //! Input that no system can be read from: status 3, one line that names file and cause, outputs untouched.
 
-use crate::support::{Folder, finish};
+use crate::support::{Folder, finish, residua};
 use std::process::Command;
 
 const REAL: &str = "%%MatrixMarket matrix coordinate real general\n";
@@ -13,8 +13,7 @@ fn refused(f: &Folder, arguments: &str, words: &[&str]) {
     let before = f.names();
     let mut command = Command::new("sh");
     // 1 GB of address space: two threads and their stacks, and nothing in proportion to a lie in a header.
-    let line =
-        format!("ulimit -v 1000000; exec \"{}\" solve {arguments} -o x.mtx", env!("CARGO_BIN_EXE_residua"));
+    let line = format!("ulimit -v 1000000; exec \"{}\" solve {arguments} -o x.mtx", residua().display());
     command.arg("-c").arg(line).current_dir(f.path("")).env("RAYON_NUM_THREADS", "2");
     let run = finish(command, b"");
     assert_eq!(run.status, 3, "{arguments}: {}{}", run.stdout, run.stderr);

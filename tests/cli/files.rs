@@ -1,6 +1,6 @@
 //! `info`, `convert`, `reorder`, `bench`, `generate`, `devices`.
 
-use crate::support::{Folder, check_svg, collection, read_matrix};
+use crate::support::{Folder, check_svg, collection, package, read_matrix};
 use std::collections::BTreeMap;
 
 /// Entries by place.
@@ -240,7 +240,7 @@ fn generate_makes_what_it_lists() {
 #[test]
 fn shipped_matrices_are_made_by_the_commands_beside_them() {
     let f = Folder::new();
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("matrices");
+    let folder = package().join("matrices");
     let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
     let mut count = 0;
     for line in readme.lines().filter(|line| line.starts_with("| `")) {

@@ -185,9 +185,9 @@ fn every_preconditioner_and_precision_meets_the_tolerance() {
     for device in devices() {
         let mut counts = std::collections::HashMap::new();
         let choices =
-            ["jacobi", "block-jacobi:30", "fsai", "chebyshev:3"].into_iter().flat_map(|preconditioner| {
-                ["double", "mixed", "auto"].map(|precision| (preconditioner, precision))
-            });
+            ["jacobi", "block-jacobi:30", "fsai", "chebyshev:3", "chebyshev-single:3"].into_iter().flat_map(
+                |preconditioner| ["double", "mixed", "auto"].map(|precision| (preconditioner, precision)),
+            );
         for (preconditioner, precision) in choices {
             let how = format!("--device {device} --preconditioner {preconditioner} --precision {precision}");
             let json = f.ok(&format!("solve a.mtx {how} --tolerance 1e-11 -o x.mtx --json -")).json();
@@ -199,7 +199,7 @@ fn every_preconditioner_and_precision_meets_the_tolerance() {
             counts.insert((preconditioner, precision), json["iterations"].as_i64().unwrap());
         }
         let jacobi = counts[&("jacobi", "double")];
-        for better in ["block-jacobi:30", "fsai", "chebyshev:3"] {
+        for better in ["block-jacobi:30", "fsai", "chebyshev:3", "chebyshev-single:3"] {
             assert!(counts[&(better, "double")] < jacobi, "{device}: {counts:?}");
         }
     }

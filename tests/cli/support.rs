@@ -6,6 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// The command: `RESIDUA_COMMAND`, where it lies elsewhere than where it was built.
+pub fn residua() -> PathBuf {
+    std::env::var_os("RESIDUA_COMMAND").map_or_else(|| env!("CARGO_BIN_EXE_residua").into(), PathBuf::from)
+}
+
+/// The folder of the package: where cargo, or whoever carried the tests to another machine, says that it is.
+pub fn package() -> PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
+}
+
 /// A folder of one test, removed at its end.
 pub struct Folder(PathBuf);
 
@@ -51,7 +61,7 @@ impl Folder {
     }
 
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_residua"));
+        let mut command = Command::new(residua());
         command.current_dir(&self.0);
         command
     }
@@ -126,7 +136,7 @@ pub fn devices() -> Vec<&'static str> {
 /// The test matrices, where they are.
 pub fn collection() -> Option<PathBuf> {
     let folder = std::env::var_os("RESIDUA_MATRICES")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/matrices"), PathBuf::from);
+        .map_or_else(|| package().join("../shared/matrices"), PathBuf::from);
     if folder.join("index.csv").is_file() {
         return Some(folder);
     }

@@ -9,7 +9,7 @@ use residua::backend::{PreconditionSteps, Products};
 use residua::graph::{Adjacency, cuthill_mckee_order};
 use residua::krylov::{Cg, Outcome, Refinement, SolveOptions};
 use residua::matrix::Sell;
-use residua::precondition::{Chebyshev, Identity, Jacobi, Preconditioner};
+use residua::precondition::{Chebyshev, Identity, Jacobi, Narrowed, Preconditioner};
 use residua::report::Transposed;
 use residua::scalar::Widen;
 use residua::{Backend, Csr, Cuda, Error, Host, LinearOperator, Scalar};
@@ -134,9 +134,16 @@ pub fn preconditioners(b: &Cuda) {
         let a = poisson(20).to_backend(b).unwrap();
         let diagonal = Jacobi::new(b, &a).unwrap();
         let m = Chebyshev::new(b, &a, &diagonal, 4).unwrap();
-        applied(b, &m, &vector(400))
+        let mut z = applied(b, &m, &vector(400));
+        let low = a.to_rounded(b).unwrap();
+        let diagonal = Jacobi::new(b, &low).unwrap();
+        // A product that ends in the step, where the backend has it.
+        let slim = residua::matrix::build::<f32, B, f32>(b, "slim", &low).unwrap();
+        let m = Chebyshev::new(b, &*slim, &diagonal, 4).unwrap();
+        z.extend(applied(b, &Narrowed::new::<f64, B>(m).unwrap(), &vector::<f64>(400)));
+        z
     }
-    close(&chebyshev(b), &chebyshev(&Host), 1e-10);
+    close(&chebyshev(b), &chebyshev(&Host), 1e-4);
 
     let host = poisson(8);
     let a = host.to_backend(b).unwrap();

@@ -36,14 +36,14 @@ mod kernel {
     kernels! {
         "chebyshev.cu", types(T: Scalar as SCALAR);
         fn chebyshev_step(
-            first: u32,
+            keep: T::Real,
             momentum: T::Real,
             step: T::Real,
-            d: &Slice<T::Real>,
-            t: &Slice<T>,
-            residual: &mut Slice<T>,
-            direction: &mut Slice<T>,
-            z: &mut Slice<T>,
+            d: Option<&Slice<T::Real>>,
+            r: &Slice<T>,
+            z: Option<&Slice<T>>,
+            t: Option<&Slice<T>>,
+            last: &mut Slice<T>,
             n: u64,
         );
     }
@@ -71,11 +71,14 @@ mod kernel {
         "precision.cu", types(T: Scalar as SCALAR, N: Scalar as NARROW);
         fn narrow(scale: T::Real, x: &Slice<T>, y: &mut Slice<N>, n: u64);
         fn changes(x: &Slice<T>, changed: &mut Slice<u32>, n: u64);
+        fn widened(x: &Slice<N>, y: &mut Slice<T>, n: u64);
         fn add_narrow(scale: T::Real, x: &Slice<N>, y: &mut Slice<T>, n: u64);
     }
 }
 
 impl PreconditionSteps for Cuda {
+    const BYTES_TELL: bool = true;
+
     fn block_inverses<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -122,37 +125,17 @@ impl PreconditionSteps for Cuda {
 
     fn chebyshev_step<T: Scalar>(
         &self,
-        coefficients: ChebyshevStep<T::Real>,
-        d: &Slice<T::Real>,
-        t: &Slice<T>,
-        residual: &mut Slice<T>,
-        direction: &mut Slice<T>,
-        z: &mut Slice<T>,
+        by: ChebyshevStep<'_, T, Self>,
+        from: Option<(&Slice<T>, &Slice<T>)>,
     ) -> Result<()> {
-        let n = t.len();
-        for (what, length) in [
-            ("length of the diagonal", d.len()),
-            ("length of the residual", residual.len()),
-            ("length of the direction", direction.len()),
-            ("length of z", z.len()),
-        ] {
-            Error::check_dimension(what, n, length)?;
-        }
-        let ChebyshevStep { first, momentum, step } = coefficients;
+        let n = by.last.len();
+        by.check(n)?;
+        let (z, t) = from.unzip();
+        Error::check_dimension("length of z", n, z.map_or(n, Slice::len))?;
+        Error::check_dimension("length of A z", n, t.map_or(n, Slice::len))?;
+        let ChebyshevStep { keep, momentum, step, d, r, last } = by;
         let shape = policy::elementwise(self.0.chip, n);
-        kernel::chebyshev_step::<T>(
-            *self,
-            shape,
-            u32::from(first),
-            momentum,
-            step,
-            d,
-            t,
-            residual,
-            direction,
-            z,
-            n as u64,
-        )
+        kernel::chebyshev_step::<T>(*self, shape, keep, momentum, step, d, r, z, t, last, n as u64)
     }
 
     fn lower_lengths<V: Widen<T>, T: Scalar>(
@@ -198,6 +181,12 @@ impl PreconditionSteps for Cuda {
         self.fill(0, changed)?;
         let shape = policy::elementwise(self.0.chip, x.len());
         kernel::changes::<T, T::Narrow>(*self, shape, x, changed, x.len() as u64)
+    }
+
+    fn widen<T: Scalar>(&self, x: &Slice<T::Narrow>, y: &mut Slice<T>) -> Result<()> {
+        Error::check_dimension("length of the narrower vector", y.len(), x.len())?;
+        let (shape, n) = (policy::elementwise(self.0.chip, y.len()), y.len() as u64);
+        kernel::widened::<T, T::Narrow>(*self, shape, x, y, n)
     }
 
     fn add_narrow<T: Scalar>(&self, scale: T::Real, x: &Slice<T::Narrow>, y: &mut Slice<T>) -> Result<()> {

@@ -82,45 +82,28 @@ impl PreconditionSteps for Host {
 
     fn chebyshev_step<T: Scalar>(
         &self,
-        coefficients: ChebyshevStep<T::Real>,
-        d: &[T::Real],
-        t: &[T],
-        residual: &mut [T],
-        direction: &mut [T],
-        z: &mut [T],
+        by: ChebyshevStep<'_, T, Self>,
+        from: Option<(&[T], &[T])>,
     ) -> Result<()> {
-        let n = t.len();
-        for (what, length) in [
-            ("length of the diagonal", d.len()),
-            ("length of the residual", residual.len()),
-            ("length of the direction", direction.len()),
-            ("length of z", z.len()),
-        ] {
-            Error::check_dimension(what, n, length)?;
+        let n = by.last.len();
+        by.check(n)?;
+        if let Some((z, t)) = from {
+            Error::check_dimension("length of z", n, z.len())?;
+            Error::check_dimension("length of A z", n, t.len())?;
         }
-        let ChebyshevStep { first, momentum, step } = coefficients;
-        let momentum = T::from_real(momentum);
+        let ChebyshevStep { keep, momentum, step, d, r, last } = by;
+        let (keep, momentum) = (T::from_real(keep), T::from_real(momentum));
         let size = chunk_size(n);
-        let inputs = t.par_chunks(size).zip(d.par_chunks(size));
-        let outputs = residual.par_chunks_mut(size).zip(direction.par_chunks_mut(size));
-        for_chunks(
-            n,
-            inputs.zip(outputs).zip(z.par_chunks_mut(size)),
-            |(((t, d), (residual, direction)), z)| {
-                let vectors = t.iter().zip(d).zip(residual).zip(direction).zip(z);
-                for ((((t, d), residual), direction), z) in vectors {
-                    if first {
-                        *residual = *t;
-                        *direction = T::from_real(step * *d) * *t;
-                        *z = *direction;
-                    } else {
-                        *residual -= *t;
-                        *direction = momentum * *direction + T::from_real(step * *d) * *residual;
-                        *z += *direction;
-                    }
-                }
-            },
-        );
+        let chunks = last.par_chunks_mut(size).zip(r.par_chunks(size)).enumerate();
+        for_chunks(n, chunks, |(chunk, (last, r))| {
+            let here = chunk * size..chunk * size + last.len();
+            let (d, from) = (d.map(|d| &d[here.clone()]), from.map(|(z, t)| (&z[here.clone()], &t[here])));
+            for (i, (last, &r)) in last.iter_mut().zip(r).enumerate() {
+                let step = T::from_real(d.map_or(step, |d| step * d[i]));
+                let next = from.map_or(step * r, |(z, t)| keep * z[i] + step * (r - t[i]));
+                *last = if momentum == T::zero() { next } else { next + momentum * *last };
+            }
+        });
         Ok(())
     }
 
@@ -180,6 +163,15 @@ impl PreconditionSteps for Host {
     fn narrow_changes<T: Scalar>(&self, x: &[T], changed: &mut [u32]) -> Result<()> {
         let exact = x.par_chunks(EXACT_CHUNK).all(|chunk| chunk.iter().all(|x| x.narrow().is_some()));
         changed[0] = u32::from(!exact);
+        Ok(())
+    }
+
+    fn widen<T: Scalar>(&self, x: &[T::Narrow], y: &mut [T]) -> Result<()> {
+        Error::check_dimension("length of the narrower vector", y.len(), x.len())?;
+        let size = chunk_size(y.len());
+        for_chunks(y.len(), x.par_chunks(size).zip(y.par_chunks_mut(size)), |(x, y)| {
+            y.iter_mut().zip(x).for_each(|(y, x)| *y = x.widen());
+        });
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Preconditioner and precision, as a user names them, and set up.
 
-use crate::cli::choice::expected_products;
+use super::single::Single;
+use crate::cli::choice::{expected_products, polynomial_may_pay, polynomial_pays};
 use residua::backend::{PreconditionSteps, Products};
 use residua::krylov::{Cg, Outcome, Refinement, Report, SolveOptions};
 use residua::matrix::{self, ChoiceOptions, ChoiceReport, Sell, SparseMatrix};
@@ -13,8 +14,9 @@ use std::time::Duration;
 /// Rows of a block where the matrix has no natural ones.
 const BLOCK: usize = 4;
 
-/// Steps of the polynomial where none are given.
+/// Steps of the polynomial where none are given, and where it is in half the precision.
 const STEPS: usize = 4;
+const SINGLE_STEPS: usize = 10;
 
 /// A preconditioner by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,10 @@ pub(super) enum Name {
     Fsai,
     /// A polynomial of so many steps.
     Chebyshev(usize),
+    /// The same in half the precision.
+    ChebyshevSingle(usize),
+    /// Jacobi, or the polynomial in half the precision where that is likely to be faster.
+    Auto,
 }
 
 /// Accepts what [`Name`] can be.
@@ -39,13 +45,15 @@ pub(super) fn parse(text: &str) -> Result<Name, String> {
         .transpose()
         .map_err(|number| format!("'{number}' is no number from 1 to 64"))?;
     match (name, number) {
+        ("auto", None) => Ok(Name::Auto),
         ("none", None) => Ok(Name::None),
         ("jacobi", None) => Ok(Name::Jacobi),
         ("block-jacobi", Some(33..)) => Err("a block has at most 32 rows".into()),
         ("block-jacobi", size) => Ok(Name::Blocks(size)),
         ("fsai", None) => Ok(Name::Fsai),
         ("chebyshev", steps) => Ok(Name::Chebyshev(steps.unwrap_or(STEPS))),
-        _ => Err("possible: none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS]".into()),
+        ("chebyshev-single", steps) => Ok(Name::ChebyshevSingle(steps.unwrap_or(SINGLE_STEPS))),
+        _ => Err("possible: auto, none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], chebyshev-single[:STEPS]".into()),
     }
 }
 
@@ -58,6 +66,8 @@ impl std::fmt::Display for Name {
             Name::Blocks(Some(rows)) => write!(f, "block-jacobi:{rows}"),
             Name::Fsai => f.write_str("fsai"),
             Name::Chebyshev(steps) => write!(f, "chebyshev:{steps}"),
+            Name::ChebyshevSingle(steps) => write!(f, "chebyshev-single:{steps}"),
+            Name::Auto => f.write_str("auto"),
         }
     }
 }
@@ -69,6 +79,8 @@ pub(super) enum Setup<T: Scalar, B: PreconditionSteps + Products> {
     Blocks(BlockJacobi<T, B>),
     Fsai(Fsai<T, B>),
     Chebyshev(Jacobi<T, B>, usize),
+    /// A polynomial in half the precision, and what to go on with where the choice was ours and it fails.
+    Single(Box<Single<T, B>>, Option<Box<Setup<T, B>>>),
     /// A diagonal entry that no positive definite matrix has.
     NotPositiveDefinite(f64),
 }
@@ -77,7 +89,10 @@ impl<T: Scalar, B: PreconditionSteps + Products> Setup<T, B> {
     fn new<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>, name: Name) -> residua::Result<Self> {
         let made = match name {
             Name::None => Ok(Setup::Identity),
-            Name::Jacobi => Jacobi::new(backend, a).map(Setup::Jacobi),
+            // Half the precision is set up by `store`, behind the matrix's own format.
+            Name::Jacobi | Name::Auto | Name::ChebyshevSingle(_) => {
+                Jacobi::new(backend, a).map(Setup::Jacobi)
+            }
             Name::Chebyshev(steps) => Jacobi::new(backend, a).map(|d| Setup::Chebyshev(d, steps)),
             Name::Fsai => Fsai::new(backend, a).map(Setup::Fsai),
             Name::Blocks(Some(rows)) => BlockJacobi::new(backend, a, rows).map(Setup::Blocks),
@@ -109,6 +124,15 @@ impl<T: Scalar, B: PreconditionSteps + Products> Setup<T, B> {
             Setup::Blocks(m) => solve(m),
             Setup::Fsai(m) => solve(m),
             Setup::Chebyshev(diagonal, steps) => solve(&Chebyshev::new(backend, a, diagonal, *steps)?),
+            Setup::Single(single, _) => solve(&single.preconditioner(backend)?),
+        }
+    }
+
+    /// What to go on with where the choice was ours, and it failed.
+    fn rescue(&self) -> Option<&Self> {
+        match self {
+            Setup::Single(_, rescue) => rescue.as_deref(),
+            _ => None,
         }
     }
 }
@@ -126,6 +150,13 @@ pub(super) struct Wishes<'a> {
     pub(super) format: &'a str,
     pub(super) max_iterations: Option<usize>,
     pub(super) right_hand_sides: usize,
+}
+
+impl Wishes<'_> {
+    /// Products with a matrix of `n` rows that are to be expected.
+    fn products(self, n: usize) -> usize {
+        expected_products(n, self.right_hand_sides, self.max_iterations)
+    }
 }
 
 /// A system that is ready to be solved, in one precision or in two.
@@ -147,6 +178,8 @@ pub(super) struct Spent {
 /// How a matrix came to be stored.
 pub(super) struct How {
     pub(super) format: &'static str,
+    /// The preconditioner, where it was to be chosen the one that was.
+    pub(super) preconditioner: Name,
     /// How the format was chosen, where it was.
     pub(super) choice: Option<ChoiceReport>,
     pub(super) spent: Spent,
@@ -165,7 +198,10 @@ impl<T: Scalar, B: PreconditionSteps + Products> System<T, B> {
         backend: &B,
         a: Csr<V, B>,
         wishes: Wishes<'_>,
-    ) -> residua::Result<Ready<T, B>> {
+    ) -> residua::Result<Ready<T, B>>
+    where
+        V::Narrow: Widen<T::Narrow>,
+    {
         let (stored, how) = store(backend, a, wishes)?;
         Ok(Ready { system: System::Full(stored), how })
     }
@@ -222,24 +258,66 @@ impl<T: Scalar, B: PreconditionSteps + Products> System<T, B> {
     }
 }
 
-fn store<V: Scalar + Widen<T>, T: Scalar, B: PreconditionSteps + Products>(
-    backend: &B,
-    a: Csr<V, B>,
-    wishes: Wishes<'_>,
-) -> residua::Result<(Stored<T, B>, How)> {
+fn store<V, T, B>(backend: &B, a: Csr<V, B>, wishes: Wishes<'_>) -> residua::Result<(Stored<T, B>, How)>
+where
+    V: Scalar + Widen<T>,
+    V::Narrow: Widen<T::Narrow>,
+    T: Scalar,
+    B: PreconditionSteps + Products,
+{
     let mut spent = Spent::default();
     let start = std::time::Instant::now();
-    let preconditioner = Setup::new(backend, &a, wishes.preconditioner)?;
+    let mut preconditioner = Setup::new(backend, &a, wishes.preconditioner)?;
     spent.setup = start.elapsed().as_secs_f64();
     let start = std::time::Instant::now();
+    let low = match wishes.preconditioner {
+        Name::ChebyshevSingle(_) => Some(a.to_rounded(backend)?),
+        // Without memory for it, the choice is made.
+        Name::Auto if may_pay::<V, T, B>(backend, &a, wishes) => a.to_rounded(backend).ok(),
+        _ => None,
+    };
     let (operator, choice) = match wishes.format {
         "auto" => automatic(backend, a, wishes)?,
         name => (matrix::convert::<T, B, V>(backend, name, a)?, None),
     };
     backend.synchronize()?;
     spent.convert = start.elapsed().as_secs_f64();
+    let start = std::time::Instant::now();
     let format = operator.format();
-    Ok((Stored { operator, preconditioner }, How { format, choice, spent }))
+    let mut name = wishes.preconditioner;
+    if let (Some(low), Setup::Jacobi(_)) = (low, &preconditioner) {
+        let products = wishes.products(operator.rows());
+        match name {
+            Name::ChebyshevSingle(steps) => {
+                preconditioner = Setup::Single(Box::new(Single::new(backend, low, format, steps)?), None);
+            }
+            _ if polynomial_pays(&*operator, products, SINGLE_STEPS) => {
+                // Where it can't be set up, what is at hand must do.
+                if let Ok(single) = Single::new(backend, low, format, SINGLE_STEPS) {
+                    preconditioner = Setup::Single(Box::new(single), Some(Box::new(preconditioner)));
+                    name = Name::ChebyshevSingle(SINGLE_STEPS);
+                }
+            }
+            _ => {}
+        }
+    }
+    if name == Name::Auto {
+        name = Name::Jacobi;
+    }
+    backend.synchronize()?;
+    spent.setup += start.elapsed().as_secs_f64();
+    Ok((Stored { operator, preconditioner }, How { format, preconditioner: name, choice, spent }))
+}
+
+/// Whether a polynomial in half the precision may be faster: where vectors and matrix come from memory in each iteration.
+fn may_pay<V: Scalar + Widen<T>, T: Scalar, B: PreconditionSteps + Products>(
+    backend: &B,
+    a: &Csr<V, B>,
+    wishes: Wishes<'_>,
+) -> bool {
+    let (rows, nonzeros) = (a.rows(), a.nonzeros());
+    let stays = backend.cg_bursts::<V, T>(rows, nonzeros) || backend.cg_streams::<V, T>(rows, nonzeros);
+    B::BYTES_TELL && !stays && polynomial_may_pay::<T>(rows, wishes.products(rows))
 }
 
 /// A matrix in the format that was chosen, and how.
@@ -260,25 +338,51 @@ fn automatic<V: Scalar + Widen<T>, T: Scalar, B: PreconditionSteps + Products>(
             made => return Ok((made?, None)),
         }
     }
-    let products = expected_products(a.rows(), wishes.right_hand_sides, wishes.max_iterations);
-    let options = ChoiceOptions::default().products(products);
+    let options = ChoiceOptions::default().products(wishes.products(a.rows()));
     let (operator, report) = matrix::choose::<T, V, B>(backend, a, &options)?.into_parts();
     Ok((operator, Some(report)))
 }
 
 /// The memory of the solver that a system needs.
 pub(super) enum Solver<T: Scalar, B: PreconditionSteps> {
-    Full(Cg<T, B>),
+    Full(Box<Full<T, B>>),
     Mixed(Refinement<T, B>),
     Either(Box<Either<T, B>>),
+}
+
+/// Conjugate gradients, and what went on where a preconditioner of our own choice failed.
+pub(super) struct Full<T: Scalar, B: PreconditionSteps> {
+    cg: Cg<T, B>,
+    options: SolveOptions,
+    past: Past,
+}
+
+impl<T: Scalar, B: PreconditionSteps + Products> Full<T, B> {
+    fn solve(
+        &mut self,
+        backend: &B,
+        Stored { operator, preconditioner }: &Stored<T, B>,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        mut observer: impl FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> residua::Result<Report> {
+        let (cg, a) = (&mut self.cg, &**operator);
+        let report = preconditioner.with(backend, a, |m| cg.solve(a, m, b, x, &mut observer))?;
+        self.past = Past { history: self.cg.history().to_vec(), iterating: self.cg.iterating() };
+        match preconditioner.rescue() {
+            Some(rescue) if is_fault(&report.outcome) => {
+                go_on(backend, (a, rescue), &self.options, (report, &mut self.past), b, x, observer)
+            }
+            _ => Ok(report),
+        }
+    }
 }
 
 /// Refinement, and what went on in full precision.
 pub(super) struct Either<T: Scalar, B: PreconditionSteps> {
     refinement: Refinement<T, B>,
     options: SolveOptions,
-    history: Vec<f64>,
-    iterating: Duration,
+    past: Past,
 }
 
 impl<T: Scalar, B: PreconditionSteps + Products> Either<T, B> {
@@ -292,46 +396,71 @@ impl<T: Scalar, B: PreconditionSteps + Products> Either<T, B> {
         mut observer: impl FnMut(usize, f64) -> ControlFlow<()>,
     ) -> residua::Result<Report> {
         let (refinement, operator) = (&mut self.refinement, &*low.operator);
-        let first = low
+        let report = low
             .preconditioner
             .with(backend, operator, |m| refinement.solve(a, operator, m, b, x, &mut observer))?;
-        self.history = self.refinement.history().to_vec();
-        self.iterating = self.refinement.iterating();
+        self.past =
+            Past { history: self.refinement.history().to_vec(), iterating: self.refinement.iterating() };
         // Whatever ended it lies in half the precision, as far as can be told.
-        let fault = |outcome: &Outcome| {
-            !matches!(outcome, Outcome::Converged | Outcome::Interrupted | Outcome::IterationLimit)
-        };
-        if !fault(&first.outcome) {
-            return Ok(first);
+        if !is_fault(&report.outcome) {
+            return Ok(report);
         }
-        let n = a.rows();
-        let left = self.options.iteration_limit(n).saturating_sub(first.iterations);
-        let mut cg = Cg::new(backend, n, self.options.clone().max_iterations(left))?;
-        let mut report = rescue.with(backend, a, |m| {
-            cg.solve(a, m, b, x, |iteration, norm| match iteration {
-                0 => ControlFlow::Continue(()),
-                _ => observer(first.iterations + iteration, norm),
-            })
-        })?;
-        self.history.extend(cg.history().iter().skip(1));
-        self.iterating += cg.iterating();
-        report.iterations += first.iterations;
-        report.restarts += first.restarts;
-        Ok(report)
+        go_on(backend, (a, rescue), &self.options, (report, &mut self.past), b, x, observer)
     }
+}
+
+/// What is told of a solve's iterations.
+#[derive(Default)]
+pub(super) struct Past {
+    history: Vec<f64>,
+    iterating: Duration,
+}
+
+/// Whether a solve ended in something that another preconditioner, or more precision, may not meet.
+fn is_fault(outcome: &Outcome) -> bool {
+    !matches!(outcome, Outcome::Converged | Outcome::Interrupted | Outcome::IterationLimit)
+}
+
+/// Goes on from x in full precision, with a preconditioner that promises less.
+fn go_on<T: Scalar, B: PreconditionSteps + Products>(
+    backend: &B,
+    (a, m): (&dyn LinearOperator<T, B>, &Setup<T, B>),
+    options: &SolveOptions,
+    (first, past): (Report, &mut Past),
+    b: &B::Slice<T>,
+    x: &mut B::Slice<T>,
+    mut observer: impl FnMut(usize, f64) -> ControlFlow<()>,
+) -> residua::Result<Report> {
+    let n = a.rows();
+    let left = options.iteration_limit(n).saturating_sub(first.iterations);
+    let mut cg = Cg::new(backend, n, options.clone().max_iterations(left))?;
+    let mut report = m.with(backend, a, |m| {
+        cg.solve(a, m, b, x, |iteration, norm| match iteration {
+            0 => ControlFlow::Continue(()),
+            _ => observer(first.iterations + iteration, norm),
+        })
+    })?;
+    past.history.extend(cg.history().iter().skip(1));
+    past.iterating += cg.iterating();
+    report.iterations += first.iterations;
+    report.restarts += first.restarts;
+    Ok(report)
 }
 
 impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
     pub(super) fn new(backend: &B, system: &System<T, B>, options: SolveOptions) -> residua::Result<Self> {
         let n = system.rows();
         match system {
-            System::Full(_) => Cg::new(backend, n, options).map(Solver::Full),
+            System::Full(_) => Ok(Solver::Full(Box::new(Full {
+                cg: Cg::new(backend, n, options.clone())?,
+                options,
+                past: Past::default(),
+            }))),
             System::Mixed(..) => Refinement::new(backend, n, options).map(Solver::Mixed),
             System::Either(..) => Ok(Solver::Either(Box::new(Either {
                 refinement: Refinement::new(backend, n, options.clone())?,
                 options,
-                history: Vec::new(),
-                iterating: Duration::ZERO,
+                past: Past::default(),
             }))),
         }
     }
@@ -349,9 +478,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
             return Ok(Report::not_started(outcome, &backend.download(b)?));
         }
         match (self, system) {
-            (Solver::Full(cg), System::Full(Stored { operator, preconditioner })) => {
-                preconditioner.with(backend, &**operator, |m| cg.solve(&**operator, m, b, x, observer))
-            }
+            (Solver::Full(full), System::Full(stored)) => full.solve(backend, stored, b, x, observer),
             (Solver::Mixed(refinement), System::Mixed(a, Stored { operator, preconditioner })) => {
                 preconditioner
                     .with(backend, &**operator, |m| refinement.solve(&**a, &**operator, m, b, x, observer))
@@ -365,18 +492,18 @@ impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
 
     pub(super) fn history(&self) -> &[f64] {
         match self {
-            Solver::Full(cg) => cg.history(),
+            Solver::Full(full) => &full.past.history,
             Solver::Mixed(refinement) => refinement.history(),
-            Solver::Either(either) => &either.history,
+            Solver::Either(either) => &either.past.history,
         }
     }
 
     /// How long the last solve iterated.
     pub(super) fn iterating(&self) -> Duration {
         match self {
-            Solver::Full(cg) => cg.iterating(),
+            Solver::Full(full) => full.past.iterating,
             Solver::Mixed(refinement) => refinement.iterating(),
-            Solver::Either(either) => either.iterating,
+            Solver::Either(either) => either.past.iterating,
         }
     }
 }

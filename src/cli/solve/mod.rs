@@ -5,6 +5,7 @@ mod method;
 mod reorder;
 mod rhs;
 mod run;
+mod single;
 mod words;
 
 use super::device::{self, Device};
@@ -45,8 +46,10 @@ pub(crate) struct Arguments {
     /// Solver
     #[arg(long, default_value = "cg", value_parser = ["cg"])]
     method: String,
-    /// Preconditioner: none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS]
-    #[arg(long, default_value = "jacobi", value_name = "NAME", value_parser = method::parse)]
+    /// Preconditioner: none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], chebyshev-single[:STEPS] (the same in
+    /// single precision, around it all is in double), or auto: jacobi, or chebyshev-single on a GPU where it moves so
+    /// many fewer bytes that the solve is likely to be faster
+    #[arg(long, default_value = "auto", value_name = "NAME", value_parser = method::parse)]
     preconditioner: method::Name,
     /// double; mixed: iterate with matrix and vectors in single precision, refine in double; or auto: as mixed, and go on
     /// in double where that does not reach the tolerance

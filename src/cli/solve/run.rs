@@ -96,7 +96,7 @@ where
         stored,
         device: backend.description(),
         method: arguments.method.clone(),
-        preconditioner: arguments.preconditioner.to_string(),
+        preconditioner: how.preconditioner.to_string(),
         seconds,
         bytes_per_iteration: solved.bytes_per_iteration,
         bandwidth_gb_s: bandwidth,

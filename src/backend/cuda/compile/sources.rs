@@ -71,6 +71,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "cg_meeting.cuh",
     "cg_recurrence.cuh",
     "cg_state.cuh",
+    "chebyshev.cuh",
     "cluster.cuh",
     "combine.cuh",
     "common.cuh",

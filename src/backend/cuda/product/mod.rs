@@ -21,7 +21,9 @@ pub use csr::CsrAlgorithm;
 use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, policy};
-use crate::backend::{CooParts, CsrParts, EllParts, Gemv, JdsParts, Op, Products, SellParts, SlimParts};
+use crate::backend::{
+    ChebyshevStep, CooParts, CsrParts, EllParts, Gemv, JdsParts, Op, Products, SellParts, SlimParts,
+};
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, ProductModel, Slim};
 use crate::scalar::{Scalar, Widen};
@@ -84,6 +86,15 @@ impl Products for Cuda {
         xy: &mut Slice<T>,
     ) -> Result<()> {
         self.slim_product_dot(a, x, y, xy)
+    }
+
+    fn slim_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        a: SlimParts<'_, V, Self>,
+        step: ChebyshevStep<'_, T, Self>,
+        z: &Slice<T>,
+    ) -> Result<bool> {
+        self.slim_product_chebyshev(a, step, z)
     }
 
     fn model(&self) -> ProductModel {

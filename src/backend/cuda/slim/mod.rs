@@ -9,7 +9,8 @@ use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, policy};
 use crate::backend::{
-    Gemv, KindParts, LongParts, OffsetsRef, Products, SectionParts, SlimBody, SlimColumns, SlimParts,
+    ChebyshevStep, Gemv, KindParts, LongParts, OffsetsRef, Products, SectionParts, SlimBody, SlimColumns,
+    SlimParts,
 };
 use crate::backend::{SlimValues, VectorOps, with_offsets};
 use crate::error::{Error, Result};
@@ -202,6 +203,20 @@ impl Cuda {
         self.slim_body(a, x, y, Target::Product { conjugate: 0, alpha: T::one(), beta: T::zero() })?;
         self.slim_add_long(long, 0, T::one(), x, y)?;
         self.dot(x, y, xy)
+    }
+
+    /// A step of Chebyshev's iteration, where rows are parts of a stencil.
+    pub(super) fn slim_product_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+        self,
+        a: SlimParts<'_, V, Self>,
+        step: ChebyshevStep<'_, T, Self>,
+        z: &Slice<T>,
+    ) -> Result<bool> {
+        let SlimBody::Lines(kinds, _, Some(stencil)) = a.body else { return Ok(false) };
+        if a.rows > 0 {
+            self.slim_stencil_chebyshev(a.rows, kinds.of_row, stencil, step, z)?;
+        }
+        Ok(true)
     }
 
     fn slim_body<V: Scalar + Widen<T>, T: Scalar>(

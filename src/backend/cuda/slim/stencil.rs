@@ -1,10 +1,10 @@
 //! Products with rows that are parts of one stencil.
 
 use super::Target;
-use crate::backend::cuda::launch::{Constants, kernels};
+use crate::backend::cuda::launch::{Constants, Shape, kernels};
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
-use crate::backend::{STENCIL_PLACES, StencilParts};
+use crate::backend::{ChebyshevStep, STENCIL_PLACES, StencilParts};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
 
@@ -28,6 +28,47 @@ mod kernel {
             grid: Constants<i64, GRID>, numbers: Constants<T, STENCIL_PLACES>, x: &Slice<T>, y: &mut Slice<T>,
             xy: &mut Slice<T>, partials: u64, finished: u64,
         );
+        fn slim_stencil_chebyshev(
+            rows: u64, columns: u64, kind_of: &Slice<u8>, whole: u32, places_of: &Slice<u32>,
+            grid: Constants<i64, GRID>, numbers: Constants<T, STENCIL_PLACES>, keep: T::Real, momentum: T::Real,
+            step: T::Real, d: Option<&Slice<T::Real>>, r: &Slice<T>, z: &Slice<T>, last: &mut Slice<T>,
+        );
+    }
+}
+
+/// What the kernels get of a stencil.
+struct Laid<T: Scalar> {
+    shape: Shape,
+    whole: u32,
+    grid: Constants<i64, GRID>,
+    numbers: Constants<T, STENCIL_PLACES>,
+}
+
+impl<T: Scalar> Laid<T> {
+    fn new<V: Scalar + Widen<T>>(rows: usize, a: StencilParts<'_, V, Cuda>, conjugate: bool) -> Self {
+        let StencilParts { line, plane, places, numbers, whole, .. } = a;
+        let (shape, count) = policy::slim_stencil::<T>(rows, (places, line));
+        // As `Grid` in the kernel: each thread has `count` rows, a line apart.
+        let (line, plane, (low, high)) = (i64::from(line), i64::from(plane), a.span());
+        let last_row = (count as i64 - 1) * line;
+        let threads = rows.div_ceil(count * line as usize) as i64 * line;
+        let mut grid = [0; GRID];
+        grid[..4].copy_from_slice(&[line, threads, low, high + last_row]);
+        for (p, lines) in grid[4..].chunks_mut(count + 2).take(3).enumerate() {
+            for (m, start) in lines.iter_mut().enumerate() {
+                *start = (p as i64 - 1) * plane + (m as i64 - 1) * line;
+            }
+        }
+        let numbers = numbers.map(|number| {
+            let number: T = number.widen();
+            if conjugate { number.conj() } else { number }
+        });
+        Self {
+            shape,
+            whole: whole.map_or(NO_KIND, u32::from),
+            grid: Constants(grid),
+            numbers: Constants(numbers),
+        }
     }
 }
 
@@ -41,26 +82,10 @@ impl Cuda {
         y: &mut Slice<T>,
         target: Target<'_, T>,
     ) -> Result<()> {
-        let StencilParts { line, plane, places, numbers, places_of, whole } = a;
-        let (shape, count) = policy::slim_stencil::<T>(rows, (places, line));
-        // As `Grid` in the kernel: each thread has `count` rows, a line apart.
-        let (line, plane, (low, high)) = (i64::from(line), i64::from(plane), a.span());
-        let last_row = (count as i64 - 1) * line;
-        let threads = rows.div_ceil(count * line as usize) as i64 * line;
-        let mut grid = [0; GRID];
-        grid[..4].copy_from_slice(&[line, threads, low, high + last_row]);
-        for (p, lines) in grid[4..].chunks_mut(count + 2).take(3).enumerate() {
-            for (m, start) in lines.iter_mut().enumerate() {
-                *start = (p as i64 - 1) * plane + (m as i64 - 1) * line;
-            }
-        }
-        let grid = Constants(grid);
-        let (whole, rows, columns) = (whole.map_or(NO_KIND, u32::from), rows as u64, columns as u64);
+        let places_of = a.places_of;
         let conjugate = matches!(target, Target::Product { conjugate: 1, .. });
-        let numbers = Constants(numbers.map(|number| {
-            let number: T = number.widen();
-            if conjugate { number.conj() } else { number }
-        }));
+        let Laid { shape, whole, grid, numbers } = Laid::new(rows, a, conjugate);
+        let (rows, columns) = (rows as u64, columns as u64);
         match target {
             Target::Product { .. } if rows == 0 => Ok(()),
             Target::Product { alpha, beta, .. } => kernel::slim_stencil(
@@ -74,5 +99,22 @@ impl Cuda {
                 )
             }
         }
+    }
+
+    pub(super) fn slim_stencil_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+        self,
+        rows: usize,
+        of: &Slice<u8>,
+        a: StencilParts<'_, V, Self>,
+        by: ChebyshevStep<'_, T, Self>,
+        z: &Slice<T>,
+    ) -> Result<()> {
+        let places_of = a.places_of;
+        let Laid { shape, whole, grid, numbers } = Laid::new(rows, a, false);
+        let ChebyshevStep { keep, momentum, step, d, r, last } = by;
+        let rows = rows as u64;
+        kernel::slim_stencil_chebyshev(
+            self, shape, rows, rows, of, whole, places_of, grid, numbers, keep, momentum, step, d, r, z, last,
+        )
     }
 }
