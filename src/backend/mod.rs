@@ -42,7 +42,7 @@ pub use graph::{
 pub use host::Host;
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;
-pub use precondition::{BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps};
+pub use precondition::{BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps, WithProduct};
 pub use primitives::{Order, Primitives, RUN_TILE, Scan};
 pub use product::{Gemv, Op, Products};
 pub(crate) use slim::ordered_by_length;

@@ -66,6 +66,9 @@ impl<T: Scalar, B: Backend> ChebyshevStep<'_, T, B> {
     }
 }
 
+/// z, and A z.
+pub type WithProduct<'a, T, B> = (&'a <B as Backend>::Slice<T>, &'a <B as Backend>::Slice<T>);
+
 /// Steps of preconditioners. Nothing here waits for the device, and everything is deterministic.
 pub trait PreconditionSteps: KrylovSteps {
     /// Whether steps and products run at the speed of memory, so that the bytes which a preconditioner saves tell the time.
@@ -104,7 +107,7 @@ pub trait PreconditionSteps: KrylovSteps {
     fn chebyshev_step<T: Scalar>(
         &self,
         step: ChebyshevStep<'_, T, Self>,
-        from: Option<(&Self::Slice<T>, &Self::Slice<T>)>,
+        from: Option<WithProduct<'_, T, Self>>,
     ) -> Result<()>;
 
     /// Entries of each row of A on and left of the diagonal, the `limit` nearest to it; 0 where the diagonal entry is

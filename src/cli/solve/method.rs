@@ -346,7 +346,7 @@ fn automatic<V: Scalar + Widen<T>, T: Scalar, B: PreconditionSteps + Products>(
 /// The memory of the solver that a system needs.
 pub(super) enum Solver<T: Scalar, B: PreconditionSteps> {
     Full(Box<Full<T, B>>),
-    Mixed(Refinement<T, B>),
+    Mixed(Box<Refinement<T, B>>),
     Either(Box<Either<T, B>>),
 }
 
@@ -456,7 +456,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
                 options,
                 past: Past::default(),
             }))),
-            System::Mixed(..) => Refinement::new(backend, n, options).map(Solver::Mixed),
+            System::Mixed(..) => Refinement::new(backend, n, options).map(|r| Solver::Mixed(Box::new(r))),
             System::Either(..) => Ok(Solver::Either(Box::new(Either {
                 refinement: Refinement::new(backend, n, options.clone())?,
                 options,

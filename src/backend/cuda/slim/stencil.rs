@@ -1,7 +1,8 @@
 //! Products with rows that are parts of one stencil.
 
 use super::Target;
-use crate::backend::cuda::launch::{Constants, Shape, kernels};
+use crate::backend::cuda::launch::{Constants, kernels};
+use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
 use crate::backend::{ChebyshevStep, STENCIL_PLACES, StencilParts};
