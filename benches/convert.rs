@@ -1,7 +1,7 @@
 //! Conversions and assembly on a CUDA device, each beside the CSR product of the same matrix, with the memory they take.
 //!
 //! `cargo bench --bench convert`, or the built binary on another machine, with `grids`, `oblong`, `others`, `assembly` or `large` for
-//! a part of it. The peer is `benches/peers/device_assembly.py` in the same run.
+//! a part of it, and `only:FORMAT` for the conversions to and from one format. The peer is `benches/peers/device_assembly.py` in the same run.
 
 #[cfg(not(feature = "cuda"))]
 fn main() {
@@ -141,7 +141,8 @@ mod measure {
     }
 
     fn one<T: residua::Scalar>(b: &Cuda, name: &str, a: &Csr<T, Cuda>) -> Result<()> {
-        conversions(b, name, a, None)
+        let only = std::env::args().find_map(|word| word.strip_prefix("only:").map(String::from));
+        conversions(b, name, a, only.as_deref())
     }
 
     /// Those to and from one format, or all.

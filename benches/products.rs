@@ -104,8 +104,12 @@ fn measure<T: Scalar>(name: &str, a: &Csr<T>) {
         }
     }
     let mut formats: Vec<(String, Stored<T>)> = Vec::new();
+    println!("{name}, {}: conversions from CSR, ms", T::NAME);
     for format in matrix::formats::<T, Host, T>() {
-        match format.build(&Host, a) {
+        let start = Instant::now();
+        let built = format.build(&Host, a);
+        println!("  {:<16} {:7.1}", format.name(), start.elapsed().as_secs_f64() * 1e3);
+        match built {
             // Not a copy: MKL and the plain product read the same arrays.
             Ok(_) if format.name() == Csr::<T>::NAME => {}
             Ok(stored) => formats.push((format.name().into(), stored)),
@@ -152,8 +156,10 @@ fn measure<T: Scalar>(name: &str, a: &Csr<T>) {
 
 fn main() {
     type Make = fn() -> residua::Result<Csr<f64>>;
-    let matrices: [(&str, Make); 6] = [
+    let matrices: [(&str, Make); 8] = [
         ("poisson", || generate::poisson3d(160, 160, 160)),
+        ("general", || generate::jumping([128, 128, 128], 1e6, 2, 1)),
+        ("27points", || generate::poisson3d_27(100, 100, 100)),
         ("elasticity", || generate::elasticity3d(50, 50, 50, 0.3)),
         ("tridiagonal", || generate::tridiagonal(8_000_000)),
         ("rmat", || generate::rmat(1 << 20, 8, RmatKind::Symmetric, 1)),

@@ -15,18 +15,6 @@
 typedef unsigned_of<VALUE_BYTES>::type V;
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
 
-template <typename I, typename Copy> DEVICE void each_element(const I* offsets, u64 n, const u64* starts, Copy copy) {
-    __shared__ TileSegments segments;
-    const u64 first = u64(blockIdx.x) * TILE, begin = starts[blockIdx.x];
-    const u32 have = u32(min(u64(TILE), n - first));
-    mark_segments(offsets, begin, starts[blockIdx.x + 1], first, have, segments);
-#pragma unroll 4
-    for (u32 i = threadIdx.x; i < have; i += THREADS) {
-        const u64 row = begin + segments.segment[i];
-        copy(row, first + i - u64(offsets[row]), first + i);
-    }
-}
-
 // Entry k of a target's row is entry skip + k of the source's.
 KERNEL tails(const TAILS* from, u64 skip, const u32* from_columns, const V* from_values, const OFFSET* offsets, u64 n, const u64* starts, u32* columns, V* values) {
     each_element(offsets, n, starts, [&](u64 row, u64 k, u64 to) {

@@ -17,17 +17,12 @@
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), HEIGHT (C, a multiple of ROWS; or 0: told at the launch), ROWS (neighbouring rows
 // a thread: their entries are one load), UNROLL (entries of a row that a thread has under way), WIDE (1: rows of so many entries that
 // the first-level cache is kept for x), THREADS.
+#include "across.cuh"
 #include "block_sum.cuh"
-#include "product.cuh"
 
 typedef SCALAR T;
 typedef STORED V;
 typedef OFFSET I;
-
-// The same entry of ROWS neighbouring rows.
-template <typename A> struct alignas(sizeof(A) * ROWS > 16 ? 16 : sizeof(A) * ROWS) Across {
-    A of[ROWS];
-};
 
 // Adds N entries of each row. No branch lies between the loads, so all are under way at once: where there is padding, x_0 is read and
 // not used.
@@ -91,16 +86,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (p >= rows) return;
     T sum[ROWS];
     position_sums(sum, p, rows, height, lengths, offsets, columns, values, x, conjugate);
-    if (ROWS > 1 && !order && is_zero(beta) && p + ROWS <= rows && aligned16(y)) {
-        Across<T> of_y;
-#pragma unroll
-        for (u32 r = 0; r < ROWS; r++) of_y.of[r] = alpha * sum[r];
-        *reinterpret_cast<Across<T>*>(y + p) = of_y;
-        return;
-    }
+    if (!order) return finish_across(alpha, sum, beta, y, p, rows);
 #pragma unroll
     for (u32 r = 0; r < ROWS; r++)
-        if (p + r < rows) finish(alpha, sum[r], beta, y + (order ? u64(order[p + r]) : p + r));
+        if (p + r < rows) finish(alpha, sum[r], beta, y + order[p + r]);
 }
 
 // y = A x and xy = x.y. The grid follows from the matrix, so the sum has the same bits every time.

@@ -57,3 +57,17 @@ DEVICE void mark_segments(const I* offsets, u64 begin, u64 end, u64 first, u32 h
     for (u32 i = 0; i < ITEMS; i++) segments.segment[threadIdx.x * ITEMS + i] = max(before, mine[i]);
     __syncthreads();
 }
+
+// what(segment, which of its elements, element) for each of the `n` elements, a block a tile. `starts` has the segment in which each tile
+// starts.
+template <typename I, typename Do> DEVICE void each_element(const I* offsets, u64 n, const u64* starts, Do what) {
+    __shared__ TileSegments segments;
+    const u64 first = u64(blockIdx.x) * TILE, begin = starts[blockIdx.x];
+    const u32 have = u32(min(u64(TILE), n - first));
+    mark_segments(offsets, begin, starts[blockIdx.x + 1], first, have, segments);
+#pragma unroll 4
+    for (u32 i = threadIdx.x; i < have; i += THREADS) {
+        const u64 segment = begin + segments.segment[i];
+        what(segment, first + i - u64(offsets[segment]), first + i);
+    }
+}

@@ -99,6 +99,13 @@ def with_lengths(name, columns, lengths, seed):
     return Matrix(name, len(lengths), columns, cp.asarray(offsets), cp.asarray(np.concatenate(pieces + [np.zeros(0, np.int64)]).astype(np.int64)))
 
 
+def by_diagonals(name, rows, columns, distances):
+    """Every fifth entry is missing."""
+    lines = [[i + d for d in distances if 0 <= i + d < columns and (4 * i + d) % 5 != 4] for i in range(rows)]
+    offsets = np.concatenate([[0], np.cumsum([len(line) for line in lines])]).astype(np.int64)
+    return Matrix(name, rows, columns, cp.asarray(offsets), cp.asarray(np.concatenate(lines).astype(np.int64)))
+
+
 def arrow(n):
     """Diagonal, first column and first row full."""
     i = cp.arange(1, n, dtype=np.int64)
@@ -148,6 +155,9 @@ def ragged():
     yield with_lengths("one giant row", 700, giant, 6)
     yield with_lengths("rows of several tiles", 40_000, [3] * 900 + [30_000] + [5] * 77 + [9_000, 40_000] + [2] * 3001 + [20_000, 0, 0], 7)
     yield with_lengths("power law", 2500, [2000 // (i + 1) for i in range(2500)][::-1], 8)
+    yield by_diagonals("597 x 43 by diagonals", 597, 43, [-590, -300, -41, -2, 0, 1, 42])
+    yield by_diagonals("43 x 597 by diagonals", 43, 597, [-42, -1, 0, 7, 300, 580, 596])
+    yield by_diagonals("a grid with holes", 2001, 2001, [-300, -40, -1, 0, 1, 40, 300])
     yield with_lengths("no nonzeros", 7, [0] * 5000, 10)
     yield with_lengths("no rows", 7, [], 11)
     yield with_lengths("even lengths", 5000, [16] * 5000, 12)
@@ -499,6 +509,43 @@ def ell(a, t, v, x, y, alpha=1, beta=0, unroll=8, threads=256, eager=None):
     return early(f, ceil(a.rows, threads), threads, (U(a.rows), U32(width), lengths, columns, values, scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
 
 
+SECTION = 32
+
+
+def to_dia(a, t):
+    """Distances, and values in sections; None where it would pad three times over."""
+    rows = cp.searchsorted(a.offsets.astype(np.int64), cp.arange(a.nnz, dtype=np.int64), side="right") - 1
+    place = a.indices.astype(np.int64) - rows + a.rows
+    marks = cp.zeros(a.rows + a.columns + 1, np.uint8)
+    marks[place] = 1
+    found = cp.flatnonzero(marks)
+    if not a.rows or ceil(a.rows, SECTION) * SECTION * found.size > 3 * a.nnz + 4096:
+        return None
+    number = cp.zeros(marks.size, np.int32)
+    number[found] = cp.arange(found.size, dtype=np.int32)
+    at = (rows // SECTION * found.size + number[place]) * SECTION + rows % SECTION
+    values = cp.empty(ceil(a.rows, SECTION) * SECTION * found.size, F[t])
+    values.view(np.uint8)[:] = 255
+    values[at] = a.values[t]
+    return (found - a.rows).astype(np.int64), values
+
+
+def dia(a, t, v, x, y, alpha=1, beta=0, dot=None, stored=None, **c):
+    stored = stored or to_dia(a, v)
+    if stored is None:
+        return None
+    distances, values = stored
+    few, wide = a.rows * distances.size < 1 << 20, distances.size > 40
+    wide, pairs = wide and not few, t == "f32" and not few and not wide
+    k = dict(SCALAR=t, STORED=v, ROWS=1 + pairs, WIDE=int(wide), UNROLL=7, THREADS=128 if wide or pairs else 256) | c
+    f = kernel("dia.cu", "dia" if dot is None else "dia_dot", **k)
+    tiles = ceil(a.rows, k["THREADS"] * k["ROWS"])
+    sizes = (U(a.rows), U(a.columns), U32(distances.size), distances, values)
+    if dot is None:
+        return early(f, tiles, k["THREADS"], sizes + (scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
+    return summed(t, tiles, dot, lambda partials, finished: f((tiles,), (k["THREADS"],), sizes + (scalar(t, 1), x, y, dot, partials, finished)))
+
+
 def sorted_order(a, window):
     keys = -a.lengths.astype(np.int64) + (cp.arange(a.rows) // window) * (1 << 33)
     return cp.argsort(keys, kind="stable").astype(np.uint32)
@@ -549,6 +596,8 @@ def variants(a, t, v):
     yield "coo", lambda x, y, al, be: coo(a, t, v, x, y, al, be, threads=64, items=3)
     for eager in (0, 1):
         yield f"ell eager={eager}", lambda x, y, al, be, e=eager: ell(a, t, v, x, y, al, be, eager=e)
+    for rows in (1, 2):
+        yield f"dia rows={rows}", lambda x, y, al, be, n=rows: dia(a, t, v, x, y, al, be, ROWS=n, WIDE=2 - n, THREADS=128)
     for lanes in (1, 4, 32):
         yield f"vector {lanes}", lambda x, y, al, be, l=lanes: csr_vector(a, t, v, x, y, al, be, lanes=l)
     for height, runtime, window in ((32, False, 1), (16, False, 1), (7, True, 21), (32, False, 256)):
@@ -587,7 +636,7 @@ def check():
                             expect(f"block {j} of {vectors} tiles={tiles} steps={steps}", a, t, cp.ascontiguousarray(xs[j::vectors]), None, ys[j::vectors], 2, 0)
             if a.rows == a.columns and a.rows:
                 dot, y = cp.zeros(1, F[t]), cp.empty(a.rows, F[t])
-                for name, run in (("stream dot", csr_stream(a, t, v, x, y, dot=dot)), ("sell dot", sell(a, t, v, x, y, dot=dot)), ("stream dot small", csr_stream(a, t, v, x, y, dot=dot, threads=64))):
+                for name, run in (("stream dot", csr_stream(a, t, v, x, y, dot=dot)), ("sell dot", sell(a, t, v, x, y, dot=dot)), ("dia dot", dia(a, t, v, x, y, dot=dot)), ("stream dot small", csr_stream(a, t, v, x, y, dot=dot, threads=64))):
                     if run is None:
                         continue
                     dot[:] = np.nan
@@ -653,6 +702,11 @@ def ours(a, t, v, x, y):
     if int(a.lengths.max()) < 100:
         yield "sell32", sell(a, t, v, x, y)
         yield "sell16", sell(a, t, v, x, y, height=16)
+    stored = to_dia(a, v)
+    if stored is not None:
+        yield "dia", dia(a, t, v, x, y, stored=stored)
+        yield "dia+dot", dia(a, t, v, x, y, stored=stored, dot=cp.zeros(1, F[t]))
+    del stored
     yield "ell", ell(a, t, v, x, y)
     yield "coo", coo(a, t, v, x, y)
     yield "coo by atomics", coo(a, t, v, x, y, atomic=True)
@@ -780,6 +834,7 @@ def precompile(command):
         jobs += [("csr_balanced.cu", s | c) for c in balanced]
         jobs += [("csr_vector.cu", s | dict(LANES=l, THREADS=256, UNROLL=4)) for l in (1, 4, 8, 32)]
         jobs += [("coo.cu", dict(SCALAR=t, STORED=v, THREADS=th, ITEMS=i)) for th, i in ([(64, 3)] if check else [(256, 7)])]
+        jobs += [("dia.cu", dict(SCALAR=t, STORED=v, ROWS=r, WIDE=w, UNROLL=7, THREADS=th)) for r, w, th in ((1, 0, 256), (1, 1, 128), (2, 0, 128))]
         jobs += [("ell.cu", dict(SCALAR=t, STORED=v, THREADS=256, UNROLL=8, EAGER=e)) for e in (0, 1)]
         many = {"f64": [(1, 1), (4, 1), (4, 2), (16, 2)], "f32": [(1, 1), (4, 1), (2, 4), (8, 4)]}[t] if check else []
         many = {"f64": [(1, 2), (2, 2), (4, 2), (8, 2), (16, 2)], "f32": [(2, 1), (1, 4), (2, 4), (4, 4), (8, 4)]}[t] if command == "blocks" else many

@@ -2,10 +2,36 @@
 //! out in `matrix`, once for all backends, with [`Primitives`]; here entries are only copied, so values keep every bit.
 
 use super::{
-    CooParts, CsrParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef, SellParts, SlimSteps,
+    CooParts, CsrParts, DiaParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef, SellParts,
+    SlimSteps,
 };
 use crate::error::Result;
-use crate::scalar::{Element, Offset};
+use crate::scalar::{Element, Offset, Scalar};
+
+/// The diagonals of a matrix that have an entry.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Diagonals {
+    /// How many there are.
+    pub count: usize,
+    /// Column less row of each, ascending; empty where there are more than was asked for.
+    pub distances: Vec<i64>,
+}
+
+impl Diagonals {
+    /// From a bit for each diagonal, set where there is an entry: words of 32 bits that are not zero, as word number << 32 | word,
+    /// ascending; bit 0 of word 0 is `first`.
+    pub(crate) fn from_words(count: usize, words: &[u64], first: i64) -> Self {
+        let mut distances = Vec::with_capacity(count);
+        for &word in words {
+            let (number, mut bits) = ((word >> 32) as i64, word as u32);
+            while bits != 0 {
+                distances.push(first + 32 * number + i64::from(bits.trailing_zeros()));
+                bits &= bits - 1;
+            }
+        }
+        Self { count, distances }
+    }
+}
 
 /// Copies of entries between layouts, and the sizes that these need.
 ///
@@ -121,6 +147,37 @@ pub trait Conversions: Primitives + SlimSteps {
     fn ell_to_csr<V: Element>(
         &self,
         a: EllParts<'_, V, Self>,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut Self::Slice<u32>,
+        values: &mut Self::Slice<V>,
+    ) -> Result<()>;
+
+    /// Which diagonals a matrix of `rows` rows and `columns` columns has entries on. Temporary memory: a bit for each diagonal there
+    /// could be, and eight bytes for each of `most`.
+    fn diagonals(
+        &self,
+        size: (usize, usize),
+        offsets: OffsetsRef<'_, Self>,
+        indices: &Self::Slice<u32>,
+        most: usize,
+    ) -> Result<Diagonals>;
+
+    /// Every entry, laid out as [`DiaParts`] says, on these diagonals. Whether all could be: not where a value is what stands for
+    /// [`no_entry`](super::no_entry).
+    fn csr_to_dia<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        distances: &Self::Slice<i64>,
+        values: &mut Self::Slice<V>,
+    ) -> Result<bool>;
+
+    /// Entries of each row of a matrix stored by diagonals.
+    fn dia_lengths<V: Scalar>(&self, a: DiaParts<'_, V, Self>, lengths: &mut Self::Slice<u32>) -> Result<()>;
+
+    /// The rows of a matrix stored by diagonals, written at `offsets`.
+    fn dia_to_csr<V: Scalar>(
+        &self,
+        a: DiaParts<'_, V, Self>,
         offsets: OffsetsRef<'_, Self>,
         indices: &mut Self::Slice<u32>,
         values: &mut Self::Slice<V>,

@@ -33,7 +33,7 @@ mod slim;
 mod vector;
 
 pub use burst::{CgBurst, Derived};
-pub use convert::Conversions;
+pub use convert::{Conversions, Diagonals};
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
 pub use graph::{

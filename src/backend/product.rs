@@ -1,7 +1,7 @@
 //! What a backend multiplies: one product a storage layout, always y = alpha op(A) x + beta y.
 
 use super::{
-    Backend, ChebyshevStep, CooParts, CsrParts, EllParts, JdsParts, SellParts, SlimParts, VectorOps,
+    Backend, ChebyshevStep, CooParts, CsrParts, DiaParts, EllParts, JdsParts, SellParts, SlimParts, VectorOps,
 };
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, ProductModel, Slim};
@@ -165,6 +165,36 @@ pub trait Products: Backend {
         Self: VectorOps,
     {
         self.sell(a, Gemv::plain(x, y))?;
+        self.dot(x, y, xy)
+    }
+
+    /// The product with A stored by diagonals.
+    ///
+    /// # Errors
+    /// Where the backend has no kernel, or when the device fails.
+    fn dia<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        _a: DiaParts<'_, V, Self>,
+        _gemv: Gemv<'_, T, Self>,
+    ) -> Result<()> {
+        self.no_kernel("format dia")
+    }
+
+    /// y = A x and `xy` = x.y (conjugating x) for a square A stored by diagonals, in one pass where the backend can.
+    ///
+    /// # Errors
+    /// As [`Products::dia`].
+    fn dia_dot<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        a: DiaParts<'_, V, Self>,
+        x: &Self::Slice<T>,
+        y: &mut Self::Slice<T>,
+        xy: &mut Self::Slice<T>,
+    ) -> Result<()>
+    where
+        Self: VectorOps,
+    {
+        self.dia(a, Gemv::plain(x, y))?;
         self.dot(x, y, xy)
     }
 

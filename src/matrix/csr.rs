@@ -326,7 +326,10 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     ///
     /// # Errors
     /// When the device fails.
-    pub fn row_lengths(&self, backend: &B) -> Result<RowLengths> {
+    pub fn row_lengths(&self, backend: &B) -> Result<RowLengths>
+    where
+        B: Conversions,
+    {
         RowLengths::of(backend, self)
     }
 

@@ -9,11 +9,12 @@ use crate::scalar::{Max, Offset, Scalar};
 /// Rows that one task looks at: fixed, so that sums do not depend on the number of threads.
 const CHUNK: usize = 1 << 14;
 
-/// The shape of a sparse matrix as far as storage is concerned: how many entries each row has.
+/// The shape of a sparse matrix as far as storage is concerned: how many entries each row has, and on how many diagonals they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowLengths {
     columns: usize,
     nonzeros: usize,
+    diagonals: Option<usize>,
     lengths: Vec<u32>,
 }
 
@@ -22,17 +23,28 @@ impl RowLengths {
     ///
     /// # Errors
     /// When the device fails, or where one row has 2^32 entries.
-    pub fn of<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
+    pub fn of<V: Scalar, B: Conversions>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
+        let parts = a.parts();
+        let found = backend.diagonals((a.rows(), a.columns()), parts.offsets, parts.indices, 0)?;
+        Ok(Self { diagonals: Some(found.count), ..Self::without_diagonals(backend, a)? })
+    }
+
+    /// The same without a look at the columns.
+    pub(in crate::matrix) fn without_diagonals<V: Scalar, B: Backend>(
+        backend: &B,
+        a: &Csr<V, B>,
+    ) -> Result<Self> {
         let lengths = match a.parts().offsets {
             OffsetsRef::Narrow(offsets) => differences(&backend.download(offsets)?)?,
             OffsetsRef::Wide(offsets) => differences(&backend.download(offsets)?)?,
         };
-        Ok(Self { columns: a.columns(), nonzeros: a.nonzeros(), lengths })
+        Ok(Self { columns: a.columns(), nonzeros: a.nonzeros(), diagonals: None, lengths })
     }
 
-    /// Of some rows of a matrix, as if there were no others.
-    pub(super) fn sampled(columns: usize, lengths: Vec<u32>) -> Self {
-        Self { columns, nonzeros: lengths.iter().map(|&n| n as usize).sum(), lengths }
+    /// Of some rows of a matrix, as if there were no others; with the diagonals that were seen.
+    pub(super) fn sampled(columns: usize, diagonals: usize, lengths: Vec<u32>) -> Self {
+        let nonzeros = lengths.iter().map(|&n| n as usize).sum();
+        Self { columns, nonzeros, diagonals: Some(diagonals), lengths }
     }
 
     /// Number of rows.
@@ -48,6 +60,11 @@ impl RowLengths {
     /// Number of stored entries.
     pub fn nonzeros(&self) -> usize {
         self.nonzeros
+    }
+
+    /// How many diagonals have an entry, where that was looked at.
+    pub fn diagonals(&self) -> Option<usize> {
+        self.diagonals
     }
 
     /// Entries of each row.

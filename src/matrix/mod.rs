@@ -4,6 +4,7 @@ mod choose;
 mod coo;
 mod csc;
 mod csr;
+mod dia;
 mod ell;
 mod entries;
 mod format;
@@ -25,6 +26,7 @@ pub use choose::{
 pub use coo::Coo;
 pub use csc::Csc;
 pub use csr::Csr;
+pub use dia::Dia;
 pub use ell::Ell;
 pub use format::{
     FORMAT_NAMES, FREE_PADDING, Format, MOST_PADDING, SparseMatrix, Storage, build, convert, format, formats,

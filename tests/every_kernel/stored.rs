@@ -9,7 +9,7 @@ use num_complex::Complex;
 use residua::assemble::Symmetry;
 use residua::backend::Op;
 use residua::backend::cuda::CsrAlgorithm;
-use residua::matrix::{Coo, Sell, Slim, SlimOptions};
+use residua::matrix::{Coo, Dia, Sell, Slim, SlimOptions};
 use residua::scalar::Scalar;
 use residua::{Backend, Csr, Cuda, Host, LinearOperator};
 
@@ -21,16 +21,31 @@ fn some<T: Scalar>(names: &[&str]) -> Vec<(&'static str, Csr<T>)> {
     some
 }
 
-const AWKWARD: [&str; 4] = ["597 x 43", "empty rows and columns", "one giant row", "no nonzeros"];
-const DEGENERATE: [&str; 5] = ["one row", "one column", "no rows", "no columns", "4 x 4 example"];
-const TWO: [&str; 2] = ["597 x 43", "one giant row"];
+const AWKWARD: [&str; 6] = [
+    "597 x 43",
+    "597 x 43 by diagonals",
+    "empty rows and columns",
+    "one giant row",
+    "a grid with holes",
+    "no nonzeros",
+];
+const DEGENERATE: [&str; 7] = [
+    "one row",
+    "one row by diagonals",
+    "one column",
+    "one column by diagonals",
+    "no rows",
+    "no columns",
+    "4 x 4 example",
+];
+const TWO: [&str; 3] = ["597 x 43", "597 x 43 by diagonals", "one giant row"];
 
 /// alpha and beta: y is overwritten, and added to.
 const FACTORS: [(f64, f64); 2] = [(1.0, 0.0), (-1.5, 0.25)];
 
 pub fn products(b: &Cuda) {
     products_of::<f64, f64, _>(b, some(&AWKWARD), &FACTORS);
-    fused_of::<f64, _>(b, some(&["one giant row", "arrow", "4 x 4 example"]));
+    fused_of::<f64, _>(b, some(&["one giant row", "arrow", "a grid with holes", "4 x 4 example"]));
 }
 
 pub fn degenerate_products(b: &Cuda) {
@@ -84,8 +99,8 @@ pub fn rows_cut(b: &Cuda) {
     // More blocks than the last one adds up alone, and nonzeros enough for two rows a thread.
     let n = 400_001;
     let a = b.poisson2d::<f64>(n, 1).unwrap();
-    let sell = Sell::with_sections(b, &a, 32, 1).unwrap();
-    let operators: [&dyn LinearOperator<f64, Cuda>; 2] = [&a, &sell];
+    let (sell, dia) = (Sell::with_sections(b, &a, 32, 1).unwrap(), Dia::from_csr(b, &a).unwrap());
+    let operators: [&dyn LinearOperator<f64, Cuda>; 3] = [&a, &sell, &dia];
     for operator in operators {
         let ones = b.upload(vec![1.0; n]).unwrap();
         let (mut y, mut sum) = (b.zeros(n).unwrap(), b.zeros(1).unwrap());
@@ -106,8 +121,8 @@ pub fn conversions(b: &Cuda) {
 }
 
 pub fn conversions_of_types(b: &Cuda) {
-    round_trips::<f32, _>(b, some(&["597 x 43"]));
-    round_trips::<Complex<f64>, _>(b, some(&["one giant row"]));
+    round_trips::<f32, _>(b, some(&["597 x 43", "a grid with holes"]));
+    round_trips::<Complex<f64>, _>(b, some(&["one giant row", "597 x 43 by diagonals"]));
     transposes_of(b, some(&AWKWARD));
     for a in [band(300, usize::MAX), band(300, 297)] {
         let (here, there) = (a.transpose(&Host).unwrap(), on(b, &a).transpose(b).unwrap());

@@ -3,7 +3,8 @@
 use crate::cases::{HOST, example, with_lengths};
 use crate::common::conversions::{large_cases, round_trip_cases, transposes};
 use residua::Error;
-use residua::matrix::{self, Coo, Csc, Csr, Ell, FORMAT_NAMES, Hybrid, Jds, Sell};
+use residua::backend::{DIA_SECTION, Op};
+use residua::matrix::{self, Coo, Csc, Csr, Dia, Ell, FORMAT_NAMES, Hybrid, Jds, Sell};
 
 #[test]
 fn every_format_round_trips() {
@@ -54,6 +55,56 @@ fn the_example_lies_in_memory_as_drawn() {
     assert_eq!(format!("{:?}", sell.parts().offsets), "Narrow([0, 4, 8])");
     assert_eq!(sell.parts().indices, [0, 1, 2, 2, 0, 2, 3, 0]);
     assert_eq!(sell.parts().values, [1.0, 4.0, 7.0, 3.0, 2.0, 8.0, 1.0, 0.0]);
+
+    let dia = Dia::from_csr(&HOST, &a).unwrap();
+    assert_eq!(dia.parts().distances, [-3, -1, 0, 1, 2]);
+    let drawn = [
+        [None, None, None, Some(2.0)],
+        [None, None, Some(4.0), None],
+        [Some(1.0), None, Some(3.0), Some(1.0)],
+        [None, Some(8.0), None, None],
+        [Some(7.0), None, None, None],
+    ];
+    for (diagonal, drawn) in dia.parts().values.chunks(DIA_SECTION).zip(drawn) {
+        let entries = diagonal.iter().map(|&v| (v.to_bits() != u64::MAX).then_some(v));
+        assert!(entries.eq(drawn.into_iter().chain([None; DIA_SECTION - 4])));
+    }
+}
+
+#[test]
+fn the_value_that_stands_for_no_entry_is_refused_and_other_nans_are_kept() {
+    let with = |value: f64| Csr::from_parts(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, value]).unwrap();
+    let error = Dia::from_csr(&HOST, &with(f64::from_bits(u64::MAX))).err().unwrap().to_string();
+    assert_eq!(error, "format dia refused: a value has every bit set, which here stands for no entry");
+    for bits in [u64::MAX - 1, u64::MAX >> 1, f64::NAN.to_bits(), 0xffff_ffff, 0xffff_ffff << 32] {
+        let a = with(f64::from_bits(bits));
+        let again = Dia::from_csr(&HOST, &a).unwrap().to_csr(&HOST).unwrap();
+        assert_eq!(again.parts().values[1].to_bits(), bits);
+        let mut y = [0.0; 2];
+        a.product(&HOST, 1.0, &[2.0, 3.0], 0.0, &mut y).unwrap();
+        let mut by_diagonals = [0.0; 2];
+        let dia = Dia::from_csr(&HOST, &a).unwrap();
+        dia.product_op(&HOST, Op::None, 1.0, &[2.0, 3.0], 0.0, &mut by_diagonals).unwrap();
+        assert_eq!(y[1].is_nan(), by_diagonals[1].is_nan());
+        assert_eq!(y[0], by_diagonals[0]);
+    }
+}
+
+#[test]
+fn too_many_diagonals_are_refused_in_figures() {
+    let a = with_lengths::<f64>(3000, &[4; 3000], 3);
+    let error = matrix::build::<f64, _, f64>(&HOST, "dia", &a).unwrap_err().to_string();
+    let count = matrix::RowLengths::of(&HOST, &a).unwrap().diagonals().unwrap();
+    let places = count * 3008;
+    assert_eq!(
+        error,
+        format!(
+            "format dia refused: {count} diagonals of 3000 rows: {} padded entries for 12000 nonzeros ({} bytes), more than \
+             2 a nonzero",
+            places - 12_000,
+            8 * places + 8 * count
+        )
+    );
 }
 
 #[test]
@@ -79,7 +130,7 @@ fn an_arrow_in_ell_is_refused_in_figures() {
         "format ell refused: 3000 rows padded to the longest one's 3000: 8991002 padded entries for 8998 nonzeros \
          (108012000 bytes), more than 2 a nonzero"
     );
-    for name in FORMAT_NAMES.iter().filter(|name| !["ell", "sell"].contains(name)) {
+    for name in FORMAT_NAMES.iter().filter(|name| !["ell", "sell", "dia"].contains(name)) {
         let stored = matrix::build::<f64, _, f64>(&HOST, name, &a).unwrap();
         assert!(stored.storage_bytes() < 3 * a.storage_bytes(), "{name} takes {}", stored.storage_bytes());
     }
@@ -101,7 +152,7 @@ fn a_padded_size_that_overflows_is_refused_before_anything_is_allocated() {
 #[test]
 fn an_unknown_format_names_those_that_there_are() {
     let error = matrix::build::<f64, _, f64>(&HOST, "elll", &example()).unwrap_err().to_string();
-    assert!(error.ends_with("there are csr, coo, csc, ell, hybrid, jds, sell, slim"), "{error}");
+    assert!(error.ends_with("there are csr, coo, csc, ell, hybrid, jds, sell, dia, slim"), "{error}");
 }
 
 #[test]

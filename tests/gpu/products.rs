@@ -5,7 +5,7 @@ use crate::formats::products::{blocks, fused, padding_never_meets_x, products, s
 use num_complex::Complex;
 use residua::backend::cuda::CsrAlgorithm;
 use residua::backend::{Backend, Products, Replay};
-use residua::matrix::{Coo, Csr, Sell};
+use residua::matrix::{Coo, Csr, Dia, Sell};
 use residua::scalar::{Scalar, Widen};
 use residua::{Cuda, Host, LinearOperator};
 
@@ -233,8 +233,8 @@ pub fn sums_of_many_blocks(b: &Cuda) {
         Host.csr_dot(host.parts(), &x, &mut y, &mut xy).unwrap();
         let size: f64 = x.iter().zip(&y).map(|(x, y)| (x * y).abs()).sum();
         let a = on(b, &host);
-        let sell = Sell::with_sections(b, &a, 32, 1).unwrap();
-        let operators: [&dyn LinearOperator<f64, Cuda>; 2] = [&a, &sell];
+        let (sell, dia) = (Sell::with_sections(b, &a, 32, 1).unwrap(), Dia::from_csr(b, &a).unwrap());
+        let operators: [&dyn LinearOperator<f64, Cuda>; 3] = [&a, &sell, &dia];
         let x = b.upload(x).unwrap();
         for operator in operators {
             let (mut got, mut dot) = (b.zeros(n).unwrap(), b.zeros(1).unwrap());

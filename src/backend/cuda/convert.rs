@@ -4,13 +4,13 @@ use super::launch::kernels;
 use super::primitives::bytes_of;
 use super::shape::Shape;
 use super::slice::{Slice, Vec as DeviceVec};
-use super::{Cuda, policy, transpose};
+use super::{Cuda, diagonals, policy, transpose};
 use crate::backend::{
-    Conversions, CooParts, CsrParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef, SellParts,
-    with_offsets,
+    Conversions, CooParts, CsrParts, DiaParts, Diagonals, EllParts, JdsParts, OffsetsRef, Primitives,
+    RowOrderRef, SellParts, with_offsets,
 };
 use crate::error::Result;
-use crate::scalar::{Element, Offset};
+use crate::scalar::{Element, Offset, Scalar};
 
 mod kernel {
     use super::*;
@@ -268,6 +268,39 @@ impl Conversions for Cuda {
         with_offsets!(offsets, offsets => kernel::ell_to_csr::<V, _, u32>(
             *self, shape, rows, offsets, indices, values, width, a.indices, a.values, splits,
         ))
+    }
+
+    fn diagonals(
+        &self,
+        size: (usize, usize),
+        offsets: OffsetsRef<'_, Self>,
+        indices: &Slice<u32>,
+        most: usize,
+    ) -> Result<Diagonals> {
+        diagonals::find(*self, size, offsets, indices, most)
+    }
+
+    fn csr_to_dia<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        distances: &Slice<i64>,
+        values: &mut Slice<V>,
+    ) -> Result<bool> {
+        diagonals::from_csr(*self, a, distances, values)
+    }
+
+    fn dia_lengths<V: Scalar>(&self, a: DiaParts<'_, V, Self>, lengths: &mut Slice<u32>) -> Result<()> {
+        diagonals::lengths(*self, a, lengths)
+    }
+
+    fn dia_to_csr<V: Scalar>(
+        &self,
+        a: DiaParts<'_, V, Self>,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        diagonals::to_csr(*self, a, offsets, indices, values)
     }
 
     fn csr_to_jds<V: Element>(

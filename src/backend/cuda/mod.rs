@@ -34,6 +34,7 @@ pub mod compile;
 mod convert;
 mod cusparse;
 mod device;
+mod diagonals;
 mod driver;
 mod generate;
 mod graph;

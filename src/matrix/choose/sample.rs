@@ -87,7 +87,7 @@ pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Resul
         hash.add(&(size as u64).to_le_bytes());
     }
     let (mut near, mut values, mut lengths) = (0, HashSet::new(), Vec::new());
-    let (mut kinds, mut lines) = (HashSet::new(), HashSet::new());
+    let (mut kinds, mut lines, mut diagonals) = (HashSet::new(), HashSet::new(), HashSet::new());
     let runs = RUNS.min(a.rows().div_ceil(ROWS));
     for run in 0..runs {
         let (start, end) = (a.rows() * run / runs, a.rows() * (run + 1) / runs);
@@ -129,13 +129,14 @@ pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Resul
         }
         variety.entries += columns.len();
         variety.distances = variety.distances.max(distances.len());
+        diagonals.extend(distances);
     }
     variety.near = near as f64 / variety.entries.max(1) as f64;
     variety.values = values.len().min(CODES + 1);
     (variety.kinds, variety.lines) = (kinds.len(), lines.len());
     // As many columns as belong to these rows, so that all that a format stores scales with the rows.
     let columns = (a.columns() as f64 * lengths.len() as f64 / a.rows().max(1) as f64) as usize;
-    Ok(Sample { variety, lengths: RowLengths::sampled(columns, lengths), fingerprint: hash })
+    Ok(Sample { variety, lengths: RowLengths::sampled(columns, diagonals.len(), lengths), fingerprint: hash })
 }
 
 fn read<O: Offset, B: Backend>(backend: &B, offsets: &B::Slice<O>) -> Result<Vec<usize>> {

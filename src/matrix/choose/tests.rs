@@ -200,6 +200,23 @@ fn the_cpu_compresses_runs_of_like_rows_and_nothing_else() {
     assert_ne!(advise::<f64, _>(&Host, &a.row_lengths(&Host).unwrap()).format, "slim");
 }
 
+/// Diagonals are proposed first where they are few, and not where rows go anywhere.
+#[test]
+fn grids_with_general_values_are_proposed_by_diagonals() {
+    let first = |a: Result<Csr<f64>>| {
+        let a = a.unwrap();
+        let sample::Sample { variety, lengths, .. } = sample::sample(&Host, &a).unwrap();
+        let traits = Traits::new::<f64, Host>((a.rows(), a.columns(), a.nonzeros()), &lengths, Some(variety));
+        let all = model::forecasts(&crate::backend::Products::model(&Host), &traits);
+        (model::candidates(&all, true).first().map(|f| f.format), lengths.diagonals())
+    };
+    assert_eq!(first(generate::jumping([40, 40, 40], 1e6, 2, 1)), (Some("dia"), Some(7)));
+    assert_eq!(first(generate::elasticity3d(20, 20, 20, 0.3)).1, Some(99));
+    let lengths = generate::RowLengths::Constant(9);
+    let (random, seen) = first(generate::random(50_000, 50_000, lengths, 1));
+    assert!(random != Some("dia") && seen.is_some_and(|n| n > 1000), "{random:?} {seen:?}");
+}
+
 #[test]
 fn a_grid_is_compressed_on_the_cpu_where_the_trial_agrees() {
     for (times, winner) in [

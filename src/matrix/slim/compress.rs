@@ -131,7 +131,7 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         if rows.is_empty() {
             return Ok(None);
         }
-        let all = RowLengths::of(backend, a)?;
+        let all = RowLengths::without_diagonals(backend, a)?;
         let lengths: Vec<usize> = rows.iter().map(|&row| all.as_slice()[row as usize] as usize).collect();
         let (count, nonzeros) = (rows.len(), lengths.iter().sum());
         let offsets = offsets_of(backend, lengths.into_iter())?;

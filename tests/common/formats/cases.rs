@@ -77,11 +77,32 @@ pub fn ragged<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
         ("arrow", with_lengths(90, &arrow, 7)),
         ("power law", with_lengths(2500, &skewed, 8)),
         ("long, for several tasks", with_lengths(9000, &vec![11; 9000], 9)),
+        ("597 x 43 by diagonals", by_diagonals(597, 43, &[-590, -300, -41, -2, 0, 1, 42], 14)),
+        ("43 x 597 by diagonals", by_diagonals(43, 597, &[-42, -1, 0, 7, 300, 580, 596], 15)),
+        ("a grid with holes", by_diagonals(2000, 2000, &[-300, -40, -1, 0, 1, 40, 300], 16)),
+        ("one row by diagonals", by_diagonals(1, 90, &[0, 1, 40, 89], 17)),
+        ("one column by diagonals", by_diagonals(90, 1, &[-89, -40, -1, 0], 18)),
         ("no nonzeros", with_lengths(7, &[0; 5], 10)),
         ("no rows", with_lengths(7, &[], 11)),
         ("no columns", with_lengths(0, &[0; 6], 12)),
         ("nothing", with_lengths(0, &[], 13)),
     ]
+}
+
+/// Entries on some diagonals (column - row), of which every fifth is missing and every seventh an explicit zero.
+pub fn by_diagonals<T: Scalar>(rows: usize, columns: usize, distances: &[i64], seed: u64) -> Csr<T> {
+    let mut random = Random(seed);
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for row in 0..rows as i64 {
+        for column in distances.iter().map(|d| row + d).filter(|j| (0..columns as i64).contains(j)) {
+            if (3 * row + column) % 5 != 4 {
+                indices.push(column as u32);
+                values.push(if (row + column) % 7 == 3 { T::zero() } else { random.scalar() });
+            }
+        }
+        offsets.push(values.len());
+    }
+    Csr::from_parts(rows, columns, offsets, indices, values).unwrap()
 }
 
 fn lengths_of_ones(n: usize) -> Vec<usize> {

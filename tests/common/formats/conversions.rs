@@ -140,7 +140,7 @@ pub fn large_cases<B: Products + Conversions>(backend: &B) {
 /// The arrays of each format beside the host's.
 fn same_arrays<T: Scalar, B: Conversions>(backend: &B, a: &Csr<T>, device: &Csr<T, B>, name: &str) {
     use residua::backend::OffsetsRef;
-    use residua::matrix::{Coo, Csc, Ell, Hybrid, Jds};
+    use residua::matrix::{Coo, Csc, Dia, Ell, Hybrid, Jds};
     fn numbers<B: Conversions>(backend: &B, offsets: OffsetsRef<'_, B>) -> Vec<u64> {
         match offsets {
             OffsetsRef::Narrow(o) => backend.download(o).unwrap().into_iter().map(u64::from).collect(),
@@ -161,6 +161,12 @@ fn same_arrays<T: Scalar, B: Conversions>(backend: &B, a: &Csr<T>, device: &Csr<
     same!("csc", host.transpose_parts(), csc.transpose_parts(), indices, values);
     if let (Ok(ell), Ok(host)) = (Ell::from_csr(backend, device), Ell::from_csr(&Host, a)) {
         same!("ell", host.parts(), ell.parts(), lengths, indices, values);
+    }
+    if let (Ok(dia), Ok(host)) = (Dia::from_csr(backend, device), Dia::from_csr(&Host, a)) {
+        same!("dia", host.parts(), dia.parts(), distances);
+        assert!(back(backend, &dia.to_csr(backend).unwrap()) == *a, "dia of {name}");
+        let (here, there) = (host.parts().values, backend.download(dia.parts().values).unwrap());
+        assert!(here.iter().zip(&there).all(|(a, b)| a.bits() == b.bits()), "dia of {name}: values");
     }
     let (hybrid, host) = (Hybrid::from_csr(backend, device).unwrap(), Hybrid::from_csr(&Host, a).unwrap());
     same!("hybrid's head", host.head().parts(), hybrid.head().parts(), lengths, indices, values);

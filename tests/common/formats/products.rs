@@ -65,11 +65,11 @@ pub fn products_of<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
                     let device_x = backend.upload(x.clone()).unwrap();
                     let mut y = backend.upload(old.clone()).unwrap();
                     match matrix.product_op(backend, op, alpha, &device_x, beta, &mut y) {
-                        // Only the host adds to columns in an order that is always the same; these have a transposed copy.
+                        // Only the host adds to columns in an order that is always the same; these have a transposed copy, or need none.
                         Err(Error::Unsupported(_))
                             if op.transposes()
                                 && !on_host
-                                && !["csr", "csc", "slim"].contains(&format.as_str()) =>
+                                && !["csr", "csc", "dia", "slim"].contains(&format.as_str()) =>
                         {
                             continue;
                         }

@@ -124,8 +124,10 @@ fn conversions(units: &mut Vec<Unit>) {
             SCALARS.map(|scalar| Unit::new("stencil.cu").with("SCALAR", scalar).with("OFFSET", offset)),
         );
         units.push(Unit::new("convert_sizes.cu").with("OFFSET", offset));
+        units.push(Unit::new("diagonals.cu").with("OFFSET", offset));
         for (bytes, lanes) in [("4", 4), ("8", 8), ("16", 16)] {
             let unit = |file| Unit::new(file).with("VALUE_BYTES", bytes).with("OFFSET", offset);
+            units.push(unit("convert_dia.cu").class(lanes));
             units.push(unit("convert_rows.cu").with("STARTS", "u32").class(lanes));
             units.push(unit("convert_rows.cu").with("STARTS", "u64").class(lanes));
             units.push(unit("convert_tails.cu").with("HEADS", "u32").with("TAILS", "u32"));
@@ -136,15 +138,17 @@ fn conversions(units: &mut Vec<Unit>) {
 
 fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
     let unit = |file| Unit::new(file).with("SCALAR", vector).with("STORED", value);
-    units.extend([unit("coo.cu"), unit("ell.cu"), unit("ell.cu").class(1)]);
+    units.extend([unit("coo.cu"), unit("dia.cu"), unit("ell.cu"), unit("ell.cu").class(1)]);
+    let pairs = (vector == "f32").then_some(policy::PAIRS);
+    units.extend(pairs.into_iter().chain([policy::WIDE]).map(|class| unit("dia.cu").class(class)));
+    // A thread never has two rows of sums of 16 bytes.
+    let pairs = (vector != "c64").then_some(policy::PAIRS);
     for offset in OFFSETS {
         units.extend(["csr_balanced.cu", "jds.cu"].map(|file| unit(file).with("OFFSET", offset)));
         let several = |file| unit(file).with("OFFSET", offset).with("WIDTH", "1").class(8);
         units.push(several("csr_block.cu"));
         units.push(several("csr_block_tiles.cu").with("STEPS", "1024"));
-        // A thread never has two rows of sums of 16 bytes.
-        let pairs = (vector != "c64").then_some(32 | policy::PAIRS);
-        let heights = [0, 16, 32, 32 | policy::WIDE].into_iter().chain(pairs);
+        let heights = [0, 16, 32, 32 | policy::WIDE].into_iter().chain(pairs.map(|pairs| 32 | pairs));
         units.extend(heights.map(|height| unit("sell.cu").with("OFFSET", offset).class(height)));
     }
 }

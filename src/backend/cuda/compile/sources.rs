@@ -15,6 +15,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "colour.cu",
     "compact.cu",
     "components.cu",
+    "convert_dia.cu",
     "convert_rows.cu",
     "convert_sizes.cu",
     "convert_tails.cu",
@@ -25,6 +26,8 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "csr_krylov.cu",
     "csr_stream.cu",
     "csr_vector.cu",
+    "dia.cu",
+    "diagonals.cu",
     "ell.cu",
     "cuthill_mckee.cu",
     "gather.cu",
@@ -66,6 +69,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
 
 /// Headers that any of them may include, by name.
 pub const HEADERS: &[(&str, &str)] = embed![
+    "across.cuh",
     "block_sum.cuh",
     "bulk.cuh",
     "cg_meeting.cuh",
@@ -77,6 +81,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "common.cuh",
     "complex.cuh",
     "dense.cuh",
+    "dia.cuh",
     "interleaved.cuh",
     "lookback.cuh",
     "narrow.cuh",

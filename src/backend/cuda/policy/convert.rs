@@ -21,8 +21,12 @@ const STRETCH_BYTES: usize = 16;
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
-        "convert_rows.cu" => vec![("THREADS", ROWS_THREADS), ("LANES", unit.size_class().clamp(4, 16))],
-        "convert_tails.cu" | "index.cu" => vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS)],
+        "convert_dia.cu" | "convert_rows.cu" => {
+            vec![("THREADS", ROWS_THREADS), ("LANES", unit.size_class().clamp(4, 16))]
+        }
+        "convert_tails.cu" | "diagonals.cu" | "index.cu" => {
+            vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS)]
+        }
         "transpose.cu" => vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS), ("AT_ONCE", MIRRORED)],
         _ => vec![("THREADS", ELEMENTWISE_THREADS)],
     }
@@ -40,6 +44,13 @@ pub(in crate::backend::cuda) fn convert_rows(
     let splits = (WARPS / groups.max(1)).clamp(1, longest.div_ceil(lanes).clamp(1, 1 << 15) as u64);
     let blocks = (groups * splits).div_ceil(u64::from(ROWS_THREADS / 32));
     (Shape::new(blocks as u32, ROWS_THREADS).class(lanes as u32), splits as u32)
+}
+
+/// A warp a section of diagonals: lanes a row by the number of diagonals.
+pub(in crate::backend::cuda) fn convert_dia(rows: usize, diagonals: usize) -> Shape {
+    let lanes = diagonals.next_power_of_two().clamp(4, 16);
+    let blocks = rows.div_ceil(ROWS_THREADS as usize);
+    Shape::new(blocks as u32, ROWS_THREADS).class(lanes as u32)
 }
 
 /// Work on the `n` elements of segments by even tiles: a block a tile, the number of tiles, and the launch that finds

@@ -17,6 +17,7 @@ pub(in crate::backend::cuda) const PRODUCT_MODEL: ProductModel = ProductModel::n
         ("hybrid", 0.75),
         ("jds", 0.75),
         ("sell", 1.03),
+        ("dia", 1.08),
         ("slim", 0.90),
     ],
 );

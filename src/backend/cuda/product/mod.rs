@@ -7,14 +7,16 @@
 //! | CSR, several vectors | lanes for the vectors of a row (`csr_block.cu`); tiles of steps where rows are of very different lengths (`csr_block_tiles.cu`) |
 //! | COO | tiles of nonzeros, segmented sums (`coo.cu`); by atomic additions only where that is asked for |
 //! | ELL, JDS, SELL | a thread a row (`ell.cu`, `jds.cu`, `sell.cu`) |
+//! | diagonals | a thread for two rows, or for a column of A^T (`dia.cu`) |
 //!
-//! Transposed products are refused but for CSR, CSC and the compressed format, which multiply with a transposed copy
+//! Transposed products are refused but for diagonals and for CSR, CSC and the compressed format, which multiply with a transposed copy
 //! ([`Products::transposed_copy`]): without one, rows would have to add to y in whatever order they come.
 
 mod block;
 mod columns;
 mod coo;
 mod csr;
+mod dia;
 
 pub use csr::CsrAlgorithm;
 
@@ -22,7 +24,7 @@ use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, policy};
 use crate::backend::{
-    ChebyshevStep, CooParts, CsrParts, EllParts, Gemv, JdsParts, Op, Products, SellParts, SlimParts,
+    ChebyshevStep, CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Op, Products, SellParts, SlimParts,
 };
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, ProductModel, Slim};
@@ -43,7 +45,7 @@ impl<'a, T: Scalar> Form<'a, T> {
         let Gemv { op, alpha, x, beta, y } = gemv;
         if op.transposes() {
             return Err(Error::Unsupported(format!(
-                "the transposed product of {what} on {}; use format csr, csc or slim",
+                "the transposed product of {what} on {}; use format csr, csc, dia or slim",
                 cuda.0.name
             )));
         }
@@ -139,6 +141,24 @@ impl Products for Cuda {
 
     fn ell<V: Widen<T>, T: Scalar>(&self, a: EllParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
         columns::ell(*self, a, Form::new(*self, "ell", gemv)?)
+    }
+
+    fn dia<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        a: DiaParts<'_, V, Self>,
+        gemv: Gemv<'_, T, Self>,
+    ) -> Result<()> {
+        dia::product(*self, a, gemv)
+    }
+
+    fn dia_dot<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        a: DiaParts<'_, V, Self>,
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+        xy: &mut Slice<T>,
+    ) -> Result<()> {
+        dia::product_dot(*self, a, x, y, xy)
     }
 
     fn jds<V: Widen<T>, T: Scalar>(&self, a: JdsParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {

@@ -1,16 +1,18 @@
 //! Conversions on the CPU. Every task writes a piece of the target of its own, so all of it is safe code.
 
+mod dia;
 mod sizes;
 mod transpose;
 
 use super::Host;
 use super::memory::PARALLEL_FROM;
 use crate::backend::{
-    Conversions, CooParts, CsrParts, EllParts, JdsParts, OffsetsRef, RowOrderRef, SellParts, with_offsets,
+    Conversions, CooParts, CsrParts, DiaParts, Diagonals, EllParts, JdsParts, OffsetsRef, RowOrderRef,
+    SellParts, with_offsets,
 };
 use crate::error::Result;
 use crate::parallel::prelude::*;
-use crate::scalar::{Element, Offset};
+use crate::scalar::{Element, Offset, Scalar};
 
 /// Rows that one task converts.
 const BLOCK: usize = 1 << 11;
@@ -138,6 +140,41 @@ impl Conversions for Host {
     ) -> Result<()> {
         let from = (a.indices, a.values);
         gather_rows(offsets, indices, values, from, |row, k| k * a.rows + row);
+        Ok(())
+    }
+
+    fn diagonals(
+        &self,
+        size: (usize, usize),
+        offsets: OffsetsRef<'_, Host>,
+        indices: &[u32],
+        most: usize,
+    ) -> Result<Diagonals> {
+        Ok(dia::diagonals(size, offsets, indices, most))
+    }
+
+    fn csr_to_dia<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Host>,
+        distances: &[i64],
+        values: &mut [V],
+    ) -> Result<bool> {
+        Ok(dia::from_csr(a, distances, values))
+    }
+
+    fn dia_lengths<V: Scalar>(&self, a: DiaParts<'_, V, Host>, lengths: &mut [u32]) -> Result<()> {
+        dia::lengths(a, lengths);
+        Ok(())
+    }
+
+    fn dia_to_csr<V: Scalar>(
+        &self,
+        a: DiaParts<'_, V, Host>,
+        offsets: OffsetsRef<'_, Host>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        dia::to_csr(a, offsets, indices, values);
         Ok(())
     }
 

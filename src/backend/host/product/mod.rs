@@ -6,6 +6,7 @@
 mod block;
 mod coo;
 mod csr;
+mod dia;
 mod ell;
 mod jds;
 mod model;
@@ -17,7 +18,8 @@ mod transposed;
 
 use super::Host;
 use crate::backend::{
-    CooParts, CsrParts, EllParts, Gemv, JdsParts, Products, SellParts, SlimParts, VectorOps, with_offsets,
+    CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Products, SellParts, SlimParts, VectorOps,
+    with_offsets,
 };
 use crate::error::Result;
 use crate::matrix::ProductModel;
@@ -171,6 +173,37 @@ impl Products for Host {
                 *dot += x[row].conj() * sum;
                 sum
             })
+        });
+        xy[0] = dots.into_iter().sum();
+        Ok(())
+    }
+
+    fn dia<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        a: DiaParts<'_, V, Host>,
+        Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
+    ) -> Result<()> {
+        let scale = Scale { alpha, beta };
+        with_value!(op, value => {
+            if op.transposes() {
+                dia::transposed(a, value, scale, x, y);
+            } else {
+                dia::product(a, value, x, y, |_: &mut (), _, sum, y| scale.finish(sum, y));
+            }
+        });
+        Ok(())
+    }
+
+    fn dia_dot<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        a: DiaParts<'_, V, Host>,
+        x: &[T],
+        y: &mut [T],
+        xy: &mut [T],
+    ) -> Result<()> {
+        let dots = dia::product(a, <V as Widen<T>>::widen, x, y, |dot: &mut T, row, sum, _| {
+            *dot += x[row].conj() * sum;
+            sum
         });
         xy[0] = dots.into_iter().sum();
         Ok(())

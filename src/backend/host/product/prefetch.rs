@@ -24,6 +24,13 @@ fn line<T>(slice: &[T], at: usize) {
     let _ = (slice, at);
 }
 
+/// Asks for values `start..end`, and for one at least.
+#[inline(always)]
+pub(super) fn values<V>(values: &[V], start: usize, end: usize) {
+    line(values, start);
+    (start + STEP..end).step_by(STEP).for_each(|at| line(values, at));
+}
+
 /// Asks for entries `start..end`, and for one at least.
 #[inline(always)]
 pub(super) fn entries<V>(indices: &[u32], values: &[V], start: usize, end: usize) {

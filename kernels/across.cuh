@@ -1,0 +1,24 @@
+// Neighbouring rows of one thread.
+//
+// Constants: ROWS, which the including file has.
+#pragma once
+#include "product.cuh"
+
+// The same entry of ROWS neighbouring rows: one load of up to 16 bytes.
+template <typename A> struct alignas(sizeof(A) * ROWS > 16 ? 16 : sizeof(A) * ROWS) Across {
+    A of[ROWS];
+};
+
+// Their sums become y, of which there are `rows`; y is not read where beta is zero.
+template <typename S> DEVICE void finish_across(S alpha, const S (&sum)[ROWS], S beta, S* y, u64 row, u64 rows) {
+    if (ROWS > 1 && is_zero(beta) && row + ROWS <= rows && aligned16(y)) {
+        Across<S> of_y;
+#pragma unroll
+        for (u32 r = 0; r < ROWS; r++) of_y.of[r] = alpha * sum[r];
+        *reinterpret_cast<Across<S>*>(y + row) = of_y;
+        return;
+    }
+#pragma unroll
+    for (u32 r = 0; r < ROWS; r++)
+        if (row + r < rows) finish(alpha, sum[r], beta, y + row + r);
+}

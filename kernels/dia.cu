@@ -1,0 +1,123 @@
+// y = alpha A x + beta y with A stored by diagonals, a thread for ROWS neighbouring rows (here ROWS = 1).
+//
+//     | 1 . 7 . |     C = 2 (for the drawing), distances -3 -1 0 1 2
+//     | . . 8 . |     values  * * | * * | 1 * | * 8 | 7 *      rows 0 and 1: step 2 reads 1 and x_0, step 3 reads 8 and x_2, ...
+//     | . 4 3 . |             * 2 | 4 * | 3 1 | * * | * *      rows 2 and 3
+//     | 2 . . 1 |
+//
+// Neighbouring threads read neighbouring values and neighbouring elements of x: nothing is gathered, and no column is read. The distances
+// are the same for all threads. Where there is no entry (*) every bit of the value is set, and x is read but not used.
+//
+// Bytes a place: its value. A row: y, and x once, from the first-level cache for every diagonal but one on a line of a grid.
+// Sources: Saad, "Iterative Methods for Sparse Linear Systems", section 3.4; Bell and Garland 2009, with SELL's sections.
+//
+// Constants: SCALAR (vectors), STORED (values), ROWS (neighbouring rows a thread: their values are one load), UNROLL (entries of a row that
+// a thread has under way), WIDE (1: so many diagonals that the first-level cache is kept for x), THREADS.
+#include "across.cuh"
+#include "block_sum.cuh"
+#include "dia.cuh"
+
+typedef SCALAR T;
+typedef STORED V;
+
+struct Diagonals {
+    u64 rows, columns;
+    u32 count;
+    const i64* distances;
+    const V* values;
+};
+
+// Adds N entries of each row; without a branch between the loads, so that all are under way at once. INSIDE: all of these columns are the
+// matrix's.
+template <bool INSIDE, u32 N>
+DEVICE void add_entries(T (&sum)[ROWS], Diagonals a, u32 k, u64 first, i64 row, const T* x, u32 conjugate) {
+    Across<V> value[N];
+    T of_x[N][ROWS];
+#pragma unroll
+    for (u32 u = 0; u < N; u++) {
+        const auto* of_values = reinterpret_cast<const Across<V>*>(a.values + first + u64(k + u) * SECTION);
+        value[u] = WIDE ? passing(of_values) : *of_values;
+    }
+#pragma unroll
+    for (u32 u = 0; u < N; u++) {
+        const i64 column = row + cached(a.distances + k + u);
+#pragma unroll
+        for (u32 r = 0; r < ROWS; r++) of_x[u][r] = INSIDE || u64(column + r) < a.columns ? cached(x + column + r) : T();
+    }
+#pragma unroll
+    for (u32 u = 0; u < N; u++)
+#pragma unroll
+        for (u32 r = 0; r < ROWS; r++) {
+            const T more = sum[r] + entry<T>(value[u].of[r], conjugate) * of_x[u][r];
+            sum[r] = is_no_entry(value[u].of[r]) ? sum[r] : more;
+        }
+}
+// As many as are left, fewer than N.
+template <bool INSIDE, u32 N>
+DEVICE void add_rest(u32 left, T (&sum)[ROWS], Diagonals a, u32 k, u64 first, i64 row, const T* x, u32 conjugate) {
+    if constexpr (N > 1) {
+        if (left == N - 1) add_entries<INSIDE, N - 1>(sum, a, k, first, row, x, conjugate);
+        else add_rest<INSIDE, N - 1>(left, sum, a, k, first, row, x, conjugate);
+    }
+}
+template <bool INSIDE> DEVICE void add_all(T (&sum)[ROWS], Diagonals a, u64 row, const T* x, u32 conjugate) {
+    const u64 first = first_place(row, a.count);
+    u32 k = 0;
+    for (; k + UNROLL <= a.count; k += UNROLL) add_entries<INSIDE, UNROLL>(sum, a, k, first, i64(row), x, conjugate);
+    add_rest<INSIDE, UNROLL>(a.count - k, sum, a, k, first, i64(row), x, conjugate);
+}
+
+// Sums of the rows row .. row + ROWS. Most blocks have all columns inside.
+DEVICE void row_sums(T (&sum)[ROWS], Diagonals a, u64 row, const T* x, u32 conjugate) {
+#pragma unroll
+    for (u32 r = 0; r < ROWS; r++) sum[r] = T();
+    if (!a.count) return;
+    const i64 block = i64(blockIdx.x) * (THREADS * ROWS), end = block + THREADS * ROWS;
+    if (block + a.distances[0] >= 0 && end + a.distances[a.count - 1] <= i64(a.columns)) add_all<true>(sum, a, row, x, conjugate);
+    else add_all<false>(sum, a, row, x, conjugate);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    dia(u64 rows, u64 columns, u32 count, const i64* distances, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate) {
+    after_predecessors();
+    const u64 row = (u64(blockIdx.x) * THREADS + threadIdx.x) * ROWS;
+    if (row >= rows) return;
+    T sum[ROWS];
+    row_sums(sum, {rows, columns, count, distances, values}, row, x, conjugate);
+    finish_across(alpha, sum, beta, y, row, rows);
+}
+
+// y = A x and xy = x.y. The grid follows from the matrix, so the sum has the same bits every time.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    dia_dot(u64 rows, u64 columns, u32 count, const i64* distances, const V* values, T one, const T* x, T* y, T* xy, T* partials,
+            u32* finished) {
+    after_predecessors();
+    const u64 row = (u64(blockIdx.x) * THREADS + threadIdx.x) * ROWS;
+    T part = T();
+    if (row < rows) {
+        T sum[ROWS];
+        row_sums(sum, {rows, columns, count, distances, values}, row, x, 0);
+#pragma unroll
+        for (u32 r = 0; r < ROWS; r++)
+            if (row + r < rows) part = part + conj(x[row + r]) * finish(one, sum[r], T(), y + row + r);
+    }
+    leave_sum<THREADS>(part, partials, finished, xy);
+}
+
+// y = alpha A^T x + beta y, a thread a column: its entries are on the diagonals from the last to the first, in the order of the rows.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    dia_transposed(u64 rows, u64 columns, u32 count, const i64* distances, const V* values, T alpha, const T* x, T beta, T* y,
+                   u32 conjugate) {
+    after_predecessors();
+    const u64 column = u64(blockIdx.x) * THREADS + threadIdx.x;
+    if (column >= columns) return;
+    T sum = T();
+#pragma unroll 4
+    for (u32 k = count; k-- > 0;) {
+        const u64 row = u64(i64(column) - cached(distances + k));
+        if (row >= rows) continue;
+        const V value = values[first_place(row, count) + u64(k) * SECTION];
+        if (!is_no_entry(value)) sum = sum + entry<T>(value, conjugate) * cached(x + row);
+    }
+    finish(alpha, sum, beta, y + column);
+}

@@ -1,0 +1,98 @@
+//! Products with matrices that are stored by diagonals: a thread for neighbouring rows, or for a column of A^T.
+
+use super::{Form, summed};
+use crate::backend::cuda::launch::kernels;
+use crate::backend::cuda::shape::Shape;
+use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::{Cuda, policy};
+use crate::backend::{DiaParts, Gemv, VectorOps};
+use crate::error::Result;
+use crate::scalar::{Element, Scalar, Widen};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "dia.cu", types(T: Scalar as SCALAR, V: Element as STORED);
+        fn dia(
+            rows: u64, columns: u64, diagonals: u32, distances: &Slice<i64>, values: &Slice<V>,
+            alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, conjugate: u32,
+        );
+        fn dia_dot(
+            rows: u64, columns: u64, diagonals: u32, distances: &Slice<i64>, values: &Slice<V>,
+            one: T, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
+        );
+        fn dia_transposed(
+            rows: u64, columns: u64, diagonals: u32, distances: &Slice<i64>, values: &Slice<V>,
+            alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, conjugate: u32,
+        );
+    }
+}
+
+/// Rows, columns and diagonals as the kernels take them.
+fn sizes<V: Element>(a: &DiaParts<'_, V, Cuda>) -> (u64, u64, u32) {
+    (a.rows as u64, a.columns as u64, a.distances.len() as u32)
+}
+
+fn shape<V: Element, T: Element>(a: &DiaParts<'_, V, Cuda>) -> Shape {
+    policy::dia::<T>(a.rows, a.distances.len(), a.values.address().is_multiple_of(16))
+}
+
+pub(super) fn product<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: DiaParts<'_, V, Cuda>,
+    gemv: Gemv<'_, T, Cuda>,
+) -> Result<()> {
+    let (rows, columns, count) = sizes(&a);
+    let (transposes, op) = (gemv.op.transposes(), gemv.op);
+    let op = if transposes { op.transposed() } else { op };
+    let Form { conjugate, alpha, x, beta, y } = Form::new(cuda, "dia", Gemv { op, ..gemv })?;
+    if transposes {
+        let shape = policy::dia_transposed(a.columns);
+        return kernel::dia_transposed(
+            cuda,
+            shape,
+            rows,
+            columns,
+            count,
+            a.distances,
+            a.values,
+            alpha,
+            x,
+            beta,
+            y,
+            conjugate,
+        );
+    }
+    let shape = shape::<V, T>(&a);
+    kernel::dia(cuda, shape, rows, columns, count, a.distances, a.values, alpha, x, beta, y, conjugate)
+}
+
+pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: DiaParts<'_, V, Cuda>,
+    x: &Slice<T>,
+    y: &mut Slice<T>,
+    xy: &mut Slice<T>,
+) -> Result<()> {
+    if a.rows == 0 {
+        return cuda.dot(x, y, xy);
+    }
+    let ((rows, columns, count), shape) = (sizes(&a), shape::<V, T>(&a));
+    summed(cuda, shape, xy, |xy, partials, finished| {
+        kernel::dia_dot(
+            cuda,
+            shape,
+            rows,
+            columns,
+            count,
+            a.distances,
+            a.values,
+            T::one(),
+            x,
+            y,
+            xy,
+            partials,
+            finished,
+        )
+    })
+}

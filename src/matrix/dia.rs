@@ -1,0 +1,152 @@
+//! Diagonals.
+
+use super::Csr;
+use super::format::{FREE_PADDING, MOST_PADDING, Storage, check_vectors};
+use super::lengths::{RowLengths, scanned};
+use crate::backend::{Backend, Conversions, DIA_SECTION, DiaParts, Gemv, Host, Op, Products};
+use crate::error::{Error, Result};
+use crate::scalar::{Scalar, Widen};
+
+/// A matrix stored by diagonals, without columns: for each diagonal that has an entry, an entry of every row ([`DiaParts`] draws it).
+///
+/// Grids are what it suits: each neighbour of a point is a diagonal, and a nonzero takes the bytes of its value only, two thirds
+/// of what formats with columns take in double precision. A diagonal that few rows have an entry on costs as much as a full one.
+///
+/// Where a row has no entry stands a value with every bit set. Arithmetic never gives it, and a matrix that holds it is refused.
+///
+/// Sources: Saad, "Iterative Methods for Sparse Linear Systems", section 3.4; Bell and Garland, "Implementing sparse matrix-vector
+/// multiplication on throughput-oriented processors" (SC 2009), section 3.1. Sections, so that a matrix is read as one stream and
+/// not as one for each diagonal, are those of SELL.
+pub struct Dia<V: Scalar, B: Backend = Host> {
+    rows: usize,
+    columns: usize,
+    nonzeros: usize,
+    distances: B::Vec<i64>,
+    values: B::Vec<V>,
+}
+
+/// Rows with those that fill the last section.
+fn padded(rows: usize) -> usize {
+    rows.next_multiple_of(DIA_SECTION)
+}
+
+impl<V: Scalar, B: Backend> Dia<V, B> {
+    /// The format's name.
+    pub const NAME: &'static str = "dia";
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Number of diagonals that have an entry.
+    pub fn diagonals(&self) -> usize {
+        B::len(&*self.distances)
+    }
+
+    /// The arrays, borrowed.
+    pub fn parts(&self) -> DiaParts<'_, V, B> {
+        DiaParts { rows: self.rows, columns: self.columns, distances: &self.distances, values: &self.values }
+    }
+
+    /// Number of stored entries, padding not counted.
+    pub fn nonzeros(&self) -> usize {
+        self.nonzeros
+    }
+
+    /// Bytes of all arrays.
+    pub fn storage_bytes(&self) -> usize {
+        8 * self.diagonals() + B::len(&*self.values) * size_of::<V>()
+    }
+
+    /// Entries stored beyond the nonzeros.
+    pub fn padding(&self) -> usize {
+        B::len(&*self.values) - self.nonzeros
+    }
+
+    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. A^T needs no copy, on any backend.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+    pub fn product_op<T: Scalar>(
+        &self,
+        backend: &B,
+        op: Op,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()>
+    where
+        V: Widen<T>,
+        B: Products,
+    {
+        check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
+        backend.dia(self.parts(), Gemv { op, alpha, x, beta, y })
+    }
+
+    pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
+        match lengths.diagonals() {
+            Some(count) => Self::storage_of(lengths.rows(), lengths.nonzeros(), count, value),
+            None => Storage {
+                bytes: u64::MAX,
+                exact: false,
+                padding: u64::MAX,
+                refused: Some("how many diagonals there are was not looked at".into()),
+            },
+        }
+    }
+
+    fn storage_of(rows: usize, nonzeros: usize, count: usize, value: usize) -> Storage {
+        let about = format!("{count} diagonals of {rows} rows");
+        let entries = padded(rows) as u128 * count as u128;
+        Storage::new(nonzeros, entries, value, 8 * count as u128, &about)
+    }
+
+    /// The most diagonals that are not refused.
+    fn most(rows: usize, nonzeros: usize) -> usize {
+        let padding = (nonzeros as u64).saturating_mul(MOST_PADDING).max(FREE_PADDING);
+        let places = (nonzeros as u64).saturating_add(padding);
+        (places / padded(rows).max(1) as u64) as usize
+    }
+}
+
+impl<V: Scalar, B: Conversions> Dia<V, B> {
+    /// Converts.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where padding would take more than twice the nonzeros, or where a value has every bit set; on too little
+    /// memory, or when the device fails.
+    pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
+        let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
+        let (parts, most) = (a.parts(), Self::most(rows, nonzeros));
+        let found = backend.diagonals((rows, columns), parts.offsets, parts.indices, most)?;
+        Self::storage_of(rows, nonzeros, found.count, size_of::<V>()).check(Self::NAME)?;
+        let distances = backend.upload(found.distances)?;
+        let mut values = backend.buffer(padded(rows) * found.count)?;
+        if !backend.csr_to_dia(parts, &distances, &mut values)? {
+            let reason = "a value has every bit set, which here stands for no entry".into();
+            return Err(Error::Refused { format: Self::NAME, reason });
+        }
+        Ok(Self { rows, columns, nonzeros, distances, values })
+    }
+
+    /// The same entries in CSR.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
+        let mut lengths = backend.buffer(self.rows)?;
+        backend.dia_lengths(self.parts(), &mut lengths)?;
+        let offsets = scanned(backend, &lengths, self.nonzeros)?;
+        let mut indices = backend.buffer(self.nonzeros)?;
+        let mut values = backend.buffer(self.nonzeros)?;
+        backend.dia_to_csr(self.parts(), offsets.as_ref(), &mut indices, &mut values)?;
+        Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
+    }
+}
