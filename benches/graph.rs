@@ -63,12 +63,7 @@ fn table(paths: &[String]) -> residua::Result<()> {
 
 /// The matrix with its rows and columns in random order.
 fn shuffled(a: &Csr<f64>) -> residua::Result<Csr<f64>> {
-    let mut random = generate::Random::new(1);
-    let mut order: Vec<u32> = (0..a.rows() as u32).collect();
-    for k in (1..order.len()).rev() {
-        order.swap(k, random.below(k as u64 + 1) as usize);
-    }
-    permute_symmetric(a, &Permutation::from_new_to_old(order)?)
+    permute_symmetric(a, &Permutation::random(a.rows(), 1)?)
 }
 
 fn steps(criterion: &mut Criterion) -> residua::Result<()> {
@@ -107,12 +102,7 @@ mod on_device {
     use std::ops::ControlFlow;
 
     fn shuffled(cuda: &Cuda, a: Csr<f64, Cuda>) -> residua::Result<Csr<f64, Cuda>> {
-        let mut random = generate::Random::new(1);
-        let mut order: Vec<u32> = (0..a.rows() as u32).collect();
-        for k in (1..order.len()).rev() {
-            order.swap(k, random.below(k as u64 + 1) as usize);
-        }
-        let p = Permutation::from_host(cuda, &Permutation::from_new_to_old(order)?)?;
+        let p = Permutation::from_host(cuda, &Permutation::random(a.rows(), 1)?)?;
         permute_symmetric_on(cuda, &a, &p)
     }
 
@@ -150,17 +140,20 @@ mod on_device {
         Ok((seconds, iterations))
     }
 
-    /// Meshes whose names contain one of `only`, or all.
+    /// Meshes whose names contain one of `only`, or are it where it ends in a dot, or all.
     pub fn table(only: &[String], solves: bool) -> residua::Result<()> {
         let cuda = &Cuda::new(0)?;
         type Mesh = (&'static str, fn() -> residua::Result<Csr<f64>>, bool);
-        let meshes: [Mesh; 10] = [
+        let meshes: [Mesh; 13] = [
             ("5-point 1000^2", || generate::poisson2d(1000, 1000), false),
             ("5-point 2000^2", || generate::poisson2d(2000, 2000), false),
             ("5-point 2000^2, shuffled", || generate::poisson2d(2000, 2000), true),
             ("wathen 600^2, shuffled", || generate::wathen(600, 600, 1), true),
             ("5-point 1000^2, shuffled", || generate::poisson2d(1000, 1000), true),
             ("5-point 3000^2, shuffled", || generate::poisson2d(3000, 3000), true),
+            ("5-point 3000^2", || generate::poisson2d(3000, 3000), false),
+            ("5-point 5000^2", || generate::poisson2d(5000, 5000), false),
+            ("5-point 5000^2, shuffled", || generate::poisson2d(5000, 5000), true),
             ("7-point 100^3, shuffled", || generate::poisson3d(100, 100, 100), true),
             ("7-point 200^3", || generate::poisson3d(200, 200, 200), false),
             ("7-point 200^3, shuffled", || generate::poisson3d(200, 200, 200), true),
@@ -170,7 +163,9 @@ mod on_device {
             "mesh,rows,graph_ms,rcm_ms,ordering_ms,permute_ms,bandwidth_before,bandwidth_rcm,price_in_products,product_before_us,product_after_us,cg_before_ms,cg_after_ms,iterations"
         );
         for (name, build, shuffle) in meshes {
-            if !only.is_empty() && !only.iter().any(|part| name.contains(part.as_str())) {
+            let is_meant =
+                |part: &String| part.strip_suffix('.').map_or(name.contains(&**part), |all| name == all);
+            if !only.is_empty() && !only.iter().any(is_meant) {
                 continue;
             }
             let a = build()?.into_backend(cuda)?;

@@ -144,21 +144,23 @@ struct Narrow {
     u32 messages[2][CLUSTER];
 };
 
-// How much each block found; the entries.
+// How much each block found; the entries, where they are dealt out. With the numbers of the next turns.
 struct Letters {
     Mail told, dealt;
+    u32 turn, deals;
 };
 
 // Levels of the cluster at rank 0 to CLUSTER - 1, from the queue's entries at head .. tail on, until the next is none or
 // has more entries than fit: these are then behind the tail. Returns their number; `level` is theirs.
-DEVICE u32 narrow_levels(const Search& s, Narrow& shared, Letters mail, u32 rank, u32 head, u32 tail, u32& level, u32& turn, u64* buffer, u32* direct) {
+DEVICE u32 narrow_levels(const Search& s, Narrow& shared, Letters& mail, u32 rank, u32 head, u32 tail, u32& level, u64* buffer, u32* direct) {
     u32 total = tail - head, piece = (total + CLUSTER - 1) / CLUSTER;
     // The block's part of the frontier, and where the next one's begins. They change places where all stay where they are.
     u64 *from = shared.entries, *to = buffer;
     u32 first = rank * piece, mine = first < total ? (total - first < piece ? total - first : piece) : 0;
     for (u32 i = threadIdx.x; i < mine; i += THREADS) from[i] = __ldcg(s.queue + head + first + i);
     cluster_meet();
-    for (;; turn++) {
+    for (;;) {
+        const u32 turn = mail.turn++;
         const Found found = {to, shared.counts + (turn & 1), direct};
         if (threadIdx.x == 0) mail.told.expect(turn, 4 * CLUSTER);
         push<true>(s, from, mine, threadIdx.x / 32, WARPS, level + 1, found);
@@ -172,14 +174,11 @@ DEVICE u32 narrow_levels(const Search& s, Narrow& shared, Letters mail, u32 rank
         total = sum_of_lanes(of_block);
         const u32 largest = most_of_lanes(of_block);
         if (total == 0 || total > s.narrow || largest > ROOM) {
-            if (threadIdx.x == 0) mail.dealt.expect(turn, 0);
-            turn++;
             flush(s, found);
             return total;
         }
         piece = (total + CLUSTER - 1) / CLUSTER;
         if (largest <= STAYS || largest <= piece + piece / 4) {
-            if (threadIdx.x == 0) mail.dealt.expect(turn, 0); // nothing will come, but its turns count on
             u64* const next = to;
             to = from, from = next;
             mine = own;
@@ -188,12 +187,13 @@ DEVICE u32 narrow_levels(const Search& s, Narrow& shared, Letters mail, u32 rank
         const u32 before = sum_of_lanes(lane_id() < rank ? of_block : 0);
         first = rank * piece;
         mine = first < total ? (total - first < piece ? total - first : piece) : 0;
-        if (threadIdx.x == 0) mail.dealt.expect(turn, 8 * mine);
+        const u32 deal = mail.deals++; // the same in all blocks
+        if (threadIdx.x == 0) mail.dealt.expect(deal, 8 * mine);
         for (u32 i = threadIdx.x; i < own; i += THREADS) {
             const u32 block = (before + i) / piece;
-            mail.dealt.send(turn, from + (before + i - block * piece), block, to[i]);
+            mail.dealt.send(deal, from + (before + i - block * piece), block, to[i]);
         }
-        mail.dealt.wait(turn);
+        mail.dealt.wait(deal);
         __syncthreads(); // what was sent is free
     }
 }
@@ -253,13 +253,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
     __shared__ u64 buffer[ROOM];
     __shared__ u64 boxes[2][2];
     __shared__ u32 count, direct;
-    Letters mail = {Mail(boxes[0]), Mail(boxes[1])};
+    Letters mail = {Mail(boxes[0]), Mail(boxes[1]), 0, 0};
     if (threadIdx.x == 0) {
         count = direct = narrow.counts[0] = narrow.counts[1] = 0;
         mail.told.begin(), mail.dealt.begin();
     }
     cluster_meet();
-    u32 turn = 0; // of narrow levels
     const u32 words = (n + 31) / 32, warps = gridDim.x * WARPS, warp = blockIdx.x + threadIdx.x / 32 * gridDim.x;
     const u64 thread = u64(blockIdx.x) * THREADS + threadIdx.x, threads = u64(gridDim.x) * THREADS;
     Team team = {state, blockIdx.x, gridDim.x, 0};
@@ -284,7 +283,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
     while (head < tail) {
         if (tail - head <= s.narrow) {
             if (blockIdx.x < CLUSTER) {
-                const u32 all = narrow_levels(s, narrow, mail, blockIdx.x, head, tail, level, turn, buffer, &direct);
+                const u32 all = narrow_levels(s, narrow, mail, blockIdx.x, head, tail, level, buffer, &direct);
                 if (blockIdx.x == 0 && threadIdx.x == 0) __stcg(state + 9, u64(level)), __stcg(state + 10, u64(all));
             }
             team.meet(0);

@@ -85,7 +85,7 @@ struct Mail {
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
     }
-    // By one thread a turn: how many bytes will come.
+    // By one thread, in every turn that is then waited for: how many bytes will come.
     DEVICE void expect(u32 turn, u32 bytes) {
 #if CLUSTER > 1
         asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(box(turn)), "r"(bytes) : "memory");

@@ -257,8 +257,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
     cuthill_mckee(u32 n, const u32* indices, const u64* vertices, u32 teams, u32* marks, u32* order, u64* rows, u64* states, u64 tiles) {
     __shared__ Shared shared;
     __shared__ u64 boxes[2][2];
-    NarrowMail mail = {Mail(boxes[0]), Mail(boxes[1])};
-    u32 turn = 0;
+    NarrowMail mail = {Mail(boxes[0]), Mail(boxes[1]), 0, 0};
     if (threadIdx.x == 0) mail.messages.begin(), mail.rows.begin();
     cluster_meet();
     // To each team a cluster, and its share of the other blocks.
@@ -292,7 +291,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
         if (tail - head <= NARROW) {
             const u32 before = depth;
             if (team.rank < CLUSTER) {
-                NarrowLevels levels = {s, shared.narrow, mail, turn, limit, team.rank, {head, tail, depth, width}};
+                NarrowLevels levels = {s, shared.narrow, mail, limit, team.rank, {head, tail, depth, width}};
                 status = levels.run(shared.bandwidth);
                 const Frontier& f = levels.f;
                 if (team.rank == 0 && threadIdx.x == 0) {

@@ -52,7 +52,7 @@ struct Narrow {
     u32 sums[WARPS];
     u32 messages[2][CLUSTER];
     u32 longest;
-    u32 asked[2][THREADS]; // what nobody reads
+    u32 asked[2][THREADS]; // what nobody reads: a place for each copy of a level
 };
 
 // A child: its row, its number, which of the warp's vertices is its parent, its place among the warp's children.
@@ -61,10 +61,11 @@ struct Child {
     u32 number, parent, spot;
 };
 
-// Between blocks: their numbers of children, and the rows of these. Kept over all narrow levels of a launch, with the
-// number of the next turn.
+// Between blocks: their numbers of children, and the rows of these, which go only where they are dealt out. Kept over all
+// narrow levels of a launch, with the numbers of the next turns.
 struct NarrowMail {
     Mail messages, rows;
+    u32 turn, deals;
 };
 
 // How blocks deal their vertices to groups of 2^shift lanes: `each` vertices a group, `parts` reads of the group a row.
@@ -125,8 +126,7 @@ enum : u32 { GOES_ON = 4 }; // beside the statuses of a traversal
 struct NarrowLevels {
     const Orders& s;
     Narrow& shared;
-    NarrowMail mail;
-    u32& turn; // counts all levels
+    NarrowMail& mail;
     u64 limit;
     u32 rank; // of the block
     Frontier f;
@@ -136,7 +136,7 @@ struct NarrowLevels {
 
     // One level, of SLOTS neighbours a lane.
     template <u32 SLOTS> DEVICE u32 level() {
-        const u32 warp = threadIdx.x / 32, lanes = 1u << deal.shift, lane = lane_id() & (lanes - 1), here = turn & 1;
+        const u32 warp = threadIdx.x / 32, lanes = 1u << deal.shift, lane = lane_id() & (lanes - 1), turn = mail.turn++, here = turn & 1;
         const u32 parts = SLOTS == 1 ? 1 : deal.parts, each = SLOTS == 1 ? 1 : deal.each, used = parts * each;
         const u32 of_warp = (warp * 32 >> deal.shift) * each;  // the warp's first vertex
         const u32 of_group = (lane_id() >> deal.shift) * each; // the group's, counted from there
@@ -228,22 +228,20 @@ struct NarrowLevels {
             to = block.earlier;
             if (threadIdx.x < CLUSTER) mail.messages.send(turn, &shared.messages[here][rank], threadIdx.x, block.most << 16 | block.found);
         }
-        // A lane a child.
+        // A lane a child; the first 32 of a warp ask, for copies of one level have a place each.
         all = all < LISTED ? all : LISTED;
         constexpr u32 ROUNDS = SLOTS < LISTED / 32 ? SLOTS : LISTED / 32;
         Child child[ROUNDS] = {};
 #pragma unroll
         for (u32 c = 0; c < ROUNDS; c++) {
             if (32 * c >= all) break;
-            if (32 * c + lane_id() < all) child[c] = ranked(warp, 32 * c + lane_id());
+            if (32 * c + lane_id() < all) child[c] = ranked(warp, 32 * c + lane_id(), c == 0);
         }
         mail.messages.wait(turn);
         const Sum sum(shared.messages[here], CLUSTER, rank);
         const u32 found = sum.found;
         const bool wide = sum.most & WIDE, full = !wide && sum.most & FULL;
         if (!found || full) {
-            if (threadIdx.x == 0) mail.rows.expect(turn, 0); // nothing will come, but its turns count on
-            turn++;
             if (full) // for others to do: they find the marks as they would set them
                 for (u32 i = threadIdx.x; i < mine; i += THREADS) __stcg(s.rows + f.head + start + i, shared.rows[here][i]);
             return full ? 0 : wide ? 2 : 1;
@@ -260,7 +258,11 @@ struct NarrowLevels {
         }
         start = piece ? rank * piece : sum.earlier;
         mine = piece ? start < found ? (found - start < piece ? found - start : piece) : 0 : sum.of(rank);
-        if (threadIdx.x == 0) mail.rows.expect(turn, goes_on && piece ? 8 * mine : 0);
+        const u32 deal_turn = mail.deals; // the same in all blocks
+        if (goes_on && piece) {
+            mail.deals++;
+            if (threadIdx.x == 0) mail.rows.expect(deal_turn, 8 * mine);
+        }
 #pragma unroll
         for (u32 c = 0; c < ROUNDS; c++) {
             if (32 * c >= all) break;
@@ -268,7 +270,7 @@ struct NarrowLevels {
             const u32 i = to + child[c].spot, place = f.tail + i;
             if (!goes_on) __stcg(s.rows + place, child[c].row);
             else if (!piece) shared.rows[here ^ 1][i - start] = child[c].row;
-            else mail.rows.send(turn, &shared.rows[here ^ 1][i % piece], i / piece, child[c].row);
+            else mail.rows.send(deal_turn, &shared.rows[here ^ 1][i % piece], i / piece, child[c].row);
             __stcg(s.order + place, child[c].number);
             const u32 distance = place - (first_place + child[c].parent);
             bandwidth = bandwidth > distance ? bandwidth : distance;
@@ -277,15 +279,14 @@ struct NarrowLevels {
         f.tail += found;
         f.depth++;
         f.width = f.width > found ? f.width : found;
-        if (goes_on && piece) mail.rows.wait(turn);
+        if (goes_on && piece) mail.rows.wait(deal_turn);
         else __syncthreads();
-        turn++;
         return goes_on ? u32(GOES_ON) : wide ? 2 : 0;
     }
 
     // Child q of the warp, and its place among the warp's by (parent, degree, number): they are listed by (parent, number).
-    // Asks for its neighbours on the way: the block that finds a child reads them, as a rule, in the next level.
-    DEVICE Child ranked(u32 warp, u32 q) {
+    // Asks for its neighbours on the way where `asks`: the block that finds a child reads them, as a rule, in the next level.
+    DEVICE Child ranked(u32 warp, u32 q, bool asks) {
         const u64 row = shared.row[warp][q];
         const u32 family = shared.family[warp][q], begin = family >> 8 & 0xff, end = family >> 16;
         Child child = {row, shared.number[warp][q], family & 0xff, begin};
@@ -295,7 +296,7 @@ struct NarrowLevels {
                 const u32 degree = row_degree(shared.row[warp][i]);
                 child.spot += degree < row_degree(row) || degree == row_degree(row) && i < q;
             }
-        if (row_length(row)) {
+        if (asks && row_length(row)) {
             ask_for(s.indices + row_start(row), shared.asked[0] + threadIdx.x);
             ask_for(s.indices + row_start(row) + row_length(row) - 1, shared.asked[1] + threadIdx.x);
         }
@@ -319,7 +320,7 @@ struct NarrowLevels {
         if (!deal.out(piece, shared.longest)) return false;
         start = rank * piece;
         mine = start < count ? (count - start < piece ? count - start : piece) : 0;
-        for (u32 i = threadIdx.x; i < mine; i += THREADS) shared.rows[turn & 1][i] = __ldcg(s.rows + f.head + start + i);
+        for (u32 i = threadIdx.x; i < mine; i += THREADS) shared.rows[mail.turn & 1][i] = __ldcg(s.rows + f.head + start + i);
         cluster_meet();
         return true;
     }

@@ -13,6 +13,7 @@ tools=${*:-memcheck initcheck racecheck synccheck}
 limit=${LIMIT:-600}
 logs=${LOGS:-$(mktemp -d)}
 mkdir -p "$logs"
+rm -f "$logs"/*.said
 export PATH=$PATH:/usr/local/cuda/bin RESIDUA_NEED_DEVICE=1
 command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer, of the CUDA toolkit, is not on the PATH" >&2; exit 2; }
 if [ -z "${TEST:-}" ]; then
@@ -27,25 +28,36 @@ run() { # groups, and a command before the test's
     shift
     RESIDUA_GROUPS=$groups "$@" "$TEST" --exact every_kernel_is_launched_and_right --nocapture
 }
-one() { # tool, group
-    local log=$logs/$1.$2 begin=$SECONDS said
-    local command=(timeout "$limit")
-    # Racecheck has finished no launch in which clusters and the whole grid both meet: there, clusters of one block.
-    case $1.$2 in racecheck.levels* | racecheck.orders* | racecheck.structures | racecheck.wide-offsets | racecheck.streams)
-        command=(env RESIDUA_CLUSTERS=1 "${command[@]}") ;;
+# What a group is run with under a tool, a line each. Racecheck finishes no launch in clusters of 16, and few in which blocks of
+# a large chip meet: there it sees no clusters; clusters of four on a chip made small, of small graphs; and clusters of eight.
+forms() { # tool, group
+    case $1.$2 in
+    racecheck.levels* | racecheck.orders* | racecheck.structures | racecheck.wide-offsets | racecheck.streams)
+        echo "RESIDUA_CLUSTERS=1" ;;
+    racecheck.traversals-narrow)
+        echo "RESIDUA_CLUSTERS=4 RESIDUA_MULTIPROCESSORS=4"
+        echo "RESIDUA_CLUSTERS=4 RESIDUA_MULTIPROCESSORS=16" ;;
+    racecheck.bursts-clusters) echo "RESIDUA_CLUSTERS=8" ;;
+    *) echo ;;
     esac
-    [ "$1" = alone ] || command+=(compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 20)
-    run "$2" "${command[@]}" >"$log" 2>&1
+}
+one() { # tool, group, variables
+    local tool=$1 group=$2 begin=$SECONDS said
+    shift 2
+    local log="$logs/$tool.$group $*"
+    local command=(env "$@" timeout "$limit")
+    [ "$tool" = alone ] || command+=(compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 20)
+    run "$group" "${command[@]}" >"$log" 2>&1
     case $? in
     0) said=$(grep 'SUMMARY: ' "$log" | grep -v 'SUMMARY: 0 ') || said=nothing ;;
     124) said="not over after $limit s" ;;
     9) said=$(grep 'SUMMARY: ' "$log" | tail -1) ;;
     *) said="failed: $(grep -E "panicked at|rror" "$log" | head -1)" ;;
     esac
-    echo "$1 $2: $said ($((SECONDS - begin)) s)" | tee "$log.said"
+    echo "$tool $group${*:+ ($*)}: $said ($((SECONDS - begin)) s)" | tee "$log.said"
 }
 each() { # Every group under the tools named.
-    for tool in "$@"; do for group in $groups; do echo "$tool $group"; done; done |
+    for tool in "$@"; do for group in $groups; do forms "$tool" "$group" | sed "s/^/$tool $group /; s/ *$//"; done; done |
         xargs -P "${AT_ONCE:-8}" -L 1 bash -c 'one "$@"' sanitize
 }
 export -f run one
@@ -58,7 +70,7 @@ compute-sanitizer --version | tail -1
 # A tool that does not see what is wrong on purpose says nothing by its silence.
 for tool in $tools; do
     grep -q "^CONTROL control-$tool$" "$logs/list" || continue
-    run "control-$tool" compute-sanitizer --tool "$tool" --print-limit 2 >"$logs/control.$tool" 2>&1
+    run "control-$tool" timeout "$limit" compute-sanitizer --tool "$tool" --print-limit 2 >"$logs/control.$tool" 2>&1
     if grep 'SUMMARY: ' "$logs/control.$tool" | grep -qv 'SUMMARY: 0 '; then
         echo "$tool reports a defect made on purpose"
     else
@@ -72,12 +84,10 @@ each alone
 each $tools
 
 for tool in alone $tools; do
-    read -ra all <<<"$groups"
-    all=("${all[@]/#/$logs/$tool.}")
-    found=$(cat "${all[@]/%/.said}" | grep -cv ': nothing (')
-    seen=$(sed -n 's/^LAUNCHED //p' "${all[@]}" | sort -u)
+    found=$(cat "$logs/$tool".*.said | grep -cv ': nothing (')
+    seen=$(sed -n 's/^LAUNCHED //p' "$logs/$tool".* | sort -u)
     unseen=$(sed -n 's/^KERNEL //p' "$logs/list" | sort -u | comm -23 - <(echo "$seen"))
-    echo "== $tool: $(grep -c . <<<"$seen") kernels seen, $found groups with findings"
+    echo "== $tool: $(grep -c . <<<"$seen") kernels seen, $found runs with findings"
     [ -z "$unseen" ] || sed 's/^/   not seen: /' <<<"$unseen"
     if [ "$found" != 0 ] || [ -n "$unseen" ]; then failed=1; fi
 done

@@ -163,7 +163,7 @@ fn values_narrow_where_nothing_is_lost<B: Device + PreconditionSteps>(backend: &
 
 fn benefit_is_predicted_alike<B: Device>(backend: &B) -> Result<()> {
     let a = generate::poisson2d(300, 300)?;
-    let price = <Host as GraphSteps>::ORDERING_PRICE;
+    let price = Host.ordering_price();
     let here = predicted_benefit(&a, price, 100)?;
     assert_eq!(here, predicted_benefit_on(backend, &backend.place(a), price, 100)?);
     Ok(())

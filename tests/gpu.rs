@@ -27,7 +27,8 @@ mod slim;
 use device::device;
 use formats::{choice, conversions};
 
-use residua::backend::{Backend, Mailbox, Replay, VectorOps};
+use residua::backend::cuda::compile::units_of_an_ordering;
+use residua::backend::{Backend, GraphSteps, Mailbox, OrderingPrice, Replay, VectorOps};
 use residua::{Cuda, CudaError, Error, Host};
 use std::sync::Mutex;
 
@@ -118,6 +119,18 @@ fn a_device_that_is_not_there_is_an_error_that_says_what_to_do() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// Who asks for kernels that others are just loading gets the same ones, and an ordering is cheaper from then on.
+#[test]
+fn kernels_serve_while_they_are_loaded_ahead() {
+    let Some(b) = device() else { return };
+    let loading = b.compile_ahead(units_of_an_ordering());
+    let grid = graph::graph(60 * 50, graph::grid_edges(60, 50));
+    graph::check_order(&b, "grid", &grid);
+    drop(loading);
+    graph::check_order(&b, "grid", &grid);
+    assert_eq!(b.ordering_price().start, OrderingPrice::GPU.start);
 }
 
 #[test]

@@ -295,13 +295,15 @@ def bench_rcm(variants):
         del g
 
 
-def bench_scipy():
-    """SciPy's reverse Cuthill-McKee on one core, on the meshes of `cargo bench --bench graph -- device`."""
+def bench_scipy(only=""):
+    """SciPy's reverse Cuthill-McKee on one core, on the meshes of `cargo bench --bench graph -- device` whose names begin so."""
     import scipy.sparse as sp
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-    for name, sizes in (("5-point 1000^2", (1000, 1000)), ("5-point 2000^2", (2000, 2000)), ("5-point 3000^2", (3000, 3000)), ("7-point 100^3", (100,) * 3), ("7-point 200^3", (200,) * 3)):
+    for name, sizes in (("5-point 1000^2", (1000, 1000)), ("5-point 2000^2", (2000, 2000)), ("5-point 3000^2", (3000, 3000)), ("5-point 5000^2", (5000, 5000)), ("7-point 100^3", (100,) * 3), ("7-point 200^3", (200,) * 3)):
         for shuffle in (False, True):
+            if not f"{name}{', shuffled' if shuffle else ''}".startswith(only):
+                continue
             g = grid(*sizes, shuffle=shuffle)
             u, v = (cp.asnumpy(x).astype(np.int32) for x in (g.rows, g.indices))
             a = sp.csr_matrix((np.ones(g.m, np.int8), v, g.offsets.get().astype(np.int32)), shape=(g.n, g.n))
@@ -326,7 +328,7 @@ def main():
     if sys.argv[1] == "check_rcm":
         check_rcm(**constants)
     if sys.argv[1] == "scipy":
-        bench_scipy()
+        bench_scipy(str(constants.get("ONLY", "")))
     if sys.argv[1] == "rcm":
         bench_rcm([constants])
 

@@ -101,25 +101,39 @@ pub struct OrderingPrice {
     /// Time of a line of x that only one row needs, as a share of the time to stream its bytes: less than one where
     /// caches further away hold x, or other reads go on meanwhile.
     pub weight: f64,
-    /// Time to order and permute, in products with the matrix as it came.
+    /// Bytes a second that a product moves, its lines of x weighted so.
+    pub bandwidth: f64,
+    /// Seconds that an ordering of any size takes, what this process has to load for it first among them.
+    pub start: f64,
+    /// Seconds of a level of a traversal, of which a mesh in two dimensions has about 2 sqrt(rows): more than others have.
+    pub level: f64,
+    /// Time to order and permute beside that, in products with the matrix as it came.
     pub products: f64,
 }
 
 impl OrderingPrice {
     /// Two cores of a server: a randomly numbered 7-point mesh of 10^6 rows takes 1.48 times as long as after
     /// reverse Cuthill-McKee, which costs 75 products.
-    pub const CPU: Self = Self { line: 64, weight: 0.13, products: 75.0 };
-    /// One H200, as fitted to the meshes of docs/benchmarks.md, "Traversal and reordering on the GPU": shuffled, they lose
-    /// 39 to 78 % of a product where 58 to 66 % are predicted; ordering and permuting takes 46 to 153 products in two
-    /// dimensions, where levels are many, and 17 to 79 in three.
-    pub const GPU: Self = Self { line: 32, weight: 0.8, products: 100.0 };
+    pub const CPU: Self =
+        Self { line: 64, weight: 0.13, bandwidth: 27e9, start: 0.0, level: 0.0, products: 75.0 };
+    /// One H200 whose kernels are loaded, as fitted to the meshes of docs/reordering.md: shuffled, they lose 39 to 78 % of a
+    /// product where 58 to 66 % are predicted. Ordering and permuting them takes 0.5 to 1.1 times what is
+    /// predicted, wathen 1.6 times, which takes two rounds of traversals.
+    pub const GPU: Self =
+        Self { line: 32, weight: 0.8, bandwidth: 4.2e12, start: 0.5e-3, level: 2.5e-6, products: 15.0 };
+
+    /// Seconds to order and permute a matrix of so many rows, with which a product takes `product` seconds.
+    #[must_use]
+    pub fn seconds(&self, rows: usize, product: f64) -> f64 {
+        self.start + 2.0 * (rows as f64).sqrt() * self.level + self.products * product
+    }
 }
 
 /// Traversals, and what orderings ask of a pattern. All results are the same on every backend and with any number of
 /// threads.
 pub trait GraphSteps: Primitives {
-    /// What an ordering costs here.
-    const ORDERING_PRICE: OrderingPrice;
+    /// What an ordering costs here, in this process as it is now.
+    fn ordering_price(&self) -> OrderingPrice;
 
     /// How many traversals of the same graph run best at the same time.
     const TRAVERSALS_AT_ONCE: usize;

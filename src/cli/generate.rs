@@ -4,6 +4,7 @@ use super::load::save;
 use super::sink::Sink;
 use super::{Ending, Failure, console};
 use residua::generate::{MODELS, Model, Parameters, RowLengths};
+use residua::graph::{Permutation, permute_symmetric};
 use residua::report::{Align, Table};
 use std::path::PathBuf;
 
@@ -42,6 +43,9 @@ pub(crate) struct Arguments {
     /// Entries of each row: 16, 4..32 or power:1..1000:2.1 (shortest..longest:exponent) [default: 16]
     #[arg(long)]
     row_lengths: Option<RowLengths>,
+    /// Renumber the unknowns at random, rows and columns alike
+    #[arg(long, value_name = "SEED")]
+    shuffle: Option<u64>,
 }
 
 #[derive(Clone)]
@@ -63,6 +67,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let sink = Sink::open(&arguments.output)?;
     // A size or an option outside of its domain is a wrong command line; no file is involved yet.
     let a = model.build(&parameters).map_err(usage)?;
+    let a = match arguments.shuffle {
+        Some(_) if a.rows() != a.columns() => {
+            let cause = format!(
+                "--shuffle renumbers rows and columns alike: {} x {} is not square",
+                a.rows(),
+                a.columns()
+            );
+            return Err(Failure::Usage(cause));
+        }
+        Some(seed) => permute_symmetric(&a, &Permutation::random(a.rows(), seed)?)?,
+        None => a,
+    };
     save(&sink, &a)?;
     if !sink.is_stdout() {
         let (rows, columns, nonzeros) = (a.rows(), a.columns(), residua::report::count(a.nonzeros() as u64));

@@ -6,6 +6,8 @@ use super::load::{Loaded, is_complex, load, save};
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure, console};
 use num_complex::Complex;
+#[cfg(feature = "cuda")]
+use residua::backend::cuda::compile::units_of_an_ordering;
 use residua::backend::{Backend, GraphSteps};
 use residua::graph::{self, Permutation};
 use residua::report::{Align, Table, count, seconds};
@@ -57,6 +59,11 @@ fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
     let json = arguments.json.as_deref().map(Sink::open).transpose()?;
     let silent = takes_stdout([Some(&output), permutation_sink.as_ref(), json.as_ref()])?;
     let device = device::open(&arguments.device)?;
+    #[cfg(feature = "cuda")]
+    let _loading = match &device {
+        Device::Cuda(cuda) => Some(cuda.compile_ahead(units_of_an_ordering())),
+        Device::Cpu(_) => None,
+    };
     let Loaded { a, .. } = load::<T>(path)?;
     if a.rows() != a.columns() {
         let cause =

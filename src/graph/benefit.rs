@@ -4,27 +4,29 @@
 //! share these lines; in a random order almost every entry needs one of its own. How many lines some windows of
 //! neighbouring rows touch is counted; what they would touch at best is the window's own share of x and as much again.
 
-use crate::backend::{Backend, Host, OffsetsRef, OrderingPrice};
+use crate::backend::{Backend, Host, OffsetsRef, OrderingPrice, with_offsets};
 use crate::error::Result;
 use crate::matrix::Csr;
-use crate::scalar::Scalar;
+use crate::scalar::{Offset, Scalar};
+use std::ops::Range;
 
 /// Rows of a window: few enough for their lines to stay in a cache.
 const WINDOW: usize = 1024;
-/// Windows that are looked at, evenly spaced.
-const WINDOWS: usize = 64;
+/// Windows that are looked at, evenly spaced. Two copies each, from a device.
+const WINDOWS: usize = 32;
 
 /// A prediction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Benefit {
     saving: f64,
-    price: f64,
     products: f64,
+    product: f64,
+    price: f64,
 }
 
 /// Predicts what reverse Cuthill-McKee would save in `products` products with A: an upper bound, since not every graph
-/// can be numbered well. Looks at some 65000 rows. `price` is that of
-/// the backend, [`GraphSteps::ORDERING_PRICE`](crate::backend::GraphSteps::ORDERING_PRICE).
+/// can be numbered well. Looks at some 33000 rows. `price` is that of
+/// the backend, [`GraphSteps::ordering_price`](crate::backend::GraphSteps::ordering_price).
 ///
 /// # Errors
 /// None that is known of on the host.
@@ -42,45 +44,67 @@ pub fn predicted_benefit_on<V: Scalar, B: Backend>(
     price: OrderingPrice,
     products: usize,
 ) -> Result<Benefit> {
-    let (parts, rows) = (a.parts(), a.rows());
     let value = size_of::<V>() as f64;
-    let a_line = (price.line / size_of::<V>()).max(1) as u32;
-    let (mut lines, mut entries, mut looked_at) = (0, 0, 0);
-    let step = rows.div_ceil(WINDOWS).max(WINDOW);
-    for start in (0..rows).step_by(step) {
-        let end = (start + WINDOW).min(rows);
-        let (from, to) = (offset(backend, parts.offsets, start)?, offset(backend, parts.offsets, end)?);
-        let mut touched = vec![0; to - from];
-        backend.read(B::part(parts.indices, from..to), &mut touched)?;
-        touched.iter_mut().for_each(|column| *column /= a_line);
-        touched.sort_unstable();
-        touched.dedup();
-        lines += touched.len();
-        entries += to - from;
-        looked_at += end - start;
-    }
-    // Per row: what a product streams, what it gathers, and what it would gather at best.
-    let per_row = |count: usize| count as f64 / looked_at.max(1) as f64;
-    let streamed = per_row(entries) * (4.0 + value) + 4.0 + value;
-    let gathered = per_row(lines) * price.line as f64 * price.weight;
+    let seen = Seen::of(backend, a, (price.line / size_of::<V>()).max(1))?;
+    // Bytes a row: what a product streams, what it gathers, and what it would gather at best.
+    let a_row = |count: usize| count as f64 / seen.rows.max(1) as f64;
+    let streamed = a_row(seen.entries) * (4.0 + value) + 4.0 + value;
+    let gathered = a_row(seen.lines) * price.line as f64 * price.weight;
     let at_best = (2.0 * value * price.weight).min(gathered);
-    let saving = if looked_at == 0 { 0.0 } else { (gathered - at_best) / (streamed + gathered) };
-    Ok(Benefit { saving, price: price.products, products: products as f64 })
+    let saving = if seen.rows == 0 { 0.0 } else { (gathered - at_best) / (streamed + gathered) };
+    let product = a.rows() as f64 * (streamed + gathered) / price.bandwidth;
+    Ok(Benefit { saving, products: products as f64, product, price: price.seconds(a.rows(), product) })
 }
 
-fn offset<B: Backend>(backend: &B, offsets: OffsetsRef<'_, B>, row: usize) -> Result<usize> {
-    match offsets {
-        OffsetsRef::Narrow(offsets) => {
-            let mut at = [0];
-            backend.read(B::part(offsets, row..row + 1), &mut at)?;
-            Ok(at[0] as usize)
+/// What windows of rows touch: rows, entries, and lines of x, each window's counted for itself.
+#[derive(Default)]
+struct Seen {
+    rows: usize,
+    entries: usize,
+    lines: usize,
+}
+
+impl Seen {
+    /// `line`: entries of x that share one.
+    fn of<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>, line: usize) -> Result<Self> {
+        let (parts, rows) = (a.parts(), a.rows());
+        // The window that touched a line last.
+        let mut last: Vec<u8> = Host.zeros(a.columns() / line + 1)?;
+        let mut seen = Seen::default();
+        let step = rows.div_ceil(WINDOWS).max(WINDOW);
+        for (start, number) in (0..rows).step_by(step).zip(1..) {
+            let window = start..(start + WINDOW).min(rows);
+            seen.rows += window.len();
+            let entries = entries_of(backend, parts.offsets, window)?;
+            seen.entries += entries.len();
+            let mut touched = vec![0; entries.len()];
+            backend.read(B::part(parts.indices, entries), &mut touched)?;
+            for column in touched {
+                let last = &mut last[column as usize / line];
+                seen.lines += usize::from(*last != number);
+                *last = number;
+            }
         }
-        OffsetsRef::Wide(offsets) => {
-            let mut at = [0];
-            backend.read(B::part(offsets, row..row + 1), &mut at)?;
-            Ok(at[0] as usize)
-        }
+        Ok(seen)
     }
+}
+
+fn entries_of<B: Backend>(
+    backend: &B,
+    offsets: OffsetsRef<'_, B>,
+    rows: Range<usize>,
+) -> Result<Range<usize>> {
+    fn first_and_last<B: Backend, O: Offset>(
+        backend: &B,
+        offsets: &B::Slice<O>,
+        rows: Range<usize>,
+    ) -> Result<Range<usize>> {
+        // One copy of a few kilobytes takes less than two.
+        let mut of_rows = vec![O::default(); rows.len() + 1];
+        backend.read(B::part(offsets, rows.start..rows.end + 1), &mut of_rows)?;
+        Ok(of_rows[0].to_usize()..of_rows[rows.len()].to_usize())
+    }
+    with_offsets!(offsets, offsets => first_and_last(backend, offsets, rows))
 }
 
 impl Benefit {
@@ -89,18 +113,23 @@ impl Benefit {
         self.saving
     }
 
-    /// The time to order and permute, in products.
-    pub fn price(&self) -> f64 {
-        self.price
-    }
-
     /// The products that are expected.
     pub fn products(&self) -> f64 {
         self.products
     }
 
+    /// Seconds that may be saved in all of them.
+    pub fn gain(&self) -> f64 {
+        self.saving * self.products * self.product
+    }
+
+    /// Seconds to order and permute.
+    pub fn price(&self) -> f64 {
+        self.price
+    }
+
     /// Whether more is saved than it costs.
     pub fn pays(&self) -> bool {
-        self.saving * self.products > self.price
+        self.gain() > self.price
     }
 }

@@ -3,6 +3,7 @@
 use super::chunks::PARALLEL_FROM;
 use crate::backend::{Backend, GraphSteps, Host};
 use crate::error::{Error, Result};
+use crate::generate::Random;
 use crate::parallel::prelude::*;
 use crate::scalar::Element;
 
@@ -135,6 +136,19 @@ impl<B: Backend> Permutation<B> {
 }
 
 impl Permutation {
+    /// A random permutation of `len` numbers, the same for the same seed (Fisher and Yates 1938; Durstenfeld 1964).
+    ///
+    /// # Errors
+    /// On 2^32 numbers or more, or without memory.
+    pub fn random(len: usize, seed: u64) -> Result<Self> {
+        let mut order: Vec<u32> = Self::identity(len)?.new_to_old;
+        let mut random = Random::new(seed);
+        for k in (1..order.len()).rev() {
+            order.swap(k, random.below(k as u64 + 1) as usize);
+        }
+        Self::from_new_to_old(order)
+    }
+
     /// The permutation of `len` numbers that changes nothing.
     ///
     /// # Errors

@@ -85,6 +85,24 @@ fn convert_keeps_every_entry() {
 }
 
 #[test]
+fn a_generated_matrix_can_be_shuffled() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 9x8 -o a.mtx");
+    f.ok("generate poisson2d --size 9x8 --shuffle 5 -o b.mtx");
+    f.ok("generate poisson2d --size 9x8 --shuffle 5 -o c.mtx");
+    assert_eq!(f.read("b.mtx"), f.read("c.mtx"));
+    let degrees = |name| {
+        let mut degrees = vec![0; 72];
+        places(&f, name).keys().for_each(|&(i, _)| degrees[i] += 1);
+        degrees.sort_unstable();
+        degrees
+    };
+    assert!(f.read("a.mtx") != f.read("b.mtx") && degrees("a.mtx") == degrees("b.mtx"));
+    let run = f.fails(2, "generate random --size 20x30 --shuffle 5 -o d.mtx");
+    assert!(run.stderr.contains("20 x 30 is not square"), "{}", run.stderr);
+}
+
+#[test]
 fn reorder_renumbers_and_tells_by_how_much() {
     let f = Folder::new();
     f.ok("generate poisson2d --size 40x7 -o a.mtx");

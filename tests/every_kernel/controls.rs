@@ -29,3 +29,14 @@ pub fn race(b: &Cuda) {
         "[](u32 x, u32 y) { __shared__ volatile u32 word; word = x; return (word == 1000u) | (x < y); }(a, b)",
     );
 }
+
+/// Two phases of a barrier pass by, and nobody waits for the first.
+pub fn unwaited(b: &Cuda) {
+    sort_by(
+        b,
+        "[](u32 x, u32 y) { __shared__ u64 box; if (threadIdx.x == 0) asm volatile(\"{ .reg .b64 state; \
+         mbarrier.init.shared.b64 [%0], 1; mbarrier.arrive.shared.b64 state, [%0]; \
+         mbarrier.arrive.shared.b64 state, [%0]; }\" :: \"r\"(u32(__cvta_generic_to_shared(&box))) : \"memory\"); \
+         return x < y; }(a, b)",
+    );
+}

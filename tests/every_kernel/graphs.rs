@@ -4,7 +4,8 @@ use crate::graph::{
     check_levels, check_order, check_structure, clique, colours_of, graph, grid_edges, matrix,
     permutations_of, random_edges, wide_offsets_of,
 };
-use residua::{Csr, Cuda};
+use residua::graph::{Adjacency, cuthill_mckee_order};
+use residua::{Backend, Csr, Cuda, Host};
 
 type Named = (&'static str, Csr<f64>);
 
@@ -42,6 +43,20 @@ fn each(graphs: impl IntoIterator<Item = Named>, body: impl Fn(&str, &Csr<f64>))
         println!("{name}");
         body(name, &a);
     }
+}
+
+/// Every way to do a narrow level, and no more: for a tool under which clusters of blocks take a second a launch. The star's
+/// leaves are dealt out, the grid's vertices stay where they are found.
+pub fn narrow(b: &Cuda) {
+    let star = ("small star", graph(100, (1..100).map(|k| (0, k))));
+    let grid = ("small grid", graph(48, grid_edges(8, 6)));
+    each([star, grid], |name, a| {
+        check_levels(b, name, a, &[0]);
+        let order = cuthill_mckee_order(&Host, Adjacency::new(a).unwrap().parts()).unwrap();
+        let there = a.to_backend(b).unwrap();
+        let found = cuthill_mckee_order(b, Adjacency::on(b, &there).unwrap().parts()).unwrap();
+        assert!(b.download(&*found).unwrap() == *order, "{name}");
+    });
 }
 
 pub fn levels(b: &Cuda) {

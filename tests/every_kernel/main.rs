@@ -45,7 +45,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 39] = [
+const GROUPS: [Group; 40] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("reductions", basics::reductions),
@@ -68,6 +68,7 @@ const GROUPS: [Group; 39] = [
     ("compressed-products", stored::compressed_products),
     ("compressed-dots", stored::compressed_dots),
     ("assembly", stored::assembled),
+    ("traversals-narrow", graphs::narrow),
     ("levels", graphs::levels),
     ("levels-wide", graphs::wide_levels),
     ("orders", graphs::orders),
@@ -88,10 +89,11 @@ const GROUPS: [Group; 39] = [
 ];
 
 /// What a tool must report, so that its silence elsewhere means something; run only where it is named.
-const CONTROLS: [Group; 3] = [
+const CONTROLS: [Group; 4] = [
     ("control-memcheck", controls::out_of_bounds),
     ("control-initcheck", controls::uninitialised),
     ("control-racecheck", controls::race),
+    ("control-synccheck", controls::unwaited),
 ];
 
 #[test]

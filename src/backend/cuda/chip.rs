@@ -25,7 +25,9 @@ impl Chip {
         Ok(Chip {
             capability,
             cluster: if capability >= (9, 0) { policy::most_in_a_cluster() } else { 1 },
-            multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            multiprocessors: policy::multiprocessors(attribute(
+                Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+            )?),
             threads_per_multiprocessor: attribute(
                 Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
             )?,

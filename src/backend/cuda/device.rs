@@ -131,9 +131,14 @@ impl Device {
     /// Makes the context current on this thread, as every call of the driver needs it, and what this thread enqueues next
     /// wait for what it enqueued on other streams.
     pub(super) fn bind(&self) -> Result<()> {
-        // SAFETY: the context lives as long as the process.
-        unsafe { call!(&self.name, cuCtxSetCurrent(self.context)) }?;
+        self.enter()?;
         streams::follow(self)
+    }
+
+    /// Makes the context current on this thread, for calls that enqueue nothing.
+    pub(super) fn enter(&self) -> Result<()> {
+        // SAFETY: the context lives as long as the process.
+        unsafe { call!(&self.name, cuCtxSetCurrent(self.context)) }
     }
 
     /// Where work goes: the device's stream, or the one that this thread records.

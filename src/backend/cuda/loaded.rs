@@ -1,6 +1,6 @@
 //! Kernels that are loaded: compiled or found at their first use, and kept for the life of the process.
 
-use super::compile::{Ahead, Compiler, CompilingAhead, Image, Unit};
+use super::compile::{Ahead, Compiler, CompilingAhead, Unit};
 use super::device::Device;
 use super::driver::{call, words};
 use super::launch::{attribute, configuration};
@@ -13,7 +13,8 @@ use std::ffi::CString;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
 
 /// The largest cluster that every chip with clusters allows.
 const PORTABLE_CLUSTER: u32 = 8;
@@ -37,7 +38,19 @@ unsafe impl Send for Kernel {}
 // SAFETY: as above.
 unsafe impl Sync for Kernel {}
 
-struct Module(CUmodule);
+/// How far a unit has come in this process.
+pub(super) enum Readiness {
+    Loaded,
+    /// It is in the cache.
+    Compiled,
+    Source,
+}
+
+/// A loaded unit, and what there is to tell of it until it is told.
+struct Module {
+    handle: CUmodule,
+    story: Option<String>,
+}
 
 // SAFETY: as for `Kernel`.
 unsafe impl Send for Module {}
@@ -47,7 +60,15 @@ unsafe impl Send for Module {}
 pub(super) struct Kernels {
     loaded: RwLock<HashMap<(Unit, &'static str, u32), Kernel>>,
     modules: Mutex<HashMap<Unit, Module>>,
+    /// Held by who looks a kernel up that was not used so far.
+    first_use: Mutex<()>,
     ahead: Ahead,
+}
+
+impl Kernels {
+    fn modules(&self) -> MutexGuard<'_, HashMap<Unit, Module>> {
+        self.modules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Cuda {
@@ -59,11 +80,8 @@ impl Cuda {
         if let Some(kernel) = known {
             return Ok(kernel);
         }
-        let mut modules = kernels.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let module = match modules.get(&unit) {
-            Some(module) => module.0,
-            None => modules.entry(unit).or_insert(Module(load(self.0, &unit)?)).0,
-        };
+        let _alone = kernels.first_use.lock().unwrap_or_else(PoisonError::into_inner);
+        let module = self.module(&unit)?;
         let early = self.0.chip.capability >= (9, 0) && self.0.driver >= EARLY_DRIVER;
         let kernel =
             Kernel { early: early && policy::starts_early(&unit), ..self.find(module, name, shape)? };
@@ -71,10 +89,46 @@ impl Cuda {
         Ok(kernel)
     }
 
-    /// Has kernel files compiled on other threads while the caller goes on, so that their first use waits less where nothing is in
-    /// the cache yet: [`units_of_a_solve`](super::compile::units_of_a_solve) for a start.
+    /// A unit's module, compiled and loaded unless it is there. One thread at a time.
+    fn module(self, unit: &Unit) -> Result<CUmodule> {
+        let kernels = &self.0.kernels;
+        kernels.ahead.leave(unit);
+        if !kernels.modules().contains_key(unit) {
+            let module = load(self.0, unit)?;
+            kernels.modules().insert(*unit, module);
+        }
+        let mut modules = kernels.modules();
+        let module = modules.get_mut(unit).expect("it was there or was put there");
+        if let Some(story) = module.story.take() {
+            record_unit(&story);
+        }
+        Ok(module.handle)
+    }
+
+    /// Has kernel files compiled and loaded on other threads while the caller goes on, so that their first use waits less:
+    /// [`units_of_a_solve`](super::compile::units_of_a_solve) for a start.
     pub fn compile_ahead(&self, units: Vec<Unit>) -> CompilingAhead {
-        self.0.kernels.ahead.start(units, self.0.chip.capability)
+        let device = self.0;
+        device.kernels.ahead.start(units, |unit| {
+            // Whoever asks for a unit that failed gets to know what is wrong.
+            if !device.kernels.modules().contains_key(unit)
+                && let Ok(module) = load(device, unit)
+            {
+                device.kernels.modules().insert(*unit, module);
+            }
+        })
+    }
+
+    /// How soon a unit can be used.
+    pub(super) fn readiness(self, unit: &Unit) -> Readiness {
+        let cached = |compiler: &Compiler| compiler.has_cached(unit, self.0.chip.capability);
+        if self.0.kernels.modules().contains_key(unit) {
+            Readiness::Loaded
+        } else if Compiler::get().is_ok_and(cached) {
+            Readiness::Compiled
+        } else {
+            Readiness::Source
+        }
     }
 
     /// The kernels that this process has launched on the device so far, each as its file and its name: what a profiler or
@@ -117,7 +171,8 @@ impl Cuda {
         for shape in shapes {
             let enough = match shape.together {
                 Together::Clusters(size) => {
-                    self.kernel(shape.unit(unit), name, &shape)?.resident >= least * size
+                    let resident = self.kernel(shape.unit(unit), name, &shape)?.resident;
+                    resident.min(shape.blocks) >= least * size
                 }
                 _ => true,
             };
@@ -190,24 +245,19 @@ impl Cuda {
 }
 
 /// Adds a line to the file that `RESIDUA_UNITS` names, if it does: how lists for [`Cuda::compile_ahead`] are made.
-fn record_unit(unit: &Unit, image: &Image) {
+fn record_unit(story: &str) {
     let Some(path) = std::env::var_os("RESIDUA_UNITS") else { return };
-    let from = if image.cached { "from the cache" } else { "compiled" };
-    let line = format!("{}\t{:.1} ms, {from}\n", unit.describe(), image.time.as_secs_f64() * 1e3);
     let file = OpenOptions::new().append(true).create(true).open(path);
     // It is for those who look for what takes time; a solve does not fail for it.
-    let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+    let _ = file.and_then(|mut file| file.write_all(story.as_bytes()));
 }
 
-fn load(device: &Device, unit: &Unit) -> Result<CUmodule> {
+fn load(device: &Device, unit: &Unit) -> Result<Module> {
     let compiler = Compiler::get()?;
-    let image = match device.kernels.ahead.take(unit) {
-        Some(image) => image,
-        None => compiler.image(unit, device.chip.capability)?,
-    };
-    record_unit(unit, &image);
+    let image = compiler.image(unit, device.chip.capability)?;
+    let start = Instant::now();
     let mut module = std::ptr::null_mut();
-    device.bind()?;
+    device.enter()?;
     // SAFETY: machine code carries its own length, PTX ends with a zero byte.
     let code = unsafe { sys::cuModuleLoadData(&raw mut module, image.code.as_ptr().cast()) };
     match code {
@@ -220,6 +270,15 @@ fn load(device: &Device, unit: &Unit) -> Result<CUmodule> {
             cause: format!("the driver of CUDA {}: {}", driver::version_text(device.driver), words(code)),
         }
         .into()),
-        code => driver::check(&device.name, "cuModuleLoadData", code).map(|()| module),
+        code => driver::check(&device.name, "cuModuleLoadData", code).map(|()| Module {
+            handle: module,
+            story: Some(format!(
+                "{}\t{:.1} ms, {}, {:.1} ms to load\n",
+                unit.describe(),
+                image.time.as_secs_f64() * 1e3,
+                if image.cached { "from the cache" } else { "compiled" },
+                start.elapsed().as_secs_f64() * 1e3
+            )),
+        }),
     }
 }

@@ -18,7 +18,7 @@ use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure};
 use num_complex::Complex;
 #[cfg(feature = "cuda")]
-use residua::backend::cuda::compile::units_of_a_solve;
+use residua::backend::cuda::compile::{Unit, units_of_a_solve, units_of_an_ordering};
 #[cfg(feature = "cuda")]
 use residua::market::{ReadOptions, Reading, read_header};
 use residua::{Host, Scalar};
@@ -96,6 +96,15 @@ impl Arguments {
     fn is_mixed(&self) -> bool {
         self.precision != "double"
     }
+
+    /// The kernels that a solve is likely to need. Those of an ordering come first: one of them takes longer to compile than
+    /// any other.
+    #[cfg(feature = "cuda")]
+    fn units<T: Scalar>(&self) -> Vec<Unit> {
+        let ordering = if self.reorder == "none" { Vec::new() } else { units_of_an_ordering() };
+        let solve = if T::COMPLEX { Vec::new() } else { units_of_a_solve() };
+        [ordering, solve].concat()
+    }
 }
 
 /// Where the results go.
@@ -162,8 +171,7 @@ fn run_as<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result
             run::run::<T, _>(&Host, load(path), reason.as_deref(), arguments, sinks)
         }
         Device::Cuda(cuda) => {
-            let units = if T::COMPLEX { Vec::new() } else { units_of_a_solve() };
-            let _compiling = cuda.compile_ahead(units);
+            let _compiling = cuda.compile_ahead(arguments.units::<T>());
             let loaded = load_on(&cuda, path, reading.unwrap_or_else(begin));
             run::run::<T, _>(&cuda, loaded, None, arguments, sinks)
         }

@@ -2,7 +2,7 @@
 
 use residua::backend::GraphSteps;
 use residua::graph::{self, Benefit, Permutation};
-use residua::report::count;
+use residua::report::{count, seconds};
 use residua::{Backend, Csr, Error, Scalar};
 
 /// What was done, and why.
@@ -28,7 +28,7 @@ pub(super) fn reorder<T: Scalar, B: GraphSteps>(
 ) -> Result<Reordered<T, B>, Error> {
     let benefit = match how {
         "none" => return Ok((a, None)),
-        "auto" => Some(graph::predicted_benefit_on(backend, &a, B::ORDERING_PRICE, products)?),
+        "auto" => Some(graph::predicted_benefit_on(backend, &a, backend.ordering_price(), products)?),
         _ => None,
     };
     if benefit.is_some_and(|benefit| !benefit.pays()) {
@@ -63,10 +63,11 @@ impl<B: Backend> Reordering<B> {
         };
         let why = self.benefit.map_or(String::new(), |benefit| {
             format!(
-                "; at most {:.0} % of {:.0} products to save, for the price of {:.0}",
+                "; at most {:.0} % of {:.0} products to save ({}), for the price of {}",
                 100.0 * benefit.saving(),
                 benefit.products(),
-                benefit.price()
+                seconds(benefit.gain()),
+                seconds(benefit.price())
             )
         });
         what + &why

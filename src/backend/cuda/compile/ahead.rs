@@ -1,8 +1,8 @@
-//! Compiling what will be asked for soon on threads of its own: where nothing is in the cache yet, a first solve asks for twenty
-//! units one after the other, a fifth of a second each.
+//! Compiling and loading what will be asked for soon on threads of its own: a first solve asks for twenty units one after the other,
+//! a fifth of a second each where nothing is in the cache yet.
 
-use super::{Compiler, Image, SOURCES, Unit};
-use std::collections::{HashMap, HashSet};
+use super::{SOURCES, Unit};
+use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, available_parallelism};
 
@@ -13,6 +13,14 @@ const SOLVE: &str = include_str!("../../../../tuning/solve.txt");
 /// few or too many costs time only.
 pub fn units_of_a_solve() -> Vec<Unit> {
     SOLVE.lines().filter_map(parsed).collect()
+}
+
+/// What ordering and permuting a real matrix in double precision loads beside that.
+const ORDERING: &str = include_str!("../../../../tuning/ordering.txt");
+
+/// The units that reverse Cuthill-McKee and P A P^T are likely to need, as [`units_of_a_solve`] has those of a solve.
+pub fn units_of_an_ordering() -> Vec<Unit> {
+    ORDERING.lines().filter_map(parsed).collect()
 }
 
 /// The inverse of [`Unit::describe`]; none where the kernel file is not known.
@@ -27,15 +35,14 @@ fn parsed(line: &'static str) -> Option<Unit> {
     Some(unit.class(class.parse().ok()?))
 }
 
-/// The units to be compiled, in order; those at work; and the images that wait to be asked for.
+/// The units to be made ready, the next one last, and those at work.
 #[derive(Default)]
 struct Stages {
     waiting: Vec<Unit>,
     running: HashSet<Unit>,
-    done: HashMap<Unit, Image>,
 }
 
-/// Where those who compile ahead meet those who ask.
+/// Where those who make units ready ahead meet those who ask.
 #[derive(Default)]
 pub(in crate::backend::cuda) struct Ahead {
     stages: Mutex<Stages>,
@@ -51,22 +58,23 @@ impl Ahead {
         self.changed.wait(stages).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the units compiled for a chip, the first ones first, while the caller goes on.
+    /// Has `make` called for the units, the first ones first, while the caller goes on.
     pub(in crate::backend::cuda) fn start(
         &'static self,
         units: Vec<Unit>,
-        chip: (u32, u32),
+        make: impl Fn(&Unit) + Copy + Send + 'static,
     ) -> CompilingAhead {
         let threads = units.len().min(available_parallelism().map_or(1, usize::from));
         self.stages().waiting.extend(units.into_iter().rev());
         for _ in 0..threads {
-            // Without another thread whoever asks for a unit compiles it.
-            let _ = thread::Builder::new().name("residua kernels".into()).spawn(move || self.work(chip));
+            // Without another thread whoever asks for a unit makes it.
+            let work = move || self.work(make);
+            let _ = thread::Builder::new().name("residua kernels".into()).spawn(work);
         }
         CompilingAhead(self)
     }
 
-    fn work(&self, chip: (u32, u32)) {
+    fn work(&self, make: impl Fn(&Unit)) {
         let next = || {
             let mut stages = self.stages();
             let unit = stages.waiting.pop()?;
@@ -76,21 +84,17 @@ impl Ahead {
         while let Some(unit) = next() {
             // Dropped when the unit is done with, whatever happened to it: somebody may be waiting.
             let _running = Running(self, unit);
-            if let Ok(image) = Compiler::get().and_then(|compiler| compiler.image(&unit, chip)) {
-                self.stages().done.insert(unit, image);
-            }
+            make(&unit);
         }
     }
 
-    /// The image of a unit that was compiled ahead, or is just being compiled. Without one the caller compiles it, and gets to
-    /// know what is wrong.
-    pub(in crate::backend::cuda) fn take(&self, unit: &Unit) -> Option<Image> {
+    /// Returns when nobody is at work on a unit, or will be: what was made of it is there, or is for the caller to make.
+    pub(in crate::backend::cuda) fn leave(&self, unit: &Unit) {
         let mut stages = self.stages();
         stages.waiting.retain(|waiting| waiting != unit);
         while stages.running.contains(unit) {
             stages = self.wait(stages);
         }
-        stages.done.remove(unit)
     }
 }
 
@@ -103,15 +107,15 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Kernels that are being compiled on other threads ([`Cuda::compile_ahead`](crate::Cuda::compile_ahead)). Dropped, it lets none
-/// begin any more and waits for those that have begun: a process must not end while its compiler is at work.
+/// Kernels that are being compiled and loaded on other threads ([`Cuda::compile_ahead`](crate::Cuda::compile_ahead)). Dropped, it
+/// lets none begin any more and waits for those that have begun: a process must not end while its compiler is at work.
 #[must_use = "dropped, it waits for the compiler"]
 pub struct CompilingAhead(&'static Ahead);
 
 impl std::fmt::Debug for CompilingAhead {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let stages = self.0.stages();
-        write!(f, "{} units to be compiled, {} at work", stages.waiting.len(), stages.running.len())
+        write!(f, "{} units to be made ready, {} at work", stages.waiting.len(), stages.running.len())
     }
 }
 
@@ -128,30 +132,63 @@ impl Drop for CompilingAhead {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::cuda::compile::catalogue;
+    use std::collections::BTreeSet;
+    use std::sync::LazyLock;
 
     #[test]
-    fn every_line_of_the_list_is_a_unit() {
-        let units = units_of_a_solve();
-        let lines: Vec<&str> = SOLVE.lines().filter(|line| !line.starts_with('#')).collect();
-        assert!(!lines.is_empty());
-        assert_eq!(units.iter().map(Unit::describe).collect::<Vec<_>>(), lines);
+    fn every_line_of_the_lists_is_a_unit() {
+        for (text, units) in [(SOLVE, units_of_a_solve()), (ORDERING, units_of_an_ordering())] {
+            let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+            assert!(!lines.is_empty());
+            assert_eq!(units.iter().map(Unit::describe).collect::<Vec<_>>(), lines);
+        }
         assert!(parsed("gone.cu SCALAR=f64").is_none() && parsed("krylov.cu SCALAR").is_none());
     }
 
-    /// With no compiler at hand nothing comes of it, and nobody waits for ever.
+    /// Lines that named macros of an earlier version of their files were compiled by nobody, and what took their place came late.
     #[test]
-    fn what_is_asked_for_is_compiled_once_or_left_to_who_asks() {
-        let ahead: &'static Ahead = Box::leak(Box::default());
-        let units: Vec<Unit> = ["memory.cu", "pack.cu"].map(Unit::new).into();
-        let guard = ahead.start(units.clone(), (9, 0));
-        let compiler = Compiler::get();
-        for unit in &units {
-            if let (Ok(compiler), Some(image)) = (&compiler, ahead.take(unit)) {
-                assert_eq!(image.code, compiler.image(unit, (9, 0)).unwrap().code, "{}", unit.describe());
-            }
-            assert!(ahead.take(unit).is_none(), "an image is given away once");
+    fn every_line_of_the_lists_is_asked_for_as_kernels_are() {
+        let names =
+            |unit: &Unit| (unit.source(), unit.types().map(|(name, _)| name).collect::<BTreeSet<_>>());
+        let known: HashSet<_> = catalogue().iter().map(names).collect();
+        for unit in units_of_a_solve().iter().chain(&units_of_an_ordering()) {
+            assert!(known.contains(&names(unit)), "{}", unit.describe());
+        }
+    }
+
+    /// Units that are asked for while others make them ready: each is made once, and is there when it is asked for or left
+    /// to who asks.
+    #[test]
+    fn what_is_asked_for_is_made_once_or_left_to_who_asks() {
+        static AHEAD: LazyLock<Ahead> = LazyLock::new(Ahead::default);
+        static MADE: Mutex<Vec<Unit>> = Mutex::new(Vec::new());
+        let units: Vec<Unit> = (0..40).map(|class| Unit::new("memory.cu").class(class)).collect();
+        let guard = AHEAD.start(units.clone(), |unit| {
+            thread::yield_now();
+            MADE.lock().unwrap().push(*unit);
+        });
+        let mut left = 0;
+        for unit in units.iter().rev() {
+            AHEAD.leave(unit);
+            let made = MADE.lock().unwrap().iter().filter(|made| *made == unit).count();
+            assert!(made <= 1, "{}", unit.describe());
+            left += 1 - made;
         }
         drop(guard);
-        assert!(ahead.stages().running.is_empty() && ahead.stages().waiting.is_empty());
+        assert_eq!(MADE.lock().unwrap().len() + left, units.len());
+        assert!(AHEAD.stages().running.is_empty() && AHEAD.stages().waiting.is_empty());
+    }
+
+    #[test]
+    fn dropped_it_lets_none_begin() {
+        static AHEAD: LazyLock<Ahead> = LazyLock::new(Ahead::default);
+        static MADE: Mutex<usize> = Mutex::new(0);
+        let units: Vec<Unit> = (0..5000).map(|class| Unit::new("memory.cu").class(class)).collect();
+        drop(AHEAD.start(units, |_| *MADE.lock().unwrap() += 1));
+        let made = *MADE.lock().unwrap();
+        thread::yield_now();
+        assert!(AHEAD.stages().running.is_empty() && AHEAD.stages().waiting.is_empty());
+        assert_eq!(*MADE.lock().unwrap(), made);
     }
 }

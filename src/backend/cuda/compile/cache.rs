@@ -32,6 +32,10 @@ impl Entry {
         Entry(folder().map(|folder| folder.join(format!("{:032x}.cubin", hash.0))))
     }
 
+    pub(super) fn is_there(&self) -> bool {
+        self.0.as_ref().is_some_and(|path| path.is_file())
+    }
+
     pub(super) fn load(&self) -> Option<Vec<u8>> {
         let mut bytes = std::fs::read(self.0.as_ref()?).ok()?;
         let header = bytes.get(..HEADER)?;
@@ -77,9 +81,10 @@ mod tests {
     fn an_image_comes_back_and_a_damaged_one_does_not() {
         let entry = entry("damage");
         let path = entry.0.clone().unwrap();
-        assert!(entry.load().is_none());
+        assert!(entry.load().is_none() && !entry.is_there());
         let code: Vec<u8> = (0..=255).collect();
         entry.store(&code);
+        assert!(entry.is_there());
         assert_eq!(entry.load().as_deref(), Some(&code[..]));
         let whole = std::fs::read(&path).unwrap();
         for position in [0, 9, 20, HEADER, HEADER + 100, whole.len() - 1] {

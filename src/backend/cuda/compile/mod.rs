@@ -14,7 +14,7 @@ mod sources;
 mod unit;
 
 pub(super) use ahead::Ahead;
-pub use ahead::{CompilingAhead, units_of_a_solve};
+pub use ahead::{CompilingAhead, units_of_a_solve, units_of_an_ordering};
 pub use catalogue::catalogue;
 pub use find::Searched;
 pub(super) use find::places as library_places;
@@ -48,13 +48,23 @@ impl Compiler {
         let source = sources::source(unit.source());
         let target = self.target(chip)?;
         let options = unit.options(&target);
-        let entry = cache::Entry::new(source, &options, &self.version_text());
+        let entry = self.entry(source, &options);
         if let Some(code) = entry.load() {
             return Ok(Image { code, cached: true, time: start.elapsed() });
         }
         let code = self.compile(unit.source(), source, &options, target.machine_code)?;
         entry.store(&code);
         Ok(Image { code, cached: false, time: start.elapsed() })
+    }
+
+    /// Whether the cache seems to have the unit's code for a chip.
+    pub(super) fn has_cached(&self, unit: &Unit, chip: (u32, u32)) -> bool {
+        self.target(chip)
+            .is_ok_and(|target| self.entry(sources::source(unit.source()), &unit.options(&target)).is_there())
+    }
+
+    fn entry(&self, source: &str, options: &[String]) -> cache::Entry {
+        cache::Entry::new(source, options, &self.version_text())
     }
 }
 

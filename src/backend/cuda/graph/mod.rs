@@ -30,9 +30,12 @@ fn check_size(graph: GraphParts<'_, Cuda>) -> Result<()> {
 }
 
 impl GraphSteps for Cuda {
-    const ORDERING_PRICE: OrderingPrice = OrderingPrice::GPU;
     /// A traversal of narrow levels keeps one cluster busy: several cost no more time than one.
     const TRAVERSALS_AT_ONCE: usize = 4;
+
+    fn ordering_price(&self) -> OrderingPrice {
+        orders::price(*self)
+    }
 
     fn bfs(
         &self,

@@ -2,11 +2,13 @@
 
 use super::{check_size, components, kernels};
 use crate::backend::cuda::compile::Unit;
+use crate::backend::cuda::loaded::Readiness;
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, policy};
 use crate::backend::{
-    Backend, FirstSweeps, GraphParts, GraphSteps, PEERS_ONE_IN, Primitives, Roots, Sweep, with_offsets,
+    Backend, FirstSweeps, GraphParts, GraphSteps, OrderingPrice, PEERS_ONE_IN, Primitives, Roots, Sweep,
+    with_offsets,
 };
 use crate::error::{Error, Result};
 use crate::scalar::Offset;
@@ -56,6 +58,22 @@ pub(super) struct Traversal {
     pub(super) order: DeviceVec<u32>,
     pub(super) marks: DeviceVec<u32>,
     pub(super) headers: Vec<Header>,
+}
+
+/// With what this process has to do first: the kernel for offsets of 32 bits, in the clusters tried first, tells for all.
+pub(super) fn price(cuda: Cuda) -> OrderingPrice {
+    let price = OrderingPrice::GPU;
+    let Some(shape) = policy::cuthill_mckee(cuda.0.chip).next() else { return price };
+    let first = match cuda.readiness(&shape.unit(unit::<u32>())) {
+        Readiness::Loaded => 0.0,
+        Readiness::Compiled => policy::ORDER_LOADING,
+        Readiness::Source => policy::ORDER_COMPILING,
+    };
+    OrderingPrice { start: price.start + first, ..price }
+}
+
+fn unit<I: Offset>() -> Unit {
+    Unit::new("cuthill_mckee.cu").with("OFFSET", I::NAME)
 }
 
 pub(super) fn cuthill_mckee(
@@ -244,8 +262,7 @@ pub(super) fn traverse(
 
 /// Blocks in clusters of a size of which this device can run one a team.
 fn resident_shape<I: Offset>(cuda: Cuda, _: &Slice<I>, teams: usize) -> Result<Shape> {
-    let unit = Unit::new("cuthill_mckee.cu").with("OFFSET", I::NAME);
-    cuda.first_of_clusters(unit, "cuthill_mckee", policy::cuthill_mckee(cuda.0.chip), teams as u32)
+    cuda.first_of_clusters(unit::<I>(), "cuthill_mckee", policy::cuthill_mckee(cuda.0.chip), teams as u32)
 }
 
 /// The kernel for offsets of this type.

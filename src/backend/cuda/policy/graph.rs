@@ -18,6 +18,11 @@ const NARROW_OF_BLOCK: u32 = 512;
 /// Threads a row where every row is read once.
 const LANES: u32 = 8;
 
+/// Seconds to load the kernels of an ordering from the cache, which a process does once, and to compile them, which is done once
+/// on a machine.
+pub(in crate::backend::cuda) const ORDER_LOADING: f64 = 2.5e-3;
+pub(in crate::backend::cuda) const ORDER_COMPILING: f64 = 3.0;
+
 /// Entries of a row that a block sorts in shared memory.
 pub(in crate::backend::cuda) const PERMUTE_LONGEST: usize = 4096;
 
@@ -59,6 +64,13 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
 pub(in crate::backend::cuda) fn most_in_a_cluster() -> u32 {
     let asked = std::env::var("RESIDUA_CLUSTERS").ok().and_then(|text| text.parse::<u32>().ok());
     asked.unwrap_or(CLUSTERS[0]).max(1)
+}
+
+/// Multiprocessors that launches are made for: all, or at most what `RESIDUA_MULTIPROCESSORS` says, so that tests and tools see a
+/// smaller chip.
+pub(in crate::backend::cuda) fn multiprocessors(there: u32) -> u32 {
+    let asked = std::env::var("RESIDUA_MULTIPROCESSORS").ok().and_then(|text| text.parse::<u32>().ok());
+    asked.map_or(there, |asked| there.min(asked.max(1)))
 }
 
 /// A block a multiprocessor (more of them meet later), in clusters.

@@ -14,8 +14,8 @@ pub(super) mod table;
 pub(super) use balanced::{balanced_tiles, block_tiles};
 pub(super) use convert::*;
 pub(super) use graph::{
-    BFS_CHUNK, CLUSTERS, PERMUTE_LONGEST, bfs, bfs_parents, cuthill_mckee, cuthill_mckee_tiles,
-    most_in_a_cluster, per_row, per_vertex, permute, permute_long,
+    BFS_CHUNK, CLUSTERS, ORDER_COMPILING, ORDER_LOADING, PERMUTE_LONGEST, bfs, bfs_parents, cuthill_mckee,
+    cuthill_mckee_tiles, most_in_a_cluster, multiprocessors, per_row, per_vertex, permute, permute_long,
 };
 pub(super) use model::PRODUCT_MODEL;
 pub(super) use primitives::*;

@@ -19,9 +19,12 @@ use rayon::slice::ParallelSliceMut;
 const PARALLEL_FROM: usize = 1 << 16;
 
 impl GraphSteps for Host {
-    const ORDERING_PRICE: OrderingPrice = OrderingPrice::CPU;
     /// A traversal waits for memory: two threads wait at the same time.
     const TRAVERSALS_AT_ONCE: usize = 2;
+
+    fn ordering_price(&self) -> OrderingPrice {
+        OrderingPrice::CPU
+    }
 
     fn bfs(&self, graph: GraphParts<'_, Self>, sources: &[u32], levels: &mut [u32]) -> Result<usize> {
         Error::check_dimension("number of levels", graph.vertices, levels.len())?;
