@@ -1,5 +1,8 @@
 // Block-diagonal preconditioner: the inverses of the diagonal blocks of a Hermitian matrix, and the product with them.
 //
+// same_columns finds where blocks may start: rows that do not have the columns of the row before. A thread a row, which is over at
+// the first that differs.
+//
 //     | 4 1     |      starts  0 2 3         a warp inverts a block; in the product a thread takes a row
 //     | 1 5     |      offsets 0 4 5
 //     |       2 |      values  column after column, block after block
@@ -57,6 +60,16 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
         }
         if (lane == 0 && bad < size) atomicMin(first_bad, start + bad);
         __syncwarp();
+    }
+}
+
+// same[i] = 1 where row i has the columns of row i - 1, else 0.
+extern "C" __global__ void __launch_bounds__(THREADS) same_columns(u64 rows, const I* offsets, const u32* columns, u8* same) {
+    for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
+        const u64 start = offsets[row], length = offsets[row + 1] - start;
+        bool alike = row > 0 && u64(start - offsets[row - (row > 0)]) == length;
+        for (u64 k = 0; alike && k < length; k++) alike = columns[start + k] == columns[start - length + k];
+        same[row] = alike;
     }
 }
 

@@ -88,6 +88,16 @@ pub trait PreconditionSteps: KrylovSteps {
         first_bad: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
+    /// `same[i]` = 1 where row i of A has the columns of row i - 1, else 0.
+    ///
+    /// # Errors
+    /// On another length, or when the device fails.
+    fn same_columns<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        same: &mut Self::Slice<u8>,
+    ) -> Result<()>;
+
     /// z = M r for a block-diagonal M.
     ///
     /// # Errors

@@ -94,20 +94,22 @@ impl<T: Scalar, B: PreconditionSteps> BlockJacobi<T, B> {
     }
 
     /// Sizes of blocks of neighbouring rows that have the same columns, at most `largest` rows each: unknowns of one point
-    /// of a mesh, where they are numbered one after the other. Reads the pattern back from a device.
+    /// of a mesh, where they are numbered one after the other. Reads a byte a row back from a device.
     ///
     /// # Errors
-    /// When the device fails.
-    pub fn natural_blocks<V: Scalar>(backend: &B, a: &Csr<V, B>, largest: usize) -> Result<Vec<usize>> {
-        let parts = a.parts();
-        let columns = backend.download(parts.indices)?;
-        let offsets = parts.offsets.download(backend)?;
-        let line = |row: usize| &columns[offsets[row]..offsets[row + 1]];
+    /// Without memory, or when the device fails.
+    pub fn natural_blocks<V: Scalar + Widen<T>>(
+        backend: &B,
+        a: &Csr<V, B>,
+        largest: usize,
+    ) -> Result<Vec<usize>> {
+        let mut same = backend.buffer(a.rows())?;
+        backend.same_columns::<V, T>(a.parts(), &mut same)?;
         let largest = largest.clamp(1, DENSE_LIMIT);
         let mut sizes: Vec<usize> = Vec::new();
-        for row in 0..a.rows() {
+        for same in backend.download(&same)? {
             match sizes.last_mut() {
-                Some(size) if *size < largest && line(row) == line(row - 1) => *size += 1,
+                Some(size) if *size < largest && same == 1 => *size += 1,
                 _ => sizes.push(1),
             }
         }

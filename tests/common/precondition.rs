@@ -214,6 +214,14 @@ pub fn natural_block_cases<B: PreconditionSteps + Products>(b: &B) {
     let sizes = BlockJacobi::<f64, B>::natural_blocks(b, &device, 32).unwrap();
     assert_eq!(sizes, [3; 64]);
     assert_eq!(BlockJacobi::<f64, B>::natural_blocks(b, &device, 2).unwrap(), [2, 1].repeat(64));
+    // Rows of other lengths, of the same columns, empty ones, and no rows at all.
+    let mut apart = dominant::<f64>(6, 0, 0.0);
+    (apart[1][0], apart[2][0], apart[2][1], apart[2][2]) = (1.0, 1.0, 1.0, 0.0);
+    (apart[4][4], apart[5][5]) = (0.0, 0.0);
+    for (a, expected) in [(apart, vec![1, 2, 1, 2]), (vec![], vec![])] {
+        let a = csr(&a).to_backend(b).unwrap();
+        assert_eq!(BlockJacobi::<f64, B>::natural_blocks(b, &a, 32).unwrap(), expected);
+    }
     let mut blocks = BlockJacobi::with_blocks(b, &device, &sizes).unwrap();
     let (plain, jacobi) =
         (solve(b, &device, &Identity), solve(b, &device, &Jacobi::new(b, &device).unwrap()));

@@ -23,6 +23,7 @@ mod kernel {
             inverses: &mut Slice<T>,
             first_bad: &mut Slice<u32>,
         );
+        fn same_columns(rows: u64, offsets: &Slice<I>, columns: &Slice<u32>, same: &mut Slice<u8>);
         fn block_multiply(
             rows: u64,
             starts: &Slice<u32>,
@@ -95,6 +96,19 @@ impl PreconditionSteps for Cuda {
             kernel::block_inverses(
                 *self, shape, count, offsets, a.indices, a.values, starts, places, inverses, first_bad,
             )
+        })
+    }
+
+    fn same_columns<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        same: &mut Slice<u8>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the marks", a.rows, same.len())?;
+        let shape = policy::elementwise(self.0.chip, a.rows);
+        let rows = a.rows as u64;
+        with_offsets!(a.offsets, offsets => {
+            kernel::same_columns::<T, V, _>(*self, shape, rows, offsets, a.indices, same)
         })
     }
 

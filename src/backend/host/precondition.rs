@@ -58,6 +58,20 @@ impl PreconditionSteps for Host {
         Ok(())
     }
 
+    fn same_columns<V: Widen<T>, T: Scalar>(&self, a: CsrParts<'_, V, Self>, same: &mut [u8]) -> Result<()> {
+        Error::check_dimension("length of the marks", a.rows, same.len())?;
+        let size = chunk_size(a.rows);
+        with_offsets!(a.offsets, offsets => {
+            let line = |row: usize| &a.indices[offsets[row].to_usize()..offsets[row + 1].to_usize()];
+            for_chunks(a.rows, same.par_chunks_mut(size).enumerate(), |(chunk, same)| {
+                for (row, same) in (chunk * size..).zip(same) {
+                    *same = u8::from(row > 0 && line(row) == line(row - 1));
+                }
+            });
+        });
+        Ok(())
+    }
+
     fn block_multiply<T: Scalar>(
         &self,
         blocks: BlockParts<'_, Self>,
