@@ -43,18 +43,21 @@ pub(super) struct Staging {
     /// To the device: each taken by itself, so that several threads fill theirs at once.
     up: [Mutex<Pinned>; 3],
     next: AtomicUsize,
-    /// To the host.
-    down: Mutex<[Pinned; 2]>,
+    /// To the host, up to [`DIRECT`] bytes: what a solver waits for.
+    small: Mutex<Pinned>,
+    /// To the host, more; made when it is first asked for. Taking pinned memory, and giving it back when the process ends, costs
+    /// a millisecond for each two MiB, and many a solve reads nothing but scalars.
+    down: Mutex<Option<[Pinned; 2]>>,
 }
 
 impl Staging {
     fn new(device: &Device) -> Result<Self> {
         let up = || Pinned::new(device, UP).map(Mutex::new);
-        let down = || Pinned::new(device, DOWN);
         Ok(Staging {
             up: [up()?, up()?, up()?],
             next: AtomicUsize::new(0),
-            down: Mutex::new([down()?, down()?]),
+            small: Mutex::new(Pinned::new(device, DIRECT)?),
+            down: Mutex::default(),
         })
     }
 
@@ -123,11 +126,13 @@ pub(super) unsafe fn to_device(device: &Device, from: *const u8, to: u64, bytes:
 pub(super) unsafe fn to_host(device: &Device, from: u64, to: *mut u8, bytes: usize) -> Result<()> {
     device.bind()?;
     let (name, stream) = (&device.name, device.main_stream());
-    let pair = Staging::of(device)?.down.lock().unwrap_or_else(PoisonError::into_inner);
+    let staging = Staging::of(device)?;
     if bytes <= DIRECT {
         // A scalar that a solver waits for comes sooner by way of pinned memory.
-        let buffer = pair[0].memory;
-        // SAFETY: by the caller; the buffer has room, and the copy into it is over before it is read.
+        let small = staging.small.lock().unwrap_or_else(PoisonError::into_inner);
+        let buffer = small.memory;
+        // SAFETY: by the caller; the buffer, this thread's while it is locked, has room, and the copy into it is over before it
+        // is read.
         unsafe {
             call!(name, cuMemcpyDtoHAsync_v2(buffer.cast(), from, bytes, stream))?;
             device.synchronize()?;
@@ -135,6 +140,11 @@ pub(super) unsafe fn to_host(device: &Device, from: u64, to: *mut u8, bytes: usi
         }
         return Ok(());
     }
+    let mut pair = staging.down.lock().unwrap_or_else(PoisonError::into_inner);
+    let pair = match &mut *pair {
+        Some(pair) => pair,
+        none => none.insert([Pinned::new(device, DOWN)?, Pinned::new(device, DOWN)?]),
+    };
     let chunks = bytes.div_ceil(DOWN);
     for number in 0..=chunks {
         if number < chunks {
