@@ -21,6 +21,11 @@ const DIVERGENCE: f64 = -0.75;
 /// Bursts that are queued at a time.
 const BURSTS_AHEAD: usize = 2;
 
+/// An iteration with a preconditioner of steps of its own that moves more bytes than this takes so long that one behind it keeps
+/// the backend busy. Those that are queued behind the last one change nothing, but their preconditioner is applied.
+const LONG: usize = 256 << 20;
+const LONG_AHEAD: usize = 2;
+
 /// What bursts tell: the messages of one in the backend's memory, on their way, and here.
 #[derive(Debug)]
 pub(super) struct Bursts<T: Scalar, B: KrylovSteps> {
@@ -80,22 +85,24 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         M: Preconditioner<T, B> + ?Sized,
     {
         let mut run = Run::new();
-        for length in if B::CG_RECORDED > 1 { &[B::CG_RECORDED, 1][..] } else { &[1] } {
+        let long = m.fused().is_none() && self.bytes_per_iteration(a, m) > LONG;
+        let ahead = if long { LONG_AHEAD.min(B::QUEUE_DEPTH) } else { B::QUEUE_DEPTH };
+        for length in if B::CG_RECORDED > 1 && !long { &[B::CG_RECORDED, 1][..] } else { &[1] } {
             if run.goes_on() && solve.iterations + length <= solve.limit {
-                self.replay(a, m, solve, &mut run, *length)?;
+                self.replay(a, m, solve, &mut run, (*length, ahead))?;
             }
         }
         Ok(run.end())
     }
 
-    /// Replays `length` iterations at a time, for as long as the limit allows it.
+    /// Replays `length` iterations at a time, up to `ahead` of these ahead, for as long as the limit allows it.
     fn replay<A, M>(
         &mut self,
         a: &A,
         m: &M,
         solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
         run: &mut Run,
-        length: usize,
+        (length, ahead): (usize, usize),
     ) -> Result<()>
     where
         A: LinearOperator<T, B> + ?Sized,
@@ -111,7 +118,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         let mut message = [T::Real::zero(); CgSlot::MESSAGE];
         let mut queued = 0;
         loop {
-            let room = B::QUEUE_DEPTH * length;
+            let room = ahead * length;
             while run.goes_on()
                 && queued + length <= room
                 && solve.iterations + queued + length <= solve.limit

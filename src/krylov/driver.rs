@@ -195,7 +195,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
     }
 
     /// What one iteration must move at least, see the table in `cg`.
-    fn bytes_per_iteration<A, M>(&self, a: &A, m: &M) -> usize
+    pub(super) fn bytes_per_iteration<A, M>(&self, a: &A, m: &M) -> usize
     where
         A: LinearOperator<T, B> + ?Sized,
         M: Preconditioner<T, B> + ?Sized,
