@@ -130,13 +130,13 @@ DEVICE void sums(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32*
         }
 #pragma unroll
         for (u32 r = 0; r < ROWS; r++)
-            if (kind[r] < 255) finish(first + r * u64(line), all.sum[r], found[r]);
+            if (kind[r] < 255) finish(first + r * u64(line), all.sum[r], found[r], all.element[1][r + 1][1]);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     slim_stencil(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32* places_of, const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, T alpha, const T* x, T beta, T* y) {
-    sums(rows, columns, kind_of, whole, places_of, grid, numbers, x, Nothing(), [=](u64 row, T sum, Nothing) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
+    sums(rows, columns, kind_of, whole, places_of, grid, numbers, x, Nothing(), [=](u64 row, T sum, Nothing, T) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
 }
 
 // y = A x, *xy = x.y.
@@ -144,22 +144,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     slim_stencil_dot(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32* places_of, const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, const T* x, T* y, T* xy,
                      T* partials, u32* finished) {
     T dot = T();
-    sums(rows, columns, kind_of, whole, places_of, grid, numbers, x, Nothing(), [&](u64 row, T sum, Nothing) {
+    sums(rows, columns, kind_of, whole, places_of, grid, numbers, x, Nothing(), [&](u64 row, T sum, Nothing, T) {
         y[row] = sum;
         dot = dot + conj(x[row]) * sum;
     });
     launch_sum<THREADS>(dot, partials, finished, [=](T all) { *xy = all; });
 }
 
-// last = keep z + momentum last + step d .* (r - A z). A vector is never read after it was written: z is not last.
+// last = keep z + momentum last + step d .* (r - A z). A vector is never read after it was written: z is not last. A row's own z is
+// among what was read for its sum, where the stencil has a diagonal.
 struct Beside {
-    T r, z, last;
+    T r, last;
 };
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     slim_stencil_chebyshev(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32* places_of, const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, R keep, R momentum,
                            R step, const R* d, const T* r, const T* z, T* last) {
     const Step<R> by = {keep, momentum, step};
     sums(
-        rows, columns, kind_of, whole, places_of, grid, numbers, z, [=](u64 row) { return Beside{r[row], z[row], momentum == 0 ? T() : last[row]}; },
-        [=](u64 row, T sum, Beside at) { last[row] = stepped(by, d, row, at.r, at.z, sum, at.last); });
+        rows, columns, kind_of, whole, places_of, grid, numbers, z, [=](u64 row) { return Beside{r[row], momentum == 0 ? T() : last[row]}; },
+        [=](u64 row, T sum, Beside at, T own) { last[row] = stepped(by, d, row, at.r, PLACES >> 13 & 1 ? own : z[row], sum, at.last); });
 }

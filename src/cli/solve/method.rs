@@ -16,7 +16,7 @@ const BLOCK: usize = 4;
 
 /// Steps of the polynomial where none are given, and where it is in half the precision.
 const STEPS: usize = 4;
-const SINGLE_STEPS: usize = 10;
+const SINGLE_STEPS: usize = 14;
 
 /// A preconditioner by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
