@@ -35,6 +35,16 @@ DEVICE void after_predecessors() {
 #endif
 }
 
+// The same for kernels that are told whether their matrix is settled: whether the launch before is known not to write it. Then they ask for
+// it while that launch still runs, and wait ahead of the vectors. Vectors are read by plain loads behind this: a load through the
+// read-only path may be moved ahead of it.
+DEVICE void before_matrix(u32 settled) {
+    if (!settled) after_predecessors();
+}
+DEVICE void before_vectors(u32 settled) {
+    if (settled) after_predecessors();
+}
+
 DEVICE u32 lane_id() { return threadIdx.x & 31; }
 DEVICE u32 lanes_below() { return (1u << lane_id()) - 1; }
 // Where in shared memory a generic pointer points.

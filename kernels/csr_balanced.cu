@@ -19,7 +19,7 @@
 // Sources: PMPP ch. 12 (co-rank); Merrill and Garland 2016 (merge-based products; words that are posted); Greathouse and Daga 2014.
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), THREADS, ITEMS (steps of a tile a thread), SLACK (less than a tile),
-// UNROLL (nonzeros a thread has under way), MIN_BLOCKS (blocks that a multiprocessor shall hold).
+// UNROLL (nonzeros a thread has under way), AHEAD (1: the first of them are asked for before the launch ahead has ended), MIN_BLOCKS (blocks that a multiprocessor shall hold).
 #include "lookback.cuh"
 #include "product.cuh"
 #include "tile_start.cuh"
@@ -73,33 +73,43 @@ DEVICE T tile_sum(T value) {
     return value;
 }
 
-// `take` gets place and product of this thread's nonzeros.
-template <typename F>
-DEVICE void each_product(u32 nonzeros, const u32* columns, const V* values, const T* x, u32 conjugate, F take) {
-    for (u32 k = threadIdx.x; k < nonzeros; k += THREADS * UNROLL) {
-        u32 column[UNROLL];
-        V value[UNROLL];
-        T of_x[UNROLL];
+// This thread's nonzeros from the k-th of the tile on, as many as it has under way.
+struct Share {
+    u32 column[UNROLL];
+    V value[UNROLL];
+
+    // In the second-level cache, where matrices are that are asked for ahead, to ask that they leave it first costs time.
+    DEVICE void ask(u32 k, u32 nonzeros, const u32* columns, const V* values) {
 #pragma unroll
         for (u32 u = 0; u < UNROLL; u++)
             if (k + u * THREADS < nonzeros) {
-                column[u] = stream(columns + k + u * THREADS);
-                value[u] = stream(values + k + u * THREADS);
+                column[u] = AHEAD ? columns[k + u * THREADS] : stream(columns + k + u * THREADS);
+                value[u] = AHEAD ? values[k + u * THREADS] : stream(values + k + u * THREADS);
             }
+    }
+};
+
+// `take` gets place and product of this thread's nonzeros. The first of them have been asked for where AHEAD; then x is read by plain loads,
+// which stay behind the wait for the launch ahead.
+template <typename F>
+DEVICE void each_product(Share& share, u32 nonzeros, const u32* columns, const V* values, const T* x, u32 conjugate, F take) {
+    for (u32 k = threadIdx.x; k < nonzeros; k += THREADS * UNROLL) {
+        T of_x[UNROLL];
+        if (!AHEAD || k >= THREADS * UNROLL) share.ask(k, nonzeros, columns, values);
 #pragma unroll
         for (u32 u = 0; u < UNROLL; u++)
-            if (k + u * THREADS < nonzeros) of_x[u] = cached(x + column[u]);
+            if (k + u * THREADS < nonzeros) of_x[u] = AHEAD ? x[share.column[u]] : cached(x + share.column[u]);
 #pragma unroll
         for (u32 u = 0; u < UNROLL; u++)
-            if (k + u * THREADS < nonzeros) take(k + u * THREADS, entry<T>(value[u], conjugate) * of_x[u]);
+            if (k + u * THREADS < nonzeros) take(k + u * THREADS, entry<T>(share.value[u], conjugate) * of_x[u]);
     }
 }
 
 // posts: room for a piece a tile, of zeros.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     csr_balanced(const TileStart* tiles, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y,
-                 u32 conjugate, u64* posts) {
-    after_predecessors();
+                 u32 conjugate, u64* posts, u32 settled) {
+    before_matrix(AHEAD && settled);
     __shared__ alignas(16) unsigned char product_bytes[ROOM * sizeof(T)], piece_bytes[sizeof(T)];
     __shared__ u16 starts[ROOM + 2], long_ones[ROOM / 16 + 1];
     __shared__ u32 long_count;
@@ -111,12 +121,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     const bool comes_in = from.since < tile, goes_on = to.since <= tile;
     columns += from.begin;
     values += from.begin;
+    Share first;
+    // Part 0 is the rest of the row that comes in, part i the row from.row + i - 1 as far as it lies here.
+    const auto find_parts = [&] {
+        for (u32 i = threadIdx.x; i <= n + 1; i += THREADS)
+            starts[i] = u16(i == 0 ? 0 : i > n ? nonzeros : u32(u64(offsets[from.row + i - 1]) - from.begin));
+    };
+    if (AHEAD) {
+        first.ask(threadIdx.x, nonzeros, columns, values);
+        if (n > 0) find_parts();
+    }
+    before_vectors(AHEAD && settled);
 
     if (n == 0) {
         // Nothing but a part of one row, if anything.
         if (!comes_in) return;
         T sum = T();
-        each_product(nonzeros, columns, values, x, conjugate, [&](u32, T product) { sum = sum + product; });
+        each_product(first, nonzeros, columns, values, x, conjugate, [&](u32, T product) { sum = sum + product; });
         sum = tile_sum(sum);
         if (threadIdx.x == 0) *came_in = sum;
         if (goes_on) {
@@ -126,10 +147,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         __syncthreads();
     } else {
         if (threadIdx.x == 0) long_count = 0;
-        // Part 0 is the rest of the row that comes in, part i the row from.row + i - 1 as far as it lies here.
-        for (u32 i = threadIdx.x; i <= n + 1; i += THREADS)
-            starts[i] = u16(i == 0 ? 0 : i > n ? nonzeros : u32(u64(offsets[from.row + i - 1]) - from.begin));
-        each_product(nonzeros, columns, values, x, conjugate, [&](u32 k, T product) { products[k] = product; });
+        if (!AHEAD) find_parts();
+        each_product(first, nonzeros, columns, values, x, conjugate, [&](u32 k, T product) { products[k] = product; });
         __syncthreads();
 
         const auto leave = [&](u32 part, T sum) {

@@ -12,7 +12,7 @@
 // Source: Bell and Garland 2008 (CSR vector).
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), UNROLL (nonzeros a lane has under
-// way), THREADS.
+// way), AHEAD (1: the first nonzeros are asked for before the launch ahead has ended), THREADS.
 #include "product.cuh"
 
 typedef SCALAR T;
@@ -20,15 +20,20 @@ typedef STORED V;
 typedef OFFSET I;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    csr(u64 rows, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate) {
-    after_predecessors();
+    csr(u64 rows, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate, u32 settled) {
+    before_matrix(AHEAD && settled);
     const u64 row = u64(blockIdx.x) * (THREADS / LANES) + threadIdx.x / LANES;
-    T sum = T();
+    Entries<UNROLL, V> entries;
+    u32 length = 0;
     if (row < rows) {
         const u64 begin = u64(offsets[row]) + threadIdx.x % LANES, end = offsets[row + 1];
-        const u32 length = begin < end ? u32((end - begin + LANES - 1) / LANES) : 0;
-        sum = strided_sum<UNROLL>(columns + begin, values + begin, LANES, length, length, x, conjugate);
+        length = begin < end ? u32((end - begin + LANES - 1) / LANES) : 0;
+        columns += begin;
+        values += begin;
+        if (AHEAD) entries.ask(columns, values, LANES, 0, length);
     }
+    before_vectors(AHEAD && settled);
+    T sum = strided_sum<false, AHEAD>(entries, columns, values, LANES, length, length, x, conjugate);
 #pragma unroll
     for (u32 with = LANES / 2; with; with /= 2) sum = sum + shuffle_xor(sum, with);
     if (row < rows && threadIdx.x % LANES == 0) finish(alpha, sum, beta, y + row);

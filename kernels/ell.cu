@@ -7,7 +7,7 @@
 //
 // Entry k of row i is at k * rows + i: neighbouring threads read neighbouring addresses. A thread stops at the length of its row,
 // so padding is neither multiplied nor, where whole warps are done, read. EAGER threads ask for the padding too, beside the length and not
-// behind it: what counts in small matrices is how many loads wait for one another.
+// behind it, and before the launch ahead has ended: what counts in small matrices is how many loads wait for one another.
 //
 // Bytes a stored entry: value + 4 for the column + what of x misses the caches. A row: its length, and y.
 // Source: PMPP 14.3, with y = alpha A x + beta y.
@@ -19,11 +19,15 @@ typedef SCALAR T;
 typedef STORED V;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    ell(u64 rows, u32 width, const u32* lengths, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate) {
-    after_predecessors();
-    for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
-        const u32 length = stream(lengths + row);
-        const T sum = strided_sum<UNROLL>(columns + row, values + row, rows, EAGER ? width : length, length, x, conjugate);
-        finish(alpha, sum, beta, y + row);
-    }
+    ell(u64 rows, u32 width, const u32* lengths, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate,
+        u32 settled) {
+    before_matrix(EAGER && settled);
+    const u64 row = u64(blockIdx.x) * THREADS + threadIdx.x;
+    Entries<UNROLL, V> entries;
+    const u32 length = row < rows ? stream(lengths + row) : 0;
+    if (EAGER && row < rows) entries.ask(columns + row, values + row, rows, 0, width);
+    before_vectors(EAGER && settled);
+    if (row >= rows) return;
+    const T sum = strided_sum<false, EAGER>(entries, columns + row, values + row, rows, EAGER ? width : length, length, x, conjugate);
+    finish(alpha, sum, beta, y + row);
 }

@@ -37,28 +37,43 @@ template <typename S> DEVICE S finish(S alpha, S sum, S beta, S* y) {
     return value;
 }
 
-// Sum of a row whose entries lie `stride` apart, UNROLL of them under way at a time, in their order. Padding behind `length` is not
-// multiplied, and not touched behind `places`: where they are known before the length is, no load waits for it. Plain loads: to ask that
-// the matrix leave the caches first costs up to a fifth here.
-template <u32 AT_ONCE, typename S, typename E>
-DEVICE S strided_sum(const u32* columns, const E* values, u64 stride, u32 places, u32 length, const S* x, u32 conjugate) {
-    S sum = S();
-    for (u32 k = 0; k < places; k += AT_ONCE) {
-        u32 column[AT_ONCE];
-        E value[AT_ONCE];
-        S of_x[AT_ONCE];
+// Entries of a row, `stride` apart, that a thread has under way at a time. Plain loads: to ask that the matrix leave the caches first costs
+// up to a fifth here.
+template <u32 AT_ONCE, typename E> struct Entries {
+    u32 column[AT_ONCE];
+    E value[AT_ONCE];
+
+    // Asks for those from k on, none behind `places`.
+    DEVICE void ask(const u32* columns, const E* values, u64 stride, u32 k, u32 places) {
 #pragma unroll
         for (u32 u = 0; u < AT_ONCE; u++)
             if (k + u < places) {
                 column[u] = columns[u64(k + u) * stride];
                 value[u] = values[u64(k + u) * stride];
             }
+    }
+};
+
+// Sum of a row whose entries lie `stride` apart, in their order. Padding behind `length`, and where PADDED what has the column of padding,
+// is not multiplied, and nothing behind `places` is touched: where they are known before the length is, no load waits for it. ASKED: the
+// first entries are under way already, since before the launch ahead had ended; then x is read by plain loads, which stay behind the
+// wait for that launch.
+template <bool PADDED, bool ASKED, u32 AT_ONCE, typename S, typename E>
+DEVICE S strided_sum(Entries<AT_ONCE, E>& entries, const u32* columns, const E* values, u64 stride, u32 places, u32 length, const S* x,
+                     u32 conjugate) {
+    S sum = S();
+    for (u32 k = 0; k < places; k += AT_ONCE) {
+        if (!ASKED || k > 0) entries.ask(columns, values, stride, k, places);
+        bool there[AT_ONCE];
+        S of_x[AT_ONCE];
+#pragma unroll
+        for (u32 u = 0; u < AT_ONCE; u++) {
+            there[u] = k + u < length && !(PADDED && entries.column[u] == PADDING);
+            if (there[u]) of_x[u] = ASKED ? x[entries.column[u]] : cached(x + entries.column[u]);
+        }
 #pragma unroll
         for (u32 u = 0; u < AT_ONCE; u++)
-            if (k + u < length) of_x[u] = cached(x + column[u]);
-#pragma unroll
-        for (u32 u = 0; u < AT_ONCE; u++)
-            if (k + u < length) sum = sum + entry<S>(value[u], conjugate) * of_x[u];
+            if (there[u]) sum = sum + entry<S>(entries.value[u], conjugate) * of_x[u];
     }
     return sum;
 }

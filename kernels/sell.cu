@@ -16,13 +16,15 @@
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), HEIGHT (C, a multiple of ROWS; or 0: told at the launch), ROWS (neighbouring rows
 // a thread: their entries are one load), UNROLL (entries of a row that a thread has under way), WIDE (1: rows of so many entries that
-// the first-level cache is kept for x), THREADS.
+// the first-level cache is kept for x), AHEAD (1: a thread has one row, without `lengths`, and asks for its first entries before the
+// launch ahead has ended), THREADS.
 #include "across.cuh"
 #include "block_sum.cuh"
 
 typedef SCALAR T;
 typedef STORED V;
 typedef OFFSET I;
+static_assert(!AHEAD || (ROWS == 1 && !WIDE), "threads that ask ahead have one row of few entries");
 
 // Adds N entries of each row. No branch lies between the loads, so all are under way at once: where there is padding, x_0 is read and
 // not used.
@@ -67,8 +69,9 @@ DEVICE void position_sums(T (&sum)[ROWS], u64 p, u64 rows, u32 height, const u32
 #pragma unroll
     for (u32 r = 0; r < ROWS; r++) sum[r] = T();
     if (lengths) {
+        Entries<UNROLL, V> entries;
         for (u32 r = 0; r < ROWS && p + r < rows; r++)
-            sum[r] = strided_sum<UNROLL>(columns + base + r, values + base + r, c, lengths[p + r], lengths[p + r], x, conjugate);
+            sum[r] = strided_sum<false, false>(entries, columns + base + r, values + base + r, c, lengths[p + r], lengths[p + r], x, conjugate);
         return;
     }
     const u32 width = u32((u64(offsets[section + 1]) - begin) / c);
@@ -78,14 +81,32 @@ DEVICE void position_sums(T (&sum)[ROWS], u64 p, u64 rows, u32 height, const u32
     add_rest<UNROLL>(width - k, sum, columns + base + u64(k) * c, values + base + u64(k) * c, c, x, conjugate);
 }
 
+// The row at position p, its first entries asked for before the launch ahead has ended.
+DEVICE void sum_ahead(T (&sum)[ROWS], u64 p, u64 rows, u32 height, const I* offsets, const u32* columns, const V* values, const T* x,
+                      u32 conjugate, u32 settled) {
+    const u32 c = HEIGHT ? HEIGHT : height;
+    Entries<UNROLL, V> entries;
+    u32 width = 0;
+    if (p < rows) {
+        const u64 section = p / c, begin = offsets[section], base = begin + (p - section * c);
+        width = u32((u64(offsets[section + 1]) - begin) / c);
+        columns += base;
+        values += base;
+        entries.ask(columns, values, c, 0, width);
+    }
+    before_vectors(settled);
+    sum[0] = strided_sum<true, true>(entries, columns, values, c, width, width, x, conjugate);
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
     sell(u64 rows, u32 height, const u32* order, const u32* lengths, const I* offsets, const u32* columns, const V* values, T alpha,
-         const T* x, T beta, T* y, u32 conjugate) {
-    after_predecessors();
+         const T* x, T beta, T* y, u32 conjugate, u32 settled) {
+    before_matrix(AHEAD && settled);
     const u64 p = (u64(blockIdx.x) * THREADS + threadIdx.x) * ROWS;
-    if (p >= rows) return;
     T sum[ROWS];
-    position_sums(sum, p, rows, height, lengths, offsets, columns, values, x, conjugate);
+    if (AHEAD) sum_ahead(sum, p, rows, height, offsets, columns, values, x, conjugate, settled);
+    if (p >= rows) return;
+    if (!AHEAD) position_sums(sum, p, rows, height, lengths, offsets, columns, values, x, conjugate);
     if (!order) return finish_across(alpha, sum, beta, y, p, rows);
 #pragma unroll
     for (u32 r = 0; r < ROWS; r++)

@@ -135,11 +135,13 @@ DEVICE void sums(u64 rows, const u32* order, const u8* kind_of, u32 kinds, u32 t
 #define SLIM_PASSED rows, order, kind_of, kinds, table, starts, distances, offsets, bases, words, count, numbers, entries, values
 
 extern "C" __global__ void __launch_bounds__(THREADS) slim(SLIM_ARGUMENTS, u32 conjugate, T alpha, const T* x, T beta, T* y) {
+    after_predecessors();
     sums(SLIM_PASSED, conjugate, x, [=](u32 row, T sum) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
 }
 
 // y = A x, *xy = x.y.
 extern "C" __global__ void __launch_bounds__(THREADS) slim_dot(SLIM_ARGUMENTS, const T* x, T* y, T* xy, T* partials, u32* finished) {
+    after_predecessors();
     T dot = T();
     sums(SLIM_PASSED, 0, x, [&](u32 row, T sum) {
         y[row] = sum;

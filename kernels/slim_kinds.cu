@@ -67,12 +67,14 @@ DEVICE void sums(u64 rows, const u8* kind_of, u32 kinds, u32 table, const u32* s
 extern "C" __global__ void __launch_bounds__(THREADS)
     slim_kinds(u64 rows, const u8* kind_of, u32 kinds, u32 table, const u32* starts, const u32* distances, const V* numbers, u32 conjugate, T alpha, const T* x, T beta,
                T* y) {
+    after_predecessors();
     sums(rows, kind_of, kinds, table, starts, distances, numbers, conjugate, x, [=](u64 row, T sum) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
 }
 
 // y = A x, *xy = x.y.
 extern "C" __global__ void __launch_bounds__(THREADS)
     slim_kinds_dot(u64 rows, const u8* kind_of, u32 kinds, u32 table, const u32* starts, const u32* distances, const V* numbers, const T* x, T* y, T* xy, T* partials, u32* finished) {
+    after_predecessors();
     T dot = T();
     sums(rows, kind_of, kinds, table, starts, distances, numbers, 0, x, [&](u64 row, T sum) {
         y[row] = sum;

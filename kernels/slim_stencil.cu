@@ -136,6 +136,7 @@ DEVICE void sums(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32*
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     slim_stencil(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32* places_of, const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, T alpha, const T* x, T beta, T* y) {
+    after_predecessors();
     sums(rows, columns, kind_of, whole, places_of, grid, numbers, x, Nothing(), [=](u64 row, T sum, Nothing, T) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
 }
 
@@ -143,6 +144,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     slim_stencil_dot(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32* places_of, const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, const T* x, T* y, T* xy,
                      T* partials, u32* finished) {
+    after_predecessors();
     T dot = T();
     sums(rows, columns, kind_of, whole, places_of, grid, numbers, x, Nothing(), [&](u64 row, T sum, Nothing, T) {
         y[row] = sum;
@@ -159,6 +161,7 @@ struct Beside {
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     slim_stencil_chebyshev(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32* places_of, const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, R keep, R momentum,
                            R step, const R* d, const T* r, const T* z, T* last) {
+    after_predecessors();
     const Step<R> by = {keep, momentum, step};
     sums(
         rows, columns, kind_of, whole, places_of, grid, numbers, z, [=](u64 row) { return Beside{r[row], momentum == 0 ? T() : last[row]}; },

@@ -91,7 +91,8 @@ cases!(
     sums_of_many_blocks,
     several_vectors,
     recorded_first,
-    chained_products
+    chained_products,
+    products_that_write_the_next_matrix
 );
 cases!(conversions in conversions_on_device: round_trip_cases, transposes, large_cases);
 cases!(

@@ -223,6 +223,8 @@ class Cusparse:
     def product(self, d, algorithm, t, x, y, keep=None):
         one, zero = self.scalars(t)
         dx, dy, size = self.vec(x, t), self.vec(y, t), ctypes.c_size_t()
+        # What was made before lies in another stream, and the library looks at it now.
+        cp.cuda.Device().synchronize()
         args = (self.handle, 0, one, d, dx, zero, dy, self.F[t], algorithm)
         self.ok(self.lib.cusparseSpMV_bufferSize(*args, ctypes.byref(size)))
         buffer = cp.empty(max(size.value, 1), np.uint8)
@@ -314,6 +316,8 @@ def scalar(t, v):
 
 
 NULL = U(0)
+# Whether kernels may ask for the matrix before the launch ahead of them ends: here no launch writes it.
+SETTLED = U32(1)
 
 
 class Attribute(ctypes.Structure):
@@ -386,12 +390,15 @@ def summed(t, tiles, dot, product):
 FEW = 1024
 
 
-BALANCED = [dict(THREADS=t, ITEMS=i, UNROLL=4, SLACK=s, MIN_BLOCKS=b) for t, i, s, b in ((256, 4, 512, 6), (128, 8, 256, 12), (128, 4, 256, 12), (512, 4, 512, 3))]
+BALANCED = [dict(THREADS=t, ITEMS=i, UNROLL=u, SLACK=s, MIN_BLOCKS=b, AHEAD=h) for t, i, u, s, b, h in ((512, 2, 3, 512, 3, 1), (512, 2, 4, 1000, 2, 1), (128, 4, 4, 256, 12, 1), (128, 8, 4, 256, 12, 0), (128, 5, 5, 128, 12, 1), (512, 4, 4, 512, 3, 0))]
 
 
 def balanced_class(a):
     """As the library's policy has it."""
-    return 0 if a.nnz < 1 << 19 else 1 if a.nnz // 4 < a.rows else 2 if a.nnz < 1 << 23 else 3
+    longest = a.shape()[0]
+    if a.nnz < 1 << 19:
+        return 0 if longest <= 640 else 1 if longest <= 1280 else 2
+    return 3 if a.nnz // 4 < a.rows else 4 if a.nnz < 1 << 23 else 5
 
 
 def csr_balanced(a, t, v, x, y, alpha=1, beta=0, **c):
@@ -402,15 +409,15 @@ def csr_balanced(a, t, v, x, y, alpha=1, beta=0, **c):
     starts, posts = cp.zeros(2 * (tiles + 1), np.uint64), cp.zeros(tiles * SIZE[t] // 4 + 1, np.uint64)
     find = kernel("row_shape.cu", "tile_starts", OFFSET="u32", THREADS=256, TILE=tile, SLACK=k["SLACK"])
     find((ceil(tiles + 1, 256),), (256,), (U(a.rows), U(a.nnz), a.offsets, starts))
-    return tiles and early(f, tiles, k["THREADS"], (starts, a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0), posts)) or (lambda: None)
+    return tiles and early(f, tiles, k["THREADS"], (starts, a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0), posts, SETTLED)) or (lambda: None)
 
 
 def csr_vector(a, t, v, x, y, alpha=1, beta=0, lanes=None, threads=256, unroll=4, **c):
     mean = a.nnz // max(1, a.rows)
     lanes = lanes or min(32, max(2, 1 << max(0, (mean - 1).bit_length() - 1)))
-    f = kernel("csr_vector.cu", "csr", SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, THREADS=threads, UNROLL=unroll, **c)
+    f = kernel("csr_vector.cu", "csr", SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, THREADS=threads, UNROLL=unroll, **(dict(AHEAD=int(a.nnz < 1 << 20)) | c))
     grid = ceil(a.rows, threads // lanes)
-    return grid and early(f, grid, threads, (U(a.rows), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0))) or (lambda: None)
+    return grid and early(f, grid, threads, (U(a.rows), a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0), SETTLED)) or (lambda: None)
 
 
 def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, order=None, threads=None, unroll=None, **c):
@@ -424,11 +431,12 @@ def sell(a, t, v, x, y, alpha=1, beta=0, dot=None, height=32, runtime=False, ord
     lengths = NULL
     pad_columns(a, offsets, columns, height, order)
     k = dict(SCALAR=t, STORED=v, OFFSET="u32", HEIGHT=0 if runtime else height, ROWS=1 if single else 2, WIDE=int(wide), UNROLL=unroll, THREADS=threads) | c
+    k["AHEAD"] = int(a.nnz < 1 << 20 and k["ROWS"] == 1 and not k["WIDE"])
     f = kernel("sell.cu", "sell" if dot is None else "sell_dot", **k)
     tiles = ceil(a.rows, threads * k["ROWS"])
     place = NULL if order is None else order
     if dot is None:
-        return early(f, tiles, threads, (U(a.rows), U32(height), place, lengths, offsets, columns, values, scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
+        return early(f, tiles, threads, (U(a.rows), U32(height), place, lengths, offsets, columns, values, scalar(t, alpha), x, scalar(t, beta), y, U32(0), SETTLED))
     return summed(t, tiles, dot, lambda partials, finished: f((tiles,), (threads,), (U(a.rows), U32(height), place, lengths, offsets, columns, values, scalar(t, 1), x, y, dot, partials, finished)))
 
 
@@ -506,7 +514,7 @@ def ell(a, t, v, x, y, alpha=1, beta=0, unroll=8, threads=256, eager=None):
     _, lengths, columns, values = to_sell(a, v, a.rows)
     eager = int(width * a.rows < 1 << 20) if eager is None else eager
     f = kernel("ell.cu", "ell", SCALAR=t, STORED=v, UNROLL=unroll, THREADS=threads, EAGER=eager)
-    return early(f, ceil(a.rows, threads), threads, (U(a.rows), U32(width), lengths, columns, values, scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
+    return early(f, ceil(a.rows, threads), threads, (U(a.rows), U32(width), lengths, columns, values, scalar(t, alpha), x, scalar(t, beta), y, U32(0), SETTLED))
 
 
 SECTION = 32
@@ -591,8 +599,8 @@ def variants(a, t, v):
     for lanes in (1, 2, 8, 32):
         for capacity in (64, None):
             yield f"stream lanes={lanes} capacity={capacity}", lambda x, y, al, be, l=lanes, c=capacity: csr_stream(a, t, v, x, y, al, be, lanes=l, capacity=c, threads=64)
-    for threads, items in ((32, 2), (128, 8)):
-        yield f"balanced {threads} {items}", lambda x, y, al, be, i=items, th=threads: csr_balanced(a, t, v, x, y, al, be, ITEMS=i, THREADS=th, SLACK=i * th // 4, MIN_BLOCKS=1)
+    for threads, items, ahead in ((32, 2, 1), (128, 8, 0)):
+        yield f"balanced {threads} {items}", lambda x, y, al, be, i=items, th=threads, h=ahead: csr_balanced(a, t, v, x, y, al, be, ITEMS=i, THREADS=th, SLACK=i * th // 4, MIN_BLOCKS=1, AHEAD=h)
     yield "coo", lambda x, y, al, be: coo(a, t, v, x, y, al, be, threads=64, items=3)
     for eager in (0, 1):
         yield f"ell eager={eager}", lambda x, y, al, be, e=eager: ell(a, t, v, x, y, al, be, eager=e)
@@ -816,7 +824,7 @@ def sweep(a, t, x, y):
             yield f"sell-{height} t={threads} u={unroll}", lambda run=run: run
 
 
-BALANCED_TUNE = [dict(THREADS=t, ITEMS=i, UNROLL=u, SLACK=s, MIN_BLOCKS=b) for t, i, u, s, b in ((256, 4, 4, 512, 6), (256, 4, 4, 64, 6), (256, 3, 3, 64, 6), (512, 2, 2, 512, 3), (128, 4, 4, 64, 12), (128, 4, 4, 256, 12), (128, 8, 4, 256, 12), (64, 8, 4, 128, 24))]
+BALANCED_TUNE = [dict(THREADS=t, ITEMS=i, UNROLL=u, SLACK=s, MIN_BLOCKS=b, AHEAD=h) for h in (0, 1) for t, i, u, s, b in ((256, 4, 4, 512, 6), (256, 4, 4, 64, 6), (256, 3, 3, 64, 6), (512, 2, 2, 512, 3), (128, 4, 4, 64, 12), (128, 4, 4, 256, 12), (128, 8, 4, 256, 12), (64, 8, 4, 128, 24))]
 STREAM_TUNE = [(128, 1, 4), (128, 1, 9), (128, 1, 8), (256, 1, 4), (256, 1, 8), (128, 2, 4), (128, 2, 8), (256, 2, 8), (128, 4, 4), (256, 4, 4)]
 SELL_TUNE = [(h, th, u) for h in (16, 32) for th in (64, 128) for u in (7, 9)]
 
@@ -830,9 +838,9 @@ def precompile(command):
             continue
         stream = [(64, l, u) for l in (1, 2, 8, 32) for u in (4, 8, 9)] if check else STREAM_TUNE
         jobs += [("csr_stream.cu", s | dict(LANES=l, UNROLL=u, THREADS=th, IN_BULK=int(u == 9 and SIZE[v] == 4))) for th, l, u in stream]
-        balanced = [BALANCED[0] | dict(ITEMS=i, THREADS=th, SLACK=i * th // 4, MIN_BLOCKS=1) for th, i in ((32, 2), (128, 8))] if check else BALANCED + BALANCED_TUNE
+        balanced = [BALANCED[0] | dict(ITEMS=i, THREADS=th, SLACK=i * th // 4, MIN_BLOCKS=1, AHEAD=h) for th, i, h in ((32, 2, 1), (128, 8, 0))] if check else BALANCED + BALANCED_TUNE
         jobs += [("csr_balanced.cu", s | c) for c in balanced]
-        jobs += [("csr_vector.cu", s | dict(LANES=l, THREADS=256, UNROLL=4)) for l in (1, 4, 8, 32)]
+        jobs += [("csr_vector.cu", s | dict(LANES=l, THREADS=256, UNROLL=4, AHEAD=h)) for l in (1, 4, 8, 32) for h in (0, 1)]
         jobs += [("coo.cu", dict(SCALAR=t, STORED=v, THREADS=th, ITEMS=i)) for th, i in ([(64, 3)] if check else [(256, 7)])]
         jobs += [("dia.cu", dict(SCALAR=t, STORED=v, ROWS=r, WIDE=w, UNROLL=7, THREADS=th)) for r, w, th in ((1, 0, 256), (1, 1, 128), (2, 0, 128))]
         jobs += [("ell.cu", dict(SCALAR=t, STORED=v, THREADS=256, UNROLL=8, EAGER=e)) for e in (0, 1)]
@@ -841,7 +849,7 @@ def precompile(command):
         jobs += [("csr_block.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256)) for l, w in many]
         jobs += [("csr_block_tiles.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256, STEPS=st)) for l, w in many for st in ([64, 1024] if check else [512, 1024, 2048])]
         sells = [(h, 64, 7) for h in (0, 16, 32)] if check else SELL_TUNE
-        jobs += [("sell.cu", s | dict(HEIGHT=h, ROWS=r, WIDE=w, UNROLL=u, THREADS=th)) for h, th, u in sells for r, w in ((1, 0), (1, 1), (2, 0), (2, 1)) if h or (r, w) == (1, 0)]
+        jobs += [("sell.cu", s | dict(HEIGHT=h, ROWS=r, WIDE=w, AHEAD=int((r, w) == (1, 0)), UNROLL=u, THREADS=th)) for h, th, u in sells for r, w in ((1, 0), (1, 1), (2, 0), (2, 1)) if h or (r, w) == (1, 0)]
     return compile_all(jobs)
 
 

@@ -58,6 +58,7 @@ const GROUPS: [Group; 40] = [
     ("products", stored::products),
     ("products-narrow", stored::narrow_products),
     ("products-complex", stored::complex_products),
+    ("products-recorded", stored::recorded_products),
     ("products-degenerate", stored::degenerate_products),
     ("rows-cut", stored::rows_cut),
     ("several-vectors", stored::several_vectors),

@@ -3,11 +3,12 @@
 use crate::assembly;
 use crate::formats::cases::{Expected, Random, entries, on, ragged, reference, to_complex, with_lengths};
 use crate::formats::conversions::{band, bits_of, round_trips, transposes_of};
-use crate::formats::products::{blocks_of, fused_of, products_of};
+use crate::formats::products::{blocks_of, fused_of, products_of, stored};
 use crate::slim;
 use num_complex::Complex;
 use residua::assemble::Symmetry;
 use residua::backend::Op;
+use residua::backend::Replay;
 use residua::backend::cuda::CsrAlgorithm;
 use residua::matrix::{Coo, Dia, Sell, Slim, SlimOptions};
 use residua::scalar::Scalar;
@@ -46,6 +47,32 @@ const FACTORS: [(f64, f64); 2] = [(1.0, 0.0), (-1.5, 0.25)];
 pub fn products(b: &Cuda) {
     products_of::<f64, f64, _>(b, some(&AWKWARD), &FACTORS);
     fused_of::<f64, _>(b, some(&["one giant row", "arrow", "a grid with holes", "4 x 4 example"]));
+}
+
+/// Products that follow one another in a recording ask for their matrix before the one ahead has ended.
+pub fn recorded_products(b: &Cuda) {
+    for (name, host) in some(&AWKWARD).into_iter().chain(cut()) {
+        let (a, mut random) = (on(b, &host), Random(22));
+        let x = b.upload(random.vector::<f64>(a.columns())).unwrap();
+        for (format, a) in stored::<f64, f64, _>(b, &a) {
+            let (mut first, mut second) = (b.zeros(a.rows()).unwrap(), b.zeros(a.rows()).unwrap());
+            let mut want = b.zeros(a.rows()).unwrap();
+            {
+                let mut both = b
+                    .record(|| {
+                        a.product(b, 2.0, &x, 0.0, &mut first)?;
+                        a.product(b, 2.0, &x, 0.0, &mut second)
+                    })
+                    .unwrap();
+                both.replay().unwrap();
+                both.replay().unwrap();
+            }
+            a.product(b, 2.0, &x, 0.0, &mut want).unwrap();
+            let want = b.download(&want).unwrap();
+            assert_eq!(b.download(&first).unwrap(), want, "{format} of {name}");
+            assert_eq!(b.download(&second).unwrap(), want, "{format} of {name}");
+        }
+    }
 }
 
 pub fn degenerate_products(b: &Cuda) {

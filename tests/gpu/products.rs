@@ -4,7 +4,7 @@ use crate::formats::cases::{Expected, Random, entries, on, ragged, reference, to
 use crate::formats::products::{blocks, fused, padding_never_meets_x, products, stored};
 use num_complex::Complex;
 use residua::backend::cuda::CsrAlgorithm;
-use residua::backend::{Backend, Products, Replay};
+use residua::backend::{Backend, CsrParts, Gemv, Op, Products, Replay};
 use residua::matrix::{Coo, Csr, Dia, Sell};
 use residua::scalar::{Scalar, Widen};
 use residua::{Cuda, Host, LinearOperator};
@@ -308,6 +308,45 @@ pub fn chained_products(b: &Cuda) {
                 }
                 assert_eq!(b.download(&x).unwrap(), waited, "{format}");
             }
+        }
+    }
+}
+
+/// A product whose matrix is what the product before it wrote does not ask for it any sooner: recorded, it gives the bits of the same
+/// chain with a wait after each.
+pub fn products_that_write_the_next_matrix(b: &Cuda) {
+    let mut lengths = vec![4; 3000];
+    lengths[17] = 2900;
+    for host in [with_lengths::<f64>(3000, &lengths, 36), tridiagonal(3000)] {
+        let pattern = on(b, &host);
+        let nonzeros = pattern.nonzeros();
+        // Its products are the values of the next matrix; rows long enough that it takes a while.
+        let maker = on(b, &with_lengths::<f64>(3000, &vec![60; nonzeros], 37));
+        let (start, ones) =
+            (b.upload(Random(38).vector::<f64>(3000)).unwrap(), b.upload(vec![1e-3; 3000]).unwrap());
+        for algorithm in CsrAlgorithm::ALL {
+            let (mut x, mut values) = (b.zeros(3000).unwrap(), b.zeros(nonzeros).unwrap());
+            let mut step = |x: &mut _, wait: bool| {
+                b.csr(maker.parts(), Gemv { op: Op::None, alpha: 0.1, x: &*x, beta: 0.0, y: &mut values })?;
+                if wait {
+                    b.synchronize()?;
+                }
+                let CsrParts { rows, columns, offsets, indices, shape, .. } = pattern.parts();
+                let made = CsrParts { rows, columns, offsets, indices, values: &*values, shape };
+                b.csr_by(algorithm, made, 1.0, &ones, 0.0, x)
+            };
+            b.copy(&start, &mut x).unwrap();
+            for _ in 0..20 {
+                step(&mut x, true).unwrap();
+            }
+            let waited = b.download(&x).unwrap();
+            b.copy(&start, &mut x).unwrap();
+            {
+                let mut several = b.record(|| (0..10).try_for_each(|_| step(&mut x, false))).unwrap();
+                several.replay().unwrap();
+                several.replay().unwrap();
+            }
+            assert_eq!(b.download(&x).unwrap(), waited, "{algorithm:?}");
         }
     }
 }

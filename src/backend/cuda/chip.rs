@@ -16,6 +16,10 @@ pub(super) struct Chip {
     pub(super) threads_per_multiprocessor: u32,
     /// Bytes of shared memory that a block can have, where it asks for more than 48 KiB.
     pub(super) shared_a_block: u32,
+    /// Bytes of a multiprocessor's memory that can be shared memory; what is not, is first-level cache.
+    pub(super) shared_a_multiprocessor: u32,
+    /// Bytes of shared memory that each block takes beside its own.
+    pub(super) shared_reserved: u32,
 }
 
 impl Chip {
@@ -32,6 +36,10 @@ impl Chip {
                 Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
             )?,
             shared_a_block: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            shared_a_multiprocessor: attribute(
+                Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+            )?,
+            shared_reserved: attribute(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)?,
         })
     }
 }

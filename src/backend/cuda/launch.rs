@@ -4,21 +4,26 @@
 //! function of that name, so a wrong argument does not compile; the first call compiles and loads the file for the
 //! types at hand, later ones find it in a table.
 
-use super::Cuda;
 use super::driver::call;
 use super::loaded::Kernel;
 use super::shape::{Shape, Together};
 use super::slice::Slice;
+use super::{Cuda, record};
 use crate::error::Result;
 use crate::scalar::Element;
 use cudarc::driver::sys;
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// What a kernel can be given, and the bits that it receives.
 pub(super) trait Argument {
     type Bits: Copy;
     fn bits(self) -> Self::Bits;
+    /// The addresses that the kernel may write through it. A bare address is one of a workspace of the library's.
+    fn written(&self) -> Option<Range<u64>> {
+        None
+    }
 }
 
 impl<T> Argument for &Slice<T> {
@@ -32,6 +37,9 @@ impl<T> Argument for &mut Slice<T> {
     type Bits = u64;
     fn bits(self) -> u64 {
         self.address()
+    }
+    fn written(&self) -> Option<Range<u64>> {
+        Some(self.addresses())
     }
 }
 
@@ -81,6 +89,7 @@ macro_rules! kernel {
             use $crate::backend::cuda::{compile::Unit, launch};
             let unit = const { Unit::new($file)$(.with(stringify!($macro_name), <$generic as $crate::scalar::Element>::NAME))* };
             let kernel = cuda.kernel(shape.unit(unit), stringify!($name), &shape)?;
+            launch::note(cuda, kernel, shape, || vec![$(launch::Argument::written(&$argument)),*]);
             $(let $argument = launch::Argument::bits($argument);)*
             let mut arguments: [*mut std::ffi::c_void; _] = [$((&raw const $argument).cast_mut().cast()),*];
             // SAFETY: the declaration above gives the arguments of the kernel of this name, in order; each pointer is
@@ -90,6 +99,20 @@ macro_rules! kernel {
     };
 }
 pub(super) use {kernel, kernels};
+
+/// Tells a recording what a launch may write. Of a kernel that does not wait by itself, nothing is said: the next one would not start any
+/// sooner.
+pub(super) fn note(
+    cuda: Cuda,
+    kernel: Kernel,
+    shape: Shape,
+    written: impl FnOnce() -> Vec<Option<Range<u64>>>,
+) {
+    if shape.blocks > 0 && record::current(cuda.0.ordinal).is_some() {
+        let written = kernel.early.then(|| written().into_iter().flatten().collect());
+        record::launched(cuda.0.ordinal, written);
+    }
+}
 
 /// Enqueues a kernel.
 ///

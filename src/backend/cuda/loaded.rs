@@ -85,6 +85,9 @@ impl Cuda {
         let early = self.0.chip.capability >= (9, 0) && self.0.driver >= EARLY_DRIVER;
         let kernel =
             Kernel { early: early && policy::starts_early(&unit), ..self.find(module, name, shape)? };
+        if policy::wants_cache(&unit) {
+            self.leave_cache(kernel, shape)?;
+        }
         kernels.loaded.write().unwrap_or_else(PoisonError::into_inner).insert(key, kernel);
         Ok(kernel)
     }
@@ -241,6 +244,23 @@ impl Cuda {
         };
         // Kernels stay for the life of the process, and this with them.
         Ok(Kernel { function, resident, early: false, launched: Box::leak(Box::default()) })
+    }
+}
+
+impl Cuda {
+    /// Leaves to the first-level cache what a kernel's blocks do not need as shared memory: by itself the driver keeps more of it back.
+    fn leave_cache(self, kernel: Kernel, shape: &Shape) -> Result<()> {
+        use CUfunction_attribute as Attribute;
+        let (chip, device, mut declared) = (self.0.chip, &self.0.name, 0);
+        let size = Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+        // SAFETY: the function is loaded; the call writes one integer.
+        unsafe { call!(device, cuFuncGetAttribute(&raw mut declared, size, kernel.function)) }?;
+        let a_block = declared as u32 + shape.shared + chip.shared_reserved;
+        let needed = kernel.resident / chip.multiprocessors * a_block;
+        let percent = (100 * needed).div_ceil(chip.shared_a_multiprocessor).min(100);
+        let share = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+        // SAFETY: the function is loaded; this is a hint, in percent.
+        unsafe { call!(device, cuFuncSetAttribute(kernel.function, share, percent as i32)) }
     }
 }
 

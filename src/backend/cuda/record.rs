@@ -13,11 +13,13 @@ use crate::error::{CudaError, Result};
 use cudarc::driver::sys::{self, CUgraphExec, CUstream, CUstreamCaptureMode};
 use std::cell::RefCell;
 use std::fmt;
+use std::ops::Range;
 
 struct Current {
     ordinal: usize,
     stream: CUstream,
     kept: Vec<Kept>,
+    written: Option<Vec<Range<u64>>>,
 }
 
 thread_local! {
@@ -51,6 +53,25 @@ pub(super) fn outside<R>(body: impl FnOnce() -> R) -> R {
     }
     let _resume = Resume(CURRENT.take());
     body()
+}
+
+/// Notes a launch: the addresses that it writes, where all of them are known.
+pub(super) fn launched(ordinal: usize, written: Option<Vec<Range<u64>>>) {
+    CURRENT.with_borrow_mut(|current| {
+        if let Some(current) = current.as_mut().filter(|c| c.ordinal == ordinal) {
+            current.written = written;
+        }
+    });
+}
+
+/// Whether this thread's recording knows that its last launch leaves these addresses as they are. That launch has then waited for all
+/// before it, so a kernel that starts while it ends may read them at once. What is no launch ends before the next one starts.
+pub(super) fn settled(ordinal: usize, read: &[Range<u64>]) -> bool {
+    let apart = |a: &Range<u64>, b: &Range<u64>| a.end <= b.start || b.end <= a.start;
+    CURRENT.with_borrow(|current| {
+        let written = current.as_ref().filter(|c| c.ordinal == ordinal).and_then(|c| c.written.as_ref());
+        written.is_some_and(|written| written.iter().all(|w| read.iter().all(|r| apart(w, r))))
+    })
 }
 
 /// Refuses what would wait for the device, or hand host memory to a graph that outlives it.
@@ -156,7 +177,7 @@ pub(super) fn record<'a>(cuda: Cuda, body: impl FnMut() -> Result<()> + Send + '
             cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)
         )
     }?;
-    CURRENT.set(Some(Current { ordinal: device.ordinal, stream, kept: Vec::new() }));
+    CURRENT.set(Some(Current { ordinal: device.ordinal, stream, kept: Vec::new(), written: None }));
     let outcome = body();
     let kept = CURRENT.take().map(|current| current.kept).unwrap_or_default();
     outcome?;

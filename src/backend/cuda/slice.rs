@@ -52,6 +52,11 @@ impl<T> Slice<T> {
         (&raw const *self).cast::<()>().addr() as u64
     }
 
+    /// From the address of the first element to that behind the last.
+    pub(super) fn addresses(&self) -> Range<u64> {
+        self.address()..self.address() + self.bytes() as u64
+    }
+
     pub(super) fn at<'a>(address: u64, len: usize) -> &'a Slice<T> {
         debug_assert!(address != 0);
         let pointer =

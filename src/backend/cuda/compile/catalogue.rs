@@ -145,10 +145,13 @@ fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
     let pairs = (vector != "c64").then_some(policy::PAIRS);
     for offset in OFFSETS {
         units.extend(["csr_balanced.cu", "jds.cu"].map(|file| unit(file).with("OFFSET", offset)));
+        units.push(unit("csr_balanced.cu").with("OFFSET", offset).class(policy::LARGE_TILES));
+        units.push(unit("csr_vector.cu").with("OFFSET", offset).class(4 | policy::AHEAD));
         let several = |file| unit(file).with("OFFSET", offset).with("WIDTH", "1").class(8);
         units.push(several("csr_block.cu"));
         units.push(several("csr_block_tiles.cu").with("STEPS", "1024"));
-        let heights = [0, 16, 32, 32 | policy::WIDE].into_iter().chain(pairs.map(|pairs| 32 | pairs));
+        let heights = [0, 16, 32, 32 | policy::WIDE, 32 | policy::AHEAD];
+        let heights = heights.into_iter().chain(pairs.map(|pairs| 32 | pairs));
         units.extend(heights.map(|height| unit("sell.cu").with("OFFSET", offset).class(height)));
     }
 }

@@ -11,7 +11,7 @@ mod resident;
 mod slim;
 pub(super) mod table;
 
-pub(super) use balanced::{balanced_tiles, block_tiles};
+pub(super) use balanced::{LARGE_TILES, balanced_tiles, block_tiles};
 pub(super) use convert::*;
 pub(super) use graph::{
     BFS_CHUNK, CLUSTERS, ORDER_COMPILING, ORDER_LOADING, PERMUTE_LONGEST, bfs, bfs_parents, cuthill_mckee,
@@ -89,6 +89,11 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
 /// while it ends: products, of which small ones are shorter than a launch takes.
 pub(super) fn starts_early(unit: &Unit) -> bool {
     products::starts_early(unit.source())
+}
+
+/// Whether the kernels of a unit live on what the first-level cache keeps of x, so that shared memory shall take no more of it than needed.
+pub(super) fn wants_cache(unit: &Unit) -> bool {
+    unit.source() == "csr_balanced.cu"
 }
 
 /// A warp for each of `systems` small dense systems with elements of so many bytes.

@@ -361,6 +361,8 @@ mod tests {
                 multiprocessors: 100,
                 threads_per_multiprocessor: 1024,
                 shared_a_block,
+                shared_a_multiprocessor: shared_a_block,
+                shared_reserved: 0,
             };
             let small = |shape: Shape| assert!(shape.shared_bytes() <= shared_memory, "{shape:?}");
             for n in [1, 2049, 1 << 20, 1 << 28, 1 << 33] {

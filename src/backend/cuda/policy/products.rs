@@ -9,6 +9,8 @@ pub(super) const THREADS: u32 = 256;
 /// Entries under way where a thread has a row, and where lanes share a row or diagonals' starts are read beside the entries.
 const UNROLL: u32 = 8;
 const FEW_UNROLL: u32 = 4;
+/// And where a thread has a row of many in a small matrix.
+const MANY_UNROLL: u32 = 16;
 /// Entries of each row under way in SELL, and of rows with many; of fewer, as many as there are.
 const SELL_UNROLL: [u32; 2] = [7, 9];
 /// Mean entries of a row above which sections pass by the first-level cache, a row a thread: 2 to 4 % with 81, but 1 % the other way with 27.
@@ -38,10 +40,8 @@ const SMALL_LANE: usize = 2;
 const SMALL_THREADS: usize = 1 << 17;
 /// ... also rows of different lengths up to so many nonzeros: by lanes that have so many of the longest, and so many threads.
 const SMALL_LONGEST: u64 = 1024;
-const SMALL_LONGEST_LANE: usize = 12;
+const SMALL_LONGEST_LANE: u64 = 12;
 const SMALL_RAGGED_THREADS: usize = 1 << 18;
-/// Nonzeros a lane of the longest row from which more of them are under way.
-const SMALL_MANY: usize = 16;
 /// Threads of a block where each has a row.
 const SCALAR_THREADS: u32 = 128;
 /// Rows of more nonzeros than this on average are read straight from memory, by so many nonzeros a lane at least ...
@@ -64,9 +64,10 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     Some(match unit.source() {
         "csr_krylov.cu" => vec![threads, lanes],
         "csr_vector.cu" => {
-            let lanes = unit.size_class() & !MANY;
+            let lanes = unit.size_class() & !(MANY | AHEAD);
             let (threads, unroll) = vector_constants(unit.size_class());
-            vec![("THREADS", threads), ("LANES", lanes.max(1)), ("UNROLL", unroll)]
+            let ahead = u32::from(unit.size_class() & AHEAD != 0);
+            vec![("THREADS", threads), ("LANES", lanes.max(1)), ("UNROLL", unroll), ("AHEAD", ahead)]
         }
         "csr_block.cu" | "csr_block_tiles.cu" => {
             vec![threads, lanes, ("UNROLL", FEW_UNROLL)]
@@ -85,8 +86,9 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
         }
         "sell.cu" => vec![
             ("THREADS", sell_block(unit.size_class()).0),
-            ("HEIGHT", unit.size_class() & !(PAIRS | WIDE)),
+            ("HEIGHT", unit.size_class() & !(PAIRS | WIDE | AHEAD)),
             ("WIDE", u32::from(unit.size_class() & WIDE != 0)),
+            ("AHEAD", u32::from(unit.size_class() & AHEAD != 0)),
             ("ROWS", sell_block(unit.size_class()).1),
             ("UNROLL", SELL_UNROLL[usize::from(unit.size_class() & WIDE != 0)]),
         ],
@@ -116,6 +118,9 @@ pub(super) fn starts_early(source: &str) -> bool {
             | "ell.cu"
             | "jds.cu"
             | "sell.cu"
+            | "slim.cu"
+            | "slim_kinds.cu"
+            | "slim_stencil.cu"
     )
 }
 
@@ -123,6 +128,8 @@ pub(super) fn starts_early(source: &str) -> bool {
 const FEW: u32 = 1 << 16;
 const ODD: u32 = 1 << 17;
 const MANY: u32 = 1 << 18;
+/// Beside either: the first entries are asked for before the launch ahead has ended.
+pub(in crate::backend::cuda) const AHEAD: u32 = 1 << 19;
 /// Beside the height in a unit's class: two rows a thread.
 pub(in crate::backend::cuda) const PAIRS: u32 = 1 << 16;
 /// And rows of many entries.
@@ -156,7 +163,7 @@ pub(in crate::backend::cuda) fn csr_way<V: Element>(
         return csr_small(extent, rows, nonzeros);
     }
     if extent.fullest > 2 * typical + 256 || extent.longest > 8 * mean as u64 + 64 || mean > VECTOR_MEAN {
-        return csr_balanced(rows, nonzeros);
+        return csr_balanced(extent, rows, nonzeros);
     }
     if mean > STREAM_MEAN { csr_vector(rows, mean) } else { csr_streamed::<V>(extent, rows, nonzeros) }
 }
@@ -186,15 +193,20 @@ fn csr_small(extent: RowExtent, rows: usize, nonzeros: usize) -> CsrWay {
     if alike(extent, mean) {
         // Up to there a thread adds up a row, as it does where x.y follows.
         let most = if mean <= STREAM_LANE { 1 } else { SMALL_THREADS / rows.max(1) };
-        let lanes = (mean / SMALL_LANE).min(most).clamp(1, 32);
-        return csr_by_lanes(rows, 1 << lanes.ilog2());
+        let lanes = 1 << (mean / SMALL_LANE).min(most).clamp(1, 32).ilog2();
+        return csr_by_lanes(rows, lanes | many(extent, lanes) | AHEAD);
     }
-    let lanes = (extent.longest as usize).div_ceil(SMALL_LONGEST_LANE).next_power_of_two().min(32);
-    if rows * lanes > SMALL_RAGGED_THREADS {
-        return csr_balanced(rows, nonzeros);
+    let lanes = extent.longest.div_ceil(SMALL_LONGEST_LANE).next_power_of_two() as u32;
+    if lanes > 32 || rows * lanes as usize > SMALL_RAGGED_THREADS {
+        return csr_balanced(extent, rows, nonzeros);
     }
-    let many = if extent.longest as usize > SMALL_MANY * lanes { MANY } else { 0 };
-    csr_by_lanes(rows, lanes as u32 | many)
+    csr_by_lanes(rows, lanes | many(extent, lanes) | AHEAD)
+}
+
+/// Whether more nonzeros a lane of the longest row shall be under way.
+fn many(extent: RowExtent, lanes: u32) -> u32 {
+    let usual = vector_constants(lanes).1;
+    if extent.longest > u64::from(usual * lanes) { MANY } else { 0 }
 }
 
 /// By `mean` nonzeros a row.
@@ -205,15 +217,17 @@ pub(in crate::backend::cuda) fn csr_vector(rows: usize, mean: usize) -> CsrWay {
 /// The class is the lanes, and whether they have many nonzeros under way.
 fn csr_by_lanes(rows: usize, class: u32) -> CsrWay {
     let (threads, _) = vector_constants(class);
-    let a_block = threads / (class & !MANY);
+    let a_block = threads / (class & !(MANY | AHEAD));
     CsrWay::Vector { shape: Shape::new(blocks(rows.div_ceil(a_block as usize)), threads).class(class) }
 }
 
 /// Threads of a block, and nonzeros a lane under way.
 fn vector_constants(class: u32) -> (u32, u32) {
-    match class {
+    let many = class & MANY != 0;
+    match class & !(MANY | AHEAD) {
+        1 if many => (SCALAR_THREADS, MANY_UNROLL),
         1 => (SCALAR_THREADS, UNROLL),
-        _ if class & MANY != 0 => (THREADS, UNROLL),
+        _ if many => (THREADS, UNROLL),
         _ => (THREADS, FEW_UNROLL),
     }
 }
@@ -241,8 +255,8 @@ pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
 }
 
 /// Whatever the rows are.
-pub(in crate::backend::cuda) fn csr_balanced(rows: usize, nonzeros: usize) -> CsrWay {
-    CsrWay::Balanced { shape: balanced::balanced(rows, nonzeros) }
+pub(in crate::backend::cuda) fn csr_balanced(extent: RowExtent, rows: usize, nonzeros: usize) -> CsrWay {
+    CsrWay::Balanced { shape: balanced::balanced(extent, rows, nonzeros) }
 }
 
 /// How CSR is multiplied with several vectors.
@@ -305,6 +319,7 @@ pub(in crate::backend::cuda) fn sell<T: Element>(
     entries: usize,
     height: usize,
     aligned: bool,
+    padding_known: bool,
 ) -> Shape {
     let wide = if entries >= SMALL && entries / rows.max(1) > SELL_WIDE { WIDE } else { 0 };
     let class = match height {
@@ -313,6 +328,7 @@ pub(in crate::backend::cuda) fn sell<T: Element>(
         16 | 32 => height as u32,
         _ => 0,
     };
+    let class = if entries < SMALL && padding_known { class | AHEAD } else { class };
     let (threads, rows_a_thread) = sell_block(class);
     Shape::new(blocks(rows.div_ceil((threads * rows_a_thread) as usize)), threads).class(class)
 }
@@ -391,7 +407,12 @@ mod tests {
             assert!(!kernels.is_empty(), "{name}");
             for kernel in kernels {
                 let body = kernel.split_once('{').unwrap().1.trim_start();
-                assert!(body.starts_with("after_predecessors();"), "{name}: {kernel}");
+                let told = ["AHEAD", "EAGER"].iter().any(|ahead| {
+                    body.starts_with(&format!("before_matrix({ahead} && settled);"))
+                        && (body.contains(&format!("before_vectors({ahead} && settled);"))
+                            || body.contains("sum_ahead("))
+                });
+                assert!(told || body.starts_with("after_predecessors();"), "{name}: {kernel}");
             }
         }
     }

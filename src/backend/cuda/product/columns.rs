@@ -1,6 +1,6 @@
 //! Products with formats that store columns of many rows: a thread a row.
 
-use super::{Form, summed};
+use super::{Form, settled, summed};
 use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
@@ -24,6 +24,7 @@ mod kernel {
             beta: T,
             y: &mut Slice<T>,
             conjugate: u32,
+            settled: u32,
         );
     }
     kernels! {
@@ -58,6 +59,7 @@ mod kernel {
             beta: T,
             y: &mut Slice<T>,
             conjugate: u32,
+            settled: u32,
         );
         fn sell_dot(
             rows: u64,
@@ -84,7 +86,10 @@ pub(super) fn ell<V: Widen<T>, T: Scalar>(
 ) -> Result<()> {
     let Form { conjugate, alpha, x, beta, y } = form;
     let (shape, rows, width) = (policy::ell(a.rows, a.width), a.rows as u64, a.width as u32);
-    kernel::ell(cuda, shape, rows, width, a.lengths, a.indices, a.values, alpha, x, beta, y, conjugate)
+    let settled = settled(cuda, &[a.lengths.addresses(), a.indices.addresses(), a.values.addresses()]);
+    kernel::ell(
+        cuda, shape, rows, width, a.lengths, a.indices, a.values, alpha, x, beta, y, conjugate, settled,
+    )
 }
 
 pub(super) fn jds<V: Widen<T>, T: Scalar>(
@@ -107,7 +112,7 @@ fn height(height: usize) -> u32 {
 
 fn sell_shape<V: Element, T: Element>(a: &SellParts<'_, V, Cuda>) -> Shape {
     let aligned = (a.indices.address() | a.values.address()).is_multiple_of(16);
-    policy::sell::<T>(a.rows, a.values.len(), a.height, aligned)
+    policy::sell::<T>(a.rows, a.values.len(), a.height, aligned, lengths(a).is_none())
 }
 
 /// Needed only where a column may have the number that stands in padding.
@@ -123,9 +128,12 @@ pub(super) fn sell<V: Widen<T>, T: Scalar>(
     let Form { conjugate, alpha, x, beta, y } = form;
     let (shape, rows, height) = (sell_shape::<V, T>(&a), a.rows as u64, height(a.height));
     let (order, lengths) = (a.order.map(|order| order.as_slice()), lengths(&a));
-    with_offsets!(a.offsets, offsets => kernel::sell(
-        cuda, shape, rows, height, order, lengths, offsets, a.indices, a.values, alpha, x, beta, y, conjugate,
-    ))
+    with_offsets!(a.offsets, offsets => {
+        let settled = settled(cuda, &[offsets.addresses(), a.indices.addresses(), a.values.addresses()]);
+        kernel::sell(
+            cuda, shape, rows, height, order, lengths, offsets, a.indices, a.values, alpha, x, beta, y, conjugate, settled,
+        )
+    })
 }
 
 pub(super) fn sell_dot<V: Widen<T>, T: Scalar>(

@@ -1,6 +1,6 @@
 //! Products with CSR matrices.
 
-use super::{Form, summed};
+use super::{Form, settled, summed};
 use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::policy::{self, CsrWay};
 use crate::backend::cuda::slice::Slice;
@@ -23,6 +23,7 @@ mod kernel {
             beta: T,
             y: &mut Slice<T>,
             conjugate: u32,
+            settled: u32,
         );
     }
     kernels! {
@@ -69,6 +70,7 @@ mod kernel {
             y: &mut Slice<T>,
             conjugate: u32,
             posts: u64,
+            settled: u32,
         );
     }
     kernels! {
@@ -126,10 +128,11 @@ pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -
 
 /// Where each balanced tile begins, as [`extent`].
 fn tile_starts<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u64>> {
+    let extent = extent(cuda, a)?;
     a.shape.tiles(|| {
         record::outside(|| {
             let (rows, count) = (a.rows as u64, a.values.len() as u64);
-            let (tiles, shape) = policy::balanced_tiles(cuda.0.chip, a.rows, a.values.len());
+            let (tiles, shape) = policy::balanced_tiles(cuda.0.chip, extent, a.rows, a.values.len());
             let mut starts = cuda.uninitialised(2 * (tiles + 1))?;
             with_offsets!(a.offsets, offsets => kernel::tile_starts(cuda, shape, rows, count, offsets, &mut starts)?);
             Ok(starts)
@@ -162,7 +165,7 @@ pub(super) fn product_by<V: Widen<T>, T: Scalar>(
         CsrAlgorithm::Scalar => policy::csr_vector(rows, 1),
         CsrAlgorithm::Vector => policy::csr_vector(rows, nonzeros.div_ceil(rows.max(1))),
         CsrAlgorithm::Streamed => policy::csr_streamed::<V>(extent(cuda, &a)?, rows, nonzeros),
-        CsrAlgorithm::Balanced => policy::csr_balanced(rows, nonzeros),
+        CsrAlgorithm::Balanced => policy::csr_balanced(extent(cuda, &a)?, rows, nonzeros),
     };
     run(cuda, way, a, form)
 }
@@ -177,7 +180,8 @@ fn run<V: Widen<T>, T: Scalar>(
     let (rows, count, columns, values) = (a.rows as u64, a.values.len() as u64, a.indices, a.values);
     with_offsets!(a.offsets, offsets => match way {
         CsrWay::Vector { shape } => {
-            kernel::csr(cuda, shape, rows, offsets, columns, values, alpha, x, beta, y, conjugate)
+            let settled = settled(cuda, &[offsets.addresses(), columns.addresses(), values.addresses()]);
+            kernel::csr(cuda, shape, rows, offsets, columns, values, alpha, x, beta, y, conjugate, settled)
         }
         CsrWay::Streamed { shape, capacity } => kernel::csr_stream(
             cuda, shape, rows, count, offsets, columns, values, alpha, x, beta, y, capacity, conjugate,
@@ -185,8 +189,9 @@ fn run<V: Widen<T>, T: Scalar>(
         CsrWay::Balanced { shape } => {
             let tiles = tile_starts(cuda, &a)?;
             let (_guard, posts) = cuda.0.posts(shape.blocks as usize * size_of::<T>() / 4)?;
+            let settled = settled(cuda, &[offsets.addresses(), columns.addresses(), values.addresses()]);
             kernel::csr_balanced(
-                cuda, shape, tiles, offsets, columns, values, alpha, x, beta, y, conjugate, posts,
+                cuda, shape, tiles, offsets, columns, values, alpha, x, beta, y, conjugate, posts, settled,
             )
         }
     })

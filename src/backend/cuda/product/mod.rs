@@ -22,13 +22,14 @@ pub use csr::CsrAlgorithm;
 
 use super::shape::Shape;
 use super::slice::Slice;
-use super::{Cuda, policy};
+use super::{Cuda, policy, record};
 use crate::backend::{
     ChebyshevStep, CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Op, Products, SellParts, SlimParts,
 };
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, ProductModel, Slim};
 use crate::scalar::{Scalar, Widen};
+use std::ops::Range;
 
 /// y = alpha A x + beta y, and whether values are conjugated.
 struct Form<'a, T: Scalar> {
@@ -51,6 +52,11 @@ impl<'a, T: Scalar> Form<'a, T> {
         }
         Ok(Form { conjugate: u32::from(T::COMPLEX && op.conjugates()), alpha, x, beta, y })
     }
+}
+
+/// For a kernel: whether it may read the arrays of its matrix, at these addresses, before the launch ahead of it has ended.
+fn settled(cuda: Cuda, matrix: &[Range<u64>]) -> u32 {
+    u32::from(record::settled(cuda.0.ordinal, matrix))
 }
 
 /// Launches a product of this shape whose blocks leave sums, and joins them in `out`: by its last block where they are few, else by
@@ -127,12 +133,12 @@ impl Products for Cuda {
     }
 
     fn transposed_copy<V: Scalar>(&self, a: &Csr<V, Self>) -> Option<Result<Csr<V, Self>>> {
-        Some(super::record::outside(|| a.transpose(self)))
+        Some(record::outside(|| a.transpose(self)))
     }
 
     fn transposed_slim<V: Scalar>(&self, a: &Slim<V, Self>) -> Option<Result<Slim<V, Self>>> {
         let copy = || Slim::from_csr(self, &a.to_csr(self)?.transpose(self)?);
-        Some(super::record::outside(copy))
+        Some(record::outside(copy))
     }
 
     fn coo<V: Widen<T>, T: Scalar>(&self, a: CooParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
