@@ -45,7 +45,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 40] = [
+const GROUPS: [Group; 41] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("reductions", basics::reductions),
