@@ -61,3 +61,46 @@ pub(crate) fn polynomial_pays<T: Scalar, B: PreconditionSteps>(
 fn plain_bytes<T: Scalar>(n: usize, matrix: usize) -> f64 {
     (matrix + 10 * n * size_of::<T>()) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use residua::{Backend, Host, Result};
+
+    /// A square operator of which only its size and the bytes of its matrix are known.
+    struct Sized(usize, usize);
+
+    impl LinearOperator<f64, Host> for Sized {
+        fn rows(&self) -> usize {
+            self.0
+        }
+        fn columns(&self) -> usize {
+            self.0
+        }
+        fn apply(&self, backend: &Host, x: &[f64], y: &mut [f64]) -> Result<()> {
+            backend.copy(x, y)
+        }
+        fn bytes(&self) -> usize {
+            self.1 + 16 * self.0
+        }
+    }
+
+    #[test]
+    fn a_polynomial_pays_where_vectors_are_most_of_what_is_moved_and_there_is_much_of_it() {
+        let pays = |n: usize, matrix: usize, products: usize| {
+            let pays = polynomial_pays(&Sized(n, n * matrix), products, 14);
+            assert!(!pays || polynomial_may_pay::<f64>(n, products), "{n} {matrix} {products}");
+            pays
+        };
+        let n = 250 * 250 * 250;
+        let products = expected_products(n, 1, None);
+        // A byte a row, as for a stencil; 7 entries of 8 or of 12 bytes.
+        assert!(pays(n, 1, products));
+        assert!(!pays(n, 84, products));
+        // Few unknowns, or few iterations: over before it is set up.
+        assert!(!pays(1_000_000, 1, expected_products(1_000_000, 1, None)));
+        assert!(!pays(n, 1, 20));
+        // Many right-hand sides share the setup.
+        assert!(pays(1_000_000, 1, expected_products(1_000_000, 100, None)));
+    }
+}
