@@ -41,10 +41,13 @@ impl RowLengths {
         Ok(Self { columns: a.columns(), nonzeros: a.nonzeros(), diagonals: None, lengths })
     }
 
-    /// Of some rows of a matrix, as if there were no others; with the diagonals that were seen.
-    pub(super) fn sampled(columns: usize, diagonals: usize, lengths: Vec<u32>) -> Self {
+    /// Of some rows of a matrix, as if there were no others. Fewer rows may have been looked at for the diagonals that were `seen`, and
+    /// the longest row is on as many as it has entries.
+    pub(super) fn sampled(columns: usize, seen: usize, lengths: Vec<u32>) -> Self {
         let nonzeros = lengths.iter().map(|&n| n as usize).sum();
-        Self { columns, nonzeros, diagonals: Some(diagonals), lengths }
+        let mut all = Self { columns, nonzeros, diagonals: None, lengths };
+        all.diagonals = Some(seen.max(all.longest()));
+        all
     }
 
     /// Number of rows.

@@ -217,6 +217,17 @@ fn grids_with_general_values_are_proposed_by_diagonals() {
     assert!(random != Some("dia") && seen.is_some_and(|n| n > 1000), "{random:?} {seen:?}");
 }
 
+/// Where runs of the sample start at the edge of a grid's planes, their first rows lack neighbours: 9 of 27 diagonals are not seen there.
+#[test]
+fn rows_at_the_edge_of_a_grid_do_not_hide_its_diagonals() {
+    let a = generate::poisson3d_27(200, 8, 16).unwrap();
+    let sample::Sample { lengths, variety, .. } = sample::sample(&Host, &a).unwrap();
+    assert_eq!((lengths.diagonals(), variety.distances), (Some(27), 18));
+    let traits = Traits::new::<f64, Host>((a.rows(), a.columns(), a.nonzeros()), &lengths, None);
+    let all = model::forecasts(&crate::backend::Products::model(&Host), &traits);
+    assert_eq!(all.first().map(|f| f.format), Some("dia"), "{all:?}");
+}
+
 #[test]
 fn a_grid_is_compressed_on_the_cpu_where_the_trial_agrees() {
     for (times, winner) in [
