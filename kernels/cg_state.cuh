@@ -10,7 +10,7 @@ typedef real_of<T>::type R;
 typedef DIAGONAL D;
 
 enum : int { STATUS, RR, CURVATURE, RHO, ALPHA, THRESHOLD };
-enum : int { MESSAGE = 3 };
+enum : int { MESSAGE = 3, SLOTS = 6 };
 enum : int { RUNNING, CONVERGED, NOT_POSITIVE_DEFINITE, NOT_FINITE, BREAKDOWN };
 
 DEVICE bool finite(R a) { return a - a == 0; }

@@ -24,18 +24,14 @@ typedef OFFSET I;
 #include "interleaved.cuh"
 #include "stage.cuh"
 #define ROWS (THREADS / LANES)
+extern __shared__ uint4 shared[];
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-    csr_block(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y,
-              u32 vectors, u32 capacity) {
-    after_predecessors();
-    extern __shared__ uint4 shared[];
+// This thread's part of its row of A X. Leaves shared memory free.
+DEVICE Part row_sum(bool mine, u64 row, u32 vector, u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, const T* x,
+                    u32 vectors, u32 capacity) {
     V* const tile_values = reinterpret_cast<V*>(shared);
     u32* const tile_columns = reinterpret_cast<u32*>(tile_values + capacity);
-    const u64 first = u64(blockIdx.x) * ROWS, row = first + threadIdx.x / LANES;
-    const u32 vector = threadIdx.x % LANES * WIDTH;
-    const bool mine = row < rows && vector < vectors;
-    const u64 last = first + ROWS < rows ? first + ROWS : rows;
+    const u64 first = u64(blockIdx.x) * ROWS, last = first + ROWS < rows ? first + ROWS : rows;
     const u64 begin = offsets[first], end = offsets[last];
     const u64 low = mine ? u64(offsets[row]) : end, high = mine ? u64(offsets[row + 1]) : end;
     Part sum = {};
@@ -47,16 +43,62 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         __syncthreads();
         const u32 from = low > start ? u32((low < stop ? low : stop) - start) : 0;
         const u32 to = high > start ? u32((high < stop ? high : stop) - start) : 0;
-        for (u32 k = from; k < to; k += UNROLL) {
+        u32 k = from;
+        for (; k + UNROLL <= to; k += UNROLL) {
             Part of_x[UNROLL];
 #pragma unroll
-            for (u32 u = 0; u < UNROLL; u++)
+            for (u32 u = 0; u < UNROLL; u++) of_x[u] = load_part(x + u64(tile_columns[k + u]) * vectors + vector);
+#pragma unroll
+            for (u32 u = 0; u < UNROLL; u++) add_product(sum, entry<T>(tile_values[k + u], 0), of_x[u]);
+        }
+        // The last few by themselves: the loop above asks nothing between loads.
+        if (k < to) {
+            Part of_x[UNROLL];
+#pragma unroll
+            for (u32 u = 0; u + 1 < UNROLL; u++)
                 if (k + u < to) of_x[u] = load_part(x + u64(tile_columns[k + u]) * vectors + vector);
 #pragma unroll
-            for (u32 u = 0; u < UNROLL; u++)
+            for (u32 u = 0; u + 1 < UNROLL; u++)
                 if (k + u < to) add_product(sum, entry<T>(tile_values[k + u], 0), of_x[u]);
         }
         __syncthreads();
     }
+    return sum;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    csr_block(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y,
+              u32 vectors, u32 capacity) {
+    after_predecessors();
+    const u64 row = u64(blockIdx.x) * ROWS + threadIdx.x / LANES;
+    const u32 vector = threadIdx.x % LANES * WIDTH;
+    const bool mine = row < rows && vector < vectors;
+    const Part sum = row_sum(mine, row, vector, rows, count, offsets, columns, values, x, vectors, capacity);
     if (mine) store_part(alpha, sum, beta, y + row * vectors + vector);
+}
+
+// Y = A X, and what this block has of x.y for each vector. Shared memory: room for a Part a warp and lane at least.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    csr_block_dot(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, const T* x, T* y, u32 vectors, u32 capacity,
+                  T* partials) {
+    after_predecessors();
+    Part* const of_warps = reinterpret_cast<Part*>(shared);
+    const u64 row = u64(blockIdx.x) * ROWS + threadIdx.x / LANES;
+    const u32 vector = threadIdx.x % LANES * WIDTH;
+    const bool mine = row < rows && vector < vectors;
+    const Part sum = row_sum(mine, row, vector, rows, count, offsets, columns, values, x, vectors, capacity);
+    Part xy = {};
+    if (mine) {
+        *reinterpret_cast<Part*>(y + row * vectors + vector) = sum;
+        const Part own = load_part(x + row * vectors + vector);
+#pragma unroll
+        for (int w = 0; w < WIDTH; w++) xy.of[w] = conj(own.of[w]) * sum.of[w];
+    }
+#pragma unroll
+    for (u32 with = LANES; with < 32; with *= 2) xy = xy + shuffle_xor(xy, with);
+    if (lane_id() < LANES) of_warps[threadIdx.x / 32 * LANES + lane_id()] = xy;
+    __syncthreads();
+    if (threadIdx.x >= LANES || vector >= vectors) return;
+    for (u32 warp = 1; warp < THREADS / 32; warp++) xy = xy + of_warps[warp * LANES + threadIdx.x];
+    *reinterpret_cast<Part*>(partials + u64(blockIdx.x) * vectors + vector) = xy;
 }

@@ -13,48 +13,8 @@
 // Constants: SCALAR (element type), DIAGONAL (a diagonal inverse), THREADS, UNROLL (cg_direction), SUM_THREADS, SUM_UNROLL
 // (cg_residual).
 #include "block_sum.cuh"
-#include "cg_state.cuh"
-
-#define VEC int(16 / sizeof(T))
-
-template <typename A> DEVICE bool all_finite(A a) {
-    if constexpr (is_complex<A>::value) return finite(a.re) && finite(a.im);
-    else return finite(a);
-}
-template <typename A> DEVICE A from_real(R a) {
-    if constexpr (is_complex<A>::value) return {a, 0};
-    else return a;
-}
-
-// VEC elements of a vector from place i, all at once where that is allowed.
-template <typename A> DEVICE void get(bool wide, const A* p, u64 i, u64 n, A (&v)[VEC]) {
-    if (wide && sizeof v == 16) {
-        uint4 raw = *reinterpret_cast<const uint4*>(p + i);
-        memcpy(v, &raw, sizeof v);
-    } else if (wide && sizeof v == 8) {
-        uint2 raw = *reinterpret_cast<const uint2*>(p + i);
-        memcpy(v, &raw, sizeof v);
-    } else {
-#pragma unroll
-        for (int k = 0; k < VEC; k++) v[k] = i + k < n ? p[i + k] : A();
-    }
-}
-DEVICE void put(bool wide, T* p, u64 i, u64 n, const T (&v)[VEC]) {
-    if (wide) {
-        uint4 raw;
-        memcpy(&raw, v, 16);
-        *reinterpret_cast<uint4*>(p + i) = raw;
-    } else {
-#pragma unroll
-        for (int k = 0; k < VEC; k++)
-            if (i + k < n) p[i + k] = v[k];
-    }
-}
-
-struct alignas(2 * sizeof(R)) Sums {
-    R rr, rz;
-};
-DEVICE Sums operator+(Sums a, Sums b) { return {a.rr + b.rr, a.rz + b.rz}; }
+#include "cg_step.cuh"
+#include "lanes16.cuh"
 
 template <bool WEIGHTED> DEVICE Sums descend(u64 n, R alpha, const D* d, const T* q, T* r) {
     const u64 tile = u64(SUM_THREADS) * SUM_UNROLL * VEC;
@@ -90,34 +50,18 @@ template <bool WEIGHTED> DEVICE Sums descend(u64 n, R alpha, const D* d, const T
 // d is null but for a diagonal inverse; rz is null for a general one, whose r.z is summed later.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     cg_residual(const D* d, const T* pq, const T* q, T* r, T* rz, R* state, u64 n, Sums* partials, u32* finished) {
-    const R curvature = real_part(pq[0]);
-    const R alpha = state[RHO] / curvature;
-    int fault = RUNNING;
-    if (!all_finite(pq[0])) fault = NOT_FINITE;
-    else if (!(curvature > 0)) fault = NOT_POSITIVE_DEFINITE;
-    else if (!finite(alpha)) fault = BREAKDOWN;
+    const Step step = step_along(pq[0], state);
     // Every block comes to the same verdict, also one that starts after the first has written it down.
     const bool running = state[STATUS] == R(RUNNING);
-    if (!running || fault != RUNNING) {
+    if (!running || step.fault != RUNNING) {
         if (blockIdx.x == 0 && threadIdx.x == 0) {
             state[ALPHA] = 0;
-            if (running) {
-                state[CURVATURE] = curvature;
-                state[STATUS] = R(fault);
-            }
+            if (running) refuse(state, step);
         }
         return;
     }
-    Sums sums = d ? descend<true>(n, alpha, d, q, r) : descend<false>(n, alpha, d, q, r);
-    launch_sum<SUM_THREADS>(sums, partials, finished, [=](Sums all) {
-        state[CURVATURE] = curvature;
-        state[RR] = all.rr;
-        if (rz) rz[0] = from_real<T>(all.rz);
-        const bool good = finite(all.rr);
-        state[ALPHA] = good ? alpha : R(0);
-        if (!good) state[STATUS] = R(NOT_FINITE);
-        else if (all.rr <= state[THRESHOLD]) state[STATUS] = R(CONVERGED);
-    });
+    Sums sums = d ? descend<true>(n, step.alpha, d, q, r) : descend<false>(n, step.alpha, d, q, r);
+    launch_sum<SUM_THREADS>(sums, partials, finished, [=](Sums all) { settle(state, rz, step, all); });
 }
 
 template <bool WEIGHTED> DEVICE void advance(u64 n, R alpha, R beta, const D* d, const T* z, T* p, T* x) {
@@ -165,16 +109,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     // alpha does not change in this launch, so all blocks leave here or none.
     if (alpha == 0) return;
     const R rho = real_part(rz[0]);
-    R beta = rho / old_rho;
-    if (!finite(beta)) beta = 0;
+    const R beta = turn(rho, old_rho);
     if (d) advance<true>(n, alpha, beta, d, z, p, x);
     else advance<false>(n, alpha, beta, d, z, p, x);
     if (threadIdx.x == 0) {
         // This block has read the scalars. The last one to come here changes them.
         __threadfence();
         if (atomicAdd(finished, 1u) == gridDim.x - 1) {
-            state[RHO] = rho;
-            if (!(rho > 0 && all_finite(rz[0])) && state[STATUS] == R(RUNNING)) state[STATUS] = R(BREAKDOWN);
+            turned(state, rz[0], rho);
             *finished = 0;
         }
     }

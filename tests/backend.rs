@@ -19,6 +19,7 @@ cases!(
     recording_cases,
     mailbox_cases,
     vector_cases,
+    interleaved_cases,
     product_cases,
     infinite_entries_stay_in_their_rows,
     refusals

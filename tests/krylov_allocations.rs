@@ -1,7 +1,7 @@
 //! A warm solve allocates nothing that grows: counted by the allocator of this test program.
 
 use residua::generate::poisson2d;
-use residua::krylov::{Cg, SolveOptions};
+use residua::krylov::{Cg, MultiCg, SolveOptions};
 use residua::operator::FunctionOperator;
 use residua::precondition::Jacobi;
 use residua::{Host, Triplets, assemble::Assembly};
@@ -74,6 +74,25 @@ fn warm_solve() {
     });
     // The recording: one small closure. Nothing an iteration, nothing of the size of a vector.
     assert!(allocations <= 1 && bytes <= 256, "{allocations} allocations, {bytes} bytes");
+
+    // Several right-hand sides: lists of a few words a system, nothing an iteration, nothing of the size of a vector.
+    let several: Vec<f64> = (0..4 * n).map(|i| (i % 11) as f64).collect();
+    let mut x = vec![0.0; 4 * n];
+    let mut multi = MultiCg::new(&Host, n, 4, SolveOptions::default()).unwrap();
+    let mut iterations = [0; 2];
+    let mut solve = |tolerance: f64, iterations: &mut usize| {
+        x.fill(0.0);
+        let enough = |_, _, norm: f64| {
+            if norm < tolerance { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        *iterations = multi.solve(&a, &jacobi, &several, &mut x, enough).unwrap()[0].iterations;
+    };
+    solve(0.0, &mut iterations[0]);
+    let long = counted(|| solve(0.0, &mut iterations[0]));
+    let short = counted(|| solve(100.0, &mut iterations[1]));
+    assert!(iterations[0] > 2 * iterations[1], "{iterations:?}");
+    assert!(long.0 <= 20 && long.1 <= 8192, "{long:?}");
+    assert_eq!(long.0, short.0, "{long:?} {short:?}");
 
     // New values on the same pattern.
     let entries = vec![2.0, 2.0, -1.0, -1.0];

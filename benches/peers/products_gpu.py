@@ -444,12 +444,12 @@ def csr_block(a, t, v, x, y, vectors, alpha=1, beta=0, lanes=None, width=None, t
     """By rows, or by tiles of equal work where rows are of very different lengths."""
     width = width or (16 // SIZE[t] if vectors % (16 // SIZE[t]) == 0 else 1)
     lanes = lanes or 1 << (ceil(vectors, width) - 1).bit_length()
-    k = dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, WIDTH=width, UNROLL=4, THREADS=256) | c
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, WIDTH=width, UNROLL=4, THREADS=128) | c
     tile = k["THREADS"] // lanes
     longest, fullest = a.shape()
     mean = ceil(a.nnz, max(1, a.rows))
     if tiles or tiles is None and longest > max(128, 4 * mean):
-        return csr_block_tiles(a, t, v, x, y, vectors, alpha, beta, k, steps)
+        return csr_block_tiles(a, t, v, x, y, vectors, alpha, beta, k | dict(THREADS=256) | c, steps)
     capacity = ceil(min(fullest * ceil(tile, 32) + 3, 2 * mean * tile + 64, 48128 // (4 + SIZE[v]) - 31), 32) * 32
     shared = capacity * (4 + SIZE[v])
     f = kernel("csr_block.cu", "csr_block", shared, **k)
@@ -846,7 +846,7 @@ def precompile(command):
         jobs += [("ell.cu", dict(SCALAR=t, STORED=v, THREADS=256, UNROLL=8, EAGER=e)) for e in (0, 1)]
         many = {"f64": [(1, 1), (4, 1), (4, 2), (16, 2)], "f32": [(1, 1), (4, 1), (2, 4), (8, 4)]}[t] if check else []
         many = {"f64": [(1, 2), (2, 2), (4, 2), (8, 2), (16, 2)], "f32": [(2, 1), (1, 4), (2, 4), (4, 4), (8, 4)]}[t] if command == "blocks" else many
-        jobs += [("csr_block.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256)) for l, w in many]
+        jobs += [("csr_block.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=128)) for l, w in many]
         jobs += [("csr_block_tiles.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256, STEPS=st)) for l, w in many for st in ([64, 1024] if check else [512, 1024, 2048])]
         sells = [(h, 64, 7) for h in (0, 16, 32)] if check else SELL_TUNE
         jobs += [("sell.cu", s | dict(HEIGHT=h, ROWS=r, WIDE=w, AHEAD=int((r, w) == (1, 0)), UNROLL=u, THREADS=th)) for h, th, u in sells for r, w in ((1, 0), (1, 1), (2, 0), (2, 1)) if h or (r, w) == (1, 0)]

@@ -26,6 +26,14 @@ impl CgSlot {
     pub const COUNT: usize = 6;
     /// Length of the message: status, r.r, curvature.
     pub const MESSAGE: usize = 3;
+
+    /// The state of a recurrence that is to start: an iteration with p = q = 0 and p.q = 1 then leaves r, and sets p = z, rho = r.z.
+    pub fn to_start<R: Real>(threshold: R) -> [R; Self::COUNT] {
+        let mut state = [R::zero(); Self::COUNT];
+        state[Self::RHO] = R::one();
+        state[Self::THRESHOLD] = threshold;
+        state
+    }
 }
 
 /// What the state says of the iteration. Everything but `Running` is final: later iterations change nothing, so that
@@ -92,6 +100,10 @@ impl<T: Scalar, B: VectorOps> Copy for Inverse<'_, T, B> {}
 /// Fused steps of the conjugate gradient iteration, and what its diagonal preconditioner needs.
 ///
 /// Both steps read and write scalars in `state` ([`CgSlot`]). Neither waits for the device, and both are deterministic.
+///
+/// Both take one system or k systems with one matrix, 2 to 32, as many as `pq` and `rz` have entries: their vectors lie interleaved (entry i of
+/// system j at i * k + j), their states one behind the other; an inverse that is a diagonal is the same for all. Each system has its
+/// own alpha, beta and status, and what is said below of one holds for each: where one has ended, the others go on.
 pub trait KrylovSteps: VectorOps + Conversions {
     /// The most iterations that [`KrylovSteps::csr_cg_burst`] does in a call; 0 where it declines every matrix.
     const CG_BURST: usize = 0;

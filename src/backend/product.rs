@@ -103,6 +103,25 @@ pub trait Products: Backend {
         self.no_kernel("the product of csr with several vectors")
     }
 
+    /// Y = A X and `xy[j]` = x_j.y_j (conjugating x_j) for as many interleaved vectors as `xy` has entries, 2 to 32, for a square A in
+    /// CSR; in one pass where the backend can.
+    ///
+    /// # Errors
+    /// As [`Products::csr_block`].
+    fn csr_block_dot<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        x: &Self::Slice<T>,
+        y: &mut Self::Slice<T>,
+        xy: &mut Self::Slice<T>,
+    ) -> Result<()>
+    where
+        Self: VectorOps,
+    {
+        self.csr_block(a, Self::len(xy), Gemv::plain(x, y))?;
+        self.dot(x, y, xy)
+    }
+
     /// The transpose of A, on a backend whose products with op(A) = A^T go through it; `None` where they need no copy. [`Csr`] and
     /// [`Csc`](crate::matrix::Csc) keep it beside the matrix from the first such product on.
     fn transposed_copy<V: Scalar>(&self, _a: &Csr<V, Self>) -> Option<Result<Csr<V, Self>>> {

@@ -34,7 +34,6 @@ use crate::error::Result;
 use crate::operator::LinearOperator;
 use crate::precondition::{Preconditioner, Workspace};
 use crate::scalar::Scalar;
-use num_traits::{One, Zero};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -67,7 +66,8 @@ pub struct Cg<T: Scalar, B: KrylovSteps> {
     pub(super) iterating: Duration,
 }
 
-/// The vectors of an iteration, and its scalars, which stay in the backend's memory.
+/// The vectors of an iteration, and its scalars, which stay in the backend's memory: of one system, or of several side by side
+/// ([`KrylovSteps`]), each of them with scalars of its own.
 #[derive(Debug)]
 pub(super) struct Work<T: Scalar, B: KrylovSteps> {
     /// The sum of the steps since the start or the last restart, in units: what is to be added to the caller's x.
@@ -92,19 +92,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
     /// # Errors
     /// Without memory.
     pub fn new(backend: &B, n: usize, options: SolveOptions) -> Result<Self> {
-        let work = Work {
-            x: backend.zeros(n)?,
-            r: backend.zeros(n)?,
-            p: backend.zeros(n)?,
-            q: backend.zeros(n)?,
-            z: backend.zeros(0)?,
-            work: backend.zeros(0)?,
-            narrow: backend.zeros(0)?,
-            pq: backend.zeros(1)?,
-            rz: backend.zeros(1)?,
-            state: backend.zeros(CgSlot::COUNT)?,
-            square: backend.zeros(1)?,
-        };
+        let work = Work::new(backend, n, 1)?;
         let history = Vec::with_capacity(1 + options.iteration_limit(n).min(10_000));
         Ok(Self {
             mailbox: backend.mailbox(CgSlot::MESSAGE)?,
@@ -140,7 +128,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         A: LinearOperator<T, B> + ?Sized,
         M: Preconditioner<T, B> + ?Sized,
     {
-        self.drive(a, m, b, x, observer)
+        self.drive(a, m, b, x, None, observer)
     }
 
     /// Residual norms of the last solve's recurrence: at the start, then after each iteration.
@@ -160,6 +148,24 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
 }
 
 impl<T: Scalar, B: KrylovSteps> Work<T, B> {
+    /// For so many systems of n unknowns side by side.
+    pub fn new(backend: &B, n: usize, systems: usize) -> Result<Self> {
+        let all = n.saturating_mul(systems);
+        Ok(Self {
+            x: backend.zeros(all)?,
+            r: backend.zeros(all)?,
+            p: backend.zeros(all)?,
+            q: backend.zeros(all)?,
+            z: backend.zeros(0)?,
+            work: backend.zeros(0)?,
+            narrow: backend.zeros(0)?,
+            pq: backend.zeros(systems)?,
+            rz: backend.zeros(systems)?,
+            state: backend.zeros(systems * CgSlot::COUNT)?,
+            square: backend.zeros(1)?,
+        })
+    }
+
     /// One iteration; this is what is recorded.
     pub fn iterate<A, M>(&mut self, backend: &B, a: &A, m: &M) -> Result<()>
     where
@@ -186,15 +192,12 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
         backend.cg_direction(inverse, r, rz, p, x, state) // x += alpha p, beta = r.z / rho, p = z + beta p
     }
 
-    /// Starts the recurrence from r: an iteration with p = 0 and q = 0 leaves r, and sets p = z, rho = r.z.
-    pub fn start<M>(&mut self, backend: &B, m: &M, threshold: T::Real) -> Result<()>
+    /// Starts the recurrence from r, with [`CgSlot::to_start`] for a state, or one for each system.
+    pub fn start<M>(&mut self, backend: &B, m: &M, state: &[T::Real]) -> Result<()>
     where
         M: Preconditioner<T, B> + ?Sized,
     {
-        let mut state = [T::Real::zero(); CgSlot::COUNT];
-        state[CgSlot::RHO] = T::Real::one();
-        state[CgSlot::THRESHOLD] = threshold;
-        backend.write(&state, &mut self.state)?;
+        backend.write(state, &mut self.state)?;
         backend.fill(T::zero(), &mut self.p)?;
         backend.fill(T::zero(), &mut self.q)?;
         backend.fill(T::one(), &mut self.pq)?;

@@ -10,7 +10,7 @@ use crate::backend::{CgBurst, CgSlot, CgStatus, KrylovSteps, Mailbox, Replay};
 use crate::error::Result;
 use crate::operator::LinearOperator;
 use crate::precondition::Preconditioner;
-use crate::scalar::{Real, Scalar};
+use crate::scalar::{Element, Real, Scalar};
 use num_traits::{Float, One, Zero};
 use std::ops::ControlFlow;
 
@@ -21,8 +21,8 @@ const DIVERGENCE: f64 = -0.75;
 /// Bursts that are queued at a time.
 const BURSTS_AHEAD: usize = 2;
 
-/// An iteration with a preconditioner of steps of its own that moves more bytes than this takes so long that one behind it keeps
-/// the backend busy. Those that are queued behind the last one change nothing, but their preconditioner is applied.
+/// An iteration with a preconditioner of steps of its own, or with several vectors, that moves more bytes than this takes so long that
+/// one behind it keeps the backend busy. Those that are queued behind the last one change nothing, but their preconditioner and their product are applied.
 const LONG: usize = 256 << 20;
 const LONG_AHEAD: usize = 2;
 
@@ -73,7 +73,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         Ok(end)
     }
 
-    /// Recorded iterations, several to a recording while the limit allows it, then one by one.
+    /// Recorded iterations.
     fn replays<A, M>(
         &mut self,
         a: &A,
@@ -84,55 +84,21 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         A: LinearOperator<T, B> + ?Sized,
         M: Preconditioner<T, B> + ?Sized,
     {
-        let mut run = Run::new();
-        let long = m.fused().is_none() && self.bytes_per_iteration(a, m) > LONG;
-        let ahead = if long { LONG_AHEAD.min(B::QUEUE_DEPTH) } else { B::QUEUE_DEPTH };
-        for length in if B::CG_RECORDED > 1 && !long { &[B::CG_RECORDED, 1][..] } else { &[1] } {
-            if run.goes_on() && solve.iterations + length <= solve.limit {
-                self.replay(a, m, solve, &mut run, (*length, ahead))?;
-            }
-        }
-        Ok(run.end())
-    }
-
-    /// Replays `length` iterations at a time, up to `ahead` of these ahead, for as long as the limit allows it.
-    fn replay<A, M>(
-        &mut self,
-        a: &A,
-        m: &M,
-        solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
-        run: &mut Run,
-        (length, ahead): (usize, usize),
-    ) -> Result<()>
-    where
-        A: LinearOperator<T, B> + ?Sized,
-        M: Preconditioner<T, B> + ?Sized,
-    {
+        let left = solve.limit.saturating_sub(solve.iterations);
+        let bytes = if m.fused().is_none() { self.bytes_per_iteration(a, m) } else { 0 };
+        let pace = Pace::new::<B>(left, bytes);
         let (backend, work, mailbox) = (&self.backend, &mut self.work, &self.mailbox);
-        let mut iterations = backend.record(|| {
-            (0..length).try_for_each(|_| {
-                work.iterate(backend, a, m)?;
-                mailbox.post(backend, B::part(&work.state, 0..CgSlot::MESSAGE))
-            })
-        })?;
         let mut message = [T::Real::zero(); CgSlot::MESSAGE];
-        let mut queued = 0;
-        loop {
-            let room = ahead * length;
-            while run.goes_on()
-                && queued + length <= room
-                && solve.iterations + queued + length <= solve.limit
-            {
-                iterations.replay()?;
-                queued += length;
-            }
-            if queued == 0 {
-                return Ok(());
-            }
-            mailbox.next(backend, true, &mut message)?;
-            queued -= 1;
-            run.take(solve, &message);
-        }
+        let mut run = Run::new();
+        let iterate = || {
+            work.iterate(backend, a, m)?;
+            mailbox.post(backend, B::part(&work.state, 0..CgSlot::MESSAGE))
+        };
+        replays::<_, B>(backend, mailbox, &mut message, pace, iterate, |message| {
+            run.take(solve, message);
+            run.goes_on()
+        })?;
+        Ok(run.end())
     }
 
     /// Burst after burst, where operator and preconditioner allow it.
@@ -180,8 +146,62 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
     }
 }
 
+/// How far iterations run ahead of what is heard of them.
+pub(super) struct Pace {
+    /// The most iterations.
+    left: usize,
+    /// Iterations of a recording.
+    recorded: usize,
+    /// Recordings that are queued at a time.
+    ahead: usize,
+}
+
+impl Pace {
+    /// For at most `left` iterations of which each, behind the last one too, moves `bytes` beyond what stands still by itself.
+    pub(super) fn new<B: KrylovSteps>(left: usize, bytes: usize) -> Self {
+        if bytes > LONG {
+            return Self { left, recorded: 1, ahead: LONG_AHEAD.min(B::QUEUE_DEPTH) };
+        }
+        Self { left, recorded: B::CG_RECORDED, ahead: B::QUEUE_DEPTH }
+    }
+}
+
+/// Replays recorded iterations, several to a recording while the limit allows it, then one by one, until `take` says of a message
+/// that it wants no more or none are left. `iterate` enqueues one and posts its message.
+pub(super) fn replays<R: Element, B: KrylovSteps>(
+    backend: &B,
+    mailbox: &B::Mailbox<R>,
+    message: &mut [R],
+    Pace { left, recorded, ahead }: Pace,
+    mut iterate: impl FnMut() -> Result<()> + Send,
+    mut take: impl FnMut(&[R]) -> bool,
+) -> Result<()> {
+    let (mut done, mut goes_on) = (0, true);
+    for length in [recorded, 1] {
+        if !goes_on || done + length > left {
+            continue;
+        }
+        let mut iterations = backend.record(|| (0..length).try_for_each(|_| iterate()))?;
+        let mut queued = 0;
+        loop {
+            while goes_on && queued + length <= ahead * length && done + queued + length <= left {
+                iterations.replay()?;
+                queued += length;
+            }
+            if queued == 0 {
+                break;
+            }
+            mailbox.next(backend, true, message)?;
+            queued -= 1;
+            done += 1;
+            goes_on &= take(message);
+        }
+    }
+    Ok(())
+}
+
 /// What the messages so far have come to.
-struct Run {
+pub(super) struct Run {
     best: Best,
     end: Option<End>,
     /// Whether the recurrence has ended: later messages repeat its last.
@@ -196,20 +216,20 @@ struct Best {
 }
 
 impl Run {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { best: Best { norm: f64::INFINITY, age: 0 }, end: None, over: false }
     }
 
-    fn goes_on(&self) -> bool {
+    pub(super) fn goes_on(&self) -> bool {
         self.end.is_none()
     }
 
-    fn end(self) -> End {
+    pub(super) fn end(self) -> End {
         self.end.unwrap_or(End::Final(Outcome::IterationLimit))
     }
 
     /// Takes an iteration's message in.
-    fn take<T: Scalar>(
+    pub(super) fn take<T: Scalar>(
         &mut self,
         solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
         message: &[T::Real],

@@ -2,7 +2,7 @@
 
 use super::units::Units;
 use super::{Cg, Outcome, Report, check_sizes};
-use crate::backend::{Inverse, KrylovSteps};
+use crate::backend::{CgSlot, Inverse, KrylovSteps};
 use crate::error::Result;
 use crate::operator::LinearOperator;
 use crate::precondition::Preconditioner;
@@ -25,12 +25,21 @@ const HEADROOM: f64 = 0.1;
 pub(super) struct Solve<'a, T: Scalar, F> {
     pub(super) units: Units<T::Real>,
     /// ||b - A x|| must come down to this.
-    threshold: f64,
+    pub(super) threshold: f64,
     pub(super) limit: usize,
     pub(super) window: usize,
     pub(super) iterations: usize,
     pub(super) history: &'a mut Vec<f64>,
-    observer: F,
+    pub(super) observer: F,
+}
+
+/// What was done of a solve before, of which the history has the norms.
+pub(super) struct Begun<'a, T: Scalar, B: KrylovSteps> {
+    pub(super) iterations: usize,
+    /// Whether the observer has stopped it.
+    pub(super) stopped: bool,
+    /// The sum of the steps in units, to be added to x.
+    pub(super) sum: Option<&'a B::Slice<T>>,
 }
 
 /// Why a run of iterations ended.
@@ -42,13 +51,14 @@ pub(super) enum End {
 }
 
 impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
-    /// The body of [`Cg::solve`].
+    /// The body of [`Cg::solve`], from the start or from where another has come to.
     pub(super) fn drive<A, M>(
         &mut self,
         a: &A,
         m: &M,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
+        begun: Option<Begun<'_, T, B>>,
         observer: impl FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report>
     where
@@ -68,18 +78,20 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         }
         let units = Units::of::<T, B>(&self.backend, b, &mut self.work.q, &mut self.work.square)?;
         let mut history = std::mem::take(&mut self.history);
-        history.clear();
+        if begun.is_none() {
+            history.clear();
+        }
         self.iterating = Duration::ZERO;
         let mut solve = Solve {
             units,
             threshold: self.options.threshold::<T>(units.b_norm),
             limit: self.options.iteration_limit(n),
             window: self.options.window(n),
-            iterations: 0,
+            iterations: begun.as_ref().map_or(0, |begun| begun.iterations),
             history: &mut history,
             observer,
         };
-        let end = self.run(a, m, b, x, &mut solve);
+        let end = self.run(a, m, b, x, begun, &mut solve);
         let iterations = solve.iterations;
         self.history = history;
         let (outcome, residual_norm, restarts) = end?;
@@ -95,6 +107,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         m: &M,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
+        begun: Option<Begun<'_, T, B>>,
         solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
     ) -> Result<(Outcome, f64, usize)>
     where
@@ -110,18 +123,31 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
             self.backend.fill(T::zero(), x)?;
         }
         self.backend.copy(x, &mut self.work.x)?;
+        if let Some(sum) = begun.as_ref().and_then(|begun| begun.sum) {
+            self.backend.axpby(unit, sum, T::one(), &mut self.work.x)?;
+        }
         let mut residual = self.certify(a, b, &solve.units)?;
         let mut restarts = 0;
         if !residual.is_finite() {
             return Ok((Outcome::NotFinite, f64::NAN, 0));
         }
-        if solve.observe(residual).is_break() {
+        if begun.is_some() {
+            self.backend.copy(&self.work.x, x)?;
+        }
+        let stopped =
+            begun.as_ref().map_or_else(|| solve.observe(residual).is_break(), |begun| begun.stopped);
+        if stopped {
             let met = residual <= solve.threshold;
             return Ok((if met { Outcome::Converged } else { Outcome::Interrupted }, residual, 0));
         }
-        self.backend.copy(&self.work.q, &mut self.work.r)?;
-        // Below this, a recurrence holds nothing but rounding errors.
-        let floor = <T::Real as Float>::epsilon().to_f64() * 1e-3 * b_norm;
+        if residual > solve.threshold && begun.is_some() {
+            // As at a restart: what others have left cancels.
+            let scale = T::from_real(solve.units.scale());
+            a.accurate_residual(&self.backend, scale, b, x, &mut self.work.r)?;
+        } else {
+            self.backend.copy(&self.work.q, &mut self.work.r)?;
+        }
+        let floor = floor::<T>(&solve.units);
         let mut before = residual;
         let mut aim = solve.threshold;
         let mut resume = false;
@@ -134,7 +160,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
             if resume {
                 self.work.resume(&self.backend, square)?;
             } else {
-                self.work.start(&self.backend, m, square)?;
+                self.work.start(&self.backend, m, &CgSlot::to_start(square))?;
             }
             let start = Instant::now();
             let end = self.cycle(a, m, solve)?;
@@ -177,7 +203,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
     }
 
     /// The certificate: q = b - A x for the x in `work`, in units. Returns its norm.
-    fn certify<A>(&mut self, a: &A, b: &B::Slice<T>, units: &Units<T::Real>) -> Result<f64>
+    pub(super) fn certify<A>(&mut self, a: &A, b: &B::Slice<T>, units: &Units<T::Real>) -> Result<f64>
     where
         A: LinearOperator<T, B> + ?Sized,
     {
@@ -201,14 +227,23 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         M: Preconditioner<T, B> + ?Sized,
     {
         let n = B::len(&*self.work.r);
-        let (vector, real) = (n * size_of::<T>(), n * size_of::<T::Real>());
-        let preconditioner = match m.fused() {
-            Some(Inverse::Identity) => 0,
-            Some(Inverse::Rounded(_)) => 2 * n * size_of::<f32>(),
-            Some(Inverse::Diagonal(_) | Inverse::General(_)) => 2 * real,
-            None => m.bytes() + 2 * vector,
-        };
+        let vector = n * size_of::<T>();
+        let preconditioner = m.fused().map_or(m.bytes() + 2 * vector, |inverse| inverse_bytes(inverse, n));
         a.bytes() + 8 * vector + preconditioner
+    }
+}
+
+/// Below this norm, a recurrence holds nothing but rounding errors.
+pub(super) fn floor<T: Scalar>(units: &Units<T::Real>) -> f64 {
+    <T::Real as Float>::epsilon().to_f64() * 1e-3 * units.b_norm
+}
+
+/// What an iteration reads of an inverse that its steps apply on the way.
+pub(super) fn inverse_bytes<T: Scalar, B: KrylovSteps>(inverse: Inverse<'_, T, B>, n: usize) -> usize {
+    match inverse {
+        Inverse::Identity => 0,
+        Inverse::Rounded(_) => 2 * n * size_of::<f32>(),
+        Inverse::Diagonal(_) | Inverse::General(_) => 2 * n * size_of::<T::Real>(),
     }
 }
 

@@ -2,13 +2,14 @@
 //!
 //! [`Cg`] solves A x = b for Hermitian positive definite A, with any [`LinearOperator`](crate::LinearOperator) and any
 //! [`Preconditioner`](crate::precondition::Preconditioner). [`Refinement`]
-//! does so with matrix and vectors of half the precision in its loop. [`solve`] is the short way for a matrix on the host.
+//! does so with matrix and vectors of half the precision in its loop, [`MultiCg`] for several right-hand sides at once. [`solve`] is the short way for a matrix on the host.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `cg` | the recurrence, as in the textbook |
 //! | `driver` | from b and x to a report: start, stopping, certificate, restart |
 //! | `cycle` | a run of iterations, one by one or in bursts, and what is heard of it |
+//! | `multi` | several right-hand sides at once, each with a recurrence of its own |
 //! | `refine` | iterative refinement, with `cg` in half the precision inside |
 //! | `units` | the power of two in which residuals are held |
 //! | `warm` | one pattern, many sets of values, many right-hand sides |
@@ -20,6 +21,7 @@
 mod cg;
 mod cycle;
 mod driver;
+mod multi;
 mod options;
 mod refine;
 mod report;
@@ -27,6 +29,7 @@ mod units;
 mod warm;
 
 pub use cg::Cg;
+pub use multi::MultiCg;
 pub use options::SolveOptions;
 pub use refine::Refinement;
 pub use report::{Outcome, Report, Solution};

@@ -1,6 +1,6 @@
 //! One pattern, many sets of values, many right-hand sides.
 
-use super::{Cg, Report, SolveOptions};
+use super::{Cg, MultiCg, Report, SolveOptions};
 use crate::backend::{KrylovSteps, Products};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -31,7 +31,13 @@ pub struct WarmCg<T: Scalar, B: KrylovSteps> {
     backend: B,
     a: Csr<T, B>,
     jacobi: Jacobi<T, B>,
-    cg: Cg<T, B>,
+    solver: Solver<T, B>,
+}
+
+/// For one right-hand side at a time, or for several at once.
+enum Solver<T: Scalar, B: KrylovSteps> {
+    One(Cg<T, B>),
+    Several(MultiCg<T, B>),
 }
 
 impl<T: Scalar, B: KrylovSteps> fmt::Debug for WarmCg<T, B> {
@@ -47,8 +53,24 @@ impl<T: Scalar, B: KrylovSteps + Products> WarmCg<T, B> {
     /// As [`Jacobi::new`], and without memory.
     pub fn setup(backend: &B, a: Csr<T, B>, options: SolveOptions) -> Result<Self> {
         let jacobi = Jacobi::new(backend, &a)?;
-        let cg = Cg::new(backend, a.rows(), options)?;
-        Ok(Self { backend: backend.clone(), a, jacobi, cg })
+        let solver = Solver::One(Cg::new(backend, a.rows(), options)?);
+        Ok(Self { backend: backend.clone(), a, jacobi, solver })
+    }
+
+    /// As [`WarmCg::setup`], with memory for [`WarmCg::solve_each`] to solve up to `systems` right-hand sides at once ([`MultiCg`]), 4 n
+    /// scalars for each: for matrices too large for the caches.
+    ///
+    /// # Errors
+    /// As [`WarmCg::setup`] and [`MultiCg::new`].
+    pub fn setup_for_several(
+        backend: &B,
+        a: Csr<T, B>,
+        systems: usize,
+        options: SolveOptions,
+    ) -> Result<Self> {
+        let jacobi = Jacobi::new(backend, &a)?;
+        let solver = Solver::Several(MultiCg::new(backend, a.rows(), systems, options)?);
+        Ok(Self { backend: backend.clone(), a, jacobi, solver })
     }
 
     /// Takes new values over, in the order of the matrix's entries.
@@ -66,11 +88,15 @@ impl<T: Scalar, B: KrylovSteps + Products> WarmCg<T, B> {
     /// # Errors
     /// As [`Cg::solve`].
     pub fn solve(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<Report> {
-        self.cg.solve(&self.a, &self.jacobi, b, x, |_, _| ControlFlow::Continue(()))
+        let cg = match &mut self.solver {
+            Solver::One(cg) => cg,
+            Solver::Several(cg) => cg.alone(),
+        };
+        cg.solve(&self.a, &self.jacobi, b, x, |_, _| ControlFlow::Continue(()))
     }
 
-    /// One solve after the other: right-hand sides, and solutions, one behind the other in `b` and `x`. `told` hears of
-    /// each with its number, and can stop the rest.
+    /// All of several right-hand sides: they, and the solutions, lie one behind the other in `b` and `x`. One solve after the other,
+    /// or several at once after [`WarmCg::setup_for_several`]. `told` hears of each with its number, and can stop the rest.
     ///
     /// # Errors
     /// Where b is not a multiple of the rows long or x of another length, and as [`Cg::solve`].
@@ -83,10 +109,26 @@ impl<T: Scalar, B: KrylovSteps + Products> WarmCg<T, B> {
         let n = self.a.rows();
         Error::check_dimension("length of x", B::len(b), B::len(x))?;
         Error::check_dimension("length of b beyond the last whole one", 0, B::len(b) % n.max(1))?;
-        for k in 0..B::len(b).checked_div(n).unwrap_or(0) {
-            let part = k * n..(k + 1) * n;
-            let report = self.solve(B::part(b, part.clone()), B::part_mut(x, part))?;
-            if told(k, &report).is_break() {
+        let count = B::len(b).checked_div(n).unwrap_or(0);
+        let most = match &self.solver {
+            Solver::One(_) => 1,
+            Solver::Several(cg) => cg.systems(),
+        };
+        for first in (0..count).step_by(most) {
+            let numbers = first..count.min(first + most);
+            let part = numbers.start * n..numbers.end * n;
+            let (b, x) = (B::part(b, part.clone()), B::part_mut(x, part));
+            let alone;
+            let reports = match &mut self.solver {
+                Solver::Several(cg) => {
+                    cg.solve(&self.a, &self.jacobi, b, x, |_, _, _| ControlFlow::Continue(()))?
+                }
+                Solver::One(_) => {
+                    alone = [self.solve(b, x)?];
+                    &alone
+                }
+            };
+            if numbers.zip(reports).any(|(number, report)| told(number, report).is_break()) {
                 break;
             }
         }
@@ -100,6 +142,9 @@ impl<T: Scalar, B: KrylovSteps + Products> WarmCg<T, B> {
 
     /// Residual norms of the last solve, as [`Cg::history`].
     pub fn history(&self) -> &[f64] {
-        self.cg.history()
+        match &self.solver {
+            Solver::One(cg) => cg.history(),
+            Solver::Several(cg) => cg.last_history(),
+        }
     }
 }

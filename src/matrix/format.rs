@@ -138,7 +138,7 @@ debug!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Dia, Slim);
 
 /// [`LinearOperator`] by a type's own methods: as CSR it is `stored` or must be `converted`; `fused` is its product fused
 /// with x.y, where the seam has one; `burst` the way to do several iterations at once, where it has one, and what it keeps
-/// with the matrix; `chebyshev` its product fused with a step of that iteration.
+/// with the matrix; `block` the fused product with several vectors; `chebyshev` the product fused with a step of that iteration.
 macro_rules! operator {
     (@csr stored $a:ident $backend:ident) => {
         $a
@@ -146,7 +146,7 @@ macro_rules! operator {
     (@csr converted $a:ident $backend:ident) => {
         &$a.to_csr($backend)?
     };
-    ($name:ident, $csr:ident $(, $fused:ident $(, $burst:ident($($kept:ident)?))?)? $(; $chebyshev:ident)?) => {
+    ($name:ident, $csr:ident $(, $fused:ident $(, $burst:ident($($kept:ident)?) $(, $block:ident)?)?)? $(; $chebyshev:ident)?) => {
         impl<V: Scalar + Widen<T>, T: Scalar, B: Products> LinearOperator<T, B> for $name<V, B> {
             fn rows(&self) -> usize {
                 $name::rows(self)
@@ -170,6 +170,12 @@ macro_rules! operator {
             where
                 B: VectorOps,
             {
+                $($(if B::len(xy) > 1 {
+                    Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
+                    Error::check_dimension("length of X", self.columns() * B::len(xy), B::len(x))?;
+                    Error::check_dimension("length of Y", self.rows() * B::len(xy), B::len(y))?;
+                    return backend.$block(self.parts(), x, y, xy);
+                })?)?
                 check_vectors(Op::None, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
                 Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
                 backend.$fused(self.parts(), x, y, xy)
@@ -226,10 +232,19 @@ macro_rules! operator {
             fn bytes(&self) -> usize {
                 self.storage_bytes() + (self.rows() + self.columns()) * size_of::<T>()
             }
+
+            $($($(fn block_bytes(&self, vectors: usize) -> Option<usize>
+            where
+                B: VectorOps,
+            {
+                // The product that is meant: where it has another name, this does not compile.
+                let _ = B::$block::<V, T>;
+                Some(self.storage_bytes() + vectors * (self.rows() + self.columns()) * size_of::<T>())
+            })?)?)?
         }
     };
 }
-operator!(Csr, stored, csr_dot, csr_cg_burst(derived));
+operator!(Csr, stored, csr_dot, csr_cg_burst(derived), csr_block_dot);
 operator!(Coo, converted);
 operator!(Csc, converted);
 operator!(Ell, converted);

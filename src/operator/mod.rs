@@ -23,7 +23,8 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     /// On vectors of the wrong length, or when the device fails.
     fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()>;
 
-    /// y = A x and `xy[0]` = x.y (conjugating x), in one pass where the operator can.
+    /// y = A x and `xy[0]` = x.y (conjugating x), in one pass where the operator can. Where `xy` has k entries, 2 to 32, the same for k vectors
+    /// at once, interleaved (entry i of vector j at i * k + j), if [`LinearOperator::block_bytes`] says that the operator does so.
     ///
     /// # Errors
     /// As [`LinearOperator::apply`].
@@ -83,4 +84,13 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
 
     /// Compulsory bytes of one application: the stored matrix once, x once, y once.
     fn bytes(&self) -> usize;
+
+    /// The same of an application to so many vectors at once, the stored matrix once for all; none where the operator takes them one
+    /// by one only, as the provided method says.
+    fn block_bytes(&self, _vectors: usize) -> Option<usize>
+    where
+        B: VectorOps,
+    {
+        None
+    }
 }

@@ -116,7 +116,7 @@ fn every_kind_of_right_hand_side() {
 #[test]
 fn several_right_hand_sides_at_once() {
     let f = Folder::new();
-    f.ok("generate poisson2d --size 12x9 -o a.mtx");
+    f.ok("generate poisson3d-27 --size 6x6x3 -o a.mtx");
     let n = 108;
     let columns: Vec<Vec<f64>> = vec![
         (0..n).map(|i| f64::from(i as u32).sin()).collect(),
@@ -148,6 +148,25 @@ fn several_right_hand_sides_at_once() {
     let svg = f.read("p.svg");
     check_svg(&svg);
     assert!(svg.contains("right-hand side 3"));
+
+    // It is the same with another preconditioner, in another order, and several at once, in groups.
+    let x = read_matrix(&f.path("x.mtx"));
+    f.write("many.mtx", format!("%%MatrixMarket matrix array real general\n{n} 12\n{}", text.repeat(4)));
+    for how in ["--rhs b.mtx --preconditioner block-jacobi:1", "--rhs b.mtx --reorder rcm", "--rhs many.mtx"]
+    {
+        let run = f.ok(&format!("solve a.mtx {how} -o y.mtx --json y.json"));
+        // Three are too few.
+        assert_eq!(run.stdout.contains("6 right-hand sides at once"), how.contains("many"), "{}", run.stdout);
+        let y = read_matrix(&f.path("y.mtx"));
+        let json: Value = serde_json::from_str(&f.read("y.json")).unwrap();
+        let each = json["right_hand_sides"].as_array().unwrap().len();
+        assert_eq!(y.columns, each);
+        for j in 0..each {
+            let error: Vec<_> =
+                x.column(j % 3).iter().zip(y.column(j)).map(|(x, y)| (x.0 - y.0, x.1 - y.1)).collect();
+            assert!(norm(&error) <= 1e-6 * norm(&x.column(0)), "{how}, column {j}: {:e}", norm(&error));
+        }
+    }
 
     // One of them not solved is not solved, and the others' x are there all the same.
     let run = f.fails(4, &format!("{line} --max-iterations 1"));

@@ -360,6 +360,49 @@ pub fn infinite_entries_stay_in_their_rows<B: VectorOps + Products>(b: &B) {
     assert_eq!(down(b, &y), [2.0, f64::INFINITY, 0.0]);
 }
 
+/// Vectors side by side: dot products of each, and the way there and back. Small integers: exact in any order.
+pub fn interleaved_cases<B: VectorOps>(b: &B) {
+    fn cases<T: Scalar, B: VectorOps>(b: &B, rows: usize, k: usize, shift: usize) {
+        let what = format!("{} {rows} x {k} from {shift}", T::NAME);
+        let value = |i: usize| {
+            let im = if T::COMPLEX { (i % 7) as f64 - 3.0 } else { 0.0 };
+            T::from_parts((i % 13) as f64 - 5.0, im).unwrap_or_default()
+        };
+        let n = rows * k;
+        let x: Vec<T> = (0..n + shift).map(value).collect();
+        let y: Vec<T> = (0..n + shift).map(|i| value(3 * i + 1)).collect();
+        let (dx, mut dy) = (up(b, &x), up(b, &y));
+        let (px, py) = (B::part(&dx, shift..n + shift), B::part_mut(&mut dy, shift..n + shift));
+        let (x, y) = (&x[shift..], &y[shift..]);
+        let mut out = up(b, &vec![value(2); k]);
+        b.dot(px, py, &mut out).unwrap();
+        for (j, dot) in down(b, &out).into_iter().enumerate() {
+            let expected: T = (0..rows).map(|i| x[i * k + j].conj() * y[i * k + j]).sum();
+            assert!(dot == expected, "{what}, vector {j}: {dot} for {expected}");
+        }
+        b.separate(k, px, py).unwrap();
+        let apart = down(b, py);
+        assert!((0..n).all(|e| apart[e % k * rows + e / k] == x[e]), "{what}: separate");
+        let mut back = up(b, y);
+        b.interleave(k, py, &mut back).unwrap();
+        assert!(down(b, &back) == x, "{what}: interleave");
+    }
+    for k in [2, 3, 4, 7, 8, 16, 17, 31, 32] {
+        for (rows, shift) in [(0, 0), (1, 1), (2, 0), (63, 1), (1000, 0), (3001, 0)] {
+            cases::<f64, B>(b, rows, k, shift);
+            cases::<f32, B>(b, rows, k, shift);
+        }
+        cases::<Complex<f32>, B>(b, 517, k, 0);
+        cases::<Complex<f64>, B>(b, 517, k, 1);
+    }
+    let (x, mut y) = (b.zeros::<f64>(10).unwrap(), b.zeros::<f64>(10).unwrap());
+    for k in [3, 33, 0] {
+        assert!(b.interleave(k, &x, &mut y).is_err() && b.separate(k, &x, &mut y).is_err(), "{k}");
+    }
+    assert!(b.dot(&x, &y, &mut b.zeros(3).unwrap()).is_err());
+    assert!(b.interleave(2, &x, B::part_mut(&mut y, 0..8)).is_err());
+}
+
 pub fn refusals<B: VectorOps>(b: &B) {
     let (mut x, mut y) = (b.zeros::<f64>(3).unwrap(), b.zeros::<f64>(4).unwrap());
     assert!(b.copy(&x, &mut y).is_err());

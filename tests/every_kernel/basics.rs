@@ -29,6 +29,10 @@ pub fn memory(b: &Cuda) {
     }
 }
 
+pub fn vectors_side_by_side(b: &Cuda) {
+    crate::backend::interleaved_cases(b);
+}
+
 pub fn vectors(b: &Cuda) {
     fn results<T: Scalar, B: VectorOps>(b: &B, n: usize, shift: usize) -> Vec<T> {
         let value = |i: usize| T::from_parts((i % 13) as f64 - 5.0, 0.0).unwrap_or_else(T::zero);

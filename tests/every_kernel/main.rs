@@ -45,9 +45,10 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 41] = [
+const GROUPS: [Group; 43] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
+    ("vectors-side-by-side", basics::vectors_side_by_side),
     ("reductions", basics::reductions),
     ("scans", basics::scans),
     ("selections", basics::selections),
@@ -80,6 +81,7 @@ const GROUPS: [Group; 41] = [
     ("colours", graphs::colours),
     ("wide-offsets", graphs::wide_offsets),
     ("solvers", solving::steps),
+    ("solvers-several", solving::several),
     ("bursts", solving::bursts),
     ("bursts-clusters", solving::clusters),
     ("bursts-types", solving::types),

@@ -9,7 +9,7 @@ use crate::{graph, systems};
 use num_complex::Complex;
 use residua::backend::{PreconditionSteps, Products};
 use residua::graph::{Adjacency, cuthill_mckee_order};
-use residua::krylov::{Cg, Outcome, Refinement, SolveOptions};
+use residua::krylov::{Cg, MultiCg, Outcome, Refinement, SolveOptions};
 use residua::matrix::Sell;
 use residua::precondition::{Chebyshev, Identity, Jacobi, Narrowed, Preconditioner};
 use residua::report::Transposed;
@@ -90,6 +90,39 @@ pub fn steps(b: &Cuda) {
             Err(error) => assert!(matches!(error, Error::Refused { .. }), "{error}"),
         }
     }
+}
+
+/// Several systems at once beside the host's, rows of like and of very different lengths.
+pub fn several(b: &Cuda) {
+    fn histories<T: Scalar, B: Device>(b: &B, a: &Csr<T, B>, jacobi: bool, systems: usize) -> Vec<Vec<f64>> {
+        let n = a.rows();
+        let right = (0..n * systems).map(|i| T::from_f64(((i * 7919) % 1009) as f64 / 500.0 - 1.0)).collect();
+        let (right, mut x) = (b.upload(right).unwrap(), b.zeros(n * systems).unwrap());
+        let options = SolveOptions::default().tolerance(1e-12).max_iterations(ITERATIONS);
+        let mut cg = MultiCg::new(b, n, systems, options).unwrap();
+        let diagonal = Jacobi::new(b, a).unwrap();
+        let m: &dyn Preconditioner<T, B> = if jacobi { &diagonal } else { &Identity };
+        cg.solve(a, m, &right, &mut x, |_, _, _| ControlFlow::Continue(())).unwrap();
+        (0..systems).map(|system| cg.history(system).to_vec()).collect()
+    }
+    fn beside<T: Scalar>(b: &Cuda, host: &Csr<T>, systems: usize, jacobi: bool) {
+        let there = histories(b, &b.place(systems::csr_copy(host)), jacobi, systems);
+        let here = histories(&Host, host, jacobi, systems);
+        for (there, here) in there.iter().zip(&here) {
+            alike(&format!("{systems} of {} unknowns", host.rows()), there, here);
+        }
+    }
+    for (side, systems) in [(1, 2), (13, 3), (31, 8), (9, 32)] {
+        [false, true].into_iter().for_each(|jacobi| beside(b, &uneven(side), systems, jacobi));
+    }
+    beside(b, &uneven(13).map(|v| v as f32), 4, true);
+    beside(b, &uneven(13).map(|v| Complex::new(v, 0.0)), 3, true);
+    beside(b, &uneven(13).map(|v| Complex::new(v as f32, 0.0)), 2, false);
+    let arrow = systems::csr(700, |i| match i {
+        0 => (0..700).map(|j| (j, if j == 0 { 900.0 } else { -1.0 })).collect(),
+        i => vec![(0, -1.0), (i, 2.0 + (i % 3) as f64)],
+    });
+    beside(b, &arrow, 6, true);
 }
 
 /// One block.

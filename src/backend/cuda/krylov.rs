@@ -2,8 +2,11 @@
 
 use super::launch::kernels;
 use super::slice::Slice;
+use super::vector::check_block;
 use super::{Cuda, policy};
-use crate::backend::{Backend, CgBurst, CsrParts, Derived, Inverse, KrylovSteps, SellParts, with_offsets};
+use crate::backend::{
+    Backend, CgBurst, CgSlot, CsrParts, Derived, Inverse, KrylovSteps, SellParts, with_offsets,
+};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
 
@@ -25,6 +28,33 @@ mod kernel {
         );
         /// `z` is r for an identity or diagonal inverse; `d` is null but for a diagonal one.
         fn cg_direction(
+            d: Option<&Slice<D>>,
+            z: &Slice<T>,
+            rz: &Slice<T>,
+            p: &mut Slice<T>,
+            x: &mut Slice<T>,
+            state: &mut Slice<T::Real>,
+            n: u64,
+            finished: u64,
+        );
+    }
+    kernels! {
+        "krylov_block.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL);
+        /// The same for `k` systems side by side.
+        fn cg_residuals(
+            k: u32,
+            d: Option<&Slice<D>>,
+            pq: &Slice<T>,
+            q: &Slice<T>,
+            r: &mut Slice<T>,
+            rz: Option<&mut Slice<T>>,
+            state: &mut Slice<T::Real>,
+            n: u64,
+            partials: u64,
+            finished: u64,
+        );
+        fn cg_directions(
+            k: u32,
             d: Option<&Slice<D>>,
             z: &Slice<T>,
             rz: &Slice<T>,
@@ -100,10 +130,20 @@ impl KrylovSteps for Cuda {
         rz: &mut Slice<T>,
         state: &mut Slice<T::Real>,
     ) -> Result<()> {
-        let n = r.len();
+        let (n, k) = (r.len(), pq.len());
         Error::check_dimension("length of q", n, q.len())?;
+        Error::check_dimension("length of r.z", k, rz.len())?;
+        Error::check_dimension("length of the state", k * CgSlot::COUNT, state.len())?;
         let rz = if let Inverse::General(_) = inverse { None } else { Some(rz) };
         let (partials, finished) = self.0.reduction();
+        if k > 1 {
+            check_block(k, n)?;
+            let shape = policy::krylov_block_sum(self.0.chip, k, n, size_of::<T>());
+            let (_guard, partials) = self.0.pieces(k * shape.blocks as usize)?;
+            return with_diagonal!(inverse, n / k, d => kernel::cg_residuals::<T, _>(
+                *self, shape, k as u32, d, pq, q, r, rz, state, n as u64, partials, finished,
+            ));
+        }
         let shape = policy::krylov_sum(self.0.chip, n, size_of::<T>());
         with_diagonal!(inverse, n, d => {
             kernel::cg_residual::<T, _>(*self, shape, d, pq, q, r, rz, state, n as u64, partials, finished)
@@ -119,11 +159,19 @@ impl KrylovSteps for Cuda {
         x: &mut Slice<T>,
         state: &mut Slice<T::Real>,
     ) -> Result<()> {
-        let n = x.len();
+        let (n, k) = (x.len(), rz.len());
         let z = if let Inverse::General(z) = inverse { z } else { r };
         Error::check_dimension("length of p", n, p.len())?;
         Error::check_dimension("length of r", n, z.len())?;
+        Error::check_dimension("length of the state", k * CgSlot::COUNT, state.len())?;
         let (_, finished) = self.0.reduction();
+        if k > 1 {
+            check_block(k, n)?;
+            let shape = policy::krylov_block_map(k, n, size_of::<T>());
+            return with_diagonal!(inverse, n / k, d => kernel::cg_directions::<T, _>(
+                *self, shape, k as u32, d, z, rz, p, x, state, n as u64, finished,
+            ));
+        }
         let shape = policy::krylov_map(n, size_of::<T>());
         with_diagonal!(inverse, n, d => {
             kernel::cg_direction::<T, _>(*self, shape, d, z, rz, p, x, state, n as u64, finished)

@@ -18,6 +18,21 @@ mod kernel {
         fn multiply(x: &Slice<T>, y: &Slice<T>, z: &mut Slice<T>, n: u64);
         fn scale(d: &Slice<T::Real>, x: &Slice<T>, z: &mut Slice<T>, n: u64);
     }
+    kernels! {
+        "vector_block.cu", types(T: Scalar as SCALAR);
+        fn dots(k: u32, x: &Slice<T>, y: &Slice<T>, n: u64, out: &mut Slice<T>, partials: u64, finished: u64);
+        fn sums(k: u32, x: &Slice<T>, n: u64, out: &mut Slice<T>, partials: u64, finished: u64);
+        fn interleave(k: u32, x: &Slice<T>, y: &mut Slice<T>, rows: u64);
+        fn separate(k: u32, x: &Slice<T>, y: &mut Slice<T>, rows: u64);
+    }
+}
+
+/// Whether `n` elements are so many vectors side by side as kernels take.
+pub(super) fn check_block(vectors: usize, n: usize) -> Result<()> {
+    if !(1..=32).contains(&vectors) {
+        return Err(Error::InvalidArgument(format!("{vectors} vectors side by side: 1 to 32 are possible")));
+    }
+    Error::check_dimension("entries beyond the last whole row", 0, n % vectors)
 }
 
 impl Cuda {
@@ -27,15 +42,46 @@ impl Cuda {
         let (partials, finished) = self.0.reduction();
         kernel::sum(self, shape, x, x.len() as u64, out, partials, finished)
     }
+
+    /// `out[j]` = the sum of the j-th of as many interleaved vectors.
+    pub(super) fn sums<T: Scalar>(self, x: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
+        let (n, k) = (x.len(), out.len());
+        if k == 1 {
+            return self.sum(x, out);
+        }
+        check_block(k, n)?;
+        let shape = policy::block_sum(self.0.chip, k, n, size_of::<T>());
+        let (partials, finished) = self.0.reduction();
+        kernel::sums(self, shape, k as u32, x, n as u64, out, partials, finished)
+    }
 }
 
 impl VectorOps for Cuda {
     fn dot<T: Scalar>(&self, x: &Slice<T>, y: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
-        Error::check_dimension("length of the result", 1, out.len())?;
-        let shape = policy::sum(self.0.chip, x.len(), size_of::<T>());
+        let (n, k) = (x.len(), out.len());
         let (partials, finished) = self.0.reduction();
+        if k != 1 {
+            check_block(k, n)?;
+            let shape = policy::block_sum(self.0.chip, k, n, size_of::<T>());
+            return kernel::dots(*self, shape, k as u32, x, y, n as u64, out, partials, finished);
+        }
+        let shape = policy::sum(self.0.chip, n, size_of::<T>());
         kernel::dot(*self, shape, x, y, x.len() as u64, out, partials, finished)
+    }
+
+    fn interleave<T: Scalar>(&self, vectors: usize, x: &Slice<T>, y: &mut Slice<T>) -> Result<()> {
+        check_block(vectors, x.len())?;
+        Error::check_dimension("length of the second vector", x.len(), y.len())?;
+        let shape = policy::elementwise(self.0.chip, x.len());
+        kernel::interleave(*self, shape, vectors as u32, x, y, (x.len() / vectors) as u64)
+    }
+
+    fn separate<T: Scalar>(&self, vectors: usize, x: &Slice<T>, y: &mut Slice<T>) -> Result<()> {
+        check_block(vectors, x.len())?;
+        Error::check_dimension("length of the second vector", x.len(), y.len())?;
+        let shape = policy::elementwise(self.0.chip, x.len());
+        kernel::separate(*self, shape, vectors as u32, x, y, (x.len() / vectors) as u64)
     }
 
     fn norm2_squared<T: Scalar>(&self, x: &Slice<T>, out: &mut Slice<T::Real>) -> Result<()> {

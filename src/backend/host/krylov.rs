@@ -2,6 +2,7 @@
 
 use super::Host;
 use super::memory::PARALLEL_FROM;
+use super::several::{self, Systems};
 use super::vector::{LANES, chunk_size, for_chunks, sum_chunks};
 use crate::backend::{CgSlot, CgStatus, CsrParts, Inverse, KrylovSteps, with_offsets};
 use crate::error::{Error, Result};
@@ -21,26 +22,10 @@ impl KrylovSteps for Host {
         state: &mut [T::Real],
     ) -> Result<()> {
         Error::check_dimension("length of q", r.len(), q.len())?;
-        state[CgSlot::ALPHA] = T::Real::zero();
-        if CgStatus::from_real(state[CgSlot::STATUS]) != CgStatus::Running {
-            return Ok(());
+        if pq.len() > 1 {
+            return several::residual(Systems::new(inverse, pq.len(), r.len(), state)?, pq, q, r, rz, state);
         }
-        let curvature = pq[0].re();
-        let alpha = state[CgSlot::RHO] / curvature;
-        state[CgSlot::CURVATURE] = curvature;
-        let fault = if !pq[0].is_finite() {
-            Some(CgStatus::NotFinite)
-        } else if curvature <= T::Real::zero() {
-            Some(CgStatus::NotPositiveDefinite)
-        } else if !Float::is_finite(alpha) {
-            Some(CgStatus::Breakdown)
-        } else {
-            None
-        };
-        if let Some(fault) = fault {
-            state[CgSlot::STATUS] = fault.to_real();
-            return Ok(());
-        }
+        let Some(alpha) = step_along(pq[0], state) else { return Ok(()) };
         let step = T::from_real(alpha);
         let (n, size) = (r.len(), chunk_size(r.len()));
         let Pair(rr, new_rho) = match inverse {
@@ -55,15 +40,7 @@ impl KrylovSteps for Host {
         if !matches!(inverse, Inverse::General(_)) {
             rz[0] = T::from_real(new_rho);
         }
-        state[CgSlot::RR] = rr;
-        if !Float::is_finite(rr) {
-            state[CgSlot::STATUS] = CgStatus::NotFinite.to_real();
-            return Ok(());
-        }
-        state[CgSlot::ALPHA] = alpha;
-        if rr <= state[CgSlot::THRESHOLD] {
-            state[CgSlot::STATUS] = CgStatus::Converged.to_real();
-        }
+        settle(alpha, rr, state);
         Ok(())
     }
 
@@ -76,25 +53,16 @@ impl KrylovSteps for Host {
         x: &mut [T],
         state: &mut [T::Real],
     ) -> Result<()> {
-        let alpha = state[CgSlot::ALPHA];
-        if alpha == T::Real::zero() {
-            return Ok(());
-        }
-        Error::check_dimension("length of p", x.len(), p.len())?;
-        let rho = rz[0].re();
-        let positive = rho > T::Real::zero() && rz[0].is_finite();
-        if !positive && CgStatus::from_real(state[CgSlot::STATUS]) == CgStatus::Running {
-            state[CgSlot::STATUS] = CgStatus::Breakdown.to_real();
-        }
-        let beta = rho / state[CgSlot::RHO];
-        let beta = T::from_real(if Float::is_finite(beta) { beta } else { T::Real::zero() });
-        let alpha = T::from_real(alpha);
-        state[CgSlot::RHO] = rho;
         let z = match inverse {
             Inverse::General(z) => z,
             _ => r,
         };
+        Error::check_dimension("length of p", x.len(), p.len())?;
         Error::check_dimension("length of r", x.len(), z.len())?;
+        if rz.len() > 1 {
+            return several::direction(Systems::new(inverse, rz.len(), x.len(), state)?, z, rz, p, x, state);
+        }
+        let Some((alpha, beta)) = turn(rz[0], state) else { return Ok(()) };
         match inverse {
             Inverse::Diagonal(d) => return weighted_advance((alpha, beta), z, d, |d| d, p, x),
             Inverse::Rounded(d) => return weighted_advance((alpha, beta), z, d, single, p, x),
@@ -161,8 +129,60 @@ impl KrylovSteps for Host {
     }
 }
 
+/// The step along p that p.q allows, or none: what the state says then.
+pub(super) fn step_along<T: Scalar>(pq: T, state: &mut [T::Real]) -> Option<T::Real> {
+    state[CgSlot::ALPHA] = T::Real::zero();
+    if CgStatus::from_real(state[CgSlot::STATUS]) != CgStatus::Running {
+        return None;
+    }
+    let curvature = pq.re();
+    let alpha = state[CgSlot::RHO] / curvature;
+    state[CgSlot::CURVATURE] = curvature;
+    let fault = if !pq.is_finite() {
+        CgStatus::NotFinite
+    } else if curvature <= T::Real::zero() {
+        CgStatus::NotPositiveDefinite
+    } else if !Float::is_finite(alpha) {
+        CgStatus::Breakdown
+    } else {
+        return Some(alpha);
+    };
+    state[CgSlot::STATUS] = fault.to_real();
+    None
+}
+
+/// Takes r.r after a step of `alpha` down.
+pub(super) fn settle<R: Real>(alpha: R, rr: R, state: &mut [R]) {
+    state[CgSlot::RR] = rr;
+    if !Float::is_finite(rr) {
+        state[CgSlot::STATUS] = CgStatus::NotFinite.to_real();
+        return;
+    }
+    state[CgSlot::ALPHA] = alpha;
+    if rr <= state[CgSlot::THRESHOLD] {
+        state[CgSlot::STATUS] = CgStatus::Converged.to_real();
+    }
+}
+
+/// alpha and beta, and r.z taken down; none where the iteration changes nothing.
+pub(super) fn turn<T: Scalar>(rz: T, state: &mut [T::Real]) -> Option<(T, T)> {
+    let alpha = state[CgSlot::ALPHA];
+    if alpha == T::Real::zero() {
+        return None;
+    }
+    let rho = rz.re();
+    let positive = rho > T::Real::zero() && rz.is_finite();
+    if !positive && CgStatus::from_real(state[CgSlot::STATUS]) == CgStatus::Running {
+        state[CgSlot::STATUS] = CgStatus::Breakdown.to_real();
+    }
+    let beta = rho / state[CgSlot::RHO];
+    let beta = T::from_real(if Float::is_finite(beta) { beta } else { T::Real::zero() });
+    state[CgSlot::RHO] = rho;
+    Some((T::from_real(alpha), beta))
+}
+
 /// A number of single precision in a wider one.
-fn single<R: Real>(d: f32) -> R {
+pub(super) fn single<R: Real>(d: f32) -> R {
     R::from_f64(f64::from(d))
 }
 
@@ -249,7 +269,7 @@ fn descend_weighted<T: Scalar, D: Element>(
 
 /// Two sums made in one pass.
 #[derive(Clone, Copy, Default)]
-struct Pair<R>(R, R);
+pub(super) struct Pair<R>(pub(super) R, pub(super) R);
 
 impl<R: Real> Add for Pair<R> {
     type Output = Self;

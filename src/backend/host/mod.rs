@@ -22,6 +22,7 @@ mod reduce;
 mod residual;
 mod scan;
 mod select;
+mod several;
 mod slim;
 mod vector;
 

@@ -1,7 +1,7 @@
 //! Vector operations on the CPU.
 
-use super::Host;
 use super::memory::PARALLEL_FROM;
+use super::{Host, several};
 use crate::backend::VectorOps;
 use crate::error::{Error, Result};
 use crate::parallel::{Pieces, prelude::*};
@@ -60,10 +60,21 @@ fn sum_pairs<T: Scalar, S: Scalar>(x: &[T], y: &[T], f: impl Fn(T, T) -> S) -> S
 impl VectorOps for Host {
     fn dot<T: Scalar>(&self, x: &[T], y: &[T], out: &mut [T]) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
+        if out.len() > 1 {
+            return several::dots(x, y, out);
+        }
         let size = chunk_size(x.len());
         let chunks = x.par_chunks(size).zip(y.par_chunks(size));
         out[0] = sum_chunks(x.len(), chunks, |(x, y)| sum_pairs(x, y, |x, y| x.conj() * y));
         Ok(())
+    }
+
+    fn interleave<T: Scalar>(&self, vectors: usize, x: &[T], y: &mut [T]) -> Result<()> {
+        several::interleave(vectors, x, y)
+    }
+
+    fn separate<T: Scalar>(&self, vectors: usize, x: &[T], y: &mut [T]) -> Result<()> {
+        several::separate(vectors, x, y)
     }
 
     fn norm2_squared<T: Scalar>(&self, x: &[T], out: &mut [T::Real]) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Preconditioner and precision, as a user names them, and set up.
 
+use super::several::{self, Several};
 use super::single::Single;
 use crate::cli::choice::{expected_products, polynomial_may_pay, polynomial_pays};
 use residua::backend::{PreconditionSteps, Products};
@@ -139,8 +140,10 @@ impl<T: Scalar, B: PreconditionSteps + Products> Setup<T, B> {
 
 /// A matrix in the format in which it is multiplied, and its preconditioner.
 pub(super) struct Stored<T: Scalar, B: PreconditionSteps + Products> {
-    operator: Box<dyn LinearOperator<T, B>>,
-    preconditioner: Setup<T, B>,
+    pub(super) operator: Box<dyn LinearOperator<T, B>>,
+    pub(super) preconditioner: Setup<T, B>,
+    /// How many right-hand sides are to be solved at once.
+    pub(super) at_once: usize,
 }
 
 /// What of the arguments decides how a system is set up.
@@ -150,6 +153,7 @@ pub(super) struct Wishes<'a> {
     pub(super) format: &'a str,
     pub(super) max_iterations: Option<usize>,
     pub(super) right_hand_sides: usize,
+    pub(super) in_one_precision: bool,
 }
 
 impl Wishes<'_> {
@@ -280,10 +284,25 @@ where
         "auto" => automatic(backend, a, wishes)?,
         name => (matrix::convert::<T, B, V>(backend, name, a)?, None),
     };
+    // A format that was chosen for one right-hand side gives way to what several at once are fast in.
+    let single = matches!(wishes.preconditioner, Name::ChebyshevSingle(_));
+    let at_once = match choice {
+        Some(_) if wishes.in_one_precision && !single => {
+            several::instead(&*operator, &preconditioner, wishes.right_hand_sides)
+        }
+        _ => 1,
+    };
+    let (operator, choice) = match operator.format() {
+        format if at_once > 1 && format != Csr::<V>::NAME => {
+            let csr: Box<dyn SparseMatrix<T, B, V>> = Box::new(operator.to_csr(backend)?);
+            (csr, None)
+        }
+        _ => (operator, choice),
+    };
+    let format = operator.format();
     backend.synchronize()?;
     spent.convert = start.elapsed().as_secs_f64();
     let start = std::time::Instant::now();
-    let format = operator.format();
     let mut name = wishes.preconditioner;
     if let (Some(low), Setup::Jacobi(_)) = (low, &preconditioner) {
         let products = wishes.products(operator.rows());
@@ -291,7 +310,7 @@ where
             Name::ChebyshevSingle(steps) => {
                 preconditioner = Setup::Single(Box::new(Single::new(backend, low, format, steps)?), None);
             }
-            _ if polynomial_pays(&*operator, products, SINGLE_STEPS) => {
+            _ if at_once == 1 && polynomial_pays(&*operator, products, SINGLE_STEPS) => {
                 // Where it can't be set up, what is at hand must do.
                 if let Ok(single) = Single::new(backend, low, format, SINGLE_STEPS) {
                     preconditioner = Setup::Single(Box::new(single), Some(Box::new(preconditioner)));
@@ -306,7 +325,7 @@ where
     }
     backend.synchronize()?;
     spent.setup += start.elapsed().as_secs_f64();
-    Ok((Stored { operator, preconditioner }, How { format, preconditioner: name, choice, spent }))
+    Ok((Stored { operator, preconditioner, at_once }, How { format, preconditioner: name, choice, spent }))
 }
 
 /// Whether a polynomial in half the precision may be faster: where vectors and matrix come from memory in each iteration.
@@ -346,6 +365,7 @@ fn automatic<V: Scalar + Widen<T>, T: Scalar, B: PreconditionSteps + Products>(
 /// The memory of the solver that a system needs.
 pub(super) enum Solver<T: Scalar, B: PreconditionSteps> {
     Full(Box<Full<T, B>>),
+    Several(Box<Several<T, B>>),
     Mixed(Box<Refinement<T, B>>),
     Either(Box<Either<T, B>>),
 }
@@ -361,7 +381,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Full<T, B> {
     fn solve(
         &mut self,
         backend: &B,
-        Stored { operator, preconditioner }: &Stored<T, B>,
+        Stored { operator, preconditioner, .. }: &Stored<T, B>,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
         mut observer: impl FnMut(usize, f64) -> ControlFlow<()>,
@@ -450,6 +470,9 @@ fn go_on<T: Scalar, B: PreconditionSteps + Products>(
 impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
     pub(super) fn new(backend: &B, system: &System<T, B>, options: SolveOptions) -> residua::Result<Self> {
         let n = system.rows();
+        if let Some(several) = Several::new(backend, system, &options)? {
+            return Ok(Solver::Several(Box::new(several)));
+        }
         match system {
             System::Full(_) => Ok(Solver::Full(Box::new(Full {
                 cg: Cg::new(backend, n, options.clone())?,
@@ -479,7 +502,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
         }
         match (self, system) {
             (Solver::Full(full), System::Full(stored)) => full.solve(backend, stored, b, x, observer),
-            (Solver::Mixed(refinement), System::Mixed(a, Stored { operator, preconditioner })) => {
+            (Solver::Mixed(refinement), System::Mixed(a, Stored { operator, preconditioner, .. })) => {
                 preconditioner
                     .with(backend, &**operator, |m| refinement.solve(&**a, &**operator, m, b, x, observer))
             }
@@ -493,6 +516,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
     pub(super) fn history(&self) -> &[f64] {
         match self {
             Solver::Full(full) => &full.past.history,
+            Solver::Several(_) => unreachable!("each of several has a history of its own"),
             Solver::Mixed(refinement) => refinement.history(),
             Solver::Either(either) => &either.past.history,
         }
@@ -502,6 +526,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
     pub(super) fn iterating(&self) -> Duration {
         match self {
             Solver::Full(full) => full.past.iterating,
+            Solver::Several(several) => several.cg.iterating(),
             Solver::Mixed(refinement) => refinement.iterating(),
             Solver::Either(either) => either.past.iterating,
         }

@@ -5,6 +5,7 @@ mod method;
 mod reorder;
 mod rhs;
 mod run;
+mod several;
 mod single;
 mod words;
 

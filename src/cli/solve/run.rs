@@ -4,6 +4,7 @@ use super::answer::{Answer, Column, Seconds, history_csv, worst};
 use super::method::{Ready, Solver, System, Wishes};
 use super::reorder::{Reordering, reorder};
 use super::rhs::RightHandSides;
+use super::several::Several;
 use super::words::{self, Story};
 use super::{Arguments, Sinks};
 use crate::cli::choice::expected_products;
@@ -131,6 +132,7 @@ where
             pattern: header.field() == Field::Pattern,
             reordering: reordering.as_ref().map(Reordering::words),
             copy,
+            at_once: solved.at_once,
         };
         console::say(&words::story(&story))?;
     }
@@ -155,6 +157,7 @@ where
         format: &arguments.format,
         max_iterations: arguments.max_iterations,
         right_hand_sides,
+        in_one_precision: arguments.precision == "double",
     };
     match arguments.precision.as_str() {
         "mixed" => System::mixed(backend, a, wishes),
@@ -201,6 +204,8 @@ struct Solved<T> {
     bytes_per_iteration: usize,
     /// Seconds of all iterations together.
     iterating: f64,
+    /// How many right-hand sides were solved at a time.
+    at_once: usize,
 }
 
 fn solve_all<T: Scalar<Real = f64>, B: Products + PreconditionSteps + GraphSteps>(
@@ -218,26 +223,97 @@ fn solve_all<T: Scalar<Real = f64>, B: Products + PreconditionSteps + GraphSteps
     }
     interrupt::listen();
     let mut solver = Solver::new(backend, system, options)?;
-    let mut solved =
-        Solved { columns: Vec::with_capacity(k), x: Vec::new(), bytes_per_iteration: 0, iterating: 0.0 };
+    let mut solved = Solved {
+        columns: Vec::with_capacity(k),
+        x: Vec::new(),
+        bytes_per_iteration: 0,
+        iterating: 0.0,
+        at_once: 1,
+    };
+    if let Solver::Several(several) = &mut solver {
+        solve_several(backend, arguments, system, permutation, several, rhs, keep, &mut solved)?;
+        return Ok(solved);
+    }
     for number in 0..k {
         let label = if k > 1 { format!("b {} of {k}  ", number + 1) } else { String::new() };
         let progress = Progress::new(arguments.quiet, arguments.tolerance, label);
         let b = rhs.column(backend, number, permutation)?;
         let (x, report) = solve_one(backend, system, permutation, &mut solver, &b, progress)?;
         let history = if system.bad_diagonal().is_some() { &[] } else { solver.history() };
-        let error = match &rhs.solution {
-            Some(solution) => Some(relative_error(backend, &x, solution)?),
-            None => None,
-        };
-        solved.columns.push(Column::new(&report, history, error));
         solved.iterating += solver.iterating().as_secs_f64();
-        solved.bytes_per_iteration = solved.bytes_per_iteration.max(report.bytes_per_iteration);
-        if keep {
-            solved.x.extend(backend.download(&x)?);
-        }
+        solved.add(backend, rhs, keep, &x, &report, history)?;
     }
     Ok(solved)
+}
+
+impl<T: Scalar<Real = f64>> Solved<T> {
+    /// Takes a solution in the order of the file down.
+    fn add<B: PreconditionSteps>(
+        &mut self,
+        backend: &B,
+        rhs: &RightHandSides<T, B>,
+        keep: bool,
+        x: &B::Slice<T>,
+        report: &Report,
+        history: &[f64],
+    ) -> residua::Result<()> {
+        let error = match &rhs.solution {
+            Some(solution) => Some(relative_error(backend, x, solution)?),
+            None => None,
+        };
+        self.columns.push(Column::new(report, history, error));
+        self.bytes_per_iteration = self.bytes_per_iteration.max(report.bytes_per_iteration);
+        if keep {
+            self.x.extend(backend.download(x)?);
+        }
+        Ok(())
+    }
+}
+
+/// Several right-hand sides at once, and then the next.
+#[allow(clippy::too_many_arguments)]
+fn solve_several<T: Scalar<Real = f64>, B: Products + PreconditionSteps + GraphSteps>(
+    backend: &B,
+    arguments: &Arguments,
+    system: &System<T, B>,
+    permutation: Option<&Permutation<B>>,
+    several: &mut Several<T, B>,
+    rhs: &RightHandSides<T, B>,
+    keep: bool,
+    solved: &mut Solved<T>,
+) -> residua::Result<()> {
+    let (n, k, at_once) = (system.rows(), rhs.count(), several.cg.systems());
+    let own = |place: usize| place * n..(place + 1) * n;
+    let mut ordered = backend.zeros(if permutation.is_some() { n } else { 0 })?;
+    solved.at_once = at_once;
+    for first in (0..k).step_by(at_once) {
+        let count = at_once.min(k - first);
+        for place in 0..count {
+            let b = rhs.column(backend, first + place, permutation)?;
+            backend.copy(&b, B::part_mut(&mut several.b, own(place)))?;
+        }
+        let label = format!("b {} to {} of {k}  ", first + 1, first + count);
+        let mut progress = Progress::new(arguments.quiet, arguments.tolerance, label);
+        let mut norms = vec![0.0; count];
+        let reports = several.solve(backend, system, count, |place, iteration, residual| {
+            if iteration == 0 {
+                norms[place] = residual;
+            }
+            progress.update(iteration, residual / norms[place]);
+            if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        let reports = reports.to_vec();
+        solved.iterating += several.cg.iterating().as_secs_f64();
+        for (place, report) in reports.iter().enumerate() {
+            let mut x = B::part(&several.x, own(place));
+            if let Some(permutation) = permutation {
+                permutation.apply_inverse_on(backend, x, &mut ordered)?;
+                x = &ordered;
+            }
+            solved.add(backend, rhs, keep, x, report, several.cg.history(place))?;
+        }
+    }
+    Ok(())
 }
 
 /// x in the order of the file, and the report, for one right-hand side in the order of the matrix.

@@ -25,6 +25,8 @@ pub(super) struct Story<'a> {
     pub(super) pattern: bool,
     pub(super) reordering: Option<String>,
     pub(super) copy: Option<f64>,
+    /// How many right-hand sides were solved at a time.
+    pub(super) at_once: usize,
 }
 
 /// The report.
@@ -49,7 +51,14 @@ pub(super) fn story(story: &Story<'_>) -> String {
         name @ ("f32" | "c32") => format!(", values stored in {name} without loss"),
         _ => String::new(),
     };
-    tell("method", format!("{}, {preconditioner}, format {}{stored}", answer.method, answer.format));
+    let together = match story.at_once {
+        1 => String::new(),
+        count => format!(", {count} right-hand sides at once"),
+    };
+    tell(
+        "method",
+        format!("{}, {preconditioner}, format {}{stored}{together}", answer.method, answer.format),
+    );
     // What was measured is worth a line; that CSR was kept as it is, is not.
     if let Some(choice) = story.choice.filter(|choice| choice.basis != Basis::Model) {
         tell("format", choice.to_string());

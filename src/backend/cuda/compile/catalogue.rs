@@ -22,7 +22,10 @@ pub fn catalogue() -> Vec<Unit> {
     let mut units = vec![Unit::new("memory.cu"), Unit::new("pack.cu")];
     for scalar in SCALARS {
         units.push(Unit::new("vector.cu").with("SCALAR", scalar));
-        units.extend(DIAGONALS.map(|d| Unit::new("krylov.cu").with("SCALAR", scalar).with("DIAGONAL", d)));
+        units.push(Unit::new("vector_block.cu").with("SCALAR", scalar));
+        for file in ["krylov.cu", "krylov_block.cu"] {
+            units.extend(DIAGONALS.map(|d| Unit::new(file).with("SCALAR", scalar).with("DIAGONAL", d)));
+        }
         units.extend(
             OFFSETS.map(|offset| Unit::new("gather_sum.cu").with("SCALAR", scalar).with("SOURCE", offset)),
         );

@@ -37,6 +37,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "jds.cu",
     "keys.cu",
     "krylov.cu",
+    "krylov_block.cu",
     "memory.cu",
     "merge.cu",
     "number.cu",
@@ -65,6 +66,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "stencil.cu",
     "transpose.cu",
     "vector.cu",
+    "vector_block.cu",
 ];
 
 /// Headers that any of them may include, by name.
@@ -75,14 +77,17 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "cg_meeting.cuh",
     "cg_recurrence.cuh",
     "cg_state.cuh",
+    "cg_step.cuh",
     "chebyshev.cuh",
     "cluster.cuh",
+    "column_sums.cuh",
     "combine.cuh",
     "common.cuh",
     "complex.cuh",
     "dense.cuh",
     "dia.cuh",
     "interleaved.cuh",
+    "lanes16.cuh",
     "lookback.cuh",
     "narrow.cuh",
     "open_run.cuh",

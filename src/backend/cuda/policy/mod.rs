@@ -54,6 +54,9 @@ const DENSE_WARPS: [u32; 2] = [4, 2];
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
         "memory.cu" => vec![("THREADS", ELEMENTWISE_THREADS)],
+        "vector_block.cu" => {
+            vec![("THREADS", ELEMENTWISE_THREADS), ("SUM_THREADS", SUM_THREADS), ("SUM_UNROLL", SUM_UNROLL)]
+        }
         "vector.cu" => vec![
             ("THREADS", ELEMENTWISE_THREADS),
             ("UNROLL", ELEMENTWISE_UNROLL),
@@ -61,7 +64,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ("SUM_UNROLL", SUM_UNROLL),
             ("MAX_PARTIALS", PARTIALS as u32),
         ],
-        "krylov.cu" => vec![
+        "krylov.cu" | "krylov_block.cu" => vec![
             ("THREADS", ELEMENTWISE_THREADS),
             ("UNROLL", KRYLOV_UNROLL),
             ("SUM_THREADS", SUM_THREADS),
@@ -107,7 +110,7 @@ pub(super) fn dense(chip: Chip, systems: usize, element_bytes: usize) -> Shape {
 /// Whether products and sums are rounded one by one, as on the host. In the steps of a solver this makes a diagonal of
 /// powers of two change no bit; they wait for memory, so it costs no time.
 pub(super) fn rounds_as_written(unit: &Unit) -> bool {
-    matches!(unit.source(), "krylov.cu" | "cg_resident.cu" | "cg_streamed.cu")
+    matches!(unit.source(), "krylov.cu" | "krylov_block.cu" | "cg_resident.cu" | "cg_streamed.cu")
 }
 
 /// Enough blocks for every element once, at most as many as the chip holds twice over: the kernels stride.
@@ -138,6 +141,33 @@ pub(super) fn krylov_sum(chip: Chip, n: usize, element_bytes: usize) -> Shape {
 pub(super) fn krylov_map(n: usize, element_bytes: usize) -> Shape {
     let tile = ELEMENTWISE_THREADS as usize * KRYLOV_UNROLL as usize * (16 / element_bytes).max(1);
     Shape::new(n.div_ceil(tile).clamp(1, i32::MAX as usize) as u32, ELEMENTWISE_THREADS)
+}
+
+/// A reduction of `k` vectors side by side, `n` elements together: as [`sum`], with room for k partial results a block.
+pub(super) fn block_sum(chip: Chip, k: usize, n: usize, element_bytes: usize) -> Shape {
+    sums_of_rows(chip, k, n, element_bytes, SUM_UNROLL, PARTIALS / k)
+}
+
+/// The same inside of a Krylov step, as [`krylov_sum`].
+pub(super) fn krylov_block_sum(chip: Chip, k: usize, n: usize, element_bytes: usize) -> Shape {
+    sums_of_rows(chip, k, n, element_bytes, KRYLOV_UNROLL, usize::MAX)
+}
+
+fn sums_of_rows(chip: Chip, k: usize, n: usize, element_bytes: usize, unroll: u32, most: usize) -> Shape {
+    let resident = (chip.multiprocessors * (chip.threads_per_multiprocessor / SUM_THREADS)) as usize;
+    let tile = whole_rows(SUM_THREADS, k) * unroll as usize * (16 / element_bytes).max(1);
+    Shape::new(n.div_ceil(tile).clamp(1, resident.min(most)) as u32, SUM_THREADS)
+}
+
+/// The elementwise half of a Krylov step of `k` systems: a block for each tile.
+pub(super) fn krylov_block_map(k: usize, n: usize, element_bytes: usize) -> Shape {
+    let tile = whole_rows(ELEMENTWISE_THREADS, k) * KRYLOV_UNROLL as usize * (16 / element_bytes).max(1);
+    Shape::new(n.div_ceil(tile).clamp(1, i32::MAX as usize) as u32, ELEMENTWISE_THREADS)
+}
+
+/// Threads of a block that take part where each keeps its column: a multiple of k (`of_whole_rows` in column_sums.cuh).
+fn whole_rows(threads: u32, k: usize) -> usize {
+    threads as usize / k * k
 }
 
 /// One thread a row of a stored matrix, in the classless unit of its kernels.

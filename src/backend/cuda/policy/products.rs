@@ -49,6 +49,9 @@ const STREAM_MEAN: usize = 32;
 const VECTOR_LANE: usize = 8;
 /// ... and of more than this on average are balanced: too few rows would fill the chip.
 const VECTOR_MEAN: usize = 512;
+/// Threads of a block where several vectors are multiplied at once: tiles of long rows then leave room for other blocks' (elasticity with 8 vectors,
+/// 304 us for 680 with twice as many; with 27 entries a row a tenth).
+const BLOCK_THREADS: u32 = 128;
 /// Where several vectors are multiplied at once and a row has more nonzeros than this, and than four times the mean, rows are cut:
 /// the other rows of a tile would wait for it.
 const BLOCK_LONG: usize = 128;
@@ -69,7 +72,8 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
             let ahead = u32::from(unit.size_class() & AHEAD != 0);
             vec![("THREADS", threads), ("LANES", lanes.max(1)), ("UNROLL", unroll), ("AHEAD", ahead)]
         }
-        "csr_block.cu" | "csr_block_tiles.cu" => {
+        "csr_block.cu" => vec![("THREADS", BLOCK_THREADS), lanes, ("UNROLL", FEW_UNROLL)],
+        "csr_block_tiles.cu" => {
             vec![threads, lanes, ("UNROLL", FEW_UNROLL)]
         }
         "csr_stream.cu" => {
@@ -291,13 +295,15 @@ pub(in crate::backend::cuda) fn csr_block<T: Element, V: Element>(
             joins: shape(blocks(joins)),
         };
     }
-    let tile = (THREADS / lanes) as usize;
+    let tile = (BLOCK_THREADS / lanes) as usize;
     let fullest = usize::try_from(extent.fullest).unwrap_or(usize::MAX).saturating_mul(tile.div_ceil(32));
     // Twice the usual tile: where rows vary, a full one is worked off in chunks.
     let room = fullest.saturating_add(3).min(2 * mean * tile + 64).min(STREAM_BYTES / entry - 31);
     let capacity = room.next_multiple_of(32);
+    // Warps leave a sum for each of their lanes there.
+    let sums = (BLOCK_THREADS / 32 * lanes) as usize * fit * size_of::<T>();
     CsrBlock::Rows {
-        shape: shape(blocks(rows.div_ceil(tile))).shared(capacity * entry),
+        shape: shape(blocks(rows.div_ceil(tile))).threads(BLOCK_THREADS).shared((capacity * entry).max(sums)),
         capacity: capacity as u32,
     }
 }

@@ -5,7 +5,8 @@ use crate::backend::cuda::Cuda;
 use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::policy::{self, CsrBlock};
 use crate::backend::cuda::slice::Slice;
-use crate::backend::{CsrParts, with_offsets};
+use crate::backend::cuda::vector::check_block;
+use crate::backend::{CsrParts, VectorOps, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar, Widen};
 
@@ -25,6 +26,22 @@ mod kernel {
             y: &mut Slice<T>,
             vectors: u32,
             capacity: u32,
+        );
+    }
+    kernels! {
+        "csr_block.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        /// y = A x, and in `partials` the sums of x.y that each block has, one a vector.
+        fn csr_block_dot(
+            rows: u64,
+            count: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            x: &Slice<T>,
+            y: &mut Slice<T>,
+            vectors: u32,
+            capacity: u32,
+            partials: u64,
         );
     }
     kernels! {
@@ -54,6 +71,36 @@ mod kernel {
             vectors: u32,
             pieces: u64,
         );
+    }
+}
+
+/// In one pass where tiles are of whole rows: then a second launch adds up what the blocks leave.
+pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: CsrParts<'_, V, Cuda>,
+    x: &Slice<T>,
+    y: &mut Slice<T>,
+    xy: &mut Slice<T>,
+) -> Result<()> {
+    let vectors = xy.len();
+    check_block(vectors, x.len())?;
+    let extent = csr::extent(cuda, &a)?;
+    let (rows, count) = (a.rows as u64, a.values.len() as u64);
+    let aligned = (x.address() | y.address()).is_multiple_of(16);
+    match policy::csr_block::<T, V>(extent, (a.rows, a.values.len()), vectors, aligned) {
+        CsrBlock::Rows { shape, capacity } => {
+            let (columns, values, sums) = (a.indices, a.values, vectors * shape.blocks as usize);
+            let (_guard, partials) = cuda.0.pieces(sums)?;
+            with_offsets!(a.offsets, offsets => kernel::csr_block_dot(
+                cuda, shape, rows, count, offsets, columns, values, x, y, vectors as u32, capacity, partials,
+            ))?;
+            cuda.sums(Slice::at(partials, sums), xy)
+        }
+        CsrBlock::Tiles { .. } => {
+            let one = T::one();
+            product(cuda, a, vectors, Form { conjugate: 0, alpha: one, x, beta: T::zero(), y })?;
+            cuda.dot(x, y, xy)
+        }
     }
 }
 

@@ -132,6 +132,16 @@ impl Products for Cuda {
         block::product(*self, a, vectors, Form::new(*self, "arrays", gemv)?)
     }
 
+    fn csr_block_dot<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+        xy: &mut Slice<T>,
+    ) -> Result<()> {
+        block::product_dot(*self, a, x, y, xy)
+    }
+
     fn transposed_copy<V: Scalar>(&self, a: &Csr<V, Self>) -> Option<Result<Csr<V, Self>>> {
         Some(record::outside(|| a.transpose(self)))
     }

@@ -4,8 +4,6 @@ use super::Scale;
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
 
-/// Vectors whose sums stay in registers together.
-const AT_ONCE: usize = 8;
 /// Rows that one task takes at least.
 const ROWS: usize = 256;
 
@@ -25,22 +23,36 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     }
     y.par_chunks_mut(vectors).with_min_len(ROWS).enumerate().for_each(|(row, y)| {
         let range = offsets[row].to_usize()..offsets[row + 1].to_usize();
-        let (columns, values) = (&indices[range.clone()], &values[range]);
-        for first in (0..vectors).step_by(AT_ONCE) {
-            let width = AT_ONCE.min(vectors - first);
-            let mut sums = [T::zero(); AT_ONCE];
-            for (&column, &value) in columns.iter().zip(values) {
-                let (value, start): (T, usize) = (value.widen(), column as usize * vectors + first);
-                if width == AT_ONCE {
-                    let line = &x[start..start + AT_ONCE];
-                    sums.iter_mut().zip(line).for_each(|(sum, &x)| *sum += value * x);
-                } else {
-                    let line = &x[start..start + width];
-                    sums.iter_mut().zip(line).for_each(|(sum, &x)| *sum += value * x);
-                }
-            }
-            let line = y[first..first + width].iter_mut();
-            line.zip(sums).for_each(|(y, sum)| *y = scale.finish(sum, *y));
+        let entries = (&indices[range.clone()], &values[range]);
+        // Sums of so many vectors stay in registers together.
+        let mut first = 0;
+        while first < vectors {
+            first += match vectors - first {
+                8.. => part::<8, V, T>(entries, (vectors, first), scale, x, y),
+                4.. => part::<4, V, T>(entries, (vectors, first), scale, x, y),
+                2.. => part::<2, V, T>(entries, (vectors, first), scale, x, y),
+                _ => part::<1, V, T>(entries, (vectors, first), scale, x, y),
+            };
         }
     });
+}
+
+/// A row times WIDTH of the vectors, from the first given on. Returns WIDTH.
+#[inline(always)]
+fn part<const WIDTH: usize, V: Widen<T>, T: Scalar>(
+    (columns, values): (&[u32], &[V]),
+    (vectors, first): (usize, usize),
+    scale: Scale<T>,
+    x: &[T],
+    y: &mut [T],
+) -> usize {
+    let mut sums = [T::zero(); WIDTH];
+    for (&column, &value) in columns.iter().zip(values) {
+        let (value, start): (T, usize) = (value.widen(), column as usize * vectors + first);
+        let line = &x[start..start + WIDTH];
+        sums.iter_mut().zip(line).for_each(|(sum, &x)| *sum += value * x);
+    }
+    let line = y[first..first + WIDTH].iter_mut();
+    line.zip(sums).for_each(|(y, sum)| *y = scale.finish(sum, *y));
+    WIDTH
 }

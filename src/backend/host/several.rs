@@ -1,0 +1,257 @@
+//! Vectors side by side on the CPU: entry i of vector j of k lies at i * k + j. Sums go column by column, chunks are whole rows.
+
+use super::Host;
+use super::krylov::{Pair, settle, single, step_along, turn};
+use super::vector::{chunk_size, for_chunks, sum_chunks};
+use crate::backend::{CgSlot, Inverse};
+use crate::error::{Error, Result};
+use crate::parallel::prelude::*;
+use crate::scalar::Scalar;
+use num_traits::One;
+use std::ops::Add;
+
+/// The most vectors.
+const MOST: usize = 32;
+
+/// A sum for each column.
+#[derive(Clone, Copy)]
+struct Columns<S>([S; MOST]);
+
+impl<S: Copy + Default> Default for Columns<S> {
+    fn default() -> Self {
+        Self([S::default(); MOST])
+    }
+}
+
+impl<S: Copy + Add<Output = S>> Add for Columns<S> {
+    type Output = Self;
+    fn add(mut self, other: Self) -> Self {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, other)| *sum = *sum + other);
+        self
+    }
+}
+
+/// Elements a task: whole rows, so that sums do not depend on the number of threads.
+fn rows_of(n: usize, k: usize) -> usize {
+    chunk_size(n).next_multiple_of(k)
+}
+
+fn check(k: usize, n: usize) -> Result<()> {
+    if !(1..=MOST).contains(&k) {
+        return Err(Error::InvalidArgument(format!("{k} vectors side by side: 1 to {MOST} are possible")));
+    }
+    Error::check_dimension("entries beyond the last whole row", 0, n % k)
+}
+
+/// `out[j]` = x_j.y_j, conjugating x_j.
+pub(super) fn dots<T: Scalar>(x: &[T], y: &[T], out: &mut [T]) -> Result<()> {
+    let (n, k) = (x.len(), out.len());
+    check(k, n)?;
+    let size = rows_of(n, k);
+    let all = sum_chunks(n, x.par_chunks(size).zip(y.par_chunks(size)), |(x, y)| {
+        let mut sums = Columns::default();
+        for (x, y) in x.chunks_exact(k).zip(y.chunks_exact(k)) {
+            sums.0.iter_mut().zip(x.iter().zip(y)).for_each(|(sum, (x, &y))| *sum += x.conj() * y);
+        }
+        sums
+    });
+    out.copy_from_slice(&all.0[..k]);
+    Ok(())
+}
+
+/// One behind the other to side by side.
+pub(super) fn interleave<T: Scalar>(k: usize, x: &[T], y: &mut [T]) -> Result<()> {
+    check(k, x.len())?;
+    Error::check_dimension("length of the second vector", x.len(), y.len())?;
+    let (n, rows, size) = (x.len(), x.len() / k, rows_of(x.len(), k));
+    for_chunks(n, y.par_chunks_mut(size).enumerate(), |(chunk, y)| {
+        for (row, y) in (chunk * (size / k)..).zip(y.chunks_exact_mut(k)) {
+            y.iter_mut().enumerate().for_each(|(j, y)| *y = x[j * rows + row]);
+        }
+    });
+    Ok(())
+}
+
+/// Side by side to one behind the other.
+pub(super) fn separate<T: Scalar>(k: usize, x: &[T], y: &mut [T]) -> Result<()> {
+    check(k, x.len())?;
+    Error::check_dimension("length of the second vector", x.len(), y.len())?;
+    let rows = x.len() / k;
+    for (j, y) in y.chunks_exact_mut(rows.max(1)).enumerate() {
+        let size = chunk_size(rows);
+        for_chunks(rows, y.par_chunks_mut(size).enumerate(), |(chunk, y)| {
+            y.iter_mut().zip(chunk * size..).for_each(|(y, row)| *y = x[row * k + j]);
+        });
+    }
+    Ok(())
+}
+
+/// Systems with one matrix, whose sizes fit together.
+pub(super) struct Systems<'a, T: Scalar> {
+    inverse: Inverse<'a, T, Host>,
+    k: usize,
+}
+
+impl<'a, T: Scalar> Systems<'a, T> {
+    /// `n` is the length of all vectors together.
+    pub(super) fn new(inverse: Inverse<'a, T, Host>, k: usize, n: usize, state: &[T::Real]) -> Result<Self> {
+        check(k, n)?;
+        Error::check_dimension("length of the state", k * CgSlot::COUNT, state.len())?;
+        let diagonal = match inverse {
+            Inverse::Diagonal(d) => d.len(),
+            Inverse::Rounded(d) => d.len(),
+            Inverse::Identity | Inverse::General(_) => n / k,
+        };
+        Error::check_dimension("length of the diagonal", n / k, diagonal)?;
+        Ok(Self { inverse, k })
+    }
+}
+
+/// Runs the body with `$weight` bound to the function from a row to the inverse's entry: one where it is no diagonal.
+macro_rules! with_weight {
+    ($inverse:expr, $weight:ident => $body:expr) => {
+        match $inverse {
+            Inverse::Diagonal(d) => {
+                let $weight = |row: usize| d[row];
+                $body
+            }
+            Inverse::Rounded(d) => {
+                let $weight = |row: usize| single::<T::Real>(d[row]);
+                $body
+            }
+            Inverse::Identity | Inverse::General(_) => {
+                let $weight = |_: usize| T::Real::one();
+                $body
+            }
+        }
+    };
+}
+
+/// [`KrylovSteps::cg_residual`](crate::backend::KrylovSteps::cg_residual) of several systems.
+pub(super) fn residual<T: Scalar>(
+    systems: Systems<'_, T>,
+    pq: &[T],
+    q: &[T],
+    r: &mut [T],
+    rz: &mut [T],
+    state: &mut [T::Real],
+) -> Result<()> {
+    let (k, n) = (systems.k, r.len());
+    Error::check_dimension("length of r.z", k, rz.len())?;
+    let mut alphas = [None; MOST];
+    for (alpha, (&pq, state)) in alphas.iter_mut().zip(pq.iter().zip(state.chunks_exact_mut(CgSlot::COUNT))) {
+        *alpha = step_along(pq, state);
+    }
+    if alphas.iter().all(Option::is_none) {
+        return Ok(());
+    }
+    let steps = alphas.map(|alpha| alpha.map(T::from_real));
+    let steps = &steps[..k];
+    let size = rows_of(n, k);
+    let sums = with_weight!(systems.inverse, weight => {
+        let chunks = r.par_chunks_mut(size).zip(q.par_chunks(size)).enumerate();
+        sum_chunks(n, chunks, |(chunk, (r, q))| descend(steps, chunk * (size / k), weight, q, r))
+    });
+    let fused = !matches!(systems.inverse, Inverse::General(_));
+    let states = state.chunks_exact_mut(CgSlot::COUNT);
+    for (((alpha, Pair(rr, new_rho)), rz), state) in alphas.into_iter().zip(sums.0).zip(rz).zip(states) {
+        let Some(alpha) = alpha else { continue };
+        if fused {
+            *rz = T::from_real(new_rho);
+        }
+        settle(alpha, rr, state);
+    }
+    Ok(())
+}
+
+/// [`KrylovSteps::cg_direction`](crate::backend::KrylovSteps::cg_direction) of several systems.
+pub(super) fn direction<T: Scalar>(
+    systems: Systems<'_, T>,
+    z: &[T],
+    rz: &[T],
+    p: &mut [T],
+    x: &mut [T],
+    state: &mut [T::Real],
+) -> Result<()> {
+    let (k, n) = (systems.k, x.len());
+    let mut turns = [None; MOST];
+    for (to, (&rz, state)) in turns.iter_mut().zip(rz.iter().zip(state.chunks_exact_mut(CgSlot::COUNT))) {
+        *to = turn(rz, state);
+    }
+    if turns.iter().all(Option::is_none) {
+        return Ok(());
+    }
+    let turns = &turns[..k];
+    let size = rows_of(n, k);
+    with_weight!(systems.inverse, weight => {
+        let chunks = z.par_chunks(size).zip(p.par_chunks_mut(size)).zip(x.par_chunks_mut(size)).enumerate();
+        for_chunks(n, chunks, |(chunk, ((z, p), x))| advance(turns, chunk * (size / k), weight, z, p, x));
+    });
+    Ok(())
+}
+
+/// r -= step q in whole rows from `first` on; returns r.r and r.(d .* r) of each system.
+fn descend<T: Scalar>(
+    steps: &[Option<T>],
+    first: usize,
+    weight: impl Fn(usize) -> T::Real,
+    q: &[T],
+    r: &mut [T],
+) -> Columns<Pair<T::Real>> {
+    let k = steps.len();
+    let mut sums = Columns::<Pair<T::Real>>::default();
+    let mut all = [T::zero(); MOST];
+    all.iter_mut().zip(steps).for_each(|(all, step)| *all = step.unwrap_or_default());
+    let all = steps.iter().all(Option::is_some).then_some(&all[..k]);
+    for (row, (r, q)) in (first..).zip(r.chunks_exact_mut(k).zip(q.chunks_exact(k))) {
+        let d = weight(row);
+        // The usual case apart: no test between the elements of a row.
+        match all {
+            Some(steps) => {
+                r.iter_mut().zip(q).zip(steps).for_each(|((r, &q), &step)| *r -= step * q);
+            }
+            None => {
+                for ((r, &q), step) in r.iter_mut().zip(q).zip(steps) {
+                    *r = step.map_or(*r, |step| *r - step * q);
+                }
+            }
+        }
+        for (r, sum) in r.iter().zip(&mut sums.0) {
+            let rr = r.abs2();
+            *sum = *sum + Pair(rr, d * rr);
+        }
+    }
+    sums
+}
+
+/// x += alpha p, p = d .* z + beta p in whole rows from `first` on.
+fn advance<T: Scalar>(
+    turns: &[Option<(T, T)>],
+    first: usize,
+    weight: impl Fn(usize) -> T::Real,
+    z: &[T],
+    p: &mut [T],
+    x: &mut [T],
+) {
+    let k = turns.len();
+    let mut all = [(T::zero(), T::zero()); MOST];
+    all.iter_mut().zip(turns).for_each(|(all, turn)| *all = turn.unwrap_or_default());
+    let all = turns.iter().all(Option::is_some).then_some(&all[..k]);
+    let rows = z.chunks_exact(k).zip(p.chunks_exact_mut(k)).zip(x.chunks_exact_mut(k));
+    for (row, ((z, p), x)) in (first..).zip(rows) {
+        let d = T::from_real(weight(row));
+        let entries = z.iter().zip(p).zip(x);
+        match all {
+            Some(turns) => entries.zip(turns).for_each(|(((&z, p), x), &(alpha, beta))| {
+                *x += alpha * *p;
+                *p = d * z + beta * *p;
+            }),
+            None => entries.zip(turns).for_each(|(((&z, p), x), turn)| {
+                if let Some((alpha, beta)) = *turn {
+                    *x += alpha * *p;
+                    *p = d * z + beta * *p;
+                }
+            }),
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Conjugate gradients for several right-hand sides of one matrix at once.
+//!
+//! Each system has a recurrence of its own: those of [`Cg`], step by step at the same time, so that the matrix is read once for all.
+//! The systems know nothing of one another; one that has ended stands still until the last has. Then each goes through an ordinary
+//! solve from the x that it reached, which certifies b - A x in one product, goes on where that does not do, and tells the outcome.
+//!
+//! An iteration of k systems moves the matrix once and 10 k vectors of n scalars, with Jacobi twice the diagonal, once for all (n reals, or n of
+//! single precision). One after the other it would be k matrices and k diagonals: so it pays where the matrix takes many
+//! bytes a row beside 80 in double precision, as with 27 entries a row and more; not where it compresses to nothing and is read as such.
+//! Before and behind the iterations each system takes a product by itself.
+
+use super::cg::Work;
+use super::cycle::{Pace, Run, replays};
+use super::driver::{Begun, End, Solve, floor, inverse_bytes};
+use super::units::Units;
+use super::{Cg, Outcome, Report, SolveOptions, check_sizes};
+use crate::backend::{CgSlot, CgStatus, KrylovSteps, Mailbox};
+use crate::error::{Error, Result};
+use crate::operator::LinearOperator;
+use crate::precondition::Preconditioner;
+use crate::scalar::Scalar;
+use num_traits::Zero;
+use std::cell::{Cell, RefCell};
+use std::ops::{ControlFlow, Range};
+use std::time::{Duration, Instant};
+
+/// A conjugate gradient solver for up to 32 right-hand sides of one matrix at once, with the memory it needs: keep it, and solve
+/// many times.
+///
+/// ```
+/// use residua::{Csr, Host, krylov::{MultiCg, SolveOptions}, precondition::Jacobi};
+/// use std::ops::ControlFlow;
+/// // | 2 -1 |
+/// // |-1  3 | x = (1, 2) and (4, -2)
+/// let a = Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![2.0, -1.0, -1.0, 3.0])?;
+/// let jacobi = Jacobi::new(&Host, &a)?;
+/// let mut cg = MultiCg::new(&Host, 2, 2, SolveOptions::default())?;
+/// let mut x = vec![0.0; 4]; // one behind the other, as the right-hand sides
+/// let reports = cg.solve(&a, &jacobi, &[1.0, 2.0, 4.0, -2.0], &mut x, |_, _, _| ControlFlow::Continue(()))?;
+/// assert!(reports.iter().all(|report| report.outcome.is_converged()));
+/// assert!(x.iter().zip([1.0, 1.0, 2.0, 0.0]).all(|(x, expected): (&f64, f64)| (x - expected).abs() < 1e-12));
+/// # Ok::<(), residua::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct MultiCg<T: Scalar, B: KrylovSteps> {
+    /// For what each system does by itself.
+    cg: Cg<T, B>,
+    /// All recurrences, side by side.
+    work: Work<T, B>,
+    mailbox: B::Mailbox<T::Real>,
+    /// The states of all, here.
+    state: Vec<T::Real>,
+    histories: Vec<Vec<f64>>,
+    reports: Vec<Report>,
+    iterating: Duration,
+}
+
+/// A system among the others.
+struct Member<'a, T: Scalar, F> {
+    solve: Solve<'a, T, F>,
+    run: Run,
+}
+
+impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
+    /// The most systems at once.
+    pub const MOST: usize = 32;
+
+    /// A solver for up to `systems` right-hand sides of `n` unknowns at once: 4 n scalars for each, and 4 n more.
+    ///
+    /// # Errors
+    /// For no system or more than [`MultiCg::MOST`], and without memory.
+    pub fn new(backend: &B, n: usize, systems: usize, options: SolveOptions) -> Result<Self> {
+        if !(1..=Self::MOST).contains(&systems) {
+            let most = Self::MOST;
+            return Err(Error::InvalidArgument(format!(
+                "{systems} systems at once: 1 to {most} are possible"
+            )));
+        }
+        let kept = 1 + options.iteration_limit(n).min(10_000);
+        Ok(Self {
+            work: Work::new(backend, n, systems)?,
+            mailbox: backend.mailbox(systems * CgSlot::COUNT)?,
+            state: vec![T::Real::zero(); systems * CgSlot::COUNT],
+            histories: (0..systems).map(|_| Vec::with_capacity(kept)).collect(),
+            reports: Vec::with_capacity(systems),
+            iterating: Duration::ZERO,
+            cg: Cg::new(backend, n, options)?,
+        })
+    }
+
+    /// Solves A x = b for as many right-hand sides as lie one behind the other in `b`, at most as many as the solver is for; x starts
+    /// from, and ends, likewise in `x`. A report for each, as [`Cg::solve`] gives it: its iterations are those together with
+    /// the others and those alone, and its bytes an iteration the share in one together. `observer(system, iteration, residual
+    /// norm)` sees each recurrence, and can stop all. Fewer systems than the solver is for take as long as all.
+    ///
+    /// What an operator can't do for several vectors ([`LinearOperator::block_bytes`]), and a preconditioner that can't be
+    /// fused ([`Preconditioner::fused`]), is done one system after the other. So is a system once more, from where it started, whose recurrence
+    /// ended with a fault: its outcome is that of [`Cg::solve`], and the observer sees it again.
+    ///
+    /// # Errors
+    /// Where b is not a multiple of the unknowns long, or of more systems than the solver is for, and as [`Cg::solve`].
+    pub fn solve<A, M>(
+        &mut self,
+        a: &A,
+        m: &M,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        observer: impl FnMut(usize, usize, f64) -> ControlFlow<()>,
+    ) -> Result<&[Report]>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        let n = B::len(&*self.cg.work.r);
+        let systems = B::len(b).checked_div(n).unwrap_or(0);
+        check_sizes(n, (a.rows(), a.columns()), m.rows(), n, n)?;
+        Error::check_dimension("length of x", B::len(b), B::len(x))?;
+        Error::check_dimension("length of b beyond the last whole one", 0, B::len(b) % n.max(1))?;
+        if systems > self.histories.len() {
+            let room = self.histories.len();
+            return Err(Error::InvalidArgument(format!("{systems} right-hand sides for a solver of {room}")));
+        }
+        self.reports.clear();
+        self.histories.iter_mut().for_each(Vec::clear);
+        self.iterating = Duration::ZERO;
+        let (observer, stop) = (RefCell::new(observer), Cell::new(false));
+        let watch = |system, iteration, norm| {
+            let flow = observer.borrow_mut()(system, iteration, norm);
+            stop.set(stop.get() || flow.is_break());
+            flow
+        };
+        let share = if systems > 1 { self.share_of_bytes(a, m) } else { None };
+        let mut reached = vec![None; systems];
+        if share.is_some() {
+            self.together(a, m, b, x, &watch, &stop, &mut reached)?;
+        }
+        for (system, reached) in reached.into_iter().enumerate() {
+            let own = range(system, n);
+            let begun = match reached {
+                Some(iterations) => {
+                    let sum = Some(B::part(&self.work.q, own.clone()));
+                    Some(Begun { iterations, stopped: stop.get(), sum })
+                }
+                None if stop.get() => Some(Begun { iterations: 0, stopped: true, sum: None }),
+                None => None,
+            };
+            let history = &mut self.histories[system];
+            std::mem::swap(history, &mut self.cg.history);
+            let (b, x) = (B::part(b, own.clone()), B::part_mut(x, own));
+            let report = self.cg.drive(a, m, b, x, begun, |iteration, norm| watch(system, iteration, norm));
+            self.histories[system].clone_from(&self.cg.history);
+            let mut report = report?;
+            self.iterating += self.cg.iterating;
+            if let (Some(_), Some(share)) = (reached, share) {
+                report.bytes_per_iteration = share;
+            }
+            self.reports.push(report);
+        }
+        Ok(&self.reports)
+    }
+
+    /// Residual norms of a system's recurrence in the last solve: at the start, then after each iteration.
+    ///
+    /// # Panics
+    /// Where the solver is for fewer systems.
+    pub fn history(&self, system: usize) -> &[f64] {
+        &self.histories[system]
+    }
+
+    /// Time that the last solve spent iterating, all systems together.
+    pub fn iterating(&self) -> Duration {
+        self.iterating
+    }
+
+    /// How many systems the solver is for.
+    pub fn systems(&self) -> usize {
+        self.histories.len()
+    }
+
+    /// The solver of one system inside.
+    pub(super) fn alone(&mut self) -> &mut Cg<T, B> {
+        &mut self.cg
+    }
+
+    pub(super) fn last_history(&self) -> &[f64] {
+        self.cg.history()
+    }
+
+    /// The recurrences of all systems that can take part, until each has ended. The sums of their steps, in units, come to lie one behind the
+    /// other in `work.q`, and `reached` tells after how many iterations: none where a system has to be solved alone.
+    #[allow(clippy::too_many_arguments)]
+    fn together<A, M>(
+        &mut self,
+        a: &A,
+        m: &M,
+        b: &B::Slice<T>,
+        x: &B::Slice<T>,
+        watch: &impl Fn(usize, usize, f64) -> ControlFlow<()>,
+        stop: &Cell<bool>,
+        reached: &mut [Option<usize>],
+    ) -> Result<()>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        let Self { cg, work, mailbox, state, histories, iterating, .. } = self;
+        let (n, k, backend) = (a.rows(), histories.len(), cg.backend.clone());
+        backend.fill(T::zero(), &mut work.q)?;
+        let mut members = Vec::with_capacity(reached.len());
+        let histories = histories.iter_mut().take(reached.len());
+        for ((system, history), state) in histories.enumerate().zip(state.chunks_exact_mut(CgSlot::COUNT)) {
+            let own = range(system, n);
+            let (b, x) = (B::part(b, own.clone()), B::part(x, own.clone()));
+            let observer = move |iteration, norm| watch(system, iteration, norm);
+            let column = B::part_mut(&mut work.q, own);
+            members.push(if stop.get() { None } else { cg.join(a, b, x, column, history, observer)? });
+            state.copy_from_slice(&CgSlot::to_start(T::Real::zero()));
+            match members.last() {
+                Some(Some(Member { solve, .. })) => {
+                    state[CgSlot::THRESHOLD] =
+                        solve.units.square(solve.threshold.max(floor::<T>(&solve.units)));
+                }
+                _ => state[CgSlot::STATUS] = CgStatus::Converged.to_real(),
+            }
+        }
+        for state in state.chunks_exact_mut(CgSlot::COUNT).skip(reached.len()) {
+            state[CgSlot::STATUS] = CgStatus::Converged.to_real();
+        }
+        if stop.get() || members.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        backend.interleave(k, &work.q, &mut work.r)?;
+        backend.fill(T::zero(), &mut work.x)?;
+        let start = Instant::now();
+        work.start(&backend, m, state)?;
+        let iterate = || {
+            work.iterate(&backend, a, m)?;
+            mailbox.post(&backend, &work.state)
+        };
+        let pace = Pace::new::<B>(cg.options.iteration_limit(n), a.block_bytes(k).unwrap_or(0));
+        replays::<_, B>(&backend, mailbox, state, pace, iterate, |states| {
+            let each = members.iter_mut().zip(states.chunks_exact(CgSlot::COUNT));
+            for (member, state) in each.filter_map(|(member, state)| Some((member.as_mut()?, state))) {
+                // What was queued when somebody stopped it has changed x as well.
+                if member.run.goes_on() || stop.get() {
+                    member.run.take(&mut member.solve, &state[..CgSlot::MESSAGE]);
+                }
+            }
+            !stop.get() && members.iter().flatten().any(|member| member.run.goes_on())
+        })?;
+        backend.separate(k, &work.x, &mut work.q)?;
+        *iterating = start.elapsed();
+        for (member, reached) in members.into_iter().zip(reached) {
+            let Some(Member { solve, run }) = member else { continue };
+            let good =
+                matches!(run.end(), End::Met | End::Final(Outcome::IterationLimit | Outcome::Interrupted));
+            *reached = good.then_some(solve.iterations);
+        }
+        Ok(())
+    }
+
+    /// A system's share of the bytes that an iteration of all must move; none where they are solved one after the other.
+    fn share_of_bytes<A, M>(&self, a: &A, m: &M) -> Option<usize>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        let (n, k) = (a.rows(), self.systems());
+        let product = a.block_bytes(k)?;
+        Some((product + inverse_bytes(m.fused()?, n)) / k + 8 * n * size_of::<T>())
+    }
+}
+
+impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
+    /// Makes a system ready to iterate beside others, its residual in `column`: none where there is nothing to iterate, or nothing finite
+    /// to begin with.
+    fn join<'a, F, A>(
+        &mut self,
+        a: &A,
+        b: &B::Slice<T>,
+        x: &B::Slice<T>,
+        column: &mut B::Slice<T>,
+        history: &'a mut Vec<f64>,
+        observer: F,
+    ) -> Result<Option<Member<'a, T, F>>>
+    where
+        F: FnMut(usize, f64) -> ControlFlow<()>,
+        A: LinearOperator<T, B> + ?Sized,
+    {
+        let n = a.rows();
+        let units = Units::of::<T, B>(&self.backend, b, &mut self.work.q, &mut self.work.square)?;
+        if units.b_norm == 0.0 || !units.b_norm.is_finite() {
+            return Ok(None);
+        }
+        self.backend.copy(x, &mut self.work.x)?;
+        let residual = self.certify(a, b, &units)?;
+        let threshold = self.options.threshold::<T>(units.b_norm);
+        if !residual.is_finite() || residual <= threshold.max(floor::<T>(&units)) {
+            return Ok(None);
+        }
+        self.backend.copy(&self.work.q, column)?;
+        let (limit, window) = (self.options.iteration_limit(n), self.options.window(n));
+        let mut solve = Solve { units, threshold, limit, window, iterations: 0, history, observer };
+        // Whoever stops it hears of it by himself.
+        let _ = solve.observe(residual);
+        Ok(Some(Member { solve, run: Run::new() }))
+    }
+}
+
+/// The places of a system in vectors that lie one behind the other.
+fn range(system: usize, n: usize) -> Range<usize> {
+    system * n..(system + 1) * n
+}
