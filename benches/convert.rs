@@ -1,7 +1,8 @@
 //! Conversions and assembly on a CUDA device, each beside the CSR product of the same matrix, with the memory they take.
 //!
-//! `cargo bench --bench convert`, or the built binary on another machine, with `grids`, `oblong`, `others`, `assembly` or `large` for
-//! a part of it, and `only:FORMAT` for the conversions to and from one format. The peer is `benches/peers/device_assembly.py` in the same run.
+//! `cargo bench --bench convert`, or the built binary on another machine, with `grids`, `unsymmetric`, `others`, `files`, `assembly` or `large` for
+//! a part of it (`files`: those of the folder that RESIDUA_MATRICES names, of more than 10^5 nonzeros), and `only:FORMAT` for the conversions to and
+//! from one format. The peer is `benches/peers/device_assembly.py` in the same run.
 
 #[cfg(not(feature = "cuda"))]
 fn main() {
@@ -22,11 +23,14 @@ fn main() -> residua::Result<()> {
     if asked("grids") {
         measure::grids(&b)?;
     }
-    if asked("oblong") {
-        measure::oblong(&b)?;
+    if asked("unsymmetric") {
+        measure::unsymmetric(&b)?;
     }
     if asked("others") {
         measure::others(&b)?;
+    }
+    if asked("files") {
+        measure::files(&b)?;
     }
     if asked("assembly") {
         measure::assembly(&b)?;
@@ -93,29 +97,50 @@ mod measure {
         one::<f32>(b, "27 points, 160^3", &b.poisson3d_27(160, 160, 160)?)
     }
 
-    /// Transposes of patterns that are not symmetric: a grid with one more column, and random columns.
-    pub fn oblong(b: &Cuda) -> Result<()> {
+    /// Transposes of patterns that are not symmetric: grids with one more column, random columns, a power law.
+    pub fn unsymmetric(b: &Cuda) -> Result<()> {
         println!("{HEADER}");
-        conversions(
-            b,
-            "27 points, 160^3, one more column",
-            &wider(b, b.poisson3d_27::<f64>(160, 160, 160)?)?,
-            Some("csc"),
-        )?;
-        conversions(
-            b,
-            "27 points, 160^3, one more column",
-            &wider(b, b.poisson3d_27::<f32>(160, 160, 160)?)?,
-            Some("csc"),
-        )?;
-        conversions(
-            b,
-            "7 points, 256^3, one more column",
-            &wider(b, b.poisson3d::<f64>(256, 256, 256)?)?,
-            Some("csc"),
-        )?;
-        let random = Assembler::default().resident_to_csr(b, twice(b, 1 << 21, 64_000_000)?)?;
-        conversions(b, "random, 2^21 rows", &random, Some("csc"))
+        unsymmetric_of::<f64>(b)?;
+        unsymmetric_of::<f32>(b)?;
+        let graph = generate::rmat(1 << 21, 16, RmatKind::Directed, 1)?;
+        conversions(b, "R-MAT 2^21 x 16, directed", &graph.to_backend(b)?, Some("csc"))
+    }
+
+    fn unsymmetric_of<T: residua::Scalar>(b: &Cuda) -> Result<()> {
+        let grid = wider(b, b.poisson3d_27::<T>(160, 160, 160)?)?;
+        conversions(b, "27 points, 160^3, one more column", &grid, Some("csc"))?;
+        drop(grid);
+        let grid = wider(b, b.poisson3d::<T>(256, 256, 256)?)?;
+        conversions(b, "7 points, 256^3, one more column", &grid, Some("csc"))?;
+        drop(grid);
+        let (rows, a_row) = (1 << 21, 16);
+        let all = || (0..rows * a_row).into_par_iter();
+        let is = b.upload(all().map(|t| (t / a_row) as u32).collect::<Vec<_>>())?;
+        let js = b.upload(all().map(|t| hash(t as u64) as u32 % rows as u32).collect::<Vec<_>>())?;
+        let values = b.upload(all().map(|t| T::from_f64(t as f64)).collect::<Vec<_>>())?;
+        let random = ResidentTriplets::from_parts(b, rows, rows, is, js, values)?;
+        let random = Assembler::default().resident_to_csr(b, random)?;
+        conversions(b, "random, 16 a row, 2^21 rows", &random, Some("csc"))
+    }
+
+    /// Files of a folder, as far as they have real values and more than 10^5 nonzeros.
+    pub fn files(b: &Cuda) -> Result<()> {
+        println!("{HEADER}");
+        let folder = std::env::var_os("RESIDUA_MATRICES").and_then(|folder| std::fs::read_dir(folder).ok());
+        let Some(folder) = folder else {
+            println!("RESIDUA_MATRICES names no folder");
+            return Ok(());
+        };
+        let mut paths: Vec<_> = folder.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        for path in paths {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let Ok(a) = residua::market::read_csr::<f64>(&path) else { continue };
+            if a.nonzeros() > 100_000 {
+                one(b, &name, &a.to_backend(b)?)?;
+            }
+        }
+        Ok(())
     }
 
     fn wider<T: residua::Scalar>(b: &Cuda, a: Csr<T, Cuda>) -> Result<Csr<T, Cuda>> {

@@ -19,7 +19,6 @@
 #define TILE (THREADS * ITEMS)
 #define WARPS (THREADS / 32)
 #define GROUPS (ITEMS * WARPS) // of 32 sources
-#define REST 4                 // sources under way in later tiles
 #define HEAD (SOURCE(1) << (8 * sizeof(SOURCE) - 1))
 
 typedef SCALAR T;
@@ -33,21 +32,9 @@ template <bool HALF> DEVICE T mirrored(T value, SOURCE source, u32 symmetry) {
 
 // Adds what a run has in later tiles, from source j on.
 template <bool HALF> DEVICE void add_rest(T& sum, u32 symmetry, const T* x, u64 length, const SOURCE* sources, u64 j, u64 n) {
-    for (bool over = j >= n; !over; j += REST) {
-        SOURCE next[REST];
-        T value[REST];
-#pragma unroll
-        for (u32 u = 0; u < REST; u++) next[u] = j + u < n ? sources[j + u] : HEAD;
-#pragma unroll
-        for (u32 u = 0; u < REST; u++) {
-            const SOURCE at = place<HALF>(next[u]);
-            value[u] = !(next[u] & HEAD) && at < length ? mirrored<HALF>(x[at], next[u], symmetry) : T();
-        }
-#pragma unroll
-        for (u32 u = 0; u < REST; u++) {
-            over = over || (next[u] & HEAD);
-            if (!over) sum = sum + value[u];
-        }
+    for (; j < n && !(sources[j] & HEAD); j++) {
+        const SOURCE at = place<HALF>(sources[j]);
+        if (at < length) sum = sum + mirrored<HALF>(x[at], sources[j], symmetry);
     }
 }
 

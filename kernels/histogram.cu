@@ -5,10 +5,11 @@
 //     histogram           bins fit in shared memory: every block counts its part there and adds its counts to the
 //                         global ones at the end. One read of x.
 //     histogram_cached    any number of bins: a block keeps a table in shared memory, slot = bin modulo CACHE, and the
-//                         first bin that comes to a slot owns it for the life of the block. Owned bins are counted in
+//                         first bin that comes to a slot owns it for a stretch of the input. Owned bins are counted in
 //                         shared memory, the others at once in global memory. Bins that occur often come early and
-//                         are owned, so a power law does not queue up on few addresses; a uniform distribution passes
-//                         straight through to the atomics of the second-level cache.
+//                         are owned, so a power law does not queue up on few addresses; bins that occur near each other, as the
+//                         columns of a grid's rows, are counted there too; a uniform distribution passes straight through to
+//                         the atomics of the second-level cache.
 //     histogram_by_tiles  bins in many, x already grouped by the upper bits of the bin number (sort_pass of sort.cu on
 //                         those bits): a block counts a window of WINDOW bins in shared memory and moves the window as
 //                         the groups go by.
@@ -21,6 +22,7 @@
 #include "common.cuh"
 
 #define VEC 4
+#define STRETCH (4 * CACHE)
 
 // Calls count(bin, how often) for the bins of this block's share of x, equal neighbours together.
 template <typename Count> DEVICE void each_run(const u32* x, u64 n, u64 begin, u64 end, Count count) {
@@ -89,20 +91,27 @@ extern "C" __global__ void __launch_bounds__(THREADS) histogram_cached(const u32
     __syncthreads();
     u64 begin, end;
     share(n, begin, end);
-    each_run(x, n, begin, end, [&](u32 bin, u32 run) {
-        if (bin >= bins) return;
-        u32 slot = bin & (CACHE - 1);
-        u32 who = *(volatile u32*)(owner + slot);
-        if (who == FREE) {
-            who = atomicCAS(owner + slot, FREE, bin);
-            if (who == FREE) who = bin;
-        }
-        if (who == bin) atomicAdd(mine + slot, run);
-        else atomicAdd(counts + bin, COUNT(run));
-    });
-    __syncthreads();
-    for (u32 s = threadIdx.x; s < CACHE; s += THREADS)
-        if (mine[s]) atomicAdd(counts + owner[s], COUNT(mine[s]));
+    for (u64 first = begin; first < end; first += STRETCH) {
+        each_run(x, n, first, min(first + STRETCH, end), [&](u32 bin, u32 run) {
+            if (bin >= bins) return;
+            u32 slot = bin & (CACHE - 1);
+            u32 who = *(volatile u32*)(owner + slot);
+            if (who == FREE) {
+                who = atomicCAS(owner + slot, FREE, bin);
+                if (who == FREE) who = bin;
+            }
+            if (who == bin) atomicAdd(mine + slot, run);
+            else atomicAdd(counts + bin, COUNT(run));
+        });
+        __syncthreads();
+        for (u32 s = threadIdx.x; s < CACHE; s += THREADS)
+            if (mine[s]) {
+                atomicAdd(counts + owner[s], COUNT(mine[s]));
+                owner[s] = FREE;
+                mine[s] = 0;
+            }
+        __syncthreads();
+    }
 }
 
 // Adds to counts[0 .. bins). Dynamic shared memory: WINDOW * 4. x grouped so that a tile meets few windows.

@@ -30,6 +30,7 @@
 // Constants: KEY, VALUE_BYTES (0 for keys alone, else 1, 2, 4, 8, 16), THREADS (at least 256), ITEMS, LOOK (u32 below 2^30
 // keys, else u64), LOOK_AT_ONCE (predecessors read together), HISTOGRAM_THREADS, HISTOGRAM_ITEMS, MIN_BLOCKS.
 #include "lookback.cuh"
+#include "votes.cuh"
 
 #define RADIX_BITS 8
 #define RADIX 256
@@ -153,28 +154,6 @@ sort_histogram(const KEY* keys, u64 n, u32 first_bit, u32 bit_count, u32 passes,
 
 // ---- places inside one tile ------------------------------------------------------------------------------------------
 
-// Lanes whose digit equals this lane's.
-DEVICE u32 equal_lanes(u32 digit) {
-#if MATCH_HARDWARE
-    return __match_any_sync(ALL, digit);
-#else
-    u32 equal = ALL;
-#pragma unroll
-    for (int b = 0; b < RADIX_BITS; b++)
-        // One bit: equal &= ballot(bit) ^ (bit ? 0 : all). As PTX, for the compiler would test the bit twice.
-        asm volatile(
-            "{ .reg .pred p; .reg .b32 bit, votes, flip;\n\t"
-            "and.b32 bit, %1, %2;\n\t"
-            "setp.ne.u32 p, bit, 0;\n\t"
-            "vote.sync.ballot.b32 votes, p, 0xffffffff;\n\t"
-            "selp.b32 flip, 0, 0xffffffff, p;\n\t"
-            "lop3.b32 %0, %0, votes, flip, 0x60; }"
-            : "+r"(equal)
-            : "r"(digit), "r"(1u << b));
-    return equal;
-#endif
-}
-
 // Hides from the compiler that a key has been looked at before: it would keep every digit in a register of its own.
 DEVICE void forget(u32& x) { asm volatile("" : "+r"(x)); }
 DEVICE void forget(u64& x) { asm volatile("" : "+l"(x)); }
@@ -213,7 +192,11 @@ DEVICE void count_digits(const Bits (&key)[ITEMS], u32 shift, u32 mask, u32* pla
 
 // Place of one key in the sorted tile; rows in order, all lanes of the warp together. `mine`: this warp's part of `places`.
 DEVICE u32 place_key(u32 digit, u32* mine) {
-    u32 equal = equal_lanes(digit);
+#if MATCH_HARDWARE
+    const u32 equal = __match_any_sync(ALL, digit);
+#else
+    const u32 equal = equal_lanes<RADIX_BITS>(digit);
+#endif
     u32 below = __popc(equal & lanes_below());
     u32 place = mine[digit] + below;
     __syncwarp();

@@ -124,8 +124,14 @@ pub trait Conversions: Primitives + SlimSteps {
         Ok(false)
     }
 
-    /// The transpose, whose offsets are known, with columns ascending. Temporary memory: a device takes a
-    /// tenth of source and target, or 16 MiB.
+    /// How many entries each column has. Neighbouring rows often have the same columns, which may be counted in another way than
+    /// any keys.
+    fn column_counts(&self, columns: &Self::Slice<u32>, counts: &mut Self::Slice<u32>) -> Result<()> {
+        self.histogram(columns, counts)
+    }
+
+    /// The transpose, whose offsets are known, with columns ascending. Temporary memory: a device takes a quarter of a byte an
+    /// entry, or for values of 4 bytes, or 2^28 nonzeros and more, a tenth of source and target, or 16 MiB.
     fn csr_transpose<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,

@@ -309,7 +309,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         // One count more than there are columns: its place in the scan is the total. Counting takes memory, which is free before
         // there is a target.
         let mut counts = backend.zeros(self.columns + 1)?;
-        backend.histogram(&self.indices, &mut counts)?;
+        backend.column_counts(&self.indices, &mut counts)?;
         let mut offsets = Offsets::zeros(backend, self.columns + 1, self.nonzeros())?;
         match &mut offsets {
             Offsets::Narrow(o) => backend.exclusive_scan(&counts, o)?,

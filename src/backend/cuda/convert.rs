@@ -1,7 +1,7 @@
 //! Conversions on the device. Sizes and entries are worked out and moved there; nothing is copied to the host.
 
 use super::launch::kernels;
-use super::primitives::bytes_of;
+use super::primitives::{bytes_of, histogram_of_neighbours};
 use super::shape::Shape;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, diagonals, policy, transpose};
@@ -230,6 +230,10 @@ impl Conversions for Cuda {
         values: &mut Slice<V>,
     ) -> Result<bool> {
         with_offsets!(a.offsets, offsets => transpose::mirror(*self, a, offsets, indices, values))
+    }
+
+    fn column_counts(&self, columns: &Slice<u32>, counts: &mut Slice<u32>) -> Result<()> {
+        histogram_of_neighbours(*self, columns, counts)
     }
 
     fn csr_transpose<V: Element>(

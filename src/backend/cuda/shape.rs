@@ -34,6 +34,11 @@ impl Shape {
         Shape { resident: true, ..Self::new(blocks, threads) }
     }
 
+    /// With so many blocks.
+    pub(super) fn blocks(self, blocks: usize) -> Self {
+        Shape { blocks: blocks as u32, ..self }
+    }
+
     /// With as many blocks as another shape.
     pub(super) fn blocks_like(self, other: Shape) -> Self {
         Shape { blocks: other.blocks, ..self }

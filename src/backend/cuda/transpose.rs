@@ -1,9 +1,11 @@
-//! CSR to CSC. A symmetric pattern is its own transpose, and values change places. Else stretches of entries are sorted by column and put behind each other, so that sorting needs memory for one
-//! stretch only. The sort is stable and stretches come in order: rows of a column ascend.
+//! CSR to CSC. A symmetric pattern is its own transpose, and values change places. Else entries are sorted by windows of columns, and the
+//! target is the memory for that. Where values are too narrow for it, or entries too many, stretches of entries are sorted by column and put
+//! behind each other, so that sorting needs memory for one stretch only. The sort is stable and stretches come in order: rows of a
+//! column ascend either way.
 
 use super::convert::bits_to;
 use super::launch::kernels;
-use super::primitives::bytes_of;
+use super::primitives::{Pair, bytes_of, passes};
 use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, policy};
@@ -14,11 +16,26 @@ use crate::scalar::{Element, Offset};
 mod kernel {
     use super::*;
     kernels! {
-        "transpose.cu", types(V: Element as _, I: Offset as OFFSET, C: Offset as CURSOR);
+        "mirror.cu", types(V: Element as _, I: Offset as OFFSET);
         fn mirror(
             offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, n: u64, starts: &Slice<u64>,
             to_columns: &mut Slice<u32>, to_values: &mut Slice<V>, missing: &mut Slice<u32>,
         );
+    }
+    kernels! {
+        "transpose_windows.cu", types(V: Element as _, I: Offset as OFFSET, C: Offset as CURSOR);
+        fn piece_rows(offsets: &Slice<I>, rows: u64, n: u64, row_of: &mut Slice<u32>, pieces: u64);
+        fn window_starts(starts: &Slice<C>, columns: u64, begin: &mut Slice<u32>, windows: u32);
+        fn windows_of(
+            starts: &Slice<C>, columns: &Slice<u32>, n: u64, windows: &mut Slice<u16>, numbers: &mut Slice<u32>,
+        );
+        fn finish(
+            offsets: &Slice<I>, row_of: &Slice<u32>, starts: &Slice<C>, columns: &Slice<u32>, values: &Slice<V>,
+            n: u64, begin: &Slice<u32>, windows: u32, entries: &mut Slice<u32>, to_values: &mut Slice<V>,
+        );
+    }
+    kernels! {
+        "transpose.cu", types(V: Element as _, I: Offset as OFFSET, C: Offset as CURSOR);
         fn place(
             columns: &Slice<u32>, sources: &Slice<u32>, row_of: &Slice<u32>, values: &Slice<V>, n: u64,
             cursors: &Slice<C>, to_rows: &mut Slice<u32>, to_values: &mut Slice<V>,
@@ -41,7 +58,10 @@ pub(super) fn csr_to_csc<V: Element>(
     values: &mut Slice<V>,
 ) -> Result<()> {
     with_offsets!(a.offsets, from => with_offsets!(offsets, to => {
-        by_stretches(cuda, a, from, to, indices, values)
+        match policy::Windows::of::<V>(a.indices.len()) {
+            Some(windows) => by_windows(cuda, windows, a, from, to, indices, values),
+            None => by_stretches(cuda, a, from, to, indices, values),
+        }
     }))
 }
 
@@ -58,20 +78,57 @@ pub(super) fn mirror<V: Element, I: Offset>(
     cuda.by_tiles(from, n, |shape, starts| {
         let shape = shape.variant("VALUE_BYTES", bytes_of::<V>());
         let n = n as u64;
-        kernel::mirror::<V, I, u32>(
-            cuda,
-            shape,
-            from,
-            a.indices,
-            a.values,
-            n,
-            starts,
-            indices,
-            values,
-            &mut missing,
-        )
+        kernel::mirror(cuda, shape, from, a.indices, a.values, n, starts, indices, values, &mut missing)
     })?;
     Ok(cuda.download(&*missing)?[0] == 0)
+}
+
+/// Entries of a piece in `transpose_windows.cu`.
+const PIECE: usize = 256;
+
+fn by_windows<V: Element, I: Offset, C: Offset>(
+    cuda: Cuda,
+    plan: policy::Windows,
+    a: CsrParts<'_, V, Cuda>,
+    from: &Slice<I>,
+    to: &Slice<C>,
+    indices: &mut Slice<u32>,
+    values: &mut Slice<V>,
+) -> Result<()> {
+    let (n, windows) = (a.indices.len(), plan.count as u32);
+    if n == 0 {
+        return Ok(());
+    }
+    let pieces = n.div_ceil(PIECE);
+    let (count, rows, columns) = (n as u64, a.rows as u64, a.columns as u64);
+    let mut row_of = cuda.uninitialised(pieces + 1)?;
+    let shape = plan.each(pieces + 1);
+    kernel::piece_rows::<V, I, C>(cuda, shape, from, rows, count, &mut row_of, pieces as u64)?;
+    let mut begin = cuda.uninitialised(plan.count + 1)?;
+    let shape = plan.each(plan.count + 1);
+    kernel::window_starts::<V, I, C>(cuda, shape, to, columns, &mut begin, windows)?;
+    // The target's values have room for the entries' second numbers, and for their windows twice.
+    let room = values.address();
+    let at = |bytes: usize| room + (bytes * n) as u64;
+    let keys = (Slice::<u16>::at_mut(at(4), n), Slice::<u16>::at(at(6), n));
+    kernel::windows_of::<V, I, C>(cuda, plan.tiles(n), to, a.indices, count, keys.0, indices)?;
+    // Two passes: the result is where it was.
+    let pair = Pair { keys: (&*keys.0, keys.1), values: (indices.address(), room), value_bytes: ("4", 4) };
+    passes(cuda, &pair, 0..u16::BITS)?;
+    kernel::finish(
+        cuda,
+        plan.finish,
+        from,
+        &row_of,
+        to,
+        a.indices,
+        a.values,
+        count,
+        &begin,
+        windows,
+        indices,
+        values,
+    )
 }
 
 fn by_stretches<V: Element, I: Offset, C: Offset>(

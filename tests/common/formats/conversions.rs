@@ -59,13 +59,37 @@ pub fn bits_of<T: Scalar>(a: &Csr<T>) -> (String, String) {
 /// The transpose beside a sort of all entries, and its transpose beside the matrix.
 pub fn transposes<B: Conversions>(backend: &B) {
     transposes_of(backend, ragged());
-    // More entries than a device sorts at a time where a tenth of the matrix is less.
     let many = with_lengths::<f64>(30_000, &[83; 30_000], 5);
     for (name, a) in [("symmetric", band(3000, usize::MAX)), ("nearly", band(3000, 2970)), ("many", many)] {
-        let (here, there) = (a.transpose(&Host).unwrap(), on(backend, &a).transpose(backend).unwrap());
-        let (here, there) = (here.parts(), back(backend, &there));
-        assert!(here.indices == there.parts().indices && here.values == there.parts().values, "{name}");
+        transposed_as_on_host(backend, name, &a);
     }
+    // Columns of more entries than a device takes at a time, alone and among short ones.
+    transposed_as_on_host(backend, "three long columns", &with_lengths::<f64>(3, &[2; 30_000], 6));
+    for long in [0, 10_000, 20_000] {
+        transposed_as_on_host(backend, "a long column", &spine(20_000, long));
+    }
+    // Values of 4 bytes leave less room to sort in: more entries than are sorted at a time.
+    transposed_as_on_host(backend, "many, narrow", &with_lengths::<f32>(30_000, &[83; 30_000], 5));
+}
+
+fn transposed_as_on_host<T: Scalar, B: Conversions>(backend: &B, name: &str, a: &Csr<T>) {
+    let (here, there) = (a.transpose(&Host).unwrap(), on(backend, a).transpose(backend).unwrap());
+    let (here, there) = (here.parts(), back(backend, &there));
+    assert!(here.indices == there.parts().indices && here.values == there.parts().values, "{name}");
+}
+
+/// The diagonal, and one column, of `n` rows and a column more.
+fn spine(n: usize, column: u32) -> Csr<f64> {
+    let (mut offsets, mut indices) = (vec![0], Vec::new());
+    for i in 0..n as u32 {
+        indices.extend([i.min(column), i.max(column)]);
+        if i == column {
+            indices.pop();
+        }
+        offsets.push(indices.len());
+    }
+    let values = (0..indices.len()).map(|k| k as f64).collect();
+    Csr::from_parts(n, n + 1, offsets, indices, values).unwrap()
 }
 
 /// A symmetric pattern with other values on both sides of the diagonal, but for one place that breaks the symmetry, right of

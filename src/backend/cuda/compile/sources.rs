@@ -40,6 +40,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "krylov_block.cu",
     "memory.cu",
     "merge.cu",
+    "mirror.cu",
     "number.cu",
     "pack.cu",
     "precision.cu",
@@ -65,6 +66,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "sparse_inverse.cu",
     "stencil.cu",
     "transpose.cu",
+    "transpose_windows.cu",
     "vector.cu",
     "vector_block.cu",
 ];
@@ -97,6 +99,8 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "stage.cuh",
     "tile_segments.cuh",
     "tile_start.cuh",
+    "turns.cuh",
+    "votes.cuh",
     "team.cuh"
 ];
 

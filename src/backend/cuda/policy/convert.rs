@@ -2,6 +2,7 @@
 
 use super::{ELEMENTWISE_THREADS, Shape};
 use crate::backend::cuda::compile::Unit;
+use crate::backend::cuda::primitives::bytes_of;
 use crate::scalar::Element;
 
 /// Threads of a block that turns rows over: its shared memory is a tile a warp.
@@ -19,15 +20,35 @@ const WARPS: u64 = 1 << 20;
 const STRETCH: usize = 1 << 20;
 const STRETCH_BYTES: usize = 16;
 
+/// Bits of a place within a window of columns: the fewest for which numbers of windows suffice.
+const WINDOW_BITS: std::ops::RangeInclusive<u32> = 10..=12;
+/// Windows have numbers of 16 bits.
+const WINDOWS: usize = 1 << 16;
+/// Bytes of an entry's numbers and windows, twice, which the target has room for.
+const NUMBERED: usize = 12;
+/// Threads a multiprocessor should have room for there: the more, the fewer registers each has.
+const WINDOW_RESIDENT: [u32; 2] = [1536, 1024];
+
+/// Threads of a block that puts a window in order: no more warps than there are barriers.
+fn window_threads(bits: u32) -> u32 {
+    (1 << bits >> 2).clamp(128, 512)
+}
+
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
         "convert_dia.cu" | "convert_rows.cu" => {
             vec![("THREADS", ROWS_THREADS), ("LANES", unit.size_class().clamp(4, 16))]
         }
-        "convert_tails.cu" | "diagonals.cu" | "index.cu" => {
+        "convert_tails.cu" | "diagonals.cu" | "index.cu" | "transpose.cu" => {
             vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS)]
         }
-        "transpose.cu" => vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS), ("AT_ONCE", MIRRORED)],
+        "mirror.cu" => vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS), ("AT_ONCE", MIRRORED)],
+        "transpose_windows.cu" => vec![
+            ("THREADS", window_threads(unit.size_class())),
+            ("ITEMS", TILE_ITEMS),
+            ("WINDOW_BITS", unit.size_class()),
+            ("RESIDENT", WINDOW_RESIDENT[usize::from(unit.size_class() >= *WINDOW_BITS.end())]),
+        ],
         _ => vec![("THREADS", ELEMENTWISE_THREADS)],
     }
 }
@@ -67,4 +88,35 @@ pub(in crate::backend::cuda) fn transpose_stretch<V: Element>(nonzeros: usize, c
     let room = (2 * nonzeros * (4 + size_of::<V>()) / 10).saturating_sub(cursors);
     let most = (room / STRETCH_BYTES).clamp(STRETCH, 1 << 30);
     nonzeros.div_ceil(nonzeros.div_ceil(most).max(1)).max(1)
+}
+
+/// How entries are carried to the windows of their columns (`transpose_windows.cu`).
+#[derive(Debug, Clone, Copy)]
+pub(in crate::backend::cuda) struct Windows {
+    /// Their number.
+    pub(in crate::backend::cuda) count: usize,
+    /// A block a window.
+    pub(in crate::backend::cuda) finish: Shape,
+}
+
+impl Windows {
+    /// `None` where the target has no room for the numbers of entries, or windows are too many.
+    pub(in crate::backend::cuda) fn of<V: Element>(nonzeros: usize) -> Option<Self> {
+        let count = |bits: u32| (nonzeros >> bits) + 2;
+        let bits = WINDOW_BITS.into_iter().find(|&bits| count(bits) <= WINDOWS)?;
+        let shape = Shape::new(count(bits) as u32, window_threads(bits)).class(bits);
+        let has_room = 4 + size_of::<V>() >= NUMBERED;
+        has_room
+            .then(|| Windows { count: count(bits), finish: shape.variant("VALUE_BYTES", bytes_of::<V>()) })
+    }
+
+    /// A thread for each of so many.
+    pub(in crate::backend::cuda) fn each(&self, n: usize) -> Shape {
+        self.finish.blocks(n.div_ceil(self.finish.threads as usize))
+    }
+
+    /// [`TILE_ITEMS`] a thread.
+    pub(in crate::backend::cuda) fn tiles(&self, n: usize) -> Shape {
+        self.each(n.div_ceil(TILE_ITEMS as usize))
+    }
 }

@@ -79,8 +79,16 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "cg_layout.cu" => resident::layout_constants(),
         "cg_resident.cu" => resident::constants(unit.size_class()),
         "cg_streamed.cu" => resident::streamed_constants(unit.size_class()),
-        "convert_dia.cu" | "convert_rows.cu" | "convert_sizes.cu" | "convert_tails.cu" | "diagonals.cu"
-        | "index.cu" | "stencil.cu" | "transpose.cu" => convert::constants(unit),
+        "convert_dia.cu"
+        | "convert_rows.cu"
+        | "convert_sizes.cu"
+        | "convert_tails.cu"
+        | "diagonals.cu"
+        | "index.cu"
+        | "mirror.cu"
+        | "stencil.cu"
+        | "transpose.cu"
+        | "transpose_windows.cu" => convert::constants(unit),
         "csr_balanced.cu" | "row_shape.cu" => balanced::constants(unit),
         _ => products::constants(unit)
             .or_else(|| graph::constants(unit))

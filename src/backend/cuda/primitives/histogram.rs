@@ -9,6 +9,23 @@ use crate::backend::cuda::slice::Slice;
 use crate::error::{Error, Result};
 
 pub(super) fn histogram(cuda: Cuda, keys: &Slice<u32>, counts: &mut Slice<u32>) -> Result<()> {
+    by(cuda, policy::histogram(cuda.0.chip, keys.len(), counts.len()), keys, counts)
+}
+
+/// The same of keys that come again soon: through a cache, where there are too many to count in shared memory.
+pub(in crate::backend::cuda) fn histogram_of_neighbours(
+    cuda: Cuda,
+    keys: &Slice<u32>,
+    counts: &mut Slice<u32>,
+) -> Result<()> {
+    let way = match policy::histogram(cuda.0.chip, keys.len(), counts.len()) {
+        Histogram::Grouped(_, _, cached) => Histogram::Cached(cached),
+        way => way,
+    };
+    by(cuda, way, keys, counts)
+}
+
+fn by(cuda: Cuda, way: Histogram, keys: &Slice<u32>, counts: &mut Slice<u32>) -> Result<()> {
     let (n, bins) = (keys.len(), counts.len());
     if n as u64 >> 32 != 0 {
         return Err(Error::InvalidArgument(format!("a histogram of {n} keys: 2^32 - 1 at most")));
@@ -19,7 +36,7 @@ pub(super) fn histogram(cuda: Cuda, keys: &Slice<u32>, counts: &mut Slice<u32>) 
     }
     // No key lies above 2^32 - 1, so more bins than that stay empty.
     let (n64, reachable) = (n as u64, u32::try_from(bins).unwrap_or(u32::MAX));
-    match policy::histogram(cuda.0.chip, n, bins) {
+    match way {
         Histogram::Shared(shape) => kernels::histogram(cuda, shape, keys, n64, counts, reachable),
         Histogram::Cached(shape) => kernels::histogram_cached(cuda, shape, keys, n64, counts, reachable),
         Histogram::Grouped(shape, bits, without_memory) => match grouped(cuda, keys, bits) {

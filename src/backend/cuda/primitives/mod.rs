@@ -8,6 +8,9 @@ mod select;
 mod sort;
 mod sums;
 
+pub(super) use histogram::histogram_of_neighbours;
+pub(super) use sort::{Pair, passes};
+
 use super::shape::Shape;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy};
