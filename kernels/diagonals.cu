@@ -21,13 +21,13 @@ KERNEL mark_diagonals(u64 rows, const OFFSET* offsets, u64 n, const u64* starts,
     for (u32 i = threadIdx.x; i < SLOTS; i += THREADS) seen[i] = ~u64(0);
     each_element(offsets, n, starts, [&](u64 row, u64, u64 at) {
         const u64 place = u64(columns[at]) + (rows - 1 - row);
-        // Several threads may write a slot; whichever it keeps was marked or is being marked.
-        volatile u64* const slot = seen + (u32(place) * 0x9e3779b1u >> 16) % SLOTS;
-        if (*slot == place) return;
+        // Several threads may write a slot, so it is exchanged; whichever it keeps was marked or is being marked.
+        u64* const slot = seen + (u32(place) * 0x9e3779b1u >> 16) % SLOTS;
+        if (*(volatile u64*)slot == place) return;
         u32* const mark = marks + place / 32;
         const u32 bit = 1u << place % 32;
         if (!(__ldcg(mark) & bit)) atomicOr(mark, bit);
-        *slot = place;
+        atomicExch(slot, place);
     });
 }
 
