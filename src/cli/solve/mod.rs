@@ -2,11 +2,13 @@
 
 mod answer;
 mod method;
+mod preconditioner;
 mod reorder;
 mod rhs;
 mod run;
 mod several;
 mod single;
+mod solver;
 mod words;
 
 use super::device::{self, Device};
@@ -50,8 +52,8 @@ pub(crate) struct Arguments {
     /// Preconditioner: none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], chebyshev-single[:STEPS] (the same in
     /// single precision, around it all is in double), or auto: jacobi, or chebyshev-single on a GPU where it moves so
     /// many fewer bytes that the solve is likely to be faster
-    #[arg(long, default_value = "auto", value_name = "NAME", value_parser = method::parse)]
-    preconditioner: method::Name,
+    #[arg(long, default_value = "auto", value_name = "NAME", value_parser = preconditioner::parse)]
+    preconditioner: preconditioner::Name,
     /// double; mixed: iterate with matrix and vectors in single precision, refine in double; or auto: as mixed, and go on
     /// in double where that does not reach the tolerance
     #[arg(long, default_value = "double", value_parser = ["double", "mixed", "auto"])]

@@ -1,10 +1,11 @@
 //! The steps from a file to a solution.
 
 use super::answer::{Answer, Column, Seconds, history_csv, worst};
-use super::method::{Ready, Solver, System, Wishes};
+use super::method::{Ready, System, Wishes};
 use super::reorder::{Reordering, reorder};
 use super::rhs::RightHandSides;
 use super::several::Several;
+use super::solver::Solver;
 use super::words::{self, Story};
 use super::{Arguments, Sinks};
 use crate::cli::choice::expected_products;

@@ -1,6 +1,7 @@
 //! Several right-hand sides at once, where that moves fewer bytes than one after the other.
 
-use super::method::{Setup, Stored, System};
+use super::method::{Stored, System};
+use super::preconditioner::Setup;
 use residua::backend::{PreconditionSteps, Products};
 use residua::krylov::{MultiCg, Report, SolveOptions};
 use residua::matrix::SparseMatrix;
