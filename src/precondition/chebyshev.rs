@@ -2,7 +2,7 @@
 
 use super::spectrum::largest_eigenvalue;
 use super::{Jacobi, Preconditioner, Workspace};
-use crate::backend::{ChebyshevStep, PreconditionSteps, VectorOps};
+use crate::backend::{ChebyshevStep, PreconditionSteps};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
 use crate::scalar::{Real, Scalar};
@@ -169,21 +169,6 @@ impl<T: Scalar, B: PreconditionSteps> Preconditioner<T, B> for Chebyshev<'_, T, 
             std::mem::swap(&mut last, &mut now);
         }
         Ok(())
-    }
-
-    fn apply_dot_in(
-        &self,
-        backend: &B,
-        work: Workspace<'_, T, B>,
-        r: &B::Slice<T>,
-        z: &mut B::Slice<T>,
-        rz: &mut B::Slice<T>,
-    ) -> Result<()>
-    where
-        B: VectorOps,
-    {
-        self.apply_in(backend, work, r, z)?;
-        backend.dot(r, z, rz)
     }
 
     fn bytes(&self) -> usize {

@@ -60,18 +60,6 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
     /// On vectors of the wrong length, or when the device fails.
     fn apply(&self, backend: &B, r: &B::Slice<T>, z: &mut B::Slice<T>) -> Result<()>;
 
-    /// z = M^-1 r and `rz[0]` = r.z (conjugating r), in one pass where M can.
-    ///
-    /// # Errors
-    /// As [`Preconditioner::apply`].
-    fn apply_dot(&self, backend: &B, r: &B::Slice<T>, z: &mut B::Slice<T>, rz: &mut B::Slice<T>) -> Result<()>
-    where
-        B: VectorOps,
-    {
-        self.apply(backend, r, z)?;
-        backend.dot(r, z, rz)
-    }
-
     /// Scalars of memory that [`Preconditioner::apply_in`] and [`Preconditioner::apply_dot_in`] need. A solver allocates them once.
     fn work_len(&self) -> usize {
         0
@@ -97,7 +85,7 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
         self.apply(backend, r, z)
     }
 
-    /// As [`Preconditioner::apply_dot`], in the caller's memory, so that nothing is allocated.
+    /// As [`Preconditioner::apply_in`], and `rz[0]` = r.z (conjugating r), in one pass where M can.
     ///
     /// # Errors
     /// As [`Preconditioner::apply`].
@@ -112,8 +100,8 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
     where
         B: VectorOps,
     {
-        let _ = work;
-        self.apply_dot(backend, r, z, rz)
+        self.apply_in(backend, work, r, z)?;
+        backend.dot(r, z, rz)
     }
 
     /// The form that fused steps can apply on the way, where M has one ([`Inverse::Identity`], also for a multiple of I, or

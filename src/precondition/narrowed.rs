@@ -1,7 +1,7 @@
 //! A preconditioner in half the precision.
 
 use super::{Preconditioner, Workspace};
-use crate::backend::{Backend, PreconditionSteps, VectorOps};
+use crate::backend::{Backend, PreconditionSteps};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
@@ -63,21 +63,6 @@ impl<T: Scalar, B: PreconditionSteps, M: Preconditioner<T::Narrow, B>> Precondit
         backend.narrow::<T>(<T::Real as num_traits::One>::one(), r, low_r)?;
         self.inner.apply_in(backend, Workspace { full, narrow }, low_r, low_z)?;
         backend.widen::<T>(low_z, z)
-    }
-
-    fn apply_dot_in(
-        &self,
-        backend: &B,
-        work: Workspace<'_, T, B>,
-        r: &B::Slice<T>,
-        z: &mut B::Slice<T>,
-        rz: &mut B::Slice<T>,
-    ) -> Result<()>
-    where
-        B: VectorOps,
-    {
-        self.apply_in(backend, work, r, z)?;
-        backend.dot(r, z, rz)
     }
 
     fn bytes(&self) -> usize {
