@@ -105,7 +105,11 @@ fn is_small(len: usize, grain: usize) -> bool {
 
 fn drive<P: Pieces, F: Fn(P::Item) + Sync>(pieces: P, grain: usize, body: &F) {
     if is_small(pieces.len(), grain) {
-        return pieces.each().for_each(body);
+        // A plain loop: `for_each` of an iterator is compiled anew, layer by layer, for every body.
+        for item in pieces.each() {
+            body(item);
+        }
+        return;
     }
     let middle = pieces.len() / 2;
     let (left, right) = pieces.split_at(middle);
@@ -128,20 +132,10 @@ pub(crate) struct Mapped<P, F> {
 impl<P: Pieces, R: Send, F: Fn(P::Item) -> R + Sync> Mapped<P, F> {
     /// All results, in order: of tasks, not of so many items that memory matters (those are written in place).
     pub(crate) fn collect(self) -> Vec<R> {
-        let n = self.pieces.len();
-        if is_small(n, grain(&self.pieces)) {
-            return self.pieces.each().map(self.function).collect();
-        }
-        // Plain loops: iterators' adapters would be compiled for every R.
-        let mut slots: Vec<Option<R>> = Vec::new();
-        slots.resize_with(n, || None);
+        let mut slots = empty(self.pieces.len());
         let function = self.function;
         self.pieces.zip(IterMut(&mut slots)).for_each(|(item, slot)| *slot = Some(function(item)));
-        let mut results = Vec::with_capacity(n);
-        for slot in slots {
-            results.push(slot.expect("the loop met every item"));
-        }
-        results
+        taken(slots)
     }
 
     /// All results in one. `combine` must be exactly associative: where the cuts are depends on the number of threads.
@@ -151,6 +145,22 @@ impl<P: Pieces, R: Send, F: Fn(P::Item) -> R + Sync> Mapped<P, F> {
     }
 }
 
+/// Places for results. Apart from the loop that fills them, so that it is compiled once for each type of results.
+fn empty<R>(n: usize) -> Vec<Option<R>> {
+    let mut slots = Vec::new();
+    slots.resize_with(n, || None);
+    slots
+}
+
+/// The results in their places.
+fn taken<R>(slots: Vec<Option<R>>) -> Vec<R> {
+    let mut results = Vec::with_capacity(slots.len());
+    for slot in slots {
+        results.push(slot.expect("the loop met every item"));
+    }
+    results
+}
+
 fn reduce<P: Pieces, R: Send>(
     pieces: P,
     grain: usize,
@@ -158,7 +168,12 @@ fn reduce<P: Pieces, R: Send>(
     combine: &(impl Fn(R, R) -> R + Sync),
 ) -> Option<R> {
     if is_small(pieces.len(), grain) {
-        return pieces.each().map(function).reduce(combine);
+        let mut each = pieces.each();
+        let mut all = function(each.next()?);
+        for item in each {
+            all = combine(all, function(item));
+        }
+        return Some(all);
     }
     let middle = pieces.len() / 2;
     let (left, right) = pieces.split_at(middle);

@@ -89,7 +89,7 @@ macro_rules! kernel {
             use $crate::backend::cuda::{compile::Unit, launch};
             let unit = const { Unit::new($file)$(.with(stringify!($macro_name), <$generic as $crate::scalar::Element>::NAME))* };
             let kernel = cuda.kernel(shape.unit(unit), stringify!($name), &shape)?;
-            launch::note(cuda, kernel, shape, || vec![$(launch::Argument::written(&$argument)),*]);
+            launch::note(cuda, kernel, shape, &[$(launch::Argument::written(&$argument)),*]);
             $(let $argument = launch::Argument::bits($argument);)*
             let mut arguments: [*mut std::ffi::c_void; _] = [$((&raw const $argument).cast_mut().cast()),*];
             // SAFETY: the declaration above gives the arguments of the kernel of this name, in order; each pointer is
@@ -102,14 +102,9 @@ pub(super) use {kernel, kernels};
 
 /// Tells a recording what a launch may write. Of a kernel that does not wait by itself, nothing is said: the next one would not start any
 /// sooner.
-pub(super) fn note(
-    cuda: Cuda,
-    kernel: Kernel,
-    shape: Shape,
-    written: impl FnOnce() -> Vec<Option<Range<u64>>>,
-) {
+pub(super) fn note(cuda: Cuda, kernel: Kernel, shape: Shape, written: &[Option<Range<u64>>]) {
     if shape.blocks > 0 && record::current(cuda.0.ordinal).is_some() {
-        let written = kernel.early.then(|| written().into_iter().flatten().collect());
+        let written = kernel.early.then(|| written.iter().flatten().cloned().collect());
         record::launched(cuda.0.ordinal, written);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::shared::SharedRows;
 use super::{Scale, transposed};
-use crate::backend::host::slim::Reader;
+use crate::backend::host::slim::{Reader, at};
 use crate::backend::{
     Host, KindParts, LongParts, SECTION, SectionParts, SlimBody, SlimColumns, SlimParts, SlimValues,
     with_offsets,
@@ -35,9 +35,7 @@ pub(super) fn product<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
             };
             y.par_chunks_mut(TASK).enumerate().map(task).collect()
         }
-        SlimBody::Sections(s) => with_offsets!(s.entries, entries => with_offsets!(s.word_offsets, words => {
-            sections(s, (entries, words), value, x, y, finish)
-        })),
+        SlimBody::Sections(s) => sections(s, value, x, y, finish),
     }
 }
 
@@ -117,9 +115,8 @@ struct Section<'a> {
     base: u32,
 }
 
-fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send, P: Offset, Q: Offset>(
+fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
     a: SectionParts<'_, V, Host>,
-    (entries, word_offsets): (&[P], &[Q]),
     value: impl Fn(V) -> T + Sync + Send + Copy,
     x: &[T],
     y: &mut [T],
@@ -135,9 +132,9 @@ fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send, P: Offset, Q: Of
     };
     let coded = coded.as_deref();
     let section = |s: usize| {
-        let first = entries[s].to_usize();
-        let width = (entries[s + 1].to_usize() - first) / SECTION;
-        let words = &a.words[word_offsets[s].to_usize()..word_offsets[s + 1].to_usize()];
+        let first = at(a.entries, s);
+        let width = (at(a.entries, s + 1) - first) / SECTION;
+        let words = &a.words[at(a.word_offsets, s)..at(a.word_offsets, s + 1)];
         let per_quad = words.len() / (width.div_ceil(4) * SECTION).max(1);
         let of_columns = per_quad - usize::from(per_quad > 0 && coded.is_some());
         let base = if let SlimColumns::Wide(bases) = a.columns { bases[s] } else { 0 };

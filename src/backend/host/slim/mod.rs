@@ -4,7 +4,7 @@ mod fill;
 mod restore;
 mod survey;
 
-pub(super) use restore::Reader;
+pub(super) use restore::{Reader, at};
 
 use super::Host;
 use super::chunks;

@@ -10,7 +10,8 @@ use crate::scalar::{Offset, Scalar, Widen};
 /// Rows that one task restores.
 const CHUNK: usize = 1 << 12;
 
-fn at(offsets: OffsetsRef<'_, Host>, i: usize) -> usize {
+/// One offset. For what is read once a section: to compile the loops around it for each width would not pay.
+pub(in crate::backend::host) fn at(offsets: OffsetsRef<'_, Host>, i: usize) -> usize {
     match offsets {
         OffsetsRef::Narrow(o) => o[i].to_usize(),
         OffsetsRef::Wide(o) => o[i].to_usize(),
