@@ -25,14 +25,13 @@ pub(super) fn map<R: Send>(n: usize, task: impl Fn(Range<usize>) -> R + Sync) ->
 
 /// Splits a slice into consecutive parts of the given lengths; what is left over stays out.
 pub(super) fn split<T>(mut slice: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
-    lengths
-        .into_iter()
-        .map(|length| {
-            let (part, rest) = std::mem::take(&mut slice).split_at_mut(length);
-            slice = rest;
-            part
-        })
-        .collect()
+    let mut parts = Vec::new();
+    for length in lengths {
+        let (part, rest) = std::mem::take(&mut slice).split_at_mut(length);
+        slice = rest;
+        parts.push(part);
+    }
+    parts
 }
 
 /// Chunks of `out` with the matching chunk's range, for `task` to fill.

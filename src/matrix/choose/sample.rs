@@ -5,8 +5,9 @@ use super::super::{Csr, RowLengths};
 use crate::backend::{Backend, OffsetsRef};
 use crate::cache::Hash;
 use crate::error::Result;
-use crate::scalar::{Offset, Scalar};
+use crate::scalar::{Offset, Real, Scalar};
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// Runs of rows that are looked at, spread evenly.
 const RUNS: usize = 8;
@@ -78,16 +79,97 @@ pub(super) struct Sample {
     pub(super) fingerprint: Hash,
 }
 
+/// What is gathered run by run. Apart from [`sample`], so that it is compiled once, not for every type and backend.
+struct Look {
+    variety: Variety,
+    hash: Hash,
+    lengths: Vec<u32>,
+    near: usize,
+    values: HashSet<Bits>,
+    kinds: HashSet<Vec<i64>>,
+    lines: HashSet<(Vec<i64>, Vec<Bits>)>,
+    diagonals: HashSet<i64>,
+}
+
+/// A value's real and imaginary part.
+type Bits = [u64; 2];
+
+impl Look {
+    fn new() -> Self {
+        let variety =
+            Variety { entries: 0, distances: 0, near: 0.0, values: 0, rows: 0, kinds: 0, lines: 0, runs: 0 };
+        let (values, kinds, lines, diagonals) = Default::default();
+        Self { variety, hash: Hash::new(), lengths: Vec::new(), near: 0, values, kinds, lines, diagonals }
+    }
+
+    /// Takes the lengths of a run's rows, and returns the places of those entries that are to be looked at.
+    fn lengths(&mut self, offsets: &[usize]) -> Range<usize> {
+        let before = self.lengths.len();
+        let length = |pair: &[usize]| u32::try_from(pair[1] - pair[0]).unwrap_or(u32::MAX);
+        self.lengths.extend(offsets.windows(2).map(length));
+        let seen: Vec<u8> = self.lengths[before..].iter().flat_map(|length| length.to_le_bytes()).collect();
+        self.hash.add(&seen);
+        let rows = ROWS.min(offsets.len() - 1);
+        offsets[0]..offsets[rows].min(offsets[0] + ENTRIES)
+    }
+
+    /// Looks at the entries `range` of the run that starts at row `start`.
+    fn entries(
+        &mut self,
+        start: usize,
+        offsets: &[usize],
+        range: Range<usize>,
+        columns: &[u32],
+        numbers: &[Bits],
+    ) {
+        let seen: Vec<u8> = columns.iter().flat_map(|column| column.to_le_bytes()).collect();
+        self.hash.add(&seen);
+        let room = if self.values.len() > CODES { 0 } else { ENTRIES };
+        self.values.extend(numbers.iter().take(room));
+        let (mut distances, mut above) = (HashSet::new(), None);
+        for row in 0..ROWS.min(offsets.len() - 1) {
+            let seen =
+                offsets[row].min(range.end) - range.start..offsets[row + 1].min(range.end) - range.start;
+            let line: Vec<i64> = columns[seen.clone()]
+                .iter()
+                .map(|&column| i64::from(column) - (start + row) as i64)
+                .collect();
+            self.near += line.iter().filter(|distance| distance.abs() < 1 << 15).count();
+            distances.extend(line.iter().copied());
+            // A row cut off at the end of the run is no kind of its own.
+            if offsets[row + 1] <= range.end {
+                self.variety.rows += 1;
+                let whole = (line.clone(), numbers[seen].to_vec());
+                self.variety.runs += usize::from(above.as_ref() != Some(&whole));
+                self.lines.insert(whole.clone());
+                above = Some(whole);
+                self.kinds.insert(line);
+            }
+        }
+        self.variety.entries += columns.len();
+        self.variety.distances = self.variety.distances.max(distances.len());
+        self.diagonals.extend(distances);
+    }
+
+    /// What the runs tell of a matrix of that many rows and columns.
+    fn told(mut self, rows: usize, columns: usize) -> Sample {
+        let variety = &mut self.variety;
+        variety.near = self.near as f64 / variety.entries.max(1) as f64;
+        variety.values = self.values.len().min(CODES + 1);
+        (variety.kinds, variety.lines) = (self.kinds.len(), self.lines.len());
+        // As many columns as belong to these rows, so that all that a format stores scales with the rows.
+        let columns = (columns as f64 * self.lengths.len() as f64 / rows.max(1) as f64) as usize;
+        let lengths = RowLengths::sampled(columns, self.diagonals.len(), self.lengths);
+        Sample { variety: self.variety, lengths, fingerprint: self.hash }
+    }
+}
+
 /// Looks at a matrix.
 pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<Sample> {
-    let mut variety =
-        Variety { entries: 0, distances: 0, near: 0.0, values: 0, rows: 0, kinds: 0, lines: 0, runs: 0 };
-    let mut hash = Hash::new();
+    let mut look = Look::new();
     for size in [a.rows(), a.columns(), a.nonzeros()] {
-        hash.add(&(size as u64).to_le_bytes());
+        look.hash.add(&(size as u64).to_le_bytes());
     }
-    let (mut near, mut values, mut lengths) = (0, HashSet::new(), Vec::new());
-    let (mut kinds, mut lines, mut diagonals) = (HashSet::new(), HashSet::new(), HashSet::new());
     let runs = RUNS.min(a.rows().div_ceil(ROWS));
     for run in 0..runs {
         let (start, end) = (a.rows() * run / runs, a.rows() * (run + 1) / runs);
@@ -95,48 +177,14 @@ pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Resul
             OffsetsRef::Narrow(o) => read(backend, B::part(o, start..end.min(start + LENGTHS) + 1))?,
             OffsetsRef::Wide(o) => read(backend, B::part(o, start..end.min(start + LENGTHS) + 1))?,
         };
-        let before = lengths.len();
-        lengths.extend(offsets.windows(2).map(|pair| u32::try_from(pair[1] - pair[0]).unwrap_or(u32::MAX)));
-        let seen: Vec<u8> = lengths[before..].iter().flat_map(|length| length.to_le_bytes()).collect();
-        hash.add(&seen);
-        let rows = ROWS.min(offsets.len() - 1);
-        let range = offsets[0]..offsets[rows].min(offsets[0] + ENTRIES);
+        let range = look.lengths(&offsets);
         let columns = backend.download(B::part(a.parts().indices, range.clone()))?;
         let numbers = backend.download(B::part(a.parts().values, range.clone()))?;
-        let seen: Vec<u8> = columns.iter().flat_map(|column| column.to_le_bytes()).collect();
-        hash.add(&seen);
-        let bits = |v: &V| [v.re(), v.im()].map(|part| crate::scalar::Real::to_f64(part).to_bits());
-        values.extend(numbers.iter().map(bits).take(if values.len() > CODES { 0 } else { ENTRIES }));
-        let (mut distances, mut above) = (HashSet::new(), None);
-        for row in 0..rows {
-            let seen =
-                offsets[row].min(range.end) - range.start..offsets[row + 1].min(range.end) - range.start;
-            let line: Vec<i64> = columns[seen.clone()]
-                .iter()
-                .map(|&column| i64::from(column) - (start + row) as i64)
-                .collect();
-            near += line.iter().filter(|distance| distance.abs() < 1 << 15).count();
-            distances.extend(line.iter().copied());
-            // A row cut off at the end of the run is no kind of its own.
-            if offsets[row + 1] <= range.end {
-                variety.rows += 1;
-                let whole = (line.clone(), numbers[seen].iter().map(bits).collect::<Vec<_>>());
-                variety.runs += usize::from(above.as_ref() != Some(&whole));
-                lines.insert(whole.clone());
-                above = Some(whole);
-                kinds.insert(line);
-            }
-        }
-        variety.entries += columns.len();
-        variety.distances = variety.distances.max(distances.len());
-        diagonals.extend(distances);
+        let bits = |v: &V| [v.re(), v.im()].map(|part| part.to_f64().to_bits());
+        let numbers: Vec<Bits> = numbers.iter().map(bits).collect();
+        look.entries(start, &offsets, range, &columns, &numbers);
     }
-    variety.near = near as f64 / variety.entries.max(1) as f64;
-    variety.values = values.len().min(CODES + 1);
-    (variety.kinds, variety.lines) = (kinds.len(), lines.len());
-    // As many columns as belong to these rows, so that all that a format stores scales with the rows.
-    let columns = (a.columns() as f64 * lengths.len() as f64 / a.rows().max(1) as f64) as usize;
-    Ok(Sample { variety, lengths: RowLengths::sampled(columns, diagonals.len(), lengths), fingerprint: hash })
+    Ok(look.told(a.rows(), a.columns()))
 }
 
 fn read<O: Offset, B: Backend>(backend: &B, offsets: &B::Slice<O>) -> Result<Vec<usize>> {

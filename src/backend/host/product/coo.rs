@@ -75,5 +75,5 @@ pub(super) fn transposed<V: Widen<T>, T: Scalar>(
             sums[j as usize - base] += value(v) * x[i as usize];
         }
     };
-    transposed::collect(blocks, range, scatter, scale, y);
+    transposed::collect(blocks, &range, &scatter, scale, y);
 }

@@ -184,7 +184,7 @@ pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
             }
         }
     };
-    transposed::collect(blocks, range, scatter, scale, y);
+    transposed::collect(blocks, &range, &scatter, scale, y);
 }
 
 fn for_ranges<O: Offset, T: Scalar, R: Send>(

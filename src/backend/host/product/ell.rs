@@ -97,5 +97,5 @@ pub(super) fn transposed<V: Widen<T>, T: Scalar>(
             }
         }
     };
-    transposed::collect(blocks, range, scatter, scale, y);
+    transposed::collect(blocks, &range, &scatter, scale, y);
 }

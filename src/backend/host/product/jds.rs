@@ -88,5 +88,5 @@ pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
             }
         }
     };
-    transposed::collect(blocks, range, scatter, scale, y);
+    transposed::collect(blocks, &range, &scatter, scale, y);
 }

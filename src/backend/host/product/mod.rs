@@ -151,13 +151,13 @@ impl Products for Host {
         Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
     ) -> Result<()> {
         let scale = Scale { alpha, beta };
-        with_offsets!(a.offsets, offsets => with_value!(op, value => {
+        with_value!(op, value => {
             if op.transposes() {
-                sell::transposed(a, offsets, value, scale, x, y);
+                sell::transposed(a, value, scale, x, y);
             } else {
-                sell::product(a, offsets, value, x, y, |_: &mut (), _, sum, y| scale.finish(sum, y));
+                sell::product(a, value, x, y, |_: &mut (), _, sum, y| scale.finish(sum, y));
             }
-        }));
+        });
         Ok(())
     }
 
@@ -168,11 +168,9 @@ impl Products for Host {
         y: &mut [T],
         xy: &mut [T],
     ) -> Result<()> {
-        let dots = with_offsets!(a.offsets, offsets => {
-            sell::product(a, offsets, V::widen, x, y, |dot: &mut T, row, sum, _| {
-                *dot += x[row].conj() * sum;
-                sum
-            })
+        let dots = sell::product(a, V::widen, x, y, |dot: &mut T, row, sum, _| {
+            *dot += x[row].conj() * sum;
+            sum
         });
         xy[0] = dots.into_iter().sum();
         Ok(())

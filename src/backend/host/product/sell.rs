@@ -4,18 +4,19 @@ use super::ell::bounds;
 use super::prefetch::{self, AHEAD};
 use super::shared::SharedRows;
 use super::{Scale, transposed};
-use crate::backend::{Host, SellParts};
+use crate::backend::host::slim::at;
+use crate::backend::{Host, OffsetsRef, SellParts};
 use crate::parallel::prelude::*;
-use crate::scalar::{Offset, Scalar, Widen};
+use crate::scalar::{Scalar, Widen};
 use std::ops::Range;
 
 /// Stored entries plus positions that one task takes.
 const TASK: usize = 1 << 15;
 
 /// Splits the sections into ranges of about [`TASK`] entries plus positions: a function of the matrix alone.
-fn tasks<O: Offset>(offsets: &[O], height: usize) -> Vec<Range<usize>> {
+fn tasks(offsets: OffsetsRef<'_, Host>, height: usize) -> Vec<Range<usize>> {
     let sections = offsets.len() - 1;
-    let work = |section: usize| offsets[section].to_usize() + section * height;
+    let work = |section: usize| at(offsets, section) + section * height;
     let mut ranges = Vec::with_capacity(work(sections) / TASK + 1);
     let mut start = 0;
     while start < sections {
@@ -83,9 +84,8 @@ fn sums_of<V: Copy, T: Scalar>(
 }
 
 /// y\[row\] = finish(state, row, sum of the row, y\[row\]); returns the state of each task, in order.
-pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar, S: Default + Send>(
+pub(super) fn product<V: Widen<T>, T: Scalar, S: Default + Send>(
     a: SellParts<'_, V, Host>,
-    offsets: &[O],
     value: impl Fn(V) -> T + Sync + Send + Copy,
     x: &[T],
     y: &mut [T],
@@ -94,12 +94,12 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar, S: Default + Send>(
     let section = |section: usize, sums: &mut [T]| {
         let first = section * a.height;
         let lengths = &a.lengths[first..(first + a.height).min(a.rows)];
-        let entries = offsets[section].to_usize()..offsets[section + 1].to_usize();
+        let entries = at(a.offsets, section)..at(a.offsets, section + 1);
         sums.fill(T::zero());
         sums_of(sums, lengths, entries, (a.indices, a.values), value, x);
         first
     };
-    let tasks = tasks(offsets, a.height);
+    let tasks = tasks(a.offsets, a.height);
     match a.order {
         None => {
             let mut rest = y;
@@ -145,9 +145,8 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar, S: Default + Send>(
 }
 
 /// y = alpha A^T x + beta y.
-pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
+pub(super) fn transposed<V: Widen<T>, T: Scalar>(
     a: SellParts<'_, V, Host>,
-    offsets: &[O],
     value: impl Fn(V) -> T + Sync + Send + Copy,
     scale: Scale<T>,
     x: &[T],
@@ -156,7 +155,7 @@ pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
     let blocks = transposed::blocks(a.values.len(), a.columns);
     let each = |b: usize, body: &mut dyn FnMut(usize, usize)| {
         for position in transposed::block(a.rows, blocks, b) {
-            let start = offsets[position / a.height].to_usize() + position % a.height;
+            let start = at(a.offsets, position / a.height) + position % a.height;
             (0..a.lengths[position] as usize).for_each(|k| body(position, start + k * a.height));
         }
     };
@@ -174,5 +173,5 @@ pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
             sums[a.indices[e] as usize - base] += value(a.values[e]) * x[row];
         });
     };
-    transposed::collect(blocks, range, scatter, scale, y);
+    transposed::collect(blocks, &range, &scatter, scale, y);
 }

@@ -290,7 +290,7 @@ pub(super) fn transposed<V: Widen<T> + Scalar, T: Scalar>(
             reader.each(position, |column, v| sums[column - base] += value(v) * factor);
         }
     };
-    transposed::collect(blocks, range, scatter, scale, y);
+    transposed::collect(blocks, &range, &scatter, scale, y);
     if let Some(long) = a.long {
         with_offsets!(long.offsets, offsets => {
             for (&row, range) in long.rows.iter().zip(offsets.windows(2)) {

@@ -31,11 +31,11 @@ pub(super) fn hull(columns: impl Iterator<Item = u32>) -> Range<usize> {
 }
 
 /// `range(b)` are the columns that block `b` touches; `scatter(b, sums, base)` adds the block's products to
-/// `sums[column - base]`.
+/// `sums[column - base]`. Both are called once a block, so that the rest need not be compiled for each layout.
 pub(super) fn collect<T: Scalar>(
     blocks: usize,
-    range: impl Fn(usize) -> Range<usize> + Sync + Send,
-    scatter: impl Fn(usize, &mut [T], usize) + Sync + Send,
+    range: &(dyn Fn(usize) -> Range<usize> + Sync),
+    scatter: &(dyn Fn(usize, &mut [T], usize) + Sync),
     scale: Scale<T>,
     y: &mut [T],
 ) {

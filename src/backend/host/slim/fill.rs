@@ -1,8 +1,8 @@
 //! Codes and values of sections, each task its own.
 
-use super::Rows;
+use super::{Rows, at};
 use crate::backend::host::chunks;
-use crate::backend::{Host, NO_ENTRY, RowOrderRef, SECTION, SlimPlan, ValuesMut};
+use crate::backend::{Host, NO_ENTRY, OffsetsRef, RowOrderRef, SECTION, SlimPlan, ValuesMut};
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
@@ -78,25 +78,30 @@ impl<K: PartialEq + Copy, F: Fn(&[K], K) -> Option<usize>> Guess<K, F> {
     }
 }
 
+/// What each task fills.
+fn blocks_of(sections: usize) -> Vec<Range<usize>> {
+    (0..sections).step_by(BLOCK).map(|first| first..(first + BLOCK).min(sections)).collect()
+}
+
+/// Elements of each block.
+fn sizes(offsets: OffsetsRef<'_, Host>, blocks: &[Range<usize>]) -> Vec<usize> {
+    blocks.iter().map(|b| at(offsets, b.end) - at(offsets, b.start)).collect()
+}
+
 /// Whether every distance and value was found in its table.
-pub(super) fn fill<O: Offset, V: Scalar, P: Offset, Q: Offset>(
+pub(super) fn fill<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
     plan: &SlimPlan<'_, V, Host>,
     order: Option<RowOrderRef<'_, Host>>,
-    (entries, word_offsets): (&[P], &[Q]),
+    (entries, word_offsets): (OffsetsRef<'_, Host>, OffsetsRef<'_, Host>),
     bases: &[u32],
     words: &mut [u32],
     values: ValuesMut<'_, V, Host>,
 ) -> bool {
     let sections = entries.len() - 1;
-    let blocks: Vec<Range<usize>> =
-        (0..sections).step_by(BLOCK).map(|first| first..(first + BLOCK).min(sections)).collect();
+    let blocks = blocks_of(sections);
     let good = AtomicBool::new(true);
-    let word_parts = chunks::split(
-        words,
-        blocks.iter().map(|b| word_offsets[b.end].to_usize() - word_offsets[b.start].to_usize()),
-    );
-    let lengths = blocks.iter().map(|b| entries[b.end].to_usize() - entries[b.start].to_usize());
+    let word_parts = chunks::split(words, sizes(word_offsets, &blocks));
     let code = |(block, words): (&Range<usize>, &mut [u32])| {
         if !codes(a, plan, order, (entries, word_offsets), bases, block.clone(), words) {
             good.store(false, Ordering::Relaxed);
@@ -106,14 +111,14 @@ pub(super) fn fill<O: Offset, V: Scalar, P: Offset, Q: Offset>(
     match values {
         ValuesMut::Codes => {}
         ValuesMut::Full(values) => {
-            let parts = chunks::split(values, lengths);
+            let parts = chunks::split(values, sizes(entries, &blocks));
             blocks
                 .par_iter()
                 .zip(parts)
                 .for_each(|(b, out)| copy(a, plan, order, entries, b.clone(), out, |v| v));
         }
         ValuesMut::Narrow(values) => {
-            let parts = chunks::split(values, lengths);
+            let parts = chunks::split(values, sizes(entries, &blocks));
             let narrowed = |v: V| v.narrow().unwrap_or_default();
             blocks
                 .par_iter()
@@ -125,11 +130,11 @@ pub(super) fn fill<O: Offset, V: Scalar, P: Offset, Q: Offset>(
 }
 
 /// The words of a block of sections.
-fn codes<O: Offset, V: Scalar, P: Offset, Q: Offset>(
+fn codes<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
     plan: &SlimPlan<'_, V, Host>,
     order: Option<RowOrderRef<'_, Host>>,
-    (entries, word_offsets): (&[P], &[Q]),
+    (entries, word_offsets): (OffsetsRef<'_, Host>, OffsetsRef<'_, Host>),
     bases: &[u32],
     block: Range<usize>,
     words: &mut [u32],
@@ -140,11 +145,10 @@ fn codes<O: Offset, V: Scalar, P: Offset, Q: Offset>(
     let search = |keys: &[[u64; 2]], v: [u64; 2]| keys.binary_search(&v).ok();
     let numbers = plan.values.map_or(Vec::new(), |v| v.keys.iter().map(|v| v.bits()).collect());
     let mut numbers = Guess { keys: numbers, last: Vec::new(), search };
-    let base = word_offsets[block.start].to_usize();
+    let base = at(word_offsets, block.start);
     for section in block {
-        let quads = ((entries[section + 1].to_usize() - entries[section].to_usize()) / SECTION).div_ceil(4);
-        let words =
-            &mut words[word_offsets[section].to_usize() - base..word_offsets[section + 1].to_usize() - base];
+        let quads = ((at(entries, section + 1) - at(entries, section)) / SECTION).div_ceil(4);
+        let words = &mut words[at(word_offsets, section) - base..at(word_offsets, section + 1) - base];
         if words.is_empty() {
             continue;
         }
@@ -184,18 +188,18 @@ fn codes<O: Offset, V: Scalar, P: Offset, Q: Offset>(
 }
 
 /// The values of a block of sections.
-fn copy<O: Offset, V: Scalar, P: Offset, W: Copy>(
+fn copy<O: Offset, V: Scalar, W: Copy>(
     a: Rows<'_, O, V>,
     plan: &SlimPlan<'_, V, Host>,
     order: Option<RowOrderRef<'_, Host>>,
-    entries: &[P],
+    entries: OffsetsRef<'_, Host>,
     block: Range<usize>,
     out: &mut [W],
     convert: impl Fn(V) -> W,
 ) {
-    let base = entries[block.start].to_usize();
+    let base = at(entries, block.start);
     for section in block {
-        let out = &mut out[entries[section].to_usize() - base..];
+        let out = &mut out[at(entries, section) - base..];
         for (lane, row) in rows_of(section, a.a.rows, order).enumerate() {
             let (_, values) = a.entries(a.short(row, plan.longest));
             values.iter().enumerate().for_each(|(k, &v)| out[k * SECTION + lane] = convert(v));

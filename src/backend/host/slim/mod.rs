@@ -61,11 +61,9 @@ impl SlimSteps for Host {
         words: &mut [u32],
         values: ValuesMut<'_, V, Host>,
     ) -> Result<bool> {
-        Ok(
-            with_offsets!(a.offsets, offsets => with_offsets!(entries, entries => with_offsets!(word_offsets, word_offsets => {
-                fill::fill(Rows { offsets, a }, plan, order, (entries, word_offsets), bases, words, values)
-            }))),
-        )
+        Ok(with_offsets!(a.offsets, offsets => {
+            fill::fill(Rows { offsets, a }, plan, order, (entries, word_offsets), bases, words, values)
+        }))
     }
 
     fn slim_long<V: Scalar>(

@@ -120,26 +120,34 @@ pub(super) fn survey<O: Offset, V: Scalar>(a: Rows<'_, O, V>, longest: usize) ->
         all.narrow &= part.narrow;
         all.long.extend(part.long);
     }
-    let distances = all.distances.into_keys(MOST_KEYS - 1).map(|found| {
-        let mut keys: Vec<u32> = found.iter().map(|(key, _)| key[0] as u32).collect();
-        keys.sort_by_key(|&d| d as i32);
-        Keys { keys, lookup: Lookup::none() }
+    let distances = all.distances.into_keys(MOST_KEYS - 1).map(sorted_distances);
+    let values = all.values.into_keys(MOST_KEYS).map(|found| Keys {
+        keys: sorted_values(found).into_iter().map(V::from_bits).collect(),
+        lookup: Lookup::none(),
     });
-    let values = all.values.into_keys(MOST_KEYS).map(|found| {
-        let mut keys: Vec<Key> = found.iter().map(|(key, _)| *key).collect();
-        keys.sort_unstable();
-        Keys { keys: keys.into_iter().map(V::from_bits).collect(), lookup: Lookup::none() }
-    });
-    let kinds = |few: Few| few.into_keys(MOST_KEYS - 1).map(|found| found_kinds(a, found));
+    let length = |row: u32| a.range(row as usize).len() as u32;
+    let kinds = |few: Few| few.into_keys(MOST_KEYS - 1).map(|found| found_kinds(found, &length));
     let (patterns, lines) = (kinds(all.patterns), kinds(all.lines));
     Survey { distances, values, narrow: all.narrow, kinds: patterns, lines, long_rows: all.long }
 }
 
+fn sorted_distances(found: Vec<(Key, u32)>) -> Keys<u32, Host> {
+    let mut keys: Vec<u32> = found.iter().map(|(key, _)| key[0] as u32).collect();
+    keys.sort_by_key(|&d| d as i32);
+    Keys { keys, lookup: Lookup::none() }
+}
+
+fn sorted_values(found: Vec<(Key, u32)>) -> Vec<Key> {
+    let mut keys: Vec<Key> = found.iter().map(|(key, _)| *key).collect();
+    keys.sort_unstable();
+    keys
+}
+
 /// Kinds in the order of their first rows; hashes, ascending, with their codes.
-fn found_kinds<O: Offset, V: Scalar>(a: Rows<'_, O, V>, mut found: Vec<(Key, u32)>) -> FoundKinds<Host> {
+fn found_kinds(mut found: Vec<(Key, u32)>, length: &dyn Fn(u32) -> u32) -> FoundKinds<Host> {
     found.sort_unstable_by_key(|&(_, row)| row);
     let first_rows: Vec<u32> = found.iter().map(|&(_, row)| row).collect();
-    let lengths = first_rows.iter().map(|&row| a.range(row as usize).len() as u32).collect();
+    let lengths = first_rows.iter().map(|&row| length(row)).collect();
     let mut hashes: Vec<(u64, u8)> = found.iter().zip(0..).map(|((key, _), code)| (key[0], code)).collect();
     hashes.sort_unstable();
     let (slots, codes) = hashes.into_iter().unzip();
