@@ -5,7 +5,7 @@
 //! matrix's first burst and kept with it; values are read anew by every launch.
 
 use super::compile::Unit;
-use super::krylov::with_diagonal;
+use super::inverse::with_diagonal;
 use super::launch::kernels;
 use super::shape::{Shape, Together};
 use super::slice::{Slice, Vec as DeviceVec};

@@ -1,8 +1,8 @@
 //! Conversions on the device. Sizes and entries are worked out and moved there; nothing is copied to the host.
 
 use super::launch::kernels;
-use super::primitives::{bytes_of, histogram_of_neighbours};
-use super::shape::Shape;
+use super::primitives::{bits_to, histogram_of_neighbours};
+use super::shape::{Shape, bytes_of};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, diagonals, policy, transpose};
 use crate::backend::{
@@ -102,11 +102,6 @@ impl Cuda {
         self.sort_pairs(&mut keys, &mut order, 0..bits.0 + bits.1)?;
         Ok(order)
     }
-}
-
-/// Bits of the numbers up to `largest`.
-pub(super) fn bits_to(largest: usize) -> u32 {
-    usize::BITS - largest.leading_zeros()
 }
 
 impl Conversions for Cuda {

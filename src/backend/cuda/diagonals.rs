@@ -1,8 +1,7 @@
 //! Diagonals on the device: which there are, and their values to and from CSR.
 
 use super::launch::kernels;
-use super::primitives::bytes_of;
-use super::shape::Shape;
+use super::shape::{Shape, bytes_of};
 use super::slice::Slice;
 use super::{Cuda, policy};
 use crate::backend::{Backend, CsrParts, DiaParts, Diagonals, OffsetsRef, with_offsets};

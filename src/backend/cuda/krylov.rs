@@ -1,5 +1,6 @@
 //! The fused steps of a Krylov iteration on the device.
 
+use super::inverse::with_diagonal;
 use super::launch::kernels;
 use super::slice::Slice;
 use super::vector::check_block;
@@ -95,30 +96,6 @@ mod kernel {
         );
     }
 }
-
-/// The diagonal of the inverse as an option, in the type in which it is held: `with_diagonal!(inverse, n, d => launch)`.
-macro_rules! with_diagonal {
-    ($inverse:expr, $n:expr, $d:ident => $launch:expr) => {
-        match $inverse {
-            Inverse::Diagonal(d) => {
-                Error::check_dimension("length of the diagonal", $n, d.len())?;
-                let $d = Some(d);
-                $launch
-            }
-            Inverse::Rounded(d) => {
-                Error::check_dimension("length of the diagonal", $n, d.len())?;
-                let $d = Some(d);
-                $launch
-            }
-            // Of the type that is compiled for `Rounded` in any case.
-            Inverse::Identity | Inverse::General(_) => {
-                let $d = None::<&Slice<f32>>;
-                $launch
-            }
-        }
-    };
-}
-pub(super) use with_diagonal;
 
 impl KrylovSteps for Cuda {
     fn cg_residual<T: Scalar>(

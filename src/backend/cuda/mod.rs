@@ -39,6 +39,7 @@ mod driver;
 mod generate;
 mod graph;
 mod info;
+mod inverse;
 mod krylov;
 mod launch;
 mod loaded;

@@ -1,6 +1,7 @@
 //! The shape of a launch, as policies choose it.
 
 use super::compile::Unit;
+use crate::scalar::Element;
 
 /// Blocks of a launch, threads of a block, shared memory beyond what the kernel declares, and which variant of its file.
 #[derive(Debug, Clone, Copy)]
@@ -102,4 +103,15 @@ pub(super) enum Together {
     Cluster,
     /// The whole launch, in clusters of so many blocks, as the kernel declares; no clusters where that is one.
     Clusters(u32),
+}
+
+/// Number of bytes, for kernels that are told it.
+pub(super) const fn bytes_of<T: Element>() -> &'static str {
+    match size_of::<T>() {
+        1 => "1",
+        2 => "2",
+        4 => "4",
+        8 => "8",
+        _ => "16",
+    }
 }

@@ -3,10 +3,9 @@
 //! behind each other, so that sorting needs memory for one stretch only. The sort is stable and stretches come in order: rows of a
 //! column ascend either way.
 
-use super::convert::bits_to;
 use super::launch::kernels;
-use super::primitives::{Pair, bytes_of, passes};
-use super::shape::Shape;
+use super::primitives::{Pair, bits_to, passes};
+use super::shape::{Shape, bytes_of};
 use super::slice::Slice;
 use super::{Cuda, policy};
 use crate::backend::{Backend, CsrParts, OffsetsRef, Primitives, with_offsets};

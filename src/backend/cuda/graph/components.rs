@@ -3,7 +3,7 @@
 //! All roots start together, so that a level costs the same however many components there are. What comes out is
 //! interleaved, level by level; a stable sort by component puts each where it belongs.
 
-use super::orders::{Traversal, traverse};
+use super::traversal::{Traversal, traverse};
 use super::{kernels, search};
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, policy};

@@ -5,6 +5,7 @@ mod kernels;
 mod orders;
 mod pattern;
 mod search;
+mod traversal;
 
 use super::Cuda;
 use super::slice::Slice;
@@ -34,7 +35,7 @@ impl GraphSteps for Cuda {
     const TRAVERSALS_AT_ONCE: usize = 4;
 
     fn ordering_price(&self) -> OrderingPrice {
-        orders::price(*self)
+        traversal::price(*self)
     }
 
     fn bfs(

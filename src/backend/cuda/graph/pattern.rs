@@ -1,7 +1,7 @@
 //! What orderings ask of a pattern, and P A P^T.
 
 use super::kernels;
-use crate::backend::cuda::primitives::bytes_of;
+use crate::backend::cuda::shape::bytes_of;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
 use crate::backend::{Backend, CsrParts, GraphParts, OffsetsRef, Primitives, with_offsets};

@@ -1,7 +1,7 @@
 //! Tiles of equal work through CSR matrices whose rows have any lengths: of one product (`csr_balanced.cu`), and of several vectors at
 //! once (`csr_block_tiles.cu`).
 
-use super::products::{THREADS, blocks, row_shape};
+use super::grid::{THREADS, blocks, row_shape};
 use super::{Chip, Shape, Unit};
 use crate::backend::RowExtent;
 

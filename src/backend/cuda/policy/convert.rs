@@ -2,7 +2,7 @@
 
 use super::{ELEMENTWISE_THREADS, Shape};
 use crate::backend::cuda::compile::Unit;
-use crate::backend::cuda::primitives::bytes_of;
+use crate::backend::cuda::shape::bytes_of;
 use crate::scalar::Element;
 
 /// Threads of a block that turns rows over: its shared memory is a tile a warp.

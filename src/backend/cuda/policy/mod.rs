@@ -4,6 +4,7 @@
 mod balanced;
 mod convert;
 mod graph;
+mod grid;
 mod model;
 mod primitives;
 mod products;
@@ -17,6 +18,7 @@ pub(super) use graph::{
     BFS_CHUNK, CLUSTERS, ORDER_COMPILING, ORDER_LOADING, PERMUTE_LONGEST, bfs, bfs_parents, cuthill_mckee,
     cuthill_mckee_tiles, most_in_a_cluster, multiprocessors, per_row, per_vertex, permute, permute_long,
 };
+pub(super) use grid::row_shape;
 pub(super) use model::PRODUCT_MODEL;
 pub(super) use primitives::*;
 pub(super) use products::*;
@@ -180,15 +182,15 @@ fn whole_rows(threads: u32, k: usize) -> usize {
 
 /// One thread a row of a stored matrix, in the classless unit of its kernels.
 pub(super) fn rows(chip: Chip, rows: usize) -> Shape {
-    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / products::THREADS);
-    let needed = rows.div_ceil(products::THREADS as usize);
-    Shape::new(needed.min(4 * resident as usize) as u32, products::THREADS).class(2)
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / grid::THREADS);
+    let needed = rows.div_ceil(grid::THREADS as usize);
+    Shape::new(needed.min(4 * resident as usize) as u32, grid::THREADS).class(2)
 }
 
 /// A product with a CSR matrix: lanes a row by the mean length of rows, rounded up to a power of two.
 pub(super) fn csr(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
     let lanes = (nonzeros.div_ceil(rows.max(1)).next_power_of_two() / 2).clamp(2, 32) as u32;
-    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / products::THREADS);
-    let needed = rows.div_ceil((products::THREADS / lanes) as usize);
-    Shape::new(needed.min(16 * resident as usize) as u32, products::THREADS).class(lanes)
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / grid::THREADS);
+    let needed = rows.div_ceil((grid::THREADS / lanes) as usize);
+    Shape::new(needed.min(16 * resident as usize) as u32, grid::THREADS).class(lanes)
 }

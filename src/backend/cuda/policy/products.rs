@@ -1,11 +1,10 @@
 //! Constants and shapes of products with stored matrices, and the choice between the ways through a CSR matrix.
 
+use super::grid::{THREADS, blocks};
 use super::{Chip, Shape, Unit, balanced};
 use crate::backend::RowExtent;
 use crate::scalar::{Element, Scalar};
 
-/// Threads of a block of every product.
-pub(super) const THREADS: u32 = 256;
 /// Entries under way where a thread has a row, and where lanes share a row or diagonals' starts are read beside the entries.
 const UNROLL: u32 = 8;
 const FEW_UNROLL: u32 = 4;
@@ -388,17 +387,6 @@ pub(in crate::backend::cuda) fn coo(nonzeros: usize) -> (Shape, Shape) {
 pub(in crate::backend::cuda) fn coo_atomic(chip: Chip, nonzeros: usize) -> Shape {
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / THREADS);
     Shape::new(blocks(nonzeros.div_ceil(THREADS as usize)).min(16 * resident), THREADS)
-}
-
-/// A thread a row, blocks taking several.
-pub(in crate::backend::cuda) fn row_shape(chip: Chip, rows: usize) -> Shape {
-    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / THREADS);
-    Shape::new(blocks(rows.div_ceil(THREADS as usize)).min(2 * resident), THREADS)
-}
-
-/// A grid has at most 2^31 - 1 blocks; kernels take a tile a block, and no matrix in a device's memory has more tiles.
-pub(super) fn blocks(tiles: usize) -> u32 {
-    u32::try_from(tiles).unwrap_or(u32::MAX).min(i32::MAX as u32)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Merges, and sorts by comparison.
 
-use super::{bytes_of, kernels};
+use super::kernels;
 use crate::backend::Order;
-use crate::backend::cuda::shape::Shape;
+use crate::backend::cuda::shape::{Shape, bytes_of};
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, policy};
 use crate::error::{Error, Result};

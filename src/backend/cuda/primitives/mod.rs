@@ -11,7 +11,7 @@ mod sums;
 pub(super) use histogram::histogram_of_neighbours;
 pub(super) use sort::{Pair, passes};
 
-use super::shape::Shape;
+use super::shape::{Shape, bytes_of};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy};
 use crate::backend::{Backend, Order, Primitives, RUN_TILE, Scan};
@@ -30,15 +30,9 @@ const fn bits_of<T: Element>() -> &'static str {
     }
 }
 
-/// Number of bytes, for kernels that are told it.
-pub(super) const fn bytes_of<T: Element>() -> &'static str {
-    match size_of::<T>() {
-        1 => "1",
-        2 => "2",
-        4 => "4",
-        8 => "8",
-        _ => "16",
-    }
+/// Bits of the numbers up to `largest`.
+pub(super) fn bits_to(largest: usize) -> u32 {
+    usize::BITS - largest.leading_zeros()
 }
 
 /// The narrowest type that numbers so many elements.

@@ -1,7 +1,8 @@
 //! Sorting each segment by itself. Short ones are sorted all in one launch, longer ones by a block each, those that no
 //! block can hold by the radix sort, with the segment's number.
 
-use super::{bytes_of, kernels, select};
+use super::{kernels, select};
+use crate::backend::cuda::shape::bytes_of;
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, policy};
 use crate::backend::{Backend, Primitives};

@@ -1,8 +1,9 @@
 //! Radix sorts.
 
-use super::{bytes_of, kernels};
+use super::kernels;
 use crate::backend::cuda::Cuda;
 use crate::backend::cuda::policy::Sort;
+use crate::backend::cuda::shape::bytes_of;
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Key};

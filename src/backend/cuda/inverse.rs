@@ -1,0 +1,25 @@
+//! How a diagonal preconditioner reaches the kernels of a Krylov iteration.
+
+/// The diagonal of the inverse as an option, in the type in which it is held: `with_diagonal!(inverse, n, d => launch)`.
+macro_rules! with_diagonal {
+    ($inverse:expr, $n:expr, $d:ident => $launch:expr) => {
+        match $inverse {
+            $crate::backend::Inverse::Diagonal(d) => {
+                $crate::error::Error::check_dimension("length of the diagonal", $n, d.len())?;
+                let $d = Some(d);
+                $launch
+            }
+            $crate::backend::Inverse::Rounded(d) => {
+                $crate::error::Error::check_dimension("length of the diagonal", $n, d.len())?;
+                let $d = Some(d);
+                $launch
+            }
+            // Of the type that is compiled for `Rounded` in any case.
+            $crate::backend::Inverse::Identity | $crate::backend::Inverse::General(_) => {
+                let $d = None::<&$crate::backend::cuda::slice::Slice<f32>>;
+                $launch
+            }
+        }
+    };
+}
+pub(super) use with_diagonal;
