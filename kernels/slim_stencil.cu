@@ -62,16 +62,8 @@ struct Rows {
                     element[p + 1][m + 1][e + 1] = inside || at < columns ? x[at] : T();
                 }
     }
-    DEVICE void add(int p, const Numbers& numbers) {
-#pragma unroll
-        for (int m = -1; m < LINES - 1; m++)
-#pragma unroll
-            for (int e = -1; e <= 1; e++)
-#pragma unroll
-                for (int r = 0; r < ROWS; r++)
-                    if (place_of(p, m, e, r) < 32) sum[r] = sum[r] + numbers.of[place_of(p, m, e, r)] * element[p + 1][m + 1][e + 1];
-    }
-    // Of each row the places that its kind has.
+    // Of each row the places that its kind has; where it is the whole stencil, all.
+    template <bool WHOLE>
     DEVICE void add(int p, const Numbers& numbers, const u32 (&has)[ROWS]) {
 #pragma unroll
         for (int m = -1; m < LINES - 1; m++)
@@ -79,7 +71,7 @@ struct Rows {
             for (int e = -1; e <= 1; e++)
 #pragma unroll
                 for (int r = 0; r < ROWS; r++)
-                    if (place_of(p, m, e, r) < 32 && (has[r] >> place_of(p, m, e, r) & 1))
+                    if (place_of(p, m, e, r) < 32 && (WHOLE || (has[r] >> place_of(p, m, e, r) & 1)))
                         sum[r] = sum[r] + numbers.of[place_of(p, m, e, r)] * element[p + 1][m + 1][e + 1];
     }
 };
@@ -114,19 +106,19 @@ DEVICE void sums(u64 rows, u64 columns, const u8* kind_of, u32 whole, const u32*
         bool complete = inside;
 #pragma unroll
         for (u32 r = 0; r < ROWS; r++) complete = complete && kind[r] == whole;
+        u32 has[ROWS] = {};
         if (__all_sync(ALL, complete)) {
-            all.add(-1, numbers);
+            all.add<true>(-1, numbers, has);
             all.load(1, true, grid, x, first, columns);
-            all.add(0, numbers);
-            all.add(1, numbers);
+            all.add<true>(0, numbers, has);
+            all.add<true>(1, numbers, has);
         } else {
-            u32 has[ROWS];
 #pragma unroll
             for (u32 r = 0; r < ROWS; r++) has[r] = kind[r] < 255 ? places_of[kind[r]] : 0;
-            all.add(-1, numbers, has);
+            all.add<false>(-1, numbers, has);
             all.load(1, false, grid, x, first, columns);
-            all.add(0, numbers, has);
-            all.add(1, numbers, has);
+            all.add<false>(0, numbers, has);
+            all.add<false>(1, numbers, has);
         }
 #pragma unroll
         for (u32 r = 0; r < ROWS; r++)
