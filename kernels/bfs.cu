@@ -11,8 +11,9 @@
 // (direction); Hwu, Kirk and El Hajj, chapter 15 (frontiers in shared memory, many levels a launch).
 //
 // The queue holds parts of rows, at most CHUNK neighbours each: first edge << 24 | length.
-// state, zeroed: 0 to 3 meetings, 4 end of the queue, 5 edges (of frontiers that were asked for), 6 vertices found by
-// pulls, 7 sources that are none, 8 levels, 9 to 11 what the first block hands over.
+// state, zeroed: 0 to 3 meetings, 4 end of the queue, 5 edges of frontiers that were asked for, 6 vertices found by
+// pulls, 7 sources that are none, 8 levels, 9 and 10 what the first block tells, 11 edges of what pulls found. What blocks count into
+// is read by all between two meetings at which nobody counts.
 //
 // Constants: OFFSET, THREADS, CHUNK, CLUSTER (blocks of a cluster), PIECE (entries of a narrow frontier that a block sees
 // to, where it is dealt out), ROOM (of a block's buffer of what it finds), STAYS (entries of a block that are never too
@@ -279,17 +280,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
     }
     u32 head = 0, tail = u32(team.meet(flush(s, found)));
     u32 level = 0;
-    u64 edges_done = 0, edges_before = 0, found_before = 0;
+    u64 edges_done = 0, asked_before = 0, reached_before = 0, found_before = 0;
     while (head < tail) {
         if (tail - head <= s.narrow) {
-            if (blockIdx.x < CLUSTER) {
-                const u32 all = narrow_levels(s, narrow, mail, blockIdx.x, head, tail, level, buffer, &direct);
-                if (blockIdx.x == 0 && threadIdx.x == 0) __stcg(state + 9, u64(level)), __stcg(state + 10, u64(all));
-            }
-            team.meet(0);
-            level = u32(__ldcg(state + 9));
+            u32 all = 0;
+            if (blockIdx.x < CLUSTER)
+                all = narrow_levels(s, narrow, mail, blockIdx.x, head, tail, level, buffer, &direct);
+            u64 told[1] = {level};
+            const u32 added = u32(team.tell(reinterpret_cast<u64(*)[1]>(state + 9), blockIdx.x == 0 ? all : 0, told));
+            level = u32(told[0]);
             head = tail;
-            tail += u32(__ldcg(state + 10));
+            tail += added;
             continue;
         }
         bool pulls = false;
@@ -301,8 +302,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
             if (lane_id() == 0 && mine) atomicAdd(state + 5, mine);
             team.meet(0);
             const u64 now = __ldcg(state + 5);
-            edges = now - edges_before;
-            edges_before = now;
+            edges = now - asked_before;
+            asked_before = now;
             edges_done += edges;
             pulls = pays(n, m, edges, edges_done, n > tail + found_before ? n - tail - found_before : 0);
         }
@@ -322,17 +323,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
             pull(s, s.seen, other, warp, warps, level + 1, mine, reach);
             mine = warp_sum(mine);
             reach = warp_sum(reach);
-            if (lane_id() == 0 && mine) atomicAdd(state + 6, u64(mine)), atomicAdd(state + 5, reach);
+            if (lane_id() == 0 && mine) atomicAdd(state + 6, u64(mine)), atomicAdd(state + 11, reach);
             team.meet(0);
             u32* swap = s.seen;
             s.seen = other;
             other = swap;
             level++;
-            const u64 now = __ldcg(state + 6), reached_edges = __ldcg(state + 5);
+            const u64 now = __ldcg(state + 6), reached_now = __ldcg(state + 11);
             found_now = now - found_before;
-            edges = reached_edges - edges_before;
+            edges = reached_now - reached_before;
             found_before = now;
-            edges_before = reached_edges;
+            reached_before = reached_now;
             edges_done += edges;
             pulls = pays(n, m, edges, edges_done, n > reached + found_before ? n - reached - found_before : 0);
             team.meet(0); // nobody counts on before all have read

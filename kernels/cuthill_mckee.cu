@@ -19,7 +19,7 @@
 // parent.
 // states: a header a team, zeroed, then `tiles` words a team. A header: 0 to 3 meetings (zeroed before every start), 4
 // head, 5 tail (of the frontier), 6 its level, 7 width, 8 bandwidth, 9 largest bandwidth of use, 10 status (0 running, 1
-// finished, 2 stopped by 9, 3 frontier needs sorting), 11 end (degree << 32 | vertex, of the last level).
+// finished, 2 stopped by 9, 3 frontier needs sorting), 11 end (degree << 32 | vertex, of the last level), 12 to 15 what the leader tells.
 //
 // Constants: OFFSET, THREADS, ALONE (vertices of a frontier that one block sees to), STAGE (children of a warp that are
 // sorted in shared memory), CLUSTER (blocks of a cluster), HELD (neighbours that a lane holds in a narrow level), NARROW
@@ -253,6 +253,14 @@ template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& tea
     return own;
 }
 
+// Where the leader is, for all of the team, and its status, which is returned.
+DEVICE u64 tell(Team& team, u64* words, u64 status, Frontier& f) {
+    u64 told[2] = {u64(f.head) << 32 | f.tail, u64(f.depth) << 32 | f.width};
+    status = u32(team.tell(reinterpret_cast<u64(*)[2]>(words), team.rank == 0 ? status : 0, told));
+    f = {u32(told[0] >> 32), u32(told[0]), u32(told[1] >> 32), u32(told[1])};
+    return status;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
     cuthill_mckee(u32 n, const u32* indices, const u64* vertices, u32 teams, u32* marks, u32* order, u64* rows, u64* states, u64 tiles) {
     __shared__ Shared shared;
@@ -270,83 +278,52 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
     u64* const state = s.state;
     Team team = {state, rank, blocks, 0};
     if (threadIdx.x == 0) shared.bandwidth = shared.bad = 0;
-    // What the leader changes before the first meeting of a round, everyone has read before.
-    u32 head = u32(__ldcg(state + 4)), tail = u32(__ldcg(state + 5)), depth = u32(__ldcg(state + 6));
-    u32 width = u32(__ldcg(state + 7));
+    // What the leader changes at the end, everyone has read before.
+    Frontier f = {u32(__ldcg(state + 4)), u32(__ldcg(state + 5)), u32(__ldcg(state + 6)), u32(__ldcg(state + 7))};
     const u64 limit = __ldcg(state + 9), status_before = __ldcg(state + 10);
     if (status_before == 1 || status_before == 2) return;
     const u64 thread = u64(team.rank) * THREADS + threadIdx.x, threads = u64(blocks) * THREADS;
-    if (head == 0)
+    if (f.head == 0)
         for (u64 v = thread; v < n; v += threads) __stcg(s.marks + v, UNREACHED);
     team.meet(0);
-    for (u64 i = head + thread; i < tail; i += threads) {
+    for (u64 i = f.head + thread; i < f.tail; i += threads) {
         const u32 v = __ldcg(s.order + i);
         __stcg(s.rows + i, __ldg(s.vertices + v));
-        if (head == 0) __stcg(s.marks + v, 0u);
+        if (f.head == 0) __stcg(s.marks + v, 0u);
     }
     team.meet(0);
-    width = width > tail - head ? width : tail - head;
+    f.width = f.width > f.tail - f.head ? f.width : f.tail - f.head;
     u64 status = 0;
     while (!status) {
-        if (tail - head <= NARROW) {
-            const u32 before = depth;
+        if (f.tail - f.head <= NARROW) {
+            const u32 before = f.depth;
             if (team.rank < CLUSTER) {
-                NarrowLevels levels = {s, shared.narrow, mail, limit, team.rank, {head, tail, depth, width}};
+                NarrowLevels levels = {s, shared.narrow, mail, limit, team.rank, f};
                 status = levels.run(shared.bandwidth);
-                const Frontier& f = levels.f;
-                if (team.rank == 0 && threadIdx.x == 0) {
-                    __stcg(state + 4, u64(f.head)), __stcg(state + 5, u64(f.tail)), __stcg(state + 6, u64(f.depth));
-                    __stcg(state + 7, u64(f.width)), __stcg(state + 10, status);
-                }
+                f = levels.f;
             }
-            team.meet(0);
-            head = u32(__ldcg(state + 4)), tail = u32(__ldcg(state + 5)), depth = u32(__ldcg(state + 6));
-            width = u32(__ldcg(state + 7));
-            status = __ldcg(state + 10);
-            if (status || depth > before) continue;
+            status = tell(team, state + 12, status, f);
+            if (status || f.depth > before) continue;
         }
-        if (tail - head <= ALONE) {
+        if (f.tail - f.head <= ALONE) {
             if (team.rank == 0) {
                 u32 bad, wide, found;
                 do {
-                    found = level<true>(s, shared, team, head, tail, depth);
+                    found = level<true>(s, shared, team, f.head, f.tail, f.depth);
                     bad = shared.bad, wide = shared.bandwidth > limit;
-                    if (found && !bad && !wide) {
-                        head = tail;
-                        tail += found;
-                        depth++;
-                        width = width > found ? width : found;
-                    }
+                    f.go_on(found);
                 } while (found && found <= ALONE && !bad && !wide);
-                if (found && (bad || wide)) {
-                    head = tail;
-                    tail += found;
-                    depth++;
-                    width = width > found ? width : found;
-                }
                 status = wide ? 2 : found ? bad ? 3 : 0 : 1;
-                if (threadIdx.x == 0) {
-                    __stcg(state + 4, u64(head)), __stcg(state + 5, u64(tail)), __stcg(state + 6, u64(depth));
-                    __stcg(state + 7, u64(width)), __stcg(state + 10, status);
-                }
             }
-            team.meet(0);
-            head = u32(__ldcg(state + 4)), tail = u32(__ldcg(state + 5)), depth = u32(__ldcg(state + 6));
-            width = u32(__ldcg(state + 7));
-            status = __ldcg(state + 10);
+            status = tell(team, state + 12, status, f);
             continue;
         }
-        const u64 next = level<false>(s, shared, team, head, tail, depth);
+        const u64 next = level<false>(s, shared, team, f.head, f.tail, f.depth);
         // A team has at most 255 blocks: the sum tells both apart.
         const u64 signal = shared.bandwidth > limit ? 256 : shared.bad;
         const u64 word = team.meet(next + (signal << 48));
         const u32 signals = u32(word >> 48), found = u32(word);
-        if (found) {
-            head = tail;
-            tail += found;
-            depth++;
-            width = width > found ? width : found;
-        }
+        f.go_on(found);
         status = signals >= 256 ? 2 : !found ? 1 : signals ? 3 : 0;
     }
     if (threadIdx.x == 0) atomicMax(state + 8, u64(shared.bandwidth));
@@ -357,7 +334,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
         __syncthreads();
         u64 mine = ~u64(0);
         if (status == 1)
-            for (u64 i = head + threadIdx.x; i < tail; i += THREADS) {
+            for (u64 i = f.head + threadIdx.x; i < f.tail; i += THREADS) {
                 const u32 v = __ldcg(s.order + i);
                 const u64 key = u64(row_degree(__ldg(s.vertices + v))) << 32 | v;
                 mine = mine < key ? mine : key;
@@ -365,7 +342,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
         atomicMin(&lowest, mine);
         __syncthreads();
         if (threadIdx.x == 0) {
-            state[4] = head, state[5] = tail, state[6] = depth, state[7] = width, state[10] = status, state[11] = lowest;
+            state[4] = f.head, state[5] = f.tail, state[6] = f.depth, state[7] = f.width, state[10] = status, state[11] = lowest;
         }
     }
 }

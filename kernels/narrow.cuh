@@ -41,6 +41,15 @@ struct Orders {
 // A level: its places in the order, its number, and the width of the widest so far.
 struct Frontier {
     u32 head, tail, depth, width;
+
+    // To the next level, of `found` vertices, where there is one.
+    DEVICE void go_on(u32 found) {
+        if (!found) return;
+        head = tail;
+        tail += found;
+        depth++;
+        width = width > found ? width : found;
+    }
 };
 
 struct Narrow {
@@ -275,10 +284,7 @@ struct NarrowLevels {
             const u32 distance = place - (first_place + child[c].parent);
             bandwidth = bandwidth > distance ? bandwidth : distance;
         }
-        f.head = f.tail;
-        f.tail += found;
-        f.depth++;
-        f.width = f.width > found ? f.width : found;
+        f.go_on(found);
         if (goes_on && piece) mail.rows.wait(deal_turn);
         else __syncthreads();
         return goes_on ? u32(GOES_ON) : wide ? 2 : 0;

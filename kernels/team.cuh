@@ -53,6 +53,17 @@ struct Team {
         turn++;
         return sum;
     }
+
+    // A meeting at which the first thread of rank 0 tells everyone N words. There are two places for them, which take turns:
+    // when the next words are written, some may not have read the last ones.
+    template <u32 N> DEVICE u64 tell(u64 (*places)[N], u64 add, u64 (&told)[N]) {
+        u64* const here = places[turn & 1];
+        if (rank == 0 && threadIdx.x == 0)
+            for (u32 i = 0; i < N; i++) __stcg(here + i, told[i]);
+        const u64 sum = meet(add);
+        for (u32 i = 0; i < N; i++) told[i] = __ldcg(here + i);
+        return sum;
+    }
 };
 
 // The lane that owns edge `e` of those of a warp, from the inclusive sums of the lanes' numbers of edges.

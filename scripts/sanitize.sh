@@ -32,7 +32,12 @@ run() { # groups, and a command before the test's
 # a large chip meet: there it sees no clusters; clusters of four on a chip made small, of small graphs; and clusters of eight.
 forms() { # tool, group
     case $1.$2 in
-    racecheck.levels* | racecheck.orders* | racecheck.structures | racecheck.wide-offsets | racecheck.streams)
+    # A smaller chip, where blocks have more to do in a level, and no clusters.
+    alone.levels* | alone.orders* | alone.structures)
+        echo
+        echo "RESIDUA_CLUSTERS=1 RESIDUA_MULTIPROCESSORS=4" ;;
+    racecheck.*-wide) echo "RESIDUA_CLUSTERS=1 RESIDUA_MULTIPROCESSORS=8" ;;
+    racecheck.levels | racecheck.orders | racecheck.orders-components | racecheck.structures | racecheck.wide-offsets | racecheck.streams)
         echo "RESIDUA_CLUSTERS=1" ;;
     racecheck.traversals-narrow)
         echo "RESIDUA_CLUSTERS=4 RESIDUA_MULTIPROCESSORS=4"
