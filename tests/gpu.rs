@@ -25,7 +25,7 @@ mod random;
 mod slim;
 
 use device::device;
-use formats::{choice, conversions};
+use formats::{choice, conversions, swept};
 
 use residua::backend::cuda::compile::units_of_an_ordering;
 use residua::backend::{Backend, GraphSteps, Mailbox, OrderingPrice, Replay, VectorOps};
@@ -96,6 +96,7 @@ cases!(
     products_that_write_the_next_matrix
 );
 cases!(conversions in conversions_on_device: round_trip_cases, transposes, large_cases);
+cases!(swept in swept_on_device: steps_hold);
 cases!(
     graph in graph_on_device: level_cases,
     order_cases,

@@ -3,7 +3,7 @@
 
 use super::{
     CooParts, CsrParts, DiaParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef, SellParts,
-    SlimSteps,
+    SlimSteps, SweptArrays, SweptParts,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
@@ -184,6 +184,26 @@ pub trait Conversions: Primitives + SlimSteps {
     fn dia_to_csr<V: Scalar>(
         &self,
         a: DiaParts<'_, V, Self>,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut Self::Slice<u32>,
+        values: &mut Self::Slice<V>,
+    ) -> Result<()>;
+
+    /// Rows of a band of [`SweptParts`] that suit the backend, for a matrix of so many rows: as many as have room for their sums where
+    /// those are kept, and as many bands as there is work for.
+    fn band_height<V: Scalar>(&self, rows: usize) -> usize;
+
+    /// Every entry, laid out as [`SweptParts`] says. Fewer than 2^32 entries. Temporary memory on a device: 30 bytes an entry.
+    fn csr_to_swept<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        height: usize,
+    ) -> Result<SweptArrays<V, Self>>;
+
+    /// The rows of a swept matrix, written at `offsets`.
+    fn swept_to_csr<V: Element>(
+        &self,
+        a: SweptParts<'_, V, Self>,
         offsets: OffsetsRef<'_, Self>,
         indices: &mut Self::Slice<u32>,
         values: &mut Self::Slice<V>,

@@ -332,6 +332,53 @@ pub struct DiaParts<'a, V: Element, B: Backend> {
     pub values: &'a B::Slice<V>,
 }
 
+/// Entries of a step of [`SweptParts`] at most.
+pub const SWEPT_STEP: usize = 2048;
+
+/// Columns that a step of [`SweptParts`] reaches, and rows that a band has at most: both are numbered by 16 bits.
+pub const SWEPT_REACH: usize = 1 << 16;
+
+/// Bands of `height` rows, each swept in the order of columns, in steps of up to [`SWEPT_STEP`] entries. No two entries of a step are
+/// of one row, those of a row are in the order of their columns, and all columns of a step are less than [`SWEPT_REACH`] behind its base.
+///
+/// ```text
+/// one band, steps of up to 3 entries (for the drawing)
+/// firsts  0                                     3        first step of each band
+/// starts  0               3               6     7        first entry of each step
+/// bases   0               2               3
+/// places  0,0  3,0  2,1 | 0,0  1,0  2,0 | 3,0            row within the band, column less base
+/// values  1    2    4   | 7    8    3   | 1
+/// ```
+#[derive(Debug)]
+pub struct SweptParts<'a, V: Element, B: Backend> {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+    /// Rows of a band; the last may have fewer.
+    pub height: usize,
+    /// First step of each band; one more than there are bands.
+    pub firsts: &'a B::Slice<u32>,
+    /// First entry of each step; one more than there are steps.
+    pub starts: &'a B::Slice<u64>,
+    /// The column that columns of each step are counted from.
+    pub bases: &'a B::Slice<u32>,
+    /// Row within the band << 16 | column less base.
+    pub places: &'a B::Slice<u32>,
+    /// Value of each entry.
+    pub values: &'a B::Slice<V>,
+}
+
+/// The arrays of [`SweptParts`], owned.
+#[derive(Debug)]
+pub struct SweptArrays<V: Element, B: Backend> {
+    pub(crate) firsts: B::Vec<u32>,
+    pub(crate) starts: B::Vec<u64>,
+    pub(crate) bases: B::Vec<u32>,
+    pub(crate) places: B::Vec<u32>,
+    pub(crate) values: B::Vec<V>,
+}
+
 /// What stands in [`DiaParts`] where a row has no entry: every bit set, which is a NaN that no arithmetic gives.
 pub fn no_entry<V: Scalar>() -> V {
     V::from_bits([u64::MAX; 2])
@@ -353,7 +400,7 @@ macro_rules! copy_parts {
         impl<V: Element, B: Backend> Copy for $name<'_, V, B> {}
     )*};
 }
-copy_parts!(CsrParts, CooParts, EllParts, JdsParts, SellParts, DiaParts);
+copy_parts!(CsrParts, CooParts, EllParts, JdsParts, SellParts, DiaParts, SweptParts);
 
 /// An order of rows: each row number once. Only this crate makes one, so kernels may write `y` through it from many
 /// threads without a row being written twice.

@@ -1,7 +1,8 @@
 //! What a backend multiplies: one product a storage layout, always y = alpha op(A) x + beta y.
 
 use super::{
-    Backend, ChebyshevStep, CooParts, CsrParts, DiaParts, EllParts, JdsParts, SellParts, SlimParts, VectorOps,
+    Backend, ChebyshevStep, CooParts, CsrParts, DiaParts, EllParts, JdsParts, SellParts, SlimParts,
+    SweptParts, VectorOps,
 };
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, ProductModel, Slim};
@@ -215,6 +216,18 @@ pub trait Products: Backend {
     {
         self.dia(a, Gemv::plain(x, y))?;
         self.dot(x, y, xy)
+    }
+
+    /// The product with A in bands that are swept.
+    ///
+    /// # Errors
+    /// Where the backend has no kernel, or when the device fails.
+    fn swept<V: Widen<T>, T: Scalar>(
+        &self,
+        _a: SweptParts<'_, V, Self>,
+        _gemv: Gemv<'_, T, Self>,
+    ) -> Result<()> {
+        self.no_kernel("format swept")
     }
 
     /// The product with A in the compressed format.

@@ -1,7 +1,7 @@
 //! What all stored matrices have in common, and the one table of formats.
 
 use super::lengths::RowLengths;
-use super::{Coo, Csc, Csr, Dia, Ell, Hybrid, Jds, Sell, Slim};
+use super::{Coo, Csc, Csr, Dia, Ell, Hybrid, Jds, Sell, Slim, Swept};
 use crate::backend::{
     Backend, CgBurst, ChebyshevStep, Conversions, KrylovSteps, Op, PreconditionSteps, Products, VectorOps,
 };
@@ -117,7 +117,7 @@ macro_rules! stored {
         }
     )*};
 }
-stored!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Dia, Slim);
+stored!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Dia, Swept, Slim);
 
 /// `ell f64 4 x 4, 7 nonzeros, 1 padded`.
 macro_rules! debug {
@@ -134,7 +134,7 @@ macro_rules! debug {
         }
     )*};
 }
-debug!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Dia, Slim);
+debug!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Dia, Swept, Slim);
 
 /// [`LinearOperator`] by a type's own methods: as CSR it is `stored` or must be `converted`; `fused` is its product fused
 /// with x.y, where the seam has one; `burst` the way to do several iterations at once, where it has one, and what it keeps
@@ -252,6 +252,7 @@ operator!(Hybrid, converted);
 operator!(Jds, converted);
 operator!(Sell, converted, sell_dot, sell_cg_burst());
 operator!(Dia, converted, dia_dot);
+operator!(Swept, converted);
 operator!(Slim, converted, slim_dot; slim_chebyshev);
 
 /// What a format would take for a matrix, worked out from its row lengths and diagonals without building it.
@@ -373,6 +374,7 @@ table! {
     Jds: "rows of many lengths, without padding; y is written out of order",
     Sell: "rows of like length within a neighbourhood: wide loads without much padding",
     Dia: "entries on few diagonals (grids): no columns are stored",
+    Swept: "columns all over the matrix, rows of up to 4096 entries: elements of x are fetched once for many rows",
     Slim: "rows or distances that repeat, or values of few digits: whatever repeats is stored once, and no bit is lost",
 }
 

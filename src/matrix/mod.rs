@@ -17,6 +17,7 @@ mod narrow;
 mod sell;
 mod slim;
 mod stencil;
+mod swept;
 mod triplets;
 
 pub use choose::{
@@ -37,4 +38,5 @@ pub use jds::Jds;
 pub use lengths::{RowLengths, RowStatistics};
 pub use sell::Sell;
 pub use slim::{Slim, SlimOptions};
+pub use swept::Swept;
 pub use triplets::Triplets;

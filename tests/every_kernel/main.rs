@@ -45,7 +45,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 43] = [
+const GROUPS: [Group; 44] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -63,6 +63,7 @@ const GROUPS: [Group; 43] = [
     ("products-degenerate", stored::degenerate_products),
     ("rows-cut", stored::rows_cut),
     ("several-vectors", stored::several_vectors),
+    ("swept", stored::swept),
     ("conversions", stored::conversions),
     ("conversions-types", stored::conversions_of_types),
     ("conversions-degenerate", stored::conversions_of_degenerate),

@@ -143,6 +143,11 @@ pub fn several_vectors(b: &Cuda) {
     blocks_of::<f32, f32, _>(b, some(&["one giant row"]));
 }
 
+/// Bands whose steps are full, or reach no further, or wait for a row.
+pub fn swept(b: &Cuda) {
+    crate::formats::swept::steps_hold(b);
+}
+
 pub fn conversions(b: &Cuda) {
     round_trips::<f64, _>(b, some(&AWKWARD));
 }

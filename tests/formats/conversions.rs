@@ -152,7 +152,7 @@ fn a_padded_size_that_overflows_is_refused_before_anything_is_allocated() {
 #[test]
 fn an_unknown_format_names_those_that_there_are() {
     let error = matrix::build::<f64, _, f64>(&HOST, "elll", &example()).unwrap_err().to_string();
-    assert!(error.ends_with("there are csr, coo, csc, ell, hybrid, jds, sell, dia, slim"), "{error}");
+    assert!(error.ends_with("there are csr, coo, csc, ell, hybrid, jds, sell, dia, swept, slim"), "{error}");
 }
 
 #[test]
@@ -163,6 +163,11 @@ fn sections_that_fit_no_window_are_refused() {
             Err(Error::InvalidArgument(_))
         ));
     }
+}
+
+#[test]
+fn no_row_is_twice_in_a_step_of_a_swept_band() {
+    crate::common::swept::steps_hold(&HOST);
 }
 
 #[test]

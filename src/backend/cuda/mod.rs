@@ -56,6 +56,7 @@ mod slice;
 mod slim;
 mod staging;
 mod streams;
+mod swept;
 mod transpose;
 mod tune;
 mod vector;

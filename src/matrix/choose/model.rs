@@ -10,7 +10,7 @@
 
 use super::super::format::Storage;
 use super::super::lengths::{RowLengths, RowStatistics};
-use super::super::{Csr, storage_estimates};
+use super::super::{Csr, Swept, storage_estimates};
 use super::sample::Variety;
 use crate::backend::{Conversions, Products};
 use crate::report::ratio;
@@ -37,6 +37,10 @@ pub struct ProductModel {
     pub shares: &'static [(&'static str, f64)],
     /// What the compressed format suits.
     pub compressed: Compressed,
+    /// What an entry far from its row costs beside its bytes, in bytes that could have been copied meanwhile: x comes from another cache.
+    pub far: f64,
+    /// The same where bands are swept, so that entries share what comes.
+    pub far_swept: f64,
 }
 
 /// Which matrices a backend's product in the compressed format is fast for.
@@ -57,13 +61,20 @@ pub enum Compressed {
 impl ProductModel {
     /// From its parts; the compressed format where it is smaller.
     pub const fn new(start: f64, look: f64, conversion: f64, shares: &'static [(&'static str, f64)]) -> Self {
-        Self { start, look, conversion, shares, compressed: Compressed::Smaller }
+        Self { start, look, conversion, shares, compressed: Compressed::Smaller, far: 0.0, far_swept: 0.0 }
     }
 
     /// With another rule for the compressed format.
     #[must_use]
     pub const fn compressed(mut self, rule: Compressed) -> Self {
         self.compressed = rule;
+        self
+    }
+
+    /// With what an entry far from its row costs, anywhere and in bands that are swept.
+    #[must_use]
+    pub const fn far(mut self, anywhere: f64, swept: f64) -> Self {
+        (self.far, self.far_swept) = (anywhere, swept);
         self
     }
 
@@ -131,7 +142,14 @@ impl Traits {
         if let (COMPRESSED, Some(variety)) = (format, &self.variety) {
             stored = stored.min(variety.bytes(self.row_count, self.nonzeros, self.value));
         }
-        storage.refused.is_none().then_some(stored + self.vectors())
+        let swept = format == Swept::<f64>::NAME;
+        if swept {
+            // The most that it can take is far from what it takes.
+            stored = (self.nonzeros * (4 + self.value) + 4 * self.row_count) as f64;
+        }
+        let far = self.variety.as_ref().map_or(0.0, |variety| 1.0 - variety.near) * self.nonzeros as f64;
+        let far = far * if swept { model.far_swept } else { model.far };
+        storage.refused.is_none().then_some(stored + far + self.vectors())
     }
 
     fn vectors(&self) -> f64 {

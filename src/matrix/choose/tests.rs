@@ -217,6 +217,23 @@ fn grids_with_general_values_are_proposed_by_diagonals() {
     assert!(random != Some("dia") && seen.is_some_and(|n| n > 1000), "{random:?} {seen:?}");
 }
 
+/// Bands are swept where entries are far from their rows, and only there.
+#[test]
+fn columns_anywhere_are_proposed_to_be_swept() {
+    let model =
+        ProductModel::new(1e7, 1e7, 6.0, &[("csr", 0.92), ("sell", 1.03), ("swept", 1.0)]).far(17.5, 6.0);
+    let first = |a: Result<Csr<f64>>| {
+        let a = a.unwrap();
+        let sample::Sample { variety, lengths, .. } = sample::sample(&Host, &a).unwrap();
+        let traits = Traits::new::<f64, Host>((a.rows(), a.columns(), a.nonzeros()), &lengths, Some(variety));
+        model::candidates(&model::forecasts(&model, &traits), true).first().map(|f| f.format)
+    };
+    let lengths = || generate::RowLengths::Constant(9);
+    assert_eq!(first(generate::random(300_000, 300_000, lengths(), 1)), Some("swept"));
+    assert_eq!(first(generate::random(20_000, 20_000, lengths(), 1)), Some("sell"));
+    assert_eq!(first(generate::poisson3d(40, 40, 40)), Some("sell"));
+}
+
 /// Where runs of the sample start at the edge of a grid's planes, their first rows lack neighbours: 9 of 27 diagonals are not seen there.
 #[test]
 fn rows_at_the_edge_of_a_grid_do_not_hide_its_diagonals() {

@@ -6,3 +6,4 @@ pub mod cases;
 pub mod choice;
 pub mod conversions;
 pub mod products;
+pub mod swept;

@@ -131,6 +131,7 @@ fn conversions(units: &mut Vec<Unit>) {
         for (bytes, lanes) in [("4", 4), ("8", 8), ("16", 16)] {
             let unit = |file| Unit::new(file).with("VALUE_BYTES", bytes).with("OFFSET", offset);
             units.push(unit("convert_dia.cu").class(lanes));
+            units.extend(["u32", "u64"].map(|key| unit("convert_swept.cu").with("KEY", key)));
             units.push(unit("convert_rows.cu").with("STARTS", "u32").class(lanes));
             units.push(unit("convert_rows.cu").with("STARTS", "u64").class(lanes));
             units.push(unit("convert_tails.cu").with("HEADS", "u32").with("TAILS", "u32"));
@@ -145,7 +146,7 @@ fn conversions(units: &mut Vec<Unit>) {
 
 fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
     let unit = |file| Unit::new(file).with("SCALAR", vector).with("STORED", value);
-    units.extend([unit("coo.cu"), unit("dia.cu"), unit("ell.cu"), unit("ell.cu").class(1)]);
+    units.extend([unit("coo.cu"), unit("dia.cu"), unit("ell.cu"), unit("ell.cu").class(1), unit("swept.cu")]);
     let pairs = (vector == "f32").then_some(policy::PAIRS);
     units.extend(pairs.into_iter().chain([policy::WIDE]).map(|class| unit("dia.cu").class(class)));
     // A thread never has two rows of sums of 16 bytes.

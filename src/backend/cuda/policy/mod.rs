@@ -10,6 +10,7 @@ mod primitives;
 mod products;
 mod resident;
 mod slim;
+mod swept;
 pub(super) mod table;
 
 pub(super) use balanced::{LARGE_TILES, balanced_tiles, block_tiles};
@@ -31,6 +32,8 @@ pub(super) use slim::{
     STENCIL_ROWS, STENCILS, slim_blocks, slim_lines, slim_places, slim_rows, slim_sections, slim_stencil,
     slim_survey, slim_tiles,
 };
+
+pub(super) use swept::{band_height, hand_out, swept, swept_to_csr};
 
 use super::chip::Chip;
 use super::compile::Unit;
@@ -77,6 +80,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             let wide = unit.type_of("SCALAR") == Some("c64");
             vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]
         }
+        "swept.cu" => swept::constants(unit),
         file if file.starts_with("slim") => slim::constants(unit),
         "cg_layout.cu" => resident::layout_constants(),
         "cg_resident.cu" => resident::constants(unit.size_class()),
@@ -84,6 +88,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "convert_dia.cu"
         | "convert_rows.cu"
         | "convert_sizes.cu"
+        | "convert_swept.cu"
         | "convert_tails.cu"
         | "diagonals.cu"
         | "index.cu"

@@ -124,6 +124,7 @@ pub(super) fn starts_early(source: &str) -> bool {
             | "slim.cu"
             | "slim_kinds.cu"
             | "slim_stencil.cu"
+            | "swept.cu"
     )
 }
 

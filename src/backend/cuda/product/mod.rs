@@ -7,6 +7,7 @@
 //! | CSR, several vectors | lanes for the vectors of a row (`csr_block.cu`); tiles of steps where rows are of very different lengths (`csr_block_tiles.cu`) |
 //! | COO | tiles of nonzeros, segmented sums (`coo.cu`); by atomic additions only where that is asked for |
 //! | ELL, JDS, SELL | a thread a row (`ell.cu`, `jds.cu`, `sell.cu`) |
+//! | bands of rows, swept | a block a band, a thread an entry of a step (`swept.cu`) |
 //! | diagonals | a thread for two rows, or for a column of A^T (`dia.cu`) |
 //!
 //! Transposed products are refused but for diagonals and for CSR, CSC and the compressed format, which multiply with a transposed copy
@@ -17,6 +18,7 @@ mod columns;
 mod coo;
 mod csr;
 mod dia;
+mod swept;
 
 pub use csr::CsrAlgorithm;
 
@@ -24,7 +26,8 @@ use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, policy, record};
 use crate::backend::{
-    ChebyshevStep, CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Op, Products, SellParts, SlimParts,
+    ChebyshevStep, CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Op, Products, SellParts,
+    SlimParts, SweptParts,
 };
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, ProductModel, Slim};
@@ -175,6 +178,14 @@ impl Products for Cuda {
         xy: &mut Slice<T>,
     ) -> Result<()> {
         dia::product_dot(*self, a, x, y, xy)
+    }
+
+    fn swept<V: Widen<T>, T: Scalar>(
+        &self,
+        a: SweptParts<'_, V, Self>,
+        gemv: Gemv<'_, T, Self>,
+    ) -> Result<()> {
+        swept::product(*self, a, Form::new(*self, "swept", gemv)?)
     }
 
     fn jds<V: Widen<T>, T: Scalar>(&self, a: JdsParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {

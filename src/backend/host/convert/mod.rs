@@ -2,13 +2,14 @@
 
 mod dia;
 mod sizes;
+mod swept;
 mod transpose;
 
 use super::Host;
 use super::memory::PARALLEL_FROM;
 use crate::backend::{
     Conversions, CooParts, CsrParts, DiaParts, Diagonals, EllParts, JdsParts, OffsetsRef, RowOrderRef,
-    SellParts, with_offsets,
+    SellParts, SweptArrays, SweptParts, with_offsets,
 };
 use crate::error::Result;
 use crate::parallel::prelude::*;
@@ -16,6 +17,9 @@ use crate::scalar::{Element, Offset, Scalar};
 
 /// Rows that one task converts.
 const BLOCK: usize = 1 << 11;
+
+/// Rows of a band that is swept: their sums lie in the first-level cache.
+const BAND: usize = 1 << 11;
 
 impl Conversions for Host {
     fn row_lengths(
@@ -175,6 +179,29 @@ impl Conversions for Host {
         values: &mut [V],
     ) -> Result<()> {
         dia::to_csr(a, offsets, indices, values);
+        Ok(())
+    }
+
+    fn band_height<V: Scalar>(&self, _rows: usize) -> usize {
+        BAND
+    }
+
+    fn csr_to_swept<V: Element>(
+        &self,
+        a: CsrParts<'_, V, Host>,
+        height: usize,
+    ) -> Result<SweptArrays<V, Host>> {
+        Ok(swept::from_csr(a, height))
+    }
+
+    fn swept_to_csr<V: Element>(
+        &self,
+        a: SweptParts<'_, V, Host>,
+        offsets: OffsetsRef<'_, Host>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        swept::to_csr(a, offsets, indices, values);
         Ok(())
     }
 

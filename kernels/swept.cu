@@ -1,0 +1,98 @@
+// y = alpha A x + beta y with A in bands of rows, each swept in the order of columns, a block a band.
+//
+//     | 1 . 7 . |     one band, steps of at most 3 entries (here STEP = 2048)
+//     | . . 8 . |     step 0  (0,0) 1   (3,0) 2   (2,1) 4
+//     | . 4 3 . |     step 1  (0,2) 7   (1,2) 8   (2,2) 3
+//     | 2 . . 1 |     step 2  (3,3) 1
+//
+// Neighbouring threads read neighbouring columns: where a band has an entry in every few columns, elements of x that lie in one sector of
+// the second-level cache are fetched once a band and not once a nonzero, and a warp asks the first-level cache for few lines. The sums of the band's
+// rows are in shared memory. No two entries of a step are of one row, so threads add to them without atomic operations, and in the order
+// of steps, which is that of columns: the same bits every time.
+//
+// AHEAD steps of the matrix and one of x are under way while a step is added.
+//
+// Bytes a nonzero: value + 4; 12 a step; a sector of x for each that a band has an entry in. A row: y.
+// Source of the place of an entry within its block, 16 bits of row and 16 of column: Buluc, Fineman, Frigo, Gilbert and Leiserson, "Parallel
+// sparse matrix-vector and matrix-transpose-vector multiplication using compressed sparse blocks" (SPAA 2009).
+//
+// Constants: SCALAR (vectors), STORED (values), THREADS (a divisor of STEP), AHEAD.
+#include "product.cuh"
+#include "swept.cuh"
+
+typedef SCALAR T;
+typedef STORED V;
+#define ITEMS (STEP / THREADS)
+
+extern __shared__ uint4 shared[];
+
+struct Bands {
+    const u32* firsts;
+    const u64* starts;
+    const u32* bases;
+    const u32* places;
+    const V* values;
+};
+
+// A thread's entries of one step, THREADS apart.
+struct Step {
+    u32 base, have;
+    u32 place[ITEMS];
+    V value[ITEMS];
+    T of_x[ITEMS];
+
+    DEVICE bool there(u32 i) const { return threadIdx.x + i * THREADS < have; }
+    DEVICE void ask(u64 step, u64 end, const Bands& a) {
+        have = 0;
+        if (step >= end) return;
+        const u64 start = a.starts[step], at = start + threadIdx.x;
+        have = u32(a.starts[step + 1] - start);
+        base = a.bases[step];
+#pragma unroll
+        for (u32 i = 0; i < ITEMS; i++)
+            if (there(i)) {
+                place[i] = stream(a.places + at + i * THREADS);
+                value[i] = stream(a.values + at + i * THREADS);
+            }
+    }
+    DEVICE void ask_x(const T* x) {
+#pragma unroll
+        for (u32 i = 0; i < ITEMS; i++)
+            if (there(i)) of_x[i] = cached(x + base + column_in_reach(place[i]));
+    }
+    DEVICE void add_to(T* sums, u32 conjugate) const {
+#pragma unroll
+        for (u32 i = 0; i < ITEMS; i++)
+            if (there(i)) {
+                T& sum = sums[row_in_band(place[i])];
+                sum = sum + entry<T>(value[i], conjugate) * of_x[i];
+            }
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    swept(u64 rows, u32 height, const u32* firsts, const u64* starts, const u32* bases, const u32* places, const V* values, T alpha,
+          const T* x, T beta, T* y, u32 conjugate) {
+    after_predecessors();
+    T* const sums = reinterpret_cast<T*>(shared);
+    const Bands a = {firsts, starts, bases, places, values};
+    const u64 row = u64(blockIdx.x) * height, first = firsts[blockIdx.x], end = firsts[blockIdx.x + 1];
+    const u32 have = u32(min(u64(height), rows - row));
+    Step steps[AHEAD];
+#pragma unroll
+    for (u32 k = 0; k < AHEAD; k++) steps[k].ask(first + k, end, a);
+    for (u32 i = threadIdx.x; i < have; i += THREADS) sums[i] = T();
+    steps[0].ask_x(x);
+    __syncthreads();
+    for (u64 step = first; step < end; step += AHEAD) {
+#pragma unroll
+        for (u32 k = 0; k < AHEAD; k++) {
+            if (step + k >= end) break;
+            steps[(k + 1) % AHEAD].ask_x(x);
+            steps[k].add_to(sums, conjugate);
+            steps[k].ask(step + k + AHEAD, end, a);
+            __syncthreads();
+        }
+    }
+    for (u32 i = threadIdx.x; i < have; i += THREADS) finish(alpha, sums[i], beta, y + row + i);
+}

@@ -1,0 +1,98 @@
+//! Bands swept in the order of columns, on any backend: what every step must hold to, and what is refused.
+
+use super::cases::{Random, back, on, ragged, with_lengths};
+use super::conversions::bits_of;
+use residua::backend::{Conversions, Products, SWEPT_REACH, SWEPT_STEP};
+use residua::matrix::{Csr, Swept};
+use residua::{Error, Host};
+
+/// Matrices that fill steps, close them by their reach, and make entries of a row wait for later ones.
+pub fn awkward() -> Vec<(&'static str, Csr<f64>)> {
+    let by_rows = |columns: usize, rows: Vec<Vec<u32>>| {
+        let mut offsets = vec![0];
+        rows.iter().for_each(|row| offsets.push(offsets.last().unwrap() + row.len()));
+        let indices: Vec<u32> = rows.concat();
+        let values = (0..indices.len()).map(|k| (k % 9) as f64 - 4.0).collect();
+        Csr::from_parts(rows.len(), columns, offsets, indices, values).unwrap()
+    };
+    let far = 3 * SWEPT_REACH as u32;
+    let mut random = Random(51);
+    let mut scattered = |rows: usize, each: usize, columns: usize| {
+        let row = |random: &mut Random| {
+            let line: std::collections::BTreeSet<u32> =
+                (0..each).map(|_| random.below(columns) as u32).collect();
+            line.into_iter().collect()
+        };
+        (0..rows).map(|_| row(&mut random)).collect::<Vec<Vec<u32>>>()
+    };
+    vec![
+        ("one column of all rows", by_rows(3, vec![vec![1]; 9000])),
+        ("the same columns in all rows", by_rows(40, vec![(0..40).collect(); 3000])),
+        ("columns farther apart than a step reaches", by_rows(4 * far as usize, vec![vec![0, far, 2 * far, 4 * far - 1]; 70])),
+        ("the longest row among short ones", {
+            let mut rows = scattered(2500, 3, 200_000);
+            rows[1200] = (0..4096).map(|k| 40 * k).collect();
+            by_rows(200_000, rows)
+        }),
+        ("columns anywhere", by_rows(300_000, scattered(20_000, 9, 300_000))),
+    ]
+}
+
+/// Every entry is in one step, steps hold to their limits, and the matrix comes back bit for bit; products are exact where sums are.
+pub fn steps_hold<B: Products + Conversions>(backend: &B) {
+    for (name, host) in awkward().into_iter().chain(ragged()) {
+        let a = on(backend, &host);
+        let swept = Swept::from_csr(backend, &a).unwrap();
+        check(backend, name, &swept);
+        assert!(bits_of(&back(backend, &swept.to_csr(backend).unwrap())) == bits_of(&host), "{name}");
+    }
+    for (name, host) in awkward() {
+        // Small integers: any order gives the same sum.
+        let x: Vec<f64> = (0..host.columns()).map(|j| (j % 7) as f64 - 3.0).collect();
+        let mut want = vec![0.0; host.rows()];
+        host.product(&Host, 2.0, &x, 0.0, &mut want).unwrap();
+        let swept = Swept::from_csr(backend, &on(backend, &host)).unwrap();
+        let x = backend.upload(x).unwrap();
+        let mut y = backend.upload(vec![f64::NAN; host.rows()]).unwrap();
+        for _ in 0..3 {
+            swept.product_op(backend, residua::backend::Op::None, 2.0, &x, 0.0, &mut y).unwrap();
+            assert_eq!(backend.download(&*y).unwrap(), want, "{name}");
+        }
+    }
+    refused(backend);
+}
+
+fn check<B: Products + Conversions>(backend: &B, name: &str, a: &Swept<f64, B>) {
+    let parts = a.parts();
+    let (firsts, starts) = (backend.download(parts.firsts).unwrap(), backend.download(parts.starts).unwrap());
+    let (bases, places) = (backend.download(parts.bases).unwrap(), backend.download(parts.places).unwrap());
+    assert_eq!(firsts.len(), a.rows().div_ceil(a.height()) + 1, "{name}");
+    assert_eq!((starts.len(), a.steps()), (bases.len() + 1, bases.len()), "{name}");
+    assert_eq!((starts[0], *starts.last().unwrap() as usize), (0, a.nonzeros()), "{name}");
+    for band in firsts.windows(2) {
+        // The column of the entry that a row had last.
+        let mut last = vec![None; a.height()];
+        for step in band[0] as usize..band[1] as usize {
+            let entries = &places[starts[step] as usize..starts[step + 1] as usize];
+            assert!((1..=SWEPT_STEP).contains(&entries.len()), "{name}: {} entries in a step", entries.len());
+            let mut rows: Vec<u32> = entries.iter().map(|place| place >> 16).collect();
+            rows.sort_unstable();
+            assert!(rows.windows(2).all(|pair| pair[0] < pair[1]), "{name}: a row twice in step {step}");
+            for place in entries {
+                let (row, column) = ((place >> 16) as usize, bases[step] + (place & 0xffff));
+                assert!(last[row] < Some(column), "{name}: row {row} out of order in step {step}");
+                last[row] = Some(column);
+            }
+        }
+    }
+}
+
+fn refused<B: Products + Conversions>(backend: &B) {
+    let a = on(backend, &with_lengths::<f64>(5000, &[4097, 3], 52));
+    match Swept::from_csr(backend, &a) {
+        Err(Error::Refused { format: "swept", reason }) => {
+            assert_eq!(reason, "a row of 4097 entries takes as many steps");
+        }
+        other => panic!("{other:?}"),
+    }
+}
