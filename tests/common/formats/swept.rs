@@ -28,7 +28,10 @@ pub fn awkward() -> Vec<(&'static str, Csr<f64>)> {
     vec![
         ("one column of all rows", by_rows(3, vec![vec![1]; 9000])),
         ("the same columns in all rows", by_rows(40, vec![(0..40).collect(); 3000])),
-        ("columns farther apart than a step reaches", by_rows(4 * far as usize, vec![vec![0, far, 2 * far, 4 * far - 1]; 70])),
+        (
+            "columns farther apart than a step reaches",
+            by_rows(4 * far as usize, vec![vec![0, far, 2 * far, 4 * far - 1]; 70]),
+        ),
         ("the longest row among short ones", {
             let mut rows = scattered(2500, 3, 200_000);
             rows[1200] = (0..4096).map(|k| 40 * k).collect();
