@@ -16,13 +16,13 @@
 typedef unsigned_of<VALUE_BYTES>::type V;
 typedef OFFSET I;
 typedef KEY K;
-#define KERNEL extern "C" __global__ void __launch_bounds__
+#define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
 extern __shared__ u32 of_rows[];
 
 DEVICE u32 column_of(K key, u32 bits) { return u32(key & ((K(1) << bits) - 1)); }
 
 // Key and row within the band of each entry. A block a tile.
-KERNEL(THREADS) swept_keys(const I* offsets, u64 n, const u64* starts, const u32* columns, u32 height, u32 bits, K* keys, u16* rows_in_band) {
+KERNEL swept_keys(const I* offsets, u64 n, const u64* starts, const u32* columns, u32 height, u32 bits, K* keys, u16* rows_in_band) {
     each_element(offsets, n, starts, [&](u64 row, u64, u64 at) {
         keys[at] = K(row / height) << bits | columns[at];
         rows_in_band[at] = u16(row % height);
@@ -31,8 +31,8 @@ KERNEL(THREADS) swept_keys(const I* offsets, u64 n, const u64* starts, const u32
 
 // Step << STEP_BITS | place of each entry, counted from its band's first step; entries and smallest column of each step, from the place
 // of the band's first entry on; number of steps a band. A warp a band, `height` words of shared memory.
-KERNEL(32)
-hand_out(u64 rows, u32 height, u32 bits, const I* offsets, const K* keys, const u32* numbers, const u16* rows_in_band, u32* counts, u32* bases,
+extern "C" __global__ void __launch_bounds__(32)
+    hand_out(u64 rows, u32 height, u32 bits, const I* offsets, const K* keys, const u32* numbers, const u16* rows_in_band, u32* counts, u32* bases,
          u64* steps, u32* band_steps) {
     const u64 first_row = u64(blockIdx.x) * height, last_row = min(first_row + height, rows);
     const u64 begin = offsets[first_row], end = offsets[last_row];
@@ -85,7 +85,7 @@ hand_out(u64 rows, u32 height, u32 bits, const I* offsets, const K* keys, const 
 }
 
 // Counts and bases of all steps, without gaps. A block a band.
-KERNEL(THREADS) close_up(u64 rows, u32 height, const I* offsets, const u32* firsts, const u32* counts, const u32* bases, u32* to_counts, u32* to_bases) {
+KERNEL close_up(u64 rows, u32 height, const I* offsets, const u32* firsts, const u32* counts, const u32* bases, u32* to_counts, u32* to_bases) {
     const u64 begin = offsets[u64(blockIdx.x) * height];
     const u32 first = firsts[blockIdx.x], have = firsts[blockIdx.x + 1] - first;
     for (u32 s = threadIdx.x; s < have; s += THREADS) {
@@ -95,8 +95,7 @@ KERNEL(THREADS) close_up(u64 rows, u32 height, const I* offsets, const u32* firs
 }
 
 // Every entry to its place.
-KERNEL(THREADS)
-place_swept(u64 n, u32 bits, const K* keys, const u32* numbers, const u16* rows_in_band, const u64* steps, const u32* firsts, const u64* starts,
+KERNEL place_swept(u64 n, u32 bits, const K* keys, const u32* numbers, const u16* rows_in_band, const u64* steps, const u32* firsts, const u64* starts,
             const u32* bases, const V* from, u32* places, V* values) {
     for (u64 e = u64(blockIdx.x) * THREADS + threadIdx.x; e < n; e += u64(gridDim.x) * THREADS) {
         const K key = keys[e];
@@ -108,8 +107,8 @@ place_swept(u64 n, u32 bits, const K* keys, const u32* numbers, const u16* rows_
 }
 
 // Back: entries of a row are in the order of steps. A block a band, `height` words of shared memory.
-KERNEL(BACK_THREADS)
-swept_to_csr(u64 rows, u32 height, const u32* firsts, const u64* starts, const u32* bases, const u32* places, const V* values,
+extern "C" __global__ void __launch_bounds__(BACK_THREADS)
+    swept_to_csr(u64 rows, u32 height, const u32* firsts, const u64* starts, const u32* bases, const u32* places, const V* values,
              const I* offsets, u32* columns, V* to_values) {
     const u64 row = u64(blockIdx.x) * height;
     u32* const taken = of_rows;

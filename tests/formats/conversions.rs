@@ -4,7 +4,7 @@ use crate::cases::{HOST, example, with_lengths};
 use crate::common::conversions::{large_cases, round_trip_cases, transposes};
 use residua::Error;
 use residua::backend::{DIA_SECTION, Op};
-use residua::matrix::{self, Coo, Csc, Csr, Dia, Ell, FORMAT_NAMES, Hybrid, Jds, Sell};
+use residua::matrix::{self, Coo, Csc, Csr, Dia, Ell, FORMAT_NAMES, Hybrid, Jds, Sell, Swept};
 
 #[test]
 fn every_format_round_trips() {
@@ -55,6 +55,15 @@ fn the_example_lies_in_memory_as_drawn() {
     assert_eq!(format!("{:?}", sell.parts().offsets), "Narrow([0, 4, 8])");
     assert_eq!(sell.parts().indices, [0, 1, 2, 2, 0, 2, 3, 0]);
     assert_eq!(sell.parts().values, [1.0, 4.0, 7.0, 3.0, 2.0, 8.0, 1.0, 0.0]);
+
+    // The drawing's steps take three entries; whole ones take all but those whose row is in the first step already.
+    let swept = Swept::from_csr(&HOST, &a).unwrap();
+    let place = |row: u32, column: u32| row << 16 | column;
+    assert_eq!((swept.parts().firsts, swept.parts().starts), (&[0, 2][..], &[0, 4, 7][..]));
+    assert_eq!(swept.parts().bases, [0, 2]);
+    let first = [place(0, 0), place(3, 0), place(2, 1), place(1, 2)];
+    assert_eq!(swept.parts().places, [&first[..], &[place(0, 0), place(2, 0), place(3, 1)]].concat());
+    assert_eq!(swept.parts().values, [1.0, 2.0, 4.0, 8.0, 7.0, 3.0, 1.0]);
 
     let dia = Dia::from_csr(&HOST, &a).unwrap();
     assert_eq!(dia.parts().distances, [-3, -1, 0, 1, 2]);
