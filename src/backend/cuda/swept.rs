@@ -1,8 +1,8 @@
 //! Bands of rows that are swept in the order of columns, to and from CSR on the device.
 
-use super::convert::bits_to;
 use super::launch::kernels;
-use super::primitives::bytes_of;
+use super::primitives::bits_to;
+use super::shape::bytes_of;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy};
 use crate::backend::{Backend, CsrParts, OffsetsRef, Primitives, SweptArrays, SweptParts, with_offsets};

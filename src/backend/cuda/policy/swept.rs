@@ -1,6 +1,7 @@
 //! Constants of bands that are swept, and the shapes of their launches.
 
-use super::{Chip, Shape, products};
+use super::grid::blocks;
+use super::{Chip, Shape};
 use crate::backend::cuda::compile::Unit;
 use crate::backend::{SWEPT_REACH, SWEPT_STEP};
 use crate::scalar::{Element, Scalar};
@@ -33,15 +34,15 @@ pub(in crate::backend::cuda) fn band_height<V: Scalar>(chip: Chip, rows: usize) 
 /// A block a band.
 pub(in crate::backend::cuda) fn swept<T: Element>(bands: usize, height: usize) -> Shape {
     let threads = THREADS[usize::from(size_of::<T>() > 8)];
-    Shape::new(products::blocks(bands), threads).shared(height * size_of::<T>())
+    Shape::new(blocks(bands), threads).shared(height * size_of::<T>())
 }
 
 /// A warp a band, which keeps a word a row.
 pub(in crate::backend::cuda) fn hand_out(bands: usize, height: usize) -> Shape {
-    Shape::new(products::blocks(bands), 32).shared(4 * height)
+    Shape::new(blocks(bands), 32).shared(4 * height)
 }
 
 /// A block a band, which keeps a word a row.
 pub(in crate::backend::cuda) fn swept_to_csr(bands: usize, height: usize) -> Shape {
-    Shape::new(products::blocks(bands), BACK_THREADS).shared(4 * height)
+    Shape::new(blocks(bands), BACK_THREADS).shared(4 * height)
 }

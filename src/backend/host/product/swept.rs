@@ -49,5 +49,5 @@ pub(super) fn transposed<V: Widen<T>, T: Scalar>(
             entries(a, band).for_each(|(row, column, v)| sums[column as usize - base] += value(v) * x[row]);
         }
     };
-    transposed::collect(blocks, range, scatter, scale, y);
+    transposed::collect(blocks, &range, &scatter, scale, y);
 }
