@@ -11,6 +11,9 @@
 // with the mean length of rows. Where there are few rows, the columns of a group are dealt out to several warps
 // (`splits`).
 //
+// In JDS all long rows are neighbours, and one row may be as long as all others together. Only the first `near` diagonals are
+// turned over; those behind them have few positions each, and their entries are shared out one by one to the first `far` blocks.
+//
 // Bytes an entry: index and value read once and written once. Padding is written too: value 0, and index 0 or what tells the products
 // of SELL that it is padding.
 //
@@ -111,19 +114,25 @@ template <typename Move> DEVICE void along_rows(Line line, u32 first, Move move)
     }
 }
 
+// What every layout but JDS has of far diagonals.
+struct Far {
+    u32 near, blocks;
+};
+static constexpr Far NONE = {~0u, 0};
+
 template <typename Layout, bool FROM_CSR>
-DEVICE void turn_over(Csr a, const u32* order, Layout layout, u32* columns, V* values, u64 positions, u32 splits) {
+DEVICE void turn_over(Csr a, const u32* order, Layout layout, u32* columns, V* values, u64 positions, u32 splits, Far far = NONE) {
     __shared__ Tile tiles[WARPS];
     Tile& tile = tiles[threadIdx.x / 32];
     const u32 lane = lane_id();
-    const u64 warp = u64(blockIdx.x) * WARPS + threadIdx.x / 32;
+    const u64 warp = u64(blockIdx.x - far.blocks) * WARPS + threadIdx.x / 32;
     const u64 position = warp / splits * 32 + lane;
     if (position - lane >= positions) return;
     Line line = line_of(a, order, position);
     const u32 places = places_of(layout, position, line.length);
     // A row may be longer than what the layout has of it: hybrid's.
     if (!FROM_CSR) line.length = min(line.length, places);
-    const u32 most = warp_max(FROM_CSR ? places : line.length);
+    const u32 most = min(far.near, warp_max(FROM_CSR ? places : line.length));
 
     for (u64 start = warp % splits * LANES; start < most; start += u64(splits) * LANES) {
         const u32 first = u32(start);
@@ -161,6 +170,22 @@ DEVICE void turn_over(Csr a, const u32* order, Layout layout, u32* columns, V* v
     }
 }
 
+// Entries of diagonals from `near` on, a thread each; no diagonal is empty.
+template <bool FROM_CSR> DEVICE void far_entries(Csr a, const u32* order, const J* diagonals, u64 count, Far far, u32* columns, V* values) {
+    const u64 end = diagonals[count], first = u64(diagonals[far.near]) + u64(blockIdx.x) * THREADS + threadIdx.x;
+    for (u64 entry = first; entry < end; entry += u64(far.blocks) * THREADS) {
+        u64 low = far.near, high = count;
+        while (low + 1 < high) {
+            const u64 k = low + (high - low) / 2;
+            if (u64(diagonals[k]) <= entry) low = k;
+            else high = k;
+        }
+        const u64 at = u64(a.offsets[order[entry - u64(diagonals[low])]]) + low;
+        if (FROM_CSR) columns[entry] = a.columns[at], values[entry] = a.values[at];
+        else a.columns[at] = columns[entry], a.values[at] = values[entry];
+    }
+}
+
 // ---- one kernel a layout and direction: CSR first, then the layout -------------------------------------------------
 
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
@@ -171,11 +196,15 @@ KERNEL csr_to_ell(u64 rows, const I* offsets, u32* from_columns, V* from_values,
 KERNEL ell_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, u32 width, u32* columns, V* values, u32 splits) {
     turn_over<Ell, false>({rows, offsets, to_columns, to_values}, nullptr, {rows, width}, columns, values, rows, splits);
 }
-KERNEL csr_to_jds(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* diagonals, u32* columns, V* values, u32 splits) {
-    turn_over<Jds, true>({rows, offsets, from_columns, from_values}, order, {diagonals}, columns, values, rows, splits);
+KERNEL csr_to_jds(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* diagonals, u64 count, u32* columns, V* values, u32 splits, u32 near, u32 far) {
+    const Csr a = {rows, offsets, from_columns, from_values};
+    if (blockIdx.x < far) far_entries<true>(a, order, diagonals, count, {near, far}, columns, values);
+    else turn_over<Jds, true>(a, order, {diagonals}, columns, values, rows, splits, {near, far});
 }
-KERNEL jds_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* diagonals, u32* columns, V* values, u32 splits) {
-    turn_over<Jds, false>({rows, offsets, to_columns, to_values}, order, {diagonals}, columns, values, rows, splits);
+KERNEL jds_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* diagonals, u64 count, u32* columns, V* values, u32 splits, u32 near, u32 far) {
+    const Csr a = {rows, offsets, to_columns, to_values};
+    if (blockIdx.x < far) far_entries<false>(a, order, diagonals, count, {near, far}, columns, values);
+    else turn_over<Jds, false>(a, order, {diagonals}, columns, values, rows, splits, {near, far});
 }
 // `order` is null where rows keep their order.
 KERNEL csr_to_sell(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 splits) {

@@ -15,21 +15,54 @@ KERNEL row_lengths(const I* offsets, u64 rows, u64 skip, u64 most, u32* lengths)
     }
 }
 
-// Keys that ascend with (window, length from the longest down).
-KERNEL order_keys(const u32* lengths, u64 rows, u64 window, u32 longest, u32 bits, I* keys) {
-    EACH(i, rows) keys[i] = I(i / window << bits | u64(longest - lengths[i]));
-}
-
-// The longest row of each section.
-KERNEL section_widths(const u32* lengths, u64 rows, u64 height, u32* widths, u64 sections) {
-    EACH(s, sections) {
-        u32 width = 0;
-        for (u64 i = s * height, end = min(rows, (s + 1) * height); i < end; i++) width = max(width, lengths[i]);
-        widths[s] = width;
+// Keys that ascend with (window, length from the longest down), and the rows that they are of.
+KERNEL order_keys(const u32* lengths, u64 rows, u64 window, u32 longest, u32 bits, I* keys, u32* order) {
+    EACH(i, rows) {
+        keys[i] = I(i / window << bits | u64(longest - lengths[i]));
+        order[i] = u32(i);
     }
 }
 
-KERNEL scale_offsets(I* offsets, u64 n, u64 factor) { EACH(i, n) offsets[i] = I(u64(offsets[i]) * factor); }
+// The lengths of ordered rows; moved becomes 1 where a row is not in its place.
+KERNEL ordered_lengths(const u32* lengths, u64 rows, const u32* order, u32* sorted, u64* moved) {
+    bool any = false;
+    EACH(i, rows) {
+        sorted[i] = lengths[order[i]];
+        any = any || order[i] != i;
+    }
+    if (__syncthreads_or(any) && threadIdx.x == 0) atomicMax(moved, 1ull);
+}
+
+// Places of each section, as wide as its longest row; they are added to `total`, and may wrap where that is more than I counts.
+KERNEL section_places(const u32* lengths, u64 rows, u64 height, I* places, u64 sections, u64* total) {
+    __shared__ u64 of_block;
+    if (threadIdx.x == 0) of_block = 0;
+    __syncthreads();
+    u64 all = 0;
+    EACH(s, sections) {
+        u32 width = 0;
+        for (u64 i = s * height, end = min(rows, (s + 1) * height); i < end; i++) width = max(width, lengths[i]);
+        places[s] = I(width * height);
+        all += width * height;
+    }
+    all = warp_sum(all);
+    if (lane_id() == 0) atomicAdd(&of_block, all);
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(total, of_block);
+}
+
+// Rows get shorter along the order: those with more than k entries are the first ones.
+KERNEL jagged_reach(const u32* lengths, const u32* order, u64 rows, u32* reach, u64 count) {
+    EACH(k, count) {
+        u64 low = 0, high = rows;
+        while (low < high) {
+            const u64 p = low + (high - low) / 2;
+            if (lengths[order[p]] > k) low = p + 1;
+            else high = p;
+        }
+        reach[k] = u32(low);
+    }
+}
 
 // Diagonals get shorter: those that reach position p are the first ones.
 KERNEL jagged_lengths(const u32* order, u64 rows, const I* diagonals, u64 count, u32* lengths) {

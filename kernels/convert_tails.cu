@@ -16,9 +16,10 @@ typedef unsigned_of<VALUE_BYTES>::type V;
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
 
 // Entry k of a target's row is entry skip + k of the source's.
-KERNEL tails(const TAILS* from, u64 skip, const u32* from_columns, const V* from_values, const OFFSET* offsets, u64 n, const u64* starts, u32* columns, V* values) {
+KERNEL tails(const TAILS* from, u64 skip, const u32* from_columns, const V* from_values, const OFFSET* offsets, u64 n, const u64* starts, u32* rows, u32* columns, V* values) {
     each_element(offsets, n, starts, [&](u64 row, u64 k, u64 to) {
         const u64 at = u64(from[row]) + skip + k;
+        rows[to] = u32(row);
         columns[to] = from_columns[at];
         values[to] = from_values[at];
     });

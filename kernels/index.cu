@@ -64,9 +64,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) head_flags(const I* offset
 
 extern "C" __global__ void __launch_bounds__(THREADS) sequence(I* out, u64 n) { EACH(i, n) out[i] = I(i); }
 
-// The total behind an exclusive scan. One thread.
-extern "C" __global__ void total(const u32* x, I* out, u64 n) { out[n] = out[n - 1] + x[n - 1]; }
-
 // Marks the first source of each run in its highest bit, and counts the runs that start before each tile.
 extern "C" __global__ void __launch_bounds__(THREADS) mark_runs(const I* starts, u64 runs, I* sources, I* before, u64 tiles, u64 tile) {
     EACH(run, runs) sources[starts[run]] |= I(1) << (8 * sizeof(I) - 1);

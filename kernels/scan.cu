@@ -10,6 +10,8 @@
 // warp find by look-back (lookback.cuh) what lies before the block's previous tile, which is completed and written.
 // A thread puts aside and takes up its own vectors only, so no barrier guards them.
 //
+// `outputs` is n, or n + 1 where an exclusive scan is to end with the total: what is read behind the end is zero.
+//
 // Bytes an element: one read and one write, which is the floor. Two passes would read twice.
 // Floats: every sum is formed in an order that depends on the size alone, so two runs give the same bits.
 //
@@ -25,7 +27,7 @@
 #define CHUNKS int(VEC * sizeof(ACC) / 16)  // 16-byte pieces of one vector's sums
 
 // Dynamic shared memory: TILE * sizeof(ACC).
-extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) scan(const IN* x, OUT* out, u64 n, u64* workspace) {
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) scan(const IN* x, OUT* out, u64 n, u64 outputs, u64* workspace) {
     extern __shared__ uint4 aside[];  // [row][chunk][thread]
     // Two of each, used in turn: a warp may be one tile ahead of another.
     __shared__ ACC warp_total[2][WARPS];
@@ -34,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) scan(const IN*
     __shared__ u32 launch_number;
 
     const Tickets tickets{workspace};
-    const u64 tiles = (n + TILE - 1) / TILE, whole = n / TILE;
+    const u64 tiles = (outputs + TILE - 1) / TILE, whole = n / TILE;
     const bool loadable = aligned16(x), storable = aligned16(out);
     const u32 lane = lane_id(), warp = threadIdx.x / 32;
     const u32 place = warp * (32 * ROWS * VEC) + lane * VEC;  // of this thread's first vector in a tile
@@ -132,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) scan(const IN*
                 else
 #pragma unroll
                     for (int v = 0; v < VEC; v++)
-                        if (i + v < n) out[i + v] = result[v];
+                        if (i + v < outputs) out[i + v] = result[v];
             }
         }
         if (tile < tiles)

@@ -27,11 +27,12 @@ DEVICE u64 mixed(u64 a) {
 }
 DEVICE u32 slot_of(u64 key) { return u32(mixed(key + 0x9e3779b97f4a7c15ull)) & (SLOTS - 1); }
 
-// The key's slot, which it takes if it is new. SLOTS where more than MOST keys came: the set is of no use then.
+// The key's slot, which it takes if it is new. SLOTS where more than MOST keys came: the set is of no use then. Many blocks may come at
+// once and fill it before any of them sees that; so the count is asked for at each step, lest they walk through a full set.
 DEVICE u32 insert(volatile u64* keys, u32* count, u64 key) {
     if (key == EMPTY) atomicMax(count, MOST + 1);
-    if (*static_cast<volatile u32*>(count) > MOST) return SLOTS;
     for (u32 slot = slot_of(key), probes = 0; probes < SLOTS; slot = (slot + 1) & (SLOTS - 1), probes++) {
+        if (*static_cast<volatile u32*>(count) > MOST) return SLOTS;
         u64 found = keys[slot];
         if (found == EMPTY) {
             found = atomicCAS(const_cast<u64*>(keys + slot), EMPTY, key);

@@ -111,32 +111,45 @@ DEVICE Row row_at(u64 section, u64 rows, const u32* order, const I* offsets, u32
     return {row, length > longest ? 0u : u32(length), start};
 }
 
-// A warp a section. Distances are compared as signed numbers and kept modulo 2^32.
+// A warp a section. Distances are compared as signed numbers and kept modulo 2^32. Places and words of all are added to `totals`.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    slim_sections(u64 rows, const u32* order, const I* offsets, const u32* columns, u32 longest, u32* entries, u32* words, u32* bases) {
-    const u64 section = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32;
-    if (section * 32 >= rows) return;
-    const Row mine = row_at(section, rows, order, offsets, longest);
-    i64 low = 1ll << 40, high = -(1ll << 40);
-    if (mine.length && COLUMNS == SLIM_WIDE) {
-        low = i64(columns[mine.start]) - mine.row;
-        high = i64(columns[mine.start + mine.length - 1]) - mine.row;
-    }
-    u32 width = mine.length;
+    slim_sections(u64 rows, const u32* order, const I* offsets, const u32* columns, u32 longest, u32* entries, u32* words, u32* bases, u64* totals) {
+    __shared__ u64 total[2];
+    if (threadIdx.x < 2) total[threadIdx.x] = 0;
+    __syncthreads();
+    u64 places = 0, all_words = 0;
+    for (u64 section = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32; section * 32 < rows; section += u64(gridDim.x) * (THREADS / 32)) {
+        const Row mine = row_at(section, rows, order, offsets, longest);
+        i64 low = 1ll << 40, high = -(1ll << 40);
+        if (mine.length && COLUMNS == SLIM_WIDE) {
+            low = i64(columns[mine.start]) - mine.row;
+            high = i64(columns[mine.start + mine.length - 1]) - mine.row;
+        }
+        u32 width = mine.length;
 #pragma unroll
-    for (u32 with = 16; with; with /= 2) {
-        const i64 other_low = shuffle_xor(low, with), other_high = shuffle_xor(high, with);
-        const u32 other = shuffle_xor(width, with);
-        low = other_low < low ? other_low : low;
-        high = other_high > high ? other_high : high;
-        width = other > width ? other : width;
+        for (u32 with = 16; with; with /= 2) {
+            const i64 other_low = shuffle_xor(low, with), other_high = shuffle_xor(high, with);
+            const u32 other = shuffle_xor(width, with);
+            low = other_low < low ? other_low : low;
+            high = other_high > high ? other_high : high;
+            width = other > width ? other : width;
+        }
+        const u32 of_columns = COLUMNS == SLIM_KINDS ? 0 : COLUMNS == SLIM_CODES ? 1 : high - low < 65535 ? 2 : 4;
+        const u32 of_section = (width + 3) / 4 * 32 * (of_columns + (VALUES == SLIM_CODES));
+        if (lane_id() == 0) {
+            entries[section] = width * 32;
+            words[section] = of_section;
+            if (COLUMNS == SLIM_WIDE) bases[section] = u32(low);
+        }
+        places += width * 32;
+        all_words += of_section;
     }
     if (lane_id() == 0) {
-        const u32 of_columns = COLUMNS == SLIM_KINDS ? 0 : COLUMNS == SLIM_CODES ? 1 : high - low < 65535 ? 2 : 4;
-        entries[section] = width * 32;
-        words[section] = (width + 3) / 4 * 32 * (of_columns + (VALUES == SLIM_CODES));
-        if (COLUMNS == SLIM_WIDE) bases[section] = u32(low);
+        atomicAdd(&total[0], places);
+        atomicAdd(&total[1], all_words);
     }
+    __syncthreads();
+    if (threadIdx.x < 2) atomicAdd(&totals[threadIdx.x], total[threadIdx.x]);
 }
 
 template <typename To, typename A> DEVICE To narrowed(A a) {
@@ -145,10 +158,10 @@ template <typename To, typename A> DEVICE To narrowed(A a) {
     else return To(a);
 }
 
-// A warp a section. wrong[0] becomes 1 where a distance or value is in no table.
+// `splits` warps a section. wrong[0] becomes 1 where a distance or value is in no table; without tables it is null.
 extern "C" __global__ void __launch_bounds__(THREADS)
     slim_fill(u64 rows, const u32* order, const I* offsets, const u32* columns, const V* from, u32 longest, const u64* column_slots, const u8* column_codes, const u64* number_slots,
-              const u8* number_codes, const O* word_offsets, const O* entries, const u32* bases, u32* words, S* values, u32* wrong) {
+              const u8* number_codes, const O* word_offsets, const O* entries, const u32* bases, u32* words, S* values, u32 splits, u32* wrong) {
     __shared__ u64 column_slot[COLUMNS == SLIM_CODES ? SLOTS : 1], number_slot[VALUES == SLIM_CODES ? SLOTS : 1];
     __shared__ u8 column_code[COLUMNS == SLIM_CODES ? SLOTS : 1], number_code[VALUES == SLIM_CODES ? SLOTS : 1];
     for (u32 i = threadIdx.x; i < SLOTS; i += THREADS) {
@@ -157,44 +170,44 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
     __syncthreads();
     const u32 lane = lane_id();
-    for (u64 section = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32; section * 32 < rows; section += u64(gridDim.x) * (THREADS / 32)) {
-        const Row mine = row_at(section, rows, order, offsets, longest);
-        const u64 first = entries[section], word = word_offsets[section];
-        const u32 width = u32(u64(entries[section + 1]) - first) / 32, quads = (width + 3) / 4;
-        if (quads == 0) continue;
-        const u32 stride = u32(u64(word_offsets[section + 1]) - word) / (32 * quads), of_columns = stride - (VALUES == SLIM_CODES);
-        const u32 base = COLUMNS == SLIM_WIDE ? bases[section] + mine.row : 0;
-        for (u32 quad = 0; quad < quads; quad++) {
-            u32 code[4] = {~0u, ~0u, ~0u, ~0u}, number = 0;
+    const u64 warp = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32, section = warp / splits;
+    if (section * 32 >= rows) return;
+    const Row mine = row_at(section, rows, order, offsets, longest);
+    const u64 first = entries[section], word = word_offsets[section];
+    const u32 width = u32(u64(entries[section + 1]) - first) / 32, quads = (width + 3) / 4;
+    if (quads == 0) return;
+    const u32 stride = u32(u64(word_offsets[section + 1]) - word) / (32 * quads), of_columns = stride - (VALUES == SLIM_CODES);
+    const u32 base = COLUMNS == SLIM_WIDE ? bases[section] + mine.row : 0;
+    for (u32 quad = u32(warp % splits); quad < quads; quad += splits) {
+        u32 code[4] = {~0u, ~0u, ~0u, ~0u}, number = 0;
 #pragma unroll
-            for (u32 j = 0; j < 4; j++) {
-                const u32 k = 4 * quad + j;
-                const bool here = k < mine.length;
-                const u32 column = here ? columns[mine.start + k] : 0;
-                const V value = here ? from[mine.start + k] : V();
-                if (COLUMNS == SLIM_CODES) {
-                    const u32 slot = here ? find(column_slot, column - mine.row) : 0;
-                    if (slot == SLOTS) wrong[0] = 1;
-                    const u32 c = here ? column_code[slot % SLOTS] : 255;
-                    code[0] = (code[0] & ~(255u << (8 * j))) | c << (8 * j);
-                } else if (COLUMNS == SLIM_WIDE && of_columns == 2) {
-                    const u32 c = here ? column - base : 65535;
-                    code[j / 2] = (code[j / 2] & ~(65535u << (16 * (j % 2)))) | c << (16 * (j % 2));
-                } else if (COLUMNS == SLIM_WIDE && here) {
-                    code[j] = column;
-                }
-                if (VALUES == SLIM_CODES) {
-                    const u32 slot = here ? find(number_slot, key_of(value)) : 0;
-                    if (slot == SLOTS) wrong[0] = 1;
-                    if (here) number |= u32(number_code[slot % SLOTS]) << (8 * j);
-                } else if (k < width) {
-                    values[first + u64(k) * 32 + lane] = narrowed<S>(value);
-                }
+        for (u32 j = 0; j < 4; j++) {
+            const u32 k = 4 * quad + j;
+            const bool here = k < mine.length;
+            const u32 column = here ? columns[mine.start + k] : 0;
+            const V value = here ? from[mine.start + k] : V();
+            if (COLUMNS == SLIM_CODES) {
+                const u32 slot = here ? find(column_slot, column - mine.row) : 0;
+                if (slot == SLOTS) wrong[0] = 1;
+                const u32 c = here ? column_code[slot % SLOTS] : 255;
+                code[0] = (code[0] & ~(255u << (8 * j))) | c << (8 * j);
+            } else if (COLUMNS == SLIM_WIDE && of_columns == 2) {
+                const u32 c = here ? column - base : 65535;
+                code[j / 2] = (code[j / 2] & ~(65535u << (16 * (j % 2)))) | c << (16 * (j % 2));
+            } else if (COLUMNS == SLIM_WIDE && here) {
+                code[j] = column;
             }
-            u32* mine_words = words + word + u64(quad) * stride * 32 + lane;
-            for (u32 i = 0; i < of_columns; i++) mine_words[i * 32] = i == 0 ? code[0] : i == 1 ? code[1] : i == 2 ? code[2] : code[3];
-            if (VALUES == SLIM_CODES) mine_words[of_columns * 32] = number;
+            if (VALUES == SLIM_CODES) {
+                const u32 slot = here ? find(number_slot, key_of(value)) : 0;
+                if (slot == SLOTS) wrong[0] = 1;
+                if (here) number |= u32(number_code[slot % SLOTS]) << (8 * j);
+            } else if (k < width) {
+                values[first + u64(k) * 32 + lane] = narrowed<S>(value);
+            }
         }
+        u32* mine_words = words + word + u64(quad) * stride * 32 + lane;
+        for (u32 i = 0; i < of_columns; i++) mine_words[i * 32] = i == 0 ? code[0] : i == 1 ? code[1] : i == 2 ? code[2] : code[3];
+        if (VALUES == SLIM_CODES) mine_words[of_columns * 32] = number;
     }
 }
 

@@ -36,9 +36,13 @@ DEVICE bool add(u64* keys, u32* first, u32* count, u64 key, u32 row) {
     return before == ~0u;
 }
 
-// keys: 4 sets of SLOTS; first_row and length: those of patterns, then of lines. Keys and first rows are set to all ones.
-extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* offsets, const u32* columns, const V* values, u32 longest, u64* keys, u32* first_row, u32* length, u32* counters,
-                                                             u32* long_rows) {
+// found: 4 sets of SLOTS keys, then first row << 32 | length for the slots of patterns and of lines, all of them set to all ones; then
+// the counters, zero, and behind them the long rows as row << 32 | length.
+extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* offsets, const u32* columns, const V* values, u32 longest, u64* found) {
+    u64* const keys = found;
+    u64* const first_row = keys + 4 * SLOTS;
+    u32* const counters = reinterpret_cast<u32*>(first_row + 2 * SLOTS);
+    u64* const long_rows = first_row + 2 * SLOTS + 3;
     __shared__ u64 key[4][SLOTS];
     __shared__ u32 first[2][SLOTS];
     __shared__ u32 count[4];
@@ -53,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* 
         const u64 start = row < rows ? offsets[row] : 0;
         const u64 entries = row < rows ? offsets[row + 1] - start : 0;
         const bool taken = row < rows && entries <= longest;
-        if (row < rows && !taken && lane == 0) long_rows[atomicAdd(counters + LONG, 1u)] = u32(row);
+        if (row < rows && !taken && lane == 0) long_rows[atomicAdd(counters + LONG, 1u)] = row << 32 | entries;
         // A row like the one above brings nothing new: most rows of a grid, and to compare is cheaper than to hash.
         const Likeness like = taken ? likeness<LANES>(row, start, entries, offsets, columns, values) : Likeness{true, true};
         const bool same = all_lanes<LANES>(like.pattern), alike = all_lanes<LANES>(like.pattern && like.line);
@@ -98,7 +102,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* 
         const u32 slot = insert(keys + set * SLOTS, counters + set, key[0][i]);
         if (set < PATTERNS || slot == SLOTS) continue;
         const u32 row = first[0][i - PATTERNS * SLOTS];
-        atomicMin(first_row + (set - PATTERNS) * SLOTS + slot, row);
-        length[(set - PATTERNS) * SLOTS + slot] = u32(offsets[row + 1] - offsets[row]);
+        atomicMin(first_row + (set - PATTERNS) * SLOTS + slot, u64(row) << 32 | u32(offsets[row + 1] - offsets[row]));
     }
 }

@@ -201,7 +201,7 @@ def scan(inp, out_type, acc, x, inclusive=0, out=None, **constants):
     out = cp.empty(x.size, dtype=NP(out_type)) if out is None else out
     block = c["THREADS"]
     grid = resident(f, tiles, block, shared)
-    return out, lambda: f((grid,), (block,), (ptr(x), ptr(out), U(x.size), ptr(ws)), shared_mem=shared)
+    return out, lambda: f((grid,), (block,), (ptr(x), ptr(out), U(x.size), U(x.size), ptr(ws)), shared_mem=shared)
 
 
 def compact(mode, inp, n, x=None, flags=None, index="u32", **constants):

@@ -63,13 +63,33 @@ pub trait Conversions: Primitives + SlimSteps {
         longest: u32,
     ) -> Result<Self::Vec<u32>>;
 
+    /// As [`Conversions::longest_first`], with the lengths in that order. `moved` becomes 1 where a row is not in its place, and stays
+    /// as it is where none is.
+    fn order_windows(
+        &self,
+        lengths: &Self::Slice<u32>,
+        window: usize,
+        order: &mut Self::Vec<u32>,
+        sorted: &mut Self::Slice<u32>,
+        moved: &mut Self::Slice<u64>,
+    ) -> Result<()>;
+
     /// Where sections of `height` rows start, each padded to its longest row; `offsets` has one element more than there
-    /// are sections. The caller makes sure that the total fits in `I`.
+    /// are sections. All places are added to `total`; where they are more than `I` counts, `offsets` is of no use.
     fn section_offsets<I: Offset>(
         &self,
         lengths: &Self::Slice<u32>,
         height: usize,
         offsets: &mut Self::Slice<I>,
+        total: &mut Self::Slice<u64>,
+    ) -> Result<()>;
+
+    /// `reach[k]` = how many rows have more than `k` entries; `order` has them from longest to shortest.
+    fn jagged_reach(
+        &self,
+        lengths: &Self::Slice<u32>,
+        order: RowOrderRef<'_, Self>,
+        reach: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
     /// `lengths[row]` = number of jagged diagonals that reach the row's position in `order`.
@@ -90,14 +110,14 @@ pub trait Conversions: Primitives + SlimSteps {
 
     // ---- entries ----
 
-    /// Entries `skip..` of every row, written at `offsets` (hybrid's overflow; the whole matrix where `skip` is 0).
+    /// Entries `skip..` of every row, written at `offsets`, as (rows, columns, values): hybrid's overflow.
+    #[allow(clippy::type_complexity)]
     fn csr_tails<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
         skip: usize,
         offsets: OffsetsRef<'_, Self>,
-        indices: &mut Self::Slice<u32>,
-        values: &mut Self::Slice<V>,
+        entries: (&mut Self::Slice<u32>, &mut Self::Slice<u32>, &mut Self::Slice<V>),
     ) -> Result<()>;
 
     /// The rows of `head`, each followed by the entries of `tail` in it, which start at `tails`; written at `offsets`.

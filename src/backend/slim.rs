@@ -197,8 +197,8 @@ pub struct Survey<V: Element, B: Backend> {
     pub kinds: Option<FoundKinds<B>>,
     /// Kinds of rows by distances and values; 255 at most.
     pub lines: Option<FoundKinds<B>>,
-    /// Rows that are longer than that, ascending.
-    pub long_rows: Vec<u32>,
+    /// Rows that are longer than that, ascending, and their lengths.
+    pub long_rows: Vec<(u32, u32)>,
 }
 
 /// Kinds of rows, compared entry by entry: of each row, then start, distance and, if asked for, value of each entry.
@@ -267,7 +267,8 @@ pub trait SlimSteps: Backend {
     /// As [`SlimSteps::slim_survey`].
     fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<Self::Vec<u32>>;
 
-    /// Of each section: number of places, number of words, smallest distance (where columns are neither kinds nor codes).
+    /// Of each section: number of places, number of words, smallest distance (where columns are neither kinds nor codes). `totals` is
+    /// increased by all places and all words.
     ///
     /// # Errors
     /// As [`SlimSteps::slim_survey`].
@@ -278,6 +279,7 @@ pub trait SlimSteps: Backend {
         plan: &SlimPlan<'_, V, Self>,
         order: Option<RowOrderRef<'_, Self>>,
         sizes: (&mut Self::Slice<u32>, &mut Self::Slice<u32>, &mut Self::Slice<u32>),
+        totals: &mut Self::Slice<u64>,
     ) -> Result<()>;
 
     /// Codes and values of every section; `offsets` are those of places and of words. `bases` are the smallest distances. Whether every distance and value was found

@@ -103,13 +103,15 @@ impl<V: Scalar, B: Conversions> Coo<V, B> {
             column_indices = copied(backend, parts.indices)?;
             values = copied(backend, parts.values)?;
         } else {
-            let mut tails = backend.buffer(a.rows())?;
-            backend.row_lengths(parts.offsets, skip, usize::MAX, &mut tails)?;
-            let offsets = scanned(backend, &tails, total)?;
-            drop(tails);
-            with_offsets!(offsets.as_ref(), o => backend.expand_offsets(o, &mut row_indices)?);
             let (mut tail_columns, mut tail_values) = (backend.buffer(total)?, backend.buffer(total)?);
-            backend.csr_tails(parts, skip, offsets.as_ref(), &mut tail_columns, &mut tail_values)?;
+            if total > 0 {
+                let mut tails = backend.buffer(a.rows())?;
+                backend.row_lengths(parts.offsets, skip, usize::MAX, &mut tails)?;
+                let offsets = scanned(backend, &tails, total)?;
+                drop(tails);
+                let to = (&mut *row_indices, &mut *tail_columns, &mut *tail_values);
+                backend.csr_tails(parts, skip, offsets.as_ref(), to)?;
+            }
             (column_indices, values) = (tail_columns, tail_values);
         }
         Ok(Self { rows: a.rows(), columns: a.columns(), row_indices, column_indices, values })

@@ -2,7 +2,7 @@
 
 use super::Csr;
 use super::format::{Storage, check_vectors, offset_bytes};
-use super::lengths::{RowLengths, counts_of, lengths_of, longest_of, offsets_of, scanned};
+use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
 use crate::backend::{Backend, Conversions, Gemv, Host, JdsParts, Offsets, Op, Products, RowOrder};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
@@ -95,14 +95,12 @@ impl<V: Scalar, B: Conversions> Jds<V, B> {
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let lengths = lengths_of(backend, a)?;
         let longest = longest_of(backend, &lengths)?;
-        // As many rows reach diagonal k as have more than k entries.
-        let mut reach = counts_of(backend, &lengths, longest)?;
-        for k in (1..reach.len()).rev() {
-            reach[k - 1] += reach[k];
-        }
-        let offsets = offsets_of(backend, reach[1..].iter().copied())?;
         let order = RowOrder::new(backend.longest_first(&lengths, a.rows().max(1), longest)?);
-        drop(lengths);
+        // As many rows reach diagonal k as have more than k entries.
+        let mut reach = backend.buffer(longest as usize)?;
+        backend.jagged_reach(&lengths, order.as_ref(), &mut reach)?;
+        let offsets = scanned(backend, &reach, a.nonzeros())?;
+        drop((lengths, reach));
         let mut indices = backend.buffer(a.nonzeros())?;
         let mut values = backend.buffer(a.nonzeros())?;
         backend.csr_to_jds(a.parts(), order.as_ref(), offsets.as_ref(), &mut indices, &mut values)?;

@@ -192,13 +192,13 @@ pub(super) fn longest_of<B: Primitives>(backend: &B, lengths: &B::Slice<u32>) ->
     Ok(backend.download(&*longest)?[0])
 }
 
-/// How many rows have each length, as [`RowLengths::counts`].
+/// How many rows have each length up to the longest, as [`RowLengths::counts`].
 pub(super) fn counts_of<B: Primitives>(
     backend: &B,
     lengths: &B::Slice<u32>,
-    longest: u32,
+    longest: usize,
 ) -> Result<Vec<usize>> {
-    let mut counts = backend.buffer(longest as usize + 1)?;
+    let mut counts = backend.buffer(longest + 1)?;
     backend.histogram(lengths, &mut counts)?;
     Ok(backend.download(&*counts)?.into_iter().map(Offset::to_usize).collect())
 }

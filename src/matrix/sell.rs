@@ -2,7 +2,7 @@
 
 use super::Csr;
 use super::format::{Storage, check_vectors};
-use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
+use super::lengths::{RowLengths, lengths_of, scanned};
 use crate::backend::{
     Backend, Conversions, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products, RowOrder, SellParts,
 };
@@ -53,28 +53,35 @@ impl<B: Conversions> Plan<B> {
     }
 
     fn new(backend: &B, lengths: B::Vec<u32>, height: usize, window: usize) -> Result<Self> {
-        let (mut order, mut lengths) = (None, lengths);
+        // Whether a row is not in its place, and all places: what the host has to know, in one message.
+        let mut found = backend.zeros::<u64>(2)?;
+        let (moved, total) = B::split_mut(&mut found, 1);
+        let mut ordered = None;
         if window > 1 {
-            let rows = backend.longest_first(&lengths, window, longest_of(backend, &lengths)?)?;
-            // Rows that are in order already need no order.
-            if !backend.is_sorted(&rows, false)? {
-                let mut by_position = backend.buffer(B::len(&*lengths))?;
-                backend.gather(&lengths, &rows, &mut by_position)?;
-                (order, lengths) = (Some(RowOrder::new(rows)), by_position);
-            }
+            let rows = B::len(&*lengths);
+            let (mut order, mut sorted) = (backend.buffer(rows)?, backend.buffer(rows)?);
+            backend.order_windows(&lengths, window, &mut order, &mut sorted, moved)?;
+            ordered = Some((order, sorted));
         }
-        let sections = B::len(&*lengths).div_ceil(height);
-        let mut wide = backend.buffer::<u64>(sections + 1)?;
-        backend.section_offsets(&lengths, height, &mut wide)?;
-        let mut entries = [0];
-        backend.read(B::part(&*wide, sections..sections + 1), &mut entries)?;
-        let entries = entries[0] as usize;
+        let by_position: &B::Slice<u32> = ordered.as_ref().map_or(&lengths, |(_, sorted)| sorted);
+        let sections = B::len(by_position).div_ceil(height);
+        let mut narrow = backend.buffer::<u32>(sections + 1)?;
+        backend.section_offsets(by_position, height, &mut narrow, total)?;
+        let mut told = [0; 2];
+        backend.read(&found, &mut told)?;
+        let (moved, entries) = (told[0], told[1] as usize);
         let offsets = if entries <= NARROW_LIMIT {
-            let mut narrow = backend.buffer::<u32>(sections + 1)?;
-            backend.section_offsets(&lengths, height, &mut narrow)?;
             Offsets::Narrow(narrow)
         } else {
+            drop(narrow);
+            let mut wide = backend.buffer::<u64>(sections + 1)?;
+            backend.section_offsets(by_position, height, &mut wide, &mut found)?;
             Offsets::Wide(wide)
+        };
+        // Rows that are in order already need no order.
+        let (order, lengths) = match ordered {
+            Some((order, sorted)) if moved > 0 => (Some(RowOrder::new(order)), sorted),
+            _ => (None, lengths),
         };
         Ok(Self { window, order, lengths, offsets, entries })
     }

@@ -1,7 +1,7 @@
 //! Conversions on the device. Sizes and entries are worked out and moved there; nothing is copied to the host.
 
 use super::launch::kernels;
-use super::primitives::{bits_to, histogram_of_neighbours};
+use super::primitives::{bits_to, exclusive_scan, histogram_of_neighbours};
 use super::shape::{Shape, bytes_of};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, diagonals, policy, swept, transpose};
@@ -10,7 +10,7 @@ use crate::backend::{
     RowOrderRef, SellParts, SweptArrays, SweptParts, with_offsets,
 };
 use crate::error::Result;
-use crate::scalar::{Element, Offset, Scalar};
+use crate::scalar::{Element, Max, Offset, Scalar};
 
 mod kernel {
     use super::*;
@@ -26,11 +26,13 @@ mod kernel {
         );
         fn csr_to_jds(
             rows: u64, offsets: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
-            order: &Slice<u32>, diagonals: &Slice<J>, columns: &mut Slice<u32>, values: &mut Slice<V>, splits: u32,
+            order: &Slice<u32>, diagonals: &Slice<J>, count: u64, columns: &mut Slice<u32>, values: &mut Slice<V>,
+            splits: u32, near: u32, far: u32,
         );
         fn jds_to_csr(
             rows: u64, offsets: &Slice<I>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
-            order: &Slice<u32>, diagonals: &Slice<J>, columns: &Slice<u32>, values: &Slice<V>, splits: u32,
+            order: &Slice<u32>, diagonals: &Slice<J>, count: u64, columns: &Slice<u32>, values: &Slice<V>,
+            splits: u32, near: u32, far: u32,
         );
         /// `order` is null where rows keep their order.
         fn csr_to_sell(
@@ -47,8 +49,8 @@ mod kernel {
     kernels! {
         "convert_tails.cu", types(V: Element as _, I: Offset as OFFSET, H: Offset as HEADS, T: Offset as TAILS);
         fn tails(
-            from: &Slice<T>, skip: u64, from_columns: &Slice<u32>, from_values: &Slice<V>,
-            offsets: &Slice<I>, n: u64, starts: &Slice<u64>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+            from: &Slice<T>, skip: u64, from_columns: &Slice<u32>, from_values: &Slice<V>, offsets: &Slice<I>,
+            n: u64, starts: &Slice<u64>, rows: &mut Slice<u32>, columns: &mut Slice<u32>, values: &mut Slice<V>,
         );
         fn append(
             tails: &Slice<T>, tail_columns: &Slice<u32>, tail_values: &Slice<V>,
@@ -64,10 +66,17 @@ mod kernel {
         fn row_lengths(offsets: &Slice<I>, rows: u64, skip: u64, most: u64, lengths: &mut Slice<u32>);
         fn order_keys(
             lengths: &Slice<u32>, rows: u64, window: u64, longest: u32, bits: u32, keys: &mut Slice<I>,
+            order: &mut Slice<u32>,
         );
-        fn scale_offsets(offsets: &mut Slice<I>, n: u64, factor: u64);
-        fn section_widths(
-            lengths: &Slice<u32>, rows: u64, height: u64, widths: &mut Slice<u32>, sections: u64,
+        fn jagged_reach(
+            lengths: &Slice<u32>, order: &Slice<u32>, rows: u64, reach: &mut Slice<u32>, count: u64,
+        );
+        fn section_places(
+            lengths: &Slice<u32>, rows: u64, height: u64, places: &mut Slice<I>, sections: u64,
+            total: &mut Slice<u64>,
+        );
+        fn ordered_lengths(
+            lengths: &Slice<u32>, rows: u64, order: &Slice<u32>, sorted: &mut Slice<u32>, moved: &mut Slice<u64>,
         );
         fn jagged_lengths(
             order: &Slice<u32>, rows: u64, diagonals: &Slice<I>, count: u64, lengths: &mut Slice<u32>,
@@ -75,10 +84,32 @@ mod kernel {
     }
 }
 
+kernels! {
+    "length_order.cu", types();
+    fn order_windows(
+        lengths: &Slice<u32>, rows: u64, window: u64, order: &mut Slice<u32>, sorted: &mut Slice<u32>,
+        moved: &mut Slice<u64>,
+    );
+}
+
 /// What both directions of a conversion by rows share.
 fn rows_shape<V: Element>(positions: usize, nonzeros: usize, longest: usize) -> (Shape, u32) {
     let (shape, splits) = policy::convert_rows(positions, nonzeros, longest);
     (shape.variant("VALUE_BYTES", bytes_of::<V>()), splits)
+}
+
+impl Cuda {
+    /// The same for jagged diagonals: diagonals that are turned over, and blocks for the entries behind them.
+    fn jagged_shape<V: Element>(
+        self,
+        rows: usize,
+        nonzeros: usize,
+        diagonals: usize,
+    ) -> (Shape, u32, u32, u32) {
+        let (near, far) = policy::far_diagonals(self.0.chip, rows, nonzeros, diagonals);
+        let (shape, splits) = rows_shape::<V>(rows, nonzeros, near);
+        (shape.blocks(shape.blocks as usize + far), splits, near as u32, far as u32)
+    }
 }
 
 /// An estimate of the longest row of a SELL matrix; it only says how finely work is shared out.
@@ -96,9 +127,19 @@ impl Cuda {
     ) -> Result<DeviceVec<u32>> {
         let (rows, mut keys) = (lengths.len(), self.uninitialised::<K>(lengths.len())?);
         let shape = policy::elementwise(self.0.chip, rows);
-        kernel::order_keys(self, shape, lengths, rows as u64, window as u64, longest, bits.0, &mut keys)?;
         let mut order = self.uninitialised(rows)?;
-        self.sequence(&mut order)?;
+        let window = window as u64;
+        kernel::order_keys(
+            self,
+            shape,
+            lengths,
+            rows as u64,
+            window,
+            longest,
+            bits.0,
+            &mut keys,
+            &mut order,
+        )?;
         self.sort_pairs(&mut keys, &mut order, 0..bits.0 + bits.1)?;
         Ok(order)
     }
@@ -127,19 +168,48 @@ impl Conversions for Cuda {
         }
     }
 
+    fn order_windows(
+        &self,
+        lengths: &Slice<u32>,
+        window: usize,
+        order: &mut DeviceVec<u32>,
+        sorted: &mut Slice<u32>,
+        moved: &mut Slice<u64>,
+    ) -> Result<()> {
+        let rows = lengths.len();
+        if let Some(shape) = policy::order_windows(rows, window) {
+            return order_windows(*self, shape, lengths, rows as u64, window as u64, order, sorted, moved);
+        }
+        let mut longest = self.uninitialised(1)?;
+        self.reduce(Max, lengths, &mut longest)?;
+        *order = self.longest_first(lengths, window, self.value(&longest)?)?;
+        let shape = policy::elementwise(self.0.chip, rows);
+        kernel::ordered_lengths::<u32>(*self, shape, lengths, rows as u64, order, sorted, moved)
+    }
+
     fn section_offsets<I: Offset>(
         &self,
         lengths: &Slice<u32>,
         height: usize,
         offsets: &mut Slice<I>,
+        total: &mut Slice<u64>,
     ) -> Result<()> {
         let (rows, sections) = (lengths.len() as u64, offsets.len() - 1);
-        let mut widths = self.uninitialised(sections)?;
-        let shape = policy::elementwise(self.0.chip, sections + 1);
-        let count = sections as u64;
-        kernel::section_widths::<I>(*self, shape, lengths, rows, height as u64, &mut widths, count)?;
-        self.exclusive_scan(&widths, offsets)?;
-        kernel::scale_offsets(*self, shape, offsets, count + 1, height as u64)
+        let mut places = self.uninitialised::<I>(sections)?;
+        let (shape, count) = (policy::one_each(sections), sections as u64);
+        kernel::section_places(*self, shape, lengths, rows, height as u64, &mut places, count, total)?;
+        exclusive_scan(*self, &places, offsets)
+    }
+
+    fn jagged_reach(
+        &self,
+        lengths: &Slice<u32>,
+        order: RowOrderRef<'_, Self>,
+        reach: &mut Slice<u32>,
+    ) -> Result<()> {
+        let (rows, count) = (lengths.len() as u64, reach.len() as u64);
+        let shape = policy::one_each(reach.len());
+        kernel::jagged_reach::<u32>(*self, shape, lengths, order.as_slice(), rows, reach, count)
     }
 
     fn jagged_lengths(
@@ -173,8 +243,7 @@ impl Conversions for Cuda {
         a: CsrParts<'_, V, Self>,
         skip: usize,
         offsets: OffsetsRef<'_, Self>,
-        indices: &mut Slice<u32>,
-        values: &mut Slice<V>,
+        entries: (&mut Slice<u32>, &mut Slice<u32>, &mut Slice<V>),
     ) -> Result<()> {
         fn run<V: Element, I: Offset, T: Offset>(
             cuda: Cuda,
@@ -182,17 +251,19 @@ impl Conversions for Cuda {
             skip: usize,
             a: (&Slice<u32>, &Slice<V>),
             offsets: &Slice<I>,
-            to: (&mut Slice<u32>, &mut Slice<V>),
+            (rows, columns, values): (&mut Slice<u32>, &mut Slice<u32>, &mut Slice<V>),
         ) -> Result<()> {
-            let (n, skip) = (to.1.len(), skip as u64);
+            let (n, skip) = (values.len(), skip as u64);
             cuda.by_tiles(offsets, n, |shape, starts| {
                 let shape = shape.variant("VALUE_BYTES", bytes_of::<V>());
                 let n = n as u64;
-                kernel::tails::<V, I, I, T>(cuda, shape, from, skip, a.0, a.1, offsets, n, starts, to.0, to.1)
+                kernel::tails::<V, I, I, T>(
+                    cuda, shape, from, skip, a.0, a.1, offsets, n, starts, rows, columns, values,
+                )
             })
         }
         with_offsets!(a.offsets, from => with_offsets!(offsets, offsets => {
-            run(*self, from, skip, (a.indices, a.values), offsets, (indices, values))
+            run(*self, from, skip, (a.indices, a.values), offsets, entries)
         }))
     }
 
@@ -332,10 +403,11 @@ impl Conversions for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), diagonals.len() - 1);
-        let (rows, order) = (a.rows as u64, order.as_slice());
+        let (rows, order, count) = (a.rows as u64, order.as_slice(), diagonals.len() - 1);
+        let (shape, splits, near, far) = self.jagged_shape::<V>(a.rows, indices.len(), count);
+        let count = count as u64;
         with_offsets!(a.offsets, offsets => with_offsets!(diagonals, diagonals => kernel::csr_to_jds(
-            *self, shape, rows, offsets, a.indices, a.values, order, diagonals, indices, values, splits,
+            *self, shape, rows, offsets, a.indices, a.values, order, diagonals, count, indices, values, splits, near, far,
         )))
     }
 
@@ -346,10 +418,11 @@ impl Conversions for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), a.offsets.len() - 1);
-        let (rows, order) = (a.rows as u64, a.order.as_slice());
+        let (rows, order, count) = (a.rows as u64, a.order.as_slice(), a.offsets.len() - 1);
+        let (shape, splits, near, far) = self.jagged_shape::<V>(a.rows, indices.len(), count);
+        let count = count as u64;
         with_offsets!(offsets, offsets => with_offsets!(a.offsets, diagonals => kernel::jds_to_csr(
-            *self, shape, rows, offsets, indices, values, order, diagonals, a.indices, a.values, splits,
+            *self, shape, rows, offsets, indices, values, order, diagonals, count, a.indices, a.values, splits, near, far,
         )))
     }
 

@@ -146,6 +146,9 @@ impl Backend for Cuda {
                 1 => sys::cuMemsetD8Async(address, narrow as u8, n, stream),
                 2 => sys::cuMemsetD16Async(address, narrow as u16, n, stream),
                 4 => sys::cuMemsetD32Async(address, narrow as u32, n, stream),
+                8 if narrow >> 32 == narrow & 0xffff_ffff => {
+                    sys::cuMemsetD32Async(address, narrow as u32, 2 * n, stream)
+                }
                 8 => return fill8(*self, policy::elementwise(self.0.chip, n), narrow, address, n as u64),
                 _ => {
                     let shape = policy::elementwise(self.0.chip, n);

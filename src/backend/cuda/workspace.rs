@@ -125,7 +125,7 @@ impl Device {
         if workspace.words >= words {
             return Ok(false);
         }
-        let words = words.max(2 * workspace.words).max(1 << 14);
+        let words = words.max(2 * workspace.words).max(1 << 12);
         let address = self.allocate(words * 8)?;
         // SAFETY: the allocation just made, over its whole length.
         unsafe { call!(&self.name, cuMemsetD8Async(address, 0, words * 8, self.main_stream())) }?;

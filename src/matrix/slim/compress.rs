@@ -2,12 +2,11 @@
 
 use super::{Body, Columns, KindTable, Long, Sections, Slim, SlimOptions, Values};
 use crate::backend::{
-    Backend, Conversions, FoundKinds, Kinds, NARROW_LIMIT, Offsets, RowOrder, SECTION, SlimPlan, Survey,
-    ValuesMut,
+    Backend, Conversions, FoundKinds, Kinds, RowOrder, RowOrderRef, SECTION, SlimPlan, Survey, ValuesMut,
 };
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
-use crate::matrix::lengths::{RowLengths, offsets_of};
+use crate::matrix::lengths::{offsets_of, scanned};
 use crate::matrix::stencil::Stencil;
 use crate::scalar::{Offset, Scalar};
 use std::sync::OnceLock;
@@ -107,7 +106,7 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
             values: values.as_ref().filter(|_| options.values),
         };
         let narrow = options.values && narrow && size_of::<V::Narrow>() < size_of::<V>();
-        let long = Self::long_rows(backend, a, long_rows)?;
+        let long = Self::long_rows(backend, a, &long_rows)?;
         let short = a.nonzeros() - long.as_ref().map_or(0, |(_, csr)| csr.nonzeros());
         let mut sections = match Self::sections(backend, a, &plan, narrow, (short, may_pad))? {
             Planned::Filled(sections) => sections,
@@ -127,16 +126,15 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         Ok(Some(Self { long, ..whole(Body::Sections(sections.0), sections.1) }))
     }
 
-    fn long_rows(backend: &B, a: &Csr<V, B>, rows: Vec<u32>) -> Result<Option<Long<V, B>>> {
+    fn long_rows(backend: &B, a: &Csr<V, B>, rows: &[(u32, u32)]) -> Result<Option<Long<V, B>>> {
         if rows.is_empty() {
             return Ok(None);
         }
-        let all = RowLengths::without_diagonals(backend, a)?;
-        let lengths: Vec<usize> = rows.iter().map(|&row| all.as_slice()[row as usize] as usize).collect();
-        let (count, nonzeros) = (rows.len(), lengths.iter().sum());
-        let offsets = offsets_of(backend, lengths.into_iter())?;
-        let (rows, mut indices, mut values) =
-            (backend.upload(rows)?, backend.zeros(nonzeros)?, backend.zeros(nonzeros)?);
+        let lengths = rows.iter().map(|&(_, length)| length as usize);
+        let (count, nonzeros) = (rows.len(), lengths.clone().sum::<usize>());
+        let offsets = offsets_of(backend, lengths)?;
+        let rows = backend.upload(rows.iter().map(|&(row, _)| row).collect())?;
+        let (mut indices, mut values) = (backend.buffer(nonzeros)?, backend.buffer(nonzeros)?);
         backend.slim_long(a.parts(), &rows, offsets.as_ref(), &mut indices, &mut values)?;
         Ok(Some((rows, Csr::from_parts_unchecked(count, a.columns(), offsets, indices, values))))
     }
@@ -151,32 +149,30 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
     ) -> Result<Planned<V, B>> {
         let count = a.rows().div_ceil(SECTION);
         let wide = !plan.kinds && plan.distances.is_none();
-        // One count more than there are sections: its place in the scan is the total.
-        let (mut sizes, mut words) = (backend.zeros(count + 1)?, backend.zeros(count + 1)?);
-        let mut bases = backend.zeros(if wide { count } else { 0 })?;
-        backend.slim_sections(a.parts(), plan, None, (&mut sizes, &mut words, &mut bases))?;
-        let (mut order, mut entries) = (None, scanned(backend, &sizes, false)?);
-        if a.rows() > SECTION && wants_order(entries.1 as u64, short as u64) {
+        let (mut sizes, mut words) = (backend.buffer::<u32>(count)?, backend.buffer::<u32>(count)?);
+        let mut bases = backend.buffer::<u32>(if wide { count } else { 0 })?;
+        let mut measured = |order: Option<RowOrderRef<'_, B>>| -> Result<[usize; 2]> {
+            let (mut totals, mut told) = (backend.zeros::<u64>(2)?, [0; 2]);
+            let sizes = (&mut *sizes, &mut *words, &mut *bases);
+            backend.slim_sections(a.parts(), plan, order, sizes, &mut totals)?;
+            backend.read(&totals, &mut told)?;
+            Ok(told.map(Offset::to_usize))
+        };
+        let mut order = None;
+        let [mut places, mut total] = measured(None)?;
+        if a.rows() > SECTION && wants_order(places as u64, short as u64) {
             let rows = RowOrder::new(backend.slim_order(a.parts(), plan.longest)?);
-            backend.slim_sections(
-                a.parts(),
-                plan,
-                Some(rows.as_ref()),
-                (&mut sizes, &mut words, &mut bases),
-            )?;
-            (order, entries) = (Some(rows), scanned(backend, &sizes, false)?);
+            [places, total] = measured(Some(rows.as_ref()))?;
+            order = Some(rows);
         }
-        let (mut entries, places) = entries;
         if !may_pad && is_padded(places as u64, short as u64) {
             return Ok(Planned::Padded);
         }
         // Both have the same width.
-        let (word_offsets, total) = scanned(backend, &words, matches!(entries, Offsets::Wide(_)))?;
-        if matches!((&entries, &word_offsets), (Offsets::Narrow(_), Offsets::Wide(_))) {
-            entries = scanned(backend, &sizes, true)?.0;
-        }
+        let most = places.max(total);
+        let (entries, word_offsets) = (scanned(backend, &sizes, most)?, scanned(backend, &words, most)?);
         drop((sizes, words));
-        let mut words = backend.zeros(total)?;
+        let mut words = backend.buffer(total)?;
         let at = (entries.as_ref(), word_offsets.as_ref());
         let order_ref = order.as_ref().map(RowOrder::as_ref);
         let mut fill = |to| backend.slim_fill(a.parts(), plan, order_ref, at, &bases, &mut words, to);
@@ -184,11 +180,11 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
             let good = fill(ValuesMut::Codes)?;
             (Values::Codes(backend.upload(table.keys.clone())?), good)
         } else if narrow {
-            let mut values = backend.zeros(places)?;
+            let mut values = backend.buffer(places)?;
             let good = fill(ValuesMut::Narrow(&mut *values))?;
             (Values::Narrow(values), good)
         } else {
-            let mut values = backend.zeros(places)?;
+            let mut values = backend.buffer(places)?;
             let good = fill(ValuesMut::Full(&mut *values))?;
             (Values::Full(values), good)
         };
@@ -213,19 +209,4 @@ enum Planned<V: Scalar, B: Backend> {
     Padded,
     /// A distance or value was in no table.
     Unknown,
-}
-
-/// Offsets from sizes, as wide as their total needs or `wide`, and the total.
-fn scanned<B: Conversions>(backend: &B, sizes: &B::Slice<u32>, wide: bool) -> Result<(Offsets<B>, usize)> {
-    let n = B::len(sizes);
-    let mut offsets = backend.zeros::<u64>(n)?;
-    backend.exclusive_scan(sizes, &mut offsets)?;
-    let total = backend.download(B::part(&offsets, n - 1..n))?[0].to_usize();
-    if wide || total > NARROW_LIMIT {
-        return Ok((Offsets::Wide(offsets), total));
-    }
-    drop(offsets);
-    let mut offsets = backend.zeros::<u32>(n)?;
-    backend.exclusive_scan(sizes, &mut offsets)?;
-    Ok((Offsets::Narrow(offsets), total))
 }

@@ -42,7 +42,7 @@ pub fn round_trips<T: Scalar, B: Products + Conversions>(backend: &B, matrices: 
             assert_eq!(entries(&again).len(), entries(&a).len(), "{case}");
             assert!(bits_of(&again) == bits_of(&a), "{case}: not the same matrix after the round trip");
         }
-        for (height, window) in [(1, 1), (4, 1), (8, 8), (8, 64), (32, 32), (32, 1024), (7, 21)] {
+        for (height, window) in [(1, 1), (4, 1), (8, 8), (8, 64), (32, 32), (32, 1024), (7, 21), (8, 4096)] {
             match Sell::with_sections(backend, &device, height, window) {
                 Ok(sell) => assert!(bits_of(&back(backend, &sell.to_csr(backend).unwrap())) == bits_of(&a)),
                 Err(Error::Refused { .. }) => {}
@@ -198,7 +198,7 @@ fn same_arrays<T: Scalar, B: Conversions>(backend: &B, a: &Csr<T>, device: &Csr<
     let (jds, host) = (Jds::from_csr(backend, device).unwrap(), Jds::from_csr(&Host, a).unwrap());
     same!("jds", host.parts(), jds.parts(), indices, values);
     assert_eq!(numbers(backend, jds.parts().offsets), numbers(&Host, host.parts().offsets), "jds of {name}");
-    for (height, window) in [(32, 1), (16, 1024), (7, 21), (1, 1)] {
+    for (height, window) in [(32, 1), (16, 1024), (16, 4096), (7, 21), (1, 1)] {
         let here = Sell::with_sections(&Host, a, height, window);
         let there = Sell::with_sections(backend, device, height, window);
         let (Ok(here), Ok(there)) = (here, there) else { continue };

@@ -39,6 +39,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "keys.cu",
     "krylov.cu",
     "krylov_block.cu",
+    "length_order.cu",
     "memory.cu",
     "merge.cu",
     "mirror.cu",

@@ -1,6 +1,7 @@
 //! Constants of the conversions, and the shapes of their launches.
 
 use super::{ELEMENTWISE_THREADS, Shape};
+use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::backend::cuda::shape::bytes_of;
 use crate::scalar::Element;
@@ -12,6 +13,16 @@ const TILE_THREADS: u32 = ELEMENTWISE_THREADS;
 pub(super) const TILE_ITEMS: u32 = 8;
 /// Entries a thread whose mirror images are looked up at a time.
 const MIRRORED: u32 = 4;
+/// Lanes a row of a conversion by rows, at least and at most.
+const LANES: (usize, usize) = (4, 16);
+/// Jagged diagonals that are turned over, in mean lengths of rows.
+const NEAR: usize = 4;
+/// Entries a thread of diagonals behind those, while there are not enough blocks to fill the chip.
+const FAR_ENTRIES: usize = 4;
+/// Blocks a multiprocessor that share them out.
+const FAR_BLOCKS: usize = 16;
+/// Rows of a window that a block orders.
+const MOST_WINDOW: u32 = 1024;
 /// Warps that a conversion should have at least, where it has that many pieces.
 const WARPS: u64 = 1 << 20;
 
@@ -46,6 +57,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             let back = super::swept::BACK_THREADS;
             vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS), ("BACK_THREADS", back)]
         }
+        "length_order.cu" => vec![("THREADS", MOST_WINDOW)],
         "mirror.cu" => vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS), ("AT_ONCE", MIRRORED)],
         "transpose_windows.cu" => vec![
             ("THREADS", window_threads(unit.size_class())),
@@ -64,11 +76,37 @@ pub(in crate::backend::cuda) fn convert_rows(
     nonzeros: usize,
     longest: usize,
 ) -> (Shape, u32) {
-    let lanes = nonzeros.div_ceil(positions.max(1)).next_power_of_two().clamp(4, 16);
+    let lanes = nonzeros.div_ceil(positions.max(1)).next_power_of_two().clamp(LANES.0, LANES.1);
     let groups = (positions as u64).div_ceil(32);
     let splits = (WARPS / groups.max(1)).clamp(1, longest.div_ceil(lanes).clamp(1, 1 << 15) as u64);
     let blocks = (groups * splits).div_ceil(u64::from(ROWS_THREADS / 32));
     (Shape::new(blocks as u32, ROWS_THREADS).class(lanes as u32), splits as u32)
+}
+
+/// How many jagged diagonals are turned over, and how many blocks share out the entries of the others.
+pub(in crate::backend::cuda) fn far_diagonals(
+    chip: Chip,
+    rows: usize,
+    nonzeros: usize,
+    diagonals: usize,
+) -> (usize, usize) {
+    let near = (NEAR * nonzeros.div_ceil(rows.max(1))).next_multiple_of(LANES.1);
+    if near >= diagonals {
+        return (diagonals, 0);
+    }
+    let blocks = nonzeros.div_ceil(ROWS_THREADS as usize * FAR_ENTRIES);
+    (near, blocks.min(FAR_BLOCKS * chip.multiprocessors as usize))
+}
+
+/// A block for each window of rows; `None` where a block can't hold one.
+pub(in crate::backend::cuda) fn order_windows(rows: usize, window: usize) -> Option<Shape> {
+    let threads = window.checked_next_multiple_of(32).filter(|&threads| threads <= MOST_WINDOW as usize)?;
+    Some(Shape::new(rows.div_ceil(window) as u32, threads as u32))
+}
+
+/// A thread each, for what takes a thread long.
+pub(in crate::backend::cuda) fn one_each(n: usize) -> Shape {
+    Shape::new(n.div_ceil(ELEMENTWISE_THREADS as usize) as u32, ELEMENTWISE_THREADS)
 }
 
 /// A warp a section of diagonals: lanes a row by the number of diagonals.

@@ -29,8 +29,8 @@ pub(super) use resident::{
 };
 
 pub(super) use slim::{
-    STENCIL_ROWS, STENCILS, slim_blocks, slim_lines, slim_places, slim_rows, slim_sections, slim_stencil,
-    slim_survey, slim_tiles,
+    STENCIL_ROWS, STENCILS, slim_blocks, slim_fills, slim_lines, slim_measures, slim_places, slim_rows,
+    slim_sections, slim_stencil, slim_survey, slim_tiles,
 };
 
 pub(super) use swept::{band_height, hand_out, swept, swept_to_csr};
@@ -92,6 +92,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         | "convert_tails.cu"
         | "diagonals.cu"
         | "index.cu"
+        | "length_order.cu"
         | "mirror.cu"
         | "stencil.cu"
         | "transpose.cu"

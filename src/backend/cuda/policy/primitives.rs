@@ -337,11 +337,6 @@ pub(in crate::backend::cuda) fn gather(chip: Chip, n: usize) -> Shape {
     Shape::new(tiles(n, elements(choice, "ITEMS")) as u32, choice.get("THREADS")).class(choice.class())
 }
 
-/// The one block of a step that is not worth more.
-pub(in crate::backend::cuda) fn one_block() -> Shape {
-    Shape::new(1, ELEMENTWISE_THREADS)
-}
-
 /// A block a tile of sources.
 pub(in crate::backend::cuda) fn gather_sum(tiles: usize) -> Shape {
     Shape::new(tiles as u32, GATHER_SUM_THREADS)

@@ -20,6 +20,12 @@ const FEW_ROWS: usize = 1 << 20;
 const SURVEY_BLOCKS: u32 = 4;
 const SURVEY_THREADS: u32 = 512;
 
+/// Blocks a multiprocessor that measure sections.
+const MEASURING: u32 = 8;
+/// Warps that fill sections, where there are enough sections or quads of entries in them, and how many share one at most.
+const FILLING: usize = 1 << 14;
+const SPLITS: usize = 16;
+
 /// Threads of a block where rows are parts of a stencil.
 const STENCIL_THREADS: u32 = 128;
 /// Rows a thread, at most.
@@ -155,6 +161,19 @@ pub(in crate::backend::cuda) fn slim_blocks(n: usize, lines: bool) -> Shape {
 /// A thread a row, or a warp a section, which is the same.
 pub(in crate::backend::cuda) fn slim_places(rows: usize, lines: bool) -> Shape {
     slim_blocks((rows.div_ceil(SECTION) * SECTION).div_ceil(PRODUCT_THREADS as usize), lines)
+}
+
+/// A warp a section, on blocks that stay: each adds to the totals once.
+pub(in crate::backend::cuda) fn slim_measures(chip: Chip, rows: usize) -> Shape {
+    let shape = slim_places(rows, false);
+    shape.blocks(shape.blocks.min(MEASURING * chip.multiprocessors) as usize)
+}
+
+/// Warps that fill sections, and how many share one.
+pub(in crate::backend::cuda) fn slim_fills(rows: usize) -> (Shape, u32) {
+    let sections = rows.div_ceil(SECTION);
+    let splits = (FILLING / sections.max(1)).clamp(1, SPLITS);
+    (slim_blocks((sections * splits * SECTION).div_ceil(PRODUCT_THREADS as usize), false), splits as u32)
 }
 
 /// Tiles of `n` entries by kinds that have values.

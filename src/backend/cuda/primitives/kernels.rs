@@ -11,7 +11,7 @@ kernels! {
 }
 kernels! {
     "scan.cu", types(T: Element as IN, O: Element as OUT);
-    fn scan(x: &Slice<T>, out: &mut Slice<O>, n: u64, workspace: u64);
+    fn scan(x: &Slice<T>, out: &mut Slice<O>, n: u64, outputs: u64, workspace: u64);
 }
 kernels! {
     "compact.cu", types(T: Element as _);
@@ -192,7 +192,6 @@ kernels! {
         starts: &Slice<I>, runs: u64, sources: &mut Slice<I>, before: &mut Slice<I>, tiles: u64, tile: u64,
     );
     fn sequence(out: &mut Slice<I>, n: u64);
-    fn total(x: &Slice<u32>, out: &mut Slice<I>, n: u64);
 }
 kernels! {
     "keys.cu", types(K: Key as KEY);

@@ -10,6 +10,7 @@ mod sums;
 
 pub(super) use histogram::histogram_of_neighbours;
 pub(super) use sort::{Pair, passes};
+pub(super) use sums::exclusive_scan;
 
 use super::shape::{Shape, bytes_of};
 use super::slice::{Slice, Vec as DeviceVec};
@@ -42,7 +43,7 @@ const fn index_for(n: usize) -> &'static str {
 
 impl Cuda {
     /// The one value that a kernel left on the device. Waits for it.
-    fn value<T: Element>(&self, cell: &Slice<T>) -> Result<T> {
+    pub(super) fn value<T: Element>(&self, cell: &Slice<T>) -> Result<T> {
         let mut value = [T::default()];
         self.read(cell, &mut value)?;
         Ok(value[0])

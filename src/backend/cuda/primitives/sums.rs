@@ -98,18 +98,19 @@ pub(super) fn reduce_by_key<K: Key, T: Element, O: Combine<T>>(
     Ok(runs)
 }
 
-/// The sum of everything before each element, or up to it, in one pass.
+/// The sum of everything before each element, or up to it, in one pass; of everything behind them, where there is room for it.
 fn prefix_sum<T: Element, S: Element>(
     cuda: Cuda,
     scan: Scan,
     x: &Slice<T>,
     out: &mut Slice<S>,
 ) -> Result<()> {
-    let n = x.len();
-    if n == 0 {
+    let (n, outputs) = (x.len(), out.len());
+    if outputs == 0 {
         return Ok(());
     }
     if S::NAME == T::NAME
+        && outputs == n
         && (x.address() | out.address()).is_multiple_of(16)
         && let Some((shape, words)) = policy::scan_bulk(cuda.0.chip, n, size_of::<T>())
     {
@@ -117,24 +118,24 @@ fn prefix_sum<T: Element, S: Element>(
         let workspace = cuda.0.lookback(words)?;
         return kernels::scan_bulk(cuda, shape, x, out.address(), n as u64, workspace.address);
     }
-    let (shape, words) = policy::scan(cuda.0.chip, n, size_of::<T>(), size_of::<S>());
+    let (shape, words) = policy::scan(cuda.0.chip, outputs, size_of::<T>(), size_of::<S>());
     let inclusive = if scan == Scan::Inclusive { "1" } else { "0" };
     let shape = shape.variant("ACC", S::NAME).variant("INCLUSIVE", inclusive);
     let workspace = cuda.0.lookback(words)?;
-    kernels::scan(cuda, shape, x, out, n as u64, workspace.address)
+    kernels::scan(cuda, shape, x, out, n as u64, outputs as u64, workspace.address)
 }
 
-pub(super) fn exclusive_scan<I: Offset>(cuda: Cuda, x: &Slice<u32>, out: &mut Slice<I>) -> Result<()> {
+/// What stands before each element, and where there is room behind them, the total.
+pub(in crate::backend::cuda) fn exclusive_scan<T: Offset, I: Offset>(
+    cuda: Cuda,
+    x: &Slice<T>,
+    out: &mut Slice<I>,
+) -> Result<()> {
     let n = x.len();
     if out.len() != n + 1 {
         Error::check_dimension("length of the offsets", n, out.len())?;
     }
-    prefix_sum(cuda, Scan::Exclusive, x, out.part_mut(0..n))?;
-    match out.len() - n {
-        0 => Ok(()),
-        _ if n == 0 => cuda.fill(I::default(), out),
-        _ => kernels::total(cuda, policy::one_block().threads(1), x, out, n as u64),
-    }
+    prefix_sum(cuda, Scan::Exclusive, x, out)
 }
 
 pub(super) fn scan<T: Element, O: Combine<T>>(

@@ -13,6 +13,11 @@ use crate::scalar::{Element, Offset, Scalar};
 
 /// Slots of a set in `kernels/slim.cuh`.
 const SLOTS: usize = 1024;
+/// What the survey finds: keys of four sets and the first rows of two of them, then six counters of half a word, then long rows.
+const SETS: usize = 6 * SLOTS;
+const HEAD: usize = SETS + 3;
+/// Long rows that fit into one short copy with these.
+const ALONG: usize = 8 * SLOTS - HEAD;
 
 mod kernel {
     use super::*;
@@ -20,8 +25,7 @@ mod kernel {
         "slim_survey.cu", types(V: Element as VALUE, I: Offset as OFFSET);
         fn survey(
             rows: u64, offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, longest: u32,
-            keys: &mut Slice<u64>, first_row: &mut Slice<u32>, length: &mut Slice<u32>,
-            counters: &mut Slice<u32>, long_rows: &mut Slice<u32>,
+            found: &mut Slice<u64>,
         );
     }
     kernels! {
@@ -38,14 +42,14 @@ mod kernel {
         fn slim_order(rows: u64, offsets: &Slice<I>, longest: u32, order: &mut Slice<u32>);
         fn slim_sections(
             rows: u64, order: Option<&Slice<u32>>, offsets: &Slice<I>, columns: &Slice<u32>, longest: u32,
-            entries: &mut Slice<u32>, words: &mut Slice<u32>, bases: &mut Slice<u32>,
+            entries: &mut Slice<u32>, words: &mut Slice<u32>, bases: &mut Slice<u32>, totals: &mut Slice<u64>,
         );
         fn slim_fill(
             rows: u64, order: Option<&Slice<u32>>, offsets: &Slice<I>, columns: &Slice<u32>, from: &Slice<V>,
             longest: u32, column_slots: Option<&Slice<u64>>, column_codes: Option<&Slice<u8>>,
             number_slots: Option<&Slice<u64>>, number_codes: Option<&Slice<u8>>, word_offsets: &Slice<O>,
             entries: &Slice<O>, bases: &Slice<u32>, words: &mut Slice<u32>, values: Option<&mut Slice<S>>,
-            wrong: &mut Slice<u32>,
+            splits: u32, wrong: Option<&mut Slice<u32>>,
         );
         fn slim_long(
             offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, long_rows: &Slice<u32>,
@@ -72,11 +76,13 @@ impl<'a> Set<'a> {
         Ok(Lookup { slots: cuda.upload(self.slots.to_vec())?, codes: cuda.upload(codes)? })
     }
 
-    fn kinds(mut self, cuda: &Cuda, first_row: &[u32], length: &[u32]) -> Result<FoundKinds<Cuda>> {
-        self.used.sort_unstable_by_key(|&slot| first_row[slot]);
+    /// `first` has the first row of each slot's kind and its length.
+    fn kinds(mut self, cuda: &Cuda, first: &[u64]) -> Result<FoundKinds<Cuda>> {
+        self.used.sort_unstable_by_key(|&slot| first[slot]);
         let lookup = self.lookup(cuda, &self.used)?;
-        let of = |from: &[u32]| self.used.iter().map(|&slot| from[slot]).collect();
-        Ok(FoundKinds { first_rows: of(first_row), lengths: of(length), lookup })
+        let (first_rows, lengths) =
+            self.used.iter().map(|&slot| ((first[slot] >> 32) as u32, first[slot] as u32)).unzip();
+        Ok(FoundKinds { first_rows, lengths, lookup })
     }
 }
 
@@ -104,25 +110,29 @@ impl SlimSteps for Cuda {
 
     fn slim_survey<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<Survey<V, Self>> {
         let nonzeros = a.indices.len();
-        let (mut keys, mut first) = (self.zeros(4 * SLOTS)?, self.zeros(2 * SLOTS)?);
-        self.fill(u64::MAX, &mut keys)?;
-        self.fill(u32::MAX, &mut first)?;
-        let (mut length, mut counters) = (self.zeros(2 * SLOTS)?, self.zeros(6)?);
-        let mut long_rows = self.zeros(a.rows.min(nonzeros / longest.max(1) + 1))?;
+        let most_long = a.rows.min(nonzeros / longest.max(1) + 1);
+        // The first long rows come along with the rest: mostly these are all.
+        let together = most_long.min(ALONG);
+        let mut found = self.uninitialised::<u64>(HEAD + most_long)?;
+        self.fill(u64::MAX, found.part_mut(0..HEAD + together))?;
+        self.fill(0, found.part_mut(SETS..HEAD))?;
         let shape = policy::slim_survey(self.0.chip, a.rows, nonzeros);
         with_offsets!(a.offsets, offsets => kernel::survey(
-            *self, shape, a.rows as u64, offsets, a.indices, a.values, limit(longest), &mut keys, &mut first,
-            &mut length, &mut counters, &mut long_rows,
+            *self, shape, a.rows as u64, offsets, a.indices, a.values, limit(longest), &mut found,
         ))?;
-        let (keys, first, length) =
-            (self.download(&*keys)?, self.download(&*first)?, self.download(&*length)?);
-        let counters = self.download(&*counters)?;
+        let told = self.download(found.part(0..HEAD + together))?;
+        let counters: Vec<u32> =
+            told[SETS..HEAD].iter().flat_map(|&two| [two as u32, (two >> 32) as u32]).collect();
         let long = counters[5] as usize;
-        let mut long_rows = self.download(Self::part(&long_rows, 0..long))?;
-        long_rows.sort_unstable();
-        let set = |which: usize, most: usize| {
-            (counters[which] as usize <= most).then(|| Set::new(&keys[which * SLOTS..(which + 1) * SLOTS]))
+        let mut long_rows = match long <= together {
+            true => told[HEAD..HEAD + long].to_vec(),
+            false => self.download(found.part(HEAD..HEAD + long))?,
         };
+        long_rows.sort_unstable();
+        let long_rows = long_rows.iter().map(|&two| ((two >> 32) as u32, two as u32)).collect();
+        let keys = |which: usize| &told[which * SLOTS..(which + 1) * SLOTS];
+        let set =
+            |which: usize, most: usize| (counters[which] as usize <= most).then(|| Set::new(keys(which)));
         let distances = set(0, MOST_KEYS - 1).map(|mut set| -> Result<_> {
             set.used.sort_unstable_by_key(|&slot| set.slots[slot] as u32 as i32);
             let lookup = set.lookup(self, &set.used)?;
@@ -134,9 +144,8 @@ impl SlimSteps for Cuda {
             Ok(Keys { keys: set.used.iter().map(|&slot| value_of(set.slots[slot])).collect(), lookup })
         });
         let kinds = |which: usize| {
-            let range = which * SLOTS..(which + 1) * SLOTS;
             let set = set(2 + which, MOST_KEYS - 1);
-            set.map(|set| set.kinds(self, &first[range.clone()], &length[range])).transpose()
+            set.map(|set| set.kinds(self, keys(4 + which))).transpose()
         };
         Ok(Survey {
             distances: distances.transpose()?,
@@ -162,9 +171,9 @@ impl SlimSteps for Cuda {
         }
         let table = starts.last().copied().unwrap_or(0) as usize;
         let (starts, first_rows) = (self.upload(starts)?, self.upload(found.first_rows.clone())?);
-        let (mut distances, mut values) =
-            (self.zeros(table)?, self.zeros(if with_values { table } else { 0 })?);
-        let (mut of_row, mut wrong) = (self.zeros(a.rows)?, self.zeros(1)?);
+        let mut distances = self.uninitialised(table)?;
+        let mut values = self.uninitialised(if with_values { table } else { 0 })?;
+        let (mut of_row, mut wrong) = (self.uninitialised(a.rows)?, self.zeros(1)?);
         let held = |shape: super::super::shape::Shape| {
             shape.variant("COLUMNS", "SLIM_KINDS").variant("VALUES", "SLIM_STORED")
         };
@@ -179,12 +188,12 @@ impl SlimSteps for Cuda {
                 &starts, &distances, &values, &mut of_row, &mut wrong,
             )
         })?;
-        let good = self.download(&*wrong)?[0] == 0;
+        let good = self.value(&wrong)? == 0;
         Ok(good.then_some(Kinds { of_row, starts, distances, values }))
     }
 
     fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<DeviceVec<u32>> {
-        let mut order = self.zeros(a.rows)?;
+        let mut order = self.uninitialised(a.rows)?;
         let shape = policy::slim_blocks(a.rows.div_ceil(SLIM_WINDOW), false).threads(SLIM_WINDOW as u32);
         let shape = shape.variant("COLUMNS", "SLIM_WIDE").variant("VALUES", "SLIM_STORED");
         with_offsets!(a.offsets, offsets => {
@@ -199,12 +208,15 @@ impl SlimSteps for Cuda {
         plan: &SlimPlan<'_, V, Self>,
         order: Option<RowOrderRef<'_, Self>>,
         (entries, words, bases): (&mut Slice<u32>, &mut Slice<u32>, &mut Slice<u32>),
+        totals: &mut Slice<u64>,
     ) -> Result<()> {
         let (columns, values) = variants(plan);
-        let shape = policy::slim_places(a.rows, false).variant("COLUMNS", columns).variant("VALUES", values);
+        let shape = policy::slim_measures(self.0.chip, a.rows);
+        let shape = shape.variant("COLUMNS", columns).variant("VALUES", values);
         let order = order.map(|order| order.as_slice());
         with_offsets!(a.offsets, offsets => kernel::slim_sections::<V, V, _, u32>(
             *self, shape, a.rows as u64, order, offsets, a.indices, limit(plan.longest), entries, words, bases,
+            totals,
         ))
     }
 
@@ -219,22 +231,23 @@ impl SlimSteps for Cuda {
         values: ValuesMut<'_, V, Self>,
     ) -> Result<bool> {
         let (columns, held) = variants(plan);
-        let shape = policy::slim_places(a.rows, false).variant("COLUMNS", columns).variant("VALUES", held);
+        let (shape, splits) = policy::slim_fills(a.rows);
+        let shape = shape.variant("COLUMNS", columns).variant("VALUES", held);
         let order = order.map(|order| order.as_slice());
-        let mut wrong = self.zeros(1)?;
         let (d, n) = (plan.distances.map(|d| &d.lookup), plan.values.map(|v| &v.lookup));
+        let mut wrong = if d.is_some() || n.is_some() { Some(self.zeros(1)?) } else { None };
         macro_rules! fill {
             ($stored:ty, $values:expr) => {
                 with_offsets!(a.offsets, offsets => match (entries, word_offsets) {
                     (OffsetsRef::Narrow(entries), OffsetsRef::Narrow(at)) => kernel::slim_fill::<V, $stored, _, _>(
                         *self, shape, a.rows as u64, order, offsets, a.indices, a.values, limit(plan.longest),
                         d.map(|d| &*d.slots), d.map(|d| &*d.codes), n.map(|n| &*n.slots), n.map(|n| &*n.codes),
-                        at, entries, bases, words, $values, &mut wrong,
+                        at, entries, bases, words, $values, splits, wrong.as_deref_mut(),
                     ),
                     (OffsetsRef::Wide(entries), OffsetsRef::Wide(at)) => kernel::slim_fill::<V, $stored, _, _>(
                         *self, shape, a.rows as u64, order, offsets, a.indices, a.values, limit(plan.longest),
                         d.map(|d| &*d.slots), d.map(|d| &*d.codes), n.map(|n| &*n.slots), n.map(|n| &*n.codes),
-                        at, entries, bases, words, $values, &mut wrong,
+                        at, entries, bases, words, $values, splits, wrong.as_deref_mut(),
                     ),
                     _ => self.no_kernel("sections with offsets of two widths"),
                 })
@@ -245,7 +258,7 @@ impl SlimSteps for Cuda {
             ValuesMut::Narrow(values) => fill!(V::Narrow, Some(values)),
             ValuesMut::Full(values) => fill!(V, Some(values)),
         }?;
-        Ok(self.download(&*wrong)?[0] == 0)
+        wrong.map_or(Ok(true), |wrong| Ok(self.value(&wrong)? == 0))
     }
 
     fn slim_long<V: Scalar>(

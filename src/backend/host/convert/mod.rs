@@ -8,8 +8,8 @@ mod transpose;
 use super::Host;
 use super::memory::PARALLEL_FROM;
 use crate::backend::{
-    Conversions, CooParts, CsrParts, DiaParts, Diagonals, EllParts, JdsParts, OffsetsRef, RowOrderRef,
-    SellParts, SweptArrays, SweptParts, with_offsets,
+    Conversions, CooParts, CsrParts, DiaParts, Diagonals, EllParts, JdsParts, OffsetsRef, Primitives,
+    RowOrderRef, SellParts, SweptArrays, SweptParts, with_offsets,
 };
 use crate::error::Result;
 use crate::parallel::prelude::*;
@@ -37,8 +37,35 @@ impl Conversions for Host {
         Ok(sizes::longest_first(lengths, window))
     }
 
-    fn section_offsets<I: Offset>(&self, lengths: &[u32], height: usize, offsets: &mut [I]) -> Result<()> {
-        sizes::section_offsets(lengths, height, offsets);
+    fn order_windows(
+        &self,
+        lengths: &[u32],
+        window: usize,
+        order: &mut Vec<u32>,
+        sorted: &mut [u32],
+        moved: &mut [u64],
+    ) -> Result<()> {
+        *order = sizes::longest_first(lengths, window);
+        self.gather(lengths, order, sorted)?;
+        if !self.is_sorted(order, false)? {
+            moved[0] = 1;
+        }
+        Ok(())
+    }
+
+    fn section_offsets<I: Offset>(
+        &self,
+        lengths: &[u32],
+        height: usize,
+        offsets: &mut [I],
+        total: &mut [u64],
+    ) -> Result<()> {
+        total[0] += sizes::section_offsets(lengths, height, offsets) as u64;
+        Ok(())
+    }
+
+    fn jagged_reach(&self, lengths: &[u32], order: RowOrderRef<'_, Host>, reach: &mut [u32]) -> Result<()> {
+        sizes::jagged_reach(lengths, order.as_slice(), reach);
         Ok(())
     }
 
@@ -72,9 +99,9 @@ impl Conversions for Host {
         a: CsrParts<'_, V, Host>,
         skip: usize,
         offsets: OffsetsRef<'_, Host>,
-        indices: &mut [u32],
-        values: &mut [V],
+        (rows, indices, values): (&mut [u32], &mut [u32], &mut [V]),
     ) -> Result<()> {
+        with_offsets!(offsets, offsets => self.expand_offsets(offsets, rows))?;
         with_offsets!(a.offsets, from => fill_rows(offsets, indices, values, |row, columns, numbers| {
             let end = from[row + 1].to_usize();
             let start = (from[row].to_usize() + skip).min(end);

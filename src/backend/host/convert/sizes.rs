@@ -22,13 +22,23 @@ pub(super) fn longest_first(lengths: &[u32], window: usize) -> Vec<u32> {
     order
 }
 
-pub(super) fn section_offsets<I: Offset>(lengths: &[u32], height: usize, offsets: &mut [I]) {
+/// The last of them, also where `I` can't hold it.
+pub(super) fn section_offsets<I: Offset>(lengths: &[u32], height: usize, offsets: &mut [I]) -> usize {
     let mut end = 0;
     offsets[0] = I::from_usize(0);
     for (section, offset) in lengths.chunks(height).zip(&mut offsets[1..]) {
         end += section.iter().copied().max().unwrap_or(0) as usize * height;
-        *offset = I::from_usize(end);
+        *offset = I::from_usize(end.min(I::MAX));
     }
+    end
+}
+
+/// One bisection a diagonal: rows get shorter along the order.
+pub(super) fn jagged_reach(lengths: &[u32], order: &[u32], reach: &mut [u32]) {
+    let each = reach.par_iter_mut().with_min_len(PARALLEL_FROM).enumerate();
+    each.for_each(|(k, reach)| {
+        *reach = order.partition_point(|&row| lengths[row as usize] as usize > k) as u32;
+    });
 }
 
 /// Diagonal k reaches the first `diagonals[k + 1] - diagonals[k]` positions.

@@ -32,6 +32,7 @@ pub(super) fn sections<O: Offset, V: Scalar>(
     plan: &SlimPlan<'_, V, Host>,
     order: Option<RowOrderRef<'_, Host>>,
     (entries, words, bases): (&mut [u32], &mut [u32], &mut [u32]),
+    totals: &mut [u64],
 ) {
     let sizes: Vec<(u32, u32, u32)> = (0..a.a.rows.div_ceil(SECTION))
         .into_par_iter()
@@ -53,6 +54,8 @@ pub(super) fn sections<O: Offset, V: Scalar>(
         .collect();
     for (s, size) in sizes.into_iter().enumerate() {
         (entries[s], words[s]) = (size.0, size.1);
+        totals[0] += u64::from(size.0);
+        totals[1] += u64::from(size.1);
         if let Some(base) = bases.get_mut(s) {
             *base = size.2;
         }

@@ -46,8 +46,9 @@ impl SlimSteps for Host {
         plan: &SlimPlan<'_, V, Host>,
         order: Option<RowOrderRef<'_, Host>>,
         sizes: (&mut [u32], &mut [u32], &mut [u32]),
+        totals: &mut [u64],
     ) -> Result<()> {
-        with_offsets!(a.offsets, offsets => fill::sections(Rows { offsets, a }, plan, order, sizes));
+        with_offsets!(a.offsets, offsets => fill::sections(Rows { offsets, a }, plan, order, sizes, totals));
         Ok(())
     }
 

@@ -78,7 +78,7 @@ struct Found {
     patterns: Few,
     lines: Few,
     narrow: bool,
-    long: Vec<u32>,
+    long: Vec<(u32, u32)>,
 }
 
 fn chunk<O: Offset, V: Scalar>(a: Rows<'_, O, V>, rows: Range<usize>, longest: usize) -> Found {
@@ -88,7 +88,7 @@ fn chunk<O: Offset, V: Scalar>(a: Rows<'_, O, V>, rows: Range<usize>, longest: u
     for row in rows {
         let range = a.range(row);
         if range.len() > longest {
-            found.long.push(row as u32);
+            found.long.push((row as u32, range.len() as u32));
             continue;
         }
         let (columns, numbers) = a.entries(range.clone());
