@@ -41,12 +41,17 @@ extern "C" __global__ void __launch_bounds__(32)
     for (u32 i = lane_id(); i < height; i += 32) behind[i] = 0;
     counts += begin, bases += begin;
     __syncwarp();
+    // What comes is asked for ahead: numbers of the entries after the next ones, and rows of the next.
+    const auto number_at = [&](u64 e) { return e < end ? numbers[e] : 0; };
+    const auto row_at = [&](u64 e, u32 number) { return e < end ? u32(rows_in_band[number]) : 0; };
+    const auto column_at = [&](u64 e) { return e < end ? column_of(keys[e], bits) : 0; };
+    u64 e = begin + lane_id();
+    u32 next_row = row_at(e, number_at(e)), next_column = column_at(e), next_number = number_at(e + 32);
     // The first step with room, and the number of steps.
     u32 open = 0, have = 0;
-    for (u64 at = begin; at < end; at += 32) {
-        const u64 e = at + lane_id();
-        const u32 column = e < end ? column_of(keys[e], bits) : 0;
-        const u32 row = e < end ? rows_in_band[numbers[e]] : 0;
+    for (; e < end + lane_id(); e += 32) {
+        const u32 row = next_row, column = next_column;
+        next_row = row_at(e + 32, next_number), next_column = column_at(e + 32), next_number = number_at(e + 64);
         u32 waiting = __ballot_sync(ALL, e < end);
         const u32 smallest = __shfl_sync(ALL, column, 0);
         while (open < have && (counts[open] == STEP || smallest - bases[open] >= REACH)) open++;

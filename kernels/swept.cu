@@ -27,11 +27,26 @@ typedef STORED V;
 extern __shared__ uint4 shared[];
 
 struct Bands {
-    const u32* firsts;
     const u64* starts;
     const u32* bases;
     const u32* places;
     const V* values;
+};
+
+// Where the next step lies, known before it is asked for: else each request would wait for two reads.
+struct Next {
+    u64 step, end, start, stop;
+    u32 base;
+
+    DEVICE Next(u64 first, u64 behind, const Bands& a) : step(first), end(behind), start(0), stop(0), base(0) {
+        if (step >= end) return;
+        start = a.starts[step], stop = a.starts[step + 1], base = a.bases[step];
+    }
+    DEVICE void advance(const Bands& a) {
+        start = stop;
+        if (++step >= end) return;
+        stop = cached(a.starts + step + 1), base = cached(a.bases + step);
+    }
 };
 
 // A thread's entries of one step, THREADS apart.
@@ -42,12 +57,13 @@ struct Step {
     T of_x[ITEMS];
 
     DEVICE bool there(u32 i) const { return threadIdx.x + i * THREADS < have; }
-    DEVICE void ask(u64 step, u64 end, const Bands& a) {
+    DEVICE void ask(Next& next, const Bands& a) {
         have = 0;
-        if (step >= end) return;
-        const u64 start = a.starts[step], at = start + threadIdx.x;
-        have = u32(a.starts[step + 1] - start);
-        base = a.bases[step];
+        if (next.step >= next.end) return;
+        const u64 at = next.start + threadIdx.x;
+        have = u32(next.stop - next.start);
+        base = next.base;
+        next.advance(a);
 #pragma unroll
         for (u32 i = 0; i < ITEMS; i++)
             if (there(i)) {
@@ -75,12 +91,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
           const T* x, T beta, T* y, u32 conjugate) {
     after_predecessors();
     T* const sums = reinterpret_cast<T*>(shared);
-    const Bands a = {firsts, starts, bases, places, values};
+    const Bands a = {starts, bases, places, values};
     const u64 row = u64(blockIdx.x) * height, first = firsts[blockIdx.x], end = firsts[blockIdx.x + 1];
     const u32 have = u32(min(u64(height), rows - row));
+    Next next(first, end, a);
     Step steps[AHEAD];
 #pragma unroll
-    for (u32 k = 0; k < AHEAD; k++) steps[k].ask(first + k, end, a);
+    for (u32 k = 0; k < AHEAD; k++) steps[k].ask(next, a);
     for (u32 i = threadIdx.x; i < have; i += THREADS) sums[i] = T();
     steps[0].ask_x(x);
     __syncthreads();
@@ -90,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             if (step + k >= end) break;
             steps[(k + 1) % AHEAD].ask_x(x);
             steps[k].add_to(sums, conjugate);
-            steps[k].ask(step + k + AHEAD, end, a);
+            steps[k].ask(next, a);
             __syncthreads();
         }
     }

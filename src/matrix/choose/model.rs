@@ -22,6 +22,9 @@ pub(super) const COMPRESSED: &str = "slim";
 /// A format is worth a trial where the model sees it within this factor of the best.
 const WITHIN: f64 = 1.3;
 
+/// Bands are swept where so many entries of all are far from their rows.
+const SCATTERED: f64 = 0.5;
+
 /// What a backend tells of its products, for the model. The figures are measured ones, see `docs/benchmarks.md`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
@@ -142,13 +145,16 @@ impl Traits {
         if let (COMPRESSED, Some(variety)) = (format, &self.variety) {
             stored = stored.min(variety.bytes(self.row_count, self.nonzeros, self.value));
         }
+        let far = self.variety.as_ref().map_or(0.0, |variety| 1.0 - variety.near);
         let swept = format == Swept::<f64>::NAME;
         if swept {
+            if far < SCATTERED {
+                return None;
+            }
             // The most that it can take is far from what it takes.
             stored = (self.nonzeros * (4 + self.value) + 4 * self.row_count) as f64;
         }
-        let far = self.variety.as_ref().map_or(0.0, |variety| 1.0 - variety.near) * self.nonzeros as f64;
-        let far = far * if swept { model.far_swept } else { model.far };
+        let far = far * self.nonzeros as f64 * if swept { model.far_swept } else { model.far };
         storage.refused.is_none().then_some(stored + far + self.vectors())
     }
 

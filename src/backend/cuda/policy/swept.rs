@@ -8,8 +8,8 @@ use crate::scalar::{Element, Scalar};
 
 /// Threads of a block, and where sums take 16 bytes: then a thread has twice as many entries of a step, and registers.
 const THREADS: [u32; 2] = [SWEPT_STEP as u32 / 2, SWEPT_STEP as u32 / 4];
-/// Steps of the matrix under way, likewise.
-const AHEAD: [u32; 2] = [3, 2];
+/// Steps of the matrix under way.
+const AHEAD: u32 = 2;
 /// Threads of a block that writes a band's rows.
 pub(super) const BACK_THREADS: u32 = 1024;
 /// Rows of a band at least: where there are few, not every multiprocessor gets one.
@@ -20,7 +20,7 @@ const SUM: [usize; 2] = [8, 16];
 /// Of the product.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let wide = usize::from(unit.type_of("SCALAR") == Some("c64"));
-    vec![("THREADS", THREADS[wide]), ("AHEAD", AHEAD[wide])]
+    vec![("THREADS", THREADS[wide]), ("AHEAD", AHEAD)]
 }
 
 /// As few bands as have room for their sums in shared memory, but one for each multiprocessor, or two, three...: the more rows a band
