@@ -11,16 +11,15 @@
 // that are long for that.
 //
 // A row that is too long for the tile in which it starts is cut (tile_start.cuh). Each of its tiles posts its piece; the last one waits for
-// them and adds them up in their order: the same bits in every run, and a row of a million nonzeros is work for hundreds of blocks. A
-// posted word carries a mark beside 32 bits of the piece, so that it needs no fence, and who takes it leaves zero for the next launch.
-// Blocks wait for blocks of lower number only, and the hardware starts them in that order (CUB's scans rely on it, too).
+// them (posts.cuh) and adds them up in their order: the same bits in every run, and a row of a million nonzeros is work for hundreds of
+// blocks.
 //
 // Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its offset, and y.
 // Sources: PMPP ch. 12 (co-rank); Merrill and Garland 2016 (merge-based products; words that are posted); Greathouse and Daga 2014.
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), THREADS, ITEMS (steps of a tile a thread), SLACK (less than a tile),
 // UNROLL (nonzeros a thread has under way), AHEAD (1: the first of them are asked for before the launch ahead has ended), MIN_BLOCKS (blocks that a multiprocessor shall hold).
-#include "lookback.cuh"
+#include "posts.cuh"
 #include "product.cuh"
 #include "tile_start.cuh"
 
@@ -28,36 +27,6 @@ typedef SCALAR T;
 typedef STORED V;
 typedef OFFSET I;
 #define ROOM (THREADS * ITEMS + SLACK)
-#define WORDS (sizeof(T) / 4)
-
-DEVICE void post(u64* to, T piece) {
-    const words_of<T> w = split(piece);
-    constexpr u64 POSTED = u64(1) << 32;
-    if constexpr (WORDS == 1) store_relaxed(to, POSTED | w.word[0]);
-    else
-#pragma unroll
-        for (u32 i = 0; i < WORDS; i += 2) store_relaxed(to + i, POSTED | w.word[i], POSTED | w.word[i + 1]);
-}
-DEVICE T collect(u64* from) {
-    u64 posted[WORDS];
-    bool whole = false;
-    while (!whole) {
-        whole = true;
-        if constexpr (WORDS == 1) posted[0] = load_relaxed(from);
-        else
-#pragma unroll
-            for (u32 i = 0; i < WORDS; i += 2) load_relaxed(from + i, posted[i], posted[i + 1]);
-#pragma unroll
-        for (u32 i = 0; i < WORDS; i++) whole &= bool(posted[i] >> 32);
-    }
-    words_of<T> w;
-#pragma unroll
-    for (u32 i = 0; i < WORDS; i++) {
-        w.word[i] = u32(posted[i]);
-        store_relaxed(from + i, 0);
-    }
-    return join<T>(w);
-}
 
 // The sum of every thread's value, in all of them. The few sums of warps are added up one by one: by shuffles it takes longer. A barrier
 // must lie between two calls.
@@ -141,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         sum = tile_sum(sum);
         if (threadIdx.x == 0) *came_in = sum;
         if (goes_on) {
-            if (threadIdx.x == 0) post(posts + tile * WORDS, sum);
+            if (threadIdx.x == 0) post(posts, tile, sum);
             return;
         }
         __syncthreads();
@@ -153,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 
         const auto leave = [&](u32 part, T sum) {
             if (part == 0) *came_in = sum;
-            else if (part == n && goes_on) post(posts + tile * WORDS, sum);
+            else if (part == n && goes_on) post(posts, tile, sum);
             else finish(alpha, sum, beta, y + from.row + part - 1);
         };
         // As many lanes a part as there are threads for; parts of more than 16 nonzeros a lane wait for a warp.
@@ -186,7 +155,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 
     // The row that came in ends here.
     T sum = T();
-    for (u64 piece = from.since + threadIdx.x; piece < tile; piece += THREADS) sum = sum + collect(posts + piece * WORDS);
+    for (u64 piece = from.since + threadIdx.x; piece < tile; piece += THREADS) sum = sum + collect<T>(posts, piece);
     sum = tile - from.since <= 32 ? warp_sum(sum) : tile_sum(sum);
     if (threadIdx.x == 0) finish(alpha, sum + *came_in, beta, y + from.row - 1);
 }

@@ -331,7 +331,8 @@ class Launch(ctypes.Structure):
 def early(f, grid, block, args, shared=0):
     """A launch that starts while the one before it ends, as the library's: the kernel waits by itself."""
     types = {np.uint64: ctypes.c_uint64, np.uint32: ctypes.c_uint32, np.float64: ctypes.c_double, np.float32: ctypes.c_float}
-    cells = [types[type(a)](a.item()) if type(a) in types else ctypes.c_uint64(a.data.ptr) for a in args]
+    cell = lambda a: (ctypes.c_uint32 * len(a))(*a) if type(a) is tuple else types[type(a)](a.item()) if type(a) in types else ctypes.c_uint64(a.data.ptr)
+    cells = [cell(a) for a in args]
     pointers = (ctypes.c_void_p * len(cells))(*[ctypes.addressof(c) for c in cells])
     attribute, launch = Attribute(6, 0, 1, b""), ctypes.CDLL("libcuda.so.1").cuLaunchKernelEx
 
@@ -390,15 +391,12 @@ def summed(t, tiles, dot, product):
 FEW = 1024
 
 
-BALANCED = [dict(THREADS=t, ITEMS=i, UNROLL=u, SLACK=s, MIN_BLOCKS=b, AHEAD=h) for t, i, u, s, b, h in ((512, 2, 3, 512, 3, 1), (512, 2, 4, 1000, 2, 1), (128, 4, 4, 256, 12, 1), (128, 8, 4, 256, 12, 0), (128, 5, 5, 128, 12, 1), (512, 4, 4, 512, 3, 0))]
+BALANCED = [dict(THREADS=t, ITEMS=i, UNROLL=u, SLACK=s, MIN_BLOCKS=b, AHEAD=h) for t, i, u, s, b, h in ((128, 8, 4, 256, 12, 0), (128, 5, 5, 128, 12, 1), (512, 4, 4, 512, 3, 0))]
 
 
 def balanced_class(a):
     """As the library's policy has it."""
-    longest = a.shape()[0]
-    if a.nnz < 1 << 19:
-        return 0 if longest <= 640 else 1 if longest <= 1280 else 2
-    return 3 if a.nnz // 4 < a.rows else 4 if a.nnz < 1 << 23 else 5
+    return 0 if a.nnz // 4 < a.rows else 1 if a.nnz < 1 << 23 else 2
 
 
 def csr_balanced(a, t, v, x, y, alpha=1, beta=0, **c):
@@ -410,6 +408,38 @@ def csr_balanced(a, t, v, x, y, alpha=1, beta=0, **c):
     find = kernel("row_shape.cu", "tile_starts", OFFSET="u32", THREADS=256, TILE=tile, SLACK=k["SLACK"])
     find((ceil(tiles + 1, 256),), (256,), (U(a.rows), U(a.nnz), a.offsets, starts))
     return tiles and early(f, tiles, k["THREADS"], (starts, a.offsets, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0), posts, SETTLED)) or (lambda: None)
+
+
+def bins(a, each, threads):
+    """Parts of rows and where each kind of them ends, as src/backend/cuda/product/bins.rs has them."""
+    lengths, offsets = cp.asnumpy(a.lengths).astype(np.int64), cp.asnumpy(a.offsets).astype(np.int64)
+    parts, ends, below = [], [], -1
+    for row in np.nonzero(lengths > 32 * each)[0]:
+        begin, length, since = offsets[row], lengths[row], len(parts)
+        size = ceil(int(length), ceil(int(length), threads * each))
+        parts += [(begin + i, begin + min(i + size, length), row, since) for i in range(0, length, size)]
+        parts[-1] = (*parts[-1][:3], since | 1 << 31)
+    arrays, ends, warps = [np.array(parts, np.uint32).reshape(-1, 4)], [len(parts)], 0
+    for i in range(6):
+        rows = np.nonzero((lengths > below) & (lengths <= each << i))[0]
+        below, fill = each << i, ceil(rows.size, 32 >> i) * (32 >> i)
+        part = np.tile(np.array([0, 0, (1 << 32) - 1, 0], np.uint32), (fill, 1))
+        part[: rows.size, 0], part[: rows.size, 1], part[: rows.size, 2] = offsets[rows], offsets[rows + 1], rows
+        warps += fill // (32 >> i)
+        arrays.append(part)
+        ends.append(warps)
+    return cp.asarray(np.concatenate(arrays)), tuple(ends)
+
+
+def csr_binned(a, t, v, x, y, alpha=1, beta=0, **c):
+    k = dict(SCALAR=t, STORED=v, EACH=8, THREADS=128) | c
+    f = kernel("csr_binned.cu", "csr_binned", **k)
+    if not a.rows:
+        return lambda: None
+    parts, ends = bins(a, k["EACH"], k["THREADS"])
+    posts = cp.zeros(ends[0] * SIZE[t] // 4 + 1, np.uint64)
+    grid = ends[0] + ceil(ends[6], k["THREADS"] // 32)
+    return early(f, grid, k["THREADS"], (parts, ends, a.indices, a.values[v], scalar(t, alpha), x, scalar(t, beta), y, U32(0), posts, SETTLED))
 
 
 def csr_vector(a, t, v, x, y, alpha=1, beta=0, lanes=None, threads=256, unroll=4, **c):
@@ -601,6 +631,8 @@ def variants(a, t, v):
             yield f"stream lanes={lanes} capacity={capacity}", lambda x, y, al, be, l=lanes, c=capacity: csr_stream(a, t, v, x, y, al, be, lanes=l, capacity=c, threads=64)
     for threads, items, ahead in ((32, 2, 1), (128, 8, 0)):
         yield f"balanced {threads} {items}", lambda x, y, al, be, i=items, th=threads, h=ahead: csr_balanced(a, t, v, x, y, al, be, ITEMS=i, THREADS=th, SLACK=i * th // 4, MIN_BLOCKS=1, AHEAD=h)
+    for threads, each in ((64, 2), (128, 8)):
+        yield f"binned {threads} {each}", lambda x, y, al, be, e=each, th=threads: csr_binned(a, t, v, x, y, al, be, EACH=e, THREADS=th)
     yield "coo", lambda x, y, al, be: coo(a, t, v, x, y, al, be, threads=64, items=3)
     for eager in (0, 1):
         yield f"ell eager={eager}", lambda x, y, al, be, e=eager: ell(a, t, v, x, y, al, be, eager=e)
@@ -705,6 +737,8 @@ def ours(a, t, v, x, y):
     if int(a.lengths.max()) < 100:
         yield "stream", csr_stream(a, t, v, x, y)
     yield "balanced", csr_balanced(a, t, v, x, y)
+    if a.nnz < 1 << 21:
+        yield "binned", csr_binned(a, t, v, x, y)
     if a.nnz > 30 * a.rows:
         yield "vector", csr_vector(a, t, v, x, y, lanes=8)
     if int(a.lengths.max()) < 100:
@@ -840,6 +874,7 @@ def precompile(command):
         jobs += [("csr_stream.cu", s | dict(LANES=l, UNROLL=u, THREADS=th, IN_BULK=int(u == 9 and SIZE[v] == 4))) for th, l, u in stream]
         balanced = [BALANCED[0] | dict(ITEMS=i, THREADS=th, SLACK=i * th // 4, MIN_BLOCKS=1, AHEAD=h) for th, i, h in ((32, 2, 1), (128, 8, 0))] if check else BALANCED + BALANCED_TUNE
         jobs += [("csr_balanced.cu", s | c) for c in balanced]
+        jobs += [("csr_binned.cu", dict(SCALAR=t, STORED=v, EACH=e, THREADS=th)) for e, th in ([(2, 64)] if check else []) + [(8, 128)]]
         jobs += [("csr_vector.cu", s | dict(LANES=l, THREADS=256, UNROLL=4, AHEAD=h)) for l in (1, 4, 8, 32) for h in (0, 1)]
         jobs += [("coo.cu", dict(SCALAR=t, STORED=v, THREADS=th, ITEMS=i)) for th, i in ([(64, 3)] if check else [(256, 7)])]
         jobs += [("dia.cu", dict(SCALAR=t, STORED=v, ROWS=r, WIDE=w, UNROLL=7, THREADS=th)) for r, w, th in ((1, 0, 256), (1, 1, 128), (2, 0, 128))]

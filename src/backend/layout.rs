@@ -157,6 +157,17 @@ pub struct RowShape<B: Backend> {
     extent: OnceLock<RowExtent>,
     starts: OnceLock<B::Vec<u32>>,
     tiles: OnceLock<B::Vec<u64>>,
+    bins: OnceLock<Box<RowBins<B>>>,
+}
+
+/// Rows in bins of their lengths, as the backend deals them to threads.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA does
+pub(crate) struct RowBins<B: Backend> {
+    /// Parts of rows, two words each.
+    pub(crate) parts: B::Vec<u64>,
+    /// Where each kind of them ends.
+    pub(crate) ends: [u32; 7],
 }
 
 /// How far rows of a matrix are from alike.
@@ -171,7 +182,12 @@ pub struct RowExtent {
 
 impl<B: Backend> Default for RowShape<B> {
     fn default() -> Self {
-        Self { extent: OnceLock::new(), starts: OnceLock::new(), tiles: OnceLock::new() }
+        Self {
+            extent: OnceLock::new(),
+            starts: OnceLock::new(),
+            tiles: OnceLock::new(),
+            bins: OnceLock::new(),
+        }
     }
 }
 
@@ -190,6 +206,11 @@ impl<B: Backend> RowShape<B> {
     /// Where each of the backend's tiles begins that may end behind their last row's share, as [`Self::starts`].
     pub(crate) fn tiles(&self, find: impl FnOnce() -> Result<B::Vec<u64>>) -> Result<&B::Slice<u64>> {
         known(&self.tiles, find).map(|tiles| &**tiles)
+    }
+
+    /// The rows in bins, as [`Self::starts`].
+    pub(crate) fn bins(&self, find: impl FnOnce() -> Result<RowBins<B>>) -> Result<&RowBins<B>> {
+        known(&self.bins, || find().map(Box::new)).map(|bins| &**bins)
     }
 }
 

@@ -104,6 +104,9 @@ pub fn rows_of_several_tiles(b: &Cuda) {
     cut_rows::<f64>(b, &lengths);
 }
 
+/// The ways that share a row between blocks.
+const CUT: [CsrAlgorithm; 2] = [CsrAlgorithm::Balanced, CsrAlgorithm::Binned];
+
 /// Rows that go on behind their tile by any number of nonzeros: they are cut from some number on.
 pub fn rows_that_end_anywhere(b: &Cuda) {
     let lengths: Vec<usize> = (0..600).map(|i| i * 389 % 601).collect();
@@ -141,10 +144,10 @@ pub fn tiles_of_every_size(b: &Cuda) {
         }
         let a = on(b, &Csr::from_parts(lengths.len(), columns, offsets, indices, values).unwrap());
         let (x, mut y) = (b.upload(x).unwrap(), b.zeros(lengths.len()).unwrap());
-        for _ in 0..3 {
-            b.csr_by(CsrAlgorithm::Balanced, a.parts(), 1.0, &x, 0.0, &mut y).unwrap();
+        for algorithm in CUT.into_iter().cycle().take(6) {
+            b.csr_by(algorithm, a.parts(), 1.0, &x, 0.0, &mut y).unwrap();
             for (row, (got, length)) in b.download(&y).unwrap().into_iter().zip(&lengths).enumerate() {
-                assert_eq!(got, sums[*length], "row {row} of {length} nonzeros");
+                assert_eq!(got, sums[*length], "{algorithm:?}: row {row} of {length} nonzeros");
             }
         }
     }
@@ -161,14 +164,17 @@ fn cut_rows<T: Scalar>(b: &Cuda, lengths: &[usize]) {
     let x = b.upload(x).unwrap();
     let start = b.upload(y).unwrap();
     let mut y = b.zeros::<T>(host.rows()).unwrap();
-    b.copy(&start, &mut y).unwrap();
-    b.csr_by(CsrAlgorithm::Balanced, a.parts(), alpha, &x, beta, &mut y).unwrap();
-    let bits = b.download(&y).unwrap();
-    check("csr", &bits, &want);
-    for _ in 0..5 {
-        b.copy(&start, &mut y).unwrap();
-        b.csr_by(CsrAlgorithm::Balanced, a.parts(), alpha, &x, beta, &mut y).unwrap();
-        assert_eq!(b.download(&y).unwrap(), bits);
+    for algorithm in CUT {
+        let mut product = || {
+            b.copy(&start, &mut y).unwrap();
+            b.csr_by(algorithm, a.parts(), alpha, &x, beta, &mut y).unwrap();
+            b.download(&y).unwrap()
+        };
+        let bits = product();
+        check(&format!("{algorithm:?}"), &bits, &want);
+        for _ in 0..5 {
+            assert_eq!(product(), bits, "{algorithm:?}: other bits");
+        }
     }
     let coo = Coo::from_csr(b, &a).unwrap();
     b.copy(&start, &mut y).unwrap();

@@ -40,7 +40,7 @@ pub(super) enum System<T: Scalar, B: PreconditionSteps + Products> {
     /// The matrix, and the same rounded.
     Mixed(Box<dyn LinearOperator<T, B>>, Stored<T::Narrow, B>),
     /// As `Mixed`, with the preconditioner for going on in full precision where half does not serve.
-    Either(Box<dyn LinearOperator<T, B>>, Stored<T::Narrow, B>, Setup<T, B>),
+    Either(Box<dyn LinearOperator<T, B>>, Stored<T::Narrow, B>, Box<Setup<T, B>>),
 }
 
 /// Seconds of the parts of a setup.
@@ -108,7 +108,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> System<T, B> {
             Ok((stored, mut how)) => {
                 how.spent.setup += spent;
                 let whole: Box<dyn SparseMatrix<T, B, V>> = Box::new(a);
-                Ok(Ready { system: System::Either(whole, stored, rescue), how })
+                Ok(Ready { system: System::Either(whole, stored, Box::new(rescue)), how })
             }
             Err(error) => Err(error),
         }

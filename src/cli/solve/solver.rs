@@ -154,7 +154,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
                     .with(backend, &**operator, |m| refinement.solve(&**a, &**operator, m, b, x, observer))
             }
             (Solver::Either(either), System::Either(a, low, rescue)) => {
-                either.solve(backend, &**a, (low, rescue), b, x, observer)
+                either.solve(backend, &**a, (low, &**rescue), b, x, observer)
             }
             _ => unreachable!("a solver is made for its system"),
         }

@@ -146,7 +146,14 @@ fn conversions(units: &mut Vec<Unit>) {
 
 fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
     let unit = |file| Unit::new(file).with("SCALAR", vector).with("STORED", value);
-    units.extend([unit("coo.cu"), unit("dia.cu"), unit("ell.cu"), unit("ell.cu").class(1), unit("swept.cu")]);
+    units.extend([
+        unit("coo.cu"),
+        unit("csr_binned.cu"),
+        unit("dia.cu"),
+        unit("ell.cu"),
+        unit("ell.cu").class(1),
+        unit("swept.cu"),
+    ]);
     let pairs = (vector == "f32").then_some(policy::PAIRS);
     units.extend(pairs.into_iter().chain([policy::WIDE]).map(|class| unit("dia.cu").class(class)));
     // A thread never has two rows of sums of 16 bytes.

@@ -3,7 +3,6 @@
 
 use super::grid::{THREADS, blocks, row_shape};
 use super::{Chip, Shape, Unit};
-use crate::backend::RowExtent;
 
 /// How a tile of one product is worked off: threads of a block, steps and nonzeros under way a thread, nonzeros that the last row may
 /// have beyond the tile, blocks that a multiprocessor shall hold, and whether the first nonzeros are asked for ahead of the launch before.
@@ -18,24 +17,16 @@ struct Tile {
 }
 
 /// The tiles of a class.
-const TILES: [Tile; 6] = [
-    // What counts in the smallest matrices is that no row is cut, ...
-    Tile { threads: 512, items: 2, unroll: 3, slack: 512, blocks: 3, ahead: true },
-    Tile { threads: 512, items: 2, unroll: 4, slack: 1000, blocks: 2, ahead: true },
-    // ... or where one is cut anyway, that many multiprocessors share it; ...
-    Tile { threads: 128, items: 4, unroll: 4, slack: 256, blocks: 12, ahead: true },
-    // ... where rows are short, how much is under way, ...
+const TILES: [Tile; 3] = [
+    // Where rows are short, what counts is how much is under way, ...
     Tile { threads: 128, items: 8, unroll: 4, slack: 256, blocks: 12, ahead: false },
     // ... and in matrices that lie in the second-level cache, that one wave of blocks is nearly enough.
     Tile { threads: 128, items: 5, unroll: 5, slack: 128, blocks: 12, ahead: true },
     Tile { threads: 512, items: 4, unroll: 4, slack: 512, blocks: 3, ahead: false },
 ];
 /// The class of matrices beyond the second-level cache.
-pub(in crate::backend::cuda) const LARGE_TILES: u32 = 5;
-/// Nonzeros of the longest row up to which the first two classes hardly ever cut one.
-const UNCUT: [u64; 2] = [640, 1280];
-/// Nonzeros of the smallest matrices, and of those in the second-level cache.
-const SMALLEST: usize = 1 << 19;
+pub(in crate::backend::cuda) const LARGE_TILES: u32 = 2;
+/// Nonzeros of matrices in the second-level cache.
 const CACHED: usize = 1 << 23;
 /// Mean nonzeros a row below which rows are short.
 const SHORT: usize = 4;
@@ -84,30 +75,26 @@ impl Tile {
     }
 }
 
-fn class(longest: u64, rows: usize, nonzeros: usize) -> u32 {
-    match nonzeros {
-        0..SMALLEST => UNCUT.iter().filter(|&&uncut| longest > uncut).count() as u32,
-        _ if nonzeros / SHORT < rows => 3,
-        _ if nonzeros < CACHED => 4,
-        _ => LARGE_TILES,
+fn class(rows: usize, nonzeros: usize) -> u32 {
+    if nonzeros / SHORT < rows {
+        0
+    } else if nonzeros < CACHED {
+        1
+    } else {
+        LARGE_TILES
     }
 }
 
 /// Tiles of one product with whatever rows there are, and the launch that finds where they begin.
-pub(in crate::backend::cuda) fn balanced_tiles(
-    chip: Chip,
-    extent: RowExtent,
-    rows: usize,
-    nonzeros: usize,
-) -> (usize, Shape) {
-    let class = class(extent.longest, rows, nonzeros);
+pub(in crate::backend::cuda) fn balanced_tiles(chip: Chip, rows: usize, nonzeros: usize) -> (usize, Shape) {
+    let class = class(rows, nonzeros);
     let tiles = (rows + nonzeros).div_ceil(TILES[class as usize].steps() as usize);
     (tiles, row_shape(chip, tiles + 1).class(FIRST_TILE + class))
 }
 
 /// A block a tile.
-pub(super) fn balanced(extent: RowExtent, rows: usize, nonzeros: usize) -> Shape {
-    let class = class(extent.longest, rows, nonzeros);
+pub(super) fn balanced(rows: usize, nonzeros: usize) -> Shape {
+    let class = class(rows, nonzeros);
     let tile = TILES[class as usize];
     Shape::new(blocks((rows + nonzeros).div_ceil(tile.steps() as usize)), tile.threads).class(class)
 }

@@ -2,6 +2,7 @@
 //! it gets them from the compiler's command line, and launches get their shapes here.
 
 mod balanced;
+mod binned;
 mod convert;
 mod graph;
 mod grid;
@@ -14,6 +15,7 @@ mod swept;
 pub(super) mod table;
 
 pub(super) use balanced::{LARGE_TILES, balanced_tiles, block_tiles};
+pub(super) use binned::{BINNED, BinnedShape, binned};
 pub(super) use convert::*;
 pub(super) use graph::{
     BFS_CHUNK, CLUSTERS, ORDER_COMPILING, ORDER_LOADING, PERMUTE_LONGEST, bfs, bfs_parents, cuthill_mckee,
@@ -98,6 +100,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         | "transpose.cu"
         | "transpose_windows.cu" => convert::constants(unit),
         "csr_balanced.cu" | "row_shape.cu" => balanced::constants(unit),
+        "csr_binned.cu" => binned::constants(unit),
         _ => products::constants(unit)
             .or_else(|| graph::constants(unit))
             .unwrap_or_else(|| primitives::constants(unit)),

@@ -1,7 +1,7 @@
 //! Constants and shapes of products with stored matrices, and the choice between the ways through a CSR matrix.
 
 use super::grid::{THREADS, blocks};
-use super::{Chip, Shape, Unit, balanced};
+use super::{Chip, Shape, Unit, balanced, binned};
 use crate::backend::RowExtent;
 use crate::scalar::{Element, Scalar};
 
@@ -37,10 +37,6 @@ const SMALL: usize = 1 << 20;
 /// ... by as many lanes as have so many nonzeros of a row of the mean length, if that makes so many threads at most, and by one of short rows, ...
 const SMALL_LANE: usize = 2;
 const SMALL_THREADS: usize = 1 << 17;
-/// ... also rows of different lengths up to so many nonzeros: by lanes that have so many of the longest, and so many threads.
-const SMALL_LONGEST: u64 = 1024;
-const SMALL_LONGEST_LANE: u64 = 12;
-const SMALL_RAGGED_THREADS: usize = 1 << 18;
 /// Threads of a block where each has a row.
 const SCALAR_THREADS: u32 = 128;
 /// Rows of more nonzeros than this on average are read straight from memory, by so many nonzeros a lane at least ...
@@ -114,6 +110,7 @@ pub(super) fn starts_early(source: &str) -> bool {
     matches!(
         source,
         "csr_balanced.cu"
+            | "csr_binned.cu"
             | "csr_block.cu"
             | "csr_stream.cu"
             | "csr_vector.cu"
@@ -153,9 +150,12 @@ pub(in crate::backend::cuda) enum CsrWay {
     Streamed { shape: Shape, capacity: u32 },
     /// Tiles of equal work.
     Balanced { shape: Shape },
+    /// Bins of rows by their lengths.
+    Binned,
 }
 
-/// Rows of like length are streamed, long ones of like length read by lanes; all else is balanced. V: values.
+/// Rows of like length are streamed, long ones of like length read by lanes; of all else small matrices go in bins, others are balanced.
+/// V: values.
 pub(in crate::backend::cuda) fn csr_way<V: Element>(
     extent: RowExtent,
     rows: usize,
@@ -163,11 +163,11 @@ pub(in crate::backend::cuda) fn csr_way<V: Element>(
 ) -> CsrWay {
     let mean = nonzeros.div_ceil(rows.max(1));
     let typical = (32 * mean) as u64;
-    if nonzeros < SMALL && extent.longest <= SMALL_LONGEST && mean <= VECTOR_MEAN {
+    if nonzeros < SMALL {
         return csr_small(extent, rows, nonzeros);
     }
     if extent.fullest > 2 * typical + 256 || extent.longest > 8 * mean as u64 + 64 || mean > VECTOR_MEAN {
-        return csr_balanced(extent, rows, nonzeros);
+        return csr_unlike(extent, rows, nonzeros);
     }
     if mean > STREAM_MEAN { csr_vector(rows, mean) } else { csr_streamed::<V>(extent, rows, nonzeros) }
 }
@@ -191,20 +191,21 @@ fn alike(extent: RowExtent, mean: usize) -> bool {
     extent.longest <= 2 * mean as u64 + 8
 }
 
-/// Lanes by the mean length of rows where they are alike, by the longest where they are not; balanced where these would be too many.
+/// Lanes by the mean length of rows where they are alike.
 fn csr_small(extent: RowExtent, rows: usize, nonzeros: usize) -> CsrWay {
     let mean = nonzeros.div_ceil(rows.max(1));
-    if alike(extent, mean) {
-        // Up to there a thread adds up a row, as it does where x.y follows.
-        let most = if mean <= STREAM_LANE { 1 } else { SMALL_THREADS / rows.max(1) };
-        let lanes = 1 << (mean / SMALL_LANE).min(most).clamp(1, 32).ilog2();
-        return csr_by_lanes(rows, lanes | many(extent, lanes) | AHEAD);
+    if !alike(extent, mean) || mean > VECTOR_MEAN {
+        return csr_unlike(extent, rows, nonzeros);
     }
-    let lanes = extent.longest.div_ceil(SMALL_LONGEST_LANE).next_power_of_two() as u32;
-    if lanes > 32 || rows * lanes as usize > SMALL_RAGGED_THREADS {
-        return csr_balanced(extent, rows, nonzeros);
-    }
+    // Up to there a thread adds up a row, as it does where x.y follows.
+    let most = if mean <= STREAM_LANE { 1 } else { SMALL_THREADS / rows.max(1) };
+    let lanes = 1 << (mean / SMALL_LANE).min(most).clamp(1, 32).ilog2();
     csr_by_lanes(rows, lanes | many(extent, lanes) | AHEAD)
+}
+
+/// In bins or in tiles of equal work.
+fn csr_unlike(extent: RowExtent, rows: usize, nonzeros: usize) -> CsrWay {
+    if binned::suits(extent, nonzeros) { CsrWay::Binned } else { csr_balanced(rows, nonzeros) }
 }
 
 /// Whether more nonzeros a lane of the longest row shall be under way.
@@ -259,8 +260,8 @@ pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
 }
 
 /// Whatever the rows are.
-pub(in crate::backend::cuda) fn csr_balanced(extent: RowExtent, rows: usize, nonzeros: usize) -> CsrWay {
-    CsrWay::Balanced { shape: balanced::balanced(extent, rows, nonzeros) }
+pub(in crate::backend::cuda) fn csr_balanced(rows: usize, nonzeros: usize) -> CsrWay {
+    CsrWay::Balanced { shape: balanced::balanced(rows, nonzeros) }
 }
 
 /// How CSR is multiplied with several vectors.
@@ -402,9 +403,9 @@ mod tests {
             assert!(!kernels.is_empty(), "{name}");
             for kernel in kernels {
                 let body = kernel.split_once('{').unwrap().1.trim_start();
-                let told = ["AHEAD", "EAGER"].iter().any(|ahead| {
-                    body.starts_with(&format!("before_matrix({ahead} && settled);"))
-                        && (body.contains(&format!("before_vectors({ahead} && settled);"))
+                let told = ["AHEAD && settled", "EAGER && settled", "settled"].iter().any(|ahead| {
+                    body.starts_with(&format!("before_matrix({ahead});"))
+                        && (body.contains(&format!("before_vectors({ahead});"))
                             || body.contains("sum_ahead("))
                 });
                 assert!(told || body.starts_with("after_predecessors();"), "{name}: {kernel}");

@@ -1,11 +1,12 @@
 //! Products with CSR matrices.
 
+use super::bins::Bins;
 use super::{Form, settled, summed};
-use crate::backend::cuda::launch::kernels;
+use crate::backend::cuda::launch::{Constants, kernels};
 use crate::backend::cuda::policy::{self, CsrWay};
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, record};
-use crate::backend::{Backend, CsrParts, RowExtent, VectorOps, with_offsets};
+use crate::backend::{Backend, CsrParts, RowBins, RowExtent, VectorOps, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar, Widen};
 
@@ -74,6 +75,23 @@ mod kernel {
         );
     }
     kernels! {
+        "csr_binned.cu", types(T: Scalar as SCALAR, V: Element as STORED);
+        /// `parts` has two words each, `posts` is the address of a piece for each of blocks, all zero.
+        fn csr_binned(
+            parts: &Slice<u64>,
+            ends: Constants<u32, 7>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            alpha: T,
+            x: &Slice<T>,
+            beta: T,
+            y: &mut Slice<T>,
+            conjugate: u32,
+            posts: u64,
+            settled: u32,
+        );
+    }
+    kernels! {
         "row_shape.cu", types(I: Offset as OFFSET);
         fn row_shape(rows: u64, offsets: &Slice<I>, out: &mut Slice<u64>);
         fn tile_rows(rows: u64, count: u64, offsets: &Slice<I>, tile_rows: &mut Slice<u32>);
@@ -92,12 +110,19 @@ pub enum CsrAlgorithm {
     Streamed,
     /// Tiles of equal work, long rows cut (after Merrill and Garland 2016).
     Balanced,
+    /// Lanes and blocks by the length of each row (after Ashari et al. 2014); of matrices of 2^31 rows or nonzeros or more, as balanced.
+    Binned,
 }
 
 impl CsrAlgorithm {
     /// All of them.
-    pub const ALL: [CsrAlgorithm; 4] =
-        [CsrAlgorithm::Scalar, CsrAlgorithm::Vector, CsrAlgorithm::Streamed, CsrAlgorithm::Balanced];
+    pub const ALL: [CsrAlgorithm; 5] = [
+        CsrAlgorithm::Scalar,
+        CsrAlgorithm::Vector,
+        CsrAlgorithm::Streamed,
+        CsrAlgorithm::Balanced,
+        CsrAlgorithm::Binned,
+    ];
 }
 
 /// Looked up, or found out now by one pass over the offsets: also where the product is recorded.
@@ -128,14 +153,23 @@ pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -
 
 /// Where each balanced tile begins, as [`extent`].
 fn tile_starts<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u64>> {
-    let extent = extent(cuda, a)?;
     a.shape.tiles(|| {
         record::outside(|| {
             let (rows, count) = (a.rows as u64, a.values.len() as u64);
-            let (tiles, shape) = policy::balanced_tiles(cuda.0.chip, extent, a.rows, a.values.len());
+            let (tiles, shape) = policy::balanced_tiles(cuda.0.chip, a.rows, a.values.len());
             let mut starts = cuda.uninitialised(2 * (tiles + 1))?;
             with_offsets!(a.offsets, offsets => kernel::tile_starts(cuda, shape, rows, count, offsets, &mut starts)?);
             Ok(starts)
+        })
+    })
+}
+
+/// The rows in bins, as [`extent`].
+fn bins<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a RowBins<Cuda>> {
+    a.shape.bins(|| {
+        record::outside(|| {
+            let bins = Bins::new(&a.offsets.download(&cuda)?, policy::BINNED);
+            Ok(RowBins { parts: cuda.upload(bins.words())?, ends: bins.ends })
         })
     })
 }
@@ -165,7 +199,8 @@ pub(super) fn product_by<V: Widen<T>, T: Scalar>(
         CsrAlgorithm::Scalar => policy::csr_vector(rows, 1),
         CsrAlgorithm::Vector => policy::csr_vector(rows, nonzeros.div_ceil(rows.max(1))),
         CsrAlgorithm::Streamed => policy::csr_streamed::<V>(extent(cuda, &a)?, rows, nonzeros),
-        CsrAlgorithm::Balanced => policy::csr_balanced(extent(cuda, &a)?, rows, nonzeros),
+        CsrAlgorithm::Binned if rows.max(nonzeros) < 1 << 31 => CsrWay::Binned,
+        CsrAlgorithm::Balanced | CsrAlgorithm::Binned => policy::csr_balanced(rows, nonzeros),
     };
     run(cuda, way, a, form)
 }
@@ -192,6 +227,16 @@ fn run<V: Widen<T>, T: Scalar>(
             let settled = settled(cuda, &[offsets.addresses(), columns.addresses(), values.addresses()]);
             kernel::csr_balanced(
                 cuda, shape, tiles, offsets, columns, values, alpha, x, beta, y, conjugate, posts, settled,
+            )
+        }
+        CsrWay::Binned => {
+            let RowBins { parts, ends } = bins(cuda, &a)?;
+            let [of_blocks, .., warps] = *ends;
+            let (_guard, posts) = cuda.0.posts(of_blocks as usize * size_of::<T>() / 4)?;
+            let settled = settled(cuda, &[parts.addresses(), columns.addresses(), values.addresses()]);
+            let shape = policy::binned(of_blocks, warps);
+            kernel::csr_binned(
+                cuda, shape, parts, Constants(*ends), columns, values, alpha, x, beta, y, conjugate, posts, settled,
             )
         }
     })

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | CSR, rows of like length | tiles of rows through shared memory (`csr_stream.cu`) |
 //! | CSR, rows of any length | tiles of steps, the longest rows cut (`csr_balanced.cu`) |
+//! | CSR, few rows of very different lengths | bins of rows by their lengths (`csr_binned.cu`) |
 //! | CSR, several vectors | lanes for the vectors of a row (`csr_block.cu`); tiles of steps where rows are of very different lengths (`csr_block_tiles.cu`) |
 //! | COO | tiles of nonzeros, segmented sums (`coo.cu`); by atomic additions only where that is asked for |
 //! | ELL, JDS, SELL | a thread a row (`ell.cu`, `jds.cu`, `sell.cu`) |
@@ -13,6 +14,7 @@
 //! Transposed products are refused but for diagonals and for CSR, CSC and the compressed format, which multiply with a transposed copy
 //! ([`Products::transposed_copy`]): without one, rows would have to add to y in whatever order they come.
 
+mod bins;
 mod block;
 mod columns;
 mod coo;
