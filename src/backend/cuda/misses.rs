@@ -13,26 +13,26 @@ impl Device {
         self.counter(place)
     }
 
-    /// As [`Device::synchronize`], and an error where an index of this thread's lay out of range since the last time.
+    /// As [`Device::synchronize`], and an error where an index of this thread's lay out of range since the last time. The count is
+    /// fetched behind all work, so that this waits once, and cleared only where there is something to clear.
     pub(super) fn synchronize_and_check(&self) -> Result<()> {
-        self.synchronize()?;
         let place = place_of_thread();
         if self.checks_indices.fetch_and(!(1 << place), Ordering::Relaxed) & 1 << place == 0 {
+            return self.synchronize();
+        }
+        self.bind()?;
+        let (mut count, address) = (0_u32, self.counter(place));
+        // SAFETY: four bytes of the shared buffer, read behind all work; `count` outlives the wait below.
+        unsafe {
+            call!(&self.name, cuMemcpyDtoHAsync_v2((&raw mut count).cast(), address, 4, self.main_stream()))
+        }?;
+        self.synchronize()?;
+        if count == 0 {
             return Ok(());
         }
-        let (mut count, address) = (0_u32, self.counter(place));
-        // SAFETY: four bytes of the shared buffer, read and cleared behind all work.
-        unsafe {
-            call!(&self.name, cuMemcpyDtoHAsync_v2((&raw mut count).cast(), address, 4, self.main_stream()))?;
-            call!(&self.name, cuMemsetD8Async(address, 0, 4, self.main_stream()))?;
-        }
-        self.synchronize()?;
-        match count {
-            0 => Ok(()),
-            count => Err(Error::InvalidArgument(format!(
-                "{count} indices of a gather or scatter lie out of range"
-            ))),
-        }
+        // SAFETY: the same four bytes, cleared before all later work.
+        unsafe { call!(&self.name, cuMemsetD8Async(address, 0, 4, self.main_stream())) }?;
+        Err(Error::InvalidArgument(format!("{count} indices of a gather or scatter lie out of range")))
     }
 
     /// Recorded work may check indices at every replay.
