@@ -45,7 +45,7 @@ fn main() -> residua::Result<()> {
 mod measure {
     use rayon::prelude::*;
     use residua::assemble::{Assembler, ResidentTriplets};
-    use residua::backend::{Backend, OffsetsRef, Primitives};
+    use residua::backend::{Backend, OffsetsRef, Primitives, Replay};
     use residua::generate::{self, RmatKind};
     use residua::matrix::{self, Csr, Sell, SparseMatrix};
     use residua::{Cuda, Result};
@@ -235,21 +235,22 @@ mod measure {
         z ^ (z >> 31)
     }
 
-    fn resident(
+    fn resident<T: residua::Scalar>(
         b: &Cuda,
         n: usize,
         m: usize,
         place: impl Fn(usize) -> (u32, u32) + Sync,
-    ) -> Result<ResidentTriplets<f64, Cuda>> {
+    ) -> Result<ResidentTriplets<T, Cuda>> {
         let all = || (0..m).into_par_iter();
         let is = b.upload(all().map(|t| place(t).0).collect::<Vec<u32>>())?;
         let js = b.upload(all().map(|t| place(t).1).collect::<Vec<u32>>())?;
-        let values = b.upload(all().map(|t| (hash(t as u64) >> 11) as f64 * 1e-16).collect::<Vec<f64>>())?;
+        let value = |t| T::from_f64((hash(t as u64) >> 11) as f64 * 1e-16);
+        let values = b.upload(all().map(value).collect::<Vec<T>>())?;
         ResidentTriplets::from_parts(b, n, n, is, js, values)
     }
 
     /// As the peer does it: every place twice, in random order.
-    fn twice(b: &Cuda, n: usize, m: usize) -> Result<ResidentTriplets<f64, Cuda>> {
+    fn twice<T: residua::Scalar>(b: &Cuda, n: usize, m: usize) -> Result<ResidentTriplets<T, Cuda>> {
         // A stride without common factors with m visits every triplet once, far from the last.
         let stride =
             (1_000_003..).step_by(2).map(|s| s * (m / 5_000_000).max(1) + 1).find(|&s| gcd(s, m) == 1);
@@ -265,7 +266,7 @@ mod measure {
     }
 
     /// As trilinear elements deliver them, one after another: 64 triplets each.
-    fn elements(b: &Cuda, side: usize) -> Result<ResidentTriplets<f64, Cuda>> {
+    fn elements<T: residua::Scalar>(b: &Cuda, side: usize) -> Result<ResidentTriplets<T, Cuda>> {
         let points = side + 1;
         resident(b, points * points * points, side * side * side * 64, |t| {
             let (e, i, j) = (t / 64, t / 8 % 8, t % 8);
@@ -278,14 +279,20 @@ mod measure {
 
     pub fn assembly(b: &Cuda) -> Result<()> {
         println!("triplets, what, ms, M triplets/s, peak memory in parts of the triplets");
-        triplets(b, "2^20 rows, each place twice, shuffled", twice(b, 1 << 20, 10_000_000)?)?;
-        triplets(b, "2^23 rows, each place twice, shuffled", twice(b, 1 << 23, 100_000_000)?)?;
-        triplets(b, "trilinear elements, 115^3", elements(b, 115)?)
+        triplets::<f64>(b, "trilinear elements, 115^3", elements(b, 115)?)?;
+        triplets::<f32>(b, "trilinear elements, 115^3", elements(b, 115)?)?;
+        triplets::<f64>(b, "2^20 rows, each place twice, shuffled", twice(b, 1 << 20, 10_000_000)?)?;
+        triplets::<f64>(b, "2^23 rows, each place twice, shuffled", twice(b, 1 << 23, 100_000_000)?)?;
+        triplets::<f32>(b, "2^23 rows, each place twice, shuffled", twice(b, 1 << 23, 100_000_000)?)
     }
 
-    fn triplets(b: &Cuda, name: &str, t: ResidentTriplets<f64, Cuda>) -> Result<()> {
+    /// Updates in a recording: a time loop's, which does not wait for each.
+    const STEPS: usize = 8;
+
+    fn triplets<T: residua::Scalar>(b: &Cuda, name: &str, t: ResidentTriplets<T, Cuda>) -> Result<()> {
         let m = t.len();
-        let bytes = 16.0 * m as f64;
+        let name = format!("{name}, {}", T::NAME);
+        let bytes = ((8 + size_of::<T>()) * m) as f64;
         let assembler = Assembler::default();
         let line = |what: &str, ms: f64, memory: f64| {
             println!("{m}, {name}: {what}, {ms:.3}, {:.0}, {memory:.2}", m as f64 / ms * 1e-3);
@@ -307,13 +314,20 @@ mod measure {
         line("to CSR and map", ms, 1.0 + extra / bytes);
         let ms = median(b, 9, || Ok(()), |()| map.update(b, t.parts().2, &mut a))?;
         line("new values", ms, 0.0);
+        let recorded = {
+            let values = t.parts().2;
+            let mut steps = b.record(|| (0..STEPS).try_for_each(|_| map.update(b, values, &mut a)))?;
+            median(b, 9, || Ok(()), |()| steps.replay())? / STEPS as f64
+        };
+        line("new values, recorded", recorded, 0.0);
         // What reading the triplets' values once and writing the matrix's once takes, by the bandwidth of a copy.
-        let mut to = b.buffer::<f64>(m)?;
+        let mut to = b.buffer::<T>(m)?;
         let copy = median(b, 9, || Ok(()), |()| b.copy(t.parts().2, &mut to))?;
         let once = copy * (m + a.nonzeros()) as f64 / (2 * m) as f64;
         println!(
-            "{m}, {name}: values read and written once, {once:.3}; new values take {:.2} times that",
-            ms / once
+            "{m}, {name}: values read and written once, {once:.3}; new values take {:.2} times that, recorded {:.2}",
+            ms / once,
+            recorded / once
         );
         Ok(())
     }

@@ -27,9 +27,11 @@ mod slim;
 use device::device;
 use formats::{choice, conversions, swept};
 
+use num_complex::Complex;
+use residua::assemble::{Assembler, ResidentTriplets};
 use residua::backend::cuda::compile::units_of_an_ordering;
 use residua::backend::{Backend, GraphSteps, Mailbox, OrderingPrice, Replay, VectorOps};
-use residua::{Cuda, CudaError, Error, Host};
+use residua::{Csr, Cuda, CudaError, Error, Host, Scalar};
 use std::sync::Mutex;
 
 /// Runs the cases of a module on the device.
@@ -342,6 +344,51 @@ fn everything_twice_on_one_device_from_two_threads() {
             });
         }
     });
+}
+
+/// Triplets of which three make up a nonzero: so many and so far from each other that their values are brought near their nonzeros first,
+/// and such in whose map sources are codes. Both sum them in order of appearance.
+#[test]
+fn kept_maps_sum_in_order_of_appearance() {
+    const MANY: usize = 24 * 350_003;
+    const FEW: usize = 24 * 10_007;
+    fn check<T: Scalar>(b: &Cuda, m: usize, nonzero_of: fn(usize) -> usize, value: impl Fn(usize) -> T) {
+        let width = 1024;
+        let expected = |scale: T| {
+            let mut sums: Vec<Option<T>> = vec![None; m / 3];
+            for t in 0..m {
+                let sum = &mut sums[nonzero_of(t)];
+                let value = value(t) * scale;
+                *sum = Some(sum.map_or(value, |sum| sum + value));
+            }
+            sums.into_iter().flatten().collect::<Vec<T>>()
+        };
+        let values = |scale: T| b.upload((0..m).map(|t| value(t) * scale).collect::<Vec<T>>()).unwrap();
+        let place = |part: fn(usize, usize) -> usize| {
+            b.upload((0..m).map(|t| part(nonzero_of(t), width) as u32).collect::<Vec<_>>()).unwrap()
+        };
+        let (is, js) = (place(std::ops::Div::div), place(std::ops::Rem::rem));
+        let (one, two) = (T::from_f64(1.0), T::from_f64(-2.5));
+        let t = ResidentTriplets::from_parts(b, m / 3 / width + 1, width, is, js, values(one)).unwrap();
+        let (mut a, map) = Assembler::default().resident_assembly(b, &t).unwrap();
+        drop(t);
+        let got = |a: &Csr<T, Cuda>| b.download(a.parts().values).unwrap();
+        assert!(got(&a) == expected(one), "{} assembled", T::NAME);
+        let fresh = values(two);
+        map.update(b, &fresh, &mut a).unwrap();
+        assert!(got(&a) == expected(two), "{} updated", T::NAME);
+        let again = values(one);
+        b.record(|| map.update(b, &again, &mut a)).unwrap().replay().unwrap();
+        assert!(got(&a) == expected(one), "{} updated by a recording", T::NAME);
+    }
+    if let Some(b) = device() {
+        let double = |t: usize| (t % 1013) as f64 / 3.0 + 1e6 * (t % 7) as f64;
+        let near = |t: usize| t / 24 * 8 + t % 8;
+        check(&b, MANY, |t| t * 1_000_003 % MANY / 3, double);
+        check(&b, FEW, near, double);
+        check(&b, FEW, near, |t| (t % 1013) as f32 / 3.0 + 1e4 * (t % 7) as f32);
+        check(&b, FEW, near, |t| Complex::new((t % 1013) as f64 / 3.0, t as f64 / 7.0));
+    }
 }
 
 #[test]

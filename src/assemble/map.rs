@@ -1,6 +1,6 @@
 //! The kept map from triplets to nonzeros.
 
-use crate::backend::{Backend, Primitives};
+use crate::backend::{Primitives, StagedRuns};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Scalar, Symmetry};
@@ -25,21 +25,35 @@ use crate::scalar::{Scalar, Symmetry};
 /// [`RUN_TILE`](crate::backend::RUN_TILE) sources is counted. An update moves 4 bytes of `sources` (8 beyond 2^31 triplets) and
 /// one value a triplet, and one value a nonzero. Where a half is stored, a source is twice the triplet's number, plus one
 /// for its mirror image.
+///
+/// On a device, of triplets where every entry is stored:
+///
+/// - Where the triplets of neighbouring nonzeros lie in few places, as those of finite elements one after another do, `sources` become
+///   codes of 2 bytes ([`StagedRuns`]), and values are fetched by whole lines.
+/// - Where millions of triplets come in an order far from that of the nonzeros, and make up at most three quarters as many of these,
+///   an update first brings the values near their nonzeros ([`Primitives::to_buckets`]): 2 bytes and a value a triplet more to hold, a value read,
+///   a value written, and 2 bytes more to move, and still several times faster.
+///
+/// The sums have the same bits either way.
 #[derive(Debug)]
-pub struct Assembly<B: Backend> {
+pub struct Assembly<B: Primitives> {
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) triplets: usize,
     pub(super) symmetry: Symmetry,
     pub(super) nonzeros: usize,
     pub(super) runs: Runs<B>,
+    /// Where values are brought first.
+    pub(super) near: Option<super::near::Near<B>>,
 }
 
 /// Marked sources, and the nonzeros before each tile of them ([`Primitives::mark_runs`]).
 #[derive(Debug)]
-pub(super) enum Runs<B: Backend> {
+pub(super) enum Runs<B: Primitives> {
     Narrow(B::Vec<u32>, B::Vec<u32>),
     Wide(B::Vec<u64>, B::Vec<u64>),
+    /// In codes, where a kept map gains by them.
+    Staged(StagedRuns<B>),
 }
 
 impl<B: super::Assemble> Assembly<B> {
@@ -65,8 +79,9 @@ impl<B: Primitives> Assembly<B> {
     }
 
     /// Writes the values of `matrix`, which this map was made with (or a clone of its structure), from new values of
-    /// the triplets, in the triplets' order: the same bits as assembling anew. Allocates nothing. The diagonal of a
-    /// skew-symmetric or hermitian matrix is not checked again.
+    /// the triplets, in the triplets' order: the same bits as assembling anew. Allocates nothing, but room for values of another type than
+    /// those that this map was made with, once, where values are brought near their nonzeros. The diagonal of a skew-symmetric or hermitian
+    /// matrix is not checked again.
     ///
     /// # Errors
     /// On a number of values that differs from the pattern's, or a matrix of another shape or number of nonzeros.
@@ -85,9 +100,17 @@ impl<B: Primitives> Assembly<B> {
         values: &B::Slice<T>,
         out: &mut B::Slice<T>,
     ) -> Result<()> {
+        match &self.near {
+            Some(near) => near.bring(backend, values, |values| self.sum_runs(backend, values, out)),
+            None => self.sum_runs(backend, values, out),
+        }
+    }
+
+    fn sum_runs<T: Scalar>(&self, backend: &B, values: &B::Slice<T>, out: &mut B::Slice<T>) -> Result<()> {
         match &self.runs {
             Runs::Narrow(sources, before) => backend.gather_sum(self.symmetry, values, sources, before, out),
             Runs::Wide(sources, before) => backend.gather_sum(self.symmetry, values, sources, before, out),
+            Runs::Staged(runs) => backend.sum_staged(values, runs, out),
         }
     }
 }

@@ -14,11 +14,13 @@
 //! |---|---|
 //! | `sorting` | the algorithm, for any backend: sort by (row, column), find the runs, sum them |
 //! | `map` | [`Assembly`], the kept map from triplets to nonzeros: new values on the same pattern in one pass |
+//! | `near` | values brought near their nonzeros first, where triplets come in an order far from theirs |
 //! | `resident` | [`ResidentTriplets`], triplets in the memory of a backend |
 //! | `host` | the same result on the CPU in less memory and time |
 
 mod host;
 mod map;
+mod near;
 mod resident;
 mod sorting;
 

@@ -4,6 +4,7 @@
 //! Temporary memory: about 12 bytes a triplet for keys and numbers, and the sort's second buffers.
 
 use super::map::Runs;
+use super::near::Near;
 use super::{Assembly, ResidentTriplets, Symmetry};
 use crate::backend::{Backend, NARROW_LIMIT, Offsets, Primitives, RUN_TILE};
 use crate::error::{Error, Result};
@@ -21,7 +22,7 @@ pub(super) fn assemble<T: Scalar, B: Primitives>(
     let pattern = Pattern { rows, columns, symmetry };
     let keys = pattern.keys(backend, &row_indices, &column_indices)?;
     drop((row_indices, column_indices));
-    Ok(build(backend, pattern, keys, &values)?.0)
+    Ok(build(backend, pattern, keys, &values, Use::Once)?.0)
 }
 
 /// The matrix and its map.
@@ -32,7 +33,14 @@ pub(super) fn analyse<T: Scalar, B: Primitives>(
 ) -> Result<(Csr<T, B>, Assembly<B>)> {
     let pattern = Pattern { rows: triplets.rows, columns: triplets.columns, symmetry };
     let keys = pattern.keys(backend, &triplets.row_indices, &triplets.column_indices)?;
-    build(backend, pattern, keys, &triplets.values)
+    build(backend, pattern, keys, &triplets.values, Use::Again)
+}
+
+/// Whether the map is kept.
+#[derive(Clone, Copy, PartialEq)]
+enum Use {
+    Once,
+    Again,
 }
 
 struct Pattern {
@@ -79,20 +87,37 @@ fn build<T: Scalar, B: Primitives>(
     pattern: Pattern,
     keys: Keys<B>,
     values: &B::Slice<T>,
+    times: Use,
 ) -> Result<(Csr<T, B>, Assembly<B>)> {
     let triplets = B::len(values);
     let entries = if pattern.half() { triplets.saturating_mul(2) } else { triplets };
+    let mut near = None;
     // A source has a bit for its mark.
     let (structure, runs) = if entries <= NARROW_LIMIT / 2 {
-        let (structure, sources, before) = sort::<B, u32>(backend, &pattern, keys)?;
-        (structure, Runs::Narrow(sources, before))
+        let again = times == Use::Again && !pattern.half();
+        sort(backend, &pattern, keys, |starts, mut sources| {
+            if again {
+                (sources, near) = Near::plan(backend, sources, B::len(starts))?;
+            }
+            let (sources, before) = mark(backend, starts, sources)?;
+            if again
+                && near.is_none()
+                && backend.stages_runs(B::len(&*sources))
+                && let Some(staged) = backend.stage_runs(triplets, starts, &sources)?
+            {
+                return Ok(Runs::Staged(staged));
+            }
+            Ok(Runs::Narrow(sources, before))
+        })?
     } else {
-        let (structure, sources, before) = sort::<B, u64>(backend, &pattern, keys)?;
-        (structure, Runs::Wide(sources, before))
+        sort::<B, u64>(backend, &pattern, keys, |starts, sources| {
+            let (sources, before) = mark(backend, starts, sources)?;
+            Ok(Runs::Wide(sources, before))
+        })?
     };
     let (Pattern { rows, columns, symmetry }, (indices, offsets)) = (pattern, structure);
     let nonzeros = B::len(&*indices);
-    let assembly = Assembly { rows, columns, triplets, symmetry, nonzeros, runs };
+    let assembly = Assembly { rows, columns, triplets, symmetry, nonzeros, runs, near };
     let mut summed = backend.buffer(nonzeros)?;
     assembly.sum(backend, values, &mut summed)?;
     Ok((Csr::from_parts_unchecked(rows, columns, offsets, indices, summed), assembly))
@@ -100,10 +125,14 @@ fn build<T: Scalar, B: Primitives>(
 
 /// Column indices and row offsets.
 type Structure<B> = (<B as Backend>::Vec<u32>, Offsets<B>);
-type Sorted<B, W> = (Structure<B>, <B as Backend>::Vec<W>, <B as Backend>::Vec<W>);
 
-/// The structure of the matrix, marked sources, and the runs before each of their tiles.
-fn sort<B: Primitives, W: Offset>(backend: &B, pattern: &Pattern, keys: Keys<B>) -> Result<Sorted<B, W>> {
+/// The structure of the matrix, and what `keep` makes of where runs start and of the sources.
+fn sort<B: Primitives, W: Offset>(
+    backend: &B,
+    pattern: &Pattern,
+    keys: Keys<B>,
+    keep: impl FnOnce(&B::Slice<W>, B::Vec<W>) -> Result<Runs<B>>,
+) -> Result<(Structure<B>, Runs<B>)> {
     let (shift, half, rows) = (pattern.shift(), pattern.half(), pattern.rows);
     let Keys { mut keys, bits } = keys;
     let n = B::len(&*keys);
@@ -121,13 +150,12 @@ fn sort<B: Primitives, W: Offset>(backend: &B, pattern: &Pattern, keys: Keys<B>)
     }
     let mut entries = [W::default()];
     backend.read(B::part(&*starts, nonzeros..nonzeros + 1), &mut entries)?;
-    let mut sources = shorten(backend, sources, entries[0].to_usize())?;
+    let sources = shorten(backend, sources, entries[0].to_usize())?;
 
     let mut places = backend.buffer::<u64>(nonzeros)?;
     backend.gather(&keys, B::part(&*starts, 0..nonzeros), &mut places)?;
     drop(keys);
-    let mut before = backend.buffer::<W>(B::len(&*sources).div_ceil(RUN_TILE))?;
-    backend.mark_runs(B::part(&*starts, 0..nonzeros), &mut sources, &mut before)?;
+    let runs = keep(B::part(&*starts, 0..nonzeros), sources)?;
     drop(starts);
     let mut row_of = backend.buffer::<u32>(nonzeros)?;
     let mut indices = backend.buffer::<u32>(nonzeros)?;
@@ -142,7 +170,18 @@ fn sort<B: Primitives, W: Offset>(backend: &B, pattern: &Pattern, keys: Keys<B>)
         backend.offsets_of_sorted(&row_of, &mut offsets)?;
         Offsets::Wide(offsets)
     };
-    Ok(((indices, offsets), sources, before))
+    Ok(((indices, offsets), runs))
+}
+
+/// Marked sources, and the runs before each of their tiles.
+fn mark<B: Primitives, W: Offset>(
+    backend: &B,
+    starts: &B::Slice<W>,
+    mut sources: B::Vec<W>,
+) -> Result<(B::Vec<W>, B::Vec<W>)> {
+    let mut before = backend.buffer::<W>(B::len(&*sources).div_ceil(RUN_TILE))?;
+    backend.mark_runs(starts, &mut sources, &mut before)?;
+    Ok((sources, before))
 }
 
 /// Bits of the largest index below `count`.

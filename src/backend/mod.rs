@@ -30,6 +30,7 @@ mod precondition;
 mod primitives;
 mod product;
 mod slim;
+pub(crate) mod staged;
 mod vector;
 
 pub use burst::{CgBurst, Derived};
@@ -43,7 +44,7 @@ pub use host::Host;
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;
 pub use precondition::{BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps, WithProduct};
-pub use primitives::{Order, Primitives, RUN_TILE, Scan};
+pub use primitives::{BUCKET_TILE, MOST_BUCKETS, Order, Primitives, RUN_TILE, Scan, buckets_of};
 pub use product::{Gemv, Op, Products};
 pub(crate) use slim::ordered_by_length;
 pub use slim::{
@@ -51,6 +52,7 @@ pub use slim::{
     STENCIL_PLACES, SectionParts, SlimBody, SlimColumns, SlimParts, SlimPlan, SlimSteps, SlimValues,
     StencilParts, Survey, ValuesMut,
 };
+pub use staged::{MOST_PIECES, PIECE, StagedRuns};
 pub use vector::VectorOps;
 
 use crate::error::Result;

@@ -8,8 +8,8 @@
 //! "Temporary memory" is what a call allocates and frees again; where nothing is said it is small (a few thousandths
 //! of the input).
 
-use super::Backend;
-use crate::error::Result;
+use super::{Backend, StagedRuns};
+use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Number, Offset, Scalar, Symmetry};
 use std::ops::Range;
 
@@ -34,6 +34,23 @@ pub enum Order {
 
 /// Sources of a tile for which runs are counted ([`Primitives::mark_runs`]).
 pub const RUN_TILE: usize = 1024;
+
+/// Elements of a tile whose slots are planned together ([`Primitives::plan_buckets`]).
+pub const BUCKET_TILE: usize = 8192;
+/// Buckets at most.
+pub const MOST_BUCKETS: usize = 256;
+
+/// Buckets of so many elements, and elements of the list of their runs ([`Primitives::plan_buckets`]).
+///
+/// # Errors
+/// On more buckets than [`MOST_BUCKETS`], or more elements than 32 bits count.
+pub fn buckets_of(n: usize, bits: u32) -> Result<(usize, usize)> {
+    let buckets = n.saturating_sub(1).checked_shr(bits).map_or(0, |last| last + 1);
+    if bits >= u32::BITS || buckets > MOST_BUCKETS || n > 1 << 31 {
+        return Err(Error::InvalidArgument(format!("{n} elements in buckets of 2^{bits} places")));
+    }
+    Ok((buckets, 2 * buckets * n.div_ceil(BUCKET_TILE)))
+}
 
 /// Scans, sorts, merges and reductions over whole buffers.
 ///
@@ -269,6 +286,63 @@ pub trait Primitives: Backend {
         x: &Self::Slice<T>,
         sources: &Self::Slice<S>,
         before: &Self::Slice<S>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// Whether so many sources that are summed again and again should be staged ([`Primitives::stage_runs`]) on this backend.
+    fn stages_runs(&self, sources: usize) -> bool {
+        let _ = sources;
+        false
+    }
+
+    /// Marked sources ([`Primitives::mark_runs`]) of the runs that start at `starts` (ascending, the first at 0), in a form that takes half the memory and lets a
+    /// backend fetch values by whole pieces. `None` where runs are long (more than 64 sources) or neighbouring ones lie in too many
+    /// pieces, or a source is not below `values`.
+    fn stage_runs(
+        &self,
+        values: usize,
+        starts: &Self::Slice<u32>,
+        sources: &Self::Slice<u32>,
+    ) -> Result<Option<StagedRuns<Self>>>;
+
+    /// `out[s]` = sum over run s of `x[source]`, from left to right: the bits of [`Primitives::gather_sum`]. Allocates nothing.
+    ///
+    /// # Errors
+    /// On other numbers of values or runs than were staged.
+    fn sum_staged<T: Scalar>(
+        &self,
+        x: &Self::Slice<T>,
+        runs: &StagedRuns<Self>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// Bits of the places of a bucket for `n` values that are summed from all over memory again and again, where it pays on this backend
+    /// to bring them near their places first ([`Primitives::to_buckets`]).
+    fn bucket_bits(&self, n: usize) -> Option<u32> {
+        let _ = n;
+        None
+    }
+
+    /// Plans how elements come to buckets: `places[i] >> bits` is the bucket of element i, of at most [`MOST_BUCKETS`], and becomes the place
+    /// that the element gets, buckets in order, and in each the tiles of [`BUCKET_TILE`] elements. In which order those of one tile
+    /// and bucket are is left open. `slots` has an element for each, `runs` two for each tile and bucket.
+    ///
+    /// # Errors
+    /// On lengths that do not fit, and where a place is not below their number.
+    fn plan_buckets(
+        &self,
+        places: &mut Self::Slice<u32>,
+        bits: u32,
+        slots: &mut Self::Slice<u16>,
+        runs: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// `out[place of i]` = `x[i]`, as planned by [`Primitives::plan_buckets`]. Elements have 4, 8 or 16 bytes. Allocates nothing.
+    fn to_buckets<T: Element>(
+        &self,
+        x: &Self::Slice<T>,
+        slots: &Self::Slice<u16>,
+        runs: &Self::Slice<u32>,
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 

@@ -126,6 +126,8 @@ pub fn moves(b: &Cuda) {
     with_sizes(&SIZES, || {
         cases::gather_scatter_cases(b);
         cases::gather_sum_cases(b);
+        cases::bucket_cases(b);
+        cases::staged_cases(b);
         cases::pack_cases(b);
         cases::refusals(b);
     });

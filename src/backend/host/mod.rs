@@ -4,6 +4,7 @@
 //! depends on the input alone, never on the number of threads, so results are the same bits on every machine with the
 //! same instructions.
 
+mod buckets;
 mod chunks;
 mod convert;
 mod graph;
@@ -24,6 +25,7 @@ mod scan;
 mod select;
 mod several;
 mod slim;
+mod staged;
 mod vector;
 
 pub use memory::{HostMailbox, HostRecording};

@@ -1,7 +1,7 @@
 //! The table of the host's primitives: checks of lengths, then one file each.
 
-use super::{Host, histogram, map, merge, radix, reduce, scan, select};
-use crate::backend::{Order, Primitives, RUN_TILE, Scan};
+use super::{Host, buckets, histogram, map, merge, radix, reduce, scan, select, staged};
+use crate::backend::{BUCKET_TILE, Order, Primitives, RUN_TILE, Scan, StagedRuns, buckets_of};
 use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Number, Offset, Scalar, Symmetry};
 use std::ops::Range;
@@ -242,6 +242,33 @@ impl Primitives for Host {
             return Err(Error::InvalidArgument("runs before tiles do not ascend".into()));
         }
         map::gather_sum(symmetry, x, sources, before, out)
+    }
+
+    fn stage_runs(&self, values: usize, starts: &[u32], sources: &[u32]) -> Result<Option<StagedRuns<Self>>> {
+        staged::stage(values, starts, sources)
+    }
+
+    fn sum_staged<T: Scalar>(&self, x: &[T], runs: &StagedRuns<Self>, out: &mut [T]) -> Result<()> {
+        runs.check(x.len(), out.len())?;
+        staged::sum(x, runs, out);
+        Ok(())
+    }
+
+    fn plan_buckets(&self, places: &mut [u32], bits: u32, slots: &mut [u16], runs: &mut [u32]) -> Result<()> {
+        same("number of slots", places.len(), slots.len())?;
+        let (buckets, length) = buckets_of(places.len(), bits)?;
+        same("length of the list of runs", length, runs.len())?;
+        buckets::plan(places, (bits, buckets), slots, runs)
+    }
+
+    fn to_buckets<T: Element>(&self, x: &[T], slots: &[u16], runs: &[u32], out: &mut [T]) -> Result<()> {
+        same("number of slots", x.len(), slots.len())?;
+        same(OUT, x.len(), out.len())?;
+        let tiles = x.len().div_ceil(BUCKET_TILE);
+        let buckets = runs.len() / (2 * tiles.max(1));
+        same("length of the list of runs", 2 * buckets * tiles, runs.len())?;
+        buckets::fill(x, slots, buckets, runs, out);
+        Ok(())
     }
 
     fn sequence<I: Offset>(&self, out: &mut [I]) -> Result<()> {

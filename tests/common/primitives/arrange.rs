@@ -1,9 +1,10 @@
 //! Moving elements: gather, scatter, sums of gathered elements, keys of two halves.
 
-use super::{down, narrow, random_offsets, sizes, up};
+use super::{down, narrow, random_offsets, sizes, small_enough, up};
 use crate::random::Random;
-use residua::backend::{Primitives, RUN_TILE};
-use residua::scalar::Symmetry;
+use num_complex::Complex;
+use residua::backend::{BUCKET_TILE, MOST_BUCKETS, Primitives, RUN_TILE, buckets_of};
+use residua::scalar::{Element, Scalar, Symmetry};
 
 pub fn gather_scatter_cases<B: Primitives>(b: &B) {
     for n in sizes() {
@@ -80,6 +81,125 @@ pub fn gather_sum_cases<B: Primitives>(b: &B) {
             check(&out, 64);
         }
     }
+}
+
+/// Sums of staged runs have the bits of sums of marked ones, and what does not suit is not staged.
+pub fn staged_cases<B: Primitives>(b: &B) {
+    fn sums<T: Scalar, B: Primitives>(b: &B, values: usize, starts: &[u32], sources: &[u32], suits: bool) {
+        let (up_starts, mut marked) = (up(b, starts), up(b, sources));
+        let mut before = b.zeros(sources.len().div_ceil(RUN_TILE)).unwrap();
+        b.mark_runs(&up_starts, &mut marked, &mut before).unwrap();
+        let staged = b.stage_runs(values, &up_starts, &marked).unwrap();
+        assert_eq!(staged.is_some(), suits, "{} sources of {values}", sources.len());
+        let Some(staged) = staged else { return };
+        let random = Random(values as u64).vec(values + 1, |r| T::from_f64(r.next() as f64 / 3.0));
+        let x = up(b, &random);
+        // From the second one on, nothing is aligned.
+        for shift in [0, 1] {
+            let x = B::part(&*x, shift..shift + values);
+            let (mut right, mut out) = (b.zeros(starts.len()).unwrap(), b.zeros(starts.len()).unwrap());
+            b.gather_sum(Symmetry::General, x, &marked, &before, &mut right).unwrap();
+            b.sum_staged(x, &staged, &mut out).unwrap();
+            assert!(
+                down::<T, B>(b, &right) == down(b, &out),
+                "{} sources of {values} {}",
+                sources.len(),
+                T::NAME
+            );
+        }
+        assert!(b.sum_staged(&x, &staged, &mut b.zeros(starts.len()).unwrap()).is_err(), "another length");
+        let mut more = b.zeros(starts.len() + 1).unwrap();
+        assert!(b.sum_staged(B::part(&*x, 0..values), &staged, &mut more).is_err(), "more runs");
+    }
+    let of_lengths = |n: usize, lengths: &mut dyn FnMut() -> usize| {
+        let mut starts = vec![0];
+        while starts[starts.len() - 1] < n {
+            starts.push(starts[starts.len() - 1] + lengths());
+        }
+        starts.retain(|&start| start < n);
+        narrow(&starts)
+    };
+    for n in small_enough(&[0, 1, 31, 257, 1025, 4099, 9001, 100_003]) {
+        let mut random = Random(n as u64 + 17);
+        // Sources from a window that moves on; every eighth is somewhere in it, the others follow the one before.
+        let values = n + 40;
+        let mut last = 0;
+        let sources: Vec<u32> = (0..n)
+            .map(|k| {
+                last = if k % 8 == 0 { k / 2 + random.below(n - k / 2 + 40).min(700) } else { last + 1 };
+                last.min(values - 1) as u32
+            })
+            .collect();
+        for longest in [1, 8, 64] {
+            let starts = of_lengths(n, &mut || 1 + random.below(longest));
+            sums::<f64, B>(b, values, &starts, &sources, true);
+            if longest == 8 {
+                sums::<f32, B>(b, values, &starts, &sources, true);
+                sums::<Complex<f32>, B>(b, values, &starts, &sources, true);
+                sums::<Complex<f64>, B>(b, values, &starts, &sources, true);
+            }
+        }
+        let eights = of_lengths(n, &mut || 8);
+        if n > 1 {
+            sums::<f64, B>(b, last.min(values - 1).min(sources[0] as usize), &eights, &sources, false);
+        }
+        if n > 1000 {
+            sums::<f64, B>(b, values, &[0], &sources, false);
+            let apart: Vec<u32> = (0..n as u32).map(|k| k * 97 % (n as u32 / 2)).collect();
+            sums::<f64, B>(b, values, &eights, &apart, n < 5000);
+        }
+    }
+}
+
+/// Elements come to the buckets of their places, tile after tile, each to a place of its own.
+pub fn bucket_cases<B: Primitives>(b: &B) {
+    fn moved<T: Element + PartialEq, B: Primitives>(
+        b: &B,
+        (slots, runs): (&B::Vec<u16>, &B::Vec<u32>),
+        near: &[u32],
+        item: impl Fn(u32) -> T,
+    ) {
+        let n = near.len();
+        // One element more in front: from there on nothing is aligned.
+        let x = up(b, &(0..=n as u32).map(&item).collect::<Vec<_>>());
+        for shift in [0, 1] {
+            let mut out = b.zeros(n).unwrap();
+            b.to_buckets(B::part(&*x, shift..n + shift), slots, runs, &mut out).unwrap();
+            let out = down(b, &out);
+            let right = near.iter().enumerate().all(|(i, &at)| out[at as usize] == item((i + shift) as u32));
+            assert!(right, "{n} elements of {} bytes from {shift} on", size_of::<T>());
+        }
+    }
+    let whole = BUCKET_TILE;
+    for (n, bits) in [(0, 3), (1, 0), (33, 4), (9001, 6), (2 * whole, 14), (2 * whole + 5, 7), (100_003, 31)]
+    {
+        let mut random = Random(n as u64 + 16);
+        let mut places: Vec<u32> = (0..n as u32).collect();
+        for i in (1..n).rev() {
+            places.swap(i, random.below(i + 1));
+        }
+        let (_, length) = buckets_of(n, bits).unwrap();
+        let (mut slots, mut runs) = (b.zeros(n).unwrap(), b.zeros(length).unwrap());
+        let mut planned = up(b, &places);
+        b.plan_buckets(&mut planned, bits, &mut slots, &mut runs).unwrap();
+        let near = down(b, &planned);
+        let mut taken = vec![false; n];
+        for (i, (&place, &near)) in places.iter().zip(&near).enumerate() {
+            assert_eq!(place >> bits, near >> bits, "bucket of {i} of {n}");
+            assert!(!std::mem::replace(&mut taken[near as usize], true), "{i} of {n}: place {near} is taken");
+        }
+        let plan = (&slots, &runs);
+        moved(b, plan, &near, |i| i);
+        moved(b, plan, &near, |i| u64::from(i) << 32 | 7);
+        moved(b, plan, &near, |i| Complex::new(f64::from(i), 0.5));
+    }
+    assert!(buckets_of(MOST_BUCKETS + 1, 0).is_err() && buckets_of(MOST_BUCKETS, 0).is_ok());
+    assert!(buckets_of(5, 32).is_err());
+    // A place behind the last bucket.
+    let (mut slots, mut runs) = (b.zeros(5).unwrap(), b.zeros(10).unwrap());
+    let planned = b.plan_buckets(&mut up(b, &[0, 1, 2, 3, 16]), 4, &mut slots, &mut runs);
+    assert!(planned.and_then(|()| b.synchronize()).is_err());
+    assert!(b.to_buckets(&up(b, &[1.0; 4]), &slots, &runs, &mut b.zeros(5).unwrap()).is_err());
 }
 
 pub fn pack_cases<B: Primitives>(b: &B) {

@@ -29,6 +29,7 @@ pub fn catalogue() -> Vec<Unit> {
         units.extend(
             OFFSETS.map(|offset| Unit::new("gather_sum.cu").with("SCALAR", scalar).with("SOURCE", offset)),
         );
+        units.push(Unit::new("staged_sum.cu").with("SCALAR", scalar));
     }
     for (vector, value) in WIDENINGS {
         for (offset, lanes) in [("u32", 2), ("u64", 8), ("u32", 32)] {
@@ -208,6 +209,8 @@ fn scans_and_selections(units: &mut Vec<Unit>) {
             units.push(unit.with("INCLUSIVE", inclusive).class(newest_class("scan", bytes, n)));
         }
     }
+    units.push(Unit::new("stage_runs.cu"));
+    units.extend(["4", "8", "16"].map(|bytes| Unit::new("buckets.cu").with("ITEM_BYTES", bytes)));
     for (element, inclusive) in [("u32", "0"), ("u64", "1"), ("f64", "0")] {
         units.push(Unit::new("scan_bulk.cu").with("ELEMENT", element).with("INCLUSIVE", inclusive));
     }

@@ -7,6 +7,7 @@ macro_rules! embed {
 /// Kernel files, by name.
 pub const SOURCES: &[(&str, &str)] = embed![
     "blocks.cu",
+    "buckets.cu",
     "cg_layout.cu",
     "cg_resident.cu",
     "cg_streamed.cu",
@@ -67,6 +68,8 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "slim_survey.cu",
     "sort.cu",
     "sparse_inverse.cu",
+    "stage_runs.cu",
+    "staged_sum.cu",
     "stencil.cu",
     "swept.cu",
     "transpose.cu",
@@ -102,6 +105,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "row.cuh",
     "slim.cuh",
     "stage.cuh",
+    "staged_runs.cuh",
     "swept.cuh",
     "tile_segments.cuh",
     "tile_start.cuh",

@@ -3,10 +3,11 @@
 
 use super::PARTIALS;
 use super::table::{self, Choice};
-use super::{ELEMENTWISE_THREADS, Shape};
-use crate::backend::RUN_TILE;
+use super::{ELEMENTWISE_THREADS, Shape, elementwise};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
+use crate::backend::staged::{BLOCK_PARTS, MOST_PIECES, PART, PIECE};
+use crate::backend::{BUCKET_TILE, MOST_BUCKETS, RUN_TILE};
 
 /// Shared memory that kernels declare themselves, at most.
 const STATIC_SHARED: usize = 2 << 10;
@@ -43,6 +44,25 @@ const ELEMENTWISE: [&str; 4] = ["index", "keys", "number", "pack"];
 const GATHER_SUM_THREADS: u32 = 128;
 const GATHER_SUM_BLOCKS: [u32; 2] = [12, 6];
 
+/// Threads of a block that makes codes of sources.
+const STAGING_THREADS: u32 = 256;
+/// Blocks that a multiprocessor should have room for where sources are codes, for elements of 4, 8 and 16 bytes, and copies that a
+/// thread has under way.
+const STAGED_BLOCKS: [u32; 3] = [16, 12, 8];
+const STAGED_AT_ONCE: u32 = 5;
+/// Sources from which on they become codes: a map of fewer is read from the second-level cache.
+const STAGED_FROM: usize = 1 << 17;
+
+/// Threads of a block that brings a tile of elements to buckets, and blocks that a multiprocessor should have room for: fewer where
+/// elements have 16 bytes.
+const BUCKET_THREADS: u32 = 1024;
+const BUCKET_BLOCKS: [u32; 2] = [2, 1];
+/// Values from which on bringing them near pays: fewer stay in the second-level cache.
+const BUCKETS_FROM: usize = 1 << 23;
+/// Bits of the places of a bucket: the sums' next few buckets lie in the second-level cache, and what a tile brings to one fills
+/// lines.
+const BUCKET_BITS: u32 = 20;
+
 /// The constants of a unit of the primitives: those of the line whose number it carries, and for a file with several
 /// kernels those of the others' lines.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
@@ -51,6 +71,27 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         let blocks = GATHER_SUM_BLOCKS[usize::from(unit.type_of("SCALAR") == Some("c64"))];
         let items = RUN_TILE as u32 / GATHER_SUM_THREADS;
         return vec![("THREADS", GATHER_SUM_THREADS), ("ITEMS", items), ("BLOCKS", blocks)];
+    }
+    if ["stage_runs", "staged_sum"].contains(&file) {
+        let form =
+            [("PART", PART), ("BLOCK_PARTS", BLOCK_PARTS), ("PIECE", PIECE), ("MOST_PIECES", MOST_PIECES)];
+        let mut constants: Vec<_> = form.map(|(name, value)| (name, value as u32)).to_vec();
+        if file == "stage_runs" {
+            constants.push(("THREADS", STAGING_THREADS));
+        } else {
+            let blocks = STAGED_BLOCKS[match unit.type_of("SCALAR") {
+                Some("f32") => 0,
+                Some("c64") => 2,
+                _ => 1,
+            }];
+            constants.extend([("BLOCKS", blocks), ("AT_ONCE", STAGED_AT_ONCE)]);
+        }
+        return constants;
+    }
+    if file == "buckets" {
+        let blocks = BUCKET_BLOCKS[usize::from(unit.type_of("ITEM_BYTES") == Some("16"))];
+        let sizes = [("TILE", BUCKET_TILE as u32), ("BUCKETS", MOST_BUCKETS as u32)];
+        return [sizes, [("THREADS", BUCKET_THREADS), ("BLOCKS", blocks)]].concat();
     }
     if table::rows().iter().all(|row| row.kernel != file) && !ELEMENTWISE.contains(&file) {
         return Vec::new();
@@ -335,6 +376,40 @@ pub(in crate::backend::cuda) fn segmented(
 pub(in crate::backend::cuda) fn gather(chip: Chip, n: usize) -> Shape {
     let choice = choose(chip, "gather", "*", n);
     Shape::new(tiles(n, elements(choice, "ITEMS")) as u32, choice.get("THREADS")).class(choice.class())
+}
+
+/// Whether a map of so many sources is held as codes.
+pub(in crate::backend::cuda) fn stages_runs(sources: usize) -> bool {
+    (STAGED_FROM..=1 << 31).contains(&sources)
+}
+
+/// Blocks that stride over runs.
+pub(in crate::backend::cuda) fn per_run(chip: Chip, runs: usize) -> Shape {
+    elementwise(chip, runs).threads(STAGING_THREADS)
+}
+
+/// A block a list of pieces.
+pub(in crate::backend::cuda) fn stage_runs(parts: usize) -> Shape {
+    Shape::new((parts / BLOCK_PARTS) as u32, STAGING_THREADS)
+}
+
+/// A block a list, with the pieces of the longest one in shared memory, or the sums of as many runs as there are slots.
+pub(in crate::backend::cuda) fn sum_staged(lists: usize, most: usize, bytes: usize) -> Shape {
+    let elements = (most * PIECE).max(PART * BLOCK_PARTS);
+    Shape::new(lists as u32, 32 * BLOCK_PARTS as u32).shared(elements * bytes)
+}
+
+/// Bits of the places of a bucket ([`Primitives::bucket_bits`](crate::backend::Primitives::bucket_bits)): more where there would be too
+/// many buckets. None where a block has no room for a tile of the largest elements.
+pub(in crate::backend::cuda) fn bucket_bits(chip: Chip, n: usize) -> Option<u32> {
+    let room = chip.shared_a_block as usize >= 16 * BUCKET_TILE;
+    let needed = n.div_ceil(MOST_BUCKETS).next_power_of_two().ilog2();
+    (room && (BUCKETS_FROM..=1 << 31).contains(&n)).then_some(needed.max(BUCKET_BITS))
+}
+
+/// A block a tile, with the tile in shared memory.
+pub(in crate::backend::cuda) fn to_buckets(n: usize, bytes: usize) -> Shape {
+    Shape::new(tiles(n, BUCKET_TILE) as u32, BUCKET_THREADS).shared(bytes * BUCKET_TILE)
 }
 
 /// A block a tile of sources.

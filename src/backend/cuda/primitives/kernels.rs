@@ -103,6 +103,38 @@ kernels! {
     );
 }
 kernels! {
+    "stage_runs.cu", types();
+    fn longest_run(starts: &Slice<u32>, runs: u64, n: u64, longest: &mut Slice<u32>);
+    fn part_runs(starts: &Slice<u32>, runs: u64, length: u64, before: &mut Slice<u32>, parts: u64);
+    fn stage_codes(
+        sources: &Slice<u32>, n: u64, values: u64, starts: &Slice<u32>, runs: u64, before: &Slice<u32>,
+        codes: &mut Slice<u16>, pieces: &mut Slice<u32>, counts: &mut Slice<u32>, most: &mut Slice<u32>,
+    );
+}
+kernels! {
+    "staged_sum.cu", types(T: Scalar as SCALAR);
+    fn staged_sum(
+        x: &Slice<T>, length: u64, codes: &Slice<u16>, pieces: &Slice<u32>, counts: &Slice<u32>, before: &Slice<u32>,
+        out: &mut Slice<T>,
+    );
+}
+kernels! {
+    "buckets.cu", types();
+    fn bucket_counts(
+        places: &Slice<u32>, n: u64, bits: u32, buckets: u32, counts: &mut Slice<u32>, tiles: u64, misses: u64,
+    );
+    fn bucket_slots(
+        places: &mut Slice<u32>, n: u64, bits: u32, buckets: u32, firsts: &Slice<u32>, tiles: u64,
+        slots: &mut Slice<u16>, runs: &mut Slice<u32>,
+    );
+}
+kernels! {
+    "buckets.cu", types(T: Element as _);
+    fn to_buckets(
+        x: &Slice<T>, n: u64, slots: &Slice<u16>, runs: &Slice<u32>, buckets: u32, out: &mut Slice<T>,
+    );
+}
+kernels! {
     "scan_bulk.cu", types(T: Element as ELEMENT);
     fn scan_bulk(x: &Slice<T>, out: u64, n: u64, workspace: u64);
 }

@@ -15,7 +15,9 @@ pub(super) use sums::exclusive_scan;
 use super::shape::{Shape, bytes_of};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy};
-use crate::backend::{Backend, Order, Primitives, RUN_TILE, Scan};
+use crate::backend::{
+    BUCKET_TILE, Backend, MOST_PIECES, Order, Primitives, RUN_TILE, Scan, StagedRuns, buckets_of, staged,
+};
 use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Number, Offset, Scalar, Symmetry};
 use std::ops::Range;
@@ -300,6 +302,90 @@ impl Primitives for Cuda {
             Symmetry::Hermitian => 3,
         };
         kernels::gather_sum_of_half(*self, shape, mirrored, x, length, sources, n, before, out, runs, misses)
+    }
+
+    fn stages_runs(&self, sources: usize) -> bool {
+        policy::stages_runs(sources)
+    }
+
+    fn stage_runs(
+        &self,
+        values: usize,
+        starts: &Slice<u32>,
+        sources: &Slice<u32>,
+    ) -> Result<Option<StagedRuns<Self>>> {
+        let (n, runs) = (sources.len(), starts.len());
+        let (mut longest, shape) = (self.zeros::<u32>(1)?, policy::per_run(self.0.chip, runs));
+        kernels::longest_run(*self, shape, starts, runs as u64, n as u64, &mut longest)?;
+        let Some((length, parts)) = staged::parts(n, self.value(&longest)? as usize) else { return Ok(None) };
+        let mut map = StagedRuns::room(self, values, runs, parts)?;
+        let shape = policy::per_run(self.0.chip, parts + 1);
+        kernels::part_runs(*self, shape, starts, runs as u64, length as u64, &mut map.before, parts as u64)?;
+        let (mut most, shape) = (self.zeros::<u32>(1)?, policy::stage_runs(parts));
+        kernels::stage_codes(
+            *self,
+            shape,
+            sources,
+            n as u64,
+            values as u64,
+            starts,
+            runs as u64,
+            &map.before,
+            &mut map.codes,
+            &mut map.pieces,
+            &mut map.counts,
+            &mut most,
+        )?;
+        map.most = self.value(&most)? as usize;
+        Ok((map.most <= MOST_PIECES).then_some(map))
+    }
+
+    fn sum_staged<T: Scalar>(&self, x: &Slice<T>, map: &StagedRuns<Self>, out: &mut Slice<T>) -> Result<()> {
+        map.check(x.len(), out.len())?;
+        let shape = policy::sum_staged(map.counts.len(), map.most, size_of::<T>());
+        let StagedRuns { codes, pieces, counts, before, .. } = map;
+        kernels::staged_sum(*self, shape, x, x.len() as u64, codes, pieces, counts, before, out)
+    }
+
+    fn bucket_bits(&self, n: usize) -> Option<u32> {
+        policy::bucket_bits(self.0.chip, n)
+    }
+
+    fn plan_buckets(
+        &self,
+        places: &mut Slice<u32>,
+        bits: u32,
+        slots: &mut Slice<u16>,
+        runs: &mut Slice<u32>,
+    ) -> Result<()> {
+        let n = places.len();
+        Error::check_dimension("number of slots", n, slots.len())?;
+        let (buckets, length) = buckets_of(n, bits)?;
+        Error::check_dimension("length of the list of runs", length, runs.len())?;
+        let (tiles, shape) = (n.div_ceil(BUCKET_TILE), policy::to_buckets(n, 4).shared(0));
+        let shape = shape.variant("ITEM_BYTES", "4");
+        let (mut counts, mut firsts) =
+            (self.uninitialised(buckets * tiles)?, self.uninitialised(buckets * tiles)?);
+        let (n, buckets, tiles, misses) = (n as u64, buckets as u32, tiles as u64, self.0.misses());
+        kernels::bucket_counts(*self, shape, places, n, bits, buckets, &mut counts, tiles, misses)?;
+        self.exclusive_scan(&counts, &mut firsts)?;
+        kernels::bucket_slots(*self, shape, places, n, bits, buckets, &firsts, tiles, slots, runs)
+    }
+
+    fn to_buckets<T: Element>(
+        &self,
+        x: &Slice<T>,
+        slots: &Slice<u16>,
+        runs: &Slice<u32>,
+        out: &mut Slice<T>,
+    ) -> Result<()> {
+        let (n, tiles) = (x.len(), x.len().div_ceil(BUCKET_TILE));
+        Error::check_dimension("number of slots", n, slots.len())?;
+        Error::check_dimension("length of the output", n, out.len())?;
+        let buckets = runs.len() / (2 * tiles.max(1));
+        Error::check_dimension("length of the list of runs", 2 * buckets * tiles, runs.len())?;
+        let shape = policy::to_buckets(n, size_of::<T>()).variant("ITEM_BYTES", bytes_of::<T>());
+        kernels::to_buckets(*self, shape, x, n as u64, slots, runs, buckets as u32, out)
     }
 
     fn sequence<I: Offset>(&self, out: &mut Slice<I>) -> Result<()> {

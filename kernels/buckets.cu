@@ -1,0 +1,115 @@
+// Elements to buckets of places: out[place] = x[i], where the places of a bucket are 1 << bits and those that a tile of TILE
+// elements brings to one bucket lie side by side. What goes where was planned once.
+//
+//     places  5 0 3 6 | 2 7 1 4    tiles of 4, buckets of 4    slots  2 0 1 3 | 1 2 0 3    (which of them is first in a bucket of a tile is open)
+//     runs (a pair for each tile and bucket: the first place, the first slot)    0 0, 4 2 | 2 0, 6 2
+//
+// Planning: bucket_counts counts what each tile brings to each bucket, bucket after bucket, and an exclusive scan of that says
+// where it goes; bucket_slots hands out the slots. Moving: a block has its tile in shared memory, in the order of slots, and a warp
+// writes a bucket's run, so that whole lines are read and written.
+//
+// Bytes an element: 2 ITEM_BYTES and a slot of 2; 8 for each tile and bucket.
+//
+// Constants: ITEM_BYTES (4, 8, 16), TILE (a multiple of 4 THREADS, at most 65536), THREADS, BLOCKS (a multiprocessor, at least), BUCKETS
+// (at most; no more than 31 for each warp).
+#include "common.cuh"
+
+#define WARPS (THREADS / 32)
+#define EACH (TILE / (THREADS * 4)) // groups of four elements a thread
+
+typedef unsigned_of<ITEM_BYTES>::type ITEM;
+
+// The bucket of a place; one that does not exist is the last, and counted in `misses`.
+DEVICE u32 bucket_of(u32 place, u32 bits, u32 buckets) { return min(place >> bits, buckets - 1); }
+
+// counts[b * tiles + t] = elements of tile t for bucket b. A block a tile.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    bucket_counts(const u32* places, u64 n, u32 bits, u32 buckets, u32* counts, u64 tiles, u32* misses) {
+    __shared__ u32 count[BUCKETS];
+    const u64 first = u64(blockIdx.x) * TILE;
+    const u32 have = u32(min(u64(TILE), n - first));
+    for (u32 b = threadIdx.x; b < buckets; b += THREADS) count[b] = 0;
+    __syncthreads();
+    for (u32 k = threadIdx.x; k < have; k += THREADS) {
+        const u32 place = places[first + k];
+        if (place >> bits >= buckets) atomicAdd(misses, 1u);
+        atomicAdd(count + bucket_of(place, bits, buckets), 1u);
+    }
+    __syncthreads();
+    for (u32 b = threadIdx.x; b < buckets; b += THREADS) counts[b * tiles + blockIdx.x] = count[b];
+}
+
+// With the scan of the counts: slots, runs, and in place of each place the one that its element gets. A block a tile.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    bucket_slots(u32* places, u64 n, u32 bits, u32 buckets, const u32* firsts, u64 tiles, u16* slots, u32* runs) {
+    __shared__ u32 next[BUCKETS], start[BUCKETS], place[BUCKETS];
+    const u64 first = u64(blockIdx.x) * TILE;
+    const u32 have = u32(min(u64(TILE), n - first));
+    for (u32 b = threadIdx.x; b < buckets; b += THREADS) next[b] = 0, place[b] = firsts[b * tiles + blockIdx.x];
+    __syncthreads();
+    for (u32 k = threadIdx.x; k < have; k += THREADS) atomicAdd(next + bucket_of(places[first + k], bits, buckets), 1u);
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        u32 before = 0;
+        for (u32 b = threadIdx.x; b < BUCKETS; b += 32) {
+            const u32 own = b < buckets ? next[b] : 0, upto = warp_inclusive_sum(own);
+            if (b < buckets) start[b] = before + upto - own;
+            before += __shfl_sync(ALL, upto, 31);
+        }
+    }
+    __syncthreads();
+    u32* const own_runs = runs + u64(blockIdx.x) * buckets * 2;
+    for (u32 b = threadIdx.x; b < buckets; b += THREADS) next[b] = start[b], own_runs[2 * b] = place[b], own_runs[2 * b + 1] = start[b];
+    __syncthreads();
+    for (u32 k = threadIdx.x; k < have; k += THREADS) {
+        const u32 b = bucket_of(places[first + k], bits, buckets), slot = atomicAdd(next + b, 1u);
+        slots[first + k] = u16(slot);
+        places[first + k] = place[b] + slot - start[b];
+    }
+}
+
+// Shared memory: TILE elements. A block a tile.
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    to_buckets(const ITEM* x, u64 n, const u16* slots, const u32* runs, u32 buckets, ITEM* out) {
+    extern __shared__ __align__(16) u8 memory[];
+    ITEM* const tile = reinterpret_cast<ITEM*>(memory);
+    const u64 first = u64(blockIdx.x) * TILE;
+    const u32 have = u32(min(u64(TILE), n - first)), lane = lane_id(), warp = threadIdx.x / 32;
+    // A lane knows one of its warp's runs, the one behind them too: a run ends where the next one starts.
+    const u32 each = (buckets + WARPS - 1) / WARPS, bucket = warp * each + lane;
+    uint2 run = make_uint2(0, have);
+    if (lane <= each && bucket < buckets) run = reinterpret_cast<const uint2*>(runs)[u64(blockIdx.x) * buckets + bucket];
+    if (have == TILE && aligned16(x)) {
+        ushort4 slot[EACH];
+        ITEM item[EACH][4];
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++) {
+            const u64 at = first + (i * THREADS + threadIdx.x) * 4;
+            slot[i] = __ldcs(reinterpret_cast<const ushort4*>(slots + at));
+#pragma unroll
+            for (u32 part = 0; part < ITEM_BYTES / 4; part++) {
+                const uint4 raw = __ldcs(reinterpret_cast<const uint4*>(x + at) + part);
+                memcpy(reinterpret_cast<u8*>(item[i]) + 16 * part, &raw, 16);
+            }
+        }
+        // Keeps the loads together: the compiler would have one wait for the other.
+        __syncthreads();
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++) {
+            const u32 to[4] = {slot[i].x, slot[i].y, slot[i].z, slot[i].w};
+#pragma unroll
+            for (u32 j = 0; j < 4; j++)
+                if (to[j] < TILE) tile[to[j]] = item[i][j];
+        }
+    } else {
+        for (u32 k = threadIdx.x; k < have; k += THREADS)
+            if (slots[first + k] < have) tile[slots[first + k]] = x[first + k];
+    }
+    __syncthreads();
+    for (u32 e = 0; e < each; e++) {
+        const u32 place = __shfl_sync(ALL, run.x, e), from = __shfl_sync(ALL, run.y, e), end = min(have, __shfl_sync(ALL, run.y, e + 1));
+        if (warp * each + e >= buckets) break;
+        for (u32 k = from + lane; k < end; k += 32)
+            if (place + (k - from) < n) out[place + (k - from)] = tile[k];
+    }
+}

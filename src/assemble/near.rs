@@ -1,0 +1,100 @@
+//! Values of triplets brought near their nonzeros before they are summed, where they come from all over memory.
+//!
+//! Memory delivers 32 bytes for each value that is fetched alone. So they are brought to buckets first, in whole lines
+//! ([`Primitives::to_buckets`]), each so small that it stays in a cache while the nonzeros fed from it are summed. What goes where is
+//! planned once, with the map: sources then name places in the buckets, in the same order, so that sums have the same bits.
+//!
+//! Bytes: 2 a triplet for the plan, and room for the values. A pass reads a value and 2 bytes and writes the value.
+
+use crate::backend::{Primitives, buckets_of};
+use crate::error::Result;
+use crate::scalar::Scalar;
+use std::any::Any;
+use std::sync::{Mutex, PoisonError};
+
+/// Stretches of sources that are looked at, and the sources of each.
+const SAMPLES: usize = 16;
+const STRETCH: usize = 128;
+/// Values of a line, nearly: neighbours that memory delivers together.
+const LINE: u32 = 16;
+
+/// Where values go, and the room for them.
+#[derive(Debug)]
+pub(super) struct Near<B: Primitives> {
+    slots: B::Vec<u16>,
+    runs: B::Vec<u32>,
+    /// One for each type of values that has been summed, never freed before the map: a recording may refer to it.
+    rooms: Mutex<Vec<Box<dyn Any + Send + Sync>>>,
+}
+
+impl<B: Primitives> Near<B> {
+    /// The plan, and the sources as it changes them, where that pays: for many triplets (general: each is the source of one nonzero) in an order far from
+    /// that of the nonzeros, and where several make up a nonzero: else the map would take more memory than sorting does.
+    ///
+    /// Temporary memory: 12 bytes a triplet.
+    pub(super) fn plan(
+        backend: &B,
+        sources: B::Vec<u32>,
+        nonzeros: usize,
+    ) -> Result<(B::Vec<u32>, Option<Self>)> {
+        let n = B::len(&*sources);
+        let Some(bits) = backend.bucket_bits(n).filter(|_| nonzeros <= n / 4 * 3) else {
+            return Ok((sources, None));
+        };
+        if !scattered(backend, &sources)? {
+            return Ok((sources, None));
+        }
+        let mut places = backend.buffer(n)?;
+        {
+            let mut order = backend.buffer::<u32>(n)?;
+            backend.sequence(&mut order)?;
+            backend.scatter(&order, &sources, &mut places)?;
+        }
+        let (mut slots, mut runs) = (backend.buffer(n)?, backend.buffer(buckets_of(n, bits)?.1)?);
+        backend.plan_buckets(&mut places, bits, &mut slots, &mut runs)?;
+        let mut near = backend.buffer(n)?;
+        backend.gather(&places, &sources, &mut near)?;
+        Ok((near, Some(Self { slots, runs, rooms: Mutex::default() })))
+    }
+
+    /// What `body` makes of the values where they have been brought. Allocates the first time that values are of this type.
+    pub(super) fn bring<T: Scalar>(
+        &self,
+        backend: &B,
+        values: &B::Slice<T>,
+        body: impl FnOnce(&B::Slice<T>) -> Result<()>,
+    ) -> Result<()> {
+        // Held until all is enqueued: another thread's values come behind. What a panic left there is overwritten.
+        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(room) = rooms.iter_mut().find_map(|room| room.downcast_mut::<B::Vec<T>>()) {
+            backend.to_buckets(values, &self.slots, &self.runs, room)?;
+            return body(room);
+        }
+        let mut room = backend.buffer::<T>(B::len(values))?;
+        backend.to_buckets(values, &self.slots, &self.runs, &mut room)?;
+        let done = body(&room);
+        rooms.push(Box::new(room));
+        done
+    }
+}
+
+/// Whether sources that follow each other mostly lie in different lines, by a sample.
+fn scattered<B: Primitives>(backend: &B, sources: &B::Slice<u32>) -> Result<bool> {
+    let n = B::len(sources);
+    let length = STRETCH.min(n);
+    let starts = (0..SAMPLES).map(|k| k * ((n - length) / SAMPLES));
+    let picked: Vec<u32> = starts.flat_map(|start| start..start + length).map(|at| at as u32).collect();
+    let (mut found, picked) = (backend.buffer::<u32>(picked.len())?, backend.upload(picked)?);
+    backend.gather(sources, &picked, &mut found)?;
+    let found = backend.download(&*found)?;
+    let lines: usize = found
+        .chunks(length.max(1))
+        .map(|tile| {
+            let mut lines: Vec<u32> = tile.iter().map(|source| source / LINE).collect();
+            lines.sort_unstable();
+            lines.dedup();
+            lines.len()
+        })
+        .sum();
+    Ok(2 * lines > found.len())
+}

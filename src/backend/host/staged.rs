@@ -1,0 +1,71 @@
+//! Sums of runs whose sources are codes. The host's caches bring whole lines by themselves, so it asks for none of this: it sums what it is
+//! given.
+
+use super::Host;
+use crate::backend::staged::{BLOCK_PARTS, CODE_HEAD, MOST_PIECES, PART, PIECE, StagedRuns, parts};
+use crate::error::Result;
+use crate::parallel::prelude::*;
+use crate::scalar::Scalar;
+
+const HEAD: u32 = 1 << 31;
+
+/// Codes and lists of marked sources, as [`StagedRuns`] says.
+pub(super) fn stage(values: usize, starts: &[u32], sources: &[u32]) -> Result<Option<StagedRuns<Host>>> {
+    let ends = starts.iter().skip(1).copied().chain([sources.len() as u32]);
+    let longest = starts.iter().zip(ends).map(|(start, end)| end - start).max().unwrap_or(0);
+    let Some((length, parts)) = parts(sources.len(), longest as usize) else { return Ok(None) };
+    let mut staged = StagedRuns::room(&Host, values, starts.len(), parts)?;
+    for (part, before) in staged.before.iter_mut().enumerate() {
+        *before = starts.partition_point(|&start| (start as usize) < part * length) as u32;
+    }
+    let first =
+        |part: usize| starts.get(staged.before[part] as usize).map_or(sources.len(), |start| *start as usize);
+    let blocks = staged.codes.chunks_mut(PART * BLOCK_PARTS).zip(staged.pieces.chunks_mut(MOST_PIECES));
+    for (block, ((codes, pieces), count)) in blocks.zip(&mut staged.counts).enumerate() {
+        let part = block * BLOCK_PARTS;
+        let own = &sources[first(part)..first(part + BLOCK_PARTS)];
+        let mut list: Vec<u32> = own.iter().map(|source| (source & !HEAD) / PIECE as u32).collect();
+        list.sort_unstable();
+        list.dedup();
+        if list.len() > MOST_PIECES || own.iter().any(|source| (source & !HEAD) as usize >= values) {
+            return Ok(None);
+        }
+        for (part, codes) in (part..).zip(codes.chunks_mut(PART)) {
+            codes.fill(CODE_HEAD);
+            for (code, source) in codes.iter_mut().zip(&sources[first(part)..first(part + 1)]) {
+                let (piece, place) = ((source & !HEAD) / PIECE as u32, *source as usize % PIECE);
+                let at = list.partition_point(|&other| other < piece) * PIECE + place;
+                *code = at as u16 | if source & HEAD == 0 { 0 } else { CODE_HEAD };
+            }
+        }
+        *count = list.len() as u32;
+        staged.most = staged.most.max(list.len());
+        pieces[..list.len()].copy_from_slice(&list);
+    }
+    Ok(Some(staged))
+}
+
+/// The runs' sums, each from left to right.
+pub(super) fn sum<T: Scalar>(x: &[T], staged: &StagedRuns<Host>, mut out: &mut [T]) {
+    let mut parts = Vec::with_capacity(staged.before.len());
+    for before in staged.before.windows(2) {
+        let (own, rest) = std::mem::take(&mut out).split_at_mut((before[1] - before[0]) as usize);
+        parts.push(own);
+        out = rest;
+    }
+    parts.into_par_iter().enumerate().for_each(|(part, out)| {
+        let list = &staged.pieces[part / BLOCK_PARTS * MOST_PIECES..];
+        let value = |code: u16| {
+            let at = usize::from(code & !CODE_HEAD);
+            x[list[at / PIECE] as usize * PIECE + at % PIECE]
+        };
+        let mut codes = staged.codes[part * PART..][..PART].iter().copied().peekable();
+        for out in out {
+            let Some(first) = codes.next() else { break };
+            *out = value(first);
+            while let Some(code) = codes.next_if(|code| code & CODE_HEAD == 0) {
+                *out += value(code);
+            }
+        }
+    });
+}

@@ -1,0 +1,68 @@
+//! Runs of sources whose values come through fast memory, whole stretches of them at a time.
+
+use super::{Backend, Primitives};
+use crate::error::{Error, Result};
+
+/// Slots of a part, which is summed by itself.
+pub const PART: usize = 256;
+/// Parts that share a list of pieces.
+pub const BLOCK_PARTS: usize = 4;
+/// Elements of a piece.
+pub const PIECE: usize = 16;
+/// Pieces of a list at most.
+pub const MOST_PIECES: usize = 160;
+/// The highest bit of a code: a run starts there.
+pub const CODE_HEAD: u16 = 1 << 15;
+
+/// Runs of sources ([`Primitives::stage_runs`]): parts of [`PART`] slots, of which [`BLOCK_PARTS`] share a list of pieces, [`PIECE`] elements
+/// each. A code is the number of a piece in the list times [`PIECE`], plus a place in it, and in its highest bit whether a run starts. No run
+/// crosses parts; slots behind the last run of a part start runs that do not exist.
+///
+/// ```text
+/// runs     0 17 | 1 16 | 2        pieces of 4   0 4        codes  0* 5 | 1* 4 | 2* | * ...        (* highest bit)
+/// ```
+///
+/// Bytes: 2 a source and up to 0.64 for lists, of which those that are used are read.
+#[derive(Debug)]
+pub struct StagedRuns<B: Backend> {
+    pub(crate) codes: B::Vec<u16>,
+    /// Lists, each with room for [`MOST_PIECES`].
+    pub(crate) pieces: B::Vec<u32>,
+    /// Pieces of each list.
+    pub(crate) counts: B::Vec<u32>,
+    /// Runs before each part, and all.
+    pub(crate) before: B::Vec<u32>,
+    /// Values that sources name.
+    pub(crate) values: usize,
+    pub(crate) runs: usize,
+    /// Pieces of the longest list.
+    pub(crate) most: usize,
+}
+
+/// Sources that a part may start runs of, and the number of parts, a multiple of [`BLOCK_PARTS`]: with a run of the longest at its end, a
+/// part has [`PART`] slots. `None` where runs are too long for this to leave most slots used.
+pub(crate) fn parts(sources: usize, longest: usize) -> Option<(usize, usize)> {
+    let length = PART + 1 - longest.clamp(1, PART);
+    (length >= PART / 4 * 3).then(|| (length, sources.div_ceil(length).next_multiple_of(BLOCK_PARTS)))
+}
+
+impl<B: Primitives> StagedRuns<B> {
+    /// Room for so many values, runs and parts.
+    pub(crate) fn room(backend: &B, values: usize, runs: usize, parts: usize) -> Result<Self> {
+        let lists = parts / BLOCK_PARTS;
+        Ok(Self {
+            codes: backend.buffer(parts * PART)?,
+            pieces: backend.buffer(lists * MOST_PIECES)?,
+            counts: backend.buffer(lists)?,
+            before: backend.buffer(parts + 1)?,
+            values,
+            runs,
+            most: 0,
+        })
+    }
+
+    pub(crate) fn check(&self, values: usize, runs: usize) -> Result<()> {
+        Error::check_dimension("number of values", self.values, values)?;
+        Error::check_dimension("number of runs", self.runs, runs)
+    }
+}
