@@ -9,6 +9,8 @@ mod collection;
 mod files;
 #[path = "cli/interrupt.rs"]
 mod interrupt;
+#[path = "common/collection.rs"]
+mod matrices;
 #[path = "cli/solving.rs"]
 mod solving;
 #[path = "cli/support.rs"]

@@ -1,23 +1,16 @@
 //! Conjugate gradients on the matrices of the test collection, against the iteration counts that its index gives.
 //! Skipped, and said so, where the collection is not there (`RESIDUA_MATRICES` names its folder).
 
+#[path = "common/collection.rs"]
+mod collection;
+
+use collection::{folder, table};
 use residua::generate::Random;
 use residua::krylov::{Cg, Outcome, Report, SolveOptions};
 use residua::market::read_csr;
 use residua::precondition::{Identity, Jacobi, Preconditioner};
 use residua::{Csr, Error, Host};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
-
-fn folder() -> Option<PathBuf> {
-    let folder = std::env::var_os("RESIDUA_MATRICES")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/matrices"), PathBuf::from);
-    let there = folder.join("index.csv").is_file();
-    if !there {
-        eprintln!("skipped: no test matrices in {}", folder.display());
-    }
-    there.then_some(folder)
-}
 
 fn read(file: &str) -> Csr<f64> {
     read_csr::<f64>(folder().unwrap().join(file)).unwrap()
@@ -34,36 +27,18 @@ struct Entry {
 /// The real positive definite matrices that Jacobi-preconditioned CG solves.
 fn positive_definite() -> Vec<Entry> {
     let Some(folder) = folder() else { return Vec::new() };
-    let index = std::fs::read_to_string(folder.join("index.csv")).unwrap();
-    let mut lines = index.lines().map(cells);
-    let names = lines.next().unwrap();
-    let at = |name: &str| names.iter().position(|n| n == name).unwrap();
-    let (spd, status, plain_status, field) = (at("spd"), at("jcg_status"), at("cg_status"), at("field"));
-    let entries: Vec<Entry> = lines
-        .filter(|row| row[spd].starts_with("yes") && row[status] == "ok" && row[field] != "complex")
+    let entries: Vec<Entry> = table(&folder.join("index.csv"))
+        .iter()
+        .filter(|row| row["spd"].starts_with("yes") && row["jcg_status"] == "ok" && row["field"] != "complex")
         .map(|row| Entry {
-            file: row[at("file")].clone(),
-            unknowns: row[at("rows")].parse().unwrap(),
-            plain: (row[plain_status] == "ok").then(|| row[at("cg_iters")].parse().unwrap()),
-            jacobi: row[at("jcg_iters")].parse().unwrap(),
+            file: row["file"].clone(),
+            unknowns: row["rows"].parse().unwrap(),
+            plain: (row["cg_status"] == "ok").then(|| row["cg_iters"].parse().unwrap()),
+            jacobi: row["jcg_iters"].parse().unwrap(),
         })
         .collect();
     assert_eq!(entries.len(), 38);
     entries
-}
-
-/// The cells of a line of CSV; quotes may hold commas.
-fn cells(line: &str) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    let mut quoted = false;
-    for c in line.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => cells.push(String::new()),
-            c => cells.last_mut().unwrap().push(c),
-        }
-    }
-    cells
 }
 
 fn solve<M: Preconditioner<f64, Host>>(a: &Csr<f64>, m: &M, b: &[f64]) -> (Report, Vec<f64>) {

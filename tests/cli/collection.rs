@@ -1,34 +1,14 @@
 //! Every matrix of the collection through `residua solve` with its defaults.
 
-use crate::support::{Folder, collection, ones, read_matrix, residual};
-use std::collections::HashMap;
-use std::path::Path;
-
-/// The rows of index.csv by column name; cells may be quoted.
-fn index(folder: &Path) -> Vec<HashMap<String, String>> {
-    let text = std::fs::read_to_string(folder.join("index.csv")).unwrap();
-    let cells = |line: &str| {
-        let (mut cells, mut quoted) = (vec![String::new()], false);
-        for c in line.chars() {
-            match c {
-                '"' => quoted = !quoted,
-                ',' if !quoted => cells.push(String::new()),
-                c => cells.last_mut().unwrap().push(c),
-            }
-        }
-        cells
-    };
-    let mut lines = text.lines();
-    let names = cells(lines.next().unwrap());
-    lines.map(|line| names.iter().cloned().zip(cells(line)).collect()).collect()
-}
+use crate::matrices::{folder, table};
+use crate::support::{Folder, ones, read_matrix, residual};
 
 #[test]
 fn every_file_gets_an_honest_outcome_and_spd_ones_are_solved() {
-    let Some(folder) = collection() else { return };
+    let Some(folder) = folder() else { return };
     let f = Folder::new();
     let (mut solved, mut refused, mut unsolved) = (0, 0, 0);
-    for row in index(&folder) {
+    for row in table(&folder.join("index.csv")) {
         let path = folder.join(&row["file"]);
         let run = f.run(["solve", path.to_str().unwrap(), "-o", "x.mtx", "--json", "-"]);
         let name = &row["file"];
@@ -79,7 +59,7 @@ fn every_file_gets_an_honest_outcome_and_spd_ones_are_solved() {
 
 #[test]
 fn broken_files_end_in_one_line_and_odd_ones_do_not_panic() {
-    let Some(folder) = collection() else { return };
+    let Some(folder) = folder() else { return };
     let f = Folder::new();
     for kind in ["malformed", "variants"] {
         for entry in std::fs::read_dir(folder.join(kind)).unwrap() {

@@ -1,6 +1,6 @@
 //! `info`, `convert`, `reorder`, `bench`, `generate`, `devices`.
 
-use crate::support::{Folder, check_svg, collection, package, read_matrix};
+use crate::support::{Folder, check_svg, package, read_matrix};
 use std::collections::BTreeMap;
 
 /// Entries by place.
@@ -280,7 +280,7 @@ fn shipped_matrices_are_made_by_the_commands_beside_them() {
 /// too).
 #[test]
 fn generate_agrees_with_the_collection() {
-    let Some(folder) = collection() else { return };
+    let Some(folder) = crate::matrices::folder() else { return };
     let f = Folder::new();
     for (line, name, shift) in [
         ("poisson2d --size 10x10", "cusp_5pt_10x10.mtx", 0.0),

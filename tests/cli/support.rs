@@ -133,17 +133,6 @@ pub fn devices() -> Vec<&'static str> {
     vec!["cpu"]
 }
 
-/// The test matrices, where they are.
-pub fn collection() -> Option<PathBuf> {
-    let folder = std::env::var_os("RESIDUA_MATRICES")
-        .map_or_else(|| package().join("../shared/matrices"), PathBuf::from);
-    if folder.join("index.csv").is_file() {
-        return Some(folder);
-    }
-    println!("skipped: no test matrices at {}; set RESIDUA_MATRICES", folder.display());
-    None
-}
-
 /// Real and imaginary part.
 pub type Number = (f64, f64);
 

@@ -1,6 +1,9 @@
 //! What every backend's traversals must do: the same as the host's, which `tests/graph.rs` holds against sequential
 //! twins.
 
+#[path = "collection.rs"]
+mod collection;
+
 use num_complex::Complex;
 use residua::assemble::to_csr;
 use residua::backend::{GraphParts, GraphSteps, OffsetsRef, Roots, Sweep, UNREACHED};
@@ -11,7 +14,7 @@ use residua::graph::{
 };
 use residua::market::read_csr;
 use residua::{Csr, Error, Host, Scalar, Triplets};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A square matrix with these entries, each once, and values that tell them apart.
 pub fn matrix(n: usize, entries: impl IntoIterator<Item = (usize, usize)>) -> Csr<f64> {
@@ -406,19 +409,9 @@ const REAL: [&str; 14] = [
     "west0497.mtx",
 ];
 
-fn collection() -> Option<PathBuf> {
-    let folder = std::env::var_os("RESIDUA_MATRICES")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/matrices"), PathBuf::from);
-    let there = folder.join("index.csv").is_file();
-    if !there {
-        println!("skipped: no matrices at {}", folder.display());
-    }
-    there.then_some(folder)
-}
-
 /// The order of every square matrix of the collection.
 pub fn collection_cases<B: GraphSteps>(b: &B) {
-    let Some(folder) = collection() else { return };
+    let Some(folder) = collection::folder() else { return };
     let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     let is_matrix = |path: &PathBuf| path.to_string_lossy().trim_end_matches(".gz").ends_with(".mtx");
     let (mut ordered, mut rectangular, mut refused) = (0, 0, 0);
@@ -443,7 +436,7 @@ pub fn collection_cases<B: GraphSteps>(b: &B) {
 }
 
 pub fn real_cases<B: GraphSteps>(b: &B) {
-    let Some(folder) = collection() else { return };
+    let Some(folder) = collection::folder() else { return };
     for name in REAL {
         let a: Csr<f64> = read_csr(folder.join(name)).unwrap();
         check_levels(b, name, &a, &[a.rows() as u32 / 3]);

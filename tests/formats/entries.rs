@@ -1,6 +1,7 @@
 //! Reading matrices by entry, symmetry, row lengths, advice; sprs and nalgebra as oracles; real matrices.
 
 use crate::cases::{HOST, Random, entries, example, ragged, with_lengths};
+use crate::collection;
 use num_complex::Complex;
 use residua::matrix::{self, Csr, Triplets};
 use residua::{Error, market};
@@ -121,12 +122,8 @@ fn a_row_longer_than_a_task_is_summed_in_pieces() {
 /// Real matrices: all formats, both directions, against CSR's own entries in order.
 #[test]
 fn real_matrices_keep_their_entries_and_products() {
-    let folder = std::env::var("RESIDUA_MATRICES")
-        .map_or_else(|_| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/matrices"), PathBuf::from);
-    let Ok(files) = std::fs::read_dir(&folder) else {
-        println!("skipped: no matrices in {}", folder.display());
-        return;
-    };
+    let Some(folder) = collection::folder() else { return };
+    let files = std::fs::read_dir(&folder).unwrap();
     let small = |path: &PathBuf| {
         let limit = if path.extension().is_some_and(|e| e == "gz") { 30_000 } else { 150_000 };
         path.to_string_lossy().contains(".mtx") && path.metadata().is_ok_and(|m| m.len() < limit)

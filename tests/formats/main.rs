@@ -2,6 +2,8 @@
 //! backend, so that a device runs the same cases.
 
 mod choice;
+#[path = "../common/collection.rs"]
+mod collection;
 #[path = "../common/formats/mod.rs"]
 mod common;
 mod compressed;

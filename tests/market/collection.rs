@@ -1,38 +1,13 @@
 //! The gathered matrices: every one of them, its sizes, header variants and broken files. Where the folder does not exist
 //! (`RESIDUA_MATRICES`, or `../shared/matrices`), these tests say so and do nothing.
 
+#[path = "../common/collection.rs"]
+mod files;
+
+use files::{folder, records};
 use matrix_market_rs::MtxData;
 use num_complex::Complex;
 use residua::market::{self, Field, Format, MatrixFile, ReadOptions, Symmetry};
-use std::path::PathBuf;
-
-fn folder() -> Option<PathBuf> {
-    let path = std::env::var_os("RESIDUA_MATRICES")
-        .map_or_else(|| PathBuf::from("../shared/matrices"), PathBuf::from);
-    if !path.join("index.csv").is_file() {
-        println!("skipped: no matrices at {}", path.display());
-        return None;
-    }
-    Some(path)
-}
-
-/// The records of a CSV file, quotes resolved.
-fn table(path: PathBuf) -> Vec<Vec<String>> {
-    let text = std::fs::read_to_string(path).unwrap();
-    let record = |line: &str| {
-        let mut fields = vec![String::new()];
-        let mut quoted = false;
-        for c in line.chars() {
-            match c {
-                '"' => quoted = !quoted,
-                ',' if !quoted => fields.push(String::new()),
-                c => fields.last_mut().unwrap().push(c),
-            }
-        }
-        fields
-    };
-    text.lines().skip(1).map(record).collect()
-}
 
 fn read(path: &std::path::Path) -> residua::Result<MatrixFile<Complex<f64>>> {
     market::read_triplets(path, &ReadOptions::default())
@@ -48,7 +23,7 @@ fn full_count(file: &MatrixFile<Complex<f64>>) -> usize {
 #[test]
 fn every_indexed_matrix_has_the_size_that_the_index_says() {
     let Some(folder) = folder() else { return };
-    let index = table(folder.join("index.csv"));
+    let index = records(&folder.join("index.csv")).split_off(1);
     assert!(index.len() > 100);
     for record in index {
         let file = match read(&folder.join(&record[1])) {
@@ -105,7 +80,7 @@ const DISAGREEMENTS: &[(&str, bool, &str)] = &[
 #[test]
 fn header_variants_and_broken_files() {
     let Some(folder) = folder() else { return };
-    let variants = table(folder.join("variants.csv"));
+    let variants = records(&folder.join("variants.csv")).split_off(1);
     assert!(variants.len() > 240);
     for record in &variants {
         let (name, verdict) = (record[0].as_str(), record[2].as_str());
@@ -149,7 +124,7 @@ fn header_variants_and_broken_files() {
 fn entries_agree_with_another_reader() {
     let Some(folder) = folder() else { return };
     let mut compared = 0;
-    for record in table(folder.join("index.csv")) {
+    for record in records(&folder.join("index.csv")).split_off(1) {
         let path = folder.join(&record[1]);
         let oracle = path.extension().is_some_and(|e| e == "mtx").then(|| MtxData::<f64>::from_file(&path));
         let Some(Ok(MtxData::Sparse(_, places, expected, _))) = oracle else { continue };

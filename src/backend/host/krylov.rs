@@ -2,9 +2,10 @@
 
 use super::Host;
 use super::memory::PARALLEL_FROM;
+use super::recurrence::{Pair, settle, single, step_along, turn};
 use super::several::{self, Systems};
-use super::vector::{LANES, chunk_size, for_chunks, sum_chunks};
-use crate::backend::{CgSlot, CgStatus, CsrParts, Inverse, KrylovSteps, with_offsets};
+use super::sums::{LANES, chunk_size, for_chunks, sum_chunks};
+use crate::backend::{CsrParts, Inverse, KrylovSteps, with_offsets};
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset, Real, Scalar, Widen};
@@ -129,63 +130,6 @@ impl KrylovSteps for Host {
     }
 }
 
-/// The step along p that p.q allows, or none: what the state says then.
-pub(super) fn step_along<T: Scalar>(pq: T, state: &mut [T::Real]) -> Option<T::Real> {
-    state[CgSlot::ALPHA] = T::Real::zero();
-    if CgStatus::from_real(state[CgSlot::STATUS]) != CgStatus::Running {
-        return None;
-    }
-    let curvature = pq.re();
-    let alpha = state[CgSlot::RHO] / curvature;
-    state[CgSlot::CURVATURE] = curvature;
-    let fault = if !pq.is_finite() {
-        CgStatus::NotFinite
-    } else if curvature <= T::Real::zero() {
-        CgStatus::NotPositiveDefinite
-    } else if !Float::is_finite(alpha) {
-        CgStatus::Breakdown
-    } else {
-        return Some(alpha);
-    };
-    state[CgSlot::STATUS] = fault.to_real();
-    None
-}
-
-/// Takes r.r after a step of `alpha` down.
-pub(super) fn settle<R: Real>(alpha: R, rr: R, state: &mut [R]) {
-    state[CgSlot::RR] = rr;
-    if !Float::is_finite(rr) {
-        state[CgSlot::STATUS] = CgStatus::NotFinite.to_real();
-        return;
-    }
-    state[CgSlot::ALPHA] = alpha;
-    if rr <= state[CgSlot::THRESHOLD] {
-        state[CgSlot::STATUS] = CgStatus::Converged.to_real();
-    }
-}
-
-/// alpha and beta, and r.z taken down; none where the iteration changes nothing.
-pub(super) fn turn<T: Scalar>(rz: T, state: &mut [T::Real]) -> Option<(T, T)> {
-    let alpha = state[CgSlot::ALPHA];
-    if alpha == T::Real::zero() {
-        return None;
-    }
-    let rho = rz.re();
-    let positive = rho > T::Real::zero() && rz.is_finite();
-    if !positive && CgStatus::from_real(state[CgSlot::STATUS]) == CgStatus::Running {
-        state[CgSlot::STATUS] = CgStatus::Breakdown.to_real();
-    }
-    let beta = rho / state[CgSlot::RHO];
-    let beta = T::from_real(if Float::is_finite(beta) { beta } else { T::Real::zero() });
-    state[CgSlot::RHO] = rho;
-    Some((T::from_real(alpha), beta))
-}
-
-/// A number of single precision in a wider one.
-pub(super) fn single<R: Real>(d: f32) -> R {
-    R::from_f64(f64::from(d))
-}
-
 /// r -= step q; returns r.r and r.(d .* r), d as `wide` makes it of what is stored.
 fn weighted_descent<T: Scalar, D: Element>(
     step: T,
@@ -265,18 +209,6 @@ fn descend_weighted<T: Scalar, D: Element>(
         one(lane, r, q, wide(d));
     }
     sums.into_iter().fold(Pair::default(), Add::add)
-}
-
-/// Two sums made in one pass.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Pair<R>(pub(super) R, pub(super) R);
-
-impl<R: Real> Add for Pair<R> {
-    type Output = Self;
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0, self.1 + other.1)
-    }
 }
 
 /// Writes the reciprocals and returns the first row that has none, see [`KrylovSteps::csr_inverse_diagonal`].

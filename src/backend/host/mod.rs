@@ -19,6 +19,7 @@ mod precondition;
 mod primitives;
 mod product;
 mod radix;
+mod recurrence;
 mod reduce;
 mod residual;
 mod scan;
@@ -26,6 +27,7 @@ mod select;
 mod several;
 mod slim;
 mod staged;
+mod sums;
 mod vector;
 
 pub use memory::{HostMailbox, HostRecording};

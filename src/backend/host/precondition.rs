@@ -1,7 +1,7 @@
 //! The steps of preconditioners on the CPU.
 
 use super::memory::PARALLEL_FROM;
-use super::vector::{chunk_size, for_chunks};
+use super::sums::{chunk_size, for_chunks};
 use super::{Host, chunks};
 use crate::backend::{
     BlockParts, ChebyshevStep, CsrParts, DENSE_LIMIT, OffsetsRef, PreconditionSteps, with_offsets,

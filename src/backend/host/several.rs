@@ -1,8 +1,8 @@
 //! Vectors side by side on the CPU: entry i of vector j of k lies at i * k + j. Sums go column by column, chunks are whole rows.
 
 use super::Host;
-use super::krylov::{Pair, settle, single, step_along, turn};
-use super::vector::{chunk_size, for_chunks, sum_chunks};
+use super::recurrence::{Pair, settle, single, step_along, turn};
+use super::sums::{chunk_size, for_chunks, sum_chunks};
 use crate::backend::{CgSlot, Inverse};
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;

@@ -160,12 +160,9 @@ pub(super) fn transposed<V: Widen<T>, T: Scalar>(
         }
     };
     let range = |b| {
-        let (mut first, mut end) = (usize::MAX, 0);
-        each(b, &mut |_, e| {
-            let column = a.indices[e] as usize;
-            (first, end) = (first.min(column), end.max(column + 1));
-        });
-        if end == 0 { 0..0 } else { first..end }
+        let mut hull = transposed::Hull::new();
+        each(b, &mut |_, e| hull.add(a.indices[e] as usize));
+        hull.range()
     };
     let scatter = |b, sums: &mut [T], base| {
         each(b, &mut |position, e| {

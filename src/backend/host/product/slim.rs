@@ -274,15 +274,15 @@ pub(super) fn transposed<V: Widen<T> + Scalar, T: Scalar>(
     let reader = Reader::new(a);
     let entries = match a.body {
         SlimBody::Lines(..) => 8 * a.rows,
-        SlimBody::Sections(s) => with_offsets!(s.entries, e => e[e.len() - 1].to_usize()),
+        SlimBody::Sections(s) => at(s.entries, s.entries.len() - 1),
     };
     let blocks = transposed::blocks(entries, a.columns);
     let range = |b| {
-        let (mut first, mut end) = (usize::MAX, 0);
+        let mut hull = transposed::Hull::new();
         for position in transposed::block(a.rows, blocks, b) {
-            reader.each(position, |column, _| (first, end) = (first.min(column), end.max(column + 1)));
+            reader.each(position, |column, _| hull.add(column));
         }
-        if end == 0 { 0..0 } else { first..end }
+        hull.range()
     };
     let scatter = |b, sums: &mut [T], base| {
         for position in transposed::block(a.rows, blocks, b) {

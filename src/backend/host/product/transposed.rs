@@ -24,10 +24,33 @@ pub(super) fn block(len: usize, blocks: usize, b: usize) -> Range<usize> {
     at(b)..at(b + 1)
 }
 
+/// The smallest range that holds all columns that it was told.
+pub(super) struct Hull {
+    first: usize,
+    end: usize,
+}
+
+impl Hull {
+    pub(super) fn new() -> Self {
+        Self { first: usize::MAX, end: 0 }
+    }
+
+    #[inline(always)]
+    pub(super) fn add(&mut self, column: usize) {
+        self.first = self.first.min(column);
+        self.end = self.end.max(column + 1);
+    }
+
+    pub(super) fn range(self) -> Range<usize> {
+        if self.end == 0 { 0..0 } else { self.first..self.end }
+    }
+}
+
 /// The smallest range that holds all of these columns.
 pub(super) fn hull(columns: impl Iterator<Item = u32>) -> Range<usize> {
-    let (first, end) = columns.fold((u32::MAX, 0), |(low, high), j| (low.min(j), high.max(u64::from(j) + 1)));
-    if end == 0 { 0..0 } else { first as usize..end as usize }
+    let mut hull = Hull::new();
+    columns.for_each(|column| hull.add(column as usize));
+    hull.range()
 }
 
 /// `range(b)` are the columns that block `b` touches; `scatter(b, sums, base)` adds the block's products to
