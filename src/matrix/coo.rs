@@ -1,8 +1,9 @@
 //! Coordinates.
 
 use super::Csr;
-use super::format::{Storage, check_vectors};
 use super::lengths::{RowLengths, scanned};
+use super::sparse::check_vectors;
+use super::storage::Storage;
 use crate::backend::copied;
 use crate::backend::{Backend, Conversions, CooParts, Gemv, Host, Offsets, Op, Products, with_offsets};
 use crate::error::Result;

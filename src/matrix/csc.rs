@@ -1,8 +1,9 @@
 //! Compressed sparse columns.
 
 use super::Csr;
-use super::format::{Storage, check_vectors, offset_bytes};
 use super::lengths::RowLengths;
+use super::sparse::check_vectors;
+use super::storage::{Storage, offset_bytes};
 use crate::backend::{Backend, Conversions, CsrParts, Host, Op, Products};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};

@@ -1,7 +1,8 @@
 //! Compressed sparse rows, the hub of all formats.
 
-use super::format::{Storage, check_vectors, offset_bytes};
 use super::lengths::RowLengths;
+use super::sparse::check_vectors;
+use super::storage::{Storage, offset_bytes};
 use crate::backend::copied;
 use crate::backend::{
     Backend, Conversions, CsrParts, Derived, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products, RowShape,

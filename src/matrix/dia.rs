@@ -1,8 +1,9 @@
 //! Diagonals.
 
 use super::Csr;
-use super::format::{FREE_PADDING, MOST_PADDING, Storage, check_vectors};
 use super::lengths::{RowLengths, scanned};
+use super::sparse::check_vectors;
+use super::storage::{FREE_PADDING, MOST_PADDING, Storage};
 use crate::backend::{Backend, Conversions, DIA_SECTION, DiaParts, Gemv, Host, Op, Products};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};

@@ -1,8 +1,9 @@
 //! ELLPACK.
 
 use super::Csr;
-use super::format::{Storage, check_vectors};
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
+use super::sparse::check_vectors;
+use super::storage::Storage;
 use crate::backend::{Backend, Conversions, EllParts, Gemv, Host, Op, Products};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};

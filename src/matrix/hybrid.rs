@@ -1,7 +1,8 @@
 //! Hybrid ELL + COO.
 
-use super::format::{Storage, check_vectors};
 use super::lengths::{RowLengths, counts_of, scanned};
+use super::sparse::check_vectors;
+use super::storage::Storage;
 use super::{Coo, Csr, Ell};
 use crate::backend::{Backend, Conversions, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products};
 use crate::error::Result;

@@ -1,8 +1,9 @@
 //! Jagged diagonals.
 
 use super::Csr;
-use super::format::{Storage, check_vectors, offset_bytes};
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
+use super::sparse::check_vectors;
+use super::storage::{Storage, offset_bytes};
 use crate::backend::{Backend, Conversions, Gemv, Host, JdsParts, Offsets, Op, Products, RowOrder};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};

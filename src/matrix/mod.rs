@@ -16,7 +16,9 @@ mod lengths;
 mod narrow;
 mod sell;
 mod slim;
+mod sparse;
 mod stencil;
+mod storage;
 mod swept;
 mod triplets;
 
@@ -29,14 +31,13 @@ pub use csc::Csc;
 pub use csr::Csr;
 pub use dia::Dia;
 pub use ell::Ell;
-pub use format::{
-    FORMAT_NAMES, FREE_PADDING, Format, MOST_PADDING, SparseMatrix, Storage, build, convert, format, formats,
-    storage_estimates,
-};
+pub use format::{FORMAT_NAMES, Format, build, convert, format, formats, storage_estimates};
 pub use hybrid::Hybrid;
 pub use jds::Jds;
 pub use lengths::{RowLengths, RowStatistics};
 pub use sell::Sell;
 pub use slim::{Slim, SlimOptions};
+pub use sparse::SparseMatrix;
+pub use storage::{FREE_PADDING, MOST_PADDING, Storage};
 pub use swept::Swept;
 pub use triplets::Triplets;

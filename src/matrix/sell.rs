@@ -1,8 +1,9 @@
 //! SELL-C-sigma: sectioned jagged diagonals.
 
 use super::Csr;
-use super::format::{Storage, check_vectors};
 use super::lengths::{RowLengths, lengths_of, scanned};
+use super::sparse::check_vectors;
+use super::storage::Storage;
 use crate::backend::{
     Backend, Conversions, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products, RowOrder, SellParts,
 };

@@ -1,8 +1,9 @@
 //! Bands of rows, swept in the order of columns.
 
 use super::Csr;
-use super::format::{Storage, check_vectors};
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
+use super::sparse::check_vectors;
+use super::storage::Storage;
 use crate::backend::{Backend, Conversions, Gemv, Host, NARROW_LIMIT, Op, Products, SweptArrays, SweptParts};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};

@@ -35,7 +35,7 @@ pub use model::{Advice, Compressed, ProductModel, Traits, advise};
 pub use report::{Basis, ChoiceReport, Trial};
 pub use sample::Variety;
 
-use super::format::SparseMatrix;
+use super::sparse::SparseMatrix;
 use super::{Csr, build};
 use crate::backend::{Conversions, Products};
 use crate::error::Result;

@@ -8,8 +8,8 @@
 //! started; `share` the part of copy bandwidth that the backend's kernel reaches on its own bytes. Only ratios of times
 //! are used, so the copy bandwidth itself need not be known.
 
-use super::super::format::Storage;
 use super::super::lengths::{RowLengths, RowStatistics};
+use super::super::storage::Storage;
 use super::super::{Csr, Swept, storage_estimates};
 use super::sample::Variety;
 use crate::backend::{Conversions, Products};

@@ -1,6 +1,6 @@
 //! The measurement: a few products in each format, on the backend at hand.
 
-use super::super::format::SparseMatrix;
+use super::super::sparse::SparseMatrix;
 use super::super::{Csr, build};
 use super::report::Trial;
 use crate::backend::{Backend, Conversions, Products, Replay};

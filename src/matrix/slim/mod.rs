@@ -7,7 +7,7 @@ mod size;
 pub use options::SlimOptions;
 
 use super::Csr;
-use super::format::check_vectors;
+use super::sparse::check_vectors;
 use super::stencil::Stencil;
 use crate::backend::{
     Backend, Conversions, Gemv, Host, KindParts, LongParts, Offsets, Op, Products, RowOrder, SectionParts,

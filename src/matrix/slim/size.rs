@@ -3,8 +3,8 @@
 use super::Slim;
 use super::compress::{is_padded, longest_rows, wants_order};
 use crate::backend::{Backend, SECTION, ordered_by_length};
-use crate::matrix::format::{Storage, offset_bytes};
 use crate::matrix::lengths::RowLengths;
+use crate::matrix::storage::{Storage, offset_bytes};
 use crate::scalar::Scalar;
 
 /// Bytes of the largest dictionaries.

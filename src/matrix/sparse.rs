@@ -1,0 +1,255 @@
+//! What all stored matrices have in common: [`SparseMatrix`], and how each is an operator.
+
+use super::{Coo, Csc, Csr, Dia, Ell, Hybrid, Jds, Sell, Slim, Swept};
+use crate::backend::{
+    Backend, CgBurst, ChebyshevStep, Conversions, KrylovSteps, Op, PreconditionSteps, Products, VectorOps,
+};
+use crate::error::{Error, Result};
+use crate::operator::LinearOperator;
+use crate::scalar::{Scalar, Widen};
+use std::fmt::{self, Debug};
+
+/// A stored matrix: values of type `V` in one of the formats, products in type `T`.
+///
+/// Padding never touches x: an infinite or NaN element of x reaches only the rows that refer to it.
+pub trait SparseMatrix<T: Scalar, B: Products + Conversions, V: Scalar = T>:
+    LinearOperator<T, B> + Debug
+{
+    /// The format's name, as [`formats`](super::formats) lists it.
+    fn format(&self) -> &'static str;
+
+    /// Number of stored entries, explicit zeros counted, padding not.
+    fn nonzeros(&self) -> usize;
+
+    /// Bytes of all arrays.
+    fn storage_bytes(&self) -> usize;
+
+    /// Entries stored beyond the nonzeros.
+    fn padding(&self) -> usize;
+
+    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+    fn product_op(
+        &self,
+        backend: &B,
+        op: Op,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()>;
+
+    /// y = alpha A x + beta y.
+    ///
+    /// # Errors
+    /// As [`SparseMatrix::product_op`].
+    fn product(&self, backend: &B, alpha: T, x: &B::Slice<T>, beta: T, y: &mut B::Slice<T>) -> Result<()> {
+        self.product_op(backend, Op::None, alpha, x, beta, y)
+    }
+
+    /// y = alpha A^T x + beta y.
+    ///
+    /// # Errors
+    /// As [`SparseMatrix::product_op`].
+    fn transposed_product(
+        &self,
+        backend: &B,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()> {
+        self.product_op(backend, Op::Transpose, alpha, x, beta, y)
+    }
+
+    /// The same matrix in CSR: the same entries, bit for bit, explicit zeros too.
+    ///
+    /// # Errors
+    /// On too little memory, where the backend has no kernel, or when the device fails.
+    fn to_csr(&self, backend: &B) -> Result<Csr<V, B>>;
+}
+
+/// Checks the vectors of a product with op(A).
+pub(super) fn check_vectors(op: Op, (rows, columns): (usize, usize), (x, y): (usize, usize)) -> Result<()> {
+    let (rows, columns) = if op.transposes() { (columns, rows) } else { (rows, columns) };
+    Error::check_dimension("length of x", columns, x)?;
+    Error::check_dimension("length of y", rows, y)
+}
+
+/// [`SparseMatrix`] by a type's own methods of the same names.
+macro_rules! stored {
+    ($($name:ident),*) => {$(
+        impl<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions> SparseMatrix<T, B, V> for $name<V, B> {
+            fn format(&self) -> &'static str {
+                Self::NAME
+            }
+
+            fn nonzeros(&self) -> usize {
+                $name::nonzeros(self)
+            }
+
+            fn storage_bytes(&self) -> usize {
+                $name::storage_bytes(self)
+            }
+
+            fn padding(&self) -> usize {
+                $name::padding(self)
+            }
+
+            fn product_op(
+                &self,
+                backend: &B,
+                op: Op,
+                alpha: T,
+                x: &B::Slice<T>,
+                beta: T,
+                y: &mut B::Slice<T>,
+            ) -> Result<()> {
+                $name::product_op(self, backend, op, alpha, x, beta, y)
+            }
+
+            fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
+                $name::to_csr(self, backend)
+            }
+        }
+    )*};
+}
+stored!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Dia, Swept, Slim);
+
+/// `ell f64 4 x 4, 7 nonzeros, 1 padded`.
+macro_rules! debug {
+    ($($name:ident),*) => {$(
+        impl<V: Scalar, B: Backend> Debug for $name<V, B> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let (rows, columns, nonzeros) = (self.rows(), self.columns(), self.nonzeros());
+                write!(f, "{} {} {rows} x {columns}, {nonzeros} nonzeros", Self::NAME, V::NAME)?;
+                match self.padding() {
+                    0 => Ok(()),
+                    padding => write!(f, ", {padding} padded"),
+                }
+            }
+        }
+    )*};
+}
+debug!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Dia, Swept, Slim);
+
+/// [`LinearOperator`] by a type's own methods: as CSR it is `stored` or must be `converted`; `fused` is its product fused
+/// with x.y, where the seam has one; `burst` the way to do several iterations at once, where it has one, and what it keeps
+/// with the matrix; `block` the fused product with several vectors; `chebyshev` the product fused with a step of that iteration.
+macro_rules! operator {
+    (@csr stored $a:ident $backend:ident) => {
+        $a
+    };
+    (@csr converted $a:ident $backend:ident) => {
+        &$a.to_csr($backend)?
+    };
+    ($name:ident, $csr:ident $(, $fused:ident $(, $burst:ident($($kept:ident)?) $(, $block:ident)?)?)? $(; $chebyshev:ident)?) => {
+        impl<V: Scalar + Widen<T>, T: Scalar, B: Products> LinearOperator<T, B> for $name<V, B> {
+            fn rows(&self) -> usize {
+                $name::rows(self)
+            }
+
+            fn columns(&self) -> usize {
+                $name::columns(self)
+            }
+
+            fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()> {
+                self.product_op(backend, Op::None, T::one(), x, T::zero(), y)
+            }
+
+            $(fn apply_dot(
+                &self,
+                backend: &B,
+                x: &B::Slice<T>,
+                y: &mut B::Slice<T>,
+                xy: &mut B::Slice<T>,
+            ) -> Result<()>
+            where
+                B: VectorOps,
+            {
+                $($(if B::len(xy) > 1 {
+                    Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
+                    Error::check_dimension("length of X", self.columns() * B::len(xy), B::len(x))?;
+                    Error::check_dimension("length of Y", self.rows() * B::len(xy), B::len(y))?;
+                    return backend.$block(self.parts(), x, y, xy);
+                })?)?
+                check_vectors(Op::None, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
+                Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
+                backend.$fused(self.parts(), x, y, xy)
+            }
+
+            $(fn cg_burst(&self, backend: &B, burst: CgBurst<'_, T, B>) -> Result<bool>
+            where
+                B: KrylovSteps,
+            {
+                Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
+                Error::check_dimension("length of r", self.rows(), B::len(burst.r))?;
+                backend.$burst(self.parts(), $(self.$kept(),)? burst)
+            })?)?
+
+            $(fn chebyshev_step(
+                &self,
+                backend: &B,
+                step: ChebyshevStep<'_, T, B>,
+                z: &B::Slice<T>,
+            ) -> Result<bool>
+            where
+                B: PreconditionSteps,
+            {
+                Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
+                Error::check_dimension("length of z", self.rows(), B::len(z))?;
+                step.check(self.rows())?;
+                backend.$chebyshev(self.parts(), step, z)
+            })?
+
+            fn accurate_residual(
+                &self,
+                backend: &B,
+                scale: T,
+                b: &B::Slice<T>,
+                x: &B::Slice<T>,
+                r: &mut B::Slice<T>,
+            ) -> Result<()>
+            where
+                B: KrylovSteps,
+            {
+                check_vectors(Op::None, (self.rows(), self.columns()), (B::len(x), B::len(r)))?;
+                Error::check_dimension("length of b", self.rows(), B::len(b))?;
+                let mut accurate = || {
+                    let csr = operator!(@csr $csr self backend);
+                    backend.csr_residual(csr.parts(), scale, b, x, r)
+                };
+                // Without memory for CSR or a kernel for it, working precision must do.
+                accurate().or_else(|_| {
+                    self.apply(backend, x, r)?;
+                    backend.axpby(scale, b, -scale, r)
+                })
+            }
+
+            fn bytes(&self) -> usize {
+                self.storage_bytes() + (self.rows() + self.columns()) * size_of::<T>()
+            }
+
+            $($($(fn block_bytes(&self, vectors: usize) -> Option<usize>
+            where
+                B: VectorOps,
+            {
+                // The product that is meant: where it has another name, this does not compile.
+                let _ = B::$block::<V, T>;
+                Some(self.storage_bytes() + vectors * (self.rows() + self.columns()) * size_of::<T>())
+            })?)?)?
+        }
+    };
+}
+operator!(Csr, stored, csr_dot, csr_cg_burst(derived), csr_block_dot);
+operator!(Coo, converted);
+operator!(Csc, converted);
+operator!(Ell, converted);
+operator!(Hybrid, converted);
+operator!(Jds, converted);
+operator!(Sell, converted, sell_dot, sell_cg_burst());
+operator!(Dia, converted, dia_dot);
+operator!(Swept, converted);
+operator!(Slim, converted, slim_dot; slim_chebyshev);
