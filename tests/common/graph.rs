@@ -1,4 +1,4 @@
-//! What every backend's traversals must do: the same as the host's, which `tests/graph.rs` holds against sequential
+//! What every backend's traversals must do: the same as the host's, which `tests/graph` holds against sequential
 //! twins.
 
 #[path = "collection.rs"]
