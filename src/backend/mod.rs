@@ -2,15 +2,18 @@
 //!
 //! [`Backend`] owns memory and order of execution. What a backend can compute is told by capability traits, each of
 //! them one room: [`Primitives`] (reduce, scan, sort, merge), [`VectorOps`] (dot, fused updates), [`Products`] (one
-//! per storage layout), [`Conversions`] (between layouts), [`KrylovSteps`] (the fused steps of an iteration).
+//! per storage layout), [`Conversions`] (between layouts), [`KrylovSteps`] (the fused steps of an iteration),
+//! [`PreconditionSteps`] (dense blocks, polynomials, half the precision), [`GraphSteps`] (traversals, components, orders,
+//! colours), [`SlimSteps`] (compressing what repeats).
 //! Everything above the seam (assembly, conversions, orderings, solvers) is written once,
 //! against these traits, and runs wherever they are implemented.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `layout` | the storage of each matrix format as borrowed parts: the contract between `matrix` and the kernels |
-//! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition` | the capability traits |
+//! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the capability traits |
 //! | `slim` | the compressed format: its storage, and the steps of compressing |
+//! | `burst` | many iterations in one call, and what is worked out once for a pattern |
 //! | `host` | the implementation on rayon |
 //! | `cuda` | the implementation for NVIDIA devices |
 //!

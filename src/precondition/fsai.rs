@@ -17,7 +17,9 @@ use crate::scalar::{Scalar, Widen};
 /// ```
 ///
 /// An application is two products, t = G r and z = G^H t, and r.z = t.t. Rows of A with more than 32 entries on and left of
-/// the diagonal count with the 32 nearest to it. G is positive definite wherever every A(J, J) is.
+/// the diagonal count with the 32 nearest to it. M is positive definite wherever every A(J, J) is.
+///
+/// An application moves G and G^H, each stored in CSR, and 5 vectors: r in, t out and in, z out, and r.z's t.
 #[derive(Debug)]
 pub struct Fsai<T: Scalar, B: PreconditionSteps + Products> {
     factor: Csr<T, B>,
