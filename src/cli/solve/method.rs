@@ -1,7 +1,7 @@
 //! A system made ready to be solved: the matrix in its format, the preconditioner, in one precision or in two.
 
+use super::at_once;
 use super::preconditioner::{Name, SINGLE_STEPS, Setup};
-use super::several;
 use super::single::Single;
 use crate::cli::choice::{expected_products, polynomial_may_pay, polynomial_pays};
 use residua::backend::{PreconditionSteps, Products};
@@ -159,7 +159,7 @@ where
     let single = matches!(wishes.preconditioner, Name::ChebyshevSingle(_));
     let at_once = match choice {
         Some(_) if wishes.in_one_precision && !single => {
-            several::instead(&*operator, &preconditioner, wishes.right_hand_sides)
+            at_once::instead(&*operator, &preconditioner, wishes.right_hand_sides)
         }
         _ => 1,
     };

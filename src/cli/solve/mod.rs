@@ -1,6 +1,7 @@
 //! `residua solve`.
 
 mod answer;
+mod at_once;
 mod method;
 mod preconditioner;
 mod reorder;
