@@ -12,7 +12,7 @@ use residua::graph::{
     permute_symmetric, predicted_benefit, profile, profile_permuted, pseudo_peripheral,
     reverse_cuthill_mckee,
 };
-use residua::{Csr, Error};
+use residua::Error;
 use std::collections::BTreeSet;
 use twins::*;
 
