@@ -132,8 +132,16 @@ pub(crate) struct Mapped<P, F> {
 impl<P: Pieces, R: Send, F: Fn(P::Item) -> R + Sync> Mapped<P, F> {
     /// All results, in order: of tasks, not of so many items that memory matters (those are written in place).
     pub(crate) fn collect(self) -> Vec<R> {
-        let mut slots = empty(self.pieces.len());
-        let function = self.function;
+        let (n, function) = (self.pieces.len(), self.function);
+        if is_small(n, grain(&self.pieces)) {
+            // One allocation, of what is returned: the loops of a solver's iteration come here.
+            let mut results = Vec::with_capacity(n);
+            for item in self.pieces.each() {
+                results.push(function(item));
+            }
+            return results;
+        }
+        let mut slots = empty(n);
         self.pieces.zip(IterMut(&mut slots)).for_each(|(item, slot)| *slot = Some(function(item)));
         taken(slots)
     }

@@ -5,6 +5,7 @@ mod cases;
 mod twins;
 
 use proptest::prelude::*;
+use residua::Error;
 use residua::backend::{OrderingPrice, UNREACHED};
 use residua::generate::poisson3d;
 use residua::graph::{
@@ -12,7 +13,6 @@ use residua::graph::{
     permute_symmetric, predicted_benefit, profile, profile_permuted, pseudo_peripheral,
     reverse_cuthill_mckee,
 };
-use residua::Error;
 use std::collections::BTreeSet;
 use twins::*;
 
