@@ -55,7 +55,7 @@ pub use slim::{
     STENCIL_PLACES, SectionParts, SlimBody, SlimColumns, SlimParts, SlimPlan, SlimSteps, SlimValues,
     StencilParts, Survey, ValuesMut,
 };
-pub use staged::{MOST_PIECES, PIECE, StagedRuns};
+pub use staged::{BLOCK_PARTS, MOST_PIECES, PART, PIECE, StagedRuns};
 pub use vector::VectorOps;
 
 use crate::error::Result;
