@@ -104,6 +104,9 @@ pub struct StencilParts<'a, V: Element, B: Backend> {
     pub places_of: &'a B::Slice<u32>,
     /// The kind that has all of them.
     pub whole: Option<u8>,
+    /// Points a line, lines a plane and planes, where the rows are all points of a grid, and each lacks what lies beyond it and nothing
+    /// else: then it need not be known which kind a row is of. All numbers are finite.
+    pub grid: Option<[u32; 3]>,
 }
 
 impl<V: Element, B: Backend> StencilParts<'_, V, B> {
@@ -243,6 +246,21 @@ pub enum ValuesMut<'a, V: Scalar, B: Backend> {
 pub trait SlimSteps: Backend {
     /// Whether products are faster where kinds of rows are known to be parts of one stencil.
     const STENCILS: bool = false;
+
+    /// Whether each row lacks, of the places of a stencil ([`StencilParts`]), those beyond a grid of so many points a line, lines a plane
+    /// and planes, and no others. There are as many rows as points. Asked where [`SlimSteps::STENCILS`] is set.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_is_grid(
+        &self,
+        _kind_of: &Self::Slice<u8>,
+        _places_of: &Self::Slice<u32>,
+        _places: u32,
+        _grid: [u32; 3],
+    ) -> Result<bool> {
+        Ok(false)
+    }
 
     /// What repeats in a matrix.
     ///

@@ -1,6 +1,6 @@
 //! Kinds of rows as parts of one stencil.
 
-use crate::backend::{Backend, KindParts, STENCIL_PLACES, StencilParts};
+use crate::backend::{Backend, KindParts, STENCIL_PLACES, SlimSteps, StencilParts};
 use crate::error::Result;
 use crate::scalar::Scalar;
 use std::collections::BTreeMap;
@@ -12,6 +12,7 @@ const NO_LINE: u32 = 128;
 pub(super) struct Stencil<V: Scalar, B: Backend> {
     shape: Shape<V>,
     places_of: B::Vec<u32>,
+    grid: Option<[u32; 3]>,
 }
 
 /// What [`StencilParts`] says of a stencil.
@@ -24,24 +25,50 @@ struct Shape<V> {
     whole: Option<u8>,
 }
 
-impl<V: Scalar, B: Backend> Stencil<V, B> {
-    /// The stencil of the kinds; `None` where they are not parts of one.
-    pub(super) fn of(backend: &B, kinds: KindParts<'_, B>, values: &B::Slice<V>) -> Result<Option<Self>> {
+impl<V: Scalar, B: SlimSteps> Stencil<V, B> {
+    /// The stencil of the kinds of a matrix with so many columns; `None` where they are not parts of one.
+    pub(super) fn of(
+        backend: &B,
+        columns: usize,
+        kinds: KindParts<'_, B>,
+        values: &B::Slice<V>,
+    ) -> Result<Option<Self>> {
         let (starts, distances) = (backend.download(kinds.starts)?, backend.download(kinds.distances)?);
-        let found = find(&starts, &distances, &backend.download(values)?);
-        Ok(match found {
-            Some((shape, places_of)) => Some(Self { shape, places_of: backend.upload(places_of)? }),
-            None => None,
-        })
+        let Some((shape, places_of)) = find(&starts, &distances, &backend.download(values)?) else {
+            return Ok(None);
+        };
+        let places_of = backend.upload(places_of)?;
+        let grid = match shape.grid(B::len(kinds.of_row), columns) {
+            Some(grid) if backend.slim_is_grid(kinds.of_row, &places_of, shape.places, grid)? => Some(grid),
+            _ => None,
+        };
+        Ok(Some(Self { shape, places_of, grid }))
     }
+}
 
+impl<V: Scalar, B: Backend> Stencil<V, B> {
     pub(super) fn parts(&self) -> StencilParts<'_, V, B> {
         let Shape { line, plane, places, ref numbers, whole } = self.shape;
-        StencilParts { line, plane, places, numbers, places_of: &self.places_of, whole }
+        StencilParts { line, plane, places, numbers, places_of: &self.places_of, whole, grid: self.grid }
     }
 
     pub(super) fn bytes(&self) -> usize {
         4 * B::len(&*self.places_of)
+    }
+}
+
+/// Places of the point's own plane.
+const OWN_PLANE: u32 = 0x1ff << 9;
+
+impl<V: Scalar> Shape<V> {
+    /// Points a line, lines a plane and planes, if the rows are all points of a grid.
+    fn grid(&self, rows: usize, columns: usize) -> Option<[u32; 3]> {
+        let deep = self.places & !OWN_PLANE != 0;
+        let plane = if deep { self.plane } else { u32::try_from(rows).ok()? };
+        let whole = |all: usize, part: u32| part > 0 && all.is_multiple_of(part as usize);
+        let fits = rows == columns && whole(rows, plane) && whole(plane as usize, self.line);
+        let finite = self.numbers.iter().all(|number| number.is_finite());
+        (fits && finite).then(|| [self.line, plane / self.line, (rows / plane as usize) as u32])
     }
 }
 
@@ -131,6 +158,21 @@ mod tests {
         assert_eq!(strides(&[-100, -50, -10, -1, 0, 1, 10, 50, 100]), None);
         // Corners only: strides are neighbours of distances.
         assert_eq!(strides(&[-101, -99, 99, 101]), Some((100, 400)));
+    }
+
+    #[test]
+    fn grids_are_as_large_as_their_rows() {
+        let line = [(-1, 1.0), (0, 2.0), (1, 1.0)];
+        let of_plane: Vec<_> = [-10, 0, 10].iter().flat_map(|l| line.map(|(d, v)| (d + l, v))).collect();
+        let plane = shape_of(&[&of_plane]).unwrap().0;
+        assert_eq!(plane.grid(130, 130), Some([10, 13, 1]));
+        assert_eq!((plane.grid(131, 131), plane.grid(130, 131)), (None, None));
+        let deep: Vec<_> = of_plane.iter().chain(&[(-70, 1.0), (70, 1.0)]).copied().collect();
+        let mut deep = shape_of(&[&deep]).unwrap().0;
+        assert_eq!(deep.grid(210, 210), Some([10, 7, 3]));
+        assert_eq!(deep.grid(220, 220), None);
+        deep.numbers[0] = f64::INFINITY;
+        assert_eq!(deep.grid(210, 210), None);
     }
 
     #[test]

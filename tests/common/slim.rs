@@ -115,6 +115,11 @@ pub fn matrices() -> Vec<Named> {
         ),
         ("7 points of a grid", "27 kinds of rows, values included", generate::poisson3d(20, 9, 17).unwrap()),
         ("9 points of a grid", "9 kinds of rows, values included", generate::poisson2d_9(70, 17).unwrap()),
+        ("5 points of three lines", "9 kinds of rows, values included", generate::poisson2d(300, 3).unwrap()),
+        ("lines of 128 points", "3 kinds of rows, values included", {
+            let of_line = |i: u32| (i.max(1) - 1..=i + 1).filter(move |j| j / 128 == i / 128).collect();
+            matrix((0..1280).map(of_line).collect(), 1280, |_, _| 0.1)
+        }),
         ("points of a line", "3 kinds of rows, values included", stencil(1500, 1500, &[-1, 0, 1])),
         ("upwind", "kinds of rows, values included", stencil(3000, 3000, &[-900, -30, -1, 0])),
         ("without a diagonal", "kinds of rows, values included", stencil(1500, 1500, &[-66, -64, 64, 66])),

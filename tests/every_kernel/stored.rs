@@ -185,10 +185,11 @@ fn compressible(names: &[&str]) -> Vec<slim::Named> {
 }
 
 /// One matrix for each storage.
-const STORAGES: [&str; 7] = [
+const STORAGES: [&str; 8] = [
     "27 points",
     "27 points of a grid",
     "7 points of a grid",
+    "upwind",
     "a stencil with halves",
     "few distances, few values",
     "far columns",
@@ -223,7 +224,7 @@ pub fn compressed_products(b: &Cuda) {
 }
 
 pub fn compressed_dots(b: &Cuda) {
-    let square = ["27 points", "7 points of a grid", "lengths of every kind", "a giant row"];
+    let square = ["27 points", "7 points of a grid", "upwind", "lengths of every kind", "a giant row"];
     slim::slim_dots_of(b, compressible(&square));
 }
 

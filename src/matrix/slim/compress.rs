@@ -91,7 +91,8 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
             // Distances are numbers modulo 2^32.
             let signed = a.rows().max(a.columns()) <= i32::MAX as usize;
             let wanted = B::STENCILS && signed;
-            let stencil = if wanted { Stencil::of(backend, table.parts(), &values)? } else { None };
+            let stencil =
+                if wanted { Stencil::of(backend, a.columns(), table.parts(), &values)? } else { None };
             let body = Body::Lines(table, values, stencil);
             return Ok(Some(whole(body, 0)));
         }

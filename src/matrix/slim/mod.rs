@@ -24,7 +24,8 @@ use std::sync::OnceLock;
 ///
 /// 1. **Lines.** Where at most 255 kinds of rows occur, told apart by distances (column - row) and values, a byte a row is all
 ///    that is stored: stencils with constant coefficients. Where the kinds are parts of one stencil of at most a step along each of
-///    three directions of a grid, that is kept too: a GPU then reads x once for several rows.
+///    three directions of a grid, that is kept too: a GPU then reads x once for several rows, and nothing of the matrix
+///    where the rows are all points of a grid.
 /// 2. **Kinds.** Where rows are alike in distances only, a byte a row stands for its columns: structured grids, also with
 ///    several unknowns a point.
 /// 3. **Codes.** Where at most 255 distances occur, a byte an entry.

@@ -101,10 +101,11 @@ fn compressed(units: &mut Vec<Unit>) {
     }
     for value in SCALARS {
         units.push(Unit::new("slim_survey.cu").with("VALUE", value).with("OFFSET", "u32").class(4));
-        units.extend(
-            policy::STENCILS.map(|places| Unit::new("slim_stencil.cu").with("SCALAR", value).class(places)),
-        );
+        for file in ["slim_grid.cu", "slim_stencil.cu"] {
+            units.extend(policy::STENCILS.map(|places| Unit::new(file).with("SCALAR", value).class(places)));
+        }
     }
+    units.push(Unit::new("slim_is_grid.cu"));
 }
 
 fn preconditioners(units: &mut Vec<Unit>) {

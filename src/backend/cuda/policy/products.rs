@@ -119,6 +119,7 @@ pub(super) fn starts_early(source: &str) -> bool {
             | "jds.cu"
             | "sell.cu"
             | "slim.cu"
+            | "slim_grid.cu"
             | "slim_kinds.cu"
             | "slim_stencil.cu"
             | "swept.cu"

@@ -68,7 +68,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let threads = ("THREADS", PRODUCT_THREADS);
     match unit.source() {
         "slim_kinds.cu" => vec![threads, ("ROWS", KIND_ROWS)],
-        "slim_stencil.cu" => {
+        "slim_grid.cu" | "slim_stencil.cu" => {
             let (class, bytes) = (unit.size_class(), unit.type_of("SCALAR").map_or(8, bytes_of));
             vec![
                 ("THREADS", STENCIL_THREADS),
@@ -117,6 +117,30 @@ pub(in crate::backend::cuda) fn slim_stencil<T: Element>(
     let threads = rows.div_ceil(count * line as usize) * line as usize;
     let shape = Shape::resident(threads.div_ceil(STENCIL_THREADS as usize), STENCIL_THREADS);
     (shape.class(places), count)
+}
+
+/// The same where the rows are all points of a grid: of each plane, groups of so many lines, the last of them as many as are left.
+pub(in crate::backend::cuda) fn slim_grid<T: Element>(
+    places: u32,
+    [points, lines, planes]: [u32; 3],
+) -> (Shape, SlimGroups) {
+    let of_plane = (lines as usize).div_ceil(stencil_rows(size_of::<T>()));
+    let threads = of_plane * points as usize * planes as usize;
+    let shape = Shape::resident(threads.div_ceil(STENCIL_THREADS as usize), STENCIL_THREADS);
+    (shape.class(places), SlimGroups { of_plane, threads })
+}
+
+/// How a grid is dealt out.
+pub(in crate::backend::cuda) struct SlimGroups {
+    /// Groups of lines of a plane.
+    pub(in crate::backend::cuda) of_plane: usize,
+    /// A thread for each point of each group's first line.
+    pub(in crate::backend::cuda) threads: usize,
+}
+
+/// A thread takes several rows, one after the other, to tell whether they are a grid.
+pub(in crate::backend::cuda) fn slim_is_grid(rows: usize) -> Shape {
+    Shape::resident(rows.div_ceil(PRODUCT_THREADS as usize), PRODUCT_THREADS)
 }
 
 /// A product with sections of `places` places. Quads of entries under way a thread: more of them pay where values are

@@ -29,6 +29,13 @@ mod kernel {
         );
     }
     kernels! {
+        "slim_is_grid.cu", types();
+        fn slim_is_grid(
+            rows: u64, kind_of: &Slice<u8>, places_of: &Slice<u32>, places: u32, points: u32, lines: u32,
+            planes: u32, others: &mut Slice<u32>,
+        );
+    }
+    kernels! {
         "slim_fill.cu", types(V: Element as VALUE, S: Element as STORED, I: Offset as OFFSET, O: Offset as TARGET);
         fn slim_table(
             offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, first_rows: &Slice<u32>,
@@ -107,6 +114,30 @@ fn limit(longest: usize) -> u32 {
 
 impl SlimSteps for Cuda {
     const STENCILS: bool = true;
+
+    fn slim_is_grid(
+        &self,
+        kind_of: &Slice<u8>,
+        places_of: &Slice<u32>,
+        places: u32,
+        [points, lines, planes]: [u32; 3],
+    ) -> Result<bool> {
+        let mut others = self.zeros(1)?;
+        let shape = policy::slim_is_grid(kind_of.len());
+        kernel::slim_is_grid(
+            *self,
+            shape,
+            kind_of.len() as u64,
+            kind_of,
+            places_of,
+            places,
+            points,
+            lines,
+            planes,
+            &mut others,
+        )?;
+        Ok(self.download(&*others)?[0] == 0)
+    }
 
     fn slim_survey<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<Survey<V, Self>> {
         let nonzeros = a.indices.len();

@@ -18,6 +18,21 @@ const GRID: usize = 4 + 3 * (policy::STENCIL_ROWS + 2);
 mod kernel {
     use super::*;
     kernels! {
+        "slim_grid.cu", types(T: Scalar as SCALAR);
+        fn slim_grid(
+            grid: Constants<i64, 5>, numbers: Constants<T, STENCIL_PLACES>, alpha: T, x: &Slice<T>, beta: T,
+            y: &mut Slice<T>,
+        );
+        fn slim_grid_dot(
+            grid: Constants<i64, 5>, numbers: Constants<T, STENCIL_PLACES>, x: &Slice<T>, y: &mut Slice<T>,
+            xy: &mut Slice<T>, partials: u64, finished: u64,
+        );
+        fn slim_grid_chebyshev(
+            grid: Constants<i64, 5>, numbers: Constants<T, STENCIL_PLACES>, keep: T::Real, momentum: T::Real,
+            step: T::Real, d: Option<&Slice<T::Real>>, r: &Slice<T>, z: &Slice<T>, last: &mut Slice<T>,
+        );
+    }
+    kernels! {
         "slim_stencil.cu", types(T: Scalar as SCALAR);
         fn slim_stencil(
             rows: u64, columns: u64, kind_of: &Slice<u8>, whole: u32, places_of: &Slice<u32>,
@@ -37,7 +52,35 @@ mod kernel {
     }
 }
 
-/// What the kernels get of a stencil.
+/// What the kernels get of a stencil on all points of a grid.
+struct Whole<T: Scalar> {
+    shape: Shape,
+    grid: Constants<i64, 5>,
+    numbers: Constants<T, STENCIL_PLACES>,
+}
+
+impl<T: Scalar> Whole<T> {
+    /// `None` where the rows are others.
+    fn new<V: Scalar + Widen<T>>(a: &StencilParts<'_, V, Cuda>, conjugate: bool) -> Option<Self> {
+        let [points, lines, planes] = a.grid?;
+        let (shape, groups) = policy::slim_grid::<T>(a.places, [points, lines, planes]);
+        let [points, lines, planes] = [points, lines, planes].map(i64::from);
+        let grid = Constants([points, lines, planes, groups.of_plane as i64, groups.threads as i64]);
+        Some(Self { shape, grid, numbers: numbers(a, conjugate) })
+    }
+}
+
+fn numbers<V: Scalar + Widen<T>, T: Scalar>(
+    a: &StencilParts<'_, V, Cuda>,
+    conjugate: bool,
+) -> Constants<T, STENCIL_PLACES> {
+    Constants(a.numbers.map(|number| {
+        let number: T = number.widen();
+        if conjugate { number.conj() } else { number }
+    }))
+}
+
+/// What the kernels get of a stencil whose rows have kinds.
 struct Laid<T: Scalar> {
     shape: Shape,
     whole: u32,
@@ -47,7 +90,7 @@ struct Laid<T: Scalar> {
 
 impl<T: Scalar> Laid<T> {
     fn new<V: Scalar + Widen<T>>(rows: usize, a: StencilParts<'_, V, Cuda>, conjugate: bool) -> Self {
-        let StencilParts { line, plane, places, numbers, whole, .. } = a;
+        let StencilParts { line, plane, places, whole, .. } = a;
         let (shape, count) = policy::slim_stencil::<T>(rows, (places, line));
         // As `Grid` in the kernel: each thread has `count` rows, a line apart.
         let (line, plane, (low, high)) = (i64::from(line), i64::from(plane), a.span());
@@ -60,15 +103,11 @@ impl<T: Scalar> Laid<T> {
                 *start = (p as i64 - 1) * plane + (m as i64 - 1) * line;
             }
         }
-        let numbers = numbers.map(|number| {
-            let number: T = number.widen();
-            if conjugate { number.conj() } else { number }
-        });
         Self {
             shape,
             whole: whole.map_or(NO_KIND, u32::from),
             grid: Constants(grid),
-            numbers: Constants(numbers),
+            numbers: numbers(&a, conjugate),
         }
     }
 }
@@ -85,6 +124,17 @@ impl Cuda {
     ) -> Result<()> {
         let places_of = a.places_of;
         let conjugate = matches!(target, Target::Product { conjugate: 1, .. });
+        if let Some(Whole { shape, grid, numbers }) = Whole::new(&a, conjugate) {
+            return match target {
+                Target::Product { alpha, beta, .. } => {
+                    kernel::slim_grid(self, shape, grid, numbers, alpha, x, beta, y)
+                }
+                Target::Dot(xy) => {
+                    let (partials, finished) = self.0.reduction();
+                    kernel::slim_grid_dot(self, shape, grid, numbers, x, y, xy, partials, finished)
+                }
+            };
+        }
         let Laid { shape, whole, grid, numbers } = Laid::new(rows, a, conjugate);
         let (rows, columns) = (rows as u64, columns as u64);
         match target {
@@ -110,9 +160,14 @@ impl Cuda {
         by: ChebyshevStep<'_, T, Self>,
         z: &Slice<T>,
     ) -> Result<()> {
+        let ChebyshevStep { keep, momentum, step, d, r, last } = by;
+        if let Some(Whole { shape, grid, numbers }) = Whole::new(&a, false) {
+            return kernel::slim_grid_chebyshev(
+                self, shape, grid, numbers, keep, momentum, step, d, r, z, last,
+            );
+        }
         let places_of = a.places_of;
         let Laid { shape, whole, grid, numbers } = Laid::new(rows, a, false);
-        let ChebyshevStep { keep, momentum, step, d, r, last } = by;
         let rows = rows as u64;
         kernel::slim_stencil_chebyshev(
             self, shape, rows, rows, of, whole, places_of, grid, numbers, keep, momentum, step, d, r, z, last,
