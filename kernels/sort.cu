@@ -29,14 +29,9 @@
 //
 // Constants: KEY, VALUE_BYTES (0 for keys alone, else 1, 2, 4, 8, 16), THREADS (at least 256), ITEMS, LOOK (u32 below 2^30
 // keys, else u64), LOOK_AT_ONCE (predecessors read together), HISTOGRAM_THREADS, HISTOGRAM_ITEMS, MIN_BLOCKS.
-#include "lookback.cuh"
-#include "votes.cuh"
+#include "radix_tile.cuh"
 
-#define RADIX_BITS 8
-#define RADIX 256
 #define MAX_PASSES 8
-#define WARPS (THREADS / 32)
-#define TILE (THREADS * ITEMS)
 typedef key_bits<KEY> Ordered;
 typedef Ordered::type Bits;
 #if VALUE_BYTES
@@ -54,28 +49,6 @@ typedef u8 VALUE;
 
 // Bits of pass `p`: the range is cut as evenly as it goes.
 DEVICE u32 pass_begin(u32 p, u32 first_bit, u32 bit_count, u32 passes) { return first_bit + bit_count * p / passes; }
-
-// ---- exclusive sum over the first RADIX threads, in thread order; called by the whole block ------------------------
-DEVICE u32 digit_exclusive_sum(u32 value, u32* warp_sums) {
-    u32 inclusive = warp_inclusive_sum(value);
-    if (lane_id() == 31 && threadIdx.x < RADIX) warp_sums[threadIdx.x / 32] = inclusive;
-    __syncthreads();
-    u32 before = 0;
-#pragma unroll
-    for (u32 w = 0; w < RADIX / 32; w++)
-        if (w < threadIdx.x / 32) before += warp_sums[w];
-    return before + inclusive - value;
-}
-DEVICE u64 digit_exclusive_sum(u64 value, u64* warp_sums) {
-    u64 inclusive = warp_inclusive_sum(value);
-    __syncthreads();
-    if (lane_id() == 31 && threadIdx.x < RADIX) warp_sums[threadIdx.x / 32] = inclusive;
-    __syncthreads();
-    u64 before = 0;
-    for (u32 w = 0; w < RADIX / 32; w++)
-        if (w < threadIdx.x / 32) before += warp_sums[w];
-    return before + inclusive - value;
-}
 
 // ---- counts of all digits ------------------------------------------------------------------------------------------
 
@@ -150,110 +123,6 @@ sort_histogram(const KEY* keys, u64 n, u32 first_bit, u32 bit_count, u32 passes,
         __syncthreads();
     }
     if (t == 0) workspace[PLAN] = plan | parity << (16 + passes);
-}
-
-// ---- places inside one tile ------------------------------------------------------------------------------------------
-
-// Hides from the compiler that a key has been looked at before: it would keep every digit in a register of its own.
-DEVICE void forget(u32& x) { asm volatile("" : "+r"(x)); }
-DEVICE void forget(u64& x) { asm volatile("" : "+l"(x)); }
-DEVICE void forget(u16&) {}
-DEVICE void forget(u8&) {}
-
-DEVICE u32 digit_of(Bits key, u32 shift, u32 mask) { return u32(key >> shift) & mask; }
-
-// Counts the digits of the tile: `places` (WARPS * RADIX words) becomes where the keys of each warp and digit start in the
-// sorted tile. Thread d < RADIX learns how many keys have digit d and where they start. Barriers inside, also a last one.
-DEVICE void count_digits(const Bits (&key)[ITEMS], u32 shift, u32 mask, u32* places, u32* warp_sums, u32& total, u32& start) {
-    u32* mine = places + threadIdx.x / 32 * RADIX;
-    for (u32 i = lane_id(); i < RADIX / 4; i += 32) reinterpret_cast<uint4*>(mine)[i] = {0, 0, 0, 0};
-    __syncwarp();
-#pragma unroll
-    for (int i = 0; i < ITEMS; i++) atomicAdd(mine + digit_of(key[i], shift, mask), 1);
-    __syncthreads();
-    u32 in_warp[WARPS];
-    total = 0;
-    if (threadIdx.x < RADIX) {
-#pragma unroll
-        for (int w = 0; w < WARPS; w++) in_warp[w] = places[w * RADIX + threadIdx.x];
-#pragma unroll
-        for (int w = 0; w < WARPS; w++) {
-            u32 c = in_warp[w];
-            in_warp[w] = total;
-            total += c;
-        }
-    }
-    start = digit_exclusive_sum(total, warp_sums);
-    if (threadIdx.x < RADIX)
-#pragma unroll
-        for (int w = 0; w < WARPS; w++) places[w * RADIX + threadIdx.x] = in_warp[w] + start;
-    __syncthreads();
-}
-
-// Place of one key in the sorted tile; rows in order, all lanes of the warp together. `mine`: this warp's part of `places`.
-DEVICE u32 place_key(u32 digit, u32* mine) {
-#if MATCH_HARDWARE
-    const u32 equal = __match_any_sync(ALL, digit);
-#else
-    const u32 equal = equal_lanes<RADIX_BITS>(digit);
-#endif
-    u32 below = __popc(equal & lanes_below());
-    u32 place = mine[digit] + below;
-    __syncwarp();
-    if (below == 0) mine[digit] = place + __popc(equal);
-    __syncwarp();
-    return place;
-}
-
-// ---- one digit -------------------------------------------------------------------------------------------------------
-
-DEVICE void store_look(LOOK* p, LOOK v) {
-    if constexpr (sizeof(LOOK) == 4) asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(u32(v)) : "memory");
-    else asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(u64(v)) : "memory");
-}
-DEVICE LOOK load_look(const LOOK* p) {
-    if constexpr (sizeof(LOOK) == 4) {
-        u32 v;
-        asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
-        return LOOK(v);
-    } else {
-        u64 v;
-        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
-        return LOOK(v);
-    }
-}
-#define STATE_SHIFT (8 * sizeof(LOOK) - 2)
-#define COUNT_MASK ((LOOK(1) << STATE_SHIFT) - 1)
-
-// Publishes this tile's count of one digit. `words`: tile 0's word.
-DEVICE void publish(LOOK* words, u64 tile, LOOK count) {
-    store_look(words + tile * RADIX, count | LOOK(tile == 0 ? PREFIX : AGGREGATE) << STATE_SHIFT);
-}
-
-// What the tiles before this one hold of the digit; publishes the sum.
-DEVICE LOOK keys_before(LOOK* words, u64 tile, LOOK count) {
-    if (tile == 0) return 0;
-    LOOK before = 0;
-    i64 at = i64(tile) - 1;
-    bool found = false;
-    while (!found) {
-        LOOK word[LOOK_AT_ONCE];
-#pragma unroll
-        for (int j = 0; j < LOOK_AT_ONCE; j++) word[j] = load_look(words + (at >= j ? at - j : 0) * RADIX);
-        bool open = true;
-#pragma unroll
-        for (int j = 0; j < LOOK_AT_ONCE; j++) {
-            u32 state = u32(word[j] >> STATE_SHIFT);
-            open = open && state != NOTHING && !found;
-            if (open) {
-                before += word[j] & COUNT_MASK;
-                found = state == PREFIX;
-                at--;
-            }
-        }
-    }
-    store_look(words + tile * RADIX, (before + count) | LOOK(PREFIX) << STATE_SHIFT);
-    return before;
 }
 
 // Grid: one block a tile. Dynamic shared memory: WARPS * RADIX * 4 + TILE * max(sizeof(KEY), VALUE_BYTES).

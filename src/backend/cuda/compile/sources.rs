@@ -104,6 +104,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "open_run.cuh",
     "posts.cuh",
     "product.cuh",
+    "radix_tile.cuh",
     "row.cuh",
     "slim.cuh",
     "stage.cuh",
