@@ -150,8 +150,9 @@ pub trait Conversions: Primitives + SlimSteps {
         self.histogram(columns, counts)
     }
 
-    /// The transpose, whose offsets are known, with columns ascending. Temporary memory: a device takes a quarter of a byte an
-    /// entry, or for values of 4 bytes, or 2^28 nonzeros and more, a tenth of source and target, or 16 MiB.
+    /// The transpose, whose offsets are known, with columns ascending. Temporary memory: a device takes two and a quarter bytes an
+    /// entry, of values of 4 bytes one and a third; where there are more columns than entries, or 2^28 nonzeros and more, a tenth of
+    /// source and target, or 16 MiB.
     fn csr_transpose<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,

@@ -45,7 +45,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 44] = [
+const GROUPS: [Group; 45] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -67,6 +67,7 @@ const GROUPS: [Group; 44] = [
     ("conversions", stored::conversions),
     ("conversions-types", stored::conversions_of_types),
     ("conversions-degenerate", stored::conversions_of_degenerate),
+    ("transposes", stored::transposes),
     ("compressed", stored::compressed),
     ("compressed-products", stored::compressed_products),
     ("compressed-dots", stored::compressed_dots),

@@ -2,7 +2,7 @@
 
 use crate::assembly;
 use crate::formats::cases::{Expected, Random, entries, on, ragged, reference, to_complex, with_lengths};
-use crate::formats::conversions::{band, bits_of, round_trips, transposes_of};
+use crate::formats::conversions::{band, bits_of, round_trips, transposes_of, transposes_of_types};
 use crate::formats::products::{blocks_of, fused_of, products_of, stored};
 use crate::slim;
 use num_complex::Complex;
@@ -161,11 +161,6 @@ pub fn conversions(b: &Cuda) {
 pub fn conversions_of_types(b: &Cuda) {
     round_trips::<f32, _>(b, some(&["597 x 43", "a grid with holes"]));
     round_trips::<Complex<f64>, _>(b, some(&["one giant row", "597 x 43 by diagonals"]));
-    transposes_of(b, some(&AWKWARD));
-    for a in [band(300, usize::MAX), band(300, 297)] {
-        let (here, there) = (a.transpose(&Host).unwrap(), on(b, &a).transpose(b).unwrap());
-        assert!(bits_of(&here) == bits_of(&there.to_host(b).unwrap()));
-    }
     // Half the size where no value loses anything.
     for (last, narrow) in [(0.25, true), (0.1, false)] {
         let a = Csr::from_parts(1, 3, vec![0, 3], vec![0, 1, 2], vec![1.0, 0.5, last]).unwrap();
@@ -175,7 +170,16 @@ pub fn conversions_of_types(b: &Cuda) {
 
 pub fn conversions_of_degenerate(b: &Cuda) {
     round_trips::<f64, _>(b, some(&DEGENERATE));
+}
+
+pub fn transposes(b: &Cuda) {
+    transposes_of(b, some(&AWKWARD));
     transposes_of(b, some(&DEGENERATE));
+    transposes_of_types(b);
+    for a in [band(300, usize::MAX), band(300, 297)] {
+        let (here, there) = (a.transpose(&Host).unwrap(), on(b, &a).transpose(b).unwrap());
+        assert!(bits_of(&here) == bits_of(&there.to_host(b).unwrap()));
+    }
 }
 
 fn compressible(names: &[&str]) -> Vec<slim::Named> {

@@ -1,12 +1,12 @@
 //! CSR to CSC. A symmetric pattern is its own transpose, and values change places. Else entries are sorted by windows of columns, and the
-//! target is the memory for that. Where values are too narrow for it, or entries too many, stretches of entries are sorted by column and put
-//! behind each other, so that sorting needs memory for one stretch only. The sort is stable and stretches come in order: rows of a
+//! target is the memory for that. Where there are more columns than entries, or entries too many, stretches of entries are sorted by column
+//! and put behind each other, so that sorting needs memory for one stretch only. The sort is stable and stretches come in order: rows of a
 //! column ascend either way.
 
 use super::launch::kernels;
-use super::primitives::{Pair, bits_to, passes};
+use super::primitives::bits_to;
 use super::shape::{Shape, bytes_of};
-use super::slice::Slice;
+use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy};
 use crate::backend::{Backend, CsrParts, OffsetsRef, Primitives, with_offsets};
 use crate::error::Result;
@@ -22,15 +22,29 @@ mod kernel {
         );
     }
     kernels! {
-        "transpose_windows.cu", types(V: Element as _, I: Offset as OFFSET, C: Offset as CURSOR);
-        fn piece_rows(offsets: &Slice<I>, rows: u64, n: u64, row_of: &mut Slice<u32>, pieces: u64);
-        fn window_starts(starts: &Slice<C>, columns: u64, begin: &mut Slice<u32>, windows: u32);
-        fn windows_of(
-            starts: &Slice<C>, columns: &Slice<u32>, n: u64, windows: &mut Slice<u16>, numbers: &mut Slice<u32>,
+        "transpose_sort.cu", types(C: Offset as CURSOR);
+        fn column_keys(starts: &Slice<C>, columns: u64, keys: &mut Slice<u32>);
+        fn window_starts(
+            starts: &Slice<C>, columns: u64, begin: &mut Slice<u32>, windows: u32, counts: &mut Slice<u32>,
+            workspace: &mut Slice<u32>, words: u64,
         );
+        fn digit_starts(begin: &Slice<u32>, windows: u32, digits: &mut Slice<u32>);
+        fn sort_low(
+            keys: &Slice<u32>, columns: &Slice<u32>, n: u64, digits: &Slice<u32>, workspace: &mut Slice<u32>,
+            numbers: &mut Slice<u32>, upper: &mut Slice<u8>, places: Option<&mut Slice<u16>>,
+        );
+        fn sort_high(
+            numbers: &Slice<u32>, upper: &Slice<u8>, places: Option<&Slice<u16>>, n: u64, digits: &Slice<u32>,
+            workspace: &mut Slice<u32>, to_numbers: &mut Slice<u32>, to_places: Option<&mut Slice<u16>>,
+        );
+    }
+    kernels! {
+        "transpose_windows.cu", types(V: Element as _, I: Offset as OFFSET, C: Offset as CURSOR);
+        fn mark_rows(offsets: &Slice<I>, rows: u64, marks: &mut Slice<u64>, pieces: u64);
         fn finish(
-            offsets: &Slice<I>, row_of: &Slice<u32>, starts: &Slice<C>, columns: &Slice<u32>, values: &Slice<V>,
-            n: u64, begin: &Slice<u32>, windows: u32, entries: &mut Slice<u32>, to_values: &mut Slice<V>,
+            offsets: &Slice<I>, marks: &Slice<u64>, starts: &Slice<C>, columns: &Slice<u32>, values: &Slice<V>,
+            places: Option<&Slice<u16>>, n: u64, begin: &Slice<u32>, windows: u32, entries: &mut Slice<u32>,
+            to_values: &mut Slice<V>,
         );
     }
     kernels! {
@@ -57,7 +71,7 @@ pub(super) fn csr_to_csc<V: Element>(
     values: &mut Slice<V>,
 ) -> Result<()> {
     with_offsets!(a.offsets, from => with_offsets!(offsets, to => {
-        match policy::Windows::of::<V>(a.indices.len()) {
+        match policy::Windows::of::<V>(a.indices.len(), a.columns) {
             Some(windows) => by_windows(cuda, windows, a, from, to, indices, values),
             None => by_stretches(cuda, a, from, to, indices, values),
         }
@@ -73,17 +87,37 @@ pub(super) fn mirror<V: Element, I: Offset>(
     values: &mut Slice<V>,
 ) -> Result<bool> {
     let n = a.indices.len();
-    let mut missing = cuda.zeros(1)?;
+    let (mut missing, mut symmetric) = (cuda.zeros(1)?, true);
     cuda.by_tiles(from, n, |shape, starts| {
         let shape = shape.variant("VALUE_BYTES", bytes_of::<V>());
-        let n = n as u64;
-        kernel::mirror(cuda, shape, from, a.indices, a.values, n, starts, indices, values, &mut missing)
+        // Most patterns that are not symmetric show it at once.
+        for shape in policy::mirrored_first(shape).into_iter().chain([shape]) {
+            let (n, missing) = (n as u64, &mut missing);
+            kernel::mirror(cuda, shape, from, a.indices, a.values, n, starts, indices, values, missing)?;
+            symmetric = cuda.download(&**missing)?[0] == 0;
+            if !symmetric {
+                break;
+            }
+        }
+        Ok(())
     })?;
-    Ok(cuda.download(&*missing)?[0] == 0)
+    Ok(symmetric)
 }
 
-/// Entries of a piece in `transpose_windows.cu`.
-const PIECE: usize = 256;
+/// Entries whose rows a warp of `transpose_windows.cu` marks, 32 at a time.
+const MARKED: usize = 1024;
+/// Digits of `transpose_sort.cu`.
+const RADIX: usize = 256;
+
+/// What is left of sorting entries' numbers by windows, beside the numbers.
+struct Sorted {
+    /// Where windows start.
+    begin: DeviceVec<u32>,
+    /// The places of the entries' columns in their windows, where these go along.
+    places: Option<DeviceVec<u16>>,
+    /// Room for the marks of rows.
+    marks: DeviceVec<u64>,
+}
 
 fn by_windows<V: Element, I: Offset, C: Offset>(
     cuda: Cuda,
@@ -94,40 +128,57 @@ fn by_windows<V: Element, I: Offset, C: Offset>(
     indices: &mut Slice<u32>,
     values: &mut Slice<V>,
 ) -> Result<()> {
-    let (n, windows) = (a.indices.len(), plan.count as u32);
+    let n = a.indices.len();
     if n == 0 {
         return Ok(());
     }
-    let pieces = n.div_ceil(PIECE);
-    let (count, rows, columns) = (n as u64, a.rows as u64, a.columns as u64);
-    let mut row_of = cuda.uninitialised(pieces + 1)?;
-    let shape = plan.each(pieces + 1);
-    kernel::piece_rows::<V, I, C>(cuda, shape, from, rows, count, &mut row_of, pieces as u64)?;
-    let mut begin = cuda.uninitialised(plan.count + 1)?;
-    let shape = plan.each(plan.count + 1);
-    kernel::window_starts::<V, I, C>(cuda, shape, to, columns, &mut begin, windows)?;
-    // The target's values have room for the entries' second numbers, and for their windows twice.
-    let room = values.address();
-    let at = |bytes: usize| room + (bytes * n) as u64;
-    let keys = (Slice::<u16>::at_mut(at(4), n), Slice::<u16>::at(at(6), n));
-    kernel::windows_of::<V, I, C>(cuda, plan.tiles(n), to, a.indices, count, keys.0, indices)?;
-    // Two passes: the result is where it was.
-    let pair = Pair { keys: (&*keys.0, keys.1), values: (indices.address(), room), value_bytes: ("4", 4) };
-    passes(cuda, &pair, 0..u16::BITS)?;
+    let pieces = (n.div_ceil(MARKED) + 1) * 32;
+    let mut sorted = sort_by_windows(cuda, plan, a, to, (indices, values.address()), pieces)?;
+    let (marks, rows) = (&mut sorted.marks, a.rows as u64);
+    kernel::mark_rows::<V, I, C>(cuda, plan.each(pieces), from, rows, marks, pieces as u64)?;
+    let (shape, marks, places) = (plan.finish, &*sorted.marks, sorted.places.as_deref());
+    let (columns, begin, windows) = (a.indices, &*sorted.begin, plan.count as u32);
+    let n = n as u64;
     kernel::finish(
-        cuda,
-        plan.finish,
-        from,
-        &row_of,
-        to,
-        a.indices,
-        a.values,
-        count,
-        &begin,
-        windows,
-        indices,
-        values,
+        cuda, shape, from, marks, to, columns, a.values, places, n, begin, windows, indices, values,
     )
+}
+
+/// Entries' numbers by windows in the target's `indices`, which hold the columns' keys before. In its values, at `room`, lie the numbers
+/// after the first pass, and where they have 8 bytes what goes along and the workspace. What has no room there lies where rows are
+/// marked afterwards, or for itself.
+fn sort_by_windows<V: Element, C: Offset>(
+    cuda: Cuda,
+    plan: policy::Windows,
+    a: CsrParts<'_, V, Cuda>,
+    to: &Slice<C>,
+    (indices, room): (&mut Slice<u32>, u64),
+    pieces: usize,
+) -> Result<Sorted> {
+    let (n, windows) = (a.indices.len(), plan.count as u32);
+    let (count, columns) = (n as u64, a.columns as u64);
+    let (each, [low, high]) = (plan.sort_each(a.columns), plan.sort_passes());
+    let words = 2 + 2 * RADIX * low.blocks as usize;
+    let numbers = Slice::<u32>::at_mut(room, n);
+    let marks = cuda.uninitialised::<u64>(if plan.carries { pieces } else { pieces.max(n.div_ceil(8)) })?;
+    let upper = Slice::<u8>::at_mut(if plan.carries { room + 6 * count } else { marks.address() }, n);
+    let mut unsorted = plan.carries.then(|| Slice::<u16>::at_mut(room + 4 * count, n));
+    let mut places = plan.carries.then(|| cuda.uninitialised(n)).transpose()?;
+    let behind = (7 * n).next_multiple_of(4);
+    let inside = plan.carries && behind + 4 * words <= 8 * n;
+    let mut outside = cuda.uninitialised(if inside { 0 } else { words })?;
+    let workspace = if inside { Slice::at_mut(room + behind as u64, words) } else { &mut *outside };
+
+    let (mut begin, mut digits) = (cuda.uninitialised(plan.count + 1)?, cuda.zeros(2 * RADIX)?);
+    kernel::column_keys(cuda, each, to, columns, indices)?;
+    let (starts, length) = (plan.starts(), words as u64);
+    kernel::window_starts(cuda, starts, to, columns, &mut begin, windows, &mut digits, workspace, length)?;
+    kernel::digit_starts::<C>(cuda, each.blocks(1), &begin, windows, &mut digits)?;
+    let along = unsorted.as_deref_mut();
+    kernel::sort_low::<C>(cuda, low, indices, a.indices, count, &digits, workspace, numbers, upper, along)?;
+    let (along, result) = (unsorted.as_deref(), places.as_deref_mut());
+    kernel::sort_high::<C>(cuda, high, numbers, upper, along, count, &digits, workspace, indices, result)?;
+    Ok(Sorted { begin, places, marks })
 }
 
 fn by_stretches<V: Element, I: Offset, C: Offset>(

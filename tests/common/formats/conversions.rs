@@ -68,8 +68,23 @@ pub fn transposes<B: Conversions>(backend: &B) {
     for long in [0, 10_000, 20_000] {
         transposed_as_on_host(backend, "a long column", &spine(20_000, long));
     }
-    // Values of 4 bytes leave less room to sort in: more entries than are sorted at a time.
     transposed_as_on_host(backend, "many, narrow", &with_lengths::<f32>(30_000, &[83; 30_000], 5));
+    transposes_of_types(backend);
+    // More columns than entries, of which there are more than are then sorted at a time.
+    transposed_as_on_host(backend, "wide", &with_lengths::<f64>(1_300_000, &[40; 30_000], 8));
+}
+
+/// Columns of lengths from none to several times what a device takes at a time, and of values that leave more and less room to
+/// sort in.
+pub fn transposes_of_types<B: Conversions>(backend: &B) {
+    fn columns<T: Scalar>() -> Csr<T> {
+        let lengths: Vec<usize> = (0..60).map(|j| j * 1117 % 3001 * usize::from(j % 8 != 3)).collect();
+        with_lengths(3000, &lengths, 7).transpose(&Host).unwrap()
+    }
+    transposed_as_on_host(backend, "columns of many lengths", &columns::<f32>());
+    transposed_as_on_host(backend, "columns of many lengths", &columns::<f64>());
+    transposed_as_on_host(backend, "columns of many lengths", &columns::<Complex<f64>>());
+    transposed_as_on_host(backend, "more columns than entries", &with_lengths::<f32>(5000, &[3; 300], 8));
 }
 
 fn transposed_as_on_host<T: Scalar, B: Conversions>(backend: &B, name: &str, a: &Csr<T>) {

@@ -75,6 +75,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "stencil.cu",
     "swept.cu",
     "transpose.cu",
+    "transpose_sort.cu",
     "transpose_windows.cu",
     "vector.cu",
     "vector_block.cu",
@@ -113,7 +114,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "swept.cuh",
     "tile_segments.cuh",
     "tile_start.cuh",
-    "turns.cuh",
+    "transpose_windows.cuh",
     "votes.cuh",
     "team.cuh"
 ];

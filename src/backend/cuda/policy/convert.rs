@@ -23,6 +23,9 @@ const FAR_ENTRIES: usize = 4;
 const FAR_BLOCKS: usize = 16;
 /// Rows of a window that a block orders.
 const MOST_WINDOW: u32 = 1024;
+/// Tiles from which on a few are looked up before the others, and how many.
+const MIRROR_ALL: u32 = 4096;
+const MIRRORED_FIRST: usize = 64;
 /// Warps that a conversion should have at least, where it has that many pieces.
 const WARPS: u64 = 1 << 20;
 
@@ -35,14 +38,19 @@ const STRETCH_BYTES: usize = 16;
 const WINDOW_BITS: std::ops::RangeInclusive<u32> = 10..=12;
 /// Windows have numbers of 16 bits.
 const WINDOWS: usize = 1 << 16;
-/// Bytes of an entry's numbers and windows, twice, which the target has room for.
-const NUMBERED: usize = 12;
-/// Threads a multiprocessor should have room for there: the more, the fewer registers each has.
-const WINDOW_RESIDENT: [u32; 2] = [1536, 1024];
+/// Threads that sort numbers by windows, numbers a thread, and blocks that a multiprocessor should have room for, by the number of entries
+/// from which on. A tile has 2 KiB of look-back: half a byte an entry, or a third.
+const WINDOW_SORTS: [(usize, [u32; 3]); 2] = [(0, [256, 16, 4]), (1 << 21, [256, 24, 4])];
+/// Where the number of such a line lies in a unit's class, above WINDOW_BITS.
+const SORT_SHIFT: u32 = 8;
+/// Threads a multiprocessor should have room for that put windows in order, by the bits: the more, the fewer registers each has.
+const WINDOW_RESIDENT: [u32; 3] = [1280, 1280, 768];
+/// Bytes of shared memory in which a window is put in order at most, so that every chip has them; larger ones are written as they come.
+const STAGED: usize = 64 << 10;
 
-/// Threads of a block that puts a window in order: no more warps than there are barriers.
+/// Threads of a block that puts a window in order: each warp counts the entries of all of its columns.
 fn window_threads(bits: u32) -> u32 {
-    (1 << bits >> 2).clamp(128, 512)
+    (1 << bits >> 3).min(256)
 }
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
@@ -59,11 +67,21 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         }
         "length_order.cu" => vec![("THREADS", MOST_WINDOW)],
         "mirror.cu" => vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS), ("AT_ONCE", MIRRORED)],
+        "transpose_sort.cu" => {
+            let [threads, items, blocks] = WINDOW_SORTS[(unit.size_class() >> SORT_SHIFT) as usize].1;
+            vec![
+                ("THREADS", threads),
+                ("ITEMS", items),
+                ("MIN_BLOCKS", blocks),
+                ("WINDOW_BITS", unit.size_class() & ((1 << SORT_SHIFT) - 1)),
+                ("LOOK_AT_ONCE", 1),
+                ("MATCH_HARDWARE", 0),
+            ]
+        }
         "transpose_windows.cu" => vec![
             ("THREADS", window_threads(unit.size_class())),
-            ("ITEMS", TILE_ITEMS),
             ("WINDOW_BITS", unit.size_class()),
-            ("RESIDENT", WINDOW_RESIDENT[usize::from(unit.size_class() >= *WINDOW_BITS.end())]),
+            ("RESIDENT", WINDOW_RESIDENT[(unit.size_class() - WINDOW_BITS.start()) as usize]),
         ],
         _ => vec![("THREADS", ELEMENTWISE_THREADS)],
     }
@@ -132,33 +150,86 @@ pub(in crate::backend::cuda) fn transpose_stretch<V: Element>(nonzeros: usize, c
     nonzeros.div_ceil(nonzeros.div_ceil(most).max(1)).max(1)
 }
 
-/// How entries are carried to the windows of their columns (`transpose_windows.cu`).
+/// The few tiles of a pattern that are asked first whether it is symmetric, where those of all would take longer than the answer.
+pub(in crate::backend::cuda) fn mirrored_first(all: Shape) -> Option<Shape> {
+    (all.blocks >= MIRROR_ALL).then(|| all.blocks(MIRRORED_FIRST))
+}
+
+/// How entries are sorted by the windows of their columns (`transpose_sort.cu`), and these are put in order (`transpose_windows.cu`).
 #[derive(Debug, Clone, Copy)]
 pub(in crate::backend::cuda) struct Windows {
     /// Their number.
     pub(in crate::backend::cuda) count: usize,
+    /// Whether the places of entries' columns go along with their numbers, so that columns are not fetched again.
+    pub(in crate::backend::cuda) carries: bool,
     /// A block a window.
     pub(in crate::backend::cuda) finish: Shape,
+    /// The sort's unit, and what its blocks take.
+    sort: Shape,
+    tile: usize,
+    nonzeros: usize,
 }
 
 impl Windows {
-    /// `None` where the target has no room for the numbers of entries, or windows are too many.
-    pub(in crate::backend::cuda) fn of<V: Element>(nonzeros: usize) -> Option<Self> {
+    /// `None` where windows are too many, or the target has no room for the columns' keys.
+    pub(in crate::backend::cuda) fn of<V: Element>(nonzeros: usize, columns: usize) -> Option<Self> {
         let count = |bits: u32| (nonzeros >> bits) + 2;
         let bits = WINDOW_BITS.into_iter().find(|&bits| count(bits) <= WINDOWS)?;
-        let shape = Shape::new(count(bits) as u32, window_threads(bits)).class(bits);
-        let has_room = 4 + size_of::<V>() >= NUMBERED;
-        has_room
-            .then(|| Windows { count: count(bits), finish: shape.variant("VALUE_BYTES", bytes_of::<V>()) })
+        if columns > nonzeros {
+            return None;
+        }
+        // The target has room for places where values have 8 bytes.
+        let carries = size_of::<V>() >= 8;
+        let carry = |shape: Shape| shape.variant("CARRY", if carries { "1" } else { "0" });
+        let threads = window_threads(bits);
+        let counts = (threads as usize / 32 * size_of::<u16>()) << bits;
+        // A line more than half of those that the largest window has.
+        let staged = ((1 << bits) + threads as usize) * (size_of::<V>() + 4);
+        let shared = if staged <= STAGED { staged.max(counts) } else { counts };
+        let finish = Shape::new(count(bits) as u32, threads).class(bits).shared(shared);
+        let (line, [sort_threads, items, _]) = window_sort(nonzeros);
+        let sort = Shape::new(1, sort_threads).class(bits | line << SORT_SHIFT);
+        Some(Windows {
+            count: count(bits),
+            carries,
+            finish: carry(finish.variant("VALUE_BYTES", bytes_of::<V>())),
+            sort: carry(sort),
+            tile: (sort_threads * items) as usize,
+            nonzeros,
+        })
     }
 
-    /// A thread for each of so many.
+    /// A thread for each of so many, in the unit of windows.
     pub(in crate::backend::cuda) fn each(&self, n: usize) -> Shape {
         self.finish.blocks(n.div_ceil(self.finish.threads as usize))
     }
 
-    /// [`TILE_ITEMS`] a thread.
-    pub(in crate::backend::cuda) fn tiles(&self, n: usize) -> Shape {
-        self.each(n.div_ceil(TILE_ITEMS as usize))
+    /// The same in the sort's.
+    pub(in crate::backend::cuda) fn sort_each(&self, n: usize) -> Shape {
+        self.sort.blocks(n.div_ceil(self.sort.threads as usize))
     }
+
+    /// Where windows start: a block has a thread for one more than it tells of.
+    pub(in crate::backend::cuda) fn starts(&self) -> Shape {
+        self.sort.blocks((self.count + 1).div_ceil(self.sort.threads as usize - 1))
+    }
+
+    /// The sort's passes, a block a tile: a number a place in shared memory, and what goes along.
+    pub(in crate::backend::cuda) fn sort_passes(&self) -> [Shape; 2] {
+        let counts = self.sort.threads as usize / 32 * 1024;
+        let tiles = self.sort.blocks(self.nonzeros.div_ceil(self.tile));
+        let carried = if self.carries { size_of::<u16>() } else { 0 };
+        [4, 5].map(|bytes| tiles.shared(counts + (bytes + carried) * self.tile))
+    }
+}
+
+/// The line of [`WINDOW_SORTS`] for so many entries, and its number.
+fn window_sort(nonzeros: usize) -> (u32, [u32; 3]) {
+    let line = WINDOW_SORTS.iter().rposition(|&(from, _)| from <= nonzeros).unwrap_or(0);
+    (line as u32, WINDOW_SORTS[line].1)
+}
+
+/// The classes of the sort's units, for the catalogue.
+pub(in crate::backend::cuda) fn window_sort_classes() -> impl Iterator<Item = u32> {
+    WINDOW_BITS.flat_map(|bits| (0..WINDOW_SORTS.len() as u32).map(move |line| bits | line << SORT_SHIFT))
 }

@@ -98,6 +98,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         | "mirror.cu"
         | "stencil.cu"
         | "transpose.cu"
+        | "transpose_sort.cu"
         | "transpose_windows.cu" => convert::constants(unit),
         "csr_balanced.cu" | "row_shape.cu" => balanced::constants(unit),
         "csr_binned.cu" => binned::constants(unit),

@@ -9,7 +9,6 @@ mod sort;
 mod sums;
 
 pub(super) use histogram::histogram_of_neighbours;
-pub(super) use sort::{Pair, passes};
 pub(super) use sums::exclusive_scan;
 
 use super::shape::{Shape, bytes_of};

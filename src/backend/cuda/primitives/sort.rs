@@ -15,10 +15,10 @@ const DIGIT: u32 = 8;
 const HEADER: usize = 2064;
 
 /// Two buffers of keys, and two of values or null: a sort goes back and forth between them.
-pub(in crate::backend::cuda) struct Pair<'a, K> {
-    pub(in crate::backend::cuda) keys: (&'a Slice<K>, &'a Slice<K>),
-    pub(in crate::backend::cuda) values: (u64, u64),
-    pub(in crate::backend::cuda) value_bytes: (&'static str, usize),
+pub(super) struct Pair<'a, K> {
+    pub(super) keys: (&'a Slice<K>, &'a Slice<K>),
+    pub(super) values: (u64, u64),
+    pub(super) value_bytes: (&'static str, usize),
 }
 
 /// Radix sort, stable, by the given bits of the keys' ordered form.
@@ -58,11 +58,7 @@ pub(super) fn sort<K: Key, V: Element>(
 
 /// The passes of a sort, from the first buffers on; whether the result is in the second ones. The first ones are only
 /// read where there is one pass ([`passes_for`]).
-pub(in crate::backend::cuda) fn passes<K: Key>(
-    cuda: Cuda,
-    pair: &Pair<'_, K>,
-    bits: Range<u32>,
-) -> Result<bool> {
+pub(super) fn passes<K: Key>(cuda: Cuda, pair: &Pair<'_, K>, bits: Range<u32>) -> Result<bool> {
     let (a, b) = pair.keys;
     let (from, to) = pair.values;
     let n = a.len();

@@ -1,0 +1,16 @@
+// Windows of a transpose's target: the columns that start within the same WINDOW = 2^WINDOW_BITS places of it.
+//
+//     columns   0 2 | 2 | 1 2 | 0 3      offsets of columns  0 2 3 6 7      WINDOW 4: columns 0 1 2 are window 0, column 3 is window 1
+//
+// A window has fewer than two times WINDOW entries, but for a column that reaches to the end of the next window: none other starts there,
+// so that this window's number is free for it.
+#pragma once
+#include "common.cuh"
+
+#define WINDOW (1u << WINDOW_BITS)
+
+// The window of a column that starts and ends at these places of the target.
+template <typename C> DEVICE u32 window_of(C start, C end) {
+    const u32 window = u32(start >> WINDOW_BITS);
+    return window + (u32(end >> WINDOW_BITS) - window >= 2);
+}
