@@ -313,6 +313,12 @@ fn matrices_with_more_nonzeros_than_32_bits_count() {
     }
 }
 
+#[test]
+fn large_matrices_transpose_as_on_the_host() {
+    let Some(b) = device() else { return };
+    conversions::large_transposes(&b);
+}
+
 /// Stencils made on the device are those of the host.
 #[test]
 fn stencils_made_on_the_device_are_the_hosts() {

@@ -87,6 +87,16 @@ pub fn transposes_of_types<B: Conversions>(backend: &B) {
     transposed_as_on_host(backend, "more columns than entries", &with_lengths::<f32>(5000, &[3; 300], 8));
 }
 
+/// So many entries that the sort takes the tiles of large inputs.
+pub fn large_transposes<B: Conversions>(backend: &B) {
+    fn rows<T: Scalar>() -> Csr<T> {
+        let lengths: Vec<usize> = (0..250_000).map(|i| i * 7919 % 21).collect();
+        with_lengths(180_000, &lengths, 9)
+    }
+    transposed_as_on_host(backend, "2.5 million entries", &rows::<f32>());
+    transposed_as_on_host(backend, "2.5 million entries", &rows::<f64>());
+}
+
 fn transposed_as_on_host<T: Scalar, B: Conversions>(backend: &B, name: &str, a: &Csr<T>) {
     let (here, there) = (a.transpose(&Host).unwrap(), on(backend, a).transpose(backend).unwrap());
     let (here, there) = (here.parts(), back(backend, &there));
