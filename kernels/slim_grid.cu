@@ -70,13 +70,20 @@ struct Points {
     }
 };
 
-#define KERNEL extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #define GRID const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers
 
-KERNEL slim_grid(GRID, T alpha, const T* x, T beta, T* y) { product(Points{grid, numbers}, alpha, x, beta, y); }
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) slim_grid(GRID, T alpha, const T* x, T beta, T* y) {
+    after_predecessors();
+    product(Points{grid, numbers}, alpha, x, beta, y);
+}
 
-KERNEL slim_grid_dot(GRID, const T* x, T* y, T* xy, T* partials, u32* finished) { product_dot(Points{grid, numbers}, x, y, xy, partials, finished); }
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) slim_grid_dot(GRID, const T* x, T* y, T* xy, T* partials, u32* finished) {
+    after_predecessors();
+    product_dot(Points{grid, numbers}, x, y, xy, partials, finished);
+}
 
-KERNEL slim_grid_chebyshev(GRID, R keep, R momentum, R step, const R* d, const T* r, const T* z, T* last) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    slim_grid_chebyshev(GRID, R keep, R momentum, R step, const R* d, const T* r, const T* z, T* last) {
+    after_predecessors();
     product_chebyshev(Points{grid, numbers}, Step<R>{keep, momentum, step}, d, r, z, last);
 }

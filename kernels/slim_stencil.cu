@@ -77,15 +77,22 @@ struct Kinds {
     }
 };
 
-#define KERNEL extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #define KINDS u64 rows, u64 columns, const u8 *kind_of, u32 whole, const u32 *places_of, const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers
 #define WALK \
     Kinds { rows, columns, kind_of, whole, places_of, grid, numbers }
 
-KERNEL slim_stencil(KINDS, T alpha, const T* x, T beta, T* y) { product(WALK, alpha, x, beta, y); }
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) slim_stencil(KINDS, T alpha, const T* x, T beta, T* y) {
+    after_predecessors();
+    product(WALK, alpha, x, beta, y);
+}
 
-KERNEL slim_stencil_dot(KINDS, const T* x, T* y, T* xy, T* partials, u32* finished) { product_dot(WALK, x, y, xy, partials, finished); }
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) slim_stencil_dot(KINDS, const T* x, T* y, T* xy, T* partials, u32* finished) {
+    after_predecessors();
+    product_dot(WALK, x, y, xy, partials, finished);
+}
 
-KERNEL slim_stencil_chebyshev(KINDS, R keep, R momentum, R step, const R* d, const T* r, const T* z, T* last) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    slim_stencil_chebyshev(KINDS, R keep, R momentum, R step, const R* d, const T* r, const T* z, T* last) {
+    after_predecessors();
     product_chebyshev(WALK, Step<R>{keep, momentum, step}, d, r, z, last);
 }

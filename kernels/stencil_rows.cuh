@@ -77,13 +77,11 @@ struct Beside {
 // What becomes of the sums. A walk goes over the rows: walk.sums(x, beside, finish), where finish(row, sum, beside(row), x of the row)
 // is called once a row.
 template <typename W> DEVICE void product(const W& walk, T alpha, const T* x, T beta, T* y) {
-    after_predecessors();
     walk.sums(x, Nothing(), [=](u64 row, T sum, Nothing, T) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
 }
 
 // y = A x, *xy = x.y.
 template <typename W> DEVICE void product_dot(const W& walk, const T* x, T* y, T* xy, T* partials, u32* finished) {
-    after_predecessors();
     T dot = T();
     walk.sums(x, Nothing(), [&](u64 row, T sum, Nothing, T) {
         y[row] = sum;
@@ -95,7 +93,6 @@ template <typename W> DEVICE void product_dot(const W& walk, const T* x, T* y, T
 // last = keep z + momentum last + step d .* (r - A z). A vector is never read after it was written: z is not last. A row's own z is
 // among what was read for its sum, where the stencil has a diagonal.
 template <typename W> DEVICE void product_chebyshev(const W& walk, const Step<R>& by, const R* d, const T* r, const T* z, T* last) {
-    after_predecessors();
     walk.sums(
         z, [=](u64 row) { return Beside{r[row], by.momentum == 0 ? T() : last[row]}; },
         [=](u64 row, T sum, Beside at, T own) { last[row] = stepped(by, d, row, at.r, PLACES >> 13 & 1 ? own : z[row], sum, at.last); });
