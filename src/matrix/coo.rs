@@ -2,12 +2,12 @@
 
 use super::Csr;
 use super::lengths::{RowLengths, scanned};
-use super::sparse::check_vectors;
+use super::sparse::product_op;
 use super::storage::Storage;
 use crate::backend::copied;
-use crate::backend::{Backend, Conversions, CooParts, Gemv, Host, Offsets, Op, Products, with_offsets};
+use crate::backend::{Backend, Conversions, CooParts, Host, Offsets, with_offsets};
 use crate::error::Result;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::Scalar;
 
 /// A matrix in coordinates, sorted by row, then column ([`CooParts`] draws it).
 pub struct Coo<V: Scalar, B: Backend = Host> {
@@ -58,26 +58,7 @@ impl<V: Scalar, B: Backend> Coo<V, B> {
         0
     }
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
-    ///
-    /// # Errors
-    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
-    pub fn product_op<T: Scalar>(
-        &self,
-        backend: &B,
-        op: Op,
-        alpha: T,
-        x: &B::Slice<T>,
-        beta: T,
-        y: &mut B::Slice<T>,
-    ) -> Result<()>
-    where
-        V: Widen<T>,
-        B: Products,
-    {
-        check_vectors(op, (self.rows, self.columns), (B::len(x), B::len(y)))?;
-        backend.coo(self.parts(), Gemv { op, alpha, x, beta, y })
-    }
+    product_op!(coo);
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
         let nonzeros = lengths.nonzeros();

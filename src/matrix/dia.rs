@@ -2,11 +2,11 @@
 
 use super::Csr;
 use super::lengths::{RowLengths, scanned};
-use super::sparse::check_vectors;
+use super::sparse::product_op;
 use super::storage::{FREE_PADDING, MOST_PADDING, Storage};
-use crate::backend::{Backend, Conversions, DIA_SECTION, DiaParts, Gemv, Host, Op, Products};
+use crate::backend::{Backend, Conversions, DIA_SECTION, DiaParts, Host};
 use crate::error::{Error, Result};
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::Scalar;
 
 /// A matrix stored by diagonals, without columns: for each diagonal that has an entry, an entry of every row ([`DiaParts`] draws it).
 ///
@@ -70,26 +70,7 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
         B::len(&*self.values) - self.nonzeros
     }
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. A^T needs no copy, on any backend.
-    ///
-    /// # Errors
-    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
-    pub fn product_op<T: Scalar>(
-        &self,
-        backend: &B,
-        op: Op,
-        alpha: T,
-        x: &B::Slice<T>,
-        beta: T,
-        y: &mut B::Slice<T>,
-    ) -> Result<()>
-    where
-        V: Widen<T>,
-        B: Products,
-    {
-        check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
-        backend.dia(self.parts(), Gemv { op, alpha, x, beta, y })
-    }
+    product_op!(dia, " A^T needs no copy, on any backend.");
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
         match lengths.diagonals() {

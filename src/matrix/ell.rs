@@ -2,11 +2,11 @@
 
 use super::Csr;
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
-use super::sparse::check_vectors;
+use super::sparse::product_op;
 use super::storage::Storage;
-use crate::backend::{Backend, Conversions, EllParts, Gemv, Host, Op, Products};
+use crate::backend::{Backend, Conversions, EllParts, Host};
 use crate::error::Result;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::Scalar;
 
 /// A matrix in ELL: all rows padded to one width, stored column by column ([`EllParts`] draws it).
 pub struct Ell<V: Scalar, B: Backend = Host> {
@@ -65,26 +65,7 @@ impl<V: Scalar, B: Backend> Ell<V, B> {
         self.rows * self.width - self.nonzeros
     }
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
-    ///
-    /// # Errors
-    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
-    pub fn product_op<T: Scalar>(
-        &self,
-        backend: &B,
-        op: Op,
-        alpha: T,
-        x: &B::Slice<T>,
-        beta: T,
-        y: &mut B::Slice<T>,
-    ) -> Result<()>
-    where
-        V: Widen<T>,
-        B: Products,
-    {
-        check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
-        backend.ell(self.parts(), Gemv { op, alpha, x, beta, y })
-    }
+    product_op!(ell);
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
         Self::storage_of(lengths.rows(), lengths.nonzeros(), lengths.longest(), value)

@@ -2,11 +2,11 @@
 
 use super::Csr;
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
-use super::sparse::check_vectors;
+use super::sparse::product_op;
 use super::storage::{Storage, offset_bytes};
-use crate::backend::{Backend, Conversions, Gemv, Host, JdsParts, Offsets, Op, Products, RowOrder};
+use crate::backend::{Backend, Conversions, Host, JdsParts, Offsets, RowOrder};
 use crate::error::Result;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::Scalar;
 
 /// A matrix in jagged diagonals: rows from longest to shortest, stored column by column without padding
 /// ([`JdsParts`] draws it). Products write y through the row order, so it stays the same operator as in CSR.
@@ -60,26 +60,7 @@ impl<V: Scalar, B: Backend> Jds<V, B> {
         0
     }
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
-    ///
-    /// # Errors
-    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
-    pub fn product_op<T: Scalar>(
-        &self,
-        backend: &B,
-        op: Op,
-        alpha: T,
-        x: &B::Slice<T>,
-        beta: T,
-        y: &mut B::Slice<T>,
-    ) -> Result<()>
-    where
-        V: Widen<T>,
-        B: Products,
-    {
-        check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
-        backend.jds(self.parts(), Gemv { op, alpha, x, beta, y })
-    }
+    product_op!(jds);
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
         let nonzeros = lengths.nonzeros() as u128;

@@ -2,13 +2,11 @@
 
 use super::Csr;
 use super::lengths::{RowLengths, lengths_of, scanned};
-use super::sparse::check_vectors;
+use super::sparse::product_op;
 use super::storage::Storage;
-use crate::backend::{
-    Backend, Conversions, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products, RowOrder, SellParts,
-};
+use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, Offsets, RowOrder, SellParts};
 use crate::error::{Error, Result};
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::Scalar;
 
 /// A matrix in SELL-C-sigma: sections of C rows, each padded to its own longest row; within windows of sigma rows,
 /// rows are ordered from longest to shortest ([`SellParts`] draws it). Products write y through the row order, so it
@@ -159,26 +157,7 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
         B::len(&*self.values) - self.nonzeros
     }
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
-    ///
-    /// # Errors
-    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
-    pub fn product_op<T: Scalar>(
-        &self,
-        backend: &B,
-        op: Op,
-        alpha: T,
-        x: &B::Slice<T>,
-        beta: T,
-        y: &mut B::Slice<T>,
-    ) -> Result<()>
-    where
-        V: Widen<T>,
-        B: Products,
-    {
-        check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
-        backend.sell(self.parts(), Gemv { op, alpha, x, beta, y })
-    }
+    product_op!(sell);
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
         let nonzeros = lengths.nonzeros();

@@ -78,6 +78,34 @@ pub(super) fn check_vectors(op: Op, (rows, columns): (usize, usize), (x, y): (us
     Error::check_dimension("length of y", rows, y)
 }
 
+/// The product of a format that a backend's method of the same name multiplies with; `more` ends the first paragraph of what it says.
+macro_rules! product_op {
+    ($step:ident $(, $more:literal)?) => {
+        #[doc = concat!("y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.", $($more)?)]
+        ///
+        /// # Errors
+        /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+        pub fn product_op<T: $crate::scalar::Scalar>(
+            &self,
+            backend: &B,
+            op: $crate::backend::Op,
+            alpha: T,
+            x: &B::Slice<T>,
+            beta: T,
+            y: &mut B::Slice<T>,
+        ) -> $crate::error::Result<()>
+        where
+            V: $crate::scalar::Widen<T>,
+            B: $crate::backend::Products,
+        {
+            let shape = (self.rows(), self.columns());
+            $crate::matrix::sparse::check_vectors(op, shape, (B::len(x), B::len(y)))?;
+            backend.$step(self.parts(), $crate::backend::Gemv { op, alpha, x, beta, y })
+        }
+    };
+}
+pub(super) use product_op;
+
 /// [`SparseMatrix`] by a type's own methods of the same names.
 macro_rules! stored {
     ($($name:ident),*) => {$(

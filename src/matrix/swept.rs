@@ -2,11 +2,11 @@
 
 use super::Csr;
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
-use super::sparse::check_vectors;
+use super::sparse::product_op;
 use super::storage::Storage;
-use crate::backend::{Backend, Conversions, Gemv, Host, NARROW_LIMIT, Op, Products, SweptArrays, SweptParts};
+use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, SweptArrays, SweptParts};
 use crate::error::Result;
-use crate::scalar::{Scalar, Widen};
+use crate::scalar::Scalar;
 
 /// Entries of the longest row that is not refused: a row's entries lie in steps of their own.
 const LONGEST: usize = 4096;
@@ -83,26 +83,7 @@ impl<V: Scalar, B: Backend> Swept<V, B> {
         0
     }
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
-    ///
-    /// # Errors
-    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
-    pub fn product_op<T: Scalar>(
-        &self,
-        backend: &B,
-        op: Op,
-        alpha: T,
-        x: &B::Slice<T>,
-        beta: T,
-        y: &mut B::Slice<T>,
-    ) -> Result<()>
-    where
-        V: Widen<T>,
-        B: Products,
-    {
-        check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
-        backend.swept(self.parts(), Gemv { op, alpha, x, beta, y })
-    }
+    product_op!(swept);
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
         Self::storage_of(lengths.rows(), lengths.nonzeros(), lengths.longest(), value)
