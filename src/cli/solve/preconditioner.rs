@@ -2,7 +2,6 @@
 
 use super::single::Single;
 use residua::backend::{PreconditionSteps, Products};
-use residua::krylov::Report;
 use residua::precondition::{BlockJacobi, Chebyshev, Fsai, Identity, Jacobi, Preconditioner};
 use residua::scalar::Widen;
 use residua::{Csr, Error, LinearOperator, Scalar};
@@ -108,12 +107,12 @@ impl<T: Scalar, B: PreconditionSteps + Products> Setup<T, B> {
     }
 
     /// Runs `solve` with the preconditioner for `a`.
-    pub(super) fn with(
+    pub(super) fn with<R>(
         &self,
         backend: &B,
         a: &dyn LinearOperator<T, B>,
-        solve: impl FnOnce(&dyn Preconditioner<T, B>) -> residua::Result<Report>,
-    ) -> residua::Result<Report> {
+        solve: impl FnOnce(&dyn Preconditioner<T, B>) -> residua::Result<R>,
+    ) -> residua::Result<R> {
         match self {
             Setup::Identity | Setup::NotPositiveDefinite(_) => solve(&Identity),
             Setup::Jacobi(m) => solve(m),

@@ -1,10 +1,8 @@
 //! Several right-hand sides at once.
 
 use super::method::{Stored, System};
-use super::preconditioner::Setup;
 use residua::backend::{PreconditionSteps, Products};
 use residua::krylov::{MultiCg, Report, SolveOptions};
-use residua::precondition::{Identity, Preconditioner};
 use residua::{Error, Scalar};
 use std::ops::ControlFlow;
 
@@ -49,13 +47,10 @@ impl<T: Scalar, B: PreconditionSteps + Products> Several<T, B> {
         let System::Full(Stored { operator, preconditioner, .. }) = system else {
             unreachable!("several at once are a system in full precision")
         };
-        let m: &dyn Preconditioner<T, B> = match preconditioner {
-            Setup::Jacobi(jacobi) => jacobi,
-            _ => &Identity,
-        };
         backend.fill(T::zero(), &mut self.x)?;
         let own = 0..count * operator.rows();
         let (b, x) = (B::part(&self.b, own.clone()), B::part_mut(&mut self.x, own));
-        self.cg.solve(&**operator, m, b, x, observer)
+        let (cg, a) = (&mut self.cg, &**operator);
+        preconditioner.with(backend, a, |m| cg.solve(a, m, b, x, observer))
     }
 }
