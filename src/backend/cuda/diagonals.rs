@@ -80,7 +80,7 @@ pub(super) fn from_csr<V: Element>(
     with_offsets!(a.offsets, offsets => kernel::csr_to_dia(
         cuda, shape, rows, offsets, a.indices, a.values, count, distances, values, &mut lost,
     ))?;
-    Ok(cuda.download(&lost)?[0] == 0)
+    Ok(cuda.value(&lost)? == 0)
 }
 
 pub(super) fn lengths<V: Element>(

@@ -136,7 +136,7 @@ impl SlimSteps for Cuda {
             planes,
             &mut others,
         )?;
-        Ok(self.download(&*others)?[0] == 0)
+        Ok(self.value(&others)? == 0)
     }
 
     fn slim_survey<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<Survey<V, Self>> {
