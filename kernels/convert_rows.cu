@@ -12,7 +12,8 @@
 // (`splits`).
 //
 // In JDS all long rows are neighbours, and one row may be as long as all others together. Only the first `near` diagonals are
-// turned over; those behind them have few positions each, and their entries are shared out one by one to the first `far` blocks.
+// turned over; those behind them have few positions each, and their entries are shared out one by one to the first `far` blocks. In SELL
+// a section with one long row is as wide, and the same blocks share out the places of its columns from `near` on.
 //
 // Bytes an entry: index and value read once and written once. Padding is written too: value 0, and index 0 or what tells the products
 // of SELL that it is padding.
@@ -114,7 +115,7 @@ template <typename Move> DEVICE void along_rows(Line line, u32 first, Move move)
     }
 }
 
-// What every layout but JDS has of far diagonals.
+// What ELL has of far columns.
 struct Far {
     u32 near, blocks;
 };
@@ -186,6 +187,43 @@ template <bool FROM_CSR> DEVICE void far_entries(Csr a, const u32* order, const 
     }
 }
 
+// The same of the places in columns from `near` on of sections that are wider, which have at most as many rows as there are threads: a
+// thread keeps to one row, so that places written, and read, one after another are neighbours.
+template <bool FROM_CSR> DEVICE void far_places(Csr a, const u32* order, Sell to, Far far, u32* columns, V* values) {
+    __shared__ u64 wide[THREADS];
+    __shared__ u32 found;
+    const u64 threads = u64(far.blocks) * THREADS, mine = u64(blockIdx.x) * THREADS + threadIdx.x;
+    const u64 at_once = threads / to.height, first = far.near + mine / to.height, row = mine % to.height;
+    for (u64 base = 0; base < to.count; base += THREADS) {
+        const u64 section = base + threadIdx.x;
+        if (!__syncthreads_or(section < to.count && to.places(section * to.height) > far.near)) continue;
+        if (threadIdx.x == 0) found = 0;
+        __syncthreads();
+        if (section < to.count && to.places(section * to.height) > far.near) wide[atomicAdd(&found, 1u)] = section;
+        __syncthreads();
+        for (u32 i = 0; i < found; i++) {
+            const u64 position = wide[i] * to.height + row;
+            const u32 places = to.places(position);
+            const Line line = line_of(a, order, position);
+            const u32 end = FROM_CSR ? places : line.length;
+            if (mine >= at_once * to.height) continue;
+#pragma unroll 4
+            for (u64 k = first; k < end; k += at_once) {
+                const u64 at = to.at(u32(k)), from = u64(line.start) + k;
+                const bool entry = k < line.length;
+                if (FROM_CSR) {
+                    columns[at] = entry ? a.columns[from] : PADDING;
+                    values[at] = entry ? a.values[from] : V();
+                } else {
+                    a.columns[from] = columns[at];
+                    a.values[from] = values[at];
+                }
+            }
+        }
+        __syncthreads();
+    }
+}
+
 // ---- one kernel a layout and direction: CSR first, then the layout -------------------------------------------------
 
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
@@ -207,9 +245,15 @@ KERNEL jds_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, con
     else turn_over<Jds, false>(a, order, {diagonals}, columns, values, rows, splits, {near, far});
 }
 // `order` is null where rows keep their order.
-KERNEL csr_to_sell(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 splits) {
-    turn_over<Sell, true>({rows, offsets, from_columns, from_values}, order, {sections, count, height}, columns, values, count * height, splits);
+KERNEL csr_to_sell(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 splits, u32 near, u32 far) {
+    const Csr a = {rows, offsets, from_columns, from_values};
+    const Sell to = {sections, count, height};
+    if (blockIdx.x < far) far_places<true>(a, order, to, {near, far}, columns, values);
+    else turn_over<Sell, true>(a, order, to, columns, values, count * height, splits, {near, far});
 }
-KERNEL sell_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 splits) {
-    turn_over<Sell, false>({rows, offsets, to_columns, to_values}, order, {sections, count, height}, columns, values, rows, splits);
+KERNEL sell_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 splits, u32 near, u32 far) {
+    const Csr a = {rows, offsets, to_columns, to_values};
+    const Sell from = {sections, count, height};
+    if (blockIdx.x < far) far_places<false>(a, order, from, {near, far}, columns, values);
+    else turn_over<Sell, false>(a, order, from, columns, values, rows, splits, {near, far});
 }

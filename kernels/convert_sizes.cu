@@ -33,22 +33,34 @@ KERNEL ordered_lengths(const u32* lengths, u64 rows, const u32* order, u32* sort
     if (__syncthreads_or(any) && threadIdx.x == 0) atomicMax(moved, 1ull);
 }
 
-// Places of each section, as wide as its longest row; they are added to `total`, and may wrap where that is more than I counts.
-KERNEL section_places(const u32* lengths, u64 rows, u64 height, I* places, u64 sections, u64* total) {
+// Places of each section, as wide as its longest row; they are added to found[0], and may wrap where that is more than I counts. found[1]
+// becomes the length of the longest row of all.
+KERNEL section_places(const u32* lengths, u64 rows, u64 height, I* places, u64 sections, u64* found) {
     __shared__ u64 of_block;
-    if (threadIdx.x == 0) of_block = 0;
+    __shared__ u32 widest;
+    if (threadIdx.x == 0) of_block = widest = 0;
     __syncthreads();
     u64 all = 0;
+    u32 longest = 0;
     EACH(s, sections) {
         u32 width = 0;
         for (u64 i = s * height, end = min(rows, (s + 1) * height); i < end; i++) width = max(width, lengths[i]);
         places[s] = I(width * height);
         all += width * height;
+        longest = max(longest, width);
     }
     all = warp_sum(all);
-    if (lane_id() == 0) atomicAdd(&of_block, all);
+#pragma unroll
+    for (u32 with = 16; with; with /= 2) longest = max(longest, __shfl_xor_sync(ALL, longest, with));
+    if (lane_id() == 0) {
+        atomicAdd(&of_block, all);
+        atomicMax(&widest, longest);
+    }
     __syncthreads();
-    if (threadIdx.x == 0) atomicAdd(total, of_block);
+    if (threadIdx.x == 0) {
+        atomicAdd(found, of_block);
+        atomicMax(found + 1, u64(widest));
+    }
 }
 
 // Rows get shorter along the order: those with more than k entries are the first ones.

@@ -75,13 +75,14 @@ pub trait Conversions: Primitives + SlimSteps {
     ) -> Result<()>;
 
     /// Where sections of `height` rows start, each padded to its longest row; `offsets` has one element more than there
-    /// are sections. All places are added to `total`; where they are more than `I` counts, `offsets` is of no use.
+    /// are sections. All places are added to the first of `found`; where they are more than `I` counts, `offsets` is of no use. Its second
+    /// becomes the longest row's length at least.
     fn section_offsets<I: Offset>(
         &self,
         lengths: &Self::Slice<u32>,
         height: usize,
         offsets: &mut Self::Slice<I>,
-        total: &mut Self::Slice<u64>,
+        found: &mut Self::Slice<u64>,
     ) -> Result<()>;
 
     /// `reach[k]` = how many rows have more than `k` entries; `order` has them from longest to shortest.
@@ -249,11 +250,11 @@ pub trait Conversions: Primitives + SlimSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// Every entry, laid out as [`SellParts`] says.
+    /// Every entry, laid out as [`SellParts`] says; `size` is its height, and the length of the longest row.
     fn csr_to_sell<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
-        height: usize,
+        size: (usize, usize),
         order: Option<RowOrderRef<'_, Self>>,
         sections: OffsetsRef<'_, Self>,
         indices: &mut Self::Slice<u32>,

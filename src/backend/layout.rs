@@ -313,6 +313,8 @@ pub struct SellParts<'a, V: Element, B: Backend> {
     pub columns: usize,
     /// Rows of a section: C.
     pub height: usize,
+    /// Entries of the longest row.
+    pub widest: usize,
     /// Rows of a sorting window: sigma, a multiple of C, or 1 where rows keep their order.
     pub window: usize,
     /// The row at each position; `None` where rows keep their order. It maps each window onto itself.

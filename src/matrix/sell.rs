@@ -20,6 +20,7 @@ pub struct Sell<V: Scalar, B: Backend = Host> {
     columns: usize,
     nonzeros: usize,
     height: usize,
+    widest: usize,
     window: usize,
     order: Option<RowOrder<B>>,
     lengths: B::Vec<u32>,
@@ -38,6 +39,8 @@ struct Plan<B: Backend> {
     offsets: Offsets<B>,
     /// Places in all sections, padding included.
     entries: usize,
+    /// Entries of the longest row.
+    widest: usize,
 }
 
 impl<B: Conversions> Plan<B> {
@@ -52,9 +55,9 @@ impl<B: Conversions> Plan<B> {
     }
 
     fn new(backend: &B, lengths: B::Vec<u32>, height: usize, window: usize) -> Result<Self> {
-        // Whether a row is not in its place, and all places: what the host has to know, in one message.
-        let mut found = backend.zeros::<u64>(2)?;
-        let (moved, total) = B::split_mut(&mut found, 1);
+        // Whether a row is not in its place, all places, and the longest row: what the host has to know, in one message.
+        let mut found = backend.zeros::<u64>(3)?;
+        let (moved, places) = B::split_mut(&mut found, 1);
         let mut ordered = None;
         if window > 1 {
             let rows = B::len(&*lengths);
@@ -65,16 +68,17 @@ impl<B: Conversions> Plan<B> {
         let by_position: &B::Slice<u32> = ordered.as_ref().map_or(&lengths, |(_, sorted)| sorted);
         let sections = B::len(by_position).div_ceil(height);
         let mut narrow = backend.buffer::<u32>(sections + 1)?;
-        backend.section_offsets(by_position, height, &mut narrow, total)?;
-        let mut told = [0; 2];
+        backend.section_offsets(by_position, height, &mut narrow, places)?;
+        let mut told = [0; 3];
         backend.read(&found, &mut told)?;
-        let (moved, entries) = (told[0], told[1] as usize);
+        let [moved, entries, widest] = told;
+        let (entries, widest) = (entries as usize, widest as usize);
         let offsets = if entries <= NARROW_LIMIT {
             Offsets::Narrow(narrow)
         } else {
             drop(narrow);
             let mut wide = backend.buffer::<u64>(sections + 1)?;
-            backend.section_offsets(by_position, height, &mut wide, &mut found)?;
+            backend.section_offsets(by_position, height, &mut wide, B::part_mut(&mut found, 1..3))?;
             Offsets::Wide(wide)
         };
         // Rows that are in order already need no order.
@@ -82,7 +86,7 @@ impl<B: Conversions> Plan<B> {
             Some((order, sorted)) if moved > 0 => (Some(RowOrder::new(order)), sorted),
             _ => (None, lengths),
         };
-        Ok(Self { window, order, lengths, offsets, entries })
+        Ok(Self { window, order, lengths, offsets, entries, widest })
     }
 
     fn storage(&self, nonzeros: usize, height: usize, value: usize) -> Storage {
@@ -132,6 +136,7 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
             rows: self.rows,
             columns: self.columns,
             height: self.height,
+            widest: self.widest,
             window: self.window,
             order: self.order.as_ref().map(RowOrder::as_ref),
             lengths: &self.lengths,
@@ -198,16 +203,18 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
 
     fn with_plan(backend: &B, a: &Csr<V, B>, plan: Plan<B>, height: usize) -> Result<Self> {
         plan.storage(a.nonzeros(), height, size_of::<V>()).check(Self::NAME)?;
-        let Plan { window, order, lengths, offsets, entries } = plan;
+        let Plan { window, order, lengths, offsets, entries, widest } = plan;
         let mut indices = backend.buffer(entries)?;
         let mut values = backend.buffer(entries)?;
         let order_ref = order.as_ref().map(RowOrder::as_ref);
-        backend.csr_to_sell(a.parts(), height, order_ref, offsets.as_ref(), &mut indices, &mut values)?;
+        let (size, sections) = ((height, widest), offsets.as_ref());
+        backend.csr_to_sell(a.parts(), size, order_ref, sections, &mut indices, &mut values)?;
         Ok(Self {
             rows: a.rows(),
             columns: a.columns(),
             nonzeros: a.nonzeros(),
             height,
+            widest,
             window,
             order,
             lengths,

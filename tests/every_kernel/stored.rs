@@ -22,11 +22,12 @@ fn some<T: Scalar>(names: &[&str]) -> Vec<(&'static str, Csr<T>)> {
     some
 }
 
-const AWKWARD: [&str; 6] = [
+const AWKWARD: [&str; 7] = [
     "597 x 43",
     "597 x 43 by diagonals",
     "empty rows and columns",
     "one giant row",
+    "a long row among others",
     "a grid with holes",
     "no nonzeros",
 ];

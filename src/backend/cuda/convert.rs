@@ -38,12 +38,12 @@ mod kernel {
         fn csr_to_sell(
             rows: u64, offsets: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
             order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,
-            columns: &mut Slice<u32>, values: &mut Slice<V>, splits: u32,
+            columns: &mut Slice<u32>, values: &mut Slice<V>, splits: u32, near: u32, far: u32,
         );
         fn sell_to_csr(
             rows: u64, offsets: &Slice<I>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
             order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,
-            columns: &Slice<u32>, values: &Slice<V>, splits: u32,
+            columns: &Slice<u32>, values: &Slice<V>, splits: u32, near: u32, far: u32,
         );
     }
     kernels! {
@@ -73,7 +73,7 @@ mod kernel {
         );
         fn section_places(
             lengths: &Slice<u32>, rows: u64, height: u64, places: &mut Slice<I>, sections: u64,
-            total: &mut Slice<u64>,
+            found: &mut Slice<u64>,
         );
         fn ordered_lengths(
             lengths: &Slice<u32>, rows: u64, order: &Slice<u32>, sorted: &mut Slice<u32>, moved: &mut Slice<u64>,
@@ -98,23 +98,15 @@ fn rows_shape<V: Element>(positions: usize, nonzeros: usize, longest: usize) -> 
     (shape.variant("VALUE_BYTES", bytes_of::<V>()), splits)
 }
 
-impl Cuda {
-    /// The same for jagged diagonals: diagonals that are turned over, and blocks for the entries behind them.
-    fn jagged_shape<V: Element>(
-        self,
-        rows: usize,
-        nonzeros: usize,
-        diagonals: usize,
-    ) -> (Shape, u32, u32, u32) {
-        let (near, far) = policy::far_diagonals(self.0.chip, rows, nonzeros, diagonals);
-        let (shape, splits) = rows_shape::<V>(rows, nonzeros, near);
-        (shape.blocks(shape.blocks as usize + far), splits, near as u32, far as u32)
-    }
-}
-
-/// An estimate of the longest row of a SELL matrix; it only says how finely work is shared out.
-fn sell_longest(entries: usize, rows: usize) -> usize {
-    8 * entries.div_ceil(rows.max(1))
+/// The same where the columns of a layout behind some near ones have few entries each: near columns, and blocks for what is behind them,
+/// which are so many of all.
+fn near_and_far<V: Element>(
+    positions: usize,
+    nonzeros: usize,
+    (near, far): (usize, usize),
+) -> (Shape, u32, u32, u32) {
+    let (shape, splits) = rows_shape::<V>(positions, nonzeros, near);
+    (shape.blocks(shape.blocks as usize + far), splits, near as u32, far as u32)
 }
 
 impl Cuda {
@@ -192,12 +184,12 @@ impl Conversions for Cuda {
         lengths: &Slice<u32>,
         height: usize,
         offsets: &mut Slice<I>,
-        total: &mut Slice<u64>,
+        found: &mut Slice<u64>,
     ) -> Result<()> {
         let (rows, sections) = (lengths.len() as u64, offsets.len() - 1);
         let mut places = self.uninitialised::<I>(sections)?;
         let (shape, count) = (policy::one_each(sections), sections as u64);
-        kernel::section_places(*self, shape, lengths, rows, height as u64, &mut places, count, total)?;
+        kernel::section_places(*self, shape, lengths, rows, height as u64, &mut places, count, found)?;
         exclusive_scan(*self, &places, offsets)
     }
 
@@ -404,7 +396,8 @@ impl Conversions for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         let (rows, order, count) = (a.rows as u64, order.as_slice(), diagonals.len() - 1);
-        let (shape, splits, near, far) = self.jagged_shape::<V>(a.rows, indices.len(), count);
+        let far = policy::far_diagonals(self.0.chip, a.rows, indices.len(), count);
+        let (shape, splits, near, far) = near_and_far::<V>(a.rows, indices.len(), far);
         let count = count as u64;
         with_offsets!(a.offsets, offsets => with_offsets!(diagonals, diagonals => kernel::csr_to_jds(
             *self, shape, rows, offsets, a.indices, a.values, order, diagonals, count, indices, values, splits, near, far,
@@ -419,7 +412,8 @@ impl Conversions for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         let (rows, order, count) = (a.rows as u64, a.order.as_slice(), a.offsets.len() - 1);
-        let (shape, splits, near, far) = self.jagged_shape::<V>(a.rows, indices.len(), count);
+        let far = policy::far_diagonals(self.0.chip, a.rows, indices.len(), count);
+        let (shape, splits, near, far) = near_and_far::<V>(a.rows, indices.len(), far);
         let count = count as u64;
         with_offsets!(offsets, offsets => with_offsets!(a.offsets, diagonals => kernel::jds_to_csr(
             *self, shape, rows, offsets, indices, values, order, diagonals, count, a.indices, a.values, splits, near, far,
@@ -429,19 +423,19 @@ impl Conversions for Cuda {
     fn csr_to_sell<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
-        height: usize,
+        (height, widest): (usize, usize),
         order: Option<RowOrderRef<'_, Self>>,
         sections: OffsetsRef<'_, Self>,
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
         let count = sections.len() - 1;
-        let longest = sell_longest(indices.len(), a.rows);
-        let (shape, splits) = rows_shape::<V>(count * height, indices.len(), longest);
+        let far = policy::far_places(self.0.chip, (a.rows, height), indices.len(), widest);
+        let (shape, splits, near, far) = near_and_far::<V>(count * height, indices.len(), far);
         let (rows, count, height) = (a.rows as u64, count as u64, height as u64);
         let order = order.map(|order| order.as_slice());
         with_offsets!(a.offsets, offsets => with_offsets!(sections, sections => kernel::csr_to_sell(
-            *self, shape, rows, offsets, a.indices, a.values, order, sections, count, height, indices, values, splits,
+            *self, shape, rows, offsets, a.indices, a.values, order, sections, count, height, indices, values, splits, near, far,
         )))
     }
 
@@ -452,11 +446,12 @@ impl Conversions for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), sell_longest(indices.len(), a.rows));
+        let far = policy::far_places(self.0.chip, (a.rows, a.height), indices.len(), a.widest);
+        let (shape, splits, near, far) = near_and_far::<V>(a.rows, indices.len(), far);
         let (rows, count, height) = (a.rows as u64, (a.offsets.len() - 1) as u64, a.height as u64);
         let order = a.order.map(|order| order.as_slice());
         with_offsets!(offsets, offsets => with_offsets!(a.offsets, sections => kernel::sell_to_csr(
-            *self, shape, rows, offsets, indices, values, order, sections, count, height, a.indices, a.values, splits,
+            *self, shape, rows, offsets, indices, values, order, sections, count, height, a.indices, a.values, splits, near, far,
         )))
     }
 }

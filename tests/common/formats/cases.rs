@@ -64,6 +64,9 @@ pub fn ragged<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
     giant[311] = 700;
     let mut arrow = vec![2; 90];
     arrow[0] = 90;
+    // Sections of 32 rows, one of them far wider than the others, and not too wide to be stored.
+    let mut long = vec![40; 700];
+    long[402] = 1500;
     let mut skewed: Vec<usize> = (0..2500).map(|i| 2000 / (i + 1)).collect();
     skewed.reverse();
     vec![
@@ -75,6 +78,7 @@ pub fn ragged<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
         ("one column", with_lengths(1, &lengths_of_ones(200), 5)),
         ("one giant row", with_lengths(700, &giant, 6)),
         ("arrow", with_lengths(90, &arrow, 7)),
+        ("a long row among others", with_lengths(2000, &long, 19)),
         ("power law", with_lengths(2500, &skewed, 8)),
         ("long, for several tasks", with_lengths(9000, &vec![11; 9000], 9)),
         ("597 x 43 by diagonals", by_diagonals(597, 43, &[-590, -300, -41, -2, 0, 1, 42], 14)),

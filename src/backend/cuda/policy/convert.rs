@@ -21,6 +21,8 @@ const NEAR: usize = 4;
 const FAR_ENTRIES: usize = 4;
 /// Blocks a multiprocessor that share them out.
 const FAR_BLOCKS: usize = 16;
+/// The same where each of them looks for wide sections.
+const FAR_SECTION_BLOCKS: usize = 4;
 /// Rows of a window that a block orders.
 const MOST_WINDOW: u32 = 1024;
 /// Tiles from which on a few are looked up before the others, and how many.
@@ -114,6 +116,18 @@ pub(in crate::backend::cuda) fn far_diagonals(
     }
     let blocks = nonzeros.div_ceil(ROWS_THREADS as usize * FAR_ENTRIES);
     (near, blocks.min(FAR_BLOCKS * chip.multiprocessors as usize))
+}
+
+/// The same of columns of sections of `height` rows, which a block that shares out places looks through; as many rows as threads at most.
+pub(in crate::backend::cuda) fn far_places(
+    chip: Chip,
+    (rows, height): (usize, usize),
+    nonzeros: usize,
+    widest: usize,
+) -> (usize, usize) {
+    let near = (NEAR * nonzeros.div_ceil(rows.max(1))).next_multiple_of(LANES.1);
+    let blocks = FAR_SECTION_BLOCKS * chip.multiprocessors as usize;
+    if near >= widest || height > blocks * ROWS_THREADS as usize { (widest, 0) } else { (near, blocks) }
 }
 
 /// A block for each window of rows; `None` where a block can't hold one.

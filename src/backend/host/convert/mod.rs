@@ -58,9 +58,10 @@ impl Conversions for Host {
         lengths: &[u32],
         height: usize,
         offsets: &mut [I],
-        total: &mut [u64],
+        found: &mut [u64],
     ) -> Result<()> {
-        total[0] += sizes::section_offsets(lengths, height, offsets) as u64;
+        found[0] += sizes::section_offsets(lengths, height, offsets) as u64;
+        found[1] = lengths.iter().copied().max().map_or(0, u64::from).max(found[1]);
         Ok(())
     }
 
@@ -271,7 +272,7 @@ impl Conversions for Host {
     fn csr_to_sell<V: Element>(
         &self,
         a: CsrParts<'_, V, Host>,
-        height: usize,
+        (height, _): (usize, usize),
         order: Option<RowOrderRef<'_, Host>>,
         sections: OffsetsRef<'_, Host>,
         indices: &mut [u32],
