@@ -1,17 +1,17 @@
-// From CSR to the slim format's arrays, once slim_survey.cu has told what repeats and the host has numbered it.
+// From CSR to the slim format's arrays, once slim_survey.cu has told what repeats, slim_sizes.cu how large sections are, and the host has numbered it.
 //
 //     slim_table       the entries of the first row of each kind
 //     slim_rows        the kind of each row, every entry compared with the table's
-//     slim_order       within windows of 256 rows, from longest to shortest
-//     slim_sections    entries and words of each section, and its smallest distance
 //     slim_fill        codes and values of each section
 //     slim_long        the rows that are too long for sections
 //
 // Tables are looked up through the survey's sets: `slots` are a set's keys, `codes` what each of them stands for.
 //
 // Constants: VALUE (values), STORED (values as stored), OFFSET (CSR's offsets), TARGET (offsets of sections), COLUMNS, VALUES,
-// LINES (1 where kinds hold values), THREADS, LANES and CHUNK (slim_rows: powers of two, 32 rows a chunk at least).
+// LINES (1 where kinds hold values), THREADS, LANES and CHUNK (slim_rows: powers of two, 32 rows a chunk at least), ITEMS (elements a thread
+// of a tile).
 #include "slim.cuh"
+#include "tile_segments.cuh"
 
 typedef VALUE V;
 typedef STORED S;
@@ -84,20 +84,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) slim_rows(u64 rows, const 
     if (!good) wrong[0] = 1;
 }
 
-// A block of 256 threads a window: a row's place is the number of rows before it. Long rows count as empty.
-extern "C" __global__ void __launch_bounds__(256) slim_order(u64 rows, const I* offsets, u32 longest, u32* order) {
-    __shared__ u32 length[256];
-    const u64 row = u64(blockIdx.x) * 256 + threadIdx.x;
-    u64 mine = row < rows ? u64(offsets[row + 1]) - u64(offsets[row]) : 0;
-    if (mine > longest) mine = 0;
-    length[threadIdx.x] = u32(mine);
-    __syncthreads();
-    const u32 here = u32(rows - u64(blockIdx.x) * 256 < 256 ? rows - u64(blockIdx.x) * 256 : 256);
-    u32 before = 0;
-    for (u32 other = 0; other < here; other++) before += length[other] > u32(mine) || (length[other] == u32(mine) && other < threadIdx.x);
-    if (row < rows) order[u64(blockIdx.x) * 256 + before] = u32(row);
-}
-
 // The row of a lane in its section, and where its entries are.
 struct Row {
     u32 row, length;
@@ -109,47 +95,6 @@ DEVICE Row row_at(u64 section, u64 rows, const u32* order, const I* offsets, u32
     const u32 row = order ? order[place] : u32(place);
     const u64 start = offsets[row], length = offsets[u64(row) + 1] - start;
     return {row, length > longest ? 0u : u32(length), start};
-}
-
-// A warp a section. Distances are compared as signed numbers and kept modulo 2^32. Places and words of all are added to `totals`.
-extern "C" __global__ void __launch_bounds__(THREADS)
-    slim_sections(u64 rows, const u32* order, const I* offsets, const u32* columns, u32 longest, u32* entries, u32* words, u32* bases, u64* totals) {
-    __shared__ u64 total[2];
-    if (threadIdx.x < 2) total[threadIdx.x] = 0;
-    __syncthreads();
-    u64 places = 0, all_words = 0;
-    for (u64 section = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32; section * 32 < rows; section += u64(gridDim.x) * (THREADS / 32)) {
-        const Row mine = row_at(section, rows, order, offsets, longest);
-        i64 low = 1ll << 40, high = -(1ll << 40);
-        if (mine.length && COLUMNS == SLIM_WIDE) {
-            low = i64(columns[mine.start]) - mine.row;
-            high = i64(columns[mine.start + mine.length - 1]) - mine.row;
-        }
-        u32 width = mine.length;
-#pragma unroll
-        for (u32 with = 16; with; with /= 2) {
-            const i64 other_low = shuffle_xor(low, with), other_high = shuffle_xor(high, with);
-            const u32 other = shuffle_xor(width, with);
-            low = other_low < low ? other_low : low;
-            high = other_high > high ? other_high : high;
-            width = other > width ? other : width;
-        }
-        const u32 of_columns = COLUMNS == SLIM_KINDS ? 0 : COLUMNS == SLIM_CODES ? 1 : high - low < 65535 ? 2 : 4;
-        const u32 of_section = (width + 3) / 4 * 32 * (of_columns + (VALUES == SLIM_CODES));
-        if (lane_id() == 0) {
-            entries[section] = width * 32;
-            words[section] = of_section;
-            if (COLUMNS == SLIM_WIDE) bases[section] = u32(low);
-        }
-        places += width * 32;
-        all_words += of_section;
-    }
-    if (lane_id() == 0) {
-        atomicAdd(&total[0], places);
-        atomicAdd(&total[1], all_words);
-    }
-    __syncthreads();
-    if (threadIdx.x < 2) atomicAdd(&totals[threadIdx.x], total[threadIdx.x]);
 }
 
 template <typename To, typename A> DEVICE To narrowed(A a) {
@@ -211,13 +156,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// A block a long row.
+// The entries of the long rows, by tiles (tile_segments.cuh).
 extern "C" __global__ void __launch_bounds__(THREADS)
-    slim_long(const I* offsets, const u32* columns, const V* values, const u32* long_rows, const O* starts, u32* to_columns, V* to_values) {
-    const u64 from = offsets[long_rows[blockIdx.x]];
-    const u64 start = starts[blockIdx.x], length = starts[blockIdx.x + 1] - start;
-    for (u64 k = threadIdx.x; k < length; k += THREADS) {
-        to_columns[start + k] = columns[from + k];
-        to_values[start + k] = values[from + k];
-    }
+    slim_long(const I* offsets, const u32* columns, const V* values, const u32* long_rows, const O* to, u64 n, const u64* starts, u32* to_columns, V* to_values) {
+    each_element(to, n, starts, [&](u64 number, u64 k, u64 at) {
+        const u64 from = offsets[long_rows[number]] + k;
+        to_columns[at] = columns[from];
+        to_values[at] = values[from];
+    });
 }

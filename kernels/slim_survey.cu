@@ -37,12 +37,12 @@ DEVICE bool add(u64* keys, u32* first, u32* count, u64 key, u32 row) {
 }
 
 // found: 4 sets of SLOTS keys, then first row << 32 | length for the slots of patterns and of lines, all of them set to all ones; then
-// the counters, zero, and behind them the long rows as row << 32 | length.
+// the counters, zero, room for the totals of slim_sizes.cu, and behind it the long rows as row << 32 | length.
 extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* offsets, const u32* columns, const V* values, u32 longest, u64* found) {
     u64* const keys = found;
     u64* const first_row = keys + 4 * SLOTS;
     u32* const counters = reinterpret_cast<u32*>(first_row + 2 * SLOTS);
-    u64* const long_rows = first_row + 2 * SLOTS + 3;
+    u64* const long_rows = first_row + 2 * SLOTS + 3 + 6;
     __shared__ u64 key[4][SLOTS];
     __shared__ u32 first[2][SLOTS];
     __shared__ u32 count[4];

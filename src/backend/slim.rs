@@ -3,7 +3,7 @@
 use super::{Backend, CsrParts, OffsetsRef, RowOrderRef};
 use crate::error::Result;
 use crate::parallel::prelude::*;
-use crate::scalar::{Element, Scalar};
+use crate::scalar::{Element, Offset, Scalar};
 
 /// Rows of a section.
 pub const SECTION: usize = 32;
@@ -160,48 +160,95 @@ copy_parts!(KindParts<>, StencilParts<V: Element>, SlimColumns<>, SlimValues<V: 
 
 /// A few distinct keys, ascending, and the code of each as the backend looks it up.
 #[derive(Debug)]
-pub struct Keys<K: Element, B: Backend> {
+pub struct Keys<K: Element> {
     /// What each code stands for.
     pub keys: Vec<K>,
     /// The backend's way from a key to its code.
-    pub lookup: Lookup<B>,
+    pub lookup: Lookup,
 }
 
-/// Slots of a hash table on a device, and the codes of what they hold. The host looks keys up by bisection and leaves it empty.
-#[derive(Debug)]
-pub struct Lookup<B: Backend> {
-    /// Keys, or all ones where a slot is free.
-    pub slots: B::Vec<u64>,
-    /// Code of each slot's key.
-    pub codes: B::Vec<u8>,
+/// The way from a key to its code. The host looks distances and values up by bisection and leaves it empty.
+#[derive(Debug, Default)]
+pub struct Lookup {
+    /// The number of the hash table on a device ([`Survey::sets`]).
+    pub set: usize,
+    /// On the host, the hashes of rows, ascending.
+    pub hashes: Vec<u64>,
+    /// The code of each slot of the table, or of each hash.
+    pub codes: Vec<u8>,
 }
 
 /// Kinds of rows that a survey found: the first row of each, ascending, and its length. Not yet compared entry by entry.
 #[derive(Debug)]
-pub struct FoundKinds<B: Backend> {
+pub struct FoundKinds {
     /// First row of each kind.
     pub first_rows: Vec<u32>,
     /// Entries of each kind.
     pub lengths: Vec<u32>,
     /// From a row's hash to its kind.
-    pub lookup: Lookup<B>,
+    pub lookup: Lookup,
 }
 
 /// What repeats in a matrix. Rows with more than so many entries were left out. `None` stands for too many.
 #[derive(Debug)]
 pub struct Survey<V: Element, B: Backend> {
     /// Distances, ascending as signed numbers; 255 at most.
-    pub distances: Option<Keys<u32, B>>,
+    pub distances: Option<Keys<u32>>,
     /// Values, told apart by their bits and ascending as those; 256 at most.
-    pub values: Option<Keys<V, B>>,
+    pub values: Option<Keys<V>>,
     /// Whether every value can be held in the narrower type.
     pub narrow: bool,
     /// Kinds of rows by distances; 255 at most.
-    pub kinds: Option<FoundKinds<B>>,
+    pub kinds: Option<FoundKinds>,
     /// Kinds of rows by distances and values; 255 at most.
-    pub lines: Option<FoundKinds<B>>,
+    pub lines: Option<FoundKinds>,
     /// Rows that are longer than that, ascending, and their lengths.
     pub long_rows: Vec<(u32, u32)>,
+    /// The hash tables of a device.
+    pub sets: B::Vec<u64>,
+    /// Sizes of sections, columns looked at, where they were found along the way.
+    pub sizes: Option<Sizes<B>>,
+}
+
+/// Sizes of the sections of rows in one order.
+#[derive(Debug)]
+pub struct SectionSizes<B: Backend> {
+    /// Entries of each section's longest row, and [`WIDE_COLUMNS`].
+    pub widths: B::Vec<u32>,
+    /// The smallest distance of each section; of no use where columns were not looked at.
+    pub bases: B::Vec<u32>,
+    /// The sums of all widths, of their quads, and of the quads of those with [`WIDE_COLUMNS`].
+    pub totals: [u64; 3],
+}
+
+impl<B: Backend> SectionSizes<B> {
+    /// Places of all sections.
+    pub fn places(&self) -> u64 {
+        self.totals[0] * SECTION as u64
+    }
+
+    /// Words of all sections, so many for a row and quad as [`SlimPlan::quad_words`] says.
+    pub fn words(&self, [near, far]: [u32; 2]) -> u64 {
+        let [_, quads, wide] = self.totals;
+        SECTION as u64 * ((quads - wide) * u64::from(near) + wide * u64::from(far))
+    }
+}
+
+/// Set in the width of a section whose distances are too far apart for 16 bits.
+pub const WIDE_COLUMNS: u32 = 1 << 31;
+
+/// Sizes of sections of the rows in their order, and of rows ordered by length, which is there where it may be wanted ([`wants_order`]).
+#[derive(Debug)]
+pub struct Sizes<B: Backend> {
+    /// Of the rows in their order.
+    pub in_order: SectionSizes<B>,
+    /// The rows of each window of [`SLIM_WINDOW`] from longest to shortest, rows of equal length in their order; and the sizes of these.
+    pub by_length: Option<(B::Vec<u32>, SectionSizes<B>)>,
+}
+
+/// Whether sections of rows in their order pad more than rows ordered by length are worth.
+pub(crate) fn wants_order(rows: usize, places: u64, entries: u64) -> bool {
+    rows > SECTION && places - entries > entries / 20
 }
 
 /// Kinds of rows, compared entry by entry: of each row, then start, distance and, if asked for, value of each entry.
@@ -225,9 +272,23 @@ pub struct SlimPlan<'a, V: Element, B: Backend> {
     /// By the kinds of rows.
     pub kinds: bool,
     /// Otherwise by codes of these distances, or, where there are none, in 16 or 32 bits.
-    pub distances: Option<&'a Keys<u32, B>>,
+    pub distances: Option<&'a Keys<u32>>,
     /// By codes of these values.
-    pub values: Option<&'a Keys<V, B>>,
+    pub values: Option<&'a Keys<V>>,
+    /// The tables in which a device looks those up.
+    pub sets: &'a B::Slice<u64>,
+}
+
+impl<V: Element, B: Backend> SlimPlan<'_, V, B> {
+    /// Words of a row and quad where distances are near enough for 16 bits, and where they are not.
+    pub fn quad_words(&self) -> [u32; 2] {
+        let columns = match self.distances {
+            _ if self.kinds => [0, 0],
+            Some(_) => [1, 1],
+            None => [2, 4],
+        };
+        columns.map(|words| words + u32::from(self.values.is_some()))
+    }
 }
 
 /// Where sections' values go.
@@ -275,29 +336,33 @@ pub trait SlimSteps: Backend {
     fn slim_kinds<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
-        found: &FoundKinds<Self>,
+        found: &FoundKinds,
+        sets: &Self::Slice<u64>,
         with_values: bool,
     ) -> Result<Option<Kinds<V, Self>>>;
 
-    /// The rows of each window of [`SLIM_WINDOW`] from longest to shortest, rows of equal length in their order.
+    /// How large sections are without rows of more than `longest` entries; with `columns` also what distances they have.
     ///
     /// # Errors
     /// As [`SlimSteps::slim_survey`].
-    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<Self::Vec<u32>>;
-
-    /// Of each section: number of places, number of words, smallest distance (where columns are neither kinds nor codes). `totals` is
-    /// increased by all places and all words.
-    ///
-    /// # Errors
-    /// As [`SlimSteps::slim_survey`].
-    #[allow(clippy::type_complexity)]
-    fn slim_sections<V: Scalar>(
+    fn slim_sizes<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
-        plan: &SlimPlan<'_, V, Self>,
-        order: Option<RowOrderRef<'_, Self>>,
-        sizes: (&mut Self::Slice<u32>, &mut Self::Slice<u32>, &mut Self::Slice<u32>),
-        totals: &mut Self::Slice<u64>,
+        longest: usize,
+        columns: bool,
+    ) -> Result<Sizes<Self>>;
+
+    /// Where places and words of sections of such widths start, and the ends, so many words for a row and quad as
+    /// [`SlimPlan::quad_words`] says.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_offsets<O: Offset>(
+        &self,
+        widths: &Self::Slice<u32>,
+        words: [u32; 2],
+        place_offsets: &mut Self::Slice<O>,
+        word_offsets: &mut Self::Slice<O>,
     ) -> Result<()>;
 
     /// Codes and values of every section; `offsets` are those of places and of words. `bases` are the smallest distances. Whether every distance and value was found

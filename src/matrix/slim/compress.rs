@@ -2,13 +2,14 @@
 
 use super::{Body, Columns, KindTable, Long, Sections, Slim, SlimOptions, Values};
 use crate::backend::{
-    Backend, Conversions, FoundKinds, Kinds, RowOrder, RowOrderRef, SECTION, SlimPlan, Survey, ValuesMut,
+    Backend, Conversions, FoundKinds, Kinds, NARROW_LIMIT, Offsets, RowOrder, SectionSizes, Sizes, SlimPlan,
+    Survey, ValuesMut, wants_order,
 };
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
-use crate::matrix::lengths::{offsets_of, scanned};
+use crate::matrix::lengths::offsets_of;
 use crate::matrix::stencil::Stencil;
-use crate::scalar::{Offset, Scalar};
+use crate::scalar::Scalar;
 use std::sync::OnceLock;
 
 /// Tables of kinds have at most so many entries: they must fit a multiprocessor's shared memory.
@@ -19,15 +20,13 @@ fn most_table(nonzeros: usize) -> usize {
     MOST_TABLE.min(nonzeros / 8)
 }
 
+/// Places of a section are counted in 32 bits.
+const LONGEST: usize = (1 << 27) - 1;
+
 /// A row longer than this stays in CSR; a second, lower bound for where the first leaves too much padding.
 pub(super) fn longest_rows(rows: usize, nonzeros: usize) -> [usize; 2] {
     let mean = nonzeros / rows.max(1);
-    [8 * mean + 64, 2 * mean + 4]
-}
-
-/// Whether sections of rows in their order pad more than rows ordered by length are worth.
-pub(super) fn wants_order(places: u64, entries: u64) -> bool {
-    places - entries > entries / 20
+    [8 * mean + 64, 2 * mean + 4].map(|longest| longest.min(LONGEST))
 }
 
 /// Whether sections pad so much that fewer rows should be in them.
@@ -73,18 +72,18 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         longest: usize,
         may_pad: bool,
     ) -> Result<Option<Self>> {
-        let Survey { distances, values, narrow, kinds, lines, long_rows } =
+        let Survey { distances, values, narrow, kinds, lines, long_rows, sets, sizes } =
             backend.slim_survey(a.parts(), longest)?;
         let whole = |body, padding| {
             let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
             Self { rows, columns, nonzeros, padding, body, long: None, transposed: OnceLock::new() }
         };
-        let worthwhile = |found: &FoundKinds<B>| {
+        let worthwhile = |found: &FoundKinds| {
             let table: usize = found.lengths.iter().map(|&n| n as usize).sum();
             options.kinds && long_rows.is_empty() && table <= most_table(a.nonzeros())
         };
         if let Some(found) = lines.filter(|found| options.values && worthwhile(found))
-            && let Some(kinds) = backend.slim_kinds(a.parts(), &found, true)?
+            && let Some(kinds) = backend.slim_kinds(a.parts(), &found, &sets, true)?
         {
             let Kinds { of_row, starts, distances, values } = kinds;
             let table = KindTable { of_row, starts, distances };
@@ -97,7 +96,7 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
             return Ok(Some(whole(body, 0)));
         }
         let kinds = match kinds.filter(worthwhile) {
-            Some(found) => backend.slim_kinds(a.parts(), &found, false)?,
+            Some(found) => backend.slim_kinds(a.parts(), &found, &sets, false)?,
             None => None,
         };
         let mut plan = SlimPlan {
@@ -105,17 +104,18 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
             kinds: kinds.is_some(),
             distances: distances.as_ref().filter(|_| kinds.is_none()),
             values: values.as_ref().filter(|_| options.values),
+            sets: &*sets,
         };
         let narrow = options.values && narrow && size_of::<V::Narrow>() < size_of::<V>();
         let long = Self::long_rows(backend, a, &long_rows)?;
         let short = a.nonzeros() - long.as_ref().map_or(0, |(_, csr)| csr.nonzeros());
-        let mut sections = match Self::sections(backend, a, &plan, narrow, (short, may_pad))? {
+        let mut sections = match Self::sections(backend, a, &plan, sizes, narrow, (short, may_pad))? {
             Planned::Filled(sections) => sections,
             Planned::Padded => return Ok(None),
             Planned::Unknown => {
                 // Two rows of one hash were not alike: store entries without tables.
                 (plan.distances, plan.values) = (None, None);
-                match Self::sections(backend, a, &plan, narrow, (short, may_pad))? {
+                match Self::sections(backend, a, &plan, None, narrow, (short, may_pad))? {
                     Planned::Filled(sections) => sections,
                     _ => return Ok(None),
                 }
@@ -140,39 +140,35 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         Ok(Some((rows, Csr::from_parts_unchecked(count, a.columns(), offsets, indices, values))))
     }
 
-    /// Sections for `short` entries, and their padding.
+    /// Sections for `short` entries, and their padding. Their sizes are found here unless they are known, columns included.
     fn sections(
         backend: &B,
         a: &Csr<V, B>,
         plan: &SlimPlan<'_, V, B>,
+        sizes: Option<Sizes<B>>,
         narrow: bool,
         (short, may_pad): (usize, bool),
     ) -> Result<Planned<V, B>> {
-        let count = a.rows().div_ceil(SECTION);
-        let wide = !plan.kinds && plan.distances.is_none();
-        let (mut sizes, mut words) = (backend.buffer::<u32>(count)?, backend.buffer::<u32>(count)?);
-        let mut bases = backend.buffer::<u32>(if wide { count } else { 0 })?;
-        let mut measured = |order: Option<RowOrderRef<'_, B>>| -> Result<[usize; 2]> {
-            let (mut totals, mut told) = (backend.zeros::<u64>(2)?, [0; 2]);
-            let sizes = (&mut *sizes, &mut *words, &mut *bases);
-            backend.slim_sections(a.parts(), plan, order, sizes, &mut totals)?;
-            backend.read(&totals, &mut told)?;
-            Ok(told.map(Offset::to_usize))
+        let Sizes { in_order, by_length } = match sizes {
+            Some(sizes) => sizes,
+            None => {
+                let columns = !plan.kinds && plan.distances.is_none();
+                backend.slim_sizes(a.parts(), plan.longest, columns)?
+            }
         };
-        let mut order = None;
-        let [mut places, mut total] = measured(None)?;
-        if a.rows() > SECTION && wants_order(places as u64, short as u64) {
-            let rows = RowOrder::new(backend.slim_order(a.parts(), plan.longest)?);
-            [places, total] = measured(Some(rows.as_ref()))?;
-            order = Some(rows);
-        }
-        if !may_pad && is_padded(places as u64, short as u64) {
+        let wanted = wants_order(a.rows(), in_order.places(), short as u64);
+        let (order, sizes) = match by_length.filter(|_| wanted) {
+            Some((order, sizes)) => (Some(RowOrder::new(order)), sizes),
+            None => (None, in_order),
+        };
+        let (places, total) = (sizes.places(), sizes.words(plan.quad_words()));
+        if !may_pad && is_padded(places, short as u64) {
             return Ok(Planned::Padded);
         }
-        // Both have the same width.
-        let most = places.max(total);
-        let (entries, word_offsets) = (scanned(backend, &sizes, most)?, scanned(backend, &words, most)?);
-        drop((sizes, words));
+        let (places, total) = (places as usize, total as usize);
+        let (entries, word_offsets) = section_offsets(backend, &sizes, plan.quad_words(), places.max(total))?;
+        let SectionSizes { widths, bases, .. } = sizes;
+        drop(widths);
         let mut words = backend.buffer(total)?;
         let at = (entries.as_ref(), word_offsets.as_ref());
         let order_ref = order.as_ref().map(RowOrder::as_ref);
@@ -201,6 +197,25 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
             places - short,
         )))
     }
+}
+
+/// Where places and words of each section start: as wide as the larger of them needs.
+fn section_offsets<B: Conversions>(
+    backend: &B,
+    sizes: &SectionSizes<B>,
+    words: [u32; 2],
+    most: usize,
+) -> Result<(Offsets<B>, Offsets<B>)> {
+    let n = B::len(&*sizes.widths) + 1;
+    Ok(if most <= NARROW_LIMIT {
+        let (mut places, mut of_words) = (backend.buffer(n)?, backend.buffer(n)?);
+        backend.slim_offsets::<u32>(&sizes.widths, words, &mut places, &mut of_words)?;
+        (Offsets::Narrow(places), Offsets::Narrow(of_words))
+    } else {
+        let (mut places, mut of_words) = (backend.buffer(n)?, backend.buffer(n)?);
+        backend.slim_offsets::<u64>(&sizes.widths, words, &mut places, &mut of_words)?;
+        (Offsets::Wide(places), Offsets::Wide(of_words))
+    })
 }
 
 /// What became of a plan.

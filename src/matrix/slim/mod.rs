@@ -274,8 +274,8 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
             Offsets::Narrow(o) => backend.exclusive_scan(&lengths, o)?,
             Offsets::Wide(o) => backend.exclusive_scan(&lengths, o)?,
         }
-        let mut indices = backend.zeros(self.nonzeros)?;
-        let mut values = backend.zeros(self.nonzeros)?;
+        let mut indices = backend.buffer(self.nonzeros)?;
+        let mut values = backend.buffer(self.nonzeros)?;
         backend.slim_to_csr(self.parts(), offsets.as_ref(), &mut indices, &mut values)?;
         Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
     }

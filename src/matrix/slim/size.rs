@@ -1,8 +1,8 @@
 //! What a matrix would take, before it is compressed.
 
 use super::Slim;
-use super::compress::{is_padded, longest_rows, wants_order};
-use crate::backend::{Backend, SECTION, ordered_by_length};
+use super::compress::{is_padded, longest_rows};
+use crate::backend::{Backend, SECTION, ordered_by_length, wants_order};
 use crate::matrix::lengths::RowLengths;
 use crate::matrix::storage::{Storage, offset_bytes};
 use crate::scalar::Scalar;
@@ -42,7 +42,7 @@ impl Bound {
         let entries = short.iter().map(|&n| u64::from(n)).sum::<u64>();
         let (mut places, mut quads) = padded(&short);
         let mut order = 0;
-        if rows > SECTION && wants_order(places, entries) {
+        if wants_order(rows, places, entries) {
             short = ordered_by_length(&short).into_iter().map(|row| short[row as usize]).collect();
             (places, quads) = padded(&short);
             order = 4 * rows as u64;

@@ -106,6 +106,9 @@ fn compressed(units: &mut Vec<Unit>) {
         }
     }
     units.push(Unit::new("slim_is_grid.cu"));
+    for (offset, target) in [("u32", "u32"), ("u64", "u32"), ("u32", "u64")] {
+        units.push(Unit::new("slim_sizes.cu").with("OFFSET", offset).with("TARGET", target));
+    }
 }
 
 fn preconditioners(units: &mut Vec<Unit>) {

@@ -31,8 +31,9 @@ pub(super) use resident::{
 };
 
 pub(super) use slim::{
-    STENCIL_ROWS, STENCILS, slim_blocks, slim_fills, slim_grid, slim_is_grid, slim_lines, slim_measures,
-    slim_places, slim_rows, slim_sections, slim_stencil, slim_survey, slim_tiles,
+    STENCIL_ROWS, STENCILS, slim_blocks, slim_fills, slim_grid, slim_is_grid, slim_lines,
+    slim_measures_along, slim_offsets, slim_places, slim_rows, slim_sections, slim_sizes, slim_stencil,
+    slim_survey, slim_tiles,
 };
 
 pub(super) use swept::{band_height, hand_out, swept, swept_to_csr};

@@ -2,9 +2,9 @@
 
 use super::Shape;
 use super::convert::TILE_ITEMS;
-use crate::backend::SECTION;
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
+use crate::backend::{SECTION, SLIM_WINDOW};
 use crate::scalar::Element;
 
 /// Threads of a block.
@@ -20,8 +20,12 @@ const FEW_ROWS: usize = 1 << 20;
 const SURVEY_BLOCKS: u32 = 4;
 const SURVEY_THREADS: u32 = 512;
 
-/// Blocks a multiprocessor that measure sections.
+/// Blocks a multiprocessor that measure sections, a thread a row; up to so many rows this is done while the survey is under way.
 const MEASURING: u32 = 8;
+const MEASURED_ALONG: usize = 1 << 20;
+/// Threads of a block that adds up sections' sizes, a section each at a time, and blocks at most: each adds up all before its own.
+const OFFSETS_THREADS: u32 = 1024;
+const OFFSETS_BLOCKS: usize = 64;
 /// Warps that fill sections, where there are enough sections or quads of entries in them, and how many share one at most.
 const FILLING: usize = 1 << 14;
 const SPLITS: usize = 16;
@@ -79,6 +83,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         }
         "slim.cu" => vec![threads, ("QUADS", unit.size_class().max(1))],
         "slim_survey.cu" => vec![("THREADS", SURVEY_THREADS), ("LANES", unit.size_class().clamp(2, 32))],
+        "slim_sizes.cu" => vec![("THREADS", OFFSETS_THREADS)],
         "slim_fill.cu" | "slim_restore.cu" => {
             vec![
                 threads,
@@ -187,10 +192,21 @@ pub(in crate::backend::cuda) fn slim_places(rows: usize, lines: bool) -> Shape {
     slim_blocks((rows.div_ceil(SECTION) * SECTION).div_ceil(PRODUCT_THREADS as usize), lines)
 }
 
-/// A warp a section, on blocks that stay: each adds to the totals once.
-pub(in crate::backend::cuda) fn slim_measures(chip: Chip, rows: usize) -> Shape {
-    let shape = slim_places(rows, false);
-    shape.blocks(shape.blocks.min(MEASURING * chip.multiprocessors) as usize)
+/// A block a window of rows, on blocks that stay: each adds to the totals once.
+pub(in crate::backend::cuda) fn slim_sizes(chip: Chip, rows: usize) -> Shape {
+    let windows = rows.div_ceil(SLIM_WINDOW).min((MEASURING * chip.multiprocessors) as usize);
+    Shape::new(windows as u32, SLIM_WINDOW as u32)
+}
+
+/// Whether sections are measured before it is known whether there will be any.
+pub(in crate::backend::cuda) fn slim_measures_along(rows: usize) -> bool {
+    rows <= MEASURED_ALONG
+}
+
+/// Where sections start, and how many of them a block takes.
+pub(in crate::backend::cuda) fn slim_offsets(sections: usize) -> (Shape, usize) {
+    let blocks = sections.div_ceil(OFFSETS_THREADS as usize).clamp(1, OFFSETS_BLOCKS);
+    (Shape::new(blocks as u32, OFFSETS_THREADS), sections.div_ceil(blocks))
 }
 
 /// Warps that fill sections, and how many share one.
@@ -200,7 +216,7 @@ pub(in crate::backend::cuda) fn slim_fills(rows: usize) -> (Shape, u32) {
     (slim_blocks((sections * splits * SECTION).div_ceil(PRODUCT_THREADS as usize), false), splits as u32)
 }
 
-/// Tiles of `n` entries by kinds that have values.
-pub(in crate::backend::cuda) fn slim_tiles(tiles: Shape) -> Shape {
-    tiles.class(class(2, true))
+/// Tiles of entries: by kinds that have values, or of long rows.
+pub(in crate::backend::cuda) fn slim_tiles(tiles: Shape, lines: bool) -> Shape {
+    tiles.class(class(2, lines))
 }

@@ -1,21 +1,23 @@
 //! From CSR to the compressed format, on the device. The host numbers what the survey found: a few hundred keys.
 
 use super::super::launch::kernels;
-use super::super::slice::{Slice, Vec as DeviceVec};
+use super::super::slice::Slice;
 use super::super::{Cuda, policy};
 use super::restore;
 use crate::backend::{
     Backend, CsrParts, FoundKinds, Keys, Kinds, Lookup, MOST_KEYS, OffsetsRef, Products, RowOrderRef,
-    SLIM_WINDOW, SlimParts, SlimPlan, SlimSteps, Survey, ValuesMut, with_offsets,
+    SECTION, SectionSizes, Sizes, SlimParts, SlimPlan, SlimSteps, Survey, ValuesMut, with_offsets,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
 
 /// Slots of a set in `kernels/slim.cuh`.
 const SLOTS: usize = 1024;
-/// What the survey finds: keys of four sets and the first rows of two of them, then six counters of half a word, then long rows.
+/// What the survey finds: keys of four sets and the first rows of two of them, then six counters of half a word, the totals of sections'
+/// sizes in two orders, and long rows.
 const SETS: usize = 6 * SLOTS;
-const HEAD: usize = SETS + 3;
+const TOTALS: usize = SETS + 3;
+const HEAD: usize = TOTALS + 6;
 /// Long rows that fit into one short copy with these.
 const ALONG: usize = 8 * SLOTS - HEAD;
 
@@ -46,11 +48,6 @@ mod kernel {
             codes: &Slice<u8>, starts: &Slice<u32>, distances: &Slice<u32>, numbers: &Slice<V>,
             kind_of: &mut Slice<u8>, wrong: &mut Slice<u32>,
         );
-        fn slim_order(rows: u64, offsets: &Slice<I>, longest: u32, order: &mut Slice<u32>);
-        fn slim_sections(
-            rows: u64, order: Option<&Slice<u32>>, offsets: &Slice<I>, columns: &Slice<u32>, longest: u32,
-            entries: &mut Slice<u32>, words: &mut Slice<u32>, bases: &mut Slice<u32>, totals: &mut Slice<u64>,
-        );
         fn slim_fill(
             rows: u64, order: Option<&Slice<u32>>, offsets: &Slice<I>, columns: &Slice<u32>, from: &Slice<V>,
             longest: u32, column_slots: Option<&Slice<u64>>, column_codes: Option<&Slice<u8>>,
@@ -60,37 +57,91 @@ mod kernel {
         );
         fn slim_long(
             offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, long_rows: &Slice<u32>,
-            starts: &Slice<O>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            to: &Slice<O>, n: u64, starts: &Slice<u64>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+        );
+    }
+    kernels! {
+        "slim_sizes.cu", types(I: Offset as OFFSET, O: Offset as TARGET);
+        fn slim_sizes(
+            rows: u64, offsets: &Slice<I>, columns: Option<&Slice<u32>>, longest: u32, widths: &mut Slice<u32>,
+            bases: Option<&mut Slice<u32>>, order: &mut Slice<u32>, ordered_widths: &mut Slice<u32>,
+            ordered_bases: Option<&mut Slice<u32>>, totals: &mut Slice<u64>,
+        );
+        fn slim_offsets(
+            sections: u64, each: u64, widths: &Slice<u32>, words: u32, wide_words: u32,
+            place_offsets: &mut Slice<O>, word_offsets: &mut Slice<O>,
         );
     }
 }
 
 /// One set of the survey: the slots of its keys.
 struct Set<'a> {
+    number: usize,
     slots: &'a [u64],
     used: Vec<usize>,
 }
 
 impl<'a> Set<'a> {
-    fn new(slots: &'a [u64]) -> Self {
-        Self { slots, used: (0..SLOTS).filter(|&s| slots[s] != u64::MAX).collect() }
+    fn new(number: usize, slots: &'a [u64]) -> Self {
+        let used = slots.iter().enumerate().filter(|(_, key)| **key != u64::MAX).map(|(slot, _)| slot);
+        Self { number, slots, used: used.collect() }
     }
 
-    /// The way from keys to codes; slots that are in use are given in the order of their codes.
-    fn lookup(&self, cuda: &Cuda, by_code: &[usize]) -> Result<Lookup<Cuda>> {
+    /// The way from keys to codes, which ascend with the slots that are in use as these are sorted.
+    fn lookup(&self) -> Lookup {
         let mut codes = vec![0; SLOTS];
-        by_code.iter().zip(0..).for_each(|(&slot, code)| codes[slot] = code);
-        Ok(Lookup { slots: cuda.upload(self.slots.to_vec())?, codes: cuda.upload(codes)? })
+        self.used.iter().zip(0..).for_each(|(&slot, code)| codes[slot] = code);
+        Lookup { set: self.number, codes, ..Lookup::default() }
     }
 
     /// `first` has the first row of each slot's kind and its length.
-    fn kinds(mut self, cuda: &Cuda, first: &[u64]) -> Result<FoundKinds<Cuda>> {
+    fn kinds(mut self, first: &[u64]) -> FoundKinds {
         self.used.sort_unstable_by_key(|&slot| first[slot]);
-        let lookup = self.lookup(cuda, &self.used)?;
+        let lookup = self.lookup();
         let (first_rows, lengths) =
             self.used.iter().map(|&slot| ((first[slot] >> 32) as u32, first[slot] as u32)).unzip();
-        Ok(FoundKinds { first_rows, lengths, lookup })
+        FoundKinds { first_rows, lengths, lookup }
     }
+}
+
+/// The keys of one of the survey's sets.
+fn slots_of(sets: &Slice<u64>, number: usize) -> &Slice<u64> {
+    sets.part(number * SLOTS..(number + 1) * SLOTS)
+}
+
+impl Cuda {
+    /// Sizes of sections, but for their totals, which are added to six words.
+    fn measure_sections<V: Scalar>(
+        self,
+        a: CsrParts<'_, V, Self>,
+        longest: usize,
+        columns: bool,
+        totals: &mut Slice<u64>,
+    ) -> Result<Sizes<Self>> {
+        let count = a.rows.div_ceil(SECTION);
+        let empty = || -> Result<SectionSizes<Self>> {
+            let bases = self.uninitialised(if columns { count } else { 0 })?;
+            Ok(SectionSizes { widths: self.uninitialised(count)?, bases, totals: [0; 3] })
+        };
+        let (mut in_order, mut ordered, mut order) = (empty()?, empty()?, self.uninitialised(a.rows)?);
+        let (shape, of) = (policy::slim_sizes(self.0.chip, a.rows), columns.then_some(a.indices));
+        let bases = columns.then_some(&mut *in_order.bases);
+        let ordered_bases = columns.then_some(&mut *ordered.bases);
+        with_offsets!(a.offsets, offsets => kernel::slim_sizes::<_, u32>(
+            self, shape, a.rows as u64, offsets, of, limit(longest), &mut in_order.widths, bases, &mut order,
+            &mut ordered.widths, ordered_bases, totals,
+        ))?;
+        Ok(Sizes { in_order, by_length: Some((order, ordered)) })
+    }
+}
+
+/// Puts totals where they belong.
+fn with_totals(mut sizes: Sizes<Cuda>, totals: &[u64]) -> Sizes<Cuda> {
+    sizes.in_order.totals.copy_from_slice(&totals[..3]);
+    if let Some((_, ordered)) = &mut sizes.by_length {
+        ordered.totals.copy_from_slice(&totals[3..6]);
+    }
+    sizes
 }
 
 fn value_of<V: Scalar>(key: u64) -> V {
@@ -145,15 +196,20 @@ impl SlimSteps for Cuda {
         // The first long rows come along with the rest: mostly these are all.
         let together = most_long.min(ALONG);
         let mut found = self.uninitialised::<u64>(HEAD + most_long)?;
-        self.fill(u64::MAX, found.part_mut(0..HEAD + together))?;
-        self.fill(0, found.part_mut(SETS..HEAD))?;
+        self.fill(u64::MAX, found.part_mut(0..SETS))?;
+        self.fill(0, found.part_mut(SETS..HEAD + together))?;
         let shape = policy::slim_survey(self.0.chip, a.rows, nonzeros);
         with_offsets!(a.offsets, offsets => kernel::survey(
             *self, shape, a.rows as u64, offsets, a.indices, a.values, limit(longest), &mut found,
         ))?;
+        // Small matrices wait for the host, not for memory: their sections are measured before it is known whether there will be any.
+        let along = policy::slim_measures_along(a.rows);
+        let sizes = along.then(|| self.measure_sections(a, longest, true, found.part_mut(TOTALS..HEAD)));
+        let sizes = sizes.transpose()?;
         let told = self.download(found.part(0..HEAD + together))?;
+        let sizes = sizes.map(|sizes| with_totals(sizes, &told[TOTALS..HEAD]));
         let counters: Vec<u32> =
-            told[SETS..HEAD].iter().flat_map(|&two| [two as u32, (two >> 32) as u32]).collect();
+            told[SETS..TOTALS].iter().flat_map(|&two| [two as u32, (two >> 32) as u32]).collect();
         let long = counters[5] as usize;
         let mut long_rows = match long <= together {
             true => told[HEAD..HEAD + long].to_vec(),
@@ -162,36 +218,30 @@ impl SlimSteps for Cuda {
         long_rows.sort_unstable();
         let long_rows = long_rows.iter().map(|&two| ((two >> 32) as u32, two as u32)).collect();
         let keys = |which: usize| &told[which * SLOTS..(which + 1) * SLOTS];
-        let set =
-            |which: usize, most: usize| (counters[which] as usize <= most).then(|| Set::new(keys(which)));
-        let distances = set(0, MOST_KEYS - 1).map(|mut set| -> Result<_> {
-            set.used.sort_unstable_by_key(|&slot| set.slots[slot] as u32 as i32);
-            let lookup = set.lookup(self, &set.used)?;
-            Ok(Keys { keys: set.used.iter().map(|&slot| set.slots[slot] as u32).collect(), lookup })
-        });
-        let values = set(1, MOST_KEYS).map(|mut set| -> Result<_> {
-            set.used.sort_unstable_by_key(|&slot| value_of::<V>(set.slots[slot]).bits());
-            let lookup = set.lookup(self, &set.used)?;
-            Ok(Keys { keys: set.used.iter().map(|&slot| value_of(set.slots[slot])).collect(), lookup })
-        });
-        let kinds = |which: usize| {
-            let set = set(2 + which, MOST_KEYS - 1);
-            set.map(|set| set.kinds(self, keys(4 + which))).transpose()
+        let set = |which: usize, most: usize| {
+            (counters[which] as usize <= most).then(|| Set::new(which, keys(which)))
         };
-        Ok(Survey {
-            distances: distances.transpose()?,
-            values: values.transpose()?,
-            narrow: counters[4] == 0,
-            kinds: kinds(0)?,
-            lines: kinds(1)?,
-            long_rows,
-        })
+        let distances = set(0, MOST_KEYS - 1).map(|mut set| {
+            set.used.sort_unstable_by_key(|&slot| set.slots[slot] as u32 as i32);
+            Keys { keys: set.used.iter().map(|&slot| set.slots[slot] as u32).collect(), lookup: set.lookup() }
+        });
+        let values = set(1, MOST_KEYS).map(|mut set| {
+            set.used.sort_unstable_by_key(|&slot| value_of::<V>(set.slots[slot]).bits());
+            Keys {
+                keys: set.used.iter().map(|&slot| value_of(set.slots[slot])).collect(),
+                lookup: set.lookup(),
+            }
+        });
+        let kinds = |which: usize| set(2 + which, MOST_KEYS - 1).map(|set| set.kinds(keys(4 + which)));
+        let (kinds, lines, narrow) = (kinds(0), kinds(1), counters[4] == 0);
+        Ok(Survey { distances, values, narrow, kinds, lines, long_rows, sets: found, sizes })
     }
 
     fn slim_kinds<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
-        found: &FoundKinds<Self>,
+        found: &FoundKinds,
+        sets: &Slice<u64>,
         with_values: bool,
     ) -> Result<Option<Kinds<V, Self>>> {
         let mut starts = vec![0_u32];
@@ -204,6 +254,7 @@ impl SlimSteps for Cuda {
         let (starts, first_rows) = (self.upload(starts)?, self.upload(found.first_rows.clone())?);
         let mut distances = self.uninitialised(table)?;
         let mut values = self.uninitialised(if with_values { table } else { 0 })?;
+        let (slots, codes) = (slots_of(sets, found.lookup.set), self.upload(found.lookup.codes.clone())?);
         let (mut of_row, mut wrong) = (self.uninitialised(a.rows)?, self.zeros(1)?);
         let held = |shape: super::super::shape::Shape| {
             shape.variant("COLUMNS", "SLIM_KINDS").variant("VALUES", "SLIM_STORED")
@@ -215,7 +266,7 @@ impl SlimSteps for Cuda {
                 *self, each, offsets, a.indices, a.values, &first_rows, &starts, &mut distances, &mut values,
             )?;
             kernel::slim_rows::<V, V, _, u32>(
-                *self, all, a.rows as u64, offsets, a.indices, a.values, &found.lookup.slots, &found.lookup.codes,
+                *self, all, a.rows as u64, offsets, a.indices, a.values, slots, &codes,
                 &starts, &distances, &values, &mut of_row, &mut wrong,
             )
         })?;
@@ -223,32 +274,39 @@ impl SlimSteps for Cuda {
         Ok(good.then_some(Kinds { of_row, starts, distances, values }))
     }
 
-    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<DeviceVec<u32>> {
-        let mut order = self.uninitialised(a.rows)?;
-        let shape = policy::slim_blocks(a.rows.div_ceil(SLIM_WINDOW), false).threads(SLIM_WINDOW as u32);
-        let shape = shape.variant("COLUMNS", "SLIM_WIDE").variant("VALUES", "SLIM_STORED");
-        with_offsets!(a.offsets, offsets => {
-            kernel::slim_order::<V, V, _, u32>(*self, shape, a.rows as u64, offsets, limit(longest), &mut order)
-        })?;
-        Ok(order)
-    }
-
-    fn slim_sections<V: Scalar>(
+    fn slim_sizes<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
-        plan: &SlimPlan<'_, V, Self>,
-        order: Option<RowOrderRef<'_, Self>>,
-        (entries, words, bases): (&mut Slice<u32>, &mut Slice<u32>, &mut Slice<u32>),
-        totals: &mut Slice<u64>,
+        longest: usize,
+        columns: bool,
+    ) -> Result<Sizes<Self>> {
+        let mut totals = self.zeros(6)?;
+        let sizes = self.measure_sections(a, longest, columns, &mut totals)?;
+        let mut told = [0; 6];
+        self.read(&totals, &mut told)?;
+        Ok(with_totals(sizes, &told))
+    }
+
+    fn slim_offsets<O: Offset>(
+        &self,
+        widths: &Slice<u32>,
+        [words, wide_words]: [u32; 2],
+        place_offsets: &mut Slice<O>,
+        word_offsets: &mut Slice<O>,
     ) -> Result<()> {
-        let (columns, values) = variants(plan);
-        let shape = policy::slim_measures(self.0.chip, a.rows);
-        let shape = shape.variant("COLUMNS", columns).variant("VALUES", values);
-        let order = order.map(|order| order.as_slice());
-        with_offsets!(a.offsets, offsets => kernel::slim_sections::<V, V, _, u32>(
-            *self, shape, a.rows as u64, order, offsets, a.indices, limit(plan.longest), entries, words, bases,
-            totals,
-        ))
+        let (shape, each) = policy::slim_offsets(widths.len());
+        let (count, each) = (widths.len() as u64, each as u64);
+        kernel::slim_offsets::<u32, O>(
+            *self,
+            shape,
+            count,
+            each,
+            widths,
+            words,
+            wide_words,
+            place_offsets,
+            word_offsets,
+        )
     }
 
     fn slim_fill<V: Scalar>(
@@ -266,18 +324,25 @@ impl SlimSteps for Cuda {
         let shape = shape.variant("COLUMNS", columns).variant("VALUES", held);
         let order = order.map(|order| order.as_slice());
         let (d, n) = (plan.distances.map(|d| &d.lookup), plan.values.map(|v| &v.lookup));
+        // Both tables' codes, of which only those of a table that is there are read.
+        let codes = [d, n].into_iter().flatten().flat_map(|lookup| lookup.codes.iter().copied()).collect();
+        let codes = self.upload::<u8>(codes)?;
+        let (column_slots, number_slots) =
+            (d.map(|d| slots_of(plan.sets, d.set)), n.map(|n| slots_of(plan.sets, n.set)));
+        let column_codes = d.map(|_| codes.part(0..SLOTS));
+        let number_codes = n.map(|_| codes.part(codes.len() - SLOTS..codes.len()));
         let mut wrong = if d.is_some() || n.is_some() { Some(self.zeros(1)?) } else { None };
         macro_rules! fill {
             ($stored:ty, $values:expr) => {
                 with_offsets!(a.offsets, offsets => match (entries, word_offsets) {
                     (OffsetsRef::Narrow(entries), OffsetsRef::Narrow(at)) => kernel::slim_fill::<V, $stored, _, _>(
                         *self, shape, a.rows as u64, order, offsets, a.indices, a.values, limit(plan.longest),
-                        d.map(|d| &*d.slots), d.map(|d| &*d.codes), n.map(|n| &*n.slots), n.map(|n| &*n.codes),
+                        column_slots, column_codes, number_slots, number_codes,
                         at, entries, bases, words, $values, splits, wrong.as_deref_mut(),
                     ),
                     (OffsetsRef::Wide(entries), OffsetsRef::Wide(at)) => kernel::slim_fill::<V, $stored, _, _>(
                         *self, shape, a.rows as u64, order, offsets, a.indices, a.values, limit(plan.longest),
-                        d.map(|d| &*d.slots), d.map(|d| &*d.codes), n.map(|n| &*n.slots), n.map(|n| &*n.codes),
+                        column_slots, column_codes, number_slots, number_codes,
                         at, entries, bases, words, $values, splits, wrong.as_deref_mut(),
                     ),
                     _ => self.no_kernel("sections with offsets of two widths"),
@@ -300,12 +365,14 @@ impl SlimSteps for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let shape = policy::slim_blocks(rows.len(), false)
-            .variant("COLUMNS", "SLIM_WIDE")
-            .variant("VALUES", "SLIM_STORED");
-        with_offsets!(a.offsets, from => with_offsets!(offsets, to => kernel::slim_long::<V, V, _, _>(
-            *self, shape, from, a.indices, a.values, rows, to, indices, values,
-        )))
+        let n = indices.len();
+        with_offsets!(a.offsets, from => with_offsets!(offsets, to => self.by_tiles(to, n, |shape, starts| {
+            let shape = policy::slim_tiles(shape, false);
+            let shape = shape.variant("COLUMNS", "SLIM_WIDE").variant("VALUES", "SLIM_STORED");
+            kernel::slim_long::<V, V, _, _>(
+                *self, shape, from, a.indices, a.values, rows, to, n as u64, starts, indices, values,
+            )
+        })))
     }
 
     fn slim_lengths<V: Scalar>(&self, a: SlimParts<'_, V, Self>, lengths: &mut Slice<u32>) -> Result<()> {

@@ -5,7 +5,7 @@ use super::super::shape::Shape;
 use super::super::slice::Slice;
 use super::super::{Cuda, policy};
 use super::{Flat, with_section_offsets, with_stored};
-use crate::backend::{OffsetsRef, Products, SlimBody, SlimParts, SlimValues, with_offsets};
+use crate::backend::{LongParts, OffsetsRef, Products, SlimBody, SlimParts, SlimValues, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
 
@@ -24,16 +24,17 @@ mod kernel {
             rows: u64, order: Option<&Slice<u32>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
             distances: Option<&Slice<u32>>, offsets: Option<&Slice<I>>, bases: Option<&Slice<u32>>,
             words: Option<&Slice<u32>>, numbers: Option<&Slice<V>>, entries: Option<&Slice<I>>,
-            values: Option<&Slice<S>>, to: &Slice<O>, columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            values: Option<&Slice<S>>, to: &Slice<O>, splits: u32, columns: &mut Slice<u32>,
+            to_values: &mut Slice<V>,
         );
         fn lines_to_csr(
             kind_of: &Slice<u8>, starts: &Slice<u32>, distances: &Slice<u32>, numbers: &Slice<V>, to: &Slice<O>,
             n: u64, starts_of_tiles: &Slice<u64>, columns: &mut Slice<u32>, values: &mut Slice<V>,
         );
-        fn long_lengths(long_rows: &Slice<u32>, starts: &Slice<I>, lengths: &mut Slice<u32>);
+        fn long_lengths(n: u64, long_rows: &Slice<u32>, starts: &Slice<I>, lengths: &mut Slice<u32>);
         fn long_to_csr(
-            long_rows: &Slice<u32>, starts: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
-            to: &Slice<O>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+            long_rows: &Slice<u32>, from: &Slice<I>, n: u64, starts: &Slice<u64>, from_columns: &Slice<u32>,
+            from_values: &Slice<V>, to: &Slice<O>, columns: &mut Slice<u32>, values: &mut Slice<V>,
         );
     }
 }
@@ -62,9 +63,9 @@ macro_rules! with_arrays {
     };
 }
 
-/// A block for each long row.
-fn long_shape(rows: usize) -> Shape {
-    policy::slim_blocks(rows, false).variant("COLUMNS", "SLIM_WIDE").variant("VALUES", "SLIM_STORED")
+/// As long rows are held.
+fn long(shape: Shape) -> Shape {
+    shape.variant("COLUMNS", "SLIM_WIDE").variant("VALUES", "SLIM_STORED")
 }
 
 pub(super) fn lengths<V: Scalar>(
@@ -76,9 +77,10 @@ pub(super) fn lengths<V: Scalar>(
         cuda, shape, a.rows as u64, f.order, f.kind_of, f.starts, f.distances, offsets, f.bases, words, f.numbers,
         entries, values, lengths,
     ))?;
-    let Some(long) = a.long else { return Ok(()) };
-    with_offsets!(long.offsets, starts => {
-        kernel::long_lengths::<V, V, _, u32>(cuda, long_shape(long.rows.len()), long.rows, starts, lengths)
+    let Some(LongParts { rows, offsets, .. }) = a.long else { return Ok(()) };
+    let shape = long(policy::slim_places(rows.len(), false));
+    with_offsets!(offsets, starts => {
+        kernel::long_lengths::<V, V, _, u32>(cuda, shape, rows.len() as u64, rows, starts, lengths)
     })
 }
 
@@ -93,7 +95,7 @@ pub(super) fn fill<V: Scalar, O: Offset>(
         SlimBody::Lines(kinds, numbers, _) => {
             let n = indices.len();
             cuda.by_tiles(to, n, |shape, starts| {
-                let shape = policy::slim_tiles(shape);
+                let shape = policy::slim_tiles(shape, true);
                 let shape = shape.variant("COLUMNS", "SLIM_KINDS").variant("VALUES", "SLIM_STORED");
                 let (of, first, distances) = (kinds.of_row, kinds.starts, kinds.distances);
                 kernel::lines_to_csr::<V, V, u32, O>(
@@ -103,17 +105,22 @@ pub(super) fn fill<V: Scalar, O: Offset>(
         }
         SlimBody::Sections(s) => {
             let f = Flat::new(s);
-            let shape = f.variant(policy::slim_places(a.rows, false));
+            let (shape, splits) = policy::slim_fills(a.rows);
+            let shape = f.variant(shape);
             with_section_offsets!(cuda, s, (entries, offsets) => with_stored!(s.values, values => {
                 kernel::slim_to_csr(
                     cuda, shape, a.rows as u64, f.order, f.kind_of, f.starts, f.distances, Some(offsets), f.bases,
-                    Some(s.words), f.numbers, Some(entries), values, to, indices, out,
+                    Some(s.words), f.numbers, Some(entries), values, to, splits, indices, out,
                 )
             }))?;
         }
     }
-    let Some(long) = a.long else { return Ok(()) };
-    with_offsets!(long.offsets, starts => kernel::long_to_csr::<V, V, _, O>(
-        cuda, long_shape(long.rows.len()), long.rows, starts, long.indices, long.values, to, indices, out,
-    ))
+    let Some(LongParts { rows, offsets, indices: from_columns, values: from_values }) = a.long else {
+        return Ok(());
+    };
+    let n = from_columns.len();
+    with_offsets!(offsets, from => cuda.by_tiles(from, n, |shape, starts| kernel::long_to_csr::<V, V, _, O>(
+        cuda, long(policy::slim_tiles(shape, false)), rows, from, n as u64, starts, from_columns, from_values, to,
+        indices, out,
+    )))
 }

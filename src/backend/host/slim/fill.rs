@@ -2,7 +2,9 @@
 
 use super::{Rows, at};
 use crate::backend::host::chunks;
-use crate::backend::{Host, NO_ENTRY, OffsetsRef, RowOrderRef, SECTION, SlimPlan, ValuesMut};
+use crate::backend::{
+    Host, NO_ENTRY, OffsetsRef, RowOrderRef, SECTION, SectionSizes, SlimPlan, ValuesMut, WIDE_COLUMNS,
+};
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
@@ -12,54 +14,42 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const BLOCK: usize = 1 << 8;
 
 /// Rows of the positions of a section.
-fn rows_of(section: usize, rows: usize, order: Option<RowOrderRef<'_, Host>>) -> impl Iterator<Item = usize> {
+fn rows_of(section: usize, rows: usize, order: Option<&[u32]>) -> impl Iterator<Item = usize> {
     let positions = section * SECTION..((section + 1) * SECTION).min(rows);
-    positions.map(move |p| order.map_or(p, |order| order.as_slice()[p] as usize))
+    positions.map(move |p| order.map_or(p, |order| order[p] as usize))
 }
 
-/// Words of a quad's columns.
-fn column_words<V: Scalar>(plan: &SlimPlan<'_, V, Host>, span: i64) -> usize {
-    match plan.distances {
-        _ if plan.kinds => 0,
-        Some(_) => 1,
-        None if span < 65535 => 2,
-        None => 4,
-    }
-}
-
+/// How large sections of rows in this order are; their distances where `columns` is set.
 pub(super) fn sections<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
-    plan: &SlimPlan<'_, V, Host>,
-    order: Option<RowOrderRef<'_, Host>>,
-    (entries, words, bases): (&mut [u32], &mut [u32], &mut [u32]),
-    totals: &mut [u64],
-) {
-    let sizes: Vec<(u32, u32, u32)> = (0..a.a.rows.div_ceil(SECTION))
+    longest: usize,
+    columns: bool,
+    order: Option<&[u32]>,
+) -> SectionSizes<Host> {
+    let sizes: Vec<(u32, u32)> = (0..a.a.rows.div_ceil(SECTION))
         .into_par_iter()
         .with_min_len(BLOCK)
         .map(|section| {
             let (mut width, mut low, mut high) = (0, i64::MAX, i64::MIN);
             for row in rows_of(section, a.a.rows, order) {
-                let (columns, _) = a.entries(a.short(row, plan.longest));
-                width = width.max(columns.len());
-                if let [first, .., last] | [first @ last] = columns {
+                let (entries, _) = a.entries(a.short(row, longest));
+                width = width.max(entries.len() as u32);
+                if columns && let [first, .., last] | [first @ last] = entries {
                     low = low.min(i64::from(*first) - row as i64);
                     high = high.max(i64::from(*last) - row as i64);
                 }
             }
-            let per_quad = column_words(plan, high.saturating_sub(low)) + usize::from(plan.values.is_some());
-            let words = width.div_ceil(4) * SECTION * per_quad;
-            ((width * SECTION) as u32, words as u32, if width == 0 { 0 } else { low as u32 })
+            let wide = high.saturating_sub(low) >= 65535;
+            (width | if wide { WIDE_COLUMNS } else { 0 }, if low == i64::MAX { 0 } else { low as u32 })
         })
         .collect();
-    for (s, size) in sizes.into_iter().enumerate() {
-        (entries[s], words[s]) = (size.0, size.1);
-        totals[0] += u64::from(size.0);
-        totals[1] += u64::from(size.1);
-        if let Some(base) = bases.get_mut(s) {
-            *base = size.2;
-        }
-    }
+    let totals = sizes.iter().fold([0; 3], |[widths, quads, wide], &(width, _)| {
+        let (entries, far) = (width & !WIDE_COLUMNS, width & WIDE_COLUMNS != 0);
+        let here = u64::from(entries.div_ceil(4));
+        [widths + u64::from(entries), quads + here, wide + if far { here } else { 0 }]
+    });
+    let (widths, bases) = sizes.into_iter().unzip();
+    SectionSizes { widths, bases, totals }
 }
 
 /// The code of a key among ascending ones, guessed from the one that this place of the row above had.
@@ -162,7 +152,9 @@ fn codes<O: Offset, V: Scalar>(
             quad[..of_columns * SECTION].fill(NO_ENTRY);
             quad[of_columns * SECTION..].fill(0);
         }
-        for (lane, row) in rows_of(section, a.a.rows, order).enumerate() {
+        for (lane, row) in
+            rows_of(section, a.a.rows, order.as_ref().map(|order| order.as_slice())).enumerate()
+        {
             let (columns, values) = a.entries(a.short(row, plan.longest));
             for (k, (&column, value)) in columns.iter().zip(values).enumerate() {
                 let quad = &mut words[k / 4 * per_quad * SECTION..(k / 4 + 1) * per_quad * SECTION];
@@ -203,7 +195,9 @@ fn copy<O: Offset, V: Scalar, W: Copy>(
     let base = at(entries, block.start);
     for section in block {
         let out = &mut out[at(entries, section) - base..];
-        for (lane, row) in rows_of(section, a.a.rows, order).enumerate() {
+        for (lane, row) in
+            rows_of(section, a.a.rows, order.as_ref().map(|order| order.as_slice())).enumerate()
+        {
             let (_, values) = a.entries(a.short(row, plan.longest));
             values.iter().enumerate().for_each(|(k, &v)| out[k * SECTION + lane] = convert(v));
         }

@@ -9,8 +9,8 @@ pub(super) use restore::{Reader, at};
 use super::Host;
 use super::chunks;
 use crate::backend::{
-    CsrParts, FoundKinds, Kinds, OffsetsRef, RowOrderRef, SlimParts, SlimPlan, SlimSteps, Survey, ValuesMut,
-    ordered_by_length, with_offsets,
+    CsrParts, FoundKinds, Kinds, OffsetsRef, RowOrderRef, SECTION, Sizes, SlimParts, SlimPlan, SlimSteps,
+    Survey, ValuesMut, WIDE_COLUMNS, ordered_by_length, wants_order, with_offsets,
 };
 use crate::error::Result;
 use crate::parallel::prelude::*;
@@ -25,30 +25,51 @@ impl SlimSteps for Host {
     fn slim_kinds<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Host>,
-        found: &FoundKinds<Host>,
+        found: &FoundKinds,
+        _sets: &[u64],
         with_values: bool,
     ) -> Result<Option<Kinds<V, Host>>> {
         Ok(with_offsets!(a.offsets, offsets => survey::kinds(Rows { offsets, a }, found, with_values)))
     }
 
-    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Host>, longest: usize) -> Result<Vec<u32>> {
-        let mut lengths = vec![0; a.rows];
-        with_offsets!(a.offsets, offsets => {
-            let (rows, each) = (Rows { offsets, a }, lengths.par_iter_mut().enumerate().with_min_len(1 << 12));
-            each.for_each(|(row, length)| *length = rows.short(row, longest).len() as u32);
-        });
-        Ok(ordered_by_length(&lengths))
-    }
-
-    fn slim_sections<V: Scalar>(
+    fn slim_sizes<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Host>,
-        plan: &SlimPlan<'_, V, Host>,
-        order: Option<RowOrderRef<'_, Host>>,
-        sizes: (&mut [u32], &mut [u32], &mut [u32]),
-        totals: &mut [u64],
+        longest: usize,
+        columns: bool,
+    ) -> Result<Sizes<Host>> {
+        Ok(with_offsets!(a.offsets, offsets => {
+            let rows = Rows { offsets, a };
+            let in_order = fill::sections(rows, longest, columns, None);
+            let mut lengths = vec![0; a.rows];
+            let each = lengths.par_iter_mut().enumerate().with_min_len(1 << 12);
+            each.for_each(|(row, length)| *length = rows.short(row, longest).len() as u32);
+            let entries = lengths.iter().map(|&n| u64::from(n)).sum();
+            let by_length = wants_order(a.rows, in_order.places(), entries).then(|| {
+                let order = ordered_by_length(&lengths);
+                let sizes = fill::sections(rows, longest, columns, Some(&order));
+                (order, sizes)
+            });
+            Sizes { in_order, by_length }
+        }))
+    }
+
+    fn slim_offsets<O: Offset>(
+        &self,
+        widths: &[u32],
+        words: [u32; 2],
+        place_offsets: &mut [O],
+        word_offsets: &mut [O],
     ) -> Result<()> {
-        with_offsets!(a.offsets, offsets => fill::sections(Rows { offsets, a }, plan, order, sizes, totals));
+        let (mut place, mut word) = (0, 0);
+        let starts = place_offsets.iter_mut().zip(word_offsets);
+        // The last ones are the ends.
+        for ((to_place, to_word), &width) in starts.zip(widths.iter().chain([&0])) {
+            (*to_place, *to_word) = (O::from_usize(place), O::from_usize(word));
+            let (entries, far) = ((width & !WIDE_COLUMNS) as usize, width & WIDE_COLUMNS != 0);
+            place += entries * SECTION;
+            word += entries.div_ceil(4) * SECTION * words[usize::from(far)] as usize;
+        }
         Ok(())
     }
 

@@ -123,18 +123,19 @@ pub(super) fn survey<O: Offset, V: Scalar>(a: Rows<'_, O, V>, longest: usize) ->
     let distances = all.distances.into_keys(MOST_KEYS - 1).map(sorted_distances);
     let values = all.values.into_keys(MOST_KEYS).map(|found| Keys {
         keys: sorted_values(found).into_iter().map(V::from_bits).collect(),
-        lookup: Lookup::none(),
+        lookup: Lookup::default(),
     });
     let length = |row: u32| a.range(row as usize).len() as u32;
     let kinds = |few: Few| few.into_keys(MOST_KEYS - 1).map(|found| found_kinds(found, &length));
     let (patterns, lines) = (kinds(all.patterns), kinds(all.lines));
-    Survey { distances, values, narrow: all.narrow, kinds: patterns, lines, long_rows: all.long }
+    let (sets, sizes) = (Vec::new(), None);
+    Survey { distances, values, narrow: all.narrow, kinds: patterns, lines, long_rows: all.long, sets, sizes }
 }
 
-fn sorted_distances(found: Vec<(Key, u32)>) -> Keys<u32, Host> {
+fn sorted_distances(found: Vec<(Key, u32)>) -> Keys<u32> {
     let mut keys: Vec<u32> = found.iter().map(|(key, _)| key[0] as u32).collect();
     keys.sort_by_key(|&d| d as i32);
-    Keys { keys, lookup: Lookup::none() }
+    Keys { keys, lookup: Lookup::default() }
 }
 
 fn sorted_values(found: Vec<(Key, u32)>) -> Vec<Key> {
@@ -144,25 +145,19 @@ fn sorted_values(found: Vec<(Key, u32)>) -> Vec<Key> {
 }
 
 /// Kinds in the order of their first rows; hashes, ascending, with their codes.
-fn found_kinds(mut found: Vec<(Key, u32)>, length: &dyn Fn(u32) -> u32) -> FoundKinds<Host> {
+fn found_kinds(mut found: Vec<(Key, u32)>, length: &dyn Fn(u32) -> u32) -> FoundKinds {
     found.sort_unstable_by_key(|&(_, row)| row);
     let first_rows: Vec<u32> = found.iter().map(|&(_, row)| row).collect();
     let lengths = first_rows.iter().map(|&row| length(row)).collect();
     let mut hashes: Vec<(u64, u8)> = found.iter().zip(0..).map(|((key, _), code)| (key[0], code)).collect();
     hashes.sort_unstable();
-    let (slots, codes) = hashes.into_iter().unzip();
-    FoundKinds { first_rows, lengths, lookup: Lookup { slots, codes } }
-}
-
-impl Lookup<Host> {
-    fn none() -> Self {
-        Lookup { slots: Vec::new(), codes: Vec::new() }
-    }
+    let (hashes, codes) = hashes.into_iter().unzip();
+    FoundKinds { first_rows, lengths, lookup: Lookup { hashes, codes, ..Lookup::default() } }
 }
 
 pub(super) fn kinds<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
-    found: &FoundKinds<Host>,
+    found: &FoundKinds,
     with_values: bool,
 ) -> Option<Kinds<V, Host>> {
     let mut starts = vec![0];
@@ -178,7 +173,7 @@ pub(super) fn kinds<O: Offset, V: Scalar>(
     let kind_of = |row: usize, range: Range<usize>| {
         let (columns, numbers) = a.entries(range);
         let hash = hashes(row, columns, numbers)[usize::from(with_values)];
-        let kind = found.lookup.codes[found.lookup.slots.binary_search(&hash).ok()?];
+        let kind = found.lookup.codes[found.lookup.hashes.binary_search(&hash).ok()?];
         let table = starts[usize::from(kind)] as usize..starts[usize::from(kind) + 1] as usize;
         let same =
             distances[table.clone()].iter().zip(columns).all(|(d, j)| d.wrapping_add(row as u32) == *j)

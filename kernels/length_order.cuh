@@ -1,0 +1,50 @@
+// Rows of a block ordered by length, from longest to shortest and rows of equal length in their order (length_order.cu draws it): a radix
+// sort by single bits, from the lowest in which lengths differ to the highest. Rows that have the bit go before rows that do not, both in
+// their order, to places counted by votes. Rows that are in order already stay where they are.
+#pragma once
+#include "common.cuh"
+
+// What a block of MOST threads at most orders its rows in.
+template <int MOST> struct LengthOrder {
+    u32 length_at[MOST], row_at[MOST], marked[MOST / 32], differing;
+};
+
+// A thread's row and its length become those of the row that comes to lie in the thread's place; whether any row moved. Threads without
+// a row (`mine` is not set) are behind all others. The whole block calls it.
+template <int MOST> DEVICE bool order_by_length(LengthOrder<MOST>& at, bool mine, u32& length, u32& row) {
+    const u32 lane = lane_id(), warp = threadIdx.x / 32;
+    // Threads without a row have the smallest length and stay behind all rows.
+    if (!mine) length = 0;
+    at.length_at[threadIdx.x] = length;
+    if (threadIdx.x == 0) at.differing = 0;
+    __syncthreads();
+    const bool grows = mine && threadIdx.x > 0 && at.length_at[threadIdx.x - 1] < length;
+    u32 differs = mine ? length ^ at.length_at[0] : 0;
+    if (!__syncthreads_or(grows)) return false;
+#pragma unroll
+    for (u32 with = 16; with; with /= 2) differs |= __shfl_xor_sync(ALL, differs, with);
+    if (lane == 0) atomicOr(&at.differing, differs);
+    __syncthreads();
+    for (u32 left = at.differing; left; left &= left - 1) {
+        const bool has = length & left & (0u - left);
+        const u32 vote = __ballot_sync(ALL, has);
+        if (lane == 0) at.marked[warp] = __popc(vote);
+        __syncthreads();
+        u32 upto = lane < blockDim.x / 32 ? at.marked[lane] : 0;
+#pragma unroll
+        for (u32 by = 1; by < 32; by *= 2) {
+            const u32 other = __shfl_up_sync(ALL, upto, by);
+            if (lane >= by) upto += other;
+        }
+        const u32 all = __shfl_sync(ALL, upto, 31), up_to_warp = __shfl_sync(ALL, upto, warp);
+        const u32 before = up_to_warp - __popc(vote) + __popc(vote & lanes_below());
+        const u32 place = has ? before : all + threadIdx.x - before;
+        at.length_at[place] = length;
+        at.row_at[place] = row;
+        __syncthreads();
+        length = at.length_at[threadIdx.x];
+        row = at.row_at[threadIdx.x];
+        __syncthreads();
+    }
+    return true;
+}
