@@ -6,13 +6,17 @@
 typedef KEY K;
 #define EACH(i, n) for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < (n); i += u64(gridDim.x) * THREADS)
 
-// *wrong becomes 1 where a key is smaller than its left neighbour, or equal to it, if `strictly`.
+// *wrong becomes 1 where a key is smaller than its left neighbour, or equal to it, if `strictly`: a warp says so once, and looks no further,
+// for stores to one word queue up.
 extern "C" __global__ void __launch_bounds__(THREADS) is_sorted(const K* keys, u64 n, u32 strictly, u32* wrong) {
+    bool found = false;
     EACH(i, n) {
         if (i == 0) continue;
         const auto a = key_bits<K>::to(keys[i - 1]), b = key_bits<K>::to(keys[i]);
-        if (strictly ? b <= a : b < a) *wrong = 1;
+        found = strictly ? b <= a : b < a;
+        if (found) break;
     }
+    if (__any_sync(ALL, found) && lane_id() == 0) *wrong = 1;
 }
 
 // 1 where a run of equal keys starts.
