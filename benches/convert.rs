@@ -1,8 +1,8 @@
 //! Conversions and assembly on a CUDA device, each beside the CSR product of the same matrix, with the memory they take.
 //!
 //! `cargo bench --bench convert`, or the built binary on another machine, with `grids`, `unsymmetric`, `others`, `files`, `assembly` or `large` for
-//! a part of it (`files`: those of the folder that RESIDUA_MATRICES names, of more than 10^5 nonzeros), and `only:FORMAT` for the conversions to and
-//! from one format. The peer is `benches/peers/device_assembly.py` in the same run.
+//! a part of it (`files`: those of the folder that RESIDUA_MATRICES names, of more than 10^5 nonzeros), `only:FORMAT` for the conversions to and
+//! from one format, and `only:WORD` for the assembly of triplets with that word in their name (elements, 2^20, 2^23). The peer is `benches/peers/device_assembly.py` in the same run.
 
 #[cfg(not(feature = "cuda"))]
 fn main() {
@@ -166,8 +166,12 @@ mod measure {
     }
 
     fn one<T: residua::Scalar>(b: &Cuda, name: &str, a: &Csr<T, Cuda>) -> Result<()> {
-        let only = std::env::args().find_map(|word| word.strip_prefix("only:").map(String::from));
-        conversions(b, name, a, only.as_deref())
+        conversions(b, name, a, only().as_deref())
+    }
+
+    /// What a part of the measurements is asked for by.
+    fn only() -> Option<String> {
+        std::env::args().find_map(|word| word.strip_prefix("only:").map(String::from))
     }
 
     /// Those to and from one format, or all.
@@ -279,11 +283,25 @@ mod measure {
 
     pub fn assembly(b: &Cuda) -> Result<()> {
         println!("triplets, what, ms, M triplets/s, peak memory in parts of the triplets");
-        triplets::<f64>(b, "trilinear elements, 115^3", elements(b, 115)?)?;
-        triplets::<f32>(b, "trilinear elements, 115^3", elements(b, 115)?)?;
-        triplets::<f64>(b, "2^20 rows, each place twice, shuffled", twice(b, 1 << 20, 10_000_000)?)?;
-        triplets::<f64>(b, "2^23 rows, each place twice, shuffled", twice(b, 1 << 23, 100_000_000)?)?;
-        triplets::<f32>(b, "2^23 rows, each place twice, shuffled", twice(b, 1 << 23, 100_000_000)?)
+        let (in_order, twice_1e7, twice_1e8) = (
+            "trilinear elements, 115^3",
+            "2^20 rows, each place twice, shuffled",
+            "2^23 rows, each place twice, shuffled",
+        );
+        let only = only();
+        let asked = |name: &str| only.as_ref().is_none_or(|only| name.contains(&**only));
+        if asked(in_order) {
+            triplets::<f64>(b, in_order, elements(b, 115)?)?;
+            triplets::<f32>(b, in_order, elements(b, 115)?)?;
+        }
+        if asked(twice_1e7) {
+            triplets::<f64>(b, twice_1e7, twice(b, 1 << 20, 10_000_000)?)?;
+        }
+        if asked(twice_1e8) {
+            triplets::<f64>(b, twice_1e8, twice(b, 1 << 23, 100_000_000)?)?;
+            triplets::<f32>(b, twice_1e8, twice(b, 1 << 23, 100_000_000)?)?;
+        }
+        Ok(())
     }
 
     /// Updates in a recording: a time loop's, which does not wait for each.

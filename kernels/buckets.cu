@@ -4,7 +4,8 @@
 //     places  5 0 3 6 | 2 7 1 4    tiles of 4, buckets of 4    slots  2 0 1 3 | 1 2 0 3    (which of them is first in a bucket of a tile is open)
 //     runs (a pair for each tile and bucket: the first place, the first slot)    0 0, 4 2 | 2 0, 6 2
 //
-// Planning: bucket_counts counts what each tile brings to each bucket, bucket after bucket, and an exclusive scan of that says
+// Planning: where places are what a sort by pairs gives, rank_places finds the bucket of an element among the pairs that buckets start
+// at, and no place is written where its element is, all over memory. Then bucket_counts counts what each tile brings to each bucket, bucket after bucket, and an exclusive scan of that says
 // where it goes; bucket_slots hands out the slots. Moving: a block has its tile in shared memory, in the order of slots, and a warp
 // writes a bucket's run, so that whole lines are read and written.
 //
@@ -21,6 +22,25 @@ typedef unsigned_of<ITEM_BYTES>::type ITEM;
 
 // The bucket of a place; one that does not exist is the last, and counted in `misses`.
 DEVICE u32 bucket_of(u32 place, u32 bits, u32 buckets) { return min(place >> bits, buckets - 1); }
+
+// out[i] = the number of bounds up to (high[i], low[i], i), times 1 << bits. Bounds are triples, ascend, and are fewer than BUCKETS.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    rank_places(const u32* high, const u32* low, u64 n, const u32* bound_high, const u32* bound_low, const u32* bound_number, u32 bounds, u32 bits, u32* out) {
+    __shared__ u64 key[BUCKETS];
+    __shared__ u32 number[BUCKETS];
+    for (u32 b = threadIdx.x; b < bounds; b += THREADS) key[b] = u64(bound_high[b]) << 32 | bound_low[b], number[b] = bound_number[b];
+    __syncthreads();
+    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) {
+        const u64 own = u64(high[i]) << 32 | low[i];
+        u32 first = 0, last = bounds;
+        while (first < last) {
+            const u32 middle = (first + last) / 2;
+            if (key[middle] < own || (key[middle] == own && number[middle] <= i)) first = middle + 1;
+            else last = middle;
+        }
+        out[i] = first << bits;
+    }
+}
 
 // counts[b * tiles + t] = elements of tile t for bucket b. A block a tile.
 extern "C" __global__ void __launch_bounds__(THREADS)

@@ -1,4 +1,4 @@
-// Row and column numbers as one key, and back.
+// Row and column numbers in pairs: as one key and back, mirrored, and where equal ones start.
 //
 // Constants: THREADS.
 #include "common.cuh"
@@ -9,14 +9,25 @@ extern "C" __global__ void __launch_bounds__(THREADS) pack(const u32* high, cons
     EACH(i, n) out[i] = u64(high[i]) << shift | low[i];
 }
 
-// Both mirror images; on the diagonal the second is a key above all others.
-extern "C" __global__ void __launch_bounds__(THREADS) pack_mirrored(const u32* high, const u32* low, u32 shift, u64* out, u64 n) {
-    const u64 above = shift == 32 ? ~u64(0) : u64(1) << (2 * shift);
+// Both mirror images of each place, one after the other; on the diagonal the second is (beyond, 0).
+extern "C" __global__ void __launch_bounds__(THREADS) mirror(const u32* high, const u32* low, u32 beyond, u32* out_high, u32* out_low, u64 n) {
     EACH(i, n) {
-        const u64 h = high[i], l = low[i];
-        out[2 * i] = h << shift | l;
-        out[2 * i + 1] = h == l ? above : l << shift | h;
+        const u32 h = high[i], l = low[i];
+        out_high[2 * i] = h, out_low[2 * i] = l;
+        out_high[2 * i + 1] = h == l ? beyond : l, out_low[2 * i + 1] = h == l ? 0 : h;
     }
+}
+
+// Which pairs differ from the one before, and how many. count: zero before.
+extern "C" __global__ void __launch_bounds__(THREADS) pair_heads(const u32* high, const u32* low, u64 n, u8* heads, u64* count) {
+    u64 found = 0;
+    EACH(i, n) {
+        const bool head = i == 0 || high[i] != high[i - 1] || low[i] != low[i - 1];
+        heads[i] = head;
+        found += head;
+    }
+    found = warp_sum(found);
+    if (lane_id() == 0 && found) atomicAdd(count, found);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) unpack(const u64* packed, u32 shift, u32* high, u32* low, u64 n) {

@@ -1,14 +1,17 @@
 // Marked sources (`mark_runs` of index.cu) to codes and lists of pieces (staged_runs.cuh). First the longest run, by which parts of the
 // sources are so long that the runs that start in one fill at most PART slots; then how many runs start before each part; then a
-// block makes the codes of its parts: it sorts the pieces that its sources lie in and drops the repeated ones.
+// block makes the codes of its parts: it keeps the pieces that its sources lie in as a set in shared memory, and numbers them by size.
 //
-// Constants: those of staged_runs.cuh, THREADS (a multiple of 32 that divides TILE / 2).
+// Bytes, of the codes: 4 a source and 1.5 for its code, 4 a piece.
+//
+// Constants: those of staged_runs.cuh, THREADS (a multiple of 32 that divides TILE).
 #include "staged_runs.cuh"
 
 #define EACH(i, n) for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < (n); i += u64(gridDim.x) * THREADS)
 #define HEAD 0x80000000u
 #define NONE 0xffffffffu
 #define OWN (TILE / THREADS)
+#define SLOTS (2 * TILE)
 
 // longest: zero before.
 extern "C" __global__ void __launch_bounds__(THREADS) longest_run(const u32* starts, u64 runs, u64 n, u32* longest) {
@@ -31,72 +34,78 @@ extern "C" __global__ void __launch_bounds__(THREADS) part_runs(const u32* start
     }
 }
 
+// A hash of 2 TILE slots: where a piece goes first.
+DEVICE u32 slot_of(u32 piece) { return u32(u64(piece * 0x9e3779b1u) * SLOTS >> 32); }
+
 // most: zero before; more than MOST_PIECES behind where a block's list has no room, or a source is not below `values`. A block BLOCK_PARTS parts.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    stage_codes(const u32* sources, u64 n, u64 values, const u32* starts, u64 runs, const u32* before, u16* codes, u32* pieces, u32* counts, u32* most) {
-    __shared__ u32 sorted[TILE], list[TILE], warp_count[THREADS / 32];
+    stage_codes(const u32* sources, u64 n, u64 values, const u32* starts, u64 runs, const u32* before, u32* codes, u32* pieces, u32* counts, u32* most) {
+    __shared__ u32 set[SLOTS], list[MOST_PIECES], found;
+    __shared__ u16 code[TILE];
+    __shared__ u16 number_of[SLOTS], home[MOST_PIECES];
     __shared__ u64 first[BLOCK_PARTS + 1];
     const u64 block = blockIdx.x;
     if (threadIdx.x <= BLOCK_PARTS) {
         const u64 run = before[block * BLOCK_PARTS + threadIdx.x];
         first[threadIdx.x] = run < runs ? starts[run] : n;
     }
+    if (threadIdx.x == 0) found = 0;
+    for (u32 i = threadIdx.x; i < SLOTS; i += THREADS) set[i] = NONE;
     __syncthreads();
+    u32 source[OWN], slot[OWN];
     bool outside = false;
-    for (u32 slot = threadIdx.x; slot < TILE; slot += THREADS) {
-        const u64 at = first[slot / PART] + slot % PART;
-        const bool here = at < first[slot / PART + 1];
-        const u32 source = here ? sources[at] & ~HEAD : 0;
-        outside = outside || (here && source >= values);
-        sorted[slot] = here ? source / PIECE : NONE;
-    }
-    // Bitonic: stretches of `size` ascend and descend in turns.
-    for (u32 size = 2; size <= TILE; size *= 2)
-        for (u32 apart = size / 2; apart; apart /= 2) {
-            __syncthreads();
-            for (u32 pair = threadIdx.x; pair < TILE / 2; pair += THREADS) {
-                const u32 low = 2 * pair - (pair & (apart - 1)), high = low + apart, a = sorted[low], b = sorted[high];
-                if ((a > b) == ((low & size) == 0)) sorted[low] = b, sorted[high] = a;
-            }
-        }
-    __syncthreads();
-    u32 own = 0;
 #pragma unroll
     for (u32 i = 0; i < OWN; i++) {
-        const u32 k = threadIdx.x * OWN + i;
-        own += sorted[k] != NONE && (k == 0 || sorted[k] != sorted[k - 1]);
+        const u32 own = i * THREADS + threadIdx.x;
+        const u64 at = first[own / PART] + own % PART;
+        const bool here = at < first[own / PART + 1];
+        source[i] = here ? sources[at] : HEAD;
+        slot[i] = here ? 0 : NONE;
     }
-    const u32 upto = warp_inclusive_sum(own);
-    if (lane_id() == 31) warp_count[threadIdx.x / 32] = upto;
-    __syncthreads();
-    u32 rank = upto - own, count = 0;
-    for (u32 w = 0; w < THREADS / 32; w++) {
-        if (w < threadIdx.x / 32) rank += warp_count[w];
-        count += warp_count[w];
-    }
+    // Each piece comes to the set once; the list is in no order yet.
 #pragma unroll
     for (u32 i = 0; i < OWN; i++) {
-        const u32 k = threadIdx.x * OWN + i;
-        if (sorted[k] != NONE && (k == 0 || sorted[k] != sorted[k - 1])) list[rank++] = sorted[k];
+        if (slot[i] == NONE) continue;
+        outside = outside || (source[i] & ~HEAD) >= values;
+        const u32 piece = (source[i] & ~HEAD) / PIECE;
+        u32 at = slot_of(piece), there = atomicCAS(set + at, NONE, piece);
+        while (there != NONE && there != piece) at = (at + 1) % SLOTS, there = atomicCAS(set + at, NONE, piece);
+        slot[i] = at;
+        if (there == piece) continue;
+        const u32 number = atomicAdd(&found, 1u);
+        if (number < MOST_PIECES) list[number] = piece, home[number] = u16(at);
     }
     __syncthreads();
+    const u32 count = found;
     if (outside) atomicMax(most, NONE);
     if (threadIdx.x == 0) counts[block] = min(count, u32(MOST_PIECES)), atomicMax(most, count);
     if (count > MOST_PIECES) return;
-    for (u32 k = threadIdx.x; k < count; k += THREADS) pieces[block * MOST_PIECES + k] = list[k];
-    for (u32 slot = threadIdx.x; slot < TILE; slot += THREADS) {
-        const u64 at = first[slot / PART] + slot % PART;
-        u32 code = CODE_HEAD;
-        if (at < first[slot / PART + 1]) {
-            const u32 source = sources[at], piece = (source & ~HEAD) / PIECE;
-            u32 low = 0, high = count - 1; // where the piece stands
-            while (low < high) {
-                const u32 middle = (low + high) / 2;
-                if (list[middle] < piece) low = middle + 1;
-                else high = middle;
-            }
-            code = low * PIECE + source % PIECE | (source & HEAD ? CODE_HEAD : 0);
+    // A piece's number is how many are smaller, so that the order in which they came does not matter.
+    for (u32 k = threadIdx.x; k < count; k += THREADS) {
+        const u32 piece = list[k];
+        u32 smaller = 0;
+        for (u32 j = 0; j < count; j++) smaller += list[j] < piece;
+        number_of[home[k]] = u16(smaller);
+        pieces[block * MOST_PIECES + smaller] = piece;
+        if (smaller == count - 1) pieces[block * MOST_PIECES + MOST_PIECES - 1] = piece;
+    }
+    __syncthreads();
+#pragma unroll
+    for (u32 i = 0; i < OWN; i++) {
+        const u32 place = slot[i] == NONE ? 0 : number_of[slot[i]] * PIECE + source[i] % PIECE;
+        code[i * THREADS + threadIdx.x] = u16(place | (source[i] & HEAD ? CODE_HEAD : 0));
+    }
+    if (count == 0 && threadIdx.x == 0) pieces[block * MOST_PIECES + MOST_PIECES - 1] = 0;
+    __syncthreads();
+    for (u32 lane = threadIdx.x; lane < TILE / LANE; lane += THREADS) {
+        u32 word[WORDS] = {};
+#pragma unroll
+        for (u32 k = 0; k < LANE; k++) {
+            const u32 own = code[lane * LANE + k];
+            word[k / 4] |= (own & 0xff) << 8 * (k % 4), word[2] |= own >> 8 << 4 * k;
         }
-        codes[block * TILE + slot] = u16(code);
+        u32* const to = codes + (block * BLOCK_PARTS + lane / 32) * (32 * WORDS) + lane % 32;
+#pragma unroll
+        for (u32 i = 0; i < WORDS; i++) to[32 * i] = word[i];
     }
 }

@@ -1,77 +1,105 @@
 // out[s] = x[sources] summed over the run s of sources, from left to right, where the sources of many runs lie in few pieces
 // (staged_runs.cuh): a block brings these to shared memory, whole, and gathers there.
 //
-// A thread takes LANE consecutive slots of its warp's part. It sums what follows the last run's start there and hands it on to
-// the next thread, which adds what it has of that run; a thread in which no run starts waits for the one before it.
+// A thread takes LANE consecutive slots of its warp's part. It sums the runs that start there, and hands the sum of the one that is open at its
+// end on to the next thread, which adds what it has of that run; a thread in which no run starts waits for the one before it.
 //
-// Bytes: 2 a source and 4 a piece, the pieces' elements (those of neighbouring blocks come from the second-level cache), and an element written
-// a run.
+// Bytes: 1.5 a source and 4 a piece, the pieces' elements (those of neighbouring blocks come from the second-level cache), and an element written
+// a run. With elements of 4 bytes, instructions count as much: a part takes 250.
 //
 // Constants: those of staged_runs.cuh, SCALAR, BLOCKS (a multiprocessor, at least), AT_ONCE (copies that a thread has under way).
 #include "staged_runs.cuh"
 
 #define THREADS (32 * BLOCK_PARTS)
-#define LANE 8 // slots, of sixteen bytes
-#define VECTOR (16 / sizeof(T))          // elements of a copy
+#define STEP i32(THREADS / COPIES) // pieces that the block copies at a time
+#define SLOT(k) (8u << 4 * (k))
 #define COPIES (PIECE * sizeof(T) / 16)  // of a piece
 
 typedef SCALAR T;
-static_assert(PART == 32 * LANE, "a part is a warp's");
 
-DEVICE void copy16(void* to, const void* from) {
+// Sixteen bytes to shared memory, if `wanted`. The condition is in here, so that addresses are worked out without one.
+DEVICE void copy16(u32 to, const void* from, bool wanted) {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(in_shared(to)), "l"(from) : "memory");
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }" ::"r"(to), "l"(from), "r"(u32(wanted)) : "memory");
 #else
-    *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
+    if (wanted) *static_cast<uint4*>(__cvta_shared_to_generic(to)) = *static_cast<const uint4*>(from);
 #endif
+}
+
+// Exclusive sum over the lanes: a shuffle tells by itself whether it came from a lane.
+DEVICE u32 before_lane(u32 own) {
+    u32 upto = own;
+#pragma unroll
+    for (u32 by = 1; by < 32; by *= 2)
+        asm("{ .reg .u32 r; .reg .pred p; shfl.sync.up.b32 r|p, %0, %1, 0, 0xffffffff; @p add.u32 %0, %0, r; }" : "+r"(upto) : "r"(by));
+    return upto - own;
+}
+
+// What is there, or zero without looking, for the same reason.
+DEVICE u32 load_if(const u32* from, bool wanted) {
+    u32 word;
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; mov.u32 %0, 0; @p ld.global.u32 %0, [%1]; }" : "=r"(word) : "l"(from), "r"(u32(wanted)));
+    return word;
 }
 
 // Shared memory: the most pieces of a block or TILE elements, whichever is more.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    staged_sum(const T* x, u64 length, const u16* codes, const u32* pieces, const u32* counts, const u32* before, T* out) {
+    staged_sum(const T* x, u64 length, const u32* codes, const u32* pieces, const u32* counts, const u32* before, T* out) {
     extern __shared__ __align__(16) u8 memory[];
     T* const staged = reinterpret_cast<T*>(memory);
-    const u32 lane = lane_id(), warp = threadIdx.x / 32;
-    const u64 part = u64(blockIdx.x) * BLOCK_PARTS + warp;
-    const u32 copies = counts[blockIdx.x] * u32(COPIES);
-    const bool aligned = aligned16(x);
+    const u32 lane = lane_id(), warp = threadIdx.x / 32, part = blockIdx.x * BLOCK_PARTS + warp;
+    const i32 count = counts[blockIdx.x];
     pieces += u64(blockIdx.x) * MOST_PIECES;
-    const uint4 raw = __ldcs(reinterpret_cast<const uint4*>(codes) + part * 32 + lane);
-    for (u32 round = 0; round < copies; round += AT_ONCE * THREADS) {
-        u32 piece[AT_ONCE];
+    codes += u64(part) * (32 * WORDS) + lane;
+    u32 word[WORDS];
 #pragma unroll
-        for (u32 i = 0; i < AT_ONCE; i++) {
-            const u32 copy = round + i * THREADS + threadIdx.x;
-            piece[i] = copy < copies ? pieces[copy / COPIES] : 0;
+    for (u32 i = 0; i < WORDS; i++) word[i] = __ldcs(codes + 32 * i);
+    const u32 first = before[part], runs = before[part + 1] - first;
+    // Where the largest piece lies inside of x, they all do.
+    if (aligned16(x) && pieces[MOST_PIECES - 1] < length / PIECE) {
+        const u8* const from = reinterpret_cast<const u8*>(x) + threadIdx.x % COPIES * 16;
+        const u32* const list = pieces + threadIdx.x / COPIES;
+        const u32 to = in_shared(memory) + threadIdx.x * 16;
+        const i32 have = count - i32(threadIdx.x / COPIES);
+#pragma unroll 1
+        for (i32 round = 0; round < count; round += AT_ONCE * STEP) {
+            u32 piece[AT_ONCE];
+#pragma unroll
+            for (i32 i = 0; i < AT_ONCE; i++) piece[i] = load_if(list + round + i * STEP, round + i * STEP < have);
+#pragma unroll
+            for (i32 i = 0; i < AT_ONCE; i++)
+                copy16(to + (round + i * STEP) * u32(PIECE * sizeof(T)), from + u64(piece[i]) * (PIECE * sizeof(T)), round + i * STEP < have);
         }
-#pragma unroll
-        for (u32 i = 0; i < AT_ONCE; i++) {
-            const u32 copy = round + i * THREADS + threadIdx.x;
-            if (copy >= copies) continue;
-            const u64 from = u64(piece[i]) * PIECE + copy % COPIES * VECTOR;
-            T* const to = staged + copy * VECTOR;
-            if (aligned && from + VECTOR <= length) copy16(to, x + from);
-            else
-                for (u32 j = 0; j < VECTOR; j++) to[j] = from + j < length ? x[from + j] : T();
+    } else {
+#pragma unroll 1
+        for (u32 k = threadIdx.x; k < count * PIECE; k += THREADS) {
+            const u64 at = u64(pieces[k / PIECE]) * PIECE + k % PIECE;
+            staged[k] = at < length ? x[at] : T();
         }
     }
-    const u32 first = before[part], runs = before[part + 1] - first;
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
     __syncthreads();
     T value[LANE];
-    u32 heads = 0;
 #pragma unroll
-    for (u32 k = 0; k < LANE; k++) {
-        const u32 pair = k < 2 ? raw.x : k < 4 ? raw.y : k < 6 ? raw.z : raw.w, code = k % 2 ? pair >> 16 : pair & 0xffffu;
-        value[k] = staged[code & ~CODE_HEAD];
-        heads |= code >> 15 << k;
-    }
+    for (u32 k = 0; k < LANE; k++) value[k] = staged[(word[k / 4] >> 8 * (k % 4) & 0xff) | (word[2] >> 4 * k & 7) << 8];
     __syncthreads();
+    // In these, slot k has bit 4 k + 3. A run ends where the next slot starts one: for the last slot, the next lane tells. Leading slots are those of a
+    // run that started in a lane before.
+    const u32 heads = word[2] & 0x88888888u;
+    const u32 next = __ballot_sync(ALL, heads & SLOT(0)) >> 1 | 0x80000000u;
+    const u32 ends = heads >> 4 | (next >> lane & 1) << 31, own = 0u - (heads & 0u - heads), leading = ends & ~own;
+    const u32 at = before_lane(__popc(ends));
+    // The sums of the part's runs take the place of the elements.
+    T* const sums = staged + warp * PART;
+    T* to = sums + at + (leading != 0);
     T sum = value[0];
 #pragma unroll
-    for (u32 k = 1; k < LANE; k++) sum = heads >> k & 1 ? value[k] : sum + value[k];
+    for (u32 k = 0; k < LANE; k++) {
+        if (k) sum = heads & SLOT(k) ? value[k] : sum + value[k];
+        if (ends & own & SLOT(k)) *to++ = sum;
+    }
     T open = shuffle_up(sum, 1); // of the run that goes on from the lane before
     for (u32 waiting = ~__ballot_sync(ALL, heads != 0); waiting; waiting &= waiting - 1) {
         if (lane == u32(__ffs(waiting) - 1)) {
@@ -81,20 +109,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
         open = shuffle_up(sum, 1);
     }
-    // The sums of the part's runs take the place of the elements.
-    T* const sums = staged + warp * PART;
-    const u32 started = __popc(heads);
-    u32 run = warp_inclusive_sum(started) - started;
 #pragma unroll
-    for (u32 k = 0; k < LANE; k++) {
-        const bool head = heads >> k & 1;
-        if (head) {
-            if (run) sums[run - 1] = open;
-            run++;
-        }
-        open = head ? value[k] : open + value[k];
-    }
-    if (lane == 31) sums[run - 1] = open;
+    for (u32 k = 0; k < LANE; k++)
+        if (!(own & SLOT(k))) open = open + value[k];
+    if (leading) sums[at] = open;
     __syncwarp();
-    for (u32 i = lane; i < runs; i += 32) out[first + i] = sums[i];
+    out += first + lane;
+#pragma unroll
+    for (u32 i = 0; i < 4; i++)
+        if (lane + 32 * i < runs) out[32 * i] = sums[lane + 32 * i];
+#pragma unroll 1
+    for (u32 i = lane + 128; i < runs; i += 32) out[i - lane] = sums[i];
 }

@@ -29,7 +29,7 @@ use crate::scalar::{Scalar, Symmetry};
 /// On a device, of triplets where every entry is stored:
 ///
 /// - Where the triplets of neighbouring nonzeros lie in few places, as those of finite elements one after another do, `sources` become
-///   codes of 2 bytes ([`StagedRuns`]), and values are fetched by whole lines.
+///   codes of a byte and a half ([`StagedRuns`]), and values are fetched by whole lines.
 /// - Where millions of triplets come in an order far from that of the nonzeros, and make up at most three quarters as many of these,
 ///   an update first brings the values near their nonzeros ([`Primitives::to_buckets`]): 2 bytes and a value a triplet more to hold, a value read,
 ///   a value written, and 2 bytes more to move, and still several times faster.

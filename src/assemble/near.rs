@@ -17,6 +17,8 @@ const SAMPLES: usize = 16;
 const STRETCH: usize = 128;
 /// Values of a line, nearly: neighbours that memory delivers together.
 const LINE: u32 = 16;
+/// A run starts at a source.
+const MARK: u32 = 1 << 31;
 
 /// Where values go, and the room for them.
 #[derive(Debug)]
@@ -28,33 +30,37 @@ pub(super) struct Near<B: Primitives> {
 }
 
 impl<B: Primitives> Near<B> {
-    /// The plan, and the sources as it changes them, where that pays: for many triplets (general: each is the source of one nonzero) in an order far from
-    /// that of the nonzeros, and where several make up a nonzero: else the map would take more memory than sorting does.
+    /// The plan, after which marked sources name places in the buckets, where that pays: for many triplets (general: each is the source of one nonzero)
+    /// in an order far from that of the nonzeros, and where several make up a nonzero: else matrix, map and room would take more than two and a half times
+    /// the memory of the triplets.
+    /// `places`: the triplets' row and column indices, by which the sources are sorted.
     ///
-    /// Temporary memory: 12 bytes a triplet.
+    /// Temporary memory: 4 bytes a triplet.
     pub(super) fn plan(
         backend: &B,
-        sources: B::Vec<u32>,
+        (is, js): (&B::Slice<u32>, &B::Slice<u32>),
+        sources: &mut B::Vec<u32>,
         nonzeros: usize,
-    ) -> Result<(B::Vec<u32>, Option<Self>)> {
-        let n = B::len(&*sources);
+    ) -> Result<Option<Self>> {
+        let n = B::len(&**sources);
         let Some(bits) = backend.bucket_bits(n).filter(|_| nonzeros <= n / 4 * 3) else {
-            return Ok((sources, None));
+            return Ok(None);
         };
-        if !scattered(backend, &sources)? {
-            return Ok((sources, None));
+        if !scattered(backend, sources)? {
+            return Ok(None);
         }
+        let (count, length) = buckets_of(n, bits)?;
+        let numbers = pick(backend, sources, (1..count).map(|bucket| bucket << bits))?;
+        let (mut rows, mut columns) = (backend.buffer(numbers.len())?, backend.buffer(numbers.len())?);
+        let numbers = backend.upload(numbers)?;
+        backend.gather(is, &numbers, &mut rows)?;
+        backend.gather(js, &numbers, &mut columns)?;
         let mut places = backend.buffer(n)?;
-        {
-            let mut order = backend.buffer::<u32>(n)?;
-            backend.sequence(&mut order)?;
-            backend.scatter(&order, &sources, &mut places)?;
-        }
-        let (mut slots, mut runs) = (backend.buffer(n)?, backend.buffer(buckets_of(n, bits)?.1)?);
+        backend.rank_places((is, js), [&*rows, &*columns, &*numbers], bits, &mut places)?;
+        let (mut slots, mut runs) = (backend.buffer(n)?, backend.buffer(length)?);
         backend.plan_buckets(&mut places, bits, &mut slots, &mut runs)?;
-        let mut near = backend.buffer(n)?;
-        backend.gather(&places, &sources, &mut near)?;
-        Ok((near, Some(Self { slots, runs, rooms: Mutex::default() })))
+        backend.follow(&places, sources)?;
+        Ok(Some(Self { slots, runs, rooms: Mutex::default() }))
     }
 
     /// What `body` makes of the values where they have been brought. Allocates the first time that values are of this type.
@@ -83,10 +89,7 @@ fn scattered<B: Primitives>(backend: &B, sources: &B::Slice<u32>) -> Result<bool
     let n = B::len(sources);
     let length = STRETCH.min(n);
     let starts = (0..SAMPLES).map(|k| k * ((n - length) / SAMPLES));
-    let picked: Vec<u32> = starts.flat_map(|start| start..start + length).map(|at| at as u32).collect();
-    let (mut found, picked) = (backend.buffer::<u32>(picked.len())?, backend.upload(picked)?);
-    backend.gather(sources, &picked, &mut found)?;
-    let found = backend.download(&*found)?;
+    let found = pick(backend, sources, starts.flat_map(|start| start..start + length))?;
     let lines: usize = found
         .chunks(length.max(1))
         .map(|tile| {
@@ -97,4 +100,16 @@ fn scattered<B: Primitives>(backend: &B, sources: &B::Slice<u32>) -> Result<bool
         })
         .sum();
     Ok(2 * lines > found.len())
+}
+
+/// Some of the sources, without their marks.
+fn pick<B: Primitives>(
+    backend: &B,
+    sources: &B::Slice<u32>,
+    at: impl Iterator<Item = usize>,
+) -> Result<Vec<u32>> {
+    let at: Vec<u32> = at.map(|at| at as u32).collect();
+    let (mut found, at) = (backend.buffer::<u32>(at.len())?, backend.upload(at)?);
+    backend.gather(sources, &at, &mut found)?;
+    Ok(backend.download(&*found)?.into_iter().map(|source| source & !MARK).collect())
 }

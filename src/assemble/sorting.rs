@@ -1,7 +1,8 @@
-//! Assembly for any backend: pack each place into one key, sort the keys stably and with them the triplets' numbers,
-//! and find where runs of equal keys start. A run is a nonzero, and its triplets stand in order of appearance.
+//! Assembly for any backend: sort the triplets' numbers stably by column, then by row, and find where runs of equal places start. A run is a
+//! nonzero, and its triplets stand in order of appearance.
 //!
-//! Temporary memory: about 12 bytes a triplet for keys and numbers, and the sort's second buffers.
+//! Temporary memory: 16 bytes a triplet while it sorts, numbers and the one index with the sort's second buffers; the other index is fetched by
+//! number, so that it need not be carried along.
 
 use super::map::Runs;
 use super::near::Near;
@@ -10,7 +11,7 @@ use crate::backend::{Backend, NARROW_LIMIT, Offsets, Primitives, RUN_TILE};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Element, Offset, Scalar};
-use std::ops::Range;
+use std::ops::Deref;
 
 /// The matrix.
 pub(super) fn assemble<T: Scalar, B: Primitives>(
@@ -20,9 +21,12 @@ pub(super) fn assemble<T: Scalar, B: Primitives>(
 ) -> Result<Csr<T, B>> {
     let ResidentTriplets { rows, columns, row_indices, column_indices, values, .. } = triplets;
     let pattern = Pattern { rows, columns, symmetry };
-    let keys = pattern.keys(backend, &row_indices, &column_indices)?;
-    drop((row_indices, column_indices));
-    Ok(build(backend, pattern, keys, &values, Use::Once)?.0)
+    let places = if pattern.half() {
+        pattern.mirrored(backend, &row_indices, &column_indices)?
+    } else {
+        (Indices::Own(row_indices), Indices::Own(column_indices))
+    };
+    Ok(build(backend, pattern, places, &values, Use::Once)?.0)
 }
 
 /// The matrix and its map.
@@ -32,8 +36,13 @@ pub(super) fn analyse<T: Scalar, B: Primitives>(
     symmetry: Symmetry,
 ) -> Result<(Csr<T, B>, Assembly<B>)> {
     let pattern = Pattern { rows: triplets.rows, columns: triplets.columns, symmetry };
-    let keys = pattern.keys(backend, &triplets.row_indices, &triplets.column_indices)?;
-    build(backend, pattern, keys, &triplets.values, Use::Again)
+    let (is, js) = (&*triplets.row_indices, &*triplets.column_indices);
+    let places = if pattern.half() {
+        pattern.mirrored(backend, is, js)?
+    } else {
+        (Indices::Lent(is), Indices::Lent(js))
+    };
+    build(backend, pattern, places, &triplets.values, Use::Again)
 }
 
 /// Whether the map is kept.
@@ -49,69 +58,80 @@ struct Pattern {
     symmetry: Symmetry,
 }
 
-/// Packed places, and the bits by which they are not in order yet.
-struct Keys<B: Backend> {
-    keys: B::Vec<u64>,
-    bits: Range<u32>,
+/// Row or column indices of all entries: freed as soon as they are not needed, where they are nobody else's.
+enum Indices<'a, B: Backend> {
+    Lent(&'a B::Slice<u32>),
+    Own(B::Vec<u32>),
 }
+
+impl<B: Backend> Deref for Indices<'_, B> {
+    type Target = B::Slice<u32>;
+
+    fn deref(&self) -> &B::Slice<u32> {
+        match self {
+            Self::Lent(indices) => indices,
+            Self::Own(indices) => indices,
+        }
+    }
+}
+
+/// Row and column indices.
+type Places<'a, B> = (Indices<'a, B>, Indices<'a, B>);
 
 impl Pattern {
     fn half(&self) -> bool {
         self.symmetry != Symmetry::General
     }
 
-    /// Bits of a column.
-    fn shift(&self) -> u32 {
-        significant_bits(self.columns)
-    }
-
-    fn keys<B: Primitives>(&self, backend: &B, is: &B::Slice<u32>, js: &B::Slice<u32>) -> Result<Keys<B>> {
-        let shift = self.shift();
-        if self.half() {
-            if shift == 32 && self.rows == 1 << 32 {
-                return Err(Error::Unsupported("a stored half of 2^32 rows on this device".into()));
-            }
-            let mut keys = backend.buffer(2 * B::len(is))?;
-            backend.pack_mirrored(is, js, shift, &mut keys)?;
-            return Ok(Keys { keys, bits: 0..(2 * shift + 1).min(64) });
-        }
-        let mut keys = backend.buffer(B::len(is))?;
-        backend.pack(is, js, shift, &mut keys)?;
-        let low = if backend.is_sorted(js, false)? { shift } else { 0 };
-        Ok(Keys { keys, bits: low..significant_bits(self.rows) + shift })
+    /// Both mirror images of each entry; those of the diagonal, which do not count, in a row behind the last.
+    fn mirrored<B: Primitives>(
+        &self,
+        backend: &B,
+        is: &B::Slice<u32>,
+        js: &B::Slice<u32>,
+    ) -> Result<Places<'static, B>> {
+        let Ok(beyond) = u32::try_from(self.rows) else {
+            return Err(Error::Unsupported("a stored half of 2^32 rows on this device".into()));
+        };
+        let (mut rows, mut columns) = (backend.buffer(2 * B::len(is))?, backend.buffer(2 * B::len(is))?);
+        backend.mirror(is, js, beyond, (&mut rows, &mut columns))?;
+        Ok((Indices::Own(rows), Indices::Own(columns)))
     }
 }
 
 fn build<T: Scalar, B: Primitives>(
     backend: &B,
     pattern: Pattern,
-    keys: Keys<B>,
+    places: Places<'_, B>,
     values: &B::Slice<T>,
     times: Use,
 ) -> Result<(Csr<T, B>, Assembly<B>)> {
     let triplets = B::len(values);
     let entries = if pattern.half() { triplets.saturating_mul(2) } else { triplets };
     let mut near = None;
+    // Where a map is kept, of triplets that are all stored, the places stay the caller's.
+    let lent = match &places {
+        (Indices::Lent(is), Indices::Lent(js)) if times == Use::Again => Some((*is, *js)),
+        _ => None,
+    };
     // A source has a bit for its mark.
     let (structure, runs) = if entries <= NARROW_LIMIT / 2 {
-        let again = times == Use::Again && !pattern.half();
-        sort(backend, &pattern, keys, |starts, mut sources| {
-            if again {
-                (sources, near) = Near::plan(backend, sources, B::len(starts))?;
-            }
-            let (sources, before) = mark(backend, starts, sources)?;
-            if again
-                && near.is_none()
+        sort(backend, &pattern, places, |starts, nonzeros, sources| {
+            let (mut sources, before) = mark(backend, B::part(&*starts, 0..nonzeros), sources)?;
+            let Some(places) = lent else { return Ok(Runs::Narrow(sources, before)) };
+            near = Near::plan(backend, places, &mut sources, nonzeros)?;
+            if near.is_none()
                 && backend.stages_runs(B::len(&*sources))
-                && let Some(staged) = backend.stage_runs(triplets, starts, &sources)?
+                && let Some(staged) =
+                    backend.stage_runs(triplets, B::part(&*starts, 0..nonzeros), &sources)?
             {
                 return Ok(Runs::Staged(staged));
             }
             Ok(Runs::Narrow(sources, before))
         })?
     } else {
-        sort::<B, u64>(backend, &pattern, keys, |starts, sources| {
-            let (sources, before) = mark(backend, starts, sources)?;
+        sort::<B, u64>(backend, &pattern, places, |starts, nonzeros, sources| {
+            let (sources, before) = mark(backend, B::part(&*starts, 0..nonzeros), sources)?;
             Ok(Runs::Wide(sources, before))
         })?
     };
@@ -126,50 +146,60 @@ fn build<T: Scalar, B: Primitives>(
 /// Column indices and row offsets.
 type Structure<B> = (<B as Backend>::Vec<u32>, Offsets<B>);
 
-/// The structure of the matrix, and what `keep` makes of where runs start and of the sources.
+/// The structure of the matrix, and what `keep` makes of where runs start, the number of runs that count, and the sources.
 fn sort<B: Primitives, W: Offset>(
     backend: &B,
     pattern: &Pattern,
-    keys: Keys<B>,
-    keep: impl FnOnce(&B::Slice<W>, B::Vec<W>) -> Result<Runs<B>>,
+    (is, js): Places<'_, B>,
+    keep: impl FnOnce(B::Vec<W>, usize, B::Vec<W>) -> Result<Runs<B>>,
 ) -> Result<(Structure<B>, Runs<B>)> {
-    let (shift, half, rows) = (pattern.shift(), pattern.half(), pattern.rows);
-    let Keys { mut keys, bits } = keys;
-    let n = B::len(&*keys);
-    let mut sources = backend.buffer::<W>(n)?;
+    let (half, rows) = (pattern.half(), pattern.rows);
+    let n = B::len(&*is);
+    let (mut sources, mut keys) = (backend.buffer::<W>(n)?, backend.buffer::<u32>(n)?);
     backend.sequence(&mut sources)?;
-    backend.sort_pairs(&mut keys, &mut sources, bits)?;
+    if backend.is_sorted(&*js, false)? {
+        backend.copy(&*is, &mut keys)?;
+    } else {
+        backend.copy(&*js, &mut keys)?;
+        backend.sort_pairs(&mut keys, &mut sources, 0..significant_bits(pattern.columns))?;
+        backend.gather(&*is, &sources, &mut keys)?;
+    }
+    drop(is);
+    backend.sort_pairs(&mut keys, &mut sources, 0..significant_bits(rows + usize::from(half)))?;
+    let row_of = keys;
+    let mut columns = backend.buffer::<u32>(n)?;
+    backend.gather(&*js, &sources, &mut columns)?;
+    drop(js);
 
-    let mut starts = backend.buffer::<W>(n + 1)?;
-    let mut nonzeros = backend.run_starts(&keys, &mut starts)?;
+    let starts = backend.pair_starts::<W>(&row_of, &columns)?;
+    let mut nonzeros = B::len(&*starts) - 1;
     if half && nonzeros > 0 {
-        // The mirror images of the diagonal, which do not count, are the last run.
+        // The mirror images of the diagonal are the last run.
         let mut last = [0];
-        backend.read(B::part(&*keys, n - 1..n), &mut last)?;
-        nonzeros -= usize::from(last[0] == 1u64.checked_shl(2 * shift).unwrap_or(u64::MAX));
+        backend.read(B::part(&*row_of, n - 1..n), &mut last)?;
+        nonzeros -= usize::from(last[0] as usize == rows);
     }
     let mut entries = [W::default()];
     backend.read(B::part(&*starts, nonzeros..nonzeros + 1), &mut entries)?;
     let sources = shorten(backend, sources, entries[0].to_usize())?;
-
-    let mut places = backend.buffer::<u64>(nonzeros)?;
-    backend.gather(&keys, B::part(&*starts, 0..nonzeros), &mut places)?;
-    drop(keys);
-    let runs = keep(B::part(&*starts, 0..nonzeros), sources)?;
-    drop(starts);
-    let mut row_of = backend.buffer::<u32>(nonzeros)?;
+    let firsts = B::part(&*starts, 0..nonzeros);
     let mut indices = backend.buffer::<u32>(nonzeros)?;
-    backend.unpack(&places, shift, &mut row_of, &mut indices)?;
-    drop(places);
+    backend.gather(&columns, firsts, &mut indices)?;
+    drop(columns);
+    let mut row_of_run = backend.buffer::<u32>(nonzeros)?;
+    backend.gather(&row_of, firsts, &mut row_of_run)?;
+    drop(row_of);
     let offsets = if nonzeros <= NARROW_LIMIT {
         let mut offsets = backend.buffer::<u32>(rows + 1)?;
-        backend.offsets_of_sorted(&row_of, &mut offsets)?;
+        backend.offsets_of_sorted(&row_of_run, &mut offsets)?;
         Offsets::Narrow(offsets)
     } else {
         let mut offsets = backend.buffer::<u64>(rows + 1)?;
-        backend.offsets_of_sorted(&row_of, &mut offsets)?;
+        backend.offsets_of_sorted(&row_of_run, &mut offsets)?;
         Offsets::Wide(offsets)
     };
+    drop(row_of_run);
+    let runs = keep(starts, nonzeros, sources)?;
     Ok(((indices, offsets), runs))
 }
 
@@ -197,4 +227,58 @@ fn shorten<T: Element, B: Primitives>(backend: &B, from: B::Vec<T>, length: usiz
     let mut to = backend.buffer(length)?;
     backend.copy(B::part(&*from, 0..length), &mut to)?;
     Ok(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Host;
+    use crate::matrix::Triplets;
+
+    /// Triplets of which many are at the same place, some on the diagonal, in no order or by column.
+    fn triplets(rows: usize, columns: usize, n: usize, by_column: bool) -> Triplets<f64> {
+        let mut state = 1u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (state >> 33) as usize % below
+        };
+        let mut places: Vec<(u32, u32)> =
+            (0..n).map(|_| (random(rows) as u32, random(columns) as u32)).collect();
+        if by_column {
+            places.sort_by_key(|&(_, j)| j);
+        }
+        let values = (0..n).map(|_| random(1 << 30) as f64 / 3.0).collect();
+        let (is, js) = places.into_iter().unzip();
+        Triplets::from_parts(rows, columns, is, js, values).unwrap()
+    }
+
+    /// The host assembles in a way of its own: this one, which devices take, has to give the same.
+    #[test]
+    fn the_sorting_way_gives_the_bits_of_the_hosts_own() {
+        let same = |a: &Csr<f64>, b: &Csr<f64>| {
+            let (x, y) = (a.parts(), b.parts());
+            let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            assert_eq!(format!("{:?}", x.offsets), format!("{:?}", y.offsets));
+            assert_eq!((x.indices, bits(x.values)), (y.indices, bits(y.values)));
+        };
+        for (rows, columns, n) in
+            [(0, 0, 0), (5, 3, 0), (1, 1, 9), (1, 300, 700), (300, 1, 700), (40, 40, 3000)]
+        {
+            for by_column in [false, true] {
+                for symmetry in [Symmetry::General, Symmetry::Symmetric] {
+                    if symmetry != Symmetry::General && rows != columns {
+                        continue;
+                    }
+                    let t = ResidentTriplets::from(triplets(rows, columns, n, by_column));
+                    let (own, _) = crate::assemble::Assemble::analyse(&Host, &t, symmetry).unwrap();
+                    let (mut a, map) = analyse(&Host, &t, symmetry).unwrap();
+                    same(&a, &own);
+                    a.values_mut().fill(0.0);
+                    map.update(&Host, t.parts().2, &mut a).unwrap();
+                    same(&a, &own);
+                    same(&assemble(&Host, t, symmetry).unwrap(), &own);
+                }
+            }
+        }
+    }
 }

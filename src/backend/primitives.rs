@@ -52,6 +52,16 @@ pub fn buckets_of(n: usize, bits: u32) -> Result<(usize, usize)> {
     Ok((buckets, 2 * buckets * n.div_ceil(BUCKET_TILE)))
 }
 
+/// Checks the parts of [`Primitives::rank_places`]' bounds.
+pub(crate) fn check_bounds(parts: [usize; 3], bits: u32) -> Result<()> {
+    Error::check_dimension("number of the bounds' low parts", parts[0], parts[1])?;
+    Error::check_dimension("number of the bounds' places", parts[0], parts[2])?;
+    if parts[0] >= MOST_BUCKETS || bits >= u32::BITS {
+        return Err(Error::InvalidArgument(format!("{} bounds, and {bits} bits", parts[0])));
+    }
+    Ok(())
+}
+
 /// Scans, sorts, merges and reductions over whole buffers.
 ///
 /// Every method fails when the device fails, when temporary memory can't be had, and with
@@ -161,6 +171,10 @@ pub trait Primitives: Backend {
         keys: &Self::Slice<K>,
         starts: &mut Self::Slice<I>,
     ) -> Result<usize>;
+
+    /// Start of each run of equal neighbouring pairs (`high[i]`, `low[i]`), and behind them the number of pairs.
+    fn pair_starts<I: Offset>(&self, high: &Self::Slice<u32>, low: &Self::Slice<u32>)
+    -> Result<Self::Vec<I>>;
 
     // ---- select ----
 
@@ -274,6 +288,12 @@ pub trait Primitives: Backend {
         before: &mut Self::Slice<S>,
     ) -> Result<()>;
 
+    /// `sources[i]` = `next[sources[i]]`, and its mark ([`Primitives::mark_runs`]) stays.
+    ///
+    /// # Errors
+    /// As [`Primitives::gather`].
+    fn follow<S: Offset>(&self, next: &Self::Slice<S>, sources: &mut Self::Slice<S>) -> Result<()>;
+
     /// `out[s]` = sum over run s of marked sources ([`Primitives::mark_runs`]) of `x[source]`, from left to right (this
     /// order on every backend). Where `symmetry` is not general, a source is 2 i + m: the value is `x[i]`, mirrored
     /// ([`Symmetry::mirror`]) if m is 1. Allocates nothing.
@@ -323,6 +343,19 @@ pub trait Primitives: Backend {
         None
     }
 
+    /// `out[i]` = 2^`bits` times the number of `bounds` up to (`high[i]`, `low[i]`, i). Bounds are triples, one slice for each part; they ascend,
+    /// and are fewer than [`MOST_BUCKETS`]. With every 2^`bits`-th triple of a sort by pairs, stable, as bounds, it is the bucket of each element's place there.
+    ///
+    /// # Errors
+    /// On lengths that do not fit, too many bounds or bits.
+    fn rank_places(
+        &self,
+        pairs: (&Self::Slice<u32>, &Self::Slice<u32>),
+        bounds: [&Self::Slice<u32>; 3],
+        bits: u32,
+        out: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
     /// Plans how elements come to buckets: `places[i] >> bits` is the bucket of element i, of at most [`MOST_BUCKETS`], and becomes the place
     /// that the element gets, buckets in order, and in each the tiles of [`BUCKET_TILE`] elements. In which order those of one tile
     /// and bucket are is left open. `slots` has an element for each, `runs` two for each tile and bucket.
@@ -361,15 +394,14 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<u64>,
     ) -> Result<()>;
 
-    /// Both mirror images of each place, for stored halves: `out[2 i]` as [`Primitives::pack`], `out[2 i + 1]` with
-    /// `high` and `low` exchanged, or, on the diagonal, `1 << 2 shift`: a key above all others, or `u64::MAX` for a
-    /// `shift` of 32. `out` is twice as long.
-    fn pack_mirrored(
+    /// Both mirror images of each place, for stored halves: `out` has (`high[i]`, `low[i]`) at 2 i, and behind it (`low[i]`, `high[i]`), or,
+    /// on the diagonal, (`beyond`, 0). Both of `out` are twice as long.
+    fn mirror(
         &self,
         high: &Self::Slice<u32>,
         low: &Self::Slice<u32>,
-        shift: u32,
-        out: &mut Self::Slice<u64>,
+        beyond: u32,
+        out: (&mut Self::Slice<u32>, &mut Self::Slice<u32>),
     ) -> Result<()>;
 
     /// `high[i]` = `packed[i] >> shift`, `low[i]` = the bits below. The inverse of [`Primitives::pack`].

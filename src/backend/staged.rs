@@ -10,9 +10,31 @@ pub const BLOCK_PARTS: usize = 4;
 /// Elements of a piece.
 pub const PIECE: usize = 16;
 /// Pieces of a list at most.
-pub const MOST_PIECES: usize = 160;
+pub const MOST_PIECES: usize = 128;
 /// The highest bit of a code: a run starts there.
-pub const CODE_HEAD: u16 = 1 << 15;
+pub(crate) const CODE_HEAD: u16 = 1 << 11;
+/// Codes that are packed together, and the words that they take, a word of each lane of a part side by side.
+const LANE: usize = 8;
+const WORDS: usize = 3;
+/// Words of a part's codes.
+pub(crate) const PART_WORDS: usize = PART / LANE * WORDS;
+
+/// The codes of a part in words: of each lane four low bytes, four more, and the eight upper halves of a byte.
+pub(crate) fn pack(codes: &[u16; PART], words: &mut [u32]) {
+    words.fill(0);
+    for (slot, &code) in codes.iter().enumerate() {
+        let (lane, k, code) = (slot / LANE, slot % LANE, u32::from(code));
+        words[k / 4 * (PART / LANE) + lane] |= (code & 0xff) << (8 * (k % 4));
+        words[2 * (PART / LANE) + lane] |= code >> 8 << (4 * k);
+    }
+}
+
+/// The code of a slot of a part.
+pub(crate) fn code(words: &[u32], slot: usize) -> u16 {
+    let (lane, k) = (slot / LANE, slot % LANE);
+    let low = words[k / 4 * (PART / LANE) + lane] >> (8 * (k % 4)) & 0xff;
+    (low | (words[2 * (PART / LANE) + lane] >> (4 * k) & 0xf) << 8) as u16
+}
 
 /// Runs of sources ([`Primitives::stage_runs`]): parts of [`PART`] slots, of which [`BLOCK_PARTS`] share a list of pieces, [`PIECE`] elements
 /// each. A code is the number of a piece in the list times [`PIECE`], plus a place in it, and in its highest bit whether a run starts. No run
@@ -22,10 +44,12 @@ pub const CODE_HEAD: u16 = 1 << 15;
 /// runs     0 17 | 1 16 | 2        pieces of 4   0 4        codes  0* 5 | 1* 4 | 2* | * ...        (* highest bit)
 /// ```
 ///
-/// Bytes: 2 a source and up to 0.64 for lists, of which those that are used are read.
+/// Codes have 12 bits, and are packed.
+///
+/// Bytes: 1.5 a source and up to 0.5 for lists, of which those that are used are read.
 #[derive(Debug)]
 pub struct StagedRuns<B: Backend> {
-    pub(crate) codes: B::Vec<u16>,
+    pub(crate) codes: B::Vec<u32>,
     /// Lists, each with room for [`MOST_PIECES`].
     pub(crate) pieces: B::Vec<u32>,
     /// Pieces of each list.
@@ -51,7 +75,7 @@ impl<B: Primitives> StagedRuns<B> {
     pub(crate) fn room(backend: &B, values: usize, runs: usize, parts: usize) -> Result<Self> {
         let lists = parts / BLOCK_PARTS;
         Ok(Self {
-            codes: backend.buffer(parts * PART)?,
+            codes: backend.buffer(parts * PART_WORDS)?,
             pieces: backend.buffer(lists * MOST_PIECES)?,
             counts: backend.buffer(lists)?,
             before: backend.buffer(parts + 1)?,

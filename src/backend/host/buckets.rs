@@ -3,6 +3,16 @@
 use crate::backend::BUCKET_TILE;
 use crate::error::{Error, Result};
 
+/// How many bounds are not above each pair and its number.
+pub(super) fn rank((high, low): (&[u32], &[u32]), bounds: [&[u32]; 3], bits: u32, out: &mut [u32]) {
+    let [firsts, seconds, numbers] = bounds;
+    let bounds: Vec<_> = (0..firsts.len()).map(|b| (firsts[b], seconds[b], numbers[b])).collect();
+    for (i, out) in out.iter_mut().enumerate() {
+        let own = (high[i], low[i], i as u32);
+        *out = (bounds.partition_point(|&bound| bound <= own) as u32) << bits;
+    }
+}
+
 /// Slots, runs and places, as [`Primitives::plan_buckets`](crate::backend::Primitives::plan_buckets) says.
 pub(super) fn plan(
     places: &mut [u32],

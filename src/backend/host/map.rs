@@ -66,6 +66,20 @@ pub(super) fn mark_runs<S: Offset>(starts: &[S], sources: &mut [S], before: &mut
     }
 }
 
+/// What `next` has for each source, with its mark; tells of sources behind its end.
+pub(super) fn follow<S: Offset>(next: &[S], sources: &mut [S]) -> Result<()> {
+    let head = head::<S>();
+    let mut good = true;
+    for source in sources {
+        let (at, mark) = (source.to_usize() & !head, source.to_usize() & head);
+        match next.get(at) {
+            Some(next) => *source = S::from_usize(next.to_usize() | mark),
+            None => good = false,
+        }
+    }
+    out_of_range("follow", next.len(), !good)
+}
+
 /// Sums of runs of marked sources, each from left to right.
 pub(super) fn gather_sum<T: Scalar, S: Offset>(
     symmetry: Symmetry,
@@ -178,13 +192,13 @@ pub(super) fn pack(high: &[u32], low: &[u32], shift: u32, out: &mut [u64]) {
 }
 
 /// Both mirror images of each place.
-pub(super) fn pack_mirrored(high: &[u32], low: &[u32], shift: u32, out: &mut [u64]) {
-    let diagonal = 1u64.checked_shl(2 * shift).unwrap_or(u64::MAX);
-    chunks::fill(out.as_chunks_mut::<2>().0, |range, out| {
-        for ((out, &high), &low) in out.iter_mut().zip(&high[range.clone()]).zip(&low[range]) {
-            let mirrored = if high == low { diagonal } else { u64::from(low) << shift | u64::from(high) };
-            *out = [u64::from(high) << shift | u64::from(low), mirrored];
-        }
+pub(super) fn mirror(high: &[u32], low: &[u32], beyond: u32, out: (&mut [u32], &mut [u32])) {
+    let on_diagonal = |i: usize| high[i] == low[i];
+    chunks::fill(out.0.as_chunks_mut::<2>().0, |range, out| {
+        range.zip(out).for_each(|(i, out)| *out = [high[i], if on_diagonal(i) { beyond } else { low[i] }]);
+    });
+    chunks::fill(out.1.as_chunks_mut::<2>().0, |range, out| {
+        range.zip(out).for_each(|(i, out)| *out = [low[i], if on_diagonal(i) { 0 } else { high[i] }]);
     });
 }
 

@@ -1,7 +1,7 @@
 //! The table of the host's primitives: checks of lengths, then one file each.
 
 use super::{Host, buckets, histogram, map, merge, radix, reduce, scan, select, staged};
-use crate::backend::{BUCKET_TILE, Order, Primitives, RUN_TILE, Scan, StagedRuns, buckets_of};
+use crate::backend::{BUCKET_TILE, Order, Primitives, RUN_TILE, Scan, StagedRuns, buckets_of, check_bounds};
 use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Number, Offset, Scalar, Symmetry};
 use std::ops::Range;
@@ -126,6 +126,11 @@ impl Primitives for Host {
         fits(select::run_starts(keys, starts), starts.len())
     }
 
+    fn pair_starts<I: Offset>(&self, high: &[u32], low: &[u32]) -> Result<Vec<I>> {
+        same("number of low parts", high.len(), low.len())?;
+        select::pair_starts(high, low)
+    }
+
     fn compact<T: Element>(&self, x: &[T], flags: &[u8], out: &mut [T]) -> Result<usize> {
         same("number of flags", x.len(), flags.len())?;
         fits(select::compact(x, flags, out), out.len())
@@ -229,6 +234,10 @@ impl Primitives for Host {
         Ok(())
     }
 
+    fn follow<S: Offset>(&self, next: &[S], sources: &mut [S]) -> Result<()> {
+        map::follow(next, sources)
+    }
+
     fn gather_sum<T: Scalar, S: Offset>(
         &self,
         symmetry: Symmetry,
@@ -251,6 +260,20 @@ impl Primitives for Host {
     fn sum_staged<T: Scalar>(&self, x: &[T], runs: &StagedRuns<Self>, out: &mut [T]) -> Result<()> {
         runs.check(x.len(), out.len())?;
         staged::sum(x, runs, out);
+        Ok(())
+    }
+
+    fn rank_places(
+        &self,
+        (high, low): (&[u32], &[u32]),
+        bounds: [&[u32]; 3],
+        bits: u32,
+        out: &mut [u32],
+    ) -> Result<()> {
+        same("length of the high parts", out.len(), high.len())?;
+        same("length of the low parts", out.len(), low.len())?;
+        check_bounds(bounds.map(<[u32]>::len), bits)?;
+        buckets::rank((high, low), bounds, bits, out);
         Ok(())
     }
 
@@ -288,10 +311,11 @@ impl Primitives for Host {
         Ok(())
     }
 
-    fn pack_mirrored(&self, high: &[u32], low: &[u32], shift: u32, out: &mut [u64]) -> Result<()> {
+    fn mirror(&self, high: &[u32], low: &[u32], beyond: u32, out: (&mut [u32], &mut [u32])) -> Result<()> {
         same("number of low parts", high.len(), low.len())?;
-        same(OUT, 2 * high.len(), out.len())?;
-        map::pack_mirrored(high, low, shift, out);
+        same(OUT, 2 * high.len(), out.0.len())?;
+        same(OUT, 2 * high.len(), out.1.len())?;
+        map::mirror(high, low, beyond, out);
         Ok(())
     }
 

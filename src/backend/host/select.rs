@@ -1,6 +1,8 @@
 //! Stream compaction: every chunk counts what it keeps, then writes it where the counts before it end.
 
-use super::chunks;
+use super::{Host, chunks};
+use crate::backend::Backend;
+use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Key, Offset};
 
@@ -64,6 +66,17 @@ pub(super) fn run_starts<K: Key, I: Offset>(keys: &[K], starts: &mut [I]) -> Opt
         *end = I::from_usize(keys.len());
     }
     Some(runs)
+}
+
+/// Where each run of equal pairs starts, and the number of pairs.
+pub(super) fn pair_starts<I: Offset>(high: &[u32], low: &[u32]) -> Result<Vec<I>> {
+    let n = high.len();
+    let is_head = |i: usize| i == 0 || (high[i], low[i]) != (high[i - 1], low[i - 1]);
+    let runs: usize = chunks::map(n, |range| range.filter(|&i| is_head(i)).count()).iter().sum();
+    let mut starts = Host.buffer(runs + 1)?;
+    select(n, is_head, I::from_usize, &mut starts[..runs]);
+    starts[runs] = I::from_usize(n);
+    Ok(starts)
 }
 
 /// Whether keys ascend, `strictly` without equal neighbours.

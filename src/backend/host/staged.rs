@@ -2,7 +2,9 @@
 //! given.
 
 use super::Host;
-use crate::backend::staged::{BLOCK_PARTS, CODE_HEAD, MOST_PIECES, PART, PIECE, StagedRuns, parts};
+use crate::backend::staged::{
+    BLOCK_PARTS, CODE_HEAD, MOST_PIECES, PART, PART_WORDS, PIECE, StagedRuns, code, pack, parts,
+};
 use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
@@ -20,7 +22,7 @@ pub(super) fn stage(values: usize, starts: &[u32], sources: &[u32]) -> Result<Op
     }
     let first =
         |part: usize| starts.get(staged.before[part] as usize).map_or(sources.len(), |start| *start as usize);
-    let blocks = staged.codes.chunks_mut(PART * BLOCK_PARTS).zip(staged.pieces.chunks_mut(MOST_PIECES));
+    let blocks = staged.codes.chunks_mut(PART_WORDS * BLOCK_PARTS).zip(staged.pieces.chunks_mut(MOST_PIECES));
     for (block, ((codes, pieces), count)) in blocks.zip(&mut staged.counts).enumerate() {
         let part = block * BLOCK_PARTS;
         let own = &sources[first(part)..first(part + BLOCK_PARTS)];
@@ -30,13 +32,14 @@ pub(super) fn stage(values: usize, starts: &[u32], sources: &[u32]) -> Result<Op
         if list.len() > MOST_PIECES || own.iter().any(|source| (source & !HEAD) as usize >= values) {
             return Ok(None);
         }
-        for (part, codes) in (part..).zip(codes.chunks_mut(PART)) {
-            codes.fill(CODE_HEAD);
+        for (part, words) in (part..).zip(codes.chunks_mut(PART_WORDS)) {
+            let mut codes = [CODE_HEAD; PART];
             for (code, source) in codes.iter_mut().zip(&sources[first(part)..first(part + 1)]) {
                 let (piece, place) = ((source & !HEAD) / PIECE as u32, *source as usize % PIECE);
                 let at = list.partition_point(|&other| other < piece) * PIECE + place;
                 *code = at as u16 | if source & HEAD == 0 { 0 } else { CODE_HEAD };
             }
+            pack(&codes, words);
         }
         *count = list.len() as u32;
         staged.most = staged.most.max(list.len());
@@ -59,7 +62,8 @@ pub(super) fn sum<T: Scalar>(x: &[T], staged: &StagedRuns<Host>, mut out: &mut [
             let at = usize::from(code & !CODE_HEAD);
             x[list[at / PIECE] as usize * PIECE + at % PIECE]
         };
-        let mut codes = staged.codes[part * PART..][..PART].iter().copied().peekable();
+        let words = &staged.codes[part * PART_WORDS..][..PART_WORDS];
+        let mut codes = (0..PART).map(|slot| code(words, slot)).peekable();
         for out in out {
             let Some(first) = codes.next() else { break };
             *out = value(first);

@@ -74,6 +74,16 @@ pub fn select_cases<B: Primitives>(b: &B) {
             assert_eq!(starts[count] as usize, n);
             assert!((0..count).all(|r| keys[starts[r] as usize] == expected[r]));
             assert!((1..count).all(|r| keys[starts[r] as usize - 1] == expected[r - 1]));
+            // The same runs, of pairs that differ in either part or in both.
+            let (high, low): (Vec<u32>, Vec<u32>) = keys
+                .iter()
+                .map(|key| key / 1_000_000_007)
+                .map(|key| ((key >> 1) as u32, (key & 1) as u32))
+                .unzip();
+            let of_pairs = b.pair_starts::<u32>(&up(b, &high), &up(b, &low)).unwrap();
+            assert_eq!(down(b, &of_pairs), starts, "{n} pairs in runs of {length}");
+            let of_pairs = b.pair_starts::<u64>(&up(b, &high), &up(b, &low)).unwrap();
+            assert!(down(b, &of_pairs).iter().zip(&starts).all(|(&w, &s)| w == u64::from(s)));
             assert!(b.is_sorted(&up(b, &keys), false).unwrap());
             assert_eq!(b.is_sorted(&up(b, &keys), true).unwrap(), expected.len() == n);
         }

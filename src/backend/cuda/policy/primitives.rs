@@ -46,10 +46,8 @@ const GATHER_SUM_BLOCKS: [u32; 2] = [12, 6];
 
 /// Threads of a block that makes codes of sources.
 const STAGING_THREADS: u32 = 256;
-/// Blocks that a multiprocessor should have room for where sources are codes, for elements of 4, 8 and 16 bytes, and copies that a
-/// thread has under way.
-const STAGED_BLOCKS: [u32; 3] = [16, 12, 8];
-const STAGED_AT_ONCE: u32 = 5;
+/// Where sources are codes: blocks that a multiprocessor should have room for, and copies that a thread has under way.
+const STAGED_SUM: [(&str, u32, u32); 4] = [("f32", 16, 3), ("f64", 14, 5), ("c32", 12, 5), ("c64", 8, 5)];
 /// Sources from which on they become codes: a map of fewer is read from the second-level cache.
 const STAGED_FROM: usize = 1 << 17;
 
@@ -79,12 +77,9 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         if file == "stage_runs" {
             constants.push(("THREADS", STAGING_THREADS));
         } else {
-            let blocks = STAGED_BLOCKS[match unit.type_of("SCALAR") {
-                Some("f32") => 0,
-                Some("c64") => 2,
-                _ => 1,
-            }];
-            constants.extend([("BLOCKS", blocks), ("AT_ONCE", STAGED_AT_ONCE)]);
+            let own = STAGED_SUM.iter().find(|own| unit.type_of("SCALAR") == Some(own.0));
+            let &(_, blocks, at_once) = own.unwrap_or(&STAGED_SUM[0]);
+            constants.extend([("BLOCKS", blocks), ("AT_ONCE", at_once)]);
         }
         return constants;
     }
@@ -405,6 +400,11 @@ pub(in crate::backend::cuda) fn bucket_bits(chip: Chip, n: usize) -> Option<u32>
     let room = chip.shared_a_block as usize >= 16 * BUCKET_TILE;
     let needed = n.div_ceil(MOST_BUCKETS).next_power_of_two().ilog2();
     (room && (BUCKETS_FROM..=1 << 31).contains(&n)).then_some(needed.max(BUCKET_BITS))
+}
+
+/// Blocks that stride over elements, each with all bounds in shared memory.
+pub(in crate::backend::cuda) fn rank_places(chip: Chip, n: usize) -> Shape {
+    elementwise(chip, n).threads(BUCKET_THREADS)
 }
 
 /// A block a tile, with the tile in shared memory.

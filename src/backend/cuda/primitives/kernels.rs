@@ -108,18 +108,22 @@ kernels! {
     fn part_runs(starts: &Slice<u32>, runs: u64, length: u64, before: &mut Slice<u32>, parts: u64);
     fn stage_codes(
         sources: &Slice<u32>, n: u64, values: u64, starts: &Slice<u32>, runs: u64, before: &Slice<u32>,
-        codes: &mut Slice<u16>, pieces: &mut Slice<u32>, counts: &mut Slice<u32>, most: &mut Slice<u32>,
+        codes: &mut Slice<u32>, pieces: &mut Slice<u32>, counts: &mut Slice<u32>, most: &mut Slice<u32>,
     );
 }
 kernels! {
     "staged_sum.cu", types(T: Scalar as SCALAR);
     fn staged_sum(
-        x: &Slice<T>, length: u64, codes: &Slice<u16>, pieces: &Slice<u32>, counts: &Slice<u32>, before: &Slice<u32>,
+        x: &Slice<T>, length: u64, codes: &Slice<u32>, pieces: &Slice<u32>, counts: &Slice<u32>, before: &Slice<u32>,
         out: &mut Slice<T>,
     );
 }
 kernels! {
     "buckets.cu", types();
+    fn rank_places(
+        high: &Slice<u32>, low: &Slice<u32>, n: u64, bound_high: &Slice<u32>, bound_low: &Slice<u32>,
+        bound_number: &Slice<u32>, bounds: u32, bits: u32, out: &mut Slice<u32>,
+    );
     fn bucket_counts(
         places: &Slice<u32>, n: u64, bits: u32, buckets: u32, counts: &mut Slice<u32>, tiles: u64, misses: u64,
     );
@@ -223,6 +227,7 @@ kernels! {
     fn mark_runs(
         starts: &Slice<I>, runs: u64, sources: &mut Slice<I>, before: &mut Slice<I>, tiles: u64, tile: u64,
     );
+    fn follow(next: &Slice<I>, n: u64, sources: &mut Slice<I>, count: u64, misses: u64);
     fn sequence(out: &mut Slice<I>, n: u64);
 }
 kernels! {
@@ -237,6 +242,9 @@ kernels! {
 kernels! {
     "pack.cu", types();
     fn pack(high: &Slice<u32>, low: &Slice<u32>, shift: u32, out: &mut Slice<u64>, n: u64);
-    fn pack_mirrored(high: &Slice<u32>, low: &Slice<u32>, shift: u32, out: &mut Slice<u64>, n: u64);
+    fn mirror(
+        high: &Slice<u32>, low: &Slice<u32>, beyond: u32, out_high: &mut Slice<u32>, out_low: &mut Slice<u32>, n: u64,
+    );
+    fn pair_heads(high: &Slice<u32>, low: &Slice<u32>, n: u64, heads: &mut Slice<u8>, count: &mut Slice<u64>);
     fn unpack(packed: &Slice<u64>, shift: u32, high: &mut Slice<u32>, low: &mut Slice<u32>, n: u64);
 }

@@ -15,7 +15,8 @@ use super::shape::{Shape, bytes_of};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy};
 use crate::backend::{
-    BUCKET_TILE, Backend, MOST_PIECES, Order, Primitives, RUN_TILE, Scan, StagedRuns, buckets_of, staged,
+    BUCKET_TILE, Backend, MOST_PIECES, Order, Primitives, RUN_TILE, Scan, StagedRuns, buckets_of,
+    check_bounds, staged,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Number, Offset, Scalar, Symmetry};
@@ -171,6 +172,11 @@ impl Primitives for Cuda {
         select::run_starts(*self, keys, starts)
     }
 
+    fn pair_starts<I: Offset>(&self, high: &Slice<u32>, low: &Slice<u32>) -> Result<DeviceVec<I>> {
+        Error::check_dimension("length of the low parts", high.len(), low.len())?;
+        select::pair_starts(*self, high, low)
+    }
+
     fn compact<T: Element>(&self, x: &Slice<T>, flags: &Slice<u8>, out: &mut Slice<T>) -> Result<usize> {
         select::compact(*self, x, flags, out)
     }
@@ -281,6 +287,12 @@ impl Primitives for Cuda {
         kernels::mark_runs(*self, shape, starts, runs, sources, before, tiles, RUN_TILE as u64)
     }
 
+    fn follow<S: Offset>(&self, next: &Slice<S>, sources: &mut Slice<S>) -> Result<()> {
+        let (n, count) = (next.len() as u64, sources.len() as u64);
+        let shape = policy::elementwise(self.0.chip, sources.len());
+        kernels::follow(*self, shape, next, n, sources, count, self.0.misses())
+    }
+
     fn gather_sum<T: Scalar, S: Offset>(
         &self,
         symmetry: Symmetry,
@@ -350,6 +362,22 @@ impl Primitives for Cuda {
         policy::bucket_bits(self.0.chip, n)
     }
 
+    fn rank_places(
+        &self,
+        (high, low): (&Slice<u32>, &Slice<u32>),
+        bounds: [&Slice<u32>; 3],
+        bits: u32,
+        out: &mut Slice<u32>,
+    ) -> Result<()> {
+        let (n, [first, second, third]) = (out.len(), bounds);
+        Error::check_dimension("length of the high parts", n, high.len())?;
+        Error::check_dimension("length of the low parts", n, low.len())?;
+        check_bounds(bounds.map(|bound| bound.len()), bits)?;
+        let shape = policy::rank_places(self.0.chip, n).variant("ITEM_BYTES", "4");
+        let count = first.len() as u32;
+        kernels::rank_places(*self, shape, high, low, n as u64, first, second, third, count, bits, out)
+    }
+
     fn plan_buckets(
         &self,
         places: &mut Slice<u32>,
@@ -403,16 +431,18 @@ impl Primitives for Cuda {
         kernels::pack(*self, policy::elementwise(self.0.chip, n), high, low, shift, out, n as u64)
     }
 
-    fn pack_mirrored(
+    fn mirror(
         &self,
         high: &Slice<u32>,
         low: &Slice<u32>,
-        shift: u32,
-        out: &mut Slice<u64>,
+        beyond: u32,
+        out: (&mut Slice<u32>, &mut Slice<u32>),
     ) -> Result<()> {
-        let n = check_packed(high.len(), low.len(), shift)?;
-        Error::check_dimension("length of the packed keys", 2 * n, out.len())?;
-        kernels::pack_mirrored(*self, policy::elementwise(self.0.chip, n), high, low, shift, out, n as u64)
+        let n = check_packed(high.len(), low.len(), 0)?;
+        Error::check_dimension("length of the mirrored row numbers", 2 * n, out.0.len())?;
+        Error::check_dimension("length of the mirrored column numbers", 2 * n, out.1.len())?;
+        let shape = policy::elementwise(self.0.chip, n);
+        kernels::mirror(*self, shape, high, low, beyond, out.0, out.1, n as u64)
     }
 
     fn unpack(

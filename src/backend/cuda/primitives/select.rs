@@ -2,7 +2,7 @@
 
 use super::{bits_of, index_for, kernels};
 use crate::backend::Backend;
-use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, policy};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Key, Offset};
@@ -91,4 +91,28 @@ pub(super) fn run_starts<K: Key, I: Offset>(
         cuda.fill(I::from_usize(n), starts.part_mut(runs..runs + 1))?;
     }
     Ok(runs)
+}
+
+/// Where pairs differ from the one before, and how many there are, in a buffer of that length.
+pub(super) fn pair_starts<I: Offset>(
+    cuda: Cuda,
+    high: &Slice<u32>,
+    low: &Slice<u32>,
+) -> Result<DeviceVec<I>> {
+    let n = high.len();
+    let (mut heads, mut count) = (cuda.uninitialised::<u8>(n)?, cuda.zeros(1)?);
+    kernels::pair_heads(
+        cuda,
+        policy::elementwise(cuda.0.chip, n),
+        high,
+        low,
+        n as u64,
+        &mut heads,
+        &mut count,
+    )?;
+    let runs = cuda.value(&count)? as usize;
+    let mut starts = cuda.uninitialised(runs + 1)?;
+    run(cuda, "POSITIONS", None, Some(&*heads), &mut starts, None, n)?;
+    cuda.fill(I::from_usize(n), starts.part_mut(runs..runs + 1))?;
+    Ok(starts)
 }
