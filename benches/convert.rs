@@ -1,6 +1,6 @@
 //! Conversions and assembly on a CUDA device, each beside the CSR product of the same matrix, with the memory they take.
 //!
-//! `cargo bench --bench convert`, or the built binary on another machine, with `grids`, `unsymmetric`, `others`, `files`, `assembly` or `large` for
+//! `cargo bench --bench convert`, or the built binary on another machine, with `grids`, `unsymmetric`, `random`, `others`, `files`, `assembly` or `large` for
 //! a part of it (`files`: those of the folder that RESIDUA_MATRICES names, of more than 10^5 nonzeros), `only:FORMAT` for the conversions to and
 //! from one format, and `only:WORD` for the assembly of triplets with that word in their name (elements, 2^20, 2^23). The peer is `benches/peers/device_assembly.py` in the same run.
 
@@ -25,6 +25,9 @@ fn main() -> residua::Result<()> {
     }
     if asked("unsymmetric") {
         measure::unsymmetric(&b)?;
+    }
+    if asked("random") {
+        measure::random(&b)?;
     }
     if asked("others") {
         measure::others(&b)?;
@@ -113,14 +116,24 @@ mod measure {
         let grid = wider(b, b.poisson3d::<T>(256, 256, 256)?)?;
         conversions(b, "7 points, 256^3, one more column", &grid, Some("csc"))?;
         drop(grid);
-        let (rows, a_row) = (1 << 21, 16);
+        conversions(b, "random, 16 a row, 2^21 rows", &random_columns::<T>(b, 1 << 21)?, Some("csc"))
+    }
+
+    /// Columns all over the matrix.
+    pub fn random(b: &Cuda) -> Result<()> {
+        println!("{HEADER}");
+        one(b, "random, 16 a row, 2^20 rows", &random_columns::<f64>(b, 1 << 20)?)?;
+        one(b, "random, 16 a row, 2^20 rows", &random_columns::<f32>(b, 1 << 20)?)
+    }
+
+    fn random_columns<T: residua::Scalar>(b: &Cuda, rows: usize) -> Result<Csr<T, Cuda>> {
+        let a_row = 16;
         let all = || (0..rows * a_row).into_par_iter();
         let is = b.upload(all().map(|t| (t / a_row) as u32).collect::<Vec<_>>())?;
         let js = b.upload(all().map(|t| hash(t as u64) as u32 % rows as u32).collect::<Vec<_>>())?;
         let values = b.upload(all().map(|t| T::from_f64(t as f64)).collect::<Vec<_>>())?;
-        let random = ResidentTriplets::from_parts(b, rows, rows, is, js, values)?;
-        let random = Assembler::default().resident_to_csr(b, random)?;
-        conversions(b, "random, 16 a row, 2^21 rows", &random, Some("csc"))
+        let triplets = ResidentTriplets::from_parts(b, rows, rows, is, js, values)?;
+        Assembler::default().resident_to_csr(b, triplets)
     }
 
     /// Files of a folder, as far as they have real values and more than 10^5 nonzeros.

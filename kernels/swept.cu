@@ -13,7 +13,7 @@
 // AHEAD steps of the matrix and one of x are under way while a step is added.
 //
 // Bytes a nonzero: value + 4; 12 a step; a sector of x for each that a band has an entry in. A row: y.
-// Source of the place of an entry within its block, 16 bits of row and 16 of column: Buluc, Fineman, Frigo, Gilbert and Leiserson, "Parallel
+// Source of the place of an entry within its block, half of its bits of row and half of column there: Buluc, Fineman, Frigo, Gilbert and Leiserson, "Parallel
 // sparse matrix-vector and matrix-transpose-vector multiplication using compressed sparse blocks" (SPAA 2009).
 //
 // Constants: SCALAR (vectors), STORED (values), THREADS (a divisor of STEP), AHEAD.
@@ -31,6 +31,7 @@ struct Bands {
     const u32* bases;
     const u32* places;
     const V* values;
+    u32 row_bits;
 };
 
 // Where the next step lies, known before it is asked for: else each request would wait for two reads.
@@ -71,16 +72,16 @@ struct Step {
                 value[i] = stream(a.values + at + i * THREADS);
             }
     }
-    DEVICE void ask_x(const T* x) {
+    DEVICE void ask_x(const T* x, u32 row_bits) {
 #pragma unroll
         for (u32 i = 0; i < ITEMS; i++)
-            if (there(i)) of_x[i] = cached(x + base + column_in_reach(place[i]));
+            if (there(i)) of_x[i] = cached(x + base + column_in_reach(place[i], row_bits));
     }
-    DEVICE void add_to(T* sums, u32 conjugate) const {
+    DEVICE void add_to(T* sums, u32 row_bits, u32 conjugate) const {
 #pragma unroll
         for (u32 i = 0; i < ITEMS; i++)
             if (there(i)) {
-                T& sum = sums[row_in_band(place[i])];
+                T& sum = sums[row_in_band(place[i], row_bits)];
                 sum = sum + entry<T>(value[i], conjugate) * of_x[i];
             }
     }
@@ -91,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
           const T* x, T beta, T* y, u32 conjugate) {
     after_predecessors();
     T* const sums = reinterpret_cast<T*>(shared);
-    const Bands a = {starts, bases, places, values};
+    const Bands a = {starts, bases, places, values, row_bits(height)};
     const u64 row = u64(blockIdx.x) * height, first = firsts[blockIdx.x], end = firsts[blockIdx.x + 1];
     const u32 have = u32(min(u64(height), rows - row));
     Next next(first, end, a);
@@ -99,14 +100,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (u32 k = 0; k < AHEAD; k++) steps[k].ask(next, a);
     for (u32 i = threadIdx.x; i < have; i += THREADS) sums[i] = T();
-    steps[0].ask_x(x);
+    steps[0].ask_x(x, a.row_bits);
     __syncthreads();
     for (u64 step = first; step < end; step += AHEAD) {
 #pragma unroll
         for (u32 k = 0; k < AHEAD; k++) {
             if (step + k >= end) break;
-            steps[(k + 1) % AHEAD].ask_x(x);
-            steps[k].add_to(sums, conjugate);
+            steps[(k + 1) % AHEAD].ask_x(x, a.row_bits);
+            steps[k].add_to(sums, a.row_bits, conjugate);
             steps[k].ask(next, a);
             __syncthreads();
         }

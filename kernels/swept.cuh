@@ -2,13 +2,11 @@
 #pragma once
 #include "common.cuh"
 
-// Entries of a step at most, and bits that number them.
+// Entries of a step at most.
 #define STEP 2048
-#define STEP_BITS 11
-// Columns that a step reaches.
-#define REACH 65536
 
-// Row within the band and column within the step's reach.
-DEVICE u32 to_place(u32 row, u32 column) { return row << 16 | column; }
-DEVICE u32 row_in_band(u32 place) { return place >> 16; }
-DEVICE u32 column_in_reach(u32 place) { return place & 0xffff; }
+// Column less the step's base and row within the band: as few bits as number the band's rows, and what is left for the column.
+DEVICE u32 row_bits(u32 height) { return max(1, 32 - __clz(height - 1)); }
+DEVICE u32 to_place(u32 row, u32 column, u32 bits) { return column << bits | row; }
+DEVICE u32 row_in_band(u32 place, u32 bits) { return place & ((1u << bits) - 1); }
+DEVICE u32 column_in_reach(u32 place, u32 bits) { return place >> bits; }

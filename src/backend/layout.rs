@@ -358,18 +358,37 @@ pub struct DiaParts<'a, V: Element, B: Backend> {
 /// Entries of a step of [`SweptParts`] at most.
 pub const SWEPT_STEP: usize = 2048;
 
-/// Columns that a step of [`SweptParts`] reaches, and rows that a band has at most: both are numbered by 16 bits.
-pub const SWEPT_REACH: usize = 1 << 16;
+/// Rows that a band of [`SweptParts`] has at most.
+pub const SWEPT_ROWS: usize = 1 << 16;
+
+/// Entries of the longest row that [`SweptParts`] hold: each lies in a step of its own.
+pub const SWEPT_LONGEST: usize = 4096;
+
+/// Bits of a place in [`SweptParts`] that number the row within its band of `height` rows; the others number the column.
+#[must_use]
+pub fn swept_row_bits(height: usize) -> u32 {
+    (usize::BITS - height.saturating_sub(1).leading_zeros()).max(1)
+}
+
+/// Bins by which columns of [`SweptParts`] are cut into chunks, so many at a time...
+pub(crate) const SWEPT_BINS: usize = 1 << 12;
+
+/// ...of 2^shift columns each, by the number of all columns: of 2^14 at most.
+pub(crate) fn swept_bin_shift(columns: usize) -> u32 {
+    let bits = usize::BITS - columns.saturating_sub(1).leading_zeros();
+    bits.saturating_sub(SWEPT_BINS.ilog2()).min(14)
+}
 
 /// Bands of `height` rows, each swept in the order of columns, in steps of up to [`SWEPT_STEP`] entries. No two entries of a step are
-/// of one row, those of a row are in the order of their columns, and all columns of a step are less than [`SWEPT_REACH`] behind its base.
+/// of one row, those of a row are in the order of their columns, and a column less the step's base fits in the bits of a place that the band's
+/// rows leave.
 ///
 /// ```text
 /// one band, steps of up to 3 entries (for the drawing)
 /// firsts  0                                     3        first step of each band
 /// starts  0               3               6     7        first entry of each step
-/// bases   0               2               3
-/// places  0,0  3,0  2,1 | 0,0  1,0  2,0 | 3,0            row within the band, column less base
+/// bases   0               0               0
+/// places  0,0  3,0  2,1 | 0,2  1,2  2,2 | 3,3            row within the band, column less base
 /// values  1    2    4   | 7    8    3   | 1
 /// ```
 #[derive(Debug)]
@@ -386,7 +405,7 @@ pub struct SweptParts<'a, V: Element, B: Backend> {
     pub starts: &'a B::Slice<u64>,
     /// The column that columns of each step are counted from.
     pub bases: &'a B::Slice<u32>,
-    /// Row within the band << 16 | column less base.
+    /// Column less base, and below it, in [`swept_row_bits`] bits, the row within the band.
     pub places: &'a B::Slice<u32>,
     /// Value of each entry.
     pub values: &'a B::Slice<V>,

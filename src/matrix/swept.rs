@@ -1,25 +1,22 @@
 //! Bands of rows, swept in the order of columns.
 
 use super::Csr;
-use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
+use super::lengths::{RowLengths, scanned};
 use super::sparse::product_op;
 use super::storage::Storage;
-use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, SweptArrays, SweptParts};
+use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, SWEPT_LONGEST, SweptArrays, SweptParts};
 use crate::error::Result;
 use crate::scalar::Scalar;
-
-/// Entries of the longest row that is not refused: a row's entries lie in steps of their own.
-const LONGEST: usize = 4096;
 
 /// A matrix cut into bands of rows, as many as have their sums in the fastest memory, whose entries lie in the order of columns
 /// ([`SweptParts`] draws it).
 ///
 /// It suits columns all over the matrix, where each nonzero asks the second-level cache of a GPU for a sector of x: those that lie in one sector
-/// are asked for once a band. An entry takes the bytes of CSR, 16 bits for its row within the band and 16 for its column; no padding.
+/// are asked for once a band. An entry takes the bytes of CSR: 32 bits number its row within the band and its column; no padding.
 /// Entries come in steps in which no row occurs twice, so that threads add up rows without atomic operations: a row of n
 /// entries takes n steps, and rows of more than 4096 are refused.
 ///
-/// Source of entries that are numbered by 16 bits each way within a block: Buluc, Fineman, Frigo, Gilbert and Leiserson, "Parallel sparse
+/// Source of entries that are numbered by half of the bits each way within a block: Buluc, Fineman, Frigo, Gilbert and Leiserson, "Parallel sparse
 /// matrix-vector and matrix-transpose-vector multiplication using compressed sparse blocks" (SPAA 2009).
 pub struct Swept<V: Scalar, B: Backend = Host> {
     rows: usize,
@@ -96,7 +93,7 @@ impl<V: Scalar, B: Backend> Swept<V, B> {
         let refused = if nonzeros > NARROW_LIMIT {
             Some(format!("{nonzeros} nonzeros, more than 32 bits number"))
         } else {
-            (longest > LONGEST).then(|| format!("a row of {longest} entries takes as many steps"))
+            (longest > SWEPT_LONGEST).then(|| format!("a row of {longest} entries takes as many steps"))
         };
         Storage { refused, ..most }
     }
@@ -113,11 +110,16 @@ impl<V: Scalar, B: Conversions> Swept<V, B> {
     /// when the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
-        let lengths = lengths_of(backend, a)?;
-        let longest = longest_of(backend, &lengths)? as usize;
-        Self::storage_of(rows, nonzeros, longest, size_of::<V>()).check(Self::NAME)?;
-        let height = backend.band_height::<V>(rows);
-        let sweep = backend.csr_to_swept(a.parts(), height)?;
+        let check = |longest| Self::storage_of(rows, nonzeros, longest, size_of::<V>()).check(Self::NAME);
+        check(0)?;
+        let (height, mut lengths) = (backend.band_height::<V>(rows), backend.buffer(rows)?);
+        let sweep = match backend.csr_to_swept(a.parts(), height, &mut lengths)? {
+            Ok(sweep) => sweep,
+            Err(longest) => {
+                check(longest)?;
+                unreachable!("rows of up to {SWEPT_LONGEST} entries are swept");
+            }
+        };
         Ok(Self { rows, columns, height, lengths, sweep })
     }
 

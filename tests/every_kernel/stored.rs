@@ -150,6 +150,8 @@ pub fn swept(b: &Cuda) {
         "one column of all rows",
         "the same columns in all rows",
         "columns farther apart than a step reaches",
+        "steps of runs that end out of reach",
+        "the longest row among short ones",
     ];
     let all = crate::formats::swept::awkward().into_iter();
     crate::formats::swept::steps_hold_in(b, all.filter(|(name, _)| few.contains(name)).collect());

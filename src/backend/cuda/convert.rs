@@ -373,8 +373,9 @@ impl Conversions for Cuda {
         &self,
         a: CsrParts<'_, V, Self>,
         height: usize,
-    ) -> Result<SweptArrays<V, Self>> {
-        swept::from_csr(*self, a, height)
+        lengths: &mut Slice<u32>,
+    ) -> Result<std::result::Result<SweptArrays<V, Self>, usize>> {
+        swept::from_csr(*self, a, height, lengths)
     }
 
     fn swept_to_csr<V: Element>(

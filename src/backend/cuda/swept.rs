@@ -1,43 +1,33 @@
-//! Bands of rows that are swept in the order of columns, to and from CSR on the device.
+//! Bands of rows that are swept in the order of columns, to and from CSR on the device: two launches, and one wait in between for the
+//! number of steps, which the host has to know to ask for their memory.
 
 use super::launch::kernels;
-use super::primitives::bits_to;
 use super::shape::bytes_of;
-use super::slice::{Slice, Vec as DeviceVec};
+use super::slice::Slice;
 use super::{Cuda, policy};
-use crate::backend::{Backend, CsrParts, OffsetsRef, Primitives, SweptArrays, SweptParts, with_offsets};
+use crate::backend::{Backend, CsrParts, OffsetsRef, SweptArrays, SweptParts, swept_bin_shift, with_offsets};
 use crate::error::Result;
-use crate::scalar::{Element, Key, Offset};
+use crate::scalar::{Element, Offset};
 
 mod kernel {
     use super::*;
     kernels! {
-        "convert_swept.cu", types(V: Element as _, I: Offset as OFFSET, K: Key as KEY);
-        fn place_swept(
-            n: u64, bits: u32, keys: &Slice<K>, numbers: &Slice<u32>, rows_in_band: &Slice<u16>, steps: &Slice<u64>,
-            firsts: &Slice<u32>, starts: &Slice<u64>, bases: &Slice<u32>, from: &Slice<V>,
-            places: &mut Slice<u32>, values: &mut Slice<V>,
+        "convert_swept.cu", types(V: Element as _, I: Offset as OFFSET);
+        fn sweep(
+            rows: u64, all_columns: u64, height: u32, shift: u32, offsets: &Slice<I>, columns: &Slice<u32>,
+            from: &Slice<V>, lengths: &mut Slice<u32>, places: &mut Slice<u32>, values: &mut Slice<V>,
+            noted_starts: &mut Slice<u32>, noted_bases: &mut Slice<u32>, each: u32, counters: u32, in_rounds: u32,
+            firsts: &mut Slice<u32>, told: &mut Slice<u32>,
+        );
+        fn put_in_order(
+            rows: u64, height: u32, split: u32, offsets: &Slice<I>, firsts: &Slice<u32>,
+            noted_starts: &Slice<u32>, noted_bases: &Slice<u32>, each: u32, starts: &mut Slice<u64>,
+            bases: &mut Slice<u32>, places: &mut Slice<u32>, values: &mut Slice<V>,
         );
         fn swept_to_csr(
             rows: u64, height: u32, firsts: &Slice<u32>, starts: &Slice<u64>, bases: &Slice<u32>,
             places: &Slice<u32>, values: &Slice<V>,
             offsets: &Slice<I>, columns: &mut Slice<u32>, to_values: &mut Slice<V>,
-        );
-    }
-    kernels! {
-        "convert_swept.cu", types(I: Offset as OFFSET, K: Key as KEY);
-        fn swept_keys(
-            offsets: &Slice<I>, n: u64, starts: &Slice<u64>, columns: &Slice<u32>, height: u32, bits: u32,
-            keys: &mut Slice<K>, rows_in_band: &mut Slice<u16>,
-        );
-        fn hand_out(
-            rows: u64, height: u32, bits: u32, offsets: &Slice<I>, keys: &Slice<K>, numbers: &Slice<u32>,
-            rows_in_band: &Slice<u16>, counts: &mut Slice<u32>, bases: &mut Slice<u32>, steps: &mut Slice<u64>,
-            band_steps: &mut Slice<u32>,
-        );
-        fn close_up(
-            rows: u64, height: u32, offsets: &Slice<I>, firsts: &Slice<u32>, counts: &Slice<u32>,
-            bases: &Slice<u32>, to_counts: &mut Slice<u32>, to_bases: &mut Slice<u32>,
         );
     }
 }
@@ -46,107 +36,89 @@ pub(super) fn from_csr<V: Element>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
     height: usize,
-) -> Result<SweptArrays<V, Cuda>> {
-    let bits = bits_to(a.columns.saturating_sub(1));
-    // Keys of 32 bits take half the time and memory to sort.
-    let narrow = bits + bits_to(a.rows.div_ceil(height)) < u32::BITS;
-    with_offsets!(a.offsets, offsets => if narrow {
-        sweep::<V, _, u32>(cuda, a, offsets, height, bits)
-    } else {
-        sweep::<V, _, u64>(cuda, a, offsets, height, bits)
-    })
+    lengths: &mut Slice<u32>,
+) -> Result<std::result::Result<SweptArrays<V, Cuda>, usize>> {
+    with_offsets!(a.offsets, offsets => sweep(cuda, a, offsets, height, lengths))
 }
 
-fn sweep<V: Element, I: Offset, K: Key>(
+fn sweep<V: Element, I: Offset>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
     offsets: &Slice<I>,
     height: usize,
-    bits: u32,
-) -> Result<SweptArrays<V, Cuda>> {
-    let (rows, n, bands) = (a.rows as u64, a.values.len(), a.rows.div_ceil(height));
-    let (each, size) =
-        (policy::elementwise(cuda.0.chip, n).variant("VALUE_BYTES", bytes_of::<V>()), n as u64);
-    let (mut keys, mut rows_in_band) = (cuda.uninitialised::<K>(n)?, cuda.uninitialised::<u16>(n)?);
-    cuda.by_tiles(offsets, n, |shape, starts| {
-        let shape = shape.variant("VALUE_BYTES", bytes_of::<V>());
-        let height = height as u32;
-        kernel::swept_keys(
+    lengths: &mut Slice<u32>,
+) -> Result<std::result::Result<SweptArrays<V, Cuda>, usize>> {
+    let (n, bands) = (a.values.len(), a.rows.div_ceil(height));
+    let (rows, columns) = (a.rows as u64, a.columns as u64);
+    if n == 0 {
+        cuda.fill(0, lengths)?;
+        let (firsts, starts) = (cuda.zeros(bands + 1)?, cuda.zeros(1)?);
+        let (bases, places, values) = (cuda.buffer(0)?, cuda.buffer(0)?, cuda.buffer(0)?);
+        return Ok(Ok(SweptArrays { firsts, starts, bases, places, values }));
+    }
+    let (mut places, mut values) = (cuda.uninitialised(n)?, cuda.uninitialised(n)?);
+    let mut firsts = cuda.uninitialised(bands + 1)?;
+    let (mut each, mut asked) = (policy::steps_noted(a.columns), None);
+    loop {
+        let noted = policy::room_for_steps(n, bands, each as usize);
+        let (mut noted_starts, mut noted_bases) = (cuda.uninitialised(noted)?, cuda.uninitialised(noted)?);
+        let mut told = cuda.zeros(5)?;
+        let (shape, counters) = policy::sweep(cuda.0.chip, bands, asked);
+        let (height, shift) = (height as u32, swept_bin_shift(a.columns));
+        kernel::sweep(
             cuda,
-            shape,
-            offsets,
-            size,
-            starts,
-            a.indices,
+            shape.variant("VALUE_BYTES", bytes_of::<V>()),
+            rows,
+            columns,
             height,
-            bits,
-            &mut keys,
-            &mut rows_in_band,
-        )
-    })?;
-    let mut numbers = cuda.uninitialised(n)?;
-    cuda.sequence(&mut numbers)?;
-    // By band, then column; equal ones keep the order of rows.
-    cuda.sort_pairs(&mut keys, &mut numbers, 0..bits + bits_to(bands.saturating_sub(1)))?;
-    let mut steps = cuda.uninitialised(n)?;
-    let mut firsts: DeviceVec<u32> = cuda.uninitialised(bands + 1)?;
-    let (counts, bases) = {
-        let (mut counts, mut bases) = (cuda.uninitialised(n)?, cuda.uninitialised(n)?);
-        let mut band_steps = cuda.uninitialised(bands)?;
-        let shape = policy::hand_out(bands, height).variant("VALUE_BYTES", bytes_of::<V>());
-        kernel::hand_out(
-            cuda,
-            shape,
-            rows,
-            height as u32,
-            bits,
+            shift,
             offsets,
-            &keys,
-            &numbers,
-            &rows_in_band,
-            &mut counts,
-            &mut bases,
-            &mut steps,
-            &mut band_steps,
+            a.indices,
+            a.values,
+            lengths,
+            &mut places,
+            &mut values,
+            &mut noted_starts,
+            &mut noted_bases,
+            each,
+            counters,
+            u32::from(asked.is_some()),
+            &mut firsts,
+            &mut told,
         )?;
-        cuda.exclusive_scan(&band_steps, &mut firsts)?;
-        let total = cuda.download(firsts.part(bands..bands + 1))?[0] as usize;
-        let (mut to_counts, mut to_bases) = (cuda.uninitialised(total)?, cuda.uninitialised(total)?);
-        let shape = each.blocks(bands);
-        kernel::close_up::<I, K>(
+        let mut words = [0; 5];
+        cuda.read(&told, &mut words)?;
+        let [_, longest, steps, most, counters] = words;
+        if longest > 0 {
+            return Ok(Err(longest as usize));
+        }
+        if counters > 0 || most > 0 {
+            // A band has more steps than there was room to count, or to note.
+            asked = if counters > 0 { Some(counters) } else { asked };
+            each = each.max(most);
+            continue;
+        }
+        let (mut starts, mut bases) =
+            (cuda.uninitialised(steps as usize + 1)?, cuda.uninitialised(steps as usize)?);
+        let (shape, split) = policy::put_in_order::<V>(cuda.0.chip, bands, steps as usize);
+        kernel::put_in_order(
             cuda,
-            shape,
+            shape.variant("VALUE_BYTES", bytes_of::<V>()),
             rows,
-            height as u32,
+            height,
+            split,
             offsets,
             &firsts,
-            &counts,
-            &bases,
-            &mut to_counts,
-            &mut to_bases,
+            &noted_starts,
+            &noted_bases,
+            each,
+            &mut starts,
+            &mut bases,
+            &mut places,
+            &mut values,
         )?;
-        (to_counts, to_bases)
-    };
-    let mut starts = cuda.uninitialised(counts.len() + 1)?;
-    cuda.exclusive_scan(&counts, &mut starts)?;
-    let (mut places, mut values) = (cuda.uninitialised(n)?, cuda.uninitialised(n)?);
-    kernel::place_swept::<V, I, K>(
-        cuda,
-        each,
-        size,
-        bits,
-        &keys,
-        &numbers,
-        &rows_in_band,
-        &steps,
-        &firsts,
-        &starts,
-        &bases,
-        a.values,
-        &mut places,
-        &mut values,
-    )?;
-    Ok(SweptArrays { firsts, starts, bases, places, values })
+        return Ok(Ok(SweptArrays { firsts, starts, bases, places, values }));
+    }
 }
 
 pub(super) fn to_csr<V: Element>(
@@ -159,7 +131,7 @@ pub(super) fn to_csr<V: Element>(
     let bands = a.firsts.len() - 1;
     let shape = policy::swept_to_csr(bands, a.height).variant("VALUE_BYTES", bytes_of::<V>());
     let (rows, height) = (a.rows as u64, a.height as u32);
-    with_offsets!(offsets, offsets => kernel::swept_to_csr::<V, _, u32>(
+    with_offsets!(offsets, offsets => kernel::swept_to_csr(
         cuda, shape, rows, height, a.firsts, a.starts, a.bases, a.places, a.values, offsets, indices, values,
     ))
 }

@@ -2,7 +2,7 @@
 
 use super::cases::{Random, back, on, ragged, with_lengths};
 use super::conversions::bits_of;
-use residua::backend::{Conversions, Products, SWEPT_REACH, SWEPT_STEP};
+use residua::backend::{Conversions, Products, SWEPT_STEP, swept_row_bits};
 use residua::matrix::{Csr, Swept};
 use residua::{Error, Host};
 
@@ -15,7 +15,7 @@ pub fn awkward() -> Vec<(&'static str, Csr<f64>)> {
         let values = (0..indices.len()).map(|k| (k % 9) as f64 - 4.0).collect();
         Csr::from_parts(rows.len(), columns, offsets, indices, values).unwrap()
     };
-    let far = 3 * SWEPT_REACH as u32;
+    let far = (1 << 21) + 1;
     let mut random = Random(51);
     let mut scattered = |rows: usize, each: usize, columns: usize| {
         let row = |random: &mut Random| {
@@ -38,6 +38,10 @@ pub fn awkward() -> Vec<(&'static str, Csr<f64>)> {
             by_rows(200_000, rows)
         }),
         ("columns anywhere", by_rows(300_000, scattered(20_000, 9, 300_000))),
+        ("steps of runs that end out of reach", {
+            let run = |row: u32| (row * 800..row * 800 + 9).collect();
+            by_rows(1 << 22, (0..5000).map(run).collect())
+        }),
     ]
 }
 
@@ -57,6 +61,7 @@ pub fn steps_hold_in<B: Products + Conversions>(backend: &B, matrices: Vec<(&str
         let a = on(backend, &host);
         let swept = Swept::from_csr(backend, &a).unwrap();
         check(backend, name, &swept);
+        same_here(backend, name, &host, &swept);
         assert!(bits_of(&back(backend, &swept.to_csr(backend).unwrap())) == bits_of(&host), "{name}");
         // Small integers: any order gives the same sum.
         let x: Vec<f64> = (0..host.columns()).map(|j| (j % 7) as f64 - 3.0).collect();
@@ -71,6 +76,18 @@ pub fn steps_hold_in<B: Products + Conversions>(backend: &B, matrices: Vec<(&str
     }
 }
 
+/// The same arrays as on the host, where bands are as high.
+fn same_here<B: Conversions>(backend: &B, name: &str, a: &Csr<f64>, there: &Swept<f64, B>) {
+    let here = Swept::from_csr(&Host, a).unwrap();
+    assert_eq!(here.height(), there.height(), "{name}: few rows");
+    let (here, there) = (here.parts(), there.parts());
+    assert_eq!(here.firsts, backend.download(there.firsts).unwrap(), "{name}: first steps");
+    assert_eq!(here.starts, backend.download(there.starts).unwrap(), "{name}: starts");
+    assert_eq!(here.bases, backend.download(there.bases).unwrap(), "{name}: bases");
+    assert_eq!(here.places, backend.download(there.places).unwrap(), "{name}: places");
+    assert_eq!(here.values, backend.download(there.values).unwrap(), "{name}: values");
+}
+
 fn check<B: Products + Conversions>(backend: &B, name: &str, a: &Swept<f64, B>) {
     let parts = a.parts();
     let (firsts, starts) = (backend.download(parts.firsts).unwrap(), backend.download(parts.starts).unwrap());
@@ -78,17 +95,18 @@ fn check<B: Products + Conversions>(backend: &B, name: &str, a: &Swept<f64, B>) 
     assert_eq!(firsts.len(), a.rows().div_ceil(a.height()) + 1, "{name}");
     assert_eq!((starts.len(), a.steps()), (bases.len() + 1, bases.len()), "{name}");
     assert_eq!((starts[0], *starts.last().unwrap() as usize), (0, a.nonzeros()), "{name}");
+    let bits = swept_row_bits(a.height());
     for band in firsts.windows(2) {
         // The column of the entry that a row had last.
         let mut last = vec![None; a.height()];
         for step in band[0] as usize..band[1] as usize {
             let entries = &places[starts[step] as usize..starts[step + 1] as usize];
             assert!((1..=SWEPT_STEP).contains(&entries.len()), "{name}: {} entries in a step", entries.len());
-            let mut rows: Vec<u32> = entries.iter().map(|place| place >> 16).collect();
+            let mut rows: Vec<u32> = entries.iter().map(|place| place & ((1 << bits) - 1)).collect();
             rows.sort_unstable();
             assert!(rows.windows(2).all(|pair| pair[0] < pair[1]), "{name}: a row twice in step {step}");
             for place in entries {
-                let (row, column) = ((place >> 16) as usize, bases[step] + (place & 0xffff));
+                let (row, column) = ((place & ((1 << bits) - 1)) as usize, bases[step] + (place >> bits));
                 assert!(last[row] < Some(column), "{name}: row {row} out of order in step {step}");
                 last[row] = Some(column);
             }

@@ -36,7 +36,7 @@ pub(super) use slim::{
     slim_survey, slim_tiles,
 };
 
-pub(super) use swept::{band_height, hand_out, swept, swept_to_csr};
+pub(super) use swept::{band_height, put_in_order, room_for_steps, steps_noted, sweep, swept, swept_to_csr};
 
 use super::chip::Chip;
 use super::compile::Unit;

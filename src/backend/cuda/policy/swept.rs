@@ -3,7 +3,7 @@
 use super::grid::blocks;
 use super::{Chip, Shape};
 use crate::backend::cuda::compile::Unit;
-use crate::backend::{SWEPT_REACH, SWEPT_STEP};
+use crate::backend::{SWEPT_BINS, SWEPT_ROWS, SWEPT_STEP};
 use crate::scalar::{Element, Scalar};
 
 /// Threads of a block, and where sums take 16 bytes: then a thread has twice as many entries of a step, and registers.
@@ -11,7 +11,16 @@ const THREADS: [u32; 2] = [SWEPT_STEP as u32 / 2, SWEPT_STEP as u32 / 4];
 /// Steps of the matrix under way.
 const AHEAD: u32 = 2;
 /// Threads of a block that writes a band's rows.
-pub(super) const BACK_THREADS: u32 = 1024;
+const BACK_THREADS: u32 = 1024;
+/// Threads of a block that hands a band's entries out to steps, lanes a row, and words in which it counts.
+const SWEEP_THREADS: u32 = 1024;
+const LANES: u32 = 8;
+const COUNTERS: u32 = 4096;
+/// Threads of a block that puts steps in order.
+const SORT_THREADS: u32 = 512;
+/// Steps of a band that there is room to note, beside one for each 2^14 columns and for each ROOM entries.
+const NOTED: u32 = 96;
+const ROOM: usize = 512;
 /// Rows of a band at least: where there are few, not every multiprocessor gets one.
 const LEAST: usize = 1 << 11;
 /// Bytes of a sum at most, of real numbers and of complex ones: wide enough for vectors wider than the values.
@@ -26,7 +35,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
 /// As few bands as have room for their sums in shared memory, but one for each multiprocessor, or two, three...: the more rows a band
 /// has, the more of its entries share a sector of x.
 pub(in crate::backend::cuda) fn band_height<V: Scalar>(chip: Chip, rows: usize) -> usize {
-    let most = (chip.shared_a_block as usize / SUM[usize::from(V::COMPLEX)]).min(SWEPT_REACH);
+    let most = (chip.shared_a_block as usize / SUM[usize::from(V::COMPLEX)]).min(SWEPT_ROWS);
     let bands = rows.div_ceil(most).next_multiple_of(chip.multiprocessors as usize).max(1);
     rows.div_ceil(bands).max(LEAST)
 }
@@ -37,9 +46,47 @@ pub(in crate::backend::cuda) fn swept<T: Element>(bands: usize, height: usize) -
     Shape::new(blocks(bands), threads).shared(height * size_of::<T>())
 }
 
-/// A warp a band, which keeps a word a row.
-pub(in crate::backend::cuda) fn hand_out(bands: usize, height: usize) -> Shape {
-    Shape::new(blocks(bands), 32).shared(4 * height)
+/// Of the conversions.
+pub(super) fn convert_constants() -> Vec<(&'static str, u32)> {
+    vec![
+        ("LANES", LANES),
+        ("THREADS", SWEEP_THREADS),
+        ("SORT_THREADS", SORT_THREADS),
+        ("BACK_THREADS", BACK_THREADS),
+        ("ROOM", ROOM as u32),
+    ]
+}
+
+/// A block a band, and the words in which it counts: `asked`, or as many as there is shared memory for, or where nothing is asked, few.
+pub(in crate::backend::cuda) fn sweep(chip: Chip, bands: usize, asked: Option<u32>) -> (Shape, u32) {
+    // Two and a half words for each bin, and what the kernel declares.
+    let (others, declared) = (10 * SWEPT_BINS, 2 << 10);
+    let most = (chip.shared_a_block as usize - others - declared) as u32 / 4;
+    let counters = asked.unwrap_or(COUNTERS).min(most);
+    let shape = Shape::new(blocks(bands), SWEEP_THREADS).shared(others + 4 * counters as usize);
+    (shape, counters)
+}
+
+/// Steps of a band that there is room to note, beside what its entries have.
+pub(in crate::backend::cuda) fn steps_noted(columns: usize) -> u32 {
+    NOTED + (columns >> 14) as u32
+}
+
+/// The same of all bands.
+pub(in crate::backend::cuda) fn room_for_steps(nonzeros: usize, bands: usize, each: usize) -> usize {
+    nonzeros / ROOM + bands * each + 1
+}
+
+/// Some blocks a band, and how many.
+pub(in crate::backend::cuda) fn put_in_order<V: Element>(
+    chip: Chip,
+    bands: usize,
+    steps: usize,
+) -> (Shape, u32) {
+    let resident = (chip.multiprocessors * (chip.threads_per_multiprocessor / SORT_THREADS)) as usize;
+    let split = resident.div_ceil(bands).clamp(1, steps.div_ceil(bands).max(1));
+    let shape = Shape::new(blocks(bands * split), SORT_THREADS).shared(SWEPT_STEP * size_of::<V>());
+    (shape, split as u32)
 }
 
 /// A block a band, which keeps a word a row.

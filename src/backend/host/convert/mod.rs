@@ -218,8 +218,9 @@ impl Conversions for Host {
         &self,
         a: CsrParts<'_, V, Host>,
         height: usize,
-    ) -> Result<SweptArrays<V, Host>> {
-        Ok(swept::from_csr(a, height))
+        lengths: &mut [u32],
+    ) -> Result<std::result::Result<SweptArrays<V, Host>, usize>> {
+        Ok(swept::from_csr(a, height, lengths))
     }
 
     fn swept_to_csr<V: Element>(

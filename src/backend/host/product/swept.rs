@@ -1,17 +1,19 @@
 //! Bands of rows swept in the order of columns: a task a band, whose sums are in the first-level cache.
 
 use super::{Scale, transposed};
-use crate::backend::{Host, SweptParts};
+use crate::backend::{Host, SweptParts, swept_row_bits};
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Scalar, Widen};
 
 /// Row within the band, column and value of every entry of a band, in its order.
 fn entries<V: Element>(a: SweptParts<'_, V, Host>, band: usize) -> impl Iterator<Item = (usize, u32, V)> {
-    let steps = a.firsts[band] as usize..a.firsts[band + 1] as usize;
+    let (steps, bits) = (a.firsts[band] as usize..a.firsts[band + 1] as usize, swept_row_bits(a.height));
     steps.flat_map(move |step| {
         let (entries, base) = (a.starts[step] as usize..a.starts[step + 1] as usize, a.bases[step]);
-        let entry =
-            move |(&place, &value): (&u32, &V)| ((place >> 16) as usize, base + (place & 0xffff), value);
+        let entry = move |(&place, &value): (&u32, &V)| {
+            let (row, column) = (place & ((1 << bits) - 1), place >> bits);
+            (row as usize, base + column, value)
+        };
         a.places[entries.clone()].iter().zip(&a.values[entries]).map(entry)
     })
 }
