@@ -228,17 +228,9 @@ struct Band {
     }
 };
 
-#ifdef TIMES
-__device__ u64 stamps[1024 * 8];
-#define STAMP(i) do { __syncthreads(); if (threadIdx.x == 0 && blockIdx.x < 1024) stamps[blockIdx.x * 8 + i] = clock64(); } while (0)
-#else
-#define STAMP(i)
-#endif
-
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     sweep(u64 rows, u64 all_columns, u32 height, u32 shift, const I* offsets, const u32* columns, const V* from, u32* lengths, u32* places, V* values,
           u32* noted_starts, u32* noted_bases, u32 each, u32 counters, u32 in_rounds, u32* firsts, Told* told) {
-    STAMP(0);
     Band band(rows, height, shift, offsets);
     __shared__ u32 longest, tail, leveled;
     if (threadIdx.x == 0) longest = 0;
@@ -255,7 +247,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const u32 room = u32(band.end / ROOM - band.begin / ROOM) + each;
     u32 steps = 0, placed = 0;
     const u32 round = counters / band.parts;
-    STAMP(1);
     for (u64 window = 0; window < all_columns && longest == 0; window += WINDOW) {
         band.window = u32(window), band.extent = u32(min(all_columns - window, u64(WINDOW)));
         if (!band.cut(columns)) continue;
@@ -272,7 +263,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             const u32 counted = min(round, total - first);
             for (u32 i = threadIdx.x; i < counted * band.parts; i += THREADS) band.counts[i] = 0;
             __syncthreads();
-            STAMP(2);
             band.walk<4>(offsets, columns, [](u64) { return 0; }, [&](u32 r, u32, u32, Where where) {
                 if (!levels && where.level) atomicMax(band.bins + where.step, where.level), leveled = 1;
                 if (!levels && where.step > band.last + TAIL) atomicMax(&tail, u32(where.step - band.last)), leveled = 1;
@@ -297,7 +287,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 __syncthreads();
                 continue;
             }
-            STAMP(3);
             // Where the parts of each step start.
             for (u32 i0 = 0; i0 < counted; i0 += THREADS) {
                 const u32 i = i0 + threadIdx.x;
@@ -339,7 +328,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 placed += u32(all), steps += u32(all >> 32);
             }
             __syncthreads();
-            STAMP(4);
             band.walk<2>(offsets, columns, [&](u64 e) { return from[e]; }, [&](u32 r, V value, u32 column, Where where) {
                 const u32 step = number(where) - first;
                 if (step < counted) {
@@ -351,7 +339,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             __syncthreads();
         }
     }
-    STAMP(5);
     __shared__ bool finishes;
     if (threadIdx.x == 0) {
         firsts[blockIdx.x] = steps;
