@@ -2,8 +2,8 @@
 
 use super::fill_rows;
 use crate::backend::{
-    CsrParts, Host, OffsetsRef, SWEPT_BINS, SWEPT_LONGEST, SWEPT_STEP, SweptArrays, SweptParts, swept_bin_shift,
-    swept_row_bits, with_offsets,
+    CsrParts, Host, OffsetsRef, SWEPT_BINS, SWEPT_LONGEST, SWEPT_STEP, SweptArrays, SweptParts,
+    swept_bin_shift, swept_row_bits, with_offsets,
 };
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset};
@@ -66,7 +66,11 @@ impl Chunks {
         let chunk = self.of_column(column);
         match last {
             Some((step, level)) if step >= chunk => {
-                if column >= self.base(step + 1) { (step + 1, 0) } else { (step, level + 1) }
+                if column >= self.base(step + 1) {
+                    (step + 1, 0)
+                } else {
+                    (step, level + 1)
+                }
             }
             _ => (chunk, 0),
         }
