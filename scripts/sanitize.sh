@@ -36,6 +36,10 @@ forms() { # tool, group
     alone.levels* | alone.orders* | alone.structures)
         echo
         echo "RESIDUA_CLUSTERS=1 RESIDUA_MULTIPROCESSORS=4" ;;
+    # And where a thread of a product with a grid goes through several planes.
+    *.compressed-products | *.compressed-dots)
+        echo
+        echo "RESIDUA_MULTIPROCESSORS=1" ;;
     racecheck.*-wide) echo "RESIDUA_CLUSTERS=1 RESIDUA_MULTIPROCESSORS=8" ;;
     racecheck.levels | racecheck.orders | racecheck.orders-components | racecheck.structures | racecheck.wide-offsets | racecheck.streams)
         echo "RESIDUA_CLUSTERS=1" ;;

@@ -104,6 +104,14 @@ fn compressed(units: &mut Vec<Unit>) {
         for file in ["slim_grid.cu", "slim_stencil.cu"] {
             units.extend(policy::STENCILS.map(|places| Unit::new(file).with("SCALAR", value).class(places)));
         }
+        // Lines of which no two points lie in one load; of f32 of which two do.
+        let halves = match value {
+            "f32" => [1, 2].as_slice(),
+            "c64" => &[],
+            _ => &[1],
+        };
+        let unit = |halved| policy::STENCILS[0] + halved * policy::GRID_HALVED;
+        units.extend(halves.iter().map(|&h| Unit::new("slim_grid.cu").with("SCALAR", value).class(unit(h))));
     }
     units.push(Unit::new("slim_is_grid.cu"));
     for (offset, target) in [("u32", "u32"), ("u64", "u32"), ("u32", "u64")] {

@@ -109,6 +109,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "product.cuh",
     "radix_tile.cuh",
     "row.cuh",
+    "runs.cuh",
     "slim.cuh",
     "stage.cuh",
     "staged_runs.cuh",

@@ -11,6 +11,7 @@ mod primitives;
 mod products;
 mod resident;
 mod slim;
+mod slim_grid;
 mod swept;
 pub(super) mod table;
 
@@ -31,11 +32,11 @@ pub(super) use resident::{
 };
 
 pub(super) use slim::{
-    STENCIL_ROWS, STENCILS, slim_blocks, slim_fills, slim_grid, slim_is_grid, slim_lines,
-    slim_measures_along, slim_offsets, slim_places, slim_rows, slim_sections, slim_sizes, slim_stencil,
-    slim_survey, slim_tiles,
+    STENCIL_ROWS, STENCILS, slim_blocks, slim_fills, slim_is_grid, slim_lines, slim_measures_along,
+    slim_offsets, slim_places, slim_rows, slim_sections, slim_sizes, slim_stencil, slim_survey, slim_tiles,
 };
 
+pub(super) use slim_grid::{GRID_HALVED, SlimGrid, slim_grid};
 pub(super) use swept::{band_height, put_in_order, room_for_steps, steps_noted, sweep, swept, swept_to_csr};
 
 use super::chip::Chip;

@@ -1,7 +1,7 @@
 //! Constants of the compressed format, and the shapes of its launches.
 
-use super::Shape;
 use super::convert::TILE_ITEMS;
+use super::{Shape, slim_grid};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::backend::{SECTION, SLIM_WINDOW};
@@ -54,7 +54,7 @@ fn stencil_blocks(places: u32, bytes: usize) -> u32 {
     }
 }
 
-fn bytes_of(scalar: &str) -> usize {
+pub(super) fn bytes_of(scalar: &str) -> usize {
     match scalar {
         "f32" => 4,
         "c64" => 16,
@@ -71,8 +71,9 @@ const FEW: u32 = 1 << 9;
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let threads = ("THREADS", PRODUCT_THREADS);
     match unit.source() {
+        "slim_grid.cu" => slim_grid::constants(unit),
         "slim_kinds.cu" => vec![threads, ("ROWS", KIND_ROWS)],
-        "slim_grid.cu" | "slim_stencil.cu" => {
+        "slim_stencil.cu" => {
             let (class, bytes) = (unit.size_class(), unit.type_of("SCALAR").map_or(8, bytes_of));
             vec![
                 ("THREADS", STENCIL_THREADS),
@@ -122,25 +123,6 @@ pub(in crate::backend::cuda) fn slim_stencil<T: Element>(
     let threads = rows.div_ceil(count * line as usize) * line as usize;
     let shape = Shape::resident(threads.div_ceil(STENCIL_THREADS as usize), STENCIL_THREADS);
     (shape.class(places), count)
-}
-
-/// The same where the rows are all points of a grid: of each plane, groups of so many lines, the last of them as many as are left.
-pub(in crate::backend::cuda) fn slim_grid<T: Element>(
-    places: u32,
-    [points, lines, planes]: [u32; 3],
-) -> (Shape, SlimGroups) {
-    let of_plane = (lines as usize).div_ceil(stencil_rows(size_of::<T>()));
-    let threads = of_plane * points as usize * planes as usize;
-    let shape = Shape::resident(threads.div_ceil(STENCIL_THREADS as usize), STENCIL_THREADS);
-    (shape.class(places), SlimGroups { of_plane, threads })
-}
-
-/// How a grid is dealt out.
-pub(in crate::backend::cuda) struct SlimGroups {
-    /// Groups of lines of a plane.
-    pub(in crate::backend::cuda) of_plane: usize,
-    /// A thread for each point of each group's first line.
-    pub(in crate::backend::cuda) threads: usize,
 }
 
 /// A thread takes several rows, one after the other, to tell whether they are a grid.

@@ -1,7 +1,9 @@
 //! Products with rows that are parts of one stencil.
 
 use super::Target;
+use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::launch::{Constants, kernels};
+use crate::backend::cuda::policy::SlimGrid;
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
@@ -20,15 +22,15 @@ mod kernel {
     kernels! {
         "slim_grid.cu", types(T: Scalar as SCALAR);
         fn slim_grid(
-            grid: Constants<i64, 5>, numbers: Constants<T, STENCIL_PLACES>, alpha: T, x: &Slice<T>, beta: T,
+            grid: Constants<u32, 7>, numbers: Constants<T, STENCIL_PLACES>, alpha: T, x: &Slice<T>, beta: T,
             y: &mut Slice<T>,
         );
         fn slim_grid_dot(
-            grid: Constants<i64, 5>, numbers: Constants<T, STENCIL_PLACES>, x: &Slice<T>, y: &mut Slice<T>,
+            grid: Constants<u32, 7>, numbers: Constants<T, STENCIL_PLACES>, x: &Slice<T>, y: &mut Slice<T>,
             xy: &mut Slice<T>, partials: u64, finished: u64,
         );
         fn slim_grid_chebyshev(
-            grid: Constants<i64, 5>, numbers: Constants<T, STENCIL_PLACES>, keep: T::Real, momentum: T::Real,
+            grid: Constants<u32, 7>, numbers: Constants<T, STENCIL_PLACES>, keep: T::Real, momentum: T::Real,
             step: T::Real, d: Option<&Slice<T::Real>>, r: &Slice<T>, z: &Slice<T>, last: &mut Slice<T>,
         );
     }
@@ -55,18 +57,20 @@ mod kernel {
 /// What the kernels get of a stencil on all points of a grid.
 struct Whole<T: Scalar> {
     shape: Shape,
-    grid: Constants<i64, 5>,
+    grid: Constants<u32, 7>,
     numbers: Constants<T, STENCIL_PLACES>,
 }
 
 impl<T: Scalar> Whole<T> {
-    /// `None` where the rows are others.
-    fn new<V: Scalar + Widen<T>>(a: &StencilParts<'_, V, Cuda>, conjugate: bool) -> Option<Self> {
-        let [points, lines, planes] = a.grid?;
-        let (shape, groups) = policy::slim_grid::<T>(a.places, [points, lines, planes]);
-        let [points, lines, planes] = [points, lines, planes].map(i64::from);
-        let grid = Constants([points, lines, planes, groups.of_plane as i64, groups.threads as i64]);
-        Some(Self { shape, grid, numbers: numbers(a, conjugate) })
+    /// For vectors at these addresses; `None` where the rows are others.
+    fn new<V: Scalar + Widen<T>>(
+        chip: Chip,
+        a: &StencilParts<'_, V, Cuda>,
+        vectors: &[u64],
+        (conjugate, dot): (bool, bool),
+    ) -> Option<Self> {
+        let SlimGrid { shape, dealt } = policy::slim_grid::<T>(chip, a.places, a.grid?, vectors, dot);
+        Some(Self { shape, grid: Constants(dealt), numbers: numbers(a, conjugate) })
     }
 }
 
@@ -124,7 +128,9 @@ impl Cuda {
     ) -> Result<()> {
         let places_of = a.places_of;
         let conjugate = matches!(target, Target::Product { conjugate: 1, .. });
-        if let Some(Whole { shape, grid, numbers }) = Whole::new(&a, conjugate) {
+        let (vectors, dot) = ([x.address(), y.address()], matches!(target, Target::Dot(_)));
+        if let Some(Whole { shape, grid, numbers }) = Whole::new(self.0.chip, &a, &vectors, (conjugate, dot))
+        {
             return match target {
                 Target::Product { alpha, beta, .. } => {
                     kernel::slim_grid(self, shape, grid, numbers, alpha, x, beta, y)
@@ -161,7 +167,8 @@ impl Cuda {
         z: &Slice<T>,
     ) -> Result<()> {
         let ChebyshevStep { keep, momentum, step, d, r, last } = by;
-        if let Some(Whole { shape, grid, numbers }) = Whole::new(&a, false) {
+        let vectors = [r.address(), z.address(), last.address()];
+        if let Some(Whole { shape, grid, numbers }) = Whole::new(self.0.chip, &a, &vectors, (false, false)) {
             return kernel::slim_grid_chebyshev(
                 self, shape, grid, numbers, keep, momentum, step, d, r, z, last,
             );

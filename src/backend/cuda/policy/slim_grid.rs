@@ -1,0 +1,85 @@
+//! Products with a stencil on all points of a grid.
+
+use super::slim::bytes_of;
+use super::{PARTIALS, Shape};
+use crate::backend::cuda::chip::Chip;
+use crate::backend::cuda::compile::Unit;
+use crate::scalar::Element;
+
+/// Threads of a block, and of a warp those that have points of their own, at least.
+const THREADS: u32 = 128;
+const OWN: usize = 30;
+/// Bytes of a run, at most: neighbouring points that a thread has.
+const RUN_BYTES: usize = 16;
+/// Planes a thread, at most.
+const DEPTH: u32 = 4;
+/// Threads a multiprocessor for which planes a thread are given up.
+const FEW_THREADS: usize = 192;
+/// The places of the point's own plane.
+const OWN_PLANE: u32 = 0x1ff << 9;
+
+/// Beside the places in a unit's class: how often the elements of a run were halved, for lines that are no whole number of runs, and vectors
+/// that begin anywhere.
+pub(in crate::backend::cuda) const GRID_HALVED: u32 = 1 << 27;
+
+/// Whether planes are summed up together.
+fn is_deep(places: u32) -> bool {
+    places & !OWN_PLANE != 0
+}
+
+/// Lines a thread.
+fn lines(places: u32) -> usize {
+    if is_deep(places) { 2 } else { 4 }
+}
+
+/// Planes a thread, at most.
+fn depth(places: u32) -> u32 {
+    if is_deep(places) { DEPTH } else { 1 }
+}
+
+pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
+    let (places, halved) = (unit.size_class() % GRID_HALVED, unit.size_class() / GRID_HALVED);
+    let scalar = unit.type_of("SCALAR").unwrap_or("f64");
+    vec![
+        ("THREADS", THREADS),
+        ("PLACES", places),
+        ("LINES", lines(places) as u32),
+        ("DEPTH", depth(places)),
+        ("RUN", (RUN_BYTES / bytes_of(scalar)) as u32 >> halved),
+        // So that there are registers for all that is under way.
+        ("BLOCKS", if scalar.starts_with('c') { 4 } else { 5 }),
+    ]
+}
+
+/// How a grid is dealt out: the kernel's `Grid`.
+pub(in crate::backend::cuda) struct SlimGrid {
+    pub(in crate::backend::cuda) shape: Shape,
+    pub(in crate::backend::cuda) dealt: [u32; 7],
+}
+
+/// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses. A block for each tile; for a dot product
+/// as many as the device holds at a time, of which each leaves a partial sum.
+pub(in crate::backend::cuda) fn slim_grid<T: Element>(
+    chip: Chip,
+    places: u32,
+    grid: [u32; 3],
+    vectors: &[u64],
+    dot: bool,
+) -> SlimGrid {
+    let [points, lines_a_plane, planes] = grid.map(|n| n as usize);
+    let whole = |run: usize| {
+        points.is_multiple_of(run)
+            && vectors.iter().all(|address| address.is_multiple_of((run * size_of::<T>()) as u64))
+    };
+    let most = RUN_BYTES / size_of::<T>();
+    let halved = (0..most.ilog2()).find(|&halved| whole(most >> halved)).unwrap_or(most.ilog2());
+    let (runs, groups) = (points / (most >> halved), lines_a_plane.div_ceil(lines(places)));
+    let few = FEW_THREADS * chip.multiprocessors as usize;
+    let threads = |depth: u32| runs * groups * planes.div_ceil(depth as usize);
+    let depth = (1..=depth(places)).rev().find(|&depth| threads(depth) >= few).unwrap_or(1);
+    let tiles = threads(depth).div_ceil(THREADS as usize / 32 * OWN);
+    let shape =
+        if dot { Shape::resident(tiles.min(PARTIALS), THREADS) } else { Shape::new(tiles as u32, THREADS) };
+    let dealt = [points, lines_a_plane, planes, runs, groups, depth as usize, threads(depth)];
+    SlimGrid { shape: shape.class(places + halved * GRID_HALVED), dealt: dealt.map(|n| n as u32) }
+}
