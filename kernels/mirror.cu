@@ -10,15 +10,16 @@ typedef OFFSET I;
 
 // Entry (i, j) gets the value of entry (j, i). Where rows i and j have the same distances, as inside of a grid, that lies as
 // far from the end of row j as (i, j) from the start of row i: a thread looks there for AT_ONCE entries at a time, and
-// searches the row where it is not. missing[0] becomes 1 where it is nowhere; then all of this was in vain. A block a tile;
-// `starts` as in index.cu.
+// searches the row where it is not. missing[0] becomes 1 where it is nowhere; then all of this was in vain. `steps`, unless it is
+// null, counts those of searching. A block a tile; `starts` as in index.cu.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    mirror(const I* offsets, const u32* columns, const V* values, u64 n, const u64* starts, u32* to_columns, V* to_values, u32* missing) {
+    mirror(const I* offsets, const u32* columns, const V* values, u64 n, const u64* starts, u32* to_columns, V* to_values, u32* missing, u32* steps) {
     __shared__ TileSegments tile;
     if (__syncthreads_or(*static_cast<volatile u32*>(missing))) return;
     const u64 first = u64(blockIdx.x) * TILE, begin = starts[blockIdx.x];
     const u32 have = u32(min(u64(TILE), n - first));
     mark_segments(offsets, begin, starts[blockIdx.x + 1], first, have, tile);
+    u32 searched = 0;
     for (u32 i = threadIdx.x; i < have; i += THREADS * AT_ONCE) {
         u32 row[AT_ONCE], column[AT_ONCE], seen[AT_ONCE];
         I low[AT_ONCE], end[AT_ONCE], place[AT_ONCE];
@@ -50,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             if (!here[u]) continue;
             if (!within[u] || seen[u] != row[u]) {
                 I at = low[u];
-                for (I high = end[u]; at < high;) {
+                for (I high = end[u]; at < high; searched++) {
                     const I middle = at + (high - at) / 2;
                     if (columns[middle] < row[u]) at = middle + 1;
                     else high = middle;
@@ -65,4 +66,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             to_values[first + i + u * THREADS] = value[u];
         }
     }
+    if (!steps) return;
+    searched = warp_sum(searched);
+    if (lane_id() == 0) atomicAdd(steps, searched);
 }

@@ -19,6 +19,7 @@ mod kernel {
         fn mirror(
             offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, n: u64, starts: &Slice<u64>,
             to_columns: &mut Slice<u32>, to_values: &mut Slice<V>, missing: &mut Slice<u32>,
+            steps: Option<&mut Slice<u32>>,
         );
     }
     kernels! {
@@ -78,7 +79,7 @@ pub(super) fn csr_to_csc<V: Element>(
     }))
 }
 
-/// Whether the pattern is symmetric; then all is done.
+/// Whether the pattern is symmetric, and mirror images are found sooner than by sorting; then all is done.
 pub(super) fn mirror<V: Element, I: Offset>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
@@ -87,14 +88,20 @@ pub(super) fn mirror<V: Element, I: Offset>(
     values: &mut Slice<V>,
 ) -> Result<bool> {
     let n = a.indices.len();
-    let (mut missing, mut symmetric) = (cuda.zeros(1)?, true);
+    let (mut found, mut symmetric) = (cuda.zeros::<u32>(2)?, true);
     cuda.by_tiles(from, n, |shape, starts| {
         let shape = shape.variant("VALUE_BYTES", bytes_of::<V>());
-        // Most patterns that are not symmetric show it at once.
-        for shape in policy::mirrored_first(shape).into_iter().chain([shape]) {
-            let (n, missing) = (n as u64, &mut missing);
-            kernel::mirror(cuda, shape, from, a.indices, a.values, n, starts, indices, values, missing)?;
-            symmetric = cuda.download(&**missing)?[0] == 0;
+        // Most patterns that are not symmetric show it at once; and where long rows are searched, sorting is faster.
+        let first = policy::mirrored_first(shape);
+        for (shape, few) in first.map(|shape| (shape, true)).into_iter().chain([(shape, false)]) {
+            let (n, (missing, steps)) = (n as u64, found.split_mut(1));
+            let steps = few.then_some(steps);
+            kernel::mirror(
+                cuda, shape, from, a.indices, a.values, n, starts, indices, values, missing, steps,
+            )?;
+            let mut told = [0; 2];
+            cuda.read(&found, &mut told)?;
+            symmetric = told[0] == 0 && !(few && policy::searches_far(shape, told[1]));
             if !symmetric {
                 break;
             }

@@ -36,6 +36,9 @@ const WARPS: u64 = 1 << 20;
 const STRETCH: usize = 1 << 20;
 const STRETCH_BYTES: usize = 16;
 
+/// Steps of searching an entry, on average of the first tiles, from which on sorting is faster.
+const FAR_SEARCH: u32 = 6;
+
 /// Bits of a place within a window of columns: the fewest for which numbers of windows suffice.
 const WINDOW_BITS: std::ops::RangeInclusive<u32> = 10..=12;
 /// Windows have numbers of 16 bits.
@@ -164,6 +167,11 @@ pub(in crate::backend::cuda) fn transpose_stretch<V: Element>(nonzeros: usize, c
 /// The few tiles of a pattern that are asked first whether it is symmetric, where those of all would take longer than the answer.
 pub(in crate::backend::cuda) fn mirrored_first(all: Shape) -> Option<Shape> {
     (all.blocks >= MIRROR_ALL).then(|| all.blocks(MIRRORED_FIRST))
+}
+
+/// Whether that took them so many steps of searching that all entries are sorted instead.
+pub(in crate::backend::cuda) fn searches_far(first: Shape, steps: u32) -> bool {
+    steps / (first.blocks * TILE_THREADS * TILE_ITEMS) >= FAR_SEARCH
 }
 
 /// How entries are sorted by the windows of their columns (`transpose_sort.cu`), and these are put in order (`transpose_windows.cu`).
