@@ -190,19 +190,25 @@ template <bool FROM_CSR> DEVICE void far_entries(Csr a, const u32* order, const 
 // The same of the places in columns from `near` on of sections that are wider, which have at most as many rows as there are threads: a
 // thread keeps to one row, so that places written, and read, one after another are neighbours.
 template <bool FROM_CSR> DEVICE void far_places(Csr a, const u32* order, Sell to, Far far, u32* columns, V* values) {
-    __shared__ u64 wide[THREADS];
-    __shared__ u32 found;
+    constexpr u32 SCANNED = 8; // sections a thread looks at, at a time
+    __shared__ u32 wide[SCANNED * THREADS], found;
     const u64 threads = u64(far.blocks) * THREADS, mine = u64(blockIdx.x) * THREADS + threadIdx.x;
     const u64 at_once = threads / to.height, first = far.near + mine / to.height, row = mine % to.height;
-    for (u64 base = 0; base < to.count; base += THREADS) {
-        const u64 section = base + threadIdx.x;
-        if (!__syncthreads_or(section < to.count && to.places(section * to.height) > far.near)) continue;
+    const u64 near_places = far.near * to.height;
+    for (u64 base = 0; base < to.count; base += SCANNED * THREADS) {
+        u32 mask = 0;
+#pragma unroll
+        for (u32 j = 0; j < SCANNED; j++) {
+            const u64 section = base + j * THREADS + threadIdx.x;
+            if (section < to.count && u64(to.sections[section + 1]) - u64(to.sections[section]) > near_places) mask |= 1u << j;
+        }
+        if (!__syncthreads_or(mask)) continue;
         if (threadIdx.x == 0) found = 0;
         __syncthreads();
-        if (section < to.count && to.places(section * to.height) > far.near) wide[atomicAdd(&found, 1u)] = section;
+        for (; mask; mask &= mask - 1) wide[atomicAdd(&found, 1u)] = (__ffs(mask) - 1) * THREADS + threadIdx.x;
         __syncthreads();
         for (u32 i = 0; i < found; i++) {
-            const u64 position = wide[i] * to.height + row;
+            const u64 position = (base + wide[i]) * to.height + row;
             const u32 places = to.places(position);
             const Line line = line_of(a, order, position);
             const u32 end = FROM_CSR ? places : line.length;
