@@ -28,29 +28,32 @@ DEVICE u64 mixed(u64 a) {
 DEVICE u32 slot_of(u64 key) { return u32(mixed(key + 0x9e3779b97f4a7c15ull)) & (SLOTS - 1); }
 
 // The key's slot, which it takes if it is new. SLOTS where more than MOST keys came: the set is of no use then. Many blocks may come at
-// once and fill it before any of them sees that; so the count is asked for at each step, lest they walk through a full set.
-DEVICE u32 insert(volatile u64* keys, u32* count, u64 key) {
+// once and fill it before any of them sees that; so the count is asked for at each step, lest they walk through a full set. Slots hold
+// keys with all bits turned over: zero is a free one. `taken`, unless it is null, lists the slots in the order in which they were taken.
+DEVICE u32 insert(volatile u64* slots, u32* count, u64 key, u16* taken = nullptr) {
     if (key == EMPTY) atomicMax(count, MOST + 1);
     for (u32 slot = slot_of(key), probes = 0; probes < SLOTS; slot = (slot + 1) & (SLOTS - 1), probes++) {
         if (*static_cast<volatile u32*>(count) > MOST) return SLOTS;
-        u64 found = keys[slot];
-        if (found == EMPTY) {
-            found = atomicCAS(const_cast<u64*>(keys + slot), EMPTY, key);
-            if (found == EMPTY) {
-                if (atomicAdd(count, 1u) >= MOST) return SLOTS;
+        u64 found = slots[slot];
+        if (found == 0) {
+            found = atomicCAS(const_cast<u64*>(slots + slot), 0, ~key);
+            if (found == 0) {
+                const u32 number = atomicAdd(count, 1u);
+                if (number >= MOST) return SLOTS;
+                if (taken) taken[number] = u16(slot);
                 return slot;
             }
         }
-        if (found == key) return slot;
+        if (found == ~key) return slot;
     }
     return SLOTS;
 }
 
 // The slot of a key that is in the set; SLOTS where it is not.
-DEVICE u32 find(const u64* keys, u64 key) {
+DEVICE u32 find(const u64* slots, u64 key) {
     for (u32 slot = slot_of(key), probes = 0; probes < SLOTS; slot = (slot + 1) & (SLOTS - 1), probes++) {
-        if (keys[slot] == key) return slot;
-        if (keys[slot] == EMPTY) break;
+        if (slots[slot] == ~key) return slot;
+        if (slots[slot] == 0) break;
     }
     return SLOTS;
 }

@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 // wrong[0] becomes 1 where a row is not what its hash says. A warp takes CHUNK rows, 32 / LANES at a time. A row like the row
 // above is of its kind; only others are looked up and compared with the table.
 extern "C" __global__ void __launch_bounds__(THREADS) slim_rows(u64 rows, const I* offsets, const u32* columns, const V* values, const u64* slots, const u8* codes, const u32* starts,
-                                                                const u32* distances, const V* numbers, u8* kind_of, u32* wrong) {
+                                                                const u32* distances, const V* numbers, u8* kind_of, u64* wrong) {
     __shared__ u64 slot[SLOTS];
     __shared__ u8 code[SLOTS];
     for (u32 i = threadIdx.x; i < SLOTS; i += THREADS) {
@@ -103,10 +103,10 @@ template <typename To, typename A> DEVICE To narrowed(A a) {
     else return To(a);
 }
 
-// `splits` warps a section. wrong[0] becomes 1 where a distance or value is in no table; without tables it is null.
+// `splits` warps a section. wrong[0] becomes 1 where a distance or value is in no table.
 extern "C" __global__ void __launch_bounds__(THREADS)
     slim_fill(u64 rows, const u32* order, const I* offsets, const u32* columns, const V* from, u32 longest, const u64* column_slots, const u8* column_codes, const u64* number_slots,
-              const u8* number_codes, const O* word_offsets, const O* entries, const u32* bases, u32* words, S* values, u32 splits, u32* wrong) {
+              const u8* number_codes, const O* word_offsets, const O* entries, const u32* bases, u32* words, S* values, u32 splits, u64* wrong) {
     __shared__ u64 column_slot[COLUMNS == SLIM_CODES ? SLOTS : 1], number_slot[VALUES == SLIM_CODES ? SLOTS : 1];
     __shared__ u8 column_code[COLUMNS == SLIM_CODES ? SLOTS : 1], number_code[VALUES == SLIM_CODES ? SLOTS : 1];
     for (u32 i = threadIdx.x; i < SLOTS; i += THREADS) {

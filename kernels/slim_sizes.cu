@@ -4,13 +4,14 @@
 //
 //     slim_sizes      widths and distances, of rows in their order and of rows from longest to shortest within windows of 256
 //     slim_offsets    where places and words of each section start, once it is known how columns and values are held
+//     long_rows       numbers and lengths of long rows, from row << 32 | length
 //
 // Both orders are measured at once, so that the host asks once. A width has the highest bit set where distances are too far apart for
 // 16 bits. Long rows count as empty.
 //
 // Bytes a row: offset, first and last column read; 4 written, and 16 a section.
 //
-// Constants: OFFSET (CSR's offsets), TARGET (offsets of sections), THREADS (of slim_offsets; slim_sizes has 256).
+// Constants: OFFSET (CSR's offsets), TARGET (offsets of sections), THREADS (of slim_offsets; slim_sizes has 256, long_rows any number).
 #include "length_order.cuh"
 #include "slim.cuh"
 
@@ -143,4 +144,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         place_offsets[sections] = O(before[0]);
         word_offsets[sections] = O(before[1]);
     }
+}
+
+// A thread a long row.
+extern "C" __global__ void long_rows(const u64* found, u64 n, u32* rows, u32* lengths) {
+    const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n) rows[i] = u32(found[i] >> 32), lengths[i] = u32(found[i]);
 }

@@ -9,7 +9,7 @@
 //
 // Bytes a nonzero: value + 4. What is found does not depend on the order in which blocks finish, but for the slots.
 //
-// Constants: VALUE (values), OFFSET (offsets), THREADS, LANES (a power of two).
+// Constants: VALUE (values), OFFSET (offsets), THREADS (a multiple of 128), LANES (a power of two).
 #include "slim.cuh"
 
 typedef VALUE V;
@@ -27,26 +27,28 @@ DEVICE bool narrow(c32) { return true; }
 DEVICE bool open(const u32* count) { return *static_cast<const volatile u32*>(count) <= MOST; }
 
 // Notes a row under its hash; whether it was new here, or the set is full.
-DEVICE bool add(u64* keys, u32* first, u32* count, u64 key, u32 row) {
+DEVICE bool add(u64* keys, u32* first, u32* count, u16* taken, u64 key, u32 row) {
     if (*static_cast<volatile u32*>(count) > MOST) return true;
-    const u32 slot = insert(keys, count, key);
+    const u32 slot = insert(keys, count, key, taken);
     if (slot == SLOTS) return true;
     const u32 before = static_cast<volatile u32*>(first)[slot];
     if (before > row) atomicMin(&first[slot], row);
     return before == ~0u;
 }
 
-// found: 4 sets of SLOTS keys, then first row << 32 | length for the slots of patterns and of lines, all of them set to all ones; then
-// the counters, zero, room for the totals of slim_sizes.cu, and behind it the long rows as row << 32 | length.
+// found: 4 sets of SLOTS keys, then first row << 32 | length for the slots of patterns and of lines, all with their bits turned over; then
+// the counters, room for the totals of slim_sizes.cu and a word for what slim_fill.cu finds wrong, and behind it the long rows as
+// row << 32 | length. Zero before.
 extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* offsets, const u32* columns, const V* values, u32 longest, u64* found) {
     u64* const keys = found;
     u64* const first_row = keys + 4 * SLOTS;
     u32* const counters = reinterpret_cast<u32*>(first_row + 2 * SLOTS);
-    u64* const long_rows = first_row + 2 * SLOTS + 3 + 6;
+    u64* const long_rows = first_row + 2 * SLOTS + 3 + 6 + 1;
     __shared__ u64 key[4][SLOTS];
     __shared__ u32 first[2][SLOTS];
     __shared__ u32 count[4];
-    for (u32 i = threadIdx.x; i < 4 * SLOTS; i += THREADS) key[0][i] = EMPTY;
+    __shared__ u16 used[4][MOST];
+    for (u32 i = threadIdx.x; i < 4 * SLOTS; i += THREADS) key[0][i] = 0;
     for (u32 i = threadIdx.x; i < 2 * SLOTS; i += THREADS) first[0][i] = ~0u;
     if (threadIdx.x < 4) count[threadIdx.x] = 0;
     __syncthreads();
@@ -63,7 +65,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* 
         const bool same = all_lanes<LANES>(like.pattern), alike = all_lanes<LANES>(like.pattern && like.line);
         const bool hashes_pattern = !same && open(count + PATTERNS), hashes_line = !alike && open(count + LINES);
         u64 pattern = 0, line = 0;
-        if (!alike)
+        // Where rows are hashed no more, one value that needs its full width is all there is to find.
+        if (!alike && (hashes_pattern || hashes_line || !full))
+#pragma unroll 4
             for (u32 k = lane; k < entries; k += LANES) {
                 const V value = values[start + k];
                 full |= !narrow(value);
@@ -80,28 +84,31 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* 
         }
         bool new_pattern = !same, new_line = !alike;
         if (lane == 0) {
-            if (hashes_pattern) new_pattern = add(key[PATTERNS], first[0], count + PATTERNS, row_key(pattern, u32(entries)), u32(row));
-            if (hashes_line) new_line = add(key[LINES], first[1], count + LINES, row_key(line, u32(entries)), u32(row));
+            if (hashes_pattern) new_pattern = add(key[PATTERNS], first[0], count + PATTERNS, used[PATTERNS], row_key(pattern, u32(entries)), u32(row));
+            if (hashes_line) new_line = add(key[LINES], first[1], count + LINES, used[LINES], row_key(line, u32(entries)), u32(row));
         }
         // What a row like it brought in is there already. Should two rows share a hash and differ, slim_fill tells.
         new_pattern = __shfl_sync(ALL, new_pattern, 0, LANES) && open(count + DISTANCES);
         new_line = __shfl_sync(ALL, new_line, 0, LANES) && open(count + NUMBERS);
         if (new_pattern || new_line)
             for (u32 k = lane; k < entries; k += LANES) {
-                if (new_pattern) insert(key[DISTANCES], count + DISTANCES, columns[start + k] - u32(row));
-                if (new_line) insert(key[NUMBERS], count + NUMBERS, key_of(values[start + k]));
+                if (new_pattern) insert(key[DISTANCES], count + DISTANCES, columns[start + k] - u32(row), used[DISTANCES]);
+                if (new_line) insert(key[NUMBERS], count + NUMBERS, key_of(values[start + k]), used[NUMBERS]);
             }
         __syncwarp();
     }
     if (full) counters[FULL_WIDTH] = 1;
     __syncthreads();
-    if (threadIdx.x < 4 && count[threadIdx.x] > MOST) atomicMax(counters + threadIdx.x, MOST + 1);
-    for (u32 i = threadIdx.x; i < 4 * SLOTS; i += THREADS) {
-        const u32 set = i / SLOTS;
-        if (key[0][i] == EMPTY || count[set] > MOST) continue;
-        const u32 slot = insert(keys + set * SLOTS, counters + set, key[0][i]);
+    // A warp takes keys of one set, side by side: blocks come all at once, and each load of a set's count is one for 32 keys.
+    const u32 set = threadIdx.x / 32 % 4, have = count[set];
+    if (have > MOST) {
+        if (threadIdx.x < 4 * 32 && lane_id() == 0) atomicMax(counters + set, MOST + 1);
+        return;
+    }
+    for (u32 n = threadIdx.x / (4 * 32) * 32 + lane_id(); n < have; n += THREADS / 4) {
+        const u32 at = used[set][n], slot = insert(keys + set * SLOTS, counters + set, ~key[set][at]);
         if (set < PATTERNS || slot == SLOTS) continue;
-        const u32 row = first[0][i - PATTERNS * SLOTS];
-        atomicMin(first_row + (set - PATTERNS) * SLOTS + slot, u64(row) << 32 | u32(offsets[row + 1] - offsets[row]));
+        const u32 row = first[set - PATTERNS][at];
+        atomicMax(first_row + (set - PATTERNS) * SLOTS + slot, ~(u64(row) << 32 | u32(offsets[row + 1] - offsets[row])));
     }
 }

@@ -51,9 +51,9 @@ pub(crate) use primitives::check_bounds;
 pub use primitives::{BUCKET_TILE, MOST_BUCKETS, Order, Primitives, RUN_TILE, Scan, buckets_of};
 pub use product::{Gemv, Op, Products};
 pub use slim::{
-    FoundKinds, Keys, KindParts, Kinds, LongParts, Lookup, MOST_KEYS, NO_ENTRY, SECTION, SLIM_WINDOW,
-    STENCIL_PLACES, SectionParts, SectionSizes, Sizes, SlimBody, SlimColumns, SlimParts, SlimPlan, SlimSteps,
-    SlimValues, StencilParts, Survey, ValuesMut, WIDE_COLUMNS,
+    FoundKinds, Keys, KindParts, Kinds, LongParts, LongRows, Lookup, MOST_KEYS, NO_ENTRY, SECTION,
+    SLIM_WINDOW, STENCIL_PLACES, SectionParts, SectionSizes, Sizes, SlimBody, SlimColumns, SlimParts,
+    SlimPlan, SlimSteps, SlimValues, StencilParts, Survey, ValuesMut, WIDE_COLUMNS,
 };
 pub(crate) use slim::{ordered_by_length, wants_order};
 pub use staged::{BLOCK_PARTS, MOST_PIECES, PART, PIECE, StagedRuns};

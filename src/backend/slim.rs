@@ -1,6 +1,6 @@
 //! The compressed format in memory, and what a backend does to fill it.
 
-use super::{Backend, CsrParts, OffsetsRef, RowOrderRef};
+use super::{Backend, CsrParts, Offsets, OffsetsRef, RowOrderRef};
 use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset, Scalar};
@@ -202,12 +202,21 @@ pub struct Survey<V: Element, B: Backend> {
     pub kinds: Option<FoundKinds>,
     /// Kinds of rows by distances and values; 255 at most.
     pub lines: Option<FoundKinds>,
-    /// Rows that are longer than that, ascending, and their lengths.
-    pub long_rows: Vec<(u32, u32)>,
-    /// The hash tables of a device.
+    /// Rows that are longer than that.
+    pub long_rows: LongRows<B>,
+    /// The hash tables of a device, and what [`SlimSteps::slim_wrong`] tells.
     pub sets: B::Vec<u64>,
     /// Sizes of sections, columns looked at, where they were found along the way.
     pub sizes: Option<Sizes<B>>,
+}
+
+/// Long rows that a survey found, ascending.
+#[derive(Debug)]
+pub enum LongRows<B: Backend> {
+    /// Each with its length.
+    Told(Vec<(u32, u32)>),
+    /// Too many to tell the host of each: which rows, where the entries of each start behind each other, and how many there are of all.
+    Held(B::Vec<u32>, Offsets<B>, usize),
 }
 
 /// Sizes of the sections of rows in one order.
@@ -266,7 +275,7 @@ pub struct Kinds<V: Element, B: Backend> {
 
 /// How columns and values of sections will be held.
 #[derive(Debug)]
-pub struct SlimPlan<'a, V: Element, B: Backend> {
+pub struct SlimPlan<'a, V: Element> {
     /// Longer rows are not in sections.
     pub longest: usize,
     /// By the kinds of rows.
@@ -275,11 +284,9 @@ pub struct SlimPlan<'a, V: Element, B: Backend> {
     pub distances: Option<&'a Keys<u32>>,
     /// By codes of these values.
     pub values: Option<&'a Keys<V>>,
-    /// The tables in which a device looks those up.
-    pub sets: &'a B::Slice<u64>,
 }
 
-impl<V: Element, B: Backend> SlimPlan<'_, V, B> {
+impl<V: Element> SlimPlan<'_, V> {
     /// Words of a row and quad where distances are near enough for 16 bits, and where they are not.
     pub fn quad_words(&self) -> [u32; 2] {
         let columns = match self.distances {
@@ -329,7 +336,7 @@ pub trait SlimSteps: Backend {
     /// Without memory, or when the device fails.
     fn slim_survey<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<Survey<V, Self>>;
 
-    /// The kind of every row and the kinds' tables; `None` where a row differs from all of them.
+    /// The kind of every row and the kinds' tables. Where a row differs from all of them, `sets` is told.
     ///
     /// # Errors
     /// As [`SlimSteps::slim_survey`].
@@ -337,9 +344,15 @@ pub trait SlimSteps: Backend {
         &self,
         a: CsrParts<'_, V, Self>,
         found: &FoundKinds,
-        sets: &Self::Slice<u64>,
+        sets: &mut Self::Slice<u64>,
         with_values: bool,
-    ) -> Result<Option<Kinds<V, Self>>>;
+    ) -> Result<Kinds<V, Self>>;
+
+    /// Whether a row, distance or value was in no table, since the survey whose `sets` these are.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_wrong(&self, sets: &Self::Slice<u64>) -> Result<bool>;
 
     /// How large sections are without rows of more than `longest` entries; with `columns` also what distances they have.
     ///
@@ -365,8 +378,8 @@ pub trait SlimSteps: Backend {
         word_offsets: &mut Self::Slice<O>,
     ) -> Result<()>;
 
-    /// Codes and values of every section; `offsets` are those of places and of words. `bases` are the smallest distances. Whether every distance and value was found
-    /// in its table.
+    /// Codes and values of every section; `offsets` are those of places and of words. `bases` are the smallest distances. Where a distance
+    /// or value is not in its table, `sets` is told.
     ///
     /// # Errors
     /// As [`SlimSteps::slim_survey`].
@@ -374,13 +387,14 @@ pub trait SlimSteps: Backend {
     fn slim_fill<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
-        plan: &SlimPlan<'_, V, Self>,
+        plan: &SlimPlan<'_, V>,
+        sets: &mut Self::Slice<u64>,
         order: Option<RowOrderRef<'_, Self>>,
         offsets: (OffsetsRef<'_, Self>, OffsetsRef<'_, Self>),
         bases: &Self::Slice<u32>,
         words: &mut Self::Slice<u32>,
         values: ValuesMut<'_, V, Self>,
-    ) -> Result<bool>;
+    ) -> Result<()>;
 
     /// The given rows, one after the other.
     ///

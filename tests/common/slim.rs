@@ -168,6 +168,11 @@ pub fn matrices() -> Vec<Named> {
             "1 long rows",
             matrix(scattered(20_000, 20_000, long, 20_000), 20_000, |i, k| (i + k) as f64),
         ),
+        // More of them than a device tells the host of.
+        ("many long rows", "2143 long rows", {
+            let length = |i| if i % 28 == 5 { 140 } else { i % 2 };
+            matrix(scattered(60_000, 60_000, length, 2000), 60_000, |i, k| (i + k) as f64)
+        }),
         ("597 x 43", "", matrix(scattered(597, 43, |i| i % 10, 43), 43, |i, k| (i + 2 * k) as f64 * 0.3)),
         ("43 x 597", "", matrix(scattered(43, 597, |i| i % 70, 597), 597, |i, k| (i + 2 * k) as f64 * 0.3)),
         ("one row", "", matrix(scattered(1, 800, |_| 300, 800), 800, |_, k| k as f64 * 0.1)),

@@ -204,7 +204,7 @@ const STORAGES: [&str; 8] = [
 ];
 
 pub fn compressed(b: &Cuda) {
-    let others = ["few special values", "597 x 43", "no nonzeros"];
+    let others = ["few special values", "many long rows", "597 x 43", "no nonzeros"];
     for (name, expected, a) in compressible(&STORAGES).into_iter().chain(compressible(&others)) {
         slim::round_trip(b, name, expected, &a);
     }

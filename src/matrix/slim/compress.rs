@@ -2,7 +2,7 @@
 
 use super::{Body, Columns, KindTable, Long, Sections, Slim, SlimOptions, Values};
 use crate::backend::{
-    Backend, Conversions, FoundKinds, Kinds, NARROW_LIMIT, Offsets, RowOrder, SectionSizes, Sizes, SlimPlan,
+    Conversions, FoundKinds, Kinds, LongRows, NARROW_LIMIT, Offsets, RowOrder, SectionSizes, Sizes, SlimPlan,
     Survey, ValuesMut, wants_order,
 };
 use crate::error::{Error, Result};
@@ -72,83 +72,90 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         longest: usize,
         may_pad: bool,
     ) -> Result<Option<Self>> {
-        let Survey { distances, values, narrow, kinds, lines, long_rows, sets, sizes } =
+        let Survey { distances, values, narrow, kinds, lines, long_rows, mut sets, sizes } =
             backend.slim_survey(a.parts(), longest)?;
+        let none_long = matches!(&long_rows, LongRows::Told(rows) if rows.is_empty());
         let whole = |body, padding| {
             let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
             Self { rows, columns, nonzeros, padding, body, long: None, transposed: OnceLock::new() }
         };
         let worthwhile = |found: &FoundKinds| {
             let table: usize = found.lengths.iter().map(|&n| n as usize).sum();
-            options.kinds && long_rows.is_empty() && table <= most_table(a.nonzeros())
+            options.kinds && none_long && table <= most_table(a.nonzeros())
         };
-        if let Some(found) = lines.filter(|found| options.values && worthwhile(found))
-            && let Some(kinds) = backend.slim_kinds(a.parts(), &found, &sets, true)?
-        {
-            let Kinds { of_row, starts, distances, values } = kinds;
-            let table = KindTable { of_row, starts, distances };
-            // Distances are numbers modulo 2^32.
-            let signed = a.rows().max(a.columns()) <= i32::MAX as usize;
-            let wanted = B::STENCILS && signed;
-            let stencil =
-                if wanted { Stencil::of(backend, a.columns(), table.parts(), &values)? } else { None };
-            let body = Body::Lines(table, values, stencil);
-            return Ok(Some(whole(body, 0)));
+        // Should two rows share a hash and differ, no table is of use.
+        let mut trusted = true;
+        if let Some(found) = lines.filter(|found| options.values && worthwhile(found)) {
+            let Kinds { of_row, starts, distances, values } =
+                backend.slim_kinds(a.parts(), &found, &mut sets, true)?;
+            trusted = !backend.slim_wrong(&sets)?;
+            if trusted {
+                let table = KindTable { of_row, starts, distances };
+                // Distances are numbers modulo 2^32.
+                let signed = a.rows().max(a.columns()) <= i32::MAX as usize;
+                let wanted = B::STENCILS && signed;
+                let stencil =
+                    if wanted { Stencil::of(backend, a.columns(), table.parts(), &values)? } else { None };
+                let body = Body::Lines(table, values, stencil);
+                return Ok(Some(whole(body, 0)));
+            }
         }
-        let kinds = match kinds.filter(worthwhile) {
-            Some(found) => backend.slim_kinds(a.parts(), &found, &sets, false)?,
+        let mut kinds = match kinds.filter(|found| trusted && worthwhile(found)) {
+            Some(found) => Some(backend.slim_kinds(a.parts(), &found, &mut sets, false)?),
             None => None,
         };
-        let mut plan = SlimPlan {
+        let plan = SlimPlan {
             longest,
             kinds: kinds.is_some(),
-            distances: distances.as_ref().filter(|_| kinds.is_none()),
-            values: values.as_ref().filter(|_| options.values),
-            sets: &*sets,
+            distances: distances.as_ref().filter(|_| trusted && kinds.is_none()),
+            values: values.as_ref().filter(|_| trusted && options.values),
         };
         let narrow = options.values && narrow && size_of::<V::Narrow>() < size_of::<V>();
-        let long = Self::long_rows(backend, a, &long_rows)?;
-        let short = a.nonzeros() - long.as_ref().map_or(0, |(_, csr)| csr.nonzeros());
-        let mut sections = match Self::sections(backend, a, &plan, sizes, narrow, (short, may_pad))? {
-            Planned::Filled(sections) => sections,
-            Planned::Padded => return Ok(None),
-            Planned::Unknown => {
-                // Two rows of one hash were not alike: store entries without tables.
-                (plan.distances, plan.values) = (None, None);
-                match Self::sections(backend, a, &plan, None, narrow, (short, may_pad))? {
-                    Planned::Filled(sections) => sections,
-                    _ => return Ok(None),
-                }
-            }
-        };
+        let long = Self::long_rows(backend, a, long_rows)?;
+        let short = (a.nonzeros() - long.as_ref().map_or(0, |(_, csr)| csr.nonzeros()), may_pad);
+        let filled = Self::sections(backend, a, &plan, &mut sets, sizes, narrow, short)?;
+        let Some(mut sections) = filled else { return Ok(None) };
+        let looked_up = plan.kinds || plan.distances.is_some() || plan.values.is_some();
+        if looked_up && backend.slim_wrong(&sets)? {
+            kinds = None;
+            let plan = SlimPlan { longest, kinds: false, distances: None, values: None };
+            let filled = Self::sections(backend, a, &plan, &mut sets, None, narrow, short)?;
+            let Some(plain) = filled else { return Ok(None) };
+            sections = plain;
+        }
         if let Some(Kinds { of_row, starts, distances, .. }) = kinds {
             sections.0.columns = Columns::Kinds(KindTable { of_row, starts, distances });
         }
         Ok(Some(Self { long, ..whole(Body::Sections(sections.0), sections.1) }))
     }
 
-    fn long_rows(backend: &B, a: &Csr<V, B>, rows: &[(u32, u32)]) -> Result<Option<Long<V, B>>> {
-        if rows.is_empty() {
-            return Ok(None);
-        }
-        let lengths = rows.iter().map(|&(_, length)| length as usize);
-        let (count, nonzeros) = (rows.len(), lengths.clone().sum::<usize>());
-        let offsets = offsets_of(backend, lengths)?;
-        let rows = backend.upload(rows.iter().map(|&(row, _)| row).collect())?;
+    fn long_rows(backend: &B, a: &Csr<V, B>, rows: LongRows<B>) -> Result<Option<Long<V, B>>> {
+        let (rows, offsets, nonzeros) = match rows {
+            LongRows::Told(rows) if rows.is_empty() => return Ok(None),
+            LongRows::Told(rows) => {
+                let lengths = rows.iter().map(|&(_, length)| length as usize);
+                let (offsets, nonzeros) = (offsets_of(backend, lengths.clone())?, lengths.sum::<usize>());
+                (backend.upload(rows.iter().map(|&(row, _)| row).collect())?, offsets, nonzeros)
+            }
+            LongRows::Held(rows, offsets, nonzeros) => (rows, offsets, nonzeros),
+        };
+        let count = B::len(&*rows);
         let (mut indices, mut values) = (backend.buffer(nonzeros)?, backend.buffer(nonzeros)?);
         backend.slim_long(a.parts(), &rows, offsets.as_ref(), &mut indices, &mut values)?;
         Ok(Some((rows, Csr::from_parts_unchecked(count, a.columns(), offsets, indices, values))))
     }
 
-    /// Sections for `short` entries, and their padding. Their sizes are found here unless they are known, columns included.
+    /// Sections for `short` entries, and their padding; `None` where that is too much. Their sizes are found here unless they are known,
+    /// columns included.
     fn sections(
         backend: &B,
         a: &Csr<V, B>,
-        plan: &SlimPlan<'_, V, B>,
+        plan: &SlimPlan<'_, V>,
+        sets: &mut B::Slice<u64>,
         sizes: Option<Sizes<B>>,
         narrow: bool,
         (short, may_pad): (usize, bool),
-    ) -> Result<Planned<V, B>> {
+    ) -> Result<Option<(Sections<V, B>, usize)>> {
         let Sizes { in_order, by_length } = match sizes {
             Some(sizes) => sizes,
             None => {
@@ -163,7 +170,7 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         };
         let (places, total) = (sizes.places(), sizes.words(plan.quad_words()));
         if !may_pad && is_padded(places, short as u64) {
-            return Ok(Planned::Padded);
+            return Ok(None);
         }
         let (places, total) = (places as usize, total as usize);
         let (entries, word_offsets) = section_offsets(backend, &sizes, plan.quad_words(), places.max(total))?;
@@ -172,30 +179,25 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         let mut words = backend.buffer(total)?;
         let at = (entries.as_ref(), word_offsets.as_ref());
         let order_ref = order.as_ref().map(RowOrder::as_ref);
-        let mut fill = |to| backend.slim_fill(a.parts(), plan, order_ref, at, &bases, &mut words, to);
-        let (values, good) = if let Some(table) = plan.values {
-            let good = fill(ValuesMut::Codes)?;
-            (Values::Codes(backend.upload(table.keys.clone())?), good)
+        let mut fill = |to| backend.slim_fill(a.parts(), plan, sets, order_ref, at, &bases, &mut words, to);
+        let values = if let Some(table) = plan.values {
+            fill(ValuesMut::Codes)?;
+            Values::Codes(backend.upload(table.keys.clone())?)
         } else if narrow {
             let mut values = backend.buffer(places)?;
-            let good = fill(ValuesMut::Narrow(&mut *values))?;
-            (Values::Narrow(values), good)
+            fill(ValuesMut::Narrow(&mut *values))?;
+            Values::Narrow(values)
         } else {
             let mut values = backend.buffer(places)?;
-            let good = fill(ValuesMut::Full(&mut *values))?;
-            (Values::Full(values), good)
+            fill(ValuesMut::Full(&mut *values))?;
+            Values::Full(values)
         };
-        if !good {
-            return Ok(Planned::Unknown);
-        }
         let columns = match plan.distances {
             Some(table) => Columns::Codes(backend.upload(table.keys.clone())?),
             None => Columns::Wide(bases),
         };
-        Ok(Planned::Filled((
-            Sections { order, columns, values, entries, word_offsets, words },
-            places - short,
-        )))
+        let sections = Sections { order, columns, values, entries, word_offsets, words };
+        Ok(Some((sections, places - short)))
     }
 }
 
@@ -216,13 +218,4 @@ fn section_offsets<B: Conversions>(
         backend.slim_offsets::<u64>(&sizes.widths, words, &mut places, &mut of_words)?;
         (Offsets::Wide(places), Offsets::Wide(of_words))
     })
-}
-
-/// What became of a plan.
-enum Planned<V: Scalar, B: Backend> {
-    Filled((Sections<V, B>, usize)),
-    /// Too much padding.
-    Padded,
-    /// A distance or value was in no table.
-    Unknown,
 }

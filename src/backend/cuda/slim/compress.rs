@@ -1,12 +1,14 @@
 //! From CSR to the compressed format, on the device. The host numbers what the survey found: a few hundred keys.
 
 use super::super::launch::kernels;
+use super::super::primitives::{bits_to, exclusive_scan};
 use super::super::slice::Slice;
 use super::super::{Cuda, policy};
 use super::restore;
 use crate::backend::{
-    Backend, CsrParts, FoundKinds, Keys, Kinds, Lookup, MOST_KEYS, OffsetsRef, Products, RowOrderRef,
-    SECTION, SectionSizes, Sizes, SlimParts, SlimPlan, SlimSteps, Survey, ValuesMut, with_offsets,
+    Backend, CsrParts, FoundKinds, Keys, Kinds, LongRows, Lookup, MOST_KEYS, NARROW_LIMIT, Offsets,
+    OffsetsRef, Primitives, Products, RowOrderRef, SECTION, SectionSizes, Sizes, SlimParts, SlimPlan,
+    SlimSteps, Survey, ValuesMut, with_offsets,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
@@ -14,10 +16,11 @@ use crate::scalar::{Element, Offset, Scalar};
 /// Slots of a set in `kernels/slim.cuh`.
 const SLOTS: usize = 1024;
 /// What the survey finds: keys of four sets and the first rows of two of them, then six counters of half a word, the totals of sections'
-/// sizes in two orders, and long rows.
+/// sizes in two orders, whether a table was wrong, and long rows.
 const SETS: usize = 6 * SLOTS;
 const TOTALS: usize = SETS + 3;
-const HEAD: usize = TOTALS + 6;
+const WRONG: usize = TOTALS + 6;
+const HEAD: usize = WRONG + 1;
 /// Long rows that fit into one short copy with these.
 const ALONG: usize = 8 * SLOTS - HEAD;
 
@@ -46,14 +49,14 @@ mod kernel {
         fn slim_rows(
             rows: u64, offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, slots: &Slice<u64>,
             codes: &Slice<u8>, starts: &Slice<u32>, distances: &Slice<u32>, numbers: &Slice<V>,
-            kind_of: &mut Slice<u8>, wrong: &mut Slice<u32>,
+            kind_of: &mut Slice<u8>, wrong: &mut Slice<u64>,
         );
         fn slim_fill(
             rows: u64, order: Option<&Slice<u32>>, offsets: &Slice<I>, columns: &Slice<u32>, from: &Slice<V>,
             longest: u32, column_slots: Option<&Slice<u64>>, column_codes: Option<&Slice<u8>>,
             number_slots: Option<&Slice<u64>>, number_codes: Option<&Slice<u8>>, word_offsets: &Slice<O>,
             entries: &Slice<O>, bases: &Slice<u32>, words: &mut Slice<u32>, values: Option<&mut Slice<S>>,
-            splits: u32, wrong: Option<&mut Slice<u32>>,
+            splits: u32, wrong: &mut Slice<u64>,
         );
         fn slim_long(
             offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, long_rows: &Slice<u32>,
@@ -71,6 +74,7 @@ mod kernel {
             sections: u64, each: u64, widths: &Slice<u32>, words: u32, wide_words: u32,
             place_offsets: &mut Slice<O>, word_offsets: &mut Slice<O>,
         );
+        fn long_rows(found: &Slice<u64>, n: u64, rows: &mut Slice<u32>, lengths: &mut Slice<u32>);
     }
 }
 
@@ -135,6 +139,31 @@ impl Cuda {
     }
 }
 
+impl Cuda {
+    /// Long rows that are too many for the host, from row << 32 | length in any order.
+    fn sorted_long(self, rows: usize, nonzeros: usize, found: &Slice<u64>) -> Result<LongRows<Self>> {
+        let n = found.len();
+        let mut keys = self.uninitialised::<u64>(n)?;
+        self.copy(found, &mut keys)?;
+        self.sort(&mut keys, 32..32 + bits_to(rows.saturating_sub(1)))?;
+        let (mut rows, mut lengths) = (self.uninitialised(n)?, self.uninitialised::<u32>(n)?);
+        let shape = policy::one_each(n);
+        kernel::long_rows::<u32, u32>(self, shape, &keys, n as u64, &mut rows, &mut lengths)?;
+        drop(keys);
+        Ok(if nonzeros <= NARROW_LIMIT {
+            let mut offsets = self.uninitialised::<u32>(n + 1)?;
+            exclusive_scan(self, &lengths, &mut offsets)?;
+            let total = self.value(offsets.part(n..n + 1))?;
+            LongRows::Held(rows, Offsets::Narrow(offsets), total as usize)
+        } else {
+            let mut offsets = self.uninitialised::<u64>(n + 1)?;
+            exclusive_scan(self, &lengths, &mut offsets)?;
+            let total = self.value(offsets.part(n..n + 1))?;
+            LongRows::Held(rows, Offsets::Wide(offsets), total as usize)
+        })
+    }
+}
+
 /// Puts totals where they belong.
 fn with_totals(mut sizes: Sizes<Cuda>, totals: &[u64]) -> Sizes<Cuda> {
     sizes.in_order.totals.copy_from_slice(&totals[..3]);
@@ -148,7 +177,7 @@ fn value_of<V: Scalar>(key: u64) -> V {
     V::from_bits(if V::COMPLEX { [key & 0xffff_ffff, key >> 32] } else { [key, 0] })
 }
 
-fn variants<V: Scalar>(plan: &SlimPlan<'_, V, Cuda>) -> (&'static str, &'static str) {
+fn variants<V: Scalar>(plan: &SlimPlan<'_, V>) -> (&'static str, &'static str) {
     let columns = if plan.kinds {
         "SLIM_KINDS"
     } else if plan.distances.is_some() {
@@ -195,28 +224,28 @@ impl SlimSteps for Cuda {
         let most_long = a.rows.min(nonzeros / longest.max(1) + 1);
         // The first long rows come along with the rest: mostly these are all.
         let together = most_long.min(ALONG);
-        let mut found = self.uninitialised::<u64>(HEAD + most_long)?;
-        self.fill(u64::MAX, found.part_mut(0..SETS))?;
-        self.fill(0, found.part_mut(SETS..HEAD + together))?;
+        let mut found = self.zeros::<u64>(HEAD + most_long)?;
         let shape = policy::slim_survey(self.0.chip, a.rows, nonzeros);
         with_offsets!(a.offsets, offsets => kernel::survey(
             *self, shape, a.rows as u64, offsets, a.indices, a.values, limit(longest), &mut found,
         ))?;
         // Small matrices wait for the host, not for memory: their sections are measured before it is known whether there will be any.
         let along = policy::slim_measures_along(a.rows);
-        let sizes = along.then(|| self.measure_sections(a, longest, true, found.part_mut(TOTALS..HEAD)));
+        let sizes = along.then(|| self.measure_sections(a, longest, true, found.part_mut(TOTALS..WRONG)));
         let sizes = sizes.transpose()?;
-        let told = self.download(found.part(0..HEAD + together))?;
-        let sizes = sizes.map(|sizes| with_totals(sizes, &told[TOTALS..HEAD]));
+        let mut told = self.download(found.part(0..HEAD + together))?;
+        told[..SETS].iter_mut().for_each(|bits| *bits = !*bits);
+        let sizes = sizes.map(|sizes| with_totals(sizes, &told[TOTALS..WRONG]));
         let counters: Vec<u32> =
             told[SETS..TOTALS].iter().flat_map(|&two| [two as u32, (two >> 32) as u32]).collect();
         let long = counters[5] as usize;
-        let mut long_rows = match long <= together {
-            true => told[HEAD..HEAD + long].to_vec(),
-            false => self.download(found.part(HEAD..HEAD + long))?,
+        let long_rows = if long <= together {
+            let mut rows = told[HEAD..HEAD + long].to_vec();
+            rows.sort_unstable();
+            LongRows::Told(rows.iter().map(|&two| ((two >> 32) as u32, two as u32)).collect())
+        } else {
+            self.sorted_long(a.rows, nonzeros, found.part(HEAD..HEAD + long))?
         };
-        long_rows.sort_unstable();
-        let long_rows = long_rows.iter().map(|&two| ((two >> 32) as u32, two as u32)).collect();
         let keys = |which: usize| &told[which * SLOTS..(which + 1) * SLOTS];
         let set = |which: usize, most: usize| {
             (counters[which] as usize <= most).then(|| Set::new(which, keys(which)))
@@ -241,9 +270,9 @@ impl SlimSteps for Cuda {
         &self,
         a: CsrParts<'_, V, Self>,
         found: &FoundKinds,
-        sets: &Slice<u64>,
+        sets: &mut Slice<u64>,
         with_values: bool,
-    ) -> Result<Option<Kinds<V, Self>>> {
+    ) -> Result<Kinds<V, Self>> {
         let mut starts = vec![0_u32];
         let mut end = 0;
         for n in &found.lengths {
@@ -251,11 +280,18 @@ impl SlimSteps for Cuda {
             starts.push(end);
         }
         let table = starts.last().copied().unwrap_or(0) as usize;
-        let (starts, first_rows) = (self.upload(starts)?, self.upload(found.first_rows.clone())?);
+        let starts = self.upload(starts)?;
+        // First rows, and behind them the codes of slots, in one copy.
+        let words = found.lookup.codes.chunks(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]));
+        let told = self.upload::<u32>(found.first_rows.iter().copied().chain(words).collect())?;
+        let (first_rows, codes) =
+            (told.part(0..found.first_rows.len()), told.part(found.first_rows.len()..told.len()));
+        let codes = Slice::<u8>::at(codes.address(), SLOTS);
+        let (tables, wrong) = sets.split_mut(WRONG);
+        let slots = slots_of(tables, found.lookup.set);
         let mut distances = self.uninitialised(table)?;
         let mut values = self.uninitialised(if with_values { table } else { 0 })?;
-        let (slots, codes) = (slots_of(sets, found.lookup.set), self.upload(found.lookup.codes.clone())?);
-        let (mut of_row, mut wrong) = (self.uninitialised(a.rows)?, self.zeros(1)?);
+        let mut of_row = self.uninitialised(a.rows)?;
         let held = |shape: super::super::shape::Shape| {
             shape.variant("COLUMNS", "SLIM_KINDS").variant("VALUES", "SLIM_STORED")
         };
@@ -263,15 +299,18 @@ impl SlimSteps for Cuda {
         let all = held(policy::slim_rows(self.0.chip, a.rows, a.indices.len(), with_values));
         with_offsets!(a.offsets, offsets => {
             kernel::slim_table::<V, V, _, u32>(
-                *self, each, offsets, a.indices, a.values, &first_rows, &starts, &mut distances, &mut values,
+                *self, each, offsets, a.indices, a.values, first_rows, &starts, &mut distances, &mut values,
             )?;
             kernel::slim_rows::<V, V, _, u32>(
-                *self, all, a.rows as u64, offsets, a.indices, a.values, slots, &codes,
-                &starts, &distances, &values, &mut of_row, &mut wrong,
+                *self, all, a.rows as u64, offsets, a.indices, a.values, slots, codes,
+                &starts, &distances, &values, &mut of_row, wrong,
             )
         })?;
-        let good = self.value(&wrong)? == 0;
-        Ok(good.then_some(Kinds { of_row, starts, distances, values }))
+        Ok(Kinds { of_row, starts, distances, values })
+    }
+
+    fn slim_wrong(&self, sets: &Slice<u64>) -> Result<bool> {
+        Ok(self.value(sets.part(WRONG..HEAD))? != 0)
     }
 
     fn slim_sizes<V: Scalar>(
@@ -312,38 +351,39 @@ impl SlimSteps for Cuda {
     fn slim_fill<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
-        plan: &SlimPlan<'_, V, Self>,
+        plan: &SlimPlan<'_, V>,
+        sets: &mut Slice<u64>,
         order: Option<RowOrderRef<'_, Self>>,
         (entries, word_offsets): (OffsetsRef<'_, Self>, OffsetsRef<'_, Self>),
         bases: &Slice<u32>,
         words: &mut Slice<u32>,
         values: ValuesMut<'_, V, Self>,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         let (columns, held) = variants(plan);
         let (shape, splits) = policy::slim_fills(a.rows);
         let shape = shape.variant("COLUMNS", columns).variant("VALUES", held);
         let order = order.map(|order| order.as_slice());
         let (d, n) = (plan.distances.map(|d| &d.lookup), plan.values.map(|v| &v.lookup));
+        let (tables, wrong) = sets.split_mut(WRONG);
         // Both tables' codes, of which only those of a table that is there are read.
         let codes = [d, n].into_iter().flatten().flat_map(|lookup| lookup.codes.iter().copied()).collect();
         let codes = self.upload::<u8>(codes)?;
         let (column_slots, number_slots) =
-            (d.map(|d| slots_of(plan.sets, d.set)), n.map(|n| slots_of(plan.sets, n.set)));
+            (d.map(|d| slots_of(tables, d.set)), n.map(|n| slots_of(tables, n.set)));
         let column_codes = d.map(|_| codes.part(0..SLOTS));
         let number_codes = n.map(|_| codes.part(codes.len() - SLOTS..codes.len()));
-        let mut wrong = if d.is_some() || n.is_some() { Some(self.zeros(1)?) } else { None };
         macro_rules! fill {
             ($stored:ty, $values:expr) => {
                 with_offsets!(a.offsets, offsets => match (entries, word_offsets) {
                     (OffsetsRef::Narrow(entries), OffsetsRef::Narrow(at)) => kernel::slim_fill::<V, $stored, _, _>(
                         *self, shape, a.rows as u64, order, offsets, a.indices, a.values, limit(plan.longest),
                         column_slots, column_codes, number_slots, number_codes,
-                        at, entries, bases, words, $values, splits, wrong.as_deref_mut(),
+                        at, entries, bases, words, $values, splits, wrong,
                     ),
                     (OffsetsRef::Wide(entries), OffsetsRef::Wide(at)) => kernel::slim_fill::<V, $stored, _, _>(
                         *self, shape, a.rows as u64, order, offsets, a.indices, a.values, limit(plan.longest),
                         column_slots, column_codes, number_slots, number_codes,
-                        at, entries, bases, words, $values, splits, wrong.as_deref_mut(),
+                        at, entries, bases, words, $values, splits, wrong,
                     ),
                     _ => self.no_kernel("sections with offsets of two widths"),
                 })
@@ -353,8 +393,7 @@ impl SlimSteps for Cuda {
             ValuesMut::Codes => fill!(V, None),
             ValuesMut::Narrow(values) => fill!(V::Narrow, Some(values)),
             ValuesMut::Full(values) => fill!(V, Some(values)),
-        }?;
-        wrong.map_or(Ok(true), |wrong| Ok(self.value(&wrong)? == 0))
+        }
     }
 
     fn slim_long<V: Scalar>(

@@ -84,7 +84,7 @@ fn sizes(offsets: OffsetsRef<'_, Host>, blocks: &[Range<usize>]) -> Vec<usize> {
 /// Whether every distance and value was found in its table.
 pub(super) fn fill<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
-    plan: &SlimPlan<'_, V, Host>,
+    plan: &SlimPlan<'_, V>,
     order: Option<RowOrderRef<'_, Host>>,
     (entries, word_offsets): (OffsetsRef<'_, Host>, OffsetsRef<'_, Host>),
     bases: &[u32],
@@ -125,7 +125,7 @@ pub(super) fn fill<O: Offset, V: Scalar>(
 /// The words of a block of sections.
 fn codes<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
-    plan: &SlimPlan<'_, V, Host>,
+    plan: &SlimPlan<'_, V>,
     order: Option<RowOrderRef<'_, Host>>,
     (entries, word_offsets): (OffsetsRef<'_, Host>, OffsetsRef<'_, Host>),
     bases: &[u32],
@@ -185,7 +185,7 @@ fn codes<O: Offset, V: Scalar>(
 /// The values of a block of sections.
 fn copy<O: Offset, V: Scalar, W: Copy>(
     a: Rows<'_, O, V>,
-    plan: &SlimPlan<'_, V, Host>,
+    plan: &SlimPlan<'_, V>,
     order: Option<RowOrderRef<'_, Host>>,
     entries: OffsetsRef<'_, Host>,
     block: Range<usize>,

@@ -26,10 +26,17 @@ impl SlimSteps for Host {
         &self,
         a: CsrParts<'_, V, Host>,
         found: &FoundKinds,
-        _sets: &[u64],
+        sets: &mut [u64],
         with_values: bool,
-    ) -> Result<Option<Kinds<V, Host>>> {
-        Ok(with_offsets!(a.offsets, offsets => survey::kinds(Rows { offsets, a }, found, with_values)))
+    ) -> Result<Kinds<V, Host>> {
+        let (kinds, good) =
+            with_offsets!(a.offsets, offsets => survey::kinds(Rows { offsets, a }, found, with_values));
+        sets[0] |= u64::from(!good);
+        Ok(kinds)
+    }
+
+    fn slim_wrong(&self, sets: &[u64]) -> Result<bool> {
+        Ok(sets[0] != 0)
     }
 
     fn slim_sizes<V: Scalar>(
@@ -76,16 +83,19 @@ impl SlimSteps for Host {
     fn slim_fill<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Host>,
-        plan: &SlimPlan<'_, V, Host>,
+        plan: &SlimPlan<'_, V>,
+        sets: &mut [u64],
         order: Option<RowOrderRef<'_, Host>>,
         (entries, word_offsets): (OffsetsRef<'_, Host>, OffsetsRef<'_, Host>),
         bases: &[u32],
         words: &mut [u32],
         values: ValuesMut<'_, V, Host>,
-    ) -> Result<bool> {
-        Ok(with_offsets!(a.offsets, offsets => {
+    ) -> Result<()> {
+        let good = with_offsets!(a.offsets, offsets => {
             fill::fill(Rows { offsets, a }, plan, order, (entries, word_offsets), bases, words, values)
-        }))
+        });
+        sets[0] |= u64::from(!good);
+        Ok(())
     }
 
     fn slim_long<V: Scalar>(

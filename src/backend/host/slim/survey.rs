@@ -1,7 +1,7 @@
 //! What repeats in a matrix. Each chunk of rows collects on its own; what is found does not depend on the chunks.
 
 use super::{Rows, by_rows};
-use crate::backend::{FoundKinds, Host, Keys, Kinds, Lookup, MOST_KEYS, Survey};
+use crate::backend::{FoundKinds, Host, Keys, Kinds, LongRows, Lookup, MOST_KEYS, Survey};
 use crate::mixing::mixed;
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
@@ -128,8 +128,8 @@ pub(super) fn survey<O: Offset, V: Scalar>(a: Rows<'_, O, V>, longest: usize) ->
     let length = |row: u32| a.range(row as usize).len() as u32;
     let kinds = |few: Few| few.into_keys(MOST_KEYS - 1).map(|found| found_kinds(found, &length));
     let (patterns, lines) = (kinds(all.patterns), kinds(all.lines));
-    let (sets, sizes) = (Vec::new(), None);
-    Survey { distances, values, narrow: all.narrow, kinds: patterns, lines, long_rows: all.long, sets, sizes }
+    let (long_rows, sets, sizes) = (LongRows::Told(all.long), vec![0], None);
+    Survey { distances, values, narrow: all.narrow, kinds: patterns, lines, long_rows, sets, sizes }
 }
 
 fn sorted_distances(found: Vec<(Key, u32)>) -> Keys<u32> {
@@ -155,11 +155,12 @@ fn found_kinds(mut found: Vec<(Key, u32)>, length: &dyn Fn(u32) -> u32) -> Found
     FoundKinds { first_rows, lengths, lookup: Lookup { hashes, codes, ..Lookup::default() } }
 }
 
+/// The kinds, and whether every row is of one.
 pub(super) fn kinds<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
     found: &FoundKinds,
     with_values: bool,
-) -> Option<Kinds<V, Host>> {
+) -> (Kinds<V, Host>, bool) {
     let mut starts = vec![0];
     let (mut distances, mut values) = (Vec::new(), Vec::new());
     for &row in &found.first_rows {
@@ -198,5 +199,5 @@ pub(super) fn kinds<O: Offset, V: Scalar>(
                 true
             })
         });
-    good.then_some(Kinds { of_row, starts, distances, values })
+    (Kinds { of_row, starts, distances, values }, good)
 }
