@@ -63,12 +63,12 @@ pub trait Conversions: Primitives + SlimSteps {
         longest: u32,
     ) -> Result<Self::Vec<u32>>;
 
-    /// As [`Conversions::longest_first`], with the lengths in that order. `moved` becomes 1 where a row is not in its place, and stays
+    /// As [`Conversions::longest_first`], with the lengths in that order; no row has more than `most` entries. `moved` becomes 1 where a row is not in its place, and stays
     /// as it is where none is.
     fn order_windows(
         &self,
         lengths: &Self::Slice<u32>,
-        window: usize,
+        window_and_most: (usize, usize),
         order: &mut Self::Vec<u32>,
         sorted: &mut Self::Slice<u32>,
         moved: &mut Self::Slice<u64>,

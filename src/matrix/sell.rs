@@ -47,14 +47,15 @@ impl<B: Conversions> Plan<B> {
     /// Rows in their order where sections of them need little padding, at most a twentieth of the nonzeros: reading and
     /// writing through an order would cost more than it saves. Else in windows of the usual size.
     fn usual(backend: &B, lengths: B::Vec<u32>, nonzeros: usize, height: usize) -> Result<Self> {
-        let plan = Self::new(backend, lengths, height, 1)?;
+        let plan = Self::new(backend, lengths, height, (1, nonzeros))?;
         if plan.entries - nonzeros <= nonzeros / 20 {
             return Ok(plan);
         }
-        Self::new(backend, plan.lengths, height, WINDOW)
+        Self::new(backend, plan.lengths, height, (WINDOW, plan.widest))
     }
 
-    fn new(backend: &B, lengths: B::Vec<u32>, height: usize, window: usize) -> Result<Self> {
+    /// No row has more than `most` entries.
+    fn new(backend: &B, lengths: B::Vec<u32>, height: usize, (window, most): (usize, usize)) -> Result<Self> {
         // Whether a row is not in its place, all places, and the longest row: what the host has to know, in one message.
         let mut found = backend.zeros::<u64>(3)?;
         let (moved, places) = B::split_mut(&mut found, 1);
@@ -62,7 +63,7 @@ impl<B: Conversions> Plan<B> {
         if window > 1 {
             let rows = B::len(&*lengths);
             let (mut order, mut sorted) = (backend.buffer(rows)?, backend.buffer(rows)?);
-            backend.order_windows(&lengths, window, &mut order, &mut sorted, moved)?;
+            backend.order_windows(&lengths, (window, most), &mut order, &mut sorted, moved)?;
             ordered = Some((order, sorted));
         }
         let by_position: &B::Slice<u32> = ordered.as_ref().map_or(&lengths, |(_, sorted)| sorted);
@@ -198,7 +199,8 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
                 "sell-{height}-{window}: the window must be 1 or a multiple of the sections' height"
             )));
         }
-        Self::with_plan(backend, a, Plan::new(backend, lengths_of(backend, a)?, height, window)?, height)
+        let sorting = (window, a.columns().min(a.nonzeros()));
+        Self::with_plan(backend, a, Plan::new(backend, lengths_of(backend, a)?, height, sorting)?, height)
     }
 
     fn with_plan(backend: &B, a: &Csr<V, B>, plan: Plan<B>, height: usize) -> Result<Self> {

@@ -10,7 +10,7 @@ use crate::backend::{
     RowOrderRef, SellParts, SweptArrays, SweptParts, with_offsets,
 };
 use crate::error::Result;
-use crate::scalar::{Element, Max, Offset, Scalar};
+use crate::scalar::{Element, Offset, Scalar};
 
 mod kernel {
     use super::*;
@@ -109,6 +109,12 @@ fn near_and_far<V: Element>(
     (shape.blocks(shape.blocks as usize + far), splits, near as u32, far as u32)
 }
 
+/// The number of as many bits as `most` that is largest.
+fn all_ones(most: usize) -> u32 {
+    let bits = bits_to(most).min(u32::BITS);
+    ((1_u64 << bits) - 1) as u32
+}
+
 impl Cuda {
     fn order_by<K: Offset + crate::scalar::Key>(
         self,
@@ -163,7 +169,7 @@ impl Conversions for Cuda {
     fn order_windows(
         &self,
         lengths: &Slice<u32>,
-        window: usize,
+        (window, most): (usize, usize),
         order: &mut DeviceVec<u32>,
         sorted: &mut Slice<u32>,
         moved: &mut Slice<u64>,
@@ -172,9 +178,8 @@ impl Conversions for Cuda {
         if let Some(shape) = policy::order_windows(rows, window) {
             return order_windows(*self, shape, lengths, rows as u64, window as u64, order, sorted, moved);
         }
-        let mut longest = self.uninitialised(1)?;
-        self.reduce(Max, lengths, &mut longest)?;
-        *order = self.longest_first(lengths, window, self.value(&longest)?)?;
+        // Digits that all keys share cost the sort no pass, but a launch; to ask for the longest row is a wait.
+        *order = self.longest_first(lengths, window, all_ones(most))?;
         let shape = policy::elementwise(self.0.chip, rows);
         kernel::ordered_lengths::<u32>(*self, shape, lengths, rows as u64, order, sorted, moved)
     }

@@ -40,7 +40,7 @@ impl Conversions for Host {
     fn order_windows(
         &self,
         lengths: &[u32],
-        window: usize,
+        (window, _): (usize, usize),
         order: &mut Vec<u32>,
         sorted: &mut [u32],
         moved: &mut [u64],
