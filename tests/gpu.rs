@@ -95,7 +95,8 @@ cases!(
     several_vectors,
     recorded_first,
     chained_products,
-    products_that_write_the_next_matrix
+    products_that_write_the_next_matrix,
+    stencils_on_large_grids
 );
 cases!(conversions in conversions_on_device: round_trip_cases, transposes, large_cases);
 cases!(swept in swept_on_device: steps_hold);

@@ -5,7 +5,7 @@ use crate::formats::products::{blocks, fused, padding_never_meets_x, products, s
 use num_complex::Complex;
 use residua::backend::cuda::CsrAlgorithm;
 use residua::backend::{Backend, CsrParts, Gemv, Op, Products, Replay};
-use residua::matrix::{Coo, Csr, Dia, Sell};
+use residua::matrix::{Coo, Csr, Dia, Sell, Slim, SlimOptions};
 use residua::scalar::{Scalar, Widen};
 use residua::{Cuda, Host, LinearOperator};
 
@@ -355,4 +355,29 @@ pub fn products_that_write_the_next_matrix(b: &Cuda) {
             assert_eq!(b.download(&x).unwrap(), waited, "{algorithm:?}");
         }
     }
+}
+
+/// Stencils on grids of so many points that a thread goes through several planes, with lines of any length: the products of CSR.
+pub fn stencils_on_large_grids(b: &Cuda) {
+    fn case<T: Scalar>(b: &Cuda, name: &str, a: &Csr<T, Cuda>, tolerance: f64) {
+        let slim = Slim::with_options(b, a, &SlimOptions::default()).unwrap();
+        let (one, zero, n) = (T::from_f64(1.0), T::from_f64(0.0), a.rows());
+        let x = b.upload(Random(31).vector::<T>(n)).unwrap();
+        let (mut want, mut y) = (b.zeros(n).unwrap(), b.zeros(n).unwrap());
+        let (mut again, mut dot) = (b.zeros(n).unwrap(), b.zeros(1).unwrap());
+        a.product(b, one, &x, zero, &mut want).unwrap();
+        slim.product_op(b, Op::None, one, &x, zero, &mut y).unwrap();
+        slim.apply_dot(b, &x, &mut again, &mut dot).unwrap();
+        let (want, y) = (b.download(&want).unwrap(), b.download(&y).unwrap());
+        assert!(y == b.download(&again).unwrap(), "{name}: another y with the dot product");
+        for (i, (&y, &want)) in y.iter().zip(&want).enumerate() {
+            let off = (to_complex(y) - to_complex(want)).norm();
+            assert!(off <= tolerance, "{name}: row {i} is {y}, expected {want}");
+        }
+    }
+    case::<f64>(b, "7 points", &b.poisson3d(96, 66, 70).unwrap(), 1e-13);
+    case::<f64>(b, "27 points, odd lines", &b.poisson3d_27(51, 100, 60).unwrap(), 1e-12);
+    case::<f32>(b, "7 points, in pairs", &b.poisson3d(130, 70, 65).unwrap(), 1e-4);
+    case::<f32>(b, "27 points", &b.poisson3d_27(128, 65, 64).unwrap(), 1e-4);
+    case::<Complex<f32>>(b, "27 complex points", &b.poisson3d_27(64, 64, 70).unwrap(), 1e-4);
 }
