@@ -31,9 +31,10 @@ struct Numbers {
     T of[27];
 };
 
-// Points a line, lines a plane, planes; runs a line; groups of LINES lines a plane; planes a thread; threads that have points.
+// Points a line, lines a plane, planes; runs a line; warps of a block that have lines beside each other, so that the first-level cache has
+// what two of them read; groups of LINES lines for each of these a plane; planes a thread; threads of a warp in such a stack that have points.
 struct Grid {
-    u32 points, lines, planes, runs, groups, depth, threads;
+    u32 points, lines, planes, runs, stack, groups, depth, threads;
 };
 
 DEVICE constexpr int place_of(int p, int l, int e) { return 9 * (p + 1) + 3 * (l + 1) + e + 1; }
@@ -112,13 +113,13 @@ struct Chebyshev {
 
 template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers, const T* x, F& rows) {
     const u64 plane = u64(grid.points) * grid.lines;
-    const u32 lane = lane_id(), of_block = THREADS / 32 * OWN;
+    const u32 lane = lane_id(), warp = threadIdx.x / 32, of_block = THREADS / 32 / grid.stack * OWN;
     for (u64 tile = blockIdx.x; tile * of_block < grid.threads; tile += gridDim.x) {
         // The first thread of all has none before it.
-        const u64 mine = tile * of_block + threadIdx.x / 32 * OWN + lane - SIDES;
+        const u64 mine = tile * of_block + warp / grid.stack * OWN + lane - SIDES;
         const bool there = mine < grid.threads, own = there && lane >= SIDES && lane < 32 - SIDES;
         const u32 at = there ? u32(mine) : 0, group = at / grid.runs, point = (at - group * grid.runs) * RUN, slab = group / grid.groups;
-        const u32 line = (group - slab * grid.groups) * LINES, p = slab * grid.depth;
+        const u32 line = ((group - slab * grid.groups) * grid.stack + warp % grid.stack) * LINES, p = slab * grid.depth;
         const bool left = point > 0, right = point + RUN < grid.points;
         const u64 row = p * plane + u64(line) * grid.points + point;
         bool lines[READ];

@@ -11,8 +11,8 @@ const THREADS: u32 = 128;
 const OWN: usize = 30;
 /// Bytes of a run, at most: neighbouring points that a thread has.
 const RUN_BYTES: usize = 16;
-/// Planes a thread, at most.
-const DEPTH: u32 = 4;
+/// Up to so many places, most of what a thread waits for comes from the second-level cache.
+const FEW_PLACES: u32 = 9;
 /// Threads a multiprocessor for which planes a thread are given up.
 const FEW_THREADS: usize = 192;
 /// The places of the point's own plane.
@@ -33,19 +33,29 @@ fn lines(places: u32) -> usize {
 }
 
 /// Planes a thread, at most.
-fn depth(places: u32) -> u32 {
-    if is_deep(places) { DEPTH } else { 1 }
+fn depth(places: u32, bytes: usize) -> u32 {
+    match (is_deep(places), bytes > 8 && places.count_ones() <= FEW_PLACES) {
+        (false, _) => 1,
+        (true, true) => 2,
+        (true, false) => 4,
+    }
+}
+
+/// Warps of a block that have lines beside each other, at most.
+fn stack(places: u32, bytes: usize) -> usize {
+    if is_deep(places) && places.count_ones() <= FEW_PLACES && bytes >= 8 { 4 } else { 1 }
 }
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let (places, halved) = (unit.size_class() % GRID_HALVED, unit.size_class() / GRID_HALVED);
     let scalar = unit.type_of("SCALAR").unwrap_or("f64");
+    let bytes = bytes_of(scalar);
     vec![
         ("THREADS", THREADS),
         ("PLACES", places),
         ("LINES", lines(places) as u32),
-        ("DEPTH", depth(places)),
-        ("RUN", (RUN_BYTES / bytes_of(scalar)) as u32 >> halved),
+        ("DEPTH", depth(places, bytes)),
+        ("RUN", (RUN_BYTES / bytes) as u32 >> halved),
         // So that there are registers for all that is under way.
         ("BLOCKS", if scalar.starts_with('c') { 4 } else { 5 }),
     ]
@@ -54,7 +64,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
 /// How a grid is dealt out: the kernel's `Grid`.
 pub(in crate::backend::cuda) struct SlimGrid {
     pub(in crate::backend::cuda) shape: Shape,
-    pub(in crate::backend::cuda) dealt: [u32; 7],
+    pub(in crate::backend::cuda) dealt: [u32; 8],
 }
 
 /// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses. A block for each tile; for a dot product
@@ -74,12 +84,15 @@ pub(in crate::backend::cuda) fn slim_grid<T: Element>(
     let most = RUN_BYTES / size_of::<T>();
     let halved = (0..most.ilog2()).find(|&halved| whole(most >> halved)).unwrap_or(most.ilog2());
     let (runs, groups) = (points / (most >> halved), lines_a_plane.div_ceil(lines(places)));
+    let stack = if groups < 4 { 1 } else { stack(places, size_of::<T>()) };
+    let groups = groups.div_ceil(stack);
     let few = FEW_THREADS * chip.multiprocessors as usize;
     let threads = |depth: u32| runs * groups * planes.div_ceil(depth as usize);
-    let depth = (1..=depth(places)).rev().find(|&depth| threads(depth) >= few).unwrap_or(1);
-    let tiles = threads(depth).div_ceil(THREADS as usize / 32 * OWN);
+    let most = depth(places, size_of::<T>());
+    let depth = (1..=most).rev().find(|&depth| stack * threads(depth) >= few).unwrap_or(1);
+    let tiles = threads(depth).div_ceil(THREADS as usize / 32 / stack * OWN);
     let shape =
         if dot { Shape::resident(tiles.min(PARTIALS), THREADS) } else { Shape::new(tiles as u32, THREADS) };
-    let dealt = [points, lines_a_plane, planes, runs, groups, depth as usize, threads(depth)];
+    let dealt = [points, lines_a_plane, planes, runs, stack, groups, depth as usize, threads(depth)];
     SlimGrid { shape: shape.class(places + halved * GRID_HALVED), dealt: dealt.map(|n| n as u32) }
 }

@@ -22,15 +22,15 @@ mod kernel {
     kernels! {
         "slim_grid.cu", types(T: Scalar as SCALAR);
         fn slim_grid(
-            grid: Constants<u32, 7>, numbers: Constants<T, STENCIL_PLACES>, alpha: T, x: &Slice<T>, beta: T,
+            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, alpha: T, x: &Slice<T>, beta: T,
             y: &mut Slice<T>,
         );
         fn slim_grid_dot(
-            grid: Constants<u32, 7>, numbers: Constants<T, STENCIL_PLACES>, x: &Slice<T>, y: &mut Slice<T>,
+            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, x: &Slice<T>, y: &mut Slice<T>,
             xy: &mut Slice<T>, partials: u64, finished: u64,
         );
         fn slim_grid_chebyshev(
-            grid: Constants<u32, 7>, numbers: Constants<T, STENCIL_PLACES>, keep: T::Real, momentum: T::Real,
+            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, keep: T::Real, momentum: T::Real,
             step: T::Real, d: Option<&Slice<T::Real>>, r: &Slice<T>, z: &Slice<T>, last: &mut Slice<T>,
         );
     }
@@ -57,7 +57,7 @@ mod kernel {
 /// What the kernels get of a stencil on all points of a grid.
 struct Whole<T: Scalar> {
     shape: Shape,
-    grid: Constants<u32, 7>,
+    grid: Constants<u32, 8>,
     numbers: Constants<T, STENCIL_PLACES>,
 }
 
