@@ -14,10 +14,13 @@
 // the next step goes on in a second level of the one where it is, behind all of the first level; few do. Behind the last chunk steps go on as long as
 // rows need. `put_in_order`, some blocks a band, sorts each step by column, then row: no two entries are alike, so nothing is left of the order in which they came.
 //
+// What lies scattered is written at a fifth of the speed, so rows are written by tiles, whose entries are put in order by step in shared memory first. Without room
+// for that (`in_rounds`; many steps) they are written one by one, and where even counters are too few, in rounds of as many steps as there are counters for.
+//
 // Bytes an entry: columns three times, values once; places and values of the target written twice and read once. 8 a step, noted.
 //
-// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR), LANES (a row), THREADS, SORT_THREADS, BACK_THREADS, ROOM (for so many entries there is room to note a
-// step, beside what each band has).
+// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR), LANES (a row), THREADS, SORT_THREADS, BACK_THREADS, TILE (entries that are written at a
+// time, at least the 4096 of the longest row), ROOM (for so many entries there is room to note a step, beside what each band has).
 #include "swept.cuh"
 
 typedef unsigned_of<VALUE_BYTES>::type V;
@@ -147,12 +150,12 @@ struct Band {
     // what(row in the band, what was loaded, column, where) for each entry of the window. LANES lanes a row, in its order, and several rows
     // each.
     template <u32 AT_ONCE, typename Load, typename Do>
-    DEVICE void walk(const I* offsets, const u32* columns, Load load, Do what) const {
+    DEVICE void walk(const I* offsets, const u32* columns, u32 from, u32 upto_row, Load load, Do what) const {
         constexpr u32 GROUPS = THREADS / LANES;
         constexpr i32 NONE = -(1 << 30);
         const u32 lane = threadIdx.x % LANES;
         typedef decltype(load(u64())) L;
-        for (u32 first = 0; first < have; first += GROUPS * AT_ONCE) {
+        for (u32 first = from; first < upto_row; first += GROUPS * AT_ONCE) {
             u64 at[AT_ONCE];
             u32 length[AT_ONCE], level[AT_ONCE], longest = 0;
             // The largest of step less number in the row.
@@ -160,8 +163,8 @@ struct Band {
 #pragma unroll
             for (u32 i = 0; i < AT_ONCE; i++) {
                 const u32 r = first + i * GROUPS + threadIdx.x / LANES;
-                at[i] = r < have ? u64(offsets[row + r]) : 0;
-                length[i] = r < have ? u32(u64(offsets[row + r + 1]) - at[i]) : 0;
+                at[i] = r < upto_row ? u64(offsets[row + r]) : 0;
+                length[i] = r < upto_row ? u32(u64(offsets[row + r + 1]) - at[i]) : 0;
                 level[i] = 0, upto[i] = NONE;
             }
 #pragma unroll
@@ -228,6 +231,65 @@ struct Band {
     }
 };
 
+// Writes all entries to their steps, a tile of rows after the other: put in order by step in shared memory, so that what is written lies
+// together. `counts` has where each step goes on.
+template <typename Number>
+DEVICE void write_by_tiles(const Band& band, const I* offsets, const u32* columns, const V* from, u32* places, V* values, u32 used, u32 counters,
+                           Number number) {
+    constexpr u32 EACH = TILE / THREADS;
+    u32 *const goes_on = band.counts, *const here = goes_on + counters / 2, *const tile_places = goes_on + counters;
+    u16 *const tile_steps = reinterpret_cast<u16*>(tile_places + TILE), *const sorted = tile_steps + TILE;
+    const u32 mine = (used + THREADS - 1) / THREADS, first = min(threadIdx.x * mine, used), behind = min(first + mine, used);
+    for (u32 row = 0; row < band.have;) {
+        const u64 begin = offsets[band.row + row];
+        const u32 r = row + threadIdx.x + 1;
+        // As many rows as have room; the longest has.
+        const u32 rows = __syncthreads_count(r <= band.have && u64(offsets[band.row + min(r, band.have)]) - begin <= TILE);
+        const u32 have = u32(u64(offsets[band.row + row + rows]) - begin);
+        for (u32 i = threadIdx.x; i < used; i += THREADS) here[i] = 0;
+        band.walk<4>(offsets, columns, row, row + rows, [=](u64 e) { return u32(e - begin); }, [&](u32 r, u32 e, u32 column, Where where) {
+            tile_places[e] = to_place(r, column - band.base(where.step), band.row_bits);
+            tile_steps[e] = u16(number(where) * band.parts + r / STEP);
+        });
+        __syncthreads();
+        u32 rank[EACH];
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++) {
+            const u32 e = threadIdx.x + i * THREADS;
+            if (e < have) rank[i] = atomicAdd(here + tile_steps[e], 1u);
+        }
+        __syncthreads();
+        u32 sum = 0, all;
+        for (u32 i = first; i < behind; i++) sum += here[i];
+        u32 before = block_before<THREADS>(sum, all);
+        for (u32 i = first; i < behind; i++) {
+            const u32 count = here[i];
+            here[i] = before, before += count;
+        }
+        __syncthreads();
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++) {
+            const u32 e = threadIdx.x + i * THREADS;
+            if (e < have) sorted[here[tile_steps[e]] + rank[i]] = u16(e);
+        }
+        __syncthreads();
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++) {
+            const u32 place = threadIdx.x + i * THREADS;
+            if (place < have) {
+                const u32 e = sorted[place], step = tile_steps[e];
+                const u64 to = band.begin + goes_on[step] + (place - here[step]);
+                places[to] = tile_places[e];
+                values[to] = from[begin + e];
+            }
+        }
+        __syncthreads();
+        for (u32 i = first; i < behind; i++) goes_on[i] += (i + 1 < used ? here[i + 1] : have) - here[i];
+        row += rows;
+        __syncthreads();
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     sweep(u64 rows, u64 all_columns, u32 height, u32 shift, const I* offsets, const u32* columns, const V* from, u32* lengths, u32* places, V* values,
           u32* noted_starts, u32* noted_bases, u32 each, u32 counters, u32 in_rounds, u32* firsts, Told* told) {
@@ -263,7 +325,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             const u32 counted = min(round, total - first);
             for (u32 i = threadIdx.x; i < counted * band.parts; i += THREADS) band.counts[i] = 0;
             __syncthreads();
-            band.walk<4>(offsets, columns, [](u64) { return 0; }, [&](u32 r, u32, u32, Where where) {
+            band.walk<4>(offsets, columns, 0, band.have, [](u64) { return 0; }, [&](u32 r, u32, u32, Where where) {
                 if (!levels && where.level) atomicMax(band.bins + where.step, where.level), leveled = 1;
                 if (!levels && where.step > band.last + TAIL) atomicMax(&tail, u32(where.step - band.last)), leveled = 1;
                 const u32 step = number(where) - first;
@@ -328,7 +390,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 placed += u32(all), steps += u32(all >> 32);
             }
             __syncthreads();
-            band.walk<2>(offsets, columns, [&](u64 e) { return from[e]; }, [&](u32 r, V value, u32 column, Where where) {
+            if (!in_rounds && all_columns <= WINDOW && 2 * total * band.parts <= counters) {
+                write_by_tiles(band, offsets, columns, from, places, values, total * band.parts, counters, number);
+                continue;
+            }
+            band.walk<2>(offsets, columns, 0, band.have, [&](u64 e) { return from[e]; }, [&](u32 r, V value, u32 column, Where where) {
                 const u32 step = number(where) - first;
                 if (step < counted) {
                     const u64 at = band.begin + atomicAdd(band.counts + step * band.parts + r / STEP, 1u);
@@ -458,22 +524,48 @@ extern "C" __global__ void __launch_bounds__(SORT_THREADS, 1536 / SORT_THREADS)
     }
 }
 
-// Back: entries of a row are in the order of steps. A block a band, `height` words of shared memory.
+// Back: entries of a row are in the order of steps. A block a band, `height` words of shared memory: where each row goes on. Entries of the next
+// step are under way while one is written.
 extern "C" __global__ void __launch_bounds__(BACK_THREADS)
     swept_to_csr(u64 rows, u32 height, const u32* firsts, const u64* starts, const u32* bases, const u32* places, const V* values,
              const I* offsets, u32* columns, V* to_values) {
-    const u64 row = u64(blockIdx.x) * height;
-    const u32 bits = row_bits(height);
-    u32* const taken = words;
-    for (u32 i = threadIdx.x; i < height; i += BACK_THREADS) taken[i] = 0;
-    __syncthreads();
-    for (u32 step = firsts[blockIdx.x]; step < firsts[blockIdx.x + 1]; step++) {
-        for (u64 at = starts[step] + threadIdx.x; at < starts[step + 1]; at += BACK_THREADS) {
-            const u32 place = places[at], r = row_in_band(place, bits);
-            const u64 to = u64(offsets[row + r]) + taken[r]++;
-            columns[to] = bases[step] + column_in_reach(place, bits);
-            to_values[to] = values[at];
+    constexpr u32 EACH = STEP / BACK_THREADS;
+    const u64 row = u64(blockIdx.x) * height, begin = offsets[row];
+    const u32 bits = row_bits(height), have = u32(min(u64(height), rows - row)), end = firsts[blockIdx.x + 1];
+    u32* const goes_on = words;
+    for (u32 i = threadIdx.x; i < have; i += BACK_THREADS) goes_on[i] = u32(u64(offsets[row + i]) - begin);
+    u32 step = firsts[blockIdx.x], place[EACH];
+    V value[EACH];
+    u64 stop = step < end ? starts[step] : 0, next_stop = step < end ? starts[step + 1] : 0;
+    u32 entries = 0, base = 0;
+    // Asks for the step that starts where the last one stopped.
+    const auto ask = [&](u32 step) {
+        const u64 start = stop;
+        stop = next_stop, entries = step < end ? u32(stop - start) : 0;
+        if (step < end) base = bases[step];
+        if (step + 1 < end) next_stop = starts[step + 2];
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++) {
+            const u32 at = threadIdx.x + i * BACK_THREADS;
+            if (at < entries) place[i] = places[start + at], value[i] = values[start + at];
         }
+    };
+    ask(step);
+    __syncthreads();
+    for (; step < end; step++) {
+        u32 now[EACH];
+        V is[EACH];
+        const u32 those = entries, from = base;
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++) now[i] = place[i], is[i] = value[i];
+        ask(step + 1);
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++)
+            if (threadIdx.x + i * BACK_THREADS < those) {
+                const u64 to = begin + goes_on[row_in_band(now[i], bits)]++;
+                columns[to] = from + column_in_reach(now[i], bits);
+                to_values[to] = is[i];
+            }
         __syncthreads();
     }
 }

@@ -152,6 +152,7 @@ pub fn swept(b: &Cuda) {
         "columns farther apart than a step reaches",
         "steps of runs that end out of reach",
         "the longest row among short ones",
+        "the longest rows, far apart",
     ];
     let all = crate::formats::swept::awkward().into_iter();
     crate::formats::swept::steps_hold_in(b, all.filter(|(name, _)| few.contains(name)).collect());

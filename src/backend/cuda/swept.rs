@@ -63,7 +63,7 @@ fn sweep<V: Element, I: Offset>(
         let noted = policy::room_for_steps(n, bands, each as usize);
         let (mut noted_starts, mut noted_bases) = (cuda.uninitialised(noted)?, cuda.uninitialised(noted)?);
         let mut told = cuda.zeros(5)?;
-        let (shape, counters) = policy::sweep(cuda.0.chip, bands, asked);
+        let policy::Sweep { shape, counters, in_rounds } = policy::sweep(cuda.0.chip, bands, asked);
         let (height, shift) = (height as u32, swept_bin_shift(a.columns));
         kernel::sweep(
             cuda,
@@ -82,7 +82,7 @@ fn sweep<V: Element, I: Offset>(
             &mut noted_bases,
             each,
             counters,
-            u32::from(asked.is_some()),
+            u32::from(in_rounds),
             &mut firsts,
             &mut told,
         )?;

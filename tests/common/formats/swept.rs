@@ -38,6 +38,11 @@ pub fn awkward() -> Vec<(&'static str, Csr<f64>)> {
             by_rows(200_000, rows)
         }),
         ("columns anywhere", by_rows(300_000, scattered(20_000, 9, 300_000))),
+        // More steps in a band than a block counts at a time on a device.
+        ("the longest rows, far apart", {
+            let run = |row: u32| (row * 400_000..row * 400_000 + 4096).collect();
+            by_rows(1 << 23, (0..16).map(run).collect())
+        }),
         ("steps of runs that end out of reach", {
             let run = |row: u32| (row * 800..row * 800 + 9).collect();
             by_rows(1 << 22, (0..5000).map(run).collect())

@@ -37,7 +37,9 @@ pub(super) use slim::{
 };
 
 pub(super) use slim_grid::{GRID_HALVED, SlimGrid, slim_grid};
-pub(super) use swept::{band_height, put_in_order, room_for_steps, steps_noted, sweep, swept, swept_to_csr};
+pub(super) use swept::{
+    Sweep, band_height, put_in_order, room_for_steps, steps_noted, sweep, swept, swept_to_csr,
+};
 
 use super::chip::Chip;
 use super::compile::Unit;

@@ -15,7 +15,9 @@ const BACK_THREADS: u32 = 1024;
 /// Threads of a block that hands a band's entries out to steps, lanes a row, and words in which it counts.
 const SWEEP_THREADS: u32 = 1024;
 const LANES: u32 = 8;
-const COUNTERS: u32 = 4096;
+const COUNTERS: u32 = 8192;
+/// Entries that a block writes at a time, which is as many as it numbers by 16 bits at most, and a row at least.
+const TILE: u32 = 8 * SWEEP_THREADS;
 /// Threads of a block that puts steps in order.
 const SORT_THREADS: u32 = 512;
 /// Steps of a band that there is room to note, beside one for each 2^14 columns and for each ROOM entries.
@@ -54,17 +56,29 @@ pub(super) fn convert_constants() -> Vec<(&'static str, u32)> {
         ("SORT_THREADS", SORT_THREADS),
         ("BACK_THREADS", BACK_THREADS),
         ("ROOM", ROOM as u32),
+        ("TILE", TILE),
     ]
 }
 
-/// A block a band, and the words in which it counts: `asked`, or as many as there is shared memory for, or where nothing is asked, few.
-pub(in crate::backend::cuda) fn sweep(chip: Chip, bands: usize, asked: Option<u32>) -> (Shape, u32) {
-    // Two and a half words for each bin, and what the kernel declares.
-    let (others, declared) = (10 * SWEPT_BINS, 2 << 10);
-    let most = (chip.shared_a_block as usize - others - declared) as u32 / 4;
-    let counters = asked.unwrap_or(COUNTERS).min(most);
-    let shape = Shape::new(blocks(bands), SWEEP_THREADS).shared(others + 4 * counters as usize);
-    (shape, counters)
+/// How `sweep` is launched: a block a band.
+pub(in crate::backend::cuda) struct Sweep {
+    pub(in crate::backend::cuda) shape: Shape,
+    /// Words in which a block counts.
+    pub(in crate::backend::cuda) counters: u32,
+    /// Whether a block goes on where those are too few, in rounds, and writes entries one by one: else it has room for a tile.
+    pub(in crate::backend::cuda) in_rounds: bool,
+}
+
+/// With room for a tile, where there is, and counters for most matrices; where that was tried, with as many as were `asked` for, or as there are.
+pub(in crate::backend::cuda) fn sweep(chip: Chip, bands: usize, asked: Option<u32>) -> Sweep {
+    // Two and a half words for each bin, and what the kernel declares. An entry of a tile has a place, a step and a number there.
+    let (bins, declared, tile) = (10 * SWEPT_BINS, 2 << 10, 8 * TILE as usize);
+    let room = (chip.shared_a_block as usize).saturating_sub(bins + declared);
+    let usual = 4 * COUNTERS as usize + tile;
+    let in_rounds = asked.is_some() || usual > room;
+    let counters = if in_rounds { asked.unwrap_or(COUNTERS).min((room / 4) as u32) } else { COUNTERS };
+    let shared = bins + 4 * counters as usize + if in_rounds { 0 } else { tile };
+    Sweep { shape: Shape::new(blocks(bands), SWEEP_THREADS).shared(shared), counters, in_rounds }
 }
 
 /// Steps of a band that there is room to note, beside what its entries have.
