@@ -14,8 +14,9 @@
 // the next step goes on in a second level of the one where it is, behind all of the first level; few do. Behind the last chunk steps go on as long as
 // rows need. `put_in_order`, some blocks a band, sorts each step by column, then row: no two entries are alike, so nothing is left of the order in which they came.
 //
-// What lies scattered is written at a fifth of the speed, so rows are written by tiles, whose entries are put in order by step in shared memory first. Without room
-// for that (`in_rounds`; many steps) they are written one by one, and where even counters are too few, in rounds of as many steps as there are counters for.
+// All blocks of a chip at once write what lies scattered at a fifth of the speed of what lies together, so entries go there by tiles of rows, put in order by step in
+// shared memory first. A few blocks (`by_tiles` is not set) write them one by one, and so does a block with many steps; where even counters are too few
+// (`in_rounds`), as many steps at a time as there are counters for.
 //
 // Bytes an entry: columns three times, values once; places and values of the target written twice and read once. 8 a step, noted.
 //
@@ -292,7 +293,7 @@ DEVICE void write_by_tiles(const Band& band, const I* offsets, const u32* column
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     sweep(u64 rows, u64 all_columns, u32 height, u32 shift, const I* offsets, const u32* columns, const V* from, u32* lengths, u32* places, V* values,
-          u32* noted_starts, u32* noted_bases, u32 each, u32 counters, u32 in_rounds, u32* firsts, Told* told) {
+          u32* noted_starts, u32* noted_bases, u32 each, u32 counters, u32 by_tiles, u32 in_rounds, u32* firsts, Told* told) {
     Band band(rows, height, shift, offsets);
     __shared__ u32 longest, tail, leveled;
     if (threadIdx.x == 0) longest = 0;
@@ -390,7 +391,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 placed += u32(all), steps += u32(all >> 32);
             }
             __syncthreads();
-            if (!in_rounds && all_columns <= WINDOW && 2 * total * band.parts <= counters) {
+            if (by_tiles && all_columns <= WINDOW && 2 * total * band.parts <= counters) {
                 write_by_tiles(band, offsets, columns, from, places, values, total * band.parts, counters, number);
                 continue;
             }

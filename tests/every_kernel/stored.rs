@@ -153,6 +153,7 @@ pub fn swept(b: &Cuda) {
         "steps of runs that end out of reach",
         "the longest row among short ones",
         "the longest rows, far apart",
+        "many bands",
     ];
     let all = crate::formats::swept::awkward().into_iter();
     crate::formats::swept::steps_hold_in(b, all.filter(|(name, _)| few.contains(name)).collect());

@@ -16,7 +16,7 @@ mod kernel {
         fn sweep(
             rows: u64, all_columns: u64, height: u32, shift: u32, offsets: &Slice<I>, columns: &Slice<u32>,
             from: &Slice<V>, lengths: &mut Slice<u32>, places: &mut Slice<u32>, values: &mut Slice<V>,
-            noted_starts: &mut Slice<u32>, noted_bases: &mut Slice<u32>, each: u32, counters: u32, in_rounds: u32,
+            noted_starts: &mut Slice<u32>, noted_bases: &mut Slice<u32>, each: u32, counters: u32, by_tiles: u32, in_rounds: u32,
             firsts: &mut Slice<u32>, told: &mut Slice<u32>,
         );
         fn put_in_order(
@@ -63,7 +63,7 @@ fn sweep<V: Element, I: Offset>(
         let noted = policy::room_for_steps(n, bands, each as usize);
         let (mut noted_starts, mut noted_bases) = (cuda.uninitialised(noted)?, cuda.uninitialised(noted)?);
         let mut told = cuda.zeros(5)?;
-        let policy::Sweep { shape, counters, in_rounds } = policy::sweep(cuda.0.chip, bands, asked);
+        let policy::Sweep { shape, counters, by_tiles, in_rounds } = policy::sweep(cuda.0.chip, bands, asked);
         let (height, shift) = (height as u32, swept_bin_shift(a.columns));
         kernel::sweep(
             cuda,
@@ -82,6 +82,7 @@ fn sweep<V: Element, I: Offset>(
             &mut noted_bases,
             each,
             counters,
+            u32::from(by_tiles),
             u32::from(in_rounds),
             &mut firsts,
             &mut told,

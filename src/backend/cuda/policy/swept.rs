@@ -65,20 +65,23 @@ pub(in crate::backend::cuda) struct Sweep {
     pub(in crate::backend::cuda) shape: Shape,
     /// Words in which a block counts.
     pub(in crate::backend::cuda) counters: u32,
-    /// Whether a block goes on where those are too few, in rounds, and writes entries one by one: else it has room for a tile.
+    /// Whether there is room for a tile of entries, which are written together then.
+    pub(in crate::backend::cuda) by_tiles: bool,
+    /// Whether a block goes on where counters are too few, in rounds.
     pub(in crate::backend::cuda) in_rounds: bool,
 }
 
-/// With room for a tile, where there is, and counters for most matrices; where that was tried, with as many as were `asked` for, or as there are.
+/// With counters for most matrices, and room for a tile where blocks would write at once all over the memory; where that was tried, with as many counters as were
+/// `asked` for, or as there are.
 pub(in crate::backend::cuda) fn sweep(chip: Chip, bands: usize, asked: Option<u32>) -> Sweep {
     // Two and a half words for each bin, and what the kernel declares. An entry of a tile has a place, a step and a number there.
     let (bins, declared, tile) = (10 * SWEPT_BINS, 2 << 10, 8 * TILE as usize);
     let room = (chip.shared_a_block as usize).saturating_sub(bins + declared);
-    let usual = 4 * COUNTERS as usize + tile;
-    let in_rounds = asked.is_some() || usual > room;
-    let counters = if in_rounds { asked.unwrap_or(COUNTERS).min((room / 4) as u32) } else { COUNTERS };
-    let shared = bins + 4 * counters as usize + if in_rounds { 0 } else { tile };
-    Sweep { shape: Shape::new(blocks(bands), SWEEP_THREADS).shared(shared), counters, in_rounds }
+    let counters = asked.unwrap_or(COUNTERS).min((room / 4) as u32);
+    let (counted, in_rounds) = (4 * counters as usize, asked.is_some());
+    let by_tiles = !in_rounds && bands >= chip.multiprocessors as usize && counted + tile <= room;
+    let shared = bins + counted + if by_tiles { tile } else { 0 };
+    Sweep { shape: Shape::new(blocks(bands), SWEEP_THREADS).shared(shared), counters, by_tiles, in_rounds }
 }
 
 /// Steps of a band that there is room to note, beside what its entries have.
