@@ -41,7 +41,7 @@ pub fn awkward() -> Vec<(&'static str, Csr<f64>)> {
         // As many bands as the largest devices have multiprocessors, where entries are written together.
         ("many bands", {
             let row = |row: u32| {
-                (0..if row % 16 == 0 { 3 } else { 1 }).map(|k| row % 199_999 + 40_000 * k).collect()
+                (0..if row.is_multiple_of(16) { 3 } else { 1 }).map(|k| row % 199_999 + 40_000 * k).collect()
             };
             by_rows(300_000, (0..280_000).map(row).collect())
         }),
