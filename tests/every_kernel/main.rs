@@ -45,7 +45,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 45] = [
+const GROUPS: [Group; 46] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -64,6 +64,7 @@ const GROUPS: [Group; 45] = [
     ("rows-cut", stored::rows_cut),
     ("several-vectors", stored::several_vectors),
     ("swept", stored::swept),
+    ("swept-many-steps", stored::swept_many_steps),
     ("conversions", stored::conversions),
     ("conversions-types", stored::conversions_of_types),
     ("conversions-degenerate", stored::conversions_of_degenerate),

@@ -144,19 +144,32 @@ pub fn several_vectors(b: &Cuda) {
     blocks_of::<f32, f32, _>(b, some(&["one giant row"]));
 }
 
-/// Bands whose steps are full, or reach no further, or wait for a row.
+/// Bands whose steps are full, or reach no further, or wait for a row; and as many as there are multiprocessors.
 pub fn swept(b: &Cuda) {
-    let few = [
-        "one column of all rows",
-        "the same columns in all rows",
-        "columns farther apart than a step reaches",
-        "steps of runs that end out of reach",
-        "the longest row among short ones",
-        "the longest rows, far apart",
-        "many bands",
-    ];
+    swept_of(
+        b,
+        &[
+            "one column of all rows",
+            "columns farther apart than a step reaches",
+            "steps of runs that end out of reach",
+            "many bands",
+        ],
+    );
+}
+
+/// Steps as long as the longest row, and more in a band than a block counts at a time.
+pub fn swept_many_steps(b: &Cuda) {
+    swept_of(
+        b,
+        &["the same columns in all rows", "the longest row among short ones", "the longest rows, far apart"],
+    );
+}
+
+fn swept_of(b: &Cuda, few: &[&str]) {
     let all = crate::formats::swept::awkward().into_iter();
-    crate::formats::swept::steps_hold_in(b, all.filter(|(name, _)| few.contains(name)).collect());
+    let some: Vec<_> = all.filter(|(name, _)| few.contains(name)).collect();
+    assert_eq!(some.len(), few.len());
+    crate::formats::swept::steps_hold_in(b, some);
 }
 
 pub fn conversions(b: &Cuda) {
