@@ -12,18 +12,24 @@ use crate::scalar::{Element, Offset};
 mod kernel {
     use super::*;
     kernels! {
-        "convert_swept.cu", types(V: Element as _, I: Offset as OFFSET);
+        "swept_fill.cu", types(V: Element as _, I: Offset as OFFSET);
         fn sweep(
             rows: u64, all_columns: u64, height: u32, shift: u32, offsets: &Slice<I>, columns: &Slice<u32>,
             from: &Slice<V>, lengths: &mut Slice<u32>, places: &mut Slice<u32>, values: &mut Slice<V>,
             noted_starts: &mut Slice<u32>, noted_bases: &mut Slice<u32>, each: u32, counters: u32, by_tiles: u32, in_rounds: u32,
             firsts: &mut Slice<u32>, told: &mut Slice<u32>,
         );
+    }
+    kernels! {
+        "swept_order.cu", types(V: Element as _, I: Offset as OFFSET);
         fn put_in_order(
             rows: u64, height: u32, split: u32, offsets: &Slice<I>, firsts: &Slice<u32>,
             noted_starts: &Slice<u32>, noted_bases: &Slice<u32>, each: u32, starts: &mut Slice<u64>,
             bases: &mut Slice<u32>, places: &mut Slice<u32>, values: &mut Slice<V>,
         );
+    }
+    kernels! {
+        "swept_restore.cu", types(V: Element as _, I: Offset as OFFSET);
         fn swept_to_csr(
             rows: u64, height: u32, firsts: &Slice<u32>, starts: &Slice<u64>, bases: &Slice<u32>,
             places: &Slice<u32>, values: &Slice<V>,

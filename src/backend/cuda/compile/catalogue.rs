@@ -144,7 +144,7 @@ fn conversions(units: &mut Vec<Unit>) {
         for (bytes, lanes) in [("4", 4), ("8", 8), ("16", 16)] {
             let unit = |file| Unit::new(file).with("VALUE_BYTES", bytes).with("OFFSET", offset);
             units.push(unit("convert_dia.cu").class(lanes));
-            units.push(unit("convert_swept.cu"));
+            units.extend(["swept_fill.cu", "swept_order.cu", "swept_restore.cu"].map(unit));
             units.push(unit("convert_rows.cu").with("STARTS", "u32").class(lanes));
             units.push(unit("convert_rows.cu").with("STARTS", "u64").class(lanes));
             units.push(unit("convert_tails.cu").with("HEADS", "u32").with("TAILS", "u32"));

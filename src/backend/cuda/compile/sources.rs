@@ -19,7 +19,6 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "convert_dia.cu",
     "convert_rows.cu",
     "convert_sizes.cu",
-    "convert_swept.cu",
     "convert_tails.cu",
     "coo.cu",
     "csr_balanced.cu",
@@ -75,6 +74,9 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "staged_sum.cu",
     "stencil.cu",
     "swept.cu",
+    "swept_fill.cu",
+    "swept_order.cu",
+    "swept_restore.cu",
     "transpose.cu",
     "transpose_sort.cu",
     "transpose_windows.cu",
@@ -85,6 +87,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
 /// Headers that any of them may include, by name.
 pub const HEADERS: &[(&str, &str)] = embed![
     "across.cuh",
+    "block_before.cuh",
     "block_sum.cuh",
     "bulk.cuh",
     "cg_meeting.cuh",
@@ -115,6 +118,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "staged_runs.cuh",
     "stencil_rows.cuh",
     "swept.cuh",
+    "swept_chunks.cuh",
     "tile_segments.cuh",
     "tile_start.cuh",
     "transpose_windows.cuh",

@@ -66,7 +66,6 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "convert_tails.cu" | "diagonals.cu" | "index.cu" | "transpose.cu" => {
             vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS)]
         }
-        "convert_swept.cu" => super::swept::convert_constants(),
         "length_order.cu" => vec![("THREADS", MOST_WINDOW)],
         "mirror.cu" => vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS), ("AT_ONCE", MIRRORED)],
         "transpose_sort.cu" => {

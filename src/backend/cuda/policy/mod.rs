@@ -86,7 +86,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             let wide = unit.type_of("SCALAR") == Some("c64");
             vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]
         }
-        "swept.cu" => swept::constants(unit),
+        file if file.starts_with("swept") => swept::constants(unit),
         file if file.starts_with("slim") => slim::constants(unit),
         "cg_layout.cu" => resident::layout_constants(),
         "cg_resident.cu" => resident::constants(unit.size_class()),
@@ -94,7 +94,6 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "convert_dia.cu"
         | "convert_rows.cu"
         | "convert_sizes.cu"
-        | "convert_swept.cu"
         | "convert_tails.cu"
         | "diagonals.cu"
         | "index.cu"

@@ -24,14 +24,23 @@ const SORT_THREADS: u32 = 512;
 const NOTED: u32 = 96;
 const ROOM: usize = 512;
 /// Rows of a band at least: where there are few, not every multiprocessor gets one.
-const LEAST: usize = 1 << 11;
+const LEAST: usize = 1 << 9;
 /// Bytes of a sum at most, of real numbers and of complex ones: wide enough for vectors wider than the values.
 const SUM: [usize; 2] = [8, 16];
 
-/// Of the product.
+/// Of the product, and of conversions.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
-    let wide = usize::from(unit.type_of("SCALAR") == Some("c64"));
-    vec![("THREADS", THREADS[wide]), ("AHEAD", AHEAD)]
+    match unit.source() {
+        "swept_fill.cu" => {
+            vec![("LANES", LANES), ("THREADS", SWEEP_THREADS), ("TILE", TILE), ("ROOM", ROOM as u32)]
+        }
+        "swept_order.cu" => vec![("SORT_THREADS", SORT_THREADS), ("ROOM", ROOM as u32)],
+        "swept_restore.cu" => vec![("BACK_THREADS", BACK_THREADS)],
+        _ => {
+            let wide = usize::from(unit.type_of("SCALAR") == Some("c64"));
+            vec![("THREADS", THREADS[wide]), ("AHEAD", AHEAD)]
+        }
+    }
 }
 
 /// As few bands as have room for their sums in shared memory, but one for each multiprocessor, or two, three...: the more rows a band
@@ -46,18 +55,6 @@ pub(in crate::backend::cuda) fn band_height<V: Scalar>(chip: Chip, rows: usize) 
 pub(in crate::backend::cuda) fn swept<T: Element>(bands: usize, height: usize) -> Shape {
     let threads = THREADS[usize::from(size_of::<T>() > 8)];
     Shape::new(blocks(bands), threads).shared(height * size_of::<T>())
-}
-
-/// Of the conversions.
-pub(super) fn convert_constants() -> Vec<(&'static str, u32)> {
-    vec![
-        ("LANES", LANES),
-        ("THREADS", SWEEP_THREADS),
-        ("SORT_THREADS", SORT_THREADS),
-        ("BACK_THREADS", BACK_THREADS),
-        ("ROOM", ROOM as u32),
-        ("TILE", TILE),
-    ]
 }
 
 /// How `sweep` is launched: a block a band.

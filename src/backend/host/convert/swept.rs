@@ -1,4 +1,4 @@
-//! Bands of rows swept in the order of columns, on the CPU: a task a band. By the same rule as on a device (`convert_swept.cu` tells it), entry for entry.
+//! Bands of rows swept in the order of columns, on the CPU: a task a band. By the same rule as on a device (`swept_chunks.cuh` tells it), entry for entry.
 
 use super::fill_rows;
 use crate::backend::{
