@@ -97,8 +97,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* 
             }
         __syncwarp();
     }
-    if (full) counters[FULL_WIDTH] = 1;
-    __syncthreads();
+    // Once a block: stores to one word queue up.
+    if (__syncthreads_or(full) && threadIdx.x == 0) counters[FULL_WIDTH] = 1;
     // A warp takes keys of one set, side by side: blocks come all at once, and each load of a set's count is one for 32 keys.
     const u32 set = threadIdx.x / 32 % 4, have = count[set];
     if (have > MOST) {

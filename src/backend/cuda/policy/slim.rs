@@ -16,8 +16,10 @@ const LONG_ROWS: usize = 16;
 /// Rows that a warp numbers one after another: the first of them is looked up. Fewer, where there are few rows for all warps.
 const CHUNK: [u32; 2] = [128, 32];
 const FEW_ROWS: usize = 1 << 20;
-/// Blocks a multiprocessor of the survey, which fills shared memory, and their threads.
+/// Blocks a multiprocessor of the survey, which fills shared memory, and their threads. Up to so many nonzeros one block and a quarter of
+/// the lanes a row: what blocks collect is put together at the end, and then each has more of it.
 const SURVEY_BLOCKS: u32 = 4;
+const SURVEYED_BY_FEW: usize = 1 << 22;
 const SURVEY_THREADS: u32 = 512;
 
 /// Blocks a multiprocessor that measure sections, a thread a row; up to so many rows this is done while the survey is under way.
@@ -146,10 +148,11 @@ pub(in crate::backend::cuda) fn slim_sections(
 
 /// The survey of a matrix.
 pub(in crate::backend::cuda) fn slim_survey(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
-    let lanes = lanes(rows, nonzeros);
+    let few = nonzeros <= SURVEYED_BY_FEW;
+    let lanes = if few { (lanes(rows, nonzeros) / 4).max(2) } else { lanes(rows, nonzeros) };
+    let most = if few { chip.multiprocessors } else { SURVEY_BLOCKS * chip.multiprocessors };
     let needed = rows.div_ceil((SURVEY_THREADS / lanes) as usize).max(1);
-    Shape::new(needed.min((SURVEY_BLOCKS * chip.multiprocessors) as usize) as u32, SURVEY_THREADS)
-        .class(lanes)
+    Shape::new(needed.min(most as usize) as u32, SURVEY_THREADS).class(lanes)
 }
 
 fn lanes(rows: usize, nonzeros: usize) -> u32 {
