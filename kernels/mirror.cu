@@ -20,6 +20,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const u32 have = u32(min(u64(TILE), n - first));
     mark_segments(offsets, begin, starts[blockIdx.x + 1], first, have, tile);
     u32 searched = 0;
+    bool lacks = false;
     for (u32 i = threadIdx.x; i < have; i += THREADS * AT_ONCE) {
         u32 row[AT_ONCE], column[AT_ONCE], seen[AT_ONCE];
         I low[AT_ONCE], end[AT_ONCE], place[AT_ONCE];
@@ -57,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                     else high = middle;
                 }
                 if (at == end[u] || columns[at] != row[u]) {
-                    *missing = 1;
+                    lacks = true;
                     continue;
                 }
                 value[u] = values[at];
@@ -66,6 +67,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             to_values[first + i + u * THREADS] = value[u];
         }
     }
+    // Once a block: stores to one word queue up.
+    if (__syncthreads_or(lacks) && threadIdx.x == 0) *missing = 1;
     if (!steps) return;
     searched = warp_sum(searched);
     if (lane_id() == 0) atomicAdd(steps, searched);
