@@ -41,5 +41,6 @@ template <typename A, typename B> DEVICE bool unchanged(A a, B b) {
 extern "C" __global__ void __launch_bounds__(THREADS) changes(const T* x, u32* changed, u64 n) {
     bool mine = false;
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) mine |= !unchanged(x[i], rounded<N, T>(x[i]));
-    if (mine) *changed = 1;
+    // Once a block: stores to one word queue up.
+    if (__syncthreads_or(mine) && threadIdx.x == 0) *changed = 1;
 }
