@@ -246,7 +246,15 @@ pub fn compressed_products(b: &Cuda) {
 }
 
 pub fn compressed_dots(b: &Cuda) {
-    let square = ["27 points", "7 points of a grid", "upwind", "lengths of every kind", "a giant row"];
+    let square = [
+        "27 points",
+        "7 points of a grid",
+        "upwind",
+        "without a diagonal",
+        "12 points of two planes",
+        "lengths of every kind",
+        "a giant row",
+    ];
     slim::slim_dots_of(b, compressible(&square));
 }
 

@@ -24,7 +24,7 @@ const SORT_THREADS: u32 = 512;
 const NOTED: u32 = 96;
 const ROOM: usize = 512;
 /// Rows of a band at least: where there are few, not every multiprocessor gets one.
-const LEAST: usize = 1 << 9;
+const LEAST: usize = 1 << 11;
 /// Bytes of a sum at most, of real numbers and of complex ones: wide enough for vectors wider than the values.
 const SUM: [usize; 2] = [8, 16];
 
