@@ -246,7 +246,8 @@ impl<B: Backend> SectionSizes<B> {
 /// Set in the width of a section whose distances are too far apart for 16 bits.
 pub const WIDE_COLUMNS: u32 = 1 << 31;
 
-/// Sizes of sections of the rows in their order, and of rows ordered by length, which is there where it may be wanted ([`wants_order`]).
+/// Sizes of sections of the rows in their order, and of rows ordered by length, which is there where sections of rows in their
+/// order may pad too much.
 #[derive(Debug)]
 pub struct Sizes<B: Backend> {
     /// Of the rows in their order.
