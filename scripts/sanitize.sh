@@ -2,7 +2,7 @@
 # Every kernel under compute-sanitizer (memcheck, initcheck, racecheck, synccheck), on a machine with a GPU: the groups of
 # the test `every_kernel`, several at a time, each in a process of its own. What a group came to is printed as it ends; the
 # end says which kernels no run of a tool has seen. Fails where a tool reports anything, where a result is wrong, and where a
-# kernel was not seen.
+# kernel was not seen. Not beside the test `gpu`, which takes nearly all of the device's memory.
 #
 #     scripts/sanitize.sh [TOOL ...]
 #

@@ -173,6 +173,12 @@ macro_rules! operator {
     (@csr converted $a:ident $backend:ident) => {
         &$a.to_csr($backend)?
     };
+    (@read Slim $a:ident) => {
+        $a.read_bytes()
+    };
+    (@read $format:ident $a:ident) => {
+        $a.storage_bytes()
+    };
     ($name:ident, $csr:ident $(, $fused:ident $(, $burst:ident($($kept:ident)?) $(, $block:ident)?)?)? $(; $chebyshev:ident)?) => {
         impl<V: Scalar + Widen<T>, T: Scalar, B: Products> LinearOperator<T, B> for $name<V, B> {
             fn rows(&self) -> usize {
@@ -257,7 +263,7 @@ macro_rules! operator {
             }
 
             fn bytes(&self) -> usize {
-                self.storage_bytes() + (self.rows() + self.columns()) * size_of::<T>()
+                operator!(@read $name self) + (self.rows() + self.columns()) * size_of::<T>()
             }
 
             $($($(fn block_bytes(&self, vectors: usize) -> Option<usize>

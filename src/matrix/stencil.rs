@@ -52,6 +52,11 @@ impl<V: Scalar, B: Backend> Stencil<V, B> {
         StencilParts { line, plane, places, numbers, places_of: &self.places_of, whole, grid: self.grid }
     }
 
+    /// Whether the rows are all points of a grid: then products know the matrix by a row's number.
+    pub(super) fn is_on_grid(&self) -> bool {
+        self.grid.is_some()
+    }
+
     pub(super) fn bytes(&self) -> usize {
         4 * B::len(&*self.places_of)
     }

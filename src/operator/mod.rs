@@ -82,7 +82,7 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
         Ok(false)
     }
 
-    /// Compulsory bytes of one application: the stored matrix once, x once, y once.
+    /// Compulsory bytes of one application: what it needs of the stored matrix once, x once, y once.
     fn bytes(&self) -> usize;
 
     /// The same of an application to so many vectors at once, the stored matrix once for all; none where the operator takes them one

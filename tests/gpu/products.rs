@@ -362,6 +362,8 @@ pub fn stencils_on_large_grids(b: &Cuda) {
     fn case<T: Scalar>(b: &Cuda, name: &str, a: &Csr<T, Cuda>, tolerance: f64) {
         let slim = Slim::with_options(b, a, &SlimOptions::default()).unwrap();
         let (one, zero, n) = (T::from_f64(1.0), T::from_f64(0.0), a.rows());
+        let read = LinearOperator::<T, Cuda>::bytes(&slim);
+        assert_eq!(read, 2 * n * size_of::<T>(), "{name}: nothing of the matrix is read");
         let x = b.upload(Random(31).vector::<T>(n)).unwrap();
         let (mut want, mut y) = (b.zeros(n).unwrap(), b.zeros(n).unwrap());
         let (mut again, mut dot) = (b.zeros(n).unwrap(), b.zeros(1).unwrap());

@@ -190,6 +190,14 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
         SlimParts { rows: self.rows, columns: self.columns, body, long }
     }
 
+    /// Bytes of the matrix that a product reads: all, but nothing of a stencil on all points of a grid.
+    pub(super) fn read_bytes(&self) -> usize {
+        match &self.body {
+            Body::Lines(_, _, Some(stencil)) if stencil.is_on_grid() => 0,
+            _ => self.storage_bytes(),
+        }
+    }
+
     /// Bytes of all arrays.
     pub fn storage_bytes(&self) -> usize {
         let long = self.long.as_ref().map_or(0, |(rows, csr)| 4 * B::len(&**rows) + csr.storage_bytes());
