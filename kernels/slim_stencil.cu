@@ -1,14 +1,81 @@
-// y = alpha A x + beta y with A of kinds of rows that are parts of one stencil: a byte a row is all of A. stencil_rows.cuh
-// draws it.
+// y = alpha A x + beta y with A of kinds of rows that are parts of one stencil - a point and its neighbours within a step along each of
+// three directions: a byte a row is all of A, and x is read from near memory once for several rows.
+//
+//     places of a plane       a thread's rows, ROWS = 2, and what it loads of x for them
+//     6 7 8                   x x x
+//     3 4 5                   x o x      a line apart: 12 elements for 18 products
+//     0 1 2                   x o x
+//                             x x x
+//
+// Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e rows away. PLACES has a bit for each that the stencil has,
+// so that all loops are unrolled and numbers are operands in constant memory. Sums run from left to right: two runs give the same bits.
 //
 // A kind is a set of the stencil's places. Elements of x are asked for before it is known which kinds they are for: none of the
 // loads waits for another. What a kind does not have is not added. Where all rows of a warp are the whole stencil, as inside of a
 // grid, nothing is asked. Where the matrix is a grid without holes, slim_grid.cu needs no kinds.
+// Source: register blocking of stencils as in Datta et al. 2008.
 //
-// Bytes a row: 1, and those of stencil_rows.cuh.
+// Bytes a row: 1, x and y; a step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces, too.
 //
 // Constants: SCALAR (vectors), PLACES, ROWS, THREADS, BLOCKS (a multiprocessor, at least).
-#include "stencil_rows.cuh"
+#include "block_sum.cuh"
+#include "chebyshev.cuh"
+#include "product.cuh"
+
+typedef SCALAR T;
+typedef real_of<T>::type R;
+
+constexpr int LINES = ROWS + 2; // that a thread reads in each plane
+
+struct Numbers {
+    T of[27];
+};
+
+// The place of the element in plane p, line m from a thread's first row, and e beside it, seen from its row r; 32 where it has none.
+DEVICE constexpr int place_of(int p, int m, int e, int r) {
+    const int l = m - r, place = 9 * (p + 1) + 3 * (l + 1) + e + 1;
+    return l >= -1 && l <= 1 && (PLACES >> place & 1) ? place : 32;
+}
+DEVICE constexpr bool is_needed(int p, int m, int e) {
+    for (int r = 0; r < ROWS; r++)
+        if (place_of(p, m, e, r) < 32) return true;
+    return false;
+}
+
+// What a thread reads of x and sums up, plane by plane, from left to right for each row.
+struct Rows {
+    T element[3][LINES][3], sum[ROWS];
+
+    // `at` gives the element in a line, seen from the thread's first row, and e beside it.
+    template <typename F> DEVICE void load(int p, F at) {
+#pragma unroll
+        for (int m = -1; m < LINES - 1; m++)
+#pragma unroll
+            for (int e = -1; e <= 1; e++)
+                if (is_needed(p, m, e)) element[p + 1][m + 1][e + 1] = at(m, e);
+    }
+    // Of each row the places that its kind has; where it is the whole stencil, all.
+    template <bool WHOLE>
+    DEVICE void add(int p, const Numbers& numbers, const u32 (&has)[ROWS]) {
+#pragma unroll
+        for (int m = -1; m < LINES - 1; m++)
+#pragma unroll
+            for (int e = -1; e <= 1; e++)
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+                    if (place_of(p, m, e, r) < 32 && (WHOLE || (has[r] >> place_of(p, m, e, r) & 1)))
+                        sum[r] = sum[r] + numbers.of[place_of(p, m, e, r)] * element[p + 1][m + 1][e + 1];
+    }
+};
+
+// What a row's end needs besides its sum: it is asked for before the sum is there.
+struct Nothing {
+    DEVICE Nothing operator()(u64) const { return {}; }
+};
+
+struct Beside {
+    T r, last;
+};
 
 // Of the grid: rows from a line to the next; threads, one for each row of every ROWS-th line; from where to where a thread reads
 // x, seen from its first row, and where the lines that it reads start.
@@ -77,22 +144,45 @@ struct Kinds {
     }
 };
 
+// What becomes of the sums: finish(row, sum, beside(row), x of the row) is called once a row.
+DEVICE void product(const Kinds& kinds, T alpha, const T* x, T beta, T* y) {
+    kinds.sums(x, Nothing(), [=](u64 row, T sum, Nothing, T) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
+}
+
+// y = A x, *xy = x.y.
+DEVICE void product_dot(const Kinds& kinds, const T* x, T* y, T* xy, T* partials, u32* finished) {
+    T dot = T();
+    kinds.sums(x, Nothing(), [&](u64 row, T sum, Nothing, T) {
+        y[row] = sum;
+        dot = dot + conj(x[row]) * sum;
+    });
+    launch_sum<THREADS>(dot, partials, finished, [=](T all) { *xy = all; });
+}
+
+// last = keep z + momentum last + step d .* (r - A z). A vector is never read after it was written: z is not last. A row's own z is
+// among what was read for its sum, where the stencil has a diagonal.
+DEVICE void product_chebyshev(const Kinds& kinds, const Step<R>& by, const R* d, const T* r, const T* z, T* last) {
+    kinds.sums(
+        z, [=](u64 row) { return Beside{r[row], by.momentum == 0 ? T() : last[row]}; },
+        [=](u64 row, T sum, Beside at, T own) { last[row] = stepped(by, d, row, at.r, PLACES >> 13 & 1 ? own : z[row], sum, at.last); });
+}
+
 #define KINDS u64 rows, u64 columns, const u8 *kind_of, u32 whole, const u32 *places_of, const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers
-#define WALK \
+#define OF_KINDS \
     Kinds { rows, columns, kind_of, whole, places_of, grid, numbers }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) slim_stencil(KINDS, T alpha, const T* x, T beta, T* y) {
     after_predecessors();
-    product(WALK, alpha, x, beta, y);
+    product(OF_KINDS, alpha, x, beta, y);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) slim_stencil_dot(KINDS, const T* x, T* y, T* xy, T* partials, u32* finished) {
     after_predecessors();
-    product_dot(WALK, x, y, xy, partials, finished);
+    product_dot(OF_KINDS, x, y, xy, partials, finished);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     slim_stencil_chebyshev(KINDS, R keep, R momentum, R step, const R* d, const T* r, const T* z, T* last) {
     after_predecessors();
-    product_chebyshev(WALK, Step<R>{keep, momentum, step}, d, r, z, last);
+    product_chebyshev(OF_KINDS, Step<R>{keep, momentum, step}, d, r, z, last);
 }

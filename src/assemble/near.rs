@@ -6,7 +6,7 @@
 //!
 //! Bytes: 2 a triplet for the plan, and room for the values. A pass reads a value and 2 bytes and writes the value.
 
-use crate::backend::{Primitives, buckets_of};
+use crate::backend::{Primitives, buckets_of, run_mark};
 use crate::error::Result;
 use crate::scalar::Scalar;
 use std::any::Any;
@@ -18,7 +18,7 @@ const STRETCH: usize = 128;
 /// Values of a line, nearly: neighbours that memory delivers together.
 const LINE: u32 = 16;
 /// A run starts at a source.
-const MARK: u32 = 1 << 31;
+const MARK: u32 = run_mark::<u32>() as u32;
 
 /// Where values go, and the room for them.
 #[derive(Debug)]

@@ -47,8 +47,8 @@ pub use host::Host;
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;
 pub use precondition::{BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps, WithProduct};
-pub(crate) use primitives::check_bounds;
 pub use primitives::{BUCKET_TILE, MOST_BUCKETS, Order, Primitives, RUN_TILE, Scan, buckets_of};
+pub(crate) use primitives::{check_bounds, run_mark};
 pub use product::{Gemv, Op, Products};
 pub use slim::{
     FoundKinds, Keys, KindParts, Kinds, LongParts, LongRows, Lookup, MOST_KEYS, NO_ENTRY, SECTION,

@@ -35,6 +35,11 @@ pub enum Order {
 /// Sources of a tile for which runs are counted ([`Primitives::mark_runs`]).
 pub const RUN_TILE: usize = 1024;
 
+/// The mark of a source with which a run starts ([`Primitives::mark_runs`]): its highest bit.
+pub(crate) const fn run_mark<S: Offset>() -> usize {
+    1 << (8 * size_of::<S>() - 1)
+}
+
 /// Elements of a tile whose slots are planned together ([`Primitives::plan_buckets`]).
 pub const BUCKET_TILE: usize = 8192;
 /// Buckets at most.

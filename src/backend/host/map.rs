@@ -2,7 +2,7 @@
 
 use super::chunks;
 use super::memory::PARALLEL_FROM;
-use crate::backend::RUN_TILE;
+use crate::backend::{RUN_TILE, run_mark};
 use crate::error::{Error, Result};
 use crate::parallel::Pieces;
 use crate::parallel::prelude::*;
@@ -50,16 +50,11 @@ pub(super) fn scatter<T: Element, I: Offset>(x: &[T], indices: &[I], out: &mut [
     )
 }
 
-/// The mark of a source with which a run starts.
-fn head<S: Offset>() -> usize {
-    1 << (8 * size_of::<S>() - 1)
-}
-
 /// Marks the runs that start at `starts`, and counts those before each tile.
 pub(super) fn mark_runs<S: Offset>(starts: &[S], sources: &mut [S], before: &mut [S]) {
     for start in starts {
         let source = &mut sources[start.to_usize()];
-        *source = S::from_usize(source.to_usize() | head::<S>());
+        *source = S::from_usize(source.to_usize() | run_mark::<S>());
     }
     for (t, before) in before.iter_mut().enumerate() {
         *before = S::from_usize(starts.partition_point(|start| start.to_usize() < t * RUN_TILE));
@@ -68,7 +63,7 @@ pub(super) fn mark_runs<S: Offset>(starts: &[S], sources: &mut [S], before: &mut
 
 /// What `next` has for each source, with its mark; tells of sources behind its end.
 pub(super) fn follow<S: Offset>(next: &[S], sources: &mut [S]) -> Result<()> {
-    let head = head::<S>();
+    let head = run_mark::<S>();
     let mut good = true;
     for source in sources {
         let (at, mark) = (source.to_usize() & !head, source.to_usize() & head);
@@ -159,7 +154,7 @@ fn sum_runs<T: Scalar, S: Offset>(
     out: &mut [T],
     value: impl Fn(usize) -> Option<T> + Sync,
 ) -> bool {
-    let head = head::<S>();
+    let head = run_mark::<S>();
     let tiles = Tiles { first: 0, before, end: out.len(), out };
     Pieces::all(tiles, |(t, out)| {
         let mut rest = sources[t * RUN_TILE..].iter().map(|s| s.to_usize()).peekable();

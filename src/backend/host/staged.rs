@@ -2,6 +2,7 @@
 //! given.
 
 use super::Host;
+use crate::backend::run_mark;
 use crate::backend::staged::{
     BLOCK_PARTS, CODE_HEAD, MOST_PIECES, PART, PART_WORDS, PIECE, StagedRuns, code, pack, parts,
 };
@@ -9,7 +10,7 @@ use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 
-const HEAD: u32 = 1 << 31;
+const HEAD: u32 = run_mark::<u32>() as u32;
 
 /// Codes and lists of marked sources, as [`StagedRuns`] says.
 pub(super) fn stage(values: usize, starts: &[u32], sources: &[u32]) -> Result<Option<StagedRuns<Host>>> {

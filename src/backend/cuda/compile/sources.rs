@@ -116,7 +116,6 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "slim.cuh",
     "stage.cuh",
     "staged_runs.cuh",
-    "stencil_rows.cuh",
     "swept.cuh",
     "swept_chunks.cuh",
     "tile_segments.cuh",

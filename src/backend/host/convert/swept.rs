@@ -1,6 +1,7 @@
 //! Bands of rows swept in the order of columns, on the CPU: a task a band. By the same rule as on a device (`swept_chunks.cuh` tells it), entry for entry.
 
 use super::fill_rows;
+use super::sizes::row_lengths;
 use crate::backend::{
     CsrParts, Host, OffsetsRef, SWEPT_BINS, SWEPT_LONGEST, SWEPT_STEP, SweptArrays, SweptParts,
     swept_bin_shift, swept_row_bits, with_offsets,
@@ -150,11 +151,7 @@ pub(super) fn from_csr<V: Element>(
     height: usize,
     lengths: &mut [u32],
 ) -> Result<SweptArrays<V, Host>, usize> {
-    with_offsets!(a.offsets, offsets => {
-        lengths.iter_mut().zip(offsets.windows(2)).for_each(|(length, row)| {
-            *length = (row[1].to_usize() - row[0].to_usize()) as u32;
-        });
-    });
+    row_lengths(a.offsets, 0, usize::MAX, lengths);
     let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
     if longest > SWEPT_LONGEST {
         return Err(longest);
