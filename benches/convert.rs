@@ -1,7 +1,8 @@
 //! Conversions and assembly on a CUDA device, each beside the CSR product of the same matrix, with the memory they take.
 //!
 //! `cargo bench --bench convert`, or the built binary on another machine, with `grids`, `unsymmetric`, `random`, `others`, `files`, `assembly` or `large` for
-//! a part of it (`files`: those of the folder that RESIDUA_MATRICES names, of more than 10^5 nonzeros), `only:FORMAT` for the conversions to and
+//! a part of it (`files`: those of the folder that RESIDUA_MATRICES names, of more than 10^5 nonzeros; with `enlarged`, as many copies of each
+//! along the diagonal as have 2^24 nonzeros), `only:FORMAT` for the conversions to and
 //! from one format, and `only:WORD` for the assembly of triplets with that word in their name (elements, 2^20, 2^23). The peer is `benches/peers/device_assembly.py` in the same run.
 
 #[cfg(not(feature = "cuda"))]
@@ -149,7 +150,17 @@ mod measure {
         for path in paths {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let Ok(a) = residua::market::read_csr::<f64>(&path) else { continue };
-            if a.nonzeros() > 100_000 {
+            if a.nonzeros() <= 100_000 {
+                continue;
+            }
+            if std::env::args().any(|word| word == "enlarged") {
+                let copies = (1usize << 24).div_ceil(a.nonzeros());
+                one(
+                    b,
+                    &format!("{name} x {copies}"),
+                    &generate::along_the_diagonal(&a, copies)?.to_backend(b)?,
+                )?;
+            } else {
                 one(b, &name, &a.to_backend(b)?)?;
             }
         }

@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::matrix::Csr;
 
 mod coefficients;
+mod copies;
 mod elasticity;
 mod graphs;
 mod grid;
@@ -31,6 +32,7 @@ mod tests;
 mod wathen;
 
 pub use coefficients::{convection_diffusion, jumping};
+pub use copies::along_the_diagonal;
 pub use elasticity::{elasticity2d, elasticity3d};
 pub use graphs::{RmatKind, RowLengths, random, rmat};
 pub use grid::{anisotropic2d, anisotropic3d, poisson2d, poisson2d_9, poisson3d, poisson3d_27};

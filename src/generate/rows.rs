@@ -103,7 +103,8 @@ pub(super) fn by_keys(rows: usize, columns: usize, keys: &[u64], values: Vec<f64
     Ok(Csr::from_parts_unchecked(rows, columns, narrow(offsets)?, indices, values))
 }
 
-fn narrow(offsets: Vec<u64>) -> Result<Offsets<Host>> {
+/// Row offsets in the width that they need.
+pub(super) fn narrow(offsets: Vec<u64>) -> Result<Offsets<Host>> {
     Ok(if offsets.last().is_none_or(|&last| last <= NARROW_LIMIT as u64) {
         let mut narrow = Host.zeros::<u32>(offsets.len())?;
         narrow.par_iter_mut().zip(&offsets).for_each(|(narrow, &offset)| *narrow = offset as u32);

@@ -288,3 +288,31 @@ proptest! {
         prop_assert_eq!(entries(&a).len(), rows * length);
     }
 }
+
+#[test]
+fn copies_lie_along_the_diagonal() {
+    let a = Csr::from_parts(2, 3, vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0]).unwrap();
+    let three = along_the_diagonal(&a, 3).unwrap();
+    assert_eq!((three.rows(), three.columns()), (6, 9));
+    let expected: Vec<_> = (0..3)
+        .flat_map(|k| entries(&a).into_iter().map(move |(i, j, value)| (i + 2 * k, j + 3 * k, value)))
+        .collect();
+    assert_eq!(entries(&three), expected);
+}
+
+#[test]
+fn copies_of_what_has_no_nonzeros_or_of_nothing() {
+    let empty = Csr::<f64>::from_parts(2, 3, vec![0, 0, 0], vec![], vec![]).unwrap();
+    let four = along_the_diagonal(&empty, 4).unwrap();
+    assert_eq!((four.rows(), four.columns(), four.nonzeros()), (8, 12, 0));
+    let none = along_the_diagonal(&poisson2d(3, 2).unwrap(), 0).unwrap();
+    assert_eq!((none.rows(), none.columns(), none.nonzeros()), (0, 0, 0));
+    let nothing = along_the_diagonal(&Csr::<f64>::from_parts(0, 0, vec![0], vec![], vec![]).unwrap(), 5);
+    assert_eq!(nothing.unwrap().rows(), 0);
+}
+
+#[test]
+fn more_copies_than_indices_count_are_refused() {
+    let error = along_the_diagonal(&poisson2d(100, 100).unwrap(), 1 << 20).unwrap_err();
+    assert!(matches!(&error, Error::InvalidArgument(text) if text.contains("2^32")), "{error}");
+}

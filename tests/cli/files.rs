@@ -217,8 +217,14 @@ fn bench_makes_its_matrices_and_tells_the_automatic_choice() {
     let only =
         f.ok("bench --generate arrow:50 --device cpu --types f64 --formats auto,cusparse --time 0 --json -");
     assert_eq!(only.json().as_array().unwrap().len(), 2);
+    let copies =
+        "bench --generate arrow:50 --copies 3 --device cpu --types f64 --formats csr --time 0 --json -";
+    let line = &f.ok(copies).json()[0];
+    assert_eq!((&line["matrix"], &line["rows"]), (&"arrow:50 x 3".into(), &150.into()));
     for (status, line) in [
         (2, "bench"),
+        (2, "bench --generate arrow:50 --copies 0"),
+        (2, "bench --generate arrow:50 --copies 200000000"),
         (2, "bench --generate cube:9"),
         (2, "bench --generate poisson3d:9,seed=1"),
         (2, "bench --generate poisson3d:0"),

@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
     /// A model problem of `residua generate`: KIND, KIND:100x100x100, or with options KIND:SIZE,seed=7
     #[arg(long, value_name = "MODEL")]
     generate: Vec<Source>,
+    /// How often each matrix is repeated along a diagonal: a small one's kind, at a size where memory decides, not latency
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    copies: u32,
     /// What to compare, separated by commas: names of formats, auto (the automatic choice), cusparse [default: all]
     #[arg(long, value_delimiter = ',', value_parser = parse_one)]
     formats: Vec<String>,
@@ -101,7 +104,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let files = arguments.matrices.iter().map(|path| Source::File(path.clone()));
     let mut lines = Vec::new();
     for source in files.chain(arguments.generate.iter().cloned()) {
-        let name = source.name();
+        let name = match arguments.copies {
+            1 => source.name(),
+            copies => format!("{} x {copies}", source.name()),
+        };
         let mut tell = |new: Vec<Line>, copy: f64, notes: &[String]| {
             if !silent {
                 console::say(&words::table(&new, copy, notes))?;
@@ -109,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
             lines.extend(new);
             Ok::<(), Failure>(())
         };
-        let matrix = source.read()?;
+        let matrix = source.read(arguments.copies as usize)?;
         // Not before there is something to bench: bad input gets its one line, and no other.
         for note in notes.drain(..).filter(|_| !silent) {
             console::say(&format!("{note}\n"))?;

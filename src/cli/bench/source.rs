@@ -4,7 +4,7 @@ use crate::cli::Failure;
 use crate::cli::load::{Loaded, is_complex, load};
 use num_complex::Complex;
 use residua::Csr;
-use residua::generate::{Model, Parameters, RowLengths};
+use residua::generate::{Model, Parameters, RowLengths, along_the_diagonal};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -30,7 +30,17 @@ impl Source {
         }
     }
 
-    pub(super) fn read(&self) -> Result<Matrix, Failure> {
+    /// The matrix, `copies` times along a diagonal.
+    pub(super) fn read(&self, copies: usize) -> Result<Matrix, Failure> {
+        let repeated = |error| Failure::Usage(format!("--copies {copies} of {}: {error}", self.name()));
+        match self.read_one()? {
+            one if copies == 1 => Ok(one),
+            Matrix::Real(a) => along_the_diagonal(&a, copies).map(Matrix::Real).map_err(repeated),
+            Matrix::Complex(a) => along_the_diagonal(&a, copies).map(Matrix::Complex).map_err(repeated),
+        }
+    }
+
+    fn read_one(&self) -> Result<Matrix, Failure> {
         match self {
             Source::File(path) if is_complex(path)? => {
                 let Loaded { a, .. } = load::<Complex<f64>>(path)?;

@@ -1,0 +1,46 @@
+//! A matrix made larger, of the same kind.
+
+use super::rows::{narrow, unknowns};
+use crate::backend::{Backend, Host};
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::parallel::prelude::*;
+use crate::scalar::Scalar;
+
+/// `copies` of `a` in the blocks of a diagonal: rows as long and as alike as those of `a`, in a matrix whose size, not whose
+/// latency, decides how long a product takes.
+///
+/// ```text
+/// 4 -1  .  .
+/// -1 4  .  .     two copies of  4 -1
+/// .  .  4 -1                   -1  4
+/// .  . -1  4
+/// ```
+///
+/// # Errors
+/// Where there are more than 2^32 rows or columns, or memory does not suffice.
+pub fn along_the_diagonal<V: Scalar>(a: &Csr<V>, copies: usize) -> Result<Csr<V>> {
+    let (rows, columns) = (unknowns(&[a.rows(), copies])?, unknowns(&[a.columns(), copies])?);
+    let Some(nonzeros) = a.nonzeros().checked_mul(copies) else {
+        return Err(Error::InvalidArgument(format!("{copies} copies of {} nonzeros", a.nonzeros())));
+    };
+    let parts = a.parts();
+    let ends = parts.offsets.download(&Host)?;
+    let mut offsets = Host.zeros::<u64>(rows + 1)?;
+    let mut indices = Host.zeros::<u32>(nonzeros)?;
+    let mut values = Host.zeros::<V>(nonzeros)?;
+    // A chunk has a length of at least one; where there is nothing to copy there is no chunk either.
+    let copied = |length: usize| length.max(1);
+    offsets[1..].par_chunks_mut(copied(a.rows())).enumerate().for_each(|(copy, offsets)| {
+        for (offset, end) in offsets.iter_mut().zip(&ends[1..]) {
+            *offset = (copy * a.nonzeros() + end) as u64;
+        }
+    });
+    indices.par_chunks_mut(copied(a.nonzeros())).enumerate().for_each(|(copy, indices)| {
+        for (index, of_one) in indices.iter_mut().zip(parts.indices) {
+            *index = of_one + (copy * a.columns()) as u32;
+        }
+    });
+    values.par_chunks_mut(copied(a.nonzeros())).for_each(|values| values.copy_from_slice(parts.values));
+    Ok(Csr::from_parts_unchecked(rows, columns, narrow(offsets)?, indices, values))
+}
