@@ -89,6 +89,11 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// One line for reports: `cpu (2 threads)`, `NVIDIA H200 (cuda:0)`.
     fn description(&self) -> String;
 
+    /// Seconds that this process has waited so far for kernels to be compiled and loaded, which each is at its first use.
+    fn first_use_seconds(&self) -> f64 {
+        0.0
+    }
+
     /// A buffer of `len` zeros.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ffi::CString;
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -62,6 +62,8 @@ pub(super) struct Kernels {
     modules: Mutex<HashMap<Unit, Module>>,
     /// Held by who looks a kernel up that was not used so far.
     first_use: Mutex<()>,
+    /// Nanoseconds that were spent on first uses.
+    spent: AtomicU64,
     ahead: Ahead,
 }
 
@@ -81,6 +83,7 @@ impl Cuda {
             return Ok(kernel);
         }
         let _alone = kernels.first_use.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = Instant::now();
         let module = self.module(&unit)?;
         let early = self.0.chip.capability >= (9, 0) && self.0.driver >= EARLY_DRIVER;
         let kernel =
@@ -89,7 +92,13 @@ impl Cuda {
             self.leave_cache(kernel, shape)?;
         }
         kernels.loaded.write().unwrap_or_else(PoisonError::into_inner).insert(key, kernel);
+        kernels.spent.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         Ok(kernel)
+    }
+
+    /// Seconds that first uses of kernels took so far.
+    pub(super) fn spent_on_first_uses(self) -> f64 {
+        self.0.kernels.spent.load(Ordering::Relaxed) as f64 * 1e-9
     }
 
     /// A unit's module, compiled and loaded unless it is there. One thread at a time.

@@ -49,6 +49,10 @@ impl Backend for Cuda {
         self.0.name.clone()
     }
 
+    fn first_use_seconds(&self) -> f64 {
+        self.spent_on_first_uses()
+    }
+
     fn zeros<T: Element>(&self, len: usize) -> Result<DeviceVec<T>> {
         let buffer = self.uninitialised::<T>(len)?;
         if len > 0 {

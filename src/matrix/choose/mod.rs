@@ -142,9 +142,10 @@ where
     V: Scalar + Widen<T>,
     B: Products + Conversions,
 {
-    let start = Instant::now();
+    let (start, before) = (Instant::now(), backend.first_use_seconds());
     let mut chosen = decide(backend, a, options, &mut trial::wall_clock(backend))?;
     chosen.report.seconds = start.elapsed().as_secs_f64();
+    chosen.report.first_use_seconds = backend.first_use_seconds() - before;
     Ok(chosen)
 }
 
@@ -167,6 +168,7 @@ where
             reason,
             trials: Vec::new(),
             seconds: 0.0,
+            first_use_seconds: 0.0,
         };
         Ok(Choice { matrix: Box::new(a), report })
     };
@@ -207,8 +209,14 @@ where
     let (matrix, trials) = trial::run(backend, a, &names, each(count), clock)?;
     entry.store(&trials);
     let reason = format!("the model proposed {}", names.join(" and "));
-    let report =
-        ChoiceReport { format: matrix.format(), basis: Basis::Measured, reason, trials, seconds: 0.0 };
+    let report = ChoiceReport {
+        format: matrix.format(),
+        basis: Basis::Measured,
+        reason,
+        trials,
+        seconds: 0.0,
+        first_use_seconds: 0.0,
+    };
     Ok(Choice { matrix, report })
 }
 
@@ -261,8 +269,14 @@ where
     };
     backend.synchronize()?;
     let reason = "an earlier trial of this pattern is remembered".into();
-    let report =
-        ChoiceReport { format: matrix.format(), basis: Basis::Remembered, reason, trials, seconds: 0.0 };
+    let report = ChoiceReport {
+        format: matrix.format(),
+        basis: Basis::Remembered,
+        reason,
+        trials,
+        seconds: 0.0,
+        first_use_seconds: 0.0,
+    };
     Ok(Choice { matrix, report })
 }
 

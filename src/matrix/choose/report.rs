@@ -53,6 +53,8 @@ pub struct ChoiceReport {
     pub trials: Vec<Trial>,
     /// Seconds that the choice and the conversion took, all trials included.
     pub seconds: f64,
+    /// Those of them in which kernels were compiled and loaded for the first time; another choice on this machine does not take them.
+    pub first_use_seconds: f64,
 }
 
 impl ChoiceReport {
@@ -71,8 +73,17 @@ impl ChoiceReport {
     /// The number of products after which the choice has paid for itself; `None` where it never does, and 0 where it
     /// cost nothing worth telling because CSR was kept unmeasured.
     pub fn pays_after(&self) -> Option<u64> {
+        self.paid_after(self.seconds)
+    }
+
+    /// As [`pays_after`](Self::pays_after), where all kernels are there before.
+    pub fn pays_again_after(&self) -> Option<u64> {
+        self.paid_after(self.seconds - self.first_use_seconds)
+    }
+
+    fn paid_after(&self, seconds: f64) -> Option<u64> {
         match self.saved() {
-            saved if saved > 0.0 => Some((self.seconds / saved).ceil() as u64),
+            saved if saved > 0.0 => Some((seconds / saved).ceil() as u64),
             _ if self.basis == Basis::Model => Some(0),
             _ => None,
         }
@@ -97,11 +108,17 @@ impl fmt::Display for ChoiceReport {
             .collect();
         let own = self.time(self.format).map_or_else(String::new, seconds);
         write!(f, "{}, {when}: {own} a product ({})", self.format, others.join(", "))?;
-        match self.pays_after() {
-            Some(products) => {
-                write!(f, "; choosing took {}, which {products} products pay for", seconds(self.seconds))
+        write!(f, "; choosing took {}", seconds(self.seconds))?;
+        let compiled = self.first_use_seconds > 0.1 * self.seconds;
+        if compiled {
+            write!(f, " ({} of it for kernels used for the first time)", seconds(self.first_use_seconds))?;
+        }
+        match (self.pays_after(), self.pays_again_after()) {
+            (Some(first), Some(again)) if compiled => {
+                write!(f, ", which {first} products pay for, {again} where the kernels are there")
             }
-            None => write!(f, "; choosing took {}", seconds(self.seconds)),
+            (Some(products), _) => write!(f, ", which {products} products pay for"),
+            (None, _) => Ok(()),
         }
     }
 }

@@ -60,6 +60,19 @@ fn a_format_that_refuses_the_matrix_is_told_and_the_others_go_on() {
 }
 
 #[test]
+fn what_kernels_cost_at_their_first_use_is_told_apart() {
+    let times = &[("csr", 0.0, 2.0), ("coo", 10.0, 1.0), ("sell", 10.0, 3.0), ("hybrid", 10.0, 4.0)];
+    let options = ChoiceOptions::default().products(1_000_000).compression(false).cache(false);
+    let decided = decide::<f64, f64, _>(&Host, hollow(), &options, &mut told(times)).unwrap();
+    let report = ChoiceReport { seconds: 40.0, first_use_seconds: 30.0, ..decided.into_parts().1 };
+    assert_eq!((report.pays_after(), report.pays_again_after()), (Some(40), Some(10)));
+    let text = report.to_string();
+    assert!(text.contains("40 products pay for, 10 where the kernels are there"), "{text}");
+    let text = ChoiceReport { first_use_seconds: 0.0, ..report }.to_string();
+    assert!(text.ends_with("which 40 products pay for"), "{text}");
+}
+
+#[test]
 fn a_trial_is_made_only_where_it_pays() {
     let times = &[("csr", 0.0, 2.0), ("coo", 10.0, 1.0), ("sell", 10.0, 3.0), ("hybrid", 10.0, 4.0)];
     let decided = |products: usize| {
