@@ -10,7 +10,8 @@
 // eight elements of x are asked for together. Sums run from left to right: two runs give the same bits.
 //
 // Columns of a section: a byte a row that names its kind (KINDS), a byte an entry into the matrix's table of distances
-// (CODES), or, whichever holds the section, 16 bits above the section's smallest distance or plain 32 bits (WIDE).
+// (CODES), or, whichever holds the section, 16 bits above the section's smallest distance or plain 32 bits (WIDE; with stored values
+// slim_wide.cu has the product).
 // Values: a byte an entry into a table of 256 (CODES), or STORED, in a narrower type where that is exact.
 //
 // Bytes a nonzero: 0, 1, 2 or 4 for the column, 1, 4 or 8 for the value. A row: y, x, 3/8 byte of offsets, its kind.

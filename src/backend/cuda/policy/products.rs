@@ -122,6 +122,7 @@ pub(super) fn starts_early(source: &str) -> bool {
             | "slim_grid.cu"
             | "slim_kinds.cu"
             | "slim_stencil.cu"
+            | "slim_wide.cu"
             | "swept.cu"
     )
 }

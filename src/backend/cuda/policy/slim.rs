@@ -1,7 +1,7 @@
 //! Constants of the compressed format, and the shapes of its launches.
 
 use super::convert::TILE_ITEMS;
-use super::{Shape, slim_grid};
+use super::{PARTIALS, Shape, slim_grid};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::backend::{SECTION, SLIM_WINDOW};
@@ -31,6 +31,18 @@ const OFFSETS_BLOCKS: usize = 64;
 /// Warps that fill sections, where there are enough sections or quads of entries in them, and how many share one at most.
 const FILLING: usize = 1 << 14;
 const SPLITS: usize = 16;
+
+/// Threads of a block, where columns are wide and values stored.
+const WIDE_THREADS: u32 = 128;
+
+/// Entries of a row under way there, and blocks of a multiprocessor: all that it holds of real values that are not widened.
+fn wide(scalar: &str, stored: &str) -> (u32, u32) {
+    match (scalar.starts_with('c'), scalar == stored) {
+        (true, _) => (4, 8),
+        (false, false) => (12, 12),
+        (false, true) => (12, 16),
+    }
+}
 
 /// Threads of a block where rows are parts of a stencil.
 const STENCIL_THREADS: u32 = 128;
@@ -84,6 +96,11 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
                 ("BLOCKS", stencil_blocks(class, bytes)),
             ]
         }
+        "slim_wide.cu" => {
+            let name = |macro_name| unit.type_of(macro_name).unwrap_or("f64");
+            let (unroll, blocks) = wide(name("SCALAR"), name("STORED"));
+            vec![("THREADS", WIDE_THREADS), ("UNROLL", unroll), ("MIN_BLOCKS", blocks)]
+        }
         "slim.cu" => vec![threads, ("QUADS", unit.size_class().max(1))],
         "slim_survey.cu" => vec![("THREADS", SURVEY_THREADS), ("LANES", unit.size_class().clamp(2, 32))],
         "slim_sizes.cu" => vec![("THREADS", OFFSETS_THREADS)],
@@ -132,18 +149,27 @@ pub(in crate::backend::cuda) fn slim_is_grid(rows: usize) -> Shape {
     Shape::resident(rows.div_ceil(PRODUCT_THREADS as usize), PRODUCT_THREADS)
 }
 
-/// A product with sections of `places` places. Quads of entries under way a thread: more of them pay where values are
-/// long and columns short, or rows long.
+/// A product with sections of `places` places, but wide columns with stored values. Quads of entries under way a thread: more of them pay
+/// where values are long and columns short.
 pub(in crate::backend::cuda) fn slim_sections(
     rows: usize,
     places: usize,
-    (stored, codes, wide, ordered): (bool, bool, bool, bool),
+    (stored, codes, ordered): (bool, bool, bool),
     dot: bool,
 ) -> Shape {
-    let long = places >= LONG_ROWS * rows;
-    let quads = if stored && (codes || (wide && long)) { 2 } else { 1 };
+    let quads = if stored && codes { 2 } else { 1 };
     let scattered = if ordered { LONG_ROWS * rows } else { places };
     product(rows, scattered, PRODUCT_THREADS as usize, dot).class(quads)
+}
+
+/// A product with sections of wide columns and stored values, a thread a row.
+pub(in crate::backend::cuda) fn slim_wide(rows: usize, dot: bool) -> Shape {
+    let tiles = rows.div_ceil(WIDE_THREADS as usize);
+    if dot {
+        Shape::resident(tiles.min(PARTIALS), WIDE_THREADS)
+    } else {
+        Shape::new(tiles as u32, WIDE_THREADS)
+    }
 }
 
 /// The survey of a matrix.

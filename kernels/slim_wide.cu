@@ -1,0 +1,96 @@
+// y = alpha A x + beta y with A in slim sections whose columns are wide and whose values are stored: no distance and no value need repeat.
+//
+//     | 1 . 7 . |     distances (column - row)    0 2 | 1 | -1 0 | -3 0
+//     | . . 8 . |     the section's smallest, -3, and what is above it    3 5 | 4 * | 2 3 | 0 3      (* is 65535: no entry)
+//     | . 4 3 . |     words of two codes, row beside row    3|5  4|*  2|3  0|3
+//     | 2 . . 1 |     values, row beside row                1 8 4 2 | 7 - 3 1
+//
+// A section is 32 rows. Where its distances are too far apart for 16 bits it has columns of 32, a word each, and ~0 for no entry.
+//
+// A warp takes a section, a thread a row. Up to UNROLL entries of a row are asked for with no branch between: where there is none, x_0 is
+// read and not used. Matrices are larger than the caches, so what counts is that a multiprocessor is full of threads, as MIN_BLOCKS tells the
+// compiler: it then keeps fewer of a row's loads under way, of more rows. Sums run from left to right: two runs give the same bits.
+//
+// Bytes a nonzero: 2 or 4 for the column, 4 or 8 (complex twice that) for the value, padding too. A row: y, x, 3/8 byte of offsets, 4 of order.
+// Source: as slim.cu.
+//
+// Constants: SCALAR (vectors), STORED (values as stored), OFFSET (offsets), THREADS, UNROLL (even), MIN_BLOCKS.
+#include "block_sum.cuh"
+#include "product.cuh"
+
+typedef SCALAR T;
+typedef STORED S;
+typedef OFFSET I;
+static_assert(UNROLL % 2 == 0, "a step begins with a word of its own");
+
+// Adds N entries of a row, whose columns are 16 bits above `base` where NARROW.
+template <u32 N, bool NARROW> DEVICE T add_entries(T sum, const u32* words, const S* values, u32 base, const T* x, u32 conjugate) {
+    constexpr u32 WORDS = NARROW ? (N + 1) / 2 : N;
+    u32 word[WORDS], column[N];
+    bool here[N];
+    S value[N];
+    T of_x[N];
+#pragma unroll
+    for (u32 w = 0; w < WORDS; w++) word[w] = passing(words + w * 32);
+#pragma unroll
+    for (u32 u = 0; u < N; u++) value[u] = passing(values + u * 32);
+#pragma unroll
+    for (u32 u = 0; u < N; u++) {
+        const u32 code = NARROW ? word[u / 2] >> (16 * (u % 2)) & 65535 : word[u];
+        here[u] = code != (NARROW ? 65535 : ~0u);
+        column[u] = here[u] ? base + code : 0;
+    }
+#pragma unroll
+    for (u32 u = 0; u < N; u++) of_x[u] = cached(x + column[u]);
+#pragma unroll
+    for (u32 u = 0; u < N; u++) {
+        const T more = sum + entry<T>(value[u], conjugate) * of_x[u];
+        sum = here[u] ? more : sum;
+    }
+    return sum;
+}
+// As many as are left, fewer than N.
+template <u32 N, bool NARROW> DEVICE T add_rest(u32 left, T sum, const u32* words, const S* values, u32 base, const T* x, u32 conjugate) {
+    if constexpr (N > 1) {
+        if (left == N - 1) return add_entries<N - 1, NARROW>(sum, words, values, base, x, conjugate);
+        return add_rest<N - 1, NARROW>(left, sum, words, values, base, x, conjugate);
+    }
+    return sum;
+}
+template <bool NARROW> DEVICE T row_sum(u32 width, const u32* words, const S* values, u32 base, const T* x, u32 conjugate) {
+    T sum = T();
+    u32 k = 0;
+    for (; k + UNROLL <= width; k += UNROLL)
+        sum = add_entries<UNROLL, NARROW>(sum, words + u64(NARROW ? k / 2 : k) * 32, values + u64(k) * 32, base, x, conjugate);
+    return add_rest<UNROLL, NARROW>(width - k, sum, words + u64(NARROW ? k / 2 : k) * 32, values + u64(k) * 32, base, x, conjugate);
+}
+
+#define WIDE u64 rows, const u32 *order, const I *offsets, const u32 *bases, const u32 *words, const I *entries, const S *values
+
+// finish(row, sum) for every row of this thread's sections. A row's words of a quad of entries lie one behind the other, and so do its quads.
+template <typename F> DEVICE void sums(WIDE, u32 conjugate, const T* x, F finish) {
+    const u32 lane = lane_id();
+    for (u64 place = u64(blockIdx.x) * THREADS + threadIdx.x; place < rows; place += u64(gridDim.x) * THREADS) {
+        const u64 section = place / 32, first = entries[section], word = offsets[section];
+        const u32 width = u32(u64(entries[section + 1]) - first) / 32, quads = (width + 3) / 4, row = order ? order[place] : u32(place);
+        const bool narrow = u32(u64(offsets[section + 1]) - word) / 32 == 2 * quads;
+        finish(row, narrow ? row_sum<true>(width, words + word + lane, values + first + lane, bases[section] + row, x, conjugate)
+                           : row_sum<false>(width, words + word + lane, values + first + lane, 0, x, conjugate));
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) slim_wide(WIDE, u32 conjugate, T alpha, const T* x, T beta, T* y) {
+    after_predecessors();
+    sums(rows, order, offsets, bases, words, entries, values, conjugate, x, [=](u32 row, T sum) { finish(alpha, sum, beta, y + row); });
+}
+
+// y = A x, *xy = x.y.
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) slim_wide_dot(WIDE, const T* x, T* y, T* xy, T* partials, u32* finished) {
+    after_predecessors();
+    T dot = T();
+    sums(rows, order, offsets, bases, words, entries, values, 0, x, [&](u32 row, T sum) {
+        y[row] = sum;
+        dot = dot + conj(x[row]) * sum;
+    });
+    launch_sum<THREADS>(dot, partials, finished, [=](T all) { *xy = all; });
+}
