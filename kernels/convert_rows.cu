@@ -13,13 +13,13 @@
 //
 // In JDS all long rows are neighbours, and one row may be as long as all others together. Only the first `near` diagonals are
 // turned over; those behind them have few positions each, and their entries are shared out one by one to the first `far` blocks. In SELL
-// a section with one long row is as wide, and the same blocks share out the places of its columns from `near` on.
+// a section with one long row is as wide, and warps of a kernel of its own share out its columns from `near` on.
 //
 // Bytes an entry: index and value read once and written once. Padding is written too: value 0, and index 0 or what tells the products
 // of SELL that it is padding.
 //
 // Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR) and STARTS (of sections or diagonals; u32 or u64), THREADS, LANES (4,
-// 8, 16).
+// 8, 16), FAR_COLUMNS (a multiple of LANES).
 #include "common.cuh"
 
 typedef unsigned_of<VALUE_BYTES>::type V;
@@ -121,21 +121,18 @@ struct Far {
 };
 static constexpr Far NONE = {~0u, 0};
 
-template <typename Layout, bool FROM_CSR>
-DEVICE void turn_over(Csr a, const u32* order, Layout layout, u32* columns, V* values, u64 positions, u32 splits, Far far = NONE) {
+DEVICE Tile& tile_of_warp() {
     __shared__ Tile tiles[WARPS];
-    Tile& tile = tiles[threadIdx.x / 32];
-    const u32 lane = lane_id();
-    const u64 warp = u64(blockIdx.x - far.blocks) * WARPS + threadIdx.x / 32;
-    const u64 position = warp / splits * 32 + lane;
-    if (position - lane >= positions) return;
-    Line line = line_of(a, order, position);
-    const u32 places = places_of(layout, position, line.length);
-    // A row may be longer than what the layout has of it: hybrid's.
-    if (!FROM_CSR) line.length = min(line.length, places);
-    const u32 most = min(far.near, warp_max(FROM_CSR ? places : line.length));
+    return tiles[threadIdx.x / 32];
+}
 
-    for (u64 start = warp % splits * LANES; start < most; start += u64(splits) * LANES) {
+// Turns over the columns of a warp's positions from `first` on, and every `step` columns, while these are below `most`. `places`: what the
+// layout has of the lane's row.
+template <bool FROM_CSR, typename Layout>
+DEVICE void turn_columns(Csr a, Line line, u32 places, Layout layout, u32* columns, V* values, u64 first_column, u32 most, u64 step) {
+    Tile& tile = tile_of_warp();
+    const u32 lane = lane_id();
+    for (u64 start = first_column; start < most; start += step) {
         const u32 first = u32(start);
         if (FROM_CSR) {
             along_rows(line, first, [&](u32 row, u32 k, u64 at) {
@@ -146,7 +143,7 @@ DEVICE void turn_over(Csr a, const u32* order, Layout layout, u32* columns, V* v
 #pragma unroll 4
             for (u32 j = 0; j < LANES; j++) {
                 const u32 k = first + j;
-                if (k >= places) break;
+                if (k >= places || k >= most) break;
                 const u64 at = layout.at(k);
                 const bool entry = k < line.length;
                 columns[at] = entry ? tile.columns[lane][j] : Layout::COLUMN_OF_PADDING;
@@ -156,19 +153,33 @@ DEVICE void turn_over(Csr a, const u32* order, Layout layout, u32* columns, V* v
 #pragma unroll 4
             for (u32 j = 0; j < LANES; j++) {
                 const u32 k = first + j;
-                if (k >= line.length) break;
+                if (k >= line.length || k >= most) break;
                 const u64 at = layout.at(k);
                 tile.columns[lane][j] = columns[at];
                 tile.values[lane][j] = values[at];
             }
             __syncwarp();
             along_rows(line, first, [&](u32 row, u32 k, u64 at) {
+                if (first + k >= most) return;
                 a.columns[at] = tile.columns[row][k];
                 a.values[at] = tile.values[row][k];
             });
         }
         __syncwarp();
     }
+}
+
+template <typename Layout, bool FROM_CSR>
+DEVICE void turn_over(Csr a, const u32* order, Layout layout, u32* columns, V* values, u64 positions, u32 splits, Far far = NONE) {
+    const u64 warp = u64(blockIdx.x - far.blocks) * WARPS + threadIdx.x / 32;
+    const u64 position = warp / splits * 32 + lane_id();
+    if (position - lane_id() >= positions) return;
+    Line line = line_of(a, order, position);
+    const u32 places = places_of(layout, position, line.length);
+    // A row may be longer than what the layout has of it: hybrid's.
+    if (!FROM_CSR) line.length = min(line.length, places);
+    const u32 most = min(far.near, warp_max(FROM_CSR ? places : line.length));
+    turn_columns<FROM_CSR>(a, line, places, layout, columns, values, warp % splits * LANES, most, u64(splits) * LANES);
 }
 
 // Entries of diagonals from `near` on, a thread each; no diagonal is empty.
@@ -187,46 +198,41 @@ template <bool FROM_CSR> DEVICE void far_entries(Csr a, const u32* order, const 
     }
 }
 
-// The same of the places in columns from `near` on of sections that are wider, which have at most as many rows as there are threads: a
-// thread keeps to one row, so that places written, and read, one after another are neighbours.
-template <bool FROM_CSR> DEVICE void far_places(Csr a, const u32* order, Sell to, Far far, u32* columns, V* values) {
-    constexpr u32 SCANNED = 8; // sections a thread looks at, at a time
-    __shared__ u32 wide[SCANNED * THREADS], found;
-    const u64 threads = u64(far.blocks) * THREADS, mine = u64(blockIdx.x) * THREADS + threadIdx.x;
-    const u64 at_once = threads / to.height, first = far.near + mine / to.height, row = mine % to.height;
-    const u64 near_places = far.near * to.height;
-    for (u64 base = 0; base < to.count; base += SCANNED * THREADS) {
-        u32 mask = 0;
-#pragma unroll
-        for (u32 j = 0; j < SCANNED; j++) {
-            const u64 section = base + j * THREADS + threadIdx.x;
-            if (section < to.count && u64(to.sections[section + 1]) - u64(to.sections[section]) > near_places) mask |= 1u << j;
-        }
-        if (!__syncthreads_or(mask)) continue;
-        if (threadIdx.x == 0) found = 0;
-        __syncthreads();
-        for (; mask; mask &= mask - 1) wide[atomicAdd(&found, 1u)] = (__ffs(mask) - 1) * THREADS + threadIdx.x;
-        __syncthreads();
-        for (u32 i = 0; i < found; i++) {
-            const u64 position = (base + wide[i]) * to.height + row;
-            const u32 places = to.places(position);
-            const Line line = line_of(a, order, position);
-            const u32 end = FROM_CSR ? places : line.length;
-            if (mine >= at_once * to.height) continue;
-#pragma unroll 4
-            for (u64 k = first; k < end; k += at_once) {
-                const u64 at = to.at(u32(k)), from = u64(line.start) + k;
-                const bool entry = k < line.length;
-                if (FROM_CSR) {
-                    columns[at] = entry ? a.columns[from] : PADDING;
-                    values[at] = entry ? a.values[from] : V();
-                } else {
-                    a.columns[from] = columns[at];
-                    a.values[from] = values[at];
-                }
+// The last section that does not start behind `place`; called by a whole warp.
+DEVICE u64 section_by_warp(const Sell& to, u64 place) {
+    u64 low = 0, high = to.count;
+    while (low + 1 < high) {
+        const u64 step = (high - low + 31) / 32, probe = low + lane_id() * step;
+        const u32 ok = __ballot_sync(ALL, probe < high && u64(to.sections[probe]) <= place);
+        low += (__popc(ok) - 1) * step;
+        high = min(low + step, high);
+    }
+    return low;
+}
+
+// Columns from `near` on of sections that are wider. Of all columns of all sections, one after the other, a warp takes FAR_COLUMNS, and
+// looks for those among them.
+template <bool FROM_CSR> DEVICE void far_columns(Csr a, const u32* order, Sell to, u32 near, u32* columns, V* values) {
+    const u64 warp = u64(blockIdx.x) * WARPS + threadIdx.x / 32, begin = warp * FAR_COLUMNS * to.height, end = begin + FAR_COLUMNS * to.height;
+    if (begin >= u64(to.sections[to.count])) return;
+    bool more = true;
+    for (u64 base = section_by_warp(to, begin); more; base += 32) {
+        const u64 section = base + lane_id();
+        const u64 first = section < to.count ? u64(to.sections[section]) : end, behind = section < to.count ? u64(to.sections[section + 1]) : end;
+        const bool wide = first < end && behind > max(first + near * to.height, begin);
+        more = __all_sync(ALL, first < end);
+        for (u32 left = __ballot_sync(ALL, wide); left; left &= left - 1) {
+            const u32 from = __ffs(left) - 1;
+            const u64 start = shuffle(first, from), last = shuffle(behind, from);
+            const u32 low = max(near, u32((max(begin, start) - start) / to.height)), high = u32((min(end, last) - start) / to.height);
+            for (u64 row = lane_id(); row - lane_id() < to.height; row += 32) {
+                const u64 position = (base + from) * to.height + row;
+                const bool here = row < to.height;
+                const u32 places = here ? to.places(position) : 0;
+                const Line line = here ? line_of(a, order, position) : Line{0, 0};
+                turn_columns<FROM_CSR>(a, line, places, to, columns, values, low, FROM_CSR ? high : min(high, warp_max(line.length)), LANES);
             }
         }
-        __syncthreads();
     }
 }
 
@@ -250,16 +256,16 @@ KERNEL jds_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, con
     if (blockIdx.x < far) far_entries<false>(a, order, diagonals, count, {near, far}, columns, values);
     else turn_over<Jds, false>(a, order, {diagonals}, columns, values, rows, splits, {near, far});
 }
-// `order` is null where rows keep their order.
-KERNEL csr_to_sell(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 splits, u32 near, u32 far) {
-    const Csr a = {rows, offsets, from_columns, from_values};
-    const Sell to = {sections, count, height};
-    if (blockIdx.x < far) far_places<true>(a, order, to, {near, far}, columns, values);
-    else turn_over<Sell, true>(a, order, to, columns, values, count * height, splits, {near, far});
+// `order` is null where rows keep their order. Columns below `near`, and the others.
+KERNEL csr_to_sell(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 splits, u32 near) {
+    turn_over<Sell, true>({rows, offsets, from_columns, from_values}, order, {sections, count, height}, columns, values, count * height, splits, {near, 0});
 }
-KERNEL sell_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 splits, u32 near, u32 far) {
-    const Csr a = {rows, offsets, to_columns, to_values};
-    const Sell from = {sections, count, height};
-    if (blockIdx.x < far) far_places<false>(a, order, from, {near, far}, columns, values);
-    else turn_over<Sell, false>(a, order, from, columns, values, rows, splits, {near, far});
+KERNEL csr_to_sell_far(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 near) {
+    far_columns<true>({rows, offsets, from_columns, from_values}, order, {sections, count, height}, near, columns, values);
+}
+KERNEL sell_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 splits, u32 near) {
+    turn_over<Sell, false>({rows, offsets, to_columns, to_values}, order, {sections, count, height}, columns, values, rows, splits, {near, 0});
+}
+KERNEL sell_to_csr_far(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 near) {
+    far_columns<false>({rows, offsets, to_columns, to_values}, order, {sections, count, height}, near, columns, values);
 }

@@ -1,6 +1,6 @@
 // Sizes that conversions need, from row offsets and row lengths.
 //
-// Constants: OFFSET (u32 or u64), THREADS.
+// Constants: OFFSET (u32 or u64), THREADS, LANES (a power of two).
 #include "common.cuh"
 
 typedef OFFSET I;
@@ -34,7 +34,7 @@ KERNEL ordered_lengths(const u32* lengths, u64 rows, const u32* order, u32* sort
 }
 
 // Places of each section, as wide as its longest row; they are added to found[0], and may wrap where that is more than I counts. found[1]
-// becomes the length of the longest row of all.
+// becomes the length of the longest row of all. LANES lanes a section.
 KERNEL section_places(const u32* lengths, u64 rows, u64 height, I* places, u64 sections, u64* found) {
     __shared__ u64 of_block;
     __shared__ u32 widest;
@@ -42,13 +42,22 @@ KERNEL section_places(const u32* lengths, u64 rows, u64 height, I* places, u64 s
     __syncthreads();
     u64 all = 0;
     u32 longest = 0;
-    EACH(s, sections) {
+    const u32 lane = threadIdx.x % LANES;
+    for (u64 base = u64(blockIdx.x) * (THREADS / LANES); base < sections; base += u64(gridDim.x) * (THREADS / LANES)) {
+        const u64 s = base + threadIdx.x / LANES, first = s * height;
         u32 width = 0;
-        for (u64 i = s * height, end = min(rows, (s + 1) * height); i < end; i++) width = max(width, lengths[i]);
+        if (s < sections)
+#pragma unroll 4
+            for (u64 i = first + lane, end = min(rows, first + height); i < end; i += LANES) width = max(width, lengths[i]);
+        __syncwarp();
+#pragma unroll
+        for (u32 with = LANES / 2; with; with /= 2) width = max(width, __shfl_xor_sync(ALL, width, with));
+        if (s >= sections || lane != 0) continue;
         places[s] = I(width * height);
         all += width * height;
         longest = max(longest, width);
     }
+    __syncwarp();
     all = warp_sum(all);
 #pragma unroll
     for (u32 with = 16; with; with /= 2) longest = max(longest, __shfl_xor_sync(ALL, longest, with));

@@ -4,7 +4,8 @@
 //
 //     histogram           bins fit in shared memory: every block counts its part there and adds its counts to the
 //                         global ones at the end. One read of x.
-//     histogram_cached    any number of bins: a block keeps a table in shared memory, slot = bin modulo CACHE, and the
+//     histogram_cached    any number of bins: a block keeps a table in shared memory, slot = bin modulo CACHE but for the
+//                         bank (a row of a grid has columns that differ by multiples of 32, which would all be in one), and the
 //                         first bin that comes to a slot owns it for a stretch of the input. Owned bins are counted in
 //                         shared memory, the others at once in global memory. Bins that occur often come early and
 //                         are owned, so a power law does not queue up on few addresses; bins that occur near each other, as the
@@ -94,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) histogram_cached(const u32
     for (u64 first = begin; first < end; first += STRETCH) {
         each_run(x, n, first, min(first + STRETCH, end), [&](u32 bin, u32 run) {
             if (bin >= bins) return;
-            u32 slot = bin & (CACHE - 1);
+            u32 slot = (bin ^ ((bin >> 5 ^ bin >> 10 ^ bin >> 15) & 31)) & (CACHE - 1);
             u32 who = *(volatile u32*)(owner + slot);
             if (who == FREE) {
                 who = atomicCAS(owner + slot, FREE, bin);

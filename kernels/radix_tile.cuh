@@ -46,8 +46,8 @@ template <typename Bits> DEVICE u32 digit_of(Bits key, u32 shift, u32 mask) { re
 
 // Counts the digits of the tile: `places` (WARPS * RADIX words) becomes where the keys of each warp and digit start in the
 // sorted tile. Thread d < RADIX learns how many keys have digit d and where they start. Barriers inside, also a last one.
-template <typename Bits>
-DEVICE void count_digits(const Bits (&key)[ITEMS], u32 shift, u32 mask, u32* places, u32* warp_sums, u32& total, u32& start) {
+template <typename Keys>
+DEVICE void count_digits(const Keys& key, u32 shift, u32 mask, u32* places, u32* warp_sums, u32& total, u32& start) {
     u32* mine = places + threadIdx.x / 32 * RADIX;
     for (u32 i = lane_id(); i < RADIX / 4; i += 32) reinterpret_cast<uint4*>(mine)[i] = {0, 0, 0, 0};
     __syncwarp();
@@ -73,12 +73,15 @@ DEVICE void count_digits(const Bits (&key)[ITEMS], u32 shift, u32 mask, u32* pla
     __syncthreads();
 }
 
-// Place of one key in the sorted tile; rows in order, all lanes of the warp together. `mine`: this warp's part of `places`.
-DEVICE u32 place_key(u32 digit, u32* mine) {
+// Place of one key in the sorted tile; rows in order, all lanes of the warp together. `mine`: this warp's part of `places`. MOSTLY_ALIKE:
+// whether to look first if all lanes have the same digit.
+template <bool MOSTLY_ALIKE = false> DEVICE u32 place_key(u32 digit, u32* mine) {
+    u32 equal = ALL;
+    if (!MOSTLY_ALIKE || !__all_sync(ALL, digit == __shfl_sync(ALL, digit, 0)))
 #if MATCH_HARDWARE
-    const u32 equal = __match_any_sync(ALL, digit);
+        equal = __match_any_sync(ALL, digit);
 #else
-    const u32 equal = equal_lanes<RADIX_BITS>(digit);
+        equal = equal_lanes<RADIX_BITS>(digit);
 #endif
     u32 below = __popc(equal & lanes_below());
     u32 place = mine[digit] + below;

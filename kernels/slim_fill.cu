@@ -10,13 +10,13 @@
 // Constants: VALUE (values), STORED (values as stored), OFFSET (CSR's offsets), TARGET (offsets of sections), COLUMNS, VALUES,
 // LINES (1 where kinds hold values), THREADS, LANES and CHUNK (slim_rows: powers of two, 32 rows a chunk at least), ITEMS (elements a thread
 // of a tile).
-#include "slim.cuh"
 #include "tile_segments.cuh"
 
 typedef VALUE V;
 typedef STORED S;
 typedef OFFSET I;
 typedef TARGET O;
+#include "slim_turn.cuh"
 
 // A block a kind.
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -103,7 +103,7 @@ template <typename To, typename A> DEVICE To narrowed(A a) {
     else return To(a);
 }
 
-// `splits` warps a section. wrong[0] becomes 1 where a distance or value is in no table.
+// `splits` warps a section, each with every `splits`-th of the pieces that are turned over. wrong[0] becomes 1 where a distance or value is in no table.
 extern "C" __global__ void __launch_bounds__(THREADS)
     slim_fill(u64 rows, const u32* order, const I* offsets, const u32* columns, const V* from, u32 longest, const u64* column_slots, const u8* column_codes, const u64* number_slots,
               const u8* number_codes, const O* word_offsets, const O* entries, const u32* bases, u32* words, S* values, u32 splits, u64* wrong) {
@@ -123,36 +123,48 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (quads == 0) return;
     const u32 stride = u32(u64(word_offsets[section + 1]) - word) / (32 * quads), of_columns = stride - (VALUES == SLIM_CODES);
     const u32 base = COLUMNS == SLIM_WIDE ? bases[section] + mine.row : 0;
-    for (u32 quad = u32(warp % splits); quad < quads; quad += splits) {
-        u32 code[4] = {~0u, ~0u, ~0u, ~0u}, number = 0;
+    Turned& turned = turned_by_warp();
+    for (u32 piece = u32(warp % splits) * TURNED; piece < width; piece += splits * TURNED) {
+        along_rows(mine.start, mine.length, piece, [&](u32 to, u32 j, u64 at) {
+            turned.columns[to][j] = columns[at];
+            turned.values[to][j] = from[at];
+        });
+        __syncwarp();
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 k = 4 * quad + j;
-            const bool here = k < mine.length;
-            const u32 column = here ? columns[mine.start + k] : 0;
-            const V value = here ? from[mine.start + k] : V();
-            if (COLUMNS == SLIM_CODES) {
-                const u32 slot = here ? find(column_slot, column - mine.row) : 0;
-                if (slot == SLOTS) wrong[0] = 1;
-                const u32 c = here ? column_code[slot % SLOTS] : 255;
-                code[0] = (code[0] & ~(255u << (8 * j))) | c << (8 * j);
-            } else if (COLUMNS == SLIM_WIDE && of_columns == 2) {
-                const u32 c = here ? column - base : 65535;
-                code[j / 2] = (code[j / 2] & ~(65535u << (16 * (j % 2)))) | c << (16 * (j % 2));
-            } else if (COLUMNS == SLIM_WIDE && here) {
-                code[j] = column;
+        for (u32 q = 0; q < TURNED_QUADS; q++) {
+            const u32 quad = piece / 4 + q;
+            if (quad >= quads) break;
+            u32 code[4] = {~0u, ~0u, ~0u, ~0u}, number = 0;
+#pragma unroll
+            for (u32 j = 0; j < 4; j++) {
+                const u32 k = 4 * quad + j;
+                const bool here = k < mine.length;
+                const u32 column = here ? turned.columns[lane][4 * q + j] : 0;
+                const V value = here ? turned.values[lane][4 * q + j] : V();
+                if (COLUMNS == SLIM_CODES) {
+                    const u32 slot = here ? find(column_slot, column - mine.row) : 0;
+                    if (slot == SLOTS) wrong[0] = 1;
+                    const u32 c = here ? column_code[slot % SLOTS] : 255;
+                    code[0] = (code[0] & ~(255u << (8 * j))) | c << (8 * j);
+                } else if (COLUMNS == SLIM_WIDE && of_columns == 2) {
+                    const u32 c = here ? column - base : 65535;
+                    code[j / 2] = (code[j / 2] & ~(65535u << (16 * (j % 2)))) | c << (16 * (j % 2));
+                } else if (COLUMNS == SLIM_WIDE && here) {
+                    code[j] = column;
+                }
+                if (VALUES == SLIM_CODES) {
+                    const u32 slot = here ? find(number_slot, key_of(value)) : 0;
+                    if (slot == SLOTS) wrong[0] = 1;
+                    if (here) number |= u32(number_code[slot % SLOTS]) << (8 * j);
+                } else if (k < width) {
+                    values[first + u64(k) * 32 + lane] = narrowed<S>(value);
+                }
             }
-            if (VALUES == SLIM_CODES) {
-                const u32 slot = here ? find(number_slot, key_of(value)) : 0;
-                if (slot == SLOTS) wrong[0] = 1;
-                if (here) number |= u32(number_code[slot % SLOTS]) << (8 * j);
-            } else if (k < width) {
-                values[first + u64(k) * 32 + lane] = narrowed<S>(value);
-            }
+            u32* mine_words = words + word + u64(quad) * stride * 32 + lane;
+            for (u32 i = 0; i < of_columns; i++) mine_words[i * 32] = i == 0 ? code[0] : i == 1 ? code[1] : i == 2 ? code[2] : code[3];
+            if (VALUES == SLIM_CODES) mine_words[of_columns * 32] = number;
         }
-        u32* mine_words = words + word + u64(quad) * stride * 32 + lane;
-        for (u32 i = 0; i < of_columns; i++) mine_words[i * 32] = i == 0 ? code[0] : i == 1 ? code[1] : i == 2 ? code[2] : code[3];
-        if (VALUES == SLIM_CODES) mine_words[of_columns * 32] = number;
+        __syncwarp();
     }
 }
 

@@ -1,17 +1,17 @@
 // From the slim format back to CSR: how long the rows are, then their entries. Every bit is as it was.
 //
-// A warp takes a section, or a part of its columns, a thread a row, as in slim.cu; of lines (kinds of rows with values) a thread takes an
+// A warp takes a section, or a part of its columns (slim_turn.cuh), a thread a row, as in slim.cu; of lines (kinds of rows with values) a thread takes an
 // entry. How long a row is, bisection of its places tells: entries stand before what is none.
 //
 // Constants: VALUE (the matrix's values), STORED (values as stored), OFFSET (offsets of sections), TARGET (CSR's offsets),
 // COLUMNS, VALUES, LINES (1 where kinds hold values, and nothing else is stored), THREADS, ITEMS (elements a thread of a tile).
-#include "slim.cuh"
 #include "tile_segments.cuh"
 
 typedef VALUE V;
 typedef STORED S;
 typedef OFFSET I;
 typedef TARGET O;
+#include "slim_turn.cuh"
 
 // What stands for no entry among the codes of columns, which take so many words of a quad; all entries of a row stand before it.
 DEVICE u32 no_entry(u32 of_columns) { return of_columns == 1 ? 255 : of_columns == 2 ? 65535 : ~0u; }
@@ -58,34 +58,42 @@ extern "C" __global__ void __launch_bounds__(THREADS) slim_lengths(ARGUMENTS, u3
     else lengths[row] = section_of(place, offsets, words, entries).length();
 }
 
-// `splits` warps a section, each with every `splits`-th quad.
+// `splits` warps a section, each with every `splits`-th of the pieces that are turned over.
 extern "C" __global__ void __launch_bounds__(THREADS) slim_to_csr(ARGUMENTS, const O* to, u32 splits, u32* columns, V* to_values) {
     const u64 warp = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32, place = warp / splits * 32 + lane_id();
-    if (place >= rows) return;
-    const u32 row = order ? order[place] : u32(place);
+    if (place - lane_id() >= rows) return;
+    Turned& turned = turned_by_warp();
+    const bool here = place < rows;
+    const u32 row = !here ? 0 : order ? order[place] : u32(place);
     const Section mine = section_of(place, offsets, words, entries);
     const u64 start = to[row];
-    const u32 kind_start = COLUMNS == SLIM_KINDS ? starts[kind_of[row]] : 0;
-    const u32 length = COLUMNS == SLIM_KINDS ? starts[kind_of[row] + 1] - kind_start : mine.width;
+    // A row that is longer than its section has its entries elsewhere.
+    const u32 all = here ? u32(u64(to[u64(row) + 1]) - start) : 0, length = all > mine.width ? 0 : all, most = longest_of_warp(length);
+    const u32 kind_start = COLUMNS == SLIM_KINDS && here ? starts[kind_of[row]] : 0;
     const u32 base = COLUMNS == SLIM_WIDE && mine.of_columns == 2 ? bases[place / 32] + row : 0;
-    for (u32 q = u32(warp % splits); 4 * q < length; q += splits) {
-        const u32* quad = mine.quad(q);
+    for (u32 first = u32(warp % splits) * TURNED; first < most; first += splits * TURNED) {
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 k = 4 * q + j;
-            if (k >= length) return;
+        for (u32 j = 0; j < TURNED; j++) {
+            const u32 k = first + j;
+            if (k >= length) break;
+            const u32* quad = mine.quad(k / 4);
             u32 column;
             if (COLUMNS == SLIM_KINDS) {
                 column = row + distances[kind_start + k];
             } else {
-                const u32 code = mine.code(quad, j);
-                if (code == no_entry(mine.of_columns)) return;
+                const u32 code = mine.code(quad, j % 4);
                 column = COLUMNS == SLIM_CODES ? row + distances[code] : base + code;
             }
-            columns[start + k] = column;
-            if (VALUES == SLIM_CODES) to_values[start + k] = numbers[quad[mine.of_columns * 32] >> (8 * j) & 255];
-            else to_values[start + k] = widened<V>(values[mine.first + u64(k) * 32]);
+            turned.columns[lane_id()][j] = column;
+            if (VALUES == SLIM_CODES) turned.values[lane_id()][j] = numbers[quad[mine.of_columns * 32] >> (8 * (j % 4)) & 255];
+            else turned.values[lane_id()][j] = widened<V>(values[mine.first + u64(k) * 32]);
         }
+        __syncwarp();
+        along_rows(start, length, first, [&](u32 from, u32 j, u64 at) {
+            columns[at] = turned.columns[from][j];
+            to_values[at] = turned.values[from][j];
+        });
+        __syncwarp();
     }
 }
 

@@ -3,15 +3,16 @@
 //     lengths   2 1 4 1 | 3 1 1 1      in order: widths 4 3      by length: widths 4 1, rows 2 4 0 1 | 3 5 6 7      (sections of 4, a window of 8)
 //
 //     slim_sizes      widths and distances, of rows in their order and of rows from longest to shortest within windows of 256
+//     slim_order      the rows in the latter order, where it is taken
 //     slim_offsets    where places and words of each section start, once it is known how columns and values are held
 //     long_rows       numbers and lengths of long rows, from row << 32 | length
 //
 // Both orders are measured at once, so that the host asks once. A width has the highest bit set where distances are too far apart for
 // 16 bits. Long rows count as empty.
 //
-// Bytes a row: offset, first and last column read; 4 written, and 16 a section.
+// Bytes a row: offset, first and last column read; 16 a section written.
 //
-// Constants: OFFSET (CSR's offsets), TARGET (offsets of sections), THREADS (of slim_offsets; slim_sizes has 256, long_rows any number).
+// Constants: OFFSET (CSR's offsets), TARGET (offsets of sections), THREADS (of slim_offsets; slim_sizes and slim_order have 256, long_rows any number).
 #include "length_order.cuh"
 #include "slim.cuh"
 
@@ -47,7 +48,7 @@ DEVICE void measure(u64 section, u32 width, i64 low, i64 high, u32* widths, u32*
 // A block a window at a time, a warp a section. `columns`, and with it bases, are null where columns are not stored. Distances are compared
 // as signed numbers and kept modulo 2^32. Totals of rows in their order and by length are added to `totals`.
 extern "C" __global__ void __launch_bounds__(WINDOW)
-    slim_sizes(u64 rows, const I* offsets, const u32* columns, u32 longest, u32* widths, u32* bases, u32* order, u32* ordered_widths, u32* ordered_bases, u64* totals) {
+    slim_sizes(u64 rows, const I* offsets, const u32* columns, u32 longest, u32* widths, u32* bases, u32* ordered_widths, u32* ordered_bases, u64* totals) {
     __shared__ LengthOrder<WINDOW> room;
     __shared__ i64 lows[WINDOW], highs[WINDOW];
     __shared__ u64 sums[6];
@@ -70,7 +71,6 @@ extern "C" __global__ void __launch_bounds__(WINDOW)
         const bool has_section = place / 32 * 32 < rows;
         if (has_section) measure(place / 32, length, low, high, widths, bases, in_order);
         order_by_length(room, place < rows, length, row);
-        if (place < rows) order[place] = u32(first) + row;
         if (has_section) measure(place / 32, length, lows[row], highs[row], ordered_widths, ordered_bases, by_length);
     }
     __syncthreads();
@@ -84,6 +84,16 @@ extern "C" __global__ void __launch_bounds__(WINDOW)
     }
     __syncthreads();
     if (threadIdx.x < 6) atomicAdd(totals + threadIdx.x, sums[threadIdx.x]);
+}
+
+// A block a window.
+extern "C" __global__ void __launch_bounds__(WINDOW) slim_order(u64 rows, const I* offsets, u32 longest, u32* order) {
+    __shared__ LengthOrder<WINDOW> room;
+    const u64 first = u64(blockIdx.x) * WINDOW, place = first + threadIdx.x;
+    const u64 entries = place < rows ? u64(offsets[place + 1]) - u64(offsets[place]) : 0;
+    u32 length = entries > longest ? 0 : u32(entries), row = threadIdx.x;
+    order_by_length(room, place < rows, length, row);
+    if (place < rows) order[place] = u32(first) + row;
 }
 
 DEVICE u64 warp_upto(u64 value) {

@@ -1,52 +1,63 @@
 // The numbers of a CSR matrix's entries by the windows of their columns (transpose_windows.cuh), stably: a radix sort in two passes, the
-// first of which reads columns.
+// first of which reads columns. What a column is called within its window goes along.
 //
-//     column_keys     the window and the place in it of each column
-//     window_starts   where each window starts in the target, and how many entries there are of each lower digit: windows tell, no entry
-//                     is read for it; clears the workspace
+//     window_starts   where each window and its first column start, and how many entries there are of each lower digit: windows tell, no
+//                     entry is read for it; clears the workspaces
+//     column_keys     the window of each column, and what it is called there
 //     digit_starts    where each digit starts
-//     sort_low        by the lower 8 bits of the window; its upper bits go along, in a byte
-//     sort_high       by those
+//     sort_low        by the lower 8 bits of the window
+//     sort_high       by the upper 8
 //
-// With CARRY the place in the window goes along as well, 16 bits.
-// Bytes an entry: column read (and its key, from the cache), number and upper digit written, read, number written; with CARRY 8 more.
-// Workspace: a ticket a pass, then look-back words, a pass's behind the other's.
+// A word an entry goes from the first pass to the second: its place in its tile, the column's name, the upper digit. Which tile it comes
+// from is told by where it lies: `sources` holds, digit after digit, where each tile's entries of the digit start.
 //
-// Constants: CURSOR (offsets of columns), WINDOW_BITS, CARRY (0, 1), THREADS (at least 256), ITEMS, MIN_BLOCKS, LOOK_AT_ONCE, MATCH_HARDWARE.
+//     word of sort_low     place in the tile (24 - WINDOW_BITS bits) | name (WINDOW_BITS) | upper digit (8)
+//     word of sort_high    lower bits of the name (16 - WINDOW_BITS) | number (16 + WINDOW_BITS); the name's other bits in a byte
+//
+// Bytes an entry: column read (and its key, from the cache), word written, read, word and byte written.
+// Workspaces: a ticket, then look-back words.
+//
+// Constants: CURSOR (offsets of columns), WINDOW_BITS, THREADS (at least 256), ITEMS, MIN_BLOCKS, LOOK_AT_ONCE, MATCH_HARDWARE.
 #define LOOK u32 // there are at most 2^16 windows of 2^12 entries
 #include "radix_tile.cuh"
 #include "transpose_windows.cuh"
 
 typedef CURSOR C;
 
-#define PASSES 2
+static_assert(TILE <= 1 << (24 - WINDOW_BITS), "a place in a tile has the bits that name and digit leave");
 
-// Of each column, its window and behind that its place there: where it starts, but for long columns, whose window is the next.
-extern "C" __global__ void __launch_bounds__(THREADS) column_keys(const C* starts, u64 columns, u32* keys) {
-    const u64 c = u64(blockIdx.x) * THREADS + threadIdx.x;
-    if (c >= columns) return;
-    const C start = starts[c];
-    keys[c] = window_of(start, starts[c + 1]) << WINDOW_BITS | u32(start) & (WINDOW - 1);
-}
-
-// Where each window starts, and the end behind; counts[d]: entries of lower digit d, zero before. THREADS - 1 windows a block.
+// Where each window starts, and its first column, and the ends behind; counts[d]: entries of lower digit d, zero before. THREADS - 1
+// windows a block.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    window_starts(const C* starts, u64 columns, u32* begin, u32 windows, u32* counts, u32* workspace, u64 words) {
+    window_starts(const C* starts, u64 columns, u32* begin, u32* first_columns, u32 windows, u32* counts, u32* low, u32* high, u64 words) {
     __shared__ u32 at[THREADS];
-    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < words; i += u64(gridDim.x) * THREADS) workspace[i] = 0;
+    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < words; i += u64(gridDim.x) * THREADS) low[i] = high[i] = 0;
     const u32 w = blockIdx.x * (THREADS - 1) + threadIdx.x;
-    u64 low = 0, high = columns;
-    while (low < high) {
-        const u64 middle = low + (high - low) / 2;
-        if (window_of(starts[middle], starts[middle + 1]) < w) low = middle + 1;
-        else high = middle;
+    u64 from = 0, to = columns;
+    while (from < to) {
+        const u64 middle = from + (to - from) / 2;
+        if (window_of(starts[middle], starts[middle + 1]) < w) from = middle + 1;
+        else to = middle;
     }
-    at[threadIdx.x] = u32(starts[low]);
-    if (w <= windows) begin[w] = at[threadIdx.x];
+    at[threadIdx.x] = u32(starts[from]);
+    if (w <= windows) {
+        begin[w] = at[threadIdx.x];
+        first_columns[w] = u32(from);
+    }
     __syncthreads();
     if (threadIdx.x == THREADS - 1 || w >= windows) return;
     const u32 size = at[threadIdx.x + 1] - at[threadIdx.x];
     if (size) atomicAdd(counts + w % RADIX, size);
+}
+
+// Of each column, its window and behind that its name there (transpose_windows.cuh).
+extern "C" __global__ void __launch_bounds__(THREADS) column_keys(const C* starts, u64 columns, const u32* first_columns, u32* keys) {
+    const u64 c = u64(blockIdx.x) * THREADS + threadIdx.x;
+    if (c >= columns) return;
+    const C start = starts[c];
+    const u32 window = window_of(start, starts[c + 1]), first = first_columns[window];
+    const u32 name = names_by_number(first_columns[window + 1] - first) ? u32(c) - first : u32(start) & (WINDOW - 1);
+    keys[c] = window << WINDOW_BITS | name;
 }
 
 // Where the entries of each lower digit start in the first pass's result, in place of their counts, and behind that those of each upper
@@ -61,19 +72,25 @@ extern "C" __global__ void __launch_bounds__(THREADS) digit_starts(const u32* be
 }
 
 // What both passes do: 8 bits of the keys from `shift` on sort the tile; put(place in the sorted tile, which key) leaves there what
-// take(place, where the digits' keys go) then writes to its place in the whole.
-template <typename Put, typename Take>
-DEVICE void sort_tile(u32 pass, const u32 (&key)[ITEMS], u32 shift, u32 tile, u32 have, u32* places, const u32* digits, u32* workspace, Put put, Take take) {
+// take(place, where the digits' keys go) then writes to its place in the whole. begins(where the tile's keys of the thread's digit start in
+// the whole, how many they are) is told by the first 256 threads.
+template <bool MOSTLY_ALIKE, typename Keys, typename Put, typename Take, typename Begins>
+DEVICE void sort_tile(Keys& key, u32 shift, u32 tile, u32 have, u32* places, const u32* digits, u32* words, Put put, Take take, Begins begins) {
     __shared__ u32 warp_sums[RADIX / 32];
     __shared__ u32 out_start[RADIX];
     u32 total, start;
     count_digits(key, shift, RADIX - 1, places, warp_sums, total, start);
-    LOOK* words = workspace + PASSES + pass * gridDim.x * RADIX + threadIdx.x;
-    if (threadIdx.x < RADIX) publish(words, tile, total);
+    if (threadIdx.x < RADIX) publish(words + threadIdx.x, tile, total);
     u32* mine = places + threadIdx.x / 32 * RADIX;
 #pragma unroll
-    for (int i = 0; i < ITEMS; i++) put(place_key(digit_of(key[i], shift, RADIX - 1), mine), i);
-    if (threadIdx.x < RADIX) out_start[threadIdx.x] = digits[pass * RADIX + threadIdx.x] + keys_before(words, tile, total) - start;
+    for (u32& one : key) forget(one);
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) put(place_key<MOSTLY_ALIKE>(digit_of(key[i], shift, RADIX - 1), mine), i);
+    if (threadIdx.x < RADIX) {
+        const u32 from = digits[threadIdx.x] + keys_before(words + threadIdx.x, tile, total);
+        out_start[threadIdx.x] = from - start;
+        begins(from, total);
+    }
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
@@ -89,13 +106,13 @@ DEVICE u32 take_ticket(u32* ticket) {
     return mine;
 }
 
-// A block a tile. Dynamic shared memory: WARPS * RADIX * 4 + TILE * (4 + 2 * CARRY).
+// A block a tile. `sources`: where each tile's entries of each digit start, the digits one after the other; `first_sources`: of these, the
+// one that holds the first entry of each tile of the second pass. Dynamic shared memory: WARPS * RADIX * 4 + TILE * 5.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-    sort_low(const u32* keys, const u32* columns, u64 n, const u32* digits, u32* workspace, u32* numbers, u8* upper, u16* places_in) {
+    sort_low(const u32* keys, const u32* columns, u64 n, const u32* digits, u32* workspace, u32* words, u32* sources, u32* first_sources) {
     extern __shared__ uint4 dynamic[];
-    static_assert(TILE <= 1 << 16, "a key's place in its tile has 16 bits beside the window's 16");
     u32 *places = reinterpret_cast<u32*>(dynamic), *sorted = places + WARPS * RADIX;
-    u16* sorted_places = reinterpret_cast<u16*>(sorted + TILE);
+    u8* sorted_digits = reinterpret_cast<u8*>(sorted + TILE);
     const u32 tile = take_ticket(workspace), first = tile * TILE, have = u32(min(u64(TILE), n - first));
     const u32 at = threadIdx.x / 32 * (32 * ITEMS) + lane_id();
     u32 key[ITEMS];
@@ -104,48 +121,89 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     // Past the end: the largest window, which ranks behind every entry.
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) key[i] = at + i * 32 < have ? keys[key[i]] : ~0u;
-    sort_tile(
-        0, key, WINDOW_BITS, tile, have, places, digits, workspace,
+    sort_tile<false>(
+        key, WINDOW_BITS, tile, have, places, digits, workspace + 1,
         [&](u32 place, int i) {
-            sorted[place] = (key[i] >> WINDOW_BITS & 0xffff) | (at + i * 32) << 16;
-            if (CARRY) sorted_places[place] = u16(key[i] & (WINDOW - 1));
+            sorted[place] = (at + i * 32) << (WINDOW_BITS + RADIX_BITS) | (key[i] & (WINDOW - 1)) << RADIX_BITS | (key[i] >> (WINDOW_BITS + RADIX_BITS) & (RADIX - 1));
+            sorted_digits[place] = u8(key[i] >> WINDOW_BITS);
         },
-        [&](u32 j, const u32* out_start) {
-            const u32 k = sorted[j], out = out_start[k & (RADIX - 1)] + j;
-            numbers[out] = first + (k >> 16);
-            upper[out] = u8(k >> 8);
-            if (CARRY) places_in[out] = sorted_places[j];
+        [&](u32 j, const u32* out_start) { words[out_start[sorted_digits[j]] + j] = sorted[j]; },
+        [&](u32 from, u32 count) {
+            const u32 source = threadIdx.x * gridDim.x + tile, boundary = (from + TILE - 1) / TILE;
+            sources[source] = from;
+            // Tiles of both passes are equally large: at most one begins here.
+            if (u64(boundary) * TILE < u64(from) + count) first_sources[boundary] = source;
         });
 }
 
-// A block a tile. Dynamic shared memory: WARPS * RADIX * 4 + TILE * (5 + 2 * CARRY).
+// Keys of 16 bits, two a register.
+struct Halves {
+    u32 two[ITEMS / 2];
+    DEVICE u32* begin() { return two; }
+    DEVICE u32* end() { return two + ITEMS / 2; }
+    DEVICE u32 operator[](int i) const { return two[i / 2] >> i % 2 * 16 & 0xffff; }
+    DEVICE void set(int i, u32 key) { two[i / 2] = i % 2 ? two[i / 2] | key << 16 : key; }
+};
+
+// A block a tile. Dynamic shared memory: WARPS * RADIX * 4 + TILE * 6.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-    sort_high(const u32* numbers, const u8* upper, const u16* places_in, u64 n, const u32* digits, u32* workspace, u32* to_numbers, u16* to_places) {
+    sort_high(const u32* words, u64 n, const u32* sources, const u32* first_sources, const u32* digits, u32* workspace, u32* to_numbers, u8* to_names) {
     extern __shared__ uint4 dynamic[];
+    __shared__ u32 begins[TILE / 32]; // a bit where another source begins; source_tile has its tile there
     u32 *places = reinterpret_cast<u32*>(dynamic), *sorted = places + WARPS * RADIX;
-    u16* sorted_places = reinterpret_cast<u16*>(sorted + TILE);
-    u8* sorted_digits = reinterpret_cast<u8*>(sorted_places + CARRY * TILE);
-    const u32 tile = take_ticket(workspace + 1), first = tile * TILE, have = u32(min(u64(TILE), n - first));
+    u8 *sorted_digits = reinterpret_cast<u8*>(sorted + TILE), *sorted_names = sorted_digits + TILE;
+    u16* source_tile = reinterpret_cast<u16*>(sorted); // until numbers lie there
+    const u32 tile = take_ticket(workspace), first = tile * TILE, have = u32(min(u64(TILE), n - first)), tiles = gridDim.x;
     const u32 at = threadIdx.x / 32 * (32 * ITEMS) + lane_id();
-    u32 key[ITEMS], number[ITEMS];
+    u32 number[ITEMS]; // words first
+    Halves key;
 #pragma unroll
-    for (int i = 0; i < ITEMS; i++) key[i] = at + i * 32 < have ? upper[first + at + i * 32] : RADIX - 1;
+    for (int i = 0; i < ITEMS; i++) number[i] = at + i * 32 < have ? words[first + at + i * 32] : ~0u;
+    for (u32 i = threadIdx.x; i < TILE / 32; i += THREADS) begins[i] = 0;
+    __syncthreads();
+    u32 base = first_sources[tile];
+    for (bool more = true; more;) {
+        const u32 source = base + threadIdx.x;
+        const u32 start = source < RADIX * tiles ? sources[source] : u32(n), end = source + 1 < RADIX * tiles ? sources[source + 1] : u32(n);
+        if (start < end && end > first && start < first + have) {
+            const u32 place = max(start, first) - first;
+            atomicOr(begins + place / 32, 1u << place % 32);
+            source_tile[place] = u16(source % tiles);
+        }
+        more = __syncthreads_or(threadIdx.x == THREADS - 1 && start < first + have);
+        base += THREADS;
+        // A digit that no entry has may have as many sources as one that many have.
+        if (more)
+            for (u32 digit = base / tiles; digit < RADIX && digits[digit] == (digit + 1 < RADIX ? digits[digit + 1] : u32(n)); digit++) base = (digit + 1) * tiles;
+    }
+    // Where the last source before this warp's entries begins.
+    u32 last = 0;
+    for (u32 i = lane_id(); i < threadIdx.x / 32 * ITEMS; i += 32)
+        if (begins[i]) last = 32 * i + 31 - __clz(begins[i]);
 #pragma unroll
-    for (int i = 0; i < ITEMS; i++) number[i] = numbers[first + min(at + i * 32, have - 1)];
-    // What goes along lies above the digit.
-    if (CARRY)
+    for (u32 with = 16; with; with /= 2) last = max(last, __shfl_xor_sync(ALL, last, with));
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++) key[i] |= u32(places_in[first + min(at + i * 32, have - 1)]) << RADIX_BITS;
-    sort_tile(
-        1, key, 0, tile, have, places, digits, workspace,
+    for (int i = 0; i < ITEMS; i++) {
+        const u32 piece = threadIdx.x / 32 * ITEMS + i, all = begins[piece], upto = all & ((2u << lane_id()) - 1);
+        const u32 place = upto ? 32 * piece + 31 - __clz(upto) : last;
+        if (all) last = 32 * piece + 31 - __clz(all);
+        const u32 word = number[i], name = word >> RADIX_BITS & (WINDOW - 1);
+        number[i] = source_tile[place] * TILE + (word >> (WINDOW_BITS + RADIX_BITS)) | name << NUMBER_BITS;
+        // What is left of the name lies above the digit.
+        key.set(i, (word & (RADIX - 1)) | name >> (32 - NUMBER_BITS) << RADIX_BITS);
+    }
+    // Entries of neighbouring rows in the same lower digit's windows are mostly in one window.
+    sort_tile<true>(
+        key, 0, tile, have, places, digits + RADIX, workspace + 1,
         [&](u32 place, int i) {
             sorted[place] = number[i];
             sorted_digits[place] = u8(key[i]);
-            if (CARRY) sorted_places[place] = u16(key[i] >> RADIX_BITS);
+            sorted_names[place] = u8(key[i] >> RADIX_BITS);
         },
         [&](u32 j, const u32* out_start) {
             const u32 out = out_start[sorted_digits[j]] + j;
             to_numbers[out] = sorted[j];
-            if (CARRY) to_places[out] = sorted_places[j];
-        });
+            to_names[out] = sorted_names[j];
+        },
+        [](u32, u32) {});
 }

@@ -11,11 +11,10 @@
 // A warp counts its entries of each column, 32 at a time, by votes; sums over the warps then tell how many came before.
 //
 // Memory: the target itself: numbers lie where rows come to lie.
-// Bytes an entry: number, column, value and row read, the latter three at random (of rows, 8 bytes for 32 entries; with CARRY no column, but
-// its place, in order); row and value written.
+// Bytes an entry: number with a part of its column's name, the other part, value and row read, the latter two at random (of rows, 8 bytes
+// for 32 entries); row and value written.
 //
-// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR), CURSOR (of columns), WINDOW_BITS, CARRY (whether places came along), THREADS, RESIDENT
-// (threads a multiprocessor, at least).
+// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR), CURSOR (of columns), WINDOW_BITS, THREADS, RESIDENT (threads a multiprocessor, at least).
 #include "transpose_windows.cuh"
 #include "votes.cuh"
 
@@ -69,10 +68,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) mark_rows(const I* offsets
     marks[piece] = {u32(begin) + warp_inclusive_sum(rows_to[lane_id()]), starts[lane_id()]};
 }
 
+// The row of an entry, by the mark of its piece in which no row is empty.
+DEVICE u32 row_by_count(Rows mark, u32 entry) { return mark.row + __popc(mark.starts & ((2u << entry % PIECE) - 1)); }
+
 // The row of an entry.
 DEVICE u32 row_of_entry(const I* offsets, const Rows* marks, u32 entry) {
     const Rows mark = marks[entry / PIECE];
-    if (!(mark.starts & 1)) return mark.row + __popc(mark.starts & ((2u << entry % PIECE) - 1));
+    if (!(mark.starts & 1)) return row_by_count(mark, entry);
     u32 low = mark.row, high = marks[entry / PIECE + 1].row;
     while (low < high) {
         const u32 middle = low + (high - low + 1) / 2;
@@ -97,54 +99,88 @@ DEVICE bool ends_long(const u32* begin, u32 w) {
     return begin[low] >> WINDOW_BITS != low;
 }
 
+#define NUMBERS ((1u << NUMBER_BITS) - 1)
+
+// Hides from the compiler what a word is made of: it would keep that too.
+DEVICE void forget(u32& x) { asm volatile("" : "+r"(x)); }
+
+// A window's entries and columns.
+struct Window {
+    u32 first, size, low; // where its entries start, and its places
+    u32 column, columns; // its first column, and how many there are
+};
 struct Source {
     const I* offsets;
     const Rows* marks;
     const C* starts;
-    const u32* columns;
     const V* values;
-    const u16* places;
+    const u8* names;
 };
 
-#define EACH_LINE(i) _Pragma("unroll") for (int i = 0; i < LINES; i++) if (i < lines)
+// A warp's lines: all that there is room for, or those that it has.
+#define EACH_LINE(i) _Pragma("unroll") for (int i = 0; i < LINES; i++)
+#define EACH_LINE_THERE(i) EACH_LINE(i) if (i < lines)
+// Whether a lane has an entry in the line.
+#define HERE(i) ((i) * 32 < left)
 
-// A place's half of a word of counts.
-DEVICE u32 half_of(u32 word, u32 place) { return word >> place % 2 * 16 & 0xffff; }
+// A name's half of a word of counts.
+DEVICE u32 half_of(u32 word, u32 name) { return word >> name % 2 * 16 & 0xffff; }
+DEVICE u32 two_halves(u32 low, u32 high) { return (low & 0xffff) | high << 16; }
 
-// Puts a window's `size` entries from `first` on in order, for which LINES * THREADS suffice. `low`: its first place. `counts`: a warp's
-// entries of each column, by the column's place, two counts a word.
-template <int LINES> DEVICE void place_entries(const Source& a, u32* all_entries, V* all_values, u32 first, u32 size, u32 low, u32* counts) {
-    u32* entries = all_entries + first;
-    V* to_values = all_values + first;
-    const u32 lane = lane_id(), warp = threadIdx.x / 32;
+// Where the columns of eight names start, two a word.
+DEVICE uint4 starts_of_names(const Source& a, const Window& w, bool by_number, u32 name) {
+    u32 at[8];
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) at[i] = by_number ? u32(a.starts[w.column + min(name + i, w.columns)]) - w.first : name + i + w.low - w.first;
+    return {two_halves(at[0], at[1]), two_halves(at[2], at[3]), two_halves(at[4], at[5]), two_halves(at[6], at[7])};
+}
+
+// Puts a window's entries in order, for which LINES * THREADS suffice. `counts`: a warp's entries of each column, by name, two counts a word.
+// What a lane without an entry loads is another's: a load on a condition is a branch, of which there would be one a line.
+template <int LINES> DEVICE void place_entries(const Source& a, u32* all_entries, V* all_values, const Window& w, u32* counts) {
+    u32* entries = all_entries + w.first;
+    V* to_values = all_values + w.first;
+    const u8* names = a.names + w.first;
+    const u32 lane = lane_id(), warp = threadIdx.x / 32, size = w.size;
     const int lines = (size + THREADS - 1) / THREADS;
     const u32 from = warp * lines * 32 + lane;
-    u32* mine = counts + warp * (WINDOW / 2);
-    u32 entry[LINES], place[LINES];
-    EACH_LINE(i) entry[i] = from + i * 32 < size ? entries[from + i * 32] : 0;
-    for (u32 k = lane; k < WINDOW / 8; k += 32) reinterpret_cast<uint4*>(mine)[k] = {0, 0, 0, 0};
-    __syncwarp();
-    if (CARRY) {
-        EACH_LINE(i) place[i] = from + i * 32 < size ? a.places[first + from + i * 32] : WINDOW;
-    } else {
-        EACH_LINE(i) place[i] = a.columns[entry[i]];
-        EACH_LINE(i) place[i] = from + i * 32 < size ? u32(a.starts[place[i]]) & (WINDOW - 1) : WINDOW;
-    }
-    // Of the lanes with the same place: the first, and how many are below; the first one learns how many the warp had before.
+    const int left = int(min(size, (warp + 1) * lines * 32)) - int(from);
+    const bool by_number = names_by_number(w.columns);
+    // Eight names at a time.
+    const u32 stride = by_number ? (w.columns + 7) / 8 : WINDOW / 8, name_bits = by_number ? 32 - __clz(w.columns - 1 | 1) : WINDOW_BITS;
+    u32* mine = counts + warp * stride * 4;
+    u32 entry[LINES], place[LINES], equal[LINES];
     EACH_LINE(i) {
-        const u32 equal = equal_lanes<WINDOW_BITS + 1>(place[i]), below = __popc(equal & lanes_below());
+        const u32 at = min(from + i * 32, size - 1);
+        entry[i] = entries[at];
+        place[i] = names[at];
+    }
+    uint4 starts = {0, 0, 0, 0};
+    if (threadIdx.x < stride) starts = starts_of_names(a, w, by_number, threadIdx.x * 8);
+    for (u32 k = lane; k < stride; k += 32) reinterpret_cast<uint4*>(mine)[k] = {0, 0, 0, 0};
+    EACH_LINE(i) {
+        place[i] = place[i] << (32 - NUMBER_BITS) | entry[i] >> NUMBER_BITS;
+        entry[i] &= NUMBERS;
+        forget(entry[i]);
+        forget(place[i]);
+        equal[i] = __ballot_sync(ALL, HERE(i)) ^ (HERE(i) ? 0 : ALL);
+    }
+    for (u32 bit = 1; bit >> name_bits == 0; bit *= 2) EACH_LINE(i) vote(equal[i], place[i], bit);
+    // Of the lanes with the same name: the first, and how many are below; the first one learns how many the warp had before.
+    EACH_LINE_THERE(i) {
+        const u32 below = __popc(equal[i] & lanes_below());
         u32 earlier = 0;
-        if (below == 0 && place[i] < WINDOW) earlier = atomicAdd(mine + place[i] / 2, __popc(equal) << place[i] % 2 * 16);
         __syncwarp();
-        earlier = __shfl_sync(ALL, earlier, __ffs(equal) - 1);
+        if (below == 0 && HERE(i)) earlier = atomicAdd(mine + place[i] / 2, __popc(equal[i]) << place[i] % 2 * 16);
+        earlier = __shfl_sync(ALL, earlier, __ffs(equal[i]) - 1);
         place[i] |= half_of(earlier, place[i]) + below << 16;
     }
     __syncthreads();
-    for (u32 k = threadIdx.x; k < WINDOW / 8; k += THREADS) {
-        uint4 sum = {0, 0, 0, 0};
+    for (u32 k = threadIdx.x; k < stride; k += THREADS) {
+        uint4 sum = k < THREADS ? starts : starts_of_names(a, w, by_number, k * 8);
 #pragma unroll
-        for (u32 w = 0; w < WARPS; w++) {
-            uint4* at = reinterpret_cast<uint4*>(counts + w * (WINDOW / 2)) + k;
+        for (u32 of = 0; of < WARPS; of++) {
+            uint4* at = reinterpret_cast<uint4*>(counts) + of * stride + k;
             const uint4 c = *at;
             *at = sum;
             sum = {sum.x + c.x, sum.y + c.y, sum.z + c.z, sum.w + c.w};
@@ -152,20 +188,40 @@ template <int LINES> DEVICE void place_entries(const Source& a, u32* all_entries
     }
     __syncthreads();
     EACH_LINE(i) {
-        const u32 at = place[i] & 0xffff;
-        place[i] = at < WINDOW ? (place[i] >> 16) + half_of(mine[at / 2], at) + at + low - first : 0;
+        const u32 name = place[i] & 0xffff;
+        place[i] = (place[i] >> 16) + half_of(mine[name / 2], name);
     }
-    // All numbers have been read: rows may take their places.
-    if (!STAGED || LINES > USUAL) {
-        EACH_LINE(i) if (from + i * 32 < size) to_values[place[i]] = a.values[entry[i]];
-        EACH_LINE(i) if (from + i * 32 < size) entries[place[i]] = row_of_entry(a.offsets, a.marks, entry[i]);
-        return;
-    }
-    __syncthreads();
+    constexpr bool staged = STAGED && LINES <= USUAL;
+    if (staged) __syncthreads();
     V* staged_values = reinterpret_cast<V*>(counts);
     u32* staged_rows = reinterpret_cast<u32*>(staged_values + USUAL * THREADS);
-    EACH_LINE(i) if (from + i * 32 < size) staged_values[place[i]] = a.values[entry[i]];
-    EACH_LINE(i) if (from + i * 32 < size) staged_rows[place[i]] = row_of_entry(a.offsets, a.marks, entry[i]);
+    // Several loads are under way together.
+    constexpr int TOGETHER = VALUE_BYTES == 4 ? USUAL : VALUE_BYTES == 8 ? (USUAL + 1) / 2 : 3;
+#pragma unroll
+    for (int first = 0; first < LINES; first += TOGETHER) {
+        V value[TOGETHER];
+#pragma unroll
+        for (int i = 0; i < TOGETHER; i++) value[i] = a.values[entry[min(first + i, LINES - 1)]];
+#pragma unroll
+        for (int i = 0; i < TOGETHER; i++)
+            if (first + i < LINES && HERE(first + i)) (staged ? staged_values : to_values)[place[first + i]] = value[i];
+    }
+    // All numbers have been read: rows may take their places.
+    u32* to_rows = staged ? staged_rows : entries;
+    u32 searched = 0;
+#pragma unroll
+    for (int first = 0; first < LINES; first += 3) {
+        Rows mark[3];
+#pragma unroll
+        for (int i = 0; i < 3; i++) mark[i] = a.marks[entry[min(first + i, LINES - 1)] / PIECE];
+#pragma unroll
+        for (int i = 0; i < 3; i++) {
+            searched |= mark[i].starts & 1;
+            if (first + i < LINES && HERE(first + i)) to_rows[place[first + i]] = row_by_count(mark[i], entry[first + i]);
+        }
+    }
+    if (searched) EACH_LINE(i) if (HERE(i)) to_rows[place[i]] = row_of_entry(a.offsets, a.marks, entry[i]);
+    if (!staged) return;
     __syncthreads();
     for (u32 k = threadIdx.x; k < size; k += THREADS) {
         to_values[k] = staged_values[k];
@@ -173,20 +229,20 @@ template <int LINES> DEVICE void place_entries(const Source& a, u32* all_entries
     }
 }
 
-// A block a window. `entries`: numbers of entries by windows, which become rows; `places`: their columns' places in the windows, with CARRY.
+// A block a window. `entries`: numbers of entries by windows and parts of their columns' names, which become rows; `names`: the other parts.
 // Dynamic shared memory: WARPS * WINDOW * 2, and what is staged at least.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
-    finish(const I* offsets, const Rows* marks, const C* starts, const u32* columns, const V* values, const u16* places, u64 n, const u32* begin, u32 windows, u32* entries,
+    finish(const I* offsets, const Rows* marks, const C* starts, const V* values, const u8* names, u64 n, const u32* begin, const u32* first_columns, u32 windows, u32* entries,
            V* to_values) {
     extern __shared__ uint4 dynamic[];
-    const Source a = {offsets, marks, starts, columns, values, places};
+    const Source a = {offsets, marks, starts, values, names};
     const u32 w = blockIdx.x;
     const u32 first = begin[w], end = begin[w + 1], low = w * WINDOW, high = u32(min(u64(low) + WINDOW, n));
 
     // Entries of long columns that lie in this window's places.
     auto fetch = [&](u32 from, u32 to) {
         for (u32 k = from + threadIdx.x; k < to; k += THREADS) {
-            const u32 entry = entries[k];
+            const u32 entry = entries[k] & NUMBERS;
             to_values[k] = values[entry];
             entries[k] = row_of_entry(offsets, marks, entry);
         }
@@ -198,7 +254,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
     if (is_long || first == end) return;
 
     u32* counts = reinterpret_cast<u32*>(dynamic);
-    const u32 size = end - first;
-    if (size <= USUAL * THREADS) place_entries<USUAL>(a, entries, to_values, first, size, low, counts);
-    else place_entries<MOST>(a, entries, to_values, first, size, low, counts);
+    const u32 column = first_columns[w];
+    const Window window = {first, end - first, low, column, first_columns[w + 1] - column};
+    if (window.size <= USUAL * THREADS) place_entries<USUAL>(a, entries, to_values, window, counts);
+    else place_entries<MOST>(a, entries, to_values, window, counts);
 }

@@ -4,10 +4,17 @@
 //
 // A window has fewer than two times WINDOW entries, but for a column that reaches to the end of the next window: none other starts there,
 // so that this window's number is free for it.
+//
+// Within its window a column is named by its number from the window's first column on, where there are few columns; else by its first place,
+// as there may be many that have no entry.
 #pragma once
 #include "common.cuh"
 
 #define WINDOW (1u << WINDOW_BITS)
+#define NUMBER_BITS (16 + WINDOW_BITS) // of an entry, for there are at most 2^16 windows
+#define FEW_BITS 10 // of names by number
+
+DEVICE bool names_by_number(u32 columns) { return columns <= 1u << FEW_BITS; }
 
 // The window of a column that starts and ends at these places of the target.
 template <typename C> DEVICE u32 window_of(C start, C end) {

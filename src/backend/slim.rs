@@ -252,8 +252,8 @@ pub const WIDE_COLUMNS: u32 = 1 << 31;
 pub struct Sizes<B: Backend> {
     /// Of the rows in their order.
     pub in_order: SectionSizes<B>,
-    /// The rows of each window of [`SLIM_WINDOW`] from longest to shortest, rows of equal length in their order; and the sizes of these.
-    pub by_length: Option<(B::Vec<u32>, SectionSizes<B>)>,
+    /// Of the rows as [`SlimSteps::slim_order`] has them.
+    pub by_length: Option<SectionSizes<B>>,
 }
 
 /// Whether sections of rows in their order pad more than rows ordered by length are worth.
@@ -355,6 +355,23 @@ pub trait SlimSteps: Backend {
     /// As [`SlimSteps::slim_survey`].
     fn slim_wrong(&self, sets: &Self::Slice<u64>) -> Result<bool>;
 
+    /// Distances and values of the kinds' tables, in the host's memory; `None` where [`SlimSteps::slim_wrong`] says so.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    #[allow(clippy::type_complexity)]
+    fn slim_tables<V: Element>(
+        &self,
+        sets: &Self::Slice<u64>,
+        distances: &Self::Slice<u32>,
+        values: &Self::Slice<V>,
+    ) -> Result<Option<(Vec<u32>, Vec<V>)>> {
+        if self.slim_wrong(sets)? {
+            return Ok(None);
+        }
+        Ok(Some((self.download(distances)?, self.download(values)?)))
+    }
+
     /// How large sections are without rows of more than `longest` entries; with `columns` also what distances they have.
     ///
     /// # Errors
@@ -365,6 +382,13 @@ pub trait SlimSteps: Backend {
         longest: usize,
         columns: bool,
     ) -> Result<Sizes<Self>>;
+
+    /// The rows of each window of [`SLIM_WINDOW`] from longest to shortest, those of more than `longest` entries as empty ones, rows of equal
+    /// length in their order.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<Self::Vec<u32>>;
 
     /// Where places and words of sections of such widths start, and the ends, so many words for a row and quad as
     /// [`SlimPlan::quad_words`] says.

@@ -147,17 +147,19 @@ impl<V: Scalar, B: Conversions> Hybrid<V, B> {
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         let nonzeros = self.nonzeros();
         let tails = self.tail.row_offsets(backend)?;
+        let tails = tails.as_ref();
         let heads = scanned(backend, self.head.parts().lengths, self.head.nonzeros())?;
-        let (heads, tails) = (heads.as_ref(), tails.as_ref());
         let offsets = if nonzeros <= NARROW_LIMIT {
             let mut offsets = backend.buffer(self.rows() + 1)?;
-            backend.join_offsets(heads, tails, &mut offsets)?;
+            backend.join_offsets(heads.as_ref(), tails, &mut offsets)?;
             Offsets::Narrow(offsets)
         } else {
             let mut offsets = backend.buffer(self.rows() + 1)?;
-            backend.join_offsets(heads, tails, &mut offsets)?;
+            backend.join_offsets(heads.as_ref(), tails, &mut offsets)?;
             Offsets::Wide(offsets)
         };
+        // Given back before there are entries.
+        drop(heads);
         let mut indices = backend.buffer(nonzeros)?;
         let mut values = backend.buffer(nonzeros)?;
         let (head, tail) = (self.head.parts(), self.tail.parts());

@@ -1,6 +1,6 @@
 //! Kinds of rows as parts of one stencil.
 
-use crate::backend::{Backend, KindParts, STENCIL_PLACES, SlimSteps, StencilParts};
+use crate::backend::{Backend, STENCIL_PLACES, SlimSteps, StencilParts};
 use crate::error::Result;
 use crate::scalar::Scalar;
 use std::collections::BTreeMap;
@@ -26,20 +26,21 @@ struct Shape<V> {
 }
 
 impl<V: Scalar, B: SlimSteps> Stencil<V, B> {
-    /// The stencil of the kinds of a matrix with so many columns; `None` where they are not parts of one.
+    /// The stencil of the kinds of a matrix with so many columns, given the kind of each row, how long each kind is, and the distances and
+    /// values of all; `None` where they are not parts of one.
     pub(super) fn of(
         backend: &B,
         columns: usize,
-        kinds: KindParts<'_, B>,
-        values: &B::Slice<V>,
+        kind_of: &B::Slice<u8>,
+        lengths: &[u32],
+        (distances, values): &(Vec<u32>, Vec<V>),
     ) -> Result<Option<Self>> {
-        let (starts, distances) = (backend.download(kinds.starts)?, backend.download(kinds.distances)?);
-        let Some((shape, places_of)) = find(&starts, &distances, &backend.download(values)?) else {
+        let Some((shape, places_of)) = find(lengths, distances, values) else {
             return Ok(None);
         };
         let places_of = backend.upload(places_of)?;
-        let grid = match shape.grid(B::len(kinds.of_row), columns) {
-            Some(grid) if backend.slim_is_grid(kinds.of_row, &places_of, shape.places, grid)? => Some(grid),
+        let grid = match shape.grid(B::len(kind_of), columns) {
+            Some(grid) if backend.slim_is_grid(kind_of, &places_of, shape.places, grid)? => Some(grid),
             _ => None,
         };
         Ok(Some(Self { shape, places_of, grid }))
@@ -78,7 +79,7 @@ impl<V: Scalar> Shape<V> {
 }
 
 /// The stencil, and the places of each kind.
-fn find<V: Scalar>(starts: &[u32], distances: &[u32], values: &[V]) -> Option<(Shape<V>, Vec<u32>)> {
+fn find<V: Scalar>(lengths: &[u32], distances: &[u32], values: &[V]) -> Option<(Shape<V>, Vec<u32>)> {
     let mut all = BTreeMap::new();
     for (&distance, &value) in distances.iter().zip(values) {
         let known = *all.entry(distance as i32).or_insert(value);
@@ -92,8 +93,13 @@ fn find<V: Scalar>(starts: &[u32], distances: &[u32], values: &[V]) -> Option<(S
     all.iter().for_each(|(&distance, &value)| numbers[place(distance)] = value);
     let bits = |distances: &[u32]| distances.iter().fold(0, |bits, &d| bits | 1 << place(d as i32));
     let places = bits(distances);
-    let kinds = starts.windows(2).map(|w| bits(&distances[w[0] as usize..w[1] as usize]));
-    let places_of: Vec<u32> = kinds.collect();
+    let mut left = distances;
+    let mut places_of = Vec::with_capacity(lengths.len());
+    for &length in lengths {
+        let (kind, others) = left.split_at_checked(length as usize)?;
+        places_of.push(bits(kind));
+        left = others;
+    }
     let whole = places_of.iter().position(|&kind| kind == places).and_then(|kind| u8::try_from(kind).ok());
     Some((Shape { line, plane, places, numbers, whole }, places_of))
 }
@@ -136,14 +142,10 @@ mod tests {
     use super::*;
 
     fn shape_of(kinds: &[&[(i32, f64)]]) -> Option<(Shape<f64>, Vec<u32>)> {
-        let mut starts = vec![0];
-        starts.extend(kinds.iter().scan(0, |end, kind| {
-            *end += kind.len() as u32;
-            Some(*end)
-        }));
+        let lengths: Vec<u32> = kinds.iter().map(|kind| kind.len() as u32).collect();
         let distances: Vec<u32> = kinds.iter().flat_map(|k| k.iter().map(|e| e.0 as u32)).collect();
         let values: Vec<f64> = kinds.iter().flat_map(|k| k.iter().map(|e| e.1)).collect();
-        find(&starts, &distances, &values)
+        find(&lengths, &distances, &values)
     }
 
     #[test]

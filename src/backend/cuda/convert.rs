@@ -38,12 +38,22 @@ mod kernel {
         fn csr_to_sell(
             rows: u64, offsets: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
             order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,
-            columns: &mut Slice<u32>, values: &mut Slice<V>, splits: u32, near: u32, far: u32,
+            columns: &mut Slice<u32>, values: &mut Slice<V>, splits: u32, near: u32,
+        );
+        fn csr_to_sell_far(
+            rows: u64, offsets: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
+            order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,
+            columns: &mut Slice<u32>, values: &mut Slice<V>, near: u32,
         );
         fn sell_to_csr(
             rows: u64, offsets: &Slice<I>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
             order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,
-            columns: &Slice<u32>, values: &Slice<V>, splits: u32, near: u32, far: u32,
+            columns: &Slice<u32>, values: &Slice<V>, splits: u32, near: u32,
+        );
+        fn sell_to_csr_far(
+            rows: u64, offsets: &Slice<I>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,
+            columns: &Slice<u32>, values: &Slice<V>, near: u32,
         );
     }
     kernels! {
@@ -193,7 +203,7 @@ impl Conversions for Cuda {
     ) -> Result<()> {
         let (rows, sections) = (lengths.len() as u64, offsets.len() - 1);
         let mut places = self.uninitialised::<I>(sections)?;
-        let (shape, count) = (policy::one_each(sections), sections as u64);
+        let (shape, count) = (policy::section_places(sections), sections as u64);
         kernel::section_places(*self, shape, lengths, rows, height as u64, &mut places, count, found)?;
         exclusive_scan(*self, &places, offsets)
     }
@@ -436,13 +446,18 @@ impl Conversions for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         let count = sections.len() - 1;
-        let far = policy::far_places(self.0.chip, (a.rows, height), indices.len(), widest);
-        let (shape, splits, near, far) = near_and_far::<V>(count * height, indices.len(), far);
-        let (rows, count, height) = (a.rows as u64, count as u64, height as u64);
+        let (near, far) = policy::far_columns((a.rows, a.indices.len()), (height, widest), indices.len());
+        let (shape, splits) = rows_shape::<V>(count * height, a.indices.len(), near);
+        let (rows, count, height, near) = (a.rows as u64, count as u64, height as u64, near as u32);
         let order = order.map(|order| order.as_slice());
-        with_offsets!(a.offsets, offsets => with_offsets!(sections, sections => kernel::csr_to_sell(
-            *self, shape, rows, offsets, a.indices, a.values, order, sections, count, height, indices, values, splits, near, far,
-        )))
+        with_offsets!(a.offsets, offsets => with_offsets!(sections, sections => {
+            kernel::csr_to_sell(
+                *self, shape, rows, offsets, a.indices, a.values, order, sections, count, height, indices, values, splits, near,
+            )?;
+            kernel::csr_to_sell_far(
+                *self, shape.blocks(far), rows, offsets, a.indices, a.values, order, sections, count, height, indices, values, near,
+            )
+        }))
     }
 
     fn sell_to_csr<V: Element>(
@@ -452,13 +467,18 @@ impl Conversions for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let far = policy::far_places(self.0.chip, (a.rows, a.height), indices.len(), a.widest);
-        let (shape, splits, near, far) = near_and_far::<V>(a.rows, indices.len(), far);
-        let (rows, count, height) = (a.rows as u64, (a.offsets.len() - 1) as u64, a.height as u64);
-        let order = a.order.map(|order| order.as_slice());
-        with_offsets!(offsets, offsets => with_offsets!(a.offsets, sections => kernel::sell_to_csr(
-            *self, shape, rows, offsets, indices, values, order, sections, count, height, a.indices, a.values, splits, near, far,
-        )))
+        let (near, far) = policy::far_columns((a.rows, indices.len()), (a.height, a.widest), a.indices.len());
+        let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), near);
+        let (rows, count, near) = (a.rows as u64, (a.offsets.len() - 1) as u64, near as u32);
+        let (order, height) = (a.order.map(|order| order.as_slice()), a.height as u64);
+        with_offsets!(offsets, offsets => with_offsets!(a.offsets, sections => {
+            kernel::sell_to_csr(
+                *self, shape, rows, offsets, indices, values, order, sections, count, height, a.indices, a.values, splits, near,
+            )?;
+            kernel::sell_to_csr_far(
+                *self, shape.blocks(far), rows, offsets, indices, values, order, sections, count, height, a.indices, a.values, near,
+            )
+        }))
     }
 }
 

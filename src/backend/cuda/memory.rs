@@ -35,6 +35,29 @@ impl Cuda {
     }
 }
 
+impl Cuda {
+    /// Reads three slices and waits once.
+    pub(super) fn read_three<A: Element, B: Element, C: Element>(
+        self,
+        a: (&Slice<A>, &mut [A]),
+        b: (&Slice<B>, &mut [B]),
+        c: (&Slice<C>, &mut [C]),
+    ) -> Result<()> {
+        let lengths = [(a.0.len(), a.1.len()), (b.0.len(), b.1.len()), (c.0.len(), c.1.len())];
+        lengths
+            .iter()
+            .try_for_each(|&(n, to)| Error::check_dimension("length of the copy's target", n, to))?;
+        record::forbid(self, "a copy to the host")?;
+        let parts = [
+            (a.0.address(), a.1.as_mut_ptr().cast(), a.0.bytes()),
+            (b.0.address(), b.1.as_mut_ptr().cast(), b.0.bytes()),
+            (c.0.address(), c.1.as_mut_ptr().cast(), c.0.bytes()),
+        ];
+        // SAFETY: each target is as long as its source; every bit pattern on the device was written as an element.
+        unsafe { staging::several_to_host(self.0, &parts) }
+    }
+}
+
 impl Backend for Cuda {
     type Vec<T: Element> = DeviceVec<T>;
     type Slice<T: Element> = Slice<T>;

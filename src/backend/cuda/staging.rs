@@ -170,6 +170,33 @@ pub(super) unsafe fn to_host(device: &Device, from: u64, to: *mut u8, bytes: usi
     Ok(())
 }
 
+/// The same of several pieces, which are waited for once where they are small: a wait costs more than a few copies.
+///
+/// # Safety
+/// As [`to_host`] for each (from, to, bytes).
+pub(super) unsafe fn several_to_host(device: &Device, pieces: &[(u64, *mut u8, usize)]) -> Result<()> {
+    if pieces.iter().map(|piece| piece.2).sum::<usize>() > DIRECT {
+        // SAFETY: by the caller.
+        return pieces.iter().try_for_each(|&(from, to, bytes)| unsafe { to_host(device, from, to, bytes) });
+    }
+    device.bind()?;
+    let small = Staging::of(device)?.small.lock().unwrap_or_else(PoisonError::into_inner);
+    let starts = pieces.iter().scan(0, |end, piece| Some(std::mem::replace(end, *end + piece.2)));
+    for (start, &(from, _, bytes)) in starts.clone().zip(pieces).filter(|(_, piece)| piece.2 > 0) {
+        // SAFETY: by the caller; the buffer is this thread's while it is locked, and all pieces together have room.
+        unsafe {
+            let buffer = small.memory.add(start).cast();
+            call!(&device.name, cuMemcpyDtoHAsync_v2(buffer, from, bytes, device.main_stream()))?;
+        }
+    }
+    device.synchronize()?;
+    for (start, &(_, to, bytes)) in starts.zip(pieces) {
+        // SAFETY: by the caller; the copies into the buffer are over.
+        unsafe { std::ptr::copy_nonoverlapping(small.memory.add(start), to, bytes) };
+    }
+    Ok(())
+}
+
 /// Gigabytes a second of a copy within the device's memory, reading and writing counted: the speed against which
 /// kernels are judged. Takes two buffers of `bytes`.
 pub(super) fn copy_bandwidth(device: &Device, bytes: usize) -> Result<f64> {

@@ -6,7 +6,7 @@
 use super::launch::kernels;
 use super::primitives::bits_to;
 use super::shape::{Shape, bytes_of};
-use super::slice::{Slice, Vec as DeviceVec};
+use super::slice::Slice;
 use super::{Cuda, policy};
 use crate::backend::{Backend, CsrParts, OffsetsRef, Primitives, with_offsets};
 use crate::error::Result;
@@ -24,27 +24,27 @@ mod kernel {
     }
     kernels! {
         "transpose_sort.cu", types(C: Offset as CURSOR);
-        fn column_keys(starts: &Slice<C>, columns: u64, keys: &mut Slice<u32>);
         fn window_starts(
-            starts: &Slice<C>, columns: u64, begin: &mut Slice<u32>, windows: u32, counts: &mut Slice<u32>,
-            workspace: &mut Slice<u32>, words: u64,
+            starts: &Slice<C>, columns: u64, begin: &mut Slice<u32>, first_columns: &mut Slice<u32>, windows: u32,
+            counts: &mut Slice<u32>, low: &mut Slice<u32>, high: &mut Slice<u32>, words: u64,
         );
+        fn column_keys(starts: &Slice<C>, columns: u64, first_columns: &Slice<u32>, keys: &mut Slice<u32>);
         fn digit_starts(begin: &Slice<u32>, windows: u32, digits: &mut Slice<u32>);
         fn sort_low(
             keys: &Slice<u32>, columns: &Slice<u32>, n: u64, digits: &Slice<u32>, workspace: &mut Slice<u32>,
-            numbers: &mut Slice<u32>, upper: &mut Slice<u8>, places: Option<&mut Slice<u16>>,
+            words: &mut Slice<u32>, sources: &mut Slice<u32>, first_sources: &mut Slice<u32>,
         );
         fn sort_high(
-            numbers: &Slice<u32>, upper: &Slice<u8>, places: Option<&Slice<u16>>, n: u64, digits: &Slice<u32>,
-            workspace: &mut Slice<u32>, to_numbers: &mut Slice<u32>, to_places: Option<&mut Slice<u16>>,
+            words: &Slice<u32>, n: u64, sources: &Slice<u32>, first_sources: &Slice<u32>, digits: &Slice<u32>,
+            workspace: &mut Slice<u32>, to_numbers: &mut Slice<u32>, to_names: &mut Slice<u8>,
         );
     }
     kernels! {
         "transpose_windows.cu", types(V: Element as _, I: Offset as OFFSET, C: Offset as CURSOR);
         fn mark_rows(offsets: &Slice<I>, rows: u64, marks: &mut Slice<u64>, pieces: u64);
         fn finish(
-            offsets: &Slice<I>, marks: &Slice<u64>, starts: &Slice<C>, columns: &Slice<u32>, values: &Slice<V>,
-            places: Option<&Slice<u16>>, n: u64, begin: &Slice<u32>, windows: u32, entries: &mut Slice<u32>,
+            offsets: &Slice<I>, marks: &Slice<u64>, starts: &Slice<C>, values: &Slice<V>, names: &Slice<u8>, n: u64,
+            begin: &Slice<u32>, first_columns: &Slice<u32>, windows: u32, entries: &mut Slice<u32>,
             to_values: &mut Slice<V>,
         );
     }
@@ -116,16 +116,8 @@ const MARKED: usize = 1024;
 /// Digits of `transpose_sort.cu`.
 const RADIX: usize = 256;
 
-/// What is left of sorting entries' numbers by windows, beside the numbers.
-struct Sorted {
-    /// Where windows start.
-    begin: DeviceVec<u32>,
-    /// The places of the entries' columns in their windows, where these go along.
-    places: Option<DeviceVec<u16>>,
-    /// Room for the marks of rows.
-    marks: DeviceVec<u64>,
-}
-
+/// Entries' numbers are sorted by windows in the target's `indices`, where the columns' keys lie before, and behind these the first pass's
+/// workspace, if there is room. In its values lie the words between the passes.
 fn by_windows<V: Element, I: Offset, C: Offset>(
     cuda: Cuda,
     plan: policy::Windows,
@@ -139,53 +131,85 @@ fn by_windows<V: Element, I: Offset, C: Offset>(
     if n == 0 {
         return Ok(());
     }
-    let pieces = (n.div_ceil(MARKED) + 1) * 32;
-    let mut sorted = sort_by_windows(cuda, plan, a, to, (indices, values.address()), pieces)?;
-    let (marks, rows) = (&mut sorted.marks, a.rows as u64);
-    kernel::mark_rows::<V, I, C>(cuda, plan.each(pieces), from, rows, marks, pieces as u64)?;
-    let (shape, marks, places) = (plan.finish, &*sorted.marks, sorted.places.as_deref());
-    let (columns, begin, windows) = (a.indices, &*sorted.begin, plan.count as u32);
-    let n = n as u64;
-    kernel::finish(
-        cuda, shape, from, marks, to, columns, a.values, places, n, begin, windows, indices, values,
-    )
-}
-
-/// Entries' numbers by windows in the target's `indices`, which hold the columns' keys before. In its values, at `room`, lie the numbers
-/// after the first pass, and where they have 8 bytes what goes along and the workspace. What has no room there lies where rows are
-/// marked afterwards, or for itself.
-fn sort_by_windows<V: Element, C: Offset>(
-    cuda: Cuda,
-    plan: policy::Windows,
-    a: CsrParts<'_, V, Cuda>,
-    to: &Slice<C>,
-    (indices, room): (&mut Slice<u32>, u64),
-    pieces: usize,
-) -> Result<Sorted> {
-    let (n, windows) = (a.indices.len(), plan.count as u32);
-    let (count, columns) = (n as u64, a.columns as u64);
     let (each, [low, high]) = (plan.sort_each(a.columns), plan.sort_passes());
-    let words = 2 + 2 * RADIX * low.blocks as usize;
-    let numbers = Slice::<u32>::at_mut(room, n);
-    let marks = cuda.uninitialised::<u64>(if plan.carries { pieces } else { pieces.max(n.div_ceil(8)) })?;
-    let upper = Slice::<u8>::at_mut(if plan.carries { room + 6 * count } else { marks.address() }, n);
-    let mut unsorted = plan.carries.then(|| Slice::<u16>::at_mut(room + 4 * count, n));
-    let mut places = plan.carries.then(|| cuda.uninitialised(n)).transpose()?;
-    let behind = (7 * n).next_multiple_of(4);
-    let inside = plan.carries && behind + 4 * words <= 8 * n;
-    let mut outside = cuda.uninitialised(if inside { 0 } else { words })?;
-    let workspace = if inside { Slice::at_mut(room + behind as u64, words) } else { &mut *outside };
+    let tiles = low.blocks as usize;
+    let (sources, looks, heads) = (RADIX * tiles, RADIX * tiles + 1, plan.count + 1);
+    let inside = a.columns + looks <= n;
+    let sorting = sources + tiles + looks * if inside { 1 } else { 2 };
+    // What is named lies on an even number of words: marks have two.
+    let (named, pieces) = (n.div_ceil(8) * 2, (n.div_ceil(MARKED) + 1) * 32);
+    let room = 2 * RADIX + 2 * heads + named + sorting.max(2 * pieces);
+    let mut room = cuda.uninitialised::<u32>(room)?;
+    let (digits, rest) = room.split_mut(2 * RADIX);
+    let (begin, rest) = rest.split_mut(heads);
+    let (first_columns, rest) = rest.split_mut(heads);
+    let (named, rest) = rest.split_mut(named);
+    let (names, marks) = (Slice::at_mut(named.address(), n), Slice::at_mut(rest.address(), pieces));
+    let (sources, rest) = rest.split_mut(sources);
+    let (first_sources, rest) = rest.split_mut(tiles);
+    let (high_looks, rest) = rest.split_mut(looks);
+    let low_looks = if inside { indices.address() + 4 * a.columns as u64 } else { rest.address() };
+    let (low_looks, words) = (Slice::at_mut(low_looks, looks), Slice::at_mut(values.address(), n));
 
-    let (mut begin, mut digits) = (cuda.uninitialised(plan.count + 1)?, cuda.zeros(2 * RADIX)?);
-    kernel::column_keys(cuda, each, to, columns, indices)?;
-    let (starts, length) = (plan.starts(), words as u64);
-    kernel::window_starts(cuda, starts, to, columns, &mut begin, windows, &mut digits, workspace, length)?;
-    kernel::digit_starts::<C>(cuda, each.blocks(1), &begin, windows, &mut digits)?;
-    let along = unsorted.as_deref_mut();
-    kernel::sort_low::<C>(cuda, low, indices, a.indices, count, &digits, workspace, numbers, upper, along)?;
-    let (along, result) = (unsorted.as_deref(), places.as_deref_mut());
-    kernel::sort_high::<C>(cuda, high, numbers, upper, along, count, &digits, workspace, indices, result)?;
-    Ok(Sorted { begin, places, marks })
+    let (count, columns, rows, windows) = (n as u64, a.columns as u64, a.rows as u64, plan.count as u32);
+    cuda.fill(0, digits)?;
+    let (starts, length) = (plan.starts(), looks as u64);
+    kernel::window_starts(
+        cuda,
+        starts,
+        to,
+        columns,
+        begin,
+        first_columns,
+        windows,
+        digits,
+        low_looks,
+        high_looks,
+        length,
+    )?;
+    kernel::column_keys(cuda, each, to, columns, first_columns, indices)?;
+    kernel::digit_starts::<C>(cuda, each.blocks(1), begin, windows, digits)?;
+    kernel::sort_low::<C>(
+        cuda,
+        low,
+        indices,
+        a.indices,
+        count,
+        digits,
+        low_looks,
+        words,
+        sources,
+        first_sources,
+    )?;
+    kernel::sort_high::<C>(
+        cuda,
+        high,
+        words,
+        count,
+        sources,
+        first_sources,
+        digits,
+        high_looks,
+        indices,
+        names,
+    )?;
+    // Marks lie where the sort had its workspaces.
+    kernel::mark_rows::<V, I, C>(cuda, plan.each(pieces), from, rows, marks, pieces as u64)?;
+    kernel::finish(
+        cuda,
+        plan.finish,
+        from,
+        marks,
+        to,
+        a.values,
+        names,
+        count,
+        begin,
+        first_columns,
+        windows,
+        indices,
+        values,
+    )
 }
 
 fn by_stretches<V: Element, I: Offset, C: Offset>(

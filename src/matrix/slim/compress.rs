@@ -88,17 +88,23 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         if let Some(found) = lines.filter(|found| options.values && worthwhile(found)) {
             let Kinds { of_row, starts, distances, values } =
                 backend.slim_kinds(a.parts(), &found, &mut sets, true)?;
-            trusted = !backend.slim_wrong(&sets)?;
-            if trusted {
-                let table = KindTable { of_row, starts, distances };
-                // Distances are numbers modulo 2^32.
-                let signed = a.rows().max(a.columns()) <= i32::MAX as usize;
-                let wanted = B::STENCILS && signed;
-                let stencil =
-                    if wanted { Stencil::of(backend, a.columns(), table.parts(), &values)? } else { None };
-                let body = Body::Lines(table, values, stencil);
+            // Distances are numbers modulo 2^32.
+            let signed = a.rows().max(a.columns()) <= i32::MAX as usize;
+            let stencil = if B::STENCILS && signed {
+                match backend.slim_tables(&sets, &distances, &values)? {
+                    Some(tables) => {
+                        Some(Stencil::of(backend, a.columns(), &of_row, &found.lengths, &tables)?)
+                    }
+                    None => None,
+                }
+            } else {
+                (!backend.slim_wrong(&sets)?).then_some(None)
+            };
+            if let Some(stencil) = stencil {
+                let body = Body::Lines(KindTable { of_row, starts, distances }, values, stencil);
                 return Ok(Some(whole(body, 0)));
             }
+            trusted = false;
         }
         let mut kinds = match kinds.filter(|found| trusted && worthwhile(found)) {
             Some(found) => Some(backend.slim_kinds(a.parts(), &found, &mut sets, false)?),
@@ -165,7 +171,7 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         };
         let wanted = wants_order(a.rows(), in_order.places(), short as u64);
         let (order, sizes) = match by_length.filter(|_| wanted) {
-            Some((order, sizes)) => (Some(RowOrder::new(order)), sizes),
+            Some(sizes) => (Some(RowOrder::new(backend.slim_order(a.parts(), plan.longest)?)), sizes),
             None => (None, in_order),
         };
         let (places, total) = (sizes.places(), sizes.words(plan.quad_words()));

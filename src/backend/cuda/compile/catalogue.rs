@@ -155,15 +155,12 @@ fn conversions(units: &mut Vec<Unit>) {
             units.push(unit("convert_tails.cu").with("HEADS", "u32").with("TAILS", "u32"));
             units.push(unit("mirror.cu"));
             units.extend(OFFSETS.map(|cursor| unit("transpose.cu").with("CURSOR", cursor)));
-            let carry = if bytes == "4" { "0" } else { "1" };
-            let windows = unit("transpose_windows.cu").with("CURSOR", "u32").with("CARRY", carry);
-            units.push(windows.class(lanes / 8 + 10));
+            units.push(unit("transpose_windows.cu").with("CURSOR", "u32").class(lanes / 8 + 10));
         }
-        for (class, carry) in policy::window_sort_classes().flat_map(|class| [(class, "0"), (class, "1")]) {
-            units.push(
-                Unit::new("transpose_sort.cu").with("CURSOR", offset).with("CARRY", carry).class(class),
-            );
-        }
+        units.extend(
+            policy::window_sort_classes()
+                .map(|class| Unit::new("transpose_sort.cu").with("CURSOR", offset).class(class)),
+        );
     }
 }
 

@@ -115,6 +115,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "row.cuh",
     "runs.cuh",
     "slim.cuh",
+    "slim_turn.cuh",
     "stage.cuh",
     "staged_runs.cuh",
     "swept.cuh",

@@ -21,8 +21,10 @@ const NEAR: usize = 4;
 const FAR_ENTRIES: usize = 4;
 /// Blocks a multiprocessor that share them out.
 const FAR_BLOCKS: usize = 16;
-/// The same where each of them looks for wide sections.
-const FAR_SECTION_BLOCKS: usize = 4;
+/// Columns of sections, one after the other, among which a warp looks for those.
+const FAR_COLUMNS: u32 = 128;
+/// Lanes that find the longest row of a section of SELL.
+const SECTION_LANES: u32 = 8;
 /// Rows of a window that a block orders.
 const MOST_WINDOW: u32 = 1024;
 /// Tiles from which on a few are looked up before the others, and how many.
@@ -49,7 +51,7 @@ const WINDOW_SORTS: [(usize, [u32; 3]); 2] = [(0, [256, 16, 4]), (1 << 21, [256,
 /// Where the number of such a line lies in a unit's class, above WINDOW_BITS.
 const SORT_SHIFT: u32 = 8;
 /// Threads a multiprocessor should have room for that put windows in order, by the bits: the more, the fewer registers each has.
-const WINDOW_RESIDENT: [u32; 3] = [1280, 1280, 768];
+const WINDOW_RESIDENT: [u32; 3] = [1024, 1024, 768];
 /// Bytes of shared memory in which a window is put in order at most, so that every chip has them; larger ones are written as they come.
 const STAGED: usize = 64 << 10;
 
@@ -60,12 +62,15 @@ fn window_threads(bits: u32) -> u32 {
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
-        "convert_dia.cu" | "convert_rows.cu" => {
-            vec![("THREADS", ROWS_THREADS), ("LANES", unit.size_class().clamp(4, 16))]
-        }
+        "convert_dia.cu" | "convert_rows.cu" => vec![
+            ("THREADS", ROWS_THREADS),
+            ("LANES", unit.size_class().clamp(4, 16)),
+            ("FAR_COLUMNS", FAR_COLUMNS),
+        ],
         "convert_tails.cu" | "diagonals.cu" | "index.cu" | "transpose.cu" => {
             vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS)]
         }
+        "convert_sizes.cu" => vec![("THREADS", ELEMENTWISE_THREADS), ("LANES", SECTION_LANES)],
         "length_order.cu" => vec![("THREADS", MOST_WINDOW)],
         "mirror.cu" => vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS), ("AT_ONCE", MIRRORED)],
         "transpose_sort.cu" => {
@@ -117,22 +122,26 @@ pub(in crate::backend::cuda) fn far_diagonals(
     (near, blocks.min(FAR_BLOCKS * chip.multiprocessors as usize))
 }
 
-/// The same of columns of sections of `height` rows, which a block that shares out places looks through; as many rows as threads at most.
-pub(in crate::backend::cuda) fn far_places(
-    chip: Chip,
-    (rows, height): (usize, usize),
-    nonzeros: usize,
-    widest: usize,
+/// The same of columns of sections of `height` rows, with so many places in all.
+pub(in crate::backend::cuda) fn far_columns(
+    (rows, nonzeros): (usize, usize),
+    (height, widest): (usize, usize),
+    places: usize,
 ) -> (usize, usize) {
     let near = (NEAR * nonzeros.div_ceil(rows.max(1))).next_multiple_of(LANES.1);
-    let blocks = FAR_SECTION_BLOCKS * chip.multiprocessors as usize;
-    if near >= widest || height > blocks * ROWS_THREADS as usize { (widest, 0) } else { (near, blocks) }
+    let blocks = (places / height).div_ceil((ROWS_THREADS / 32 * FAR_COLUMNS) as usize);
+    if near >= widest { (widest, 0) } else { (near, blocks) }
 }
 
 /// A block for each window of rows; `None` where a block can't hold one.
 pub(in crate::backend::cuda) fn order_windows(rows: usize, window: usize) -> Option<Shape> {
     let threads = window.checked_next_multiple_of(32).filter(|&threads| threads <= MOST_WINDOW as usize)?;
     Some(Shape::new(rows.div_ceil(window) as u32, threads as u32))
+}
+
+/// Lanes for each section.
+pub(in crate::backend::cuda) fn section_places(sections: usize) -> Shape {
+    one_each(sections * SECTION_LANES as usize)
 }
 
 /// A thread each, for what takes a thread long.
@@ -178,8 +187,6 @@ pub(in crate::backend::cuda) fn searches_far(first: Shape, steps: u32) -> bool {
 pub(in crate::backend::cuda) struct Windows {
     /// Their number.
     pub(in crate::backend::cuda) count: usize,
-    /// Whether the places of entries' columns go along with their numbers, so that columns are not fetched again.
-    pub(in crate::backend::cuda) carries: bool,
     /// A block a window.
     pub(in crate::backend::cuda) finish: Shape,
     /// The sort's unit, and what its blocks take.
@@ -196,22 +203,18 @@ impl Windows {
         if columns > nonzeros {
             return None;
         }
-        // The target has room for places where values have 8 bytes.
-        let carries = size_of::<V>() >= 8;
-        let carry = |shape: Shape| shape.variant("CARRY", if carries { "1" } else { "0" });
         let threads = window_threads(bits);
         let counts = (threads as usize / 32 * size_of::<u16>()) << bits;
         // A line more than half of those that the largest window has.
         let staged = ((1 << bits) + threads as usize) * (size_of::<V>() + 4);
         let shared = if staged <= STAGED { staged.max(counts) } else { counts };
         let finish = Shape::new(count(bits) as u32, threads).class(bits).shared(shared);
-        let (line, [sort_threads, items, _]) = window_sort(nonzeros);
+        let (line, [sort_threads, items, _]) = window_sort(nonzeros, bits);
         let sort = Shape::new(1, sort_threads).class(bits | line << SORT_SHIFT);
         Some(Windows {
             count: count(bits),
-            carries,
-            finish: carry(finish.variant("VALUE_BYTES", bytes_of::<V>())),
-            sort: carry(sort),
+            finish: finish.variant("VALUE_BYTES", bytes_of::<V>()),
+            sort,
             tile: (sort_threads * items) as usize,
             nonzeros,
         })
@@ -232,22 +235,32 @@ impl Windows {
         self.sort.blocks((self.count + 1).div_ceil(self.sort.threads as usize - 1))
     }
 
-    /// The sort's passes, a block a tile: a number a place in shared memory, and what goes along.
+    /// The sort's passes, a block a tile: a word a place in shared memory, its digit, and in the second pass what is left of its name.
     pub(in crate::backend::cuda) fn sort_passes(&self) -> [Shape; 2] {
         let counts = self.sort.threads as usize / 32 * 1024;
         let tiles = self.sort.blocks(self.nonzeros.div_ceil(self.tile));
-        let carried = if self.carries { size_of::<u16>() } else { 0 };
-        [4, 5].map(|bytes| tiles.shared(counts + (bytes + carried) * self.tile))
+        [5, 6].map(|bytes| tiles.shared(counts + bytes * self.tile))
     }
 }
 
-/// The line of [`WINDOW_SORTS`] for so many entries, and its number.
-fn window_sort(nonzeros: usize) -> (u32, [u32; 3]) {
-    let line = WINDOW_SORTS.iter().rposition(|&(from, _)| from <= nonzeros).unwrap_or(0);
+/// The line of [`WINDOW_SORTS`] for so many entries and windows of so many bits, and its number.
+fn window_sort(nonzeros: usize, bits: u32) -> (u32, [u32; 3]) {
+    let line = WINDOW_SORTS.iter().rposition(|&(from, shape)| from <= nonzeros && fits(shape, bits));
+    let line = line.unwrap_or(0);
     (line as u32, WINDOW_SORTS[line].1)
+}
+
+/// Whether a word has room for a place in such a tile, beside 8 bits and a column's name.
+fn fits([threads, items, _]: [u32; 3], bits: u32) -> bool {
+    threads * items <= 1 << (24 - bits)
 }
 
 /// The classes of the sort's units, for the catalogue.
 pub(in crate::backend::cuda) fn window_sort_classes() -> impl Iterator<Item = u32> {
-    WINDOW_BITS.flat_map(|bits| (0..WINDOW_SORTS.len() as u32).map(move |line| bits | line << SORT_SHIFT))
+    let lines = || (0..).zip(WINDOW_SORTS);
+    WINDOW_BITS.flat_map(move |bits| {
+        lines()
+            .filter(move |(_, (_, shape))| fits(*shape, bits))
+            .map(move |(line, _): (u32, _)| bits | line << SORT_SHIFT)
+    })
 }

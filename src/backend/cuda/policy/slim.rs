@@ -209,6 +209,11 @@ pub(in crate::backend::cuda) fn slim_sizes(chip: Chip, rows: usize) -> Shape {
     Shape::new(windows as u32, SLIM_WINDOW as u32)
 }
 
+/// A block a window of rows.
+pub(in crate::backend::cuda) fn slim_order(rows: usize) -> Shape {
+    Shape::new(rows.div_ceil(SLIM_WINDOW) as u32, SLIM_WINDOW as u32)
+}
+
 /// Whether sections are measured before it is known whether there will be any.
 pub(in crate::backend::cuda) fn slim_measures_along(rows: usize) -> bool {
     rows <= MEASURED_ALONG

@@ -2,11 +2,11 @@
 
 use super::super::launch::kernels;
 use super::super::primitives::{bits_to, exclusive_scan};
-use super::super::slice::Slice;
+use super::super::slice::{Slice, Vec as DeviceVec};
 use super::super::{Cuda, policy};
 use super::restore;
 use crate::backend::{
-    Backend, CsrParts, FoundKinds, Keys, Kinds, LongRows, Lookup, MOST_KEYS, NARROW_LIMIT, Offsets,
+    Backend, CsrParts, FoundKinds, Host, Keys, Kinds, LongRows, Lookup, MOST_KEYS, NARROW_LIMIT, Offsets,
     OffsetsRef, Primitives, Products, RowOrderRef, SECTION, SectionSizes, Sizes, SlimParts, SlimPlan,
     SlimSteps, Survey, ValuesMut, with_offsets,
 };
@@ -21,8 +21,8 @@ const SETS: usize = 6 * SLOTS;
 const TOTALS: usize = SETS + 3;
 const WRONG: usize = TOTALS + 6;
 const HEAD: usize = WRONG + 1;
-/// Long rows that fit into one short copy with these.
-const ALONG: usize = 8 * SLOTS - HEAD;
+/// Long rows that come along with these: mostly all, and few enough to be no burden where there are none.
+const ALONG: usize = 1 << 10;
 
 mod kernel {
     use super::*;
@@ -67,9 +67,10 @@ mod kernel {
         "slim_sizes.cu", types(I: Offset as OFFSET, O: Offset as TARGET);
         fn slim_sizes(
             rows: u64, offsets: &Slice<I>, columns: Option<&Slice<u32>>, longest: u32, widths: &mut Slice<u32>,
-            bases: Option<&mut Slice<u32>>, order: &mut Slice<u32>, ordered_widths: &mut Slice<u32>,
+            bases: Option<&mut Slice<u32>>, ordered_widths: &mut Slice<u32>,
             ordered_bases: Option<&mut Slice<u32>>, totals: &mut Slice<u64>,
         );
+        fn slim_order(rows: u64, offsets: &Slice<I>, longest: u32, order: &mut Slice<u32>);
         fn slim_offsets(
             sections: u64, each: u64, widths: &Slice<u32>, words: u32, wide_words: u32,
             place_offsets: &mut Slice<O>, word_offsets: &mut Slice<O>,
@@ -78,7 +79,7 @@ mod kernel {
     }
 }
 
-/// One set of the survey: the slots of its keys.
+/// One set of the survey: the slots of its keys, all of whose bits are turned over.
 struct Set<'a> {
     number: usize,
     slots: &'a [u64],
@@ -87,8 +88,12 @@ struct Set<'a> {
 
 impl<'a> Set<'a> {
     fn new(number: usize, slots: &'a [u64]) -> Self {
-        let used = slots.iter().enumerate().filter(|(_, key)| **key != u64::MAX).map(|(slot, _)| slot);
+        let used = slots.iter().enumerate().filter(|(_, key)| **key != 0).map(|(slot, _)| slot);
         Self { number, slots, used: used.collect() }
+    }
+
+    fn key(&self, slot: usize) -> u64 {
+        !self.slots[slot]
     }
 
     /// The way from keys to codes, which ascend with the slots that are in use as these are sorted.
@@ -98,12 +103,12 @@ impl<'a> Set<'a> {
         Lookup { set: self.number, codes, ..Lookup::default() }
     }
 
-    /// `first` has the first row of each slot's kind and its length.
+    /// `first` has the first row of each slot's kind and its length, with all bits turned over too.
     fn kinds(mut self, first: &[u64]) -> FoundKinds {
-        self.used.sort_unstable_by_key(|&slot| first[slot]);
+        self.used.sort_unstable_by_key(|&slot| !first[slot]);
         let lookup = self.lookup();
         let (first_rows, lengths) =
-            self.used.iter().map(|&slot| ((first[slot] >> 32) as u32, first[slot] as u32)).unzip();
+            self.used.iter().map(|&slot| ((!first[slot] >> 32) as u32, !first[slot] as u32)).unzip();
         FoundKinds { first_rows, lengths, lookup }
     }
 }
@@ -127,15 +132,15 @@ impl Cuda {
             let bases = self.uninitialised(if columns { count } else { 0 })?;
             Ok(SectionSizes { widths: self.uninitialised(count)?, bases, totals: [0; 3] })
         };
-        let (mut in_order, mut ordered, mut order) = (empty()?, empty()?, self.uninitialised(a.rows)?);
+        let (mut in_order, mut ordered) = (empty()?, empty()?);
         let (shape, of) = (policy::slim_sizes(self.0.chip, a.rows), columns.then_some(a.indices));
         let bases = columns.then_some(&mut *in_order.bases);
         let ordered_bases = columns.then_some(&mut *ordered.bases);
         with_offsets!(a.offsets, offsets => kernel::slim_sizes::<_, u32>(
-            self, shape, a.rows as u64, offsets, of, limit(longest), &mut in_order.widths, bases, &mut order,
+            self, shape, a.rows as u64, offsets, of, limit(longest), &mut in_order.widths, bases,
             &mut ordered.widths, ordered_bases, totals,
         ))?;
-        Ok(Sizes { in_order, by_length: Some((order, ordered)) })
+        Ok(Sizes { in_order, by_length: Some(ordered) })
     }
 }
 
@@ -167,7 +172,7 @@ impl Cuda {
 /// Puts totals where they belong.
 fn with_totals(mut sizes: Sizes<Cuda>, totals: &[u64]) -> Sizes<Cuda> {
     sizes.in_order.totals.copy_from_slice(&totals[..3]);
-    if let Some((_, ordered)) = &mut sizes.by_length {
+    if let Some(ordered) = &mut sizes.by_length {
         ordered.totals.copy_from_slice(&totals[3..6]);
     }
     sizes
@@ -233,8 +238,7 @@ impl SlimSteps for Cuda {
         let along = policy::slim_measures_along(a.rows);
         let sizes = along.then(|| self.measure_sections(a, longest, true, found.part_mut(TOTALS..WRONG)));
         let sizes = sizes.transpose()?;
-        let mut told = self.download(found.part(0..HEAD + together))?;
-        told[..SETS].iter_mut().for_each(|bits| *bits = !*bits);
+        let told = self.download(found.part(0..HEAD + together))?;
         let sizes = sizes.map(|sizes| with_totals(sizes, &told[TOTALS..WRONG]));
         let counters: Vec<u32> =
             told[SETS..TOTALS].iter().flat_map(|&two| [two as u32, (two >> 32) as u32]).collect();
@@ -251,13 +255,13 @@ impl SlimSteps for Cuda {
             (counters[which] as usize <= most).then(|| Set::new(which, keys(which)))
         };
         let distances = set(0, MOST_KEYS - 1).map(|mut set| {
-            set.used.sort_unstable_by_key(|&slot| set.slots[slot] as u32 as i32);
-            Keys { keys: set.used.iter().map(|&slot| set.slots[slot] as u32).collect(), lookup: set.lookup() }
+            set.used.sort_unstable_by_key(|&slot| !set.slots[slot] as u32 as i32);
+            Keys { keys: set.used.iter().map(|&slot| set.key(slot) as u32).collect(), lookup: set.lookup() }
         });
         let values = set(1, MOST_KEYS).map(|mut set| {
-            set.used.sort_unstable_by_key(|&slot| value_of::<V>(set.slots[slot]).bits());
+            set.used.sort_unstable_by_key(|&slot| value_of::<V>(!set.slots[slot]).bits());
             Keys {
-                keys: set.used.iter().map(|&slot| value_of(set.slots[slot])).collect(),
+                keys: set.used.iter().map(|&slot| value_of(set.key(slot))).collect(),
                 lookup: set.lookup(),
             }
         });
@@ -313,6 +317,23 @@ impl SlimSteps for Cuda {
         Ok(self.value(sets.part(WRONG..HEAD))? != 0)
     }
 
+    fn slim_tables<V: Element>(
+        &self,
+        sets: &Slice<u64>,
+        distances: &Slice<u32>,
+        values: &Slice<V>,
+    ) -> Result<Option<(Vec<u32>, Vec<V>)>> {
+        let mut wrong = [0];
+        let (mut distances_there, mut values_there) =
+            (Host.zeros(distances.len())?, Host.zeros(values.len())?);
+        self.read_three(
+            (sets.part(WRONG..HEAD), &mut wrong),
+            (distances, &mut distances_there),
+            (values, &mut values_there),
+        )?;
+        Ok((wrong[0] == 0).then_some((distances_there, values_there)))
+    }
+
     fn slim_sizes<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -324,6 +345,15 @@ impl SlimSteps for Cuda {
         let mut told = [0; 6];
         self.read(&totals, &mut told)?;
         Ok(with_totals(sizes, &told))
+    }
+
+    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<DeviceVec<u32>> {
+        let mut order = self.uninitialised(a.rows)?;
+        let (shape, rows) = (policy::slim_order(a.rows), a.rows as u64);
+        with_offsets!(a.offsets, offsets => {
+            kernel::slim_order::<_, u32>(*self, shape, rows, offsets, limit(longest), &mut order)
+        })?;
+        Ok(order)
     }
 
     fn slim_offsets<O: Offset>(

@@ -48,17 +48,20 @@ impl SlimSteps for Host {
         Ok(with_offsets!(a.offsets, offsets => {
             let rows = Rows { offsets, a };
             let in_order = fill::sections(rows, longest, columns, None);
-            let mut lengths = vec![0; a.rows];
-            let each = lengths.par_iter_mut().enumerate().with_min_len(1 << 12);
-            each.for_each(|(row, length)| *length = rows.short(row, longest).len() as u32);
+            let lengths = rows.short_lengths(longest);
             let entries = lengths.iter().map(|&n| u64::from(n)).sum();
             let by_length = wants_order(a.rows, in_order.places(), entries).then(|| {
                 let order = ordered_by_length(&lengths);
-                let sizes = fill::sections(rows, longest, columns, Some(&order));
-                (order, sizes)
+                fill::sections(rows, longest, columns, Some(&order))
             });
             Sizes { in_order, by_length }
         }))
+    }
+
+    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Host>, longest: usize) -> Result<Vec<u32>> {
+        Ok(
+            with_offsets!(a.offsets, offsets => ordered_by_length(&Rows { offsets, a }.short_lengths(longest))),
+        )
     }
 
     fn slim_offsets<O: Offset>(
@@ -155,6 +158,13 @@ impl<'a, O: Offset, V: Scalar> Rows<'a, O, V> {
     fn short(self, row: usize, longest: usize) -> Range<usize> {
         let range = self.range(row);
         if range.len() > longest { range.start..range.start } else { range }
+    }
+
+    fn short_lengths(self, longest: usize) -> Vec<u32> {
+        let mut lengths = vec![0; self.a.rows];
+        let each = lengths.par_iter_mut().enumerate().with_min_len(1 << 12);
+        each.for_each(|(row, length)| *length = self.short(row, longest).len() as u32);
+        lengths
     }
 
     fn entries(self, range: Range<usize>) -> (&'a [u32], &'a [V]) {
