@@ -36,6 +36,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     residua bench A.mtx                                    every format on the CPU and, where there is one, the GPU\n  \
+    residua bench A.mtx --copies 100 --device cuda         a small matrix's kind, larger than the caches\n  \
     residua bench --generate poisson3d:256x256x256 --device cuda --types f64\n  \
     residua bench --generate random:2000000,row-lengths=16 --formats csr,sell,auto --csv figures.csv")]
 pub(crate) struct Arguments {
