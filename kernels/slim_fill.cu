@@ -8,7 +8,7 @@
 // Tables are looked up through the survey's sets: `slots` are a set's keys, `codes` what each of them stands for.
 //
 // Constants: VALUE (values), STORED (values as stored), OFFSET (CSR's offsets), TARGET (offsets of sections), COLUMNS, VALUES,
-// LINES (1 where kinds hold values), THREADS, LANES and CHUNK (slim_rows: powers of two, 32 rows a chunk at least), ITEMS (elements a thread
+// LINES (1 where kinds hold values), THREADS, LANES and CHUNK (slim_rows: powers of two, 16 rows a chunk at least), ITEMS (elements a thread
 // of a tile).
 #include "tile_segments.cuh"
 
@@ -20,10 +20,12 @@ typedef TARGET O;
 
 // A block a kind.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    slim_table(const I* offsets, const u32* columns, const V* values, const u32* first_rows, const u32* starts, u32* distances, V* numbers) {
-    const u32 row = first_rows[blockIdx.x], start = starts[blockIdx.x];
+    slim_table(const I* offsets, const u32* columns, const V* values, const u32* first_rows, const u32* told_starts, u32* starts, u32* distances, V* numbers) {
+    const u32 row = first_rows[blockIdx.x], start = told_starts[blockIdx.x], length = told_starts[blockIdx.x + 1] - start;
     const u64 from = offsets[row];
-    for (u32 k = threadIdx.x; k < starts[blockIdx.x + 1] - start; k += THREADS) {
+    if (threadIdx.x == 0) starts[blockIdx.x] = start;
+    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) starts[gridDim.x] = start + length;
+    for (u32 k = threadIdx.x; k < length; k += THREADS) {
         distances[start + k] = columns[from + k] - row;
         if (LINES) numbers[start + k] = values[from + k];
     }

@@ -15,6 +15,8 @@
 typedef VALUE V;
 typedef OFFSET I;
 
+#define AT_ONCE 4
+
 // Counters: keys of each set, whether a value needs its full width, and how many long rows there are.
 enum : u32 { DISTANCES, NUMBERS, PATTERNS, LINES, FULL_WIDTH, LONG };
 
@@ -90,10 +92,23 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* 
         // What a row like it brought in is there already. Should two rows share a hash and differ, slim_fill tells.
         new_pattern = __shfl_sync(ALL, new_pattern, 0, LANES) && open(count + DISTANCES);
         new_line = __shfl_sync(ALL, new_line, 0, LANES) && open(count + NUMBERS);
+        // Several entries are loaded at once, for those of a long row would come one after the other.
         if (new_pattern || new_line)
-            for (u32 k = lane; k < entries; k += LANES) {
-                if (new_pattern) insert(key[DISTANCES], count + DISTANCES, columns[start + k] - u32(row), used[DISTANCES]);
-                if (new_line) insert(key[NUMBERS], count + NUMBERS, key_of(values[start + k]), used[NUMBERS]);
+            for (u32 first = lane; first < entries; first += AT_ONCE * LANES) {
+                u32 column[AT_ONCE];
+                V value[AT_ONCE];
+#pragma unroll
+                for (u32 j = 0; j < AT_ONCE; j++) {
+                    const u64 at = start + min(first + j * LANES, u32(entries) - 1);
+                    column[j] = columns[at];
+                    value[j] = values[at];
+                }
+#pragma unroll
+                for (u32 j = 0; j < AT_ONCE; j++) {
+                    if (first + j * LANES >= entries) break;
+                    if (new_pattern) insert(key[DISTANCES], count + DISTANCES, column[j] - u32(row), used[DISTANCES]);
+                    if (new_line) insert(key[NUMBERS], count + NUMBERS, key_of(value[j]), used[NUMBERS]);
+                }
             }
         __syncwarp();
     }

@@ -47,18 +47,31 @@ impl<B: Conversions> Plan<B> {
     /// Rows in their order where sections of them need little padding, at most a twentieth of the nonzeros: reading and
     /// writing through an order would cost more than it saves. Else in windows of the usual size.
     fn usual(backend: &B, lengths: B::Vec<u32>, nonzeros: usize, height: usize) -> Result<Self> {
-        let plan = Self::new(backend, lengths, height, (1, nonzeros))?;
+        let mut room = backend.zeros(6)?;
+        let (first, second) = B::split_mut(&mut room, 3);
+        let plan = Self::new(backend, lengths, height, (1, nonzeros), first, None)?;
         if plan.entries - nonzeros <= nonzeros / 20 {
             return Ok(plan);
         }
-        Self::new(backend, plan.lengths, height, (WINDOW, plan.widest))
+        let sizes = (WINDOW, plan.widest);
+        let offsets = match plan.offsets {
+            Offsets::Narrow(offsets) => Some(offsets),
+            Offsets::Wide(_) => None,
+        };
+        Self::new(backend, plan.lengths, height, sizes, second, offsets)
     }
 
-    /// No row has more than `most` entries.
-    fn new(backend: &B, lengths: B::Vec<u32>, height: usize, (window, most): (usize, usize)) -> Result<Self> {
+    /// No row has more than `most` entries. `found` are three words that are zero, `offsets` memory for one more offset than there are sections.
+    fn new(
+        backend: &B,
+        lengths: B::Vec<u32>,
+        height: usize,
+        (window, most): (usize, usize),
+        found: &mut B::Slice<u64>,
+        offsets: Option<B::Vec<u32>>,
+    ) -> Result<Self> {
         // Whether a row is not in its place, all places, and the longest row: what the host has to know, in one message.
-        let mut found = backend.zeros::<u64>(3)?;
-        let (moved, places) = B::split_mut(&mut found, 1);
+        let (moved, places) = B::split_mut(found, 1);
         let mut ordered = None;
         if window > 1 {
             let rows = B::len(&*lengths);
@@ -68,10 +81,13 @@ impl<B: Conversions> Plan<B> {
         }
         let by_position: &B::Slice<u32> = ordered.as_ref().map_or(&lengths, |(_, sorted)| sorted);
         let sections = B::len(by_position).div_ceil(height);
-        let mut narrow = backend.buffer::<u32>(sections + 1)?;
+        let mut narrow = match offsets {
+            Some(offsets) => offsets,
+            None => backend.buffer(sections + 1)?,
+        };
         backend.section_offsets(by_position, height, &mut narrow, places)?;
         let mut told = [0; 3];
-        backend.read(&found, &mut told)?;
+        backend.read(found, &mut told)?;
         let [moved, entries, widest] = told;
         let (entries, widest) = (entries as usize, widest as usize);
         let offsets = if entries <= NARROW_LIMIT {
@@ -79,7 +95,7 @@ impl<B: Conversions> Plan<B> {
         } else {
             drop(narrow);
             let mut wide = backend.buffer::<u64>(sections + 1)?;
-            backend.section_offsets(by_position, height, &mut wide, B::part_mut(&mut found, 1..3))?;
+            backend.section_offsets(by_position, height, &mut wide, B::part_mut(found, 1..3))?;
             Offsets::Wide(wide)
         };
         // Rows that are in order already need no order.
@@ -200,7 +216,9 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
             )));
         }
         let sorting = (window, a.columns().min(a.nonzeros()));
-        Self::with_plan(backend, a, Plan::new(backend, lengths_of(backend, a)?, height, sorting)?, height)
+        let mut found = backend.zeros(3)?;
+        let plan = Plan::new(backend, lengths_of(backend, a)?, height, sorting, &mut found, None)?;
+        Self::with_plan(backend, a, plan, height)
     }
 
     fn with_plan(backend: &B, a: &Csr<V, B>, plan: Plan<B>, height: usize) -> Result<Self> {

@@ -14,7 +14,7 @@ const KIND_ROWS: u32 = 2;
 /// Mean length from which a row keeps a thread busy by itself, so that blocks need not stay for the next rows.
 const LONG_ROWS: usize = 16;
 /// Rows that a warp numbers one after another: the first of them is looked up. Fewer, where there are few rows for all warps.
-const CHUNK: [u32; 2] = [128, 32];
+const CHUNK: [u32; 2] = [128, 16];
 const FEW_ROWS: usize = 1 << 20;
 /// Blocks a multiprocessor of the survey, which fills shared memory, and their threads. Up to so many nonzeros one block and a quarter of
 /// the lanes a row: what blocks collect is put together at the end, and then each has more of it.
@@ -175,7 +175,12 @@ pub(in crate::backend::cuda) fn slim_wide(rows: usize, dot: bool) -> Shape {
 /// The survey of a matrix.
 pub(in crate::backend::cuda) fn slim_survey(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
     let few = nonzeros <= SURVEYED_BY_FEW;
-    let lanes = if few { (lanes(rows, nonzeros) / 4).max(2) } else { lanes(rows, nonzeros) };
+    let mut lanes = if few { (lanes(rows, nonzeros) / 4).max(2) } else { lanes(rows, nonzeros) };
+    // Few rows do not keep each multiprocessor busy, and the longest ones take the time of all.
+    let blocks = |lanes: u32| rows.div_ceil((SURVEY_THREADS / lanes) as usize);
+    while lanes < 32 && blocks(2 * lanes) <= chip.multiprocessors as usize {
+        lanes *= 2;
+    }
     let most = if few { chip.multiprocessors } else { SURVEY_BLOCKS * chip.multiprocessors };
     let needed = rows.div_ceil((SURVEY_THREADS / lanes) as usize).max(1);
     Shape::new(needed.min(most as usize) as u32, SURVEY_THREADS).class(lanes)

@@ -44,7 +44,7 @@ mod kernel {
         "slim_fill.cu", types(V: Element as VALUE, S: Element as STORED, I: Offset as OFFSET, O: Offset as TARGET);
         fn slim_table(
             offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, first_rows: &Slice<u32>,
-            starts: &Slice<u32>, distances: &mut Slice<u32>, numbers: &mut Slice<V>,
+            told_starts: &Slice<u32>, starts: &mut Slice<u32>, distances: &mut Slice<u32>, numbers: &mut Slice<V>,
         );
         fn slim_rows(
             rows: u64, offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, slots: &Slice<u64>,
@@ -277,20 +277,21 @@ impl SlimSteps for Cuda {
         sets: &mut Slice<u64>,
         with_values: bool,
     ) -> Result<Kinds<V, Self>> {
-        let mut starts = vec![0_u32];
-        let mut end = 0;
+        let kinds = found.first_rows.len();
+        let (mut told, mut end) = (vec![0], 0);
         for n in &found.lengths {
             end += n;
-            starts.push(end);
+            told.push(end);
         }
-        let table = starts.last().copied().unwrap_or(0) as usize;
-        let starts = self.upload(starts)?;
-        // First rows, and behind them the codes of slots, in one copy.
-        let words = found.lookup.codes.chunks(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]));
-        let told = self.upload::<u32>(found.first_rows.iter().copied().chain(words).collect())?;
-        let (first_rows, codes) =
-            (told.part(0..found.first_rows.len()), told.part(found.first_rows.len()..told.len()));
-        let codes = Slice::<u8>::at(codes.address(), SLOTS);
+        let table = end as usize;
+        // Where kinds start, first rows, and behind them the codes of slots, in one copy.
+        told.extend(&found.first_rows);
+        told.extend(found.lookup.codes.chunks(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])));
+        let told = self.upload(told)?;
+        let (told_starts, first_rows) = (told.part(0..kinds + 1), told.part(kinds + 1..2 * kinds + 1));
+        let codes = Slice::<u8>::at(told.part(2 * kinds + 1..told.len()).address(), SLOTS);
+        // Where there is no kind, no block writes the one that is zero.
+        let mut starts = if kinds == 0 { self.zeros(1)? } else { self.uninitialised(kinds + 1)? };
         let (tables, wrong) = sets.split_mut(WRONG);
         let slots = slots_of(tables, found.lookup.set);
         let mut distances = self.uninitialised(table)?;
@@ -299,11 +300,11 @@ impl SlimSteps for Cuda {
         let held = |shape: super::super::shape::Shape| {
             shape.variant("COLUMNS", "SLIM_KINDS").variant("VALUES", "SLIM_STORED")
         };
-        let each = held(policy::slim_blocks(found.first_rows.len(), with_values));
+        let each = held(policy::slim_blocks(kinds, with_values));
         let all = held(policy::slim_rows(self.0.chip, a.rows, a.indices.len(), with_values));
         with_offsets!(a.offsets, offsets => {
             kernel::slim_table::<V, V, _, u32>(
-                *self, each, offsets, a.indices, a.values, first_rows, &starts, &mut distances, &mut values,
+                *self, each, offsets, a.indices, a.values, first_rows, told_starts, &mut starts, &mut distances, &mut values,
             )?;
             kernel::slim_rows::<V, V, _, u32>(
                 *self, all, a.rows as u64, offsets, a.indices, a.values, slots, codes,
