@@ -12,8 +12,8 @@
 //
 // Bytes a row: x and y; a step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces, too.
 //
-// Constants: SCALAR (vectors), PLACES, LINES, DEPTH, RUN (runs.cuh; lines are a whole number of runs), THREADS, BLOCKS (a multiprocessor, at
-// least, of a product; one less of what needs more registers).
+// Constants: SCALAR (vectors), PLACES, MIRRORED (below), LINES, DEPTH, RUN (runs.cuh; lines are a whole number of runs), THREADS, BLOCKS (a
+// multiprocessor, at least, of a product) and FEWER_BLOCKS (of what needs more registers).
 #include "block_sum.cuh"
 #include "chebyshev.cuh"
 #include "product.cuh"
@@ -47,6 +47,11 @@ DEVICE constexpr bool is_needed(int k, int m, int e) {
         for (int r = 0; r < LINES; r++)
             if (has(k - q, m - r, e)) return true;
     return false;
+}
+// Whether plane k adds to the sums of plane `to` one by one. MIRRORED: places on both sides of a point, and of its plane, have one number.
+// Then it multiplies the sum of both, and what the plane after gets is what the plane before gets.
+DEVICE constexpr bool is_summed(int k, int to, int l, int e) {
+    return has(k - to, l, e) && (MIRRORED ? e <= 0 && to >= k && (to < DEPTH || to > k) : to >= 0 && to < DEPTH) && to >= 0;
 }
 DEVICE constexpr bool is_read(int k, int m) { return is_needed(k, m, -1) || is_needed(k, m, 0) || is_needed(k, m, 1); }
 // Threads at each end of a warp that have no points of their own: where the stencil has neighbours in the line.
@@ -149,7 +154,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
 #pragma unroll
             for (int m = -1; m <= LINES; m++)
                 if (is_read(k, m)) {
-                    T x_of[RUN + 2];
+                    T x_of[RUN + 2], at[3][RUN];
 #pragma unroll
                     for (int i = 0; i < RUN; i++) x_of[i + 1] = now.of[m + 1].of[i];
                     if (is_needed(k, m, -1)) {
@@ -162,15 +167,25 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
                     }
 #pragma unroll
                     for (int e = -1; e <= 1; e++)
+                        if (is_needed(k, m, e))
+#pragma unroll
+                            for (int i = 0; i < RUN; i++) at[e + 1][i] = MIRRORED && e < 0 ? x_of[i] + x_of[i + 2] : x_of[i + 1 + e];
+#pragma unroll
+                    for (int e = -1; e <= 1; e++)
 #pragma unroll
                         for (int to = k - 1; to <= k + 1; to++)
 #pragma unroll
                             for (int r = 0; r < LINES; r++)
-                                if (to >= 0 && to < DEPTH && has(k - to, m - r, e))
+                                if (is_summed(k, to, m - r, e))
 #pragma unroll
                                     for (int i = 0; i < RUN; i++)
-                                        sum[to % 3][r].of[i] = sum[to % 3][r].of[i] + numbers.of[place_of(k - to, m - r, e)] * x_of[i + 1 + e];
+                                        sum[(to + 3) % 3][r].of[i] = sum[(to + 3) % 3][r].of[i] + numbers.of[place_of(k - to, m - r, e)] * at[e + 1][i];
                 }
+#pragma unroll
+            for (int r = 0; r < LINES; r++)
+                if (MIRRORED && DEEP && k > 0)
+#pragma unroll
+                    for (int i = 0; i < RUN; i++) sum[(k + 2) % 3][r].of[i] = sum[(k + 2) % 3][r].of[i] + sum[(k + 1) % 3][r].of[i];
             if (q < 0) continue;
 #pragma unroll
             for (int r = 0; r < LINES; r++) {
@@ -192,14 +207,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) slim_grid(GRID, T 
     sums(grid, numbers, x, rows);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS - 1) slim_grid_dot(GRID, const T* x, T* y, T* xy, T* partials, u32* finished) {
+extern "C" __global__ void __launch_bounds__(THREADS, FEWER_BLOCKS) slim_grid_dot(GRID, const T* x, T* y, T* xy, T* partials, u32* finished) {
     after_predecessors();
     ProductDot rows = {y, T()};
     sums(grid, numbers, x, rows);
     launch_sum<THREADS>(rows.dot, partials, finished, [=](T all) { *xy = all; });
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS - 1)
+extern "C" __global__ void __launch_bounds__(THREADS, FEWER_BLOCKS)
     slim_grid_chebyshev(GRID, R keep, R momentum, R step, const R* d, const T* r, const T* z, T* last) {
     after_predecessors();
     Chebyshev rows = {{keep, momentum, step}, d, r, last};

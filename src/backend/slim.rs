@@ -110,6 +110,18 @@ pub struct StencilParts<'a, V: Element, B: Backend> {
 }
 
 impl<V: Element, B: Backend> StencilParts<'_, V, B> {
+    /// Whether places on both sides of a row, and of its plane, have the same number: one line further is another matter.
+    pub fn is_mirrored(&self) -> bool
+    where
+        V: PartialEq,
+    {
+        let number = |place: usize| (self.places >> place & 1 != 0).then_some(self.numbers[place]);
+        (0..STENCIL_PLACES).all(|place| {
+            let (p, rest, e) = (place / 9, place % 9, place % 3);
+            number(place) == number(9 * (2 - p) + rest) && number(place) == number(place - e + 2 - e)
+        })
+    }
+
     /// The smallest and the largest distance; places ascend as distances do.
     pub fn span(&self) -> (i64, i64) {
         let distance = |place: u32| {

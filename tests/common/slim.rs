@@ -58,6 +58,14 @@ fn stencil(rows: usize, columns: usize, distances: &[i64]) -> Csr<f64> {
     matrix(lines.clone(), columns, number)
 }
 
+/// 27 points on all of a grid, their numbers by distance.
+pub fn skewed(nx: usize, ny: usize, nz: usize) -> Csr<f64> {
+    let a = generate::poisson3d_27(nx, ny, nz).unwrap();
+    let rows: Vec<Vec<u32>> = (0..a.rows()).map(|i| a.row(i).0.to_vec()).collect();
+    let number = |i: usize, k: usize| (i64::from(rows[i][k]) - i as i64) as f64 * 0.01 + 1.0;
+    matrix(rows.clone(), a.rows(), number)
+}
+
 fn scattered(n: usize, columns: usize, length: impl Fn(usize) -> usize, reach: usize) -> Vec<Vec<u32>> {
     let mut random = Random(7);
     let row = |i: usize| {
@@ -113,6 +121,7 @@ pub fn matrices() -> Vec<Named> {
             "27 kinds of rows, values included",
             generate::poisson3d_27(13, 11, 12).unwrap(),
         ),
+        ("27 points of a grid, no two alike", "27 kinds of rows, values included", skewed(13, 11, 12)),
         ("7 points of a grid", "27 kinds of rows, values included", generate::poisson3d(20, 9, 17).unwrap()),
         ("9 points of a grid", "9 kinds of rows, values included", generate::poisson2d_9(70, 17).unwrap()),
         ("5 points of three lines", "9 kinds of rows, values included", generate::poisson2d(300, 3).unwrap()),

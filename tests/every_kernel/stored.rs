@@ -207,9 +207,10 @@ fn compressible(names: &[&str]) -> Vec<slim::Named> {
 }
 
 /// One matrix for each storage.
-const STORAGES: [&str; 8] = [
+const STORAGES: [&str; 9] = [
     "27 points",
     "27 points of a grid",
+    "27 points of a grid, no two alike",
     "7 points of a grid",
     "upwind",
     "a stencil with halves",

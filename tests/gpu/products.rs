@@ -381,5 +381,6 @@ pub fn stencils_on_large_grids(b: &Cuda) {
     case::<f64>(b, "27 points, odd lines", &b.poisson3d_27(51, 100, 60).unwrap(), 1e-12);
     case::<f32>(b, "7 points, in pairs", &b.poisson3d(130, 70, 65).unwrap(), 1e-4);
     case::<f32>(b, "27 points", &b.poisson3d_27(128, 65, 64).unwrap(), 1e-4);
+    case::<f64>(b, "27 points, no two alike", &on(b, &crate::slim::skewed(64, 65, 66)), 1e-11);
     case::<Complex<f32>>(b, "27 complex points", &b.poisson3d_27(64, 64, 70).unwrap(), 1e-4);
 }

@@ -117,6 +117,8 @@ fn compressed(units: &mut Vec<Unit>) {
         };
         let unit = |halved| policy::STENCILS[0] + halved * policy::GRID_HALVED;
         units.extend(halves.iter().map(|&h| Unit::new("slim_grid.cu").with("SCALAR", value).class(unit(h))));
+        let mirrored = policy::STENCILS[2] + policy::GRID_MIRRORED;
+        units.push(Unit::new("slim_grid.cu").with("SCALAR", value).class(mirrored));
     }
     units.push(Unit::new("slim_is_grid.cu"));
     for (offset, target) in [("u32", "u32"), ("u64", "u32"), ("u32", "u64")] {

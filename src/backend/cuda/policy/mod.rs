@@ -37,7 +37,7 @@ pub(super) use slim::{
     slim_tiles, slim_wide,
 };
 
-pub(super) use slim_grid::{GRID_HALVED, SlimGrid, slim_grid};
+pub(super) use slim_grid::{GRID_HALVED, GRID_MIRRORED, GridEnd, SlimGrid, slim_grid};
 pub(super) use swept::{
     Sweep, band_height, put_in_order, room_for_steps, steps_noted, sweep, swept, swept_to_csr,
 };

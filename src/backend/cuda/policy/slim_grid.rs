@@ -4,7 +4,7 @@ use super::slim::bytes_of;
 use super::{PARTIALS, Shape};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
-use crate::scalar::Element;
+use crate::scalar::Scalar;
 
 /// Threads of a block, and of a warp those that have points of their own, at least.
 const THREADS: u32 = 128;
@@ -13,14 +13,14 @@ const OWN: usize = 30;
 const RUN_BYTES: usize = 16;
 /// Up to so many places, most of what a thread waits for comes from the second-level cache.
 const FEW_PLACES: u32 = 9;
-/// Threads a multiprocessor for which planes a thread are given up.
-const FEW_THREADS: usize = 192;
 /// The places of the point's own plane.
 const OWN_PLANE: u32 = 0x1ff << 9;
 
 /// Beside the places in a unit's class: how often the elements of a run were halved, for lines that are no whole number of runs, and vectors
 /// that begin anywhere.
 pub(in crate::backend::cuda) const GRID_HALVED: u32 = 1 << 27;
+/// And whether places on both sides of a point, and of its plane, have one number: then it multiplies the sum of both.
+pub(in crate::backend::cuda) const GRID_MIRRORED: u32 = 1 << 29;
 
 /// Whether planes are summed up together.
 fn is_deep(places: u32) -> bool {
@@ -34,20 +34,31 @@ fn lines(places: u32) -> usize {
 
 /// Planes a thread, at most.
 fn depth(places: u32, bytes: usize) -> u32 {
-    match (is_deep(places), bytes > 8 && places.count_ones() <= FEW_PLACES) {
+    match (is_deep(places), places.count_ones() <= FEW_PLACES) {
         (false, _) => 1,
-        (true, true) => 2,
-        (true, false) => 4,
+        (true, true) if bytes > 8 => 2,
+        (true, true) => 4,
+        (true, false) => 6,
+    }
+}
+
+/// Blocks a multiprocessor, at least, so that there are registers for all that is under way: one less of what is more than a product, one
+/// more where arithmetic takes the time.
+fn blocks(places: u32, complex: bool, more: bool) -> u32 {
+    match (complex, more) {
+        (true, more) => 4 - u32::from(more),
+        (false, true) => 4,
+        (false, false) => 5 + u32::from(is_deep(places) && places.count_ones() > FEW_PLACES),
     }
 }
 
 /// Warps of a block that have lines beside each other, at most.
 fn stack(places: u32, bytes: usize) -> usize {
-    if is_deep(places) && places.count_ones() <= FEW_PLACES && bytes >= 8 { 4 } else { 1 }
+    if is_deep(places) && bytes >= 8 { 4 } else { 1 }
 }
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
-    let (places, halved) = (unit.size_class() % GRID_HALVED, unit.size_class() / GRID_HALVED);
+    let (places, halved) = (unit.size_class() % GRID_HALVED, unit.size_class() % GRID_MIRRORED / GRID_HALVED);
     let scalar = unit.type_of("SCALAR").unwrap_or("f64");
     let bytes = bytes_of(scalar);
     vec![
@@ -56,9 +67,18 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         ("LINES", lines(places) as u32),
         ("DEPTH", depth(places, bytes)),
         ("RUN", (RUN_BYTES / bytes) as u32 >> halved),
-        // So that there are registers for all that is under way.
-        ("BLOCKS", if scalar.starts_with('c') { 4 } else { 5 }),
+        ("MIRRORED", unit.size_class() / GRID_MIRRORED),
+        ("BLOCKS", blocks(places, scalar.starts_with('c'), false)),
+        ("FEWER_BLOCKS", blocks(places, scalar.starts_with('c'), true)),
     ]
+}
+
+/// What becomes of the sums.
+#[derive(Clone, Copy, PartialEq)]
+pub(in crate::backend::cuda) enum GridEnd {
+    Product,
+    Dot,
+    Chebyshev,
 }
 
 /// How a grid is dealt out: the kernel's `Grid`.
@@ -68,13 +88,13 @@ pub(in crate::backend::cuda) struct SlimGrid {
 }
 
 /// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses. A block for each tile; for a dot product
-/// as many as the device holds at a time, of which each leaves a partial sum.
-pub(in crate::backend::cuda) fn slim_grid<T: Element>(
+/// as many as the device holds at a time, of which each leaves a partial sum. Planes a thread: so that the blocks of the last wave are not few.
+pub(in crate::backend::cuda) fn slim_grid<T: Scalar>(
     chip: Chip,
-    places: u32,
+    (places, mirrored): (u32, bool),
     grid: [u32; 3],
     vectors: &[u64],
-    dot: bool,
+    end: GridEnd,
 ) -> SlimGrid {
     let [points, lines_a_plane, planes] = grid.map(|n| n as usize);
     let whole = |run: usize| {
@@ -86,13 +106,17 @@ pub(in crate::backend::cuda) fn slim_grid<T: Element>(
     let (runs, groups) = (points / (most >> halved), lines_a_plane.div_ceil(lines(places)));
     let stack = if groups < 4 { 1 } else { stack(places, size_of::<T>()) };
     let groups = groups.div_ceil(stack);
-    let few = FEW_THREADS * chip.multiprocessors as usize;
-    let threads = |depth: u32| runs * groups * planes.div_ceil(depth as usize);
-    let most = depth(places, size_of::<T>());
-    let depth = (1..=most).rev().find(|&depth| stack * threads(depth) >= few).unwrap_or(1);
-    let tiles = threads(depth).div_ceil(THREADS as usize / 32 / stack * OWN);
-    let shape =
-        if dot { Shape::resident(tiles.min(PARTIALS), THREADS) } else { Shape::new(tiles as u32, THREADS) };
-    let dealt = [points, lines_a_plane, planes, runs, stack, groups, depth as usize, threads(depth)];
-    SlimGrid { shape: shape.class(places + halved * GRID_HALVED), dealt: dealt.map(|n| n as u32) }
+    let threads = |depth: usize| runs * groups * planes.div_ceil(depth);
+    let tiles = |depth: usize| threads(depth).div_ceil(THREADS as usize / 32 / stack * OWN);
+    let at_once = (blocks(places, T::COMPLEX, end != GridEnd::Product) * chip.multiprocessors) as usize;
+    let waves_by_planes = |&depth: &usize| tiles(depth).div_ceil(at_once) * (depth + 2);
+    let depth = (1..=depth(places, size_of::<T>()) as usize).min_by_key(waves_by_planes).unwrap_or(1);
+    let shape = match end {
+        GridEnd::Dot => Shape::resident(tiles(depth).min(PARTIALS), THREADS),
+        _ => Shape::new(tiles(depth) as u32, THREADS),
+    };
+    let mirrored =
+        if mirrored && is_deep(places) && places.count_ones() > FEW_PLACES { GRID_MIRRORED } else { 0 };
+    let dealt = [points, lines_a_plane, planes, runs, stack, groups, depth, threads(depth)];
+    SlimGrid { shape: shape.class(places + halved * GRID_HALVED + mirrored), dealt: dealt.map(|n| n as u32) }
 }

@@ -3,7 +3,7 @@
 use super::Target;
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::launch::{Constants, kernels};
-use crate::backend::cuda::policy::SlimGrid;
+use crate::backend::cuda::policy::{GridEnd, SlimGrid};
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
@@ -67,9 +67,10 @@ impl<T: Scalar> Whole<T> {
         chip: Chip,
         a: &StencilParts<'_, V, Cuda>,
         vectors: &[u64],
-        (conjugate, dot): (bool, bool),
+        (conjugate, end): (bool, GridEnd),
     ) -> Option<Self> {
-        let SlimGrid { shape, dealt } = policy::slim_grid::<T>(chip, a.places, a.grid?, vectors, dot);
+        let SlimGrid { shape, dealt } =
+            policy::slim_grid::<T>(chip, (a.places, a.is_mirrored()), a.grid?, vectors, end);
         Some(Self { shape, grid: Constants(dealt), numbers: numbers(a, conjugate) })
     }
 }
@@ -128,8 +129,9 @@ impl Cuda {
     ) -> Result<()> {
         let places_of = a.places_of;
         let conjugate = matches!(target, Target::Product { conjugate: 1, .. });
-        let (vectors, dot) = ([x.address(), y.address()], matches!(target, Target::Dot(_)));
-        if let Some(Whole { shape, grid, numbers }) = Whole::new(self.0.chip, &a, &vectors, (conjugate, dot))
+        let end = if matches!(target, Target::Dot(_)) { GridEnd::Dot } else { GridEnd::Product };
+        let vectors = [x.address(), y.address()];
+        if let Some(Whole { shape, grid, numbers }) = Whole::new(self.0.chip, &a, &vectors, (conjugate, end))
         {
             return match target {
                 Target::Product { alpha, beta, .. } => {
@@ -168,7 +170,9 @@ impl Cuda {
     ) -> Result<()> {
         let ChebyshevStep { keep, momentum, step, d, r, last } = by;
         let vectors = [r.address(), z.address(), last.address()];
-        if let Some(Whole { shape, grid, numbers }) = Whole::new(self.0.chip, &a, &vectors, (false, false)) {
+        if let Some(Whole { shape, grid, numbers }) =
+            Whole::new(self.0.chip, &a, &vectors, (false, GridEnd::Chebyshev))
+        {
             return kernel::slim_grid_chebyshev(
                 self, shape, grid, numbers, keep, momentum, step, d, r, z, last,
             );
