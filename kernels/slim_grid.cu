@@ -51,7 +51,7 @@ DEVICE constexpr bool is_needed(int k, int m, int e) {
 // Whether plane k adds to the sums of plane `to` one by one. MIRRORED: places on both sides of a point, and of its plane, have one number.
 // Then it multiplies the sum of both, and what the plane after gets is what the plane before gets.
 DEVICE constexpr bool is_summed(int k, int to, int l, int e) {
-    return has(k - to, l, e) && (MIRRORED ? e <= 0 && to >= k && (to < DEPTH || to > k) : to >= 0 && to < DEPTH) && to >= 0;
+    return has(k - to, l, e) && to >= 0 && (MIRRORED ? e <= 0 && (to > k || (to == k && to < DEPTH)) : to < DEPTH);
 }
 DEVICE constexpr bool is_read(int k, int m) { return is_needed(k, m, -1) || is_needed(k, m, 0) || is_needed(k, m, 1); }
 // Threads at each end of a warp that have no points of their own: where the stencil has neighbours in the line.
@@ -154,7 +154,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
 #pragma unroll
             for (int m = -1; m <= LINES; m++)
                 if (is_read(k, m)) {
-                    T x_of[RUN + 2], at[3][RUN];
+                    T x_of[RUN + 2];
 #pragma unroll
                     for (int i = 0; i < RUN; i++) x_of[i + 1] = now.of[m + 1].of[i];
                     if (is_needed(k, m, -1)) {
@@ -166,10 +166,8 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
                         x_of[RUN + 1] = right ? beside : T();
                     }
 #pragma unroll
-                    for (int e = -1; e <= 1; e++)
-                        if (is_needed(k, m, e))
-#pragma unroll
-                            for (int i = 0; i < RUN; i++) at[e + 1][i] = MIRRORED && e < 0 ? x_of[i] + x_of[i + 2] : x_of[i + 1 + e];
+                    for (int i = 0; i < RUN; i++)
+                        if (MIRRORED && is_needed(k, m, -1)) x_of[i] = x_of[i] + x_of[i + 2];
 #pragma unroll
                     for (int e = -1; e <= 1; e++)
 #pragma unroll
@@ -179,16 +177,14 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
                                 if (is_summed(k, to, m - r, e))
 #pragma unroll
                                     for (int i = 0; i < RUN; i++)
-                                        sum[(to + 3) % 3][r].of[i] = sum[(to + 3) % 3][r].of[i] + numbers.of[place_of(k - to, m - r, e)] * at[e + 1][i];
+                                        sum[(to + 3) % 3][r].of[i] = sum[(to + 3) % 3][r].of[i] + numbers.of[place_of(k - to, m - r, e)] * (e == 0 ? now.of[m + 1].of[i] : x_of[i + 1 + e]);
                 }
-#pragma unroll
-            for (int r = 0; r < LINES; r++)
-                if (MIRRORED && DEEP && k > 0)
-#pragma unroll
-                    for (int i = 0; i < RUN; i++) sum[(k + 2) % 3][r].of[i] = sum[(k + 2) % 3][r].of[i] + sum[(k + 1) % 3][r].of[i];
             if (q < 0) continue;
 #pragma unroll
             for (int r = 0; r < LINES; r++) {
+#pragma unroll
+                for (int i = 0; i < RUN; i++)
+                    if (MIRRORED && DEEP) sum[q % 3][r].of[i] = sum[q % 3][r].of[i] + sum[(k + 1) % 3][r].of[i];
                 if (ends && own && lines[r + 1])
                     rows.take(row + q * plane + r * u64(grid.points), sum[q % 3][r], planes[q % 3].of[r + 1], found[r]);
                 sum[q % 3][r] = {};

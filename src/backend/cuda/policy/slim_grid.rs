@@ -27,18 +27,23 @@ fn is_deep(places: u32) -> bool {
     places & !OWN_PLANE != 0
 }
 
+/// Whether arithmetic takes much of the time.
+fn is_long(places: u32) -> bool {
+    is_deep(places) && places.count_ones() > FEW_PLACES
+}
+
 /// Lines a thread.
 fn lines(places: u32) -> usize {
     if is_deep(places) { 2 } else { 4 }
 }
 
 /// Planes a thread, at most.
-fn depth(places: u32, bytes: usize) -> u32 {
-    match (is_deep(places), places.count_ones() <= FEW_PLACES) {
-        (false, _) => 1,
-        (true, true) if bytes > 8 => 2,
-        (true, true) => 4,
-        (true, false) => 6,
+fn depth(places: u32, bytes: usize, mirrored: bool) -> u32 {
+    match is_deep(places) {
+        false => 1,
+        true if mirrored => 6,
+        true if bytes > 8 && !is_long(places) => 2,
+        true => 4,
     }
 }
 
@@ -48,7 +53,7 @@ fn blocks(places: u32, complex: bool, more: bool) -> u32 {
     match (complex, more) {
         (true, more) => 4 - u32::from(more),
         (false, true) => 4,
-        (false, false) => 5 + u32::from(is_deep(places) && places.count_ones() > FEW_PLACES),
+        (false, false) => 5 + u32::from(is_long(places)),
     }
 }
 
@@ -59,15 +64,16 @@ fn stack(places: u32, bytes: usize) -> usize {
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let (places, halved) = (unit.size_class() % GRID_HALVED, unit.size_class() % GRID_MIRRORED / GRID_HALVED);
+    let mirrored = unit.size_class() / GRID_MIRRORED;
     let scalar = unit.type_of("SCALAR").unwrap_or("f64");
     let bytes = bytes_of(scalar);
     vec![
         ("THREADS", THREADS),
         ("PLACES", places),
         ("LINES", lines(places) as u32),
-        ("DEPTH", depth(places, bytes)),
+        ("DEPTH", depth(places, bytes, mirrored != 0)),
         ("RUN", (RUN_BYTES / bytes) as u32 >> halved),
-        ("MIRRORED", unit.size_class() / GRID_MIRRORED),
+        ("MIRRORED", mirrored),
         ("BLOCKS", blocks(places, scalar.starts_with('c'), false)),
         ("FEWER_BLOCKS", blocks(places, scalar.starts_with('c'), true)),
     ]
@@ -110,13 +116,16 @@ pub(in crate::backend::cuda) fn slim_grid<T: Scalar>(
     let tiles = |depth: usize| threads(depth).div_ceil(THREADS as usize / 32 / stack * OWN);
     let at_once = (blocks(places, T::COMPLEX, end != GridEnd::Product) * chip.multiprocessors) as usize;
     let waves_by_planes = |&depth: &usize| tiles(depth).div_ceil(at_once) * (depth + 2);
-    let depth = (1..=depth(places, size_of::<T>()) as usize).min_by_key(waves_by_planes).unwrap_or(1);
+    let mirrored = mirrored && is_long(places);
+    let most = depth(places, size_of::<T>(), mirrored) as usize;
+    let depth = (1..=most).rev().min_by_key(waves_by_planes).unwrap_or(1);
     let shape = match end {
         GridEnd::Dot => Shape::resident(tiles(depth).min(PARTIALS), THREADS),
         _ => Shape::new(tiles(depth) as u32, THREADS),
     };
-    let mirrored =
-        if mirrored && is_deep(places) && places.count_ones() > FEW_PLACES { GRID_MIRRORED } else { 0 };
     let dealt = [points, lines_a_plane, planes, runs, stack, groups, depth, threads(depth)];
-    SlimGrid { shape: shape.class(places + halved * GRID_HALVED + mirrored), dealt: dealt.map(|n| n as u32) }
+    SlimGrid {
+        shape: shape.class(places + halved * GRID_HALVED + u32::from(mirrored) * GRID_MIRRORED),
+        dealt: dealt.map(|n| n as u32),
+    }
 }
