@@ -1,6 +1,6 @@
 // y = alpha A x + beta y with A in bands of rows, each swept in the order of columns, a block a band.
 //
-//     | 1 . 7 . |     one band, steps of at most 3 entries (here STEP = 2048)
+//     | 1 . 7 . |     one band, steps of at most 3 entries (here of 2048)
 //     | . . 8 . |     step 0  (0,0) 1   (3,0) 2   (2,1) 4
 //     | . 4 3 . |     step 1  (0,2) 7   (1,2) 8   (2,2) 3
 //     | 2 . . 1 |     step 2  (3,3) 1
@@ -16,14 +16,12 @@
 // Source of the place of an entry within its block, half of its bits of row and half of column there: Buluc, Fineman, Frigo, Gilbert and Leiserson, "Parallel
 // sparse matrix-vector and matrix-transpose-vector multiplication using compressed sparse blocks" (SPAA 2009).
 //
-// Constants: SCALAR (vectors), STORED (values), THREADS (a divisor of STEP), AHEAD.
+// Constants: SCALAR (vectors), STORED (values), THREADS (of a block; at most, where ITEMS is 1), ITEMS (entries of a step that a thread has at most), AHEAD.
 #include "product.cuh"
 #include "swept.cuh"
 
 typedef SCALAR T;
 typedef STORED V;
-#define ITEMS (STEP / THREADS)
-
 extern __shared__ uint4 shared[];
 
 struct Bands {
@@ -35,7 +33,7 @@ struct Bands {
 };
 
 // Where the next step lies, known before it is asked for: else each request would wait for two reads.
-struct Next {
+template <bool NARROW> struct Next {
     u64 step, end, start, stop;
     u32 base;
 
@@ -43,14 +41,48 @@ struct Next {
         if (step >= end) return;
         start = a.starts[step], stop = a.starts[step + 1], base = a.bases[step];
     }
-    DEVICE void advance(const Bands& a) {
+    // Its first entry, number of entries and base, if there is one.
+    DEVICE bool take(u64& at, u32& have, u32& of, const Bands& a) {
+        have = 0;
+        if (step >= end) return false;
+        at = start, have = u32(stop - start), of = base;
         start = stop;
-        if (++step >= end) return;
-        stop = cached(a.starts + step + 1), base = cached(a.bases + step);
+        if (++step < end) stop = cached(a.starts + step + 1), base = cached(a.bases + step);
+        return true;
     }
 };
+// Small steps would wait for that too: here a lane knows one of 32 steps, and one of the 32 behind these.
+template <> struct Next<true> {
+    u32 taken, step, end;
+    // Of the band's entries: the step's first, and behind its last.
+    u32 start, stop, base, next_start, next_stop, next_base;
+    u64 begin;
 
-// A thread's entries of one step, THREADS apart.
+    DEVICE Next(u64 first, u64 behind, const Bands& a)
+        : taken(0), step(u32(first)), end(u32(behind)), begin(first < behind ? a.starts[first] : 0) {
+        read(step, a);
+        turn(a);
+    }
+    DEVICE void read(u32 from, const Bands& a) {
+        const u32 at = from + lane_id();
+        next_start = next_stop = next_base = 0;
+        if (at >= end) return;
+        next_start = u32(cached(a.starts + at) - begin), next_stop = u32(cached(a.starts + at + 1) - begin), next_base = cached(a.bases + at);
+    }
+    DEVICE void turn(const Bands& a) {
+        start = next_start, stop = next_stop, base = next_base;
+        read(step += 32, a);
+    }
+    DEVICE bool take(u64& at, u32& have, u32& of, const Bands& a) {
+        const u32 lane = taken++ % 32, first = __shfl_sync(ALL, start, lane);
+        at = begin + first, have = __shfl_sync(ALL, stop, lane) - first, of = __shfl_sync(ALL, base, lane);
+        if (lane == 31) turn(a);
+        return have > 0;
+    }
+};
+typedef Next<ITEMS == 1> Ahead;
+
+// A thread's entries of one step, THREADS apart where it has several.
 struct Step {
     u32 base, have;
     u32 place[ITEMS];
@@ -58,13 +90,10 @@ struct Step {
     T of_x[ITEMS];
 
     DEVICE bool there(u32 i) const { return threadIdx.x + i * THREADS < have; }
-    DEVICE void ask(Next& next, const Bands& a) {
-        have = 0;
-        if (next.step >= next.end) return;
-        const u64 at = next.start + threadIdx.x;
-        have = u32(next.stop - next.start);
-        base = next.base;
-        next.advance(a);
+    DEVICE void ask(Ahead& next, const Bands& a) {
+        u64 at;
+        if (!next.take(at, have, base, a)) return;
+        at += threadIdx.x;
 #pragma unroll
         for (u32 i = 0; i < ITEMS; i++)
             if (there(i)) {
@@ -94,12 +123,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     T* const sums = reinterpret_cast<T*>(shared);
     const Bands a = {starts, bases, places, values, row_bits(height)};
     const u64 row = u64(blockIdx.x) * height, first = firsts[blockIdx.x], end = firsts[blockIdx.x + 1];
-    const u32 have = u32(min(u64(height), rows - row));
-    Next next(first, end, a);
+    const u32 have = u32(min(u64(height), rows - row)), threads = ITEMS == 1 ? blockDim.x : THREADS;
+    Ahead next(first, end, a);
     Step steps[AHEAD];
 #pragma unroll
     for (u32 k = 0; k < AHEAD; k++) steps[k].ask(next, a);
-    for (u32 i = threadIdx.x; i < have; i += THREADS) sums[i] = T();
+    for (u32 i = threadIdx.x; i < have; i += threads) sums[i] = T();
     steps[0].ask_x(x, a.row_bits);
     __syncthreads();
     for (u64 step = first; step < end; step += AHEAD) {
@@ -112,5 +141,5 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             __syncthreads();
         }
     }
-    for (u32 i = threadIdx.x; i < have; i += THREADS) finish(alpha, sums[i], beta, y + row + i);
+    for (u32 i = threadIdx.x; i < have; i += threads) finish(alpha, sums[i], beta, y + row + i);
 }

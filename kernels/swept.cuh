@@ -2,9 +2,6 @@
 #pragma once
 #include "common.cuh"
 
-// Entries of a step at most.
-#define STEP 2048
-
 // Column less the step's base and row within the band: as few bits as number the band's rows, and what is left for the column.
 DEVICE u32 row_bits(u32 height) { return max(1, 32 - __clz(height - 1)); }
 DEVICE u32 to_place(u32 row, u32 column, u32 bits) { return column << bits | row; }

@@ -5,23 +5,21 @@
 // more. Its base lies as far ahead of the end of its chunk as a step reaches.
 //
 // All blocks of a chip at once write what lies scattered at a fifth of the speed of what lies together, so entries go there by tiles of rows, put in order by step in
-// shared memory first. A few blocks (`by_tiles` is not set) write them one by one, and so does a block with many steps; where even counters are too few
-// (`in_rounds`), as many steps at a time as there are counters for.
+// shared memory first. Blocks with few entries (`by_tiles` is not set) write them one by one, and so does a block with many steps; where counters are too few for all of them,
+// as many steps at a time as there are counters for.
 //
 // Bytes an entry: columns three times, values once; places and values of the target written once. 8 a step, noted.
 //
-// Constants: VALUE_BYTES (4, 8, 16), those of swept_chunks.cuh, TILE (entries that are written at a time, at least the 4096 of the longest
-// row), ROOM (for so many entries there is room to note a step, beside what each band has).
+// Constants: VALUE_BYTES (4, 8, 16), those of swept_chunks.cuh, LONGEST (entries of a row that is not refused), TILE (entries that are written at a time, at least LONGEST).
 #include "swept_chunks.cuh"
 
 typedef unsigned_of<VALUE_BYTES>::type V;
 
-// Entries of the longest row that is not refused.
-#define LONGEST 4096
-
-// What a launch of `sweep` tells the host.
+// What a launch of `sweep` tells the host: places for notes that were asked for, the longest row where that is refused, steps, whether a band has more than it asked
+// for.
 struct Told {
-    u32 finished, longest, steps, most, counters;
+    u64 notes;
+    u32 finished, longest, steps, more;
 };
 
 // Writes all entries to their steps, a tile of rows after the other: put in order by step in shared memory, so that what is written lies
@@ -85,9 +83,10 @@ DEVICE void write_by_tiles(const Band& band, const I* offsets, const u32* column
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     sweep(u64 rows, u64 all_columns, u32 height, u32 shift, const I* offsets, const u32* columns, const V* from, u32* lengths, u32* places, V* values,
-          u32* noted_starts, u32* noted_bases, u32 each, u32 counters, u32 by_tiles, u32 in_rounds, u32* firsts, Told* told) {
+          u64* notes, u32* noted_starts, u32* noted_bases, u64 room, u32 an_entry, u32 counters, u32 by_tiles, u32* firsts, Told* told) {
     Band band(rows, height, shift, offsets);
-    __shared__ u32 longest, tail, leveled;
+    __shared__ u32 longest, leveled, has_room;
+    __shared__ u64 notes_begin;
     if (threadIdx.x == 0) longest = 0;
     __syncthreads();
     u32 mine = 0;
@@ -96,31 +95,33 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         lengths[band.row + r] = length;
         mine = max(mine, length);
     }
-    if (mine > LONGEST) atomicMax(&longest, mine);
+    atomicMax(&longest, mine);
     __syncthreads();
-    const u64 note = band.begin / ROOM + u64(blockIdx.x) * each;
-    const u32 room = u32(band.end / ROOM - band.begin / ROOM) + each;
+    const bool refused = longest > LONGEST;
+    if (threadIdx.x == 0) {
+        // As many as there can be steps; an entry each where second levels were more.
+        const u64 entries = band.end - band.begin, most = an_entry ? entries : min(entries, band.most_steps(all_columns, longest));
+        notes_begin = notes[blockIdx.x] = atomicAdd(&told->notes, most);
+        has_room = notes_begin + most <= room ? u32(most) : 0;
+    }
+    __syncthreads();
+    const u64 note = notes_begin;
     u32 steps = 0, placed = 0;
     const u32 round = counters / band.parts;
-    for (u64 window = 0; window < all_columns && longest == 0; window += WINDOW) {
+    for (u64 window = 0; window < all_columns && !refused; window += WINDOW) {
         band.window = u32(window), band.extent = u32(min(all_columns - window, u64(WINDOW)));
         if (!band.cut(columns)) continue;
-        if (threadIdx.x == 0) tail = TAIL, leveled = 0;
+        if (threadIdx.x == 0) leveled = 0;
         __syncthreads();
         bool levels = false;
-        u32 total = band.last + 1 + TAIL;
+        u32 total = band.last + longest;
         const auto number = [&](Where where) { return u32(where.step) + where.level + (levels ? band.bins[min(where.step, band.last)] : 0); };
         for (u32 first = 0; first < total; first += round) {
-            if (total > round && !in_rounds) {
-                if (threadIdx.x == 0) atomicMax(&told->counters, total * band.parts);
-                break;
-            }
             const u32 counted = min(round, total - first);
             for (u32 i = threadIdx.x; i < counted * band.parts; i += THREADS) band.counts[i] = 0;
             __syncthreads();
             band.walk<4>(offsets, columns, 0, band.have, [](u64) { return 0; }, [&](u32 r, u32, u32, Where where) {
                 if (!levels && where.level) atomicMax(band.bins + where.step, where.level), leveled = 1;
-                if (!levels && where.step > band.last + TAIL) atomicMax(&tail, u32(where.step - band.last)), leveled = 1;
                 const u32 step = number(where) - first;
                 if (step < counted) atomicAdd(band.counts + step * band.parts + r / STEP, 1u);
             });
@@ -137,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     const u32 here = bin;
                     bin = before, before += here;
                 }
-                total = band.last + 1 + all + tail;
+                total = band.last + longest + all;
                 first = 0u - round;
                 __syncthreads();
                 continue;
@@ -173,7 +174,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     for (u32 p = 0; p < band.parts; p++) {
                         const u32 here = count[p];
                         if (here && full + here > STEP) {
-                            if (piece < room) noted_starts[note + piece] = start, noted_bases[note + piece] = band.base(chunk);
+                            if (piece < has_room) noted_starts[note + piece] = start, noted_bases[note + piece] = band.base(chunk);
                             piece++, full = 0;
                         }
                         full += here;
@@ -183,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 placed += u32(all), steps += u32(all >> 32);
             }
             __syncthreads();
-            if (by_tiles && all_columns <= WINDOW && 2 * total * band.parts <= counters) {
+            if (by_tiles && all_columns <= WINDOW && 2 * total * band.parts <= counters && band.scattered()) {
                 write_by_tiles(band, offsets, columns, from, places, values, total * band.parts, counters, number);
                 continue;
             }
@@ -201,8 +202,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __shared__ bool finishes;
     if (threadIdx.x == 0) {
         firsts[blockIdx.x] = steps;
-        if (longest) atomicMax(&told->longest, longest);
-        if (steps > room) atomicMax(&told->most, steps);
+        if (refused) atomicMax(&told->longest, longest);
+        if (has_room && steps > has_room) atomicMax(&told->more, 1u);
         __threadfence();
         finishes = atomicAdd(&told->finished, 1u) == gridDim.x - 1;
     }

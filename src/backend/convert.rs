@@ -215,15 +215,15 @@ pub trait Conversions: Primitives + SlimSteps {
     /// those are kept, and as many bands as there is work for.
     fn band_height<V: Scalar>(&self, rows: usize) -> usize;
 
-    /// Every entry, laid out as [`SweptParts`] says, and the entries of each row; where a row has more than
-    /// [`SWEPT_LONGEST`](super::SWEPT_LONGEST), only how many the longest has, as the inner error. Fewer than 2^32 entries. Temporary memory on a
-    /// device: 8 bytes for each 512 entries, and for each band 768 and 8 for each 16384 columns; more where bands have more steps.
+    /// Every entry, laid out as [`SweptParts`] says, and the entries of each row; refused where a row has more than
+    /// [`SWEPT_LONGEST`](super::SWEPT_LONGEST). Fewer than 2^32 entries. Temporary memory on a device: 8 bytes for each 512 entries, a byte for each of the first
+    /// 2^19, and a few for each 16384 columns of a band; more where bands have more steps.
     fn csr_to_swept<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
         height: usize,
         lengths: &mut Self::Slice<u32>,
-    ) -> Result<std::result::Result<SweptArrays<V, Self>, usize>>;
+    ) -> Result<SweptArrays<V, Self>>;
 
     /// The rows of a swept matrix, written at `offsets`.
     fn swept_to_csr<V: Element>(

@@ -364,6 +364,11 @@ pub const SWEPT_ROWS: usize = 1 << 16;
 /// Entries of the longest row that [`SweptParts`] hold: each lies in a step of its own.
 pub const SWEPT_LONGEST: usize = 4096;
 
+/// Why a matrix is not held by [`SweptParts`], if so, by its longest row.
+pub(crate) fn swept_refusal(longest: usize) -> Option<String> {
+    (longest > SWEPT_LONGEST).then(|| format!("a row of {longest} entries takes as many steps"))
+}
+
 /// Bits of a place in [`SweptParts`] that number the row within its band of `height` rows; the others number the column.
 #[must_use]
 pub fn swept_row_bits(height: usize) -> u32 {
@@ -378,6 +383,12 @@ pub(crate) fn swept_bin_shift(columns: usize) -> u32 {
     let bits = usize::BITS - columns.saturating_sub(1).leading_zeros();
     bits.saturating_sub(SWEPT_BINS.ilog2()).min(14)
 }
+
+/// Entries that a chunk is meant to have: a little less than a step, so that few steps get more.
+pub(crate) const SWEPT_SHARE: usize = 1984;
+
+/// Parts into which each is divided: what a column takes of a chunk, whatever its entries, is a part of one.
+pub(crate) const SWEPT_OF_ENTRY: usize = 1 << 20;
 
 /// Bands of `height` rows, each swept in the order of columns, in steps of up to [`SWEPT_STEP`] entries. No two entries of a step are
 /// of one row, those of a row are in the order of their columns, and a column less the step's base fits in the bits of a place that the band's
@@ -414,11 +425,16 @@ pub struct SweptParts<'a, V: Element, B: Backend> {
 /// The arrays of [`SweptParts`], owned.
 #[derive(Debug)]
 pub struct SweptArrays<V: Element, B: Backend> {
-    pub(crate) firsts: B::Vec<u32>,
-    pub(crate) starts: B::Vec<u64>,
-    pub(crate) bases: B::Vec<u32>,
-    pub(crate) places: B::Vec<u32>,
-    pub(crate) values: B::Vec<V>,
+    /// First step of each band; one more than there are bands.
+    pub firsts: B::Vec<u32>,
+    /// First entry of each step; one more than there are steps.
+    pub starts: B::Vec<u64>,
+    /// The column that columns of each step are counted from.
+    pub bases: B::Vec<u32>,
+    /// Row within the band, and column less base.
+    pub places: B::Vec<u32>,
+    /// Value of each entry.
+    pub values: B::Vec<V>,
 }
 
 /// What stands in [`DiaParts`] where a row has no entry: every bit set, which is a NaN that no arithmetic gives.

@@ -4,7 +4,7 @@ use super::Csr;
 use super::lengths::{RowLengths, scanned};
 use super::sparse::product_op;
 use super::storage::Storage;
-use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, SWEPT_LONGEST, SweptArrays, SweptParts};
+use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, SweptArrays, SweptParts, swept_refusal};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
@@ -90,11 +90,8 @@ impl<V: Scalar, B: Backend> Swept<V, B> {
     fn storage_of(rows: usize, nonzeros: usize, longest: usize, value: usize) -> Storage {
         let index = 8 * rows as u128 + 12;
         let most = Storage::at_most(nonzeros, nonzeros as u128, 4 + value + STEP_BYTES, index);
-        let refused = if nonzeros > NARROW_LIMIT {
-            Some(format!("{nonzeros} nonzeros, more than 32 bits number"))
-        } else {
-            (longest > SWEPT_LONGEST).then(|| format!("a row of {longest} entries takes as many steps"))
-        };
+        let many = || format!("{nonzeros} nonzeros, more than 32 bits number");
+        let refused = (nonzeros > NARROW_LIMIT).then(many).or_else(|| swept_refusal(longest));
         Storage { refused, ..most }
     }
 }
@@ -110,16 +107,10 @@ impl<V: Scalar, B: Conversions> Swept<V, B> {
     /// when the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
-        let check = |longest| Self::storage_of(rows, nonzeros, longest, size_of::<V>()).check(Self::NAME);
-        check(0)?;
+        // The backend tells the longest row.
+        Self::storage_of(rows, nonzeros, 0, size_of::<V>()).check(Self::NAME)?;
         let (height, mut lengths) = (backend.band_height::<V>(rows), backend.buffer(rows)?);
-        let sweep = match backend.csr_to_swept(a.parts(), height, &mut lengths)? {
-            Ok(sweep) => sweep,
-            Err(longest) => {
-                check(longest)?;
-                unreachable!("rows of up to {SWEPT_LONGEST} entries are swept");
-            }
-        };
+        let sweep = backend.csr_to_swept(a.parts(), height, &mut lengths)?;
         Ok(Self { rows, columns, height, lengths, sweep })
     }
 

@@ -150,6 +150,7 @@ pub fn swept(b: &Cuda) {
         b,
         &[
             "one column of all rows",
+            "two columns far apart",
             "columns farther apart than a step reaches",
             "steps of runs that end out of reach",
             "many bands",
@@ -161,7 +162,7 @@ pub fn swept(b: &Cuda) {
 pub fn swept_many_steps(b: &Cuda) {
     swept_of(
         b,
-        &["the same columns in all rows", "the longest row among short ones", "the longest rows, far apart"],
+        &["the same columns in all rows", "the longest row among short ones", "long rows, far apart"],
     );
 }
 

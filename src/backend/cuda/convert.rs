@@ -389,7 +389,7 @@ impl Conversions for Cuda {
         a: CsrParts<'_, V, Self>,
         height: usize,
         lengths: &mut Slice<u32>,
-    ) -> Result<std::result::Result<SweptArrays<V, Self>, usize>> {
+    ) -> Result<SweptArrays<V, Self>> {
         swept::from_csr(*self, a, height, lengths)
     }
 

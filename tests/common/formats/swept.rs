@@ -1,8 +1,9 @@
 //! Bands swept in the order of columns, on any backend: what every step must hold to, and what is refused.
 
-use super::cases::{Random, back, on, ragged, with_lengths};
-use super::conversions::bits_of;
-use residua::backend::{Conversions, Products, SWEPT_STEP, swept_row_bits};
+use super::cases::{Random, on, ragged, with_lengths};
+use residua::backend::{
+    Conversions, Gemv, Op, Products, SWEPT_STEP, SweptArrays, SweptParts, swept_row_bits,
+};
 use residua::matrix::{Csr, Swept};
 use residua::{Error, Host};
 
@@ -27,11 +28,13 @@ pub fn awkward() -> Vec<(&'static str, Csr<f64>)> {
     };
     vec![
         ("one column of all rows", by_rows(3, vec![vec![1]; 9000])),
+        ("two columns far apart", by_rows(200_000, (0..3000).map(|row| vec![row % 2 * 150_000]).collect())),
         ("the same columns in all rows", by_rows(40, vec![(0..40).collect(); 3000])),
         (
             "columns farther apart than a step reaches",
             by_rows(4 * far as usize, vec![vec![0, far, 2 * far, 4 * far - 1]; 70]),
         ),
+        // More steps in a band of 4096 rows than a block counts at a time on a device.
         ("the longest row among short ones", {
             let mut rows = scattered(2500, 3, 200_000);
             rows[1200] = (0..4096).map(|k| 40 * k).collect();
@@ -45,10 +48,9 @@ pub fn awkward() -> Vec<(&'static str, Csr<f64>)> {
             };
             by_rows(300_000, (0..280_000).map(row).collect())
         }),
-        // More steps in a band than a block counts at a time on a device.
-        ("the longest rows, far apart", {
-            let run = |row: u32| (row * 400_000..row * 400_000 + 4096).collect();
-            by_rows(1 << 23, (0..16).map(run).collect())
+        ("long rows, far apart", {
+            let run = |row: u32| (row * 400_000..row * 400_000 + 700).collect();
+            by_rows(1 << 22, (0..10).map(run).collect())
         }),
         ("steps of runs that end out of reach", {
             let run = |row: u32| (row * 800..row * 800 + 9).collect();
@@ -61,59 +63,96 @@ pub fn awkward() -> Vec<(&'static str, Csr<f64>)> {
 pub fn steps_hold<B: Products + Conversions>(backend: &B) {
     steps_hold_in(backend, awkward());
     for (name, host) in ragged::<f64>() {
-        let swept = Swept::from_csr(backend, &on(backend, &host)).unwrap();
-        check(backend, name, &swept);
+        let height = backend.band_height::<f64>(host.rows());
+        check(backend, name, &host, height, &swept(backend, &on(backend, &host), height).0);
     }
     refused(backend);
 }
 
-/// The same of some matrices.
+/// The same of some matrices, in bands as high as the backend makes them, and higher.
 pub fn steps_hold_in<B: Products + Conversions>(backend: &B, matrices: Vec<(&str, Csr<f64>)>) {
     for (name, host) in matrices {
         let a = on(backend, &host);
-        let swept = Swept::from_csr(backend, &a).unwrap();
-        check(backend, name, &swept);
-        same_here(backend, name, &host, &swept);
-        assert!(bits_of(&back(backend, &swept.to_csr(backend).unwrap())) == bits_of(&host), "{name}");
         // Small integers: any order gives the same sum.
         let x: Vec<f64> = (0..host.columns()).map(|j| (j % 7) as f64 - 3.0).collect();
         let mut want = vec![0.0; host.rows()];
         host.product(&Host, 2.0, &x, 0.0, &mut want).unwrap();
         let x = backend.upload(x).unwrap();
-        let mut y = backend.upload(vec![f64::NAN; host.rows()]).unwrap();
-        for _ in 0..3 {
-            swept.product_op(backend, residua::backend::Op::None, 2.0, &x, 0.0, &mut y).unwrap();
-            assert_eq!(backend.download(&*y).unwrap(), want, "{name}");
+        let own = backend.band_height::<f64>(host.rows());
+        for height in [own, 2048, 4096] {
+            let (arrays, lengths) = swept(backend, &a, height);
+            check(backend, name, &host, height, &arrays);
+            same_here(backend, &format!("{name}, {height}"), &host, height, (&arrays, &lengths));
+            comes_back(backend, name, &host, height, &arrays);
+            let mut y = backend.upload(vec![f64::NAN; host.rows()]).unwrap();
+            for _ in 0..3 {
+                let form = Gemv { op: Op::None, alpha: 2.0, x: &*x, beta: 0.0, y: &mut *y };
+                backend.swept(parts(&host, height, &arrays), form).unwrap();
+                assert_eq!(backend.download(&*y).unwrap(), want, "{name}, {height}");
+            }
         }
     }
 }
 
-/// The same arrays as on the host, where bands are as high.
-fn same_here<B: Conversions>(backend: &B, name: &str, a: &Csr<f64>, there: &Swept<f64, B>) {
-    let here = Swept::from_csr(&Host, a).unwrap();
-    if here.height() != there.height() {
-        assert!(a.rows() > 100_000, "{name}: few rows, on bands of {}", there.height());
-        return;
-    }
-    let (here, there) = (here.parts(), there.parts());
-    assert_eq!(here.firsts, backend.download(there.firsts).unwrap(), "{name}: first steps");
-    assert_eq!(here.starts, backend.download(there.starts).unwrap(), "{name}: starts");
-    assert_eq!(here.bases, backend.download(there.bases).unwrap(), "{name}: bases");
-    assert_eq!(here.places, backend.download(there.places).unwrap(), "{name}: places");
-    assert_eq!(here.values, backend.download(there.values).unwrap(), "{name}: values");
+/// A matrix in bands of some height, and the lengths of its rows.
+fn swept<B: Conversions>(backend: &B, a: &Csr<f64, B>, height: usize) -> (SweptArrays<f64, B>, B::Vec<u32>) {
+    let mut lengths = backend.buffer(a.rows()).unwrap();
+    let arrays = backend.csr_to_swept(a.parts(), height, &mut lengths).unwrap();
+    (arrays, lengths)
 }
 
-fn check<B: Products + Conversions>(backend: &B, name: &str, a: &Swept<f64, B>) {
-    let parts = a.parts();
-    let (firsts, starts) = (backend.download(parts.firsts).unwrap(), backend.download(parts.starts).unwrap());
-    let (bases, places) = (backend.download(parts.bases).unwrap(), backend.download(parts.places).unwrap());
-    assert_eq!(firsts.len(), a.rows().div_ceil(a.height()) + 1, "{name}");
-    assert_eq!((starts.len(), a.steps()), (bases.len() + 1, bases.len()), "{name}");
+fn parts<'a, B: Conversions>(
+    a: &Csr<f64>,
+    height: usize,
+    of: &'a SweptArrays<f64, B>,
+) -> SweptParts<'a, f64, B> {
+    let (rows, columns) = (a.rows(), a.columns());
+    let SweptArrays { firsts, starts, bases, places, values } = of;
+    SweptParts { rows, columns, height, firsts, starts, bases, places, values }
+}
+
+/// The same arrays as on the host.
+fn same_here<B: Conversions>(
+    backend: &B,
+    name: &str,
+    a: &Csr<f64>,
+    height: usize,
+    (there, lengths): (&SweptArrays<f64, B>, &B::Vec<u32>),
+) {
+    let (here, lengths_here) = swept(&Host, a, height);
+    assert_eq!(lengths_here, backend.download(&**lengths).unwrap(), "{name}: lengths of rows");
+    assert_eq!(here.firsts, backend.download(&*there.firsts).unwrap(), "{name}: first steps");
+    assert_eq!(here.starts, backend.download(&*there.starts).unwrap(), "{name}: starts");
+    assert_eq!(here.bases, backend.download(&*there.bases).unwrap(), "{name}: bases");
+    assert_eq!(here.places, backend.download(&*there.places).unwrap(), "{name}: places");
+    assert_eq!(here.values, backend.download(&*there.values).unwrap(), "{name}: values");
+}
+
+fn comes_back<B: Conversions>(
+    backend: &B,
+    name: &str,
+    a: &Csr<f64>,
+    height: usize,
+    of: &SweptArrays<f64, B>,
+) {
+    let there = on(backend, a);
+    let (mut columns, mut values) =
+        (backend.buffer(a.nonzeros()).unwrap(), backend.buffer(a.nonzeros()).unwrap());
+    backend.swept_to_csr(parts(a, height, of), there.parts().offsets, &mut columns, &mut values).unwrap();
+    assert_eq!(backend.download(&*columns).unwrap(), a.parts().indices, "{name}: columns, {height}");
+    assert_eq!(backend.download(&*values).unwrap(), a.parts().values, "{name}: values, {height}");
+}
+
+fn check<B: Conversions>(backend: &B, name: &str, a: &Csr<f64>, height: usize, of: &SweptArrays<f64, B>) {
+    let (firsts, starts) = (backend.download(&*of.firsts).unwrap(), backend.download(&*of.starts).unwrap());
+    let (bases, places) = (backend.download(&*of.bases).unwrap(), backend.download(&*of.places).unwrap());
+    assert_eq!(firsts.len(), a.rows().div_ceil(height) + 1, "{name}");
+    assert_eq!(starts.len(), bases.len() + 1, "{name}");
     assert_eq!((starts[0], *starts.last().unwrap() as usize), (0, a.nonzeros()), "{name}");
-    let bits = swept_row_bits(a.height());
+    let bits = swept_row_bits(height);
     for band in firsts.windows(2) {
         // The column of the entry that a row had last.
-        let mut last = vec![None; a.height()];
+        let mut last = vec![None; height];
         for step in band[0] as usize..band[1] as usize {
             let entries = &places[starts[step] as usize..starts[step + 1] as usize];
             assert!((1..=SWEPT_STEP).contains(&entries.len()), "{name}: {} entries in a step", entries.len());

@@ -175,6 +175,7 @@ fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
         unit("ell.cu"),
         unit("ell.cu").class(1),
         unit("swept.cu"),
+        unit("swept.cu").class(policy::NARROW_BANDS),
     ]);
     let pairs = (vector == "f32").then_some(policy::PAIRS);
     units.extend(pairs.into_iter().chain([policy::WIDE]).map(|class| unit("dia.cu").class(class)));

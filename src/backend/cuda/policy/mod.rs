@@ -39,7 +39,8 @@ pub(super) use slim::{
 
 pub(super) use slim_grid::{GRID_HALVED, GRID_MIRRORED, GridEnd, SlimGrid, slim_grid};
 pub(super) use swept::{
-    Sweep, band_height, put_in_order, room_for_steps, steps_noted, sweep, swept, swept_to_csr,
+    NARROW_BANDS, Sweep, band_height, put_few_in_order, put_in_order, room_for_notes, sweep, swept,
+    swept_to_csr,
 };
 
 use super::chip::Chip;

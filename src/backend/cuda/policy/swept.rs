@@ -3,42 +3,73 @@
 use super::grid::blocks;
 use super::{Chip, Shape};
 use crate::backend::cuda::compile::Unit;
-use crate::backend::{SWEPT_BINS, SWEPT_ROWS, SWEPT_STEP};
+use crate::backend::{
+    SWEPT_BINS, SWEPT_LONGEST, SWEPT_OF_ENTRY, SWEPT_ROWS, SWEPT_SHARE, SWEPT_STEP, swept_bin_shift,
+    swept_row_bits,
+};
 use crate::scalar::{Element, Scalar};
 
 /// Threads of a block, and where sums take 16 bytes: then a thread has twice as many entries of a step, and registers.
 const THREADS: [u32; 2] = [SWEPT_STEP as u32 / 2, SWEPT_STEP as u32 / 4];
 /// Steps of the matrix under way.
 const AHEAD: u32 = 2;
-/// Threads of a block that writes a band's rows.
+/// The class of bands of no more rows than a block may have threads, which then has a thread a row, and steps of the matrix under way there.
+pub(in crate::backend::cuda) const NARROW_BANDS: u32 = 1;
+const MOST_THREADS: u32 = 1024;
+const NARROW_AHEAD: u32 = 4;
+/// Threads of a block that writes rows of a band, and bytes that it writes about.
 const BACK_THREADS: u32 = 1024;
+const REGION: usize = 200 << 10;
 /// Threads of a block that hands a band's entries out to steps, lanes a row, and words in which it counts.
 const SWEEP_THREADS: u32 = 1024;
 const LANES: u32 = 8;
-const COUNTERS: u32 = 8192;
+const COUNTERS: u32 = 12288;
 /// Entries that a block writes at a time, which is as many as it numbers by 16 bits at most, and a row at least.
 const TILE: u32 = 8 * SWEEP_THREADS;
+/// Entries of a band from which on they are written by tiles.
+const MANY: usize = 1 << 16;
 /// Threads of a block that puts steps in order.
 const SORT_THREADS: u32 = 512;
-/// Steps of a band that there is room to note, beside one for each 2^14 columns and for each ROOM entries.
-const NOTED: u32 = 96;
-const ROOM: usize = 512;
+/// Entries of a row that takes a warp.
+const LONG: u32 = 128;
+/// Entries of a step that a warp puts in order, and threads of a block of such warps.
+const FEW: u32 = 256;
+const FEW_THREADS: u32 = 256;
 /// Rows of a band at least: where there are few, not every multiprocessor gets one.
-const LEAST: usize = 1 << 11;
+const LEAST: usize = 32;
 /// Bytes of a sum at most, of real numbers and of complex ones: wide enough for vectors wider than the values.
 const SUM: [usize; 2] = [8, 16];
 
 /// Of the product, and of conversions.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
-        "swept_fill.cu" => {
-            vec![("LANES", LANES), ("THREADS", SWEEP_THREADS), ("TILE", TILE), ("ROOM", ROOM as u32)]
-        }
-        "swept_order.cu" => vec![("SORT_THREADS", SORT_THREADS), ("ROOM", ROOM as u32)],
-        "swept_restore.cu" => vec![("BACK_THREADS", BACK_THREADS)],
+        "swept_fill.cu" => vec![
+            ("STEP", SWEPT_STEP as u32),
+            ("BINS", SWEPT_BINS as u32),
+            ("SHARE", SWEPT_SHARE as u32),
+            ("OF_ENTRY", SWEPT_OF_ENTRY as u32),
+            ("LONGEST", SWEPT_LONGEST as u32),
+            ("LANES", LANES),
+            ("LONG", LONG),
+            ("THREADS", SWEEP_THREADS),
+            ("TILE", TILE),
+        ],
+        "swept_order.cu" => vec![
+            ("STEP", SWEPT_STEP as u32),
+            ("FEW", FEW),
+            ("SORT_THREADS", SORT_THREADS),
+            ("FEW_THREADS", FEW_THREADS),
+        ],
+        "swept_restore.cu" => vec![("STEP", SWEPT_STEP as u32), ("BACK_THREADS", BACK_THREADS)],
         _ => {
-            let wide = usize::from(unit.type_of("SCALAR") == Some("c64"));
-            vec![("THREADS", THREADS[wide]), ("AHEAD", AHEAD)]
+            let threads = THREADS[usize::from(unit.type_of("SCALAR") == Some("c64"))];
+            let narrow = unit.size_class() == NARROW_BANDS;
+            let [threads, items, ahead] = if narrow {
+                [MOST_THREADS, 1, NARROW_AHEAD]
+            } else {
+                [threads, SWEPT_STEP as u32 / threads, AHEAD]
+            };
+            vec![("THREADS", threads), ("ITEMS", items), ("AHEAD", ahead)]
         }
     }
 }
@@ -53,8 +84,12 @@ pub(in crate::backend::cuda) fn band_height<V: Scalar>(chip: Chip, rows: usize) 
 
 /// A block a band.
 pub(in crate::backend::cuda) fn swept<T: Element>(bands: usize, height: usize) -> Shape {
-    let threads = THREADS[usize::from(size_of::<T>() > 8)];
-    Shape::new(blocks(bands), threads).shared(height * size_of::<T>())
+    let shape = if height <= MOST_THREADS as usize {
+        Shape::new(blocks(bands), (height as u32).next_multiple_of(32)).class(NARROW_BANDS)
+    } else {
+        Shape::new(blocks(bands), THREADS[usize::from(size_of::<T>() > 8)])
+    };
+    shape.shared(height * size_of::<T>())
 }
 
 /// How `sweep` is launched: a block a band.
@@ -64,46 +99,56 @@ pub(in crate::backend::cuda) struct Sweep {
     pub(in crate::backend::cuda) counters: u32,
     /// Whether there is room for a tile of entries, which are written together then.
     pub(in crate::backend::cuda) by_tiles: bool,
-    /// Whether a block goes on where counters are too few, in rounds.
-    pub(in crate::backend::cuda) in_rounds: bool,
 }
 
-/// With counters for most matrices, and room for a tile where blocks would write at once all over the memory; where that was tried, with as many counters as were
-/// `asked` for, or as there are.
-pub(in crate::backend::cuda) fn sweep(chip: Chip, bands: usize, asked: Option<u32>) -> Sweep {
+/// With counters for most matrices, and room for a tile where many entries would be written at once all over the memory.
+pub(in crate::backend::cuda) fn sweep(chip: Chip, nonzeros: usize, bands: usize) -> Sweep {
     // Two and a half words for each bin, and what the kernel declares. An entry of a tile has a place, a step and a number there.
     let (bins, declared, tile) = (10 * SWEPT_BINS, 2 << 10, 8 * TILE as usize);
     let room = (chip.shared_a_block as usize).saturating_sub(bins + declared);
-    let counters = asked.unwrap_or(COUNTERS).min((room / 4) as u32);
-    let (counted, in_rounds) = (4 * counters as usize, asked.is_some());
-    let by_tiles = !in_rounds && bands >= chip.multiprocessors as usize && counted + tile <= room;
+    let counters = COUNTERS.min((room / 4) as u32);
+    let counted = 4 * counters as usize;
+    let many = bands >= chip.multiprocessors as usize && nonzeros / bands >= MANY;
+    let by_tiles = many && counted + tile <= room;
     let shared = bins + counted + if by_tiles { tile } else { 0 };
-    Sweep { shape: Shape::new(blocks(bands), SWEEP_THREADS).shared(shared), counters, by_tiles, in_rounds }
+    Sweep { shape: Shape::new(blocks(bands), SWEEP_THREADS).shared(shared), counters, by_tiles }
 }
 
-/// Steps of a band that there is room to note, beside what its entries have.
-pub(in crate::backend::cuda) fn steps_noted(columns: usize) -> u32 {
-    NOTED + (columns >> 14) as u32
+/// Steps that there is room to note: what bands ask for (`most_steps` in `swept_chunks.cuh`), where the longest rows of all bands do not come to too much.
+pub(in crate::backend::cuda) fn room_for_notes(
+    nonzeros: usize,
+    bands: usize,
+    height: usize,
+    columns: usize,
+) -> usize {
+    let (window, reach) = (SWEPT_BINS << swept_bin_shift(columns), 1 << (32 - swept_row_bits(height)));
+    let a_band = columns.div_ceil(window) * (window / (reach / 8 * 3) + 2);
+    nonzeros / 512 + bands * a_band + (nonzeros / 8).min(1 << 16).max(nonzeros / 128)
 }
 
-/// The same of all bands.
-pub(in crate::backend::cuda) fn room_for_steps(nonzeros: usize, bands: usize, each: usize) -> usize {
-    nonzeros / ROOM + bands * each + 1
+/// A warp a step.
+pub(in crate::backend::cuda) fn put_few_in_order(steps: usize) -> Shape {
+    Shape::new(blocks(steps.div_ceil(FEW_THREADS as usize / 32)), FEW_THREADS)
 }
 
-/// Some blocks a band, and how many.
+/// Blocks that take step after step of those that are not a warp's, if there may be any.
 pub(in crate::backend::cuda) fn put_in_order<V: Element>(
     chip: Chip,
-    bands: usize,
     steps: usize,
-) -> (Shape, u32) {
+    height: u32,
+) -> Option<Shape> {
     let resident = (chip.multiprocessors * (chip.threads_per_multiprocessor / SORT_THREADS)) as usize;
-    let split = resident.div_ceil(bands).clamp(1, steps.div_ceil(bands).max(1));
-    let shape = Shape::new(blocks(bands * split), SORT_THREADS).shared(SWEPT_STEP * size_of::<V>());
-    (shape, split as u32)
+    let shape = Shape::new(blocks(steps.min(resident)), SORT_THREADS).shared(SWEPT_STEP * size_of::<V>());
+    (height > FEW).then_some(shape)
 }
 
-/// A block a band, which keeps a word a row.
-pub(in crate::backend::cuda) fn swept_to_csr(bands: usize, height: usize) -> Shape {
-    Shape::new(blocks(bands), BACK_THREADS).shared(4 * height)
+/// Some blocks a band, each of which keeps two words for each of its rows, and writes no more than REGION bytes.
+pub(in crate::backend::cuda) fn swept_to_csr<V: Element>(
+    nonzeros: usize,
+    bands: usize,
+    height: usize,
+) -> (Shape, u32) {
+    let split = (nonzeros / bands.max(1) * (4 + size_of::<V>())).div_ceil(REGION).clamp(1, height);
+    let shape = Shape::new(blocks(bands * split), BACK_THREADS).shared(8 * height.div_ceil(split));
+    (shape, split as u32)
 }

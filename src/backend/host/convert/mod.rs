@@ -219,8 +219,8 @@ impl Conversions for Host {
         a: CsrParts<'_, V, Host>,
         height: usize,
         lengths: &mut [u32],
-    ) -> Result<std::result::Result<SweptArrays<V, Host>, usize>> {
-        Ok(swept::from_csr(a, height, lengths))
+    ) -> Result<SweptArrays<V, Host>> {
+        swept::from_csr(a, height, lengths)
     }
 
     fn swept_to_csr<V: Element>(

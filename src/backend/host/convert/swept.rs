@@ -3,18 +3,17 @@
 use super::fill_rows;
 use super::sizes::row_lengths;
 use crate::backend::{
-    CsrParts, Host, OffsetsRef, SWEPT_BINS, SWEPT_LONGEST, SWEPT_STEP, SweptArrays, SweptParts,
-    swept_bin_shift, swept_row_bits, with_offsets,
+    CsrParts, Host, OffsetsRef, SWEPT_BINS, SWEPT_OF_ENTRY, SWEPT_SHARE, SWEPT_STEP, SweptArrays, SweptParts,
+    swept_bin_shift, swept_refusal, swept_row_bits, with_offsets,
 };
+use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset};
 use std::ops::Range;
 
-/// Entries that a chunk is meant to have: a little less than a step, so that few steps get more.
-const SHARE: u64 = 1984;
 /// What an entry takes of a chunk, and what a chunk is meant to take.
-const OF_ENTRY: u64 = 1 << 20;
-const CHUNK: u64 = SHARE * OF_ENTRY;
+const OF_ENTRY: u64 = SWEPT_OF_ENTRY as u64;
+const CHUNK: u64 = SWEPT_SHARE as u64 * OF_ENTRY;
 
 /// Columns of one sweep, cut into chunks of about the same number of a band's entries.
 struct Chunks {
@@ -40,16 +39,19 @@ impl Chunks {
         let (mut taken, mut last) = (0, u64::MAX);
         let (mut of_bin, mut ends): (Vec<u32>, Vec<usize>) = (Vec::with_capacity(SWEPT_BINS), Vec::new());
         for (bin, &count) in counts.iter().enumerate() {
-            if taken / CHUNK != last {
-                last = taken / CHUNK;
-                ends.push(bin);
+            // Chunks without entries are left out.
+            if count > 0 && taken / CHUNK == last {
+                ends.pop();
             }
-            of_bin.push(ends.len() as u32 - 1);
+            if count > 0 {
+                last = taken / CHUNK;
+                ends.push(bin + 1);
+            }
+            of_bin.push((ends.len() as u32).saturating_sub(1));
             taken += (count * OF_ENTRY).max(of_column << shift);
         }
-        ends.push(SWEPT_BINS);
         let base = |&end: &usize| begin + (end << shift).min(extent).saturating_sub(reach);
-        let bases = ends[1..].iter().map(base).collect();
+        let bases = ends.iter().map(base).collect();
         Some(Self { begin, shift, of_bin, bases })
     }
 
@@ -145,16 +147,16 @@ fn band<I: Offset>(offsets: &[I], columns: &[u32], all: usize, reach: usize) -> 
     steps
 }
 
-/// Writes the lengths of rows; the longest, where no step of its own is left for each of its entries.
+/// Writes the lengths of rows, too.
 pub(super) fn from_csr<V: Element>(
     a: CsrParts<'_, V, Host>,
     height: usize,
     lengths: &mut [u32],
-) -> Result<SweptArrays<V, Host>, usize> {
+) -> Result<SweptArrays<V, Host>> {
     row_lengths(a.offsets, 0, usize::MAX, lengths);
     let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
-    if longest > SWEPT_LONGEST {
-        return Err(longest);
+    if let Some(reason) = swept_refusal(longest) {
+        return Err(Error::Refused { format: "swept", reason });
     }
     let bits = swept_row_bits(height);
     let of_band = |number: usize| {
