@@ -72,8 +72,8 @@ struct Band {
         const u64 windows = (columns + WINDOW - 1) / WINDOW, filled = (end - begin) / SHARE;
         return filled + (parts > 1 ? 2 * filled : 0) + windows * ((u64(BINS) << shift) / (reach() / 8 * 3) + 2 + longest);
     }
-    // Whether rows beside each other are mostly in different steps, or long.
-    DEVICE bool scattered() const { return u64(filled) << shift > 8 * u64(have) || (end - begin) / 16 >= have; }
+    // Whether rows beside each other are mostly in different steps: columns are many, or rows of very different lengths.
+    DEVICE bool scattered(u32 longest) const { return u64(filled) << shift > 8 * u64(have) || u64(longest) * have > 16 * (end - begin); }
     // What a bin takes of a chunk.
     DEVICE u64 weight(u32 count) const { return max(u64(count) * OF_ENTRY, of_column << shift); }
     // Cuts columns into chunks; whether there are entries at all.
@@ -132,11 +132,12 @@ struct Band {
     }
 
     // what(row in the band, what was loaded, column, where) for each entry of the window in some rows. LANES lanes a row, in its order, and several rows
-    // each; a row of more than LONG entries is its warp's. Few rows are shared out to all warps.
+    // each; a row of more than LONG entries is its warp's, among few rows one of half as many. Few rows are shared out to all warps.
     template <u32 AT_ONCE, typename Load, typename Do>
     DEVICE void walk(const I* offsets, const u32* columns, u32 from, u32 upto_row, Load load, Do what) const {
         constexpr u32 GROUPS = THREADS / LANES, WARPS = THREADS / 32;
         const bool few = upto_row - from <= GROUPS;
+        const u32 limit = upto_row - from <= 2 * GROUPS ? LONG / 2 : LONG;
         if (few && AT_ONCE > 1) return walk<1>(offsets, columns, from, upto_row, load, what);
         const u32 group = few ? lane_id() / LANES * WARPS + threadIdx.x / 32 : threadIdx.x / LANES;
         for (u32 first = from; first < upto_row; first += GROUPS * AT_ONCE) {
@@ -149,15 +150,15 @@ struct Band {
                 length[i] = r < upto_row ? u32(u64(offsets[row + r + 1]) - at[i]) : 0;
                 longest = max(longest, length[i]);
             }
-            if (__any_sync(ALL, longest > LONG)) {
+            if (__any_sync(ALL, longest > limit)) {
 #pragma unroll
                 for (u32 i = 0; i < AT_ONCE; i++) {
-                    for (u32 some = __ballot_sync(ALL, length[i] > LONG && lane_id() % LANES == 0); some; some &= some - 1) {
+                    for (u32 some = __ballot_sync(ALL, length[i] > limit && lane_id() % LANES == 0); some; some &= some - 1) {
                         const u32 of = __ffs(some) - 1, r = __shfl_sync(ALL, row_of[i], of), have = __shfl_sync(ALL, length[i], of);
                         const u64 start = __shfl_sync(ALL, at[i], of);
                         along<32, true, 4>({r, r, r, r}, {start, start, start, start}, {have, have, have, have}, columns, load, what);
                     }
-                    if (length[i] > LONG) length[i] = 0;
+                    if (length[i] > limit) length[i] = 0;
                 }
             }
             along<LANES, false, AT_ONCE>(row_of, at, length, columns, load, what);
@@ -170,10 +171,10 @@ struct Band {
                       Do what) const {
         constexpr i32 NONE = -(1 << 30);
         constexpr u32 APART = CHAINED ? WIDTH : 0, ROWS = CHAINED ? 1 : AT_ONCE;
-        // What comes next is under way while an entry is dealt with, where a lane has no other entries under way.
-        constexpr bool AHEAD = AT_ONCE == 1;
-        const u32 lane = threadIdx.x % WIDTH;
+        // What comes next is under way while an entry is dealt with, where a lane has no other entries under way, or asks for columns only.
         typedef decltype(load(u64())) L;
+        constexpr bool AHEAD = AT_ONCE == 1 || (same<L, i32>::value && !CHAINED);
+        const u32 lane = threadIdx.x % WIDTH;
         u32 level[ROWS], longest = 0, next[AT_ONCE];
         L next_loaded[AT_ONCE];
         // The largest of step less number in the row.

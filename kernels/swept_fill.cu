@@ -5,7 +5,7 @@
 // more. Its base lies as far ahead of the end of its chunk as a step reaches.
 //
 // All blocks of a chip at once write what lies scattered at a fifth of the speed of what lies together, so entries go there by tiles of rows, put in order by step in
-// shared memory first. Blocks with few entries (`by_tiles` is not set) write them one by one, and so does a block with many steps; where counters are too few for all of them,
+// shared memory first. Blocks with few entries (`by_tiles` is not set) write them one by one, and so do those whose neighbouring rows are in the same steps, or that have many; where counters are too few for all of them,
 // as many steps at a time as there are counters for.
 //
 // Bytes an entry: columns three times, values once; places and values of the target written once. 8 a step, noted.
@@ -184,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 placed += u32(all), steps += u32(all >> 32);
             }
             __syncthreads();
-            if (by_tiles && all_columns <= WINDOW && 2 * total * band.parts <= counters && band.scattered()) {
+            if (by_tiles && all_columns <= WINDOW && 2 * total * band.parts <= counters && band.scattered(longest)) {
                 write_by_tiles(band, offsets, columns, from, places, values, total * band.parts, counters, number);
                 continue;
             }

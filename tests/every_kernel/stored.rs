@@ -151,6 +151,8 @@ pub fn swept(b: &Cuda) {
         &[
             "one column of all rows",
             "two columns far apart",
+            // By tiles, on a chip made small.
+            "columns anywhere",
             "columns farther apart than a step reaches",
             "steps of runs that end out of reach",
             "many bands",
