@@ -48,8 +48,8 @@ DEVICE constexpr bool is_needed(int k, int m, int e) {
             if (has(k - q, m - r, e)) return true;
     return false;
 }
-// Whether plane k adds to the sums of plane `to` one by one. MIRRORED: places on both sides of a point, and of its plane, have one number.
-// Then it multiplies the sum of both, and what the plane after gets is what the plane before gets.
+// Whether elements of plane k are multiplied for plane `to`. MIRRORED: places on both sides of a point in its line, and of its plane, have one
+// number. Then it multiplies the sum of both elements, and what the plane after gets is what the plane before gets.
 DEVICE constexpr bool is_summed(int k, int to, int l, int e) {
     return has(k - to, l, e) && to >= 0 && (MIRRORED ? e <= 0 && (to > k || (to == k && to < DEPTH)) : to < DEPTH);
 }

@@ -110,11 +110,8 @@ pub struct StencilParts<'a, V: Element, B: Backend> {
 }
 
 impl<V: Element, B: Backend> StencilParts<'_, V, B> {
-    /// Whether places on both sides of a row, and of its plane, have the same number: one line further is another matter.
-    pub fn is_mirrored(&self) -> bool
-    where
-        V: PartialEq,
-    {
+    /// Whether places that lie on both sides of a row in its line have one number, and those on both sides of its plane do.
+    pub fn is_mirrored(&self) -> bool {
         let number = |place: usize| (self.places >> place & 1 != 0).then_some(self.numbers[place]);
         (0..STENCIL_PLACES).all(|place| {
             let (p, rest, e) = (place / 9, place % 9, place % 3);
