@@ -27,6 +27,8 @@ typedef SCALAR T;
 typedef STORED V;
 typedef OFFSET I;
 #define ROOM (THREADS * ITEMS + SLACK)
+// Nonzeros a lane above which a part waits for a warp.
+constexpr u32 LONG = 32;
 
 // The sum of every thread's value, in all of them. The few sums of warps are added up one by one: by shuffles it takes longer. A barrier
 // must lie between two calls.
@@ -42,7 +44,7 @@ DEVICE T tile_sum(T value) {
     return value;
 }
 
-// This thread's nonzeros from the k-th of the tile on, as many as it has under way.
+// This thread's nonzeros from the k-th of the tile on, as many as it has under way, asked for ahead.
 struct Share {
     u32 column[UNROLL];
     V value[UNROLL];
@@ -52,25 +54,64 @@ struct Share {
 #pragma unroll
         for (u32 u = 0; u < UNROLL; u++)
             if (k + u * THREADS < nonzeros) {
-                column[u] = AHEAD ? columns[k + u * THREADS] : stream(columns + k + u * THREADS);
-                value[u] = AHEAD ? values[k + u * THREADS] : stream(values + k + u * THREADS);
+                column[u] = columns[k + u * THREADS];
+                value[u] = values[k + u * THREADS];
             }
     }
 };
+
+// `take` gets place and product of N nonzeros of this thread from the k-th on, THREADS apart. The last may not be there where PARTLY; the
+// others are asked for without looking, which is a third of the instructions.
+template <u32 N, bool PARTLY, typename F>
+DEVICE void products_of(u32 k, u32 nonzeros, const u32* columns, const V* values, const T* x, u32 conjugate, F take) {
+    const bool all = !PARTLY || k + (N - 1) * THREADS < nonzeros;
+    u32 column[N];
+    V value[N];
+    T of_x[N];
+    columns += k;
+    values += k;
+#pragma unroll
+    for (u32 u = 0; u < N; u++)
+        if (u + 1 < N || all) {
+            column[u] = stream(columns + u * THREADS);
+            value[u] = stream(values + u * THREADS);
+        }
+#pragma unroll
+    for (u32 u = 0; u < N; u++)
+        if (u + 1 < N || all) of_x[u] = cached(x + column[u]);
+#pragma unroll
+    for (u32 u = 0; u < N; u++)
+        if (u + 1 < N || all) take(k + u * THREADS, entry<T>(value[u], conjugate) * of_x[u]);
+}
+// Of the nonzeros behind the first `done`, N a thread at most.
+template <u32 N, typename F>
+DEVICE void products_behind(u32 done, u32 nonzeros, const u32* columns, const V* values, const T* x, u32 conjugate, F take) {
+    if constexpr (N > 0) {
+        if (nonzeros > done + (N - 1) * THREADS) products_of<N, true>(done + threadIdx.x, nonzeros, columns, values, x, conjugate, take);
+        else products_behind<N - 1>(done, nonzeros, columns, values, x, conjugate, take);
+    }
+}
 
 // `take` gets place and product of this thread's nonzeros. The first of them have been asked for where AHEAD; then x is read by plain loads,
 // which stay behind the wait for the launch ahead.
 template <typename F>
 DEVICE void each_product(Share& share, u32 nonzeros, const u32* columns, const V* values, const T* x, u32 conjugate, F take) {
-    for (u32 k = threadIdx.x; k < nonzeros; k += THREADS * UNROLL) {
-        T of_x[UNROLL];
-        if (!AHEAD || k >= THREADS * UNROLL) share.ask(k, nonzeros, columns, values);
+    if constexpr (!AHEAD) {
+        u32 done = 0;
+        for (; done + THREADS * UNROLL <= nonzeros; done += THREADS * UNROLL)
+            products_of<UNROLL, false>(done + threadIdx.x, nonzeros, columns, values, x, conjugate, take);
+        products_behind<UNROLL>(done, nonzeros, columns, values, x, conjugate, take);
+    } else {
+        for (u32 k = threadIdx.x; k < nonzeros; k += THREADS * UNROLL) {
+            T of_x[UNROLL];
+            if (k >= THREADS * UNROLL) share.ask(k, nonzeros, columns, values);
 #pragma unroll
-        for (u32 u = 0; u < UNROLL; u++)
-            if (k + u * THREADS < nonzeros) of_x[u] = AHEAD ? x[share.column[u]] : cached(x + share.column[u]);
+            for (u32 u = 0; u < UNROLL; u++)
+                if (k + u * THREADS < nonzeros) of_x[u] = x[share.column[u]];
 #pragma unroll
-        for (u32 u = 0; u < UNROLL; u++)
-            if (k + u * THREADS < nonzeros) take(k + u * THREADS, entry<T>(share.value[u], conjugate) * of_x[u]);
+            for (u32 u = 0; u < UNROLL; u++)
+                if (k + u * THREADS < nonzeros) take(k + u * THREADS, entry<T>(share.value[u], conjugate) * of_x[u]);
+        }
     }
 }
 
@@ -80,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
                  u32 conjugate, u64* posts, u32 settled) {
     before_matrix(AHEAD && settled);
     __shared__ alignas(16) unsigned char product_bytes[ROOM * sizeof(T)], piece_bytes[sizeof(T)];
-    __shared__ u16 starts[ROOM + 2], long_ones[ROOM / 16 + 1];
+    __shared__ u16 starts[ROOM + 2], long_ones[ROOM / LONG + 1];
     __shared__ u32 long_count;
     T* const products = reinterpret_cast<T*>(product_bytes);
     T* const came_in = reinterpret_cast<T*>(piece_bytes);
@@ -125,13 +166,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
             else if (part == n && goes_on) post(posts, tile, sum);
             else finish(alpha, sum, beta, y + from.row + part - 1);
         };
-        // As many lanes a part as there are threads for; parts of more than 16 nonzeros a lane wait for a warp.
+        // As many lanes a part as there are threads for.
         u32 lanes = 32;
         while (lanes > 1 && lanes * (n + 1) > THREADS) lanes /= 2;
         const u32 lane = threadIdx.x % lanes, groups = THREADS / lanes, skipped = comes_in ? 0 : 1;
         for (u32 part = skipped + threadIdx.x / lanes, round = skipped; round <= n; part += groups, round += groups) {
             const u32 low = part <= n ? starts[part] : 0, high = part <= n ? starts[part + 1] : 0;
-            const bool waits = lanes < 32 && high - low > 16 * lanes;
+            const bool waits = lanes < 32 && high - low > LONG * lanes;
             T sum = T();
             if (!waits)
                 for (u32 k = low + lane; k < high; k += lanes) sum = sum + products[k];

@@ -13,7 +13,7 @@
 // Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its part, 16, and y.
 // Source: Ashari, Sedaghati, Eisenlohr, Parthasarathy and Sadayappan 2014 (rows in bins of their lengths).
 //
-// Constants: SCALAR (vectors), STORED (values), EACH (nonzeros of a lane), THREADS.
+// Constants: SCALAR (vectors), STORED (values), EACH (nonzeros of a lane), THREADS, MIN_BLOCKS (blocks that a multiprocessor shall hold).
 #include "posts.cuh"
 #include "product.cuh"
 
@@ -50,7 +50,9 @@ DEVICE Place place_of(u32 warp, const Ends& ends) {
     return place;
 }
 
-// Sum over this thread's nonzeros of a part, one in `lanes` from the `lane`-th on: asked for while the launch before ends.
+// Sum over this thread's nonzeros of a part, one in `lanes` from the `lane`-th on: asked for while the launch before ends. ABREAST: so many
+// lanes read nonzeros side by side that lines of the matrix are used up at once, and can leave the caches first.
+template <bool ABREAST>
 DEVICE T sum_ahead(const Part& part, u32 lane, u32 lanes, const u32* columns, const V* values, const T* x, u32 conjugate,
                    u32 settled) {
     const u32 first = part.begin + lane;
@@ -61,8 +63,8 @@ DEVICE T sum_ahead(const Part& part, u32 lane, u32 lanes, const u32* columns, co
     for (u32 u = 0; u < EACH; u++) {
         mine[u] = first + u * lanes < part.end;
         if (mine[u]) {
-            column[u] = columns[first + u * lanes];
-            value[u] = values[first + u * lanes];
+            column[u] = ABREAST ? stream(columns + first + u * lanes) : columns[first + u * lanes];
+            value[u] = ABREAST ? stream(values + first + u * lanes) : values[first + u * lanes];
         }
     }
     before_vectors(settled);
@@ -78,17 +80,19 @@ DEVICE T sum_ahead(const Part& part, u32 lane, u32 lanes, const u32* columns, co
 }
 
 // posts: room for a piece a block that has a part, of zeros.
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     csr_binned(const Part* parts, Ends ends, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate,
                u64* posts, u32 settled) {
     before_matrix(settled);
     if (blockIdx.x >= ends.blocks) {
         const u32 warp = (blockIdx.x - ends.blocks) * WARPS + threadIdx.x / 32;
         if (warp >= ends.warps[5]) return;
-        const Place place = place_of(warp, ends);
+        // Short rows last: the end of the launch is theirs.
+        const Place place = place_of(ends.warps[5] - 1 - warp, ends);
         const Part part = parts[place.part];
         const u32 lanes = 1u << place.lanes_log, lane = threadIdx.x & (lanes - 1);
-        T sum = sum_ahead(part, lane, lanes, columns, values, x, conjugate, settled);
+        T sum = lanes < 8 ? sum_ahead<false>(part, lane, lanes, columns, values, x, conjugate, settled)
+                          : sum_ahead<true>(part, lane, lanes, columns, values, x, conjugate, settled);
         for (u32 with = lanes / 2; with; with /= 2) sum = sum + shuffle_xor(sum, with);
         if (lane == 0 && part.row != NO_ROW) finish(alpha, sum, beta, y + part.row);
         return;
@@ -96,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __shared__ alignas(16) unsigned char sum_bytes[WARPS * sizeof(T)];
     T* const of_warp = reinterpret_cast<T*>(sum_bytes);
     const Part part = parts[blockIdx.x];
-    T sum = sum_ahead(part, threadIdx.x, THREADS, columns, values, x, conjugate, settled);
+    T sum = sum_ahead<true>(part, threadIdx.x, THREADS, columns, values, x, conjugate, settled);
     const bool last = part.since & LAST;
     if (last)
         for (u32 piece = (part.since & ~LAST) + threadIdx.x; piece < blockIdx.x; piece += THREADS) sum = sum + collect<T>(posts, piece);

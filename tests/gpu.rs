@@ -89,6 +89,7 @@ cases!(
     csr_algorithms,
     coordinates_by_atomics,
     rows_of_several_tiles,
+    rows_of_several_large_tiles,
     rows_that_end_anywhere,
     tiles_of_every_size,
     sums_of_many_blocks,

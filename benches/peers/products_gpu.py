@@ -353,8 +353,9 @@ def stream_constants(a, t, v, lanes=None, unroll=None, threads=None, **c):
         lanes = 1
         while lanes < 32 and mean / lanes > (28 if odd else 14):
             lanes *= 2
-    usual = 9 if odd else 4 if short and lanes == 1 and mean > 6 else 8
-    return dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, UNROLL=unroll or usual, THREADS=threads or (128 if short else 256), IN_BULK=int(odd)) | c
+    brief = not odd and mean <= 4
+    usual = 9 if odd else 4 if brief or short and lanes == 1 and mean > 6 else 8
+    return dict(SCALAR=t, STORED=v, OFFSET="u32", LANES=lanes, UNROLL=unroll or usual, THREADS=threads or (128 if short or brief else 256), IN_BULK=int(odd)) | c
 
 
 def csr_stream(a, t, v, x, y, alpha=1, beta=0, dot=None, capacity=None, **c):
@@ -391,16 +392,27 @@ def summed(t, tiles, dot, product):
 FEW = 1024
 
 
-BALANCED = [dict(THREADS=t, ITEMS=i, UNROLL=u, SLACK=s, MIN_BLOCKS=b, AHEAD=h) for t, i, u, s, b, h in ((128, 8, 4, 256, 12, 0), (128, 5, 5, 128, 12, 1), (512, 4, 4, 512, 3, 0))]
+BALANCED = [dict(THREADS=t, ITEMS=i, UNROLL=u, SLACK=s, MIN_BLOCKS=b, AHEAD=h) for t, i, u, s, b, h in ((128, 5, 5, 128, 12, 1), (256, 8, 3, 256, 8, 0), (256, 10, 5, 256, 8, 0), (256, 4, 4, 256, 6, 0))]
 
 
-def balanced_class(a):
+def scattered(a):
+    """Whether x is read all over the vector: lines of 16 columns in windows of 4096 nonzeros."""
+    windows, lines = min(64, a.nnz // 4096), cp.zeros(1, np.uint64)
+    kernel("column_spread.cu", "column_spread", THREADS=256, WINDOW=4096, LINE=16)((windows,), (256,), (U(a.nnz), a.indices, lines))
+    return int(lines[0]) > 800 * windows
+
+
+def balanced_class(a, t, v):
     """As the library's policy has it."""
-    return 0 if a.nnz // 4 < a.rows else 1 if a.nnz < 1 << 23 else 2
+    if a.nnz < 1 << 22 and not (a.nnz // 4 < a.rows and a.nnz >= 4096):
+        return BALANCED[0]
+    if scattered(a):
+        return BALANCED[3]
+    return BALANCED[2] | (dict(MIN_BLOCKS=6) if t != v else {}) if SIZE[v] == 4 else BALANCED[1]
 
 
 def csr_balanced(a, t, v, x, y, alpha=1, beta=0, **c):
-    k = dict(SCALAR=t, STORED=v, OFFSET="u32") | BALANCED[balanced_class(a)] | c
+    k = dict(SCALAR=t, STORED=v, OFFSET="u32") | balanced_class(a, t, v) | c
     f = kernel("csr_balanced.cu", "csr_balanced", **k)
     tile = k["THREADS"] * k["ITEMS"]
     tiles = ceil(a.rows + a.nnz, tile)
@@ -432,7 +444,7 @@ def bins(a, each, threads):
 
 
 def csr_binned(a, t, v, x, y, alpha=1, beta=0, **c):
-    k = dict(SCALAR=t, STORED=v, EACH=8, THREADS=128) | c
+    k = dict(SCALAR=t, STORED=v, EACH=8, THREADS=128, MIN_BLOCKS=10 if t == "f32" else 1) | c
     f = kernel("csr_binned.cu", "csr_binned", **k)
     if not a.rows:
         return lambda: None
@@ -737,7 +749,7 @@ def ours(a, t, v, x, y):
     if int(a.lengths.max()) < 100:
         yield "stream", csr_stream(a, t, v, x, y)
     yield "balanced", csr_balanced(a, t, v, x, y)
-    if a.nnz < 1 << 21:
+    if a.nnz < 1 << 23:
         yield "binned", csr_binned(a, t, v, x, y)
     if a.nnz > 30 * a.rows:
         yield "vector", csr_vector(a, t, v, x, y, lanes=8)
@@ -874,7 +886,7 @@ def precompile(command):
         jobs += [("csr_stream.cu", s | dict(LANES=l, UNROLL=u, THREADS=th, IN_BULK=int(u == 9 and SIZE[v] == 4))) for th, l, u in stream]
         balanced = [BALANCED[0] | dict(ITEMS=i, THREADS=th, SLACK=i * th // 4, MIN_BLOCKS=1, AHEAD=h) for th, i, h in ((32, 2, 1), (128, 8, 0))] if check else BALANCED + BALANCED_TUNE
         jobs += [("csr_balanced.cu", s | c) for c in balanced]
-        jobs += [("csr_binned.cu", dict(SCALAR=t, STORED=v, EACH=e, THREADS=th)) for e, th in ([(2, 64)] if check else []) + [(8, 128)]]
+        jobs += [("csr_binned.cu", dict(SCALAR=t, STORED=v, EACH=e, THREADS=th, MIN_BLOCKS=10 if t == "f32" else 1)) for e, th in ([(2, 64)] if check else []) + [(8, 128)]]
         jobs += [("csr_vector.cu", s | dict(LANES=l, THREADS=256, UNROLL=4, AHEAD=h)) for l in (1, 4, 8, 32) for h in (0, 1)]
         jobs += [("coo.cu", dict(SCALAR=t, STORED=v, THREADS=th, ITEMS=i)) for th, i in ([(64, 3)] if check else [(256, 7)])]
         jobs += [("dia.cu", dict(SCALAR=t, STORED=v, ROWS=r, WIDE=w, UNROLL=7, THREADS=th)) for r, w, th in ((1, 0, 256), (1, 1, 128), (2, 0, 128))]

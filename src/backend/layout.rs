@@ -150,11 +150,12 @@ pub struct CsrParts<'a, V: Element, B: Backend> {
 }
 
 /// What a backend found out about the rows of a CSR matrix at its first product, kept with the matrix: later products choose their
-/// way without looking. It follows from the row offsets alone.
+/// way without looking. It follows from the pattern alone.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA chooses by it
 pub struct RowShape<B: Backend> {
     extent: OnceLock<RowExtent>,
+    scattered: OnceLock<bool>,
     starts: OnceLock<B::Vec<u32>>,
     tiles: OnceLock<B::Vec<u64>>,
     bins: OnceLock<Box<RowBins<B>>>,
@@ -184,6 +185,7 @@ impl<B: Backend> Default for RowShape<B> {
     fn default() -> Self {
         Self {
             extent: OnceLock::new(),
+            scattered: OnceLock::new(),
             starts: OnceLock::new(),
             tiles: OnceLock::new(),
             bins: OnceLock::new(),
@@ -196,6 +198,11 @@ impl<B: Backend> RowShape<B> {
     /// The extent that is known, or that `find` finds out now.
     pub(crate) fn extent(&self, find: impl FnOnce() -> Result<RowExtent>) -> Result<RowExtent> {
         known(&self.extent, find).copied()
+    }
+
+    /// Whether a product reads x all over the vector, as known or as `find` finds it out now.
+    pub(crate) fn scattered(&self, find: impl FnOnce() -> Result<bool>) -> Result<bool> {
+        known(&self.scattered, find).copied()
     }
 
     /// The first row of each of the backend's tiles, as known or as `find` finds them out now.

@@ -98,6 +98,15 @@ fn cut() -> Vec<(&'static str, Csr<f64>)> {
     vec![("rows cut", with_lengths::<f64>(6000, &lengths, 33))]
 }
 
+/// The same among many short rows, whose columns are close together or all over.
+fn cut_among_short() -> Vec<(&'static str, Csr<f64>)> {
+    let mut lengths: Vec<usize> = (0..5000).map(|i| i % 4).collect();
+    lengths[2100..2103].copy_from_slice(&[5000, 0, 2600]);
+    [("short rows close together", 6000), ("short rows all over", 200_000)]
+        .map(|(name, columns)| (name, with_lengths::<f64>(columns, &lengths, 34)))
+        .into()
+}
+
 fn close<T: Scalar>(case: &str, y: &[T], expected: &[Expected]) {
     for (i, (&got, want)) in y.iter().zip(expected).enumerate() {
         let off = (to_complex(got) - want.value).norm();
@@ -107,7 +116,9 @@ fn close<T: Scalar>(case: &str, y: &[T], expected: &[Expected]) {
 
 /// Rows that several tiles share, every way through a CSR matrix, and more blocks than the last one adds up alone.
 pub fn rows_cut(b: &Cuda) {
-    for (name, host) in some(&AWKWARD).into_iter().chain(some(&["one row"])).chain(cut()) {
+    for (name, host) in
+        some(&AWKWARD).into_iter().chain(some(&["one row"])).chain(cut()).chain(cut_among_short())
+    {
         let (a, mut random) = (on(b, &host), Random(21));
         let (x, y) = (random.vector::<f64>(a.columns()), random.vector::<f64>(a.rows()));
         let shape = (a.rows(), a.columns());

@@ -104,6 +104,17 @@ pub fn rows_of_several_tiles(b: &Cuda) {
     cut_rows::<f64>(b, &lengths);
 }
 
+/// The same among so many short ones that tiles are those of large matrices, with columns close together and all over.
+pub fn rows_of_several_large_tiles(b: &Cuda) {
+    for longest in [5_000, 40_000] {
+        let mut lengths = vec![1; 40_000];
+        lengths[20_000..20_005].copy_from_slice(&[longest, 0, 2_600, 2_900, 3_000]);
+        cut_rows::<f64>(b, &lengths);
+        cut_rows::<f32>(b, &lengths);
+        cut_rows::<Complex<f64>>(b, &lengths);
+    }
+}
+
 /// The ways that share a row between blocks.
 const CUT: [CsrAlgorithm; 2] = [CsrAlgorithm::Balanced, CsrAlgorithm::Binned];
 

@@ -72,7 +72,7 @@ pub(super) enum Setup<T: Scalar, B: PreconditionSteps + Products> {
     Identity,
     Jacobi(Jacobi<T, B>),
     Blocks(BlockJacobi<T, B>),
-    Fsai(Fsai<T, B>),
+    Fsai(Box<Fsai<T, B>>),
     Chebyshev(Jacobi<T, B>, usize),
     /// A polynomial in half the precision, and what to go on with where the choice was ours and it fails.
     Single(Box<Single<T, B>>, Option<Box<Setup<T, B>>>),
@@ -89,7 +89,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Setup<T, B> {
                 Jacobi::new(backend, a).map(Setup::Jacobi)
             }
             Name::Chebyshev(steps) => Jacobi::new(backend, a).map(|d| Setup::Chebyshev(d, steps)),
-            Name::Fsai => Fsai::new(backend, a).map(Setup::Fsai),
+            Name::Fsai => Fsai::new(backend, a).map(|m| Setup::Fsai(Box::new(m))),
             Name::Blocks(Some(rows)) => BlockJacobi::new(backend, a, rows).map(Setup::Blocks),
             Name::Blocks(None) => {
                 let sizes = BlockJacobi::<T, B>::natural_blocks(backend, a, BlockJacobi::<T, B>::LARGEST)?;
@@ -117,7 +117,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Setup<T, B> {
             Setup::Identity | Setup::NotPositiveDefinite(_) => solve(&Identity),
             Setup::Jacobi(m) => solve(m),
             Setup::Blocks(m) => solve(m),
-            Setup::Fsai(m) => solve(m),
+            Setup::Fsai(m) => solve(&**m),
             Setup::Chebyshev(diagonal, steps) => solve(&Chebyshev::new(backend, a, diagonal, *steps)?),
             Setup::Single(single, _) => solve(&single.preconditioner(backend)?),
         }

@@ -183,7 +183,9 @@ fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
     let pairs = (vector != "c64").then_some(policy::PAIRS);
     for offset in OFFSETS {
         units.extend(["csr_balanced.cu", "jds.cu"].map(|file| unit(file).with("OFFSET", offset)));
-        units.push(unit("csr_balanced.cu").with("OFFSET", offset).class(policy::LARGE_TILES));
+        let [of_8, of_4] = policy::CLUSTERED_TILES;
+        let tiles = [if value == "f32" { of_4 } else { of_8 }, policy::SCATTERED_TILES];
+        units.extend(tiles.map(|class| unit("csr_balanced.cu").with("OFFSET", offset).class(class)));
         units.push(unit("csr_vector.cu").with("OFFSET", offset).class(4 | policy::AHEAD));
         let several = |file| unit(file).with("OFFSET", offset).with("WIDTH", "1").class(8);
         units.push(several("csr_block.cu"));
@@ -195,6 +197,7 @@ fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
 }
 
 fn primitives(units: &mut Vec<Unit>) {
+    units.push(Unit::new("column_spread.cu"));
     units.extend(
         ["index.cu", "row_shape.cu"]
             .iter()

@@ -14,6 +14,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "chebyshev.cu",
     "bfs.cu",
     "colour.cu",
+    "column_spread.cu",
     "compact.cu",
     "components.cu",
     "convert_dia.cu",

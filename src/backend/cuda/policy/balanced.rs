@@ -3,6 +3,7 @@
 
 use super::grid::{THREADS, blocks, row_shape};
 use super::{Chip, Shape, Unit};
+use crate::scalar::Element;
 
 /// How a tile of one product is worked off: threads of a block, steps and nonzeros under way a thread, nonzeros that the last row may
 /// have beyond the tile, blocks that a multiprocessor shall hold, and whether the first nonzeros are asked for ahead of the launch before.
@@ -17,19 +18,34 @@ struct Tile {
 }
 
 /// The tiles of a class.
-const TILES: [Tile; 3] = [
-    // Where rows are short, what counts is how much is under way, ...
-    Tile { threads: 128, items: 8, unroll: 4, slack: 256, blocks: 12, ahead: false },
-    // ... and in matrices that lie in the second-level cache, that one wave of blocks is nearly enough.
+const TILES: [Tile; 4] = [
+    // In matrices that lie in the second-level cache what counts is that one wave of blocks is nearly enough, ...
     Tile { threads: 128, items: 5, unroll: 5, slack: 128, blocks: 12, ahead: true },
-    Tile { threads: 512, items: 4, unroll: 4, slack: 512, blocks: 3, ahead: false },
+    // ... where x comes from the first-level cache, that memory is kept busy, by all threads that a multiprocessor holds, ...
+    Tile { threads: 256, items: 8, unroll: 3, slack: 256, blocks: 8, ahead: false },
+    // ... (of values of 4 bytes more are under way) ...
+    Tile { threads: 256, items: 10, unroll: 5, slack: 256, blocks: 8, ahead: false },
+    // ... and elsewhere, that this cache is left to x.
+    Tile { threads: 256, items: 4, unroll: 4, slack: 256, blocks: 6, ahead: false },
 ];
-/// The class of matrices beyond the second-level cache.
-pub(in crate::backend::cuda) const LARGE_TILES: u32 = 2;
+const SMALL: u32 = 0;
+/// The classes of matrices beyond the second-level cache, the first by whether values take 4 bytes.
+pub(in crate::backend::cuda) const CLUSTERED_TILES: [u32; 2] = [1, 2];
+pub(in crate::backend::cuda) const SCATTERED_TILES: u32 = 3;
+/// Blocks where such values are widened: sums then take twice the registers.
+const WIDENED_BLOCKS: u32 = 6;
 /// Nonzeros of matrices in the second-level cache.
-const CACHED: usize = 1 << 23;
-/// Mean nonzeros a row below which rows are short.
+const CACHED: usize = 1 << 22;
+/// Mean nonzeros a row below which rows are short: what is under way counts then too.
 const SHORT: usize = 4;
+
+/// Windows of nonzeros that are looked at to tell whether x comes from the first-level cache, at most, nonzeros of each, columns of a line, and
+/// lines above which it does not. R-MAT of 2^17 rows and more has 1560 to 2620 of them, the most scattered of fourteen meshes, circuits
+/// and linear programs 434.
+const WINDOWS: usize = 64;
+const WINDOW: usize = 4096;
+const LINE: u32 = 16;
+const SCATTERED: u64 = 800;
 /// Sums of 16 bytes take twice the registers.
 const WIDE_BLOCKS: u32 = 1;
 
@@ -49,16 +65,19 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
         "csr_balanced.cu" => {
             let tile = TILES[class as usize];
-            let wide = unit.type_of("SCALAR") == Some("c64");
+            let (scalar, stored) = (unit.type_of("SCALAR"), unit.type_of("STORED"));
+            let widened = class == CLUSTERED_TILES[1] && scalar != stored;
+            let blocks = if widened { WIDENED_BLOCKS } else { tile.blocks };
             vec![
                 ("THREADS", tile.threads),
                 ("ITEMS", tile.items),
                 ("SLACK", tile.slack),
                 ("UNROLL", tile.unroll),
                 ("AHEAD", u32::from(tile.ahead)),
-                ("MIN_BLOCKS", if wide { WIDE_BLOCKS } else { tile.blocks }),
+                ("MIN_BLOCKS", if scalar == Some("c64") { WIDE_BLOCKS } else { blocks }),
             ]
         }
+        "column_spread.cu" => vec![("THREADS", THREADS), ("WINDOW", WINDOW as u32), ("LINE", LINE)],
         _ => {
             let (steps, slack) = match class.checked_sub(FIRST_TILE) {
                 Some(class) => (TILES[class as usize].steps(), TILES[class as usize].slack),
@@ -75,26 +94,43 @@ impl Tile {
     }
 }
 
-fn class(rows: usize, nonzeros: usize) -> u32 {
-    if nonzeros / SHORT < rows {
-        0
-    } else if nonzeros < CACHED {
-        1
-    } else {
-        LARGE_TILES
+/// Whether it counts where x comes from.
+pub(in crate::backend::cuda) fn asks_spread(rows: usize, nonzeros: usize) -> bool {
+    nonzeros >= CACHED || nonzeros / SHORT < rows && nonzeros >= WINDOW
+}
+
+/// The launch that finds it out: a block a window.
+pub(in crate::backend::cuda) fn column_spread(nonzeros: usize) -> Shape {
+    Shape::new((nonzeros / WINDOW).min(WINDOWS) as u32, THREADS)
+}
+
+/// Whether x is read all over the vector, by the lines of all windows.
+pub(in crate::backend::cuda) fn scattered(lines: u64, nonzeros: usize) -> bool {
+    lines > SCATTERED * u64::from(column_spread(nonzeros).blocks)
+}
+
+/// The class of the tiles of one product.
+pub(in crate::backend::cuda) fn balanced_class<V: Element>(scattered: Option<bool>) -> u32 {
+    match scattered {
+        None => SMALL,
+        Some(false) => CLUSTERED_TILES[usize::from(size_of::<V>() == 4)],
+        Some(true) => SCATTERED_TILES,
     }
 }
 
 /// Tiles of one product with whatever rows there are, and the launch that finds where they begin.
-pub(in crate::backend::cuda) fn balanced_tiles(chip: Chip, rows: usize, nonzeros: usize) -> (usize, Shape) {
-    let class = class(rows, nonzeros);
+pub(in crate::backend::cuda) fn balanced_tiles(
+    chip: Chip,
+    class: u32,
+    rows: usize,
+    nonzeros: usize,
+) -> (usize, Shape) {
     let tiles = (rows + nonzeros).div_ceil(TILES[class as usize].steps() as usize);
     (tiles, row_shape(chip, tiles + 1).class(FIRST_TILE + class))
 }
 
 /// A block a tile.
-pub(super) fn balanced(rows: usize, nonzeros: usize) -> Shape {
-    let class = class(rows, nonzeros);
+pub(super) fn balanced(class: u32, rows: usize, nonzeros: usize) -> Shape {
     let tile = TILES[class as usize];
     Shape::new(blocks((rows + nonzeros).div_ceil(tile.steps() as usize)), tile.threads).class(class)
 }

@@ -15,7 +15,9 @@ mod slim_grid;
 mod swept;
 pub(super) mod table;
 
-pub(super) use balanced::{LARGE_TILES, balanced_tiles, block_tiles};
+pub(super) use balanced::{
+    CLUSTERED_TILES, SCATTERED_TILES, asks_spread, balanced_tiles, block_tiles, column_spread, scattered,
+};
 pub(super) use binned::{BINNED, BinnedShape, binned};
 pub(super) use convert::*;
 pub(super) use graph::{
@@ -105,7 +107,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         | "transpose.cu"
         | "transpose_sort.cu"
         | "transpose_windows.cu" => convert::constants(unit),
-        "csr_balanced.cu" | "row_shape.cu" => balanced::constants(unit),
+        "column_spread.cu" | "csr_balanced.cu" | "row_shape.cu" => balanced::constants(unit),
         "csr_binned.cu" => binned::constants(unit),
         _ => products::constants(unit)
             .or_else(|| graph::constants(unit))

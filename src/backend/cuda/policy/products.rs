@@ -3,6 +3,7 @@
 use super::grid::{THREADS, blocks};
 use super::{Chip, Shape, Unit, balanced, binned};
 use crate::backend::RowExtent;
+use crate::error::Result;
 use crate::scalar::{Element, Scalar};
 
 /// Entries under way where a thread has a row, and where lanes share a row or diagonals' starts are read beside the entries.
@@ -29,8 +30,10 @@ const STREAM_LANE: usize = 14;
 const STREAM_ODD_LANE: usize = 28;
 /// Nonzeros of such rows under way. Their copies are started by one thread: tiles take fewer bytes, so to start copies counts for more.
 const STREAM_ODD_UNROLL: u32 = 9;
-/// Mean nonzeros a row from which a thread of its own has few of them under way, where values take 4 bytes and rows are even.
+/// Mean nonzeros a row from which a thread of its own has few of them under way, where values take 4 bytes and rows are even; and up to which
+/// in all types, in smaller blocks.
 const STREAM_FEW: usize = 7;
+const STREAM_SHORT: usize = 4;
 /// Matrices of fewer nonzeros lie in the second-level cache, and what counts is the number of steps that wait for one another: rows are read
 /// straight from there, ...
 const SMALL: usize = 1 << 20;
@@ -39,11 +42,14 @@ const SMALL_LANE: usize = 2;
 const SMALL_THREADS: usize = 1 << 17;
 /// Threads of a block where each has a row.
 const SCALAR_THREADS: u32 = 128;
-/// Rows of more nonzeros than this on average are read straight from memory, by so many nonzeros a lane at least ...
+/// Rows of more nonzeros than this on average are balanced, ...
 const STREAM_MEAN: usize = 32;
-const VECTOR_LANE: usize = 8;
-/// ... and of more than this on average are balanced: too few rows would fill the chip.
+/// ... in small matrices of more than this, where others are read by lanes: too few rows would fill the chip.
 const VECTOR_MEAN: usize = 512;
+/// Nonzeros a lane, at least, where all rows are read by as many.
+const VECTOR_LANE: usize = 8;
+/// Rows are alike where the longest has no more nonzeros than so many times the mean, and a few more: the threads of a warp wait for it.
+const STREAM_LONGEST: u64 = 3;
 /// Threads of a block where several vectors are multiplied at once: tiles of long rows then leave room for other blocks' (elasticity with 8 vectors,
 /// 304 us for 680 with twice as many; with 27 entries a row a tenth).
 const BLOCK_THREADS: u32 = 128;
@@ -58,7 +64,7 @@ const FEW_BLOCKS: u32 = 1024;
 /// The constants of a unit of these kernels.
 pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     let threads = ("THREADS", THREADS);
-    let lanes = ("LANES", (unit.size_class() & !(FEW | ODD)).clamp(1, 32));
+    let lanes = ("LANES", (unit.size_class() & !(FEW | ODD | BRIEF)).clamp(1, 32));
     Some(match unit.source() {
         "csr_krylov.cu" => vec![threads, lanes],
         "csr_vector.cu" => {
@@ -80,7 +86,7 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
             } else {
                 UNROLL
             };
-            let threads = stream_threads(unit.type_of("STORED"));
+            let threads = stream_threads(unit.type_of("STORED"), unit.size_class() & BRIEF != 0);
             vec![("THREADS", threads), lanes, ("UNROLL", unroll), ("IN_BULK", u32::from(odd))]
         }
         "sell.cu" => vec![
@@ -127,9 +133,10 @@ pub(super) fn starts_early(source: &str) -> bool {
     )
 }
 
-/// Beside the lanes in a unit's class: fewer entries under way, rows of odd length, or more entries under way.
+/// Beside the lanes in a unit's class: fewer entries under way, rows of odd length, short rows, or more entries under way.
 const FEW: u32 = 1 << 16;
 const ODD: u32 = 1 << 17;
+const BRIEF: u32 = 1 << 20;
 const MANY: u32 = 1 << 18;
 /// Beside either: the first entries are asked for before the launch ahead has ended.
 pub(in crate::backend::cuda) const AHEAD: u32 = 1 << 19;
@@ -138,9 +145,9 @@ pub(in crate::backend::cuda) const PAIRS: u32 = 1 << 16;
 /// And rows of many entries.
 pub(in crate::backend::cuda) const WIDE: u32 = 1 << 17;
 
-/// Threads of a block that streams rows: half of them for values of 4 bytes, so that tiles take as many bytes.
-fn stream_threads(value: Option<&str>) -> u32 {
-    if value == Some("f32") { THREADS / 2 } else { THREADS }
+/// Threads of a block that streams rows: half of them for values of 4 bytes, so that tiles take as many bytes, and of short rows.
+fn stream_threads(value: Option<&str>, short: bool) -> u32 {
+    if short || value == Some("f32") { THREADS / 2 } else { THREADS }
 }
 
 /// How a product goes through a CSR matrix.
@@ -150,28 +157,30 @@ pub(in crate::backend::cuda) enum CsrWay {
     Vector { shape: Shape },
     /// Tiles of rows through shared memory, which has room for `capacity` nonzeros.
     Streamed { shape: Shape, capacity: u32 },
-    /// Tiles of equal work.
-    Balanced { shape: Shape },
+    /// Tiles of equal work, of this class.
+    Balanced { shape: Shape, class: u32 },
     /// Bins of rows by their lengths.
     Binned,
 }
 
-/// Rows of like length are streamed, long ones of like length read by lanes; of all else small matrices go in bins, others are balanced.
-/// V: values.
+/// Rows of like length are streamed, in small matrices read by lanes; of all else small matrices go in bins, others are balanced. V: values;
+/// `scattered`: whether x is read all over the vector ([`asks_spread`](super::asks_spread)).
 pub(in crate::backend::cuda) fn csr_way<V: Element>(
     extent: RowExtent,
     rows: usize,
     nonzeros: usize,
-) -> CsrWay {
+    scattered: impl FnOnce() -> Result<Option<bool>>,
+) -> Result<CsrWay> {
     let mean = nonzeros.div_ceil(rows.max(1));
     let typical = (32 * mean) as u64;
     if nonzeros < SMALL {
-        return csr_small(extent, rows, nonzeros);
+        return csr_small::<V>(extent, rows, nonzeros, scattered);
     }
-    if extent.fullest > 2 * typical + 256 || extent.longest > 8 * mean as u64 + 64 || mean > VECTOR_MEAN {
-        return csr_unlike(extent, rows, nonzeros);
+    let alike = extent.fullest <= 2 * typical + 256 && extent.longest <= STREAM_LONGEST * mean as u64 + 8;
+    if alike && mean <= STREAM_MEAN {
+        return Ok(csr_streamed::<V>(extent, rows, nonzeros));
     }
-    if mean > STREAM_MEAN { csr_vector(rows, mean) } else { csr_streamed::<V>(extent, rows, nonzeros) }
+    csr_unlike::<V>(extent, rows, nonzeros, scattered)
 }
 
 /// The same for a product that is followed by x.y: small matrices are streamed, which joins the sums too, where that gives the same bits,
@@ -180,12 +189,13 @@ pub(in crate::backend::cuda) fn csr_way_dot<V: Element, T: Scalar>(
     extent: RowExtent,
     rows: usize,
     nonzeros: usize,
-) -> CsrWay {
+    scattered: impl FnOnce() -> Result<Option<bool>>,
+) -> Result<CsrWay> {
     let mean = nonzeros.div_ceil(rows.max(1));
     if nonzeros < SMALL && alike(extent, mean) && mean <= STREAM_LANE && !T::COMPLEX {
-        return csr_streamed::<V>(extent, rows, nonzeros);
+        return Ok(csr_streamed::<V>(extent, rows, nonzeros));
     }
-    csr_way::<V>(extent, rows, nonzeros)
+    csr_way::<V>(extent, rows, nonzeros, scattered)
 }
 
 /// Whether a thread a row suits rows that are read from the second-level cache.
@@ -194,20 +204,37 @@ fn alike(extent: RowExtent, mean: usize) -> bool {
 }
 
 /// Lanes by the mean length of rows where they are alike.
-fn csr_small(extent: RowExtent, rows: usize, nonzeros: usize) -> CsrWay {
+fn csr_small<V: Element>(
+    extent: RowExtent,
+    rows: usize,
+    nonzeros: usize,
+    scattered: impl FnOnce() -> Result<Option<bool>>,
+) -> Result<CsrWay> {
     let mean = nonzeros.div_ceil(rows.max(1));
     if !alike(extent, mean) || mean > VECTOR_MEAN {
-        return csr_unlike(extent, rows, nonzeros);
+        return csr_unlike::<V>(extent, rows, nonzeros, scattered);
     }
     // Up to there a thread adds up a row, as it does where x.y follows.
     let most = if mean <= STREAM_LANE { 1 } else { SMALL_THREADS / rows.max(1) };
     let lanes = 1 << (mean / SMALL_LANE).min(most).clamp(1, 32).ilog2();
-    csr_by_lanes(rows, lanes | many(extent, lanes) | AHEAD)
+    Ok(csr_by_lanes(rows, lanes | many(extent, lanes) | AHEAD))
 }
 
 /// In bins or in tiles of equal work.
-fn csr_unlike(extent: RowExtent, rows: usize, nonzeros: usize) -> CsrWay {
-    if binned::suits(extent, nonzeros) { CsrWay::Binned } else { csr_balanced(rows, nonzeros) }
+fn csr_unlike<V: Element>(
+    extent: RowExtent,
+    rows: usize,
+    nonzeros: usize,
+    scattered: impl FnOnce() -> Result<Option<bool>>,
+) -> Result<CsrWay> {
+    if binned::suits(extent, nonzeros, false) {
+        return Ok(CsrWay::Binned);
+    }
+    let scattered = scattered()?;
+    if scattered == Some(true) && binned::suits(extent, nonzeros, true) {
+        return Ok(CsrWay::Binned);
+    }
+    Ok(csr_balanced::<V>(rows, nonzeros, scattered))
 }
 
 /// Whether more nonzeros a lane of the longest row shall be under way.
@@ -249,21 +276,27 @@ pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
     let odd = size_of::<V>() == 4 && extent.longest % 2 == 1;
     let lane = if odd { STREAM_ODD_LANE } else { STREAM_LANE };
     let lanes = (mean.div_ceil(lane).next_power_of_two() as u32).clamp(1, 32);
-    let threads = stream_threads(Some(V::NAME));
+    let short = !odd && mean <= STREAM_SHORT;
+    let threads = stream_threads(Some(V::NAME), short);
     let tile = (threads / lanes) as usize;
     // Rows of a tile lie in so many groups of 32. Copies start up to three places before a tile.
     let fullest = usize::try_from(extent.fullest).unwrap_or(usize::MAX).saturating_mul(tile.div_ceil(32));
     let entry = 4 + size_of::<V>();
     let capacity = fullest.saturating_add(3).min(STREAM_BYTES / entry - 31).next_multiple_of(32);
     let few = size_of::<V>() == 4 && lanes == 1 && mean >= STREAM_FEW;
-    let kind = [0, FEW, ODD][usize::from(few).max(2 * usize::from(odd))];
+    let kind = if short { FEW | BRIEF } else { [0, FEW, ODD][usize::from(few).max(2 * usize::from(odd))] };
     let shape = Shape::new(blocks(rows.div_ceil(tile)), threads).class(lanes | kind).shared(capacity * entry);
     CsrWay::Streamed { shape, capacity: capacity as u32 }
 }
 
 /// Whatever the rows are.
-pub(in crate::backend::cuda) fn csr_balanced(rows: usize, nonzeros: usize) -> CsrWay {
-    CsrWay::Balanced { shape: balanced::balanced(rows, nonzeros) }
+pub(in crate::backend::cuda) fn csr_balanced<V: Element>(
+    rows: usize,
+    nonzeros: usize,
+    scattered: Option<bool>,
+) -> CsrWay {
+    let class = balanced::balanced_class::<V>(scattered);
+    CsrWay::Balanced { shape: balanced::balanced(class, rows, nonzeros), class }
 }
 
 /// How CSR is multiplied with several vectors.
@@ -407,8 +440,7 @@ mod tests {
                 let body = kernel.split_once('{').unwrap().1.trim_start();
                 let told = ["AHEAD && settled", "EAGER && settled", "settled"].iter().any(|ahead| {
                     body.starts_with(&format!("before_matrix({ahead});"))
-                        && (body.contains(&format!("before_vectors({ahead});"))
-                            || body.contains("sum_ahead("))
+                        && (body.contains(&format!("before_vectors({ahead});")) || body.contains("sum_ahead"))
                 });
                 assert!(told || body.starts_with("after_predecessors();"), "{name}: {kernel}");
             }

@@ -92,6 +92,10 @@ mod kernel {
         );
     }
     kernels! {
+        "column_spread.cu", types();
+        fn column_spread(count: u64, columns: &Slice<u32>, lines: &mut Slice<u64>);
+    }
+    kernels! {
         "row_shape.cu", types(I: Offset as OFFSET);
         fn row_shape(rows: u64, offsets: &Slice<I>, out: &mut Slice<u64>);
         fn tile_rows(rows: u64, count: u64, offsets: &Slice<I>, tile_rows: &mut Slice<u32>);
@@ -138,6 +142,22 @@ pub(super) fn extent<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Resul
     })
 }
 
+/// Whether x is read all over the vector, where that counts: as [`extent`], by windows of the columns.
+fn scattered<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Result<Option<bool>> {
+    let count = a.values.len();
+    if !policy::asks_spread(a.rows, count) {
+        return Ok(None);
+    }
+    let scattered = a.shape.scattered(|| {
+        record::outside(|| {
+            let mut lines = cuda.zeros::<u64>(1)?;
+            kernel::column_spread(cuda, policy::column_spread(count), count as u64, a.indices, &mut lines)?;
+            Ok(policy::scattered(cuda.download(&lines)?[0], count))
+        })
+    })?;
+    Ok(Some(scattered))
+}
+
 /// The first row of each tile of steps, as [`extent`].
 pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u32>> {
     a.shape.starts(|| {
@@ -152,11 +172,11 @@ pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -
 }
 
 /// Where each balanced tile begins, as [`extent`].
-fn tile_starts<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u64>> {
+fn tile_starts<'a, V: Element>(cuda: Cuda, class: u32, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u64>> {
     a.shape.tiles(|| {
         record::outside(|| {
             let (rows, count) = (a.rows as u64, a.values.len() as u64);
-            let (tiles, shape) = policy::balanced_tiles(cuda.0.chip, a.rows, a.values.len());
+            let (tiles, shape) = policy::balanced_tiles(cuda.0.chip, class, a.rows, a.values.len());
             let mut starts = cuda.uninitialised(2 * (tiles + 1))?;
             with_offsets!(a.offsets, offsets => kernel::tile_starts(cuda, shape, rows, count, offsets, &mut starts)?);
             Ok(starts)
@@ -176,7 +196,7 @@ fn bins<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Row
 
 fn way<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Result<CsrWay> {
     let extent = extent(cuda, a)?;
-    Ok(policy::csr_way::<V>(extent, a.rows, a.values.len()))
+    policy::csr_way::<V>(extent, a.rows, a.values.len(), || scattered(cuda, a))
 }
 
 pub(super) fn product<V: Widen<T>, T: Scalar>(
@@ -200,7 +220,9 @@ pub(super) fn product_by<V: Widen<T>, T: Scalar>(
         CsrAlgorithm::Vector => policy::csr_vector(rows, nonzeros.div_ceil(rows.max(1))),
         CsrAlgorithm::Streamed => policy::csr_streamed::<V>(extent(cuda, &a)?, rows, nonzeros),
         CsrAlgorithm::Binned if rows.max(nonzeros) < 1 << 31 => CsrWay::Binned,
-        CsrAlgorithm::Balanced | CsrAlgorithm::Binned => policy::csr_balanced(rows, nonzeros),
+        CsrAlgorithm::Balanced | CsrAlgorithm::Binned => {
+            policy::csr_balanced::<V>(rows, nonzeros, scattered(cuda, &a)?)
+        }
     };
     run(cuda, way, a, form)
 }
@@ -221,8 +243,8 @@ fn run<V: Widen<T>, T: Scalar>(
         CsrWay::Streamed { shape, capacity } => kernel::csr_stream(
             cuda, shape, rows, count, offsets, columns, values, alpha, x, beta, y, capacity, conjugate,
         ),
-        CsrWay::Balanced { shape } => {
-            let tiles = tile_starts(cuda, &a)?;
+        CsrWay::Balanced { shape, class } => {
+            let tiles = tile_starts(cuda, class, &a)?;
             let (_guard, posts) = cuda.0.posts(shape.blocks as usize * size_of::<T>() / 4)?;
             let settled = settled(cuda, &[offsets.addresses(), columns.addresses(), values.addresses()]);
             kernel::csr_balanced(
@@ -252,7 +274,8 @@ pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
     xy: &mut Slice<T>,
 ) -> Result<()> {
     let (rows, count, one) = (a.rows as u64, a.values.len() as u64, T::one());
-    match policy::csr_way_dot::<V, T>(extent(cuda, &a)?, a.rows, a.values.len()) {
+    let extent = extent(cuda, &a)?;
+    match policy::csr_way_dot::<V, T>(extent, a.rows, a.values.len(), || scattered(cuda, &a))? {
         CsrWay::Streamed { shape, capacity } if a.rows > 0 => {
             summed(cuda, shape, xy, |xy, partials, finished| {
                 with_offsets!(a.offsets, offsets => kernel::csr_stream_dot(
