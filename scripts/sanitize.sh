@@ -37,7 +37,7 @@ forms() { # tool, group
         echo
         echo "RESIDUA_CLUSTERS=1 RESIDUA_MULTIPROCESSORS=4" ;;
     # And where a thread of a product with a grid goes through several planes, and bands that are swept have many entries.
-    *.compressed-products | *.compressed-dots | *.swept)
+    *.compressed-products | *.compressed-dots | *.swept-tiles)
         echo
         echo "RESIDUA_MULTIPROCESSORS=1" ;;
     racecheck.*-wide) echo "RESIDUA_CLUSTERS=1 RESIDUA_MULTIPROCESSORS=8" ;;

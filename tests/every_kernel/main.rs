@@ -45,7 +45,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 46] = [
+const GROUPS: [Group; 50] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -64,7 +64,11 @@ const GROUPS: [Group; 46] = [
     ("rows-cut", stored::rows_cut),
     ("several-vectors", stored::several_vectors),
     ("swept", stored::swept),
+    ("swept-reach", stored::swept_reach),
+    ("swept-tiles", stored::swept_tiles),
+    ("swept-bands", stored::swept_bands),
     ("swept-many-steps", stored::swept_many_steps),
+    ("swept-longest", stored::swept_longest),
     ("conversions", stored::conversions),
     ("conversions-types", stored::conversions_of_types),
     ("conversions-degenerate", stored::conversions_of_degenerate),

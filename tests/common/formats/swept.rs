@@ -61,7 +61,7 @@ pub fn awkward() -> Vec<(&'static str, Csr<f64>)> {
 
 /// Every entry is in one step, steps hold to their limits, and the matrix comes back bit for bit; products are exact where sums are.
 pub fn steps_hold<B: Products + Conversions>(backend: &B) {
-    steps_hold_in(backend, awkward());
+    steps_hold_in(backend, awkward(), &[2048, 4096], 3);
     for (name, host) in ragged::<f64>() {
         let height = backend.band_height::<f64>(host.rows());
         check(backend, name, &host, height, &swept(backend, &on(backend, &host), height).0);
@@ -69,8 +69,13 @@ pub fn steps_hold<B: Products + Conversions>(backend: &B) {
     refused(backend);
 }
 
-/// The same of some matrices, in bands as high as the backend makes them, and higher.
-pub fn steps_hold_in<B: Products + Conversions>(backend: &B, matrices: Vec<(&str, Csr<f64>)>) {
+/// The same of some matrices, in bands as high as the backend makes them, and of other heights; so many products of each.
+pub fn steps_hold_in<B: Products + Conversions>(
+    backend: &B,
+    matrices: Vec<(&str, Csr<f64>)>,
+    heights: &[usize],
+    products: usize,
+) {
     for (name, host) in matrices {
         let a = on(backend, &host);
         // Small integers: any order gives the same sum.
@@ -79,13 +84,13 @@ pub fn steps_hold_in<B: Products + Conversions>(backend: &B, matrices: Vec<(&str
         host.product(&Host, 2.0, &x, 0.0, &mut want).unwrap();
         let x = backend.upload(x).unwrap();
         let own = backend.band_height::<f64>(host.rows());
-        for height in [own, 2048, 4096] {
+        for height in std::iter::once(own).chain(heights.iter().copied()) {
             let (arrays, lengths) = swept(backend, &a, height);
             check(backend, name, &host, height, &arrays);
             same_here(backend, &format!("{name}, {height}"), &host, height, (&arrays, &lengths));
             comes_back(backend, name, &host, height, &arrays);
             let mut y = backend.upload(vec![f64::NAN; host.rows()]).unwrap();
-            for _ in 0..3 {
+            for _ in 0..products {
                 let form = Gemv { op: Op::None, alpha: 2.0, x: &*x, beta: 0.0, y: &mut *y };
                 backend.swept(parts(&host, height, &arrays), form).unwrap();
                 assert_eq!(backend.download(&*y).unwrap(), want, "{name}, {height}");
