@@ -3,8 +3,12 @@
 use super::Failure;
 use super::failure::About;
 use super::sink::Sink;
-use residua::assemble::{Assemble, Assembler};
-use residua::market::{self, Field, Header, ReadOptions, Reading, WriteOptions};
+#[cfg(feature = "cuda")]
+use residua::assemble::Assemble;
+use residua::assemble::Assembler;
+#[cfg(feature = "cuda")]
+use residua::market::Reading;
+use residua::market::{self, Field, Header, ReadOptions, WriteOptions};
 use residua::{Backend, Csr, Host, Scalar};
 use std::path::Path;
 use std::time::Instant;
@@ -32,6 +36,7 @@ pub(crate) fn load<T: Scalar>(path: &Path) -> Result<Loaded<T>, Failure> {
 
 /// As [`load`], into the memory of a backend: what `reading`, begun at `start`, has read meanwhile, is copied and
 /// assembled there.
+#[cfg(feature = "cuda")]
 pub(crate) fn load_on<T: Scalar, B: Assemble>(
     backend: &B,
     path: &Path,

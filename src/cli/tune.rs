@@ -1,7 +1,11 @@
 //! `residua tune`: which constants of the kernels are fastest on this device.
 
-use super::{Ending, Failure, console, device};
+#[cfg(feature = "cuda")]
+use super::console;
+use super::{Ending, Failure, device};
+#[cfg(feature = "cuda")]
 use residua::output;
+#[cfg(feature = "cuda")]
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -35,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 /// This build knows no CUDA device.
 #[cfg(not(feature = "cuda"))]
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
-    let _ = (&arguments.output, &arguments.kernel, output::write::<&str>, console::say, console::tell);
+    let _ = (&arguments.output, &arguments.kernel);
     device::open(&arguments.device)?;
     Err(Failure::Input("only CUDA devices have constants to tune".into()))
 }

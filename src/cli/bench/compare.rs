@@ -1,12 +1,13 @@
 //! One matrix on one device in one type.
 
+use super::Arguments;
 use super::line::Line;
+use super::place::Bench;
 use super::timing::{alone, in_batches};
-use super::{Arguments, copies};
 use residua::backend::{Conversions, Products};
 use residua::matrix::{self, ChoiceOptions, ChoiceReport, Format, RowLengths, SparseMatrix};
 use residua::scalar::Widen;
-use residua::{Csr, Error, Host, Result, Scalar};
+use residua::{Csr, Host, Result, Scalar};
 
 /// The format that others are compared with.
 pub(super) const REFERENCE: &str = "csr";
@@ -14,24 +15,7 @@ pub(super) const REFERENCE: &str = "csr";
 /// More products than any choice costs: what is fastest is asked for, not what pays.
 const MANY: usize = 1 << 30;
 
-/// A backend to measure on.
-pub(super) struct Bench<B> {
-    pub(super) backend: B,
-    copy: f64,
-    /// Seconds that each measurement lasts, and whether iterations are recorded.
-    pub(super) time: (f64, bool),
-}
-
 impl<B: Products + Conversions> Bench<B> {
-    pub(super) fn new(backend: B, time: (f64, bool)) -> Result<Self> {
-        Ok(Self { copy: copies(&backend)?, backend, time })
-    }
-
-    /// GB/s of a copy.
-    pub(super) fn copy(&self) -> f64 {
-        self.copy
-    }
-
     /// Measures what is asked for: lines, and notes for a person.
     pub(super) fn compare<T, V>(
         &self,
@@ -73,6 +57,7 @@ impl<B: Products + Conversions> Bench<B> {
             }
         }
         let csr = lines.iter().find(|line| line.format == REFERENCE).and_then(|line| line.product_seconds);
+        #[cfg(feature = "cuda")]
         if arguments.wants(super::PEER) {
             self.peers::<T, V>(&start, &a, &mut lines, &mut notes)?;
         }
@@ -134,7 +119,7 @@ impl<B: Products + Conversions> Bench<B> {
                 });
                 Ok(())
             });
-            refuse(&mut line, measured)?;
+            line.refuse(measured)?;
         }
         Ok(line)
     }
@@ -152,7 +137,8 @@ impl<B: Products + Conversions> Bench<B> {
         let (stored, report) = matrix::choose::<T, V, B>(&self.backend, a, options)?.into_parts();
         let mut line = Line { format: format!("{word}:{}", report.format), ..start.clone() };
         self.product(&mut line, &*stored)?;
-        line.convert_seconds = Some(report.seconds);
+        // As of the formats: kernels have been used before.
+        line.convert_seconds = Some(report.seconds - report.first_use_seconds);
         notes.push(note::<T, V>(word, &report, csr, line.product_seconds));
         Ok(line)
     }
@@ -170,11 +156,12 @@ impl<B: Products + Conversions> Bench<B> {
             in_batches(backend, self.time, || stored.product(backend, T::one(), &x, T::zero(), &mut y))?;
         line.bytes = stored.storage_bytes() as u64;
         line.padding = stored.padding() as u64;
-        line.product(measured, stored.bytes(), self.copy);
+        line.product(measured, stored.bytes(), self.copy());
         Ok(())
     }
 
     /// cuSPARSE's products, where the backend is a CUDA device and computes in the type of the values.
+    #[cfg(feature = "cuda")]
     fn peers<T: Scalar, V: Scalar>(
         &self,
         start: &Line,
@@ -182,26 +169,14 @@ impl<B: Products + Conversions> Bench<B> {
         lines: &mut Vec<Line>,
         notes: &mut Vec<String>,
     ) -> Result<()> {
-        #[cfg(feature = "cuda")]
         if T::NAME == V::NAME
             && let Some(bench) = (self as &dyn std::any::Any).downcast_ref::<Bench<residua::Cuda>>()
             && let Some(a) = (a as &dyn std::any::Any).downcast_ref::<Csr<V, residua::Cuda>>()
         {
             return super::peers::measure(bench, start, a, lines, notes);
         }
-        let _ = (start, a, lines, notes);
         Ok(())
     }
-}
-
-/// A format that the device has no kernel or no room for is refused, and the others go on.
-pub(super) fn refuse(line: &mut Line, measured: Result<()>) -> Result<()> {
-    match measured {
-        Err(error @ Error::OutOfMemory { .. }) => line.refused = Some(error.to_string()),
-        Err(Error::Unsupported(reason) | Error::Refused { reason, .. }) => line.refused = Some(reason),
-        measured => return measured,
-    }
-    Ok(())
 }
 
 fn note<T: Scalar, V: Scalar>(

@@ -1,5 +1,6 @@
 //! One figure, and files of them.
 
+use residua::{Error, Result};
 use serde::Serialize;
 
 /// One format on one matrix: the JSON of `residua bench` is a list of these.
@@ -48,6 +49,16 @@ impl Line {
         self.spread = measured.spread;
         self.gb_s = Some(rate);
         self.share_of_copy = Some(rate / copy);
+    }
+
+    /// Enters what came of measuring: a format that the device has no kernel or no room for is refused, and the others go on.
+    pub(super) fn refuse(&mut self, measured: Result<()>) -> Result<()> {
+        match measured {
+            Err(error @ Error::OutOfMemory { .. }) => self.refused = Some(error.to_string()),
+            Err(Error::Unsupported(reason) | Error::Refused { reason, .. }) => self.refused = Some(reason),
+            measured => return measured,
+        }
+        Ok(())
     }
 }
 

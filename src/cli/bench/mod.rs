@@ -3,6 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `source` | matrices from files, and model problems made on the spot |
+//! | `place` | where is measured, and how long |
 //! | `compare` | one matrix on one device in one type: every format, the automatic choice |
 //! | `peers` | the same products by cuSPARSE |
 //! | `timing` | medians of batches |
@@ -14,6 +15,7 @@ mod compare;
 mod line;
 #[cfg(feature = "cuda")]
 mod peers;
+mod place;
 mod source;
 mod timing;
 mod words;
@@ -23,12 +25,11 @@ use super::device::{self, Device};
 use super::failure::About;
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure, console};
-use compare::Bench;
 use line::{Line, to_csv};
 use num_complex::Complex;
+use place::Bench;
 use residua::backend::{Conversions, Products};
 use residua::matrix::FORMAT_NAMES;
-use residua::report::copy_bandwidth;
 use residua::{Csr, Host};
 use source::{Matrix, Source};
 use std::path::PathBuf;
@@ -219,9 +220,4 @@ impl<B: Products + Conversions> Place for Bench<B> {
         let (lines, notes) = compared.about(std::path::Path::new(name))?;
         tell(lines, self.copy(), &notes)
     }
-}
-
-/// Copy bandwidth of a backend, measured once for all matrices.
-fn copies<B: Products>(backend: &B) -> residua::Result<f64> {
-    copy_bandwidth(backend, 5)
 }

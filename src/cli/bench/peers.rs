@@ -1,7 +1,7 @@
 //! cuSPARSE beside us: same device, same stream, same arrays where the format is the same.
 
-use super::compare::{Bench, refuse};
 use super::line::Line;
+use super::place::Bench;
 use super::timing::in_batches;
 use num_traits::Float;
 use residua::backend::cuda::{CuSparse, CuSparseFormat};
@@ -50,7 +50,7 @@ pub(super) fn measure<T: Scalar>(
             }
             Ok(())
         });
-        refuse(&mut line, measured)?;
+        line.refuse(measured)?;
         lines.push(line);
     }
     Ok(())
