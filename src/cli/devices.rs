@@ -55,7 +55,9 @@ fn cuda(table: &mut report::Table) {
 }
 
 #[cfg(not(feature = "cuda"))]
-fn cuda(_table: &mut report::Table) {}
+fn cuda(table: &mut report::Table) {
+    table.row(["cuda", "none: this build has no CUDA (feature `cuda`)"]);
+}
 
 /// The processor's name where the system tells it, else its architecture.
 fn processor() -> String {

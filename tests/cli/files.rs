@@ -309,6 +309,8 @@ fn devices_lists_the_cpu_and_help_helps() {
     let f = Folder::new();
     let run = f.ok("devices");
     assert!(run.stdout.contains("threads") && run.stdout.contains("GB/s"), "{}", run.stdout);
+    // What is there of CUDA, or why there is none.
+    assert!(run.stdout.contains("\ncuda"), "{}", run.stdout);
     assert!(f.ok("--version").stdout.starts_with("residua "));
     let help = f.ok("--help").stdout;
     for command in ["solve", "info", "convert", "reorder", "bench", "generate", "devices"] {
