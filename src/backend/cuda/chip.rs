@@ -1,9 +1,11 @@
 //! What the driver tells of a device before it is opened.
 
 use super::driver::{self, call};
-use super::policy;
 use crate::error::Result;
 use cudarc::driver::sys::{CUdevice, CUdevice_attribute as Attribute};
+
+/// The most blocks that a cluster has on any chip.
+pub(super) const LARGEST_CLUSTER: u32 = 16;
 
 /// What a chip has, as far as launches and policies need it.
 #[derive(Debug, Clone, Copy)]
@@ -28,10 +30,8 @@ impl Chip {
         let capability = capability(name, device)?;
         Ok(Chip {
             capability,
-            cluster: if capability >= (9, 0) { policy::most_in_a_cluster() } else { 1 },
-            multiprocessors: policy::multiprocessors(attribute(
-                Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
-            )?),
+            cluster: if capability >= (9, 0) { most_in_a_cluster() } else { 1 },
+            multiprocessors: multiprocessors(attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?),
             threads_per_multiprocessor: attribute(
                 Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
             )?,
@@ -42,6 +42,20 @@ impl Chip {
             shared_reserved: attribute(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)?,
         })
     }
+}
+
+/// The most blocks of a cluster, or what `RESIDUA_CLUSTERS` says, on chips with clusters. With 1 kernels go the way of chips without, which
+/// is how these are tested on a newer one, and what racecheck can follow.
+fn most_in_a_cluster() -> u32 {
+    let asked = std::env::var("RESIDUA_CLUSTERS").ok().and_then(|text| text.parse::<u32>().ok());
+    asked.unwrap_or(LARGEST_CLUSTER).max(1)
+}
+
+/// Multiprocessors that launches are made for: all, or at most what `RESIDUA_MULTIPROCESSORS` says, so that tests and tools see a
+/// smaller chip.
+fn multiprocessors(there: u32) -> u32 {
+    let asked = std::env::var("RESIDUA_MULTIPROCESSORS").ok().and_then(|text| text.parse::<u32>().ok());
+    asked.map_or(there, |asked| there.min(asked.max(1)))
 }
 
 /// Number of devices that the driver shows.

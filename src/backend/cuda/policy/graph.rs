@@ -1,7 +1,7 @@
 //! Constants of the traversals, as measured on an H200, and the shapes of their launches.
 
 use super::Shape;
-use crate::backend::cuda::chip::Chip;
+use crate::backend::cuda::chip::{Chip, LARGEST_CLUSTER};
 use crate::backend::cuda::compile::Unit;
 use crate::backend::cuda::shape::Together;
 
@@ -11,7 +11,7 @@ pub(in crate::backend::cuda) const BFS_CHUNK: u32 = 256;
 const ORDER_THREADS: u32 = 512;
 const THREADS: u32 = 256;
 /// Blocks of a cluster, the first choice first. Eight is the most that every chip with clusters allows; one is no cluster.
-pub(in crate::backend::cuda) const CLUSTERS: [u32; 4] = [16, 8, 4, 1];
+pub(in crate::backend::cuda) const CLUSTERS: [u32; 4] = [LARGEST_CLUSTER, 8, 4, 1];
 /// Vertices of a frontier that one cluster sees to in a Cuthill-McKee order, and how many of them a block can hold.
 const NARROW: u32 = 8192;
 const NARROW_OF_BLOCK: u32 = 512;
@@ -57,20 +57,6 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
         "colour.cu" => vec![("THREADS", THREADS)],
         _ => return None,
     })
-}
-
-/// The most blocks of a cluster, or what `RESIDUA_CLUSTERS` says, on chips with clusters. With 1 kernels go the way of chips without, which
-/// is how these are tested on a newer one, and what racecheck can follow.
-pub(in crate::backend::cuda) fn most_in_a_cluster() -> u32 {
-    let asked = std::env::var("RESIDUA_CLUSTERS").ok().and_then(|text| text.parse::<u32>().ok());
-    asked.unwrap_or(CLUSTERS[0]).max(1)
-}
-
-/// Multiprocessors that launches are made for: all, or at most what `RESIDUA_MULTIPROCESSORS` says, so that tests and tools see a
-/// smaller chip.
-pub(in crate::backend::cuda) fn multiprocessors(there: u32) -> u32 {
-    let asked = std::env::var("RESIDUA_MULTIPROCESSORS").ok().and_then(|text| text.parse::<u32>().ok());
-    asked.map_or(there, |asked| there.min(asked.max(1)))
 }
 
 /// A block a multiprocessor (more of them meet later), in clusters.

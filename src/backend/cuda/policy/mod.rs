@@ -22,7 +22,7 @@ pub(super) use binned::{BINNED, BinnedShape, binned};
 pub(super) use convert::*;
 pub(super) use graph::{
     BFS_CHUNK, CLUSTERS, ORDER_COMPILING, ORDER_LOADING, PERMUTE_LONGEST, bfs, bfs_parents, cuthill_mckee,
-    cuthill_mckee_tiles, most_in_a_cluster, multiprocessors, per_row, per_vertex, permute, permute_long,
+    cuthill_mckee_tiles, per_row, per_vertex, permute, permute_long,
 };
 pub(super) use grid::row_shape;
 pub(super) use model::PRODUCT_MODEL;
