@@ -70,6 +70,15 @@ impl Unit {
         self.types().find(|(of, _)| *of == name).map(|(_, element)| element)
     }
 
+    /// Bytes of the numbers for which `SCALAR` stands.
+    pub(in crate::backend::cuda) fn scalar_bytes(&self) -> usize {
+        match self.type_of("SCALAR") {
+            Some("f32") => 4,
+            Some("c64") => 16,
+            _ => 8,
+        }
+    }
+
     /// `vector.cu T=f64`, for messages.
     pub fn describe(&self) -> String {
         let mut text = self.source.to_string();

@@ -68,14 +68,6 @@ fn stencil_blocks(places: u32, bytes: usize) -> u32 {
     }
 }
 
-pub(super) fn bytes_of(scalar: &str) -> usize {
-    match scalar {
-        "f32" => 4,
-        "c64" => 16,
-        _ => 8,
-    }
-}
-
 /// The class of a unit of `slim_fill.cu`: lanes a row, whether kinds have values, and whether rows are few.
 fn class(lanes: u32, lines: bool) -> u32 {
     lanes | u32::from(lines) << 8
@@ -88,7 +80,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "slim_grid.cu" => slim_grid::constants(unit),
         "slim_kinds.cu" => vec![threads, ("ROWS", KIND_ROWS)],
         "slim_stencil.cu" => {
-            let (class, bytes) = (unit.size_class(), unit.type_of("SCALAR").map_or(8, bytes_of));
+            let (class, bytes) = (unit.size_class(), unit.scalar_bytes());
             vec![
                 ("THREADS", STENCIL_THREADS),
                 ("PLACES", class),

@@ -1,6 +1,5 @@
 //! Products with a stencil on all points of a grid.
 
-use super::slim::bytes_of;
 use super::{PARTIALS, Shape};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
@@ -66,7 +65,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let (places, halved) = (unit.size_class() % GRID_HALVED, unit.size_class() % GRID_MIRRORED / GRID_HALVED);
     let mirrored = unit.size_class() / GRID_MIRRORED;
     let scalar = unit.type_of("SCALAR").unwrap_or("f64");
-    let bytes = bytes_of(scalar);
+    let bytes = unit.scalar_bytes();
     vec![
         ("THREADS", THREADS),
         ("PLACES", places),
