@@ -59,7 +59,7 @@ impl<B: Products + Conversions> Bench<B> {
         let csr = lines.iter().find(|line| line.format == REFERENCE).and_then(|line| line.product_seconds);
         #[cfg(feature = "cuda")]
         if arguments.wants(super::PEER) {
-            self.peers::<T, V>(&start, &a, &mut lines, &mut notes)?;
+            self.peers::<T, V>(&start, host, &a, &mut lines, &mut notes)?;
         }
         drop(a);
         if arguments.wants("auto") {
@@ -165,6 +165,7 @@ impl<B: Products + Conversions> Bench<B> {
     fn peers<T: Scalar, V: Scalar>(
         &self,
         start: &Line,
+        host: &Csr<V>,
         a: &Csr<V, B>,
         lines: &mut Vec<Line>,
         notes: &mut Vec<String>,
@@ -173,7 +174,7 @@ impl<B: Products + Conversions> Bench<B> {
             && let Some(bench) = (self as &dyn std::any::Any).downcast_ref::<Bench<residua::Cuda>>()
             && let Some(a) = (a as &dyn std::any::Any).downcast_ref::<Csr<V, residua::Cuda>>()
         {
-            return super::peers::measure(bench, start, a, lines, notes);
+            return super::peers::measure(bench, start, (host, a), lines, notes);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use residua::{Backend, Csr, Cuda, Error, Real, Result, Scalar};
 pub(super) fn measure<T: Scalar>(
     bench: &Bench<Cuda>,
     start: &Line,
-    a: &Csr<T, Cuda>,
+    (host, a): (&Csr<T>, &Csr<T, Cuda>),
     lines: &mut Vec<Line>,
     notes: &mut Vec<String>,
 ) -> Result<()> {
@@ -29,7 +29,7 @@ pub(super) fn measure<T: Scalar>(
     let mut ours = backend.zeros::<T>(a.rows())?;
     a.product(backend, T::one(), &x, T::zero(), &mut ours)?;
     let ours = backend.download(&ours)?;
-    let bounds = rounding_bounds(&a.to_host(backend)?);
+    let bounds = rounding_bounds(host);
     for format in CuSparseFormat::ALL {
         let mut line = Line { format: format.name().into(), ..start.clone() };
         let measured = library.product(format, a, &x, &mut y).and_then(|mut product| {

@@ -162,14 +162,7 @@ where
 {
     let model = backend.model();
     let keep = |a: Csr<V, B>, reason: String| {
-        let report = ChoiceReport {
-            format: Csr::<V, B>::NAME,
-            basis: Basis::Model,
-            reason,
-            trials: Vec::new(),
-            seconds: 0.0,
-            first_use_seconds: 0.0,
-        };
+        let report = ChoiceReport::new(Csr::<V, B>::NAME, Basis::Model, reason, Vec::new());
         Ok(Choice { matrix: Box::new(a), report })
     };
     if model.shares.len() < 2 {
@@ -209,14 +202,7 @@ where
     let (matrix, trials) = trial::run(backend, a, &names, each(count), clock)?;
     entry.store(&trials);
     let reason = format!("the model proposed {}", names.join(" and "));
-    let report = ChoiceReport {
-        format: matrix.format(),
-        basis: Basis::Measured,
-        reason,
-        trials,
-        seconds: 0.0,
-        first_use_seconds: 0.0,
-    };
+    let report = ChoiceReport::new(matrix.format(), Basis::Measured, reason, trials);
     Ok(Choice { matrix, report })
 }
 
@@ -269,14 +255,7 @@ where
     };
     backend.synchronize()?;
     let reason = "an earlier trial of this pattern is remembered".into();
-    let report = ChoiceReport {
-        format: matrix.format(),
-        basis: Basis::Remembered,
-        reason,
-        trials,
-        seconds: 0.0,
-        first_use_seconds: 0.0,
-    };
+    let report = ChoiceReport::new(matrix.format(), Basis::Remembered, reason, trials);
     Ok(Choice { matrix, report })
 }
 

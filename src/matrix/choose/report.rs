@@ -58,6 +58,11 @@ pub struct ChoiceReport {
 }
 
 impl ChoiceReport {
+    /// Of a choice that [`choose`](super::choose) has still to time.
+    pub(super) fn new(format: &'static str, basis: Basis, reason: String, trials: Vec<Trial>) -> Self {
+        Self { format, basis, reason, trials, seconds: 0.0, first_use_seconds: 0.0 }
+    }
+
     fn time(&self, format: &str) -> Option<f64> {
         self.trials.iter().find(|trial| trial.format == format)?.product_seconds
     }
