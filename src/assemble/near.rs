@@ -84,8 +84,8 @@ impl<B: Primitives> Near<B> {
     }
 }
 
-/// Whether sources that follow each other mostly lie in different lines, by a sample.
-fn scattered<B: Primitives>(backend: &B, sources: &B::Slice<u32>) -> Result<bool> {
+/// Whether sources, or indices, that follow each other mostly lie in different lines, by a sample.
+pub(super) fn scattered<B: Primitives>(backend: &B, sources: &B::Slice<u32>) -> Result<bool> {
     let n = B::len(sources);
     let length = STRETCH.min(n);
     let starts = (0..SAMPLES).map(|k| k * ((n - length) / SAMPLES));

@@ -1,17 +1,21 @@
 //! Assembly for any backend: sort the triplets' numbers stably by column, then by row, and find where runs of equal places start. A run is a
 //! nonzero, and its triplets stand in order of appearance.
 //!
-//! Temporary memory: 16 bytes a triplet while it sorts, numbers and the one index with the sort's second buffers; the other index is fetched by
-//! number, so that it need not be carried along.
+//! Temporary memory, with the places' 8 bytes where these are given up for it: 24 bytes a triplet. Either numbers and one index are sorted, twice, with the
+//! sort's second buffers, and the other index is fetched by number; or, where triplets come from all over the matrix, so that memory would deliver
+//! a sector for each index, both indices are one key, and nothing is fetched.
 
 use super::map::Runs;
-use super::near::Near;
+use super::near::{Near, scattered};
 use super::{Assembly, ResidentTriplets, Symmetry};
 use crate::backend::{Backend, NARROW_LIMIT, Offsets, Primitives, RUN_TILE};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Element, Offset, Scalar};
 use std::ops::Deref;
+
+/// As many indices do not all lie in a cache; to fetch fewer by number costs little.
+const MANY: usize = 1 << 22;
 
 /// The matrix.
 pub(super) fn assemble<T: Scalar, B: Primitives>(
@@ -150,27 +154,13 @@ type Structure<B> = (<B as Backend>::Vec<u32>, Offsets<B>);
 fn sort<B: Primitives, W: Offset>(
     backend: &B,
     pattern: &Pattern,
-    (is, js): Places<'_, B>,
+    places: Places<'_, B>,
     keep: impl FnOnce(B::Vec<W>, usize, B::Vec<W>) -> Result<Runs<B>>,
 ) -> Result<(Structure<B>, Runs<B>)> {
     let (half, rows) = (pattern.half(), pattern.rows);
-    let n = B::len(&*is);
-    let (mut sources, mut keys) = (backend.buffer::<W>(n)?, backend.buffer::<u32>(n)?);
-    backend.sequence(&mut sources)?;
-    if backend.is_sorted(&*js, false)? {
-        backend.copy(&*is, &mut keys)?;
-    } else {
-        backend.copy(&*js, &mut keys)?;
-        backend.sort_pairs(&mut keys, &mut sources, 0..significant_bits(pattern.columns))?;
-        backend.gather(&*is, &sources, &mut keys)?;
-    }
-    drop(is);
-    backend.sort_pairs(&mut keys, &mut sources, 0..significant_bits(rows + usize::from(half)))?;
-    let row_of = keys;
-    let mut columns = backend.buffer::<u32>(n)?;
-    backend.gather(&*js, &sources, &mut columns)?;
-    drop(js);
-
+    let bits = (significant_bits(rows + usize::from(half)), significant_bits(pattern.columns));
+    let (row_of, columns, sources) = order::<B, W>(backend, bits, places)?;
+    let n = B::len(&*row_of);
     let starts = backend.pair_starts::<W>(&row_of, &columns)?;
     let mut nonzeros = B::len(&*starts) - 1;
     if half && nonzeros > 0 {
@@ -201,6 +191,59 @@ fn sort<B: Primitives, W: Offset>(
     drop(row_of_run);
     let runs = keep(starts, nonzeros, sources)?;
     Ok(((indices, offsets), runs))
+}
+
+/// Rows, columns and numbers of triplets.
+type Ordered<B, W> = (<B as Backend>::Vec<u32>, <B as Backend>::Vec<u32>, <B as Backend>::Vec<W>);
+
+/// The triplets by row and column, equal ones in order of appearance. `bits`: of a row, and of a column.
+fn order<B: Primitives, W: Offset>(
+    backend: &B,
+    bits: (u32, u32),
+    places: Places<'_, B>,
+) -> Result<Ordered<B, W>> {
+    let n = B::len(&*places.0);
+    let mut sources = backend.buffer::<W>(n)?;
+    backend.sequence(&mut sources)?;
+    let by_column = backend.is_sorted(&*places.1, false)?;
+    let (is, js) = match places {
+        (Indices::Own(is), Indices::Own(js))
+            if !by_column && n >= MANY && bits.0 + bits.1 <= u64::BITS && scattered(backend, &is)? =>
+        {
+            return order_packed(backend, bits, (is, js), sources);
+        }
+        places => places,
+    };
+    let mut keys = backend.buffer::<u32>(n)?;
+    if by_column {
+        backend.copy(&*is, &mut keys)?;
+    } else {
+        backend.copy(&*js, &mut keys)?;
+        backend.sort_pairs(&mut keys, &mut sources, 0..bits.1)?;
+        backend.gather(&*is, &sources, &mut keys)?;
+    }
+    drop(is);
+    backend.sort_pairs(&mut keys, &mut sources, 0..bits.0)?;
+    let mut columns = backend.buffer::<u32>(n)?;
+    backend.gather(&*js, &sources, &mut columns)?;
+    Ok((keys, columns, sources))
+}
+
+/// [`order`] by one key. The places' memory is given back before the sort takes its second buffers.
+fn order_packed<B: Primitives, W: Offset>(
+    backend: &B,
+    bits: (u32, u32),
+    (is, js): (B::Vec<u32>, B::Vec<u32>),
+    mut sources: B::Vec<W>,
+) -> Result<Ordered<B, W>> {
+    let n = B::len(&*sources);
+    let mut keys = backend.buffer::<u64>(n)?;
+    backend.pack(&is, &js, bits.1, &mut keys)?;
+    drop((is, js));
+    backend.sort_pairs(&mut keys, &mut sources, 0..bits.0 + bits.1)?;
+    let (mut rows, mut columns) = (backend.buffer(n)?, backend.buffer(n)?);
+    backend.unpack(&keys, bits.1, &mut rows, &mut columns)?;
+    Ok((rows, columns, sources))
 }
 
 /// Marked sources, and the runs before each of their tiles.
@@ -250,6 +293,19 @@ mod tests {
         let values = (0..n).map(|_| random(1 << 30) as f64 / 3.0).collect();
         let (is, js) = places.into_iter().unzip();
         Triplets::from_parts(rows, columns, is, js, values).unwrap()
+    }
+
+    #[test]
+    fn one_key_orders_as_two() {
+        for (rows, columns, n) in [(1, 1, 0), (1, 1, 9), (300, 1, 700), (40, 40, 3000)] {
+            let (is, js, _) = triplets(rows, columns, n, false).into_parts();
+            let bits = (significant_bits(rows), significant_bits(columns));
+            let places = (Indices::Lent(&is[..]), Indices::Lent(&js[..]));
+            let two = order::<Host, u32>(&Host, bits, places).unwrap();
+            let sources = (0..n as u32).collect();
+            let one = order_packed::<Host, u32>(&Host, bits, (is.clone(), js.clone()), sources).unwrap();
+            assert_eq!(one, two);
+        }
     }
 
     /// The host assembles in a way of its own: this one, which devices take, has to give the same.
