@@ -14,8 +14,8 @@ use crate::matrix::Csr;
 use crate::scalar::{Element, Offset, Scalar};
 use std::ops::Deref;
 
-/// As many indices do not all lie in a cache; to fetch fewer by number costs little.
-const MANY: usize = 1 << 22;
+/// As many indices do not all lie in a cache (64 MiB); to fetch fewer by number costs little.
+const MANY: usize = 1 << 24;
 
 /// The matrix.
 pub(super) fn assemble<T: Scalar, B: Primitives>(
