@@ -60,8 +60,6 @@ unsafe impl Send for Module {}
 pub(super) struct Kernels {
     loaded: RwLock<HashMap<(Unit, &'static str, u32), Kernel>>,
     modules: Mutex<HashMap<Unit, Module>>,
-    /// Held by who looks a kernel up that was not used so far.
-    first_use: Mutex<()>,
     /// Nanoseconds that were spent on first uses.
     spent: AtomicU64,
     ahead: Ahead,
@@ -78,11 +76,15 @@ impl Cuda {
     pub(super) fn kernel(self, unit: Unit, name: &'static str, shape: &Shape) -> Result<Kernel> {
         let kernels = &self.0.kernels;
         let key = (unit, name, shape.shared);
-        let known = kernels.loaded.read().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
-        if let Some(kernel) = known {
+        let known = || kernels.loaded.read().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
+        if let Some(kernel) = known() {
             return Ok(kernel);
         }
-        let _alone = kernels.first_use.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ours = kernels.ahead.take(&unit);
+        // Another thread may have been first.
+        if let Some(kernel) = known() {
+            return Ok(kernel);
+        }
         let start = Instant::now();
         let module = self.module(&unit)?;
         let early = self.0.chip.capability >= (9, 0) && self.0.driver >= EARLY_DRIVER;
@@ -101,10 +103,9 @@ impl Cuda {
         self.0.kernels.spent.load(Ordering::Relaxed) as f64 * 1e-9
     }
 
-    /// A unit's module, compiled and loaded unless it is there. One thread at a time.
+    /// A unit's module, compiled and loaded unless it is there, for who has taken the unit.
     fn module(self, unit: &Unit) -> Result<CUmodule> {
         let kernels = &self.0.kernels;
-        kernels.ahead.leave(unit);
         if !kernels.modules().contains_key(unit) {
             let module = load(self.0, unit)?;
             kernels.modules().insert(*unit, module);

@@ -76,10 +76,14 @@ impl Ahead {
 
     fn work(&self, make: impl Fn(&Unit)) {
         let next = || {
-            let mut stages = self.stages();
-            let unit = stages.waiting.pop()?;
-            stages.running.insert(unit);
-            Some(unit)
+            let stages = &mut *self.stages();
+            // What somebody is at work on is not waited for.
+            while let Some(unit) = stages.waiting.pop() {
+                if stages.running.insert(unit) {
+                    return Some(unit);
+                }
+            }
+            None
         };
         while let Some(unit) = next() {
             // Dropped when the unit is done with, whatever happened to it: somebody may be waiting.
@@ -88,17 +92,20 @@ impl Ahead {
         }
     }
 
-    /// Returns when nobody is at work on a unit, or will be: what was made of it is there, or is for the caller to make.
-    pub(in crate::backend::cuda) fn leave(&self, unit: &Unit) {
+    /// Makes a unit the caller's, who is then alone at work on it until what is returned is dropped: what others made of it is there, or is for the
+    /// caller to make.
+    pub(in crate::backend::cuda) fn take(&self, unit: &Unit) -> Running<'_> {
         let mut stages = self.stages();
         stages.waiting.retain(|waiting| waiting != unit);
-        while stages.running.contains(unit) {
+        while !stages.running.insert(*unit) {
             stages = self.wait(stages);
         }
+        Running(self, *unit)
     }
 }
 
-struct Running<'a>(&'a Ahead, Unit);
+/// A unit that somebody is at work on.
+pub(in crate::backend::cuda) struct Running<'a>(&'a Ahead, Unit);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
@@ -170,7 +177,7 @@ mod tests {
         });
         let mut left = 0;
         for unit in units.iter().rev() {
-            AHEAD.leave(unit);
+            let _ours = AHEAD.take(unit);
             let made = MADE.lock().unwrap().iter().filter(|made| *made == unit).count();
             assert!(made <= 1, "{}", unit.describe());
             left += 1 - made;
@@ -178,6 +185,31 @@ mod tests {
         drop(guard);
         assert_eq!(MADE.lock().unwrap().len() + left, units.len());
         assert!(AHEAD.stages().running.is_empty() && AHEAD.stages().waiting.is_empty());
+    }
+
+    /// Each is made by one of those who ask for it at a time, and different ones beside each other.
+    #[test]
+    fn who_asks_is_alone_at_work_on_a_unit() {
+        static AHEAD: LazyLock<Ahead> = LazyLock::new(Ahead::default);
+        static MADE: Mutex<Vec<Unit>> = Mutex::new(Vec::new());
+        let units: Vec<Unit> = (0..20).map(|class| Unit::new("memory.cu").class(class)).collect();
+        let _another = AHEAD.take(&Unit::new("keys.cu"));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for unit in &units {
+                        let _ours = AHEAD.take(unit);
+                        let made = MADE.lock().unwrap().contains(unit);
+                        thread::yield_now();
+                        if !made {
+                            MADE.lock().unwrap().push(*unit);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(MADE.lock().unwrap().len(), units.len());
+        assert_eq!(AHEAD.stages().running.len(), 1);
     }
 
     #[test]
