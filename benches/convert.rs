@@ -3,7 +3,7 @@
 //! `cargo bench --bench convert`, or the built binary on another machine, with `grids`, `unsymmetric`, `random`, `others`, `files`, `assembly` or `large` for
 //! a part of it (`files`: those of the folder that RESIDUA_MATRICES names, of more than 10^5 nonzeros; with `enlarged`, as many copies of each
 //! along the diagonal as have 2^24 nonzeros), `only:FORMAT` for the conversions to and
-//! from one format, and `only:WORD` for the assembly of triplets with that word in their name (elements, 2^20, 2^23). The peer is `benches/peers/device_assembly.py` in the same run.
+//! from one format, and `only:WORD` for the assembly of triplets with that word in their name (elements, rows, columns, 2^20, 2^23). The peer is `benches/peers/device_assembly.py` in the same run.
 
 #[cfg(not(feature = "cuda"))]
 fn main() {
@@ -51,7 +51,7 @@ mod measure {
     use residua::assemble::{Assembler, ResidentTriplets};
     use residua::backend::{Backend, OffsetsRef, Primitives, Replay};
     use residua::generate::{self, RmatKind};
-    use residua::matrix::{self, Csr, Sell, SparseMatrix};
+    use residua::matrix::{self, Coo, Csr, Sell, SparseMatrix};
     use residua::{Cuda, Result};
     use std::time::Instant;
 
@@ -318,6 +318,13 @@ mod measure {
             triplets::<f64>(b, in_order, elements(b, 115)?)?;
             triplets::<f32>(b, in_order, elements(b, 115)?)?;
         }
+        for (name, by_column) in
+            [("27 points, 155^3, by rows", false), ("27 points, 155^3, by columns", true)]
+        {
+            if asked(name) {
+                triplets::<f64>(b, name, stored(b, 155, by_column)?)?;
+            }
+        }
         if asked(twice_1e7) {
             triplets::<f64>(b, twice_1e7, twice(b, 1 << 20, 10_000_000)?)?;
         }
@@ -326,6 +333,20 @@ mod measure {
             triplets::<f32>(b, twice_1e8, twice(b, 1 << 23, 100_000_000)?)?;
         }
         Ok(())
+    }
+
+    /// A matrix as a file has it, by rows or by columns.
+    fn stored(b: &Cuda, side: usize, by_column: bool) -> Result<ResidentTriplets<f64, Cuda>> {
+        let a = Coo::from_csr(b, &b.poisson3d_27::<f64>(side, side, side)?)?;
+        let from = a.parts();
+        let (is, js) = (from.row_indices, from.column_indices);
+        let (is, js) = if by_column { (js, is) } else { (is, js) };
+        let m = a.nonzeros();
+        let (mut i, mut j, mut v) = (b.buffer(m)?, b.buffer(m)?, b.buffer(m)?);
+        b.copy(is, &mut i)?;
+        b.copy(js, &mut j)?;
+        b.copy(from.values, &mut v)?;
+        ResidentTriplets::from_parts(b, a.rows(), a.columns(), i, j, v)
     }
 
     /// Updates in a recording: a time loop's, which does not wait for each.

@@ -74,6 +74,7 @@ cases!(
     assembly in assembly_on_device: ragged_cases,
     wide_cases,
     giant_cases,
+    many_cases,
     half_cases,
     arranged_cases,
     resident_cases

@@ -1,9 +1,9 @@
 //! Assembly for any backend: sort the triplets' numbers stably by column, then by row, and find where runs of equal places start. A run is a
 //! nonzero, and its triplets stand in order of appearance.
 //!
-//! Temporary memory, with the places' 8 bytes where these are given up for it: 24 bytes a triplet. Either numbers and one index are sorted, twice, with the
-//! sort's second buffers, and the other index is fetched by number; or, where triplets come from all over the matrix, so that memory would deliver
-//! a sector for each index, both indices are one key, and nothing is fetched.
+//! Temporary memory, with the places' 8 bytes where these are given up for it: 24 bytes a triplet. Numbers and one index are sorted, twice, with the
+//! sort's second buffers, and the other index is fetched by number. Many triplets are ordered in other ways: where rows ascend, each row by itself; where they come from all over the
+//! matrix, so that memory would deliver a sector for each index, by both indices as one key, so that nothing is fetched.
 
 use super::map::Runs;
 use super::near::{Near, scattered};
@@ -14,7 +14,7 @@ use crate::matrix::Csr;
 use crate::scalar::{Element, Offset, Scalar};
 use std::ops::Deref;
 
-/// As many indices do not all lie in a cache (64 MiB); to fetch fewer by number costs little.
+/// From so many triplets on it pays to find out how they come: as many indices do not all lie in a cache (64 MiB); to sort fewer, and fetch by number, costs little.
 const MANY: usize = 1 << 24;
 
 /// The matrix.
@@ -66,6 +66,19 @@ struct Pattern {
 enum Indices<'a, B: Backend> {
     Lent(&'a B::Slice<u32>),
     Own(B::Vec<u32>),
+}
+
+impl<B: Backend> Indices<'_, B> {
+    fn own(self, backend: &B) -> Result<B::Vec<u32>> {
+        match self {
+            Self::Own(indices) => Ok(indices),
+            Self::Lent(indices) => {
+                let mut own = backend.buffer(B::len(indices))?;
+                backend.copy(indices, &mut own)?;
+                Ok(own)
+            }
+        }
+    }
 }
 
 impl<B: Backend> Deref for Indices<'_, B> {
@@ -158,8 +171,8 @@ fn sort<B: Primitives, W: Offset>(
     keep: impl FnOnce(B::Vec<W>, usize, B::Vec<W>) -> Result<Runs<B>>,
 ) -> Result<(Structure<B>, Runs<B>)> {
     let (half, rows) = (pattern.half(), pattern.rows);
-    let bits = (significant_bits(rows + usize::from(half)), significant_bits(pattern.columns));
-    let (row_of, columns, sources) = order::<B, W>(backend, bits, places)?;
+    let (row_of, columns, sources) =
+        order::<B, W>(backend, (rows + usize::from(half), pattern.columns), places)?;
     let n = B::len(&*row_of);
     let starts = backend.pair_starts::<W>(&row_of, &columns)?;
     let mut nonzeros = B::len(&*starts) - 1;
@@ -196,20 +209,23 @@ fn sort<B: Primitives, W: Offset>(
 /// Rows, columns and numbers of triplets.
 type Ordered<B, W> = (<B as Backend>::Vec<u32>, <B as Backend>::Vec<u32>, <B as Backend>::Vec<W>);
 
-/// The triplets by row and column, equal ones in order of appearance. `bits`: of a row, and of a column.
+/// The triplets by row and column, equal ones in order of appearance.
 fn order<B: Primitives, W: Offset>(
     backend: &B,
-    bits: (u32, u32),
+    (rows, columns): (usize, usize),
     places: Places<'_, B>,
 ) -> Result<Ordered<B, W>> {
+    let bits = (significant_bits(rows), significant_bits(columns));
     let n = B::len(&*places.0);
     let mut sources = backend.buffer::<W>(n)?;
     backend.sequence(&mut sources)?;
     let by_column = backend.is_sorted(&*places.1, false)?;
     let (is, js) = match places {
-        (Indices::Own(is), Indices::Own(js))
-            if !by_column && n >= MANY && bits.0 + bits.1 <= u64::BITS && scattered(backend, &is)? =>
-        {
+        places if by_column || n < MANY => places,
+        (is, js) if backend.is_sorted(&*is, false)? => {
+            return order_in_rows(backend, rows, (is, js), sources);
+        }
+        (Indices::Own(is), Indices::Own(js)) if bits.0 + bits.1 <= u64::BITS && scattered(backend, &is)? => {
             return order_packed(backend, bits, (is, js), sources);
         }
         places => places,
@@ -227,6 +243,20 @@ fn order<B: Primitives, W: Offset>(
     let mut columns = backend.buffer::<u32>(n)?;
     backend.gather(&*js, &sources, &mut columns)?;
     Ok((keys, columns, sources))
+}
+
+/// [`order`] where rows ascend: each by itself.
+fn order_in_rows<B: Primitives, W: Offset>(
+    backend: &B,
+    rows: usize,
+    (is, js): Places<'_, B>,
+    mut sources: B::Vec<W>,
+) -> Result<Ordered<B, W>> {
+    let mut offsets = backend.buffer::<W>(rows + 1)?;
+    backend.offsets_of_sorted(&*is, &mut offsets)?;
+    let (is, mut js) = (is.own(backend)?, js.own(backend)?);
+    backend.segmented_sort_pairs(&offsets, &mut js, &mut sources)?;
+    Ok((is, js, sources))
 }
 
 /// [`order`] by one key. The places' memory is given back before the sort takes its second buffers.
@@ -295,16 +325,24 @@ mod tests {
         Triplets::from_parts(rows, columns, is, js, values).unwrap()
     }
 
+    /// What large inputs take, on small ones.
     #[test]
-    fn one_key_orders_as_two() {
+    fn all_ways_give_the_same_order() {
         for (rows, columns, n) in [(1, 1, 0), (1, 1, 9), (300, 1, 700), (40, 40, 3000)] {
-            let (is, js, _) = triplets(rows, columns, n, false).into_parts();
+            let (mut is, js, _) = triplets(rows, columns, n, false).into_parts();
             let bits = (significant_bits(rows), significant_bits(columns));
-            let places = (Indices::Lent(&is[..]), Indices::Lent(&js[..]));
-            let two = order::<Host, u32>(&Host, bits, places).unwrap();
-            let sources = (0..n as u32).collect();
-            let one = order_packed::<Host, u32>(&Host, bits, (is.clone(), js.clone()), sources).unwrap();
-            assert_eq!(one, two);
+            let sources = || (0..n as u32).collect::<Vec<_>>();
+            let two = |is: &[u32]| {
+                let places = (Indices::Lent(is), Indices::Lent(&js[..]));
+                order::<Host, u32>(&Host, (rows, columns), places).unwrap()
+            };
+            let one = order_packed::<Host, u32>(&Host, bits, (is.clone(), js.clone()), sources());
+            assert_eq!(one.unwrap(), two(&is));
+            is.sort_unstable();
+            let lent = || (Indices::Lent(&is[..]), Indices::Lent(&js[..]));
+            assert_eq!(order_in_rows::<Host, u32>(&Host, rows, lent(), sources()).unwrap(), two(&is));
+            let own = (Indices::Own(is.clone()), Indices::Own(js.clone()));
+            assert_eq!(order_in_rows::<Host, u32>(&Host, rows, own, sources()).unwrap(), two(&is));
         }
     }
 

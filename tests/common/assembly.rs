@@ -6,7 +6,7 @@ use crate::random::Random;
 use num_complex::Complex;
 use residua::assemble::{Assemble, Assembler, ResidentTriplets, Symmetry};
 use residua::backend::OffsetsRef;
-use residua::{Csr, Scalar, Triplets};
+use residua::{Csr, Host, Scalar, Triplets};
 use std::collections::BTreeMap;
 
 /// Row offsets, columns and values as bits.
@@ -137,6 +137,26 @@ pub fn giant_cases<B: Assemble>(b: &B) {
         check(b, &t, Symmetry::General);
         check(b, &t, Symmetry::Symmetric);
     }
+}
+
+/// So many triplets that a device orders them in other ways, shuffled and by rows, beside the host's own way.
+pub fn many_cases<B: Assemble>(b: &B) {
+    let n = (1 << 24) + 77;
+    let mut random = Random(17);
+    let check = |t: Triplets<f64>, symmetry: Symmetry| {
+        let assembler = Assembler::default().symmetry(symmetry);
+        let expected = arrays(&assembler.to_csr(&Host, t.clone()).unwrap());
+        let (mapped, _) = assembler.assembly(b, &t).unwrap();
+        assert!(arrays(&mapped.to_host(b).unwrap()) == expected, "with its map");
+        let a = assembler.to_csr(b, t).unwrap();
+        assert!(arrays(&a.to_host(b).unwrap()) == expected, "{symmetry:?}");
+    };
+    let shuffled = triplets(&mut random, 1 << 20, 60, n);
+    let (mut is, js, values) = shuffled.clone().into_parts();
+    is.sort_unstable();
+    check(Triplets::from_parts(1 << 20, 60, is, js, values).unwrap(), Symmetry::General);
+    check(shuffled, Symmetry::General);
+    check(triplets(&mut random, 5000, 5000, n / 2), Symmetry::Symmetric);
 }
 
 /// Stored halves.
