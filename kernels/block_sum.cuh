@@ -64,11 +64,16 @@ template <int BLOCK, typename S, typename F> DEVICE void launch_sum(S value, S* 
     }
 }
 
-// As launch_sum, for launches of many blocks. With `finished` the block that comes last adds up; without, a launch of sum_partials
+// The same, to *out.
+template <int BLOCK, typename S> DEVICE void launch_sum_to(S* out, S value, S* partials, u32* finished) {
+    launch_sum<BLOCK>(value, partials, finished, [=](S all) { *out = all; });
+}
+
+// As launch_sum_to, for launches of many blocks. With `finished` the block that comes last adds up; without, a launch of sum_partials
 // does, behind this one: to wait for a counter would hold every block up.
-template <int BLOCK, typename S> DEVICE void leave_sum(S value, S* partials, u32* finished, S* out) {
+template <int BLOCK, typename S> DEVICE void leave_sum(S* out, S value, S* partials, u32* finished) {
     if (finished) {
-        launch_sum<BLOCK>(value, partials, finished, [=](S all) { *out = all; });
+        launch_sum_to<BLOCK>(out, value, partials, finished);
     } else {
         value = block_sum<BLOCK>(value);
         if (threadIdx.x == 0) partials[blockIdx.x] = value;

@@ -18,7 +18,7 @@
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), UNROLL (nonzeros a thread has
 // under way), IN_BULK (1: one thread copies for all), THREADS.
-#include "block_sum.cuh"
+#include "product_dot.cuh"
 #include "stage.cuh"
 
 typedef SCALAR T;
@@ -26,10 +26,10 @@ typedef STORED V;
 typedef OFFSET I;
 #define ROWS (THREADS / LANES)
 
-// One tile. Returns this thread's part of x.y where DOT.
-template <bool DOT>
-DEVICE T tile(u64 first, u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta,
-              T* y, u32 capacity, u32 conjugate, u64* barrier, u32& parity) {
+// One tile: finish(row, sum) for each of its rows.
+template <typename F>
+DEVICE void tile(u64 first, u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, const T* x, u32 capacity,
+                 u32 conjugate, u64* barrier, u32& parity, F finish) {
     extern __shared__ uint4 shared[];
     V* const tile_values = reinterpret_cast<V*>(shared);
     u32* const tile_columns = reinterpret_cast<u32*>(tile_values + capacity);
@@ -58,12 +58,7 @@ DEVICE T tile(u64 first, u64 rows, u64 count, const I* offsets, const u32* colum
     }
 #pragma unroll
     for (u32 with = LANES / 2; with; with /= 2) sum = sum + shuffle_xor(sum, with);
-    T part = T();
-    if (row < rows && lane == 0) {
-        const T value = finish(alpha, sum, beta, y + row);
-        if (DOT) part = conj(x[row]) * value;
-    }
-    return part;
+    if (row < rows && lane == 0) finish(row, sum);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -75,7 +70,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (IN_BULK) stages_begin(&barrier);
     // The grid is as large as the matrix; the loop is here because the compiler makes a tenth faster code of it.
     for (u64 first = u64(blockIdx.x) * ROWS; first < rows; first += u64(gridDim.x) * ROWS)
-        tile<false>(first, rows, count, offsets, columns, values, alpha, x, beta, y, capacity, conjugate, &barrier, parity);
+        tile(first, rows, count, offsets, columns, values, x, capacity, conjugate, &barrier, parity,
+             [=](u64 row, T sum) { finish(alpha, sum, beta, y + row); });
 }
 
 // y = A x and xy = x.y. The grid follows from the matrix, so the sum has the same bits every time.
@@ -86,8 +82,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __shared__ u64 barrier;
     u32 parity = 0;
     if (IN_BULK) stages_begin(&barrier);
-    T part = T();
+    RowsDot<T> dot = {x, y, T()};
     for (u64 first = u64(blockIdx.x) * ROWS; first < rows; first += u64(gridDim.x) * ROWS)
-        part = part + tile<true>(first, rows, count, offsets, columns, values, one, x, T(), y, capacity, 0, &barrier, parity);
-    leave_sum<THREADS>(part, partials, finished, xy);
+        tile(first, rows, count, offsets, columns, values, x, capacity, 0, &barrier, parity, [&](u64 row, T sum) { dot.take(row, one * sum); });
+    leave_sum<THREADS>(xy, dot.part, partials, finished);
 }

@@ -14,8 +14,8 @@
 // Constants: SCALAR (vectors), STORED (values), ROWS (neighbouring rows a thread: their values are one load), UNROLL (entries of a row that
 // a thread has under way), WIDE (1: so many diagonals that the first-level cache is kept for x), THREADS.
 #include "across.cuh"
-#include "block_sum.cuh"
 #include "dia.cuh"
+#include "product_dot.cuh"
 
 typedef SCALAR T;
 typedef STORED V;
@@ -93,15 +93,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             u32* finished) {
     after_predecessors();
     const u64 row = (u64(blockIdx.x) * THREADS + threadIdx.x) * ROWS;
-    T part = T();
+    RowsDot<T> dot = {x, y, T()};
     if (row < rows) {
         T sum[ROWS];
         row_sums(sum, {rows, columns, count, distances, values}, row, x, 0);
 #pragma unroll
         for (u32 r = 0; r < ROWS; r++)
-            if (row + r < rows) part = part + conj(x[row + r]) * finish(one, sum[r], T(), y + row + r);
+            if (row + r < rows) dot.take(row + r, one * sum[r]);
     }
-    leave_sum<THREADS>(part, partials, finished, xy);
+    leave_sum<THREADS>(xy, dot.part, partials, finished);
 }
 
 // y = alpha A^T x + beta y, a thread a column: its entries are on the diagonals from the last to the first, in the order of the rows.

@@ -19,7 +19,7 @@
 // the first-level cache is kept for x), AHEAD (1: a thread has one row, without `lengths`, and asks for its first entries before the
 // launch ahead has ended), THREADS.
 #include "across.cuh"
-#include "block_sum.cuh"
+#include "product_dot.cuh"
 
 typedef SCALAR T;
 typedef STORED V;
@@ -119,16 +119,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
              T one, const T* x, T* y, T* xy, T* partials, u32* finished) {
     after_predecessors();
     const u64 p = (u64(blockIdx.x) * THREADS + threadIdx.x) * ROWS;
-    T part = T();
+    RowsDot<T> dot = {x, y, T()};
     if (p < rows) {
         T sum[ROWS];
         position_sums(sum, p, rows, height, lengths, offsets, columns, values, x, 0);
 #pragma unroll
         for (u32 r = 0; r < ROWS; r++)
-            if (p + r < rows) {
-                const u64 row = order ? u64(order[p + r]) : p + r;
-                part = part + conj(x[row]) * finish(one, sum[r], T(), y + row);
-            }
+            if (p + r < rows) dot.take(order ? u64(order[p + r]) : p + r, one * sum[r]);
     }
-    leave_sum<THREADS>(part, partials, finished, xy);
+    leave_sum<THREADS>(xy, dot.part, partials, finished);
 }

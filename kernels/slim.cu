@@ -19,8 +19,7 @@
 //
 // Constants: SCALAR (vectors), VALUE (the matrix's values), STORED (values as stored), OFFSET (offsets), COLUMNS, VALUES,
 // THREADS, QUADS.
-#include "block_sum.cuh"
-#include "product.cuh"
+#include "product_dot.cuh"
 #include "slim.cuh"
 
 typedef SCALAR T;
@@ -137,16 +136,13 @@ DEVICE void sums(u64 rows, const u32* order, const u8* kind_of, u32 kinds, u32 t
 
 extern "C" __global__ void __launch_bounds__(THREADS) slim(SLIM_ARGUMENTS, u32 conjugate, T alpha, const T* x, T beta, T* y) {
     after_predecessors();
-    sums(SLIM_PASSED, conjugate, x, [=](u32 row, T sum) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
+    sums(SLIM_PASSED, conjugate, x, [=](u32 row, T sum) { finish(alpha, sum, beta, y + row); });
 }
 
 // y = A x, *xy = x.y.
 extern "C" __global__ void __launch_bounds__(THREADS) slim_dot(SLIM_ARGUMENTS, const T* x, T* y, T* xy, T* partials, u32* finished) {
     after_predecessors();
-    T dot = T();
-    sums(SLIM_PASSED, 0, x, [&](u32 row, T sum) {
-        y[row] = sum;
-        dot = dot + conj(x[row]) * sum;
-    });
-    launch_sum<THREADS>(dot, partials, finished, [=](T all) { *xy = all; });
+    RowsDot<T> dot = {x, y, T()};
+    sums(SLIM_PASSED, 0, x, [&](u32 row, T sum) { dot.take(row, sum); });
+    launch_sum_to<THREADS>(xy, dot.part, partials, finished);
 }

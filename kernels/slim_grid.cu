@@ -207,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, FEWER_BLOCKS) slim_grid_do
     after_predecessors();
     ProductDot rows = {y, T()};
     sums(grid, numbers, x, rows);
-    launch_sum<THREADS>(rows.dot, partials, finished, [=](T all) { *xy = all; });
+    launch_sum_to<THREADS>(xy, rows.dot, partials, finished);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, FEWER_BLOCKS)

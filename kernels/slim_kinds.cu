@@ -13,8 +13,7 @@
 // Source: Kourtis, Goumas and Koziris 2008, carried from entries to rows.
 //
 // Constants: SCALAR (vectors), VALUE (the matrix's values), THREADS, ROWS.
-#include "block_sum.cuh"
-#include "product.cuh"
+#include "product_dot.cuh"
 #include "slim.cuh"
 
 typedef SCALAR T;
@@ -68,17 +67,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     slim_kinds(u64 rows, const u8* kind_of, u32 kinds, u32 table, const u32* starts, const u32* distances, const V* numbers, u32 conjugate, T alpha, const T* x, T beta,
                T* y) {
     after_predecessors();
-    sums(rows, kind_of, kinds, table, starts, distances, numbers, conjugate, x, [=](u64 row, T sum) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
+    sums(rows, kind_of, kinds, table, starts, distances, numbers, conjugate, x, [=](u64 row, T sum) { finish(alpha, sum, beta, y + row); });
 }
 
 // y = A x, *xy = x.y.
 extern "C" __global__ void __launch_bounds__(THREADS)
     slim_kinds_dot(u64 rows, const u8* kind_of, u32 kinds, u32 table, const u32* starts, const u32* distances, const V* numbers, const T* x, T* y, T* xy, T* partials, u32* finished) {
     after_predecessors();
-    T dot = T();
-    sums(rows, kind_of, kinds, table, starts, distances, numbers, 0, x, [&](u64 row, T sum) {
-        y[row] = sum;
-        dot = dot + conj(x[row]) * sum;
-    });
-    launch_sum<THREADS>(dot, partials, finished, [=](T all) { *xy = all; });
+    RowsDot<T> dot = {x, y, T()};
+    sums(rows, kind_of, kinds, table, starts, distances, numbers, 0, x, [&](u64 row, T sum) { dot.take(row, sum); });
+    launch_sum_to<THREADS>(xy, dot.part, partials, finished);
 }

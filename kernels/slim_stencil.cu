@@ -18,9 +18,8 @@
 // Bytes a row: 1, x and y; a step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces, too.
 //
 // Constants: SCALAR (vectors), PLACES, ROWS, THREADS, BLOCKS (a multiprocessor, at least).
-#include "block_sum.cuh"
 #include "chebyshev.cuh"
-#include "product.cuh"
+#include "product_dot.cuh"
 
 typedef SCALAR T;
 typedef real_of<T>::type R;
@@ -146,17 +145,14 @@ struct Kinds {
 
 // What becomes of the sums: finish(row, sum, beside(row), x of the row) is called once a row.
 DEVICE void product(const Kinds& kinds, T alpha, const T* x, T beta, T* y) {
-    kinds.sums(x, Nothing(), [=](u64 row, T sum, Nothing, T) { y[row] = is_zero(beta) ? alpha * sum : alpha * sum + beta * y[row]; });
+    kinds.sums(x, Nothing(), [=](u64 row, T sum, Nothing, T) { finish(alpha, sum, beta, y + row); });
 }
 
 // y = A x, *xy = x.y.
 DEVICE void product_dot(const Kinds& kinds, const T* x, T* y, T* xy, T* partials, u32* finished) {
-    T dot = T();
-    kinds.sums(x, Nothing(), [&](u64 row, T sum, Nothing, T) {
-        y[row] = sum;
-        dot = dot + conj(x[row]) * sum;
-    });
-    launch_sum<THREADS>(dot, partials, finished, [=](T all) { *xy = all; });
+    RowsDot<T> dot = {x, y, T()};
+    kinds.sums(x, Nothing(), [&](u64 row, T sum, Nothing, T) { dot.take(row, sum); });
+    launch_sum_to<THREADS>(xy, dot.part, partials, finished);
 }
 
 // last = keep z + momentum last + step d .* (r - A z). A vector is never read after it was written: z is not last. A row's own z is

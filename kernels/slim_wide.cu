@@ -15,8 +15,7 @@
 // Source: as slim.cu.
 //
 // Constants: SCALAR (vectors), STORED (values as stored), OFFSET (offsets), THREADS, UNROLL (even), MIN_BLOCKS.
-#include "block_sum.cuh"
-#include "product.cuh"
+#include "product_dot.cuh"
 
 typedef SCALAR T;
 typedef STORED S;
@@ -87,10 +86,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) slim_wide(WIDE
 // y = A x, *xy = x.y.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) slim_wide_dot(WIDE, const T* x, T* y, T* xy, T* partials, u32* finished) {
     after_predecessors();
-    T dot = T();
-    sums(rows, order, offsets, bases, words, entries, values, 0, x, [&](u32 row, T sum) {
-        y[row] = sum;
-        dot = dot + conj(x[row]) * sum;
-    });
-    launch_sum<THREADS>(dot, partials, finished, [=](T all) { *xy = all; });
+    RowsDot<T> dot = {x, y, T()};
+    sums(rows, order, offsets, bases, words, entries, values, 0, x, [&](u32 row, T sum) { dot.take(row, sum); });
+    launch_sum_to<THREADS>(xy, dot.part, partials, finished);
 }

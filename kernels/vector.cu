@@ -63,19 +63,19 @@ template <typename S, typename F> DEVICE S sum_of(u64 n, const T* x, const T* y,
 // *out = sum of conj(x[i]) y[i].
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) dot(const T* x, const T* y, u64 n, T* out, T* partials, u32* finished) {
     T sum = sum_of<T>(n, x, y, [](T a, T b) { return conj(a) * b; });
-    launch_sum<SUM_THREADS>(sum, partials, finished, [=](auto all) { *out = all; });
+    launch_sum_to<SUM_THREADS>(out, sum, partials, finished);
 }
 
 // *out = sum of |x[i]|^2. The second operand is the first: its loads hit the registers' own copy and vanish.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) norm2_squared(const T* x, u64 n, R* out, R* partials, u32* finished) {
     R sum = sum_of<R>(n, x, x, [](T a, T) { return abs2(a); });
-    launch_sum<SUM_THREADS>(sum, partials, finished, [=](auto all) { *out = all; });
+    launch_sum_to<SUM_THREADS>(out, sum, partials, finished);
 }
 
 // *out = sum of x[i]: of what a product's blocks left of x.y.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) sum(const T* x, u64 n, T* out, T* partials, u32* finished) {
     T sum = sum_of<T>(n, x, x, [](T a, T) { return a; });
-    launch_sum<SUM_THREADS>(sum, partials, finished, [=](auto all) { *out = all; });
+    launch_sum_to<SUM_THREADS>(out, sum, partials, finished);
 }
 
 // ---- element by element --------------------------------------------------------------------------------------------

@@ -112,6 +112,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "open_run.cuh",
     "posts.cuh",
     "product.cuh",
+    "product_dot.cuh",
     "radix_tile.cuh",
     "row.cuh",
     "runs.cuh",
