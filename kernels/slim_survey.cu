@@ -56,6 +56,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* 
     __syncthreads();
     const u32 lane = threadIdx.x % LANES;
     u32 full = 0;
+    V last = {};
+    bool has_last = false;
     for (u64 base = u64(blockIdx.x) * (THREADS / LANES); base < rows; base += u64(gridDim.x) * (THREADS / LANES)) {
         const u64 row = base + threadIdx.x / LANES;
         const u64 start = row < rows ? offsets[row] : 0;
@@ -66,9 +68,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* 
         const Likeness like = taken ? likeness<LANES>(row, start, entries, offsets, columns, values) : Likeness{true, true};
         const bool same = all_lanes<LANES>(like.pattern), alike = all_lanes<LANES>(like.pattern && like.line);
         const bool hashes_pattern = !same && open(count + PATTERNS), hashes_line = !alike && open(count + LINES);
+        const bool takes_values = open(count + NUMBERS);
         u64 pattern = 0, line = 0;
-        // Where rows are hashed no more, one value that needs its full width is all there is to find.
-        if (!alike && (hashes_pattern || hashes_line || !full))
+        // Where rows are hashed no more, and values are not looked at below, one that needs its full width is all there is to find.
+        if (!alike && (hashes_pattern || hashes_line || (!full && !takes_values)))
 #pragma unroll 4
             for (u32 k = lane; k < entries; k += LANES) {
                 const V value = values[start + k];
@@ -91,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* 
         }
         // What a row like it brought in is there already. Should two rows share a hash and differ, slim_fill tells.
         new_pattern = __shfl_sync(ALL, new_pattern, 0, LANES) && open(count + DISTANCES);
-        new_line = __shfl_sync(ALL, new_line, 0, LANES) && open(count + NUMBERS);
+        new_line = __shfl_sync(ALL, new_line, 0, LANES) && takes_values;
         // Several entries are loaded at once, for those of a long row would come one after the other.
         if (new_pattern || new_line)
             for (u32 first = lane; first < entries; first += AT_ONCE * LANES) {
@@ -107,7 +110,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* 
                 for (u32 j = 0; j < AT_ONCE; j++) {
                     if (first + j * LANES >= entries) break;
                     if (new_pattern) insert(key[DISTANCES], count + DISTANCES, column[j] - u32(row), used[DISTANCES]);
-                    if (new_line) insert(key[NUMBERS], count + NUMBERS, key_of(value[j]), used[NUMBERS]);
+                    // Many values are the one before.
+                    if (!new_line || (has_last && same_bits(last, value[j]))) continue;
+                    full |= !narrow(value[j]);
+                    insert(key[NUMBERS], count + NUMBERS, key_of(value[j]), used[NUMBERS]);
+                    last = value[j];
+                    has_last = true;
                 }
             }
         __syncwarp();

@@ -27,7 +27,7 @@ const MEASURING: u32 = 8;
 const MEASURED_ALONG: usize = 1 << 20;
 /// Threads of a block that adds up sections' sizes, a section each at a time, and blocks at most: each adds up all before its own.
 const OFFSETS_THREADS: u32 = 1024;
-const OFFSETS_BLOCKS: usize = 64;
+const OFFSETS_BLOCKS: usize = 128;
 /// Warps that fill sections, where there are enough sections or quads of entries in them, and how many share one at most.
 const FILLING: usize = 1 << 14;
 const SPLITS: usize = 16;
@@ -219,7 +219,8 @@ pub(in crate::backend::cuda) fn slim_measures_along(rows: usize) -> bool {
 /// Where sections start, and how many of them a block takes.
 pub(in crate::backend::cuda) fn slim_offsets(sections: usize) -> (Shape, usize) {
     let blocks = sections.div_ceil(OFFSETS_THREADS as usize).clamp(1, OFFSETS_BLOCKS);
-    (Shape::new(blocks as u32, OFFSETS_THREADS), sections.div_ceil(blocks))
+    // Four at a time are read of those before.
+    (Shape::new(blocks as u32, OFFSETS_THREADS), sections.div_ceil(blocks).next_multiple_of(4))
 }
 
 /// Warps that fill sections, and how many share one.
