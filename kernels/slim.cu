@@ -53,7 +53,7 @@ DEVICE Tables tables_of(u32 kinds, u32 table, const u32* starts, const u32* dist
 
 // finish(row, sum) for every row of this thread's sections.
 template <typename F>
-DEVICE void sums(u64 rows, const u32* order, const u8* kind_of, u32 kinds, u32 table, const u32* starts, const u32* distances, const I* offsets, const u32* bases, const u32* words, u32 count,
+DEVICE void sums(u64 rows, const u8* order, const u8* kind_of, u32 kinds, u32 table, const u32* starts, const u32* distances, const I* offsets, const u32* bases, const u32* words, u32 count,
                  const V* numbers, const I* entries, const S* values, u32 conjugate, const T* __restrict__ x, F finish) {
     const Tables t = tables_of(kinds, table, starts, distances, count, numbers);
     const u32 lane = lane_id();
@@ -61,7 +61,7 @@ DEVICE void sums(u64 rows, const u32* order, const u8* kind_of, u32 kinds, u32 t
     for (u64 section = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32; section < sections; section += u64(gridDim.x) * (THREADS / 32)) {
         const u64 place = section * 32 + lane;
         const bool real = place < rows;
-        const u32 row = !real ? 0 : order ? order[place] : u32(place);
+        const u32 row = real ? u32(row_at(order, place)) : 0;
         const u64 first = entries[section];
         const u32 width = u32(u64(entries[section + 1]) - first) / 32, quads = (width + 3) / 4;
         const u32* word = words + u64(offsets[section]) + lane;
@@ -130,7 +130,7 @@ DEVICE void sums(u64 rows, const u32* order, const u8* kind_of, u32 kinds, u32 t
 }
 
 #define SLIM_ARGUMENTS                                                                                                                                                                                  \
-    u64 rows, const u32 *order, const u8 *kind_of, u32 kinds, u32 table, const u32 *starts, const u32 *distances, const I *offsets, const u32 *bases, const u32 *words, u32 count, const V *numbers, \
+    u64 rows, const u8 *order, const u8 *kind_of, u32 kinds, u32 table, const u32 *starts, const u32 *distances, const I *offsets, const u32 *bases, const u32 *words, u32 count, const V *numbers, \
         const I *entries, const S *values
 #define SLIM_PASSED rows, order, kind_of, kinds, table, starts, distances, offsets, bases, words, count, numbers, entries, values
 

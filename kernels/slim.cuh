@@ -7,6 +7,12 @@
 #define SLIM_WIDE 2
 #define SLIM_STORED 3
 
+// Rows of a window within which rows may be ordered by length.
+#define WINDOW 256
+
+// The row at a place; `order` has the number of each within its window, and is null where rows keep their order.
+DEVICE u64 row_at(const u8* order, u64 place) { return order ? place / WINDOW * WINDOW + order[place] : place; }
+
 // To the matrix's own type, where values are stored in a narrower one.
 template <typename To, typename A> DEVICE To widened(A a) {
     if constexpr (same<A, To>::value) return a;

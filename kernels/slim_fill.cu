@@ -91,10 +91,10 @@ struct Row {
     u32 row, length;
     u64 start;
 };
-DEVICE Row row_at(u64 section, u64 rows, const u32* order, const I* offsets, u32 longest) {
+DEVICE Row row_of_lane(u64 section, u64 rows, const u8* order, const I* offsets, u32 longest) {
     const u64 place = section * 32 + lane_id();
     if (place >= rows) return {0, 0, 0};
-    const u32 row = order ? order[place] : u32(place);
+    const u32 row = u32(row_at(order, place));
     const u64 start = offsets[row], length = offsets[u64(row) + 1] - start;
     return {row, length > longest ? 0u : u32(length), start};
 }
@@ -107,7 +107,7 @@ template <typename To, typename A> DEVICE To narrowed(A a) {
 
 // `splits` warps a section, each with every `splits`-th of the pieces that are turned over. wrong[0] becomes 1 where a distance or value is in no table.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    slim_fill(u64 rows, const u32* order, const I* offsets, const u32* columns, const V* from, u32 longest, const u64* column_slots, const u8* column_codes, const u64* number_slots,
+    slim_fill(u64 rows, const u8* order, const I* offsets, const u32* columns, const V* from, u32 longest, const u64* column_slots, const u8* column_codes, const u64* number_slots,
               const u8* number_codes, const O* word_offsets, const O* entries, const u32* bases, u32* words, S* values, u32 splits, u64* wrong) {
     __shared__ u64 column_slot[COLUMNS == SLIM_CODES ? SLOTS : 1], number_slot[VALUES == SLIM_CODES ? SLOTS : 1];
     __shared__ u8 column_code[COLUMNS == SLIM_CODES ? SLOTS : 1], number_code[VALUES == SLIM_CODES ? SLOTS : 1];
@@ -119,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const u32 lane = lane_id();
     const u64 warp = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32, section = warp / splits;
     if (section * 32 >= rows) return;
-    const Row mine = row_at(section, rows, order, offsets, longest);
+    const Row mine = row_of_lane(section, rows, order, offsets, longest);
     const u64 first = entries[section], word = word_offsets[section];
     const u32 width = u32(u64(entries[section + 1]) - first) / 32, quads = (width + 3) / 4;
     if (quads == 0) return;

@@ -47,13 +47,13 @@ DEVICE Section section_of(u64 place, const I* offsets, const u32* words, const I
 }
 
 #define ARGUMENTS                                                                                                                                                                                       \
-    u64 rows, const u32 *order, const u8 *kind_of, const u32 *starts, const u32 *distances, const I *offsets, const u32 *bases, const u32 *words, const V *numbers, const I *entries, const S *values
+    u64 rows, const u8 *order, const u8 *kind_of, const u32 *starts, const u32 *distances, const I *offsets, const u32 *bases, const u32 *words, const V *numbers, const I *entries, const S *values
 
 // A thread a row.
 extern "C" __global__ void __launch_bounds__(THREADS) slim_lengths(ARGUMENTS, u32* lengths) {
     const u64 place = u64(blockIdx.x) * THREADS + threadIdx.x;
     if (place >= rows) return;
-    const u32 row = order ? order[place] : u32(place);
+    const u32 row = u32(row_at(order, place));
     if (COLUMNS == SLIM_KINDS) lengths[row] = starts[kind_of[row] + 1] - starts[kind_of[row]];
     else lengths[row] = section_of(place, offsets, words, entries).length();
 }
@@ -64,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) slim_to_csr(ARGUMENTS, con
     if (place - lane_id() >= rows) return;
     Turned& turned = turned_by_warp();
     const bool here = place < rows;
-    const u32 row = !here ? 0 : order ? order[place] : u32(place);
+    const u32 row = here ? u32(row_at(order, place)) : 0;
     const Section mine = section_of(place, offsets, words, entries);
     const u64 start = to[row];
     // A row that is longer than its section has its entries elsewhere.

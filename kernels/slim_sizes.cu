@@ -3,7 +3,7 @@
 //     lengths   2 1 4 1 | 3 1 1 1      in order: widths 4 3      by length: widths 4 1, rows 2 4 0 1 | 3 5 6 7      (sections of 4, a window of 8)
 //
 //     slim_sizes      widths and distances, of rows in their order and of rows from longest to shortest within windows of 256
-//     slim_order      the rows in the latter order, where it is taken
+//     slim_order      the rows in the latter order, each by its number in the window, where it is taken
 //     slim_offsets    where places and words of each section start, once it is known how columns and values are held
 //     long_rows       numbers and lengths of long rows, from row << 32 | length
 //
@@ -19,7 +19,6 @@
 typedef OFFSET I;
 typedef TARGET O;
 
-#define WINDOW 256
 #define WIDE_BIT (1u << 31)
 
 // What a lane adds to the totals, and a section's size: a warp calls it, each lane with its row's length and distances.
@@ -87,13 +86,13 @@ extern "C" __global__ void __launch_bounds__(WINDOW)
 }
 
 // A block a window.
-extern "C" __global__ void __launch_bounds__(WINDOW) slim_order(u64 rows, const I* offsets, u32 longest, u32* order) {
+extern "C" __global__ void __launch_bounds__(WINDOW) slim_order(u64 rows, const I* offsets, u32 longest, u8* order) {
     __shared__ LengthOrder<WINDOW> room;
     const u64 first = u64(blockIdx.x) * WINDOW, place = first + threadIdx.x;
     const u64 entries = place < rows ? u64(offsets[place + 1]) - u64(offsets[place]) : 0;
     u32 length = entries > longest ? 0 : u32(entries), row = threadIdx.x;
     order_by_length(room, place < rows, length, row);
-    if (place < rows) order[place] = u32(first) + row;
+    if (place < rows) order[place] = u8(row);
 }
 
 DEVICE u64 warp_upto(u64 value) {

@@ -11,11 +11,12 @@
 // read and not used. Matrices are larger than the caches, so what counts is that a multiprocessor is full of threads, as MIN_BLOCKS tells the
 // compiler: it then keeps fewer of a row's loads under way, of more rows. Sums run from left to right: two runs give the same bits.
 //
-// Bytes a nonzero: 2 or 4 for the column, 4 or 8 (complex twice that) for the value, padding too. A row: y, x, 3/8 byte of offsets, 4 of order.
+// Bytes a nonzero: 2 or 4 for the column, 4 or 8 (complex twice that) for the value, padding too. A row: y, x, 3/8 byte of offsets, one of order.
 // Source: as slim.cu.
 //
 // Constants: SCALAR (vectors), STORED (values as stored), OFFSET (offsets), THREADS, UNROLL (even), MIN_BLOCKS.
 #include "product_dot.cuh"
+#include "slim.cuh"
 
 typedef SCALAR T;
 typedef STORED S;
@@ -64,14 +65,14 @@ template <bool NARROW> DEVICE T row_sum(u32 width, const u32* words, const S* va
     return add_rest<UNROLL, NARROW>(width - k, sum, words + u64(NARROW ? k / 2 : k) * 32, values + u64(k) * 32, base, x, conjugate);
 }
 
-#define WIDE u64 rows, const u32 *order, const I *offsets, const u32 *bases, const u32 *words, const I *entries, const S *values
+#define WIDE u64 rows, const u8 *order, const I *offsets, const u32 *bases, const u32 *words, const I *entries, const S *values
 
 // finish(row, sum) for every row of this thread's sections. A row's words of a quad of entries lie one behind the other, and so do its quads.
 template <typename F> DEVICE void sums(WIDE, u32 conjugate, const T* x, F finish) {
     const u32 lane = lane_id();
     for (u64 place = u64(blockIdx.x) * THREADS + threadIdx.x; place < rows; place += u64(gridDim.x) * THREADS) {
         const u64 section = place / 32, first = entries[section], word = offsets[section];
-        const u32 width = u32(u64(entries[section + 1]) - first) / 32, quads = (width + 3) / 4, row = order ? order[place] : u32(place);
+        const u32 width = u32(u64(entries[section + 1]) - first) / 32, quads = (width + 3) / 4, row = u32(row_at(order, place));
         const bool narrow = u32(u64(offsets[section + 1]) - word) / 32 == 2 * quads;
         finish(row, narrow ? row_sum<true>(width, words + word + lane, values + first + lane, bases[section] + row, x, conjugate)
                            : row_sum<false>(width, words + word + lane, values + first + lane, 0, x, conjugate));

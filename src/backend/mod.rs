@@ -53,7 +53,8 @@ pub use product::{Gemv, Op, Products};
 pub use slim::{
     FoundKinds, Keys, KindParts, Kinds, LongParts, LongRows, Lookup, MOST_KEYS, NO_ENTRY, SECTION,
     SLIM_WINDOW, STENCIL_PLACES, SectionParts, SectionSizes, Sizes, SlimBody, SlimColumns, SlimParts,
-    SlimPlan, SlimSteps, SlimValues, StencilParts, Survey, ValuesMut, WIDE_COLUMNS,
+    SlimPlan, SlimSteps, SlimValues, StencilParts, Survey, ValuesMut, WIDE_COLUMNS, WindowOrder,
+    WindowOrderRef,
 };
 pub(crate) use slim::{ordered_by_length, wants_order};
 pub use staged::{BLOCK_PARTS, MOST_PIECES, PART, PIECE, StagedRuns};

@@ -1,6 +1,6 @@
 //! The compressed format in memory, and what a backend does to fill it.
 
-use super::{Backend, CsrParts, Offsets, OffsetsRef, RowOrderRef};
+use super::{Backend, CsrParts, Host, Offsets, OffsetsRef};
 use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset, Scalar};
@@ -28,6 +28,48 @@ pub struct KindParts<'a, B: Backend> {
     /// Distance of each entry.
     pub distances: &'a B::Slice<u32>,
 }
+
+/// An order of rows within windows of [`SLIM_WINDOW`]: at each position the row's number within the window. Only this crate makes one, each
+/// row of a window once, so kernels may write `y` through it from many threads without a row being written twice.
+#[derive(Debug)]
+pub struct WindowOrder<B: Backend>(B::Vec<u8>);
+
+impl<B: Backend> WindowOrder<B> {
+    /// From a buffer that holds each row of a window once.
+    pub(crate) fn new(rows: B::Vec<u8>) -> Self {
+        Self(rows)
+    }
+
+    /// The same, borrowed.
+    pub fn as_ref(&self) -> WindowOrderRef<'_, B> {
+        WindowOrderRef(&*self.0)
+    }
+}
+
+/// Borrowed [`WindowOrder`].
+#[derive(Debug)]
+pub struct WindowOrderRef<'a, B: Backend>(&'a B::Slice<u8>);
+
+impl<'a, B: Backend> WindowOrderRef<'a, B> {
+    /// The number within its window of the row at each position.
+    pub fn as_slice(&self) -> &'a B::Slice<u8> {
+        self.0
+    }
+}
+
+impl WindowOrderRef<'_, Host> {
+    /// The row at a position.
+    pub(crate) fn row(&self, position: usize) -> usize {
+        position / SLIM_WINDOW * SLIM_WINDOW + usize::from(self.0[position])
+    }
+}
+
+impl<B: Backend> Clone for WindowOrderRef<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<B: Backend> Copy for WindowOrderRef<'_, B> {}
 
 /// How a section's columns are held.
 #[derive(Debug)]
@@ -58,8 +100,8 @@ pub enum SlimValues<'a, V: Scalar, B: Backend> {
 /// that of the values' codes. Word j of quad q in lane l is at 32 (q r + j) + l, where r is the number of words of a quad.
 #[derive(Debug)]
 pub struct SectionParts<'a, V: Scalar, B: Backend> {
-    /// The row at each position; `None` where rows keep their order.
-    pub order: Option<RowOrderRef<'a, B>>,
+    /// `None` where rows keep their order.
+    pub order: Option<WindowOrderRef<'a, B>>,
     /// Columns.
     pub columns: SlimColumns<'a, B>,
     /// Values.
@@ -397,7 +439,7 @@ pub trait SlimSteps: Backend {
     ///
     /// # Errors
     /// As [`SlimSteps::slim_survey`].
-    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<Self::Vec<u32>>;
+    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<WindowOrder<Self>>;
 
     /// Where places and words of sections of such widths start, and the ends, so many words for a row and quad as
     /// [`SlimPlan::quad_words`] says.
@@ -423,7 +465,7 @@ pub trait SlimSteps: Backend {
         a: CsrParts<'_, V, Self>,
         plan: &SlimPlan<'_, V>,
         sets: &mut Self::Slice<u64>,
-        order: Option<RowOrderRef<'_, Self>>,
+        order: Option<WindowOrderRef<'_, Self>>,
         offsets: (OffsetsRef<'_, Self>, OffsetsRef<'_, Self>),
         bases: &Self::Slice<u32>,
         words: &mut Self::Slice<u32>,
@@ -467,9 +509,12 @@ pub trait SlimSteps: Backend {
 }
 
 /// Rows of each window of [`SLIM_WINDOW`] from longest to shortest, rows of equal length in their order.
-pub(crate) fn ordered_by_length(lengths: &[u32]) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..lengths.len()).map(|row| row as u32).collect();
-    let sort = |w: &mut [u32]| w.sort_by_key(|&row| std::cmp::Reverse(lengths[row as usize]));
-    order.par_chunks_mut(SLIM_WINDOW).with_min_len(16).for_each(sort);
-    order
+pub(crate) fn ordered_by_length(lengths: &[u32]) -> WindowOrder<Host> {
+    let mut order: Vec<u8> = (0..lengths.len()).map(|row| row as u8).collect();
+    let sort = |(w, order): (usize, &mut [u8])| {
+        let lengths = &lengths[w * SLIM_WINDOW..];
+        order.sort_by_key(|&row| std::cmp::Reverse(lengths[usize::from(row)]));
+    };
+    order.par_chunks_mut(SLIM_WINDOW).enumerate().with_min_len(16).for_each(sort);
+    WindowOrder::new(order)
 }

@@ -2,8 +2,8 @@
 
 use super::{Body, Columns, KindTable, Long, Sections, Slim, SlimOptions, Values};
 use crate::backend::{
-    Conversions, FoundKinds, Kinds, LongRows, NARROW_LIMIT, Offsets, RowOrder, SectionSizes, Sizes, SlimPlan,
-    Survey, ValuesMut, wants_order,
+    Conversions, FoundKinds, Kinds, LongRows, NARROW_LIMIT, Offsets, SectionSizes, Sizes, SlimPlan, Survey,
+    ValuesMut, WindowOrder, wants_order,
 };
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -171,7 +171,7 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         };
         let wanted = wants_order(a.rows(), in_order.places(), short as u64);
         let (order, sizes) = match by_length.filter(|_| wanted) {
-            Some(sizes) => (Some(RowOrder::new(backend.slim_order(a.parts(), plan.longest)?)), sizes),
+            Some(sizes) => (Some(backend.slim_order(a.parts(), plan.longest)?), sizes),
             None => (None, in_order),
         };
         let (places, total) = (sizes.places(), sizes.words(plan.quad_words()));
@@ -184,7 +184,7 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         drop(widths);
         let mut words = backend.buffer(total)?;
         let at = (entries.as_ref(), word_offsets.as_ref());
-        let order_ref = order.as_ref().map(RowOrder::as_ref);
+        let order_ref = order.as_ref().map(WindowOrder::as_ref);
         let mut fill = |to| backend.slim_fill(a.parts(), plan, sets, order_ref, at, &bases, &mut words, to);
         let values = if let Some(table) = plan.values {
             fill(ValuesMut::Codes)?;

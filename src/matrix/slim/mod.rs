@@ -10,8 +10,8 @@ use super::Csr;
 use super::sparse::check_vectors;
 use super::stencil::Stencil;
 use crate::backend::{
-    Backend, Conversions, Gemv, Host, KindParts, LongParts, Offsets, Op, Products, RowOrder, SectionParts,
-    SlimBody, SlimColumns, SlimParts, SlimValues,
+    Backend, Conversions, Gemv, Host, KindParts, LongParts, Offsets, Op, Products, SectionParts, SlimBody,
+    SlimColumns, SlimParts, SlimValues, WindowOrder,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Scalar, Widen};
@@ -93,7 +93,7 @@ enum Values<V: Scalar, B: Backend> {
 }
 
 struct Sections<V: Scalar, B: Backend> {
-    order: Option<RowOrder<B>>,
+    order: Option<WindowOrder<B>>,
     columns: Columns<B>,
     values: Values<V, B>,
     entries: Offsets<B>,
@@ -167,7 +167,7 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
                 SlimBody::Lines(table.parts(), values, stencil.as_ref().map(Stencil::parts))
             }
             Body::Sections(s) => SlimBody::Sections(SectionParts {
-                order: s.order.as_ref().map(RowOrder::as_ref),
+                order: s.order.as_ref().map(WindowOrder::as_ref),
                 columns: match &s.columns {
                     Columns::Kinds(table) => SlimColumns::Kinds(table.parts()),
                     Columns::Codes(distances) => SlimColumns::Codes(&**distances),
@@ -215,7 +215,7 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
                     Values::Codes(values) | Values::Full(values) => B::len(&**values) * size_of::<V>(),
                     Values::Narrow(values) => B::len(&**values) * size_of::<V::Narrow>(),
                 };
-                let order = if s.order.is_some() { 4 * self.rows } else { 0 };
+                let order = if s.order.is_some() { self.rows } else { 0 };
                 let offsets = s.entries.as_ref().bytes() + s.word_offsets.as_ref().bytes();
                 columns + values + order + offsets + 4 * B::len(&*s.words)
             }

@@ -43,9 +43,10 @@ impl Bound {
         let (mut places, mut quads) = padded(&short);
         let mut order = 0;
         if wants_order(rows, places, entries) {
-            short = ordered_by_length(&short).into_iter().map(|row| short[row as usize]).collect();
+            let by_length = ordered_by_length(&short);
+            short = (0..rows).map(|position| short[by_length.as_ref().row(position)]).collect();
             (places, quads) = padded(&short);
-            order = 4 * rows as u64;
+            order = rows as u64;
         }
         let long = all.iter().filter(|&&n| n as usize > longest);
         let (count, tail) = long.fold((0, 0), |(count, tail), &n| (count + 1, tail + u64::from(n)));

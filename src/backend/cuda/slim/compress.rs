@@ -2,13 +2,13 @@
 
 use super::super::launch::kernels;
 use super::super::primitives::{bits_to, exclusive_scan};
-use super::super::slice::{Slice, Vec as DeviceVec};
+use super::super::slice::Slice;
 use super::super::{Cuda, policy};
 use super::restore;
 use crate::backend::{
     Backend, CsrParts, FoundKinds, Host, Keys, Kinds, LongRows, Lookup, MOST_KEYS, NARROW_LIMIT, Offsets,
-    OffsetsRef, Primitives, Products, RowOrderRef, SECTION, SectionSizes, Sizes, SlimParts, SlimPlan,
-    SlimSteps, Survey, ValuesMut, with_offsets,
+    OffsetsRef, Primitives, Products, SECTION, SectionSizes, Sizes, SlimParts, SlimPlan, SlimSteps, Survey,
+    ValuesMut, WindowOrder, WindowOrderRef, with_offsets,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
@@ -52,7 +52,7 @@ mod kernel {
             kind_of: &mut Slice<u8>, wrong: &mut Slice<u64>,
         );
         fn slim_fill(
-            rows: u64, order: Option<&Slice<u32>>, offsets: &Slice<I>, columns: &Slice<u32>, from: &Slice<V>,
+            rows: u64, order: Option<&Slice<u8>>, offsets: &Slice<I>, columns: &Slice<u32>, from: &Slice<V>,
             longest: u32, column_slots: Option<&Slice<u64>>, column_codes: Option<&Slice<u8>>,
             number_slots: Option<&Slice<u64>>, number_codes: Option<&Slice<u8>>, word_offsets: &Slice<O>,
             entries: &Slice<O>, bases: &Slice<u32>, words: &mut Slice<u32>, values: Option<&mut Slice<S>>,
@@ -70,7 +70,7 @@ mod kernel {
             bases: Option<&mut Slice<u32>>, ordered_widths: &mut Slice<u32>,
             ordered_bases: Option<&mut Slice<u32>>, totals: &mut Slice<u64>,
         );
-        fn slim_order(rows: u64, offsets: &Slice<I>, longest: u32, order: &mut Slice<u32>);
+        fn slim_order(rows: u64, offsets: &Slice<I>, longest: u32, order: &mut Slice<u8>);
         fn slim_offsets(
             sections: u64, each: u64, widths: &Slice<u32>, words: u32, wide_words: u32,
             place_offsets: &mut Slice<O>, word_offsets: &mut Slice<O>,
@@ -348,13 +348,13 @@ impl SlimSteps for Cuda {
         Ok(with_totals(sizes, &told))
     }
 
-    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<DeviceVec<u32>> {
+    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<WindowOrder<Self>> {
         let mut order = self.uninitialised(a.rows)?;
         let (shape, rows) = (policy::slim_order(a.rows), a.rows as u64);
         with_offsets!(a.offsets, offsets => {
             kernel::slim_order::<_, u32>(*self, shape, rows, offsets, limit(longest), &mut order)
         })?;
-        Ok(order)
+        Ok(WindowOrder::new(order))
     }
 
     fn slim_offsets<O: Offset>(
@@ -384,7 +384,7 @@ impl SlimSteps for Cuda {
         a: CsrParts<'_, V, Self>,
         plan: &SlimPlan<'_, V>,
         sets: &mut Slice<u64>,
-        order: Option<RowOrderRef<'_, Self>>,
+        order: Option<WindowOrderRef<'_, Self>>,
         (entries, word_offsets): (OffsetsRef<'_, Self>, OffsetsRef<'_, Self>),
         bases: &Slice<u32>,
         words: &mut Slice<u32>,

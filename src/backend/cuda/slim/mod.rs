@@ -34,14 +34,14 @@ mod kernel {
         "slim.cu", types(T: Scalar as SCALAR, V: Element as VALUE, S: Element as STORED, I: Offset as OFFSET);
         /// What a storage does not have is null.
         fn slim(
-            rows: u64, order: Option<&Slice<u32>>, kind_of: Option<&Slice<u8>>, kinds: u32, table: u32,
+            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, kinds: u32, table: u32,
             starts: Option<&Slice<u32>>, distances: Option<&Slice<u32>>, offsets: &Slice<I>,
             bases: Option<&Slice<u32>>, words: &Slice<u32>, count: u32, numbers: Option<&Slice<V>>,
             entries: &Slice<I>, values: Option<&Slice<S>>, conjugate: u32, alpha: T, x: &Slice<T>, beta: T,
             y: &mut Slice<T>,
         );
         fn slim_dot(
-            rows: u64, order: Option<&Slice<u32>>, kind_of: Option<&Slice<u8>>, kinds: u32, table: u32,
+            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, kinds: u32, table: u32,
             starts: Option<&Slice<u32>>, distances: Option<&Slice<u32>>, offsets: &Slice<I>,
             bases: Option<&Slice<u32>>, words: &Slice<u32>, count: u32, numbers: Option<&Slice<V>>,
             entries: &Slice<I>, values: Option<&Slice<S>>, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>,
@@ -59,7 +59,7 @@ mod kernel {
 
 /// What the kernels get of a section's columns and values, null where there is none.
 struct Flat<'a, V: Scalar> {
-    order: Option<&'a Slice<u32>>,
+    order: Option<&'a Slice<u8>>,
     kind_of: Option<&'a Slice<u8>>,
     starts: Option<&'a Slice<u32>>,
     distances: Option<&'a Slice<u32>>,

@@ -15,13 +15,13 @@ mod kernel {
         "slim_restore.cu", types(V: Element as VALUE, S: Element as STORED, I: Offset as OFFSET, O: Offset as TARGET);
         /// What a storage does not have is null.
         fn slim_lengths(
-            rows: u64, order: Option<&Slice<u32>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
+            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
             distances: Option<&Slice<u32>>, offsets: Option<&Slice<I>>, bases: Option<&Slice<u32>>,
             words: Option<&Slice<u32>>, numbers: Option<&Slice<V>>, entries: Option<&Slice<I>>,
             values: Option<&Slice<S>>, lengths: &mut Slice<u32>,
         );
         fn slim_to_csr(
-            rows: u64, order: Option<&Slice<u32>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
+            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
             distances: Option<&Slice<u32>>, offsets: Option<&Slice<I>>, bases: Option<&Slice<u32>>,
             words: Option<&Slice<u32>>, numbers: Option<&Slice<V>>, entries: Option<&Slice<I>>,
             values: Option<&Slice<S>>, to: &Slice<O>, splits: u32, columns: &mut Slice<u32>,

@@ -14,12 +14,12 @@ mod kernel {
     kernels! {
         "slim_wide.cu", types(T: Scalar as SCALAR, S: Element as STORED, I: Offset as OFFSET);
         fn slim_wide(
-            rows: u64, order: Option<&Slice<u32>>, offsets: &Slice<I>, bases: &Slice<u32>, words: &Slice<u32>,
+            rows: u64, order: Option<&Slice<u8>>, offsets: &Slice<I>, bases: &Slice<u32>, words: &Slice<u32>,
             entries: &Slice<I>, values: &Slice<S>, conjugate: u32, alpha: T, x: &Slice<T>, beta: T,
             y: &mut Slice<T>,
         );
         fn slim_wide_dot(
-            rows: u64, order: Option<&Slice<u32>>, offsets: &Slice<I>, bases: &Slice<u32>, words: &Slice<u32>,
+            rows: u64, order: Option<&Slice<u8>>, offsets: &Slice<I>, bases: &Slice<u32>, words: &Slice<u32>,
             entries: &Slice<I>, values: &Slice<S>, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>,
             partials: u64, finished: u64,
         );

@@ -1,7 +1,6 @@
 //! The compressed format. Runs of rows of one kind are summed entry by entry over the whole run, a section's lanes beside
 //! each other; either way every row's sum runs from left to right.
 
-use super::shared::SharedRows;
 use super::{Scale, transposed};
 use crate::backend::host::slim::{Reader, at};
 use crate::backend::{
@@ -161,31 +160,20 @@ fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
             }
         }
     };
-    let rows = y.len();
-    let shared = a.order.map(|order| (order, SharedRows::new(y, order)));
-    if let Some((order, y)) = shared {
-        let task = |t: usize| {
-            let (mut state, mut out) = (S::default(), [T::zero(); SECTION]);
-            for first in (t * TASK..((t + 1) * TASK).min(rows)).step_by(SECTION) {
-                let positions = first..(first + SECTION).min(rows);
-                sums(first / SECTION, &order.as_slice()[positions.clone()], &mut out);
-                for (position, &sum) in positions.zip(&out) {
-                    // SAFETY: each position belongs to one section, and each section to one task.
-                    unsafe { y.update(position, |row, old| finish(&mut state, row, sum, old)) };
-                }
-            }
-            state
-        };
-        return (0..rows.div_ceil(TASK)).into_par_iter().map(task).collect();
-    }
     let task = |(t, y): (usize, &mut [T])| {
-        let (mut state, mut out) = (S::default(), [T::zero(); SECTION]);
-        for (s, y) in y.chunks_mut(SECTION).enumerate() {
-            let first = t * TASK + s * SECTION;
-            let here: [u32; SECTION] = std::array::from_fn(|lane| (first + lane) as u32);
-            sums(first / SECTION, &here[..y.len()], &mut out);
-            for (lane, (y, &sum)) in y.iter_mut().zip(&out).enumerate() {
-                *y = finish(&mut state, first + lane, sum, *y);
+        let (mut state, mut out, mut here) = (S::default(), [T::zero(); SECTION], [0; SECTION]);
+        let (start, end) = (t * TASK, t * TASK + y.len());
+        for first in (start..end).step_by(SECTION) {
+            let positions = first..(first + SECTION).min(end);
+            let here = &mut here[..positions.len()];
+            for (row, position) in here.iter_mut().zip(positions) {
+                *row = a.order.map_or(position, |order| order.row(position)) as u32;
+            }
+            sums(first / SECTION, here, &mut out);
+            // Windows are whole, so a task's positions hold the task's rows.
+            for (&row, &sum) in here.iter().zip(&out) {
+                let y = &mut y[row as usize - start];
+                *y = finish(&mut state, row as usize, sum, *y);
             }
         }
         state

@@ -3,7 +3,7 @@
 use super::{Rows, at};
 use crate::backend::host::chunks;
 use crate::backend::{
-    Host, NO_ENTRY, OffsetsRef, RowOrderRef, SECTION, SectionSizes, SlimPlan, ValuesMut, WIDE_COLUMNS,
+    Host, NO_ENTRY, OffsetsRef, SECTION, SectionSizes, SlimPlan, ValuesMut, WIDE_COLUMNS, WindowOrderRef,
 };
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
@@ -14,9 +14,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const BLOCK: usize = 1 << 8;
 
 /// Rows of the positions of a section.
-fn rows_of(section: usize, rows: usize, order: Option<&[u32]>) -> impl Iterator<Item = usize> {
+fn rows_of(
+    section: usize,
+    rows: usize,
+    order: Option<WindowOrderRef<'_, Host>>,
+) -> impl Iterator<Item = usize> {
     let positions = section * SECTION..((section + 1) * SECTION).min(rows);
-    positions.map(move |p| order.map_or(p, |order| order[p] as usize))
+    positions.map(move |p| order.map_or(p, |order| order.row(p)))
 }
 
 /// How large sections of rows in this order are; their distances where `columns` is set.
@@ -24,7 +28,7 @@ pub(super) fn sections<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
     longest: usize,
     columns: bool,
-    order: Option<&[u32]>,
+    order: Option<WindowOrderRef<'_, Host>>,
 ) -> SectionSizes<Host> {
     let sizes: Vec<(u32, u32)> = (0..a.a.rows.div_ceil(SECTION))
         .into_par_iter()
@@ -85,7 +89,7 @@ fn sizes(offsets: OffsetsRef<'_, Host>, blocks: &[Range<usize>]) -> Vec<usize> {
 pub(super) fn fill<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
     plan: &SlimPlan<'_, V>,
-    order: Option<RowOrderRef<'_, Host>>,
+    order: Option<WindowOrderRef<'_, Host>>,
     (entries, word_offsets): (OffsetsRef<'_, Host>, OffsetsRef<'_, Host>),
     bases: &[u32],
     words: &mut [u32],
@@ -126,7 +130,7 @@ pub(super) fn fill<O: Offset, V: Scalar>(
 fn codes<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
     plan: &SlimPlan<'_, V>,
-    order: Option<RowOrderRef<'_, Host>>,
+    order: Option<WindowOrderRef<'_, Host>>,
     (entries, word_offsets): (OffsetsRef<'_, Host>, OffsetsRef<'_, Host>),
     bases: &[u32],
     block: Range<usize>,
@@ -152,9 +156,7 @@ fn codes<O: Offset, V: Scalar>(
             quad[..of_columns * SECTION].fill(NO_ENTRY);
             quad[of_columns * SECTION..].fill(0);
         }
-        for (lane, row) in
-            rows_of(section, a.a.rows, order.as_ref().map(|order| order.as_slice())).enumerate()
-        {
+        for (lane, row) in rows_of(section, a.a.rows, order).enumerate() {
             let (columns, values) = a.entries(a.short(row, plan.longest));
             for (k, (&column, value)) in columns.iter().zip(values).enumerate() {
                 let quad = &mut words[k / 4 * per_quad * SECTION..(k / 4 + 1) * per_quad * SECTION];
@@ -186,7 +188,7 @@ fn codes<O: Offset, V: Scalar>(
 fn copy<O: Offset, V: Scalar, W: Copy>(
     a: Rows<'_, O, V>,
     plan: &SlimPlan<'_, V>,
-    order: Option<RowOrderRef<'_, Host>>,
+    order: Option<WindowOrderRef<'_, Host>>,
     entries: OffsetsRef<'_, Host>,
     block: Range<usize>,
     out: &mut [W],
@@ -195,9 +197,7 @@ fn copy<O: Offset, V: Scalar, W: Copy>(
     let base = at(entries, block.start);
     for section in block {
         let out = &mut out[at(entries, section) - base..];
-        for (lane, row) in
-            rows_of(section, a.a.rows, order.as_ref().map(|order| order.as_slice())).enumerate()
-        {
+        for (lane, row) in rows_of(section, a.a.rows, order).enumerate() {
             let (_, values) = a.entries(a.short(row, plan.longest));
             values.iter().enumerate().for_each(|(k, &v)| out[k * SECTION + lane] = convert(v));
         }

@@ -9,8 +9,8 @@ pub(super) use restore::{Reader, at};
 use super::Host;
 use super::chunks;
 use crate::backend::{
-    CsrParts, FoundKinds, Kinds, OffsetsRef, RowOrderRef, SECTION, Sizes, SlimParts, SlimPlan, SlimSteps,
-    Survey, ValuesMut, WIDE_COLUMNS, ordered_by_length, wants_order, with_offsets,
+    CsrParts, FoundKinds, Kinds, OffsetsRef, SECTION, Sizes, SlimParts, SlimPlan, SlimSteps, Survey,
+    ValuesMut, WIDE_COLUMNS, WindowOrder, WindowOrderRef, ordered_by_length, wants_order, with_offsets,
 };
 use crate::error::Result;
 use crate::parallel::prelude::*;
@@ -52,13 +52,13 @@ impl SlimSteps for Host {
             let entries = lengths.iter().map(|&n| u64::from(n)).sum();
             let by_length = wants_order(a.rows, in_order.places(), entries).then(|| {
                 let order = ordered_by_length(&lengths);
-                fill::sections(rows, longest, columns, Some(&order))
+                fill::sections(rows, longest, columns, Some(order.as_ref()))
             });
             Sizes { in_order, by_length }
         }))
     }
 
-    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Host>, longest: usize) -> Result<Vec<u32>> {
+    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Host>, longest: usize) -> Result<WindowOrder<Host>> {
         Ok(
             with_offsets!(a.offsets, offsets => ordered_by_length(&Rows { offsets, a }.short_lengths(longest))),
         )
@@ -88,7 +88,7 @@ impl SlimSteps for Host {
         a: CsrParts<'_, V, Host>,
         plan: &SlimPlan<'_, V>,
         sets: &mut [u64],
-        order: Option<RowOrderRef<'_, Host>>,
+        order: Option<WindowOrderRef<'_, Host>>,
         (entries, word_offsets): (OffsetsRef<'_, Host>, OffsetsRef<'_, Host>),
         bases: &[u32],
         words: &mut [u32],

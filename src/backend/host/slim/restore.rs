@@ -39,9 +39,7 @@ impl<'a, V: Scalar> Reader<'a, V> {
     /// The row at a position.
     pub(in crate::backend::host) fn row(&self, position: usize) -> usize {
         match &self.body {
-            SlimBody::Sections(SectionParts { order: Some(order), .. }) => {
-                order.as_slice()[position] as usize
-            }
+            SlimBody::Sections(SectionParts { order: Some(order), .. }) => order.row(position),
             _ => position,
         }
     }
