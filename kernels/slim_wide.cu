@@ -7,14 +7,15 @@
 //
 // A section is 32 rows. Where its distances are too far apart for 16 bits it has columns of 32, a word each, and ~0 for no entry.
 //
-// A warp takes a section, a thread a row. Up to UNROLL entries of a row are asked for with no branch between: where there is none, x_0 is
-// read and not used. Matrices are larger than the caches, so what counts is that a multiprocessor is full of threads, as MIN_BLOCKS tells the
-// compiler: it then keeps fewer of a row's loads under way, of more rows. Sums run from left to right: two runs give the same bits.
+// A block takes a window of rows, within which they may be ordered by length, and a warp a section of it, a thread a row. Up to UNROLL entries of a
+// row are asked for with no branch between: where there is none, x_0 is read and not used. Sums change places in shared memory, so that y is
+// written, and read, line by line. Matrices are larger than the caches, so what counts is that a multiprocessor is full of threads, as MIN_BLOCKS tells
+// the compiler: it then keeps fewer of a row's loads under way, of more rows. Sums run from left to right: two runs give the same bits.
 //
 // Bytes a nonzero: 2 or 4 for the column, 4 or 8 (complex twice that) for the value, padding too. A row: y, x, 3/8 byte of offsets, one of order.
 // Source: as slim.cu.
 //
-// Constants: SCALAR (vectors), STORED (values as stored), OFFSET (offsets), THREADS, UNROLL (even), MIN_BLOCKS.
+// Constants: SCALAR (vectors), STORED (values as stored), OFFSET (offsets), THREADS (those of a window), UNROLL (even), MIN_BLOCKS.
 #include "product_dot.cuh"
 #include "slim.cuh"
 
@@ -22,6 +23,7 @@ typedef SCALAR T;
 typedef STORED S;
 typedef OFFSET I;
 static_assert(UNROLL % 2 == 0, "a step begins with a word of its own");
+static_assert(THREADS == WINDOW, "a block takes a window");
 
 // Adds N entries of a row, whose columns are 16 bits above `base` where NARROW.
 template <u32 N, bool NARROW> DEVICE T add_entries(T sum, const u32* words, const S* values, u32 base, const T* x, u32 conjugate) {
@@ -66,28 +68,41 @@ template <bool NARROW> DEVICE T row_sum(u32 width, const u32* words, const S* va
 }
 
 #define WIDE u64 rows, const u8 *order, const I *offsets, const u32 *bases, const u32 *words, const I *entries, const S *values
+#define OF_WIDE rows, order, offsets, bases, words, entries, values
 
-// finish(row, sum) for every row of this thread's sections. A row's words of a quad of entries lie one behind the other, and so do its quads.
-template <typename F> DEVICE void sums(WIDE, u32 conjugate, const T* x, F finish) {
-    const u32 lane = lane_id();
-    for (u64 place = u64(blockIdx.x) * THREADS + threadIdx.x; place < rows; place += u64(gridDim.x) * THREADS) {
-        const u64 section = place / 32, first = entries[section], word = offsets[section];
-        const u32 width = u32(u64(entries[section + 1]) - first) / 32, quads = (width + 3) / 4, row = u32(row_at(order, place));
+// The sum of the row that this thread's place in the window of rows from `first` on has in their order. The whole block calls it. A row's words
+// of a quad of entries lie one behind the other, and so do its quads.
+DEVICE T sum_in_order(WIDE, u32 conjugate, const T* x, u64 first) {
+    __shared__ T sum_of[WINDOW];
+    const u64 place = first + threadIdx.x;
+    if (place < rows) {
+        const u64 section = place / 32, start = entries[section], word = offsets[section];
+        const u32 lane = lane_id(), row = u32(row_at(order, place));
+        const u32 width = u32(u64(entries[section + 1]) - start) / 32, quads = (width + 3) / 4;
         const bool narrow = u32(u64(offsets[section + 1]) - word) / 32 == 2 * quads;
-        finish(row, narrow ? row_sum<true>(width, words + word + lane, values + first + lane, bases[section] + row, x, conjugate)
-                           : row_sum<false>(width, words + word + lane, values + first + lane, 0, x, conjugate));
+        sum_of[row % WINDOW] = narrow ? row_sum<true>(width, words + word + lane, values + start + lane, bases[section] + row, x, conjugate)
+                                      : row_sum<false>(width, words + word + lane, values + start + lane, 0, x, conjugate);
     }
+    __syncthreads();
+    return sum_of[threadIdx.x];
 }
 
+// A block a window.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) slim_wide(WIDE, u32 conjugate, T alpha, const T* x, T beta, T* y) {
     after_predecessors();
-    sums(rows, order, offsets, bases, words, entries, values, conjugate, x, [=](u32 row, T sum) { finish(alpha, sum, beta, y + row); });
+    const u64 first = u64(blockIdx.x) * WINDOW, row = first + threadIdx.x;
+    const T sum = sum_in_order(OF_WIDE, conjugate, x, first);
+    if (row < rows) finish(alpha, sum, beta, y + row);
 }
 
-// y = A x, *xy = x.y.
+// y = A x, *xy = x.y, by blocks that stay.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) slim_wide_dot(WIDE, const T* x, T* y, T* xy, T* partials, u32* finished) {
     after_predecessors();
     RowsDot<T> dot = {x, y, T()};
-    sums(rows, order, offsets, bases, words, entries, values, 0, x, [&](u32 row, T sum) { dot.take(row, sum); });
+    for (u64 first = u64(blockIdx.x) * WINDOW; first < rows; first += u64(gridDim.x) * WINDOW) {
+        const T sum = sum_in_order(OF_WIDE, 0, x, first);
+        if (first + threadIdx.x < rows) dot.take(first + threadIdx.x, sum);
+        __syncthreads();
+    }
     launch_sum_to<THREADS>(xy, dot.part, partials, finished);
 }

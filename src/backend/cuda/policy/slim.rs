@@ -32,15 +32,15 @@ const OFFSETS_BLOCKS: usize = 128;
 const FILLING: usize = 1 << 14;
 const SPLITS: usize = 16;
 
-/// Threads of a block, where columns are wide and values stored.
-const WIDE_THREADS: u32 = 128;
+/// Threads of a block, where columns are wide and values stored: a block takes a window.
+const WIDE_THREADS: u32 = SLIM_WINDOW as u32;
 
 /// Entries of a row under way there, and blocks of a multiprocessor: all that it holds of real values that are not widened.
 fn wide(scalar: &str, stored: &str) -> (u32, u32) {
     match (scalar.starts_with('c'), scalar == stored) {
-        (true, _) => (4, 8),
-        (false, false) => (12, 12),
-        (false, true) => (12, 16),
+        (true, _) => (4, 4),
+        (false, false) => (12, 6),
+        (false, true) => (12, 8),
     }
 }
 
@@ -154,9 +154,9 @@ pub(in crate::backend::cuda) fn slim_sections(
     product(rows, scattered, PRODUCT_THREADS as usize, dot).class(quads)
 }
 
-/// A product with sections of wide columns and stored values, a thread a row.
+/// A product with sections of wide columns and stored values, a block a window; a dot product is summed by blocks that stay.
 pub(in crate::backend::cuda) fn slim_wide(rows: usize, dot: bool) -> Shape {
-    let tiles = rows.div_ceil(WIDE_THREADS as usize);
+    let tiles = rows.div_ceil(SLIM_WINDOW);
     if dot {
         Shape::resident(tiles.min(PARTIALS), WIDE_THREADS)
     } else {
