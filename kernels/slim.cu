@@ -10,7 +10,7 @@
 // eight elements of x are asked for together. Sums run from left to right: two runs give the same bits.
 //
 // Columns of a section: a byte a row that names its kind (KINDS), a byte an entry into the matrix's table of distances
-// (CODES), or, whichever holds the section, 16 bits above the section's smallest distance or plain 32 bits (WIDE; with stored values
+// (CODES), or, whichever holds the section, 16 bits above one of the section's bases (slim.cuh) or plain 32 bits (WIDE; with stored values
 // slim_wide.cu has the product).
 // Values: a byte an entry into a table of 256 (CODES), or STORED, in a narrower type where that is exact.
 //
@@ -65,10 +65,11 @@ DEVICE void sums(u64 rows, const u8* order, const u8* kind_of, u32 kinds, u32 ta
         const u64 first = entries[section];
         const u32 width = u32(u64(entries[section + 1]) - first) / 32, quads = (width + 3) / 4;
         const u32* word = words + u64(offsets[section]) + lane;
-        u32 of_columns = COLUMNS == SLIM_KINDS ? 0 : 1, base = 0, start = 0, length = 0;
+        u32 of_columns = COLUMNS == SLIM_KINDS ? 0 : 1, start = 0, length = 0;
+        uint4 base = {};
         if (COLUMNS == SLIM_WIDE) {
             of_columns = quads ? u32(u64(offsets[section + 1]) - u64(offsets[section])) / (32 * quads) - (VALUES == SLIM_CODES) : 0;
-            base = bases[section] + row;
+            base = reinterpret_cast<const uint4*>(bases)[section];
         }
         if (COLUMNS == SLIM_KINDS && real) {
             const u32 kind = kind_of[row];
@@ -110,7 +111,7 @@ DEVICE void sums(u64 rows, const u8* order, const u8* kind_of, u32 kinds, u32 ta
                     } else if (of_columns == 2) {
                         const u32 code = codes[j / 2] >> (16 * (j % 2)) & 65535;
                         here[i] = code != 65535;
-                        column[i] = base + code;
+                        column[i] = row + base_of(base, code) + code;
                     } else {
                         here[i] = codes[j] != ~0u;
                         column[i] = codes[j];

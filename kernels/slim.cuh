@@ -13,6 +13,27 @@
 // The row at a place; `order` has the number of each within its window, and is null where rows keep their order.
 DEVICE u64 row_at(const u8* order, u64 place) { return order ? place / WINDOW * WINDOW + order[place] : place; }
 
+// Codes of columns in 16 bits: the upper two choose one of a section's four bases, which is added to the code and the row. 65535 is no entry. Where
+// the section's distances (column - row) are within 65535 of each other all four bases are the smallest. Else there is a base for each of up
+// to four ranges of RANGE distances: where the range starts, less 16384 for each range before it.
+#define BASES 4
+#define RANGE 16383
+
+DEVICE bool is_near(uint4 bases) { return bases.x == bases.y && bases.x == bases.z && bases.x == bases.w; }
+DEVICE u32 base_of(uint4 bases, u32 code) {
+    const u32 low = code & 0x4000 ? bases.y : bases.x, high = code & 0x4000 ? bases.w : bases.z;
+    return code & 0x8000 ? high : low;
+}
+// The first that fits: bases that no range needed are behind the others.
+DEVICE u32 code_of(uint4 bases, u32 distance) {
+    const u32 base[BASES] = {bases.x, bases.y, bases.z, bases.w};
+    u32 code = 65535;
+#pragma unroll
+    for (u32 b = BASES; b-- > 0;)
+        if ((distance - base[b]) >> 14 == b) code = distance - base[b];
+    return code;
+}
+
 // To the matrix's own type, where values are stored in a narrower one.
 template <typename To, typename A> DEVICE To widened(A a) {
     if constexpr (same<A, To>::value) return a;

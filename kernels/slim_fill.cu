@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const u32 width = u32(u64(entries[section + 1]) - first) / 32, quads = (width + 3) / 4;
     if (quads == 0) return;
     const u32 stride = u32(u64(word_offsets[section + 1]) - word) / (32 * quads), of_columns = stride - (VALUES == SLIM_CODES);
-    const u32 base = COLUMNS == SLIM_WIDE ? bases[section] + mine.row : 0;
+    const uint4 base = COLUMNS == SLIM_WIDE ? reinterpret_cast<const uint4*>(bases)[section] : uint4();
     Turned& turned = turned_by_warp();
     for (u32 piece = u32(warp % splits) * TURNED; piece < width; piece += splits * TURNED) {
         along_rows(mine.start, mine.length, piece, [&](u32 to, u32 j, u64 at) {
@@ -149,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                     const u32 c = here ? column_code[slot % SLOTS] : 255;
                     code[0] = (code[0] & ~(255u << (8 * j))) | c << (8 * j);
                 } else if (COLUMNS == SLIM_WIDE && of_columns == 2) {
-                    const u32 c = here ? column - base : 65535;
+                    const u32 c = here ? code_of(base, column - mine.row) : 65535;
                     code[j / 2] = (code[j / 2] & ~(65535u << (16 * (j % 2)))) | c << (16 * (j % 2));
                 } else if (COLUMNS == SLIM_WIDE && here) {
                     code[j] = column;

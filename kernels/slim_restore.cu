@@ -70,7 +70,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) slim_to_csr(ARGUMENTS, con
     // A row that is longer than its section has its entries elsewhere.
     const u32 all = here ? u32(u64(to[u64(row) + 1]) - start) : 0, length = all > mine.width ? 0 : all, most = longest_of_warp(length);
     const u32 kind_start = COLUMNS == SLIM_KINDS && here ? starts[kind_of[row]] : 0;
-    const u32 base = COLUMNS == SLIM_WIDE && mine.of_columns == 2 ? bases[place / 32] + row : 0;
+    const bool near = COLUMNS == SLIM_WIDE && mine.of_columns == 2;
+    const uint4 base = near ? reinterpret_cast<const uint4*>(bases)[place / 32] : uint4();
     for (u32 first = u32(warp % splits) * TURNED; first < most; first += splits * TURNED) {
 #pragma unroll
         for (u32 j = 0; j < TURNED; j++) {
@@ -82,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) slim_to_csr(ARGUMENTS, con
                 column = row + distances[kind_start + k];
             } else {
                 const u32 code = mine.code(quad, j % 4);
-                column = COLUMNS == SLIM_CODES ? row + distances[code] : base + code;
+                column = COLUMNS == SLIM_CODES ? row + distances[code] : near ? row + base_of(base, code) + code : code;
             }
             turned.columns[lane_id()][j] = column;
             if (VALUES == SLIM_CODES) turned.values[lane_id()][j] = numbers[quad[mine.of_columns * 32] >> (8 * (j % 4)) & 255];

@@ -1,4 +1,4 @@
-// Sizes of the slim format's sections of 32 rows: how wide each is, where it starts, and its smallest distance (column - row).
+// Sizes of the slim format's sections of 32 rows: how wide each is, where it starts, and the bases of its distances (column - row).
 //
 //     lengths   2 1 4 1 | 3 1 1 1      in order: widths 4 3      by length: widths 4 1, rows 2 4 0 1 | 3 5 6 7      (sections of 4, a window of 8)
 //
@@ -8,9 +8,9 @@
 //     long_rows       numbers and lengths of long rows, from row << 32 | length
 //
 // Both orders are measured at once, so that the host asks once. A width has the highest bit set where distances are too far apart for
-// 16 bits. Long rows count as empty.
+// 16 bits (slim.cuh). Long rows count as empty.
 //
-// Bytes a row: offset, first and last column read; 16 a section written.
+// Bytes a row: offset, first and last column read, where these are far apart those around the ends of ranges too; 40 a section written.
 //
 // Constants: OFFSET (CSR's offsets), TARGET (offsets of sections), THREADS (of slim_offsets; slim_sizes and slim_order have 256, long_rows any number).
 #include "length_order.cuh"
@@ -21,11 +21,47 @@ typedef TARGET O;
 
 #define WIDE_BIT (1u << 31)
 
-// What a lane adds to the totals, and a section's size: a warp calls it, each lane with its row's length and distances.
+// Farther away than any distance.
+#define NONE (1ll << 40)
+
+// The first entry from k on in this column or one behind it.
+DEVICE u32 first_from(const u32* columns, u32 k, u32 end, i64 column) {
+    while (k < end) {
+        const u32 middle = k + (end - k) / 2;
+        if (i64(columns[middle]) < column) k = middle + 1;
+        else end = middle;
+    }
+    return k;
+}
+DEVICE i64 warp_min(i64 a) {
+#pragma unroll
+    for (u32 with = 16; with; with /= 2) {
+        const i64 other = shuffle_xor(a, with);
+        a = other < a ? other : a;
+    }
+    return a;
+}
+
+// The base of the range whose number is the lane's, of a section whose distances start at `low` and are not near each other; whether four ranges do
+// not hold them. Each lane has its row and the row's columns.
+DEVICE bool ranges(i64 low, i64 row, const u32* columns, u32 entries, u32& base) {
+    i64 next = low;
+    u32 k = 0;
+    for (u32 b = 0; b < BASES; b++) {
+        if (lane_id() == b) base = u32(next) - (b << 14);
+        k = first_from(columns, k, entries, row + next + RANGE);
+        next = warp_min(k < entries ? i64(columns[k]) - row : NONE);
+        if (next == NONE) return false;
+    }
+    return true;
+}
+
+// What a lane adds to the totals, and a section's size: a warp calls it, each lane with its row, the row's length, distances and columns.
 struct Totals {
     u64 widths, quads, wide_quads;
 };
-DEVICE void measure(u64 section, u32 width, i64 low, i64 high, u32* widths, u32* bases, Totals& totals) {
+DEVICE void measure(u64 section, u64 row, u32 width, i64 low, i64 high, const u32* columns, u32* widths, u32* bases, Totals& totals) {
+    const u32 entries = width;
 #pragma unroll
     for (u32 with = 16; with; with /= 2) {
         const i64 other_low = shuffle_xor(low, with), other_high = shuffle_xor(high, with);
@@ -34,11 +70,13 @@ DEVICE void measure(u64 section, u32 width, i64 low, i64 high, u32* widths, u32*
         high = other_high > high ? other_high : high;
         width = other > width ? other : width;
     }
-    const bool wide = high - low >= 65535;
-    if (lane_id() == 0) {
-        widths[section] = width | (wide ? WIDE_BIT : 0);
-        if (bases) bases[section] = u32(low);
+    bool wide = high - low >= 65535;
+    if (bases) {
+        u32 base = u32(low);
+        if (wide) wide = ranges(low, i64(row), columns, entries, base);
+        if (lane_id() < BASES) bases[BASES * section + lane_id()] = base;
     }
+    if (lane_id() == 0) widths[section] = width | (wide ? WIDE_BIT : 0);
     totals.widths += width;
     totals.quads += (width + 3) / 4;
     totals.wide_quads += wide ? (width + 3) / 4 : 0;
@@ -50,6 +88,7 @@ extern "C" __global__ void __launch_bounds__(WINDOW)
     slim_sizes(u64 rows, const I* offsets, const u32* columns, u32 longest, u32* widths, u32* bases, u32* ordered_widths, u32* ordered_bases, u64* totals) {
     __shared__ LengthOrder<WINDOW> room;
     __shared__ i64 lows[WINDOW], highs[WINDOW];
+    __shared__ u64 starts[WINDOW];
     __shared__ u64 sums[6];
     if (threadIdx.x < 6) sums[threadIdx.x] = 0;
     Totals in_order = {0, 0, 0}, by_length = {0, 0, 0};
@@ -57,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(WINDOW)
         const u64 place = first + threadIdx.x, start = place < rows ? offsets[place] : 0;
         u64 entries = place < rows ? u64(offsets[place + 1]) - start : 0;
         if (entries > longest) entries = 0;
-        i64 low = 1ll << 40, high = -(1ll << 40);
+        i64 low = NONE, high = -NONE;
         if (entries && columns) {
             low = i64(columns[start]) - i64(place);
             high = i64(columns[start + entries - 1]) - i64(place);
@@ -67,10 +106,11 @@ extern "C" __global__ void __launch_bounds__(WINDOW)
         __syncthreads();
         lows[row] = low;
         highs[row] = high;
+        starts[row] = start;
         const bool has_section = place / 32 * 32 < rows;
-        if (has_section) measure(place / 32, length, low, high, widths, bases, in_order);
+        if (has_section) measure(place / 32, place, length, low, high, columns + start, widths, bases, in_order);
         order_by_length(room, place < rows, length, row);
-        if (has_section) measure(place / 32, length, lows[row], highs[row], ordered_widths, ordered_bases, by_length);
+        if (has_section) measure(place / 32, first + row, length, lows[row], highs[row], columns + starts[row], ordered_widths, ordered_bases, by_length);
     }
     __syncthreads();
     if (lane_id() == 0) {

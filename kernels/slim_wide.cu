@@ -5,7 +5,8 @@
 //     | . 4 3 . |     words of two codes, row beside row    3|5  4|*  2|3  0|3
 //     | 2 . . 1 |     values, row beside row                1 8 4 2 | 7 - 3 1
 //
-// A section is 32 rows. Where its distances are too far apart for 16 bits it has columns of 32, a word each, and ~0 for no entry.
+// A section is 32 rows. Where its distances are too far apart for that they are 14 bits above one of four bases (slim.cuh), as those of a mesh in space
+// with many points a layer; where these do not hold them it has columns of 32 bits, a word each, and ~0 for no entry.
 //
 // A block takes a window of rows, within which they may be ordered by length, and a warp a section of it, a thread a row. Up to UNROLL entries of a
 // row are asked for with no branch between: where there is none, x_0 is read and not used. Sums change places in shared memory, so that y is
@@ -25,8 +26,12 @@ typedef OFFSET I;
 static_assert(UNROLL % 2 == 0, "a step begins with a word of its own");
 static_assert(THREADS == WINDOW, "a block takes a window");
 
-// Adds N entries of a row, whose columns are 16 bits above `base` where NARROW.
-template <u32 N, bool NARROW> DEVICE T add_entries(T sum, const u32* words, const S* values, u32 base, const T* x, u32 conjugate) {
+// How a section's columns are held: in 32 bits, in 16 above one base, or in 16 above one of four.
+enum Held { FAR, NEAR, RANGES };
+
+// Adds N entries of a row, to which the bases have been added.
+template <u32 N, Held HELD> DEVICE T add_entries(T sum, const u32* words, const S* values, uint4 bases, const T* x, u32 conjugate) {
+    constexpr bool NARROW = HELD != FAR;
     constexpr u32 WORDS = NARROW ? (N + 1) / 2 : N;
     u32 word[WORDS], column[N];
     bool here[N];
@@ -40,6 +45,7 @@ template <u32 N, bool NARROW> DEVICE T add_entries(T sum, const u32* words, cons
     for (u32 u = 0; u < N; u++) {
         const u32 code = NARROW ? word[u / 2] >> (16 * (u % 2)) & 65535 : word[u];
         here[u] = code != (NARROW ? 65535 : ~0u);
+        const u32 base = HELD == FAR ? 0 : HELD == NEAR ? bases.x : base_of(bases, code);
         column[u] = here[u] ? base + code : 0;
     }
 #pragma unroll
@@ -52,37 +58,43 @@ template <u32 N, bool NARROW> DEVICE T add_entries(T sum, const u32* words, cons
     return sum;
 }
 // As many as are left, fewer than N.
-template <u32 N, bool NARROW> DEVICE T add_rest(u32 left, T sum, const u32* words, const S* values, u32 base, const T* x, u32 conjugate) {
+template <u32 N, Held HELD> DEVICE T add_rest(u32 left, T sum, const u32* words, const S* values, uint4 bases, const T* x, u32 conjugate) {
     if constexpr (N > 1) {
-        if (left == N - 1) return add_entries<N - 1, NARROW>(sum, words, values, base, x, conjugate);
-        return add_rest<N - 1, NARROW>(left, sum, words, values, base, x, conjugate);
+        if (left == N - 1) return add_entries<N - 1, HELD>(sum, words, values, bases, x, conjugate);
+        return add_rest<N - 1, HELD>(left, sum, words, values, bases, x, conjugate);
     }
     return sum;
 }
-template <bool NARROW> DEVICE T row_sum(u32 width, const u32* words, const S* values, u32 base, const T* x, u32 conjugate) {
+template <Held HELD> DEVICE T row_sum(u32 width, const u32* words, const S* values, uint4 bases, const T* x, u32 conjugate) {
+    constexpr u32 CODES = HELD == FAR ? 1 : 2; // of a word
     T sum = T();
     u32 k = 0;
     for (; k + UNROLL <= width; k += UNROLL)
-        sum = add_entries<UNROLL, NARROW>(sum, words + u64(NARROW ? k / 2 : k) * 32, values + u64(k) * 32, base, x, conjugate);
-    return add_rest<UNROLL, NARROW>(width - k, sum, words + u64(NARROW ? k / 2 : k) * 32, values + u64(k) * 32, base, x, conjugate);
+        sum = add_entries<UNROLL, HELD>(sum, words + u64(k / CODES) * 32, values + u64(k) * 32, bases, x, conjugate);
+    return add_rest<UNROLL, HELD>(width - k, sum, words + u64(k / CODES) * 32, values + u64(k) * 32, bases, x, conjugate);
 }
 
 #define WIDE u64 rows, const u8 *order, const I *offsets, const u32 *bases, const u32 *words, const I *entries, const S *values
 #define OF_WIDE rows, order, offsets, bases, words, entries, values
 
 // The sum of the row that this thread's place in the window of rows from `first` on has in their order. The whole block calls it. A row's words
-// of a quad of entries lie one behind the other, and so do its quads.
+// of a quad of entries lie one behind the other, and so do its quads. What is known of a section is asked for at once, also where a thread has no
+// row: in a branch one load would wait for the other.
 DEVICE T sum_in_order(WIDE, u32 conjugate, const T* x, u64 first) {
     __shared__ T sum_of[WINDOW];
-    const u64 place = first + threadIdx.x;
-    if (place < rows) {
-        const u64 section = place / 32, start = entries[section], word = offsets[section];
-        const u32 lane = lane_id(), row = u32(row_at(order, place));
-        const u32 width = u32(u64(entries[section + 1]) - start) / 32, quads = (width + 3) / 4;
-        const bool narrow = u32(u64(offsets[section + 1]) - word) / 32 == 2 * quads;
-        sum_of[row % WINDOW] = narrow ? row_sum<true>(width, words + word + lane, values + start + lane, bases[section] + row, x, conjugate)
-                                      : row_sum<false>(width, words + word + lane, values + start + lane, 0, x, conjugate);
-    }
+    const bool mine = first + threadIdx.x < rows;
+    const u64 place = mine ? first + threadIdx.x : rows - 1, section = place / 32;
+    const u64 start = entries[section], end = entries[section + 1], word = offsets[section], word_end = offsets[section + 1];
+    const uint4 base = cached(reinterpret_cast<const uint4*>(bases) + section);
+    const u32 lane = place % 32, number = order ? order[place] : u32(place - first), row = u32(first) + number;
+    const u32 width = u32(end - start) / 32, quads = (width + 3) / 4;
+    const uint4 from_row = {base.x + row, base.y + row, base.z + row, base.w + row};
+    words += word + lane;
+    values += start + lane;
+    const T sum = u32(word_end - word) / 32 != 2 * quads ? row_sum<FAR>(width, words, values, from_row, x, conjugate)
+                  : is_near(base)                        ? row_sum<NEAR>(width, words, values, from_row, x, conjugate)
+                                                         : row_sum<RANGES>(width, words, values, from_row, x, conjugate);
+    if (mine) sum_of[number] = sum;
     __syncthreads();
     return sum_of[threadIdx.x];
 }

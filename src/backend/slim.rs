@@ -71,6 +71,25 @@ impl<B: Backend> Clone for WindowOrderRef<'_, B> {
 }
 impl<B: Backend> Copy for WindowOrderRef<'_, B> {}
 
+/// Bases of a section.
+pub const BASES: usize = 4;
+
+/// Distances that a range has, at most.
+pub(crate) const RANGE: i64 = (1 << 14) - 1;
+
+/// The base that the upper two bits of a code of 16 bits choose: it is added to the code for the distance (column - row, modulo 2^32). Where a
+/// section's distances are within 65535 of each other all four bases are the smallest. Else there is a base for each of up to four
+/// ranges of 2^14 - 1 distances: where the range starts, less 2^14 for each range before it.
+pub(crate) fn base_of(bases: &[u32; BASES], code: u32) -> u32 {
+    bases[(code >> 14) as usize]
+}
+
+/// The code of a distance that is among those of the section.
+pub(crate) fn code_of(bases: &[u32; BASES], distance: u32) -> Option<u32> {
+    let codes = bases.iter().enumerate().map(|(b, &base)| (b, distance.wrapping_sub(base)));
+    codes.into_iter().find(|&(b, code)| (code >> 14) as usize == b).map(|(_, code)| code)
+}
+
 /// How a section's columns are held.
 #[derive(Debug)]
 pub enum SlimColumns<'a, B: Backend> {
@@ -78,8 +97,8 @@ pub enum SlimColumns<'a, B: Backend> {
     Kinds(KindParts<'a, B>),
     /// As codes of a byte, which stand for these distances, 255 at most; code 255 is no entry.
     Codes(&'a B::Slice<u32>),
-    /// As 16 bits above the smallest distance of the section, given here, or where that does not suffice as columns of 32
-    /// bits. All bits set are no entry.
+    /// As 16 bits above one of the section's four bases, given here ([`base_of`]), or where these do not suffice as columns of
+    /// 32 bits. All bits set are no entry.
     Wide(&'a B::Slice<u32>),
 }
 
@@ -275,7 +294,7 @@ pub enum LongRows<B: Backend> {
 pub struct SectionSizes<B: Backend> {
     /// Entries of each section's longest row, and [`WIDE_COLUMNS`].
     pub widths: B::Vec<u32>,
-    /// The smallest distance of each section; of no use where columns were not looked at.
+    /// The [`BASES`] of each section; of no use where columns were not looked at or are wide.
     pub bases: B::Vec<u32>,
     /// The sums of all widths, of their quads, and of the quads of those with [`WIDE_COLUMNS`].
     pub totals: [u64; 3],
@@ -454,7 +473,7 @@ pub trait SlimSteps: Backend {
         word_offsets: &mut Self::Slice<O>,
     ) -> Result<()>;
 
-    /// Codes and values of every section; `offsets` are those of places and of words. `bases` are the smallest distances. Where a distance
+    /// Codes and values of every section; `offsets` are those of places and of words. `bases` are those of the sections. Where a distance
     /// or value is not in its table, `sets` is told.
     ///
     /// # Errors

@@ -169,6 +169,21 @@ pub fn matrices() -> Vec<Named> {
             rows.iter_mut().for_each(|row| row.dedup());
             matrix(rows, 200_000, |i, k| (i + k) as f64 * 0.1)
         }),
+        // Just near enough for one base, just not, four ranges that end and start beside each other, one too many, and one that is not needed.
+        ("distances in ranges", "columns in 16 or 32 bits, values as codes", {
+            let apart: [&[usize]; 5] = [
+                &[0, 65_534],
+                &[0, 65_535],
+                &[0, 16_382, 16_383, 16_384, 40_000, 80_000],
+                &[0, 20_000, 40_000, 60_000, 80_000],
+                &[0, 30_000, 65_535],
+            ];
+            let of_row = |i: usize| {
+                let distance = |&d: &usize| if d == 40_000 { d + 37 * i % 5000 } else { d };
+                apart[i / 32 % 5].iter().map(|d| (i + distance(d)) as u32).collect()
+            };
+            matrix((0..2000).map(of_row).collect(), 90_000, |i, k| few[(i + k) % 7])
+        }),
         ("lengths of every kind", "rows by length", {
             matrix(scattered(2500, 2500, |i| (i * 7919) % 23, 2500), 2500, |i, k| (i + k) as f64 * 0.1)
         }),

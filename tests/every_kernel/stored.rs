@@ -227,7 +227,7 @@ fn compressible(names: &[&str]) -> Vec<slim::Named> {
 }
 
 /// One matrix for each storage.
-const STORAGES: [&str; 9] = [
+const STORAGES: [&str; 10] = [
     "27 points",
     "27 points of a grid",
     "27 points of a grid, no two alike",
@@ -236,6 +236,7 @@ const STORAGES: [&str; 9] = [
     "a stencil with halves",
     "few distances, few values",
     "far columns",
+    "distances in ranges",
     "a giant row",
 ];
 

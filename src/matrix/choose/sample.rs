@@ -2,7 +2,7 @@
 //! pattern. To look at all rows would cost a device more than many products.
 
 use super::super::{Csr, RowLengths};
-use crate::backend::{Backend, OffsetsRef};
+use crate::backend::{BASES, Backend, OffsetsRef, RANGE, SECTION};
 use crate::cache::Hash;
 use crate::error::Result;
 use crate::scalar::{Offset, Real, Scalar};
@@ -27,7 +27,9 @@ pub struct Variety {
     pub entries: usize,
     /// Most distinct distances of a column from its row in one run of rows.
     pub distances: usize,
-    /// Share of the entries within 2^15 columns of their row.
+    /// Share of the entries in sections of neighbouring rows whose columns 16 bits hold ([`Slim`](crate::matrix::Slim)).
+    pub held: f64,
+    /// Share of the entries that are in such sections or within 2^15 columns of their row: x of these comes from near caches.
     pub near: f64,
     /// Distinct values; counting ends above 256.
     pub values: usize,
@@ -54,8 +56,7 @@ impl Variety {
             + match self {
                 _ if self.few(self.kinds) => rows,
                 _ if self.distances < CODES => nonzeros,
-                _ if self.near > 0.98 => 2.0 * nonzeros,
-                _ => 4.0 * nonzeros,
+                _ => (4.0 - 2.0 * self.held) * nonzeros,
             }
     }
 
@@ -84,6 +85,7 @@ struct Look {
     variety: Variety,
     hash: Hash,
     lengths: Vec<u32>,
+    held: usize,
     near: usize,
     values: HashSet<Bits>,
     kinds: HashSet<Vec<i64>>,
@@ -96,10 +98,29 @@ type Bits = [u64; 2];
 
 impl Look {
     fn new() -> Self {
-        let variety =
-            Variety { entries: 0, distances: 0, near: 0.0, values: 0, rows: 0, kinds: 0, lines: 0, runs: 0 };
+        let variety = Variety {
+            entries: 0,
+            distances: 0,
+            held: 0.0,
+            near: 0.0,
+            values: 0,
+            rows: 0,
+            kinds: 0,
+            lines: 0,
+            runs: 0,
+        };
         let (values, kinds, lines, diagonals) = Default::default();
-        Self { variety, hash: Hash::new(), lengths: Vec::new(), near: 0, values, kinds, lines, diagonals }
+        Self {
+            variety,
+            hash: Hash::new(),
+            lengths: Vec::new(),
+            held: 0,
+            near: 0,
+            values,
+            kinds,
+            lines,
+            diagonals,
+        }
     }
 
     /// Takes the lengths of a run's rows, and returns the places of those entries that are to be looked at.
@@ -126,7 +147,7 @@ impl Look {
         self.hash.add(&seen);
         let room = if self.values.len() > CODES { 0 } else { ENTRIES };
         self.values.extend(numbers.iter().take(room));
-        let (mut distances, mut above) = (HashSet::new(), None);
+        let (mut distances, mut section, mut above) = (HashSet::new(), Vec::new(), None);
         for row in 0..ROWS.min(offsets.len() - 1) {
             let seen =
                 offsets[row].min(range.end) - range.start..offsets[row + 1].min(range.end) - range.start;
@@ -134,8 +155,11 @@ impl Look {
                 .iter()
                 .map(|&column| i64::from(column) - (start + row) as i64)
                 .collect();
-            self.near += line.iter().filter(|distance| distance.abs() < 1 << 15).count();
             distances.extend(line.iter().copied());
+            section.extend_from_slice(&line);
+            if row % SECTION == SECTION - 1 {
+                self.section(&mut section);
+            }
             // A row cut off at the end of the run is no kind of its own.
             if offsets[row + 1] <= range.end {
                 self.variety.rows += 1;
@@ -146,15 +170,30 @@ impl Look {
                 self.kinds.insert(line);
             }
         }
+        self.section(&mut section);
         self.variety.entries += columns.len();
         self.variety.distances = self.variety.distances.max(distances.len());
         self.diagonals.extend(distances);
     }
 
+    /// Takes the distances of a section, and leaves none.
+    fn section(&mut self, distances: &mut Vec<i64>) {
+        distances.sort_unstable();
+        let near = |distance: &&i64| distance.abs() < 1 << 15;
+        if are_held(distances) {
+            self.held += distances.len();
+            self.near += distances.len();
+        } else {
+            self.near += distances.iter().filter(near).count();
+        }
+        distances.clear();
+    }
+
     /// What the runs tell of a matrix of that many rows and columns.
     fn told(mut self, rows: usize, columns: usize) -> Sample {
         let variety = &mut self.variety;
-        variety.near = self.near as f64 / variety.entries.max(1) as f64;
+        [variety.held, variety.near] =
+            [self.held, self.near].map(|count| count as f64 / variety.entries.max(1) as f64);
         variety.values = self.values.len().min(CODES + 1);
         (variety.kinds, variety.lines) = (self.kinds.len(), self.lines.len());
         // As many columns as belong to these rows, so that all that a format stores scales with the rows.
@@ -162,6 +201,17 @@ impl Look {
         let lengths = RowLengths::sampled(columns, self.diagonals.len(), self.lengths);
         Sample { variety: self.variety, lengths, fingerprint: self.hash }
     }
+}
+
+/// Whether 16 bits hold ascending distances: near each other, or in as many ranges as a section of slim has bases.
+fn are_held(distances: &[i64]) -> bool {
+    let [low, .., high] = distances else { return true };
+    let mut rest = distances;
+    for _ in 0..BASES {
+        let Some(first) = rest.first() else { break };
+        rest = &rest[rest.partition_point(|distance| distance - first < RANGE)..];
+    }
+    rest.is_empty() || high - low < 65535
 }
 
 /// Looks at a matrix.

@@ -51,7 +51,7 @@ impl Bound {
         let long = all.iter().filter(|&&n| n as usize > longest);
         let (count, tail) = long.fold((0, 0), |(count, tail), &n| (count + 1, tail + u64::from(n)));
         let long = if count > 0 { tail * (4 + value as u64) + 12 * (count + 1) } else { 0 };
-        let offsets = rows.div_ceil(SECTION) as u64 * 20 + 32;
+        let offsets = rows.div_ceil(SECTION) as u64 * 32 + 32;
         Bound { places, entries, other: QUAD * quads + offsets + order + long }
     }
 }

@@ -6,9 +6,9 @@ use super::super::slice::Slice;
 use super::super::{Cuda, policy};
 use super::restore;
 use crate::backend::{
-    Backend, CsrParts, FoundKinds, Host, Keys, Kinds, LongRows, Lookup, MOST_KEYS, NARROW_LIMIT, Offsets,
-    OffsetsRef, Primitives, Products, SECTION, SectionSizes, Sizes, SlimParts, SlimPlan, SlimSteps, Survey,
-    ValuesMut, WindowOrder, WindowOrderRef, with_offsets,
+    BASES, Backend, CsrParts, FoundKinds, Host, Keys, Kinds, LongRows, Lookup, MOST_KEYS, NARROW_LIMIT,
+    Offsets, OffsetsRef, Primitives, Products, SECTION, SectionSizes, Sizes, SlimParts, SlimPlan, SlimSteps,
+    Survey, ValuesMut, WindowOrder, WindowOrderRef, with_offsets,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
@@ -129,7 +129,7 @@ impl Cuda {
     ) -> Result<Sizes<Self>> {
         let count = a.rows.div_ceil(SECTION);
         let empty = || -> Result<SectionSizes<Self>> {
-            let bases = self.uninitialised(if columns { count } else { 0 })?;
+            let bases = self.uninitialised(if columns { BASES * count } else { 0 })?;
             Ok(SectionSizes { widths: self.uninitialised(count)?, bases, totals: [0; 3] })
         };
         let (mut in_order, mut ordered) = (empty()?, empty()?);

@@ -27,7 +27,7 @@ mod kernel {
 }
 
 impl Cuda {
-    /// `bases` are the smallest distances of the sections; none where values are codes, which have another kernel.
+    /// `bases` are those of the sections; none where values are codes, which have another kernel.
     pub(super) fn slim_wide<V: Scalar + Widen<T>, T: Scalar>(
         self,
         rows: usize,

@@ -4,8 +4,8 @@
 use super::{Scale, transposed};
 use crate::backend::host::slim::{Reader, at};
 use crate::backend::{
-    Host, KindParts, LongParts, SECTION, SectionParts, SlimBody, SlimColumns, SlimParts, SlimValues,
-    with_offsets,
+    BASES, Host, KindParts, LongParts, SECTION, SectionParts, SlimBody, SlimColumns, SlimParts, SlimValues,
+    base_of, with_offsets,
 };
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
@@ -111,7 +111,7 @@ struct Section<'a> {
     of_columns: usize,
     first: usize,
     width: usize,
-    base: u32,
+    bases: [u32; BASES],
 }
 
 fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
@@ -136,8 +136,9 @@ fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
         let words = &a.words[at(a.word_offsets, s)..at(a.word_offsets, s + 1)];
         let per_quad = words.len() / (width.div_ceil(4) * SECTION).max(1);
         let of_columns = per_quad - usize::from(per_quad > 0 && coded.is_some());
-        let base = if let SlimColumns::Wide(bases) = a.columns { bases[s] } else { 0 };
-        Section { words, per_quad, of_columns, first, width, base }
+        let bases =
+            if let SlimColumns::Wide(bases) = a.columns { bases.as_chunks().0[s] } else { [0; BASES] };
+        Section { words, per_quad, of_columns, first, width, bases }
     };
     let sums = |s: usize, rows: &[u32], sums: &mut [T; SECTION]| {
         let s = section(s);
@@ -217,7 +218,8 @@ fn columns<T: Scalar>(
                 for (lane, (&row, sum)) in rows.iter().zip(sums.iter_mut()).enumerate() {
                     let code = word(k, k % 4 / 2, lane) >> (16 * (k % 2)) & 65535;
                     if code != 65535 {
-                        *sum += number(k, lane) * x[row.wrapping_add(s.base).wrapping_add(code) as usize];
+                        let column = row.wrapping_add(base_of(&s.bases, code)).wrapping_add(code);
+                        *sum += number(k, lane) * x[column as usize];
                     }
                 }
             }

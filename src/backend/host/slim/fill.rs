@@ -3,7 +3,8 @@
 use super::{Rows, at};
 use crate::backend::host::chunks;
 use crate::backend::{
-    Host, NO_ENTRY, OffsetsRef, SECTION, SectionSizes, SlimPlan, ValuesMut, WIDE_COLUMNS, WindowOrderRef,
+    BASES, Host, NO_ENTRY, OffsetsRef, RANGE, SECTION, SectionSizes, SlimPlan, ValuesMut, WIDE_COLUMNS,
+    WindowOrderRef, code_of,
 };
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
@@ -30,21 +31,35 @@ pub(super) fn sections<O: Offset, V: Scalar>(
     columns: bool,
     order: Option<WindowOrderRef<'_, Host>>,
 ) -> SectionSizes<Host> {
-    let sizes: Vec<(u32, u32)> = (0..a.a.rows.div_ceil(SECTION))
+    let sizes: Vec<(u32, [u32; BASES])> = (0..a.a.rows.div_ceil(SECTION))
         .into_par_iter()
         .with_min_len(BLOCK)
         .map(|section| {
-            let (mut width, mut low, mut high) = (0, i64::MAX, i64::MIN);
-            for row in rows_of(section, a.a.rows, order) {
-                let (entries, _) = a.entries(a.short(row, longest));
-                width = width.max(entries.len() as u32);
-                if columns && let [first, .., last] | [first @ last] = entries {
-                    low = low.min(i64::from(*first) - row as i64);
-                    high = high.max(i64::from(*last) - row as i64);
+            let rows = || rows_of(section, a.a.rows, order);
+            let columns_of = |row: usize| a.entries(a.short(row, longest)).0;
+            let width = rows().map(|row| columns_of(row).len()).max().unwrap_or(0) as u32;
+            let high = rows().filter_map(|row| Some(i64::from(*columns_of(row).last()?) - row as i64)).max();
+            let (Some(high), true) = (high, columns) else { return (width, [0; BASES]) };
+            // The smallest distance that is `from` at least.
+            let next = |from: i64| {
+                let of_row = |row: usize| {
+                    let (entries, row) = (columns_of(row), row as i64);
+                    let k = entries.partition_point(|&column| i64::from(column) - row < from);
+                    entries.get(k).map(|&column| i64::from(column) - row)
+                };
+                rows().filter_map(of_row).min()
+            };
+            let low = next(i64::MIN).unwrap_or(high);
+            let (mut bases, mut rest) = ([low as u32; BASES], None);
+            if high - low >= 65535 {
+                rest = Some(low);
+                for (b, base) in bases.iter_mut().enumerate() {
+                    let Some(start) = rest else { break };
+                    *base = (start as u32).wrapping_sub((b as u32) << 14);
+                    rest = next(start + RANGE);
                 }
             }
-            let wide = high.saturating_sub(low) >= 65535;
-            (width | if wide { WIDE_COLUMNS } else { 0 }, if low == i64::MAX { 0 } else { low as u32 })
+            (width | if rest.is_some() { WIDE_COLUMNS } else { 0 }, bases)
         })
         .collect();
     let totals = sizes.iter().fold([0; 3], |[widths, quads, wide], &(width, _)| {
@@ -52,8 +67,8 @@ pub(super) fn sections<O: Offset, V: Scalar>(
         let here = u64::from(entries.div_ceil(4));
         [widths + u64::from(entries), quads + here, wide + if far { here } else { 0 }]
     });
-    let (widths, bases) = sizes.into_iter().unzip();
-    SectionSizes { widths, bases, totals }
+    let (widths, bases): (_, Vec<_>) = sizes.into_iter().unzip();
+    SectionSizes { widths, bases: bases.into_flattened(), totals }
 }
 
 /// The code of a key among ascending ones, guessed from the one that this place of the row above had.
@@ -143,6 +158,7 @@ fn codes<O: Offset, V: Scalar>(
     let numbers = plan.values.map_or(Vec::new(), |v| v.keys.iter().map(|v| v.bits()).collect());
     let mut numbers = Guess { keys: numbers, last: Vec::new(), search };
     let base = at(word_offsets, block.start);
+    let (bases, _) = bases.as_chunks();
     for section in block {
         let quads = ((at(entries, section + 1) - at(entries, section)) / SECTION).div_ceil(4);
         let words = &mut words[at(word_offsets, section) - base..at(word_offsets, section + 1) - base];
@@ -164,7 +180,7 @@ fn codes<O: Offset, V: Scalar>(
                 let code = match of_columns {
                     0 => Some(0),
                     1 => distances.code(k, distance),
-                    2 => Some(distance.wrapping_sub(bases[section])),
+                    2 => code_of(&bases[section], distance),
                     _ => Some(column),
                 };
                 let Some(code) = code else { return false };

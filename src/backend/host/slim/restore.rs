@@ -2,7 +2,7 @@
 
 use crate::backend::{
     Host, KindParts, LongParts, OffsetsRef, SECTION, SectionParts, SlimBody, SlimColumns, SlimParts,
-    SlimValues,
+    SlimValues, base_of,
 };
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
@@ -85,7 +85,9 @@ impl<'a, V: Scalar> Reader<'a, V> {
                 SlimColumns::Wide(bases) if of_columns == 2 => {
                     match word(k, k % 4 / 2) >> (16 * (k % 2)) & 65535 {
                         65535 => break,
-                        code => row.wrapping_add(bases[section]).wrapping_add(code),
+                        code => {
+                            row.wrapping_add(base_of(&bases.as_chunks().0[section], code)).wrapping_add(code)
+                        }
                     }
                 }
                 SlimColumns::Wide(_) => match word(k, k % 4) {
