@@ -10,8 +10,8 @@
 // eight elements of x are asked for together. Sums run from left to right: two runs give the same bits.
 //
 // Columns of a section: a byte a row that names its kind (KINDS), a byte an entry into the matrix's table of distances
-// (CODES), or, whichever holds the section, 16 bits above one of the section's bases (slim.cuh) or plain 32 bits (WIDE; with stored values
-// slim_wide.cu has the product).
+// (CODES), or, whichever holds the section, 16 bits above one of the section's bases (slim.cuh) or plain 32 bits (WIDE). With
+// stored values slim_kinds_stored.cu and slim_wide.cu have the products of the first and the last.
 // Values: a byte an entry into a table of 256 (CODES), or STORED, in a narrower type where that is exact.
 //
 // Bytes a nonzero: 0, 1, 2 or 4 for the column, 1, 4 or 8 for the value. A row: y, x, 3/8 byte of offsets, its kind.

@@ -8,71 +8,47 @@
 // A section is 32 rows. Where its distances are too far apart for that they are 14 bits above one of four bases (slim.cuh), as those of a mesh in space
 // with many points a layer; where these do not hold them it has columns of 32 bits, a word each, and ~0 for no entry.
 //
-// A block takes a window of rows, within which they may be ordered by length, and a warp a section of it, a thread a row. Up to UNROLL entries of a
-// row are asked for with no branch between: where there is none, x_0 is read and not used. Sums change places in shared memory, so that y is
-// written, and read, line by line. Matrices are larger than the caches, so what counts is that a multiprocessor is full of threads, as MIN_BLOCKS tells
-// the compiler: it then keeps fewer of a row's loads under way, of more rows. Sums run from left to right: two runs give the same bits.
+// A block takes a window of rows, within which they may be ordered by length, and a warp a section of it, a thread a row (slim_row.cuh). Sums change places in
+// shared memory, so that y is written, and read, line by line.
 //
 // Bytes a nonzero: 2 or 4 for the column, 4 or 8 (complex twice that) for the value, padding too. A row: y, x, 3/8 byte of offsets, one of order.
 // Source: as slim.cu.
 //
 // Constants: SCALAR (vectors), STORED (values as stored), OFFSET (offsets), THREADS (those of a window), UNROLL (even), MIN_BLOCKS.
-#include "product_dot.cuh"
-#include "slim.cuh"
+#include "common.cuh"
 
 typedef SCALAR T;
 typedef STORED S;
 typedef OFFSET I;
+#include "slim_row.cuh"
 static_assert(UNROLL % 2 == 0, "a step begins with a word of its own");
 static_assert(THREADS == WINDOW, "a block takes a window");
 
-// How a section's columns are held: in 32 bits, in 16 above one base, or in 16 above one of four.
-enum Held { FAR, NEAR, RANGES };
+DEVICE u32 base_of(u32 base, u32) { return base; }
 
-// Adds N entries of a row, to which the bases have been added.
-template <u32 N, Held HELD> DEVICE T add_entries(T sum, const u32* words, const S* values, uint4 bases, const T* x, u32 conjugate) {
-    constexpr bool NARROW = HELD != FAR;
-    constexpr u32 WORDS = NARROW ? (N + 1) / 2 : N;
-    u32 word[WORDS], column[N];
-    bool here[N];
-    S value[N];
-    T of_x[N];
-#pragma unroll
-    for (u32 w = 0; w < WORDS; w++) word[w] = passing(words + w * 32);
-#pragma unroll
-    for (u32 u = 0; u < N; u++) value[u] = passing(values + u * 32);
-#pragma unroll
-    for (u32 u = 0; u < N; u++) {
-        const u32 code = NARROW ? word[u / 2] >> (16 * (u % 2)) & 65535 : word[u];
-        here[u] = code != (NARROW ? 65535 : ~0u);
-        const u32 base = HELD == FAR ? 0 : HELD == NEAR ? bases.x : base_of(bases, code);
-        column[u] = here[u] ? base + code : 0;
+// Columns of 32 bits; of 16 above one base; of 16 above one of four. The row has been added to the bases.
+struct Far {
+    static constexpr u32 CODES = 1;
+    const u32* words;
+    DEVICE Far from(u32 k) const { return {words + u64(k) * 32}; }
+    DEVICE u32 word(u32 i) const { return passing(words + i * 32); }
+    DEVICE u32 column(u32 word, u32, bool& here) const {
+        here = word != ~0u;
+        return word;
     }
-#pragma unroll
-    for (u32 u = 0; u < N; u++) of_x[u] = cached(x + column[u]);
-#pragma unroll
-    for (u32 u = 0; u < N; u++) {
-        const T more = sum + entry<T>(value[u], conjugate) * of_x[u];
-        sum = here[u] ? more : sum;
+};
+template <typename B> struct Above {
+    static constexpr u32 CODES = 2;
+    const u32* words;
+    B bases;
+    DEVICE Above from(u32 k) const { return {words + u64(k / 2) * 32, bases}; }
+    DEVICE u32 word(u32 i) const { return passing(words + i * 32); }
+    DEVICE u32 column(u32 word, u32 k, bool& here) const {
+        const u32 code = word >> (16 * (k % 2)) & 65535;
+        here = code != 65535;
+        return base_of(bases, code) + code;
     }
-    return sum;
-}
-// As many as are left, fewer than N.
-template <u32 N, Held HELD> DEVICE T add_rest(u32 left, T sum, const u32* words, const S* values, uint4 bases, const T* x, u32 conjugate) {
-    if constexpr (N > 1) {
-        if (left == N - 1) return add_entries<N - 1, HELD>(sum, words, values, bases, x, conjugate);
-        return add_rest<N - 1, HELD>(left, sum, words, values, bases, x, conjugate);
-    }
-    return sum;
-}
-template <Held HELD> DEVICE T row_sum(u32 width, const u32* words, const S* values, uint4 bases, const T* x, u32 conjugate) {
-    constexpr u32 CODES = HELD == FAR ? 1 : 2; // of a word
-    T sum = T();
-    u32 k = 0;
-    for (; k + UNROLL <= width; k += UNROLL)
-        sum = add_entries<UNROLL, HELD>(sum, words + u64(k / CODES) * 32, values + u64(k) * 32, bases, x, conjugate);
-    return add_rest<UNROLL, HELD>(width - k, sum, words + u64(k / CODES) * 32, values + u64(k) * 32, bases, x, conjugate);
-}
+};
 
 #define WIDE u64 rows, const u8 *order, const I *offsets, const u32 *bases, const u32 *words, const I *entries, const S *values
 #define OF_WIDE rows, order, offsets, bases, words, entries, values
@@ -88,12 +64,12 @@ DEVICE T sum_in_order(WIDE, u32 conjugate, const T* x, u64 first) {
     const uint4 base = cached(reinterpret_cast<const uint4*>(bases) + section);
     const u32 lane = place % 32, number = order ? order[place] : u32(place - first), row = u32(first) + number;
     const u32 width = u32(end - start) / 32, quads = (width + 3) / 4;
-    const uint4 from_row = {base.x + row, base.y + row, base.z + row, base.w + row};
     words += word + lane;
     values += start + lane;
-    const T sum = u32(word_end - word) / 32 != 2 * quads ? row_sum<FAR>(width, words, values, from_row, x, conjugate)
-                  : is_near(base)                        ? row_sum<NEAR>(width, words, values, from_row, x, conjugate)
-                                                         : row_sum<RANGES>(width, words, values, from_row, x, conjugate);
+    T sum;
+    if (u32(word_end - word) / 32 != 2 * quads) sum = row_sum(width, Far{words}, values, x, conjugate);
+    else if (is_near(base)) sum = row_sum(width, Above<u32>{words, base.x + row}, values, x, conjugate);
+    else sum = row_sum(width, Above<uint4>{words, {base.x + row, base.y + row, base.z + row, base.w + row}}, values, x, conjugate);
     if (mine) sum_of[number] = sum;
     __syncthreads();
     return sum_of[threadIdx.x];

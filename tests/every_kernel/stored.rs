@@ -274,6 +274,7 @@ pub fn compressed_dots(b: &Cuda) {
         "upwind",
         "without a diagonal",
         "12 points of two planes",
+        "a stencil with halves",
         "lengths of every kind",
         "a giant row",
     ];

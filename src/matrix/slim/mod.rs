@@ -29,7 +29,8 @@ use std::sync::OnceLock;
 /// 2. **Kinds.** Where rows are alike in distances only, a byte a row stands for its columns: structured grids, also with
 ///    several unknowns a point.
 /// 3. **Codes.** Where at most 255 distances occur, a byte an entry.
-/// 4. **Wide.** Else two bytes an entry above the section's smallest distance; sections that span more hold columns of 32 bits.
+/// 4. **Wide.** Else two bytes an entry: 16 bits above the section's smallest distance, or in a section that spans more 14 bits above one of four
+///    distances; where these do not hold them it has columns of 32 bits.
 ///
 /// In 2 to 4, values are codes of a byte where at most 256 different ones occur, else of half the width where that is exact,
 /// else as they are. They stand in sections of 32 rows, each as wide as its longest row; where that would pad more than a

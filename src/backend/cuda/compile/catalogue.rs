@@ -87,12 +87,12 @@ fn compressed(units: &mut Vec<Unit>) {
             let with = |unit: Unit| unit.with("COLUMNS", columns).with("VALUES", values);
             let unit =
                 Unit::new("slim.cu").with("SCALAR", vector).with("VALUE", value).with("STORED", stored);
-            if (columns, values) == ("SLIM_WIDE", "SLIM_STORED") {
-                let unit = Unit::new("slim_wide.cu").with("SCALAR", vector).with("STORED", stored);
-                units.push(unit.with("OFFSET", "u32"));
-            } else {
-                units.push(with(unit.with("OFFSET", "u32")).class(1));
-            }
+            let of_stored = |file| Unit::new(file).with("SCALAR", vector).with("STORED", stored);
+            units.push(match (columns, values) {
+                ("SLIM_WIDE", "SLIM_STORED") => of_stored("slim_wide.cu").with("OFFSET", "u32"),
+                ("SLIM_KINDS", "SLIM_STORED") => of_stored("slim_kinds_stored.cu").with("OFFSET", "u32"),
+                _ => with(unit.with("OFFSET", "u32")).class(1),
+            });
             let unit =
                 |file| Unit::new(file).with("VALUE", value).with("STORED", stored).with("OFFSET", "u32");
             units.push(with(unit("slim_fill.cu").with("TARGET", "u32")).class(4));

@@ -37,10 +37,21 @@ const WIDE_THREADS: u32 = SLIM_WINDOW as u32;
 
 /// Entries of a row under way there, and blocks of a multiprocessor: all that it holds of real values that are not widened.
 fn wide(scalar: &str, stored: &str) -> (u32, u32) {
-    match (scalar.starts_with('c'), scalar == stored) {
-        (true, _) => (4, 4),
-        (false, false) => (12, 6),
-        (false, true) => (12, 8),
+    match (scalar, scalar == stored) {
+        ("c64", _) => (4, 4),
+        ("c32", _) => (4, 6),
+        (_, false) => (12, 6),
+        (_, true) => (12, 8),
+    }
+}
+
+/// The same where columns are kinds of rows.
+fn kinds_stored(scalar: &str) -> (u32, u32) {
+    match scalar {
+        "c64" => (4, 4),
+        "c32" => (4, 6),
+        "f64" => (8, 5),
+        _ => (8, 6),
     }
 }
 
@@ -93,6 +104,10 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             let (unroll, blocks) = wide(name("SCALAR"), name("STORED"));
             vec![("THREADS", WIDE_THREADS), ("UNROLL", unroll), ("MIN_BLOCKS", blocks)]
         }
+        "slim_kinds_stored.cu" => {
+            let (unroll, blocks) = kinds_stored(unit.type_of("SCALAR").unwrap_or("f64"));
+            vec![threads, ("UNROLL", unroll), ("MIN_BLOCKS", blocks)]
+        }
         "slim.cu" => vec![threads, ("QUADS", unit.size_class().max(1))],
         "slim_survey.cu" => vec![("THREADS", SURVEY_THREADS), ("LANES", unit.size_class().clamp(2, 32))],
         "slim_sizes.cu" => vec![("THREADS", OFFSETS_THREADS)],
@@ -141,17 +156,26 @@ pub(in crate::backend::cuda) fn slim_is_grid(rows: usize) -> Shape {
     Shape::resident(rows.div_ceil(PRODUCT_THREADS as usize), PRODUCT_THREADS)
 }
 
-/// A product with sections of `places` places, but wide columns with stored values. Quads of entries under way a thread: more of them pay
-/// where values are long and columns short.
+/// A product with sections of `places` places whose values or columns are codes. Quads of entries under way a thread: more of them pay where
+/// values are stored.
 pub(in crate::backend::cuda) fn slim_sections(
     rows: usize,
     places: usize,
-    (stored, codes, ordered): (bool, bool, bool),
+    (stored, ordered): (bool, bool),
     dot: bool,
 ) -> Shape {
-    let quads = if stored && codes { 2 } else { 1 };
+    slim_kinds_stored(rows, places, ordered, dot).class(if stored { 2 } else { 1 })
+}
+
+/// A product with sections of `places` places, kinds of rows and stored values, a thread a row.
+pub(in crate::backend::cuda) fn slim_kinds_stored(
+    rows: usize,
+    places: usize,
+    ordered: bool,
+    dot: bool,
+) -> Shape {
     let scattered = if ordered { LONG_ROWS * rows } else { places };
-    product(rows, scattered, PRODUCT_THREADS as usize, dot).class(quads)
+    product(rows, scattered, PRODUCT_THREADS as usize, dot)
 }
 
 /// A product with sections of wide columns and stored values, a block a window; a dot product is summed by blocks that stay.

@@ -3,7 +3,7 @@
 mod compress;
 mod restore;
 mod stencil;
-mod wide;
+mod stored;
 
 use super::launch::kernels;
 use super::shape::Shape;
@@ -255,11 +255,11 @@ impl Cuda {
             }
             SlimBody::Sections(
                 s @ SectionParts {
-                    columns: SlimColumns::Wide(bases),
+                    columns: SlimColumns::Wide(_) | SlimColumns::Kinds(_),
                     values: SlimValues::Narrow(_) | SlimValues::Full(_),
                     ..
                 },
-            ) => self.slim_wide(a.rows, s, bases, x, y, target),
+            ) => self.slim_stored(a.rows, s, x, y, target),
             SlimBody::Sections(s) => {
                 let f = Flat::new(s);
                 let stored = f.numbers.is_none();
@@ -268,7 +268,7 @@ impl Cuda {
                     SlimValues::Narrow(values) => values.len(),
                     SlimValues::Codes(_) => s.words.len() * 4 / if f.columns == "SLIM_KINDS" { 1 } else { 2 },
                 };
-                let traits = (stored, f.columns == "SLIM_CODES", f.order.is_some());
+                let traits = (stored, f.order.is_some());
                 let shape = policy::slim_sections(a.rows, places, traits, matches!(target, Target::Dot(_)));
                 let shape = f.variant(shape).shared(f.shared());
                 let count = f.numbers.map_or(0, |n| n.len() as u32);
