@@ -4,10 +4,13 @@
 //! Bell and Garland, "Implementing sparse matrix-vector multiplication on throughput-oriented processors" (SC 2009).
 
 use super::line::Line;
-use residua::report::{Align, Table, ratio};
+use residua::report::{Align, Table};
 
-/// Padding below this share of the nonzeros is not worth a word.
+/// Padding below this share of the nonzeros is not worth a word, nor is being faster by less.
 const LITTLE: f64 = 0.1;
+
+/// Rows are unlike where the longest has so many times the mean length.
+const UNLIKE: f64 = 2.0;
 
 /// The table, or nothing where too few formats were measured.
 pub(super) fn table(lines: &[Line]) -> String {
@@ -18,7 +21,7 @@ pub(super) fn table(lines: &[Line]) -> String {
         ("jds has no padding", facts.jds_is_tight()),
         ("sections of rows (sell) pad little", facts.sell_pads_little()),
         ("coo takes the most room a nonzero", facts.coo_is_large()),
-        ("csr is not coalesced, formats by column are", facts.csr_is_uncoalesced()),
+        ("formats by column are read faster than csr (coalesced)", facts.csr_is_uncoalesced()),
         ("csr suffers from rows of unlike length, coo is balanced", facts.coo_is_balanced()),
     ];
     let mut table = Table::new([("claim", Align::Left), ("here", Align::Left), ("figures", Align::Left)]);
@@ -93,25 +96,26 @@ impl Facts<'_> {
         let csr = self.share("csr")?;
         let by_column = ["ell", "sell", "jds"].iter().filter_map(|name| Some((self.share(name)?, *name)));
         let (best, name) = by_column.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let figures =
-            format!("csr reaches {} of copy on its own bytes, {name} {}", percent(csr), percent(best));
-        Some((best > 1.1 * csr, figures))
+        Some((best > (1.0 + LITTLE) * csr, faster(name, best, "csr", csr)))
     }
 
     fn coo_is_balanced(&self) -> Verdict {
         let (csr, coo) = (self.share("csr")?, self.share("coo")?);
         let line = self.line("csr")?;
         let unlike = line.longest as f64 * line.rows as f64 / line.nonzeros as f64;
-        let figures = format!(
-            "coo reaches {} of copy on its own bytes, csr {}; the longest row has {} times the mean",
-            percent(coo),
-            percent(csr),
-            ratio(unlike)
-        );
-        Some((coo > 1.1 * csr, figures))
+        let figures = faster("coo", coo, "csr", csr);
+        let figures = format!("{figures}; the longest row has {unlike:.1} times the mean");
+        (unlike >= UNLIKE).then_some((coo > (1.0 + LITTLE) * csr, figures))
     }
 }
 
+/// How much faster a format is read than another, whatever it stores.
+fn faster(name: &str, share: f64, other: &str, least: f64) -> String {
+    let each = format!("{} and {} of copy bandwidth", percent(share), percent(least));
+    format!("{name} reads its own bytes {:.2} times as fast as {other}: {each}", share / least)
+}
+
 fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
+    let digits = usize::from(share > 0.0 && share < 0.095);
+    format!("{:.digits$} %", 100.0 * share)
 }

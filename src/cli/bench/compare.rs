@@ -188,8 +188,10 @@ fn note<T: Scalar, V: Scalar>(
 ) -> String {
     let stored = if T::NAME == V::NAME { String::new() } else { format!(", values in {}", V::NAME) };
     let gain = match (csr, product) {
-        (Some(csr), Some(product)) => format!("; {:.2} times csr", csr / product),
+        (Some(csr), Some(product)) => format!("; {:.2} times as fast as csr", csr / product),
         _ => String::new(),
     };
-    format!("{word}{stored}: {report}{gain}")
+    let what =
+        if word == "plain" { "the automatic choice without compression" } else { "the automatic choice" };
+    format!("{word} ({what}{stored}): {report}{gain}")
 }
