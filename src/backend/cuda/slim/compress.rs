@@ -397,7 +397,10 @@ impl SlimSteps for Cuda {
         let (d, n) = (plan.distances.map(|d| &d.lookup), plan.values.map(|v| &v.lookup));
         let (tables, wrong) = sets.split_mut(WRONG);
         // Both tables' codes, of which only those of a table that is there are read.
-        let codes = [d, n].into_iter().flatten().flat_map(|lookup| lookup.codes.iter().copied()).collect();
+        let mut codes = Vec::with_capacity(2 * SLOTS);
+        for lookup in [d, n].into_iter().flatten() {
+            codes.extend_from_slice(&lookup.codes);
+        }
         let codes = self.upload::<u8>(codes)?;
         let (column_slots, number_slots) =
             (d.map(|d| slots_of(tables, d.set)), n.map(|n| slots_of(tables, n.set)));
