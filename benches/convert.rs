@@ -82,11 +82,11 @@ mod measure {
     /// Bytes that `call` held beyond what there was, at its peak.
     fn peak<R>(b: &Cuda, call: impl FnOnce() -> Result<R>) -> Result<(R, f64)> {
         b.synchronize()?;
-        b.forget_peak()?;
-        let before = b.peak_memory()?.unwrap_or(0);
+        b.forget_peak();
+        let before = b.peak_memory();
         let result = call()?;
         b.synchronize()?;
-        Ok((result, (b.peak_memory()?.unwrap_or(0) - before) as f64))
+        Ok((result, (b.peak_memory() - before) as f64))
     }
 
     const HEADER: &str =

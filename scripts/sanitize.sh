@@ -14,7 +14,8 @@ limit=${LIMIT:-600}
 logs=${LOGS:-$(mktemp -d)}
 mkdir -p "$logs"
 rm -f "$logs"/*.said
-export PATH=$PATH:/usr/local/cuda/bin RESIDUA_NEED_DEVICE=1
+# A freed buffer that is kept for the next would hide accesses beyond it, and reads of what was never written.
+export PATH=$PATH:/usr/local/cuda/bin RESIDUA_NEED_DEVICE=1 RESIDUA_KEEP_BUFFERS=0
 command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer, of the CUDA toolkit, is not on the PATH" >&2; exit 2; }
 if [ -z "${TEST:-}" ]; then
     cd "$(dirname "$0")/.."

@@ -1,16 +1,14 @@
-//! One stream of an open device: the stream, what all of its operations share, and the device's context, memory pool
-//! and kernels.
+//! One stream of an open device: the stream, what all of its operations share, and the device's context and kernels.
 
 use super::chip::{self, Chip};
 use super::driver::{self, call};
 use super::loaded::Kernels;
+use super::pool::{Pool, Usage};
 use super::staging::Staging;
 use super::workspace::Workspaces;
 use super::{record, streams};
-use crate::error::{CudaError, Error, Result};
-use cudarc::driver::sys::{
-    self, CUcontext, CUdevice, CUdevice_attribute as Attribute, CUevent, CUmemoryPool, CUresult, CUstream,
-};
+use crate::error::{CudaError, Result};
+use cudarc::driver::sys::{self, CUcontext, CUdevice_attribute as Attribute, CUevent, CUresult, CUstream};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -29,8 +27,7 @@ pub(super) struct Device {
     stream: CUstream,
     /// Recorded behind the stream's work for other streams to wait for.
     tail: CUevent,
-    /// Freed memory stays here for the next allocation; `None` where the device has no pools.
-    pool: Option<CUmemoryPool>,
+    pub(super) pool: Pool,
     /// Those of all streams.
     pub(super) kernels: &'static Kernels,
     pub(super) staging: Mutex<Option<&'static Staging>>,
@@ -64,11 +61,11 @@ impl Device {
         if ordinal >= count {
             return Err(CudaError::NoSuchDevice { ordinal, count }.into());
         }
-        let kernels = match devices.get(&(ordinal, 0)) {
-            Some(first) => first.kernels,
-            None => Box::leak(Box::default()),
+        let shared: (&Kernels, &Usage) = match devices.get(&(ordinal, 0)) {
+            Some(first) => (first.kernels, first.pool.usage),
+            None => (Box::leak(Box::default()), Box::leak(Box::default())),
         };
-        let device = Box::leak(Box::new(Device::start(ordinal, number, kernels)?));
+        let device = Box::leak(Box::new(Device::start(ordinal, number, shared)?));
         devices.insert((ordinal, number), device);
         OPEN.write().unwrap_or_else(PoisonError::into_inner).push(device);
         Ok(device)
@@ -91,7 +88,11 @@ impl Device {
         }
     }
 
-    fn start(ordinal: usize, number: usize, kernels: &'static Kernels) -> Result<Device> {
+    fn start(
+        ordinal: usize,
+        number: usize,
+        (kernels, usage): (&'static Kernels, &'static Usage),
+    ) -> Result<Device> {
         let driver = driver::start()?;
         let (handle, name) = chip::identify(ordinal)?;
         let name = format!("{name} (cuda:{ordinal})");
@@ -108,7 +109,7 @@ impl Device {
             call!(&name, cuStreamCreate(&raw mut stream, 1))?;
             call!(&name, cuEventCreate(&raw mut tail, 2))?;
         }
-        let pool = if pools { Some(keeping_pool(&name, handle)?) } else { None };
+        let pool = Pool::new(&name, handle, pools, usage)?;
         let mut device = Device {
             ordinal,
             number,
@@ -151,90 +152,6 @@ impl Device {
         self.stream
     }
 
-    /// Memory that is not initialised.
-    pub(super) fn allocate(&self, bytes: usize) -> Result<u64> {
-        self.bind()?;
-        let mut result = self.try_allocate(bytes);
-        if result == Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY) {
-            // What was freed may still wait behind work, or lie in the pool in pieces.
-            self.synchronize()?;
-            if let Some(pool) = self.pool {
-                // SAFETY: the device's pool; what is allocated stays.
-                unsafe { call!(&self.name, cuMemPoolTrimTo(pool, 0)) }?;
-            }
-            result = self.try_allocate(bytes);
-        }
-        match result {
-            Ok(address) => Ok(address),
-            Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
-                let (free, total) = self.memory()?;
-                let device = format!("{} ({free} of its {total} bytes are free)", self.name);
-                Err(Error::OutOfMemory { device, bytes: bytes as u64 })
-            }
-            Err(code) => driver::check(&self.name, "cuMemAllocAsync", code).map(|()| 0),
-        }
-    }
-
-    fn try_allocate(&self, bytes: usize) -> Result<u64, CUresult> {
-        let mut address = 0;
-        // SAFETY: writes one address. The pool hands memory out in the order of the stream.
-        let code = unsafe {
-            match self.pool {
-                Some(_) => sys::cuMemAllocAsync(&raw mut address, bytes, self.stream),
-                None => sys::cuMemAlloc_v2(&raw mut address, bytes),
-            }
-        };
-        if code == CUresult::CUDA_SUCCESS { Ok(address) } else { Err(code) }
-    }
-
-    /// Gives memory back, behind the work enqueued so far.
-    pub(super) fn free(&self, address: u64) {
-        // Errors cannot be told from here; a device that is lost tells them at its next operation.
-        if self.bind().and_then(|()| streams::join(self)).is_err() {
-            return;
-        }
-        // SAFETY: `address` came from `allocate` and its owner is being dropped. Freeing happens behind all work of the
-        // device's streams, and without a pool this stream is waited for.
-        unsafe {
-            let _ = match self.pool {
-                Some(_) => sys::cuMemFreeAsync(address, self.stream),
-                None => {
-                    let _ = sys::cuStreamSynchronize(self.stream);
-                    sys::cuMemFree_v2(address)
-                }
-            };
-        }
-    }
-
-    /// Free and total memory in bytes.
-    pub(super) fn memory(&self) -> Result<(usize, usize)> {
-        let (mut free, mut total) = (0, 0);
-        self.bind()?;
-        // SAFETY: writes two sizes.
-        unsafe { call!(&self.name, cuMemGetInfo_v2(&raw mut free, &raw mut total)) }?;
-        Ok((free, total))
-    }
-
-    /// The most bytes that the pool had handed out at one time.
-    pub(super) fn peak(&self) -> Result<Option<usize>> {
-        let Some(pool) = self.pool else { return Ok(None) };
-        let mut bytes = 0_u64;
-        self.bind()?;
-        let which = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH;
-        // SAFETY: the device's pool; the attribute is a 64-bit integer.
-        unsafe { call!(&self.name, cuMemPoolGetAttribute(pool, which, (&raw mut bytes).cast())) }?;
-        Ok(Some(bytes as usize))
-    }
-
-    pub(super) fn forget_peak(&self) -> Result<()> {
-        let Some(pool) = self.pool else { return Ok(()) };
-        let mut zero = 0_u64;
-        self.synchronize()?;
-        let which = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH;
-        // SAFETY: as above; zero is the only value that may be set.
-        unsafe { call!(&self.name, cuMemPoolSetAttribute(pool, which, (&raw mut zero).cast())) }
-    }
-
     /// Waits for all work of the stream and tells what failed in it.
     pub(super) fn synchronize(&self) -> Result<()> {
         self.bind()?;
@@ -251,23 +168,4 @@ impl Device {
             code => driver::check(&self.name, "cuStreamQuery", code).map(|()| true),
         }
     }
-}
-
-/// The device's pool, told to keep freed memory for the next allocation: asking the system costs a hundred times more.
-fn keeping_pool(name: &str, device: CUdevice) -> Result<CUmemoryPool> {
-    let mut pool = std::ptr::null_mut();
-    let mut threshold = u64::MAX;
-    // SAFETY: writes one handle; the attribute is a 64-bit integer.
-    unsafe {
-        call!(name, cuDeviceGetDefaultMemPool(&raw mut pool, device))?;
-        call!(
-            name,
-            cuMemPoolSetAttribute(
-                pool,
-                sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
-                (&raw mut threshold).cast()
-            )
-        )?;
-    }
-    Ok(pool)
 }

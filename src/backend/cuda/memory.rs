@@ -1,6 +1,7 @@
 //! Buffers of a device and copies between them.
 
 use super::launch::kernels;
+use super::pool::Block;
 use super::slice::{NOWHERE, Slice, Vec as DeviceVec};
 use super::{Cuda, Mailbox, Recording, policy, record, staging};
 use crate::backend::{Backend, Host};
@@ -22,7 +23,7 @@ impl Cuda {
     /// element type.
     pub(super) fn uninitialised<T: Element>(self, len: usize) -> Result<DeviceVec<T>> {
         if len == 0 {
-            return Ok(DeviceVec::new(self, NOWHERE, 0));
+            return Ok(DeviceVec::new(self, Block::none(NOWHERE), 0));
         }
         let too_large = || Error::OutOfMemory {
             device: self.0.name.clone(),

@@ -9,7 +9,8 @@
 //! |---|---|
 //! | `driver` | loading the driver, and what its codes mean |
 //! | `chip` | what a device is, before it is opened |
-//! | `device` | one open device: stream, memory |
+//! | `device` | one open device and its stream |
+//! | `pool` | where buffers come from, and where they go |
 //! | `workspace`, `misses` | what operations use in passing; indices out of range |
 //! | `streams` | several solvers at once, and the order between their streams |
 //! | `slice` | device memory behind Rust references, and why that is sound |
@@ -47,6 +48,7 @@ mod mailbox;
 mod memory;
 mod misses;
 mod policy;
+mod pool;
 mod precondition;
 mod primitives;
 mod product;
@@ -72,6 +74,7 @@ pub use tune::tune;
 
 use crate::error::Result;
 use device::Device;
+use pool::Block;
 
 /// A CUDA device. Cheap to copy; every handle of one device is the same device, and of one stream but for those of
 /// [`Cuda::side_by_side`].
@@ -125,26 +128,20 @@ impl Cuda {
     }
 
     /// The most bytes that buffers held at one time since [`Cuda::forget_peak`] or the start: what an operation took for
-    /// itself shows here. `None` where the device has no memory pools.
-    ///
-    /// # Errors
-    /// When the device fails.
-    pub fn peak_memory(&self) -> Result<Option<usize>> {
+    /// itself shows here.
+    pub fn peak_memory(&self) -> usize {
         self.0.peak()
     }
 
     /// Counts the peak anew, from what buffers hold now.
-    ///
-    /// # Errors
-    /// When the device fails.
-    pub fn forget_peak(&self) -> Result<()> {
-        self.0.forget_peak()
+    pub fn forget_peak(&self) {
+        self.0.forget_peak();
     }
 
     /// Takes back what a buffer of this device held. A recording under way keeps it instead: its graph may use it.
-    fn release(&self, address: u64) {
-        if !record::keep(*self, address) {
-            self.0.free(address);
+    fn release(&self, block: Block) {
+        if !record::keep(*self, block) {
+            self.0.free(block);
         }
     }
 }

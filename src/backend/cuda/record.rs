@@ -8,6 +8,7 @@
 
 use super::Cuda;
 use super::driver::call;
+use super::pool::Block;
 use crate::backend::Replay;
 use crate::error::{CudaError, Result};
 use cudarc::driver::sys::{self, CUgraphExec, CUstream, CUstreamCaptureMode};
@@ -32,10 +33,10 @@ pub(super) fn current(ordinal: usize) -> Option<CUstream> {
 }
 
 /// Lets this thread's recording own an allocation. Returns whether there is a recording.
-pub(super) fn keep(cuda: Cuda, address: u64) -> bool {
+pub(super) fn keep(cuda: Cuda, block: Block) -> bool {
     CURRENT.with_borrow_mut(|current| match current.as_mut().filter(|c| c.ordinal == cuda.0.ordinal) {
         Some(current) => {
-            current.kept.push(Kept { cuda, address });
+            current.kept.push(Kept { cuda, block });
             true
         }
         None => false,
@@ -84,12 +85,12 @@ pub(super) fn forbid(cuda: Cuda, what: &'static str) -> Result<()> {
 
 struct Kept {
     cuda: Cuda,
-    address: u64,
+    block: Block,
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        self.cuda.0.free(self.address);
+        self.cuda.0.free(self.block);
     }
 }
 

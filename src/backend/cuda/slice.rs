@@ -17,6 +17,7 @@
 //! at least 256-byte aligned; the empty slice of no allocation has the address [`NOWHERE`].
 
 use super::Cuda;
+use super::pool::Block;
 use crate::scalar::Element;
 use std::fmt;
 use std::marker::PhantomData;
@@ -106,23 +107,23 @@ impl<T: Element> fmt::Debug for Slice<T> {
 
 /// An allocation on the device. It returns to the device's pool when dropped, behind the work that still uses it.
 pub struct Vec<T: Element> {
-    address: u64,
+    block: Block,
     len: usize,
     owner: Cuda,
     element: PhantomData<T>,
 }
 
 impl<T: Element> Vec<T> {
-    /// Takes over the allocation at `address`, of `len` elements, made by `owner`.
-    pub(super) fn new(owner: Cuda, address: u64, len: usize) -> Self {
-        Vec { address, len, owner, element: PhantomData }
+    /// Takes over an allocation with room for `len` elements, made by `owner`.
+    pub(super) fn new(owner: Cuda, block: Block, len: usize) -> Self {
+        Vec { block, len, owner, element: PhantomData }
     }
 }
 
 impl<T: Element> Drop for Vec<T> {
     fn drop(&mut self) {
         if self.len > 0 {
-            self.owner.release(self.address);
+            self.owner.release(self.block);
         }
     }
 }
@@ -130,13 +131,13 @@ impl<T: Element> Drop for Vec<T> {
 impl<T: Element> Deref for Vec<T> {
     type Target = Slice<T>;
     fn deref(&self) -> &Slice<T> {
-        Slice::at(self.address, self.len)
+        Slice::at(self.block.address, self.len)
     }
 }
 
 impl<T: Element> DerefMut for Vec<T> {
     fn deref_mut(&mut self) -> &mut Slice<T> {
-        Slice::at_mut(self.address, self.len)
+        Slice::at_mut(self.block.address, self.len)
     }
 }
 

@@ -205,11 +205,16 @@ pub(super) fn copy_bandwidth(device: &Device, bytes: usize) -> Result<f64> {
     let measured = to.and_then(|to| {
         let copy = || -> Result<()> {
             // SAFETY: two allocations of `bytes`.
-            unsafe { call!(&device.name, cuMemcpyDtoDAsync_v2(to, from, bytes, device.main_stream())) }
+            unsafe {
+                call!(
+                    &device.name,
+                    cuMemcpyDtoDAsync_v2(to.address, from.address, bytes, device.main_stream())
+                )
+            }
         };
         let result = (|| {
             // SAFETY: an allocation of `bytes`.
-            unsafe { call!(&device.name, cuMemsetD8Async(from, 0x5a, bytes, device.main_stream())) }?;
+            unsafe { call!(&device.name, cuMemsetD8Async(from.address, 0x5a, bytes, device.main_stream())) }?;
             copy()?;
             device.synchronize()?;
             let start = std::time::Instant::now();

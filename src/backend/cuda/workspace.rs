@@ -56,7 +56,7 @@ impl Device {
     /// Makes the memory of reductions, which is there before the first of them.
     pub(super) fn prepare_reductions(&mut self) -> Result<()> {
         let bytes = 2 * PARTIALS * PARTIAL_BYTES + 2 * TICKET_BYTES;
-        let address = self.allocate(bytes)?;
+        let address = self.allocate(bytes)?.address;
         self.workspaces.reduction = address;
         // SAFETY: the allocation just made, of this size.
         unsafe { call!(&self.name, cuMemsetD8Async(address, 0, bytes, self.main_stream())) }
@@ -126,7 +126,7 @@ impl Device {
             return Ok(false);
         }
         let words = words.max(2 * workspace.words).max(1 << 12);
-        let address = self.allocate(words * 8)?;
+        let address = self.allocate(words * 8)?.address;
         // SAFETY: the allocation just made, over its whole length.
         unsafe { call!(&self.name, cuMemsetD8Async(address, 0, words * 8, self.main_stream())) }?;
         *workspace = Workspace { address, words };
