@@ -105,7 +105,8 @@ fn compressed(units: &mut Vec<Unit>) {
         units.extend(OFFSETS.map(|offset| unit("slim_long.cu").with("OFFSET", offset)));
     }
     for value in SCALARS {
-        units.push(Unit::new("slim_survey.cu").with("VALUE", value).with("OFFSET", "u32").class(4));
+        let survey = Unit::new("slim_survey.cu").with("VALUE", value).with("OFFSET", "u32");
+        units.extend([4, 4 | policy::FEW].map(|class| survey.class(class)));
         for file in ["slim_grid.cu", "slim_stencil.cu"] {
             units.extend(policy::STENCILS.map(|places| Unit::new(file).with("SCALAR", value).class(places)));
         }

@@ -16,11 +16,11 @@ const LONG_ROWS: usize = 16;
 /// Rows that a warp numbers one after another: the first of them is looked up. Fewer, where there are few rows for all warps.
 const CHUNK: [u32; 2] = [128, 16];
 const FEW_ROWS: usize = 1 << 20;
-/// Blocks a multiprocessor of the survey, which fills shared memory, and their threads. Up to so many nonzeros one block and a quarter of
-/// the lanes a row: what blocks collect is put together at the end, and then each has more of it.
+/// Blocks a multiprocessor of the survey, which fills shared memory, and their threads. Up to so many nonzeros one block, of twice the threads,
+/// and a quarter of the lanes a row: what blocks collect is put together at the end, and then each has more of it.
 const SURVEY_BLOCKS: u32 = 4;
 const SURVEYED_BY_FEW: usize = 1 << 22;
-const SURVEY_THREADS: u32 = 512;
+const SURVEY_THREADS: [u32; 2] = [512, 1024];
 
 /// Blocks a multiprocessor that measure sections, a thread a row; up to so many rows this is done while the survey is under way.
 const MEASURING: u32 = 8;
@@ -79,11 +79,11 @@ fn stencil_blocks(places: u32, bytes: usize) -> u32 {
     }
 }
 
-/// The class of a unit of `slim_fill.cu`: lanes a row, whether kinds have values, and whether rows are few.
+/// The class of a unit of `slim_fill.cu` or `slim_survey.cu`: lanes a row, whether kinds have values, and whether rows are few.
 fn class(lanes: u32, lines: bool) -> u32 {
     lanes | u32::from(lines) << 8
 }
-const FEW: u32 = 1 << 9;
+pub(in crate::backend::cuda) const FEW: u32 = 1 << 9;
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let threads = ("THREADS", PRODUCT_THREADS);
@@ -109,7 +109,10 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             vec![threads, ("UNROLL", unroll), ("MIN_BLOCKS", blocks)]
         }
         "slim.cu" => vec![threads, ("QUADS", unit.size_class().max(1))],
-        "slim_survey.cu" => vec![("THREADS", SURVEY_THREADS), ("LANES", unit.size_class().clamp(2, 32))],
+        "slim_survey.cu" => vec![
+            ("THREADS", SURVEY_THREADS[usize::from(unit.size_class() & FEW != 0)]),
+            ("LANES", (unit.size_class() & 255).clamp(2, 32)),
+        ],
         "slim_sizes.cu" => vec![("THREADS", OFFSETS_THREADS)],
         "slim_fill.cu" | "slim_restore.cu" => {
             vec![
@@ -191,15 +194,16 @@ pub(in crate::backend::cuda) fn slim_wide(rows: usize, dot: bool) -> Shape {
 /// The survey of a matrix.
 pub(in crate::backend::cuda) fn slim_survey(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
     let few = nonzeros <= SURVEYED_BY_FEW;
+    let threads = SURVEY_THREADS[usize::from(few)];
     let mut lanes = if few { (lanes(rows, nonzeros) / 4).max(2) } else { lanes(rows, nonzeros) };
     // Few rows do not keep each multiprocessor busy, and the longest ones take the time of all.
-    let blocks = |lanes: u32| rows.div_ceil((SURVEY_THREADS / lanes) as usize);
+    let blocks = |lanes: u32| rows.div_ceil((threads / lanes) as usize);
     while lanes < 32 && blocks(2 * lanes) <= chip.multiprocessors as usize {
         lanes *= 2;
     }
     let most = if few { chip.multiprocessors } else { SURVEY_BLOCKS * chip.multiprocessors };
-    let needed = rows.div_ceil((SURVEY_THREADS / lanes) as usize).max(1);
-    Shape::new(needed.min(most as usize) as u32, SURVEY_THREADS).class(lanes)
+    let needed = blocks(lanes).max(1);
+    Shape::new(needed.min(most as usize) as u32, threads).class(lanes | if few { FEW } else { 0 })
 }
 
 fn lanes(rows: usize, nonzeros: usize) -> u32 {
