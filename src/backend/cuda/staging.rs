@@ -3,8 +3,10 @@
 
 use super::device::Device;
 use super::driver::call;
+use crate::backend::{Backend, Host};
 use crate::error::Result;
 use crate::parallel::prelude::*;
+use crate::scalar::Element;
 use cudarc::driver::sys::CUevent;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -119,27 +121,61 @@ pub(super) unsafe fn to_device(device: &Device, from: *const u8, to: u64, bytes:
     Ok(())
 }
 
+/// What `look` makes of up to [`DIRECT`] bytes of the device, which it finds in pinned memory. It copies nothing to the host meanwhile.
+///
+/// # Safety
+/// `from` is a device allocation with as many bytes.
+unsafe fn small_to_host<R>(
+    device: &Device,
+    from: u64,
+    bytes: usize,
+    look: impl FnOnce(*const u8) -> R,
+) -> Result<R> {
+    device.bind()?;
+    let small = Staging::of(device)?.small.lock().unwrap_or_else(PoisonError::into_inner);
+    let buffer = small.memory;
+    // SAFETY: by the caller; the buffer, this thread's while it is locked, has room, and the copy into it is over before it is read.
+    unsafe { call!(&device.name, cuMemcpyDtoHAsync_v2(buffer.cast(), from, bytes, device.main_stream())) }?;
+    device.synchronize()?;
+    Ok(look(buffer))
+}
+
+/// The same of elements, however many; many are copied.
+///
+/// # Safety
+/// `from` is a device allocation with `len` elements.
+pub(super) unsafe fn look_at<T: Element, R>(
+    device: &Device,
+    from: u64,
+    len: usize,
+    look: impl FnOnce(&[T]) -> R,
+) -> Result<R> {
+    let bytes = len * size_of::<T>();
+    if bytes > DIRECT {
+        let mut copy: Vec<T> = Host.zeros(len)?;
+        // SAFETY: by the caller; the copy has as many.
+        unsafe { to_host(device, from, copy.as_mut_ptr().cast(), bytes) }?;
+        return Ok(look(&copy));
+    }
+    // SAFETY: by the caller; pinned memory is aligned to a page, and every bit pattern on the device was written as an element.
+    unsafe { small_to_host(device, from, bytes, |at| look(std::slice::from_raw_parts(at.cast(), len))) }
+}
+
 /// Device to host; returns when the bytes are there.
 ///
 /// # Safety
 /// `to` is writable for `bytes`, and `from` is a device allocation with as many.
 pub(super) unsafe fn to_host(device: &Device, from: u64, to: *mut u8, bytes: usize) -> Result<()> {
+    if bytes <= DIRECT {
+        // A scalar that a solver waits for comes sooner by way of pinned memory.
+        // SAFETY: by the caller.
+        return unsafe {
+            small_to_host(device, from, bytes, |there| std::ptr::copy_nonoverlapping(there, to, bytes))
+        };
+    }
     device.bind()?;
     let (name, stream) = (&device.name, device.main_stream());
     let staging = Staging::of(device)?;
-    if bytes <= DIRECT {
-        // A scalar that a solver waits for comes sooner by way of pinned memory.
-        let small = staging.small.lock().unwrap_or_else(PoisonError::into_inner);
-        let buffer = small.memory;
-        // SAFETY: by the caller; the buffer, this thread's while it is locked, has room, and the copy into it is over before it
-        // is read.
-        unsafe {
-            call!(name, cuMemcpyDtoHAsync_v2(buffer.cast(), from, bytes, stream))?;
-            device.synchronize()?;
-            std::ptr::copy_nonoverlapping(buffer, to, bytes);
-        }
-        return Ok(());
-    }
     let mut pair = staging.down.lock().unwrap_or_else(PoisonError::into_inner);
     let pair = match &mut *pair {
         Some(pair) => pair,

@@ -87,13 +87,17 @@ struct Set<'a> {
 }
 
 impl<'a> Set<'a> {
-    fn new(number: usize, slots: &'a [u64]) -> Self {
-        let used = slots.iter().enumerate().filter(|(_, key)| **key != 0).map(|(slot, _)| slot);
-        Self { number, slots, used: used.collect() }
-    }
-
-    fn key(&self, slot: usize) -> u64 {
-        !self.slots[slot]
+    /// Its slots in use, in the order of what `rank` says of each and its key.
+    fn new(number: usize, slots: &'a [u64], rank: &dyn Fn(usize, u64) -> u64) -> Self {
+        let mut ranked = Vec::with_capacity(MOST_KEYS);
+        for (slot, &key) in slots.iter().enumerate() {
+            if key != 0 {
+                // Numbers are sorted without branches that a processor would have to guess.
+                ranked.push(u128::from(rank(slot, !key)) << 64 | slot as u128);
+            }
+        }
+        ranked.sort_unstable();
+        Self { number, slots, used: ranked.iter().map(|&slot| slot as usize).collect() }
     }
 
     /// The way from keys to codes, which ascend with the slots that are in use as these are sorted.
@@ -103,13 +107,59 @@ impl<'a> Set<'a> {
         Lookup { set: self.number, codes, ..Lookup::default() }
     }
 
+    fn keys<K: Element>(&self, key: impl Fn(u64) -> K) -> Keys<K> {
+        let keys = self.used.iter().map(|&slot| key(!self.slots[slot])).collect();
+        Keys { keys, lookup: self.lookup() }
+    }
+
     /// `first` has the first row of each slot's kind and its length, with all bits turned over too.
-    fn kinds(mut self, first: &[u64]) -> FoundKinds {
-        self.used.sort_unstable_by_key(|&slot| !first[slot]);
-        let lookup = self.lookup();
-        let (first_rows, lengths) =
-            self.used.iter().map(|&slot| ((!first[slot] >> 32) as u32, !first[slot] as u32)).unzip();
-        FoundKinds { first_rows, lengths, lookup }
+    fn kinds(number: usize, slots: &'a [u64], first: &[u64]) -> FoundKinds {
+        let set = Self::new(number, slots, &|slot, _| !first[slot]);
+        let told = set.used.iter().map(|&slot| ((!first[slot] >> 32) as u32, !first[slot] as u32));
+        let (first_rows, lengths) = told.unzip();
+        FoundKinds { first_rows, lengths, lookup: set.lookup() }
+    }
+}
+
+/// What the host makes of the survey's message.
+struct Told<V: Element> {
+    distances: Option<Keys<u32>>,
+    values: Option<Keys<V>>,
+    kinds: Option<FoundKinds>,
+    lines: Option<FoundKinds>,
+    narrow: bool,
+    totals: [u64; 6],
+    /// Long rows, ascending, each with its length, or how many there are where not all came along.
+    long: Result<Vec<(u32, u32)>, usize>,
+}
+
+impl<V: Scalar> Told<V> {
+    fn of(told: &[u64]) -> Self {
+        let counter = |which: usize| (told[SETS + which / 2] >> (32 * (which % 2))) as u32;
+        let keys = |which: usize| &told[which * SLOTS..(which + 1) * SLOTS];
+        // Distances ascend as signed numbers, values as their bits, the real part's first.
+        let distance = |_, key| u64::from(key as u32 ^ 1 << 31);
+        let value = |_, key: u64| if V::COMPLEX { key.rotate_left(32) } else { key };
+        let set = |which: usize, most: usize, rank: &dyn Fn(usize, u64) -> u64| {
+            (counter(which) as usize <= most).then(|| Set::new(which, keys(which), rank))
+        };
+        let distances = set(0, MOST_KEYS - 1, &distance).map(|set| set.keys(|key| key as u32));
+        let values = set(1, MOST_KEYS, &value).map(|set| set.keys(value_of));
+        let kinds = |which: usize| {
+            ((counter(which) as usize) < MOST_KEYS).then(|| Set::kinds(which, keys(which), keys(which + 2)))
+        };
+        let mut totals = [0; 6];
+        totals.copy_from_slice(&told[TOTALS..WRONG]);
+        let count = counter(5) as usize;
+        let long = match told.get(HEAD..HEAD + count) {
+            Some(rows) => {
+                let mut rows = rows.to_vec();
+                rows.sort_unstable();
+                Ok(rows.iter().map(|&two| ((two >> 32) as u32, two as u32)).collect())
+            }
+            None => Err(count),
+        };
+        Self { distances, values, kinds: kinds(2), lines: kinds(3), narrow: counter(4) == 0, totals, long }
     }
 }
 
@@ -238,35 +288,13 @@ impl SlimSteps for Cuda {
         let along = policy::slim_measures_along(a.rows);
         let sizes = along.then(|| self.measure_sections(a, longest, true, found.part_mut(TOTALS..WRONG)));
         let sizes = sizes.transpose()?;
-        let told = self.download(found.part(0..HEAD + together))?;
-        let sizes = sizes.map(|sizes| with_totals(sizes, &told[TOTALS..WRONG]));
-        let counters: Vec<u32> =
-            told[SETS..TOTALS].iter().flat_map(|&two| [two as u32, (two >> 32) as u32]).collect();
-        let long = counters[5] as usize;
-        let long_rows = if long <= together {
-            let mut rows = told[HEAD..HEAD + long].to_vec();
-            rows.sort_unstable();
-            LongRows::Told(rows.iter().map(|&two| ((two >> 32) as u32, two as u32)).collect())
-        } else {
-            self.sorted_long(a.rows, nonzeros, found.part(HEAD..HEAD + long))?
+        let told = self.look_at(found.part(0..HEAD + together), Told::of)?;
+        let sizes = sizes.map(|sizes| with_totals(sizes, &told.totals));
+        let long_rows = match told.long {
+            Ok(rows) => LongRows::Told(rows),
+            Err(count) => self.sorted_long(a.rows, nonzeros, found.part(HEAD..HEAD + count))?,
         };
-        let keys = |which: usize| &told[which * SLOTS..(which + 1) * SLOTS];
-        let set = |which: usize, most: usize| {
-            (counters[which] as usize <= most).then(|| Set::new(which, keys(which)))
-        };
-        let distances = set(0, MOST_KEYS - 1).map(|mut set| {
-            set.used.sort_unstable_by_key(|&slot| !set.slots[slot] as u32 as i32);
-            Keys { keys: set.used.iter().map(|&slot| set.key(slot) as u32).collect(), lookup: set.lookup() }
-        });
-        let values = set(1, MOST_KEYS).map(|mut set| {
-            set.used.sort_unstable_by_key(|&slot| value_of::<V>(!set.slots[slot]).bits());
-            Keys {
-                keys: set.used.iter().map(|&slot| value_of(set.key(slot))).collect(),
-                lookup: set.lookup(),
-            }
-        });
-        let kinds = |which: usize| set(2 + which, MOST_KEYS - 1).map(|set| set.kinds(keys(4 + which)));
-        let (kinds, lines, narrow) = (kinds(0), kinds(1), counters[4] == 0);
+        let Told { distances, values, narrow, kinds, lines, .. } = told;
         Ok(Survey { distances, values, narrow, kinds, lines, long_rows, sets: found, sizes })
     }
 
