@@ -19,7 +19,7 @@
 // of SELL that it is padding.
 //
 // Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR) and STARTS (of sections or diagonals; u32 or u64), THREADS, LANES (4,
-// 8, 16), FAR_COLUMNS (a multiple of LANES).
+// 8, 16).
 #include "common.cuh"
 
 typedef unsigned_of<VALUE_BYTES>::type V;
@@ -210,10 +210,10 @@ DEVICE u64 section_by_warp(const Sell& to, u64 place) {
     return low;
 }
 
-// Columns from `near` on of sections that are wider. Of all columns of all sections, one after the other, a warp takes FAR_COLUMNS, and
-// looks for those among them.
-template <bool FROM_CSR> DEVICE void far_columns(Csr a, const u32* order, Sell to, u32 near, u32* columns, V* values) {
-    const u64 warp = u64(blockIdx.x) * WARPS + threadIdx.x / 32, begin = warp * FAR_COLUMNS * to.height, end = begin + FAR_COLUMNS * to.height;
+// Columns from `near` on of sections that are wider. Of all columns of all sections, one after the other, a warp takes `share`, a multiple of
+// LANES, and looks for those among them.
+template <bool FROM_CSR> DEVICE void far_columns(Csr a, const u32* order, Sell to, u32 near, u32 share, u32* columns, V* values) {
+    const u64 warp = u64(blockIdx.x) * WARPS + threadIdx.x / 32, begin = warp * share * to.height, end = begin + share * to.height;
     if (begin >= u64(to.sections[to.count])) return;
     bool more = true;
     for (u64 base = section_by_warp(to, begin); more; base += 32) {
@@ -260,12 +260,12 @@ KERNEL jds_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, con
 KERNEL csr_to_sell(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 splits, u32 near) {
     turn_over<Sell, true>({rows, offsets, from_columns, from_values}, order, {sections, count, height}, columns, values, count * height, splits, {near, 0});
 }
-KERNEL csr_to_sell_far(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 near) {
-    far_columns<true>({rows, offsets, from_columns, from_values}, order, {sections, count, height}, near, columns, values);
+KERNEL csr_to_sell_far(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 near, u32 share) {
+    far_columns<true>({rows, offsets, from_columns, from_values}, order, {sections, count, height}, near, share, columns, values);
 }
 KERNEL sell_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 splits, u32 near) {
     turn_over<Sell, false>({rows, offsets, to_columns, to_values}, order, {sections, count, height}, columns, values, rows, splits, {near, 0});
 }
-KERNEL sell_to_csr_far(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 near) {
-    far_columns<false>({rows, offsets, to_columns, to_values}, order, {sections, count, height}, near, columns, values);
+KERNEL sell_to_csr_far(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 near, u32 share) {
+    far_columns<false>({rows, offsets, to_columns, to_values}, order, {sections, count, height}, near, share, columns, values);
 }

@@ -43,7 +43,7 @@ mod kernel {
         fn csr_to_sell_far(
             rows: u64, offsets: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
             order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,
-            columns: &mut Slice<u32>, values: &mut Slice<V>, near: u32,
+            columns: &mut Slice<u32>, values: &mut Slice<V>, near: u32, share: u32,
         );
         fn sell_to_csr(
             rows: u64, offsets: &Slice<I>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
@@ -53,7 +53,7 @@ mod kernel {
         fn sell_to_csr_far(
             rows: u64, offsets: &Slice<I>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
             order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,
-            columns: &Slice<u32>, values: &Slice<V>, near: u32,
+            columns: &Slice<u32>, values: &Slice<V>, near: u32, share: u32,
         );
     }
     kernels! {
@@ -446,7 +446,8 @@ impl Conversions for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         let count = sections.len() - 1;
-        let (near, far) = policy::far_columns((a.rows, a.indices.len()), (height, widest), indices.len());
+        let matrix = (a.rows, a.indices.len());
+        let (near, far, share) = policy::far_columns(self.0.chip, matrix, (height, widest), indices.len());
         let (shape, splits) = rows_shape::<V>(count * height, a.indices.len(), near);
         let (rows, count, height, near) = (a.rows as u64, count as u64, height as u64, near as u32);
         let order = order.map(|order| order.as_slice());
@@ -455,7 +456,7 @@ impl Conversions for Cuda {
                 *self, shape, rows, offsets, a.indices, a.values, order, sections, count, height, indices, values, splits, near,
             )?;
             kernel::csr_to_sell_far(
-                *self, shape.blocks(far), rows, offsets, a.indices, a.values, order, sections, count, height, indices, values, near,
+                *self, shape.blocks(far), rows, offsets, a.indices, a.values, order, sections, count, height, indices, values, near, share,
             )
         }))
     }
@@ -467,7 +468,8 @@ impl Conversions for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (near, far) = policy::far_columns((a.rows, indices.len()), (a.height, a.widest), a.indices.len());
+        let (matrix, sections) = ((a.rows, indices.len()), (a.height, a.widest));
+        let (near, far, share) = policy::far_columns(self.0.chip, matrix, sections, a.indices.len());
         let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), near);
         let (rows, count, near) = (a.rows as u64, (a.offsets.len() - 1) as u64, near as u32);
         let (order, height) = (a.order.map(|order| order.as_slice()), a.height as u64);
@@ -476,7 +478,7 @@ impl Conversions for Cuda {
                 *self, shape, rows, offsets, indices, values, order, sections, count, height, a.indices, a.values, splits, near,
             )?;
             kernel::sell_to_csr_far(
-                *self, shape.blocks(far), rows, offsets, indices, values, order, sections, count, height, a.indices, a.values, near,
+                *self, shape.blocks(far), rows, offsets, indices, values, order, sections, count, height, a.indices, a.values, near, share,
             )
         }))
     }

@@ -21,8 +21,10 @@ const NEAR: usize = 4;
 const FAR_ENTRIES: usize = 4;
 /// Blocks a multiprocessor that share them out.
 const FAR_BLOCKS: usize = 16;
-/// Columns of sections, one after the other, among which a warp looks for those.
-const FAR_COLUMNS: u32 = 128;
+/// Columns of sections, one after the other, among which a warp looks for those, at most; and warps a multiprocessor that there should be first,
+/// for they lie in few places: in sections of the longest rows.
+const FAR_COLUMNS: usize = 128;
+const FAR_WARPS: usize = 16;
 /// Lanes that find the longest row of a section of SELL.
 const SECTION_LANES: u32 = 8;
 /// Rows of a window that a block orders.
@@ -62,11 +64,9 @@ fn window_threads(bits: u32) -> u32 {
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
-        "convert_dia.cu" | "convert_rows.cu" => vec![
-            ("THREADS", ROWS_THREADS),
-            ("LANES", unit.size_class().clamp(4, 16)),
-            ("FAR_COLUMNS", FAR_COLUMNS),
-        ],
+        "convert_dia.cu" | "convert_rows.cu" => {
+            vec![("THREADS", ROWS_THREADS), ("LANES", unit.size_class().clamp(4, 16))]
+        }
         "convert_tails.cu" | "diagonals.cu" | "index.cu" | "transpose.cu" => {
             vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS)]
         }
@@ -122,15 +122,19 @@ pub(in crate::backend::cuda) fn far_diagonals(
     (near, blocks.min(FAR_BLOCKS * chip.multiprocessors as usize))
 }
 
-/// The same of columns of sections of `height` rows, with so many places in all.
+/// The same of columns of sections of `height` rows, with so many places in all, and how many of all columns a warp looks at.
 pub(in crate::backend::cuda) fn far_columns(
+    chip: Chip,
     (rows, nonzeros): (usize, usize),
     (height, widest): (usize, usize),
     places: usize,
-) -> (usize, usize) {
+) -> (usize, usize, u32) {
     let near = (NEAR * nonzeros.div_ceil(rows.max(1))).next_multiple_of(LANES.1);
-    let blocks = (places / height).div_ceil((ROWS_THREADS / 32 * FAR_COLUMNS) as usize);
-    if near >= widest { (widest, 0) } else { (near, blocks) }
+    let columns = places / height;
+    let share = columns / (FAR_WARPS * chip.multiprocessors as usize);
+    let share = share.next_multiple_of(LANES.1).clamp(LANES.1, FAR_COLUMNS);
+    let blocks = columns.div_ceil(ROWS_THREADS as usize / 32 * share);
+    if near >= widest { (widest, 0, 0) } else { (near, blocks, share as u32) }
 }
 
 /// A block for each window of rows; `None` where a block can't hold one.
