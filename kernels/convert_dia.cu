@@ -1,4 +1,4 @@
-// CSR to and from diagonals, a warp a section of 32 rows, LANES diagonals at a time.
+// CSR to and from diagonals, a warp LANES diagonals of a section of 32 rows at a time.
 //
 //     | 1 . 7 . |     row 2, diagonals -3 -1 0 1 2:  * 4 3 * *       CSR  4 in column 1, 3 in column 2
 //     | . . 8 . |
@@ -19,10 +19,13 @@ typedef OFFSET I;
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
 #define ROWS_AT_ONCE (32 / LANES)
 #define AT_ONCE 4
+// No entry's distance.
+#define NOWHERE i64(~u64(0) >> 1)
 
 // One place more than LANES: neighbouring rows then start in different banks.
 struct Tile {
     V values[SECTION][LANES + 1];
+    i64 distances[LANES];
 };
 
 DEVICE V no_entry() {
@@ -31,65 +34,78 @@ DEVICE V no_entry() {
     return value;
 }
 
+// Which of LANES ascending distances it is; LANES where it is none. Those that are there come first.
+DEVICE u32 slot_of(const i64* distances, i64 distance) {
+    u32 slot = 0;
+#pragma unroll
+    for (u32 step = LANES / 2; step; step /= 2) slot += distances[slot + step - 1] < distance ? step : 0;
+    return distances[slot] == distance ? slot : LANES;
+}
+
 // This warp's section.
 DEVICE u64 own_section() { return u64(blockIdx.x) * (THREADS / 32) + threadIdx.x / 32; }
 
-// Rows behind the last, to the end of its section, have no entries. `lost` is set where an entry has the bits of none.
+// The first of a row's entries, which are in ascending order, that is in this column or behind it.
+DEVICE u64 first_from(const u32* columns, u64 at, u64 end, i64 column) {
+    while (at < end) {
+        const u64 middle = at + (end - at) / 2;
+        if (i64(columns[middle]) < column) at = middle + 1;
+        else end = middle;
+    }
+    return at;
+}
+
+// A warp takes LANES diagonals of a section. Rows behind the last, to the end of its section, have no entries. `lost` is set where an entry has
+// the bits of none.
 KERNEL csr_to_dia(u64 rows, const I* offsets, const u32* columns, const V* values, u32 diagonals, const i64* distances, V* places, u32* lost) {
     __shared__ Tile tiles[THREADS / 32];
     Tile& tile = tiles[threadIdx.x / 32];
-    const u32 lane = lane_id(), j = lane % LANES;
-    const u64 begin = own_section() * SECTION, row = begin + lane, first = first_place(row, diagonals);
+    const u32 lane = lane_id(), j = lane % LANES, groups = (diagonals + LANES - 1) / LANES;
+    u32 section = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, k = 0;
+    if (groups > 1) {
+        k = section % groups * LANES;
+        section /= groups;
+    }
+    const u64 begin = u64(section) * SECTION, row = begin + lane;
     if (begin >= rows) return;
     u64 at = row < rows ? u64(offsets[row]) : 0;
     const u64 end = row < rows ? u64(offsets[row + 1]) : 0;
-    for (u32 k = 0; k < diagonals; k += LANES) {
-        const u32 last = min(k + LANES, diagonals);
-        const i64 usual = k + j < last ? __ldg(distances + k + j) : 0;
+    const i64 usual = k + j < diagonals ? __ldg(distances + k + j) : NOWHERE;
+    if (k > 0) at = first_from(columns, at, end, i64(row) + __ldg(distances + k));
 #pragma unroll
-        for (u32 i = 0; i < LANES; i++) tile.values[lane][i] = no_entry();
-        __syncwarp();
-        u32 taken = 0;
-        for (u32 i = 0; i < LANES; i += AT_ONCE) {
-            u32 column[AT_ONCE];
-            V value[AT_ONCE];
-            bool here[AT_ONCE];
+    for (u32 i = 0; i < LANES; i++) tile.values[lane][i] = no_entry();
+    if (lane < LANES) tile.distances[lane] = usual;
+    __syncwarp();
+    for (u32 i = 0; i < LANES; i += AT_ONCE) {
+        u32 column[AT_ONCE];
+        V value[AT_ONCE];
+        bool here[AT_ONCE];
 #pragma unroll
-            for (u32 u = 0; u < AT_ONCE; u++) {
-                const u32 of = (i + u) * ROWS_AT_ONCE + lane / LANES;
-                const u64 from = shuffle(at, of) + j;
-                here[u] = from < shuffle(end, of);
-                if (here[u]) {
-                    column[u] = columns[from];
-                    value[u] = values[from];
-                }
-            }
-#pragma unroll
-            for (u32 u = 0; u < AT_ONCE; u++) {
-                const u32 of = (i + u) * ROWS_AT_ONCE + lane / LANES;
-                if (here[u]) {
-                    const i64 distance = i64(column[u]) - i64(begin + of);
-                    u32 slot = k + j;
-                    if (slot < last && usual != distance)
-                        do slot++;
-                        while (slot < last && __ldg(distances + slot) < distance);
-                    here[u] = slot < last;
-                    if (here[u]) {
-                        tile.values[of][slot - k] = value[u];
-                        if (is_no_entry(value[u])) *lost = 1;
-                    }
-                }
-                const u32 all = __ballot_sync(ALL, here[u]) >> lane % ROWS_AT_ONCE * LANES & ((1u << LANES) - 1);
-                if (lane / ROWS_AT_ONCE == i + u) taken = __popc(all);
+        for (u32 u = 0; u < AT_ONCE; u++) {
+            const u32 of = (i + u) * ROWS_AT_ONCE + lane / LANES;
+            const u64 from = shuffle(at, of) + j;
+            here[u] = from < shuffle(end, of);
+            if (here[u]) {
+                column[u] = columns[from];
+                value[u] = values[from];
             }
         }
-        at += taken;
-        __syncwarp();
 #pragma unroll
-        for (u32 i = 0; i < LANES; i++)
-            if (k + i < last) places[first + u64(k + i) * SECTION] = tile.values[lane][i];
-        __syncwarp();
+        for (u32 u = 0; u < AT_ONCE; u++) {
+            if (!here[u]) continue;
+            const u32 of = (i + u) * ROWS_AT_ONCE + lane / LANES;
+            const i64 distance = i64(column[u]) - i64(begin + of);
+            const u32 slot = usual == distance ? j : slot_of(tile.distances, distance);
+            if (slot == LANES) continue;
+            tile.values[of][slot] = value[u];
+            if (is_no_entry(value[u])) *lost = 1;
+        }
     }
+    __syncwarp();
+    const u64 first = first_place(row, diagonals);
+#pragma unroll
+    for (u32 i = 0; i < LANES; i++)
+        if (k + i < diagonals) places[first + u64(k + i) * SECTION] = tile.values[lane][i];
 }
 
 KERNEL dia_lengths(u64 rows, u32 diagonals, const V* places, u32* lengths) {

@@ -5,30 +5,64 @@
 //     | . 4 3 . |     A bit a diagonal; a thread an entry, tiles of even work (tile_segments.cuh).
 //     | 2 . . 1 |
 //
-// Bytes an entry: its column. Few bits are set often, and to set one that is there already would wait for an atomic operation. So marks are
-// looked at before they are set, past the first-level cache, which would not see what other multiprocessors set; and before that a block
-// looks for the diagonal among those that it saw last, of which some slots of shared memory keep one each.
+// Bytes an entry: its column. There are few diagonals and many entries: blocks that came all at once would ask for the same few words, and set
+// what is not yet set, tens of thousands of times. So a block keeps a set of its diagonals in shared memory and brings each to the marks
+// once, at the end; one that finds no slot is marked at once. Marks are looked at before they are set, past the first-level cache, which would
+// not see what other multiprocessors set.
 //
 // Constants: OFFSET (u32 or u64), THREADS, ITEMS.
 #include "tile_segments.cuh"
 
-#define SLOTS 256
+#define SLOT_BITS 8
+#define SLOTS (1 << SLOT_BITS)
+#define PROBES 4
+#define FREE (~u32(0))
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
 
+DEVICE void set_mark(u32* marks, u64 place) {
+    u32* const mark = marks + place / 32;
+    const u32 bit = 1u << place % 32;
+    if (!(__ldcg(mark) & bit)) atomicOr(mark, bit);
+}
+
+// Whether the set has a number, perhaps since now; else there is no slot for it, or it is too large.
+DEVICE bool insert(u32* seen, u64 place) {
+    if (place >= FREE) return false;
+    u32 slot = u32(place) * 0x9e3779b1u >> (32 - SLOT_BITS);
+#pragma unroll
+    for (u32 probe = 0; probe < PROBES; probe++, slot = (slot + 1) % SLOTS) {
+        u32 there = *(volatile u32*)(seen + slot);
+        if (there == FREE) there = atomicCAS(seen + slot, FREE, u32(place));
+        if (there == FREE || there == u32(place)) return true;
+    }
+    return false;
+}
+
+// A block a tile. Columns are on their way while the tile's rows are found.
 KERNEL mark_diagonals(u64 rows, const OFFSET* offsets, u64 n, const u64* starts, const u32* columns, u32* marks) {
-    __shared__ u64 seen[SLOTS];
-    // No diagonal has this number; each_element's barriers come before seen is read.
-    for (u32 i = threadIdx.x; i < SLOTS; i += THREADS) seen[i] = ~u64(0);
-    each_element(offsets, n, starts, [&](u64 row, u64, u64 at) {
-        const u64 place = u64(columns[at]) + (rows - 1 - row);
-        // Several threads may write a slot, so it is exchanged; whichever it keeps was marked or is being marked.
-        u64* const slot = seen + (u32(place) * 0x9e3779b1u >> 16) % SLOTS;
-        if (*(volatile u64*)slot == place) return;
-        u32* const mark = marks + place / 32;
-        const u32 bit = 1u << place % 32;
-        if (!(__ldcg(mark) & bit)) atomicOr(mark, bit);
-        atomicExch(slot, place);
-    });
+    __shared__ TileSegments segments;
+    __shared__ u32 seen[SLOTS];
+    const u64 first = u64(blockIdx.x) * TILE, begin = starts[blockIdx.x];
+    const u32 have = u32(min(u64(TILE), n - first));
+    u32 column[ITEMS];
+#pragma unroll
+    for (u32 k = 0; k < ITEMS; k++) {
+        const u32 i = threadIdx.x + k * THREADS;
+        column[k] = i < have ? columns[first + i] : 0;
+    }
+    for (u32 i = threadIdx.x; i < SLOTS; i += THREADS) seen[i] = FREE;
+    // Its barriers are also between these stores and what follows.
+    mark_segments(offsets, begin, starts[blockIdx.x + 1], first, have, segments);
+#pragma unroll
+    for (u32 k = 0; k < ITEMS; k++) {
+        const u32 i = threadIdx.x + k * THREADS;
+        if (i >= have) break;
+        const u64 place = u64(column[k]) + (rows - 1 - (begin + segments.segment[i]));
+        if (!insert(seen, place)) set_mark(marks, place);
+    }
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < SLOTS; i += THREADS)
+        if (seen[i] != FREE) set_mark(marks, seen[i]);
 }
 
 // Words that are not zero, up to `most` of them: number << 32 | word, in whatever order they come. `counts` has their number and

@@ -36,6 +36,9 @@ mod kernel {
     }
 }
 
+/// Words of diagonals that come to the host with their number.
+const ALONG: usize = 1 << 10;
+
 fn shape<V: Element>(rows: usize, diagonals: usize) -> Shape {
     policy::convert_dia(rows, diagonals).variant("VALUE_BYTES", bytes_of::<V>())
 }
@@ -49,22 +52,27 @@ pub(super) fn find(
     most: usize,
 ) -> Result<Diagonals> {
     let (n, words) = (indices.len(), (rows + columns).div_ceil(32));
-    let (mut marks, mut counts) = (cuda.zeros(words)?, cuda.zeros(2)?);
-    let mut list = cuda.uninitialised(most.min(words))?;
+    // How many words and diagonals there are, and the words.
+    let (mut marks, mut told) = (cuda.zeros(words)?, cuda.zeros(2 + most.min(words))?);
+    let (counts, list) = told.split_mut(2);
     with_offsets!(offsets, offsets => cuda.by_tiles(offsets, n, |shape, starts| {
         kernel::mark_diagonals(cuda, shape, rows as u64, offsets, n as u64, starts, indices, &mut marks)
     }))?;
     let each = policy::elementwise(cuda.0.chip, words);
     let room = list.len() as u64;
-    kernel::list_diagonals::<u32>(cuda, each, &marks, words as u64, room, &mut list, &mut counts)?;
-    let counts = cuda.download(&counts)?;
-    let (used, count) = (counts[0] as usize, counts[1] as usize);
+    kernel::list_diagonals::<u32>(cuda, each, &marks, words as u64, room, list, counts)?;
+    // Mostly all words come along with their number.
+    let mut list = cuda.download(told.part(0..told.len().min(2 + ALONG)))?;
+    let (used, count) = (list[0] as usize, list[1] as usize);
     if count > most {
         return Ok(Diagonals { count, ..Diagonals::default() });
     }
-    let mut list = cuda.download(list.part(0..used))?;
+    if used > ALONG {
+        list = cuda.download(told.part(0..2 + used))?;
+    }
+    let list = &mut list[2..2 + used];
     list.sort_unstable();
-    Ok(Diagonals::from_words(count, &list, 1 - rows as i64))
+    Ok(Diagonals::from_words(count, list, 1 - rows as i64))
 }
 
 /// Whether every value could be told from no entry.
@@ -75,7 +83,8 @@ pub(super) fn from_csr<V: Element>(
     values: &mut Slice<V>,
 ) -> Result<bool> {
     let count = distances.len() as u32;
-    let (shape, rows) = (shape::<V>(a.rows, distances.len()), a.rows as u64);
+    let rows = a.rows as u64;
+    let shape = policy::fill_dia(a.rows, distances.len()).variant("VALUE_BYTES", bytes_of::<V>());
     let mut lost = cuda.zeros(1)?;
     with_offsets!(a.offsets, offsets => kernel::csr_to_dia(
         cuda, shape, rows, offsets, a.indices, a.values, count, distances, values, &mut lost,

@@ -155,9 +155,18 @@ pub(in crate::backend::cuda) fn one_each(n: usize) -> Shape {
 
 /// A warp a section of diagonals: lanes a row by the number of diagonals.
 pub(in crate::backend::cuda) fn convert_dia(rows: usize, diagonals: usize) -> Shape {
-    let lanes = diagonals.next_power_of_two().clamp(4, 16);
     let blocks = rows.div_ceil(ROWS_THREADS as usize);
-    Shape::new(blocks as u32, ROWS_THREADS).class(lanes as u32)
+    Shape::new(blocks as u32, ROWS_THREADS).class(dia_lanes(diagonals) as u32)
+}
+
+/// A warp for as many diagonals of a section as it has lanes a row: they are filled side by side.
+pub(in crate::backend::cuda) fn fill_dia(rows: usize, diagonals: usize) -> Shape {
+    let warps = rows.div_ceil(32) * diagonals.div_ceil(dia_lanes(diagonals));
+    convert_dia(rows, diagonals).blocks(warps.div_ceil(ROWS_THREADS as usize / 32))
+}
+
+fn dia_lanes(diagonals: usize) -> usize {
+    diagonals.next_power_of_two().clamp(4, 16)
 }
 
 /// Work on the `n` elements of segments by even tiles: a block a tile, the number of tiles, and the launch that finds
