@@ -1,9 +1,9 @@
 """Products of the compressed format with irregular meshes (kernels/slim_wide.cu) on one GPU without any Rust, beside cuSPARSE's CSR, COO and SELL.
 
-    python3 benches/peers/slim_gpu.py [MESH ...]        2d-2048, 2d-4096, 3d-128, each with the type: 2d-2048/f64
+    python3 benches/peers/slim_gpu.py [MESH ...]        2d-2048, 2d-4096, 3d-128, 3d-192, each with the type: 2d-2048/f64
 
-Needs CuPy. Meshes are made and compressed on the GPU: columns as 16 bits above each section's smallest distance, values as they are, rows by
-length in windows of 256. Every product is compared with cuSPARSE's. Times as in products_gpu.py; shares of a copying kernel's bandwidth are
+Needs CuPy. Meshes are made and compressed on the GPU: columns as 16 bits above the bases of each section, values as they are, rows by length
+in windows of 256. Every product is compared with cuSPARSE's. Times as in products_gpu.py; shares of a copying kernel's bandwidth are
 on the format's own bytes with both vectors.
 """
 import os, sys
@@ -67,53 +67,71 @@ def mesh(shape, share, dtype):
 # ---- the format ------------------------------------------------------------------------------------------------------
 BUILD = cp.RawModule(code=r"""
 typedef unsigned u32;
-extern "C" __global__ void widths(u32 rows, const u32* order, const u32* o, const u32* j, u32* width, u32* base) {
-    u32 p = blockIdx.x * blockDim.x + threadIdx.x;
-    u32 row = p < rows ? order[p] : 0, n = p < rows ? o[row + 1] - o[row] : 0;
-    int low = n ? int(j[o[row]]) - int(row) : 1 << 30;
-    for (int s = 16; s; s /= 2) n = max(n, __shfl_xor_sync(~0u, n, s)), low = min(low, __shfl_xor_sync(~0u, low, s));
-    if (p % 32 == 0 && p < rows) width[p / 32] = n, base[p / 32] = u32(low);
+typedef long long i64;
+#define NONE (1ll << 40)
+__device__ i64 least(i64 v) {
+    for (int s = 16; s; s /= 2) v = min(v, __shfl_xor_sync(~0u, v, s));
+    return v;
 }
-template <typename V> __device__ void put(u32 rows, const u32* order, const u32* o, const u32* j, const V* v, const u32* entries, const u32* offsets, const u32* base, unsigned short* words, V* values, u32* wrong) {
+// As kernels/slim_sizes.cu: width of a section, its highest bit set where columns need 32 bits, and the section's bases.
+extern "C" __global__ void sizes(u32 rows, const u32* order, const u32* o, const u32* j, u32* width, u32* base) {
+    u32 p = blockIdx.x * blockDim.x + threadIdx.x;
+    u32 row = p < rows ? order[p] : 0, from = p < rows ? o[row] : 0, n = p < rows ? o[row + 1] - from : 0, w = n, k = 0;
+    for (int s = 16; s; s /= 2) w = max(w, __shfl_xor_sync(~0u, w, s));
+    i64 low = least(n ? i64(j[from]) - row : NONE), high = -least(n ? row - i64(j[from + n - 1]) : NONE), next = low;
+    bool wide = high - low >= 65535;
+    for (u32 b = 0; b < 4; b++) {
+        if (p % 32 == 0) base[p / 32 * 4 + b] = wide && next < NONE ? u32(next) - 16384 * b : u32(low);
+        while (k < n && i64(j[from + k]) - row < next + 16383) k++;
+        next = least(k < n ? i64(j[from + k]) - row : NONE);
+    }
+    if (p % 32 == 0 && p < rows) width[p / 32] = w | (wide && next < NONE ? 1u << 31 : 0);
+}
+template <typename V> __device__ void put(u32 rows, const u32* order, const u32* o, const u32* j, const V* v, const u32* entries, const u32* offsets, const u32* base, u32* words, V* values) {
     u32 p = blockIdx.x * blockDim.x + threadIdx.x;
     if (p >= rows) return;
-    u32 row = order[p], from = o[row], n = o[row + 1] - from, s = p / 32, w = (entries[s + 1] - entries[s]) / 32;
-    for (u32 k = 0; k < (w + 3) / 4 * 4; k++) {
-        u32 code = k < n ? j[from + k] - row - base[s] : 65535;
-        if (k < n && code >= 65535) *wrong = 1;
-        words[2 * (size_t(offsets[s]) + (k / 2) * 32 + p % 32) + k % 2] = code;
+    u32 row = order[p], from = o[row], n = o[row + 1] - from, s = p / 32, w = (entries[s + 1] - entries[s]) / 32, quads = (w + 3) / 4;
+    bool narrow = offsets[s + 1] - offsets[s] == 64 * quads;
+    for (u32 k = 0; k < 4 * quads; k++) {
+        u32 code = narrow ? 65535 : ~0u;
+        for (u32 b = 4; k < n && narrow && b-- > 0;)
+            if ((j[from + k] - row - base[4 * s + b]) >> 14 == b) code = j[from + k] - row - base[4 * s + b];
+        if (narrow) ((unsigned short*)words)[2 * (size_t(offsets[s]) + k / 2 * 32 + p % 32) + k % 2] = code;
+        else words[size_t(offsets[s]) + k * 32 + p % 32] = k < n ? j[from + k] : code;
         if (k < w) values[size_t(entries[s]) + k * 32 + p % 32] = k < n ? v[from + k] : V(0);
     }
 }
-extern "C" __global__ void put8(u32 rows, const u32* r, const u32* o, const u32* j, const double* v, const u32* e, const u32* w, const u32* b, unsigned short* words, double* values, u32* wrong) { put(rows, r, o, j, v, e, w, b, words, values, wrong); }
-extern "C" __global__ void put4(u32 rows, const u32* r, const u32* o, const u32* j, const float* v, const u32* e, const u32* w, const u32* b, unsigned short* words, float* values, u32* wrong) { put(rows, r, o, j, v, e, w, b, words, values, wrong); }
+extern "C" __global__ void put8(u32 rows, const u32* r, const u32* o, const u32* j, const double* v, const u32* e, const u32* w, const u32* b, u32* words, double* values) { put(rows, r, o, j, v, e, w, b, words, values); }
+extern "C" __global__ void put4(u32 rows, const u32* r, const u32* o, const u32* j, const float* v, const u32* e, const u32* w, const u32* b, u32* words, float* values) { put(rows, r, o, j, v, e, w, b, words, values); }
 """, options=("-std=c++17",))
 
 
+def scan(v):
+    return cp.concatenate([cp.zeros(1, "u4"), cp.cumsum(v).astype("u4")])
+
+
 class Wide:
-    """As src/matrix/slim/compress.rs builds it where rows are ordered by length, no kind and no value repeats, and 16 bits hold the distances."""
+    """As src/matrix/slim/compress.rs builds it where rows are ordered by length, and no kind, no value and too many distances repeat."""
 
     def __init__(self, a):
         self.a, n, t = a, a.rows, a.values.dtype
         L = (a.indptr[1:] - a.indptr[:-1]).astype("i8")
-        self.order = cp.argsort((cp.arange(n, dtype="i8") // 256 << 40) + ((1 << 16) - L << 20) + cp.arange(n, dtype="i8") % 256).astype("u4")
-        sections = (n + 31) // 32
-        w, self.base = cp.zeros(sections, "u4"), cp.zeros(sections, "u4")
-        grid = ((n + 255) // 256,)
-        BUILD.get_function("widths")(grid, (256,), (np.uint32(n), self.order, a.indptr, a.indices, w, self.base))
-        scan = lambda v: cp.concatenate([cp.zeros(1, "u4"), cp.cumsum(v).astype("u4")])
-        self.entries, self.offsets = scan(w * 32), scan((w + 3) // 4 * 64)
-        total, words = int(self.entries[-1]), int(self.offsets[-1])
-        self.words, self.values, wrong = cp.zeros(words, "u4"), cp.zeros(total, t), cp.zeros(1, "u4")
-        BUILD.get_function("put8" if t.itemsize == 8 else "put4")(grid, (256,), (np.uint32(n), self.order, a.indptr, a.indices, a.values, self.entries, self.offsets, self.base, self.words, self.values, wrong))
-        assert wrong.get()[0] == 0
-        self.bytes = self.words.nbytes + self.values.nbytes + self.entries.nbytes + self.offsets.nbytes + self.base.nbytes + 4 * n + 2 * n * t.itemsize
+        order = cp.argsort((cp.arange(n, dtype="i8") // 256 << 40) + ((1 << 16) - L << 20) + cp.arange(n, dtype="i8") % 256).astype("u4")
+        sections, grid = ceil(n, 32), (ceil(n, 256),)
+        w, self.bases, self.order = cp.zeros(sections, "u4"), cp.zeros(4 * sections, "u4"), (order % 256).astype("u1")
+        BUILD.get_function("sizes")(grid, (256,), (U32(n), order, a.indptr, a.indices, w, self.bases))
+        far, w = w >> 31, w & 0x7FFFFFFF
+        self.entries, self.offsets = scan(w * 32), scan((w + 3) // 4 * 64 * (1 + far))
+        self.words, self.values = cp.zeros(int(self.offsets[-1]), "u4"), cp.zeros(int(self.entries[-1]), t)
+        BUILD.get_function(f"put{t.itemsize}")(grid, (256,), (U32(n), order, a.indptr, a.indices, a.values, self.entries, self.offsets, self.bases, self.words, self.values))
+        parts = self.words, self.values, self.entries, self.offsets, self.bases, self.order
+        self.bytes, self.far = sum(p.nbytes for p in parts) + 2 * n * t.itemsize, float(far.mean())
 
     def product(self, x, y):
         a, t = self.a, "f64" if x.dtype.itemsize == 8 else "f32"
-        f = kernel("slim_wide.cu", "slim_wide", SCALAR=t, STORED=t, OFFSET="u32", THREADS=128, UNROLL=12, MIN_BLOCKS=16)
+        f = kernel("slim_wide.cu", "slim_wide", SCALAR=t, STORED=t, OFFSET="u32", THREADS=256, UNROLL=12, MIN_BLOCKS=8)
         one, zero = x.dtype.type(1), x.dtype.type(0)
-        return peers.early(f, ceil(a.rows, 128), 128, (U(a.rows), self.order, self.offsets, self.base, self.words, self.entries, self.values, U32(0), one, x, zero, y))
+        return peers.early(f, ceil(a.rows, 256), 256, (U(a.rows), self.order, self.offsets, self.bases, self.words, self.entries, self.values, U32(0), one, x, zero, y))
 
 
 def case(name, a, t, stream, copy):
@@ -129,14 +147,14 @@ def case(name, a, t, stream, copy):
     error = float((cp.abs(y - want) / (cp.abs(want) + 1)).max())
     if not error < (1e-12 if t == "f64" else 1e-4):
         print(f"WRONG by {error}")
-    print(f"{name} {t}, {a.nnz} nonzeros: {us:.1f} us, {s.bytes / us * 1e-3 / copy:.2f} of copy, {min(theirs.values()) / us:.2f} times", *(f"{k} {m:.1f}" for k, m in theirs.items()), flush=True)
+    print(f"{name} {t}, {a.nnz} nonzeros, {s.far:.2f} of columns in 32 bits: {us:.1f} us, {s.bytes / us * 1e-3 / copy:.2f} of copy, {min(theirs.values()) / us:.2f} times", *(f"{k} {m:.1f}" for k, m in theirs.items()), flush=True)
 
 
 def main():
     stream = cp.cuda.Stream(non_blocking=True)
     copy = peers.copy_speed(stream)
     print(f"copy {copy:.0f} GB/s")
-    for name in sys.argv[1:] or ["2d-4096/f64", "2d-2048/f64", "2d-2048/f32", "3d-128/f64", "3d-128/f32"]:
+    for name in sys.argv[1:] or [f"{m}/{t}" for m in ("2d-4096", "3d-192", "2d-2048", "3d-128") for t in ("f64", "f32")]:
         (shape, side), t = name.split("/")[0].split("-"), name.split("/")[1]
         case(name, mesh((int(side),) * int(shape[0]), 0.5 if shape == "2d" else 0.4, np.dtype(TYPE[t])), t, stream, copy)
         cp.get_default_memory_pool().free_all_blocks()
