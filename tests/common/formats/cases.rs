@@ -84,6 +84,8 @@ pub fn ragged<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
         ("597 x 43 by diagonals", by_diagonals(597, 43, &[-590, -300, -41, -2, 0, 1, 42], 14)),
         ("43 x 597 by diagonals", by_diagonals(43, 597, &[-42, -1, 0, 7, 300, 580, 596], 15)),
         ("a grid with holes", by_diagonals(2000, 2000, &[-300, -40, -1, 0, 1, 40, 300], 16)),
+        ("forty diagonals", by_diagonals(400, 400, &(-20..20).map(|d| 10 * d).collect::<Vec<_>>(), 20)),
+        ("three hundred diagonals", by_diagonals(64, 364, &(0..300).collect::<Vec<_>>(), 21)),
         ("one row by diagonals", by_diagonals(1, 90, &[0, 1, 40, 89], 17)),
         ("one column by diagonals", by_diagonals(90, 1, &[-89, -40, -1, 0], 18)),
         ("no nonzeros", with_lengths(7, &[0; 5], 10)),
