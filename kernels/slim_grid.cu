@@ -5,31 +5,18 @@
 //     o o x x o o    points of their own, so that warps overlap by two. Then the thread goes on to the next plane, up to DEPTH of
 //     o o o o o o    them: what it read of a plane serves its points there, in the plane before and in the plane after.
 //
-// Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e points away. PLACES has a bit for each that the stencil has,
-// so that all loops are unrolled and numbers are operands in constant memory. Sums run from left to right, from zero: two runs give the
-// same bits. x is zero beyond the grid, and its number is added zero times: the same bits as where it is left out, for numbers are finite.
 // Source: register blocking and marching along planes as in Datta et al. 2008.
 //
 // Bytes a row: x and y; a step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces, too.
 //
-// Constants: SCALAR (vectors), PLACES, MIRRORED (below), LINES, DEPTH, RUN (runs.cuh; lines are a whole number of runs), THREADS, BLOCKS (a
-// multiprocessor, at least, of a product) and FEWER_BLOCKS (of what needs more registers).
+// Constants: those of slim_grid.cuh, DEPTH, THREADS, BLOCKS (a multiprocessor, at least, of a product) and FEWER_BLOCKS (of what needs more
+// registers).
 #include "block_sum.cuh"
 #include "chebyshev.cuh"
-#include "product.cuh"
-#include "runs.cuh"
+#include "slim_grid.cuh"
 
-typedef SCALAR T;
-typedef real_of<T>::type R;
-typedef Run<T> Points;
-
-constexpr int READ = LINES + 2;                // lines that a thread reads in a plane
 constexpr bool DEEP = PLACES & ~(0x1ffu << 9); // the stencil has neighbours in other planes
 constexpr int FIRST = DEEP ? -1 : 0, LAST = DEEP ? DEPTH : DEPTH - 1; // planes that a thread reads, seen from its first point
-
-struct Numbers {
-    T of[27];
-};
 
 // Points a line, lines a plane, planes; runs a line; warps of a block that have lines beside each other, so that the first-level cache has
 // what two of them read; groups of LINES lines for each of these a plane; planes a thread; threads of a warp in such a stack that have points.
@@ -37,63 +24,16 @@ struct Grid {
     u32 points, lines, planes, runs, stack, groups, depth, threads;
 };
 
-DEVICE constexpr int place_of(int p, int l, int e) { return 9 * (p + 1) + 3 * (l + 1) + e + 1; }
-DEVICE constexpr bool has(int p, int l, int e) {
-    return p >= -1 && p <= 1 && l >= -1 && l <= 1 && (PLACES >> place_of(p, l, e) & 1);
+// Which of its planes a thread sums plane k up for.
+DEVICE constexpr int whom(int k) {
+    return (k > 0 ? FOR_BEFORE : 0) | (k >= 0 && k < DEPTH ? FOR_ITSELF : 0) | (k + 1 < DEPTH ? FOR_AFTER : 0);
 }
-// Whether elements in plane k, line m and `e` beside a thread's points are summed up for any of them.
-DEVICE constexpr bool is_needed(int k, int m, int e) {
-    for (int q = 0; q < DEPTH; q++)
-        for (int r = 0; r < LINES; r++)
-            if (has(k - q, m - r, e)) return true;
-    return false;
-}
-// Whether elements of plane k are multiplied for plane `to`. MIRRORED: places on both sides of a point in its line, and of its plane, have one
-// number. Then it multiplies the sum of both elements, and what the plane after gets is what the plane before gets.
-DEVICE constexpr bool is_summed(int k, int to, int l, int e) {
-    return has(k - to, l, e) && to >= 0 && (MIRRORED ? e <= 0 && (to > k || (to == k && to < DEPTH)) : to < DEPTH);
-}
-DEVICE constexpr bool is_read(int k, int m) { return is_needed(k, m, -1) || is_needed(k, m, 0) || is_needed(k, m, 1); }
 // Threads at each end of a warp that have no points of their own: where the stencil has neighbours in the line.
 constexpr u32 SIDES = PLACES & ~(0x1249249u << 1) ? 1 : 0, OWN = 32 - 2 * SIDES;
 
 // The runs of one plane.
 struct Plane {
     Points of[READ];
-};
-
-// What becomes of a run's sums, from `row` on. Their rows' end may need more than the sums: it is asked for before these are
-// there, where `in` is set. `own` are the rows' elements of x.
-// STAYS: blocks take tile after tile; others end after one.
-struct Product {
-    static constexpr bool STAYS = false, READS_OWN = false;
-    struct Beside {};
-    T alpha, beta;
-    T* y;
-
-    DEVICE Beside ask(bool, u64) { return {}; }
-    DEVICE void take(u64 row, const Points& sum, const Points&, Beside) {
-        Points out;
-        const Points old = load_run(!is_zero(beta), y + row);
-#pragma unroll
-        for (int i = 0; i < RUN; i++) out.of[i] = is_zero(beta) ? alpha * sum.of[i] : alpha * sum.of[i] + beta * old.of[i];
-        store_run(y + row, out);
-    }
-};
-
-// y = A x, and x.y of what a thread has.
-struct ProductDot {
-    static constexpr bool STAYS = true, READS_OWN = true;
-    struct Beside {};
-    T* y;
-    T dot;
-
-    DEVICE Beside ask(bool, u64) { return {}; }
-    DEVICE void take(u64 row, const Points& sum, const Points& own, Beside) {
-        store_run(y + row, sum);
-#pragma unroll
-        for (int i = 0; i < RUN; i++) dot = dot + conj(own.of[i]) * sum.of[i];
-    }
 };
 
 // last = keep z + momentum last + step d .* (r - A z). A vector is never read after it was written: z is not last.
@@ -135,7 +75,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
             const bool in = k <= i32(grid.depth) && p + k < grid.planes;
 #pragma unroll
             for (int m = -1; m <= LINES; m++)
-                if (is_read(k, m) || (F::READS_OWN && k >= 0 && k < DEPTH && m >= 0 && m < LINES))
+                if (is_read(whom(k), m) || (F::READS_OWN && k >= 0 && k < DEPTH && m >= 0 && m < LINES))
                     to.of[m + 1] = load_run(in && lines[m + 1], x + (i64(row) + k * i64(plane) + m * i64(grid.points)));
         };
         Plane planes[3]; // of which the compiler keeps what is still needed
@@ -153,31 +93,18 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
             const Plane& now = planes[(k + 3) % 3];
 #pragma unroll
             for (int m = -1; m <= LINES; m++)
-                if (is_read(k, m)) {
-                    T x_of[RUN + 2];
-#pragma unroll
-                    for (int i = 0; i < RUN; i++) x_of[i + 1] = now.of[m + 1].of[i];
-                    if (is_needed(k, m, -1)) {
-                        const T beside = shuffle_up(x_of[RUN], 1);
-                        x_of[0] = left ? beside : T();
+                if (is_read(whom(k), m)) {
+                    const Points& run = now.of[m + 1];
+                    T before = T(), after = T();
+                    if (is_needed(whom(k), m, -1)) {
+                        const T beside = shuffle_up(run.of[RUN - 1], 1);
+                        before = left ? beside : T();
                     }
-                    if (is_needed(k, m, 1)) {
-                        const T beside = shuffle_down(x_of[1], 1);
-                        x_of[RUN + 1] = right ? beside : T();
+                    if (is_needed(whom(k), m, 1)) {
+                        const T beside = shuffle_down(run.of[0], 1);
+                        after = right ? beside : T();
                     }
-#pragma unroll
-                    for (int i = 0; i < RUN; i++)
-                        if (MIRRORED && is_needed(k, m, -1)) x_of[i] = x_of[i] + x_of[i + 2];
-#pragma unroll
-                    for (int e = -1; e <= 1; e++)
-#pragma unroll
-                        for (int to = k - 1; to <= k + 1; to++)
-#pragma unroll
-                            for (int r = 0; r < LINES; r++)
-                                if (is_summed(k, to, m - r, e))
-#pragma unroll
-                                    for (int i = 0; i < RUN; i++)
-                                        sum[(to + 3) % 3][r].of[i] = sum[(to + 3) % 3][r].of[i] + numbers.of[place_of(k - to, m - r, e)] * (e == 0 ? now.of[m + 1].of[i] : x_of[i + 1 + e]);
+                    add_run(whom(k), m, run, before, after, numbers, sum[(k + 2) % 3], sum[(k + 3) % 3], sum[(k + 4) % 3]);
                 }
             if (q < 0) continue;
 #pragma unroll

@@ -118,6 +118,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "row.cuh",
     "runs.cuh",
     "slim.cuh",
+    "slim_grid.cuh",
     "slim_row.cuh",
     "slim_turn.cuh",
     "stage.cuh",

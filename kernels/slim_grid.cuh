@@ -1,0 +1,104 @@
+// What products with a stencil on all points of a grid share: which elements of a plane are summed up for which planes, and in which order,
+// so that sums have the same bits whichever kernel made them; and what becomes of them.
+//
+// Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e points away. PLACES has a bit for each that the stencil has,
+// so that all loops are unrolled and numbers are operands in constant memory. Sums run from left to right, from zero: two runs give the
+// same bits. x is zero beyond the grid, and its number is added zero times: the same bits as where it is left out, for numbers are finite.
+//
+// MIRRORED: places on both sides of a point in its line, and of its plane, have one number. Then it multiplies the sum of both elements, and
+// what the plane after gets is what the plane before gets.
+//
+// Constants: SCALAR (vectors), PLACES, MIRRORED, LINES (a thread has runs of one column in so many lines beside each other), RUN (runs.cuh;
+// lines are a whole number of runs).
+#pragma once
+#include "product.cuh"
+#include "runs.cuh"
+
+typedef SCALAR T;
+typedef real_of<T>::type R;
+typedef Run<T> Points;
+
+constexpr int READ = LINES + 2; // lines of a plane that a thread reads
+
+struct Numbers {
+    T of[27];
+};
+
+DEVICE constexpr int place_of(int p, int l, int e) { return 9 * (p + 1) + 3 * (l + 1) + e + 1; }
+DEVICE constexpr bool has(int p, int l, int e) {
+    return p >= -1 && p <= 1 && l >= -1 && l <= 1 && (PLACES >> place_of(p, l, e) & 1);
+}
+// What a plane is summed up for: the plane before, whose points have it after them, itself, and the plane after.
+constexpr int FOR_BEFORE = 1, FOR_ITSELF = 2, FOR_AFTER = 4;
+DEVICE constexpr bool is_for(int whom, int p) { return whom & (p > 0 ? FOR_BEFORE : p < 0 ? FOR_AFTER : FOR_ITSELF); }
+// Whether elements in a plane's line m and `e` beside a thread's points are summed up for any of them.
+DEVICE constexpr bool is_needed(int whom, int m, int e) {
+    for (int p = -1; p <= 1; p++)
+        for (int r = 0; r < LINES; r++)
+            if (is_for(whom, p) && has(p, m - r, e)) return true;
+    return false;
+}
+DEVICE constexpr bool is_read(int whom, int m) { return is_needed(whom, m, -1) || is_needed(whom, m, 0) || is_needed(whom, m, 1); }
+// Whether elements of a plane are multiplied for the plane that has them p planes away. MIRRORED: what the plane before gets is found for
+// the plane after.
+DEVICE constexpr bool is_summed(int whom, int p, int l, int e) {
+    return has(p, l, e) && (MIRRORED ? e <= 0 && (p < 0 ? whom & (FOR_BEFORE | FOR_AFTER) : p == 0 && whom & FOR_ITSELF) : is_for(whom, p));
+}
+
+// Adds a plane's run in line m, with the elements on both sides of it, to the sums of the planes that it is for.
+DEVICE void add_run(int whom, int m, const Points& run, T left, T right, const Numbers& numbers, Points (&before)[LINES],
+                    Points (&itself)[LINES], Points (&after)[LINES]) {
+    T x_of[RUN + 2];
+    x_of[0] = left, x_of[RUN + 1] = right;
+#pragma unroll
+    for (int i = 0; i < RUN; i++) x_of[i + 1] = run.of[i];
+#pragma unroll
+    for (int i = 0; i < RUN; i++)
+        if (MIRRORED && is_needed(whom, m, -1)) x_of[i] = x_of[i] + x_of[i + 2];
+#pragma unroll
+    for (int e = -1; e <= 1; e++)
+#pragma unroll
+        for (int p = 1; p >= -1; p--)
+#pragma unroll
+            for (int r = 0; r < LINES; r++)
+                if (is_summed(whom, p, m - r, e)) {
+                    Points& sum = (p > 0 ? before : p < 0 ? after : itself)[r];
+#pragma unroll
+                    for (int i = 0; i < RUN; i++)
+                        sum.of[i] = sum.of[i] + numbers.of[place_of(p, m - r, e)] * (e == 0 ? run.of[i] : x_of[i + 1 + e]);
+                }
+}
+
+// What becomes of a run's sums, from `row` on. Their rows' end may need more than the sums: it is asked for before these are
+// there, where `in` is set. `own` are the rows' elements of x.
+// STAYS: blocks take tile after tile; others end after one.
+struct Product {
+    static constexpr bool STAYS = false, READS_OWN = false;
+    struct Beside {};
+    T alpha, beta;
+    T* y;
+
+    DEVICE Beside ask(bool, u64) { return {}; }
+    DEVICE void take(u64 row, const Points& sum, const Points&, Beside) {
+        Points out;
+        const Points old = load_run(!is_zero(beta), y + row);
+#pragma unroll
+        for (int i = 0; i < RUN; i++) out.of[i] = is_zero(beta) ? alpha * sum.of[i] : alpha * sum.of[i] + beta * old.of[i];
+        store_run(y + row, out);
+    }
+};
+
+// y = A x, and x.y of what a thread has.
+struct ProductDot {
+    static constexpr bool STAYS = true, READS_OWN = true;
+    struct Beside {};
+    T* y;
+    T dot;
+
+    DEVICE Beside ask(bool, u64) { return {}; }
+    DEVICE void take(u64 row, const Points& sum, const Points& own, Beside) {
+        store_run(y + row, sum);
+#pragma unroll
+        for (int i = 0; i < RUN; i++) dot = dot + conj(own.of[i]) * sum.of[i];
+    }
+};
