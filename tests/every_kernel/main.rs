@@ -45,7 +45,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 50] = [
+const GROUPS: [Group; 51] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -76,6 +76,7 @@ const GROUPS: [Group; 50] = [
     ("compressed", stored::compressed),
     ("compressed-products", stored::compressed_products),
     ("compressed-dots", stored::compressed_dots),
+    ("compressed-grids", stored::compressed_grids),
     ("assembly", stored::assembled),
     ("traversals-narrow", graphs::narrow),
     ("levels", graphs::levels),

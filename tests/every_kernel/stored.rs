@@ -281,6 +281,23 @@ pub fn compressed_dots(b: &Cuda) {
     slim::slim_dots_of(b, compressible(&square));
 }
 
+/// A grid of so many points that planes pass through shared memory.
+pub fn compressed_grids(b: &Cuda) {
+    let a = b.poisson3d::<f64>(52, 49, 50).unwrap();
+    let n = a.rows();
+    let grid = Slim::with_options(b, &a, &SlimOptions::default()).unwrap();
+    let x = b.upload(Random(3).vector::<f64>(n)).unwrap();
+    let [mut want, mut y, mut again] = std::array::from_fn(|_| b.upload(vec![1.0; n]).unwrap());
+    let mut dot = b.zeros(1).unwrap();
+    a.product(b, -1.5, &x, 0.0, &mut want).unwrap();
+    grid.product_op(b, Op::None, -1.5, &x, 0.0, &mut y).unwrap();
+    let (want, scaled) = (b.download(&want).unwrap(), b.download(&y).unwrap());
+    assert!(want.iter().zip(&scaled).all(|(want, y)| (want - y).abs() <= 1e-13), "not the product of CSR");
+    grid.product_op(b, Op::None, 1.0, &x, 0.0, &mut y).unwrap();
+    grid.apply_dot(b, &x, &mut again, &mut dot).unwrap();
+    assert!(b.download(&y).unwrap() == b.download(&again).unwrap(), "another y with the dot product");
+}
+
 pub fn assembled(b: &Cuda) {
     let mut random = crate::random::Random(3);
     let shapes = [

@@ -121,6 +121,10 @@ fn compressed(units: &mut Vec<Unit>) {
         let mirrored = policy::STENCILS[2] + policy::GRID_MIRRORED;
         units.push(Unit::new("slim_grid.cu").with("SCALAR", value).class(mirrored));
     }
+    for value in ["f32", "f64"] {
+        let classes = [policy::STENCILS[1], policy::STENCILS[2], policy::STENCILS[2] + policy::GRID_MIRRORED];
+        units.extend(classes.map(|class| Unit::new("slim_march.cu").with("SCALAR", value).class(class)));
+    }
     units.push(Unit::new("slim_is_grid.cu"));
     for (offset, target) in [("u32", "u32"), ("u64", "u32"), ("u32", "u64")] {
         units.push(Unit::new("slim_sizes.cu").with("OFFSET", offset).with("TARGET", target));

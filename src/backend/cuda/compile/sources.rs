@@ -66,6 +66,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "slim_kinds.cu",
     "slim_kinds_stored.cu",
     "slim_long.cu",
+    "slim_march.cu",
     "slim_restore.cu",
     "slim_sizes.cu",
     "slim_stencil.cu",

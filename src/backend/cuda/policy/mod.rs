@@ -12,6 +12,7 @@ mod products;
 mod resident;
 mod slim;
 mod slim_grid;
+mod slim_march;
 mod swept;
 pub(super) mod table;
 

@@ -128,6 +128,7 @@ pub(super) fn starts_early(source: &str) -> bool {
             | "slim_grid.cu"
             | "slim_kinds.cu"
             | "slim_kinds_stored.cu"
+            | "slim_march.cu"
             | "slim_stencil.cu"
             | "slim_wide.cu"
             | "swept.cu"

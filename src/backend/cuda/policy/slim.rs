@@ -1,7 +1,7 @@
 //! Constants of the compressed format, and the shapes of its launches.
 
 use super::convert::TILE_ITEMS;
-use super::{PARTIALS, Shape, slim_grid};
+use super::{PARTIALS, Shape, slim_grid, slim_march};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::backend::{SECTION, SLIM_WINDOW};
@@ -89,6 +89,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let threads = ("THREADS", PRODUCT_THREADS);
     match unit.source() {
         "slim_grid.cu" => slim_grid::constants(unit),
+        "slim_march.cu" => slim_march::constants(unit),
         "slim_kinds.cu" => vec![threads, ("ROWS", KIND_ROWS)],
         "slim_stencil.cu" => {
             let (class, bytes) = (unit.size_class(), unit.scalar_bytes());

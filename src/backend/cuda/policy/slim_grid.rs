@@ -1,6 +1,6 @@
 //! Products with a stencil on all points of a grid.
 
-use super::{PARTIALS, Shape};
+use super::{PARTIALS, Shape, slim_march::slim_march};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::scalar::Scalar;
@@ -22,12 +22,12 @@ pub(in crate::backend::cuda) const GRID_HALVED: u32 = 1 << 27;
 pub(in crate::backend::cuda) const GRID_MIRRORED: u32 = 1 << 29;
 
 /// Whether planes are summed up together.
-fn is_deep(places: u32) -> bool {
+pub(super) fn is_deep(places: u32) -> bool {
     places & !OWN_PLANE != 0
 }
 
 /// Whether arithmetic takes much of the time.
-fn is_long(places: u32) -> bool {
+pub(super) fn is_long(places: u32) -> bool {
     is_deep(places) && places.count_ones() > FEW_PLACES
 }
 
@@ -82,17 +82,20 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::backend::cuda) enum GridEnd {
     Product,
+    /// A product is added to what there is.
+    Sum,
     Dot,
     Chebyshev,
 }
 
-/// How a grid is dealt out: the kernel's `Grid`.
+/// How a grid is dealt out: the kernel's `Grid`, of `slim_march.cu` or of `slim_grid.cu`.
 pub(in crate::backend::cuda) struct SlimGrid {
     pub(in crate::backend::cuda) shape: Shape,
+    pub(in crate::backend::cuda) marches: bool,
     pub(in crate::backend::cuda) dealt: [u32; 8],
 }
 
-/// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses. A block for each tile; for a dot product
+/// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses. Through shared memory, or a block for each tile; for a dot product
 /// as many as the device holds at a time, of which each leaves a partial sum. Planes a thread: so that the blocks of the last wave are not few.
 pub(in crate::backend::cuda) fn slim_grid<T: Scalar>(
     chip: Chip,
@@ -101,6 +104,11 @@ pub(in crate::backend::cuda) fn slim_grid<T: Scalar>(
     vectors: &[u64],
     end: GridEnd,
 ) -> SlimGrid {
+    if matches!(end, GridEnd::Product | GridEnd::Dot)
+        && let Some(march) = slim_march::<T>(chip, (places, mirrored), grid, vectors)
+    {
+        return march;
+    }
     let [points, lines_a_plane, planes] = grid.map(|n| n as usize);
     let whole = |run: usize| {
         points.is_multiple_of(run)
@@ -113,7 +121,8 @@ pub(in crate::backend::cuda) fn slim_grid<T: Scalar>(
     let groups = groups.div_ceil(stack);
     let threads = |depth: usize| runs * groups * planes.div_ceil(depth);
     let tiles = |depth: usize| threads(depth).div_ceil(THREADS as usize / 32 / stack * OWN);
-    let at_once = (blocks(places, T::COMPLEX, end != GridEnd::Product) * chip.multiprocessors) as usize;
+    let at_once = (blocks(places, T::COMPLEX, matches!(end, GridEnd::Dot | GridEnd::Chebyshev))
+        * chip.multiprocessors) as usize;
     let waves_by_planes = |&depth: &usize| tiles(depth).div_ceil(at_once) * (depth + 2);
     let mirrored = mirrored && is_long(places);
     let most = depth(places, size_of::<T>(), mirrored) as usize;
@@ -124,6 +133,7 @@ pub(in crate::backend::cuda) fn slim_grid<T: Scalar>(
     };
     let dealt = [points, lines_a_plane, planes, runs, stack, groups, depth, threads(depth)];
     SlimGrid {
+        marches: false,
         shape: shape.class(places + halved * GRID_HALVED + u32::from(mirrored) * GRID_MIRRORED),
         dealt: dealt.map(|n| n as u32),
     }

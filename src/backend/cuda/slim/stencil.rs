@@ -35,6 +35,17 @@ mod kernel {
         );
     }
     kernels! {
+        "slim_march.cu", types(T: Scalar as SCALAR);
+        fn slim_march(
+            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, alpha: T, x: &Slice<T>,
+            y: &mut Slice<T>,
+        );
+        fn slim_march_dot(
+            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, x: &Slice<T>, y: &mut Slice<T>,
+            xy: &mut Slice<T>, partials: u64, finished: u64,
+        );
+    }
+    kernels! {
         "slim_stencil.cu", types(T: Scalar as SCALAR);
         fn slim_stencil(
             rows: u64, columns: u64, kind_of: &Slice<u8>, whole: u32, places_of: &Slice<u32>,
@@ -57,6 +68,7 @@ mod kernel {
 /// What the kernels get of a stencil on all points of a grid.
 struct Whole<T: Scalar> {
     shape: Shape,
+    marches: bool,
     grid: Constants<u32, 8>,
     numbers: Constants<T, STENCIL_PLACES>,
 }
@@ -69,9 +81,9 @@ impl<T: Scalar> Whole<T> {
         vectors: &[u64],
         (conjugate, end): (bool, GridEnd),
     ) -> Option<Self> {
-        let SlimGrid { shape, dealt } =
+        let SlimGrid { shape, marches, dealt } =
             policy::slim_grid::<T>(chip, (a.places, a.is_mirrored()), a.grid?, vectors, end);
-        Some(Self { shape, grid: Constants(dealt), numbers: numbers(a, conjugate) })
+        Some(Self { shape, marches, grid: Constants(dealt), numbers: numbers(a, conjugate) })
     }
 }
 
@@ -129,17 +141,26 @@ impl Cuda {
     ) -> Result<()> {
         let places_of = a.places_of;
         let conjugate = matches!(target, Target::Product { conjugate: 1, .. });
-        let end = if matches!(target, Target::Dot(_)) { GridEnd::Dot } else { GridEnd::Product };
+        let end = match target {
+            Target::Dot(_) => GridEnd::Dot,
+            Target::Product { beta, .. } if beta == T::zero() => GridEnd::Product,
+            Target::Product { .. } => GridEnd::Sum,
+        };
         let vectors = [x.address(), y.address()];
-        if let Some(Whole { shape, grid, numbers }) = Whole::new(self.0.chip, &a, &vectors, (conjugate, end))
+        if let Some(Whole { shape, marches, grid, numbers }) =
+            Whole::new(self.0.chip, &a, &vectors, (conjugate, end))
         {
             return match target {
+                Target::Product { alpha, .. } if marches => {
+                    kernel::slim_march(self, shape, grid, numbers, alpha, x, y)
+                }
                 Target::Product { alpha, beta, .. } => {
                     kernel::slim_grid(self, shape, grid, numbers, alpha, x, beta, y)
                 }
                 Target::Dot(xy) => {
                     let (partials, finished) = self.0.reduction();
-                    kernel::slim_grid_dot(self, shape, grid, numbers, x, y, xy, partials, finished)
+                    let product = if marches { kernel::slim_march_dot } else { kernel::slim_grid_dot };
+                    product(self, shape, grid, numbers, x, y, xy, partials, finished)
                 }
             };
         }
@@ -170,7 +191,7 @@ impl Cuda {
     ) -> Result<()> {
         let ChebyshevStep { keep, momentum, step, d, r, last } = by;
         let vectors = [r.address(), z.address(), last.address()];
-        if let Some(Whole { shape, grid, numbers }) =
+        if let Some(Whole { shape, grid, numbers, .. }) =
             Whole::new(self.0.chip, &a, &vectors, (false, GridEnd::Chebyshev))
         {
             return kernel::slim_grid_chebyshev(

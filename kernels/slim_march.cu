@@ -1,0 +1,163 @@
+// y = alpha A x with A a stencil of a point and its neighbours on all points of a grid, neighbours in other planes among them: the sums of
+// slim_grid.cu, bit by bit, with x in shared memory.
+//
+//     block 0: lines 0 .. 2   | plane 0 | plane 1 | plane 2 |     A block has a few lines of a few planes and goes from plane to plane: of
+//     block 1: lines 3 .. 5   | plane 0 | plane 1 | plane 2 |     each it needs its lines and one more on both sides, which lie one behind
+//     block 2: lines 0 .. 2   | plane 3 | plane 4 | plane 5 |     the other in memory, so that one thread fetches them by one copy in bulk.
+//
+// All blocks run at a time, and blocks that have lines beside each other are in the same plane at about the same time: what two of
+// them read comes from the device's memory once. The last warp fetches planes, STAGES of them ahead, into a ring; the others add up: a
+// thread has runs of one column, and sums of three planes under way. Lines beyond the grid stay zero in the ring.
+//
+// Bytes a row: x and y. What multiprocessors ask for is (1 + 2 / lines) (1 + 2 / planes) of x.
+//
+// Constants: those of slim_grid.cuh, STAGES, THREADS and BLOCKS (a multiprocessor, at least, of a
+// product: so that the next launch has a place while this one ends).
+#include "block_sum.cuh"
+#include "bulk.cuh"
+#include "slim_grid.cuh"
+
+// Points a line, lines a plane, planes; runs a line; groups of lines that a plane is cut into, and the most lines of one; slabs of planes;
+// warps that add up.
+struct Grid {
+    u32 points, lines, planes, runs, groups, tile, slabs, warps;
+};
+
+// The ring: for each stage whether its plane is there, and whether all warps are done with it.
+struct Ring {
+    u64 full[STAGES], empty[STAGES];
+};
+constexpr u32 BARRIERS = 128; // bytes before the first stage
+static_assert(sizeof(Ring) <= BARRIERS, "the barriers fit");
+
+// Where in the ring one is.
+struct Place {
+    u32 stage = 0, parity = 0;
+
+    DEVICE void advance() {
+        if (++stage == STAGES) stage = 0, parity ^= 1;
+    }
+};
+
+// Lines begin .. end of planes from .. to.
+struct Part {
+    u32 begin, end, from, to;
+
+    DEVICE explicit Part(const Grid& grid) {
+        const u32 slab = blockIdx.x / grid.groups, group = blockIdx.x - slab * grid.groups;
+        begin = u64(grid.lines) * group / grid.groups, end = u64(grid.lines) * (group + 1) / grid.groups;
+        from = u64(grid.planes) * slab / grid.slabs, to = u64(grid.planes) * (slab + 1) / grid.slabs;
+    }
+};
+
+// By one thread: all planes that the block reads, as stages become empty.
+DEVICE void fetch(const Grid& grid, const Part& part, const T* x, char* stages, u32 stage_bytes, Ring& ring) {
+    const u32 line = grid.points * u32(sizeof(T)), low = part.begin ? part.begin - 1 : 0, high = min(part.end + 1, grid.lines);
+    const u32 first = part.from ? part.from - 1 : 0, last = min(part.to + 1, grid.planes);
+    const u64 plane = u64(grid.points) * grid.lines;
+    Place at;
+    for (u32 k = first; k < last; k++, at.advance()) {
+        wait(ring.empty + at.stage, at.parity ^ 1);
+        arrive(ring.full + at.stage, (high - low) * line);
+        bulk_load(stages + at.stage * stage_bytes + (part.begin ? 0 : line), x + k * plane + u64(low) * grid.points, (high - low) * line, ring.full + at.stage);
+    }
+}
+
+template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers, const T* x, F& rows) {
+    extern __shared__ __align__(128) char shared[];
+    Ring& ring = *reinterpret_cast<Ring*>(shared);
+    char* const stages = shared + BARRIERS;
+    const u32 line = grid.points * u32(sizeof(T)), stage_bytes = line * (grid.tile + 2), warp = threadIdx.x / 32;
+    const Part part(grid);
+    if (threadIdx.x == 0) {
+        for (u32 i = 0; i < STAGES; i++) {
+            barrier_init(ring.full + i, 1);
+            barrier_init(ring.empty + i, grid.warps);
+        }
+        barrier_init_done();
+    }
+    for (u32 i = threadIdx.x; i < STAGES * grid.runs; i += THREADS) {
+        const u32 stage = i / grid.runs;
+        Points* const column = reinterpret_cast<Points*>(stages + stage * stage_bytes) + (i - stage * grid.runs);
+        if (part.begin == 0) column[0] = {};
+        if (part.end == grid.lines) column[(part.end - part.begin + 1) * grid.runs] = {};
+    }
+    __syncthreads();
+    after_predecessors();
+    if (warp == THREADS / 32 - 1 && lane_id() == 0) fetch(grid, part, x, stages, stage_bytes, ring);
+    if (warp >= grid.warps) return;
+
+    const u64 plane = u64(grid.points) * grid.lines;
+    const u32 group = threadIdx.x / grid.runs, run = threadIdx.x - group * grid.runs;
+    const bool left = run > 0, right = run + 1 < grid.runs;
+    // The last threads may share lines with those before them, or have none of their own.
+    const u32 r0 = min(group * LINES, grid.tile - LINES);
+    bool own[LINES];
+#pragma unroll
+    for (int r = 0; r < LINES; r++) own[r] = r0 + r >= group * LINES && part.begin + r0 + r < part.end;
+    const char* const column = stages + r0 * line + run * u32(sizeof(Points));
+    u64 row = part.from * plane + u64(part.begin + r0) * grid.points + run * RUN;
+    // Of the planes before, of and after the one whose elements came last; elements of the one before, and these.
+    Points before[LINES], itself[LINES] = {}, after[LINES] = {}, of_before[LINES], of_x[LINES];
+    Place at;
+    // A plane's elements, to the sums of those that it is for.
+    auto add = [&](int whom) {
+        wait(ring.full + at.stage, at.parity);
+        const char* const of_stage = column + at.stage * stage_bytes;
+#pragma unroll
+        for (int m = -1; m <= LINES; m++)
+            if (is_read(whom, m) || (F::READS_OWN && whom & FOR_ITSELF && m >= 0 && m < LINES)) {
+                const T* const p = reinterpret_cast<const T*>(of_stage + (m + 1) * line);
+                const Points now = *reinterpret_cast<const Points*>(p);
+                const T beside_left = is_needed(whom, m, -1) && left ? p[-1] : T(), beside_right = is_needed(whom, m, 1) && right ? p[RUN] : T();
+                add_run(whom, m, now, beside_left, beside_right, numbers, before, itself, after);
+                if (F::READS_OWN && m >= 0 && m < LINES) of_x[m] = now;
+            }
+        __syncwarp();
+        if (lane_id() == 0) arrive(ring.empty + at.stage);
+        at.advance();
+    };
+    auto finish = [&]() {
+#pragma unroll
+        for (int r = 0; r < LINES; r++)
+            if (own[r]) {
+                Points sum = before[r];
+#pragma unroll
+                for (int i = 0; i < RUN; i++)
+                    if (MIRRORED) sum.of[i] = sum.of[i] + after[r].of[i];
+                rows.take(row + r * u64(grid.points), sum, of_before[r], {});
+            }
+        row += plane;
+    };
+    auto advance = [&]() {
+#pragma unroll
+        for (int r = 0; r < LINES; r++) before[r] = itself[r], itself[r] = after[r], after[r] = {}, of_before[r] = of_x[r];
+    };
+    if (part.from) {
+        add(FOR_AFTER);
+        advance();
+    }
+    add(FOR_ITSELF | FOR_AFTER);
+    advance();
+#pragma unroll 1
+    for (u32 k = part.from + 1; k < part.to; k++) {
+        add(FOR_BEFORE | FOR_ITSELF | FOR_AFTER);
+        finish();
+        advance();
+    }
+    if (part.to < grid.planes) add(FOR_BEFORE);
+    finish();
+}
+
+#define GRID const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) slim_march(GRID, T alpha, const T* x, T* y) {
+    Product rows = {alpha, T(), y};
+    sums(grid, numbers, x, rows);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) slim_march_dot(GRID, const T* x, T* y, T* xy, T* partials, u32* finished) {
+    ProductDot rows = {y, T()};
+    sums(grid, numbers, x, rows);
+    launch_sum<THREADS>(rows.dot, partials, finished, [=](T all) { *xy = all; });
+}

@@ -1,0 +1,110 @@
+//! Products with a stencil on all points of a grid, with planes of x in shared memory.
+
+use super::{GRID_MIRRORED, Shape, SlimGrid, slim_grid};
+use crate::backend::cuda::chip::Chip;
+use crate::backend::cuda::compile::Unit;
+use crate::scalar::Scalar;
+
+/// Threads of a block, of which a warp fetches.
+const THREADS: u32 = 448;
+const ADDING: usize = THREADS as usize - 32;
+/// Blocks for which a multiprocessor has room: one, and one of the next launch.
+const BLOCKS: u32 = 2;
+/// Lines and bytes of neighbouring points that a thread has.
+const LINES: usize = 2;
+const RUN_BYTES: usize = 16;
+/// Planes on their way, and their bytes at most: what a multiprocessor needs under way is less, and the more there is, the further apart
+/// blocks get that read the same lines.
+const STAGES: u32 = 5;
+const RING: usize = 64 << 10;
+/// Bytes of shared memory before the planes.
+const BARRIERS: usize = 128;
+/// Lines of a block at least: it reads two more.
+const FEWEST_LINES: usize = 4;
+/// Bytes of x a multiprocessor at least: with fewer there are hardly planes to go through.
+const FEWEST_BYTES: usize = 7 << 10;
+/// Slabs of planes at most.
+const MOST_SLABS: usize = 64;
+
+pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
+    vec![
+        ("THREADS", THREADS),
+        ("BLOCKS", BLOCKS),
+        ("PLACES", unit.size_class() % GRID_MIRRORED),
+        ("MIRRORED", unit.size_class() / GRID_MIRRORED),
+        ("LINES", LINES as u32),
+        ("RUN", (RUN_BYTES / unit.scalar_bytes()) as u32),
+        ("STAGES", STAGES),
+    ]
+}
+
+/// How planes are cut: groups of lines, the most lines of one, and slabs of planes, a block for each group of each slab.
+struct Cut {
+    groups: usize,
+    tile: usize,
+    slabs: usize,
+}
+
+/// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses: the shape of its launch and the kernel's
+/// `Grid`. `None` where chips cannot copy in bulk, the stencil stays in a plane, lines are no whole number of runs or too long for a
+/// block to have a few of them, or points are few.
+pub(super) fn slim_march<T: Scalar>(
+    chip: Chip,
+    (places, mirrored): (u32, bool),
+    [points, lines, planes]: [u32; 3],
+    vectors: &[u64],
+) -> Option<SlimGrid> {
+    let line = points as usize * size_of::<T>();
+    let whole = line.is_multiple_of(RUN_BYTES) && vectors.iter().all(|a| a.is_multiple_of(RUN_BYTES as u64));
+    let bytes = line * lines as usize * planes as usize;
+    let many = bytes >= FEWEST_BYTES * chip.multiprocessors as usize;
+    if chip.capability < (9, 0) || T::COMPLEX || !slim_grid::is_deep(places) || !whole || !many {
+        return None;
+    }
+    let runs = line / RUN_BYTES;
+    let most_lines = (ADDING / runs * LINES).min((RING / STAGES as usize / line).saturating_sub(2));
+    let Cut { groups, tile, slabs } =
+        cut(chip.multiprocessors as usize, (lines as usize, most_lines), planes as usize)?;
+    let mirrored = u32::from(mirrored && slim_grid::is_long(places));
+    let warps = (runs * tile.div_ceil(LINES)).div_ceil(32);
+    let shared = BARRIERS + STAGES as usize * (tile + 2) * line;
+    let shape = Shape::new((groups * slabs) as u32, THREADS).shared(shared);
+    let dealt = [runs, groups, tile, slabs, warps].map(|n| n as u32);
+    let [runs, groups, tile, slabs, warps] = dealt;
+    let dealt = [points, lines, planes, runs, groups, tile, slabs, warps];
+    Some(SlimGrid { shape: shape.class(places + mirrored * GRID_MIRRORED), marches: true, dealt })
+}
+
+/// So that all blocks run at a time, and the one that has most takes least: of a plane it reads two lines more than it has, and to go on to
+/// the next takes as long as two lines do.
+fn cut(blocks: usize, (lines, most_lines): (usize, usize), planes: usize) -> Option<Cut> {
+    let cuts = (1..=planes.min(MOST_SLABS).min(blocks)).map(|slabs| {
+        let tile = lines.div_ceil(blocks / slabs).max(FEWEST_LINES);
+        Cut { groups: lines.div_ceil(tile), tile, slabs }
+    });
+    let takes = |cut: &Cut| (cut.tile + 4) * (planes.div_ceil(cut.slabs) + 2);
+    cuts.filter(|cut| cut.tile <= most_lines && cut.tile <= lines).min_by_key(takes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn blocks_run_at_a_time_and_have_all_lines() {
+        for (blocks, lines, most_lines, planes) in
+            [(132, 256, 4, 256), (132, 160, 8, 160), (132, 83, 10, 84), (1, 9, 40, 17), (4, 500, 8, 3)]
+        {
+            let Some(of) = cut(blocks, (lines, most_lines), planes) else {
+                assert!(lines > blocks * most_lines, "{lines} lines of {blocks} blocks");
+                continue;
+            };
+            assert!(of.groups * of.slabs <= blocks && of.slabs <= planes);
+            assert!(
+                (super::FEWEST_LINES..=most_lines).contains(&of.tile) && lines.div_ceil(of.groups) <= of.tile
+            );
+        }
+        let of = |lines, planes| cut(132, (lines, 8), planes).map(|cut| (cut.groups, cut.slabs));
+        assert_eq!((of(160, 160), of(256, 256)), (Some((20, 6)), Some((32, 4))));
+    }
+}
