@@ -22,7 +22,7 @@ const BARRIERS: usize = 128;
 /// Lines of a block at least: it reads two more.
 const FEWEST_LINES: usize = 4;
 /// Bytes of x a multiprocessor at least: with fewer there are hardly planes to go through.
-const FEWEST_BYTES: usize = 7 << 10;
+const FEWEST_BYTES: usize = 6 << 10;
 /// Slabs of planes at most.
 const MOST_SLABS: usize = 64;
 
