@@ -39,13 +39,14 @@ DEVICE bool add(u64* keys, u32* first, u32* count, u16* taken, u64 key, u32 row)
 }
 
 // found: 4 sets of SLOTS keys, then first row << 32 | length for the slots of patterns and of lines, all with their bits turned over; then
-// the counters, room for the totals of slim_sizes.cu and a word for what slim_fill.cu finds wrong, and behind it the long rows as
-// row << 32 | length. Zero before.
+// the counters, room for the totals of slim_sizes.cu and a word for what slim_fill.cu finds wrong, the slots of each set's keys in the order in
+// which they came, MOST numbers of 16 bits, and behind them the long rows as row << 32 | length. Zero before.
 extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* offsets, const u32* columns, const V* values, u32 longest, u64* found) {
     u64* const keys = found;
     u64* const first_row = keys + 4 * SLOTS;
     u32* const counters = reinterpret_cast<u32*>(first_row + 2 * SLOTS);
-    u64* const long_rows = first_row + 2 * SLOTS + 3 + 6 + 1;
+    u16* const listed = reinterpret_cast<u16*>(first_row + 2 * SLOTS + 3 + 6 + 1);
+    u64* const long_rows = reinterpret_cast<u64*>(listed + 4 * MOST);
     __shared__ u64 key[4][SLOTS];
     __shared__ u32 first[2][SLOTS];
     __shared__ u32 count[4];
@@ -129,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) survey(u64 rows, const I* 
         return;
     }
     for (u32 n = threadIdx.x / (4 * 32) * 32 + lane_id(); n < have; n += THREADS / 4) {
-        const u32 at = used[set][n], slot = insert(keys + set * SLOTS, counters + set, ~key[set][at]);
+        const u32 at = used[set][n], slot = insert(keys + set * SLOTS, counters + set, ~key[set][at], listed + set * MOST);
         if (set < PATTERNS || slot == SLOTS) continue;
         const u32 row = first[set - PATTERNS][at];
         atomicMax(first_row + (set - PATTERNS) * SLOTS + slot, ~(u64(row) << 32 | u32(offsets[row + 1] - offsets[row])));

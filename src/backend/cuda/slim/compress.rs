@@ -16,11 +16,14 @@ use crate::scalar::{Element, Offset, Scalar};
 /// Slots of a set in `kernels/slim.cuh`.
 const SLOTS: usize = 1024;
 /// What the survey finds: keys of four sets and the first rows of two of them, then six counters of half a word, the totals of sections'
-/// sizes in two orders, whether a table was wrong, and long rows.
+/// sizes in two orders, whether a table was wrong, lists of the sets' slots in use, and long rows.
 const SETS: usize = 6 * SLOTS;
 const TOTALS: usize = SETS + 3;
 const WRONG: usize = TOTALS + 6;
-const HEAD: usize = WRONG + 1;
+const LISTS: usize = WRONG + 1;
+/// Numbers of slots in a word.
+const LISTED: usize = 4;
+const HEAD: usize = LISTS + 4 * MOST_KEYS / LISTED;
 /// Long rows that come along with these: mostly all, and few enough to be no burden where there are none.
 const ALONG: usize = 1 << 10;
 
@@ -87,15 +90,16 @@ struct Set<'a> {
 }
 
 impl<'a> Set<'a> {
-    /// Its slots in use, in the order of what `rank` says of each and its key.
-    fn new(number: usize, slots: &'a [u64], rank: &dyn Fn(usize, u64) -> u64) -> Self {
-        let mut ranked = Vec::with_capacity(MOST_KEYS);
-        for (slot, &key) in slots.iter().enumerate() {
-            if key != 0 {
-                // Numbers are sorted without branches that a processor would have to guess.
-                ranked.push(u128::from(rank(slot, !key)) << 64 | slot as u128);
-            }
-        }
+    /// Its slots in use, which are `listed`, in the order of what `rank` says of each and its key.
+    fn new(
+        number: usize,
+        slots: &'a [u64],
+        listed: impl Iterator<Item = usize>,
+        rank: &dyn Fn(usize, u64) -> u64,
+    ) -> Self {
+        // Numbers are sorted without branches that a processor would have to guess.
+        let ranked = listed.map(|slot| u128::from(rank(slot, !slots[slot])) << 64 | slot as u128);
+        let mut ranked: Vec<u128> = ranked.collect();
         ranked.sort_unstable();
         Self { number, slots, used: ranked.iter().map(|&slot| slot as usize).collect() }
     }
@@ -113,11 +117,10 @@ impl<'a> Set<'a> {
     }
 
     /// `first` has the first row of each slot's kind and its length, with all bits turned over too.
-    fn kinds(number: usize, slots: &'a [u64], first: &[u64]) -> FoundKinds {
-        let set = Self::new(number, slots, &|slot, _| !first[slot]);
-        let told = set.used.iter().map(|&slot| ((!first[slot] >> 32) as u32, !first[slot] as u32));
+    fn kinds(self, first: &[u64]) -> FoundKinds {
+        let told = self.used.iter().map(|&slot| ((!first[slot] >> 32) as u32, !first[slot] as u32));
         let (first_rows, lengths) = told.unzip();
-        FoundKinds { first_rows, lengths, lookup: set.lookup() }
+        FoundKinds { first_rows, lengths, lookup: self.lookup() }
     }
 }
 
@@ -140,13 +143,18 @@ impl<V: Scalar> Told<V> {
         // Distances ascend as signed numbers, values as their bits, the real part's first.
         let distance = |_, key| u64::from(key as u32 ^ 1 << 31);
         let value = |_, key: u64| if V::COMPLEX { key.rotate_left(32) } else { key };
+        // The host reads the lists and what they name: each line of what a device wrote comes from far away.
         let set = |which: usize, most: usize, rank: &dyn Fn(usize, u64) -> u64| {
-            (counter(which) as usize <= most).then(|| Set::new(which, keys(which), rank))
+            let count = counter(which) as usize;
+            let list = &told[LISTS + which * MOST_KEYS / LISTED..];
+            let listed = (0..count).map(|i| usize::from((list[i / LISTED] >> (16 * (i % LISTED))) as u16));
+            (count <= most).then(|| Set::new(which, keys(which), listed, rank))
         };
         let distances = set(0, MOST_KEYS - 1, &distance).map(|set| set.keys(|key| key as u32));
         let values = set(1, MOST_KEYS, &value).map(|set| set.keys(value_of));
         let kinds = |which: usize| {
-            ((counter(which) as usize) < MOST_KEYS).then(|| Set::kinds(which, keys(which), keys(which + 2)))
+            let first = keys(which + 2);
+            set(which, MOST_KEYS - 1, &|slot, _| !first[slot]).map(|set| set.kinds(first))
         };
         let mut totals = [0; 6];
         totals.copy_from_slice(&told[TOTALS..WRONG]);
@@ -343,7 +351,7 @@ impl SlimSteps for Cuda {
     }
 
     fn slim_wrong(&self, sets: &Slice<u64>) -> Result<bool> {
-        Ok(self.value(sets.part(WRONG..HEAD))? != 0)
+        Ok(self.value(sets.part(WRONG..LISTS))? != 0)
     }
 
     fn slim_tables<V: Element>(
@@ -356,7 +364,7 @@ impl SlimSteps for Cuda {
         let (mut distances_there, mut values_there) =
             (Host.zeros(distances.len())?, Host.zeros(values.len())?);
         self.read_three(
-            (sets.part(WRONG..HEAD), &mut wrong),
+            (sets.part(WRONG..LISTS), &mut wrong),
             (distances, &mut distances_there),
             (values, &mut values_there),
         )?;
