@@ -1,13 +1,13 @@
 // y = alpha A x + beta y with A in bands of rows, each swept in the order of columns, a block a band.
 //
 //     | 1 . 7 . |     one band, steps of at most 3 entries (here of 2048)
-//     | . . 8 . |     step 0  (0,0) 1   (3,0) 2   (2,1) 4
+//     | . . 8 . |     step 0  (0,0) 1   (2,1) 4   (3,0) 2
 //     | . 4 3 . |     step 1  (0,2) 7   (1,2) 8   (2,2) 3
 //     | 2 . . 1 |     step 2  (3,3) 1
 //
 // Neighbouring threads read neighbouring columns: where a band has an entry in every few columns, elements of x that lie in one sector of
 // the second-level cache are fetched once a band and not once a nonzero, and a warp asks the first-level cache for few lines. The sums of the band's
-// rows are in shared memory. No two entries of a step are of one row, so threads add to them without atomic operations, and in the order
+// rows are in shared memory. (Within a step entries lie in the order of columns, or of rows where these bring columns together as well.) No two entries of a step are of one row, so threads add to them without atomic operations, and in the order
 // of steps, which is that of columns: the same bits every time.
 //
 // AHEAD steps of the matrix and one of x are under way while a step is added.

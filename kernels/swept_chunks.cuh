@@ -12,8 +12,11 @@
 // the next step goes on in a second level of the one where it is, behind all of the first level; few do. Behind the last chunk steps go on as long as
 // rows need.
 //
-// Constants: OFFSET (of CSR), LANES (a row), LONG (rows with more entries are a warp's), THREADS; of the host's rule too: STEP, BINS (of columns: a chunk has less than a bin
-// too many), SHARE (entries that a chunk is meant to have), OF_ENTRY (parts of one).
+// A block takes the band's entries a tile after the other, each thread EACH that follow each other, whatever rows they are of. Step less number within the tile is a
+// maximum along the row, so a scan over the block tells each thread what the entries of its first row ahead of it ask for, and it follows its own one by one.
+//
+// Constants: OFFSET (of CSR), THREADS, TILE (entries of a block at a time); of the host's rule too: STEP, BINS (of columns: a chunk has less than a bin
+// too many), SHARE (entries that a chunk is meant to have), OF_ENTRY (parts of one), SPREAD (columns for each row, from which on steps are in the order of columns).
 #pragma once
 #include "block_before.cuh"
 #include "swept.cuh"
@@ -27,11 +30,78 @@ extern __shared__ u32 words[];
 // Columns that are swept at a time.
 #define WINDOW (BINS << 14)
 
-// Where an entry goes: the chunk whose step it is, or behind the last, and the level.
-struct Where {
-    i32 step;
-    u32 level;
+// Entries that a thread deals with at a time.
+constexpr u32 EACH = TILE / THREADS;
+// A short number for each of a thread's entries.
+struct alignas(16) Notes {
+    uint4 eight[EACH / 8];
+
+    DEVICE void get(u16 (&of)[EACH]) const { memcpy(of, eight, sizeof(Notes)); }
+    DEVICE void put(const u16 (&of)[EACH]) { memcpy(eight, of, sizeof(Notes)); }
 };
+
+// Where the entry before in the row went: one more than its step, above the level there; 0 where there is none.
+DEVICE u32 state_of(u32 step, u32 level) { return (step + 1) << 16 | level; }
+DEVICE u32 next_step(u32 state) { return state >> 16; }
+DEVICE u32 step_of(u32 state) { return (state >> 16) - 1; }
+DEVICE u32 level_of(u32 state) { return state & 0xffff; }
+
+// Entries of a tile that follow each other.
+struct Entries {
+    // A bit for each that is there: of the band, and of the window.
+    u32 there;
+    // Row of the tile's first entry, and of the entry before the thread's; the row of each entry that starts one, less `open`.
+    u32 open, row;
+    u16 mark[EACH];
+    u32 column[EACH], state[EACH];
+
+    DEVICE bool has(u32 i) const { return there >> i & 1; }
+    // what(i, row, column, state) for each.
+    template <typename Do> DEVICE void each(Do what) const {
+        u32 r = row;
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++) {
+            if (mark[i]) r = open + mark[i];
+            if (has(i)) what(i, r, column[i], state[i]);
+        }
+    }
+    DEVICE void ask(const u32* columns, u32 first, u32 count, u32 window) {
+        there = 0;
+        if (first < count && first + EACH <= count) {
+#pragma unroll
+            for (u32 i = 0; i < EACH; i += 4) {
+                const uint4 four = __ldg(reinterpret_cast<const uint4*>(columns + first + i));
+                column[i] = four.x, column[i + 1] = four.y, column[i + 2] = four.z, column[i + 3] = four.w;
+            }
+        } else {
+#pragma unroll
+            for (u32 i = 0; i < EACH; i++) column[i] = first + i < count ? columns[first + i] : window - 1;
+        }
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++) there |= u32(column[i] - window < WINDOW) << i;
+    }
+};
+
+// Rows are numbered in the upper half of a key; in the lower one, the largest of step less number within the tile that any of the row's entries asks for, and more than 0.
+DEVICE u32 joined(u32 ahead, u32 key) { return key >> 16 ? key : max(ahead, (ahead & 0xffff0000) | key); }
+// Of the keys of all threads ahead of this one, behind `first`.
+DEVICE u32 keys_ahead(u32 key, u32 first, u32* of_warp) {
+    const auto upto = [](u32 key) {
+#pragma unroll
+        for (u32 by = 1; by < 32; by *= 2) {
+            const u32 other = __shfl_up_sync(ALL, key, by);
+            if (lane_id() >= by) key = joined(other, key);
+        }
+        return key;
+    };
+    const u32 all = upto(key);
+    if (lane_id() == 31) of_warp[threadIdx.x / 32] = all;
+    __syncthreads();
+    const u32 warps = upto(lane_id() < THREADS / 32 ? of_warp[lane_id()] : 0);
+    const u32 before = __shfl_sync(ALL, warps, (threadIdx.x / 32 + 31) & 31), here = __shfl_up_sync(ALL, all, 1);
+    key = threadIdx.x < 32 ? first : joined(first, before);
+    return lane_id() == 0 ? key : joined(key, here);
+}
 
 struct Band {
     u64 row, begin, end;
@@ -39,28 +109,30 @@ struct Band {
     u32 window, extent, shift;
     u64 of_column;
     // The last chunk; bins in which there are entries.
-    i32 last;
+    u32 last;
+    // Bins that have entries; whether all columns are in reach of every step.
     u32 filled;
+    bool near;
     // Counters a step.
     u32 parts;
     u32 *bins, *bases, *counts;
-    u16* chunk_of;
+    u16 *chunk_of, *notes;
 
-    // In shared memory: bins (then levels of each chunk, then levels of all before), base of each chunk, chunk of each bin, counters.
+    // In shared memory: bins (then levels of each chunk, then levels of all before), base of each chunk, chunk of each bin, notes of a tile's entries, counters.
     DEVICE Band(u64 rows, u32 height, u32 bin_shift, const I* offsets) {
         row = u64(blockIdx.x) * height;
         have = u32(min(u64(height), rows - row)), row_bits = ::row_bits(height);
         of_column = CHUNK / (reach() / 8 * 3);
         begin = offsets[row], end = offsets[row + have];
-        shift = bin_shift, last = 0, filled = 0, window = 0, extent = 0;
+        shift = bin_shift, last = 0, filled = 0, near = false, window = 0, extent = 0;
         parts = (have + STEP - 1) / STEP;
         bins = words, bases = words + BINS;
-        chunk_of = reinterpret_cast<u16*>(bases + BINS), counts = words + 2 * BINS + BINS / 2;
+        chunk_of = reinterpret_cast<u16*>(bases + BINS), notes = chunk_of + BINS, counts = reinterpret_cast<u32*>(notes + TILE);
     }
     // Columns that a step reaches.
     DEVICE u32 reach() const { return 1u << (32 - row_bits); }
     // What columns of a step are counted from.
-    DEVICE u32 base(i32 step) const { return bases[min(step, last)]; }
+    DEVICE u32 base(u32 step) const { return bases[min(step, last)]; }
 
     // The base of a step whose chunk ends ahead of the bin.
     DEVICE u32 base_of(u32 end) const {
@@ -72,8 +144,10 @@ struct Band {
         const u64 windows = (columns + WINDOW - 1) / WINDOW, filled = (end - begin) / SHARE;
         return filled + (parts > 1 ? 2 * filled : 0) + windows * ((u64(BINS) << shift) / (reach() / 8 * 3) + 2 + longest);
     }
-    // Whether rows beside each other are mostly in different steps: columns are many, or rows of very different lengths.
-    DEVICE bool scattered(u32 longest) const { return u64(filled) << shift > 8 * u64(have) || u64(longest) * have > 16 * (end - begin); }
+    // Whether the entries of a step lie in the order of rows: where columns are not many more than rows, those of a step that follow each other by rows are mostly close to each
+    // other by columns, too.
+    DEVICE bool by_rows() const { return u64(filled) << shift <= u64(SPREAD) * have; }
+    DEVICE Notes& own_notes() const { return reinterpret_cast<Notes*>(notes)[threadIdx.x]; }
     // What a bin takes of a chunk.
     DEVICE u64 weight(u32 count) const { return max(u64(count) * OF_ENTRY, of_column << shift); }
     // Cuts columns into chunks; whether there are entries at all.
@@ -99,7 +173,7 @@ struct Band {
         for (u32 i = 0; i < EACH; i++) sum += weight(count[i] = bins[first + i]);
         u64 before = block_before<THREADS>(sum, all);
         // A bin with entries starts a chunk where the one ahead of it that has any is in another.
-        u32 latest = ~0u, upto = ~0u, cuts = 0, chunks;
+        u32 latest = ~0u, upto = ~0u, cuts = 0, chunks, lowest = BINS;
         u64 upto_here = before;
 #pragma unroll
         for (u32 i = 0; i < EACH; i++) {
@@ -112,7 +186,7 @@ struct Band {
         for (u32 i = 0; i < EACH; i++) {
             const u32 now = u32(before / CHUNK);
             cut[i] = count[i] && now != latest;
-            if (count[i]) latest = now;
+            if (count[i]) latest = now, lowest = min(lowest, first + i);
             // Bins with entries, and those that start a chunk.
             cuts += (count[i] ? 1u << 16 : 0) + cut[i];
             before += weight(count[i]);
@@ -126,126 +200,89 @@ struct Band {
         last = (chunks & 0xffff) - 1, filled = chunks >> 16;
         for (u32 b = first; b < first + EACH; b++) bins[b] = 0;
         __syncthreads();
-        for (u32 b = threadIdx.x; b <= u32(last); b += THREADS) bases[b] = base_of(bases[b]);
+        for (u32 b = threadIdx.x; b <= last; b += THREADS) bases[b] = base_of(bases[b]);
         __syncthreads();
+        near = !__syncthreads_or(window + (lowest << shift) < bases[last]);
         return true;
     }
 
-    // what(row in the band, what was loaded, column, where) for each entry of the window in some rows. LANES lanes a row, in its order, and several rows
-    // each; a row of more than LONG entries is its warp's, among few rows one of half as many. Few rows are shared out to all warps.
-    template <u32 AT_ONCE, typename Load, typename Do>
-    DEVICE void walk(const I* offsets, const u32* columns, u32 from, u32 upto_row, Load load, Do what) const {
-        constexpr u32 GROUPS = THREADS / LANES, WARPS = THREADS / 32;
-        const bool few = upto_row - from <= GROUPS;
-        const u32 limit = upto_row - from <= 2 * GROUPS ? LONG / 2 : LONG;
-        if (few && AT_ONCE > 1) return walk<1>(offsets, columns, from, upto_row, load, what);
-        const u32 group = few ? lane_id() / LANES * WARPS + threadIdx.x / 32 : threadIdx.x / LANES;
-        for (u32 first = from; first < upto_row; first += GROUPS * AT_ONCE) {
-            u64 at[AT_ONCE];
-            u32 row_of[AT_ONCE], length[AT_ONCE], longest = 0;
+    // what(first, entries) for each tile of entries in the order of CSR: the number of its first, from the band's on (below zero where those do not start at a
+    // multiple of 16 bytes), and EACH entries a thread. `first_row` is the first row that has any.
+    template <typename Do> DEVICE void walk(const I* offsets, const u32* all_columns, u32 first_row, Do what) const {
+        __shared__ u32 of_warp[THREADS / 32], next_row, goes_on, last_state;
+        const u32* const columns = all_columns + begin;
+        const u32 count = u32(end - begin), apart = u32(u64(columns) / 4 % 4), mine = threadIdx.x * EACH;
+        u32 open = first_row, opened = 0;
+        own_notes() = Notes();
+        __syncthreads();
+        for (u32 tile = 0; tile < count + apart; tile += TILE) {
+            const u32 first = tile - apart, behind = min(first + TILE, count);
+            Entries entries;
+            entries.ask(columns, first + mine, count, window);
+            // Rows that start here, counted from the one that the tile starts in; and the one that the next tile starts in.
+            constexpr u32 ROWS = 2;
+            for (u32 next = open + threadIdx.x; next < have; next += ROWS * THREADS) {
+                u32 from[ROWS], upto[ROWS];
 #pragma unroll
-            for (u32 i = 0; i < AT_ONCE; i++) {
-                const u32 r = row_of[i] = first + i * GROUPS + group;
-                at[i] = r < upto_row ? u64(offsets[row + r]) : 0;
-                length[i] = r < upto_row ? u32(u64(offsets[row + r + 1]) - at[i]) : 0;
-                longest = max(longest, length[i]);
-            }
-            if (__any_sync(ALL, longest > limit)) {
-#pragma unroll
-                for (u32 i = 0; i < AT_ONCE; i++) {
-                    for (u32 some = __ballot_sync(ALL, length[i] > limit && lane_id() % LANES == 0); some; some &= some - 1) {
-                        const u32 of = __ffs(some) - 1, r = __shfl_sync(ALL, row_of[i], of), have = __shfl_sync(ALL, length[i], of);
-                        const u64 start = __shfl_sync(ALL, at[i], of);
-                        along<32, true, 4>({r, r, r, r}, {start, start, start, start}, {have, have, have, have}, columns, load, what);
-                    }
-                    if (length[i] > limit) length[i] = 0;
+                for (u32 i = 0; i < ROWS; i++) {
+                    const u32 r = min(next + i * THREADS, have - 1);
+                    from[i] = u32(offsets[row + r] - begin), upto[i] = u32(offsets[row + r + 1] - begin);
                 }
-            }
-            along<LANES, false, AT_ONCE>(row_of, at, length, columns, load, what);
-        }
-    }
-
-    // The same for rows of so many entries from `at` on, whose lanes are known to be WIDTH; or, CHAINED, for one row, as many times WIDTH of its entries at once.
-    template <u32 WIDTH, bool CHAINED, u32 AT_ONCE, typename Load, typename Do>
-    DEVICE void along(const u32 (&row_of)[AT_ONCE], const u64 (&at)[AT_ONCE], const u32 (&length)[AT_ONCE], const u32* columns, Load load,
-                      Do what) const {
-        constexpr i32 NONE = -(1 << 30);
-        constexpr u32 APART = CHAINED ? WIDTH : 0, ROWS = CHAINED ? 1 : AT_ONCE;
-        // What comes next is under way while an entry is dealt with, where a lane has no other entries under way, or asks for columns only.
-        typedef decltype(load(u64())) L;
-        constexpr bool AHEAD = AT_ONCE == 1 || (same<L, i32>::value && !CHAINED);
-        const u32 lane = threadIdx.x % WIDTH;
-        u32 level[ROWS], longest = 0, next[AT_ONCE];
-        L next_loaded[AT_ONCE];
-        // The largest of step less number in the row.
-        i32 upto[ROWS];
-        const auto ask = [&](u32 k) {
 #pragma unroll
-            for (u32 i = 0; i < AT_ONCE; i++)
-                if (k + i * APART < length[i]) next[i] = columns[at[i] + k + i * APART], next_loaded[i] = load(at[i] + k + i * APART);
-        };
-#pragma unroll
-        for (u32 i = 0; i < ROWS; i++) longest = max(longest, length[i]), level[i] = 0, upto[i] = NONE;
-        if (AHEAD) ask(lane);
-        for (u32 k = lane; __any_sync(ALL, k - lane < longest); k += max(WIDTH, AT_ONCE * APART)) {
-            u32 column[AT_ONCE];
-            L loaded[AT_ONCE];
-            i32 chunk[AT_ONCE], most[AT_ONCE];
-            bool mine[AT_ONCE], far = false;
-            if (!AHEAD) ask(k);
-#pragma unroll
-            for (u32 i = 0; i < AT_ONCE; i++)
-                column[i] = next[i], loaded[i] = next_loaded[i], mine[i] = k + i * APART < length[i] && column[i] - window < WINDOW;
-            if (AHEAD) ask(k + WIDTH);
-#pragma unroll
-            for (u32 i = 0; i < AT_ONCE; i++) {
-                chunk[i] = mine[i] ? i32(chunk_of[(column[i] - window) >> shift]) : 0;
-                most[i] = mine[i] ? chunk[i] - i32(k + i * APART) : NONE;
-            }
-#pragma unroll
-            for (u32 by = 1; by < WIDTH; by *= 2)
-#pragma unroll
-                for (u32 i = 0; i < AT_ONCE; i++) {
-                    const i32 other = __shfl_up_sync(ALL, most[i], by, WIDTH);
-                    if (lane >= by) most[i] = max(most[i], other);
+                for (u32 i = 0; i < ROWS; i++) {
+                    const u32 r = next + i * THREADS;
+                    if (r >= have || from[i] == upto[i] || from[i] > behind) continue;
+                    if (r > open && from[i] < behind) notes[from[i] - first] = u16(r - open);
+                    if (behind < upto[i]) next_row = r, goes_on = from[i] < behind;
                 }
-            i32 now[ROWS];
+                if (from[ROWS - 1] > behind) break;
+            }
+            __syncthreads();
+            const u32 next = next_row, next_opened = goes_on, carried = opened ? last_state : 0;
+            own_notes().get(entries.mark);
+            own_notes() = Notes();
+            u32 chunk[EACH], key = 0;
 #pragma unroll
-            for (u32 i = 0; i < AT_ONCE; i++) {
-                most[i] = max(most[i], i < ROWS ? upto[i] : now[0]);
-                now[CHAINED ? 0 : i] = __shfl_sync(ALL, most[i], WIDTH - 1, WIDTH);
-                far = far || (mine[i] && column[i] < base(most[i] + i32(k + i * APART)));
+            for (u32 i = 0; i < EACH; i++) {
+                if (entries.mark[i]) key = u32(entries.mark[i]) << 16;
+                // Those that are not there have a column, too.
+                chunk[i] = chunk_of[(entries.has(i) ? entries.column[i] - window : 0) >> shift];
+                const u32 wanted = entries.has(i) ? TILE - (mine + i) + chunk[i] : 0;
+                key = max(key, (key & 0xffff0000) | wanted);
             }
-            const bool any_far = __any_sync(ALL, far);
+            key = keys_ahead(key, carried ? TILE + next_step(carried) : 0, of_warp);
+            // What the thread's first entry finds: of a row that is in no second level, so far.
+            entries.open = open, entries.row = open + (key >> 16);
+            u32 found = key & 0xffff ? state_of((key & 0xffff) + mine - TILE - 1, 0) : 0, state;
+            if (threadIdx.x == 0) found = carried;
+            const auto follow = [&]() {
+                bool levels = false;
+                state = found;
 #pragma unroll
-            for (u32 i = 0; i < AT_ONCE; i++) {
-                const u32 r = CHAINED ? 0 : i;
-                Where where = {most[i] + i32(k + i * APART), 0};
-                if (any_far) where = one_by_one<WIDTH>(lane, k + i * APART, mine[i], chunk[i], column[i], upto[r], level[r]);
-                else upto[r] = now[r], level[r] = 0;
-                if (mine[i]) what(row_of[i], loaded[i], column[i], where);
+                for (u32 i = 0; i < EACH; i++) {
+                    if (entries.mark[i]) state = 0;
+                    const u32 step = next_step(state);
+                    const bool reached = near || entries.column[i] >= base(step);
+                    const u32 now = chunk[i] >= step || reached ? state_of(max(chunk[i], step), 0) : state + 1;
+                    levels = levels || (entries.has(i) && level_of(now));
+                    if (entries.has(i)) state = now;
+                    entries.state[i] = state;
+                }
+                return levels;
+            };
+            // Where there are levels, a thread tells the next one what its last entry leaves, until none hears anything new.
+            bool again = follow();
+            while (__syncthreads_or(again)) {
+                u32 told = __shfl_up_sync(ALL, state, 1);
+                if (lane_id() == 31) of_warp[threadIdx.x / 32] = state;
+                __syncthreads();
+                if (lane_id() == 0) told = threadIdx.x ? of_warp[threadIdx.x / 32 - 1] : carried;
+                again = told != found, found = told;
+                if (again) follow();
             }
+            if (threadIdx.x == THREADS - 1) last_state = state;
+            what(first, entries);
+            open = next, opened = next_opened;
         }
-    }
-
-    // Where each lane's entry goes if some are out of reach of the next step.
-    template <u32 WIDTH>
-    DEVICE Where one_by_one(u32 lane, u32 k, bool mine, i32 chunk, u32 column, i32& upto, u32& level) const {
-        Where now = {upto + i32(k - lane) - 1, level}, where = {0, 0};
-#pragma unroll 1
-        for (u32 j = 0; j < WIDTH; j++) {
-            const i32 of = __shfl_sync(ALL, chunk, j, WIDTH);
-            const u32 at = __shfl_sync(ALL, column, j, WIDTH);
-            const bool there = __shfl_sync(ALL, mine, j, WIDTH);
-            if (there) {
-                if (of > now.step) now = {of, 0};
-                else if (at >= base(now.step + 1)) now = {now.step + 1, 0};
-                else now.level++;
-                // Less its number in the row.
-                upto = now.step - i32(k - lane + j), level = now.level;
-            }
-            if (j == lane) where = now;
-        }
-        return where;
     }
 };

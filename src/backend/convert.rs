@@ -217,7 +217,7 @@ pub trait Conversions: Primitives + SlimSteps {
 
     /// Every entry, laid out as [`SweptParts`] says, and the entries of each row; refused where a row has more than
     /// [`SWEPT_LONGEST`](super::SWEPT_LONGEST). Fewer than 2^32 entries. Temporary memory on a device: 8 bytes for each 512 entries, a byte for each of the first
-    /// 2^19, and a few for each 16384 columns of a band; more where bands have more steps.
+    /// 2^19, and a few for each 16384 columns of a band; more where bands have more steps, and 4 for each of these where any are sorted.
     fn csr_to_swept<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,

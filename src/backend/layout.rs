@@ -397,6 +397,9 @@ pub(crate) const SWEPT_SHARE: usize = 1984;
 /// Parts into which each is divided: what a column takes of a chunk, whatever its entries, is a part of one.
 pub(crate) const SWEPT_OF_ENTRY: usize = 1 << 20;
 
+/// Where a band's columns, by bins that have entries, are at most so many times its rows, entries of a step lie in the order of rows; else in that of columns.
+pub(crate) const SWEPT_SPREAD: usize = 8;
+
 /// Bands of `height` rows, each swept in the order of columns, in steps of up to [`SWEPT_STEP`] entries. No two entries of a step are
 /// of one row, those of a row are in the order of their columns, and a column less the step's base fits in the bits of a place that the band's
 /// rows leave.
@@ -406,8 +409,8 @@ pub(crate) const SWEPT_OF_ENTRY: usize = 1 << 20;
 /// firsts  0                                     3        first step of each band
 /// starts  0               3               6     7        first entry of each step
 /// bases   0               0               0
-/// places  0,0  3,0  2,1 | 0,2  1,2  2,2 | 3,3            row within the band, column less base
-/// values  1    2    4   | 7    8    3   | 1
+/// places  0,0  2,1  3,0 | 0,2  1,2  2,2 | 3,3            row within the band, column less base
+/// values  1    4    2   | 7    8    3   | 1
 /// ```
 #[derive(Debug)]
 pub struct SweptParts<'a, V: Element, B: Backend> {

@@ -61,9 +61,9 @@ fn the_example_lies_in_memory_as_drawn() {
     let place = |row: u32, column: u32| column << 11 | row;
     assert_eq!((swept.parts().firsts, swept.parts().starts), (&[0, 2][..], &[0, 4, 7][..]));
     assert_eq!(swept.parts().bases, [0, 0]);
-    let first = [place(0, 0), place(3, 0), place(2, 1), place(1, 2)];
+    let first = [place(0, 0), place(1, 2), place(2, 1), place(3, 0)];
     assert_eq!(swept.parts().places, [&first[..], &[place(0, 2), place(2, 2), place(3, 3)]].concat());
-    assert_eq!(swept.parts().values, [1.0, 2.0, 4.0, 8.0, 7.0, 3.0, 1.0]);
+    assert_eq!(swept.parts().values, [1.0, 8.0, 4.0, 2.0, 7.0, 3.0, 1.0]);
 
     let dia = Dia::from_csr(&HOST, &a).unwrap();
     assert_eq!(dia.parts().distances, [-3, -1, 0, 1, 2]);

@@ -1,5 +1,5 @@
 //! Bands of rows that are swept in the order of columns, to and from CSR on the device: two or three launches, and one wait behind the first for the
-//! number of steps, which the host has to know to ask for their memory.
+//! number of steps, which the host has to know to ask for their memory, and whether any is to be put in order.
 
 use super::launch::kernels;
 use super::shape::bytes_of;
@@ -19,7 +19,7 @@ mod kernel {
             rows: u64, all_columns: u64, height: u32, shift: u32, offsets: &Slice<I>, columns: &Slice<u32>,
             from: &Slice<V>, lengths: &mut Slice<u32>, places: &mut Slice<u32>, values: &mut Slice<V>,
             notes: &mut Slice<u64>, noted_starts: &mut Slice<u32>, noted_bases: &mut Slice<u32>, room: u64, an_entry: u32,
-            counters: u32, by_tiles: u32, firsts: &mut Slice<u32>, told: &mut Slice<u32>,
+            counters: u32, firsts: &mut Slice<u32>, told: &mut Slice<u32>,
         );
     }
     kernels! {
@@ -27,13 +27,15 @@ mod kernel {
         fn put_few_in_order(
             rows: u64, height: u32, bands: u32, offsets: &Slice<I>, firsts: &Slice<u32>, notes: &Slice<u64>,
             noted_starts: &Slice<u32>, noted_bases: &Slice<u32>, starts: &mut Slice<u64>,
-            bases: &mut Slice<u32>, places: &mut Slice<u32>, values: &mut Slice<V>,
+            bases: &mut Slice<u32>, places: &mut Slice<u32>, values: &mut Slice<V>, large: &mut Slice<u32>,
+            told: &mut Slice<u32>,
         );
     }
     kernels! {
         "swept_order.cu", types(V: Element as _, I: Offset as OFFSET);
         fn put_in_order(
-            steps: u32, starts: &Slice<u64>, places: &mut Slice<u32>, values: &mut Slice<V>,
+            steps: u32, height: u32, starts: &Slice<u64>, large: &Slice<u32>, told: &Slice<u32>,
+            places: &mut Slice<u32>, values: &mut Slice<V>,
         );
     }
     kernels! {
@@ -76,8 +78,8 @@ fn sweep<V: Element, I: Offset>(
     let (height, shift) = (height as u32, swept_bin_shift(a.columns));
     loop {
         let (mut noted_starts, mut noted_bases) = (cuda.uninitialised(room)?, cuda.uninitialised(room)?);
-        let mut told = cuda.zeros(6)?;
-        let policy::Sweep { shape, counters, by_tiles } = policy::sweep(cuda.0.chip, n, bands);
+        let mut told = cuda.zeros(10)?;
+        let (shape, counters) = policy::sweep(cuda.0.chip, bands);
         kernel::sweep(
             cuda,
             shape.variant("VALUE_BYTES", bytes_of::<V>()),
@@ -97,13 +99,12 @@ fn sweep<V: Element, I: Offset>(
             room as u64,
             an_entry,
             counters,
-            u32::from(by_tiles),
             &mut firsts,
             &mut told,
         )?;
-        let mut words = [0; 6];
+        let mut words = [0; 10];
         cuda.read(&told, &mut words)?;
-        let [low, high, _, longest, steps, more] = words;
+        let [low, high, _, longest, steps, more, unordered, ..] = words;
         if let Some(reason) = swept_refusal(longest as usize) {
             return Err(Error::Refused { format: "swept", reason });
         }
@@ -115,6 +116,9 @@ fn sweep<V: Element, I: Offset>(
         }
         let (mut starts, mut bases) =
             (cuda.uninitialised(steps as usize + 1)?, cuda.uninitialised(steps as usize)?);
+        // Steps that are not a warp's to put in order.
+        let large = height as usize > policy::SWEPT_FEW as usize && unordered > 0;
+        let mut listed = cuda.uninitialised(if large { steps as usize } else { 0 })?;
         kernel::put_few_in_order(
             cuda,
             policy::put_few_in_order(steps as usize).variant("VALUE_BYTES", bytes_of::<V>()),
@@ -130,10 +134,16 @@ fn sweep<V: Element, I: Offset>(
             &mut bases,
             &mut places,
             &mut values,
+            &mut listed,
+            &mut told,
         )?;
-        if let Some(shape) = policy::put_in_order::<V>(cuda.0.chip, steps as usize, height) {
-            let shape = shape.variant("VALUE_BYTES", bytes_of::<V>());
-            kernel::put_in_order::<V, I>(cuda, shape, steps, &starts, &mut places, &mut values)?;
+        if large {
+            let shape = policy::put_in_order::<V>(cuda.0.chip, steps as usize)
+                .variant("VALUE_BYTES", bytes_of::<V>());
+            let (places, values) = (&mut places, &mut values);
+            kernel::put_in_order::<V, I>(
+                cuda, shape, steps, height, &starts, &listed, &told, places, values,
+            )?;
         }
         return Ok(SweptArrays { firsts, starts, bases, places, values });
     }

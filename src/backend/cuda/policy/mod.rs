@@ -42,7 +42,7 @@ pub(super) use slim::{
 
 pub(super) use slim_grid::{GRID_HALVED, GRID_MIRRORED, GridEnd, SlimGrid, slim_grid};
 pub(super) use swept::{
-    NARROW_BANDS, Sweep, band_height, put_few_in_order, put_in_order, room_for_notes, sweep, swept,
+    NARROW_BANDS, SWEPT_FEW, band_height, put_few_in_order, put_in_order, room_for_notes, sweep, swept,
     swept_to_csr,
 };
 

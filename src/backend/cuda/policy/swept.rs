@@ -4,8 +4,8 @@ use super::grid::blocks;
 use super::{Chip, Shape};
 use crate::backend::cuda::compile::Unit;
 use crate::backend::{
-    SWEPT_BINS, SWEPT_LONGEST, SWEPT_OF_ENTRY, SWEPT_ROWS, SWEPT_SHARE, SWEPT_STEP, swept_bin_shift,
-    swept_row_bits,
+    SWEPT_BINS, SWEPT_LONGEST, SWEPT_OF_ENTRY, SWEPT_ROWS, SWEPT_SHARE, SWEPT_SPREAD, SWEPT_STEP,
+    swept_bin_shift, swept_row_bits,
 };
 use crate::scalar::{Element, Scalar};
 
@@ -20,20 +20,17 @@ const NARROW_AHEAD: u32 = 4;
 /// Threads of a block that writes rows of a band, and bytes that it writes about.
 const BACK_THREADS: u32 = 1024;
 const REGION: usize = 200 << 10;
-/// Threads of a block that hands a band's entries out to steps, lanes a row, and words in which it counts.
+/// Threads of a block that hands a band's entries out to steps, and entries at a time, which it numbers by 16 bits at most.
 const SWEEP_THREADS: u32 = 1024;
-const LANES: u32 = 8;
-const COUNTERS: u32 = 12288;
-/// Entries that a block writes at a time, which is as many as it numbers by 16 bits at most, and a row at least.
-const TILE: u32 = 8 * SWEEP_THREADS;
-/// Entries of a band from which on they are written by tiles.
-const MANY: usize = 1 << 16;
-/// Threads of a block that puts steps in order.
-const SORT_THREADS: u32 = 512;
-/// Entries of a row that takes a warp.
-const LONG: u32 = 128;
+const TILE: u32 = 8192;
+/// Words of a block for counting and for a tile; what is left of shared memory is the first-level cache's.
+const COUNTERS: u32 = 28672;
+/// Threads of a block that puts steps in order, blocks of a multiprocessor, and keys of a bin that are shared out again.
+const SORT_THREADS: u32 = 256;
+const SORT_RESIDENT: u32 = 4;
+const MANY: u32 = 24;
 /// Entries of a step that a warp puts in order, and threads of a block of such warps.
-const FEW: u32 = 256;
+pub(in crate::backend::cuda) const SWEPT_FEW: u32 = 256;
 const FEW_THREADS: u32 = 256;
 /// Rows of a band at least: where there are few, not every multiprocessor gets one.
 const LEAST: usize = 32;
@@ -49,15 +46,16 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ("SHARE", SWEPT_SHARE as u32),
             ("OF_ENTRY", SWEPT_OF_ENTRY as u32),
             ("LONGEST", SWEPT_LONGEST as u32),
-            ("LANES", LANES),
-            ("LONG", LONG),
             ("THREADS", SWEEP_THREADS),
             ("TILE", TILE),
+            ("SPREAD", SWEPT_SPREAD as u32),
         ],
         "swept_order.cu" => vec![
             ("STEP", SWEPT_STEP as u32),
-            ("FEW", FEW),
+            ("FEW", SWEPT_FEW),
             ("SORT_THREADS", SORT_THREADS),
+            ("SORT_RESIDENT", SORT_RESIDENT),
+            ("MANY", MANY),
             ("FEW_THREADS", FEW_THREADS),
         ],
         "swept_restore.cu" => vec![("STEP", SWEPT_STEP as u32), ("BACK_THREADS", BACK_THREADS)],
@@ -92,26 +90,12 @@ pub(in crate::backend::cuda) fn swept<T: Element>(bands: usize, height: usize) -
     shape.shared(height * size_of::<T>())
 }
 
-/// How `sweep` is launched: a block a band.
-pub(in crate::backend::cuda) struct Sweep {
-    pub(in crate::backend::cuda) shape: Shape,
-    /// Words in which a block counts.
-    pub(in crate::backend::cuda) counters: u32,
-    /// Whether there is room for a tile of entries, which are written together then.
-    pub(in crate::backend::cuda) by_tiles: bool,
-}
-
-/// With counters for most matrices, and room for a tile where many entries would be written at once all over the memory.
-pub(in crate::backend::cuda) fn sweep(chip: Chip, nonzeros: usize, bands: usize) -> Sweep {
-    // Two and a half words for each bin, and what the kernel declares. An entry of a tile has a place, a step and a number there.
-    let (bins, declared, tile) = (10 * SWEPT_BINS, 2 << 10, 8 * TILE as usize);
-    let room = (chip.shared_a_block as usize).saturating_sub(bins + declared);
-    let counters = COUNTERS.min((room / 4) as u32);
-    let counted = 4 * counters as usize;
-    let many = bands >= chip.multiprocessors as usize && nonzeros / bands >= MANY;
-    let by_tiles = many && counted + tile <= room;
-    let shared = bins + counted + if by_tiles { tile } else { 0 };
-    Sweep { shape: Shape::new(blocks(bands), SWEEP_THREADS).shared(shared), counters, by_tiles }
+/// How `sweep` is launched, a block a band, and words in which a block counts, and puts a tile of entries in order where these are enough.
+pub(in crate::backend::cuda) fn sweep(chip: Chip, bands: usize) -> (Shape, u32) {
+    // Two and a half words for each bin, a short number for each entry of a tile, and what the kernel declares.
+    let (always, declared) = (10 * SWEPT_BINS + 2 * TILE as usize, 2 << 10);
+    let counters = COUNTERS.min(chip.shared_a_block.saturating_sub((always + declared) as u32) / 4);
+    (Shape::new(blocks(bands), SWEEP_THREADS).shared(always + 4 * counters as usize), counters)
 }
 
 /// Steps that there is room to note: what bands ask for (`most_steps` in `swept_chunks.cuh`), where the longest rows of all bands do not come to too much.
@@ -131,15 +115,11 @@ pub(in crate::backend::cuda) fn put_few_in_order(steps: usize) -> Shape {
     Shape::new(blocks(steps.div_ceil(FEW_THREADS as usize / 32)), FEW_THREADS)
 }
 
-/// Blocks that take step after step of those that are not a warp's, if there may be any.
-pub(in crate::backend::cuda) fn put_in_order<V: Element>(
-    chip: Chip,
-    steps: usize,
-    height: u32,
-) -> Option<Shape> {
-    let resident = (chip.multiprocessors * (chip.threads_per_multiprocessor / SORT_THREADS)) as usize;
-    let shape = Shape::new(blocks(steps.min(resident)), SORT_THREADS).shared(SWEPT_STEP * size_of::<V>());
-    (height > FEW).then_some(shape)
+/// Blocks that take step after step of those that are not a warp's.
+pub(in crate::backend::cuda) fn put_in_order<V: Element>(chip: Chip, steps: usize) -> Shape {
+    let blocks_each = SORT_RESIDENT.min(chip.threads_per_multiprocessor / SORT_THREADS);
+    let resident = (chip.multiprocessors * blocks_each) as usize;
+    Shape::new(blocks(steps.min(resident)), SORT_THREADS).shared(SWEPT_STEP * size_of::<V>())
 }
 
 /// Some blocks a band, each of which keeps two words for each of its rows, and writes no more than REGION bytes.

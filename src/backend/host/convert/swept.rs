@@ -3,8 +3,8 @@
 use super::fill_rows;
 use super::sizes::row_lengths;
 use crate::backend::{
-    CsrParts, Host, OffsetsRef, SWEPT_BINS, SWEPT_OF_ENTRY, SWEPT_SHARE, SWEPT_STEP, SweptArrays, SweptParts,
-    swept_bin_shift, swept_refusal, swept_row_bits, with_offsets,
+    CsrParts, Host, OffsetsRef, SWEPT_BINS, SWEPT_OF_ENTRY, SWEPT_SHARE, SWEPT_SPREAD, SWEPT_STEP,
+    SweptArrays, SweptParts, swept_bin_shift, swept_refusal, swept_row_bits, with_offsets,
 };
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
@@ -22,6 +22,8 @@ struct Chunks {
     of_bin: Vec<u32>,
     /// What the columns of each chunk's step are counted from.
     bases: Vec<usize>,
+    /// Columns of bins in which there are entries.
+    filled: usize,
 }
 
 impl Chunks {
@@ -52,7 +54,8 @@ impl Chunks {
         }
         let base = |&end: &usize| begin + (end << shift).min(extent).saturating_sub(reach);
         let bases = ends.iter().map(base).collect();
-        Some(Self { begin, shift, of_bin, bases })
+        let filled = counts.iter().filter(|&&count| count > 0).count() << shift;
+        Some(Self { begin, shift, of_bin, bases, filled })
     }
 
     fn of_column(&self, column: usize) -> usize {
@@ -95,7 +98,7 @@ impl Entry {
     }
 }
 
-/// A step: its base and its entries, by column, then row.
+/// A step: its base and its entries.
 type Step = (usize, Vec<Entry>);
 
 /// Adds the steps of some columns. `rows` are the numbers of each row's entries there.
@@ -112,7 +115,7 @@ fn sweep(chunks: &Chunks, rows: &[Range<usize>], columns: &[u32], steps: &mut Ve
     }
     // Stable: within a part by row.
     entries.sort_by_key(Entry::part);
-    let mut last = None;
+    let (mut last, before) = (None, steps.len());
     let mut entries = entries.into_iter().peekable();
     while let Some(first) = entries.peek() {
         let (step, part) = (first.step, first.part());
@@ -124,6 +127,12 @@ fn sweep(chunks: &Chunks, rows: &[Range<usize>], columns: &[u32], steps: &mut Ve
             _ => steps.push((chunks.base(step.0), part)),
         }
         last = Some(step);
+    }
+    // Where columns are not many more than rows, entries that follow each other by rows are mostly close to each other by columns, too.
+    if chunks.filled > SWEPT_SPREAD * rows.len() {
+        steps[before..]
+            .iter_mut()
+            .for_each(|(_, step)| step.sort_unstable_by_key(|entry| (entry.column, entry.row)));
     }
 }
 
@@ -143,7 +152,6 @@ fn band<I: Offset>(offsets: &[I], columns: &[u32], all: usize, reach: usize) -> 
             sweep(&chunks, &rows, columns, &mut steps);
         }
     }
-    steps.iter_mut().for_each(|(_, step)| step.sort_unstable_by_key(|entry| (entry.column, entry.row)));
     steps
 }
 
