@@ -14,7 +14,7 @@
 // stored values slim_kinds_stored.cu and slim_wide.cu have the products of the first and the last.
 // Values: a byte an entry into a table of 256 (CODES), or STORED, in a narrower type where that is exact.
 //
-// Bytes a nonzero: 0, 1, 2 or 4 for the column, 1, 4 or 8 for the value. A row: y, x, 3/8 byte of offsets, its kind.
+// Bytes a nonzero: 0, 1, 2 or 4 for the column, 1, 4 or 8 for the value. A row: y, x, 1/4 byte of offsets, 1/2 of bases, its kind.
 // Source: Kourtis, Goumas and Koziris 2008 (compressing indices and values); Kreutzer et al. 2014 (sections).
 //
 // Constants: SCALAR (vectors), VALUE (the matrix's values), STORED (values as stored), OFFSET (offsets), COLUMNS, VALUES,

@@ -11,7 +11,7 @@
 // A block takes a window of rows, within which they may be ordered by length, and a warp a section of it, a thread a row (slim_row.cuh). Sums change places in
 // shared memory, so that y is written, and read, line by line.
 //
-// Bytes a nonzero: 2 or 4 for the column, 4 or 8 (complex twice that) for the value, padding too. A row: y, x, 3/8 byte of offsets, one of order.
+// Bytes a nonzero: 2 or 4 for the column, 4 or 8 (complex twice that) for the value, padding too. A row: y, x, 3/4 byte of offsets and bases, one of order.
 // Source: as slim.cu.
 //
 // Constants: SCALAR (vectors), STORED (values as stored), OFFSET (offsets), THREADS (those of a window), UNROLL (even), MIN_BLOCKS.

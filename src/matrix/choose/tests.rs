@@ -247,6 +247,30 @@ fn columns_anywhere_are_proposed_to_be_swept() {
     assert_eq!(first(generate::poisson3d(40, 40, 40)), Some("sell"));
 }
 
+/// Columns in layers far apart, as of a mesh in space, are not taken for columns anywhere: 16 bits hold them.
+#[test]
+fn layers_far_apart_are_compressed() {
+    let (rows, layer) = (130_000_usize, 40_000);
+    let of_row = |i: usize| {
+        let places = [0, layer, 2 * layer].map(|first| i + first + 37 * i % 300);
+        [places[0], i + layer - 1, places[1], places[2]].map(|j| j as u32)
+    };
+    let mut entries: Vec<[u32; 4]> = (0..rows).map(of_row).collect();
+    entries.iter_mut().for_each(|row| row.sort_unstable());
+    let (offsets, values) =
+        ((0..=rows).map(|i| 4 * i).collect(), (0..4 * rows).map(|k| k as f64 / 3.0).collect());
+    let a = Csr::from_parts(rows, rows + 2 * layer + 300, offsets, entries.concat(), values).unwrap();
+    let sample::Sample { variety, lengths, .. } = sample::sample(&Host, &a).unwrap();
+    assert_eq!((variety.held, variety.near), (1.0, 1.0), "{variety:?}");
+    let model =
+        ProductModel::new(1e5, 1e7, 6.0, &[("csr", 0.92), ("sell", 1.03), ("swept", 1.0), ("slim", 0.9)])
+            .far(17.5, 6.0);
+    let traits = Traits::new::<f64, Host>((a.rows(), a.columns(), a.nonzeros()), &lengths, Some(variety));
+    let proposed: Vec<&str> =
+        model::candidates(&model::forecasts(&model, &traits), true).iter().map(|f| f.format).collect();
+    assert!(proposed.contains(&"slim") && !proposed.contains(&"swept"), "{proposed:?}");
+}
+
 /// Where runs of the sample start at the edge of a grid's planes, their first rows lack neighbours: 9 of 27 diagonals are not seen there.
 #[test]
 fn rows_at_the_edge_of_a_grid_do_not_hide_its_diagonals() {
