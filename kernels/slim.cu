@@ -51,6 +51,66 @@ DEVICE Tables tables_of(u32 kinds, u32 table, const u32* starts, const u32* dist
     return t;
 }
 
+// A section, as a lane has it: its row's kind starts at `start` and has `length` entries, or its bases are these, the row added; where RANGES
+// one of four, else the first.
+struct Section {
+    const u32* word;
+    const S* value;
+    u32 row, width, quads, of_columns, start, length;
+};
+template <bool RANGES> DEVICE T section_sum(const Tables& t, const Section& of, uint4 bases, u32 conjugate, const T* __restrict__ x) {
+    const u32 stride = of.of_columns + (VALUES == SLIM_CODES);
+    T sum = T();
+    for (u32 quad = 0; quad < of.quads; quad += QUADS) {
+        u32 column[4 * QUADS];
+        bool here[4 * QUADS];
+        T number[4 * QUADS], element[4 * QUADS];
+#pragma unroll
+        for (u32 u = 0; u < QUADS; u++) {
+            const bool any = quad + u < of.quads;
+            const u32* mine = of.word + u64(quad + u) * stride * 32;
+            u32 codes[4] = {~0u, ~0u, ~0u, ~0u};
+            if (COLUMNS == SLIM_CODES && any) codes[0] = __ldcs(mine);
+            if (COLUMNS == SLIM_WIDE && any) {
+                codes[0] = __ldcs(mine);
+                codes[1] = __ldcs(mine + 32);
+                if (!RANGES && of.of_columns == 4) {
+                    codes[2] = __ldcs(mine + 64);
+                    codes[3] = __ldcs(mine + 96);
+                }
+            }
+            const u32 number_codes = VALUES == SLIM_CODES && any ? __ldcs(mine + of.of_columns * 32) : 0;
+#pragma unroll
+            for (u32 j = 0; j < 4; j++) {
+                const u32 i = 4 * u + j, k = 4 * quad + i;
+                if (COLUMNS == SLIM_KINDS) {
+                    here[i] = k < of.length;
+                    column[i] = here[i] ? of.row + t.distance[of.start + k] : 0;
+                } else if (COLUMNS == SLIM_CODES) {
+                    const u32 code = codes[0] >> (8 * j) & 255;
+                    here[i] = code != 255;
+                    column[i] = of.row + t.distance[code];
+                } else if (RANGES || of.of_columns == 2) {
+                    const u32 code = codes[j / 2] >> (16 * (j % 2)) & 65535;
+                    here[i] = code != 65535;
+                    column[i] = (RANGES ? base_of(bases, code) : bases.x) + code;
+                } else {
+                    here[i] = codes[j] != ~0u;
+                    column[i] = codes[j];
+                }
+                if (VALUES == SLIM_CODES) number[i] = entry<T>(t.number[number_codes >> (8 * j) & 255], conjugate);
+                else number[i] = k < of.width ? entry<T>(stream(of.value + u64(k) * 32), conjugate) : T();
+            }
+        }
+#pragma unroll
+        for (u32 i = 0; i < 4 * QUADS; i++) element[i] = here[i] ? x[column[i]] : T();
+#pragma unroll
+        for (u32 i = 0; i < 4 * QUADS; i++)
+            if (here[i]) sum = sum + number[i] * element[i];
+    }
+    return sum;
+}
+
 // finish(row, sum) for every row of this thread's sections.
 template <typename F>
 DEVICE void sums(u64 rows, const u8* order, const u8* kind_of, u32 kinds, u32 table, const u32* starts, const u32* distances, const I* offsets, const u32* bases, const u32* words, u32 count,
@@ -64,68 +124,21 @@ DEVICE void sums(u64 rows, const u8* order, const u8* kind_of, u32 kinds, u32 ta
         const u32 row = real ? u32(row_at(order, place)) : 0;
         const u64 first = entries[section];
         const u32 width = u32(u64(entries[section + 1]) - first) / 32, quads = (width + 3) / 4;
-        const u32* word = words + u64(offsets[section]) + lane;
-        u32 of_columns = COLUMNS == SLIM_KINDS ? 0 : 1, start = 0, length = 0;
+        Section of = {words + u64(offsets[section]) + lane, values + first + lane, row, width, quads, COLUMNS == SLIM_KINDS ? 0u : 1u, 0, 0};
         uint4 base = {};
+        bool ranges = false;
         if (COLUMNS == SLIM_WIDE) {
-            of_columns = quads ? u32(u64(offsets[section + 1]) - u64(offsets[section])) / (32 * quads) - (VALUES == SLIM_CODES) : 0;
-            base = reinterpret_cast<const uint4*>(bases)[section];
+            of.of_columns = quads ? u32(u64(offsets[section + 1]) - u64(offsets[section])) / (32 * quads) - (VALUES == SLIM_CODES) : 0;
+            base = cached(reinterpret_cast<const uint4*>(bases) + section);
+            ranges = of.of_columns == 2 && !is_near(base);
+            base = {base.x + row, base.y + row, base.z + row, base.w + row};
         }
         if (COLUMNS == SLIM_KINDS && real) {
             const u32 kind = kind_of[row];
-            start = t.start[kind];
-            length = t.start[kind + 1] - start;
+            of.start = t.start[kind];
+            of.length = t.start[kind + 1] - of.start;
         }
-        const u32 stride = of_columns + (VALUES == SLIM_CODES);
-        const S* value = values + first + lane;
-        T sum = T();
-        for (u32 quad = 0; quad < quads; quad += QUADS) {
-            u32 column[4 * QUADS];
-            bool here[4 * QUADS];
-            T number[4 * QUADS], element[4 * QUADS];
-#pragma unroll
-            for (u32 u = 0; u < QUADS; u++) {
-                const bool any = quad + u < quads;
-                const u32* mine = word + u64(quad + u) * stride * 32;
-                u32 codes[4] = {~0u, ~0u, ~0u, ~0u};
-                if (COLUMNS == SLIM_CODES && any) codes[0] = __ldcs(mine);
-                if (COLUMNS == SLIM_WIDE && any) {
-                    codes[0] = __ldcs(mine);
-                    codes[1] = __ldcs(mine + 32);
-                    if (of_columns == 4) {
-                        codes[2] = __ldcs(mine + 64);
-                        codes[3] = __ldcs(mine + 96);
-                    }
-                }
-                const u32 number_codes = VALUES == SLIM_CODES && any ? __ldcs(mine + of_columns * 32) : 0;
-#pragma unroll
-                for (u32 j = 0; j < 4; j++) {
-                    const u32 i = 4 * u + j, k = 4 * quad + i;
-                    if (COLUMNS == SLIM_KINDS) {
-                        here[i] = k < length;
-                        column[i] = here[i] ? row + t.distance[start + k] : 0;
-                    } else if (COLUMNS == SLIM_CODES) {
-                        const u32 code = codes[0] >> (8 * j) & 255;
-                        here[i] = code != 255;
-                        column[i] = row + t.distance[code];
-                    } else if (of_columns == 2) {
-                        const u32 code = codes[j / 2] >> (16 * (j % 2)) & 65535;
-                        here[i] = code != 65535;
-                        column[i] = row + base_of(base, code) + code;
-                    } else {
-                        here[i] = codes[j] != ~0u;
-                        column[i] = codes[j];
-                    }
-                    if (VALUES == SLIM_CODES) number[i] = entry<T>(t.number[number_codes >> (8 * j) & 255], conjugate);
-                    else number[i] = k < width ? entry<T>(stream(value + u64(k) * 32), conjugate) : T();
-                }
-            }
-#pragma unroll
-            for (u32 i = 0; i < 4 * QUADS; i++) element[i] = here[i] ? x[column[i]] : T();
-#pragma unroll
-            for (u32 i = 0; i < 4 * QUADS; i++)
-                if (here[i]) sum = sum + number[i] * element[i];
-        }
+        const T sum = COLUMNS == SLIM_WIDE && ranges ? section_sum<true>(t, of, base, conjugate, x) : section_sum<false>(t, of, base, conjugate, x);
         if (real) finish(row, sum);
     }
 }

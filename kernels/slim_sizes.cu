@@ -43,14 +43,18 @@ DEVICE i64 warp_min(i64 a) {
 }
 
 // The base of the range whose number is the lane's, of a section whose distances start at `low` and are not near each other; whether four ranges do
-// not hold them. Each lane has its row and the row's columns.
-DEVICE bool ranges(i64 low, i64 row, const u32* columns, u32 entries, u32& base) {
+// not hold them. Each lane has its row, the row's columns and the distance of the first, NONE where there is none.
+DEVICE bool ranges(i64 low, i64 row, const u32* columns, u32 entries, i64 mine, u32& base) {
     i64 next = low;
     u32 k = 0;
     for (u32 b = 0; b < BASES; b++) {
         if (lane_id() == b) base = u32(next) - (b << 14);
-        k = first_from(columns, k, entries, row + next + RANGE);
-        next = warp_min(k < entries ? i64(columns[k]) - row : NONE);
+        // Those of a row that are in no range yet begin at `mine`.
+        if (mine < next + RANGE) {
+            k = first_from(columns, k + 1, entries, row + next + RANGE);
+            mine = k < entries ? i64(columns[k]) - row : NONE;
+        }
+        next = warp_min(mine);
         if (next == NONE) return false;
     }
     return true;
@@ -62,6 +66,7 @@ struct Totals {
 };
 DEVICE void measure(u64 section, u64 row, u32 width, i64 low, i64 high, const u32* columns, u32* widths, u32* bases, Totals& totals) {
     const u32 entries = width;
+    const i64 mine = low;
 #pragma unroll
     for (u32 with = 16; with; with /= 2) {
         const i64 other_low = shuffle_xor(low, with), other_high = shuffle_xor(high, with);
@@ -73,7 +78,7 @@ DEVICE void measure(u64 section, u64 row, u32 width, i64 low, i64 high, const u3
     bool wide = high - low >= 65535;
     if (bases) {
         u32 base = u32(low);
-        if (wide) wide = ranges(low, i64(row), columns, entries, base);
+        if (wide) wide = ranges(low, i64(row), columns, entries, mine, base);
         if (lane_id() < BASES) bases[BASES * section + lane_id()] = base;
     }
     if (lane_id() == 0) widths[section] = width | (wide ? WIDE_BIT : 0);
