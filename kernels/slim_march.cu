@@ -23,7 +23,8 @@ struct Grid {
     u32 points, lines, planes, runs, groups, tile, slabs, warps;
 };
 
-// The ring: for each stage whether its plane is there, and whether all warps are done with it.
+// The ring: for each stage whether its plane is there, and whether all threads are done with it: each says so itself, for racecheck follows a barrier
+// only for who arrived at it, and that takes no longer.
 struct Ring {
     u64 full[STAGES], empty[STAGES];
 };
@@ -63,27 +64,44 @@ DEVICE void fetch(const Grid& grid, const Part& part, const T* x, char* stages, 
     }
 }
 
-template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers, const T* x, F& rows) {
+// The ring, and the bytes of a stage.
+struct Shared {
+    Ring& ring;
+    char* stages;
+    u32 stage_bytes;
+};
+DEVICE Shared shared_of(const Grid& grid) {
     extern __shared__ __align__(128) char shared[];
-    Ring& ring = *reinterpret_cast<Ring*>(shared);
-    char* const stages = shared + BARRIERS;
-    const u32 line = grid.points * u32(sizeof(T)), stage_bytes = line * (grid.tile + 2), warp = threadIdx.x / 32;
+    return {*reinterpret_cast<Ring*>(shared), shared + BARRIERS, grid.points * u32(sizeof(T)) * (grid.tile + 2)};
+}
+
+// What reads and writes no vector, so that the launch ahead need not have ended.
+DEVICE void prepare_ring(const Grid& grid) {
     const Part part(grid);
+    const Shared shared = shared_of(grid);
     if (threadIdx.x == 0) {
         for (u32 i = 0; i < STAGES; i++) {
-            barrier_init(ring.full + i, 1);
-            barrier_init(ring.empty + i, grid.warps);
+            barrier_init(shared.ring.full + i, 1);
+            barrier_init(shared.ring.empty + i, 32 * grid.warps);
         }
         barrier_init_done();
     }
     for (u32 i = threadIdx.x; i < STAGES * grid.runs; i += THREADS) {
         const u32 stage = i / grid.runs;
-        Points* const column = reinterpret_cast<Points*>(stages + stage * stage_bytes) + (i - stage * grid.runs);
+        Points* const column = reinterpret_cast<Points*>(shared.stages + stage * shared.stage_bytes) + (i - stage * grid.runs);
         if (part.begin == 0) column[0] = {};
         if (part.end == grid.lines) column[(part.end - part.begin + 1) * grid.runs] = {};
     }
     __syncthreads();
-    after_predecessors();
+}
+
+template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers, const T* x, F& rows) {
+    const Shared shared = shared_of(grid);
+    Ring& ring = shared.ring;
+    char* const stages = shared.stages;
+    const u32 stage_bytes = shared.stage_bytes;
+    const u32 line = grid.points * u32(sizeof(T)), warp = threadIdx.x / 32;
+    const Part part(grid);
     if (warp == THREADS / 32 - 1 && lane_id() == 0) fetch(grid, part, x, stages, stage_bytes, ring);
     if (warp >= grid.warps) return;
 
@@ -113,8 +131,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
                 add_run(whom, m, now, beside_left, beside_right, numbers, before, itself, after);
                 if (F::READS_OWN && m >= 0 && m < LINES) of_x[m] = now;
             }
-        __syncwarp();
-        if (lane_id() == 0) arrive(ring.empty + at.stage);
+        arrive(ring.empty + at.stage);
         at.advance();
     };
     auto finish = [&]() {
@@ -152,11 +169,15 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
 #define GRID const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) slim_march(GRID, T alpha, const T* x, T* y) {
+    prepare_ring(grid);
+    after_predecessors();
     Product rows = {alpha, T(), y};
     sums(grid, numbers, x, rows);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) slim_march_dot(GRID, const T* x, T* y, T* xy, T* partials, u32* finished) {
+    prepare_ring(grid);
+    after_predecessors();
     ProductDot rows = {y, T()};
     sums(grid, numbers, x, rows);
     launch_sum<THREADS>(rows.dot, partials, finished, [=](T all) { *xy = all; });
