@@ -75,8 +75,8 @@ DEVICE Shared shared_of(const Grid& grid) {
     return {*reinterpret_cast<Ring*>(shared), shared + BARRIERS, grid.points * u32(sizeof(T)) * (grid.tile + 2)};
 }
 
-// What reads and writes no vector, so that the launch ahead need not have ended.
-DEVICE void prepare_ring(const Grid& grid) {
+// What reads and writes no vector, so that the launch ahead need not have ended. The divisions of the block's part are among it.
+DEVICE Part prepare_ring(const Grid& grid) {
     const Part part(grid);
     const Shared shared = shared_of(grid);
     if (threadIdx.x == 0) {
@@ -93,15 +93,15 @@ DEVICE void prepare_ring(const Grid& grid) {
         if (part.end == grid.lines) column[(part.end - part.begin + 1) * grid.runs] = {};
     }
     __syncthreads();
+    return part;
 }
 
-template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers, const T* x, F& rows) {
+template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const Numbers& numbers, const T* x, F& rows) {
     const Shared shared = shared_of(grid);
     Ring& ring = shared.ring;
     char* const stages = shared.stages;
     const u32 stage_bytes = shared.stage_bytes;
     const u32 line = grid.points * u32(sizeof(T)), warp = threadIdx.x / 32;
-    const Part part(grid);
     if (warp == THREADS / 32 - 1 && lane_id() == 0) fetch(grid, part, x, stages, stage_bytes, ring);
     if (warp >= grid.warps) return;
 
@@ -169,16 +169,16 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
 #define GRID const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) slim_march(GRID, T alpha, const T* x, T* y) {
-    prepare_ring(grid);
+    const Part part = prepare_ring(grid);
     after_predecessors();
     Product rows = {alpha, T(), y};
-    sums(grid, numbers, x, rows);
+    sums(grid, part, numbers, x, rows);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) slim_march_dot(GRID, const T* x, T* y, T* xy, T* partials, u32* finished) {
-    prepare_ring(grid);
+    const Part part = prepare_ring(grid);
     after_predecessors();
     ProductDot rows = {y, T()};
-    sums(grid, numbers, x, rows);
+    sums(grid, part, numbers, x, rows);
     launch_sum<THREADS>(rows.dot, partials, finished, [=](T all) { *xy = all; });
 }
