@@ -6,19 +6,22 @@ use residua::operator::FunctionOperator;
 use residua::precondition::Jacobi;
 use residua::{Host, Triplets, assemble::Assembly};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 struct Counting;
 
-static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
-static BYTES: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// Allocations of this thread and their bytes: the test harness has threads of its own, which allocate when they like.
+    static COUNTED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
 
-// SAFETY: every call goes to the system's allocator unchanged; counting touches no memory of the caller.
+// SAFETY: every call goes to the system's allocator unchanged; counting touches no memory of the caller, and allocates none: the counters lie in the
+// thread's own memory and need no destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Relaxed);
-        BYTES.fetch_add(layout.size(), Relaxed);
+        let (allocations, bytes) = COUNTED.get();
+        COUNTED.set((allocations + 1, bytes + layout.size()));
         // SAFETY: the caller keeps the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
@@ -32,11 +35,12 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Allocations and bytes during `work`.
+/// Allocations and bytes of this thread during `work`.
 fn counted(work: impl FnOnce()) -> (usize, usize) {
-    let (allocations, bytes) = (ALLOCATIONS.load(Relaxed), BYTES.load(Relaxed));
+    let (allocations, bytes) = COUNTED.get();
     work();
-    (ALLOCATIONS.load(Relaxed) - allocations, BYTES.load(Relaxed) - bytes)
+    let (allocations_behind, bytes_behind) = COUNTED.get();
+    (allocations_behind - allocations, bytes_behind - bytes)
 }
 
 /// On a thread of a pool: the queue by which others hand work to it allocates now and then.
