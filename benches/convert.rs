@@ -55,6 +55,8 @@ mod measure {
     use residua::{Cuda, Result};
     use std::time::Instant;
 
+    type CudaSlice<T> = <Cuda as Backend>::Slice<T>;
+
     /// Milliseconds of a call, median of `runs` after one to warm up; `prepare` is not timed.
     fn median<P, R>(
         b: &Cuda,
@@ -335,18 +337,27 @@ mod measure {
         Ok(())
     }
 
+    /// Triplets of copies: rows, columns and values.
+    fn copied<T: residua::Scalar>(
+        b: &Cuda,
+        (rows, columns): (usize, usize),
+        (is, js, values): (&CudaSlice<u32>, &CudaSlice<u32>, &CudaSlice<T>),
+    ) -> Result<ResidentTriplets<T, Cuda>> {
+        let m = Cuda::len(values);
+        let (mut i, mut j, mut v) = (b.buffer(m)?, b.buffer(m)?, b.buffer(m)?);
+        b.copy(is, &mut i)?;
+        b.copy(js, &mut j)?;
+        b.copy(values, &mut v)?;
+        ResidentTriplets::from_parts(b, rows, columns, i, j, v)
+    }
+
     /// A matrix as a file has it, by rows or by columns.
     fn stored(b: &Cuda, side: usize, by_column: bool) -> Result<ResidentTriplets<f64, Cuda>> {
         let a = Coo::from_csr(b, &b.poisson3d_27::<f64>(side, side, side)?)?;
         let from = a.parts();
         let (is, js) = (from.row_indices, from.column_indices);
         let (is, js) = if by_column { (js, is) } else { (is, js) };
-        let m = a.nonzeros();
-        let (mut i, mut j, mut v) = (b.buffer(m)?, b.buffer(m)?, b.buffer(m)?);
-        b.copy(is, &mut i)?;
-        b.copy(js, &mut j)?;
-        b.copy(from.values, &mut v)?;
-        ResidentTriplets::from_parts(b, a.rows(), a.columns(), i, j, v)
+        copied(b, (a.rows(), a.columns()), (is, js, from.values))
     }
 
     /// Updates in a recording: a time loop's, which does not wait for each.
@@ -360,14 +371,7 @@ mod measure {
         let line = |what: &str, ms: f64, memory: f64| {
             println!("{m}, {name}: {what}, {ms:.3}, {:.0}, {memory:.2}", m as f64 / ms * 1e-3);
         };
-        let copied = || {
-            let (is, js, values) = t.parts();
-            let (mut i, mut j, mut v) = (b.buffer(m)?, b.buffer(m)?, b.buffer(m)?);
-            b.copy(is, &mut i)?;
-            b.copy(js, &mut j)?;
-            b.copy(values, &mut v)?;
-            ResidentTriplets::from_parts(b, t.rows(), t.columns(), i, j, v)
-        };
+        let copied = || copied(b, (t.rows(), t.columns()), t.parts());
         let input = copied()?;
         let (_, extra) = peak(b, || assembler.resident_to_csr(b, input))?;
         let ms = median(b, 5, copied, |t| assembler.resident_to_csr(b, t))?;

@@ -11,6 +11,7 @@
 // definite matrix are positive. Bytes of a product: the blocks once, r, z, and 4 for the row's block.
 //
 // Constants: SCALAR (vectors), STORED (values of A), OFFSET (offsets of A), WARPS (a block of threads), THREADS.
+#include "columns.cuh"
 #include "dense.cuh"
 
 typedef SCALAR T;
@@ -27,13 +28,8 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
         const u32 start = starts[k], size = starts[k + 1] - start;
         if (lane < size) {
             for (u32 j = 0; j < size; j++) a(lane, j) = T();
-            u64 at = offsets[start + lane], end = offsets[start + lane + 1];
-            for (u64 high = end; at < high;) { // the first column that is not before the block
-                const u64 middle = at + (high - at) / 2;
-                if (columns[middle] < start) at = middle + 1;
-                else high = middle;
-            }
-            for (; at < end && columns[at] < start + size; at++) a(lane, columns[at] - start) = widen<T>::from(values[at]);
+            const u64 end = offsets[start + lane + 1];
+            for (u64 at = first_from(columns, u64(offsets[start + lane]), end, start); at < end && columns[at] < start + size; at++) a(lane, columns[at] - start) = widen<T>::from(values[at]);
         }
         __syncwarp();
         u32 bad = size;

@@ -12,6 +12,7 @@
 // Bytes a place: its value; an entry: value and column.
 //
 // Constants: VALUE_BYTES (4, 8, 16), OFFSET (u32 or u64), THREADS, LANES (4, 8, 16).
+#include "columns.cuh"
 #include "dia.cuh"
 
 typedef unsigned_of<VALUE_BYTES>::type V;
@@ -44,16 +45,6 @@ DEVICE u32 slot_of(const i64* distances, i64 distance) {
 
 // This warp's section.
 DEVICE u64 own_section() { return u64(blockIdx.x) * (THREADS / 32) + threadIdx.x / 32; }
-
-// The first of a row's entries, which are in ascending order, that is in this column or behind it.
-DEVICE u64 first_from(const u32* columns, u64 at, u64 end, i64 column) {
-    while (at < end) {
-        const u64 middle = at + (end - at) / 2;
-        if (i64(columns[middle]) < column) at = middle + 1;
-        else end = middle;
-    }
-    return at;
-}
 
 // A warp takes LANES diagonals of a section. Rows behind the last, to the end of its section, have no entries. `lost` is set where an entry has
 // the bits of none.

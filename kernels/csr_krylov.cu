@@ -6,6 +6,7 @@
 // Source: Ogita, Rump and Oishi 2005 (dot product in twice the precision).
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (a power of two), THREADS.
+#include "columns.cuh"
 #include "complex.cuh"
 
 typedef SCALAR T;
@@ -91,14 +92,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // The entry of a row in a column, by bisection; zero where none is stored.
 DEVICE T entry(u64 row, u64 column, const I* offsets, const u32* columns, const V* values) {
-    u64 low = offsets[row], high = offsets[row + 1];
-    const u64 end = high;
-    while (low < high) {
-        const u64 middle = low + (high - low) / 2;
-        if (columns[middle] < column) low = middle + 1;
-        else high = middle;
-    }
-    return low < end && columns[low] == column ? widen<T>::from(values[low]) : T();
+    const u64 end = offsets[row + 1], at = first_from(columns, u64(offsets[row]), end, column);
+    return at < end && columns[at] == column ? widen<T>::from(values[at]) : T();
 }
 // Its reciprocal; its real part where there is none to use.
 DEVICE R inverse_of(T entry, bool& good) {

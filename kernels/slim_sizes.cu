@@ -13,6 +13,7 @@
 // Bytes a row: offset, first and last column read, where these are far apart those around the ends of ranges too; 40 a section written.
 //
 // Constants: OFFSET (CSR's offsets), TARGET (offsets of sections), THREADS (of slim_offsets; slim_sizes and slim_order have 256, long_rows any number).
+#include "columns.cuh"
 #include "length_order.cuh"
 #include "slim.cuh"
 
@@ -24,15 +25,6 @@ typedef TARGET O;
 // Farther away than any distance.
 #define NONE (1ll << 40)
 
-// The first entry from k on in this column or one behind it.
-DEVICE u32 first_from(const u32* columns, u32 k, u32 end, i64 column) {
-    while (k < end) {
-        const u32 middle = k + (end - k) / 2;
-        if (i64(columns[middle]) < column) k = middle + 1;
-        else end = middle;
-    }
-    return k;
-}
 DEVICE i64 warp_min(i64 a) {
 #pragma unroll
     for (u32 with = 16; with; with /= 2) {

@@ -8,6 +8,7 @@
 // Source: Kolotilina and Yeremin, SIAM J. Matrix Anal. Appl. 14 (1993).
 //
 // Constants: SCALAR (vectors), STORED (values of A), OFFSET (offsets of A), FACTOR_OFFSET (offsets of G), WARPS, THREADS.
+#include "columns.cuh"
 #include "dense.cuh"
 
 typedef SCALAR T;
@@ -16,14 +17,8 @@ typedef OFFSET I;
 
 // The place of the diagonal entry in a row, or the row's end.
 DEVICE u64 diagonal_of(const I* offsets, const u32* columns, u64 row) {
-    u64 low = offsets[row];
-    const u64 end = offsets[row + 1];
-    for (u64 high = end; low < high;) {
-        const u64 middle = low + (high - low) / 2;
-        if (columns[middle] < row) low = middle + 1;
-        else high = middle;
-    }
-    return low < end && columns[low] == row ? low : end;
+    const u64 end = offsets[row + 1], at = first_from(columns, u64(offsets[row]), end, row);
+    return at < end && columns[at] == row ? at : end;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -59,13 +54,8 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
         __syncwarp();
         if (lane < size) {
             const u64 other = list[lane];
-            u64 at = offsets[other];
             const u64 end = offsets[other + 1];
-            for (u64 high = end; at < high;) {
-                const u64 middle = at + (high - at) / 2;
-                if (columns[middle] < list[0]) at = middle + 1;
-                else high = middle;
-            }
+            u64 at = first_from(columns, u64(offsets[other]), end, list[0]);
             for (u32 j = 0; at < end && columns[at] <= other; at++) {
                 while (list[j] < columns[at]) j++;
                 if (list[j] == columns[at]) a(lane, j) = widen<T>::from(values[at]);

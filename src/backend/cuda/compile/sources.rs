@@ -101,6 +101,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "chebyshev.cuh",
     "cluster.cuh",
     "column_sums.cuh",
+    "columns.cuh",
     "combine.cuh",
     "common.cuh",
     "complex.cuh",
