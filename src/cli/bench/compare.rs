@@ -187,8 +187,10 @@ fn note<T: Scalar, V: Scalar>(
     product: Option<f64>,
 ) -> String {
     let stored = if T::NAME == V::NAME { String::new() } else { format!(", values in {}", V::NAME) };
+    // Of csr itself the ratio would tell nothing but how times scatter.
+    let itself = report.format == REFERENCE && stored.is_empty();
     let gain = match (csr, product) {
-        (Some(csr), Some(product)) => format!("; {:.2} times as fast as csr", csr / product),
+        (Some(csr), Some(product)) if !itself => format!("; {:.2} times as fast as csr", csr / product),
         _ => String::new(),
     };
     let what =

@@ -28,11 +28,12 @@ pub(super) fn table(lines: &[Line], copy: f64, notes: &[String]) -> String {
         }
         let product = line.product_seconds.unwrap_or(f64::NAN);
         let pays = match line.break_even {
+            Some(1) => "1 product".into(),
             Some(products) => format!("{} products", count(products)),
             None if line.format == REFERENCE || line.is_peer() => "-".into(),
             None => "never".into(),
         };
-        let mark = if Some(product) == fastest { " <" } else { "" };
+        let mark = if Some(product) == fastest { " < fastest" } else { "" };
         table.row([
             line.format.clone(),
             bytes(line.bytes),
