@@ -143,7 +143,7 @@ fn streamed_with<D: Element, V: Widen<T>, T: Scalar, I: Offset>(
         return Ok(false);
     }
     let count = burst.count.min(burst.messages.len() / crate::backend::CgSlot::MESSAGE) as u32;
-    let (slots, meeting) = cuda.0.meetings(SLOTS, 3 * count)?;
+    let (slots, meeting) = cuda.0.workspaces.meetings(SLOTS, 3 * count)?;
     kernel::cg_streamed::<T, D, V, I>(
         cuda,
         shape,
@@ -190,7 +190,7 @@ pub(super) fn cg<V: Widen<T>, T: Scalar>(
         if plan.scalar < size_of::<T>() {
             return Ok(false);
         }
-        let (slots, meeting) = cuda.0.meetings(SLOTS, 2 * count as u32)?;
+        let (slots, meeting) = cuda.0.workspaces.meetings(SLOTS, 2 * count as u32)?;
         with_offsets!(a.offsets, offsets => kernel::cg_resident::<T, _, V, _>(
             cuda, plan.shape, n as u32, plan.rows_a_block, plan.entries, plan.halo_room, offsets, a.values, &plan.locals,
             &plan.halo_starts, &plan.halo, d, burst.r, burst.p, burst.x, burst.q, burst.state, burst.messages,

@@ -98,3 +98,29 @@ macro_rules! call {
     };
 }
 pub(super) use call;
+
+/// An attribute of a launch, its value to be written.
+pub(super) fn attribute(id: sys::CUlaunchAttributeID) -> sys::CUlaunchAttribute {
+    // SAFETY: plain numbers and pointers, of which zero and null are valid.
+    sys::CUlaunchAttribute { id, ..unsafe { std::mem::zeroed() } }
+}
+
+/// A launch of so many blocks of so many threads, with bytes of shared memory and one attribute, which has to outlive it.
+pub(super) fn configuration(
+    (blocks, threads, shared): (u32, u32, u32),
+    stream: sys::CUstream,
+    attribute: &mut sys::CUlaunchAttribute,
+) -> sys::CUlaunchConfig {
+    sys::CUlaunchConfig {
+        gridDimX: blocks,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: threads,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: shared,
+        hStream: stream,
+        attrs: attribute,
+        numAttrs: 1,
+    }
+}

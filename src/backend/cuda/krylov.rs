@@ -112,11 +112,11 @@ impl KrylovSteps for Cuda {
         Error::check_dimension("length of r.z", k, rz.len())?;
         Error::check_dimension("length of the state", k * CgSlot::COUNT, state.len())?;
         let rz = if let Inverse::General(_) = inverse { None } else { Some(rz) };
-        let (partials, finished) = self.0.reduction();
+        let (partials, finished) = self.0.workspaces.reduction();
         if k > 1 {
             check_block(k, n)?;
             let shape = policy::krylov_block_sum(self.0.chip, k, n, size_of::<T>());
-            let (_guard, partials) = self.0.pieces(k * shape.blocks as usize)?;
+            let (_guard, partials) = self.0.workspaces.pieces(k * shape.blocks as usize)?;
             return with_diagonal!(inverse, n / k, d => kernel::cg_residuals::<T, _>(
                 *self, shape, k as u32, d, pq, q, r, rz, state, n as u64, partials, finished,
             ));
@@ -141,7 +141,7 @@ impl KrylovSteps for Cuda {
         Error::check_dimension("length of p", n, p.len())?;
         Error::check_dimension("length of r", n, z.len())?;
         Error::check_dimension("length of the state", k * CgSlot::COUNT, state.len())?;
-        let (_, finished) = self.0.reduction();
+        let (_, finished) = self.0.workspaces.reduction();
         if k > 1 {
             check_block(k, n)?;
             let shape = policy::krylov_block_map(k, n, size_of::<T>());

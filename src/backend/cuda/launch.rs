@@ -4,11 +4,11 @@
 //! function of that name, so a wrong argument does not compile; the first call compiles and loads the file for the
 //! types at hand, later ones find it in a table.
 
-use super::driver::call;
+use super::driver::{attribute, call, configuration};
 use super::loaded::Kernel;
 use super::shape::{Shape, Together};
 use super::slice::Slice;
-use super::{Cuda, record};
+use super::{Cuda, capture};
 use crate::error::Result;
 use crate::scalar::Element;
 use cudarc::driver::sys;
@@ -103,9 +103,9 @@ pub(super) use {kernel, kernels};
 /// Tells a recording what a launch may write. Of a kernel that does not wait by itself, nothing is said: the next one would not start any
 /// sooner.
 pub(super) fn note(cuda: Cuda, kernel: Kernel, shape: Shape, written: &[Option<Range<u64>>]) {
-    if shape.blocks > 0 && record::current(cuda.0.ordinal).is_some() {
+    if shape.blocks > 0 && capture::stream(cuda.0.ordinal).is_some() {
         let written = kernel.early.then(|| written.iter().flatten().cloned().collect());
-        record::launched(cuda.0.ordinal, written);
+        capture::launched(cuda.0.ordinal, written);
     }
 }
 
@@ -171,33 +171,6 @@ pub(super) unsafe fn enqueue(
     }
 }
 
-/// An attribute of a launch, its value to be written.
-pub(super) fn attribute(id: sys::CUlaunchAttributeID) -> sys::CUlaunchAttribute {
-    // SAFETY: plain numbers and pointers, of which zero and null are valid.
-    sys::CUlaunchAttribute { id, ..unsafe { std::mem::zeroed() } }
-}
-
-/// A launch of `blocks` blocks with one attribute, which has to outlive it.
-pub(super) fn configuration(
-    blocks: u32,
-    shape: &Shape,
-    stream: sys::CUstream,
-    attribute: &mut sys::CUlaunchAttribute,
-) -> sys::CUlaunchConfig {
-    sys::CUlaunchConfig {
-        gridDimX: blocks,
-        gridDimY: 1,
-        gridDimZ: 1,
-        blockDimX: shape.threads,
-        blockDimY: 1,
-        blockDimZ: 1,
-        sharedMemBytes: shape.shared,
-        hStream: stream,
-        attrs: attribute,
-        numAttrs: 1,
-    }
-}
-
 /// Enqueues a kernel whose blocks may take their places while the launch before it ends.
 ///
 /// # Safety
@@ -212,7 +185,7 @@ unsafe fn enqueue_early(
     let mut early =
         attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
     early.value.programmaticStreamSerializationAllowed = 1;
-    let config = configuration(blocks, &shape, cuda.0.stream(), &mut early);
+    let config = configuration((blocks, shape.threads, shape.shared), cuda.0.stream(), &mut early);
     // SAFETY: by the caller; the driver copies the arguments and the attribute before it returns.
     unsafe {
         call!(

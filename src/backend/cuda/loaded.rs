@@ -1,10 +1,9 @@
 //! Kernels that are loaded: compiled or found at their first use, and kept for the life of the process.
 
 use super::compile::{Ahead, Compiler, CompilingAhead, Unit};
-use super::device::Device;
-use super::driver::{call, words};
-use super::launch::{attribute, configuration};
+use super::driver::{attribute, call, configuration, words};
 use super::shape::{Shape, Together};
+use super::stream::Stream;
 use super::{Cuda, driver, policy};
 use crate::error::{CudaError, Error, Result};
 use cudarc::driver::sys::{self, CUfunction, CUfunction_attribute, CUmodule, CUresult};
@@ -203,7 +202,7 @@ impl Cuda {
         cluster.value.clusterDim.x = blocks;
         cluster.value.clusterDim.y = 1;
         cluster.value.clusterDim.z = 1;
-        let config = configuration(blocks, shape, std::ptr::null_mut(), &mut cluster);
+        let config = configuration((blocks, shape.threads, shape.shared), std::ptr::null_mut(), &mut cluster);
         self.0.bind()?;
         // SAFETY: the function is loaded; the configuration and its one attribute outlive the call, which writes a number.
         let code =
@@ -282,7 +281,7 @@ fn record_unit(story: &str) {
     let _ = file.and_then(|mut file| file.write_all(story.as_bytes()));
 }
 
-fn load(device: &Device, unit: &Unit) -> Result<Module> {
+fn load(device: &Stream, unit: &Unit) -> Result<Module> {
     let compiler = Compiler::get()?;
     let image = compiler.image(unit, device.chip.capability)?;
     let start = Instant::now();

@@ -1,9 +1,9 @@
 //! Buffers of a device and copies between them.
 
 use super::launch::kernels;
-use super::pool::Block;
+use super::pool::Allocation;
 use super::slice::{NOWHERE, Slice, Vec as DeviceVec};
-use super::{Cuda, Mailbox, Recording, policy, record, staging};
+use super::{Cuda, Mailbox, Recording, policy, record};
 use crate::backend::{Backend, Host};
 use crate::error::{Error, Result};
 use crate::scalar::Element;
@@ -23,7 +23,7 @@ impl Cuda {
     /// element type.
     pub(super) fn uninitialised<T: Element>(self, len: usize) -> Result<DeviceVec<T>> {
         if len == 0 {
-            return Ok(DeviceVec::new(self, Block::none(NOWHERE), 0));
+            return Ok(DeviceVec::new(self, Allocation::none(NOWHERE), 0));
         }
         let too_large = || Error::OutOfMemory {
             device: self.0.name.clone(),
@@ -41,7 +41,7 @@ impl Cuda {
     pub(super) fn look_at<T: Element, R>(self, from: &Slice<T>, look: impl FnOnce(&[T]) -> R) -> Result<R> {
         record::forbid(self, "a copy to the host")?;
         // SAFETY: the slice's own address and length.
-        unsafe { staging::look_at(self.0, from.address(), from.len(), look) }
+        unsafe { self.0.staging.look_at(from.address(), from.len(), look) }
     }
 
     /// Reads three slices and waits once.
@@ -62,7 +62,7 @@ impl Cuda {
             (c.0.address(), c.1.as_mut_ptr().cast(), c.0.bytes()),
         ];
         // SAFETY: each target is as long as its source; every bit pattern on the device was written as an element.
-        unsafe { staging::several_to_host(self.0, &parts) }
+        unsafe { self.0.staging.several_to_host(&parts) }
     }
 }
 
@@ -121,7 +121,7 @@ impl Backend for Cuda {
             return Ok(());
         }
         // SAFETY: both are as long as the source; every bit pattern on the device was written as an element.
-        unsafe { staging::to_host(self.0, from.address(), to.as_mut_ptr().cast(), from.bytes()) }
+        unsafe { self.0.staging.to_host(from.address(), to.as_mut_ptr().cast(), from.bytes()) }
     }
 
     fn write<T: Element>(&self, from: &[T], to: &mut Slice<T>) -> Result<()> {
@@ -131,7 +131,7 @@ impl Backend for Cuda {
             return Ok(());
         }
         // SAFETY: both are as long as the source; elements are plain bits without padding.
-        unsafe { staging::to_device(self.0, from.as_ptr().cast(), to.address(), to.bytes()) }
+        unsafe { self.0.staging.to_device(from.as_ptr().cast(), to.address(), to.bytes()) }
     }
 
     fn len<T: Element>(slice: &Slice<T>) -> usize {

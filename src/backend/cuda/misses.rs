@@ -10,10 +10,10 @@ impl Device {
     pub(super) fn misses(&self) -> u64 {
         let place = place_of_thread();
         self.checks_indices.fetch_or(1 << place, Ordering::Relaxed);
-        self.counter(place)
+        self.workspaces.counter(place)
     }
 
-    /// As [`Device::synchronize`], and an error where an index of this thread's lay out of range since the last time. The count is
+    /// As [`Stream::synchronize`](super::stream::Stream::synchronize), and an error where an index of this thread's lay out of range since the last time. The count is
     /// fetched behind all work, so that this waits once, and cleared only where there is something to clear.
     pub(super) fn synchronize_and_check(&self) -> Result<()> {
         let place = place_of_thread();
@@ -21,7 +21,7 @@ impl Device {
             return self.synchronize();
         }
         self.bind()?;
-        let (mut count, address) = (0_u32, self.counter(place));
+        let (mut count, address) = (0_u32, self.workspaces.counter(place));
         // SAFETY: four bytes of the shared buffer, read behind all work; `count` outlives the wait below.
         unsafe {
             call!(&self.name, cuMemcpyDtoHAsync_v2((&raw mut count).cast(), address, 4, self.main_stream()))

@@ -9,13 +9,14 @@
 //! |---|---|
 //! | `driver` | loading the driver, and what its codes mean |
 //! | `chip` | what a device is, before it is opened |
-//! | `device` | one open device and its stream |
 //! | `pool` | where buffers come from, and where they go |
-//! | `workspace`, `misses` | what operations use in passing; indices out of range |
-//! | `streams` | several solvers at once, and the order between their streams |
+//! | `stream`, `allocate` | one stream of an open device, its order with others, its memory |
+//! | `workspace`, `staging` | what a stream's operations use in passing; copies between host and device |
+//! | `device`, `misses` | a stream with all that; indices out of range |
+//! | `side_by_side` | several solvers at once |
 //! | `slice` | device memory behind Rust references, and why that is sound |
-//! | `memory`, `staging` | copies |
-//! | `record`, `mailbox` | recorded iterations, and what they tell the host |
+//! | `memory` | buffers, as the `Backend` trait has them |
+//! | `capture`, `record`, `mailbox` | recorded iterations, and what they tell the host |
 //! | `compile` | kernels from text to machine code, and their cache; needs no device |
 //! | `launch`, `loaded` | kernels as typed functions, and those in use so far |
 //! | `shape`, `policy` | how a kernel is launched, and every tuning constant |
@@ -28,7 +29,9 @@
 //! All work of a process on one device goes to one stream, whichever handle enqueues it, but for handles that
 //! [`Cuda::side_by_side`] makes: each of those has a stream of its own.
 
+mod allocate;
 mod burst;
+mod capture;
 mod chip;
 mod clock;
 pub mod compile;
@@ -54,10 +57,11 @@ mod primitives;
 mod product;
 mod record;
 mod shape;
+mod side_by_side;
 mod slice;
 mod slim;
 mod staging;
-mod streams;
+mod stream;
 mod swept;
 mod transpose;
 mod tune;
@@ -74,7 +78,7 @@ pub use tune::tune;
 
 use crate::error::Result;
 use device::Device;
-use pool::Block;
+use pool::Allocation;
 
 /// A CUDA device. Cheap to copy; every handle of one device is the same device, and of one stream but for those of
 /// [`Cuda::side_by_side`].
@@ -130,18 +134,18 @@ impl Cuda {
     /// The most bytes that buffers held at one time since [`Cuda::forget_peak`] or the start: what an operation took for
     /// itself shows here.
     pub fn peak_memory(&self) -> usize {
-        self.0.peak()
+        self.0.pool.usage().peak()
     }
 
     /// Counts the peak anew, from what buffers hold now.
     pub fn forget_peak(&self) {
-        self.0.forget_peak();
+        self.0.pool.usage().forget_peak();
     }
 
     /// Takes back what a buffer of this device held. A recording under way keeps it instead: its graph may use it.
-    fn release(&self, block: Block) {
-        if !record::keep(*self, block) {
-            self.0.free(block);
+    fn release(&self, allocation: Allocation) {
+        if !capture::keep(self.0.ordinal, allocation) {
+            self.0.free(allocation);
         }
     }
 }

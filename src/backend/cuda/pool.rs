@@ -12,10 +12,8 @@
 //!
 //! A tool that watches accesses sees kept memory as one allocation for ever: `RESIDUA_KEEP_BUFFERS=0` keeps nothing.
 
-use super::device::Device;
-use super::driver::{self, call};
-use super::streams;
-use crate::error::{Error, Result};
+use super::driver::call;
+use crate::error::Result;
 use cudarc::driver::sys::{self, CUdevice, CUmemoryPool, CUresult, CUstream};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,15 +31,15 @@ const MOST_BUFFERS: usize = 256;
 
 /// A piece of device memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Block {
+pub(super) struct Allocation {
     pub(super) address: u64,
     bytes: usize,
 }
 
-impl Block {
+impl Allocation {
     /// Of empty buffers.
     pub(super) const fn none(address: u64) -> Self {
-        Block { address, bytes: 0 }
+        Allocation { address, bytes: 0 }
     }
 }
 
@@ -50,6 +48,22 @@ impl Block {
 pub(super) struct Usage {
     now: AtomicUsize,
     most: AtomicUsize,
+}
+
+impl Usage {
+    fn add(&self, bytes: usize) {
+        let now = self.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.most.fetch_max(now, Ordering::Relaxed);
+    }
+
+    pub(super) fn peak(&self) -> usize {
+        self.most.load(Ordering::Relaxed)
+    }
+
+    /// Counts the peak anew, from what buffers hold now.
+    pub(super) fn forget_peak(&self) {
+        self.most.store(self.now.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
 }
 
 /// Freed buffers, by size and address.
@@ -61,19 +75,19 @@ struct Kept {
 
 impl Kept {
     /// The smallest with room for so many bytes, unless it is much too large.
-    fn take(&mut self, bytes: usize) -> Option<Block> {
+    fn take(&mut self, bytes: usize) -> Option<Allocation> {
         let &(size, address) = self.blocks.range((bytes, 0)..).next()?;
         if size - bytes > bytes / LARGER + UNIT {
             return None;
         }
         self.blocks.remove(&(size, address));
         self.bytes -= size;
-        Some(Block { address, bytes: size })
+        Some(Allocation { address, bytes: size })
     }
 
     /// Keeps a buffer. Returns what has to go: nothing mostly, and all that was kept where that is too much, so that sizes which are asked
     /// for no more do not stay for ever.
-    fn put(&mut self, block: Block) -> Vec<Block> {
+    fn put(&mut self, block: Allocation) -> Vec<Allocation> {
         if block.bytes > LARGEST {
             return vec![block];
         }
@@ -84,11 +98,11 @@ impl Kept {
         gone
     }
 
-    fn take_all(&mut self) -> Vec<Block> {
+    fn take_all(&mut self) -> Vec<Allocation> {
         self.bytes = 0;
         std::mem::take(&mut self.blocks)
             .into_iter()
-            .map(|(bytes, address)| Block { address, bytes })
+            .map(|(bytes, address)| Allocation { address, bytes })
             .collect()
     }
 }
@@ -98,7 +112,7 @@ pub(super) struct Pool {
     /// The device's; `None` where it has no pools.
     driver: Option<CUmemoryPool>,
     kept: Option<Mutex<Kept>>,
-    pub(super) usage: &'static Usage,
+    usage: &'static Usage,
 }
 
 impl Pool {
@@ -113,7 +127,21 @@ impl Pool {
         self.kept.as_ref().map(|kept| kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn try_allocate(&self, bytes: usize, stream: CUstream) -> Result<Block, CUresult> {
+    /// What the stream's buffers count into.
+    pub(super) fn usage(&self) -> &'static Usage {
+        self.usage
+    }
+
+    /// Kept memory for `bytes`, if there is some.
+    pub(super) fn take(&self, bytes: usize) -> Option<Allocation> {
+        let taken = self.kept()?.take(whole(bytes))?;
+        self.usage.add(taken.bytes);
+        Some(taken)
+    }
+
+    /// New memory for `bytes`, that is not initialised.
+    pub(super) fn allocate(&self, bytes: usize, stream: CUstream) -> Result<Allocation, CUresult> {
+        let bytes = whole(bytes);
         let mut address = 0;
         // SAFETY: writes one address. The pool hands memory out in the order of the stream.
         let code = unsafe {
@@ -122,13 +150,45 @@ impl Pool {
                 None => sys::cuMemAlloc_v2(&raw mut address, bytes),
             }
         };
-        if code == CUresult::CUDA_SUCCESS { Ok(Block { address, bytes }) } else { Err(code) }
+        if code != CUresult::CUDA_SUCCESS {
+            return Err(code);
+        }
+        self.usage.add(bytes);
+        Ok(Allocation { address, bytes })
+    }
+
+    /// Takes memory back, which no stream's work uses any more once `stream` has come here.
+    pub(super) fn put(&self, allocation: Allocation, stream: CUstream) {
+        match self.kept() {
+            Some(mut kept) => self.give_back(kept.put(allocation), stream),
+            None => self.give_back([allocation], stream),
+        }
+    }
+
+    /// Counts an allocation no longer.
+    pub(super) fn uncount(&self, allocation: Allocation) {
+        self.usage.now.fetch_sub(allocation.bytes, Ordering::Relaxed);
+    }
+
+    /// Keeps nothing any longer.
+    pub(super) fn empty(&self, stream: CUstream) {
+        let kept = self.kept().map(|mut kept| kept.take_all());
+        self.give_back(kept.unwrap_or_default(), stream);
+    }
+
+    /// Gives the system what the driver's pool holds for nobody.
+    pub(super) fn trim(&self, name: &str) -> Result<()> {
+        match self.driver {
+            // SAFETY: the device's pool; what is allocated stays.
+            Some(pool) => unsafe { call!(name, cuMemPoolTrimTo(pool, 0)) },
+            None => Ok(()),
+        }
     }
 
     /// Gives memory back to the driver, behind the stream's work.
-    fn give_back(&self, blocks: impl IntoIterator<Item = Block>, stream: CUstream) {
-        for block in blocks {
-            // SAFETY: the block came from `try_allocate` and nobody has it any more; without a pool the stream is waited for.
+    fn give_back(&self, allocations: impl IntoIterator<Item = Allocation>, stream: CUstream) {
+        for block in allocations {
+            // SAFETY: each came from `allocate` and nobody has it any more; without a pool the stream is waited for.
             // Errors cannot be told from here; a device that is lost tells them at its next operation.
             unsafe {
                 let _ = match self.driver {
@@ -143,83 +203,9 @@ impl Pool {
     }
 }
 
-impl Device {
-    /// Memory that is not initialised.
-    pub(super) fn allocate(&self, bytes: usize) -> Result<Block> {
-        let pool = &self.pool;
-        let bytes = bytes.checked_next_multiple_of(UNIT).unwrap_or(bytes);
-        let block = match pool.kept().and_then(|mut kept| kept.take(bytes)) {
-            Some(block) => block,
-            None => self.allocate_anew(bytes)?,
-        };
-        let now = pool.usage.now.fetch_add(block.bytes, Ordering::Relaxed) + block.bytes;
-        pool.usage.most.fetch_max(now, Ordering::Relaxed);
-        Ok(block)
-    }
-
-    fn allocate_anew(&self, bytes: usize) -> Result<Block> {
-        self.bind()?;
-        let mut result = self.pool.try_allocate(bytes, self.main_stream());
-        if result == Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY) {
-            self.give_all_back()?;
-            result = self.pool.try_allocate(bytes, self.main_stream());
-        }
-        match result {
-            Ok(block) => Ok(block),
-            Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
-                let (free, total) = self.memory()?;
-                let device = format!("{} ({free} of its {total} bytes are free)", self.name);
-                Err(Error::OutOfMemory { device, bytes: bytes as u64 })
-            }
-            Err(code) => driver::check(&self.name, "cuMemAllocAsync", code).map(|()| Block::none(0)),
-        }
-    }
-
-    /// Gives the system what buffers of no stream hold: what is kept here, what was freed and still waits behind work, and what lies in the
-    /// pool in pieces.
-    fn give_all_back(&self) -> Result<()> {
-        for stream in self.others().into_iter().chain([self]) {
-            let blocks = stream.pool.kept().map(|mut kept| kept.take_all());
-            stream.pool.give_back(blocks.unwrap_or_default(), stream.main_stream());
-            stream.synchronize()?;
-        }
-        match self.pool.driver {
-            // SAFETY: the device's pool; what is allocated stays.
-            Some(pool) => unsafe { call!(&self.name, cuMemPoolTrimTo(pool, 0)) },
-            None => Ok(()),
-        }
-    }
-
-    /// Takes memory back, behind the work enqueued so far on all streams of the device.
-    pub(super) fn free(&self, block: Block) {
-        let pool = &self.pool;
-        pool.usage.now.fetch_sub(block.bytes, Ordering::Relaxed);
-        if self.bind().and_then(|()| streams::join(self)).is_err() {
-            return;
-        }
-        match pool.kept() {
-            Some(mut kept) => pool.give_back(kept.put(block), self.main_stream()),
-            None => pool.give_back([block], self.main_stream()),
-        }
-    }
-
-    /// Free and total memory in bytes.
-    pub(super) fn memory(&self) -> Result<(usize, usize)> {
-        let (mut free, mut total) = (0, 0);
-        self.bind()?;
-        // SAFETY: writes two sizes.
-        unsafe { call!(&self.name, cuMemGetInfo_v2(&raw mut free, &raw mut total)) }?;
-        Ok((free, total))
-    }
-
-    /// The most bytes that buffers had at one time.
-    pub(super) fn peak(&self) -> usize {
-        self.pool.usage.most.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn forget_peak(&self) {
-        self.pool.usage.most.store(self.pool.usage.now.load(Ordering::Relaxed), Ordering::Relaxed);
-    }
+/// In whole units.
+fn whole(bytes: usize) -> usize {
+    bytes.checked_next_multiple_of(UNIT).unwrap_or(bytes)
 }
 
 fn keeping_pool(name: &str, device: CUdevice) -> Result<CUmemoryPool> {
@@ -244,8 +230,8 @@ fn keeping_pool(name: &str, device: CUdevice) -> Result<CUmemoryPool> {
 mod tests {
     use super::*;
 
-    fn block(address: u64, bytes: usize) -> Block {
-        Block { address, bytes }
+    fn block(address: u64, bytes: usize) -> Allocation {
+        Allocation { address, bytes }
     }
 
     #[test]

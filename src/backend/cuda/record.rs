@@ -6,91 +6,31 @@
 //! capture, are kept by it as well. Capture is relaxed: a kernel that is used for the first time may be compiled and
 //! loaded meanwhile.
 
-use super::Cuda;
 use super::driver::call;
-use super::pool::Block;
+use super::pool::Allocation;
+use super::{Cuda, capture};
 use crate::backend::Replay;
 use crate::error::{CudaError, Result};
 use cudarc::driver::sys::{self, CUgraphExec, CUstream, CUstreamCaptureMode};
-use std::cell::RefCell;
 use std::fmt;
-use std::ops::Range;
-
-struct Current {
-    ordinal: usize,
-    stream: CUstream,
-    kept: Vec<Kept>,
-    written: Option<Vec<Range<u64>>>,
-}
-
-thread_local! {
-    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
-}
-
-/// The stream that this thread records for the device.
-pub(super) fn current(ordinal: usize) -> Option<CUstream> {
-    CURRENT.with_borrow(|current| current.as_ref().filter(|c| c.ordinal == ordinal).map(|c| c.stream))
-}
-
-/// Lets this thread's recording own an allocation. Returns whether there is a recording.
-pub(super) fn keep(cuda: Cuda, block: Block) -> bool {
-    CURRENT.with_borrow_mut(|current| match current.as_mut().filter(|c| c.ordinal == cuda.0.ordinal) {
-        Some(current) => {
-            current.kept.push(Kept { cuda, block });
-            true
-        }
-        None => false,
-    })
-}
-
-/// Runs `body` as if this thread recorded nothing: its work happens at once, on the device's own stream. For what a recorded
-/// operation has to know of its operands before it can be enqueued.
-pub(super) fn outside<R>(body: impl FnOnce() -> R) -> R {
-    struct Resume(Option<Current>);
-    impl Drop for Resume {
-        fn drop(&mut self) {
-            CURRENT.set(self.0.take());
-        }
-    }
-    let _resume = Resume(CURRENT.take());
-    body()
-}
-
-/// Notes a launch: the addresses that it writes, where all of them are known.
-pub(super) fn launched(ordinal: usize, written: Option<Vec<Range<u64>>>) {
-    CURRENT.with_borrow_mut(|current| {
-        if let Some(current) = current.as_mut().filter(|c| c.ordinal == ordinal) {
-            current.written = written;
-        }
-    });
-}
-
-/// Whether this thread's recording knows that its last launch leaves these addresses as they are. That launch has then waited for all
-/// before it, so a kernel that starts while it ends may read them at once. What is no launch ends before the next one starts.
-pub(super) fn settled(ordinal: usize, read: &[Range<u64>]) -> bool {
-    let apart = |a: &Range<u64>, b: &Range<u64>| a.end <= b.start || b.end <= a.start;
-    CURRENT.with_borrow(|current| {
-        let written = current.as_ref().filter(|c| c.ordinal == ordinal).and_then(|c| c.written.as_ref());
-        written.is_some_and(|written| written.iter().all(|w| read.iter().all(|r| apart(w, r))))
-    })
-}
 
 /// Refuses what would wait for the device, or hand host memory to a graph that outlives it.
 pub(super) fn forbid(cuda: Cuda, what: &'static str) -> Result<()> {
-    match current(cuda.0.ordinal) {
+    match capture::stream(cuda.0.ordinal) {
         Some(_) => Err(CudaError::NotRecordable { what }.into()),
         None => Ok(()),
     }
 }
 
+/// Memory that goes back when the graph has gone.
 struct Kept {
     cuda: Cuda,
-    block: Block,
+    allocations: Vec<Allocation>,
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        self.cuda.0.free(self.block);
+        self.allocations.drain(..).for_each(|allocation| self.cuda.0.free(allocation));
     }
 }
 
@@ -98,7 +38,7 @@ impl Drop for Kept {
 pub struct Recording<'a> {
     cuda: Cuda,
     graph: Graph,
-    _kept: Vec<Kept>,
+    _kept: Kept,
     _body: Box<dyn FnMut() -> Result<()> + Send + 'a>,
 }
 
@@ -125,7 +65,7 @@ impl fmt::Debug for Recording<'_> {
 
 impl Replay for Recording<'_> {
     fn replay(&mut self) -> Result<()> {
-        if current(self.cuda.0.ordinal).is_some() {
+        if capture::stream(self.cuda.0.ordinal).is_some() {
             return Err(CudaError::NotRecordable { what: "a replay" }.into());
         }
         self.cuda.0.bind()?;
@@ -144,7 +84,7 @@ struct Capture {
 
 impl Drop for Capture {
     fn drop(&mut self) {
-        CURRENT.set(None);
+        drop(Kept { cuda: self.cuda, allocations: capture::end() });
         // SAFETY: the stream was made by `record` and is used by nothing else. A capture still under way is given up
         // with it.
         unsafe {
@@ -170,7 +110,7 @@ pub(super) fn record<'a>(cuda: Cuda, body: impl FnMut() -> Result<()> + Send + '
     let mut stream = std::ptr::null_mut();
     // SAFETY: writes one handle; the stream does not wait for the default stream.
     unsafe { call!(&device.name, cuStreamCreate(&raw mut stream, 1)) }?;
-    let capture = Capture { cuda, stream };
+    let under_way = Capture { cuda, stream };
     // SAFETY: a stream of our own, on which nothing was enqueued.
     unsafe {
         call!(
@@ -178,11 +118,11 @@ pub(super) fn record<'a>(cuda: Cuda, body: impl FnMut() -> Result<()> + Send + '
             cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)
         )
     }?;
-    CURRENT.set(Some(Current { ordinal: device.ordinal, stream, kept: Vec::new(), written: None }));
+    capture::begin(device.ordinal, stream);
     let outcome = body();
-    let kept = CURRENT.take().map(|current| current.kept).unwrap_or_default();
+    let kept = Kept { cuda, allocations: capture::end() };
     outcome?;
-    let graph = instantiate(&capture)?;
+    let graph = instantiate(&under_way)?;
     Ok(Recording { cuda, graph, _kept: kept, _body: body })
 }
 

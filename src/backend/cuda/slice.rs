@@ -17,7 +17,7 @@
 //! at least 256-byte aligned; the empty slice of no allocation has the address [`NOWHERE`].
 
 use super::Cuda;
-use super::pool::Block;
+use super::pool::Allocation;
 use crate::scalar::Element;
 use std::fmt;
 use std::marker::PhantomData;
@@ -107,7 +107,7 @@ impl<T: Element> fmt::Debug for Slice<T> {
 
 /// An allocation on the device. It returns to the device's pool when dropped, behind the work that still uses it.
 pub struct Vec<T: Element> {
-    block: Block,
+    allocation: Allocation,
     len: usize,
     owner: Cuda,
     element: PhantomData<T>,
@@ -115,15 +115,15 @@ pub struct Vec<T: Element> {
 
 impl<T: Element> Vec<T> {
     /// Takes over an allocation with room for `len` elements, made by `owner`.
-    pub(super) fn new(owner: Cuda, block: Block, len: usize) -> Self {
-        Vec { block, len, owner, element: PhantomData }
+    pub(super) fn new(owner: Cuda, allocation: Allocation, len: usize) -> Self {
+        Vec { allocation, len, owner, element: PhantomData }
     }
 }
 
 impl<T: Element> Drop for Vec<T> {
     fn drop(&mut self) {
         if self.len > 0 {
-            self.owner.release(self.block);
+            self.owner.release(self.allocation);
         }
     }
 }
@@ -131,13 +131,13 @@ impl<T: Element> Drop for Vec<T> {
 impl<T: Element> Deref for Vec<T> {
     type Target = Slice<T>;
     fn deref(&self) -> &Slice<T> {
-        Slice::at(self.block.address, self.len)
+        Slice::at(self.allocation.address, self.len)
     }
 }
 
 impl<T: Element> DerefMut for Vec<T> {
     fn deref_mut(&mut self) -> &mut Slice<T> {
-        Slice::at_mut(self.block.address, self.len)
+        Slice::at_mut(self.allocation.address, self.len)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Copies between host and device. The driver copies pageable memory slowly, through a small buffer of its own; large
 //! copies go through rings of pinned buffers here: while one is filled (or emptied), others travel.
 
-use super::device::Device;
 use super::driver::call;
+use super::stream::Stream;
 use crate::backend::{Backend, Host};
 use crate::error::Result;
 use crate::parallel::prelude::*;
@@ -19,7 +19,8 @@ const DOWN: usize = 8 << 20;
 /// Bytes that one task moves between pageable and pinned memory.
 const PIECE: usize = 128 << 10;
 
-/// A pinned buffer, and the event that tells when its copy has ended.
+/// A pinned buffer, and the event that tells when its copy has ended. Both are null until the buffer is first asked for: taking pinned
+/// memory, and giving it back when the process ends, costs a millisecond for each two MiB, and many a solve reads nothing but scalars.
 struct Pinned {
     memory: *mut u8,
     copied: CUevent,
@@ -28,54 +29,211 @@ struct Pinned {
 // SAFETY: pinned memory and events belong to the process, not to a thread; a lock guards their use.
 unsafe impl Send for Pinned {}
 
-impl Pinned {
-    fn new(device: &Device, bytes: usize) -> Result<Self> {
-        let (mut memory, mut copied) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: each call writes one handle. Flag 2 of an event: no timing. They live as long as the process.
-        unsafe {
-            call!(&device.name, cuMemHostAlloc(&raw mut memory, bytes, 0))?;
-            call!(&device.name, cuEventCreate(&raw mut copied, 2))?;
-        }
-        Ok(Self { memory: memory.cast(), copied })
+impl Default for Pinned {
+    fn default() -> Self {
+        Pinned { memory: std::ptr::null_mut(), copied: std::ptr::null_mut() }
     }
 }
 
-/// The pinned buffers of a stream.
+impl Pinned {
+    /// Makes the buffer unless it is there.
+    fn make(&mut self, name: &str, bytes: usize) -> Result<()> {
+        if !self.memory.is_null() {
+            return Ok(());
+        }
+        let (mut memory, mut copied) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: each call writes one handle. Flag 2 of an event: no timing. They live as long as the process.
+        unsafe {
+            call!(name, cuEventCreate(&raw mut copied, 2))?;
+            call!(name, cuMemHostAlloc(&raw mut memory, bytes, 0))?;
+        }
+        *self = Pinned { memory: memory.cast(), copied };
+        Ok(())
+    }
+}
+
+/// The pinned buffers of a stream, and the copies through them.
 pub(super) struct Staging {
+    stream: &'static Stream,
     /// To the device: each taken by itself, so that several threads fill theirs at once.
     up: [Mutex<Pinned>; 3],
     next: AtomicUsize,
     /// To the host, up to [`DIRECT`] bytes: what a solver waits for.
     small: Mutex<Pinned>,
-    /// To the host, more; made when it is first asked for. Taking pinned memory, and giving it back when the process ends, costs
-    /// a millisecond for each two MiB, and many a solve reads nothing but scalars.
-    down: Mutex<Option<[Pinned; 2]>>,
+    /// To the host, more.
+    down: Mutex<[Pinned; 2]>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Staging {
-    fn new(device: &Device) -> Result<Self> {
-        let up = || Pinned::new(device, UP).map(Mutex::new);
-        Ok(Staging {
-            up: [up()?, up()?, up()?],
+    pub(super) fn new(stream: &'static Stream) -> Self {
+        Staging {
+            stream,
+            up: Default::default(),
             next: AtomicUsize::new(0),
-            small: Mutex::new(Pinned::new(device, DIRECT)?),
+            small: Mutex::default(),
             down: Mutex::default(),
-        })
-    }
-
-    /// The device's, made at the first use.
-    fn of(device: &Device) -> Result<&'static Staging> {
-        let mut staging = device.staging.lock().unwrap_or_else(PoisonError::into_inner);
-        match *staging {
-            Some(staging) => Ok(staging),
-            None => Ok(staging.insert(Box::leak(Box::new(Staging::new(device)?)))),
         }
     }
 
     /// The next buffer in turn, also over several copies: a file's reading makes many, each of one buffer.
-    fn take(&self) -> MutexGuard<'_, Pinned> {
+    fn next_up(&self) -> Result<MutexGuard<'_, Pinned>> {
         let number = self.next.fetch_add(1, Ordering::Relaxed) % self.up.len();
-        self.up[number].lock().unwrap_or_else(PoisonError::into_inner)
+        let mut pinned = lock(&self.up[number]);
+        pinned.make(&self.stream.name, UP)?;
+        Ok(pinned)
+    }
+
+    fn small(&self) -> Result<MutexGuard<'_, Pinned>> {
+        let mut pinned = lock(&self.small);
+        pinned.make(&self.stream.name, DIRECT)?;
+        Ok(pinned)
+    }
+
+    /// Host to device. On return the host memory may be reused; the copy itself takes its turn in the stream.
+    ///
+    /// # Safety
+    /// `from` is readable for `bytes`, and `to` is a device allocation with as many.
+    pub(super) unsafe fn to_device(&self, from: *const u8, to: u64, bytes: usize) -> Result<()> {
+        self.stream.bind()?;
+        let (name, stream) = (&self.stream.name, self.stream.main_stream());
+        if bytes <= DIRECT {
+            // SAFETY: by the caller; the driver has read pageable memory when it returns.
+            return unsafe { call!(name, cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream)) };
+        }
+        // Threads that parse a file have better to do than to take part in the copy of what they parsed.
+        let shared = bytes > UP;
+        for start in (0..bytes).step_by(UP) {
+            let pinned = self.next_up()?;
+            let length = UP.min(bytes - start);
+            // SAFETY: the buffer's last copy has ended when its event has; offsets stay below `bytes`.
+            unsafe {
+                call!(name, cuEventSynchronize(pinned.copied))?;
+                copy_on_host(from.add(start), pinned.memory, length, shared);
+                call!(name, cuMemcpyHtoDAsync_v2(to + start as u64, pinned.memory.cast(), length, stream))?;
+                call!(name, cuEventRecord(pinned.copied, stream))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What `look` makes of up to [`DIRECT`] bytes of the device, which it finds in pinned memory. It copies nothing to the host meanwhile.
+    ///
+    /// # Safety
+    /// `from` is a device allocation with as many bytes.
+    unsafe fn small_to_host<R>(
+        &self,
+        from: u64,
+        bytes: usize,
+        look: impl FnOnce(*const u8) -> R,
+    ) -> Result<R> {
+        self.stream.bind()?;
+        let small = self.small()?;
+        let buffer = small.memory;
+        // SAFETY: by the caller; the buffer, this thread's while it is locked, has room, and the copy into it is over before it is read.
+        unsafe {
+            call!(
+                &self.stream.name,
+                cuMemcpyDtoHAsync_v2(buffer.cast(), from, bytes, self.stream.main_stream())
+            )
+        }?;
+        self.stream.synchronize()?;
+        Ok(look(buffer))
+    }
+
+    /// The same of elements, however many; many are copied.
+    ///
+    /// # Safety
+    /// `from` is a device allocation with `len` elements.
+    pub(super) unsafe fn look_at<T: Element, R>(
+        &self,
+        from: u64,
+        len: usize,
+        look: impl FnOnce(&[T]) -> R,
+    ) -> Result<R> {
+        let bytes = len * size_of::<T>();
+        if bytes > DIRECT {
+            let mut copy: Vec<T> = Host.zeros(len)?;
+            // SAFETY: by the caller; the copy has as many.
+            unsafe { self.to_host(from, copy.as_mut_ptr().cast(), bytes) }?;
+            return Ok(look(&copy));
+        }
+        // SAFETY: by the caller; pinned memory is aligned to a page, and every bit pattern on the device was written as an element.
+        unsafe { self.small_to_host(from, bytes, |at| look(std::slice::from_raw_parts(at.cast(), len))) }
+    }
+
+    /// Device to host; returns when the bytes are there.
+    ///
+    /// # Safety
+    /// `to` is writable for `bytes`, and `from` is a device allocation with as many.
+    pub(super) unsafe fn to_host(&self, from: u64, to: *mut u8, bytes: usize) -> Result<()> {
+        if bytes <= DIRECT {
+            // A scalar that a solver waits for comes sooner by way of pinned memory.
+            // SAFETY: by the caller.
+            return unsafe {
+                self.small_to_host(from, bytes, |there| std::ptr::copy_nonoverlapping(there, to, bytes))
+            };
+        }
+        self.stream.bind()?;
+        let (name, stream) = (&self.stream.name, self.stream.main_stream());
+        let mut pair = lock(&self.down);
+        pair.iter_mut().try_for_each(|pinned| pinned.make(name, DOWN))?;
+        let chunks = bytes.div_ceil(DOWN);
+        for number in 0..=chunks {
+            if number < chunks {
+                let Pinned { memory, copied } = &pair[number % 2];
+                let start = number * DOWN;
+                let length = DOWN.min(bytes - start);
+                // SAFETY: the buffer was emptied two rounds ago.
+                unsafe {
+                    call!(name, cuMemcpyDtoHAsync_v2(memory.cast(), from + start as u64, length, stream))?;
+                    call!(name, cuEventRecord(*copied, stream))?;
+                }
+            }
+            if let Some(last) = number.checked_sub(1) {
+                let Pinned { memory, copied } = &pair[last % 2];
+                let start = last * DOWN;
+                // SAFETY: the copy into the buffer has ended when its event has; offsets stay below `bytes`.
+                unsafe {
+                    call!(name, cuEventSynchronize(*copied))?;
+                    copy_on_host(*memory, to.add(start), DOWN.min(bytes - start), true);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same of several pieces, which are waited for once where they are small: a wait costs more than a few copies.
+    ///
+    /// # Safety
+    /// As [`Staging::to_host`] for each (from, to, bytes).
+    pub(super) unsafe fn several_to_host(&self, pieces: &[(u64, *mut u8, usize)]) -> Result<()> {
+        if pieces.iter().map(|piece| piece.2).sum::<usize>() > DIRECT {
+            // SAFETY: by the caller.
+            return pieces.iter().try_for_each(|&(from, to, bytes)| unsafe { self.to_host(from, to, bytes) });
+        }
+        self.stream.bind()?;
+        let small = self.small()?;
+        let starts = pieces.iter().scan(0, |end, piece| Some(std::mem::replace(end, *end + piece.2)));
+        for (start, &(from, _, bytes)) in starts.clone().zip(pieces).filter(|(_, piece)| piece.2 > 0) {
+            // SAFETY: by the caller; the buffer is this thread's while it is locked, and all pieces together have room.
+            unsafe {
+                let buffer = small.memory.add(start).cast();
+                call!(
+                    &self.stream.name,
+                    cuMemcpyDtoHAsync_v2(buffer, from, bytes, self.stream.main_stream())
+                )?;
+            }
+        }
+        self.stream.synchronize()?;
+        for (start, &(_, to, bytes)) in starts.zip(pieces) {
+            // SAFETY: by the caller; the copies into the buffer are over.
+            unsafe { std::ptr::copy_nonoverlapping(small.memory.add(start), to, bytes) };
+        }
+        Ok(())
     }
 }
 
@@ -91,176 +249,4 @@ unsafe fn copy_on_host(from: *const u8, to: *mut u8, bytes: usize, shared: bool)
         return to.copy_from_slice(from);
     }
     to.par_chunks_mut(PIECE).zip(from.par_chunks(PIECE)).for_each(|(to, from)| to.copy_from_slice(from));
-}
-
-/// Host to device. On return the host memory may be reused; the copy itself takes its turn in the stream.
-///
-/// # Safety
-/// `from` is readable for `bytes`, and `to` is a device allocation with as many.
-pub(super) unsafe fn to_device(device: &Device, from: *const u8, to: u64, bytes: usize) -> Result<()> {
-    device.bind()?;
-    let (name, stream) = (&device.name, device.main_stream());
-    if bytes <= DIRECT {
-        // SAFETY: by the caller; the driver has read pageable memory when it returns.
-        return unsafe { call!(name, cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream)) };
-    }
-    // Threads that parse a file have better to do than to take part in the copy of what they parsed.
-    let shared = bytes > UP;
-    let staging = Staging::of(device)?;
-    for start in (0..bytes).step_by(UP) {
-        let pinned = staging.take();
-        let length = UP.min(bytes - start);
-        // SAFETY: the buffer's last copy has ended when its event has; offsets stay below `bytes`.
-        unsafe {
-            call!(name, cuEventSynchronize(pinned.copied))?;
-            copy_on_host(from.add(start), pinned.memory, length, shared);
-            call!(name, cuMemcpyHtoDAsync_v2(to + start as u64, pinned.memory.cast(), length, stream))?;
-            call!(name, cuEventRecord(pinned.copied, stream))?;
-        }
-    }
-    Ok(())
-}
-
-/// What `look` makes of up to [`DIRECT`] bytes of the device, which it finds in pinned memory. It copies nothing to the host meanwhile.
-///
-/// # Safety
-/// `from` is a device allocation with as many bytes.
-unsafe fn small_to_host<R>(
-    device: &Device,
-    from: u64,
-    bytes: usize,
-    look: impl FnOnce(*const u8) -> R,
-) -> Result<R> {
-    device.bind()?;
-    let small = Staging::of(device)?.small.lock().unwrap_or_else(PoisonError::into_inner);
-    let buffer = small.memory;
-    // SAFETY: by the caller; the buffer, this thread's while it is locked, has room, and the copy into it is over before it is read.
-    unsafe { call!(&device.name, cuMemcpyDtoHAsync_v2(buffer.cast(), from, bytes, device.main_stream())) }?;
-    device.synchronize()?;
-    Ok(look(buffer))
-}
-
-/// The same of elements, however many; many are copied.
-///
-/// # Safety
-/// `from` is a device allocation with `len` elements.
-pub(super) unsafe fn look_at<T: Element, R>(
-    device: &Device,
-    from: u64,
-    len: usize,
-    look: impl FnOnce(&[T]) -> R,
-) -> Result<R> {
-    let bytes = len * size_of::<T>();
-    if bytes > DIRECT {
-        let mut copy: Vec<T> = Host.zeros(len)?;
-        // SAFETY: by the caller; the copy has as many.
-        unsafe { to_host(device, from, copy.as_mut_ptr().cast(), bytes) }?;
-        return Ok(look(&copy));
-    }
-    // SAFETY: by the caller; pinned memory is aligned to a page, and every bit pattern on the device was written as an element.
-    unsafe { small_to_host(device, from, bytes, |at| look(std::slice::from_raw_parts(at.cast(), len))) }
-}
-
-/// Device to host; returns when the bytes are there.
-///
-/// # Safety
-/// `to` is writable for `bytes`, and `from` is a device allocation with as many.
-pub(super) unsafe fn to_host(device: &Device, from: u64, to: *mut u8, bytes: usize) -> Result<()> {
-    if bytes <= DIRECT {
-        // A scalar that a solver waits for comes sooner by way of pinned memory.
-        // SAFETY: by the caller.
-        return unsafe {
-            small_to_host(device, from, bytes, |there| std::ptr::copy_nonoverlapping(there, to, bytes))
-        };
-    }
-    device.bind()?;
-    let (name, stream) = (&device.name, device.main_stream());
-    let staging = Staging::of(device)?;
-    let mut pair = staging.down.lock().unwrap_or_else(PoisonError::into_inner);
-    let pair = match &mut *pair {
-        Some(pair) => pair,
-        none => none.insert([Pinned::new(device, DOWN)?, Pinned::new(device, DOWN)?]),
-    };
-    let chunks = bytes.div_ceil(DOWN);
-    for number in 0..=chunks {
-        if number < chunks {
-            let Pinned { memory, copied } = &pair[number % 2];
-            let start = number * DOWN;
-            let length = DOWN.min(bytes - start);
-            // SAFETY: the buffer was emptied two rounds ago.
-            unsafe {
-                call!(name, cuMemcpyDtoHAsync_v2(memory.cast(), from + start as u64, length, stream))?;
-                call!(name, cuEventRecord(*copied, stream))?;
-            }
-        }
-        if let Some(last) = number.checked_sub(1) {
-            let Pinned { memory, copied } = &pair[last % 2];
-            let start = last * DOWN;
-            // SAFETY: the copy into the buffer has ended when its event has; offsets stay below `bytes`.
-            unsafe {
-                call!(name, cuEventSynchronize(*copied))?;
-                copy_on_host(*memory, to.add(start), DOWN.min(bytes - start), true);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The same of several pieces, which are waited for once where they are small: a wait costs more than a few copies.
-///
-/// # Safety
-/// As [`to_host`] for each (from, to, bytes).
-pub(super) unsafe fn several_to_host(device: &Device, pieces: &[(u64, *mut u8, usize)]) -> Result<()> {
-    if pieces.iter().map(|piece| piece.2).sum::<usize>() > DIRECT {
-        // SAFETY: by the caller.
-        return pieces.iter().try_for_each(|&(from, to, bytes)| unsafe { to_host(device, from, to, bytes) });
-    }
-    device.bind()?;
-    let small = Staging::of(device)?.small.lock().unwrap_or_else(PoisonError::into_inner);
-    let starts = pieces.iter().scan(0, |end, piece| Some(std::mem::replace(end, *end + piece.2)));
-    for (start, &(from, _, bytes)) in starts.clone().zip(pieces).filter(|(_, piece)| piece.2 > 0) {
-        // SAFETY: by the caller; the buffer is this thread's while it is locked, and all pieces together have room.
-        unsafe {
-            let buffer = small.memory.add(start).cast();
-            call!(&device.name, cuMemcpyDtoHAsync_v2(buffer, from, bytes, device.main_stream()))?;
-        }
-    }
-    device.synchronize()?;
-    for (start, &(_, to, bytes)) in starts.zip(pieces) {
-        // SAFETY: by the caller; the copies into the buffer are over.
-        unsafe { std::ptr::copy_nonoverlapping(small.memory.add(start), to, bytes) };
-    }
-    Ok(())
-}
-
-/// Gigabytes a second of a copy within the device's memory, reading and writing counted: the speed against which
-/// kernels are judged. Takes two buffers of `bytes`.
-pub(super) fn copy_bandwidth(device: &Device, bytes: usize) -> Result<f64> {
-    const REPEATS: u32 = 20;
-    let (from, to) = (device.allocate(bytes)?, device.allocate(bytes));
-    let measured = to.and_then(|to| {
-        let copy = || -> Result<()> {
-            // SAFETY: two allocations of `bytes`.
-            unsafe {
-                call!(
-                    &device.name,
-                    cuMemcpyDtoDAsync_v2(to.address, from.address, bytes, device.main_stream())
-                )
-            }
-        };
-        let result = (|| {
-            // SAFETY: an allocation of `bytes`.
-            unsafe { call!(&device.name, cuMemsetD8Async(from.address, 0x5a, bytes, device.main_stream())) }?;
-            copy()?;
-            device.synchronize()?;
-            let start = std::time::Instant::now();
-            (0..REPEATS).try_for_each(|_| copy())?;
-            device.synchronize()?;
-            Ok(2.0 * bytes as f64 * f64::from(REPEATS) / start.elapsed().as_secs_f64() / 1e9)
-        })();
-        device.free(to);
-        result
-    });
-    device.free(from);
-    measured
 }

@@ -39,7 +39,7 @@ impl Cuda {
     /// `out` = the sum of all elements.
     pub(super) fn sum<T: Scalar>(self, x: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
         let shape = policy::sum(self.0.chip, x.len(), size_of::<T>());
-        let (partials, finished) = self.0.reduction();
+        let (partials, finished) = self.0.workspaces.reduction();
         kernel::sum(self, shape, x, x.len() as u64, out, partials, finished)
     }
 
@@ -51,7 +51,7 @@ impl Cuda {
         }
         check_block(k, n)?;
         let shape = policy::block_sum(self.0.chip, k, n, size_of::<T>());
-        let (partials, finished) = self.0.reduction();
+        let (partials, finished) = self.0.workspaces.reduction();
         kernel::sums(self, shape, k as u32, x, n as u64, out, partials, finished)
     }
 }
@@ -60,7 +60,7 @@ impl VectorOps for Cuda {
     fn dot<T: Scalar>(&self, x: &Slice<T>, y: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
         let (n, k) = (x.len(), out.len());
-        let (partials, finished) = self.0.reduction();
+        let (partials, finished) = self.0.workspaces.reduction();
         if k != 1 {
             check_block(k, n)?;
             let shape = policy::block_sum(self.0.chip, k, n, size_of::<T>());
@@ -87,7 +87,7 @@ impl VectorOps for Cuda {
     fn norm2_squared<T: Scalar>(&self, x: &Slice<T>, out: &mut Slice<T::Real>) -> Result<()> {
         Error::check_dimension("length of the result", 1, out.len())?;
         let shape = policy::sum(self.0.chip, x.len(), size_of::<T>());
-        let (partials, finished) = self.0.reduction();
+        let (partials, finished) = self.0.workspaces.reduction();
         kernel::norm2_squared(*self, shape, x, x.len() as u64, out, partials, finished)
     }
 

@@ -1,8 +1,8 @@
 //! Memory of a stream that operations use in passing: made at the first use, kept for the next.
 
-use super::device::Device;
 use super::driver::call;
 use super::policy::PARTIALS;
+use super::stream::Stream;
 use crate::error::Result;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,6 +14,7 @@ const TICKET_BYTES: usize = 256;
 
 /// The workspaces of a stream.
 pub(super) struct Workspaces {
+    stream: &'static Stream,
     /// For scans by look-back: compact, reduce by key and the like.
     lookback: Mutex<Workspace>,
     /// For radix sort.
@@ -25,7 +26,7 @@ pub(super) struct Workspaces {
     /// Where blocks meet that are all resident, and the number of the next meeting.
     meetings: Mutex<Workspace>,
     next_meeting: AtomicU32,
-    /// Zeroed once; see [`Device::reduction`].
+    /// Zeroed once; see [`Workspaces::reduction`].
     reduction: u64,
 }
 
@@ -37,9 +38,12 @@ pub(super) struct Workspace {
     words: usize,
 }
 
-impl Default for Workspaces {
-    fn default() -> Self {
-        Workspaces {
+impl Workspaces {
+    /// Of a stream. The memory of reductions is there before the first of them.
+    pub(super) fn new(stream: &'static Stream) -> Result<Self> {
+        let bytes = 2 * PARTIALS * PARTIAL_BYTES + 2 * TICKET_BYTES;
+        Ok(Workspaces {
+            stream,
             lookback: Mutex::default(),
             sort: Mutex::default(),
             pieces: Mutex::default(),
@@ -47,42 +51,34 @@ impl Default for Workspaces {
             meetings: Mutex::default(),
             // Slots are zero, and no meeting may have their number.
             next_meeting: AtomicU32::new(1),
-            reduction: 0,
-        }
-    }
-}
-
-impl Device {
-    /// Makes the memory of reductions, which is there before the first of them.
-    pub(super) fn prepare_reductions(&mut self) -> Result<()> {
-        let bytes = 2 * PARTIALS * PARTIAL_BYTES + 2 * TICKET_BYTES;
-        let address = self.allocate(bytes)?.address;
-        self.workspaces.reduction = address;
-        // SAFETY: the allocation just made, of this size.
-        unsafe { call!(&self.name, cuMemsetD8Async(address, 0, bytes, self.main_stream())) }
+            reduction: zeroed(stream, bytes)?,
+        })
     }
 
     /// Partial results ([`PARTIALS`] of 16 bytes) and, behind them, counters that every kernel leaves at zero. All
     /// reductions share them: they follow one another on the one stream.
     pub(super) fn reduction(&self) -> (u64, u64) {
-        (self.workspaces.reduction, self.workspaces.reduction + (PARTIALS * PARTIAL_BYTES) as u64)
+        (self.reduction, self.reduction + (PARTIALS * PARTIAL_BYTES) as u64)
     }
 
     /// The workspace of `kernels/reduce.cu`: as many partial results, behind a header that it leaves at zero.
     pub(super) fn reduce_workspace(&self) -> u64 {
-        self.workspaces.reduction + (PARTIALS * PARTIAL_BYTES + TICKET_BYTES) as u64
+        self.reduction + (PARTIALS * PARTIAL_BYTES + TICKET_BYTES) as u64
     }
 
     /// The look-back workspace, for `words` words behind its header (`kernels/README.md`).
     pub(super) fn lookback(&self, words: usize) -> Result<MutexGuard<'_, Workspace>> {
         const HEADER: usize = 4;
-        let mut workspace = self.workspaces.lookback.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workspace = self.lookback.lock().unwrap_or_else(PoisonError::into_inner);
         if self.grow(&mut workspace, HEADER + words)? {
             let count = (workspace.words - HEADER) as u64;
             // SAFETY: the fourth word of the header lies inside; eight bytes of pageable memory are read at once.
             unsafe {
                 let from = (&raw const count).cast();
-                call!(&self.name, cuMemcpyHtoDAsync_v2(workspace.address + 24, from, 8, self.main_stream()))
+                call!(
+                    &self.stream.name,
+                    cuMemcpyHtoDAsync_v2(workspace.address + 24, from, 8, self.stream.main_stream())
+                )
             }?;
         }
         Ok(workspace)
@@ -90,7 +86,7 @@ impl Device {
 
     /// The workspace of radix sort, of `words` words.
     pub(super) fn sort_workspace(&self, words: usize) -> Result<MutexGuard<'_, Workspace>> {
-        let mut workspace = self.workspaces.sort.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workspace = self.sort.lock().unwrap_or_else(PoisonError::into_inner);
         self.grow(&mut workspace, words)?;
         Ok(workspace)
     }
@@ -98,7 +94,7 @@ impl Device {
     /// Room for `count` sums of up to 16 bytes each, for products that leave pieces of rows or parts of sums for a second
     /// launch behind them: the guard and the address.
     pub(super) fn pieces(&self, count: usize) -> Result<(MutexGuard<'_, Workspace>, u64)> {
-        let mut workspace = self.workspaces.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workspace = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
         self.grow(&mut workspace, 2 * count)?;
         let address = workspace.address;
         Ok((workspace, address))
@@ -106,7 +102,7 @@ impl Device {
 
     /// `words` words that are zero and that each launch leaves at zero: the guard and the address.
     pub(super) fn posts(&self, words: usize) -> Result<(MutexGuard<'_, Workspace>, u64)> {
-        let mut workspace = self.workspaces.posts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workspace = self.posts.lock().unwrap_or_else(PoisonError::into_inner);
         self.grow(&mut workspace, words)?;
         let address = workspace.address;
         Ok((workspace, address))
@@ -115,9 +111,9 @@ impl Device {
     /// The address of `words` words that were zero once and belong to meetings of blocks, and the number of the first of
     /// `count` meetings: no two of this stream have the same, of 2^32 in a row.
     pub(super) fn meetings(&self, words: usize, count: u32) -> Result<(u64, u32)> {
-        let mut workspace = self.workspaces.meetings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workspace = self.meetings.lock().unwrap_or_else(PoisonError::into_inner);
         self.grow(&mut workspace, words)?;
-        Ok((workspace.address, self.workspaces.next_meeting.fetch_add(count, Ordering::Relaxed)))
+        Ok((workspace.address, self.next_meeting.fetch_add(count, Ordering::Relaxed)))
     }
 
     /// Whether a new one had to be made.
@@ -126,17 +122,20 @@ impl Device {
             return Ok(false);
         }
         let words = words.max(2 * workspace.words).max(1 << 12);
-        let address = self.allocate(words * 8)?.address;
-        // SAFETY: the allocation just made, over its whole length.
-        unsafe { call!(&self.name, cuMemsetD8Async(address, 0, words * 8, self.main_stream())) }?;
-        *workspace = Workspace { address, words };
+        *workspace = Workspace { address: zeroed(self.stream, words * 8)?, words };
         Ok(true)
     }
 
     /// A counter of four bytes for each of 32 places, behind the tickets of reductions: see `misses`.
     pub(super) fn counter(&self, place: u32) -> u64 {
-        self.workspaces.reduction
-            + (PARTIALS * PARTIAL_BYTES + TICKET_BYTES / 2) as u64
-            + 4 * u64::from(place)
+        self.reduction + (PARTIALS * PARTIAL_BYTES + TICKET_BYTES / 2) as u64 + 4 * u64::from(place)
     }
+}
+
+/// The address of memory that is zero to what the stream does next, and stays for ever.
+fn zeroed(stream: &Stream, bytes: usize) -> Result<u64> {
+    let address = stream.allocate(bytes)?.address;
+    // SAFETY: the allocation just made, over its whole length.
+    unsafe { call!(&stream.name, cuMemsetD8Async(address, 0, bytes, stream.main_stream())) }?;
+    Ok(address)
 }

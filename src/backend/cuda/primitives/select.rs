@@ -25,7 +25,7 @@ fn run<T: Element>(
     let index = if mode == "POSITIONS" { T::NAME } else { index_for(n) };
     let shape = shape.variant("IN", bits_of::<T>()).variant("INDEX", index);
     let mut kept = cuda.zeros(1)?;
-    let workspace = cuda.0.lookback(words)?;
+    let workspace = cuda.0.workspaces.lookback(words)?;
     kernels::compact(cuda, shape, x, flags, out, rest, n as u64, &mut kept, workspace.address)?;
     drop(workspace);
     Ok(cuda.value(&kept)? as usize)

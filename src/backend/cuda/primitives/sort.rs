@@ -69,7 +69,7 @@ pub(super) fn passes<K: Key>(cuda: Cuda, pair: &Pair<'_, K>, bits: Range<u32>) -
     };
     let (n, first, count, passes) = (n as u64, bits.start, bits.end - bits.start, passes_for(&bits));
     let lookback = (passes as usize * sort.tiles() * 256 * look_bytes).div_ceil(8);
-    let workspace = cuda.0.sort_workspace(HEADER + lookback)?;
+    let workspace = cuda.0.workspaces.sort_workspace(HEADER + lookback)?;
     let (at, words) = (workspace.address, lookback as u64);
     let (histogram, shape) = (variant(sort.histogram()), variant(sort.pass()));
     kernels::sort_histogram(cuda, histogram, a, n, first, count, passes, at, words)?;

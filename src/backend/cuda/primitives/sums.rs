@@ -28,7 +28,7 @@ pub(super) fn reduce<T: Element, O: Combine<T>>(
         .variant("OP", names(op).0)
         .variant("ACC", T::NAME)
         .variant("OUT", T::NAME);
-    kernels::reduce(cuda, shape, x, 0, x.len() as u64, out, cuda.0.reduce_workspace())
+    kernels::reduce(cuda, shape, x, 0, x.len() as u64, out, cuda.0.workspaces.reduce_workspace())
 }
 
 pub(super) fn segmented_reduce<T: Element, I: Offset, O: Combine<T>>(
@@ -61,7 +61,7 @@ fn segmented<T: Element, I: Offset, O: Combine<T>>(
     let mut starts = cuda.uninitialised::<u64>(scratch)?;
     let (count, n) = (segments as u64, n as u64);
     kernels::segment_partition::<T, I>(cuda, variant(partition), offsets, count, n, &mut starts)?;
-    let workspace = cuda.0.lookback(words)?;
+    let workspace = cuda.0.workspaces.lookback(words)?;
     kernels::segmented(cuda, variant(tiles), x, offsets, out, count, n, &starts, workspace.address)
 }
 
@@ -85,7 +85,7 @@ pub(super) fn reduce_by_key<K: Key, T: Element, O: Combine<T>>(
         let shape = shape.variant("KEY", bits_of::<K>()).variant("INDEX", index_for(n));
         let shape = shape.variant("OP", names(op).1);
         let mut runs = cuda.zeros(1)?;
-        let workspace = cuda.0.lookback(words)?;
+        let workspace = cuda.0.workspaces.lookback(words)?;
         let address = workspace.address;
         kernels::reduce_by_key(cuda, shape, keys, values, keys_out, out, n as u64, &mut runs, address)?;
         drop(workspace);
@@ -115,13 +115,13 @@ fn prefix_sum<T: Element, S: Element>(
         && let Some((shape, words)) = policy::scan_bulk(cuda.0.chip, n, size_of::<T>())
     {
         let shape = shape.variant("INCLUSIVE", if scan == Scan::Inclusive { "1" } else { "0" });
-        let workspace = cuda.0.lookback(words)?;
+        let workspace = cuda.0.workspaces.lookback(words)?;
         return kernels::scan_bulk(cuda, shape, x, out.address(), n as u64, workspace.address);
     }
     let (shape, words) = policy::scan(cuda.0.chip, outputs, size_of::<T>(), size_of::<S>());
     let inclusive = if scan == Scan::Inclusive { "1" } else { "0" };
     let shape = shape.variant("ACC", S::NAME).variant("INCLUSIVE", inclusive);
-    let workspace = cuda.0.lookback(words)?;
+    let workspace = cuda.0.workspaces.lookback(words)?;
     kernels::scan(cuda, shape, x, out, n as u64, outputs as u64, workspace.address)
 }
 
@@ -170,7 +170,7 @@ pub(super) fn segmented_scan<T: Element, O: Combine<T>>(
     let inclusive = if scan == Scan::Inclusive { "1" } else { "0" };
     let shape =
         shape.variant("OP", names(op).1).variant("INDEX", index_for(n)).variant("INCLUSIVE", inclusive);
-    let workspace = cuda.0.lookback(words)?;
+    let workspace = cuda.0.workspaces.lookback(words)?;
     kernels::scan_any(cuda, shape, x, heads, out, n as u64, workspace.address)
 }
 

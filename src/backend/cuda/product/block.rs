@@ -90,7 +90,7 @@ pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
     match policy::csr_block::<T, V>(extent, (a.rows, a.values.len()), vectors, aligned) {
         CsrBlock::Rows { shape, capacity } => {
             let (columns, values, sums) = (a.indices, a.values, vectors * shape.blocks as usize);
-            let (_guard, partials) = cuda.0.pieces(sums)?;
+            let (_guard, partials) = cuda.0.workspaces.pieces(sums)?;
             with_offsets!(a.offsets, offsets => kernel::csr_block_dot(
                 cuda, shape, rows, count, offsets, columns, values, x, y, vectors as u32, capacity, partials,
             ))?;
@@ -123,7 +123,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
         ),
         CsrBlock::Tiles { tiles, shape, joins } => {
             let starts = csr::tile_rows(cuda, &a)?;
-            let (_guard, pieces) = cuda.0.pieces(2 * vectors * tiles)?;
+            let (_guard, pieces) = cuda.0.workspaces.pieces(2 * vectors * tiles)?;
             kernel::csr_block_tiles(
                 cuda, shape, rows, count, starts, offsets, columns, values, alpha, x, beta, &mut *y, across, pieces,
             )?;

@@ -56,7 +56,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     let Form { conjugate, alpha, x, y, .. } = scaled::<V, T>(cuda, form)?;
     let (tiles, joins) = policy::coo(a.values.len());
     let (count, rows, columns) = (a.values.len() as u64, a.row_indices, a.column_indices);
-    let (_guard, pieces) = cuda.0.pieces(2 * tiles.blocks as usize)?;
+    let (_guard, pieces) = cuda.0.workspaces.pieces(2 * tiles.blocks as usize)?;
     kernel::coo_segmented(cuda, tiles, count, rows, columns, a.values, alpha, x, &mut *y, conjugate, pieces)?;
     if tiles.blocks > 1 {
         kernel::coo_join::<T, V>(cuda, joins, count, rows, alpha, y, pieces)?;

@@ -5,7 +5,7 @@ use super::{Form, settled, summed};
 use crate::backend::cuda::launch::{Constants, kernels};
 use crate::backend::cuda::policy::{self, CsrWay};
 use crate::backend::cuda::slice::Slice;
-use crate::backend::cuda::{Cuda, record};
+use crate::backend::cuda::{Cuda, capture};
 use crate::backend::{Backend, CsrParts, RowBins, RowExtent, VectorOps, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar, Widen};
@@ -132,7 +132,7 @@ impl CsrAlgorithm {
 /// Looked up, or found out now by one pass over the offsets: also where the product is recorded.
 pub(super) fn extent<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Result<RowExtent> {
     a.shape.extent(|| {
-        record::outside(|| {
+        capture::outside(|| {
             let mut out = cuda.zeros::<u64>(2)?;
             let shape = policy::row_shape(cuda.0.chip, a.rows);
             with_offsets!(a.offsets, offsets => kernel::row_shape(cuda, shape, a.rows as u64, offsets, &mut out)?);
@@ -149,7 +149,7 @@ fn scattered<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Result<Option
         return Ok(None);
     }
     let scattered = a.shape.scattered(|| {
-        record::outside(|| {
+        capture::outside(|| {
             let mut lines = cuda.zeros::<u64>(1)?;
             kernel::column_spread(cuda, policy::column_spread(count), count as u64, a.indices, &mut lines)?;
             Ok(policy::scattered(cuda.download(&lines)?[0], count))
@@ -161,7 +161,7 @@ fn scattered<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Result<Option
 /// The first row of each tile of steps, as [`extent`].
 pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u32>> {
     a.shape.starts(|| {
-        record::outside(|| {
+        capture::outside(|| {
             let (rows, count) = (a.rows as u64, a.values.len() as u64);
             let (tiles, shape) = policy::block_tiles(cuda.0.chip, a.rows, a.values.len());
             let mut starts = cuda.uninitialised(tiles + 1)?;
@@ -174,7 +174,7 @@ pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -
 /// Where each balanced tile begins, as [`extent`].
 fn tile_starts<'a, V: Element>(cuda: Cuda, class: u32, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u64>> {
     a.shape.tiles(|| {
-        record::outside(|| {
+        capture::outside(|| {
             let (rows, count) = (a.rows as u64, a.values.len() as u64);
             let (tiles, shape) = policy::balanced_tiles(cuda.0.chip, class, a.rows, a.values.len());
             let mut starts = cuda.uninitialised(2 * (tiles + 1))?;
@@ -187,7 +187,7 @@ fn tile_starts<'a, V: Element>(cuda: Cuda, class: u32, a: &CsrParts<'a, V, Cuda>
 /// The rows in bins, as [`extent`].
 fn bins<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a RowBins<Cuda>> {
     a.shape.bins(|| {
-        record::outside(|| {
+        capture::outside(|| {
             let bins = Bins::new(&a.offsets.download(&cuda)?, policy::BINNED);
             Ok(RowBins { parts: cuda.upload(bins.words())?, ends: bins.ends })
         })
@@ -245,7 +245,7 @@ fn run<V: Widen<T>, T: Scalar>(
         ),
         CsrWay::Balanced { shape, class } => {
             let tiles = tile_starts(cuda, class, &a)?;
-            let (_guard, posts) = cuda.0.posts(shape.blocks as usize * size_of::<T>() / 4)?;
+            let (_guard, posts) = cuda.0.workspaces.posts(shape.blocks as usize * size_of::<T>() / 4)?;
             let settled = settled(cuda, &[offsets.addresses(), columns.addresses(), values.addresses()]);
             kernel::csr_balanced(
                 cuda, shape, tiles, offsets, columns, values, alpha, x, beta, y, conjugate, posts, settled,
@@ -254,7 +254,7 @@ fn run<V: Widen<T>, T: Scalar>(
         CsrWay::Binned => {
             let RowBins { parts, ends } = bins(cuda, &a)?;
             let [of_blocks, .., warps] = *ends;
-            let (_guard, posts) = cuda.0.posts(of_blocks as usize * size_of::<T>() / 4)?;
+            let (_guard, posts) = cuda.0.workspaces.posts(of_blocks as usize * size_of::<T>() / 4)?;
             let settled = settled(cuda, &[parts.addresses(), columns.addresses(), values.addresses()]);
             let shape = policy::binned(of_blocks, warps);
             kernel::csr_binned(

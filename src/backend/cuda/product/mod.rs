@@ -26,7 +26,7 @@ pub use csr::CsrAlgorithm;
 
 use super::shape::Shape;
 use super::slice::Slice;
-use super::{Cuda, policy, record};
+use super::{Cuda, capture, policy};
 use crate::backend::{
     ChebyshevStep, CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Op, Products, SellParts,
     SlimParts, SweptParts,
@@ -61,7 +61,7 @@ impl<'a, T: Scalar> Form<'a, T> {
 
 /// For a kernel: whether it may read the arrays of its matrix, at these addresses, before the launch ahead of it has ended.
 fn settled(cuda: Cuda, matrix: &[Range<u64>]) -> u32 {
-    u32::from(record::settled(cuda.0.ordinal, matrix))
+    u32::from(capture::settled(cuda.0.ordinal, matrix))
 }
 
 /// Launches a product of this shape whose blocks leave sums, and joins them in `out`: by its last block where they are few, else by
@@ -74,10 +74,10 @@ fn summed<T: Scalar>(
 ) -> Result<()> {
     let count = shape.blocks as usize;
     if policy::joins_sums(shape) {
-        let (partials, finished) = cuda.0.reduction();
+        let (partials, finished) = cuda.0.workspaces.reduction();
         return product(out, partials, finished);
     }
-    let (_guard, partials) = cuda.0.pieces(count)?;
+    let (_guard, partials) = cuda.0.workspaces.pieces(count)?;
     product(&mut *out, partials, 0)?;
     cuda.sum(Slice::at(partials, count), out)
 }
@@ -148,12 +148,12 @@ impl Products for Cuda {
     }
 
     fn transposed_copy<V: Scalar>(&self, a: &Csr<V, Self>) -> Option<Result<Csr<V, Self>>> {
-        Some(record::outside(|| a.transpose(self)))
+        Some(capture::outside(|| a.transpose(self)))
     }
 
     fn transposed_slim<V: Scalar>(&self, a: &Slim<V, Self>) -> Option<Result<Slim<V, Self>>> {
         let copy = || Slim::from_csr(self, &a.to_csr(self)?.transpose(self)?);
-        Some(record::outside(copy))
+        Some(capture::outside(copy))
     }
 
     fn coo<V: Widen<T>, T: Scalar>(&self, a: CooParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {

@@ -228,7 +228,7 @@ impl Cuda {
         target: Target<'_, T>,
     ) -> Result<()> {
         let rows = a.rows as u64;
-        let (partials, finished) = self.0.reduction();
+        let (partials, finished) = self.0.workspaces.reduction();
         match a.body {
             SlimBody::Lines(k, _, Some(stencil)) => {
                 self.slim_stencil((a.rows, a.columns), k.of_row, stencil, x, y, target)

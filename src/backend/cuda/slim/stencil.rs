@@ -158,7 +158,7 @@ impl Cuda {
                     kernel::slim_grid(self, shape, grid, numbers, alpha, x, beta, y)
                 }
                 Target::Dot(xy) => {
-                    let (partials, finished) = self.0.reduction();
+                    let (partials, finished) = self.0.workspaces.reduction();
                     let product = if marches { kernel::slim_march_dot } else { kernel::slim_grid_dot };
                     product(self, shape, grid, numbers, x, y, xy, partials, finished)
                 }
@@ -172,7 +172,7 @@ impl Cuda {
                 self, shape, rows, columns, of, whole, places_of, grid, numbers, alpha, x, beta, y,
             ),
             Target::Dot(xy) => {
-                let (partials, finished) = self.0.reduction();
+                let (partials, finished) = self.0.workspaces.reduction();
                 kernel::slim_stencil_dot(
                     self, shape, rows, columns, of, whole, places_of, grid, numbers, x, y, xy, partials,
                     finished,

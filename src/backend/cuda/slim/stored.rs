@@ -66,7 +66,7 @@ impl Cuda {
         target: Target<'_, T>,
     ) -> Result<()> {
         let (order, count, words) = (s.order.map(|order| order.as_slice()), rows as u64, s.words);
-        let (partials, finished) = self.0.reduction();
+        let (partials, finished) = self.0.workspaces.reduction();
         let dot = matches!(target, Target::Dot(_));
         match s.columns {
             SlimColumns::Wide(bases) => {

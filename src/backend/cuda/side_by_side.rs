@@ -4,11 +4,7 @@
 //! own they share the chip. Kernels, memory and the context belong to all streams of a device; what operations use in
 //! passing (partial sums, the workspaces of scans and sorts, where blocks meet) each stream has for itself.
 //!
-//! Work of one stream runs in the order of calls. Between streams nothing is ordered by the device, so it is done here:
-//!
-//! - What a thread enqueues on one stream waits for what it enqueued before on another, and a thread's first work on a
-//!   device for that of all streams.
-//! - Memory is given back behind the work of all streams.
+//! The order between streams is `stream`'s work.
 //!
 //! Kernels whose blocks wait for each other (bursts of iterations, searches in narrow levels) need no order either: they are
 //! launched cooperatively or as one cluster, and such a launch starts only when all of its blocks have a place at the same
@@ -21,38 +17,6 @@ use super::Cuda;
 use super::device::Device;
 use crate::backend::Backend;
 use crate::error::Result;
-use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Whether any device has more than one stream: until then, order costs nothing.
-static SEVERAL: AtomicBool = AtomicBool::new(false);
-
-thread_local! {
-    /// Device and stream of this thread's last work.
-    static LAST: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
-}
-
-/// Puts what this thread enqueues next on `device` behind its work on the device's other streams.
-pub(super) fn follow(device: &Device) -> Result<()> {
-    if !SEVERAL.load(Ordering::Acquire) {
-        return Ok(());
-    }
-    let here = (device.ordinal, device.number);
-    let last = LAST.replace(Some(here));
-    if last == Some(here) {
-        return Ok(());
-    }
-    let behind = |other: &&Device| last.is_none_or(|last| last.0 != device.ordinal || last.1 == other.number);
-    device.others().into_iter().filter(behind).try_for_each(|other| device.wait_for(other))
-}
-
-/// Puts what is enqueued next on `device` behind the work of all of its streams.
-pub(super) fn join(device: &Device) -> Result<()> {
-    if !SEVERAL.load(Ordering::Acquire) {
-        return Ok(());
-    }
-    device.others().into_iter().try_for_each(|other| device.wait_for(other))
-}
 
 impl Cuda {
     /// Runs `work` on as many threads at once, with the thread's number and a handle whose work goes to a stream of its
@@ -84,7 +48,6 @@ impl Cuda {
         work: impl Fn(usize, &Cuda) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
         self.synchronize()?;
-        SEVERAL.store(true, Ordering::Release);
         let handles = (1..=streams)
             .map(|number| Device::open(self.0.ordinal, number).map(Cuda))
             .collect::<Result<Vec<_>>>()?;

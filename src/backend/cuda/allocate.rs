@@ -1,0 +1,58 @@
+//! Buffers' memory, in the order of a stream.
+
+use super::driver::{self, call};
+use super::pool::Allocation;
+use super::stream::Stream;
+use crate::error::{Error, Result};
+use cudarc::driver::sys::CUresult;
+
+impl Stream {
+    /// Memory that is not initialised.
+    pub(super) fn allocate(&self, bytes: usize) -> Result<Allocation> {
+        if let Some(kept) = self.pool.take(bytes) {
+            return Ok(kept);
+        }
+        self.bind()?;
+        let mut result = self.pool.allocate(bytes, self.main_stream());
+        if result == Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY) {
+            self.give_all_back()?;
+            result = self.pool.allocate(bytes, self.main_stream());
+        }
+        match result {
+            Ok(allocation) => Ok(allocation),
+            Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
+                let (free, total) = self.memory()?;
+                let device = format!("{} ({free} of its {total} bytes are free)", self.name);
+                Err(Error::OutOfMemory { device, bytes: bytes as u64 })
+            }
+            Err(code) => driver::check(&self.name, "cuMemAllocAsync", code).map(|()| Allocation::none(0)),
+        }
+    }
+
+    /// Gives the system what buffers of no stream hold: what is kept, what was freed and still waits behind work, and what lies in the
+    /// pool in pieces.
+    fn give_all_back(&self) -> Result<()> {
+        for stream in self.others().into_iter().chain([self]) {
+            stream.pool.empty(stream.main_stream());
+            stream.synchronize()?;
+        }
+        self.pool.trim(&self.name)
+    }
+
+    /// Takes memory back, behind the work enqueued so far on all streams of the device.
+    pub(super) fn free(&self, allocation: Allocation) {
+        self.pool.uncount(allocation);
+        if self.bind().and_then(|()| self.join()).is_ok() {
+            self.pool.put(allocation, self.main_stream());
+        }
+    }
+
+    /// Free and total memory in bytes.
+    pub(super) fn memory(&self) -> Result<(usize, usize)> {
+        let (mut free, mut total) = (0, 0);
+        self.bind()?;
+        // SAFETY: writes two sizes.
+        unsafe { call!(&self.name, cuMemGetInfo_v2(&raw mut free, &raw mut total)) }?;
+        Ok((free, total))
+    }
+}

@@ -1,0 +1,75 @@
+//! What this thread records, where it does: the stream that its work goes to meanwhile, and what the recording has to keep.
+
+use super::pool::Allocation;
+use cudarc::driver::sys::CUstream;
+use std::cell::RefCell;
+use std::ops::Range;
+
+struct Current {
+    ordinal: usize,
+    stream: CUstream,
+    kept: Vec<Allocation>,
+    written: Option<Vec<Range<u64>>>,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+}
+
+/// What is enqueued for the device goes to `stream` from now on.
+pub(super) fn begin(ordinal: usize, stream: CUstream) {
+    CURRENT.set(Some(Current { ordinal, stream, kept: Vec::new(), written: None }));
+}
+
+/// It goes to the device's own stream again. Returns what has to stay as long as the recording.
+pub(super) fn end() -> Vec<Allocation> {
+    CURRENT.take().map(|current| current.kept).unwrap_or_default()
+}
+
+/// The stream that this thread records for the device.
+pub(super) fn stream(ordinal: usize) -> Option<CUstream> {
+    CURRENT.with_borrow(|current| current.as_ref().filter(|c| c.ordinal == ordinal).map(|c| c.stream))
+}
+
+/// Lets this thread's recording own an allocation. Returns whether there is a recording.
+pub(super) fn keep(ordinal: usize, allocation: Allocation) -> bool {
+    CURRENT.with_borrow_mut(|current| match current.as_mut().filter(|c| c.ordinal == ordinal) {
+        Some(current) => {
+            current.kept.push(allocation);
+            true
+        }
+        None => false,
+    })
+}
+
+/// Runs `body` as if this thread recorded nothing: its work happens at once, on the device's own stream. For what a recorded
+/// operation has to know of its operands before it can be enqueued.
+pub(super) fn outside<R>(body: impl FnOnce() -> R) -> R {
+    struct Resume(Option<Current>);
+    impl Drop for Resume {
+        fn drop(&mut self) {
+            CURRENT.set(self.0.take());
+        }
+    }
+    let _resume = Resume(CURRENT.take());
+    body()
+}
+
+/// Notes a launch: the addresses that it writes, where all of them are known.
+pub(super) fn launched(ordinal: usize, written: Option<Vec<Range<u64>>>) {
+    CURRENT.with_borrow_mut(|current| {
+        if let Some(current) = current.as_mut().filter(|c| c.ordinal == ordinal) {
+            current.written = written;
+        }
+    });
+}
+
+/// Whether this thread's recording knows that its last launch leaves these addresses as they are. That launch has then waited for all
+/// before it, so a kernel that starts while it ends may read them at once. What is no launch ends before the next one starts.
+pub(super) fn settled(ordinal: usize, read: &[Range<u64>]) -> bool {
+    let apart = |a: &Range<u64>, b: &Range<u64>| a.end <= b.start || b.end <= a.start;
+    CURRENT.with_borrow(|current| {
+        let written = current.as_ref().filter(|c| c.ordinal == ordinal).and_then(|c| c.written.as_ref());
+        written.is_some_and(|written| written.iter().all(|w| read.iter().all(|r| apart(w, r))))
+    })
+}

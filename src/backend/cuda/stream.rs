@@ -1,0 +1,157 @@
+//! One stream of an open device, with the device's context, and the order between streams.
+//!
+//! Work of one stream runs in the order of calls. Between streams nothing is ordered by the device, so it is done here:
+//!
+//! - What a thread enqueues on one stream waits for what it enqueued before on another, and a thread's first work on a
+//!   device for that of all streams.
+//! - Memory is given back behind the work of all streams.
+
+use super::capture;
+use super::chip::{self, Chip};
+use super::driver::{self, call};
+use super::pool::{Pool, Usage};
+use crate::error::Result;
+use cudarc::driver::sys::{self, CUcontext, CUdevice_attribute as Attribute, CUevent, CUresult, CUstream};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+/// A stream, for the life of the process.
+pub(super) struct Stream {
+    pub(super) ordinal: usize,
+    /// Which of the device's streams: 0 is everybody's, the others are those of [`Cuda::side_by_side`](super::Cuda).
+    pub(super) number: usize,
+    pub(super) name: String,
+    pub(super) chip: Chip,
+    pub(super) driver: i32,
+    pub(super) pool: Pool,
+    context: CUcontext,
+    stream: CUstream,
+    /// Recorded behind the stream's work for other streams to wait for.
+    tail: CUevent,
+}
+
+// SAFETY: the driver's handles may be used from every thread (each call makes the context current first), and what
+// changes is behind locks.
+unsafe impl Send for Stream {}
+// SAFETY: as above.
+unsafe impl Sync for Stream {}
+
+/// The streams of all devices.
+static OPEN: RwLock<Vec<&'static Stream>> = RwLock::new(Vec::new());
+
+/// Whether any device has more than one stream: until then, order costs nothing.
+static SEVERAL: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Device and stream of this thread's last work.
+    static LAST: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
+}
+
+impl Stream {
+    /// One more stream of a device.
+    pub(super) fn open(ordinal: usize, number: usize, usage: &'static Usage) -> Result<&'static Stream> {
+        let stream: &_ = Box::leak(Box::new(Self::start(ordinal, number, usage)?));
+        if number > 0 {
+            SEVERAL.store(true, Ordering::Release);
+        }
+        OPEN.write().unwrap_or_else(PoisonError::into_inner).push(stream);
+        Ok(stream)
+    }
+
+    fn start(ordinal: usize, number: usize, usage: &'static Usage) -> Result<Stream> {
+        let driver = driver::start()?;
+        let (handle, name) = chip::identify(ordinal)?;
+        let name = format!("{name} (cuda:{ordinal})");
+        let chip = Chip::of(&name, handle)?;
+        let pools =
+            chip::attribute(&name, handle, Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0;
+        let (mut context, mut stream) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let mut tail = std::ptr::null_mut();
+        // SAFETY: the primary context is kept for the life of the process. The stream does not wait for the default
+        // stream, which cannot be captured. Flag 2 of an event: no timing.
+        unsafe {
+            call!(&name, cuDevicePrimaryCtxRetain(&raw mut context, handle))?;
+            call!(&name, cuCtxSetCurrent(context))?;
+            call!(&name, cuStreamCreate(&raw mut stream, 1))?;
+            call!(&name, cuEventCreate(&raw mut tail, 2))?;
+        }
+        let pool = Pool::new(&name, handle, pools, usage)?;
+        Ok(Stream { ordinal, number, name, chip, driver, pool, context, stream, tail })
+    }
+
+    /// The device's other streams that are open.
+    pub(super) fn others(&self) -> Vec<&'static Stream> {
+        let open = OPEN.read().unwrap_or_else(PoisonError::into_inner);
+        let beside = |other: &&&Stream| other.ordinal == self.ordinal && other.number != self.number;
+        open.iter().filter(beside).copied().collect()
+    }
+
+    /// Lets later work of this stream begin when the other's work up to now has ended.
+    fn wait_for(&self, other: &Stream) -> Result<()> {
+        // SAFETY: event and streams live as long as the process. Where another thread records the event in between, this
+        // stream waits for more than it has to.
+        unsafe {
+            call!(&self.name, cuEventRecord(other.tail, other.stream))?;
+            call!(&self.name, cuStreamWaitEvent(self.stream, other.tail, 0))
+        }
+    }
+
+    /// Makes the context current on this thread, as every call of the driver needs it, and what this thread enqueues next
+    /// wait for what it enqueued on other streams.
+    pub(super) fn bind(&self) -> Result<()> {
+        self.enter()?;
+        if !SEVERAL.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let here = (self.ordinal, self.number);
+        let last = LAST.replace(Some(here));
+        if last == Some(here) {
+            return Ok(());
+        }
+        let behind =
+            |other: &&Stream| last.is_none_or(|last| last.0 != self.ordinal || last.1 == other.number);
+        self.others().into_iter().filter(behind).try_for_each(|other| self.wait_for(other))
+    }
+
+    /// Puts what is enqueued next behind the work of all of the device's streams.
+    pub(super) fn join(&self) -> Result<()> {
+        if !SEVERAL.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.others().into_iter().try_for_each(|other| self.wait_for(other))
+    }
+
+    /// Makes the context current on this thread, for calls that enqueue nothing.
+    pub(super) fn enter(&self) -> Result<()> {
+        // SAFETY: the context lives as long as the process.
+        unsafe { call!(&self.name, cuCtxSetCurrent(self.context)) }
+    }
+
+    /// Where work goes: this stream, or the one that this thread records.
+    pub(super) fn stream(&self) -> CUstream {
+        capture::stream(self.ordinal).unwrap_or(self.stream)
+    }
+
+    /// The stream itself, also while this thread records.
+    pub(super) fn main_stream(&self) -> CUstream {
+        self.stream
+    }
+
+    /// Waits for all work of the stream and tells what failed in it.
+    pub(super) fn synchronize(&self) -> Result<()> {
+        self.bind()?;
+        // SAFETY: the stream lives as long as the process.
+        unsafe { call!(&self.name, cuStreamSynchronize(self.stream)) }
+    }
+
+    /// Whether the stream has nothing left to do; an error where it failed.
+    pub(super) fn idle(&self) -> Result<bool> {
+        self.bind()?;
+        // SAFETY: as above.
+        match unsafe { sys::cuStreamQuery(self.stream) } {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            code => driver::check(&self.name, "cuStreamQuery", code).map(|()| true),
+        }
+    }
+}
