@@ -24,7 +24,7 @@ pub(crate) fn expected_products(n: usize, right_hand_sides: usize, max_iteration
 }
 
 /// Products that a polynomial of single precision asks for, times those of plain conjugate gradients: 1.11 to 1.20 were seen on
-/// grids in three dimensions (docs/benchmarks.md, "Conjugate gradients on the GPU").
+/// grids in three dimensions (docs/benchmarks/cg.md).
 const MORE_PRODUCTS: f64 = 1.2;
 
 /// The polynomial is taken for fewer bytes than this share of plain ones: what it saves is expected, what it costs certain.

@@ -72,8 +72,7 @@ pub(crate) fn open(name: &str) -> Result<Device, Failure> {
     }
 }
 
-/// Bytes that a CPU moves while a GPU starts and does its part: 0.3 s at 16 GB/s (docs/benchmarks.md, "Conjugate gradients on
-/// the GPU").
+/// Bytes that a CPU moves while a GPU starts and does its part: 0.3 s at 16 GB/s (docs/benchmarks/cg.md).
 #[cfg(feature = "cuda")]
 const STARTING: f64 = 5e9;
 

@@ -25,7 +25,7 @@ const WITHIN: f64 = 1.3;
 /// Bands are swept where so many entries of all are far from their rows.
 const SCATTERED: f64 = 0.5;
 
-/// What a backend tells of its products, for the model. The figures are measured ones, see `docs/benchmarks.md`.
+/// What a backend tells of its products, for the model. The figures are measured ones, see `docs/benchmarks/`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct ProductModel {
