@@ -1,15 +1,14 @@
-//! Which format a matrix should be stored in: a model proposes two or three, a short measurement decides, a file
-//! remembers.
+//! Which format a matrix should be stored in: a model proposes some, a short measurement decides, a file remembers.
 //!
 //! ```text
 //! sizes -> can a trial pay at all?     -> no: csr, as it is
 //!             | yes
 //! sample of rows -> remembered?        -> yes: the cheapest by the remembered times
 //!             | no
-//! row lengths, clustering of columns, variety of values -> model -> up to two formats beside csr
+//! row lengths, clustering of columns, variety of values -> model -> up to three formats beside csr
 //!             -> does what they promise pay for a trial? -> no: csr, as it is
 //!                        | yes
-//! convert, a few products each, on the backend at hand -> the fastest; remembered
+//! convert, a few products each, on the backend at hand, as long as the next may be the fastest -> the fastest; remembered
 //! ```
 //!
 //! | file | what it holds |
@@ -198,10 +197,11 @@ where
     let promised = options.products as f64 * saved;
     let count = (1..=candidates.len()).rev().find(|&n| promised > affordable(n));
     let Some(count) = count else { return keep(a, too_little(best, saved, &csr, options)) };
-    let names: Vec<&'static str> = candidates[..count].iter().map(|f| f.format).collect();
-    let (matrix, trials) = trial::run(backend, a, &names, each(count), clock)?;
+    let proposals: Vec<_> = candidates[..count].iter().map(|f| (f.format, f.time / csr.time)).collect();
+    let (matrix, trials) = trial::run(backend, a, &proposals, each(count), clock)?;
     entry.store(&trials);
-    let reason = format!("the model proposed {}", names.join(" and "));
+    let tried: Vec<&str> = trials[1..].iter().map(|trial| trial.format).collect();
+    let reason = format!("the model proposed {}", tried.join(" and "));
     let report = ChoiceReport::new(matrix.format(), Basis::Measured, reason, trials);
     Ok(Choice { matrix, report })
 }

@@ -19,8 +19,8 @@ use crate::scalar::Scalar;
 /// The format that holds fewer bytes than its values and indices have: "without compression" leaves it out.
 pub(super) const COMPRESSED: &str = "slim";
 
-/// A format is worth a trial where the model sees it within this factor of the best.
-const WITHIN: f64 = 1.3;
+/// Formats beside CSR that are tried at most.
+const MOST: usize = 3;
 
 /// Bands are swept where so many entries of all are far from their rows.
 const SCATTERED: f64 = 0.5;
@@ -187,12 +187,10 @@ pub(super) fn forecasts(model: &ProductModel, traits: &Traits) -> Vec<Forecast> 
     all
 }
 
-/// The formats beside CSR that are worth a trial, two at most, fastest first.
+/// The formats beside CSR that may be tried, fastest first. Which of them a trial comes to, it finds out.
 pub(super) fn candidates(forecasts: &[Forecast], compression: bool) -> Vec<Forecast> {
-    let allowed = || forecasts.iter().filter(move |f| compression || f.format != COMPRESSED);
-    let best = allowed().next().map_or(0.0, |f| f.time);
-    let worth = |f: &&Forecast| f.format != Csr::<f64>::NAME && f.time <= WITHIN * best;
-    allowed().filter(worth).take(2).copied().collect()
+    let allowed = |f: &&Forecast| f.format != Csr::<f64>::NAME && (compression || f.format != COMPRESSED);
+    forecasts.iter().filter(allowed).take(MOST).copied().collect()
 }
 
 /// An advised format.

@@ -17,6 +17,11 @@ fn told(
     }
 }
 
+/// Formats that are tried whatever they take.
+fn whatever(names: &[&'static str]) -> Vec<trial::Proposal> {
+    names.iter().map(|&name| (name, 0.0)).collect()
+}
+
 /// Few entries in many rows: coordinates save the row offsets.
 fn hollow() -> Csr<f64> {
     let rows = 40_000;
@@ -29,7 +34,7 @@ fn hollow() -> Csr<f64> {
 #[test]
 fn the_fastest_by_its_own_measurement_wins() {
     let a = || generate::poisson2d(20, 20).unwrap();
-    let names = ["sell", "coo"];
+    let proposals = whatever(&["sell", "coo"]);
     for (times, winner) in [
         (&[("csr", 0.0, 3.0), ("sell", 1.0, 2.0), ("coo", 1.0, 1.0)][..], "coo"),
         (&[("csr", 0.0, 3.0), ("sell", 1.0, 1.0), ("coo", 1.0, 2.0)], "sell"),
@@ -39,7 +44,7 @@ fn the_fastest_by_its_own_measurement_wins() {
     ] {
         for _ in 0..2 {
             let (matrix, trials) =
-                trial::run::<f64, f64, _>(&Host, a(), &names, 4, &mut told(times)).unwrap();
+                trial::run::<f64, f64, _>(&Host, a(), &proposals, 4, &mut told(times)).unwrap();
             assert_eq!(matrix.format(), winner);
             let order: Vec<&str> = trials.iter().map(|t| t.format).collect();
             assert_eq!(order, ["csr", "sell", "coo"]);
@@ -48,11 +53,33 @@ fn the_fastest_by_its_own_measurement_wins() {
     }
 }
 
+/// What the model promised of the first says which others are worth a trial only where it is kept.
+#[test]
+fn a_promise_that_is_not_kept_brings_the_next_format_into_the_trial() {
+    let a = || generate::poisson2d(20, 20).unwrap();
+    let proposals = [("slim", 0.2), ("sell", 0.8), ("coo", 1.15)];
+    for (times, tried, winner) in [
+        (&[("csr", 0.0, 1.0), ("slim", 1.0, 0.3)][..], &["csr", "slim"][..], "slim"),
+        (&[("csr", 0.0, 1.0), ("slim", 1.0, 0.9), ("sell", 1.0, 0.7)], &["csr", "slim", "sell"], "sell"),
+        (
+            &[("csr", 0.0, 1.0), ("slim", 1.0, 1.1), ("sell", 1.0, 1.2), ("coo", 1.0, 0.9)],
+            &["csr", "slim", "sell", "coo"],
+            "coo",
+        ),
+    ] {
+        let (matrix, trials) =
+            trial::run::<f64, f64, _>(&Host, a(), &proposals, 4, &mut told(times)).unwrap();
+        let order: Vec<&str> = trials.iter().map(|t| t.format).collect();
+        assert_eq!((order.as_slice(), matrix.format()), (tried, winner));
+    }
+}
+
 #[test]
 fn a_format_that_refuses_the_matrix_is_told_and_the_others_go_on() {
     let a = generate::arrow(6000).unwrap();
     let mut clock = trial::wall_clock(&Host);
-    let (matrix, trials) = trial::run::<f64, f64, _>(&Host, a, FORMAT_NAMES, 4, &mut clock).unwrap();
+    let (matrix, trials) =
+        trial::run::<f64, f64, _>(&Host, a, &whatever(FORMAT_NAMES), 4, &mut clock).unwrap();
     let ell = trials.iter().find(|t| t.format == "ell").unwrap();
     assert!(ell.product_seconds.is_none() && ell.refused.as_ref().unwrap().contains("padded"), "{ell:?}");
     let measured: Vec<&Trial> = trials.iter().filter(|t| t.product_seconds.is_some()).collect();
@@ -161,7 +188,8 @@ fn a_hopeless_format_is_multiplied_twice_and_no_more() {
         let product = if name == "coo" { 3.1 } else { 1.0 };
         Ok(if let Step::Products(count) = step { product * count as f64 } else { 0.0 })
     };
-    let (matrix, trials) = trial::run::<f64, f64, _>(&Host, a, &["sell", "coo"], 8, &mut clock).unwrap();
+    let proposals = whatever(&["sell", "coo"]);
+    let (matrix, trials) = trial::run::<f64, f64, _>(&Host, a, &proposals, 8, &mut clock).unwrap();
     assert_eq!(matrix.format(), "csr");
     assert_eq!(sell, [Step::Conversion, Step::Products(1), Step::Products(3), Step::Products(3)]);
     assert_eq!(coo, [Step::Conversion, Step::Products(1)]);
@@ -172,7 +200,7 @@ fn a_hopeless_format_is_multiplied_twice_and_no_more() {
 #[test]
 fn short_products_are_measured_many_at_a_time() {
     assert_eq!([trial::each(1, 16, 0.0), trial::each(7, 16, 0.0)], [8, 4]);
-    assert_eq!(trial::each(2, 16, 0.5), 50);
+    assert_eq!(trial::each(2, 16, 0.5), 125);
     let mut products = Vec::new();
     let mut clock = |step: Step, _: &str, body: &mut dyn FnMut() -> Result<()>| {
         body()?;
@@ -183,7 +211,7 @@ fn short_products_are_measured_many_at_a_time() {
     let options = ChoiceOptions::default().products(1_000_000).compression(false).cache(false);
     decide::<f64, f64, _>(&Host, hollow(), &options, &mut clock).unwrap();
     // Starting is a tenth of such a product; by the budget alone there were batches of three.
-    assert_eq!(products, [1, 4, 4, 1, 4, 4]);
+    assert_eq!(products, [1, 11, 11, 1, 11, 11]);
 }
 
 /// On the CPU an entry of the compressed format costs time where rows do not come in runs.
@@ -286,7 +314,7 @@ fn rows_at_the_edge_of_a_grid_do_not_hide_its_diagonals() {
 fn a_grid_is_compressed_on_the_cpu_where_the_trial_agrees() {
     for (times, winner) in [
         (&[("csr", 0.0, 3.0), ("slim", 1.0, 1.0)][..], "slim"),
-        (&[("csr", 0.0, 1.0), ("slim", 1.0, 2.0)], "csr"),
+        (&[("csr", 0.0, 1.0), ("slim", 1.0, 2.0), ("dia", 1.0, 2.0), ("sell", 1.0, 2.0)], "csr"),
     ] {
         let options = ChoiceOptions::default().products(100_000).cache(false);
         let a = generate::poisson3d(40, 40, 40).unwrap();
