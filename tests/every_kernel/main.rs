@@ -45,7 +45,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 51] = [
+const GROUPS: [Group; 52] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -73,6 +73,7 @@ const GROUPS: [Group; 51] = [
     ("conversions-types", stored::conversions_of_types),
     ("conversions-degenerate", stored::conversions_of_degenerate),
     ("transposes", stored::transposes),
+    ("transposes-large", stored::large_transpose),
     ("compressed", stored::compressed),
     ("compressed-products", stored::compressed_products),
     ("compressed-dots", stored::compressed_dots),

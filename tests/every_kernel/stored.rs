@@ -220,6 +220,21 @@ pub fn transposes(b: &Cuda) {
     }
 }
 
+/// Three diagonals of so many rows that a few tiles are asked first whether the pattern is symmetric.
+pub fn large_transpose(b: &Cuda) {
+    let n = 2_800_000;
+    let (first, end) = (|i: usize| (3 * i).saturating_sub(1), 3 * n - 2);
+    let columns = (0..n as u32).flat_map(|i| i.saturating_sub(1)..=(i + 1).min(n as u32 - 1)).collect();
+    let values = (0..end).map(|k| k as f32).collect();
+    let offsets = (0..n).map(first).chain([end]).collect();
+    let a = Csr::from_parts(n, n, offsets, columns, values).unwrap();
+    let t = on(b, &a).transpose(b).unwrap().to_host(b).unwrap();
+    assert!(t.parts().indices == a.parts().indices);
+    // The last of row i and the first of row i + 1 change places.
+    let swapped = |k: usize| [k, k + 1, k.wrapping_sub(1)][k % 3] as f32;
+    assert!(t.parts().values.iter().enumerate().all(|(k, &value)| value == swapped(k)));
+}
+
 fn compressible(names: &[&str]) -> Vec<slim::Named> {
     let some: Vec<_> = slim::matrices().into_iter().filter(|of| names.contains(&of.0)).collect();
     assert_eq!(some.len(), names.len());

@@ -19,7 +19,10 @@ mod kernel {
         fn mirror(
             offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, n: u64, starts: &Slice<u64>,
             to_columns: &mut Slice<u32>, to_values: &mut Slice<V>, missing: &mut Slice<u32>,
-            steps: Option<&mut Slice<u32>>,
+        );
+        fn mirror_few(
+            offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, n: u64, starts: &Slice<u64>, apart: u64,
+            to_columns: &mut Slice<u32>, to_values: &mut Slice<V>, missing: &mut Slice<u32>, steps: &mut Slice<u32>,
         );
     }
     kernels! {
@@ -88,24 +91,26 @@ pub(super) fn mirror<V: Element, I: Offset>(
     values: &mut Slice<V>,
 ) -> Result<bool> {
     let n = a.indices.len();
-    let (mut found, mut symmetric) = (cuda.zeros::<u32>(2)?, true);
-    cuda.by_tiles(from, n, |shape, starts| {
-        let shape = shape.variant("VALUE_BYTES", bytes_of::<V>());
+    let (mut found, mut told, mut symmetric) = (cuda.zeros::<u32>(2)?, [0; 2], true);
+    cuda.by_tiles(from, n, |_, starts| {
+        let entries = n as u64;
+        let typed = |shape: Shape| shape.variant("VALUE_BYTES", bytes_of::<V>());
         // Most patterns that are not symmetric show it at once; and where long rows are searched, sorting is faster.
-        let first = policy::mirrored_first(shape);
-        for (shape, few) in first.map(|shape| (shape, true)).into_iter().chain([(shape, false)]) {
-            let (n, (missing, steps)) = (n as u64, found.split_mut(1));
-            let steps = few.then_some(steps);
-            kernel::mirror(
-                cuda, shape, from, a.indices, a.values, n, starts, indices, values, missing, steps,
+        if let Some((few, apart)) = policy::mirrored_first(n).map(|(few, apart)| (typed(few), apart)) {
+            let (missing, steps) = found.split_mut(1);
+            kernel::mirror_few(
+                cuda, few, from, a.indices, a.values, entries, starts, apart, indices, values, missing, steps,
             )?;
-            let mut told = [0; 2];
             cuda.read(&found, &mut told)?;
-            symmetric = told[0] == 0 && !(few && policy::searches_far(shape, told[1]));
+            symmetric = told[0] == 0 && !policy::searches_far(told[1]);
             if !symmetric {
-                break;
+                return Ok(());
             }
         }
+        let all = typed(policy::mirror(n));
+        kernel::mirror(cuda, all, from, a.indices, a.values, entries, starts, indices, values, &mut found)?;
+        cuda.read(&found, &mut told)?;
+        symmetric = told[0] == 0;
         Ok(())
     })?;
     Ok(symmetric)

@@ -11,8 +11,11 @@ const ROWS_THREADS: u32 = 128;
 /// Threads of a block that shares out the elements of segments, and elements of each.
 const TILE_THREADS: u32 = ELEMENTWISE_THREADS;
 pub(super) const TILE_ITEMS: u32 = 8;
-/// Entries a thread whose mirror images are looked up at a time.
-const MIRRORED: u32 = 4;
+/// Threads that look up mirror images, tiles of others that are one of theirs, and entries a thread at a time.
+const MIRROR_THREADS: u32 = 1024;
+const MIRROR_TILES: u32 = 3;
+const MIRROR_AT_ONCE: u32 = 2;
+const MIRROR_TILE: u32 = MIRROR_TILES * TILE_THREADS * TILE_ITEMS;
 /// Lanes a row of a conversion by rows, at least and at most.
 const LANES: (usize, usize) = (4, 16);
 /// Jagged diagonals that are turned over, in mean lengths of rows.
@@ -29,9 +32,9 @@ const FAR_WARPS: usize = 16;
 const SECTION_LANES: u32 = 8;
 /// Rows of a window that a block orders.
 const MOST_WINDOW: u32 = 1024;
-/// Tiles from which on a few are looked up before the others, and how many.
-const MIRROR_ALL: u32 = 4096;
-const MIRRORED_FIRST: usize = 64;
+/// Entries from which on a few tiles are looked up before the others, and how many.
+const MIRROR_ALL: usize = 1 << 23;
+const MIRRORED_FIRST: u32 = 64;
 /// Warps that a conversion should have at least, where it has that many pieces.
 const WARPS: u64 = 1 << 20;
 
@@ -40,8 +43,8 @@ const WARPS: u64 = 1 << 20;
 const STRETCH: usize = 1 << 20;
 const STRETCH_BYTES: usize = 16;
 
-/// Steps of searching an entry, on average of the first tiles, from which on sorting is faster.
-const FAR_SEARCH: u32 = 6;
+/// Steps of searching an entry, as `mirror.cu` counts them, on average of the first tiles, from which on sorting is faster.
+const FAR_SEARCH: f64 = 4.5;
 
 /// Bits of a place within a window of columns: the fewest for which numbers of windows suffice.
 const WINDOW_BITS: std::ops::RangeInclusive<u32> = 10..=12;
@@ -72,7 +75,12 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         }
         "convert_sizes.cu" => vec![("THREADS", ELEMENTWISE_THREADS), ("LANES", SECTION_LANES)],
         "length_order.cu" => vec![("THREADS", MOST_WINDOW)],
-        "mirror.cu" => vec![("THREADS", TILE_THREADS), ("ITEMS", TILE_ITEMS), ("AT_ONCE", MIRRORED)],
+        "mirror.cu" => vec![
+            ("THREADS", MIRROR_THREADS),
+            ("ITEMS", MIRROR_TILE / MIRROR_THREADS),
+            ("AT_ONCE", MIRROR_AT_ONCE),
+            ("TILES", MIRROR_TILES),
+        ],
         "transpose_sort.cu" => {
             let [threads, items, blocks] = WINDOW_SORTS[(unit.size_class() >> SORT_SHIFT) as usize].1;
             vec![
@@ -185,14 +193,21 @@ pub(in crate::backend::cuda) fn transpose_stretch<V: Element>(nonzeros: usize, c
     nonzeros.div_ceil(nonzeros.div_ceil(most).max(1)).max(1)
 }
 
-/// The few tiles of a pattern that are asked first whether it is symmetric, where those of all would take longer than the answer.
-pub(in crate::backend::cuda) fn mirrored_first(all: Shape) -> Option<Shape> {
-    (all.blocks >= MIRROR_ALL).then(|| all.blocks(MIRRORED_FIRST))
+/// How the mirror images of `n` entries are looked up.
+pub(in crate::backend::cuda) fn mirror(n: usize) -> Shape {
+    Shape::new(n.div_ceil(MIRROR_TILE as usize) as u32, MIRROR_THREADS)
+}
+
+/// The few tiles of a pattern that are asked first whether it is symmetric, where those of all would take longer than the answer, and how
+/// far they are apart.
+pub(in crate::backend::cuda) fn mirrored_first(n: usize) -> Option<(Shape, u64)> {
+    let all = mirror(n);
+    (n >= MIRROR_ALL).then(|| (all.blocks(MIRRORED_FIRST as usize), u64::from(all.blocks / MIRRORED_FIRST)))
 }
 
 /// Whether that took them so many steps of searching that all entries are sorted instead.
-pub(in crate::backend::cuda) fn searches_far(first: Shape, steps: u32) -> bool {
-    steps / (first.blocks * TILE_THREADS * TILE_ITEMS) >= FAR_SEARCH
+pub(in crate::backend::cuda) fn searches_far(steps: u32) -> bool {
+    f64::from(steps) >= FAR_SEARCH * f64::from(MIRRORED_FIRST * MIRROR_TILE)
 }
 
 /// How entries are sorted by the windows of their columns (`transpose_sort.cu`), and these are put in order (`transpose_windows.cu`).
