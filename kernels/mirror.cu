@@ -2,8 +2,8 @@
 //
 // Bytes an entry: column and value read and written, and a look, or a search, in the column's row.
 //
-// A block takes many entries at once, for those of neighbouring rows look into the same rows, or into neighbouring ones, and lines of the
-// cache serve several: with a quarter of the threads a block it took up to 1.8 times as long.
+// A block takes many entries at once: with a quarter of the threads a block it took up to 1.8 times as long, probably because those of
+// neighbouring rows look into the same rows, or into neighbouring ones, and lines of the cache serve several.
 //
 // Constants: VALUE_BYTES (4, 8, 16), OFFSET, THREADS, ITEMS (elements a thread of a tile), AT_ONCE (of them under way), TILES (of index.cu
 // that are one here).
