@@ -173,3 +173,20 @@ template <typename T> DEVICE T warp_sum(T v) {
     for (u32 with = 16; with; with /= 2) v = v + shuffle_xor(v, with);
     return v;
 }
+
+// The least and the most of all lanes, by one instruction where the chip has it.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+DEVICE u32 least_of_lanes(u32 v) { return __reduce_min_sync(ALL, v); }
+DEVICE u32 most_of_lanes(u32 v) { return __reduce_max_sync(ALL, v); }
+#else
+DEVICE u32 least_of_lanes(u32 v) {
+#pragma unroll
+    for (u32 with = 16; with; with /= 2) v = min(v, __shfl_xor_sync(ALL, v, with));
+    return v;
+}
+DEVICE u32 most_of_lanes(u32 v) {
+#pragma unroll
+    for (u32 with = 16; with; with /= 2) v = max(v, __shfl_xor_sync(ALL, v, with));
+    return v;
+}
+#endif

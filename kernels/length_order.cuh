@@ -48,3 +48,55 @@ template <int MOST> DEVICE bool order_by_length(LengthOrder<MOST>& at, bool mine
     }
     return true;
 }
+
+// The same for a warp that holds a whole window, the rows of places lane, 32 + lane and so on: no warp waits for another.
+template <int ROWS> struct LengthOrderOfWarp {
+    u32 length_of[32 * ROWS];
+    u8 row_at[32 * ROWS];
+};
+
+// `length` becomes that of the rows that come to lie in the lane's places, and row_at tells which these are. Places without a row have no length.
+template <int ROWS> DEVICE void order_by_length(LengthOrderOfWarp<ROWS>& at, u32 (&length)[ROWS]) {
+    static_assert(32 * ROWS <= 256, "rows are numbered in a byte");
+    u32 row[ROWS];
+    __syncwarp();
+#pragma unroll
+    for (u32 i = 0; i < ROWS; i++) {
+        row[i] = 32 * i + lane_id();
+        at.length_of[row[i]] = length[i];
+        at.row_at[row[i]] = u8(row[i]);
+    }
+    __syncwarp();
+    u32 differs = 0;
+    bool grows = false;
+#pragma unroll
+    for (u32 i = 0; i < ROWS; i++) {
+        differs |= length[i] ^ at.length_of[0];
+        grows |= row[i] > 0 && at.length_of[row[i] - 1] < length[i];
+    }
+    if (!__any_sync(ALL, grows)) return;
+#pragma unroll
+    for (u32 with = 16; with; with /= 2) differs |= __shfl_xor_sync(ALL, differs, with);
+    for (; differs; differs &= differs - 1) {
+        u32 vote[ROWS], all = 0, before = 0;
+#pragma unroll
+        for (u32 i = 0; i < ROWS; i++) {
+            vote[i] = __ballot_sync(ALL, length[i] & differs & (0u - differs));
+            all += __popc(vote[i]);
+        }
+#pragma unroll
+        for (u32 i = 0; i < ROWS; i++) {
+            const u32 marked = before + __popc(vote[i] & lanes_below());
+            const u32 place = vote[i] >> lane_id() & 1 ? marked : all + 32 * i + lane_id() - marked;
+            at.row_at[place] = u8(row[i]);
+            before += __popc(vote[i]);
+        }
+        __syncwarp();
+#pragma unroll
+        for (u32 i = 0; i < ROWS; i++) {
+            row[i] = at.row_at[32 * i + lane_id()];
+            length[i] = at.length_of[row[i]];
+        }
+        __syncwarp();
+    }
+}

@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) slim_to_csr(ARGUMENTS, con
     const Section mine = section_of(place, offsets, words, entries);
     const u64 start = to[row];
     // A row that is longer than its section has its entries elsewhere.
-    const u32 all = here ? u32(u64(to[u64(row) + 1]) - start) : 0, length = all > mine.width ? 0 : all, most = longest_of_warp(length);
+    const u32 all = here ? u32(u64(to[u64(row) + 1]) - start) : 0, length = all > mine.width ? 0 : all, most = most_of_lanes(length);
     const u32 kind_start = COLUMNS == SLIM_KINDS && here ? starts[kind_of[row]] : 0;
     const bool near = COLUMNS == SLIM_WIDE && mine.of_columns == 2;
     const uint4 base = near ? reinterpret_cast<const uint4*>(bases)[place / 32] : uint4();

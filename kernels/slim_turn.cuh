@@ -18,12 +18,6 @@ DEVICE Turned& turned_by_warp() {
     return all[threadIdx.x / 32];
 }
 
-DEVICE u32 longest_of_warp(u32 length) {
-#pragma unroll
-    for (u32 with = 16; with; with /= 2) length = max(length, __shfl_xor_sync(ALL, length, with));
-    return length;
-}
-
 // move(row's lane, entry of the turned ones, place in CSR) for the entries from `first` on of the warp's rows, which start at `start`.
 template <typename Move> DEVICE void along_rows(u64 start, u32 length, u32 first, Move move) {
     const u32 j = lane_id() % TURNED;

@@ -28,15 +28,6 @@ struct Bins {
     }
     DEVICE u32 of(u32 key) const { return __umulhi(key - low, factor); }
 };
-DEVICE u32 least_of_lanes(u32 x) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    return __reduce_min_sync(ALL, x);
-#else
-#pragma unroll
-    for (u32 with = 16; with; with /= 2) x = min(x, __shfl_xor_sync(ALL, x, with));
-    return x;
-#endif
-}
 // The place of a key of a bin that starts at `from` and ends before `behind`.
 DEVICE u32 place_in_bin(const u32* keys, u32 key, u32 from, u32 behind) {
     u32 to = from;

@@ -7,17 +7,8 @@
 // Over the lanes of a warp, by one instruction where the chip has it.
 #if __CUDA_ARCH__ >= 800
 DEVICE u32 sum_of_lanes(u32 v) { return __reduce_add_sync(ALL, v); }
-DEVICE u32 most_of_lanes(u32 v) { return __reduce_max_sync(ALL, v); }
 #else
 DEVICE u32 sum_of_lanes(u32 v) { return warp_sum(v); }
-DEVICE u32 most_of_lanes(u32 v) {
-#pragma unroll
-    for (u32 with = 16; with; with /= 2) {
-        const u32 other = __shfl_xor_sync(ALL, v, with);
-        v = v > other ? v : other;
-    }
-    return v;
-}
 #endif
 
 DEVICE u64 load_acquire(const u64* p) {

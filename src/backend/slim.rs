@@ -280,7 +280,7 @@ pub struct Survey<V: Element, B: Backend> {
     /// The hash tables of a device, and what [`SlimSteps::slim_wrong`] tells.
     pub sets: B::Vec<u64>,
     /// Sizes of sections, columns looked at, where they were found along the way.
-    pub sizes: Option<Sizes<B>>,
+    pub sizes: Option<SectionSizes<B>>,
 }
 
 /// Long rows that a survey found, ascending.
@@ -292,9 +292,12 @@ pub enum LongRows<B: Backend> {
     Held(B::Vec<u32>, Offsets<B>, usize),
 }
 
-/// Sizes of the sections of rows in one order.
+/// Sizes of sections, and the order of their rows.
 #[derive(Debug)]
 pub struct SectionSizes<B: Backend> {
+    /// The rows of each window of [`SLIM_WINDOW`] from longest to shortest, those that are too long as empty ones, rows of equal length in their
+    /// order; `None` where sections of rows in their order pad little enough.
+    pub order: Option<WindowOrder<B>>,
     /// Entries of each section's longest row, and [`WIDE_COLUMNS`].
     pub widths: B::Vec<u32>,
     /// The [`BASES`] of each section; of no use where columns were not looked at or are wide.
@@ -318,16 +321,6 @@ impl<B: Backend> SectionSizes<B> {
 
 /// Set in the width of a section whose distances are too far apart for 16 bits.
 pub const WIDE_COLUMNS: u32 = 1 << 31;
-
-/// Sizes of sections of the rows in their order, and of rows ordered by length, which is there where sections of rows in their
-/// order may pad too much.
-#[derive(Debug)]
-pub struct Sizes<B: Backend> {
-    /// Of the rows in their order.
-    pub in_order: SectionSizes<B>,
-    /// Of the rows as [`SlimSteps::slim_order`] has them.
-    pub by_length: Option<SectionSizes<B>>,
-}
 
 /// Whether sections of rows in their order pad more than rows ordered by length are worth.
 pub(crate) fn wants_order(rows: usize, places: u64, entries: u64) -> bool {
@@ -445,7 +438,7 @@ pub trait SlimSteps: Backend {
         Ok(Some((self.download(distances)?, self.download(values)?)))
     }
 
-    /// How large sections are without rows of more than `longest` entries; with `columns` also what distances they have.
+    /// How large sections are without rows of more than `longest` entries, in the order that they want; with `columns` also what distances they have.
     ///
     /// # Errors
     /// As [`SlimSteps::slim_survey`].
@@ -454,14 +447,7 @@ pub trait SlimSteps: Backend {
         a: CsrParts<'_, V, Self>,
         longest: usize,
         columns: bool,
-    ) -> Result<Sizes<Self>>;
-
-    /// The rows of each window of [`SLIM_WINDOW`] from longest to shortest, those of more than `longest` entries as empty ones, rows of equal
-    /// length in their order.
-    ///
-    /// # Errors
-    /// As [`SlimSteps::slim_survey`].
-    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<WindowOrder<Self>>;
+    ) -> Result<SectionSizes<Self>>;
 
     /// Where places and words of sections of such widths start, and the ends, so many words for a row and quad as
     /// [`SlimPlan::quad_words`] says.

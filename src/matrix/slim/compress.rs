@@ -2,8 +2,8 @@
 
 use super::{Body, Columns, KindTable, Long, Sections, Slim, SlimOptions, Values};
 use crate::backend::{
-    Conversions, FoundKinds, Kinds, LongRows, NARROW_LIMIT, Offsets, SectionSizes, Sizes, SlimPlan, Survey,
-    ValuesMut, WindowOrder, wants_order,
+    Conversions, FoundKinds, Kinds, LongRows, NARROW_LIMIT, Offsets, SLIM_WINDOW, SectionSizes, SlimPlan,
+    Survey, ValuesMut, WindowOrder,
 };
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -19,6 +19,9 @@ const MOST_TABLE: usize = 1 << 12;
 fn most_table(nonzeros: usize) -> usize {
     MOST_TABLE.min(nonzeros / 8)
 }
+
+/// Distances of the rows of a window differ by less than 2^32 then.
+const MOST_COLUMNS: usize = u32::MAX as usize - SLIM_WINDOW;
 
 /// Places of a section are counted in 32 bits.
 const LONGEST: usize = (1 << 27) - 1;
@@ -46,11 +49,11 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
     /// Compresses what the options allow.
     ///
     /// # Errors
-    /// On 2^32 - 1 columns or more, on too little memory, or when the device fails.
+    /// On more than 2^32 - 257 columns, on too little memory, or when the device fails.
     pub fn with_options(backend: &B, a: &Csr<V, B>, options: &SlimOptions) -> Result<Self> {
-        if a.columns() >= u32::MAX as usize {
+        if a.columns() > MOST_COLUMNS {
             return Err(Error::Unsupported(format!(
-                "format slim with {} columns: it takes fewer than 2^32 - 1; use format csr",
+                "format slim with {} columns: it takes up to 2^32 - 257; use format csr",
                 a.columns()
             )));
         }
@@ -158,21 +161,16 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         a: &Csr<V, B>,
         plan: &SlimPlan<'_, V>,
         sets: &mut B::Slice<u64>,
-        sizes: Option<Sizes<B>>,
+        sizes: Option<SectionSizes<B>>,
         narrow: bool,
         (short, may_pad): (usize, bool),
     ) -> Result<Option<(Sections<V, B>, usize)>> {
-        let Sizes { in_order, by_length } = match sizes {
+        let sizes = match sizes {
             Some(sizes) => sizes,
             None => {
                 let columns = !plan.kinds && plan.distances.is_none();
                 backend.slim_sizes(a.parts(), plan.longest, columns)?
             }
-        };
-        let wanted = wants_order(a.rows(), in_order.places(), short as u64);
-        let (order, sizes) = match by_length.filter(|_| wanted) {
-            Some(sizes) => (Some(backend.slim_order(a.parts(), plan.longest)?), sizes),
-            None => (None, in_order),
         };
         let (places, total) = (sizes.places(), sizes.words(plan.quad_words()));
         if !may_pad && is_padded(places, short as u64) {
@@ -180,7 +178,7 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         }
         let (places, total) = (places as usize, total as usize);
         let (entries, word_offsets) = section_offsets(backend, &sizes, plan.quad_words(), places.max(total))?;
-        let SectionSizes { widths, bases, .. } = sizes;
+        let SectionSizes { order, widths, bases, .. } = sizes;
         drop(widths);
         let mut words = backend.buffer(total)?;
         let at = (entries.as_ref(), word_offsets.as_ref());

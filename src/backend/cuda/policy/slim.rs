@@ -22,8 +22,8 @@ const SURVEY_BLOCKS: u32 = 4;
 const SURVEYED_BY_FEW: usize = 1 << 22;
 const SURVEY_THREADS: [u32; 2] = [512, 1024];
 
-/// Blocks a multiprocessor that measure sections, a thread a row; up to so many rows this is done while the survey is under way.
-const MEASURING: u32 = 8;
+/// Threads of a block that measures sections; up to so many rows this is done while the survey is under way.
+const SIZES_THREADS: u32 = 256;
 const MEASURED_ALONG: usize = 1 << 20;
 /// Threads of a block that adds up sections' sizes, a section each at a time, and blocks at most: each adds up all before its own.
 const OFFSETS_THREADS: u32 = 1024;
@@ -229,15 +229,18 @@ pub(in crate::backend::cuda) fn slim_places(rows: usize, lines: bool) -> Shape {
     slim_blocks((rows.div_ceil(SECTION) * SECTION).div_ceil(PRODUCT_THREADS as usize), lines)
 }
 
-/// A block a window of rows, on blocks that stay: each adds to the totals once.
-pub(in crate::backend::cuda) fn slim_sizes(chip: Chip, rows: usize) -> Shape {
-    let windows = rows.div_ceil(SLIM_WINDOW).min((MEASURING * chip.multiprocessors) as usize);
-    Shape::new(windows as u32, SLIM_WINDOW as u32)
+/// A warp a window of rows, on blocks that stay: each adds to the totals once.
+pub(in crate::backend::cuda) fn slim_sizes(rows: usize) -> Shape {
+    by_warps(rows.div_ceil(SLIM_WINDOW))
 }
 
-/// A block a window of rows.
-pub(in crate::backend::cuda) fn slim_order(rows: usize) -> Shape {
-    Shape::new(rows.div_ceil(SLIM_WINDOW) as u32, SLIM_WINDOW as u32)
+/// A warp a section.
+pub(in crate::backend::cuda) fn slim_bases(rows: usize) -> Shape {
+    by_warps(rows.div_ceil(SECTION))
+}
+
+fn by_warps(warps: usize) -> Shape {
+    Shape::resident(warps.div_ceil((SIZES_THREADS / 32) as usize), SIZES_THREADS)
 }
 
 /// Whether sections are measured before it is known whether there will be any.

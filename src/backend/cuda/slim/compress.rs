@@ -7,8 +7,8 @@ use super::super::{Cuda, policy};
 use super::restore;
 use crate::backend::{
     BASES, Backend, CsrParts, FoundKinds, Host, Keys, Kinds, LongRows, Lookup, MOST_KEYS, NARROW_LIMIT,
-    Offsets, OffsetsRef, Primitives, Products, SECTION, SectionSizes, Sizes, SlimParts, SlimPlan, SlimSteps,
-    Survey, ValuesMut, WindowOrder, WindowOrderRef, with_offsets,
+    Offsets, OffsetsRef, Primitives, Products, SECTION, SectionSizes, SlimParts, SlimPlan, SlimSteps, Survey,
+    ValuesMut, WindowOrder, WindowOrderRef, wants_order, with_offsets,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
@@ -16,7 +16,7 @@ use crate::scalar::{Element, Offset, Scalar};
 /// Slots of a set in `kernels/slim.cuh`.
 const SLOTS: usize = 1024;
 /// What the survey finds: keys of four sets and the first rows of two of them, then six counters of half a word, the totals of sections'
-/// sizes in two orders, whether a table was wrong, lists of the sets' slots in use, and long rows.
+/// sizes, whether a table was wrong, lists of the sets' slots in use, and long rows.
 const SETS: usize = 6 * SLOTS;
 const TOTALS: usize = SETS + 3;
 const WRONG: usize = TOTALS + 6;
@@ -69,11 +69,14 @@ mod kernel {
     kernels! {
         "slim_sizes.cu", types(I: Offset as OFFSET, O: Offset as TARGET);
         fn slim_sizes(
-            rows: u64, offsets: &Slice<I>, columns: Option<&Slice<u32>>, longest: u32, widths: &mut Slice<u32>,
-            bases: Option<&mut Slice<u32>>, ordered_widths: &mut Slice<u32>,
-            ordered_bases: Option<&mut Slice<u32>>, totals: &mut Slice<u64>,
+            rows: u64, offsets: &Slice<I>, longest: u32, widths: &mut Slice<u32>, ordered_widths: &mut Slice<u32>,
+            order: &mut Slice<u8>, totals: &mut Slice<u64>,
         );
-        fn slim_order(rows: u64, offsets: &Slice<I>, longest: u32, order: &mut Slice<u8>);
+        fn slim_bases(
+            rows: u64, order: &Slice<u8>, offsets: &Slice<I>, columns: &Slice<u32>, longest: u32,
+            widths: &mut Slice<u32>, ordered_widths: &mut Slice<u32>, bases: &mut Slice<u32>,
+            totals: &mut Slice<u64>,
+        );
         fn slim_offsets(
             sections: u64, each: u64, widths: &Slice<u32>, words: u32, wide_words: u32,
             place_offsets: &mut Slice<O>, word_offsets: &mut Slice<O>,
@@ -177,28 +180,56 @@ fn slots_of(sets: &Slice<u64>, number: usize) -> &Slice<u64> {
 }
 
 impl Cuda {
-    /// Sizes of sections, but for their totals, which are added to six words.
+    /// Sizes of sections in both orders; their totals are added to six words.
     fn measure_sections<V: Scalar>(
         self,
         a: CsrParts<'_, V, Self>,
         longest: usize,
         columns: bool,
         totals: &mut Slice<u64>,
-    ) -> Result<Sizes<Self>> {
-        let count = a.rows.div_ceil(SECTION);
-        let empty = || -> Result<SectionSizes<Self>> {
-            let bases = self.uninitialised(if columns { BASES * count } else { 0 })?;
-            Ok(SectionSizes { widths: self.uninitialised(count)?, bases, totals: [0; 3] })
-        };
-        let (mut in_order, mut ordered) = (empty()?, empty()?);
-        let (shape, of) = (policy::slim_sizes(self.0.chip, a.rows), columns.then_some(a.indices));
-        let bases = columns.then_some(&mut *in_order.bases);
-        let ordered_bases = columns.then_some(&mut *ordered.bases);
-        with_offsets!(a.offsets, offsets => kernel::slim_sizes::<_, u32>(
-            self, shape, a.rows as u64, offsets, of, limit(longest), &mut in_order.widths, bases,
-            &mut ordered.widths, ordered_bases, totals,
-        ))?;
-        Ok(Sizes { in_order, by_length: Some(ordered) })
+    ) -> Result<BothSizes> {
+        let (rows, count, longest) = (a.rows as u64, a.rows.div_ceil(SECTION), limit(longest));
+        let mut order = self.uninitialised(a.rows)?;
+        let (mut in_order, mut by_length) = (self.uninitialised(count)?, self.uninitialised(count)?);
+        let mut bases = self.uninitialised(if columns { BASES * count } else { 0 })?;
+        let shapes = (policy::slim_sizes(a.rows), policy::slim_bases(a.rows));
+        with_offsets!(a.offsets, offsets => {
+            kernel::slim_sizes::<_, u32>(
+                self, shapes.0, rows, offsets, longest, &mut in_order, &mut by_length, &mut order, totals,
+            )?;
+            if columns {
+                kernel::slim_bases::<_, u32>(
+                    self, shapes.1, rows, &order, offsets, a.indices, longest, &mut in_order, &mut by_length,
+                    &mut bases, totals,
+                )?;
+            }
+        });
+        Ok(BothSizes { rows: a.rows, order, in_order, by_length, bases })
+    }
+}
+
+/// What sections come to: the host learns the totals later, and which order they ask for.
+struct BothSizes {
+    rows: usize,
+    order: <Cuda as Backend>::Vec<u8>,
+    in_order: <Cuda as Backend>::Vec<u32>,
+    by_length: <Cuda as Backend>::Vec<u32>,
+    bases: <Cuda as Backend>::Vec<u32>,
+}
+
+impl BothSizes {
+    /// Those in the order that the kernel chose too.
+    fn chosen(
+        self,
+        &[width, quads, ordered_width, ordered_quads, entries, wide]: &[u64; 6],
+    ) -> SectionSizes<Cuda> {
+        let Self { rows, order, in_order, by_length, bases } = self;
+        if wants_order(rows, width * SECTION as u64, entries) {
+            let totals = [ordered_width, ordered_quads, wide];
+            SectionSizes { order: Some(WindowOrder::new(order)), widths: by_length, bases, totals }
+        } else {
+            SectionSizes { order: None, widths: in_order, bases, totals: [width, quads, wide] }
+        }
     }
 }
 
@@ -225,15 +256,6 @@ impl Cuda {
             LongRows::Held(rows, Offsets::Wide(offsets), total as usize)
         })
     }
-}
-
-/// Puts totals where they belong.
-fn with_totals(mut sizes: Sizes<Cuda>, totals: &[u64]) -> Sizes<Cuda> {
-    sizes.in_order.totals.copy_from_slice(&totals[..3]);
-    if let Some(ordered) = &mut sizes.by_length {
-        ordered.totals.copy_from_slice(&totals[3..6]);
-    }
-    sizes
 }
 
 fn value_of<V: Scalar>(key: u64) -> V {
@@ -297,7 +319,7 @@ impl SlimSteps for Cuda {
         let sizes = along.then(|| self.measure_sections(a, longest, true, found.part_mut(TOTALS..WRONG)));
         let sizes = sizes.transpose()?;
         let told = self.look_at(found.part(0..HEAD + together), Told::of)?;
-        let sizes = sizes.map(|sizes| with_totals(sizes, &told.totals));
+        let sizes = sizes.map(|sizes| sizes.chosen(&told.totals));
         let long_rows = match told.long {
             Ok(rows) => LongRows::Told(rows),
             Err(count) => self.sorted_long(a.rows, nonzeros, found.part(HEAD..HEAD + count))?,
@@ -376,21 +398,12 @@ impl SlimSteps for Cuda {
         a: CsrParts<'_, V, Self>,
         longest: usize,
         columns: bool,
-    ) -> Result<Sizes<Self>> {
+    ) -> Result<SectionSizes<Self>> {
         let mut totals = self.zeros(6)?;
         let sizes = self.measure_sections(a, longest, columns, &mut totals)?;
         let mut told = [0; 6];
         self.read(&totals, &mut told)?;
-        Ok(with_totals(sizes, &told))
-    }
-
-    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<WindowOrder<Self>> {
-        let mut order = self.uninitialised(a.rows)?;
-        let (shape, rows) = (policy::slim_order(a.rows), a.rows as u64);
-        with_offsets!(a.offsets, offsets => {
-            kernel::slim_order::<_, u32>(*self, shape, rows, offsets, limit(longest), &mut order)
-        })?;
-        Ok(WindowOrder::new(order))
+        Ok(sizes.chosen(&told))
     }
 
     fn slim_offsets<O: Offset>(

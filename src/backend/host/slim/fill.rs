@@ -4,7 +4,7 @@ use super::{Rows, at};
 use crate::backend::host::chunks;
 use crate::backend::{
     BASES, Host, NO_ENTRY, OffsetsRef, RANGE, SECTION, SectionSizes, SlimPlan, ValuesMut, WIDE_COLUMNS,
-    WindowOrderRef, code_of,
+    WindowOrder, WindowOrderRef, code_of,
 };
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
@@ -29,13 +29,14 @@ pub(super) fn sections<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
     longest: usize,
     columns: bool,
-    order: Option<WindowOrderRef<'_, Host>>,
+    order: Option<WindowOrder<Host>>,
 ) -> SectionSizes<Host> {
+    let in_order = order.as_ref().map(WindowOrder::as_ref);
     let sizes: Vec<(u32, [u32; BASES])> = (0..a.a.rows.div_ceil(SECTION))
         .into_par_iter()
         .with_min_len(BLOCK)
         .map(|section| {
-            let rows = || rows_of(section, a.a.rows, order);
+            let rows = || rows_of(section, a.a.rows, in_order);
             let columns_of = |row: usize| a.entries(a.short(row, longest)).0;
             let width = rows().map(|row| columns_of(row).len()).max().unwrap_or(0) as u32;
             let high = rows().filter_map(|row| Some(i64::from(*columns_of(row).last()?) - row as i64)).max();
@@ -68,7 +69,7 @@ pub(super) fn sections<O: Offset, V: Scalar>(
         [widths + u64::from(entries), quads + here, wide + if far { here } else { 0 }]
     });
     let (widths, bases): (_, Vec<_>) = sizes.into_iter().unzip();
-    SectionSizes { widths, bases: bases.into_flattened(), totals }
+    SectionSizes { order, widths, bases: bases.into_flattened(), totals }
 }
 
 /// The code of a key among ascending ones, guessed from the one that this place of the row above had.

@@ -9,8 +9,8 @@ pub(super) use restore::{Reader, at};
 use super::Host;
 use super::chunks;
 use crate::backend::{
-    CsrParts, FoundKinds, Kinds, OffsetsRef, SECTION, Sizes, SlimParts, SlimPlan, SlimSteps, Survey,
-    ValuesMut, WIDE_COLUMNS, WindowOrder, WindowOrderRef, ordered_by_length, wants_order, with_offsets,
+    CsrParts, FoundKinds, Kinds, OffsetsRef, SECTION, SectionSizes, SlimParts, SlimPlan, SlimSteps, Survey,
+    ValuesMut, WIDE_COLUMNS, WindowOrderRef, ordered_by_length, wants_order, with_offsets,
 };
 use crate::error::Result;
 use crate::parallel::prelude::*;
@@ -44,24 +44,18 @@ impl SlimSteps for Host {
         a: CsrParts<'_, V, Host>,
         longest: usize,
         columns: bool,
-    ) -> Result<Sizes<Host>> {
+    ) -> Result<SectionSizes<Host>> {
         Ok(with_offsets!(a.offsets, offsets => {
             let rows = Rows { offsets, a };
             let in_order = fill::sections(rows, longest, columns, None);
             let lengths = rows.short_lengths(longest);
             let entries = lengths.iter().map(|&n| u64::from(n)).sum();
-            let by_length = wants_order(a.rows, in_order.places(), entries).then(|| {
-                let order = ordered_by_length(&lengths);
-                fill::sections(rows, longest, columns, Some(order.as_ref()))
-            });
-            Sizes { in_order, by_length }
+            if wants_order(a.rows, in_order.places(), entries) {
+                fill::sections(rows, longest, columns, Some(ordered_by_length(&lengths)))
+            } else {
+                in_order
+            }
         }))
-    }
-
-    fn slim_order<V: Scalar>(&self, a: CsrParts<'_, V, Host>, longest: usize) -> Result<WindowOrder<Host>> {
-        Ok(
-            with_offsets!(a.offsets, offsets => ordered_by_length(&Rows { offsets, a }.short_lengths(longest))),
-        )
     }
 
     fn slim_offsets<O: Offset>(
