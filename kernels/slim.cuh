@@ -52,32 +52,40 @@ DEVICE u64 mixed(u64 a) {
     a = (a ^ (a >> 27)) * 0x94d049bb133111ebull;
     return a ^ (a >> 31);
 }
-DEVICE u32 slot_of(u64 key) { return u32(mixed(key + 0x9e3779b97f4a7c15ull)) & (SLOTS - 1); }
+// In 32-bit steps, a few for each entry of the matrix.
+DEVICE u32 slot_of(u64 key) {
+    const u32 both = u32(key) * 0x9e3779b1u + u32(key >> 32) * 0x85ebca77u;
+    return (both ^ both >> 16) * 0xc2b2ae3du >> 22;
+}
+static_assert(SLOTS == 1 << (32 - 22), "a slot is the upper bits");
 
 // The key's slot, which it takes if it is new. SLOTS where more than MOST keys came: the set is of no use then. Many blocks may come at
 // once and fill it before any of them sees that; so the count is asked for at each step, lest they walk through a full set. Slots hold
-// keys with all bits turned over: zero is a free one. `taken`, unless it is null, lists the slots in the order in which they were taken.
-DEVICE u32 insert(volatile u64* slots, u32* count, u64 key, u16* taken = nullptr) {
+// keys with all bits turned over: zero is a free one. `taken` lists the slots in the order in which they were taken.
+DEVICE u32 insert(volatile u64* slots, u32* count, u64 key, u16* taken) {
     if (key == EMPTY) atomicMax(count, MOST + 1);
+#pragma unroll 1
     for (u32 slot = slot_of(key), probes = 0; probes < SLOTS; slot = (slot + 1) & (SLOTS - 1), probes++) {
-        if (*static_cast<volatile u32*>(count) > MOST) return SLOTS;
+        // Both are asked for at once.
         u64 found = slots[slot];
-        if (found == 0) {
-            found = atomicCAS(const_cast<u64*>(slots + slot), 0, ~key);
-            if (found == 0) {
-                const u32 number = atomicAdd(count, 1u);
-                if (number >= MOST) return SLOTS;
-                if (taken) taken[number] = u16(slot);
-                return slot;
-            }
-        }
+        const u32 have = *static_cast<volatile u32*>(count);
         if (found == ~key) return slot;
+        if (have > MOST) return SLOTS;
+        if (found != 0) continue;
+        found = atomicCAS(const_cast<u64*>(slots + slot), 0, ~key);
+        if (found == ~key) return slot;
+        if (found != 0) continue;
+        const u32 number = atomicAdd(count, 1u);
+        if (number >= MOST) return SLOTS;
+        taken[number] = u16(slot);
+        return slot;
     }
     return SLOTS;
 }
 
 // The slot of a key that is in the set; SLOTS where it is not.
 DEVICE u32 find(const u64* slots, u64 key) {
+#pragma unroll 1
     for (u32 slot = slot_of(key), probes = 0; probes < SLOTS; slot = (slot + 1) & (SLOTS - 1), probes++) {
         if (slots[slot] == ~key) return slot;
         if (slots[slot] == 0) break;
@@ -131,16 +139,32 @@ struct Likeness {
     bool pattern, line;
 };
 
-// Whether a row has the distances of the row above, and its values too, as far as this one of LANES lanes sees.
-template <u32 LANES_A_ROW, typename I, typename A>
-DEVICE Likeness likeness(u64 row, u64 start, u64 length, const I* offsets, const u32* columns, const A* values) {
-    if (row == 0) return {false, false};
+// Whether a row has the distances of the row above, and its values too, as far as this one of LANES lanes sees. Where the row above is as long, it starts `length` entries
+// before: its entries are asked for beside its offset, and several at once.
+template <u32 LANES_A_ROW, bool VALUES_TOO, typename I, typename A>
+DEVICE Likeness likeness(u64 row, u64 start, u32 length, const I* offsets, const u32* columns, const A* values) {
+    constexpr u32 AT_ONCE = 2;
+    if (row == 0 || start < length) return {false, false};
     const u64 above = offsets[row - 1];
-    Likeness like = {start - above == length, true};
-    for (u64 k = threadIdx.x % LANES_A_ROW; like.pattern && k < length; k += LANES_A_ROW) {
-        like.pattern = columns[start + k] - columns[above + k] == 1;
-        if (values && like.line) like.line = same_bits(values[start + k], values[above + k]);
+    Likeness like = {true, true};
+    const u32 *of_row = columns + start, *of_above = of_row - length;
+    const A *its = values + start, *others = its - length;
+    for (u32 first = threadIdx.x % LANES_A_ROW; like.pattern && first < length; first += AT_ONCE * LANES_A_ROW) {
+        u32 column[AT_ONCE], other_column[AT_ONCE];
+        A value[AT_ONCE], other_value[AT_ONCE];
+#pragma unroll
+        for (u32 j = 0; j < AT_ONCE; j++) {
+            const u32 at = min(first + j * LANES_A_ROW, length - 1);
+            column[j] = of_row[at], other_column[j] = of_above[at];
+            if (VALUES_TOO) value[j] = its[at], other_value[j] = others[at];
+        }
+#pragma unroll
+        for (u32 j = 0; j < AT_ONCE; j++) {
+            like.pattern &= column[j] - other_column[j] == 1;
+            if (VALUES_TOO) like.line &= same_bits(value[j], other_value[j]);
+        }
     }
+    like.pattern &= start - above == length;
     return like;
 }
 

@@ -8,7 +8,7 @@
 // Tables are looked up through the survey's sets: `slots` are a set's keys, `codes` what each of them stands for.
 //
 // Constants: VALUE (values), STORED (values as stored), OFFSET (CSR's offsets), TARGET (offsets of sections), COLUMNS, VALUES,
-// LINES (1 where kinds hold values), THREADS, LANES and CHUNK (slim_rows: powers of two, 16 rows a chunk at least), ITEMS (elements a thread
+// LINES (1 where kinds hold values), THREADS, MIN_BLOCKS (slim_fill), LANES and CHUNK (slim_rows: powers of two, 16 rows a chunk at least), ITEMS (elements a thread
 // of a tile).
 #include "tile_segments.cuh"
 
@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) slim_rows(u64 rows, const 
             const u64 row = chunk * CHUNK + step + place;
             const u64 from = row < rows ? offsets[row] : 0;
             const u32 length = row < rows ? u32(offsets[row + 1] - from) : 0;
-            const Likeness like = row < rows ? likeness<LANES>(row, from, length, offsets, columns, LINES ? values : nullptr) : Likeness{true, true};
+            const Likeness like = row < rows ? likeness<LANES, LINES>(row, from, length, offsets, columns, values) : Likeness{true, true};
             const bool same = all_lanes<LANES>(like.pattern && like.line);
             // The first row of a chunk does not know the kind above it.
             const bool head = row < rows && (step + place == 0 || !same);
@@ -105,68 +105,97 @@ template <typename To, typename A> DEVICE To narrowed(A a) {
     else return To(a);
 }
 
-// `splits` warps a section, each with every `splits`-th of the pieces that are turned over. wrong[0] becomes 1 where a distance or value is in no table.
-extern "C" __global__ void __launch_bounds__(THREADS)
+// What slots of a set stand for; of a size that takes no room where there is no table.
+template <bool USED> struct Table {
+    alignas(16) u64 slot[USED ? SLOTS : 1];
+    alignas(16) u8 code[USED ? SLOTS : 1];
+
+    // The whole block does that, and meets before it looks anything up. Both come from the start of an array.
+    DEVICE void bring(const u64* slots, const u8* codes) {
+        for (u32 i = threadIdx.x; i < SLOTS / 2; i += THREADS) reinterpret_cast<uint4*>(slot)[i] = reinterpret_cast<const uint4*>(slots)[i];
+        for (u32 i = threadIdx.x; i < SLOTS / 16; i += THREADS) reinterpret_cast<uint4*>(code)[i] = reinterpret_cast<const uint4*>(codes)[i];
+    }
+    DEVICE u32 code_of(u64 key, u64* wrong) const {
+        const u32 at = find(slot, key);
+        if (at == SLOTS) wrong[0] = 1;
+        return code[at % SLOTS];
+    }
+};
+
+// `splits` warps a section, each with every `splits`-th of the pieces that are turned over; blocks may stay for further sections, so that tables are
+// brought once. Where rows have a quad of entries at most, those of neighbouring rows lie so near each other that they are read as they are.
+// wrong[0] becomes 1 where a distance or value is in no table.
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     slim_fill(u64 rows, const u8* order, const I* offsets, const u32* columns, const V* from, u32 longest, const u64* column_slots, const u8* column_codes, const u64* number_slots,
               const u8* number_codes, const O* word_offsets, const O* entries, const u32* bases, u32* words, S* values, u32 splits, u64* wrong) {
-    __shared__ u64 column_slot[COLUMNS == SLIM_CODES ? SLOTS : 1], number_slot[VALUES == SLIM_CODES ? SLOTS : 1];
-    __shared__ u8 column_code[COLUMNS == SLIM_CODES ? SLOTS : 1], number_code[VALUES == SLIM_CODES ? SLOTS : 1];
-    for (u32 i = threadIdx.x; i < SLOTS; i += THREADS) {
-        if (COLUMNS == SLIM_CODES) column_slot[i] = column_slots[i], column_code[i] = column_codes[i];
-        if (VALUES == SLIM_CODES) number_slot[i] = number_slots[i], number_code[i] = number_codes[i];
-    }
+    __shared__ Table<COLUMNS == SLIM_CODES> column_table;
+    __shared__ Table<VALUES == SLIM_CODES> number_table;
+    if (COLUMNS == SLIM_CODES) column_table.bring(column_slots, column_codes);
+    if (VALUES == SLIM_CODES) number_table.bring(number_slots, number_codes);
     __syncthreads();
-    const u32 lane = lane_id();
-    const u64 warp = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32, section = warp / splits;
-    if (section * 32 >= rows) return;
-    const Row mine = row_of_lane(section, rows, order, offsets, longest);
-    const u64 first = entries[section], word = word_offsets[section];
-    const u32 width = u32(u64(entries[section + 1]) - first) / 32, quads = (width + 3) / 4;
-    if (quads == 0) return;
-    const u32 stride = u32(u64(word_offsets[section + 1]) - word) / (32 * quads), of_columns = stride - (VALUES == SLIM_CODES);
-    const uint4 base = COLUMNS == SLIM_WIDE ? reinterpret_cast<const uint4*>(bases)[section] : uint4();
+    const u32 lane = lane_id(), sections = u32((rows + 31) / 32), warps = gridDim.x * (THREADS / 32);
     Turned& turned = turned_by_warp();
-    for (u32 piece = u32(warp % splits) * TURNED; piece < width; piece += splits * TURNED) {
-        along_rows(mine.start, mine.length, piece, [&](u32 to, u32 j, u64 at) {
-            turned.columns[to][j] = columns[at];
-            turned.values[to][j] = from[at];
-        });
-        __syncwarp();
+    for (u32 at = blockIdx.x * (THREADS / 32) + threadIdx.x / 32; at < sections * splits; at += warps) {
+        const u32 section = at / splits, split = at % splits;
+        const Row mine = row_of_lane(section, rows, order, offsets, longest);
+        const u64 first = entries[section], word = word_offsets[section];
+        const u32 width = u32(u64(entries[section + 1]) - first) / 32, quads = (width + 3) / 4;
+        if (quads == 0) continue;
+        const u32 stride = u32(u64(word_offsets[section + 1]) - word) / (32 * quads), of_columns = stride - (VALUES == SLIM_CODES);
+        const uint4 base = COLUMNS == SLIM_WIDE ? reinterpret_cast<const uint4*>(bases)[section] : uint4();
+        const bool near = is_near(base);
+        for (u32 piece = split * TURNED; piece < width; piece += splits * TURNED) {
+            if (quads == 1) {
 #pragma unroll
-        for (u32 q = 0; q < TURNED_QUADS; q++) {
-            const u32 quad = piece / 4 + q;
-            if (quad >= quads) break;
-            u32 code[4] = {~0u, ~0u, ~0u, ~0u}, number = 0;
-#pragma unroll
-            for (u32 j = 0; j < 4; j++) {
-                const u32 k = 4 * quad + j;
-                const bool here = k < mine.length;
-                const u32 column = here ? turned.columns[lane][4 * q + j] : 0;
-                const V value = here ? turned.values[lane][4 * q + j] : V();
-                if (COLUMNS == SLIM_CODES) {
-                    const u32 slot = here ? find(column_slot, column - mine.row) : 0;
-                    if (slot == SLOTS) wrong[0] = 1;
-                    const u32 c = here ? column_code[slot % SLOTS] : 255;
-                    code[0] = (code[0] & ~(255u << (8 * j))) | c << (8 * j);
-                } else if (COLUMNS == SLIM_WIDE && of_columns == 2) {
-                    const u32 c = here ? code_of(base, column - mine.row) : 65535;
-                    code[j / 2] = (code[j / 2] & ~(65535u << (16 * (j % 2)))) | c << (16 * (j % 2));
-                } else if (COLUMNS == SLIM_WIDE && here) {
-                    code[j] = column;
+                for (u32 j = 0; j < 4; j++) {
+                    if (j >= mine.length) continue;
+                    turned.columns[lane][j] = columns[mine.start + j];
+                    turned.values[lane][j] = from[mine.start + j];
                 }
-                if (VALUES == SLIM_CODES) {
-                    const u32 slot = here ? find(number_slot, key_of(value)) : 0;
-                    if (slot == SLOTS) wrong[0] = 1;
-                    if (here) number |= u32(number_code[slot % SLOTS]) << (8 * j);
-                } else if (k < width) {
-                    values[first + u64(k) * 32 + lane] = narrowed<S>(value);
-                }
+            } else {
+                along_rows(mine.start, mine.length, piece, [&](u32 to, u32 j, u64 place) {
+                    turned.columns[to][j] = columns[place];
+                    turned.values[to][j] = from[place];
+                });
             }
-            u32* mine_words = words + word + u64(quad) * stride * 32 + lane;
-            for (u32 i = 0; i < of_columns; i++) mine_words[i * 32] = i == 0 ? code[0] : i == 1 ? code[1] : i == 2 ? code[2] : code[3];
-            if (VALUES == SLIM_CODES) mine_words[of_columns * 32] = number;
+            __syncwarp();
+#pragma unroll
+            for (u32 q = 0; q < TURNED_QUADS; q++) {
+                const u32 quad = piece / 4 + q;
+                if (quad >= quads) break;
+                u32 column[4], code[4] = {~0u, ~0u, ~0u, ~0u}, number = 0;
+                V value[4];
+#pragma unroll
+                for (u32 j = 0; j < 4; j++) {
+                    const bool here = 4 * quad + j < mine.length;
+                    column[j] = here ? turned.columns[lane][4 * q + j] : 0;
+                    value[j] = here ? turned.values[lane][4 * q + j] : V();
+                }
+#pragma unroll
+                for (u32 j = 0; j < 4; j++) {
+                    const u32 k = 4 * quad + j, distance = column[j] - mine.row;
+                    const bool here = k < mine.length;
+                    if (COLUMNS == SLIM_CODES) {
+                        const u32 c = here ? column_table.code_of(distance, wrong) : 255;
+                        code[0] = (code[0] & ~(255u << (8 * j))) | c << (8 * j);
+                    } else if (COLUMNS == SLIM_WIDE && of_columns == 2) {
+                        const u32 c = !here ? 65535 : near ? distance - base.x : code_of(base, distance);
+                        code[j / 2] = (code[j / 2] & ~(65535u << (16 * (j % 2)))) | c << (16 * (j % 2));
+                    } else if (COLUMNS == SLIM_WIDE && here) {
+                        code[j] = column[j];
+                    }
+                    if (VALUES == SLIM_CODES) {
+                        if (here) number |= number_table.code_of(key_of(value[j]), wrong) << (8 * j);
+                    } else if (k < width) {
+                        values[first + u64(k) * 32 + lane] = narrowed<S>(value[j]);
+                    }
+                }
+                u32* mine_words = words + word + u64(quad) * stride * 32 + lane;
+                for (u32 i = 0; i < of_columns; i++) mine_words[i * 32] = i == 0 ? code[0] : i == 1 ? code[1] : i == 2 ? code[2] : code[3];
+                if (VALUES == SLIM_CODES) mine_words[of_columns * 32] = number;
+            }
+            __syncwarp();
         }
-        __syncwarp();
     }
 }
 

@@ -36,8 +36,8 @@ pub(super) use resident::{
 
 pub(super) use slim::{
     FEW, STENCIL_ROWS, STENCILS, slim_bases, slim_blocks, slim_fills, slim_is_grid, slim_kinds_stored,
-    slim_lines, slim_measures_along, slim_offsets, slim_places, slim_rows, slim_sections, slim_sizes,
-    slim_stencil, slim_survey, slim_tiles, slim_wide,
+    slim_lines, slim_measures_along, slim_offsets, slim_places, slim_restores, slim_rows, slim_sections,
+    slim_sizes, slim_stencil, slim_survey, slim_tiles, slim_wide,
 };
 
 pub(super) use slim_grid::{GRID_HALVED, GRID_MIRRORED, GridEnd, SlimGrid, slim_grid};

@@ -17,8 +17,8 @@ const LONG_ROWS: usize = 16;
 const CHUNK: [u32; 2] = [128, 16];
 const FEW_ROWS: usize = 1 << 20;
 /// Blocks a multiprocessor of the survey, which fills shared memory, and their threads. Up to so many nonzeros one block, of twice the threads,
-/// and a quarter of the lanes a row: what blocks collect is put together at the end, and then each has more of it.
-const SURVEY_BLOCKS: u32 = 4;
+/// and half of the lanes a row: what blocks collect is put together at the end, and then each has more of it.
+const SURVEY_BLOCKS: u32 = 3;
 const SURVEYED_BY_FEW: usize = 1 << 22;
 const SURVEY_THREADS: [u32; 2] = [512, 1024];
 
@@ -28,9 +28,15 @@ const MEASURED_ALONG: usize = 1 << 20;
 /// Threads of a block that adds up sections' sizes, a section each at a time, and blocks at most: each adds up all before its own.
 const OFFSETS_THREADS: u32 = 1024;
 const OFFSETS_BLOCKS: usize = 128;
-/// Warps that fill sections, where there are enough sections or quads of entries in them, and how many share one at most.
+/// Warps that fill or restore sections, where there are enough sections or quads of entries in them, and how many share one at most.
 const FILLING: usize = 1 << 14;
 const SPLITS: usize = 16;
+/// Entries of a row of mean length that a warp fills a section with, and that it restores: the wider sections are, the more warps share one, lest the widest take
+/// the time of all.
+const FILLED: usize = 12;
+const RESTORED: usize = 4;
+/// Mean length up to which a row has so few entries that what a block brings to look them up in is worth further sections.
+const SHORT_ROWS: usize = 8;
 
 /// Threads of a block, where columns are wide and values stored: a block takes a window.
 const WIDE_THREADS: u32 = SLIM_WINDOW as u32;
@@ -79,6 +85,16 @@ fn stencil_blocks(places: u32, bytes: usize) -> u32 {
     }
 }
 
+/// Blocks of a multiprocessor that fill sections. What shared memory leaves of the first-level cache counts where values are stored and a table takes its
+/// part: of a line of CSR, several turns take theirs.
+fn fill_blocks(unit: &Unit) -> u32 {
+    match (unit.type_of("VALUE"), unit.type_of("COLUMNS"), unit.type_of("VALUES")) {
+        (Some("c64"), ..) => 4,
+        (_, Some("SLIM_CODES"), Some("SLIM_STORED")) => 5,
+        _ => 6,
+    }
+}
+
 /// The class of a unit of `slim_fill.cu` or `slim_survey.cu`: lanes a row, whether kinds have values, and whether rows are few.
 fn class(lanes: u32, lines: bool) -> u32 {
     lanes | u32::from(lines) << 8
@@ -112,6 +128,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "slim.cu" => vec![threads, ("QUADS", unit.size_class().max(1))],
         "slim_survey.cu" => vec![
             ("THREADS", SURVEY_THREADS[usize::from(unit.size_class() & FEW != 0)]),
+            ("BLOCKS", if unit.size_class() & FEW != 0 { 1 } else { SURVEY_BLOCKS }),
             ("LANES", (unit.size_class() & 255).clamp(2, 32)),
         ],
         "slim_sizes.cu" => vec![("THREADS", OFFSETS_THREADS)],
@@ -122,6 +139,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
                 ("LINES", unit.size_class() >> 8 & 1),
                 ("CHUNK", CHUNK[usize::from(unit.size_class() & FEW != 0)]),
                 ("ITEMS", TILE_ITEMS),
+                ("MIN_BLOCKS", fill_blocks(unit)),
             ]
         }
         _ => vec![threads],
@@ -196,7 +214,7 @@ pub(in crate::backend::cuda) fn slim_wide(rows: usize, dot: bool) -> Shape {
 pub(in crate::backend::cuda) fn slim_survey(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
     let few = nonzeros <= SURVEYED_BY_FEW;
     let threads = SURVEY_THREADS[usize::from(few)];
-    let mut lanes = if few { (lanes(rows, nonzeros) / 4).max(2) } else { lanes(rows, nonzeros) };
+    let mut lanes = (lanes(rows, nonzeros) / if few { 2 } else { 1 }).max(2);
     // Few rows do not keep each multiprocessor busy, and the longest ones take the time of all.
     let blocks = |lanes: u32| rows.div_ceil((threads / lanes) as usize);
     while lanes < 32 && blocks(2 * lanes) <= chip.multiprocessors as usize {
@@ -207,8 +225,9 @@ pub(in crate::backend::cuda) fn slim_survey(chip: Chip, rows: usize, nonzeros: u
     Shape::new(needed.min(most as usize) as u32, threads).class(lanes | if few { FEW } else { 0 })
 }
 
+/// Lanes that read a row, each about four of its entries: what a row takes besides is worth as much.
 fn lanes(rows: usize, nonzeros: usize) -> u32 {
-    (nonzeros.div_ceil(rows.max(1)).next_power_of_two() / 2).clamp(2, 32) as u32
+    (nonzeros.div_ceil(rows.max(1)).next_power_of_two() / 4).clamp(2, 32) as u32
 }
 
 /// The kind of each row.
@@ -255,11 +274,30 @@ pub(in crate::backend::cuda) fn slim_offsets(sections: usize) -> (Shape, usize) 
     (Shape::new(blocks as u32, OFFSETS_THREADS), sections.div_ceil(blocks).next_multiple_of(4))
 }
 
-/// Warps that fill sections, and how many share one.
-pub(in crate::backend::cuda) fn slim_fills(rows: usize) -> (Shape, u32) {
+/// Warps that fill sections, and how many share one. Blocks stay where each brings tables to look entries up in, and rows are short.
+pub(in crate::backend::cuda) fn slim_fills(rows: usize, nonzeros: usize, looks_up: bool) -> (Shape, u32) {
+    let (blocks, splits) = shared_sections(rows, nonzeros, FILLED);
+    let stay = looks_up && nonzeros < SHORT_ROWS * rows;
+    let shape = if stay {
+        Shape::resident(blocks, PRODUCT_THREADS)
+    } else {
+        Shape::new(blocks as u32, PRODUCT_THREADS)
+    };
+    (shape.class(class(2, false)), splits)
+}
+
+/// Warps that restore rows from sections, and how many share one.
+pub(in crate::backend::cuda) fn slim_restores(rows: usize, nonzeros: usize) -> (Shape, u32) {
+    let (blocks, splits) = shared_sections(rows, nonzeros, RESTORED);
+    (slim_blocks(blocks, false), splits)
+}
+
+/// Blocks for all sections, and how many warps share one that take `each` entries of a row of mean length.
+fn shared_sections(rows: usize, nonzeros: usize, each: usize) -> (usize, u32) {
     let sections = rows.div_ceil(SECTION);
-    let splits = (FILLING / sections.max(1)).clamp(1, SPLITS);
-    (slim_blocks((sections * splits * SECTION).div_ceil(PRODUCT_THREADS as usize), false), splits as u32)
+    let wide = nonzeros.div_ceil(each * rows.max(1));
+    let splits = (FILLING / sections.max(1)).max(wide).clamp(1, SPLITS);
+    ((sections * splits * SECTION).div_ceil(PRODUCT_THREADS as usize), splits as u32)
 }
 
 /// Tiles of entries: by kinds that have values, or of long rows.

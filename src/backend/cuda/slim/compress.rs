@@ -440,7 +440,8 @@ impl SlimSteps for Cuda {
         values: ValuesMut<'_, V, Self>,
     ) -> Result<()> {
         let (columns, held) = variants(plan);
-        let (shape, splits) = policy::slim_fills(a.rows);
+        let looks_up = plan.distances.is_some() || plan.values.is_some();
+        let (shape, splits) = policy::slim_fills(a.rows, a.indices.len(), looks_up);
         let shape = shape.variant("COLUMNS", columns).variant("VALUES", held);
         let order = order.map(|order| order.as_slice());
         let (d, n) = (plan.distances.map(|d| &d.lookup), plan.values.map(|v| &v.lookup));

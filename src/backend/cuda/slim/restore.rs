@@ -105,7 +105,7 @@ pub(super) fn fill<V: Scalar, O: Offset>(
         }
         SlimBody::Sections(s) => {
             let f = Flat::new(s);
-            let (shape, splits) = policy::slim_fills(a.rows);
+            let (shape, splits) = policy::slim_restores(a.rows, indices.len());
             let shape = f.variant(shape);
             with_section_offsets!(cuda, s, (entries, offsets) => with_stored!(s.values, values => {
                 kernel::slim_to_csr(
