@@ -23,11 +23,12 @@ typedef unsigned_of<ITEM_BYTES>::type ITEM;
 // The bucket of a place; one that does not exist is the last, and counted in `misses`.
 DEVICE u32 bucket_of(u32 place, u32 bits, u32 buckets) { return min(place >> bits, buckets - 1); }
 
-// out[i] = the number of bounds up to (high[i], low[i], i), times 1 << bits. Bounds are triples, ascend, and are fewer than BUCKETS.
+// out[i] = the number of bounds up to (high[i], low[i], i), times 1 << bits. Bounds are triples, and ascend. Shared memory: 12 bytes a bound.
 extern "C" __global__ void __launch_bounds__(THREADS)
     rank_places(const u32* high, const u32* low, u64 n, const u32* bound_high, const u32* bound_low, const u32* bound_number, u32 bounds, u32 bits, u32* out) {
-    __shared__ u64 key[BUCKETS];
-    __shared__ u32 number[BUCKETS];
+    extern __shared__ __align__(16) u8 memory[];
+    u64* const key = reinterpret_cast<u64*>(memory);
+    u32* const number = reinterpret_cast<u32*>(key + bounds);
     for (u32 b = threadIdx.x; b < bounds; b += THREADS) key[b] = u64(bound_high[b]) << 32 | bound_low[b], number[b] = bound_number[b];
     __syncthreads();
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) {

@@ -393,7 +393,9 @@ fn kept_maps_sum_in_order_of_appearance() {
     if let Some(b) = device() {
         let double = |t: usize| (t % 1013) as f64 / 3.0 + 1e6 * (t % 7) as f64;
         let near = |t: usize| t / 24 * 8 + t % 8;
-        check(&b, MANY, |t| t * 1_000_003 % MANY / 3, double);
+        let far = |t: usize| t * 1_000_003 % MANY / 3;
+        check(&b, MANY, far, double);
+        check(&b, MANY, far, |t| (t % 1013) as f32 / 3.0 + 1e4 * (t % 7) as f32);
         check(&b, FEW, near, double);
         check(&b, FEW, near, |t| (t % 1013) as f32 / 3.0 + 1e4 * (t % 7) as f32);
         check(&b, FEW, near, |t| Complex::new((t % 1013) as f64 / 3.0, t as f64 / 7.0));

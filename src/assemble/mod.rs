@@ -14,7 +14,7 @@
 //! |---|---|
 //! | `sorting` | the algorithm, for any backend: sort by (row, column), find the runs, sum them |
 //! | `map` | [`Assembly`], the kept map from triplets to nonzeros: new values on the same pattern in one pass |
-//! | `near` | values brought near their nonzeros first, where triplets come in an order far from theirs |
+//! | `near` | whether values should be moved near their nonzeros first, where triplets come in an order far from theirs, and one way to |
 //! | `resident` | [`ResidentTriplets`], triplets in the memory of a backend |
 //! | `host` | the same result on the CPU in less memory and time |
 

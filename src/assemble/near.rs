@@ -5,6 +5,9 @@
 //! planned once, with the map: sources then name places in the buckets, in the same order, so that sums have the same bits.
 //!
 //! Bytes: 2 a triplet for the plan, and room for the values. A pass reads a value and 2 bytes and writes the value.
+//!
+//! Where a block of a device has so much fast memory that a bucket fits, tiles of values are ordered instead, and sums take what each tile
+//! has for their bucket ([`Primitives::sum_tiles`]).
 
 use crate::backend::{Primitives, buckets_of, run_mark};
 use crate::error::Result;
@@ -25,30 +28,52 @@ const MARK: u32 = run_mark::<u32>() as u32;
 pub(super) struct Near<B: Primitives> {
     slots: B::Vec<u16>,
     runs: B::Vec<u32>,
-    /// One for each type of values that has been summed, never freed before the map: a recording may refer to it.
-    rooms: Mutex<Vec<Box<dyn Any + Send + Sync>>>,
+    rooms: Rooms,
+}
+
+/// Room for values on their way, one for each type that has been summed, never freed before the map: a recording may refer to it.
+#[derive(Debug, Default)]
+pub(super) struct Rooms(Mutex<Vec<Box<dyn Any + Send + Sync>>>);
+
+impl Rooms {
+    /// What `body` makes of a room for so many values. Allocates the first time that values are of this type.
+    pub(super) fn with<T: Scalar, B: Primitives>(
+        &self,
+        backend: &B,
+        length: usize,
+        body: impl FnOnce(&mut B::Vec<T>) -> Result<()>,
+    ) -> Result<()> {
+        // Held until all is enqueued: another thread's values come behind. What a panic left there is overwritten.
+        let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(room) = rooms.iter_mut().find_map(|room| room.downcast_mut::<B::Vec<T>>()) {
+            return body(room);
+        }
+        let mut room = backend.buffer::<T>(length)?;
+        let done = body(&mut room);
+        rooms.push(Box::new(room));
+        done
+    }
+}
+
+/// Whether it pays to move values near their nonzeros first: where they come in an order far from that of these (general: each is the source of one
+/// nonzero), and where several make up a nonzero: else matrix, map and room would take more than two and a half times the memory of
+/// the triplets.
+pub(super) fn pays<B: Primitives>(backend: &B, sources: &B::Slice<u32>, nonzeros: usize) -> Result<bool> {
+    Ok(nonzeros <= B::len(sources) / 4 * 3 && scattered(backend, sources)?)
 }
 
 impl<B: Primitives> Near<B> {
-    /// The plan, after which marked sources name places in the buckets, where that pays: for many triplets (general: each is the source of one nonzero)
-    /// in an order far from that of the nonzeros, and where several make up a nonzero: else matrix, map and room would take more than two and a half times
-    /// the memory of the triplets.
+    /// The plan, after which marked sources name places in the buckets of 2^`bits`.
     /// `places`: the triplets' row and column indices, by which the sources are sorted.
     ///
     /// Temporary memory: 4 bytes a triplet.
     pub(super) fn plan(
         backend: &B,
+        bits: u32,
         (is, js): (&B::Slice<u32>, &B::Slice<u32>),
         sources: &mut B::Vec<u32>,
-        nonzeros: usize,
-    ) -> Result<Option<Self>> {
+    ) -> Result<Self> {
         let n = B::len(&**sources);
-        let Some(bits) = backend.bucket_bits(n).filter(|_| nonzeros <= n / 4 * 3) else {
-            return Ok(None);
-        };
-        if !scattered(backend, sources)? {
-            return Ok(None);
-        }
         let (count, length) = buckets_of(n, bits)?;
         let numbers = pick(backend, sources, (1..count).map(|bucket| bucket << bits))?;
         let (mut rows, mut columns) = (backend.buffer(numbers.len())?, backend.buffer(numbers.len())?);
@@ -60,7 +85,7 @@ impl<B: Primitives> Near<B> {
         let (mut slots, mut runs) = (backend.buffer(n)?, backend.buffer(length)?);
         backend.plan_buckets(&mut places, bits, &mut slots, &mut runs)?;
         backend.follow(&places, sources)?;
-        Ok(Some(Self { slots, runs, rooms: Mutex::default() }))
+        Ok(Self { slots, runs, rooms: Rooms::default() })
     }
 
     /// What `body` makes of the values where they have been brought. Allocates the first time that values are of this type.
@@ -70,17 +95,10 @@ impl<B: Primitives> Near<B> {
         values: &B::Slice<T>,
         body: impl FnOnce(&B::Slice<T>) -> Result<()>,
     ) -> Result<()> {
-        // Held until all is enqueued: another thread's values come behind. What a panic left there is overwritten.
-        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(room) = rooms.iter_mut().find_map(|room| room.downcast_mut::<B::Vec<T>>()) {
+        self.rooms.with(backend, B::len(values), |room| {
             backend.to_buckets(values, &self.slots, &self.runs, room)?;
-            return body(room);
-        }
-        let mut room = backend.buffer::<T>(B::len(values))?;
-        backend.to_buckets(values, &self.slots, &self.runs, &mut room)?;
-        let done = body(&room);
-        rooms.push(Box::new(room));
-        done
+            body(room)
+        })
     }
 }
 
@@ -112,4 +130,39 @@ fn pick<B: Primitives>(
     let (mut found, at) = (backend.buffer::<u32>(at.len())?, backend.upload(at)?);
     backend.gather(sources, &at, &mut found)?;
     Ok(backend.download(&*found)?.into_iter().map(|source| source & !MARK).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{Host, RUN_TILE};
+    use crate::scalar::Symmetry;
+
+    /// What devices take where tiles do not fit, on few values.
+    #[test]
+    fn buckets_keep_the_order_of_sums() {
+        let n = 3000_u32;
+        // Places of pairs, three triplets each, far apart.
+        let place = |i: u32| i * 1013 % n / 3;
+        let (is, js): (Vec<_>, Vec<_>) = (0..n).map(|i| (place(i) / 30, place(i) % 30)).unzip();
+        let mut sources: Vec<u32> = (0..n).collect();
+        sources.sort_by_key(|&i| place(i));
+        let starts: Vec<u32> = (0..n).step_by(3).collect();
+        let mut before = vec![0; sources.len().div_ceil(RUN_TILE)];
+        Host.mark_runs(&starts, &mut sources, &mut before).unwrap();
+        let values: Vec<f64> = (0..n).map(|i| 1e6 / f64::from(i + 1)).collect();
+        let sum = |values: &[f64], sources: &[u32]| {
+            let mut out = vec![0.0; starts.len()];
+            Host.gather_sum(Symmetry::General, values, sources, &before, &mut out).map(|()| out)
+        };
+        let right = sum(&values, &sources).unwrap();
+        let near = Near::plan(&Host, 6, (&is, &js), &mut sources).unwrap();
+        for _ in 0..2 {
+            let brought = near.bring(&Host, &values, |values| {
+                assert_eq!(sum(values, &sources)?, right);
+                Ok(())
+            });
+            brought.unwrap();
+        }
+    }
 }

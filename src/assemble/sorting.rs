@@ -6,7 +6,7 @@
 //! matrix, so that memory would deliver a sector for each index, by both indices as one key, so that nothing is fetched.
 
 use super::map::Runs;
-use super::near::{Near, scattered};
+use super::near::{self, Near, Rooms, scattered};
 use super::{Assembly, ResidentTriplets, Symmetry};
 use crate::backend::{Backend, NARROW_LIMIT, Offsets, Primitives, RUN_TILE};
 use crate::error::{Error, Result};
@@ -136,11 +136,19 @@ fn build<T: Scalar, B: Primitives>(
         sort(backend, &pattern, places, |starts, nonzeros, sources| {
             let (mut sources, before) = mark(backend, B::part(&*starts, 0..nonzeros), sources)?;
             let Some(places) = lent else { return Ok(Runs::Narrow(sources, before)) };
-            near = Near::plan(backend, places, &mut sources, nonzeros)?;
-            if near.is_none()
-                && backend.stages_runs(B::len(&*sources))
-                && let Some(staged) =
-                    backend.stage_runs(triplets, B::part(&*starts, 0..nonzeros), &sources)?
+            let firsts = B::part(&*starts, 0..nonzeros);
+            if let Some(bits) = backend.bucket_bits(triplets)
+                && near::pays(backend, &sources, nonzeros)?
+            {
+                let bytes = size_of::<T>();
+                if let Some(sizes) = backend.tile_sizes(triplets, bytes)
+                    && let Some(tiled) = backend.tile_runs(bytes, sizes, places, firsts, &sources)?
+                {
+                    return Ok(Runs::Tiled(tiled, Rooms::default()));
+                }
+                near = Some(Near::plan(backend, bits, places, &mut sources)?);
+            } else if backend.stages_runs(B::len(&*sources))
+                && let Some(staged) = backend.stage_runs(triplets, firsts, &sources)?
             {
                 return Ok(Runs::Staged(staged));
             }

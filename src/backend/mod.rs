@@ -34,6 +34,7 @@ mod primitives;
 mod product;
 mod slim;
 pub(crate) mod staged;
+pub(crate) mod tiled;
 mod vector;
 
 pub use burst::{CgBurst, Derived};
@@ -57,6 +58,7 @@ pub use slim::{
 };
 pub(crate) use slim::{RANGE, base_of, code_of, ordered_by_length, wants_order};
 pub use staged::{BLOCK_PARTS, MOST_PIECES, PART, PIECE, StagedRuns};
+pub use tiled::TileRuns;
 pub use vector::VectorOps;
 
 use crate::error::Result;

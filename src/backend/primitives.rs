@@ -8,7 +8,8 @@
 //! "Temporary memory" is what a call allocates and frees again; where nothing is said it is small (a few thousandths
 //! of the input).
 
-use super::{Backend, StagedRuns};
+use super::tiled::MOST_TILED;
+use super::{Backend, StagedRuns, TileRuns};
 use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Number, Offset, Scalar, Symmetry};
 use std::ops::Range;
@@ -61,7 +62,7 @@ pub fn buckets_of(n: usize, bits: u32) -> Result<(usize, usize)> {
 pub(crate) fn check_bounds(parts: [usize; 3], bits: u32) -> Result<()> {
     Error::check_dimension("number of the bounds' low parts", parts[0], parts[1])?;
     Error::check_dimension("number of the bounds' places", parts[0], parts[2])?;
-    if parts[0] >= MOST_BUCKETS || bits >= u32::BITS {
+    if parts[0] >= MOST_TILED || bits >= u32::BITS {
         return Err(Error::InvalidArgument(format!("{} bounds, and {bits} bits", parts[0])));
     }
     Ok(())
@@ -349,7 +350,7 @@ pub trait Primitives: Backend {
     }
 
     /// `out[i]` = 2^`bits` times the number of `bounds` up to (`high[i]`, `low[i]`, i). Bounds are triples, one slice for each part; they ascend,
-    /// and are fewer than [`MOST_BUCKETS`]. With every 2^`bits`-th triple of a sort by pairs, stable, as bounds, it is the bucket of each element's place there.
+    /// and are fewer than 2^13. With every 2^`bits`-th triple of a sort by pairs, stable, as bounds, it is the bucket of each element's place there.
     ///
     /// # Errors
     /// On lengths that do not fit, too many bounds or bits.
@@ -383,6 +384,48 @@ pub trait Primitives: Backend {
         runs: &Self::Slice<u32>,
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
+
+    /// Values of a tile and of a bucket for `n` values of so many bytes that are summed from all over memory again and again, where it pays on this backend
+    /// to order them by tiles first ([`Primitives::tile_runs`]).
+    fn tile_sizes(&self, n: usize, bytes: usize) -> Option<(usize, usize)> {
+        let _ = (n, bytes);
+        None
+    }
+
+    /// Plans sums of values from all over memory: run s of the marked `sources` ([`Primitives::mark_runs`]), which starts at `starts[s]`. Each value is the source of one run, and
+    /// runs ascend by the pairs (`high[i]`, `low[i]`) of their sources, which differ from run to run. Values have `bytes` bytes, a tile
+    /// has `sizes.0` of them, and sources from so many places as `sizes.1` make a bucket. `None` where a tile or a bucket does not fit in fast memory, and
+    /// where there is none.
+    ///
+    /// # Errors
+    /// On lengths that do not fit.
+    fn tile_runs(
+        &self,
+        bytes: usize,
+        sizes: (usize, usize),
+        pairs: (&Self::Slice<u32>, &Self::Slice<u32>),
+        starts: &Self::Slice<u32>,
+        sources: &Self::Slice<u32>,
+    ) -> Result<Option<TileRuns<Self>>> {
+        let _ = (bytes, sizes, pairs, starts, sources);
+        Ok(None)
+    }
+
+    /// `out[s]` = sum over run s of `x[source]`, from left to right: the bits of [`Primitives::gather_sum`]. What is in `room` means nothing, before or
+    /// after. Allocates nothing; slower with values of another size than planned.
+    ///
+    /// # Errors
+    /// On other numbers of values or runs than were planned, or another room than [`TileRuns`] asks for.
+    fn sum_tiles<T: Scalar>(
+        &self,
+        x: &Self::Slice<T>,
+        runs: &TileRuns<Self>,
+        room: &mut Self::Slice<T>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<()> {
+        let _ = (x, runs, room, out);
+        Err(Error::Unsupported("sums of values in tiles on this device".into()))
+    }
 
     /// `out[i]` = i.
     fn sequence<I: Offset>(&self, out: &mut Self::Slice<I>) -> Result<()>;

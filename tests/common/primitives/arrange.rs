@@ -151,6 +151,79 @@ pub fn staged_cases<B: Primitives>(b: &B) {
     }
 }
 
+/// Sums of values in tiles have the bits of sums of marked sources, also with values of another size than planned, and what does not fit is not planned.
+pub fn tiled_cases<B: Primitives>(b: &B) {
+    fn sums<T: Scalar, B: Primitives>(
+        b: &B,
+        n: usize,
+        owners: &[u32],
+        plan: (usize, (usize, usize)),
+        suits: bool,
+    ) {
+        let width = 50;
+        let part = |of: fn(u32, u32) -> u32| {
+            up(b, &owners.iter().map(|&owner| of(owner, width)).collect::<Vec<_>>())
+        };
+        let (high, low) = (part(|owner, width| owner / width), part(|owner, width| owner % width));
+        let mut sources: Vec<u32> = (0..n as u32).collect();
+        sources.sort_by_key(|&i| owners[i as usize]);
+        let new = |k: usize| k == 0 || owners[sources[k] as usize] != owners[sources[k - 1] as usize];
+        let starts = narrow(&(0..n).filter(|&k| new(k)).collect::<Vec<_>>());
+        let (up_starts, mut marked) = (up(b, &starts), up(b, &sources));
+        let mut before = b.zeros(n.div_ceil(RUN_TILE)).unwrap();
+        b.mark_runs(&up_starts, &mut marked, &mut before).unwrap();
+        let planned = b.tile_runs(plan.0, plan.1, (&high, &low), &up_starts, &marked).unwrap();
+        // Not every backend has this form.
+        assert!(planned.is_none() || suits, "{n} values {plan:?}");
+        let Some(planned) = planned else { return };
+        let x = up(b, &Random(n as u64).vec(n + 1, |r| T::from_f64(r.next() as f64 / 3.0)));
+        let mut room = b.zeros(planned.room()).unwrap();
+        // From the second one on, nothing is aligned.
+        for shift in [0, 1] {
+            let x = B::part(&*x, shift..shift + n);
+            let (mut right, mut out) = (b.zeros(starts.len()).unwrap(), b.zeros(starts.len()).unwrap());
+            b.gather_sum(Symmetry::General, x, &marked, &before, &mut right).unwrap();
+            b.sum_tiles(x, &planned, &mut room, &mut out).unwrap();
+            assert!(
+                down::<T, B>(b, &right) == down(b, &out),
+                "{n} values {} {plan:?} from {shift} on",
+                T::NAME
+            );
+        }
+        let mut out = b.zeros(starts.len()).unwrap();
+        assert!(b.sum_tiles(&x, &planned, &mut room, &mut out).is_err(), "another length");
+        let mut less = b.zeros(planned.room() - 1).unwrap();
+        assert!(b.sum_tiles(B::part(&*x, 0..n), &planned, &mut less, &mut out).is_err(), "less room");
+    }
+    for n in small_enough(&[1, 31, 257, 1025, 9001, 100_003]) {
+        let mut random = Random(n as u64 + 19);
+        for longest in [1, 2, 9] {
+            let (mut owners, mut owner) = (Vec::new(), 0);
+            while owners.len() < n {
+                owners.extend(std::iter::repeat_n(owner, 1 + random.below(longest)));
+                owner += 1 + random.below(3) as u32;
+            }
+            owners.truncate(n);
+            for i in (1..n).rev() {
+                owners.swap(i, random.below(i + 1));
+            }
+            for sizes in [(64, 48), (8192, 1000), (1000, 3001)] {
+                sums::<f64, B>(b, n, &owners, (8, sizes), true);
+                sums::<f32, B>(b, n, &owners, (4, sizes), true);
+            }
+            sums::<Complex<f64>, B>(b, n, &owners, (16, (1000, 3001)), true);
+            sums::<Complex<f32>, B>(b, n, &owners, (8, (1000, 3001)), true);
+            sums::<f32, B>(b, n, &owners, (8, (1000, 3001)), true);
+            sums::<f64, B>(b, n, &owners, (4, (1000, 3001)), true);
+        }
+        // Sums that start in one bucket and fill several.
+        let few: Vec<u32> = (0..n).map(|i| (i * 7 % 5) as u32).collect();
+        sums::<f64, B>(b, n, &few, (8, (256, 100)), true);
+        sums::<f64, B>(b, n, &few, (8, (255, 100)), false);
+        sums::<f64, B>(b, n, &few, (2, (256, 100)), false);
+    }
+}
+
 /// Elements come to the buckets of their places, tile after tile, each to a place of its own.
 pub fn bucket_cases<B: Primitives>(b: &B) {
     fn moved<T: Element + PartialEq, B: Primitives>(

@@ -30,6 +30,9 @@ pub fn catalogue() -> Vec<Unit> {
             OFFSETS.map(|offset| Unit::new("gather_sum.cu").with("SCALAR", scalar).with("SOURCE", offset)),
         );
         units.push(Unit::new("staged_sum.cu").with("SCALAR", scalar));
+        units.extend(
+            ["1", "0"].map(|shared| Unit::new("tile_sum.cu").with("SCALAR", scalar).with("SHARED", shared)),
+        );
     }
     for (vector, value) in WIDENINGS {
         for (offset, lanes) in [("u32", 2), ("u64", 8), ("u32", 32)] {
@@ -240,7 +243,13 @@ fn scans_and_selections(units: &mut Vec<Unit>) {
         }
     }
     units.push(Unit::new("stage_runs.cu"));
-    units.extend(["4", "8", "16"].map(|bytes| Unit::new("buckets.cu").with("ITEM_BYTES", bytes)));
+    for bytes in ["4", "8", "16"] {
+        units.push(Unit::new("buckets.cu").with("ITEM_BYTES", bytes));
+        units.extend(
+            ["1", "0"]
+                .map(|shared| Unit::new("tile_runs.cu").with("ITEM_BYTES", bytes).with("SHARED", shared)),
+        );
+    }
     for (element, inclusive) in [("u32", "0"), ("u64", "1"), ("f64", "0")] {
         units.push(Unit::new("scan_bulk.cu").with("ELEMENT", element).with("INCLUSIVE", inclusive));
     }

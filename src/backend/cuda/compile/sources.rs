@@ -81,6 +81,8 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "swept_fill.cu",
     "swept_order.cu",
     "swept_restore.cu",
+    "tile_runs.cu",
+    "tile_sum.cu",
     "transpose.cu",
     "transpose_sort.cu",
     "transpose_windows.cu",

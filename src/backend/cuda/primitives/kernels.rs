@@ -139,6 +139,34 @@ kernels! {
     );
 }
 kernels! {
+    "tile_runs.cu", types();
+    fn order_tile(
+        bucket_of: &Slice<u32>, n: u64, tile: u32, buckets: u32, unit: u32, slots: &mut Slice<u16>, starts: &mut Slice<u16>,
+        most: &mut Slice<u32>,
+    );
+    /// `rest_starts` and `rest` are null where no run has a list.
+    fn order_bucket(
+        starts: &Slice<u16>, tiles: u32, slots: &Slice<u16>, tile: u32, unit: u32, sources: &Slice<u32>, n: u64,
+        run_starts: &Slice<u32>, runs: u64, first_run: &Slice<u32>, mark: u32, rest_starts: Option<&Slice<u32>>,
+        bases: &mut Slice<u16>, pairs: &mut Slice<u32>, rest: Option<&mut Slice<u32>>, most: &mut Slice<u32>,
+    );
+    fn list_words(run_starts: &Slice<u32>, runs: u64, n: u64, words: &mut Slice<u32>);
+}
+kernels! {
+    "tile_runs.cu", types(T: Element as _);
+    fn to_tiles(
+        x: &Slice<T>, n: u64, slots: &Slice<u16>, tile: u32, tiles: u32, ends: &Slice<u16>, stride: u32, out: &mut Slice<T>,
+    );
+}
+kernels! {
+    "tile_sum.cu", types(T: Scalar as SCALAR);
+    /// `rest` and `first_rest` are null where no run has a list.
+    fn tile_sum(
+        x: &Slice<T>, stride: u32, unit: u32, tiles: u32, starts: &Slice<u16>, bases: &Slice<u16>, pairs: &Slice<u32>,
+        rest: Option<&Slice<u32>>, first_rest: Option<&Slice<u32>>, first_run: &Slice<u32>, buckets: u32, out: &mut Slice<T>,
+    );
+}
+kernels! {
     "scan_bulk.cu", types(T: Element as ELEMENT);
     fn scan_bulk(x: &Slice<T>, out: u64, n: u64, workspace: u64);
 }

@@ -7,6 +7,7 @@ mod segmented_sort;
 mod select;
 mod sort;
 mod sums;
+mod tiled;
 
 pub(super) use histogram::histogram_of_neighbours;
 pub(super) use sums::exclusive_scan;
@@ -15,7 +16,7 @@ use super::shape::{Shape, bytes_of};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy};
 use crate::backend::{
-    BUCKET_TILE, Backend, MOST_PIECES, Order, Primitives, RUN_TILE, Scan, StagedRuns, buckets_of,
+    BUCKET_TILE, Backend, MOST_PIECES, Order, Primitives, RUN_TILE, Scan, StagedRuns, TileRuns, buckets_of,
     check_bounds, staged,
 };
 use crate::error::{Error, Result};
@@ -373,7 +374,7 @@ impl Primitives for Cuda {
         Error::check_dimension("length of the high parts", n, high.len())?;
         Error::check_dimension("length of the low parts", n, low.len())?;
         check_bounds(bounds.map(|bound| bound.len()), bits)?;
-        let shape = policy::rank_places(self.0.chip, n).variant("ITEM_BYTES", "4");
+        let shape = policy::rank_places(self.0.chip, n, first.len()).variant("ITEM_BYTES", "4");
         let count = first.len() as u32;
         kernels::rank_places(*self, shape, high, low, n as u64, first, second, third, count, bits, out)
     }
@@ -413,6 +414,31 @@ impl Primitives for Cuda {
         Error::check_dimension("length of the list of runs", 2 * buckets * tiles, runs.len())?;
         let shape = policy::to_buckets(n, size_of::<T>()).variant("ITEM_BYTES", bytes_of::<T>());
         kernels::to_buckets(*self, shape, x, n as u64, slots, runs, buckets as u32, out)
+    }
+
+    fn tile_sizes(&self, n: usize, bytes: usize) -> Option<(usize, usize)> {
+        policy::tile_sizes(self.0.chip, n, bytes)
+    }
+
+    fn tile_runs(
+        &self,
+        bytes: usize,
+        sizes: (usize, usize),
+        pairs: (&Slice<u32>, &Slice<u32>),
+        starts: &Slice<u32>,
+        sources: &Slice<u32>,
+    ) -> Result<Option<TileRuns<Self>>> {
+        tiled::plan(*self, bytes, sizes, pairs, starts, sources)
+    }
+
+    fn sum_tiles<T: Scalar>(
+        &self,
+        x: &Slice<T>,
+        runs: &TileRuns<Self>,
+        room: &mut Slice<T>,
+        out: &mut Slice<T>,
+    ) -> Result<()> {
+        tiled::sum(*self, x, runs, room, out)
     }
 
     fn sequence<I: Offset>(&self, out: &mut Slice<I>) -> Result<()> {
