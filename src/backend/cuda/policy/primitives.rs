@@ -392,7 +392,8 @@ pub(in crate::backend::cuda) fn stages_runs(sources: usize) -> bool {
 const TILED_THREADS: u32 = 1024;
 /// Sums whose sources a thread holds while its bucket comes, and lanes that copy a run: enough for all where two sources make a sum, by bytes of an element.
 const TILED_SUM: [(usize, u32, u32); 3] = [(4, 27, 16), (8, 14, 8), (16, 8, 8)];
-/// Bytes that a tile should have for a bucket, on average: a sector, below which memory delivers more than is asked for.
+/// Bytes that a tile should have for a bucket, on average: a sector, below which memory delivers more than is asked for, and four values
+/// where these are large (there buckets whose values are fetched from a cache should be as fast; not measured).
 const TILED_RUN: usize = 32;
 
 /// Blocks that stride over runs.
@@ -451,7 +452,8 @@ pub(in crate::backend::cuda) fn tile_sizes(chip: Chip, n: usize, bytes: usize) -
     }
     let buckets = n.div_ceil(size);
     let fits = buckets <= MOST_TILED && 12 * buckets <= chip.shared_a_block as usize;
-    (fits && size as u64 * size as u64 / n as u64 * bytes as u64 >= TILED_RUN as u64).then_some((size, size))
+    let run = (size as u64 * size as u64 / n as u64) as usize * bytes.min(8);
+    (fits && run >= TILED_RUN).then_some((size, size))
 }
 
 /// A block a tile or bucket, with a word for each of the others.
@@ -493,7 +495,7 @@ mod tests {
         let hopper = |n, bytes| tile_sizes(chip(232_448), n, bytes);
         assert_eq!(hopper(100_000_000, 4), Some((54_120, 54_120)));
         assert_eq!(hopper(100_000_000, 8), Some((26_128, 26_128)));
-        assert!(hopper(10_000_000, 16).is_some());
+        assert!(hopper(10_000_000, 16).is_some() && hopper(100_000_000, 16).is_none());
         assert_eq!(hopper(300_000_000, 8), None);
         assert!(hopper(100_000_000, 2).is_none() && hopper(1 << 20, 8).is_none());
         assert!(tile_sizes(chip(65_536), 100_000_000, 8).is_none());
