@@ -117,6 +117,8 @@ DEVICE bool write_by_tiles(const Band& band, const I* offsets, const u32* column
 #pragma unroll
         for (u32 i = 0; i < EACH; i++) {
             const u32 at = threadIdx.x + i * THREADS;
+            // Nothing is kept of the tile before.
+            value[i] = V();
             if (at < have) value[i] = from[tile + band.notes[at]];
         }
 #pragma unroll

@@ -172,7 +172,7 @@ pub fn swept_tiles(b: &Cuda) {
 
 /// As many bands as there are multiprocessors.
 pub fn swept_bands(b: &Cuda) {
-    swept_of(b, &["many bands"], &[]);
+    swept_of(b, &["many bands", "most entries in one band"], &[]);
 }
 
 /// Steps as long as the longest row.

@@ -48,6 +48,12 @@ pub fn awkward() -> Vec<(&'static str, Csr<f64>)> {
             };
             by_rows(300_000, (0..280_000).map(row).collect())
         }),
+        // More of a band's entries than a block of a device gathers, where the mean is few.
+        ("most entries in one band", {
+            let mut rows = scattered(64, 600, 40_000);
+            rows.extend((0..5000).map(|row| vec![row * 8]));
+            by_rows(40_000, rows)
+        }),
         ("long rows, far apart", {
             let run = |row: u32| (row * 400_000..row * 400_000 + 700).collect();
             by_rows(1 << 22, (0..10).map(run).collect())

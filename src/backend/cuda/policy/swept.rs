@@ -17,9 +17,8 @@ const AHEAD: u32 = 2;
 pub(in crate::backend::cuda) const NARROW_BANDS: u32 = 1;
 const MOST_THREADS: u32 = 1024;
 const NARROW_AHEAD: u32 = 4;
-/// Threads of a block that writes rows of a band, and bytes that it writes about.
+/// Threads of a block that writes rows of a band.
 const BACK_THREADS: u32 = 1024;
-const REGION: usize = 200 << 10;
 /// Threads of a block that hands a band's entries out to steps, and entries at a time, which it numbers by 16 bits at most.
 const SWEEP_THREADS: u32 = 1024;
 const TILE: u32 = 8192;
@@ -122,13 +121,21 @@ pub(in crate::backend::cuda) fn put_in_order<V: Element>(chip: Chip, steps: usiz
     Shape::new(blocks(steps.min(resident)), SORT_THREADS).shared(SWEPT_STEP * size_of::<V>())
 }
 
-/// Some blocks a band, each of which keeps two words for each of its rows, and writes no more than REGION bytes.
+/// Some blocks a band, each of which keeps two words for each of its rows, and as many entries as there is room for beside them: as many blocks as leave room for a twentieth
+/// more than the mean. How many they are, and that room.
 pub(in crate::backend::cuda) fn swept_to_csr<V: Element>(
+    chip: Chip,
     nonzeros: usize,
     bands: usize,
     height: usize,
-) -> (Shape, u32) {
-    let split = (nonzeros / bands.max(1) * (4 + size_of::<V>())).div_ceil(REGION).clamp(1, height);
-    let shape = Shape::new(blocks(bands * split), BACK_THREADS).shared(8 * height.div_ceil(split));
-    (shape, split as u32)
+) -> (Shape, u32, u32) {
+    let (mean, entry) = (nonzeros.div_ceil(bands.max(1)).max(1), 4 + size_of::<V>());
+    // What the kernel declares.
+    let all = chip.shared_a_block as usize - (1 << 10);
+    let room = |split: usize| all.saturating_sub(8 * height.div_ceil(split) + 16) / entry;
+    let fits = |split: &usize| room(*split) >= (mean + mean / 20).div_ceil(*split);
+    let split = (1..height).find(fits).unwrap_or(height);
+    let shape = Shape::new(blocks(bands * split), BACK_THREADS)
+        .shared(entry * room(split) + 8 * height.div_ceil(split));
+    (shape, split as u32, room(split) as u32)
 }
