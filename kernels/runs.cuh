@@ -26,6 +26,14 @@ template <typename A> DEVICE A load_where(bool in, const A* p) {
         return bits<A>(v);
     }
 }
+// The same of RUN bytes.
+DEVICE u32 load_bytes(bool in, const u8* p) {
+    u32 v = 0, there = in;
+    if constexpr (RUN == 1) asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.u8 %0, [%1];}" : "+r"(v) : "l"(p), "r"(there));
+    else if constexpr (RUN == 2) asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.u16 %0, [%1];}" : "+r"(v) : "l"(p), "r"(there));
+    else asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.u32 %0, [%1];}" : "+r"(v) : "l"(p), "r"(there));
+    return v;
+}
 template <typename T> DEVICE Run<T> load_run(bool in, const T* p) { return load_where(in, reinterpret_cast<const Run<T>*>(p)); }
 
 template <typename T> DEVICE void store_run(T* p, const Run<T>& run) {

@@ -1,4 +1,5 @@
-// y = alpha A x + beta y with A a stencil of a point and its neighbours on all points of a grid: nothing of A is read.
+// y = alpha A x + beta y with A a stencil of a point and its neighbours on the points of a grid: nothing of A is read but, where there are holes, a
+// byte a row.
 //
 //     o o o o o o    x of a plane that a thread reads, two points a run (f64), LINES = 2: the runs in its own columns, four of them.
 //     o o x x o o    What lies beside them comes from the threads of the warp beside it; its first and last thread have no
@@ -7,7 +8,10 @@
 //
 // Source: register blocking and marching along planes as in Datta et al. 2008.
 //
-// Bytes a row: x and y; a step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces, too.
+// HOLES: where all rows that a warp sums up for have the kinds that rows without holes have at their place of the grid, as most do, what they have is not
+// looked up.
+//
+// Bytes a row: x and y, and a byte where there are holes; a step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces, too.
 //
 // Constants: those of slim_grid.cuh, DEPTH, THREADS, BLOCKS (a multiprocessor, at least, of a product) and FEWER_BLOCKS (of what needs more
 // registers).
@@ -36,6 +40,29 @@ struct Plane {
     Points of[READ];
 };
 
+// Kinds of a thread's rows in one plane, those of a run in one word, and whether no row of its warp has holes.
+struct OfPlane {
+    u32 kinds[LINES];
+    bool whole;
+};
+// Places of rows in three planes.
+struct SomePlaces {
+    static constexpr bool PARTS = true;
+    u32 of[3][LINES][RUN];
+
+    DEVICE bool operator()(int p, int r, int i, int place) const { return of[p + 1][r][i] & 1u << place; }
+};
+
+DEVICE u32 side(u32 at, u32 size) { return at == 0 ? 0 : at + 1 == size ? 2 : 1; }
+// Kinds of a run without holes.
+DEVICE u32 whole_run(const Kinds& kinds, u32 plane_side, u32 line, u32 lines, u32 point, u32 points) {
+    constexpr u32 EACH = RUN == 4 ? 0x1010101 : RUN == 2 ? 0x101 : 1, LAST = 8 * (RUN - 1);
+    u32 all = kinds.at_side(plane_side, side(line, lines), 1) * EACH;
+    if (point == 0) all = (all & ~255u) | kinds.at_side(plane_side, side(line, lines), 0);
+    if (point + RUN == points) all = (all & ~(255u << LAST)) | kinds.at_side(plane_side, side(line, lines), 2) << LAST;
+    return all;
+}
+
 // last = keep z + momentum last + step d .* (r - A z). A vector is never read after it was written: z is not last.
 struct Chebyshev {
     static constexpr bool STAYS = false, READS_OWN = true;
@@ -56,7 +83,7 @@ struct Chebyshev {
     }
 };
 
-template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers, const T* x, F& rows) {
+template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers, const Kinds& kinds, const T* x, F& rows) {
     const u64 plane = u64(grid.points) * grid.lines;
     const u32 lane = lane_id(), warp = threadIdx.x / 32, of_block = THREADS / 32 / grid.stack * OWN;
     for (u64 tile = blockIdx.x; tile * of_block < grid.threads; tile += gridDim.x) {
@@ -78,34 +105,75 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
                 if (is_read(whom(k), m) || (F::READS_OWN && k >= 0 && k < DEPTH && m >= 0 && m < LINES))
                     to.of[m + 1] = load_run(in && lines[m + 1], x + (i64(row) + k * i64(plane) + m * i64(grid.points)));
         };
+        // Kinds of the rows in plane k are asked for, and later compared with those of rows without holes.
+        auto ask_kinds = [&](int k, OfPlane& to) {
+            const bool in = k < i32(grid.depth) && p + k < grid.planes;
+#pragma unroll
+            for (int r = 0; r < LINES; r++) to.kinds[r] = load_bytes(in && own && lines[r + 1], kinds.of + row + k * plane + r * u64(grid.points));
+        };
+        auto compare_kinds = [&](int k, OfPlane& of) {
+            const bool in = k < i32(grid.depth) && p + k < grid.planes;
+            const u32 plane_side = DEEP ? side(p + k, grid.planes) : 1;
+            of.whole = true;
+#pragma unroll
+            for (int r = 0; r < LINES; r++) {
+                const bool there = in && own && lines[r + 1];
+                of.whole = of.whole && (!there || of.kinds[r] == whole_run(kinds, plane_side, line + r, grid.lines, point, grid.points));
+            }
+            of.whole = __all_sync(ALL, of.whole);
+        };
+        OfPlane of[4] = {}; // one of them on its way
         Plane planes[3]; // of which the compiler keeps what is still needed
         Points sum[3][LINES] = {};
+        if (HOLES) ask_kinds(0, of[0]);
         load(FIRST, planes[(FIRST + 3) % 3]);
 #pragma unroll
         for (int k = FIRST; k <= LAST; k++) {
             const int q = DEEP ? k - 1 : k; // the plane whose sums get their last elements
             const bool ends = q >= 0 && q < i32(grid.depth) && p + q < grid.planes;
+            if (HOLES && k + 2 < DEPTH) ask_kinds(k + 2, of[(k + 2) % 4]);
             if (k < LAST) load(k + 1, planes[(k + 4) % 3]);
             typename F::Beside found[LINES];
 #pragma unroll
             for (int r = 0; r < LINES; r++)
                 if (q >= 0) found[r] = rows.ask(ends && own && lines[r + 1], row + q * plane + r * u64(grid.points));
             const Plane& now = planes[(k + 3) % 3];
+            auto add_all = [&](const auto& places) {
 #pragma unroll
-            for (int m = -1; m <= LINES; m++)
-                if (is_read(whom(k), m)) {
-                    const Points& run = now.of[m + 1];
-                    T before = T(), after = T();
-                    if (is_needed(whom(k), m, -1)) {
-                        const T beside = shuffle_up(run.of[RUN - 1], 1);
-                        before = left ? beside : T();
+                for (int m = -1; m <= LINES; m++)
+                    if (is_read(whom(k), m)) {
+                        const Points& run = now.of[m + 1];
+                        T before = T(), after = T();
+                        if (is_needed(whom(k), m, -1)) {
+                            const T beside = shuffle_up(run.of[RUN - 1], 1);
+                            before = left ? beside : T();
+                        }
+                        if (is_needed(whom(k), m, 1)) {
+                            const T beside = shuffle_down(run.of[0], 1);
+                            after = right ? beside : T();
+                        }
+                        add_run(whom(k), m, run, before, after, numbers, places, sum[(k + 2) % 3], sum[(k + 3) % 3], sum[(k + 4) % 3]);
                     }
-                    if (is_needed(whom(k), m, 1)) {
-                        const T beside = shuffle_down(run.of[0], 1);
-                        after = right ? beside : T();
-                    }
-                    add_run(whom(k), m, run, before, after, numbers, sum[(k + 2) % 3], sum[(k + 3) % 3], sum[(k + 4) % 3]);
-                }
+            };
+            bool whole = true;
+            if (HOLES) {
+                const int next = DEEP ? k + 1 : k; // the last plane that this one is summed up for
+                if (next < DEPTH) compare_kinds(next, of[next % 4]);
+#pragma unroll
+                for (int p = -1; p <= 1; p++)
+                    if (is_for(whom(k), p)) whole = whole && of[(k - p + 4) % 4].whole;
+            }
+            if (HOLES && !whole) {
+                SomePlaces places;
+#pragma unroll
+                for (int p = -1; p <= 1; p++)
+#pragma unroll
+                    for (int r = 0; r < LINES; r++)
+#pragma unroll
+                        for (int i = 0; i < RUN; i++)
+                            if (is_for(whom(k), p)) places.of[p + 1][r][i] = kinds.places_of[of[(k - p + 4) % 4].kinds[r] >> 8 * i & 255];
+                if constexpr (HOLES) add_all(places);
+            } else add_all(AllPlaces());
             if (q < 0) continue;
 #pragma unroll
             for (int r = 0; r < LINES; r++) {
@@ -122,18 +190,20 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
     }
 }
 
-#define GRID const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers
+#define GRID const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, const u8 *kind_of, const u32 *places_of, const __grid_constant__ Expected expected
+#define KINDS \
+    Kinds { kind_of, places_of, expected }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) slim_grid(GRID, T alpha, const T* x, T beta, T* y) {
     after_predecessors();
     Product rows = {alpha, beta, y};
-    sums(grid, numbers, x, rows);
+    sums(grid, numbers, KINDS, x, rows);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, FEWER_BLOCKS) slim_grid_dot(GRID, const T* x, T* y, T* xy, T* partials, u32* finished) {
     after_predecessors();
     ProductDot rows = {y, T()};
-    sums(grid, numbers, x, rows);
+    sums(grid, numbers, KINDS, x, rows);
     launch_sum_to<THREADS>(xy, rows.dot, partials, finished);
 }
 
@@ -141,5 +211,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, FEWER_BLOCKS)
     slim_grid_chebyshev(GRID, R keep, R momentum, R step, const R* d, const T* r, const T* z, T* last) {
     after_predecessors();
     Chebyshev rows = {{keep, momentum, step}, d, r, last};
-    sums(grid, numbers, z, rows);
+    sums(grid, numbers, KINDS, z, rows);
 }

@@ -1,4 +1,4 @@
-// What products with a stencil on all points of a grid share: which elements of a plane are summed up for which planes, and in which order,
+// What products with a stencil on the points of a grid share: which elements of a plane are summed up for which planes, and in which order,
 // so that sums have the same bits whichever kernel made them; and what becomes of them.
 //
 // Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e points away. PLACES has a bit for each that the stencil has,
@@ -8,7 +8,10 @@
 // MIRRORED: places on both sides of a point in its line, and of its plane, have one number. Then it multiplies the sum of both elements, and
 // what the plane after gets is what the plane before gets.
 //
-// Constants: SCALAR (vectors), PLACES, MIRRORED, LINES (a thread has runs of one column in so many lines beside each other), RUN (runs.cuh;
+// HOLES: rows may lack more than what lies beyond the grid. Each has a kind, a byte, which is a set of the stencil's places; what a row does not
+// have is not added.
+//
+// Constants: HOLES, SCALAR (vectors), PLACES, MIRRORED, LINES (a thread has runs of one column in so many lines beside each other), RUN (runs.cuh;
 // lines are a whole number of runs).
 #pragma once
 #include "product.cuh"
@@ -45,9 +48,18 @@ DEVICE constexpr bool is_summed(int whom, int p, int l, int e) {
     return has(p, l, e) && (MIRRORED ? e <= 0 && (p < 0 ? whom & (FOR_BEFORE | FOR_AFTER) : p == 0 && whom & FOR_ITSELF) : is_for(whom, p));
 }
 
+// Places of rows, as add_run asks for them: whether the one at point i of line r in the plane that has this one p planes away has a place. All have all.
+struct AllPlaces {
+    static constexpr bool PARTS = false;
+
+    DEVICE bool operator()(int, int, int, int) const { return true; }
+};
+
 // Adds a plane's run in line m, with the elements on both sides of it, to the sums of the planes that it is for.
-DEVICE void add_run(int whom, int m, const Points& run, T left, T right, const Numbers& numbers, Points (&before)[LINES],
+template <typename P>
+DEVICE void add_run(int whom, int m, const Points& run, T left, T right, const Numbers& numbers, const P& places, Points (&before)[LINES],
                     Points (&itself)[LINES], Points (&after)[LINES]) {
+    static_assert(!P::PARTS || !MIRRORED, "two elements are added for one place");
     T x_of[RUN + 2];
     x_of[0] = left, x_of[RUN + 1] = right;
 #pragma unroll
@@ -63,11 +75,31 @@ DEVICE void add_run(int whom, int m, const Points& run, T left, T right, const N
             for (int r = 0; r < LINES; r++)
                 if (is_summed(whom, p, m - r, e)) {
                     Points& sum = (p > 0 ? before : p < 0 ? after : itself)[r];
+                    const int place = place_of(p, m - r, e);
 #pragma unroll
-                    for (int i = 0; i < RUN; i++)
-                        sum.of[i] = sum.of[i] + numbers.of[place_of(p, m - r, e)] * (e == 0 ? run.of[i] : x_of[i + 1 + e]);
+                    for (int i = 0; i < RUN; i++) {
+                        const T of_x = e == 0 ? run.of[i] : x_of[i + 1 + e];
+                        if (!P::PARTS || places(p, r, i, place)) sum.of[i] = sum.of[i] + numbers.of[place] * of_x;
+                    }
                 }
 }
+
+// What is known of kinds: that of each row, the places of each, which of them rows without holes have, and how many there are. Four a word; the
+// first 27 are 3 (3 p + l) + e with 0 for rows at the first plane, line or point, 2 at the last, 1 between.
+struct Expected {
+    u32 of[7];
+};
+struct Kinds {
+    const u8* of;
+    const u32* places_of;
+    const Expected& expected;
+
+    DEVICE u32 count() const { return expected.of[6] >> 24; }
+    DEVICE u32 at_side(u32 plane, u32 line, u32 point) const {
+        const u32 side = 9 * plane + 3 * line + point;
+        return expected.of[side / 4] >> 8 * (side % 4) & 255;
+    }
+};
 
 // What becomes of a run's sums, from `row` on. Their rows' end may need more than the sums: it is asked for before these are
 // there, where `in` is set. `own` are the rows' elements of x.

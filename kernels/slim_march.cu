@@ -1,4 +1,4 @@
-// y = alpha A x with A a stencil of a point and its neighbours on all points of a grid, neighbours in other planes among them: the sums of
+// y = alpha A x with A a stencil of a point and its neighbours on the points of a grid, neighbours in other planes among them: the sums of
 // slim_grid.cu, bit by bit, with x in shared memory.
 //
 //     block 0: lines 0 .. 2   | plane 0 | plane 1 | plane 2 |     A block has a few lines of a few planes and goes from plane to plane: of
@@ -9,7 +9,11 @@
 // them read comes from the device's memory once. The last warp fetches planes, STAGES of them ahead, into a ring; the others add up: a
 // thread has runs of one column, and sums of three planes under way. Lines beyond the grid stay zero in the ring.
 //
-// Bytes a row: x and y. What multiprocessors ask for is (1 + 2 / lines) (1 + 2 / planes) of x.
+// Bytes a row: x and y, and a byte where there are holes. What multiprocessors ask for is (1 + 2 / lines) (1 + 2 / planes) of x.
+//
+// HOLES: with a plane come the kinds of the rows two planes on. They begin anywhere, so that what is fetched begins at the multiple of 16 bytes before.
+// Each product is a predicated instruction: with a way of their own for warps whose rows are whole, the others took longer, and blocks go at the
+// pace of the slowest.
 //
 // Constants: those of slim_grid.cuh, STAGES, THREADS and BLOCKS (a multiprocessor, at least, of a
 // product: so that the next launch has a place while this one ends).
@@ -28,7 +32,7 @@ struct Grid {
 struct Ring {
     u64 full[STAGES], empty[STAGES];
 };
-constexpr u32 BARRIERS = 128; // bytes before the first stage
+constexpr u32 BARRIERS = 128, TABLE = HOLES ? 1024 : 0; // bytes before the first stage
 static_assert(sizeof(Ring) <= BARRIERS, "the barriers fit");
 
 // Where in the ring one is.
@@ -52,27 +56,55 @@ struct Part {
 };
 
 // By one thread: all planes that the block reads, as stages become empty.
-DEVICE void fetch(const Grid& grid, const Part& part, const T* x, char* stages, u32 stage_bytes, Ring& ring) {
+DEVICE void fetch(const Grid& grid, const Part& part, const T* x, const u8* kind_of, char* stages, u32 stage_bytes, Ring& ring) {
     const u32 line = grid.points * u32(sizeof(T)), low = part.begin ? part.begin - 1 : 0, high = min(part.end + 1, grid.lines);
     const u32 first = part.from ? part.from - 1 : 0, last = min(part.to + 1, grid.planes);
     const u64 plane = u64(grid.points) * grid.lines;
     Place at;
     for (u32 k = first; k < last; k++, at.advance()) {
         wait(ring.empty + at.stage, at.parity ^ 1);
-        arrive(ring.full + at.stage, (high - low) * line);
-        bulk_load(stages + at.stage * stage_bytes + (part.begin ? 0 : line), x + k * plane + u64(low) * grid.points, (high - low) * line, ring.full + at.stage);
+        char* const stage = stages + at.stage * stage_bytes;
+        u64 from = 0;
+        u32 kinds = 0;
+        if (HOLES && k >= part.from && k + 2 < part.to) {
+            const u64 begin = (k + 2) * plane + u64(part.begin) * grid.points, end = (k + 2) * plane + u64(part.end) * grid.points;
+            const u64 whole = plane * grid.planes & ~u64(15);
+            from = begin & ~u64(15);
+            kinds = from < whole ? u32(min((end + 15) & ~u64(15), whole) - from) : 0;
+            // The last rows of all may be no whole number of 16.
+            for (u64 row = max(from, whole); row < end; row++) stage[(grid.tile + 2) * line + u32(row - from)] = kind_of[row];
+        }
+        arrive(ring.full + at.stage, (high - low) * line + kinds);
+        bulk_load(stage + (part.begin ? 0 : line), x + k * plane + u64(low) * grid.points, (high - low) * line, ring.full + at.stage);
+        if (kinds) bulk_load(stage + (grid.tile + 2) * line, kind_of + from, kinds, ring.full + at.stage);
     }
 }
 
-// The ring, and the bytes of a stage.
+// The places of a thread's rows of a plane.
+struct OfPlane {
+    u32 of[LINES][RUN];
+};
+typedef unsigned_of<RUN>::type RunKinds;
+// Of the rows in three planes, that before the one whose elements are added first.
+struct SomePlaces {
+    static constexpr bool PARTS = true;
+    const OfPlane (&planes)[3];
+
+    DEVICE bool operator()(int p, int r, int i, int place) const { return planes[1 - p].of[r][i] & 1u << place; }
+};
+
+// The ring, and the bytes of a stage; the places of each kind.
 struct Shared {
     Ring& ring;
     char* stages;
     u32 stage_bytes;
+    u32* places_of;
 };
 DEVICE Shared shared_of(const Grid& grid) {
     extern __shared__ __align__(128) char shared[];
-    return {*reinterpret_cast<Ring*>(shared), shared + BARRIERS, grid.points * u32(sizeof(T)) * (grid.tile + 2)};
+    const u32 kinds = HOLES ? (grid.tile * grid.points + 30) & ~15 : 0;
+    const u32 stage_bytes = grid.points * u32(sizeof(T)) * (grid.tile + 2) + kinds;
+    return {*reinterpret_cast<Ring*>(shared), shared + BARRIERS + TABLE, stage_bytes, reinterpret_cast<u32*>(shared + BARRIERS)};
 }
 
 // What reads and writes no vector, so that the launch ahead need not have ended. The divisions of the block's part are among it.
@@ -96,13 +128,17 @@ DEVICE Part prepare_ring(const Grid& grid) {
     return part;
 }
 
-template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const Numbers& numbers, const T* x, F& rows) {
+template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const Numbers& numbers, const Kinds& kinds, const T* x, F& rows) {
     const Shared shared = shared_of(grid);
     Ring& ring = shared.ring;
     char* const stages = shared.stages;
     const u32 stage_bytes = shared.stage_bytes;
     const u32 line = grid.points * u32(sizeof(T)), warp = threadIdx.x / 32;
-    if (warp == THREADS / 32 - 1 && lane_id() == 0) fetch(grid, part, x, stages, stage_bytes, ring);
+    if (HOLES) {
+        for (u32 kind = threadIdx.x; kind < kinds.count(); kind += THREADS) shared.places_of[kind] = kinds.places_of[kind];
+        __syncthreads();
+    }
+    if (warp == THREADS / 32 - 1 && lane_id() == 0) fetch(grid, part, x, kinds.of, stages, stage_bytes, ring);
     if (warp >= grid.warps) return;
 
     const u64 plane = u64(grid.points) * grid.lines;
@@ -118,19 +154,53 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
     // Of the planes before, of and after the one whose elements came last; elements of the one before, and these.
     Points before[LINES], itself[LINES] = {}, after[LINES] = {}, of_before[LINES], of_x[LINES];
     Place at;
+    // What rows have, of the planes before, of and after the one whose elements come next, and of the one after these.
+    OfPlane planes[3] = {}, next = {};
+    u32 k = part.from ? part.from - 1 : 0; // the plane whose elements come next
+    auto read_kinds = [&](const u8* from, u32 (&to)[LINES]) {
+#pragma unroll
+        for (int r = 0; r < LINES; r++) to[r] = own[r] ? *reinterpret_cast<const RunKinds*>(from + r * grid.points) : 0;
+    };
+    auto look_up = [&](const u32 (&of)[LINES], OfPlane& to) {
+#pragma unroll
+        for (int r = 0; r < LINES; r++)
+#pragma unroll
+            for (int i = 0; i < RUN; i++) to.of[r][i] = shared.places_of[of[r] >> 8 * i & 255];
+    };
+    if (HOLES) {
+        u32 of[2][LINES] = {};
+        read_kinds(kinds.of + row, of[0]);
+        if (part.from + 1 < part.to) read_kinds(kinds.of + row + plane, of[1]);
+        look_up(of[0], planes[1]);
+        look_up(of[1], planes[2]);
+        if (part.from) next = planes[2], planes[2] = planes[1];
+    }
     // A plane's elements, to the sums of those that it is for.
     auto add = [&](int whom) {
         wait(ring.full + at.stage, at.parity);
         const char* const of_stage = column + at.stage * stage_bytes;
+        const bool brings_kinds = HOLES && k >= part.from && k + 2 < part.to;
+        u32 of_next[LINES] = {};
+        if (brings_kinds) {
+            const u32 skipped = u32((k + 2) * plane + u64(part.begin) * grid.points) & 15;
+            const char* const kinds_of_stage = stages + at.stage * stage_bytes + (grid.tile + 2) * line + skipped;
+            read_kinds(reinterpret_cast<const u8*>(kinds_of_stage) + r0 * grid.points + run * RUN, of_next);
+        }
+        auto add_all = [&](const auto& places) {
 #pragma unroll
-        for (int m = -1; m <= LINES; m++)
-            if (is_read(whom, m) || (F::READS_OWN && whom & FOR_ITSELF && m >= 0 && m < LINES)) {
-                const T* const p = reinterpret_cast<const T*>(of_stage + (m + 1) * line);
-                const Points now = *reinterpret_cast<const Points*>(p);
-                const T beside_left = is_needed(whom, m, -1) && left ? p[-1] : T(), beside_right = is_needed(whom, m, 1) && right ? p[RUN] : T();
-                add_run(whom, m, now, beside_left, beside_right, numbers, before, itself, after);
-                if (F::READS_OWN && m >= 0 && m < LINES) of_x[m] = now;
-            }
+            for (int m = -1; m <= LINES; m++)
+                if (is_read(whom, m) || (F::READS_OWN && whom & FOR_ITSELF && m >= 0 && m < LINES)) {
+                    const T* const p = reinterpret_cast<const T*>(of_stage + (m + 1) * line);
+                    const Points now = *reinterpret_cast<const Points*>(p);
+                    const T beside_left = is_needed(whom, m, -1) && left ? p[-1] : T(), beside_right = is_needed(whom, m, 1) && right ? p[RUN] : T();
+                    add_run(whom, m, now, beside_left, beside_right, numbers, places, before, itself, after);
+                    if (F::READS_OWN && m >= 0 && m < LINES) of_x[m] = now;
+                }
+        };
+        if constexpr (HOLES) add_all(SomePlaces{planes});
+        else add_all(AllPlaces());
+        if (brings_kinds) look_up(of_next, next);
+        k++;
         arrive(ring.empty + at.stage);
         at.advance();
     };
@@ -149,6 +219,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
     auto advance = [&]() {
 #pragma unroll
         for (int r = 0; r < LINES; r++) before[r] = itself[r], itself[r] = after[r], after[r] = {}, of_before[r] = of_x[r];
+        if (HOLES) planes[0] = planes[1], planes[1] = planes[2], planes[2] = next;
     };
     if (part.from) {
         add(FOR_AFTER);
@@ -157,7 +228,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
     add(FOR_ITSELF | FOR_AFTER);
     advance();
 #pragma unroll 1
-    for (u32 k = part.from + 1; k < part.to; k++) {
+    for (u32 i = part.from + 1; i < part.to; i++) {
         add(FOR_BEFORE | FOR_ITSELF | FOR_AFTER);
         finish();
         advance();
@@ -166,19 +237,21 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
     finish();
 }
 
-#define GRID const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers
+#define GRID const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, const u8 *kind_of, const u32 *places_of, const __grid_constant__ Expected expected
+#define KINDS \
+    Kinds { kind_of, places_of, expected }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) slim_march(GRID, T alpha, const T* x, T* y) {
     const Part part = prepare_ring(grid);
     after_predecessors();
     Product rows = {alpha, T(), y};
-    sums(grid, part, numbers, x, rows);
+    sums(grid, part, numbers, KINDS, x, rows);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) slim_march_dot(GRID, const T* x, T* y, T* xy, T* partials, u32* finished) {
     const Part part = prepare_ring(grid);
     after_predecessors();
     ProductDot rows = {y, T()};
-    sums(grid, part, numbers, x, rows);
+    sums(grid, part, numbers, KINDS, x, rows);
     launch_sum<THREADS>(rows.dot, partials, finished, [=](T all) { *xy = all; });
 }

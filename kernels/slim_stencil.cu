@@ -12,7 +12,8 @@
 //
 // A kind is a set of the stencil's places. Elements of x are asked for before it is known which kinds they are for: none of the
 // loads waits for another. What a kind does not have is not added. Where all rows of a warp are the whole stencil, as inside of a
-// grid, nothing is asked. Where the matrix is a grid without holes, slim_grid.cu needs no kinds.
+// grid, nothing is asked. Of grids slim_grid.cu and slim_march.cu know more; here come bands, which begin anew at no line, and of grids with holes those of
+// few points or complex numbers.
 // Source: register blocking of stencils as in Datta et al. 2008.
 //
 // Bytes a row: 1, x and y; a step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces, too.

@@ -41,6 +41,7 @@ forms() { # tool, group
     *.compressed-products | *.compressed-dots | *.swept-tiles)
         echo
         echo "RESIDUA_MULTIPROCESSORS=1" ;;
+    *.compressed-grids) echo "RESIDUA_MULTIPROCESSORS=16" ;;
     racecheck.*-wide) echo "RESIDUA_CLUSTERS=1 RESIDUA_MULTIPROCESSORS=8" ;;
     racecheck.levels | racecheck.orders | racecheck.orders-components | racecheck.structures | racecheck.wide-offsets | racecheck.streams)
         echo "RESIDUA_CLUSTERS=1" ;;

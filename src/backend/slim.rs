@@ -168,9 +168,12 @@ pub struct StencilParts<'a, V: Element, B: Backend> {
     pub places_of: &'a B::Slice<u32>,
     /// The kind that has all of them.
     pub whole: Option<u8>,
-    /// Points a line, lines a plane and planes, where the rows are all points of a grid, and each lacks what lies beyond it and nothing
-    /// else: then it need not be known which kind a row is of. All numbers are finite.
+    /// Points a line, lines a plane and planes, where the rows are the points of a grid, and each lacks what lies beyond it. All numbers are
+    /// finite.
     pub grid: Option<[u32; 3]>,
+    /// Where some rows lack more than that, the kinds of those that don't; otherwise it need not be known which kind a row is of. Kind
+    /// 3 (3 p + l) + e has 0 for p, l or e at the first plane, line or point, 2 at the last, 1 between, and is 255 where there is none.
+    pub holes: Option<[u8; STENCIL_PLACES]>,
 }
 
 impl<V: Element, B: Backend> StencilParts<'_, V, B> {
@@ -376,14 +379,25 @@ pub enum ValuesMut<'a, V: Scalar, B: Backend> {
     Full(&'a mut B::Slice<V>),
 }
 
+/// What the rows of a matrix lack of a stencil on the points of a grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GridRows {
+    /// What lies beyond the grid, and nothing else.
+    Whole,
+    /// Some lack more.
+    Holes,
+    /// Some have what lies beyond: they are no points of this grid.
+    Others,
+}
+
 /// The steps of compressing and restoring a matrix. What is done in which order is in [`Slim`](crate::matrix::Slim).
 /// Matrices have fewer than 2^32 - 1 columns.
 pub trait SlimSteps: Backend {
     /// Whether products are faster where kinds of rows are known to be parts of one stencil.
     const STENCILS: bool = false;
 
-    /// Whether each row lacks, of the places of a stencil ([`StencilParts`]), those beyond a grid of so many points a line, lines a plane
-    /// and planes, and no others. There are as many rows as points. Asked where [`SlimSteps::STENCILS`] is set.
+    /// What rows lack of the places of a stencil ([`StencilParts`]) on a grid of so many points a line, lines a plane and planes. There are as
+    /// many rows as points. Asked where [`SlimSteps::STENCILS`] is set.
     ///
     /// # Errors
     /// As [`SlimSteps::slim_survey`].
@@ -393,8 +407,8 @@ pub trait SlimSteps: Backend {
         _places_of: &Self::Slice<u32>,
         _places: u32,
         _grid: [u32; 3],
-    ) -> Result<bool> {
-        Ok(false)
+    ) -> Result<GridRows> {
+        Ok(GridRows::Others)
     }
 
     /// What repeats in a matrix.

@@ -1,10 +1,12 @@
 //! Kinds of rows as parts of one stencil.
 
-use crate::backend::{Backend, STENCIL_PLACES, SlimSteps, StencilParts};
+use crate::backend::{Backend, GridRows, STENCIL_PLACES, SlimSteps, StencilParts};
 use crate::error::Result;
 use crate::scalar::Scalar;
 use std::collections::BTreeMap;
 
+/// A number that no kind has.
+const NO_KIND: u8 = 255;
 /// Rows from a line to the next where there are no lines: any number does.
 const NO_LINE: u32 = 128;
 
@@ -13,6 +15,7 @@ pub(super) struct Stencil<V: Scalar, B: Backend> {
     shape: Shape<V>,
     places_of: B::Vec<u32>,
     grid: Option<[u32; 3]>,
+    holes: Option<[u8; STENCIL_PLACES]>,
 }
 
 /// What [`StencilParts`] says of a stencil.
@@ -38,24 +41,28 @@ impl<V: Scalar, B: SlimSteps> Stencil<V, B> {
         let Some((shape, places_of)) = find(lengths, distances, values) else {
             return Ok(None);
         };
+        let kinds = whole_kinds(shape.places, &places_of);
         let places_of = backend.upload(places_of)?;
-        let grid = match shape.grid(B::len(kind_of), columns) {
-            Some(grid) if backend.slim_is_grid(kind_of, &places_of, shape.places, grid)? => Some(grid),
-            _ => None,
-        };
-        Ok(Some(Self { shape, places_of, grid }))
+        let mut of = Self { shape, places_of, grid: None, holes: None };
+        if let Some(grid) = of.shape.grid(B::len(kind_of), columns) {
+            let rows = backend.slim_is_grid(kind_of, &of.places_of, of.shape.places, grid)?;
+            of.grid = (rows != GridRows::Others).then_some(grid);
+            of.holes = (rows == GridRows::Holes).then_some(kinds);
+        }
+        Ok(Some(of))
     }
 }
 
 impl<V: Scalar, B: Backend> Stencil<V, B> {
     pub(super) fn parts(&self) -> StencilParts<'_, V, B> {
         let Shape { line, plane, places, ref numbers, whole } = self.shape;
-        StencilParts { line, plane, places, numbers, places_of: &self.places_of, whole, grid: self.grid }
+        let (grid, holes) = (self.grid, self.holes);
+        StencilParts { line, plane, places, numbers, places_of: &self.places_of, whole, grid, holes }
     }
 
     /// Whether the rows are all points of a grid: then products know the matrix by a row's number.
     pub(super) fn is_on_grid(&self) -> bool {
-        self.grid.is_some()
+        self.grid.is_some() && self.holes.is_none()
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -67,7 +74,7 @@ impl<V: Scalar, B: Backend> Stencil<V, B> {
 const OWN_PLANE: u32 = 0x1ff << 9;
 
 impl<V: Scalar> Shape<V> {
-    /// Points a line, lines a plane and planes, if the rows are all points of a grid.
+    /// Points a line, lines a plane and planes, if the rows are as many as points of a grid.
     fn grid(&self, rows: usize, columns: usize) -> Option<[u32; 3]> {
         let deep = self.places & !OWN_PLANE != 0;
         let plane = if deep { self.plane } else { u32::try_from(rows).ok()? };
@@ -102,6 +109,23 @@ fn find<V: Scalar>(lengths: &[u32], distances: &[u32], values: &[V]) -> Option<(
     }
     let whole = places_of.iter().position(|&kind| kind == places).and_then(|kind| u8::try_from(kind).ok());
     Some((Shape { line, plane, places, numbers, whole }, places_of))
+}
+
+/// The kinds of rows that lack what lies beyond a grid and nothing else, as [`StencilParts::holes`] has them.
+fn whole_kinds(places: u32, places_of: &[u32]) -> [u8; STENCIL_PLACES] {
+    std::array::from_fn(|at| {
+        let side = [at / 9, at / 3 % 3, at % 3];
+        let within = (0..STENCIL_PLACES).filter(|place| {
+            // A step of -1 from the first, or of 1 from the last.
+            [place / 9, place / 3 % 3, place % 3]
+                .iter()
+                .zip(side)
+                .all(|(&step, side)| step == 1 || step != side)
+        });
+        let expected = within.fold(0, |bits, place| bits | 1 << place) & places;
+        let kind = places_of.iter().position(|&kind| kind == expected);
+        kind.and_then(|kind| u8::try_from(kind).ok()).unwrap_or(NO_KIND)
+    })
 }
 
 /// Strides with which every distance is at a place of its own. Distances themselves are tried first, then their neighbours.
@@ -180,6 +204,18 @@ mod tests {
         assert_eq!(deep.grid(220, 220), None);
         deep.numbers[0] = f64::INFINITY;
         assert_eq!(deep.grid(210, 210), None);
+    }
+
+    #[test]
+    fn kinds_at_the_sides_lack_what_lies_beyond() {
+        let inside = 1 << 10 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 16;
+        let (first, last) = (inside & !(1 << 10 | 1 << 12), inside & !(1 << 14 | 1 << 16));
+        let kinds = whole_kinds(inside, &[first, 1 << 13, inside, last]);
+        let of_point = |line: usize, point: usize| kinds[9 + 3 * line + point];
+        assert_eq!([of_point(0, 0), of_point(1, 1), of_point(2, 2)], [0, 2, 3]);
+        assert_eq!([of_point(0, 2), of_point(0, 1)], [NO_KIND; 2]);
+        // Without neighbours in other planes, all planes are alike.
+        assert_eq!(kinds[..9], kinds[9..18]);
     }
 
     #[test]

@@ -66,6 +66,24 @@ pub fn skewed(nx: usize, ny: usize, nz: usize) -> Csr<f64> {
     matrix(rows.clone(), a.rows(), number)
 }
 
+/// Rows here and there, and some beside each other, have their diagonal alone; where `cut`, no other row refers to them.
+pub fn holed(a: &Csr<f64>, cut: bool) -> Csr<f64> {
+    let n = a.rows();
+    let hole = |i: usize| i % 37 == n / 2 % 37 || (n / 3..n / 3 + 70).contains(&i);
+    let kept = |i: usize, &(&j, _): &(&u32, &f64)| {
+        let j = j as usize;
+        i == j || !(hole(i) || cut && hole(j))
+    };
+    let lines: Vec<Vec<(u32, f64)>> = (0..n)
+        .map(|i| {
+            let (columns, values) = a.row(i);
+            columns.iter().zip(values).filter(|entry| kept(i, entry)).map(|(&j, &v)| (j, v)).collect()
+        })
+        .collect();
+    let columns = lines.iter().map(|line| line.iter().map(|entry| entry.0).collect()).collect();
+    matrix(columns, n, |i, k| lines[i][k].1)
+}
+
 fn scattered(n: usize, columns: usize, length: impl Fn(usize) -> usize, reach: usize) -> Vec<Vec<u32>> {
     let mut random = Random(7);
     let row = |i: usize| {
@@ -124,6 +142,19 @@ pub fn matrices() -> Vec<Named> {
         ("27 points of a grid, no two alike", "27 kinds of rows, values included", skewed(13, 11, 12)),
         ("7 points of a grid", "27 kinds of rows, values included", generate::poisson3d(20, 9, 17).unwrap()),
         ("9 points of a grid", "9 kinds of rows, values included", generate::poisson2d_9(70, 17).unwrap()),
+        ("7 points with holes", "kinds of rows, values included", {
+            holed(&generate::poisson3d(20, 9, 17).unwrap(), true)
+        }),
+        ("7 points with holes, odd lines", "kinds of rows, values included", {
+            holed(&generate::poisson3d(21, 10, 11).unwrap(), false)
+        }),
+        ("27 points with holes", "kinds of rows, values included", holed(&skewed(14, 11, 12), false)),
+        ("5 points with holes", "kinds of rows, values included", {
+            holed(&generate::poisson2d(60, 41).unwrap(), true)
+        }),
+        ("9 points with holes", "kinds of rows, values included", {
+            holed(&generate::poisson2d_9(70, 17).unwrap(), false)
+        }),
         ("5 points of three lines", "9 kinds of rows, values included", generate::poisson2d(300, 3).unwrap()),
         ("lines of 128 points", "3 kinds of rows, values included", {
             let of_line = |i: u32| (i.max(1) - 1..=i + 1).filter(move |j| j / 128 == i / 128).collect();

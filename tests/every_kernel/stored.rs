@@ -11,6 +11,7 @@ use residua::backend::Op;
 use residua::backend::Replay;
 use residua::backend::cuda::CsrAlgorithm;
 use residua::matrix::{Coo, Dia, Sell, Slim, SlimOptions};
+use residua::precondition::{Chebyshev, Jacobi, Preconditioner};
 use residua::scalar::Scalar;
 use residua::{Backend, Csr, Cuda, Host, LinearOperator};
 
@@ -242,11 +243,13 @@ fn compressible(names: &[&str]) -> Vec<slim::Named> {
 }
 
 /// One matrix for each storage.
-const STORAGES: [&str; 10] = [
+const STORAGES: [&str; 12] = [
     "27 points",
     "27 points of a grid",
     "27 points of a grid, no two alike",
     "7 points of a grid",
+    "7 points with holes",
+    "9 points with holes",
     "upwind",
     "a stencil with halves",
     "few distances, few values",
@@ -286,6 +289,8 @@ pub fn compressed_dots(b: &Cuda) {
     let square = [
         "27 points",
         "7 points of a grid",
+        "7 points with holes",
+        "5 points with holes",
         "upwind",
         "without a diagonal",
         "12 points of two planes",
@@ -296,18 +301,47 @@ pub fn compressed_dots(b: &Cuda) {
     slim::slim_dots_of(b, compressible(&square));
 }
 
-/// A grid of so many points that planes pass through shared memory.
+/// Grids of so many points that planes pass through shared memory, and that those with holes are taken as grids (on chips of few multiprocessors).
 pub fn compressed_grids(b: &Cuda) {
-    let a = b.poisson3d::<f64>(52, 49, 50).unwrap();
+    compressed_grid(b, &b.poisson3d::<f64>(52, 49, 50).unwrap());
+    // As many rows as no whole number of 16 kinds.
+    let holed = slim::holed(&residua::generate::poisson3d(52, 49, 50).unwrap(), true);
+    let device = on(b, &holed);
+    compressed_grid(b, &device);
+    compressed_grid(b, &on(b, &slim::holed(&residua::generate::poisson2d_9(400, 330).unwrap(), false)));
+    compressed_grid(b, &on(b, &slim::holed(&residua::generate::poisson3d_27(51, 52, 50).unwrap(), false)));
+    // Steps of Chebyshev's iteration end in the product.
+    let stored = Slim::with_options(b, &device, &SlimOptions::default()).unwrap();
+    let diagonal = Jacobi::new(b, &device).unwrap();
+    let r = b.upload(Random(4).vector::<f64>(holed.rows())).unwrap();
+    let applied = |a: &dyn LinearOperator<f64, Cuda>| {
+        let m = Chebyshev::with_bounds(b, a, &diagonal, 3, (0.1, 2.2)).unwrap();
+        let mut z = b.zeros(holed.rows()).unwrap();
+        m.apply(b, &r, &mut z).unwrap();
+        b.download(&z).unwrap()
+    };
+    let (want, z) = (applied(&device), applied(&stored));
+    assert!(want.iter().zip(&z).all(|(want, z)| (want - z).abs() <= 1e-12), "not the steps of CSR");
+    // No row but its own refers to this one.
+    let n = holed.rows();
+    let mut x = vec![1.0; n];
+    x[n / 2] = f64::NAN;
+    let (x, mut y) = (b.upload(x).unwrap(), b.zeros(n).unwrap());
+    stored.product_op(b, Op::None, 1.0, &x, 0.0, &mut y).unwrap();
+    let y = b.download(&y).unwrap();
+    assert!((0..n).all(|i| y[i].is_nan() == (i == n / 2)), "a hole's element reaches other rows");
+}
+
+fn compressed_grid(b: &Cuda, a: &Csr<f64, Cuda>) {
     let n = a.rows();
-    let grid = Slim::with_options(b, &a, &SlimOptions::default()).unwrap();
+    let grid = Slim::with_options(b, a, &SlimOptions::default()).unwrap();
     let x = b.upload(Random(3).vector::<f64>(n)).unwrap();
     let [mut want, mut y, mut again] = std::array::from_fn(|_| b.upload(vec![1.0; n]).unwrap());
     let mut dot = b.zeros(1).unwrap();
     a.product(b, -1.5, &x, 0.0, &mut want).unwrap();
     grid.product_op(b, Op::None, -1.5, &x, 0.0, &mut y).unwrap();
     let (want, scaled) = (b.download(&want).unwrap(), b.download(&y).unwrap());
-    assert!(want.iter().zip(&scaled).all(|(want, y)| (want - y).abs() <= 1e-13), "not the product of CSR");
+    assert!(want.iter().zip(&scaled).all(|(want, y)| (want - y).abs() <= 1e-12), "not the product of CSR");
     grid.product_op(b, Op::None, 1.0, &x, 0.0, &mut y).unwrap();
     grid.apply_dot(b, &x, &mut again, &mut dot).unwrap();
     assert!(b.download(&y).unwrap() == b.download(&again).unwrap(), "another y with the dot product");

@@ -25,7 +25,7 @@ use std::sync::OnceLock;
 /// 1. **Lines.** Where at most 255 kinds of rows occur, told apart by distances (column - row) and values, a byte a row is all
 ///    that is stored: stencils with constant coefficients. Where the kinds are parts of one stencil of at most a step along each of
 ///    three directions of a grid, that is kept too: a GPU then reads x once for several rows, and nothing of the matrix
-///    where the rows are all points of a grid.
+///    where the rows are all points of a grid, none with a hole.
 /// 2. **Kinds.** Where rows are alike in distances only, a byte a row stands for its columns: structured grids, also with
 ///    several unknowns a point.
 /// 3. **Codes.** Where at most 255 distances occur, a byte an entry.
@@ -191,7 +191,7 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
         SlimParts { rows: self.rows, columns: self.columns, body, long }
     }
 
-    /// Bytes of the matrix that a product reads: all, but nothing of a stencil on all points of a grid.
+    /// Bytes of the matrix that a product reads: all, but nothing of a stencil on a grid without holes.
     pub(super) fn read_bytes(&self) -> usize {
         match &self.body {
             Body::Lines(_, _, Some(stencil)) if stencil.is_on_grid() => 0,

@@ -125,7 +125,10 @@ fn compressed(units: &mut Vec<Unit>) {
         units.push(Unit::new("slim_grid.cu").with("SCALAR", value).class(mirrored));
     }
     for value in ["f32", "f64"] {
-        let classes = [policy::STENCILS[1], policy::STENCILS[2], policy::STENCILS[2] + policy::GRID_MIRRORED];
+        let holes = policy::STENCILS.map(|places| places + policy::GRID_HOLES);
+        units.extend(holes.map(|class| Unit::new("slim_grid.cu").with("SCALAR", value).class(class)));
+        let [_, few, all] = policy::STENCILS;
+        let classes = [few, all, all + policy::GRID_MIRRORED, few + policy::GRID_HOLES];
         units.extend(classes.map(|class| Unit::new("slim_march.cu").with("SCALAR", value).class(class)));
     }
     units.push(Unit::new("slim_is_grid.cu"));

@@ -40,7 +40,9 @@ pub(super) use slim::{
     slim_sizes, slim_stencil, slim_survey, slim_tiles, slim_wide,
 };
 
-pub(super) use slim_grid::{GRID_HALVED, GRID_MIRRORED, GridEnd, SlimGrid, slim_grid};
+pub(super) use slim_grid::{
+    GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridEnd, GridStencil, SlimGrid, slim_grid,
+};
 pub(super) use swept::{
     NARROW_BANDS, SWEPT_FEW, band_height, put_few_in_order, put_in_order, room_for_notes, sweep, swept,
     swept_to_csr,

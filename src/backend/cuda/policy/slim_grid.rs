@@ -1,9 +1,10 @@
-//! Products with a stencil on all points of a grid.
+//! Products with a stencil on the points of a grid.
 
 use super::{PARTIALS, Shape, slim_march::slim_march};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
-use crate::scalar::Scalar;
+use crate::backend::{StencilParts, cuda::Cuda};
+use crate::scalar::{Element, Scalar};
 
 /// Threads of a block, and of a warp those that have points of their own, at least.
 const THREADS: u32 = 128;
@@ -20,6 +21,8 @@ const OWN_PLANE: u32 = 0x1ff << 9;
 pub(in crate::backend::cuda) const GRID_HALVED: u32 = 1 << 27;
 /// And whether places on both sides of a point, and of its plane, have one number: then it multiplies the sum of both.
 pub(in crate::backend::cuda) const GRID_MIRRORED: u32 = 1 << 29;
+/// And whether rows may lack more than what lies beyond the grid: then products of any of them are added one by one.
+pub(in crate::backend::cuda) const GRID_HOLES: u32 = 1 << 30;
 
 /// Whether planes are summed up together.
 pub(super) fn is_deep(places: u32) -> bool {
@@ -30,6 +33,30 @@ pub(super) fn is_deep(places: u32) -> bool {
 pub(super) fn is_long(places: u32) -> bool {
     is_deep(places) && places.count_ones() > FEW_PLACES
 }
+
+/// What is chosen by of a stencil.
+#[derive(Clone, Copy)]
+pub(in crate::backend::cuda) struct GridStencil {
+    pub(super) places: u32,
+    mirrored: bool,
+    pub(super) holes: bool,
+}
+
+impl GridStencil {
+    pub(in crate::backend::cuda) fn of<V: Element>(a: &StencilParts<'_, V, Cuda>) -> Self {
+        let holes = a.holes.is_some();
+        let mirrored = !holes && is_long(a.places) && a.is_mirrored();
+        Self { places: a.places, mirrored, holes }
+    }
+
+    /// A unit's class.
+    pub(super) fn class(self) -> u32 {
+        self.places + u32::from(self.mirrored) * GRID_MIRRORED + u32::from(self.holes) * GRID_HOLES
+    }
+}
+
+/// Points of a grid with holes a multiprocessor at least: below, `slim_stencil.cu` is faster, where more threads wait for fewer kinds.
+const FEWEST_WITH_HOLES: usize = 7900;
 
 /// Lines a thread.
 fn lines(places: u32) -> usize {
@@ -48,8 +75,9 @@ fn depth(places: u32, bytes: usize, mirrored: bool) -> u32 {
 
 /// Blocks a multiprocessor, at least, so that there are registers for all that is under way: one less of what is more than a product, one
 /// more where arithmetic takes the time.
-fn blocks(places: u32, complex: bool, more: bool) -> u32 {
+fn blocks((places, holes): (u32, bool), complex: bool, more: bool) -> u32 {
     match (complex, more) {
+        (false, false) if holes && is_long(places) => 4,
         (true, more) => 4 - u32::from(more),
         (false, true) => 4,
         (false, false) => 5 + u32::from(is_long(places)),
@@ -63,7 +91,7 @@ fn stack(places: u32, bytes: usize) -> usize {
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let (places, halved) = (unit.size_class() % GRID_HALVED, unit.size_class() % GRID_MIRRORED / GRID_HALVED);
-    let mirrored = unit.size_class() / GRID_MIRRORED;
+    let (mirrored, holes) = (unit.size_class() % GRID_HOLES / GRID_MIRRORED, unit.size_class() / GRID_HOLES);
     let scalar = unit.type_of("SCALAR").unwrap_or("f64");
     let bytes = unit.scalar_bytes();
     vec![
@@ -73,8 +101,9 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         ("DEPTH", depth(places, bytes, mirrored != 0)),
         ("RUN", (RUN_BYTES / bytes) as u32 >> halved),
         ("MIRRORED", mirrored),
-        ("BLOCKS", blocks(places, scalar.starts_with('c'), false)),
-        ("FEWER_BLOCKS", blocks(places, scalar.starts_with('c'), true)),
+        ("HOLES", holes),
+        ("BLOCKS", blocks((places, holes != 0), scalar.starts_with('c'), false)),
+        ("FEWER_BLOCKS", blocks((places, holes != 0), scalar.starts_with('c'), true)),
     ]
 }
 
@@ -96,20 +125,25 @@ pub(in crate::backend::cuda) struct SlimGrid {
 }
 
 /// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses. Through shared memory, or a block for each tile; for a dot product
-/// as many as the device holds at a time, of which each leaves a partial sum. Planes a thread: so that the blocks of the last wave are not few.
+/// as many as the device holds at a time, of which each leaves a partial sum. `None` where kinds are better looked at by `slim_stencil.cu`: few points with holes, and complex ones, for which it was not measured. Planes a thread: so that the blocks of the last wave are not few.
 pub(in crate::backend::cuda) fn slim_grid<T: Scalar>(
     chip: Chip,
-    (places, mirrored): (u32, bool),
+    stencil: GridStencil,
     grid: [u32; 3],
     vectors: &[u64],
     end: GridEnd,
-) -> SlimGrid {
+) -> Option<SlimGrid> {
     if matches!(end, GridEnd::Product | GridEnd::Dot)
-        && let Some(march) = slim_march::<T>(chip, (places, mirrored), grid, vectors)
+        && let Some(march) = slim_march::<T>(chip, stencil, grid, vectors)
     {
-        return march;
+        return Some(march);
     }
+    let GridStencil { places, mirrored, holes } = stencil;
     let [points, lines_a_plane, planes] = grid.map(|n| n as usize);
+    let few = points * lines_a_plane * planes < FEWEST_WITH_HOLES * chip.multiprocessors as usize;
+    if holes && (T::COMPLEX || few) {
+        return None;
+    }
     let whole = |run: usize| {
         points.is_multiple_of(run)
             && vectors.iter().all(|address| address.is_multiple_of((run * size_of::<T>()) as u64))
@@ -121,10 +155,9 @@ pub(in crate::backend::cuda) fn slim_grid<T: Scalar>(
     let groups = groups.div_ceil(stack);
     let threads = |depth: usize| runs * groups * planes.div_ceil(depth);
     let tiles = |depth: usize| threads(depth).div_ceil(THREADS as usize / 32 / stack * OWN);
-    let at_once = (blocks(places, T::COMPLEX, matches!(end, GridEnd::Dot | GridEnd::Chebyshev))
+    let at_once = (blocks((places, holes), T::COMPLEX, matches!(end, GridEnd::Dot | GridEnd::Chebyshev))
         * chip.multiprocessors) as usize;
     let waves_by_planes = |&depth: &usize| tiles(depth).div_ceil(at_once) * (depth + 2);
-    let mirrored = mirrored && is_long(places);
     let most = depth(places, size_of::<T>(), mirrored) as usize;
     let depth = (1..=most).rev().min_by_key(waves_by_planes).unwrap_or(1);
     let shape = match end {
@@ -132,9 +165,9 @@ pub(in crate::backend::cuda) fn slim_grid<T: Scalar>(
         _ => Shape::new(tiles(depth) as u32, THREADS),
     };
     let dealt = [points, lines_a_plane, planes, runs, stack, groups, depth, threads(depth)];
-    SlimGrid {
+    Some(SlimGrid {
         marches: false,
-        shape: shape.class(places + halved * GRID_HALVED + u32::from(mirrored) * GRID_MIRRORED),
+        shape: shape.class(stencil.class() + halved * GRID_HALVED),
         dealt: dealt.map(|n| n as u32),
-    }
+    })
 }

@@ -1,13 +1,14 @@
-//! Products with a stencil on all points of a grid, with planes of x in shared memory.
+//! Products with a stencil on the points of a grid, with planes of x in shared memory.
 
-use super::{GRID_MIRRORED, Shape, SlimGrid, slim_grid};
+use super::{GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridStencil, Shape, SlimGrid, slim_grid};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::scalar::Scalar;
 
-/// Threads of a block, of which a warp fetches.
-const THREADS: u32 = 448;
-const ADDING: usize = THREADS as usize - 32;
+/// Threads of a block, of which a warp fetches. Fewer where rows have kinds, so that there are registers for the places of each.
+fn threads(holes: bool) -> u32 {
+    if holes { 352 } else { 448 }
+}
 /// Blocks for which a multiprocessor has room: one, and one of the next launch.
 const BLOCKS: u32 = 2;
 /// Lines and bytes of neighbouring points that a thread has.
@@ -19,6 +20,10 @@ const STAGES: u32 = 5;
 const RING: usize = 64 << 10;
 /// Bytes of shared memory before the planes.
 const BARRIERS: usize = 128;
+/// And where rows have kinds, of the places of each.
+const TABLE: usize = 1 << 10;
+/// Points of a grid with holes a multiprocessor at least: below, `slim_stencil.cu` is faster in f32.
+const FEWEST_WITH_HOLES: usize = 5000;
 /// Lines of a block at least: it reads two more.
 const FEWEST_LINES: usize = 4;
 /// Bytes of x a multiprocessor at least: with fewer there are hardly planes to go through.
@@ -28,10 +33,11 @@ const MOST_SLABS: usize = 64;
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     vec![
-        ("THREADS", THREADS),
+        ("THREADS", threads(unit.size_class() / GRID_HOLES != 0)),
         ("BLOCKS", BLOCKS),
-        ("PLACES", unit.size_class() % GRID_MIRRORED),
-        ("MIRRORED", unit.size_class() / GRID_MIRRORED),
+        ("PLACES", unit.size_class() % GRID_HALVED),
+        ("MIRRORED", unit.size_class() % GRID_HOLES / GRID_MIRRORED),
+        ("HOLES", unit.size_class() / GRID_HOLES),
         ("LINES", LINES as u32),
         ("RUN", (RUN_BYTES / unit.scalar_bytes()) as u32),
         ("STAGES", STAGES),
@@ -47,32 +53,44 @@ struct Cut {
 
 /// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses: the shape of its launch and the kernel's
 /// `Grid`. `None` where chips cannot copy in bulk, the stencil stays in a plane, lines are no whole number of runs or too long for a
-/// block to have a few of them, or points are few.
+/// block to have a few of them, points are few, or there are holes and many places: these keep blocks waiting for their slowest warp.
 pub(super) fn slim_march<T: Scalar>(
     chip: Chip,
-    (places, mirrored): (u32, bool),
+    stencil: GridStencil,
     [points, lines, planes]: [u32; 3],
     vectors: &[u64],
 ) -> Option<SlimGrid> {
     let line = points as usize * size_of::<T>();
     let whole = line.is_multiple_of(RUN_BYTES) && vectors.iter().all(|a| a.is_multiple_of(RUN_BYTES as u64));
     let bytes = line * lines as usize * planes as usize;
-    let many = bytes >= FEWEST_BYTES * chip.multiprocessors as usize;
-    if chip.capability < (9, 0) || T::COMPLEX || !slim_grid::is_deep(places) || !whole || !many {
+    let multiprocessors = chip.multiprocessors as usize;
+    let many = bytes >= FEWEST_BYTES * multiprocessors;
+    let kept = !stencil.holes
+        || !slim_grid::is_long(stencil.places)
+            && bytes / size_of::<T>() >= FEWEST_WITH_HOLES * multiprocessors;
+    if chip.capability < (9, 0)
+        || T::COMPLEX
+        || !slim_grid::is_deep(stencil.places)
+        || !whole
+        || !many
+        || !kept
+    {
         return None;
     }
     let runs = line / RUN_BYTES;
-    let most_lines = (ADDING / runs * LINES).min((RING / STAGES as usize / line).saturating_sub(2));
-    let Cut { groups, tile, slabs } =
-        cut(chip.multiprocessors as usize, (lines as usize, most_lines), planes as usize)?;
-    let mirrored = u32::from(mirrored && slim_grid::is_long(places));
+    let threads = threads(stencil.holes);
+    let most_lines =
+        ((threads as usize - 32) / runs * LINES).min((RING / STAGES as usize / line).saturating_sub(2));
+    let Cut { groups, tile, slabs } = cut(multiprocessors, (lines as usize, most_lines), planes as usize)?;
     let warps = (runs * tile.div_ceil(LINES)).div_ceil(32);
-    let shared = BARRIERS + STAGES as usize * (tile + 2) * line;
-    let shape = Shape::new((groups * slabs) as u32, THREADS).shared(shared);
+    // With a plane come kinds of rows, from a multiple of 16 bytes to one.
+    let (table, kinds) = if stencil.holes { (TABLE, (tile * points as usize + 30) & !15) } else { (0, 0) };
+    let shared = BARRIERS + table + STAGES as usize * ((tile + 2) * line + kinds);
+    let shape = Shape::new((groups * slabs) as u32, threads).shared(shared);
     let dealt = [runs, groups, tile, slabs, warps].map(|n| n as u32);
     let [runs, groups, tile, slabs, warps] = dealt;
     let dealt = [points, lines, planes, runs, groups, tile, slabs, warps];
-    Some(SlimGrid { shape: shape.class(places + mirrored * GRID_MIRRORED), marches: true, dealt })
+    Some(SlimGrid { shape: shape.class(stencil.class()), marches: true, dealt })
 }
 
 /// So that all blocks run at a time, and the one that has most takes least: of a plane it reads two lines more than it has, and to go on to

@@ -6,9 +6,9 @@ use super::super::slice::Slice;
 use super::super::{Cuda, policy};
 use super::restore;
 use crate::backend::{
-    BASES, Backend, CsrParts, FoundKinds, Host, Keys, Kinds, LongRows, Lookup, MOST_KEYS, NARROW_LIMIT,
-    Offsets, OffsetsRef, Primitives, Products, SECTION, SectionSizes, SlimParts, SlimPlan, SlimSteps, Survey,
-    ValuesMut, WindowOrder, WindowOrderRef, wants_order, with_offsets,
+    BASES, Backend, CsrParts, FoundKinds, GridRows, Host, Keys, Kinds, LongRows, Lookup, MOST_KEYS,
+    NARROW_LIMIT, Offsets, OffsetsRef, Primitives, Products, SECTION, SectionSizes, SlimParts, SlimPlan,
+    SlimSteps, Survey, ValuesMut, WindowOrder, WindowOrderRef, wants_order, with_offsets,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
@@ -286,8 +286,8 @@ impl SlimSteps for Cuda {
         places_of: &Slice<u32>,
         places: u32,
         [points, lines, planes]: [u32; 3],
-    ) -> Result<bool> {
-        let mut others = self.zeros(1)?;
+    ) -> Result<GridRows> {
+        let mut found = self.zeros(1)?;
         let shape = policy::slim_is_grid(kind_of.len());
         kernel::slim_is_grid(
             *self,
@@ -299,9 +299,13 @@ impl SlimSteps for Cuda {
             points,
             lines,
             planes,
-            &mut others,
+            &mut found,
         )?;
-        Ok(self.value(&others)? == 0)
+        Ok(match self.value(&found)? {
+            0 => GridRows::Whole,
+            2 => GridRows::Holes,
+            _ => GridRows::Others,
+        })
     }
 
     fn slim_survey<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<Survey<V, Self>> {

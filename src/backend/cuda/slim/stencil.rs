@@ -3,7 +3,7 @@
 use super::Target;
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::launch::{Constants, kernels};
-use crate::backend::cuda::policy::{GridEnd, SlimGrid};
+use crate::backend::cuda::policy::{GridEnd, GridStencil, SlimGrid};
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
@@ -14,6 +14,9 @@ use crate::scalar::{Scalar, Widen};
 /// A number that no kind has.
 const NO_KIND: u32 = 256;
 
+/// Words of `Expected` in the kernels: four kinds each, and at the end how many kinds there are.
+const EXPECTED: usize = (STENCIL_PLACES + 1) / 4;
+
 /// Words of `Grid` in the kernel, at most: four, and a start for each line that a thread reads.
 const GRID: usize = 4 + 3 * (policy::STENCIL_ROWS + 2);
 
@@ -22,26 +25,31 @@ mod kernel {
     kernels! {
         "slim_grid.cu", types(T: Scalar as SCALAR);
         fn slim_grid(
-            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, alpha: T, x: &Slice<T>, beta: T,
+            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
+            places_of: &Slice<u32>, expected: Constants<u32, EXPECTED>, alpha: T, x: &Slice<T>, beta: T,
             y: &mut Slice<T>,
         );
         fn slim_grid_dot(
-            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, x: &Slice<T>, y: &mut Slice<T>,
+            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
+            places_of: &Slice<u32>, expected: Constants<u32, EXPECTED>, x: &Slice<T>, y: &mut Slice<T>,
             xy: &mut Slice<T>, partials: u64, finished: u64,
         );
         fn slim_grid_chebyshev(
-            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, keep: T::Real, momentum: T::Real,
+            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
+            places_of: &Slice<u32>, expected: Constants<u32, EXPECTED>, keep: T::Real, momentum: T::Real,
             step: T::Real, d: Option<&Slice<T::Real>>, r: &Slice<T>, z: &Slice<T>, last: &mut Slice<T>,
         );
     }
     kernels! {
         "slim_march.cu", types(T: Scalar as SCALAR);
         fn slim_march(
-            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, alpha: T, x: &Slice<T>,
+            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
+            places_of: &Slice<u32>, expected: Constants<u32, EXPECTED>, alpha: T, x: &Slice<T>,
             y: &mut Slice<T>,
         );
         fn slim_march_dot(
-            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, x: &Slice<T>, y: &mut Slice<T>,
+            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
+            places_of: &Slice<u32>, expected: Constants<u32, EXPECTED>, x: &Slice<T>, y: &mut Slice<T>,
             xy: &mut Slice<T>, partials: u64, finished: u64,
         );
     }
@@ -65,16 +73,17 @@ mod kernel {
     }
 }
 
-/// What the kernels get of a stencil on all points of a grid.
-struct Whole<T: Scalar> {
+/// What the kernels get of a stencil on the points of a grid. Without holes, no kind is looked at.
+struct OnGrid<T: Scalar> {
     shape: Shape,
     marches: bool,
     grid: Constants<u32, 8>,
     numbers: Constants<T, STENCIL_PLACES>,
+    expected: Constants<u32, EXPECTED>,
 }
 
-impl<T: Scalar> Whole<T> {
-    /// For vectors at these addresses; `None` where the rows are others.
+impl<T: Scalar> OnGrid<T> {
+    /// For vectors at these addresses; `None` where the rows are others, or better taken as such.
     fn new<V: Scalar + Widen<T>>(
         chip: Chip,
         a: &StencilParts<'_, V, Cuda>,
@@ -82,8 +91,14 @@ impl<T: Scalar> Whole<T> {
         (conjugate, end): (bool, GridEnd),
     ) -> Option<Self> {
         let SlimGrid { shape, marches, dealt } =
-            policy::slim_grid::<T>(chip, (a.places, a.is_mirrored()), a.grid?, vectors, end);
-        Some(Self { shape, marches, grid: Constants(dealt), numbers: numbers(a, conjugate) })
+            policy::slim_grid::<T>(chip, GridStencil::of(a), a.grid?, vectors, end)?;
+        let mut expected = [0; EXPECTED];
+        let kinds = a.holes.into_iter().flatten().map(usize::from).chain([a.places_of.len()]);
+        for (kind, at) in kinds.zip(0..) {
+            expected[at / 4] |= (kind as u32) << (8 * (at % 4));
+        }
+        let (grid, expected) = (Constants(dealt), Constants(expected));
+        Some(Self { shape, marches, grid, numbers: numbers(a, conjugate), expected })
     }
 }
 
@@ -147,20 +162,20 @@ impl Cuda {
             Target::Product { .. } => GridEnd::Sum,
         };
         let vectors = [x.address(), y.address()];
-        if let Some(Whole { shape, marches, grid, numbers }) =
-            Whole::new(self.0.chip, &a, &vectors, (conjugate, end))
+        if let Some(OnGrid { shape, marches, grid, numbers, expected }) =
+            OnGrid::new(self.0.chip, &a, &vectors, (conjugate, end))
         {
             return match target {
                 Target::Product { alpha, .. } if marches => {
-                    kernel::slim_march(self, shape, grid, numbers, alpha, x, y)
+                    kernel::slim_march(self, shape, grid, numbers, of, places_of, expected, alpha, x, y)
                 }
                 Target::Product { alpha, beta, .. } => {
-                    kernel::slim_grid(self, shape, grid, numbers, alpha, x, beta, y)
+                    kernel::slim_grid(self, shape, grid, numbers, of, places_of, expected, alpha, x, beta, y)
                 }
                 Target::Dot(xy) => {
                     let (partials, finished) = self.0.workspaces.reduction();
                     let product = if marches { kernel::slim_march_dot } else { kernel::slim_grid_dot };
-                    product(self, shape, grid, numbers, x, y, xy, partials, finished)
+                    product(self, shape, grid, numbers, of, places_of, expected, x, y, xy, partials, finished)
                 }
             };
         }
@@ -191,14 +206,14 @@ impl Cuda {
     ) -> Result<()> {
         let ChebyshevStep { keep, momentum, step, d, r, last } = by;
         let vectors = [r.address(), z.address(), last.address()];
-        if let Some(Whole { shape, grid, numbers, .. }) =
-            Whole::new(self.0.chip, &a, &vectors, (false, GridEnd::Chebyshev))
+        let places_of = a.places_of;
+        if let Some(OnGrid { shape, grid, numbers, expected, .. }) =
+            OnGrid::new(self.0.chip, &a, &vectors, (false, GridEnd::Chebyshev))
         {
             return kernel::slim_grid_chebyshev(
-                self, shape, grid, numbers, keep, momentum, step, d, r, z, last,
+                self, shape, grid, numbers, of, places_of, expected, keep, momentum, step, d, r, z, last,
             );
         }
-        let places_of = a.places_of;
         let Laid { shape, whole, grid, numbers } = Laid::new(rows, a, false);
         let rows = rows as u64;
         kernel::slim_stencil_chebyshev(
