@@ -17,6 +17,7 @@ pub(crate) const MOST_TILED: usize = 1 << 13;
 ///
 /// Bytes: 2 a value for its slot, 4 a sum for the places of its sources, if there are more than two about 2 for each, and 2 for each tile and bucket.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA makes them
 pub struct TileRuns<B: Backend> {
     /// Bytes of the values that tiles and buckets were made for.
     pub(crate) bytes: usize,
@@ -56,6 +57,7 @@ impl<B: Backend> TileRuns<B> {
         self.tiles * self.stride()
     }
 
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA sums by them
     pub(crate) fn check(&self, values: usize, room: usize, runs: usize) -> Result<()> {
         Error::check_dimension("number of values", self.values, values)?;
         Error::check_dimension("room for values in tiles", self.room(), room)?;
