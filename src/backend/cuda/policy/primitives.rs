@@ -3,12 +3,9 @@
 
 use super::PARTIALS;
 use super::table::{self, Choice};
-use super::{ELEMENTWISE_THREADS, Shape, elementwise};
+use super::{ELEMENTWISE_THREADS, Shape};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
-use crate::backend::staged::{BLOCK_PARTS, MOST_PIECES, PART, PIECE};
-use crate::backend::tiled::MOST_TILED;
-use crate::backend::{BUCKET_TILE, MOST_BUCKETS, RUN_TILE};
 
 /// Shared memory that kernels declare themselves, at most.
 const STATIC_SHARED: usize = 2 << 10;
@@ -40,64 +37,10 @@ fn resident_blocks(chip: Chip, threads: u32) -> usize {
 
 /// Files whose kernels work on every element by itself.
 const ELEMENTWISE: [&str; 4] = ["index", "keys", "number", "pack"];
-/// Threads of a block that sums triplets to nonzeros, among whom a tile's sources are shared out, and blocks that a
-/// multiprocessor should have room for: fewer where elements have 16 bytes.
-const GATHER_SUM_THREADS: u32 = 128;
-const GATHER_SUM_BLOCKS: [u32; 2] = [12, 6];
-
-/// Threads of a block that makes codes of sources.
-const STAGING_THREADS: u32 = 256;
-/// Where sources are codes: blocks that a multiprocessor should have room for, and copies that a thread has under way.
-const STAGED_SUM: [(&str, u32, u32); 4] = [("f32", 16, 3), ("f64", 14, 5), ("c32", 12, 5), ("c64", 8, 5)];
-/// Sources from which on they become codes: a map of fewer is read from the second-level cache.
-const STAGED_FROM: usize = 1 << 17;
-
-/// Threads of a block that brings a tile of elements to buckets, and blocks that a multiprocessor should have room for: fewer where
-/// elements have 16 bytes.
-const BUCKET_THREADS: u32 = 1024;
-const BUCKET_BLOCKS: [u32; 2] = [2, 1];
-/// Values from which on bringing them near pays: fewer stay in the second-level cache.
-const BUCKETS_FROM: usize = 1 << 23;
-/// Bits of the places of a bucket: the sums' next few buckets lie in the second-level cache, and what a tile brings to one fills
-/// lines.
-const BUCKET_BITS: u32 = 20;
-
 /// The constants of a unit of the primitives: those of the line whose number it carries, and for a file with several
 /// kernels those of the others' lines.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let file = unit.source().trim_end_matches(".cu");
-    if file == "gather_sum" {
-        let blocks = GATHER_SUM_BLOCKS[usize::from(unit.type_of("SCALAR") == Some("c64"))];
-        let items = RUN_TILE as u32 / GATHER_SUM_THREADS;
-        return vec![("THREADS", GATHER_SUM_THREADS), ("ITEMS", items), ("BLOCKS", blocks)];
-    }
-    if ["stage_runs", "staged_sum"].contains(&file) {
-        let form =
-            [("PART", PART), ("BLOCK_PARTS", BLOCK_PARTS), ("PIECE", PIECE), ("MOST_PIECES", MOST_PIECES)];
-        let mut constants: Vec<_> = form.map(|(name, value)| (name, value as u32)).to_vec();
-        if file == "stage_runs" {
-            constants.push(("THREADS", STAGING_THREADS));
-        } else {
-            let own = STAGED_SUM.iter().find(|own| unit.type_of("SCALAR") == Some(own.0));
-            let &(_, blocks, at_once) = own.unwrap_or(&STAGED_SUM[0]);
-            constants.extend([("BLOCKS", blocks), ("AT_ONCE", at_once)]);
-        }
-        return constants;
-    }
-    if file == "tile_runs" || file == "tile_sum" {
-        let bytes = match unit.type_of("SCALAR") {
-            Some("f32") => 4,
-            Some("c64") => 16,
-            _ => 8,
-        };
-        let (_, held, lanes) = TILED_SUM.into_iter().find(|own| own.0 == bytes).unwrap_or(TILED_SUM[0]);
-        return vec![("THREADS", TILED_THREADS), ("HELD", held), ("LANES", lanes)];
-    }
-    if file == "buckets" {
-        let blocks = BUCKET_BLOCKS[usize::from(unit.type_of("ITEM_BYTES") == Some("16"))];
-        let sizes = [("TILE", BUCKET_TILE as u32), ("BUCKETS", MOST_BUCKETS as u32)];
-        return [sizes, [("THREADS", BUCKET_THREADS), ("BLOCKS", blocks)]].concat();
-    }
     if table::rows().iter().all(|row| row.kernel != file) && !ELEMENTWISE.contains(&file) {
         return Vec::new();
     }
@@ -383,123 +326,9 @@ pub(in crate::backend::cuda) fn gather(chip: Chip, n: usize) -> Shape {
     Shape::new(tiles(n, elements(choice, "ITEMS")) as u32, choice.get("THREADS")).class(choice.class())
 }
 
-/// Whether a map of so many sources is held as codes.
-pub(in crate::backend::cuda) fn stages_runs(sources: usize) -> bool {
-    (STAGED_FROM..=1 << 31).contains(&sources)
-}
-
-/// Threads of a block that orders or sums tiles; it has a multiprocessor for itself.
-const TILED_THREADS: u32 = 1024;
-/// Sums whose sources a thread holds while its bucket comes, and lanes that copy a run: enough for all where two sources make a sum, by bytes of an element.
-const TILED_SUM: [(usize, u32, u32); 3] = [(4, 27, 16), (8, 14, 8), (16, 8, 8)];
-/// Bytes that a tile should have for a bucket, on average: a sector, below which memory delivers more than is asked for, and four values
-/// where these are large (there buckets whose values are fetched from a cache should be as fast; not measured).
-const TILED_RUN: usize = 32;
-
-/// Blocks that stride over runs.
-pub(in crate::backend::cuda) fn per_run(chip: Chip, runs: usize) -> Shape {
-    elementwise(chip, runs).threads(STAGING_THREADS)
-}
-
-/// A block a list of pieces.
-pub(in crate::backend::cuda) fn stage_runs(parts: usize) -> Shape {
-    Shape::new((parts / BLOCK_PARTS) as u32, STAGING_THREADS)
-}
-
-/// A block a list, with the pieces of the longest one in shared memory, or the sums of as many runs as there are slots.
-pub(in crate::backend::cuda) fn sum_staged(lists: usize, most: usize, bytes: usize) -> Shape {
-    let elements = (most * PIECE).max(PART * BLOCK_PARTS);
-    Shape::new(lists as u32, 32 * BLOCK_PARTS as u32).shared(elements * bytes)
-}
-
-/// Bits of the places of a bucket ([`Primitives::bucket_bits`](crate::backend::Primitives::bucket_bits)): more where there would be too
-/// many buckets. None where a block has no room for a tile of the largest elements.
-pub(in crate::backend::cuda) fn bucket_bits(chip: Chip, n: usize) -> Option<u32> {
-    let room = chip.shared_a_block as usize >= 16 * BUCKET_TILE;
-    let needed = n.div_ceil(MOST_BUCKETS).next_power_of_two().ilog2();
-    (room && (BUCKETS_FROM..=1 << 31).contains(&n)).then_some(needed.max(BUCKET_BITS))
-}
-
-/// Blocks that stride over elements, each with all bounds in shared memory.
-pub(in crate::backend::cuda) fn rank_places(chip: Chip, n: usize, bounds: usize) -> Shape {
-    elementwise(chip, n).threads(BUCKET_THREADS).shared(12 * bounds)
-}
-
-/// A block a tile, with the tile in shared memory.
-pub(in crate::backend::cuda) fn to_buckets(n: usize, bytes: usize) -> Shape {
-    Shape::new(tiles(n, BUCKET_TILE) as u32, BUCKET_THREADS).shared(bytes * BUCKET_TILE)
-}
-
-/// Values of a tile, and of a bucket ([`Primitives::tile_sizes`](crate::backend::Primitives::tile_sizes)): as many as fit in shared memory with what the runs
-/// are padded by, half a unit each and some more as it comes, and so that all multiprocessors are done at a time. None where
-/// runs would be short.
-pub(in crate::backend::cuda) fn tile_sizes(chip: Chip, n: usize, bytes: usize) -> Option<(usize, usize)> {
-    if ![4, 8, 16].contains(&bytes) || !(BUCKETS_FROM..=1 << 31).contains(&n) {
-        return None;
-    }
-    let unit = 16 / bytes;
-    let room = (chip.shared_a_block as usize / 16).min(usize::from(u16::MAX) / unit) * unit;
-    let even = |most: usize| {
-        let at_a_time = chip.multiprocessors as usize;
-        n.div_ceil(at_a_time * n.div_ceil(at_a_time * most)).next_multiple_of(8)
-    };
-    let mut size = even(room);
-    for _ in 0..4 {
-        let runs = n.div_ceil(size);
-        let left =
-            room.checked_sub((unit - 1) * (runs / 2 + 4 * runs.isqrt()) + 8).filter(|&left| left > 0)?;
-        size = size.min(even(left));
-    }
-    let buckets = n.div_ceil(size);
-    let fits = buckets <= MOST_TILED && 12 * buckets <= chip.shared_a_block as usize;
-    let run = (size as u64 * size as u64 / n as u64) as usize * bytes.min(8);
-    (fits && run >= TILED_RUN).then_some((size, size))
-}
-
-/// A block a tile or bucket, with a word for each of the others.
-pub(in crate::backend::cuda) fn order_tiles(blocks: usize, others: usize) -> Shape {
-    Shape::new(blocks as u32, TILED_THREADS).shared(4 * others)
-}
-
-/// Blocks that stride over sums.
-pub(in crate::backend::cuda) fn list_words(chip: Chip, runs: usize) -> Shape {
-    elementwise(chip, runs).threads(TILED_THREADS)
-}
-
-/// Blocks that take tile after tile, or bucket after bucket, each with so much shared memory that none else fits.
-pub(in crate::backend::cuda) fn take_tiles(chip: Chip, tiles: usize, shared: usize) -> Shape {
-    Shape::new(tiles.min(chip.multiprocessors as usize) as u32, TILED_THREADS).shared(shared)
-}
-
-/// A block a tile of sources.
-pub(in crate::backend::cuda) fn gather_sum(tiles: usize) -> Shape {
-    Shape::new(tiles as u32, GATHER_SUM_THREADS)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Tiles and buckets leave room for what pads their runs, and are as many as the multiprocessors do in whole turns.
-    #[test]
-    fn tiles_fit_where_they_pay() {
-        let chip = |shared_a_block| Chip {
-            capability: (9, 0),
-            cluster: 1,
-            multiprocessors: 132,
-            threads_per_multiprocessor: 2048,
-            shared_a_block,
-            shared_a_multiprocessor: 233_472,
-            shared_reserved: 1024,
-        };
-        let hopper = |n, bytes| tile_sizes(chip(232_448), n, bytes);
-        assert_eq!(hopper(100_000_000, 4), Some((54_120, 54_120)));
-        assert_eq!(hopper(100_000_000, 8), Some((26_128, 26_128)));
-        assert!(hopper(10_000_000, 16).is_some() && hopper(100_000_000, 16).is_none());
-        assert_eq!(hopper(300_000_000, 8), None);
-        assert!(hopper(100_000_000, 2).is_none() && hopper(1 << 20, 8).is_none());
-        assert!(tile_sizes(chip(65_536), 100_000_000, 8).is_none());
-    }
 
     #[test]
     fn every_size_and_type_has_constants_on_every_chip() {

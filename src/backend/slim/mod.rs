@@ -1,0 +1,180 @@
+//! The compressed format in memory, and what a backend does to fill it.
+
+mod found;
+mod order;
+mod parts;
+
+pub use found::*;
+pub(crate) use order::ordered_by_length;
+pub use order::{WindowOrder, WindowOrderRef};
+pub use parts::*;
+
+use super::{Backend, CsrParts, OffsetsRef};
+use crate::error::Result;
+use crate::scalar::{Element, Offset, Scalar};
+
+/// Rows of a section.
+pub const SECTION: usize = 32;
+
+/// Rows of a window within which rows may be ordered by length.
+pub const SLIM_WINDOW: usize = 256;
+
+/// Keys that a table may have, of which code 255 is never one where an entry may be missing.
+pub const MOST_KEYS: usize = 256;
+
+/// The code of no entry, in 8, 16 and 32 bits.
+pub const NO_ENTRY: u32 = u32::MAX;
+
+/// Set in the width of a section whose distances are too far apart for 16 bits.
+pub const WIDE_COLUMNS: u32 = 1 << 31;
+
+/// What the rows of a matrix lack of a stencil on the points of a grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GridRows {
+    /// What lies beyond the grid, and nothing else.
+    Whole,
+    /// Some lack more.
+    Holes,
+    /// Some have what lies beyond: they are no points of this grid.
+    Others,
+}
+
+/// The steps of compressing and restoring a matrix. What is done in which order is in [`Slim`](crate::matrix::Slim).
+/// Matrices have fewer than 2^32 - 1 columns.
+pub trait SlimSteps: Backend {
+    /// Whether products are faster where kinds of rows are known to be parts of one stencil.
+    const STENCILS: bool = false;
+
+    /// What rows lack of the places of a stencil ([`StencilParts`]) on a grid of so many points a line, lines a plane and planes. There are as
+    /// many rows as points. Asked where [`SlimSteps::STENCILS`] is set.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_is_grid(
+        &self,
+        _kind_of: &Self::Slice<u8>,
+        _places_of: &Self::Slice<u32>,
+        _places: u32,
+        _grid: [u32; 3],
+    ) -> Result<GridRows> {
+        Ok(GridRows::Others)
+    }
+
+    /// What repeats in a matrix.
+    ///
+    /// # Errors
+    /// Without memory, or when the device fails.
+    fn slim_survey<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<Survey<V, Self>>;
+
+    /// The kind of every row and the kinds' tables. Where a row differs from all of them, `sets` is told.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_kinds<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        found: &FoundKinds,
+        sets: &mut Self::Slice<u64>,
+        with_values: bool,
+    ) -> Result<Kinds<V, Self>>;
+
+    /// Whether a row, distance or value was in no table, since the survey whose `sets` these are.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_wrong(&self, sets: &Self::Slice<u64>) -> Result<bool>;
+
+    /// Distances and values of the kinds' tables, in the host's memory; `None` where [`SlimSteps::slim_wrong`] says so.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    #[allow(clippy::type_complexity)]
+    fn slim_tables<V: Element>(
+        &self,
+        sets: &Self::Slice<u64>,
+        distances: &Self::Slice<u32>,
+        values: &Self::Slice<V>,
+    ) -> Result<Option<(Vec<u32>, Vec<V>)>> {
+        if self.slim_wrong(sets)? {
+            return Ok(None);
+        }
+        Ok(Some((self.download(distances)?, self.download(values)?)))
+    }
+
+    /// How large sections are without rows of more than `longest` entries, in the order that they want; with `columns` also what distances they have.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_sizes<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        longest: usize,
+        columns: bool,
+    ) -> Result<SectionSizes<Self>>;
+
+    /// Where places and words of sections of such widths start, and the ends, so many words for a row and quad as
+    /// [`SlimPlan::quad_words`] says.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_offsets<O: Offset>(
+        &self,
+        widths: &Self::Slice<u32>,
+        words: [u32; 2],
+        place_offsets: &mut Self::Slice<O>,
+        word_offsets: &mut Self::Slice<O>,
+    ) -> Result<()>;
+
+    /// Codes and values of every section; `offsets` are those of places and of words. `bases` are those of the sections. Where a distance
+    /// or value is not in its table, `sets` is told.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    #[allow(clippy::too_many_arguments)]
+    fn slim_fill<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        plan: &SlimPlan<'_, V>,
+        sets: &mut Self::Slice<u64>,
+        order: Option<WindowOrderRef<'_, Self>>,
+        offsets: (OffsetsRef<'_, Self>, OffsetsRef<'_, Self>),
+        bases: &Self::Slice<u32>,
+        words: &mut Self::Slice<u32>,
+        values: ValuesMut<'_, V, Self>,
+    ) -> Result<()>;
+
+    /// The given rows, one after the other.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_long<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        rows: &Self::Slice<u32>,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut Self::Slice<u32>,
+        values: &mut Self::Slice<V>,
+    ) -> Result<()>;
+
+    /// Entries of every row.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_lengths<V: Scalar>(
+        &self,
+        a: SlimParts<'_, V, Self>,
+        lengths: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// The rows, written at `offsets`.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_to_csr<V: Scalar>(
+        &self,
+        a: SlimParts<'_, V, Self>,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut Self::Slice<u32>,
+        values: &mut Self::Slice<V>,
+    ) -> Result<()>;
+}
