@@ -1,4 +1,10 @@
 //! The compressed format in memory, and what a backend does to fill it.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `found` | what repeats in a matrix, and how it will be held |
+//! | `order` | rows of a window in the order of their lengths |
+//! | `parts` | the arrays, as products read them |
 
 mod found;
 mod order;
