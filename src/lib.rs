@@ -47,6 +47,7 @@ pub mod error;
 pub mod generate;
 pub mod graph;
 pub mod krylov;
+mod lock;
 pub mod market;
 pub mod matrix;
 mod mixing;

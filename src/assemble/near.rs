@@ -11,9 +11,10 @@
 
 use crate::backend::{Primitives, buckets_of, run_mark};
 use crate::error::Result;
+use crate::lock::lock;
 use crate::scalar::Scalar;
 use std::any::Any;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Stretches of sources that are looked at, and the sources of each.
 const SAMPLES: usize = 16;
@@ -44,7 +45,7 @@ impl Rooms {
         body: impl FnOnce(&mut B::Vec<T>) -> Result<()>,
     ) -> Result<()> {
         // Held until all is enqueued: another thread's values come behind. What a panic left there is overwritten.
-        let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rooms = lock(&self.0);
         if let Some(room) = rooms.iter_mut().find_map(|room| room.downcast_mut::<B::Vec<T>>()) {
             return body(room);
         }

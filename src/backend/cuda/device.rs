@@ -6,10 +6,11 @@ use super::staging::Staging;
 use super::stream::Stream;
 use super::workspace::Workspaces;
 use crate::error::{CudaError, Result};
+use crate::lock::lock;
 use std::collections::BTreeMap;
 use std::ops::Deref;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Mutex, PoisonError};
 
 /// An open device with one of its streams. There is one a process, device and stream, for the life of the process: every
 /// handle of it shares its stream, so that whatever buffers meet in an operation, the order of calls is the order of
@@ -37,7 +38,7 @@ static DEVICES: Mutex<BTreeMap<(usize, usize), &'static Device>> = Mutex::new(BT
 impl Device {
     /// The device of this number with one of its streams, opened at its first use.
     pub(super) fn open(ordinal: usize, number: usize) -> Result<&'static Device> {
-        let mut devices = DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut devices = lock(&DEVICES);
         if let Some(device) = devices.get(&(ordinal, number)) {
             return Ok(device);
         }

@@ -6,6 +6,7 @@ use super::shape::{Shape, Together};
 use super::stream::Stream;
 use super::{Cuda, driver, policy};
 use crate::error::{CudaError, Error, Result};
+use crate::lock::lock;
 use cudarc::driver::sys::{self, CUfunction, CUfunction_attribute, CUmodule, CUresult};
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::CString;
@@ -66,7 +67,7 @@ pub(super) struct Kernels {
 
 impl Kernels {
     fn modules(&self) -> MutexGuard<'_, HashMap<Unit, Module>> {
-        self.modules.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.modules)
     }
 }
 

@@ -18,12 +18,13 @@ use super::slice::Slice;
 use super::{Cuda, slice};
 use crate::backend::{Backend, KrylovSteps, Mailbox as Trait};
 use crate::error::{Error, Result};
+use crate::lock::lock;
 use crate::scalar::Element;
 use cudarc::driver::sys;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
-use std::sync::{Mutex, PoisonError};
 
 kernels! {
     "memory.cu", types();
@@ -148,7 +149,7 @@ impl<T: Element> Trait<T> for Mailbox<T> {
     fn next(&self, backend: &Cuda, wait: bool, message: &mut [T]) -> Result<bool> {
         Error::check_dimension("length of a mailbox's message", self.len, message.len())?;
         super::record::forbid(*backend, "waiting for a message")?;
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(&self.taken);
         let number = *taken + 1;
         let mut turns = 0_u32;
         loop {

@@ -14,10 +14,11 @@
 
 use super::driver::call;
 use crate::error::Result;
+use crate::lock::lock;
 use cudarc::driver::sys::{self, CUdevice, CUmemoryPool, CUresult, CUstream};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Sizes are multiples of this, the pool's own unit.
 const UNIT: usize = 512;
@@ -124,7 +125,7 @@ impl Pool {
     }
 
     fn kept(&self) -> Option<MutexGuard<'_, Kept>> {
-        self.kept.as_ref().map(|kept| kept.lock().unwrap_or_else(PoisonError::into_inner))
+        self.kept.as_ref().map(lock)
     }
 
     /// What the stream's buffers count into.

@@ -5,11 +5,12 @@ use super::driver::call;
 use super::stream::Stream;
 use crate::backend::{Backend, Host};
 use crate::error::Result;
+use crate::lock::lock;
 use crate::parallel::prelude::*;
 use crate::scalar::Element;
 use cudarc::driver::sys::CUevent;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Up to here the driver's own path to the device is as fast and returns at once.
 const DIRECT: usize = 64 << 10;
@@ -62,10 +63,6 @@ pub(super) struct Staging {
     small: Mutex<Pinned>,
     /// To the host, more.
     down: Mutex<[Pinned; 2]>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Staging {

@@ -4,8 +4,9 @@ use super::driver::call;
 use super::policy::PARTIALS;
 use super::stream::Stream;
 use crate::error::Result;
+use crate::lock::lock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Bytes of a partial result of a reduction.
 const PARTIAL_BYTES: usize = 16;
@@ -69,7 +70,7 @@ impl Workspaces {
     /// The look-back workspace, for `words` words behind its header (`kernels/README.md`).
     pub(super) fn lookback(&self, words: usize) -> Result<MutexGuard<'_, Workspace>> {
         const HEADER: usize = 4;
-        let mut workspace = self.lookback.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workspace = lock(&self.lookback);
         if self.grow(&mut workspace, HEADER + words)? {
             let count = (workspace.words - HEADER) as u64;
             // SAFETY: the fourth word of the header lies inside; eight bytes of pageable memory are read at once.
@@ -86,34 +87,32 @@ impl Workspaces {
 
     /// The workspace of radix sort, of `words` words.
     pub(super) fn sort_workspace(&self, words: usize) -> Result<MutexGuard<'_, Workspace>> {
-        let mut workspace = self.sort.lock().unwrap_or_else(PoisonError::into_inner);
-        self.grow(&mut workspace, words)?;
-        Ok(workspace)
+        self.grown(&self.sort, words)
     }
 
     /// Room for `count` sums of up to 16 bytes each, for products that leave pieces of rows or parts of sums for a second
     /// launch behind them: the guard and the address.
     pub(super) fn pieces(&self, count: usize) -> Result<(MutexGuard<'_, Workspace>, u64)> {
-        let mut workspace = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
-        self.grow(&mut workspace, 2 * count)?;
-        let address = workspace.address;
-        Ok((workspace, address))
+        self.grown(&self.pieces, 2 * count).map(with_address)
     }
 
     /// `words` words that are zero and that each launch leaves at zero: the guard and the address.
     pub(super) fn posts(&self, words: usize) -> Result<(MutexGuard<'_, Workspace>, u64)> {
-        let mut workspace = self.posts.lock().unwrap_or_else(PoisonError::into_inner);
-        self.grow(&mut workspace, words)?;
-        let address = workspace.address;
-        Ok((workspace, address))
+        self.grown(&self.posts, words).map(with_address)
     }
 
     /// The address of `words` words that were zero once and belong to meetings of blocks, and the number of the first of
     /// `count` meetings: no two of this stream have the same, of 2^32 in a row.
     pub(super) fn meetings(&self, words: usize, count: u32) -> Result<(u64, u32)> {
-        let mut workspace = self.meetings.lock().unwrap_or_else(PoisonError::into_inner);
-        self.grow(&mut workspace, words)?;
+        let workspace = self.grown(&self.meetings, words)?;
         Ok((workspace.address, self.next_meeting.fetch_add(count, Ordering::Relaxed)))
+    }
+
+    /// A workspace with room for so many words.
+    fn grown<'a>(&self, of: &'a Mutex<Workspace>, words: usize) -> Result<MutexGuard<'a, Workspace>> {
+        let mut workspace = lock(of);
+        self.grow(&mut workspace, words)?;
+        Ok(workspace)
     }
 
     /// Whether a new one had to be made.
@@ -130,6 +129,11 @@ impl Workspaces {
     pub(super) fn counter(&self, place: u32) -> u64 {
         self.reduction + (PARTIALS * PARTIAL_BYTES + TICKET_BYTES / 2) as u64 + 4 * u64::from(place)
     }
+}
+
+fn with_address(workspace: MutexGuard<'_, Workspace>) -> (MutexGuard<'_, Workspace>, u64) {
+    let address = workspace.address;
+    (workspace, address)
 }
 
 /// The address of memory that is zero to what the stream does next, and stays for ever.

@@ -3,12 +3,13 @@
 use super::Host;
 use crate::backend::{Backend, Mailbox, Replay};
 use crate::error::{Error, Result};
+use crate::lock::lock;
 use crate::parallel::prelude::*;
 use crate::scalar::Element;
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Below this many elements a loop is faster on one thread than its distribution would be.
@@ -184,13 +185,13 @@ impl<T: Element> Mailbox<T> for HostMailbox<T> {
 
     fn post(&self, _backend: &Host, value: &[T]) -> Result<()> {
         Error::check_dimension("length of the message", self.len, value.len())?;
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner).extend(value);
+        lock(&self.messages).extend(value);
         Ok(())
     }
 
     fn next(&self, _backend: &Host, wait: bool, message: &mut [T]) -> Result<bool> {
         Error::check_dimension("length of the message", self.len, message.len())?;
-        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut messages = lock(&self.messages);
         if messages.len() < self.len {
             let never = || Error::InvalidArgument("waiting for a message that was never posted".into());
             return if wait { Err(never()) } else { Ok(false) };

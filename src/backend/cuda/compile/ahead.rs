@@ -2,6 +2,7 @@
 //! a fifth of a second each where nothing is in the cache yet.
 
 use super::{SOURCES, Unit};
+use crate::lock::lock;
 use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, available_parallelism};
@@ -51,7 +52,7 @@ pub(in crate::backend::cuda) struct Ahead {
 
 impl Ahead {
     fn stages(&self) -> MutexGuard<'_, Stages> {
-        self.stages.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.stages)
     }
 
     fn wait<'a>(&self, stages: MutexGuard<'a, Stages>) -> MutexGuard<'a, Stages> {
