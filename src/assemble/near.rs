@@ -9,7 +9,7 @@
 //! Where a block of a device has so much fast memory that a bucket fits, tiles of values are ordered instead, and sums take what each tile
 //! has for their bucket ([`Primitives::sum_tiles`]).
 
-use crate::backend::{Primitives, buckets_of, run_mark};
+use crate::backend::{Primitives, bounds_at, buckets_of, sources_at};
 use crate::error::Result;
 use crate::lock::lock;
 use crate::scalar::Scalar;
@@ -21,8 +21,6 @@ const SAMPLES: usize = 16;
 const STRETCH: usize = 128;
 /// Values of a line, nearly: neighbours that memory delivers together.
 const LINE: u32 = 16;
-/// A run starts at a source.
-const MARK: u32 = run_mark::<u32>() as u32;
 
 /// Where values go, and the room for them.
 #[derive(Debug)]
@@ -76,11 +74,8 @@ impl<B: Primitives> Near<B> {
     ) -> Result<Self> {
         let n = B::len(&**sources);
         let (count, length) = buckets_of(n, bits)?;
-        let numbers = pick(backend, sources, (1..count).map(|bucket| bucket << bits))?;
-        let (mut rows, mut columns) = (backend.buffer(numbers.len())?, backend.buffer(numbers.len())?);
-        let numbers = backend.upload(numbers)?;
-        backend.gather(is, &numbers, &mut rows)?;
-        backend.gather(js, &numbers, &mut columns)?;
+        let at = backend.upload((1..count).map(|bucket| (bucket << bits) as u32).collect())?;
+        let [rows, columns, numbers] = bounds_at(backend, (is, js), sources, &at)?;
         let mut places = backend.buffer(n)?;
         backend.rank_places((is, js), [&*rows, &*columns, &*numbers], bits, &mut places)?;
         let (mut slots, mut runs) = (backend.buffer(n)?, backend.buffer(length)?);
@@ -108,7 +103,8 @@ pub(super) fn scattered<B: Primitives>(backend: &B, sources: &B::Slice<u32>) -> 
     let n = B::len(sources);
     let length = STRETCH.min(n);
     let starts = (0..SAMPLES).map(|k| k * ((n - length) / SAMPLES));
-    let found = pick(backend, sources, starts.flat_map(|start| start..start + length))?;
+    let at = starts.flat_map(|start| start..start + length).map(|at| at as u32).collect();
+    let found = sources_at(backend, sources, &*backend.upload(at)?)?;
     let lines: usize = found
         .chunks(length.max(1))
         .map(|tile| {
@@ -119,18 +115,6 @@ pub(super) fn scattered<B: Primitives>(backend: &B, sources: &B::Slice<u32>) -> 
         })
         .sum();
     Ok(2 * lines > found.len())
-}
-
-/// Some of the sources, without their marks.
-fn pick<B: Primitives>(
-    backend: &B,
-    sources: &B::Slice<u32>,
-    at: impl Iterator<Item = usize>,
-) -> Result<Vec<u32>> {
-    let at: Vec<u32> = at.map(|at| at as u32).collect();
-    let (mut found, at) = (backend.buffer::<u32>(at.len())?, backend.upload(at)?);
-    backend.gather(sources, &at, &mut found)?;
-    Ok(backend.download(&*found)?.into_iter().map(|source| source & !MARK).collect())
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;
 pub use precondition::{BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps, WithProduct};
 pub use primitives::{BUCKET_TILE, MOST_BUCKETS, Order, Primitives, RUN_TILE, Scan, buckets_of};
-pub(crate) use primitives::{check_bounds, run_mark};
+pub(crate) use primitives::{bounds_at, check_bounds, run_mark, sources_at};
 pub use product::{Gemv, Op, Products};
 pub use slim::{
     BASES, FoundKinds, GridRows, Keys, KindParts, Kinds, LongParts, LongRows, Lookup, MOST_KEYS, NO_ENTRY,

@@ -58,6 +58,32 @@ pub fn buckets_of(n: usize, bits: u32) -> Result<(usize, usize)> {
     Ok((buckets, 2 * buckets * n.div_ceil(BUCKET_TILE)))
 }
 
+/// Some of the marked sources, without their marks ([`Primitives::mark_runs`]).
+pub(crate) fn sources_at<B: Primitives>(
+    backend: &B,
+    sources: &B::Slice<u32>,
+    at: &B::Slice<u32>,
+) -> Result<Vec<u32>> {
+    let mark = run_mark::<u32>() as u32;
+    let mut found = backend.buffer::<u32>(B::len(at))?;
+    backend.gather(sources, at, &mut found)?;
+    Ok(backend.download(&*found)?.into_iter().map(|source| source & !mark).collect())
+}
+
+/// Bounds for [`Primitives::rank_places`]: the pair of some of the marked sources, and which they are.
+pub(crate) fn bounds_at<B: Primitives>(
+    backend: &B,
+    (high, low): (&B::Slice<u32>, &B::Slice<u32>),
+    sources: &B::Slice<u32>,
+    at: &B::Slice<u32>,
+) -> Result<[B::Vec<u32>; 3]> {
+    let numbers = backend.upload(sources_at(backend, sources, at)?)?;
+    let (mut highs, mut lows) = (backend.buffer(B::len(at))?, backend.buffer(B::len(at))?);
+    backend.gather(high, &numbers, &mut highs)?;
+    backend.gather(low, &numbers, &mut lows)?;
+    Ok([highs, lows, numbers])
+}
+
 /// Checks the parts of [`Primitives::rank_places`]' bounds.
 pub(crate) fn check_bounds(parts: [usize; 3], bits: u32) -> Result<()> {
     Error::check_dimension("number of the bounds' low parts", parts[0], parts[1])?;

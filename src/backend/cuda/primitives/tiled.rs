@@ -1,10 +1,10 @@
 //! Sums of values from all over memory, by tiles (`tile_runs.cu`, `tile_sum.cu`).
 
 use super::kernels;
-use crate::backend::cuda::shape::bytes_of;
+use crate::backend::cuda::shape::{Shape, bytes_of};
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, policy};
-use crate::backend::primitives::run_mark;
+use crate::backend::primitives::{bounds_at, run_mark};
 use crate::backend::tiled::{MOST_TILED, TileRuns};
 use crate::backend::{Backend, Primitives};
 use crate::error::Result;
@@ -27,13 +27,11 @@ pub(super) fn plan(
     let (unit, tiles, chip) = (16 / bytes, n.div_ceil(tile), cuda.0.chip);
     let (first_run, bucket_of) = assign(cuda, places, pairs, starts, sources)?;
     let buckets = first_run.len() - 1;
-    let shape =
-        |shape: crate::backend::cuda::shape::Shape| shape.variant("ITEM_BYTES", "4").variant("SHARED", "1");
     let mut most = cuda.zeros::<u32>(3)?;
     let (mut slots, mut unit_starts) = (cuda.uninitialised(n)?, cuda.uninitialised((buckets + 1) * tiles)?);
     kernels::order_tile(
         cuda,
-        shape(policy::order_tiles(tiles, buckets)),
+        planning(policy::order_tiles(tiles, buckets)),
         &bucket_of,
         n as u64,
         tile as u32,
@@ -53,7 +51,7 @@ pub(super) fn plan(
     };
     kernels::order_bucket(
         cuda,
-        shape(policy::order_tiles(buckets, tiles)),
+        planning(policy::order_tiles(buckets, tiles)),
         &unit_starts,
         tiles as u32,
         &slots,
@@ -100,6 +98,11 @@ pub(super) fn plan(
     }))
 }
 
+/// Of a kernel that sees no value: one unit has it for all types.
+fn planning(shape: Shape) -> Shape {
+    shape.variant("ITEM_BYTES", "4").variant("SHARED", "1")
+}
+
 /// The sums before each bucket, and all; the bucket of each value. A bucket has the sums that start in its places.
 fn assign(
     cuda: Cuda,
@@ -117,15 +120,9 @@ fn assign(
     // No sum starts behind the last that does.
     let buckets = found[1..].partition_point(|&run| (run as usize) < runs) + 1;
     let bounds = buckets - 1;
-    let (mut at, mut numbers) = (cuda.uninitialised(bounds)?, cuda.uninitialised(bounds)?);
+    let mut at = cuda.uninitialised(bounds)?;
     cuda.gather(starts, Cuda::part(&*first_run, 1..buckets), &mut at)?;
-    cuda.gather(sources, &at, &mut numbers)?;
-    let mark = run_mark::<u32>() as u32;
-    let numbers: Vec<u32> = cuda.download(&*numbers)?.into_iter().map(|source| source & !mark).collect();
-    let numbers = cuda.upload(numbers)?;
-    let (mut high, mut low) = (cuda.uninitialised(bounds)?, cuda.uninitialised(bounds)?);
-    cuda.gather(pairs.0, &numbers, &mut high)?;
-    cuda.gather(pairs.1, &numbers, &mut low)?;
+    let [high, low, _] = bounds_at(&cuda, pairs, sources, &at)?;
     // Whichever its number, a value comes to the bucket of its pair.
     let (zeros, mut bucket_of) = (cuda.zeros::<u32>(bounds)?, cuda.uninitialised(n)?);
     cuda.rank_places(pairs, [&*high, &*low, &*zeros], 0, &mut bucket_of)?;
@@ -139,7 +136,7 @@ fn assign(
 fn lists_of(cuda: Cuda, starts: &Slice<u32>, n: usize) -> Result<Option<(DeviceVec<u32>, DeviceVec<u32>)>> {
     let runs = starts.len();
     let (mut words, mut before) = (cuda.zeros::<u32>(runs + 1)?, cuda.uninitialised::<u32>(runs + 1)?);
-    let shape = policy::list_words(cuda.0.chip, runs).variant("ITEM_BYTES", "4").variant("SHARED", "1");
+    let shape = planning(policy::list_words(cuda.0.chip, runs));
     kernels::list_words(cuda, shape, starts, runs as u64, n as u64, &mut words)?;
     cuda.exclusive_scan(&words, &mut before)?;
     let all = cuda.value(Cuda::part(&*before, runs..runs + 1))? as usize;
