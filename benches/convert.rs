@@ -325,6 +325,7 @@ mod measure {
         {
             if asked(name) {
                 triplets::<f64>(b, name, stored(b, 155, by_column)?)?;
+                triplets::<f32>(b, name, stored(b, 155, by_column)?)?;
             }
         }
         if asked(twice_1e7) {
@@ -352,8 +353,12 @@ mod measure {
     }
 
     /// A matrix as a file has it, by rows or by columns.
-    fn stored(b: &Cuda, side: usize, by_column: bool) -> Result<ResidentTriplets<f64, Cuda>> {
-        let a = Coo::from_csr(b, &b.poisson3d_27::<f64>(side, side, side)?)?;
+    fn stored<T: residua::Scalar>(
+        b: &Cuda,
+        side: usize,
+        by_column: bool,
+    ) -> Result<ResidentTriplets<T, Cuda>> {
+        let a = Coo::from_csr(b, &b.poisson3d_27::<T>(side, side, side)?)?;
         let from = a.parts();
         let (is, js) = (from.row_indices, from.column_indices);
         let (is, js) = if by_column { (js, is) } else { (is, js) };

@@ -396,6 +396,13 @@ fn kept_maps_sum_in_order_of_appearance() {
         let far = |t: usize| t * 1_000_003 % MANY / 3;
         check(&b, MANY, far, double);
         check(&b, MANY, far, |t| (t % 1013) as f32 / 3.0 + 1e4 * (t % 7) as f32);
+        // Stretches of three triplets, across windows of 5000 nonzeros.
+        let across = |t: usize| match t / 3 {
+            k if k / 5000 == MANY / 3 / 5000 => k,
+            k => k / 5000 * 5000 + k % 25 * 200 + k % 5000 / 25,
+        };
+        check(&b, MANY, across, double);
+        check(&b, MANY, across, |t| (t % 1013) as f32 / 3.0 + 1e4 * (t % 7) as f32);
         check(&b, FEW, near, double);
         check(&b, FEW, near, |t| (t % 1013) as f32 / 3.0 + 1e4 * (t % 7) as f32);
         check(&b, FEW, near, |t| Complex::new((t % 1013) as f64 / 3.0, t as f64 / 7.0));

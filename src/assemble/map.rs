@@ -1,6 +1,6 @@
 //! The kept map from triplets to nonzeros.
 
-use crate::backend::{Primitives, StagedRuns, TileRuns};
+use crate::backend::{AscendingRuns, Primitives, StagedRuns, TileRuns};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Scalar, Symmetry};
@@ -30,6 +30,8 @@ use crate::scalar::{Scalar, Symmetry};
 ///
 /// - Where the triplets of neighbouring nonzeros lie in few places, as those of finite elements one after another do, `sources` become
 ///   codes of a byte and a half ([`StagedRuns`]), and values are fetched by whole lines.
+/// - Where they lie further apart, but in stretches, as those of a matrix by columns, millions of them are fetched in the order in which they lie in memory, thousands of nonzeros at a time
+///   ([`AscendingRuns`], 3.5 bytes a triplet).
 /// - Where millions of triplets come in an order far from that of the nonzeros, and make up at most three quarters as many of these,
 ///   an update first brings the values near their nonzeros: a value read, a value written, and 2 bytes more to move, and still several times
 ///   faster. Tiles of values are ordered by their nonzeros ([`TileRuns`], 4 to 5 bytes and a value a triplet to hold), or, where a block has little fast memory or triplets are
@@ -55,6 +57,8 @@ pub(super) enum Runs<B: Primitives> {
     Wide(B::Vec<u64>, B::Vec<u64>),
     /// In codes, where a kept map gains by them.
     Staged(StagedRuns<B>),
+    /// Ascending tile by tile, where they lie too far apart for codes, but not all over memory.
+    Ascending(AscendingRuns<B>),
     /// By tiles of values, and room for these.
     Tiled(TileRuns<B>, super::near::Rooms),
 }
@@ -114,6 +118,7 @@ impl<B: Primitives> Assembly<B> {
             Runs::Narrow(sources, before) => backend.gather_sum(self.symmetry, values, sources, before, out),
             Runs::Wide(sources, before) => backend.gather_sum(self.symmetry, values, sources, before, out),
             Runs::Staged(runs) => backend.sum_staged(values, runs, out),
+            Runs::Ascending(runs) => backend.sum_ascending(values, runs, out),
             Runs::Tiled(runs, rooms) => {
                 rooms.with(backend, runs.room(), |room| backend.sum_tiles(values, runs, room, out))
             }

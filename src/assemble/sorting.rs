@@ -151,6 +151,10 @@ fn build<T: Scalar, B: Primitives>(
                 && let Some(staged) = backend.stage_runs(triplets, firsts, &sources)?
             {
                 return Ok(Runs::Staged(staged));
+            } else if backend.ascends_runs(B::len(&*sources))
+                && let Some(ascending) = backend.ascend_runs(triplets, firsts, &sources)?
+            {
+                return Ok(Runs::Ascending(ascending));
             }
             Ok(Runs::Narrow(sources, before))
         })?

@@ -21,6 +21,7 @@
 //! an address and a length that only the device follows. So the borrow checker guards device memory as it guards host
 //! memory, and a caller passes its own buffers in and out.
 
+pub(crate) mod ascending;
 mod burst;
 mod convert;
 #[cfg(feature = "cuda")]
@@ -37,6 +38,7 @@ pub(crate) mod staged;
 pub(crate) mod tiled;
 mod vector;
 
+pub use ascending::AscendingRuns;
 pub use burst::{CgBurst, Derived};
 pub use convert::{Conversions, Diagonals};
 #[cfg(feature = "cuda")]

@@ -9,7 +9,7 @@
 //! of the input).
 
 use super::tiled::MOST_TILED;
-use super::{Backend, StagedRuns, TileRuns};
+use super::{AscendingRuns, Backend, StagedRuns, TileRuns};
 use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Number, Offset, Scalar, Symmetry};
 use std::ops::Range;
@@ -367,6 +367,42 @@ pub trait Primitives: Backend {
         runs: &StagedRuns<Self>,
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
+
+    /// Whether so many sources that are summed again and again should be fetched in the order of memory ([`Primitives::ascend_runs`]) on this backend.
+    fn ascends_runs(&self, sources: usize) -> bool {
+        let _ = sources;
+        false
+    }
+
+    /// Marked sources ([`Primitives::mark_runs`]) of the runs that start at `starts` (ascending, the first at 0), in a form that lets a backend fetch
+    /// values in the order in which they lie in memory, tile by tile. `None` where runs are long (more than 256 sources) or a tile's sources lie too far apart, or a source
+    /// is not below `values`, and where there is none.
+    ///
+    /// # Errors
+    /// Without memory, or when the device fails.
+    fn ascend_runs(
+        &self,
+        values: usize,
+        starts: &Self::Slice<u32>,
+        sources: &Self::Slice<u32>,
+    ) -> Result<Option<AscendingRuns<Self>>> {
+        let _ = (values, starts, sources);
+        Ok(None)
+    }
+
+    /// `out[s]` = sum over run s of `x[source]`, from left to right: the bits of [`Primitives::gather_sum`]. Allocates nothing.
+    ///
+    /// # Errors
+    /// On other numbers of values or runs than were planned.
+    fn sum_ascending<T: Scalar>(
+        &self,
+        x: &Self::Slice<T>,
+        runs: &AscendingRuns<Self>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<()> {
+        let _ = (x, runs, out);
+        Err(Error::Unsupported("sums of values in the order of memory on this device".into()))
+    }
 
     /// Bits of the places of a bucket for `n` values that are summed from all over memory again and again, where it pays on this backend
     /// to bring them near their places first ([`Primitives::to_buckets`]).

@@ -128,6 +128,7 @@ pub fn moves(b: &Cuda) {
         cases::gather_sum_cases(b);
         cases::bucket_cases(b);
         cases::staged_cases(b);
+        cases::ascending_cases(b);
         cases::tiled_cases(b);
         cases::pack_cases(b);
         cases::refusals(b);

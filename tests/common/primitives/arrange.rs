@@ -83,6 +83,63 @@ pub fn gather_sum_cases<B: Primitives>(b: &B) {
     }
 }
 
+/// Where runs of at most `longest` sources start, among `n` of them.
+fn starts_of(n: usize, longest: usize, random: &mut Random) -> Vec<u32> {
+    let mut starts = vec![0];
+    while starts[starts.len() - 1] < n {
+        starts.push(starts[starts.len() - 1] + 1 + random.below(longest));
+    }
+    starts.retain(|&start| start < n);
+    narrow(&starts)
+}
+
+/// Sums of runs whose sources ascend have the bits of sums of marked ones, and what does not suit is not planned.
+pub fn ascending_cases<B: Primitives>(b: &B) {
+    fn sums<T: Scalar, B: Primitives>(b: &B, values: usize, starts: &[u32], sources: &[u32], suits: bool) {
+        let (up_starts, mut marked) = (up(b, starts), up(b, sources));
+        let mut before = b.zeros(sources.len().div_ceil(RUN_TILE)).unwrap();
+        b.mark_runs(&up_starts, &mut marked, &mut before).unwrap();
+        let planned = b.ascend_runs(values, &up_starts, &marked).unwrap();
+        // Not every backend has this form.
+        assert!(planned.is_none() || suits, "{} sources of {values}", sources.len());
+        let Some(planned) = planned else { return };
+        let x = up(b, &Random(values as u64).vec(values + 1, |r| T::from_f64(r.next() as f64 / 3.0)));
+        let (mut right, mut out) = (b.zeros(starts.len()).unwrap(), b.zeros(starts.len() + 1).unwrap());
+        // From the second one on, nothing is aligned.
+        for shift in [0, 1] {
+            let x = B::part(&*x, shift..shift + values);
+            b.gather_sum(Symmetry::General, x, &marked, &before, &mut right).unwrap();
+            let own = shift..shift + starts.len();
+            b.sum_ascending(x, &planned, B::part_mut(&mut *out, own.clone())).unwrap();
+            let name = format!("{} sources of {values} {}", sources.len(), T::NAME);
+            assert!(down::<T, B>(b, &right) == down(b, &out)[own], "{name} from {shift} on");
+        }
+        assert!(b.sum_ascending(&x, &planned, &mut right).is_err(), "another length");
+        assert!(b.sum_ascending(B::part(&*x, 0..values), &planned, &mut out).is_err(), "more runs");
+    }
+    for n in small_enough(&[0, 1, 31, 257, 7937, 9001, 40_009]) {
+        let mut random = Random(n as u64 + 23);
+        // Stretches of 20 places in windows of 500, taken across.
+        let across = |k: usize| k / 500 * 500 + k % 25 * 20 + k % 500 / 25;
+        let sources: Vec<u32> = (0..n).map(|k| across(k) as u32).collect();
+        let values = n.next_multiple_of(500);
+        for longest in [1, 3, 256] {
+            let starts = starts_of(n, longest, &mut random);
+            sums::<f64, B>(b, values, &starts, &sources, true);
+            sums::<f32, B>(b, values, &starts, &sources, true);
+            sums::<Complex<f32>, B>(b, values, &starts, &sources, true);
+            sums::<Complex<f64>, B>(b, values, &starts, &sources, true);
+        }
+        if n > 9000 {
+            let starts = starts_of(n, 2, &mut random);
+            sums::<f64, B>(b, values - 500, &starts, &sources, false);
+            sums::<f64, B>(b, values, &[0, 300], &sources, false);
+            let apart: Vec<u32> = (0..n as u32).map(|k| k * 97 % n as u32 * 700).collect();
+            sums::<f64, B>(b, 700 * n, &starts, &apart, false);
+        }
+    }
+}
+
 /// Sums of staged runs have the bits of sums of marked ones, and what does not suit is not staged.
 pub fn staged_cases<B: Primitives>(b: &B) {
     fn sums<T: Scalar, B: Primitives>(b: &B, values: usize, starts: &[u32], sources: &[u32], suits: bool) {

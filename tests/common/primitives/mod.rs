@@ -9,7 +9,8 @@ mod select;
 pub mod sort;
 
 pub use arrange::{
-    bucket_cases, gather_scatter_cases, gather_sum_cases, pack_cases, staged_cases, tiled_cases,
+    ascending_cases, bucket_cases, gather_scatter_cases, gather_sum_cases, pack_cases, staged_cases,
+    tiled_cases,
 };
 pub use merge::{merge_cases, merge_sort_cases};
 pub use reduce::{reduce_by_key_cases, reduce_cases, segmented_reduce_cases};
@@ -73,6 +74,7 @@ macro_rules! each_case {
             gather_sum_cases,
             bucket_cases,
             staged_cases,
+            ascending_cases,
             tiled_cases,
             pack_cases,
             same_bits_cases,

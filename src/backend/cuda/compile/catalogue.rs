@@ -30,6 +30,7 @@ pub fn catalogue() -> Vec<Unit> {
             OFFSETS.map(|offset| Unit::new("gather_sum.cu").with("SCALAR", scalar).with("SOURCE", offset)),
         );
         units.push(Unit::new("staged_sum.cu").with("SCALAR", scalar));
+        units.push(Unit::new("ascending_sum.cu").with("SCALAR", scalar));
         units.extend(
             ["1", "0"].map(|shared| Unit::new("tile_sum.cu").with("SCALAR", scalar).with("SHARED", shared)),
         );
@@ -246,6 +247,7 @@ fn scans_and_selections(units: &mut Vec<Unit>) {
         }
     }
     units.push(Unit::new("stage_runs.cu"));
+    units.push(Unit::new("ascend_runs.cu"));
     for bytes in ["4", "8", "16"] {
         units.push(Unit::new("buckets.cu").with("ITEM_BYTES", bytes));
         units.extend(

@@ -6,6 +6,8 @@ macro_rules! embed {
 
 /// Kernel files, by name.
 pub const SOURCES: &[(&str, &str)] = embed![
+    "ascend_runs.cu",
+    "ascending_sum.cu",
     "blocks.cu",
     "buckets.cu",
     "cg_layout.cu",
@@ -93,6 +95,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
 /// Headers that any of them may include, by name.
 pub const HEADERS: &[(&str, &str)] = embed![
     "across.cuh",
+    "ascending.cuh",
     "block_before.cuh",
     "block_sum.cuh",
     "bulk.cuh",

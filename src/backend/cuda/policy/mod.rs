@@ -45,8 +45,8 @@ pub(super) use slim_grid::{
     GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridEnd, GridStencil, SlimGrid, slim_grid,
 };
 pub(super) use sources::{
-    bucket_bits, gather_sum, list_words, order_tiles, per_run, rank_places, stage_runs, stages_runs,
-    sum_staged, take_tiles, tile_sizes, to_buckets,
+    ascend_runs, ascending_sum, ascends_runs, bucket_bits, gather_sum, list_words, order_tiles, per_run,
+    rank_places, stage_runs, stages_runs, sum_staged, take_tiles, tile_sizes, to_buckets,
 };
 pub(super) use swept::{
     NARROW_BANDS, SWEPT_FEW, band_height, put_few_in_order, put_in_order, room_for_notes, sweep, swept,
@@ -117,8 +117,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         | "transpose_windows.cu" => convert::constants(unit),
         "column_spread.cu" | "csr_balanced.cu" | "row_shape.cu" => balanced::constants(unit),
         "csr_binned.cu" => binned::constants(unit),
-        "buckets.cu" | "gather_sum.cu" | "stage_runs.cu" | "staged_sum.cu" | "tile_runs.cu"
-        | "tile_sum.cu" => sources::constants(unit),
+        "ascend_runs.cu" | "ascending_sum.cu" | "buckets.cu" | "gather_sum.cu" | "stage_runs.cu"
+        | "staged_sum.cu" | "tile_runs.cu" | "tile_sum.cu" => sources::constants(unit),
         _ => products::constants(unit)
             .or_else(|| graph::constants(unit))
             .unwrap_or_else(|| primitives::constants(unit)),

@@ -1,6 +1,7 @@
-//! Sums of values by their sources: near each other, staged in pieces, from buckets of the second-level cache, from tiles.
+//! Sums of values by their sources: near each other, staged in pieces, in the order of memory, from buckets of the second-level cache, from tiles.
 
 use super::{Shape, elementwise};
+use crate::backend::ascending::{GROUPS, LENGTH, SLOTS};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::backend::staged::{BLOCK_PARTS, MOST_PIECES, PART, PIECE};
@@ -18,6 +19,16 @@ const STAGING_THREADS: u32 = 256;
 const STAGED_SUM: [(&str, u32, u32); 4] = [("f32", 16, 3), ("f64", 14, 5), ("c32", 12, 5), ("c64", 8, 5)];
 /// Sources from which on they become codes: a map of fewer is read from the second-level cache.
 const STAGED_FROM: usize = 1 << 17;
+
+/// Threads of a block that sums a tile whose sources ascend, and blocks that a multiprocessor should have room for, by bytes of an element.
+const ASCENDING_SUM: [(usize, u32, u32); 3] = [(4, 512, 4), (8, 1024, 2), (16, 1024, 1)];
+/// Shared memory that the kernel declares itself, at most.
+const ASCENDING_STATIC: usize = 4 << 10;
+/// Windows that the sources of a tile may lie in, and the sources of each: 62 a window, on average, where others lie so far apart that they would be fetched alone.
+const ASCENDING_WINDOWS: u32 = 128;
+const ASCENDING_SPAN: usize = 1 << 11;
+/// Sources from which on they ascend: values, result and map of fewer lie in the second-level cache.
+const ASCENDING_FROM: usize = 1 << 22;
 
 /// Threads of a block that brings a tile of elements to buckets, and blocks that a multiprocessor should have room for: fewer where
 /// elements have 16 bytes.
@@ -56,16 +67,39 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             let &(_, blocks, at_once) = own.unwrap_or(&STAGED_SUM[0]);
             [&staged_form()[..], &[("BLOCKS", blocks), ("AT_ONCE", at_once)]].concat()
         }
+        "ascend_runs.cu" => {
+            let own = [("THREADS", SLOTS as u32 / 8), ("WINDOWS", ASCENDING_WINDOWS)];
+            [&ascending_form()[..], &own].concat()
+        }
+        "ascending_sum.cu" => {
+            let (threads, blocks) = ascending_threads(bytes_of(unit));
+            [&ascending_form()[..], &[("THREADS", threads), ("BLOCKS", blocks)]].concat()
+        }
         _ => {
-            let bytes = match unit.type_of("SCALAR") {
-                Some("f32") => 4,
-                Some("c64") => 16,
-                _ => 8,
-            };
+            let bytes = bytes_of(unit);
             let (_, held, lanes) = TILED_SUM.into_iter().find(|own| own.0 == bytes).unwrap_or(TILED_SUM[0]);
             vec![("THREADS", TILED_THREADS), ("HELD", held), ("LANES", lanes)]
         }
     }
+}
+
+/// Bytes of a unit's elements.
+fn bytes_of(unit: &Unit) -> usize {
+    match unit.type_of("SCALAR") {
+        Some("f32") => 4,
+        Some("c64") => 16,
+        _ => 8,
+    }
+}
+
+/// Tiles of ascending sources, as those read them who did not make them.
+fn ascending_form() -> [(&'static str, u32); 3] {
+    [("SLOTS", SLOTS), ("LENGTH", LENGTH), ("GROUPS", GROUPS)].map(|(name, value)| (name, value as u32))
+}
+
+fn ascending_threads(bytes: usize) -> (u32, u32) {
+    let own = ASCENDING_SUM.iter().find(|own| own.0 >= bytes).unwrap_or(&ASCENDING_SUM[2]);
+    (own.1, own.2)
 }
 
 /// Lists of pieces, as those read them who did not make them.
@@ -93,6 +127,24 @@ pub(in crate::backend::cuda) fn stage_runs(parts: usize) -> Shape {
 pub(in crate::backend::cuda) fn sum_staged(lists: usize, most: usize, bytes: usize) -> Shape {
     let elements = (most * PIECE).max(PART * BLOCK_PARTS);
     Shape::new(lists as u32, 32 * BLOCK_PARTS as u32).shared(elements * bytes)
+}
+
+/// Whether so many sources ascend, tile by tile.
+pub(in crate::backend::cuda) fn ascends_runs(sources: usize) -> bool {
+    (ASCENDING_FROM..=1 << 31).contains(&sources)
+}
+
+/// A block a tile, with its sources to be put in order, and bits of their windows. None where a block has no room for a tile of the largest elements.
+pub(in crate::backend::cuda) fn ascend_runs(chip: Chip, tiles: usize) -> Option<Shape> {
+    let room = chip.shared_a_block as usize >= 16 * SLOTS + ASCENDING_STATIC;
+    let words = ASCENDING_WINDOWS as usize * ASCENDING_SPAN / 32;
+    let shape = Shape::new(tiles as u32, SLOTS as u32 / 8).shared(8 * SLOTS + 6 * words);
+    room.then_some(shape)
+}
+
+/// A block a tile, with its elements and what lets the first be as far from a multiple of 16 bytes as the first sum.
+pub(in crate::backend::cuda) fn ascending_sum(tiles: usize, slots: usize, bytes: usize) -> Shape {
+    Shape::new(tiles as u32, ascending_threads(bytes).0).shared(slots * bytes + 16)
 }
 
 /// Bits of the places of a bucket ([`Primitives::bucket_bits`](crate::backend::Primitives::bucket_bits)): more where there would be too

@@ -119,6 +119,21 @@ kernels! {
     );
 }
 kernels! {
+    "ascend_runs.cu", types();
+    fn ascend_codes(
+        sources: &Slice<u32>, n: u64, values: u64, starts: &Slice<u32>, runs: u64, before: &Slice<u32>,
+        codes: &mut Slice<u32>, bases: &mut Slice<u32>, heads: Option<&mut Slice<u32>>, shapes: &mut Slice<u32>,
+        unfit: &mut Slice<u32>,
+    );
+}
+kernels! {
+    "ascending_sum.cu", types(T: Scalar as SCALAR);
+    fn ascending_sum(
+        x: &Slice<T>, codes: &Slice<u32>, bases: &Slice<u32>, heads: Option<&Slice<u32>>, shapes: &Slice<u32>,
+        before: &Slice<u32>, out: &mut Slice<T>,
+    );
+}
+kernels! {
     "buckets.cu", types();
     fn rank_places(
         high: &Slice<u32>, low: &Slice<u32>, n: u64, bound_high: &Slice<u32>, bound_low: &Slice<u32>,

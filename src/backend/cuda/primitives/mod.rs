@@ -1,5 +1,6 @@
 //! The parallel primitives on the device. Each method chooses a launch; the kernels are in `kernels/`.
 
+mod ascending;
 mod histogram;
 mod kernels;
 mod merge;
@@ -16,8 +17,8 @@ use super::shape::{Shape, bytes_of};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy};
 use crate::backend::{
-    BUCKET_TILE, Backend, MOST_PIECES, Order, Primitives, RUN_TILE, Scan, StagedRuns, TileRuns, buckets_of,
-    check_bounds, staged,
+    AscendingRuns, BUCKET_TILE, Backend, MOST_PIECES, Order, Primitives, RUN_TILE, Scan, StagedRuns,
+    TileRuns, buckets_of, check_bounds, staged,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Number, Offset, Scalar, Symmetry};
@@ -357,6 +358,28 @@ impl Primitives for Cuda {
         let shape = policy::sum_staged(map.counts.len(), map.most, size_of::<T>());
         let StagedRuns { codes, pieces, counts, before, .. } = map;
         kernels::staged_sum(*self, shape, x, x.len() as u64, codes, pieces, counts, before, out)
+    }
+
+    fn ascends_runs(&self, sources: usize) -> bool {
+        policy::ascends_runs(sources)
+    }
+
+    fn ascend_runs(
+        &self,
+        values: usize,
+        starts: &Slice<u32>,
+        sources: &Slice<u32>,
+    ) -> Result<Option<AscendingRuns<Self>>> {
+        ascending::plan(*self, values, starts, sources)
+    }
+
+    fn sum_ascending<T: Scalar>(
+        &self,
+        x: &Slice<T>,
+        runs: &AscendingRuns<Self>,
+        out: &mut Slice<T>,
+    ) -> Result<()> {
+        ascending::sum(*self, x, runs, out)
     }
 
     fn bucket_bits(&self, n: usize) -> Option<u32> {

@@ -1,0 +1,50 @@
+//! Runs of sources whose values are fetched in the order in which they lie in memory.
+
+use super::Backend;
+use crate::error::{Error, Result};
+
+/// Slots of a tile, one more than it fills at most.
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA makes tiles
+pub(crate) const SLOTS: usize = 1 << 13;
+/// Sources that a tile starts runs of. A run has at most [`SLOTS`] less these.
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+pub(crate) const LENGTH: usize = SLOTS - 256;
+/// Groups of four chunks of 32 that a tile has room for: an eighth more than its sources fill.
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+pub(crate) const GROUPS: usize = LENGTH / 128 * 9 / 8 + 1;
+
+/// Runs of sources in tiles of neighbouring runs ([`Primitives::ascend_runs`](super::Primitives::ascend_runs)): a tile's sources ascend, each with the slot that its value takes in fast memory,
+/// where the runs lie one after another.
+///
+/// ```text
+/// runs  0 3 6 | 1 4 7 | 2    ascending  0 1 2 3 4 6 7    slots  0 3 6 1 4 2 5
+/// ```
+///
+/// Bytes: 3.5 a source, and an eighth of one where runs have more than one source.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA makes them
+pub struct AscendingRuns<B: Backend> {
+    /// Of each source how far it lies behind the first of its chunk, and its slot, packed (`ascending.cuh`).
+    pub(crate) codes: B::Vec<u32>,
+    /// The first source of each chunk.
+    pub(crate) bases: B::Vec<u32>,
+    /// A bit a slot: whether a run starts there. None where every run has one source.
+    pub(crate) heads: Option<B::Vec<u32>>,
+    /// Groups of each tile, and its slots above 16 bits.
+    pub(crate) shapes: B::Vec<u32>,
+    /// Runs before each tile, and all.
+    pub(crate) before: B::Vec<u32>,
+    /// Values that sources name.
+    pub(crate) values: usize,
+    pub(crate) runs: usize,
+    /// Slots of a tile at most.
+    pub(crate) slots: usize,
+}
+
+impl<B: Backend> AscendingRuns<B> {
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA sums by them
+    pub(crate) fn check(&self, values: usize, runs: usize) -> Result<()> {
+        Error::check_dimension("number of values", self.values, values)?;
+        Error::check_dimension("number of runs", self.runs, runs)
+    }
+}

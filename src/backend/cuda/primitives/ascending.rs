@@ -1,0 +1,68 @@
+//! Sums of values that are fetched in the order in which they lie in memory (`ascend_runs.cu`, `ascending_sum.cu`).
+
+use super::kernels;
+use crate::backend::Backend;
+use crate::backend::ascending::{AscendingRuns, GROUPS, LENGTH, SLOTS};
+use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::{Cuda, policy};
+use crate::error::Result;
+use crate::scalar::Scalar;
+
+/// [`Primitives::ascend_runs`].
+pub(super) fn plan(
+    cuda: Cuda,
+    values: usize,
+    starts: &Slice<u32>,
+    sources: &Slice<u32>,
+) -> Result<Option<AscendingRuns<Cuda>>> {
+    let (n, runs, tiles) = (sources.len(), starts.len(), sources.len().div_ceil(LENGTH));
+    let Some(shape) = policy::ascend_runs(cuda.0.chip, tiles) else { return Ok(None) };
+    let (mut longest, per_run) = (cuda.zeros::<u32>(1)?, policy::per_run(cuda.0.chip, runs));
+    kernels::longest_run(cuda, per_run, starts, runs as u64, n as u64, &mut longest)?;
+    let longest = cuda.value(&longest)? as usize;
+    if longest > SLOTS - LENGTH {
+        return Ok(None);
+    }
+    let mut map = AscendingRuns::<Cuda> {
+        codes: cuda.uninitialised(tiles * GROUPS * 96)?,
+        bases: cuda.uninitialised(tiles * GROUPS * 4)?,
+        heads: if longest > 1 { Some(cuda.uninitialised(tiles * SLOTS / 32)?) } else { None },
+        shapes: cuda.uninitialised(tiles)?,
+        before: cuda.uninitialised(tiles + 1)?,
+        values,
+        runs,
+        slots: LENGTH + longest,
+    };
+    let per_tile = policy::per_run(cuda.0.chip, tiles + 1);
+    kernels::part_runs(cuda, per_tile, starts, runs as u64, LENGTH as u64, &mut map.before, tiles as u64)?;
+    let mut unfit = cuda.zeros::<u32>(1)?;
+    kernels::ascend_codes(
+        cuda,
+        shape,
+        sources,
+        n as u64,
+        values as u64,
+        starts,
+        runs as u64,
+        &map.before,
+        &mut map.codes,
+        &mut map.bases,
+        map.heads.as_deref_mut(),
+        &mut map.shapes,
+        &mut unfit,
+    )?;
+    Ok((cuda.value(&unfit)? == 0).then_some(map))
+}
+
+/// [`Primitives::sum_ascending`].
+pub(super) fn sum<T: Scalar>(
+    cuda: Cuda,
+    x: &Slice<T>,
+    map: &AscendingRuns<Cuda>,
+    out: &mut Slice<T>,
+) -> Result<()> {
+    map.check(x.len(), out.len())?;
+    let shape = policy::ascending_sum(map.shapes.len(), map.slots, size_of::<T>());
+    let AscendingRuns { codes, bases, heads, shapes, before, .. } = map;
+    kernels::ascending_sum(cuda, shape, x, codes, bases, heads.as_deref(), shapes, before, out)
+}
