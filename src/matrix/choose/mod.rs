@@ -34,6 +34,7 @@ pub use model::{Advice, Compressed, ProductModel, Traits, advise};
 pub use report::{Basis, ChoiceReport, Trial};
 pub use sample::Variety;
 
+use super::lengths::{lengths_of, longest_of};
 use super::sparse::SparseMatrix;
 use super::{Csr, build};
 use crate::backend::{Conversions, Products};
@@ -186,7 +187,15 @@ where
     if let Some(trials) = entry.load() {
         return recall(backend, a, trials, options);
     }
-    let traits = Traits::new::<V, B>((a.rows(), a.columns(), a.nonzeros()), &lengths, Some(variety));
+    let mut traits = Traits::new::<V, B>((a.rows(), a.columns(), a.nonzeros()), &lengths, Some(variety));
+    if !model.waits.is_empty() {
+        // A sample may miss the one row that all others wait for.
+        match lengths_of(backend, &a).and_then(|lengths| longest_of(backend, &lengths)) {
+            Ok(longest) => traits = traits.longest(longest as usize),
+            Err(error) if trial::is_refusal(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
     let forecasts = model::forecasts(&model, &traits);
     let csr = forecasts.iter().find(|f| f.format == Csr::<V, B>::NAME).copied();
     let candidates = model::candidates(&forecasts, options.compression);

@@ -1,12 +1,13 @@
 //! The model: how long a product takes in each format, from what the format stores and what the backend reaches.
 //!
 //! ```text
-//! time = (start + bytes(format) / share(format)) / copy bandwidth
+//! time = (start + start(format) + max(bytes(format) / share(format), entry(format) * longest row)) / copy bandwidth
 //! ```
 //!
 //! `bytes` is the storage, padding counted, with x and y once; `start` what could be copied while a product is being
-//! started; `share` the part of copy bandwidth that the backend's kernel reaches on its own bytes. Only ratios of times
-//! are used, so the copy bandwidth itself need not be known.
+//! started; `share` the part of copy bandwidth that the backend's kernel reaches on its own bytes; `entry` what could be copied
+//! while a thread that has a row to itself takes an entry of it. Only ratios of times are used, so the copy bandwidth itself need
+//! not be known.
 
 use super::super::lengths::{RowLengths, RowStatistics};
 use super::super::storage::Storage;
@@ -29,7 +30,7 @@ const SCATTERED: f64 = 0.5;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct ProductModel {
-    /// What a product costs before its first byte, in bytes that could have been copied meanwhile.
+    /// What any product costs before its first byte, in bytes that could have been copied meanwhile.
     pub start: f64,
     /// What a look at a sample of a matrix costs, in the same unit.
     pub look: f64,
@@ -38,6 +39,9 @@ pub struct ProductModel {
     /// Format, and the share of copy bandwidth that its product reaches on its own bytes; what is not listed has no
     /// kernel.
     pub shares: &'static [(&'static str, f64)],
+    /// Format, what its product costs beside `start`, and what an entry of the longest row does where one thread takes it all: the product
+    /// lasts as long as that row. In the same unit; what is not listed waits for nothing.
+    pub waits: &'static [(&'static str, f64, f64)],
     /// What the compressed format suits.
     pub compressed: Compressed,
     /// What an entry far from its row costs beside its bytes, in bytes that could have been copied meanwhile: x comes from another cache.
@@ -64,7 +68,15 @@ pub enum Compressed {
 impl ProductModel {
     /// From its parts; the compressed format where it is smaller.
     pub const fn new(start: f64, look: f64, conversion: f64, shares: &'static [(&'static str, f64)]) -> Self {
-        Self { start, look, conversion, shares, compressed: Compressed::Smaller, far: 0.0, far_swept: 0.0 }
+        let compressed = Compressed::Smaller;
+        Self { start, look, conversion, shares, waits: &[], compressed, far: 0.0, far_swept: 0.0 }
+    }
+
+    /// With what products wait for beside their bytes.
+    #[must_use]
+    pub const fn waits(mut self, waits: &'static [(&'static str, f64, f64)]) -> Self {
+        self.waits = waits;
+        self
     }
 
     /// With another rule for the compressed format.
@@ -85,8 +97,16 @@ impl ProductModel {
     /// matrix's size in bytes is known.
     pub(super) fn look_and_start(&self, bytes: usize) -> (f64, f64) {
         let share = self.share(Csr::<f64>::NAME).unwrap_or(1.0);
-        let product = (self.start + bytes as f64 / share).max(1.0);
-        (self.look / product, self.start / product)
+        let start = self.start + self.wait(Csr::<f64>::NAME).0;
+        let product = (start + bytes as f64 / share).max(1.0);
+        (self.look / product, start / product)
+    }
+
+    fn wait(&self, format: &str) -> (f64, f64) {
+        self.waits
+            .iter()
+            .find(|(name, ..)| *name == format)
+            .map_or((0.0, 0.0), |&(_, start, entry)| (start, entry))
     }
 
     fn share(&self, format: &str) -> Option<f64> {
@@ -134,6 +154,13 @@ impl Traits {
         }
     }
 
+    /// With the longest of all rows, where some were looked at.
+    #[must_use]
+    pub(super) fn longest(mut self, longest: usize) -> Self {
+        self.rows.max = self.rows.max.max(longest);
+        self
+    }
+
     /// Bytes that a product moves, or could meanwhile; `None` where the format is refused, unknown or unsuited.
     fn bytes(&self, format: &str, model: &ProductModel) -> Option<f64> {
         if let (COMPRESSED, Compressed::Runs { rows, entry }) = (format, model.compressed) {
@@ -179,7 +206,9 @@ pub(super) struct Forecast {
 pub(super) fn forecasts(model: &ProductModel, traits: &Traits) -> Vec<Forecast> {
     let forecast = |format: &'static str| {
         let (bytes, share) = (traits.bytes(format, model)?, model.share(format)?);
-        Some(Forecast { format, bytes, share, time: model.start + bytes / share })
+        let (start, entry) = model.wait(format);
+        let time = model.start + start + (bytes / share).max(entry * traits.rows.max as f64);
+        Some(Forecast { format, bytes, share, time })
     };
     let mut all: Vec<Forecast> = traits.storage.iter().filter_map(|(format, _)| forecast(format)).collect();
     let csr = |f: &Forecast| f.format != Csr::<f64>::NAME;

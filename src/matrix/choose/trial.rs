@@ -13,17 +13,20 @@ const MARGIN: f64 = 0.97;
 
 /// A format is tried where the model sees it within this factor of the fastest that was measured: so much is the model wrong where nothing
 /// that it goes by is missing. (By a sample, what is compressed may seem five times as fast as CSR and be a tenth faster.)
-const WITHIN: f64 = 1.2;
+const WITHIN: f64 = 1.25;
 
 /// Products of each format at least: one to warm up, one to see whether it is worth more, two to measure.
 const FEWEST: usize = 4;
 
 /// And where starting it is all that a product's time is. Batches of a few would tell how long the clock and the start of a
-/// recording take.
-const FEWEST_SHORT: f64 = 250.0;
+/// recording take: ten times as long as the start of a product.
+const FEWEST_SHORT: f64 = 300.0;
 
 /// A format whose first product takes so many of CSR's has lost.
 const HOPELESS: f64 = 3.0;
+
+/// And one whose first batch takes so many times as long as the fastest's is measured once: chance does not make up for that.
+const LOST: f64 = 2.0;
 
 /// What is being timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,21 +84,24 @@ where
     let mut x = backend.zeros::<T>(a.columns())?;
     backend.fill(T::one(), &mut x)?;
     let mut y = backend.zeros::<T>(a.rows())?;
-    // Seconds of a product by itself, and of one among several; the latter is not measured where the former is beyond a limit.
+    // Seconds of a product by itself, and of one among several; the latter is not measured where the former is beyond a limit, and only
+    // once where it is itself.
     let mut time =
-        |matrix: &dyn SparseMatrix<T, B, V>, most: f64, clock: &mut Clock<'_>| -> Result<(f64, f64)> {
+        |matrix: &dyn SparseMatrix<T, B, V>, most: (f64, f64), clock: &mut Clock<'_>| -> Result<(f64, f64)> {
             let mut product = || matrix.product(backend, T::one(), &x, T::zero(), &mut y);
             // The first says whether there is a kernel, and may compile it.
             product()?;
             let single = clock(Step::Products(1), matrix.format(), &mut product)?;
-            if single > most {
+            if single > most.0 {
                 return Ok((single, single));
             }
             let count = each.saturating_sub(2).max(2) / 2;
             let mut twice = |body: &mut dyn FnMut() -> Result<()>| -> Result<(f64, f64)> {
-                let mut one = || clock(Step::Products(count), matrix.format(), body);
+                let mut one =
+                    || clock(Step::Products(count), matrix.format(), body).map(|all| all / count as f64);
+                let first = one()?;
                 // The faster of two batches: whatever else the machine does only adds.
-                Ok((single, one()?.min(one()?) / count as f64))
+                Ok((single, if first > most.1 { first } else { first.min(one()?) }))
             };
             {
                 // As an iteration would run it: launches do not count where a device replays them.
@@ -107,7 +113,7 @@ where
             // What needs memory of its own cannot be recorded.
             twice(&mut || (0..count).try_for_each(|_| product()))
         };
-    let (single, csr) = time(&a, f64::INFINITY, clock)?;
+    let (single, csr) = time(&a, (f64::INFINITY, f64::INFINITY), clock)?;
     let mut trials = vec![Trial::measured(Csr::<V, B>::NAME, 0.0, csr)];
     let (mut best, mut fastest) = (None, csr * MARGIN);
     for &(name, promised) in proposals {
@@ -120,7 +126,9 @@ where
             Ok(())
         })
         .and_then(|convert| match built.take() {
-            Some(matrix) => Ok((convert, time(&*matrix, HOPELESS * single, clock)?.1, matrix)),
+            Some(matrix) => {
+                Ok((convert, time(&*matrix, (HOPELESS * single, LOST * fastest), clock)?.1, matrix))
+            }
             None => Err(Error::Unsupported(format!("{name} was not built"))),
         });
         match outcome {
