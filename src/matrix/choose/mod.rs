@@ -68,8 +68,8 @@ impl ChoiceOptions {
         self
     }
 
-    /// How many products may be spent on measuring, all formats together; four are taken of each at least (up to a hundred where
-    /// starting a product takes longer than the product), and two of one that is three times slower than CSR. Default 16.
+    /// How many products may be spent on measuring, all formats together; six are taken of each at least (up to some hundreds where
+    /// starting a product takes longer than the product), and three of one that is three times slower than CSR. Default 16.
     #[must_use]
     pub fn budget(mut self, products: usize) -> Self {
         self.budget = products;

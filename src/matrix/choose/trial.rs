@@ -15,18 +15,18 @@ const MARGIN: f64 = 0.97;
 /// that it goes by is missing. (By a sample, what is compressed may seem five times as fast as CSR and be a tenth faster.)
 const WITHIN: f64 = 1.25;
 
-/// Products of each format at least: one to warm up, one to see whether it is worth more, two to measure.
-const FEWEST: usize = 4;
+/// Batches of which the fastest counts: whatever else the machine does only adds.
+const BATCHES: usize = 4;
 
-/// And where starting it is all that a product's time is. Batches of a few would tell how long the clock and the start of a
-/// recording take: ten times as long as the start of a product.
-const FEWEST_SHORT: f64 = 300.0;
+/// Products of each format beside these: one to warm up, one to see whether it is worth more.
+const BEFORE: usize = 2;
 
-/// A format whose first product takes so many of CSR's has lost.
+/// Products of each format where starting it is all that a product's time is. Batches of a few would tell how long the clock and the start
+/// of a recording take.
+const SHORT: f64 = 500.0;
+
+/// A format whose first product takes so many of CSR's, and the next as well, has lost.
 const HOPELESS: f64 = 3.0;
-
-/// And one whose first batch takes so many times as long as the fastest's is measured once: chance does not make up for that.
-const LOST: f64 = 2.0;
 
 /// What is being timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) fn wall_clock<B: Backend>(
 
 /// Products of each format where CSR and `n` others share a budget, and starting one is this share of its time.
 pub(super) fn each(n: usize, budget: usize, starting: f64) -> usize {
-    (budget / (n + 1)).max(FEWEST).max((FEWEST_SHORT * starting) as usize)
+    (budget / (n + 1)).max(BEFORE + BATCHES).max((SHORT * starting) as usize)
 }
 
 /// Whether an error only means that a format is not for this matrix or device.
@@ -84,36 +84,37 @@ where
     let mut x = backend.zeros::<T>(a.columns())?;
     backend.fill(T::one(), &mut x)?;
     let mut y = backend.zeros::<T>(a.rows())?;
-    // Seconds of a product by itself, and of one among several; the latter is not measured where the former is beyond a limit, and only
-    // once where it is itself.
+    // Seconds of a product by itself, and of one among several; the latter is not measured where the former is beyond a limit.
     let mut time =
-        |matrix: &dyn SparseMatrix<T, B, V>, most: (f64, f64), clock: &mut Clock<'_>| -> Result<(f64, f64)> {
+        |matrix: &dyn SparseMatrix<T, B, V>, most: f64, clock: &mut Clock<'_>| -> Result<(f64, f64)> {
             let mut product = || matrix.product(backend, T::one(), &x, T::zero(), &mut y);
             // The first says whether there is a kernel, and may compile it.
             product()?;
-            let single = clock(Step::Products(1), matrix.format(), &mut product)?;
-            if single > most.0 {
+            let mut single = clock(Step::Products(1), matrix.format(), &mut product)?;
+            if single > most {
+                single = single.min(clock(Step::Products(1), matrix.format(), &mut product)?);
+            }
+            if single > most {
                 return Ok((single, single));
             }
-            let count = each.saturating_sub(2).max(2) / 2;
-            let mut twice = |body: &mut dyn FnMut() -> Result<()>| -> Result<(f64, f64)> {
-                let mut one =
-                    || clock(Step::Products(count), matrix.format(), body).map(|all| all / count as f64);
-                let first = one()?;
-                // The faster of two batches: whatever else the machine does only adds.
-                Ok((single, if first > most.1 { first } else { first.min(one()?) }))
+            let count = (each.saturating_sub(BEFORE) / BATCHES).max(1);
+            let mut fastest = |body: &mut dyn FnMut() -> Result<()>| -> Result<(f64, f64)> {
+                let mut batch = || clock(Step::Products(count), matrix.format(), body);
+                let first = batch()?;
+                let best = (1..BATCHES).try_fold(first, |best, _| Ok::<_, Error>(best.min(batch()?)))?;
+                Ok((single, best / count as f64))
             };
             {
                 // As an iteration would run it: launches do not count where a device replays them.
                 let mut recorded = backend.record(|| (0..count).try_for_each(|_| product()));
                 if let Ok(step) = &mut recorded {
-                    return twice(&mut || step.replay());
+                    return fastest(&mut || step.replay());
                 }
             }
             // What needs memory of its own cannot be recorded.
-            twice(&mut || (0..count).try_for_each(|_| product()))
+            fastest(&mut || (0..count).try_for_each(|_| product()))
         };
-    let (single, csr) = time(&a, (f64::INFINITY, f64::INFINITY), clock)?;
+    let (single, csr) = time(&a, f64::INFINITY, clock)?;
     let mut trials = vec![Trial::measured(Csr::<V, B>::NAME, 0.0, csr)];
     let (mut best, mut fastest) = (None, csr * MARGIN);
     for &(name, promised) in proposals {
@@ -126,9 +127,7 @@ where
             Ok(())
         })
         .and_then(|convert| match built.take() {
-            Some(matrix) => {
-                Ok((convert, time(&*matrix, (HOPELESS * single, LOST * fastest), clock)?.1, matrix))
-            }
+            Some(matrix) => Ok((convert, time(&*matrix, HOPELESS * single, clock)?.1, matrix)),
             None => Err(Error::Unsupported(format!("{name} was not built"))),
         });
         match outcome {
