@@ -44,7 +44,7 @@ template <typename F> DEVICE void sums(KINDS, u32 conjugate, const T* x, F finis
         const u64 section = place / 32, first = entries[section];
         const u32 width = u32(u64(entries[section + 1]) - first) / 32, row = u32(row_at(order, place)), kind = kind_of[row];
         const Kind columns = {distance + start[kind], row, start[kind + 1] - start[kind]};
-        finish(row, row_sum(width, columns, values + first + lane_id(), x, conjugate));
+        finish(row, row_sum<UNROLL>(width, columns, values + first + lane_id(), x, conjugate));
     }
 }
 

@@ -1,8 +1,8 @@
-// The sum of a row in a section of the slim format whose values are stored. Up to UNROLL entries of it are asked for with no branch between:
+// The sum of a row in a section of the slim format whose values are stored. Up to N entries of it are asked for with no branch between:
 // where there is none, x_0 is read and not used. Matrices are larger than the caches, so what counts is that a multiprocessor is full of threads, as
 // MIN_BLOCKS tells the compiler: it then keeps fewer of a row's loads under way, of more rows.
 //
-// What a file includes this behind: T (vectors), S (values as stored), UNROLL. Columns are of a type with CODES, how many of them a word has (0: none is
+// What a file includes this behind: T (vectors), S (values as stored). Columns are of a type with CODES, how many of them a word has (0: none is
 // read); from(k), the columns from entry k on, a whole number of words behind; word(i), the row's word i; column(word, k, here), that of entry k, which is in
 // the word, and whether there is one.
 #pragma once
@@ -43,9 +43,9 @@ template <u32 N, typename C> DEVICE T add_rest(u32 left, T sum, const C& columns
     return sum;
 }
 // Of a section so wide; `values` are the row's. From left to right: two runs give the same bits.
-template <typename C> DEVICE T row_sum(u32 width, const C& columns, const S* values, const T* x, u32 conjugate) {
+template <u32 N, typename C> DEVICE T row_sum(u32 width, const C& columns, const S* values, const T* x, u32 conjugate) {
     T sum = T();
     u32 k = 0;
-    for (; k + UNROLL <= width; k += UNROLL) sum = add_entries<UNROLL>(sum, columns.from(k), values + u64(k) * 32, x, conjugate);
-    return add_rest<UNROLL>(width - k, sum, columns.from(k), values + u64(k) * 32, x, conjugate);
+    for (; k + N <= width; k += N) sum = add_entries<N>(sum, columns.from(k), values + u64(k) * 32, x, conjugate);
+    return add_rest<N>(width - k, sum, columns.from(k), values + u64(k) * 32, x, conjugate);
 }

@@ -129,9 +129,10 @@ class Wide:
 
     def product(self, x, y):
         a, t = self.a, "f64" if x.dtype.itemsize == 8 else "f32"
-        f = kernel("slim_wide.cu", "slim_wide", SCALAR=t, STORED=t, OFFSET="u32", THREADS=256, UNROLL=12, MIN_BLOCKS=8)
+        threads = 256 if t == "f64" else 128
+        f = kernel("slim_wide.cu", "slim_wide", SCALAR=t, STORED=t, OFFSET="u32", THREADS=threads, UNROLL=16, MIN_BLOCKS=2048 // threads, DOT_UNROLL=12, DOT_BLOCKS=8)
         one, zero = x.dtype.type(1), x.dtype.type(0)
-        return peers.early(f, ceil(a.rows, 256), 256, (U(a.rows), self.order, self.offsets, self.bases, self.words, self.entries, self.values, U32(0), one, x, zero, y))
+        return peers.early(f, ceil(a.rows, 256), threads, (U(a.rows), self.order, self.offsets, self.bases, self.words, self.entries, self.values, U32(0), one, x, zero, y))
 
 
 def case(name, a, t, stream, copy):

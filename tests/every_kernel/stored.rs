@@ -283,6 +283,10 @@ pub fn compressed_products(b: &Cuda) {
             }
         }
     }
+    // A warp takes two sections of a window there.
+    for (name, _, a) in compressible(&["far columns", "lengths of every kind"]) {
+        slim::check::<f32, f32, _>(b, name, &a.map(|v| v as f32));
+    }
 }
 
 pub fn compressed_dots(b: &Cuda) {

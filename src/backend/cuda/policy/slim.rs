@@ -5,7 +5,7 @@ use super::{PARTIALS, Shape, slim_grid, slim_march};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::backend::{SECTION, SLIM_WINDOW};
-use crate::scalar::Element;
+use crate::scalar::{Element, Scalar};
 
 /// Threads of a block.
 const PRODUCT_THREADS: u32 = 256;
@@ -38,16 +38,19 @@ const RESTORED: usize = 4;
 /// Mean length up to which a row has so few entries that what a block brings to look them up in is worth further sections.
 const SHORT_ROWS: usize = 8;
 
-/// Threads of a block, where columns are wide and values stored: a block takes a window.
-const WIDE_THREADS: u32 = SLIM_WINDOW as u32;
+/// Threads of a block where columns are wide and values stored, and it takes a window: a warp takes a section, or two, so that a block does not wait for its widest
+/// one. Of f64, memory is busy enough with one. A product with dot takes a thread a row.
+const WINDOW_THREADS: u32 = SLIM_WINDOW as u32;
+fn wide_threads(scalar: &str) -> u32 {
+    if scalar == "f64" { WINDOW_THREADS } else { WINDOW_THREADS / 2 }
+}
 
-/// Entries of a row under way there, and blocks of a multiprocessor: all that it holds of real values that are not widened.
-fn wide(scalar: &str, stored: &str) -> (u32, u32) {
-    match (scalar, scalar == stored) {
-        ("c64", _) => (4, 4),
-        ("c32", _) => (4, 6),
-        (_, false) => (12, 6),
-        (_, true) => (12, 8),
+/// Entries of a row under way there, in a product and in one with dot, and windows of a multiprocessor of a thread a row: of real numbers all that it holds.
+fn wide(scalar: &str) -> (u32, u32, u32) {
+    match scalar {
+        "c64" => (4, 4, 4),
+        "c32" => (4, 4, 6),
+        _ => (16, 12, 8),
     }
 }
 
@@ -117,9 +120,15 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ]
         }
         "slim_wide.cu" => {
-            let name = |macro_name| unit.type_of(macro_name).unwrap_or("f64");
-            let (unroll, blocks) = wide(name("SCALAR"), name("STORED"));
-            vec![("THREADS", WIDE_THREADS), ("UNROLL", unroll), ("MIN_BLOCKS", blocks)]
+            let scalar = unit.type_of("SCALAR").unwrap_or("f64");
+            let ((unroll, dot_unroll, blocks), threads) = (wide(scalar), wide_threads(scalar));
+            vec![
+                ("THREADS", threads),
+                ("UNROLL", unroll),
+                ("MIN_BLOCKS", blocks * WINDOW_THREADS / threads),
+                ("DOT_UNROLL", dot_unroll),
+                ("DOT_BLOCKS", blocks),
+            ]
         }
         "slim_kinds_stored.cu" => {
             let (unroll, blocks) = kinds_stored(unit.type_of("SCALAR").unwrap_or("f64"));
@@ -201,12 +210,12 @@ pub(in crate::backend::cuda) fn slim_kinds_stored(
 }
 
 /// A product with sections of wide columns and stored values, a block a window; a dot product is summed by blocks that stay.
-pub(in crate::backend::cuda) fn slim_wide(rows: usize, dot: bool) -> Shape {
+pub(in crate::backend::cuda) fn slim_wide<T: Scalar>(rows: usize, dot: bool) -> Shape {
     let tiles = rows.div_ceil(SLIM_WINDOW);
     if dot {
-        Shape::resident(tiles.min(PARTIALS), WIDE_THREADS)
+        Shape::resident(tiles.min(PARTIALS), WINDOW_THREADS)
     } else {
-        Shape::new(tiles as u32, WIDE_THREADS)
+        Shape::new(tiles as u32, wide_threads(T::NAME))
     }
 }
 

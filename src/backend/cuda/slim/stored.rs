@@ -70,7 +70,7 @@ impl Cuda {
         let dot = matches!(target, Target::Dot(_));
         match s.columns {
             SlimColumns::Wide(bases) => {
-                let shape = policy::slim_wide(rows, dot);
+                let shape = policy::slim_wide::<T>(rows, dot);
                 with_section_offsets!(self, s, (entries, offsets) => match target {
                     Target::Product { conjugate, alpha, beta } => kernel::slim_wide(
                         self, shape, count, order, offsets, bases, words, entries, values, conjugate, alpha, x,
