@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (u32 base = threadIdx.x / 32 * 32; base < last - first; base += THREADS) {
         const u32 row = first + base + lane_id();
         u32 length = row < last ? u32(offsets[row + 1] - offsets[row]) : 0;
-        for (u32 with = 16; with; with /= 2) length = max(length, __shfl_xor_sync(ALL, length, with));
+        length = most_of_lanes(length);
         if (lane_id() == 0) atomicAdd(&padded, 32 * length);
     }
     __syncthreads();

@@ -88,8 +88,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         const bool mine = k * THREADS + threadIdx.x < rows_a_block && row < last;
         begin[k] = mine ? u64(offsets[row]) : 0;
         length[k] = mine ? u32(u64(offsets[row + 1]) - begin[k]) : 0;
-        u32 width = length[k];
-        for (u32 with = 16; with; with /= 2) width = max(width, __shfl_xor_sync(ALL, width, with));
+        const u32 width = most_of_lanes(length[k]);
         if (lane == 0) slice_starts[k * WARPS + warp + 1] = 32 * width;
     }
     if (threadIdx.x == 0) slice_starts[0] = 0;

@@ -97,12 +97,6 @@ DEVICE Line line_of(const Csr& a, const u32* order, u64 position) {
     return {start, u32(a.offsets[row + 1] - start)};
 }
 
-DEVICE u32 warp_max(u32 x) {
-#pragma unroll
-    for (u32 with = 16; with; with /= 2) x = max(x, __shfl_xor_sync(ALL, x, with));
-    return x;
-}
-
 // move(row of the tile, column of the tile, place in CSR) for each of the LANES entries from `first` of the warp's rows.
 template <typename Move> DEVICE void along_rows(Line line, u32 first, Move move) {
     const u32 lane = lane_id(), k = first + lane % LANES;
@@ -178,7 +172,7 @@ DEVICE void turn_over(Csr a, const u32* order, Layout layout, u32* columns, V* v
     const u32 places = places_of(layout, position, line.length);
     // A row may be longer than what the layout has of it: hybrid's.
     if (!FROM_CSR) line.length = min(line.length, places);
-    const u32 most = min(far.near, warp_max(FROM_CSR ? places : line.length));
+    const u32 most = min(far.near, most_of_lanes(FROM_CSR ? places : line.length));
     turn_columns<FROM_CSR>(a, line, places, layout, columns, values, warp % splits * LANES, most, u64(splits) * LANES);
 }
 
@@ -230,7 +224,7 @@ template <bool FROM_CSR> DEVICE void far_columns(Csr a, const u32* order, Sell t
                 const bool here = row < to.height;
                 const u32 places = here ? to.places(position) : 0;
                 const Line line = here ? line_of(a, order, position) : Line{0, 0};
-                turn_columns<FROM_CSR>(a, line, places, to, columns, values, low, FROM_CSR ? high : min(high, warp_max(line.length)), LANES);
+                turn_columns<FROM_CSR>(a, line, places, to, columns, values, low, FROM_CSR ? high : min(high, most_of_lanes(line.length)), LANES);
             }
         }
     }

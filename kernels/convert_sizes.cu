@@ -59,8 +59,7 @@ KERNEL section_places(const u32* lengths, u64 rows, u64 height, I* places, u64 s
     }
     __syncwarp();
     all = warp_sum(all);
-#pragma unroll
-    for (u32 with = 16; with; with /= 2) longest = max(longest, __shfl_xor_sync(ALL, longest, with));
+    longest = most_of_lanes(longest);
     if (lane_id() == 0) {
         atomicAdd(&of_block, all);
         atomicMax(&widest, longest);

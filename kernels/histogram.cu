@@ -169,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) histogram_by_tiles(const u
             }
             if (threadIdx.x == 0) lowest = ~0u;
             __syncthreads();
-            for (u32 with = 16; with; with /= 2) low = min(low, __shfl_xor_sync(ALL, low, with));
+            low = least_of_lanes(low);
             if (lane_id() == 0) atomicMin(&lowest, low);
             __syncthreads();
             low = lowest;

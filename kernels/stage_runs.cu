@@ -17,8 +17,7 @@
 extern "C" __global__ void __launch_bounds__(THREADS) longest_run(const u32* starts, u64 runs, u64 n, u32* longest) {
     u32 most = 0;
     EACH(run, runs) most = max(most, u32((run + 1 < runs ? starts[run + 1] : n) - starts[run]));
-#pragma unroll
-    for (u32 with = 16; with; with /= 2) most = max(most, __shfl_xor_sync(ALL, most, with));
+    most = most_of_lanes(most);
     if (lane_id() == 0) atomicMax(longest, most);
 }
 

@@ -180,8 +180,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     u32 last = 0;
     for (u32 i = lane_id(); i < threadIdx.x / 32 * ITEMS; i += 32)
         if (begins[i]) last = 32 * i + 31 - __clz(begins[i]);
-#pragma unroll
-    for (u32 with = 16; with; with /= 2) last = max(last, __shfl_xor_sync(ALL, last, with));
+    last = most_of_lanes(last);
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
         const u32 piece = threadIdx.x / 32 * ITEMS + i, all = begins[piece], upto = all & ((2u << lane_id()) - 1);
