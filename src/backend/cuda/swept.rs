@@ -41,8 +41,8 @@ mod kernel {
     kernels! {
         "swept_restore.cu", types(V: Element as _, I: Offset as OFFSET);
         fn swept_to_csr(
-            rows: u64, height: u32, split: u32, room: u32, firsts: &Slice<u32>, starts: &Slice<u64>, bases: &Slice<u32>,
-            places: &Slice<u32>, values: &Slice<V>,
+            rows: u64, height: u32, split: u32, most: u32, room: u32, firsts: &Slice<u32>, starts: &Slice<u64>,
+            bases: &Slice<u32>, places: &Slice<u32>, values: &Slice<V>,
             offsets: &Slice<I>, columns: &mut Slice<u32>, to_values: &mut Slice<V>,
         );
     }
@@ -157,10 +157,10 @@ pub(super) fn to_csr<V: Element>(
     values: &mut Slice<V>,
 ) -> Result<()> {
     let bands = a.firsts.len() - 1;
-    let (shape, split, room) = policy::swept_to_csr::<V>(cuda.0.chip, a.values.len(), bands, a.height);
+    let (shape, split, most, room) = policy::swept_to_csr::<V>(cuda.0.chip, a.values.len(), bands, a.height);
     let (rows, height) = (a.rows as u64, a.height as u32);
     with_offsets!(offsets, offsets => kernel::swept_to_csr(
-        cuda, shape.variant("VALUE_BYTES", bytes_of::<V>()), rows, height, split, room, a.firsts, a.starts, a.bases, a.places,
+        cuda, shape.variant("VALUE_BYTES", bytes_of::<V>()), rows, height, split, most, room, a.firsts, a.starts, a.bases, a.places,
         a.values, offsets, indices, values,
     ))
 }

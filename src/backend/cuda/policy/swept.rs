@@ -121,21 +121,18 @@ pub(in crate::backend::cuda) fn put_in_order<V: Element>(chip: Chip, steps: usiz
     Shape::new(blocks(steps.min(resident)), SORT_THREADS).shared(SWEPT_STEP * size_of::<V>())
 }
 
-/// Some blocks a band, each of which keeps two words for each of its rows, and as many entries as there is room for beside them: as many blocks as leave room for a twentieth
-/// more than the mean. How many they are, and that room.
+/// Blocks of a band that take pieces of it, as many as a band that is a quarter larger than the mean has; what entries and rows of a piece take of shared memory at most, but for its last row, and what there is.
 pub(in crate::backend::cuda) fn swept_to_csr<V: Element>(
     chip: Chip,
     nonzeros: usize,
     bands: usize,
     height: usize,
-) -> (Shape, u32, u32) {
-    let (mean, entry) = (nonzeros.div_ceil(bands.max(1)).max(1), 4 + size_of::<V>());
-    // What the kernel declares.
-    let all = chip.shared_a_block as usize - (1 << 10);
-    let room = |split: usize| all.saturating_sub(8 * height.div_ceil(split) + 16) / entry;
-    let fits = |split: &usize| room(*split) >= (mean + mean / 20).div_ceil(*split);
-    let split = (1..height).find(fits).unwrap_or(height);
-    let shape = Shape::new(blocks(bands * split), BACK_THREADS)
-        .shared(entry * room(split) + 8 * height.div_ceil(split));
-    (shape, split as u32, room(split) as u32)
+) -> (Shape, u32, u32, u32) {
+    // But for what the kernel declares: a list of steps, two words each.
+    let room = (chip.shared_a_block as usize - 4 * BACK_THREADS as usize - (1 << 10)) / 16 * 16;
+    let most = room - room / 16;
+    let mean = nonzeros.div_ceil(bands.max(1)) * (4 + size_of::<V>()) + 8 * height;
+    let split = (mean + mean / 4).div_ceil(most).max(1);
+    let shape = Shape::new(blocks(bands * split), BACK_THREADS).shared(room);
+    (shape, split as u32, most as u32, room as u32)
 }
