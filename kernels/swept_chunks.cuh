@@ -30,6 +30,10 @@ extern __shared__ u32 words[];
 // Columns that are swept at a time.
 #define WINDOW (BINS << 14)
 
+// Where the i-th of some words in shared memory lies. A thread's EACH entries follow each other, and mostly so do their steps, so lanes would ask every EACH-th word,
+// of a few banks: a word of 32 is left out.
+DEVICE u32 padded(u32 i) { return i + i / 32; }
+
 // Entries that a thread deals with at a time.
 constexpr u32 EACH = TILE / THREADS;
 // A short number for each of a thread's entries.
@@ -50,15 +54,26 @@ DEVICE u32 level_of(u32 state) { return state & 0xffff; }
 struct Entries {
     // A bit for each that is there: of the band, and of the window.
     u32 there;
-    // Row of the tile's first entry, and of the entry before the thread's; the row of each entry that starts one, less `open`.
-    u32 open, row;
+    // Row of the tile's first entry, one more than that of its last, and that of the entry before the thread's; the row of each entry that starts one, less `open`.
+    u32 open, behind, row;
     u16 mark[EACH];
     u32 column[EACH], state[EACH];
+
+    // Whether all are there, and none is in a second level.
+    bool plain;
 
     DEVICE bool has(u32 i) const { return there >> i & 1; }
     // what(i, row, column, state) for each.
     template <typename Do> DEVICE void each(Do what) const {
         u32 r = row;
+        if (plain) {
+#pragma unroll
+            for (u32 i = 0; i < EACH; i++) {
+                if (mark[i]) r = open + mark[i];
+                what(i, r, column[i], state_of(step_of(state[i]), 0));
+            }
+            return;
+        }
 #pragma unroll
         for (u32 i = 0; i < EACH; i++) {
             if (mark[i]) r = open + mark[i];
@@ -129,6 +144,7 @@ struct Band {
         bins = words, bases = words + BINS;
         chunk_of = reinterpret_cast<u16*>(bases + BINS), notes = chunk_of + BINS, counts = reinterpret_cast<u32*>(notes + TILE);
     }
+    DEVICE u32& count(u32 i) const { return counts[padded(i)]; }
     // Columns that a step reaches.
     DEVICE u32 reach() const { return 1u << (32 - row_bits); }
     // What columns of a step are counted from.
@@ -242,17 +258,29 @@ struct Band {
             own_notes().get(entries.mark);
             own_notes() = Notes();
             u32 chunk[EACH], key = 0;
+            entries.plain = near && entries.there == (1u << EACH) - 1;
+            if (entries.plain) {
+                u32 started = 0, most = 0;
 #pragma unroll
-            for (u32 i = 0; i < EACH; i++) {
-                if (entries.mark[i]) key = u32(entries.mark[i]) << 16;
-                // Those that are not there have a column, too.
-                chunk[i] = chunk_of[(entries.has(i) ? entries.column[i] - window : 0) >> shift];
-                const u32 wanted = entries.has(i) ? TILE - (mine + i) + chunk[i] : 0;
-                key = max(key, (key & 0xffff0000) | wanted);
+                for (u32 i = 0; i < EACH; i++) {
+                    chunk[i] = chunk_of[(entries.column[i] - window) >> shift];
+                    if (entries.mark[i]) started = entries.mark[i], most = 0;
+                    most = max(most, TILE - mine - i + chunk[i]);
+                }
+                key = started << 16 | most;
+            } else {
+#pragma unroll
+                for (u32 i = 0; i < EACH; i++) {
+                    if (entries.mark[i]) key = u32(entries.mark[i]) << 16;
+                    // Those that are not there have a column, too.
+                    chunk[i] = chunk_of[(entries.has(i) ? entries.column[i] - window : 0) >> shift];
+                    const u32 wanted = entries.has(i) ? TILE - (mine + i) + chunk[i] : 0;
+                    key = max(key, (key & 0xffff0000) | wanted);
+                }
             }
             key = keys_ahead(key, carried ? TILE + next_step(carried) : 0, of_warp);
             // What the thread's first entry finds: of a row that is in no second level, so far.
-            entries.open = open, entries.row = open + (key >> 16);
+            entries.open = open, entries.behind = behind < count ? min(next + 1, have) : have, entries.row = open + (key >> 16);
             u32 found = key & 0xffff ? state_of((key & 0xffff) + mine - TILE - 1, 0) : 0, state;
             if (threadIdx.x == 0) found = carried;
             const auto follow = [&]() {
@@ -270,15 +298,28 @@ struct Band {
                 }
                 return levels;
             };
-            // Where there are levels, a thread tells the next one what its last entry leaves, until none hears anything new.
-            bool again = follow();
-            while (__syncthreads_or(again)) {
-                u32 told = __shfl_up_sync(ALL, state, 1);
-                if (lane_id() == 31) of_warp[threadIdx.x / 32] = state;
-                __syncthreads();
-                if (lane_id() == 0) told = threadIdx.x ? of_warp[threadIdx.x / 32 - 1] : carried;
-                again = told != found, found = told;
-                if (again) follow();
+            if (near) {
+                // No levels.
+                u32 next = next_step(found);
+#pragma unroll
+                for (u32 i = 0; i < EACH; i++) {
+                    if (entries.mark[i]) next = 0;
+                    const u32 now = max(chunk[i], next);
+                    entries.state[i] = state_of(now, 0);
+                    if (entries.has(i)) next = now + 1;
+                }
+                state = next << 16;
+            } else {
+                // Where there are levels, a thread tells the next one what its last entry leaves, until none hears anything new.
+                bool again = follow();
+                while (__syncthreads_or(again)) {
+                    u32 told = __shfl_up_sync(ALL, state, 1);
+                    if (lane_id() == 31) of_warp[threadIdx.x / 32] = state;
+                    __syncthreads();
+                    if (lane_id() == 0) told = threadIdx.x ? of_warp[threadIdx.x / 32 - 1] : carried;
+                    again = told != found, found = told;
+                    if (again) follow();
+                }
             }
             if (threadIdx.x == THREADS - 1) last_state = state;
             what(first, entries);

@@ -5,113 +5,146 @@
 // more. Its base lies as far ahead of the end of its chunk as a step reaches.
 //
 // All blocks of a chip at once write what lies scattered at a fifth of the speed of what lies together, so entries go there by tiles, put in order by step in
-// shared memory first: each warp finds by votes how many of its entries before go to the same step, so that those of a step stay in the order of rows. That is the
-// order they are meant to have unless columns are many more than rows. Where there is no room for that (small chips, very many steps) they are written one by one,
-// as many steps at a time as there are counters for, and swept_order.cu puts them in order.
+// shared memory first. A row has one entry in a step at most, so a step's entries of the tile are marks, one a row, and an entry's place is how many are set below: those
+// of a step are in the order of rows. That is the order they are meant to have unless columns are many more than rows; then counters number them. Where there is no room for
+// marks (small chips, very many steps of short rows) entries are written one by one, as many steps at a time as there are counters for, and swept_order.cu puts them in order.
 //
 // Bytes an entry: columns three times, values once; places and values of the target written once. 8 a step, noted.
 //
 // Constants: VALUE_BYTES (4, 8, 16), those of swept_chunks.cuh, LONGEST (entries of a row that is not refused).
 #include "swept_chunks.cuh"
-#include "votes.cuh"
 
 typedef unsigned_of<VALUE_BYTES>::type V;
+// Parts of a band at most.
+constexpr u32 MOST_PARTS = 65536 / STEP;
+// In place of a step's number: of no entry.
+constexpr u32 NONE = 0xffff;
 
-// Writes all entries to their steps, a tile after the other: put in order by step in shared memory, so that what is written lies together, and those of a step as they
-// come, by rows. `counts` has where each part of a step starts. Whether there is room for this.
+// Writes all entries to their steps, a tile after the other: put in order by step in shared memory, so that what is written lies together, and those of a step by
+// rows. `counts` has where each part of a step starts. Whether there is room for this.
 template <typename Number>
 DEVICE bool write_by_tiles(const Band& band, const I* offsets, const u32* columns, u32 first_row, const V* all_values, u32* all_places, V* values_to,
                            u32 parts, u32 counters, Number number) {
-    constexpr u32 WARPS = THREADS / 32;
-    const u32 count = u32(band.end - band.begin), warp = threadIdx.x / 32;
+    const u32 count = u32(band.end - band.begin);
     const bool by_rows = band.by_rows();
     const V* const from = all_values + band.begin;
     u32* const places = all_places + band.begin;
     V* const values = values_to + band.begin;
-    // Parts that have entries are numbered.
+    // Parts that have entries are marked above where they start, then numbered: those of the same rows follow each other, of which a tile has few.
+    constexpr u32 SOME = 1u << 31;
+    __shared__ u32 of_rows[MOST_PARTS + 1];
     const u32 a_thread = (parts + THREADS - 1) / THREADS, part = min(threadIdx.x * a_thread, parts), behind = min(part + a_thread, parts);
-    const u32 next = behind < parts ? band.counts[behind] : count;
-    const auto upto = [&](u32 p) { return p + 1 < behind ? band.counts[p + 1] : next; };
+    const u32 next = behind < parts ? band.count(behind) : count;
+    __syncthreads();
+    for (u32 p = part; p < behind; p++)
+        if (band.count(p) != (p + 1 < behind ? band.count(p + 1) : next)) band.count(p) |= SOME;
+    __syncthreads();
+    // The p-th by rows, then steps.
+    const u32 steps = parts / band.parts;
+    const auto by_part = [&](u32 p) -> u32& { return band.count(p % steps * band.parts + p / steps); };
     u32 some = 0, used;
-    for (u32 p = part; p < behind; p++) some += band.counts[p] != upto(p);
-    u32 of_part = block_before<THREADS>(some, used);
-    // Where each goes on, where its entries of the tile start, and how many of these each warp has, then all warps before.
-    u32 *const goes_on = band.counts + parts, *const here = goes_on + used;
-    u16* const of_warps = reinterpret_cast<u16*>(here + used);
-    // There the tile's entries are put in order then.
-    u32* const tile_places = here + used;
-    u16* const tile_steps = reinterpret_cast<u16*>(tile_places + TILE);
-    if (parts + 2 * used + max(WARPS / 2 * used, u32(TILE) + TILE / 2) > counters) return false;
+    for (u32 p = part; p < behind; p++) some += by_part(p) >> 31;
+    u32 number_of = block_before<THREADS>(some, used);
+    const auto unmarked = [&]() {
+        for (u32 p = part; p < behind; p++) band.count(p) &= ~SOME;
+        __syncthreads();
+        return false;
+    };
+    // Where each goes on, and where its entries of the tile start; then a tile's marks, and behind these its entries in order.
+    u32 *const goes_on = band.counts + padded(parts), *const here = goes_on + used, *const marks = here + padded(used);
+    u32 *const tile_places = marks, *const tile_steps = marks + TILE;
+    const u32 taken = padded(parts) + used + padded(used);
+    if (taken + 2 * u32(TILE) > counters) return unmarked();
+    // Words of marks, of which one in 32 is left out, and half a word each for how many are set before it.
+    const u32 room = (counters - taken) / 25 * 16;
+    u16* const before_word = reinterpret_cast<u16*>(marks + padded(room));
+    // Where rows are short and steps many, marks of a tile would be gone through several times.
+    const u32 rows_a_tile = band.have * min(u32(TILE), count) / count, of_tile = u32(u64(used) * min(rows_a_tile / STEP + 2, band.parts) / band.parts);
+    if (used > room || (by_rows && of_tile * (rows_a_tile / 32 + 1) > room)) return unmarked();
     for (u32 p = part; p < behind; p++) {
-        const u32 start = band.counts[p], stop = upto(p);
-        band.counts[p] = of_part;
-        if (start != stop) goes_on[of_part++] = start;
+        const u32 start = by_part(p);
+        if (p % steps == 0) of_rows[p / steps] = number_of;
+        by_part(p) = number_of;
+        if (start & SOME) goes_on[number_of++] = start & ~SOME;
     }
-    const u32 mine = (used + THREADS - 1) / THREADS, first = min(threadIdx.x * mine, used), last = min(first + mine, used);
+    if (threadIdx.x == 0) of_rows[band.parts] = used;
     band.walk(offsets, columns, first_row, [&](u32 tile, const Entries& entries) {
-        for (u32 i = threadIdx.x; i < WARPS / 2 * used; i += THREADS) reinterpret_cast<u32*>(of_warps)[i] = 0;
-        for (u32 i = first; i < last; i++) here[i] = 0;
         u32 place[EACH];
         u16 step[EACH];
 #pragma unroll
         for (u32 i = 0; i < EACH; i++) step[i] = u16(used), place[i] = 0;
         entries.each([&](u32 i, u32 row, u32 column, u32 state) {
-            step[i] = u16(band.counts[number(state) * band.parts + row / STEP]);
+            step[i] = u16(band.count(number(state) * band.parts + row / STEP));
             place[i] = to_place(row, column - band.base(step_of(state)), band.row_bits);
         });
-        u16 rank[EACH];
+        // Steps of the tile's rows; the number of each entry among those of its step.
+        const u32 lowest = of_rows[entries.open / STEP], have_steps = of_rows[(entries.behind - 1) / STEP + 1] - lowest;
+        const u32 mine = (have_steps + THREADS - 1) / THREADS, first = min(threadIdx.x * mine, have_steps), last = min(first + mine, have_steps);
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++) step[i] = step[i] < used ? u16(step[i] - lowest) : u16(NONE);
+        u32 to[EACH];
+        for (u32 i = first; i < last; i++) here[padded(i)] = 0;
         if (by_rows) {
-            // A warp goes through its entries in their order, 32 at a time: how many of the same step are before each.
-            band.own_notes().put(step);
-            __syncthreads();
-            u16 *const of_warp = band.notes + warp * 32 * EACH + lane_id(), *const counts = of_warps + warp * used;
-            u32 of[EACH], same[EACH];
+            // Rows of the tile, as many at a time as there are marks for.
+            const u32 wanted = (entries.behind - entries.open + 31) / 32, words_a_step = min(wanted, room / max(have_steps, 1)), rows = 32 * words_a_step;
+            for (u32 row0 = entries.open; row0 < entries.behind; row0 += rows) {
+                if (row0 != entries.open) __syncthreads();
+                for (u32 i = threadIdx.x; i < padded(have_steps * words_a_step); i += THREADS) marks[i] = 0;
+                __syncthreads();
 #pragma unroll
-            for (u32 i = 0; i < EACH; i++) of[i] = of_warp[32 * i], same[i] = ALL;
-            for (u32 bit = 1; bit <= used; bit *= 2)
-#pragma unroll
-                for (u32 i = 0; i < EACH; i++) vote(same[i], of[i], bit);
-#pragma unroll
-            for (u32 i = 0; i < EACH; i++) {
-                const u32 ahead = __popc(same[i] & lanes_below()), before = counts[min(of[i], used - 1)];
-                __syncwarp();
-                if (of[i] < used && !ahead) counts[of[i]] = u16(before + __popc(same[i]));
-                of_warp[32 * i] = u16(before + ahead);
-                __syncwarp();
-            }
-            band.own_notes().get(rank);
-            __syncthreads();
-            for (u32 i = first; i < last; i++) {
-                u32 all = 0;
-#pragma unroll 8
-                for (u32 w = 0; w < WARPS; w++) {
-                    const u32 had = of_warps[w * used + i];
-                    of_warps[w * used + i] = u16(all), all += had;
+                for (u32 i = 0; i < EACH; i++) {
+                    const u32 row = row_in_band(place[i], band.row_bits) - row0;
+                    if (step[i] != NONE && row < rows) atomicOr(marks + padded(step[i] * words_a_step + row / 32), 1u << (row & 31));
                 }
-                here[i] = all;
+                __syncthreads();
+                // LANES count the marks of a step.
+                constexpr u32 LANES = 4;
+                const u32 lane = threadIdx.x % LANES, a_lane = (words_a_step + LANES - 1) / LANES;
+                for (u32 s0 = 0; s0 < have_steps; s0 += THREADS / LANES) {
+                    const u32 s = s0 + threadIdx.x / LANES, begin = s * words_a_step + lane * a_lane;
+                    const u32 end = s < have_steps ? min(begin + a_lane, (s + 1) * words_a_step) : 0;
+                    u32 before = s < have_steps ? here[padded(s)] : 0, sum = 0;
+                    for (u32 w = begin; w < end; w++) sum += __popc(marks[padded(w)]);
+                    u32 upto = sum;
+#pragma unroll
+                    for (u32 by = 1; by < LANES; by *= 2) {
+                        const u32 other = __shfl_up_sync(ALL, upto, by, LANES);
+                        if (lane >= by) upto += other;
+                    }
+                    before += upto - sum;
+                    __syncwarp();
+                    for (u32 w = begin; w < end; w++) before_word[w] = u16(before), before += __popc(marks[padded(w)]);
+                    if (lane == LANES - 1 && s < have_steps) here[padded(s)] = before;
+                }
+                __syncthreads();
+#pragma unroll
+                for (u32 i = 0; i < EACH; i++) {
+                    const u32 row = row_in_band(place[i], band.row_bits) - row0, word = step[i] * words_a_step + row / 32;
+                    if (step[i] != NONE && row < rows) to[i] = before_word[word] + __popc(marks[padded(word)] & ((1u << (row & 31)) - 1));
+                }
             }
         } else {
-            // They are sorted by columns later.
             __syncthreads();
 #pragma unroll
-            for (u32 i = 0; i < EACH; i++) rank[i] = step[i] < used ? u16(atomicAdd(here + step[i], 1u)) : u16(0);
+            for (u32 i = 0; i < EACH; i++)
+                if (step[i] != NONE) to[i] = atomicAdd(here + padded(step[i]), 1u);
             __syncthreads();
         }
         u32 sum = 0, have;
-        for (u32 i = first; i < last; i++) sum += here[i];
+        for (u32 i = first; i < last; i++) sum += here[padded(i)];
         u32 before = block_before<THREADS>(sum, have);
+        // Where the tile's entries of a step start; the first of them lies where the step goes on.
         for (u32 i = first; i < last; i++) {
-            const u32 had = here[i];
-            here[i] = before, before += had;
+            const u32 had = here[padded(i)];
+            here[padded(i)] = before, goes_on[lowest + i] -= before, before += had;
         }
-        __syncthreads();
-        u16 to[EACH];
-#pragma unroll
-        for (u32 i = 0; i < EACH; i++) to[i] = step[i] < used ? u16(here[step[i]] + of_warps[warp * used + step[i]] + rank[i]) : u16(0);
         __syncthreads();
 #pragma unroll
         for (u32 i = 0; i < EACH; i++)
-            if (step[i] < used) tile_places[to[i]] = place[i], tile_steps[to[i]] = step[i], band.notes[to[i]] = u16(threadIdx.x * EACH + i);
+            if (step[i] != NONE) {
+                to[i] += here[padded(step[i])];
+                tile_places[to[i]] = place[i], tile_steps[to[i]] = u32(step[i]) << 16 | (threadIdx.x * EACH + i);
+            }
         __syncthreads();
         V value[EACH];
 #pragma unroll
@@ -119,22 +152,21 @@ DEVICE bool write_by_tiles(const Band& band, const I* offsets, const u32* column
             const u32 at = threadIdx.x + i * THREADS;
             // Nothing is kept of the tile before.
             value[i] = V();
-            if (at < have) value[i] = from[tile + band.notes[at]];
+            if (at < have) value[i] = from[tile + (tile_steps[at] & 0xffff)];
         }
 #pragma unroll
         for (u32 i = 0; i < EACH; i++) {
             const u32 at = threadIdx.x + i * THREADS;
             if (at < have) {
-                const u32 of = tile_steps[at], to = goes_on[of] + (at - here[of]);
+                const u32 to = goes_on[lowest + (tile_steps[at] >> 16)] + at;
                 places[to] = tile_places[at], values[to] = value[i];
             }
         }
         __syncthreads();
-        band.own_notes() = Notes();
-        for (u32 i = first; i < last; i++) goes_on[i] += (i + 1 < used ? here[i + 1] : have) - here[i];
+        for (u32 i = first; i < last; i++) goes_on[lowest + i] += i + 1 < have_steps ? here[padded(i + 1)] : have;
         __syncthreads();
     });
-    return true;
+return true;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
@@ -165,7 +197,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __syncthreads();
     const u64 note = notes_begin;
     u32 steps = 0, placed = 0, ordered = 0;
-    const u32 round = counters / band.parts;
+    const u32 round = counters / 33 * 32 / band.parts;
     for (u64 window = 0; window < all_columns && !refused; window += WINDOW) {
         band.window = u32(window), band.extent = u32(min(all_columns - window, u64(WINDOW)));
         if (!band.cut(columns)) continue;
@@ -179,13 +211,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         };
         for (u32 first = 0; first < total; first += round) {
             const u32 counted = min(round, total - first);
-            for (u32 i = threadIdx.x; i < counted * band.parts; i += THREADS) band.counts[i] = 0;
+            for (u32 i = threadIdx.x; i < padded(counted * band.parts); i += THREADS) band.counts[i] = 0;
             __syncthreads();
             band.walk(offsets, columns, first_row, [&](u32, const Entries& entries) {
                 entries.each([&](u32, u32 row, u32, u32 state) {
                     const u32 level = level_of(state), step = number(state) - first;
                     if (!levels && level) atomicMax(band.bins + step_of(state), level), leveled = 1;
-                    if (step < counted) atomicAdd(band.counts + step * band.parts + row / STEP, 1u);
+                    if (step < counted) atomicAdd(&band.count(step * band.parts + row / STEP), 1u);
                 });
             });
             __syncthreads();
@@ -209,11 +241,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             // Where the parts of each step start.
             for (u32 i0 = 0; i0 < counted; i0 += THREADS) {
                 const u32 i = i0 + threadIdx.x;
-                u32* const count = band.counts + i * band.parts;
+                const auto count = [&](u32 p) -> u32& { return band.count(i * band.parts + p); };
                 u32 entries = 0, pieces = 0, full = STEP;
                 if (i < counted)
                     for (u32 p = 0; p < band.parts; p++) {
-                        const u32 here = count[p];
+                        const u32 here = count(p);
                         entries += here;
                         if (here && full + here > STEP) pieces++, full = 0;
                         full += here;
@@ -235,13 +267,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     }
                     full = STEP;
                     for (u32 p = 0; p < band.parts; p++) {
-                        const u32 here = count[p];
+                        const u32 here = count(p);
                         if (here && full + here > STEP) {
                             if (piece < has_room) noted_starts[note + piece] = start, noted_bases[note + piece] = band.base(chunk);
                             piece++, full = 0;
                         }
                         full += here;
-                        count[p] = start, start += here;
+                        count(p) = start, start += here;
                     }
                 }
                 placed += u32(all), steps += u32(all >> 32);
@@ -255,7 +287,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 entries.each([&](u32 i, u32 row, u32 column, u32 state) {
                     const u32 step = number(state) - first;
                     if (step >= counted) return;
-                    const u64 at = band.begin + atomicAdd(band.counts + step * band.parts + row / STEP, 1u);
+                    const u64 at = band.begin + atomicAdd(&band.count(step * band.parts + row / STEP), 1u);
                     places[at] = to_place(row, column - band.base(step_of(state)), band.row_bits);
                     values[at] = from[band.begin + (mine + i)];
                 });

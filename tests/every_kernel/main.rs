@@ -45,7 +45,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 52] = [
+const GROUPS: [Group; 53] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -66,6 +66,7 @@ const GROUPS: [Group; 52] = [
     ("swept", stored::swept),
     ("swept-reach", stored::swept_reach),
     ("swept-tiles", stored::swept_tiles),
+    ("swept-rows", stored::swept_rows),
     ("swept-bands", stored::swept_bands),
     ("swept-many-steps", stored::swept_many_steps),
     ("swept-longest", stored::swept_longest),

@@ -171,6 +171,11 @@ pub fn swept_tiles(b: &Cuda) {
     swept_of(b, &["columns anywhere"], &[]);
 }
 
+/// More rows than there are marks for, and steps nearly in the order of rows.
+pub fn swept_rows(b: &Cuda) {
+    swept_of(b, &["long rows among many short ones", "pairs of rows the other way round"], &[4096]);
+}
+
 /// As many bands as there are multiprocessors.
 pub fn swept_bands(b: &Cuda) {
     swept_of(b, &["many bands", "most entries in one band"], &[]);

@@ -54,6 +54,19 @@ pub fn awkward() -> Vec<(&'static str, Csr<f64>)> {
             rows.extend((0..5000).map(|row| vec![row * 8]));
             by_rows(40_000, rows)
         }),
+        // More rows in a tile than a block of a device has marks for, where as many steps as a long row has entries are marked.
+        ("long rows among many short ones", {
+            let row = |row: u32| match row % 400 {
+                7 => (0..700).map(|k| 10 * k).collect(),
+                _ => vec![row],
+            };
+            by_rows(8192, (0..8192).map(row).collect())
+        }),
+        // In the order of columns, which is nearly that of rows, so that a search for rows goes wrong where a device cuts a band between two.
+        ("pairs of rows the other way round", {
+            let row = |row: u32| (0..9).map(|k| 144 * ((row + 1) ^ 1) + 16 * k).collect();
+            by_rows(144 * 8194, (0..8192).map(row).collect())
+        }),
         ("long rows, far apart", {
             let run = |row: u32| (row * 400_000..row * 400_000 + 700).collect();
             by_rows(1 << 22, (0..10).map(run).collect())
