@@ -7,7 +7,7 @@
 // Bytes: 1.5 a source and 4 a piece, the pieces' elements (those of neighbouring blocks come from the second-level cache), and an element written
 // a run. With elements of 4 bytes, instructions count as much: a part takes 250.
 //
-// Constants: those of staged_runs.cuh, SCALAR, BLOCKS (a multiprocessor, at least), AT_ONCE (copies that a thread has under way).
+// Constants: those of staged_runs.cuh, SCALAR, BLOCKS (a multiprocessor, at least), AT_ONCE (copies that a thread has under way), SINGLE (1: each run has one source).
 #include "staged_runs.cuh"
 
 #define THREADS (32 * BLOCK_PARTS)
@@ -81,9 +81,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
     __syncthreads();
+    // Slot k of a lane, where its upper bits are in `upper` and the others in `lower`.
+    const auto element = [&](u32 lower, u32 upper, u32 k) { return staged[(lower >> 8 * (k % 4) & 0xff) | (upper >> 4 * k & 7) << 8]; };
+    out += first + lane;
+#if SINGLE
+    // Each slot is a sum: lanes side by side take those side by side, and the codes from the lane that has them. So neither what is read of
+    // shared memory, of sources in order, nor the result has a stride.
+#pragma unroll
+    for (u32 k = 0; k < LANE; k++) {
+        const u32 from = k * (32 / LANE) + lane / LANE, own = lane % LANE;
+        const u32 low = __shfl_sync(ALL, word[0], from), high = __shfl_sync(ALL, word[1], from), upper = __shfl_sync(ALL, word[2], from);
+        const T sum = element(own < 4 ? low : high, upper, own);
+        if (32 * k + lane < runs) out[32 * k] = sum;
+    }
+#else
     T value[LANE];
 #pragma unroll
-    for (u32 k = 0; k < LANE; k++) value[k] = staged[(word[k / 4] >> 8 * (k % 4) & 0xff) | (word[2] >> 4 * k & 7) << 8];
+    for (u32 k = 0; k < LANE; k++) value[k] = element(word[k / 4], word[2], k);
     __syncthreads();
     // In these, slot k has bit 4 k + 3. A run ends where the next slot starts one: for the last slot, the next lane tells. Leading slots are those of a
     // run that started in a lane before.
@@ -114,10 +128,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         if (!(own & SLOT(k))) open = open + value[k];
     if (leading) sums[at] = open;
     __syncwarp();
-    out += first + lane;
 #pragma unroll
     for (u32 i = 0; i < 4; i++)
         if (lane + 32 * i < runs) out[32 * i] = sums[lane + 32 * i];
 #pragma unroll 1
     for (u32 i = lane + 128; i < runs; i += 32) out[i - lane] = sums[i];
+#endif
 }

@@ -59,6 +59,9 @@ pub struct StagedRuns<B: Backend> {
     /// Values that sources name.
     pub(crate) values: usize,
     pub(crate) runs: usize,
+    /// Whether each run has one source.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // the host sums both alike
+    pub(crate) single: bool,
     /// Pieces of the longest list.
     pub(crate) most: usize,
 }
@@ -71,8 +74,8 @@ pub(crate) fn parts(sources: usize, longest: usize) -> Option<(usize, usize)> {
 }
 
 impl<B: Primitives> StagedRuns<B> {
-    /// Room for so many values, runs and parts.
-    pub(crate) fn room(backend: &B, values: usize, runs: usize, parts: usize) -> Result<Self> {
+    /// Room for so many values, runs (each of one source or not) and parts.
+    pub(crate) fn room(backend: &B, values: usize, runs: usize, single: bool, parts: usize) -> Result<Self> {
         let lists = parts / BLOCK_PARTS;
         Ok(Self {
             codes: backend.buffer(parts * PART_WORDS)?,
@@ -81,6 +84,7 @@ impl<B: Primitives> StagedRuns<B> {
             before: backend.buffer(parts + 1)?,
             values,
             runs,
+            single,
             most: 0,
         })
     }

@@ -17,7 +17,7 @@ pub(super) fn stage(values: usize, starts: &[u32], sources: &[u32]) -> Result<Op
     let ends = starts.iter().skip(1).copied().chain([sources.len() as u32]);
     let longest = starts.iter().zip(ends).map(|(start, end)| end - start).max().unwrap_or(0);
     let Some((length, parts)) = parts(sources.len(), longest as usize) else { return Ok(None) };
-    let mut staged = StagedRuns::room(&Host, values, starts.len(), parts)?;
+    let mut staged = StagedRuns::room(&Host, values, starts.len(), longest <= 1, parts)?;
     for (part, before) in staged.before.iter_mut().enumerate() {
         *before = starts.partition_point(|&start| (start as usize) < part * length) as u32;
     }

@@ -29,7 +29,9 @@ pub fn catalogue() -> Vec<Unit> {
         units.extend(
             OFFSETS.map(|offset| Unit::new("gather_sum.cu").with("SCALAR", scalar).with("SOURCE", offset)),
         );
-        units.push(Unit::new("staged_sum.cu").with("SCALAR", scalar));
+        units.extend(
+            ["1", "0"].map(|single| Unit::new("staged_sum.cu").with("SCALAR", scalar).with("SINGLE", single)),
+        );
         units.push(Unit::new("ascending_sum.cu").with("SCALAR", scalar));
         units.extend(
             ["1", "0"].map(|shared| Unit::new("tile_sum.cu").with("SCALAR", scalar).with("SHARED", shared)),

@@ -331,7 +331,7 @@ impl Primitives for Cuda {
         let (mut longest, shape) = (self.zeros::<u32>(1)?, policy::per_run(self.0.chip, runs));
         kernels::longest_run(*self, shape, starts, runs as u64, n as u64, &mut longest)?;
         let Some((length, parts)) = staged::parts(n, self.value(&longest)? as usize) else { return Ok(None) };
-        let mut map = StagedRuns::room(self, values, runs, parts)?;
+        let mut map = StagedRuns::room(self, values, runs, runs == n, parts)?;
         let shape = policy::per_run(self.0.chip, parts + 1);
         kernels::part_runs(*self, shape, starts, runs as u64, length as u64, &mut map.before, parts as u64)?;
         let (mut most, shape) = (self.zeros::<u32>(1)?, policy::stage_runs(parts));
@@ -356,6 +356,7 @@ impl Primitives for Cuda {
     fn sum_staged<T: Scalar>(&self, x: &Slice<T>, map: &StagedRuns<Self>, out: &mut Slice<T>) -> Result<()> {
         map.check(x.len(), out.len())?;
         let shape = policy::sum_staged(map.counts.len(), map.most, size_of::<T>());
+        let shape = shape.variant("SINGLE", if map.single { "1" } else { "0" });
         let StagedRuns { codes, pieces, counts, before, .. } = map;
         kernels::staged_sum(*self, shape, x, x.len() as u64, codes, pieces, counts, before, out)
     }
