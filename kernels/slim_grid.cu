@@ -8,7 +8,7 @@
 //
 // Source: register blocking and marching along planes as in Datta et al. 2008.
 //
-// HOLES: where all rows that a warp sums up for have the kinds that rows without holes have at their place of the grid, as most do, what they have is not
+// PARTS: where all rows that a warp sums up for have the kinds that rows without holes have at their place of the grid, as most do, what they have is not
 // looked up.
 //
 // Bytes a row: x and y, and a byte where there are holes; a step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces, too.
@@ -47,7 +47,7 @@ struct OfPlane {
 };
 // Places of rows in three planes.
 struct SomePlaces {
-    static constexpr bool PARTS = true;
+    static constexpr bool SOME = true;
     u32 of[3][LINES][RUN];
 
     DEVICE bool operator()(int p, int r, int i, int place) const { return of[p + 1][r][i] & 1u << place; }
@@ -156,14 +156,14 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
                     }
             };
             bool whole = true;
-            if (HOLES) {
+            if (HOLES == PARTS) {
                 const int next = DEEP ? k + 1 : k; // the last plane that this one is summed up for
                 if (next < DEPTH) compare_kinds(next, of[next % 4]);
 #pragma unroll
                 for (int p = -1; p <= 1; p++)
                     if (is_for(whom(k), p)) whole = whole && of[(k - p + 4) % 4].whole;
             }
-            if (HOLES && !whole) {
+            if (HOLES == PARTS && !whole) {
                 SomePlaces places;
 #pragma unroll
                 for (int p = -1; p <= 1; p++)
@@ -172,7 +172,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
 #pragma unroll
                         for (int i = 0; i < RUN; i++)
                             if (is_for(whom(k), p)) places.of[p + 1][r][i] = kinds.places_of[of[(k - p + 4) % 4].kinds[r] >> 8 * i & 255];
-                if constexpr (HOLES) add_all(places);
+                if constexpr (HOLES == PARTS) add_all(places);
             } else add_all(AllPlaces());
             if (q < 0) continue;
 #pragma unroll
@@ -180,6 +180,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
 #pragma unroll
                 for (int i = 0; i < RUN; i++)
                     if (MIRRORED && DEEP) sum[q % 3][r].of[i] = sum[q % 3][r].of[i] + sum[(k + 1) % 3][r].of[i];
+                if (HOLES == POINTS) replace_sums(turned(kinds, of[q % 4].kinds[r]), numbers, planes[q % 3].of[r + 1], sum[q % 3][r]);
                 if (ends && own && lines[r + 1])
                     rows.take(row + q * plane + r * u64(grid.points), sum[q % 3][r], planes[q % 3].of[r + 1], found[r]);
                 sum[q % 3][r] = {};

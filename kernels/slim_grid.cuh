@@ -8,12 +8,15 @@
 // MIRRORED: places on both sides of a point in its line, and of its plane, have one number. Then it multiplies the sum of both elements, and
 // what the plane after gets is what the plane before gets.
 //
-// HOLES: rows may lack more than what lies beyond the grid. Each has a kind, a byte, which is a set of the stencil's places; what a row does not
-// have is not added.
+// HOLES: rows may lack more than what lies beyond the grid. Each has a kind, a byte. Where HOLES is PARTS it is a set of the stencil's places; what a row does not
+// have is not added. Where it is POINTS rows lack nothing, but those of one kind all except their own point: sums are those of a grid without holes, and
+// the sum of such a row is replaced by its point's product.
 //
 // Constants: HOLES, SCALAR (vectors), PLACES, MIRRORED, LINES (a thread has runs of one column in so many lines beside each other), RUN (runs.cuh;
 // lines are a whole number of runs).
 #pragma once
+#define PARTS 1
+#define POINTS 2
 #include "product.cuh"
 #include "runs.cuh"
 
@@ -50,7 +53,7 @@ DEVICE constexpr bool is_summed(int whom, int p, int l, int e) {
 
 // Places of rows, as add_run asks for them: whether the one at point i of line r in the plane that has this one p planes away has a place. All have all.
 struct AllPlaces {
-    static constexpr bool PARTS = false;
+    static constexpr bool SOME = false;
 
     DEVICE bool operator()(int, int, int, int) const { return true; }
 };
@@ -59,7 +62,7 @@ struct AllPlaces {
 template <typename P>
 DEVICE void add_run(int whom, int m, const Points& run, T left, T right, const Numbers& numbers, const P& places, Points (&before)[LINES],
                     Points (&itself)[LINES], Points (&after)[LINES]) {
-    static_assert(!P::PARTS || !MIRRORED, "two elements are added for one place");
+    static_assert(!P::SOME || !MIRRORED, "two elements are added for one place");
     T x_of[RUN + 2];
     x_of[0] = left, x_of[RUN + 1] = right;
 #pragma unroll
@@ -79,13 +82,14 @@ DEVICE void add_run(int whom, int m, const Points& run, T left, T right, const N
 #pragma unroll
                     for (int i = 0; i < RUN; i++) {
                         const T of_x = e == 0 ? run.of[i] : x_of[i + 1 + e];
-                        if (!P::PARTS || places(p, r, i, place)) sum.of[i] = sum.of[i] + numbers.of[place] * of_x;
+                        if (!P::SOME || places(p, r, i, place)) sum.of[i] = sum.of[i] + numbers.of[place] * of_x;
                     }
                 }
 }
 
 // What is known of kinds: that of each row, the places of each, which of them rows without holes have, and how many there are. Four a word; the
-// first 27 are 3 (3 p + l) + e with 0 for rows at the first plane, line or point, 2 at the last, 1 between.
+// first 27 are 3 (3 p + l) + e with 0 for rows at the first plane, line or point, 2 at the last, 1 between. POINTS: instead of how many, the kind of rows that have
+// their own point alone.
 struct Expected {
     u32 of[7];
 };
@@ -95,11 +99,22 @@ struct Kinds {
     const Expected& expected;
 
     DEVICE u32 count() const { return expected.of[6] >> 24; }
+    DEVICE u32 alone() const { return expected.of[6] >> 24; }
     DEVICE u32 at_side(u32 plane, u32 line, u32 point) const {
         const u32 side = 9 * plane + 3 * line + point;
         return expected.of[side / 4] >> 8 * (side % 4) & 255;
     }
 };
+
+// POINTS: kinds of a run, turned over so that zero is that of rows that have their own point alone.
+DEVICE u32 turned(const Kinds& kinds, u32 of_run) { return of_run ^ kinds.alone() * 0x1010101; }
+DEVICE bool is_alone(u32 turned, int i) { return !(turned & 255u << 8 * i); }
+// The sums of such rows; `own` are the run's elements of x.
+DEVICE void replace_sums(u32 turned, const Numbers& numbers, const Points& own, Points& sum) {
+#pragma unroll
+    for (int i = 0; i < RUN; i++)
+        if (is_alone(turned, i)) sum.of[i] = T() + numbers.of[place_of(0, 0, 0)] * own.of[i];
+}
 
 // What becomes of a run's sums, from `row` on. Their rows' end may need more than the sums: it is asked for before these are
 // there, where `in` is set. `own` are the rows' elements of x.

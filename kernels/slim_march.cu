@@ -11,9 +11,10 @@
 //
 // Bytes a row: x and y, and a byte where there are holes. What multiprocessors ask for is (1 + 2 / lines) (1 + 2 / planes) of x.
 //
-// HOLES: with a plane come the kinds of the rows two planes on. They begin anywhere, so that what is fetched begins at the multiple of 16 bytes before.
-// Each product is a predicated instruction: with a way of their own for warps whose rows are whole, the others took longer, and blocks go at the
-// pace of the slowest.
+// HOLES: with a plane come kinds of rows. They begin anywhere, so that what is fetched begins at the multiple of 16 bytes before. POINTS: those of the plane's own rows; the
+// sum of one that has its own point alone is replaced as soon as its own plane is there, and takes nothing of the plane after. PARTS: those of the rows two planes
+// on, and each product is a predicated instruction: with a way of their own for warps whose rows are whole, the others took longer, and blocks go at
+// the pace of the slowest.
 //
 // Constants: those of slim_grid.cuh, STAGES, THREADS and BLOCKS (a multiprocessor, at least, of a
 // product: so that the next launch has a place while this one ends).
@@ -32,7 +33,8 @@ struct Grid {
 struct Ring {
     u64 full[STAGES], empty[STAGES];
 };
-constexpr u32 BARRIERS = 128, TABLE = HOLES ? 1024 : 0; // bytes before the first stage
+constexpr u32 BARRIERS = 128, TABLE = HOLES == PARTS ? 1024 : 0; // bytes before the first stage
+constexpr u32 KINDS_AHEAD = HOLES == PARTS ? 2 : 0; // planes from one to that whose kinds come with it
 static_assert(sizeof(Ring) <= BARRIERS, "the barriers fit");
 
 // Where in the ring one is.
@@ -66,8 +68,8 @@ DEVICE void fetch(const Grid& grid, const Part& part, const T* x, const u8* kind
         char* const stage = stages + at.stage * stage_bytes;
         u64 from = 0;
         u32 kinds = 0;
-        if (HOLES && k >= part.from && k + 2 < part.to) {
-            const u64 begin = (k + 2) * plane + u64(part.begin) * grid.points, end = (k + 2) * plane + u64(part.end) * grid.points;
+        if (HOLES && k >= part.from && k + KINDS_AHEAD < part.to) {
+            const u64 begin = (k + KINDS_AHEAD) * plane + u64(part.begin) * grid.points, end = (k + KINDS_AHEAD) * plane + u64(part.end) * grid.points;
             const u64 whole = plane * grid.planes & ~u64(15);
             from = begin & ~u64(15);
             kinds = from < whole ? u32(min((end + 15) & ~u64(15), whole) - from) : 0;
@@ -87,10 +89,18 @@ struct OfPlane {
 typedef unsigned_of<RUN>::type RunKinds;
 // Of the rows in three planes, that before the one whose elements are added first.
 struct SomePlaces {
-    static constexpr bool PARTS = true;
+    static constexpr bool SOME = true;
     const OfPlane (&planes)[3];
 
     DEVICE bool operator()(int p, int r, int i, int place) const { return planes[1 - p].of[r][i] & 1u << place; }
+};
+
+// POINTS: of rows before the plane whose elements are added those that take them.
+struct NotAlone {
+    static constexpr bool SOME = !MIRRORED;
+    const u32 (&turned)[LINES];
+
+    DEVICE bool operator()(int p, int r, int i, int) const { return p < 1 || !is_alone(turned[r], i); }
 };
 
 // The ring, and the bytes of a stage; the places of each kind.
@@ -134,11 +144,15 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
     char* const stages = shared.stages;
     const u32 stage_bytes = shared.stage_bytes;
     const u32 line = grid.points * u32(sizeof(T)), warp = threadIdx.x / 32;
-    if (HOLES) {
-        for (u32 kind = threadIdx.x; kind < kinds.count(); kind += THREADS) shared.places_of[kind] = kinds.places_of[kind];
-        __syncthreads();
+    // Planes are asked for before what is known of kinds.
+    if (warp == THREADS / 32 - 1) {
+        if (lane_id() == 0) fetch(grid, part, x, kinds.of, stages, stage_bytes, ring);
+        return;
     }
-    if (warp == THREADS / 32 - 1 && lane_id() == 0) fetch(grid, part, x, kinds.of, stages, stage_bytes, ring);
+    if (HOLES == PARTS) {
+        for (u32 kind = threadIdx.x; kind < kinds.count(); kind += THREADS - 32) shared.places_of[kind] = kinds.places_of[kind];
+        asm volatile("bar.sync 1, %0;" ::"n"(THREADS - 32) : "memory");
+    }
     if (warp >= grid.warps) return;
 
     const u64 plane = u64(grid.points) * grid.lines;
@@ -154,7 +168,9 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
     // Of the planes before, of and after the one whose elements came last; elements of the one before, and these.
     Points before[LINES], itself[LINES] = {}, after[LINES] = {}, of_before[LINES], of_x[LINES];
     Place at;
-    // What rows have, of the planes before, of and after the one whose elements come next, and of the one after these.
+    // POINTS: kinds of the plane before the one whose elements come next, and of that one, turned over.
+    u32 turned_before[LINES], turned_itself[LINES];
+    // PARTS: what rows have, of the planes before, of and after the one whose elements come next, and of the one after these.
     OfPlane planes[3] = {}, next = {};
     u32 k = part.from ? part.from - 1 : 0; // the plane whose elements come next
     auto read_kinds = [&](const u8* from, u32 (&to)[LINES]) {
@@ -167,7 +183,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
 #pragma unroll
             for (int i = 0; i < RUN; i++) to.of[r][i] = shared.places_of[of[r] >> 8 * i & 255];
     };
-    if (HOLES) {
+    if (HOLES == PARTS) {
         u32 of[2][LINES] = {};
         read_kinds(kinds.of + row, of[0]);
         if (part.from + 1 < part.to) read_kinds(kinds.of + row + plane, of[1]);
@@ -179,10 +195,10 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
     auto add = [&](int whom) {
         wait(ring.full + at.stage, at.parity);
         const char* const of_stage = column + at.stage * stage_bytes;
-        const bool brings_kinds = HOLES && k >= part.from && k + 2 < part.to;
+        const bool brings_kinds = HOLES == PARTS ? k >= part.from && k + 2 < part.to : HOLES && whom & FOR_ITSELF;
         u32 of_next[LINES] = {};
         if (brings_kinds) {
-            const u32 skipped = u32((k + 2) * plane + u64(part.begin) * grid.points) & 15;
+            const u32 skipped = u32((k + KINDS_AHEAD) * plane + u64(part.begin) * grid.points) & 15;
             const char* const kinds_of_stage = stages + at.stage * stage_bytes + (grid.tile + 2) * line + skipped;
             read_kinds(reinterpret_cast<const u8*>(kinds_of_stage) + r0 * grid.points + run * RUN, of_next);
         }
@@ -197,9 +213,16 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
                     if (F::READS_OWN && m >= 0 && m < LINES) of_x[m] = now;
                 }
         };
-        if constexpr (HOLES) add_all(SomePlaces{planes});
+        if constexpr (HOLES == PARTS) add_all(SomePlaces{planes});
+        else if constexpr (HOLES == POINTS) add_all(NotAlone{turned_before});
         else add_all(AllPlaces());
-        if (brings_kinds) look_up(of_next, next);
+        if (HOLES == PARTS && brings_kinds) look_up(of_next, next);
+        if (HOLES == POINTS && whom & FOR_ITSELF)
+#pragma unroll
+            for (int r = 0; r < LINES; r++) {
+                turned_itself[r] = turned(kinds, of_next[r]);
+                replace_sums(turned_itself[r], numbers, *reinterpret_cast<const Points*>(of_stage + (r + 1) * line), itself[r]);
+            }
         k++;
         arrive(ring.empty + at.stage);
         at.advance();
@@ -211,7 +234,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
                 Points sum = before[r];
 #pragma unroll
                 for (int i = 0; i < RUN; i++)
-                    if (MIRRORED) sum.of[i] = sum.of[i] + after[r].of[i];
+                    if (MIRRORED && !(HOLES == POINTS && is_alone(turned_before[r], i))) sum.of[i] = sum.of[i] + after[r].of[i];
                 rows.take(row + r * u64(grid.points), sum, of_before[r], {});
             }
         row += plane;
@@ -219,7 +242,10 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
     auto advance = [&]() {
 #pragma unroll
         for (int r = 0; r < LINES; r++) before[r] = itself[r], itself[r] = after[r], after[r] = {}, of_before[r] = of_x[r];
-        if (HOLES) planes[0] = planes[1], planes[1] = planes[2], planes[2] = next;
+        if (HOLES == POINTS)
+#pragma unroll
+            for (int r = 0; r < LINES; r++) turned_before[r] = turned_itself[r];
+        if (HOLES == PARTS) planes[0] = planes[1], planes[1] = planes[2], planes[2] = next;
     };
     if (part.from) {
         add(FOR_AFTER);

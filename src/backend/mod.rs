@@ -54,9 +54,9 @@ pub use primitives::{BUCKET_TILE, MOST_BUCKETS, Order, Primitives, RUN_TILE, Sca
 pub(crate) use primitives::{bounds_at, check_bounds, run_mark, sources_at};
 pub use product::{Gemv, Op, Products};
 pub use slim::{
-    BASES, FoundKinds, GridRows, Keys, KindParts, Kinds, LongParts, LongRows, Lookup, MOST_KEYS, NO_ENTRY,
-    SECTION, SLIM_WINDOW, STENCIL_PLACES, SectionParts, SectionSizes, SlimBody, SlimColumns, SlimParts,
-    SlimPlan, SlimSteps, SlimValues, StencilParts, Survey, ValuesMut, WIDE_COLUMNS, WindowOrder,
+    BASES, FoundKinds, GridHoles, GridRows, Keys, KindParts, Kinds, LongParts, LongRows, Lookup, MOST_KEYS,
+    NO_ENTRY, SECTION, SLIM_WINDOW, STENCIL_PLACES, SectionParts, SectionSizes, SlimBody, SlimColumns,
+    SlimParts, SlimPlan, SlimSteps, SlimValues, StencilParts, Survey, ValuesMut, WIDE_COLUMNS, WindowOrder,
     WindowOrderRef,
 };
 pub(crate) use slim::{RANGE, base_of, code_of, ordered_by_length, wants_order};

@@ -1,6 +1,6 @@
 //! Kinds of rows as parts of one stencil.
 
-use crate::backend::{Backend, GridRows, STENCIL_PLACES, SlimSteps, StencilParts};
+use crate::backend::{Backend, GridHoles, GridRows, STENCIL_PLACES, SlimSteps, StencilParts};
 use crate::error::Result;
 use crate::scalar::Scalar;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(super) struct Stencil<V: Scalar, B: Backend> {
     shape: Shape<V>,
     places_of: B::Vec<u32>,
     grid: Option<[u32; 3]>,
-    holes: Option<[u8; STENCIL_PLACES]>,
+    holes: Option<GridHoles>,
 }
 
 /// What [`StencilParts`] says of a stencil.
@@ -41,13 +41,16 @@ impl<V: Scalar, B: SlimSteps> Stencil<V, B> {
         let Some((shape, places_of)) = find(lengths, distances, values) else {
             return Ok(None);
         };
-        let kinds = whole_kinds(shape.places, &places_of);
+        let whole = whole_kinds(shape.places, &places_of);
+        let alone = places_of.iter().position(|&kind| kind == OWN_POINT);
         let places_of = backend.upload(places_of)?;
         let mut of = Self { shape, places_of, grid: None, holes: None };
         if let Some(grid) = of.shape.grid(B::len(kind_of), columns) {
             let rows = backend.slim_is_grid(kind_of, &of.places_of, of.shape.places, grid)?;
             of.grid = (rows != GridRows::Others).then_some(grid);
-            of.holes = (rows == GridRows::Holes).then_some(kinds);
+            let alone = alone.filter(|_| rows == GridRows::Points).and_then(|kind| u8::try_from(kind).ok());
+            let some = matches!(rows, GridRows::Points | GridRows::Parts);
+            of.holes = some.then_some(GridHoles { whole, alone });
         }
         Ok(Some(of))
     }
@@ -70,8 +73,9 @@ impl<V: Scalar, B: Backend> Stencil<V, B> {
     }
 }
 
-/// Places of the point's own plane.
+/// Places of the point's own plane, and its own.
 const OWN_PLANE: u32 = 0x1ff << 9;
+const OWN_POINT: u32 = 1 << 13;
 
 impl<V: Scalar> Shape<V> {
     /// Points a line, lines a plane and planes, if the rows are as many as points of a grid.
@@ -111,7 +115,7 @@ fn find<V: Scalar>(lengths: &[u32], distances: &[u32], values: &[V]) -> Option<(
     Some((Shape { line, plane, places, numbers, whole }, places_of))
 }
 
-/// The kinds of rows that lack what lies beyond a grid and nothing else, as [`StencilParts::holes`] has them.
+/// The kinds of rows that lack what lies beyond a grid and nothing else, as [`GridHoles::whole`] has them.
 fn whole_kinds(places: u32, places_of: &[u32]) -> [u8; STENCIL_PLACES] {
     std::array::from_fn(|at| {
         let side = [at / 9, at / 3 % 3, at % 3];

@@ -69,7 +69,11 @@ pub fn skewed(nx: usize, ny: usize, nz: usize) -> Csr<f64> {
 /// Rows here and there, and some beside each other, have their diagonal alone; where `cut`, no other row refers to them.
 pub fn holed(a: &Csr<f64>, cut: bool) -> Csr<f64> {
     let n = a.rows();
-    let hole = |i: usize| i % 37 == n / 2 % 37 || (n / 3..n / 3 + 70).contains(&i);
+    holed_where(a, cut, |i| i % 37 == n / 2 % 37 || (n / 3..n / 3 + 70).contains(&i))
+}
+
+pub fn holed_where(a: &Csr<f64>, cut: bool, hole: impl Fn(usize) -> bool) -> Csr<f64> {
+    let n = a.rows();
     let kept = |i: usize, &(&j, _): &(&u32, &f64)| {
         let j = j as usize;
         i == j || !(hole(i) || cut && hole(j))

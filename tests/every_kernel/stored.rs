@@ -317,16 +317,30 @@ pub fn compressed_grids(b: &Cuda) {
     let holed = slim::holed(&residua::generate::poisson3d(52, 49, 50).unwrap(), true);
     let device = on(b, &holed);
     compressed_grid(b, &device, 1e-13);
-    compressed_grid(
-        b,
-        &on(b, &slim::holed(&residua::generate::poisson2d_9(400, 330).unwrap(), false)),
-        1e-12,
-    );
-    compressed_grid(
-        b,
-        &on(b, &slim::holed(&residua::generate::poisson3d_27(51, 52, 50).unwrap(), false)),
-        1e-12,
-    );
+    // Rows that have nothing but their own point, to which others refer; lines that are whole runs, and not.
+    let few = residua::generate::poisson3d(52, 49, 50).unwrap();
+    let flat = residua::generate::poisson2d_9(400, 330).unwrap();
+    let all = |points| residua::generate::poisson3d_27(points, 52, 50).unwrap();
+    let points = [&few, &flat, &all(52), &all(51), &slim::skewed(52, 52, 50)].map(|a| slim::holed(a, false));
+    // And an obstacle to which none refers, in a grid of more places than a byte has bits.
+    let within = |i: usize| [i % 52, i / 52 % 52, i / 2704].iter().all(|at| (17..31).contains(at));
+    let obstacle = slim::holed_where(&all(52), true, within);
+    for a in points.iter().chain([&obstacle]) {
+        compressed_grid(b, &on(b, a), 1e-10);
+    }
+    // What lies around rows that have their own point alone does not reach them.
+    for a in &points {
+        let alone: Vec<bool> = (0..a.rows()).map(|i| a.row(i).0.len() == 1).collect();
+        let x = alone.iter().map(|&alone| if alone { 1.0 } else { f64::NAN }).collect();
+        let stored = Slim::with_options(b, &on(b, a), &SlimOptions::default()).unwrap();
+        let (x, mut y) = (b.upload(x).unwrap(), b.zeros(a.rows()).unwrap());
+        stored.product_op(b, Op::None, 1.0, &x, 0.0, &mut y).unwrap();
+        let y = b.download(&y).unwrap();
+        assert!(
+            y.iter().zip(&alone).all(|(y, &alone)| y.is_nan() != alone),
+            "a neighbour's element reaches a hole"
+        );
+    }
     // Steps of Chebyshev's iteration end in the product.
     let stored = Slim::with_options(b, &device, &SlimOptions::default()).unwrap();
     let diagonal = Jacobi::new(b, &device).unwrap();
@@ -361,6 +375,14 @@ fn compressed_grid(b: &Cuda, a: &Csr<f64, Cuda>, tolerance: f64) {
     assert!(
         want.iter().zip(&scaled).all(|(want, y)| (want - y).abs() <= tolerance),
         "not the product of CSR"
+    );
+    // What is added to there is.
+    let mut sum = b.upload(scaled).unwrap();
+    grid.product_op(b, Op::None, -1.5, &x, 1.0, &mut sum).unwrap();
+    let sum = b.download(&sum).unwrap();
+    assert!(
+        want.iter().zip(&sum).all(|(want, sum)| (2.0 * want - sum).abs() <= 3.0 * tolerance),
+        "not the sum with CSR's product"
     );
     grid.product_op(b, Op::None, 1.0, &x, 0.0, &mut y).unwrap();
     grid.apply_dot(b, &x, &mut again, &mut dot).unwrap();

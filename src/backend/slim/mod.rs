@@ -39,8 +39,10 @@ pub const WIDE_COLUMNS: u32 = 1 << 31;
 pub enum GridRows {
     /// What lies beyond the grid, and nothing else.
     Whole,
+    /// Some lack all but their own point, the others what lies beyond.
+    Points,
     /// Some lack more.
-    Holes,
+    Parts,
     /// Some have what lies beyond: they are no points of this grid.
     Others,
 }

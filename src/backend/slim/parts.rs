@@ -113,9 +113,18 @@ pub struct StencilParts<'a, V: Element, B: Backend> {
     /// Points a line, lines a plane and planes, where the rows are the points of a grid, and each lacks what lies beyond it. All numbers are
     /// finite.
     pub grid: Option<[u32; 3]>,
-    /// Where some rows lack more than that, the kinds of those that don't; otherwise it need not be known which kind a row is of. Kind
-    /// 3 (3 p + l) + e has 0 for p, l or e at the first plane, line or point, 2 at the last, 1 between, and is 255 where there is none.
-    pub holes: Option<[u8; STENCIL_PLACES]>,
+    /// Where some rows lack more than that; otherwise it need not be known which kind a row is of.
+    pub holes: Option<GridHoles>,
+}
+
+/// What is known of kinds where rows of a grid lack more than what lies beyond it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GridHoles {
+    /// The kinds of rows that lack no more: kind 3 (3 p + l) + e has 0 for p, l or e at the first plane, line or point, 2 at the last, 1 between,
+    /// and is 255 where there is none.
+    pub whole: [u8; STENCIL_PLACES],
+    /// Where all others have their own point alone, their kind.
+    pub alone: Option<u8>,
 }
 
 impl<V: Element, B: Backend> StencilParts<'_, V, B> {

@@ -128,10 +128,12 @@ fn compressed(units: &mut Vec<Unit>) {
         units.push(Unit::new("slim_grid.cu").with("SCALAR", value).class(mirrored));
     }
     for value in ["f32", "f64"] {
-        let holes = policy::STENCILS.map(|places| places + policy::GRID_HOLES);
+        let [flat, few, all] = policy::STENCILS;
+        let (mirrored, parts, points) =
+            (all + policy::GRID_MIRRORED, policy::GRID_HOLES, 2 * policy::GRID_HOLES);
+        let holes = [flat + parts, few + parts, all + parts, few + points, mirrored + points];
         units.extend(holes.map(|class| Unit::new("slim_grid.cu").with("SCALAR", value).class(class)));
-        let [_, few, all] = policy::STENCILS;
-        let classes = [few, all, all + policy::GRID_MIRRORED, few + policy::GRID_HOLES];
+        let classes = [few, all, mirrored, few + parts, few + points, mirrored + points];
         units.extend(classes.map(|class| Unit::new("slim_march.cu").with("SCALAR", value).class(class)));
     }
     units.push(Unit::new("slim_is_grid.cu"));

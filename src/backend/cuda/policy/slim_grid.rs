@@ -21,8 +21,26 @@ const OWN_PLANE: u32 = 0x1ff << 9;
 pub(in crate::backend::cuda) const GRID_HALVED: u32 = 1 << 27;
 /// And whether places on both sides of a point, and of its plane, have one number: then it multiplies the sum of both.
 pub(in crate::backend::cuda) const GRID_MIRRORED: u32 = 1 << 29;
-/// And whether rows may lack more than what lies beyond the grid: then products of any of them are added one by one.
+/// And what rows may lack more than what lies beyond the grid, times `Holes`.
 pub(in crate::backend::cuda) const GRID_HOLES: u32 = 1 << 30;
+
+/// What rows may lack: nothing more, any places, or all but their own point. `HOLES` in the kernels.
+#[derive(Clone, Copy, PartialEq)]
+pub(in crate::backend::cuda) enum Holes {
+    None,
+    Parts,
+    Points,
+}
+
+impl Holes {
+    pub(super) fn of_class(class: u32) -> Self {
+        match class / GRID_HOLES {
+            0 => Self::None,
+            1 => Self::Parts,
+            _ => Self::Points,
+        }
+    }
+}
 
 /// Whether planes are summed up together.
 pub(super) fn is_deep(places: u32) -> bool {
@@ -34,29 +52,44 @@ pub(super) fn is_long(places: u32) -> bool {
     is_deep(places) && places.count_ones() > FEW_PLACES
 }
 
+/// Whether places are so many that it costs more to ask for each than to replace sums. Of five, products in f64 are no faster, and
+/// those with dot slower.
+fn pays_by_points(places: u32) -> bool {
+    places.count_ones() > 5
+}
+
 /// What is chosen by of a stencil.
 #[derive(Clone, Copy)]
 pub(in crate::backend::cuda) struct GridStencil {
     pub(super) places: u32,
     mirrored: bool,
-    pub(super) holes: bool,
+    pub(super) holes: Holes,
 }
 
 impl GridStencil {
     pub(in crate::backend::cuda) fn of<V: Element>(a: &StencilParts<'_, V, Cuda>) -> Self {
-        let holes = a.holes.is_some();
-        let mirrored = !holes && is_long(a.places) && a.is_mirrored();
+        let holes = match a.holes {
+            None => Holes::None,
+            Some(holes) if holes.alone.is_some() && pays_by_points(a.places) => Holes::Points,
+            Some(_) => Holes::Parts,
+        };
+        let mirrored = holes != Holes::Parts && is_long(a.places) && a.is_mirrored();
         Self { places: a.places, mirrored, holes }
+    }
+
+    /// Whether sums of rows that have their own point alone are replaced.
+    pub(in crate::backend::cuda) fn by_points(self) -> bool {
+        self.holes == Holes::Points
     }
 
     /// A unit's class.
     pub(super) fn class(self) -> u32 {
-        self.places + u32::from(self.mirrored) * GRID_MIRRORED + u32::from(self.holes) * GRID_HOLES
+        self.places + u32::from(self.mirrored) * GRID_MIRRORED + self.holes as u32 * GRID_HOLES
     }
 }
 
-/// Points of a grid with holes a multiprocessor at least: below, `slim_stencil.cu` is faster, where more threads wait for fewer kinds.
-const FEWEST_WITH_HOLES: usize = 7900;
+/// Points a multiprocessor at least of a grid whose rows may lack any places: below, `slim_stencil.cu` is faster, where more threads wait for fewer kinds.
+const FEWEST_OF_PARTS: usize = 7900;
 
 /// Lines a thread.
 fn lines(places: u32) -> usize {
@@ -75,9 +108,9 @@ fn depth(places: u32, bytes: usize, mirrored: bool) -> u32 {
 
 /// Blocks a multiprocessor, at least, so that there are registers for all that is under way: one less of what is more than a product, one
 /// more where arithmetic takes the time.
-fn blocks((places, holes): (u32, bool), complex: bool, more: bool) -> u32 {
+fn blocks((places, holes): (u32, Holes), complex: bool, more: bool) -> u32 {
     match (complex, more) {
-        (false, false) if holes && is_long(places) => 4,
+        (false, false) if holes != Holes::None && is_long(places) => 4,
         (true, more) => 4 - u32::from(more),
         (false, true) => 4,
         (false, false) => 5 + u32::from(is_long(places)),
@@ -91,7 +124,8 @@ fn stack(places: u32, bytes: usize) -> usize {
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let (places, halved) = (unit.size_class() % GRID_HALVED, unit.size_class() % GRID_MIRRORED / GRID_HALVED);
-    let (mirrored, holes) = (unit.size_class() % GRID_HOLES / GRID_MIRRORED, unit.size_class() / GRID_HOLES);
+    let mirrored = unit.size_class() % GRID_HOLES / GRID_MIRRORED;
+    let holes = Holes::of_class(unit.size_class());
     let scalar = unit.type_of("SCALAR").unwrap_or("f64");
     let bytes = unit.scalar_bytes();
     vec![
@@ -101,9 +135,9 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         ("DEPTH", depth(places, bytes, mirrored != 0)),
         ("RUN", (RUN_BYTES / bytes) as u32 >> halved),
         ("MIRRORED", mirrored),
-        ("HOLES", holes),
-        ("BLOCKS", blocks((places, holes != 0), scalar.starts_with('c'), false)),
-        ("FEWER_BLOCKS", blocks((places, holes != 0), scalar.starts_with('c'), true)),
+        ("HOLES", holes as u32),
+        ("BLOCKS", blocks((places, holes), scalar.starts_with('c'), false)),
+        ("FEWER_BLOCKS", blocks((places, holes), scalar.starts_with('c'), true)),
     ]
 }
 
@@ -140,8 +174,8 @@ pub(in crate::backend::cuda) fn slim_grid<T: Scalar>(
     }
     let GridStencil { places, mirrored, holes } = stencil;
     let [points, lines_a_plane, planes] = grid.map(|n| n as usize);
-    let few = points * lines_a_plane * planes < FEWEST_WITH_HOLES * chip.multiprocessors as usize;
-    if holes && (T::COMPLEX || few) {
+    let few = points * lines_a_plane * planes < FEWEST_OF_PARTS * chip.multiprocessors as usize;
+    if holes != Holes::None && T::COMPLEX || holes == Holes::Parts && few {
         return None;
     }
     let whole = |run: usize| {

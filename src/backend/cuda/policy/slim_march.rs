@@ -1,13 +1,14 @@
 //! Products with a stencil on the points of a grid, with planes of x in shared memory.
 
-use super::{GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridStencil, Shape, SlimGrid, slim_grid};
+use super::slim_grid::{self, Holes};
+use super::{GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridStencil, Shape, SlimGrid};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::scalar::Scalar;
 
-/// Threads of a block, of which a warp fetches. Fewer where rows have kinds, so that there are registers for the places of each.
-fn threads(holes: bool) -> u32 {
-    if holes { 352 } else { 448 }
+/// Threads of a block, of which a warp fetches. Fewer where rows have kinds, so that there are registers for what these tell.
+fn threads(holes: Holes) -> u32 {
+    if holes == Holes::None { 448 } else { 352 }
 }
 /// Blocks for which a multiprocessor has room: one, and one of the next launch.
 const BLOCKS: u32 = 2;
@@ -20,27 +21,33 @@ const STAGES: u32 = 5;
 const RING: usize = 64 << 10;
 /// Bytes of shared memory before the planes.
 const BARRIERS: usize = 128;
-/// And where rows have kinds, of the places of each.
+/// And where rows may lack any places, of those that each kind has.
 const TABLE: usize = 1 << 10;
-/// Points of a grid with holes a multiprocessor at least: below, `slim_stencil.cu` is faster in f32.
-const FEWEST_WITH_HOLES: usize = 5000;
 /// Lines of a block at least: it reads two more.
 const FEWEST_LINES: usize = 4;
 /// Bytes of x a multiprocessor at least: with fewer there are hardly planes to go through.
 const FEWEST_BYTES: usize = 6 << 10;
+/// And where rows may lack any places: below, `slim_stencil.cu` is faster in f32.
+const FEWEST_OF_PARTS: usize = 15 << 10;
 /// Slabs of planes at most.
 const MOST_SLABS: usize = 64;
 
+/// Stages of the ring. One less where kinds come with planes.
+fn stages(holes: Holes) -> u32 {
+    STAGES - u32::from(holes != Holes::None)
+}
+
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
+    let holes = Holes::of_class(unit.size_class());
     vec![
-        ("THREADS", threads(unit.size_class() / GRID_HOLES != 0)),
+        ("THREADS", threads(holes)),
         ("BLOCKS", BLOCKS),
         ("PLACES", unit.size_class() % GRID_HALVED),
         ("MIRRORED", unit.size_class() % GRID_HOLES / GRID_MIRRORED),
-        ("HOLES", unit.size_class() / GRID_HOLES),
+        ("HOLES", holes as u32),
         ("LINES", LINES as u32),
         ("RUN", (RUN_BYTES / unit.scalar_bytes()) as u32),
-        ("STAGES", STAGES),
+        ("STAGES", stages(holes)),
     ]
 }
 
@@ -53,7 +60,7 @@ struct Cut {
 
 /// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses: the shape of its launch and the kernel's
 /// `Grid`. `None` where chips cannot copy in bulk, the stencil stays in a plane, lines are no whole number of runs or too long for a
-/// block to have a few of them, points are few, or there are holes and many places: these keep blocks waiting for their slowest warp.
+/// block to have a few of them, points are few, or rows may lack any of many places: these keep blocks waiting for their slowest warp.
 pub(super) fn slim_march<T: Scalar>(
     chip: Chip,
     stencil: GridStencil,
@@ -64,10 +71,9 @@ pub(super) fn slim_march<T: Scalar>(
     let whole = line.is_multiple_of(RUN_BYTES) && vectors.iter().all(|a| a.is_multiple_of(RUN_BYTES as u64));
     let bytes = line * lines as usize * planes as usize;
     let multiprocessors = chip.multiprocessors as usize;
-    let many = bytes >= FEWEST_BYTES * multiprocessors;
-    let kept = !stencil.holes
-        || !slim_grid::is_long(stencil.places)
-            && bytes / size_of::<T>() >= FEWEST_WITH_HOLES * multiprocessors;
+    let fewest = if stencil.holes == Holes::Parts { FEWEST_OF_PARTS } else { FEWEST_BYTES };
+    let many = bytes >= fewest * multiprocessors;
+    let kept = stencil.holes != Holes::Parts || !slim_grid::is_long(stencil.places);
     if chip.capability < (9, 0)
         || T::COMPLEX
         || !slim_grid::is_deep(stencil.places)
@@ -84,8 +90,9 @@ pub(super) fn slim_march<T: Scalar>(
     let Cut { groups, tile, slabs } = cut(multiprocessors, (lines as usize, most_lines), planes as usize)?;
     let warps = (runs * tile.div_ceil(LINES)).div_ceil(32);
     // With a plane come kinds of rows, from a multiple of 16 bytes to one.
-    let (table, kinds) = if stencil.holes { (TABLE, (tile * points as usize + 30) & !15) } else { (0, 0) };
-    let shared = BARRIERS + table + STAGES as usize * ((tile + 2) * line + kinds);
+    let table = if stencil.holes == Holes::Parts { TABLE } else { 0 };
+    let kinds = if stencil.holes == Holes::None { 0 } else { (tile * points as usize + 30) & !15 };
+    let shared = BARRIERS + table + stages(stencil.holes) as usize * ((tile + 2) * line + kinds);
     let shape = Shape::new((groups * slabs) as u32, threads).shared(shared);
     let dealt = [runs, groups, tile, slabs, warps].map(|n| n as u32);
     let [runs, groups, tile, slabs, warps] = dealt;

@@ -303,7 +303,8 @@ impl SlimSteps for Cuda {
         )?;
         Ok(match self.value(&found)? {
             0 => GridRows::Whole,
-            2 => GridRows::Holes,
+            2 => GridRows::Points,
+            6 => GridRows::Parts,
             _ => GridRows::Others,
         })
     }

@@ -7,14 +7,14 @@ use crate::backend::cuda::policy::{GridEnd, GridStencil, SlimGrid};
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
-use crate::backend::{ChebyshevStep, STENCIL_PLACES, StencilParts};
+use crate::backend::{ChebyshevStep, GridHoles, STENCIL_PLACES, StencilParts};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
 
 /// A number that no kind has.
 const NO_KIND: u32 = 256;
 
-/// Words of `Expected` in the kernels: four kinds each, and at the end how many kinds there are.
+/// Words of `Expected` in the kernels: four kinds each, and at the end how many there are, or the one that has holes.
 const EXPECTED: usize = (STENCIL_PLACES + 1) / 4;
 
 /// Words of `Grid` in the kernel, at most: four, and a start for each line that a thread reads.
@@ -90,12 +90,16 @@ impl<T: Scalar> OnGrid<T> {
         vectors: &[u64],
         (conjugate, end): (bool, GridEnd),
     ) -> Option<Self> {
+        let stencil = GridStencil::of(a);
         let SlimGrid { shape, marches, dealt } =
-            policy::slim_grid::<T>(chip, GridStencil::of(a), a.grid?, vectors, end)?;
+            policy::slim_grid::<T>(chip, stencil, a.grid?, vectors, end)?;
         let mut expected = [0; EXPECTED];
-        let kinds = a.holes.into_iter().flatten().map(usize::from).chain([a.places_of.len()]);
-        for (kind, at) in kinds.zip(0..) {
-            expected[at / 4] |= (kind as u32) << (8 * (at % 4));
+        if let Some(GridHoles { whole, alone }) = a.holes {
+            let alone = alone.filter(|_| stencil.by_points()).map(u32::from);
+            let last = alone.unwrap_or(a.places_of.len() as u32);
+            for (kind, at) in whole.into_iter().map(u32::from).chain([last]).zip(0..) {
+                expected[at / 4] |= kind << (8 * (at % 4));
+            }
         }
         let (grid, expected) = (Constants(dealt), Constants(expected));
         Some(Self { shape, marches, grid, numbers: numbers(a, conjugate), expected })
