@@ -1,0 +1,116 @@
+//! Where rows start: offsets of 32 or 64 bits.
+
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::scalar::{Element, Offset};
+
+/// The largest number of nonzeros that 32-bit offsets can count.
+pub const NARROW_LIMIT: usize = <u32 as Offset>::MAX;
+
+/// Owned row offsets, one more than there are rows, from 0 to the number of nonzeros.
+#[derive(Debug)]
+pub enum Offsets<B: Backend> {
+    /// Fewer than 2^32 nonzeros.
+    Narrow(B::Vec<u32>),
+    /// Any number.
+    Wide(B::Vec<u64>),
+}
+
+impl<B: Backend> Offsets<B> {
+    /// `len` zeros, as wide as counting to `total` needs.
+    pub(crate) fn zeros(backend: &B, len: usize, total: usize) -> Result<Self> {
+        Ok(if total <= NARROW_LIMIT {
+            Offsets::Narrow(backend.zeros(len)?)
+        } else {
+            Offsets::Wide(backend.zeros(len)?)
+        })
+    }
+
+    /// The same, borrowed.
+    pub fn as_ref(&self) -> OffsetsRef<'_, B> {
+        match self {
+            Offsets::Narrow(v) => OffsetsRef::Narrow(&**v),
+            Offsets::Wide(v) => OffsetsRef::Wide(&**v),
+        }
+    }
+
+    /// The offsets as sizes, on the host.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn download(&self, backend: &B) -> Result<Vec<usize>> {
+        self.as_ref().download(backend)
+    }
+}
+
+/// A second buffer with the same content.
+pub(crate) fn copied<T: Element, B: Backend>(backend: &B, from: &B::Slice<T>) -> Result<B::Vec<T>> {
+    let mut to = backend.buffer(B::len(from))?;
+    backend.copy(from, &mut to)?;
+    Ok(to)
+}
+
+/// Borrowed [`Offsets`].
+#[derive(Debug)]
+pub enum OffsetsRef<'a, B: Backend> {
+    /// Fewer than 2^32 nonzeros.
+    Narrow(&'a B::Slice<u32>),
+    /// Any number.
+    Wide(&'a B::Slice<u64>),
+}
+
+impl<B: Backend> Clone for OffsetsRef<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<B: Backend> Copy for OffsetsRef<'_, B> {}
+
+impl<B: Backend> OffsetsRef<'_, B> {
+    /// Number of offsets: rows + 1.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        match self {
+            OffsetsRef::Narrow(v) => B::len::<u32>(v),
+            OffsetsRef::Wide(v) => B::len::<u64>(v),
+        }
+    }
+
+    /// The offsets as sizes, on the host.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn download(&self, backend: &B) -> Result<Vec<usize>> {
+        Ok(match self {
+            OffsetsRef::Narrow(v) => backend.download(v)?.into_iter().map(Offset::to_usize).collect(),
+            OffsetsRef::Wide(v) => backend.download(v)?.into_iter().map(Offset::to_usize).collect(),
+        })
+    }
+
+    /// Owned offsets with the same content.
+    pub(crate) fn copied(&self, backend: &B) -> Result<Offsets<B>> {
+        Ok(match self {
+            OffsetsRef::Narrow(v) => Offsets::Narrow(copied(backend, v)?),
+            OffsetsRef::Wide(v) => Offsets::Wide(copied(backend, v)?),
+        })
+    }
+
+    /// Bytes that they take.
+    pub fn bytes(&self) -> usize {
+        match self {
+            OffsetsRef::Narrow(v) => B::len::<u32>(v) * 4,
+            OffsetsRef::Wide(v) => B::len::<u64>(v) * 8,
+        }
+    }
+}
+
+/// Runs the same body for either width of offsets: `with_offsets!(parts.offsets, offsets => kernel(offsets, ...))`.
+macro_rules! with_offsets {
+    ($offsets:expr, $name:ident => $body:expr) => {
+        match $offsets {
+            $crate::backend::OffsetsRef::Narrow($name) => $body,
+            $crate::backend::OffsetsRef::Wide($name) => $body,
+        }
+    };
+}
+pub(crate) use with_offsets;

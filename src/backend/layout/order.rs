@@ -1,0 +1,38 @@
+//! An order of rows.
+
+use crate::backend::Backend;
+
+/// An order of rows: each row number once. Only this crate makes one, so kernels may write `y` through it from many
+/// threads without a row being written twice.
+#[derive(Debug)]
+pub struct RowOrder<B: Backend>(B::Vec<u32>);
+
+impl<B: Backend> RowOrder<B> {
+    /// From a buffer that holds each of `0..n` once.
+    pub(crate) fn new(rows: B::Vec<u32>) -> Self {
+        Self(rows)
+    }
+
+    /// The same, borrowed.
+    pub fn as_ref(&self) -> RowOrderRef<'_, B> {
+        RowOrderRef(&*self.0)
+    }
+}
+
+/// Borrowed [`RowOrder`].
+#[derive(Debug)]
+pub struct RowOrderRef<'a, B: Backend>(&'a B::Slice<u32>);
+
+impl<'a, B: Backend> RowOrderRef<'a, B> {
+    /// The row at each position.
+    pub fn as_slice(&self) -> &'a B::Slice<u32> {
+        self.0
+    }
+}
+
+impl<B: Backend> Clone for RowOrderRef<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<B: Backend> Copy for RowOrderRef<'_, B> {}
