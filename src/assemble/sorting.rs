@@ -198,12 +198,16 @@ fn sort<B: Primitives, W: Offset>(
     backend.read(B::part(&*starts, nonzeros..nonzeros + 1), &mut entries)?;
     let sources = shorten(backend, sources, entries[0].to_usize())?;
     let firsts = B::part(&*starts, 0..nonzeros);
-    let mut indices = backend.buffer::<u32>(nonzeros)?;
-    backend.gather(&columns, firsts, &mut indices)?;
-    drop(columns);
-    let mut row_of_run = backend.buffer::<u32>(nonzeros)?;
-    backend.gather(&row_of, firsts, &mut row_of_run)?;
-    drop(row_of);
+    // Where each run has one source, what they have is there already.
+    let of_firsts = |of_all: B::Vec<u32>| {
+        if nonzeros == n {
+            return Ok::<_, Error>(of_all);
+        }
+        let mut of_runs = backend.buffer::<u32>(nonzeros)?;
+        backend.gather(&of_all, firsts, &mut of_runs)?;
+        Ok(of_runs)
+    };
+    let (indices, row_of_run) = (of_firsts(columns)?, of_firsts(row_of)?);
     let offsets = if nonzeros <= NARROW_LIMIT {
         let mut offsets = backend.buffer::<u32>(rows + 1)?;
         backend.offsets_of_sorted(&row_of_run, &mut offsets)?;
@@ -266,9 +270,10 @@ fn order_in_rows<B: Primitives, W: Offset>(
 ) -> Result<Ordered<B, W>> {
     let mut offsets = backend.buffer::<W>(rows + 1)?;
     backend.offsets_of_sorted(&*is, &mut offsets)?;
-    let (is, mut js) = (is.own(backend)?, js.own(backend)?);
+    let mut js = js.own(backend)?;
     backend.segmented_sort_pairs(&offsets, &mut js, &mut sources)?;
-    Ok((is, js, sources))
+    drop(offsets);
+    Ok((is.own(backend)?, js, sources))
 }
 
 /// [`order`] by one key. The places' memory is given back before the sort takes its second buffers.
