@@ -19,21 +19,66 @@ typedef SCALAR T;
 typedef STORED V;
 typedef OFFSET I;
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+// Nonzeros of a lane under way at a time, `left` of them and no more than UNROLL. Plain loads: to ask that the matrix leave the caches first
+// costs up to a fifth here. What counts in small matrices are the instructions behind the wait for the launch ahead, so a sum does not ask
+// which nonzeros there are: what there is not is -0 * 0 = -0, and s + -0 = s for every s. Where there is room for many, most are not there,
+// and it is cheaper to ask.
+constexpr bool ALL_THERE = is_float<T>::value && UNROLL <= 12;
+struct Nonzeros {
+    u32 column[UNROLL];
+    V value[UNROLL];
+
+    DEVICE void ask(const u32* columns, const V* values, u32 left) {
+#pragma unroll
+        for (u32 u = 0; u < UNROLL; u++) {
+            if constexpr (ALL_THERE) value[u] = -V();
+            if (u < left) {
+                column[u] = columns[u * LANES];
+                value[u] = values[u * LANES];
+            }
+        }
+    }
+    // x by plain loads where the first nonzeros were asked for ahead: others may be moved ahead of the wait for its launch.
+    DEVICE T add_to(T sum, u32 left, const T* x, u32 conjugate) const {
+        T of_x[UNROLL];
+#pragma unroll
+        for (u32 u = 0; u < UNROLL; u++) {
+            if (ALL_THERE) of_x[u] = T();
+            if (u < left) of_x[u] = AHEAD ? x[column[u]] : cached(x + column[u]);
+        }
+#pragma unroll
+        for (u32 u = 0; u < UNROLL; u++)
+            if (ALL_THERE || u < left) sum = sum + entry<T>(value[u], conjugate) * of_x[u];
+        return sum;
+    }
+};
+
+// One block a multiprocessor is enough: without that the compiler saves registers, and some loads of a row wait for others (a third longer
+// for rows of up to 12 nonzeros in double precision).
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     csr(u64 rows, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate, u32 settled) {
     before_matrix(AHEAD && settled);
     const u64 row = u64(blockIdx.x) * (THREADS / LANES) + threadIdx.x / LANES;
-    Entries<UNROLL, V> entries;
-    u32 length = 0;
+    Nonzeros nonzeros;
+    u32 left = 0;
     if (row < rows) {
         const u64 begin = u64(offsets[row]) + threadIdx.x % LANES, end = offsets[row + 1];
-        length = begin < end ? u32((end - begin + LANES - 1) / LANES) : 0;
+        left = begin < end ? u32((end - begin + LANES - 1) / LANES) : 0;
         columns += begin;
         values += begin;
-        if (AHEAD) entries.ask(columns, values, LANES, 0, length);
+        nonzeros.ask(columns, values, left);
     }
     before_vectors(AHEAD && settled);
-    T sum = strided_sum<false, AHEAD>(entries, columns, values, LANES, length, length, x, conjugate);
+    // The first pass has no loop around it, so its places are constants.
+    T sum = nonzeros.add_to(T(), left, x, conjugate);
+#pragma unroll 1
+    while (left > UNROLL) {
+        left -= UNROLL;
+        columns += UNROLL * LANES;
+        values += UNROLL * LANES;
+        nonzeros.ask(columns, values, left);
+        sum = nonzeros.add_to(sum, left, x, conjugate);
+    }
 #pragma unroll
     for (u32 with = LANES / 2; with; with /= 2) sum = sum + shuffle_xor(sum, with);
     if (row < rows && threadIdx.x % LANES == 0) finish(alpha, sum, beta, y + row);

@@ -48,12 +48,13 @@ const FACTORS: [(f64, f64); 2] = [(1.0, 0.0), (-1.5, 0.25)];
 
 pub fn products(b: &Cuda) {
     products_of::<f64, f64, _>(b, some(&AWKWARD), &FACTORS);
+    products_of::<f64, f64, _>(b, by_lanes(), &FACTORS);
     fused_of::<f64, _>(b, some(&["one giant row", "arrow", "a grid with holes", "4 x 4 example"]));
 }
 
 /// Products that follow one another in a recording ask for their matrix before the one ahead has ended.
 pub fn recorded_products(b: &Cuda) {
-    for (name, host) in some(&AWKWARD).into_iter().chain(cut()) {
+    for (name, host) in some(&AWKWARD).into_iter().chain(cut()).chain(by_lanes()) {
         let (a, mut random) = (on(b, &host), Random(22));
         let x = b.upload(random.vector::<f64>(a.columns())).unwrap();
         for (format, a) in stored::<f64, f64, _>(b, &a) {
@@ -88,6 +89,21 @@ pub fn narrow_products(b: &Cuda) {
 pub fn complex_products(b: &Cuda) {
     products_of::<Complex<f64>, Complex<f64>, _>(b, some(&TWO), &FACTORS);
     fused_of::<Complex<f64>, _>(b, some(&["one giant row"]));
+}
+
+/// Rows alike enough to be read by lanes: by one with more and fewer nonzeros under way than a row has, and by several.
+fn by_lanes() -> Vec<(&'static str, Csr<f64>)> {
+    let of = |name, rows: usize, shortest, differ| {
+        let lengths: Vec<usize> = (0..rows).map(|i| shortest + 11 * i % differ).collect();
+        (name, with_lengths::<f64>(1000, &lengths, 35))
+    };
+    vec![
+        of("rows of 4 to 12", 900, 4, 9),
+        of("rows of 5 to 21", 900, 5, 17),
+        of("rows of 10 to 26", 900, 10, 17),
+        of("rows of 30 to 52", 900, 30, 23),
+        of("rows of 50 to 160", 300, 50, 111),
+    ]
 }
 
 /// Rows that are cut where tiles end, among empty ones.

@@ -9,8 +9,11 @@ use crate::scalar::{Element, Scalar};
 /// Entries under way where a thread has a row, and where lanes share a row or diagonals' starts are read beside the entries.
 const UNROLL: u32 = 8;
 const FEW_UNROLL: u32 = 4;
-/// And where a thread has a row of many in a small matrix.
-const MANY_UNROLL: u32 = 16;
+/// And where a thread has a row of a small matrix: in CSR the fewest of these that the longest row has, for one more trip to memory takes half
+/// a microsecond, and registers for entries that no row has leave room for fewer blocks.
+const ROW_UNROLL: [u32; 4] = [6, 8, 12, 16];
+/// And in ELL and SELL, by whether rows have more entries than the first, padding too.
+const COLUMN_UNROLL: [u32; 2] = [8, 12];
 /// Entries of each row under way in SELL, and of rows with many; of fewer, as many as there are.
 const SELL_UNROLL: [u32; 2] = [7, 9];
 /// Mean entries of a row above which sections pass by the first-level cache, a row a thread: 2 to 4 % with 81, but 1 % the other way with 27.
@@ -37,11 +40,17 @@ const STREAM_SHORT: usize = 4;
 /// Matrices of fewer nonzeros lie in the second-level cache, and what counts is the number of steps that wait for one another: rows are read
 /// straight from there, ...
 const SMALL: usize = 1 << 20;
-/// ... by as many lanes as have so many nonzeros of a row of the mean length, if that makes so many threads at most, and by one of short rows, ...
-const SMALL_LANE: usize = 2;
+/// ... by one lane where rows are short, else by so many for as many nonzeros of a row of the mean length (then each has two or three), ...
+const SMALL_LANES: [usize; 2] = [4, 7];
+/// ... but no more than read a line of values of 8 bytes, unless rows are longer than these have under way, ...
+const LINE_LANES: usize = 16;
+/// ... which is the fewest of these that hold the longest row, if so many threads at most find room at once, else as few as there are.
+const LANE_UNROLL: [u32; 3] = [3, 6, 8];
 const SMALL_THREADS: usize = 1 << 17;
-/// Threads of a block where each has a row.
+/// Threads of a block where each has a row, and rows from which on they are as many as in other blocks, in CSR and in SELL: to start a block
+/// takes more than a nanosecond, but each multiprocessor shall have some.
 const SCALAR_THREADS: u32 = 128;
+const BROAD_ROWS: [usize; 2] = [1 << 16, 1 << 15];
 /// Rows of more nonzeros than this on average are balanced, ...
 const STREAM_MEAN: usize = 32;
 /// ... in small matrices of more than this, where others are read by lanes: too few rows would fill the chip.
@@ -68,10 +77,10 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     Some(match unit.source() {
         "csr_krylov.cu" => vec![threads, lanes],
         "csr_vector.cu" => {
-            let lanes = unit.size_class() & !(MANY | AHEAD);
-            let (threads, unroll) = vector_constants(unit.size_class());
+            let (lanes, unroll) = vector_constants(unit.size_class());
             let ahead = u32::from(unit.size_class() & AHEAD != 0);
-            vec![("THREADS", threads), ("LANES", lanes.max(1)), ("UNROLL", unroll), ("AHEAD", ahead)]
+            let threads = ("THREADS", vector_threads(unit.size_class()));
+            vec![threads, ("LANES", lanes), ("UNROLL", unroll), ("AHEAD", ahead)]
         }
         "csr_block.cu" => vec![("THREADS", BLOCK_THREADS), lanes, ("UNROLL", FEW_UNROLL)],
         "csr_block_tiles.cu" => {
@@ -91,11 +100,11 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
         }
         "sell.cu" => vec![
             ("THREADS", sell_block(unit.size_class()).0),
-            ("HEIGHT", unit.size_class() & !(PAIRS | WIDE | AHEAD)),
+            ("HEIGHT", unit.size_class() & !(PAIRS | WIDE | AHEAD | MANY | BROAD)),
             ("WIDE", u32::from(unit.size_class() & WIDE != 0)),
             ("AHEAD", u32::from(unit.size_class() & AHEAD != 0)),
             ("ROWS", sell_block(unit.size_class()).1),
-            ("UNROLL", SELL_UNROLL[usize::from(unit.size_class() & WIDE != 0)]),
+            ("UNROLL", sell_unroll(unit.size_class())),
         ],
         "dia.cu" => vec![
             ("THREADS", dia_block(unit.size_class()).0),
@@ -103,7 +112,10 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
             ("WIDE", u32::from(unit.size_class() & WIDE != 0)),
             ("UNROLL", DIA_UNROLL),
         ],
-        "ell.cu" => vec![threads, ("UNROLL", UNROLL), ("EAGER", unit.size_class())],
+        "ell.cu" => {
+            let many = usize::from(unit.size_class() & MANY != 0);
+            vec![threads, ("UNROLL", COLUMN_UNROLL[many]), ("EAGER", unit.size_class() & !MANY)]
+        }
         "jds.cu" => vec![threads, ("UNROLL", FEW_UNROLL)],
         "coo.cu" => vec![threads, ("ITEMS", COO_ITEMS)],
         _ => return None,
@@ -135,11 +147,15 @@ pub(super) fn starts_early(source: &str) -> bool {
     )
 }
 
-/// Beside the lanes in a unit's class: fewer entries under way, rows of odd length, short rows, or more entries under way.
+/// Beside the lanes in a unit's class: fewer entries under way, rows of odd length, short rows; or how many entries are under way, from this
+/// bit on.
 const FEW: u32 = 1 << 16;
 const ODD: u32 = 1 << 17;
 const BRIEF: u32 = 1 << 20;
+const UNDER_WAY: u32 = 8;
+/// Beside a height: more entries under way. Beside that or lanes: more threads a block.
 const MANY: u32 = 1 << 18;
+const BROAD: u32 = 1 << 21;
 /// Beside either: the first entries are asked for before the launch ahead has ended.
 pub(in crate::backend::cuda) const AHEAD: u32 = 1 << 19;
 /// Beside the height in a unit's class: two rows a thread.
@@ -205,6 +221,11 @@ fn alike(extent: RowExtent, mean: usize) -> bool {
     extent.longest <= 2 * mean as u64 + 8
 }
 
+/// Whether lanes a row suit such rows: then they may differ more, if blocks are still done at about the same time.
+fn alike_in_groups(extent: RowExtent, mean: usize) -> bool {
+    extent.longest <= 4 * mean as u64 && extent.fullest <= 48 * mean as u64
+}
+
 /// Lanes by the mean length of rows where they are alike.
 fn csr_small<V: Element>(
     extent: RowExtent,
@@ -213,13 +234,27 @@ fn csr_small<V: Element>(
     scattered: impl FnOnce() -> Result<Option<bool>>,
 ) -> Result<CsrWay> {
     let mean = nonzeros.div_ceil(rows.max(1));
-    if !alike(extent, mean) || mean > VECTOR_MEAN {
+    // Up to there a thread adds up a row, as it does where x.y follows.
+    let short = mean <= STREAM_LANE;
+    let suits = alike(extent, mean) || !short && alike_in_groups(extent, mean);
+    if !suits || mean > VECTOR_MEAN {
         return csr_unlike::<V>(extent, rows, nonzeros, scattered);
     }
-    // Up to there a thread adds up a row, as it does where x.y follows.
-    let most = if mean <= STREAM_LANE { 1 } else { SMALL_THREADS / rows.max(1) };
-    let lanes = 1 << (mean / SMALL_LANE).min(most).clamp(1, 32).ilog2();
-    Ok(csr_by_lanes(rows, lanes | many(extent, lanes) | AHEAD))
+    if short {
+        let broad = if rows >= BROAD_ROWS[0] { BROAD } else { 0 };
+        return Ok(csr_by_lanes(rows, 1 | holding(ROW_UNROLL, extent.longest) << UNDER_WAY | broad | AHEAD));
+    }
+    let [some, of] = SMALL_LANES;
+    let most = if mean > LINE_LANES * LANE_UNROLL[1] as usize { 2 * LINE_LANES } else { LINE_LANES };
+    let lanes = 1 << (some * mean / of).min(most).ilog2();
+    let at_once = rows * lanes as usize <= SMALL_THREADS;
+    let each = if at_once { extent.longest.div_ceil(u64::from(lanes)) } else { 0 };
+    Ok(csr_by_lanes(rows, lanes | holding(LANE_UNROLL, each) << UNDER_WAY | AHEAD))
+}
+
+/// The fewest that hold so many, or the most.
+fn holding<const N: usize>(counts: [u32; N], many: u64) -> u32 {
+    counts.into_iter().find(|&count| many <= u64::from(count)).unwrap_or(counts[N - 1])
 }
 
 /// In bins or in tiles of equal work.
@@ -239,33 +274,31 @@ fn csr_unlike<V: Element>(
     Ok(csr_balanced::<V>(rows, nonzeros, scattered))
 }
 
-/// Whether more nonzeros a lane of the longest row shall be under way.
-fn many(extent: RowExtent, lanes: u32) -> u32 {
-    let usual = vector_constants(lanes).1;
-    if extent.longest > u64::from(usual * lanes) { MANY } else { 0 }
-}
-
 /// By `mean` nonzeros a row.
 pub(in crate::backend::cuda) fn csr_vector(rows: usize, mean: usize) -> CsrWay {
-    csr_by_lanes(rows, (mean / VECTOR_LANE).max(1).next_power_of_two().min(32) as u32)
+    let lanes = (mean / VECTOR_LANE).max(1).next_power_of_two().min(32) as u32;
+    let unroll = if lanes == 1 { UNROLL } else { FEW_UNROLL };
+    csr_by_lanes(rows, lanes | unroll << UNDER_WAY)
 }
 
-/// The class is the lanes, and whether they have many nonzeros under way.
+/// The class is the lanes and what they have under way.
 fn csr_by_lanes(rows: usize, class: u32) -> CsrWay {
-    let (threads, _) = vector_constants(class);
-    let a_block = threads / (class & !(MANY | AHEAD));
-    CsrWay::Vector { shape: Shape::new(blocks(rows.div_ceil(a_block as usize)), threads).class(class) }
+    let (threads, (lanes, _)) = (vector_threads(class), vector_constants(class));
+    let shape = Shape::new(blocks(rows.div_ceil((threads / lanes) as usize)), threads);
+    CsrWay::Vector { shape: shape.class(class) }
 }
 
-/// Threads of a block, and nonzeros a lane under way.
+/// Lanes, and nonzeros of each under way.
 fn vector_constants(class: u32) -> (u32, u32) {
-    let many = class & MANY != 0;
-    match class & !(MANY | AHEAD) {
-        1 if many => (SCALAR_THREADS, MANY_UNROLL),
-        1 => (SCALAR_THREADS, UNROLL),
-        _ if many => (THREADS, UNROLL),
-        _ => (THREADS, FEW_UNROLL),
-    }
+    let under_way = match class >> UNDER_WAY & 0xff {
+        0 => FEW_UNROLL,
+        some => some,
+    };
+    ((class & ((1 << UNDER_WAY) - 1)).max(1), under_way)
+}
+
+fn vector_threads(class: u32) -> u32 {
+    if vector_constants(class).0 > 1 || class & BROAD != 0 { THREADS } else { SCALAR_THREADS }
 }
 
 /// In chunks where the fullest tile does not fit.
@@ -353,7 +386,9 @@ pub(in crate::backend::cuda) fn row_a_thread(rows: usize) -> Shape {
 
 /// A thread a row; where all entries lie in the second-level cache, one that asks for padding too.
 pub(in crate::backend::cuda) fn ell(rows: usize, width: usize) -> Shape {
-    row_a_thread(rows).class(u32::from(rows.saturating_mul(width) < SMALL))
+    let eager = rows.saturating_mul(width) < SMALL;
+    let many = if eager && width > COLUMN_UNROLL[0] as usize { MANY } else { 0 };
+    row_a_thread(rows).class(u32::from(eager) | many)
 }
 
 /// A thread for two neighbouring rows of a SELL section, where their entries are aligned for one load and their sums, of type T, take few
@@ -372,7 +407,9 @@ pub(in crate::backend::cuda) fn sell<T: Element>(
         16 | 32 => height as u32,
         _ => 0,
     };
-    let class = if entries < SMALL && padding_known { class | AHEAD } else { class };
+    let many = if entries > COLUMN_UNROLL[0] as usize * rows { MANY } else { 0 };
+    let broad = if rows >= BROAD_ROWS[1] { BROAD } else { 0 };
+    let class = if entries < SMALL && padding_known { class | AHEAD | many | broad } else { class };
     let (threads, rows_a_thread) = sell_block(class);
     Shape::new(blocks(rows.div_ceil((threads * rows_a_thread) as usize)), threads).class(class)
 }
@@ -407,8 +444,20 @@ fn dia_block(class: u32) -> (u32, u32) {
 
 /// Threads of a block, and rows of a thread.
 fn sell_block(class: u32) -> (u32, u32) {
-    let pairs = class & PAIRS != 0;
-    (SELL_THREADS[usize::from(pairs)], if pairs { 2 } else { 1 })
+    match class {
+        _ if class & PAIRS != 0 => (SELL_THREADS[1], 2),
+        _ if class & BROAD != 0 => (THREADS, 1),
+        _ => (SELL_THREADS[0], 1),
+    }
+}
+
+/// Entries of each row under way.
+fn sell_unroll(class: u32) -> u32 {
+    if class & AHEAD != 0 {
+        COLUMN_UNROLL[usize::from(class & MANY != 0)]
+    } else {
+        SELL_UNROLL[usize::from(class & WIDE != 0)]
+    }
 }
 
 /// Whether the last block of a launch of this shape joins the sums of all.
