@@ -1,6 +1,6 @@
 //! The kept map from triplets to nonzeros.
 
-use crate::backend::{AscendingRuns, Primitives, StagedRuns, TileRuns};
+use crate::backend::{AscendingRuns, RunSums, StagedRuns, TileRuns};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Scalar, Symmetry};
@@ -35,11 +35,11 @@ use crate::scalar::{Scalar, Symmetry};
 /// - Where millions of triplets come in an order far from that of the nonzeros, and make up at most three quarters as many of these,
 ///   an update first brings the values near their nonzeros: a value read, a value written, and 2 bytes more to move, and still several times
 ///   faster. Tiles of values are ordered by their nonzeros ([`TileRuns`], 4 to 5 bytes and a value a triplet to hold), or, where a block has little fast memory or triplets are
-///   too many, values brought to buckets ([`Primitives::to_buckets`], 2 bytes and a value a triplet more to hold).
+///   too many, values brought to buckets ([`RunSums::to_buckets`], 2 bytes and a value a triplet more to hold).
 ///
 /// The sums have the same bits either way.
 #[derive(Debug)]
-pub struct Assembly<B: Primitives> {
+pub struct Assembly<B: RunSums> {
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) triplets: usize,
@@ -50,9 +50,9 @@ pub struct Assembly<B: Primitives> {
     pub(super) near: Option<super::near::Near<B>>,
 }
 
-/// Marked sources, and the nonzeros before each tile of them ([`Primitives::mark_runs`]).
+/// Marked sources, and the nonzeros before each tile of them ([`RunSums::mark_runs`]).
 #[derive(Debug)]
-pub(super) enum Runs<B: Primitives> {
+pub(super) enum Runs<B: RunSums> {
     Narrow(B::Vec<u32>, B::Vec<u32>),
     Wide(B::Vec<u64>, B::Vec<u64>),
     /// In codes, where a kept map gains by them.
@@ -74,7 +74,7 @@ impl<B: super::Assemble> Assembly<B> {
     }
 }
 
-impl<B: Primitives> Assembly<B> {
+impl<B: RunSums> Assembly<B> {
     /// Number of triplets in the pattern.
     pub fn triplets(&self) -> usize {
         self.triplets

@@ -28,7 +28,7 @@ pub use crate::scalar::Symmetry;
 pub use map::Assembly;
 pub use resident::ResidentTriplets;
 
-use crate::backend::{Backend, Primitives};
+use crate::backend::{Backend, RunSums};
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, Triplets};
 use crate::scalar::Scalar;
@@ -36,7 +36,7 @@ use crate::scalar::Scalar;
 /// What a backend does to assemble. The provided methods serve every backend; one that can do a whole step in less
 /// memory or time overrides it, with the same structure, and sums in the same order.
 #[allow(clippy::missing_errors_doc)]
-pub trait Assemble: Primitives {
+pub trait Assemble: RunSums {
     /// As [`Assembler::to_csr`], sizes and diagonal checked.
     fn assemble<T: Scalar>(
         &self,

@@ -1,15 +1,15 @@
 //! Values of triplets brought near their nonzeros before they are summed, where they come from all over memory.
 //!
 //! Memory delivers 32 bytes for each value that is fetched alone. So they are brought to buckets first, in whole lines
-//! ([`Primitives::to_buckets`]), each so small that it stays in a cache while the nonzeros fed from it are summed. What goes where is
+//! ([`RunSums::to_buckets`]), each so small that it stays in a cache while the nonzeros fed from it are summed. What goes where is
 //! planned once, with the map: sources then name places in the buckets, in the same order, so that sums have the same bits.
 //!
 //! Bytes: 2 a triplet for the plan, and room for the values. A pass reads a value and 2 bytes and writes the value.
 //!
 //! Where a block of a device has so much fast memory that a bucket fits, tiles of values are ordered instead, and sums take what each tile
-//! has for their bucket ([`Primitives::sum_tiles`]).
+//! has for their bucket ([`RunSums::sum_tiles`]).
 
-use crate::backend::{Primitives, bounds_at, buckets_of, sources_at};
+use crate::backend::{RunSums, bounds_at, buckets_of, sources_at};
 use crate::error::Result;
 use crate::lock::lock;
 use crate::scalar::Scalar;
@@ -24,7 +24,7 @@ const LINE: u32 = 16;
 
 /// Where values go, and the room for them.
 #[derive(Debug)]
-pub(super) struct Near<B: Primitives> {
+pub(super) struct Near<B: RunSums> {
     slots: B::Vec<u16>,
     runs: B::Vec<u32>,
     rooms: Rooms,
@@ -36,7 +36,7 @@ pub(super) struct Rooms(Mutex<Vec<Box<dyn Any + Send + Sync>>>);
 
 impl Rooms {
     /// What `body` makes of a room for so many values. Allocates the first time that values are of this type.
-    pub(super) fn with<T: Scalar, B: Primitives>(
+    pub(super) fn with<T: Scalar, B: RunSums>(
         &self,
         backend: &B,
         length: usize,
@@ -57,11 +57,11 @@ impl Rooms {
 /// Whether it pays to move values near their nonzeros first: where they come in an order far from that of these (general: each is the source of one
 /// nonzero), and where several make up a nonzero: else matrix, map and room would take more than two and a half times the memory of
 /// the triplets.
-pub(super) fn pays<B: Primitives>(backend: &B, sources: &B::Slice<u32>, nonzeros: usize) -> Result<bool> {
+pub(super) fn pays<B: RunSums>(backend: &B, sources: &B::Slice<u32>, nonzeros: usize) -> Result<bool> {
     Ok(nonzeros <= B::len(sources) / 4 * 3 && scattered(backend, sources)?)
 }
 
-impl<B: Primitives> Near<B> {
+impl<B: RunSums> Near<B> {
     /// The plan, after which marked sources name places in the buckets of 2^`bits`.
     /// `places`: the triplets' row and column indices, by which the sources are sorted.
     ///
@@ -99,7 +99,7 @@ impl<B: Primitives> Near<B> {
 }
 
 /// Whether sources, or indices, that follow each other mostly lie in different lines, by a sample.
-pub(super) fn scattered<B: Primitives>(backend: &B, sources: &B::Slice<u32>) -> Result<bool> {
+pub(super) fn scattered<B: RunSums>(backend: &B, sources: &B::Slice<u32>) -> Result<bool> {
     let n = B::len(sources);
     let length = STRETCH.min(n);
     let starts = (0..SAMPLES).map(|k| k * ((n - length) / SAMPLES));

@@ -1,6 +1,6 @@
 //! Triplets in the memory of a backend.
 
-use crate::backend::{Backend, Host, Primitives};
+use crate::backend::{Backend, Host, RunSums};
 use crate::error::{Error, Result};
 use crate::matrix::Triplets;
 use crate::scalar::{Max, Scalar, Symmetry};
@@ -61,7 +61,7 @@ impl<T: Scalar, B: Backend> ResidentTriplets<T, B> {
         values: B::Vec<T>,
     ) -> Result<Self>
     where
-        B: Primitives,
+        B: RunSums,
     {
         Triplets::<T>::new(rows, columns)?;
         let n = B::len(&*row_indices);

@@ -8,7 +8,7 @@
 use super::map::Runs;
 use super::near::{self, Near, Rooms, scattered};
 use super::{Assembly, ResidentTriplets, Symmetry};
-use crate::backend::{Backend, NARROW_LIMIT, Offsets, Primitives, RUN_TILE};
+use crate::backend::{Backend, NARROW_LIMIT, Offsets, RUN_TILE, RunSums};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Element, Offset, Scalar};
@@ -18,7 +18,7 @@ use std::ops::Deref;
 const MANY: usize = 1 << 24;
 
 /// The matrix.
-pub(super) fn assemble<T: Scalar, B: Primitives>(
+pub(super) fn assemble<T: Scalar, B: RunSums>(
     backend: &B,
     triplets: ResidentTriplets<T, B>,
     symmetry: Symmetry,
@@ -34,7 +34,7 @@ pub(super) fn assemble<T: Scalar, B: Primitives>(
 }
 
 /// The matrix and its map.
-pub(super) fn analyse<T: Scalar, B: Primitives>(
+pub(super) fn analyse<T: Scalar, B: RunSums>(
     backend: &B,
     triplets: &ResidentTriplets<T, B>,
     symmetry: Symmetry,
@@ -101,7 +101,7 @@ impl Pattern {
     }
 
     /// Both mirror images of each entry; those of the diagonal, which do not count, in a row behind the last.
-    fn mirrored<B: Primitives>(
+    fn mirrored<B: RunSums>(
         &self,
         backend: &B,
         is: &B::Slice<u32>,
@@ -116,7 +116,7 @@ impl Pattern {
     }
 }
 
-fn build<T: Scalar, B: Primitives>(
+fn build<T: Scalar, B: RunSums>(
     backend: &B,
     pattern: Pattern,
     places: Places<'_, B>,
@@ -176,7 +176,7 @@ fn build<T: Scalar, B: Primitives>(
 type Structure<B> = (<B as Backend>::Vec<u32>, Offsets<B>);
 
 /// The structure of the matrix, and what `keep` makes of where runs start, the number of runs that count, and the sources.
-fn sort<B: Primitives, W: Offset>(
+fn sort<B: RunSums, W: Offset>(
     backend: &B,
     pattern: &Pattern,
     places: Places<'_, B>,
@@ -226,7 +226,7 @@ fn sort<B: Primitives, W: Offset>(
 type Ordered<B, W> = (<B as Backend>::Vec<u32>, <B as Backend>::Vec<u32>, <B as Backend>::Vec<W>);
 
 /// The triplets by row and column, equal ones in order of appearance.
-fn order<B: Primitives, W: Offset>(
+fn order<B: RunSums, W: Offset>(
     backend: &B,
     (rows, columns): (usize, usize),
     places: Places<'_, B>,
@@ -262,7 +262,7 @@ fn order<B: Primitives, W: Offset>(
 }
 
 /// [`order`] where rows ascend: each by itself.
-fn order_in_rows<B: Primitives, W: Offset>(
+fn order_in_rows<B: RunSums, W: Offset>(
     backend: &B,
     rows: usize,
     (is, js): Places<'_, B>,
@@ -277,7 +277,7 @@ fn order_in_rows<B: Primitives, W: Offset>(
 }
 
 /// [`order`] by one key. The places' memory is given back before the sort takes its second buffers.
-fn order_packed<B: Primitives, W: Offset>(
+fn order_packed<B: RunSums, W: Offset>(
     backend: &B,
     bits: (u32, u32),
     (is, js): (B::Vec<u32>, B::Vec<u32>),
@@ -294,7 +294,7 @@ fn order_packed<B: Primitives, W: Offset>(
 }
 
 /// Marked sources, and the runs before each of their tiles.
-fn mark<B: Primitives, W: Offset>(
+fn mark<B: RunSums, W: Offset>(
     backend: &B,
     starts: &B::Slice<W>,
     mut sources: B::Vec<W>,
@@ -310,7 +310,7 @@ pub(super) fn significant_bits(count: usize) -> u32 {
 }
 
 /// The first `length` elements in a buffer of their own.
-fn shorten<T: Element, B: Primitives>(backend: &B, from: B::Vec<T>, length: usize) -> Result<B::Vec<T>> {
+fn shorten<T: Element, B: RunSums>(backend: &B, from: B::Vec<T>, length: usize) -> Result<B::Vec<T>> {
     if B::len(&*from) == length {
         return Ok(from);
     }

@@ -1,7 +1,8 @@
 //! The seam: where data lives and where kernels run.
 //!
 //! [`Backend`] owns memory and order of execution. What a backend can compute is told by capability traits, each of
-//! them one room: [`Primitives`] (reduce, scan, sort, merge), [`VectorOps`] (dot, fused updates), [`Products`] (one
+//! them one room: [`Primitives`] (reduce, scan, sort, merge), [`RunSums`] (the same sums
+//! with new values), [`VectorOps`] (dot, fused updates), [`Products`] (one
 //! per storage layout), [`Conversions`] (between layouts), [`KrylovSteps`] (the fused steps of an iteration),
 //! [`PreconditionSteps`] (dense blocks, polynomials, half the precision), [`GraphSteps`] (traversals, components, orders,
 //! colours), [`SlimSteps`] (compressing what repeats).
@@ -11,7 +12,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `layout` | the storage of each matrix format as borrowed parts: the contract between `matrix` and the kernels |
-//! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the capability traits |
+//! | `primitives`, `runs`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the capability traits |
 //! | `slim` | the compressed format: its storage, and the steps of compressing |
 //! | `burst` | many iterations in one call, and what is worked out once for a pattern |
 //! | `host` | the implementation on rayon |
@@ -21,7 +22,6 @@
 //! an address and a length that only the device follows. So the borrow checker guards device memory as it guards host
 //! memory, and a caller passes its own buffers in and out.
 
-pub(crate) mod ascending;
 mod burst;
 mod convert;
 #[cfg(feature = "cuda")]
@@ -33,12 +33,10 @@ mod layout;
 mod precondition;
 mod primitives;
 mod product;
+pub(crate) mod runs;
 mod slim;
-pub(crate) mod staged;
-pub(crate) mod tiled;
 mod vector;
 
-pub use ascending::AscendingRuns;
 pub use burst::{CgBurst, Derived};
 pub use convert::{Conversions, Diagonals};
 #[cfg(feature = "cuda")]
@@ -50,9 +48,13 @@ pub use host::Host;
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;
 pub use precondition::{BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps, WithProduct};
-pub use primitives::{BUCKET_TILE, MOST_BUCKETS, Order, Primitives, RUN_TILE, Scan, buckets_of};
-pub(crate) use primitives::{bounds_at, check_bounds, run_mark, sources_at};
+pub use primitives::{Order, Primitives, Scan};
 pub use product::{Gemv, Op, Products};
+pub use runs::{
+    AscendingRuns, BLOCK_PARTS, BUCKET_TILE, MOST_BUCKETS, MOST_PIECES, PART, PIECE, RUN_TILE, RunSums,
+    StagedRuns, TileRuns, buckets_of,
+};
+pub(crate) use runs::{bounds_at, check_bounds, run_mark, sources_at};
 pub use slim::{
     BASES, FoundKinds, GridHoles, GridRows, Keys, KindParts, Kinds, LongParts, LongRows, Lookup, MOST_KEYS,
     NO_ENTRY, SECTION, SLIM_WINDOW, STENCIL_PLACES, SectionParts, SectionSizes, SlimBody, SlimColumns,
@@ -60,8 +62,6 @@ pub use slim::{
     WindowOrderRef,
 };
 pub(crate) use slim::{RANGE, base_of, code_of, ordered_by_length, wants_order};
-pub use staged::{BLOCK_PARTS, MOST_PIECES, PART, PIECE, StagedRuns};
-pub use tiled::TileRuns;
 pub use vector::VectorOps;
 
 use crate::error::Result;

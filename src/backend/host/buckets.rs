@@ -13,7 +13,7 @@ pub(super) fn rank((high, low): (&[u32], &[u32]), bounds: [&[u32]; 3], bits: u32
     }
 }
 
-/// Slots, runs and places, as [`Primitives::plan_buckets`](crate::backend::Primitives::plan_buckets) says.
+/// Slots, runs and places, as [`RunSums::plan_buckets`](crate::backend::RunSums::plan_buckets) says.
 pub(super) fn plan(
     places: &mut [u32],
     (bits, buckets): (u32, usize),

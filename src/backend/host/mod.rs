@@ -22,6 +22,7 @@ mod radix;
 mod recurrence;
 mod reduce;
 mod residual;
+mod runs;
 mod scan;
 mod select;
 mod several;

@@ -3,7 +3,7 @@
 
 use super::Host;
 use crate::backend::run_mark;
-use crate::backend::staged::{
+use crate::backend::runs::staged::{
     BLOCK_PARTS, CODE_HEAD, MOST_PIECES, PART, PART_WORDS, PIECE, StagedRuns, code, pack, parts,
 };
 use crate::error::Result;

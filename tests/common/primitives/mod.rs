@@ -4,23 +4,22 @@ mod arrange;
 pub mod merge;
 mod reduce;
 mod repeat;
+mod runs;
 mod scan;
 mod select;
 pub mod sort;
 
-pub use arrange::{
-    ascending_cases, bucket_cases, gather_scatter_cases, gather_sum_cases, pack_cases, staged_cases,
-    tiled_cases,
-};
+pub use arrange::{gather_scatter_cases, pack_cases};
 pub use merge::{merge_cases, merge_sort_cases};
 pub use reduce::{reduce_by_key_cases, reduce_cases, segmented_reduce_cases};
 pub use repeat::same_bits_cases;
+pub use runs::{ascending_cases, bucket_cases, gather_sum_cases, staged_cases, tiled_cases};
 pub use scan::{scan_cases, segmented_scan_cases};
 pub use select::{histogram_cases, offsets_cases, select_cases};
 pub use sort::{radix_sort_cases, segmented_sort_cases};
 
 use crate::random::Random;
-use residua::backend::{Order, Primitives, Scan};
+use residua::backend::{Order, Primitives, RunSums, Scan};
 use residua::scalar::{Combine, Element, Key, Sum};
 use std::cell::RefCell;
 
@@ -86,7 +85,7 @@ macro_rules! each_case {
 pub(crate) use each_case;
 
 /// Everything.
-pub fn all_cases<B: Primitives>(b: &B) {
+pub fn all_cases<B: RunSums>(b: &B) {
     macro_rules! run {
         ($($name:ident),*) => { $($name(b);)* };
     }

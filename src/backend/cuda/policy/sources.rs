@@ -1,11 +1,11 @@
 //! Sums of values by their sources: near each other, staged in pieces, in the order of memory, from buckets of the second-level cache, from tiles.
 
 use super::{Shape, elementwise};
-use crate::backend::ascending::{GROUPS, LENGTH, SLOTS};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
-use crate::backend::staged::{BLOCK_PARTS, MOST_PIECES, PART, PIECE};
-use crate::backend::tiled::MOST_TILED;
+use crate::backend::runs::ascending::{GROUPS, LENGTH, SLOTS};
+use crate::backend::runs::staged::{BLOCK_PARTS, MOST_PIECES, PART, PIECE};
+use crate::backend::runs::tiled::MOST_TILED;
 use crate::backend::{BUCKET_TILE, MOST_BUCKETS, RUN_TILE};
 
 /// Threads of a block that sums triplets to nonzeros, among whom a tile's sources are shared out, and blocks that a
@@ -147,7 +147,7 @@ pub(in crate::backend::cuda) fn ascending_sum(tiles: usize, slots: usize, bytes:
     Shape::new(tiles as u32, ascending_threads(bytes).0).shared(slots * bytes + 16)
 }
 
-/// Bits of the places of a bucket ([`Primitives::bucket_bits`](crate::backend::Primitives::bucket_bits)): more where there would be too
+/// Bits of the places of a bucket ([`RunSums::bucket_bits`](crate::backend::RunSums::bucket_bits)): more where there would be too
 /// many buckets. None where a block has no room for a tile of the largest elements.
 pub(in crate::backend::cuda) fn bucket_bits(chip: Chip, n: usize) -> Option<u32> {
     let room = chip.shared_a_block as usize >= 16 * BUCKET_TILE;
@@ -165,7 +165,7 @@ pub(in crate::backend::cuda) fn to_buckets(n: usize, bytes: usize) -> Shape {
     Shape::new(n.div_ceil(BUCKET_TILE) as u32, BUCKET_THREADS).shared(bytes * BUCKET_TILE)
 }
 
-/// Values of a tile, and of a bucket ([`Primitives::tile_sizes`](crate::backend::Primitives::tile_sizes)): as many as fit in shared memory with what the runs
+/// Values of a tile, and of a bucket ([`RunSums::tile_sizes`](crate::backend::RunSums::tile_sizes)): as many as fit in shared memory with what the runs
 /// are padded by, half a unit each and some more as it comes, and so that all multiprocessors are done at a time. None where
 /// runs would be short.
 pub(in crate::backend::cuda) fn tile_sizes(chip: Chip, n: usize, bytes: usize) -> Option<(usize, usize)> {

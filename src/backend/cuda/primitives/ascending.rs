@@ -2,13 +2,13 @@
 
 use super::kernels;
 use crate::backend::Backend;
-use crate::backend::ascending::{AscendingRuns, GROUPS, LENGTH, SLOTS};
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
+use crate::backend::runs::ascending::{AscendingRuns, GROUPS, LENGTH, SLOTS};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
-/// [`Primitives::ascend_runs`].
+/// [`RunSums::ascend_runs`].
 pub(super) fn plan(
     cuda: Cuda,
     values: usize,
@@ -54,7 +54,7 @@ pub(super) fn plan(
     Ok((cuda.value(&unfit)? == 0).then_some(map))
 }
 
-/// [`Primitives::sum_ascending`].
+/// [`RunSums::sum_ascending`].
 pub(super) fn sum<T: Scalar>(
     cuda: Cuda,
     x: &Slice<T>,

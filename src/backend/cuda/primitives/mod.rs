@@ -4,6 +4,7 @@ mod ascending;
 mod histogram;
 mod kernels;
 mod merge;
+mod runs;
 mod segmented_sort;
 mod select;
 mod sort;
@@ -16,12 +17,9 @@ pub(super) use sums::exclusive_scan;
 use super::shape::{Shape, bytes_of};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy};
-use crate::backend::{
-    AscendingRuns, BUCKET_TILE, Backend, MOST_PIECES, Order, Primitives, RUN_TILE, Scan, StagedRuns,
-    TileRuns, buckets_of, check_bounds, staged,
-};
+use crate::backend::{Backend, Order, Primitives, Scan};
 use crate::error::{Error, Result};
-use crate::scalar::{Combine, Element, Key, Number, Offset, Scalar, Symmetry};
+use crate::scalar::{Combine, Element, Key, Number, Offset};
 use std::ops::Range;
 
 /// The unsigned type of as many bytes, for kernels that only move or compare bits.
@@ -275,194 +273,6 @@ impl Primitives for Cuda {
         let (n, m) = (x.len() as u64, out.len() as u64);
         let shape = policy::gather(self.0.chip, x.len()).variant("ITEM_BYTES", bytes_of::<T>());
         kernels::scatter(*self, shape, x, n, indices, out, m, self.0.misses())
-    }
-
-    fn mark_runs<S: Offset>(
-        &self,
-        starts: &Slice<S>,
-        sources: &mut Slice<S>,
-        before: &mut Slice<S>,
-    ) -> Result<()> {
-        Error::check_dimension("number of tiles", sources.len().div_ceil(RUN_TILE), before.len())?;
-        let (runs, tiles) = (starts.len() as u64, before.len() as u64);
-        let shape = policy::elementwise(self.0.chip, starts.len());
-        kernels::mark_runs(*self, shape, starts, runs, sources, before, tiles, RUN_TILE as u64)
-    }
-
-    fn follow<S: Offset>(&self, next: &Slice<S>, sources: &mut Slice<S>) -> Result<()> {
-        let (n, count) = (next.len() as u64, sources.len() as u64);
-        let shape = policy::elementwise(self.0.chip, sources.len());
-        kernels::follow(*self, shape, next, n, sources, count, self.0.misses())
-    }
-
-    fn gather_sum<T: Scalar, S: Offset>(
-        &self,
-        symmetry: Symmetry,
-        x: &Slice<T>,
-        sources: &Slice<S>,
-        before: &Slice<S>,
-        out: &mut Slice<T>,
-    ) -> Result<()> {
-        Error::check_dimension("number of tiles", sources.len().div_ceil(RUN_TILE), before.len())?;
-        let (length, n, runs) = (x.len() as u64, sources.len() as u64, out.len() as u64);
-        let (shape, misses) = (policy::gather_sum(before.len()), self.0.misses());
-        let mirrored = match symmetry {
-            Symmetry::General => {
-                return kernels::gather_sum(*self, shape, x, length, sources, n, before, out, runs, misses);
-            }
-            Symmetry::Symmetric => 1,
-            Symmetry::SkewSymmetric => 2,
-            Symmetry::Hermitian => 3,
-        };
-        kernels::gather_sum_of_half(*self, shape, mirrored, x, length, sources, n, before, out, runs, misses)
-    }
-
-    fn stages_runs(&self, sources: usize) -> bool {
-        policy::stages_runs(sources)
-    }
-
-    fn stage_runs(
-        &self,
-        values: usize,
-        starts: &Slice<u32>,
-        sources: &Slice<u32>,
-    ) -> Result<Option<StagedRuns<Self>>> {
-        let (n, runs) = (sources.len(), starts.len());
-        let (mut longest, shape) = (self.zeros::<u32>(1)?, policy::per_run(self.0.chip, runs));
-        kernels::longest_run(*self, shape, starts, runs as u64, n as u64, &mut longest)?;
-        let Some((length, parts)) = staged::parts(n, self.value(&longest)? as usize) else { return Ok(None) };
-        let mut map = StagedRuns::room(self, values, runs, runs == n, parts)?;
-        let shape = policy::per_run(self.0.chip, parts + 1);
-        kernels::part_runs(*self, shape, starts, runs as u64, length as u64, &mut map.before, parts as u64)?;
-        let (mut most, shape) = (self.zeros::<u32>(1)?, policy::stage_runs(parts));
-        kernels::stage_codes(
-            *self,
-            shape,
-            sources,
-            n as u64,
-            values as u64,
-            starts,
-            runs as u64,
-            &map.before,
-            &mut map.codes,
-            &mut map.pieces,
-            &mut map.counts,
-            &mut most,
-        )?;
-        map.most = self.value(&most)? as usize;
-        Ok((map.most <= MOST_PIECES).then_some(map))
-    }
-
-    fn sum_staged<T: Scalar>(&self, x: &Slice<T>, map: &StagedRuns<Self>, out: &mut Slice<T>) -> Result<()> {
-        map.check(x.len(), out.len())?;
-        let shape = policy::sum_staged(map.counts.len(), map.most, size_of::<T>());
-        let shape = shape.variant("SINGLE", if map.single { "1" } else { "0" });
-        let StagedRuns { codes, pieces, counts, before, .. } = map;
-        kernels::staged_sum(*self, shape, x, x.len() as u64, codes, pieces, counts, before, out)
-    }
-
-    fn ascends_runs(&self, sources: usize) -> bool {
-        policy::ascends_runs(sources)
-    }
-
-    fn ascend_runs(
-        &self,
-        values: usize,
-        starts: &Slice<u32>,
-        sources: &Slice<u32>,
-    ) -> Result<Option<AscendingRuns<Self>>> {
-        ascending::plan(*self, values, starts, sources)
-    }
-
-    fn sum_ascending<T: Scalar>(
-        &self,
-        x: &Slice<T>,
-        runs: &AscendingRuns<Self>,
-        out: &mut Slice<T>,
-    ) -> Result<()> {
-        ascending::sum(*self, x, runs, out)
-    }
-
-    fn bucket_bits(&self, n: usize) -> Option<u32> {
-        policy::bucket_bits(self.0.chip, n)
-    }
-
-    fn rank_places(
-        &self,
-        (high, low): (&Slice<u32>, &Slice<u32>),
-        bounds: [&Slice<u32>; 3],
-        bits: u32,
-        out: &mut Slice<u32>,
-    ) -> Result<()> {
-        let (n, [first, second, third]) = (out.len(), bounds);
-        Error::check_dimension("length of the high parts", n, high.len())?;
-        Error::check_dimension("length of the low parts", n, low.len())?;
-        check_bounds(bounds.map(|bound| bound.len()), bits)?;
-        let shape = policy::rank_places(self.0.chip, n, first.len()).variant("ITEM_BYTES", "4");
-        let count = first.len() as u32;
-        kernels::rank_places(*self, shape, high, low, n as u64, first, second, third, count, bits, out)
-    }
-
-    fn plan_buckets(
-        &self,
-        places: &mut Slice<u32>,
-        bits: u32,
-        slots: &mut Slice<u16>,
-        runs: &mut Slice<u32>,
-    ) -> Result<()> {
-        let n = places.len();
-        Error::check_dimension("number of slots", n, slots.len())?;
-        let (buckets, length) = buckets_of(n, bits)?;
-        Error::check_dimension("length of the list of runs", length, runs.len())?;
-        let (tiles, shape) = (n.div_ceil(BUCKET_TILE), policy::to_buckets(n, 4).shared(0));
-        let shape = shape.variant("ITEM_BYTES", "4");
-        let (mut counts, mut firsts) =
-            (self.uninitialised(buckets * tiles)?, self.uninitialised(buckets * tiles)?);
-        let (n, buckets, tiles, misses) = (n as u64, buckets as u32, tiles as u64, self.0.misses());
-        kernels::bucket_counts(*self, shape, places, n, bits, buckets, &mut counts, tiles, misses)?;
-        self.exclusive_scan(&counts, &mut firsts)?;
-        kernels::bucket_slots(*self, shape, places, n, bits, buckets, &firsts, tiles, slots, runs)
-    }
-
-    fn to_buckets<T: Element>(
-        &self,
-        x: &Slice<T>,
-        slots: &Slice<u16>,
-        runs: &Slice<u32>,
-        out: &mut Slice<T>,
-    ) -> Result<()> {
-        let (n, tiles) = (x.len(), x.len().div_ceil(BUCKET_TILE));
-        Error::check_dimension("number of slots", n, slots.len())?;
-        Error::check_dimension("length of the output", n, out.len())?;
-        let buckets = runs.len() / (2 * tiles.max(1));
-        Error::check_dimension("length of the list of runs", 2 * buckets * tiles, runs.len())?;
-        let shape = policy::to_buckets(n, size_of::<T>()).variant("ITEM_BYTES", bytes_of::<T>());
-        kernels::to_buckets(*self, shape, x, n as u64, slots, runs, buckets as u32, out)
-    }
-
-    fn tile_sizes(&self, n: usize, bytes: usize) -> Option<(usize, usize)> {
-        policy::tile_sizes(self.0.chip, n, bytes)
-    }
-
-    fn tile_runs(
-        &self,
-        bytes: usize,
-        sizes: (usize, usize),
-        pairs: (&Slice<u32>, &Slice<u32>),
-        starts: &Slice<u32>,
-        sources: &Slice<u32>,
-    ) -> Result<Option<TileRuns<Self>>> {
-        tiled::plan(*self, bytes, sizes, pairs, starts, sources)
-    }
-
-    fn sum_tiles<T: Scalar>(
-        &self,
-        x: &Slice<T>,
-        runs: &TileRuns<Self>,
-        room: &mut Slice<T>,
-        out: &mut Slice<T>,
-    ) -> Result<()> {
-        tiled::sum(*self, x, runs, room, out)
     }
 
     fn sequence<I: Offset>(&self, out: &mut Slice<I>) -> Result<()> {

@@ -4,13 +4,12 @@ use super::kernels;
 use crate::backend::cuda::shape::{Shape, bytes_of};
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, policy};
-use crate::backend::primitives::{bounds_at, run_mark};
-use crate::backend::tiled::{MOST_TILED, TileRuns};
-use crate::backend::{Backend, Primitives};
+use crate::backend::runs::tiled::MOST_TILED;
+use crate::backend::{Backend, Primitives, RunSums, TileRuns, bounds_at, run_mark};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
-/// [`Primitives::tile_runs`].
+/// [`RunSums::tile_runs`].
 pub(super) fn plan(
     cuda: Cuda,
     bytes: usize,
@@ -143,7 +142,7 @@ fn lists_of(cuda: Cuda, starts: &Slice<u32>, n: usize) -> Result<Option<(DeviceV
     Ok(if all > 0 { Some((cuda.uninitialised(all)?, before)) } else { None })
 }
 
-/// [`Primitives::sum_tiles`].
+/// [`RunSums::sum_tiles`].
 pub(super) fn sum<T: Scalar>(
     cuda: Cuda,
     x: &Slice<T>,

@@ -1,6 +1,6 @@
 //! Runs of sources whose values are fetched in the order in which they lie in memory.
 
-use super::Backend;
+use crate::backend::Backend;
 use crate::error::{Error, Result};
 
 /// Slots of a tile, one more than it fills at most.
@@ -13,7 +13,7 @@ pub(crate) const LENGTH: usize = SLOTS - 256;
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
 pub(crate) const GROUPS: usize = LENGTH / 128 * 9 / 8 + 1;
 
-/// Runs of sources in tiles of neighbouring runs ([`Primitives::ascend_runs`](super::Primitives::ascend_runs)): a tile's sources ascend, each with the slot that its value takes in fast memory,
+/// Runs of sources in tiles of neighbouring runs ([`RunSums::ascend_runs`](super::RunSums::ascend_runs)): a tile's sources ascend, each with the slot that its value takes in fast memory,
 /// where the runs lie one after another.
 ///
 /// ```text

@@ -1,12 +1,12 @@
 //! Runs of sources from all over memory, whose values come in tiles that are ordered by where they go.
 
-use super::Backend;
+use crate::backend::Backend;
 use crate::error::{Error, Result};
 
 /// Buckets at most.
 pub(crate) const MOST_TILED: usize = 1 << 13;
 
-/// Where values go, and where the sources of sums are then ([`Primitives::tile_runs`](super::Primitives::tile_runs)): consecutive values are a tile, consecutive
+/// Where values go, and where the sources of sums are then ([`RunSums::tile_runs`](super::RunSums::tile_runs)): consecutive values are a tile, consecutive
 /// sums a bucket. In a tile, what it has for a bucket lies side by side, buckets in order, each from a unit of 16 bytes on. What
 /// all tiles have for a bucket fits in fast memory, where sums find it tile after tile.
 ///

@@ -1,6 +1,6 @@
 //! Runs of sources whose values come through fast memory, whole stretches of them at a time.
 
-use super::{Backend, Primitives};
+use crate::backend::{Backend, Primitives};
 use crate::error::{Error, Result};
 
 /// Slots of a part, which is summed by itself.
@@ -36,7 +36,7 @@ pub(crate) fn code(words: &[u32], slot: usize) -> u16 {
     (low | (words[2 * (PART / LANE) + lane] >> (4 * k) & 0xf) << 8) as u16
 }
 
-/// Runs of sources ([`Primitives::stage_runs`]): parts of [`PART`] slots, of which [`BLOCK_PARTS`] share a list of pieces, [`PIECE`] elements
+/// Runs of sources ([`RunSums::stage_runs`](super::RunSums::stage_runs)): parts of [`PART`] slots, of which [`BLOCK_PARTS`] share a list of pieces, [`PIECE`] elements
 /// each. A code is the number of a piece in the list times [`PIECE`], plus a place in it, and in its highest bit whether a run starts. No run
 /// crosses parts; slots behind the last run of a part start runs that do not exist.
 ///
