@@ -127,12 +127,21 @@ pub fn moves(b: &Cuda) {
         cases::gather_scatter_cases(b);
         cases::gather_sum_cases(b);
         cases::bucket_cases(b);
-        cases::staged_cases(b);
-        cases::ascending_cases(b);
-        cases::tiled_cases(b);
         cases::pack_cases(b);
         cases::refusals(b);
     });
+}
+
+pub fn runs_staged(b: &Cuda) {
+    with_sizes(&SIZES, || cases::staged_cases(b));
+}
+
+pub fn runs_ascending(b: &Cuda) {
+    with_sizes(&SIZES, || cases::ascending_cases(b));
+}
+
+pub fn runs_tiled(b: &Cuda) {
+    with_sizes(&SIZES, || cases::tiled_cases(b));
 }
 
 /// The kernels that only large arrays get.

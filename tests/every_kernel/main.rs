@@ -45,7 +45,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 53] = [
+const GROUPS: [Group; 56] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -56,6 +56,9 @@ const GROUPS: [Group; 53] = [
     ("segmented-sorts", basics::segmented_sorts),
     ("merges", basics::merges),
     ("moves", basics::moves),
+    ("runs-staged", basics::runs_staged),
+    ("runs-ascending", basics::runs_ascending),
+    ("runs-tiled", basics::runs_tiled),
     ("products", stored::products),
     ("products-narrow", stored::narrow_products),
     ("products-complex", stored::complex_products),
