@@ -4,6 +4,7 @@ mod compress;
 mod restore;
 mod stencil;
 mod stored;
+mod told;
 
 use super::launch::kernels;
 use super::shape::Shape;
