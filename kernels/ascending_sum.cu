@@ -60,9 +60,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             earlier += all;
         }
     }
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
+    copies_done();
     bulk_sees_writes();
     __syncthreads();
     if (single) {

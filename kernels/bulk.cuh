@@ -66,3 +66,9 @@ DEVICE void bulk_stores_read() {
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 #endif
 }
+// Until the copies of single elements or sixteen bytes that the thread asked for (8.0 and later) have arrived.
+DEVICE void copies_done() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}

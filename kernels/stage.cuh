@@ -11,11 +11,6 @@ DEVICE void copy16(void* to, const void* from) {
     *reinterpret_cast<uint4*>(to) = __ldcs(reinterpret_cast<const uint4*>(from));
 #endif
 }
-DEVICE void copies_done() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
 
 // Elements start .. stop of `from` to the front of `to` by all threads of the block. `start` is a multiple of 16 / sizeof(A)
 // and places up to the next multiple behind `stop` are written too, as far as the array of `count` goes.

@@ -8,6 +8,7 @@
 // a run. With elements of 4 bytes, instructions count as much: a part takes 250.
 //
 // Constants: those of staged_runs.cuh, SCALAR, BLOCKS (a multiprocessor, at least), AT_ONCE (copies that a thread has under way), SINGLE (1: each run has one source).
+#include "bulk.cuh"
 #include "staged_runs.cuh"
 
 #define THREADS (32 * BLOCK_PARTS)
@@ -77,9 +78,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             staged[k] = at < length ? x[at] : T();
         }
     }
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
+    copies_done();
     __syncthreads();
     // Slot k of a lane, where its upper bits are in `upper` and the others in `lower`.
     const auto element = [&](u32 lower, u32 upper, u32 k) { return staged[(lower >> 8 * (k % 4) & 0xff) | (upper >> 4 * k & 7) << 8]; };

@@ -166,7 +166,7 @@ DEVICE bool write_by_tiles(const Band& band, const I* offsets, const u32* column
         for (u32 i = first; i < last; i++) goes_on[lowest + i] += i + 1 < have_steps ? here[padded(i + 1)] : have;
         __syncthreads();
     });
-return true;
+    return true;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)

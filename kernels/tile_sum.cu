@@ -83,8 +83,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             look(b, chunk + WARPS);
 #endif
         }
-#if SHARED && __CUDA_ARCH__ >= 800
-        asm volatile("cp.async.wait_all;" ::: "memory");
+#if SHARED
+        copies_done();
 #endif
         __syncthreads();
         look(b + gridDim.x, warp);

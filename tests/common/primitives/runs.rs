@@ -38,9 +38,7 @@ pub fn gather_sum_cases<B: RunSums>(b: &B) {
                 assert_eq!(got, expected, "{symmetry:?} {n}, sources of {width} bits");
             };
             let mut out = b.zeros::<f64>(runs).unwrap();
-            let starts = up(b, &narrow(&offsets[..runs]));
-            let (mut marked, mut before) = (up(b, &sources), b.zeros(n.div_ceil(RUN_TILE)).unwrap());
-            b.mark_runs(&starts, &mut marked, &mut before).unwrap();
+            let (_, marked, before) = marked(b, &narrow(&offsets[..runs]), &sources);
             b.gather_sum(symmetry, &x, &marked, &before, &mut out).unwrap();
             check(&out, 32);
             let mut out = b.zeros::<f64>(runs).unwrap();
@@ -65,12 +63,18 @@ fn starts_of(n: usize, longest: usize, random: &mut Random) -> Vec<u32> {
     narrow(&starts)
 }
 
+/// Where runs start, their sources, marked, and the runs before each tile of these.
+fn marked<B: RunSums>(b: &B, starts: &[u32], sources: &[u32]) -> (B::Vec<u32>, B::Vec<u32>, B::Vec<u32>) {
+    let (starts, mut marked) = (up(b, starts), up(b, sources));
+    let mut before = b.zeros(sources.len().div_ceil(RUN_TILE)).unwrap();
+    b.mark_runs(&starts, &mut marked, &mut before).unwrap();
+    (starts, marked, before)
+}
+
 /// Sums of runs whose sources ascend have the bits of sums of marked ones, and what does not suit is not planned.
 pub fn ascending_cases<B: RunSums>(b: &B) {
     fn sums<T: Scalar, B: RunSums>(b: &B, values: usize, starts: &[u32], sources: &[u32], suits: bool) {
-        let (up_starts, mut marked) = (up(b, starts), up(b, sources));
-        let mut before = b.zeros(sources.len().div_ceil(RUN_TILE)).unwrap();
-        b.mark_runs(&up_starts, &mut marked, &mut before).unwrap();
+        let (up_starts, marked, before) = marked(b, starts, sources);
         let planned = b.ascend_runs(values, &up_starts, &marked).unwrap();
         // Not every backend has this form.
         assert!(planned.is_none() || suits, "{} sources of {values}", sources.len());
@@ -115,9 +119,7 @@ pub fn ascending_cases<B: RunSums>(b: &B) {
 /// Sums of staged runs have the bits of sums of marked ones, and what does not suit is not staged.
 pub fn staged_cases<B: RunSums>(b: &B) {
     fn sums<T: Scalar, B: RunSums>(b: &B, values: usize, starts: &[u32], sources: &[u32], suits: bool) {
-        let (up_starts, mut marked) = (up(b, starts), up(b, sources));
-        let mut before = b.zeros(sources.len().div_ceil(RUN_TILE)).unwrap();
-        b.mark_runs(&up_starts, &mut marked, &mut before).unwrap();
+        let (up_starts, marked, before) = marked(b, starts, sources);
         let staged = b.stage_runs(values, &up_starts, &marked).unwrap();
         assert_eq!(staged.is_some(), suits, "{} sources of {values}", sources.len());
         let Some(staged) = staged else { return };
@@ -198,9 +200,7 @@ pub fn tiled_cases<B: RunSums>(b: &B) {
         sources.sort_by_key(|&i| owners[i as usize]);
         let new = |k: usize| k == 0 || owners[sources[k] as usize] != owners[sources[k - 1] as usize];
         let starts = narrow(&(0..n).filter(|&k| new(k)).collect::<Vec<_>>());
-        let (up_starts, mut marked) = (up(b, &starts), up(b, &sources));
-        let mut before = b.zeros(n.div_ceil(RUN_TILE)).unwrap();
-        b.mark_runs(&up_starts, &mut marked, &mut before).unwrap();
+        let (up_starts, marked, before) = marked(b, &starts, &sources);
         let planned = b.tile_runs(plan.0, plan.1, (&high, &low), &up_starts, &marked).unwrap();
         // Not every backend has this form.
         assert!(planned.is_none() || suits, "{n} values {plan:?}");

@@ -1,6 +1,6 @@
 //! Sums of values that are fetched in the order in which they lie in memory (`ascend_runs.cu`, `ascending_sum.cu`).
 
-use super::kernels;
+use super::{kernels, runs};
 use crate::backend::Backend;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
@@ -15,11 +15,9 @@ pub(super) fn plan(
     starts: &Slice<u32>,
     sources: &Slice<u32>,
 ) -> Result<Option<AscendingRuns<Cuda>>> {
-    let (n, runs, tiles) = (sources.len(), starts.len(), sources.len().div_ceil(LENGTH));
+    let (n, count, tiles) = (sources.len(), starts.len(), sources.len().div_ceil(LENGTH));
     let Some(shape) = policy::ascend_runs(cuda.0.chip, tiles) else { return Ok(None) };
-    let (mut longest, per_run) = (cuda.zeros::<u32>(1)?, policy::per_run(cuda.0.chip, runs));
-    kernels::longest_run(cuda, per_run, starts, runs as u64, n as u64, &mut longest)?;
-    let longest = cuda.value(&longest)? as usize;
+    let longest = runs::longest(cuda, starts, n)?;
     if longest > SLOTS - LENGTH {
         return Ok(None);
     }
@@ -30,11 +28,10 @@ pub(super) fn plan(
         shapes: cuda.uninitialised(tiles)?,
         before: cuda.uninitialised(tiles + 1)?,
         values,
-        runs,
+        runs: count,
         slots: LENGTH + longest,
     };
-    let per_tile = policy::per_run(cuda.0.chip, tiles + 1);
-    kernels::part_runs(cuda, per_tile, starts, runs as u64, LENGTH as u64, &mut map.before, tiles as u64)?;
+    runs::part(cuda, starts, LENGTH, &mut map.before)?;
     let mut unfit = cuda.zeros::<u32>(1)?;
     kernels::ascend_codes(
         cuda,
@@ -43,7 +40,7 @@ pub(super) fn plan(
         n as u64,
         values as u64,
         starts,
-        runs as u64,
+        count as u64,
         &map.before,
         &mut map.codes,
         &mut map.bases,

@@ -8,6 +8,7 @@ mod runs;
 mod segmented_sort;
 mod select;
 mod sort;
+mod staged;
 mod sums;
 mod tiled;
 

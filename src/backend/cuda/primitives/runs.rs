@@ -3,11 +3,10 @@
 use super::super::shape::bytes_of;
 use super::super::slice::Slice;
 use super::super::{Cuda, policy};
-use super::{ascending, kernels, tiled};
-use crate::backend::runs::staged;
+use super::{ascending, kernels, staged, tiled};
 use crate::backend::{
-    AscendingRuns, BUCKET_TILE, Backend, MOST_PIECES, Primitives, RUN_TILE, RunSums, StagedRuns, TileRuns,
-    buckets_of, check_bounds,
+    AscendingRuns, BUCKET_TILE, Backend, Primitives, RUN_TILE, RunSums, StagedRuns, TileRuns, buckets_of,
+    check_bounds,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Symmetry};
@@ -63,38 +62,11 @@ impl RunSums for Cuda {
         starts: &Slice<u32>,
         sources: &Slice<u32>,
     ) -> Result<Option<StagedRuns<Self>>> {
-        let (n, runs) = (sources.len(), starts.len());
-        let (mut longest, shape) = (self.zeros::<u32>(1)?, policy::per_run(self.0.chip, runs));
-        kernels::longest_run(*self, shape, starts, runs as u64, n as u64, &mut longest)?;
-        let Some((length, parts)) = staged::parts(n, self.value(&longest)? as usize) else { return Ok(None) };
-        let mut map = StagedRuns::room(self, values, runs, runs == n, parts)?;
-        let shape = policy::per_run(self.0.chip, parts + 1);
-        kernels::part_runs(*self, shape, starts, runs as u64, length as u64, &mut map.before, parts as u64)?;
-        let (mut most, shape) = (self.zeros::<u32>(1)?, policy::stage_runs(parts));
-        kernels::stage_codes(
-            *self,
-            shape,
-            sources,
-            n as u64,
-            values as u64,
-            starts,
-            runs as u64,
-            &map.before,
-            &mut map.codes,
-            &mut map.pieces,
-            &mut map.counts,
-            &mut most,
-        )?;
-        map.most = self.value(&most)? as usize;
-        Ok((map.most <= MOST_PIECES).then_some(map))
+        staged::plan(*self, values, starts, sources)
     }
 
     fn sum_staged<T: Scalar>(&self, x: &Slice<T>, map: &StagedRuns<Self>, out: &mut Slice<T>) -> Result<()> {
-        map.check(x.len(), out.len())?;
-        let shape = policy::sum_staged(map.counts.len(), map.most, size_of::<T>());
-        let shape = shape.variant("SINGLE", if map.single { "1" } else { "0" });
-        let StagedRuns { codes, pieces, counts, before, .. } = map;
-        kernels::staged_sum(*self, shape, x, x.len() as u64, codes, pieces, counts, before, out)
+        staged::sum(*self, x, map, out)
     }
 
     fn ascends_runs(&self, sources: usize) -> bool {
@@ -200,4 +172,25 @@ impl RunSums for Cuda {
     ) -> Result<()> {
         tiled::sum(*self, x, runs, room, out)
     }
+}
+
+/// Entries of the longest run.
+pub(super) fn longest(cuda: Cuda, starts: &Slice<u32>, sources: usize) -> Result<usize> {
+    let (mut longest, shape) = (cuda.zeros::<u32>(1)?, policy::per_run(cuda.0.chip, starts.len()));
+    kernels::longest_run(cuda, shape, starts, starts.len() as u64, sources as u64, &mut longest)?;
+    Ok(cuda.value(&longest)? as usize)
+}
+
+/// The first run of each part that starts runs of `length` sources, and the number of runs.
+pub(super) fn part(cuda: Cuda, starts: &Slice<u32>, length: usize, before: &mut Slice<u32>) -> Result<()> {
+    let (runs, parts) = (starts.len() as u64, before.len() - 1);
+    kernels::part_runs(
+        cuda,
+        policy::per_run(cuda.0.chip, parts + 1),
+        starts,
+        runs,
+        length as u64,
+        before,
+        parts as u64,
+    )
 }
