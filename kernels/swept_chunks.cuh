@@ -41,7 +41,6 @@ struct alignas(16) Notes {
     uint4 eight[EACH / 8];
 
     DEVICE void get(u16 (&of)[EACH]) const { memcpy(of, eight, sizeof(Notes)); }
-    DEVICE void put(const u16 (&of)[EACH]) { memcpy(eight, of, sizeof(Notes)); }
 };
 
 // Where the entry before in the row went: one more than its step, above the level there; 0 where there is none.
