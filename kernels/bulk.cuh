@@ -66,6 +66,15 @@ DEVICE void bulk_stores_read() {
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 #endif
 }
+// Sixteen bytes to shared memory if `wanted`, past registers and the first-level cache where the chip can (8.0 and later). The condition is in here, so
+// that addresses are worked out without one.
+DEVICE void copy16(u32 to, const void* from, bool wanted = true) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }" ::"r"(to), "l"(from), "r"(u32(wanted)) : "memory");
+#else
+    if (wanted) *static_cast<uint4*>(__cvta_shared_to_generic(to)) = __ldcs(static_cast<const uint4*>(from));
+#endif
+}
 // Until the copies of single elements or sixteen bytes that the thread asked for (8.0 and later) have arrived.
 DEVICE void copies_done() {
 #if __CUDA_ARCH__ >= 800

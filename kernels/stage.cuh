@@ -4,14 +4,6 @@
 #include "bulk.cuh"
 #include "product.cuh"
 
-DEVICE void copy16(void* to, const void* from) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(in_shared(to)), "l"(from) : "memory");
-#else
-    *reinterpret_cast<uint4*>(to) = __ldcs(reinterpret_cast<const uint4*>(from));
-#endif
-}
-
 // Elements start .. stop of `from` to the front of `to` by all threads of the block. `start` is a multiple of 16 / sizeof(A)
 // and places up to the next multiple behind `stop` are written too, as far as the array of `count` goes.
 template <int BLOCK, typename A> DEVICE void stage(A* to, const A* from, u64 start, u64 stop, u64 count) {
@@ -20,7 +12,7 @@ template <int BLOCK, typename A> DEVICE void stage(A* to, const A* from, u64 sta
     if (aligned16(from)) {
         for (u32 i = threadIdx.x; i < pieces; i += BLOCK) {
             const u64 at = start + u64(i) * PER;
-            if (at + PER <= count) copy16(to + i * PER, from + at);
+            if (at + PER <= count) copy16(in_shared(to + i * PER), from + at);
             else
                 for (u32 j = 0; at + j < count; j++) to[i * PER + j] = from[at + j];
         }

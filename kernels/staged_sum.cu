@@ -18,15 +18,6 @@
 
 typedef SCALAR T;
 
-// Sixteen bytes to shared memory, if `wanted`. The condition is in here, so that addresses are worked out without one.
-DEVICE void copy16(u32 to, const void* from, bool wanted) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }" ::"r"(to), "l"(from), "r"(u32(wanted)) : "memory");
-#else
-    if (wanted) *static_cast<uint4*>(__cvta_shared_to_generic(to)) = *static_cast<const uint4*>(from);
-#endif
-}
-
 // Exclusive sum over the lanes: a shuffle tells by itself whether it came from a lane.
 DEVICE u32 before_lane(u32 own) {
     u32 upto = own;

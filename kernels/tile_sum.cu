@@ -16,15 +16,6 @@ typedef SCALAR T;
 #define WARPS (THREADS / 32)
 #define NONE 0xffffu
 
-// Sixteen bytes to shared memory.
-DEVICE void copy16(void* to, const void* from) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(in_shared(to)), "l"(from) : "memory");
-#else
-    *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
-#endif
-}
-
 // first_rest[b]: words of `rest` before those of bucket b; both null where no sum has more than two sources. Shared memory: the units of the fullest bucket, or half a word a tile. Blocks take
 // bucket after bucket.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
@@ -76,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 const uint4* const source = reinterpret_cast<const uint4*>(x + u64(chunk * 32 + run) * stride) + __shfl_sync(ALL, from, run);
                 uint4* const target = reinterpret_cast<uint4*>(memory) + __shfl_sync(ALL, to, run);
 #pragma unroll 1
-                for (u32 k = lane % LANES; k < units; k += LANES) copy16(target + k, source + k);
+                for (u32 k = lane % LANES; k < units; k += LANES) copy16(in_shared(target + k), source + k);
             }
 #else
             if (chunk * 32 + lane < tiles) before[chunk * 32 + lane] = u16(to);
