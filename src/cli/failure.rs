@@ -60,6 +60,10 @@ impl<T> About<T> for residua::Result<T> {
     fn about(self, path: &Path) -> Result<T, Failure> {
         self.map_err(|error| match error {
             Error::Io { .. } | Error::Parse { .. } => error.into(),
+            // The reader names the file itself.
+            Error::Unsupported(what) if what.starts_with(&format!("{}: ", path.display())) => {
+                Failure::Input(what)
+            }
             other => Failure::about(path, other),
         })
     }

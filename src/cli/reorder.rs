@@ -57,7 +57,9 @@ fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
     let output = Sink::open(&arguments.output)?;
     let permutation_sink = arguments.permutation.as_deref().map(Sink::open).transpose()?;
     let json = arguments.json.as_deref().map(Sink::open).transpose()?;
-    let silent = takes_stdout([Some(&output), permutation_sink.as_ref(), json.as_ref()])?;
+    // The matrix itself may be replaced by what it becomes.
+    takes_stdout([path], [permutation_sink.as_ref(), json.as_ref()])?;
+    let silent = takes_stdout([], [Some(&output), permutation_sink.as_ref(), json.as_ref()])?;
     let device = device::open(&arguments.device)?;
     #[cfg(feature = "cuda")]
     let _loading = match &device {

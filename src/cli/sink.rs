@@ -44,11 +44,40 @@ impl Sink {
     }
 }
 
-/// Whether standard output is taken by a result. Two results cannot share it.
-pub(crate) fn takes_stdout<'a>(sinks: impl IntoIterator<Item = Option<&'a Sink>>) -> Result<bool, Failure> {
-    match sinks.into_iter().flatten().filter(|sink| sink.is_stdout()).count() {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(Failure::Usage("only one result can go to standard output ('-')".into())),
+/// Whether standard output is taken by a result. Two results can share neither that nor a file, and none may take the place of
+/// what is in `inputs`.
+pub(crate) fn takes_stdout<'a>(
+    inputs: impl IntoIterator<Item = &'a Path>,
+    sinks: impl IntoIterator<Item = Option<&'a Sink>>,
+) -> Result<bool, Failure> {
+    let inputs: Vec<PathBuf> = inputs.into_iter().filter_map(file).collect();
+    let (mut stdout, mut taken) = (false, Vec::new());
+    for sink in sinks.into_iter().flatten() {
+        let usage = |what: &str| Err(Failure::Usage(format!("{}: {what}", sink.path.display())));
+        if sink.is_stdout() {
+            if std::mem::replace(&mut stdout, true) {
+                return Err(Failure::Usage("only one result can go to standard output ('-')".into()));
+            }
+        } else if let Some(file) = file(&sink.path) {
+            if inputs.contains(&file) {
+                return usage("a result would take the place of what is read");
+            } else if taken.contains(&file) {
+                return usage("only one result can go to a file");
+            }
+            taken.push(file);
+        }
     }
+    Ok(stdout)
+}
+
+/// The file that a path names, however it does; none where that is a pipe or a device.
+fn file(path: &Path) -> Option<PathBuf> {
+    if path == Path::new("-") {
+        return None;
+    }
+    if let Ok(there) = path.canonicalize() {
+        return there.is_file().then_some(there);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Some(folder.canonicalize().ok()?.join(path.file_name()?))
 }

@@ -101,7 +101,7 @@ pub(super) fn parser<T: Scalar>(header: &Header) -> Result<Parser<T>> {
     Ok(match (indices, header.field) {
         (_, Field::Complex) if !T::COMPLEX => {
             return Err(Error::Unsupported(format!(
-                "complex values where real ones ({}) are needed; the header says `complex`",
+                "complex values where real ones ({}) are read, as they are from a pipe; the header says `complex`",
                 T::NAME
             )));
         }

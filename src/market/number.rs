@@ -102,13 +102,16 @@ pub(super) fn real<R: Real>(text: &[u8], at: &mut usize) -> Result<R, Cause> {
     if !is_end(text[p]) {
         return Err(Cause::NotANumber);
     }
-    *at = p;
     let power = exponent - fraction as i64;
     let token = &text[start..p];
     let short = whole + fraction <= 19 || significant(token) <= 19;
     let value = if short { round(mantissa, power, negative, token) } else { None };
     let value: R = value.unwrap_or_else(|| parse(token));
-    if Scalar::is_finite(value) { Ok(value) } else { Err(Cause::Overflow) }
+    if !Scalar::is_finite(value) {
+        return Err(Cause::Overflow);
+    }
+    *at = p;
+    Ok(value)
 }
 
 /// (-)w * 10^q, which `token` spells, in type `R`; `None` where that is not settled here, or not finite.

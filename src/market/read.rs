@@ -58,7 +58,7 @@ impl ReadOptions {
                     line,
                     cause: format!(
                         "{size} {what} for {} entries would take memory out of proportion to the file; \
-                         at most {limit} are accepted unless ReadOptions::empty_lines is raised",
+                         at most {limit} are accepted (a program can raise ReadOptions::empty_lines)",
                         header.entries
                     ),
                 });

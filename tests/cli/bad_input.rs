@@ -143,6 +143,49 @@ fn outputs_are_checked_before_the_work() {
     assert_eq!(f.names(), before);
 }
 
+/// A slip of the hand loses neither the matrix nor a result; a name that is spelt otherwise is the same file.
+#[test]
+fn results_have_files_of_their_own() {
+    let f = Folder::new();
+    f.ok("generate diagonal --size 3 -o a.mtx");
+    f.write("b.mtx", format!("{ARRAY}3 1\n1\n1\n1\n"));
+    let (a, before) = (f.read("a.mtx"), f.names());
+    for (line, word) in [
+        ("solve a.mtx -o a.mtx", "what is read"),
+        ("solve a.mtx -o FOLDER/./a.mtx", "what is read"),
+        ("solve a.mtx --rhs b.mtx --json b.mtx", "what is read"),
+        ("solve a.mtx -o x.mtx --history ./x.mtx", "only one result"),
+        ("info a.mtx --json a.mtx", "what is read"),
+        ("bench a.mtx --json y --csv y", "only one result"),
+        ("reorder a.mtx -o r.mtx --permutation r.mtx", "only one result"),
+        ("reorder a.mtx -o r.mtx --permutation a.mtx", "what is read"),
+    ] {
+        let folder = f.path("").display().to_string();
+        let line = line.replace("FOLDER", folder.trim_end_matches('/'));
+        let run = f.fails(2, &line);
+        assert!(run.stderr.contains(word) && run.stderr.lines().count() == 1, "{line}: {}", run.stderr);
+    }
+    assert_eq!((f.read("a.mtx"), f.names()), (a, before));
+    // Rewriting a matrix in its place is asked for, and what is no file takes any number of results.
+    f.ok("convert a.mtx a.mtx");
+    f.ok("reorder a.mtx -o a.mtx");
+    f.ok("solve a.mtx -o /dev/null --json /dev/null");
+}
+
+#[test]
+fn messages_tell_what_to_do() {
+    let f = Folder::new();
+    f.ok("generate diagonal --size 3 -o a.mtx");
+    let complex = "%%MatrixMarket matrix coordinate complex hermitian\n1 1 1\n1 1 2 0\n";
+    let run = f.run_with(["solve", "-"], complex.as_bytes());
+    assert_eq!((run.status, run.stderr.matches("-: ").count()), (3, 1), "{}", run.stderr);
+    assert!(run.stderr.contains("as they are from a pipe"), "{}", run.stderr);
+    let run = f.fails(2, "solve a.mtx --tolerance -1");
+    assert!(run.stderr.contains("a tolerance is a number from 0"), "{}", run.stderr);
+    let run = f.fails(3, "bench a.mtx --device cpu --formats cusparse");
+    assert!(run.stderr.contains("on a GPU only"), "{}", run.stderr);
+}
+
 #[test]
 fn other_subcommands_refuse_alike() {
     let f = Folder::new();

@@ -36,7 +36,7 @@ fn each_fault_names_its_line() {
         ("1 1 1,5\n1 1 1\n", 4, "`1,5` is not a number"),
         ("1 1 nan\n1 1 1\n", 4, "`nan` is not finite"),
         ("1 1 1\n1 1 -Infinity\n", 5, "not finite"),
-        ("1 1 1\n1 1 1e400\n", 5, "too large"),
+        ("1 1 1\n1 1 1e400\n", 5, "`1e400` is too large"),
         ("1 1\n1 1 1\n", 4, "the line ends before the value"),
         ("1\n1 1 1\n", 4, "the line ends before the column"),
         ("1 1 1 1\n1 1 1\n", 4, "`1` after a complete entry"),

@@ -100,7 +100,8 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let json = arguments.json.as_deref().map(Sink::open).transpose()?;
     let csv = arguments.csv.as_deref().map(Sink::open).transpose()?;
-    let silent = takes_stdout([json.as_ref(), csv.as_ref()])?;
+    let silent =
+        takes_stdout(arguments.matrices.iter().map(PathBuf::as_path), [json.as_ref(), csv.as_ref()])?;
     let mut places = Places::open(arguments)?;
     let mut notes = std::mem::take(&mut places.notes);
     let files = arguments.matrices.iter().map(|path| Source::File(path.clone()));
@@ -163,6 +164,11 @@ impl Places {
     fn open(arguments: &Arguments) -> Result<Self, Failure> {
         let device = device::open(&arguments.device)?;
         let time = (arguments.time, !arguments.unrecorded);
+        let only_peer = !arguments.formats.is_empty() && arguments.formats.iter().all(|name| name == PEER);
+        if let (true, Device::Cpu(reason)) = (only_peer, &device) {
+            let why = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+            return Err(Failure::Input(format!("{PEER} computes on a GPU only{why}")));
+        }
         let notes = match &device {
             Device::Cpu(Some(reason)) => vec![format!("only on the CPU: {reason}")],
             _ => Vec::new(),

@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "double", value_parser = ["double", "mixed", "auto"])]
     precision: String,
     /// Stop where ||b - A x|| is at most this times ||b||
-    #[arg(long, default_value = "1e-8", value_parser = parse_tolerance)]
+    #[arg(long, default_value = "1e-8", value_parser = parse_tolerance, allow_negative_numbers = true)]
     tolerance: f64,
     /// Stop after this many iterations [default: 10 for each unknown, at least 1000, at most 100000]
     #[arg(long)]
@@ -126,7 +126,12 @@ impl Sinks {
         let paths = [&arguments.output, &arguments.json, &arguments.history, &arguments.plot];
         let [x, json, history, plot] = paths.map(|path| path.as_deref().map(Sink::open).transpose());
         let (x, json, history, plot) = (x?, json?, history?, plot?);
-        let stdout = takes_stdout([&x, &json, &history, &plot].map(Option::as_ref))?;
+        let b = match &arguments.rhs {
+            Rhs::File(path) => Some(path),
+            _ => None,
+        };
+        let inputs = [Some(&arguments.matrix), b].into_iter().flatten().map(PathBuf::as_path);
+        let stdout = takes_stdout(inputs, [&x, &json, &history, &plot].map(Option::as_ref))?;
         Ok(Self { x, json, history, plot, stdout })
     }
 }
