@@ -50,7 +50,7 @@ pub enum Error {
     InvalidArgument(String),
     /// A diagonal entry that no positive definite matrix has, or that has no reciprocal.
     #[error(
-        "diagonal entry {value:e} in row {row} (from 0): a positive definite matrix has only positive ones; use no preconditioner, or another method"
+        "diagonal entry {value:e} in row {row} (from 0): a positive definite matrix has only positive real ones, and a preconditioner needs their reciprocals; use none, or scale the matrix"
     )]
     Diagonal {
         /// Row, from 0.

@@ -243,6 +243,28 @@ fn singular_systems<B: Device>(backend: &B) -> Result<()> {
 }
 
 /// Memory that no machine has is refused by name, and the next system is solved.
+/// In units of 1e-300, p.Ap is below every number of the type before the tolerance is met: no claim about A's signs.
+fn a_matrix_in_units_far_from_one_is_not_called_indefinite<B: Device>(backend: &B) -> Result<()> {
+    let ones = vec![1.0; 50];
+    for unit in [1e-300, -1e-300] {
+        let mut a = tridiagonal::<f64>(50, 4.0);
+        a.values_mut().iter_mut().for_each(|value| *value *= unit);
+        let b = times_ones(&a);
+        let report = run(backend, &a, false, &b, vec![0.0; 50], defaults())?.report;
+        match report.outcome {
+            Outcome::Breakdown { iteration: 2.. } if unit > 0.0 => {}
+            Outcome::NotPositiveDefinite { iteration: 1, curvature } if unit < 0.0 => {
+                assert!((-6.1e-300..0.0).contains(&curvature), "{curvature:e}");
+            }
+            other => panic!("{unit:e}: {other:?}"),
+        }
+    }
+    // A null vector stays what it is, in whatever units.
+    let report = run(backend, &diagonal(&[0.0; 50]), false, &ones, vec![0.0; 50], defaults())?.report;
+    assert_eq!(report.outcome, Outcome::NotPositiveDefinite { iteration: 1, curvature: 0.0 });
+    Ok(())
+}
+
 fn setup_without_memory<B: Device>(backend: &B) -> Result<()> {
     assert!(matches!(Cg::<f64, B>::new(backend, 1 << 46, defaults()), Err(Error::OutOfMemory { .. })));
     let a = tridiagonal::<f64>(10, 2.0);
@@ -470,6 +492,7 @@ on_every_backend!(
     a_diagonal_beyond_single_precision,
     fused_and_stored_preconditioner_agree,
     every_fault_has_its_outcome,
+    a_matrix_in_units_far_from_one_is_not_called_indefinite,
     setup_without_memory,
     singular_systems,
     unattainable_tolerance_stagnates,

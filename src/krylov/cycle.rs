@@ -3,9 +3,10 @@
 //! The backend runs ahead: iterations, or bursts of them, are queued before the messages of earlier ones are read. Those
 //! after the last change nothing.
 
-use super::Cg;
+use super::cg::{Cg, Work};
 use super::driver::{End, Solve};
 use super::report::Outcome;
+use super::units::Units;
 use crate::backend::{CgBurst, CgSlot, CgStatus, KrylovSteps, Mailbox, Replay};
 use crate::error::Result;
 use crate::operator::LinearOperator;
@@ -67,10 +68,35 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
             self.backend.norm2_squared(&self.work.p, &mut self.work.square)?;
             let mut pp = [T::Real::one()];
             self.backend.read(&self.work.square, &mut pp)?;
-            let curvature = curvature / pp[0].to_f64();
-            return Ok(End::Final(Outcome::NotPositiveDefinite { iteration, curvature }));
+            let safe = T::Real::min_positive_value() / (T::Real::epsilon() * T::Real::epsilon());
+            let plain = curvature.abs() >= safe.to_f64() && Float::is_finite(pp[0]) && pp[0] >= safe;
+            let curvature = if plain { Some(curvature / pp[0].to_f64()) } else { self.curvature_of_unit(a)? };
+            return Ok(End::Final(match curvature {
+                Some(curvature) => Outcome::NotPositiveDefinite { iteration, curvature },
+                None => Outcome::Breakdown { iteration },
+            }));
         }
         Ok(end)
+    }
+
+    /// p.Ap / p.p where one of them is so close to the ends of the type's range that it says nothing: from p in units near its norm.
+    /// None where p.Ap is positive then. r and q are lost.
+    fn curvature_of_unit<A>(&mut self, a: &A) -> Result<Option<f64>>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+    {
+        let (backend, Work { p, q, r, pq, square, .. }) = (&self.backend, &mut self.work);
+        let units = Units::of::<T, B>(backend, p, q, square)?;
+        backend.axpby(T::from_real(units.scale()), p, T::zero(), r)?;
+        a.apply_dot(backend, r, q, pq)?;
+        backend.norm2_squared(r, square)?;
+        let (mut ap, mut pp) = ([T::zero()], [T::Real::one()]);
+        backend.read(pq, &mut ap)?;
+        backend.read(square, &mut pp)?;
+        let curvature = ap[0].re().to_f64() / pp[0].to_f64();
+        let length = Units::of::<T, B>(backend, q, r, square)?.b_norm;
+        let rounding = T::Real::epsilon().to_f64() * length;
+        Ok((curvature <= rounding).then_some(curvature))
     }
 
     /// Recorded iterations.

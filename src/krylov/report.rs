@@ -25,7 +25,7 @@ pub enum Outcome {
         /// p.Ap / p.p, at least A's smallest eigenvalue.
         curvature: f64,
     },
-    /// The recurrence cannot go on: a step length overflows, or the preconditioner is not positive definite.
+    /// The recurrence cannot go on: a step length overflows, p.Ap underflows, or the preconditioner is not positive definite.
     Breakdown {
         /// The iteration at which it happened, from 1.
         iteration: usize,

@@ -87,7 +87,20 @@ impl<T: Scalar, B: PreconditionSteps + Products> System<T, B> {
         V: Scalar + Widen<T>,
         V::Narrow: Widen<T::Narrow>,
     {
-        let (stored, how) = store(backend, a.to_rounded(backend)?, wishes)?;
+        let low = store(backend, a.to_rounded(backend)?, wishes);
+        let refused = match &low {
+            Ok((stored, _)) => matches!(stored.preconditioner, Setup::NotPositiveDefinite(_)),
+            Err(error) => matches!(error, Error::Diagonal { .. }),
+        };
+        // Where rounding has done that, it is the precision that does not serve, not the matrix.
+        if refused && !matches!(Setup::<T, B>::new(backend, &a, Name::Jacobi)?, Setup::NotPositiveDefinite(_))
+        {
+            return Err(Error::InvalidArgument(
+                "a diagonal entry is beyond the range of single precision; use --precision double, or scale A and b"
+                    .into(),
+            ));
+        }
+        let (stored, how) = low?;
         let whole: Box<dyn SparseMatrix<T, B, V>> = Box::new(a);
         Ok(Ready { system: System::Mixed(whole, stored), how })
     }
