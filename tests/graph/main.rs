@@ -368,6 +368,19 @@ fn loading_kernels_for_one_short_solve_does_not_pay() {
     assert!(!pays(&a, loaded, 100_000), "in its natural order");
 }
 
+/// A 7-point mesh of k^3 takes some 2.3 k products: shuffled ones of 80^3 and 100^3 were left alone, and solved in twice the time.
+#[test]
+fn a_shuffled_mesh_pays_for_its_ordering_on_a_cpu_and_one_in_order_never() {
+    for (k, expected) in [(20, false), (80, true)] {
+        let a = poisson3d(k, k, k).unwrap();
+        let shuffled = permute_symmetric(&a, &Permutation::random(a.rows(), 1).unwrap()).unwrap();
+        let products = 23 * k / 10;
+        let pays = |a, products| predicted_benefit(a, OrderingPrice::CPU, products).unwrap().pays();
+        assert_eq!(pays(&shuffled, products), expected, "{k}^3");
+        assert!(!pays(&a, 10 * products), "{k}^3 in its natural order");
+    }
+}
+
 #[test]
 fn a_random_permutation_is_one_and_its_seed_tells_which() {
     for len in [0, 1, 2, 100] {
