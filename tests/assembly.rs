@@ -6,43 +6,17 @@ use residua::assemble::{self, Assemble, Assembler, Assembly, Symmetry};
 use residua::{Host, Triplets};
 
 #[path = "common/assembly.rs"]
-mod common;
+mod cases;
+#[macro_use]
+#[path = "common/on_host.rs"]
+mod on_host;
 #[path = "common/random.rs"]
-#[allow(dead_code)] // not all of it is needed here
 mod random;
 
-use common::*;
+use cases::*;
 use random::Random;
 
-#[test]
-fn ragged_shapes() {
-    ragged_cases(&Host);
-}
-
-#[test]
-fn wide_indices() {
-    wide_cases(&Host);
-}
-
-#[test]
-fn giant_rows_columns_and_places() {
-    giant_cases(&Host);
-}
-
-#[test]
-fn arranged_inputs() {
-    arranged_cases(&Host);
-}
-
-#[test]
-fn stored_halves() {
-    half_cases(&Host);
-}
-
-#[test]
-fn resident_triplets() {
-    resident_cases(&Host);
-}
+cases::each_case!(on_host);
 
 #[test]
 fn single_precision_and_explicit_zeros() {

@@ -49,36 +49,11 @@ macro_rules! cases {
         }
     };
 }
-cases!(
-    backend in backend_on_device: memory_cases,
-    part_cases,
-    recording_cases,
-    mailbox_cases,
-    vector_cases,
-    interleaved_cases,
-    product_cases,
-    infinite_entries_stay_in_their_rows,
-    refusals
-);
-cases!(
-    precondition in precondition_on_device: block_cases,
-    natural_block_cases,
-    fsai_cases,
-    complex_fsai_cases,
-    chebyshev_cases,
-    long_chebyshev_cases,
-    refinement_cases
-);
-
-cases!(
-    assembly in assembly_on_device: ragged_cases,
-    wide_cases,
-    giant_cases,
-    many_cases,
-    half_cases,
-    arranged_cases,
-    resident_cases
-);
+backend::each_case!(cases backend in backend_on_device:);
+precondition::each_case!(cases precondition in precondition_on_device:);
+assembly::each_case!(cases assembly in assembly_on_device:);
+graph::each_case!(cases graph in graph_on_device:);
+cases!(assembly in large_assembly_on_device: many_cases);
 cases!(choice in choice_on_device: choice_cases);
 cases!(
     products_on_device in products_of_formats: double,
@@ -102,18 +77,6 @@ cases!(
 );
 cases!(conversions in conversions_on_device: round_trip_cases, transposes, large_cases);
 cases!(swept in swept_on_device: steps_hold);
-cases!(
-    graph in graph_on_device: level_cases,
-    order_cases,
-    side_by_side_cases,
-    permutation_cases,
-    colour_cases,
-    structure_cases,
-    wide_offset_cases,
-    real_cases,
-    collection_cases,
-    refusals
-);
 
 /// Tests that take most of the device's memory, one at a time.
 static LARGE: Mutex<()> = Mutex::new(());

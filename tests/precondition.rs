@@ -2,23 +2,10 @@
 
 #[path = "common/precondition.rs"]
 mod cases;
+#[macro_use]
+#[path = "common/on_host.rs"]
+mod on_host;
+#[path = "common/random.rs"]
+mod random;
 
-use residua::Host;
-
-macro_rules! on_host {
-    ($($name:ident),*) => {$(
-        #[test]
-        fn $name() {
-            cases::$name(&Host);
-        }
-    )*};
-}
-on_host!(
-    block_cases,
-    natural_block_cases,
-    fsai_cases,
-    complex_fsai_cases,
-    chebyshev_cases,
-    long_chebyshev_cases,
-    refinement_cases
-);
+cases::each_case!(on_host);

@@ -9,6 +9,24 @@ use residua::backend::OffsetsRef;
 use residua::{Csr, Host, Scalar, Triplets};
 use std::collections::BTreeMap;
 
+/// The one list of cases, but for [`many_cases`], which are for a device: hands their names to a macro, behind the words that are for it.
+#[allow(unused_macros)] // not every program of tests lists the cases
+macro_rules! each_case {
+    ($then:ident $($words:tt)*) => {
+        $then! {
+            $($words)*
+            ragged_cases,
+            wide_cases,
+            giant_cases,
+            half_cases,
+            arranged_cases,
+            resident_cases
+        }
+    };
+}
+#[allow(unused_imports)] // as above
+pub(crate) use each_case;
+
 /// Row offsets, columns and values as bits.
 pub type Arrays = (Vec<usize>, Vec<u32>, Vec<(u64, u64)>);
 

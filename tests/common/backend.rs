@@ -1,6 +1,7 @@
 //! What every backend must do: memory, recordings and mailboxes, vector operations, products. Each case beside a
 //! sequential twin.
 
+use crate::random::Random;
 use num_complex::Complex;
 use residua::Error;
 use residua::backend::{
@@ -11,32 +12,6 @@ use residua::scalar::{Element, Real, Scalar, Widen};
 /// Lengths around the borders of vectors, warps, blocks, tiles and staging buffers, and a prime.
 const LENGTHS: [usize; 12] = [0, 1, 2, 3, 31, 33, 255, 1025, 8191, 8193, 100_003, 300_007];
 
-/// A reproducible sequence (splitmix64).
-pub struct Random(pub u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
-    }
-
-    fn scalar<T: Scalar>(&mut self) -> T {
-        let (re, im) = (self.unit(), self.unit());
-        T::from_parts(re, if T::COMPLEX { im } else { 0.0 }).unwrap()
-    }
-
-    fn vec<T: Scalar>(&mut self, n: usize) -> Vec<T> {
-        (0..n).map(|_| self.scalar()).collect()
-    }
-}
-
 fn up<T: Element, B: Backend>(b: &B, x: &[T]) -> B::Vec<T> {
     b.upload(x.to_vec()).unwrap()
 }
@@ -45,16 +20,33 @@ fn down<T: Element, B: Backend>(b: &B, x: &B::Slice<T>) -> Vec<T> {
     b.download(x).unwrap()
 }
 
+/// The one list of cases: hands their names to a macro, behind the words that are for it.
+#[allow(unused_macros)] // not every program of tests lists the cases
+macro_rules! each_case {
+    ($then:ident $($words:tt)*) => {
+        $then! {
+            $($words)*
+            memory_cases,
+            part_cases,
+            recording_cases,
+            mailbox_cases,
+            vector_cases,
+            interleaved_cases,
+            product_cases,
+            infinite_entries_stay_in_their_rows,
+            refusals
+        }
+    };
+}
+#[allow(unused_imports)] // as above
+pub(crate) use each_case;
+
 /// Everything.
 pub fn all_cases<B: VectorOps + Products>(b: &B) {
-    memory_cases(b);
-    part_cases(b);
-    recording_cases(b);
-    mailbox_cases(b);
-    vector_cases(b);
-    product_cases(b);
-    infinite_entries_stay_in_their_rows(b);
-    refusals(b);
+    macro_rules! run {
+        ($($name:ident),*) => { $($name(b);)* };
+    }
+    each_case!(run);
 }
 
 pub fn memory_cases<B: Backend>(b: &B) {
@@ -201,7 +193,7 @@ pub fn vector_cases<B: VectorOps>(b: &B) {
         for n in LENGTHS {
             for shift in [0, 1] {
                 // A part that starts at an odd element is not aligned as a whole vector is.
-                let (x, y) = (random.vec::<T>(n + shift), random.vec::<T>(n + shift));
+                let (x, y) = (random.vector::<T>(n + shift), random.vector::<T>(n + shift));
                 let (xs, ys) = (&x[shift..], &y[shift..]);
                 let (dx, mut dy, mut dz) = (up(b, &x), up(b, &y), b.zeros::<T>(n + shift).unwrap());
                 let mut out = b.zeros::<T>(1).unwrap();
@@ -232,7 +224,7 @@ pub fn vector_cases<B: VectorOps>(b: &B) {
                 for (i, z) in down(b, &dz).iter().enumerate().skip(shift) {
                     close(*z, wide(x[i]) * wide(y[i]), 2.0, &format!("multiply {what} at {i}"));
                 }
-                let d = random.vec::<T::Real>(n);
+                let d = random.vector::<T::Real>(n);
                 b.scale(&up(b, &d), px, B::part_mut::<T>(&mut dz, shift..n + shift)).unwrap();
                 for (i, z) in down(b, &dz).iter().enumerate().skip(shift) {
                     close(*z, wide(d[i - shift]) * wide(x[i]), 2.0, &format!("scale {what} at {i}"));
@@ -286,7 +278,7 @@ pub fn product_cases<B: VectorOps + Products>(b: &B) {
         let mut random = Random(11);
         for (rows, columns) in [(0, 0), (1, 1), (1, 500), (500, 1), (597, 43), (43, 597), (3000, 3000)] {
             let (offsets, indices) = ragged(rows, columns, &mut random);
-            let values = random.vec::<V>(indices.len());
+            let values = random.vector::<V>(indices.len());
             let wide_offsets: Vec<u64> = offsets.iter().map(|&offset| offset as u64).collect();
             let narrow: Vec<u32> = offsets.iter().map(|&offset| offset as u32).collect();
             let (wide_offsets, narrow) = (up(b, &wide_offsets), up(b, &narrow));
@@ -302,7 +294,7 @@ pub fn product_cases<B: VectorOps + Products>(b: &B) {
             };
             let a = parts(OffsetsRef::Narrow(&*narrow));
             let with_wide_offsets = parts(OffsetsRef::Wide(&*wide_offsets));
-            let (x, y) = (random.vec::<T>(columns), random.vec::<T>(rows));
+            let (x, y) = (random.vector::<T>(columns), random.vector::<T>(rows));
             let (alpha, beta) = (random.scalar::<T>(), random.scalar::<T>());
             let mut product = vec![(Complex::new(0.0, 0.0), 0.0); rows];
             for row in 0..rows {

@@ -4,6 +4,7 @@
 #[path = "collection.rs"]
 mod collection;
 
+use crate::random::Random;
 use num_complex::Complex;
 use residua::assemble::to_csr;
 use residua::backend::{GraphParts, GraphSteps, OffsetsRef, Roots, Sweep, UNREACHED};
@@ -15,6 +16,28 @@ use residua::graph::{
 use residua::market::read_csr;
 use residua::{Csr, Error, Host, Scalar, Triplets};
 use std::path::PathBuf;
+
+/// The one list of cases: hands their names to a macro, behind the words that are for it.
+#[allow(unused_macros)] // not every program of tests lists the cases
+macro_rules! each_case {
+    ($then:ident $($words:tt)*) => {
+        $then! {
+            $($words)*
+            level_cases,
+            order_cases,
+            side_by_side_cases,
+            permutation_cases,
+            colour_cases,
+            structure_cases,
+            wide_offset_cases,
+            real_cases,
+            collection_cases,
+            refusals
+        }
+    };
+}
+#[allow(unused_imports)] // as above
+pub(crate) use each_case;
 
 /// A square matrix with these entries, each once, and values that tell them apart.
 pub fn matrix(n: usize, entries: impl IntoIterator<Item = (usize, usize)>) -> Csr<f64> {
@@ -33,28 +56,15 @@ pub fn graph(n: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Csr<f
     matrix(n, edges.into_iter().flat_map(|(i, j)| [(i, j), (j, i)]))
 }
 
-/// A reproducible sequence (splitmix64).
-fn random(seed: u64) -> impl FnMut(usize) -> usize {
-    let mut state = seed;
-    move |limit| {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % limit as u64) as usize
-    }
-}
-
 pub fn random_edges(n: usize, count: usize, seed: u64) -> Vec<(usize, usize)> {
-    let mut below = random(seed);
-    (0..count).map(|_| (below(n), below(n))).collect()
+    let mut random = Random(seed);
+    random.vec(count, |r| (r.below(n), r.below(n)))
 }
 
 /// Few vertices with many edges (each bit of a number is more often 0 than 1).
 fn skewed_edges(scale: u32, count: usize) -> Vec<(usize, usize)> {
-    let mut below = random(7);
-    let mut vertex = || (0..scale).fold(0, |v, _| 2 * v + usize::from(below(100) > 70));
-    (0..count).map(|_| (vertex(), vertex())).collect()
+    let vertex = |r: &mut Random| (0..scale).fold(0, |v, _| 2 * v + usize::from(r.below(100) > 70));
+    Random(7).vec(count, |r| (vertex(r), vertex(r)))
 }
 
 pub fn grid_edges(rows: usize, columns: usize) -> impl Iterator<Item = (usize, usize)> {
@@ -66,9 +76,9 @@ pub fn grid_edges(rows: usize, columns: usize) -> impl Iterator<Item = (usize, u
 
 /// The numbers of a grid's vertices, shuffled.
 fn shuffled(n: usize, edges: impl Iterator<Item = (usize, usize)>) -> Csr<f64> {
-    let mut below = random(11);
+    let mut random = Random(11);
     let mut number: Vec<usize> = (0..n).collect();
-    (1..n).rev().for_each(|k| number.swap(k, below(k + 1)));
+    (1..n).rev().for_each(|k| number.swap(k, random.below(k + 1)));
     graph(n, edges.map(|(i, j)| (number[i], number[j])))
 }
 
@@ -225,11 +235,11 @@ pub fn permutation_cases<B: GraphSteps>(b: &B) {
 }
 
 pub fn permutations_of<B: GraphSteps>(b: &B, graphs: Vec<(&str, Csr<f64>)>) {
-    let mut below = random(5);
+    let mut random = Random(5);
     for (name, a) in graphs {
         let n = a.rows();
         let mut order: Vec<u32> = (0..n as u32).collect();
-        (1..n).rev().for_each(|k| order.swap(k, below(k + 1)));
+        (1..n).rev().for_each(|k| order.swap(k, random.below(k + 1)));
         let p = Permutation::from_new_to_old(order).unwrap();
         let expected = permute_symmetric(&a, &p).unwrap();
         let there = Permutation::from_host(b, &p).unwrap();

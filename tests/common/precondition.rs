@@ -1,6 +1,7 @@
 //! Preconditioners and iterative refinement, on any backend: each against a plain reference, with the textbook's indices.
 #![allow(clippy::needless_range_loop)]
 
+use crate::random::Random;
 use num_complex::Complex;
 use residua::backend::{Host, OffsetsRef, PreconditionSteps, Products};
 use residua::krylov::{Cg, Outcome, Refinement, Report, SolveOptions};
@@ -9,6 +10,25 @@ use residua::precondition::{
 };
 use residua::{Csr, Error, Real, Scalar};
 use std::ops::ControlFlow;
+
+/// The one list of cases: hands their names to a macro, behind the words that are for it.
+#[allow(unused_macros)] // not every program of tests lists the cases
+macro_rules! each_case {
+    ($then:ident $($words:tt)*) => {
+        $then! {
+            $($words)*
+            block_cases,
+            natural_block_cases,
+            fsai_cases,
+            complex_fsai_cases,
+            chebyshev_cases,
+            long_chebyshev_cases,
+            refinement_cases
+        }
+    };
+}
+#[allow(unused_imports)] // as above
+pub(crate) use each_case;
 
 /// Dense rows of a Hermitian matrix, as the reference sees it.
 pub type Dense<T> = Vec<Vec<T>>;
@@ -27,17 +47,14 @@ fn csr<T: Scalar>(a: &Dense<T>) -> Csr<T> {
 
 /// A Hermitian, strictly diagonally dominant matrix with about `width` entries a row, of differing sizes.
 pub fn dominant<T: Scalar>(n: usize, width: usize, imaginary: f64) -> Dense<T> {
-    let mut state = 12345_u64;
-    let mut random = || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) as f64 / (1_u64 << 31) as f64 - 0.5
-    };
+    let mut random = Random(12345);
+    let half = |random: &mut Random| 0.5 * random.signed();
     let mut a = vec![vec![T::zero(); n]; n];
     for i in 0..n {
         for _ in 0..width / 2 {
-            let j = ((random() + 0.5) * n as f64) as usize % n;
+            let j = random.below(n);
             if i != j {
-                let v = T::from_parts(random(), imaginary * random()).unwrap();
+                let v = T::from_parts(half(&mut random), imaginary * half(&mut random)).unwrap();
                 (a[i][j], a[j][i]) = (v, v.conj());
             }
         }

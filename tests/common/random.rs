@@ -1,4 +1,8 @@
-//! Test numbers.
+//! Test numbers: one generator for all tests, which shares no code with the library's.
+
+#![allow(dead_code)] // not every program of tests uses all of it
+
+use residua::Scalar;
 
 /// A reproducible sequence (splitmix64).
 pub struct Random(pub u64);
@@ -18,5 +22,20 @@ impl Random {
 
     pub fn vec<T>(&mut self, n: usize, mut item: impl FnMut(&mut Self) -> T) -> Vec<T> {
         (0..n).map(|_| item(self)).collect()
+    }
+
+    /// Between -1 and 1.
+    pub fn signed(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+    }
+
+    /// Between -1 and 1, in both parts of a complex number.
+    pub fn scalar<T: Scalar>(&mut self) -> T {
+        let (re, im) = (self.signed(), self.signed());
+        T::from_parts(re, if T::COMPLEX { im } else { 0.0 }).unwrap()
+    }
+
+    pub fn vector<T: Scalar>(&mut self, n: usize) -> Vec<T> {
+        self.vec(n, Self::scalar)
     }
 }

@@ -1,31 +1,12 @@
 //! The compressed format on any backend: every storage that it chooses, no bit lost, products within rounding.
 
+use crate::random::Random;
 use num_complex::Complex;
 use residua::backend::{Conversions, Op, Products, VectorOps};
 use residua::matrix::{Csr, Slim, SlimOptions};
 use residua::scalar::{Scalar, Widen};
 use residua::{LinearOperator, Real, generate};
 use std::collections::BTreeSet;
-
-/// Marsaglia's xorshift.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn number(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
-    }
-}
 
 /// Rows given by their columns; values by (row, place in the row).
 fn matrix(rows: Vec<Vec<u32>>, columns: usize, mut value: impl FnMut(usize, usize) -> f64) -> Csr<f64> {
@@ -175,7 +156,7 @@ pub fn matrices() -> Vec<Named> {
         }),
         ("a stencil with general values", "columns by 3 kinds of rows, values in f64", {
             matrix(band(5000, &[-1, 0, 1]), 5000, |i, _| {
-                if i == 7 { f64::from_bits(u64::MAX) } else { random.number() }
+                if i == 7 { f64::from_bits(u64::MAX) } else { random.signed() }
             })
         }),
         ("a stencil with halves", "columns by 3 kinds of rows, values in f32", {
@@ -290,7 +271,7 @@ pub fn check<V: Scalar + Widen<T>, T: Scalar, B: Conversions + Products>(b: &B, 
             let (rows, columns) =
                 if op.transposes() { (a.columns(), a.rows()) } else { (a.rows(), a.columns()) };
             let mut vector = |n: usize| -> Vec<T> {
-                (0..n).map(|_| complex(Complex::new(random.number(), random.number()))).collect()
+                (0..n).map(|_| complex(Complex::new(random.signed(), random.signed()))).collect()
             };
             let (x, old) = (vector(columns), vector(rows));
             for (alpha, beta) in [(1.0, 0.0), (-1.5, 0.25)] {
@@ -336,7 +317,7 @@ pub fn slim_dots<B: Conversions + Products + VectorOps>(b: &B) {
 pub fn slim_dots_of<B: Conversions + Products + VectorOps>(b: &B, matrices: Vec<Named>) {
     for (name, _, a) in matrices.into_iter().filter(|(_, _, a)| a.rows() == a.columns()) {
         let mut random = Random(5);
-        let x: Vec<f64> = (0..a.rows()).map(|_| random.number()).collect();
+        let x: Vec<f64> = (0..a.rows()).map(|_| random.signed()).collect();
         let on_device = b.upload(x.clone()).unwrap();
         for (options, slim) in compressed(b, &a) {
             let (mut y, mut again) = (b.zeros(a.rows()).unwrap(), b.zeros(a.rows()).unwrap());

@@ -1,9 +1,10 @@
 //! Stored matrices: products, conversions, the compressed format, assembly.
 
 use crate::assembly;
-use crate::formats::cases::{Expected, Random, entries, on, ragged, reference, to_complex, with_lengths};
+use crate::formats::cases::{Expected, entries, on, ragged, reference, to_complex, with_lengths};
 use crate::formats::conversions::{band, bits_of, round_trips, transposes_of, transposes_of_types};
 use crate::formats::products::{blocks_of, fused_of, products_of, stored};
+use crate::random::Random;
 use crate::slim;
 use num_complex::Complex;
 use residua::assemble::Symmetry;
@@ -406,7 +407,7 @@ fn compressed_grid(b: &Cuda, a: &Csr<f64, Cuda>, tolerance: f64) {
 }
 
 pub fn assembled(b: &Cuda) {
-    let mut random = crate::random::Random(3);
+    let mut random = Random(3);
     let shapes = [
         (0, 0, 0),
         (5, 0, 0),

@@ -1,7 +1,8 @@
 //! Reading matrices by entry, symmetry, row lengths, advice; sprs and nalgebra as oracles; real matrices.
 
-use crate::cases::{HOST, Random, entries, example, ragged, with_lengths};
+use crate::cases::{HOST, entries, example, ragged, with_lengths};
 use crate::collection;
+use crate::random::Random;
 use num_complex::Complex;
 use residua::matrix::{self, Csr, Triplets};
 use residua::{Error, market};

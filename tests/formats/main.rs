@@ -10,6 +10,8 @@ mod compressed;
 mod conversions;
 mod entries;
 mod products;
+#[path = "../common/random.rs"]
+mod random;
 #[path = "../common/slim.rs"]
 mod slim;
 

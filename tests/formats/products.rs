@@ -1,7 +1,8 @@
 //! Products of every format against the sequential reference.
 
-use crate::cases::{HOST, Random, with_lengths};
+use crate::cases::{HOST, with_lengths};
 use crate::common::products::{blocks, fused, padding_never_meets_x, products, stored};
+use crate::random::Random;
 use num_complex::Complex;
 use residua::backend::Op;
 

@@ -1,7 +1,8 @@
 //! Products on the device: the formats' cases, and what the device has beside them.
 
-use crate::formats::cases::{Expected, Random, entries, on, ragged, reference, to_complex, with_lengths};
+use crate::formats::cases::{Expected, entries, on, ragged, reference, to_complex, with_lengths};
 use crate::formats::products::{blocks, fused, padding_never_meets_x, products, stored};
+use crate::random::Random;
 use num_complex::Complex;
 use residua::backend::cuda::CsrAlgorithm;
 use residua::backend::{Backend, CsrParts, Gemv, Op, Products, Replay};

@@ -2,6 +2,11 @@
 
 #[path = "../common/graph.rs"]
 mod cases;
+#[macro_use]
+#[path = "../common/on_host.rs"]
+mod on_host;
+#[path = "../common/random.rs"]
+mod random;
 mod twins;
 
 use proptest::prelude::*;
@@ -282,17 +287,7 @@ fn bad_input_is_refused_with_its_place() {
     );
 }
 
-#[test]
-fn cases_of_every_backend() {
-    cases::level_cases(&residua::Host);
-    cases::order_cases(&residua::Host);
-    cases::side_by_side_cases(&residua::Host);
-    cases::permutation_cases(&residua::Host);
-    cases::colour_cases(&residua::Host);
-    cases::structure_cases(&residua::Host);
-    cases::wide_offset_cases(&residua::Host);
-    cases::refusals(&residua::Host);
-}
+cases::each_case!(on_host);
 
 fn pattern(symmetric: bool) -> impl Strategy<Value = (usize, Entries)> {
     (1usize..60).prop_flat_map(move |n| {
@@ -341,12 +336,6 @@ proptest! {
         prop_assert!(p.then(&p.clone().into_inverse()).unwrap().is_identity());
         prop_assert_eq!(Permutation::from_old_to_new(p.old_to_new().to_vec()).unwrap(), p);
     }
-}
-
-#[test]
-fn matrices_of_the_collection() {
-    cases::real_cases(&residua::Host);
-    cases::collection_cases(&residua::Host);
 }
 
 /// It was taken for free, and `--reorder auto` spent a tenth of a second to save four milliseconds.

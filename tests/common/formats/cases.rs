@@ -1,36 +1,10 @@
 //! Matrices with awkward shapes, and the sequential reference product.
 
+use crate::random::Random;
 use num_complex::Complex;
 use residua::matrix::Csr;
 use residua::scalar::{Element, Scalar};
 use residua::{Backend, Host};
-
-/// A small generator of test numbers (Marsaglia's xorshift).
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    /// Between -1 and 1, in both parts.
-    pub fn scalar<T: Scalar>(&mut self) -> T {
-        let mut number = || (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
-        let (re, im) = (number(), number());
-        T::from_parts(re, im).unwrap_or_else(|| T::from_f64(re))
-    }
-
-    pub fn vector<T: Scalar>(&mut self, n: usize) -> Vec<T> {
-        (0..n).map(|_| self.scalar()).collect()
-    }
-}
 
 /// Rows with the given number of entries, in random columns; every 17th value is an explicit zero.
 pub fn with_lengths<T: Scalar>(columns: usize, lengths: &[usize], seed: u64) -> Csr<T> {

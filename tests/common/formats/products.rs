@@ -1,6 +1,7 @@
 //! Products of every format against the sequential reference.
 
-use super::cases::{Random, entries, on, ragged, reference, to_complex};
+use super::cases::{entries, on, ragged, reference, to_complex};
+use crate::random::Random;
 use num_complex::Complex;
 use residua::backend::{Conversions, Op, Products, VectorOps};
 use residua::matrix::{self, Sell, SparseMatrix};

@@ -1,6 +1,7 @@
 //! Bands swept in the order of columns, on any backend: what every step must hold to, and what is refused.
 
-use super::cases::{Random, on, ragged, with_lengths};
+use super::cases::{on, ragged, with_lengths};
+use crate::random::Random;
 use residua::backend::{
     Conversions, Gemv, Op, Products, SWEPT_STEP, SweptArrays, SweptParts, swept_row_bits,
 };

@@ -53,10 +53,12 @@ pub fn with_sizes(sizes: &[usize], body: impl FnOnce()) {
     SIZES.set(None);
 }
 
-/// The one list of cases: hands their names to a macro.
+/// The one list of cases: hands their names to a macro, behind the words that are for it.
+#[allow(unused_macros)] // not every program of tests lists the cases
 macro_rules! each_case {
-    ($then:ident) => {
+    ($then:ident $($words:tt)*) => {
         $then! {
+            $($words)*
             reduce_cases,
             segmented_reduce_cases,
             reduce_by_key_cases,
@@ -81,7 +83,7 @@ macro_rules! each_case {
         }
     };
 }
-#[allow(unused_imports)] // not every program of tests lists the cases
+#[allow(unused_imports)] // as above
 pub(crate) use each_case;
 
 /// Everything.
