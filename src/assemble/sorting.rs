@@ -190,13 +190,11 @@ fn sort<B: RunSums, W: Offset>(
     let mut nonzeros = B::len(&*starts) - 1;
     if half && nonzeros > 0 {
         // The mirror images of the diagonal are the last run.
-        let mut last = [0];
-        backend.read(B::part(&*row_of, n - 1..n), &mut last)?;
-        nonzeros -= usize::from(last[0] as usize == rows);
+        let last = backend.value(B::part(&*row_of, n - 1..n))? as usize;
+        nonzeros -= usize::from(last == rows);
     }
-    let mut entries = [W::default()];
-    backend.read(B::part(&*starts, nonzeros..nonzeros + 1), &mut entries)?;
-    let sources = shorten(backend, sources, entries[0].to_usize())?;
+    let entries = backend.value(B::part(&*starts, nonzeros..nonzeros + 1))?;
+    let sources = shorten(backend, sources, entries.to_usize())?;
     let firsts = B::part(&*starts, 0..nonzeros);
     // Where each run has one source, what they have is there already.
     let of_firsts = |of_all: B::Vec<u32>| {

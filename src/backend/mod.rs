@@ -132,6 +132,17 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// On different lengths, and as [`Backend::download`].
     fn read<T: Element>(&self, from: &Self::Slice<T>, to: &mut [T]) -> Result<()>;
 
+    /// The element of a slice of one, as kernels leave what they found: counts, sums, what is wrong. Waits for all work
+    /// before it.
+    ///
+    /// # Errors
+    /// On another number of elements, and as [`Backend::download`].
+    fn value<T: Element>(&self, cell: &Self::Slice<T>) -> Result<T> {
+        let mut value = [T::default()];
+        self.read(cell, &mut value)?;
+        Ok(value[0])
+    }
+
     /// Copies from host memory of the same length.
     ///
     /// # Errors

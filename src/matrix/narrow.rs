@@ -48,9 +48,7 @@ impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
         }
         let mut changed = backend.zeros(1)?;
         backend.narrow_changes::<V>(self.parts().values, &mut changed)?;
-        let mut changes = [1];
-        backend.read(&changed, &mut changes)?;
-        if changes[0] != 0 {
+        if backend.value(&changed)? != 0 {
             return Ok(Err(self));
         }
         let mut values = backend.buffer(self.nonzeros())?;

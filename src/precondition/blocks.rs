@@ -47,7 +47,7 @@ impl<T: Scalar, B: PreconditionSteps> BlockJacobi<T, B> {
     /// Blocks of the given sizes, from the first row on.
     ///
     /// # Errors
-    /// [`Error::Diagonal`] with the first row at which a block is not positive definite; such a matrix is not either. Also
+    /// [`Error::Block`] with the first row at which a block is not positive definite; such a matrix is not either. Also
     /// where A is not square, the sizes are not from 1 to 32 and add up to the rows, and without memory.
     pub fn with_blocks<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>, sizes: &[usize]) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
@@ -88,11 +88,10 @@ impl<T: Scalar, B: PreconditionSteps> BlockJacobi<T, B> {
         Error::check_dimension("rows of the matrix", B::len(&*self.block_of), a.rows())?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let Self { starts, block_of, offsets, inverses, first_bad } = self;
+        // Not `parts`, which borrows all: the inverses are written.
         let blocks = BlockParts { starts: &**starts, block_of: &**block_of, offsets: &**offsets };
         backend.block_inverses::<V, T>(a.parts(), blocks, inverses, first_bad)?;
-        let mut bad = [0];
-        backend.read(&self.first_bad, &mut bad)?;
-        if bad[0] == u32::MAX { Ok(()) } else { Err(Error::Block { row: bad[0] as usize }) }
+        check_definite(backend, &self.first_bad)
     }
 
     /// Sizes of blocks of neighbouring rows that have the same columns, at most `largest` rows each: unknowns of one point
@@ -125,6 +124,15 @@ impl<T: Scalar, B: PreconditionSteps> BlockJacobi<T, B> {
 
     fn parts(&self) -> BlockParts<'_, B> {
         BlockParts { starts: &*self.starts, block_of: &*self.block_of, offsets: &*self.offsets }
+    }
+}
+
+/// An [`Error::Block`] where dense systems are not all positive definite: `first_bad` has the first row at which one is not,
+/// or `u32::MAX`.
+pub(super) fn check_definite<B: PreconditionSteps>(backend: &B, first_bad: &B::Slice<u32>) -> Result<()> {
+    match backend.value(first_bad)? {
+        u32::MAX => Ok(()),
+        row => Err(Error::Block { row: row as usize }),
     }
 }
 

@@ -84,9 +84,8 @@ impl<'a, T: Scalar, B: PreconditionSteps> Chebyshev<'a, T, B> {
         }
         let (mut inverse, mut factor) = (Some(diagonal.inverse()), 1.0);
         if diagonal.is_even() && a.rows() > 0 {
-            let mut all = [T::Real::default()];
-            backend.read(B::part(diagonal.inverse(), 0..1), &mut all)?;
-            (inverse, factor) = (None, all[0].to_f64());
+            let all = backend.value(B::part(diagonal.inverse(), 0..1))?;
+            (inverse, factor) = (None, all.to_f64());
         }
         Ok(Self { a, inverse, steps: coefficients(low, high, steps, factor), bounds })
     }

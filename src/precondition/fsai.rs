@@ -1,5 +1,6 @@
 //! A sparse approximate inverse in factored form.
 
+use super::blocks::check_definite;
 use super::{Preconditioner, Workspace};
 use crate::backend::{DENSE_LIMIT, Offsets, Op, PreconditionSteps, Products, VectorOps};
 use crate::error::{Error, Result};
@@ -38,21 +39,17 @@ impl<T: Scalar, B: PreconditionSteps + Products> Fsai<T, B> {
         let mut lengths = backend.zeros(rows + 1)?;
         backend.lower_lengths::<V, T>(a.parts(), DENSE_LIMIT, &mut lengths)?;
         let mut offsets = Offsets::zeros(backend, rows + 1, a.nonzeros())?;
-        let mut last = [0_u64];
-        match &mut offsets {
+        let nonzeros = match &mut offsets {
             Offsets::Narrow(o) => {
                 backend.exclusive_scan(&lengths, o)?;
-                let mut narrow = [0_u32];
-                backend.read(B::part(o, rows..rows + 1), &mut narrow)?;
-                last[0] = u64::from(narrow[0]);
+                backend.value(B::part(o, rows..rows + 1))? as usize
             }
             Offsets::Wide(o) => {
                 backend.exclusive_scan(&lengths, o)?;
-                backend.read(B::part(o, rows..rows + 1), &mut last)?;
+                backend.value(B::part(o, rows..rows + 1))? as usize
             }
-        }
+        };
         drop(lengths);
-        let nonzeros = last[0] as usize;
         let mut columns = backend.zeros(nonzeros)?;
         let mut values = backend.zeros(nonzeros)?;
         let mut first_bad = backend.zeros(1)?;
@@ -64,11 +61,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Fsai<T, B> {
             &mut values,
             &mut first_bad,
         )?;
-        let mut bad = [0];
-        backend.read(&first_bad, &mut bad)?;
-        if bad[0] != u32::MAX {
-            return Err(Error::Block { row: bad[0] as usize });
-        }
+        check_definite(backend, &first_bad)?;
         let factor = Csr::from_parts_unchecked(rows, rows, offsets, columns, values);
         let transposed = factor.transpose(backend)?;
         Ok(Self { factor, transposed })

@@ -80,9 +80,8 @@ impl<T: Scalar, B: KrylovSteps> Jacobi<T, B> {
         if row >= a.rows() {
             return Ok(());
         }
-        let mut entry = [T::Real::default()];
-        backend.read(B::part(&self.inverse, row..row + 1), &mut entry)?;
-        Err(Error::Diagonal { row, value: entry[0].to_f64() })
+        let entry = backend.value(B::part(&self.inverse, row..row + 1))?;
+        Err(Error::Diagonal { row, value: entry.to_f64() })
     }
 }
 

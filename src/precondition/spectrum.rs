@@ -28,9 +28,7 @@ pub(super) fn largest_eigenvalue<T: Scalar, B: VectorOps>(
     let mut result = backend.zeros::<T>(1)?;
     let mut dot = |x: &B::Slice<T>, y: &B::Slice<T>| -> Result<f64> {
         backend.dot(x, y, &mut result)?;
-        let mut value = [T::zero()];
-        backend.read(&result, &mut value)?;
-        Ok(value[0].re().to_f64())
+        Ok(backend.value(&result)?.re().to_f64())
     };
     let (mut diagonal, mut beside) = (Vec::with_capacity(STEPS), Vec::with_capacity(STEPS));
     let (mut rho, mut beta, mut alpha) = (0.0, 0.0, 1.0);

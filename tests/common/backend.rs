@@ -83,6 +83,7 @@ pub fn part_cases<B: Backend>(b: &B) {
     let data: Vec<u16> = (0..10_000).collect();
     let mut x = up(b, &data);
     assert_eq!(down(b, B::part::<u16>(&x, 13..4099)), &data[13..4099]);
+    assert_eq!(b.value(B::part::<u16>(&x, 77..78)).unwrap(), 77);
     assert_eq!(B::len::<u16>(B::part::<u16>(&x, 10_000..10_000)), 0);
     b.fill(7, B::part_mut::<u16>(&mut x, 3..9)).unwrap();
     let (low, high) = B::split_mut::<u16>(&mut x, 5000);
@@ -400,6 +401,7 @@ pub fn refusals<B: VectorOps>(b: &B) {
     assert!(b.copy(&x, &mut y).is_err());
     assert!(b.read(&x, &mut [0.0; 2]).is_err());
     assert!(b.write(&[0.0; 2], &mut x).is_err());
+    assert!(b.value(&x).is_err() && b.value(B::part(&x, 0..0)).is_err());
     assert!(b.axpby(1.0, &x, 1.0, &mut y).is_err());
     assert!(b.dot(&x, &y, &mut b.zeros(1).unwrap()).is_err());
     // Sizes that nobody has are errors, and the backend goes on.

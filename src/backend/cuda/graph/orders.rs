@@ -49,9 +49,8 @@ pub(super) fn from_lowest_degree(
     cuda.fill(u64::MAX, &mut lowest)?;
     let shape = policy::per_vertex(cuda.0.chip, n);
     kernels::lowest::<u32>(cuda, shape, n as u64, None, graph.degrees, &mut lowest)?;
-    let mut key = [0];
-    cuda.read(&lowest, &mut key)?;
-    let (degree, root) = ((key[0] >> 32) as u32, key[0] as u32);
+    let key = cuda.value(&lowest)?;
+    let (degree, root) = ((key >> 32) as u32, key as u32);
     // A vertex alone is not all, as a rule.
     if degree == 0 && n > 1 {
         return Ok(FirstSweeps { sweeps: components::all(cuda, graph, order)?, others: Vec::new() });

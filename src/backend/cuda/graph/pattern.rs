@@ -21,9 +21,7 @@ pub(super) fn degrees(
     with_offsets!(offsets, offsets => {
         kernels::degrees(cuda, shape, rows as u64, offsets, indices, degrees, &mut asymmetry)
     })?;
-    let mut sum = [0];
-    cuda.read(&asymmetry, &mut sum)?;
-    Ok(sum[0] == 0)
+    Ok(cuda.value(&asymmetry)? == 0)
 }
 
 pub(super) fn envelope(
@@ -117,9 +115,7 @@ fn gather_rows<V: Element, I: Offset>(
         values,
         &mut long_rows,
     )?;
-    let mut count = [0];
-    cuda.read(long_rows.part(0..1), &mut count)?;
-    let count = count[0] as usize;
+    let count = cuda.value(long_rows.part(0..1))? as usize;
     if count == 0 {
         return Ok(());
     }

@@ -45,15 +45,6 @@ const fn index_for(n: usize) -> &'static str {
 }
 
 impl Cuda {
-    /// The one value that a kernel left on the device. Waits for it.
-    pub(super) fn value<T: Element>(&self, cell: &Slice<T>) -> Result<T> {
-        let mut value = [T::default()];
-        self.read(cell, &mut value)?;
-        Ok(value[0])
-    }
-}
-
-impl Cuda {
     /// Launches a kernel that shares out `n` elements of segments in even tiles: its shape, and the segment in which each
     /// tile starts.
     pub(super) fn by_tiles<I: Offset>(

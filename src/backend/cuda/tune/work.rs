@@ -43,9 +43,8 @@ fn digest<K: Key>(cuda: &Cuda, x: &Slice<K>, used: usize) -> Result<u64> {
     let mut sum = used as u64;
     for sample in 0..SAMPLES.min(used) {
         let at = sample * (used - 1) / SAMPLES.min(used);
-        let mut item = [K::default()];
-        cuda.read(Cuda::part(x, at..at + 1), &mut item)?;
-        sum = hash(sum as usize ^ item[0].to_ordered() as usize);
+        let item = cuda.value(Cuda::part(x, at..at + 1))?;
+        sum = hash(sum as usize ^ item.to_ordered() as usize);
     }
     Ok(sum)
 }
