@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::operator::LinearOperator;
 use crate::precondition::Preconditioner;
 use crate::scalar::{Element, Real, Scalar};
-use num_traits::{Float, One, Zero};
+use num_traits::{Float, Zero};
 use std::ops::ControlFlow;
 
 /// A residual that has grown past its start by eps to this power: the exact one is bounded by sqrt(cond(A)) times its
@@ -66,11 +66,10 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         if let End::Final(Outcome::NotPositiveDefinite { iteration, curvature }) = end {
             // p.Ap / p.p: the state's p is still the one that was tried.
             self.backend.norm2_squared(&self.work.p, &mut self.work.square)?;
-            let mut pp = [T::Real::one()];
-            self.backend.read(&self.work.square, &mut pp)?;
-            let safe = T::Real::min_positive_value() / (T::Real::epsilon() * T::Real::epsilon());
-            let plain = curvature.abs() >= safe.to_f64() && Float::is_finite(pp[0]) && pp[0] >= safe;
-            let curvature = if plain { Some(curvature / pp[0].to_f64()) } else { self.curvature_of_unit(a)? };
+            let pp = self.backend.value(&self.work.square)?;
+            let safe = Units::<T::Real>::safe_square();
+            let plain = curvature.abs() >= safe.to_f64() && Float::is_finite(pp) && pp >= safe;
+            let curvature = if plain { Some(curvature / pp.to_f64()) } else { self.curvature_of_unit(a)? };
             return Ok(End::Final(match curvature {
                 Some(curvature) => Outcome::NotPositiveDefinite { iteration, curvature },
                 None => Outcome::Breakdown { iteration },
@@ -90,10 +89,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         backend.axpby(T::from_real(units.scale()), p, T::zero(), r)?;
         a.apply_dot(backend, r, q, pq)?;
         backend.norm2_squared(r, square)?;
-        let (mut ap, mut pp) = ([T::zero()], [T::Real::one()]);
-        backend.read(pq, &mut ap)?;
-        backend.read(square, &mut pp)?;
-        let curvature = ap[0].re().to_f64() / pp[0].to_f64();
+        let curvature = backend.value(pq)?.re().to_f64() / backend.value(square)?.to_f64();
         let length = Units::of::<T, B>(backend, q, r, square)?.b_norm;
         let rounding = T::Real::epsilon().to_f64() * length;
         Ok((curvature <= rounding).then_some(curvature))

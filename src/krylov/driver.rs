@@ -1,5 +1,6 @@
 //! From b and x to a report: start, stopping, certificate, restart.
 
+use super::cg::Work;
 use super::units::Units;
 use super::{Cg, Outcome, Report, check_sizes};
 use crate::backend::{CgSlot, Inverse, KrylovSteps};
@@ -7,7 +8,7 @@ use crate::error::Result;
 use crate::operator::LinearOperator;
 use crate::precondition::Preconditioner;
 use crate::scalar::{Real, Scalar};
-use num_traits::{Float, Zero};
+use num_traits::Float;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -114,20 +115,11 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         A: LinearOperator<T, B> + ?Sized,
         M: Preconditioner<T, B> + ?Sized,
     {
-        let Units { b_norm, unit } = solve.units;
-        let unit = T::from_real(unit);
-        if !b_norm.is_finite() {
+        if !solve.units.b_norm.is_finite() {
             return Ok((Outcome::NotFinite, f64::NAN, 0));
         }
-        if b_norm == 0.0 {
-            self.backend.fill(T::zero(), x)?;
-        }
-        self.backend.copy(x, &mut self.work.x)?;
-        if let Some(sum) = begun.as_ref().and_then(|begun| begun.sum) {
-            self.backend.axpby(unit, sum, T::one(), &mut self.work.x)?;
-        }
-        let mut residual = self.certify(a, b, &solve.units)?;
-        let mut restarts = 0;
+        let sum = begun.as_ref().and_then(|begun| begun.sum);
+        let mut residual = self.enter(a, b, x, sum, &solve.units)?;
         if !residual.is_finite() {
             return Ok((Outcome::NotFinite, f64::NAN, 0));
         }
@@ -142,12 +134,12 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         }
         if residual > solve.threshold && begun.is_some() {
             // As at a restart: what others have left cancels.
-            let scale = T::from_real(solve.units.scale());
-            a.accurate_residual(&self.backend, scale, b, x, &mut self.work.r)?;
+            self.restart(a, b, x, &solve.units)?;
         } else {
             self.backend.copy(&self.work.q, &mut self.work.r)?;
         }
         let floor = floor::<T>(&solve.units);
+        let mut restarts = 0;
         let mut before = residual;
         let mut aim = solve.threshold;
         let mut resume = false;
@@ -155,19 +147,8 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
             if residual <= floor {
                 return Ok((Outcome::Stagnated, residual, restarts));
             }
-            let square = solve.units.square(aim.max(floor));
-            self.backend.fill(T::zero(), &mut self.work.x)?;
-            if resume {
-                self.work.resume(&self.backend, square)?;
-            } else {
-                self.work.start(&self.backend, m, &CgSlot::to_start(square))?;
-            }
-            let start = Instant::now();
-            let end = self.cycle(a, m, solve)?;
-            self.iterating += start.elapsed();
-            // The steps were summed on their own: adding the sum rounds x once.
-            self.backend.axpby(T::one(), x, unit, &mut self.work.x)?;
-            let reached = self.certify(a, b, &solve.units)?;
+            let end = self.recurrence(a, m, aim.max(floor), resume, solve)?;
+            let reached = self.add_steps(a, b, x, &solve.units)?;
             let better = match end {
                 End::Met | End::Final(Outcome::IterationLimit | Outcome::Interrupted) => reached.is_finite(),
                 End::Final(_) => reached < residual,
@@ -182,9 +163,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
                 End::Final(outcome) => return Ok((outcome, residual, restarts)),
                 End::Met => {}
             }
-            // How far has the recurrence drifted from b - A x?  q -= r
-            self.backend.axpby(-T::one(), &self.work.r, T::one(), &mut self.work.q)?;
-            let drift = self.norm_of_q(&solve.units)?;
+            let drift = self.drift(&solve.units)?;
             aim = SAFETY * (solve.threshold - drift);
             resume = drift <= 0.5 * solve.threshold && aim > floor;
             if resume {
@@ -193,8 +172,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
             if restarts > 0 && residual > PROGRESS * before {
                 return Ok((Outcome::Stagnated, residual, restarts));
             }
-            let scale = T::from_real(solve.units.scale());
-            a.accurate_residual(&self.backend, scale, b, x, &mut self.work.r)?; // r = b - A x
+            self.restart(a, b, x, &solve.units)?;
             before = residual;
             restarts += 1;
             aim = solve.threshold * HEADROOM.powi(restarts as i32);
@@ -202,22 +180,86 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         Ok((Outcome::Converged, residual, restarts))
     }
 
+    /// The x to start from, in `work.x`: the caller's and the sum of the steps that others have done. Returns its certificate.
+    fn enter<A>(
+        &mut self,
+        a: &A,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        sum: Option<&B::Slice<T>>,
+        units: &Units<T::Real>,
+    ) -> Result<f64>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+    {
+        if units.b_norm == 0.0 {
+            self.backend.fill(T::zero(), x)?;
+        }
+        self.backend.copy(x, &mut self.work.x)?;
+        if let Some(sum) = sum {
+            self.backend.axpby(T::from_real(units.unit), sum, T::one(), &mut self.work.x)?;
+        }
+        self.certify(a, b, units)
+    }
+
+    /// Steps from r = b - A x, or from where the recurrence stopped, until it says ||r|| <= `aim` or ends otherwise. Their sum is
+    /// `work.x`.
+    fn recurrence<A, M>(
+        &mut self,
+        a: &A,
+        m: &M,
+        aim: f64,
+        resume: bool,
+        solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
+    ) -> Result<End>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+        M: Preconditioner<T, B> + ?Sized,
+    {
+        let square = solve.units.square(aim);
+        self.backend.fill(T::zero(), &mut self.work.x)?;
+        if resume {
+            self.work.resume(&self.backend, square)?;
+        } else {
+            self.work.start(&self.backend, m, &CgSlot::to_start(square))?;
+        }
+        let start = Instant::now();
+        let end = self.cycle(a, m, solve)?;
+        self.iterating += start.elapsed();
+        Ok(end)
+    }
+
+    /// `work.x` = x + the steps, and its certificate. The steps were summed on their own: adding the sum rounds x once.
+    fn add_steps<A>(&mut self, a: &A, b: &B::Slice<T>, x: &B::Slice<T>, units: &Units<T::Real>) -> Result<f64>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+    {
+        self.backend.axpby(T::one(), x, T::from_real(units.unit), &mut self.work.x)?;
+        self.certify(a, b, units)
+    }
+
     /// The certificate: q = b - A x for the x in `work`, in units. Returns its norm.
     pub(super) fn certify<A>(&mut self, a: &A, b: &B::Slice<T>, units: &Units<T::Real>) -> Result<f64>
     where
         A: LinearOperator<T, B> + ?Sized,
     {
-        let scale = T::from_real(units.scale());
-        a.apply(&self.backend, &self.work.x, &mut self.work.q)?;
-        self.backend.axpby(scale, b, -scale, &mut self.work.q)?;
-        self.norm_of_q(units)
+        let Work { x, q, square, .. } = &mut self.work;
+        units.residual(&self.backend, a, b, x, q, square)
     }
 
-    fn norm_of_q(&mut self, units: &Units<T::Real>) -> Result<f64> {
-        self.backend.norm2_squared(&self.work.q, &mut self.work.square)?;
-        let mut square = [T::Real::zero()];
-        self.backend.read(&self.work.square, &mut square)?;
-        Ok(units.norm(square[0]))
+    /// How far the recurrence's residual has drifted from the certified one: ||q - r||.
+    fn drift(&mut self, units: &Units<T::Real>) -> Result<f64> {
+        let Work { r, q, square, .. } = &mut self.work;
+        self.backend.axpby(-T::one(), r, T::one(), q)?;
+        units.norm_of(&self.backend, q, square)
+    }
+
+    /// r = b - A x in units, in more than working precision where the operator can: what the recurrence starts from again.
+    fn restart<A>(&mut self, a: &A, b: &B::Slice<T>, x: &B::Slice<T>, units: &Units<T::Real>) -> Result<()>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+    {
+        a.accurate_residual(&self.backend, T::from_real(units.scale()), b, x, &mut self.work.r)
     }
 
     /// What one iteration must move at least, see the table in `cg`.

@@ -79,6 +79,13 @@ pub fn solve<T: Scalar>(a: &Csr<T, Host>, b: &[T]) -> Result<Solution<T>> {
     }
 }
 
+/// How many systems of `n` unknowns have their right-hand sides one behind the other in `b` entries, and their solutions in `x`.
+fn count_systems(n: usize, b: usize, x: usize) -> Result<usize> {
+    Error::check_dimension("length of x", b, x)?;
+    Error::check_dimension("length of b beyond the last whole one", 0, b % n.max(1))?;
+    Ok(b.checked_div(n).unwrap_or(0))
+}
+
 /// Checks that operator, preconditioner and vectors fit a solver of `n` unknowns.
 fn check_sizes(
     n: usize,

@@ -13,7 +13,7 @@ use super::cg::Work;
 use super::cycle::{Pace, Run, replays};
 use super::driver::{Begun, End, Solve, floor, inverse_bytes};
 use super::units::Units;
-use super::{Cg, Outcome, Report, SolveOptions, check_sizes};
+use super::{Cg, Outcome, Report, SolveOptions, check_sizes, count_systems};
 use crate::backend::{CgSlot, CgStatus, KrylovSteps, Mailbox};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
@@ -112,10 +112,8 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         M: Preconditioner<T, B> + ?Sized,
     {
         let n = B::len(&*self.cg.work.r);
-        let systems = B::len(b).checked_div(n).unwrap_or(0);
         check_sizes(n, (a.rows(), a.columns()), m.rows(), n, n)?;
-        Error::check_dimension("length of x", B::len(b), B::len(x))?;
-        Error::check_dimension("length of b beyond the last whole one", 0, B::len(b) % n.max(1))?;
+        let systems = count_systems(n, B::len(b), B::len(x))?;
         if systems > self.histories.len() {
             let room = self.histories.len();
             return Err(Error::InvalidArgument(format!("{systems} right-hand sides for a solver of {room}")));

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
 use crate::precondition::Preconditioner;
 use crate::scalar::{Real, Scalar};
-use num_traits::{Float, One, Zero};
+use num_traits::{Float, Zero};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -109,7 +109,7 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
         if units.b_norm == 0.0 {
             self.backend.fill(T::zero(), x)?;
         }
-        let mut residual = self.certify(a, b, x, &units)?;
+        let mut residual = units.residual(&self.backend, a, b, x, &mut self.r, &mut self.square)?;
         if !residual.is_finite() {
             return Ok(report);
         }
@@ -125,31 +125,19 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
             if report.iterations >= limit {
                 break Outcome::IterationLimit;
             }
-            // A power of two: scaling rounds nothing.
-            let exponent = (residual / units.unit.to_f64()).log2().round();
-            let scale = <T::Real as Float>::powi(T::Real::from_f64(2.0), -exponent as i32);
-            self.backend.narrow::<T>(scale, &self.r, &mut self.right)?;
-            self.backend.fill(T::Narrow::zero(), &mut self.step)?;
-            let wanted = (0.5 * threshold / residual).max(INNER);
-            self.inner.options =
-                self.options.clone().tolerance(wanted).max_iterations(limit - report.iterations);
-            let (done, unit, history) = (report.iterations, (units.unit / scale).to_f64(), &mut self.history);
+            let left = limit - report.iterations;
+            let tolerance = (0.5 * threshold / residual).max(INNER);
+            let options = self.options.clone().tolerance(tolerance).max_iterations(left);
+            let done = report.iterations;
             // A device that is ahead may finish the inner solve before it hears of the caller's wish to stop.
-            let inner = self.inner.solve(low, m, &self.right, &mut self.step, |iteration, norm| {
-                if iteration == 0 {
-                    return ControlFlow::Continue(());
-                }
-                history.push(norm * unit);
-                let wish = observer(done + iteration, norm * unit);
+            let inner = self.correct(low, m, x, residual, &units, options, |iteration, norm| {
+                let wish = observer(done + iteration, norm);
                 stopped |= wish.is_break();
                 wish
             })?;
-            self.iterating += self.inner.iterating();
             report.iterations += inner.iterations;
             report.bytes_per_iteration = inner.bytes_per_iteration;
-            self.backend.copy(x, &mut self.best)?;
-            self.backend.add_narrow::<T>(units.unit / scale, &self.step, x)?;
-            let reached = self.certify(a, b, x, &units)?;
+            let reached = units.residual(&self.backend, a, b, x, &mut self.r, &mut self.square)?;
             let before = residual;
             if reached < residual {
                 residual = reached;
@@ -178,17 +166,42 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
         self.iterating
     }
 
-    /// r = b - A x in units, in full precision; returns its norm.
-    fn certify<A>(&mut self, a: &A, b: &B::Slice<T>, x: &B::Slice<T>, units: &Units<T::Real>) -> Result<f64>
+    /// x += d, with A' d = r solved as `options` say and x before it in `best`. r has the norm `residual`; `told` hears of the inner
+    /// iterations but for the start, with residual norms in the units of b.
+    #[allow(clippy::too_many_arguments)] // once, where it is cut from `solve`
+    fn correct<L, M>(
+        &mut self,
+        low: &L,
+        m: &M,
+        x: &mut B::Slice<T>,
+        residual: f64,
+        units: &Units<T::Real>,
+        options: SolveOptions,
+        mut told: impl FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> Result<Report>
     where
-        A: LinearOperator<T, B> + ?Sized,
+        L: LinearOperator<T::Narrow, B> + ?Sized,
+        M: Preconditioner<T::Narrow, B> + ?Sized,
     {
-        let scale = T::from_real(units.scale());
-        a.apply(&self.backend, x, &mut self.r)?;
-        self.backend.axpby(scale, b, -scale, &mut self.r)?;
-        self.backend.norm2_squared(&self.r, &mut self.square)?;
-        let mut square = [T::Real::one()];
-        self.backend.read(&self.square, &mut square)?;
-        Ok(units.norm(square[0]))
+        // A power of two: scaling rounds nothing.
+        let exponent = (residual / units.unit.to_f64()).log2().round();
+        let scale = <T::Real as Float>::powi(T::Real::from_f64(2.0), -exponent as i32);
+        let unit = units.unit / scale;
+        self.backend.narrow::<T>(scale, &self.r, &mut self.right)?;
+        self.backend.fill(T::Narrow::zero(), &mut self.step)?;
+        self.inner.options = options;
+        let history = &mut self.history;
+        let report = self.inner.solve(low, m, &self.right, &mut self.step, |iteration, norm| {
+            if iteration == 0 {
+                return ControlFlow::Continue(());
+            }
+            let norm = norm * unit.to_f64();
+            history.push(norm);
+            told(iteration, norm)
+        })?;
+        self.iterating += self.inner.iterating();
+        self.backend.copy(x, &mut self.best)?;
+        self.backend.add_narrow::<T>(unit, &self.step, x)?;
+        Ok(report)
     }
 }

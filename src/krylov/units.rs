@@ -5,6 +5,7 @@
 
 use crate::backend::VectorOps;
 use crate::error::Result;
+use crate::operator::LinearOperator;
 use crate::scalar::{Real, Scalar};
 use num_traits::Float;
 
@@ -28,22 +29,26 @@ impl<R: Real> Units<R> {
         let two = R::from_f64(2.0);
         let largest_exponent = R::max_value().to_f64().log2();
         let far = (0.7 * largest_exponent) as i32;
-        let safe = R::min_positive_value() / (R::epsilon() * R::epsilon());
+        let safe = Self::safe_square();
         let mut b_norm = 0.0;
         // Most often the plain norm is fine; else b is scaled far up, then far down.
         for scale in [R::one(), Float::powi(two, far), Float::powi(two, -far)] {
             backend.axpby(T::from_real(scale), b, T::zero(), scratch)?;
             backend.norm2_squared(scratch, square)?;
-            let mut bb = [R::zero()];
-            backend.read(square, &mut bb)?;
-            b_norm = bb[0].to_f64().sqrt() / scale.to_f64();
-            if bb[0].is_nan() || (Float::is_finite(bb[0]) && bb[0] >= safe) {
+            let bb = backend.value(square)?;
+            b_norm = bb.to_f64().sqrt() / scale.to_f64();
+            if bb.is_nan() || (Float::is_finite(bb) && bb >= safe) {
                 break;
             }
         }
         let limit = 0.95 * largest_exponent;
         let exponent = if b_norm > 0.0 { b_norm.log2().round().clamp(-limit, limit) } else { 0.0 };
         Ok(Self { b_norm, unit: Float::powi(two, exponent as i32) })
+    }
+
+    /// A sum of squares of at least this has lost nothing that counts below the type's range.
+    pub fn safe_square() -> R {
+        R::min_positive_value() / (R::epsilon() * R::epsilon())
     }
 
     /// The factor by which b and A x are multiplied: a power of two too.
@@ -54,6 +59,33 @@ impl<R: Real> Units<R> {
     /// A squared norm in these units, as a norm in the units of b.
     pub fn norm(&self, square: R) -> f64 {
         square.to_f64().sqrt() * self.unit.to_f64()
+    }
+
+    /// The norm, in the units of b, of a vector in these; `square` has one element.
+    pub fn norm_of<T: Scalar<Real = R>, B: VectorOps>(
+        &self,
+        backend: &B,
+        vector: &B::Slice<T>,
+        square: &mut B::Slice<R>,
+    ) -> Result<f64> {
+        backend.norm2_squared(vector, square)?;
+        Ok(self.norm(backend.value(square)?))
+    }
+
+    /// r = b - A x in these units, from x alone; returns its norm in those of b. `square` has one element.
+    pub fn residual<T: Scalar<Real = R>, B: VectorOps>(
+        &self,
+        backend: &B,
+        a: &(impl LinearOperator<T, B> + ?Sized),
+        b: &B::Slice<T>,
+        x: &B::Slice<T>,
+        r: &mut B::Slice<T>,
+        square: &mut B::Slice<R>,
+    ) -> Result<f64> {
+        let scale = T::from_real(self.scale());
+        a.apply(backend, x, r)?;
+        backend.axpby(scale, b, -scale, r)?;
+        self.norm_of(backend, r, square)
     }
 
     /// The square, in these units, of a norm in the units of b.

@@ -1,6 +1,6 @@
 //! One pattern, many sets of values, many right-hand sides.
 
-use super::{Cg, MultiCg, Report, SolveOptions};
+use super::{Cg, MultiCg, Report, SolveOptions, count_systems};
 use crate::backend::{KrylovSteps, Products};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -107,9 +107,7 @@ impl<T: Scalar, B: KrylovSteps + Products> WarmCg<T, B> {
         mut told: impl FnMut(usize, &Report) -> ControlFlow<()>,
     ) -> Result<()> {
         let n = self.a.rows();
-        Error::check_dimension("length of x", B::len(b), B::len(x))?;
-        Error::check_dimension("length of b beyond the last whole one", 0, B::len(b) % n.max(1))?;
-        let count = B::len(b).checked_div(n).unwrap_or(0);
+        let count = count_systems(n, B::len(b), B::len(x))?;
         let most = match &self.solver {
             Solver::One(_) => 1,
             Solver::Several(cg) => cg.systems(),
