@@ -3,7 +3,7 @@
 //! All roots start together, so that a level costs the same however many components there are. What comes out is
 //! interleaved, level by level; a stable sort by component puts each where it belongs.
 
-use super::traversal::{Traversal, traverse};
+use super::traversal::traverse;
 use super::{kernels, search};
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, policy};
@@ -58,6 +58,21 @@ pub(super) fn given(
     sweep(cuda, graph, &labels(cuda, graph)?, roots, Some(limits), order)
 }
 
+/// Components one behind the other: every vertex's place, the component at each place, and where each component starts.
+struct Sorted {
+    order: DeviceVec<u32>,
+    components: DeviceVec<u32>,
+    starts: DeviceVec<u32>,
+}
+
+/// What a [`Sweep`] tells, for each component. An end is a key of which the lower half is the vertex.
+struct Figures {
+    height: DeviceVec<u32>,
+    width: DeviceVec<u32>,
+    bandwidth: DeviceVec<u32>,
+    ends: DeviceVec<u64>,
+}
+
 fn sweep(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,
@@ -66,95 +81,27 @@ fn sweep(
     limits: Option<&[usize]>,
     order: &mut Slice<u32>,
 ) -> Result<Vec<Sweep>> {
-    let (n, count, chip) = (graph.vertices, roots.len(), cuda.0.chip);
-    let shape = policy::per_vertex(chip, n);
-    let mut rank = cuda.uninitialised(n)?;
-    cuda.fill(NONE, &mut rank)?;
-    kernels::rank_roots::<u32>(
-        cuda,
-        policy::per_vertex(chip, count),
-        count as u64,
-        roots,
-        labels,
-        &mut rank,
-    )?;
-    let Traversal { order: interleaved, marks, headers, .. } = traverse(cuda, graph, &[(roots, usize::MAX)])?;
-    let places = headers[0].vertices();
-    let interleaved = interleaved.part(0..places);
-    let (mut components, mut doubled) = (cuda.uninitialised(places)?, cuda.zeros(1)?);
-    let (total, roots_count) = (places as u64, count as u64);
-    kernels::rank_places::<u32>(
-        cuda,
-        shape,
-        total,
-        roots_count,
-        interleaved,
-        labels,
-        &rank,
-        &mut components,
-        &mut doubled,
-    )?;
-    let mut bad = [0];
-    cuda.read(&doubled, &mut bad)?;
-    if bad[0] > 0 {
-        return Err(Error::InvalidArgument(format!(
-            "{} roots lie in the component of an earlier root",
-            bad[0]
-        )));
-    }
+    let count = roots.len();
+    let traversal = traverse(cuda, graph, &[(roots, usize::MAX)])?;
+    let places = traversal.headers[0].vertices();
+    let interleaved = traversal.order.part(0..places);
+    let sorted = sort(cuda, interleaved, labels, roots)?;
     if order.len() < places {
         return Err(Error::InvalidArgument(format!(
             "the order has room for {} of {places} vertices",
             order.len()
         )));
     }
-    // Each component behind the other.
-    let mut sorted = cuda.uninitialised(places)?;
-    cuda.copy(interleaved, &mut sorted)?;
-    cuda.sort_pairs(&mut components, &mut sorted, 0..32)?;
-    let mut starts = cuda.uninitialised::<u32>(count + 1)?;
-    cuda.offsets_of_sorted(&components, &mut starts)?;
-
-    let mut levels = cuda.uninitialised(n)?;
-    search::bfs(cuda, graph, roots, &mut levels)?;
-    let mut place_of = cuda.uninitialised(n)?;
-    kernels::invert::<u32>(cuda, shape, total, &sorted, &mut place_of)?;
-    let (mut height, mut width, mut bandwidth) = (cuda.zeros(count)?, cuda.zeros(count)?, cuda.zeros(count)?);
-    kernels::figures::<u32>(
-        cuda,
-        shape,
-        total,
-        &sorted,
-        &components,
-        &starts,
-        interleaved,
-        &marks,
-        &levels,
-        &place_of,
-        &mut height,
-        &mut width,
-        &mut bandwidth,
-    )?;
-    let mut ends = cuda.uninitialised(count)?;
-    cuda.fill(u64::MAX, &mut ends)?;
-    kernels::last_levels::<u32>(
-        cuda,
-        shape,
-        total,
-        &sorted,
-        &components,
-        &levels,
-        &height,
-        graph.degrees,
-        &mut ends,
-    )?;
+    let Figures { height, width, bandwidth, ends } =
+        figures(cuda, graph, roots, &sorted, interleaved, &traversal.marks)?;
     let peers = match limits {
-        None => cuda.download(&*peers(cuda, graph, &sorted, &components, &starts)?)?,
+        None => cuda.download(&*peers(cuda, graph, &sorted)?)?,
         Some(_) => vec![NONE; 3 * count],
     };
-    cuda.copy(&sorted, order.part_mut(0..places))?;
+    cuda.copy(&sorted.order, order.part_mut(0..places))?;
 
-    let (roots, starts, ends) = (cuda.download(roots)?, cuda.download(&*starts)?, cuda.download(&*ends)?);
+    let (roots, starts, ends) =
+        (cuda.download(roots)?, cuda.download(&*sorted.starts)?, cuda.download(&*ends)?);
     let (height, width) = (cuda.download(&*height)?, cuda.download(&*width)?);
     let bandwidth = cuda.download(&*bandwidth)?;
     let known = |peer: u32| Some(peer).filter(|&peer| peer != NONE);
@@ -172,14 +119,89 @@ fn sweep(
         .collect())
 }
 
-/// See [`Sweep::peers`]: three for each component, [`NONE`] where there is none.
-fn peers(
+/// Puts each component of an interleaved order behind the other, in the order of their roots, of which no two may share one.
+fn sort(cuda: Cuda, interleaved: &Slice<u32>, labels: &Slice<u32>, roots: &Slice<u32>) -> Result<Sorted> {
+    let (n, places, count, chip) = (labels.len(), interleaved.len(), roots.len(), cuda.0.chip);
+    let mut rank = cuda.uninitialised(n)?;
+    cuda.fill(NONE, &mut rank)?;
+    let each_root = policy::per_vertex(chip, count);
+    kernels::rank_roots::<u32>(cuda, each_root, count as u64, roots, labels, &mut rank)?;
+    let (mut components, mut doubled) = (cuda.uninitialised(places)?, cuda.zeros(1)?);
+    kernels::rank_places::<u32>(
+        cuda,
+        policy::per_vertex(chip, n),
+        places as u64,
+        count as u64,
+        interleaved,
+        labels,
+        &rank,
+        &mut components,
+        &mut doubled,
+    )?;
+    let doubled = cuda.value(&doubled)?;
+    if doubled > 0 {
+        return Err(Error::InvalidArgument(format!(
+            "{doubled} roots lie in the component of an earlier root"
+        )));
+    }
+    let mut order = cuda.uninitialised(places)?;
+    cuda.copy(interleaved, &mut order)?;
+    cuda.sort_pairs(&mut components, &mut order, 0..32)?;
+    let mut starts = cuda.uninitialised::<u32>(count + 1)?;
+    cuda.offsets_of_sorted(&components, &mut starts)?;
+    Ok(Sorted { order, components, starts })
+}
+
+fn figures(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,
-    order: &Slice<u32>,
-    components: &Slice<u32>,
-    starts: &Slice<u32>,
-) -> Result<DeviceVec<u32>> {
+    roots: &Slice<u32>,
+    sorted: &Sorted,
+    interleaved: &Slice<u32>,
+    marks: &Slice<u32>,
+) -> Result<Figures> {
+    let Sorted { order, components, starts } = sorted;
+    let (n, count, total) = (graph.vertices, roots.len(), order.len() as u64);
+    let shape = policy::per_vertex(cuda.0.chip, n);
+    let mut levels = cuda.uninitialised(n)?;
+    search::bfs(cuda, graph, roots, &mut levels)?;
+    let mut place_of = cuda.uninitialised(n)?;
+    kernels::invert::<u32>(cuda, shape, total, order, &mut place_of)?;
+    let (mut height, mut width, mut bandwidth) = (cuda.zeros(count)?, cuda.zeros(count)?, cuda.zeros(count)?);
+    kernels::figures::<u32>(
+        cuda,
+        shape,
+        total,
+        order,
+        components,
+        starts,
+        interleaved,
+        marks,
+        &levels,
+        &place_of,
+        &mut height,
+        &mut width,
+        &mut bandwidth,
+    )?;
+    let mut ends = cuda.uninitialised(count)?;
+    cuda.fill(u64::MAX, &mut ends)?;
+    kernels::last_levels::<u32>(
+        cuda,
+        shape,
+        total,
+        order,
+        components,
+        &levels,
+        &height,
+        graph.degrees,
+        &mut ends,
+    )?;
+    Ok(Figures { height, width, bandwidth, ends })
+}
+
+/// See [`Sweep::peers`]: three for each component, [`NONE`] where there is none.
+fn peers(cuda: Cuda, graph: GraphParts<'_, Cuda>, sorted: &Sorted) -> Result<DeviceVec<u32>> {
+    let Sorted { order, components, starts } = sorted;
     let (n, count) = (order.len(), starts.len() - 1);
     let (mut flags, mut sums) = (cuda.uninitialised(n)?, cuda.uninitialised::<u32>(n + 1)?);
     let shape = policy::per_vertex(cuda.0.chip, n);
