@@ -117,7 +117,7 @@ fn sweep<V: Element, I: Offset>(
         let (mut starts, mut bases) =
             (cuda.uninitialised(steps as usize + 1)?, cuda.uninitialised(steps as usize)?);
         // Steps that are not a warp's to put in order.
-        let large = height as usize > policy::SWEPT_FEW as usize && unordered > 0;
+        let large = height > policy::SWEPT_FEW && unordered > 0;
         let mut listed = cuda.uninitialised(if large { steps as usize } else { 0 })?;
         kernel::put_few_in_order(
             cuda,

@@ -23,102 +23,103 @@ impl CuSparse {
         format: CuSparseFormat,
         a: &Csr<T, Cuda>,
     ) -> Result<()> {
-        let parts = a.parts();
-        let (rows, columns, entries) = (a.rows() as i64, a.columns() as i64, a.nonzeros() as i64);
-        let wide = matches!(parts.offsets, OffsetsRef::Wide(_));
+        let wide = matches!(a.parts().offsets, OffsetsRef::Wide(_));
         if a.nonzeros() > i32::MAX as usize && !wide || a.columns() > i32::MAX as usize {
             return Err(Error::Unsupported("cuSPARSE counts with signed 32-bit numbers".into()));
         }
-        let kind = data_type::<T>();
-        let at = |address: u64| pointer(address);
-        let matrix = &raw mut product.matrix;
         match format {
-            CuSparseFormat::Csr1 | CuSparseFormat::Csr2 => {
-                let (offsets, width) = match parts.offsets {
-                    OffsetsRef::Narrow(o) => (o.address(), INDEX_32),
-                    OffsetsRef::Wide(o) => (o.address(), INDEX_64),
-                };
-                product.bytes = a.storage_bytes();
-                let (indices, values) = (at(parts.indices.address()), at(parts.values.address()));
-                // SAFETY: the arrays are as long as told, and live as long as the product, which borrows `a`.
-                let status = unsafe {
-                    (self.functions.create_csr)(
-                        matrix,
-                        rows,
-                        columns,
-                        entries,
-                        at(offsets),
-                        indices,
-                        values,
-                        width,
-                        INDEX_32,
-                        BASE_ZERO,
-                        kind,
-                    )
-                };
-                self.check("cusparseCreateCsr", status)
-            }
+            CuSparseFormat::Csr1 | CuSparseFormat::Csr2 => self.enter_csr(product, a),
             CuSparseFormat::Coo if wide => {
                 Err(Error::Unsupported("too many entries for cuSPARSE's COO".into()))
             }
-            CuSparseFormat::Coo => {
-                let offsets = self.offsets(a)?;
-                let mut list = Vec::with_capacity(a.nonzeros());
-                for (row, pair) in offsets.windows(2).enumerate() {
-                    list.resize(list.len() + pair[1] - pair[0], row as u32);
-                }
-                let list = self.cuda.upload(list)?;
-                product.bytes = a.nonzeros() * (8 + size_of::<T>());
-                let (indices, values) = (at(parts.indices.address()), at(parts.values.address()));
-                // SAFETY: as above; the row indices are kept by the product.
-                let status = unsafe {
-                    (self.functions.create_coo)(
-                        matrix,
-                        rows,
-                        columns,
-                        entries,
-                        at(list.address()),
-                        indices,
-                        values,
-                        INDEX_32,
-                        BASE_ZERO,
-                        kind,
-                    )
-                };
-                product.indices.push(list);
-                self.check("cusparseCreateCoo", status)
-            }
-            CuSparseFormat::Sell => {
-                let create = self.functions.create_sell;
-                let create =
-                    create.ok_or_else(|| Error::Unsupported("this cuSPARSE has no sliced ELL".into()))?;
-                let (offsets, indices, values) = self.sliced(a)?;
-                let stored = values.len();
-                product.bytes = offsets.bytes() + indices.bytes() + values.bytes();
-                let (starts, places, numbers) = (offsets.address(), indices.address(), values.address());
-                // SAFETY: as above; the arrays are kept by the product.
-                let status = unsafe {
-                    create(
-                        matrix,
-                        rows,
-                        columns,
-                        entries,
-                        stored as i64,
-                        SLICE as i64,
-                        at(starts),
-                        at(places),
-                        at(numbers),
-                        INDEX_32,
-                        INDEX_32,
-                        BASE_ZERO,
-                        kind,
-                    )
-                };
-                product.indices.extend([offsets, indices]);
-                product.values = Some(values);
-                self.check("cusparseCreateSlicedEll", status)
-            }
+            CuSparseFormat::Coo => self.enter_coo(product, a),
+            CuSparseFormat::Sell => self.enter_sell(product, a),
         }
+    }
+
+    fn enter_csr<T: Scalar>(&self, product: &mut CuSparseProduct<'_, T>, a: &Csr<T, Cuda>) -> Result<()> {
+        let parts = a.parts();
+        let (offsets, width) = match parts.offsets {
+            OffsetsRef::Narrow(o) => (o.address(), INDEX_32),
+            OffsetsRef::Wide(o) => (o.address(), INDEX_64),
+        };
+        product.bytes = a.storage_bytes();
+        let [rows, columns, entries] = sizes(a);
+        // SAFETY: the arrays are as long as told, and live as long as the product, which borrows `a`.
+        let status = unsafe {
+            (self.functions.create_csr)(
+                &raw mut product.matrix,
+                rows,
+                columns,
+                entries,
+                pointer(offsets),
+                pointer(parts.indices.address()),
+                pointer(parts.values.address()),
+                width,
+                INDEX_32,
+                BASE_ZERO,
+                data_type::<T>(),
+            )
+        };
+        self.check("cusparseCreateCsr", status)
+    }
+
+    fn enter_coo<T: Scalar>(&self, product: &mut CuSparseProduct<'_, T>, a: &Csr<T, Cuda>) -> Result<()> {
+        let parts = a.parts();
+        let offsets = self.offsets(a)?;
+        let mut list = Vec::with_capacity(a.nonzeros());
+        for (row, pair) in offsets.windows(2).enumerate() {
+            list.resize(list.len() + pair[1] - pair[0], row as u32);
+        }
+        let list = self.cuda.upload(list)?;
+        product.bytes = a.nonzeros() * (8 + size_of::<T>());
+        let [rows, columns, entries] = sizes(a);
+        // SAFETY: as in `enter_csr`; the row indices are kept by the product.
+        let status = unsafe {
+            (self.functions.create_coo)(
+                &raw mut product.matrix,
+                rows,
+                columns,
+                entries,
+                pointer(list.address()),
+                pointer(parts.indices.address()),
+                pointer(parts.values.address()),
+                INDEX_32,
+                BASE_ZERO,
+                data_type::<T>(),
+            )
+        };
+        product.indices.push(list);
+        self.check("cusparseCreateCoo", status)
+    }
+
+    fn enter_sell<T: Scalar>(&self, product: &mut CuSparseProduct<'_, T>, a: &Csr<T, Cuda>) -> Result<()> {
+        let create = self.functions.create_sell;
+        let create = create.ok_or_else(|| Error::Unsupported("this cuSPARSE has no sliced ELL".into()))?;
+        let (offsets, indices, values) = self.sliced(a)?;
+        product.bytes = offsets.bytes() + indices.bytes() + values.bytes();
+        let [rows, columns, entries] = sizes(a);
+        // SAFETY: the arrays are as long as told, and kept by the product.
+        let status = unsafe {
+            create(
+                &raw mut product.matrix,
+                rows,
+                columns,
+                entries,
+                values.len() as i64,
+                SLICE as i64,
+                pointer(offsets.address()),
+                pointer(indices.address()),
+                pointer(values.address()),
+                INDEX_32,
+                INDEX_32,
+                BASE_ZERO,
+                data_type::<T>(),
+            )
+        };
+        product.indices.extend([offsets, indices]);
+        product.values = Some(values);
+        self.check("cusparseCreateSlicedEll", status)
     }
 
     fn offsets<T: Scalar>(&self, a: &Csr<T, Cuda>) -> Result<Vec<usize>> {
@@ -154,4 +155,9 @@ impl CuSparse {
         }
         Ok((self.cuda.upload(starts)?, self.cuda.upload(indices)?, self.cuda.upload(values)?))
     }
+}
+
+/// Rows, columns and entries.
+fn sizes<T: Scalar>(a: &Csr<T, Cuda>) -> [i64; 3] {
+    [a.rows(), a.columns(), a.nonzeros()].map(|size| size as i64)
 }
