@@ -145,7 +145,8 @@ fn streams(cuda: &Cuda, k: usize) -> residua::Result<()> {
                     start = Instant::now();
                 }
                 cuda.fill(0.0, &mut x)?;
-                cg.solve(&a, &Identity, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
+                let report = cg.solve(&a, &Identity, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
+                assert!(report.outcome.is_converged(), "{}", report.outcome);
             }
             cuda.synchronize()?;
             Ok(start.elapsed().as_secs_f64())

@@ -24,6 +24,38 @@
 //! # Ok::<(), residua::Error>(())
 //! ```
 //!
+//! In a time loop the pattern stays and values change: what depends on the pattern alone is made once, and each step writes the new
+//! values of the triplets, in their order, into the matrix. residua allocates nothing from the second step on.
+//!
+//! ```
+//! use residua::{Host, Triplets, assemble::Assembly, krylov::{Cg, SolveOptions}, precondition::Jacobi};
+//! use std::ops::ControlFlow;
+//! // Heat in a rod of 100 cells: (1 + dt L) u' = u, four triplets for each pair of neighbours, one for each cell.
+//! let values = |conductivity: f64| -> Vec<f64> {
+//!     let pair = [conductivity, conductivity, -conductivity, -conductivity];
+//!     (0..99).flat_map(|_| pair).chain([1.0; 100]).collect()
+//! };
+//! let mut triplets = Triplets::new(100, 100)?;
+//! let pairs = (0..99).flat_map(|i| [(i, i), (i + 1, i + 1), (i, i + 1), (i + 1, i)]);
+//! for ((i, j), value) in pairs.chain((0..100).map(|i| (i, i))).zip(values(1.0)) {
+//!     triplets.push(i, j, value)?;
+//! }
+//! let (mut a, assembly) = Assembly::new(&Host, &triplets)?;
+//! let mut jacobi = Jacobi::new(&Host, &a)?;
+//! let mut cg = Cg::new(&Host, 100, SolveOptions::default().tolerance(1e-10))?;
+//! let mut u = vec![0.0; 100];
+//! u[0] = 1.0;
+//! for step in 0..10 {
+//!     assembly.update(&Host, &values(1.0 + 0.1 * step as f64), &mut a)?;
+//!     jacobi.update(&Host, &a)?;
+//!     let old = u.clone(); // u is where the solve starts, and then its result
+//!     let report = cg.solve(&a, &jacobi, &old, &mut u, |_, _| ControlFlow::Continue(()))?;
+//!     assert!(report.outcome.is_converged(), "step {step}: {}", report.outcome);
+//! }
+//! assert!((u.iter().sum::<f64>() - 1.0).abs() < 1e-8); // no heat leaves the rod
+//! # Ok::<(), residua::Error>(())
+//! ```
+//!
 //! | room | what is in it |
 //! |---|---|
 //! | [`scalar`] | the types that buffers and matrices hold |
@@ -67,7 +99,8 @@ pub use matrix::{Csr, Triplets};
 pub use operator::LinearOperator;
 pub use scalar::{Element, Real, Scalar};
 
-/// The examples of README.md are tests too.
+/// The examples of README.md and of the documents are tests too.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+#[doc = include_str!("../docs/reordering.md")]
+struct Documents;

@@ -57,7 +57,8 @@ fn launches_whose_blocks_meet_do_not_keep_each_other_from_ending() {
     let solve = |b: &Cuda| {
         let mut x = b.zeros(n)?;
         let mut cg = Cg::new(b, n, SolveOptions::default().max_iterations(200))?;
-        cg.solve(&a, &Identity, &ones, &mut x, |_, _| ControlFlow::Continue(()))?;
+        // Two hundred iterations are enough to compare bits.
+        let _ = cg.solve(&a, &Identity, &ones, &mut x, |_, _| ControlFlow::Continue(()))?;
         b.download(&x)
     };
     let alone = solve(&b).unwrap();

@@ -197,7 +197,8 @@ fn advise_method(facts: &Facts, square: bool, components: Option<usize>) -> (Opt
     } else if rows == 0 {
         (None, "there is nothing to solve".into())
     } else if !facts.is_hermitian() {
-        (None, "not symmetric: conjugate gradients, the only method so far, would go wrong".into())
+        let kind = if facts.is_symmetric() { "Hermitian" } else { "symmetric" };
+        (None, format!("not {kind}: conjugate gradients, the only method so far, would go wrong"))
     } else if facts.diagonal_positive == 0 && facts.diagonal_zero == 0 {
         (
             None,

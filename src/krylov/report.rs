@@ -78,6 +78,7 @@ impl fmt::Display for Outcome {
 
 /// What a solve did. Norms are 2-norms.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[must_use = "not converging is no error: the outcome tells"]
 #[non_exhaustive]
 pub struct Report {
     /// How it ended.
@@ -108,6 +109,7 @@ impl Report {
 
 /// A solution with its report, as [`solve`](super::solve) returns it.
 #[derive(Debug, Clone, PartialEq)]
+#[must_use = "not converging is no error: the outcome in the report tells"]
 #[non_exhaustive]
 pub struct Solution<T> {
     /// The last iterate.
