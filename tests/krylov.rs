@@ -289,6 +289,28 @@ fn unattainable_tolerance_stagnates<B: Device>(backend: &B) -> Result<()> {
     Ok(())
 }
 
+/// Residual norms of conjugate gradients rise and fall. The first stretch of iterations without a smaller one that is as long as the
+/// caller's patience ends the solve, and x has the better of where it came to and where it began.
+fn the_stagnation_window_is_the_callers_patience<B: Device>(backend: &B) -> Result<()> {
+    let spread: Vec<f64> = (0..60).map(|i| 10.0_f64.powf(f64::from(i) / 10.0)).collect();
+    let (a, b) = (diagonal(&spread), [1.0; 60]);
+    let patient = run(backend, &a, false, &b, vec![0.0; 60], defaults())?;
+    assert!(patient.report.outcome.is_converged(), "{:?}", patient.report);
+    for window in [1, 3, 10] {
+        let (mut best, mut since) = (f64::INFINITY, 0);
+        let last = patient.history.iter().skip(1).position(|&norm| {
+            since = if norm < best { 0 } else { since + 1 };
+            best = best.min(norm);
+            since == window
+        });
+        let last = last.expect("a stretch without a smaller residual") + 1;
+        let hasty = run(backend, &a, false, &b, vec![0.0; 60], defaults().stagnation_window(window))?;
+        assert_eq!((hasty.report.outcome, hasty.report.iterations), (Outcome::Stagnated, last), "{window}");
+        assert!(hasty.report.relative_residual <= 1.0, "{:?}", hasty.report);
+    }
+    Ok(())
+}
+
 fn preconditioner_that_is_not_positive_breaks_down<B: Device>(backend: &B) -> Result<()> {
     struct Negative;
     impl<B: KrylovSteps> Preconditioner<f64, B> for Negative {
@@ -496,6 +518,7 @@ on_every_backend!(
     setup_without_memory,
     singular_systems,
     unattainable_tolerance_stagnates,
+    the_stagnation_window_is_the_callers_patience,
     preconditioner_that_is_not_positive_breaks_down,
     observer_sees_the_history_and_can_stop,
     extreme_scales,

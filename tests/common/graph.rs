@@ -284,6 +284,7 @@ pub fn colours_of<B: GraphSteps>(b: &B, graphs: Vec<(&str, Csr<f64>)>) {
         }
         assert_eq!(got.count(), expected.count(), "{name}");
         assert!(b.download(got.as_slice()).unwrap() == of, "colours of {name}");
+        assert!(b.download(&*got.into_inner()).unwrap() == of, "colours of {name}, taken out");
         assert!(b.download(&*independent_set(b, &graph).unwrap()).unwrap() == set, "set of {name}");
     }
 }

@@ -1,14 +1,35 @@
 //! To every format and back, storage figures, refusals.
 
-use crate::cases::{HOST, example, with_lengths};
+use crate::cases::{HOST, example, ragged, with_lengths};
 use crate::common::conversions::{large_cases, round_trip_cases, transposes};
-use residua::Error;
 use residua::backend::{DIA_SECTION, Op};
-use residua::matrix::{self, Coo, Csc, Csr, Dia, Ell, FORMAT_NAMES, Hybrid, Jds, Sell, Swept};
+use residua::matrix::{self, Coo, Csc, Csr, Dia, Ell, FORMAT_NAMES, Hybrid, Jds, RowLengths, Sell, Swept};
+use residua::{Error, Host};
 
 #[test]
 fn every_format_round_trips() {
     round_trip_cases(&HOST);
+}
+
+#[test]
+fn csc_takes_and_gives_the_transpose_as_it_is() {
+    let a = example::<f64>();
+    let transpose = a.transpose(&HOST).unwrap();
+    let csc = Csc::from_transpose(a.transpose(&HOST).unwrap());
+    assert_eq!((csc.rows(), csc.columns(), csc.nonzeros()), (a.rows(), a.columns(), a.nonzeros()));
+    assert!(csc.to_csr(&HOST).unwrap() == a);
+    assert!(csc.into_transpose() == transpose);
+}
+
+#[test]
+fn estimates_are_what_the_formats_say() {
+    for (name, a) in ragged::<f64>() {
+        let lengths = RowLengths::of(&HOST, &a).unwrap();
+        let estimates = matrix::storage_estimates::<f64, Host>(&lengths);
+        for (format, (of, storage)) in matrix::formats::<f64, Host, f64>().iter().zip(estimates) {
+            assert_eq!((format.name(), format.storage(&lengths)), (of, storage), "{name}");
+        }
+    }
 }
 
 #[test]
