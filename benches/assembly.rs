@@ -3,27 +3,19 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use residua::assemble::{Assembler, Assembly, Symmetry};
+use residua::generate::Random;
 use residua::{Host, Triplets};
 use std::hint::black_box;
-
-/// splitmix64
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 type Places = (Vec<u32>, Vec<u32>);
 
 /// `n` entries in a square matrix of `rows` rows, each place given twice on average, in random order.
 fn places(n: usize, rows: u64) -> Places {
-    let mut state = 1;
-    let mut distinct = || (random(&mut state) % rows) as u32;
+    let mut random = Random::new(1);
+    let mut distinct = || (random.bits() % rows) as u32;
     let distinct: Places = (0..n / 2).map(|_| (distinct(), distinct())).unzip();
-    let mut state = 2;
-    let picks = (0..n).map(|_| (random(&mut state) % (n as u64 / 2)) as usize);
+    let mut random = Random::new(2);
+    let picks = (0..n).map(|_| (random.bits() % (n as u64 / 2)) as usize);
     picks.map(|k| (distinct.0[k], distinct.1[k])).unzip()
 }
 
@@ -34,8 +26,8 @@ fn sorted(places: Places, key: impl Fn((u32, u32)) -> (u32, u32)) -> Places {
 }
 
 fn triplets(rows: usize, (is, js): Places) -> Triplets<f64> {
-    let mut state = 3;
-    let values = (0..is.len()).map(|_| random(&mut state) as i64 as f64).collect();
+    let mut random = Random::new(3);
+    let values = (0..is.len()).map(|_| random.bits() as i64 as f64).collect();
     Triplets::from_parts(rows, rows, is, js, values).expect("indices within the matrix")
 }
 

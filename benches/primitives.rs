@@ -4,24 +4,12 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rayon::prelude::*;
 use residua::Host;
 use residua::backend::{Order, Primitives, Scan};
+use residua::generate::Random;
 use residua::scalar::Sum;
 use std::hint::black_box;
 use std::time::Duration;
 
 const N: usize = 1 << 24;
-
-/// splitmix64
-fn random(n: usize) -> Vec<u64> {
-    let mut state = 1u64;
-    let next = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    std::iter::repeat_with(next).take(n).collect()
-}
 
 fn primitives(c: &mut Criterion) {
     let mut group = c.benchmark_group("primitives");
@@ -30,7 +18,8 @@ fn primitives(c: &mut Criterion) {
         .warm_up_time(Duration::from_millis(200))
         .measurement_time(Duration::from_millis(800));
     group.throughput(Throughput::Elements(N as u64));
-    let x64 = random(N);
+    let mut random = Random::new(1);
+    let x64: Vec<u64> = std::iter::repeat_with(|| random.bits()).take(N).collect();
     let x32: Vec<u32> = x64.iter().map(|&x| x as u32).collect();
     let floats: Vec<f64> = x64.iter().map(|&x| x as f64).collect();
     let flags: Vec<u8> = x64.iter().map(|&x| (x % 2) as u8).collect();
