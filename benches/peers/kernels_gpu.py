@@ -103,6 +103,7 @@ def resident(f, tiles, threads, shared=0):
 
 
 SIZE = dict(u8=1, u16=2, u32=4, u64=8, i8=1, i16=2, i32=4, i64=8, f32=4, f64=8, c32=8, c64=16)
+F = {"f32": np.float32, "f64": np.float64}  # NumPy's types
 TYPE = dict(u8="u1", u16="u2", u32="u4", u64="u8", i8="i1", i16="i2", i32="i4", i64="i8", f32="f4", f64="f8", c32="c8", c64="c16")
 NP = lambda name: np.dtype(TYPE[name])
 U = np.uint64

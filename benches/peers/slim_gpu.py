@@ -6,13 +6,16 @@ Needs CuPy. Meshes are made and compressed on the GPU: columns as 16 bits above 
 in windows of 256. Every product is compared with cuSPARSE's. Times as in products_gpu.py; shares of a copying kernel's bandwidth are
 on the format's own bytes with both vectors.
 """
-import os, sys
+import sys
 
 import cupy as cp
 import numpy as np
 
-import products_gpu as peers
 from kernels_gpu import *
+from products_cusparse import Cusparse
+from products_gpu import copy_speed, timed
+from products_kernels import early
+from products_matrices import Matrix
 
 
 # ---- matrices --------------------------------------------------------------------------------------------------------
@@ -132,19 +135,19 @@ class Wide:
         threads = 256 if t == "f64" else 128
         f = kernel("slim_wide.cu", "slim_wide", SCALAR=t, STORED=t, OFFSET="u32", THREADS=threads, UNROLL=16, MIN_BLOCKS=2048 // threads, DOT_UNROLL=12, DOT_BLOCKS=8)
         one, zero = x.dtype.type(1), x.dtype.type(0)
-        return peers.early(f, ceil(a.rows, 256), threads, (U(a.rows), self.order, self.offsets, self.bases, self.words, self.entries, self.values, U32(0), one, x, zero, y))
+        return early(f, ceil(a.rows, 256), threads, (U(a.rows), self.order, self.offsets, self.bases, self.words, self.entries, self.values, U32(0), one, x, zero, y))
 
 
 def case(name, a, t, stream, copy):
     x, y = cp.random.random(a.rows).astype(a.values.dtype), cp.zeros(a.rows, a.values.dtype)
-    m = peers.Matrix(name, a.rows, a.rows, a.indptr, a.indices, a.values)
+    m = Matrix(name, a.rows, a.rows, a.indptr, a.indices, a.values)
     m.values = {t: a.values}
-    peer = peers.Cusparse()
+    peer = Cusparse()
     peer.on(stream)
-    theirs = {k: peers.timed(run, stream) * 1e3 for k, run in peer.products(m, t, x, y)}
+    theirs = {k: timed(run, stream) * 1e3 for k, run in peer.products(m, t, x, y)}
     want, s = y.copy(), Wide(a)
     run = s.product(x, y)
-    us = peers.timed(run, stream) * 1e3
+    us = timed(run, stream) * 1e3
     error = float((cp.abs(y - want) / (cp.abs(want) + 1)).max())
     if not error < (1e-12 if t == "f64" else 1e-4):
         print(f"WRONG by {error}")
@@ -153,7 +156,7 @@ def case(name, a, t, stream, copy):
 
 def main():
     stream = cp.cuda.Stream(non_blocking=True)
-    copy = peers.copy_speed(stream)
+    copy = copy_speed(stream)
     print(f"copy {copy:.0f} GB/s")
     for name in sys.argv[1:] or [f"{m}/{t}" for m in ("2d-4096", "3d-192", "2d-2048", "3d-128") for t in ("f64", "f32")]:
         (shape, side), t = name.split("/")[0].split("-"), name.split("/")[1]
