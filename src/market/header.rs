@@ -171,7 +171,12 @@ impl<'a> HeaderParser<'a> {
         let lower = line.to_ascii_lowercase();
         let words = lower.strip_prefix(b"%%matrixmarket").or(lower.strip_prefix(b"%matrixmarket"));
         let Some(words) = words.filter(|w| w.first().is_none_or(u8::is_ascii_whitespace)) else {
-            return Err(self.error(NO_BANNER));
+            return Err(match archive(line) {
+                Some(kind) => self.error(format!(
+                    "{kind}, not a Matrix Market file: unpack it first (gzip alone is read as it is)"
+                )),
+                None => self.error(NO_BANNER),
+            });
         };
         if words.contains(&b'\r') {
             return Err(
@@ -294,6 +299,18 @@ impl<'a> HeaderParser<'a> {
             columns: columns as usize,
             entries,
         })
+    }
+}
+
+/// What collections of matrices and their users pack files with, by its first bytes.
+fn archive(start: &[u8]) -> Option<&'static str> {
+    match start {
+        [b'P', b'K', 3, 4, ..] => Some("a zip archive"),
+        [b'B', b'Z', b'h', ..] => Some("compressed by bzip2"),
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => Some("compressed by xz"),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("compressed by zstd"),
+        _ if start.get(257..262) == Some(b"ustar") => Some("a tar archive"),
+        _ => None,
     }
 }
 

@@ -86,6 +86,25 @@ fn headers_that_are_none() {
     }
 }
 
+/// Collections deliver archives: the SuiteSparse Collection tar.gz.
+#[test]
+fn archives_are_told_from_what_is_no_matrix() {
+    let text = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n";
+    let mut tar = vec![0; 512];
+    tar[..9].copy_from_slice(b"bcsstk01/");
+    tar[257..262].copy_from_slice(b"ustar");
+    tar.extend_from_slice(text.as_bytes());
+    for (content, kind) in [
+        (tar.clone(), "a tar archive"),
+        (gzip(&tar), "a tar archive"),
+        (b"PK\x03\x04 and so on\n".to_vec(), "a zip archive"),
+        (b"BZh91AY&SY\n".to_vec(), "bzip2"),
+    ] {
+        let (line, cause) = refused(content);
+        assert!(line == 1 && cause.contains(kind) && cause.contains("unpack it first"), "{cause}");
+    }
+}
+
 #[test]
 fn what_contradicts_the_symmetry() {
     let head = "%%MatrixMarket matrix coordinate";
