@@ -44,7 +44,9 @@ use std::ops::ControlFlow;
 
 /// Solves A x = b by conjugate gradients with the Jacobi preconditioner and default [`SolveOptions`], from x = 0.
 ///
-/// A diagonal entry that is not positive ends in [`Outcome::NotPositiveDefinite`]. For many solves, keep a [`Cg`].
+/// A must be Hermitian, which is not looked at ([`Facts`](crate::report::Facts) tells). Whether it is positive definite, the iteration finds
+/// out: not solving the system is no error but an [`Outcome`] in the report. A diagonal entry that is not positive ends in
+/// [`Outcome::NotPositiveDefinite`]. For many solves, keep a [`Cg`].
 ///
 /// ```
 /// use residua::{Csr, krylov};
