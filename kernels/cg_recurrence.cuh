@@ -1,5 +1,6 @@
 // The scalars of a conjugate gradient recurrence where a kernel does many iterations: every thread of every block holds
 // them and computes them from the same sums, so that all come to the same verdict and take the same way.
+// Constants: THREADS, and those of cg_state.cuh.
 #pragma once
 #include "cg_state.cuh"
 
@@ -41,6 +42,11 @@ struct Recurrence {
         message[0] = status;
         message[1] = rr;
         message[2] = curvature;
+    }
+    // By the first block, where the recurrence was over before the launch: nothing changes in its iterations.
+    DEVICE void repeat_status(R* messages, u32 count) const {
+        if (blockIdx.x == 0)
+            for (u32 i = threadIdx.x; i < count; i += THREADS) messages[MESSAGE * i] = status;
     }
     DEVICE void store(R* state) const {
         state[STATUS] = status;

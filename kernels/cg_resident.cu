@@ -73,11 +73,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const u32 first = min(rows, blockIdx.x * rows_a_block), last = min(rows, first + rows_a_block);
     Recurrence scalars(state);
     // The state changes at the end of a launch that found it running, behind meetings of all blocks: all leave here or none.
-    if (!scalars.running()) {
-        if (blockIdx.x == 0)
-            for (u32 i = threadIdx.x; i < count; i += THREADS) messages[MESSAGE * i] = scalars.status;
-        return;
-    }
+    if (!scalars.running()) return scalars.repeat_status(messages, count);
 
     // Slices, each as wide as its longest row.
     u32 length[ROWS];

@@ -41,11 +41,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const u32 first = min(rows, blockIdx.x * rows_a_block), own = min(rows_a_block, rows - first);
     Recurrence scalars(state);
     // The state changes at the end of a launch that found it running, behind meetings of all blocks: all leave here or none.
-    if (!scalars.running()) {
-        if (blockIdx.x == 0)
-            for (u32 i = threadIdx.x; i < count; i += THREADS) messages[MESSAGE * i] = scalars.status;
-        return;
-    }
+    if (!scalars.running()) return scalars.repeat_status(messages, count);
     T rs[ROWS];
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {

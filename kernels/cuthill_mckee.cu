@@ -116,6 +116,60 @@ DEVICE void put(const Orders& s, u64 place, u32 v, u64 row) {
     __stcg(s.rows + place, row);
 }
 
+// The children of a warp that has more, parent by parent, to the places from `at` on; of one that has too many as well, as they come, and
+// `shared.bad` says so. Returns the farthest that one lies behind its parent.
+DEVICE u32 parent_by_parent(const Orders& s, const Rows& rows, u32 parents, u64 at, Shared& shared) {
+    const u32 warp = threadIdx.x / 32;
+    u32 far = 0;
+    for (u32 j = 0; j < parents; j++) {
+        const I begin = j ? shuffle(rows.inclusive, j - 1) : I(0), end = shuffle(rows.inclusive, j);
+        const u64 first = shuffle(rows.first_edge, j);
+        const u32 parent = __shfl_sync(ALL, rows.place, j);
+        u32 found = 0;
+        for (I e = begin; e < end; e += 32) {
+            const u32 w = e + lane_id() < end ? __ldg(s.indices + first + e + lane_id()) : UNREACHED;
+            const bool child = w != UNREACHED && __ldcg(s.marks + w) == parent + 1;
+            const u32 mask = __ballot_sync(ALL, child);
+            const u32 q = found + __popc(mask & lanes_below());
+            if (child) {
+                const u64 row = __ldg(s.vertices + w);
+                if (q < STAGE) shared.keys[warp][q] = u64(row_degree(row)) << 32 | w;
+                put(s, at + q, w, row); // stays where they are too many to be sorted
+            }
+            found += __popc(mask);
+        }
+        __syncwarp();
+        if (found > STAGE) shared.bad = 1;
+        else
+            for (u32 q = lane_id(); q < found; q += 32) {
+                const u64 key = shared.keys[warp][q];
+                u32 below = 0;
+                for (u32 i = 0; i < found; i++) below += shared.keys[warp][i] < key;
+                put(s, at + below, u32(key), __ldg(s.vertices + u32(key)));
+            }
+        __syncwarp();
+        at += found;
+        const u32 distance = found ? u32(at - 1 - parent) : 0;
+        far = far > distance ? far : distance;
+    }
+    return far;
+}
+
+// Of a block's first warp: tells how many children tile t has, and waits for the tiles between the block's last one and this. Returns how
+// many they have.
+DEVICE u32 children_between(u64* tiles, u32 t, u32 blocks, u32 depth, u32 own) {
+    if (lane_id() == 0) __stcg(tiles + t, u64(depth + 1) << 32 | own);
+    u32 sum = 0;
+    const u32 first = t < blocks ? 0 : t - blocks;
+    for (u32 i = first + lane_id(); i < t; i += 32) {
+        u64 word;
+        do word = *reinterpret_cast<volatile u64*>(tiles + i);
+        while (word >> 32 != depth + 1);
+        sum += u32(word);
+    }
+    return warp_sum(sum);
+}
+
 // One level: the vertices at head .. tail have their children put behind tail. Returns, to every thread, how many they
 // are; of the block's own tiles where the block is not alone.
 template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& team, u32 head, u32 tail, u32 depth) {
@@ -183,17 +237,7 @@ template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& tea
         const u32 total = __shfl_sync(ALL, upto, 31);
         const u32 offset = __shfl_sync(ALL, upto - other, warp);
         if (!LONE && warp == 0) {
-            u64* slots = s.tiles;
-            if (lane_id() == 0) __stcg(slots + t, u64(depth + 1) << 32 | total);
-            u32 sum = 0;
-            const u32 first = t < blocks ? 0 : t - blocks;
-            for (u32 i = first + lane_id(); i < t; i += 32) {
-                u64 word;
-                do word = *reinterpret_cast<volatile u64*>(slots + i);
-                while (word >> 32 != depth + 1);
-                sum += u32(word);
-            }
-            sum = warp_sum(sum);
+            const u32 sum = children_between(s.tiles, t, blocks, depth, total);
             if (lane_id() == 0) shared.before = sum;
         }
         if (!LONE) {
@@ -213,39 +257,7 @@ template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& tea
                 far = far > distance ? far : distance;
             }
         } else {
-            // Parent by parent.
-            u64 at = to;
-            for (u32 j = 0; j < each; j++) {
-                const I begin = j ? shuffle(rows.inclusive, j - 1) : I(0), end = shuffle(rows.inclusive, j);
-                const u64 first = shuffle(rows.first_edge, j);
-                const u32 parent = __shfl_sync(ALL, rows.place, j);
-                u32 found = 0;
-                for (I e = begin; e < end; e += 32) {
-                    const u32 w = e + lane_id() < end ? __ldg(s.indices + first + e + lane_id()) : UNREACHED;
-                    const bool child = w != UNREACHED && __ldcg(s.marks + w) == parent + 1;
-                    const u32 mask = __ballot_sync(ALL, child);
-                    const u32 q = found + __popc(mask & lanes_below());
-                    if (child) {
-                        const u64 row = __ldg(s.vertices + w);
-                        if (q < STAGE) shared.keys[warp][q] = u64(row_degree(row)) << 32 | w;
-                        put(s, at + q, w, row); // stays where they are too many to be sorted
-                    }
-                    found += __popc(mask);
-                }
-                __syncwarp();
-                if (found > STAGE) shared.bad = 1;
-                else
-                    for (u32 q = lane_id(); q < found; q += 32) {
-                        const u64 key = shared.keys[warp][q];
-                        u32 below = 0;
-                        for (u32 i = 0; i < found; i++) below += shared.keys[warp][i] < key;
-                        put(s, at + below, u32(key), __ldg(s.vertices + u32(key)));
-                    }
-                __syncwarp();
-                at += found;
-                const u32 distance = found ? u32(at - 1 - parent) : 0;
-                far = far > distance ? far : distance;
-            }
+            far = parent_by_parent(s, rows, each, to, shared);
         }
         if (far > shared.bandwidth) atomicMax(&shared.bandwidth, far);
         __syncthreads(); // the counts are free again

@@ -111,6 +111,27 @@ struct Tile {
         keys = reinterpret_cast<KEY*>(values + (VALUE_BYTES ? TILE : 0));
         froms = reinterpret_cast<u16*>(keys + SPREAD_TILE);
     }
+
+    // A thread's keys to places `mine` and on, with the places that they came from.
+    DEVICE void put(u32 mine, const KEY (&key)[ITEMS], const u32 (&from)[ITEMS]) const {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            keys[SPREAD(mine + i)] = key[i];
+            if (VALUE_BYTES) froms[SPREAD(mine + i)] = u16(from[i]);
+        }
+    }
+
+    // All threads together: the first `have` keys to `out`, each with its value.
+    DEVICE void leave(u32 have, KEY* out, VALUE* out_values) const {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            u32 j = threadIdx.x + i * THREADS;
+            if (j < have) {
+                out[j] = keys[SPREAD(j)];
+                if (VALUE_BYTES) out_values[j] = values[froms[SPREAD(j)]];
+            }
+        }
+    }
 };
 
 // TILE at most 65536. One block a tile.
@@ -158,20 +179,15 @@ merge_tiles(const KEY* a, const KEY* b, KEY* out, const VALUE* a_values, const V
     const u32 mine = threadIdx.x * ITEMS;
     merge_items(keys, 0, a_count, b_count, mine < have ? mine : have, key, from);
     __syncthreads();
-#pragma unroll
-    for (int i = 0; i < ITEMS; i++) {
-        keys[SPREAD(mine + i)] = key[i];
-        if (VALUE_BYTES) shared.froms[SPREAD(mine + i)] = u16(from[i]);
-    }
+    shared.put(mine, key, from);
     __syncthreads();
-#pragma unroll
-    for (int i = 0; i < ITEMS; i++) {
-        u32 j = threadIdx.x + i * THREADS;
-        if (j < have) {
-            out[begin + j] = keys[SPREAD(j)];
-            if (VALUE_BYTES) out_values[begin + j] = shared.values[shared.froms[SPREAD(j)]];
-        }
-    }
+    shared.leave(have, out + begin, out_values + begin);
+}
+
+template <typename X> DEVICE void exchange(X& a, X& b) {
+    const X old = a;
+    a = b;
+    b = old;
 }
 
 // One block sorts the `have` elements from `begin` on.
@@ -200,21 +216,13 @@ DEVICE void sort_tile(const KEY* in, KEY* out, const VALUE* values_in, VALUE* va
 #pragma unroll
         for (int i = round & 1; i + 1 < ITEMS; i += 2)
             if (mine + i + 1 < have && less(key[i + 1], key[i])) {
-                KEY k = key[i];
-                key[i] = key[i + 1];
-                key[i + 1] = k;
-                u32 f = from[i];
-                from[i] = from[i + 1];
-                from[i + 1] = f;
+                exchange(key[i], key[i + 1]);
+                exchange(from[i], from[i + 1]);
             }
 
     for (u32 width = ITEMS; width < have; width *= 2) {
         __syncthreads();
-#pragma unroll
-        for (int i = 0; i < ITEMS; i++) {
-            keys[SPREAD(mine + i)] = key[i];
-            if (VALUE_BYTES) froms[SPREAD(mine + i)] = u16(from[i]);
-        }
+        shared.put(mine, key, from);
         __syncthreads();
         const u32 pair = mine / (2 * width) * (2 * width);
         const u32 rest = have > pair ? have - pair : 0;
@@ -226,20 +234,9 @@ DEVICE void sort_tile(const KEY* in, KEY* out, const VALUE* values_in, VALUE* va
             for (int i = 0; i < ITEMS; i++) from[i] = mine + i < have ? froms[SPREAD(from[i])] : 0;
     }
     __syncthreads();
-#pragma unroll
-    for (int i = 0; i < ITEMS; i++) {
-        keys[SPREAD(mine + i)] = key[i];
-        if (VALUE_BYTES) froms[SPREAD(mine + i)] = u16(from[i]);
-    }
+    shared.put(mine, key, from);
     __syncthreads();
-#pragma unroll
-    for (int i = 0; i < ITEMS; i++) {
-        u32 j = threadIdx.x + i * THREADS;
-        if (j < have) {
-            out[begin + j] = keys[SPREAD(j)];
-            if (VALUE_BYTES) values_out[begin + j] = shared.values[froms[SPREAD(j)]];
-        }
-    }
+    shared.leave(have, out + begin, values_out + begin);
 }
 
 // Sorts every tile by itself; in place if wished. Dynamic shared memory as for merge_tiles. One block a tile.
