@@ -134,29 +134,23 @@ template <typename T> DEVICE T join(const words_of<T>& w) {
     memcpy(&v, &w, sizeof(T));
     return v;
 }
-template <typename T> DEVICE T shuffle(T v, u32 from) {
+template <typename T, typename F> DEVICE T each_word(T v, F of_word) {
     words_of<T> w = split(v);
 #pragma unroll
-    for (u32& x : w.word) x = __shfl_sync(ALL, x, from);
+    for (u32& x : w.word) x = of_word(x);
     return join<T>(w);
+}
+template <typename T> DEVICE T shuffle(T v, u32 from) {
+    return each_word(v, [=](u32 x) { return __shfl_sync(ALL, x, from); });
 }
 template <typename T> DEVICE T shuffle_up(T v, u32 by) {
-    words_of<T> w = split(v);
-#pragma unroll
-    for (u32& x : w.word) x = __shfl_up_sync(ALL, x, by);
-    return join<T>(w);
+    return each_word(v, [=](u32 x) { return __shfl_up_sync(ALL, x, by); });
 }
 template <typename T> DEVICE T shuffle_down(T v, u32 by) {
-    words_of<T> w = split(v);
-#pragma unroll
-    for (u32& x : w.word) x = __shfl_down_sync(ALL, x, by);
-    return join<T>(w);
+    return each_word(v, [=](u32 x) { return __shfl_down_sync(ALL, x, by); });
 }
 template <typename T> DEVICE T shuffle_xor(T v, u32 with) {
-    words_of<T> w = split(v);
-#pragma unroll
-    for (u32& x : w.word) x = __shfl_xor_sync(ALL, x, with);
-    return join<T>(w);
+    return each_word(v, [=](u32 x) { return __shfl_xor_sync(ALL, x, with); });
 }
 
 // Sum over the lanes up to and including this one. The tree is fixed, so floats give the same bits every time.
