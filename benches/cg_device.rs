@@ -1,11 +1,13 @@
-//! Conjugate gradients on a CUDA device, tolerance 1e-8, b = A * ones, from x = 0: the time of an iteration, as the whole
-//! solve (start and certificate included) over its iterations, and the share of copy bandwidth.
+//! Conjugate gradients on a CUDA device, tolerance 1e-8, b = A * ones, from x = 0: the time of an iteration, as the
+//! whole solve (start and certificate included) over its iterations, and the share of copy bandwidth.
 //!
-//! `cargo bench --bench cg_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points) or `27:K` (27 points, K^3),
-//! whose values repeat; `uneven:K` (7 points, K^3, one entry of the diagonal another); `general:K` (7 points, K^3, a
-//! coefficient for each cell); `hermitian:K` (7 points, K^3, phases along x); `warm:K` updates the values of 7 points, K^3, and solves again, many times; `streams:K` solves 64 systems of 5
-//! points, K^2, on one stream and on more. `only:FORMAT` leaves out the other formats, `polynomial:STEPS` adds Chebyshev's polynomial in half the precision. The peer is textbook CG on cuSPARSE and cuBLAS in a captured graph; for complex
-//! numbers it is `benches/peers/cg_complex.cu`.
+//! `cargo bench --bench cg_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points) or `27:K` (27 points,
+//! K^3), whose values repeat; `uneven:K` (7 points, K^3, one entry of the diagonal another); `general:K` (7 points,
+//! K^3, a coefficient for each cell); `hermitian:K` (7 points, K^3, phases along x); `warm:K` updates the values of 7
+//! points, K^3, and solves again, many times; `streams:K` solves 64 systems of 5 points, K^2, on one stream and on
+//! more. `only:FORMAT` leaves out the other formats, `polynomial:STEPS` adds Chebyshev's polynomial in half the
+//! precision. The peer is textbook CG on cuSPARSE and cuBLAS in a captured graph; for complex numbers it is
+//! `benches/peers/cg_complex.cu`.
 
 use num_complex::Complex;
 use residua::generate::{jumping, poisson2d, poisson3d};

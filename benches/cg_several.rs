@@ -1,9 +1,10 @@
-//! Several right-hand sides at once beside one after the other, Jacobi, double precision, to 1e-8 from x = 0, right-hand sides at random: whole
-//! solves, start and certificates included. One after the other is in the format that is fastest for it.
+//! Several right-hand sides at once beside one after the other, Jacobi, double precision, to 1e-8 from x = 0,
+//! right-hand sides at random: whole solves, start and certificates included. One after the other is in the format that
+//! is fastest for it.
 //!
-//! `cargo bench --bench cg_several [-- cpu] [only:FORMAT] [CASE...]`. A case is `27:K` (27 points, K^3), `7:K` (7 points, K^3, a coefficient for each
-//! cell), `elasticity:K` (K^3 cells, as generated, whose values repeat) or `elasticity-general:K` and `27` likewise with rows and columns scaled at
-//! random, so that no two values are alike.
+//! `cargo bench --bench cg_several [-- cpu] [only:FORMAT] [CASE...]`. A case is `27:K` (27 points, K^3), `7:K` (7
+//! points, K^3, a coefficient for each cell), `elasticity:K` (K^3 cells, as generated, whose values repeat) or
+//! `elasticity-general:K` and `27` likewise with rows and columns scaled at random, so that no two values are alike.
 
 use residua::backend::{Conversions, KrylovSteps, OffsetsRef, Products, SlimSteps};
 use residua::generate::{Random, elasticity3d, jumping, poisson3d_27};

@@ -1,7 +1,8 @@
 //! Whole solves by conjugate gradients, tolerance 1e-8, b = A * ones, from x = 0.
 //!
-//! `cargo bench --bench solvers [-- CASE...]`; the peers are `benches/peers/cg_scipy.py` and `benches/peers/cg_petsc.py`,
-//! which print the same columns for the same cases. A case is `KxKxK` (7 points) or `KxK` (5 points).
+//! `cargo bench --bench solvers [-- CASE...]`; the peers are `benches/peers/cg_scipy.py` and
+//! `benches/peers/cg_petsc.py`, which print the same columns for the same cases. A case is `KxKxK` (7 points) or `KxK`
+//! (5 points).
 
 use residua::generate::{poisson2d, poisson3d};
 use residua::krylov::{Cg, SolveOptions};

@@ -1,4 +1,5 @@
-//! Reads a Matrix Market file into CSR, and reports time and peak memory: `cargo run --release --example read -- A.mtx`.
+//! Reads a Matrix Market file into CSR, and reports time and peak memory: `cargo run --release --example read --
+//! A.mtx`.
 //!
 //! Without a file it writes a small one first.
 

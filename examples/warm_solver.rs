@@ -1,5 +1,5 @@
-//! A time loop of 1,000 solves at the warm price, on the host and on a GPU where there is one: the pattern never changes, so
-//! memory is taken once, and each step brings new values and a new right-hand side.
+//! A time loop of 1,000 solves at the warm price, on the host and on a GPU where there is one: the pattern never
+//! changes, so memory is taken once, and each step brings new values and a new right-hand side.
 //!
 //! Heat flows through a plate whose conductivity changes with time. A step of the implicit Euler method solves
 //! (I + dt L(t)) u' = u, starting from u.

@@ -12,13 +12,13 @@
 //
 // The queue holds parts of rows, at most CHUNK neighbours each: first edge << 24 | length.
 // state, zeroed: 0 to 3 meetings, 4 end of the queue, 5 edges of frontiers that were asked for, 6 vertices found by
-// pulls, 7 sources that are none, 8 levels, 9 and 10 what the first block tells, 11 edges of what pulls found. What blocks count into
-// is read by all between two meetings at which nobody counts.
+// pulls, 7 sources that are none, 8 levels, 9 and 10 what the first block tells, 11 edges of what pulls found. What
+// blocks count into is read by all between two meetings at which nobody counts.
 //
-// Constants: OFFSET, THREADS, CHUNK, CLUSTER (blocks of a cluster), PIECE (entries of a narrow frontier that a block sees
-// to, where it is dealt out), ROOM (of a block's buffer of what it finds), STAYS (entries of a block that are never too
-// many to stay there), LONG (neighbours a vertex, on average, beyond which rows are long), BY_ITSELF (neighbours that a
-// lane looks through in a pull before its warp helps).
+// Constants: OFFSET, THREADS, CHUNK, CLUSTER (blocks of a cluster), PIECE (entries of a narrow frontier that a block
+// sees to, where it is dealt out), ROOM (of a block's buffer of what it finds), STAYS (entries of a block that are
+// never too many to stay there), LONG (neighbours a vertex, on average, beyond which rows are long), BY_ITSELF
+// (neighbours that a lane looks through in a pull before its warp helps).
 #include "cluster.cuh"
 #include "team.cuh"
 
@@ -151,11 +151,12 @@ struct Letters {
     u32 turn, deals;
 };
 
-// Levels of the cluster at rank 0 to CLUSTER - 1, from the queue's entries at head .. tail on, until the next is none or
-// has more entries than fit: these are then behind the tail. Returns their number; `level` is theirs.
+// Levels of the cluster at rank 0 to CLUSTER - 1, from the queue's entries at head .. tail on, until the next is none
+// or has more entries than fit: these are then behind the tail. Returns their number; `level` is theirs.
 DEVICE u32 narrow_levels(const Search& s, Narrow& shared, Letters& mail, u32 rank, u32 head, u32 tail, u32& level, u64* buffer, u32* direct) {
     u32 total = tail - head, piece = (total + CLUSTER - 1) / CLUSTER;
-    // The block's part of the frontier, and where the next one's begins. They change places where all stay where they are.
+    // The block's part of the frontier, and where the next one's begins. They change places where all stay where they
+    // are.
     u64 *from = shared.entries, *to = buffer;
     u32 first = rank * piece, mine = first < total ? (total - first < piece ? total - first : piece) : 0;
     for (u32 i = threadIdx.x; i < mine; i += THREADS) from[i] = __ldcg(s.queue + head + first + i);

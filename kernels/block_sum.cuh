@@ -37,8 +37,8 @@ template <int BLOCK, typename S> DEVICE S block_sum(S value) {
     return value;
 }
 
-// The sum of every thread's value over the launch, handed to `finish` by one thread, behind all other work of the launch.
-// All threads call it, once.
+// The sum of every thread's value over the launch, handed to `finish` by one thread, behind all other work of the
+// launch. All threads call it, once.
 template <int BLOCK, typename S, typename F> DEVICE void launch_sum(S value, S* partials, u32* finished, F finish) {
     __shared__ bool last;
     value = block_sum<BLOCK>(value);
@@ -69,8 +69,8 @@ template <int BLOCK, typename S> DEVICE void launch_sum_to(S* out, S value, S* p
     launch_sum<BLOCK>(value, partials, finished, [=](S all) { *out = all; });
 }
 
-// As launch_sum_to, for launches of many blocks. With `finished` the block that comes last adds up; without, a launch of sum_partials
-// does, behind this one: to wait for a counter would hold every block up.
+// As launch_sum_to, for launches of many blocks. With `finished` the block that comes last adds up; without, a launch
+// of sum_partials does, behind this one: to wait for a counter would hold every block up.
 template <int BLOCK, typename S> DEVICE void leave_sum(S* out, S value, S* partials, u32* finished) {
     if (finished) {
         launch_sum_to<BLOCK>(out, value, partials, finished);

@@ -1,14 +1,14 @@
 // Block-diagonal preconditioner: the inverses of the diagonal blocks of a Hermitian matrix, and the product with them.
 //
-// same_columns finds where blocks may start: rows that do not have the columns of the row before. A thread a row, which is over at
-// the first that differs.
+// same_columns finds where blocks may start: rows that do not have the columns of the row before. A thread a row, which
+// is over at the first that differs.
 //
 //     | 4 1     |      starts  0 2 3         a warp inverts a block; in the product a thread takes a row
 //     | 1 5     |      offsets 0 4 5
 //     |       2 |      values  column after column, block after block
 //
-// Gauss-Jordan elimination without exchanges (Golub and Van Loan, Matrix Computations, 4th ed., 3.4): pivots of a positive
-// definite matrix are positive. Bytes of a product: the blocks once, r, z, and 4 for the row's block.
+// Gauss-Jordan elimination without exchanges (Golub and Van Loan, Matrix Computations, 4th ed., 3.4): pivots of a
+// positive definite matrix are positive. Bytes of a product: the blocks once, r, z, and 4 for the row's block.
 //
 // Constants: SCALAR (vectors), STORED (values of A), OFFSET (offsets of A), WARPS (a block of threads), THREADS.
 #include "columns.cuh"

@@ -1,18 +1,19 @@
-// Elements to buckets of places: out[place] = x[i], where the places of a bucket are 1 << bits and those that a tile of TILE
-// elements brings to one bucket lie side by side. What goes where was planned once.
+// Elements to buckets of places: out[place] = x[i], where the places of a bucket are 1 << bits and those that a tile of
+// TILE elements brings to one bucket lie side by side. What goes where was planned once.
 //
 //     places  5 0 3 6 | 2 7 1 4    tiles of 4, buckets of 4    slots  2 0 1 3 | 1 2 0 3    (which of them is first in a bucket of a tile is open)
 //     runs (a pair for each tile and bucket: the first place, the first slot)    0 0, 4 2 | 2 0, 6 2
 //
-// Planning: where places are what a sort by pairs gives, rank_places finds the bucket of an element among the pairs that buckets start
-// at, and no place is written where its element is, all over memory. Then bucket_counts counts what each tile brings to each bucket, bucket after bucket, and an exclusive scan of that says
-// where it goes; bucket_slots hands out the slots. Moving: a block has its tile in shared memory, in the order of slots, and a warp
-// writes a bucket's run, so that whole lines are read and written.
+// Planning: where places are what a sort by pairs gives, rank_places finds the bucket of an element among the pairs
+// that buckets start at, and no place is written where its element is, all over memory. Then bucket_counts counts what
+// each tile brings to each bucket, bucket after bucket, and an exclusive scan of that says where it goes; bucket_slots
+// hands out the slots. Moving: a block has its tile in shared memory, in the order of slots, and a warp writes a
+// bucket's run, so that whole lines are read and written.
 //
 // Bytes an element: 2 ITEM_BYTES and a slot of 2; 8 for each tile and bucket.
 //
-// Constants: ITEM_BYTES (4, 8, 16), TILE (a multiple of 4 THREADS, at most 65536), THREADS, BLOCKS (a multiprocessor, at least), BUCKETS
-// (at most; no more than 31 for each warp).
+// Constants: ITEM_BYTES (4, 8, 16), TILE (a multiple of 4 THREADS, at most 65536), THREADS, BLOCKS (a multiprocessor,
+// at least), BUCKETS (at most; no more than 31 for each warp).
 #include "common.cuh"
 
 #define WARPS (THREADS / 32)
@@ -23,7 +24,8 @@ typedef unsigned_of<ITEM_BYTES>::type ITEM;
 // The bucket of a place; one that does not exist is the last, and counted in `misses`.
 DEVICE u32 bucket_of(u32 place, u32 bits, u32 buckets) { return min(place >> bits, buckets - 1); }
 
-// out[i] = the number of bounds up to (high[i], low[i], i), times 1 << bits. Bounds are triples, and ascend. Shared memory: 12 bytes a bound.
+// out[i] = the number of bounds up to (high[i], low[i], i), times 1 << bits. Bounds are triples, and ascend. Shared
+// memory: 12 bytes a bound.
 extern "C" __global__ void __launch_bounds__(THREADS)
     rank_places(const u32* high, const u32* low, u64 n, const u32* bound_high, const u32* bound_low, const u32* bound_number, u32 bounds, u32 bits, u32* out) {
     extern __shared__ __align__(16) u8 memory[];

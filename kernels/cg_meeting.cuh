@@ -1,11 +1,11 @@
-// What conjugate gradient kernels with many iterations a launch share: the meeting of blocks, which is also how sums over
-// all of them are made.
+// What conjugate gradient kernels with many iterations a launch share: the meeting of blocks, which is also how sums
+// over all of them are made.
 //
-// CLUSTER > 1: the blocks are one cluster, their shared memory is one address space, sums are put into each other's, and
-// the hardware's barrier follows. CLUSTER = 1: there is one block. CLUSTER = 0: any number (a cooperative launch, all
-// resident); a block puts its sum into its slot in global memory, tagged with the number of the meeting, and reads the
-// slots of all until the tags have come: the sum is its own barrier. Slots alternate, since a block may be one meeting
-// ahead of another, never two.
+// CLUSTER > 1: the blocks are one cluster, their shared memory is one address space, sums are put into each other's,
+// and the hardware's barrier follows. CLUSTER = 1: there is one block. CLUSTER = 0: any number (a cooperative launch,
+// all resident); a block puts its sum into its slot in global memory, tagged with the number of the meeting, and reads
+// the slots of all until the tags have come: the sum is its own barrier. Slots alternate, since a block may be one
+// meeting ahead of another, never two.
 //
 // Sums are made in the same order by every block, so all blocks have the same bits, in every run.
 //
@@ -24,7 +24,8 @@
 #define WARPS (THREADS / 32)
 #define MAX_BLOCKS 1024
 
-// ---- the meeting of blocks: sums of N values over all threads of all blocks -------------------------------------------
+// ---- the meeting of blocks: sums of N values over all threads of all blocks
+// -------------------------------------------
 
 #if CLUSTER > 1
 DEVICE void put_in(u32 mapped, f64 value) {

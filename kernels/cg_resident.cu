@@ -12,14 +12,14 @@
 //             x = x + alpha p;  beta = r.z / rho
 //             p = z + beta p                               own rows, and the halo, whose z is fetched
 //
-// Blocks meet twice an iteration (cg_meeting.cuh) and hold the same scalars (cg_recurrence.cuh), so p of a row has the same
-// bits in its block and in every halo.
+// Blocks meet twice an iteration (cg_meeting.cuh) and hold the same scalars (cg_recurrence.cuh), so p of a row has the
+// same bits in its block and in every halo.
 //
 // Steps, statuses and messages are those of krylov.cu (CgSlot in src/backend/krylov.rs).
 // Source: the recurrence as in src/krylov/cg.rs; persistent threads: Gupta, Stuart and Owens 2012; PMPP 17.4.
 //
-// Constants: SCALAR (vectors), DIAGONAL (a diagonal inverse), STORED (values), OFFSET (offsets), CLUSTER, THREADS, ROWS (rows
-// a thread).
+// Constants: SCALAR (vectors), DIAGONAL (a diagonal inverse), STORED (values), OFFSET (offsets), CLUSTER, THREADS, ROWS
+// (rows a thread).
 #include "cg_meeting.cuh"
 #include "cg_recurrence.cuh"
 
@@ -40,13 +40,14 @@ DEVICE void fetch_halo(T (&z)[HALO], u32 h, u32 count, const u32* sources, const
     }
 }
 
-// ---- the iteration -----------------------------------------------------------------------------------------------------
+// ---- the iteration
+// -----------------------------------------------------------------------------------------------------
 
-// d is null but for a diagonal inverse. `entries` and `halo_room`: the most that a block has. `published`: as long as the
-// vectors, of use to CLUSTER = 0 alone, as are `slots` (4 MAX_BLOCKS of 16 bytes); `meeting`: any number, at each launch
-// 2 count higher than at the last. messages: `count` times status, r.r, curvature.
-// Dynamic shared memory: (rows_a_block + halo_room + (CLUSTER > 1 ? rows_a_block : 0)) sizeof(T) + entries sizeof(V)
-// + 4 halo_room + 2 entries, each term rounded up to 16 bytes.
+// d is null but for a diagonal inverse. `entries` and `halo_room`: the most that a block has. `published`: as long as
+// the vectors, of use to CLUSTER = 0 alone, as are `slots` (4 MAX_BLOCKS of 16 bytes); `meeting`: any number, at each
+// launch 2 count higher than at the last. messages: `count` times status, r.r, curvature. Dynamic shared memory:
+// (rows_a_block + halo_room + (CLUSTER > 1 ? rows_a_block : 0)) sizeof(T) + entries sizeof(V) + 4 halo_room + 2
+// entries, each term rounded up to 16 bytes.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #if CLUSTER > 1
     __cluster_dims__(CLUSTER, 1, 1)
@@ -72,7 +73,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const u32 warp = threadIdx.x / 32, lane = lane_id();
     const u32 first = min(rows, blockIdx.x * rows_a_block), last = min(rows, first + rows_a_block);
     Recurrence scalars(state);
-    // The state changes at the end of a launch that found it running, behind meetings of all blocks: all leave here or none.
+    // The state changes at the end of a launch that found it running, behind meetings of all blocks: all leave here or
+    // none.
     if (!scalars.running()) return scalars.repeat_status(messages, count);
 
     // Slices, each as wide as its longest row.

@@ -1,5 +1,5 @@
-// What an iteration of conjugate gradients makes of its sums, for one system whose state lies at `state`: shared by the steps for one
-// system and for several.
+// What an iteration of conjugate gradients makes of its sums, for one system whose state lies at `state`: shared by the
+// steps for one system and for several.
 #pragma once
 #include "cg_state.cuh"
 

@@ -1,5 +1,5 @@
-// Many iterations of conjugate gradients in one launch, for systems whose vectors fit the chip while the matrix does not: it
-// streams from the second-level cache, or from memory, once an iteration, and nothing else of size moves.
+// Many iterations of conjugate gradients in one launch, for systems whose vectors fit the chip while the matrix does
+// not: it streams from the second-level cache, or from memory, once an iteration, and nothing else of size moves.
 //
 //     block      owns rows_a_block rows; thread t rows t, t + THREADS, ... of them: their r and q, which
 //                becomes z, in registers
@@ -13,14 +13,14 @@
 //             x = x + alpha p;  beta = r.z / rho
 //             p = z + beta p, published                    and a third meeting
 //
-// Bytes an iteration: the matrix (value + 4 an entry, padding too), its lengths, p once out and as often in as first-level
-// caches miss it. What remains beside them is three meetings of all blocks, about 1 us each.
+// Bytes an iteration: the matrix (value + 4 an entry, padding too), its lengths, p once out and as often in as
+// first-level caches miss it. What remains beside them is three meetings of all blocks, about 1 us each.
 //
 // Steps, statuses and messages are those of krylov.cu (CgSlot in src/backend/krylov.rs).
 // Source: as cg_resident.cu.
 //
-// Constants: SCALAR (vectors), DIAGONAL (a diagonal inverse), STORED (values), OFFSET (offsets), THREADS, ROWS (rows a thread),
-// UNROLL (entries a thread has under way).
+// Constants: SCALAR (vectors), DIAGONAL (a diagonal inverse), STORED (values), OFFSET (offsets), THREADS, ROWS (rows a
+// thread), UNROLL (entries a thread has under way).
 #define CLUSTER 0
 #include "cg_meeting.cuh"
 #include "cg_recurrence.cuh"
@@ -28,9 +28,9 @@
 typedef STORED V;
 typedef OFFSET I;
 
-// d is null but for a diagonal inverse. `meeting`: any number, at each launch 3 count higher than at the last. messages:
-// `count` times status, r.r, curvature. Dynamic shared memory: rows_a_block (2 sizeof(T) + (d ? sizeof(D) : 0)); rows_a_block is
-// a multiple of 32.
+// d is null but for a diagonal inverse. `meeting`: any number, at each launch 3 count higher than at the last.
+// messages: `count` times status, r.r, curvature. Dynamic shared memory: rows_a_block (2 sizeof(T) + (d ? sizeof(D) :
+// 0)); rows_a_block is a multiple of 32.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     cg_streamed(u32 rows, u32 rows_a_block, const u32* lengths, const I* offsets, const u32* columns, const V* values, const D* d,
                 T* r, T* p, T* x, R* state, R* messages, u32 count, u64* slots, u32 meeting) {
@@ -40,7 +40,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     D* const d_here = reinterpret_cast<D*>(x_here + rows_a_block);
     const u32 first = min(rows, blockIdx.x * rows_a_block), own = min(rows_a_block, rows - first);
     Recurrence scalars(state);
-    // The state changes at the end of a launch that found it running, behind meetings of all blocks: all leave here or none.
+    // The state changes at the end of a launch that found it running, behind meetings of all blocks: all leave here or
+    // none.
     if (!scalars.running()) return scalars.repeat_status(messages, count);
     T rs[ROWS];
 #pragma unroll

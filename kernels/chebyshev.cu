@@ -1,9 +1,9 @@
-// One step of Chebyshev's iteration, A z being there: last = keep z + momentum last + step d .* (r - A z). The first step, from
-// z = 0, has neither z nor A z (null): last = step d .* r.
+// One step of Chebyshev's iteration, A z being there: last = keep z + momentum last + step d .* (r - A z). The first
+// step, from z = 0, has neither z nor A z (null): last = step d .* r.
 //
-// Moves r, z, A z, last in (the first step r alone), and d where it is one; last out. A product that ends in this step moves less:
-// slim_stencil.cu.
-// Source: Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithm 12.1, its direction being z - last.
+// Moves r, z, A z, last in (the first step r alone), and d where it is one; last out. A product that ends in this step
+// moves less: slim_stencil.cu. Source: Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithm 12.1, its
+// direction being z - last.
 //
 // Constants: SCALAR (vectors), THREADS.
 #include "chebyshev.cuh"

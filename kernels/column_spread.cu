@@ -5,8 +5,9 @@
 //     | . 4 3 . |     *lines is 4 afterwards: two windows of two lines each
 //     | 2 . . 1 |
 //
-// A block has a window of WINDOW nonzeros that follow one another; windows lie evenly over the matrix, which has WINDOW nonzeros at least. It
-// marks the lines of LINE columns in a bitmap, by a hash, and counts the marks. Bytes: 4 a nonzero of a window, whatever the matrix.
+// A block has a window of WINDOW nonzeros that follow one another; windows lie evenly over the matrix, which has WINDOW
+// nonzeros at least. It marks the lines of LINE columns in a bitmap, by a hash, and counts the marks. Bytes: 4 a
+// nonzero of a window, whatever the matrix.
 //
 // Constants: THREADS, WINDOW, LINE.
 #include "common.cuh"

@@ -26,8 +26,8 @@ struct alignas(16) u128 { u64 low, high; };
 DEVICE c32 operator+(c32 a, c32 b) { return {a.re + b.re, a.im + b.im}; }
 DEVICE c64 operator+(c64 a, c64 b) { return {a.re + b.re, a.im + b.im}; }
 
-// The first statement of kernels that are launched early (policy `starts_early`): their blocks take their places while the launch
-// before them ends, and wait here until all that it wrote can be seen. Then the next launch may do the same.
+// The first statement of kernels that are launched early (policy `starts_early`): their blocks take their places while
+// the launch before them ends, and wait here until all that it wrote can be seen. Then the next launch may do the same.
 DEVICE void after_predecessors() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -35,9 +35,9 @@ DEVICE void after_predecessors() {
 #endif
 }
 
-// The same for kernels that are told whether their matrix is settled: whether the launch before is known not to write it. Then they ask for
-// it while that launch still runs, and wait ahead of the vectors. Vectors are read by plain loads behind this: a load through the
-// read-only path may be moved ahead of it.
+// The same for kernels that are told whether their matrix is settled: whether the launch before is known not to write
+// it. Then they ask for it while that launch still runs, and wait ahead of the vectors. Vectors are read by plain loads
+// behind this: a load through the read-only path may be moved ahead of it.
 DEVICE void before_matrix(u32 settled) {
     if (!settled) after_predecessors();
 }
@@ -119,7 +119,8 @@ template <typename T, int N> DEVICE void store16(T* p, const T (&v)[N]) {
     for (int i = 0; i < int(sizeof(T) * N / 16); i++) __stcs(reinterpret_cast<uint4*>(p) + i, raw[i]);
 }
 
-// ---- a value of any size through a shuffle ---------------------------------------------------------------------------
+// ---- a value of any size through a shuffle
+// ---------------------------------------------------------------------------
 
 template <typename T> struct words_of {
     u32 word[(sizeof(T) + 3) / 4];

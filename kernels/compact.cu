@@ -8,9 +8,9 @@
 // A tile is THREADS * ROWS groups of VEC neighbouring elements, VEC filling 16 bytes; a warp owns a contiguous piece,
 // row after row, and a lane one group of each row. A lane counts what it keeps in each row; the counts of four rows
 // travel through the warp's sum in one word of four bytes (a row keeps at most 128). The warps' totals meet in shared
-// memory; the tile's total is published, its kept elements are packed in shared memory, and the next tile is on its way.
-// Only then does the first warp find by look-back (lookback.cuh) how many were kept before the block's previous tile,
-// whose packed elements leave in coalesced writes.
+// memory; the tile's total is published, its kept elements are packed in shared memory, and the next tile is on its
+// way. Only then does the first warp find by look-back (lookback.cuh) how many were kept before the block's previous
+// tile, whose packed elements leave in coalesced writes.
 //
 // Bytes an element: one read (and one byte of flag), and one write of what is kept. The floor.
 //

@@ -124,8 +124,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) alike(u64 n, const u32* fi
     }
 }
 
-// peers[3 c ..]: of the k vertices alike in component c those at k / 2, k / 4, 3 k / 4, none twice; NONE where k exceeds
-// the component's `one_in`th part. sums: of the flags, exclusive, n + 1 of them.
+// peers[3 c ..]: of the k vertices alike in component c those at k / 2, k / 4, 3 k / 4, none twice; NONE where k
+// exceeds the component's `one_in`th part. sums: of the flags, exclusive, n + 1 of them.
 extern "C" __global__ void __launch_bounds__(THREADS) pick_peers(u64 count, const u32* final, const u32* starts, const u32* sums, u32 one_in, u32* peers) {
     for EACH(c, count) {
         const u32 start = starts[c], end = starts[c + 1], before = sums[start], k = sums[end] - before;

@@ -5,9 +5,9 @@
 //     | . 4 3 . |     Entry j of what is left of a row is on diagonal first + j or, where some are missing before it, further on.
 //     | 2 . . 1 |
 //
-// One side lies along rows, the other along diagonals, so entries are turned over in shared memory (as in convert_rows.cu): on the side of
-// CSR, 32 / LANES rows are read or written at once, LANES neighbouring entries of each; on the other side the 32 rows of a diagonal, padding
-// too.
+// One side lies along rows, the other along diagonals, so entries are turned over in shared memory (as in
+// convert_rows.cu): on the side of CSR, 32 / LANES rows are read or written at once, LANES neighbouring entries of
+// each; on the other side the 32 rows of a diagonal, padding too.
 //
 // Bytes a place: its value; an entry: value and column.
 //
@@ -46,8 +46,8 @@ DEVICE u32 slot_of(const i64* distances, i64 distance) {
 // This warp's section.
 DEVICE u64 own_section() { return u64(blockIdx.x) * (THREADS / 32) + threadIdx.x / 32; }
 
-// A warp takes LANES diagonals of a section. Rows behind the last, to the end of its section, have no entries. `lost` is set where an entry has
-// the bits of none.
+// A warp takes LANES diagonals of a section. Rows behind the last, to the end of its section, have no entries. `lost`
+// is set where an entry has the bits of none.
 KERNEL csr_to_dia(u64 rows, const I* offsets, const u32* columns, const V* values, u32 diagonals, const i64* distances, V* places, u32* lost) {
     __shared__ Tile tiles[THREADS / 32];
     Tile& tile = tiles[threadIdx.x / 32];

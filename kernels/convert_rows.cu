@@ -5,21 +5,22 @@
 //     | . 4 3 . |      row after row       column after column     order 0 2 3 1            order 0 2 | 3 1
 //     | 2 . . 1 |
 //
-// One side lies along rows, the other along positions (rows in the layout's order), so entries are turned over in shared
-// memory. A warp takes 32 positions and LANES columns at a time. On the side of CSR, 32 / LANES rows are read or written
-// at once, LANES neighbouring entries of each; on the other side the 32 neighbouring positions of one column. LANES goes
-// with the mean length of rows. Where there are few rows, the columns of a group are dealt out to several warps
-// (`splits`).
+// One side lies along rows, the other along positions (rows in the layout's order), so entries are turned over in
+// shared memory. A warp takes 32 positions and LANES columns at a time. On the side of CSR, 32 / LANES rows are read or
+// written at once, LANES neighbouring entries of each; on the other side the 32 neighbouring positions of one column.
+// LANES goes with the mean length of rows. Where there are few rows, the columns of a group are dealt out to several
+// warps (`splits`).
 //
-// In JDS all long rows are neighbours, and one row may be as long as all others together. Only the first `near` diagonals are
-// turned over; those behind them have few positions each, and their entries are shared out one by one to the first `far` blocks. In SELL
-// a section with one long row is as wide, and warps of a kernel of its own share out its columns from `near` on.
+// In JDS all long rows are neighbours, and one row may be as long as all others together. Only the first `near`
+// diagonals are turned over; those behind them have few positions each, and their entries are shared out one by one to
+// the first `far` blocks. In SELL a section with one long row is as wide, and warps of a kernel of its own share out
+// its columns from `near` on.
 //
-// Bytes an entry: index and value read once and written once. Padding is written too: value 0, and index 0 or what tells the products
-// of SELL that it is padding.
+// Bytes an entry: index and value read once and written once. Padding is written too: value 0, and index 0 or what
+// tells the products of SELL that it is padding.
 //
-// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR) and STARTS (of sections or diagonals; u32 or u64), THREADS, LANES (4,
-// 8, 16).
+// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR) and STARTS (of sections or diagonals; u32 or u64), THREADS, LANES
+// (4, 8, 16).
 #include "common.cuh"
 
 typedef unsigned_of<VALUE_BYTES>::type V;
@@ -97,7 +98,8 @@ DEVICE Line line_of(const Csr& a, const u32* order, u64 position) {
     return {start, u32(a.offsets[row + 1] - start)};
 }
 
-// move(row of the tile, column of the tile, place in CSR) for each of the LANES entries from `first` of the warp's rows.
+// move(row of the tile, column of the tile, place in CSR) for each of the LANES entries from `first` of the warp's
+// rows.
 template <typename Move> DEVICE void along_rows(Line line, u32 first, Move move) {
     const u32 lane = lane_id(), k = first + lane % LANES;
 #pragma unroll 4
@@ -120,8 +122,8 @@ DEVICE Tile& tile_of_warp() {
     return tiles[threadIdx.x / 32];
 }
 
-// Turns over the columns of a warp's positions from `first` on, and every `step` columns, while these are below `most`. `places`: what the
-// layout has of the lane's row.
+// Turns over the columns of a warp's positions from `first` on, and every `step` columns, while these are below `most`.
+// `places`: what the layout has of the lane's row.
 template <bool FROM_CSR, typename Layout>
 DEVICE void turn_columns(Csr a, Line line, u32 places, Layout layout, u32* columns, V* values, u64 first_column, u32 most, u64 step) {
     Tile& tile = tile_of_warp();
@@ -204,8 +206,8 @@ DEVICE u64 section_by_warp(const Sell& to, u64 place) {
     return low;
 }
 
-// Columns from `near` on of sections that are wider. Of all columns of all sections, one after the other, a warp takes `share`, a multiple of
-// LANES, and looks for those among them.
+// Columns from `near` on of sections that are wider. Of all columns of all sections, one after the other, a warp takes
+// `share`, a multiple of LANES, and looks for those among them.
 template <bool FROM_CSR> DEVICE void far_columns(Csr a, const u32* order, Sell to, u32 near, u32 share, u32* columns, V* values) {
     const u64 warp = u64(blockIdx.x) * WARPS + threadIdx.x / 32, begin = warp * share * to.height, end = begin + share * to.height;
     if (begin >= u64(to.sections[to.count])) return;

@@ -33,8 +33,8 @@ KERNEL ordered_lengths(const u32* lengths, u64 rows, const u32* order, u32* sort
     if (__syncthreads_or(any) && threadIdx.x == 0) atomicMax(moved, 1ull);
 }
 
-// Places of each section, as wide as its longest row; they are added to found[0], and may wrap where that is more than I counts. found[1]
-// becomes the length of the longest row of all. LANES lanes a section.
+// Places of each section, as wide as its longest row; they are added to found[0], and may wrap where that is more than
+// I counts. found[1] becomes the length of the longest row of all. LANES lanes a section.
 KERNEL section_places(const u32* lengths, u64 rows, u64 height, I* places, u64 sections, u64* found) {
     __shared__ u64 of_block;
     __shared__ u32 widest;

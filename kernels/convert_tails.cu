@@ -4,12 +4,13 @@
 //     heads     a b | d | e f              appended     a b c | d | e f g h
 //
 // Every thread copies an element of the tails, whose row the block finds in its tile (tile_segments.cuh): a giant row
-// among short ones is shared by all blocks. `starts` has the row in which each tile starts (index.cu, whose tiles are the
-// same). Heads are moved by convert_rows.cu.
+// among short ones is shared by all blocks. `starts` has the row in which each tile starts (index.cu, whose tiles are
+// the same). Heads are moved by convert_rows.cu.
 //
 // Bytes an entry: index and value read once and written once.
 //
-// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of whole rows, and of the target of `tails`), HEADS and TAILS (u32 or u64), THREADS, ITEMS.
+// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of whole rows, and of the target of `tails`), HEADS and TAILS (u32 or
+// u64), THREADS, ITEMS.
 #include "tile_segments.cuh"
 
 typedef unsigned_of<VALUE_BYTES>::type V;

@@ -5,12 +5,14 @@
 //     | . 4 3 . |     values   1 7 8 4 3 2 1        row 3 is cut: 2 x_0 is the piece of tile 1, 1 x_3 that of tile 2
 //     | 2 . . 1 |
 //
-// coo_segmented: a block takes a tile of nonzeros, whatever rows they belong to. Each thread sums runs of equal rows among ITEMS
-// consecutive products; a segmented scan over the block joins runs across threads. A row that lies in one tile is added to y there;
-// a row that is cut leaves its pieces, and coo_join adds them up in their order. Same bits in every run.
+// coo_segmented: a block takes a tile of nonzeros, whatever rows they belong to. Each thread sums runs of equal rows
+// among ITEMS consecutive products; a segmented scan over the block joins runs across threads. A row that lies in one
+// tile is added to y there; a row that is cut leaves its pieces, and coo_join adds them up in their order. Same bits in
+// every run.
 //
-// coo_atomic: a warp joins runs among its 32 products and adds each to y atomically. No scratch, no second launch, but the order in
-// which pieces of a row arrive differs from run to run, and with it the last bits: only where that is asked for.
+// coo_atomic: a warp joins runs among its 32 products and adds each to y atomically. No scratch, no second launch, but
+// the order in which pieces of a row arrive differs from run to run, and with it the last bits: only where that is
+// asked for.
 //
 // Both add to y, so coo_scale comes before them unless beta is one.
 //

@@ -5,20 +5,22 @@
 //     | . 4 3 . |     values   1 7 | 8 | 4 3 | 2 1
 //     | 2 . . 1 |     SLACK 1: tile 1 has rows 1 and 2, and 4 of row 2, whose 3 comes to tile 2; SLACK 2: all of both rows
 //
-// The steps are those of merging row starts with nonzeros (merge path), so empty rows count too. Where each tile begins is found once a
-// matrix (row_shape.cu: the co-rank search); with it a block knows its nonzeros. Their products a_ij x_j go to shared memory, a thread a
-// nonzero; then groups of threads sum the rows, as many threads a row as the number of rows in the tile leaves, and whole warps the rows
-// that are long for that.
+// The steps are those of merging row starts with nonzeros (merge path), so empty rows count too. Where each tile begins
+// is found once a matrix (row_shape.cu: the co-rank search); with it a block knows its nonzeros. Their products a_ij
+// x_j go to shared memory, a thread a nonzero; then groups of threads sum the rows, as many threads a row as the number
+// of rows in the tile leaves, and whole warps the rows that are long for that.
 //
-// A row that is too long for the tile in which it starts is cut (tile_start.cuh). Each of its tiles posts its piece; the last one waits for
-// them (posts.cuh) and adds them up in their order: the same bits in every run, and a row of a million nonzeros is work for hundreds of
-// blocks.
+// A row that is too long for the tile in which it starts is cut (tile_start.cuh). Each of its tiles posts its piece;
+// the last one waits for them (posts.cuh) and adds them up in their order: the same bits in every run, and a row of a
+// million nonzeros is work for hundreds of blocks.
 //
 // Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its offset, and y.
-// Sources: PMPP ch. 12 (co-rank); Merrill and Garland 2016 (merge-based products; words that are posted); Greathouse and Daga 2014.
+// Sources: PMPP ch. 12 (co-rank); Merrill and Garland 2016 (merge-based products; words that are posted); Greathouse
+// and Daga 2014.
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), THREADS, ITEMS (steps of a tile a thread), SLACK (less than a tile),
-// UNROLL (nonzeros a thread has under way), AHEAD (1: the first of them are asked for before the launch ahead has ended), MIN_BLOCKS (blocks that a multiprocessor shall hold).
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), THREADS, ITEMS (steps of a tile a thread), SLACK
+// (less than a tile), UNROLL (nonzeros a thread has under way), AHEAD (1: the first of them are asked for before the
+// launch ahead has ended), MIN_BLOCKS (blocks that a multiprocessor shall hold).
 #include "posts.cuh"
 #include "product.cuh"
 #include "tile_start.cuh"
@@ -30,8 +32,8 @@ typedef OFFSET I;
 // Nonzeros a lane above which a part waits for a warp.
 constexpr u32 LONG = 32;
 
-// The sum of every thread's value, in all of them. The few sums of warps are added up one by one: by shuffles it takes longer. A barrier
-// must lie between two calls.
+// The sum of every thread's value, in all of them. The few sums of warps are added up one by one: by shuffles it takes
+// longer. A barrier must lie between two calls.
 DEVICE T tile_sum(T value) {
     __shared__ alignas(16) unsigned char bytes[THREADS / 32 * sizeof(T)];
     T* const of_warp = reinterpret_cast<T*>(bytes);
@@ -49,7 +51,8 @@ struct Share {
     u32 column[UNROLL];
     V value[UNROLL];
 
-    // In the second-level cache, where matrices are that are asked for ahead, to ask that they leave it first costs time.
+    // In the second-level cache, where matrices are that are asked for ahead, to ask that they leave it first costs
+    // time.
     DEVICE void ask(u32 k, u32 nonzeros, const u32* columns, const V* values) {
 #pragma unroll
         for (u32 u = 0; u < UNROLL; u++)
@@ -60,8 +63,8 @@ struct Share {
     }
 };
 
-// `take` gets place and product of N nonzeros of this thread from the k-th on, THREADS apart. The last may not be there where PARTLY; the
-// others are asked for without looking, which is a third of the instructions.
+// `take` gets place and product of N nonzeros of this thread from the k-th on, THREADS apart. The last may not be there
+// where PARTLY; the others are asked for without looking, which is a third of the instructions.
 template <u32 N, bool PARTLY, typename F>
 DEVICE void products_of(u32 k, u32 nonzeros, const u32* columns, const V* values, const T* x, u32 conjugate, F take) {
     const bool all = !PARTLY || k + (N - 1) * THREADS < nonzeros;
@@ -92,8 +95,8 @@ DEVICE void products_behind(u32 done, u32 nonzeros, const u32* columns, const V*
     }
 }
 
-// `take` gets place and product of this thread's nonzeros. The first of them have been asked for where AHEAD; then x is read by plain loads,
-// which stay behind the wait for the launch ahead.
+// `take` gets place and product of this thread's nonzeros. The first of them have been asked for where AHEAD; then x is
+// read by plain loads, which stay behind the wait for the launch ahead.
 template <typename F>
 DEVICE void each_product(Share& share, u32 nonzeros, const u32* columns, const V* values, const T* x, u32 conjugate, F take) {
     if constexpr (!AHEAD) {

@@ -1,19 +1,22 @@
-// y = alpha A x + beta y with A in compressed sparse rows of very different lengths, few enough to lie in the second-level cache.
+// y = alpha A x + beta y with A in compressed sparse rows of very different lengths, few enough to lie in the
+// second-level cache.
 //
 //     | 1 . 7 . |     offsets  0   2   3   5   7          EACH = 1: row 1 has one lane, rows 0, 2 and 3 have two lanes each
 //     | . . 8 . |     columns  0 2 | 2 | 1 2 | 0 3
 //     | . 4 3 . |     values   1 7 | 8 | 4 3 | 2 1        parts (begin, end, row), shortest rows first:
 //     | 2 . . 1 |                                             2 3 1 | 0 2 0 | 3 5 2 | 5 7 3
 //
-// There time is the number of steps that wait for one another: the part, its columns and values, x, the sum. So rows are sorted once a
-// matrix into bins of up to EACH nonzeros, twice as many, ... 32 times as many, and have 1, 2, ... 32 lanes of a warp; no lane has more than
-// EACH nonzeros, all of them under way at once, and no row waits for another. Longer rows have blocks of their own, as many as their length
-// asks for; these come first. Of a row of several blocks the last one takes what the others post (posts.cuh) and adds it up in their order.
+// There time is the number of steps that wait for one another: the part, its columns and values, x, the sum. So rows
+// are sorted once a matrix into bins of up to EACH nonzeros, twice as many, ... 32 times as many, and have 1, 2, ... 32
+// lanes of a warp; no lane has more than EACH nonzeros, all of them under way at once, and no row waits for another.
+// Longer rows have blocks of their own, as many as their length asks for; these come first. Of a row of several blocks
+// the last one takes what the others post (posts.cuh) and adds it up in their order.
 //
 // Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its part, 16, and y.
 // Source: Ashari, Sedaghati, Eisenlohr, Parthasarathy and Sadayappan 2014 (rows in bins of their lengths).
 //
-// Constants: SCALAR (vectors), STORED (values), EACH (nonzeros of a lane), THREADS, MIN_BLOCKS (blocks that a multiprocessor shall hold).
+// Constants: SCALAR (vectors), STORED (values), EACH (nonzeros of a lane), THREADS, MIN_BLOCKS (blocks that a
+// multiprocessor shall hold).
 #include "posts.cuh"
 #include "product.cuh"
 
@@ -50,8 +53,9 @@ DEVICE Place place_of(u32 warp, const Ends& ends) {
     return place;
 }
 
-// Sum over this thread's nonzeros of a part, one in `lanes` from the `lane`-th on: asked for while the launch before ends. ABREAST: so many
-// lanes read nonzeros side by side that lines of the matrix are used up at once, and can leave the caches first.
+// Sum over this thread's nonzeros of a part, one in `lanes` from the `lane`-th on: asked for while the launch before
+// ends. ABREAST: so many lanes read nonzeros side by side that lines of the matrix are used up at once, and can leave
+// the caches first.
 template <bool ABREAST>
 DEVICE T sum_ahead(const Part& part, u32 lane, u32 lanes, const u32* columns, const V* values, const T* x, u32 conjugate,
                    u32 settled) {

@@ -5,17 +5,18 @@
 //     | . 4 3 . |     values   1 7 | 8 | 4 3 | 2 1        row 0: 1 (x0 z0) + 7 (x2 z2)
 //     | 2 . . 1 |
 //
-// The vectors lie interleaved: element i of vector j is at i * vectors + j. So a nonzero asks for neighbouring addresses, a
-// column and a value serve all vectors, and a line of X is used whole.
+// The vectors lie interleaved: element i of vector j is at i * vectors + j. So a nonzero asks for neighbouring
+// addresses, a column and a value serve all vectors, and a line of X is used whole.
 //
-// A block takes THREADS / LANES rows; columns and values go through shared memory as in csr_stream.cu. LANES threads a row take
-// WIDTH vectors each. The tile is done when its longest row is; rows of very different lengths are for csr_block_tiles.cu.
+// A block takes THREADS / LANES rows; columns and values go through shared memory as in csr_stream.cu. LANES threads a
+// row take WIDTH vectors each. The tile is done when its longest row is; rows of very different lengths are for
+// csr_block_tiles.cu.
 //
 // Bytes a nonzero: value + 4 for the column + what of X misses the caches. A row: its offset, and a row of Y.
 // Source: Yang, Buluc and Owens 2018 (row splitting, several vectors).
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), WIDTH (1, or 16 bytes' worth),
-// UNROLL (nonzeros a thread has under way), THREADS.
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), WIDTH (1, or 16
+// bytes' worth), UNROLL (nonzeros a thread has under way), THREADS.
 #include "complex.cuh"
 
 typedef SCALAR T;

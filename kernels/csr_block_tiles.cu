@@ -1,17 +1,20 @@
-// Y = alpha A X + beta Y with A in compressed sparse rows of any lengths and several vectors at once: every block gets the same share.
+// Y = alpha A X + beta Y with A in compressed sparse rows of any lengths and several vectors at once: every block gets
+// the same share.
 //
 //     tile of 8 nonzeros, 4 groups of LANES threads:   | r0 r0 | r0 r1 | r2 r2 | r2 r2 | and row 2 goes on in the next tile
 //
-// Tiles of steps as in csr_balanced.cu. Within a tile each group takes the same number of nonzeros, whatever rows they belong to:
-// a row inside of a group's share is written at once; of a row that is cut by groups each leaves its piece in shared memory, and
-// the group in which the row starts adds them up in their order (group 0: row 0, group 2: row 2). A row that is cut by tiles leaves its pieces
-// in device memory for csr_block_join: same bits in every run, and a row of a million nonzeros is work for hundreds of blocks.
+// Tiles of steps as in csr_balanced.cu. Within a tile each group takes the same number of nonzeros, whatever rows they
+// belong to: a row inside of a group's share is written at once; of a row that is cut by groups each leaves its piece
+// in shared memory, and the group in which the row starts adds them up in their order (group 0: row 0, group 2: row 2).
+// A row that is cut by tiles leaves its pieces in device memory for csr_block_join: same bits in every run, and a row
+// of a million nonzeros is work for hundreds of blocks.
 //
 // Bytes a nonzero: value + 4 for the column + what of X misses the caches. A row: its offset, and a row of Y.
 // Sources: Merrill and Garland 2016 (merge-based products); Yang, Buluc and Owens 2018 (several vectors).
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (threads for the vectors of a row, a power of two up to 32), WIDTH
-// (vectors a thread: 1, or 16 bytes' worth), UNROLL (nonzeros a thread has under way), THREADS, STEPS (of a tile).
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (threads for the vectors of a row, a power of
+// two up to 32), WIDTH (vectors a thread: 1, or 16 bytes' worth), UNROLL (nonzeros a thread has under way), THREADS,
+// STEPS (of a tile).
 #include "complex.cuh"
 
 typedef SCALAR T;
@@ -32,7 +35,8 @@ DEVICE u32 part_of(const u16* starts, u32 count, u32 k) {
     return low;
 }
 
-// pieces: two a tile, of `vectors` each: of the row that comes in and of the one that goes on. Shared memory: STEPS + 4 nonzeros.
+// pieces: two a tile, of `vectors` each: of the row that comes in and of the one that goes on. Shared memory: STEPS + 4
+// nonzeros.
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr_block_tiles(u64 rows, u64 count, const u32* tile_rows, const I* offsets, const u32* columns, const V* values, T alpha, const T* x,
                     T beta, T* y, u32 vectors, T* pieces) {

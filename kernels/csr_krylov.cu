@@ -1,5 +1,5 @@
-// What a Krylov solver asks of a CSR matrix beside its product: the reciprocal diagonal, b - A x in twice the precision,
-// and how far A is from its transpose.
+// What a Krylov solver asks of a CSR matrix beside its product: the reciprocal diagonal, b - A x in twice the
+// precision, and how far A is from its transpose.
 //
 // residual: LANES threads a row as in csr_vector.cu. Each sum is a pair high + low of reals, exact to twice the digits:
 // products split by fused multiply-add, sums by Knuth's two-sum; rounded once at the end.
@@ -24,7 +24,8 @@ template <typename A> DEVICE R imaginary_part(A a) {
 }
 DEVICE bool finite(R a) { return a - a == 0; }
 
-// ---- pairs of reals: never contracted, so that rounding errors are what the algebra says ---------------------------------
+// ---- pairs of reals: never contracted, so that rounding errors are what the algebra says
+// ---------------------------------
 
 DEVICE f64 times(f64 a, f64 b) { return __dmul_rn(a, b); }
 DEVICE f32 times(f32 a, f32 b) { return __fmul_rn(a, b); }
@@ -104,9 +105,9 @@ DEVICE R inverse_of(T entry, bool& good) {
 
 #define SMALLEST_NORMAL 0x1p-126f
 
-// inverse[i] = 1 / a_ii, and in rounded[i], where that is not null, the same in single precision. found, all bits set by the
-// caller: found[0] becomes the first row without a usable diagonal entry, found[1] the first row whose inverse is not that of
-// row 0, found[2] one whose inverse is beyond the normal numbers of single precision.
+// inverse[i] = 1 / a_ii, and in rounded[i], where that is not null, the same in single precision. found, all bits set
+// by the caller: found[0] becomes the first row without a usable diagonal entry, found[1] the first row whose inverse
+// is not that of row 0, found[2] one whose inverse is beyond the normal numbers of single precision.
 extern "C" __global__ void __launch_bounds__(THREADS)
     inverse_diagonal(u64 rows, const I* offsets, const u32* columns, const V* values, R* inverse, f32* rounded, u32* found) {
     bool good;

@@ -5,10 +5,10 @@
 //     | . 4 3 . |     values   1 7 | 8 | 4 3 | 2 1          then thread 0 sums row 0, thread 1 row 1 ... (LANES = 1)
 //     | 2 . . 1 |
 //
-// A block takes THREADS / LANES rows. Their columns and values are copied to shared memory, sixteen bytes a copy, whatever
-// the lengths of rows; so memory is read in full lines. Then LANES threads a row sum it from there: at each step neighbouring
-// threads ask for x at the columns of neighbouring rows, which on meshes lie side by side. (A thread a row straight from
-// memory would read lines in pieces; a thread a nonzero would ask for x in the order of one row.)
+// A block takes THREADS / LANES rows. Their columns and values are copied to shared memory, sixteen bytes a copy,
+// whatever the lengths of rows; so memory is read in full lines. Then LANES threads a row sum it from there: at each
+// step neighbouring threads ask for x at the columns of neighbouring rows, which on meshes lie side by side. (A thread
+// a row straight from memory would read lines in pieces; a thread a nonzero would ask for x in the order of one row.)
 //
 // Any row may be longer than the shared memory: the tile is then worked off in chunks of `capacity`. So it is right for
 // every matrix, and fast where the rows of a tile have about the same length; else csr_balanced.cu.
@@ -16,8 +16,8 @@
 // Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its offset, and y.
 // Sources: Greathouse and Daga 2014 (CSR-stream); Bell and Garland 2008 (lanes a row).
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), UNROLL (nonzeros a thread has
-// under way), IN_BULK (1: one thread copies for all), THREADS.
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), UNROLL (nonzeros a
+// thread has under way), IN_BULK (1: one thread copies for all), THREADS.
 #include "product_dot.cuh"
 #include "stage.cuh"
 

@@ -11,18 +11,18 @@
 // Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its offset, and y.
 // Source: Bell and Garland 2008 (CSR vector).
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), UNROLL (nonzeros a lane has under
-// way), AHEAD (1: the first nonzeros are asked for before the launch ahead has ended), THREADS.
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), UNROLL (nonzeros a
+// lane has under way), AHEAD (1: the first nonzeros are asked for before the launch ahead has ended), THREADS.
 #include "product.cuh"
 
 typedef SCALAR T;
 typedef STORED V;
 typedef OFFSET I;
 
-// Nonzeros of a lane under way at a time, `left` of them and no more than UNROLL. Plain loads: to ask that the matrix leave the caches first
-// costs up to a fifth here. What counts in small matrices are the instructions behind the wait for the launch ahead, so a sum does not ask
-// which nonzeros there are: what there is not is -0 * 0 = -0, and s + -0 = s for every s. Where there is room for many, most are not there,
-// and it is cheaper to ask.
+// Nonzeros of a lane under way at a time, `left` of them and no more than UNROLL. Plain loads: to ask that the matrix
+// leave the caches first costs up to a fifth here. What counts in small matrices are the instructions behind the wait
+// for the launch ahead, so a sum does not ask which nonzeros there are: what there is not is -0 * 0 = -0, and s + -0 =
+// s for every s. Where there is room for many, most are not there, and it is cheaper to ask.
 constexpr bool ALL_THERE = is_float<T>::value && UNROLL <= 12;
 struct Nonzeros {
     u32 column[UNROLL];
@@ -38,7 +38,8 @@ struct Nonzeros {
             }
         }
     }
-    // x by plain loads where the first nonzeros were asked for ahead: others may be moved ahead of the wait for its launch.
+    // x by plain loads where the first nonzeros were asked for ahead: others may be moved ahead of the wait for its
+    // launch.
     DEVICE T add_to(T sum, u32 left, const T* x, u32 conjugate) const {
         T of_x[UNROLL];
 #pragma unroll
@@ -53,8 +54,8 @@ struct Nonzeros {
     }
 };
 
-// One block a multiprocessor is enough: without that the compiler saves registers, and some loads of a row wait for others (a third longer
-// for rows of up to 12 nonzeros in double precision).
+// One block a multiprocessor is enough: without that the compiler saves registers, and some loads of a row wait for
+// others (a third longer for rows of up to 12 nonzeros in double precision).
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     csr(u64 rows, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate, u32 settled) {
     before_matrix(AHEAD && settled);

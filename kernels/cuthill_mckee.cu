@@ -11,19 +11,20 @@
 //   alone    few vertices of which one has too long a row for that: the first block runs level after level;
 //   wide     all blocks of the team; where children go follows from the numbers of children of earlier tiles, which
 //            blocks tell each other without a third meeting.
-// A team has a cluster at least, and at most 255 blocks. Where a vertex has more children than a warp sorts, the kernel stops after that level:
-// the caller sorts it and starts the kernel again. The result depends on the graph and the roots alone.
-// Source: Cuthill and McKee 1969; Karantasis et al. 2014 (levels first, then places).
+// A team has a cluster at least, and at most 255 blocks. Where a vertex has more children than a warp sorts, the kernel
+// stops after that level: the caller sorts it and starts the kernel again. The result depends on the graph and the
+// roots alone. Source: Cuthill and McKee 1969; Karantasis et al. 2014 (levels first, then places).
 //
 // vertices: of each its row, see row.cuh. marks: 2^32 - 1 where nothing was reached, 0 for roots, else 1 + place of the
 // parent.
 // states: a header a team, zeroed, then `tiles` words a team. A header: 0 to 3 meetings (zeroed before every start), 4
-// head, 5 tail (of the frontier), 6 its level, 7 width, 8 bandwidth, 9 largest bandwidth of use, 10 status (0 running, 1
-// finished, 2 stopped by 9, 3 frontier needs sorting), 11 end (degree << 32 | vertex, of the last level), 12 to 15 what the leader tells.
+// head, 5 tail (of the frontier), 6 its level, 7 width, 8 bandwidth, 9 largest bandwidth of use, 10 status (0 running,
+// 1 finished, 2 stopped by 9, 3 frontier needs sorting), 11 end (degree << 32 | vertex, of the last level), 12 to 15
+// what the leader tells.
 //
 // Constants: OFFSET, THREADS, ALONE (vertices of a frontier that one block sees to), STAGE (children of a warp that are
-// sorted in shared memory), CLUSTER (blocks of a cluster), HELD (neighbours that a lane holds in a narrow level), NARROW
-// (vertices of the widest narrow level).
+// sorted in shared memory), CLUSTER (blocks of a cluster), HELD (neighbours that a lane holds in a narrow level),
+// NARROW (vertices of the widest narrow level).
 #include "team.cuh"
 #include "narrow.cuh"
 
@@ -116,8 +117,8 @@ DEVICE void put(const Orders& s, u64 place, u32 v, u64 row) {
     __stcg(s.rows + place, row);
 }
 
-// The children of a warp that has more, parent by parent, to the places from `at` on; of one that has too many as well, as they come, and
-// `shared.bad` says so. Returns the farthest that one lies behind its parent.
+// The children of a warp that has more, parent by parent, to the places from `at` on; of one that has too many as well,
+// as they come, and `shared.bad` says so. Returns the farthest that one lies behind its parent.
 DEVICE u32 parent_by_parent(const Orders& s, const Rows& rows, u32 parents, u64 at, Shared& shared) {
     const u32 warp = threadIdx.x / 32;
     u32 far = 0;
@@ -155,8 +156,8 @@ DEVICE u32 parent_by_parent(const Orders& s, const Rows& rows, u32 parents, u64 
     return far;
 }
 
-// Of a block's first warp: tells how many children tile t has, and waits for the tiles between the block's last one and this. Returns how
-// many they have.
+// Of a block's first warp: tells how many children tile t has, and waits for the tiles between the block's last one and
+// this. Returns how many they have.
 DEVICE u32 children_between(u64* tiles, u32 t, u32 blocks, u32 depth, u32 own) {
     if (lane_id() == 0) __stcg(tiles + t, u64(depth + 1) << 32 | own);
     u32 sum = 0;

@@ -5,14 +5,17 @@
 //     | . 4 3 . |             * 2 | 4 * | 3 1 | * * | * *      rows 2 and 3
 //     | 2 . . 1 |
 //
-// Neighbouring threads read neighbouring values and neighbouring elements of x: nothing is gathered, and no column is read. The distances
-// are the same for all threads. Where there is no entry (*) every bit of the value is set, and x is read but not used.
+// Neighbouring threads read neighbouring values and neighbouring elements of x: nothing is gathered, and no column is
+// read. The distances are the same for all threads. Where there is no entry (*) every bit of the value is set, and x is
+// read but not used.
 //
-// Bytes a place: its value. A row: y, and x once, from the first-level cache for every diagonal but one on a line of a grid.
-// Sources: Saad, "Iterative Methods for Sparse Linear Systems", section 3.4; Bell and Garland 2009, with SELL's sections.
+// Bytes a place: its value. A row: y, and x once, from the first-level cache for every diagonal but one on a line of a
+// grid. Sources: Saad, "Iterative Methods for Sparse Linear Systems", section 3.4; Bell and Garland 2009, with SELL's
+// sections.
 //
-// Constants: SCALAR (vectors), STORED (values), ROWS (neighbouring rows a thread: their values are one load), UNROLL (entries of a row that
-// a thread has under way), WIDE (1: so many diagonals that the first-level cache is kept for x), THREADS.
+// Constants: SCALAR (vectors), STORED (values), ROWS (neighbouring rows a thread: their values are one load), UNROLL
+// (entries of a row that a thread has under way), WIDE (1: so many diagonals that the first-level cache is kept for x),
+// THREADS.
 #include "across.cuh"
 #include "dia.cuh"
 #include "product_dot.cuh"
@@ -27,8 +30,8 @@ struct Diagonals {
     const V* values;
 };
 
-// Adds N entries of each row; without a branch between the loads, so that all are under way at once. INSIDE: all of these columns are the
-// matrix's.
+// Adds N entries of each row; without a branch between the loads, so that all are under way at once. INSIDE: all of
+// these columns are the matrix's.
 template <bool INSIDE, u32 N>
 DEVICE void add_entries(T (&sum)[ROWS], Diagonals a, u32 k, u64 first, i64 row, const T* x, u32 conjugate) {
     Across<V> value[N];
@@ -104,7 +107,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     leave_sum<THREADS>(xy, dot.part, partials, finished);
 }
 
-// y = alpha A^T x + beta y, a thread a column: its entries are on the diagonals from the last to the first, in the order of the rows.
+// y = alpha A^T x + beta y, a thread a column: its entries are on the diagonals from the last to the first, in the
+// order of the rows.
 extern "C" __global__ void __launch_bounds__(THREADS)
     dia_transposed(u64 rows, u64 columns, u32 count, const i64* distances, const V* values, T alpha, const T* x, T beta, T* y,
                    u32 conjugate) {

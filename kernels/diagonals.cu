@@ -5,10 +5,10 @@
 //     | . 4 3 . |     A bit a diagonal; a thread an entry, tiles of even work (tile_segments.cuh).
 //     | 2 . . 1 |
 //
-// Bytes an entry: its column. There are few diagonals and many entries: blocks that came all at once would ask for the same few words, and set
-// what is not yet set, tens of thousands of times. So a block keeps a set of its diagonals in shared memory and brings each to the marks
-// once, at the end; one that finds no slot is marked at once. Marks are looked at before they are set, past the first-level cache, which would
-// not see what other multiprocessors set.
+// Bytes an entry: its column. There are few diagonals and many entries: blocks that came all at once would ask for the
+// same few words, and set what is not yet set, tens of thousands of times. So a block keeps a set of its diagonals in
+// shared memory and brings each to the marks once, at the end; one that finds no slot is marked at once. Marks are
+// looked at before they are set, past the first-level cache, which would not see what other multiprocessors set.
 //
 // Constants: OFFSET (u32 or u64), THREADS, ITEMS.
 #include "tile_segments.cuh"
@@ -65,8 +65,8 @@ KERNEL mark_diagonals(u64 rows, const OFFSET* offsets, u64 n, const u64* starts,
         if (seen[i] != FREE) set_mark(marks, seen[i]);
 }
 
-// Words that are not zero, up to `most` of them: number << 32 | word, in whatever order they come. `counts` has their number and
-// that of the bits, and starts from zero.
+// Words that are not zero, up to `most` of them: number << 32 | word, in whatever order they come. `counts` has their
+// number and that of the bits, and starts from zero.
 KERNEL list_diagonals(const u32* marks, u64 words, u64 most, u64* list, u64* counts) {
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < words; i += u64(gridDim.x) * THREADS) {
         const u32 word = marks[i];

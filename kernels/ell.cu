@@ -5,9 +5,10 @@
 //     | . 4 3 . |     values   1 8 4 2 | 7 * 3 1
 //     | 2 . . 1 |
 //
-// Entry k of row i is at k * rows + i: neighbouring threads read neighbouring addresses. A thread stops at the length of its row,
-// so padding is neither multiplied nor, where whole warps are done, read. EAGER threads ask for the padding too, beside the length and not
-// behind it, and before the launch ahead has ended: what counts in small matrices is how many loads wait for one another.
+// Entry k of row i is at k * rows + i: neighbouring threads read neighbouring addresses. A thread stops at the length
+// of its row, so padding is neither multiplied nor, where whole warps are done, read. EAGER threads ask for the padding
+// too, beside the length and not behind it, and before the launch ahead has ended: what counts in small matrices is how
+// many loads wait for one another.
 //
 // Bytes a stored entry: value + 4 for the column + what of x misses the caches. A row: its length, and y.
 // Source: PMPP 14.3, with y = alpha A x + beta y.

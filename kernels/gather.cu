@@ -1,8 +1,8 @@
 // out[i] = x[index[i]], and out[index[i]] = x[i]: a thread each, the index stream read and the result written in order
 // (gather) or the input read in order (scatter); the random side goes element by element.
 //
-// Bytes an element: sizeof(INDEX) + 2 * ITEM_BYTES, and up to 32 for the random side where neighbours are not used together.
-// Indices are checked: those of `m` and above are left out, and counted in `misses` if it is not null.
+// Bytes an element: sizeof(INDEX) + 2 * ITEM_BYTES, and up to 32 for the random side where neighbours are not used
+// together. Indices are checked: those of `m` and above are left out, and counted in `misses` if it is not null.
 //
 // Source: PMPP ch. 10 (coalescing).
 //

@@ -5,15 +5,16 @@
 //     runs     1 | 0 2 | 3        sources  1* 0* 2 3*        (* highest bit)        TILE 2: before 0 2
 //
 // A block takes a tile. A thread asks for all of its sources at once, then for their elements of x, which go to shared
-// memory; where runs start is listed there too, and a thread sums a run. A run belongs to the tile in which it starts, and
-// its thread fetches what lies in later tiles. So two loads wait for each other, where a list of starts would be a third,
-// and 4 bytes a run more.
+// memory; where runs start is listed there too, and a thread sums a run. A run belongs to the tile in which it starts,
+// and its thread fetches what lies in later tiles. So two loads wait for each other, where a list of starts would be a
+// third, and 4 bytes a run more.
 //
 // Bytes: a source and an element of x, and an element written a run. The order of sums is part of the result.
 //
 // Sources are checked: those beyond x add nothing, and are counted in `misses`.
 //
-// Constants: SCALAR, SOURCE, THREADS, ITEMS (sources a thread), BLOCKS (a multiprocessor, at least); TILE is THREADS * ITEMS.
+// Constants: SCALAR, SOURCE, THREADS, ITEMS (sources a thread), BLOCKS (a multiprocessor, at least); TILE is THREADS *
+// ITEMS.
 #include "complex.cuh"
 
 #define TILE (THREADS * ITEMS)

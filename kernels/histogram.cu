@@ -19,7 +19,8 @@
 //
 // Sources: Merrill 2011, 4.5, and PMPP ch. 9 (privatisation, aggregation).
 //
-// Constants: COUNT (u32 or u64), THREADS, ITEMS (a multiple of 4), CACHE (slots, a power of two), WINDOW (a power of two).
+// Constants: COUNT (u32 or u64), THREADS, ITEMS (a multiple of 4), CACHE (slots, a power of two), WINDOW (a power of
+// two).
 #include "common.cuh"
 
 #define VEC 4

@@ -5,8 +5,8 @@
 //     | . 4 3 . |     columns  0 1 0 2 | 2 2 3         step 0 reads 0 1 0 2, step 1 reads 2 2 3
 //     | 2 . . 1 |     values   1 4 2 8 | 7 3 1
 //
-// Entry k of the row at position p is at offsets[k] + p, as long as that lies before offsets[k + 1]: rows go from longest to
-// shortest. y is written through the order, so A stays the same operator.
+// Entry k of the row at position p is at offsets[k] + p, as long as that lies before offsets[k + 1]: rows go from
+// longest to shortest. y is written through the order, so A stays the same operator.
 //
 // Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its place in the order, and y.
 // Source: PMPP 14.5 and its exercise 5; CS13 (transposed JDS).

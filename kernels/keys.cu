@@ -6,8 +6,8 @@
 typedef KEY K;
 #define EACH(i, n) for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < (n); i += u64(gridDim.x) * THREADS)
 
-// *wrong becomes 1 where a key is smaller than its left neighbour, or equal to it, if `strictly`: a warp says so once, and looks no further,
-// for stores to one word queue up.
+// *wrong becomes 1 where a key is smaller than its left neighbour, or equal to it, if `strictly`: a warp says so once,
+// and looks no further, for stores to one word queue up.
 extern "C" __global__ void __launch_bounds__(THREADS) is_sorted(const K* keys, u64 n, u32 strictly, u32* wrong) {
     bool found = false;
     EACH(i, n) {

@@ -10,8 +10,8 @@
 //
 // Sums: as in block_sum.cuh, the same bits in every run. Source: PMPP 17.4 (fuse the vector work of CG).
 //
-// Constants: SCALAR (element type), DIAGONAL (a diagonal inverse), THREADS, UNROLL (cg_direction), SUM_THREADS, SUM_UNROLL
-// (cg_residual).
+// Constants: SCALAR (element type), DIAGONAL (a diagonal inverse), THREADS, UNROLL (cg_direction), SUM_THREADS,
+// SUM_UNROLL (cg_residual).
 #include "block_sum.cuh"
 #include "cg_step.cuh"
 #include "lanes16.cuh"

@@ -1,10 +1,12 @@
-// The steps of krylov.cu for k systems with one matrix, side by side: entry i of system j lies at i * k + j, its scalars at state + j * SLOTS.
-// Each system has its own alpha, beta and status, and stands still by itself: it is then neither written nor is what it holds of account.
+// The steps of krylov.cu for k systems with one matrix, side by side: entry i of system j lies at i * k + j, its
+// scalars at state + j * SLOTS. Each system has its own alpha, beta and status, and stands still by itself: it is then
+// neither written nor is what it holds of account.
 //
 //     k = 3, n = 3 rows:   r0 s0 t0 | r1 s1 t1 | r2 s2 t2        a thread strides by a multiple of k, so that its places keep their systems
 //
-// cg_residuals    alpha = rho / p.q;  r -= alpha q;  r.r, r.z                bytes a row: 3 k scalars, an entry of the diagonal
-// cg_directions   x += alpha p;  beta = r.z / rho;  p = z + beta p           bytes a row: 5 k scalars, an entry of the diagonal
+// cg_residuals    alpha = rho / p.q;  r -= alpha q;  r.r, r.z                bytes a row: 3 k scalars, an entry of the
+// diagonal cg_directions   x += alpha p;  beta = r.z / rho;  p = z + beta p           bytes a row: 5 k scalars, an
+// entry of the diagonal
 //
 // Constants: as for krylov.cu; k is 2 to 32.
 #include "cg_step.cuh"

@@ -1,4 +1,5 @@
-// Rows ordered by length, from longest to shortest and rows of equal length in their order, within windows that a block holds.
+// Rows ordered by length, from longest to shortest and rows of equal length in their order, within windows that a block
+// holds.
 //
 //     lengths  2 1 2 2 | 3 3 1 1        order  0 2 3 1 | 4 5 6 7        sorted  2 2 2 1 | 3 3 1 1        moved  1
 //
@@ -9,7 +10,8 @@
 // Constants: THREADS (the largest window).
 #include "length_order.cuh"
 
-// moved becomes 1 where a row is not in its place. Windows have at most as many rows as the launch's blocks have threads.
+// moved becomes 1 where a row is not in its place. Windows have at most as many rows as the launch's blocks have
+// threads.
 extern "C" __global__ void __launch_bounds__(THREADS) order_windows(const u32* lengths, u64 rows, u64 window, u32* order, u32* sorted, u64* moved) {
     __shared__ LengthOrder<THREADS> room;
     const u64 first = u64(blockIdx.x) * window;

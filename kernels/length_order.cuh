@@ -1,6 +1,7 @@
-// Rows of a block ordered by length, from longest to shortest and rows of equal length in their order (length_order.cu draws it): a radix
-// sort by single bits, from the lowest in which lengths differ to the highest. Rows that have the bit go before rows that do not, both in
-// their order, to places counted by votes. Rows that are in order already stay where they are.
+// Rows of a block ordered by length, from longest to shortest and rows of equal length in their order (length_order.cu
+// draws it): a radix sort by single bits, from the lowest in which lengths differ to the highest. Rows that have the
+// bit go before rows that do not, both in their order, to places counted by votes. Rows that are in order already stay
+// where they are.
 #pragma once
 #include "common.cuh"
 
@@ -9,8 +10,8 @@ template <int MOST> struct LengthOrder {
     u32 length_at[MOST], row_at[MOST], marked[MOST / 32], differing;
 };
 
-// A thread's row and its length become those of the row that comes to lie in the thread's place; whether any row moved. Threads without
-// a row (`mine` is not set) are behind all others. The whole block calls it.
+// A thread's row and its length become those of the row that comes to lie in the thread's place; whether any row moved.
+// Threads without a row (`mine` is not set) are behind all others. The whole block calls it.
 template <int MOST> DEVICE bool order_by_length(LengthOrder<MOST>& at, bool mine, u32& length, u32& row) {
     const u32 lane = lane_id(), warp = threadIdx.x / 32;
     // Threads without a row have the smallest length and stay behind all rows.
@@ -49,13 +50,15 @@ template <int MOST> DEVICE bool order_by_length(LengthOrder<MOST>& at, bool mine
     return true;
 }
 
-// The same for a warp that holds a whole window, the rows of places lane, 32 + lane and so on: no warp waits for another.
+// The same for a warp that holds a whole window, the rows of places lane, 32 + lane and so on: no warp waits for
+// another.
 template <int ROWS> struct LengthOrderOfWarp {
     u32 length_of[32 * ROWS];
     u8 row_at[32 * ROWS];
 };
 
-// `length` becomes that of the rows that come to lie in the lane's places, and row_at tells which these are. Places without a row have no length.
+// `length` becomes that of the rows that come to lie in the lane's places, and row_at tells which these are. Places
+// without a row have no length.
 template <int ROWS> DEVICE void order_by_length(LengthOrderOfWarp<ROWS>& at, u32 (&length)[ROWS]) {
     static_assert(32 * ROWS <= 256, "rows are numbered in a byte");
     u32 row[ROWS];

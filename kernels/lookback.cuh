@@ -85,10 +85,10 @@ template <typename V> struct Descriptors {
         return whole ? tag & 3 : u32(NOTHING);
     }
 
-    // Called by one whole warp: gives `take` the tiles up to `last`, 32 at a time, newest group first and newest tile in
-    // lane 0, up to the nearest prefix, waiting for what is not yet published. take(value, state, nearest, last): lane i
-    // has tile last - i; `nearest` is the lane of the nearest prefix (then it is the last call), or 32. Tiles before the
-    // first read as a prefix of `zero`.
+    // Called by one whole warp: gives `take` the tiles up to `last`, 32 at a time, newest group first and newest tile
+    // in lane 0, up to the nearest prefix, waiting for what is not yet published. take(value, state, nearest, last):
+    // lane i has tile last - i; `nearest` is the lane of the nearest prefix (then it is the last call), or 32. Tiles
+    // before the first read as a prefix of `zero`.
     template <typename Take> DEVICE void walk(i64 last, V zero, Take take) const {
         while (true) {
             V value;

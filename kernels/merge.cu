@@ -5,8 +5,8 @@
 // The first k outputs of a merge are the first i of A and the first k - i of B; i is the co-rank of k, found by binary
 // search. merge_partition finds the co-ranks of all tile boundaries, a thread each. A block of merge_tiles then loads
 // exactly the parts of A and B that make its tile of THREADS * ITEMS outputs into shared memory; each thread finds the
-// co-rank of its own ITEMS outputs there and merges them one by one. Keys go back to shared memory in output order, with
-// the places they came from, and leave coalesced, each with the value from that place.
+// co-rank of its own ITEMS outputs there and merges them one by one. Keys go back to shared memory in output order,
+// with the places they came from, and leave coalesced, each with the value from that place.
 //
 //     merge_partition, merge_tiles      with width 0: merges A (na) and B (n - na)
 //                                       with width w: merges each pair of neighbouring runs of w in one array of n
@@ -16,10 +16,12 @@
 // A merge sort is merge_sort_tiles, then merges of width tile, 2 tile, 4 tile ... Stable.
 // Bytes an element: 2 * (sizeof(KEY) + VALUE_BYTES) for the tiles and for each of log2(n / tile) merges.
 //
-// Sources: PMPP ch. 12 (co-rank, tiles; exact loads instead of its circular buffer), 13.7; Green, McColl and Bader 2012.
+// Sources: PMPP ch. 12 (co-rank, tiles; exact loads instead of its circular buffer), 13.7; Green, McColl and Bader
+// 2012.
 //
-// Constants: KEY, VALUE_BYTES (0, 1, 2, 4, 8, 16), THREADS (a power of two), ITEMS, MIN_BLOCKS, and, if not the order of key_bits, the
-// order itself as source: LESS(a, b), a strict weak order of two keys. merge_sort_segments: OFFSET (u32 or u64).
+// Constants: KEY, VALUE_BYTES (0, 1, 2, 4, 8, 16), THREADS (a power of two), ITEMS, MIN_BLOCKS, and, if not the order
+// of key_bits, the order itself as source: LESS(a, b), a strict weak order of two keys. merge_sort_segments: OFFSET
+// (u32 or u64).
 #include "common.cuh"
 
 #define TILE (THREADS * ITEMS)
@@ -36,8 +38,8 @@ typedef u8 VALUE;
 #endif
 DEVICE bool less(KEY a, KEY b) { return LESS(a, b); }
 
-// In shared memory there is a gap after every 16 elements, which spreads the threads' accesses over the banks; an odd ITEMS
-// does that by itself.
+// In shared memory there is a gap after every 16 elements, which spreads the threads' accesses over the banks; an odd
+// ITEMS does that by itself.
 #define SPREAD(i) (ITEMS % 2 ? (i) : (i) + ((i) >> 4))
 #define SPREAD_TILE (ITEMS % 2 ? TILE : TILE + TILE / 16)
 
@@ -79,8 +81,8 @@ extern "C" __global__ void merge_partition(const KEY* a, const KEY* b, u64 n, u6
     co_ranks[t] = co_rank<u64>(t * TILE - start, from, first, width ? from + first : b, second);
 }
 
-// Merges ITEMS outputs, from output k on, of two runs in shared memory that start at `at`, the second directly behind the
-// first. `from` receives the places the keys came from. Outputs past the end are meaningless.
+// Merges ITEMS outputs, from output k on, of two runs in shared memory that start at `at`, the second directly behind
+// the first. `from` receives the places the keys came from. Outputs past the end are meaningless.
 DEVICE void merge_items(const KEY* keys, u32 at, u32 na, u32 nb, u32 k, KEY (&key)[ITEMS], u32 (&from)[ITEMS]) {
     const Run a{keys, at}, b{keys, at + na};
     u32 i = co_rank<u32>(k, a, na, b, nb), j = k - i;
@@ -247,8 +249,8 @@ merge_sort_tiles(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_
     sort_tile(in, out, values_in, values_out, begin, begin + TILE <= n ? TILE : u32(n - begin), Tile(dynamic));
 }
 
-// Sorts the segments of a list, each of at most TILE elements: segment s is offsets[s] .. offsets[s + 1]. Dynamic shared
-// memory as for merge_tiles. One block a segment.
+// Sorts the segments of a list, each of at most TILE elements: segment s is offsets[s] .. offsets[s + 1]. Dynamic
+// shared memory as for merge_tiles. One block a segment.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 merge_sort_segments(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_out, const OFFSET* offsets, const u32* list) {
     extern __shared__ uint4 dynamic[];

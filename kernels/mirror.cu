@@ -2,11 +2,12 @@
 //
 // Bytes an entry: column and value read and written, and a look, or a search, in the column's row.
 //
-// A block takes many entries at once: with a quarter of the threads a block it took up to 1.8 times as long, probably because those of
-// neighbouring rows look into the same rows, or into neighbouring ones, and lines of the cache serve several.
+// A block takes many entries at once: with a quarter of the threads a block it took up to 1.8 times as long, probably
+// because those of neighbouring rows look into the same rows, or into neighbouring ones, and lines of the cache serve
+// several.
 //
-// Constants: VALUE_BYTES (4, 8, 16), OFFSET, THREADS, ITEMS (elements a thread of a tile), AT_ONCE (of them under way), TILES (of index.cu
-// that are one here).
+// Constants: VALUE_BYTES (4, 8, 16), OFFSET, THREADS, ITEMS (elements a thread of a tile), AT_ONCE (of them under way),
+// TILES (of index.cu that are one here).
 #include "tile_segments.cuh"
 
 typedef unsigned_of<VALUE_BYTES>::type V;
@@ -19,9 +20,10 @@ struct Pattern {
     const u64* starts; // as in index.cu
 };
 
-// Entry (i, j) gets the value of entry (j, i). Where rows i and j have the same distances, as inside of a grid, that lies as
-// far from the end of row j as (i, j) from the start of row i: a thread looks there for AT_ONCE entries at a time, and where it is
-// not, halves what that look leaves of the row until it meets it. *missing becomes 1 where it is nowhere; then all of this was in vain.
+// Entry (i, j) gets the value of entry (j, i). Where rows i and j have the same distances, as inside of a grid, that
+// lies as far from the end of row j as (i, j) from the start of row i: a thread looks there for AT_ONCE entries at a
+// time, and where it is not, halves what that look leaves of the row until it meets it. *missing becomes 1 where it is
+// nowhere; then all of this was in vain.
 template <bool COUNT> DEVICE void mirror_tile(const Pattern& a, const V* values, u64 number, u32* to_columns, V* to_values, u32* missing, u32* steps) {
     __shared__ TileSegments tile;
     if (__syncthreads_or(*static_cast<volatile u32*>(missing))) return;
@@ -97,7 +99,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     mirror_tile<false>({offsets, columns, n, starts}, values, blockIdx.x, to_columns, to_values, missing, nullptr);
 }
 
-// Tiles that are `apart`, all of them full. Adds to *steps those of searching, once for a row that several lanes search: it is near them then.
+// Tiles that are `apart`, all of them full. Adds to *steps those of searching, once for a row that several lanes
+// search: it is near them then.
 extern "C" __global__ void __launch_bounds__(THREADS)
     mirror_few(const I* offsets, const u32* columns, const V* values, u64 n, const u64* starts, u64 apart, u32* to_columns, V* to_values, u32* missing, u32* steps) {
     mirror_tile<true>({offsets, columns, n, starts}, values, blockIdx.x * apart, to_columns, to_values, missing, steps);

@@ -1,4 +1,5 @@
-// Narrow levels of a Cuthill-McKee order: one cluster of blocks runs level after level, the frontier in its shared memory.
+// Narrow levels of a Cuthill-McKee order: one cluster of blocks runs level after level, the frontier in its shared
+// memory.
 //
 // A block deals its part of the frontier to groups of lanes, some vertices in a row to each. A lane holds up to HELD
 // neighbours in registers:
@@ -13,10 +14,10 @@
 //       meeting 3                     only of the block's own threads where children stay in the block that found them
 //
 // A block's children are neighbours in the next frontier too, so they stay where they are until one block has so many
-// more than others that all wait for it: then they are dealt out evenly. As a rule that is an atomic operation and a read
-// of L2 a level, and as few instructions beside them as can be: sums by one a warp, no division and no new decision while
-// things stay as they are, a lane an edge only as long as it has to be. Frontiers of up to NARROW vertices, rows of up to
-// 32 HELD neighbours, LISTED children a warp: what is more is left to others.
+// more than others that all wait for it: then they are dealt out evenly. As a rule that is an atomic operation and a
+// read of L2 a level, and as few instructions beside them as can be: sums by one a warp, no division and no new
+// decision while things stay as they are, a lane an edge only as long as it has to be. Frontiers of up to NARROW
+// vertices, rows of up to 32 HELD neighbours, LISTED children a warp: what is more is left to others.
 #pragma once
 #include "cluster.cuh"
 #include "row.cuh"
@@ -70,8 +71,8 @@ struct Child {
     u32 number, parent, spot;
 };
 
-// Between blocks: their numbers of children, and the rows of these, which go only where they are dealt out. Kept over all
-// narrow levels of a launch, with the numbers of the next turns.
+// Between blocks: their numbers of children, and the rows of these, which go only where they are dealt out. Kept over
+// all narrow levels of a launch, with the numbers of the next turns.
 struct NarrowMail {
     Mail messages, rows;
     u32 turn, deals;
@@ -96,8 +97,8 @@ struct Deal {
     }
     DEVICE u32 slots() const { return parts * each; }
 
-    // Whether it serves blocks of up to `largest` of all `vertices` as well as any, and to share them evenly would not make
-    // rounds fewer.
+    // Whether it serves blocks of up to `largest` of all `vertices` as well as any, and to share them evenly would not
+    // make rounds fewer.
     DEVICE bool still_serves(u32 vertices, u32 largest, u32 longest_row) const {
         return longest_row == longest && largest > least && largest <= most && vertices > CLUSTER * least;
     }
@@ -113,8 +114,8 @@ DEVICE u32 message(bool wide, bool full, u32 longest, u32 children) {
 }
 static_assert(THREADS * HELD < 1 << 16 && 32 * HELD < LONGEST, "a message holds a block's children, and tells what is too long");
 
-// Sums of messages: all children, those before message number `mine`, the most of one, and the rest of the message. One sum for both: all
-// children that are listed fit in 16 bits; where a warp has more, nobody goes on with these sums.
+// Sums of messages: all children, those before message number `mine`, the most of one, and the rest of the message. One
+// sum for both: all children that are listed fit in 16 bits; where a warp has more, nobody goes on with these sums.
 struct Sum {
     u32 word, found, earlier, largest, most;
 
@@ -290,8 +291,9 @@ struct NarrowLevels {
         return goes_on ? u32(GOES_ON) : wide ? 2 : 0;
     }
 
-    // Child q of the warp, and its place among the warp's by (parent, degree, number): they are listed by (parent, number).
-    // Asks for its neighbours on the way where `asks`: the block that finds a child reads them, as a rule, in the next level.
+    // Child q of the warp, and its place among the warp's by (parent, degree, number): they are listed by (parent,
+    // number). Asks for its neighbours on the way where `asks`: the block that finds a child reads them, as a rule, in
+    // the next level.
     DEVICE Child ranked(u32 warp, u32 q, bool asks) {
         const u64 row = shared.row[warp][q];
         const u32 family = shared.family[warp][q], begin = family >> 8 & 0xff, end = family >> 16;
@@ -331,8 +333,9 @@ struct NarrowLevels {
         return true;
     }
 
-    // Runs levels, in all blocks of the cluster. Returns 1 where the traversal is over, 2 where its bandwidth exceeds the
-    // limit, 0 where the next level is not for this; the next level's rows are then in s.rows, as they were on entry.
+    // Runs levels, in all blocks of the cluster. Returns 1 where the traversal is over, 2 where its bandwidth exceeds
+    // the limit, 0 where the next level is not for this; the next level's rows are then in s.rows, as they were on
+    // entry.
     DEVICE u64 run(u32& all_bandwidth) {
         if (!begin()) return 0;
         u32 status = GOES_ON;

@@ -7,7 +7,8 @@
 
 typedef OP<VALUE> Op;
 
-// What a stretch of the input comes to: heads in it, and what is combined since the last of them (all of it without any).
+// What a stretch of the input comes to: heads in it, and what is combined since the last of them (all of it without
+// any).
 struct OpenRun {
     VALUE sum;
     INDEX heads;
@@ -19,8 +20,8 @@ DEVICE OpenRun then(OpenRun a, OpenRun b) {
     return b;
 }
 
-// As exclusive_prefix (the aggregate is published already), for OpenRun. The sum needs only the tiles since the last head:
-// mostly the one before.
+// As exclusive_prefix (the aggregate is published already), for OpenRun. The sum needs only the tiles since the last
+// head: mostly the one before.
 DEVICE OpenRun open_run_before(const Descriptors<OpenRun>& descriptors, u64 tile, OpenRun aggregate) {
     const OpenRun zero = no_run();
     if (tile == 0) return zero;

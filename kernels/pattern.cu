@@ -45,8 +45,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) degrees(u64 rows, const I*
     if (lane_id() == 0 && mine) atomicAdd(asymmetry, mine);
 }
 
-// *lowest, all bits set by the caller, becomes the smallest degree << 32 | vertex of those listed (all where there is no
-// list).
+// *lowest, all bits set by the caller, becomes the smallest degree << 32 | vertex of those listed (all where there is
+// no list).
 extern "C" __global__ void __launch_bounds__(THREADS) lowest(u64 n, const u32* vertices, const u32* degrees, u64* lowest) {
     u64 mine = ~u64(0);
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) {
@@ -92,8 +92,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) reverse(u64 n, const u32* 
     }
 }
 
-// envelope[0] = largest |i - j| over the neighbours i, j; envelope[1] = sum over i of i - min(i, its smallest neighbour);
-// numbers are those of the list where there is one. Zeroed by the caller.
+// envelope[0] = largest |i - j| over the neighbours i, j; envelope[1] = sum over i of i - min(i, its smallest
+// neighbour); numbers are those of the list where there is one. Zeroed by the caller.
 extern "C" __global__ void __launch_bounds__(THREADS) envelope(u64 rows, const I* offsets, const u32* indices, const u32* numbers, u64* envelope) {
     const u32 lane = threadIdx.x % LANES;
     u64 far = 0, sum = 0;

@@ -1,6 +1,6 @@
-// Pieces of a sum that blocks of one launch leave for another of its blocks: a word carries a mark beside 32 bits of the piece, so that it
-// needs no fence, and who takes it leaves zero for the next launch. Blocks wait for blocks of lower number only, and the hardware starts
-// them in that order (CUB's scans rely on it, too).
+// Pieces of a sum that blocks of one launch leave for another of its blocks: a word carries a mark beside 32 bits of
+// the piece, so that it needs no fence, and who takes it leaves zero for the next launch. Blocks wait for blocks of
+// lower number only, and the hardware starts them in that order (CUB's scans rely on it, too).
 #pragma once
 #include "lookback.cuh"
 

@@ -1,5 +1,5 @@
-// Vectors of half the precision: y = scale x rounded, y = x and y += scale x of the narrower type, and whether rounding x
-// changes it. All are streams.
+// Vectors of half the precision: y = scale x rounded, y = x and y += scale x of the narrower type, and whether rounding
+// x changes it. All are streams.
 //
 // Constants: SCALAR (the wide type), NARROW (the narrower one), THREADS.
 #include "complex.cuh"

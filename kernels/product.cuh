@@ -1,4 +1,5 @@
-// What the products y = alpha A x + beta y share: loads by how often they come back, stored values made scalars, the last step.
+// What the products y = alpha A x + beta y share: loads by how often they come back, stored values made scalars, the
+// last step.
 #pragma once
 #include "complex.cuh"
 
@@ -37,8 +38,8 @@ template <typename S> DEVICE S finish(S alpha, S sum, S beta, S* y) {
     return value;
 }
 
-// Entries of a row, `stride` apart, that a thread has under way at a time. Plain loads: to ask that the matrix leave the caches first costs
-// up to a fifth here.
+// Entries of a row, `stride` apart, that a thread has under way at a time. Plain loads: to ask that the matrix leave
+// the caches first costs up to a fifth here.
 template <u32 AT_ONCE, typename E> struct Entries {
     u32 column[AT_ONCE];
     E value[AT_ONCE];
@@ -54,10 +55,10 @@ template <u32 AT_ONCE, typename E> struct Entries {
     }
 };
 
-// Sum of a row whose entries lie `stride` apart, in their order. Padding behind `length`, and where PADDED what has the column of padding,
-// is not multiplied, and nothing behind `places` is touched: where they are known before the length is, no load waits for it. ASKED: the
-// first entries are under way already, since before the launch ahead had ended; then x is read by plain loads, which stay behind the
-// wait for that launch.
+// Sum of a row whose entries lie `stride` apart, in their order. Padding behind `length`, and where PADDED what has the
+// column of padding, is not multiplied, and nothing behind `places` is touched: where they are known before the length
+// is, no load waits for it. ASKED: the first entries are under way already, since before the launch ahead had ended;
+// then x is read by plain loads, which stay behind the wait for that launch.
 template <bool PADDED, bool ASKED, u32 AT_ONCE, typename S, typename E>
 DEVICE S strided_sum(Entries<AT_ONCE, E>& entries, const u32* columns, const E* values, u64 stride, u32 places, u32 length, const S* x,
                      u32 conjugate) {

@@ -1,8 +1,8 @@
-// A tile of THREADS * ITEMS keys put in order by a digit, and where each digit's keys go in the whole: what passes of radix sorts share.
-// How it works is said in sort.cu.
+// A tile of THREADS * ITEMS keys put in order by a digit, and where each digit's keys go in the whole: what passes of
+// radix sorts share. How it works is said in sort.cu.
 //
-// Constants: THREADS (at least 256), ITEMS, LOOK (u32 below 2^30 keys, else u64), LOOK_AT_ONCE (predecessors read together),
-// MATCH_HARDWARE (0, 1).
+// Constants: THREADS (at least 256), ITEMS, LOOK (u32 below 2^30 keys, else u64), LOOK_AT_ONCE (predecessors read
+// together), MATCH_HARDWARE (0, 1).
 #pragma once
 #include "lookback.cuh"
 #include "votes.cuh"
@@ -34,7 +34,8 @@ DEVICE u64 digit_exclusive_sum(u64 value, u64* warp_sums) {
     return before + inclusive - value;
 }
 
-// ---- places inside one tile ------------------------------------------------------------------------------------------
+// ---- places inside one tile
+// ------------------------------------------------------------------------------------------
 
 // Hides from the compiler that a key has been looked at before: it would keep every digit in a register of its own.
 DEVICE void forget(u32& x) { asm volatile("" : "+r"(x)); }
@@ -44,8 +45,9 @@ DEVICE void forget(u8&) {}
 
 template <typename Bits> DEVICE u32 digit_of(Bits key, u32 shift, u32 mask) { return u32(key >> shift) & mask; }
 
-// Counts the digits of the tile: `places` (WARPS * RADIX words) becomes where the keys of each warp and digit start in the
-// sorted tile. Thread d < RADIX learns how many keys have digit d and where they start. Barriers inside, also a last one.
+// Counts the digits of the tile: `places` (WARPS * RADIX words) becomes where the keys of each warp and digit start in
+// the sorted tile. Thread d < RADIX learns how many keys have digit d and where they start. Barriers inside, also a
+// last one.
 template <typename Keys>
 DEVICE void count_digits(const Keys& key, u32 shift, u32 mask, u32* places, u32* warp_sums, u32& total, u32& start) {
     u32* mine = places + threadIdx.x / 32 * RADIX;
@@ -73,8 +75,8 @@ DEVICE void count_digits(const Keys& key, u32 shift, u32 mask, u32* places, u32*
     __syncthreads();
 }
 
-// Place of one key in the sorted tile; rows in order, all lanes of the warp together. `mine`: this warp's part of `places`. MOSTLY_ALIKE:
-// whether to look first if all lanes have the same digit.
+// Place of one key in the sorted tile; rows in order, all lanes of the warp together. `mine`: this warp's part of
+// `places`. MOSTLY_ALIKE: whether to look first if all lanes have the same digit.
 template <bool MOSTLY_ALIKE = false> DEVICE u32 place_key(u32 digit, u32* mine) {
     u32 equal = ALL;
     if (!MOSTLY_ALIKE || !__all_sync(ALL, digit == __shfl_sync(ALL, digit, 0)))
@@ -91,7 +93,8 @@ template <bool MOSTLY_ALIKE = false> DEVICE u32 place_key(u32 digit, u32* mine) 
     return place;
 }
 
-// ---- one digit -------------------------------------------------------------------------------------------------------
+// ---- one digit
+// -------------------------------------------------------------------------------------------------------
 
 DEVICE void store_look(LOOK* p, LOOK v) {
     if constexpr (sizeof(LOOK) == 4) asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(u32(v)) : "memory");

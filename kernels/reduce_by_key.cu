@@ -6,11 +6,11 @@
 // A tile is THREADS * ROWS pairs of neighbours; a warp owns a contiguous piece, row after row, and a lane holds the
 // two neighbours of each row. A key that differs from its left neighbour is the head of a run. Sums within a row
 // travel up the lanes by shuffles, as far as runs reach and no farther: the votes for heads tell all lanes how long the
-// longest run of the row is, so short runs cost few steps. Rows are chained, and the warps meet in shared memory. A head
-// closes the run before it: heads are packed in shared memory as (key of this run, sum of the run before). What the
-// tile adds up to is published, the next tile's elements are on their way, and only then does the first warp find by
-// look-back (lookback.cuh) how many runs began before the block's previous tile, and what the open run held there; that
-// tile's heads leave in coalesced writes, the sums shifted by one.
+// longest run of the row is, so short runs cost few steps. Rows are chained, and the warps meet in shared memory. A
+// head closes the run before it: heads are packed in shared memory as (key of this run, sum of the run before). What
+// the tile adds up to is published, the next tile's elements are on their way, and only then does the first warp find
+// by look-back (lookback.cuh) how many runs began before the block's previous tile, and what the open run held there;
+// that tile's heads leave in coalesced writes, the sums shifted by one.
 //
 // Every sum is formed in an order that depends on positions alone, also across tiles (open_run.cuh), so two runs give
 // the same bits.
@@ -155,7 +155,8 @@ reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_o
             KEY* packed_keys = all_keys + side * TILE;
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
-                // The open run before the pair, inside the tile; the tile's first head still lacks what lies before the tile.
+                // The open run before the pair, inside the tile; the tile's first head still lacks what lies before the
+                // tile.
                 VALUE open = before[r].heads ? before[r].sum : Op::of(warp_before.sum, before[r].sum);
                 u32 place = u32(before[r].heads + warp_before.heads);
                 if (head[r] & 1) {

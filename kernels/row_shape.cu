@@ -1,7 +1,7 @@
 // What products ask of the rows of a CSR matrix, once a matrix. Bytes a row: its offset.
 //
-// row_shape: out[0] the longest row, out[1] the most nonzeros in 32 rows that follow one another, counted from a multiple of 32. out
-// holds zeros before.
+// row_shape: out[0] the longest row, out[1] the most nonzeros in 32 rows that follow one another, counted from a
+// multiple of 32. out holds zeros before.
 //
 // tile_rows: tiles of TILE steps; for each the first row that starts in it or behind it, and one more for the end.
 // tile_starts: the same for tiles whose last row may have up to SLACK nonzeros more (tile_start.cuh).

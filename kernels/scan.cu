@@ -6,9 +6,9 @@
 // holds one vector, so every access to global memory is 16 bytes wide and coalesced, and nothing is transposed.
 // A lane adds its vector up, the warp scans the lanes of each row by shuffles, the rows are chained, and the warps'
 // totals meet in shared memory. The tile's total is published, and its scan, still without what lies before the tile,
-// is put aside in shared memory, while the vectors of the block's next tile are already on their way. Only then does the first
-// warp find by look-back (lookback.cuh) what lies before the block's previous tile, which is completed and written.
-// A thread puts aside and takes up its own vectors only, so no barrier guards them.
+// is put aside in shared memory, while the vectors of the block's next tile are already on their way. Only then does
+// the first warp find by look-back (lookback.cuh) what lies before the block's previous tile, which is completed and
+// written. A thread puts aside and takes up its own vectors only, so no barrier guards them.
 //
 // `outputs` is n, or n + 1 where an exclusive scan is to end with the total: what is read behind the end is zero.
 //

@@ -4,12 +4,13 @@
 //
 // A block takes a tile by ticket and brings it to shared memory; a thread combines ITEMS neighbours (an odd number: no
 // two threads of a warp on one bank), the threads' stretches are scanned, and what is open at the tile's start comes by
-// look-back (open_run.cuh). Then the results go out from shared memory. Sums of whole arrays have a faster scan (scan.cu).
-// Bytes an element: one read (and one of the head), one write.
+// look-back (open_run.cuh). Then the results go out from shared memory. Sums of whole arrays have a faster scan
+// (scan.cu). Bytes an element: one read (and one of the head), one write.
 //
 // Sources: Merrill 2011, 4.5 (segments as an operator); Merrill and Garland 2016 (one pass); cs378h (segmented scan).
 //
-// Constants: VALUE, INDEX (u32, u64 for 2^32 elements and more), OP (combine.cuh), INCLUSIVE (0 or 1), THREADS, ITEMS (odd).
+// Constants: VALUE, INDEX (u32, u64 for 2^32 elements and more), OP (combine.cuh), INCLUSIVE (0 or 1), THREADS, ITEMS
+// (odd).
 #include "open_run.cuh"
 
 #define TILE (THREADS * ITEMS)

@@ -3,8 +3,8 @@
 //     x    3 1 4 1 5 9 2 6        exclusive: 0 3 4 8 9 14 23 25      inclusive: 3 4 8 9 14 23 25 31
 //
 // A tile is THREADS * VECTORS vectors of 16 bytes. STAGES of them lie in shared memory, in turn: some on their way in,
-// one being added up, some waiting for what lies before them, one on its way out. Three kinds of warps work side by side,
-// and meet only at barriers in shared memory that tell of a tile:
+// one being added up, some waiting for what lies before them, one on its way out. Three kinds of warps work side by
+// side, and meet only at barriers in shared memory that tell of a tile:
 //
 //     loader     takes a tile by ticket when a stage is free, and starts its bulk load   -> full
 //     adders     THREADS threads: total of tile i                                       -> added
@@ -12,20 +12,23 @@
 //     walker     publishes the total of tile i                           <- added
 //                then looks back for tile i - WALK_BEHIND                -> placed: the adders may complete it
 //
-// A walk that starts as soon as its tile is published meets predecessors that are not, and asks for them again and again;
-// two tiles later it finds all in place with one read (measured: half the speed with 0, the full speed with 2).
-// A thread owns VECTORS vectors side by side; an odd number of them has no two lanes of a quarter warp on the same banks.
-// Thus a tile needs one scan over the lanes, where rows of lanes (scan.cu) need one each. No register waits for memory.
+// A walk that starts as soon as its tile is published meets predecessors that are not, and asks for them again and
+// again; two tiles later it finds all in place with one read (measured: half the speed with 0, the full speed with 2).
+// A thread owns VECTORS vectors side by side; an odd number of them has no two lanes of a quarter warp on the same
+// banks. Thus a tile needs one scan over the lanes, where rows of lanes (scan.cu) need one each. No register waits for
+// memory.
 //
-// A tile that is not whole, and all of them where x or out do not start at a multiple of 16 bytes, take plain loads and stores.
+// A tile that is not whole, and all of them where x or out do not start at a multiple of 16 bytes, take plain loads and
+// stores.
 //
 // Bytes an element: one read and one write. Without the walk it runs as fast as a copy.
 // Floats: every sum is formed in an order that depends on the size alone, so two runs give the same bits.
 //
-// Sources: Merrill and Garland 2016 (one pass, look-back); the PTX manual on bulk copies and barriers (cp.async.bulk, mbarrier).
+// Sources: Merrill and Garland 2016 (one pass, look-back); the PTX manual on bulk copies and barriers (cp.async.bulk,
+// mbarrier).
 //
-// Constants: ELEMENT, INCLUSIVE (0 or 1), THREADS, VECTORS (odd), STAGES (at least BEHIND + 3), BEHIND (at most 6, more than
-// WALK_BEHIND), WALK_BEHIND, MIN_BLOCKS.
+// Constants: ELEMENT, INCLUSIVE (0 or 1), THREADS, VECTORS (odd), STAGES (at least BEHIND + 3), BEHIND (at most 6, more
+// than WALK_BEHIND), WALK_BEHIND, MIN_BLOCKS.
 #include "bulk.cuh"
 #include "lookback.cuh"
 
@@ -37,9 +40,9 @@ typedef ELEMENT T;
 
 #define SLOTS 8  // tiles of which totals are kept: more than BEHIND + 1
 
-// Read by one lane for its warp. Every thread that touches shared memory arrives itself at the barrier that tells of it. The
-// order of memory does not ask for that (lanes could meet at __syncwarp, and one arrive for all), but a checker of races
-// follows only this, and it costs one part in a hundred.
+// Read by one lane for its warp. Every thread that touches shared memory arrives itself at the barrier that tells of
+// it. The order of memory does not ask for that (lanes could meet at __syncwarp, and one arrive for all), but a checker
+// of races follows only this, and it costs one part in a hundred.
 template <typename V> DEVICE V read_by(u32 lane, const V* p) {
     V v = V();
     if (lane_id() == lane) v = *p;

@@ -3,10 +3,11 @@
 //     offsets 0 3 3 5        keys  7 2 7 | | 9 4        sorted  2 7 7 | | 4 9
 //
 // A block takes the segments that start in its TILE elements: their keys, up to SHORT behind the tile too, go to shared
-// memory, and a bit for each place where a segment starts. One thread an element finds the ends of its segment among the
-// bits, and its place in the segment: the number of elements that come before it, smaller ones and equal ones to its left,
-// so the sort is stable. Lanes of one segment read one word at a time, which shared memory hands to all of them at once.
-// Segments of more than SHORT elements are left to others: sorted by a block each (merge.cu), the longest by radix sort.
+// memory, and a bit for each place where a segment starts. One thread an element finds the ends of its segment among
+// the bits, and its place in the segment: the number of elements that come before it, smaller ones and equal ones to
+// its left, so the sort is stable. Lanes of one segment read one word at a time, which shared memory hands to all of
+// them at once. Segments of more than SHORT elements are left to others: sorted by a block each (merge.cu), the longest
+// by radix sort.
 //
 // Bytes an element: keys and values once in, once out; an offset a segment.
 //
@@ -20,8 +21,8 @@ typedef key_bits<KEY> Ordered;
 #define TILE (THREADS * ITEMS)
 #define BITS (TILE + SHORT)  // elements of a tile and of the segments that reach beyond it
 
-// counts[c] += segments of more than limit c elements, for three limits that ascend, and counts[3] += offsets out of order:
-// they ascend from 0 to n. `counts` is zero before. Any grid.
+// counts[c] += segments of more than limit c elements, for three limits that ascend, and counts[3] += offsets out of
+// order: they ascend from 0 to n. `counts` is zero before. Any grid.
 extern "C" __global__ void __launch_bounds__(THREADS) segment_classes(const OFFSET* offsets, u64 segments, u64 n, u32 first, u32 second, u32 third, u64* counts) {
     u32 more[4] = {0, 0, 0, 0};
     for (u64 s = u64(blockIdx.x) * THREADS + threadIdx.x; s < segments; s += u64(gridDim.x) * THREADS) {
@@ -63,8 +64,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) short_tiles(const OFFSET* 
     starts[t] = low;
 }
 
-// Of the bits 0 .. BITS, the last one that is set at or before `at`, and the first one behind it, if they are no more than
-// SHORT away from each other. Each word of the way is looked at.
+// Of the bits 0 .. BITS, the last one that is set at or before `at`, and the first one behind it, if they are no more
+// than SHORT away from each other. Each word of the way is looked at.
 DEVICE bool ends_around(const u32* bits, u32 at, u32& first, u32& last) {
     u32 word = at / 32, found = bits[word] & ((2u << at % 32) - 1);
 #pragma unroll

@@ -7,17 +7,17 @@
 //                     columns  0 1 2 2 | 0 2 3 *  step 0 reads 0 1 and 0 2, step 1 reads 2 2 and 3
 //                     values   1 4 7 3 | 2 8 1 *
 //
-// Entry k of the row at position p is at offsets[p / C] + k * C + p % C: neighbouring threads read neighbouring addresses,
-// and x at the columns of neighbouring rows. Padding is told by its column and is not multiplied. So the lengths of rows need not be
-// read, which on stencils would be a twentieth of all bytes.
+// Entry k of the row at position p is at offsets[p / C] + k * C + p % C: neighbouring threads read neighbouring
+// addresses, and x at the columns of neighbouring rows. Padding is told by its column and is not multiplied. So the
+// lengths of rows need not be read, which on stencils would be a twentieth of all bytes.
 //
-// Bytes a nonzero: value + 4 for the column (padding too) + what of x misses the caches. A row: its place in the order where there is
-// one, and y. Source: Kreutzer et al. 2014; PMPP 14.6.
+// Bytes a nonzero: value + 4 for the column (padding too) + what of x misses the caches. A row: its place in the order
+// where there is one, and y. Source: Kreutzer et al. 2014; PMPP 14.6.
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), HEIGHT (C, a multiple of ROWS; or 0: told at the launch), ROWS (neighbouring rows
-// a thread: their entries are one load), UNROLL (entries of a row that a thread has under way), WIDE (1: rows of so many entries that
-// the first-level cache is kept for x), AHEAD (1: a thread has one row, without `lengths`, and asks for its first entries before the
-// launch ahead has ended), THREADS.
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), HEIGHT (C, a multiple of ROWS; or 0: told at the
+// launch), ROWS (neighbouring rows a thread: their entries are one load), UNROLL (entries of a row that a thread has
+// under way), WIDE (1: rows of so many entries that the first-level cache is kept for x), AHEAD (1: a thread has one
+// row, without `lengths`, and asks for its first entries before the launch ahead has ended), THREADS.
 #include "across.cuh"
 #include "product_dot.cuh"
 
@@ -26,8 +26,8 @@ typedef STORED V;
 typedef OFFSET I;
 static_assert(!AHEAD || (ROWS == 1 && !WIDE), "threads that ask ahead have one row of few entries");
 
-// Adds N entries of each row. No branch lies between the loads, so all are under way at once: where there is padding, x_0 is read and
-// not used.
+// Adds N entries of each row. No branch lies between the loads, so all are under way at once: where there is padding,
+// x_0 is read and not used.
 template <u32 N>
 DEVICE void add_entries(T (&sum)[ROWS], const u32* columns, const V* values, u64 stride, const T* x, u32 conjugate) {
     Across<u32> column[N];

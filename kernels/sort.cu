@@ -27,8 +27,8 @@
 // Sources: Adinets and Merrill 2022 (one pass a digit); Merrill 2011, chapter 5 (early exit, scatter through shared
 // memory); PMPP 13.2 to 13.6.
 //
-// Constants: KEY, VALUE_BYTES (0 for keys alone, else 1, 2, 4, 8, 16), THREADS (at least 256), ITEMS, LOOK (u32 below 2^30
-// keys, else u64), LOOK_AT_ONCE (predecessors read together), HISTOGRAM_THREADS, HISTOGRAM_ITEMS, MIN_BLOCKS.
+// Constants: KEY, VALUE_BYTES (0 for keys alone, else 1, 2, 4, 8, 16), THREADS (at least 256), ITEMS, LOOK (u32 below
+// 2^30 keys, else u64), LOOK_AT_ONCE (predecessors read together), HISTOGRAM_THREADS, HISTOGRAM_ITEMS, MIN_BLOCKS.
 #include "radix_tile.cuh"
 
 #define MAX_PASSES 8
@@ -40,7 +40,8 @@ typedef unsigned_of<VALUE_BYTES>::type VALUE;
 typedef u8 VALUE;
 #endif
 
-// ---- workspace: 64-bit words, all zero before the first sort and after each ------------------------------------------
+// ---- workspace: 64-bit words, all zero before the first sort and after each
+// ------------------------------------------
 #define TICKETS 0                              // one a pass
 #define BLOCKS_DONE MAX_PASSES                 // of sort_histogram
 #define PLAN (MAX_PASSES + 1)                  // which passes run: bit p; whether pass p reads the second buffer: bit 16 + p

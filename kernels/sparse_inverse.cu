@@ -7,7 +7,8 @@
 // A warp takes a row: lane i gathers row J[i] of A(J, J), Cholesky A(J, J) = L L^H, then L^H y = e_last, g = conj(y).
 // Source: Kolotilina and Yeremin, SIAM J. Matrix Anal. Appl. 14 (1993).
 //
-// Constants: SCALAR (vectors), STORED (values of A), OFFSET (offsets of A), FACTOR_OFFSET (offsets of G), WARPS, THREADS.
+// Constants: SCALAR (vectors), STORED (values of A), OFFSET (offsets of A), FACTOR_OFFSET (offsets of G), WARPS,
+// THREADS.
 #include "columns.cuh"
 #include "dense.cuh"
 

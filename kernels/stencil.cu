@@ -1,5 +1,5 @@
-// Matrices of constant-coefficient stencils on a box of points, row by row into CSR: `diagonal` in the middle, `other` at
-// the neighbours, of which there are those along the axes (7-point) or, where `box` is not 0, all around (27-point).
+// Matrices of constant-coefficient stencils on a box of points, row by row into CSR: `diagonal` in the middle, `other`
+// at the neighbours, of which there are those along the axes (7-point) or, where `box` is not 0, all around (27-point).
 // Point (x, y, z) is row x + nx * (y + ny * z). Made where they are used: to measure, and to test what is too large to
 // copy.
 //

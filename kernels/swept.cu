@@ -5,18 +5,22 @@
 //     | . 4 3 . |     step 1  (0,2) 7   (1,2) 8   (2,2) 3
 //     | 2 . . 1 |     step 2  (3,3) 1
 //
-// Neighbouring threads read neighbouring columns: where a band has an entry in every few columns, elements of x that lie in one sector of
-// the second-level cache are fetched once a band and not once a nonzero, and a warp asks the first-level cache for few lines. The sums of the band's
-// rows are in shared memory. (Within a step entries lie in the order of columns, or of rows where these bring columns together as well.) No two entries of a step are of one row, so threads add to them without atomic operations, and in the order
-// of steps, which is that of columns: the same bits every time.
+// Neighbouring threads read neighbouring columns: where a band has an entry in every few columns, elements of x that
+// lie in one sector of the second-level cache are fetched once a band and not once a nonzero, and a warp asks the
+// first-level cache for few lines. The sums of the band's rows are in shared memory. (Within a step entries lie in the
+// order of columns, or of rows where these bring columns together as well.) No two entries of a step are of one row, so
+// threads add to them without atomic operations, and in the order of steps, which is that of columns: the same bits
+// every time.
 //
 // AHEAD steps of the matrix and one of x are under way while a step is added.
 //
 // Bytes a nonzero: value + 4; 12 a step; a sector of x for each that a band has an entry in. A row: y.
-// Source of the place of an entry within its block, half of its bits of row and half of column there: Buluc, Fineman, Frigo, Gilbert and Leiserson, "Parallel
-// sparse matrix-vector and matrix-transpose-vector multiplication using compressed sparse blocks" (SPAA 2009).
+// Source of the place of an entry within its block, half of its bits of row and half of column there: Buluc, Fineman,
+// Frigo, Gilbert and Leiserson, "Parallel sparse matrix-vector and matrix-transpose-vector multiplication using
+// compressed sparse blocks" (SPAA 2009).
 //
-// Constants: SCALAR (vectors), STORED (values), THREADS (of a block; at most, where ITEMS is 1), ITEMS (entries of a step that a thread has at most), AHEAD.
+// Constants: SCALAR (vectors), STORED (values), THREADS (of a block; at most, where ITEMS is 1), ITEMS (entries of a
+// step that a thread has at most), AHEAD.
 #include "product.cuh"
 #include "swept.cuh"
 

@@ -2,7 +2,8 @@
 #pragma once
 #include "common.cuh"
 
-// Column less the step's base and row within the band: as few bits as number the band's rows, and what is left for the column.
+// Column less the step's base and row within the band: as few bits as number the band's rows, and what is left for the
+// column.
 DEVICE u32 row_bits(u32 height) { return max(1, 32 - __clz(height - 1)); }
 DEVICE u32 to_place(u32 row, u32 column, u32 bits) { return column << bits | row; }
 DEVICE u32 row_in_band(u32 place, u32 bits) { return place & ((1u << bits) - 1); }
@@ -14,8 +15,9 @@ DEVICE u32 column_in_reach(u32 place, u32 bits) { return place >> bits; }
 #define BY_ROWS (2u << 30)
 #define ORDERS (3u << 30)
 
-// What a conversion tells the host: places for notes that were asked for, the longest row where that is refused, steps, whether a band has more than it asked
-// for, and whether there are steps that are not in order; and then itself: how many of these are not a warp's.
+// What a conversion tells the host: places for notes that were asked for, the longest row where that is refused, steps,
+// whether a band has more than it asked for, and whether there are steps that are not in order; and then itself: how
+// many of these are not a warp's.
 struct Told {
     u64 notes;
     u32 finished, longest, steps, more, unordered, by_columns, by_rows;

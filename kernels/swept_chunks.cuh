@@ -1,4 +1,5 @@
-// Which step of a band each entry goes to (swept.cu draws bands and steps): columns are cut into chunks, and then a row alone tells.
+// Which step of a band each entry goes to (swept.cu draws bands and steps): columns are cut into chunks, and then a row
+// alone tells.
 //
 //     | 1 . 7 . |     entries of the band in each column       2 1 3 1
 //     | . . 8 . |     chunk of each column, of about 3         0 0 1 2
@@ -7,16 +8,18 @@
 //
 // Chunks without entries are left out.
 //
-// An entry goes to its chunk's step, or where that is not behind the step of the row's entry before, to the next one: a running
-// maximum along the row, found again in each pass, so that nothing is kept an entry. A row that has fallen so far behind that its column is out of reach of
-// the next step goes on in a second level of the one where it is, behind all of the first level; few do. Behind the last chunk steps go on as long as
-// rows need.
+// An entry goes to its chunk's step, or where that is not behind the step of the row's entry before, to the next one: a
+// running maximum along the row, found again in each pass, so that nothing is kept an entry. A row that has fallen so
+// far behind that its column is out of reach of the next step goes on in a second level of the one where it is, behind
+// all of the first level; few do. Behind the last chunk steps go on as long as rows need.
 //
-// A block takes the band's entries a tile after the other, each thread EACH that follow each other, whatever rows they are of. Step less number within the tile is a
-// maximum along the row, so a scan over the block tells each thread what the entries of its first row ahead of it ask for, and it follows its own one by one.
+// A block takes the band's entries a tile after the other, each thread EACH that follow each other, whatever rows they
+// are of. Step less number within the tile is a maximum along the row, so a scan over the block tells each thread what
+// the entries of its first row ahead of it ask for, and it follows its own one by one.
 //
-// Constants: OFFSET (of CSR), THREADS, TILE (entries of a block at a time); of the host's rule too: STEP, BINS (of columns: a chunk has less than a bin
-// too many), SHARE (entries that a chunk is meant to have), OF_ENTRY (parts of one), SPREAD (columns for each row, from which on steps are in the order of columns).
+// Constants: OFFSET (of CSR), THREADS, TILE (entries of a block at a time); of the host's rule too: STEP, BINS (of
+// columns: a chunk has less than a bin too many), SHARE (entries that a chunk is meant to have), OF_ENTRY (parts of
+// one), SPREAD (columns for each row, from which on steps are in the order of columns).
 #pragma once
 #include "block_before.cuh"
 #include "swept.cuh"
@@ -24,14 +27,14 @@
 typedef OFFSET I;
 extern __shared__ u32 words[];
 
-// What a chunk is meant to take: SHARE entries, of OF_ENTRY each; or three eighths of the columns that a step reaches, so that entries of the two chunks before
-// are mostly in its reach.
+// What a chunk is meant to take: SHARE entries, of OF_ENTRY each; or three eighths of the columns that a step reaches,
+// so that entries of the two chunks before are mostly in its reach.
 #define CHUNK (u64(SHARE) * OF_ENTRY)
 // Columns that are swept at a time.
 #define WINDOW (BINS << 14)
 
-// Where the i-th of some words in shared memory lies. A thread's EACH entries follow each other, and mostly so do their steps, so lanes would ask every EACH-th word,
-// of a few banks: a word of 32 is left out.
+// Where the i-th of some words in shared memory lies. A thread's EACH entries follow each other, and mostly so do their
+// steps, so lanes would ask every EACH-th word, of a few banks: a word of 32 is left out.
 DEVICE u32 padded(u32 i) { return i + i / 32; }
 
 // Entries that a thread deals with at a time.
@@ -53,7 +56,8 @@ DEVICE u32 level_of(u32 state) { return state & 0xffff; }
 struct Entries {
     // A bit for each that is there: of the band, and of the window.
     u32 there;
-    // Row of the tile's first entry, one more than that of its last, and that of the entry before the thread's; the row of each entry that starts one, less `open`.
+    // Row of the tile's first entry, one more than that of its last, and that of the entry before the thread's; the row
+    // of each entry that starts one, less `open`.
     u32 open, behind, row;
     u16 mark[EACH];
     u32 column[EACH], state[EACH];
@@ -96,7 +100,8 @@ struct Entries {
     }
 };
 
-// Rows are numbered in the upper half of a key; in the lower one, the largest of step less number within the tile that any of the row's entries asks for, and more than 0.
+// Rows are numbered in the upper half of a key; in the lower one, the largest of step less number within the tile that
+// any of the row's entries asks for, and more than 0.
 DEVICE u32 joined(u32 ahead, u32 key) { return key >> 16 ? key : max(ahead, (ahead & 0xffff0000) | key); }
 // Of the keys of all threads ahead of this one, behind `first`.
 DEVICE u32 keys_ahead(u32 key, u32 first, u32* of_warp) {
@@ -132,7 +137,8 @@ struct Band {
     u32 *bins, *bases, *counts;
     u16 *chunk_of, *notes;
 
-    // In shared memory: bins (then levels of each chunk, then levels of all before), base of each chunk, chunk of each bin, notes of a tile's entries, counters.
+    // In shared memory: bins (then levels of each chunk, then levels of all before), base of each chunk, chunk of each
+    // bin, notes of a tile's entries, counters.
     DEVICE Band(u64 rows, u32 height, u32 bin_shift, const I* offsets) {
         row = u64(blockIdx.x) * height;
         have = u32(min(u64(height), rows - row)), row_bits = ::row_bits(height);
@@ -154,13 +160,14 @@ struct Band {
         const u32 upto = min(end << shift, extent);
         return window + (upto > reach() ? upto - reach() : 0);
     }
-    // Steps at most, but for second levels: chunks that entries fill, or columns, and the longest row; a step of more than STEP entries is cut.
+    // Steps at most, but for second levels: chunks that entries fill, or columns, and the longest row; a step of more
+    // than STEP entries is cut.
     DEVICE u64 most_steps(u64 columns, u32 longest) const {
         const u64 windows = (columns + WINDOW - 1) / WINDOW, filled = (end - begin) / SHARE;
         return filled + (parts > 1 ? 2 * filled : 0) + windows * ((u64(BINS) << shift) / (reach() / 8 * 3) + 2 + longest);
     }
-    // Whether the entries of a step lie in the order of rows: where columns are not many more than rows, those of a step that follow each other by rows are mostly close to each
-    // other by columns, too.
+    // Whether the entries of a step lie in the order of rows: where columns are not many more than rows, those of a
+    // step that follow each other by rows are mostly close to each other by columns, too.
     DEVICE bool by_rows() const { return u64(filled) << shift <= u64(SPREAD) * have; }
     DEVICE Notes& own_notes() const { return reinterpret_cast<Notes*>(notes)[threadIdx.x]; }
     // What a bin takes of a chunk.
@@ -221,8 +228,9 @@ struct Band {
         return true;
     }
 
-    // what(first, entries) for each tile of entries in the order of CSR: the number of its first, from the band's on (below zero where those do not start at a
-    // multiple of 16 bytes), and EACH entries a thread. `first_row` is the first row that has any.
+    // what(first, entries) for each tile of entries in the order of CSR: the number of its first, from the band's on
+    // (below zero where those do not start at a multiple of 16 bytes), and EACH entries a thread. `first_row` is the
+    // first row that has any.
     template <typename Do> DEVICE void walk(const I* offsets, const u32* all_columns, u32 first_row, Do what) const {
         __shared__ u32 of_warp[THREADS / 32], next_row, goes_on, last_state;
         const u32* const columns = all_columns + begin;
@@ -234,7 +242,8 @@ struct Band {
             const u32 first = tile - apart, behind = min(first + TILE, count);
             Entries entries;
             entries.ask(columns, first + mine, count, window);
-            // Rows that start here, counted from the one that the tile starts in; and the one that the next tile starts in.
+            // Rows that start here, counted from the one that the tile starts in; and the one that the next tile starts
+            // in.
             constexpr u32 ROWS = 2;
             for (u32 next = open + threadIdx.x; next < have; next += ROWS * THREADS) {
                 u32 from[ROWS], upto[ROWS];
@@ -309,7 +318,8 @@ struct Band {
                 }
                 state = next << 16;
             } else {
-                // Where there are levels, a thread tells the next one what its last entry leaves, until none hears anything new.
+                // Where there are levels, a thread tells the next one what its last entry leaves, until none hears
+                // anything new.
                 bool again = follow();
                 while (__syncthreads_or(again)) {
                     u32 told = __shfl_up_sync(ALL, state, 1);

@@ -1,13 +1,17 @@
-// CSR to bands of rows swept in the order of columns, but for the order within steps where it is that of columns (swept_order.cu).
+// CSR to bands of rows swept in the order of columns, but for the order within steps where it is that of columns
+// (swept_order.cu).
 //
-// `sweep`, a block a band, counts the band's entries by bins of columns and cuts the columns into chunks (swept_chunks.cuh); counts the entries of each step;
-// writes them there. A step of more than STEP entries is cut between rows, at multiples of STEP: all its entries are of different rows, so no part has
-// more. Its base lies as far ahead of the end of its chunk as a step reaches.
+// `sweep`, a block a band, counts the band's entries by bins of columns and cuts the columns into chunks
+// (swept_chunks.cuh); counts the entries of each step; writes them there. A step of more than STEP entries is cut
+// between rows, at multiples of STEP: all its entries are of different rows, so no part has more. Its base lies as far
+// ahead of the end of its chunk as a step reaches.
 //
-// All blocks of a chip at once write what lies scattered at a fifth of the speed of what lies together, so entries go there by tiles, put in order by step in
-// shared memory first. A row has one entry in a step at most, so a step's entries of the tile are marks, one a row, and an entry's place is how many are set below: those
-// of a step are in the order of rows. That is the order they are meant to have unless columns are many more than rows; then counters number them. Where there is no room for
-// marks (small chips, very many steps of short rows) entries are written one by one, as many steps at a time as there are counters for, and swept_order.cu puts them in order.
+// All blocks of a chip at once write what lies scattered at a fifth of the speed of what lies together, so entries go
+// there by tiles, put in order by step in shared memory first. A row has one entry in a step at most, so a step's
+// entries of the tile are marks, one a row, and an entry's place is how many are set below: those of a step are in the
+// order of rows. That is the order they are meant to have unless columns are many more than rows; then counters number
+// them. Where there is no room for marks (small chips, very many steps of short rows) entries are written one by one,
+// as many steps at a time as there are counters for, and swept_order.cu puts them in order.
 //
 // Bytes an entry: columns three times, values once; places and values of the target written once. 8 a step, noted.
 //
@@ -20,8 +24,9 @@ constexpr u32 MOST_PARTS = 65536 / STEP;
 // In place of a step's number: of no entry.
 constexpr u32 NONE = 0xffff;
 
-// Writes all entries to their steps, a tile after the other: put in order by step in shared memory, so that what is written lies together, and those of a step by
-// rows. `counts` has where each part of a step starts. Whether there is room for this.
+// Writes all entries to their steps, a tile after the other: put in order by step in shared memory, so that what is
+// written lies together, and those of a step by rows. `counts` has where each part of a step starts. Whether there is
+// room for this.
 template <typename Number>
 DEVICE bool write_by_tiles(const Band& band, const I* offsets, const u32* columns, u32 first_row, const V* all_values, u32* all_places, V* values_to,
                            u32 parts, u32 counters, Number number) {
@@ -30,7 +35,8 @@ DEVICE bool write_by_tiles(const Band& band, const I* offsets, const u32* column
     const V* const from = all_values + band.begin;
     u32* const places = all_places + band.begin;
     V* const values = values_to + band.begin;
-    // Parts that have entries are marked above where they start, then numbered: those of the same rows follow each other, of which a tile has few.
+    // Parts that have entries are marked above where they start, then numbered: those of the same rows follow each
+    // other, of which a tile has few.
     constexpr u32 SOME = 1u << 31;
     __shared__ u32 of_rows[MOST_PARTS + 1];
     const u32 a_thread = (parts + THREADS - 1) / THREADS, part = min(threadIdx.x * a_thread, parts), behind = min(part + a_thread, parts);
@@ -50,7 +56,8 @@ DEVICE bool write_by_tiles(const Band& band, const I* offsets, const u32* column
         __syncthreads();
         return false;
     };
-    // Where each goes on, and where its entries of the tile start; then a tile's marks, and behind these its entries in order.
+    // Where each goes on, and where its entries of the tile start; then a tile's marks, and behind these its entries in
+    // order.
     u32 *const goes_on = band.counts + padded(parts), *const here = goes_on + used, *const marks = here + padded(used);
     u32 *const tile_places = marks, *const tile_steps = marks + TILE;
     const u32 taken = padded(parts) + used + padded(used);

@@ -1,12 +1,15 @@
-// The steps of bands of rows that are swept in the order of columns (swept.cu), as swept_fill.cu leaves them: those that are not in order yet sorted by column, then
-// row, or by rows, as it noted. No two entries of a step are alike, so nothing is left of the order in which they came.
+// The steps of bands of rows that are swept in the order of columns (swept.cu), as swept_fill.cu leaves them: those
+// that are not in order yet sorted by column, then row, or by rows, as it noted. No two entries of a step are alike, so
+// nothing is left of the order in which they came.
 //
-// Keys are numbered by bins of about one entry, and those of a bin by comparing them; where a bin has more than MANY, they get bins of their own first. A step of at
-// most FEW entries is a warp's (`put_few_in_order`, which also copies what was noted of every step to its place, and lists the others), others are a block's.
+// Keys are numbered by bins of about one entry, and those of a bin by comparing them; where a bin has more than MANY,
+// they get bins of their own first. A step of at most FEW entries is a warp's (`put_few_in_order`, which also copies
+// what was noted of every step to its place, and lists the others), others are a block's.
 //
 // Bytes an entry: place and value, read and written.
 //
-// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR), STEP, FEW, SORT_THREADS, SORT_RESIDENT (blocks of a multiprocessor), MANY, FEW_THREADS.
+// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR), STEP, FEW, SORT_THREADS, SORT_RESIDENT (blocks of a
+// multiprocessor), MANY, FEW_THREADS.
 #include "block_before.cuh"
 #include "swept.cuh"
 
@@ -126,10 +129,11 @@ DEVICE void starts_of_bins(u32* ends) {
     __syncthreads();
 }
 
-// Shares out the keys of bins that have many, which are close to each other, between the lowest and the highest of them, until no bin has many. Then `bounds` has
-// where the bin of the key at each place starts, above where it ends.
+// Shares out the keys of bins that have many, which are close to each other, between the lowest and the highest of
+// them, until no bin has many. Then `bounds` has where the bin of the key at each place starts, above where it ends.
 DEVICE void share_out(const Bins& bins, u32 have, u32* keys, u16* origins, u32* ends, u32* bounds) {
-    // Of each of a thread's keys: where its bin starts, above where that ends; where it came from, above its number within the bin.
+    // Of each of a thread's keys: where its bin starts, above where that ends; where it came from, above its number
+    // within the bin.
     u32 key[SORT_EACH], within[SORT_EACH], number[SORT_EACH];
     const auto bounds_of = [&](u32 bin) { return ends[bin] << 16 | (bin + 1 < SORT_BINS ? ends[bin + 1] : have); };
 #pragma unroll
@@ -183,7 +187,8 @@ extern "C" __global__ void __launch_bounds__(SORT_THREADS, SORT_RESIDENT)
     __shared__ u16 origins[STEP];
     V* const moved = reinterpret_cast<V*>(words);
     const u32 by_columns = told->by_columns, all = by_columns + told->by_rows;
-    // A lane knows where one of 32 steps of this block lies, and one of the 32 behind these: each request would wait for two reads else.
+    // A lane knows where one of 32 steps of this block lies, and one of the 32 behind these: each request would wait
+    // for two reads else.
     u32 asked = 0, taken = 0, some_start, some_stop, more_start, more_stop;
     const auto ask_for_steps = [&]() {
         const u32 number = blockIdx.x + (asked + lane_id()) * gridDim.x;

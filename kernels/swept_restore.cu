@@ -10,7 +10,8 @@ typedef unsigned_of<VALUE_BYTES>::type V;
 typedef OFFSET I;
 extern __shared__ uint4 shared[];
 
-// What an entry takes of shared memory that is gathered there, and a row besides: where it goes on, and which steps have an entry of it.
+// What an entry takes of shared memory that is gathered there, and a row besides: where it goes on, and which steps
+// have an entry of it.
 #define ENTRY_BYTES u64(4 + VALUE_BYTES)
 #define ROW_BYTES 8
 
@@ -37,20 +38,23 @@ DEVICE void rows_ahead(const I* offsets, u32 rows, const u64 (&targets)[2], u32 
     }
 }
 
-// Entries of a row are in the order of steps, and none is twice in one. A warp takes a step, and a block as many steps at a time as it has warps: each row notes by a bit which of
-// them have an entry of it, so an entry's place is where the row goes on and as many behind as bits are set below. A band is cut between rows into pieces of equal size, at most `most` bytes of
-// shared memory and a row, which has `room`: there a block gathers a piece's entries, and writes one after the other. Scattered over memory they take twice the time, as where a row is
-// too long for the room.
+// Entries of a row are in the order of steps, and none is twice in one. A warp takes a step, and a block as many steps
+// at a time as it has warps: each row notes by a bit which of them have an entry of it, so an entry's place is where
+// the row goes on and as many behind as bits are set below. A band is cut between rows into pieces of equal size, at
+// most `most` bytes of shared memory and a row, which has `room`: there a block gathers a piece's entries, and writes
+// one after the other. Scattered over memory they take twice the time, as where a row is too long for the room.
 //
-// Where steps are in the order of rows, a piece's rows lie together in each, and are searched for: no others are read, and no steps without any are taken. That steps are in that order
-// shows in the number of entries that are found: where it is not that of the rows' entries, all is done again with every entry of each step looked at.
+// Where steps are in the order of rows, a piece's rows lie together in each, and are searched for: no others are read,
+// and no steps without any are taken. That steps are in that order shows in the number of entries that are found: where
+// it is not that of the rows' entries, all is done again with every entry of each step looked at.
 extern "C" __global__ void __launch_bounds__(BACK_THREADS)
     swept_to_csr(u64 rows, u32 height, u32 split, u32 most, u32 room, const u32* firsts, const u64* starts, const u32* bases, const u32* places,
                  const V* values, const I* offsets, u32* columns, V* to_values) {
     constexpr u32 WARPS = BACK_THREADS / 32, AT_ONCE = 4, LISTED = BACK_THREADS / 2;
     static_assert(WARPS <= 32, "a bit a warp");
     static_assert(STEP <= 64 * 32, "a bit for each of a lane's entries");
-    // Steps that have entries of the piece: the first of them, from the band's on, and how many, above the step's number in this part of the list.
+    // Steps that have entries of the piece: the first of them, from the band's on, and how many, above the step's
+    // number in this part of the list.
     __shared__ u32 list_starts[LISTED], list_counts[LISTED];
     const u32 band = blockIdx.x / split, bits = row_bits(height), warp = threadIdx.x / 32;
     const u64 row0 = u64(band) * height, of_band = offsets[row0];
@@ -84,7 +88,8 @@ extern "C" __global__ void __launch_bounds__(BACK_THREADS)
                 u32 first = 0, stop = 0;
                 if (threadIdx.x < LISTED && step < end) first = u32(starts[step] - of_band), stop = u32(starts[step + 1] - of_band);
                 if (ordered) {
-                    // A look at some tells most steps that are not in the order of rows, and where about these rows are.
+                    // A look at some tells most steps that are not in the order of rows, and where about these rows
+                    // are.
                     constexpr u32 LOOKS = 8;
                     u32 looked[LOOKS], low[2] = {first, first}, high[2] = {stop, stop};
                     const auto look_at = [&](u32 i) { return first + (stop - first) * i / LOOKS; };

@@ -45,8 +45,8 @@ struct Team {
         return sum;
     }
 
-    // A meeting at which the first thread of rank 0 tells everyone N words. There are two places for them, which take turns:
-    // when the next words are written, some may not have read the last ones.
+    // A meeting at which the first thread of rank 0 tells everyone N words. There are two places for them, which take
+    // turns: when the next words are written, some may not have read the last ones.
     template <u32 N> DEVICE u64 tell(u64 (*places)[N], u64 add, u64 (&told)[N]) {
         u64* const here = places[turn & 1];
         if (rank == 0 && threadIdx.x == 0)

@@ -1,4 +1,5 @@
-// The segment of each element of a tile, from offsets: how a block shares out elements evenly however long segments are.
+// The segment of each element of a tile, from offsets: how a block shares out elements evenly however long segments
+// are.
 //
 //     offsets  0 2 3 3 5        elements  0 1 2 3 4        segments  0 0 1 3 3        (segment 2 is empty)
 //
@@ -27,8 +28,9 @@ struct TileSegments {
     u32 warp_last[THREADS / 32];
 };
 
-// `segments.segment[i]` = the segment of element first + i, less `begin`, for i < have. `begin` and `end` are the segments
-// of this tile's first element and of the next tile's. Called by the whole block; barriers inside, also a last one.
+// `segments.segment[i]` = the segment of element first + i, less `begin`, for i < have. `begin` and `end` are the
+// segments of this tile's first element and of the next tile's. Called by the whole block; barriers inside, also a last
+// one.
 template <typename I>
 DEVICE void mark_segments(const I* offsets, u64 begin, u64 end, u64 first, u32 have, TileSegments& segments) {
     for (u32 i = threadIdx.x; i < TILE; i += THREADS) segments.segment[i] = 0;
@@ -58,8 +60,8 @@ DEVICE void mark_segments(const I* offsets, u64 begin, u64 end, u64 first, u32 h
     __syncthreads();
 }
 
-// what(segment, which of its elements, element) for each of the `n` elements, a block a tile. `starts` has the segment in which each tile
-// starts.
+// what(segment, which of its elements, element) for each of the `n` elements, a block a tile. `starts` has the segment
+// in which each tile starts.
 template <typename I, typename Do> DEVICE void each_element(const I* offsets, u64 n, const u64* starts, Do what) {
     __shared__ TileSegments segments;
     const u64 first = u64(blockIdx.x) * TILE, begin = starts[blockIdx.x];

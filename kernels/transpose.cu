@@ -1,16 +1,17 @@
-// From CSR to CSC in little memory, a stretch of entries after another: the caller has sorted a stretch by column, stably, and each
-// column's entries go behind what earlier stretches put there.
+// From CSR to CSC in little memory, a stretch of entries after another: the caller has sorted a stretch by column,
+// stably, and each column's entries go behind what earlier stretches put there.
 //
 //     columns  0 2 | 2 | 1 2 | 0 3      sorted   0 0 1 2 2 2 3       cursor of each column: where its next entry goes
 //                                       sources  0 5 3 1 2 4 6
 //
-// For a run of equal columns from k on, cursor - k + (place in the stretch) is where an entry goes: run_heads subtracts k,
-// place adds its own place, run_tails moves the cursors on.
+// For a run of equal columns from k on, cursor - k + (place in the stretch) is where an entry goes: run_heads subtracts
+// k, place adds its own place, run_tails moves the cursors on.
 //
-// Bytes an entry: column, source, row and value read (the latter two from anywhere in the stretch), row and value written; columns
-// twice more.
+// Bytes an entry: column, source, row and value read (the latter two from anywhere in the stretch), row and value
+// written; columns twice more.
 //
-// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR), CURSOR (of columns; u32 or u64), THREADS, ITEMS (elements a thread of a tile).
+// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR), CURSOR (of columns; u32 or u64), THREADS, ITEMS (elements a
+// thread of a tile).
 #include "tile_segments.cuh"
 
 typedef unsigned_of<VALUE_BYTES>::type V;

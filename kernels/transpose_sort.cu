@@ -1,5 +1,5 @@
-// The numbers of a CSR matrix's entries by the windows of their columns (transpose_windows.cuh), stably: a radix sort in two passes, the
-// first of which reads columns. What a column is called within its window goes along.
+// The numbers of a CSR matrix's entries by the windows of their columns (transpose_windows.cuh), stably: a radix sort
+// in two passes, the first of which reads columns. What a column is called within its window goes along.
 //
 //     window_starts   where each window and its first column start, and how many entries there are of each lower digit: windows tell, no
 //                     entry is read for it; clears the workspaces
@@ -8,8 +8,9 @@
 //     sort_low        by the lower 8 bits of the window
 //     sort_high       by the upper 8
 //
-// A word an entry goes from the first pass to the second: its place in its tile, the column's name, the upper digit. Which tile it comes
-// from is told by where it lies: `sources` holds, digit after digit, where each tile's entries of the digit start.
+// A word an entry goes from the first pass to the second: its place in its tile, the column's name, the upper digit.
+// Which tile it comes from is told by where it lies: `sources` holds, digit after digit, where each tile's entries of
+// the digit start.
 //
 //     word of sort_low     place in the tile (24 - WINDOW_BITS bits) | name (WINDOW_BITS) | upper digit (8)
 //     word of sort_high    lower bits of the name (16 - WINDOW_BITS) | number (16 + WINDOW_BITS); the name's other bits in a byte
@@ -17,7 +18,8 @@
 // Bytes an entry: column read (and its key, from the cache), word written, read, word and byte written.
 // Workspaces: a ticket, then look-back words.
 //
-// Constants: CURSOR (offsets of columns), WINDOW_BITS, THREADS (at least 256), ITEMS, MIN_BLOCKS, LOOK_AT_ONCE, MATCH_HARDWARE.
+// Constants: CURSOR (offsets of columns), WINDOW_BITS, THREADS (at least 256), ITEMS, MIN_BLOCKS, LOOK_AT_ONCE,
+// MATCH_HARDWARE.
 #define LOOK u32 // there are at most 2^16 windows of 2^12 entries
 #include "radix_tile.cuh"
 #include "transpose_windows.cuh"
@@ -26,8 +28,8 @@ typedef CURSOR C;
 
 static_assert(TILE <= 1 << (24 - WINDOW_BITS), "a place in a tile has the bits that name and digit leave");
 
-// Where each window starts, and its first column, and the ends behind; counts[d]: entries of lower digit d, zero before. THREADS - 1
-// windows a block.
+// Where each window starts, and its first column, and the ends behind; counts[d]: entries of lower digit d, zero
+// before. THREADS - 1 windows a block.
 extern "C" __global__ void __launch_bounds__(THREADS)
     window_starts(const C* starts, u64 columns, u32* begin, u32* first_columns, u32 windows, u32* counts, u32* low, u32* high, u64 words) {
     __shared__ u32 at[THREADS];
@@ -60,8 +62,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) column_keys(const C* start
     keys[c] = window << WINDOW_BITS | name;
 }
 
-// Where the entries of each lower digit start in the first pass's result, in place of their counts, and behind that those of each upper
-// digit in the second's. One block.
+// Where the entries of each lower digit start in the first pass's result, in place of their counts, and behind that
+// those of each upper digit in the second's. One block.
 extern "C" __global__ void __launch_bounds__(THREADS) digit_starts(const u32* begin, u32 windows, u32* digits) {
     __shared__ u32 warp_sums[RADIX / 32];
     const u32 digit = threadIdx.x;
@@ -71,9 +73,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) digit_starts(const u32* be
     digits[RADIX + digit] = begin[min(digit * RADIX, windows)];
 }
 
-// What both passes do: 8 bits of the keys from `shift` on sort the tile; put(place in the sorted tile, which key) leaves there what
-// take(place, where the digits' keys go) then writes to its place in the whole. begins(where the tile's keys of the thread's digit start in
-// the whole, how many they are) is told by the first 256 threads.
+// What both passes do: 8 bits of the keys from `shift` on sort the tile; put(place in the sorted tile, which key)
+// leaves there what take(place, where the digits' keys go) then writes to its place in the whole. begins(where the
+// tile's keys of the thread's digit start in the whole, how many they are) is told by the first 256 threads.
 template <bool MOSTLY_ALIKE, typename Keys, typename Put, typename Take, typename Begins>
 DEVICE void sort_tile(Keys& key, u32 shift, u32 tile, u32 have, u32* places, const u32* digits, u32* words, Put put, Take take, Begins begins) {
     __shared__ u32 warp_sums[RADIX / 32];
@@ -106,8 +108,9 @@ DEVICE u32 take_ticket(u32* ticket) {
     return mine;
 }
 
-// A block a tile. `sources`: where each tile's entries of each digit start, the digits one after the other; `first_sources`: of these, the
-// one that holds the first entry of each tile of the second pass. Dynamic shared memory: WARPS * RADIX * 4 + TILE * 5.
+// A block a tile. `sources`: where each tile's entries of each digit start, the digits one after the other;
+// `first_sources`: of these, the one that holds the first entry of each tile of the second pass. Dynamic shared memory:
+// WARPS * RADIX * 4 + TILE * 5.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     sort_low(const u32* keys, const u32* columns, u64 n, const u32* digits, u32* workspace, u32* words, u32* sources, u32* first_sources) {
     extern __shared__ uint4 dynamic[];

@@ -1,20 +1,21 @@
-// From CSR to CSC, by windows (transpose_windows.cuh), once the entries' numbers are sorted by them (transpose_sort.cu): a block puts a
-// window in order.
+// From CSR to CSC, by windows (transpose_windows.cuh), once the entries' numbers are sorted by them
+// (transpose_sort.cu): a block puts a window in order.
 //
 //     mark_rows   where rows start, a bit an entry, so that an entry's row is counted and not searched
 //     finish      an entry's place is that of its column, and how many of the column's entries lie before it; row and value are fetched,
 //                 put there in shared memory, and written
 //
-// Rows ascend, for nothing changes the order of a column's entries. A column that reaches to the end of the window behind its own is in
-// order already, and its entries are fetched by the blocks in whose windows they come to lie.
+// Rows ascend, for nothing changes the order of a column's entries. A column that reaches to the end of the window
+// behind its own is in order already, and its entries are fetched by the blocks in whose windows they come to lie.
 //
 // A warp counts its entries of each column, 32 at a time, by votes; sums over the warps then tell how many came before.
 //
 // Memory: the target itself: numbers lie where rows come to lie.
-// Bytes an entry: number with a part of its column's name, the other part, value and row read, the latter two at random (of rows, 8 bytes
-// for 32 entries); row and value written.
+// Bytes an entry: number with a part of its column's name, the other part, value and row read, the latter two at random
+// (of rows, 8 bytes for 32 entries); row and value written.
 //
-// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR), CURSOR (of columns), WINDOW_BITS, THREADS, RESIDENT (threads a multiprocessor, at least).
+// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR), CURSOR (of columns), WINDOW_BITS, THREADS, RESIDENT (threads a
+// multiprocessor, at least).
 #include "transpose_windows.cuh"
 #include "votes.cuh"
 
@@ -28,7 +29,8 @@ typedef CURSOR C;
 #define USUAL (MOST / 2 + 1) // lines of most windows: these are staged in shared memory, where that is not too large
 #define STAGED (USUAL * THREADS * (VALUE_BYTES + 4) <= 64 << 10)
 
-// The row of a piece's first entry, and the places at which rows start behind it, a bit each; bit 0 where a row in between is empty.
+// The row of a piece's first entry, and the places at which rows start behind it, a bit each; bit 0 where a row in
+// between is empty.
 struct alignas(8) Rows {
     u32 row, starts;
 };
@@ -135,8 +137,9 @@ DEVICE uint4 starts_of_names(const Source& a, const Window& w, bool by_number, u
     return {two_halves(at[0], at[1]), two_halves(at[2], at[3]), two_halves(at[4], at[5]), two_halves(at[6], at[7])};
 }
 
-// Puts a window's entries in order, for which LINES * THREADS suffice. `counts`: a warp's entries of each column, by name, two counts a word.
-// What a lane without an entry loads is another's: a load on a condition is a branch, of which there would be one a line.
+// Puts a window's entries in order, for which LINES * THREADS suffice. `counts`: a warp's entries of each column, by
+// name, two counts a word. What a lane without an entry loads is another's: a load on a condition is a branch, of which
+// there would be one a line.
 template <int LINES> DEVICE void place_entries(const Source& a, u32* all_entries, V* all_values, const Window& w, u32* counts) {
     u32* entries = all_entries + w.first;
     V* to_values = all_values + w.first;
@@ -166,7 +169,8 @@ template <int LINES> DEVICE void place_entries(const Source& a, u32* all_entries
         equal[i] = __ballot_sync(ALL, HERE(i)) ^ (HERE(i) ? 0 : ALL);
     }
     for (u32 bit = 1; bit >> name_bits == 0; bit *= 2) EACH_LINE(i) vote(equal[i], place[i], bit);
-    // Of the lanes with the same name: the first, and how many are below; the first one learns how many the warp had before.
+    // Of the lanes with the same name: the first, and how many are below; the first one learns how many the warp had
+    // before.
     EACH_LINE_THERE(i) {
         const u32 below = __popc(equal[i] & lanes_below());
         u32 earlier = 0;
@@ -229,8 +233,8 @@ template <int LINES> DEVICE void place_entries(const Source& a, u32* all_entries
     }
 }
 
-// A block a window. `entries`: numbers of entries by windows and parts of their columns' names, which become rows; `names`: the other parts.
-// Dynamic shared memory: WARPS * WINDOW * 2, and what is staged at least.
+// A block a window. `entries`: numbers of entries by windows and parts of their columns' names, which become rows;
+// `names`: the other parts. Dynamic shared memory: WARPS * WINDOW * 2, and what is staged at least.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
     finish(const I* offsets, const Rows* marks, const C* starts, const V* values, const u8* names, u64 n, const u32* begin, const u32* first_columns, u32 windows, u32* entries,
            V* to_values) {

@@ -2,11 +2,11 @@
 //
 //     columns   0 2 | 2 | 1 2 | 0 3      offsets of columns  0 2 3 6 7      WINDOW 4: columns 0 1 2 are window 0, column 3 is window 1
 //
-// A window has fewer than two times WINDOW entries, but for a column that reaches to the end of the next window: none other starts there,
-// so that this window's number is free for it.
+// A window has fewer than two times WINDOW entries, but for a column that reaches to the end of the next window: none
+// other starts there, so that this window's number is free for it.
 //
-// Within its window a column is named by its number from the window's first column on, where there are few columns; else by its first place,
-// as there may be many that have no entry.
+// Within its window a column is named by its number from the window's first column on, where there are few columns;
+// else by its first place, as there may be many that have no entry.
 #pragma once
 #include "common.cuh"
 

@@ -3,8 +3,8 @@
 //
 //     bytes an element    dot: 2 reads    norm2: 1 read    axpby: 2 reads, 1 write (beta = 0: 1 and 1)    multiply: 2 and 1
 //
-// A part of a vector need not start at a multiple of 16 bytes. Then elements are read one by one, by the same threads in
-// the same order, so that the bits of a sum do not depend on where a vector lies.
+// A part of a vector need not start at a multiple of 16 bytes. Then elements are read one by one, by the same threads
+// in the same order, so that the bits of a sum do not depend on where a vector lies.
 //
 // Constants: SCALAR (element type), THREADS, UNROLL (elementwise), SUM_THREADS, SUM_UNROLL, MAX_PARTIALS (reductions).
 #include "block_sum.cuh"

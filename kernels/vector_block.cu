@@ -36,13 +36,14 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     column_sums(k, x, y, n, out, partials, finished, [](T a, T b) { return conj(a) * b; });
 }
 
-// out[j] = sum of x[i k + j]: of what a product's blocks left of x.y. The second operand is the first: its loads vanish.
+// out[j] = sum of x[i k + j]: of what a product's blocks left of x.y. The second operand is the first: its loads
+// vanish.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) sums(u32 k, const T* x, u64 n, T* out, T* partials, u32* finished) {
     column_sums(k, x, x, n, out, partials, finished, [](T a, T) { return a; });
 }
 
-// Vectors one behind the other to vectors side by side, and back. The side on which neighbours lie in different vectors is the one whose
-// lines several warps complete, in the caches.
+// Vectors one behind the other to vectors side by side, and back. The side on which neighbours lie in different vectors
+// is the one whose lines several warps complete, in the caches.
 extern "C" __global__ void __launch_bounds__(THREADS) interleave(u32 k, const T* x, T* y, u64 rows) {
     for (u64 e = u64(blockIdx.x) * THREADS + threadIdx.x; e < rows * k; e += u64(gridDim.x) * THREADS) y[e] = x[e % k * rows + e / k];
 }

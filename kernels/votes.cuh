@@ -1,5 +1,5 @@
-// Lanes of a warp that have the same number, found by votes: a ballot a bit. (`__match_any_sync` does it in one instruction,
-// and takes several times as long.)
+// Lanes of a warp that have the same number, found by votes: a ballot a bit. (`__match_any_sync` does it in one
+// instruction, and takes several times as long.)
 #pragma once
 #include "common.cuh"
 

@@ -85,8 +85,8 @@ fn run(folder: &Path, words: &[&str], input: &str, variables: &[(&str, &str)]) -
     child.wait_with_output().unwrap()
 }
 
-/// On the device asked for: exit status 3, and words in one line that says what is wrong and what to do. With `auto`, the
-/// CPU takes the work, and the report says why in the first of the words.
+/// On the device asked for: exit status 3, and words in one line that says what is wrong and what to do. With `auto`,
+/// the CPU takes the work, and the report says why in the first of the words.
 fn refused(test: &str, variables: &[(&str, &str)], words: &[&str]) {
     let Some(folder) = stub(test) else { return };
     let output = run(&folder, &["solve", "a.mtx", "--device", "cuda"], "", variables);

@@ -1,6 +1,6 @@
-//! Mutations of a small corpus, for a bounded time (`RESIDUA_FUZZ_SECONDS`, 4 unless set): the reader neither panics nor
-//! disagrees with a reader that goes line by line. The seed is fixed (`RESIDUA_FUZZ_SEED`), so a failure comes back;
-//! the failing file is left behind and named.
+//! Mutations of a small corpus, for a bounded time (`RESIDUA_FUZZ_SECONDS`, 4 unless set): the reader neither panics
+//! nor disagrees with a reader that goes line by line. The seed is fixed (`RESIDUA_FUZZ_SEED`), so a failure comes
+//! back; the failing file is left behind and named.
 
 use num_complex::Complex;
 use residua::market::{self, Field, Format, Header, ReadOptions, Symmetry};

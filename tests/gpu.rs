@@ -184,7 +184,8 @@ fn a_recording_keeps_what_its_body_owns_or_drops() {
 fn foreign_memory_is_computed_with_in_place() {
     let Some(b) = device() else { return };
     let (x, mut y) = (b.upload(vec![3.0_f64; 1000]).unwrap(), b.upload(vec![1.0_f64; 1000]).unwrap());
-    // SAFETY: both lie on this device, live to the end, and are touched on this stream alone; y through one reference at a time.
+    // SAFETY: both lie on this device, live to the end, and are touched on this stream alone; y through one reference
+    // at a time.
     let (foreign_x, foreign_y) =
         unsafe { (b.foreign::<f64>(x.address(), 1000), b.foreign_mut::<f64>(y.address(), 1000)) };
     b.axpby(2.0, foreign_x, 1.0, foreign_y).unwrap();
@@ -252,8 +253,8 @@ fn host_and_device_agree_on_integers_as_doubles() {
     assert_eq!(b.download(&there).unwrap(), here);
 }
 
-/// 2.4 billion nonzeros, and 4.35 billion, for which offsets have 64 bits: products beside the stencil computed point by
-/// point, also after a way to SELL and back.
+/// 2.4 billion nonzeros, and 4.35 billion, for which offsets have 64 bits: products beside the stencil computed point
+/// by point, also after a way to SELL and back.
 #[test]
 fn matrices_with_more_nonzeros_than_32_bits_count() {
     let Some(b) = device() else { return };
@@ -335,8 +336,8 @@ fn everything_twice_on_one_device_from_two_threads() {
     });
 }
 
-/// Triplets of which three make up a nonzero: so many and so far from each other that their values are brought near their nonzeros first,
-/// and such in whose map sources are codes. Both sum them in order of appearance.
+/// Triplets of which three make up a nonzero: so many and so far from each other that their values are brought near
+/// their nonzeros first, and such in whose map sources are codes. Both sum them in order of appearance.
 #[test]
 fn kept_maps_sum_in_order_of_appearance() {
     const MANY: usize = 24 * 350_003;

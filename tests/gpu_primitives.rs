@@ -66,8 +66,8 @@ fn a_merge_sort_takes_any_order_as_source() {
     assert!(error.to_string().contains("error"), "{error}");
 }
 
-/// A kernel that writes where it must not, in a process of its own: the error names it, says what to do, and the process
-/// can still print.
+/// A kernel that writes where it must not, in a process of its own: the error names it, says what to do, and the
+/// process can still print.
 #[test]
 fn a_kernel_fault_is_named_and_the_process_goes_on() {
     const NAME: &str = "a_kernel_fault_is_named_and_the_process_goes_on";

@@ -1,6 +1,6 @@
-//! Operations at once on several streams of a device: primitives, whose scans wait for what other blocks of their launch
-//! publish, and kernels whose blocks all meet, which a second such launch must not keep from starting.
-//! The solvers' streams are in `krylov_streams.rs`.
+//! Operations at once on several streams of a device: primitives, whose scans wait for what other blocks of their
+//! launch publish, and kernels whose blocks all meet, which a second such launch must not keep from starting. The
+//! solvers' streams are in `krylov_streams.rs`.
 
 #![cfg(feature = "cuda")]
 

@@ -1,7 +1,7 @@
 //! Every kernel compiles for every chip that we support, on a machine that needs no device: NVRTC suffices.
 //!
-//! One choice of types a kernel file for every chip; with `RESIDUA_ALL_KERNELS=1` all choices for sm_90 too, which takes
-//! minutes (images that are in the cache are taken from there: `RESIDUA_CACHE=off` compiles all).
+//! One choice of types a kernel file for every chip; with `RESIDUA_ALL_KERNELS=1` all choices for sm_90 too, which
+//! takes minutes (images that are in the cache are taken from there: `RESIDUA_CACHE=off` compiles all).
 //! `RESIDUA_REQUIRE_NVRTC=1` makes a missing compiler a failure.
 
 #![cfg(feature = "cuda")]

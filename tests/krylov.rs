@@ -1,5 +1,5 @@
-//! Conjugate gradients: known iteration counts, every outcome, and the same bits whichever way they are run. The bodies are
-//! generic over the backend.
+//! Conjugate gradients: known iteration counts, every outcome, and the same bits whichever way they are run. The bodies
+//! are generic over the backend.
 
 #[macro_use]
 #[path = "common/systems.rs"]
@@ -289,8 +289,8 @@ fn unattainable_tolerance_stagnates<B: Device>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// Residual norms of conjugate gradients rise and fall. The first stretch of iterations without a smaller one that is as long as the
-/// caller's patience ends the solve, and x has the better of where it came to and where it began.
+/// Residual norms of conjugate gradients rise and fall. The first stretch of iterations without a smaller one that is
+/// as long as the caller's patience ends the solve, and x has the better of where it came to and where it began.
 fn the_stagnation_window_is_the_callers_patience<B: Device>(backend: &B) -> Result<()> {
     let spread: Vec<f64> = (0..60).map(|i| 10.0_f64.powf(f64::from(i) / 10.0)).collect();
     let (a, b) = (diagonal(&spread), [1.0; 60]);

@@ -12,12 +12,13 @@ use std::ops::ControlFlow;
 struct Counting;
 
 thread_local! {
-    /// Allocations of this thread and their bytes: the test harness has threads of its own, which allocate when they like.
+    /// Allocations of this thread and their bytes: the test harness has threads of its own, which allocate when they
+    /// like.
     static COUNTED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; counting touches no memory of the caller, and allocates none: the counters lie in the
-// thread's own memory and need no destructor.
+// SAFETY: every call goes to the system's allocator unchanged; counting touches no memory of the caller, and allocates
+// none: the counters lie in the thread's own memory and need no destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let (allocations, bytes) = COUNTED.get();

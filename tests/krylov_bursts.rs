@@ -1,5 +1,5 @@
-//! Bursts of iterations against the same iterations step by step, on awkward patterns. A backend without bursts goes the
-//! same way twice.
+//! Bursts of iterations against the same iterations step by step, on awkward patterns. A backend without bursts goes
+//! the same way twice.
 
 #[macro_use]
 #[path = "common/systems.rs"]

@@ -22,8 +22,8 @@ fn solve<B: Backend + KrylovSteps>(backend: &B, a: &dyn LinearOperator<f64, B>) 
     Ok(cg.solve(a, &Identity, &b, &mut x, |_, _| ControlFlow::Continue(()))?.outcome.is_converged())
 }
 
-/// How a test asks its child for a fault. Faults happen in processes of their own: after some a device is of no use to its
-/// process, and memory that was taken is kept for later.
+/// How a test asks its child for a fault. Faults happen in processes of their own: after some a device is of no use to
+/// its process, and memory that was taken is kept for later.
 const FAULT: &str = "RESIDUA_TEST_FAULT";
 
 #[test]

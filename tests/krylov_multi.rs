@@ -1,5 +1,5 @@
-//! Several right-hand sides at once: each comes to what it comes to alone, whatever the others do. The bodies are generic over the
-//! backend.
+//! Several right-hand sides at once: each comes to what it comes to alone, whatever the others do. The bodies are
+//! generic over the backend.
 
 #[macro_use]
 #[path = "common/systems.rs"]

@@ -53,7 +53,8 @@ fn solvers_side_by_side_give_the_bits_of_one_after_the_other() {
             let m = thread.is_multiple_of(2).then_some(&jacobi[number]);
             all.push(solve(cuda, a, m, &b)?);
             if number == 3 {
-                // On the whole chip too, the matrix streaming: blocks of two such launches must never wait for each other.
+                // On the whole chip too, the matrix streaming: blocks of two such launches must never wait for each
+                // other.
                 let sell = Sell::with_sections(cuda, a, 32, 1)?;
                 all.push(solve(cuda, &sell, m, &b)?);
             }

@@ -1,8 +1,8 @@
 //! What a CUDA device gives: first use, warm start, copies, vector operations beside the bandwidth of a copy.
 //!
 //! `cargo bench --bench device`, or the built binary on another machine. Prints one table; a peer's figures come from
-//! `benches/peers/device_vector.py` in the same run. The arguments `start`, `primitives` (beside CUB) and `vectors` choose
-//! some of it.
+//! `benches/peers/device_vector.py` in the same run. The arguments `start`, `primitives` (beside CUB) and `vectors`
+//! choose some of it.
 
 #[cfg(feature = "cuda")]
 mod primitives;

@@ -1,5 +1,5 @@
-//! The primitives through the backend, beside CUB: the program `benches/peers/cub_figures.cu`, built by nvcc, run by this
-//! one where the variable RESIDUA_CUB names it, on inputs made by the same rule.
+//! The primitives through the backend, beside CUB: the program `benches/peers/cub_figures.cu`, built by nvcc, run by
+//! this one where the variable RESIDUA_CUB names it, on inputs made by the same rule.
 
 use rayon::prelude::*;
 use residua::backend::{Backend, Order, Primitives, Scan, VectorOps};

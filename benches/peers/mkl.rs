@@ -48,8 +48,8 @@ impl<'a, T: Scalar> Product<'a, T> {
         // SAFETY: the user names MKL's library, whose start has no requirements.
         let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(path) }.expect("MKL")));
         let mut handle = ptr::null_mut();
-        // SAFETY: signatures as in mkl_spblas.h with 32-bit integers; all numbers of the benchmark's matrices fit those;
-        // the arrays are valid for the lengths given and outlive the handle ('a).
+        // SAFETY: signatures as in mkl_spblas.h with 32-bit integers; all numbers of the benchmark's matrices fit
+        // those; the arrays are valid for the lengths given and outlive the handle ('a).
         unsafe {
             let name =
                 if size_of::<T>() == 8 { "mkl_sparse_d_create_csr" } else { "mkl_sparse_s_create_csr" };

@@ -22,20 +22,21 @@ use crate::scalar::{Scalar, Symmetry};
 /// ```
 ///
 /// The highest bit of a source says that a nonzero starts there, and how many nonzeros start before each tile of
-/// [`RUN_TILE`](crate::backend::RUN_TILE) sources is counted. An update moves 4 bytes of `sources` (8 beyond 2^31 triplets) and
-/// one value a triplet, and one value a nonzero. Where a half is stored, a source is twice the triplet's number, plus one
-/// for its mirror image.
+/// [`RUN_TILE`](crate::backend::RUN_TILE) sources is counted. An update moves 4 bytes of `sources` (8 beyond 2^31
+/// triplets) and one value a triplet, and one value a nonzero. Where a half is stored, a source is twice the triplet's
+/// number, plus one for its mirror image.
 ///
 /// On a device, of triplets where every entry is stored:
 ///
-/// - Where the triplets of neighbouring nonzeros lie in few places, as those of finite elements one after another do, `sources` become
-///   codes of a byte and a half ([`StagedRuns`]), and values are fetched by whole lines.
-/// - Where they lie further apart, but in stretches, as those of a matrix by columns, millions of them are fetched in the order in which they lie in memory, thousands of nonzeros at a time
-///   ([`AscendingRuns`], 3.5 bytes a triplet).
-/// - Where millions of triplets come in an order far from that of the nonzeros, and make up at most three quarters as many of these,
-///   an update first brings the values near their nonzeros: a value read, a value written, and 2 bytes more to move, and still several times
-///   faster. Tiles of values are ordered by their nonzeros ([`TileRuns`], 4 to 5 bytes and a value a triplet to hold), or, where a block has little fast memory or triplets are
-///   too many, values brought to buckets ([`RunSums::to_buckets`], 2 bytes and a value a triplet more to hold).
+/// - Where the triplets of neighbouring nonzeros lie in few places, as those of finite elements one after another do,
+///   `sources` become codes of a byte and a half ([`StagedRuns`]), and values are fetched by whole lines.
+/// - Where they lie further apart, but in stretches, as those of a matrix by columns, millions of them are fetched in
+///   the order in which they lie in memory, thousands of nonzeros at a time ([`AscendingRuns`], 3.5 bytes a triplet).
+/// - Where millions of triplets come in an order far from that of the nonzeros, and make up at most three quarters as
+///   many of these, an update first brings the values near their nonzeros: a value read, a value written, and 2 bytes
+///   more to move, and still several times faster. Tiles of values are ordered by their nonzeros ([`TileRuns`], 4 to 5
+///   bytes and a value a triplet to hold), or, where a block has little fast memory or triplets are too many, values
+///   brought to buckets ([`RunSums::to_buckets`], 2 bytes and a value a triplet more to hold).
 ///
 /// The sums have the same bits either way.
 #[derive(Debug)]
@@ -86,9 +87,9 @@ impl<B: RunSums> Assembly<B> {
     }
 
     /// Writes the values of `matrix`, which this map was made with (or a clone of its structure), from new values of
-    /// the triplets, in the triplets' order: the same bits as assembling anew. Allocates nothing, but room for values of another type than
-    /// those that this map was made with, once, where values are brought near their nonzeros. The diagonal of a skew-symmetric or hermitian
-    /// matrix is not checked again.
+    /// the triplets, in the triplets' order: the same bits as assembling anew. Allocates nothing, but room for values
+    /// of another type than those that this map was made with, once, where values are brought near their nonzeros. The
+    /// diagonal of a skew-symmetric or hermitian matrix is not checked again.
     ///
     /// # Errors
     /// On a number of values that differs from the pattern's, or a matrix of another shape or number of nonzeros.

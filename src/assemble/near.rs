@@ -1,13 +1,14 @@
 //! Values of triplets brought near their nonzeros before they are summed, where they come from all over memory.
 //!
 //! Memory delivers 32 bytes for each value that is fetched alone. So they are brought to buckets first, in whole lines
-//! ([`RunSums::to_buckets`]), each so small that it stays in a cache while the nonzeros fed from it are summed. What goes where is
-//! planned once, with the map: sources then name places in the buckets, in the same order, so that sums have the same bits.
+//! ([`RunSums::to_buckets`]), each so small that it stays in a cache while the nonzeros fed from it are summed. What
+//! goes where is planned once, with the map: sources then name places in the buckets, in the same order, so that sums
+//! have the same bits.
 //!
 //! Bytes: 2 a triplet for the plan, and room for the values. A pass reads a value and 2 bytes and writes the value.
 //!
-//! Where a block of a device has so much fast memory that a bucket fits, tiles of values are ordered instead, and sums take what each tile
-//! has for their bucket ([`RunSums::sum_tiles`]).
+//! Where a block of a device has so much fast memory that a bucket fits, tiles of values are ordered instead, and sums
+//! take what each tile has for their bucket ([`RunSums::sum_tiles`]).
 
 use crate::backend::{RunSums, bounds_at, buckets_of, sources_at};
 use crate::error::Result;
@@ -30,7 +31,8 @@ pub(super) struct Near<B: RunSums> {
     rooms: Rooms,
 }
 
-/// Room for values on their way, one for each type that has been summed, never freed before the map: a recording may refer to it.
+/// Room for values on their way, one for each type that has been summed, never freed before the map: a recording may
+/// refer to it.
 #[derive(Debug, Default)]
 pub(super) struct Rooms(Mutex<Vec<Box<dyn Any + Send + Sync>>>);
 
@@ -54,9 +56,9 @@ impl Rooms {
     }
 }
 
-/// Whether it pays to move values near their nonzeros first: where they come in an order far from that of these (general: each is the source of one
-/// nonzero), and where several make up a nonzero: else matrix, map and room would take more than two and a half times the memory of
-/// the triplets.
+/// Whether it pays to move values near their nonzeros first: where they come in an order far from that of these
+/// (general: each is the source of one nonzero), and where several make up a nonzero: else matrix, map and room would
+/// take more than two and a half times the memory of the triplets.
 pub(super) fn pays<B: RunSums>(backend: &B, sources: &B::Slice<u32>, nonzeros: usize) -> Result<bool> {
     Ok(nonzeros <= B::len(sources) / 4 * 3 && scattered(backend, sources)?)
 }
@@ -84,7 +86,8 @@ impl<B: RunSums> Near<B> {
         Ok(Self { slots, runs, rooms: Rooms::default() })
     }
 
-    /// What `body` makes of the values where they have been brought. Allocates the first time that values are of this type.
+    /// What `body` makes of the values where they have been brought. Allocates the first time that values are of this
+    /// type.
     pub(super) fn bring<T: Scalar>(
         &self,
         backend: &B,

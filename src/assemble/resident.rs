@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::matrix::Triplets;
 use crate::scalar::{Max, Scalar, Symmetry};
 
-/// [`Triplets`] where a backend can work on them: read from a file and copied over, or written there by the caller's own
-/// kernels. Indices count from zero and lie inside of the matrix.
+/// [`Triplets`] where a backend can work on them: read from a file and copied over, or written there by the caller's
+/// own kernels. Indices count from zero and lie inside of the matrix.
 #[derive(Debug)]
 pub struct ResidentTriplets<T: Scalar, B: Backend> {
     pub(super) rows: usize,

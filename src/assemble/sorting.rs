@@ -1,9 +1,10 @@
-//! Assembly for any backend: sort the triplets' numbers stably by column, then by row, and find where runs of equal places start. A run is a
-//! nonzero, and its triplets stand in order of appearance.
+//! Assembly for any backend: sort the triplets' numbers stably by column, then by row, and find where runs of equal
+//! places start. A run is a nonzero, and its triplets stand in order of appearance.
 //!
-//! Temporary memory, with the places' 8 bytes where these are given up for it: 24 bytes a triplet. Numbers and one index are sorted, twice, with the
-//! sort's second buffers, and the other index is fetched by number. Many triplets are ordered in other ways: where rows ascend, each row by itself; where they come from all over the
-//! matrix, so that memory would deliver a sector for each index, by both indices as one key, so that nothing is fetched.
+//! Temporary memory, with the places' 8 bytes where these are given up for it: 24 bytes a triplet. Numbers and one
+//! index are sorted, twice, with the sort's second buffers, and the other index is fetched by number. Many triplets are
+//! ordered in other ways: where rows ascend, each row by itself; where they come from all over the matrix, so that
+//! memory would deliver a sector for each index, by both indices as one key, so that nothing is fetched.
 
 use super::map::Runs;
 use super::near::{self, Near, Rooms, scattered};
@@ -14,7 +15,8 @@ use crate::matrix::Csr;
 use crate::scalar::{Element, Offset, Scalar};
 use std::ops::Deref;
 
-/// From so many triplets on it pays to find out how they come: as many indices do not all lie in a cache (64 MiB); to sort fewer, and fetch by number, costs little.
+/// From so many triplets on it pays to find out how they come: as many indices do not all lie in a cache (64 MiB); to
+/// sort fewer, and fetch by number, costs little.
 const MANY: usize = 1 << 24;
 
 /// The matrix.
@@ -175,7 +177,8 @@ fn build<T: Scalar, B: RunSums>(
 /// Column indices and row offsets.
 type Structure<B> = (<B as Backend>::Vec<u32>, Offsets<B>);
 
-/// The structure of the matrix, and what `keep` makes of where runs start, the number of runs that count, and the sources.
+/// The structure of the matrix, and what `keep` makes of where runs start, the number of runs that count, and the
+/// sources.
 fn sort<B: RunSums, W: Offset>(
     backend: &B,
     pattern: &Pattern,

@@ -18,8 +18,8 @@ pub struct Diagonals {
 }
 
 impl Diagonals {
-    /// From a bit for each diagonal, set where there is an entry: words of 32 bits that are not zero, as word number << 32 | word,
-    /// ascending; bit 0 of word 0 is `first`.
+    /// From a bit for each diagonal, set where there is an entry: words of 32 bits that are not zero, as word number <<
+    /// 32 | word, ascending; bit 0 of word 0 is `first`.
     pub(crate) fn from_words(count: usize, words: &[u64], first: i64) -> Self {
         let mut distances = Vec::with_capacity(count);
         for &word in words {
@@ -63,8 +63,8 @@ pub trait Conversions: Primitives + SlimSteps {
         longest: u32,
     ) -> Result<Self::Vec<u32>>;
 
-    /// As [`Conversions::longest_first`], with the lengths in that order; no row has more than `most` entries. `moved` becomes 1 where a row is not in its place, and stays
-    /// as it is where none is.
+    /// As [`Conversions::longest_first`], with the lengths in that order; no row has more than `most` entries. `moved`
+    /// becomes 1 where a row is not in its place, and stays as it is where none is.
     fn order_windows(
         &self,
         lengths: &Self::Slice<u32>,
@@ -75,8 +75,8 @@ pub trait Conversions: Primitives + SlimSteps {
     ) -> Result<()>;
 
     /// Where sections of `height` rows start, each padded to its longest row; `offsets` has one element more than there
-    /// are sections. All places are added to the first of `found`; where they are more than `I` counts, `offsets` is of no use. Its second
-    /// becomes the longest row's length at least.
+    /// are sections. All places are added to the first of `found`; where they are more than `I` counts, `offsets` is of
+    /// no use. Its second becomes the longest row's length at least.
     fn section_offsets<I: Offset>(
         &self,
         lengths: &Self::Slice<u32>,
@@ -132,9 +132,9 @@ pub trait Conversions: Primitives + SlimSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// The transpose of a square matrix whose pattern is symmetric, so that its offsets and columns are the matrix's: for
-    /// backends that find out, and move the values, in less time than [`Conversions::csr_transpose`] takes. Tells whether it
-    /// was done; else the content of `indices` and `values` is not defined.
+    /// The transpose of a square matrix whose pattern is symmetric, so that its offsets and columns are the matrix's:
+    /// for backends that find out, and move the values, in less time than [`Conversions::csr_transpose`] takes. Tells
+    /// whether it was done; else the content of `indices` and `values` is not defined.
     #[allow(unused_variables)]
     fn csr_mirror<V: Element>(
         &self,
@@ -145,15 +145,15 @@ pub trait Conversions: Primitives + SlimSteps {
         Ok(false)
     }
 
-    /// How many entries each column has. Neighbouring rows often have the same columns, which may be counted in another way than
-    /// any keys.
+    /// How many entries each column has. Neighbouring rows often have the same columns, which may be counted in another
+    /// way than any keys.
     fn column_counts(&self, columns: &Self::Slice<u32>, counts: &mut Self::Slice<u32>) -> Result<()> {
         self.histogram(columns, counts)
     }
 
-    /// The transpose, whose offsets are known, with columns ascending. Temporary memory: a device takes two and a quarter bytes an
-    /// entry, of values of 4 bytes one and a third; where there are more columns than entries, or 2^28 nonzeros and more, a tenth of
-    /// source and target, or 16 MiB.
+    /// The transpose, whose offsets are known, with columns ascending. Temporary memory: a device takes two and a
+    /// quarter bytes an entry, of values of 4 bytes one and a third; where there are more columns than entries, or 2^28
+    /// nonzeros and more, a tenth of source and target, or 16 MiB.
     fn csr_transpose<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -180,8 +180,8 @@ pub trait Conversions: Primitives + SlimSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// Which diagonals a matrix of `rows` rows and `columns` columns has entries on. Temporary memory: a bit for each diagonal there
-    /// could be, and eight bytes for each of `most`.
+    /// Which diagonals a matrix of `rows` rows and `columns` columns has entries on. Temporary memory: a bit for each
+    /// diagonal there could be, and eight bytes for each of `most`.
     fn diagonals(
         &self,
         size: (usize, usize),
@@ -190,7 +190,8 @@ pub trait Conversions: Primitives + SlimSteps {
         most: usize,
     ) -> Result<Diagonals>;
 
-    /// Every entry, laid out as [`DiaParts`] says, on these diagonals. Whether all could be: not where a value is what stands for
+    /// Every entry, laid out as [`DiaParts`] says, on these diagonals. Whether all could be: not where a value is what
+    /// stands for
     /// [`no_entry`](super::no_entry).
     fn csr_to_dia<V: Scalar>(
         &self,
@@ -211,13 +212,14 @@ pub trait Conversions: Primitives + SlimSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// Rows of a band of [`SweptParts`] that suit the backend, for a matrix of so many rows: as many as have room for their sums where
-    /// those are kept, and as many bands as there is work for.
+    /// Rows of a band of [`SweptParts`] that suit the backend, for a matrix of so many rows: as many as have room for
+    /// their sums where those are kept, and as many bands as there is work for.
     fn band_height<V: Scalar>(&self, rows: usize) -> usize;
 
     /// Every entry, laid out as [`SweptParts`] says, and the entries of each row; refused where a row has more than
-    /// [`SWEPT_LONGEST`](super::SWEPT_LONGEST). Fewer than 2^32 entries. Temporary memory on a device: 8 bytes for each 512 entries, a byte for each of the first
-    /// 2^19, and a few for each 16384 columns of a band; more where bands have more steps, and 4 for each of these where any are sorted.
+    /// [`SWEPT_LONGEST`](super::SWEPT_LONGEST). Fewer than 2^32 entries. Temporary memory on a device: 8 bytes for each
+    /// 512 entries, a byte for each of the first 2^19, and a few for each 16384 columns of a band; more where bands
+    /// have more steps, and 4 for each of these where any are sorted.
     fn csr_to_swept<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,

@@ -87,8 +87,9 @@ pub struct Sweep {
 pub struct FirstSweeps<B: Backend> {
     /// One a component.
     pub sweeps: Vec<Sweep>,
-    /// Where the graph is connected and few vertices have its lowest degree, a backend that has room for more traversals
-    /// at the same time may also sweep from the others of these, each with its order: who tries them next then need not.
+    /// Where the graph is connected and few vertices have its lowest degree, a backend that has room for more
+    /// traversals at the same time may also sweep from the others of these, each with its order: who tries them next
+    /// then need not.
     pub others: Vec<(Sweep, B::Vec<u32>)>,
 }
 
@@ -105,20 +106,22 @@ pub struct OrderingPrice {
     pub bandwidth: f64,
     /// Seconds that an ordering of any size takes, what this process has to load for it first among them.
     pub start: f64,
-    /// Seconds of a level of a traversal, of which a mesh in two dimensions has about 2 sqrt(rows): more than others have.
+    /// Seconds of a level of a traversal, of which a mesh in two dimensions has about 2 sqrt(rows): more than others
+    /// have.
     pub level: f64,
     /// Time to order and permute beside that, in products with the matrix as it came.
     pub products: f64,
 }
 
 impl OrderingPrice {
-    /// Two cores of a server: products with randomly numbered meshes, whose x lies in the last cache, lose 0.2 to 0.6 ns an entry, as
-    /// long as 6 to 18 bytes take; where it does not, 7 ns, so that this promises too little. Reverse Cuthill-McKee costs 20 to 60 of
-    /// these products, and is expected to cost more, for a mass matrix needs few iterations.
+    /// Two cores of a server: products with randomly numbered meshes, whose x lies in the last cache, lose 0.2 to 0.6
+    /// ns an entry, as long as 6 to 18 bytes take; where it does not, 7 ns, so that this promises too little. Reverse
+    /// Cuthill-McKee costs 20 to 60 of these products, and is expected to cost more, for a mass matrix needs few
+    /// iterations.
     pub const CPU: Self =
         Self { line: 64, weight: 0.25, bandwidth: 32e9, start: 0.0, level: 0.0, products: 75.0 };
-    /// One H200 whose kernels are loaded, as fitted to the meshes of docs/reordering.md: shuffled, they lose 39 to 78 % of a
-    /// product where 58 to 66 % are predicted. Ordering and permuting them takes 0.5 to 1.1 times what is
+    /// One H200 whose kernels are loaded, as fitted to the meshes of docs/reordering.md: shuffled, they lose 39 to 78 %
+    /// of a product where 58 to 66 % are predicted. Ordering and permuting them takes 0.5 to 1.1 times what is
     /// predicted, wathen 1.6 times, which takes two rounds of traversals.
     pub const GPU: Self =
         Self { line: 32, weight: 0.8, bandwidth: 4.2e12, start: 0.5e-3, level: 2.5e-6, products: 15.0 };
@@ -282,8 +285,8 @@ pub trait GraphSteps: Primitives {
     fn independent_set(&self, graph: GraphParts<'_, Self>, set: &mut Self::Slice<u32>) -> Result<()>;
 }
 
-/// The place of a vertex in the order of greedy algorithms: pseudorandom, no two alike (each step is invertible), so that
-/// long chains of vertices that wait for each other are rare (G. E. Blelloch, J. T. Fineman and J. Shun, "Greedy
+/// The place of a vertex in the order of greedy algorithms: pseudorandom, no two alike (each step is invertible), so
+/// that long chains of vertices that wait for each other are rare (G. E. Blelloch, J. T. Fineman and J. Shun, "Greedy
 /// sequential maximal independent set and matching are parallel on average", SPAA 2012).
 pub fn priority(vertex: u32) -> u32 {
     let v = vertex ^ vertex >> 16;

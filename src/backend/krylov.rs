@@ -27,7 +27,8 @@ impl CgSlot {
     /// Length of the message: status, r.r, curvature.
     pub const MESSAGE: usize = 3;
 
-    /// The state of a recurrence that is to start: an iteration with p = q = 0 and p.q = 1 then leaves r, and sets p = z, rho = r.z.
+    /// The state of a recurrence that is to start: an iteration with p = q = 0 and p.q = 1 then leaves r, and sets p =
+    /// z, rho = r.z.
     pub fn to_start<R: Real>(threshold: R) -> [R; Self::COUNT] {
         let mut state = [R::zero(); Self::COUNT];
         state[Self::RHO] = R::one();
@@ -101,14 +102,16 @@ impl<T: Scalar, B: VectorOps> Copy for Inverse<'_, T, B> {}
 ///
 /// Both steps read and write scalars in `state` ([`CgSlot`]). Neither waits for the device, and both are deterministic.
 ///
-/// Both take one system or k systems with one matrix, 2 to 32, as many as `pq` and `rz` have entries: their vectors lie interleaved (entry i of
-/// system j at i * k + j), their states one behind the other; an inverse that is a diagonal is the same for all. Each system has its
-/// own alpha, beta and status, and what is said below of one holds for each: where one has ended, the others go on.
+/// Both take one system or k systems with one matrix, 2 to 32, as many as `pq` and `rz` have entries: their vectors lie
+/// interleaved (entry i of system j at i * k + j), their states one behind the other; an inverse that is a diagonal is
+/// the same for all. Each system has its own alpha, beta and status, and what is said below of one holds for each:
+/// where one has ended, the others go on.
 pub trait KrylovSteps: VectorOps + Conversions {
     /// The most iterations that [`KrylovSteps::csr_cg_burst`] does in a call; 0 where it declines every matrix.
     const CG_BURST: usize = 0;
 
-    /// Iterations that a recording should hold where iterations are replayed: where starting a replay costs, more than one.
+    /// Iterations that a recording should hold where iterations are replayed: where starting a replay costs, more than
+    /// one.
     const CG_RECORDED: usize = 1;
 
     /// alpha = rho / p.q; r -= alpha q; r.r to the state, and r.z to `rz` for an identity or diagonal inverse.
@@ -117,8 +120,8 @@ pub trait KrylovSteps: VectorOps + Conversions {
     /// 1. alpha = 0 in the state; where the status is not `Running`, that is all.
     /// 2. curvature = re(`pq[0]`). Not finite: status `NotFinite`. Not positive: `NotPositiveDefinite`. rho / curvature
     ///    not finite: `Breakdown`. In these cases, that is all.
-    /// 3. r and r.r change. r.r not finite: status `NotFinite`, and alpha stays 0. Else alpha is written, and the status
-    ///    is `Converged` where r.r is at most the threshold.
+    /// 3. r and r.r change. r.r not finite: status `NotFinite`, and alpha stays 0. Else alpha is written, and the
+    ///    status is `Converged` where r.r is at most the threshold.
     ///
     /// Moves 3 vectors (r, q in; r out), and the diagonal.
     ///
@@ -153,12 +156,12 @@ pub trait KrylovSteps: VectorOps + Conversions {
         state: &mut Self::Slice<T::Real>,
     ) -> Result<()>;
 
-    /// `inverse[i]` = 1 / a_ii for a square matrix, and `rounded[i]` the same in single precision, unless `rounded` is empty.
-    /// `found[0]` becomes the first row whose diagonal entry is missing, not
-    /// positive, not finite, not real, or has no finite reciprocal, and `u32::MAX` where there is none; in a bad row,
-    /// `inverse[i]` is the entry's real part, 0 where it is missing. `found[1]` becomes a row whose entry of `inverse`
-    /// differs from that of row 0, and `u32::MAX` where all are equal; `found[2]` a row where `rounded` is zero, subnormal or not
-    /// finite, and `u32::MAX` where there is none.
+    /// `inverse[i]` = 1 / a_ii for a square matrix, and `rounded[i]` the same in single precision, unless `rounded` is
+    /// empty. `found[0]` becomes the first row whose diagonal entry is missing, not positive, not finite, not real, or
+    /// has no finite reciprocal, and `u32::MAX` where there is none; in a bad row, `inverse[i]` is the entry's real
+    /// part, 0 where it is missing. `found[1]` becomes a row whose entry of `inverse` differs from that of row 0, and
+    /// `u32::MAX` where all are equal; `found[2]` a row where `rounded` is zero, subnormal or not finite, and
+    /// `u32::MAX` where there is none.
     ///
     /// # Errors
     /// On different lengths, or when the device fails.
@@ -193,9 +196,9 @@ pub trait KrylovSteps: VectorOps + Conversions {
         false
     }
 
-    /// Enqueues several iterations at once, A in CSR, where that is faster than enqueueing their steps; `derived` belongs
-    /// to the matrix. Returns whether it did: a backend declines what is too large, or of a shape that does not suit it,
-    /// and then does so at each call. The provided method always declines.
+    /// Enqueues several iterations at once, A in CSR, where that is faster than enqueueing their steps; `derived`
+    /// belongs to the matrix. Returns whether it did: a backend declines what is too large, or of a shape that does not
+    /// suit it, and then does so at each call. The provided method always declines.
     ///
     /// # Errors
     /// On different lengths, without memory, or when the device fails.
@@ -222,7 +225,8 @@ pub trait KrylovSteps: VectorOps + Conversions {
     }
 
     /// r = scale (b - A x), each element as if computed in twice the precision of `T` and rounded once. A restart needs
-    /// it: where b - A x cancels, working precision leaves too few digits to improve x. Sizes are checked by the caller.
+    /// it: where b - A x cancels, working precision leaves too few digits to improve x. Sizes are checked by the
+    /// caller.
     ///
     /// # Errors
     /// Where the backend has no kernel, as the provided method says, or when the device fails.

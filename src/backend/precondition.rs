@@ -8,8 +8,8 @@ use crate::scalar::{Scalar, Widen};
 /// The most rows of a dense block or a local system: one lane of a warp each.
 pub const DENSE_LIMIT: usize = 32;
 
-/// A block-diagonal matrix with small dense blocks: rows `starts[k]..starts[k + 1]` form block k. Entry (i, j) of a block
-/// of size s (counted within the block) is at `offsets[k] + j s + i`.
+/// A block-diagonal matrix with small dense blocks: rows `starts[k]..starts[k + 1]` form block k. Entry (i, j) of a
+/// block of size s (counted within the block) is at `offsets[k] + j s + i`.
 ///
 /// ```text
 ///     | 4 1     |      starts  0 2 3
@@ -33,8 +33,8 @@ impl<B: Backend> Clone for BlockParts<'_, B> {
 }
 impl<B: Backend> Copy for BlockParts<'_, B> {}
 
-/// One step of Chebyshev's iteration for A z = r: `last` becomes `keep` z + `momentum` `last` + `step` d .* (r - A z). Where
-/// `momentum` is zero, `last` is not read.
+/// One step of Chebyshev's iteration for A z = r: `last` becomes `keep` z + `momentum` `last` + `step` d .* (r - A z).
+/// Where `momentum` is zero, `last` is not read.
 pub struct ChebyshevStep<'a, T: Scalar, B: Backend> {
     /// What z is multiplied by.
     pub keep: T::Real,
@@ -71,7 +71,8 @@ pub type WithProduct<'a, T, B> = (&'a <B as Backend>::Slice<T>, &'a <B as Backen
 
 /// Steps of preconditioners. Nothing here waits for the device, and everything is deterministic.
 pub trait PreconditionSteps: KrylovSteps {
-    /// Whether steps and products run at the speed of memory, so that the bytes which a preconditioner saves tell the time.
+    /// Whether steps and products run at the speed of memory, so that the bytes which a preconditioner saves tell the
+    /// time.
     const BYTES_TELL: bool = false;
 
     /// The inverses of the diagonal blocks of a Hermitian A, each exactly Hermitian, into `inverses` (layout:
@@ -110,7 +111,8 @@ pub trait PreconditionSteps: KrylovSteps {
         z: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// A step of Chebyshev's iteration from z, with A z beside it; `None` where z is zero: then `last` becomes `step` d .* r.
+    /// A step of Chebyshev's iteration from z, with A z beside it; `None` where z is zero: then `last` becomes `step` d
+    /// .* r.
     ///
     /// # Errors
     /// On different lengths, or when the device fails.
@@ -134,8 +136,8 @@ pub trait PreconditionSteps: KrylovSteps {
 
     /// Columns and values of the factor G of a factorised sparse approximate inverse, on the pattern of which
     /// [`PreconditionSteps::lower_lengths`] gave the lengths and `offsets` are the sums. Row i of G solves
-    /// g A(J, J) = c e_i on its columns J, with c so that G A G^H has a diagonal of ones. `first_bad[0]` becomes the first
-    /// row whose A(J, J) is not positive definite, `u32::MAX` without one. A is Hermitian.
+    /// g A(J, J) = c e_i on its columns J, with c so that G A G^H has a diagonal of ones. `first_bad[0]` becomes the
+    /// first row whose A(J, J) is not positive definite, `u32::MAX` without one. A is Hermitian.
     ///
     /// # Errors
     /// When the device fails.

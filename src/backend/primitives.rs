@@ -185,8 +185,8 @@ pub trait Primitives: Backend {
         bits: Range<u32>,
     ) -> Result<()>;
 
-    /// Sorts each segment of keys by itself, ascending, stably, and carries `values` along. Offsets ascend from 0 to the
-    /// number of keys; others are an error.
+    /// Sorts each segment of keys by itself, ascending, stably, and carries `values` along. Offsets ascend from 0 to
+    /// the number of keys; others are an error.
     fn segmented_sort_pairs<K: Key, V: Element, I: Offset>(
         &self,
         offsets: &Self::Slice<I>,
@@ -263,8 +263,8 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<u64>,
     ) -> Result<()>;
 
-    /// Both mirror images of each place, for stored halves: `out` has (`high[i]`, `low[i]`) at 2 i, and behind it (`low[i]`, `high[i]`), or,
-    /// on the diagonal, (`beyond`, 0). Both of `out` are twice as long.
+    /// Both mirror images of each place, for stored halves: `out` has (`high[i]`, `low[i]`) at 2 i, and behind it
+    /// (`low[i]`, `high[i]`), or, on the diagonal, (`beyond`, 0). Both of `out` are twice as long.
     fn mirror(
         &self,
         high: &Self::Slice<u32>,

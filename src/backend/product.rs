@@ -45,8 +45,8 @@ impl Op {
     }
 }
 
-/// What a product with A computes: y = alpha op(A) x + beta y, as `gemv` of the BLAS. Where `beta` is zero, `y` is not read: it may
-/// hold NaN.
+/// What a product with A computes: y = alpha op(A) x + beta y, as `gemv` of the BLAS. Where `beta` is zero, `y` is not
+/// read: it may hold NaN.
 #[derive(Debug)]
 pub struct Gemv<'a, T: Scalar, B: Backend> {
     /// The form of A.
@@ -90,8 +90,8 @@ pub trait Products: Backend {
         xy: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Y = alpha A X + beta Y for `vectors` vectors at once, A in CSR. The vectors lie interleaved: element i of vector j is at
-    /// i * vectors + j, so that a nonzero meets all of them in one place.
+    /// Y = alpha A X + beta Y for `vectors` vectors at once, A in CSR. The vectors lie interleaved: element i of vector
+    /// j is at i * vectors + j, so that a nonzero meets all of them in one place.
     ///
     /// # Errors
     /// Where the backend has no kernel, or when the device fails.
@@ -104,8 +104,8 @@ pub trait Products: Backend {
         self.no_kernel("the product of csr with several vectors")
     }
 
-    /// Y = A X and `xy[j]` = x_j.y_j (conjugating x_j) for as many interleaved vectors as `xy` has entries, 2 to 32, for a square A in
-    /// CSR; in one pass where the backend can.
+    /// Y = A X and `xy[j]` = x_j.y_j (conjugating x_j) for as many interleaved vectors as `xy` has entries, 2 to 32,
+    /// for a square A in CSR; in one pass where the backend can.
     ///
     /// # Errors
     /// As [`Products::csr_block`].
@@ -123,7 +123,8 @@ pub trait Products: Backend {
         self.dot(x, y, xy)
     }
 
-    /// The transpose of A, on a backend whose products with op(A) = A^T go through it; `None` where they need no copy. [`Csr`] and
+    /// The transpose of A, on a backend whose products with op(A) = A^T go through it; `None` where they need no copy.
+    /// [`Csr`] and
     /// [`Csc`](crate::matrix::Csc) keep it beside the matrix from the first such product on.
     fn transposed_copy<V: Scalar>(&self, _a: &Csr<V, Self>) -> Option<Result<Csr<V, Self>>> {
         None
@@ -242,7 +243,8 @@ pub trait Products: Backend {
         self.no_kernel("format slim")
     }
 
-    /// y = A x and `xy` = x.y (conjugating x) for a square A in the compressed format, in one pass where the backend can.
+    /// y = A x and `xy` = x.y (conjugating x) for a square A in the compressed format, in one pass where the backend
+    /// can.
     ///
     /// # Errors
     /// As [`Products::slim`].
@@ -260,9 +262,9 @@ pub trait Products: Backend {
         self.dot(x, y, xy)
     }
 
-    /// A step of Chebyshev's iteration in one pass with the product A z, A square in the compressed format. Returns whether it was
-    /// done: a backend declines forms of the format for which it has no kernel, and then does so at each call. The provided method
-    /// always declines.
+    /// A step of Chebyshev's iteration in one pass with the product A z, A square in the compressed format. Returns
+    /// whether it was done: a backend declines forms of the format for which it has no kernel, and then does so at each
+    /// call. The provided method always declines.
     ///
     /// # Errors
     /// When the device fails. Sizes are checked by the caller.

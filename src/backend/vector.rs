@@ -8,18 +8,19 @@ use crate::scalar::Scalar;
 
 /// Operations on dense vectors of equal length.
 ///
-/// Several vectors may lie side by side, interleaved: entry i of vector j of k at i * k + j. Then [`VectorOps::dot`] has k results, and the
-/// steps of [`KrylovSteps`](super::KrylovSteps) take k systems; what works on each element by itself needs not know.
+/// Several vectors may lie side by side, interleaved: entry i of vector j of k at i * k + j. Then [`VectorOps::dot`]
+/// has k results, and the steps of [`KrylovSteps`](super::KrylovSteps) take k systems; what works on each element by
+/// itself needs not know.
 pub trait VectorOps: Backend {
-    /// `out[0]` = sum of conj(x\[i\]) y\[i\]; where `out` has k entries, 2 to 32, x and y are k interleaved vectors each, and `out[j]` is
-    /// the dot product of the j-th of them.
+    /// `out[0]` = sum of conj(x\[i\]) y\[i\]; where `out` has k entries, 2 to 32, x and y are k interleaved vectors
+    /// each, and `out[j]` is the dot product of the j-th of them.
     ///
     /// # Errors
     /// On different lengths, or when the device fails.
     fn dot<T: Scalar>(&self, x: &Self::Slice<T>, y: &Self::Slice<T>, out: &mut Self::Slice<T>) -> Result<()>;
 
-    /// Interleaves vectors that lie one behind the other: entry i of vector j of `vectors`, at j * n + i in `x`, goes to
-    /// i * `vectors` + j in `y`.
+    /// Interleaves vectors that lie one behind the other: entry i of vector j of `vectors`, at j * n + i in `x`, goes
+    /// to i * `vectors` + j in `y`.
     ///
     /// # Errors
     /// On different lengths or no multiple of `vectors`, or when the device fails.

@@ -7,8 +7,8 @@ use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 
-/// `copies` of `a` in the blocks of a diagonal: rows as long and as alike as those of `a`, in a matrix whose size, not whose
-/// latency, decides how long a product takes.
+/// `copies` of `a` in the blocks of a diagonal: rows as long and as alike as those of `a`, in a matrix whose size, not
+/// whose latency, decides how long a product takes.
 ///
 /// ```text
 /// 4 -1  .  .

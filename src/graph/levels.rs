@@ -28,8 +28,8 @@ pub fn bfs_from(graph: &Adjacency<'_>, sources: &[u32]) -> Result<Levels> {
     bfs_on(&Host, graph, sources)
 }
 
-/// As [`bfs_from`], in the memory of any backend. The vertices are brought in the order of their levels by a radix sort:
-/// 16 bytes of temporary memory a vertex.
+/// As [`bfs_from`], in the memory of any backend. The vertices are brought in the order of their levels by a radix
+/// sort: 16 bytes of temporary memory a vertex.
 ///
 /// # Errors
 /// As [`bfs`], and when the device fails.

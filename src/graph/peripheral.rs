@@ -1,7 +1,7 @@
 //! Pseudo-peripheral vertices: good ones to start an ordering from.
 //!
-//! Sources: A. George and J. W. H. Liu, "An implementation of a pseudoperipheral node finder", ACM TOMS 5 (1979); J. Hou
-//! and H. Liu, "RCM++: a reverse Cuthill-McKee ordering with bi-criteria node finder" (2024), for the width.
+//! Sources: A. George and J. W. H. Liu, "An implementation of a pseudoperipheral node finder", ACM TOMS 5 (1979); J.
+//! Hou and H. Liu, "RCM++: a reverse Cuthill-McKee ordering with bi-criteria node finder" (2024), for the width.
 
 use super::Adjacency;
 use crate::backend::{GraphSteps, Host, Roots, Sweep};

@@ -193,8 +193,8 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         backend.csr(self.parts(), Gemv { op: Op::None, alpha, x, beta, y })
     }
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. On a device the first product with the transpose makes a
-    /// transposed copy, which is kept until the values change: [`Csc`](super::Csc) needs none.
+    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. On a device the first product with the
+    /// transpose makes a transposed copy, which is kept until the values change: [`Csc`](super::Csc) needs none.
     ///
     /// # Errors
     /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
@@ -220,8 +220,8 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         }
     }
 
-    /// Y = alpha A X + beta Y for 1 to 32 vectors at once, which lie interleaved: element i of vector j is at i * vectors + j.
-    /// Where `beta` is zero, Y is not read. For 8 vectors, A is read once instead of 8 times.
+    /// Y = alpha A X + beta Y for 1 to 32 vectors at once, which lie interleaved: element i of vector j is at i *
+    /// vectors + j. Where `beta` is zero, Y is not read. For 8 vectors, A is read once instead of 8 times.
     ///
     /// # Errors
     /// On another number of vectors, on X and Y of the wrong length, or when the device fails.
@@ -246,7 +246,8 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         backend.csr_block(self.parts(), vectors, Gemv { op: Op::None, alpha, x, beta, y })
     }
 
-    /// The transposed copy that a product with `op` goes through, made at the first one: see [`Products::transposed_copy`].
+    /// The transposed copy that a product with `op` goes through, made at the first one: see
+    /// [`Products::transposed_copy`].
     fn transposed(&self, backend: &B, op: Op) -> Result<Option<&Self>>
     where
         B: Products,
@@ -307,8 +308,8 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
                 return Ok(Self::from_parts_unchecked(self.columns, self.rows, offsets, indices, values));
             }
         }
-        // One count more than there are columns: its place in the scan is the total. Counting takes memory, which is free before
-        // there is a target.
+        // One count more than there are columns: its place in the scan is the total. Counting takes memory, which is
+        // free before there is a target.
         let mut counts = backend.zeros(self.columns + 1)?;
         backend.column_counts(&self.indices, &mut counts)?;
         let mut offsets = Offsets::zeros(backend, self.columns + 1, self.nonzeros())?;

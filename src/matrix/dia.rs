@@ -8,16 +8,19 @@ use crate::backend::{Backend, Conversions, DIA_SECTION, DiaParts, Host};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// A matrix stored by diagonals, without columns: for each diagonal that has an entry, an entry of every row ([`DiaParts`] draws it).
+/// A matrix stored by diagonals, without columns: for each diagonal that has an entry, an entry of every row
+/// ([`DiaParts`] draws it).
 ///
-/// Grids are what it suits: each neighbour of a point is a diagonal, and a nonzero takes the bytes of its value only, two thirds
-/// of what formats with columns take in double precision. A diagonal that few rows have an entry on costs as much as a full one.
+/// Grids are what it suits: each neighbour of a point is a diagonal, and a nonzero takes the bytes of its value only,
+/// two thirds of what formats with columns take in double precision. A diagonal that few rows have an entry on costs as
+/// much as a full one.
 ///
-/// Where a row has no entry stands a value with every bit set. Arithmetic never gives it, and a matrix that holds it is refused.
+/// Where a row has no entry stands a value with every bit set. Arithmetic never gives it, and a matrix that holds it is
+/// refused.
 ///
-/// Sources: Saad, "Iterative Methods for Sparse Linear Systems", section 3.4; Bell and Garland, "Implementing sparse matrix-vector
-/// multiplication on throughput-oriented processors" (SC 2009), section 3.1. Sections, so that a matrix is read as one stream and
-/// not as one for each diagonal, are those of SELL.
+/// Sources: Saad, "Iterative Methods for Sparse Linear Systems", section 3.4; Bell and Garland, "Implementing sparse
+/// matrix-vector multiplication on throughput-oriented processors" (SC 2009), section 3.1. Sections, so that a matrix
+/// is read as one stream and not as one for each diagonal, are those of SELL.
 pub struct Dia<V: Scalar, B: Backend = Host> {
     rows: usize,
     columns: usize,
@@ -102,8 +105,8 @@ impl<V: Scalar, B: Conversions> Dia<V, B> {
     /// Converts.
     ///
     /// # Errors
-    /// [`Error::Refused`] where padding would take more than twice the nonzeros, or where a value has every bit set; on too little
-    /// memory, or when the device fails.
+    /// [`Error::Refused`] where padding would take more than twice the nonzeros, or where a value has every bit set; on
+    /// too little memory, or when the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
         let (parts, most) = (a.parts(), Self::most(rows, nonzeros));

@@ -65,7 +65,8 @@ macro_rules! table {
             }),*]
         }
 
-        /// What each format would take for a matrix on a backend, without building any: name and storage, in the order of
+        /// What each format would take for a matrix on a backend, without building any: name and storage, in the order
+        /// of
         /// [`formats`]. Its products need not be compiled for that.
         pub fn storage_estimates<V: Scalar, B: Products + Conversions>(
             lengths: &RowLengths,

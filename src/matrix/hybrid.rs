@@ -127,7 +127,8 @@ impl<V: Scalar, B: Conversions> Hybrid<V, B> {
     /// [`Error::Refused`](crate::Error::Refused) where padding would take more than twice the nonzeros (the rule keeps
     /// it below that); on too little memory, or when the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
-        // A third of the rows reach the width, so that it is at most three times the mean: longer rows need not be told apart.
+        // A third of the rows reach the width, so that it is at most three times the mean: longer rows need not be told
+        // apart.
         let most = a.nonzeros().min(3 * a.nonzeros() / a.rows().max(1));
         let mut lengths = backend.buffer(a.rows())?;
         backend.row_lengths(a.parts().offsets, 0, most, &mut lengths)?;

@@ -9,7 +9,8 @@ use crate::scalar::{Max, Offset, Scalar};
 /// Rows that one task looks at: fixed, so that sums do not depend on the number of threads.
 const CHUNK: usize = 1 << 14;
 
-/// The shape of a sparse matrix as far as storage is concerned: how many entries each row has, and on how many diagonals they are.
+/// The shape of a sparse matrix as far as storage is concerned: how many entries each row has, and on how many
+/// diagonals they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowLengths {
     columns: usize,
@@ -41,8 +42,8 @@ impl RowLengths {
         Ok(Self { columns: a.columns(), nonzeros: a.nonzeros(), diagonals: None, lengths })
     }
 
-    /// Of some rows of a matrix, as if there were no others. Fewer rows may have been looked at for the diagonals that were `seen`, and
-    /// the longest row is on as many as it has entries.
+    /// Of some rows of a matrix, as if there were no others. Fewer rows may have been looked at for the diagonals that
+    /// were `seen`, and the longest row is on as many as it has entries.
     pub(super) fn sampled(columns: usize, seen: usize, lengths: Vec<u32>) -> Self {
         let nonzeros = lengths.iter().map(|&n| n as usize).sum();
         let mut all = Self { columns, nonzeros, diagonals: None, lengths };

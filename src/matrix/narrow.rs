@@ -37,8 +37,8 @@ impl<V: Scalar> Csr<V, Host> {
 }
 
 impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
-    /// As [`Csr::to_narrow`] in the memory of any backend, with the pattern taken over; the matrix itself where that would
-    /// lose something. Temporary memory: none beyond the values in both types.
+    /// As [`Csr::to_narrow`] in the memory of any backend, with the pattern taken over; the matrix itself where that
+    /// would lose something. Temporary memory: none beyond the values in both types.
     ///
     /// # Errors
     /// On too little memory, or when the device fails.

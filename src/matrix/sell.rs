@@ -61,7 +61,8 @@ impl<B: Conversions> Plan<B> {
         Self::new(backend, plan.lengths, height, sizes, second, offsets)
     }
 
-    /// No row has more than `most` entries. `found` are three words that are zero, `offsets` memory for one more offset than there are sections.
+    /// No row has more than `most` entries. `found` are three words that are zero, `offsets` memory for one more offset
+    /// than there are sections.
     fn new(
         backend: &B,
         lengths: B::Vec<u32>,
@@ -70,7 +71,8 @@ impl<B: Conversions> Plan<B> {
         found: &mut B::Slice<u64>,
         offsets: Option<B::Vec<u32>>,
     ) -> Result<Self> {
-        // Whether a row is not in its place, all places, and the longest row: what the host has to know, in one message.
+        // Whether a row is not in its place, all places, and the longest row: what the host has to know, in one
+        // message.
         let (moved, places) = B::split_mut(found, 1);
         let mut ordered = None;
         if window > 1 {

@@ -78,7 +78,8 @@ pub(super) fn check_vectors(op: Op, (rows, columns): (usize, usize), (x, y): (us
     Error::check_dimension("length of y", rows, y)
 }
 
-/// The product of a format that a backend's method of the same name multiplies with; `more` ends the first paragraph of what it says.
+/// The product of a format that a backend's method of the same name multiplies with; `more` ends the first paragraph of
+/// what it says.
 macro_rules! product_op {
     ($step:ident $(, $more:literal)?) => {
         #[doc = concat!("y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.", $($more)?)]
@@ -163,9 +164,10 @@ macro_rules! debug {
 }
 debug!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Dia, Swept, Slim);
 
-/// [`LinearOperator`] by a type's own methods: as CSR it is `stored` or must be `converted`; `fused` is its product fused
-/// with x.y, where the seam has one; `burst` the way to do several iterations at once, where it has one, and what it keeps
-/// with the matrix; `block` the fused product with several vectors; `chebyshev` the product fused with a step of that iteration.
+/// [`LinearOperator`] by a type's own methods: as CSR it is `stored` or must be `converted`; `fused` is its product
+/// fused with x.y, where the seam has one; `burst` the way to do several iterations at once, where it has one, and what
+/// it keeps with the matrix; `block` the fused product with several vectors; `chebyshev` the product fused with a step
+/// of that iteration.
 macro_rules! operator {
     (@csr stored $a:ident $backend:ident) => {
         $a

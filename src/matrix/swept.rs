@@ -8,16 +8,17 @@ use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, SweptArrays, Swep
 use crate::error::Result;
 use crate::scalar::Scalar;
 
-/// A matrix cut into bands of rows, as many as have their sums in the fastest memory, whose entries lie in the order of columns
-/// ([`SweptParts`] draws it).
+/// A matrix cut into bands of rows, as many as have their sums in the fastest memory, whose entries lie in the order of
+/// columns ([`SweptParts`] draws it).
 ///
-/// It suits columns all over the matrix, where each nonzero asks the second-level cache of a GPU for a sector of x: those that lie in one sector
-/// are asked for once a band. An entry takes the bytes of CSR: 32 bits number its row within the band and its column; no padding.
-/// Entries come in steps in which no row occurs twice, so that threads add up rows without atomic operations: a row of n
-/// entries takes n steps, and rows of more than 4096 are refused.
+/// It suits columns all over the matrix, where each nonzero asks the second-level cache of a GPU for a sector of x:
+/// those that lie in one sector are asked for once a band. An entry takes the bytes of CSR: 32 bits number its row
+/// within the band and its column; no padding. Entries come in steps in which no row occurs twice, so that threads add
+/// up rows without atomic operations: a row of n entries takes n steps, and rows of more than 4096 are refused.
 ///
-/// Source of entries that are numbered by half of the bits each way within a block: Buluc, Fineman, Frigo, Gilbert and Leiserson, "Parallel sparse
-/// matrix-vector and matrix-transpose-vector multiplication using compressed sparse blocks" (SPAA 2009).
+/// Source of entries that are numbered by half of the bits each way within a block: Buluc, Fineman, Frigo, Gilbert and
+/// Leiserson, "Parallel sparse matrix-vector and matrix-transpose-vector multiplication using compressed sparse blocks"
+/// (SPAA 2009).
 pub struct Swept<V: Scalar, B: Backend = Host> {
     rows: usize,
     columns: usize,
@@ -103,8 +104,8 @@ impl<V: Scalar, B: Conversions> Swept<V, B> {
     /// Converts.
     ///
     /// # Errors
-    /// [`Error::Refused`](crate::Error::Refused) where a row has more than 4096 entries, or the matrix 2^32; on too little memory, or
-    /// when the device fails.
+    /// [`Error::Refused`](crate::Error::Refused) where a row has more than 4096 entries, or the matrix 2^32; on too
+    /// little memory, or when the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
         // The backend tells the longest row.

@@ -23,8 +23,9 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     /// On vectors of the wrong length, or when the device fails.
     fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()>;
 
-    /// y = A x and `xy[0]` = x.y (conjugating x), in one pass where the operator can. Where `xy` has k entries, 2 to 32, the same for k vectors
-    /// at once, interleaved (entry i of vector j at i * k + j), if [`LinearOperator::block_bytes`] says that the operator does so.
+    /// y = A x and `xy[0]` = x.y (conjugating x), in one pass where the operator can. Where `xy` has k entries, 2 to
+    /// 32, the same for k vectors at once, interleaved (entry i of vector j at i * k + j), if
+    /// [`LinearOperator::block_bytes`] says that the operator does so.
     ///
     /// # Errors
     /// As [`LinearOperator::apply`].
@@ -57,8 +58,8 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     }
 
     /// Enqueues several iterations of conjugate gradients at once, where the backend has a way that is faster than one
-    /// after the other ([`KrylovSteps::csr_cg_burst`]). Returns whether it did; an operator that declines does so at each
-    /// call. The provided method declines.
+    /// after the other ([`KrylovSteps::csr_cg_burst`]). Returns whether it did; an operator that declines does so at
+    /// each call. The provided method declines.
     ///
     /// # Errors
     /// As [`LinearOperator::apply`], and without memory.
@@ -70,8 +71,8 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     }
 
     /// A step of Chebyshev's iteration from z, in one pass with the product A z where the operator can
-    /// ([`PreconditionSteps::chebyshev_step`] is the same behind a product). Returns whether it did; an operator that declines does
-    /// so at each call. The provided method declines.
+    /// ([`PreconditionSteps::chebyshev_step`] is the same behind a product). Returns whether it did; an operator that
+    /// declines does so at each call. The provided method declines.
     ///
     /// # Errors
     /// As [`LinearOperator::apply`].
@@ -85,8 +86,8 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     /// Compulsory bytes of one application: what it needs of the stored matrix once, x once, y once.
     fn bytes(&self) -> usize;
 
-    /// The same of an application to so many vectors at once, the stored matrix once for all; none where the operator takes them one
-    /// by one only, as the provided method says.
+    /// The same of an application to so many vectors at once, the stored matrix once for all; none where the operator
+    /// takes them one by one only, as the provided method says.
     fn block_bytes(&self, _vectors: usize) -> Option<usize>
     where
         B: VectorOps,

@@ -1,8 +1,8 @@
 //! Loops on all threads, by rayon's thread pool.
 //!
 //! The methods are named as rayon's are, and do the same. What differs is what they cost to compile: rayon builds its
-//! whole machinery (splitting, jobs, latches, panics) anew for every loop and type, which was two thirds of this crate's
-//! code. Here a loop is cut in halves, and both halves go to one function that is compiled once.
+//! whole machinery (splitting, jobs, latches, panics) anew for every loop and type, which was two thirds of this
+//! crate's code. Here a loop is cut in halves, and both halves go to one function that is compiled once.
 //!
 //! What a loop computes never depends on how it is cut: items are independent, and `reduce` is for exact operations.
 

@@ -94,8 +94,8 @@ impl<T: Scalar, B: PreconditionSteps> BlockJacobi<T, B> {
         check_definite(backend, &self.first_bad)
     }
 
-    /// Sizes of blocks of neighbouring rows that have the same columns, at most `largest` rows each: unknowns of one point
-    /// of a mesh, where they are numbered one after the other. Reads a byte a row back from a device.
+    /// Sizes of blocks of neighbouring rows that have the same columns, at most `largest` rows each: unknowns of one
+    /// point of a mesh, where they are numbered one after the other. Reads a byte a row back from a device.
     ///
     /// # Errors
     /// Without memory, or when the device fails.
@@ -127,8 +127,8 @@ impl<T: Scalar, B: PreconditionSteps> BlockJacobi<T, B> {
     }
 }
 
-/// An [`Error::Block`] where dense systems are not all positive definite: `first_bad` has the first row at which one is not,
-/// or `u32::MAX`.
+/// An [`Error::Block`] where dense systems are not all positive definite: `first_bad` has the first row at which one is
+/// not, or `u32::MAX`.
 pub(super) fn check_definite<B: PreconditionSteps>(backend: &B, first_bad: &B::Slice<u32>) -> Result<()> {
     match backend.value(first_bad)? {
         u32::MAX => Ok(()),

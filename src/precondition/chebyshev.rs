@@ -10,20 +10,20 @@ use crate::scalar::{Real, Scalar};
 /// The estimate of the largest eigenvalue comes from below; this much is added.
 const MARGIN: f64 = 1.1;
 
-/// z = what k steps of Chebyshev's iteration for A z = r reach from zero, with D^-1 A, D the diagonal of A; Saad, Iterative
-/// Methods for Sparse Linear Systems, 2nd ed., 12.3.2.
+/// z = what k steps of Chebyshev's iteration for A z = r reach from zero, with D^-1 A, D the diagonal of A; Saad,
+/// Iterative Methods for Sparse Linear Systems, 2nd ed., 12.3.2.
 ///
 /// ```text
 /// z_1 = step_1 D^-1 r
 /// z_j+1 = keep_j z_j + momentum_j z_j-1 + step_j D^-1 (r - A z_j)
 /// ```
 ///
-/// The iteration damps the eigenvalues of D^-1 A from a lower bound to just above the largest, which is estimated by a few
-/// steps of Lanczos; all smaller ones keep their sign, so that M is positive definite where A is. An application takes k - 1
-/// products and no sum over the unknowns: it trades dot products for products, not iterations for time. About a sixth more
-/// products are needed than without. Where the vectors are most of what is moved, and an operator does the step on the way of
-/// its product ([`LinearOperator::chebyshev_step`]), a step still moves a third of what an iteration of conjugate gradients
-/// does, and in half the precision ([`Narrowed`](super::Narrowed)) a sixth.
+/// The iteration damps the eigenvalues of D^-1 A from a lower bound to just above the largest, which is estimated by a
+/// few steps of Lanczos; all smaller ones keep their sign, so that M is positive definite where A is. An application
+/// takes k - 1 products and no sum over the unknowns: it trades dot products for products, not iterations for time.
+/// About a sixth more products are needed than without. Where the vectors are most of what is moved, and an operator
+/// does the step on the way of its product ([`LinearOperator::chebyshev_step`]), a step still moves a third of what an
+/// iteration of conjugate gradients does, and in half the precision ([`Narrowed`](super::Narrowed)) a sixth.
 pub struct Chebyshev<'a, T: Scalar, B: PreconditionSteps> {
     a: &'a dyn LinearOperator<T, B>,
     /// The reciprocals of the diagonal, where they differ.
@@ -50,8 +50,8 @@ impl<'a, T: Scalar, B: PreconditionSteps> Chebyshev<'a, T, B> {
     /// `steps` steps (1 is Jacobi, scaled) with the operator `a`, whose diagonal `diagonal` holds.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] where A turns out not to be positive definite; for no steps; on different sizes; when the
-    /// device fails.
+    /// [`Error::InvalidMatrix`] where A turns out not to be positive definite; for no steps; on different sizes; when
+    /// the device fails.
     pub fn new(
         backend: &B,
         a: &'a dyn LinearOperator<T, B>,
@@ -65,8 +65,8 @@ impl<'a, T: Scalar, B: PreconditionSteps> Chebyshev<'a, T, B> {
         Self::with_bounds(backend, a, diagonal, steps, (low, high))
     }
 
-    /// As [`Chebyshev::new`], with the interval of eigenvalues of D^-1 A that is to be damped. M is positive definite only where
-    /// the largest is not far above the interval.
+    /// As [`Chebyshev::new`], with the interval of eigenvalues of D^-1 A that is to be damped. M is positive definite
+    /// only where the largest is not far above the interval.
     ///
     /// # Errors
     /// As [`Chebyshev::new`], and for bounds that are not 0 < low < high.
@@ -108,8 +108,8 @@ fn check<T: Scalar, B: PreconditionSteps>(
     Error::check_dimension("columns of a square operator", a.rows(), a.columns())
 }
 
-/// Saad, algorithm 12.1, for eigenvalues from `low` to `high`, his direction being the last change of z; `factor` is what D^-1
-/// is multiplied by.
+/// Saad, algorithm 12.1, for eigenvalues from `low` to `high`, his direction being the last change of z; `factor` is
+/// what D^-1 is multiplied by.
 fn coefficients<R: Real>(low: f64, high: f64, steps: usize, factor: f64) -> Vec<Coefficients<R>> {
     let (theta, delta) = (0.5 * (high + low), 0.5 * (high - low));
     let sigma = theta / delta;

@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Scalar, Widen};
 
-/// M^-1 = G^H G with a sparse lower triangular G near the inverse of A's Cholesky factor: of all G on the pattern of A's
-/// lower triangle, the one for which ||I - G L|| is smallest. L. Yu. Kolotilina and A. Yu. Yeremin, Factorized sparse
-/// approximate inverse preconditionings, SIAM J. Matrix Anal. Appl. 14 (1993).
+/// M^-1 = G^H G with a sparse lower triangular G near the inverse of A's Cholesky factor: of all G on the pattern of
+/// A's lower triangle, the one for which ||I - G L|| is smallest. L. Yu. Kolotilina and A. Yu. Yeremin, Factorized
+/// sparse approximate inverse preconditionings, SIAM J. Matrix Anal. Appl. 14 (1993).
 ///
 /// ```text
 ///     | 4 1 . |        | * . . |
@@ -17,8 +17,8 @@ use crate::scalar::{Scalar, Widen};
 ///     | . 2 6 |        | . * * |
 /// ```
 ///
-/// An application is two products, t = G r and z = G^H t, and r.z = t.t. Rows of A with more than 32 entries on and left of
-/// the diagonal count with the 32 nearest to it. M is positive definite wherever every A(J, J) is.
+/// An application is two products, t = G r and z = G^H t, and r.z = t.t. Rows of A with more than 32 entries on and
+/// left of the diagonal count with the 32 nearest to it. M is positive definite wherever every A(J, J) is.
 ///
 /// An application moves G and G^H, each stored in CSR, and 5 vectors: r in, t out and in, z out, and r.z's t.
 #[derive(Debug)]
@@ -31,8 +31,8 @@ impl<T: Scalar, B: PreconditionSteps + Products> Fsai<T, B> {
     /// From a stored Hermitian matrix.
     ///
     /// # Errors
-    /// [`Error::Block`] with the first row whose system is not positive definite: then A is not. Also where A is not square,
-    /// without memory, or where the backend can't transpose.
+    /// [`Error::Block`] with the first row whose system is not positive definite: then A is not. Also where A is not
+    /// square, without memory, or where the backend can't transpose.
     pub fn new<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let rows = a.rows();

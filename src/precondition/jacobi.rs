@@ -14,11 +14,11 @@ use crate::scalar::{Real, Scalar, Widen};
 ///     | 1 . 5 |            |         1/5 |
 /// ```
 ///
-/// The reciprocals are stored as reals, since the diagonal of a Hermitian matrix is real. Where all of them are equal, as
-/// for many stencils, M is a multiple of I: conjugate gradients take the same steps with it as without, and then do, so that
-/// such an iteration reads no diagonal. Where double precision is computed in and all reciprocals are normal numbers of single
-/// precision, the fused steps of conjugate gradients read them rounded to that: M may be any positive diagonal, this one
-/// differs by at most 2^-24 of itself, and half of the bytes are read.
+/// The reciprocals are stored as reals, since the diagonal of a Hermitian matrix is real. Where all of them are equal,
+/// as for many stencils, M is a multiple of I: conjugate gradients take the same steps with it as without, and then do,
+/// so that such an iteration reads no diagonal. Where double precision is computed in and all reciprocals are normal
+/// numbers of single precision, the fused steps of conjugate gradients read them rounded to that: M may be any positive
+/// diagonal, this one differs by at most 2^-24 of itself, and half of the bytes are read.
 ///
 /// An application by itself moves a real a row, r and z; within the fused steps of an iteration, the reals alone.
 #[derive(Debug)]

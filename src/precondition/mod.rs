@@ -9,9 +9,10 @@
 //! | [`Chebyshev`] | a polynomial of A in k terms | the largest eigenvalue | (k - 1) steps of the matrix and 4 n scalars (7 n where the product and the step are two passes), and 4 n scalars |
 //! | [`Narrowed`] | any of these, in half the precision | the same | the same in half the width, and 5 n scalars |
 //!
-//! Which one pays: Jacobi nearly always. Block Jacobi where several unknowns belong to each point, as in elasticity. FSAI
-//! where iterations are many and the matrix has few entries a row. Chebyshev where sums over all processors are dear: it asks
-//! for fewer of them, not for fewer products; and [`Narrowed`] Chebyshev where vectors are most of what an iteration moves.
+//! Which one pays: Jacobi nearly always. Block Jacobi where several unknowns belong to each point, as in elasticity.
+//! FSAI where iterations are many and the matrix has few entries a row. Chebyshev where sums over all processors are
+//! dear: it asks for fewer of them, not for fewer products; and [`Narrowed`] Chebyshev where vectors are most of what
+//! an iteration moves.
 //!
 //! A preconditioner of your own implements [`Preconditioner::apply`]; for conjugate gradients it must be Hermitian
 //! positive definite.
@@ -60,7 +61,8 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
     /// On vectors of the wrong length, or when the device fails.
     fn apply(&self, backend: &B, r: &B::Slice<T>, z: &mut B::Slice<T>) -> Result<()>;
 
-    /// Scalars of memory that [`Preconditioner::apply_in`] and [`Preconditioner::apply_dot_in`] need. A solver allocates them once.
+    /// Scalars of memory that [`Preconditioner::apply_in`] and [`Preconditioner::apply_dot_in`] need. A solver
+    /// allocates them once.
     fn work_len(&self) -> usize {
         0
     }
@@ -104,7 +106,8 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
         backend.dot(r, z, rz)
     }
 
-    /// The form that fused steps can apply on the way, where M has one ([`Inverse::Identity`], also for a multiple of I, or
+    /// The form that fused steps can apply on the way, where M has one ([`Inverse::Identity`], also for a multiple of
+    /// I, or
     /// [`Inverse::Diagonal`], or [`Inverse::Rounded`]).
     fn fused(&self) -> Option<Inverse<'_, T, B>>
     where

@@ -5,11 +5,11 @@ use crate::backend::{Backend, PreconditionSteps};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// z = M^-1 r with M in half the precision: r is rounded to it, and z comes back from it. A preconditioner need not be exact, and
-/// this one moves half the bytes; the iteration around it keeps its precision, and with it what it reaches.
+/// z = M^-1 r with M in half the precision: r is rounded to it, and z comes back from it. A preconditioner need not be
+/// exact, and this one moves half the bytes; the iteration around it keeps its precision, and with it what it reaches.
 ///
-/// Entries of r below the range of half the precision count as zero. [`Cg`](crate::krylov::Cg) holds r in units of ||b||, so
-/// that they stay far from there.
+/// Entries of r below the range of half the precision count as zero. [`Cg`](crate::krylov::Cg) holds r in units of
+/// ||b||, so that they stay far from there.
 #[derive(Debug)]
 pub struct Narrowed<M> {
     inner: M,

@@ -60,7 +60,8 @@ pub(super) fn largest_eigenvalue<T: Scalar, B: VectorOps>(
     Ok(largest_of_tridiagonal(&diagonal, &beside))
 }
 
-/// Entries of magnitude 1/2 to 1 with signs without pattern, the same on every machine, again and again in a large vector.
+/// Entries of magnitude 1/2 to 1 with signs without pattern, the same on every machine, again and again in a large
+/// vector.
 fn pseudo_random<T: Scalar, B: Backend>(backend: &B, n: usize) -> Result<B::Vec<T>> {
     let entries = (0..n.min(PERIOD) as u64)
         .map(|i| {

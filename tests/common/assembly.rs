@@ -9,7 +9,8 @@ use residua::backend::OffsetsRef;
 use residua::{Csr, Host, Scalar, Triplets};
 use std::collections::BTreeMap;
 
-/// The one list of cases, but for [`many_cases`], which are for a device: hands their names to a macro, behind the words that are for it.
+/// The one list of cases, but for [`many_cases`], which are for a device: hands their names to a macro, behind the
+/// words that are for it.
 #[allow(unused_macros)] // not every program of tests lists the cases
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {

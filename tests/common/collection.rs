@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Its folder, which `RESIDUA_MATRICES` names, else `shared/matrices` beside this package; none, and said so, where it is not there.
+/// Its folder, which `RESIDUA_MATRICES` names, else `shared/matrices` beside this package; none, and said so, where it
+/// is not there.
 pub fn folder() -> Option<PathBuf> {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     let folder = std::env::var_os("RESIDUA_MATRICES")

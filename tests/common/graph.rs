@@ -114,7 +114,8 @@ fn graphs() -> Vec<(&'static str, Csr<f64>)> {
         ),
         ("unsymmetric", matrix(3000, random_edges(3000, 12_000, 4))),
         ("duplicates", with_duplicates(300, random_edges(300, 500, 6))),
-        // On a device: levels for one cluster and for all blocks, rows for a few lanes, a warp, several reads of a warp.
+        // On a device: levels for one cluster and for all blocks, rows for a few lanes, a warp, several reads of a
+        // warp.
         ("flat grid", graph(5000 * 4, grid_edges(5000, 4))),
         ("wide levels", graph(30_000, random_edges(30_000, 45_000, 8))),
         ("rows of 41", graph(3000, band(3000, 20))),

@@ -1,5 +1,6 @@
-//! Sizes that only show on a device: where the constants of large arrays and 64-bit places come in. Inputs are made there
-//! too: the scan of a constant c is i c modulo 2^32, which is different for every i and in no order, for an odd c.
+//! Sizes that only show on a device: where the constants of large arrays and 64-bit places come in. Inputs are made
+//! there too: the scan of a constant c is i c modulo 2^32, which is different for every i and in no order, for an odd
+//! c.
 
 use residua::backend::{Backend, Order, Primitives, Scan};
 use residua::scalar::{Element, Key, Sum};
@@ -72,8 +73,8 @@ pub fn agrees_with_the_host(b: &Cuda) {
 
 const SPECIAL: [f64; 5] = [f64::NAN, -0.0, 0.0, f64::NEG_INFINITY, -f64::NAN];
 
-/// Radix sort carries places along: keys ascend, are those of their places, and equal keys keep their order. The merge sort
-/// does the same to them.
+/// Radix sort carries places along: keys ascend, are those of their places, and equal keys keep their order. The merge
+/// sort does the same to them.
 fn sorts_stably<K: Key>(b: &Cuda, what: &str, keys: Vec<K>) {
     let sorted_by = |merging: bool| {
         let (mut k, mut places) = (b.upload(keys.clone()).unwrap(), b.zeros::<u32>(keys.len()).unwrap());

@@ -1,4 +1,5 @@
-//! Preconditioners and iterative refinement, on any backend: each against a plain reference, with the textbook's indices.
+//! Preconditioners and iterative refinement, on any backend: each against a plain reference, with the textbook's
+//! indices.
 #![allow(clippy::needless_range_loop)]
 
 use crate::random::Random;
@@ -332,8 +333,8 @@ fn chebyshev_of(a: &Csr<f64>, d: &[f64], r: &[f64], (low, high): (f64, f64), ste
     z
 }
 
-/// The bounds hold the largest eigenvalue, and the polynomial is that of Chebyshev's iteration, in every format, with a diagonal
-/// that is the same everywhere and with one that is not, and in half the precision.
+/// The bounds hold the largest eigenvalue, and the polynomial is that of Chebyshev's iteration, in every format, with a
+/// diagonal that is the same everywhere and with one that is not, and in half the precision.
 pub fn chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
     for uneven in [false, true] {
         let mut a = poisson(20);

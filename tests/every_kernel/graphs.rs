@@ -45,8 +45,8 @@ fn each(graphs: impl IntoIterator<Item = Named>, body: impl Fn(&str, &Csr<f64>))
     }
 }
 
-/// Every way to do a narrow level, and no more: for a tool under which clusters of blocks take a second a launch. The star's
-/// leaves are dealt out, the grid's vertices stay where they are found.
+/// Every way to do a narrow level, and no more: for a tool under which clusters of blocks take a second a launch. The
+/// star's leaves are dealt out, the grid's vertices stay where they are found.
 pub fn narrow(b: &Cuda) {
     let star = ("small star", graph(100, (1..100).map(|k| (0, k))));
     let grid = ("small grid", graph(48, grid_edges(8, 6)));

@@ -1,5 +1,6 @@
 //! Every kernel of the project, on small ragged inputs beside the host: what `scripts/sanitize.sh` runs under
-//! compute-sanitizer, where a kernel is a hundred times slower than alone. A kernel that nothing here launches is a failure.
+//! compute-sanitizer, where a kernel is a hundred times slower than alone. A kernel that nothing here launches is a
+//! failure.
 //!
 //! `RESIDUA_GROUPS=merges,orders` runs some groups only. What there is and what was launched is printed either way.
 
@@ -147,8 +148,8 @@ fn kernels() -> BTreeSet<(&'static str, &'static str)> {
     SOURCES.iter().flat_map(|&(file, text)| names(text).into_iter().map(move |name| (file, name))).collect()
 }
 
-/// The names of a file's kernels: after `__global__`, or `KERNEL` where a file has that for short, behind what is said of
-/// launches.
+/// The names of a file's kernels: after `__global__`, or `KERNEL` where a file has that for short, behind what is said
+/// of launches.
 fn names(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());

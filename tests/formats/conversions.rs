@@ -77,7 +77,8 @@ fn the_example_lies_in_memory_as_drawn() {
     assert_eq!(sell.parts().indices, [0, 1, 2, 2, 0, 2, 3, 0]);
     assert_eq!(sell.parts().values, [1.0, 4.0, 7.0, 3.0, 2.0, 8.0, 1.0, 0.0]);
 
-    // The drawing's steps take three entries; whole ones take all but those whose row is in the first step already. A band of 2048 rows.
+    // The drawing's steps take three entries; whole ones take all but those whose row is in the first step already. A
+    // band of 2048 rows.
     let swept = Swept::from_csr(&HOST, &a).unwrap();
     let place = |row: u32, column: u32| column << 11 | row;
     assert_eq!((swept.parts().firsts, swept.parts().starts), (&[0, 2][..], &[0, 4, 7][..]));

@@ -127,8 +127,8 @@ pub fn rows_that_end_anywhere(b: &Cuda) {
     cut_rows::<Complex<f64>>(b, &lengths);
 }
 
-/// Each size of tile, over rows of short and of any length among which some are cut. Every row is the beginning of one longest row, and
-/// values and x are small integers: sums are exact.
+/// Each size of tile, over rows of short and of any length among which some are cut. Every row is the beginning of one
+/// longest row, and values and x are small integers: sums are exact.
 pub fn tiles_of_every_size(b: &Cuda) {
     let mixed = |rows: usize, below: usize, long: &[usize]| {
         let mut lengths: Vec<usize> = (0..rows).map(|i| i * 7919 % below).collect();
@@ -199,7 +199,8 @@ pub fn several_vectors(b: &Cuda) {
     blocks::<f32, f32, _>(b);
     blocks::<f32, f64, _>(b);
     blocks::<Complex<f64>, Complex<f64>, _>(b);
-    // Rows that several tiles share, rows without nonzeros at the ends of tiles, and vectors that do not start on 16 bytes.
+    // Rows that several tiles share, rows without nonzeros at the ends of tiles, and vectors that do not start on 16
+    // bytes.
     let mut lengths = vec![3; 400];
     lengths[77] = 5000;
     lengths[78..84].copy_from_slice(&[0, 0, 6000, 0, 2047, 1]);
@@ -242,7 +243,8 @@ fn banded(n: usize, reach: usize) -> Csr<f64> {
     Csr::from_parts(n, n, offsets, indices, values).unwrap()
 }
 
-/// More blocks than the last one adds up alone, and warps that stream section after section, of a lane a row and of several.
+/// More blocks than the last one adds up alone, and warps that stream section after section, of a lane a row and of
+/// several.
 pub fn sums_of_many_blocks(b: &Cuda) {
     for (n, reach) in [(1_400_001, 1), (150_003, 16), (25_003, 30)] {
         let host = banded(n, reach);
@@ -290,8 +292,8 @@ pub fn recorded_first(b: &Cuda) {
     }
 }
 
-/// Products whose blocks may start while the launch before them ends read what that launch wrote, and write what it has read: a long
-/// chain of short products, recorded, gives the bits of the same chain with a wait after each.
+/// Products whose blocks may start while the launch before them ends read what that launch wrote, and write what it has
+/// read: a long chain of short products, recorded, gives the bits of the same chain with a wait after each.
 pub fn chained_products(b: &Cuda) {
     let mut lengths = vec![4; 3000];
     lengths[17] = 2900;
@@ -330,8 +332,8 @@ pub fn chained_products(b: &Cuda) {
     }
 }
 
-/// A product whose matrix is what the product before it wrote does not ask for it any sooner: recorded, it gives the bits of the same
-/// chain with a wait after each.
+/// A product whose matrix is what the product before it wrote does not ask for it any sooner: recorded, it gives the
+/// bits of the same chain with a wait after each.
 pub fn products_that_write_the_next_matrix(b: &Cuda) {
     let mut lengths = vec![4; 3000];
     lengths[17] = 2900;
@@ -369,7 +371,8 @@ pub fn products_that_write_the_next_matrix(b: &Cuda) {
     }
 }
 
-/// Stencils on grids of so many points that a thread goes through several planes, with lines of any length: the products of CSR.
+/// Stencils on grids of so many points that a thread goes through several planes, with lines of any length: the
+/// products of CSR.
 pub fn stencils_on_large_grids(b: &Cuda) {
     fn case<T: Scalar>(b: &Cuda, name: &str, a: &Csr<T, Cuda>, tolerance: f64) {
         let slim = Slim::with_options(b, a, &SlimOptions::default()).unwrap();

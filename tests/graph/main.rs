@@ -364,7 +364,8 @@ fn loading_kernels_for_one_short_solve_does_not_pay() {
     assert!(!pays(&a, loaded, 100_000), "in its natural order");
 }
 
-/// A 7-point mesh of k^3 takes some 2.3 k products: shuffled ones of 80^3 and 100^3 were left alone, and solved in twice the time.
+/// A 7-point mesh of k^3 takes some 2.3 k products: shuffled ones of 80^3 and 100^3 were left alone, and solved in
+/// twice the time.
 #[test]
 fn a_shuffled_mesh_pays_for_its_ordering_on_a_cpu_and_one_in_order_never() {
     for (k, expected) in [(20, false), (80, true)] {

@@ -1,5 +1,5 @@
-//! The gathered matrices: every one of them, its sizes, header variants and broken files. Where the folder does not exist
-//! (`RESIDUA_MATRICES`, or `../shared/matrices`), these tests say so and do nothing.
+//! The gathered matrices: every one of them, its sizes, header variants and broken files. Where the folder does not
+//! exist (`RESIDUA_MATRICES`, or `../shared/matrices`), these tests say so and do nothing.
 
 #[path = "../common/collection.rs"]
 mod files;

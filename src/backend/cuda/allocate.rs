@@ -29,8 +29,8 @@ impl Stream {
         }
     }
 
-    /// Gives the system what buffers of no stream hold: what is kept, what was freed and still waits behind work, and what lies in the
-    /// pool in pieces.
+    /// Gives the system what buffers of no stream hold: what is kept, what was freed and still waits behind work, and
+    /// what lies in the pool in pieces.
     fn give_all_back(&self) -> Result<()> {
         for stream in self.others().into_iter().chain([self]) {
             stream.pool.empty(stream.main_stream());

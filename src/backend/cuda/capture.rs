@@ -1,4 +1,5 @@
-//! What this thread records, where it does: the stream that its work goes to meanwhile, and what the recording has to keep.
+//! What this thread records, where it does: the stream that its work goes to meanwhile, and what the recording has to
+//! keep.
 
 use super::pool::Allocation;
 use cudarc::driver::sys::CUstream;
@@ -42,8 +43,8 @@ pub(super) fn keep(ordinal: usize, allocation: Allocation) -> bool {
     })
 }
 
-/// Runs `body` as if this thread recorded nothing: its work happens at once, on the device's own stream. For what a recorded
-/// operation has to know of its operands before it can be enqueued.
+/// Runs `body` as if this thread recorded nothing: its work happens at once, on the device's own stream. For what a
+/// recorded operation has to know of its operands before it can be enqueued.
 pub(super) fn outside<R>(body: impl FnOnce() -> R) -> R {
     struct Resume(Option<Current>);
     impl Drop for Resume {
@@ -64,8 +65,9 @@ pub(super) fn launched(ordinal: usize, written: Option<Vec<Range<u64>>>) {
     });
 }
 
-/// Whether this thread's recording knows that its last launch leaves these addresses as they are. That launch has then waited for all
-/// before it, so a kernel that starts while it ends may read them at once. What is no launch ends before the next one starts.
+/// Whether this thread's recording knows that its last launch leaves these addresses as they are. That launch has then
+/// waited for all before it, so a kernel that starts while it ends may read them at once. What is no launch ends before
+/// the next one starts.
 pub(super) fn settled(ordinal: usize, read: &[Range<u64>]) -> bool {
     let apart = |a: &Range<u64>, b: &Range<u64>| a.end <= b.start || b.end <= a.start;
     CURRENT.with_borrow(|current| {

@@ -44,15 +44,15 @@ impl Chip {
     }
 }
 
-/// The most blocks of a cluster, or what `RESIDUA_CLUSTERS` says, on chips with clusters. With 1 kernels go the way of chips without, which
-/// is how these are tested on a newer one, and what racecheck can follow.
+/// The most blocks of a cluster, or what `RESIDUA_CLUSTERS` says, on chips with clusters. With 1 kernels go the way of
+/// chips without, which is how these are tested on a newer one, and what racecheck can follow.
 fn most_in_a_cluster() -> u32 {
     let asked = std::env::var("RESIDUA_CLUSTERS").ok().and_then(|text| text.parse::<u32>().ok());
     asked.unwrap_or(LARGEST_CLUSTER).max(1)
 }
 
-/// Multiprocessors that launches are made for: all, or at most what `RESIDUA_MULTIPROCESSORS` says, so that tests and tools see a
-/// smaller chip.
+/// Multiprocessors that launches are made for: all, or at most what `RESIDUA_MULTIPROCESSORS` says, so that tests and
+/// tools see a smaller chip.
 fn multiprocessors(there: u32) -> u32 {
     let asked = std::env::var("RESIDUA_MULTIPROCESSORS").ok().and_then(|text| text.parse::<u32>().ok());
     asked.map_or(there, |asked| there.min(asked.max(1)))

@@ -108,8 +108,8 @@ fn rows_shape<V: Element>(positions: usize, nonzeros: usize, longest: usize) -> 
     (shape.variant("VALUE_BYTES", bytes_of::<V>()), splits)
 }
 
-/// The same where the columns of a layout behind some near ones have few entries each: near columns, and blocks for what is behind them,
-/// which are so many of all.
+/// The same where the columns of a layout behind some near ones have few entries each: near columns, and blocks for
+/// what is behind them, which are so many of all.
 fn near_and_far<V: Element>(
     positions: usize,
     nonzeros: usize,

@@ -12,9 +12,9 @@ use std::ops::Deref;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
 
-/// An open device with one of its streams. There is one a process, device and stream, for the life of the process: every
-/// handle of it shares its stream, so that whatever buffers meet in an operation, the order of calls is the order of
-/// execution.
+/// An open device with one of its streams. There is one a process, device and stream, for the life of the process:
+/// every handle of it shares its stream, so that whatever buffers meet in an operation, the order of calls is the order
+/// of execution.
 pub(super) struct Device {
     stream: &'static Stream,
     /// Those of all streams.

@@ -105,7 +105,8 @@ pub(super) fn attribute(id: sys::CUlaunchAttributeID) -> sys::CUlaunchAttribute 
     sys::CUlaunchAttribute { id, ..unsafe { std::mem::zeroed() } }
 }
 
-/// A launch of so many blocks of so many threads, with bytes of shared memory and one attribute, which has to outlive it.
+/// A launch of so many blocks of so many threads, with bytes of shared memory and one attribute, which has to outlive
+/// it.
 pub(super) fn configuration(
     (blocks, threads, shared): (u32, u32, u32),
     stream: sys::CUstream,

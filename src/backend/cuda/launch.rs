@@ -100,8 +100,8 @@ macro_rules! kernel {
 }
 pub(super) use {kernel, kernels};
 
-/// Tells a recording what a launch may write. Of a kernel that does not wait by itself, nothing is said: the next one would not start any
-/// sooner.
+/// Tells a recording what a launch may write. Of a kernel that does not wait by itself, nothing is said: the next one
+/// would not start any sooner.
 pub(super) fn note(cuda: Cuda, kernel: Kernel, shape: Shape, written: &[Option<Range<u64>>]) {
     if shape.blocks > 0 && capture::stream(cuda.0.ordinal).is_some() {
         let written = kernel.early.then(|| written.iter().flatten().cloned().collect());

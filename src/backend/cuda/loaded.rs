@@ -118,7 +118,8 @@ impl Cuda {
         Ok(module.handle)
     }
 
-    /// Has kernel files compiled and loaded on other threads while the caller goes on, so that their first use waits less:
+    /// Has kernel files compiled and loaded on other threads while the caller goes on, so that their first use waits
+    /// less:
     /// [`units_of_a_solve`](super::compile::units_of_a_solve) for a start.
     pub fn compile_ahead(&self, units: Vec<Unit>) -> CompilingAhead {
         let device = self.0;
@@ -144,8 +145,8 @@ impl Cuda {
         }
     }
 
-    /// The kernels that this process has launched on the device so far, each as its file and its name: what a profiler or
-    /// a sanitizer that watched has seen.
+    /// The kernels that this process has launched on the device so far, each as its file and its name: what a profiler
+    /// or a sanitizer that watched has seen.
     pub fn launched_kernels(&self) -> BTreeSet<(&'static str, &'static str)> {
         let loaded = self.0.kernels.loaded.read().unwrap_or_else(PoisonError::into_inner);
         let launched = loaded.iter().filter(|(_, kernel)| kernel.launched.load(Ordering::Relaxed));
@@ -205,7 +206,8 @@ impl Cuda {
         cluster.value.clusterDim.z = 1;
         let config = configuration((blocks, shape.threads, shape.shared), std::ptr::null_mut(), &mut cluster);
         self.0.bind()?;
-        // SAFETY: the function is loaded; the configuration and its one attribute outlive the call, which writes a number.
+        // SAFETY: the function is loaded; the configuration and its one attribute outlive the call, which writes a
+        // number.
         let code =
             unsafe { sys::cuOccupancyMaxActiveClusters(&raw mut clusters, function, &raw const config) };
         Ok((code == CUresult::CUDA_SUCCESS).then_some(clusters as u32))
@@ -217,8 +219,8 @@ impl Cuda {
         let (mut function, mut blocks) = (std::ptr::null_mut(), 0);
         let entry = CString::new(name).unwrap_or_default();
         self.0.bind()?;
-        // SAFETY: a loaded module and a terminated name; the calls write one handle and one integer. More than 48 KiB of
-        // shared memory need leave.
+        // SAFETY: a loaded module and a terminated name; the calls write one handle and one integer. More than 48 KiB
+        // of shared memory need leave.
         unsafe {
             call!(device, cuModuleGetFunction(&raw mut function, module, entry.as_ptr()))?;
             if shape.shared > 0 {
@@ -258,7 +260,8 @@ impl Cuda {
 }
 
 impl Cuda {
-    /// Leaves to the first-level cache what a kernel's blocks do not need as shared memory: by itself the driver keeps more of it back.
+    /// Leaves to the first-level cache what a kernel's blocks do not need as shared memory: by itself the driver keeps
+    /// more of it back.
     fn leave_cache(self, kernel: Kernel, shape: &Shape) -> Result<()> {
         use CUfunction_attribute as Attribute;
         let (chip, device, mut declared) = (self.0.chip, &self.0.name, 0);

@@ -110,9 +110,9 @@ impl<T: Element> Mailbox<T> {
             return Ok(false);
         }
         for (i, element) in message.iter_mut().enumerate() {
-            // SAFETY: inside of the slot, eight bytes behind its aligned start; every bit pattern that the device copies
-            // was an element there. Volatile: the device may be writing if the message was overwritten, which the
-            // check below finds.
+            // SAFETY: inside of the slot, eight bytes behind its aligned start; every bit pattern that the device
+            // copies was an element there. Volatile: the device may be writing if the message was overwritten, which
+            // the check below finds.
             *element = unsafe { payload.cast::<T>().add(i).read_volatile() };
         }
         fence(Ordering::Acquire);
@@ -154,7 +154,8 @@ impl<T: Element> Trait<T> for Mailbox<T> {
         let mut turns = 0_u32;
         loop {
             turns = turns.wrapping_add(1);
-            // Now and then: where the stream is idle and nothing has come, nothing will; where it failed, this tells it.
+            // Now and then: where the stream is idle and nothing has come, nothing will; where it failed, this tells
+            // it.
             let idle = (!wait || turns.is_multiple_of(LOOKS)) && backend.0.idle()?;
             if self.look(number, message)? {
                 *taken = number;

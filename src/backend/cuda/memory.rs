@@ -37,7 +37,8 @@ impl Cuda {
 }
 
 impl Cuda {
-    /// What `look` makes of elements, without a copy of them on the host where they are few. It reads nothing of the device meanwhile.
+    /// What `look` makes of elements, without a copy of them on the host where they are few. It reads nothing of the
+    /// device meanwhile.
     pub(super) fn look_at<T: Element, R>(self, from: &Slice<T>, look: impl FnOnce(&[T]) -> R) -> Result<R> {
         record::forbid(self, "a copy to the host")?;
         // SAFETY: the slice's own address and length.

@@ -13,8 +13,9 @@ impl Device {
         self.workspaces.counter(place)
     }
 
-    /// As [`Stream::synchronize`](super::stream::Stream::synchronize), and an error where an index of this thread's lay out of range since the last time. The count is
-    /// fetched behind all work, so that this waits once, and cleared only where there is something to clear.
+    /// As [`Stream::synchronize`](super::stream::Stream::synchronize), and an error where an index of this thread's lay
+    /// out of range since the last time. The count is fetched behind all work, so that this waits once, and cleared
+    /// only where there is something to clear.
     pub(super) fn synchronize_and_check(&self) -> Result<()> {
         let place = place_of_thread();
         if self.checks_indices.fetch_and(!(1 << place), Ordering::Relaxed) & 1 << place == 0 {

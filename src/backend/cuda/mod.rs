@@ -131,8 +131,8 @@ impl Cuda {
         Slice::at_mut(if len == 0 { slice::NOWHERE } else { address }, len)
     }
 
-    /// The most bytes that buffers held at one time since [`Cuda::forget_peak`] or the start: what an operation took for
-    /// itself shows here.
+    /// The most bytes that buffers held at one time since [`Cuda::forget_peak`] or the start: what an operation took
+    /// for itself shows here.
     pub fn peak_memory(&self) -> usize {
         self.0.pool.usage().peak()
     }

@@ -1,14 +1,16 @@
 //! Memory of a stream's buffers: what was freed is kept for the next that is made.
 //!
-//! The driver's pool takes one to two microseconds to hand a buffer out, and as many to take it back. A conversion of a small matrix makes a
-//! dozen of them, most for itself alone, and waits for the host throughout. So freed buffers stay here first, by their size:
+//! The driver's pool takes one to two microseconds to hand a buffer out, and as many to take it back. A conversion of a
+//! small matrix makes a dozen of them, most for itself alone, and waits for the host throughout. So freed buffers stay
+//! here first, by their size:
 //!
 //! ```text
 //! freed     512 512 4096 81920                 asked for 3000: takes 4096
 //! ```
 //!
-//! A buffer is handed out again on the stream that it was freed on, behind all work that was enqueued before: freed memory is in no
-//! other stream's hands. What is kept has bounds, and goes back to the pool when they are reached or memory runs out.
+//! A buffer is handed out again on the stream that it was freed on, behind all work that was enqueued before: freed
+//! memory is in no other stream's hands. What is kept has bounds, and goes back to the pool when they are reached or
+//! memory runs out.
 //!
 //! A tool that watches accesses sees kept memory as one allocation for ever: `RESIDUA_KEEP_BUFFERS=0` keeps nothing.
 
@@ -86,8 +88,8 @@ impl Kept {
         Some(Allocation { address, bytes: size })
     }
 
-    /// Keeps a buffer. Returns what has to go: nothing mostly, and all that was kept where that is too much, so that sizes which are asked
-    /// for no more do not stay for ever.
+    /// Keeps a buffer. Returns what has to go: nothing mostly, and all that was kept where that is too much, so that
+    /// sizes which are asked for no more do not stay for ever.
     fn put(&mut self, block: Allocation) -> Vec<Allocation> {
         if block.bytes > LARGEST {
             return vec![block];

@@ -3,7 +3,8 @@
 use super::compile::Unit;
 use crate::scalar::Element;
 
-/// Blocks of a launch, threads of a block, shared memory beyond what the kernel declares, and which variant of its file.
+/// Blocks of a launch, threads of a block, shared memory beyond what the kernel declares, and which variant of its
+/// file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub(super) blocks: u32,

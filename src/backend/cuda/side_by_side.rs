@@ -6,10 +6,11 @@
 //!
 //! The order between streams is `stream`'s work.
 //!
-//! Kernels whose blocks wait for each other (bursts of iterations, searches in narrow levels) need no order either: they are
-//! launched cooperatively or as one cluster, and such a launch starts only when all of its blocks have a place at the same
-//! time. So two that want the whole chip follow one another, and neither holds a place while it waits for the other. Where blocks wait
-//! for blocks of lower number only (products with rows that are cut, scans), these have their places already.
+//! Kernels whose blocks wait for each other (bursts of iterations, searches in narrow levels) need no order either:
+//! they are launched cooperatively or as one cluster, and such a launch starts only when all of its blocks have a place
+//! at the same time. So two that want the whole chip follow one another, and neither holds a place while it waits for
+//! the other. Where blocks wait for blocks of lower number only (products with rows that are cut, scans), these have
+//! their places already.
 //!
 //! Not seen here: a buffer that goes from one running thread to another, through a channel say. Its maker synchronises.
 
@@ -20,8 +21,9 @@ use crate::error::Result;
 
 impl Cuda {
     /// Runs `work` on as many threads at once, with the thread's number and a handle whose work goes to a stream of its
-    /// own; returns what they came to, in order. All that was enqueued before has ended when they start, and all of theirs
-    /// when this returns, so buffers may be handed in and out. Results have the same bits as one after the other.
+    /// own; returns what they came to, in order. All that was enqueued before has ended when they start, and all of
+    /// theirs when this returns, so buffers may be handed in and out. Results have the same bits as one after the
+    /// other.
     ///
     /// ```no_run
     /// use residua::{Backend, Cuda, generate, krylov::{Cg, SolveOptions}, precondition::Identity};

@@ -20,8 +20,9 @@ const DOWN: usize = 8 << 20;
 /// Bytes that one task moves between pageable and pinned memory.
 const PIECE: usize = 128 << 10;
 
-/// A pinned buffer, and the event that tells when its copy has ended. Both are null until the buffer is first asked for: taking pinned
-/// memory, and giving it back when the process ends, costs a millisecond for each two MiB, and many a solve reads nothing but scalars.
+/// A pinned buffer, and the event that tells when its copy has ended. Both are null until the buffer is first asked
+/// for: taking pinned memory, and giving it back when the process ends, costs a millisecond for each two MiB, and many
+/// a solve reads nothing but scalars.
 struct Pinned {
     memory: *mut u8,
     copied: CUevent,
@@ -117,7 +118,8 @@ impl Staging {
         Ok(())
     }
 
-    /// What `look` makes of up to [`DIRECT`] bytes of the device, which it finds in pinned memory. It copies nothing to the host meanwhile.
+    /// What `look` makes of up to [`DIRECT`] bytes of the device, which it finds in pinned memory. It copies nothing to
+    /// the host meanwhile.
     ///
     /// # Safety
     /// `from` is a device allocation with as many bytes.
@@ -130,7 +132,8 @@ impl Staging {
         self.stream.bind()?;
         let small = self.small()?;
         let buffer = small.memory;
-        // SAFETY: by the caller; the buffer, this thread's while it is locked, has room, and the copy into it is over before it is read.
+        // SAFETY: by the caller; the buffer, this thread's while it is locked, has room, and the copy into it is over
+        // before it is read.
         unsafe {
             call!(
                 &self.stream.name,
@@ -158,7 +161,8 @@ impl Staging {
             unsafe { self.to_host(from, copy.as_mut_ptr().cast(), bytes) }?;
             return Ok(look(&copy));
         }
-        // SAFETY: by the caller; pinned memory is aligned to a page, and every bit pattern on the device was written as an element.
+        // SAFETY: by the caller; pinned memory is aligned to a page, and every bit pattern on the device was written as
+        // an element.
         unsafe { self.small_to_host(from, bytes, |at| look(std::slice::from_raw_parts(at.cast(), len))) }
     }
 

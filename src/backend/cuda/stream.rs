@@ -89,16 +89,16 @@ impl Stream {
 
     /// Lets later work of this stream begin when the other's work up to now has ended.
     fn wait_for(&self, other: &Stream) -> Result<()> {
-        // SAFETY: event and streams live as long as the process. Where another thread records the event in between, this
-        // stream waits for more than it has to.
+        // SAFETY: event and streams live as long as the process. Where another thread records the event in between,
+        // this stream waits for more than it has to.
         unsafe {
             call!(&self.name, cuEventRecord(other.tail, other.stream))?;
             call!(&self.name, cuStreamWaitEvent(self.stream, other.tail, 0))
         }
     }
 
-    /// Makes the context current on this thread, as every call of the driver needs it, and what this thread enqueues next
-    /// wait for what it enqueued on other streams.
+    /// Makes the context current on this thread, as every call of the driver needs it, and what this thread enqueues
+    /// next wait for what it enqueued on other streams.
     pub(super) fn bind(&self) -> Result<()> {
         self.enter()?;
         if !SEVERAL.load(Ordering::Acquire) {

@@ -1,5 +1,6 @@
-//! Bands of rows that are swept in the order of columns, to and from CSR on the device: two or three launches, and one wait behind the first for the
-//! number of steps, which the host has to know to ask for their memory, and whether any is to be put in order.
+//! Bands of rows that are swept in the order of columns, to and from CSR on the device: two or three launches, and one
+//! wait behind the first for the number of steps, which the host has to know to ask for their memory, and whether any
+//! is to be put in order.
 
 use super::launch::kernels;
 use super::shape::bytes_of;

@@ -1,7 +1,7 @@
-//! CSR to CSC. A symmetric pattern is its own transpose, and values change places. Else entries are sorted by windows of columns, and the
-//! target is the memory for that. Where there are more columns than entries, or entries too many, stretches of entries are sorted by column
-//! and put behind each other, so that sorting needs memory for one stretch only. The sort is stable and stretches come in order: rows of a
-//! column ascend either way.
+//! CSR to CSC. A symmetric pattern is its own transpose, and values change places. Else entries are sorted by windows
+//! of columns, and the target is the memory for that. Where there are more columns than entries, or entries too many,
+//! stretches of entries are sorted by column and put behind each other, so that sorting needs memory for one stretch
+//! only. The sort is stable and stretches come in order: rows of a column ascend either way.
 
 use super::launch::kernels;
 use super::primitives::bits_to;
@@ -121,8 +121,8 @@ const MARKED: usize = 1024;
 /// Digits of `transpose_sort.cu`.
 const RADIX: usize = 256;
 
-/// Entries' numbers are sorted by windows in the target's `indices`, where the columns' keys lie before, and behind these the first pass's
-/// workspace, if there is room. In its values lie the words between the passes.
+/// Entries' numbers are sorted by windows in the target's `indices`, where the columns' keys lie before, and behind
+/// these the first pass's workspace, if there is room. In its values lie the words between the passes.
 fn by_windows<V: Element, I: Offset, C: Offset>(
     cuda: Cuda,
     plan: policy::Windows,

@@ -90,8 +90,8 @@ impl Workspaces {
         self.grown(&self.sort, words)
     }
 
-    /// Room for `count` sums of up to 16 bytes each, for products that leave pieces of rows or parts of sums for a second
-    /// launch behind them: the guard and the address.
+    /// Room for `count` sums of up to 16 bytes each, for products that leave pieces of rows or parts of sums for a
+    /// second launch behind them: the guard and the address.
     pub(super) fn pieces(&self, count: usize) -> Result<(MutexGuard<'_, Workspace>, u64)> {
         self.grown(&self.pieces, 2 * count).map(with_address)
     }
@@ -101,8 +101,8 @@ impl Workspaces {
         self.grown(&self.posts, words).map(with_address)
     }
 
-    /// The address of `words` words that were zero once and belong to meetings of blocks, and the number of the first of
-    /// `count` meetings: no two of this stream have the same, of 2^32 in a row.
+    /// The address of `words` words that were zero once and belong to meetings of blocks, and the number of the first
+    /// of `count` meetings: no two of this stream have the same, of 2^32 in a row.
     pub(super) fn meetings(&self, words: usize, count: u32) -> Result<(u64, u32)> {
         let workspace = self.grown(&self.meetings, words)?;
         Ok((workspace.address, self.next_meeting.fetch_add(count, Ordering::Relaxed)))

@@ -1,4 +1,5 @@
-//! Elements to buckets, tile by tile. The host itself asks for none of it: its caches are large for the values that its threads sum.
+//! Elements to buckets, tile by tile. The host itself asks for none of it: its caches are large for the values that its
+//! threads sum.
 
 use crate::backend::BUCKET_TILE;
 use crate::error::{Error, Result};

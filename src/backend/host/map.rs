@@ -93,8 +93,8 @@ pub(super) fn gather_sum<T: Scalar, S: Offset>(
     out_of_range("gather_sum", x.len(), !good)
 }
 
-/// The sums of the runs that start in some tiles, in order, each with its tile's number: cut without a list of the parts, since a
-/// time loop comes here at every step.
+/// The sums of the runs that start in some tiles, in order, each with its tile's number: cut without a list of the
+/// parts, since a time loop comes here at every step.
 struct Tiles<'a, T, S> {
     first: usize,
     /// Runs before each of these tiles.

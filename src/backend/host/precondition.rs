@@ -204,7 +204,8 @@ fn slices<'a, T, O: Offset>(buffer: &'a mut [T], offsets: &[O]) -> Vec<&'a mut [
     chunks::split(buffer, offsets.windows(2).map(|w| w[1].to_usize() - w[0].to_usize()))
 }
 
-/// Where the entries of a row on and left of the diagonal are, the `limit` nearest to it; empty without a diagonal entry.
+/// Where the entries of a row on and left of the diagonal are, the `limit` nearest to it; empty without a diagonal
+/// entry.
 fn lower<O: Offset>(offsets: &[O], indices: &[u32], row: usize, limit: usize) -> std::ops::Range<usize> {
     let start = offsets[row].to_usize();
     let columns = &indices[start..offsets[row + 1].to_usize()];
@@ -220,7 +221,8 @@ fn is_pivot<T: Scalar>(pivot: T) -> bool {
     pivot.re() > T::Real::zero() && Float::is_finite(reciprocal) && pivot.is_finite()
 }
 
-/// Inverts in place (Gauss-Jordan, no exchanges) and makes the result exactly Hermitian; the row of the first bad pivot.
+/// Inverts in place (Gauss-Jordan, no exchanges) and makes the result exactly Hermitian; the row of the first bad
+/// pivot.
 fn invert<T: Scalar>(a: &mut Dense<T>, size: usize) -> Option<usize> {
     for k in 0..size {
         if !is_pivot(a[k][k]) {

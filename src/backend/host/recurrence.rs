@@ -1,4 +1,5 @@
-//! The scalars of conjugate gradients' recurrence, of one system as of each of several: they live in the state, see [`CgSlot`].
+//! The scalars of conjugate gradients' recurrence, of one system as of each of several: they live in the state, see
+//! [`CgSlot`].
 
 use crate::backend::{CgSlot, CgStatus};
 use crate::scalar::{Real, Scalar};

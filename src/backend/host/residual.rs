@@ -1,7 +1,7 @@
 //! b - A x in twice the working precision, on the CPU.
 //!
-//! Each product and each sum keeps its rounding error: the compensated dot product of T. Ogita, S. M. Rump and S. Oishi,
-//! Accurate sum and dot product, SIAM J. Sci. Comput. 26 (2005), algorithm 5.3.
+//! Each product and each sum keeps its rounding error: the compensated dot product of T. Ogita, S. M. Rump and S.
+//! Oishi, Accurate sum and dot product, SIAM J. Sci. Comput. 26 (2005), algorithm 5.3.
 
 use super::memory::PARALLEL_FROM;
 use crate::parallel::prelude::*;

@@ -1,4 +1,5 @@
-//! Vectors side by side on the CPU: entry i of vector j of k lies at i * k + j. Sums go column by column, chunks are whole rows.
+//! Vectors side by side on the CPU: entry i of vector j of k lies at i * k + j. Sums go column by column, chunks are
+//! whole rows.
 
 use super::Host;
 use super::recurrence::{Pair, settle, single, step_along, turn};

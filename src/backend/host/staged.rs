@@ -1,5 +1,5 @@
-//! Sums of runs whose sources are codes. The host's caches bring whole lines by themselves, so it asks for none of this: it sums what it is
-//! given.
+//! Sums of runs whose sources are codes. The host's caches bring whole lines by themselves, so it asks for none of
+//! this: it sums what it is given.
 
 use super::Host;
 use crate::backend::run_mark;

@@ -6,9 +6,10 @@ use crate::scalar::{Element, Scalar};
 /// Rows of a section of [`DiaParts`].
 pub const DIA_SECTION: usize = 32;
 
-/// Diagonals: of every row an entry for each of the distances (column - row) that occur, in sections of [`DIA_SECTION`] rows.
-/// Entry `k` of row `i`, in column `i + distances[k]`, is at `(i / C * d + k) * C + i % C` for `d` distances and sections of `C`
-/// rows; so a section lies in one piece, diagonal after diagonal. No column is stored. The last section has `C` rows too.
+/// Diagonals: of every row an entry for each of the distances (column - row) that occur, in sections of [`DIA_SECTION`]
+/// rows. Entry `k` of row `i`, in column `i + distances[k]`, is at `(i / C * d + k) * C + i % C` for `d` distances and
+/// sections of `C` rows; so a section lies in one piece, diagonal after diagonal. No column is stored. The last section
+/// has `C` rows too.
 ///
 /// ```text
 /// C = 2 (for the drawing)

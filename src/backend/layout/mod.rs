@@ -150,8 +150,8 @@ pub struct SellParts<'a, V: Element, B: Backend> {
     pub lengths: &'a B::Slice<u32>,
     /// Where each section starts; one more than there are sections.
     pub offsets: OffsetsRef<'a, B>,
-    /// Columns; in padding, what the backend's [`Conversions::csr_to_sell`](super::Conversions::csr_to_sell) writes: its product may
-    /// tell padding by it.
+    /// Columns; in padding, what the backend's [`Conversions::csr_to_sell`](super::Conversions::csr_to_sell) writes:
+    /// its product may tell padding by it.
     pub indices: &'a B::Slice<u32>,
     /// Values, padding included.
     pub values: &'a B::Slice<V>,

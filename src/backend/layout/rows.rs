@@ -4,8 +4,8 @@ use crate::backend::Backend;
 use crate::error::Result;
 use std::sync::OnceLock;
 
-/// What a backend found out about the rows of a CSR matrix at its first product, kept with the matrix: later products choose their
-/// way without looking. It follows from the pattern alone.
+/// What a backend found out about the rows of a CSR matrix at its first product, kept with the matrix: later products
+/// choose their way without looking. It follows from the pattern alone.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA chooses by it
 pub struct RowShape<B: Backend> {

@@ -17,7 +17,8 @@ pub(crate) fn swept_refusal(longest: usize) -> Option<String> {
     (longest > SWEPT_LONGEST).then(|| format!("a row of {longest} entries takes as many steps"))
 }
 
-/// Bits of a place in [`SweptParts`] that number the row within its band of `height` rows; the others number the column.
+/// Bits of a place in [`SweptParts`] that number the row within its band of `height` rows; the others number the
+/// column.
 #[must_use]
 pub fn swept_row_bits(height: usize) -> u32 {
     (usize::BITS - height.saturating_sub(1).leading_zeros()).max(1)
@@ -38,12 +39,13 @@ pub(crate) const SWEPT_SHARE: usize = 1984;
 /// Parts into which each is divided: what a column takes of a chunk, whatever its entries, is a part of one.
 pub(crate) const SWEPT_OF_ENTRY: usize = 1 << 20;
 
-/// Where a band's columns, by bins that have entries, are at most so many times its rows, entries of a step lie in the order of rows; else in that of columns.
+/// Where a band's columns, by bins that have entries, are at most so many times its rows, entries of a step lie in the
+/// order of rows; else in that of columns.
 pub(crate) const SWEPT_SPREAD: usize = 8;
 
-/// Bands of `height` rows, each swept in the order of columns, in steps of up to [`SWEPT_STEP`] entries. No two entries of a step are
-/// of one row, those of a row are in the order of their columns, and a column less the step's base fits in the bits of a place that the band's
-/// rows leave.
+/// Bands of `height` rows, each swept in the order of columns, in steps of up to [`SWEPT_STEP`] entries. No two entries
+/// of a step are of one row, those of a row are in the order of their columns, and a column less the step's base fits
+/// in the bits of a place that the band's rows leave.
 ///
 /// ```text
 /// one band, steps of up to 3 entries (for the drawing)

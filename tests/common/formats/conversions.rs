@@ -74,8 +74,8 @@ pub fn transposes<B: Conversions>(backend: &B) {
     transposed_as_on_host(backend, "wide", &with_lengths::<f64>(1_300_000, &[40; 30_000], 8));
 }
 
-/// Columns of lengths from none to several times what a device takes at a time, and of values that leave more and less room to
-/// sort in.
+/// Columns of lengths from none to several times what a device takes at a time, and of values that leave more and less
+/// room to sort in.
 pub fn transposes_of_types<B: Conversions>(backend: &B) {
     fn columns<T: Scalar>() -> Csr<T> {
         let lengths: Vec<usize> = (0..60).map(|j| j * 1117 % 3001 * usize::from(j % 8 != 3)).collect();
@@ -117,8 +117,8 @@ fn spine(n: usize, column: u32) -> Csr<f64> {
     Csr::from_parts(n, n + 1, offsets, indices, values).unwrap()
 }
 
-/// A symmetric pattern with other values on both sides of the diagonal, but for one place that breaks the symmetry, right of
-/// the diagonal in row `skipped`.
+/// A symmetric pattern with other values on both sides of the diagonal, but for one place that breaks the symmetry,
+/// right of the diagonal in row `skipped`.
 pub fn band(n: usize, skipped: usize) -> Csr<f64> {
     let (mut offsets, mut indices) = (vec![0], Vec::new());
     for i in 0..n {

@@ -66,7 +66,8 @@ pub fn products_of<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
                     let device_x = backend.upload(x.clone()).unwrap();
                     let mut y = backend.upload(old.clone()).unwrap();
                     match matrix.product_op(backend, op, alpha, &device_x, beta, &mut y) {
-                        // Only the host adds to columns in an order that is always the same; these have a transposed copy, or need none.
+                        // Only the host adds to columns in an order that is always the same; these have a transposed
+                        // copy, or need none.
                         Err(Error::Unsupported(_))
                             if op.transposes()
                                 && !on_host
@@ -154,7 +155,8 @@ pub fn fused_of<T: Scalar, B: Products + Conversions + VectorOps>(
     }
 }
 
-/// Several vectors at once give what one after the other gives, up to rounding, for ragged matrices and any number of vectors.
+/// Several vectors at once give what one after the other gives, up to rounding, for ragged matrices and any number of
+/// vectors.
 pub fn blocks<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(backend: &B) {
     blocks_of::<V, T, B>(backend, ragged());
 }

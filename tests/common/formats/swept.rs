@@ -55,7 +55,8 @@ pub fn awkward() -> Vec<(&'static str, Csr<f64>)> {
             rows.extend((0..5000).map(|row| vec![row * 8]));
             by_rows(40_000, rows)
         }),
-        // More rows in a tile than a block of a device has marks for, where as many steps as a long row has entries are marked.
+        // More rows in a tile than a block of a device has marks for, where as many steps as a long row has entries are
+        // marked.
         ("long rows among many short ones", {
             let row = |row: u32| match row % 400 {
                 7 => (0..700).map(|k| 10 * k).collect(),
@@ -63,7 +64,8 @@ pub fn awkward() -> Vec<(&'static str, Csr<f64>)> {
             };
             by_rows(8192, (0..8192).map(row).collect())
         }),
-        // In the order of columns, which is nearly that of rows, so that a search for rows goes wrong where a device cuts a band between two.
+        // In the order of columns, which is nearly that of rows, so that a search for rows goes wrong where a device
+        // cuts a band between two.
         ("pairs of rows the other way round", {
             let row = |row: u32| (0..9).map(|k| 144 * ((row + 1) ^ 1) + 16 * k).collect();
             by_rows(144 * 8194, (0..8192).map(row).collect())
@@ -79,7 +81,8 @@ pub fn awkward() -> Vec<(&'static str, Csr<f64>)> {
     ]
 }
 
-/// Every entry is in one step, steps hold to their limits, and the matrix comes back bit for bit; products are exact where sums are.
+/// Every entry is in one step, steps hold to their limits, and the matrix comes back bit for bit; products are exact
+/// where sums are.
 pub fn steps_hold<B: Products + Conversions>(backend: &B) {
     steps_hold_in(backend, awkward(), &[2048, 4096], 3);
     for (name, host) in ragged::<f64>() {
@@ -89,7 +92,8 @@ pub fn steps_hold<B: Products + Conversions>(backend: &B) {
     refused(backend);
 }
 
-/// The same of some matrices, in bands as high as the backend makes them, and of other heights; so many products of each.
+/// The same of some matrices, in bands as high as the backend makes them, and of other heights; so many products of
+/// each.
 pub fn steps_hold_in<B: Products + Conversions>(
     backend: &B,
     matrices: Vec<(&str, Csr<f64>)>,

@@ -23,9 +23,9 @@ use residua::backend::{Order, Primitives, RunSums, Scan};
 use residua::scalar::{Combine, Element, Key, Sum};
 use std::cell::RefCell;
 
-/// Nothing, one, sizes around the borders of warps, tiles (as `tuning/sm_90.txt` has them: 1025 and 2049 for sorts, 1921 for
-/// reduce-by-key, 2305 for scans by heads, 2881 for sums of segments, 4097 for scans and merges, 8193 for selections) and chunks
-/// of the host, and primes; or what [`with_sizes`] says.
+/// Nothing, one, sizes around the borders of warps, tiles (as `tuning/sm_90.txt` has them: 1025 and 2049 for sorts,
+/// 1921 for reduce-by-key, 2305 for scans by heads, 2881 for sums of segments, 4097 for scans and merges, 8193 for
+/// selections) and chunks of the host, and primes; or what [`with_sizes`] says.
 fn sizes() -> Vec<usize> {
     let all = [
         0, 1, 2, 31, 33, 191, 257, 1025, 1921, 2049, 2305, 2881, 4097, 4099, 8193, 16384, 32769, 49152,
@@ -139,8 +139,9 @@ fn runs(random: &mut Random, n: usize, length: usize) -> Vec<u64> {
 
 pub const SPECIAL: &str = "NaN, zeros, infinities";
 
-/// Keys that sorts find hard, in bits of their ordered form: any; equal; with constant digits; and NaN, zeros of both signs,
-/// infinities and the smallest numbers mixed, where the type has them. Of many keys, only the first and the last of these.
+/// Keys that sorts find hard, in bits of their ordered form: any; equal; with constant digits; and NaN, zeros of both
+/// signs, infinities and the smallest numbers mixed, where the type has them. Of many keys, only the first and the last
+/// of these.
 pub fn patterns<K: Key>(random: &mut Random, n: usize) -> Vec<(&'static str, Vec<K>)> {
     let mask = u64::MAX >> (64 - K::BITS);
     let mut any = |varying: u64| random.vec(n, |r| K::from_ordered(r.next() & mask & varying));

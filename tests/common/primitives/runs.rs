@@ -182,7 +182,8 @@ pub fn staged_cases<B: RunSums>(b: &B) {
     }
 }
 
-/// Sums of values in tiles have the bits of sums of marked sources, also with values of another size than planned, and what does not fit is not planned.
+/// Sums of values in tiles have the bits of sums of marked sources, also with values of another size than planned, and
+/// what does not fit is not planned.
 pub fn tiled_cases<B: RunSums>(b: &B) {
     fn sums<T: Scalar, B: RunSums>(
         b: &B,

@@ -1,5 +1,5 @@
-//! Compiling and loading what will be asked for soon on threads of its own: a first solve asks for twenty units one after the other,
-//! a fifth of a second each where nothing is in the cache yet.
+//! Compiling and loading what will be asked for soon on threads of its own: a first solve asks for twenty units one
+//! after the other, a fifth of a second each where nothing is in the cache yet.
 
 use super::{SOURCES, Unit};
 use crate::lock::lock;
@@ -10,8 +10,8 @@ use std::thread::{self, available_parallelism};
 /// What `residua solve` loads for real matrices in double precision, a line each, as `RESIDUA_UNITS` has written them.
 const SOLVE: &str = include_str!("../../../../tuning/solve.txt");
 
-/// The units that a solve of a real system in double precision is likely to need on the GPUs that residua was tuned for. One too
-/// few or too many costs time only.
+/// The units that a solve of a real system in double precision is likely to need on the GPUs that residua was tuned
+/// for. One too few or too many costs time only.
 pub fn units_of_a_solve() -> Vec<Unit> {
     SOLVE.lines().filter_map(parsed).collect()
 }
@@ -93,8 +93,8 @@ impl Ahead {
         }
     }
 
-    /// Makes a unit the caller's, who is then alone at work on it until what is returned is dropped: what others made of it is there, or is for the
-    /// caller to make.
+    /// Makes a unit the caller's, who is then alone at work on it until what is returned is dropped: what others made
+    /// of it is there, or is for the caller to make.
     pub(in crate::backend::cuda) fn take(&self, unit: &Unit) -> Running<'_> {
         let mut stages = self.stages();
         stages.waiting.retain(|waiting| waiting != unit);
@@ -115,8 +115,9 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Kernels that are being compiled and loaded on other threads ([`Cuda::compile_ahead`](crate::Cuda::compile_ahead)). Dropped, it
-/// lets none begin any more and waits for those that have begun: a process must not end while its compiler is at work.
+/// Kernels that are being compiled and loaded on other threads ([`Cuda::compile_ahead`](crate::Cuda::compile_ahead)).
+/// Dropped, it lets none begin any more and waits for those that have begun: a process must not end while its compiler
+/// is at work.
 #[must_use = "dropped, it waits for the compiler"]
 pub struct CompilingAhead(&'static Ahead);
 
@@ -154,7 +155,8 @@ mod tests {
         assert!(parsed("gone.cu SCALAR=f64").is_none() && parsed("krylov.cu SCALAR").is_none());
     }
 
-    /// Lines that named macros of an earlier version of their files were compiled by nobody, and what took their place came late.
+    /// Lines that named macros of an earlier version of their files were compiled by nobody, and what took their place
+    /// came late.
     #[test]
     fn every_line_of_the_lists_is_asked_for_as_kernels_are() {
         let names =
@@ -165,8 +167,8 @@ mod tests {
         }
     }
 
-    /// Units that are asked for while others make them ready: each is made once, and is there when it is asked for or left
-    /// to who asks.
+    /// Units that are asked for while others make them ready: each is made once, and is there when it is asked for or
+    /// left to who asks.
     #[test]
     fn what_is_asked_for_is_made_once_or_left_to_who_asks() {
         static AHEAD: LazyLock<Ahead> = LazyLock::new(Ahead::default);

@@ -1,4 +1,5 @@
-//! Where NVRTC and NVIDIA's other libraries may lie: in a toolkit, beside the driver, on the loader's path, in Python's packages.
+//! Where NVRTC and NVIDIA's other libraries may lie: in a toolkit, beside the driver, on the loader's path, in Python's
+//! packages.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

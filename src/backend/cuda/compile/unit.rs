@@ -14,8 +14,8 @@ pub struct Unit {
 }
 
 impl PartialEq for Unit {
-    /// Free places are left out, as in the hash: both run at every launch, and to compare two empty texts, whose addresses lie in no page, took
-    /// 0.2 us on an Intel host.
+    /// Free places are left out, as in the hash: both run at every launch, and to compare two empty texts, whose
+    /// addresses lie in no page, took 0.2 us on an Intel host.
     fn eq(&self, other: &Self) -> bool {
         self.source == other.source && self.class == other.class && self.types().eq(other.types())
     }

@@ -119,7 +119,8 @@ fn sweep(
         .collect())
 }
 
-/// Puts each component of an interleaved order behind the other, in the order of their roots, of which no two may share one.
+/// Puts each component of an interleaved order behind the other, in the order of their roots, of which no two may share
+/// one.
 fn sort(cuda: Cuda, interleaved: &Slice<u32>, labels: &Slice<u32>, roots: &Slice<u32>) -> Result<Sorted> {
     let (n, places, count, chip) = (labels.len(), interleaved.len(), roots.len(), cuda.0.chip);
     let mut rank = cuda.uninitialised(n)?;

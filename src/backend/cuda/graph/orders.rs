@@ -31,8 +31,8 @@ pub(super) fn cuthill_mckee(
     Ok(from_lowest_degree(cuda, graph, order, 1)?.sweeps)
 }
 
-/// All components from their vertices of lowest degree; and, where the graph is connected, from the others of its lowest
-/// degree, as long as they all together are at most `most`.
+/// All components from their vertices of lowest degree; and, where the graph is connected, from the others of its
+/// lowest degree, as long as they all together are at most `most`.
 pub(super) fn from_lowest_degree(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,

@@ -1,4 +1,5 @@
-//! Cuthill and McKee's traversals, side by side, by `kernels/cuthill_mckee.cu`: what comes of them is for `orders` and `components`.
+//! Cuthill and McKee's traversals, side by side, by `kernels/cuthill_mckee.cu`: what comes of them is for `orders` and
+//! `components`.
 
 use super::kernels;
 use crate::backend::cuda::compile::Unit;
@@ -56,7 +57,8 @@ pub(super) struct Traversal {
     pub(super) headers: Vec<Header>,
 }
 
-/// With what this process has to do first: the kernel for offsets of 32 bits, in the clusters tried first, tells for all.
+/// With what this process has to do first: the kernel for offsets of 32 bits, in the clusters tried first, tells for
+/// all.
 pub(super) fn price(cuda: Cuda) -> OrderingPrice {
     let price = OrderingPrice::GPU;
     let Some(shape) = policy::cuthill_mckee(cuda.0.chip).next() else { return price };

@@ -1,12 +1,13 @@
-//! Tiles of equal work through CSR matrices whose rows have any lengths: of one product (`csr_balanced.cu`), and of several vectors at
-//! once (`csr_block_tiles.cu`).
+//! Tiles of equal work through CSR matrices whose rows have any lengths: of one product (`csr_balanced.cu`), and of
+//! several vectors at once (`csr_block_tiles.cu`).
 
 use super::grid::{THREADS, blocks, row_shape};
 use super::{Chip, Shape, Unit};
 use crate::scalar::Element;
 
-/// How a tile of one product is worked off: threads of a block, steps and nonzeros under way a thread, nonzeros that the last row may
-/// have beyond the tile, blocks that a multiprocessor shall hold, and whether the first nonzeros are asked for ahead of the launch before.
+/// How a tile of one product is worked off: threads of a block, steps and nonzeros under way a thread, nonzeros that
+/// the last row may have beyond the tile, blocks that a multiprocessor shall hold, and whether the first nonzeros are
+/// asked for ahead of the launch before.
 #[derive(Clone, Copy)]
 struct Tile {
     threads: u32,
@@ -21,7 +22,8 @@ struct Tile {
 const TILES: [Tile; 4] = [
     // In matrices that lie in the second-level cache what counts is that one wave of blocks is nearly enough, ...
     Tile { threads: 128, items: 5, unroll: 5, slack: 128, blocks: 12, ahead: true },
-    // ... where x comes from the first-level cache, that memory is kept busy, by all threads that a multiprocessor holds, ...
+    // ... where x comes from the first-level cache, that memory is kept busy, by all threads that a multiprocessor
+    // holds, ...
     Tile { threads: 256, items: 8, unroll: 3, slack: 256, blocks: 8, ahead: false },
     // ... (of values of 4 bytes more are under way) ...
     Tile { threads: 256, items: 10, unroll: 5, slack: 256, blocks: 8, ahead: false },
@@ -39,9 +41,9 @@ const CACHED: usize = 1 << 22;
 /// Mean nonzeros a row below which rows are short: what is under way counts then too.
 const SHORT: usize = 4;
 
-/// Windows of nonzeros that are looked at to tell whether x comes from the first-level cache, at most, nonzeros of each, columns of a line, and
-/// lines above which it does not. R-MAT of 2^17 rows and more has 1560 to 2620 of them, the most scattered of fourteen meshes, circuits
-/// and linear programs 434.
+/// Windows of nonzeros that are looked at to tell whether x comes from the first-level cache, at most, nonzeros of
+/// each, columns of a line, and lines above which it does not. R-MAT of 2^17 rows and more has 1560 to 2620 of them,
+/// the most scattered of fourteen meshes, circuits and linear programs 434.
 const WINDOWS: usize = 64;
 const WINDOW: usize = 4096;
 const LINE: u32 = 16;

@@ -11,7 +11,8 @@ pub(in crate::backend::cuda) struct BinnedShape {
     pub(in crate::backend::cuda) threads: usize,
 }
 
-/// Few threads a block: where some wait for others' pieces, or for the longest part, fewer places are taken by warps that are done.
+/// Few threads a block: where some wait for others' pieces, or for the longest part, fewer places are taken by warps
+/// that are done.
 pub(in crate::backend::cuda) const BINNED: BinnedShape = BinnedShape { each: 8, threads: 128 };
 /// Blocks that a multiprocessor shall hold where sums take 4 bytes: two more than the compiler would leave room for.
 const BLOCKS: u32 = 10;

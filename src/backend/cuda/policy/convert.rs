@@ -24,8 +24,8 @@ const NEAR: usize = 4;
 const FAR_ENTRIES: usize = 4;
 /// Blocks a multiprocessor that share them out.
 const FAR_BLOCKS: usize = 16;
-/// Columns of sections, one after the other, among which a warp looks for those, at most; and warps a multiprocessor that there should be first,
-/// for they lie in few places: in sections of the longest rows.
+/// Columns of sections, one after the other, among which a warp looks for those, at most; and warps a multiprocessor
+/// that there should be first, for they lie in few places: in sections of the longest rows.
 const FAR_COLUMNS: usize = 128;
 const FAR_WARPS: usize = 16;
 /// Lanes that find the longest row of a section of SELL.
@@ -38,26 +38,29 @@ const MIRRORED_FIRST: u32 = 64;
 /// Warps that a conversion should have at least, where it has that many pieces.
 const WARPS: u64 = 1 << 20;
 
-/// Entries of a stretch that is sorted at a time at least, where memory is no matter, and what sorting takes an entry: column,
-/// source, and a second place of each.
+/// Entries of a stretch that is sorted at a time at least, where memory is no matter, and what sorting takes an entry:
+/// column, source, and a second place of each.
 const STRETCH: usize = 1 << 20;
 const STRETCH_BYTES: usize = 16;
 
-/// Steps of searching an entry, as `mirror.cu` counts them, on average of the first tiles, from which on sorting is faster.
+/// Steps of searching an entry, as `mirror.cu` counts them, on average of the first tiles, from which on sorting is
+/// faster.
 const FAR_SEARCH: f64 = 4.5;
 
 /// Bits of a place within a window of columns: the fewest for which numbers of windows suffice.
 const WINDOW_BITS: std::ops::RangeInclusive<u32> = 10..=12;
 /// Windows have numbers of 16 bits.
 const WINDOWS: usize = 1 << 16;
-/// Threads that sort numbers by windows, numbers a thread, and blocks that a multiprocessor should have room for, by the number of entries
-/// from which on. A tile has 2 KiB of look-back: half a byte an entry, or a third.
+/// Threads that sort numbers by windows, numbers a thread, and blocks that a multiprocessor should have room for, by
+/// the number of entries from which on. A tile has 2 KiB of look-back: half a byte an entry, or a third.
 const WINDOW_SORTS: [(usize, [u32; 3]); 2] = [(0, [256, 16, 4]), (1 << 21, [256, 24, 4])];
 /// Where the number of such a line lies in a unit's class, above WINDOW_BITS.
 const SORT_SHIFT: u32 = 8;
-/// Threads a multiprocessor should have room for that put windows in order, by the bits: the more, the fewer registers each has.
+/// Threads a multiprocessor should have room for that put windows in order, by the bits: the more, the fewer registers
+/// each has.
 const WINDOW_RESIDENT: [u32; 3] = [1024, 1024, 768];
-/// Bytes of shared memory in which a window is put in order at most, so that every chip has them; larger ones are written as they come.
+/// Bytes of shared memory in which a window is put in order at most, so that every chip has them; larger ones are
+/// written as they come.
 const STAGED: usize = 64 << 10;
 
 /// Threads of a block that puts a window in order: each warp counts the entries of all of its columns.
@@ -130,7 +133,8 @@ pub(in crate::backend::cuda) fn far_diagonals(
     (near, blocks.min(FAR_BLOCKS * chip.multiprocessors as usize))
 }
 
-/// The same of columns of sections of `height` rows, with so many places in all, and how many of all columns a warp looks at.
+/// The same of columns of sections of `height` rows, with so many places in all, and how many of all columns a warp
+/// looks at.
 pub(in crate::backend::cuda) fn far_columns(
     chip: Chip,
     (rows, nonzeros): (usize, usize),
@@ -185,8 +189,8 @@ pub(in crate::backend::cuda) fn by_tiles(n: usize) -> (Shape, usize, Shape) {
     (Shape::new(tiles as u32, TILE_THREADS), tiles, find)
 }
 
-/// Entries that a transposition sorts at a time: as many as a tenth of source and target has room for beside the columns'
-/// cursors, in stretches of equal size.
+/// Entries that a transposition sorts at a time: as many as a tenth of source and target has room for beside the
+/// columns' cursors, in stretches of equal size.
 pub(in crate::backend::cuda) fn transpose_stretch<V: Element>(nonzeros: usize, cursors: usize) -> usize {
     let room = (2 * nonzeros * (4 + size_of::<V>()) / 10).saturating_sub(cursors);
     let most = (room / STRETCH_BYTES).clamp(STRETCH, 1 << 30);
@@ -198,8 +202,8 @@ pub(in crate::backend::cuda) fn mirror(n: usize) -> Shape {
     Shape::new(n.div_ceil(MIRROR_TILE as usize) as u32, MIRROR_THREADS)
 }
 
-/// The few tiles of a pattern that are asked first whether it is symmetric, where those of all would take longer than the answer, and how
-/// far they are apart.
+/// The few tiles of a pattern that are asked first whether it is symmetric, where those of all would take longer than
+/// the answer, and how far they are apart.
 pub(in crate::backend::cuda) fn mirrored_first(n: usize) -> Option<(Shape, u64)> {
     let all = mirror(n);
     (n >= MIRROR_ALL).then(|| (all.blocks(MIRRORED_FIRST as usize), u64::from(all.blocks / MIRRORED_FIRST)))
@@ -210,7 +214,8 @@ pub(in crate::backend::cuda) fn searches_far(steps: u32) -> bool {
     f64::from(steps) >= FAR_SEARCH * f64::from(MIRRORED_FIRST * MIRROR_TILE)
 }
 
-/// How entries are sorted by the windows of their columns (`transpose_sort.cu`), and these are put in order (`transpose_windows.cu`).
+/// How entries are sorted by the windows of their columns (`transpose_sort.cu`), and these are put in order
+/// (`transpose_windows.cu`).
 #[derive(Debug, Clone, Copy)]
 pub(in crate::backend::cuda) struct Windows {
     /// Their number.
@@ -263,7 +268,8 @@ impl Windows {
         self.sort.blocks((self.count + 1).div_ceil(self.sort.threads as usize - 1))
     }
 
-    /// The sort's passes, a block a tile: a word a place in shared memory, its digit, and in the second pass what is left of its name.
+    /// The sort's passes, a block a tile: a word a place in shared memory, its digit, and in the second pass what is
+    /// left of its name.
     pub(in crate::backend::cuda) fn sort_passes(&self) -> [Shape; 2] {
         let counts = self.sort.threads as usize / 32 * 1024;
         let tiles = self.sort.blocks(self.nonzeros.div_ceil(self.tile));

@@ -10,7 +10,8 @@ const BFS_THREADS: u32 = 1024;
 pub(in crate::backend::cuda) const BFS_CHUNK: u32 = 256;
 const ORDER_THREADS: u32 = 512;
 const THREADS: u32 = 256;
-/// Blocks of a cluster, the first choice first. Eight is the most that every chip with clusters allows; one is no cluster.
+/// Blocks of a cluster, the first choice first. Eight is the most that every chip with clusters allows; one is no
+/// cluster.
 pub(in crate::backend::cuda) const CLUSTERS: [u32; 4] = [LARGEST_CLUSTER, 8, 4, 1];
 /// Vertices of a frontier that one cluster sees to in a Cuthill-McKee order, and how many of them a block can hold.
 const NARROW: u32 = 8192;
@@ -18,8 +19,8 @@ const NARROW_OF_BLOCK: u32 = 512;
 /// Threads a row where every row is read once.
 const LANES: u32 = 8;
 
-/// Seconds to load the kernels of an ordering from the cache, which a process does once, and to compile them, which is done once
-/// on a machine.
+/// Seconds to load the kernels of an ordering from the cache, which a process does once, and to compile them, which is
+/// done once on a machine.
 pub(in crate::backend::cuda) const ORDER_LOADING: f64 = 2.5e-3;
 pub(in crate::backend::cuda) const ORDER_COMPILING: f64 = 3.0;
 
@@ -70,8 +71,8 @@ pub(in crate::backend::cuda) fn bfs_parents(n: usize) -> Shape {
     Shape::new(n.div_ceil(BFS_THREADS as usize) as u32, BFS_THREADS)
 }
 
-/// A block a multiprocessor, and at most the blocks that a team may have, in clusters (first choice first) where the chip
-/// has them.
+/// A block a multiprocessor, and at most the blocks that a team may have, in clusters (first choice first) where the
+/// chip has them.
 pub(in crate::backend::cuda) fn cuthill_mckee(chip: Chip) -> impl Iterator<Item = Shape> {
     let blocks = chip.multiprocessors.min(255) as usize;
     in_clusters(chip, Shape::resident(blocks, ORDER_THREADS))

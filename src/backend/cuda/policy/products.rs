@@ -6,22 +6,25 @@ use crate::backend::RowExtent;
 use crate::error::Result;
 use crate::scalar::{Element, Scalar};
 
-/// Entries under way where a thread has a row, and where lanes share a row or diagonals' starts are read beside the entries.
+/// Entries under way where a thread has a row, and where lanes share a row or diagonals' starts are read beside the
+/// entries.
 const UNROLL: u32 = 8;
 const FEW_UNROLL: u32 = 4;
-/// And where a thread has a row of a small matrix: in CSR the fewest of these that the longest row has, for one more trip to memory takes half
-/// a microsecond, and registers for entries that no row has leave room for fewer blocks.
+/// And where a thread has a row of a small matrix: in CSR the fewest of these that the longest row has, for one more
+/// trip to memory takes half a microsecond, and registers for entries that no row has leave room for fewer blocks.
 const ROW_UNROLL: [u32; 4] = [6, 8, 12, 16];
 /// And in ELL and SELL, by whether rows have more entries than the first, padding too.
 const COLUMN_UNROLL: [u32; 2] = [8, 12];
 /// Entries of each row under way in SELL, and of rows with many; of fewer, as many as there are.
 const SELL_UNROLL: [u32; 2] = [7, 9];
-/// Mean entries of a row above which sections pass by the first-level cache, a row a thread: 2 to 4 % with 81, but 1 % the other way with 27.
+/// Mean entries of a row above which sections pass by the first-level cache, a row a thread: 2 to 4 % with 81, but 1 %
+/// the other way with 27.
 const SELL_WIDE: usize = 40;
 /// Threads of a block that multiplies sections, where a thread has a row and where it has two.
 const SELL_THREADS: [u32; 2] = [128, 64];
-/// Rows of a block that multiplies diagonals, of which a thread has one or two, and rows where they are wide; entries of a row under way.
-/// The chip starts 0.8 blocks a nanosecond: with 128 rows a block too few for 5 and 7 diagonals in single precision.
+/// Rows of a block that multiplies diagonals, of which a thread has one or two, and rows where they are wide; entries
+/// of a row under way. The chip starts 0.8 blocks a nanosecond: with 128 rows a block too few for 5 and 7 diagonals in
+/// single precision.
 const DIA_ROWS: u32 = 256;
 const DIA_WIDE_ROWS: u32 = 128;
 const DIA_UNROLL: u32 = 7;
@@ -29,26 +32,30 @@ const DIA_UNROLL: u32 = 7;
 const COO_ITEMS: u32 = 7;
 /// Mean nonzeros a lane, above which a streamed row gets twice as many lanes.
 const STREAM_LANE: usize = 14;
-/// The same where values take 4 bytes and the longest row is odd: neighbouring rows then start in different banks of shared memory.
+/// The same where values take 4 bytes and the longest row is odd: neighbouring rows then start in different banks of
+/// shared memory.
 const STREAM_ODD_LANE: usize = 28;
-/// Nonzeros of such rows under way. Their copies are started by one thread: tiles take fewer bytes, so to start copies counts for more.
+/// Nonzeros of such rows under way. Their copies are started by one thread: tiles take fewer bytes, so to start copies
+/// counts for more.
 const STREAM_ODD_UNROLL: u32 = 9;
-/// Mean nonzeros a row from which a thread of its own has few of them under way, where values take 4 bytes and rows are even; and up to which
-/// in all types, in smaller blocks.
+/// Mean nonzeros a row from which a thread of its own has few of them under way, where values take 4 bytes and rows are
+/// even; and up to which in all types, in smaller blocks.
 const STREAM_FEW: usize = 7;
 const STREAM_SHORT: usize = 4;
-/// Matrices of fewer nonzeros lie in the second-level cache, and what counts is the number of steps that wait for one another: rows are read
-/// straight from there, ...
+/// Matrices of fewer nonzeros lie in the second-level cache, and what counts is the number of steps that wait for one
+/// another: rows are read straight from there, ...
 const SMALL: usize = 1 << 20;
-/// ... by one lane where rows are short, else by so many for as many nonzeros of a row of the mean length (then each has two or three), ...
+/// ... by one lane where rows are short, else by so many for as many nonzeros of a row of the mean length (then each
+/// has two or three), ...
 const SMALL_LANES: [usize; 2] = [4, 7];
 /// ... but no more than read a line of values of 8 bytes, unless rows are longer than these have under way, ...
 const LINE_LANES: usize = 16;
-/// ... which is the fewest of these that hold the longest row, if so many threads at most find room at once, else as few as there are.
+/// ... which is the fewest of these that hold the longest row, if so many threads at most find room at once, else as
+/// few as there are.
 const LANE_UNROLL: [u32; 3] = [3, 6, 8];
 const SMALL_THREADS: usize = 1 << 17;
-/// Threads of a block where each has a row, and rows from which on they are as many as in other blocks, in CSR and in SELL: to start a block
-/// takes more than a nanosecond, but each multiprocessor shall have some.
+/// Threads of a block where each has a row, and rows from which on they are as many as in other blocks, in CSR and in
+/// SELL: to start a block takes more than a nanosecond, but each multiprocessor shall have some.
 const SCALAR_THREADS: u32 = 128;
 const BROAD_ROWS: [usize; 2] = [1 << 16, 1 << 15];
 /// Rows of more nonzeros than this on average are balanced, ...
@@ -57,13 +64,14 @@ const STREAM_MEAN: usize = 32;
 const VECTOR_MEAN: usize = 512;
 /// Nonzeros a lane, at least, where all rows are read by as many.
 const VECTOR_LANE: usize = 8;
-/// Rows are alike where the longest has no more nonzeros than so many times the mean, and a few more: the threads of a warp wait for it.
+/// Rows are alike where the longest has no more nonzeros than so many times the mean, and a few more: the threads of a
+/// warp wait for it.
 const STREAM_LONGEST: u64 = 3;
-/// Threads of a block where several vectors are multiplied at once: tiles of long rows then leave room for other blocks' (elasticity with 8 vectors,
-/// 304 us for 680 with twice as many; with 27 entries a row a tenth).
+/// Threads of a block where several vectors are multiplied at once: tiles of long rows then leave room for other
+/// blocks' (elasticity with 8 vectors, 304 us for 680 with twice as many; with 27 entries a row a tenth).
 const BLOCK_THREADS: u32 = 128;
-/// Where several vectors are multiplied at once and a row has more nonzeros than this, and than four times the mean, rows are cut:
-/// the other rows of a tile would wait for it.
+/// Where several vectors are multiplied at once and a row has more nonzeros than this, and than four times the mean,
+/// rows are cut: the other rows of a tile would wait for it.
 const BLOCK_LONG: usize = 128;
 /// The most shared memory that a streamed tile may ask for.
 const STREAM_BYTES: usize = 47 << 10;
@@ -122,8 +130,8 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     })
 }
 
-/// Files whose kernels all wait for the launch before them: products of one launch. Where a second launch joins what the first left,
-/// both take 2 us longer when started early.
+/// Files whose kernels all wait for the launch before them: products of one launch. Where a second launch joins what
+/// the first left, both take 2 us longer when started early.
 pub(super) fn starts_early(source: &str) -> bool {
     matches!(
         source,
@@ -147,8 +155,8 @@ pub(super) fn starts_early(source: &str) -> bool {
     )
 }
 
-/// Beside the lanes in a unit's class: fewer entries under way, rows of odd length, short rows; or how many entries are under way, from this
-/// bit on.
+/// Beside the lanes in a unit's class: fewer entries under way, rows of odd length, short rows; or how many entries are
+/// under way, from this bit on.
 const FEW: u32 = 1 << 16;
 const ODD: u32 = 1 << 17;
 const BRIEF: u32 = 1 << 20;
@@ -163,7 +171,8 @@ pub(in crate::backend::cuda) const PAIRS: u32 = 1 << 16;
 /// And rows of many entries.
 pub(in crate::backend::cuda) const WIDE: u32 = 1 << 17;
 
-/// Threads of a block that streams rows: half of them for values of 4 bytes, so that tiles take as many bytes, and of short rows.
+/// Threads of a block that streams rows: half of them for values of 4 bytes, so that tiles take as many bytes, and of
+/// short rows.
 fn stream_threads(value: Option<&str>, short: bool) -> u32 {
     if short || value == Some("f32") { THREADS / 2 } else { THREADS }
 }
@@ -181,8 +190,8 @@ pub(in crate::backend::cuda) enum CsrWay {
     Binned,
 }
 
-/// Rows of like length are streamed, in small matrices read by lanes; of all else small matrices go in bins, others are balanced. V: values;
-/// `scattered`: whether x is read all over the vector ([`asks_spread`](super::asks_spread)).
+/// Rows of like length are streamed, in small matrices read by lanes; of all else small matrices go in bins, others are
+/// balanced. V: values; `scattered`: whether x is read all over the vector ([`asks_spread`](super::asks_spread)).
 pub(in crate::backend::cuda) fn csr_way<V: Element>(
     extent: RowExtent,
     rows: usize,
@@ -201,8 +210,9 @@ pub(in crate::backend::cuda) fn csr_way<V: Element>(
     csr_unlike::<V>(extent, rows, nonzeros, scattered)
 }
 
-/// The same for a product that is followed by x.y: small matrices are streamed, which joins the sums too, where that gives the same bits,
-/// because a thread adds up a row either way and a product and a sum of real numbers are one rounding.
+/// The same for a product that is followed by x.y: small matrices are streamed, which joins the sums too, where that
+/// gives the same bits, because a thread adds up a row either way and a product and a sum of real numbers are one
+/// rounding.
 pub(in crate::backend::cuda) fn csr_way_dot<V: Element, T: Scalar>(
     extent: RowExtent,
     rows: usize,
@@ -391,8 +401,9 @@ pub(in crate::backend::cuda) fn ell(rows: usize, width: usize) -> Shape {
     row_a_thread(rows).class(u32::from(eager) | many)
 }
 
-/// A thread for two neighbouring rows of a SELL section, where their entries are aligned for one load and their sums, of type T, take few
-/// registers; else, and where entries are few and threads with them or rows have many, for a row. Usual heights are constants of the kernel.
+/// A thread for two neighbouring rows of a SELL section, where their entries are aligned for one load and their sums,
+/// of type T, take few registers; else, and where entries are few and threads with them or rows have many, for a row.
+/// Usual heights are constants of the kernel.
 pub(in crate::backend::cuda) fn sell<T: Element>(
     rows: usize,
     entries: usize,
@@ -414,8 +425,8 @@ pub(in crate::backend::cuda) fn sell<T: Element>(
     Shape::new(blocks(rows.div_ceil((threads * rows_a_thread) as usize)), threads).class(class)
 }
 
-/// A thread for two neighbouring rows where elements take 4 bytes and values are aligned for one load, else for one: so loads of x are whole
-/// lines of the first-level cache, and x.y costs 3 % of a product and not 10.
+/// A thread for two neighbouring rows where elements take 4 bytes and values are aligned for one load, else for one: so
+/// loads of x are whole lines of the first-level cache, and x.y costs 3 % of a product and not 10.
 pub(in crate::backend::cuda) fn dia<T: Element>(rows: usize, diagonals: usize, aligned: bool) -> Shape {
     let class = match rows.saturating_mul(diagonals) {
         places if places < SMALL => 0,

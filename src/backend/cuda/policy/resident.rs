@@ -28,8 +28,8 @@ const fn class(cluster: u32, threads: u32, rows: u32) -> u32 {
     cluster << 24 | rows << 16 | threads
 }
 
-/// A choice of classes for which the kernel is compiled in advance. The last is what tests compile for every chip: of clusters, which
-/// become blocks that meet through memory where there are none.
+/// A choice of classes for which the kernel is compiled in advance. The last is what tests compile for every chip: of
+/// clusters, which become blocks that meet through memory where there are none.
 pub(in crate::backend::cuda) const RESIDENT: [u32; 3] =
     [class(1, 512, 2), class(0, 512, 4), class(16, 320, 2)];
 
@@ -38,8 +38,8 @@ pub(super) fn constants(class: u32) -> Vec<(&'static str, u32)> {
     vec![("CLUSTER", class >> 24), ("ROWS", class >> 16 & 0xff), ("THREADS", class & 0xffff)]
 }
 
-/// Ways to keep a system of `n` rows on the chip, the fastest first (measured on an H200: docs/benchmarks/cg.md). One block
-/// needs no meeting of blocks, a cluster has the hardware's, and the whole chip has the most memory.
+/// Ways to keep a system of `n` rows on the chip, the fastest first (measured on an H200: docs/benchmarks/cg.md). One
+/// block needs no meeting of blocks, a cluster has the hardware's, and the whole chip has the most memory.
 pub(in crate::backend::cuda) fn resident(chip: Chip, n: usize, nonzeros: usize) -> Vec<Resident> {
     let mut ways = Vec::new();
     let mut way = |cluster: u32, most_blocks: u32| {
@@ -81,8 +81,8 @@ pub(super) fn streamed_constants(class: u32) -> Vec<(&'static str, u32)> {
     vec![("ROWS", class >> 16 & 0xff), ("THREADS", class & 0xffff), ("UNROLL", STREAM_UNROLL)]
 }
 
-/// How a system of `n` rows with vectors of `scalar` bytes is spread over the chip while its matrix streams: `row` bytes of each
-/// row in shared memory, two vectors in registers, of which a thread has 64. None where there is no room.
+/// How a system of `n` rows with vectors of `scalar` bytes is spread over the chip while its matrix streams: `row`
+/// bytes of each row in shared memory, two vectors in registers, of which a thread has 64. None where there is no room.
 pub(in crate::backend::cuda) fn streamed(
     chip: Chip,
     n: usize,
@@ -116,8 +116,8 @@ pub(in crate::backend::cuda) fn likely_streamed(
     nonzeros.saturating_mul(value + 4) <= STREAM_MATRIX && fits()
 }
 
-/// Whether a system has a place on the whole chip if its halos are twice its rows and an eighth of its entries is padding,
-/// as with stencils in three dimensions.
+/// Whether a system has a place on the whole chip if its halos are twice its rows and an eighth of its entries is
+/// padding, as with stencils in three dimensions.
 pub(in crate::backend::cuda) fn likely_resident(
     chip: Chip,
     rows: usize,

@@ -13,18 +13,21 @@ use crate::scalar::{Element, Scalar};
 const THREADS: [u32; 2] = [SWEPT_STEP as u32 / 2, SWEPT_STEP as u32 / 4];
 /// Steps of the matrix under way.
 const AHEAD: u32 = 2;
-/// The class of bands of no more rows than a block may have threads, which then has a thread a row, and steps of the matrix under way there.
+/// The class of bands of no more rows than a block may have threads, which then has a thread a row, and steps of the
+/// matrix under way there.
 pub(in crate::backend::cuda) const NARROW_BANDS: u32 = 1;
 const MOST_THREADS: u32 = 1024;
 const NARROW_AHEAD: u32 = 4;
 /// Threads of a block that writes rows of a band.
 const BACK_THREADS: u32 = 1024;
-/// Threads of a block that hands a band's entries out to steps, and entries at a time, which it numbers by 16 bits at most.
+/// Threads of a block that hands a band's entries out to steps, and entries at a time, which it numbers by 16 bits at
+/// most.
 const SWEEP_THREADS: u32 = 1024;
 const TILE: u32 = 8192;
 /// Words of a block for counting and for a tile; what is left of shared memory is the first-level cache's.
 const COUNTERS: u32 = 28672;
-/// Threads of a block that puts steps in order, blocks of a multiprocessor, and keys of a bin that are shared out again.
+/// Threads of a block that puts steps in order, blocks of a multiprocessor, and keys of a bin that are shared out
+/// again.
 const SORT_THREADS: u32 = 256;
 const SORT_RESIDENT: u32 = 4;
 const MANY: u32 = 24;
@@ -71,8 +74,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// As few bands as have room for their sums in shared memory, but one for each multiprocessor, or two, three...: the more rows a band
-/// has, the more of its entries share a sector of x.
+/// As few bands as have room for their sums in shared memory, but one for each multiprocessor, or two, three...: the
+/// more rows a band has, the more of its entries share a sector of x.
 pub(in crate::backend::cuda) fn band_height<V: Scalar>(chip: Chip, rows: usize) -> usize {
     let most = (chip.shared_a_block as usize / SUM[usize::from(V::COMPLEX)]).min(SWEPT_ROWS);
     let bands = rows.div_ceil(most).next_multiple_of(chip.multiprocessors as usize).max(1);
@@ -89,7 +92,8 @@ pub(in crate::backend::cuda) fn swept<T: Element>(bands: usize, height: usize) -
     shape.shared(height * size_of::<T>())
 }
 
-/// How `sweep` is launched, a block a band, and words in which a block counts, and puts a tile of entries in order where these are enough.
+/// How `sweep` is launched, a block a band, and words in which a block counts, and puts a tile of entries in order
+/// where these are enough.
 pub(in crate::backend::cuda) fn sweep(chip: Chip, bands: usize) -> (Shape, u32) {
     // Two and a half words for each bin, a short number for each entry of a tile, and what the kernel declares.
     let (always, declared) = (10 * SWEPT_BINS + 2 * TILE as usize, 2 << 10);
@@ -97,7 +101,8 @@ pub(in crate::backend::cuda) fn sweep(chip: Chip, bands: usize) -> (Shape, u32) 
     (Shape::new(blocks(bands), SWEEP_THREADS).shared(always + 4 * counters as usize), counters)
 }
 
-/// Steps that there is room to note: what bands ask for (`most_steps` in `swept_chunks.cuh`), where the longest rows of all bands do not come to too much.
+/// Steps that there is room to note: what bands ask for (`most_steps` in `swept_chunks.cuh`), where the longest rows of
+/// all bands do not come to too much.
 pub(in crate::backend::cuda) fn room_for_notes(
     nonzeros: usize,
     bands: usize,
@@ -121,7 +126,8 @@ pub(in crate::backend::cuda) fn put_in_order<V: Element>(chip: Chip, steps: usiz
     Shape::new(blocks(steps.min(resident)), SORT_THREADS).shared(SWEPT_STEP * size_of::<V>())
 }
 
-/// Blocks of a band that take pieces of it, as many as a band that is a quarter larger than the mean has; what entries and rows of a piece take of shared memory at most, but for its last row, and what there is.
+/// Blocks of a band that take pieces of it, as many as a band that is a quarter larger than the mean has; what entries
+/// and rows of a piece take of shared memory at most, but for its last row, and what there is.
 pub(in crate::backend::cuda) fn swept_to_csr<V: Element>(
     chip: Chip,
     nonzeros: usize,

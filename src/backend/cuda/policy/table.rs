@@ -8,8 +8,8 @@
 //! scan      8        2^22  THREADS=256 ROWS=6 MIN_BLOCKS=3
 //! ```
 //!
-//! Of a kernel's lines the last one that fits counts. A chip without a file takes that of the newest older chip that has
-//! one, else the oldest there is. A unit carries the number of its line, so one choice of constants is one module.
+//! Of a kernel's lines the last one that fits counts. A chip without a file takes that of the newest older chip that
+//! has one, else the oldest there is. A unit carries the number of its line, so one choice of constants is one module.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock};

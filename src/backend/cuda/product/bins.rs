@@ -1,5 +1,5 @@
-//! Rows of a CSR matrix sorted into bins of their lengths, as `csr_binned.cu` takes them. Found once a matrix, on the host: such
-//! matrices are small, and the order is that of a counting sort.
+//! Rows of a CSR matrix sorted into bins of their lengths, as `csr_binned.cu` takes them. Found once a matrix, on the
+//! host: such matrices are small, and the order is that of a counting sort.
 
 use crate::backend::cuda::policy::BinnedShape;
 

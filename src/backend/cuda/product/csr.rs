@@ -114,7 +114,8 @@ pub enum CsrAlgorithm {
     Streamed,
     /// Tiles of equal work, long rows cut (after Merrill and Garland 2016).
     Balanced,
-    /// Lanes and blocks by the length of each row (after Ashari et al. 2014); of matrices of 2^31 rows or nonzeros or more, as balanced.
+    /// Lanes and blocks by the length of each row (after Ashari et al. 2014); of matrices of 2^31 rows or nonzeros or
+    /// more, as balanced.
     Binned,
 }
 
@@ -264,8 +265,8 @@ fn run<V: Widen<T>, T: Scalar>(
     })
 }
 
-/// In one pass where rows are streamed and few; else the dot product follows. In large products, blocks that wait for one another's
-/// sums cost more than to read both vectors once more.
+/// In one pass where rows are streamed and few; else the dot product follows. In large products, blocks that wait for
+/// one another's sums cost more than to read both vectors once more.
 pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,

@@ -11,8 +11,9 @@
 //! | bands of rows, swept | a block a band, a thread an entry of a step (`swept.cu`) |
 //! | diagonals | a thread for two rows, or for a column of A^T (`dia.cu`) |
 //!
-//! Transposed products are refused but for diagonals and for CSR, CSC and the compressed format, which multiply with a transposed copy
-//! ([`Products::transposed_copy`]): without one, rows would have to add to y in whatever order they come.
+//! Transposed products are refused but for diagonals and for CSR, CSC and the compressed format, which multiply with a
+//! transposed copy ([`Products::transposed_copy`]): without one, rows would have to add to y in whatever order they
+//! come.
 
 mod bins;
 mod block;
@@ -59,13 +60,14 @@ impl<'a, T: Scalar> Form<'a, T> {
     }
 }
 
-/// For a kernel: whether it may read the arrays of its matrix, at these addresses, before the launch ahead of it has ended.
+/// For a kernel: whether it may read the arrays of its matrix, at these addresses, before the launch ahead of it has
+/// ended.
 fn settled(cuda: Cuda, matrix: &[Range<u64>]) -> u32 {
     u32::from(capture::settled(cuda.0.ordinal, matrix))
 }
 
-/// Launches a product of this shape whose blocks leave sums, and joins them in `out`: by its last block where they are few, else by
-/// a launch behind it. The product gets `out`, room for a sum a block, and a counter or null.
+/// Launches a product of this shape whose blocks leave sums, and joins them in `out`: by its last block where they are
+/// few, else by a launch behind it. The product gets `out`, room for a sum a block, and a counter or null.
 fn summed<T: Scalar>(
     cuda: Cuda,
     shape: Shape,
@@ -210,8 +212,8 @@ impl Products for Cuda {
 }
 
 impl Cuda {
-    /// y = alpha A x + beta y with A in coordinates, by atomic additions: their order, and with it the last bits of y, differs from
-    /// run to run. For comparison; [`Products::coo`] is deterministic.
+    /// y = alpha A x + beta y with A in coordinates, by atomic additions: their order, and with it the last bits of y,
+    /// differs from run to run. For comparison; [`Products::coo`] is deterministic.
     ///
     /// # Errors
     /// On vectors of the wrong length, or when the device fails.
@@ -228,8 +230,8 @@ impl Cuda {
         coo::by_atomics(*self, a, Form::new(*self, "coo", Gemv { op: Op::None, alpha, x, beta, y })?)
     }
 
-    /// y = alpha A x + beta y with A in CSR, by the algorithm of the caller's choice: for comparison. [`Products::csr`] takes the one
-    /// that suits the rows.
+    /// y = alpha A x + beta y with A in CSR, by the algorithm of the caller's choice: for comparison. [`Products::csr`]
+    /// takes the one that suits the rows.
     ///
     /// # Errors
     /// On vectors of the wrong length, or when the device fails.

@@ -4,9 +4,9 @@
 //! line "sort pairs8 2^23"  ->  an input of that kind and size  ->  time of each candidate  ->  the line, with the fastest
 //! ```
 //!
-//! A candidate that does not fit the device is passed over, and so is one whose result differs from that of the constants
-//! in use. The fastest then meets the constants in use again, in turns: where it is not faster by a hundredth in every
-//! round, the line stays as it is, for the difference is noise.
+//! A candidate that does not fit the device is passed over, and so is one whose result differs from that of the
+//! constants in use. The fastest then meets the constants in use again, in turns: where it is not faster by a hundredth
+//! in every round, the line stays as it is, for the difference is noise.
 
 mod candidates;
 mod work;

@@ -1,4 +1,5 @@
-//! Bands of rows swept in the order of columns, on the CPU: a task a band. By the same rule as on a device (`swept_chunks.cuh` tells it), entry for entry.
+//! Bands of rows swept in the order of columns, on the CPU: a task a band. By the same rule as on a device
+//! (`swept_chunks.cuh` tells it), entry for entry.
 
 use super::fill_rows;
 use super::sizes::row_lengths;
@@ -36,7 +37,8 @@ impl Chunks {
         if counts.iter().all(|&count| count == 0) {
             return None;
         }
-        // Three eighths of what a step reaches are a chunk too, so that entries of the two before are mostly in its reach.
+        // Three eighths of what a step reaches are a chunk too, so that entries of the two before are mostly in its
+        // reach.
         let of_column = CHUNK / (reach as u64 / 8 * 3);
         let (mut taken, mut last) = (0, u64::MAX);
         let (mut of_bin, mut ends): (Vec<u32>, Vec<usize>) = (Vec::with_capacity(SWEPT_BINS), Vec::new());
@@ -128,7 +130,8 @@ fn sweep(chunks: &Chunks, rows: &[Range<usize>], columns: &[u32], steps: &mut Ve
         }
         last = Some(step);
     }
-    // Where columns are not many more than rows, entries that follow each other by rows are mostly close to each other by columns, too.
+    // Where columns are not many more than rows, entries that follow each other by rows are mostly close to each other
+    // by columns, too.
     if chunks.filled > SWEPT_SPREAD * rows.len() {
         steps[before..]
             .iter_mut()

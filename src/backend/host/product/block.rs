@@ -7,8 +7,8 @@ use crate::scalar::{Offset, Scalar, Widen};
 /// Rows that one task takes at least.
 const ROWS: usize = 256;
 
-/// Y = alpha A X + beta Y. A row's sums run over its nonzeros in order, so the bits do not depend on the number of threads, nor on how
-/// many vectors there are.
+/// Y = alpha A X + beta Y. A row's sums run over its nonzeros in order, so the bits do not depend on the number of
+/// threads, nor on how many vectors there are.
 pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     offsets: &[O],
     indices: &[u32],

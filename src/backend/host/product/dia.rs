@@ -1,5 +1,5 @@
-//! Diagonals: each task takes consecutive sections. A section's diagonals are walked with one running sum a row; along a diagonal the
-//! values and x lie side by side, so nothing is gathered.
+//! Diagonals: each task takes consecutive sections. A section's diagonals are walked with one running sum a row; along
+//! a diagonal the values and x lie side by side, so nothing is gathered.
 //!
 //! What stands where a row has no entry is a NaN, so nobody looks for it at first: only rows whose sum did not come out
 //! finite are summed again, entry by entry.
@@ -9,8 +9,8 @@ use crate::backend::{DIA_SECTION, DiaParts, Host, is_no_entry};
 use crate::parallel::prelude::*;
 use crate::scalar::{Scalar, Widen};
 
-/// Values are asked for so many places ahead: 8 KiB in double precision. Measured on a 2-core AMD EPYC, f64: 7 points 128^3 6.2 ms, 7.5
-/// without; 27 points 100^3 9.5 ms, where diagonals of one piece each took 15.
+/// Values are asked for so many places ahead: 8 KiB in double precision. Measured on a 2-core AMD EPYC, f64: 7 points
+/// 128^3 6.2 ms, 7.5 without; 27 points 100^3 9.5 ms, where diagonals of one piece each took 15.
 const AHEAD: usize = 1 << 10;
 
 /// Stored entries that one task takes, about.
@@ -108,8 +108,8 @@ pub(super) fn product<V: Scalar, T: Scalar, S: Default + Send>(
         .collect()
 }
 
-/// y = alpha A^T x + beta y: the entries of a column are on the diagonals from the last to the first, so each element of y is a sum of its
-/// own, in the order of the rows.
+/// y = alpha A^T x + beta y: the entries of a column are on the diagonals from the last to the first, so each element
+/// of y is a sum of its own, in the order of the rows.
 pub(super) fn transposed<V: Widen<T> + Scalar, T: Scalar>(
     a: DiaParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,

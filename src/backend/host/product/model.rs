@@ -4,9 +4,9 @@
 use crate::matrix::{Compressed, ProductModel};
 
 /// Handing a product to the threads takes 2 us, in which 80 kB are copied; a look at a sample 0.2 ms. A
-/// conversion takes 6 to 20 products. Diagonals are read at 0.8 of what CSR has (7 points 128^3 and 27 points 100^3), and are two thirds of
-/// the bytes. The compressed format works through runs of like rows: 2.1 (5 points, 1000^2), 3.3 (27, 70^3)
-/// and 4.5 (7, 100^3) bytes could be copied in the time of an entry; without runs it is slower than CSR.
+/// conversion takes 6 to 20 products. Diagonals are read at 0.8 of what CSR has (7 points 128^3 and 27 points 100^3),
+/// and are two thirds of the bytes. The compressed format works through runs of like rows: 2.1 (5 points, 1000^2), 3.3
+/// (27, 70^3) and 4.5 (7, 100^3) bytes could be copied in the time of an entry; without runs it is slower than CSR.
 pub(super) const MODEL: ProductModel = ProductModel::new(
     8e4,
     8e6,

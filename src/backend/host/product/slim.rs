@@ -1,5 +1,5 @@
-//! The compressed format. Runs of rows of one kind are summed entry by entry over the whole run, a section's lanes beside
-//! each other; either way every row's sum runs from left to right.
+//! The compressed format. Runs of rows of one kind are summed entry by entry over the whole run, a section's lanes
+//! beside each other; either way every row's sum runs from left to right.
 
 use super::{Scale, transposed};
 use crate::backend::host::slim::{Reader, at};
@@ -16,7 +16,8 @@ const TASK: usize = 1 << 13;
 /// Rows of a run that are summed together: sums stay in the first-level cache.
 const RUN: usize = 512;
 
-/// y\[row\] = finish(state, row, sum of the row, y\[row\]); returns the state of each task, in order. Long rows are left out.
+/// y\[row\] = finish(state, row, sum of the row, y\[row\]); returns the state of each task, in order. Long rows are
+/// left out.
 pub(super) fn product<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
     a: SlimParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,

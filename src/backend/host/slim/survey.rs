@@ -12,7 +12,8 @@ const SLOTS: usize = 1024;
 /// A number: real and imaginary bits, or a distance or hash in the first place.
 type Key = [u64; 2];
 
-/// At most [`MOST_KEYS`] distinct keys by open addressing, each with the first row that had it; `full` once there were more.
+/// At most [`MOST_KEYS`] distinct keys by open addressing, each with the first row that had it; `full` once there were
+/// more.
 struct Few {
     slots: Vec<Option<(Key, u32)>>,
     count: usize,
