@@ -2,7 +2,7 @@
 
 use super::launch::kernels;
 use super::primitives::{bits_to, exclusive_scan, histogram_of_neighbours};
-use super::shape::{Shape, bytes_of};
+use super::shape::Shape;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, diagonals, policy, swept, transpose};
 use crate::backend::{
@@ -105,7 +105,7 @@ kernels! {
 /// What both directions of a conversion by rows share.
 fn rows_shape<V: Element>(positions: usize, nonzeros: usize, longest: usize) -> (Shape, u32) {
     let (shape, splits) = policy::convert_rows(positions, nonzeros, longest);
-    (shape.variant("VALUE_BYTES", bytes_of::<V>()), splits)
+    (shape.for_values::<V>(), splits)
 }
 
 /// The same where the columns of a layout behind some near ones have few entries each: near columns, and blocks for
@@ -262,7 +262,7 @@ impl Conversions for Cuda {
         ) -> Result<()> {
             let (n, skip) = (values.len(), skip as u64);
             cuda.by_tiles(offsets, n, |shape, starts| {
-                let shape = shape.variant("VALUE_BYTES", bytes_of::<V>());
+                let shape = shape.for_values::<V>();
                 let n = n as u64;
                 kernel::tails::<V, I, I, T>(
                     cuda, shape, from, skip, a.0, a.1, offsets, n, starts, rows, columns, values,
@@ -287,7 +287,7 @@ impl Conversions for Cuda {
         with_offsets!(tails, tails => with_offsets!(offsets, offsets => {
             let n = tail.values.len();
             self.by_tiles(tails, n, |shape, starts| {
-                let shape = shape.variant("VALUE_BYTES", bytes_of::<V>());
+                let shape = shape.for_values::<V>();
                 let (from_columns, from_values) = (tail.column_indices, tail.values);
                 kernel::append::<V, _, u32, _>(
                     *self, shape, tails, from_columns, from_values, offsets, n as u64, starts, indices, values,

@@ -1,7 +1,7 @@
 //! Diagonals on the device: which there are, and their values to and from CSR.
 
 use super::launch::kernels;
-use super::shape::{Shape, bytes_of};
+use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, policy};
 use crate::backend::{Backend, CsrParts, DiaParts, Diagonals, OffsetsRef, with_offsets};
@@ -40,7 +40,7 @@ mod kernel {
 const ALONG: usize = 1 << 10;
 
 fn shape<V: Element>(rows: usize, diagonals: usize) -> Shape {
-    policy::convert_dia(rows, diagonals).variant("VALUE_BYTES", bytes_of::<V>())
+    policy::convert_dia(rows, diagonals).for_values::<V>()
 }
 
 /// Which diagonals have an entry.
@@ -84,7 +84,7 @@ pub(super) fn from_csr<V: Element>(
 ) -> Result<bool> {
     let count = distances.len() as u32;
     let rows = a.rows as u64;
-    let shape = policy::fill_dia(a.rows, distances.len()).variant("VALUE_BYTES", bytes_of::<V>());
+    let shape = policy::fill_dia(a.rows, distances.len()).for_values::<V>();
     let mut lost = cuda.zeros(1)?;
     with_offsets!(a.offsets, offsets => kernel::csr_to_dia(
         cuda, shape, rows, offsets, a.indices, a.values, count, distances, values, &mut lost,

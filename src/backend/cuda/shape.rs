@@ -75,6 +75,11 @@ impl Shape {
         self
     }
 
+    /// In the variant for values as wide as these.
+    pub(super) fn for_values<V: Element>(self) -> Self {
+        self.variant("VALUE_BYTES", bytes_of::<V>())
+    }
+
     /// Whether a block may have as much shared memory as this asks for.
     pub(super) fn fits(&self, bytes: usize) -> bool {
         self.shared as usize <= bytes

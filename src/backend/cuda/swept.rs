@@ -3,8 +3,7 @@
 //! is to be put in order.
 
 use super::launch::kernels;
-use super::shape::bytes_of;
-use super::slice::Slice;
+use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy};
 use crate::backend::{
     Backend, CsrParts, OffsetsRef, SweptArrays, SweptParts, swept_bin_shift, swept_refusal, with_offsets,
@@ -58,6 +57,22 @@ pub(super) fn from_csr<V: Element>(
     with_offsets!(a.offsets, offsets => sweep(cuda, a, offsets, height, lengths))
 }
 
+/// What the first launch found: entries by bands, and notes of where each band's steps start and of their bases, from which they are put
+/// together.
+struct Noted<V: Element> {
+    firsts: DeviceVec<u32>,
+    notes: DeviceVec<u64>,
+    noted_starts: DeviceVec<u32>,
+    noted_bases: DeviceVec<u32>,
+    places: DeviceVec<u32>,
+    values: DeviceVec<V>,
+    told: DeviceVec<u32>,
+    /// The number of steps.
+    steps: u32,
+    /// Whether any is left to be put in order.
+    unordered: bool,
+}
+
 fn sweep<V: Element, I: Offset>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
@@ -65,29 +80,39 @@ fn sweep<V: Element, I: Offset>(
     height: usize,
     lengths: &mut Slice<u32>,
 ) -> Result<SweptArrays<V, Cuda>> {
-    let (n, bands) = (a.values.len(), a.rows.div_ceil(height));
-    let (rows, columns) = (a.rows as u64, a.columns as u64);
-    if n == 0 {
+    if a.values.is_empty() {
         cuda.fill(0, lengths)?;
-        let (firsts, starts) = (cuda.zeros(bands + 1)?, cuda.zeros(1)?);
+        let (firsts, starts) = (cuda.zeros(a.rows.div_ceil(height) + 1)?, cuda.zeros(1)?);
         let (bases, places, values) = (cuda.buffer(0)?, cuda.buffer(0)?, cuda.buffer(0)?);
         return Ok(SweptArrays { firsts, starts, bases, places, values });
     }
+    let noted = note(cuda, a, offsets, height, lengths)?;
+    put_in_order(cuda, a, offsets, height, noted)
+}
+
+/// The first launch, again where it had no room to note all steps.
+fn note<V: Element, I: Offset>(
+    cuda: Cuda,
+    a: CsrParts<'_, V, Cuda>,
+    offsets: &Slice<I>,
+    height: usize,
+    lengths: &mut Slice<u32>,
+) -> Result<Noted<V>> {
+    let (n, bands) = (a.values.len(), a.rows.div_ceil(height));
     let (mut places, mut values) = (cuda.uninitialised(n)?, cuda.uninitialised(n)?);
     let (mut firsts, mut notes) = (cuda.uninitialised(bands + 1)?, cuda.uninitialised(bands)?);
     let (mut room, mut an_entry) = (policy::room_for_notes(n, bands, height, a.columns), 0);
-    let (height, shift) = (height as u32, swept_bin_shift(a.columns));
     loop {
         let (mut noted_starts, mut noted_bases) = (cuda.uninitialised(room)?, cuda.uninitialised(room)?);
         let mut told = cuda.zeros(10)?;
         let (shape, counters) = policy::sweep(cuda.0.chip, bands);
         kernel::sweep(
             cuda,
-            shape.variant("VALUE_BYTES", bytes_of::<V>()),
-            rows,
-            columns,
-            height,
-            shift,
+            shape.for_values::<V>(),
+            a.rows as u64,
+            a.columns as u64,
+            height as u32,
+            swept_bin_shift(a.columns),
             offsets,
             a.indices,
             a.values,
@@ -110,44 +135,72 @@ fn sweep<V: Element, I: Offset>(
             return Err(Error::Refused { format: "swept", reason });
         }
         let asked = (u64::from(high) << 32 | u64::from(low)) as usize;
-        if asked > room || more > 0 {
-            // There was no room to note all steps, or a band has more than it asked for.
-            (room, an_entry) = (asked.max(if more > 0 { n } else { 0 }), more.max(an_entry));
-            continue;
+        if asked <= room && more == 0 {
+            let unordered = unordered > 0;
+            return Ok(Noted {
+                firsts,
+                notes,
+                noted_starts,
+                noted_bases,
+                places,
+                values,
+                told,
+                steps,
+                unordered,
+            });
         }
-        let (mut starts, mut bases) =
-            (cuda.uninitialised(steps as usize + 1)?, cuda.uninitialised(steps as usize)?);
-        // Steps that are not a warp's to put in order.
-        let large = height > policy::SWEPT_FEW && unordered > 0;
-        let mut listed = cuda.uninitialised(if large { steps as usize } else { 0 })?;
-        kernel::put_few_in_order(
-            cuda,
-            policy::put_few_in_order(steps as usize).variant("VALUE_BYTES", bytes_of::<V>()),
-            rows,
-            height,
-            bands as u32,
-            offsets,
-            &firsts,
-            &notes,
-            &noted_starts,
-            &noted_bases,
-            &mut starts,
-            &mut bases,
-            &mut places,
-            &mut values,
-            &mut listed,
-            &mut told,
-        )?;
-        if large {
-            let shape = policy::put_in_order::<V>(cuda.0.chip, steps as usize)
-                .variant("VALUE_BYTES", bytes_of::<V>());
-            let (places, values) = (&mut places, &mut values);
-            kernel::put_in_order::<V, I>(
-                cuda, shape, steps, height, &starts, &listed, &told, places, values,
-            )?;
-        }
-        return Ok(SweptArrays { firsts, starts, bases, places, values });
+        // There was no room to note all steps, or a band has more than it asked for.
+        (room, an_entry) = (asked.max(if more > 0 { n } else { 0 }), more.max(an_entry));
     }
+}
+
+/// The other launches: steps with their starts and bases, and where a warp could not put one in order, a block does.
+fn put_in_order<V: Element, I: Offset>(
+    cuda: Cuda,
+    a: CsrParts<'_, V, Cuda>,
+    offsets: &Slice<I>,
+    height: usize,
+    noted: Noted<V>,
+) -> Result<SweptArrays<V, Cuda>> {
+    let Noted {
+        firsts,
+        notes,
+        noted_starts,
+        noted_bases,
+        mut places,
+        mut values,
+        mut told,
+        steps,
+        unordered,
+    } = noted;
+    let (count, bands, height) = (steps as usize, a.rows.div_ceil(height), height as u32);
+    let (mut starts, mut bases) = (cuda.uninitialised(count + 1)?, cuda.uninitialised(count)?);
+    let large = height > policy::SWEPT_FEW && unordered;
+    let mut listed = cuda.uninitialised(if large { count } else { 0 })?;
+    kernel::put_few_in_order(
+        cuda,
+        policy::put_few_in_order(count).for_values::<V>(),
+        a.rows as u64,
+        height,
+        bands as u32,
+        offsets,
+        &firsts,
+        &notes,
+        &noted_starts,
+        &noted_bases,
+        &mut starts,
+        &mut bases,
+        &mut places,
+        &mut values,
+        &mut listed,
+        &mut told,
+    )?;
+    if large {
+        let shape = policy::put_in_order::<V>(cuda.0.chip, count).for_values::<V>();
+        let (places, values) = (&mut places, &mut values);
+        kernel::put_in_order::<V, I>(cuda, shape, steps, height, &starts, &listed, &told, places, values)?;
+    }
+    Ok(SweptArrays { firsts, starts, bases, places, values })
 }
 
 pub(super) fn to_csr<V: Element>(
@@ -161,7 +214,7 @@ pub(super) fn to_csr<V: Element>(
     let (shape, split, most, room) = policy::swept_to_csr::<V>(cuda.0.chip, a.values.len(), bands, a.height);
     let (rows, height) = (a.rows as u64, a.height as u32);
     with_offsets!(offsets, offsets => kernel::swept_to_csr(
-        cuda, shape.variant("VALUE_BYTES", bytes_of::<V>()), rows, height, split, most, room, a.firsts, a.starts, a.bases, a.places,
+        cuda, shape.for_values::<V>(), rows, height, split, most, room, a.firsts, a.starts, a.bases, a.places,
         a.values, offsets, indices, values,
     ))
 }

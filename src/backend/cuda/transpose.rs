@@ -5,7 +5,7 @@
 
 use super::launch::kernels;
 use super::primitives::bits_to;
-use super::shape::{Shape, bytes_of};
+use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, policy};
 use crate::backend::{Backend, CsrParts, OffsetsRef, Primitives, with_offsets};
@@ -94,7 +94,7 @@ pub(super) fn mirror<V: Element, I: Offset>(
     let (mut found, mut told, mut symmetric) = (cuda.zeros::<u32>(2)?, [0; 2], true);
     cuda.by_tiles(from, n, |_, starts| {
         let entries = n as u64;
-        let typed = |shape: Shape| shape.variant("VALUE_BYTES", bytes_of::<V>());
+        let typed = |shape: Shape| shape.for_values::<V>();
         // Most patterns that are not symmetric show it at once; and where long rows are searched, sorting is faster.
         if let Some((few, apart)) = policy::mirrored_first(n).map(|(few, apart)| (typed(few), apart)) {
             let (missing, steps) = found.split_mut(1);
@@ -241,7 +241,7 @@ fn by_stretches<V: Element, I: Offset, C: Offset>(
         let tiles = policy::by_tiles(range.len()).0.variant("VALUE_BYTES", "4");
         kernel::rows_of::<I, C>(cuda, tiles, from, a.rows as u64, first as u64, count, &mut row_of)?;
         let each = policy::elementwise(cuda.0.chip, range.len());
-        let placed: Shape = each.variant("VALUE_BYTES", bytes_of::<V>());
+        let placed: Shape = each.for_values::<V>();
         let each = each.variant("VALUE_BYTES", "4");
         kernel::run_heads::<I, C>(cuda, each, &columns, count, &mut cursors)?;
         let from = Cuda::part(a.values, range);

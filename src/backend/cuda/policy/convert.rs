@@ -3,7 +3,6 @@
 use super::{ELEMENTWISE_THREADS, Shape};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
-use crate::backend::cuda::shape::bytes_of;
 use crate::scalar::Element;
 
 /// Threads of a block that turns rows over: its shared memory is a tile a warp.
@@ -246,7 +245,7 @@ impl Windows {
         let sort = Shape::new(1, sort_threads).class(bits | line << SORT_SHIFT);
         Some(Windows {
             count: count(bits),
-            finish: finish.variant("VALUE_BYTES", bytes_of::<V>()),
+            finish: finish.for_values::<V>(),
             sort,
             tile: (sort_threads * items) as usize,
             nonzeros,

@@ -2,7 +2,7 @@
 //! block can hold by the radix sort, with the segment's number.
 
 use super::{kernels, select};
-use crate::backend::cuda::shape::bytes_of;
+use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
 use crate::backend::cuda::{Cuda, policy};
 use crate::backend::{Backend, Primitives};
@@ -24,7 +24,7 @@ pub(super) fn sort_pairs<K: Key, V: Element, I: Offset>(
         return Ok(());
     }
     let chip = cuda.0.chip;
-    let variant = |shape: crate::backend::cuda::shape::Shape| shape.variant("VALUE_BYTES", bytes_of::<V>());
+    let variant = |shape: Shape| shape.for_values::<V>();
     let (short, find, tiles) = policy::short_segments(chip, n);
     let block =
         |longest, segments| policy::merge_segments(chip, longest, segments, size_of::<K>(), size_of::<V>());
