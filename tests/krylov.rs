@@ -543,6 +543,23 @@ fn the_number_of_threads_changes_no_bit() {
 }
 
 #[test]
+fn a_tolerance_that_means_nothing_is_refused() {
+    use residua::krylov::{MultiCg, SolveOptions};
+    for nonsense in [-1.0, f64::NAN, f64::INFINITY] {
+        let options = [
+            SolveOptions::default().tolerance(nonsense),
+            SolveOptions::default().absolute_tolerance(nonsense),
+        ];
+        for options in options {
+            let refused = Cg::<f64, Host>::new(&Host, 5, options.clone()).err();
+            assert!(matches!(refused, Some(Error::InvalidArgument(_))), "{nonsense}: {refused:?}");
+            assert!(MultiCg::<f64, Host>::new(&Host, 5, 2, options).is_err());
+        }
+    }
+    assert!(Cg::<f64, Host>::new(&Host, 5, SolveOptions::default().tolerance(0.0)).is_ok());
+}
+
+#[test]
 fn the_short_way() {
     let a = poisson2d(10);
     let solution = krylov::solve(&a, &times_ones(&a)).unwrap();

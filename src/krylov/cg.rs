@@ -90,8 +90,9 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
     /// A solver for `n` unknowns: 4 n scalars, and n more once a preconditioner needs z.
     ///
     /// # Errors
-    /// Without memory.
+    /// On a tolerance that is negative, infinite or NaN, and without memory.
     pub fn new(backend: &B, n: usize, options: SolveOptions) -> Result<Self> {
+        options.check()?;
         let work = Work::new(backend, n, 1)?;
         let history = Vec::with_capacity(1 + options.iteration_limit(n).min(10_000));
         Ok(Self {

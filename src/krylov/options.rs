@@ -1,5 +1,6 @@
 //! What a caller asks of a solver.
 
+use crate::error::{Error, Result};
 use crate::scalar::{Real, Scalar};
 use num_traits::Float;
 
@@ -46,6 +47,18 @@ impl SolveOptions {
     pub fn stagnation_window(mut self, iterations: usize) -> Self {
         self.stagnation_window = Some(iterations);
         self
+    }
+
+    /// Whether a solve with these can end in what a caller means.
+    pub(super) fn check(&self) -> Result<()> {
+        for (what, tolerance) in [("relative", self.relative.unwrap_or(0.0)), ("absolute", self.absolute)] {
+            if !(0.0..f64::INFINITY).contains(&tolerance) {
+                return Err(Error::InvalidArgument(format!(
+                    "{what} tolerance {tolerance}: a number from 0 on is needed"
+                )));
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn threshold<T: Scalar>(&self, b_norm: f64) -> f64 {

@@ -52,7 +52,7 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
     /// A solver for `n` unknowns: 2 n scalars and 6 n of half the width.
     ///
     /// # Errors
-    /// Without memory.
+    /// As [`Cg::new`].
     pub fn new(backend: &B, n: usize, options: SolveOptions) -> Result<Self> {
         Ok(Self {
             inner: Cg::new(backend, n, options.clone())?,

@@ -39,7 +39,7 @@ impl<V: Scalar> Csr<V, Host> {
         indices: Vec<u32>,
         values: Vec<V>,
     ) -> Result<Self> {
-        Error::check_dimension("number of row offsets", rows + 1, offsets.len())?;
+        Error::check_dimension("number of row offsets", rows.saturating_add(1), offsets.len())?;
         Error::check_dimension("number of values", indices.len(), values.len())?;
         Error::check_dimension("first row offset", 0, offsets[0])?;
         Error::check_dimension("last row offset", values.len(), offsets[rows])?;
@@ -51,7 +51,7 @@ impl<V: Scalar> Csr<V, Host> {
             let line = &indices[start..end];
             if let Some(w) = line.windows(2).find(|w| w[0] >= w[1]) {
                 return Err(Error::InvalidMatrix(format!(
-                    "row {row}: column {} comes after column {}",
+                    "row {row}: column {} comes after column {}; columns must ascend, none twice (assemble::to_csr sorts triplets and adds up)",
                     w[1], w[0]
                 )));
             }
