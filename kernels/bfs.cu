@@ -81,7 +81,8 @@ struct Found {
 };
 
 // Follows the edges of `count` entries; what is found gets `level`.
-template <bool SHARED> DEVICE void push(const Search& s, const u64* entries, u32 count, u32 warp, u32 warps, u32 level, const Found& found) {
+template <bool SHARED>
+DEVICE void push(const Search& s, const u64* entries, u32 count, u32 warp, u32 warps, u32 level, const Found& found) {
     const u32 each = share(count, warps);
     for (u64 base = u64(warp) * each; base < count; base += u64(warps) * each) {
         u64 entry = 0;
@@ -153,7 +154,8 @@ struct Letters {
 
 // Levels of the cluster at rank 0 to CLUSTER - 1, from the queue's entries at head .. tail on, until the next is none
 // or has more entries than fit: these are then behind the tail. Returns their number; `level` is theirs.
-DEVICE u32 narrow_levels(const Search& s, Narrow& shared, Letters& mail, u32 rank, u32 head, u32 tail, u32& level, u64* buffer, u32* direct) {
+DEVICE u32 narrow_levels(const Search& s, Narrow& shared, Letters& mail, u32 rank, u32 head, u32 tail, u32& level, u64* buffer,
+                         u32* direct) {
     u32 total = tail - head, piece = (total + CLUSTER - 1) / CLUSTER;
     // The block's part of the frontier, and where the next one's begins. They change places where all stay where they
     // are.
@@ -250,7 +252,8 @@ DEVICE bool pays(u64 n, u64 m, u64 edges, u64 done, u64 left) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
-    bfs(u32 n, u64 m, const I* offsets, const u32* indices, const u32* sources, u32 source_count, u32* levels, u32* seen, u64* queue, u64* state) {
+    bfs(u32 n, u64 m, const I* offsets, const u32* indices, const u32* sources, u32 source_count, u32* levels, u32* seen,
+        u64* queue, u64* state) {
     __shared__ Narrow narrow;
     __shared__ u64 buffer[ROOM];
     __shared__ u64 boxes[2][2];
@@ -352,7 +355,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
 }
 
 // parents[v] = the smallest neighbour in the level before; v for a source.
-extern "C" __global__ void __launch_bounds__(THREADS) parents(u32 n, const I* offsets, const u32* indices, const u32* levels, u32* parents) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    parents(u32 n, const I* offsets, const u32* indices, const u32* levels, u32* parents) {
     for (u64 base = u64(blockIdx.x) * THREADS + threadIdx.x - lane_id(); base < n; base += u64(gridDim.x) * THREADS) {
         const u32 v = u32(base) + lane_id();
         const u32 level = v < n ? levels[v] : UNREACHED;

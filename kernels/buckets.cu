@@ -27,7 +27,8 @@ DEVICE u32 bucket_of(u32 place, u32 bits, u32 buckets) { return min(place >> bit
 // out[i] = the number of bounds up to (high[i], low[i], i), times 1 << bits. Bounds are triples, and ascend. Shared
 // memory: 12 bytes a bound.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    rank_places(const u32* high, const u32* low, u64 n, const u32* bound_high, const u32* bound_low, const u32* bound_number, u32 bounds, u32 bits, u32* out) {
+    rank_places(const u32* high, const u32* low, u64 n, const u32* bound_high, const u32* bound_low, const u32* bound_number,
+                u32 bounds, u32 bits, u32* out) {
     extern __shared__ __align__(16) u8 memory[];
     u64* const key = reinterpret_cast<u64*>(memory);
     u32* const number = reinterpret_cast<u32*>(key + bounds);

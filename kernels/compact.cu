@@ -201,7 +201,8 @@ compact(const ITEM* x, const u8* flags, ITEM* out, ITEM* rest, u64 n, u64* kept,
             for (u32 j = threadIdx.x; j < previous_total; j += THREADS) out[start + j] = packed[j];
             if (MODE == PARTITION) {
                 const u32 have = previous < whole ? TILE : u32(n - previous * TILE);
-                for (u32 j = previous_total + threadIdx.x; j < have; j += THREADS) rest[previous * TILE - start + j - previous_total] = packed[j];
+                for (u32 j = previous_total + threadIdx.x; j < have; j += THREADS)
+                    rest[previous * TILE - start + j - previous_total] = packed[j];
             }
         } else __syncthreads();
         previous = tile < tiles ? tile : tiles;

@@ -87,8 +87,8 @@ DEVICE void raise(u32* to, u32 value) {
 // Height, width and bandwidth of each component, zeroed before. final, components: place by place, sorted by component;
 // order: as the traversal left it; marks: 1 + place there of the parent, 0 for a root.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    figures(u64 n, const u32* final, const u32* components, const u32* starts, const u32* order, const u32* marks, const u32* levels, const u32* places, u32* height,
-            u32* width, u32* bandwidth) {
+    figures(u64 n, const u32* final, const u32* components, const u32* starts, const u32* order, const u32* marks,
+            const u32* levels, const u32* places, u32* height, u32* width, u32* bandwidth) {
     for EACH(i, n) {
         const u32 v = final[i], c = components[i], level = levels[v];
         const u32 mark = marks[v];
@@ -117,7 +117,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 
 // Whether a vertex has the degree of its component's root and is another.
-extern "C" __global__ void __launch_bounds__(THREADS) alike(u64 n, const u32* final, const u32* components, const u32* starts, const u32* degrees, u32* flags) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    alike(u64 n, const u32* final, const u32* components, const u32* starts, const u32* degrees, u32* flags) {
     for EACH(i, n) {
         const u32 first = starts[components[i]];
         flags[i] = i != first && degrees[final[i]] == degrees[final[first]];
@@ -126,7 +127,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) alike(u64 n, const u32* fi
 
 // peers[3 c ..]: of the k vertices alike in component c those at k / 2, k / 4, 3 k / 4, none twice; NONE where k
 // exceeds the component's `one_in`th part. sums: of the flags, exclusive, n + 1 of them.
-extern "C" __global__ void __launch_bounds__(THREADS) pick_peers(u64 count, const u32* final, const u32* starts, const u32* sums, u32 one_in, u32* peers) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    pick_peers(u64 count, const u32* final, const u32* starts, const u32* sums, u32 one_in, u32* peers) {
     for EACH(c, count) {
         const u32 start = starts[c], end = starts[c + 1], before = sums[start], k = sums[end] - before;
         for (u32 j = 0; j < 3; j++) {

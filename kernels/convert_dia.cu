@@ -48,7 +48,8 @@ DEVICE u64 own_section() { return u64(blockIdx.x) * (THREADS / 32) + threadIdx.x
 
 // A warp takes LANES diagonals of a section. Rows behind the last, to the end of its section, have no entries. `lost`
 // is set where an entry has the bits of none.
-KERNEL csr_to_dia(u64 rows, const I* offsets, const u32* columns, const V* values, u32 diagonals, const i64* distances, V* places, u32* lost) {
+KERNEL csr_to_dia(u64 rows, const I* offsets, const u32* columns, const V* values, u32 diagonals, const i64* distances, V* places,
+                  u32* lost) {
     __shared__ Tile tiles[THREADS / 32];
     Tile& tile = tiles[threadIdx.x / 32];
     const u32 lane = lane_id(), j = lane % LANES, groups = (diagonals + LANES - 1) / LANES;

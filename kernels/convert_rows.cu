@@ -214,7 +214,8 @@ template <bool FROM_CSR> DEVICE void far_columns(Csr a, const u32* order, Sell t
     bool more = true;
     for (u64 base = section_by_warp(to, begin); more; base += 32) {
         const u64 section = base + lane_id();
-        const u64 first = section < to.count ? u64(to.sections[section]) : end, behind = section < to.count ? u64(to.sections[section + 1]) : end;
+        const u64 first = section < to.count ? u64(to.sections[section]) : end,
+                  behind = section < to.count ? u64(to.sections[section + 1]) : end;
         const bool wide = first < end && behind > max(first + near * to.height, begin);
         more = __all_sync(ALL, first < end);
         for (u32 left = __ballot_sync(ALL, wide); left; left &= left - 1) {
@@ -226,7 +227,8 @@ template <bool FROM_CSR> DEVICE void far_columns(Csr a, const u32* order, Sell t
                 const bool here = row < to.height;
                 const u32 places = here ? to.places(position) : 0;
                 const Line line = here ? line_of(a, order, position) : Line{0, 0};
-                turn_columns<FROM_CSR>(a, line, places, to, columns, values, low, FROM_CSR ? high : min(high, most_of_lanes(line.length)), LANES);
+                turn_columns<FROM_CSR>(a, line, places, to, columns, values, low,
+                                       FROM_CSR ? high : min(high, most_of_lanes(line.length)), LANES);
             }
         }
     }
@@ -242,26 +244,34 @@ KERNEL csr_to_ell(u64 rows, const I* offsets, u32* from_columns, V* from_values,
 KERNEL ell_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, u32 width, u32* columns, V* values, u32 splits) {
     turn_over<Ell, false>({rows, offsets, to_columns, to_values}, nullptr, {rows, width}, columns, values, rows, splits);
 }
-KERNEL csr_to_jds(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* diagonals, u64 count, u32* columns, V* values, u32 splits, u32 near, u32 far) {
+KERNEL csr_to_jds(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* diagonals, u64 count,
+                  u32* columns, V* values, u32 splits, u32 near, u32 far) {
     const Csr a = {rows, offsets, from_columns, from_values};
     if (blockIdx.x < far) far_entries<true>(a, order, diagonals, count, {near, far}, columns, values);
     else turn_over<Jds, true>(a, order, {diagonals}, columns, values, rows, splits, {near, far});
 }
-KERNEL jds_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* diagonals, u64 count, u32* columns, V* values, u32 splits, u32 near, u32 far) {
+KERNEL jds_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* diagonals, u64 count,
+                  u32* columns, V* values, u32 splits, u32 near, u32 far) {
     const Csr a = {rows, offsets, to_columns, to_values};
     if (blockIdx.x < far) far_entries<false>(a, order, diagonals, count, {near, far}, columns, values);
     else turn_over<Jds, false>(a, order, {diagonals}, columns, values, rows, splits, {near, far});
 }
 // `order` is null where rows keep their order. Columns below `near`, and the others.
-KERNEL csr_to_sell(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 splits, u32 near) {
-    turn_over<Sell, true>({rows, offsets, from_columns, from_values}, order, {sections, count, height}, columns, values, count * height, splits, {near, 0});
+KERNEL csr_to_sell(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* sections, u64 count,
+                   u64 height, u32* columns, V* values, u32 splits, u32 near) {
+    turn_over<Sell, true>({rows, offsets, from_columns, from_values}, order, {sections, count, height}, columns, values,
+                          count * height, splits, {near, 0});
 }
-KERNEL csr_to_sell_far(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 near, u32 share) {
+KERNEL csr_to_sell_far(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* sections,
+                       u64 count, u64 height, u32* columns, V* values, u32 near, u32 share) {
     far_columns<true>({rows, offsets, from_columns, from_values}, order, {sections, count, height}, near, share, columns, values);
 }
-KERNEL sell_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 splits, u32 near) {
-    turn_over<Sell, false>({rows, offsets, to_columns, to_values}, order, {sections, count, height}, columns, values, rows, splits, {near, 0});
+KERNEL sell_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* sections, u64 count,
+                   u64 height, u32* columns, V* values, u32 splits, u32 near) {
+    turn_over<Sell, false>({rows, offsets, to_columns, to_values}, order, {sections, count, height}, columns, values, rows,
+                           splits, {near, 0});
 }
-KERNEL sell_to_csr_far(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* sections, u64 count, u64 height, u32* columns, V* values, u32 near, u32 share) {
+KERNEL sell_to_csr_far(u64 rows, const I* offsets, u32* to_columns, V* to_values, const u32* order, const J* sections, u64 count,
+                       u64 height, u32* columns, V* values, u32 near, u32 share) {
     far_columns<false>({rows, offsets, to_columns, to_values}, order, {sections, count, height}, near, share, columns, values);
 }

@@ -17,7 +17,8 @@ typedef unsigned_of<VALUE_BYTES>::type V;
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
 
 // Entry k of a target's row is entry skip + k of the source's.
-KERNEL tails(const TAILS* from, u64 skip, const u32* from_columns, const V* from_values, const OFFSET* offsets, u64 n, const u64* starts, u32* rows, u32* columns, V* values) {
+KERNEL tails(const TAILS* from, u64 skip, const u32* from_columns, const V* from_values, const OFFSET* offsets, u64 n,
+             const u64* starts, u32* rows, u32* columns, V* values) {
     each_element(offsets, n, starts, [&](u64 row, u64 k, u64 to) {
         const u64 at = u64(from[row]) + skip + k;
         rows[to] = u32(row);
@@ -27,7 +28,8 @@ KERNEL tails(const TAILS* from, u64 skip, const u32* from_columns, const V* from
 }
 
 // The other way: entry k of a tail goes behind what else the target's row has. `starts` is that of the tails' tiles.
-KERNEL append(const TAILS* tails, const u32* tail_columns, const V* tail_values, const OFFSET* offsets, u64 n, const u64* starts, u32* columns, V* values) {
+KERNEL append(const TAILS* tails, const u32* tail_columns, const V* tail_values, const OFFSET* offsets, u64 n, const u64* starts,
+              u32* columns, V* values) {
     each_element(tails, n, starts, [&](u64 row, u64 k, u64 from) {
         const u64 at = u64(offsets[row + 1]) - (u64(tails[row + 1]) - u64(tails[row])) + k;
         columns[at] = tail_columns[from];
@@ -36,5 +38,6 @@ KERNEL append(const TAILS* tails, const u32* tail_columns, const V* tail_values,
 }
 
 KERNEL join_offsets(const HEADS* heads, const TAILS* tails, OFFSET* offsets, u64 n) {
-    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) offsets[i] = OFFSET(u64(heads[i]) + u64(tails[i]));
+    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS)
+        offsets[i] = OFFSET(u64(heads[i]) + u64(tails[i]));
 }

@@ -84,6 +84,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (IN_BULK) stages_begin(&barrier);
     RowsDot<T> dot = {x, y, T()};
     for (u64 first = u64(blockIdx.x) * ROWS; first < rows; first += u64(gridDim.x) * ROWS)
-        tile(first, rows, count, offsets, columns, values, x, capacity, 0, &barrier, parity, [&](u64 row, T sum) { dot.take(row, one * sum); });
+        tile(first, rows, count, offsets, columns, values, x, capacity, 0, &barrier, parity,
+             [&](u64 row, T sum) { dot.take(row, one * sum); });
     leave_sum<THREADS>(xy, dot.part, partials, finished);
 }

@@ -39,7 +39,8 @@ template <bool HALF> DEVICE void add_rest(T& sum, u32 symmetry, const T* x, u64 
     }
 }
 
-template <bool HALF> DEVICE void sums(u32 symmetry, const T* x, u64 length, const SOURCE* sources, u64 n, const SOURCE* before, T* out, u64 runs, u32* misses) {
+template <bool HALF>
+DEVICE void sums(u32 symmetry, const T* x, u64 length, const SOURCE* sources, u64 n, const SOURCE* before, T* out, u64 runs, u32* misses) {
     __shared__ __align__(16) u8 memory[TILE * sizeof(T)];
     __shared__ u16 starts[TILE + 1];
     __shared__ u32 counts[GROUPS];
@@ -105,12 +106,14 @@ template <bool HALF> DEVICE void sums(u32 symmetry, const T* x, u64 length, cons
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gather_sum(const T* x, u64 length, const SOURCE* sources, u64 n, const SOURCE* before, T* out, u64 runs, u32* misses) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    gather_sum(const T* x, u64 length, const SOURCE* sources, u64 n, const SOURCE* before, T* out, u64 runs, u32* misses) {
     sums<false>(0, x, length, sources, n, before, out, runs, misses);
 }
 
 // A source is 2 i + m, and x[i] is mirrored if m is 1: as it is (1), negated (2), conjugated (3).
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    gather_sum_of_half(u32 symmetry, const T* x, u64 length, const SOURCE* sources, u64 n, const SOURCE* before, T* out, u64 runs, u32* misses) {
+    gather_sum_of_half(u32 symmetry, const T* x, u64 length, const SOURCE* sources, u64 n, const SOURCE* before, T* out, u64 runs,
+                       u32* misses) {
     sums<true>(symmetry, x, length, sources, n, before, out, runs, misses);
 }

@@ -12,7 +12,8 @@
 
 // moved becomes 1 where a row is not in its place. Windows have at most as many rows as the launch's blocks have
 // threads.
-extern "C" __global__ void __launch_bounds__(THREADS) order_windows(const u32* lengths, u64 rows, u64 window, u32* order, u32* sorted, u64* moved) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    order_windows(const u32* lengths, u64 rows, u64 window, u32* order, u32* sorted, u64* moved) {
     __shared__ LengthOrder<THREADS> room;
     const u64 first = u64(blockIdx.x) * window;
     const bool mine = threadIdx.x < min(window, rows - first);

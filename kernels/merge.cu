@@ -138,7 +138,8 @@ struct Tile {
 
 // TILE at most 65536. One block a tile.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-merge_tiles(const KEY* a, const KEY* b, KEY* out, const VALUE* a_values, const VALUE* b_values, VALUE* out_values, u64 n, u64 na, u64 width, const u64* co_ranks) {
+    merge_tiles(const KEY* a, const KEY* b, KEY* out, const VALUE* a_values, const VALUE* b_values, VALUE* out_values, u64 n,
+                u64 na, u64 width, const u64* co_ranks) {
     extern __shared__ uint4 dynamic[];
     const Tile shared(dynamic);
     KEY* keys = shared.keys;

@@ -24,7 +24,8 @@ struct Pattern {
 // lies as far from the end of row j as (i, j) from the start of row i: a thread looks there for AT_ONCE entries at a
 // time, and where it is not, halves what that look leaves of the row until it meets it. *missing becomes 1 where it is
 // nowhere; then all of this was in vain.
-template <bool COUNT> DEVICE void mirror_tile(const Pattern& a, const V* values, u64 number, u32* to_columns, V* to_values, u32* missing, u32* steps) {
+template <bool COUNT>
+DEVICE void mirror_tile(const Pattern& a, const V* values, u64 number, u32* to_columns, V* to_values, u32* missing, u32* steps) {
     __shared__ TileSegments tile;
     if (__syncthreads_or(*static_cast<volatile u32*>(missing))) return;
     const u64 first = number * TILE, begin = a.starts[number * TILES];
@@ -102,6 +103,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 // Tiles that are `apart`, all of them full. Adds to *steps those of searching, once for a row that several lanes
 // search: it is near them then.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    mirror_few(const I* offsets, const u32* columns, const V* values, u64 n, const u64* starts, u64 apart, u32* to_columns, V* to_values, u32* missing, u32* steps) {
+    mirror_few(const I* offsets, const u32* columns, const V* values, u64 n, const u64* starts, u64 apart, u32* to_columns,
+               V* to_values, u32* missing, u32* steps) {
     mirror_tile<true>({offsets, columns, n, starts}, values, blockIdx.x * apart, to_columns, to_values, missing, steps);
 }

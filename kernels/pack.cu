@@ -10,7 +10,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) pack(const u32* high, cons
 }
 
 // Both mirror images of each place, one after the other; on the diagonal the second is (beyond, 0).
-extern "C" __global__ void __launch_bounds__(THREADS) mirror(const u32* high, const u32* low, u32 beyond, u32* out_high, u32* out_low, u64 n) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    mirror(const u32* high, const u32* low, u32 beyond, u32* out_high, u32* out_low, u64 n) {
     EACH(i, n) {
         const u32 h = high[i], l = low[i];
         out_high[2 * i] = h, out_low[2 * i] = l;

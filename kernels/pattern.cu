@@ -12,7 +12,8 @@ DEVICE u64 mixed(u64 z, u64 factor, u32 a, u32 b) {
 
 // Number of neighbours of each row, itself not counted. *asymmetry, zeroed by the caller, gets f^T (P - P^T) g modulo
 // 2^64 for the pattern P and two pseudorandom vectors: Freivalds' test, zero where P is symmetric.
-extern "C" __global__ void __launch_bounds__(THREADS) degrees(u64 rows, const I* offsets, const u32* indices, u32* degrees, u64* asymmetry) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    degrees(u64 rows, const I* offsets, const u32* indices, u32* degrees, u64* asymmetry) {
     const u32 lane = threadIdx.x % LANES;
     u64 mine = 0;
     for (u64 base = u64(blockIdx.x) * (THREADS / LANES); base < rows; base += u64(gridDim.x) * (THREADS / LANES)) {
@@ -64,7 +65,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) lowest(u64 n, const u32* v
 
 // flags[i] = 1 where the vertex has this degree; the vertices are those of the list, or all.
 extern "C" __global__ void __launch_bounds__(THREADS) of_degree(u64 n, const u32* vertices, const u32* degrees, u32 degree, u8* flags) {
-    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) flags[i] = degrees[vertices ? vertices[i] : u32(i)] == degree;
+    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS)
+        flags[i] = degrees[vertices ? vertices[i] : u32(i)] == degree;
 }
 
 // vertices[v] = the row of v.
@@ -76,7 +78,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) describe(u64 n, const I* o
 }
 
 // keys[i] = mark << 32 | degree, by which a level of Cuthill and McKee's order is sorted.
-extern "C" __global__ void __launch_bounds__(THREADS) level_keys(u64 n, const u32* vertices, const u32* degrees, const u32* marks, u64* keys) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    level_keys(u64 n, const u32* vertices, const u32* degrees, const u32* marks, u64* keys) {
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) {
         const u32 v = vertices[i];
         keys[i] = u64(marks[v]) << 32 | degrees[v];
@@ -94,7 +97,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) reverse(u64 n, const u32* 
 
 // envelope[0] = largest |i - j| over the neighbours i, j; envelope[1] = sum over i of i - min(i, its smallest
 // neighbour); numbers are those of the list where there is one. Zeroed by the caller.
-extern "C" __global__ void __launch_bounds__(THREADS) envelope(u64 rows, const I* offsets, const u32* indices, const u32* numbers, u64* envelope) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    envelope(u64 rows, const I* offsets, const u32* indices, const u32* numbers, u64* envelope) {
     const u32 lane = threadIdx.x % LANES;
     u64 far = 0, sum = 0;
     for (u64 base = u64(blockIdx.x) * (THREADS / LANES); base < rows; base += u64(gridDim.x) * (THREADS / LANES)) {

@@ -22,8 +22,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) lengths(u64 rows, const I*
 
 // long_rows: their number (zeroed by the caller), then the rows.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    permute_rows(u64 rows, const I* offsets, const u32* indices, const V* values, const u32* new_to_old, const u32* old_to_new, const I* new_offsets, u32* new_indices,
-                 V* new_values, u32* long_rows) {
+    permute_rows(u64 rows, const I* offsets, const u32* indices, const V* values, const u32* new_to_old, const u32* old_to_new,
+                 const I* new_offsets, u32* new_indices, V* new_values, u32* long_rows) {
     __shared__ u32 columns[ROWS][STAGE];
     const u32 lane = threadIdx.x % LANES;
     u32* const mine = columns[threadIdx.x / LANES];
@@ -56,8 +56,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // A block a listed row.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    permute_long_rows(const u32* long_rows, const I* offsets, const u32* indices, const V* values, const u32* new_to_old, const u32* old_to_new, const I* new_offsets,
-                      u32* new_indices, V* new_values) {
+    permute_long_rows(const u32* long_rows, const I* offsets, const u32* indices, const V* values, const u32* new_to_old,
+                      const u32* old_to_new, const I* new_offsets, u32* new_indices, V* new_values) {
     __shared__ u32 columns[LONGEST];
     for (u32 r = blockIdx.x; r < long_rows[0]; r += gridDim.x) {
         const u32 row = long_rows[1 + r], old = new_to_old[row];

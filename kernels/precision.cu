@@ -40,7 +40,8 @@ template <typename A, typename B> DEVICE bool unchanged(A a, B b) {
 // *changed, zeroed by the caller, becomes 1 where an element is none of the narrower type.
 extern "C" __global__ void __launch_bounds__(THREADS) changes(const T* x, u32* changed, u64 n) {
     bool mine = false;
-    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) mine |= !unchanged(x[i], rounded<N, T>(x[i]));
+    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS)
+        mine |= !unchanged(x[i], rounded<N, T>(x[i]));
     // Once a block: stores to one word queue up.
     if (__syncthreads_or(mine) && threadIdx.x == 0) *changed = 1;
 }

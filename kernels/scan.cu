@@ -126,7 +126,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) scan(const IN*
                 ACC sums[VEC];
                 OUT result[VEC];
 #pragma unroll
-                for (int c = 0; c < CHUNKS; c++) memcpy(reinterpret_cast<char*>(sums) + 16 * c, aside + (r * CHUNKS + c) * THREADS + threadIdx.x, 16);
+                for (int c = 0; c < CHUNKS; c++)
+                    memcpy(reinterpret_cast<char*>(sums) + 16 * c, aside + (r * CHUNKS + c) * THREADS + threadIdx.x, 16);
 #pragma unroll
                 for (int v = 0; v < VEC; v++) result[v] = OUT(start + sums[v]);
                 u64 i = first + r * 32 * VEC;
@@ -141,7 +142,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) scan(const IN*
 #pragma unroll
             for (int r = 0; r < ROWS; r++)
 #pragma unroll
-                for (int c = 0; c < CHUNKS; c++) memcpy(aside + (r * CHUNKS + c) * THREADS + threadIdx.x, reinterpret_cast<char*>(local[r]) + 16 * c, 16);
+                for (int c = 0; c < CHUNKS; c++)
+                    memcpy(aside + (r * CHUNKS + c) * THREADS + threadIdx.x, reinterpret_cast<char*>(local[r]) + 16 * c, 16);
         previous = tile < tiles ? tile : tiles;
         previous_total = total;
         tile = following;

@@ -47,7 +47,8 @@ extern "C" __global__ void segment_partition(const INDEX* offsets, u64 segments,
 // `n`: the length of x, at least offsets[segments]; elements outside of all segments are left alone. `out`: segments
 // results for REDUCE, n for the scans. Dynamic shared memory: TILE * (sizeof(VALUE) + 4). Grid: one block a tile of the
 // path, tiles = ceil((n + segments) / TILE).
-extern "C" __global__ void __launch_bounds__(THREADS) segmented(const VALUE* x, const INDEX* offsets, VALUE* out, u64 segments, u64 n, const u64* starts, u64* workspace) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    segmented(const VALUE* x, const INDEX* offsets, VALUE* out, u64 segments, u64 n, const u64* starts, u64* workspace) {
     extern __shared__ uint4 dynamic[];
     __shared__ u64 my_tile;
     __shared__ u32 launch_number;

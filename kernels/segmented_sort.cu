@@ -23,7 +23,8 @@ typedef key_bits<KEY> Ordered;
 
 // counts[c] += segments of more than limit c elements, for three limits that ascend, and counts[3] += offsets out of
 // order: they ascend from 0 to n. `counts` is zero before. Any grid.
-extern "C" __global__ void __launch_bounds__(THREADS) segment_classes(const OFFSET* offsets, u64 segments, u64 n, u32 first, u32 second, u32 third, u64* counts) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    segment_classes(const OFFSET* offsets, u64 segments, u64 n, u32 first, u32 second, u32 third, u64* counts) {
     u32 more[4] = {0, 0, 0, 0};
     for (u64 s = u64(blockIdx.x) * THREADS + threadIdx.x; s < segments; s += u64(gridDim.x) * THREADS) {
         const u64 from = offsets[s], to = offsets[s + 1], length = to - from;
@@ -84,7 +85,8 @@ DEVICE bool ends_around(const u32* bits, u32 at, u32& first, u32& last) {
 
 // Elements of longer segments are not written. Not in place. One block a tile.
 extern "C" __global__ void __launch_bounds__(THREADS)
-sort_short_segments(const KEY* keys, const VALUE* values, const OFFSET* offsets, const u64* starts, KEY* keys_out, VALUE* values_out, u64 n) {
+    sort_short_segments(const KEY* keys, const VALUE* values, const OFFSET* offsets, const u64* starts, KEY* keys_out,
+                        VALUE* values_out, u64 n) {
     __shared__ Ordered::type window[BITS];
     __shared__ u32 bits[BITS / 32 + 1];
     const u64 begin = u64(blockIdx.x) * TILE, first = starts[blockIdx.x], past = starts[blockIdx.x + 1];

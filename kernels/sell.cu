@@ -71,7 +71,8 @@ DEVICE void position_sums(T (&sum)[ROWS], u64 p, u64 rows, u32 height, const u32
     if (lengths) {
         Entries<UNROLL, V> entries;
         for (u32 r = 0; r < ROWS && p + r < rows; r++)
-            sum[r] = strided_sum<false, false>(entries, columns + base + r, values + base + r, c, lengths[p + r], lengths[p + r], x, conjugate);
+            sum[r] = strided_sum<false, false>(entries, columns + base + r, values + base + r, c, lengths[p + r], lengths[p + r],
+                                               x, conjugate);
         return;
     }
     const u32 width = u32((u64(offsets[section + 1]) - begin) / c);

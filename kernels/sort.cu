@@ -128,7 +128,8 @@ sort_histogram(const KEY* keys, u64 n, u32 first_bit, u32 bit_count, u32 passes,
 
 // Grid: one block a tile. Dynamic shared memory: WARPS * RADIX * 4 + TILE * max(sizeof(KEY), VALUE_BYTES).
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-sort_pass(KEY* keys_a, KEY* keys_b, VALUE* values_a, VALUE* values_b, u64 n, u32 first_bit, u32 bit_count, u32 passes, u32 pass, u64* workspace) {
+    sort_pass(KEY* keys_a, KEY* keys_b, VALUE* values_a, VALUE* values_b, u64 n, u32 first_bit, u32 bit_count, u32 passes,
+              u32 pass, u64* workspace) {
     extern __shared__ uint4 dynamic[];
     __shared__ u32 warp_sums[RADIX / 32];
     __shared__ LOOK out_start[RADIX];

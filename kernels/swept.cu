@@ -71,7 +71,8 @@ template <> struct Next<true> {
         const u32 at = from + lane_id();
         next_start = next_stop = next_base = 0;
         if (at >= end) return;
-        next_start = u32(cached(a.starts + at) - begin), next_stop = u32(cached(a.starts + at + 1) - begin), next_base = cached(a.bases + at);
+        next_start = u32(cached(a.starts + at) - begin), next_stop = u32(cached(a.starts + at + 1) - begin),
+        next_base = cached(a.bases + at);
     }
     DEVICE void turn(const Bands& a) {
         start = next_start, stop = next_stop, base = next_base;

@@ -28,8 +28,8 @@ constexpr u32 NONE = 0xffff;
 // written lies together, and those of a step by rows. `counts` has where each part of a step starts. Whether there is
 // room for this.
 template <typename Number>
-DEVICE bool write_by_tiles(const Band& band, const I* offsets, const u32* columns, u32 first_row, const V* all_values, u32* all_places, V* values_to,
-                           u32 parts, u32 counters, Number number) {
+DEVICE bool write_by_tiles(const Band& band, const I* offsets, const u32* columns, u32 first_row, const V* all_values,
+                           u32* all_places, V* values_to, u32 parts, u32 counters, Number number) {
     const u32 count = u32(band.end - band.begin);
     const bool by_rows = band.by_rows();
     const V* const from = all_values + band.begin;
@@ -66,7 +66,8 @@ DEVICE bool write_by_tiles(const Band& band, const I* offsets, const u32* column
     const u32 room = (counters - taken) / 25 * 16;
     u16* const before_word = reinterpret_cast<u16*>(marks + padded(room));
     // Where rows are short and steps many, marks of a tile would be gone through several times.
-    const u32 rows_a_tile = band.have * min(u32(TILE), count) / count, of_tile = u32(u64(used) * min(rows_a_tile / STEP + 2, band.parts) / band.parts);
+    const u32 rows_a_tile = band.have * min(u32(TILE), count) / count,
+              of_tile = u32(u64(used) * min(rows_a_tile / STEP + 2, band.parts) / band.parts);
     if (used > room || (by_rows && of_tile * (rows_a_tile / 32 + 1) > room)) return unmarked();
     for (u32 p = part; p < behind; p++) {
         const u32 start = by_part(p);
@@ -86,14 +87,16 @@ DEVICE bool write_by_tiles(const Band& band, const I* offsets, const u32* column
         });
         // Steps of the tile's rows; the number of each entry among those of its step.
         const u32 lowest = of_rows[entries.open / STEP], have_steps = of_rows[(entries.behind - 1) / STEP + 1] - lowest;
-        const u32 mine = (have_steps + THREADS - 1) / THREADS, first = min(threadIdx.x * mine, have_steps), last = min(first + mine, have_steps);
+        const u32 mine = (have_steps + THREADS - 1) / THREADS, first = min(threadIdx.x * mine, have_steps),
+                  last = min(first + mine, have_steps);
 #pragma unroll
         for (u32 i = 0; i < EACH; i++) step[i] = step[i] < used ? u16(step[i] - lowest) : u16(NONE);
         u32 to[EACH];
         for (u32 i = first; i < last; i++) here[padded(i)] = 0;
         if (by_rows) {
             // Rows of the tile, as many at a time as there are marks for.
-            const u32 wanted = (entries.behind - entries.open + 31) / 32, words_a_step = min(wanted, room / max(have_steps, 1)), rows = 32 * words_a_step;
+            const u32 wanted = (entries.behind - entries.open + 31) / 32, words_a_step = min(wanted, room / max(have_steps, 1)),
+                      rows = 32 * words_a_step;
             for (u32 row0 = entries.open; row0 < entries.behind; row0 += rows) {
                 if (row0 != entries.open) __syncthreads();
                 for (u32 i = threadIdx.x; i < padded(have_steps * words_a_step); i += THREADS) marks[i] = 0;
@@ -177,8 +180,9 @@ DEVICE bool write_by_tiles(const Band& band, const I* offsets, const u32* column
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    sweep(u64 rows, u64 all_columns, u32 height, u32 shift, const I* offsets, const u32* columns, const V* from, u32* lengths, u32* places, V* values,
-          u64* notes, u32* noted_starts, u32* noted_bases, u64 room, u32 an_entry, u32 counters, u32* firsts, Told* told) {
+    sweep(u64 rows, u64 all_columns, u32 height, u32 shift, const I* offsets, const u32* columns, const V* from, u32* lengths,
+          u32* places, V* values, u64* notes, u32* noted_starts, u32* noted_bases, u64 room, u32 an_entry, u32 counters,
+          u32* firsts, Told* told) {
     Band band(rows, height, shift, offsets);
     __shared__ u32 longest, first_row, leveled, has_room;
     __shared__ u64 notes_begin;

@@ -140,7 +140,9 @@ DEVICE void share_out(const Bins& bins, u32 have, u32* keys, u16* origins, u32* 
     for (u32 i = 0; i < SORT_EACH; i++) {
         const u32 at = threadIdx.x + i * SORT_THREADS;
         key[i] = within[i] = number[i] = 0;
-        if (at < have) key[i] = keys[at], within[i] = bounds_of(bins.of(key[i])), number[i] = u32(origins[at]) << 16 | (at - (within[i] >> 16));
+        if (at < have)
+            key[i] = keys[at], within[i] = bounds_of(bins.of(key[i])),
+            number[i] = u32(origins[at]) << 16 | (at - (within[i] >> 16));
     }
     __syncthreads();
     u32 *const lows = keys, *const highs = bounds;
@@ -150,11 +152,13 @@ DEVICE void share_out(const Bins& bins, u32 have, u32* keys, u16* origins, u32* 
         for (u32 b = threadIdx.x; b < SORT_BINS; b += SORT_THREADS) ends[b] = 0;
 #pragma unroll
         for (u32 i = 0; i < SORT_EACH; i++)
-            if (threadIdx.x + i * SORT_THREADS < have && !(number[i] & 0xffff)) lows[within[i] >> 16] = 0xffffffff, highs[within[i] >> 16] = 0;
+            if (threadIdx.x + i * SORT_THREADS < have && !(number[i] & 0xffff))
+                lows[within[i] >> 16] = 0xffffffff, highs[within[i] >> 16] = 0;
         __syncthreads();
 #pragma unroll
         for (u32 i = 0; i < SORT_EACH; i++)
-            if (threadIdx.x + i * SORT_THREADS < have) atomicMin(lows + (within[i] >> 16), key[i]), atomicMax(highs + (within[i] >> 16), key[i]);
+            if (threadIdx.x + i * SORT_THREADS < have)
+                atomicMin(lows + (within[i] >> 16), key[i]), atomicMax(highs + (within[i] >> 16), key[i]);
         __syncthreads();
 #pragma unroll
         for (u32 i = 0; i < SORT_EACH; i++) {

@@ -48,8 +48,8 @@ DEVICE void rows_ahead(const I* offsets, u32 rows, const u64 (&targets)[2], u32 
 // and no steps without any are taken. That steps are in that order shows in the number of entries that are found: where
 // it is not that of the rows' entries, all is done again with every entry of each step looked at.
 extern "C" __global__ void __launch_bounds__(BACK_THREADS)
-    swept_to_csr(u64 rows, u32 height, u32 split, u32 most, u32 room, const u32* firsts, const u64* starts, const u32* bases, const u32* places,
-                 const V* values, const I* offsets, u32* columns, V* to_values) {
+    swept_to_csr(u64 rows, u32 height, u32 split, u32 most, u32 room, const u32* firsts, const u64* starts, const u32* bases,
+                 const u32* places, const V* values, const I* offsets, u32* columns, V* to_values) {
     constexpr u32 WARPS = BACK_THREADS / 32, AT_ONCE = 4, LISTED = BACK_THREADS / 2;
     static_assert(WARPS <= 32, "a bit a warp");
     static_assert(STEP <= 64 * 32, "a bit for each of a lane's entries");
@@ -74,7 +74,9 @@ extern "C" __global__ void __launch_bounds__(BACK_THREADS)
         if (!count) continue;
         const bool gathers = count * ENTRY_BYTES + have * ROW_BYTES <= room;
         V* const gathered = reinterpret_cast<V*>(shared);
-        u32 *const gathered_columns = reinterpret_cast<u32*>(gathered + (gathers ? count : 0)), *const goes_on = gathered_columns + (gathers ? count : 0);
+        u32 *const gathered_columns = reinterpret_cast<u32*>(gathered + (gathers ? count : 0)), *const goes_on =
+                                                                                                    gathered_columns +
+                                                                                                    (gathers ? count : 0);
         u32* const seen = goes_on + have;
         V* const value_to = gathers ? gathered : to_values + begin;
         u32* const column_to = gathers ? gathered_columns : columns + begin;
@@ -131,7 +133,8 @@ extern "C" __global__ void __launch_bounds__(BACK_THREADS)
                 for (u32 taken = 0; taken < all; taken += WARPS) {
                     __syncthreads();
                     const bool mine = taken + warp < all;
-                    const u32 start = mine ? list_starts[taken + warp] : 0, both = mine ? list_counts[taken + warp] : 0, stop = start + (both >> 16);
+                    const u32 start = mine ? list_starts[taken + warp] : 0, both = mine ? list_counts[taken + warp] : 0,
+                              stop = start + (both >> 16);
                     const u32 base = mine ? bases[listed + (both & 0xffff)] : 0;
                     const auto at = [&](u32 i) { return start + i * 32 + lane_id(); };
                     // Which of a lane's entries are of these rows.
@@ -175,7 +178,8 @@ extern "C" __global__ void __launch_bounds__(BACK_THREADS)
             ordered = false;
         }
         if (gathers)
-            for (u32 i = threadIdx.x; i < count; i += BACK_THREADS) columns[begin + i] = gathered_columns[i], to_values[begin + i] = gathered[i];
+            for (u32 i = threadIdx.x; i < count; i += BACK_THREADS)
+                columns[begin + i] = gathered_columns[i], to_values[begin + i] = gathered[i];
         __syncthreads();
     }
 }

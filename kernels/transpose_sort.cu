@@ -77,7 +77,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) digit_starts(const u32* be
 // leaves there what take(place, where the digits' keys go) then writes to its place in the whole. begins(where the
 // tile's keys of the thread's digit start in the whole, how many they are) is told by the first 256 threads.
 template <bool MOSTLY_ALIKE, typename Keys, typename Put, typename Take, typename Begins>
-DEVICE void sort_tile(Keys& key, u32 shift, u32 tile, u32 have, u32* places, const u32* digits, u32* words, Put put, Take take, Begins begins) {
+DEVICE void sort_tile(Keys& key, u32 shift, u32 tile, u32 have, u32* places, const u32* digits, u32* words, Put put, Take take,
+                      Begins begins) {
     __shared__ u32 warp_sums[RADIX / 32];
     __shared__ u32 out_start[RADIX];
     u32 total, start;
@@ -127,7 +128,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     sort_tile<false>(
         key, WINDOW_BITS, tile, have, places, digits, workspace + 1,
         [&](u32 place, int i) {
-            sorted[place] = (at + i * 32) << (WINDOW_BITS + RADIX_BITS) | (key[i] & (WINDOW - 1)) << RADIX_BITS | (key[i] >> (WINDOW_BITS + RADIX_BITS) & (RADIX - 1));
+            sorted[place] = (at + i * 32) << (WINDOW_BITS + RADIX_BITS) | (key[i] & (WINDOW - 1)) << RADIX_BITS |
+                            (key[i] >> (WINDOW_BITS + RADIX_BITS) & (RADIX - 1));
             sorted_digits[place] = u8(key[i] >> WINDOW_BITS);
         },
         [&](u32 j, const u32* out_start) { words[out_start[sorted_digits[j]] + j] = sorted[j]; },
@@ -150,7 +152,8 @@ struct Halves {
 
 // A block a tile. Dynamic shared memory: WARPS * RADIX * 4 + TILE * 6.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-    sort_high(const u32* words, u64 n, const u32* sources, const u32* first_sources, const u32* digits, u32* workspace, u32* to_numbers, u8* to_names) {
+    sort_high(const u32* words, u64 n, const u32* sources, const u32* first_sources, const u32* digits, u32* workspace,
+              u32* to_numbers, u8* to_names) {
     extern __shared__ uint4 dynamic[];
     __shared__ u32 begins[TILE / 32]; // a bit where another source begins; source_tile has its tile there
     u32 *places = reinterpret_cast<u32*>(dynamic), *sorted = places + WARPS * RADIX;
@@ -167,7 +170,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     u32 base = first_sources[tile];
     for (bool more = true; more;) {
         const u32 source = base + threadIdx.x;
-        const u32 start = source < RADIX * tiles ? sources[source] : u32(n), end = source + 1 < RADIX * tiles ? sources[source + 1] : u32(n);
+        const u32 start = source < RADIX * tiles ? sources[source] : u32(n),
+                  end = source + 1 < RADIX * tiles ? sources[source + 1] : u32(n);
         if (start < end && end > first && start < first + have) {
             const u32 place = max(start, first) - first;
             atomicOr(begins + place / 32, 1u << place % 32);
@@ -177,7 +181,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         base += THREADS;
         // A digit that no entry has may have as many sources as one that many have.
         if (more)
-            for (u32 digit = base / tiles; digit < RADIX && digits[digit] == (digit + 1 < RADIX ? digits[digit + 1] : u32(n)); digit++) base = (digit + 1) * tiles;
+            for (u32 digit = base / tiles; digit < RADIX && digits[digit] == (digit + 1 < RADIX ? digits[digit + 1] : u32(n));
+                 digit++)
+                base = (digit + 1) * tiles;
     }
     // Where the last source before this warp's entries begins.
     u32 last = 0;

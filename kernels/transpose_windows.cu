@@ -133,7 +133,8 @@ DEVICE u32 two_halves(u32 low, u32 high) { return (low & 0xffff) | high << 16; }
 DEVICE uint4 starts_of_names(const Source& a, const Window& w, bool by_number, u32 name) {
     u32 at[8];
 #pragma unroll
-    for (u32 i = 0; i < 8; i++) at[i] = by_number ? u32(a.starts[w.column + min(name + i, w.columns)]) - w.first : name + i + w.low - w.first;
+    for (u32 i = 0; i < 8; i++)
+        at[i] = by_number ? u32(a.starts[w.column + min(name + i, w.columns)]) - w.first : name + i + w.low - w.first;
     return {two_halves(at[0], at[1]), two_halves(at[2], at[3]), two_halves(at[4], at[5]), two_halves(at[6], at[7])};
 }
 
@@ -236,8 +237,8 @@ template <int LINES> DEVICE void place_entries(const Source& a, u32* all_entries
 // A block a window. `entries`: numbers of entries by windows and parts of their columns' names, which become rows;
 // `names`: the other parts. Dynamic shared memory: WARPS * WINDOW * 2, and what is staged at least.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
-    finish(const I* offsets, const Rows* marks, const C* starts, const V* values, const u8* names, u64 n, const u32* begin, const u32* first_columns, u32 windows, u32* entries,
-           V* to_values) {
+    finish(const I* offsets, const Rows* marks, const C* starts, const V* values, const u8* names, u64 n, const u32* begin,
+           const u32* first_columns, u32 windows, u32* entries, V* to_values) {
     extern __shared__ uint4 dynamic[];
     const Source a = {offsets, marks, starts, values, names};
     const u32 w = blockIdx.x;
