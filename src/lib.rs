@@ -24,8 +24,9 @@
 //! # Ok::<(), residua::Error>(())
 //! ```
 //!
-//! In a time loop the pattern stays and values change: what depends on the pattern alone is made once, and each step writes the new
-//! values of the triplets, in their order, into the matrix. residua allocates nothing from the second step on.
+//! In a time loop the pattern stays and values change: what depends on the pattern alone is made once, and each step
+//! writes the new values of the triplets, in their order, into the matrix. residua allocates nothing from the second
+//! step on.
 //!
 //! ```
 //! use residua::{Host, Triplets, assemble::Assembly, krylov::{Cg, SolveOptions}, precondition::Jacobi};

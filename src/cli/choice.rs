@@ -23,23 +23,25 @@ pub(crate) fn expected_products(n: usize, right_hand_sides: usize, max_iteration
     max_iterations.unwrap_or(usize::MAX).min(iterations as usize).saturating_mul(right_hand_sides)
 }
 
-/// Products that a polynomial of single precision asks for, times those of plain conjugate gradients: 1.11 to 1.20 were seen on
-/// grids in three dimensions (docs/benchmarks/cg.md).
+/// Products that a polynomial of single precision asks for, times those of plain conjugate gradients: 1.11 to 1.20 were
+/// seen on grids in three dimensions (docs/benchmarks/cg.md).
 const MORE_PRODUCTS: f64 = 1.2;
 
-/// The polynomial is taken for fewer bytes than this share of plain ones: what it saves is expected, what it costs certain.
+/// The polynomial is taken for fewer bytes than this share of plain ones: what it saves is expected, what it costs
+/// certain.
 const SHARE: f64 = 0.65;
 
 /// Bytes to be saved, at least: a GPU moves them in 25 ms, and setting the polynomial up takes up to 10.
 const WORTH: f64 = 1e11;
 
-/// Whether the system is so large that [`polynomial_pays`] may say yes; then the matrix is worth keeping in half the precision.
+/// Whether the system is so large that [`polynomial_pays`] may say yes; then the matrix is worth keeping in half the
+/// precision.
 pub(crate) fn polynomial_may_pay<T: Scalar>(n: usize, products: usize) -> bool {
     (1.0 - SHARE) * plain_bytes::<T>(n, 0) * products as f64 > WORTH / 4.0
 }
 
-/// Whether conjugate gradients with a polynomial of so many steps in half the precision move so many fewer bytes than plain ones
-/// that it shows, for `products` of these.
+/// Whether conjugate gradients with a polynomial of so many steps in half the precision move so many fewer bytes than
+/// plain ones that it shows, for `products` of these.
 pub(crate) fn polynomial_pays<T: Scalar, B: PreconditionSteps>(
     a: &dyn LinearOperator<T, B>,
     products: usize,

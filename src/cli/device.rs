@@ -13,8 +13,8 @@ pub(crate) enum Device {
     Cuda(Cuda),
 }
 
-/// What a report adds to the name of the CPU, where a GPU was looked for: why none was taken. What to install is told by
-/// `residua devices`.
+/// What a report adds to the name of the CPU, where a GPU was looked for: why none was taken. What to install is told
+/// by `residua devices`.
 pub(crate) fn not_on_gpu(reason: Option<&str>) -> String {
     let first = |reason: &str| format!("; not on a GPU: {}", reason.split(';').next().unwrap_or(reason));
     reason.map(first).unwrap_or_default()
@@ -30,8 +30,8 @@ fn number(name: &str) -> Option<usize> {
     if name == "cuda" { Some(0) } else { name.strip_prefix("cuda:")?.parse().ok() }
 }
 
-/// To be called before anything else of a command that uses one stream. The driver prepares eight connections to a device; with
-/// one it opens in 0.16 s instead of 0.23, and the process ends 0.03 s sooner. What the user set stays.
+/// To be called before anything else of a command that uses one stream. The driver prepares eight connections to a
+/// device; with one it opens in 0.16 s instead of 0.23, and the process ends 0.03 s sooner. What the user set stays.
 #[cfg(feature = "cuda")]
 pub(crate) fn ask_for_one_connection() {
     const NAME: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
@@ -80,7 +80,8 @@ const STARTING: f64 = 5e9;
 #[cfg(feature = "cuda")]
 const ITERATIONS: f64 = 3.0;
 
-/// Why the CPU will probably have solved this system before a GPU has started, if so. An iteration moves 12 bytes an entry.
+/// Why the CPU will probably have solved this system before a GPU has started, if so. An iteration moves 12 bytes an
+/// entry.
 #[cfg(feature = "cuda")]
 pub(crate) fn too_small(header: &residua::market::Header) -> Option<String> {
     let entries = header.entries() as f64

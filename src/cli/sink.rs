@@ -44,8 +44,8 @@ impl Sink {
     }
 }
 
-/// Whether standard output is taken by a result. Two results can share neither that nor a file, and none may take the place of
-/// what is in `inputs`.
+/// Whether standard output is taken by a result. Two results can share neither that nor a file, and none may take the
+/// place of what is in `inputs`.
 pub(crate) fn takes_stdout<'a>(
     inputs: impl IntoIterator<Item = &'a Path>,
     sinks: impl IntoIterator<Item = Option<&'a Sink>>,

@@ -14,8 +14,8 @@
 //! ```
 //!
 //! M. R. Hestenes and E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49 (1952);
-//! Y. Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithms 6.18 and 9.1. x waits for p's update, which
-//! reads p too, so that p is read once for both.
+//! Y. Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithms 6.18 and 9.1. x waits for p's update,
+//! which reads p too, so that p is read once for both.
 //!
 //! | step | vectors in | out | with Jacobi, also |
 //! |---|---|---|---|
@@ -66,24 +66,24 @@ pub struct Cg<T: Scalar, B: KrylovSteps> {
     pub(super) iterating: Duration,
 }
 
-/// The vectors of an iteration, and its scalars, which stay in the backend's memory: of one system, or of several side by side
-/// ([`KrylovSteps`]), each of them with scalars of its own.
+/// The vectors of an iteration, and its scalars, which stay in the backend's memory: of one system, or of several side
+/// by side ([`KrylovSteps`]), each of them with scalars of its own.
 #[derive(Debug)]
 pub(super) struct Work<T: Scalar, B: KrylovSteps> {
     /// The sum of the steps since the start or the last restart, in units: what is to be added to the caller's x.
-    pub x: B::Vec<T>,
-    pub r: B::Vec<T>,
-    pub p: B::Vec<T>,
-    pub q: B::Vec<T>,
+    pub(super) x: B::Vec<T>,
+    pub(super) r: B::Vec<T>,
+    pub(super) p: B::Vec<T>,
+    pub(super) q: B::Vec<T>,
     /// Empty until a preconditioner needs it.
-    pub z: B::Vec<T>,
+    pub(super) z: B::Vec<T>,
     /// What the preconditioner computes in, likewise.
-    pub work: B::Vec<T>,
-    pub narrow: B::Vec<T::Narrow>,
-    pub pq: B::Vec<T>,
-    pub rz: B::Vec<T>,
-    pub state: B::Vec<T::Real>,
-    pub square: B::Vec<T::Real>,
+    pub(super) work: B::Vec<T>,
+    pub(super) narrow: B::Vec<T::Narrow>,
+    pub(super) pq: B::Vec<T>,
+    pub(super) rz: B::Vec<T>,
+    pub(super) state: B::Vec<T::Real>,
+    pub(super) square: B::Vec<T::Real>,
 }
 
 impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
@@ -106,10 +106,11 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         })
     }
 
-    /// Solves A x = b, starting from x and leaving the solution there ([`Outcome`](super::Outcome) says what, else). `observer(iteration, residual norm)` sees
-    /// the recurrence's residual at the start and after each iteration, and can stop the solve; the report's residual is
-    /// b - A x computed anew. The observer is at most [`Backend::QUEUE_DEPTH`] times [`KrylovSteps::CG_RECORDED`] iterations
-    /// late; where the backend does many iterations of a small system at once, twice [`KrylovSteps::CG_BURST`].
+    /// Solves A x = b, starting from x and leaving the solution there ([`Outcome`](super::Outcome) says what, else).
+    /// `observer(iteration, residual norm)` sees the recurrence's residual at the start and after each iteration, and
+    /// can stop the solve; the report's residual is b - A x computed anew. The observer is at most
+    /// [`Backend::QUEUE_DEPTH`] times [`KrylovSteps::CG_RECORDED`] iterations late; where the backend does many
+    /// iterations of a small system at once, twice [`KrylovSteps::CG_BURST`].
     ///
     /// An infinite or NaN b or starting vector leaves x as it was. b = 0 gives x = 0.
     ///
@@ -150,7 +151,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
 
 impl<T: Scalar, B: KrylovSteps> Work<T, B> {
     /// For so many systems of n unknowns side by side.
-    pub fn new(backend: &B, n: usize, systems: usize) -> Result<Self> {
+    pub(super) fn new(backend: &B, n: usize, systems: usize) -> Result<Self> {
         let all = n.saturating_mul(systems);
         Ok(Self {
             x: backend.zeros(all)?,
@@ -168,7 +169,7 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
     }
 
     /// One iteration; this is what is recorded.
-    pub fn iterate<A, M>(&mut self, backend: &B, a: &A, m: &M) -> Result<()>
+    pub(super) fn iterate<A, M>(&mut self, backend: &B, a: &A, m: &M) -> Result<()>
     where
         A: LinearOperator<T, B> + ?Sized,
         M: Preconditioner<T, B> + ?Sized,
@@ -194,7 +195,7 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
     }
 
     /// Starts the recurrence from r, with [`CgSlot::to_start`] for a state, or one for each system.
-    pub fn start<M>(&mut self, backend: &B, m: &M, state: &[T::Real]) -> Result<()>
+    pub(super) fn start<M>(&mut self, backend: &B, m: &M, state: &[T::Real]) -> Result<()>
     where
         M: Preconditioner<T, B> + ?Sized,
     {
@@ -206,7 +207,7 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
     }
 
     /// Lets a recurrence that has converged go on to a smaller threshold.
-    pub fn resume(&mut self, backend: &B, threshold: T::Real) -> Result<()> {
+    pub(super) fn resume(&mut self, backend: &B, threshold: T::Real) -> Result<()> {
         let status = [CgStatus::Running.to_real()];
         backend.write(&status, B::part_mut(&mut self.state, CgSlot::STATUS..CgSlot::STATUS + 1))?;
         backend.write(&[threshold], B::part_mut(&mut self.state, CgSlot::THRESHOLD..CgSlot::THRESHOLD + 1))

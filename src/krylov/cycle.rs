@@ -1,7 +1,7 @@
 //! A run of iterations, from a started recurrence to its end, and what the caller hears of each.
 //!
-//! The backend runs ahead: iterations, or bursts of them, are queued before the messages of earlier ones are read. Those
-//! after the last change nothing.
+//! The backend runs ahead: iterations, or bursts of them, are queued before the messages of earlier ones are read.
+//! Those after the last change nothing.
 
 use super::cg::{Cg, Work};
 use super::driver::{End, Solve};
@@ -22,8 +22,9 @@ const DIVERGENCE: f64 = -0.75;
 /// Bursts that are queued at a time.
 const BURSTS_AHEAD: usize = 2;
 
-/// An iteration with a preconditioner of steps of its own, or with several vectors, that moves more bytes than this takes so long that
-/// one behind it keeps the backend busy. Those that are queued behind the last one change nothing, but their preconditioner and their product are applied.
+/// An iteration with a preconditioner of steps of its own, or with several vectors, that moves more bytes than this
+/// takes so long that one behind it keeps the backend busy. Those that are queued behind the last one change nothing,
+/// but their preconditioner and their product are applied.
 const LONG: usize = 256 << 20;
 const LONG_AHEAD: usize = 2;
 
@@ -78,8 +79,8 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         Ok(end)
     }
 
-    /// p.Ap / p.p where one of them is so close to the ends of the type's range that it says nothing: from p in units near its norm.
-    /// None where p.Ap is positive then. r and q are lost.
+    /// p.Ap / p.p where one of them is so close to the ends of the type's range that it says nothing: from p in units
+    /// near its norm. None where p.Ap is positive then. r and q are lost.
     fn curvature_of_unit<A>(&mut self, a: &A) -> Result<Option<f64>>
     where
         A: LinearOperator<T, B> + ?Sized,
@@ -179,7 +180,8 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// For at most `left` iterations of which each, behind the last one too, moves `bytes` beyond what stands still by itself.
+    /// For at most `left` iterations of which each, behind the last one too, moves `bytes` beyond what stands still by
+    /// itself.
     pub(super) fn new<B: KrylovSteps>(left: usize, bytes: usize) -> Self {
         if bytes > LONG {
             return Self { left, recorded: 1, ahead: LONG_AHEAD.min(B::QUEUE_DEPTH) };
@@ -188,8 +190,8 @@ impl Pace {
     }
 }
 
-/// Replays recorded iterations, several to a recording while the limit allows it, then one by one, until `take` says of a message
-/// that it wants no more or none are left. `iterate` enqueues one and posts its message.
+/// Replays recorded iterations, several to a recording while the limit allows it, then one by one, until `take` says of
+/// a message that it wants no more or none are left. `iterate` enqueues one and posts its message.
 pub(super) fn replays<R: Element, B: KrylovSteps>(
     backend: &B,
     mailbox: &B::Mailbox<R>,

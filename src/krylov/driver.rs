@@ -180,7 +180,8 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         Ok((Outcome::Converged, residual, restarts))
     }
 
-    /// The x to start from, in `work.x`: the caller's and the sum of the steps that others have done. Returns its certificate.
+    /// The x to start from, in `work.x`: the caller's and the sum of the steps that others have done. Returns its
+    /// certificate.
     fn enter<A>(
         &mut self,
         a: &A,
@@ -202,8 +203,8 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         self.certify(a, b, units)
     }
 
-    /// Steps from r = b - A x, or from where the recurrence stopped, until it says ||r|| <= `aim` or ends otherwise. Their sum is
-    /// `work.x`.
+    /// Steps from r = b - A x, or from where the recurrence stopped, until it says ||r|| <= `aim` or ends otherwise.
+    /// Their sum is `work.x`.
     fn recurrence<A, M>(
         &mut self,
         a: &A,
@@ -254,7 +255,8 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         units.norm_of(&self.backend, q, square)
     }
 
-    /// r = b - A x in units, in more than working precision where the operator can: what the recurrence starts from again.
+    /// r = b - A x in units, in more than working precision where the operator can: what the recurrence starts from
+    /// again.
     fn restart<A>(&mut self, a: &A, b: &B::Slice<T>, x: &B::Slice<T>, units: &Units<T::Real>) -> Result<()>
     where
         A: LinearOperator<T, B> + ?Sized,

@@ -2,7 +2,8 @@
 //!
 //! [`Cg`] solves A x = b for Hermitian positive definite A, with any [`LinearOperator`](crate::LinearOperator) and any
 //! [`Preconditioner`](crate::precondition::Preconditioner). [`Refinement`]
-//! does so with matrix and vectors of half the precision in its loop, [`MultiCg`] for several right-hand sides at once. [`solve`] is the short way for a matrix on the host.
+//! does so with matrix and vectors of half the precision in its loop, [`MultiCg`] for several right-hand sides at once.
+//! [`solve`] is the short way for a matrix on the host.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -44,9 +45,9 @@ use std::ops::ControlFlow;
 
 /// Solves A x = b by conjugate gradients with the Jacobi preconditioner and default [`SolveOptions`], from x = 0.
 ///
-/// A must be Hermitian, which is not looked at ([`Facts`](crate::report::Facts) tells). Whether it is positive definite, the iteration finds
-/// out: not solving the system is no error but an [`Outcome`] in the report. A diagonal entry that is not positive ends in
-/// [`Outcome::NotPositiveDefinite`]. For many solves, keep a [`Cg`].
+/// A must be Hermitian, which is not looked at ([`Facts`](crate::report::Facts) tells). Whether it is positive
+/// definite, the iteration finds out: not solving the system is no error but an [`Outcome`] in the report. A diagonal
+/// entry that is not positive ends in [`Outcome::NotPositiveDefinite`]. For many solves, keep a [`Cg`].
 ///
 /// ```
 /// use residua::{Csr, krylov};
@@ -81,7 +82,8 @@ pub fn solve<T: Scalar>(a: &Csr<T, Host>, b: &[T]) -> Result<Solution<T>> {
     }
 }
 
-/// How many systems of `n` unknowns have their right-hand sides one behind the other in `b` entries, and their solutions in `x`.
+/// How many systems of `n` unknowns have their right-hand sides one behind the other in `b` entries, and their
+/// solutions in `x`.
 fn count_systems(n: usize, b: usize, x: usize) -> Result<usize> {
     Error::check_dimension("length of x", b, x)?;
     Error::check_dimension("length of b beyond the last whole one", 0, b % n.max(1))?;

@@ -1,13 +1,15 @@
 //! Conjugate gradients for several right-hand sides of one matrix at once.
 //!
-//! Each system has a recurrence of its own: those of [`Cg`], step by step at the same time, so that the matrix is read once for all.
-//! The systems know nothing of one another; one that has ended stands still until the last has. Then each goes through an ordinary
-//! solve from the x that it reached, which certifies b - A x in one product, goes on where that does not do, and tells the outcome.
+//! Each system has a recurrence of its own: those of [`Cg`], step by step at the same time, so that the matrix is read
+//! once for all. The systems know nothing of one another; one that has ended stands still until the last has. Then each
+//! goes through an ordinary solve from the x that it reached, which certifies b - A x in one product, goes on where
+//! that does not do, and tells the outcome.
 //!
-//! An iteration of k systems moves the matrix once and 10 k vectors of n scalars, with Jacobi twice the diagonal, once for all (n reals, or n of
-//! single precision). One after the other it would be k matrices and k diagonals: so it pays where the matrix takes many
-//! bytes a row beside 80 in double precision, as with 27 entries a row and more; not where it compresses to nothing and is read as such.
-//! Before and behind the iterations each system takes a product by itself.
+//! An iteration of k systems moves the matrix once and 10 k vectors of n scalars, with Jacobi twice the diagonal, once
+//! for all (n reals, or n of single precision). One after the other it would be k matrices and k diagonals: so it pays
+//! where the matrix takes many bytes a row beside 80 in double precision, as with 27 entries a row and more; not where
+//! it compresses to nothing and is read as such. Before and behind the iterations each system takes a product by
+//! itself.
 
 use super::cg::Work;
 use super::cycle::{Pace, Run, replays};
@@ -24,8 +26,8 @@ use std::cell::{Cell, RefCell};
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
-/// A conjugate gradient solver for up to 32 right-hand sides of one matrix at once, with the memory it needs: keep it, and solve
-/// many times.
+/// A conjugate gradient solver for up to 32 right-hand sides of one matrix at once, with the memory it needs: keep it,
+/// and solve many times.
 ///
 /// ```
 /// use residua::{Csr, Host, krylov::{MultiCg, SolveOptions}, precondition::Jacobi};
@@ -88,14 +90,16 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         })
     }
 
-    /// Solves A x = b for as many right-hand sides as lie one behind the other in `b`, at most as many as the solver is for; x starts
-    /// from, and ends, likewise in `x`. A report for each, as [`Cg::solve`] gives it: its iterations are those together with
-    /// the others and those alone, and its bytes an iteration the share in one together. `observer(system, iteration, residual
-    /// norm)` sees each recurrence, and can stop all. Fewer systems than the solver is for take as long as all.
+    /// Solves A x = b for as many right-hand sides as lie one behind the other in `b`, at most as many as the solver is
+    /// for; x starts from, and ends, likewise in `x`. A report for each, as [`Cg::solve`] gives it: its iterations are
+    /// those together with the others and those alone, and its bytes an iteration the share in one together.
+    /// `observer(system, iteration, residual norm)` sees each recurrence, and can stop all. Fewer systems than the
+    /// solver is for take as long as all.
     ///
-    /// What an operator can't do for several vectors ([`LinearOperator::block_bytes`]), and a preconditioner that can't be
-    /// fused ([`Preconditioner::fused`]), is done one system after the other. So is a system once more, from where it started, whose recurrence
-    /// ended with a fault: its outcome is that of [`Cg::solve`], and the observer sees it again.
+    /// What an operator can't do for several vectors ([`LinearOperator::block_bytes`]), and a preconditioner that can't
+    /// be fused ([`Preconditioner::fused`]), is done one system after the other. So is a system once more, from where
+    /// it started, whose recurrence ended with a fault: its outcome is that of [`Cg::solve`], and the observer sees it
+    /// again.
     ///
     /// # Errors
     /// Where b is not a multiple of the unknowns long, or of more systems than the solver is for, and as [`Cg::solve`].
@@ -184,8 +188,9 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         self.cg.history()
     }
 
-    /// The recurrences of all systems that can take part, until each has ended. The sums of their steps, in units, come to lie one behind the
-    /// other in `work.q`, and `reached` tells after how many iterations: none where a system has to be solved alone.
+    /// The recurrences of all systems that can take part, until each has ended. The sums of their steps, in units, come
+    /// to lie one behind the other in `work.q`, and `reached` tells after how many iterations: none where a system has
+    /// to be solved alone.
     #[allow(clippy::too_many_arguments)]
     fn together<A, M>(
         &mut self,
@@ -257,7 +262,8 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         Ok(())
     }
 
-    /// A system's share of the bytes that an iteration of all must move; none where they are solved one after the other.
+    /// A system's share of the bytes that an iteration of all must move; none where they are solved one after the
+    /// other.
     fn share_of_bytes<A, M>(&self, a: &A, m: &M) -> Option<usize>
     where
         A: LinearOperator<T, B> + ?Sized,
@@ -270,8 +276,8 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
 }
 
 impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
-    /// Makes a system ready to iterate beside others, its residual in `column`: none where there is nothing to iterate, or nothing finite
-    /// to begin with.
+    /// Makes a system ready to iterate beside others, its residual in `column`: none where there is nothing to iterate,
+    /// or nothing finite to begin with.
     fn join<'a, F, A>(
         &mut self,
         a: &A,

@@ -6,10 +6,10 @@
 //!          x = x + d
 //! ```
 //!
-//! N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., chapter 12. An inner iteration moves half the bytes
-//! of a plain one; each repetition costs a product and a few vector operations, and gives up what the last Krylov space
-//! had learnt. It converges where half the precision can solve the system at all (a condition number well below 1e7 for
-//! single precision); where not, it says [`Outcome::Stagnated`], and full precision may still do.
+//! N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., chapter 12. An inner iteration moves half the
+//! bytes of a plain one; each repetition costs a product and a few vector operations, and gives up what the last Krylov
+//! space had learnt. It converges where half the precision can solve the system at all (a condition number well below
+//! 1e7 for single precision); where not, it says [`Outcome::Stagnated`], and full precision may still do.
 
 use super::units::Units;
 use super::{Cg, Outcome, Report, SolveOptions, check_sizes};
@@ -68,8 +68,8 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
         })
     }
 
-    /// Solves A x = b from x, with `low` for A and `m` for its preconditioner in half the precision. Everything else is as
-    /// for [`Cg::solve`]; the report counts inner iterations, and what one of them moves.
+    /// Solves A x = b from x, with `low` for A and `m` for its preconditioner in half the precision. Everything else is
+    /// as for [`Cg::solve`]; the report counts inner iterations, and what one of them moves.
     ///
     /// # Errors
     /// As [`Cg::solve`].
@@ -166,8 +166,8 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
         self.iterating
     }
 
-    /// x += d, with A' d = r solved as `options` say and x before it in `best`. r has the norm `residual`; `told` hears of the inner
-    /// iterations but for the start, with residual norms in the units of b.
+    /// x += d, with A' d = r solved as `options` say and x before it in `best`. r has the norm `residual`; `told` hears
+    /// of the inner iterations but for the start, with residual norms in the units of b.
     #[allow(clippy::too_many_arguments)] // once, where it is cut from `solve`
     fn correct<L, M>(
         &mut self,

@@ -4,8 +4,8 @@ use crate::scalar::{Real, Scalar};
 use std::fmt;
 
 /// How a solve ended. x holds the last iterate; where the iteration failed ([`NotPositiveDefinite`], [`Breakdown`],
-/// [`Stagnated`], [`NotFinite`]) and that is worse than what the iteration, or its last restart, started from, it holds the
-/// latter. So a failed solve never leaves a larger residual than it found.
+/// [`Stagnated`], [`NotFinite`]) and that is worse than what the iteration, or its last restart, started from, it holds
+/// the latter. So a failed solve never leaves a larger residual than it found.
 ///
 /// [`NotPositiveDefinite`]: Outcome::NotPositiveDefinite
 /// [`Breakdown`]: Outcome::Breakdown
@@ -25,13 +25,14 @@ pub enum Outcome {
         /// p.Ap / p.p, at least A's smallest eigenvalue.
         curvature: f64,
     },
-    /// The recurrence cannot go on: a step length overflows, p.Ap underflows, or the preconditioner is not positive definite.
+    /// The recurrence cannot go on: a step length overflows, p.Ap underflows, or the preconditioner is not positive
+    /// definite.
     Breakdown {
         /// The iteration at which it happened, from 1.
         iteration: usize,
     },
-    /// The residual no longer falls: not over the stagnation window, not by starting again from b - A x, or it has grown
-    /// beyond what any matrix allows that is not singular to working precision.
+    /// The residual no longer falls: not over the stagnation window, not by starting again from b - A x, or it has
+    /// grown beyond what any matrix allows that is not singular to working precision.
     Stagnated,
     /// b, the starting vector, A or an iterate holds infinities or NaN.
     NotFinite,

@@ -13,14 +13,14 @@ use num_traits::Float;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Units<R> {
     /// ||b||; not finite where an entry of b is not.
-    pub b_norm: f64,
+    pub(super) b_norm: f64,
     /// The unit, a power of two.
-    pub unit: R,
+    pub(super) unit: R,
 }
 
 impl<R: Real> Units<R> {
     /// Measures `b`; `scratch` is as long as b, `square` has one element.
-    pub fn of<T: Scalar<Real = R>, B: VectorOps>(
+    pub(super) fn of<T: Scalar<Real = R>, B: VectorOps>(
         backend: &B,
         b: &B::Slice<T>,
         scratch: &mut B::Slice<T>,
@@ -47,22 +47,22 @@ impl<R: Real> Units<R> {
     }
 
     /// A sum of squares of at least this has lost nothing that counts below the type's range.
-    pub fn safe_square() -> R {
+    pub(super) fn safe_square() -> R {
         R::min_positive_value() / (R::epsilon() * R::epsilon())
     }
 
     /// The factor by which b and A x are multiplied: a power of two too.
-    pub fn scale(&self) -> R {
+    pub(super) fn scale(&self) -> R {
         self.unit.recip()
     }
 
     /// A squared norm in these units, as a norm in the units of b.
-    pub fn norm(&self, square: R) -> f64 {
+    pub(super) fn norm(&self, square: R) -> f64 {
         square.to_f64().sqrt() * self.unit.to_f64()
     }
 
     /// The norm, in the units of b, of a vector in these; `square` has one element.
-    pub fn norm_of<T: Scalar<Real = R>, B: VectorOps>(
+    pub(super) fn norm_of<T: Scalar<Real = R>, B: VectorOps>(
         &self,
         backend: &B,
         vector: &B::Slice<T>,
@@ -73,7 +73,7 @@ impl<R: Real> Units<R> {
     }
 
     /// r = b - A x in these units, from x alone; returns its norm in those of b. `square` has one element.
-    pub fn residual<T: Scalar<Real = R>, B: VectorOps>(
+    pub(super) fn residual<T: Scalar<Real = R>, B: VectorOps>(
         &self,
         backend: &B,
         a: &(impl LinearOperator<T, B> + ?Sized),
@@ -89,7 +89,7 @@ impl<R: Real> Units<R> {
     }
 
     /// The square, in these units, of a norm in the units of b.
-    pub fn square(&self, norm: f64) -> R {
+    pub(super) fn square(&self, norm: f64) -> R {
         let norm = norm / self.unit.to_f64();
         R::from_f64(norm * norm)
     }

@@ -9,9 +9,9 @@ use crate::scalar::Scalar;
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// Conjugate gradients with the Jacobi preconditioner for a pattern that stays: [`setup`](WarmCg::setup) takes all memory
-/// that there is to take, [`update`](WarmCg::update) and [`solve`](WarmCg::solve) take none, on the host or on a device.
-/// All vectors are buffers of the backend: nothing is copied to the host and back.
+/// Conjugate gradients with the Jacobi preconditioner for a pattern that stays: [`setup`](WarmCg::setup) takes all
+/// memory that there is to take, [`update`](WarmCg::update) and [`solve`](WarmCg::solve) take none, on the host or on a
+/// device. All vectors are buffers of the backend: nothing is copied to the host and back.
 ///
 /// ```
 /// use residua::{Csr, Host, krylov::{SolveOptions, WarmCg}};
@@ -57,8 +57,8 @@ impl<T: Scalar, B: KrylovSteps + Products> WarmCg<T, B> {
         Ok(Self { backend: backend.clone(), a, jacobi, solver })
     }
 
-    /// As [`WarmCg::setup`], with memory for [`WarmCg::solve_each`] to solve up to `systems` right-hand sides at once ([`MultiCg`]), 4 n
-    /// scalars for each: for matrices too large for the caches.
+    /// As [`WarmCg::setup`], with memory for [`WarmCg::solve_each`] to solve up to `systems` right-hand sides at once
+    /// ([`MultiCg`]), 4 n scalars for each: for matrices too large for the caches.
     ///
     /// # Errors
     /// As [`WarmCg::setup`] and [`MultiCg::new`].
@@ -95,8 +95,9 @@ impl<T: Scalar, B: KrylovSteps + Products> WarmCg<T, B> {
         cg.solve(&self.a, &self.jacobi, b, x, |_, _| ControlFlow::Continue(()))
     }
 
-    /// All of several right-hand sides: they, and the solutions, lie one behind the other in `b` and `x`. One solve after the other,
-    /// or several at once after [`WarmCg::setup_for_several`]. `told` hears of each with its number, and can stop the rest.
+    /// All of several right-hand sides: they, and the solutions, lie one behind the other in `b` and `x`. One solve
+    /// after the other, or several at once after [`WarmCg::setup_for_several`]. `told` hears of each with its number,
+    /// and can stop the rest.
     ///
     /// # Errors
     /// Where b is not a multiple of the rows long or x of another length, and as [`Cg::solve`].

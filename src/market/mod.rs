@@ -13,11 +13,12 @@
 //! 3 3 2
 //! ```
 //!
-//! What is read beyond the letter of the format: `double` and `unsigned-integer` as fields, the object `vector`, a banner
-//! with one `%` or after blanks or blank lines, the upper triangle in place of the lower, comments after an entry, a
-//! value of 1 in a pattern, and gzip (several members too) under any name. What is refused although others accept it: values that are not finite, text
-//! after a complete entry, both triangles under a symmetric banner, a diagonal that contradicts the banner, and sizes out
-//! of proportion to the file ([`ReadOptions`]). Integers beyond 2^53 are rounded to the number type as reals are.
+//! What is read beyond the letter of the format: `double` and `unsigned-integer` as fields, the object `vector`, a
+//! banner with one `%` or after blanks or blank lines, the upper triangle in place of the lower, comments after an
+//! entry, a value of 1 in a pattern, and gzip (several members too) under any name. What is refused although others
+//! accept it: values that are not finite, text after a complete entry, both triangles under a symmetric banner, a
+//! diagonal that contradicts the banner, and sizes out of proportion to the file ([`ReadOptions`]). Integers beyond
+//! 2^53 are rounded to the number type as reals are.
 
 mod dense;
 mod detect;

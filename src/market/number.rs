@@ -1,9 +1,10 @@
 //! Numbers from text, rounded as `str::parse` rounds them and several times as fast.
 //!
-//! Digits are taken eight at a time from one 64-bit word. For a decimal w * 10^q with -54 <= q <= 55, one or two products
-//! of 64 x 64 bits with 5^q decide the rounding (Lemire, "Number parsing at a gigabyte per second", Software: Practice
-//! and Experience 51, 2021). The rest, and numbers of more than 19 digits, go to `str::parse`. The older way with powers
-//! of ten that doubles hold exactly is left out: where files mix short and long numbers, choosing costs more than it saves.
+//! Digits are taken eight at a time from one 64-bit word. For a decimal w * 10^q with -54 <= q <= 55, one or two
+//! products of 64 x 64 bits with 5^q decide the rounding (Lemire, "Number parsing at a gigabyte per second", Software:
+//! Practice and Experience 51, 2021). The rest, and numbers of more than 19 digits, go to `str::parse`. The older way
+//! with powers of ten that doubles hold exactly is left out: where files mix short and long numbers, choosing costs
+//! more than it saves.
 
 use super::fault::Cause;
 use crate::scalar::{Real, Scalar};
@@ -218,8 +219,8 @@ fn narrow<R: Real>(value: f64, token: &[u8]) -> R {
 const SMALLEST: i64 = -54;
 const LARGEST: i64 = 55;
 
-/// 5^q for q from `SMALLEST` to `LARGEST`, scaled by a power of two into 128 bits with the highest set: exact from 0 on;
-/// below, the reciprocal rounded up as far as -27, where that keeps ties exact, and down beyond.
+/// 5^q for q from `SMALLEST` to `LARGEST`, scaled by a power of two into 128 bits with the highest set: exact from 0
+/// on; below, the reciprocal rounded up as far as -27, where that keeps ties exact, and down beyond.
 static POWERS_OF_FIVE: [u128; (LARGEST - SMALLEST + 1) as usize] = powers_of_five();
 
 const fn powers_of_five() -> [u128; (LARGEST - SMALLEST + 1) as usize] {

@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 /// Bytes of a piece, about: small enough for the second-level cache, large enough that starting it costs nothing.
 const PIECE: usize = 128 << 10;
 
-/// Reads up to the line of sizes. Returns the header and the number of its lines, with the block that it ends in and its
-/// end there.
+/// Reads up to the line of sizes. Returns the header and the number of its lines, with the block that it ends in and
+/// its end there.
 pub(super) fn header(source: &mut Source) -> Result<(Header, u64, Block, usize)> {
     let path = source.path().to_owned();
     let compressed = source.compressed;
@@ -130,8 +130,8 @@ impl<T: Scalar> Open<T> {
         Ok(Self { header, header_lines, bound, source, block, start, arrays })
     }
 
-    /// Reads every entry, and gives each block's to `deliver` as soon as they are there, in the order of the file. It returns
-    /// room for others, or nothing where the rest is not wanted.
+    /// Reads every entry, and gives each block's to `deliver` as soon as they are there, in the order of the file. It
+    /// returns room for others, or nothing where the rest is not wanted.
     pub(super) fn in_parts(self, mut deliver: impl FnMut(Part<T>) -> Option<Part<T>>) -> Result<Summary> {
         let arrays = self.read(|arrays| {
             let mut part = std::mem::take(&mut arrays.filling);

@@ -125,8 +125,8 @@ pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
 /// Reads a matrix as it is stored. `-` is standard input; gzip is recognised by its content. A full array gives its
 /// entries that are not zero.
 ///
-/// Memory: 8 bytes and a value for each entry, and 12 MiB of text. Time: about the parsing of numbers, on every thread of
-/// the current rayon pool.
+/// Memory: 8 bytes and a value for each entry, and 12 MiB of text. Time: about the parsing of numbers, on every thread
+/// of the current rayon pool.
 ///
 /// # Errors
 /// Where the file cannot be read, is not what the format allows (file, line and cause are named), holds complex values

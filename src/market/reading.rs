@@ -1,5 +1,5 @@
-//! Reading beside other work, straight into the memory of a backend: while a block of text is parsed, the entries of the
-//! one before are on their way there.
+//! Reading beside other work, straight into the memory of a backend: while a block of text is parsed, the entries of
+//! the one before are on their way there.
 
 use super::header::{Format, Header};
 use super::parallel::{Open, Part};
@@ -12,8 +12,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
-/// Parts that wait for being filled again. What a backend that was late leaves beyond these is given back while the rest is
-/// parsed: later, when the backend asks for memory itself, it would have to wait for that.
+/// Parts that wait for being filled again. What a backend that was late leaves beyond these is given back while the
+/// rest is parsed: later, when the backend asks for memory itself, it would have to wait for that.
 const SPARE: usize = 8;
 
 /// A matrix that a thread of its own reads.

@@ -78,8 +78,8 @@ impl Source {
             // A small file: its first block was all.
             return Blocks { blocks, back, ended: true };
         }
-        // Not joined: where the parser stops early, the thread ends at its next block. It must not hold up an error while
-        // it waits for a pipe.
+        // Not joined: where the parser stops early, the thread ends at its next block. It must not hold up an error
+        // while it waits for a pipe.
         std::thread::spawn(move || {
             loop {
                 let next = lines.next(empty.try_recv().unwrap_or_default());

@@ -207,8 +207,8 @@ fn bench_makes_its_matrices_and_tells_the_automatic_choice() {
     let (cube, random) = (of("poisson3d:9"), of("random:300x200,row-lengths=4..9,seed=3"));
     assert_eq!((cube.len(), cube[0]["rows"].as_u64()), (random.len(), Some(729)));
     assert_eq!((&random[0]["rows"], &random[0]["columns"]), (&300.into(), &200.into()));
-    // 6 and -1 fit into half the width: automatically, nothing larger is read than CSR. Without that, what is proposed is at most a
-    // third larger; which of that is the fastest is for this machine to tell.
+    // 6 and -1 fit into half the width: automatically, nothing larger is read than CSR. Without that, what is proposed
+    // is at most a third larger; which of that is the fastest is for this machine to tell.
     for (word, most) in [("auto:", 1.0), ("plain:", 1.34)] {
         let chosen = cube.iter().find(|l| l["format"].as_str().unwrap().starts_with(word)).unwrap();
         assert!(chosen["product_seconds"].as_f64().unwrap() > 0.0);

@@ -119,7 +119,8 @@ pub fn finish(mut command: Command, input: &[u8]) -> Run {
     }
 }
 
-/// What `--device` can be here: the CPU, and a GPU where there is one. `RESIDUA_NEED_DEVICE=1` turns its absence into a failure.
+/// What `--device` can be here: the CPU, and a GPU where there is one. `RESIDUA_NEED_DEVICE=1` turns its absence into a
+/// failure.
 pub fn devices() -> Vec<&'static str> {
     let f = Folder::new();
     f.write("one.mtx", "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n");

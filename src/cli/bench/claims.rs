@@ -1,7 +1,7 @@
 //! What textbooks say of the formats, and whether it holds on this matrix and this device, in figures.
 //!
-//! The claims are those of Kirk, Hwu and El Hajj, "Programming Massively Parallel Processors" (PMPP), chapter 14, and of
-//! Bell and Garland, "Implementing sparse matrix-vector multiplication on throughput-oriented processors" (SC 2009).
+//! The claims are those of Kirk, Hwu and El Hajj, "Programming Massively Parallel Processors" (PMPP), chapter 14, and
+//! of Bell and Garland, "Implementing sparse matrix-vector multiplication on throughput-oriented processors" (SC 2009).
 
 use super::line::Line;
 use residua::report::{Align, Table};

@@ -51,7 +51,8 @@ impl Line {
         self.share_of_copy = Some(rate / copy);
     }
 
-    /// Enters what came of measuring: a format that the device has no kernel or no room for is refused, and the others go on.
+    /// Enters what came of measuring: a format that the device has no kernel or no room for is refused, and the others
+    /// go on.
     pub(super) fn refuse(&mut self, measured: Result<()>) -> Result<()> {
         match measured {
             Err(error @ Error::OutOfMemory { .. }) => self.refused = Some(error.to_string()),

@@ -47,7 +47,8 @@ pub(crate) struct Arguments {
     /// A model problem of `residua generate`: KIND, KIND:100x100x100, or with options KIND:SIZE,seed=7
     #[arg(long, value_name = "MODEL")]
     generate: Vec<Source>,
-    /// How often each matrix is repeated along a diagonal: a small one's kind, at a size where memory decides, not latency
+    /// How often each matrix is repeated along a diagonal: a small one's kind, at a size where memory decides, not
+    /// latency
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     copies: u32,
     /// What to compare, separated by commas: names of formats, auto (the automatic choice), cusparse [default: all]
@@ -62,7 +63,8 @@ pub(crate) struct Arguments {
     /// Seconds that each measurement lasts
     #[arg(long, default_value_t = 0.2, value_parser = parse_time)]
     time: f64,
-    /// Time products one call after another; by default, what a device does is recorded once and replayed, as solvers do
+    /// Time products one call after another; by default, what a device does is recorded once and replayed, as solvers
+    /// do
     #[arg(long)]
     unrecorded: bool,
     /// Write the figures as JSON

@@ -56,8 +56,8 @@ pub(super) fn measure<T: Scalar>(
     Ok(())
 }
 
-/// How far apart two sums of each row may be by rounding alone, in any order, where x is 1 everywhere: twice the bound of one
-/// (Higham 2002, section 4.2).
+/// How far apart two sums of each row may be by rounding alone, in any order, where x is 1 everywhere: twice the bound
+/// of one (Higham 2002, section 4.2).
 fn rounding_bounds<T: Scalar>(a: &Csr<T>) -> Vec<f64> {
     let unit = <T::Real as Float>::epsilon().to_f64() / 2.0;
     let row = |i| {

@@ -41,8 +41,8 @@ pub(super) fn alone<B: Backend>(
     Ok(Measured::of(times))
 }
 
-/// A step as an iteration would run it: in batches, `recorded` where the backend can record it, so that on a device what
-/// counts is the device's time. Repeated for `total` seconds, three batches at least.
+/// A step as an iteration would run it: in batches, `recorded` where the backend can record it, so that on a device
+/// what counts is the device's time. Repeated for `total` seconds, three batches at least.
 pub(super) fn in_batches<B: Backend>(
     backend: &B,
     (total, recorded): (f64, bool),

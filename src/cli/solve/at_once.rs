@@ -12,11 +12,12 @@ const MOST: usize = 8;
 /// The fewest.
 const LEAST: usize = 4;
 
-/// The fewest where rows have more entries than this on average: a tile of so few vectors then holds more of the matrix than fits.
+/// The fewest where rows have more entries than this on average: a tile of so few vectors then holds more of the matrix
+/// than fits.
 const LEAST_LONG: (usize, usize) = (40, 6);
 
-/// Together they must move so much less a system: their product reaches a smaller share of the bandwidth. The second where bytes are not
-/// all that counts.
+/// Together they must move so much less a system: their product reaches a smaller share of the bandwidth. The second
+/// where bytes are not all that counts.
 const WORTH: [f64; 2] = [0.75, 0.6];
 
 /// How many of so many right-hand sides are solved at once: as many each time.
@@ -24,8 +25,8 @@ fn at_once(right_hand_sides: usize) -> usize {
     right_hand_sides.div_ceil(right_hand_sides.div_ceil(MOST).max(1))
 }
 
-/// How many right-hand sides are to be solved at once with the matrix in CSR: one where it is no better than with what was chosen for
-/// it, one after the other.
+/// How many right-hand sides are to be solved at once with the matrix in CSR: one where it is no better than with what
+/// was chosen for it, one after the other.
 pub(super) fn instead<V, T, B>(
     chosen: &dyn SparseMatrix<T, B, V>,
     preconditioner: &Setup<T, B>,

@@ -67,8 +67,8 @@ pub(super) struct Ready<T: Scalar, B: PreconditionSteps + Products> {
 }
 
 impl<T: Scalar, B: PreconditionSteps + Products> System<T, B> {
-    /// Sets the preconditioner up, and stores the matrix in the format asked for, or in the one that pays for the products
-    /// to be expected.
+    /// Sets the preconditioner up, and stores the matrix in the format asked for, or in the one that pays for the
+    /// products to be expected.
     pub(super) fn full<V: Scalar + Widen<T>>(
         backend: &B,
         a: Csr<V, B>,
@@ -105,8 +105,8 @@ impl<T: Scalar, B: PreconditionSteps + Products> System<T, B> {
         Ok(Ready { system: System::Mixed(whole, stored), how })
     }
 
-    /// As [`System::mixed`] where rounding leaves a matrix to iterate with, and with the means to go on in full precision;
-    /// else as [`System::full`].
+    /// As [`System::mixed`] where rounding leaves a matrix to iterate with, and with the means to go on in full
+    /// precision; else as [`System::full`].
     pub(super) fn either<V>(backend: &B, a: Csr<V, B>, wishes: Wishes<'_>) -> residua::Result<Ready<T, B>>
     where
         V: Scalar + Widen<T>,
@@ -212,7 +212,8 @@ where
     Ok((Stored { operator, preconditioner, at_once }, How { format, preconditioner: name, choice, spent }))
 }
 
-/// Whether a polynomial in half the precision may be faster: where vectors and matrix come from memory in each iteration.
+/// Whether a polynomial in half the precision may be faster: where vectors and matrix come from memory in each
+/// iteration.
 fn may_pay<V: Scalar + Widen<T>, T: Scalar, B: PreconditionSteps + Products>(
     backend: &B,
     a: &Csr<V, B>,

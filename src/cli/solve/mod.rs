@@ -50,13 +50,13 @@ pub(crate) struct Arguments {
     /// Solver
     #[arg(long, default_value = "cg", value_parser = ["cg"])]
     method: String,
-    /// Preconditioner: none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], chebyshev-single[:STEPS] (the same in
-    /// single precision, around it all is in double), or auto: jacobi, or chebyshev-single on a GPU where it moves so
-    /// many fewer bytes that the solve is likely to be faster
+    /// Preconditioner: none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], chebyshev-single[:STEPS] (the same
+    /// in single precision, around it all is in double), or auto: jacobi, or chebyshev-single on a GPU where it moves
+    /// so many fewer bytes that the solve is likely to be faster
     #[arg(long, default_value = "auto", value_name = "NAME", value_parser = preconditioner::parse)]
     preconditioner: preconditioner::Name,
-    /// double; mixed: iterate with matrix and vectors in single precision, refine in double; or auto: as mixed, and go on
-    /// in double where that does not reach the tolerance
+    /// double; mixed: iterate with matrix and vectors in single precision, refine in double; or auto: as mixed, and go
+    /// on in double where that does not reach the tolerance
     #[arg(long, default_value = "double", value_parser = ["double", "mixed", "auto"])]
     precision: String,
     /// Stop where ||b - A x|| is at most this times ||b||
@@ -101,8 +101,8 @@ impl Arguments {
         self.precision != "double"
     }
 
-    /// The kernels that a solve is likely to need. Those of an ordering come first: one of them takes longer to compile than
-    /// any other.
+    /// The kernels that a solve is likely to need. Those of an ordering come first: one of them takes longer to compile
+    /// than any other.
     #[cfg(feature = "cuda")]
     fn units<T: Scalar>(&self) -> Vec<Unit> {
         let ordering = if self.reorder == "none" { Vec::new() } else { units_of_an_ordering() };
@@ -169,8 +169,8 @@ fn run_as<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result
         return run::run::<T, _>(&Host, load(path), None, arguments, sinks);
     }
     device::ask_for_one_connection();
-    // A device takes a fifth of a second to start: a good part of a large file is read by then. What comes through a pipe
-    // is left to whoever will compute, since it comes only once.
+    // A device takes a fifth of a second to start: a good part of a large file is read by then. What comes through a
+    // pipe is left to whoever will compute, since it comes only once.
     let start = Instant::now();
     let begin = || (Reading::<T>::start(path, ReadOptions::default()), start);
     let reading = path.is_file().then(begin);

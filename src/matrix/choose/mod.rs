@@ -68,8 +68,9 @@ impl ChoiceOptions {
         self
     }
 
-    /// How many products may be spent on measuring, all formats together; six are taken of each at least (up to some hundreds where
-    /// starting a product takes longer than the product), and three of one that is three times slower than CSR. Default 16.
+    /// How many products may be spent on measuring, all formats together; six are taken of each at least (up to some
+    /// hundreds where starting a product takes longer than the product), and three of one that is three times slower
+    /// than CSR. Default 16.
     #[must_use]
     pub fn budget(mut self, products: usize) -> Self {
         self.budget = products;
@@ -168,8 +169,8 @@ where
     if model.shares.len() < 2 {
         return keep(a, format!("csr is the only format that {} multiplies", backend.description()));
     }
-    // Twice what a trial of `n` formats beside CSR costs, and the look before it, in CSR products. The whole product may be saved
-    // at best: with fewer products than a trial costs, nothing is worth a look.
+    // Twice what a trial of `n` formats beside CSR costs, and the look before it, in CSR products. The whole product
+    // may be saved at best: with fewer products than a trial costs, nothing is worth a look.
     let (look, starting) = model.look_and_start((a.nonzeros() + a.rows()) * (4 + size_of::<V>()));
     let each = |n: usize| trial::each(n, options.budget, starting);
     let affordable = |n: usize| 2.0 * (look + n as f64 * model.conversion + ((n + 1) * each(n)) as f64);

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! `bytes` is the storage, padding counted, with x and y once; `start` what could be copied while a product is being
-//! started; `share` the part of copy bandwidth that the backend's kernel reaches on its own bytes; `entry` what could be copied
-//! while a thread that has a row to itself takes an entry of it. Only ratios of times are used, so the copy bandwidth itself need
-//! not be known.
+//! started; `share` the part of copy bandwidth that the backend's kernel reaches on its own bytes; `entry` what could
+//! be copied while a thread that has a row to itself takes an entry of it. Only ratios of times are used, so the copy
+//! bandwidth itself need not be known.
 
 use super::super::lengths::{RowLengths, RowStatistics};
 use super::super::storage::Storage;
@@ -39,12 +39,13 @@ pub struct ProductModel {
     /// Format, and the share of copy bandwidth that its product reaches on its own bytes; what is not listed has no
     /// kernel.
     pub shares: &'static [(&'static str, f64)],
-    /// Format, what its product costs beside `start`, and what an entry of the longest row does where one thread takes it all: the product
-    /// lasts as long as that row. In the same unit; what is not listed waits for nothing.
+    /// Format, what its product costs beside `start`, and what an entry of the longest row does where one thread takes
+    /// it all: the product lasts as long as that row. In the same unit; what is not listed waits for nothing.
     pub waits: &'static [(&'static str, f64, f64)],
     /// What the compressed format suits.
     pub compressed: Compressed,
-    /// What an entry far from its row costs beside its bytes, in bytes that could have been copied meanwhile: x comes from another cache.
+    /// What an entry far from its row costs beside its bytes, in bytes that could have been copied meanwhile: x comes
+    /// from another cache.
     pub far: f64,
     /// The same where bands are swept, so that entries share what comes.
     pub far_swept: f64,
@@ -93,8 +94,8 @@ impl ProductModel {
         self
     }
 
-    /// What a look costs in CSR products of a matrix, and which share of such a product is its start, before anything but the
-    /// matrix's size in bytes is known.
+    /// What a look costs in CSR products of a matrix, and which share of such a product is its start, before anything
+    /// but the matrix's size in bytes is known.
     pub(super) fn look_and_start(&self, bytes: usize) -> (f64, f64) {
         let share = self.share(Csr::<f64>::NAME).unwrap_or(1.0);
         let start = self.start + self.wait(Csr::<f64>::NAME).0;

@@ -53,7 +53,8 @@ pub struct ChoiceReport {
     pub trials: Vec<Trial>,
     /// Seconds that the choice and the conversion took, all trials included.
     pub seconds: f64,
-    /// Those of them in which kernels were compiled and loaded for the first time; another choice on this machine does not take them.
+    /// Those of them in which kernels were compiled and loaded for the first time; another choice on this machine does
+    /// not take them.
     pub first_use_seconds: f64,
 }
 

@@ -1,5 +1,5 @@
-//! A look at a few runs of rows: their lengths, how clustered columns are, how varied values are, and a fingerprint of the
-//! pattern. To look at all rows would cost a device more than many products.
+//! A look at a few runs of rows: their lengths, how clustered columns are, how varied values are, and a fingerprint of
+//! the pattern. To look at all rows would cost a device more than many products.
 
 use super::super::{Csr, RowLengths};
 use crate::backend::{BASES, Backend, OffsetsRef, RANGE, SECTION};
@@ -27,9 +27,11 @@ pub struct Variety {
     pub entries: usize,
     /// Most distinct distances of a column from its row in one run of rows.
     pub distances: usize,
-    /// Share of the entries in sections of neighbouring rows whose columns 16 bits hold ([`Slim`](crate::matrix::Slim)).
+    /// Share of the entries in sections of neighbouring rows whose columns 16 bits hold
+    /// ([`Slim`](crate::matrix::Slim)).
     pub held: f64,
-    /// Share of the entries that are in such sections or within 2^15 columns of their row: x of these comes from near caches.
+    /// Share of the entries that are in such sections or within 2^15 columns of their row: x of these comes from near
+    /// caches.
     pub near: f64,
     /// Distinct values; counting ends above 256.
     pub values: usize,
@@ -44,8 +46,8 @@ pub struct Variety {
 }
 
 impl Variety {
-    /// Bytes of `nonzeros` entries in `rows` rows, where what repeats in the sample is stored as short codes: a row by its
-    /// kind, an entry by its distance, a value by its place in a list.
+    /// Bytes of `nonzeros` entries in `rows` rows, where what repeats in the sample is stored as short codes: a row by
+    /// its kind, an entry by its distance, a value by its place in a list.
     pub(super) fn bytes(&self, rows: usize, nonzeros: usize, value: usize) -> f64 {
         let (rows, nonzeros) = (rows as f64, nonzeros as f64);
         if self.few(self.lines) {

@@ -205,7 +205,8 @@ fn waiting() -> ProductModel {
     ProductModel::new(5e6, 1.7e10, 6.0, shares).waits(waits)
 }
 
-/// In a small matrix what a product waits for decides, not its bytes: ELL may pad then, and nothing that starts late is worth a trial.
+/// In a small matrix what a product waits for decides, not its bytes: ELL may pad then, and nothing that starts late is
+/// worth a trial.
 #[test]
 fn small_matrices_are_judged_by_what_products_wait_for() {
     let promises = |n: usize| {
@@ -243,7 +244,8 @@ fn the_longest_of_all_rows_counts() {
     assert_eq!(first(&traits.longest(longest as usize)), "csr");
 }
 
-/// On a GPU, sell was chosen once where csr takes a third of its time: 3 us, measured one at a time by a clock that takes 20.
+/// On a GPU, sell was chosen once where csr takes a third of its time: 3 us, measured one at a time by a clock that
+/// takes 20.
 #[test]
 fn short_products_are_measured_many_at_a_time() {
     assert_eq!([trial::each(1, 16, 0.0), trial::each(7, 16, 0.0)], [8, 6]);
@@ -346,7 +348,8 @@ fn layers_far_apart_are_compressed() {
     assert!(proposed.contains(&"slim") && !proposed.contains(&"swept"), "{proposed:?}");
 }
 
-/// Where runs of the sample start at the edge of a grid's planes, their first rows lack neighbours: 9 of 27 diagonals are not seen there.
+/// Where runs of the sample start at the edge of a grid's planes, their first rows lack neighbours: 9 of 27 diagonals
+/// are not seen there.
 #[test]
 fn rows_at_the_edge_of_a_grid_do_not_hide_its_diagonals() {
     let a = generate::poisson3d_27(200, 8, 16).unwrap();

@@ -11,8 +11,9 @@ use std::time::Instant;
 /// Another format must beat CSR by this much: less is chance.
 const MARGIN: f64 = 0.97;
 
-/// A format is tried where the model sees it within this factor of the fastest that was measured: so much is the model wrong where nothing
-/// that it goes by is missing. (By a sample, what is compressed may seem five times as fast as CSR and be a tenth faster.)
+/// A format is tried where the model sees it within this factor of the fastest that was measured: so much is the model
+/// wrong where nothing that it goes by is missing. (By a sample, what is compressed may seem five times as fast as CSR
+/// and be a tenth faster.)
 const WITHIN: f64 = 1.25;
 
 /// Batches of which the fastest counts: whatever else the machine does only adds.
@@ -21,8 +22,8 @@ const BATCHES: usize = 4;
 /// Products of each format beside these: one to warm up, one to see whether it is worth more.
 const BEFORE: usize = 2;
 
-/// Products of each format where starting it is all that a product's time is. Batches of a few would tell how long the clock and the start
-/// of a recording take.
+/// Products of each format where starting it is all that a product's time is. Batches of a few would tell how long the
+/// clock and the start of a recording take.
 const SHORT: f64 = 500.0;
 
 /// A format whose first product takes so many of CSR's, and the next as well, has lost.
@@ -67,8 +68,9 @@ type Stored<T, B, V> = Box<dyn SparseMatrix<T, B, V>>;
 /// A format, and the time of its product by the model where CSR's is one.
 pub(super) type Proposal = (&'static str, f64);
 
-/// Tries CSR and the formats proposed, in this order, with so many products of each: the matrix in the one with the fastest product, and
-/// all times, CSR's first. CSR's time says how long the model's are; a format that would then be slower than what was found is left out.
+/// Tries CSR and the formats proposed, in this order, with so many products of each: the matrix in the one with the
+/// fastest product, and all times, CSR's first. CSR's time says how long the model's are; a format that would then be
+/// slower than what was found is left out.
 pub(super) fn run<T, V, B>(
     backend: &B,
     a: Csr<V, B>,
@@ -84,7 +86,8 @@ where
     let mut x = backend.zeros::<T>(a.columns())?;
     backend.fill(T::one(), &mut x)?;
     let mut y = backend.zeros::<T>(a.rows())?;
-    // Seconds of a product by itself, and of one among several; the latter is not measured where the former is beyond a limit.
+    // Seconds of a product by itself, and of one among several; the latter is not measured where the former is beyond a
+    // limit.
     let mut time =
         |matrix: &dyn SparseMatrix<T, B, V>, most: f64, clock: &mut Clock<'_>| -> Result<(f64, f64)> {
             let mut product = || matrix.product(backend, T::one(), &x, T::zero(), &mut y);
