@@ -69,9 +69,8 @@ impl Shape {
 
     /// In the variant for which the macro `name` stands for `value`.
     pub(super) fn variant(mut self, name: &'static str, value: &'static str) -> Self {
-        if let Some(free) = self.variants.iter_mut().find(|(taken, _)| taken.is_empty()) {
-            *free = (name, value);
-        }
+        let free = self.variants.iter_mut().find(|(taken, _)| taken.is_empty());
+        *free.expect("a launch names three variants at most") = (name, value);
         self
     }
 

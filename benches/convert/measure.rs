@@ -1,0 +1,52 @@
+//! Times and memory of calls, and what is asked for on the command line.
+
+use residua::backend::Backend;
+use residua::{Cuda, Result};
+use std::time::Instant;
+
+/// Milliseconds of a call, median of `runs` after one to warm up; `prepare` is not timed.
+pub fn median<P, R>(
+    b: &Cuda,
+    runs: usize,
+    mut prepare: impl FnMut() -> Result<P>,
+    mut call: impl FnMut(P) -> Result<R>,
+) -> Result<f64> {
+    let mut times = Vec::new();
+    for run in 0..=runs {
+        let input = prepare()?;
+        b.synchronize()?;
+        let start = Instant::now();
+        let result = call(input)?;
+        b.synchronize()?;
+        let time = start.elapsed().as_secs_f64() * 1e3;
+        drop(result);
+        if run > 0 {
+            times.push(time);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
+
+/// Bytes that `call` held beyond what there was, at its peak.
+pub fn peak<R>(b: &Cuda, call: impl FnOnce() -> Result<R>) -> Result<(R, f64)> {
+    b.synchronize()?;
+    b.forget_peak();
+    let before = b.peak_memory();
+    let result = call()?;
+    b.synchronize()?;
+    Ok((result, (b.peak_memory() - before) as f64))
+}
+
+/// What a part of the measurements is asked for by.
+pub fn only() -> Option<String> {
+    std::env::args().find_map(|word| word.strip_prefix("only:").map(String::from))
+}
+
+/// Bits that look random (splitmix64).
+pub fn hash(x: u64) -> u64 {
+    let z = x.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678_9abc_def1);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
