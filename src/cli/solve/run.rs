@@ -42,40 +42,40 @@ where
     let path = arguments.matrix.as_path();
     let Loaded { a, header, read, assemble } = loaded?;
     let mut seconds = Seconds { read, assemble, ..Seconds::default() };
-    let start = Instant::now();
-    let symmetric = check(backend, &a, header.symmetry(), arguments)?;
-    seconds.assemble += start.elapsed().as_secs_f64();
-    let start = Instant::now();
-    let rhs = arguments.rhs.make(backend, &a, path)?;
-    backend.synchronize()?;
-    let making = start.elapsed().as_secs_f64();
+    let symmetric = timed(&mut seconds.assemble, || check(backend, &a, header.symmetry(), arguments))?;
+    let rhs = timed(&mut seconds.setup, || {
+        let rhs = arguments.rhs.make(backend, &a, path)?;
+        backend.synchronize()?;
+        Ok::<_, Failure>(rhs)
+    })?;
     let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
 
-    let start = Instant::now();
     let products = expected_products(rows, rhs.count(), arguments.max_iterations);
-    let (a, reordering) = reorder(backend, a, &arguments.reorder, products).about(path)?;
+    let mut spent = 0.0;
+    let reordered = timed(&mut spent, || reorder(backend, a, &arguments.reorder, products));
+    let (a, reordering) = reordered.about(path)?;
     let permutation = reordering.as_ref().and_then(|reordering| reordering.permutation.as_ref());
     if reordering.is_some() {
-        seconds.reorder = start.elapsed().as_secs_f64();
+        seconds.reorder = spent;
     }
 
-    let start = Instant::now();
     let auto = arguments.format == "auto";
     // Small integers and binary fractions, as stencils have them, fit a narrower type: the same bits of x, fewer bytes.
-    let narrow = if auto { a.into_narrow(backend).about(path)? } else { Err(a) };
-    seconds.convert = start.elapsed().as_secs_f64();
+    let narrow = timed(&mut seconds.convert, || if auto { a.into_narrow(backend) } else { Ok(Err(a)) });
+    let narrow = narrow.about(path)?;
     let stored = if narrow.is_ok() { T::Narrow::NAME } else { T::NAME };
     let ready = match narrow {
         Ok(narrow) => prepare::<T, _, B>(backend, narrow, arguments, rhs.count()),
         Err(a) => prepare::<T, _, B>(backend, a, arguments, rhs.count()),
     };
     let Ready { system, how } = ready.about(path)?;
-    seconds.setup = making + how.spent.setup;
+    seconds.setup += how.spent.setup;
     seconds.convert += how.spent.convert;
 
-    let start = Instant::now();
-    let solved = solve_all(backend, arguments, &system, permutation, &rhs, sinks.x.is_some()).about(path)?;
-    seconds.solve = start.elapsed().as_secs_f64();
+    let solved = timed(&mut seconds.solve, || {
+        solve_all(backend, arguments, &system, permutation, &rhs, sinks.x.is_some())
+    });
+    let solved = solved.about(path)?;
     // Measuring the copy bandwidth takes memory of its own.
     drop(system);
 
@@ -106,18 +106,7 @@ where
         right_hand_sides: several,
     };
 
-    if let Some(sink) = &sinks.x {
-        write_dense(sink.path(), rows, solved.columns.len(), &solved.x, &WriteOptions::default())?;
-    }
-    if let Some(sink) = &sinks.history {
-        sink.write(&history_csv(&solved.columns))?;
-    }
-    if let Some(sink) = &sinks.plot {
-        sink.write(&plot(arguments, &answer, &solved.columns))?;
-    }
-    if let Some(sink) = &sinks.json {
-        sink.write_json(&answer)?;
-    }
+    write(arguments, sinks, &answer, &solved)?;
     if !arguments.quiet && !sinks.stdout {
         let copy = match bandwidth {
             Some(_) if moved >= BANDWIDTH_FROM => copy_bandwidth(backend, 3).ok(),
@@ -138,6 +127,36 @@ where
         console::say(&words::story(&story))?;
     }
     Ok(if converged { Ending::Done } else { Ending::NotSolved })
+}
+
+/// Runs a step, and adds the time that it took.
+fn timed<R>(seconds: &mut f64, step: impl FnOnce() -> R) -> R {
+    let start = Instant::now();
+    let result = step();
+    *seconds += start.elapsed().as_secs_f64();
+    result
+}
+
+/// Writes what was asked for to files.
+fn write<T: Scalar<Real = f64>>(
+    arguments: &Arguments,
+    sinks: &Sinks,
+    answer: &Answer,
+    solved: &Solved<T>,
+) -> Result<(), Failure> {
+    if let Some(sink) = &sinks.x {
+        write_dense(sink.path(), answer.rows, solved.columns.len(), &solved.x, &WriteOptions::default())?;
+    }
+    if let Some(sink) = &sinks.history {
+        sink.write(&history_csv(&solved.columns))?;
+    }
+    if let Some(sink) = &sinks.plot {
+        sink.write(&plot(arguments, answer, &solved.columns))?;
+    }
+    if let Some(sink) = &sinks.json {
+        sink.write_json(answer)?;
+    }
+    Ok(())
 }
 
 /// Makes a system of the matrix.
