@@ -75,8 +75,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) follow(const I* next, u64 
 }
 
 // Marks the first source of each run in its highest bit, and counts the runs that start before each tile.
-extern "C" __global__ void __launch_bounds__(THREADS) mark_runs(const I* starts, u64 runs, I* sources, I* before, u64 tiles, u64 tile) {
-    EACH(run, runs) sources[starts[run]] |= I(1) << (8 * sizeof(I) - 1);
+extern "C" __global__ void __launch_bounds__(THREADS)
+    mark_runs(const I* starts, u64 runs, I* sources, u64 n, I* before, u64 tiles, u64 tile, u32* misses) {
+    EACH(run, runs) {
+        const I start = starts[run];
+        if (start < n) sources[start] |= I(1) << (8 * sizeof(I) - 1);
+        else atomicAdd(misses, 1u);
+    }
     EACH(t, tiles) {
         u64 low = 0, high = runs;
         while (low < high) {

@@ -51,14 +51,18 @@ pub(super) fn scatter<T: Element, I: Offset>(x: &[T], indices: &[I], out: &mut [
 }
 
 /// Marks the runs that start at `starts`, and counts those before each tile.
-pub(super) fn mark_runs<S: Offset>(starts: &[S], sources: &mut [S], before: &mut [S]) {
+pub(super) fn mark_runs<S: Offset>(starts: &[S], sources: &mut [S], before: &mut [S]) -> Result<()> {
+    let mut good = true;
     for start in starts {
-        let source = &mut sources[start.to_usize()];
-        *source = S::from_usize(source.to_usize() | run_mark::<S>());
+        match sources.get_mut(start.to_usize()) {
+            Some(source) => *source = S::from_usize(source.to_usize() | run_mark::<S>()),
+            None => good = false,
+        }
     }
     for (t, before) in before.iter_mut().enumerate() {
         *before = S::from_usize(starts.partition_point(|start| start.to_usize() < t * RUN_TILE));
     }
+    out_of_range("mark_runs", sources.len(), !good)
 }
 
 /// What `next` has for each source, with its mark; tells of sources behind its end.

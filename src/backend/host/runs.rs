@@ -9,8 +9,7 @@ use crate::scalar::{Element, Offset, Scalar, Symmetry};
 impl RunSums for Host {
     fn mark_runs<S: Offset>(&self, starts: &[S], sources: &mut [S], before: &mut [S]) -> Result<()> {
         same("number of tiles", sources.len().div_ceil(RUN_TILE), before.len())?;
-        map::mark_runs(starts, sources, before);
-        Ok(())
+        map::mark_runs(starts, sources, before)
     }
 
     fn follow<S: Offset>(&self, next: &[S], sources: &mut [S]) -> Result<()> {

@@ -80,6 +80,9 @@ pub trait RunSums: Primitives {
     /// Marks runs of `sources`, which start at `starts` (ascending, the first at 0): in the highest bit of its first
     /// source that a run starts there, and in `before[t]` how many runs start before source t [`RUN_TILE`]. `before` has
     /// an element for each tile of so many sources. Marked sources are what [`RunSums::gather_sum`] takes.
+    ///
+    /// # Errors
+    /// On another number of tiles, and, as [`Primitives::gather`], where a run starts behind the sources.
     fn mark_runs<S: Offset>(
         &self,
         starts: &Self::Slice<S>,
@@ -117,6 +120,9 @@ pub trait RunSums: Primitives {
     /// Marked sources ([`RunSums::mark_runs`]) of the runs that start at `starts` (ascending, the first at 0), in a form that takes half the memory and lets a
     /// backend fetch values by whole pieces. `None` where runs are long (more than 64 sources) or neighbouring ones lie in too many
     /// pieces, or a source is not below `values`.
+    ///
+    /// # Errors
+    /// Without memory, or when the device fails.
     fn stage_runs(
         &self,
         values: usize,
@@ -206,6 +212,9 @@ pub trait RunSums: Primitives {
     ) -> Result<()>;
 
     /// `out[place of i]` = `x[i]`, as planned by [`RunSums::plan_buckets`]. Elements have 4, 8 or 16 bytes. Allocates nothing.
+    ///
+    /// # Errors
+    /// On lengths that are not those of the plan.
     fn to_buckets<T: Element>(
         &self,
         x: &Self::Slice<T>,

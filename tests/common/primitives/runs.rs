@@ -53,6 +53,15 @@ pub fn gather_sum_cases<B: RunSums>(b: &B) {
     }
 }
 
+/// A run that starts behind the sources is refused, and nothing is written there.
+pub fn mark_refusals<B: RunSums>(b: &B) {
+    let (mut sources, mut before) = (up(b, &[7_u32, 8, 9]), b.zeros(1).unwrap());
+    let all = b.mark_runs(&up(b, &[0_u32, 3]), B::part_mut(&mut sources, 0..2), &mut before);
+    assert!(all.and_then(|()| b.synchronize()).is_err());
+    assert_eq!(down(b, B::part(&sources, 2..3)), [9]);
+    assert!(b.mark_runs(&up(b, &[0_u32]), &mut sources, &mut b.zeros(2).unwrap()).is_err());
+}
+
 /// Where runs of at most `longest` sources start, among `n` of them.
 fn starts_of(n: usize, longest: usize, random: &mut Random) -> Vec<u32> {
     let mut starts = vec![0];

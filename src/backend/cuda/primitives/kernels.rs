@@ -268,7 +268,8 @@ kernels! {
     fn expand_offsets(offsets: &Slice<I>, n: u64, starts: &Slice<u64>, segments: &mut Slice<u32>);
     fn head_flags(offsets: &Slice<I>, count: u64, heads: &mut Slice<u8>, n: u64);
     fn mark_runs(
-        starts: &Slice<I>, runs: u64, sources: &mut Slice<I>, before: &mut Slice<I>, tiles: u64, tile: u64,
+        starts: &Slice<I>, runs: u64, sources: &mut Slice<I>, n: u64, before: &mut Slice<I>, tiles: u64, tile: u64,
+        misses: u64,
     );
     fn follow(next: &Slice<I>, n: u64, sources: &mut Slice<I>, count: u64, misses: u64);
     fn sequence(out: &mut Slice<I>, n: u64);

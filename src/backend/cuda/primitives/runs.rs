@@ -19,9 +19,10 @@ impl RunSums for Cuda {
         before: &mut Slice<S>,
     ) -> Result<()> {
         Error::check_dimension("number of tiles", sources.len().div_ceil(RUN_TILE), before.len())?;
-        let (runs, tiles) = (starts.len() as u64, before.len() as u64);
+        let (runs, n, tiles) = (starts.len() as u64, sources.len() as u64, before.len() as u64);
         let shape = policy::elementwise(self.0.chip, starts.len());
-        kernels::mark_runs(*self, shape, starts, runs, sources, before, tiles, RUN_TILE as u64)
+        let (tile, misses) = (RUN_TILE as u64, self.0.misses());
+        kernels::mark_runs(*self, shape, starts, runs, sources, n, before, tiles, tile, misses)
     }
 
     fn follow<S: Offset>(&self, next: &Slice<S>, sources: &mut Slice<S>) -> Result<()> {
