@@ -293,7 +293,7 @@ fn words(info: &Info, arguments: &Arguments) -> String {
     let advice = &info.advice;
     let method = advice.method.unwrap_or("none yet");
     text += &format!(
-        "format  {}: {}\nmethod  {method}: {}\n",
+        "format  {} on the CPU: {}\nmethod  {method}: {}\n",
         advice.format, advice.format_reason, advice.method_reason
     );
     if let Some(spy) = &arguments.spy {
