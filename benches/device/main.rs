@@ -36,7 +36,7 @@ fn main() -> residua::Result<()> {
     if wants("start") {
         measure::start(&b)?;
     }
-    let copy = devices[0].copy_bandwidth()?;
+    let copy = residua::report::copy_bandwidth(&b, 5)?;
     println!("copy on the device: {copy:.0} GB/s (read + write)");
     if wants("primitives") {
         primitives::table(&b, copy)?;

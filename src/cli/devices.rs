@@ -24,6 +24,7 @@ pub(crate) fn run(_arguments: &Arguments) -> Result<Ending, Failure> {
 /// Driver, compiler and devices of CUDA, or why there are none.
 #[cfg(feature = "cuda")]
 fn cuda(table: &mut report::Table) {
+    use residua::Cuda;
     use residua::backend::cuda;
     let status = cuda::status();
     let devices = match (&status.driver, cuda::devices()) {
@@ -37,7 +38,7 @@ fn cuda(table: &mut report::Table) {
         table.row([format!("cuda:{}", device.ordinal), device.name.clone()]);
         table.row(["  chip".to_string(), format!("sm_{}{}", device.capability.0, device.capability.1)]);
         table.row(["  memory".to_string(), report::bytes(device.memory)]);
-        let copies = match device.copy_bandwidth() {
+        let copies = match Cuda::new(device.ordinal).and_then(|cuda| report::copy_bandwidth(&cuda, 5)) {
             Ok(bandwidth) => format!("{bandwidth:.0} GB/s, measured, bytes read and written both counted"),
             Err(error) => format!("not measured: {error}"),
         };
