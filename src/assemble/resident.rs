@@ -70,7 +70,7 @@ impl<T: Scalar, B: Backend> ResidentTriplets<T, B> {
         let mut largest = backend.buffer(1)?;
         for (what, indices, limit) in [("row", &row_indices, rows), ("column", &column_indices, columns)] {
             backend.reduce(Max, indices, &mut largest)?;
-            let index = backend.download(&*largest)?[0];
+            let index = backend.value(&largest)?;
             if n > 0 && index as usize >= limit {
                 return Err(Error::InvalidMatrix(format!(
                     "a triplet has {what} {index}, but there are {limit} {what}s"

@@ -127,43 +127,25 @@ fn build<T: Scalar, B: RunSums>(
 ) -> Result<(Csr<T, B>, Assembly<B>)> {
     let triplets = B::len(values);
     let entries = if pattern.half() { triplets.saturating_mul(2) } else { triplets };
-    let mut near = None;
     // Where a map is kept, of triplets that are all stored, the places stay the caller's.
     let lent = match &places {
         (Indices::Lent(is), Indices::Lent(js)) if times == Use::Again => Some((*is, *js)),
         _ => None,
     };
     // A source has a bit for its mark.
-    let (structure, runs) = if entries <= NARROW_LIMIT / 2 {
+    let (structure, (runs, near)) = if entries <= NARROW_LIMIT / 2 {
         sort(backend, &pattern, places, |starts, nonzeros, sources| {
-            let (mut sources, before) = mark(backend, B::part(&*starts, 0..nonzeros), sources)?;
-            let Some(places) = lent else { return Ok(Runs::Narrow(sources, before)) };
             let firsts = B::part(&*starts, 0..nonzeros);
-            if let Some(bits) = backend.bucket_bits(triplets)
-                && near::pays(backend, &sources, nonzeros)?
-            {
-                let bytes = size_of::<T>();
-                if let Some(sizes) = backend.tile_sizes(triplets, bytes)
-                    && let Some(tiled) = backend.tile_runs(bytes, sizes, places, firsts, &sources)?
-                {
-                    return Ok(Runs::Tiled(tiled, Rooms::default()));
-                }
-                near = Some(Near::plan(backend, bits, places, &mut sources)?);
-            } else if backend.stages_runs(B::len(&*sources))
-                && let Some(staged) = backend.stage_runs(triplets, firsts, &sources)?
-            {
-                return Ok(Runs::Staged(staged));
-            } else if backend.ascends_runs(B::len(&*sources))
-                && let Some(ascending) = backend.ascend_runs(triplets, firsts, &sources)?
-            {
-                return Ok(Runs::Ascending(ascending));
+            let (sources, before) = mark(backend, firsts, sources)?;
+            match lent {
+                Some(places) => keep::<T, B>(backend, places, firsts, sources, before),
+                None => Ok((Runs::Narrow(sources, before), None)),
             }
-            Ok(Runs::Narrow(sources, before))
         })?
     } else {
-        sort::<B, u64>(backend, &pattern, places, |starts, nonzeros, sources| {
+        sort::<B, u64, _>(backend, &pattern, places, |starts, nonzeros, sources| {
             let (sources, before) = mark(backend, B::part(&*starts, 0..nonzeros), sources)?;
-            Ok(Runs::Wide(sources, before))
+            Ok((Runs::Wide(sources, before), None))
         })?
     };
     let (Pattern { rows, columns, symmetry }, (indices, offsets)) = (pattern, structure);
@@ -174,17 +156,51 @@ fn build<T: Scalar, B: RunSums>(
     Ok((Csr::from_parts_unchecked(rows, columns, offsets, indices, summed), assembly))
 }
 
+/// The runs in the form in which this backend sums them fastest again and again, and, where their values are to be
+/// brought near their nonzeros first, how. `places`: the triplets' row and column indices; `firsts`: where runs start.
+fn keep<T: Scalar, B: RunSums>(
+    backend: &B,
+    places: (&B::Slice<u32>, &B::Slice<u32>),
+    firsts: &B::Slice<u32>,
+    mut sources: B::Vec<u32>,
+    before: B::Vec<u32>,
+) -> Result<(Runs<B>, Option<Near<B>>)> {
+    let (triplets, nonzeros, bytes) = (B::len(places.0), B::len(firsts), size_of::<T>());
+    if let Some(bits) = backend.bucket_bits(triplets)
+        && near::pays(backend, &sources, nonzeros)?
+    {
+        if let Some(sizes) = backend.tile_sizes(triplets, bytes)
+            && let Some(tiled) = backend.tile_runs(bytes, sizes, places, firsts, &sources)?
+        {
+            return Ok((Runs::Tiled(tiled, Rooms::default()), None));
+        }
+        let near = Near::plan(backend, bits, places, &mut sources)?;
+        return Ok((Runs::Narrow(sources, before), Some(near)));
+    }
+    if backend.stages_runs(B::len(&*sources))
+        && let Some(staged) = backend.stage_runs(triplets, firsts, &sources)?
+    {
+        return Ok((Runs::Staged(staged), None));
+    }
+    if backend.ascends_runs(B::len(&*sources))
+        && let Some(ascending) = backend.ascend_runs(triplets, firsts, &sources)?
+    {
+        return Ok((Runs::Ascending(ascending), None));
+    }
+    Ok((Runs::Narrow(sources, before), None))
+}
+
 /// Column indices and row offsets.
 type Structure<B> = (<B as Backend>::Vec<u32>, Offsets<B>);
 
 /// The structure of the matrix, and what `keep` makes of where runs start, the number of runs that count, and the
 /// sources.
-fn sort<B: RunSums, W: Offset>(
+fn sort<B: RunSums, W: Offset, R>(
     backend: &B,
     pattern: &Pattern,
     places: Places<'_, B>,
-    keep: impl FnOnce(B::Vec<W>, usize, B::Vec<W>) -> Result<Runs<B>>,
-) -> Result<(Structure<B>, Runs<B>)> {
+    keep: impl FnOnce(B::Vec<W>, usize, B::Vec<W>) -> Result<R>,
+) -> Result<(Structure<B>, R)> {
     let (half, rows) = (pattern.half(), pattern.rows);
     let (row_of, columns, sources) =
         order::<B, W>(backend, (rows + usize::from(half), pattern.columns), places)?;
@@ -219,8 +235,8 @@ fn sort<B: RunSums, W: Offset>(
         Offsets::Wide(offsets)
     };
     drop(row_of_run);
-    let runs = keep(starts, nonzeros, sources)?;
-    Ok(((indices, offsets), runs))
+    let kept = keep(starts, nonzeros, sources)?;
+    Ok(((indices, offsets), kept))
 }
 
 /// Rows, columns and numbers of triplets.

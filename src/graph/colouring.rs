@@ -29,7 +29,7 @@ pub fn colours<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>) -> Result<C
     backend.colour(graph.parts(), &mut colours)?;
     let mut largest = backend.zeros(1)?;
     backend.reduce(Max, &colours, &mut largest)?;
-    let count = if graph.vertices() == 0 { 0 } else { backend.download(&*largest)?[0] as usize + 1 };
+    let count = if graph.vertices() == 0 { 0 } else { backend.value(&largest)? as usize + 1 };
     Ok(Colours { colours, count })
 }
 

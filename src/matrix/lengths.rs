@@ -190,7 +190,7 @@ pub(super) fn lengths_of<V: Scalar, B: Conversions>(backend: &B, a: &Csr<V, B>) 
 pub(super) fn longest_of<B: Primitives>(backend: &B, lengths: &B::Slice<u32>) -> Result<u32> {
     let mut longest = backend.buffer(1)?;
     backend.reduce(Max, lengths, &mut longest)?;
-    Ok(backend.download(&*longest)?[0])
+    backend.value(&longest)
 }
 
 /// How many rows have each length up to the longest, as [`RowLengths::counts`].

@@ -32,8 +32,8 @@ impl<S: Copy + Add<Output = S>> Add for Columns<S> {
     }
 }
 
-/// Elements a task: whole rows, so that sums do not depend on the number of threads.
-fn rows_of(n: usize, k: usize) -> usize {
+/// Elements that a task takes: whole rows, however many threads there are, so that sums do not depend on these.
+fn whole_rows(n: usize, k: usize) -> usize {
     chunk_size(n).next_multiple_of(k)
 }
 
@@ -48,7 +48,7 @@ fn check(k: usize, n: usize) -> Result<()> {
 pub(super) fn dots<T: Scalar>(x: &[T], y: &[T], out: &mut [T]) -> Result<()> {
     let (n, k) = (x.len(), out.len());
     check(k, n)?;
-    let size = rows_of(n, k);
+    let size = whole_rows(n, k);
     let all = sum_chunks(n, x.par_chunks(size).zip(y.par_chunks(size)), |(x, y)| {
         let mut sums = Columns::default();
         for (x, y) in x.chunks_exact(k).zip(y.chunks_exact(k)) {
@@ -64,7 +64,7 @@ pub(super) fn dots<T: Scalar>(x: &[T], y: &[T], out: &mut [T]) -> Result<()> {
 pub(super) fn interleave<T: Scalar>(k: usize, x: &[T], y: &mut [T]) -> Result<()> {
     check(k, x.len())?;
     Error::check_dimension("length of the second vector", x.len(), y.len())?;
-    let (n, rows, size) = (x.len(), x.len() / k, rows_of(x.len(), k));
+    let (n, rows, size) = (x.len(), x.len() / k, whole_rows(x.len(), k));
     for_chunks(n, y.par_chunks_mut(size).enumerate(), |(chunk, y)| {
         for (row, y) in (chunk * (size / k)..).zip(y.chunks_exact_mut(k)) {
             y.iter_mut().enumerate().for_each(|(j, y)| *y = x[j * rows + row]);
@@ -148,7 +148,7 @@ pub(super) fn residual<T: Scalar>(
     }
     let steps = alphas.map(|alpha| alpha.map(T::from_real));
     let steps = &steps[..k];
-    let size = rows_of(n, k);
+    let size = whole_rows(n, k);
     let sums = with_weight!(systems.inverse, weight => {
         let chunks = r.par_chunks_mut(size).zip(q.par_chunks(size)).enumerate();
         sum_chunks(n, chunks, |(chunk, (r, q))| descend(steps, chunk * (size / k), weight, q, r))
@@ -183,7 +183,7 @@ pub(super) fn direction<T: Scalar>(
         return Ok(());
     }
     let turns = &turns[..k];
-    let size = rows_of(n, k);
+    let size = whole_rows(n, k);
     with_weight!(systems.inverse, weight => {
         let chunks = z.par_chunks(size).zip(p.par_chunks_mut(size)).zip(x.par_chunks_mut(size)).enumerate();
         for_chunks(n, chunks, |(chunk, ((z, p), x))| advance(turns, chunk * (size / k), weight, z, p, x));

@@ -153,7 +153,7 @@ fn scattered<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Result<Option
         capture::outside(|| {
             let mut lines = cuda.zeros::<u64>(1)?;
             kernel::column_spread(cuda, policy::column_spread(count), count as u64, a.indices, &mut lines)?;
-            Ok(policy::scattered(cuda.download(&lines)?[0], count))
+            Ok(policy::scattered(cuda.value(&lines)?, count))
         })
     })?;
     Ok(Some(scattered))
