@@ -1,8 +1,8 @@
 // Marked sources (`mark_runs` of index.cu) to tiles of ascending ones (ascending.cuh). No source occurs twice, so a bit each is enough to put those of a tile in order: a block
 // keeps the windows of SPAN that they lie in as a set, numbered by size, and marks them there; how many bits are set before its own is where a source comes.
-// Then each warp cuts 256 of them into chunks, twice: to count them, and when it is known how many come before.
+// Then each warp writes the codes of 256 of them behind those of the warps before.
 //
-// Bytes: 4 a source, and 3 for its code.
+// Bytes: 4 a source, and 2.3 or 2.6 for its code.
 //
 // Constants: those of ascending.cuh, THREADS (SLOTS / 8: a warp has 256 sources), WINDOWS (of a tile at most).
 #include "ascending.cuh"
@@ -12,11 +12,12 @@
 #define EMPTY 0xffffffffu
 #define OWN (SLOTS / THREADS)
 #define PART (32 * OWN)
+#define SPAN 2048u // of a window
 #define WINDOW_WORDS (SPAN / 32)
-#define WORDS (WINDOWS * WINDOW_WORDS / THREADS) // of bits, a thread
+#define OWN_WORDS (WINDOWS * WINDOW_WORDS / THREADS) // of bits, a thread
 #define SET (4 * WINDOWS)
 
-static_assert(WINDOWS * WINDOW_WORDS * 6 >= GROUPS * 512, "codes take the place of bits and counts");
+static_assert(WINDOWS * WINDOW_WORDS * 6 >= GROUPS * GROUP * 4, "codes take the place of bits and counts");
 
 // Where a window goes first in the set.
 DEVICE u32 slot_of(u32 window) { return u32(u64(window * 0x9e3779b1u) * SET >> 32); }
@@ -85,10 +86,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
     u32 mine = 0, all;
 #pragma unroll
-    for (u32 w = 0; w < WORDS; w++) mine += __popc(bits_of[threadIdx.x * WORDS + w]);
+    for (u32 w = 0; w < OWN_WORDS; w++) mine += __popc(bits_of[threadIdx.x * OWN_WORDS + w]);
     mine = block_before<THREADS>(mine, all);
 #pragma unroll
-    for (u32 w = 0; w < WORDS; w++) bits_before[threadIdx.x * WORDS + w] = u16(mine), mine += __popc(bits_of[threadIdx.x * WORDS + w]);
+    for (u32 w = 0; w < OWN_WORDS; w++) {
+        const u32 own = threadIdx.x * OWN_WORDS + w;
+        bits_before[own] = u16(mine), mine += __popc(bits_of[own]);
+    }
     __syncthreads();
 #pragma unroll
     for (u32 k = 0; k < OWN; k++) {
@@ -96,38 +100,55 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (i < slots) key[bits_before[at[k]] + __popc(bits_of[at[k]] & ((1u << source[k] % 32) - 1))] = u64(source[k]) << SLOT_BITS | i;
     }
     __syncthreads();
-    for (u32 i = threadIdx.x; i < GROUPS * 128; i += THREADS) code[i] = NONE;
-    const u32 end = min(slots, (warp + 1) * PART);
-    const auto cut = [&](auto&& chunk) {
-        for (u32 from = warp * PART, number = 0; from < end; number++) {
-            const u64 start = key[from] >> SLOT_BITS, own = from + lane < end ? key[from + lane] : ~0ull;
-            const bool near = (own >> SLOT_BITS) - start < SPAN;
-            chunk(number, start, own, near);
-            from += __popc(__ballot_sync(ALL, near));
-        }
+    for (u32 i = threadIdx.x; i < GROUPS * GROUP; i += THREADS) code[i] = SKIP << SLOT_BITS;
+    // Of each source the one before, which of a tile's first is one less, and how many times SKIP lie between them.
+    u32 from[OWN], times[OWN], count = 0;
+    const auto codes_of = [&](u32 k) {
+        return warp * PART + k * 32 + lane < slots ? 1 + (times[k] % (1 << HALF) != 0) + (times[k] >> HALF != 0) : 0;
     };
-    u32 count = 0;
-    cut([&](u32, u64, u64, bool) { count++; });
-    const u32 earlier = __shfl_sync(ALL, block_before<THREADS>(lane == 0 ? count : 0u, all), 0), groups = (all + 3) / 4;
-    if (groups > GROUPS) {
+#pragma unroll
+    for (u32 k = 0; k < OWN; k++) {
+        const u32 i = warp * PART + k * 32 + lane;
+        source[k] = i < slots ? u32(key[i] >> SLOT_BITS) : 0;
+        from[k] = i && i < slots ? u32(key[i - 1] >> SLOT_BITS) : source[k] - 1;
+        times[k] = (source[k] - from[k] - 1) / SKIP;
+        count += codes_of(k);
+        bad = bad || times[k] >> 2 * HALF;
+    }
+    u32 earlier = __shfl_sync(ALL, block_before<THREADS>(count, all), 0);
+    const u32 groups = (all + GROUP - 1) / GROUP;
+    if (__syncthreads_or(bad) || groups > GROUPS) {
         if (threadIdx.x == 0) atomicMax(unfit, 1u);
         return;
     }
-    u32* const own_bases = bases + tile * (GROUPS * 4);
-    if (threadIdx.x < groups * 4 - all) own_bases[all + threadIdx.x] = 0;
-    cut([&](u32 number, u64 start, u64 own, bool near) {
-        if (near) code[(earlier + number) * 32 + lane] = u32((own >> SLOT_BITS) - start) << SLOT_BITS | u32(own & (SLOTS - 1));
-        if (lane == 0) own_bases[earlier + number] = u32(start);
-    });
+#pragma unroll
+    for (u32 k = 0; k < OWN; k++) {
+        const u32 own = codes_of(k), upto = count_to_lane(own);
+        u32 place = earlier + upto - own;
+        earlier += __shfl_sync(ALL, upto, 31);
+        if (!own) continue;
+        const auto put = [&](u32 gap, u32 lower) {
+            if (place % GROUP == 0) bases[tile * GROUPS + place / GROUP] = from[k];
+            code[place++] = gap << SLOT_BITS | lower;
+            from[k] += advance(gap, lower);
+        };
+        const u32 low = times[k] % (1 << HALF), high = times[k] >> HALF;
+        if (high) put(SKIP, high | 1 << HALF);
+        if (low) put(SKIP, low);
+        put(source[k] - from[k] - 1, u32(key[warp * PART + k * 32 + lane] & (SLOTS - 1)));
+    }
     __syncthreads();
     for (u32 i = threadIdx.x; i < groups * 32; i += THREADS) {
-        const u32* const four = code + i / 32 * 128 + lane;
-        u32* const to = codes + (tile * GROUPS + i / 32) * 96 + lane;
-        u32 word[3] = {};
+        const u32* const own = code + i / 32 * GROUP + lane;
+        u32* const to = codes + (tile * GROUPS + i / 32) * (WORDS * 32) + lane;
+        u32 upper[CHUNKS * UPPER / 32] = {};
 #pragma unroll
-        for (u32 k = 0; k < 4; k++) word[k / 2] |= (four[32 * k] & 0xffff) << 16 * (k % 2), word[2] |= four[32 * k] >> 16 << 8 * k;
+        for (u32 k = 0; k < CHUNKS; k++) {
+            if (k % 2) to[16 * (k - 1)] = (own[32 * (k - 1)] & 0xffff) | own[32 * k] << 16;
+            upper[k * UPPER / 32] |= own[32 * k] >> 16 << k * UPPER % 32;
+        }
 #pragma unroll
-        for (u32 k = 0; k < 3; k++) to[32 * k] = word[k];
+        for (u32 k = 0; k < CHUNKS * UPPER / 32; k++) to[16 * CHUNKS + 32 * k] = upper[k];
     }
     if (threadIdx.x == 0) shapes[tile] = groups | slots << 16;
 }

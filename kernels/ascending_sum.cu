@@ -2,10 +2,11 @@
 // side ask for values that lie side by side, and what memory delivers together is asked for together. The transpose of a grid's matrix has three neighbours
 // of a row in 27 columns: fetched in the order of the rows, each value of 8 bytes would be a request of its own.
 //
-// A block has a tile, and several blocks are on a multiprocessor, so that one sums while others fetch. Where each run has one source, the tile
-// leaves by one bulk copy.
+// A warp has all of a group's codes under way at once, and adds up how far sources lie from each other, two chunks at a time. A block has a tile, and several blocks are on a
+// multiprocessor, so that one sums while others fetch. Where each run has one source, the tile leaves by one bulk copy.
 //
-// Bytes: 3.3 a source, the sectors that a tile's sources lie in, and an element written a run.
+// Bytes: 2.3 or 2.6 a source, the sectors that a tile's sources lie in, and an element written a run. What bounds it is what one half of the second-level cache hands to the other, for
+// a sector has readers on both sides. So blocks come in clusters of two: neighbours, which share sectors, read from the same side.
 //
 // Constants: those of ascending.cuh, SCALAR, THREADS, BLOCKS (a multiprocessor, at least).
 #include "ascending.cuh"
@@ -14,6 +15,8 @@
 #include "complex.cuh"
 
 #define WARPS (THREADS / 32)
+
+static_assert(THREADS >= HEAD_WORDS, "a thread has a word of heads");
 
 typedef SCALAR T;
 
@@ -26,39 +29,60 @@ DEVICE void fetch(T* to, const T* from, bool wanted) {
 #endif
 }
 
-// Shared memory: 16 bytes more than SLOTS elements have.
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    ascending_sum(const T* x, const u32* codes, const u32* bases, const u32* heads, const u32* shapes, const u32* before, T* out) {
+#if BULK // chips with clusters
+#define BY_TWO __cluster_dims__(2, 1, 1)
+#else
+#define BY_TWO
+#endif
+
+// A block a tile, an even number of them. Shared memory: 16 bytes more than SLOTS elements have, and 8 for each word of heads, if there are any.
+extern "C" __global__ void BY_TWO __launch_bounds__(THREADS, BLOCKS)
+    ascending_sum(const T* x, const u32* codes, const u32* bases, const u32* heads, const u32* shapes, const u32* before, u32 tiles,
+                  T* out) {
+    if (blockIdx.x >= tiles) return;
     extern __shared__ __align__(16) u8 memory[];
     const u32 lane = lane_id(), warp = threadIdx.x / 32, groups = shapes[blockIdx.x] & 0xffff, slots = shapes[blockIdx.x] >> 16;
     const u32 runs = before[blockIdx.x + 1] - before[blockIdx.x];
     const bool single = runs == slots;
     out += before[blockIdx.x];
+    u32* const head = reinterpret_cast<u32*>(memory);
+    u32* const rank = head + HEAD_WORDS;
     // As far from a multiple of 16 bytes as where sums go to.
-    T* const own = reinterpret_cast<T*>(memory + (reinterpret_cast<u64>(out) & 15));
-    codes += u64(blockIdx.x) * (GROUPS * 96) + lane;
-    const uint4* const base = reinterpret_cast<const uint4*>(bases) + u64(blockIdx.x) * GROUPS;
+    T* const own = reinterpret_cast<T*>(memory + (heads ? 8 * HEAD_WORDS : 0) + (reinterpret_cast<u64>(out) & 15));
+    codes += u64(blockIdx.x) * (GROUPS * WORDS * 32) + lane;
+    bases += blockIdx.x * GROUPS;
+    const u32 marks = !single && threadIdx.x < HEAD_WORDS ? heads[u64(blockIdx.x) * HEAD_WORDS + threadIdx.x] : 0;
 #pragma unroll 1
     for (u32 g = warp; g < groups; g += WARPS) {
-        const u32 one = __ldcs(codes + g * 96), two = __ldcs(codes + g * 96 + 32), upper = __ldcs(codes + g * 96 + 64);
-        const uint4 starts = __ldcs(base + g);
-        const u32 start[4] = {starts.x, starts.y, starts.z, starts.w};
+        u32 word[WORDS], at = __ldcs(bases + g);
 #pragma unroll
-        for (u32 k = 0; k < 4; k++) {
-            const u32 code = ((k < 2 ? one : two) >> 16 * (k % 2) & 0xffff) | (upper >> 8 * k & 0xff) << 16;
-            fetch(own + (code & (SLOTS - 1)), x + (start[k] + (code >> SLOT_BITS)), code != NONE);
+        for (u32 i = 0; i < WORDS; i++) word[i] = __ldcs(codes + (g * WORDS + i) * 32);
+#pragma unroll
+        for (u32 u = 0; u < CHUNKS; u += 2) {
+            const auto above = [&](u32 k) {
+                return (word[CHUNKS / 2 + k * UPPER / 32] >> k * UPPER % 32 & ((1 << UPPER) - 1)) << (16 - SLOT_BITS);
+            };
+            const u32 slot = word[u / 2] & (SLOTS - 1), next_slot = word[u / 2] >> 16 & (SLOTS - 1);
+            const u32 gap = word[u / 2] >> SLOT_BITS & 7 | above(u), next_gap = word[u / 2] >> (16 + SLOT_BITS) | above(u + 1);
+            const bool wanted = gap != SKIP, next_wanted = next_gap != SKIP;
+            u32 source, next;
+            if (__all_sync(ALL, wanted && next_wanted)) {
+                // Both chunks in one word: a chunk's are less than 2^16 together.
+                const u32 both = count_to_lane((gap | next_gap << 16) + 0x10001), all = __shfl_sync(ALL, both, 31);
+                source = at + (both & 0xffff), at += all & 0xffff;
+                next = at + (both >> 16), at += all >> 16;
+            } else {
+                source = at + count_to_lane(advance(gap, slot)), at = __shfl_sync(ALL, source, 31);
+                next = at + count_to_lane(advance(next_gap, next_slot)), at = __shfl_sync(ALL, next, 31);
+            }
+            fetch(own + slot, x + source, wanted);
+            fetch(own + next_slot, x + next, next_wanted);
         }
     }
-    __shared__ u32 head[HEAD_WORDS], rank[HEAD_WORDS];
     if (!single) {
-        u32 earlier = 0;
-        for (u32 at = 0; at < HEAD_WORDS; at += THREADS) {
-            const u32 w = at + threadIdx.x, mine = w < HEAD_WORDS ? heads[u64(blockIdx.x) * HEAD_WORDS + w] : 0;
-            u32 all;
-            const u32 own_rank = earlier + block_before<THREADS>(u32(__popc(mine)), all);
-            if (w < HEAD_WORDS) head[w] = mine, rank[w] = own_rank;
-            earlier += all;
-        }
+        u32 all;
+        const u32 earlier = block_before<THREADS>(u32(__popc(marks)), all);
+        if (threadIdx.x < HEAD_WORDS) head[threadIdx.x] = marks, rank[threadIdx.x] = earlier;
     }
     copies_done();
     bulk_sees_writes();
@@ -77,10 +101,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         return;
     }
     for (u32 i = threadIdx.x; i < slots; i += THREADS) {
-        const u32 marks = head[i / 32];
-        if (!(marks >> lane & 1)) continue;
+        const u32 near = head[i / 32];
+        if (!(near >> lane & 1)) continue;
         T sum = own[i];
         for (u32 j = i + 1; j < slots && !(head[j / 32] >> j % 32 & 1); j++) sum = sum + own[j];
-        out[rank[i / 32] + __popc(marks & lanes_below())] = sum;
+        out[rank[i / 32] + __popc(near & lanes_below())] = sum;
     }
 }

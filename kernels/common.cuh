@@ -163,6 +163,13 @@ template <typename T> DEVICE T warp_inclusive_sum(T v) {
     }
     return v;
 }
+// The same of counts, in fewer instructions: a shuffle tells by itself whether it came from a lane.
+DEVICE u32 count_to_lane(u32 own) {
+#pragma unroll
+    for (u32 by = 1; by < 32; by *= 2)
+        asm("{ .reg .u32 r; .reg .pred p; shfl.sync.up.b32 r|p, %0, %1, 0, 0xffffffff; @p add.u32 %0, %0, r; }" : "+r"(own) : "r"(by));
+    return own;
+}
 template <typename T> DEVICE T warp_sum(T v) {
 #pragma unroll
     for (u32 with = 16; with; with /= 2) v = v + shuffle_xor(v, with);

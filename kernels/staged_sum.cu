@@ -18,16 +18,7 @@
 
 typedef SCALAR T;
 
-// Exclusive sum over the lanes: a shuffle tells by itself whether it came from a lane.
-DEVICE u32 before_lane(u32 own) {
-    u32 upto = own;
-#pragma unroll
-    for (u32 by = 1; by < 32; by *= 2)
-        asm("{ .reg .u32 r; .reg .pred p; shfl.sync.up.b32 r|p, %0, %1, 0, 0xffffffff; @p add.u32 %0, %0, r; }" : "+r"(upto) : "r"(by));
-    return upto - own;
-}
-
-// What is there, or zero without looking, for the same reason.
+// What is there, or zero without looking, so that no branch is needed.
 DEVICE u32 load_if(const u32* from, bool wanted) {
     u32 word;
     asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; mov.u32 %0, 0; @p ld.global.u32 %0, [%1]; }" : "=r"(word) : "l"(from), "r"(u32(wanted)));
@@ -94,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     const u32 heads = word[2] & 0x88888888u;
     const u32 next = __ballot_sync(ALL, heads & SLOT(0)) >> 1 | 0x80000000u;
     const u32 ends = heads >> 4 | (next >> lane & 1) << 31, own = 0u - (heads & 0u - heads), leading = ends & ~own;
-    const u32 at = before_lane(__popc(ends));
+    const u32 at = count_to_lane(__popc(ends)) - __popc(ends);
     // The sums of the part's runs take the place of the elements.
     T* const sums = staged + warp * PART;
     T* to = sums + at + (leading != 0);

@@ -31,7 +31,8 @@ use crate::scalar::{Scalar, Symmetry};
 /// - Where the triplets of neighbouring nonzeros lie in few places, as those of finite elements one after another do,
 ///   `sources` become codes of a byte and a half ([`StagedRuns`]), and values are fetched by whole lines.
 /// - Where they lie further apart, but in stretches, as those of a matrix by columns, millions of them are fetched in
-///   the order in which they lie in memory, thousands of nonzeros at a time ([`AscendingRuns`], 3.5 bytes a triplet).
+///   the order in which they lie in memory, thousands of nonzeros at a time ([`AscendingRuns`], 2.3 to 2.9 bytes a
+///   triplet).
 /// - Where millions of triplets come in an order far from that of the nonzeros, and make up at most three quarters as
 ///   many of these, an update first brings the values near their nonzeros: a value read, a value written, and 2 bytes
 ///   more to move, and still several times faster. Tiles of values are ordered by their nonzeros ([`TileRuns`], 4 to 5

@@ -9,24 +9,41 @@ pub(crate) const SLOTS: usize = 1 << 13;
 /// Sources that a tile starts runs of. A run has at most [`SLOTS`] less these.
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
 pub(crate) const LENGTH: usize = SLOTS - 256;
-/// Groups of four chunks of 32 that a tile has room for: an eighth more than its sources fill.
-#[cfg_attr(not(feature = "cuda"), allow(dead_code))]
-pub(crate) const GROUPS: usize = LENGTH / 128 * 9 / 8 + 1;
 
-/// Runs of sources in tiles of neighbouring runs ([`RunSums::ascend_runs`](super::RunSums::ascend_runs)): a tile's sources ascend, each with the slot that its value takes in fast memory,
-/// where the runs lie one after another.
+/// How codes are written.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+pub(crate) struct Form {
+    /// Bits of how far a source lies behind the one before.
+    pub(crate) gap_bits: &'static str,
+    /// Groups of 512 codes that a tile has room for, and words of each.
+    pub(crate) groups: usize,
+    pub(crate) words: usize,
+}
+
+/// The forms, the narrower one first. It has room for no more codes than slots: where many sources lie far from each
+/// other, the other takes fewer bytes and less work.
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+pub(crate) const FORMS: [Form; 2] = [
+    Form { gap_bits: "5", groups: SLOTS / 512, words: 18 * 16 },
+    Form { gap_bits: "7", groups: SLOTS / 512 * 9 / 8, words: 20 * 16 },
+];
+
+/// Runs of sources in tiles of neighbouring runs ([`RunSums::ascend_runs`](super::RunSums::ascend_runs)): a tile's
+/// sources ascend, each with the slot that its value takes in fast memory, where the runs lie one after another.
 ///
 /// ```text
 /// runs  0 3 6 | 1 4 7 | 2    ascending  0 1 2 3 4 6 7    slots  0 3 6 1 4 2 5
 /// ```
 ///
-/// Bytes: 3.5 a source, and an eighth of one where runs have more than one source.
+/// Bytes: 2.3 or 2.9 a source, and an eighth of one where runs have more than one source.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA makes them
 pub struct AscendingRuns<B: Backend> {
-    /// Of each source how far it lies behind the first of its chunk, and its slot, packed (`ascending.cuh`).
+    pub(crate) form: Form,
+    /// Of each source how far it lies behind the one before, and its slot, packed (`ascending.cuh`).
     pub(crate) codes: B::Vec<u32>,
-    /// The first source of each chunk.
+    /// The source from which on each group counts.
     pub(crate) bases: B::Vec<u32>,
     /// A bit a slot: whether a run starts there. None where every run has one source.
     pub(crate) heads: Option<B::Vec<u32>>,

@@ -3,6 +3,7 @@
 
 use super::Unit;
 use crate::backend::cuda::policy::{self, newest_class};
+use crate::backend::runs::ascending::FORMS;
 
 const SCALARS: [&str; 4] = ["f32", "f64", "c32", "c64"];
 /// Types of vectors, each with the types of values that widen to it.
@@ -32,7 +33,9 @@ pub fn catalogue() -> Vec<Unit> {
         units.extend(
             ["1", "0"].map(|single| Unit::new("staged_sum.cu").with("SCALAR", scalar).with("SINGLE", single)),
         );
-        units.push(Unit::new("ascending_sum.cu").with("SCALAR", scalar));
+        units.extend(FORMS.map(|form| {
+            Unit::new("ascending_sum.cu").with("SCALAR", scalar).with("GAP_BITS", form.gap_bits)
+        }));
         units.extend(
             ["1", "0"].map(|shared| Unit::new("tile_sum.cu").with("SCALAR", scalar).with("SHARED", shared)),
         );
@@ -251,7 +254,7 @@ fn scans_and_selections(units: &mut Vec<Unit>) {
         }
     }
     units.push(Unit::new("stage_runs.cu"));
-    units.push(Unit::new("ascend_runs.cu"));
+    units.extend(FORMS.map(|form| Unit::new("ascend_runs.cu").with("GAP_BITS", form.gap_bits)));
     for bytes in ["4", "8", "16"] {
         units.push(Unit::new("buckets.cu").with("ITEM_BYTES", bytes));
         units.extend(

@@ -3,7 +3,7 @@
 use super::{Shape, elementwise};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
-use crate::backend::runs::ascending::{GROUPS, LENGTH, SLOTS};
+use crate::backend::runs::ascending::{FORMS, LENGTH, SLOTS};
 use crate::backend::runs::staged::{BLOCK_PARTS, MOST_PIECES, PART, PIECE};
 use crate::backend::runs::tiled::MOST_TILED;
 use crate::backend::{BUCKET_TILE, MOST_BUCKETS, RUN_TILE};
@@ -69,11 +69,11 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         }
         "ascend_runs.cu" => {
             let own = [("THREADS", SLOTS as u32 / 8), ("WINDOWS", ASCENDING_WINDOWS)];
-            [&ascending_form()[..], &own].concat()
+            [&ascending_form(unit)[..], &own].concat()
         }
         "ascending_sum.cu" => {
             let (threads, blocks) = ascending_threads(bytes_of(unit));
-            [&ascending_form()[..], &[("THREADS", threads), ("BLOCKS", blocks)]].concat()
+            [&ascending_form(unit)[..], &[("THREADS", threads), ("BLOCKS", blocks)]].concat()
         }
         _ => {
             let bytes = bytes_of(unit);
@@ -93,8 +93,10 @@ fn bytes_of(unit: &Unit) -> usize {
 }
 
 /// Tiles of ascending sources, as those read them who did not make them.
-fn ascending_form() -> [(&'static str, u32); 3] {
-    [("SLOTS", SLOTS), ("LENGTH", LENGTH), ("GROUPS", GROUPS)].map(|(name, value)| (name, value as u32))
+fn ascending_form(unit: &Unit) -> [(&'static str, u32); 3] {
+    let own = FORMS.iter().find(|form| unit.type_of("GAP_BITS") == Some(form.gap_bits));
+    let groups = own.unwrap_or(&FORMS[0]).groups;
+    [("SLOTS", SLOTS), ("LENGTH", LENGTH), ("GROUPS", groups)].map(|(name, value)| (name, value as u32))
 }
 
 fn ascending_threads(bytes: usize) -> (u32, u32) {
@@ -142,9 +144,17 @@ pub(in crate::backend::cuda) fn ascend_runs(chip: Chip, tiles: usize) -> Option<
     room.then_some(shape)
 }
 
-/// A block a tile, with its elements and what lets the first be as far from a multiple of 16 bytes as the first sum.
-pub(in crate::backend::cuda) fn ascending_sum(tiles: usize, slots: usize, bytes: usize) -> Shape {
-    Shape::new(tiles as u32, ascending_threads(bytes).0).shared(slots * bytes + 16)
+/// A block a tile, an even number of them, with its elements and what lets the first be as far from a multiple of 16
+/// bytes as the first sum, and where there are heads, these and the runs before them.
+pub(in crate::backend::cuda) fn ascending_sum(
+    tiles: usize,
+    slots: usize,
+    bytes: usize,
+    heads: bool,
+) -> Shape {
+    let marks = if heads { SLOTS / 4 } else { 0 };
+    Shape::new(tiles.next_multiple_of(2) as u32, ascending_threads(bytes).0)
+        .shared(slots * bytes + 16 + marks)
 }
 
 /// Bits of the places of a bucket ([`RunSums::bucket_bits`](crate::backend::RunSums::bucket_bits)): more where there would be too

@@ -4,7 +4,7 @@ use super::{kernels, runs};
 use crate::backend::Backend;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
-use crate::backend::runs::ascending::{AscendingRuns, GROUPS, LENGTH, SLOTS};
+use crate::backend::runs::ascending::{AscendingRuns, FORMS, Form, LENGTH, SLOTS};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
@@ -15,15 +15,32 @@ pub(super) fn plan(
     starts: &Slice<u32>,
     sources: &Slice<u32>,
 ) -> Result<Option<AscendingRuns<Cuda>>> {
-    let (n, count, tiles) = (sources.len(), starts.len(), sources.len().div_ceil(LENGTH));
-    let Some(shape) = policy::ascend_runs(cuda.0.chip, tiles) else { return Ok(None) };
-    let longest = runs::longest(cuda, starts, n)?;
+    let longest = runs::longest(cuda, starts, sources.len())?;
     if longest > SLOTS - LENGTH {
         return Ok(None);
     }
+    for form in FORMS {
+        if let Some(map) = plan_in(cuda, form, values, (starts, longest), sources)? {
+            return Ok(Some(map));
+        }
+    }
+    Ok(None)
+}
+
+/// In this form, if each tile fits.
+fn plan_in(
+    cuda: Cuda,
+    form: Form,
+    values: usize,
+    (starts, longest): (&Slice<u32>, usize),
+    sources: &Slice<u32>,
+) -> Result<Option<AscendingRuns<Cuda>>> {
+    let (n, count, tiles) = (sources.len(), starts.len(), sources.len().div_ceil(LENGTH));
+    let Some(shape) = policy::ascend_runs(cuda.0.chip, tiles) else { return Ok(None) };
     let mut map = AscendingRuns::<Cuda> {
-        codes: cuda.uninitialised(tiles * GROUPS * 96)?,
-        bases: cuda.uninitialised(tiles * GROUPS * 4)?,
+        form,
+        codes: cuda.uninitialised(tiles * form.groups * form.words)?,
+        bases: cuda.uninitialised(tiles * form.groups)?,
         heads: if longest > 1 { Some(cuda.uninitialised(tiles * SLOTS / 32)?) } else { None },
         shapes: cuda.uninitialised(tiles)?,
         before: cuda.uninitialised(tiles + 1)?,
@@ -35,7 +52,7 @@ pub(super) fn plan(
     let mut unfit = cuda.zeros::<u32>(1)?;
     kernels::ascend_codes(
         cuda,
-        shape,
+        shape.variant("GAP_BITS", form.gap_bits),
         sources,
         n as u64,
         values as u64,
@@ -59,7 +76,9 @@ pub(super) fn sum<T: Scalar>(
     out: &mut Slice<T>,
 ) -> Result<()> {
     map.check(x.len(), out.len())?;
-    let shape = policy::ascending_sum(map.shapes.len(), map.slots, size_of::<T>());
+    let shape = policy::ascending_sum(map.shapes.len(), map.slots, size_of::<T>(), map.heads.is_some());
+    let shape = shape.variant("GAP_BITS", map.form.gap_bits);
     let AscendingRuns { codes, bases, heads, shapes, before, .. } = map;
-    kernels::ascending_sum(cuda, shape, x, codes, bases, heads.as_deref(), shapes, before, out)
+    let tiles = shapes.len() as u32;
+    kernels::ascending_sum(cuda, shape, x, codes, bases, heads.as_deref(), shapes, before, tiles, out)
 }

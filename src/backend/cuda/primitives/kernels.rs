@@ -130,7 +130,7 @@ kernels! {
     "ascending_sum.cu", types(T: Scalar as SCALAR);
     fn ascending_sum(
         x: &Slice<T>, codes: &Slice<u32>, bases: &Slice<u32>, heads: Option<&Slice<u32>>, shapes: &Slice<u32>,
-        before: &Slice<u32>, out: &mut Slice<T>,
+        before: &Slice<u32>, tiles: u32, out: &mut Slice<T>,
     );
 }
 kernels! {
