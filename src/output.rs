@@ -53,6 +53,7 @@ struct Beside {
     target: PathBuf,
 }
 
+/// Bytes that are gathered before they are written.
 const BUFFER: usize = 1 << 16;
 
 impl Output {

@@ -9,6 +9,7 @@ pub struct Random {
     state: u64,
 }
 
+/// 2^64 divided by the golden ratio: what SplitMix64 adds at every step.
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {

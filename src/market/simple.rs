@@ -9,7 +9,9 @@ use super::masks;
 use super::number::{PADDING, power_of_ten, read_exponent, round};
 use crate::scalar::Real;
 
+/// Bytes of the longest line that is read so: a bit each of a mask.
 const LINE: usize = 64;
+/// Bytes of the longest number, likewise.
 const NUMBER: usize = 32;
 const _: () = assert!(LINE <= PADDING);
 

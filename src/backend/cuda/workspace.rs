@@ -69,6 +69,7 @@ impl Workspaces {
 
     /// The look-back workspace, for `words` words behind its header (`kernels/README.md`).
     pub(super) fn lookback(&self, words: usize) -> Result<MutexGuard<'_, Workspace>> {
+        // Words; the fourth holds how many there are behind them.
         const HEADER: usize = 4;
         let mut workspace = lock(&self.lookback);
         if self.grow(&mut workspace, HEADER + words)? {

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 
+/// The mark of a source with which a run starts.
 const HEAD: u32 = run_mark::<u32>() as u32;
 
 /// Codes and lists of marked sources, as [`StagedRuns`] says.

@@ -13,6 +13,7 @@ use super::sources::HEADERS;
 use crate::cache::{Hash, folder, write_beside};
 use std::path::PathBuf;
 
+/// A file starts with this, the length of the code, and its hash.
 const MAGIC: &[u8; 8] = b"residua1";
 const HEADER: usize = 32;
 

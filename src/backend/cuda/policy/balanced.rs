@@ -30,6 +30,7 @@ const TILES: [Tile; 4] = [
     // ... and elsewhere, that this cache is left to x.
     Tile { threads: 256, items: 4, unroll: 4, slack: 256, blocks: 6, ahead: false },
 ];
+/// The class of matrices that the second-level cache holds.
 const SMALL: u32 = 0;
 /// The classes of matrices beyond the second-level cache, the first by whether values take 4 bytes.
 pub(in crate::backend::cuda) const CLUSTERED_TILES: [u32; 2] = [1, 2];

@@ -13,6 +13,7 @@ struct Part {
     since: u32,
 }
 
+/// Marks the last part of a row: there are fewer parts.
 const LAST: u32 = 1 << 31;
 /// Fills the warps of a bin.
 const NOTHING: Part = Part { begin: 0, end: 0, row: u32::MAX, since: 0 };

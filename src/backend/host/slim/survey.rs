@@ -7,6 +7,7 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
 
+/// Places of the table of [`Few`]: about four for each of [`MOST_KEYS`], so that searches stay short.
 const SLOTS: usize = 1024;
 
 /// A number: real and imaginary bits, or a distance or hash in the first place.
