@@ -1,6 +1,6 @@
 //! Diagonals on the CPU: which there are, and their values to and from CSR.
 
-use super::fill_rows;
+use super::blocks::fill_rows;
 use crate::backend::{
     CsrParts, DIA_SECTION, DiaParts, Diagonals, Host, OffsetsRef, is_no_entry, no_entry, with_offsets,
 };

@@ -1,5 +1,6 @@
 //! Conversions on the CPU. Every task writes a piece of the target of its own, so all of it is safe code.
 
+mod blocks;
 mod dia;
 mod sizes;
 mod swept;
@@ -14,9 +15,7 @@ use crate::backend::{
 use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset, Scalar};
-
-/// Rows that one task converts.
-const BLOCK: usize = 1 << 11;
+use blocks::{BLOCK, fill_diagonals, fill_rows, gather_rows, split_diagonals, split_rows};
 
 /// Rows of a band that is swept: their sums lie in the first-level cache.
 const BAND: usize = 1 << 11;
@@ -327,97 +326,4 @@ fn positions(order: RowOrderRef<'_, Host>) -> Vec<u32> {
         position[row as usize] = p as u32;
     }
     position
-}
-
-/// The entries of each block of [`BLOCK`] rows, with the block's first row.
-fn split_rows<'a, O: Offset, T>(offsets: &[O], mut data: &'a mut [T]) -> Vec<Piece<'a, T>> {
-    let rows = offsets.len() - 1;
-    let mut pieces = Vec::with_capacity(rows.div_ceil(BLOCK));
-    for first in (0..rows).step_by(BLOCK) {
-        let last = (first + BLOCK).min(rows);
-        let (piece, rest) = data.split_at_mut(offsets[last].to_usize() - offsets[first].to_usize());
-        pieces.push((first, piece));
-        data = rest;
-    }
-    pieces
-}
-
-/// Data stored diagonal after diagonal, cut into blocks of [`BLOCK`] positions: `pieces[block][k]`.
-fn split_diagonals<T>(mut data: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<Vec<&mut [T]>> {
-    let mut pieces: Vec<Vec<&mut [T]>> = Vec::new();
-    for length in lengths {
-        let (diagonal, rest) = data.split_at_mut(length);
-        data = rest;
-        for (block, piece) in diagonal.chunks_mut(BLOCK).enumerate() {
-            if block == pieces.len() {
-                pieces.push(Vec::new());
-            }
-            pieces[block].push(piece);
-        }
-    }
-    pieces
-}
-
-/// A block's first row, and its entries.
-type Piece<'a, T> = (usize, &'a mut [T]);
-
-/// What a block has of each diagonal.
-type Pieces<'a, T> = Vec<&'a mut [T]>;
-
-/// Writes `entry(position, k)` at each place that has one.
-fn fill_diagonals<V: Element>(
-    blocks: Vec<(Pieces<'_, u32>, Pieces<'_, V>)>,
-    entry: impl Fn(usize, usize) -> Option<(u32, V)> + Sync + Send,
-) {
-    blocks.into_par_iter().enumerate().for_each(|(block, (columns, numbers))| {
-        for (k, (columns, numbers)) in columns.into_iter().zip(numbers).enumerate() {
-            for (p, (column, number)) in columns.iter_mut().zip(numbers).enumerate() {
-                if let Some(entry) = entry(block * BLOCK + p, k) {
-                    (*column, *number) = entry;
-                }
-            }
-        }
-    });
-}
-
-/// Calls `fill(row, columns of the row, values of the row)` for every row of the target.
-fn fill_rows<V: Element>(
-    offsets: OffsetsRef<'_, Host>,
-    indices: &mut [u32],
-    values: &mut [V],
-    fill: impl Fn(usize, &mut [u32], &mut [V]) + Sync + Send,
-) {
-    let parallel = values.len() >= PARALLEL_FROM;
-    with_offsets!(offsets, offsets => {
-        let rows = offsets.len() - 1;
-        let pieces = split_rows(offsets, indices).into_iter().zip(split_rows(offsets, values));
-        let task = |((first, columns), (_, numbers)): (Piece<'_, u32>, Piece<'_, V>)| {
-            let base = offsets[first].to_usize();
-            for row in first..(first + BLOCK).min(rows) {
-                let range = offsets[row].to_usize() - base..offsets[row + 1].to_usize() - base;
-                fill(row, &mut columns[range.clone()], &mut numbers[range]);
-            }
-        };
-        if parallel {
-            pieces.collect::<Vec<_>>().into_par_iter().for_each(task);
-        } else {
-            pieces.for_each(task);
-        }
-    });
-}
-
-/// Fills every row of the target with the entries at `source(row, k)`.
-fn gather_rows<V: Element>(
-    offsets: OffsetsRef<'_, Host>,
-    indices: &mut [u32],
-    values: &mut [V],
-    from: (&[u32], &[V]),
-    source: impl Fn(usize, usize) -> usize + Sync + Send,
-) {
-    fill_rows(offsets, indices, values, |row, columns, numbers| {
-        for (k, (column, number)) in columns.iter_mut().zip(numbers).enumerate() {
-            let source = source(row, k);
-            (*column, *number) = (from.0[source], from.1[source]);
-        }
-    });
 }

@@ -1,6 +1,6 @@
 //! Sizes that conversions need: row lengths, orders by length, offsets of sections.
 
-use super::PARALLEL_FROM;
+use crate::backend::host::memory::PARALLEL_FROM;
 use crate::backend::{Host, OffsetsRef, with_offsets};
 use crate::parallel::prelude::*;
 use crate::scalar::Offset;

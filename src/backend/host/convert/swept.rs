@@ -1,7 +1,7 @@
 //! Bands of rows swept in the order of columns, on the CPU: a task a band. By the same rule as on a device
 //! (`swept_chunks.cuh` tells it), entry for entry.
 
-use super::fill_rows;
+use super::blocks::fill_rows;
 use super::sizes::row_lengths;
 use crate::backend::{
     CsrParts, Host, OffsetsRef, SWEPT_BINS, SWEPT_OF_ENTRY, SWEPT_SHARE, SWEPT_SPREAD, SWEPT_STEP,
