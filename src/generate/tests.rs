@@ -265,6 +265,17 @@ fn sizes_that_cannot_be_are_refused() {
         assert!(Model::find("jumping2d").unwrap().build(&parameters).is_err());
     }
     assert!(random(4, 4, RowLengths::Constant(5), 1).is_err());
+    for error in [
+        jumping([4, 4, 1], 10.0, 0, 1).unwrap_err(),
+        elasticity2d(4, 4, 0.5).unwrap_err(),
+        elasticity3d(2, 2, 2, 0.0).unwrap_err(),
+        anisotropic3d(2, 2, 2, f64::INFINITY).unwrap_err(),
+        wathen(0, 3, 1).unwrap_err(),
+        "power:9..4:2".parse::<RowLengths>().unwrap_err(),
+        "power:1..4:1".parse::<RowLengths>().unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+    }
     assert!(Model::find("nothing").unwrap_err().to_string().contains("poisson3d"));
 }
 

@@ -12,6 +12,7 @@ mod entries;
 mod products;
 #[path = "../common/random.rs"]
 mod random;
+mod refusals;
 #[path = "../common/slim.rs"]
 mod slim;
 
