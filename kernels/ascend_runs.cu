@@ -1,6 +1,7 @@
-// Marked sources (`mark_runs` of index.cu) to tiles of ascending ones (ascending.cuh). No source occurs twice, so a bit each is enough to put those of a tile in order: a block
-// keeps the windows of SPAN that they lie in as a set, numbered by size, and marks them there; how many bits are set before its own is where a source comes.
-// Then each warp writes the codes of 256 of them behind those of the warps before.
+// Marked sources (`mark_runs` of index.cu) to tiles of ascending ones (ascending.cuh). No source occurs twice, so a bit
+// each is enough to put those of a tile in order: a block keeps the windows of SPAN that they lie in as a set, numbered
+// by size, and marks them there; how many bits are set before its own is where a source comes. Then each warp writes
+// the codes of 256 of them behind those of the warps before.
 //
 // Bytes: 4 a source, and 2.3 or 2.6 for its code.
 //
@@ -22,8 +23,8 @@ static_assert(WINDOWS * WINDOW_WORDS * 6 >= GROUPS * GROUP * 4, "codes take the 
 // Where a window goes first in the set.
 DEVICE u32 slot_of(u32 window) { return u32(u64(window * 0x9e3779b1u) * SET >> 32); }
 
-// unfit: zero before; set where a tile has no room for its windows or chunks, a source occurs twice, or is not below `values`. Shared memory: 8 bytes a
-// slot, 6 for each word of bits.
+// unfit: zero before; set where a tile has no room for its windows or chunks, a source occurs twice, or is not below
+// `values`. Shared memory: 8 bytes a slot, 6 for each word of bits.
 extern "C" __global__ void __launch_bounds__(THREADS)
     ascend_codes(const u32* sources, u64 n, u64 values, const u32* starts, u64 runs, const u32* before, u32* codes, u32* bases, u32* heads, u32* shapes, u32* unfit) {
     extern __shared__ __align__(16) u64 key[];

@@ -1,12 +1,15 @@
-// out[s] = the sum of the sources of s, from left to right, where the sources of a tile are fetched in ascending order (ascending.cuh): lanes side by
-// side ask for values that lie side by side, and what memory delivers together is asked for together. The transpose of a grid's matrix has three neighbours
-// of a row in 27 columns: fetched in the order of the rows, each value of 8 bytes would be a request of its own.
+// out[s] = the sum of the sources of s, from left to right, where the sources of a tile are fetched in ascending order
+// (ascending.cuh): lanes side by side ask for values that lie side by side, and what memory delivers together is asked
+// for together. The transpose of a grid's matrix has three neighbours of a row in 27 columns: fetched in the order of
+// the rows, each value of 8 bytes would be a request of its own.
 //
-// A warp has all of a group's codes under way at once, and adds up how far sources lie from each other, two chunks at a time. A block has a tile, and several blocks are on a
-// multiprocessor, so that one sums while others fetch. Where each run has one source, the tile leaves by one bulk copy.
+// A warp has all of a group's codes under way at once, and adds up how far sources lie from each other, two chunks at a
+// time. A block has a tile, and several blocks are on a multiprocessor, so that one sums while others fetch. Where each
+// run has one source, the tile leaves by one bulk copy.
 //
-// Bytes: 2.3 or 2.6 a source, the sectors that a tile's sources lie in, and an element written a run. What bounds it is what one half of the second-level cache hands to the other, for
-// a sector has readers on both sides. So blocks come in clusters of two: neighbours, which share sectors, read from the same side.
+// Bytes: 2.3 or 2.6 a source, the sectors that a tile's sources lie in, and an element written a run. What bounds it is
+// what one half of the second-level cache hands to the other, for a sector has readers on both sides. So blocks come in
+// clusters of two: neighbours, which share sectors, read from the same side.
 //
 // Constants: those of ascending.cuh, SCALAR, THREADS, BLOCKS (a multiprocessor, at least).
 #include "ascending.cuh"
@@ -35,7 +38,8 @@ DEVICE void fetch(T* to, const T* from, bool wanted) {
 #define BY_TWO
 #endif
 
-// A block a tile, an even number of them. Shared memory: 16 bytes more than SLOTS elements have, and 8 for each word of heads, if there are any.
+// A block a tile, an even number of them. Shared memory: 16 bytes more than SLOTS elements have, and 8 for each word of
+// heads, if there are any.
 extern "C" __global__ void BY_TWO __launch_bounds__(THREADS, BLOCKS)
     ascending_sum(const T* x, const u32* codes, const u32* bases, const u32* heads, const u32* shapes, const u32* before, u32 tiles,
                   T* out) {

@@ -1,6 +1,6 @@
 // Copies in bulk between global and shared memory (compute capability 9.0): one instruction of one thread moves
-// kilobytes, and a barrier in shared memory tells when they have arrived. Addresses and sizes are multiples of 16 bytes.
-// Earlier chips compile these to nothing; their callers ask for BULK.
+// kilobytes, and a barrier in shared memory tells when they have arrived. Addresses and sizes are multiples of 16
+// bytes. Earlier chips compile these to nothing; their callers ask for BULK.
 #pragma once
 #include "common.cuh"
 
@@ -66,8 +66,8 @@ DEVICE void bulk_stores_read() {
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 #endif
 }
-// Sixteen bytes to shared memory if `wanted`, past registers and the first-level cache where the chip can (8.0 and later). The condition is in here, so
-// that addresses are worked out without one.
+// Sixteen bytes to shared memory if `wanted`, past registers and the first-level cache where the chip can (8.0 and
+// later). The condition is in here, so that addresses are worked out without one.
 DEVICE void copy16(u32 to, const void* from, bool wanted = true) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }" ::"r"(to), "l"(from), "r"(u32(wanted)) : "memory");

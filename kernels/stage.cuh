@@ -4,8 +4,8 @@
 #include "bulk.cuh"
 #include "product.cuh"
 
-// Elements start .. stop of `from` to the front of `to` by all threads of the block. `start` is a multiple of 16 / sizeof(A)
-// and places up to the next multiple behind `stop` are written too, as far as the array of `count` goes.
+// Elements start .. stop of `from` to the front of `to` by all threads of the block. `start` is a multiple of 16 /
+// sizeof(A) and places up to the next multiple behind `stop` are written too, as far as the array of `count` goes.
 template <int BLOCK, typename A> DEVICE void stage(A* to, const A* from, u64 start, u64 stop, u64 count) {
     constexpr u32 PER = 16 / sizeof(A);
     const u32 pieces = u32((stop - start + PER - 1) / PER);
@@ -30,8 +30,9 @@ DEVICE void stages_begin(u64* barrier) {
     }
     __syncthreads();
 }
-// Columns and values start .. stop, as above, for each thread that waits at the block's next barrier. BY_ONE: by one thread in bulk where
-// the chip can and the arrays are aligned; the others then have no copies to start. `parity` starts at 0.
+// Columns and values start .. stop, as above, for each thread that waits at the block's next barrier. BY_ONE: by one
+// thread in bulk where the chip can and the arrays are aligned; the others then have no copies to start. `parity`
+// starts at 0.
 template <int BLOCK, bool BY_ONE, typename V>
 DEVICE void stage_tile(u32* to_columns, V* to_values, const u32* columns, const V* values, u64 start, u64 stop, u64 count, u64* barrier,
                        u32& parity) {

@@ -1,6 +1,7 @@
-// Marked sources (`mark_runs` of index.cu) to codes and lists of pieces (staged_runs.cuh). First the longest run, by which parts of the
-// sources are so long that the runs that start in one fill at most PART slots; then how many runs start before each part; then a
-// block makes the codes of its parts: it keeps the pieces that its sources lie in as a set in shared memory, and numbers them by size.
+// Marked sources (`mark_runs` of index.cu) to codes and lists of pieces (staged_runs.cuh). First the longest run, by
+// which parts of the sources are so long that the runs that start in one fill at most PART slots; then how many runs
+// start before each part; then a block makes the codes of its parts: it keeps the pieces that its sources lie in as a
+// set in shared memory, and numbers them by size.
 //
 // Bytes, of the codes: 4 a source and 1.5 for its code, 4 a piece.
 //
@@ -36,7 +37,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) part_runs(const u32* start
 // A hash of 2 TILE slots: where a piece goes first.
 DEVICE u32 slot_of(u32 piece) { return u32(u64(piece * 0x9e3779b1u) * SLOTS >> 32); }
 
-// most: zero before; more than MOST_PIECES behind where a block's list has no room, or a source is not below `values`. A block BLOCK_PARTS parts.
+// most: zero before; more than MOST_PIECES behind where a block's list has no room, or a source is not below `values`.
+// A block BLOCK_PARTS parts.
 extern "C" __global__ void __launch_bounds__(THREADS)
     stage_codes(const u32* sources, u64 n, u64 values, const u32* starts, u64 runs, const u32* before, u32* codes, u32* pieces, u32* counts, u32* most) {
     __shared__ u32 set[SLOTS], list[MOST_PIECES], found;

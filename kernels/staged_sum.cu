@@ -1,13 +1,15 @@
-// out[s] = x[sources] summed over the run s of sources, from left to right, where the sources of many runs lie in few pieces
-// (staged_runs.cuh): a block brings these to shared memory, whole, and gathers there.
+// out[s] = x[sources] summed over the run s of sources, from left to right, where the sources of many runs lie in few
+// pieces (staged_runs.cuh): a block brings these to shared memory, whole, and gathers there.
 //
-// A thread takes LANE consecutive slots of its warp's part. It sums the runs that start there, and hands the sum of the one that is open at its
-// end on to the next thread, which adds what it has of that run; a thread in which no run starts waits for the one before it.
+// A thread takes LANE consecutive slots of its warp's part. It sums the runs that start there, and hands the sum of the
+// one that is open at its end on to the next thread, which adds what it has of that run; a thread in which no run
+// starts waits for the one before it.
 //
-// Bytes: 1.5 a source and 4 a piece, the pieces' elements (those of neighbouring blocks come from the second-level cache), and an element written
-// a run. With elements of 4 bytes, instructions count as much: a part takes 250.
+// Bytes: 1.5 a source and 4 a piece, the pieces' elements (those of neighbouring blocks come from the second-level
+// cache), and an element written a run. With elements of 4 bytes, instructions count as much: a part takes 250.
 //
-// Constants: those of staged_runs.cuh, SCALAR, BLOCKS (a multiprocessor, at least), AT_ONCE (copies that a thread has under way), SINGLE (1: each run has one source).
+// Constants: those of staged_runs.cuh, SCALAR, BLOCKS (a multiprocessor, at least), AT_ONCE (copies that a thread has
+// under way), SINGLE (1: each run has one source).
 #include "bulk.cuh"
 #include "staged_runs.cuh"
 
@@ -66,8 +68,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     const auto element = [&](u32 lower, u32 upper, u32 k) { return staged[(lower >> 8 * (k % 4) & 0xff) | (upper >> 4 * k & 7) << 8]; };
     out += first + lane;
 #if SINGLE
-    // Each slot is a sum: lanes side by side take those side by side, and the codes from the lane that has them. So neither what is read of
-    // shared memory, of sources in order, nor the result has a stride.
+    // Each slot is a sum: lanes side by side take those side by side, and the codes from the lane that has them. So
+    // neither what is read of shared memory, of sources in order, nor the result has a stride.
 #pragma unroll
     for (u32 k = 0; k < LANE; k++) {
         const u32 from = k * (32 / LANE) + lane / LANE, own = lane % LANE;
@@ -80,8 +82,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
     for (u32 k = 0; k < LANE; k++) value[k] = element(word[k / 4], word[2], k);
     __syncthreads();
-    // In these, slot k has bit 4 k + 3. A run ends where the next slot starts one: for the last slot, the next lane tells. Leading slots are those of a
-    // run that started in a lane before.
+    // In these, slot k has bit 4 k + 3. A run ends where the next slot starts one: for the last slot, the next lane
+    // tells. Leading slots are those of a run that started in a lane before.
     const u32 heads = word[2] & 0x88888888u;
     const u32 next = __ballot_sync(ALL, heads & SLOT(0)) >> 1 | 0x80000000u;
     const u32 ends = heads >> 4 | (next >> lane & 1) << 31, own = 0u - (heads & 0u - heads), leading = ends & ~own;

@@ -1,14 +1,17 @@
-// out[s] = the sum of the sources of s, from left to right, where the elements lie in tiles, each in the order of buckets (tile_runs.cu), and the
-// sources of consecutive sums in one bucket. A block brings the runs of a bucket, one of each tile, to shared memory, and gathers there. Blocks
-// that run at a time take consecutive buckets, whose runs lie side by side: together they read whole stretches of each tile.
+// out[s] = the sum of the sources of s, from left to right, where the elements lie in tiles, each in the order of
+// buckets (tile_runs.cu), and the sources of consecutive sums in one bucket. A block brings the runs of a bucket, one
+// of each tile, to shared memory, and gathers there. Blocks that run at a time take consecutive buckets, whose runs lie
+// side by side: together they read whole stretches of each tile.
 //
-// A warp takes 32 tiles; LANES lanes copy a run, 16 bytes each. Where the first runs of a bucket lie, a warp has looked up before. A thread has the first two sources of its sums in registers before the bucket has come, and
-// asks for those of the next bucket as it uses them up: else each sum would wait for memory while nothing else is under way, for a block has
-// all of the shared memory.
+// A warp takes 32 tiles; LANES lanes copy a run, 16 bytes each. Where the first runs of a bucket lie, a warp has looked
+// up before. A thread has the first two sources of its sums in registers before the bucket has come, and asks for those
+// of the next bucket as it uses them up: else each sum would wait for memory while nothing else is under way, for a
+// block has all of the shared memory.
 //
 // Bytes: an element and 2 a source, 4 for each tile and bucket, an element a sum.
 //
-// Constants: SCALAR, THREADS, HELD (sums whose sources a thread holds), LANES, SHARED (0: elements of another size than planned are fetched from where they lie).
+// Constants: SCALAR, THREADS, HELD (sums whose sources a thread holds), LANES, SHARED (0: elements of another size than
+// planned are fetched from where they lie).
 #include "bulk.cuh"
 #include "complex.cuh"
 
@@ -16,8 +19,8 @@ typedef SCALAR T;
 #define WARPS (THREADS / 32)
 #define NONE 0xffffu
 
-// first_rest[b]: words of `rest` before those of bucket b; both null where no sum has more than two sources. Shared memory: the units of the fullest bucket, or half a word a tile. Blocks take
-// bucket after bucket.
+// first_rest[b]: words of `rest` before those of bucket b; both null where no sum has more than two sources. Shared
+// memory: the units of the fullest bucket, or half a word a tile. Blocks take bucket after bucket.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     tile_sum(const T* x, u32 stride, u32 unit, u32 tiles, const u16* starts, const u16* bases, const u32* pairs, const u32* rest, const u32* first_rest, const u32* first_run, u32 buckets,
              T* out) {

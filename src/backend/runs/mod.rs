@@ -1,5 +1,5 @@
-//! Sums of runs of sources, the same places again and again with new values: what a kept map of triplets asks for. Each plan is for sources
-//! that lie in memory in another way; all of them sum in the same order.
+//! Sums of runs of sources, the same places again and again with new values: what a kept map of triplets asks for. Each
+//! plan is for sources that lie in memory in another way; all of them sum in the same order.
 
 pub(crate) mod ascending;
 pub(crate) mod staged;
@@ -78,8 +78,8 @@ pub(crate) fn check_bounds(parts: [usize; 3], bits: u32) -> Result<()> {
 /// Runs of sources: marked, planned, summed.
 pub trait RunSums: Primitives {
     /// Marks runs of `sources`, which start at `starts` (ascending, the first at 0): in the highest bit of its first
-    /// source that a run starts there, and in `before[t]` how many runs start before source t [`RUN_TILE`]. `before` has
-    /// an element for each tile of so many sources. Marked sources are what [`RunSums::gather_sum`] takes.
+    /// source that a run starts there, and in `before[t]` how many runs start before source t [`RUN_TILE`]. `before`
+    /// has an element for each tile of so many sources. Marked sources are what [`RunSums::gather_sum`] takes.
     ///
     /// # Errors
     /// On another number of tiles, and, as [`Primitives::gather`], where a run starts behind the sources.
@@ -111,15 +111,16 @@ pub trait RunSums: Primitives {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Whether so many sources that are summed again and again should be staged ([`RunSums::stage_runs`]) on this backend.
+    /// Whether so many sources that are summed again and again should be staged ([`RunSums::stage_runs`]) on this
+    /// backend.
     fn stages_runs(&self, sources: usize) -> bool {
         let _ = sources;
         false
     }
 
-    /// Marked sources ([`RunSums::mark_runs`]) of the runs that start at `starts` (ascending, the first at 0), in a form that takes half the memory and lets a
-    /// backend fetch values by whole pieces. `None` where runs are long (more than 64 sources) or neighbouring ones lie in too many
-    /// pieces, or a source is not below `values`.
+    /// Marked sources ([`RunSums::mark_runs`]) of the runs that start at `starts` (ascending, the first at 0), in a
+    /// form that takes half the memory and lets a backend fetch values by whole pieces. `None` where runs are long
+    /// (more than 64 sources) or neighbouring ones lie in too many pieces, or a source is not below `values`.
     ///
     /// # Errors
     /// Without memory, or when the device fails.
@@ -130,7 +131,8 @@ pub trait RunSums: Primitives {
         sources: &Self::Slice<u32>,
     ) -> Result<Option<StagedRuns<Self>>>;
 
-    /// `out[s]` = sum over run s of `x[source]`, from left to right: the bits of [`RunSums::gather_sum`]. Allocates nothing.
+    /// `out[s]` = sum over run s of `x[source]`, from left to right: the bits of [`RunSums::gather_sum`]. Allocates
+    /// nothing.
     ///
     /// # Errors
     /// On other numbers of values or runs than were staged.
@@ -141,15 +143,17 @@ pub trait RunSums: Primitives {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Whether so many sources that are summed again and again should be fetched in the order of memory ([`RunSums::ascend_runs`]) on this backend.
+    /// Whether so many sources that are summed again and again should be fetched in the order of memory
+    /// ([`RunSums::ascend_runs`]) on this backend.
     fn ascends_runs(&self, sources: usize) -> bool {
         let _ = sources;
         false
     }
 
-    /// Marked sources ([`RunSums::mark_runs`]) of the runs that start at `starts` (ascending, the first at 0), in a form that lets a backend fetch
-    /// values in the order in which they lie in memory, tile by tile. `None` where runs are long (more than 256 sources) or a tile's sources lie too far apart, or a source
-    /// is not below `values`, and where there is none.
+    /// Marked sources ([`RunSums::mark_runs`]) of the runs that start at `starts` (ascending, the first at 0), in a
+    /// form that lets a backend fetch values in the order in which they lie in memory, tile by tile. `None` where runs
+    /// are long (more than 256 sources) or a tile's sources lie too far apart, or a source is not below `values`, and
+    /// where there is none.
     ///
     /// # Errors
     /// Without memory, or when the device fails.
@@ -163,7 +167,8 @@ pub trait RunSums: Primitives {
         Ok(None)
     }
 
-    /// `out[s]` = sum over run s of `x[source]`, from left to right: the bits of [`RunSums::gather_sum`]. Allocates nothing.
+    /// `out[s]` = sum over run s of `x[source]`, from left to right: the bits of [`RunSums::gather_sum`]. Allocates
+    /// nothing.
     ///
     /// # Errors
     /// On other numbers of values or runs than were planned.
@@ -177,15 +182,16 @@ pub trait RunSums: Primitives {
         Err(Error::Unsupported("sums of values in the order of memory on this device".into()))
     }
 
-    /// Bits of the places of a bucket for `n` values that are summed from all over memory again and again, where it pays on this backend
-    /// to bring them near their places first ([`RunSums::to_buckets`]).
+    /// Bits of the places of a bucket for `n` values that are summed from all over memory again and again, where it
+    /// pays on this backend to bring them near their places first ([`RunSums::to_buckets`]).
     fn bucket_bits(&self, n: usize) -> Option<u32> {
         let _ = n;
         None
     }
 
-    /// `out[i]` = 2^`bits` times the number of `bounds` up to (`high[i]`, `low[i]`, i). Bounds are triples, one slice for each part; they ascend,
-    /// and are fewer than 2^13. With every 2^`bits`-th triple of a sort by pairs, stable, as bounds, it is the bucket of each element's place there.
+    /// `out[i]` = 2^`bits` times the number of `bounds` up to (`high[i]`, `low[i]`, i). Bounds are triples, one slice
+    /// for each part; they ascend, and are fewer than 2^13. With every 2^`bits`-th triple of a sort by pairs, stable,
+    /// as bounds, it is the bucket of each element's place there.
     ///
     /// # Errors
     /// On lengths that do not fit, too many bounds or bits.
@@ -197,9 +203,10 @@ pub trait RunSums: Primitives {
         out: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// Plans how elements come to buckets: `places[i] >> bits` is the bucket of element i, of at most [`MOST_BUCKETS`], and becomes the place
-    /// that the element gets, buckets in order, and in each the tiles of [`BUCKET_TILE`] elements. In which order those of one tile
-    /// and bucket are is left open. `slots` has an element for each, `runs` two for each tile and bucket.
+    /// Plans how elements come to buckets: `places[i] >> bits` is the bucket of element i, of at most [`MOST_BUCKETS`],
+    /// and becomes the place that the element gets, buckets in order, and in each the tiles of [`BUCKET_TILE`]
+    /// elements. In which order those of one tile and bucket are is left open. `slots` has an element for each, `runs`
+    /// two for each tile and bucket.
     ///
     /// # Errors
     /// On lengths that do not fit, and where a place is not below their number.
@@ -211,7 +218,8 @@ pub trait RunSums: Primitives {
         runs: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// `out[place of i]` = `x[i]`, as planned by [`RunSums::plan_buckets`]. Elements have 4, 8 or 16 bytes. Allocates nothing.
+    /// `out[place of i]` = `x[i]`, as planned by [`RunSums::plan_buckets`]. Elements have 4, 8 or 16 bytes. Allocates
+    /// nothing.
     ///
     /// # Errors
     /// On lengths that are not those of the plan.
@@ -223,16 +231,17 @@ pub trait RunSums: Primitives {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Values of a tile and of a bucket for `n` values of so many bytes that are summed from all over memory again and again, where it pays on this backend
-    /// to order them by tiles first ([`RunSums::tile_runs`]).
+    /// Values of a tile and of a bucket for `n` values of so many bytes that are summed from all over memory again and
+    /// again, where it pays on this backend to order them by tiles first ([`RunSums::tile_runs`]).
     fn tile_sizes(&self, n: usize, bytes: usize) -> Option<(usize, usize)> {
         let _ = (n, bytes);
         None
     }
 
-    /// Plans sums of values from all over memory: run s of the marked `sources` ([`RunSums::mark_runs`]), which starts at `starts[s]`. Each value is the source of one run, and
-    /// runs ascend by the pairs (`high[i]`, `low[i]`) of their sources, which differ from run to run. Values have `bytes` bytes, a tile
-    /// has `sizes.0` of them, and sources from so many places as `sizes.1` make a bucket. `None` where a tile or a bucket does not fit in fast memory, and
+    /// Plans sums of values from all over memory: run s of the marked `sources` ([`RunSums::mark_runs`]), which starts
+    /// at `starts[s]`. Each value is the source of one run, and runs ascend by the pairs (`high[i]`, `low[i]`) of their
+    /// sources, which differ from run to run. Values have `bytes` bytes, a tile has `sizes.0` of them, and sources from
+    /// so many places as `sizes.1` make a bucket. `None` where a tile or a bucket does not fit in fast memory, and
     /// where there is none.
     ///
     /// # Errors
@@ -249,8 +258,8 @@ pub trait RunSums: Primitives {
         Ok(None)
     }
 
-    /// `out[s]` = sum over run s of `x[source]`, from left to right: the bits of [`RunSums::gather_sum`]. What is in `room` means nothing, before or
-    /// after. Allocates nothing; slower with values of another size than planned.
+    /// `out[s]` = sum over run s of `x[source]`, from left to right: the bits of [`RunSums::gather_sum`]. What is in
+    /// `room` means nothing, before or after. Allocates nothing; slower with values of another size than planned.
     ///
     /// # Errors
     /// On other numbers of values or runs than were planned, or another room than [`TileRuns`] asks for.

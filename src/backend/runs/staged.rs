@@ -36,9 +36,10 @@ pub(crate) fn code(words: &[u32], slot: usize) -> u16 {
     (low | (words[2 * (PART / LANE) + lane] >> (4 * k) & 0xf) << 8) as u16
 }
 
-/// Runs of sources ([`RunSums::stage_runs`](super::RunSums::stage_runs)): parts of [`PART`] slots, of which [`BLOCK_PARTS`] share a list of pieces, [`PIECE`] elements
-/// each. A code is the number of a piece in the list times [`PIECE`], plus a place in it, and in its highest bit whether a run starts. No run
-/// crosses parts; slots behind the last run of a part start runs that do not exist.
+/// Runs of sources ([`RunSums::stage_runs`](super::RunSums::stage_runs)): parts of [`PART`] slots, of which
+/// [`BLOCK_PARTS`] share a list of pieces, [`PIECE`] elements each. A code is the number of a piece in the list times
+/// [`PIECE`], plus a place in it, and in its highest bit whether a run starts. No run crosses parts; slots behind the
+/// last run of a part start runs that do not exist.
 ///
 /// ```text
 /// runs     0 17 | 1 16 | 2        pieces of 4   0 4        codes  0* 5 | 1* 4 | 2* | * ...        (* highest bit)
@@ -66,8 +67,8 @@ pub struct StagedRuns<B: Backend> {
     pub(crate) most: usize,
 }
 
-/// Sources that a part may start runs of, and the number of parts, a multiple of [`BLOCK_PARTS`]: with a run of the longest at its end, a
-/// part has [`PART`] slots. `None` where runs are too long for this to leave most slots used.
+/// Sources that a part may start runs of, and the number of parts, a multiple of [`BLOCK_PARTS`]: with a run of the
+/// longest at its end, a part has [`PART`] slots. `None` where runs are too long for this to leave most slots used.
 pub(crate) fn parts(sources: usize, longest: usize) -> Option<(usize, usize)> {
     let length = PART + 1 - longest.clamp(1, PART);
     (length >= PART / 4 * 3).then(|| (length, sources.div_ceil(length).next_multiple_of(BLOCK_PARTS)))

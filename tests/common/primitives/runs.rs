@@ -106,7 +106,8 @@ pub fn ascending_cases<B: RunSums>(b: &B) {
         let mut random = Random(n as u64 + 23);
         // Stretches of 20 places in windows of 500, taken across.
         let across = |k: usize| k / 500 * 500 + k % 25 * 20 + k % 500 / 25;
-        // As they are, half of them far behind the others, and in threes with 63 between, which takes codes of another form.
+        // As they are, half of them far behind the others, and in threes with 63 between, which takes codes of another
+        // form.
         let places: [&dyn Fn(usize) -> usize; 3] =
             [&|p| p, &|p| if 2 * p > n { p + 600_000 } else { p }, &|p| p / 3 * 66 + p % 3];
         for (place, longest) in places.into_iter().flat_map(|place| [1, 3, 256].map(|most| (place, most))) {

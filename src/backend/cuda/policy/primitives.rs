@@ -1,5 +1,5 @@
-//! The primitives' kernels: which line of the tuning table a launch takes, and the launch's shape, which follows from the
-//! line's constants as `kernels/README.md` says.
+//! The primitives' kernels: which line of the tuning table a launch takes, and the launch's shape, which follows from
+//! the line's constants as `kernels/README.md` says.
 
 use super::PARTIALS;
 use super::table::{self, Choice};
@@ -115,7 +115,8 @@ pub(in crate::backend::cuda) fn scan(
     (shape, tiles(n, tile) * out_bytes.div_ceil(4))
 }
 
-/// The scan of chips that copy in bulk, for elements of 4 and 8 bytes: what [`scan`] gives; `None` where that is faster.
+/// The scan of chips that copy in bulk, for elements of 4 and 8 bytes: what [`scan`] gives; `None` where that is
+/// faster.
 pub(in crate::backend::cuda) fn scan_bulk(chip: Chip, n: usize, bytes: usize) -> Option<(Shape, usize)> {
     /// Threads beside those that add: a warp that loads and one that looks back.
     const OTHERS: u32 = 64;
@@ -303,7 +304,8 @@ pub(in crate::backend::cuda) fn short_segments(chip: Chip, n: usize) -> (usize, 
     (choice.get("SHORT") as usize, find, Shape::new(tiles as u32, threads).class(choice.class()))
 }
 
-/// Reductions and scans of segments: words of look-back, words of scratch, the launch that partitions, that of the tiles.
+/// Reductions and scans of segments: words of look-back, words of scratch, the launch that partitions, that of the
+/// tiles.
 pub(in crate::backend::cuda) fn segmented(
     chip: Chip,
     n: usize,

@@ -1,4 +1,5 @@
-//! Sums of values by their sources: near each other, staged in pieces, in the order of memory, from buckets of the second-level cache, from tiles.
+//! Sums of values by their sources: near each other, staged in pieces, in the order of memory, from buckets of the
+//! second-level cache, from tiles.
 
 use super::{Shape, elementwise};
 use crate::backend::cuda::chip::Chip;
@@ -20,32 +21,36 @@ const STAGED_SUM: [(&str, u32, u32); 4] = [("f32", 16, 3), ("f64", 14, 5), ("c32
 /// Sources from which on they become codes: a map of fewer is read from the second-level cache.
 const STAGED_FROM: usize = 1 << 17;
 
-/// Threads of a block that sums a tile whose sources ascend, and blocks that a multiprocessor should have room for, by bytes of an element.
+/// Threads of a block that sums a tile whose sources ascend, and blocks that a multiprocessor should have room for, by
+/// bytes of an element.
 const ASCENDING_SUM: [(usize, u32, u32); 3] = [(4, 512, 4), (8, 1024, 2), (16, 1024, 1)];
 /// Shared memory that the kernel declares itself, at most.
 const ASCENDING_STATIC: usize = 4 << 10;
-/// Windows that the sources of a tile may lie in, and the sources of each: 62 a window, on average, where others lie so far apart that they would be fetched alone.
+/// Windows that the sources of a tile may lie in, and the sources of each: 62 a window, on average, where others lie so
+/// far apart that they would be fetched alone.
 const ASCENDING_WINDOWS: u32 = 128;
 const ASCENDING_SPAN: usize = 1 << 11;
 /// Sources from which on they ascend: values, result and map of fewer lie in the second-level cache.
 const ASCENDING_FROM: usize = 1 << 22;
 
-/// Threads of a block that brings a tile of elements to buckets, and blocks that a multiprocessor should have room for: fewer where
-/// elements have 16 bytes.
+/// Threads of a block that brings a tile of elements to buckets, and blocks that a multiprocessor should have room for:
+/// fewer where elements have 16 bytes.
 const BUCKET_THREADS: u32 = 1024;
 const BUCKET_BLOCKS: [u32; 2] = [2, 1];
 /// Values from which on bringing them near pays: fewer stay in the second-level cache.
 const BUCKETS_FROM: usize = 1 << 23;
-/// Bits of the places of a bucket: the sums' next few buckets lie in the second-level cache, and what a tile brings to one fills
-/// lines.
+/// Bits of the places of a bucket: the sums' next few buckets lie in the second-level cache, and what a tile brings to
+/// one fills lines.
 const BUCKET_BITS: u32 = 20;
 
 /// Threads of a block that orders or sums tiles; it has a multiprocessor for itself.
 const TILED_THREADS: u32 = 1024;
-/// Sums whose sources a thread holds while its bucket comes, and lanes that copy a run: enough for all where two sources make a sum, by bytes of an element.
+/// Sums whose sources a thread holds while its bucket comes, and lanes that copy a run: enough for all where two
+/// sources make a sum, by bytes of an element.
 const TILED_SUM: [(usize, u32, u32); 3] = [(4, 27, 16), (8, 14, 8), (16, 8, 8)];
-/// Bytes that a tile should have for a bucket, on average: a sector, below which memory delivers more than is asked for, and four values
-/// where these are large (there buckets whose values are fetched from a cache should be as fast; not measured).
+/// Bytes that a tile should have for a bucket, on average: a sector, below which memory delivers more than is asked
+/// for, and four values where these are large (there buckets whose values are fetched from a cache should be as fast;
+/// not measured).
 const TILED_RUN: usize = 32;
 
 /// The constants of a unit of these kernels.
@@ -136,7 +141,8 @@ pub(in crate::backend::cuda) fn ascends_runs(sources: usize) -> bool {
     (ASCENDING_FROM..=1 << 31).contains(&sources)
 }
 
-/// A block a tile, with its sources to be put in order, and bits of their windows. None where a block has no room for a tile of the largest elements.
+/// A block a tile, with its sources to be put in order, and bits of their windows. None where a block has no room for a
+/// tile of the largest elements.
 pub(in crate::backend::cuda) fn ascend_runs(chip: Chip, tiles: usize) -> Option<Shape> {
     let room = chip.shared_a_block as usize >= 16 * SLOTS + ASCENDING_STATIC;
     let words = ASCENDING_WINDOWS as usize * ASCENDING_SPAN / 32;
@@ -157,8 +163,8 @@ pub(in crate::backend::cuda) fn ascending_sum(
         .shared(slots * bytes + 16 + marks)
 }
 
-/// Bits of the places of a bucket ([`RunSums::bucket_bits`](crate::backend::RunSums::bucket_bits)): more where there would be too
-/// many buckets. None where a block has no room for a tile of the largest elements.
+/// Bits of the places of a bucket ([`RunSums::bucket_bits`](crate::backend::RunSums::bucket_bits)): more where there
+/// would be too many buckets. None where a block has no room for a tile of the largest elements.
 pub(in crate::backend::cuda) fn bucket_bits(chip: Chip, n: usize) -> Option<u32> {
     let room = chip.shared_a_block as usize >= 16 * BUCKET_TILE;
     let needed = n.div_ceil(MOST_BUCKETS).next_power_of_two().ilog2();
@@ -175,9 +181,9 @@ pub(in crate::backend::cuda) fn to_buckets(n: usize, bytes: usize) -> Shape {
     Shape::new(n.div_ceil(BUCKET_TILE) as u32, BUCKET_THREADS).shared(bytes * BUCKET_TILE)
 }
 
-/// Values of a tile, and of a bucket ([`RunSums::tile_sizes`](crate::backend::RunSums::tile_sizes)): as many as fit in shared memory with what the runs
-/// are padded by, half a unit each and some more as it comes, and so that all multiprocessors are done at a time. None where
-/// runs would be short.
+/// Values of a tile, and of a bucket ([`RunSums::tile_sizes`](crate::backend::RunSums::tile_sizes)): as many as fit in
+/// shared memory with what the runs are padded by, half a unit each and some more as it comes, and so that all
+/// multiprocessors are done at a time. None where runs would be short.
 pub(in crate::backend::cuda) fn tile_sizes(chip: Chip, n: usize, bytes: usize) -> Option<(usize, usize)> {
     if ![4, 8, 16].contains(&bytes) || !(BUCKETS_FROM..=1 << 31).contains(&n) {
         return None;

@@ -1,6 +1,6 @@
 //! Sums of values that are fetched in the order in which they lie in memory (`ascend_runs.cu`, `ascending_sum.cu`).
 
-use super::{kernels, runs};
+use super::{kernels, parts};
 use crate::backend::Backend;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
@@ -15,7 +15,7 @@ pub(super) fn plan(
     starts: &Slice<u32>,
     sources: &Slice<u32>,
 ) -> Result<Option<AscendingRuns<Cuda>>> {
-    let longest = runs::longest(cuda, starts, sources.len())?;
+    let longest = parts::longest(cuda, starts, sources.len())?;
     if longest > SLOTS - LENGTH {
         return Ok(None);
     }
@@ -48,7 +48,7 @@ fn plan_in(
         runs: count,
         slots: LENGTH + longest,
     };
-    runs::part(cuda, starts, LENGTH, &mut map.before)?;
+    parts::first_runs(cuda, starts, LENGTH, &mut map.before)?;
     let mut unfit = cuda.zeros::<u32>(1)?;
     kernels::ascend_codes(
         cuda,

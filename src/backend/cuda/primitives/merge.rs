@@ -28,9 +28,9 @@ impl Less {
 }
 
 impl Cuda {
-    /// Sorts stably by any order: `less` is CUDA C++, an expression in `a` and `b` that tells whether key a comes before
-    /// key b, as in `(a) % 10 < (b) % 10`. It must be a strict weak order. `values` are carried along. Temporary memory:
-    /// second buffers of both.
+    /// Sorts stably by any order: `less` is CUDA C++, an expression in `a` and `b` that tells whether key a comes
+    /// before key b, as in `(a) % 10 < (b) % 10`. It must be a strict weak order. `values` are carried along. Temporary
+    /// memory: second buffers of both.
     ///
     /// # Errors
     /// Where lengths differ, where the expression does not compile

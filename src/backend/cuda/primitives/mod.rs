@@ -4,6 +4,7 @@ mod ascending;
 mod histogram;
 mod kernels;
 mod merge;
+mod parts;
 mod runs;
 mod segmented_sort;
 mod select;
@@ -45,8 +46,8 @@ const fn index_for(n: usize) -> &'static str {
 }
 
 impl Cuda {
-    /// Launches a kernel that shares out `n` elements of segments in even tiles: its shape, and the segment in which each
-    /// tile starts.
+    /// Launches a kernel that shares out `n` elements of segments in even tiles: its shape, and the segment in which
+    /// each tile starts.
     pub(super) fn by_tiles<I: Offset>(
         self,
         offsets: &Slice<I>,

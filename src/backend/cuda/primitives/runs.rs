@@ -5,8 +5,7 @@ use super::super::slice::Slice;
 use super::super::{Cuda, policy};
 use super::{ascending, kernels, staged, tiled};
 use crate::backend::{
-    AscendingRuns, BUCKET_TILE, Backend, Primitives, RUN_TILE, RunSums, StagedRuns, TileRuns, buckets_of,
-    check_bounds,
+    AscendingRuns, BUCKET_TILE, Primitives, RUN_TILE, RunSums, StagedRuns, TileRuns, buckets_of, check_bounds,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Symmetry};
@@ -173,25 +172,4 @@ impl RunSums for Cuda {
     ) -> Result<()> {
         tiled::sum(*self, x, runs, room, out)
     }
-}
-
-/// Entries of the longest run.
-pub(super) fn longest(cuda: Cuda, starts: &Slice<u32>, sources: usize) -> Result<usize> {
-    let (mut longest, shape) = (cuda.zeros::<u32>(1)?, policy::per_run(cuda.0.chip, starts.len()));
-    kernels::longest_run(cuda, shape, starts, starts.len() as u64, sources as u64, &mut longest)?;
-    Ok(cuda.value(&longest)? as usize)
-}
-
-/// The first run of each part that starts runs of `length` sources, and the number of runs.
-pub(super) fn part(cuda: Cuda, starts: &Slice<u32>, length: usize, before: &mut Slice<u32>) -> Result<()> {
-    let (runs, parts) = (starts.len() as u64, before.len() - 1);
-    kernels::part_runs(
-        cuda,
-        policy::per_run(cuda.0.chip, parts + 1),
-        starts,
-        runs,
-        length as u64,
-        before,
-        parts as u64,
-    )
 }

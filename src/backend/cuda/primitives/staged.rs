@@ -1,6 +1,7 @@
 //! Sums of values that come through shared memory by whole pieces (`stage_runs.cu`, `staged_sum.cu`).
 
-use super::{kernels, runs};
+use super::kernels;
+use super::parts::{first_runs, longest};
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
 use crate::backend::runs::staged;
@@ -16,9 +17,9 @@ pub(super) fn plan(
     sources: &Slice<u32>,
 ) -> Result<Option<StagedRuns<Cuda>>> {
     let (n, count) = (sources.len(), starts.len());
-    let Some((length, parts)) = staged::parts(n, runs::longest(cuda, starts, n)?) else { return Ok(None) };
+    let Some((length, parts)) = staged::parts(n, longest(cuda, starts, n)?) else { return Ok(None) };
     let mut map = StagedRuns::room(&cuda, values, count, count == n, parts)?;
-    runs::part(cuda, starts, length, &mut map.before)?;
+    first_runs(cuda, starts, length, &mut map.before)?;
     let (mut most, shape) = (cuda.zeros::<u32>(1)?, policy::stage_runs(parts));
     kernels::stage_codes(
         cuda,

@@ -98,7 +98,8 @@ pub(super) fn reduce_by_key<K: Key, T: Element, O: Combine<T>>(
     Ok(runs)
 }
 
-/// The sum of everything before each element, or up to it, in one pass; of everything behind them, where there is room for it.
+/// The sum of everything before each element, or up to it, in one pass; of everything behind them, where there is room
+/// for it.
 fn prefix_sum<T: Element, S: Element>(
     cuda: Cuda,
     scan: Scan,

@@ -1,0 +1,33 @@
+//! Parts of a list of runs: what a plan of their sums begins with.
+
+use super::kernels;
+use crate::backend::Backend;
+use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::{Cuda, policy};
+use crate::error::Result;
+
+/// Entries of the longest run.
+pub(super) fn longest(cuda: Cuda, starts: &Slice<u32>, sources: usize) -> Result<usize> {
+    let (mut longest, shape) = (cuda.zeros::<u32>(1)?, policy::per_run(cuda.0.chip, starts.len()));
+    kernels::longest_run(cuda, shape, starts, starts.len() as u64, sources as u64, &mut longest)?;
+    Ok(cuda.value(&longest)? as usize)
+}
+
+/// The first run of each part that starts runs of `length` sources, and the number of runs.
+pub(super) fn first_runs(
+    cuda: Cuda,
+    starts: &Slice<u32>,
+    length: usize,
+    before: &mut Slice<u32>,
+) -> Result<()> {
+    let (runs, parts) = (starts.len() as u64, before.len() - 1);
+    kernels::part_runs(
+        cuda,
+        policy::per_run(cuda.0.chip, parts + 1),
+        starts,
+        runs,
+        length as u64,
+        before,
+        parts as u64,
+    )
+}
