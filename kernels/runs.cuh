@@ -9,10 +9,18 @@ template <typename T> struct alignas(RUN * sizeof(T)) Run {
     T of[RUN];
 };
 
-// What lies at p, 4, 8 or 16 bytes; zero where `in` is not set: then p is not touched.
+// What lies at p, 1, 2, 4, 8 or 16 bytes; zero where `in` is not set: then p is not touched.
 template <typename A> DEVICE A load_where(bool in, const A* p) {
     const u32 there = in;
-    if constexpr (sizeof(A) == 4) {
+    if constexpr (sizeof(A) == 1) {
+        u32 v = 0;
+        asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.u8 %0, [%1];}" : "+r"(v) : "l"(p), "r"(there));
+        return bits<A>(u8(v));
+    } else if constexpr (sizeof(A) == 2) {
+        u32 v = 0;
+        asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.u16 %0, [%1];}" : "+r"(v) : "l"(p), "r"(there));
+        return bits<A>(u16(v));
+    } else if constexpr (sizeof(A) == 4) {
         u32 v = 0;
         asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.u32 %0, [%1];}" : "+r"(v) : "l"(p), "r"(there));
         return bits<A>(v);
@@ -25,14 +33,6 @@ template <typename A> DEVICE A load_where(bool in, const A* p) {
         asm volatile("{.reg .pred p; setp.ne.u32 p, %3, 0; @p ld.global.v2.u64 {%0, %1}, [%2];}" : "+l"(v.low), "+l"(v.high) : "l"(p), "r"(there));
         return bits<A>(v);
     }
-}
-// The same of RUN bytes.
-DEVICE u32 load_bytes(bool in, const u8* p) {
-    u32 v = 0, there = in;
-    if constexpr (RUN == 1) asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.u8 %0, [%1];}" : "+r"(v) : "l"(p), "r"(there));
-    else if constexpr (RUN == 2) asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.u16 %0, [%1];}" : "+r"(v) : "l"(p), "r"(there));
-    else asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.u32 %0, [%1];}" : "+r"(v) : "l"(p), "r"(there));
-    return v;
 }
 template <typename T> DEVICE Run<T> load_run(bool in, const T* p) { return load_where(in, reinterpret_cast<const Run<T>*>(p)); }
 

@@ -1,5 +1,5 @@
-// y = alpha A x + beta y with A a stencil of a point and its neighbours on the points of a grid: nothing of A is read but, where there are holes, a
-// byte a row.
+// y = alpha A x + beta y with A a stencil of a point and its neighbours on the points of a grid: nothing of A is read but, where there are holes,
+// two bits a row or a byte.
 //
 //     o o o o o o    x of a plane that a thread reads, two points a run (f64), LINES = 2: the runs in its own columns, four of them.
 //     o o x x o o    What lies beside them comes from the threads of the warp beside it; its first and last thread have no
@@ -11,7 +11,7 @@
 // PARTS: where all rows that a warp sums up for have the kinds that rows without holes have at their place of the grid, as most do, what they have is not
 // looked up.
 //
-// Bytes a row: x and y, and a byte where there are holes; a step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces, too.
+// Bytes a row: x and y, where there are holes two bits (MARKS) or a byte, and y twice where a product is added to it; a step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces, too.
 //
 // Constants: those of slim_grid.cuh, DEPTH, THREADS, BLOCKS (a multiprocessor, at least, of a product) and FEWER_BLOCKS (of what needs more
 // registers).
@@ -40,7 +40,7 @@ struct Plane {
     Points of[READ];
 };
 
-// Kinds of a thread's rows in one plane, those of a run in one word, and whether no row of its warp has holes.
+// Kinds of a thread's rows in one plane, those of a run in one word, and whether no row of its warp has holes. Or the bytes that have their marks.
 struct OfPlane {
     u32 kinds[LINES];
     bool whole;
@@ -63,6 +63,23 @@ DEVICE u32 whole_run(const Kinds& kinds, u32 plane_side, u32 line, u32 lines, u3
     return all;
 }
 
+// y = alpha A x + beta y.
+struct Sum {
+    static constexpr bool STAYS = false, READS_OWN = false;
+    typedef Points Beside;
+    T alpha, beta;
+    T* y;
+
+    DEVICE Beside ask(bool in, u64 row) { return load_run(in, y + row); }
+    DEVICE void take(u64 row, const Points& sum, const Points&, const Beside& old, u32 marks) {
+        Points out;
+#pragma unroll
+        for (int i = 0; i < RUN; i++) out.of[i] = alpha * sum.of[i] + beta * old.of[i];
+        store_marked(y + row, out, marks);
+    }
+    DEVICE void take_row(u64 row, T sum, T) { y[row] = alpha * sum + beta * y[row]; }
+};
+
 // last = keep z + momentum last + step d .* (r - A z). A vector is never read after it was written: z is not last.
 struct Chebyshev {
     static constexpr bool STAYS = false, READS_OWN = true;
@@ -75,17 +92,19 @@ struct Chebyshev {
     T* last;
 
     DEVICE Beside ask(bool in, u64 row) { return {load_run(in, r + row), load_run(in && by.momentum != 0, last + row)}; }
-    DEVICE void take(u64 row, const Points& sum, const Points& own, const Beside& at) {
+    DEVICE void take(u64 row, const Points& sum, const Points& own, const Beside& at, u32 marks) {
         Points out;
 #pragma unroll
         for (int i = 0; i < RUN; i++) out.of[i] = stepped(by, d, row + i, at.r.of[i], own.of[i], sum.of[i], at.last.of[i]);
-        store_run(last + row, out);
+        store_marked(last + row, out, marks);
     }
+    DEVICE void take_row(u64 row, T sum, T own) { last[row] = stepped(by, d, row, r[row], own, sum, by.momentum == 0 ? T() : last[row]); }
 };
 
 template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers, const Kinds& kinds, const T* x, F& rows) {
     const u64 plane = u64(grid.points) * grid.lines;
     const u32 lane = lane_id(), warp = threadIdx.x / 32, of_block = THREADS / 32 / grid.stack * OWN;
+    if (HOLES == MARKS) take_listed(kinds, grid.points, grid.lines, numbers, x, threadIdx.x / 32, THREADS / 32, rows);
     for (u64 tile = blockIdx.x; tile * of_block < grid.threads; tile += gridDim.x) {
         // The first thread of all has none before it.
         const u64 mine = tile * of_block + warp / grid.stack * OWN + lane - SIDES;
@@ -109,7 +128,11 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
         auto ask_kinds = [&](int k, OfPlane& to) {
             const bool in = k < i32(grid.depth) && p + k < grid.planes;
 #pragma unroll
-            for (int r = 0; r < LINES; r++) to.kinds[r] = load_bytes(in && own && lines[r + 1], kinds.of + row + k * plane + r * u64(grid.points));
+            for (int r = 0; r < LINES; r++) {
+                const u64 first = row + k * plane + r * u64(grid.points);
+                if (HOLES == MARKS) to.kinds[r] = load_where(in && own && lines[r + 1], kinds.of + first / 4);
+                else to.kinds[r] = load_where(in && own && lines[r + 1], reinterpret_cast<const RunKinds*>(kinds.of + first));
+            }
         };
         auto compare_kinds = [&](int k, OfPlane& of) {
             const bool in = k < i32(grid.depth) && p + k < grid.planes;
@@ -180,9 +203,10 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
 #pragma unroll
                 for (int i = 0; i < RUN; i++)
                     if (MIRRORED && DEEP) sum[q % 3][r].of[i] = sum[q % 3][r].of[i] + sum[(k + 1) % 3][r].of[i];
-                if (HOLES == POINTS) replace_sums(turned(kinds, of[q % 4].kinds[r]), numbers, planes[q % 3].of[r + 1], sum[q % 3][r]);
-                if (ends && own && lines[r + 1])
-                    rows.take(row + q * plane + r * u64(grid.points), sum[q % 3][r], planes[q % 3].of[r + 1], found[r]);
+                const u64 first = row + q * plane + r * u64(grid.points);
+                const u32 marks = HOLES == MARKS ? marks_of(of[q % 4].kinds[r], u32(first)) : 0;
+                replace_sums(marks, numbers, planes[q % 3].of[r + 1], sum[q % 3][r]);
+                if (ends && own && lines[r + 1]) rows.take(first, sum[q % 3][r], planes[q % 3].of[r + 1], found[r], marks);
                 sum[q % 3][r] = {};
             }
             if (q + 1 == i32(grid.depth)) break;
@@ -191,13 +215,19 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
     }
 }
 
-#define GRID const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, const u8 *kind_of, const u32 *places_of, const __grid_constant__ Expected expected
+#define GRID const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, const u8 *kind_of, const u32 *places_of, const u64 *list, const __grid_constant__ Expected expected
 #define KINDS \
-    Kinds { kind_of, places_of, expected }
+    Kinds { kind_of, places_of, list, expected }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) slim_grid(GRID, T alpha, const T* x, T beta, T* y) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) slim_grid(GRID, T alpha, const T* x, T* y) {
     after_predecessors();
-    Product rows = {alpha, beta, y};
+    Product rows = {alpha, y};
+    sums(grid, numbers, KINDS, x, rows);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, FEWER_BLOCKS) slim_grid_add(GRID, T alpha, const T* x, T beta, T* y) {
+    after_predecessors();
+    Sum rows = {alpha, beta, y};
     sums(grid, numbers, KINDS, x, rows);
 }
 

@@ -8,15 +8,15 @@
 // MIRRORED: places on both sides of a point in its line, and of its plane, have one number. Then it multiplies the sum of both elements, and
 // what the plane after gets is what the plane before gets.
 //
-// HOLES: rows may lack more than what lies beyond the grid. Each has a kind, a byte. Where HOLES is PARTS it is a set of the stencil's places; what a row does not
-// have is not added. Where it is POINTS rows lack nothing, but those of one kind all except their own point: sums are those of a grid without holes, and
-// the sum of such a row is replaced by its point's product.
+// HOLES: rows may lack more than what lies beyond the grid. Where HOLES is PARTS each has a kind, a byte, a set of the stencil's places; what a row does not
+// have is not added. Where it is MARKS each has two bits: sums are those of a grid without holes, that of a row which is its own point alone is replaced by
+// its point's product, and a row that lacks some of its places is left to others: such rows are few, and listed.
 //
 // Constants: HOLES, SCALAR (vectors), PLACES, MIRRORED, LINES (a thread has runs of one column in so many lines beside each other), RUN (runs.cuh;
 // lines are a whole number of runs).
 #pragma once
 #define PARTS 1
-#define POINTS 2
+#define MARKS 2
 #include "product.cuh"
 #include "runs.cuh"
 
@@ -88,51 +88,84 @@ DEVICE void add_run(int whom, int m, const Points& run, T left, T right, const N
 }
 
 // What is known of kinds: that of each row, the places of each, which of them rows without holes have, and how many there are. Four a word; the
-// first 27 are 3 (3 p + l) + e with 0 for rows at the first plane, line or point, 2 at the last, 1 between. POINTS: instead of how many, the kind of rows that have
-// their own point alone.
+// first 27 are 3 (3 p + l) + e with 0 for rows at the first plane, line or point, 2 at the last, 1 between. MARKS: these of each row, four a byte; the list,
+// of row << 32 | its places; its length.
 struct Expected {
     u32 of[7];
 };
+typedef unsigned_of<RUN>::type RunKinds;
 struct Kinds {
     const u8* of;
     const u32* places_of;
+    const u64* list;
     const Expected& expected;
 
     DEVICE u32 count() const { return expected.of[6] >> 24; }
-    DEVICE u32 alone() const { return expected.of[6] >> 24; }
+    DEVICE u32 listed() const { return expected.of[6]; }
     DEVICE u32 at_side(u32 plane, u32 line, u32 point) const {
         const u32 side = 9 * plane + 3 * line + point;
         return expected.of[side / 4] >> 8 * (side % 4) & 255;
     }
 };
 
-// POINTS: kinds of a run, turned over so that zero is that of rows that have their own point alone.
-DEVICE u32 turned(const Kinds& kinds, u32 of_run) { return of_run ^ kinds.alone() * 0x1010101; }
-DEVICE bool is_alone(u32 turned, int i) { return !(turned & 255u << 8 * i); }
-// The sums of such rows; `own` are the run's elements of x.
-DEVICE void replace_sums(u32 turned, const Numbers& numbers, const Points& own, Points& sum) {
+// MARKS: two bits a row, those of the run that begins at `row` lowest. Bits of other rows may be above.
+constexpr u32 ALONE = 0x55, LISTED = 0xaa;
+DEVICE u32 marks_of(u32 byte, u32 row) { return byte >> (RUN < 4 ? 2 * (row & 3) : 0); }
+DEVICE bool is_alone(u32 marks, int i) { return marks & ALONE & 3u << 2 * i; }
+DEVICE bool is_listed(u32 marks, int i) { return marks & LISTED & 3u << 2 * i; }
+// Sums of rows that have their own point alone; `own` are the run's elements of x.
+DEVICE void replace_sums(u32 marks, const Numbers& numbers, const Points& own, Points& sum) {
 #pragma unroll
     for (int i = 0; i < RUN; i++)
-        if (is_alone(turned, i)) sum.of[i] = T() + numbers.of[place_of(0, 0, 0)] * own.of[i];
+        if (is_alone(marks, i)) sum.of[i] = T() + numbers.of[place_of(0, 0, 0)] * own.of[i];
+}
+DEVICE bool some_listed(u32 marks) { return HOLES == MARKS && marks & LISTED & ((1u << 2 * RUN) - 1); }
+// A run but for what is listed: others write that, perhaps now, so that what was read of it is of no use.
+DEVICE void store_marked(T* p, const Points& run, u32 marks) {
+    if (!some_listed(marks)) return store_run(p, run);
+#pragma unroll
+    for (int i = 0; i < RUN; i++)
+        if (!is_listed(marks, i)) p[i] = run.of[i];
+}
+// The sum of a row that has these places, from left to right; `own` points to its element of x. Nothing waits for a sum: what there is of x is asked for at once.
+// A function of its own: as a part of the kernels, which keep few registers free, it slowed down their other ways.
+__noinline__ __device__ T sum_of(u32 places, const T* own, i64 line, i64 plane, const Numbers& numbers) {
+    T of_x[27], sum = T();
+#pragma unroll
+    for (int place = 0; place < 27; place++)
+        if (PLACES >> place & 1) of_x[place] = load_where(places >> place & 1, own + ((place / 9 - 1) * plane + (place / 3 % 3 - 1) * line + place % 3 - 1));
+#pragma unroll
+    for (int place = 0; place < 27; place++)
+        if (PLACES >> place & 1 && places >> place & 1) sum = sum + numbers.of[place] * of_x[place];
+    return sum;
+}
+// Listed rows, by so many warps a block, of which this thread is in one. Blocks take turns, so that all have as many.
+template <typename F>
+DEVICE void take_listed(const Kinds& kinds, u32 points, u32 lines, const Numbers& numbers, const T* x, u32 warp, u32 warps, F& rows) {
+    const i64 line = points, plane = line * lines;
+    for (u32 i = (warp * gridDim.x + blockIdx.x) * 32 + lane_id(); i < kinds.listed(); i += warps * gridDim.x * 32) {
+        const u32 row = u32(kinds.list[i] >> 32), places = u32(kinds.list[i]);
+        rows.take_row(row, sum_of(places, x + row, line, plane, numbers), F::READS_OWN ? x[row] : T());
+    }
 }
 
-// What becomes of a run's sums, from `row` on. Their rows' end may need more than the sums: it is asked for before these are
-// there, where `in` is set. `own` are the rows' elements of x.
+// What becomes of a run's sums, from `row` on, but for listed rows, which are taken one by one. Their rows' end may need more than the sums: it is asked for
+// before these are there, where `in` is set. `own` are the rows' elements of x.
 // STAYS: blocks take tile after tile; others end after one.
 struct Product {
     static constexpr bool STAYS = false, READS_OWN = false;
     struct Beside {};
-    T alpha, beta;
+    T alpha;
     T* y;
 
     DEVICE Beside ask(bool, u64) { return {}; }
-    DEVICE void take(u64 row, const Points& sum, const Points&, Beside) {
+    DEVICE void take(u64 row, const Points& sum, const Points&, Beside, u32 marks) {
         Points out;
-        const Points old = load_run(!is_zero(beta), y + row);
 #pragma unroll
-        for (int i = 0; i < RUN; i++) out.of[i] = is_zero(beta) ? alpha * sum.of[i] : alpha * sum.of[i] + beta * old.of[i];
-        store_run(y + row, out);
+        for (int i = 0; i < RUN; i++) out.of[i] = alpha * sum.of[i];
+        store_marked(y + row, out, marks);
     }
+    DEVICE void take_row(u64 row, T sum, T) { y[row] = alpha * sum; }
 };
 
 // y = A x, and x.y of what a thread has.
@@ -143,9 +176,14 @@ struct ProductDot {
     T dot;
 
     DEVICE Beside ask(bool, u64) { return {}; }
-    DEVICE void take(u64 row, const Points& sum, const Points& own, Beside) {
-        store_run(y + row, sum);
+    DEVICE void take(u64 row, const Points& sum, const Points& own, Beside, u32 marks) {
+        store_marked(y + row, sum, marks);
 #pragma unroll
-        for (int i = 0; i < RUN; i++) dot = dot + conj(own.of[i]) * sum.of[i];
+        for (int i = 0; i < RUN; i++)
+            if (HOLES != MARKS || !is_listed(marks, i)) dot = dot + conj(own.of[i]) * sum.of[i];
+    }
+    DEVICE void take_row(u64 row, T sum, T own) {
+        y[row] = sum;
+        dot = dot + conj(own) * sum;
     }
 };

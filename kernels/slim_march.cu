@@ -9,12 +9,13 @@
 // them read comes from the device's memory once. The last warp fetches planes, STAGES of them ahead, into a ring; the others add up: a
 // thread has runs of one column, and sums of three planes under way. Lines beyond the grid stay zero in the ring.
 //
-// Bytes a row: x and y, and a byte where there are holes. What multiprocessors ask for is (1 + 2 / lines) (1 + 2 / planes) of x.
+// Bytes a row: x and y, and where there are holes two bits (MARKS) or a byte. What multiprocessors ask for is (1 + 2 / lines) (1 + 2 / planes) of x.
 //
-// HOLES: with a plane come kinds of rows. They begin anywhere, so that what is fetched begins at the multiple of 16 bytes before. POINTS: those of the plane's own rows; the
-// sum of one that has its own point alone is replaced as soon as its own plane is there, and takes nothing of the plane after. PARTS: those of the rows two planes
-// on, and each product is a predicated instruction: with a way of their own for warps whose rows are whole, the others took longer, and blocks go at
-// the pace of the slowest.
+// HOLES: with a plane come marks or kinds of rows. They begin anywhere, so that what is fetched begins at the multiple of 16 bytes before. MARKS: those of the
+// plane's own rows; the sum of one that has its own point alone is replaced as soon as its own plane is there, and takes nothing of the plane after. Listed
+// rows are summed up by warps that have no points of the planes, of which there is one at least, while the others go from plane to plane. PARTS: kinds of
+// the rows two planes on, and each product is a predicated instruction: with a way of their own for warps whose rows are whole, the others took longer, and
+// blocks go at the pace of the slowest.
 //
 // Constants: those of slim_grid.cuh, STAGES, THREADS and BLOCKS (a multiprocessor, at least, of a
 // product: so that the next launch has a place while this one ends).
@@ -36,6 +37,8 @@ struct Ring {
 };
 constexpr u32 BARRIERS = 128, TABLE = HOLES == PARTS ? 1024 : 0; // bytes before the first stage
 constexpr u32 KINDS_AHEAD = HOLES == PARTS ? 2 : 0; // planes from one to that whose kinds come with it
+constexpr u32 MOST_LISTED = 6; // listed rows of a thread that has nothing else, at most
+constexpr u32 ROWS_A_BYTE = HOLES == MARKS ? 4 : 1, ROWS_A_COPY = 16 * ROWS_A_BYTE; // of kinds or marks
 static_assert(sizeof(Ring) <= BARRIERS, "the barriers fit");
 
 // Where in the ring one is.
@@ -71,11 +74,12 @@ DEVICE void fetch(const Grid& grid, const Part& part, const T* x, const u8* kind
         u32 kinds = 0;
         if (HOLES && k >= part.from && k + KINDS_AHEAD < part.to) {
             const u64 begin = (k + KINDS_AHEAD) * plane + u64(part.begin) * grid.points, end = (k + KINDS_AHEAD) * plane + u64(part.end) * grid.points;
-            const u64 whole = plane * grid.planes & ~u64(15);
-            from = begin & ~u64(15);
-            kinds = from < whole ? u32(min((end + 15) & ~u64(15), whole) - from) : 0;
-            // The last rows of all may be no whole number of 16.
-            for (u64 row = max(from, whole); row < end; row++) stage[(grid.tile + 2) * line + u32(row - from)] = kind_of[row];
+            // There are marks up to a whole number of 16 bytes. Kinds of the last rows may be none.
+            const u64 whole = HOLES == MARKS ? ~u64(0) : plane * grid.planes & ~u64(15);
+            from = begin / ROWS_A_COPY * 16;
+            kinds = from < whole ? u32(min((end + ROWS_A_COPY - 1) / ROWS_A_COPY * 16, whole) - from) : 0;
+            if (HOLES == PARTS)
+                for (u64 row = max(from, whole); row < end; row++) stage[(grid.tile + 2) * line + u32(row - from)] = kind_of[row];
         }
         arrive(ring.full + at.stage, (high - low) * line + kinds);
         bulk_load(stage + (part.begin ? 0 : line), x + k * plane + u64(low) * grid.points, (high - low) * line, ring.full + at.stage);
@@ -87,7 +91,6 @@ DEVICE void fetch(const Grid& grid, const Part& part, const T* x, const u8* kind
 struct OfPlane {
     u32 of[LINES][RUN];
 };
-typedef unsigned_of<RUN>::type RunKinds;
 // Of the rows in three planes, that before the one whose elements are added first.
 struct SomePlaces {
     static constexpr bool SOME = true;
@@ -96,12 +99,12 @@ struct SomePlaces {
     DEVICE bool operator()(int p, int r, int i, int place) const { return planes[1 - p].of[r][i] & 1u << place; }
 };
 
-// POINTS: of rows before the plane whose elements are added those that take them.
+// MARKS: of rows before the plane whose elements are added those that take them.
 struct NotAlone {
     static constexpr bool SOME = !MIRRORED;
-    const u32 (&turned)[LINES];
+    const u32 (&marks)[LINES];
 
-    DEVICE bool operator()(int p, int r, int i, int) const { return p < 1 || !is_alone(turned[r], i); }
+    DEVICE bool operator()(int p, int r, int i, int) const { return p < 1 || !is_alone(marks[r], i); }
 };
 
 // The ring, and the bytes of a stage; the places of each kind.
@@ -113,7 +116,7 @@ struct Shared {
 };
 DEVICE Shared shared_of(const Grid& grid) {
     extern __shared__ __align__(128) char shared[];
-    const u32 kinds = HOLES ? (grid.tile * grid.points + 30) & ~15 : 0;
+    const u32 kinds = HOLES ? (grid.tile * grid.points / ROWS_A_BYTE + 32) & ~15 : 0;
     const u32 stage_bytes = grid.points * u32(sizeof(T)) * (grid.tile + 2) + kinds;
     return {*reinterpret_cast<Ring*>(shared), shared + BARRIERS + TABLE, stage_bytes, reinterpret_cast<u32*>(shared + BARRIERS)};
 }
@@ -156,6 +159,12 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
         arrive(&ring.table);
         wait(&ring.table, 0);
     }
+    if (HOLES == MARKS) {
+        // Where few rows are listed, that is no work for warps that have points: these would wait for the slowest.
+        const u32 others = THREADS / 32 - 1 - grid.warps;
+        const bool all = kinds.listed() > others * gridDim.x * 32 * MOST_LISTED;
+        if (all || warp >= grid.warps) take_listed(kinds, grid.points, grid.lines, numbers, x, all ? warp : warp - grid.warps, all ? THREADS / 32 - 1 : others, rows);
+    }
     if (warp >= grid.warps) return;
 
     const u64 plane = u64(grid.points) * grid.lines;
@@ -171,14 +180,19 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
     // Of the planes before, of and after the one whose elements came last; elements of the one before, and these.
     Points before[LINES], itself[LINES] = {}, after[LINES] = {}, of_before[LINES], of_x[LINES];
     Place at;
-    // POINTS: kinds of the plane before the one whose elements come next, and of that one, turned over.
-    u32 turned_before[LINES], turned_itself[LINES];
+    // MARKS: those of the plane before the one whose elements come next, and of that one.
+    u32 marks_before[LINES] = {}, marks_itself[LINES];
     // PARTS: what rows have, of the planes before, of and after the one whose elements come next, and of the one after these.
     OfPlane planes[3] = {}, next = {};
     u32 k = part.from ? part.from - 1 : 0; // the plane whose elements come next
-    auto read_kinds = [&](const u8* from, u32 (&to)[LINES]) {
+    // Of the thread's first row and those below it, `first` rows from where they begin.
+    auto read_kinds = [&](const u8* from, u32 first, u32 (&to)[LINES]) {
 #pragma unroll
-        for (int r = 0; r < LINES; r++) to[r] = own[r] ? *reinterpret_cast<const RunKinds*>(from + r * grid.points) : 0;
+        for (int r = 0; r < LINES; r++) {
+            const u32 at = first + r * grid.points;
+            if (HOLES == MARKS) to[r] = own[r] ? marks_of(from[at / 4], at) : 0;
+            else to[r] = own[r] ? *reinterpret_cast<const RunKinds*>(from + at) : 0;
+        }
     };
     auto look_up = [&](const u32 (&of)[LINES], OfPlane& to) {
 #pragma unroll
@@ -188,8 +202,8 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
     };
     if (HOLES == PARTS) {
         u32 of[2][LINES] = {};
-        read_kinds(kinds.of + row, of[0]);
-        if (part.from + 1 < part.to) read_kinds(kinds.of + row + plane, of[1]);
+        read_kinds(kinds.of + row, 0, of[0]);
+        if (part.from + 1 < part.to) read_kinds(kinds.of + row + plane, 0, of[1]);
         look_up(of[0], planes[1]);
         look_up(of[1], planes[2]);
         if (part.from) next = planes[2], planes[2] = planes[1];
@@ -201,9 +215,8 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
         const bool brings_kinds = HOLES == PARTS ? k >= part.from && k + 2 < part.to : HOLES && whom & FOR_ITSELF;
         u32 of_next[LINES] = {};
         if (brings_kinds) {
-            const u32 skipped = u32((k + KINDS_AHEAD) * plane + u64(part.begin) * grid.points) & 15;
-            const char* const kinds_of_stage = stages + at.stage * stage_bytes + (grid.tile + 2) * line + skipped;
-            read_kinds(reinterpret_cast<const u8*>(kinds_of_stage) + r0 * grid.points + run * RUN, of_next);
+            const u32 skipped = u32((k + KINDS_AHEAD) * plane + u64(part.begin) * grid.points) % ROWS_A_COPY;
+            read_kinds(reinterpret_cast<const u8*>(stages + at.stage * stage_bytes + (grid.tile + 2) * line), skipped + r0 * grid.points + run * RUN, of_next);
         }
         auto add_all = [&](const auto& places) {
 #pragma unroll
@@ -217,37 +230,46 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
                 }
         };
         if constexpr (HOLES == PARTS) add_all(SomePlaces{planes});
-        else if constexpr (HOLES == POINTS) add_all(NotAlone{turned_before});
+        else if constexpr (HOLES == MARKS) add_all(NotAlone{marks_before});
         else add_all(AllPlaces());
         if (HOLES == PARTS && brings_kinds) look_up(of_next, next);
-        if (HOLES == POINTS && whom & FOR_ITSELF)
+        if (HOLES == MARKS && whom & FOR_ITSELF)
 #pragma unroll
             for (int r = 0; r < LINES; r++) {
-                turned_itself[r] = turned(kinds, of_next[r]);
-                replace_sums(turned_itself[r], numbers, *reinterpret_cast<const Points*>(of_stage + (r + 1) * line), itself[r]);
+                marks_itself[r] = of_next[r];
+                replace_sums(marks_itself[r], numbers, *reinterpret_cast<const Points*>(of_stage + (r + 1) * line), itself[r]);
             }
         k++;
         arrive(ring.empty + at.stage);
         at.advance();
     };
     auto finish = [&]() {
+        // One way for all lines where no row is listed, as mostly.
+        bool some = false;
+#pragma unroll
+        for (int r = 0; r < LINES; r++) {
+            some = some || some_listed(marks_before[r]);
+#pragma unroll
+            for (int i = 0; i < RUN; i++)
+                if (MIRRORED && !is_alone(marks_before[r], i)) before[r].of[i] = before[r].of[i] + after[r].of[i];
+        }
 #pragma unroll
         for (int r = 0; r < LINES; r++)
-            if (own[r]) {
-                Points sum = before[r];
+            if (own[r] && !some) rows.take(row + r * u64(grid.points), before[r], of_before[r], {}, 0);
+        if (some)
+#pragma unroll
+            for (int r = 0; r < LINES; r++)
 #pragma unroll
                 for (int i = 0; i < RUN; i++)
-                    if (MIRRORED && !(HOLES == POINTS && is_alone(turned_before[r], i))) sum.of[i] = sum.of[i] + after[r].of[i];
-                rows.take(row + r * u64(grid.points), sum, of_before[r], {});
-            }
+                    if (own[r] && !is_listed(marks_before[r], i)) rows.take_row(row + r * u64(grid.points) + i, before[r].of[i], of_before[r].of[i]);
         row += plane;
     };
     auto advance = [&]() {
 #pragma unroll
         for (int r = 0; r < LINES; r++) before[r] = itself[r], itself[r] = after[r], after[r] = {}, of_before[r] = of_x[r];
-        if (HOLES == POINTS)
+        if (HOLES == MARKS)
 #pragma unroll
-            for (int r = 0; r < LINES; r++) turned_before[r] = turned_itself[r];
+            for (int r = 0; r < LINES; r++) marks_before[r] = marks_itself[r];
         if (HOLES == PARTS) planes[0] = planes[1], planes[1] = planes[2], planes[2] = next;
     };
     if (part.from) {
@@ -266,14 +288,14 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
     finish();
 }
 
-#define GRID const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, const u8 *kind_of, const u32 *places_of, const __grid_constant__ Expected expected
+#define GRID const __grid_constant__ Grid grid, const __grid_constant__ Numbers numbers, const u8 *kind_of, const u32 *places_of, const u64 *list, const __grid_constant__ Expected expected
 #define KINDS \
-    Kinds { kind_of, places_of, expected }
+    Kinds { kind_of, places_of, list, expected }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) slim_march(GRID, T alpha, const T* x, T* y) {
     const Part part = prepare_ring(grid);
     after_predecessors();
-    Product rows = {alpha, T(), y};
+    Product rows = {alpha, y};
     sums(grid, part, numbers, KINDS, x, rows);
 }
 

@@ -56,10 +56,10 @@ pub use runs::{
 };
 pub(crate) use runs::{bounds_at, check_bounds, run_mark, sources_at};
 pub use slim::{
-    BASES, FoundKinds, GridHoles, GridRows, Keys, KindParts, Kinds, LongParts, LongRows, Lookup, MOST_KEYS,
-    NO_ENTRY, SECTION, SLIM_WINDOW, STENCIL_PLACES, SectionParts, SectionSizes, SlimBody, SlimColumns,
-    SlimParts, SlimPlan, SlimSteps, SlimValues, StencilParts, Survey, ValuesMut, WIDE_COLUMNS, WindowOrder,
-    WindowOrderRef,
+    BASES, FoundKinds, GridHoles, GridMarks, GridRows, Keys, KindParts, Kinds, LongParts, LongRows, Lookup,
+    MOST_KEYS, NO_ENTRY, SECTION, SLIM_WINDOW, STENCIL_PLACES, SectionParts, SectionSizes, SlimBody,
+    SlimColumns, SlimParts, SlimPlan, SlimSteps, SlimValues, StencilParts, Survey, ValuesMut, WIDE_COLUMNS,
+    WholeKinds, WindowOrder, WindowOrderRef,
 };
 pub(crate) use slim::{RANGE, base_of, code_of, ordered_by_length, wants_order};
 pub use vector::VectorOps;

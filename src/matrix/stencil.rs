@@ -1,6 +1,8 @@
 //! Kinds of rows as parts of one stencil.
 
-use crate::backend::{Backend, GridHoles, GridRows, STENCIL_PLACES, SlimSteps, StencilParts};
+use crate::backend::{
+    Backend, GridHoles, GridMarks, GridRows, STENCIL_PLACES, SlimSteps, StencilParts, WholeKinds,
+};
 use crate::error::Result;
 use crate::scalar::Scalar;
 use std::collections::BTreeMap;
@@ -15,7 +17,13 @@ pub(super) struct Stencil<V: Scalar, B: Backend> {
     shape: Shape<V>,
     places_of: B::Vec<u32>,
     grid: Option<[u32; 3]>,
-    holes: Option<GridHoles>,
+    holes: Option<Holes<B>>,
+}
+
+/// What [`GridHoles`] says of them.
+struct Holes<B: Backend> {
+    whole: WholeKinds,
+    marks: Option<GridMarks<B>>,
 }
 
 /// What [`StencilParts`] says of a stencil.
@@ -42,40 +50,50 @@ impl<V: Scalar, B: SlimSteps> Stencil<V, B> {
             return Ok(None);
         };
         let whole = whole_kinds(shape.places, &places_of);
-        let alone = places_of.iter().position(|&kind| kind == OWN_POINT);
         let places_of = backend.upload(places_of)?;
         let mut of = Self { shape, places_of, grid: None, holes: None };
         if let Some(grid) = of.shape.grid(B::len(kind_of), columns) {
             let rows = backend.slim_is_grid(kind_of, &of.places_of, of.shape.places, grid)?;
             of.grid = (rows != GridRows::Others).then_some(grid);
-            let alone = alone.filter(|_| rows == GridRows::Points).and_then(|kind| u8::try_from(kind).ok());
-            let some = matches!(rows, GridRows::Points | GridRows::Parts);
-            of.holes = some.then_some(GridHoles { whole, alone });
+            if let GridRows::Holes(listed) = rows {
+                let places = of.shape.places;
+                // Products with complex numbers go by kinds.
+                let marks = match V::COMPLEX {
+                    true => None,
+                    false => backend.slim_marks(kind_of, &of.places_of, places, grid, listed)?,
+                };
+                of.holes = Some(Holes { whole, marks });
+            }
         }
         Ok(Some(of))
     }
 }
 
 impl<V: Scalar, B: Backend> Stencil<V, B> {
-    pub(super) fn parts(&self) -> StencilParts<'_, V, B> {
+    pub(super) fn parts<'a>(&'a self) -> StencilParts<'a, V, B> {
         let Shape { line, plane, places, ref numbers, whole } = self.shape;
-        let (grid, holes) = (self.grid, self.holes);
+        let of_holes = |of: &'a Holes<B>| GridHoles { whole: &of.whole, marks: of.marks.as_ref() };
+        let (grid, holes) = (self.grid, self.holes.as_ref().map(of_holes));
         StencilParts { line, plane, places, numbers, places_of: &self.places_of, whole, grid, holes }
     }
 
-    /// Whether the rows are all points of a grid: then products know the matrix by a row's number.
-    pub(super) fn is_on_grid(&self) -> bool {
-        self.grid.is_some() && self.holes.is_none()
+    /// Bytes that products read where the rows are points of a grid and need no kinds: none where they are all of them, for they know the matrix by a row's
+    /// number; otherwise the marks.
+    pub(super) fn bytes_without_kinds(&self) -> Option<usize> {
+        self.grid?;
+        match &self.holes {
+            None => Some(0),
+            Some(holes) => holes.marks.as_ref().map(|of| B::len(&*of.of_rows) + 8 * B::len(&*of.listed)),
+        }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        4 * B::len(&*self.places_of)
+        4 * B::len(&*self.places_of) + self.bytes_without_kinds().unwrap_or(0)
     }
 }
 
-/// Places of the point's own plane, and its own.
+/// Places of the point's own plane.
 const OWN_PLANE: u32 = 0x1ff << 9;
-const OWN_POINT: u32 = 1 << 13;
 
 impl<V: Scalar> Shape<V> {
     /// Points a line, lines a plane and planes, if the rows are as many as points of a grid.
@@ -115,8 +133,8 @@ fn find<V: Scalar>(lengths: &[u32], distances: &[u32], values: &[V]) -> Option<(
     Some((Shape { line, plane, places, numbers, whole }, places_of))
 }
 
-/// The kinds of rows that lack what lies beyond a grid and nothing else, as [`GridHoles::whole`] has them.
-fn whole_kinds(places: u32, places_of: &[u32]) -> [u8; STENCIL_PLACES] {
+/// The kinds of rows that lack what lies beyond a grid and nothing else, as [`WholeKinds`].
+fn whole_kinds(places: u32, places_of: &[u32]) -> WholeKinds {
     std::array::from_fn(|at| {
         let side = [at / 9, at / 3 % 3, at % 3];
         let within = (0..STENCIL_PLACES).filter(|place| {

@@ -69,6 +69,14 @@ pub fn holed_where(a: &Csr<f64>, cut: bool, hole: impl Fn(usize) -> bool) -> Csr
     matrix(columns, n, |i, k| lines[i][k].1)
 }
 
+/// An obstacle of so many points, in a grid of so many points a line and lines a plane, to which no row around it refers.
+pub fn obstacle(a: &Csr<f64>, [points, lines]: [usize; 2], size: [usize; 3]) -> Csr<f64> {
+    let middle = [points / 2, lines / 2, a.rows() / (points * lines) / 2];
+    let at = |i: usize| [i % points, i / points % lines, i / (points * lines)];
+    let within = |i: usize| (0..3).all(|d| (middle[d]..middle[d] + size[d]).contains(&at(i)[d]));
+    holed_where(a, true, within)
+}
+
 fn scattered(n: usize, columns: usize, length: impl Fn(usize) -> usize, reach: usize) -> Vec<Vec<u32>> {
     let mut random = Random(7);
     let row = |i: usize| {
@@ -139,6 +147,16 @@ pub fn matrices() -> Vec<Named> {
         }),
         ("9 points with holes", "kinds of rows, values included", {
             holed(&generate::poisson2d_9(70, 17).unwrap(), false)
+        }),
+        // Few rows are neither whole nor alone.
+        ("5 points around an obstacle", "kinds of rows, values included", {
+            obstacle(&generate::poisson2d(60, 41).unwrap(), [60, 41], [2, 3, 1])
+        }),
+        ("7 points around an obstacle", "kinds of rows, values included", {
+            obstacle(&generate::poisson3d(24, 22, 20).unwrap(), [24, 22], [4, 3, 2])
+        }),
+        ("27 points around an obstacle", "kinds of rows, values included", {
+            obstacle(&skewed(14, 11, 12), [14, 11], [1, 1, 1])
         }),
         ("5 points of three lines", "9 kinds of rows, values included", generate::poisson2d(300, 3).unwrap()),
         ("lines of 128 points", "3 kinds of rows, values included", {

@@ -265,13 +265,15 @@ fn compressible(names: &[&str]) -> Vec<slim::Named> {
 }
 
 /// One matrix for each storage.
-const STORAGES: [&str; 12] = [
+const STORAGES: [&str; 14] = [
     "27 points",
     "27 points of a grid",
     "27 points of a grid, no two alike",
     "7 points of a grid",
     "7 points with holes",
     "9 points with holes",
+    "7 points around an obstacle",
+    "27 points around an obstacle",
     "upwind",
     "a stencil with halves",
     "few distances, few values",
@@ -317,6 +319,8 @@ pub fn compressed_dots(b: &Cuda) {
         "7 points of a grid",
         "7 points with holes",
         "5 points with holes",
+        "5 points around an obstacle",
+        "27 points around an obstacle",
         "upwind",
         "without a diagonal",
         "12 points of two planes",
@@ -339,10 +343,18 @@ pub fn compressed_grids(b: &Cuda) {
     let flat = residua::generate::poisson2d_9(400, 330).unwrap();
     let all = |points| residua::generate::poisson3d_27(points, 52, 50).unwrap();
     let points = [&few, &flat, &all(52), &all(51), &slim::skewed(52, 52, 50)].map(|a| slim::holed(a, false));
-    // And an obstacle to which none refers, in a grid of more places than a byte has bits.
-    let within = |i: usize| [i % 52, i / 52 % 52, i / 2704].iter().all(|at| (17..31).contains(at));
-    let obstacle = slim::holed_where(&all(52), true, within);
-    for a in points.iter().chain([&obstacle]) {
+    // And obstacles to which none refers: with rows around them few, and many.
+    let plates =
+        |i: usize| i / 2704 % 10 == 5 && [i % 52, i / 52 % 52].iter().all(|at| (10..42).contains(at));
+    let obstacles = [
+        slim::obstacle(&few, [52, 49], [9, 10, 11]),
+        slim::obstacle(&flat, [400, 330], [70, 50, 1]),
+        slim::obstacle(&all(52), [52, 52], [14; 3]),
+        slim::obstacle(&all(51), [51, 52], [11; 3]),
+        slim::obstacle(&slim::skewed(52, 52, 50), [52, 52], [5; 3]),
+        slim::holed_where(&all(52), true, plates),
+    ];
+    for a in points.iter().chain(&obstacles) {
         compressed_grid(b, &on(b, a), 1e-10);
     }
     // What lies around rows that have their own point alone does not reach them.

@@ -39,10 +39,8 @@ pub const WIDE_COLUMNS: u32 = 1 << 31;
 pub enum GridRows {
     /// What lies beyond the grid, and nothing else.
     Whole,
-    /// Some lack all but their own point, the others what lies beyond.
-    Points,
-    /// Some lack more.
-    Parts,
+    /// Some lack more, and so many do not lack all but their own point.
+    Holes(usize),
     /// Some have what lies beyond: they are no points of this grid.
     Others,
 }
@@ -66,6 +64,21 @@ pub trait SlimSteps: Backend {
         _grid: [u32; 3],
     ) -> Result<GridRows> {
         Ok(GridRows::Others)
+    }
+
+    /// Marks of the rows, so many of them listed, where [`SlimSteps::slim_is_grid`] found holes; `None` where products are faster by kinds.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_marks(
+        &self,
+        _kind_of: &Self::Slice<u8>,
+        _places_of: &Self::Slice<u32>,
+        _places: u32,
+        _grid: [u32; 3],
+        _listed: usize,
+    ) -> Result<Option<GridMarks<Self>>> {
+        Ok(None)
     }
 
     /// What repeats in a matrix.

@@ -114,17 +114,30 @@ pub struct StencilParts<'a, V: Element, B: Backend> {
     /// finite.
     pub grid: Option<[u32; 3]>,
     /// Where some rows lack more than that; otherwise it need not be known which kind a row is of.
-    pub holes: Option<GridHoles>,
+    pub holes: Option<GridHoles<'a, B>>,
 }
 
-/// What is known of kinds where rows of a grid lack more than what lies beyond it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GridHoles {
-    /// The kinds of rows that lack no more: kind 3 (3 p + l) + e has 0 for p, l or e at the first plane, line or point, 2 at the last, 1 between,
-    /// and is 255 where there is none.
-    pub whole: [u8; STENCIL_PLACES],
-    /// Where all others have their own point alone, their kind.
-    pub alone: Option<u8>,
+/// The kinds of rows of a grid that lack no more than what lies beyond it: kind 3 (3 p + l) + e has 0 for p, l or e at the first plane, line or
+/// point, 2 at the last, 1 between, and is 255 where there is none.
+pub type WholeKinds = [u8; STENCIL_PLACES];
+
+/// What rows of a grid lack, where most lack what lies beyond it, or all but their own point.
+#[derive(Debug)]
+pub struct GridMarks<B: Backend> {
+    /// Two bits a row, four rows a byte, the first lowest: 0 of a row that lacks what lies beyond the grid and nothing else, 1 of one that has its own point alone, 2 of
+    /// all others. A whole number of 16 bytes.
+    pub of_rows: B::Vec<u8>,
+    /// These others, ascending: row << 32 | its places.
+    pub listed: B::Vec<u64>,
+}
+
+/// Where some rows of a grid lack more than what lies beyond it.
+#[derive(Debug)]
+pub struct GridHoles<'a, B: Backend> {
+    /// The kinds of the others.
+    pub whole: &'a WholeKinds,
+    /// What rows lack, in short.
+    pub marks: Option<&'a GridMarks<B>>,
 }
 
 impl<V: Element, B: Backend> StencilParts<'_, V, B> {
@@ -183,4 +196,4 @@ macro_rules! copy_parts {
         impl<$($v: $bound,)? B: Backend> Copy for $name<'_, $($v,)? B> {}
     )*};
 }
-copy_parts!(KindParts<>, StencilParts<V: Element>, SlimColumns<>, SlimValues<V: Scalar>, SectionParts<V: Scalar>, LongParts<V: Element>, SlimBody<V: Scalar>, SlimParts<V: Scalar>);
+copy_parts!(KindParts<>, GridHoles<>, StencilParts<V: Element>, SlimColumns<>, SlimValues<V: Scalar>, SectionParts<V: Scalar>, LongParts<V: Element>, SlimBody<V: Scalar>, SlimParts<V: Scalar>);

@@ -191,12 +191,13 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
         SlimParts { rows: self.rows, columns: self.columns, body, long }
     }
 
-    /// Bytes of the matrix that a product reads: all, but nothing of a stencil on a grid without holes.
+    /// Bytes of the matrix that a product reads: all, but no kinds of a stencil on a grid that does without.
     pub(super) fn read_bytes(&self) -> usize {
-        match &self.body {
-            Body::Lines(_, _, Some(stencil)) if stencil.is_on_grid() => 0,
-            _ => self.storage_bytes(),
-        }
+        let stencil = match &self.body {
+            Body::Lines(_, _, stencil) => stencil.as_ref(),
+            Body::Sections(_) => None,
+        };
+        stencil.and_then(Stencil::bytes_without_kinds).unwrap_or_else(|| self.storage_bytes())
     }
 
     /// Bytes of all arrays.

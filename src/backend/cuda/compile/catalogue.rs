@@ -132,11 +132,11 @@ fn compressed(units: &mut Vec<Unit>) {
     }
     for value in ["f32", "f64"] {
         let [flat, few, all] = policy::STENCILS;
-        let (mirrored, parts, points) =
+        let (mirrored, parts, marks) =
             (all + policy::GRID_MIRRORED, policy::GRID_HOLES, 2 * policy::GRID_HOLES);
-        let holes = [flat + parts, few + parts, all + parts, few + points, mirrored + points];
+        let holes = [flat + parts, few + parts, all + parts, flat + marks, few + marks, mirrored + marks];
         units.extend(holes.map(|class| Unit::new("slim_grid.cu").with("SCALAR", value).class(class)));
-        let classes = [few, all, mirrored, few + parts, few + points, mirrored + points];
+        let classes = [few, all, mirrored, few + parts, few + marks, mirrored + marks];
         units.extend(classes.map(|class| Unit::new("slim_march.cu").with("SCALAR", value).class(class)));
     }
     units.push(Unit::new("slim_is_grid.cu"));

@@ -42,7 +42,7 @@ pub(super) use slim::{
 };
 
 pub(super) use slim_grid::{
-    GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridEnd, GridStencil, SlimGrid, slim_grid,
+    GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridEnd, GridStencil, SlimGrid, marks_pay, slim_grid,
 };
 pub(super) use sources::{
     ascend_runs, ascending_sum, ascends_runs, bucket_bits, gather_sum, list_words, order_tiles, per_run,

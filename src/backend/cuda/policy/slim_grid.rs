@@ -24,12 +24,12 @@ pub(in crate::backend::cuda) const GRID_MIRRORED: u32 = 1 << 29;
 /// And what rows may lack more than what lies beyond the grid, times `Holes`.
 pub(in crate::backend::cuda) const GRID_HOLES: u32 = 1 << 30;
 
-/// What rows may lack: nothing more, any places, or all but their own point. `HOLES` in the kernels.
+/// What rows may lack: nothing more, any places, or mostly all but their own point, the others listed. `HOLES` in the kernels.
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::backend::cuda) enum Holes {
     None,
     Parts,
-    Points,
+    Marks,
 }
 
 impl Holes {
@@ -37,7 +37,7 @@ impl Holes {
         match class / GRID_HOLES {
             0 => Self::None,
             1 => Self::Parts,
-            _ => Self::Points,
+            _ => Self::Marks,
         }
     }
 }
@@ -52,10 +52,16 @@ pub(super) fn is_long(places: u32) -> bool {
     is_deep(places) && places.count_ones() > FEW_PLACES
 }
 
-/// Whether places are so many that it costs more to ask for each than to replace sums. Of five, products in f64 are no faster, and
-/// those with dot slower.
-fn pays_by_points(places: u32) -> bool {
-    places.count_ones() > 5
+/// Whether rows of a grid with holes are so rarely others than whole ones and single points that products take these from a list. One costs as much as
+/// 10 to 30 that are not listed, and marks save what it takes to read kinds and ask for each place: half of a product and more where places are many, a tenth
+/// where they are few, less where these are in one plane.
+pub(in crate::backend::cuda) fn marks_pay(places: u32, rows: usize, listed: usize) -> bool {
+    let least = match (is_deep(places), is_long(places)) {
+        (false, _) => 1024,
+        (true, false) => 256,
+        (true, true) => 32,
+    };
+    listed <= rows / least
 }
 
 /// What is chosen by of a stencil.
@@ -70,16 +76,16 @@ impl GridStencil {
     pub(in crate::backend::cuda) fn of<V: Element>(a: &StencilParts<'_, V, Cuda>) -> Self {
         let holes = match a.holes {
             None => Holes::None,
-            Some(holes) if holes.alone.is_some() && pays_by_points(a.places) => Holes::Points,
+            Some(holes) if holes.marks.is_some() => Holes::Marks,
             Some(_) => Holes::Parts,
         };
         let mirrored = holes != Holes::Parts && is_long(a.places) && a.is_mirrored();
         Self { places: a.places, mirrored, holes }
     }
 
-    /// Whether sums of rows that have their own point alone are replaced.
-    pub(in crate::backend::cuda) fn by_points(self) -> bool {
-        self.holes == Holes::Points
+    /// Whether kernels take marks of rows, not kinds.
+    pub(in crate::backend::cuda) fn is_marked(self) -> bool {
+        self.holes == Holes::Marks
     }
 
     /// A unit's class.
@@ -111,6 +117,7 @@ fn depth(places: u32, bytes: usize, mirrored: bool) -> u32 {
 fn blocks((places, holes): (u32, Holes), complex: bool, more: bool) -> u32 {
     match (complex, more) {
         (false, false) if holes != Holes::None && is_long(places) => 4,
+        (false, false) if holes == Holes::Marks && !is_deep(places) => 7,
         (true, more) => 4 - u32::from(more),
         (false, true) => 4,
         (false, false) => 5 + u32::from(is_long(places)),
@@ -189,8 +196,8 @@ pub(in crate::backend::cuda) fn slim_grid<T: Scalar>(
     let groups = groups.div_ceil(stack);
     let threads = |depth: usize| runs * groups * planes.div_ceil(depth);
     let tiles = |depth: usize| threads(depth).div_ceil(THREADS as usize / 32 / stack * OWN);
-    let at_once = (blocks((places, holes), T::COMPLEX, matches!(end, GridEnd::Dot | GridEnd::Chebyshev))
-        * chip.multiprocessors) as usize;
+    let at_once =
+        (blocks((places, holes), T::COMPLEX, end != GridEnd::Product) * chip.multiprocessors) as usize;
     let waves_by_planes = |&depth: &usize| tiles(depth).div_ceil(at_once) * (depth + 2);
     let most = depth(places, size_of::<T>(), mirrored) as usize;
     let depth = (1..=most).rev().min_by_key(waves_by_planes).unwrap_or(1);

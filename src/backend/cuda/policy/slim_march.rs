@@ -6,9 +6,13 @@ use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::scalar::Scalar;
 
-/// Threads of a block, of which a warp fetches. Fewer where rows have kinds, so that there are registers for what these tell.
+/// Warps of a block that add up, at most. Fewer where rows have kinds or marks, so that there are registers for what these tell.
+fn warps(holes: Holes) -> u32 {
+    if holes == Holes::None { 13 } else { 10 }
+}
+/// Threads of a block: a warp fetches, and one or more have nothing to do but listed rows.
 fn threads(holes: Holes) -> u32 {
-    if holes == Holes::None { 448 } else { 352 }
+    32 * (warps(holes) + 1 + u32::from(holes == Holes::Marks))
 }
 /// Blocks for which a multiprocessor has room: one, and one of the next launch.
 const BLOCKS: u32 = 2;
@@ -34,7 +38,7 @@ const MOST_SLABS: usize = 64;
 
 /// Stages of the ring. One less where kinds come with planes.
 fn stages(holes: Holes) -> u32 {
-    STAGES - u32::from(holes != Holes::None)
+    STAGES - u32::from(holes == Holes::Parts)
 }
 
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
@@ -84,16 +88,19 @@ pub(super) fn slim_march<T: Scalar>(
         return None;
     }
     let runs = line / RUN_BYTES;
-    let threads = threads(stencil.holes);
-    let most_lines =
-        ((threads as usize - 32) / runs * LINES).min((RING / STAGES as usize / line).saturating_sub(2));
+    let most = 32 * warps(stencil.holes) as usize;
+    let most_lines = (most / runs * LINES).min((RING / STAGES as usize / line).saturating_sub(2));
     let Cut { groups, tile, slabs } = cut(multiprocessors, (lines as usize, most_lines), planes as usize)?;
     let warps = (runs * tile.div_ceil(LINES)).div_ceil(32);
-    // With a plane come kinds of rows, from a multiple of 16 bytes to one.
-    let table = if stencil.holes == Holes::Parts { TABLE } else { 0 };
-    let kinds = if stencil.holes == Holes::None { 0 } else { (tile * points as usize + 30) & !15 };
+    // With a plane come kinds or marks of rows, from a multiple of 16 bytes to one.
+    let rows = tile * points as usize;
+    let (table, kinds) = match stencil.holes {
+        Holes::None => (0, 0),
+        Holes::Parts => (TABLE, (rows + 32) & !15),
+        Holes::Marks => (0, (rows / 4 + 32) & !15),
+    };
     let shared = BARRIERS + table + stages(stencil.holes) as usize * ((tile + 2) * line + kinds);
-    let shape = Shape::new((groups * slabs) as u32, threads).shared(shared);
+    let shape = Shape::new((groups * slabs) as u32, threads(stencil.holes)).shared(shared);
     let dealt = [runs, groups, tile, slabs, warps].map(|n| n as u32);
     let [runs, groups, tile, slabs, warps] = dealt;
     let dealt = [points, lines, planes, runs, groups, tile, slabs, warps];

@@ -1,15 +1,15 @@
 //! From CSR to the compressed format, on the device. The host numbers what the survey found: a few hundred keys.
 
-use super::super::launch::kernels;
+use super::super::launch::{Constants, kernels};
 use super::super::primitives::{bits_to, exclusive_scan};
 use super::super::slice::Slice;
 use super::super::{Cuda, policy};
 use super::restore;
 use super::told::{ALONG, HEAD, LISTS, SLOTS, TOTALS, Told, WRONG, slots_of};
 use crate::backend::{
-    BASES, Backend, CsrParts, FoundKinds, GridRows, Host, Kinds, LongRows, NARROW_LIMIT, Offsets, OffsetsRef,
-    Primitives, Products, SECTION, SectionSizes, SlimParts, SlimPlan, SlimSteps, Survey, ValuesMut,
-    WindowOrder, WindowOrderRef, wants_order, with_offsets,
+    BASES, Backend, CsrParts, FoundKinds, GridMarks, GridRows, Host, Kinds, LongRows, NARROW_LIMIT, Offsets,
+    OffsetsRef, Primitives, Products, SECTION, SectionSizes, SlimParts, SlimPlan, SlimSteps, Survey,
+    ValuesMut, WindowOrder, WindowOrderRef, wants_order, with_offsets,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
@@ -26,8 +26,12 @@ mod kernel {
     kernels! {
         "slim_is_grid.cu", types();
         fn slim_is_grid(
-            rows: u64, kind_of: &Slice<u8>, places_of: &Slice<u32>, places: u32, points: u32, lines: u32,
-            planes: u32, others: &mut Slice<u32>,
+            rows: u64, kind_of: &Slice<u8>, places_of: &Slice<u32>, grid: Constants<u32, 4>,
+            found: &mut Slice<u32>,
+        );
+        fn slim_mark(
+            rows: u64, kind_of: &Slice<u8>, places_of: &Slice<u32>, grid: Constants<u32, 4>,
+            marks: &mut Slice<u8>, list: &mut Slice<u64>, count: &mut Slice<u32>,
         );
     }
     kernels! {
@@ -176,26 +180,36 @@ impl SlimSteps for Cuda {
         places: u32,
         [points, lines, planes]: [u32; 3],
     ) -> Result<GridRows> {
-        let mut found = self.zeros(1)?;
-        let shape = policy::slim_is_grid(kind_of.len());
-        kernel::slim_is_grid(
-            *self,
-            shape,
-            kind_of.len() as u64,
-            kind_of,
-            places_of,
-            places,
-            points,
-            lines,
-            planes,
-            &mut found,
-        )?;
-        Ok(match self.value(&found)? {
-            0 => GridRows::Whole,
-            2 => GridRows::Points,
-            6 => GridRows::Parts,
+        let mut found = self.zeros(2)?;
+        let (rows, shape) = (kind_of.len() as u64, policy::slim_is_grid(kind_of.len()));
+        let grid = Constants([places, points, lines, planes]);
+        kernel::slim_is_grid(*self, shape, rows, kind_of, places_of, grid, &mut found)?;
+        Ok(match self.download(&found)?[..] {
+            [0, _] => GridRows::Whole,
+            [2, listed] => GridRows::Holes(listed as usize),
             _ => GridRows::Others,
         })
+    }
+
+    fn slim_marks(
+        &self,
+        kind_of: &Slice<u8>,
+        places_of: &Slice<u32>,
+        places: u32,
+        [points, lines, planes]: [u32; 3],
+        listed: usize,
+    ) -> Result<Option<GridMarks<Self>>> {
+        let rows = kind_of.len();
+        if !policy::marks_pay(places, rows, listed) {
+            return Ok(None);
+        }
+        let (mut of_rows, mut listed) = (self.zeros(rows.div_ceil(64) * 16)?, self.zeros(listed)?);
+        let (mut count, shape) = (self.zeros(1)?, policy::slim_is_grid(rows));
+        let grid = Constants([places, points, lines, planes]);
+        let to = (&mut of_rows, &mut listed);
+        kernel::slim_mark(*self, shape, rows as u64, kind_of, places_of, grid, to.0, to.1, &mut count)?;
+        self.sort(&mut listed, 32..64)?;
+        Ok(Some(GridMarks { of_rows, listed }))
     }
 
     fn slim_survey<V: Scalar>(&self, a: CsrParts<'_, V, Self>, longest: usize) -> Result<Survey<V, Self>> {

@@ -7,14 +7,14 @@ use crate::backend::cuda::policy::{GridEnd, GridStencil, SlimGrid};
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
-use crate::backend::{ChebyshevStep, GridHoles, STENCIL_PLACES, StencilParts};
+use crate::backend::{ChebyshevStep, STENCIL_PLACES, StencilParts};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
 
 /// A number that no kind has.
 const NO_KIND: u32 = 256;
 
-/// Words of `Expected` in the kernels: four kinds each, and at the end how many there are, or the one that has holes.
+/// Words of `Expected` in the kernels: four kinds each, and at the end how many there are. Or, at the end, how many rows are listed.
 const EXPECTED: usize = (STENCIL_PLACES + 1) / 4;
 
 /// Words of `Grid` in the kernel, at most: four, and a start for each line that a thread reads.
@@ -26,17 +26,22 @@ mod kernel {
         "slim_grid.cu", types(T: Scalar as SCALAR);
         fn slim_grid(
             grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
-            places_of: &Slice<u32>, expected: Constants<u32, EXPECTED>, alpha: T, x: &Slice<T>, beta: T,
+            places_of: &Slice<u32>, list: Option<&Slice<u64>>, expected: Constants<u32, EXPECTED>, alpha: T, x: &Slice<T>,
             y: &mut Slice<T>,
+        );
+        fn slim_grid_add(
+            grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
+            places_of: &Slice<u32>, list: Option<&Slice<u64>>, expected: Constants<u32, EXPECTED>, alpha: T, x: &Slice<T>,
+            beta: T, y: &mut Slice<T>,
         );
         fn slim_grid_dot(
             grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
-            places_of: &Slice<u32>, expected: Constants<u32, EXPECTED>, x: &Slice<T>, y: &mut Slice<T>,
+            places_of: &Slice<u32>, list: Option<&Slice<u64>>, expected: Constants<u32, EXPECTED>, x: &Slice<T>, y: &mut Slice<T>,
             xy: &mut Slice<T>, partials: u64, finished: u64,
         );
         fn slim_grid_chebyshev(
             grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
-            places_of: &Slice<u32>, expected: Constants<u32, EXPECTED>, keep: T::Real, momentum: T::Real,
+            places_of: &Slice<u32>, list: Option<&Slice<u64>>, expected: Constants<u32, EXPECTED>, keep: T::Real, momentum: T::Real,
             step: T::Real, d: Option<&Slice<T::Real>>, r: &Slice<T>, z: &Slice<T>, last: &mut Slice<T>,
         );
     }
@@ -44,12 +49,12 @@ mod kernel {
         "slim_march.cu", types(T: Scalar as SCALAR);
         fn slim_march(
             grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
-            places_of: &Slice<u32>, expected: Constants<u32, EXPECTED>, alpha: T, x: &Slice<T>,
+            places_of: &Slice<u32>, list: Option<&Slice<u64>>, expected: Constants<u32, EXPECTED>, alpha: T, x: &Slice<T>,
             y: &mut Slice<T>,
         );
         fn slim_march_dot(
             grid: Constants<u32, 8>, numbers: Constants<T, STENCIL_PLACES>, kind_of: &Slice<u8>,
-            places_of: &Slice<u32>, expected: Constants<u32, EXPECTED>, x: &Slice<T>, y: &mut Slice<T>,
+            places_of: &Slice<u32>, list: Option<&Slice<u64>>, expected: Constants<u32, EXPECTED>, x: &Slice<T>, y: &mut Slice<T>,
             xy: &mut Slice<T>, partials: u64, finished: u64,
         );
     }
@@ -74,19 +79,22 @@ mod kernel {
 }
 
 /// What the kernels get of a stencil on the points of a grid. Without holes, no kind is looked at.
-struct OnGrid<T: Scalar> {
+struct OnGrid<'a, T: Scalar> {
     shape: Shape,
     marches: bool,
     grid: Constants<u32, 8>,
     numbers: Constants<T, STENCIL_PLACES>,
+    /// Kinds of rows, or their marks, and then the list.
+    of: &'a Slice<u8>,
+    list: Option<&'a Slice<u64>>,
     expected: Constants<u32, EXPECTED>,
 }
 
-impl<T: Scalar> OnGrid<T> {
+impl<'a, T: Scalar> OnGrid<'a, T> {
     /// For vectors at these addresses; `None` where the rows are others, or better taken as such.
     fn new<V: Scalar + Widen<T>>(
         chip: Chip,
-        a: &StencilParts<'_, V, Cuda>,
+        (kind_of, a): (&'a Slice<u8>, &StencilParts<'a, V, Cuda>),
         vectors: &[u64],
         (conjugate, end): (bool, GridEnd),
     ) -> Option<Self> {
@@ -94,15 +102,19 @@ impl<T: Scalar> OnGrid<T> {
         let SlimGrid { shape, marches, dealt } =
             policy::slim_grid::<T>(chip, stencil, a.grid?, vectors, end)?;
         let mut expected = [0; EXPECTED];
-        if let Some(GridHoles { whole, alone }) = a.holes {
-            let alone = alone.filter(|_| stencil.by_points()).map(u32::from);
-            let last = alone.unwrap_or(a.places_of.len() as u32);
-            for (kind, at) in whole.into_iter().map(u32::from).chain([last]).zip(0..) {
+        let marks = a.holes.and_then(|holes| holes.marks).filter(|_| stencil.is_marked());
+        if let Some(marks) = marks {
+            expected[EXPECTED - 1] = marks.listed.len() as u32;
+        } else if let Some(holes) = a.holes {
+            let kinds = holes.whole.iter().copied().map(u32::from);
+            for (kind, at) in kinds.chain([a.places_of.len() as u32]).zip(0..) {
                 expected[at / 4] |= kind << (8 * (at % 4));
             }
         }
+        let of = marks.map_or(kind_of, |marks| &marks.of_rows);
+        let list = marks.map(|marks| &*marks.listed);
         let (grid, expected) = (Constants(dealt), Constants(expected));
-        Some(Self { shape, marches, grid, numbers: numbers(a, conjugate), expected })
+        Some(Self { shape, marches, grid, numbers: numbers(a, conjugate), of, list, expected })
     }
 }
 
@@ -166,20 +178,24 @@ impl Cuda {
             Target::Product { .. } => GridEnd::Sum,
         };
         let vectors = [x.address(), y.address()];
-        if let Some(OnGrid { shape, marches, grid, numbers, expected }) =
-            OnGrid::new(self.0.chip, &a, &vectors, (conjugate, end))
+        if let Some(OnGrid { shape, marches, grid, numbers, of, list, expected }) =
+            OnGrid::new(self.0.chip, (of, &a), &vectors, (conjugate, end))
         {
             return match target {
-                Target::Product { alpha, .. } if marches => {
-                    kernel::slim_march(self, shape, grid, numbers, of, places_of, expected, alpha, x, y)
+                Target::Product { alpha, beta, .. } if beta == T::zero() => {
+                    let product = if marches { kernel::slim_march } else { kernel::slim_grid };
+                    product(self, shape, grid, numbers, of, places_of, list, expected, alpha, x, y)
                 }
-                Target::Product { alpha, beta, .. } => {
-                    kernel::slim_grid(self, shape, grid, numbers, of, places_of, expected, alpha, x, beta, y)
-                }
+                Target::Product { alpha, beta, .. } => kernel::slim_grid_add(
+                    self, shape, grid, numbers, of, places_of, list, expected, alpha, x, beta, y,
+                ),
                 Target::Dot(xy) => {
                     let (partials, finished) = self.0.workspaces.reduction();
                     let product = if marches { kernel::slim_march_dot } else { kernel::slim_grid_dot };
-                    product(self, shape, grid, numbers, of, places_of, expected, x, y, xy, partials, finished)
+                    product(
+                        self, shape, grid, numbers, of, places_of, list, expected, x, y, xy, partials,
+                        finished,
+                    )
                 }
             };
         }
@@ -211,11 +227,12 @@ impl Cuda {
         let ChebyshevStep { keep, momentum, step, d, r, last } = by;
         let vectors = [r.address(), z.address(), last.address()];
         let places_of = a.places_of;
-        if let Some(OnGrid { shape, grid, numbers, expected, .. }) =
-            OnGrid::new(self.0.chip, &a, &vectors, (false, GridEnd::Chebyshev))
+        if let Some(OnGrid { shape, grid, numbers, of, list, expected, .. }) =
+            OnGrid::new(self.0.chip, (of, &a), &vectors, (false, GridEnd::Chebyshev))
         {
             return kernel::slim_grid_chebyshev(
-                self, shape, grid, numbers, of, places_of, expected, keep, momentum, step, d, r, z, last,
+                self, shape, grid, numbers, of, places_of, list, expected, keep, momentum, step, d, r, z,
+                last,
             );
         }
         let Laid { shape, whole, grid, numbers } = Laid::new(rows, a, false);
