@@ -10,14 +10,14 @@ mod random;
 mod twins;
 
 use proptest::prelude::*;
-use residua::Error;
-use residua::backend::{OrderingPrice, UNREACHED};
+use residua::backend::{GraphSteps, OrderingPrice, Roots, UNREACHED};
 use residua::generate::poisson3d;
 use residua::graph::{
     Adjacency, Permutation, bandwidth, bandwidth_permuted, bfs, bfs_from, connected_components, ordering,
     permute_symmetric, predicted_benefit, profile, profile_permuted, pseudo_peripheral,
     reverse_cuthill_mckee,
 };
+use residua::{Error, Host};
 use std::collections::BTreeSet;
 use twins::*;
 
@@ -376,6 +376,19 @@ fn a_shuffled_mesh_pays_for_its_ordering_on_a_cpu_and_one_in_order_never() {
         assert_eq!(pays(&shuffled, products), expected, "{k}^3");
         assert!(!pays(&a, 10 * products), "{k}^3 in its natural order");
     }
+}
+
+#[test]
+fn two_roots_in_one_component_are_refused() {
+    let a = csr(3, &undirected(3, [(0, 1), (1, 2)]).1);
+    let (graph, mut order) = (Adjacency::new(&a).unwrap(), vec![0; 3]);
+    let mut sweep = |roots, limits| {
+        Host.cuthill_mckee(graph.parts(), Roots::Given { roots, limits }, &mut order)
+            .map_err(|e| e.to_string())
+    };
+    assert_eq!(sweep(&[1], &[9]).unwrap()[0].vertices, 3);
+    assert!(sweep(&[0, 2], &[9, 9]).unwrap_err().contains("root 2 lies in the component"));
+    assert!(sweep(&[0, 2], &[9]).unwrap_err().contains("number of limits"));
 }
 
 #[test]
