@@ -1,6 +1,5 @@
 //! The graph of a square matrix.
 
-use super::chunks::{row_chunks, split_rows};
 use crate::backend::host::pattern::scan;
 use crate::backend::{
     Backend, GraphParts, GraphSteps, Host, NARROW_LIMIT, Offsets, OffsetsRef, with_offsets,
@@ -8,6 +7,7 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
+use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::{Offset, Scalar};
 
 /// The undirected graph of a square matrix: an edge between i and j where a_ij or a_ji is stored (explicit zeros

@@ -28,7 +28,6 @@
 
 mod adjacency;
 mod benefit;
-pub(crate) mod chunks;
 mod colouring;
 mod cuthill_mckee;
 mod envelope;

@@ -1,10 +1,10 @@
 //! A checked renumbering.
 
-use super::chunks::PARALLEL_FROM;
 use crate::backend::{Backend, GraphSteps, Host};
 use crate::error::{Error, Result};
 use crate::generate::Random;
 use crate::parallel::prelude::*;
+use crate::parallel::rows::PARALLEL_FROM;
 use crate::scalar::Element;
 
 /// A renumbering of rows: old number to new number and back. As a matrix P, (P x)_new = x_old, and P A P^T is the

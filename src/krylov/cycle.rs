@@ -3,7 +3,7 @@
 //! The backend runs ahead: iterations, or bursts of them, are queued before the messages of earlier ones are read.
 //! Those after the last change nothing.
 
-use super::cg::{Cg, Work};
+use super::Cg;
 use super::driver::{End, Solve};
 use super::report::Outcome;
 use super::units::Units;
@@ -85,13 +85,13 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
     where
         A: LinearOperator<T, B> + ?Sized,
     {
-        let (backend, Work { p, q, r, pq, square, .. }) = (&self.backend, &mut self.work);
-        let units = Units::of::<T, B>(backend, p, q, square)?;
-        backend.axpby(T::from_real(units.scale()), p, T::zero(), r)?;
-        a.apply_dot(backend, r, q, pq)?;
-        backend.norm2_squared(r, square)?;
-        let curvature = backend.value(pq)?.re().to_f64() / backend.value(square)?.to_f64();
-        let length = Units::of::<T, B>(backend, q, r, square)?.b_norm;
+        let (backend, work) = (&self.backend, &mut self.work);
+        let units = Units::of::<T, B>(backend, &work.p, &mut work.q, &mut work.square)?;
+        backend.axpby(T::from_real(units.scale()), &work.p, T::zero(), &mut work.r)?;
+        a.apply_dot(backend, &work.r, &mut work.q, &mut work.pq)?;
+        backend.norm2_squared(&work.r, &mut work.square)?;
+        let curvature = backend.value(&work.pq)?.re().to_f64() / backend.value(&work.square)?.to_f64();
+        let length = Units::of::<T, B>(backend, &work.q, &mut work.r, &mut work.square)?.b_norm;
         let rounding = T::Real::epsilon().to_f64() * length;
         Ok((curvature <= rounding).then_some(curvature))
     }

@@ -1,6 +1,5 @@
 //! From b and x to a report: start, stopping, certificate, restart.
 
-use super::cg::Work;
 use super::units::Units;
 use super::{Cg, Outcome, Report, check_sizes};
 use crate::backend::{CgSlot, Inverse, KrylovSteps};
@@ -244,15 +243,15 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
     where
         A: LinearOperator<T, B> + ?Sized,
     {
-        let Work { x, q, square, .. } = &mut self.work;
-        units.residual(&self.backend, a, b, x, q, square)
+        let work = &mut self.work;
+        units.residual(&self.backend, a, b, &work.x, &mut work.q, &mut work.square)
     }
 
     /// How far the recurrence's residual has drifted from the certified one: ||q - r||.
     fn drift(&mut self, units: &Units<T::Real>) -> Result<f64> {
-        let Work { r, q, square, .. } = &mut self.work;
-        self.backend.axpby(-T::one(), r, T::one(), q)?;
-        units.norm_of(&self.backend, q, square)
+        let work = &mut self.work;
+        self.backend.axpby(-T::one(), &work.r, T::one(), &mut work.q)?;
+        units.norm_of(&self.backend, &work.q, &mut work.square)
     }
 
     /// r = b - A x in units, in more than working precision where the operator can: what the recurrence starts from

@@ -13,6 +13,7 @@ pub(crate) mod prelude {
 }
 
 mod pieces;
+pub(crate) mod rows;
 
 use pieces::{AtLeast, IterMut, Numbers, Zip};
 use std::sync::atomic::{AtomicBool, Ordering};

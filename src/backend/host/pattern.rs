@@ -2,8 +2,8 @@
 
 use super::Host;
 use crate::backend::{GraphParts, with_offsets};
-use crate::graph::chunks::{self, row_chunks, split_rows};
 use crate::parallel::prelude::*;
+use crate::parallel::rows::{self, row_chunks, split_rows};
 use crate::scalar::Offset;
 use std::ops::Range;
 
@@ -96,7 +96,7 @@ pub(crate) fn over_rows<O: Offset, T: Send + Default>(
     combine: impl Fn(T, T) -> T + Sync,
 ) -> T {
     let rows = offsets.len() - 1;
-    if offsets[rows].to_usize() + rows < chunks::PARALLEL_FROM {
+    if offsets[rows].to_usize() + rows < rows::PARALLEL_FROM {
         return term(0..rows);
     }
     row_chunks(|row| offsets[row].to_usize(), rows).into_par_iter().map(&term).reduce(T::default, &combine)

@@ -1,8 +1,8 @@
 //! P A P^T on the CPU: several threads, one pass over the nonzeros.
 
 use crate::backend::{CsrParts, Host};
-use crate::graph::chunks::{row_chunks, split_rows};
 use crate::parallel::prelude::*;
+use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::{Element, Offset};
 
 /// Up to this many entries of a row are sorted by insertion.
