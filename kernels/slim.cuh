@@ -6,6 +6,8 @@
 #define SLIM_CODES 1
 #define SLIM_WIDE 2
 #define SLIM_STORED 3
+// Codes of one value, which are not read.
+#define SLIM_ONE 4
 
 // Rows of a window within which rows may be ordered by length.
 #define WINDOW 256

@@ -18,18 +18,6 @@ typedef STORED S;
 typedef OFFSET I;
 #include "slim_row.cuh"
 
-struct Kind {
-    static constexpr u32 CODES = 0;
-    const u32* distances;
-    u32 row, length;
-    DEVICE Kind from(u32 k) const { return {distances + k, row, length > k ? length - k : 0}; }
-    DEVICE u32 word(u32) const { return 0; }
-    DEVICE u32 column(u32, u32 k, bool& here) const {
-        here = k < length;
-        return here ? row + distances[k] : 0;
-    }
-};
-
 #define KINDS u64 rows, const u8 *order, const u8 *kind_of, u32 kinds, u32 table, const u32 *starts, const u32 *distances, const I *entries, const S *values
 #define OF_KINDS rows, order, kind_of, kinds, table, starts, distances, entries, values
 
@@ -44,7 +32,7 @@ template <typename F> DEVICE void sums(KINDS, u32 conjugate, const T* x, F finis
         const u64 section = place / 32, first = entries[section];
         const u32 width = u32(u64(entries[section + 1]) - first) / 32, row = u32(row_at(order, place)), kind = kind_of[row];
         const Kind columns = {distance + start[kind], row, start[kind + 1] - start[kind]};
-        finish(row, row_sum<UNROLL>(width, columns, values + first + lane_id(), x, conjugate));
+        finish(row, row_sum<UNROLL>(width, columns, Stored<S>{values + first + lane_id(), conjugate}, x));
     }
 }
 

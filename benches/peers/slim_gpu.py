@@ -1,4 +1,4 @@
-"""Products of the compressed format with irregular meshes (kernels/slim_wide.cu) on one GPU without any Rust, beside cuSPARSE's CSR, COO and SELL.
+"""Products of the compressed format with irregular meshes (kernels/slim.cu) on one GPU without any Rust, beside cuSPARSE's CSR, COO and SELL.
 
     python3 benches/peers/slim_gpu.py [MESH ...]        2d-2048, 2d-4096, 3d-128, 3d-192, each with the type: 2d-2048/f64
 
@@ -132,10 +132,13 @@ class Wide:
 
     def product(self, x, y):
         a, t = self.a, "f64" if x.dtype.itemsize == 8 else "f32"
-        threads = 256 if t == "f64" else 128
-        f = kernel("slim_wide.cu", "slim_wide", SCALAR=t, STORED=t, OFFSET="u32", THREADS=threads, UNROLL=16, MIN_BLOCKS=2048 // threads, DOT_UNROLL=12, DOT_BLOCKS=8)
+        # Short rows of f32 have two sections a warp (src/backend/cuda/policy/slim.rs).
+        threads = 128 if t == "f32" and self.words.size <= 6 * a.rows else 256
+        constants = dict(VALUE=t, COLUMNS="SLIM_WIDE", VALUES="SLIM_STORED", THREADS=threads, UNROLL=16, MIN_BLOCKS=2048 // threads, DOT_UNROLL=12, DOT_BLOCKS=8)
+        f = kernel("slim.cu", "slim", SCALAR=t, STORED=t, OFFSET="u32", **constants)
         one, zero = x.dtype.type(1), x.dtype.type(0)
-        return early(f, ceil(a.rows, 256), threads, (U(a.rows), self.order, self.offsets, self.bases, self.words, self.entries, self.values, U32(0), one, x, zero, y))
+        arguments = U(a.rows), self.order, ptr(None), ptr(None), ptr(None), self.offsets, self.bases, self.words, ptr(None), self.entries, self.values, U32(0), one, x, zero, y
+        return early(f, ceil(a.rows, 256), threads, arguments)
 
 
 def case(name, a, t, stream, copy):

@@ -203,6 +203,12 @@ pub fn matrices() -> Vec<Named> {
             rows.iter_mut().for_each(|row| row.dedup());
             matrix(rows, 200_000, |i, k| (i + k) as f64 * 0.1)
         }),
+        ("far columns, one value", "columns in 16 or 32 bits, values as codes of 1", {
+            matrix(scattered(1500, 900_000, |i| i % 9, 900_000), 900_000, |_, _| 0.7)
+        }),
+        ("rows of 20 to 49, few values", "columns in 16 or 32 bits, values as codes of 6", {
+            matrix(scattered(1500, 3000, |i| 20 + i % 30, 3000), 3000, |i, k| few[(i + k) % 6])
+        }),
         // Just near enough for one base, just not, four ranges that end and start beside each other, one too many, and one that is not needed.
         ("distances in ranges", "columns in 16 or 32 bits, values as codes", {
             let apart: [&[usize]; 5] = [

@@ -265,7 +265,7 @@ fn compressible(names: &[&str]) -> Vec<slim::Named> {
 }
 
 /// One matrix for each storage.
-const STORAGES: [&str; 14] = [
+const STORAGES: [&str; 16] = [
     "27 points",
     "27 points of a grid",
     "27 points of a grid, no two alike",
@@ -278,6 +278,8 @@ const STORAGES: [&str; 14] = [
     "a stencil with halves",
     "few distances, few values",
     "far columns",
+    "far columns, one value",
+    "rows of 20 to 49, few values",
     "distances in ranges",
     "a giant row",
 ];

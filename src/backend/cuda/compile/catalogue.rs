@@ -95,13 +95,16 @@ fn compressed(units: &mut Vec<Unit>) {
         ] {
             let with = |unit: Unit| unit.with("COLUMNS", columns).with("VALUES", values);
             let unit =
-                Unit::new("slim.cu").with("SCALAR", vector).with("VALUE", value).with("STORED", stored);
-            let of_stored = |file| Unit::new(file).with("SCALAR", vector).with("STORED", stored);
-            units.push(match (columns, values) {
-                ("SLIM_WIDE", "SLIM_STORED") => of_stored("slim_wide.cu").with("OFFSET", "u32"),
-                ("SLIM_KINDS", "SLIM_STORED") => of_stored("slim_kinds_stored.cu").with("OFFSET", "u32"),
-                _ => with(unit.with("OFFSET", "u32")).class(1),
-            });
+                |file| Unit::new(file).with("SCALAR", vector).with("STORED", stored).with("OFFSET", "u32");
+            if (columns, values) == ("SLIM_KINDS", "SLIM_STORED") {
+                units.push(unit("slim_kinds_stored.cu"));
+            } else {
+                let unit = unit("slim.cu").with("VALUE", value).with("COLUMNS", columns);
+                units.extend([0, policy::LONG].map(|class| unit.with("VALUES", values).class(class)));
+                if values == "SLIM_CODES" {
+                    units.push(unit.with("VALUES", "SLIM_ONE").class(0));
+                }
+            }
             let unit =
                 |file| Unit::new(file).with("VALUE", value).with("STORED", stored).with("OFFSET", "u32");
             units.push(with(unit("slim_fill.cu").with("TARGET", "u32")).class(4));

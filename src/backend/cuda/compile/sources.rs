@@ -73,7 +73,6 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "slim_sizes.cu",
     "slim_stencil.cu",
     "slim_survey.cu",
-    "slim_wide.cu",
     "sort.cu",
     "sparse_inverse.cu",
     "stage_runs.cu",

@@ -150,7 +150,6 @@ pub(super) fn starts_early(source: &str) -> bool {
             | "slim_kinds_stored.cu"
             | "slim_march.cu"
             | "slim_stencil.cu"
-            | "slim_wide.cu"
             | "swept.cu"
     )
 }

@@ -38,23 +38,37 @@ const RESTORED: usize = 4;
 /// Mean length up to which a row has so few entries that what a block brings to look them up in is worth further sections.
 const SHORT_ROWS: usize = 8;
 
-/// Threads of a block where columns are wide and values stored, and it takes a window: a warp takes a section, or two, so that a block does not wait for its widest
-/// one. Of f64, memory is busy enough with one. A product with dot takes a thread a row.
+/// Quads of entries up to which a row is short, on average; class of units for longer ones.
+const SHORT_QUADS: usize = 3;
+pub(in crate::backend::cuda) const LONG: u32 = 1;
+/// Threads of a block with a thread a row of a window.
 const WINDOW_THREADS: u32 = SLIM_WINDOW as u32;
-fn wide_threads(scalar: &str) -> u32 {
-    if scalar == "f64" { WINDOW_THREADS } else { WINDOW_THREADS / 2 }
-}
 
-/// Entries of a row under way there, in a product and in one with dot, and windows of a multiprocessor of a thread a row: of real numbers all that it holds.
-fn wide(scalar: &str) -> (u32, u32, u32) {
+/// Threads of a block that takes a window: a warp takes a section, or two, so that a block does not wait for its widest one. Not where rows are long, for what more windows at
+/// a time have of x leaves the first-level cache, nor of stored f64, with which memory is busy enough.
+fn window_threads(scalar: &str, stored: bool, class: u32) -> u32 {
     match scalar {
-        "c64" => (4, 4, 4),
-        "c32" => (4, 4, 6),
-        _ => (16, 12, 8),
+        "f64" if stored => WINDOW_THREADS,
+        "f32" | "f64" if class == LONG => WINDOW_THREADS,
+        _ => WINDOW_THREADS / 2,
     }
 }
 
-/// The same where columns are kinds of rows.
+/// Entries of a row under way there and windows of a multiprocessor of a thread a row, of a product and of one with dot. Short rows of codes wait for instructions, long ones for what
+/// they have under way.
+fn under_way(scalar: &str, values: &str, class: u32) -> [(u32, u32); 2] {
+    match (scalar, values) {
+        ("c64", _) => [(4, 4); 2],
+        ("c32", _) => [(4, 6); 2],
+        (_, "SLIM_STORED") => [(16, 8), (12, 8)],
+        _ if class != LONG => [(8, 8); 2],
+        (_, "SLIM_ONE") => [(16, 6); 2],
+        ("f64", _) => [(8, 8), (16, 6)],
+        _ => [(8, 6), (16, 6)],
+    }
+}
+
+/// Entries of a row under way where values are stored and columns kinds of rows, and blocks of a multiprocessor.
 fn kinds_stored(scalar: &str) -> (u32, u32) {
     match scalar {
         "c64" => (4, 4),
@@ -119,22 +133,22 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
                 ("BLOCKS", stencil_blocks(class, bytes)),
             ]
         }
-        "slim_wide.cu" => {
-            let scalar = unit.type_of("SCALAR").unwrap_or("f64");
-            let ((unroll, dot_unroll, blocks), threads) = (wide(scalar), wide_threads(scalar));
+        "slim.cu" => {
+            let [scalar, values] = ["SCALAR", "VALUES"].map(|name| unit.type_of(name).unwrap_or_default());
+            let threads = window_threads(scalar, values == "SLIM_STORED", unit.size_class());
+            let [(unroll, blocks), (dot_unroll, dot_blocks)] = under_way(scalar, values, unit.size_class());
             vec![
                 ("THREADS", threads),
                 ("UNROLL", unroll),
                 ("MIN_BLOCKS", blocks * WINDOW_THREADS / threads),
                 ("DOT_UNROLL", dot_unroll),
-                ("DOT_BLOCKS", blocks),
+                ("DOT_BLOCKS", dot_blocks),
             ]
         }
         "slim_kinds_stored.cu" => {
             let (unroll, blocks) = kinds_stored(unit.type_of("SCALAR").unwrap_or("f64"));
             vec![threads, ("UNROLL", unroll), ("MIN_BLOCKS", blocks)]
         }
-        "slim.cu" => vec![threads, ("QUADS", unit.size_class().max(1))],
         "slim_survey.cu" => vec![
             ("THREADS", SURVEY_THREADS[usize::from(unit.size_class() & FEW != 0)]),
             ("BLOCKS", if unit.size_class() & FEW != 0 { 1 } else { SURVEY_BLOCKS }),
@@ -187,15 +201,20 @@ pub(in crate::backend::cuda) fn slim_is_grid(rows: usize) -> Shape {
     Shape::resident(rows.div_ceil(PRODUCT_THREADS as usize), PRODUCT_THREADS)
 }
 
-/// A product with sections of `places` places whose values or columns are codes. Quads of entries under way a thread: more of them pay where
-/// values are stored.
-pub(in crate::backend::cuda) fn slim_sections(
+/// A product with sections of so many quads of entries, a block a window; a dot product is summed by blocks that stay.
+pub(in crate::backend::cuda) fn slim_sections<T: Scalar>(
     rows: usize,
-    places: usize,
-    (stored, ordered): (bool, bool),
+    quads: usize,
+    stored: bool,
     dot: bool,
 ) -> Shape {
-    slim_kinds_stored(rows, places, ordered, dot).class(if stored { 2 } else { 1 })
+    let (tiles, class) = (rows.div_ceil(SLIM_WINDOW), u32::from(quads > SHORT_QUADS * rows) * LONG);
+    let shape = if dot {
+        Shape::resident(tiles.min(PARTIALS), WINDOW_THREADS)
+    } else {
+        Shape::new(tiles as u32, window_threads(T::NAME, stored, class))
+    };
+    shape.class(class)
 }
 
 /// A product with sections of `places` places, kinds of rows and stored values, a thread a row.
@@ -207,16 +226,6 @@ pub(in crate::backend::cuda) fn slim_kinds_stored(
 ) -> Shape {
     let scattered = if ordered { LONG_ROWS * rows } else { places };
     product(rows, scattered, PRODUCT_THREADS as usize, dot)
-}
-
-/// A product with sections of wide columns and stored values, a block a window; a dot product is summed by blocks that stay.
-pub(in crate::backend::cuda) fn slim_wide<T: Scalar>(rows: usize, dot: bool) -> Shape {
-    let tiles = rows.div_ceil(SLIM_WINDOW);
-    if dot {
-        Shape::resident(tiles.min(PARTIALS), WINDOW_THREADS)
-    } else {
-        Shape::new(tiles as u32, wide_threads(T::NAME))
-    }
 }
 
 /// The survey of a matrix.

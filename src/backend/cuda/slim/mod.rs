@@ -1,9 +1,9 @@
 //! The compressed format on the device: its products here, compressing and restoring in their own files.
 
 mod compress;
+mod kinds;
 mod restore;
 mod stencil;
-mod stored;
 mod told;
 
 use super::launch::kernels;
@@ -35,18 +35,16 @@ mod kernel {
         "slim.cu", types(T: Scalar as SCALAR, V: Element as VALUE, S: Element as STORED, I: Offset as OFFSET);
         /// What a storage does not have is null.
         fn slim(
-            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, kinds: u32, table: u32,
-            starts: Option<&Slice<u32>>, distances: Option<&Slice<u32>>, offsets: &Slice<I>,
-            bases: Option<&Slice<u32>>, words: &Slice<u32>, count: u32, numbers: Option<&Slice<V>>,
-            entries: &Slice<I>, values: Option<&Slice<S>>, conjugate: u32, alpha: T, x: &Slice<T>, beta: T,
-            y: &mut Slice<T>,
+            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
+            distances: Option<&Slice<u32>>, offsets: &Slice<I>, bases: Option<&Slice<u32>>, words: &Slice<u32>,
+            numbers: Option<&Slice<V>>, entries: &Slice<I>, values: Option<&Slice<S>>, conjugate: u32, alpha: T,
+            x: &Slice<T>, beta: T, y: &mut Slice<T>,
         );
         fn slim_dot(
-            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, kinds: u32, table: u32,
-            starts: Option<&Slice<u32>>, distances: Option<&Slice<u32>>, offsets: &Slice<I>,
-            bases: Option<&Slice<u32>>, words: &Slice<u32>, count: u32, numbers: Option<&Slice<V>>,
-            entries: &Slice<I>, values: Option<&Slice<S>>, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>,
-            partials: u64, finished: u64,
+            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
+            distances: Option<&Slice<u32>>, offsets: &Slice<I>, bases: Option<&Slice<u32>>, words: &Slice<u32>,
+            numbers: Option<&Slice<V>>, entries: &Slice<I>, values: Option<&Slice<S>>, x: &Slice<T>,
+            y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
         );
     }
     kernels! {
@@ -66,8 +64,6 @@ struct Flat<'a, V: Scalar> {
     distances: Option<&'a Slice<u32>>,
     bases: Option<&'a Slice<u32>>,
     numbers: Option<&'a Slice<V>>,
-    kinds: u32,
-    table: u32,
     columns: &'static str,
     values: &'static str,
 }
@@ -88,8 +84,6 @@ impl<'a, V: Scalar> Flat<'a, V> {
             distances: None,
             bases: None,
             numbers: None,
-            kinds: 0,
-            table: 0,
             columns: "SLIM_WIDE",
             values: "SLIM_STORED",
         }
@@ -101,7 +95,6 @@ impl<'a, V: Scalar> Flat<'a, V> {
             SlimColumns::Kinds(kinds) => flat.kinds(kinds),
             SlimColumns::Codes(distances) => {
                 flat.distances = Some(distances);
-                flat.table = distances.len() as u32;
                 flat.columns = "SLIM_CODES";
             }
             SlimColumns::Wide(bases) => flat.bases = Some(bases),
@@ -117,8 +110,6 @@ impl<'a, V: Scalar> Flat<'a, V> {
         self.kind_of = Some(kinds.of_row);
         self.starts = Some(kinds.starts);
         self.distances = Some(kinds.distances);
-        self.kinds = kinds.starts.len() as u32 - 1;
-        self.table = kinds.distances.len() as u32;
         self.columns = "SLIM_KINDS";
     }
 
@@ -126,15 +117,22 @@ impl<'a, V: Scalar> Flat<'a, V> {
         shape.variant("COLUMNS", self.columns).variant("VALUES", self.values)
     }
 
-    /// Bytes of shared memory of the tables (`tables_of` in `kernels/slim.cu`).
-    fn shared(&self) -> usize {
-        let numbers = if self.numbers.is_some() { 256 * size_of::<V>() } else { 0 };
-        let distances = match self.columns {
-            "SLIM_CODES" => 256,
-            "SLIM_KINDS" => self.table as usize + self.kinds as usize + 1,
-            _ => 0,
+    /// For a product, which need not read codes of one value.
+    fn product(self) -> Self {
+        match self.numbers {
+            Some(numbers) if numbers.len() == 1 => Self { values: "SLIM_ONE", ..self },
+            _ => self,
+        }
+    }
+
+    /// Words of a quad of a row's entries, with wide columns in 16 bits.
+    fn quad_words(&self) -> usize {
+        let of_columns = match self.columns {
+            "SLIM_KINDS" => 0,
+            "SLIM_CODES" => 1,
+            _ => 2,
         };
-        numbers + 4 * distances
+        of_columns + usize::from(self.numbers.is_some())
     }
 }
 
@@ -254,34 +252,27 @@ impl Cuda {
                     ),
                 }
             }
+            SlimBody::Sections(_) if rows == 0 && matches!(target, Target::Product { .. }) => Ok(()),
             SlimBody::Sections(
                 s @ SectionParts {
-                    columns: SlimColumns::Wide(_) | SlimColumns::Kinds(_),
+                    columns: SlimColumns::Kinds(kinds),
                     values: SlimValues::Narrow(_) | SlimValues::Full(_),
                     ..
                 },
-            ) => self.slim_stored(a.rows, s, x, y, target),
+            ) => self.slim_kinds_stored(a.rows, (s, kinds), x, y, target),
             SlimBody::Sections(s) => {
-                let f = Flat::new(s);
-                let stored = f.numbers.is_none();
-                let places = match s.values {
-                    SlimValues::Full(values) => values.len(),
-                    SlimValues::Narrow(values) => values.len(),
-                    SlimValues::Codes(_) => s.words.len() * 4 / if f.columns == "SLIM_KINDS" { 1 } else { 2 },
-                };
-                let traits = (stored, f.order.is_some());
-                let shape = policy::slim_sections(a.rows, places, traits, matches!(target, Target::Dot(_)));
-                let shape = f.variant(shape).shared(f.shared());
-                let count = f.numbers.map_or(0, |n| n.len() as u32);
+                let f = Flat::new(s).product();
+                let (quads, dot) = (s.words.len() / f.quad_words(), matches!(target, Target::Dot(_)));
+                let shape = policy::slim_sections::<T>(a.rows, quads, f.numbers.is_none(), dot);
+                let shape = f.variant(shape);
                 with_section_offsets!(self, s, (entries, offsets) => with_stored!(s.values, values => match target {
-                    Target::Product { .. } if a.rows == 0 => Ok(()),
                     Target::Product { conjugate, alpha, beta } => kernel::slim(
-                        self, shape, rows, f.order, f.kind_of, f.kinds, f.table, f.starts, f.distances, offsets,
-                        f.bases, s.words, count, f.numbers, entries, values, conjugate, alpha, x, beta, y,
+                        self, shape, rows, f.order, f.kind_of, f.starts, f.distances, offsets, f.bases, s.words,
+                        f.numbers, entries, values, conjugate, alpha, x, beta, y,
                     ),
                     Target::Dot(xy) => kernel::slim_dot(
-                        self, shape, rows, f.order, f.kind_of, f.kinds, f.table, f.starts, f.distances, offsets,
-                        f.bases, s.words, count, f.numbers, entries, values, x, y, xy, partials, finished,
+                        self, shape, rows, f.order, f.kind_of, f.starts, f.distances, offsets, f.bases, s.words,
+                        f.numbers, entries, values, x, y, xy, partials, finished,
                     ),
                 }))
             }
