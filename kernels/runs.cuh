@@ -1,7 +1,9 @@
-// Runs of RUN neighbouring elements, 16 bytes at most, that begin at a multiple of their size, and are loaded and stored at once.
+// Runs of RUN neighbouring elements, 16 bytes at most, that begin at a multiple of their size, and are loaded and
+// stored at once.
 //
-// Written as assembly. Behind a branch the compiler loads, waits, and moves what came into the registers that hold zero otherwise, so that
-// loads wait for each other; here the loads themselves are predicated. And stores it would cut where elements lie in other registers.
+// Written as assembly. Behind a branch the compiler loads, waits, and moves what came into the registers that hold zero
+// otherwise, so that loads wait for each other; here the loads themselves are predicated. And stores it would cut where
+// elements lie in other registers.
 #pragma once
 #include "complex.cuh"
 

@@ -1,4 +1,5 @@
-// From CSR to the slim format's arrays, once slim_survey.cu has told what repeats, slim_sizes.cu how large sections are, and the host has numbered it.
+// From CSR to the slim format's arrays, once slim_survey.cu has told what repeats, slim_sizes.cu how large sections
+// are, and the host has numbered it.
 //
 //     slim_table       the entries of the first row of each kind
 //     slim_rows        the kind of each row, every entry compared with the table's
@@ -7,9 +8,9 @@
 //
 // Tables are looked up through the survey's sets: `slots` are a set's keys, `codes` what each of them stands for.
 //
-// Constants: VALUE (values), STORED (values as stored), OFFSET (CSR's offsets), TARGET (offsets of sections), COLUMNS, VALUES,
-// LINES (1 where kinds hold values), THREADS, MIN_BLOCKS (slim_fill), LANES and CHUNK (slim_rows: powers of two, 16 rows a chunk at least), ITEMS (elements a thread
-// of a tile).
+// Constants: VALUE (values), STORED (values as stored), OFFSET (CSR's offsets), TARGET (offsets of sections), COLUMNS,
+// VALUES, LINES (1 where kinds hold values), THREADS, MIN_BLOCKS (slim_fill), LANES and CHUNK (slim_rows: powers of
+// two, 16 rows a chunk at least), ITEMS (elements a thread of a tile).
 #include "tile_segments.cuh"
 
 typedef VALUE V;
@@ -31,8 +32,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// wrong[0] becomes 1 where a row is not what its hash says. A warp takes CHUNK rows, 32 / LANES at a time. A row like the row
-// above is of its kind; only others are looked up and compared with the table.
+// wrong[0] becomes 1 where a row is not what its hash says. A warp takes CHUNK rows, 32 / LANES at a time. A row like
+// the row above is of its kind; only others are looked up and compared with the table.
 extern "C" __global__ void __launch_bounds__(THREADS) slim_rows(u64 rows, const I* offsets, const u32* columns, const V* values, const u64* slots, const u8* codes, const u32* starts,
                                                                 const u32* distances, const V* numbers, u8* kind_of, u64* wrong) {
     __shared__ u64 slot[SLOTS];
@@ -122,9 +123,9 @@ template <bool USED> struct Table {
     }
 };
 
-// `splits` warps a section, each with every `splits`-th of the pieces that are turned over; blocks may stay for further sections, so that tables are
-// brought once. Where rows have a quad of entries at most, those of neighbouring rows lie so near each other that they are read as they are.
-// wrong[0] becomes 1 where a distance or value is in no table.
+// `splits` warps a section, each with every `splits`-th of the pieces that are turned over; blocks may stay for further
+// sections, so that tables are brought once. Where rows have a quad of entries at most, those of neighbouring rows lie
+// so near each other that they are read as they are. wrong[0] becomes 1 where a distance or value is in no table.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     slim_fill(u64 rows, const u8* order, const I* offsets, const u32* columns, const V* from, u32 longest, const u64* column_slots, const u8* column_codes, const u64* number_slots,
               const u8* number_codes, const O* word_offsets, const O* entries, const u32* bases, u32* words, S* values, u32 splits, u64* wrong) {

@@ -1,5 +1,5 @@
-// y = alpha A x + beta y with A a stencil of a point and its neighbours on the points of a grid: nothing of A is read but, where there are holes,
-// two bits a row or a byte.
+// y = alpha A x + beta y with A a stencil of a point and its neighbours on the points of a grid: nothing of A is read
+// but, where there are holes, two bits a row or a byte.
 //
 //     o o o o o o    x of a plane that a thread reads, two points a run (f64), LINES = 2: the runs in its own columns, four of them.
 //     o o x x o o    What lies beside them comes from the threads of the warp beside it; its first and last thread have no
@@ -8,13 +8,14 @@
 //
 // Source: register blocking and marching along planes as in Datta et al. 2008.
 //
-// PARTS: where all rows that a warp sums up for have the kinds that rows without holes have at their place of the grid, as most do, what they have is not
-// looked up.
+// PARTS: where all rows that a warp sums up for have the kinds that rows without holes have at their place of the grid,
+// as most do, what they have is not looked up.
 //
-// Bytes a row: x and y, where there are holes two bits (MARKS) or a byte, and y twice where a product is added to it; a step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces, too.
+// Bytes a row: x and y, where there are holes two bits (MARKS) or a byte, and y twice where a product is added to it; a
+// step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces, too.
 //
-// Constants: those of slim_grid.cuh, DEPTH, THREADS, BLOCKS (a multiprocessor, at least, of a product) and FEWER_BLOCKS (of what needs more
-// registers).
+// Constants: those of slim_grid.cuh, DEPTH, THREADS, BLOCKS (a multiprocessor, at least, of a product) and FEWER_BLOCKS
+// (of what needs more registers).
 #include "block_sum.cuh"
 #include "chebyshev.cuh"
 #include "slim_grid.cuh"
@@ -22,8 +23,9 @@
 constexpr bool DEEP = PLACES & ~(0x1ffu << 9); // the stencil has neighbours in other planes
 constexpr int FIRST = DEEP ? -1 : 0, LAST = DEEP ? DEPTH : DEPTH - 1; // planes that a thread reads, seen from its first point
 
-// Points a line, lines a plane, planes; runs a line; warps of a block that have lines beside each other, so that the first-level cache has
-// what two of them read; groups of LINES lines for each of these a plane; planes a thread; threads of a warp in such a stack that have points.
+// Points a line, lines a plane, planes; runs a line; warps of a block that have lines beside each other, so that the
+// first-level cache has what two of them read; groups of LINES lines for each of these a plane; planes a thread;
+// threads of a warp in such a stack that have points.
 struct Grid {
     u32 points, lines, planes, runs, stack, groups, depth, threads;
 };
@@ -40,7 +42,8 @@ struct Plane {
     Points of[READ];
 };
 
-// Kinds of a thread's rows in one plane, those of a run in one word, and whether no row of its warp has holes. Or the bytes that have their marks.
+// Kinds of a thread's rows in one plane, those of a run in one word, and whether no row of its warp has holes. Or the
+// bytes that have their marks.
 struct OfPlane {
     u32 kinds[LINES];
     bool whole;

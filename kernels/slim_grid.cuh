@@ -1,19 +1,21 @@
-// What products with a stencil on the points of a grid share: which elements of a plane are summed up for which planes, and in which order,
-// so that sums have the same bits whichever kernel made them; and what becomes of them.
+// What products with a stencil on the points of a grid share: which elements of a plane are summed up for which planes,
+// and in which order, so that sums have the same bits whichever kernel made them; and what becomes of them.
 //
-// Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e points away. PLACES has a bit for each that the stencil has,
-// so that all loops are unrolled and numbers are operands in constant memory. Sums run from left to right, from zero: two runs give the
-// same bits. x is zero beyond the grid, and its number is added zero times: the same bits as where it is left out, for numbers are finite.
+// Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e points away. PLACES has a bit for each that the
+// stencil has, so that all loops are unrolled and numbers are operands in constant memory. Sums run from left to right,
+// from zero: two runs give the same bits. x is zero beyond the grid, and its number is added zero times: the same bits
+// as where it is left out, for numbers are finite.
 //
-// MIRRORED: places on both sides of a point in its line, and of its plane, have one number. Then it multiplies the sum of both elements, and
-// what the plane after gets is what the plane before gets.
+// MIRRORED: places on both sides of a point in its line, and of its plane, have one number. Then it multiplies the sum
+// of both elements, and what the plane after gets is what the plane before gets.
 //
-// HOLES: rows may lack more than what lies beyond the grid. Where HOLES is PARTS each has a kind, a byte, a set of the stencil's places; what a row does not
-// have is not added. Where it is MARKS each has two bits: sums are those of a grid without holes, that of a row which is its own point alone is replaced by
-// its point's product, and a row that lacks some of its places is left to others: such rows are few, and listed.
+// HOLES: rows may lack more than what lies beyond the grid. Where HOLES is PARTS each has a kind, a byte, a set of the
+// stencil's places; what a row does not have is not added. Where it is MARKS each has two bits: sums are those of a
+// grid without holes, that of a row which is its own point alone is replaced by its point's product, and a row that
+// lacks some of its places is left to others: such rows are few, and listed.
 //
-// Constants: HOLES, SCALAR (vectors), PLACES, MIRRORED, LINES (a thread has runs of one column in so many lines beside each other), RUN (runs.cuh;
-// lines are a whole number of runs).
+// Constants: HOLES, SCALAR (vectors), PLACES, MIRRORED, LINES (a thread has runs of one column in so many lines beside
+// each other), RUN (runs.cuh; lines are a whole number of runs).
 #pragma once
 #define PARTS 1
 #define MARKS 2
@@ -45,13 +47,14 @@ DEVICE constexpr bool is_needed(int whom, int m, int e) {
     return false;
 }
 DEVICE constexpr bool is_read(int whom, int m) { return is_needed(whom, m, -1) || is_needed(whom, m, 0) || is_needed(whom, m, 1); }
-// Whether elements of a plane are multiplied for the plane that has them p planes away. MIRRORED: what the plane before gets is found for
-// the plane after.
+// Whether elements of a plane are multiplied for the plane that has them p planes away. MIRRORED: what the plane before
+// gets is found for the plane after.
 DEVICE constexpr bool is_summed(int whom, int p, int l, int e) {
     return has(p, l, e) && (MIRRORED ? e <= 0 && (p < 0 ? whom & (FOR_BEFORE | FOR_AFTER) : p == 0 && whom & FOR_ITSELF) : is_for(whom, p));
 }
 
-// Places of rows, as add_run asks for them: whether the one at point i of line r in the plane that has this one p planes away has a place. All have all.
+// Places of rows, as add_run asks for them: whether the one at point i of line r in the plane that has this one p
+// planes away has a place. All have all.
 struct AllPlaces {
     static constexpr bool SOME = false;
 
@@ -87,9 +90,9 @@ DEVICE void add_run(int whom, int m, const Points& run, T left, T right, const N
                 }
 }
 
-// What is known of kinds: that of each row, the places of each, which of them rows without holes have, and how many there are. Four a word; the
-// first 27 are 3 (3 p + l) + e with 0 for rows at the first plane, line or point, 2 at the last, 1 between. MARKS: these of each row, four a byte; the list,
-// of row << 32 | its places; its length.
+// What is known of kinds: that of each row, the places of each, which of them rows without holes have, and how many
+// there are. Four a word; the first 27 are 3 (3 p + l) + e with 0 for rows at the first plane, line or point, 2 at the
+// last, 1 between. MARKS: these of each row, four a byte; the list, of row << 32 | its places; its length.
 struct Expected {
     u32 of[7];
 };
@@ -127,8 +130,9 @@ DEVICE void store_marked(T* p, const Points& run, u32 marks) {
     for (int i = 0; i < RUN; i++)
         if (!is_listed(marks, i)) p[i] = run.of[i];
 }
-// The sum of a row that has these places, from left to right; `own` points to its element of x. Nothing waits for a sum: what there is of x is asked for at once.
-// A function of its own: as a part of the kernels, which keep few registers free, it slowed down their other ways.
+// The sum of a row that has these places, from left to right; `own` points to its element of x. Nothing waits for a
+// sum: what there is of x is asked for at once. A function of its own: as a part of the kernels, which keep few
+// registers free, it slowed down their other ways.
 __noinline__ __device__ T sum_of(u32 places, const T* own, i64 line, i64 plane, const Numbers& numbers) {
     T of_x[27], sum = T();
 #pragma unroll
@@ -149,9 +153,9 @@ DEVICE void take_listed(const Kinds& kinds, u32 points, u32 lines, const Numbers
     }
 }
 
-// What becomes of a run's sums, from `row` on, but for listed rows, which are taken one by one. Their rows' end may need more than the sums: it is asked for
-// before these are there, where `in` is set. `own` are the rows' elements of x.
-// STAYS: blocks take tile after tile; others end after one.
+// What becomes of a run's sums, from `row` on, but for listed rows, which are taken one by one. Their rows' end may
+// need more than the sums: it is asked for before these are there, where `in` is set. `own` are the rows' elements of
+// x. STAYS: blocks take tile after tile; others end after one.
 struct Product {
     static constexpr bool STAYS = false, READS_OWN = false;
     struct Beside {};

@@ -1,5 +1,6 @@
-// Whether the kinds of rows are those of a stencil on the points of a grid: each lacks what lies beyond the grid; whether any lacks more (bit 1 of *found), and
-// how many have neither all nor their own point alone (found[1]). Then products may take marks of two bits a row, and a list of these.
+// Whether the kinds of rows are those of a stencil on the points of a grid: each lacks what lies beyond the grid;
+// whether any lacks more (bit 1 of *found), and how many have neither all nor their own point alone (found[1]). Then
+// products may take marks of two bits a row, and a list of these.
 //
 //     places_of 110 111 011 010    3 points a line    kind_of  0 1 2   0 1 2    a grid
 //                                                              0 1 2   3 3 2    one with holes: bit 1 of *found is set, marks are 0 0 0 1 1 0
@@ -47,8 +48,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) slim_is_grid(u64 rows, con
     if (parts && lane_id() == 0) atomicAdd(found + 1, parts);
 }
 
-// Marks, four rows a byte, the first lowest: 1 for a row that has its own point alone, 2 for one that is listed. A list in any order of row << 32 | places; *count, which is
-// zero, becomes its length.
+// Marks, four rows a byte, the first lowest: 1 for a row that has its own point alone, 2 for one that is listed. A list
+// in any order of row << 32 | places; *count, which is zero, becomes its length.
 extern "C" __global__ void __launch_bounds__(THREADS)
     slim_mark(u64 rows, const u8* kind_of, const u32* places_of, const __grid_constant__ Grid grid, u8* marks, u64* list, u32* count) {
     for (u64 first = u64(blockIdx.x) * THREADS + threadIdx.x / 32 * 32; first < rows; first += u64(gridDim.x) * THREADS) {

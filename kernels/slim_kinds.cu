@@ -5,9 +5,9 @@
 //     |  . -1  2 -1 |
 //     |  .  . -1  2 |     a stencil with constant coefficients: the kinds are the inside and the boundaries
 //
-// A thread takes ROWS rows, THREADS apart, so that x and y are read and written in order. Where all rows of a warp are of one
-// kind, as inside of a grid, an entry of the kind is read once for ROWS rows; elsewhere row by row. Either way sums run
-// from left to right: two runs give the same bits.
+// A thread takes ROWS rows, THREADS apart, so that x and y are read and written in order. Where all rows of a warp are
+// of one kind, as inside of a grid, an entry of the kind is read once for ROWS rows; elsewhere row by row. Either way
+// sums run from left to right: two runs give the same bits.
 //
 // Bytes a row: 1, x and y. What bounds it is the second-level cache, which x passes once for each plane of the stencil.
 // Source: Kourtis, Goumas and Koziris 2008, carried from entries to rows.

@@ -1,5 +1,6 @@
-// y = y + alpha A x for the long rows of a slim matrix, in CSR, a block a row: each thread sums every THREADS-th entry, then
-// the block its threads, in a fixed order. Runs behind the sections' product, which gave these rows nothing but beta y.
+// y = y + alpha A x for the long rows of a slim matrix, in CSR, a block a row: each thread sums every THREADS-th entry,
+// then the block its threads, in a fixed order. Runs behind the sections' product, which gave these rows nothing but
+// beta y.
 //
 // Bytes a nonzero: value + 4.
 //

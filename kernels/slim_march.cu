@@ -1,21 +1,24 @@
-// y = alpha A x with A a stencil of a point and its neighbours on the points of a grid, neighbours in other planes among them: the sums of
-// slim_grid.cu, bit by bit, with x in shared memory.
+// y = alpha A x with A a stencil of a point and its neighbours on the points of a grid, neighbours in other planes
+// among them: the sums of slim_grid.cu, bit by bit, with x in shared memory.
 //
 //     block 0: lines 0 .. 2   | plane 0 | plane 1 | plane 2 |     A block has a few lines of a few planes and goes from plane to plane: of
 //     block 1: lines 3 .. 5   | plane 0 | plane 1 | plane 2 |     each it needs its lines and one more on both sides, which lie one behind
 //     block 2: lines 0 .. 2   | plane 3 | plane 4 | plane 5 |     the other in memory, so that one thread fetches them by one copy in bulk.
 //
-// All blocks run at a time, and blocks that have lines beside each other are in the same plane at about the same time: what two of
-// them read comes from the device's memory once. The last warp fetches planes, STAGES of them ahead, into a ring; the others add up: a
-// thread has runs of one column, and sums of three planes under way. Lines beyond the grid stay zero in the ring.
+// All blocks run at a time, and blocks that have lines beside each other are in the same plane at about the same time:
+// what two of them read comes from the device's memory once. The last warp fetches planes, STAGES of them ahead, into a
+// ring; the others add up: a thread has runs of one column, and sums of three planes under way. Lines beyond the grid
+// stay zero in the ring.
 //
-// Bytes a row: x and y, and where there are holes two bits (MARKS) or a byte. What multiprocessors ask for is (1 + 2 / lines) (1 + 2 / planes) of x.
+// Bytes a row: x and y, and where there are holes two bits (MARKS) or a byte. What multiprocessors ask for is (1 + 2 /
+// lines) (1 + 2 / planes) of x.
 //
-// HOLES: with a plane come marks or kinds of rows. They begin anywhere, so that what is fetched begins at the multiple of 16 bytes before. MARKS: those of the
-// plane's own rows; the sum of one that has its own point alone is replaced as soon as its own plane is there, and takes nothing of the plane after. Listed
-// rows are summed up by warps that have no points of the planes, of which there is one at least, while the others go from plane to plane. PARTS: kinds of
-// the rows two planes on, and each product is a predicated instruction: with a way of their own for warps whose rows are whole, the others took longer, and
-// blocks go at the pace of the slowest.
+// HOLES: with a plane come marks or kinds of rows. They begin anywhere, so that what is fetched begins at the multiple
+// of 16 bytes before. MARKS: those of the plane's own rows; the sum of one that has its own point alone is replaced as
+// soon as its own plane is there, and takes nothing of the plane after. Listed rows are summed up by warps that have no
+// points of the planes, of which there is one at least, while the others go from plane to plane. PARTS: kinds of the
+// rows two planes on, and each product is a predicated instruction: with a way of their own for warps whose rows are
+// whole, the others took longer, and blocks go at the pace of the slowest.
 //
 // Constants: those of slim_grid.cuh, STAGES, THREADS and BLOCKS (a multiprocessor, at least, of a
 // product: so that the next launch has a place while this one ends).
@@ -23,14 +26,14 @@
 #include "bulk.cuh"
 #include "slim_grid.cuh"
 
-// Points a line, lines a plane, planes; runs a line; groups of lines that a plane is cut into, and the most lines of one; slabs of planes;
-// warps that add up.
+// Points a line, lines a plane, planes; runs a line; groups of lines that a plane is cut into, and the most lines of
+// one; slabs of planes; warps that add up.
 struct Grid {
     u32 points, lines, planes, runs, groups, tile, slabs, warps;
 };
 
-// The ring: for each stage whether its plane is there, and whether all threads are done with it: each says so itself, for racecheck follows a barrier
-// only for who arrived at it, and that takes no longer.
+// The ring: for each stage whether its plane is there, and whether all threads are done with it: each says so itself,
+// for racecheck follows a barrier only for who arrived at it, and that takes no longer.
 struct Ring {
     u64 full[STAGES], empty[STAGES];
     u64 table; // PARTS: whether the places of each kind are there; a named barrier would do, but racecheck takes it for that of the whole block
@@ -121,7 +124,8 @@ DEVICE Shared shared_of(const Grid& grid) {
     return {*reinterpret_cast<Ring*>(shared), shared + BARRIERS + TABLE, stage_bytes, reinterpret_cast<u32*>(shared + BARRIERS)};
 }
 
-// What reads and writes no vector, so that the launch ahead need not have ended. The divisions of the block's part are among it.
+// What reads and writes no vector, so that the launch ahead need not have ended. The divisions of the block's part are
+// among it.
 DEVICE Part prepare_ring(const Grid& grid) {
     const Part part(grid);
     const Shared shared = shared_of(grid);
@@ -182,7 +186,8 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
     Place at;
     // MARKS: those of the plane before the one whose elements come next, and of that one.
     u32 marks_before[LINES] = {}, marks_itself[LINES];
-    // PARTS: what rows have, of the planes before, of and after the one whose elements come next, and of the one after these.
+    // PARTS: what rows have, of the planes before, of and after the one whose elements come next, and of the one after
+    // these.
     OfPlane planes[3] = {}, next = {};
     u32 k = part.from ? part.from - 1 : 0; // the plane whose elements come next
     // Of the thread's first row and those below it, `first` rows from where they begin.

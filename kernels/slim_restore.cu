@@ -1,10 +1,12 @@
 // From the slim format back to CSR: how long the rows are, then their entries. Every bit is as it was.
 //
-// A warp takes a section, or a part of its columns (slim_turn.cuh), a thread a row, as in slim.cu; of lines (kinds of rows with values) a thread takes an
-// entry. How long a row is, bisection of its places tells: entries stand before what is none.
+// A warp takes a section, or a part of its columns (slim_turn.cuh), a thread a row, as in slim.cu; of lines (kinds of
+// rows with values) a thread takes an entry. How long a row is, bisection of its places tells: entries stand before
+// what is none.
 //
-// Constants: VALUE (the matrix's values), STORED (values as stored), OFFSET (offsets of sections), TARGET (CSR's offsets),
-// COLUMNS, VALUES, LINES (1 where kinds hold values, and nothing else is stored), THREADS, ITEMS (elements a thread of a tile).
+// Constants: VALUE (the matrix's values), STORED (values as stored), OFFSET (offsets of sections), TARGET (CSR's
+// offsets), COLUMNS, VALUES, LINES (1 where kinds hold values, and nothing else is stored), THREADS, ITEMS (elements a
+// thread of a tile).
 #include "tile_segments.cuh"
 
 typedef VALUE V;
@@ -13,7 +15,8 @@ typedef OFFSET I;
 typedef TARGET O;
 #include "slim_turn.cuh"
 
-// What stands for no entry among the codes of columns, which take so many words of a quad; all entries of a row stand before it.
+// What stands for no entry among the codes of columns, which take so many words of a quad; all entries of a row stand
+// before it.
 DEVICE u32 no_entry(u32 of_columns) { return of_columns == 1 ? 255 : of_columns == 2 ? 65535 : ~0u; }
 
 // A section's quads, as a lane has them.

@@ -1,4 +1,5 @@
-// Sizes of the slim format's sections of 32 rows: how wide each is, where it starts, and the bases of its distances (column - row).
+// Sizes of the slim format's sections of 32 rows: how wide each is, where it starts, and the bases of its distances
+// (column - row).
 //
 //     lengths   2 1 4 1 | 3 1 1 1      in order: widths 4 3      by length: widths 4 1, rows 2 4 0 1 | 3 5 6 7      (sections of 4, a window of 8)
 //
@@ -7,13 +8,14 @@
 //     slim_offsets    where places and words of each section start, once it is known how columns and values are held
 //     long_rows       numbers and lengths of long rows, from row << 32 | length
 //
-// Both orders are measured at once, and slim_bases chooses one by itself, so that the host asks once. A width has the highest bit set where
-// distances are too far apart for 16 bits (slim.cuh). Long rows count as empty.
+// Both orders are measured at once, and slim_bases chooses one by itself, so that the host asks once. A width has the
+// highest bit set where distances are too far apart for 16 bits (slim.cuh). Long rows count as empty.
 //
-// Bytes a row: offset, one of order written; offset, order, first and last column read, where these are far apart those around the ends of
-// ranges too; 28 a section written.
+// Bytes a row: offset, one of order written; offset, order, first and last column read, where these are far apart those
+// around the ends of ranges too; 28 a section written.
 //
-// Constants: OFFSET (CSR's offsets), TARGET (offsets of sections), THREADS (of slim_offsets; slim_sizes and slim_bases have 256, long_rows any number).
+// Constants: OFFSET (CSR's offsets), TARGET (offsets of sections), THREADS (of slim_offsets; slim_sizes and slim_bases
+// have 256, long_rows any number).
 #include "columns.cuh"
 #include "length_order.cuh"
 #include "slim.cuh"
@@ -85,19 +87,21 @@ extern "C" __global__ void __launch_bounds__(SIZES_THREADS) slim_sizes(u64 rows,
 // As `wants_order` in src/backend/slim.rs.
 DEVICE bool wants_order(u64 rows, const u64* totals) { return rows > 32 && 32 * totals[WIDTHS] - totals[ENTRIES] > totals[ENTRIES] / 20; }
 
-// ---- distances, as what they are above the least that the section's window could have, which 32 bits hold: there are fewer columns than 2^32 - 256 ----
+// ---- distances, as what they are above the least that the section's window could have, which 32 bits hold: there are
+// fewer columns than 2^32 - 256 ----
 
 // Farther away than any distance.
 #define NONE (~0u)
 
-// A lane's row: its columns, their number, what its columns lack to be distances, the first and the last distance. `first` is NONE where there is none.
+// A lane's row: its columns, their number, what its columns lack to be distances, the first and the last distance.
+// `first` is NONE where there is none.
 struct Distances {
     const u32* columns;
     u32 entries, shift, first, last;
 };
 
-// The base of the range whose number is the lane's, of a section whose distances start at `low` and are not near each other; whether four ranges do
-// not hold them.
+// The base of the range whose number is the lane's, of a section whose distances start at `low` and are not near each
+// other; whether four ranges do not hold them.
 DEVICE bool ranges(u32 low, Distances row, u32& base) {
     u32 next = low, mine = row.first, k = 0;
     for (u32 b = 0; b < BASES; b++) {
@@ -117,8 +121,8 @@ DEVICE bool ranges(u32 low, Distances row, u32& base) {
     return true;
 }
 
-// A warp a section, of rows in that order which `totals` ask for. Distances are compared as signed numbers and kept modulo 2^32. The widths of wide sections get
-// their bit, and the last of the totals is added up.
+// A warp a section, of rows in that order which `totals` ask for. Distances are compared as signed numbers and kept
+// modulo 2^32. The widths of wide sections get their bit, and the last of the totals is added up.
 extern "C" __global__ void __launch_bounds__(SIZES_THREADS)
     slim_bases(u64 rows, const u8* order, const I* offsets, const u32* columns, u32 longest, u32* widths, u32* ordered_widths, u32* bases, u64* totals) {
     const bool by_length = wants_order(rows, totals);
@@ -149,8 +153,8 @@ extern "C" __global__ void __launch_bounds__(SIZES_THREADS)
     if (wide_quads) atomicAdd(totals + WIDE_QUADS, u64(wide_quads));
 }
 
-// A block takes `each` sections, and adds up all before them first. `words` and `wide_words`: words a row and quad, where distances are
-// near and where they are far.
+// A block takes `each` sections, and adds up all before them first. `words` and `wide_words`: words a row and quad,
+// where distances are near and where they are far.
 extern "C" __global__ void __launch_bounds__(THREADS)
     slim_offsets(u64 sections, u64 each, const u32* widths, u32 words, u32 wide_words, O* place_offsets, O* word_offsets) {
     __shared__ O of_warp[2][THREADS / 32];

@@ -1,5 +1,5 @@
-// y = alpha A x + beta y with A of kinds of rows that are parts of one stencil - a point and its neighbours within a step along each of
-// three directions: a byte a row is all of A, and x is read from near memory once for several rows.
+// y = alpha A x + beta y with A of kinds of rows that are parts of one stencil - a point and its neighbours within a
+// step along each of three directions: a byte a row is all of A, and x is read from near memory once for several rows.
 //
 //     places of a plane       a thread's rows, ROWS = 2, and what it loads of x for them
 //     6 7 8                   x x x
@@ -7,16 +7,18 @@
 //     0 1 2                   x o x
 //                             x x x
 //
-// Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e rows away. PLACES has a bit for each that the stencil has,
-// so that all loops are unrolled and numbers are operands in constant memory. Sums run from left to right: two runs give the same bits.
+// Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e rows away. PLACES has a bit for each that the
+// stencil has, so that all loops are unrolled and numbers are operands in constant memory. Sums run from left to right:
+// two runs give the same bits.
 //
-// A kind is a set of the stencil's places. Elements of x are asked for before it is known which kinds they are for: none of the
-// loads waits for another. What a kind does not have is not added. Where all rows of a warp are the whole stencil, as inside of a
-// grid, nothing is asked. Of grids slim_grid.cu and slim_march.cu know more; here come bands, which begin anew at no line, and of grids with holes those of
-// few points or complex numbers.
-// Source: register blocking of stencils as in Datta et al. 2008.
+// A kind is a set of the stencil's places. Elements of x are asked for before it is known which kinds they are for:
+// none of the loads waits for another. What a kind does not have is not added. Where all rows of a warp are the whole
+// stencil, as inside of a grid, nothing is asked. Of grids slim_grid.cu and slim_march.cu know more; here come bands,
+// which begin anew at no line, and of grids with holes those of few points or complex numbers. Source: register
+// blocking of stencils as in Datta et al. 2008.
 //
-// Bytes a row: 1, x and y; a step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces, too.
+// Bytes a row: 1, x and y; a step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces,
+// too.
 //
 // Constants: SCALAR (vectors), PLACES, ROWS, THREADS, BLOCKS (a multiprocessor, at least).
 #include "chebyshev.cuh"
@@ -31,7 +33,8 @@ struct Numbers {
     T of[27];
 };
 
-// The place of the element in plane p, line m from a thread's first row, and e beside it, seen from its row r; 32 where it has none.
+// The place of the element in plane p, line m from a thread's first row, and e beside it, seen from its row r; 32 where
+// it has none.
 DEVICE constexpr int place_of(int p, int m, int e, int r) {
     const int l = m - r, place = 9 * (p + 1) + 3 * (l + 1) + e + 1;
     return l >= -1 && l <= 1 && (PLACES >> place & 1) ? place : 32;
@@ -77,8 +80,8 @@ struct Beside {
     T r, last;
 };
 
-// Of the grid: rows from a line to the next; threads, one for each row of every ROWS-th line; from where to where a thread reads
-// x, seen from its first row, and where the lines that it reads start.
+// Of the grid: rows from a line to the next; threads, one for each row of every ROWS-th line; from where to where a
+// thread reads x, seen from its first row, and where the lines that it reads start.
 struct Grid {
     i64 line, threads, low, high, lines[3 * LINES];
 };
@@ -156,8 +159,8 @@ DEVICE void product_dot(const Kinds& kinds, const T* x, T* y, T* xy, T* partials
     launch_sum_to<THREADS>(xy, dot.part, partials, finished);
 }
 
-// last = keep z + momentum last + step d .* (r - A z). A vector is never read after it was written: z is not last. A row's own z is
-// among what was read for its sum, where the stencil has a diagonal.
+// last = keep z + momentum last + step d .* (r - A z). A vector is never read after it was written: z is not last. A
+// row's own z is among what was read for its sum, where the stencil has a diagonal.
 DEVICE void product_chebyshev(const Kinds& kinds, const Step<R>& by, const R* d, const T* r, const T* z, T* last) {
     kinds.sums(
         z, [=](u64 row) { return Beside{r[row], by.momentum == 0 ? T() : last[row]}; },

@@ -4,16 +4,18 @@
 // the hashes of rows, by distances alone (patterns) and with values (lines). For the latter two, the first row of each
 // and its length are kept, which slim_rows (slim_fill.cu) then compares entry by entry: a hash decides nothing alone.
 // Rows that are like the row above are passed over.
-// A block collects into shared memory and adds to the sets of all when it is done; LANES threads a row read it in order.
-// Rows longer than `longest` are left out; their numbers go to `long_rows`.
+// A block collects into shared memory and adds to the sets of all when it is done; LANES threads a row read it in
+// order. Rows longer than `longest` are left out; their numbers go to `long_rows`.
 //
-// Most matrices that are no grid have too many distances, patterns and lines. Blocks find that out together: where much is new in its first rows,
-// a block adds what these brought at once, and then watches whether a set of all was given up. When only values are left to look at, these are
-// read as they come, for those of neighbouring rows lie behind each other.
+// Most matrices that are no grid have too many distances, patterns and lines. Blocks find that out together: where much
+// is new in its first rows, a block adds what these brought at once, and then watches whether a set of all was given
+// up. When only values are left to look at, these are read as they come, for those of neighbouring rows lie behind each
+// other.
 //
 // Bytes a nonzero: value + 4. What is found does not depend on the order in which blocks finish, but for the slots.
 //
-// Constants: VALUE (values), OFFSET (offsets), THREADS (a multiple of 128), LANES (a power of two), BLOCKS (of a multiprocessor).
+// Constants: VALUE (values), OFFSET (offsets), THREADS (a multiple of 128), LANES (a power of two), BLOCKS (of a
+// multiprocessor).
 #include "slim.cuh"
 
 typedef VALUE V;
@@ -35,9 +37,10 @@ __shared__ u32 first[2][SLOTS];
 __shared__ u32 count[4];
 __shared__ u16 used[4][MOST];
 
-// Those of all: 4 sets of SLOTS keys, then first row << 32 | length for the slots of patterns and of lines, all with their bits turned over; then
-// the counters, room for the totals of slim_sizes.cu and a word for what slim_fill.cu finds wrong, the slots of each set's keys in the order in
-// which they came, MOST numbers of 16 bits, and behind them the long rows as row << 32 | length. Zero before.
+// Those of all: 4 sets of SLOTS keys, then first row << 32 | length for the slots of patterns and of lines, all with
+// their bits turned over; then the counters, room for the totals of slim_sizes.cu and a word for what slim_fill.cu
+// finds wrong, the slots of each set's keys in the order in which they came, MOST numbers of 16 bits, and behind them
+// the long rows as row << 32 | length. Zero before.
 struct Found {
     u64* keys;
     DEVICE u64* first_row() const { return keys + 4 * SLOTS; }
@@ -61,8 +64,8 @@ DEVICE bool add(u32 set, u64 hash, u32 row) {
     return before == ~0u;
 }
 
-// Adds the block's sets to those of all. A warp takes keys of one set, side by side: blocks come all at once, and each load of a set's count is one for 32
-// keys.
+// Adds the block's sets to those of all. A warp takes keys of one set, side by side: blocks come all at once, and each
+// load of a set's count is one for 32 keys.
 __device__ __noinline__ void add_to_all(Found found, const I* offsets) {
     const u32 set = threadIdx.x / 32 % 4, have = count[set];
     u32* const of_all = found.counters() + set;
@@ -92,8 +95,9 @@ struct Values {
     }
 };
 
-// Notes the distances and values of a row, as far as the lane of LANES sees it. Several entries are loaded at once, for those of a long row would come one after the
-// other. Whether a value needs its full width. Not a part of the loop over rows, which has few registers: of a grid, nearly no row comes here.
+// Notes the distances and values of a row, as far as the lane of LANES sees it. Several entries are loaded at once, for
+// those of a long row would come one after the other. Whether a value needs its full width. Not a part of the loop over
+// rows, which has few registers: of a grid, nearly no row comes here.
 __device__ __noinline__ u32 look_at_row(u32 row, const u32* columns, const V* values, u32 entries, bool distances, bool looks_at_values) {
     Values seen = {V(), false, open(NUMBERS), 0};
     for (u32 first = threadIdx.x % LANES; first < entries; first += AT_ONCE * LANES) {
@@ -119,8 +123,8 @@ __device__ __noinline__ u32 look_at_row(u32 row, const u32* columns, const V* va
 constexpr u32 GROUP = THREADS / LANES;
 DEVICE u64 first_of(u64 turn) { return (turn * gridDim.x + blockIdx.x) * GROUP; }
 
-// The rows from a turn on where only values are left to look at. A lane a row tells where they are, in pieces of neighbouring rows. Whether a value needs its
-// full width.
+// The rows from a turn on where only values are left to look at. A lane a row tells where they are, in pieces of
+// neighbouring rows. Whether a value needs its full width.
 __device__ __noinline__ u32 look_at_values(Found found, u32 turn, u64 rows, const I* offsets, const V* values, u32 longest, u32 full) {
     constexpr u32 PIECE = GROUP < 32 ? GROUP : 32;
     Values seen = {V(), false, true, full};
@@ -196,7 +200,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) survey(u64 rows, c
                     if (hashes_pattern) new_pattern = add(PATTERNS, row_key(pattern, entries), u32(row));
                     if (hashes_line) new_line = add(LINES, row_key(line, entries), u32(row));
                 }
-                // What a row like it brought in is there already. Should two rows share a hash and differ, slim_fill tells.
+                // What a row like it brought in is there already. Should two rows share a hash and differ, slim_fill
+                // tells.
                 new_pattern = __shfl_sync(ALL, new_pattern, 0, LANES);
                 new_line = __shfl_sync(ALL, new_line, 0, LANES);
             }

@@ -1,5 +1,6 @@
-// Entries of a section of the slim format, which lie lane by lane, and those of CSR, which lie row by row: turned over in shared memory, so that
-// both are read and written by neighbouring lanes. A warp takes TURNED entries of each of its 32 rows at a time.
+// Entries of a section of the slim format, which lie lane by lane, and those of CSR, which lie row by row: turned over
+// in shared memory, so that both are read and written by neighbouring lanes. A warp takes TURNED entries of each of its
+// 32 rows at a time.
 //
 // Constants: THREADS, V (values).
 #pragma once
@@ -18,7 +19,8 @@ DEVICE Turned& turned_by_warp() {
     return all[threadIdx.x / 32];
 }
 
-// move(row's lane, entry of the turned ones, place in CSR) for the entries from `first` on of the warp's rows, which start at `start`.
+// move(row's lane, entry of the turned ones, place in CSR) for the entries from `first` on of the warp's rows, which
+// start at `start`.
 template <typename Move> DEVICE void along_rows(u64 start, u32 length, u32 first, Move move) {
     const u32 j = lane_id() % TURNED;
 #pragma unroll 4

@@ -4,10 +4,9 @@
 //! them one room: [`Primitives`] (reduce, scan, sort, merge), [`RunSums`] (the same sums
 //! with new values), [`VectorOps`] (dot, fused updates), [`Products`] (one
 //! per storage layout), [`Conversions`] (between layouts), [`KrylovSteps`] (the fused steps of an iteration),
-//! [`PreconditionSteps`] (dense blocks, polynomials, half the precision), [`GraphSteps`] (traversals, components, orders,
-//! colours), [`SlimSteps`] (compressing what repeats).
-//! Everything above the seam (assembly, conversions, orderings, solvers) is written once,
-//! against these traits, and runs wherever they are implemented.
+//! [`PreconditionSteps`] (dense blocks, polynomials, half the precision), [`GraphSteps`] (traversals, components,
+//! orders, colours), [`SlimSteps`] (compressing what repeats). Everything above the seam (assembly, conversions,
+//! orderings, solvers) is written once, against these traits, and runs wherever they are implemented.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -94,7 +93,8 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// One line for reports: `cpu (2 threads)`, `NVIDIA H200 (cuda:0)`.
     fn description(&self) -> String;
 
-    /// Seconds that this process has waited so far for kernels to be compiled and loaded, which each is at its first use.
+    /// Seconds that this process has waited so far for kernels to be compiled and loaded, which each is at its first
+    /// use.
     fn first_use_seconds(&self) -> f64 {
         0.0
     }
@@ -105,8 +105,8 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) with the size; nothing is lost and the caller can go on.
     fn zeros<T: Element>(&self, len: usize) -> Result<Self::Vec<T>>;
 
-    /// A buffer of `len` elements for a caller that writes all of them before anything reads them: zeros where those are
-    /// had for nothing, as on the host, else whatever lies there, which is a valid value of every element type.
+    /// A buffer of `len` elements for a caller that writes all of them before anything reads them: zeros where those
+    /// are had for nothing, as on the host, else whatever lies there, which is a valid value of every element type.
     ///
     /// # Errors
     /// As [`Backend::zeros`].

@@ -37,8 +37,8 @@ struct Shape<V> {
 }
 
 impl<V: Scalar, B: SlimSteps> Stencil<V, B> {
-    /// The stencil of the kinds of a matrix with so many columns, given the kind of each row, how long each kind is, and the distances and
-    /// values of all; `None` where they are not parts of one.
+    /// The stencil of the kinds of a matrix with so many columns, given the kind of each row, how long each kind is,
+    /// and the distances and values of all; `None` where they are not parts of one.
     pub(super) fn of(
         backend: &B,
         columns: usize,
@@ -77,8 +77,8 @@ impl<V: Scalar, B: Backend> Stencil<V, B> {
         StencilParts { line, plane, places, numbers, places_of: &self.places_of, whole, grid, holes }
     }
 
-    /// Bytes that products read where the rows are points of a grid and need no kinds: none where they are all of them, for they know the matrix by a row's
-    /// number; otherwise the marks.
+    /// Bytes that products read where the rows are points of a grid and need no kinds: none where they are all of them,
+    /// for they know the matrix by a row's number; otherwise the marks.
     pub(super) fn bytes_without_kinds(&self) -> Option<usize> {
         self.grid?;
         match &self.holes {
@@ -150,7 +150,8 @@ fn whole_kinds(places: u32, places_of: &[u32]) -> WholeKinds {
     })
 }
 
-/// Strides with which every distance is at a place of its own. Distances themselves are tried first, then their neighbours.
+/// Strides with which every distance is at a place of its own. Distances themselves are tried first, then their
+/// neighbours.
 fn strides(distances: &[i32]) -> Option<(u32, u32)> {
     let far = || distances.iter().copied().filter(|&d| d > 2);
     let candidates: Vec<i32> = far().chain(far().flat_map(|d| [d - 1, d + 1])).collect();

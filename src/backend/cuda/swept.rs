@@ -57,8 +57,8 @@ pub(super) fn from_csr<V: Element>(
     with_offsets!(a.offsets, offsets => sweep(cuda, a, offsets, height, lengths))
 }
 
-/// What the first launch found: entries by bands, and notes of where each band's steps start and of their bases, from which they are put
-/// together.
+/// What the first launch found: entries by bands, and notes of where each band's steps start and of their bases, from
+/// which they are put together.
 struct Noted<V: Element> {
     firsts: DeviceVec<u32>,
     notes: DeviceVec<u64>,

@@ -24,7 +24,8 @@ pub struct Lookup {
     pub codes: Vec<u8>,
 }
 
-/// Kinds of rows that a survey found: the first row of each, ascending, and its length. Not yet compared entry by entry.
+/// Kinds of rows that a survey found: the first row of each, ascending, and its length. Not yet compared entry by
+/// entry.
 #[derive(Debug)]
 pub struct FoundKinds {
     /// First row of each kind.
@@ -61,15 +62,17 @@ pub struct Survey<V: Element, B: Backend> {
 pub enum LongRows<B: Backend> {
     /// Each with its length.
     Told(Vec<(u32, u32)>),
-    /// Too many to tell the host of each: which rows, where the entries of each start behind each other, and how many there are of all.
+    /// Too many to tell the host of each: which rows, where the entries of each start behind each other, and how many
+    /// there are of all.
     Held(B::Vec<u32>, Offsets<B>, usize),
 }
 
 /// Sizes of sections, and the order of their rows.
 #[derive(Debug)]
 pub struct SectionSizes<B: Backend> {
-    /// The rows of each window of [`SLIM_WINDOW`](super::SLIM_WINDOW) from longest to shortest, those that are too long as empty ones, rows of equal length in their
-    /// order; `None` where sections of rows in their order pad little enough.
+    /// The rows of each window of [`SLIM_WINDOW`](super::SLIM_WINDOW) from longest to shortest, those that are too long
+    /// as empty ones, rows of equal length in their order; `None` where sections of rows in their order pad little
+    /// enough.
     pub order: Option<WindowOrder<B>>,
     /// Entries of each section's longest row, and [`WIDE_COLUMNS`](super::WIDE_COLUMNS).
     pub widths: B::Vec<u32>,

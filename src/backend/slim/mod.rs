@@ -51,8 +51,8 @@ pub trait SlimSteps: Backend {
     /// Whether products are faster where kinds of rows are known to be parts of one stencil.
     const STENCILS: bool = false;
 
-    /// What rows lack of the places of a stencil ([`StencilParts`]) on a grid of so many points a line, lines a plane and planes. There are as
-    /// many rows as points. Asked where [`SlimSteps::STENCILS`] is set.
+    /// What rows lack of the places of a stencil ([`StencilParts`]) on a grid of so many points a line, lines a plane
+    /// and planes. There are as many rows as points. Asked where [`SlimSteps::STENCILS`] is set.
     ///
     /// # Errors
     /// As [`SlimSteps::slim_survey`].
@@ -66,7 +66,8 @@ pub trait SlimSteps: Backend {
         Ok(GridRows::Others)
     }
 
-    /// Marks of the rows, so many of them listed, where [`SlimSteps::slim_is_grid`] found holes; `None` where products are faster by kinds.
+    /// Marks of the rows, so many of them listed, where [`SlimSteps::slim_is_grid`] found holes; `None` where products
+    /// are faster by kinds.
     ///
     /// # Errors
     /// As [`SlimSteps::slim_survey`].
@@ -122,7 +123,8 @@ pub trait SlimSteps: Backend {
         Ok(Some((self.download(distances)?, self.download(values)?)))
     }
 
-    /// How large sections are without rows of more than `longest` entries, in the order that they want; with `columns` also what distances they have.
+    /// How large sections are without rows of more than `longest` entries, in the order that they want; with `columns`
+    /// also what distances they have.
     ///
     /// # Errors
     /// As [`SlimSteps::slim_survey`].
@@ -146,8 +148,8 @@ pub trait SlimSteps: Backend {
         word_offsets: &mut Self::Slice<O>,
     ) -> Result<()>;
 
-    /// Codes and values of every section; `offsets` are those of places and of words. `bases` are those of the sections. Where a distance
-    /// or value is not in its table, `sets` is told.
+    /// Codes and values of every section; `offsets` are those of places and of words. `bases` are those of the
+    /// sections. Where a distance or value is not in its table, `sets` is told.
     ///
     /// # Errors
     /// As [`SlimSteps::slim_survey`].

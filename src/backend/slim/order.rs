@@ -4,8 +4,9 @@ use super::SLIM_WINDOW;
 use crate::backend::{Backend, Host};
 use crate::parallel::prelude::*;
 
-/// An order of rows within windows of [`SLIM_WINDOW`]: at each position the row's number within the window. Only this crate makes one, each
-/// row of a window once, so kernels may write `y` through it from many threads without a row being written twice.
+/// An order of rows within windows of [`SLIM_WINDOW`]: at each position the row's number within the window. Only this
+/// crate makes one, each row of a window once, so kernels may write `y` through it from many threads without a row
+/// being written twice.
 #[derive(Debug)]
 pub struct WindowOrder<B: Backend>(B::Vec<u8>);
 
@@ -35,8 +36,9 @@ impl<'a, B: Backend> WindowOrderRef<'a, B> {
 impl WindowOrderRef<'_, Host> {
     /// The row at a position.
     pub(crate) fn row(&self, position: usize) -> usize {
-        // The position with its lowest byte exchanged. Written as the window's start plus the byte, loops that collect rows were compiled wrongly
-        // (rustc 1.95, optimised: the start was lost, in the last few rows of a loop with optimisation level 3).
+        // The position with its lowest byte exchanged. Written as the window's start plus the byte, loops that collect
+        // rows were compiled wrongly (rustc 1.95, optimised: the start was lost, in the last few rows of a loop with
+        // optimisation level 3).
         const { assert!(SLIM_WINDOW == 1 << u8::BITS) };
         position ^ usize::from(position as u8 ^ self.0[position])
     }

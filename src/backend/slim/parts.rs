@@ -22,9 +22,10 @@ pub const BASES: usize = 4;
 /// Distances that a range has, at most.
 pub(crate) const RANGE: i64 = (1 << 14) - 1;
 
-/// The base that the upper two bits of a code of 16 bits choose: it is added to the code for the distance (column - row, modulo 2^32). Where a
-/// section's distances are within 65535 of each other all four bases are the smallest. Else there is a base for each of up to four
-/// ranges of 2^14 - 1 distances: where the range starts, less 2^14 for each range before it.
+/// The base that the upper two bits of a code of 16 bits choose: it is added to the code for the distance (column -
+/// row, modulo 2^32). Where a section's distances are within 65535 of each other all four bases are the smallest. Else
+/// there is a base for each of up to four ranges of 2^14 - 1 distances: where the range starts, less 2^14 for each
+/// range before it.
 pub(crate) fn base_of(bases: &[u32; BASES], code: u32) -> u32 {
     bases[(code >> 14) as usize]
 }
@@ -42,8 +43,8 @@ pub enum SlimColumns<'a, B: Backend> {
     Kinds(KindParts<'a, B>),
     /// As codes of a byte, which stand for these distances, 255 at most; code 255 is no entry.
     Codes(&'a B::Slice<u32>),
-    /// As 16 bits above one of the section's four bases, given here (`base_of`), or where these do not suffice as columns of
-    /// 32 bits. All bits set are no entry.
+    /// As 16 bits above one of the section's four bases, given here (`base_of`), or where these do not suffice as
+    /// columns of 32 bits. All bits set are no entry.
     Wide(&'a B::Slice<u32>),
 }
 
@@ -58,10 +59,11 @@ pub enum SlimValues<'a, V: Scalar, B: Backend> {
     Full(&'a B::Slice<V>),
 }
 
-/// Sections of 32 rows, each as wide as its longest row. A section of width w has `entries[s + 1] - entries[s]` = 32 w places;
-/// entry k of the row in lane l is at place 32 k + l. Its codes stand in `words[word_offsets[s]..word_offsets[s + 1]]`, four
-/// entries (a quad) at a time: first the words of the columns' codes (1, 2 or 4 words a row, for 8, 16 or 32 bits), then
-/// that of the values' codes. Word j of quad q in lane l is at 32 (q r + j) + l, where r is the number of words of a quad.
+/// Sections of 32 rows, each as wide as its longest row. A section of width w has `entries[s + 1] - entries[s]` = 32 w
+/// places; entry k of the row in lane l is at place 32 k + l. Its codes stand in
+/// `words[word_offsets[s]..word_offsets[s + 1]]`, four entries (a quad) at a time: first the words of the columns' codes
+/// (1, 2 or 4 words a row, for 8, 16 or 32 bits), then that of the values' codes. Word j of quad q in lane l is at
+/// 32 (q r + j) + l, where r is the number of words of a quad.
 #[derive(Debug)]
 pub struct SectionParts<'a, V: Scalar, B: Backend> {
     /// `None` where rows keep their order.
@@ -94,8 +96,8 @@ pub struct LongParts<'a, V: Element, B: Backend> {
 /// Places of a stencil.
 pub const STENCIL_PLACES: usize = 27;
 
-/// A stencil of a point and its neighbours within one step along each of three directions of a grid, of which every kind
-/// of rows is a part. Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e rows away from a row.
+/// A stencil of a point and its neighbours within one step along each of three directions of a grid, of which every
+/// kind of rows is a part. Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e rows away from a row.
 #[derive(Debug)]
 pub struct StencilParts<'a, V: Element, B: Backend> {
     /// Rows from a line of the grid to the next.
@@ -110,22 +112,22 @@ pub struct StencilParts<'a, V: Element, B: Backend> {
     pub places_of: &'a B::Slice<u32>,
     /// The kind that has all of them.
     pub whole: Option<u8>,
-    /// Points a line, lines a plane and planes, where the rows are the points of a grid, and each lacks what lies beyond it. All numbers are
-    /// finite.
+    /// Points a line, lines a plane and planes, where the rows are the points of a grid, and each lacks what lies
+    /// beyond it. All numbers are finite.
     pub grid: Option<[u32; 3]>,
     /// Where some rows lack more than that; otherwise it need not be known which kind a row is of.
     pub holes: Option<GridHoles<'a, B>>,
 }
 
-/// The kinds of rows of a grid that lack no more than what lies beyond it: kind 3 (3 p + l) + e has 0 for p, l or e at the first plane, line or
-/// point, 2 at the last, 1 between, and is 255 where there is none.
+/// The kinds of rows of a grid that lack no more than what lies beyond it: kind 3 (3 p + l) + e has 0 for p, l or e at
+/// the first plane, line or point, 2 at the last, 1 between, and is 255 where there is none.
 pub type WholeKinds = [u8; STENCIL_PLACES];
 
 /// What rows of a grid lack, where most lack what lies beyond it, or all but their own point.
 #[derive(Debug)]
 pub struct GridMarks<B: Backend> {
-    /// Two bits a row, four rows a byte, the first lowest: 0 of a row that lacks what lies beyond the grid and nothing else, 1 of one that has its own point alone, 2 of
-    /// all others. A whole number of 16 bytes.
+    /// Two bits a row, four rows a byte, the first lowest: 0 of a row that lacks what lies beyond the grid and nothing
+    /// else, 1 of one that has its own point alone, 2 of all others. A whole number of 16 bytes.
     pub of_rows: B::Vec<u8>,
     /// These others, ascending: row << 32 | its places.
     pub listed: B::Vec<u64>,
@@ -141,7 +143,8 @@ pub struct GridHoles<'a, B: Backend> {
 }
 
 impl<V: Element, B: Backend> StencilParts<'_, V, B> {
-    /// Whether places that lie on both sides of a row in its line have one number, and those on both sides of its plane do.
+    /// Whether places that lie on both sides of a row in its line have one number, and those on both sides of its plane
+    /// do.
     pub fn is_mirrored(&self) -> bool {
         let number = |place: usize| (self.places >> place & 1 != 0).then_some(self.numbers[place]);
         (0..STENCIL_PLACES).all(|place| {
@@ -166,8 +169,8 @@ impl<V: Element, B: Backend> StencilParts<'_, V, B> {
 /// What holds the rows that are not long.
 #[derive(Debug)]
 pub enum SlimBody<'a, V: Scalar, B: Backend> {
-    /// Kinds of rows that have their values too: nothing else is stored. Where they are parts of one stencil, that is told, for
-    /// backends that ask ([`SlimSteps::STENCILS`](super::SlimSteps::STENCILS)).
+    /// Kinds of rows that have their values too: nothing else is stored. Where they are parts of one stencil, that is
+    /// told, for backends that ask ([`SlimSteps::STENCILS`](super::SlimSteps::STENCILS)).
     Lines(KindParts<'a, B>, &'a B::Slice<V>, Option<StencilParts<'a, V, B>>),
     /// Sections.
     Sections(SectionParts<'a, V, B>),

@@ -154,8 +154,8 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         Ok(Some((rows, Csr::from_parts_unchecked(count, a.columns(), offsets, indices, values))))
     }
 
-    /// Sections for `short` entries, and their padding; `None` where that is too much. Their sizes are found here unless they are known,
-    /// columns included.
+    /// Sections for `short` entries, and their padding; `None` where that is too much. Their sizes are found here
+    /// unless they are known, columns included.
     fn sections(
         backend: &B,
         a: &Csr<V, B>,

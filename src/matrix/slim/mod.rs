@@ -22,23 +22,24 @@ use std::sync::OnceLock;
 ///
 /// What is chosen, for each matrix by itself:
 ///
-/// 1. **Lines.** Where at most 255 kinds of rows occur, told apart by distances (column - row) and values, a byte a row is all
-///    that is stored: stencils with constant coefficients. Where the kinds are parts of one stencil of at most a step along each of
-///    three directions of a grid, that is kept too: a GPU then reads x once for several rows, and nothing of the matrix
-///    where the rows are all points of a grid, none with a hole.
-/// 2. **Kinds.** Where rows are alike in distances only, a byte a row stands for its columns: structured grids, also with
-///    several unknowns a point.
+/// 1. **Lines.** Where at most 255 kinds of rows occur, told apart by distances (column - row) and values, a byte a row
+///    is all that is stored: stencils with constant coefficients. Where the kinds are parts of one stencil of at most a
+///    step along each of three directions of a grid, that is kept too: a GPU then reads x once for several rows, and
+///    nothing of the matrix where the rows are all points of a grid, none with a hole.
+/// 2. **Kinds.** Where rows are alike in distances only, a byte a row stands for its columns: structured grids, also
+///    with several unknowns a point.
 /// 3. **Codes.** Where at most 255 distances occur, a byte an entry.
-/// 4. **Wide.** Else two bytes an entry: 16 bits above the section's smallest distance, or in a section that spans more 14 bits above one of four
-///    distances; where these do not hold them it has columns of 32 bits.
+/// 4. **Wide.** Else two bytes an entry: 16 bits above the section's smallest distance, or in a section that spans more
+///    14 bits above one of four distances; where these do not hold them it has columns of 32 bits.
 ///
-/// In 2 to 4, values are codes of a byte where at most 256 different ones occur, else of half the width where that is exact,
-/// else as they are. They stand in sections of 32 rows, each as wide as its longest row; where that would pad more than a
-/// twentieth, rows are ordered by length within windows of 256. Rows with more than 8 times the mean number of entries
-/// plus 64 stay in CSR beside the sections (2 times plus 4, where sections would still pad half as much as there is).
+/// In 2 to 4, values are codes of a byte where at most 256 different ones occur, else of half the width where that is
+/// exact, else as they are. They stand in sections of 32 rows, each as wide as its longest row; where that would pad
+/// more than a twentieth, rows are ordered by length within windows of 256. Rows with more than 8 times the mean number
+/// of entries plus 64 stay in CSR beside the sections (2 times plus 4, where sections would still pad half as much as
+/// there is).
 ///
-/// The running example is in codes of both kinds. Distances -3 -1 0 1 2 have codes 0 to 4, values 1 2 3 4 7 8 codes 0 to 5;
-/// four codes of a row share a word, a section's words lie row beside row:
+/// The running example is in codes of both kinds. Distances -3 -1 0 1 2 have codes 0 to 4, values 1 2 3 4 7 8 codes 0
+/// to 5; four codes of a row share a word, a section's words lie row beside row:
 ///
 /// ```text
 /// | 1 . 7 . |     columns  2 4 * * | 3 * * * | 1 2 * * | 0 2 * *       * = 255: no entry
@@ -47,11 +48,12 @@ use std::sync::OnceLock;
 /// | 2 . . 1 |     and 28 rows of padding, so that this matrix takes more than CSR; large ones do not
 /// ```
 ///
-/// Bytes a nonzero: next to none, 1, 2 or 4 for its column, next to none, 1, or a value's half or full width. Products have the
-/// same bits in every run, and padding never meets x.
+/// Bytes a nonzero: next to none, 1, 2 or 4 for its column, next to none, 1, or a value's half or full width. Products
+/// have the same bits in every run, and padding never meets x.
 ///
-/// Source: Kourtis, Goumas and Koziris, "Optimizing sparse matrix-vector multiplication using index and value compression",
-/// Computing Frontiers 2008, for dictionaries of values and distances; kinds of rows carry the idea from entries to rows.
+/// Source: Kourtis, Goumas and Koziris, "Optimizing sparse matrix-vector multiplication using index and value
+/// compression", Computing Frontiers 2008, for dictionaries of values and distances; kinds of rows carry the idea from
+/// entries to rows.
 pub struct Slim<V: Scalar, B: Backend = Host> {
     rows: usize,
     columns: usize,
@@ -225,8 +227,9 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
         body + long
     }
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. On a device the first product with the transpose makes a
-    /// transposed copy, compressed as well, which is kept; while it is made there is memory for the matrix in CSR twice.
+    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. On a device the first product with the
+    /// transpose makes a transposed copy, compressed as well, which is kept; while it is made there is memory for the
+    /// matrix in CSR twice.
     ///
     /// # Errors
     /// On vectors of the wrong length, on too little memory for the copy, or when the device fails.
@@ -252,7 +255,8 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
         }
     }
 
-    /// The transposed copy that a product with `op` goes through, made at the first one: see [`Products::transposed_slim`].
+    /// The transposed copy that a product with `op` goes through, made at the first one: see
+    /// [`Products::transposed_slim`].
     fn transposed(&self, backend: &B, op: Op) -> Result<Option<&Self>>
     where
         B: Products,

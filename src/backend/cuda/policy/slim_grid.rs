@@ -16,15 +16,16 @@ const FEW_PLACES: u32 = 9;
 /// The places of the point's own plane.
 const OWN_PLANE: u32 = 0x1ff << 9;
 
-/// Beside the places in a unit's class: how often the elements of a run were halved, for lines that are no whole number of runs, and vectors
-/// that begin anywhere.
+/// Beside the places in a unit's class: how often the elements of a run were halved, for lines that are no whole number
+/// of runs, and vectors that begin anywhere.
 pub(in crate::backend::cuda) const GRID_HALVED: u32 = 1 << 27;
 /// And whether places on both sides of a point, and of its plane, have one number: then it multiplies the sum of both.
 pub(in crate::backend::cuda) const GRID_MIRRORED: u32 = 1 << 29;
 /// And what rows may lack more than what lies beyond the grid, times `Holes`.
 pub(in crate::backend::cuda) const GRID_HOLES: u32 = 1 << 30;
 
-/// What rows may lack: nothing more, any places, or mostly all but their own point, the others listed. `HOLES` in the kernels.
+/// What rows may lack: nothing more, any places, or mostly all but their own point, the others listed. `HOLES` in the
+/// kernels.
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::backend::cuda) enum Holes {
     None,
@@ -52,9 +53,10 @@ pub(super) fn is_long(places: u32) -> bool {
     is_deep(places) && places.count_ones() > FEW_PLACES
 }
 
-/// Whether rows of a grid with holes are so rarely others than whole ones and single points that products take these from a list. One costs as much as
-/// 10 to 30 that are not listed, and marks save what it takes to read kinds and ask for each place: half of a product and more where places are many, a tenth
-/// where they are few, less where these are in one plane.
+/// Whether rows of a grid with holes are so rarely others than whole ones and single points that products take these
+/// from a list. One costs as much as 10 to 30 that are not listed, and marks save what it takes to read kinds and ask
+/// for each place: half of a product and more where places are many, a tenth where they are few, less where these are
+/// in one plane.
 pub(in crate::backend::cuda) fn marks_pay(places: u32, rows: usize, listed: usize) -> bool {
     let least = match (is_deep(places), is_long(places)) {
         (false, _) => 1024,
@@ -94,7 +96,8 @@ impl GridStencil {
     }
 }
 
-/// Points a multiprocessor at least of a grid whose rows may lack any places: below, `slim_stencil.cu` is faster, where more threads wait for fewer kinds.
+/// Points a multiprocessor at least of a grid whose rows may lack any places: below, `slim_stencil.cu` is faster, where
+/// more threads wait for fewer kinds.
 const FEWEST_OF_PARTS: usize = 7900;
 
 /// Lines a thread.
@@ -112,8 +115,8 @@ fn depth(places: u32, bytes: usize, mirrored: bool) -> u32 {
     }
 }
 
-/// Blocks a multiprocessor, at least, so that there are registers for all that is under way: one less of what is more than a product, one
-/// more where arithmetic takes the time.
+/// Blocks a multiprocessor, at least, so that there are registers for all that is under way: one less of what is more
+/// than a product, one more where arithmetic takes the time.
 fn blocks((places, holes): (u32, Holes), complex: bool, more: bool) -> u32 {
     match (complex, more) {
         (false, false) if holes != Holes::None && is_long(places) => 4,
@@ -165,8 +168,10 @@ pub(in crate::backend::cuda) struct SlimGrid {
     pub(in crate::backend::cuda) dealt: [u32; 8],
 }
 
-/// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses. Through shared memory, or a block for each tile; for a dot product
-/// as many as the device holds at a time, of which each leaves a partial sum. `None` where kinds are better looked at by `slim_stencil.cu`: few points with holes, and complex ones, for which it was not measured. Planes a thread: so that the blocks of the last wave are not few.
+/// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses. Through shared
+/// memory, or a block for each tile; for a dot product as many as the device holds at a time, of which each leaves a
+/// partial sum. `None` where kinds are better looked at by `slim_stencil.cu`: few points with holes, and complex ones,
+/// for which it was not measured. Planes a thread: so that the blocks of the last wave are not few.
 pub(in crate::backend::cuda) fn slim_grid<T: Scalar>(
     chip: Chip,
     stencil: GridStencil,

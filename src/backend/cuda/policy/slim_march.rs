@@ -6,7 +6,8 @@ use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::scalar::Scalar;
 
-/// Warps of a block that add up, at most. Fewer where rows have kinds or marks, so that there are registers for what these tell.
+/// Warps of a block that add up, at most. Fewer where rows have kinds or marks, so that there are registers for what
+/// these tell.
 fn warps(holes: Holes) -> u32 {
     if holes == Holes::None { 13 } else { 10 }
 }
@@ -19,8 +20,8 @@ const BLOCKS: u32 = 2;
 /// Lines and bytes of neighbouring points that a thread has.
 const LINES: usize = 2;
 const RUN_BYTES: usize = 16;
-/// Planes on their way, and their bytes at most: what a multiprocessor needs under way is less, and the more there is, the further apart
-/// blocks get that read the same lines.
+/// Planes on their way, and their bytes at most: what a multiprocessor needs under way is less, and the more there is,
+/// the further apart blocks get that read the same lines.
 const STAGES: u32 = 5;
 const RING: usize = 64 << 10;
 /// Bytes of shared memory before the planes.
@@ -55,16 +56,18 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     ]
 }
 
-/// How planes are cut: groups of lines, the most lines of one, and slabs of planes, a block for each group of each slab.
+/// How planes are cut: groups of lines, the most lines of one, and slabs of planes, a block for each group of each
+/// slab.
 struct Cut {
     groups: usize,
     tile: usize,
     slabs: usize,
 }
 
-/// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses: the shape of its launch and the kernel's
-/// `Grid`. `None` where chips cannot copy in bulk, the stencil stays in a plane, lines are no whole number of runs or too long for a
-/// block to have a few of them, points are few, or rows may lack any of many places: these keep blocks waiting for their slowest warp.
+/// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses: the shape of its
+/// launch and the kernel's `Grid`. `None` where chips cannot copy in bulk, the stencil stays in a plane, lines are no
+/// whole number of runs or too long for a block to have a few of them, points are few, or rows may lack any of many
+/// places: these keep blocks waiting for their slowest warp.
 pub(super) fn slim_march<T: Scalar>(
     chip: Chip,
     stencil: GridStencil,
@@ -107,8 +110,8 @@ pub(super) fn slim_march<T: Scalar>(
     Some(SlimGrid { shape: shape.class(stencil.class()), marches: true, dealt })
 }
 
-/// So that all blocks run at a time, and the one that has most takes least: of a plane it reads two lines more than it has, and to go on to
-/// the next takes as long as two lines do.
+/// So that all blocks run at a time, and the one that has most takes least: of a plane it reads two lines more than it
+/// has, and to go on to the next takes as long as two lines do.
 fn cut(blocks: usize, (lines, most_lines): (usize, usize), planes: usize) -> Option<Cut> {
     let cuts = (1..=planes.min(MOST_SLABS).min(blocks)).map(|slabs| {
         let tile = lines.div_ceil(blocks / slabs).max(FEWEST_LINES);

@@ -222,7 +222,8 @@ impl SlimSteps for Cuda {
         with_offsets!(a.offsets, offsets => kernel::survey(
             *self, shape, a.rows as u64, offsets, a.indices, a.values, limit(longest), &mut found,
         ))?;
-        // Small matrices wait for the host, not for memory: their sections are measured before it is known whether there will be any.
+        // Small matrices wait for the host, not for memory: their sections are measured before it is known whether
+        // there will be any.
         let along = policy::slim_measures_along(a.rows);
         let sizes = along.then(|| self.measure_sections(a, longest, true, found.part_mut(TOTALS..WRONG)));
         let sizes = sizes.transpose()?;

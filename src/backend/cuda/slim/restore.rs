@@ -39,7 +39,8 @@ mod kernel {
     }
 }
 
-/// Runs the body with the arrays of either way of storage as the kernels take them; what a storage does not have is `None`.
+/// Runs the body with the arrays of either way of storage as the kernels take them; what a storage does not have is
+/// `None`.
 macro_rules! with_arrays {
     ($cuda:expr, $a:expr, ($shape:ident, $f:ident, $offsets:ident, $words:ident, $entries:ident, $values:ident) => $body:expr) => {
         match $a.body {

@@ -14,7 +14,8 @@ use crate::scalar::{Scalar, Widen};
 /// A number that no kind has.
 const NO_KIND: u32 = 256;
 
-/// Words of `Expected` in the kernels: four kinds each, and at the end how many there are. Or, at the end, how many rows are listed.
+/// Words of `Expected` in the kernels: four kinds each, and at the end how many there are. Or, at the end, how many
+/// rows are listed.
 const EXPECTED: usize = (STENCIL_PLACES + 1) / 4;
 
 /// Words of `Grid` in the kernel, at most: four, and a start for each line that a thread reads.

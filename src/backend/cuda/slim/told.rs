@@ -6,8 +6,8 @@ use crate::scalar::{Element, Scalar};
 
 /// Slots of a set in `kernels/slim.cuh`.
 pub(super) const SLOTS: usize = 1024;
-/// What the survey finds: keys of four sets and the first rows of two of them, then six counters of half a word, the totals of sections'
-/// sizes, whether a table was wrong, lists of the sets' slots in use, and long rows.
+/// What the survey finds: keys of four sets and the first rows of two of them, then six counters of half a word, the
+/// totals of sections' sizes, whether a table was wrong, lists of the sets' slots in use, and long rows.
 const SETS: usize = 6 * SLOTS;
 pub(super) const TOTALS: usize = SETS + 3;
 pub(super) const WRONG: usize = TOTALS + 6;
