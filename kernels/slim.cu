@@ -1,4 +1,5 @@
-// y = alpha A x + beta y with A in slim sections: columns as kinds of rows, as codes of a byte or wide; values as codes, all one, or stored.
+// y = alpha A x + beta y with A in slim sections: columns as kinds of rows, as codes of a byte or wide; values as
+// codes, all one, or stored.
 //
 //     | 1 . 7 . |     distances (column - row)    0 2 | 1 | -1 0 | -3 0
 //     | . . 8 . |     codes       columns, of -3 -1 0 1 2    2 4 * * | 3 * * * | 1 2 * * | 0 2 * *      (* is 255: no entry)
@@ -6,20 +7,23 @@
 //     | 2 . . 1 |     wide        the section's smallest, -3, and what is above it    3 5 | 4 * | 2 3 | 0 3      (* is 65535)
 //                     stored      values, row beside row                              1 8 4 2 | 7 - 3 1
 //
-// A section is 32 rows; words of a quad of a row's entries lie one behind the other, and row beside row: a word of codes of columns, or two of wide ones, then one of codes of
-// values. Where a section's distances are too far apart for 16 bits they are 14 bits above one of four bases (slim.cuh), as those of a mesh in space with many points a
-// layer; where these do not hold them it has columns of 32 bits, four words, and ~0 for no entry.
+// A section is 32 rows; words of a quad of a row's entries lie one behind the other, and row beside row: a word of
+// codes of columns, or two of wide ones, then one of codes of values. Where a section's distances are too far apart for
+// 16 bits they are 14 bits above one of four bases (slim.cuh), as those of a mesh in space with many points a layer;
+// where these do not hold them it has columns of 32 bits, four words, and ~0 for no entry.
 //
-// A block takes a window of rows, within which they may be ordered by length, and a warp one section of it or more, a thread a row (slim_row.cuh). Sums change places in
-// shared memory, so that y is written, and read, line by line. Sections get narrower from the first to the last: a warp that takes two has one of the first half
-// and one of the last, so that none waits long for the others. Tables are read through the first-level cache.
+// A block takes a window of rows, within which they may be ordered by length, and a warp one section of it or more, a
+// thread a row (slim_row.cuh). Sums change places in shared memory, so that y is written, and read, line by line.
+// Sections get narrower from the first to the last: a warp that takes two has one of the first half and one of the
+// last, so that none waits long for the others. Tables are read through the first-level cache.
 //
-// Bytes a nonzero: 0, 1, 2 or 4 for the column, 0, 1, 4 or 8 (complex twice that) for the value, padding of stored values too. A row: y, x, 1/4 byte of offsets, 1/2 of bases,
-// one of its kind, one of order.
-// Source: Kourtis, Goumas and Koziris 2008 (compressing indices and values); Kreutzer et al. 2014 (sections).
+// Bytes a nonzero: 0, 1, 2 or 4 for the column, 0, 1, 4 or 8 (complex twice that) for the value, padding of stored
+// values too. A row: y, x, 1/4 byte of offsets, 1/2 of bases, one of its kind, one of order. Source: Kourtis, Goumas
+// and Koziris 2008 (compressing indices and values); Kreutzer et al. 2014 (sections).
 //
-// Constants: SCALAR (vectors), VALUE (the matrix's values), STORED (values as stored), OFFSET (offsets), COLUMNS, VALUES; THREADS of a block, UNROLL, entries of a row
-// under way (whole quads), and MIN_BLOCKS of a product; DOT_UNROLL and DOT_BLOCKS of one with dot, whose blocks have a thread a row.
+// Constants: SCALAR (vectors), VALUE (the matrix's values), STORED (values as stored), OFFSET (offsets), COLUMNS,
+// VALUES; THREADS of a block, UNROLL, entries of a row under way (whole quads), and MIN_BLOCKS of a product; DOT_UNROLL
+// and DOT_BLOCKS of one with dot, whose blocks have a thread a row.
 #include "common.cuh"
 
 typedef SCALAR T;
@@ -43,8 +47,9 @@ DEVICE T sum_by(u32 width, const C& columns, const u32* words, const V* numbers,
     else return row_sum<N>(width, columns, Coded<COLUMN_WORDS + 1, V>{words + COLUMN_WORDS * 32, numbers, conjugate}, x);
 }
 
-// The sum of the row at a place of the window of rows from `first` on, in their order, to its number in the window. What is known of a section is asked for at once, also where
-// a thread has no row: in a branch one load would wait for the other.
+// The sum of the row at a place of the window of rows from `first` on, in their order, to its number in the window.
+// What is known of a section is asked for at once, also where a thread has no row: in a branch one load would wait for
+// the other.
 template <u32 N> DEVICE void sum_at(SECTIONS, u32 conjugate, const T* x, u64 first, u32 at, T* sum_of) {
     constexpr u32 OF_VALUES = VALUES != SLIM_STORED;
     const bool mine = first + at < rows;

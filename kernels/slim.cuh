@@ -15,9 +15,10 @@
 // The row at a place; `order` has the number of each within its window, and is null where rows keep their order.
 DEVICE u64 row_at(const u8* order, u64 place) { return order ? place / WINDOW * WINDOW + order[place] : place; }
 
-// Codes of columns in 16 bits: the upper two choose one of a section's four bases, which is added to the code and the row. 65535 is no entry. Where
-// the section's distances (column - row) are within 65535 of each other all four bases are the smallest. Else there is a base for each of up
-// to four ranges of RANGE distances: where the range starts, less 16384 for each range before it.
+// Codes of columns in 16 bits: the upper two choose one of a section's four bases, which is added to the code and the
+// row. 65535 is no entry. Where the section's distances (column - row) are within 65535 of each other all four bases
+// are the smallest. Else there is a base for each of up to four ranges of RANGE distances: where the range starts, less
+// 16384 for each range before it.
 #define BASES 4
 #define RANGE 16383
 
@@ -43,7 +44,8 @@ template <typename To, typename A> DEVICE To widened(A a) {
     else return To(a);
 }
 
-// ---- sets of few keys: open addressing, SLOTS places, at most 256 keys are kept ----------------------------------------
+// ---- sets of few keys: open addressing, SLOTS places, at most 256 keys are kept
+// ----------------------------------------
 
 #define SLOTS 1024
 #define MOST 256
@@ -61,9 +63,10 @@ DEVICE u32 slot_of(u64 key) {
 }
 static_assert(SLOTS == 1 << (32 - 22), "a slot is the upper bits");
 
-// The key's slot, which it takes if it is new. SLOTS where more than MOST keys came: the set is of no use then. Many blocks may come at
-// once and fill it before any of them sees that; so the count is asked for at each step, lest they walk through a full set. Slots hold
-// keys with all bits turned over: zero is a free one. `taken` lists the slots in the order in which they were taken.
+// The key's slot, which it takes if it is new. SLOTS where more than MOST keys came: the set is of no use then. Many
+// blocks may come at once and fill it before any of them sees that; so the count is asked for at each step, lest they
+// walk through a full set. Slots hold keys with all bits turned over: zero is a free one. `taken` lists the slots in
+// the order in which they were taken.
 DEVICE u32 insert(volatile u64* slots, u32* count, u64 key, u16* taken) {
     if (key == EMPTY) atomicMax(count, MOST + 1);
 #pragma unroll 1
@@ -106,7 +109,8 @@ template <typename A> DEVICE bool same_bits(A a, A b) {
     else return bits<u128>(a).low == bits<u128>(b).low && bits<u128>(a).high == bits<u128>(b).high;
 }
 
-// ---- hashes of rows: sums over the entries, in any order. In 32-bit steps, which cost a quarter of 64-bit ones ---------
+// ---- hashes of rows: sums over the entries, in any order. In 32-bit steps, which cost a quarter of 64-bit ones
+// ---------
 
 struct Mix {
     u32 a, b;
@@ -135,14 +139,16 @@ DEVICE u64 row_key(u64 hash, u32 length) {
     return key == EMPTY ? 0 : key;
 }
 
-// ---- rows like the row above: of a grid, nearly all ---------------------------------------------------------------------
+// ---- rows like the row above: of a grid, nearly all
+// ---------------------------------------------------------------------
 
 struct Likeness {
     bool pattern, line;
 };
 
-// Whether a row has the distances of the row above, and its values too, as far as this one of LANES lanes sees. Where the row above is as long, it starts `length` entries
-// before: its entries are asked for beside its offset, and several at once.
+// Whether a row has the distances of the row above, and its values too, as far as this one of LANES lanes sees. Where
+// the row above is as long, it starts `length` entries before: its entries are asked for beside its offset, and several
+// at once.
 template <u32 LANES_A_ROW, bool VALUES_TOO, typename I, typename A>
 DEVICE Likeness likeness(u64 row, u64 start, u32 length, const I* offsets, const u32* columns, const A* values) {
     constexpr u32 AT_ONCE = 2;

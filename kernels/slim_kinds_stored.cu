@@ -1,14 +1,16 @@
-// y = alpha A x + beta y with A in slim sections whose columns are kinds of rows and whose values are stored: grids with general values.
+// y = alpha A x + beta y with A in slim sections whose columns are kinds of rows and whose values are stored: grids
+// with general values.
 //
 //     | 1 . 7 . |     kinds    0 1 2 3, a byte a row          distances (column - row) of each    0 2 | 1 | -1 0 | -3 0
 //     | . . 8 . |     values, row beside row                  1 8 4 2 | 7 - 3 1
 //     | . 4 3 . |
 //     | 2 . . 1 |
 //
-// A section is 32 rows; a warp takes one, a thread a row (slim_row.cuh), and what a kind's distances are lies in shared memory.
+// A section is 32 rows; a warp takes one, a thread a row (slim_row.cuh), and what a kind's distances are lies in shared
+// memory.
 //
-// Bytes a nonzero: 4 or 8 (complex twice that) for the value, padding too. A row: y, x, 1/4 byte of offsets, one of its kind, one of order.
-// Source: as slim.cu.
+// Bytes a nonzero: 4 or 8 (complex twice that) for the value, padding too. A row: y, x, 1/4 byte of offsets, one of its
+// kind, one of order. Source: as slim.cu.
 //
 // Constants: SCALAR (vectors), STORED (values as stored), OFFSET (offsets), THREADS, UNROLL, MIN_BLOCKS.
 #include "common.cuh"

@@ -1,14 +1,16 @@
 // The sum of a row in a section of the slim format. Up to N entries of it are asked for with no branch between:
-// where there is none, x_0 is read and not used. Matrices are larger than the caches, so what counts is that a multiprocessor is full of threads, as
-// MIN_BLOCKS tells the compiler: it then keeps fewer of a row's loads under way, of more rows. No instruction is spent on entries that a row does not have: of short rows
-// they are what a product waits for.
+// where there is none, x_0 is read and not used. Matrices are larger than the caches, so what counts is that a
+// multiprocessor is full of threads, as MIN_BLOCKS tells the compiler: it then keeps fewer of a row's loads under way,
+// of more rows. No instruction is spent on entries that a row does not have: of short rows they are what a product
+// waits for.
 //
 // What a file includes this behind: T (vectors).
 //
-// A section's words lie by quads of entries: of each those of columns, then, where values are codes, one of values. STRIDE is how many a quad has. Columns are of a type
-// with CODES, how many of them a word has (0: none is read); from(k), the columns from entry k on, a whole number of quads behind; word(i), the row's word i;
-// column(word, k, here), that of entry k, which is in the word, and whether there is one. Values are of one with Raw<N>, N of them as they are stored; from(k);
-// ask(raw); of(raw, k).
+// A section's words lie by quads of entries: of each those of columns, then, where values are codes, one of values.
+// STRIDE is how many a quad has. Columns are of a type with CODES, how many of them a word has (0: none is read);
+// from(k), the columns from entry k on, a whole number of quads behind; word(i), the row's word i; column(word, k,
+// here), that of entry k, which is in the word, and whether there is one. Values are of one with Raw<N>, N of them as
+// they are stored; from(k); ask(raw); of(raw, k).
 #pragma once
 #include "product_dot.cuh"
 #include "slim.cuh"

@@ -47,7 +47,8 @@ pub fn skewed(nx: usize, ny: usize, nz: usize) -> Csr<f64> {
     matrix(rows.clone(), a.rows(), number)
 }
 
-/// Rows here and there, and some beside each other, have their diagonal alone; where `cut`, no other row refers to them.
+/// Rows here and there, and some beside each other, have their diagonal alone; where `cut`, no other row refers to
+/// them.
 pub fn holed(a: &Csr<f64>, cut: bool) -> Csr<f64> {
     let n = a.rows();
     holed_where(a, cut, |i| i % 37 == n / 2 % 37 || (n / 3..n / 3 + 70).contains(&i))
@@ -69,7 +70,8 @@ pub fn holed_where(a: &Csr<f64>, cut: bool, hole: impl Fn(usize) -> bool) -> Csr
     matrix(columns, n, |i, k| lines[i][k].1)
 }
 
-/// An obstacle of so many points, in a grid of so many points a line and lines a plane, to which no row around it refers.
+/// An obstacle of so many points, in a grid of so many points a line and lines a plane, to which no row around it
+/// refers.
 pub fn obstacle(a: &Csr<f64>, [points, lines]: [usize; 2], size: [usize; 3]) -> Csr<f64> {
     let middle = [points / 2, lines / 2, a.rows() / (points * lines) / 2];
     let at = |i: usize| [i % points, i / points % lines, i / (points * lines)];
@@ -209,7 +211,8 @@ pub fn matrices() -> Vec<Named> {
         ("rows of 20 to 49, few values", "columns in 16 or 32 bits, values as codes of 6", {
             matrix(scattered(1500, 3000, |i| 20 + i % 30, 3000), 3000, |i, k| few[(i + k) % 6])
         }),
-        // Just near enough for one base, just not, four ranges that end and start beside each other, one too many, and one that is not needed.
+        // Just near enough for one base, just not, four ranges that end and start beside each other, one too many, and
+        // one that is not needed.
         ("distances in ranges", "columns in 16 or 32 bits, values as codes", {
             let apart: [&[usize]; 5] = [
                 &[0, 65_534],

@@ -173,7 +173,8 @@ pub fn several_vectors(b: &Cuda) {
     blocks_of::<f32, f32, _>(b, some(&["one giant row"]));
 }
 
-/// Bands whose steps are full, in low and in high bands. These groups are small, since racecheck does not come to an end of larger ones in minutes.
+/// Bands whose steps are full, in low and in high bands. These groups are small, since racecheck does not come to an
+/// end of larger ones in minutes.
 pub fn swept(b: &Cuda) {
     swept_of(b, &["one column of all rows", "two columns far apart"], &[4096]);
 }
@@ -333,7 +334,8 @@ pub fn compressed_dots(b: &Cuda) {
     slim::slim_dots_of(b, compressible(&square));
 }
 
-/// Grids of so many points that planes pass through shared memory, and that those with holes are taken as grids (on chips of few multiprocessors).
+/// Grids of so many points that planes pass through shared memory, and that those with holes are taken as grids (on
+/// chips of few multiprocessors).
 pub fn compressed_grids(b: &Cuda) {
     compressed_grid(b, &b.poisson3d::<f64>(52, 49, 50).unwrap(), 1e-13);
     // As many rows as no whole number of 16 kinds.

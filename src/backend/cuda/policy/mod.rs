@@ -67,7 +67,8 @@ pub(super) const PARTIALS: usize = 4096;
 const SUM_THREADS: u32 = 512;
 /// Loads of sixteen bytes in flight a thread and operand there.
 const SUM_UNROLL: u32 = 4;
-/// Vectors of sixteen bytes in flight a thread and operand in the steps of a Krylov iteration, which have more operands.
+/// Vectors of sixteen bytes in flight a thread and operand in the steps of a Krylov iteration, which have more
+/// operands.
 const KRYLOV_UNROLL: u32 = 2;
 
 /// Warps of a block where each has a small dense system of its own in shared memory.
@@ -125,13 +126,14 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// Whether the kernels of a unit wait for the launch before them by themselves (`after_predecessors`), so that they can be launched
-/// while it ends: products, of which small ones are shorter than a launch takes.
+/// Whether the kernels of a unit wait for the launch before them by themselves (`after_predecessors`), so that they can
+/// be launched while it ends: products, of which small ones are shorter than a launch takes.
 pub(super) fn starts_early(unit: &Unit) -> bool {
     products::starts_early(unit.source())
 }
 
-/// Whether the kernels of a unit live on what the first-level cache keeps of x, so that shared memory shall take no more of it than needed.
+/// Whether the kernels of a unit live on what the first-level cache keeps of x, so that shared memory shall take no
+/// more of it than needed.
 pub(super) fn wants_cache(unit: &Unit) -> bool {
     unit.source() == "csr_balanced.cu"
 }
@@ -173,8 +175,8 @@ pub(super) fn krylov_sum(chip: Chip, n: usize, element_bytes: usize) -> Shape {
     Shape::new(n.div_ceil(tile).clamp(1, (resident as usize).min(PARTIALS)) as u32, SUM_THREADS)
 }
 
-/// The elementwise half of a Krylov step: a block for each tile, 3 % faster than blocks that stride. A block at least: it
-/// sees to the scalars.
+/// The elementwise half of a Krylov step: a block for each tile, 3 % faster than blocks that stride. A block at least:
+/// it sees to the scalars.
 pub(super) fn krylov_map(n: usize, element_bytes: usize) -> Shape {
     let tile = ELEMENTWISE_THREADS as usize * KRYLOV_UNROLL as usize * (16 / element_bytes).max(1);
     Shape::new(n.div_ceil(tile).clamp(1, i32::MAX as usize) as u32, ELEMENTWISE_THREADS)

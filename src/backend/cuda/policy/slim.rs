@@ -13,11 +13,13 @@ const PRODUCT_THREADS: u32 = 256;
 const KIND_ROWS: u32 = 2;
 /// Mean length from which a row keeps a thread busy by itself, so that blocks need not stay for the next rows.
 const LONG_ROWS: usize = 16;
-/// Rows that a warp numbers one after another: the first of them is looked up. Fewer, where there are few rows for all warps.
+/// Rows that a warp numbers one after another: the first of them is looked up. Fewer, where there are few rows for all
+/// warps.
 const CHUNK: [u32; 2] = [128, 16];
 const FEW_ROWS: usize = 1 << 20;
-/// Blocks a multiprocessor of the survey, which fills shared memory, and their threads. Up to so many nonzeros one block, of twice the threads,
-/// and half of the lanes a row: what blocks collect is put together at the end, and then each has more of it.
+/// Blocks a multiprocessor of the survey, which fills shared memory, and their threads. Up to so many nonzeros one
+/// block, of twice the threads, and half of the lanes a row: what blocks collect is put together at the end, and then
+/// each has more of it.
 const SURVEY_BLOCKS: u32 = 3;
 const SURVEYED_BY_FEW: usize = 1 << 22;
 const SURVEY_THREADS: [u32; 2] = [512, 1024];
@@ -25,17 +27,20 @@ const SURVEY_THREADS: [u32; 2] = [512, 1024];
 /// Threads of a block that measures sections; up to so many rows this is done while the survey is under way.
 const SIZES_THREADS: u32 = 256;
 const MEASURED_ALONG: usize = 1 << 20;
-/// Threads of a block that adds up sections' sizes, a section each at a time, and blocks at most: each adds up all before its own.
+/// Threads of a block that adds up sections' sizes, a section each at a time, and blocks at most: each adds up all
+/// before its own.
 const OFFSETS_THREADS: u32 = 1024;
 const OFFSETS_BLOCKS: usize = 128;
-/// Warps that fill or restore sections, where there are enough sections or quads of entries in them, and how many share one at most.
+/// Warps that fill or restore sections, where there are enough sections or quads of entries in them, and how many share
+/// one at most.
 const FILLING: usize = 1 << 14;
 const SPLITS: usize = 16;
-/// Entries of a row of mean length that a warp fills a section with, and that it restores: the wider sections are, the more warps share one, lest the widest take
-/// the time of all.
+/// Entries of a row of mean length that a warp fills a section with, and that it restores: the wider sections are, the
+/// more warps share one, lest the widest take the time of all.
 const FILLED: usize = 12;
 const RESTORED: usize = 4;
-/// Mean length up to which a row has so few entries that what a block brings to look them up in is worth further sections.
+/// Mean length up to which a row has so few entries that what a block brings to look them up in is worth further
+/// sections.
 const SHORT_ROWS: usize = 8;
 
 /// Quads of entries up to which a row is short, on average; class of units for longer ones.
@@ -44,8 +49,9 @@ pub(in crate::backend::cuda) const LONG: u32 = 1;
 /// Threads of a block with a thread a row of a window.
 const WINDOW_THREADS: u32 = SLIM_WINDOW as u32;
 
-/// Threads of a block that takes a window: a warp takes a section, or two, so that a block does not wait for its widest one. Not where rows are long, for what more windows at
-/// a time have of x leaves the first-level cache, nor of stored f64, with which memory is busy enough.
+/// Threads of a block that takes a window: a warp takes a section, or two, so that a block does not wait for its widest
+/// one. Not where rows are long, for what more windows at a time have of x leaves the first-level cache, nor of stored
+/// f64, with which memory is busy enough.
 fn window_threads(scalar: &str, stored: bool, class: u32) -> u32 {
     match scalar {
         "f64" if stored => WINDOW_THREADS,
@@ -54,8 +60,8 @@ fn window_threads(scalar: &str, stored: bool, class: u32) -> u32 {
     }
 }
 
-/// Entries of a row under way there and windows of a multiprocessor of a thread a row, of a product and of one with dot. Short rows of codes wait for instructions, long ones for what
-/// they have under way.
+/// Entries of a row under way there and windows of a multiprocessor of a thread a row, of a product and of one with
+/// dot. Short rows of codes wait for instructions, long ones for what they have under way.
 fn under_way(scalar: &str, values: &str, class: u32) -> [(u32, u32); 2] {
     match (scalar, values) {
         ("c64", _) => [(4, 4); 2],
@@ -102,8 +108,8 @@ fn stencil_blocks(places: u32, bytes: usize) -> u32 {
     }
 }
 
-/// Blocks of a multiprocessor that fill sections. What shared memory leaves of the first-level cache counts where values are stored and a table takes its
-/// part: of a line of CSR, several turns take theirs.
+/// Blocks of a multiprocessor that fill sections. What shared memory leaves of the first-level cache counts where
+/// values are stored and a table takes its part: of a line of CSR, several turns take theirs.
 fn fill_blocks(unit: &Unit) -> u32 {
     match (unit.type_of("VALUE"), unit.type_of("COLUMNS"), unit.type_of("VALUES")) {
         (Some("c64"), ..) => 4,
@@ -112,7 +118,8 @@ fn fill_blocks(unit: &Unit) -> u32 {
     }
 }
 
-/// The class of a unit of `slim_fill.cu` or `slim_survey.cu`: lanes a row, whether kinds have values, and whether rows are few.
+/// The class of a unit of `slim_fill.cu` or `slim_survey.cu`: lanes a row, whether kinds have values, and whether rows
+/// are few.
 fn class(lanes: u32, lines: bool) -> u32 {
     lanes | u32::from(lines) << 8
 }
@@ -184,8 +191,8 @@ pub(in crate::backend::cuda) fn slim_lines(rows: usize, nonzeros: usize, dot: bo
     product(rows, nonzeros, (PRODUCT_THREADS * KIND_ROWS) as usize, dot)
 }
 
-/// A product with kinds of rows that are parts of one stencil, and rows a thread. Blocks stay: their warps go on without waiting for
-/// each other.
+/// A product with kinds of rows that are parts of one stencil, and rows a thread. Blocks stay: their warps go on
+/// without waiting for each other.
 pub(in crate::backend::cuda) fn slim_stencil<T: Element>(
     rows: usize,
     (places, line): (u32, u32),
@@ -292,7 +299,8 @@ pub(in crate::backend::cuda) fn slim_offsets(sections: usize) -> (Shape, usize) 
     (Shape::new(blocks as u32, OFFSETS_THREADS), sections.div_ceil(blocks).next_multiple_of(4))
 }
 
-/// Warps that fill sections, and how many share one. Blocks stay where each brings tables to look entries up in, and rows are short.
+/// Warps that fill sections, and how many share one. Blocks stay where each brings tables to look entries up in, and
+/// rows are short.
 pub(in crate::backend::cuda) fn slim_fills(rows: usize, nonzeros: usize, looks_up: bool) -> (Shape, u32) {
     let (blocks, splits) = shared_sections(rows, nonzeros, FILLED);
     let stay = looks_up && nonzeros < SHORT_ROWS * rows;
