@@ -402,4 +402,5 @@ fn the_compressed_format_multiplies_in_every_storage() {
     slim::slim_products(&b);
     slim::slim_dots(&b);
     slim::slim_padding_never_meets_x(&b);
+    slim::slim_no_entry_has_a_place(&b);
 }

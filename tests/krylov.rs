@@ -305,7 +305,13 @@ fn the_stagnation_window_is_the_callers_patience<B: Device>(backend: &B) -> Resu
         });
         let last = last.expect("a stretch without a smaller residual") + 1;
         let hasty = run(backend, &a, false, &b, vec![0.0; 60], defaults().stagnation_window(window))?;
-        assert_eq!((hasty.report.outcome, hasty.report.iterations), (Outcome::Stagnated, last), "{window}");
+        assert_eq!(hasty.report.outcome, Outcome::Stagnated, "{window}");
+        let behind = last..=last + 2 * B::CG_BURST;
+        assert!(
+            behind.contains(&hasty.report.iterations),
+            "{window}: {behind:?}, {}",
+            hasty.report.iterations
+        );
         assert!(hasty.report.relative_residual <= 1.0, "{:?}", hasty.report);
     }
     Ok(())

@@ -42,7 +42,8 @@ impl SolveOptions {
     }
 
     /// How many iterations may pass without a new smallest residual before the solve counts as stagnated. Default:
-    /// 5 n for n unknowns, at least 200 and at most 10 000.
+    /// 5 n for n unknowns, at least 200 and at most 10 000. A device that iterates in bursts
+    /// ([`CG_BURST`](crate::backend::KrylovSteps::CG_BURST)) notices it at the end of one, and one more may be queued.
     #[must_use]
     pub fn stagnation_window(mut self, iterations: usize) -> Self {
         self.stagnation_window = Some(iterations);

@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 use num_complex::Complex;
-use residua::backend::{Conversions, Op, Products, VectorOps};
+use residua::backend::{Conversions, MOST_KEYS, Op, Products, SlimBody, SlimColumns, VectorOps};
 use residua::matrix::{Csr, Slim, SlimOptions};
 use residua::scalar::{Scalar, Widen};
 use residua::{LinearOperator, Real, generate};
@@ -370,6 +370,20 @@ pub fn slim_dots_of<B: Conversions + Products + VectorOps>(b: &B, matrices: Vec<
             assert!((dot[0] - sum).abs() <= bound || !sum.is_finite(), "{case}: {} against {sum}", dot[0]);
         }
     }
+}
+
+/// Kernels look up the distance of every code, that of no entry among them, before they know whether it counts.
+pub fn slim_no_entry_has_a_place<B: Conversions + Products>(b: &B) {
+    let mut seen = 0;
+    for (name, _, a) in matrices() {
+        for (options, slim) in compressed(b, &a) {
+            let SlimBody::Sections(sections) = slim.parts().body else { continue };
+            let SlimColumns::Codes(distances) = sections.columns else { continue };
+            assert_eq!(B::len(distances), MOST_KEYS, "{name}, {options}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 3, "{seen} with codes");
 }
 
 /// An infinite or NaN element of x reaches the rows that refer to it, and no other.

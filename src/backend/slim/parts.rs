@@ -41,7 +41,8 @@ pub(crate) fn code_of(bases: &[u32; BASES], distance: u32) -> Option<u32> {
 pub enum SlimColumns<'a, B: Backend> {
     /// By the kinds of rows.
     Kinds(KindParts<'a, B>),
-    /// As codes of a byte, which stand for these distances, 255 at most; code 255 is no entry.
+    /// As codes of a byte, which stand for these [`MOST_KEYS`](super::MOST_KEYS) distances; code 255 is no entry,
+    /// whatever stands there.
     Codes(&'a B::Slice<u32>),
     /// As 16 bits above one of the section's four bases, given here (`base_of`), or where these do not suffice as
     /// columns of 32 bits. All bits set are no entry.

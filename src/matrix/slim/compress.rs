@@ -2,8 +2,8 @@
 
 use super::{Body, Columns, KindTable, Long, Sections, Slim, SlimOptions, Values};
 use crate::backend::{
-    Conversions, FoundKinds, Kinds, LongRows, NARROW_LIMIT, Offsets, SLIM_WINDOW, SectionSizes, SlimPlan,
-    Survey, ValuesMut, WindowOrder,
+    Conversions, FoundKinds, Kinds, LongRows, MOST_KEYS, NARROW_LIMIT, Offsets, SLIM_WINDOW, SectionSizes,
+    SlimPlan, Survey, ValuesMut, WindowOrder,
 };
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -197,7 +197,12 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
             Values::Full(values)
         };
         let columns = match plan.distances {
-            Some(table) => Columns::Codes(backend.upload(table.keys.clone())?),
+            Some(table) => {
+                // Kernels look up the code of no entry too, lest that take an instruction an entry.
+                let mut distances = table.keys.clone();
+                distances.resize(MOST_KEYS, 0);
+                Columns::Codes(backend.upload(distances)?, table.keys.len())
+            }
             None => Columns::Wide(bases),
         };
         let sections = Sections { order, columns, values, entries, word_offsets, words };

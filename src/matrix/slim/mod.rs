@@ -85,7 +85,8 @@ impl<B: Backend> KindTable<B> {
 
 enum Columns<B: Backend> {
     Kinds(KindTable<B>),
-    Codes(B::Vec<u32>),
+    /// What each code stands for, and how many do.
+    Codes(B::Vec<u32>, usize),
     Wide(B::Vec<u32>),
 }
 
@@ -146,9 +147,7 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
             Body::Sections(s) => {
                 let columns = match &s.columns {
                     Columns::Kinds(table) => format!("columns by {} kinds of rows", kinds(table)),
-                    Columns::Codes(distances) => {
-                        format!("columns as codes of {} distances", B::len(&**distances))
-                    }
+                    Columns::Codes(_, count) => format!("columns as codes of {count} distances"),
                     Columns::Wide(_) => "columns in 16 or 32 bits".into(),
                 };
                 let values = match &s.values {
@@ -173,7 +172,7 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
                 order: s.order.as_ref().map(WindowOrder::as_ref),
                 columns: match &s.columns {
                     Columns::Kinds(table) => SlimColumns::Kinds(table.parts()),
-                    Columns::Codes(distances) => SlimColumns::Codes(&**distances),
+                    Columns::Codes(distances, _) => SlimColumns::Codes(&**distances),
                     Columns::Wide(bases) => SlimColumns::Wide(&**bases),
                 },
                 values: match &s.values {
@@ -213,7 +212,7 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
             Body::Sections(s) => {
                 let columns = match &s.columns {
                     Columns::Kinds(table) => table.bytes(),
-                    Columns::Codes(table) | Columns::Wide(table) => 4 * B::len(&**table),
+                    Columns::Codes(table, _) | Columns::Wide(table) => 4 * B::len(&**table),
                 };
                 let values = match &s.values {
                     Values::Codes(values) | Values::Full(values) => B::len(&**values) * size_of::<V>(),

@@ -4,8 +4,8 @@
 use super::{Scale, transposed};
 use crate::backend::host::slim::{Reader, at};
 use crate::backend::{
-    BASES, Host, KindParts, LongParts, SECTION, SectionParts, SlimBody, SlimColumns, SlimParts, SlimValues,
-    base_of, with_offsets,
+    BASES, Host, KindParts, LongParts, MOST_KEYS, SECTION, SectionParts, SlimBody, SlimColumns, SlimParts,
+    SlimValues, base_of, with_offsets,
 };
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
@@ -203,8 +203,7 @@ fn columns<T: Scalar>(
             }
         }
         SlimColumns::Codes(distances) => {
-            let mut table = [0; 256];
-            table[..distances.len()].copy_from_slice(distances);
+            let table: &[u32; MOST_KEYS] = distances.try_into().expect("a place for each code");
             for k in 0..s.width {
                 for (lane, (&row, sum)) in rows.iter().zip(sums.iter_mut()).enumerate() {
                     let code = word(k, 0, lane) >> (8 * (k % 4)) & 255;
