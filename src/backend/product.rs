@@ -5,7 +5,7 @@ use super::{
     SweptParts, VectorOps,
 };
 use crate::error::{Error, Result};
-use crate::matrix::{Csr, ProductModel, Slim};
+use crate::matrix::{ProductModel, Transposable};
 use crate::scalar::{Scalar, Widen};
 
 /// Which form of A a product applies.
@@ -124,14 +124,8 @@ pub trait Products: Backend {
     }
 
     /// The transpose of A, on a backend whose products with op(A) = A^T go through it; `None` where they need no copy.
-    /// [`Csr`] and
-    /// [`Csc`](crate::matrix::Csc) keep it beside the matrix from the first such product on.
-    fn transposed_copy<V: Scalar>(&self, _a: &Csr<V, Self>) -> Option<Result<Csr<V, Self>>> {
-        None
-    }
-
-    /// The same of the compressed format, which keeps the copy as [`Csr`] does.
-    fn transposed_slim<V: Scalar>(&self, _a: &Slim<V, Self>) -> Option<Result<Slim<V, Self>>> {
+    /// Matrices keep it from the first such product on.
+    fn transposed_copy<M: Transposable<Self>>(&self, _a: &M) -> Option<Result<M::Copy>> {
         None
     }
 

@@ -4,6 +4,7 @@ use super::Csr;
 use super::lengths::{RowLengths, scanned};
 use super::sparse::product_op;
 use super::storage::Storage;
+use super::transposed::Kept;
 use crate::backend::copied;
 use crate::backend::{Backend, Conversions, CooParts, Host, Offsets, with_offsets};
 use crate::error::Result;
@@ -16,6 +17,7 @@ pub struct Coo<V: Scalar, B: Backend = Host> {
     row_indices: B::Vec<u32>,
     column_indices: B::Vec<u32>,
     values: B::Vec<V>,
+    transposed: Kept<Csr<V, B>>,
 }
 
 impl<V: Scalar, B: Backend> Coo<V, B> {
@@ -58,7 +60,7 @@ impl<V: Scalar, B: Backend> Coo<V, B> {
         0
     }
 
-    product_op!(coo);
+    product_op!(coo; transposed);
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
         let nonzeros = lengths.nonzeros();
@@ -96,7 +98,14 @@ impl<V: Scalar, B: Conversions> Coo<V, B> {
             }
             (column_indices, values) = (tail_columns, tail_values);
         }
-        Ok(Self { rows: a.rows(), columns: a.columns(), row_indices, column_indices, values })
+        Ok(Self {
+            rows: a.rows(),
+            columns: a.columns(),
+            row_indices,
+            column_indices,
+            values,
+            transposed: Kept::default(),
+        })
     }
 
     /// The same entries in CSR.

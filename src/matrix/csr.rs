@@ -3,13 +3,13 @@
 use super::lengths::RowLengths;
 use super::sparse::check_vectors;
 use super::storage::{Storage, offset_bytes};
+use super::transposed::Kept;
 use crate::backend::copied;
 use crate::backend::{
     Backend, Conversions, CsrParts, Derived, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products, RowShape,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
-use std::sync::OnceLock;
 
 /// A matrix in compressed sparse rows ([`CsrParts`] draws it), values of type `V` in the memory of backend `B`.
 ///
@@ -23,7 +23,7 @@ pub struct Csr<V: Scalar, B: Backend = Host> {
     values: B::Vec<V>,
     derived: Derived,
     shape: RowShape<B>,
-    transposed: OnceLock<Box<Self>>,
+    transposed: Kept<Self>,
 }
 
 impl<V: Scalar> Csr<V, Host> {
@@ -117,7 +117,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
             values,
             derived: Derived::default(),
             shape: RowShape::default(),
-            transposed: OnceLock::new(),
+            transposed: Kept::default(),
         }
     }
 
@@ -168,7 +168,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
 
     /// The values, in the order of the structure: a time loop writes new ones here.
     pub fn values_mut(&mut self) -> &mut B::Slice<V> {
-        self.transposed.take();
+        self.transposed.forget();
         &mut self.values
     }
 
@@ -212,7 +212,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         B: Products,
     {
         check_vectors(op, (self.rows, self.columns), (B::len(x), B::len(y)))?;
-        match self.transposed(backend, op)? {
+        match self.transposed.of(self, backend, op)? {
             Some(transposed) => {
                 backend.csr(transposed.parts(), Gemv { op: op.transposed(), alpha, x, beta, y })
             }
@@ -244,20 +244,6 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         Error::check_dimension("length of X", self.columns * vectors, B::len(x))?;
         Error::check_dimension("length of Y", self.rows * vectors, B::len(y))?;
         backend.csr_block(self.parts(), vectors, Gemv { op: Op::None, alpha, x, beta, y })
-    }
-
-    /// The transposed copy that a product with `op` goes through, made at the first one: see
-    /// [`Products::transposed_copy`].
-    fn transposed(&self, backend: &B, op: Op) -> Result<Option<&Self>>
-    where
-        B: Products,
-    {
-        if op.transposes() && self.transposed.get().is_none() {
-            let Some(copy) = backend.transposed_copy(self) else { return Ok(None) };
-            let copy = Box::new(copy?);
-            return Ok(Some(self.transposed.get_or_init(|| copy)));
-        }
-        Ok(self.transposed.get().filter(|_| op.transposes()).map(|copy| &**copy))
     }
 
     /// A second matrix with the same content.

@@ -4,6 +4,7 @@ use super::Csr;
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
 use super::sparse::product_op;
 use super::storage::Storage;
+use super::transposed::Kept;
 use crate::backend::{Backend, Conversions, EllParts, Host};
 use crate::error::Result;
 use crate::scalar::Scalar;
@@ -17,6 +18,7 @@ pub struct Ell<V: Scalar, B: Backend = Host> {
     lengths: B::Vec<u32>,
     indices: B::Vec<u32>,
     values: B::Vec<V>,
+    transposed: Kept<Csr<V, B>>,
 }
 
 impl<V: Scalar, B: Backend> Ell<V, B> {
@@ -65,7 +67,7 @@ impl<V: Scalar, B: Backend> Ell<V, B> {
         self.rows * self.width - self.nonzeros
     }
 
-    product_op!(ell);
+    product_op!(ell; transposed);
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
         Self::storage_of(lengths.rows(), lengths.nonzeros(), lengths.longest(), value)
@@ -102,7 +104,16 @@ impl<V: Scalar, B: Conversions> Ell<V, B> {
         let mut indices = backend.buffer(width * a.rows())?;
         let mut values = backend.buffer(width * a.rows())?;
         backend.csr_to_ell(a.parts(), width, &mut indices, &mut values)?;
-        Ok(Self { rows: a.rows(), columns: a.columns(), width, nonzeros, lengths, indices, values })
+        Ok(Self {
+            rows: a.rows(),
+            columns: a.columns(),
+            width,
+            nonzeros,
+            lengths,
+            indices,
+            values,
+            transposed: Kept::default(),
+        })
     }
 
     /// The same entries in CSR.

@@ -3,6 +3,7 @@
 use super::lengths::{RowLengths, counts_of, scanned};
 use super::sparse::check_vectors;
 use super::storage::Storage;
+use super::transposed::Kept;
 use super::{Coo, Csr, Ell};
 use crate::backend::{Backend, Conversions, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products};
 use crate::error::Result;
@@ -23,6 +24,7 @@ use crate::scalar::{Scalar, Widen};
 pub struct Hybrid<V: Scalar, B: Backend = Host> {
     head: Ell<V, B>,
     tail: Coo<V, B>,
+    transposed: Kept<Csr<V, B>>,
 }
 
 impl<V: Scalar, B: Backend> Hybrid<V, B> {
@@ -76,10 +78,12 @@ impl<V: Scalar, B: Backend> Hybrid<V, B> {
         self.head.padding()
     }
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
+    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. On a device the first product with the
+    /// transpose makes a transposed copy in CSR, which is kept.
     ///
     /// # Errors
-    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+    /// On vectors of the wrong length, where the backend has no kernel, on too little memory for a copy, or when the
+    /// device fails.
     pub fn product_op<T: Scalar>(
         &self,
         backend: &B,
@@ -94,6 +98,9 @@ impl<V: Scalar, B: Backend> Hybrid<V, B> {
         B: Products,
     {
         check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
+        if let Some(copy) = self.transposed.of(self, backend, op)? {
+            return backend.csr(copy.parts(), Gemv { op: op.transposed(), alpha, x, beta, y });
+        }
         backend.ell(self.head.parts(), Gemv { op, alpha, x, beta, y })?;
         if B::len(self.tail.parts().values) == 0 {
             return Ok(());
@@ -138,7 +145,11 @@ impl<V: Scalar, B: Conversions> Hybrid<V, B> {
         Self::storage_of(a.rows(), a.nonzeros(), width, head, size_of::<V>()).check(Self::NAME)?;
         let tail = Coo::from_tails(backend, a, width, a.nonzeros() - head)?;
         backend.row_lengths(a.parts().offsets, 0, width, &mut lengths)?;
-        Ok(Self { head: Ell::with_width(backend, a, width, head, lengths)?, tail })
+        Ok(Self {
+            head: Ell::with_width(backend, a, width, head, lengths)?,
+            tail,
+            transposed: Kept::default(),
+        })
     }
 
     /// The same entries in CSR.

@@ -4,6 +4,7 @@ use super::Csr;
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
 use super::sparse::product_op;
 use super::storage::{Storage, offset_bytes};
+use super::transposed::Kept;
 use crate::backend::{Backend, Conversions, Host, JdsParts, Offsets, RowOrder};
 use crate::error::Result;
 use crate::scalar::Scalar;
@@ -17,6 +18,7 @@ pub struct Jds<V: Scalar, B: Backend = Host> {
     offsets: Offsets<B>,
     indices: B::Vec<u32>,
     values: B::Vec<V>,
+    transposed: Kept<Csr<V, B>>,
 }
 
 impl<V: Scalar, B: Backend> Jds<V, B> {
@@ -60,7 +62,7 @@ impl<V: Scalar, B: Backend> Jds<V, B> {
         0
     }
 
-    product_op!(jds);
+    product_op!(jds; transposed);
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
         let nonzeros = lengths.nonzeros() as u128;
@@ -86,7 +88,15 @@ impl<V: Scalar, B: Conversions> Jds<V, B> {
         let mut indices = backend.buffer(a.nonzeros())?;
         let mut values = backend.buffer(a.nonzeros())?;
         backend.csr_to_jds(a.parts(), order.as_ref(), offsets.as_ref(), &mut indices, &mut values)?;
-        Ok(Self { rows: a.rows(), columns: a.columns(), order, offsets, indices, values })
+        Ok(Self {
+            rows: a.rows(),
+            columns: a.columns(),
+            order,
+            offsets,
+            indices,
+            values,
+            transposed: Kept::default(),
+        })
     }
 
     /// The same entries in CSR.

@@ -20,6 +20,7 @@ mod sparse;
 mod stencil;
 mod storage;
 mod swept;
+mod transposed;
 mod triplets;
 
 pub use choose::{
@@ -40,4 +41,5 @@ pub use slim::{Slim, SlimOptions};
 pub use sparse::SparseMatrix;
 pub use storage::{FREE_PADDING, MOST_PADDING, Storage};
 pub use swept::Swept;
+pub use transposed::Transposable;
 pub use triplets::Triplets;

@@ -4,6 +4,7 @@ use super::Csr;
 use super::lengths::{RowLengths, lengths_of, scanned};
 use super::sparse::product_op;
 use super::storage::Storage;
+use super::transposed::Kept;
 use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, Offsets, RowOrder, SellParts};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
@@ -27,6 +28,7 @@ pub struct Sell<V: Scalar, B: Backend = Host> {
     offsets: Offsets<B>,
     indices: B::Vec<u32>,
     values: B::Vec<V>,
+    transposed: Kept<Csr<V, B>>,
 }
 
 /// Where the rows go and where the sections start.
@@ -181,7 +183,7 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
         B::len(&*self.values) - self.nonzeros
     }
 
-    product_op!(sell);
+    product_op!(sell; transposed);
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
         let nonzeros = lengths.nonzeros();
@@ -243,6 +245,7 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
             offsets,
             indices,
             values,
+            transposed: Kept::default(),
         })
     }
 

@@ -79,13 +79,19 @@ pub(super) fn check_vectors(op: Op, (rows, columns): (usize, usize), (x, y): (us
 }
 
 /// The product of a format that a backend's method of the same name multiplies with; `more` ends the first paragraph of
-/// what it says.
+/// what it says, and `kept` is where the transposed copy is that a device needs.
 macro_rules! product_op {
-    ($step:ident $(, $more:literal)?) => {
-        #[doc = concat!("y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.", $($more)?)]
+    ($step:ident; $kept:ident) => {
+        $crate::matrix::sparse::product_op! {
+            $step, " On a device the first product with the transpose makes a transposed copy in CSR, which is kept."; $kept
+        }
+    };
+    ($step:ident, $more:literal $(; $kept:ident)?) => {
+        #[doc = concat!("y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.", $more)]
         ///
         /// # Errors
-        /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+        /// On vectors of the wrong length, where the backend has no kernel, on too little memory for a copy, or when
+        /// the device fails.
         pub fn product_op<T: $crate::scalar::Scalar>(
             &self,
             backend: &B,
@@ -101,6 +107,10 @@ macro_rules! product_op {
         {
             let shape = (self.rows(), self.columns());
             $crate::matrix::sparse::check_vectors(op, shape, (B::len(x), B::len(y)))?;
+            $(if let Some(copy) = self.$kept.of(self, backend, op)? {
+                let op = op.transposed();
+                return backend.csr(copy.parts(), $crate::backend::Gemv { op, alpha, x, beta, y });
+            })?
             backend.$step(self.parts(), $crate::backend::Gemv { op, alpha, x, beta, y })
         }
     };

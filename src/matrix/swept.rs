@@ -4,6 +4,7 @@ use super::Csr;
 use super::lengths::{RowLengths, scanned};
 use super::sparse::product_op;
 use super::storage::Storage;
+use super::transposed::Kept;
 use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, SweptArrays, SweptParts, swept_refusal};
 use crate::error::Result;
 use crate::scalar::Scalar;
@@ -25,6 +26,7 @@ pub struct Swept<V: Scalar, B: Backend = Host> {
     height: usize,
     lengths: B::Vec<u32>,
     sweep: SweptArrays<V, B>,
+    transposed: Kept<Csr<V, B>>,
 }
 
 impl<V: Scalar, B: Backend> Swept<V, B> {
@@ -81,7 +83,7 @@ impl<V: Scalar, B: Backend> Swept<V, B> {
         0
     }
 
-    product_op!(swept);
+    product_op!(swept; transposed);
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
         Self::storage_of(lengths.rows(), lengths.nonzeros(), lengths.longest(), value)
@@ -112,7 +114,7 @@ impl<V: Scalar, B: Conversions> Swept<V, B> {
         Self::storage_of(rows, nonzeros, 0, size_of::<V>()).check(Self::NAME)?;
         let (height, mut lengths) = (backend.band_height::<V>(rows), backend.buffer(rows)?);
         let sweep = backend.csr_to_swept(a.parts(), height, &mut lengths)?;
-        Ok(Self { rows, columns, height, lengths, sweep })
+        Ok(Self { rows, columns, height, lengths, sweep, transposed: Kept::default() })
     }
 
     /// The same entries in CSR.

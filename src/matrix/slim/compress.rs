@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::matrix::lengths::offsets_of;
 use crate::matrix::stencil::Stencil;
+use crate::matrix::transposed::Kept;
 use crate::scalar::Scalar;
-use std::sync::OnceLock;
 
 /// Tables of kinds have at most so many entries: they must fit a multiprocessor's shared memory.
 const MOST_TABLE: usize = 1 << 12;
@@ -80,7 +80,7 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
         let none_long = matches!(&long_rows, LongRows::Told(rows) if rows.is_empty());
         let whole = |body, padding| {
             let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
-            Self { rows, columns, nonzeros, padding, body, long: None, transposed: OnceLock::new() }
+            Self { rows, columns, nonzeros, padding, body, long: None, transposed: Kept::default() }
         };
         let worthwhile = |found: &FoundKinds| {
             let table: usize = found.lengths.iter().map(|&n| n as usize).sum();

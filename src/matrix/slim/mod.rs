@@ -9,13 +9,13 @@ pub use options::SlimOptions;
 use super::Csr;
 use super::sparse::check_vectors;
 use super::stencil::Stencil;
+use super::transposed::Kept;
 use crate::backend::{
     Backend, Conversions, Gemv, Host, KindParts, LongParts, Offsets, Op, Products, SectionParts, SlimBody,
     SlimColumns, SlimParts, SlimValues, WindowOrder,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Scalar, Widen};
-use std::sync::OnceLock;
 
 /// A matrix stored in as few bytes as what repeats in it allows, and never with a bit lost. Products move less memory,
 /// and memory is what they wait for.
@@ -61,7 +61,7 @@ pub struct Slim<V: Scalar, B: Backend = Host> {
     padding: usize,
     body: Body<V, B>,
     long: Option<Long<V, B>>,
-    transposed: OnceLock<Box<Self>>,
+    transposed: Kept<Self>,
 }
 
 /// Which rows are long, and their entries.
@@ -246,29 +246,12 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
         B: Products,
     {
         check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
-        match self.transposed(backend, op)? {
+        match self.transposed.of(self, backend, op)? {
             Some(transposed) => {
                 backend.slim(transposed.parts(), Gemv { op: op.transposed(), alpha, x, beta, y })
             }
             None => backend.slim(self.parts(), Gemv { op, alpha, x, beta, y }),
         }
-    }
-
-    /// The transposed copy that a product with `op` goes through, made at the first one: see
-    /// [`Products::transposed_slim`].
-    fn transposed(&self, backend: &B, op: Op) -> Result<Option<&Self>>
-    where
-        B: Products,
-    {
-        if !op.transposes() {
-            return Ok(None);
-        }
-        if self.transposed.get().is_none() {
-            let Some(copy) = backend.transposed_slim(self) else { return Ok(None) };
-            let copy = Box::new(copy?);
-            return Ok(Some(self.transposed.get_or_init(|| copy)));
-        }
-        Ok(self.transposed.get().map(|copy| &**copy))
     }
 }
 

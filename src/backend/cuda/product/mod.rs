@@ -11,9 +11,8 @@
 //! | bands of rows, swept | a block a band, a thread an entry of a step (`swept.cu`) |
 //! | diagonals | a thread for two rows, or for a column of A^T (`dia.cu`) |
 //!
-//! Transposed products are refused but for diagonals and for CSR, CSC and the compressed format, which multiply with a
-//! transposed copy ([`Products::transposed_copy`]): without one, rows would have to add to y in whatever order they
-//! come.
+//! Matrices multiply with A^T by a transposed copy ([`Products::transposed_copy`]), diagonals without: else rows would
+//! have to add to y in whatever order they come. So what comes here is refused if it is to be transposed.
 
 mod bins;
 mod block;
@@ -33,7 +32,7 @@ use crate::backend::{
     SlimParts, SweptParts,
 };
 use crate::error::{Error, Result};
-use crate::matrix::{Csr, ProductModel, Slim};
+use crate::matrix::{ProductModel, Transposable};
 use crate::scalar::{Scalar, Widen};
 use std::ops::Range;
 
@@ -52,7 +51,7 @@ impl<'a, T: Scalar> Form<'a, T> {
         let Gemv { op, alpha, x, beta, y } = gemv;
         if op.transposes() {
             return Err(Error::Unsupported(format!(
-                "the transposed product of {what} on {}; use format csr, csc, dia or slim",
+                "the transposed product of arrays in {what} on {}; the matrix's own product makes a transposed copy",
                 cuda.0.name
             )));
         }
@@ -117,7 +116,7 @@ impl Products for Cuda {
     }
 
     fn csr<V: Widen<T>, T: Scalar>(&self, a: CsrParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {
-        csr::product(*self, a, Form::new(*self, "arrays", gemv)?)
+        csr::product(*self, a, Form::new(*self, "csr", gemv)?)
     }
 
     fn csr_dot<V: Widen<T>, T: Scalar>(
@@ -136,7 +135,7 @@ impl Products for Cuda {
         vectors: usize,
         gemv: Gemv<'_, T, Self>,
     ) -> Result<()> {
-        block::product(*self, a, vectors, Form::new(*self, "arrays", gemv)?)
+        block::product(*self, a, vectors, Form::new(*self, "csr", gemv)?)
     }
 
     fn csr_block_dot<V: Widen<T>, T: Scalar>(
@@ -149,13 +148,8 @@ impl Products for Cuda {
         block::product_dot(*self, a, x, y, xy)
     }
 
-    fn transposed_copy<V: Scalar>(&self, a: &Csr<V, Self>) -> Option<Result<Csr<V, Self>>> {
-        Some(capture::outside(|| a.transpose(self)))
-    }
-
-    fn transposed_slim<V: Scalar>(&self, a: &Slim<V, Self>) -> Option<Result<Slim<V, Self>>> {
-        let copy = || Slim::from_csr(self, &a.to_csr(self)?.transpose(self)?);
-        Some(capture::outside(copy))
+    fn transposed_copy<M: Transposable<Self>>(&self, a: &M) -> Option<Result<M::Copy>> {
+        Some(capture::outside(|| a.transposed(self)))
     }
 
     fn coo<V: Widen<T>, T: Scalar>(&self, a: CooParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {

@@ -1,0 +1,95 @@
+//! The copy that products with A^T go through on a device.
+
+use super::{Coo, Csr, Ell, Hybrid, Jds, Sell, Slim, Swept};
+use crate::backend::{Backend, Conversions, Op, Products};
+use crate::error::Result;
+use crate::scalar::Scalar;
+use std::sync::OnceLock;
+
+/// A matrix of which a transposed copy can be made, for backends whose products with A^T go through one
+/// ([`Products::transposed_copy`]).
+pub trait Transposable<B: Backend> {
+    /// What the copy is stored in.
+    type Copy;
+
+    /// The transpose.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    fn transposed(&self, backend: &B) -> Result<Self::Copy>
+    where
+        B: Conversions;
+}
+
+impl<V: Scalar, B: Backend> Transposable<B> for Csr<V, B> {
+    type Copy = Self;
+
+    fn transposed(&self, backend: &B) -> Result<Self>
+    where
+        B: Conversions,
+    {
+        self.transpose(backend)
+    }
+}
+
+impl<V: Scalar, B: Backend> Transposable<B> for Slim<V, B> {
+    type Copy = Self;
+
+    fn transposed(&self, backend: &B) -> Result<Self>
+    where
+        B: Conversions,
+    {
+        Slim::from_csr(backend, &self.to_csr(backend)?.transpose(backend)?)
+    }
+}
+
+/// In CSR, which refuses no matrix: the lengths of columns may be what the format of the rows pads without end.
+macro_rules! by_csr {
+    ($($name:ident),*) => {$(
+        impl<V: Scalar, B: Backend> Transposable<B> for $name<V, B> {
+            type Copy = Csr<V, B>;
+
+            fn transposed(&self, backend: &B) -> Result<Csr<V, B>>
+            where
+                B: Conversions,
+            {
+                self.to_csr(backend)?.transpose(backend)
+            }
+        }
+    )*};
+}
+by_csr!(Coo, Ell, Hybrid, Jds, Sell, Swept);
+
+/// Where a matrix keeps its transposed copy.
+pub(super) struct Kept<C>(OnceLock<Box<C>>);
+
+impl<C> Default for Kept<C> {
+    fn default() -> Self {
+        Self(OnceLock::new())
+    }
+}
+
+impl<C> Kept<C> {
+    /// The copy that a product of `a` with `op` goes through, made at the first one; `None` where it needs none.
+    pub(super) fn of<B: Products>(
+        &self,
+        a: &impl Transposable<B, Copy = C>,
+        backend: &B,
+        op: Op,
+    ) -> Result<Option<&C>> {
+        if !op.transposes() {
+            return Ok(None);
+        }
+        if self.0.get().is_none() {
+            let Some(copy) = backend.transposed_copy(a) else { return Ok(None) };
+            let copy = Box::new(copy?);
+            return Ok(Some(self.0.get_or_init(|| copy)));
+        }
+        Ok(self.0.get().map(|copy| &**copy))
+    }
+
+    /// For a matrix whose values change.
+    pub(super) fn forget(&mut self) {
+        self.0.take();
+    }
+}
