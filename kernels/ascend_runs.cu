@@ -17,14 +17,17 @@
 #define WINDOW_WORDS (SPAN / 32)
 #define OWN_WORDS (WINDOWS * WINDOW_WORDS / THREADS) // of bits, a thread
 #define SET (4 * WINDOWS)
+#define NO_ROOM 1u
+#define NEVER 2u
 
 static_assert(WINDOWS * WINDOW_WORDS * 6 >= GROUPS * GROUP * 4, "codes take the place of bits and counts");
 
 // Where a window goes first in the set.
 DEVICE u32 slot_of(u32 window) { return u32(u64(window * 0x9e3779b1u) * SET >> 32); }
 
-// unfit: zero before; set where a tile has no room for its windows or chunks, a source occurs twice, or is not below
-// `values`. Shared memory: 8 bytes a slot, 6 for each word of bits.
+// unfit: zero before; set to NEVER where a tile has no room for its windows, a source occurs twice, or is not below
+// `values`; to NO_ROOM where a tile has none for its codes, for which those of more bits may have. Tiles that start
+// behind that do nothing. Shared memory: 8 bytes a slot, 6 for each word of bits.
 extern "C" __global__ void __launch_bounds__(THREADS)
     ascend_codes(const u32* sources, u64 n, u64 values, const u32* starts, u64 runs, const u32* before, u32* codes, u32* bases, u32* heads, u32* shapes, u32* unfit) {
     extern __shared__ __align__(16) u64 key[];
@@ -33,13 +36,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     u32* const code = bits_of;
     __shared__ u32 set[SET], list[WINDOWS], found;
     __shared__ u16 number_of[SET], home[WINDOWS];
+    const bool given_up = threadIdx.x == 0 && __ldcg(unfit);  // by another tile
     const u64 tile = blockIdx.x, first_run = before[tile], last_run = before[tile + 1];
     const u64 first = first_run < runs ? starts[first_run] : n, last = last_run < runs ? starts[last_run] : n;
     const u32 slots = u32(last - first), lane = lane_id(), warp = threadIdx.x / 32;
     for (u32 i = threadIdx.x; i < SET; i += THREADS) set[i] = EMPTY;
     for (u32 i = threadIdx.x; i < WINDOWS * WINDOW_WORDS; i += THREADS) bits_of[i] = 0;
     if (threadIdx.x == 0) found = 0;
-    __syncthreads();
+    if (__syncthreads_or(given_up)) return;
     bool bad = slots >= SLOTS;
     u32 source[OWN], at[OWN];
 #pragma unroll
@@ -66,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
     }
     if (__syncthreads_or(bad) || found > WINDOWS) {
-        if (threadIdx.x == 0) atomicMax(unfit, 1u);
+        if (threadIdx.x == 0) atomicMax(unfit, NEVER);
         return;
     }
     for (u32 k = threadIdx.x; k < found; k += THREADS) {
@@ -82,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         bad = bad || (atomicOr(bits_of + at[k], 1u << source[k] % 32) >> source[k] % 32 & 1);
     }
     if (__syncthreads_or(bad)) {
-        if (threadIdx.x == 0) atomicMax(unfit, 1u);
+        if (threadIdx.x == 0) atomicMax(unfit, NEVER);
         return;
     }
     u32 mine = 0, all;
@@ -119,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     u32 earlier = __shfl_sync(ALL, block_before<THREADS>(count, all), 0);
     const u32 groups = (all + GROUP - 1) / GROUP;
     if (__syncthreads_or(bad) || groups > GROUPS) {
-        if (threadIdx.x == 0) atomicMax(unfit, 1u);
+        if (threadIdx.x == 0) atomicMax(unfit, NO_ROOM);
         return;
     }
 #pragma unroll

@@ -68,8 +68,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         }
         "stage_runs.cu" => [&staged_form()[..], &[("THREADS", STAGING_THREADS)]].concat(),
         "staged_sum.cu" => {
-            let own = STAGED_SUM.iter().find(|own| unit.type_of("SCALAR") == Some(own.0));
-            let &(_, blocks, at_once) = own.unwrap_or(&STAGED_SUM[0]);
+            let (_, blocks, at_once) = own(unit, STAGED_SUM, |own| unit.type_of("SCALAR") == Some(own.0));
             [&staged_form()[..], &[("BLOCKS", blocks), ("AT_ONCE", at_once)]].concat()
         }
         "ascend_runs.cu" => {
@@ -82,10 +81,15 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         }
         _ => {
             let bytes = bytes_of(unit);
-            let (_, held, lanes) = TILED_SUM.into_iter().find(|own| own.0 == bytes).unwrap_or(TILED_SUM[0]);
+            let (_, held, lanes) = own(unit, TILED_SUM, |own| own.0 == bytes);
             vec![("THREADS", TILED_THREADS), ("HELD", held), ("LANES", lanes)]
         }
     }
+}
+
+/// The row of a table that is for a unit.
+fn own<Row, const ROWS: usize>(unit: &Unit, table: [Row; ROWS], is: impl Fn(&Row) -> bool) -> Row {
+    table.into_iter().find(is).unwrap_or_else(|| unreachable!("no constants for {unit:?}"))
 }
 
 /// Bytes of a unit's elements.
@@ -99,8 +103,7 @@ fn bytes_of(unit: &Unit) -> usize {
 
 /// Tiles of ascending sources, as those read them who did not make them.
 fn ascending_form(unit: &Unit) -> [(&'static str, u32); 3] {
-    let own = FORMS.iter().find(|form| unit.type_of("GAP_BITS") == Some(form.gap_bits));
-    let groups = own.unwrap_or(&FORMS[0]).groups;
+    let groups = own(unit, FORMS, |form| unit.type_of("GAP_BITS") == Some(form.gap_bits)).groups;
     [("SLOTS", SLOTS), ("LENGTH", LENGTH), ("GROUPS", groups)].map(|(name, value)| (name, value as u32))
 }
 

@@ -4,68 +4,60 @@ use super::{kernels, parts};
 use crate::backend::Backend;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
-use crate::backend::runs::ascending::{AscendingRuns, FORMS, Form, LENGTH, SLOTS};
+use crate::backend::runs::ascending::{AscendingRuns, FORMS, LENGTH, SLOTS};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
-/// [`RunSums::ascend_runs`].
+/// What `ascend_codes` says where a tile has no room for codes of one form, which another form may mend.
+const NO_ROOM: u32 = 1;
+
+/// [`RunSums::ascend_runs`]: in the first form in which each tile fits.
 pub(super) fn plan(
     cuda: Cuda,
     values: usize,
     starts: &Slice<u32>,
     sources: &Slice<u32>,
 ) -> Result<Option<AscendingRuns<Cuda>>> {
-    let longest = parts::longest(cuda, starts, sources.len())?;
+    let (n, runs, tiles) = (sources.len(), starts.len(), sources.len().div_ceil(LENGTH));
+    let Some(shape) = policy::ascend_runs(cuda.0.chip, tiles) else { return Ok(None) };
+    let longest = parts::longest(cuda, starts, n)?;
     if longest > SLOTS - LENGTH {
         return Ok(None);
     }
+    let mut before = cuda.uninitialised(tiles + 1)?;
+    parts::first_runs(cuda, starts, LENGTH, &mut before)?;
+    let mut heads = if longest > 1 { Some(cuda.uninitialised(tiles * SLOTS / 32)?) } else { None };
+    let mut shapes = cuda.uninitialised(tiles)?;
     for form in FORMS {
-        if let Some(map) = plan_in(cuda, form, values, (starts, longest), sources)? {
-            return Ok(Some(map));
+        let mut codes = cuda.uninitialised(tiles * form.groups * form.words)?;
+        let mut bases = cuda.uninitialised(tiles * form.groups)?;
+        let mut unfit = cuda.zeros::<u32>(1)?;
+        kernels::ascend_codes(
+            cuda,
+            shape.variant("GAP_BITS", form.gap_bits),
+            sources,
+            n as u64,
+            values as u64,
+            starts,
+            runs as u64,
+            &before,
+            &mut codes,
+            &mut bases,
+            heads.as_deref_mut(),
+            &mut shapes,
+            &mut unfit,
+        )?;
+        match cuda.value(&unfit)? {
+            0 => {
+                let slots = LENGTH + longest;
+                let map = AscendingRuns { form, codes, bases, heads, shapes, before, values, runs, slots };
+                return Ok(Some(map));
+            }
+            NO_ROOM => {}
+            _ => break,
         }
     }
     Ok(None)
-}
-
-/// In this form, if each tile fits.
-fn plan_in(
-    cuda: Cuda,
-    form: Form,
-    values: usize,
-    (starts, longest): (&Slice<u32>, usize),
-    sources: &Slice<u32>,
-) -> Result<Option<AscendingRuns<Cuda>>> {
-    let (n, count, tiles) = (sources.len(), starts.len(), sources.len().div_ceil(LENGTH));
-    let Some(shape) = policy::ascend_runs(cuda.0.chip, tiles) else { return Ok(None) };
-    let mut map = AscendingRuns::<Cuda> {
-        form,
-        codes: cuda.uninitialised(tiles * form.groups * form.words)?,
-        bases: cuda.uninitialised(tiles * form.groups)?,
-        heads: if longest > 1 { Some(cuda.uninitialised(tiles * SLOTS / 32)?) } else { None },
-        shapes: cuda.uninitialised(tiles)?,
-        before: cuda.uninitialised(tiles + 1)?,
-        values,
-        runs: count,
-        slots: LENGTH + longest,
-    };
-    parts::first_runs(cuda, starts, LENGTH, &mut map.before)?;
-    let mut unfit = cuda.zeros::<u32>(1)?;
-    kernels::ascend_codes(
-        cuda,
-        shape.variant("GAP_BITS", form.gap_bits),
-        sources,
-        n as u64,
-        values as u64,
-        starts,
-        count as u64,
-        &map.before,
-        &mut map.codes,
-        &mut map.bases,
-        map.heads.as_deref_mut(),
-        &mut map.shapes,
-        &mut unfit,
-    )?;
-    Ok((cuda.value(&unfit)? == 0).then_some(map))
 }
 
 /// [`RunSums::sum_ascending`].
