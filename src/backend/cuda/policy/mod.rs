@@ -4,6 +4,7 @@
 mod balanced;
 mod binned;
 mod convert;
+mod csr;
 mod graph;
 mod grid;
 mod model;
@@ -22,6 +23,7 @@ pub(super) use balanced::{
 };
 pub(super) use binned::{BINNED, BinnedShape, binned};
 pub(super) use convert::*;
+pub(super) use csr::*;
 pub(super) use graph::{
     BFS_CHUNK, CLUSTERS, ORDER_COMPILING, ORDER_LOADING, PERMUTE_LONGEST, bfs, bfs_parents, cuthill_mckee,
     cuthill_mckee_tiles, per_row, per_vertex, permute, permute_long,
@@ -118,6 +120,9 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         | "transpose_windows.cu" => convert::constants(unit),
         "column_spread.cu" | "csr_balanced.cu" | "row_shape.cu" => balanced::constants(unit),
         "csr_binned.cu" => binned::constants(unit),
+        "csr_block.cu" | "csr_block_tiles.cu" | "csr_krylov.cu" | "csr_stream.cu" | "csr_vector.cu" => {
+            csr::constants(unit)
+        }
         "ascend_runs.cu" | "ascending_sum.cu" | "buckets.cu" | "gather_sum.cu" | "stage_runs.cu"
         | "staged_sum.cu" | "tile_runs.cu" | "tile_sum.cu" => sources::constants(unit),
         _ => products::constants(unit)
