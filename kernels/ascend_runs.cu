@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     u32 source[OWN], at[OWN];
 #pragma unroll
     for (u32 k = 0; k < OWN; k++) {
-        const u32 i = k * THREADS + threadIdx.x, marked = i < slots ? sources[first + i] : 0;
+        const u32 i = k * THREADS + threadIdx.x, marked = i < slots ? sources[first + i] : HEAD;
         const u32 marks = __ballot_sync(ALL, (marked & HEAD) != 0);
         if (heads && lane == 0) heads[tile * HEAD_WORDS + i / 32] = marks;
         source[k] = marked & ~HEAD, at[k] = 0;

@@ -15,7 +15,7 @@
 //
 // Tile t has the runs from before[t] up to before[t + 1], at most SLOTS - 1 sources, and room for GROUPS groups.
 // shapes[t]: groups that it has, and its slots above 16 bits. bases: the source from which on a group counts. heads: a
-// bit a slot, set where a run starts; null where each run has one source.
+// bit a slot, set where a run starts and behind the last; null where each run has one source.
 //
 // Constants: GAP_BITS, SLOTS, LENGTH (the sources that a tile starts runs of; runs have up to SLOTS - LENGTH), GROUPS.
 #pragma once

@@ -49,8 +49,7 @@ extern "C" __global__ void BY_TWO __launch_bounds__(THREADS, BLOCKS)
     const u32 runs = before[blockIdx.x + 1] - before[blockIdx.x];
     const bool single = runs == slots;
     out += before[blockIdx.x];
-    u32* const head = reinterpret_cast<u32*>(memory);
-    u32* const rank = head + HEAD_WORDS;
+    uint2* const head = reinterpret_cast<uint2*>(memory);  // a word, and the runs before it
     // As far from a multiple of 16 bytes as where sums go to.
     T* const own = reinterpret_cast<T*>(memory + (heads ? 8 * HEAD_WORDS : 0) + (reinterpret_cast<u64>(out) & 15));
     codes += u64(blockIdx.x) * (GROUPS * WORDS * 32) + lane;
@@ -86,7 +85,7 @@ extern "C" __global__ void BY_TWO __launch_bounds__(THREADS, BLOCKS)
     if (!single) {
         u32 all;
         const u32 earlier = block_before<THREADS>(u32(__popc(marks)), all);
-        if (threadIdx.x < HEAD_WORDS) head[threadIdx.x] = marks, rank[threadIdx.x] = earlier;
+        if (threadIdx.x < HEAD_WORDS) head[threadIdx.x] = make_uint2(marks, earlier);
     }
     copies_done();
     bulk_sees_writes();
@@ -104,11 +103,21 @@ extern "C" __global__ void BY_TWO __launch_bounds__(THREADS, BLOCKS)
 #endif
         return;
     }
-    for (u32 i = threadIdx.x; i < slots; i += THREADS) {
-        const u32 near = head[i / 32];
-        if (!(near >> lane & 1)) continue;
+    // A warp has the runs that start in its part of the slots. How long a run is, the 32 bits behind its start say at
+    // once, unless it goes on behind them. (Behind the last word of heads is none, but bits are set from the end on.)
+    const u32 end = min(slots, (warp + 1) * (SLOTS / WARPS));
+#pragma unroll 1
+    for (u32 i = warp * (SLOTS / WARPS) + lane; i < end; i += 32) {
+        const uint2 near = head[i / 32];
+        if (!(near.x >> lane & 1)) continue;
+        const u32 behind = __funnelshift_rc(near.x, head[i / 32 + 1].x, lane + 1), length = behind ? __ffs(behind) : 33;
         T sum = own[i];
-        for (u32 j = i + 1; j < slots && !(head[j / 32] >> j % 32 & 1); j++) sum = sum + own[j];
-        out[rank[i / 32] + __popc(near & lanes_below())] = sum;
+        if (length > 1) sum = sum + own[i + 1];
+#pragma unroll 1
+        for (u32 j = 2; j < length; j++) sum = sum + own[i + j];
+        if (!behind)
+#pragma unroll 1
+            for (u32 j = i + 33; !(head[j / 32].x >> j % 32 & 1); j++) sum = sum + own[j];
+        out[near.y + __popc(near.x & lanes_below())] = sum;
     }
 }
