@@ -73,16 +73,19 @@ impl Unit {
         self.types.iter().copied().filter(|(name, _)| !name.is_empty())
     }
 
-    /// The type for which `name` stands.
-    pub fn type_of(&self, name: &str) -> Option<&'static str> {
-        self.types().find(|(of, _)| *of == name).map(|(_, element)| element)
+    /// The type or variant for which `name` stands: units of a file have the same names.
+    pub(in crate::backend::cuda) fn type_of(&self, name: &str) -> &'static str {
+        match self.types().find(|(of, _)| *of == name) {
+            Some((_, element)) => element,
+            None => unreachable!("{} names no {name}", self.describe()),
+        }
     }
 
     /// Bytes of the numbers for which `SCALAR` stands.
     pub(in crate::backend::cuda) fn scalar_bytes(&self) -> usize {
         match self.type_of("SCALAR") {
-            Some("f32") => 4,
-            Some("c64") => 16,
+            "f32" => 4,
+            "c64" => 16,
             _ => 8,
         }
     }

@@ -77,7 +77,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
                 ("SLACK", tile.slack),
                 ("UNROLL", tile.unroll),
                 ("AHEAD", u32::from(tile.ahead)),
-                ("MIN_BLOCKS", if scalar == Some("c64") { WIDE_BLOCKS } else { blocks }),
+                ("MIN_BLOCKS", if scalar == "c64" { WIDE_BLOCKS } else { blocks }),
             ]
         }
         "column_spread.cu" => vec![("THREADS", THREADS), ("WINDOW", WINDOW as u32), ("LINE", LINE)],

@@ -28,7 +28,7 @@ pub(super) fn suits(extent: RowExtent, nonzeros: usize, scattered: bool) -> bool
 
 /// The constants of a unit of these kernels.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
-    let blocks = if unit.type_of("SCALAR") == Some("f32") { BLOCKS } else { 1 };
+    let blocks = if unit.type_of("SCALAR") == "f32" { BLOCKS } else { 1 };
     vec![("THREADS", BINNED.threads as u32), ("EACH", BINNED.each as u32), ("MIN_BLOCKS", blocks)]
 }
 

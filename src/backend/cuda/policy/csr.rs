@@ -100,8 +100,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
 
 /// Threads of a block that streams rows: half of them for values of 4 bytes, so that tiles take as many bytes, and of
 /// short rows.
-fn stream_threads(value: Option<&str>, short: bool) -> u32 {
-    if short || value == Some("f32") { THREADS / 2 } else { THREADS }
+fn stream_threads(value: &str, short: bool) -> u32 {
+    if short || value == "f32" { THREADS / 2 } else { THREADS }
 }
 
 /// How a product goes through a CSR matrix.
@@ -249,7 +249,7 @@ pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
     let lane = if odd { STREAM_ODD_LANE } else { STREAM_LANE };
     let lanes = (mean.div_ceil(lane).next_power_of_two() as u32).clamp(1, 32);
     let short = !odd && mean <= STREAM_SHORT;
-    let threads = stream_threads(Some(V::NAME), short);
+    let threads = stream_threads(V::NAME, short);
     let tile = (threads / lanes) as usize;
     // Rows of a tile lie in so many groups of 32. Copies start up to three places before a tile.
     let fullest = usize::try_from(extent.fullest).unwrap_or(usize::MAX).saturating_mul(tile.div_ceil(32));

@@ -98,7 +98,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         ],
         "chebyshev.cu" | "precision.cu" => vec![("THREADS", ELEMENTWISE_THREADS)],
         "blocks.cu" | "sparse_inverse.cu" => {
-            let wide = unit.type_of("SCALAR") == Some("c64");
+            let wide = unit.type_of("SCALAR") == "c64";
             vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]
         }
         file if file.starts_with("swept") => swept::constants(unit),
@@ -227,4 +227,17 @@ pub(super) fn csr(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / grid::THREADS);
     let needed = rows.div_ceil((grid::THREADS / lanes) as usize);
     Shape::new(needed.min(16 * resident as usize) as u32, grid::THREADS).class(lanes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::compile::catalogue;
+
+    /// Constants follow from names that a unit has: none is asked for one that it lacks.
+    #[test]
+    fn every_unit_has_its_constants() {
+        for unit in catalogue() {
+            super::constants(&unit);
+        }
+    }
 }

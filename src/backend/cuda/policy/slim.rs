@@ -112,8 +112,8 @@ fn stencil_blocks(places: u32, bytes: usize) -> u32 {
 /// values are stored and a table takes its part: of a line of CSR, several turns take theirs.
 fn fill_blocks(unit: &Unit) -> u32 {
     match (unit.type_of("VALUE"), unit.type_of("COLUMNS"), unit.type_of("VALUES")) {
-        (Some("c64"), ..) => 4,
-        (_, Some("SLIM_CODES"), Some("SLIM_STORED")) => 5,
+        ("c64", ..) => 4,
+        (_, "SLIM_CODES", "SLIM_STORED") => 5,
         _ => 6,
     }
 }
@@ -141,7 +141,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ]
         }
         "slim.cu" => {
-            let [scalar, values] = ["SCALAR", "VALUES"].map(|name| unit.type_of(name).unwrap_or_default());
+            let [scalar, values] = ["SCALAR", "VALUES"].map(|name| unit.type_of(name));
             let threads = window_threads(scalar, values == "SLIM_STORED", unit.size_class());
             let [(unroll, blocks), (dot_unroll, dot_blocks)] = under_way(scalar, values, unit.size_class());
             vec![
@@ -153,7 +153,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ]
         }
         "slim_kinds_stored.cu" => {
-            let (unroll, blocks) = kinds_stored(unit.type_of("SCALAR").unwrap_or("f64"));
+            let (unroll, blocks) = kinds_stored(unit.type_of("SCALAR"));
             vec![threads, ("UNROLL", unroll), ("MIN_BLOCKS", blocks)]
         }
         "slim_survey.cu" => vec![

@@ -136,7 +136,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let (places, halved) = (unit.size_class() % GRID_HALVED, unit.size_class() % GRID_MIRRORED / GRID_HALVED);
     let mirrored = unit.size_class() % GRID_HOLES / GRID_MIRRORED;
     let holes = Holes::of_class(unit.size_class());
-    let scalar = unit.type_of("SCALAR").unwrap_or("f64");
+    let scalar = unit.type_of("SCALAR");
     let bytes = unit.scalar_bytes();
     vec![
         ("THREADS", THREADS),

@@ -57,18 +57,18 @@ const TILED_RUN: usize = 32;
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
         "gather_sum.cu" => {
-            let blocks = GATHER_SUM_BLOCKS[usize::from(unit.type_of("SCALAR") == Some("c64"))];
+            let blocks = GATHER_SUM_BLOCKS[usize::from(unit.type_of("SCALAR") == "c64")];
             let items = RUN_TILE as u32 / GATHER_SUM_THREADS;
             vec![("THREADS", GATHER_SUM_THREADS), ("ITEMS", items), ("BLOCKS", blocks)]
         }
         "buckets.cu" => {
-            let blocks = BUCKET_BLOCKS[usize::from(unit.type_of("ITEM_BYTES") == Some("16"))];
+            let blocks = BUCKET_BLOCKS[usize::from(unit.type_of("ITEM_BYTES") == "16")];
             let sizes = [("TILE", BUCKET_TILE as u32), ("BUCKETS", MOST_BUCKETS as u32)];
             [sizes, [("THREADS", BUCKET_THREADS), ("BLOCKS", blocks)]].concat()
         }
         "stage_runs.cu" => [&staged_form()[..], &[("THREADS", STAGING_THREADS)]].concat(),
         "staged_sum.cu" => {
-            let (_, blocks, at_once) = own(unit, STAGED_SUM, |own| unit.type_of("SCALAR") == Some(own.0));
+            let (_, blocks, at_once) = own(unit, STAGED_SUM, |own| unit.type_of("SCALAR") == own.0);
             [&staged_form()[..], &[("BLOCKS", blocks), ("AT_ONCE", at_once)]].concat()
         }
         "ascend_runs.cu" => {
@@ -76,11 +76,12 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             [&ascending_form(unit)[..], &own].concat()
         }
         "ascending_sum.cu" => {
-            let (threads, blocks) = ascending_threads(bytes_of(unit));
+            let (threads, blocks) = ascending_threads(unit.scalar_bytes());
             [&ascending_form(unit)[..], &[("THREADS", threads), ("BLOCKS", blocks)]].concat()
         }
+        "tile_runs.cu" => vec![("THREADS", TILED_THREADS)],
         _ => {
-            let bytes = bytes_of(unit);
+            let bytes = unit.scalar_bytes();
             let (_, held, lanes) = own(unit, TILED_SUM, |own| own.0 == bytes);
             vec![("THREADS", TILED_THREADS), ("HELD", held), ("LANES", lanes)]
         }
@@ -89,21 +90,12 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
 
 /// The row of a table that is for a unit.
 fn own<Row, const ROWS: usize>(unit: &Unit, table: [Row; ROWS], is: impl Fn(&Row) -> bool) -> Row {
-    table.into_iter().find(is).unwrap_or_else(|| unreachable!("no constants for {unit:?}"))
-}
-
-/// Bytes of a unit's elements.
-fn bytes_of(unit: &Unit) -> usize {
-    match unit.type_of("SCALAR") {
-        Some("f32") => 4,
-        Some("c64") => 16,
-        _ => 8,
-    }
+    table.into_iter().find(is).unwrap_or_else(|| unreachable!("no constants for {}", unit.describe()))
 }
 
 /// Tiles of ascending sources, as those read them who did not make them.
 fn ascending_form(unit: &Unit) -> [(&'static str, u32); 3] {
-    let groups = own(unit, FORMS, |form| unit.type_of("GAP_BITS") == Some(form.gap_bits)).groups;
+    let groups = own(unit, FORMS, |form| unit.type_of("GAP_BITS") == form.gap_bits).groups;
     [("SLOTS", SLOTS), ("LENGTH", LENGTH), ("GROUPS", groups)].map(|(name, value)| (name, value as u32))
 }
 

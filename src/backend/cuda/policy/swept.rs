@@ -62,7 +62,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         ],
         "swept_restore.cu" => vec![("STEP", SWEPT_STEP as u32), ("BACK_THREADS", BACK_THREADS)],
         _ => {
-            let threads = THREADS[usize::from(unit.type_of("SCALAR") == Some("c64"))];
+            let threads = THREADS[usize::from(unit.type_of("SCALAR") == "c64")];
             let narrow = unit.size_class() == NARROW_BANDS;
             let [threads, items, ahead] = if narrow {
                 [MOST_THREADS, 1, NARROW_AHEAD]
