@@ -7,7 +7,7 @@ mod systems;
 
 use num_complex::Complex;
 use residua::backend::{Inverse, KrylovSteps};
-use residua::krylov::{self, Cg, Outcome};
+use residua::krylov::{self, Cg, MultiCg, Outcome, Report};
 use residua::operator::FunctionOperator;
 use residua::precondition::{Identity, Jacobi, Preconditioner};
 use residua::{Csr, Error, Host, Result, Scalar};
@@ -273,6 +273,40 @@ fn setup_without_memory<B: Device>(backend: &B) -> Result<()> {
     Ok(())
 }
 
+/// A path that hardly holds on to anything, in units from 2^-12 to 2^12: recurrences say that they have converged where
+/// b - A x is larger than b.
+fn failed_solves_leave_no_larger_residual<B: Device>(backend: &B) -> Result<()> {
+    for seed in 0..30 {
+        let unit = |i: usize| 2_f64.powi(((i * i * 31 + i * 7 + seed * 17) % 25) as i32 - 12);
+        let path = free_path(65);
+        let a = csr(65, |i| {
+            let (columns, values) = path.row(i);
+            let scaled = |(&j, &v): (&u32, &f64)| {
+                let own = if i == j as usize { 1e-12 } else { 0.0 };
+                (j as usize, (v + own) * unit(i) * unit(j as usize))
+            };
+            columns.iter().zip(values).map(scaled).collect()
+        });
+        let b: Vec<f64> = (0..65).map(|i| ((i * 7919 + seed * 31) % 101) as f64 / 50.0 - 1.0).collect();
+        for jacobi in [false, true] {
+            let kept = |report: &Report| {
+                report.outcome == Outcome::IterationLimit || report.relative_residual <= 1.0 + 1e-9
+            };
+            let report = run(backend, &a, jacobi, &b, vec![0.0; 65], defaults().tolerance(1e-13))?.report;
+            assert!(kept(&report), "{seed}, {jacobi}: {report:?}");
+            let (a, twice) = (backend.place(csr_copy(&a)), [&b[..], &b[..]].concat());
+            let mut cg = MultiCg::new(backend, 65, 2, defaults().tolerance(1e-13))?;
+            let (twice, mut x) = (backend.upload(twice)?, backend.zeros(130)?);
+            let m = if jacobi { Some(Jacobi::new(backend, &a)?) } else { None };
+            let m: &dyn Preconditioner<f64, B> = m.as_ref().map_or(&Identity, |m| m);
+            for report in cg.solve(&a, m, &twice, &mut x, |_, _, _| ControlFlow::Continue(()))? {
+                assert!(kept(report), "{seed}, {jacobi}, two at once: {report:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
 fn unattainable_tolerance_stagnates<B: Device>(backend: &B) -> Result<()> {
     let a = tridiagonal::<f64>(300, 2.0);
     let b: Vec<f64> = (0..300).map(|i| (f64::from(i) * 0.7).sin()).collect();
@@ -523,6 +557,7 @@ on_every_backend!(
     a_matrix_in_units_far_from_one_is_not_called_indefinite,
     setup_without_memory,
     singular_systems,
+    failed_solves_leave_no_larger_residual,
     unattainable_tolerance_stagnates,
     the_stagnation_window_is_the_callers_patience,
     preconditioner_that_is_not_positive_breaks_down,

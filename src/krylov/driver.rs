@@ -117,8 +117,16 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         if !solve.units.b_norm.is_finite() {
             return Ok((Outcome::NotFinite, f64::NAN, 0));
         }
+        let mut begun = begun;
         let sum = begun.as_ref().and_then(|begun| begun.sum);
         let mut residual = self.enter(a, b, x, sum, &solve.units)?;
+        let goes_on = begun.as_ref().is_some_and(|begun| !begun.stopped) && solve.iterations < solve.limit;
+        if goes_on && solve.history.first().is_some_and(|&start| residual.is_nan() || residual > start) {
+            // Its recurrence ended well and led away all the same: from where it started, as after a fault.
+            (begun, solve.iterations) = (None, 0);
+            solve.history.clear();
+            residual = self.enter(a, b, x, None, &solve.units)?;
+        }
         if !residual.is_finite() {
             return Ok((Outcome::NotFinite, f64::NAN, 0));
         }
@@ -149,8 +157,8 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
             let end = self.recurrence(a, m, aim.max(floor), resume, solve)?;
             let reached = self.add_steps(a, b, x, &solve.units)?;
             let better = match end {
-                End::Met | End::Final(Outcome::IterationLimit | Outcome::Interrupted) => reached.is_finite(),
-                End::Final(_) => reached < residual,
+                End::Final(Outcome::IterationLimit | Outcome::Interrupted) => reached.is_finite(),
+                End::Met | End::Final(_) => reached < residual,
             };
             if better {
                 self.backend.copy(&self.work.x, x)?;
@@ -164,7 +172,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
             }
             let drift = self.drift(&solve.units)?;
             aim = SAFETY * (solve.threshold - drift);
-            resume = drift <= 0.5 * solve.threshold && aim > floor;
+            resume = better && drift <= 0.5 * solve.threshold && aim > floor;
             if resume {
                 continue;
             }

@@ -98,7 +98,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
     ///
     /// What an operator can't do for several vectors ([`LinearOperator::block_bytes`]), and a preconditioner that can't
     /// be fused ([`Preconditioner::fused`]), is done one system after the other. So is a system once more, from where
-    /// it started, whose recurrence ended with a fault: its outcome is that of [`Cg::solve`], and the observer sees it
+    /// it started, whose recurrence ended with a fault or led away from the solution: its outcome is that of [`Cg::solve`], and the observer sees it
     /// again.
     ///
     /// # Errors
