@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::mixing::mixed;
 use crate::operator::LinearOperator;
 use crate::scalar::{Real, Scalar};
+use num_traits::Float;
 
 /// Lanczos steps: on meshes the largest eigenvalue has settled to a few per cent by then.
 const STEPS: usize = 16;
@@ -32,12 +33,14 @@ pub(super) fn largest_eigenvalue<T: Scalar, B: VectorOps>(
     };
     let (mut diagonal, mut beside) = (Vec::with_capacity(STEPS), Vec::with_capacity(STEPS));
     let (mut rho, mut beta, mut alpha) = (0.0, 0.0, 1.0);
+    let exhausted = <T::Real as Float>::epsilon().to_f64();
     for step in 0..STEPS.min(n) {
         backend.scale(d, &r, &mut z)?;
         let before = rho;
         rho = dot(&r, &z)?;
-        // Rounding errors are all that is left: the Krylov space is exhausted.
-        if step > 0 && (rho <= before * f64::EPSILON || !rho.is_finite()) {
+        // Rounding errors are all that is left: the Krylov space is exhausted. Further steps would soon underflow in
+        // single precision.
+        if step > 0 && (rho <= before * exhausted || !rho.is_finite()) {
             break;
         }
         if step > 0 {
