@@ -176,7 +176,7 @@ fn union_by_sorting<B: GraphSteps>(
     Ok((offsets, columns))
 }
 
-/// The pattern of A + A^T without its diagonal.
+/// The pattern of A + A^T.
 fn union_with_transpose<O: Offset>(
     offsets: &[O],
     indices: &[u32],
@@ -202,13 +202,17 @@ fn union_with_transpose<O: Offset>(
     drop(next);
     let column_of = |row: usize| &transposed[starts[row] as usize..starts[row + 1] as usize];
 
-    degrees.par_iter_mut().enumerate().with_min_len(1 << 10).for_each(|(row, degree)| {
-        *degree = 0;
-        merge(row_of(row), column_of(row), |w| *degree += u32::from(w as usize != row));
-    });
     let mut merged: Vec<u64> = Host.zeros(rows + 1)?;
+    let counts = degrees.par_iter_mut().zip(&mut merged[1..]);
+    counts.enumerate().with_min_len(1 << 10).for_each(|(row, (degree, length))| {
+        *degree = 0;
+        merge(row_of(row), column_of(row), |w| {
+            *degree += u32::from(w as usize != row);
+            *length += 1;
+        });
+    });
     for row in 0..rows {
-        merged[row + 1] = merged[row] + u64::from(degrees[row]);
+        merged[row + 1] += merged[row];
     }
     let nonzeros = merged[rows] as usize;
     let mut union: Vec<u32> = Host.zeros(nonzeros)?;
@@ -217,9 +221,7 @@ fn union_with_transpose<O: Offset>(
         let mut place = part.iter_mut();
         for row in range {
             merge(row_of(row), column_of(row), |w| {
-                if w as usize != row
-                    && let Some(place) = place.next()
-                {
+                if let Some(place) = place.next() {
                     *place = w;
                 }
             });

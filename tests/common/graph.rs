@@ -91,6 +91,11 @@ pub fn clique(first: usize, size: usize) -> impl Iterator<Item = (usize, usize)>
     (first..first + size).flat_map(move |i| (first..i).map(move |j| (i, j)))
 }
 
+/// Place in a grid of 200 x 3 x 3.
+fn at(i: usize) -> [usize; 3] {
+    [i % 200, i / 200 % 3, i / 600]
+}
+
 fn graphs() -> Vec<(&'static str, Csr<f64>)> {
     vec![
         ("no vertex", matrix(0, [])),
@@ -113,6 +118,13 @@ fn graphs() -> Vec<(&'static str, Csr<f64>)> {
             graph(5000, grid_edges(50, 50).chain(grid_edges(50, 50).map(|(i, j)| (i + 2500, j + 2500)))),
         ),
         ("unsymmetric", matrix(3000, random_edges(3000, 12_000, 4))),
+        // Sixteen entries a row are the limit for trying more roots: with the diagonal more, without it less.
+        ("unsymmetric, with a diagonal", {
+            let beside = |i: usize, j: usize| (0..3).all(|d| at(i)[d].abs_diff(at(j)[d]) <= 1);
+            let number = |i: usize| i * 1009 % 1800;
+            let pairs = (0..1800).flat_map(|i| (i..1800).map(move |j| (i, j)));
+            matrix(1800, pairs.filter(|&(i, j)| beside(i, j)).map(|(i, j)| (number(i), number(j))))
+        }),
         ("duplicates", with_duplicates(300, random_edges(300, 500, 6))),
         // On a device: levels for one cluster and for all blocks, rows for a few lanes, a warp, several reads of a
         // warp.
