@@ -108,6 +108,15 @@ pub fn matrices() -> Vec<Named> {
         0.0,
     ];
     let long = |i: usize| if i == 311 { 9000 } else { i % 4 };
+    let of = |count: usize| move |i: usize, k: usize| ((3 * i + k) % count) as f64;
+    let rows_of = |distances: &dyn Fn(usize) -> Vec<usize>| -> Vec<Vec<u32>> {
+        let row = |i: usize| distances(i).into_iter().map(|d| (i + d) as u32).collect::<BTreeSet<_>>();
+        (0..2500).map(|i| row(i).into_iter().collect()).collect()
+    };
+    // So many distances, in more kinds of rows than a byte tells apart; and so many kinds of more distances.
+    let far = |count: usize| rows_of(&|i| (0..3 + i % 4).map(|k| (7 * i + 13 * k) % count).collect());
+    let kinds = |count: usize| rows_of(&|i| vec![0, 300 + i % count, 1000 + i % count]);
+    let general = |i: usize, k: usize| (8 * i + k) as f64 * 0.1;
     vec![
         (
             "a stencil",
@@ -190,6 +199,13 @@ pub fn matrices() -> Vec<Named> {
             "columns as codes of",
             matrix(scattered(3000, 3000, |i| i % 7, 90), 3000, |i, _| i as f64 + 0.1),
         ),
+        // As many as codes of a byte tell apart, and one more; one code says that there is no entry.
+        ("256 values", "values as codes of 256", matrix(band(2000, &[-1, 0, 1]), 2000, of(256))),
+        ("257 values", "values in f32", matrix(band(2000, &[-1, 0, 1]), 2000, of(257))),
+        ("255 distances", "columns as codes of 255 distances", matrix(far(255), 4000, general)),
+        ("256 distances", "columns in 16 or 32 bits", matrix(far(256), 4000, general)),
+        ("255 kinds of rows", "columns by 255 kinds of rows", matrix(kinds(255), 4000, general)),
+        ("256 kinds of rows", "columns in 16 or 32 bits", matrix(kinds(256), 4000, general)),
         ("few distances, few values", "values as codes of 6", {
             matrix(scattered(3000, 3000, |i| i % 7, 90), 3000, |i, _| few[i % 7])
         }),

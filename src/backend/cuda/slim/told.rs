@@ -43,7 +43,7 @@ impl<'a> Set<'a> {
     /// The way from keys to codes, which ascend with the slots that are in use as these are sorted.
     fn lookup(&self) -> Lookup {
         let mut codes = vec![0; SLOTS];
-        self.used.iter().zip(0..).for_each(|(&slot, code)| codes[slot] = code);
+        self.used.iter().zip(0..=u8::MAX).for_each(|(&slot, code)| codes[slot] = code);
         Lookup { set: self.number, codes, ..Lookup::default() }
     }
 
@@ -114,4 +114,17 @@ pub(super) fn slots_of(sets: &Slice<u64>, number: usize) -> &Slice<u64> {
 
 fn value_of<V: Scalar>(key: u64) -> V {
     V::from_bits(if V::COMPLEX { [key & 0xffff_ffff, key >> 32] } else { [key, 0] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_keys_as_a_byte_has_values_have_a_code_each() {
+        let slots: Vec<u64> = (0..SLOTS as u64).map(|key| !key).collect();
+        let set = Set::new(1, &slots, (0..MOST_KEYS).map(|key| 4 * key), &|_, key| key);
+        let codes = set.lookup().codes;
+        assert!((0..MOST_KEYS).all(|key| usize::from(codes[4 * key]) == key));
+    }
 }
