@@ -78,9 +78,9 @@ impl Output {
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(e) => return Err(e),
         };
-        // `/dev/fd/3` may be a regular file, but it is the open file that is meant.
-        let device = path.starts_with("/dev") || path.starts_with("/proc");
-        if device || existing.as_ref().is_some_and(|m| !m.is_file()) {
+        // `/dev/fd/3` may be a regular file, but it is the open file that is meant. `/dev/shm/x` is a file as any other.
+        let open = ["/dev/fd", "/dev/stderr", "/proc"].iter().any(|folder| path.starts_with(folder));
+        if open || existing.as_ref().is_some_and(|m| !m.is_file()) {
             let file = OpenOptions::new().write(true).open(path)?;
             return Ok(To::Device(BufWriter::with_capacity(BUFFER, file)));
         }
@@ -244,6 +244,13 @@ mod tests {
         assert_eq!(fs::read(&target).unwrap(), b"new");
         assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
         assert_eq!(folder.names(), ["link", "target"]);
+        // A folder in memory is one as any other.
+        let in_memory = Path::new("/dev/shm").join(format!("residua-output-{}", std::process::id()));
+        if Path::new("/dev/shm").is_dir() {
+            write(&in_memory, |file| file.write_all(b"new")).unwrap();
+            assert_eq!(fs::read(&in_memory).unwrap(), b"new");
+            fs::remove_file(&in_memory).unwrap();
+        }
         write("/dev/null", |file| file.write_all(b"nothing")).unwrap();
         let full = write("/dev/full", |file| file.write_all(b"nothing"));
         assert!(matches!(full, Err(Error::Io { .. })), "{full:?}");
