@@ -4,6 +4,7 @@ use super::lengths::RowLengths;
 use super::sparse::check_vectors;
 use super::storage::{Storage, offset_bytes};
 use super::transposed::Kept;
+use super::triplets::check_dimensions;
 use crate::backend::copied;
 use crate::backend::{
     Backend, Conversions, CsrParts, Derived, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products, RowShape,
@@ -31,7 +32,7 @@ impl<V: Scalar> Csr<V, Host> {
     ///
     /// # Errors
     /// Unless there are `rows + 1` offsets that ascend from 0 to the number of values, and each row's columns ascend
-    /// strictly below `columns`; the message names the first row that does not.
+    /// strictly below `columns`; the message names the first row that does not. Where a dimension exceeds 2^32.
     pub fn from_parts(
         rows: usize,
         columns: usize,
@@ -39,6 +40,7 @@ impl<V: Scalar> Csr<V, Host> {
         indices: Vec<u32>,
         values: Vec<V>,
     ) -> Result<Self> {
+        check_dimensions(rows, columns)?;
         Error::check_dimension("number of row offsets", rows.saturating_add(1), offsets.len())?;
         Error::check_dimension("number of values", indices.len(), values.len())?;
         Error::check_dimension("first row offset", 0, offsets[0])?;

@@ -28,6 +28,11 @@ fn arrays_that_are_no_csr_matrix_are_refused_with_the_row() {
         let error = csr(offsets, indices).unwrap_err().to_string();
         assert!(error.contains(word), "{word:?} is missing: {error}");
     }
+    for columns in [(1 << 32) + 1, usize::MAX] {
+        let wide = Csr::from_parts(1, columns, vec![0, 1], vec![7], vec![1.0]);
+        assert!(wide.unwrap_err().to_string().contains("32 bits"), "{columns}");
+    }
+    assert!(Csr::from_parts(1, 1 << 32, vec![0, 1], vec![u32::MAX], vec![1.0]).is_ok());
     assert!(Csr::from_parts(usize::MAX, 4, vec![0], Vec::new(), Vec::<f64>::new()).is_err());
     assert!(Csr::from_parts(0, 0, Vec::new(), Vec::new(), Vec::<f64>::new()).is_err());
 }
