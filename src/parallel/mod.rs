@@ -2,7 +2,8 @@
 //!
 //! The methods are named as rayon's are, and do the same. What differs is what they cost to compile: rayon builds its
 //! whole machinery (splitting, jobs, latches, panics) anew for every loop and type, which was two thirds of this
-//! crate's code. Here a loop is cut in halves, and both halves go to one function that is compiled once.
+//! crate's code. Here a loop is cut into parts, which one function that is compiled once shares among threads: with the
+//! `team` that the caller has gathered, else through rayon with whoever is free.
 //!
 //! What a loop computes never depends on how it is cut: items are independent, and `reduce` is for exact operations.
 
@@ -14,16 +15,39 @@ pub(crate) mod prelude {
 
 mod pieces;
 pub(crate) mod rows;
+mod team;
 
-use pieces::{AtLeast, IterMut, Numbers, Zip};
+use crate::lock::lock;
+pub(crate) use pieces::AtLeast;
+use pieces::{IterMut, Numbers, Zip};
+use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+pub(crate) use team::gather;
 
-/// Pieces of a loop that a thread gets at least, where there are enough: what one thread has left, others take over.
-const PIECES_A_THREAD: usize = 16;
+/// Parts of a loop for each thread, where there are items enough: what one thread has left, others take over.
+const PARTS_A_THREAD: usize = 16;
 
-/// Runs both, at once where a thread is free.
-fn both(first: &mut (dyn FnMut() + Send), second: &mut (dyn FnMut() + Send)) {
-    rayon::join(first, second);
+/// Whether the caller has a team: then loops of a few microseconds are worth sharing.
+pub(crate) fn in_team() -> bool {
+    team::threads() > 1
+}
+
+/// Runs `body` on the numbers below `parts`, shared among threads.
+fn shared(parts: usize, body: &(dyn Fn(usize) + Sync)) {
+    if !team::run(parts, body) {
+        halves(0..parts, body);
+    }
+}
+
+/// As [`shared`], through rayon.
+fn halves(parts: Range<usize>, body: &(dyn Fn(usize) + Sync)) {
+    if parts.len() <= 1 {
+        parts.for_each(body);
+        return;
+    }
+    let middle = parts.start + parts.len() / 2;
+    rayon::join(|| halves(parts.start..middle, body), || halves(middle..parts.end, body));
 }
 
 /// Items that can be cut in two.
@@ -43,6 +67,11 @@ pub(crate) trait Pieces: Sized + Send {
     /// Items that are not worth another thread.
     fn least(&self) -> usize {
         1
+    }
+
+    /// Whether the calling thread would take all items itself.
+    fn is_for_one(&self) -> bool {
+        parts(self) == 1
     }
 
     /// Pairs of items, as many as both have.
@@ -67,8 +96,16 @@ pub(crate) trait Pieces: Sized + Send {
     }
 
     fn for_each(self, body: impl Fn(Self::Item) + Sync) {
-        let grain = grain(&self);
-        drive(self, grain, &body);
+        let one_by_one = |part: Self| {
+            // A plain loop: `for_each` of an iterator is compiled anew, layer by layer, for every body.
+            for item in part.each() {
+                body(item);
+            }
+        };
+        match parts(&self) {
+            1 => one_by_one(self),
+            parts => share(self, parts, &one_by_one),
+        }
     }
 
     /// Whether `good` holds for all items; stops early where it does not.
@@ -90,38 +127,44 @@ pub(crate) trait IntoPieces {
     fn into_par_iter(self) -> Self::Pieces;
 }
 
-/// Items that one thread takes at once.
-fn grain<P: Pieces>(pieces: &P) -> usize {
+/// How many parts to share; one where that is not worth it.
+fn parts<P: Pieces>(pieces: &P) -> usize {
     let least = pieces.least().max(1);
-    if pieces.len() < least.saturating_mul(2) {
-        return least;
+    if pieces.len() / 2 < least {
+        return 1;
     }
-    least.max(pieces.len() / (PIECES_A_THREAD * rayon::current_num_threads()))
+    let parts = pieces.len() / least;
+    match (team::threads(), rayon::current_num_threads()) {
+        (1, 1) => 1,
+        (1, threads) => parts.min(PARTS_A_THREAD * threads),
+        // As many for each: who takes which is settled.
+        (threads, _) if parts > threads => (parts / threads).min(PARTS_A_THREAD) * threads,
+        _ => parts,
+    }
 }
 
-/// Whether so many items are work for one thread.
-fn is_small(len: usize, grain: usize) -> bool {
-    len < grain.saturating_mul(2)
+/// What `keep` makes of so many parts of about the same number of items, the last one first.
+fn cut<P: Pieces, K>(mut pieces: P, parts: usize, keep: impl Fn(P) -> K) -> Vec<K> {
+    let len = pieces.len();
+    let mut cut = Vec::with_capacity(parts);
+    for part in (1..parts).rev() {
+        let (before, last) = pieces.split_at(part * len / parts);
+        cut.push(keep(last));
+        pieces = before;
+    }
+    cut.push(keep(pieces));
+    cut
 }
 
-fn drive<P: Pieces, F: Fn(P::Item) + Sync>(pieces: P, grain: usize, body: &F) {
-    if is_small(pieces.len(), grain) {
-        // A plain loop: `for_each` of an iterator is compiled anew, layer by layer, for every body.
-        for item in pieces.each() {
-            body(item);
+/// Runs `body` on so many parts.
+fn share<P: Pieces>(pieces: P, parts: usize, body: &(dyn Fn(P) + Sync)) {
+    let parts = cut(pieces, parts, |part| Mutex::new(Some(part)));
+    shared(parts.len(), &|number| {
+        let part = lock(&parts[parts.len() - 1 - number]).take();
+        if let Some(part) = part {
+            body(part);
         }
-        return;
-    }
-    let middle = pieces.len() / 2;
-    let (left, right) = pieces.split_at(middle);
-    let (mut left, mut right) = (Some(left), Some(right));
-    both(&mut || drive_once(&mut left, grain, body), &mut || drive_once(&mut right, grain, body));
-}
-
-fn drive_once<P: Pieces, F: Fn(P::Item) + Sync>(pieces: &mut Option<P>, grain: usize, body: &F) {
-    if let Some(pieces) = pieces.take() {
-        drive(pieces, grain, body);
-    }
+    });
 }
 
 /// What a function makes of items.
@@ -134,7 +177,7 @@ impl<P: Pieces, R: Send, F: Fn(P::Item) -> R + Sync> Mapped<P, F> {
     /// All results, in order: of tasks, not of so many items that memory matters (those are written in place).
     pub(crate) fn collect(self) -> Vec<R> {
         let (n, function) = (self.pieces.len(), self.function);
-        if is_small(n, grain(&self.pieces)) {
+        if self.pieces.is_for_one() {
             // One allocation, of what is returned: the loops of a solver's iteration come here.
             let mut results = Vec::with_capacity(n);
             for item in self.pieces.each() {
@@ -149,8 +192,24 @@ impl<P: Pieces, R: Send, F: Fn(P::Item) -> R + Sync> Mapped<P, F> {
 
     /// All results in one. `combine` must be exactly associative: where the cuts are depends on the number of threads.
     pub(crate) fn reduce(self, identity: impl Fn() -> R, combine: impl Fn(R, R) -> R + Sync) -> R {
-        let grain = grain(&self.pieces);
-        reduce(self.pieces, grain, &self.function, &combine).unwrap_or_else(identity)
+        let function = self.function;
+        let fold = |part: P| {
+            let mut each = part.each();
+            let mut all = function(each.next()?);
+            for item in each {
+                all = combine(all, function(item));
+            }
+            Some(all)
+        };
+        let all = match parts(&self.pieces) {
+            1 => fold(self.pieces),
+            parts => {
+                // The last part comes first.
+                let folded = cut(self.pieces, parts, |part| part).into_par_iter().map(fold).collect();
+                folded.into_iter().flatten().reduce(|all, before| combine(before, all))
+            }
+        };
+        all.unwrap_or_else(identity)
     }
 }
 
@@ -168,33 +227,6 @@ fn taken<R>(slots: Vec<Option<R>>) -> Vec<R> {
         results.push(slot.expect("the loop met every item"));
     }
     results
-}
-
-fn reduce<P: Pieces, R: Send>(
-    pieces: P,
-    grain: usize,
-    function: &(impl Fn(P::Item) -> R + Sync),
-    combine: &(impl Fn(R, R) -> R + Sync),
-) -> Option<R> {
-    if is_small(pieces.len(), grain) {
-        let mut each = pieces.each();
-        let mut all = function(each.next()?);
-        for item in each {
-            all = combine(all, function(item));
-        }
-        return Some(all);
-    }
-    let middle = pieces.len() / 2;
-    let (left, right) = pieces.split_at(middle);
-    let (mut left, mut right) = (Some(left), Some(right));
-    let (mut first, mut second) = (None, None);
-    both(&mut || first = left.take().and_then(|left| reduce(left, grain, function, combine)), &mut || {
-        second = right.take().and_then(|right| reduce(right, grain, function, combine))
-    });
-    match (first, second) {
-        (Some(first), Some(second)) => Some(combine(first, second)),
-        (first, second) => first.or(second),
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::Host;
 use crate::backend::{Backend, Mailbox, Replay};
 use crate::error::{Error, Result};
 use crate::lock::lock;
-use crate::parallel::prelude::*;
+use crate::parallel::{self, prelude::*};
 use crate::scalar::Element;
 use std::collections::VecDeque;
 use std::fmt;
@@ -48,9 +48,6 @@ pub(super) fn buffer<T: Copy + Default>(len: usize) -> Vec<T> {
     prefer_huge_pages(buffer.as_mut_ptr().cast(), len * size_of::<T>());
     buffer
 }
-
-/// A replay that takes longer is run in the thread pool.
-const LONG: Duration = Duration::from_micros(100);
 
 impl Backend for Host {
     type Vec<T: Element> = Vec<T>;
@@ -133,7 +130,7 @@ impl Backend for Host {
     }
 
     fn record<'a>(&self, body: impl FnMut() -> Result<()> + Send + 'a) -> Result<HostRecording<'a>> {
-        Ok(HostRecording { body: Box::new(body), long: false })
+        Ok(HostRecording { body: Box::new(body), last: Duration::ZERO })
     }
 
     fn mailbox<T: Element>(&self, len: usize) -> Result<HostMailbox<T>> {
@@ -149,8 +146,8 @@ impl Backend for Host {
 /// A closure, called at each replay.
 pub struct HostRecording<'a> {
     body: Box<dyn FnMut() -> Result<()> + Send + 'a>,
-    /// Whether the last replay took long enough to be worth a visit to the thread pool.
-    long: bool,
+    /// How long the last replay took.
+    last: Duration,
 }
 
 impl fmt::Debug for HostRecording<'_> {
@@ -160,15 +157,12 @@ impl fmt::Debug for HostRecording<'_> {
 }
 
 impl Replay for HostRecording<'_> {
-    /// A long body runs on a thread of the pool: from there, its parallel steps start without a hand-over each (3 to 15
-    /// per cent of a CG iteration on 4e4 to 3e5 unknowns). Which thread it is changes no result.
+    /// What was long is likely to be so again: a team for it makes its loops begin and end without a hand-over each.
     fn replay(&mut self) -> Result<()> {
-        if self.long {
-            return rayon::scope(|_| (self.body)());
-        }
         let start = Instant::now();
+        parallel::gather(self.last);
         let done = (self.body)();
-        self.long = start.elapsed() > LONG;
+        self.last = start.elapsed();
         done
     }
 }

@@ -1,14 +1,16 @@
 //! How vectors are cut for sums: by their length alone, so that the bits do not depend on the number of threads.
 
-use super::memory::PARALLEL_FROM;
-use crate::parallel::{Pieces, prelude::*};
+use crate::parallel::{Pieces, in_team, prelude::*};
 use std::ops::Add;
 
-/// Elements that one task takes at least.
-const CHUNK: usize = 1 << 13;
+/// Elements of a chunk at least.
+const CHUNK: usize = 1 << 10;
 
-/// Chunks that a thread takes at least: they are over so soon that handing them out one by one would show.
-const AT_ONCE: usize = 4;
+/// Elements that a thread takes at least: they are over so soon that handing out less would show.
+const AT_ONCE: usize = 1 << 15;
+
+/// The same where threads wait for it awake.
+const AT_ONCE_IN_TEAM: usize = 1 << 11;
 
 /// Most partial sums of a reduction: they live on the stack, so that an iteration allocates nothing.
 const MOST_CHUNKS: usize = 512;
@@ -21,10 +23,9 @@ pub(super) fn chunk_size(n: usize) -> usize {
     CHUNK.max(n.div_ceil(MOST_CHUNKS).next_multiple_of(LANES))
 }
 
-/// Runs `body` on every chunk; on the calling thread alone where the `n` elements are too few to share.
+/// Runs `body` on every chunk of `n` elements; on the calling thread alone where they are too few to share.
 pub(super) fn for_chunks<P: Pieces>(n: usize, chunks: P, body: impl Fn(P::Item) + Sync) {
-    let least = if n < PARALLEL_FROM { usize::MAX } else { AT_ONCE };
-    chunks.with_min_len(least).for_each(body);
+    chunks.with_min_len(least(n)).for_each(body);
 }
 
 /// Sums `term(chunk)` over chunks of [`chunk_size`], in order.
@@ -33,8 +34,29 @@ pub(super) fn sum_chunks<P: Pieces, S: Copy + Default + Send + Add<Output = S>>(
     chunks: P,
     term: impl Fn(P::Item) -> S + Sync,
 ) -> S {
-    let mut partial = [S::default(); MOST_CHUNKS];
-    let partial = &mut partial[..n.div_ceil(chunk_size(n))];
-    for_chunks(n, partial.par_iter_mut().zip(chunks), |(sum, chunk)| *sum = term(chunk));
+    sum_of::<_, _, MOST_CHUNKS>(chunks.with_min_len(least(n)), term)
+}
+
+/// Chunks of `n` elements that are worth another thread.
+fn least(n: usize) -> usize {
+    let elements = if in_team() { AT_ONCE_IN_TEAM } else { AT_ONCE };
+    elements.div_ceil(chunk_size(n))
+}
+
+/// Sums `term(piece)` over at most `MOST` pieces, in order.
+pub(super) fn sum_of<P: Pieces, S: Copy + Default + Send + Add<Output = S>, const MOST: usize>(
+    pieces: P,
+    term: impl Fn(P::Item) -> S + Sync,
+) -> S {
+    if pieces.is_for_one() {
+        let mut sum = S::default();
+        for piece in pieces.each() {
+            sum = sum + term(piece);
+        }
+        return sum;
+    }
+    let mut partial = [S::default(); MOST];
+    let partial = &mut partial[..pieces.len()];
+    partial.par_iter_mut().zip(pieces).for_each(|(sum, piece)| *sum = term(piece));
     partial.iter().fold(S::default(), |sum, &part| sum + part)
 }

@@ -2,64 +2,134 @@
 
 use super::prefetch::{self, AHEAD};
 use super::{Scale, transposed};
-use crate::parallel::prelude::*;
+use crate::backend::host::sums::sum_of;
+use crate::parallel::{AtLeast, Pieces, in_team, prelude::*};
 use crate::scalar::{Element, Offset, Scalar, Widen};
 use std::ops::Range;
 
-/// Nonzeros plus rows that one task takes. Fixed, so that fused sums do not depend on the number of threads.
-const TASK: usize = 1 << 16;
+/// Nonzeros plus rows that one task takes at least.
+const TASK: usize = 1 << 13;
+
+/// Most tasks: their sums lie on the stack, so that a product allocates nothing.
+const MOST_TASKS: usize = 512;
+
+/// Nonzeros plus rows that a thread takes at least, where no team is at hand.
+const AT_ONCE: usize = 1 << 15;
+
+/// So many nonzeros stay in a cache from which nothing needs to be asked for ahead.
+const NEAR: usize = 1 << 17;
 
 /// A row longer than this is summed in pieces of this length, by several threads.
 const LONG: usize = 1 << 16;
 
-/// Splits the rows into ranges of about [`TASK`] nonzeros plus rows each: a function of the matrix alone.
-fn row_ranges<O: Offset>(offsets: &[O]) -> Vec<Range<usize>> {
-    let rows = offsets.len() - 1;
-    let work = |row: usize| offsets[row].to_usize() + row;
-    let tasks = work(rows).div_ceil(TASK).max(1);
-    let mut ranges: Vec<Range<usize>> = Vec::with_capacity(tasks);
-    let mut start = 0;
-    for task in 1..tasks {
-        // The first row that ends beyond the target; a row longer than a task goes to the task in which it starts.
-        // Offsets are far apart in memory, so the search guesses from the range before, and bisects if that fails.
-        let (mut low, mut high) = (start, rows);
-        let length = ranges.last().map_or(rows / tasks, Range::len).max(1);
-        let mut guess = start + length;
+/// Nonzeros plus rows before a row.
+fn work<O: Offset>(offsets: &[O], row: usize) -> usize {
+    offsets[row].to_usize() + row
+}
+
+/// `number` of `count` shares of a total: the count is small, so nothing overflows.
+fn share(number: usize, count: usize, total: usize) -> usize {
+    (number as u64 * total as u64 / count as u64) as usize
+}
+
+/// Rows cut into tasks of about equally many nonzeros plus rows, each with its part of y. Where the cuts are depends on
+/// the matrix alone, so fused sums do not depend on the number of threads. A task may have no rows.
+struct Tasks<'a, O, T> {
+    offsets: &'a [O],
+    /// Of how many.
+    count: usize,
+    numbers: Range<usize>,
+    rows: Range<usize>,
+    y: &'a mut [T],
+}
+
+impl<'a, O: Offset, T: Send> Tasks<'a, O, T> {
+    fn new(offsets: &'a [O], y: &'a mut [T]) -> Self {
+        let rows = offsets.len() - 1;
+        let count = work(offsets, rows).div_ceil(TASK).clamp(1, MOST_TASKS);
+        Self { offsets, count, numbers: 0..count, rows: 0..rows, y }
+    }
+
+    /// The first row of a task: the first that ends beyond the task's share of the work.
+    fn first_row(&self, number: usize) -> usize {
+        let rows = self.offsets.len() - 1;
+        if number == self.count {
+            return rows;
+        }
+        let total = work(self.offsets, rows);
+        let target = share(number, self.count, total);
+        // Offsets are far apart in memory, so the search guesses that rows are alike, and bisects if that fails.
+        let (mut low, mut high) = (self.rows.start, self.rows.end);
+        let mut guess = share(number, self.count, rows);
+        let rows_each = rows as f64 / total as f64;
         for step in 0.. {
             if low >= high {
                 break;
             }
             let row = if step < 8 { guess.clamp(low, high - 1) } else { low + (high - low) / 2 };
-            let end = work(row + 1);
-            let rows_off = end.abs_diff(task * TASK) * length / TASK;
-            if end > task * TASK {
+            let end = work(self.offsets, row + 1);
+            let rows_off = (end.abs_diff(target) as f64 * rows_each) as usize;
+            if end > target {
                 (high, guess) = (row, row.saturating_sub(rows_off.max(1)));
             } else {
                 (low, guess) = (row + 1, row + 1 + rows_off);
             }
         }
-        let end = low.max(start + 1).min(rows);
-        ranges.push(start..end);
-        start = end;
+        low
     }
-    ranges.push(start..rows);
-    ranges
 }
 
-/// The sum of a row's products: four running sums, so that additions do not wait for each other.
+impl<'a, O: Offset, T: Send> Pieces for Tasks<'a, O, T> {
+    type Item = (Range<usize>, &'a mut [T]);
+    type Each = Self;
+
+    fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    fn split_at(self, middle: usize) -> (Self, Self) {
+        let Self { offsets, count, ref numbers, ref rows, .. } = self;
+        let (number, first) = (numbers.start + middle, self.first_row(numbers.start + middle));
+        let (before, behind) =
+            ((numbers.start..number, rows.start..first), (number..numbers.end, first..rows.end));
+        let (y, others) = self.y.split_at_mut(first - rows.start);
+        let part = |(numbers, rows), y| Self { offsets, count, numbers, rows, y };
+        (part(before, y), part(behind, others))
+    }
+
+    fn each(self) -> Self {
+        self
+    }
+}
+
+impl<'a, O: Offset, T: Send> Iterator for Tasks<'a, O, T> {
+    type Item = (Range<usize>, &'a mut [T]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.numbers.next()? + 1;
+        let end = if self.numbers.is_empty() { self.rows.end } else { self.first_row(next) };
+        let rows = self.rows.start..end;
+        self.rows.start = end;
+        let (mine, others) = std::mem::take(&mut self.y).split_at_mut(rows.len());
+        self.y = others;
+        Some((rows, mine))
+    }
+}
+
+/// The sum of a row's products, four at a time, so that additions wait less for each other.
 #[inline(always)]
 fn row_sum<V: Copy, T: Scalar>(indices: &[u32], values: &[V], value: impl Fn(V) -> T, x: &[T]) -> T {
     let (index_chunks, index_rest) = indices.as_chunks::<4>();
     let (value_chunks, value_rest) = values.as_chunks::<4>();
-    let rest =
-        index_rest.iter().zip(value_rest).fold(T::default(), |sum, (&j, &v)| sum + value(v) * x[j as usize]);
-    let mut sums = [T::default(); 4];
+    let mut sum = T::default();
     for (j, v) in index_chunks.iter().zip(value_chunks) {
-        for lane in 0..4 {
-            sums[lane] += value(v[lane]) * x[j[lane] as usize];
-        }
+        let product = |lane: usize| value(v[lane]) * x[j[lane] as usize];
+        sum += (product(0) + product(1)) + (product(2) + product(3));
     }
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+    for (&j, &v) in index_rest.iter().zip(value_rest) {
+        sum += value(v) * x[j as usize];
+    }
+    sum
 }
 
 #[cold]
@@ -98,11 +168,14 @@ fn row_sums<O: Offset, V: Element, T: Scalar>(
     y: &mut [T],
     mut body: impl FnMut(usize, T, &mut T),
 ) {
+    let far = values.len() > NEAR;
     let mut start = offsets[rows.start].to_usize();
     let ends = &offsets[rows.start + 1..=rows.end];
     for ((row, end), y) in rows.zip(ends).zip(y) {
         let end = end.to_usize();
-        prefetch::entries(indices, values, start + AHEAD, end + AHEAD);
+        if far {
+            prefetch::entries(indices, values, start + AHEAD, end + AHEAD);
+        }
         let (columns, numbers) = (&indices[start..end], &values[start..end]);
         let sum = if end - start > LONG {
             long_row_sum(columns, numbers, value, x)
@@ -127,9 +200,9 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     let arrays = (offsets, indices, values);
     // The usual case apart: two multiplications a row less.
     if scale.alpha == T::one() && scale.beta == T::zero() {
-        for_ranges(offsets, y, |rows, y| row_sums(arrays, rows, value, x, y, |_, sum, y| *y = sum));
+        tasks(offsets, y).for_each(|(rows, y)| row_sums(arrays, rows, value, x, y, |_, sum, y| *y = sum));
     } else {
-        for_ranges(offsets, y, |rows, y| {
+        tasks(offsets, y).for_each(|(rows, y)| {
             row_sums(arrays, rows, value, x, y, |_, sum, y| *y = scale.finish(sum, *y));
         });
     }
@@ -143,16 +216,15 @@ pub(super) fn product_dot<O: Offset, V: Widen<T>, T: Scalar>(
     x: &[T],
     y: &mut [T],
 ) -> T {
-    for_ranges(offsets, y, |rows, y| {
+    let dot = |(rows, y): (Range<usize>, &mut [T])| {
         let mut dot = T::default();
         row_sums((offsets, indices, values), rows, V::widen, x, y, |row, sum, y| {
             *y = sum;
             dot += x[row].conj() * sum;
         });
         dot
-    })
-    .into_iter()
-    .sum()
+    };
+    sum_of::<_, _, MOST_TASKS>(tasks(offsets, y), dot)
 }
 
 /// y = alpha A^T x + beta y.
@@ -187,35 +259,46 @@ pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
     transposed::collect(blocks, &range, &scatter, scale, y);
 }
 
-fn for_ranges<O: Offset, T: Scalar, R: Send>(
-    offsets: &[O],
-    mut y: &mut [T],
-    body: impl Fn(Range<usize>, &mut [T]) -> R + Sync,
-) -> Vec<R> {
-    let mut tasks = Vec::new();
-    for rows in row_ranges(offsets) {
-        let (mine, rest) = y.split_at_mut(rows.len());
-        tasks.push((rows, mine));
-        y = rest;
-    }
-    tasks.into_par_iter().map(|(rows, y)| body(rows, y)).collect()
+/// All rows.
+fn tasks<'a, O: Offset, T: Send>(offsets: &'a [O], y: &'a mut [T]) -> AtLeast<Tasks<'a, O, T>> {
+    let tasks = Tasks::new(offsets, y);
+    let of_a_task = work(offsets, offsets.len() - 1).div_ceil(tasks.len());
+    tasks.with_min_len(if in_team() { 1 } else { AT_ONCE.div_ceil(of_a_task.max(1)) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The plain statement of [`row_ranges`].
+    /// The rows of all tasks, cut one by one, or in halves first.
+    fn ranges(offsets: &[u32], halves: bool) -> Vec<Range<usize>> {
+        let (mut y, mut ranges) = (vec![0_u8; offsets.len() - 1], Vec::new());
+        let mut parts = vec![Tasks::new(offsets, &mut y)];
+        while let Some(tasks) = parts.pop() {
+            if halves && tasks.len() > 1 {
+                let middle = tasks.len() / 2;
+                let (before, behind) = tasks.split_at(middle);
+                parts.extend([behind, before]);
+            } else {
+                for (rows, _) in tasks {
+                    ranges.push(rows);
+                }
+            }
+        }
+        ranges
+    }
+
+    /// The plain statement of [`Tasks`].
     fn one_by_one(offsets: &[u32]) -> Vec<Range<usize>> {
         let rows = offsets.len() - 1;
-        let tasks = (offsets[rows] as usize + rows).div_ceil(TASK).max(1);
+        let total = offsets[rows] as usize + rows;
+        let tasks = total.div_ceil(TASK).clamp(1, MOST_TASKS);
         let (mut start, mut ranges) = (0, Vec::new());
         for task in 1..=tasks {
             let mut end = start;
-            while end < rows && (task == tasks || offsets[end + 1] as usize + end < task * TASK) {
+            while end < rows && (task == tasks || offsets[end + 1] as usize + end < task * total / tasks) {
                 end += 1;
             }
-            let end = if task == tasks { rows } else { end.max(start + 1).min(rows) };
             ranges.push(start..end);
             start = end;
         }
@@ -239,7 +322,9 @@ mod tests {
                 *total += length(i);
                 Some(*total)
             }));
-            assert_eq!(row_ranges(&offsets), one_by_one(&offsets), "{rows} rows");
+            let plain = one_by_one(&offsets);
+            assert_eq!(ranges(&offsets, false), plain, "{rows} rows");
+            assert_eq!(ranges(&offsets, true), plain, "{rows} rows");
         }
     }
 }

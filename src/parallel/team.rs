@@ -1,0 +1,415 @@
+//! Threads that wait for the next loop awake.
+//!
+//! Handing a loop to sleeping threads takes 10 to 50 microseconds, as long as a whole iteration on 10^4 unknowns. So
+//! who runs short loops one behind the other (the replay of a recording) gathers a team first: threads of rayon's pool
+//! that look for the caller's next loop all the time, and go back to the pool once none has come for [`LINGER`].
+//! Beginning and ending a loop then costs a few hundred nanoseconds.
+//!
+//! ```text
+//! caller    job = parts, body | state = open | its share, then what others have left | state = closed | wait for count 0
+//! helper    until state is open: look again  | count += 1, its share, others', count -= 1
+//! ```
+//!
+//! Each thread begins with a share of its own, the same in every loop: the data of an iteration stays in its cache.
+//! Parts are claimed one by one, so that a thread to which the system gives no time holds up none but the part it is
+//! at. A helper that comes too late finds nothing left to claim, and the caller never waits for it.
+//!
+//! Every thread that calls loops has a team of its own, of threads of the pool it belongs to.
+
+use crate::lock::lock;
+use std::any::Any;
+use std::cell::{Cell, OnceCell, UnsafeCell};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+/// How long a helper looks for a loop before it goes back to the pool.
+const LINGER: Duration = Duration::from_micros(50);
+
+/// How long it looks before it lets other threads of the machine go first.
+const EAGER: Duration = Duration::from_micros(5);
+
+/// How long it stays at most, so that who else uses the pool gets its turn; the caller asks for another then.
+const STAY: Duration = Duration::from_millis(2);
+
+/// Looks between two looks at the clock.
+const LOOKS: u32 = 32;
+
+/// Looks at the helpers' count before the caller lets others go first: there may be more threads than processors.
+const PATIENCE: u32 = 1 << 10;
+
+/// Work that is worth a helper, again and again: asking for one takes several microseconds, until it comes ten times
+/// that.
+const WORTH: Duration = Duration::from_micros(7);
+
+/// Most threads of a team.
+const MOST: usize = 256;
+
+/// Bits of the state: how many helpers are in the loop, whether it is open, how many threads have a share of it, and
+/// the loop's number.
+const OPEN: u64 = 1 << 16;
+const COUNT: u64 = OPEN - 1;
+const SHARES: u32 = 17;
+const NUMBER: u32 = 32;
+
+/// Nothing else in its cache lines.
+#[repr(align(128))]
+struct Line<T>(T);
+
+/// What a thread's place in the team holds.
+struct Place {
+    /// The loop's number, and in the lower 16 bits how many parts of this place's share are claimed.
+    claimed: AtomicU64,
+    occupied: AtomicBool,
+}
+
+/// A loop. Its lifetime is that of [`Team::run`]'s arguments, which ends when the last helper has left.
+#[derive(Clone, Copy)]
+struct Job {
+    body: *const (dyn Fn(usize) + Sync),
+    parts: usize,
+    shares: usize,
+    number: u64,
+}
+
+/// What helpers look at: one cache line, so that who sees an open loop has the job too.
+#[repr(align(64))]
+struct Board {
+    state: AtomicU64,
+    job: UnsafeCell<Option<Job>>,
+}
+
+struct Team {
+    board: Line<Board>,
+    places: Vec<Line<Place>>,
+    /// Helpers that were asked for and have not left yet.
+    asked: AtomicUsize,
+    owner: ThreadId,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+// SAFETY: all but `job` is made for sharing. The owner alone writes `job`, while no helper is in a loop (the count is 0
+// and the loop closed), and helpers read it between entering an open loop and leaving it, see `Team::enter`. What its
+// pointer leads to is `Sync`.
+unsafe impl Send for Team {}
+// SAFETY: as above.
+unsafe impl Sync for Team {}
+
+/// A thread's own team, and what it knows of it.
+struct Caller {
+    team: Arc<Team>,
+    /// Loops so far.
+    number: Cell<u64>,
+    /// Whether a loop is under way: loops inside of it have no team.
+    busy: Cell<bool>,
+}
+
+thread_local! {
+    /// None until the thread gathers a team.
+    static CALLER: OnceCell<Caller> = const { OnceCell::new() };
+}
+
+/// Processors that this process may use: more threads than these would wait for each other.
+fn processors() -> usize {
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, usize::from).min(MOST))
+}
+
+/// Asks for as many helpers as `work`, one iteration of what is about to be repeated, is worth.
+pub(crate) fn gather(work: Duration) {
+    if work >= WORTH {
+        let worth = usize::try_from(work.as_nanos() / WORTH.as_nanos()).unwrap_or(MOST);
+        gather_threads(rayon::current_num_threads().min(processors()).min(worth.saturating_add(1)));
+    }
+}
+
+/// Asks for helpers until there are so many threads.
+fn gather_threads(threads: usize) {
+    // A thread that is about to end gathers none.
+    let _ = CALLER.try_with(|caller| {
+        let team = &caller.get_or_init(Caller::new).team;
+        let helpers = threads.min(team.places.len()).saturating_sub(1);
+        while team.asked.load(Ordering::Relaxed) < helpers {
+            team.asked.fetch_add(1, Ordering::Relaxed);
+            let team = Arc::clone(team);
+            rayon::spawn(move || {
+                team.help();
+                team.asked.fetch_sub(1, Ordering::Relaxed);
+            });
+        }
+    });
+}
+
+/// Threads of the caller's team; one where it has none at the moment.
+pub(super) fn threads() -> usize {
+    CALLER.try_with(|caller| caller.get().map_or(1, Caller::threads)).unwrap_or(1)
+}
+
+/// Runs `body` on the numbers below `parts`, with the team. Returns whether there was one.
+pub(super) fn run(parts: usize, body: &(dyn Fn(usize) + Sync)) -> bool {
+    let done = CALLER.try_with(|caller| caller.get().and_then(|caller| caller.run(parts, body)));
+    match done.ok().flatten() {
+        Some(Err(panic)) => resume_unwind(panic),
+        done => done.is_some(),
+    }
+}
+
+impl Caller {
+    fn new() -> Self {
+        let place = || Line(Place { claimed: AtomicU64::new(0), occupied: AtomicBool::new(false) });
+        let team = Team {
+            board: Line(Board { state: AtomicU64::new(0), job: UnsafeCell::new(None) }),
+            // Tests gather more threads than there are processors.
+            places: (0..processors().max(8)).map(|_| place()).collect(),
+            asked: AtomicUsize::new(0),
+            owner: thread::current().id(),
+            panic: Mutex::new(None),
+        };
+        Self { team: Arc::new(team), number: Cell::new(0), busy: Cell::new(false) }
+    }
+
+    fn threads(&self) -> usize {
+        let threads = 1 + self.team.asked.load(Ordering::Relaxed);
+        if self.busy.get() { 1 } else { threads.min(self.team.places.len()) }
+    }
+
+    /// None where there is no team for it.
+    fn run(&self, parts: usize, body: &(dyn Fn(usize) + Sync)) -> Option<thread::Result<()>> {
+        let threads = self.threads();
+        if threads == 1 || parts > COUNT as usize {
+            return None;
+        }
+        self.busy.set(true);
+        self.number.set(self.number.get() + 1);
+        let done = self.team.run(parts, threads.min(parts), self.number.get(), body);
+        self.busy.set(false);
+        Some(done)
+    }
+}
+
+impl Team {
+    /// The owner's part of a loop.
+    fn run(
+        &self,
+        parts: usize,
+        shares: usize,
+        number: u64,
+        body: &(dyn Fn(usize) + Sync),
+    ) -> thread::Result<()> {
+        let body: *const (dyn Fn(usize) + Sync + '_) = body;
+        // SAFETY: the two types differ in the lifetime alone; this function ends after the last use of the pointer.
+        let body: *const (dyn Fn(usize) + Sync + 'static) = unsafe { std::mem::transmute(body) };
+        let job = Job { body, parts, shares, number };
+        // SAFETY: the loop before this one is closed and has no helpers in it, so nobody reads.
+        unsafe { *self.board.0.job.get() = Some(job) };
+        // The count is left as it is: a helper may be at the door for a moment.
+        let upper = (number << NUMBER) | ((shares as u64) << SHARES) | OPEN;
+        let old = self.board.0.state.load(Ordering::Relaxed) & !COUNT;
+        self.board.0.state.fetch_add(upper.wrapping_sub(old), Ordering::Release);
+        let mine = catch_unwind(AssertUnwindSafe(|| self.work(job, 0)));
+        if mine.is_err() {
+            self.claim_all(job);
+        }
+        self.board.0.state.fetch_sub(OPEN, Ordering::Relaxed);
+        let mut looks = 0;
+        while self.board.0.state.load(Ordering::Acquire) & COUNT != 0 {
+            looks += 1;
+            if looks < PATIENCE { std::hint::spin_loop() } else { thread::yield_now() }
+        }
+        match lock(&self.panic).take() {
+            Some(panic) => mine.and(Err(panic)),
+            None => mine,
+        }
+    }
+
+    /// A helper's stay.
+    fn help(&self) {
+        // A caller that waits inside of a loop may come by its own request.
+        if thread::current().id() == self.owner {
+            return;
+        }
+        let free = |place: &Line<Place>| !place.0.occupied.swap(true, Ordering::Acquire);
+        let Some(place) = (1..self.places.len()).find(|&place| free(&self.places[place])) else { return };
+        let arrived = Instant::now();
+        let (mut since, mut seen, mut looks) = (arrived, None, 0);
+        loop {
+            if let Some(number) = self.enter(place, seen) {
+                (since, seen, looks) = (Instant::now(), Some(number), 0);
+                if since - arrived > STAY {
+                    break;
+                }
+            }
+            looks += 1;
+            if looks % LOOKS == 0 {
+                let waited = since.elapsed();
+                if waited > LINGER {
+                    break;
+                } else if waited > EAGER {
+                    thread::yield_now();
+                }
+            }
+            std::hint::spin_loop();
+        }
+        self.places[place].0.occupied.store(false, Ordering::Release);
+    }
+
+    /// Takes part in a loop that is open and not the last one `seen`; returns its number then.
+    fn enter(&self, place: usize, seen: Option<u64>) -> Option<u64> {
+        let has_share = |state: u64| {
+            state & OPEN != 0
+                && place < ((state >> SHARES) as usize & 0x7fff)
+                && Some(state >> NUMBER) != seen
+        };
+        if !has_share(self.board.0.state.load(Ordering::Relaxed)) {
+            return None;
+        }
+        let state = self.board.0.state.fetch_add(1, Ordering::Acquire);
+        let number = has_share(state).then_some(state >> NUMBER);
+        if number.is_some() {
+            // SAFETY: the loop was open when this thread was counted in, so the owner wrote the job before, and does
+            // not write it again until this thread is counted out.
+            let job = unsafe { *self.board.0.job.get() };
+            let worked =
+                catch_unwind(AssertUnwindSafe(|| job.into_iter().for_each(|job| self.work(job, place))));
+            if let Err(panic) = worked {
+                lock(&self.panic).get_or_insert(panic);
+            }
+        }
+        self.board.0.state.fetch_sub(1, Ordering::Release);
+        number
+    }
+
+    /// Runs what is left of the share of a place, then what is left of others'.
+    fn work(&self, job: Job, place: usize) {
+        // SAFETY: `Team::run`, whose argument this is, waits until all who work have left.
+        let body = unsafe { &*job.body };
+        for share in (place..job.shares).chain(0..place) {
+            while let Some(part) = self.claim(job, share) {
+                body(part);
+            }
+        }
+    }
+
+    /// The next part of a share.
+    fn claim(&self, job: Job, share: usize) -> Option<usize> {
+        let Range { start, end } = share * job.parts / job.shares..(share + 1) * job.parts / job.shares;
+        let claimed = &self.places[share].0.claimed;
+        let none = job.number << 16;
+        let mut seen = claimed.load(Ordering::Relaxed);
+        loop {
+            // What stands there from another loop counts for nothing.
+            let next = if seen >> 16 == none >> 16 { seen } else { none };
+            let part = start + (next & COUNT) as usize;
+            if part >= end {
+                return None;
+            }
+            match claimed.compare_exchange_weak(seen, next + 1, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some(part),
+                Err(other) => seen = other,
+            }
+        }
+    }
+
+    /// After a panic: nobody begins another part.
+    fn claim_all(&self, job: Job) {
+        for share in 0..job.shares {
+            while self.claim(job, share).is_some() {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shared;
+    use super::*;
+    use std::sync::atomic::AtomicU32;
+
+    /// Runs a loop with a team of so many threads, and counts how often each part was met.
+    fn met(threads: usize, parts: usize, body: impl Fn(usize) + Sync) -> Vec<u32> {
+        let counts: Vec<AtomicU32> = (0..parts).map(|_| AtomicU32::new(0)).collect();
+        gather_threads(threads);
+        shared(parts, &|part| {
+            counts[part].fetch_add(1, Ordering::Relaxed);
+            body(part);
+        });
+        counts.into_iter().map(AtomicU32::into_inner).collect()
+    }
+
+    fn in_pool<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
+    }
+
+    #[test]
+    fn every_part_is_met_once() {
+        // Far more threads than most machines have processors, in a pool and beside one.
+        let many = || {
+            for round in 0..2000 {
+                let parts = round % 37;
+                let counts = met(8, parts, |_| {});
+                assert_eq!(counts, vec![1; parts], "{round}");
+            }
+        };
+        in_pool(9, many);
+        many();
+    }
+
+    #[test]
+    fn helpers_help_and_go() {
+        in_pool(4, || {
+            let caller = thread::current().id();
+            let others = AtomicU32::new(0);
+            let start = Instant::now();
+            while others.load(Ordering::Relaxed) == 0 && start.elapsed() < Duration::from_secs(20) {
+                met(4, 16, |_| {
+                    others.fetch_add(u32::from(thread::current().id() != caller), Ordering::Relaxed);
+                    thread::sleep(Duration::from_micros(20));
+                });
+            }
+            assert!(others.into_inner() > 0, "no helper came");
+            while threads() > 1 && start.elapsed() < Duration::from_secs(20) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            assert_eq!(threads(), 1, "a helper stayed");
+        });
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_and_the_team_goes_on() {
+        in_pool(4, || {
+            for bad in 0..50 {
+                let loop_with_panic = || met(4, 50, |part| assert!(part != bad, "part {part}"));
+                let panic = catch_unwind(AssertUnwindSafe(loop_with_panic)).unwrap_err();
+                let message = panic.downcast_ref::<String>().expect("a message");
+                assert!(message.contains(&format!("part {bad}")), "{message}");
+                assert_eq!(met(4, 20, |_| {}), [1; 20]);
+            }
+        });
+    }
+
+    #[test]
+    fn a_loop_inside_of_a_loop_has_no_team() {
+        in_pool(4, || {
+            let inner = AtomicU32::new(0);
+            for _ in 0..100 {
+                met(4, 8, |_| {
+                    // On a helper's thread there may be a team: that thread's own.
+                    let met = met(3, 5, |_| {});
+                    inner.fetch_add(met.iter().sum::<u32>(), Ordering::Relaxed);
+                });
+            }
+            assert_eq!(inner.into_inner(), 100 * 8 * 5);
+        });
+    }
+
+    #[test]
+    fn several_callers_at_once() {
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..500).for_each(|_| assert_eq!(met(3, 12, |_| {}), [1; 12])));
+            }
+        });
+    }
+}
