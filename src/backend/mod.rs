@@ -55,12 +55,12 @@ pub use runs::{
 };
 pub(crate) use runs::{bounds_at, check_bounds, run_mark, sources_at};
 pub use slim::{
-    BASES, FoundKinds, GridHoles, GridMarks, GridRows, Keys, KindParts, Kinds, LongParts, LongRows, Lookup,
-    MOST_KEYS, NO_ENTRY, SECTION, SLIM_WINDOW, STENCIL_PLACES, SectionParts, SectionSizes, SlimBody,
-    SlimColumns, SlimParts, SlimPlan, SlimSteps, SlimValues, StencilParts, Survey, ValuesMut, WIDE_COLUMNS,
-    WholeKinds, WindowOrder, WindowOrderRef,
+    BASES, DEALT_TILE, FoundKinds, GridHoles, GridMarks, GridRows, Keys, KindParts, Kinds, LongParts,
+    LongRows, Lookup, MOST_KEYS, NO_ENTRY, SECTION, SLIM_WINDOW, STENCIL_PLACES, SectionParts, SectionSizes,
+    SlimBody, SlimColumns, SlimParts, SlimPlan, SlimSteps, SlimValues, StencilParts, Survey, ValuesMut,
+    WIDE_COLUMNS, WholeKinds, WindowOrder, WindowOrderRef,
 };
-pub(crate) use slim::{RANGE, base_of, code_of, ordered_by_length, wants_order};
+pub(crate) use slim::{RANGE, base_of, code_of, dealt_bytes, dealt_places, ordered_by_length, wants_order};
 pub use vector::VectorOps;
 
 use crate::error::Result;
@@ -82,6 +82,9 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     type Recording<'a>: Replay;
     /// Values on their way from the backend to the caller, see [`Mailbox`].
     type Mailbox<T: Element>: Mailbox<T, Backend = Self> + 'static;
+    /// Where rows and columns of a compressed matrix are whose entries are dealt out evenly, in an order of the backend's
+    /// own ([`SlimBody::Dealt`]). A type without values where there is no such order.
+    type Dealt: Debug + Send + Sync + 'static;
 
     /// How many recorded iterations a solver should keep queued before it waits for the value that the oldest of
     /// them posted: 1 where execution is immediate.

@@ -249,12 +249,31 @@ pub fn matrices() -> Vec<Named> {
         (
             "a giant row",
             "1 long rows",
-            matrix(scattered(20_000, 20_000, long, 20_000), 20_000, |i, k| (i + k) as f64),
+            matrix(scattered(70_000, 70_000, long, 70_000), 70_000, |i, k| (i + k) as f64),
         ),
-        // More of them than a device tells the host of.
+        // More of them than a device tells the host of. Columns are all over both, so that a GPU deals no entries out.
         ("many long rows", "2143 long rows", {
             let length = |i| if i % 28 == 5 { 140 } else { i % 2 };
-            matrix(scattered(60_000, 60_000, length, 2000), 60_000, |i, k| (i + k) as f64)
+            matrix(scattered(60_000, 70_000, length, 70_000), 70_000, |i, k| (i + k) as f64)
+        }),
+        // Rows that a GPU deals out: some empty, the last ones too, some of several tiles; columns of a tile are within
+        // 16 bits, those of all rows are not.
+        ("uneven rows", "", {
+            let length = |i| match i {
+                500 | 501 | 1900 => 7000,
+                2990.. => 0,
+                _ if i % 60 == 7 => 250,
+                _ => i % 5,
+            };
+            matrix(scattered(3000, 150_000, length, 40_000), 150_000, |i, k| (i * 8 + k) as f64 * 0.1)
+        }),
+        ("uneven rows of halves", "", {
+            let length = |i| if i % 40 == 0 { 400 } else { i % 3 };
+            matrix(scattered(2000, 2000, length, 900), 2000, |i, k| (i * 400 + k) as f64 / 2.0)
+        }),
+        ("uneven rows, far columns", "", {
+            let length = |i| if i % 40 == 0 { 400 } else { i % 3 };
+            matrix(scattered(900, 300_000, length, 300_000), 300_000, |i, k| (i * 8 + k) as f64 * 0.1)
         }),
         ("597 x 43", "", matrix(scattered(597, 43, |i| i % 10, 43), 43, |i, k| (i + 2 * k) as f64 * 0.3)),
         ("43 x 597", "", matrix(scattered(43, 597, |i| i % 70, 597), 597, |i, k| (i + 2 * k) as f64 * 0.3)),

@@ -266,7 +266,7 @@ fn compressible(names: &[&str]) -> Vec<slim::Named> {
 }
 
 /// One matrix for each storage.
-const STORAGES: [&str; 16] = [
+const STORAGES: [&str; 18] = [
     "27 points",
     "27 points of a grid",
     "27 points of a grid, no two alike",
@@ -283,11 +283,19 @@ const STORAGES: [&str; 16] = [
     "rows of 20 to 49, few values",
     "distances in ranges",
     "a giant row",
+    "uneven rows",
+    "uneven rows of halves",
 ];
 
 pub fn compressed(b: &Cuda) {
     let others = ["few special values", "many long rows", "597 x 43", "no nonzeros"];
     for (name, expected, a) in compressible(&STORAGES).into_iter().chain(compressible(&others)) {
+        slim::round_trip(b, name, expected, &a);
+    }
+    // Deals entries out evenly, unless columns are too far apart.
+    let rows = ["uneven rows", "uneven rows of halves", "uneven rows, far columns"];
+    let expected = ["16 bits, values in f64", "16 bits, values in f32", "16 or 32 bits"];
+    for ((name, _, a), expected) in compressible(&rows).into_iter().zip(expected) {
         slim::round_trip(b, name, expected, &a);
     }
 }
@@ -314,6 +322,13 @@ pub fn compressed_products(b: &Cuda) {
     for (name, _, a) in compressible(&["far columns", "lengths of every kind"]) {
         slim::check::<f32, f32, _>(b, name, &a.map(|v| v as f32));
     }
+    // Dealt out, in other types.
+    for (name, _, a) in compressible(&["uneven rows of halves"]) {
+        slim::check::<f32, f32, _>(b, name, &a.map(|v| v as f32));
+        slim::check::<f32, f64, _>(b, name, &a.map(|v| v as f32));
+        slim::check::<Complex<f32>, Complex<f32>, _>(b, name, &a.map(|v| Complex::new(v as f32, -0.5)));
+        slim::check::<Complex<f64>, Complex<f64>, _>(b, name, &a.map(|v| Complex::new(v, 0.1 * v)));
+    }
 }
 
 pub fn compressed_dots(b: &Cuda) {
@@ -330,6 +345,7 @@ pub fn compressed_dots(b: &Cuda) {
         "a stencil with halves",
         "lengths of every kind",
         "a giant row",
+        "uneven rows of halves",
     ];
     slim::slim_dots_of(b, compressible(&square));
 }

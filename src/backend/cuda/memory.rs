@@ -72,6 +72,7 @@ impl Backend for Cuda {
     type Slice<T: Element> = Slice<T>;
     type Recording<'a> = Recording<'a>;
     type Mailbox<T: Element> = Mailbox<T>;
+    type Dealt = super::slim::Dealt;
 
     const QUEUE_DEPTH: usize = 4;
     /// A warp. 2 to 8 % faster than 16.

@@ -67,6 +67,16 @@ pub enum LongRows<B: Backend> {
     Held(B::Vec<u32>, Offsets<B>, usize),
 }
 
+impl<B: Backend> LongRows<B> {
+    /// How many entries they have.
+    pub fn entries(&self) -> usize {
+        match self {
+            LongRows::Told(rows) => rows.iter().map(|&(_, length)| length as usize).sum(),
+            LongRows::Held(.., entries) => *entries,
+        }
+    }
+}
+
 /// Sizes of sections, and the order of their rows.
 #[derive(Debug)]
 pub struct SectionSizes<B: Backend> {

@@ -25,6 +25,21 @@ pub const SECTION: usize = 32;
 /// Rows of a window within which rows may be ordered by length.
 pub const SLIM_WINDOW: usize = 256;
 
+/// Entries of a tile, where they are dealt out evenly.
+pub const DEALT_TILE: usize = 2048;
+
+/// Places of entries that are dealt out.
+pub(crate) fn dealt_places(nonzeros: usize) -> usize {
+    nonzeros.next_multiple_of(DEALT_TILE)
+}
+
+/// Bytes of the tiles of entries that are dealt out, values aside: 16 a tile and at the end, starts of rows, and of each
+/// place a code and a bit.
+pub(crate) fn dealt_bytes(rows: usize, nonzeros: usize) -> usize {
+    let places = dealt_places(nonzeros);
+    16 * (places / DEALT_TILE + 1) + 2 * rows + 2 * places + places / 8
+}
+
 /// Keys that a table may have, of which code 255 is never one where an entry may be missing.
 pub const MOST_KEYS: usize = 256;
 
@@ -165,6 +180,28 @@ pub trait SlimSteps: Backend {
         words: &mut Self::Slice<u32>,
         values: ValuesMut<'_, V, Self>,
     ) -> Result<()>;
+
+    /// Tiles for entries dealt out evenly, not yet filled; `None` where columns of a tile are too far apart, and on
+    /// backends to which rows of any lengths are alike.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_tiles<V: Scalar>(&self, _a: CsrParts<'_, V, Self>) -> Result<Option<Self::Dealt>> {
+        Ok(None)
+    }
+
+    /// Fills such tiles; `values` are no codes.
+    ///
+    /// # Errors
+    /// As [`SlimSteps::slim_survey`].
+    fn slim_deal<V: Scalar>(
+        &self,
+        _a: CsrParts<'_, V, Self>,
+        _tiles: &mut Self::Dealt,
+        _values: ValuesMut<'_, V, Self>,
+    ) -> Result<()> {
+        Ok(())
+    }
 
     /// The given rows, one after the other.
     ///

@@ -2,8 +2,8 @@
 
 use super::{Body, Columns, KindTable, Long, Sections, Slim, SlimOptions, Values};
 use crate::backend::{
-    Conversions, FoundKinds, Kinds, LongRows, MOST_KEYS, NARROW_LIMIT, Offsets, SLIM_WINDOW, SectionSizes,
-    SlimPlan, Survey, ValuesMut, WindowOrder,
+    Backend, Conversions, FoundKinds, Kinds, LongRows, MOST_KEYS, NARROW_LIMIT, Offsets, SLIM_WINDOW,
+    SectionSizes, SlimPlan, Survey, ValuesMut, WindowOrder, dealt_bytes, dealt_places,
 };
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -35,6 +35,20 @@ pub(super) fn longest_rows(rows: usize, nonzeros: usize) -> [usize; 2] {
 /// Whether sections pad so much that fewer rows should be in them.
 pub(super) fn is_padded(places: u64, entries: u64) -> bool {
     places - entries > (entries / 2).max(4096)
+}
+
+/// Whether entries are better dealt out evenly than held in sections, by bytes: putting rows together again costs a fifth
+/// of what memory gives, long rows come in a launch of their own and move half of it.
+fn is_uneven<B: Backend>(
+    sizes: &SectionSizes<B>,
+    words: [u32; 2],
+    (rows, nonzeros, in_long): (usize, usize, usize),
+    [value, in_section, dealt]: [usize; 3],
+) -> bool {
+    let sections = 4 * sizes.words(words) + sizes.places() * in_section as u64;
+    let long = in_long * (4 + value);
+    let dealt = dealt_bytes(rows, nonzeros) + nonzeros * dealt;
+    5 * (sections + 2 * long as u64) > 6 * dealt as u64
 }
 
 impl<V: Scalar, B: Conversions> Slim<V, B> {
@@ -120,9 +134,21 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
             values: values.as_ref().filter(|_| trusted && options.values),
         };
         let narrow = options.values && narrow && size_of::<V::Narrow>() < size_of::<V>();
+        let sizes = match sizes {
+            Some(sizes) => sizes,
+            None => backend.slim_sizes(a.parts(), longest, !plan.kinds && plan.distances.is_none())?,
+        };
+        let in_long = long_rows.entries();
+        let dealt = if narrow { size_of::<V::Narrow>() } else { size_of::<V>() };
+        let each = [size_of::<V>(), if plan.values.is_some() { 0 } else { dealt }, dealt];
+        if is_uneven(&sizes, plan.quad_words(), (a.rows(), a.nonzeros(), in_long), each)
+            && let Some(dealt) = Self::dealt(backend, a, narrow)?
+        {
+            return Ok(Some(whole(dealt, dealt_places(a.nonzeros()) - a.nonzeros())));
+        }
         let long = Self::long_rows(backend, a, long_rows)?;
-        let short = (a.nonzeros() - long.as_ref().map_or(0, |(_, csr)| csr.nonzeros()), may_pad);
-        let filled = Self::sections(backend, a, &plan, &mut sets, sizes, narrow, short)?;
+        let short = (a.nonzeros() - in_long, may_pad);
+        let filled = Self::sections(backend, a, &plan, &mut sets, Some(sizes), narrow, short)?;
         let Some(mut sections) = filled else { return Ok(None) };
         let looked_up = plan.kinds || plan.distances.is_some() || plan.values.is_some();
         if looked_up && backend.slim_wrong(&sets)? {
@@ -136,6 +162,22 @@ impl<V: Scalar, B: Conversions> Slim<V, B> {
             sections.0.columns = Columns::Kinds(KindTable { of_row, starts, distances });
         }
         Ok(Some(Self { long, ..whole(Body::Sections(sections.0), sections.1) }))
+    }
+
+    /// Entries dealt out evenly, where the backend does that and columns allow it.
+    fn dealt(backend: &B, a: &Csr<V, B>, narrow: bool) -> Result<Option<Body<V, B>>> {
+        let Some(mut tiles) = backend.slim_tiles(a.parts())? else { return Ok(None) };
+        let places = dealt_places(a.nonzeros());
+        let values = if narrow {
+            let mut values = backend.buffer(places)?;
+            backend.slim_deal(a.parts(), &mut tiles, ValuesMut::Narrow(&mut *values))?;
+            Values::Narrow(values)
+        } else {
+            let mut values = backend.buffer(places)?;
+            backend.slim_deal(a.parts(), &mut tiles, ValuesMut::Full(&mut *values))?;
+            Values::Full(values)
+        };
+        Ok(Some(Body::Dealt(tiles, values)))
     }
 
     fn long_rows(backend: &B, a: &Csr<V, B>, rows: LongRows<B>) -> Result<Option<Long<V, B>>> {

@@ -12,7 +12,7 @@ use super::stencil::Stencil;
 use super::transposed::Kept;
 use crate::backend::{
     Backend, Conversions, Gemv, Host, KindParts, LongParts, Offsets, Op, Products, SectionParts, SlimBody,
-    SlimColumns, SlimParts, SlimValues, WindowOrder,
+    SlimColumns, SlimParts, SlimValues, WindowOrder, dealt_bytes,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Scalar, Widen};
@@ -37,6 +37,10 @@ use crate::scalar::{Element, Scalar, Widen};
 /// more than a twentieth, rows are ordered by length within windows of 256. Rows with more than 8 times the mean number
 /// of entries plus 64 stay in CSR beside the sections (2 times plus 4, where sections would still pad half as much as
 /// there is).
+///
+/// 5. **Dealt.** Where that takes less than 2 to 4 with their padding and long rows, a GPU deals entries out evenly, 2048
+///    a tile in the order of CSR, if the columns of every tile lie within 16 bits: two bytes and a bit an entry beside
+///    its value, which is no code, and two bytes a row, whatever rows there are.
 ///
 /// The running example is in codes of both kinds. Distances -3 -1 0 1 2 have codes 0 to 4, values 1 2 3 4 7 8 codes 0
 /// to 5; four codes of a row share a word, a section's words lie row beside row:
@@ -96,6 +100,31 @@ enum Values<V: Scalar, B: Backend> {
     Full(B::Vec<V>),
 }
 
+impl<V: Scalar, B: Backend> Values<V, B> {
+    fn parts(&self) -> SlimValues<'_, V, B> {
+        match self {
+            Values::Codes(values) => SlimValues::Codes(&**values),
+            Values::Narrow(values) => SlimValues::Narrow(&**values),
+            Values::Full(values) => SlimValues::Full(&**values),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Values::Codes(values) | Values::Full(values) => B::len(&**values) * size_of::<V>(),
+            Values::Narrow(values) => B::len(&**values) * size_of::<V::Narrow>(),
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Values::Codes(values) => format!("values as codes of {}", B::len(&**values)),
+            Values::Narrow(_) => format!("values in {}", V::Narrow::NAME),
+            Values::Full(_) => format!("values in {}", V::NAME),
+        }
+    }
+}
+
 struct Sections<V: Scalar, B: Backend> {
     order: Option<WindowOrder<B>>,
     columns: Columns<B>,
@@ -108,6 +137,7 @@ struct Sections<V: Scalar, B: Backend> {
 enum Body<V: Scalar, B: Backend> {
     Lines(KindTable<B>, B::Vec<V>, Option<Stencil<V, B>>),
     Sections(Sections<V, B>),
+    Dealt(B::Dealt, Values<V, B>),
 }
 
 impl<V: Scalar, B: Backend> Slim<V, B> {
@@ -150,14 +180,11 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
                     Columns::Codes(_, count) => format!("columns as codes of {count} distances"),
                     Columns::Wide(_) => "columns in 16 or 32 bits".into(),
                 };
-                let values = match &s.values {
-                    Values::Codes(values) => format!("values as codes of {}", B::len(&**values)),
-                    Values::Narrow(_) => format!("values in {}", V::Narrow::NAME),
-                    Values::Full(_) => format!("values in {}", V::NAME),
-                };
+                let values = s.values.describe();
                 let order = if s.order.is_some() { ", rows by length" } else { "" };
                 format!("{columns}, {values}{order}")
             }
+            Body::Dealt(_, values) => format!("dealt out evenly, columns in 16 bits, {}", values.describe()),
         };
         body + &long
     }
@@ -175,15 +202,12 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
                     Columns::Codes(distances, _) => SlimColumns::Codes(&**distances),
                     Columns::Wide(bases) => SlimColumns::Wide(&**bases),
                 },
-                values: match &s.values {
-                    Values::Codes(values) => SlimValues::Codes(&**values),
-                    Values::Narrow(values) => SlimValues::Narrow(&**values),
-                    Values::Full(values) => SlimValues::Full(&**values),
-                },
+                values: s.values.parts(),
                 entries: s.entries.as_ref(),
                 word_offsets: s.word_offsets.as_ref(),
                 words: &s.words,
             }),
+            Body::Dealt(tiles, values) => SlimBody::Dealt(tiles, values.parts()),
         };
         let long = self.long.as_ref().map(|(rows, csr)| {
             let csr = csr.parts();
@@ -196,7 +220,7 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
     pub(super) fn read_bytes(&self) -> usize {
         let stencil = match &self.body {
             Body::Lines(_, _, stencil) => stencil.as_ref(),
-            Body::Sections(_) => None,
+            Body::Sections(_) | Body::Dealt(..) => None,
         };
         stencil.and_then(Stencil::bytes_without_kinds).unwrap_or_else(|| self.storage_bytes())
     }
@@ -214,14 +238,11 @@ impl<V: Scalar, B: Backend> Slim<V, B> {
                     Columns::Kinds(table) => table.bytes(),
                     Columns::Codes(table, _) | Columns::Wide(table) => 4 * B::len(&**table),
                 };
-                let values = match &s.values {
-                    Values::Codes(values) | Values::Full(values) => B::len(&**values) * size_of::<V>(),
-                    Values::Narrow(values) => B::len(&**values) * size_of::<V::Narrow>(),
-                };
                 let order = if s.order.is_some() { self.rows } else { 0 };
                 let offsets = s.entries.as_ref().bytes() + s.word_offsets.as_ref().bytes();
-                columns + values + order + offsets + 4 * B::len(&*s.words)
+                columns + s.values.bytes() + order + offsets + 4 * B::len(&*s.words)
             }
+            Body::Dealt(_, values) => dealt_bytes(self.rows, self.nonzeros) + values.bytes(),
         };
         body + long
     }

@@ -114,6 +114,9 @@ fn compressed(units: &mut Vec<Unit>) {
     for (vector, value) in WIDENINGS {
         let unit = |file| Unit::new(file).with("SCALAR", vector).with("VALUE", value);
         units.push(unit("slim_kinds.cu"));
+        units.push(Unit::new("slim_dealt.cu").with("SCALAR", vector).with("STORED", value));
+        let deal = Unit::new("slim_deal.cu").with("VALUE", vector).with("STORED", value);
+        units.extend(OFFSETS.map(|offset| deal.with("OFFSET", offset)));
         units.extend(OFFSETS.map(|offset| unit("slim_long.cu").with("OFFSET", offset)));
     }
     for value in SCALARS {

@@ -38,9 +38,9 @@ pub(super) use resident::{
 };
 
 pub(super) use slim::{
-    FEW, LONG, STENCIL_ROWS, STENCILS, slim_bases, slim_blocks, slim_fills, slim_is_grid, slim_kinds_stored,
-    slim_lines, slim_measures_along, slim_offsets, slim_places, slim_restores, slim_rows, slim_sections,
-    slim_sizes, slim_stencil, slim_survey, slim_tiles,
+    FEW, LONG, STENCIL_ROWS, STENCILS, slim_bases, slim_blocks, slim_dealt, slim_fills, slim_is_grid,
+    slim_kinds_stored, slim_lines, slim_measures_along, slim_offsets, slim_places, slim_restores, slim_rows,
+    slim_sections, slim_sizes, slim_stencil, slim_survey, slim_tiles,
 };
 
 pub(super) use slim_grid::{

@@ -81,6 +81,7 @@ pub(super) fn starts_early(source: &str) -> bool {
             | "jds.cu"
             | "sell.cu"
             | "slim.cu"
+            | "slim_dealt.cu"
             | "slim_grid.cu"
             | "slim_kinds.cu"
             | "slim_kinds_stored.cu"

@@ -4,7 +4,7 @@ use super::convert::TILE_ITEMS;
 use super::{PARTIALS, Shape, slim_grid, slim_march};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
-use crate::backend::{SECTION, SLIM_WINDOW};
+use crate::backend::{DEALT_TILE, SECTION, SLIM_WINDOW};
 use crate::scalar::{Element, Scalar};
 
 /// Threads of a block.
@@ -125,6 +125,18 @@ fn class(lanes: u32, lines: bool) -> u32 {
 }
 pub(in crate::backend::cuda) const FEW: u32 = 1 << 9;
 
+/// Blocks of a multiprocessor where entries are dealt out, so that what is asked for of the next tile stays in
+/// registers.
+fn dealt_blocks(scalar: &str, stored: &str) -> u32 {
+    match (scalar, stored) {
+        ("c64", "c64") => 2,
+        ("c64", _) => 3,
+        ("c32", _) => 4,
+        ("f64", "f64") => 5,
+        _ => 6,
+    }
+}
+
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let threads = ("THREADS", PRODUCT_THREADS);
     match unit.source() {
@@ -151,6 +163,10 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
                 ("DOT_UNROLL", dot_unroll),
                 ("DOT_BLOCKS", dot_blocks),
             ]
+        }
+        "slim_dealt.cu" => {
+            let [scalar, stored] = ["SCALAR", "STORED"].map(|name| unit.type_of(name));
+            vec![threads, ("MIN_BLOCKS", dealt_blocks(scalar, stored))]
         }
         "slim_kinds_stored.cu" => {
             let (unroll, blocks) = kinds_stored(unit.type_of("SCALAR"));
@@ -233,6 +249,14 @@ pub(in crate::backend::cuda) fn slim_kinds_stored(
 ) -> Shape {
     let scattered = if ordered { LONG_ROWS * rows } else { places };
     product(rows, scattered, PRODUCT_THREADS as usize, dot)
+}
+
+/// A product with so many tiles of entries that are dealt out, and tiles of a block: one wave of blocks, that each has
+/// the next tile on its way.
+pub(in crate::backend::cuda) fn slim_dealt<T: Element, S: Element>(chip: Chip, tiles: u32) -> (Shape, u32) {
+    const { assert!(DEALT_TILE == 8 * PRODUCT_THREADS as usize) };
+    let each = tiles.div_ceil(chip.multiprocessors * dealt_blocks(T::NAME, S::NAME)).max(1);
+    (Shape::new(tiles.div_ceil(each), PRODUCT_THREADS), each)
 }
 
 /// The survey of a matrix.

@@ -4,8 +4,8 @@ use super::super::launch::{Constants, kernels};
 use super::super::primitives::{bits_to, exclusive_scan};
 use super::super::slice::Slice;
 use super::super::{Cuda, policy};
-use super::restore;
 use super::told::{ALONG, HEAD, LISTS, SLOTS, TOTALS, Told, WRONG, slots_of};
+use super::{Dealt, restore};
 use crate::backend::{
     BASES, Backend, CsrParts, FoundKinds, GridMarks, GridRows, Host, Kinds, LongRows, NARROW_LIMIT, Offsets,
     OffsetsRef, Primitives, Products, SECTION, SectionSizes, SlimParts, SlimPlan, SlimSteps, Survey,
@@ -387,6 +387,19 @@ impl SlimSteps for Cuda {
             ValuesMut::Narrow(values) => fill!(V::Narrow, Some(values)),
             ValuesMut::Full(values) => fill!(V, Some(values)),
         }
+    }
+
+    fn slim_tiles<V: Scalar>(&self, a: CsrParts<'_, V, Self>) -> Result<Option<Dealt>> {
+        self.tiles_to_deal(a)
+    }
+
+    fn slim_deal<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        tiles: &mut Dealt,
+        values: ValuesMut<'_, V, Self>,
+    ) -> Result<()> {
+        self.deal(a, tiles, values)
     }
 
     fn slim_long<V: Scalar>(

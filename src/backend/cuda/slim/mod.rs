@@ -1,10 +1,13 @@
 //! The compressed format on the device: its products here, compressing and restoring in their own files.
 
 mod compress;
+mod dealt;
 mod kinds;
 mod restore;
 mod stencil;
 mod told;
+
+pub use dealt::Dealt;
 
 use super::launch::kernels;
 use super::shape::Shape;
@@ -197,11 +200,14 @@ impl Cuda {
         xy: &mut Slice<T>,
     ) -> Result<()> {
         Error::check_dimension("length of the result", 1, xy.len())?;
-        let Some(long) = a.long else {
+        // Blocks that wait for one another's pieces do not join sums too.
+        if a.long.is_none() && !matches!(a.body, SlimBody::Dealt(..)) {
             return self.slim_body(a, x, y, Target::Dot(xy));
-        };
+        }
         self.slim_body(a, x, y, Target::Product { conjugate: 0, alpha: T::one(), beta: T::zero() })?;
-        self.slim_add_long(long, 0, T::one(), x, y)?;
+        if let Some(long) = a.long {
+            self.slim_add_long(long, 0, T::one(), x, y)?;
+        }
         self.dot(x, y, xy)
     }
 
@@ -252,6 +258,12 @@ impl Cuda {
                     ),
                 }
             }
+            SlimBody::Dealt(dealt, values) => match target {
+                Target::Product { conjugate, alpha, beta } => {
+                    self.dealt_product(a.rows, dealt, values, conjugate, alpha, x, beta, y)
+                }
+                Target::Dot(_) => self.no_kernel("x.y beside entries dealt out evenly"),
+            },
             SlimBody::Sections(_) if rows == 0 && matches!(target, Target::Product { .. }) => Ok(()),
             SlimBody::Sections(
                 s @ SectionParts {

@@ -42,7 +42,7 @@ mod kernel {
 /// Runs the body with the arrays of either way of storage as the kernels take them; what a storage does not have is
 /// `None`.
 macro_rules! with_arrays {
-    ($cuda:expr, $a:expr, ($shape:ident, $f:ident, $offsets:ident, $words:ident, $entries:ident, $values:ident) => $body:expr) => {
+    ($cuda:expr, $a:expr, $lengths:expr, ($shape:ident, $f:ident, $offsets:ident, $words:ident, $entries:ident, $values:ident) => $body:expr) => {
         match $a.body {
             SlimBody::Lines(kinds, numbers, _) => {
                 let $f = Flat::lines(kinds, numbers);
@@ -60,6 +60,7 @@ macro_rules! with_arrays {
                     with_stored!(s.values, $values => $body)
                 })
             }
+            SlimBody::Dealt(dealt, _) => $cuda.dealt_lengths::<V>(dealt, $lengths),
         }
     };
 }
@@ -74,7 +75,7 @@ pub(super) fn lengths<V: Scalar>(
     a: SlimParts<'_, V, Cuda>,
     lengths: &mut Slice<u32>,
 ) -> Result<()> {
-    with_arrays!(cuda, a, (shape, f, offsets, words, entries, values) => kernel::slim_lengths::<V, _, _, u32>(
+    with_arrays!(cuda, a, lengths, (shape, f, offsets, words, entries, values) => kernel::slim_lengths::<V, _, _, u32>(
         cuda, shape, a.rows as u64, f.order, f.kind_of, f.starts, f.distances, offsets, f.bases, words, f.numbers,
         entries, values, lengths,
     ))?;
@@ -104,6 +105,7 @@ pub(super) fn fill<V: Scalar, O: Offset>(
                 )
             })?;
         }
+        SlimBody::Dealt(dealt, values) => cuda.dealt_to_csr(dealt, values, indices, out)?,
         SlimBody::Sections(s) => {
             let f = Flat::new(s);
             let (shape, splits) = policy::slim_restores(a.rows, indices.len());

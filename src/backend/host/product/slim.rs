@@ -36,6 +36,7 @@ pub(super) fn product<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
             y.par_chunks_mut(TASK).enumerate().map(task).collect()
         }
         SlimBody::Sections(s) => sections(s, value, x, y, finish),
+        SlimBody::Dealt(none, _) => match *none {},
     }
 }
 
@@ -265,6 +266,7 @@ pub(super) fn transposed<V: Widen<T> + Scalar, T: Scalar>(
     let entries = match a.body {
         SlimBody::Lines(..) => 8 * a.rows,
         SlimBody::Sections(s) => at(s.entries, s.entries.len() - 1),
+        SlimBody::Dealt(none, _) => match *none {},
     };
     let blocks = transposed::blocks(entries, a.columns);
     let range = |b| {

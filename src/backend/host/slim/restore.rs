@@ -53,6 +53,7 @@ impl<'a, V: Scalar> Reader<'a, V> {
                 }
             }
             SlimBody::Sections(a) => self.each_of_section(a, position, entry),
+            SlimBody::Dealt(none, _) => match **none {},
         }
     }
 
