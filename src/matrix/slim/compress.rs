@@ -2,8 +2,8 @@
 
 use super::{Body, Columns, KindTable, Long, Sections, Slim, SlimOptions, Values};
 use crate::backend::{
-    Backend, Conversions, FoundKinds, Kinds, LongRows, MOST_KEYS, NARROW_LIMIT, Offsets, SLIM_WINDOW,
-    SectionSizes, SlimPlan, Survey, ValuesMut, WindowOrder, dealt_bytes, dealt_places,
+    Backend, Conversions, DEALT_TILE, FoundKinds, Kinds, LongRows, MOST_KEYS, NARROW_LIMIT, Offsets,
+    SLIM_WINDOW, SectionSizes, SlimPlan, Survey, ValuesMut, WindowOrder, dealt_bytes, dealt_places,
 };
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -37,6 +37,9 @@ pub(super) fn is_padded(places: u64, entries: u64) -> bool {
     places - entries > (entries / 2).max(4096)
 }
 
+/// Entries from which it no longer counts that the last tile of those dealt out is filled up.
+const MOST_OF_TILES: usize = 8 * DEALT_TILE;
+
 /// Whether entries are better dealt out evenly than held in sections, by bytes: putting rows together again costs a fifth
 /// of what memory gives, long rows come in a launch of their own and move half of it.
 fn is_uneven<B: Backend>(
@@ -48,7 +51,7 @@ fn is_uneven<B: Backend>(
     let sections = 4 * sizes.words(words) + sizes.places() * in_section as u64;
     let long = in_long * (4 + value);
     let dealt = dealt_bytes(rows, nonzeros) + nonzeros * dealt;
-    5 * (sections + 2 * long as u64) > 6 * dealt as u64
+    nonzeros >= MOST_OF_TILES && 5 * (sections + 2 * long as u64) > 6 * dealt as u64
 }
 
 impl<V: Scalar, B: Conversions> Slim<V, B> {
