@@ -28,9 +28,23 @@ pub(crate) use team::gather;
 /// Parts of a loop for each thread, where there are items enough: what one thread has left, others take over.
 const PARTS_A_THREAD: usize = 16;
 
+/// Tasks of a matrix that is not small, at least.
+const TASKS: usize = 32;
+
 /// Whether the caller has a team: then loops of a few microseconds are worth sharing.
 pub(crate) fn in_team() -> bool {
     team::threads() > 1
+}
+
+/// So much work that a task should take of `all`, from the `least` that a team takes at once to the `most` that suits
+/// large matrices: enough tasks to share small ones evenly. A function of the matrix alone.
+pub(crate) fn task_of(all: usize, least: usize, most: usize) -> usize {
+    (all / TASKS).clamp(least, most)
+}
+
+/// Tasks of a few microseconds: one by one in a team, else at least so many for a thread.
+pub(crate) fn worth_a_thread<P: Pieces>(tasks: P, at_once: usize) -> AtLeast<P> {
+    tasks.with_min_len(if in_team() { 1 } else { at_once })
 }
 
 /// Runs `body` on the numbers below `parts`, shared among threads.

@@ -3,7 +3,7 @@
 use super::prefetch::{self, AHEAD};
 use super::{Scale, transposed};
 use crate::backend::host::sums::sum_of;
-use crate::parallel::{AtLeast, Pieces, in_team, prelude::*};
+use crate::parallel::{AtLeast, Pieces, prelude::*, worth_a_thread};
 use crate::scalar::{Element, Offset, Scalar, Widen};
 use std::ops::Range;
 
@@ -263,7 +263,7 @@ pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
 fn tasks<'a, O: Offset, T: Send>(offsets: &'a [O], y: &'a mut [T]) -> AtLeast<Tasks<'a, O, T>> {
     let tasks = Tasks::new(offsets, y);
     let of_a_task = work(offsets, offsets.len() - 1).div_ceil(tasks.len());
-    tasks.with_min_len(if in_team() { 1 } else { AT_ONCE.div_ceil(of_a_task.max(1)) })
+    worth_a_thread(tasks, AT_ONCE.div_ceil(of_a_task.max(1)))
 }
 
 #[cfg(test)]

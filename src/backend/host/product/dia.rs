@@ -6,14 +6,15 @@
 
 use super::{Scale, prefetch};
 use crate::backend::{DIA_SECTION, DiaParts, Host, is_no_entry};
-use crate::parallel::prelude::*;
+use crate::parallel::{prelude::*, task_of, worth_a_thread};
 use crate::scalar::{Scalar, Widen};
 
 /// Values are asked for so many places ahead: 8 KiB in double precision. Measured on a 2-core AMD EPYC, f64: 7 points
 /// 128^3 6.2 ms, 7.5 without; 27 points 100^3 9.5 ms, where diagonals of one piece each took 15.
 const AHEAD: usize = 1 << 10;
 
-/// Stored entries that one task takes, about.
+/// Stored entries that one task takes, about, at least and at most.
+const LEAST: usize = 1 << 13;
 const TASK: usize = 1 << 15;
 
 /// Columns that one task of the transposed product takes.
@@ -91,9 +92,10 @@ pub(super) fn product<V: Scalar, T: Scalar, S: Default + Send>(
     finish: impl Fn(&mut S, usize, T, T) -> T + Sync + Send + Copy,
 ) -> Vec<S> {
     let rows = Rows { a, value };
-    let task = (TASK / a.distances.len().max(1)).next_multiple_of(DIA_SECTION);
-    y.par_chunks_mut(task)
-        .enumerate()
+    let diagonals = a.distances.len().max(1);
+    let entries = task_of(y.len() * diagonals, LEAST, TASK);
+    let task = (entries / diagonals).next_multiple_of(DIA_SECTION);
+    worth_a_thread(y.par_chunks_mut(task).enumerate(), TASK / entries)
         .map(|(number, y)| {
             let mut state = S::default();
             for (section, y) in y.chunks_mut(DIA_SECTION).enumerate() {

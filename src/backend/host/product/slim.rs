@@ -4,14 +4,20 @@
 use super::{Scale, transposed};
 use crate::backend::host::slim::{Reader, at};
 use crate::backend::{
-    BASES, Host, KindParts, LongParts, MOST_KEYS, SECTION, SectionParts, SlimBody, SlimColumns, SlimParts,
-    SlimValues, base_of, with_offsets,
+    BASES, Host, KindParts, LongParts, MOST_KEYS, SECTION, SLIM_WINDOW, SectionParts, SlimBody, SlimColumns,
+    SlimParts, SlimValues, base_of, with_offsets,
 };
-use crate::parallel::prelude::*;
+use crate::parallel::{prelude::*, task_of, worth_a_thread};
 use crate::scalar::{Offset, Scalar, Widen};
 
-/// Positions that one task takes: whole windows.
+/// Positions that one task takes, at least and at most.
+const LEAST: usize = 1 << 10;
 const TASK: usize = 1 << 13;
+
+/// Positions that a task takes of so many: whole windows.
+fn task_size(rows: usize) -> usize {
+    task_of(rows, LEAST, TASK).next_multiple_of(SLIM_WINDOW)
+}
 
 /// Rows of a run that are summed together: sums stay in the first-level cache.
 const RUN: usize = 512;
@@ -28,12 +34,13 @@ pub(super) fn product<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
     match a.body {
         SlimBody::Lines(kinds, values, _) => {
             let table: Vec<T> = values.iter().map(|&v| value(v)).collect();
+            let size = task_size(y.len());
             let task = |(t, y): (usize, &mut [T])| {
                 let mut state = S::default();
-                lines(kinds, &table, t * TASK, x, y, |row, sum, y| finish(&mut state, row, sum, y));
+                lines(kinds, &table, t * size, x, y, |row, sum, y| finish(&mut state, row, sum, y));
                 state
             };
-            y.par_chunks_mut(TASK).enumerate().map(task).collect()
+            worth_a_thread(y.par_chunks_mut(size).enumerate(), TASK / size).map(task).collect()
         }
         SlimBody::Sections(s) => sections(s, value, x, y, finish),
         SlimBody::Dealt(none, _) => match *none {},
@@ -163,9 +170,10 @@ fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
             }
         }
     };
+    let size = task_size(y.len());
     let task = |(t, y): (usize, &mut [T])| {
         let (mut state, mut out, mut here) = (S::default(), [T::zero(); SECTION], [0; SECTION]);
-        let (start, end) = (t * TASK, t * TASK + y.len());
+        let (start, end) = (t * size, t * size + y.len());
         for first in (start..end).step_by(SECTION) {
             let positions = first..(first + SECTION).min(end);
             let here = &mut here[..positions.len()];
@@ -181,7 +189,7 @@ fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
         }
         state
     };
-    y.par_chunks_mut(TASK).enumerate().map(task).collect()
+    worth_a_thread(y.par_chunks_mut(size).enumerate(), TASK / size).map(task).collect()
 }
 
 /// Adds a section's products; `number(k, lane)` is the value of entry k.
