@@ -11,9 +11,12 @@ use crate::matrix::Csr;
 /// `contrast` to a power drawn uniformly from [0, 1): log-uniform from 1 to `contrast`.
 ///
 /// # Errors
-/// As [`poisson2d`](super::poisson2d); unless `contrast` is positive and `block` at least 1.
+/// As [`poisson2d`](super::poisson2d); unless `contrast` is from 1e-150 to 1e150, so that products of two coefficients
+/// are numbers, and `block` at least 1.
 pub fn jumping(size: [usize; 3], contrast: f64, block: usize, seed: u64) -> Result<Csr<f64>> {
-    check_positive("contrast", contrast)?;
+    if !(1e-150..=1e150).contains(&contrast) {
+        return Err(Error::InvalidArgument(format!("contrast {contrast:e}: from 1e-150 to 1e150")));
+    }
     if block == 0 {
         return Err(Error::InvalidArgument("block must be at least 1 cell".into()));
     }

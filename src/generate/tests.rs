@@ -261,7 +261,8 @@ fn sizes_that_cannot_be_are_refused() {
         let result = Model::find(name).unwrap().build(&Parameters::default().size(size.clone()));
         assert!(matches!(result, Err(Error::InvalidArgument(_))), "{name} {size:?}: {result:?}");
     }
-    for parameters in [Parameters::default().contrast(f64::NAN), Parameters::default().block(0)] {
+    let contrasts = [f64::NAN, 0.0, 1e-300, 1e300].map(|contrast| Parameters::default().contrast(contrast));
+    for parameters in contrasts.into_iter().chain([Parameters::default().block(0)]) {
         assert!(Model::find("jumping2d").unwrap().build(&parameters).is_err());
     }
     assert!(random(4, 4, RowLengths::Constant(5), 1).is_err());

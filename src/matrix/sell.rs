@@ -121,6 +121,9 @@ impl<B: Conversions> Plan<B> {
 /// Sigma where the caller does not say and rows are of different lengths.
 const WINDOW: usize = 1024;
 
+/// The most rows of a section or window: places of a section are then numbers that do not overflow.
+const TALLEST: usize = 1 << 31;
+
 impl<V: Scalar, B: Backend> Sell<V, B> {
     /// The format's name.
     pub const NAME: &'static str = "sell";
@@ -210,7 +213,7 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
     /// their order).
     ///
     /// # Errors
-    /// Unless `height` is at least 1 and `window` is 1 or a multiple of it;
+    /// Unless `height` is at least 1 and `window` is 1 or a multiple of it, both at most 2^31;
     /// [`Error::Refused`] where padding would take more than twice the nonzeros; on too little memory, or
     /// when the device fails.
     pub fn with_sections(backend: &B, a: &Csr<V, B>, height: usize, window: usize) -> Result<Self> {
@@ -218,6 +221,9 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
             return Err(Error::InvalidArgument(format!(
                 "sell-{height}-{window}: the window must be 1 or a multiple of the sections' height"
             )));
+        }
+        if height.max(window) > TALLEST {
+            return Err(Error::InvalidArgument(format!("sell-{height}-{window}: both at most {TALLEST}")));
         }
         let sorting = (window, a.columns().min(a.nonzeros()));
         let mut found = backend.zeros(3)?;

@@ -2,7 +2,7 @@
 //! message that names the first place.
 
 use crate::cases::{HOST, example};
-use residua::matrix::Csr;
+use residua::matrix::{Csr, Sell};
 use residua::{Error, Triplets};
 
 /// CSR of 3 x 4 with three values, but for what a case changes.
@@ -62,6 +62,17 @@ fn triplets_outside_of_the_matrix_are_refused_with_their_place() {
         let error = Triplets::<f64>::new(rows, columns).unwrap_err().to_string();
         assert!(error.contains("32 bits"), "{error}");
     }
+}
+
+#[test]
+fn sections_that_nothing_holds_are_refused() {
+    let a = example::<f64>();
+    for (height, window) in [(0, 1), (1, 0), (2, 3), (usize::MAX, 1), ((1 << 31) + 1, 1), (1, usize::MAX)] {
+        let error = Sell::with_sections(&HOST, &a, height, window).unwrap_err().to_string();
+        assert!(error.contains(&format!("sell-{height}-{window}")), "{error}");
+    }
+    let tallest = Sell::with_sections(&HOST, &a, 1 << 31, 1);
+    assert!(matches!(tallest, Err(Error::Refused { .. })), "padded, but counted");
 }
 
 #[test]
