@@ -9,6 +9,9 @@
 // convert_rows.cu): on the side of CSR, 32 / LANES rows are read or written at once, LANES neighbouring entries of
 // each; on the other side the 32 rows of a diagonal, padding too.
 //
+// Half of a matrix that is its own transpose: its diagonals left of the main one are turned over in the same way, and
+// compared with what is stored of their mirror images.
+//
 // Bytes a place: its value; an entry: value and column.
 //
 // Constants: VALUE_BYTES (4, 8, 16), OFFSET (u32 or u64), THREADS, LANES (4, 8, 16).
@@ -43,27 +46,51 @@ DEVICE u32 slot_of(const i64* distances, i64 distance) {
     return distances[slot] == distance ? slot : LANES;
 }
 
+DEVICE bool same_bits(V a, V b) {
+    const words_of<V> left = split(a), right = split(b);
+    bool same = true;
+#pragma unroll
+    for (u32 i = 0; i < sizeof(left.word) / sizeof(u32); i++) same = same && left.word[i] == right.word[i];
+    return same;
+}
+
+// Stored diagonals, the last `mirrored` of which stand for their mirror images too.
+struct Diagonals {
+    u32 stored, mirrored;
+    const i64* distances;
+
+    DEVICE u32 count() const { return stored + mirrored; }
+    // In the order of columns: the mirror image of the last diagonal is first.
+    DEVICE i64 distance(u32 k) const { return k < mirrored ? -__ldg(distances + stored - 1 - k) : __ldg(distances + k - mirrored); }
+    DEVICE V entry(const V* places, u64 row, u32 k) const {
+        if (k >= mirrored) return places[first_place(row, stored) + u64(k - mirrored) * SECTION];
+        const u64 above = row + distance(k);
+        return above < row ? places[first_place(above, stored) + u64(stored - 1 - k) * SECTION] : no_entry();
+    }
+};
+
 // This warp's section.
 DEVICE u64 own_section() { return u64(blockIdx.x) * (THREADS / 32) + threadIdx.x / 32; }
 
-// A warp takes LANES diagonals of a section. Rows behind the last, to the end of its section, have no entries. `lost`
-// is set where an entry has the bits of none.
-KERNEL csr_to_dia(u64 rows, const I* offsets, const u32* columns, const V* values, u32 diagonals, const i64* distances, V* places,
-                  u32* lost) {
+// A warp takes LANES of the diagonals begin .. end of a section; `done` gets the tile with their entries, and the first
+// of them. `lost` is set where an entry has the bits of none.
+template <typename F>
+DEVICE void turn_over(u64 rows, const I* offsets, const u32* columns, const V* values, const Diagonals& a, u32 from, u32 to, u32* lost,
+                      F done) {
     __shared__ Tile tiles[THREADS / 32];
     Tile& tile = tiles[threadIdx.x / 32];
-    const u32 lane = lane_id(), j = lane % LANES, groups = (diagonals + LANES - 1) / LANES;
-    u32 section = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, k = 0;
+    const u32 lane = lane_id(), j = lane % LANES, groups = (to - from + LANES - 1) / LANES;
+    u32 section = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, k = from;
     if (groups > 1) {
-        k = section % groups * LANES;
+        k += section % groups * LANES;
         section /= groups;
     }
     const u64 begin = u64(section) * SECTION, row = begin + lane;
     if (begin >= rows) return;
     u64 at = row < rows ? u64(offsets[row]) : 0;
     const u64 end = row < rows ? u64(offsets[row + 1]) : 0;
-    const i64 usual = k + j < diagonals ? __ldg(distances + k + j) : NOWHERE;
-    if (k > 0) at = first_from(columns, at, end, i64(row) + __ldg(distances + k));
+    const i64 usual = k + j < to ? a.distance(k + j) : NOWHERE;
+    if (k > 0) at = first_from(columns, at, end, i64(row) + a.distance(k));
 #pragma unroll
     for (u32 i = 0; i < LANES; i++) tile.values[lane][i] = no_entry();
     if (lane < LANES) tile.distances[lane] = usual;
@@ -94,41 +121,76 @@ KERNEL csr_to_dia(u64 rows, const I* offsets, const u32* columns, const V* value
         }
     }
     __syncwarp();
-    const u64 first = first_place(row, diagonals);
-#pragma unroll
-    for (u32 i = 0; i < LANES; i++)
-        if (k + i < diagonals) places[first + u64(k + i) * SECTION] = tile.values[lane][i];
+    done(tile, row, k);
 }
 
-KERNEL dia_lengths(u64 rows, u32 diagonals, const V* places, u32* lengths) {
+// Rows behind the last, to the end of its section, have no entries.
+KERNEL csr_to_dia(u64 rows, const I* offsets, const u32* columns, const V* values, u32 stored, u32 mirrored, const i64* distances,
+                  V* places, u32* lost) {
+    const Diagonals a = {stored, mirrored, distances};
+    turn_over(rows, offsets, columns, values, a, mirrored, a.count(), lost, [=](const Tile& tile, u64 row, u32 k) {
+        const u64 first = first_place(row, stored);
+#pragma unroll
+        for (u32 i = 0; i < LANES; i++)
+            if (k + i < stored + mirrored) places[first + u64(k + i - mirrored) * SECTION] = tile.values[lane_id()][i];
+    });
+}
+
+// Whether each entry left of the main diagonal has the bits of its mirror image, and each mirror image its entry.
+KERNEL compare_images(u64 rows, const I* offsets, const u32* columns, const V* values, u32 stored, u32 mirrored, const i64* distances,
+                      const V* places, u32* lost, u32* unlike) {
+    const Diagonals a = {stored, mirrored, distances};
+    turn_over(rows, offsets, columns, values, a, 0, mirrored, lost, [=](const Tile& tile, u64 row, u32 k) {
+        bool same = true;
+        if (row < rows)
+#pragma unroll
+            for (u32 i = 0; i < LANES; i++)
+                if (k + i < mirrored) same = same && same_bits(tile.values[lane_id()][i], a.entry(places, row, k + i));
+        if (!same) *unlike = 1;
+    });
+}
+
+// The same of all entries of rows that are so far apart, a warp a row, before anything is stored.
+KERNEL compare_rows(u64 rows, u64 apart, const I* offsets, const u32* columns, const V* values, u32* unlike) {
+    const u64 row = own_section() * apart;
+    if (row >= rows) return;
+    for (u64 at = u64(offsets[row]) + lane_id(), end = offsets[row + 1]; at < end; at += 32) {
+        const u64 column = columns[at], last = offsets[column + 1], image = first_from(columns, u64(offsets[column]), last, row);
+        if (image == last || columns[image] != row || !same_bits(values[at], values[image])) *unlike = 1;
+    }
+}
+
+KERNEL dia_lengths(u64 rows, u32 stored, u32 mirrored, const i64* distances, const V* places, u32* lengths) {
     const u64 row = u64(blockIdx.x) * THREADS + threadIdx.x;
     if (row >= rows) return;
-    const u64 first = first_place(row, diagonals);
+    const Diagonals a = {stored, mirrored, distances};
     u32 length = 0;
 #pragma unroll 8
-    for (u32 k = 0; k < diagonals; k++) length += !is_no_entry(places[first + u64(k) * SECTION]);
+    for (u32 k = 0; k < a.count(); k++) length += !is_no_entry(a.entry(places, row, k));
     lengths[row] = length;
 }
 
-KERNEL dia_to_csr(u64 rows, const I* offsets, u32* columns, V* values, u32 diagonals, const i64* distances, const V* places) {
+KERNEL dia_to_csr(u64 rows, const I* offsets, u32* columns, V* values, u32 stored, u32 mirrored, const i64* distances,
+                  const V* places) {
     __shared__ Tile tiles[THREADS / 32];
     Tile& tile = tiles[threadIdx.x / 32];
     const u32 lane = lane_id(), j = lane % LANES;
-    const u64 begin = own_section() * SECTION, row = begin + lane, first = first_place(row, diagonals);
+    const Diagonals a = {stored, mirrored, distances};
+    const u64 begin = own_section() * SECTION, row = begin + lane;
     if (begin >= rows) return;
     u64 at = row < rows ? u64(offsets[row]) : 0;
-    for (u32 k = 0; k < diagonals; k += LANES) {
-        const u32 last = min(k + LANES, diagonals);
+    for (u32 k = 0; k < a.count(); k += LANES) {
+        const u32 last = min(k + LANES, a.count());
         u32 mine = 0;
 #pragma unroll
         for (u32 i = 0; i < LANES; i++)
             if (k + i < last) {
-                const V value = places[first + u64(k + i) * SECTION];
+                const V value = a.entry(places, row, k + i);
                 tile.values[lane][i] = value;
                 mine |= u32(!is_no_entry(value)) << i;
             }
         __syncwarp();
-        const i64 distance = k + j < last ? __ldg(distances + k + j) : 0;
+        const i64 distance = k + j < last ? a.distance(k + j) : 0;
 #pragma unroll 4
         for (u32 i = 0; i < LANES; i++) {
             const u32 of = i * ROWS_AT_ONCE + lane / LANES, there = __shfl_sync(ALL, mine, of);

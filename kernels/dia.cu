@@ -9,13 +9,19 @@
 // read. The distances are the same for all threads. Where there is no entry (*) every bit of the value is set, and x is
 // read but not used.
 //
+// HALF: of a matrix that is its own transpose only the main diagonal and those right of it are stored. What is left of
+// it is read where its mirror image is: the entry of diagonal d, d rows further up. Those rows are other threads'
+// stretch, too, so that memory is asked for it once, and the second-level cache twice. Where an entry lies from the row's
+// own place is in a table, `steps`; but for the one section further up if the row is not far enough down its section.
+//
 // Bytes a place: its value. A row: y, and x once, from the first-level cache for every diagonal but one on a line of a
 // grid. Sources: Saad, "Iterative Methods for Sparse Linear Systems", section 3.4; Bell and Garland 2009, with SELL's
 // sections.
 //
-// Constants: SCALAR (vectors), STORED (values), ROWS (neighbouring rows a thread: their values are one load), UNROLL
+// Constants: HALF, SCALAR (vectors), STORED (values), ROWS (neighbouring rows a thread: their values are one load), UNROLL
 // (entries of a row that a thread has under way), WIDE (1: so many diagonals that the first-level cache is kept for x),
-// THREADS.
+// THREADS, BLOCKS (a multiprocessor, at least; 0: as the compiler likes), TILES (rows that a thread takes one after the
+// other with x.y).
 #include "across.cuh"
 #include "dia.cuh"
 #include "product_dot.cuh"
@@ -23,11 +29,19 @@
 typedef SCALAR T;
 typedef STORED V;
 
+// Stored diagonals, and entries of a row; of these the distances, or HALF the steps.
 struct Diagonals {
     u64 rows, columns;
-    u32 count;
+    u32 stored, count;
     const i64* distances;
     const V* values;
+
+    DEVICE i64 distance(u32 k) const { return distances[HALF ? 2 * k : k]; }
+};
+
+static_assert(!HALF || ROWS == 1, "mirror images of neighbouring rows may be in two sections");
+struct alignas(16) Step {
+    i64 distance, place;
 };
 
 // Adds N entries of each row; without a branch between the loads, so that all are under way at once. INSIDE: all of
@@ -36,14 +50,24 @@ template <bool INSIDE, u32 N>
 DEVICE void add_entries(T (&sum)[ROWS], Diagonals a, u32 k, u64 first, i64 row, const T* x, u32 conjugate) {
     Across<V> value[N];
     T of_x[N][ROWS];
+    i64 column_of[N]; // HALF
 #pragma unroll
     for (u32 u = 0; u < N; u++) {
-        const auto* of_values = reinterpret_cast<const Across<V>*>(a.values + first + u64(k + u) * SECTION);
-        value[u] = WIDE ? passing(of_values) : *of_values;
+        if constexpr (HALF) {
+            const Step step = bits<Step>(cached(reinterpret_cast<const u128*>(a.distances) + k + u));
+            column_of[u] = row + step.distance;
+            const bool above = step.distance < 0 && u32(row) % SECTION < u32(-step.distance) % SECTION;
+            const V* const of_value = a.values + i64(first) + step.place + (above ? SECTION - i64(a.stored * SECTION) : 0);
+            if (INSIDE || u64(column_of[u]) < a.columns) value[u].of[0] = *of_value;
+            else memset(value + u, 0xff, sizeof(V));
+        } else {
+            const auto* of_values = reinterpret_cast<const Across<V>*>(a.values + first + u64(k + u) * SECTION);
+            value[u] = WIDE ? passing(of_values) : *of_values;
+        }
     }
 #pragma unroll
     for (u32 u = 0; u < N; u++) {
-        const i64 column = row + cached(a.distances + k + u);
+        const i64 column = HALF ? column_of[u] : row + cached(a.distances + k + u);
 #pragma unroll
         for (u32 r = 0; r < ROWS; r++) of_x[u][r] = INSIDE || u64(column + r) < a.columns ? cached(x + column + r) : T();
     }
@@ -64,42 +88,46 @@ DEVICE void add_rest(u32 left, T (&sum)[ROWS], Diagonals a, u32 k, u64 first, i6
     }
 }
 template <bool INSIDE> DEVICE void add_all(T (&sum)[ROWS], Diagonals a, u64 row, const T* x, u32 conjugate) {
-    const u64 first = first_place(row, a.count);
+    const u64 first = first_place(row, a.stored);
     u32 k = 0;
     for (; k + UNROLL <= a.count; k += UNROLL) add_entries<INSIDE, UNROLL>(sum, a, k, first, i64(row), x, conjugate);
     add_rest<INSIDE, UNROLL>(a.count - k, sum, a, k, first, i64(row), x, conjugate);
 }
 
-// Sums of the rows row .. row + ROWS. Most blocks have all columns inside.
-DEVICE void row_sums(T (&sum)[ROWS], Diagonals a, u64 row, const T* x, u32 conjugate) {
+// Sums of the rows row .. row + ROWS of a block that begins with row `block`. Most blocks have all columns inside.
+DEVICE void row_sums(T (&sum)[ROWS], Diagonals a, i64 block, u64 row, const T* x, u32 conjugate) {
 #pragma unroll
     for (u32 r = 0; r < ROWS; r++) sum[r] = T();
     if (!a.count) return;
-    const i64 block = i64(blockIdx.x) * (THREADS * ROWS), end = block + THREADS * ROWS;
-    if (block + a.distances[0] >= 0 && end + a.distances[a.count - 1] <= i64(a.columns)) add_all<true>(sum, a, row, x, conjugate);
+    const i64 end = block + THREADS * ROWS;
+    if (block + a.distance(0) >= 0 && end + a.distance(a.count - 1) <= i64(a.columns)) add_all<true>(sum, a, row, x, conjugate);
     else add_all<false>(sum, a, row, x, conjugate);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-    dia(u64 rows, u64 columns, u32 count, const i64* distances, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    dia(u64 rows, u64 columns, u32 stored, u32 count, const i64* distances, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate) {
     after_predecessors();
+    const i64 block = i64(blockIdx.x) * (THREADS * ROWS);
     const u64 row = (u64(blockIdx.x) * THREADS + threadIdx.x) * ROWS;
     if (row >= rows) return;
     T sum[ROWS];
-    row_sums(sum, {rows, columns, count, distances, values}, row, x, conjugate);
+    row_sums(sum, {rows, columns, stored, count, distances, values}, block, row, x, conjugate);
     finish_across(alpha, sum, beta, y, row, rows);
 }
 
 // y = A x and xy = x.y. The grid follows from the matrix, so the sum has the same bits every time.
-extern "C" __global__ void __launch_bounds__(THREADS)
-    dia_dot(u64 rows, u64 columns, u32 count, const i64* distances, const V* values, T one, const T* x, T* y, T* xy, T* partials,
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    dia_dot(u64 rows, u64 columns, u32 stored, u32 count, const i64* distances, const V* values, T one, const T* x, T* y, T* xy, T* partials,
             u32* finished) {
     after_predecessors();
-    const u64 row = (u64(blockIdx.x) * THREADS + threadIdx.x) * ROWS;
     RowsDot<T> dot = {x, y, T()};
-    if (row < rows) {
+#pragma unroll 1
+    for (u32 tile = blockIdx.x * TILES; tile < (blockIdx.x + 1) * TILES; tile++) {
+        const i64 block = i64(tile) * (THREADS * ROWS);
+        const u64 row = (u64(tile) * THREADS + threadIdx.x) * ROWS;
+        if (row >= rows) break;
         T sum[ROWS];
-        row_sums(sum, {rows, columns, count, distances, values}, row, x, 0);
+        row_sums(sum, {rows, columns, stored, count, distances, values}, block, row, x, 0);
 #pragma unroll
         for (u32 r = 0; r < ROWS; r++)
             if (row + r < rows) dot.take(row + r, one * sum[r]);
@@ -107,6 +135,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     leave_sum<THREADS>(xy, dot.part, partials, finished);
 }
 
+#if !HALF
 // y = alpha A^T x + beta y, a thread a column: its entries are on the diagonals from the last to the first, in the
 // order of the rows.
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -125,3 +154,4 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
     finish(alpha, sum, beta, y + column);
 }
+#endif

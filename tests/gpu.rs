@@ -62,6 +62,7 @@ cases!(
     narrow,
     padding,
     fused_products,
+    half_diagonals,
     csr_algorithms,
     coordinates_by_atomics,
     rows_of_several_tiles,

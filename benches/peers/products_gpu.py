@@ -310,7 +310,7 @@ def precompile(command):
         jobs += [("csr_binned.cu", dict(SCALAR=t, STORED=v, EACH=e, THREADS=th, MIN_BLOCKS=10 if t == "f32" else 1)) for e, th in ([(2, 64)] if check else []) + [(8, 128)]]
         jobs += [("csr_vector.cu", s | dict(LANES=l, THREADS=256, UNROLL=4, AHEAD=h)) for l in (1, 4, 8, 32) for h in (0, 1)]
         jobs += [("coo.cu", dict(SCALAR=t, STORED=v, THREADS=th, ITEMS=i)) for th, i in ([(64, 3)] if check else [(256, 7)])]
-        jobs += [("dia.cu", dict(SCALAR=t, STORED=v, ROWS=r, WIDE=w, UNROLL=7, THREADS=th)) for r, w, th in ((1, 0, 256), (1, 1, 128), (2, 0, 128))]
+        jobs += [("dia.cu", dict(SCALAR=t, STORED=v, ROWS=r, WIDE=w, HALF=0, UNROLL=7, BLOCKS=0, TILES=1, THREADS=th)) for r, w, th in ((1, 0, 256), (1, 1, 128), (2, 0, 128))]
         jobs += [("ell.cu", dict(SCALAR=t, STORED=v, THREADS=256, UNROLL=8, EAGER=e)) for e in (0, 1)]
         many = {"f64": [(1, 1), (4, 1), (4, 2), (16, 2)], "f32": [(1, 1), (4, 1), (2, 4), (8, 4)]}[t] if check else []
         many = {"f64": [(1, 2), (2, 2), (4, 2), (8, 2), (16, 2)], "f32": [(2, 1), (1, 4), (2, 4), (4, 4), (8, 4)]}[t] if command == "blocks" else many

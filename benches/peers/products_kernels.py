@@ -330,10 +330,10 @@ def dia(a, t, v, x, y, alpha=1, beta=0, dot=None, stored=None, **c):
     distances, values = stored
     few, wide = a.rows * distances.size < 1 << 20, distances.size > 40
     wide, pairs = wide and not few, t == "f32" and not few and not wide
-    k = dict(SCALAR=t, STORED=v, ROWS=1 + pairs, WIDE=int(wide), UNROLL=7, THREADS=128 if wide or pairs else 256) | c
+    k = dict(SCALAR=t, STORED=v, ROWS=1 + pairs, WIDE=int(wide), HALF=0, UNROLL=7, BLOCKS=0, TILES=1, THREADS=128 if wide or pairs else 256) | c
     f = kernel("dia.cu", "dia" if dot is None else "dia_dot", **k)
     tiles = ceil(a.rows, k["THREADS"] * k["ROWS"])
-    sizes = (U(a.rows), U(a.columns), U32(distances.size), distances, values)
+    sizes = (U(a.rows), U(a.columns), U32(distances.size), U32(distances.size), distances, values)
     if dot is None:
         return early(f, tiles, k["THREADS"], sizes + (scalar(t, alpha), x, scalar(t, beta), y, U32(0)))
     return summed(t, tiles, dot, lambda partials, finished: f((tiles,), (k["THREADS"],), sizes + (scalar(t, 1), x, y, dot, partials, finished)))

@@ -33,6 +33,28 @@ impl Diagonals {
     }
 }
 
+/// What became of entries that were to be stored by diagonals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiaFill {
+    /// All are.
+    Whole,
+    /// A value is what stands for [`no_entry`](super::no_entry).
+    Lost,
+    /// An entry left of the main diagonal is not the mirror image of one that is stored, or the other way round.
+    Unlike,
+}
+
+impl DiaFill {
+    /// From whether a value was lost, and an entry unlike its mirror image.
+    pub(crate) fn of(lost: bool, unlike: bool) -> Self {
+        match (lost, unlike) {
+            (true, _) => Self::Lost,
+            (_, true) => Self::Unlike,
+            _ => Self::Whole,
+        }
+    }
+}
+
 /// Copies of entries between layouts, and the sizes that these need.
 ///
 /// Targets come from [`Backend::buffer`](super::Backend::buffer) and have the right lengths already. A backend whose
@@ -190,15 +212,21 @@ pub trait Conversions: Primitives + SlimSteps {
         most: usize,
     ) -> Result<Diagonals>;
 
-    /// Every entry, laid out as [`DiaParts`] says, on these diagonals. Whether all could be: not where a value is what
-    /// stands for
-    /// [`no_entry`](super::no_entry).
+    /// Whether products with half of a matrix of so many places on its diagonals are faster than with all of it.
+    fn half_pays<V: Scalar>(&self, places: usize) -> bool;
+
+    /// Whether a few rows of a square matrix let it be its own transpose, bit by bit.
+    fn seems_symmetric<V: Scalar>(&self, a: CsrParts<'_, V, Self>) -> Result<bool>;
+
+    /// Every entry, laid out as [`DiaParts`] says, on these diagonals, of which the last `mirrored` stand for their
+    /// mirror images too. Those are compared bit by bit.
     fn csr_to_dia<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
+        mirrored: usize,
         distances: &Self::Slice<i64>,
         values: &mut Self::Slice<V>,
-    ) -> Result<bool>;
+    ) -> Result<DiaFill>;
 
     /// Entries of each row of a matrix stored by diagonals.
     fn dia_lengths<V: Scalar>(&self, a: DiaParts<'_, V, Self>, lengths: &mut Self::Slice<u32>) -> Result<()>;

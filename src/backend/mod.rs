@@ -37,7 +37,7 @@ mod slim;
 mod vector;
 
 pub use burst::{CgBurst, Derived};
-pub use convert::{Conversions, Diagonals};
+pub use convert::{Conversions, DiaFill, Diagonals};
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
 pub use graph::{

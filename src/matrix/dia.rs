@@ -4,12 +4,12 @@ use super::Csr;
 use super::lengths::{RowLengths, scanned};
 use super::sparse::product_op;
 use super::storage::{FREE_PADDING, MOST_PADDING, Storage};
-use crate::backend::{Backend, Conversions, DIA_SECTION, DiaParts, Host};
+use crate::backend::{Backend, Conversions, DIA_SECTION, DiaFill, DiaParts, Host, mirrored, steps};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
 /// A matrix stored by diagonals, without columns: for each diagonal that has an entry, an entry of every row
-/// ([`DiaParts`] draws it).
+/// ([`DiaParts`] draws it). Of one that is its own transpose, bit by bit, the main diagonal and those right of it.
 ///
 /// Grids are what it suits: each neighbour of a point is a diagonal, and a nonzero takes the bytes of its value only,
 /// two thirds of what formats with columns take in double precision. A diagonal that few rows have an entry on costs as
@@ -25,7 +25,9 @@ pub struct Dia<V: Scalar, B: Backend = Host> {
     rows: usize,
     columns: usize,
     nonzeros: usize,
+    mirrored: usize,
     distances: B::Vec<i64>,
+    steps: B::Vec<i64>,
     values: B::Vec<V>,
 }
 
@@ -50,12 +52,25 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
 
     /// Number of diagonals that have an entry.
     pub fn diagonals(&self) -> usize {
-        B::len(&*self.distances)
+        self.parts().diagonals()
+    }
+
+    /// Whether diagonals left of the main one are not stored, but those right of it stand for them.
+    pub fn is_half(&self) -> bool {
+        self.mirrored > 0
     }
 
     /// The arrays, borrowed.
     pub fn parts(&self) -> DiaParts<'_, V, B> {
-        DiaParts { rows: self.rows, columns: self.columns, distances: &self.distances, values: &self.values }
+        let Self { rows, columns, mirrored, .. } = *self;
+        DiaParts {
+            rows,
+            columns,
+            mirrored,
+            distances: &self.distances,
+            steps: &self.steps,
+            values: &self.values,
+        }
     }
 
     /// Number of stored entries, padding not counted.
@@ -65,19 +80,23 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
 
     /// Bytes of all arrays.
     pub fn storage_bytes(&self) -> usize {
-        8 * self.diagonals() + B::len(&*self.values) * size_of::<V>()
+        8 * (B::len(&*self.distances) + B::len(&*self.steps)) + B::len(&*self.values) * size_of::<V>()
     }
 
-    /// Entries stored beyond the nonzeros.
+    /// Entries stored beyond the nonzeros, of which a half stores fewer.
     pub fn padding(&self) -> usize {
-        B::len(&*self.values) - self.nonzeros
+        B::len(&*self.values).saturating_sub(self.nonzeros)
     }
 
     product_op!(dia, " A^T needs no copy, on any backend.");
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
         match lengths.diagonals() {
-            Some(count) => Self::storage_of(lengths.rows(), lengths.nonzeros(), count, value),
+            // A square matrix may be stored by half.
+            Some(count) => Storage {
+                exact: lengths.rows() != lengths.columns(),
+                ..Self::storage_of(lengths.rows(), lengths.nonzeros(), count, value)
+            },
             None => Storage {
                 bytes: u64::MAX,
                 exact: false,
@@ -102,23 +121,74 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
 }
 
 impl<V: Scalar, B: Conversions> Dia<V, B> {
-    /// Converts.
+    /// Converts; to half of a matrix that is its own transpose, bit by bit, where products are faster with it.
     ///
     /// # Errors
     /// [`Error::Refused`] where padding would take more than twice the nonzeros, or where a value has every bit set; on
     /// too little memory, or when the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
-        let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
-        let (parts, most) = (a.parts(), Self::most(rows, nonzeros));
-        let found = backend.diagonals((rows, columns), parts.offsets, parts.indices, most)?;
-        Self::storage_of(rows, nonzeros, found.count, size_of::<V>()).check(Self::NAME)?;
-        let distances = backend.upload(found.distances)?;
-        let mut values = backend.buffer(padded(rows) * found.count)?;
-        if !backend.csr_to_dia(parts, &distances, &mut values)? {
-            let reason = "a value has every bit set, which here stands for no entry".into();
-            return Err(Error::Refused { format: Self::NAME, reason });
+        let found = Self::found(backend, a)?;
+        if backend.half_pays::<V>(padded(a.rows()) * found.len())
+            && let Some(half) = Self::half_of(backend, a, &found)?
+        {
+            return Ok(half);
         }
-        Ok(Self { rows, columns, nonzeros, distances, values })
+        Self::whole_of(backend, a, found)
+    }
+
+    /// Converts, and stores all diagonals.
+    ///
+    /// # Errors
+    /// As [`from_csr`](Self::from_csr).
+    pub fn whole_from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
+        Self::whole_of(backend, a, Self::found(backend, a)?)
+    }
+
+    /// Converts to half of the matrix, wherever there is one: not where a row is not the mirror image of its column,
+    /// bit by bit, or where all entries are on the main diagonal.
+    ///
+    /// # Errors
+    /// As [`from_csr`](Self::from_csr).
+    pub fn half_from_csr(backend: &B, a: &Csr<V, B>) -> Result<Option<Self>> {
+        let found = Self::found(backend, a)?;
+        Self::half_of(backend, a, &found)
+    }
+
+    /// The diagonals that have an entry.
+    fn found(backend: &B, a: &Csr<V, B>) -> Result<Vec<i64>> {
+        let (size, nonzeros, parts) = ((a.rows(), a.columns()), a.nonzeros(), a.parts());
+        let found = backend.diagonals(size, parts.offsets, parts.indices, Self::most(size.0, nonzeros))?;
+        Self::storage_of(size.0, nonzeros, found.count, size_of::<V>()).check(Self::NAME)?;
+        Ok(found.distances)
+    }
+
+    fn whole_of(backend: &B, a: &Csr<V, B>, found: Vec<i64>) -> Result<Self> {
+        Ok(Self::filled(backend, a, 0, found)?.expect("all diagonals hold all entries"))
+    }
+
+    fn half_of(backend: &B, a: &Csr<V, B>, found: &[i64]) -> Result<Option<Self>> {
+        let mirrored = if a.rows() == a.columns() { mirrored(found) } else { 0 };
+        if mirrored == 0 || !backend.seems_symmetric(a.parts())? {
+            return Ok(None);
+        }
+        Self::filled(backend, a, mirrored, found[mirrored..].to_vec())
+    }
+
+    /// With these diagonals stored; `None` where entries have no mirror image among `mirrored` of them.
+    fn filled(backend: &B, a: &Csr<V, B>, mirrored: usize, distances: Vec<i64>) -> Result<Option<Self>> {
+        let mut values = backend.buffer(padded(a.rows()) * distances.len())?;
+        let steps = backend.upload(steps(&distances, mirrored))?;
+        let distances = backend.upload(distances)?;
+        match backend.csr_to_dia(a.parts(), mirrored, &distances, &mut values)? {
+            DiaFill::Whole => {}
+            DiaFill::Unlike => return Ok(None),
+            DiaFill::Lost => {
+                let reason = "a value has every bit set, which here stands for no entry".into();
+                return Err(Error::Refused { format: Self::NAME, reason });
+            }
+        }
+        let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
+        Ok(Some(Self { rows, columns, nonzeros, mirrored, distances, steps, values }))
     }
 
     /// The same entries in CSR.

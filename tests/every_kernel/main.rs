@@ -46,7 +46,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 56] = [
+const GROUPS: [Group; 57] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -65,6 +65,7 @@ const GROUPS: [Group; 56] = [
     ("products-complex", stored::complex_products),
     ("products-recorded", stored::recorded_products),
     ("products-degenerate", stored::degenerate_products),
+    ("half-diagonals", stored::half_diagonals),
     ("rows-cut", stored::rows_cut),
     ("several-vectors", stored::several_vectors),
     ("swept", stored::swept),

@@ -3,6 +3,7 @@
 use crate::assembly;
 use crate::formats::cases::{Expected, entries, on, ragged, reference, to_complex, with_lengths};
 use crate::formats::conversions::{band, bits_of, round_trips, transposes_of, transposes_of_types};
+use crate::formats::half;
 use crate::formats::products::{blocks_of, fused_of, products_of, stored};
 use crate::random::Random;
 use crate::slim;
@@ -130,6 +131,13 @@ fn close<T: Scalar>(case: &str, y: &[T], expected: &[Expected]) {
         let off = (to_complex(got) - want.value).norm();
         assert!(off <= want.bound, "{case}: element {i} is {got}, expected {}", want.value);
     }
+}
+
+/// Products with half of a matrix, conversions to it and back, and what they refuse.
+pub fn half_diagonals(b: &Cuda) {
+    half::halves::<f64, _>(b, &[33, 100, 1000]);
+    half::halves::<Complex<f32>, _>(b, &[33]);
+    half::nearly_symmetric(b);
 }
 
 /// Rows that several tiles share, every way through a CSR matrix, and more blocks than the last one adds up alone.

@@ -91,3 +91,8 @@ fn several_vectors_at_once() {
     blocks::<f32, f64, _>(&HOST);
     blocks::<Complex<f32>, Complex<f32>, _>(&HOST);
 }
+
+#[test]
+fn products_with_half_of_a_symmetric_matrix_have_the_bits_of_those_with_all_of_it() {
+    crate::common::half::of_all_types(&HOST);
+}

@@ -1,6 +1,7 @@
 //! Products on the device: the formats' cases, and what the device has beside them.
 
 use crate::formats::cases::{Expected, entries, on, ragged, reference, to_complex, with_lengths};
+use crate::formats::half;
 use crate::formats::products::{blocks, fused, padding_never_meets_x, products, stored};
 use crate::random::Random;
 use num_complex::Complex;
@@ -36,6 +37,10 @@ pub fn fused_products(b: &Cuda) {
     fused::<f64, _>(b);
     fused::<f32, _>(b);
     fused::<Complex<f64>, _>(b);
+}
+
+pub fn half_diagonals(b: &Cuda) {
+    half::of_all_types(b);
 }
 
 fn check<T: Scalar>(case: &str, y: &[T], expected: &[Expected]) {

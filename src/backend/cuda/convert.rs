@@ -6,8 +6,8 @@ use super::shape::Shape;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, diagonals, policy, swept, transpose};
 use crate::backend::{
-    Conversions, CooParts, CsrParts, DiaParts, Diagonals, EllParts, JdsParts, OffsetsRef, Primitives,
-    RowOrderRef, SellParts, SweptArrays, SweptParts, with_offsets,
+    Conversions, CooParts, CsrParts, DiaFill, DiaParts, Diagonals, EllParts, JdsParts, OffsetsRef,
+    Primitives, RowOrderRef, SellParts, SweptArrays, SweptParts, with_offsets,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
@@ -357,13 +357,22 @@ impl Conversions for Cuda {
         diagonals::find(*self, size, offsets, indices, most)
     }
 
+    fn half_pays<V: Scalar>(&self, places: usize) -> bool {
+        policy::half_pays(places, size_of::<V>())
+    }
+
+    fn seems_symmetric<V: Scalar>(&self, a: CsrParts<'_, V, Self>) -> Result<bool> {
+        diagonals::seems_symmetric(*self, a)
+    }
+
     fn csr_to_dia<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
+        mirrored: usize,
         distances: &Slice<i64>,
         values: &mut Slice<V>,
-    ) -> Result<bool> {
-        diagonals::from_csr(*self, a, distances, values)
+    ) -> Result<DiaFill> {
+        diagonals::from_csr(*self, a, mirrored, distances, values)
     }
 
     fn dia_lengths<V: Scalar>(&self, a: DiaParts<'_, V, Self>, lengths: &mut Slice<u32>) -> Result<()> {

@@ -4,7 +4,7 @@ use super::launch::kernels;
 use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, policy};
-use crate::backend::{Backend, CsrParts, DiaParts, Diagonals, OffsetsRef, with_offsets};
+use crate::backend::{Backend, CsrParts, DiaFill, DiaParts, Diagonals, OffsetsRef, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Element, Offset};
 
@@ -23,16 +23,27 @@ mod kernel {
         "convert_dia.cu", types(V: Element as _, I: Offset as OFFSET);
         fn csr_to_dia(
             rows: u64, offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>,
-            diagonals: u32, distances: &Slice<i64>, places: &mut Slice<V>, lost: &mut Slice<u32>,
+            stored: u32, mirrored: u32, distances: &Slice<i64>, places: &mut Slice<V>, lost: &mut Slice<u32>,
+        );
+        fn compare_images(
+            rows: u64, offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>,
+            stored: u32, mirrored: u32, distances: &Slice<i64>, places: &Slice<V>, lost: &mut Slice<u32>,
+            unlike: &mut Slice<u32>,
+        );
+        fn compare_rows(
+            rows: u64, apart: u64, offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>,
+            unlike: &mut Slice<u32>,
         );
         fn dia_to_csr(
             rows: u64, offsets: &Slice<I>, columns: &mut Slice<u32>, values: &mut Slice<V>,
-            diagonals: u32, distances: &Slice<i64>, places: &Slice<V>,
+            stored: u32, mirrored: u32, distances: &Slice<i64>, places: &Slice<V>,
         );
     }
     kernels! {
         "convert_dia.cu", types(V: Element as _);
-        fn dia_lengths(rows: u64, diagonals: u32, places: &Slice<V>, lengths: &mut Slice<u32>);
+        fn dia_lengths(
+            rows: u64, stored: u32, mirrored: u32, distances: &Slice<i64>, places: &Slice<V>, lengths: &mut Slice<u32>,
+        );
     }
 }
 
@@ -75,21 +86,39 @@ pub(super) fn find(
     Ok(Diagonals::from_words(count, list, 1 - rows as i64))
 }
 
-/// Whether every value could be told from no entry.
+pub(super) fn seems_symmetric<V: Element>(cuda: Cuda, a: CsrParts<'_, V, Cuda>) -> Result<bool> {
+    let (shape, apart) = policy::compare_rows(a.rows);
+    let mut unlike = cuda.zeros(1)?;
+    with_offsets!(a.offsets, offsets => kernel::compare_rows(
+        cuda, shape.for_values::<V>(), a.rows as u64, apart as u64, offsets, a.indices, a.values, &mut unlike,
+    ))?;
+    Ok(cuda.value(&unlike)? == 0)
+}
+
 pub(super) fn from_csr<V: Element>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
+    mirrored: usize,
     distances: &Slice<i64>,
     values: &mut Slice<V>,
-) -> Result<bool> {
-    let count = distances.len() as u32;
-    let rows = a.rows as u64;
-    let shape = policy::fill_dia(a.rows, distances.len()).for_values::<V>();
-    let mut lost = cuda.zeros(1)?;
-    with_offsets!(a.offsets, offsets => kernel::csr_to_dia(
-        cuda, shape, rows, offsets, a.indices, a.values, count, distances, values, &mut lost,
-    ))?;
-    Ok(cuda.value(&lost)? == 0)
+) -> Result<DiaFill> {
+    let (rows, stored, images) = (a.rows as u64, distances.len() as u32, mirrored as u32);
+    let shape = |diagonals| policy::fill_dia(a.rows, diagonals).for_values::<V>();
+    let mut found = cuda.zeros(2)?;
+    let (lost, unlike) = found.split_mut(1);
+    with_offsets!(a.offsets, offsets => {
+        let all = shape(distances.len());
+        kernel::csr_to_dia(cuda, all, rows, offsets, a.indices, a.values, stored, images, distances, values, lost)?;
+        if mirrored > 0 {
+            let left = shape(mirrored);
+            kernel::compare_images(
+                cuda, left, rows, offsets, a.indices, a.values, stored, images, distances, values, lost, unlike,
+            )?;
+        }
+    });
+    let mut told = [0_u32; 2];
+    cuda.read(&found, &mut told)?;
+    Ok(DiaFill::of(told[0] != 0, told[1] != 0))
 }
 
 pub(super) fn lengths<V: Element>(
@@ -97,9 +126,9 @@ pub(super) fn lengths<V: Element>(
     a: DiaParts<'_, V, Cuda>,
     lengths: &mut Slice<u32>,
 ) -> Result<()> {
-    let count = a.distances.len();
-    let shape = shape::<V>(a.rows, count).variant("OFFSET", "u32");
-    kernel::dia_lengths(cuda, shape, a.rows as u64, count as u32, a.values, lengths)
+    let shape = shape::<V>(a.rows, a.diagonals()).variant("OFFSET", "u32");
+    let (stored, mirrored) = (a.distances.len() as u32, a.mirrored as u32);
+    kernel::dia_lengths(cuda, shape, a.rows as u64, stored, mirrored, a.distances, a.values, lengths)
 }
 
 pub(super) fn to_csr<V: Element>(
@@ -109,9 +138,9 @@ pub(super) fn to_csr<V: Element>(
     indices: &mut Slice<u32>,
     values: &mut Slice<V>,
 ) -> Result<()> {
-    let count = a.distances.len() as u32;
-    let (shape, rows) = (shape::<V>(a.rows, a.distances.len()), a.rows as u64);
+    let (stored, mirrored) = (a.distances.len() as u32, a.mirrored as u32);
+    let (shape, rows) = (shape::<V>(a.rows, a.diagonals()), a.rows as u64);
     with_offsets!(offsets, offsets => kernel::dia_to_csr(
-        cuda, shape, rows, offsets, indices, values, count, a.distances, a.values,
+        cuda, shape, rows, offsets, indices, values, stored, mirrored, a.distances, a.values,
     ))
 }

@@ -211,7 +211,7 @@ fn same_arrays<T: Scalar, B: Conversions>(backend: &B, a: &Csr<T>, device: &Csr<
     if let (Ok(ell), Ok(host)) = (Ell::from_csr(backend, device), Ell::from_csr(&Host, a)) {
         same!("ell", host.parts(), ell.parts(), lengths, indices, values);
     }
-    if let (Ok(dia), Ok(host)) = (Dia::from_csr(backend, device), Dia::from_csr(&Host, a)) {
+    if let (Ok(dia), Ok(host)) = (Dia::whole_from_csr(backend, device), Dia::whole_from_csr(&Host, a)) {
         same!("dia", host.parts(), dia.parts(), distances);
         assert!(back(backend, &dia.to_csr(backend).unwrap()) == *a, "dia of {name}");
         let (here, there) = (host.parts().values, backend.download(dia.parts().values).unwrap());

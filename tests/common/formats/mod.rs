@@ -5,5 +5,6 @@
 pub mod cases;
 pub mod choice;
 pub mod conversions;
+pub mod half;
 pub mod products;
 pub mod swept;

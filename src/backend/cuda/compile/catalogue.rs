@@ -203,7 +203,8 @@ fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
         unit("swept.cu").class(policy::NARROW_BANDS),
     ]);
     let pairs = (vector == "f32").then_some(policy::PAIRS);
-    units.extend(pairs.into_iter().chain([policy::WIDE]).map(|class| unit("dia.cu").class(class)));
+    let classes = pairs.into_iter().chain([policy::WIDE, policy::HALF, policy::HALF | policy::WIDE]);
+    units.extend(classes.map(|class| unit("dia.cu").class(class)));
     // A thread never has two rows of sums of 16 bytes.
     let pairs = (vector != "c64").then_some(policy::PAIRS);
     for offset in OFFSETS {

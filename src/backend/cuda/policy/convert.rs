@@ -10,6 +10,9 @@ const ROWS_THREADS: u32 = 128;
 /// Threads of a block that shares out the elements of segments, and elements of each.
 const TILE_THREADS: u32 = ELEMENTWISE_THREADS;
 pub(super) const TILE_ITEMS: u32 = 8;
+/// Rows, about, that are compared with their mirror images before half of a matrix is stored.
+const COMPARED_ROWS: usize = 1 << 10;
+
 /// Threads that look up mirror images, tiles of others that are one of theirs, and entries a thread at a time.
 const MIRROR_THREADS: u32 = 1024;
 const MIRROR_TILES: u32 = 3;
@@ -174,6 +177,14 @@ pub(in crate::backend::cuda) fn convert_dia(rows: usize, diagonals: usize) -> Sh
 pub(in crate::backend::cuda) fn fill_dia(rows: usize, diagonals: usize) -> Shape {
     let warps = rows.div_ceil(32) * diagonals.div_ceil(dia_lanes(diagonals));
     convert_dia(rows, diagonals).blocks(warps.div_ceil(ROWS_THREADS as usize / 32))
+}
+
+/// A warp for each row that is compared with its mirror image before half of a matrix is stored, and how far these are
+/// apart.
+pub(in crate::backend::cuda) fn compare_rows(rows: usize) -> (Shape, usize) {
+    let apart = (rows / COMPARED_ROWS).max(1);
+    let blocks = rows.div_ceil(apart).div_ceil(ROWS_THREADS as usize / 32);
+    (Shape::new(blocks as u32, ROWS_THREADS).class(dia_lanes(1) as u32), apart)
 }
 
 fn dia_lanes(diagonals: usize) -> usize {

@@ -23,7 +23,13 @@ const SELL_BROAD_ROWS: usize = 1 << 15;
 /// single precision.
 const DIA_ROWS: u32 = 256;
 const DIA_WIDE_ROWS: u32 = 128;
-const DIA_UNROLL: u32 = 7;
+/// The latter, and where half of a matrix with wide rows is stored.
+const DIA_UNROLL: [u32; 2] = [7, 14];
+/// Blocks of a multiprocessor, at least, where half is stored, and rows of a thread with x.y; bytes of all diagonals from
+/// which on half of them is worth while: more than the second-level cache has.
+const HALF_BLOCKS: u32 = 5;
+const HALF_TILES: u32 = 4;
+const HALF_BYTES: usize = 1 << 26;
 /// Entries under way in JDS, where diagonals' starts are read beside them.
 const JDS_UNROLL: u32 = 4;
 /// Nonzeros a thread of a tile of coordinates. Odd.
@@ -35,6 +41,8 @@ const FEW_BLOCKS: u32 = 1024;
 /// entries, more entries under way, more threads a block.
 pub(in crate::backend::cuda) const PAIRS: u32 = 1 << 16;
 pub(in crate::backend::cuda) const WIDE: u32 = 1 << 17;
+/// And half of a symmetric matrix by diagonals.
+pub(in crate::backend::cuda) const HALF: u32 = 1 << 18;
 const MANY: u32 = 1 << 18;
 const BROAD: u32 = 1 << 21;
 
@@ -52,9 +60,12 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
         ],
         "dia.cu" => vec![
             ("THREADS", dia_block(unit.size_class()).0),
+            ("BLOCKS", dia_block(unit.size_class()).2),
+            ("TILES", dia_tiles(unit.size_class() & HALF != 0)),
             ("ROWS", dia_block(unit.size_class()).1),
-            ("WIDE", u32::from(unit.size_class() & WIDE != 0)),
-            ("UNROLL", DIA_UNROLL),
+            ("WIDE", u32::from(unit.size_class() == WIDE)),
+            ("HALF", u32::from(unit.size_class() & HALF != 0)),
+            ("UNROLL", DIA_UNROLL[usize::from(unit.size_class() == HALF | WIDE)]),
         ],
         "ell.cu" => {
             let many = usize::from(unit.size_class() & MANY != 0);
@@ -136,22 +147,50 @@ pub(in crate::backend::cuda) fn dia<T: Element>(rows: usize, diagonals: usize, a
         _ if aligned && size_of::<T>() <= 4 => PAIRS,
         _ => 0,
     };
-    let (threads, rows_a_thread) = dia_block(class);
+    dia_shape(rows, class)
+}
+
+/// Whether products with half of a symmetric matrix are faster than with all of so many places of so many bytes: what
+/// the second-level cache gives out stays the same, so it is memory that must hold them up, and with values of 4 bytes
+/// that is no longer so.
+pub(in crate::backend::cuda) fn half_pays(places: usize, value: usize) -> bool {
+    value >= 8 && places.saturating_mul(value) >= HALF_BYTES
+}
+
+/// A thread a row of a symmetric matrix, of which half is stored.
+pub(in crate::backend::cuda) fn half_dia(rows: usize, diagonals: usize) -> Shape {
+    dia_shape(rows, if diagonals > SELL_WIDE { HALF | WIDE } else { HALF })
+}
+
+/// The same with x.y.
+pub(in crate::backend::cuda) fn dia_dot(shape: Shape, half: bool) -> Shape {
+    shape.blocks(shape.blocks.div_ceil(dia_tiles(half)) as usize)
+}
+
+/// Rows that a thread takes one after the other where x.y is wanted too, so that a block's sum holds fewer rows up.
+fn dia_tiles(half: bool) -> u32 {
+    if half { HALF_TILES } else { 1 }
+}
+
+fn dia_shape(rows: usize, class: u32) -> Shape {
+    let (threads, rows_a_thread, _) = dia_block(class);
     Shape::new(blocks(rows.div_ceil((threads * rows_a_thread) as usize)), threads).class(class)
 }
 
 /// A thread a column of A^T, in the unit of a row a thread.
 pub(in crate::backend::cuda) fn dia_transposed(columns: usize) -> Shape {
-    let (threads, _) = dia_block(0);
+    let (threads, ..) = dia_block(0);
     Shape::new(blocks(columns.div_ceil(threads as usize)), threads)
 }
 
-/// Threads of a block, and rows of a thread.
-fn dia_block(class: u32) -> (u32, u32) {
+/// Threads of a block, rows of a thread, and blocks of a multiprocessor at least, 0 where that is the compiler's affair.
+fn dia_block(class: u32) -> (u32, u32, u32) {
     match class {
-        PAIRS => (DIA_ROWS / 2, 2),
-        WIDE => (DIA_WIDE_ROWS, 1),
-        _ => (DIA_ROWS, 1),
+        PAIRS => (DIA_ROWS / 2, 2, 0),
+        WIDE => (DIA_WIDE_ROWS, 1, 0),
+        HALF => (DIA_ROWS, 1, HALF_BLOCKS),
+        _ if class == HALF | WIDE => (DIA_WIDE_ROWS, 1, HALF_BLOCKS),
+        _ => (DIA_ROWS, 1, 0),
     }
 }
 

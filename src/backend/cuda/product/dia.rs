@@ -1,4 +1,5 @@
-//! Products with matrices that are stored by diagonals: a thread for neighbouring rows, or for a column of A^T.
+//! Products with matrices that are stored by diagonals: a thread for neighbouring rows, or for a column of A^T, which is
+//! A where half of it is stored.
 
 use super::{Form, summed};
 use crate::backend::cuda::launch::kernels;
@@ -14,11 +15,11 @@ mod kernel {
     kernels! {
         "dia.cu", types(T: Scalar as SCALAR, V: Element as STORED);
         fn dia(
-            rows: u64, columns: u64, diagonals: u32, distances: &Slice<i64>, values: &Slice<V>,
+            rows: u64, columns: u64, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
             alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, conjugate: u32,
         );
         fn dia_dot(
-            rows: u64, columns: u64, diagonals: u32, distances: &Slice<i64>, values: &Slice<V>,
+            rows: u64, columns: u64, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
             one: T, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
         );
         fn dia_transposed(
@@ -28,13 +29,17 @@ mod kernel {
     }
 }
 
-/// Rows, columns and diagonals as the kernels take them.
-fn sizes<V: Element>(a: &DiaParts<'_, V, Cuda>) -> (u64, u64, u32) {
-    (a.rows as u64, a.columns as u64, a.distances.len() as u32)
+/// Rows, columns, stored diagonals and entries of a row as the kernels take them, and what they read of these.
+fn sizes<'a, V: Element>(a: &DiaParts<'a, V, Cuda>) -> ((u64, u64), (u32, u32), &'a Slice<i64>) {
+    let counts = (a.distances.len() as u32, a.diagonals() as u32);
+    ((a.rows as u64, a.columns as u64), counts, if a.mirrored > 0 { a.steps } else { a.distances })
 }
 
 fn shape<V: Element, T: Element>(a: &DiaParts<'_, V, Cuda>) -> Shape {
-    policy::dia::<T>(a.rows, a.distances.len(), a.values.address().is_multiple_of(16))
+    match a.mirrored {
+        0 => policy::dia::<T>(a.rows, a.distances.len(), a.values.address().is_multiple_of(16)),
+        _ => policy::half_dia(a.rows, a.diagonals()),
+    }
 }
 
 pub(super) fn product<V: Widen<T>, T: Scalar>(
@@ -42,11 +47,11 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     a: DiaParts<'_, V, Cuda>,
     gemv: Gemv<'_, T, Cuda>,
 ) -> Result<()> {
-    let (rows, columns, count) = sizes(&a);
+    let ((rows, columns), (stored, count), distances) = sizes(&a);
     let (transposes, op) = (gemv.op.transposes(), gemv.op);
     let op = if transposes { op.transposed() } else { op };
     let Form { conjugate, alpha, x, beta, y } = Form::new(cuda, "dia", Gemv { op, ..gemv })?;
-    if transposes {
+    if transposes && a.mirrored == 0 {
         let shape = policy::dia_transposed(a.columns);
         return kernel::dia_transposed(
             cuda,
@@ -64,7 +69,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
         );
     }
     let shape = shape::<V, T>(&a);
-    kernel::dia(cuda, shape, rows, columns, count, a.distances, a.values, alpha, x, beta, y, conjugate)
+    kernel::dia(cuda, shape, rows, columns, stored, count, distances, a.values, alpha, x, beta, y, conjugate)
 }
 
 pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
@@ -77,15 +82,17 @@ pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
     if a.rows == 0 {
         return cuda.dot(x, y, xy);
     }
-    let ((rows, columns, count), shape) = (sizes(&a), shape::<V, T>(&a));
+    let (((rows, columns), (stored, count), distances), shape) =
+        (sizes(&a), policy::dia_dot(shape::<V, T>(&a), a.mirrored > 0));
     summed(cuda, shape, xy, |xy, partials, finished| {
         kernel::dia_dot(
             cuda,
             shape,
             rows,
             columns,
+            stored,
             count,
-            a.distances,
+            distances,
             a.values,
             T::one(),
             x,

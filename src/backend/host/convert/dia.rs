@@ -2,7 +2,8 @@
 
 use super::blocks::fill_rows;
 use crate::backend::{
-    CsrParts, DIA_SECTION, DiaParts, Diagonals, Host, OffsetsRef, is_no_entry, no_entry, with_offsets,
+    CsrParts, DIA_SECTION, DiaFill, DiaParts, Diagonals, Host, OffsetsRef, is_no_entry, no_entry,
+    with_offsets,
 };
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
@@ -10,6 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Rows that one task takes, a multiple of a section's.
 const ROWS: usize = 1 << 11;
+
+/// Rows that are looked at before half of a matrix is stored.
+const LOOKED_AT: usize = 1 << 10;
 
 pub(super) fn diagonals(
     (rows, columns): (usize, usize),
@@ -40,12 +44,31 @@ pub(super) fn diagonals(
     Diagonals::from_words(count, &words, 1 - rows as i64)
 }
 
-pub(super) fn from_csr<V: Scalar>(a: CsrParts<'_, V, Host>, distances: &[i64], values: &mut [V]) -> bool {
+/// A few rows, evenly far apart, of which each has its own entries looked up in other rows.
+pub(super) fn seems_symmetric<V: Scalar>(a: CsrParts<'_, V, Host>) -> bool {
+    with_offsets!(a.offsets, offsets => {
+        let entries = |row: usize| offsets[row].to_usize()..offsets[row + 1].to_usize();
+        (0..a.rows).step_by((a.rows / LOOKED_AT).max(1)).all(|row| {
+            entries(row).all(|at| {
+                let beside = entries(a.indices[at] as usize);
+                let found = a.indices[beside.clone()].binary_search(&(row as u32));
+                found.is_ok_and(|place| a.values[beside.start + place].bits() == a.values[at].bits())
+            })
+        })
+    })
+}
+
+pub(super) fn from_csr<V: Scalar>(
+    a: CsrParts<'_, V, Host>,
+    mirrored: usize,
+    distances: &[i64],
+    values: &mut [V],
+) -> DiaFill {
     let section = distances.len() * DIA_SECTION;
     if section == 0 {
-        return true;
+        return DiaFill::Whole;
     }
-    let good = AtomicBool::new(true);
+    let (lost, unlike) = (AtomicBool::new(false), AtomicBool::new(false));
     with_offsets!(a.offsets, offsets => {
         values.par_chunks_mut(section * (ROWS / DIA_SECTION)).enumerate().for_each(|(task, values)| {
             values.fill(no_entry());
@@ -55,29 +78,41 @@ pub(super) fn from_csr<V: Scalar>(a: CsrParts<'_, V, Host>, distances: &[i64], v
                 let (mut k, entries) = (0, offsets[row].to_usize()..offsets[row + 1].to_usize());
                 for (&column, &value) in a.indices[entries.clone()].iter().zip(&a.values[entries]) {
                     let distance = i64::from(column) - row as i64;
+                    if is_no_entry(value) {
+                        lost.store(true, Ordering::Relaxed);
+                    }
+                    if mirrored > 0 && distance < 0 {
+                        continue;
+                    }
                     k += distances[k..].iter().take_while(|&&d| d < distance).count();
                     values[base + k * DIA_SECTION] = value;
-                    if is_no_entry(value) {
-                        good.store(false, Ordering::Relaxed);
-                    }
                 }
             }
         });
+        if mirrored == 0 {
+            return DiaFill::of(lost.into_inner(), false);
+        }
+        let none: &[i64] = &[];
+        let half = DiaParts { rows: a.rows, columns: a.columns, mirrored, distances, steps: none, values: &*values };
+        (0..a.rows.div_ceil(ROWS)).into_par_iter().for_each(|task| {
+            let same = (task * ROWS..((task + 1) * ROWS).min(a.rows)).all(|row| {
+                let entries = offsets[row].to_usize()..offsets[row + 1].to_usize();
+                let own = a.indices[entries.clone()].iter().zip(&a.values[entries]);
+                let own = own.map(|(&column, value)| (column as usize, value.bits()));
+                let images = half.images(row).map(|(column, value)| (column, value.bits()));
+                own.take_while(|(column, _)| *column < row).eq(images)
+            });
+            if !same {
+                unlike.store(true, Ordering::Relaxed);
+            }
+        });
     });
-    good.into_inner()
-}
-
-/// Column and value of each entry of a row.
-fn row<V: Scalar>(a: DiaParts<'_, V, Host>, row: usize) -> impl Iterator<Item = (u32, V)> + '_ {
-    let base = row / DIA_SECTION * (a.distances.len() * DIA_SECTION) + row % DIA_SECTION;
-    let values = a.values.iter().skip(base).step_by(DIA_SECTION);
-    let entries = a.distances.iter().zip(values).filter(|(_, value)| !is_no_entry(**value));
-    entries.map(move |(distance, &value)| ((row as i64 + distance) as u32, value))
+    DiaFill::of(lost.into_inner(), unlike.into_inner())
 }
 
 pub(super) fn lengths<V: Scalar>(a: DiaParts<'_, V, Host>, lengths: &mut [u32]) {
     let lengths = lengths.par_iter_mut().with_min_len(ROWS).enumerate();
-    lengths.for_each(|(i, length)| *length = row(a, i).count() as u32);
+    lengths.for_each(|(i, length)| *length = a.row(i).count() as u32);
 }
 
 pub(super) fn to_csr<V: Scalar>(
@@ -87,8 +122,8 @@ pub(super) fn to_csr<V: Scalar>(
     values: &mut [V],
 ) {
     fill_rows(offsets, indices, values, |i, columns, numbers| {
-        for (place, entry) in columns.iter_mut().zip(numbers).zip(row(a, i)) {
-            (*place.0, *place.1) = entry;
+        for ((place, number), (column, value)) in columns.iter_mut().zip(numbers).zip(a.row(i)) {
+            (*place, *number) = (column as u32, value);
         }
     });
 }

@@ -9,8 +9,8 @@ mod transpose;
 use super::Host;
 use super::memory::PARALLEL_FROM;
 use crate::backend::{
-    Conversions, CooParts, CsrParts, DiaParts, Diagonals, EllParts, JdsParts, OffsetsRef, Primitives,
-    RowOrderRef, SellParts, SweptArrays, SweptParts, with_offsets,
+    Conversions, CooParts, CsrParts, DiaFill, DiaParts, Diagonals, EllParts, JdsParts, OffsetsRef,
+    Primitives, RowOrderRef, SellParts, SweptArrays, SweptParts, with_offsets,
 };
 use crate::error::Result;
 use crate::parallel::prelude::*;
@@ -184,13 +184,23 @@ impl Conversions for Host {
         Ok(dia::diagonals(size, offsets, indices, most))
     }
 
+    /// To put mirror images together takes longer than to read them from memory.
+    fn half_pays<V: Scalar>(&self, _places: usize) -> bool {
+        false
+    }
+
+    fn seems_symmetric<V: Scalar>(&self, a: CsrParts<'_, V, Host>) -> Result<bool> {
+        Ok(dia::seems_symmetric(a))
+    }
+
     fn csr_to_dia<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Host>,
+        mirrored: usize,
         distances: &[i64],
         values: &mut [V],
-    ) -> Result<bool> {
-        Ok(dia::from_csr(a, distances, values))
+    ) -> Result<DiaFill> {
+        Ok(dia::from_csr(a, mirrored, distances, values))
     }
 
     fn dia_lengths<V: Scalar>(&self, a: DiaParts<'_, V, Host>, lengths: &mut [u32]) -> Result<()> {

@@ -1,11 +1,14 @@
 //! Diagonals: each task takes consecutive sections. A section's diagonals are walked with one running sum a row; along
 //! a diagonal the values and x lie side by side, so nothing is gathered.
 //!
+//! Where half of a matrix is stored, the mirror images of a section's diagonal are 32 values in a row too, from two
+//! sections mostly; they are added first, so that a row's entries come in the order of their columns either way.
+//!
 //! What stands where a row has no entry is a NaN, so nobody looks for it at first: only rows whose sum did not come out
 //! finite are summed again, entry by entry.
 
 use super::{Scale, prefetch};
-use crate::backend::{DIA_SECTION, DiaParts, Host, is_no_entry};
+use crate::backend::{DIA_SECTION, DiaParts, Host, is_no_entry, no_entry};
 use crate::parallel::{prelude::*, task_of, worth_a_thread};
 use crate::scalar::{Scalar, Widen};
 
@@ -28,24 +31,60 @@ struct Rows<'a, V: Scalar, F> {
 }
 
 impl<V: Scalar, F> Rows<'_, V, F> {
-    /// Where a row's place on the first diagonal is.
-    fn base(&self, row: usize) -> usize {
-        row / DIA_SECTION * (self.a.distances.len() * DIA_SECTION) + row % DIA_SECTION
-    }
-
     /// A row's sum, entry by entry.
     fn sum<T: Scalar>(&self, row: usize, x: &[T]) -> T
     where
         F: Fn(V) -> T,
     {
         let mut sum = T::zero();
-        let values = self.a.values[self.base(row)..].iter().step_by(DIA_SECTION);
-        for (distance, &value) in self.a.distances.iter().zip(values) {
-            if !is_no_entry(value) {
-                sum += (self.value)(value) * x[(row as i64 + distance) as usize];
+        self.a.row(row).for_each(|(column, value)| sum += (self.value)(value) * x[column]);
+        sum
+    }
+
+    /// Adds the places of a section's rows on one diagonal, of which `x` has the first `count` columns from `start` on.
+    #[inline(always)]
+    fn add<T: Scalar>(
+        &self,
+        sums: &mut [T; DIA_SECTION],
+        values: &[V; DIA_SECTION],
+        start: i64,
+        count: usize,
+        x: &[T],
+    ) where
+        F: Fn(V) -> T,
+    {
+        let inside = usize::try_from(start).ok().and_then(|start| x.get(start..start + DIA_SECTION));
+        // Whole sections within the columns apart: their loop has a constant length and no tests.
+        if let Some(x) = inside {
+            for lane in 0..DIA_SECTION {
+                sums[lane] += (self.value)(values[lane]) * x[lane];
+            }
+        } else {
+            let inside = |lane: &usize| (0..x.len() as i64).contains(&(start + *lane as i64));
+            for lane in (0..count).filter(inside) {
+                sums[lane] += (self.value)(values[lane]) * x[(start + lane as i64) as usize];
             }
         }
-        sum
+    }
+
+    /// The mirror images on diagonal `k` of the section that starts with row `first`: those of `start` rows on, which
+    /// may be before the first.
+    #[inline(always)]
+    fn images(&self, k: usize, start: i64) -> [V; DIA_SECTION] {
+        let mut images = [no_entry(); DIA_SECTION];
+        let (skipped, section) =
+            (start.rem_euclid(DIA_SECTION as i64) as usize, start.div_euclid(DIA_SECTION as i64));
+        let of = |section: i64| {
+            let at = (usize::try_from(section).ok()? * self.a.distances.len() + k) * DIA_SECTION;
+            self.a.values.get(at..at + DIA_SECTION)
+        };
+        if let Some(values) = of(section) {
+            images[..DIA_SECTION - skipped].copy_from_slice(&values[skipped..]);
+        }
+        if let Some(values) = of(section + 1).filter(|_| skipped > 0) {
+            images[DIA_SECTION - skipped..].copy_from_slice(&values[..skipped]);
+        }
+        images
     }
 
     /// The sums of the section that starts with row `first` and has `count` rows.
@@ -55,23 +94,15 @@ impl<V: Scalar, F> Rows<'_, V, F> {
         F: Fn(V) -> T,
     {
         let mut sums = [T::zero(); DIA_SECTION];
-        let mut at = self.base(first);
+        for (k, &distance) in self.a.distances.iter().enumerate().rev().take(self.a.mirrored) {
+            let start = first as i64 - distance;
+            self.add(&mut sums, &self.images(k, start), start, count, x);
+        }
+        let mut at = self.a.base(first);
         for &distance in self.a.distances {
             prefetch::values(self.a.values, at + AHEAD, at + AHEAD + DIA_SECTION);
-            let values = &self.a.values[at..at + DIA_SECTION];
-            let start = first as i64 + distance;
-            let inside = usize::try_from(start).ok().and_then(|start| x.get(start..start + DIA_SECTION));
-            // Whole sections within the columns apart: their loop has a constant length and no tests.
-            if let Some(x) = inside {
-                for lane in 0..DIA_SECTION {
-                    sums[lane] += (self.value)(values[lane]) * x[lane];
-                }
-            } else {
-                let inside = |lane: &usize| (0..x.len() as i64).contains(&(start + *lane as i64));
-                for lane in (0..count).filter(inside) {
-                    sums[lane] += (self.value)(values[lane]) * x[(start + lane as i64) as usize];
-                }
-            }
+            let values = self.a.values[at..at + DIA_SECTION].try_into().expect("a section's diagonal");
+            self.add(&mut sums, values, first as i64 + distance, count, x);
             at += DIA_SECTION;
         }
         for (lane, sum) in sums[..count].iter_mut().enumerate() {
@@ -119,7 +150,6 @@ pub(super) fn transposed<V: Widen<T> + Scalar, T: Scalar>(
     x: &[T],
     y: &mut [T],
 ) {
-    let rows = Rows { a, value };
     y.par_chunks_mut(COLUMNS).enumerate().for_each(|(task, y)| {
         let mut sums = vec![T::zero(); y.len()];
         let first = (task * COLUMNS) as i64;
@@ -128,7 +158,7 @@ pub(super) fn transposed<V: Widen<T> + Scalar, T: Scalar>(
             let start = (first - distance).max(0);
             let end = (first + y.len() as i64 - distance).min(a.rows as i64);
             for row in start..end {
-                let entry = a.values[rows.base(row as usize) + k * DIA_SECTION];
+                let entry = a.values[a.base(row as usize) + k * DIA_SECTION];
                 if !is_no_entry(entry) {
                     sums[(row + distance - first) as usize] += value(entry) * x[row as usize];
                 }

@@ -184,7 +184,7 @@ impl Products for Host {
     ) -> Result<()> {
         let scale = Scale { alpha, beta };
         with_value!(op, value => {
-            if op.transposes() {
+            if op.transposes() && a.mirrored == 0 {
                 dia::transposed(a, value, scale, x, y);
             } else {
                 dia::product(a, value, x, y, |_: &mut (), _, sum, y| scale.finish(sum, y));
