@@ -25,9 +25,9 @@ const DIA_ROWS: u32 = 256;
 const DIA_WIDE_ROWS: u32 = 128;
 /// The latter, and where half of a matrix with wide rows is stored.
 const DIA_UNROLL: [u32; 2] = [7, 14];
-/// Blocks of a multiprocessor, at least, where half is stored, and rows of a thread with x.y; bytes of all diagonals from
+/// Blocks of a multiprocessor, at least, where half is stored, and with sums of 16 bytes; rows of a thread with x.y; bytes of all diagonals from
 /// which on half of them is worth while: more than the second-level cache has.
-const HALF_BLOCKS: u32 = 5;
+const HALF_BLOCKS: [u32; 2] = [5, 3];
 const HALF_TILES: u32 = 4;
 const HALF_BYTES: usize = 1 << 26;
 /// Entries under way in JDS, where diagonals' starts are read beside them.
@@ -60,8 +60,8 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
         ],
         "dia.cu" => vec![
             ("THREADS", dia_block(unit.size_class()).0),
-            ("BLOCKS", dia_block(unit.size_class()).2),
-            ("TILES", dia_tiles(unit.size_class() & HALF != 0)),
+            ("BLOCKS", half_blocks(unit.size_class(), unit.type_of("SCALAR") == "c64")),
+            ("TILES", dia_tiles(unit.size_class(), unit.type_of("SCALAR") == "c64")),
             ("ROWS", dia_block(unit.size_class()).1),
             ("WIDE", u32::from(unit.size_class() == WIDE)),
             ("HALF", u32::from(unit.size_class() & HALF != 0)),
@@ -162,35 +162,41 @@ pub(in crate::backend::cuda) fn half_dia(rows: usize, diagonals: usize) -> Shape
     dia_shape(rows, if diagonals > SELL_WIDE { HALF | WIDE } else { HALF })
 }
 
-/// The same with x.y.
-pub(in crate::backend::cuda) fn dia_dot(shape: Shape, half: bool) -> Shape {
-    shape.blocks(shape.blocks.div_ceil(dia_tiles(half)) as usize)
+/// With x.y, for products in the shape of [`half_dia`] of so many diagonals.
+pub(in crate::backend::cuda) fn half_dia_dot<T: Element>(rows: usize, diagonals: usize) -> Shape {
+    let (shape, broad) = (half_dia(rows, diagonals), size_of::<T>() > 8);
+    let class = if diagonals > SELL_WIDE { HALF | WIDE } else { HALF };
+    shape.blocks(shape.blocks.div_ceil(dia_tiles(class, broad)) as usize)
 }
 
-/// Rows that a thread takes one after the other where x.y is wanted too, so that a block's sum holds fewer rows up.
-fn dia_tiles(half: bool) -> u32 {
-    if half { HALF_TILES } else { 1 }
+/// Rows that a thread takes one after the other where x.y is wanted too, so that a block's sum holds fewer rows up: where
+/// half of short rows is stored, and not of `broad` sums of 16 bytes.
+fn dia_tiles(class: u32, broad: bool) -> u32 {
+    if class == HALF && !broad { HALF_TILES } else { 1 }
+}
+
+/// Blocks of a multiprocessor, at least, where half is stored: broad sums take more registers. 0 is the compiler's affair.
+fn half_blocks(class: u32, broad: bool) -> u32 {
+    if class & HALF != 0 { HALF_BLOCKS[usize::from(broad)] } else { 0 }
 }
 
 fn dia_shape(rows: usize, class: u32) -> Shape {
-    let (threads, rows_a_thread, _) = dia_block(class);
+    let (threads, rows_a_thread) = dia_block(class);
     Shape::new(blocks(rows.div_ceil((threads * rows_a_thread) as usize)), threads).class(class)
 }
 
 /// A thread a column of A^T, in the unit of a row a thread.
 pub(in crate::backend::cuda) fn dia_transposed(columns: usize) -> Shape {
-    let (threads, ..) = dia_block(0);
+    let (threads, _) = dia_block(0);
     Shape::new(blocks(columns.div_ceil(threads as usize)), threads)
 }
 
-/// Threads of a block, rows of a thread, and blocks of a multiprocessor at least, 0 where that is the compiler's affair.
-fn dia_block(class: u32) -> (u32, u32, u32) {
+/// Threads of a block, and rows of a thread.
+fn dia_block(class: u32) -> (u32, u32) {
     match class {
-        PAIRS => (DIA_ROWS / 2, 2, 0),
-        WIDE => (DIA_WIDE_ROWS, 1, 0),
-        HALF => (DIA_ROWS, 1, HALF_BLOCKS),
-        _ if class == HALF | WIDE => (DIA_WIDE_ROWS, 1, HALF_BLOCKS),
-        _ => (DIA_ROWS, 1, 0),
+        PAIRS => (DIA_ROWS / 2, 2),
+        _ if class & WIDE != 0 => (DIA_WIDE_ROWS, 1),
+        _ => (DIA_ROWS, 1),
     }
 }
 

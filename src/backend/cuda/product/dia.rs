@@ -42,6 +42,13 @@ fn shape<V: Element, T: Element>(a: &DiaParts<'_, V, Cuda>) -> Shape {
     }
 }
 
+fn dot_shape<V: Element, T: Element>(a: &DiaParts<'_, V, Cuda>) -> Shape {
+    match a.mirrored {
+        0 => shape::<V, T>(a),
+        _ => policy::half_dia_dot::<T>(a.rows, a.diagonals()),
+    }
+}
+
 pub(super) fn product<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: DiaParts<'_, V, Cuda>,
@@ -82,8 +89,7 @@ pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
     if a.rows == 0 {
         return cuda.dot(x, y, xy);
     }
-    let (((rows, columns), (stored, count), distances), shape) =
-        (sizes(&a), policy::dia_dot(shape::<V, T>(&a), a.mirrored > 0));
+    let (((rows, columns), (stored, count), distances), shape) = (sizes(&a), dot_shape::<V, T>(&a));
     summed(cuda, shape, xy, |xy, partials, finished| {
         kernel::dia_dot(
             cuda,
