@@ -42,10 +42,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) slim_is_grid(u64 rows, con
         lacking = lacking || expected & ~has;
         parts += has != expected && has != OWN_POINT;
     }
-    const u32 all = (__any_sync(ALL, beyond) ? 1 : 0) | (__any_sync(ALL, lacking) ? 2 : 0);
+    // Each flag by itself: ptxas of CUDA 13.0 takes (a ? 1 : 0) | (b ? 2 : 0) for zero where both are set.
+    const bool any_beyond = __any_sync(ALL, beyond), any_lacking = __any_sync(ALL, lacking);
     parts = warp_sum(parts);
-    if (all && lane_id() == 0) atomicOr(found, all);
-    if (parts && lane_id() == 0) atomicAdd(found + 1, parts);
+    if (lane_id() != 0) return;
+    if (any_beyond) atomicOr(found, 1);
+    if (any_lacking) atomicOr(found, 2);
+    if (parts) atomicAdd(found + 1, parts);
 }
 
 // Marks, four rows a byte, the first lowest: 1 for a row that has its own point alone, 2 for one that is listed. A list

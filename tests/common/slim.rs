@@ -39,6 +39,13 @@ fn stencil(rows: usize, columns: usize, distances: &[i64]) -> Csr<f64> {
     matrix(lines.clone(), columns, number)
 }
 
+/// Full blocks along the diagonal, their numbers by distance.
+fn blocks(size: usize, count: usize) -> Csr<f64> {
+    let first = |i: usize| i / size * size;
+    let rows = (0..size * count).map(|i| (first(i)..first(i) + size).map(|j| j as u32).collect()).collect();
+    matrix(rows, size * count, |i, k| (k as f64 - (i - first(i)) as f64) * 0.3 + 7.0)
+}
+
 /// 27 points on all of a grid, their numbers by distance.
 pub fn skewed(nx: usize, ny: usize, nz: usize) -> Csr<f64> {
     let a = generate::poisson3d_27(nx, ny, nz).unwrap();
@@ -146,6 +153,10 @@ pub fn matrices() -> Vec<Named> {
         ("27 points of a grid, no two alike", "27 kinds of rows, values included", skewed(13, 11, 12)),
         ("7 points of a grid", "27 kinds of rows, values included", generate::poisson3d(20, 9, 17).unwrap()),
         ("9 points of a grid", "9 kinds of rows, values included", generate::poisson2d_9(70, 17).unwrap()),
+        // The distances of a stencil, and as many rows as points of a grid; but rows go on beyond its lines and planes,
+        // and lack others.
+        ("blocks of five", "5 kinds of rows, values included", blocks(5, 27)),
+        ("blocks of nine", "9 kinds of rows, values included", blocks(9, 17)),
         ("7 points with holes", "kinds of rows, values included", {
             holed(&generate::poisson3d(20, 9, 17).unwrap(), true)
         }),
