@@ -132,7 +132,8 @@ pub struct Solved<T> {
     pub history: Vec<f64>,
 }
 
-/// Solves on the backend from `x`, and checks that the report's residual is true.
+/// Solves on the backend from `x`, and checks that the report's residual is true; where iterations come in bursts, step
+/// by step too, which must come to the same.
 pub fn run<T: Scalar, B: Device>(
     backend: &B,
     a: &Csr<T>,
@@ -140,6 +141,29 @@ pub fn run<T: Scalar, B: Device>(
     b: &[T],
     x: Vec<T>,
     options: SolveOptions,
+) -> Result<Solved<T>> {
+    solved(backend, (a, jacobi), b, x, options, B::CG_BURST > 0)
+}
+
+/// The same, once: of a system that rounding leads anywhere, bursts and single steps end in different ways.
+pub fn run_once<T: Scalar, B: Device>(
+    backend: &B,
+    a: &Csr<T>,
+    jacobi: bool,
+    b: &[T],
+    x: Vec<T>,
+    options: SolveOptions,
+) -> Result<Solved<T>> {
+    solved(backend, (a, jacobi), b, x, options, false)
+}
+
+fn solved<T: Scalar, B: Device>(
+    backend: &B,
+    (a, jacobi): (&Csr<T>, bool),
+    b: &[T],
+    x: Vec<T>,
+    options: SolveOptions,
+    stepwise: bool,
 ) -> Result<Solved<T>> {
     let copy = csr_copy(a);
     let device = backend.place(copy);
@@ -153,8 +177,7 @@ pub fn run<T: Scalar, B: Device>(
         None => &Identity,
     };
     let mut steps = None;
-    if B::CG_BURST > 0 {
-        // Where iterations come in bursts, step by step must come to the same.
+    if stepwise {
         steps = Some(cg.solve(&Stepwise(&device), m, &on_device, &mut again, go_on)?);
     }
     let report = cg.solve(&device, m, &on_device, &mut x, go_on)?;
