@@ -78,7 +78,8 @@ impl Output {
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(e) => return Err(e),
         };
-        // `/dev/fd/3` may be a regular file, but it is the open file that is meant. `/dev/shm/x` is a file as any other.
+        // `/dev/fd/3` may be a regular file, but it is the open file that is meant. `/dev/shm/x` is a file as any
+        // other.
         let open = ["/dev/fd", "/dev/stderr", "/proc"].iter().any(|folder| path.starts_with(folder));
         if open || existing.as_ref().is_some_and(|m| !m.is_file()) {
             let file = OpenOptions::new().write(true).open(path)?;

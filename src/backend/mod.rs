@@ -82,8 +82,8 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     type Recording<'a>: Replay;
     /// Values on their way from the backend to the caller, see [`Mailbox`].
     type Mailbox<T: Element>: Mailbox<T, Backend = Self> + 'static;
-    /// Where rows and columns of a compressed matrix are whose entries are dealt out evenly, in an order of the backend's
-    /// own ([`SlimBody::Dealt`]). A type without values where there is no such order.
+    /// Where rows and columns of a compressed matrix are whose entries are dealt out evenly, in an order of the
+    /// backend's own ([`SlimBody::Dealt`]). A type without values where there is no such order.
     type Dealt: Debug + Send + Sync + 'static;
 
     /// How many recorded iterations a solver should keep queued before it waits for the value that the oldest of

@@ -98,8 +98,8 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
     ///
     /// What an operator can't do for several vectors ([`LinearOperator::block_bytes`]), and a preconditioner that can't
     /// be fused ([`Preconditioner::fused`]), is done one system after the other. So is a system once more, from where
-    /// it started, whose recurrence ended with a fault or led away from the solution: its outcome is that of [`Cg::solve`], and the observer sees it
-    /// again.
+    /// it started, whose recurrence ended with a fault or led away from the solution: its outcome is that of
+    /// [`Cg::solve`], and the observer sees it again.
     ///
     /// # Errors
     /// Where b is not a multiple of the unknowns long, or of more systems than the solver is for, and as [`Cg::solve`].

@@ -42,7 +42,8 @@ impl WriteOptions {
 }
 
 /// Writes a matrix; `-` is standard output, and a name that ends in `.gz` is compressed. Reading it back gives the same
-/// bits, where all values are finite: others are written (`NaN`, `inf`), and refused by readers. A matrix that is symmetric, skew-symmetric or hermitian to the last bit is written as its lower triangle.
+/// bits, where all values are finite: others are written (`NaN`, `inf`), and refused by readers. A matrix that is
+/// symmetric, skew-symmetric or hermitian to the last bit is written as its lower triangle.
 ///
 /// The file appears under its name when it is complete ([`crate::output`]).
 ///

@@ -391,7 +391,8 @@ pub fn chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
     let r = vector::<f64>(400);
     close(&applied(b, &m, &r), &chebyshev_of(&a, &d, &r, (0.1, 2.2), 4), 1e-12);
 
-    // An arrow has few eigenvalues: after as many steps the estimate has nothing left to go on with but what underflows.
+    // An arrow has few eigenvalues: after as many steps the estimate has nothing left to go on with but what
+    // underflows.
     for seed in 0..60 {
         let mut random = Random(seed);
         let mut arrow = vec![vec![0.0; 13]; 13];

@@ -145,19 +145,9 @@ pub fn run<T: Scalar, B: Device>(
     solved(backend, (a, jacobi), b, x, options, B::CG_BURST > 0)
 }
 
-/// The same, once: of a system that rounding leads anywhere, bursts and single steps end in different ways.
-pub fn run_once<T: Scalar, B: Device>(
-    backend: &B,
-    a: &Csr<T>,
-    jacobi: bool,
-    b: &[T],
-    x: Vec<T>,
-    options: SolveOptions,
-) -> Result<Solved<T>> {
-    solved(backend, (a, jacobi), b, x, options, false)
-}
-
-fn solved<T: Scalar, B: Device>(
+/// The same, step by step too only if that is asked for: of a system that rounding leads anywhere, bursts and single
+/// steps end in different ways.
+pub fn solved<T: Scalar, B: Device>(
     backend: &B,
     (a, jacobi): (&Csr<T>, bool),
     b: &[T],

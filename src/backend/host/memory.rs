@@ -49,8 +49,9 @@ pub(super) fn buffer<T: Copy + Default>(len: usize) -> Vec<T> {
     buffer
 }
 
-/// A replay that takes longer runs on a thread of the pool. Its loops are long, so that handing them over shows no more,
-/// and are better shared with whoever is free: in a team CG on 128^3 takes 1.07 (CSR) to 1.4 times as long (SELL).
+/// A replay that takes longer runs on a thread of the pool. Its loops are long, so that handing them over shows no
+/// more, and are better shared with whoever is free: in a team CG on 128^3 takes 1.07 (CSR) to 1.4 times as long
+/// (SELL).
 const LONG: Duration = Duration::from_micros(400);
 
 impl Backend for Host {
@@ -162,8 +163,8 @@ impl fmt::Debug for HostRecording<'_> {
 }
 
 impl Replay for HostRecording<'_> {
-    /// What was long is likely to be so again: a team for it makes its loops begin and end without a hand-over each. Which
-    /// threads take part changes no result.
+    /// What was long is likely to be so again: a team for it makes its loops begin and end without a hand-over each.
+    /// Which threads take part changes no result.
     fn replay(&mut self) -> Result<()> {
         let start = Instant::now();
         let done = if self.last > LONG {

@@ -33,8 +33,8 @@ pub(crate) fn dealt_places(nonzeros: usize) -> usize {
     nonzeros.next_multiple_of(DEALT_TILE)
 }
 
-/// Bytes of the tiles of entries that are dealt out, values aside: 16 a tile and at the end, starts of rows, and of each
-/// place a code and a bit.
+/// Bytes of the tiles of entries that are dealt out, values aside: 16 a tile and at the end, starts of rows, and of
+/// each place a code and a bit.
 pub(crate) fn dealt_bytes(rows: usize, nonzeros: usize) -> usize {
     let places = dealt_places(nonzeros);
     16 * (places / DEALT_TILE + 1) + 2 * rows + 2 * places + places / 8

@@ -175,7 +175,8 @@ pub enum SlimBody<'a, V: Scalar, B: Backend> {
     Lines(KindParts<'a, B>, &'a B::Slice<V>, Option<StencilParts<'a, V, B>>),
     /// Sections.
     Sections(SectionParts<'a, V, B>),
-    /// Entries dealt out evenly, whatever rows they are in: tiles of [`DEALT_TILE`](super::DEALT_TILE), the last filled up. No rows are long, and values are no codes.
+    /// Entries dealt out evenly, whatever rows they are in: tiles of [`DEALT_TILE`](super::DEALT_TILE), the last filled
+    /// up. No rows are long, and values are no codes.
     Dealt(&'a B::Dealt, SlimValues<'a, V, B>),
 }
 

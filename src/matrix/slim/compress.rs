@@ -40,8 +40,8 @@ pub(super) fn is_padded(places: u64, entries: u64) -> bool {
 /// Entries from which it no longer counts that the last tile of those dealt out is filled up.
 const MOST_OF_TILES: usize = 8 * DEALT_TILE;
 
-/// Whether entries are better dealt out evenly than held in sections, by bytes: putting rows together again costs a fifth
-/// of what memory gives, long rows come in a launch of their own and move half of it.
+/// Whether entries are better dealt out evenly than held in sections, by bytes: putting rows together again costs a
+/// fifth of what memory gives, long rows come in a launch of their own and move half of it.
 fn is_uneven<B: Backend>(
     sizes: &SectionSizes<B>,
     words: [u32; 2],

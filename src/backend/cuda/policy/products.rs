@@ -15,8 +15,8 @@ const SELL_UNROLL: [u32; 2] = [7, 9];
 const SELL_WIDE: usize = 40;
 /// Threads of a block that multiplies sections, where a thread has a row and where it has two.
 const SELL_THREADS: [u32; 2] = [128, 64];
-/// Rows from which on blocks have more threads: to start one takes more than a nanosecond, but each multiprocessor shall
-/// have some.
+/// Rows from which on blocks have more threads: to start one takes more than a nanosecond, but each multiprocessor
+/// shall have some.
 const SELL_BROAD_ROWS: usize = 1 << 15;
 /// Rows of a block that multiplies diagonals, of which a thread has one or two, and rows where they are wide; entries
 /// of a row under way. The chip starts 0.8 blocks a nanosecond: with 128 rows a block too few for 5 and 7 diagonals in
@@ -25,8 +25,8 @@ const DIA_ROWS: u32 = 256;
 const DIA_WIDE_ROWS: u32 = 128;
 /// The latter, and where half of a matrix with wide rows is stored.
 const DIA_UNROLL: [u32; 2] = [7, 14];
-/// Blocks of a multiprocessor, at least, where half is stored, and with sums of 16 bytes; rows of a thread with x.y; bytes of all diagonals from
-/// which on half of them is worth while: more than the second-level cache has.
+/// Blocks of a multiprocessor, at least, where half is stored, and with sums of 16 bytes; rows of a thread with x.y;
+/// bytes of all diagonals from which on half of them is worth while: more than the second-level cache has.
 const HALF_BLOCKS: [u32; 2] = [5, 3];
 const HALF_TILES: u32 = 4;
 const HALF_BYTES: usize = 1 << 26;
@@ -42,7 +42,7 @@ const FEW_BLOCKS: u32 = 1024;
 pub(in crate::backend::cuda) const PAIRS: u32 = 1 << 16;
 pub(in crate::backend::cuda) const WIDE: u32 = 1 << 17;
 /// And half of a symmetric matrix by diagonals.
-pub(in crate::backend::cuda) const HALF: u32 = 1 << 18;
+pub(in crate::backend::cuda) const HALF: u32 = 1 << 20;
 const MANY: u32 = 1 << 18;
 const BROAD: u32 = 1 << 21;
 
@@ -169,13 +169,14 @@ pub(in crate::backend::cuda) fn half_dia_dot<T: Element>(rows: usize, diagonals:
     shape.blocks(shape.blocks.div_ceil(dia_tiles(class, broad)) as usize)
 }
 
-/// Rows that a thread takes one after the other where x.y is wanted too, so that a block's sum holds fewer rows up: where
-/// half of short rows is stored, and not of `broad` sums of 16 bytes.
+/// Rows that a thread takes one after the other where x.y is wanted too, so that a block's sum holds fewer rows up:
+/// where half of short rows is stored, and not of `broad` sums of 16 bytes.
 fn dia_tiles(class: u32, broad: bool) -> u32 {
     if class == HALF && !broad { HALF_TILES } else { 1 }
 }
 
-/// Blocks of a multiprocessor, at least, where half is stored: broad sums take more registers. 0 is the compiler's affair.
+/// Blocks of a multiprocessor, at least, where half is stored: broad sums take more registers. 0 is the compiler's
+/// affair.
 fn half_blocks(class: u32, broad: bool) -> u32 {
     if class & HALF != 0 { HALF_BLOCKS[usize::from(broad)] } else { 0 }
 }
