@@ -13,6 +13,7 @@
 //! | `layout` | the storage of each matrix format as borrowed parts: the contract between `matrix` and the kernels |
 //! | `primitives`, `runs`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the capability traits |
 //! | `slim` | the compressed format: its storage, and the steps of compressing |
+//! | `scalars` | arithmetic on the scalars of a recurrence, in the backend's memory |
 //! | `burst` | many iterations in one call, and what is worked out once for a pattern |
 //! | `host` | the implementation on rayon |
 //! | `cuda` | the implementation for NVIDIA devices |
@@ -33,6 +34,7 @@ mod precondition;
 mod primitives;
 mod product;
 pub(crate) mod runs;
+pub(crate) mod scalars;
 mod slim;
 mod vector;
 
@@ -54,6 +56,7 @@ pub use runs::{
     StagedRuns, TileRuns, buckets_of,
 };
 pub(crate) use runs::{bounds_at, check_bounds, run_mark, sources_at};
+pub use scalars::{ScalarLayout, ScalarProgram, Slot, Value, Writer};
 pub use slim::{
     BASES, DEALT_TILE, FoundKinds, GridHoles, GridMarks, GridRows, Keys, KindParts, Kinds, LongParts,
     LongRows, Lookup, MOST_KEYS, NO_ENTRY, SECTION, SLIM_WINDOW, STENCIL_PLACES, SectionParts, SectionSizes,
@@ -61,7 +64,7 @@ pub use slim::{
     WIDE_COLUMNS, WholeKinds, WindowOrder, WindowOrderRef,
 };
 pub(crate) use slim::{RANGE, base_of, code_of, dealt_bytes, dealt_places, ordered_by_length, wants_order};
-pub use vector::VectorOps;
+pub use vector::{Coefficient, Hessenberg, InnerProduct, LinearUpdate, VectorOps};
 
 use crate::error::Result;
 use crate::scalar::Element;
