@@ -678,7 +678,7 @@ impl<T: Scalar, B: VectorOps> Factors<T, B> {
 fn hessenberg_case<T: Scalar, B: VectorOps>(b: &B, m: usize, checked: &[usize]) {
     let mut random = Random(m as u64);
     let (columns, beta) = (hessenberg_columns::<T>(&mut random, m), 3.0);
-    let mut factors = Factors::<T, B>::new(b, m, beta, 0.0);
+    let mut factors = Factors::<T, B>::new(b, m, beta, -1.0);
     for j in 0..m {
         let state = factors.step(b, j, &columns[j]);
         let what = format!("{} column {j} of {m}", T::NAME);
