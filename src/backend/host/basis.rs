@@ -12,7 +12,7 @@ use std::ops::Add;
 const AT_ONCE: usize = 8;
 
 /// Refuses what is too short for `count` vectors as long as w.
-pub(super) fn check(basis: usize, count: usize, n: usize, coefficients: usize) -> Result<()> {
+pub(in crate::backend) fn check(basis: usize, count: usize, n: usize, coefficients: usize) -> Result<()> {
     if basis < count.saturating_mul(n) || coefficients < count {
         return Err(Error::InvalidArgument(format!(
             "a basis of {basis} entries and {coefficients} coefficients for {count} vectors of {n}"

@@ -4,7 +4,7 @@
 //! depends on the input alone, never on the number of threads, so results are the same bits on every machine with the
 //! same instructions.
 
-mod basis;
+pub(super) mod basis;
 mod buckets;
 mod chunks;
 mod convert;
