@@ -13,9 +13,10 @@ const PASSES: usize = 30;
 /// powers of two.
 const NEAR_ENOUGH: f64 = 0.25;
 
-/// Factors that bring the largest magnitude of each row and of each column near 1 (from 1/3 to 3): Ruiz, "A scaling algorithm to
-/// equilibrate both rows and columns norms in matrices", report RAL-TR-2001-034, in the maximum norm. All are powers of
-/// two, so that no entry is rounded. Rows and columns of zeros keep the factor 1. At most 30 passes over the entries.
+/// Factors that bring the largest magnitude of each row and of each column near 1 (from 1/3 to 3): Ruiz, "A scaling
+/// algorithm to equilibrate both rows and columns norms in matrices", report RAL-TR-2001-034, in the maximum norm. All
+/// are powers of two, so that no entry is rounded. Rows and columns of zeros keep the factor 1. At most 30 passes over
+/// the entries.
 ///
 /// # Errors
 /// Where an entry is infinite or not a number, where there are 2^32 - 1 rows or columns or more, or without memory.
@@ -23,8 +24,8 @@ pub fn equilibrate<T: Scalar>(a: &Csr<T>) -> Result<Scaling> {
     scaled(a, false)
 }
 
-/// As [`equilibrate`] with one factor for row i and column i, so that D A D is symmetric where A is. A matrix that is not
-/// symmetric gets one for which the larger of both is near 1.
+/// As [`equilibrate`] with one factor for row i and column i, so that D A D is symmetric where A is. A matrix that is
+/// not symmetric gets one for which the larger of both is near 1.
 ///
 /// # Errors
 /// As [`equilibrate`], and unless A is square.

@@ -60,8 +60,8 @@ impl Matching {
         unmatched(&self.row_of)
     }
 
-    /// The permutation P of rows for which P A has the matched entries on its diagonal: row j of P A is the old row that is
-    /// matched with column j. Rows without a partner fill the places of columns without one, both ascending.
+    /// The permutation P of rows for which P A has the matched entries on its diagonal: row j of P A is the old row
+    /// that is matched with column j. Rows without a partner fill the places of columns without one, both ascending.
     ///
     /// # Errors
     /// Unless there are as many rows as columns.

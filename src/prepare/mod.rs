@@ -1,9 +1,10 @@
 //! What makes a matrix easier to factorise before any factor is computed: scalings, matchings, and the block triangular
 //! form.
 //!
-//! An unsymmetric or badly scaled A is replaced by P R A C Q, where R and C are diagonal and P and Q permutations. Large
-//! entries come to the diagonal (matching), entries get comparable sizes (scaling), and what can be solved one piece
-//! after the other is separated (block triangular form). Then A x = b becomes (P R A C Q) y = P R b and x = C Q y.
+//! An unsymmetric or badly scaled A is replaced by P R A C Q, where R and C are diagonal and P and Q permutations.
+//! Large entries come to the diagonal (matching), entries get comparable sizes (scaling), and what can be solved one
+//! piece after the other is separated (block triangular form). Then A x = b becomes (P R A C Q) y = P R b and x = C Q
+//! y.
 //!
 //! ```text
 //!     | 0  0  8 |   the entries 8, 2, 5 have the largest product:    | 1  0  0 |     columns 2, 0, 1 in this order,

@@ -53,8 +53,8 @@ impl ProductMatching {
     }
 }
 
-/// Pairs rows with columns so that the product of the magnitudes of the matched entries is largest, and the scaling that
-/// makes these 1 and all others at most 1. Zeros do not count, whether they are stored or not.
+/// Pairs rows with columns so that the product of the magnitudes of the matched entries is largest, and the scaling
+/// that makes these 1 and all others at most 1. Zeros do not count, whether they are stored or not.
 ///
 /// Where A is structurally singular or rectangular, as many pairs as there can be are found; the product is largest for
 /// the rows and columns that were matched, the scaling is as promised for all entries, and the largest entry of an
@@ -68,7 +68,7 @@ impl ProductMatching {
 /// let best = maximum_product_matching(&a)?; // 4 * 8 is more than 1 * 2
 /// assert_eq!(best.matching().column_of(), [1, 0]);
 /// let scaled = best.scaling().apply(&a)?;
-/// assert!((scaled.parts().values[1] - 1.0).abs() < 1e-14 && scaled.parts().values[0] < 1.0);
+/// assert!((scaled.parts().values[1] - 1.0_f64).abs() < 1e-14 && scaled.parts().values[0] < 1.0);
 /// # Ok::<(), residua::Error>(())
 /// ```
 ///
@@ -331,8 +331,8 @@ impl<'a> Assignment<'a> {
     }
 
     /// Restores u_i + v_j <= c_ij for columns of dead trees, past which the u of other rows have grown. All entries of
-    /// rows in a tree are in its columns or in those of earlier trees; so what one tree takes from its columns and gives
-    /// to its rows changes nothing inside, and the latest tree is settled first.
+    /// rows in a tree are in its columns or in those of earlier trees; so what one tree takes from its columns and
+    /// gives to its rows changes nothing inside, and the latest tree is settled first.
     fn settle_dead_trees(&mut self) {
         if self.trees.is_empty() {
             return;
@@ -383,8 +383,8 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Factors, of which those of matched rows are worked out from the entries' magnitudes anew: they are 1 up to rounding
-    /// then, not up to the unit of costs. What can be moved between rows and columns is shared evenly.
+    /// Factors, of which those of matched rows are worked out from the entries' magnitudes anew: they are 1 up to
+    /// rounding then, not up to the unit of costs. What can be moved between rows and columns is shared evenly.
     fn scaling(&self, sizes: &[f64]) -> Scaling {
         let mean = |numbers: &mut dyn Iterator<Item = f64>, count: usize| {
             numbers.sum::<f64>() / (count as f64 * UNIT).max(1.0)

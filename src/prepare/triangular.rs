@@ -56,8 +56,8 @@ impl BlockTriangular {
         &self.columns
     }
 
-    /// The diagonal blocks, from top left to bottom right. One of the kinds horizontal and vertical may have no rows or no
-    /// columns (where columns or rows are empty), none has neither.
+    /// The diagonal blocks, from top left to bottom right. One of the kinds horizontal and vertical may have no rows
+    /// or no columns (where columns or rows are empty), none has neither.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
