@@ -297,7 +297,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         } else {
             driver.begin_at_certificate()?;
         }
-        driver.to_the_end(b, x, solve, now)
+        driver.finish(b, x, solve, now)
     }
 }
 
@@ -320,7 +320,7 @@ struct Driver<'d, 'm, T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicat
 
 impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Driver<'_, '_, T, B, M, C> {
     /// Starts after starts of the method, from the residual that it has, until the end is known.
-    fn to_the_end(
+    fn finish(
         &mut self,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,

@@ -3,6 +3,7 @@
 use crate::backend::{Backend, CgBurst, ChebyshevStep, KrylovSteps, Op, PreconditionSteps, VectorOps};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
+use std::sync::Arc;
 
 mod function;
 pub use function::FunctionOperator;
@@ -40,7 +41,7 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     where
         B: VectorOps,
     {
-        if op != Op::None && !(op == Op::Conjugate && !T::COMPLEX) {
+        if op.transposes() || (op.conjugates() && T::COMPLEX) {
             return Err(Error::Unsupported(
                 "this operator knows no product with its transpose: implement LinearOperator::product_op"
                     .into(),
@@ -145,82 +146,95 @@ pub trait ChebyshevProduct<T: Scalar, B: PreconditionSteps>: LinearOperator<T, B
     fn chebyshev_step(&self, backend: &B, step: ChebyshevStep<'_, T, B>, z: &B::Slice<T>) -> Result<bool>;
 }
 
-/// A reference is the operator that it refers to.
-impl<T: Scalar, B: Backend, A: LinearOperator<T, B> + ?Sized> LinearOperator<T, B> for &A {
-    fn rows(&self) -> usize {
-        (**self).rows()
-    }
+/// Whatever points to an operator is that operator.
+macro_rules! pointer {
+    ($pointer:ty) => {
+        impl<T: Scalar, B: Backend, A: LinearOperator<T, B> + ?Sized> LinearOperator<T, B> for $pointer {
+            fn rows(&self) -> usize {
+                (**self).rows()
+            }
 
-    fn columns(&self) -> usize {
-        (**self).columns()
-    }
+            fn columns(&self) -> usize {
+                (**self).columns()
+            }
 
-    fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()> {
-        (**self).apply(backend, x, y)
-    }
+            fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()> {
+                (**self).apply(backend, x, y)
+            }
 
-    fn product_op(
-        &self,
-        backend: &B,
-        op: Op,
-        alpha: T,
-        x: &B::Slice<T>,
-        beta: T,
-        y: &mut B::Slice<T>,
-    ) -> Result<()>
-    where
-        B: VectorOps,
-    {
-        (**self).product_op(backend, op, alpha, x, beta, y)
-    }
+            fn product_op(
+                &self,
+                backend: &B,
+                op: Op,
+                alpha: T,
+                x: &B::Slice<T>,
+                beta: T,
+                y: &mut B::Slice<T>,
+            ) -> Result<()>
+            where
+                B: VectorOps,
+            {
+                (**self).product_op(backend, op, alpha, x, beta, y)
+            }
 
-    fn apply_dot(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>, xy: &mut B::Slice<T>) -> Result<()>
-    where
-        B: VectorOps,
-    {
-        (**self).apply_dot(backend, x, y, xy)
-    }
+            fn apply_dot(
+                &self,
+                backend: &B,
+                x: &B::Slice<T>,
+                y: &mut B::Slice<T>,
+                xy: &mut B::Slice<T>,
+            ) -> Result<()>
+            where
+                B: VectorOps,
+            {
+                (**self).apply_dot(backend, x, y, xy)
+            }
 
-    fn accurate_residual(
-        &self,
-        backend: &B,
-        scale: T,
-        b: &B::Slice<T>,
-        x: &B::Slice<T>,
-        r: &mut B::Slice<T>,
-    ) -> Result<()>
-    where
-        B: VectorOps,
-    {
-        (**self).accurate_residual(backend, scale, b, x, r)
-    }
+            fn accurate_residual(
+                &self,
+                backend: &B,
+                scale: T,
+                b: &B::Slice<T>,
+                x: &B::Slice<T>,
+                r: &mut B::Slice<T>,
+            ) -> Result<()>
+            where
+                B: VectorOps,
+            {
+                (**self).accurate_residual(backend, scale, b, x, r)
+            }
 
-    fn persistent_cg(&self) -> Option<&dyn PersistentCg<T, B>>
-    where
-        B: KrylovSteps,
-    {
-        (**self).persistent_cg()
-    }
+            fn persistent_cg(&self) -> Option<&dyn PersistentCg<T, B>>
+            where
+                B: KrylovSteps,
+            {
+                (**self).persistent_cg()
+            }
 
-    fn chebyshev_product(&self) -> Option<&dyn ChebyshevProduct<T, B>>
-    where
-        B: PreconditionSteps,
-    {
-        (**self).chebyshev_product()
-    }
+            fn chebyshev_product(&self) -> Option<&dyn ChebyshevProduct<T, B>>
+            where
+                B: PreconditionSteps,
+            {
+                (**self).chebyshev_product()
+            }
 
-    fn waits(&self) -> bool {
-        (**self).waits()
-    }
+            fn waits(&self) -> bool {
+                (**self).waits()
+            }
 
-    fn bytes(&self) -> usize {
-        (**self).bytes()
-    }
+            fn bytes(&self) -> usize {
+                (**self).bytes()
+            }
 
-    fn block_bytes(&self, vectors: usize) -> Option<usize>
-    where
-        B: VectorOps,
-    {
-        (**self).block_bytes(vectors)
-    }
+            fn block_bytes(&self, vectors: usize) -> Option<usize>
+            where
+                B: VectorOps,
+            {
+                (**self).block_bytes(vectors)
+            }
+        }
+    };
 }
+pointer!(&A);
+pointer!(Box<A>);
+pointer!(Arc<A>);

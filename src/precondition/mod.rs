@@ -21,6 +21,7 @@ use crate::backend::{Backend, Inverse, VectorOps};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
+use std::sync::Arc;
 
 mod blocks;
 mod chebyshev;
@@ -136,60 +137,67 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
     fn bytes(&self) -> usize;
 }
 
-/// A reference is the preconditioner that it refers to.
-impl<T: Scalar, B: Backend, M: Preconditioner<T, B> + ?Sized> Preconditioner<T, B> for &M {
-    fn rows(&self) -> Option<usize> {
-        (**self).rows()
-    }
+/// Whatever points to a preconditioner is that preconditioner.
+macro_rules! pointer {
+    ($pointer:ty) => {
+        impl<T: Scalar, B: Backend, M: Preconditioner<T, B> + ?Sized> Preconditioner<T, B> for $pointer {
+            fn rows(&self) -> Option<usize> {
+                (**self).rows()
+            }
 
-    fn apply(&self, backend: &B, r: &B::Slice<T>, z: &mut B::Slice<T>) -> Result<()> {
-        (**self).apply(backend, r, z)
-    }
+            fn apply(&self, backend: &B, r: &B::Slice<T>, z: &mut B::Slice<T>) -> Result<()> {
+                (**self).apply(backend, r, z)
+            }
 
-    fn work_len(&self) -> usize {
-        (**self).work_len()
-    }
+            fn work_len(&self) -> usize {
+                (**self).work_len()
+            }
 
-    fn narrow_work_len(&self) -> usize {
-        (**self).narrow_work_len()
-    }
+            fn narrow_work_len(&self) -> usize {
+                (**self).narrow_work_len()
+            }
 
-    fn apply_in(
-        &self,
-        backend: &B,
-        work: Workspace<'_, T, B>,
-        r: &B::Slice<T>,
-        z: &mut B::Slice<T>,
-    ) -> Result<()> {
-        (**self).apply_in(backend, work, r, z)
-    }
+            fn apply_in(
+                &self,
+                backend: &B,
+                work: Workspace<'_, T, B>,
+                r: &B::Slice<T>,
+                z: &mut B::Slice<T>,
+            ) -> Result<()> {
+                (**self).apply_in(backend, work, r, z)
+            }
 
-    fn apply_dot_in(
-        &self,
-        backend: &B,
-        work: Workspace<'_, T, B>,
-        r: &B::Slice<T>,
-        z: &mut B::Slice<T>,
-        rz: &mut B::Slice<T>,
-    ) -> Result<()>
-    where
-        B: VectorOps,
-    {
-        (**self).apply_dot_in(backend, work, r, z, rz)
-    }
+            fn apply_dot_in(
+                &self,
+                backend: &B,
+                work: Workspace<'_, T, B>,
+                r: &B::Slice<T>,
+                z: &mut B::Slice<T>,
+                rz: &mut B::Slice<T>,
+            ) -> Result<()>
+            where
+                B: VectorOps,
+            {
+                (**self).apply_dot_in(backend, work, r, z, rz)
+            }
 
-    fn fused(&self) -> Option<Inverse<'_, T, B>>
-    where
-        B: VectorOps,
-    {
-        (**self).fused()
-    }
+            fn fused(&self) -> Option<Inverse<'_, T, B>>
+            where
+                B: VectorOps,
+            {
+                (**self).fused()
+            }
 
-    fn waits(&self) -> bool {
-        (**self).waits()
-    }
+            fn waits(&self) -> bool {
+                (**self).waits()
+            }
 
-    fn bytes(&self) -> usize {
-        (**self).bytes()
-    }
+            fn bytes(&self) -> usize {
+                (**self).bytes()
+            }
+        }
+    };
 }
+pointer!(&M);
+pointer!(Box<M>);
+pointer!(Arc<M>);
