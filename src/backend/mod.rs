@@ -23,6 +23,7 @@
 //! memory, and a caller passes its own buffers in and out.
 
 mod burst;
+mod communicator;
 mod convert;
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -39,6 +40,7 @@ mod slim;
 mod vector;
 
 pub use burst::{CgBurst, Derived};
+pub use communicator::{Alone, Communicator, ExchangePlan, Space};
 pub use convert::{Conversions, DiaFill, Diagonals};
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
@@ -224,7 +226,7 @@ pub trait Replay {
 /// A ring through which recorded work tells the caller values (a residual norm, say) without stopping the device.
 /// Messages arrive in the order of posting; at most [`Backend::QUEUE_DEPTH`] + 1 may be under way. Posting takes
 /// `&self`, so that the recording and its reader can share the mailbox.
-pub trait Mailbox<T: Element>: Send + Sync {
+pub trait Mailbox<T: Element>: Debug + Send + Sync {
     /// The backend that fills it.
     type Backend: Backend;
     /// Enqueues the posting of `value`, of the mailbox's message length.

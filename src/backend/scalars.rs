@@ -18,7 +18,7 @@ use super::{Backend, CgStatus};
 use crate::error::Result;
 use crate::scalar::{Real, Scalar};
 use num_traits::{Float, Zero};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// The place of a scalar in the state.
@@ -144,12 +144,16 @@ pub struct ScalarProgram<B: Backend> {
 #[derive(Debug, Default)]
 pub struct ScalarLayout {
     initial: RefCell<Vec<f64>>,
+    /// Constants of all programs, each once.
+    constants: RefCell<Vec<(f64, Slot)>>,
+    /// Temporaries, which every program uses from the first on.
+    temporaries: RefCell<Vec<Slot>>,
 }
 
 impl ScalarLayout {
     /// A state of the five scalars that every method has.
     pub fn new() -> Self {
-        Self { initial: RefCell::new(vec![0.0; Slot::FIRST as usize]) }
+        Self { initial: RefCell::new(vec![0.0; Slot::FIRST as usize]), ..Self::default() }
     }
 
     /// A further scalar, with its value at the start of a recurrence.
@@ -190,7 +194,7 @@ impl ScalarLayout {
         backend: &B,
         write: impl FnOnce(&Writer<'_>),
     ) -> Result<ScalarProgram<B>> {
-        let writer = Writer { layout: self, words: RefCell::default() };
+        let writer = Writer { layout: self, words: RefCell::default(), used: Cell::new(0) };
         write(&writer);
         Ok(ScalarProgram { words: backend.upload(writer.words.into_inner())? })
     }
@@ -201,6 +205,8 @@ impl ScalarLayout {
 pub struct Writer<'l> {
     layout: &'l ScalarLayout,
     words: RefCell<Vec<u32>>,
+    /// Temporaries so far.
+    used: Cell<usize>,
 }
 
 /// A number that a program computes.
@@ -216,7 +222,13 @@ impl<'l> Writer<'l> {
     }
 
     fn value(&self, code: Code, a: Slot, b: Slot) -> Value<'_> {
-        let at = self.layout.slot(0.0);
+        let number = self.used.replace(self.used.get() + 1);
+        let known = self.layout.temporaries.borrow().get(number).copied();
+        let at = known.unwrap_or_else(|| {
+            let new = self.layout.slot(0.0);
+            self.layout.temporaries.borrow_mut().push(new);
+            new
+        });
         self.emit(code, at, a, b);
         Value { writer: self, at }
     }
@@ -233,7 +245,14 @@ impl<'l> Writer<'l> {
 
     /// A constant.
     pub fn constant(&self, value: f64) -> Value<'_> {
-        Value { writer: self, at: self.layout.slot(value) }
+        let constants = &self.layout.constants;
+        let known = constants.borrow().iter().find(|known| known.0.to_bits() == value.to_bits()).map(|k| k.1);
+        let at = known.unwrap_or_else(|| {
+            let new = self.layout.slot(value);
+            constants.borrow_mut().push((value, new));
+            new
+        });
+        Value { writer: self, at }
     }
 
     /// Writes a number to the state.

@@ -152,6 +152,10 @@ impl<T: Scalar, B: Backend> std::fmt::Debug for Hessenberg<'_, T, B> {
 /// has k results, and the steps of [`KrylovSteps`](super::KrylovSteps) take k systems; what works on each element by
 /// itself needs not know.
 pub trait VectorOps: Backend {
+    /// Iterations that a recording should hold where iterations are replayed: where starting a replay costs, more than
+    /// one.
+    const RECORDED: usize = 1;
+
     /// `out[0]` = sum of conj(x\[i\]) y\[i\]; where `out` has k entries, 2 to 32, x and y are k interleaved vectors
     /// each, and `out[j]` is the dot product of the j-th of them.
     ///
@@ -184,6 +188,12 @@ pub trait VectorOps: Backend {
     /// # Errors
     /// On different lengths, or when the device fails.
     fn axpby<T: Scalar>(&self, alpha: T, x: &Self::Slice<T>, beta: T, y: &mut Self::Slice<T>) -> Result<()>;
+
+    /// x = alpha x.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn scale_in_place<T: Scalar>(&self, alpha: T, x: &mut Self::Slice<T>) -> Result<()>;
 
     /// z = x .* y, element by element.
     ///

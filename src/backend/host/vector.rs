@@ -62,6 +62,12 @@ impl VectorOps for Host {
         Ok(())
     }
 
+    fn scale_in_place<T: Scalar>(&self, alpha: T, x: &mut [T]) -> Result<()> {
+        let n = x.len();
+        for_chunks(n, x.par_chunks_mut(chunk_size(n)), |x| x.iter_mut().for_each(|x| *x *= alpha));
+        Ok(())
+    }
+
     fn multiply<T: Scalar>(&self, x: &[T], y: &[T], z: &mut [T]) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
         Error::check_dimension("length of the product", x.len(), z.len())?;
