@@ -225,7 +225,7 @@ fn sizes_and_options_are_checked() {
     assert!(Gmres::<f64, Host>::new(&Host, 3, 0, SolveOptions::default()).is_err());
     let a = shifted(3, 0.0);
     let mut lsmr = Lsmr::new(&Host, 4, 3, SolveOptions::default()).unwrap();
-    assert!(lsmr.solve(&a, &Identity, &[1.0; 4], &mut vec![0.0; 3], WATCH).is_err());
+    assert!(lsmr.solve(&a, &Identity, &[1.0; 4], &mut [0.0; 3], WATCH).is_err());
     let mut minres = Minres::new(&Host, 3, SolveOptions::default()).unwrap();
     let mut x = vec![5.0; 3];
     let report = minres.solve(&a, &Identity, &[0.0; 3], &mut x, WATCH).unwrap();

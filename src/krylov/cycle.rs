@@ -49,9 +49,11 @@ pub(super) struct Iterations<'r, B: VectorOps> {
     /// Enqueues the iteration of a step, and posts its message.
     body: &'r (dyn Fn(usize) -> Result<()> + Sync),
     pace: Pace,
-    /// Several iterations from a multiple of the period on.
-    several: Option<B::Recording<'r>>,
-    /// One for each step of a period.
+    /// After how many iterations the work is the same again.
+    period: usize,
+    /// As many iterations as a recording holds, from a multiple of the period on.
+    whole: Option<B::Recording<'r>>,
+    /// One iteration for each step of a period; empty until it is needed.
     single: Vec<Option<B::Recording<'r>>>,
     /// Whether something in an iteration waits for the backend, so that nothing can be recorded.
     waits: bool,
@@ -70,8 +72,8 @@ impl<'r, B: VectorOps> Iterations<'r, B> {
             period => pace.recorded.next_multiple_of(period),
         };
         let ahead = if waits { 1 } else { pace.ahead };
-        let single = (0..period).map(|_| None).collect();
-        Self { backend, body, pace: Pace { recorded, ahead }, several: None, single, waits }
+        let pace = Pace { recorded, ahead };
+        Self { backend, body, pace, period, whole: None, single: Vec::new(), waits }
     }
 
     /// Enqueues `length` iterations from `step` on: several at once, which begin a period, or one.
@@ -80,18 +82,17 @@ impl<'r, B: VectorOps> Iterations<'r, B> {
         if self.waits {
             return (step..step + length).try_for_each(body);
         }
-        if length == 1 {
-            let step = step % self.single.len();
-            let recording = &mut self.single[step];
-            if recording.is_none() {
-                *recording = Some(self.backend.record(move || body(step))?);
-            }
-            return recording.as_mut().map_or(Ok(()), Replay::replay);
+        let whole = length == self.pace.recorded && length.is_multiple_of(self.period);
+        if !whole && self.single.is_empty() {
+            self.single.resize_with(self.period, || None);
         }
-        if self.several.is_none() {
-            self.several = Some(self.backend.record(move || (0..length).try_for_each(body))?);
+        let first = if whole { 0 } else { step % self.period };
+        let recording = if whole { &mut self.whole } else { &mut self.single[first] };
+        if recording.is_none() {
+            let made = self.backend.record(move || (first..first + length).try_for_each(body))?;
+            *recording = Some(made);
         }
-        self.several.as_mut().map_or(Ok(()), Replay::replay)
+        recording.as_mut().map_or(Ok(()), Replay::replay)
     }
 
     /// Iterations from the start of the recurrence on, several to a recording while `left` allows it, then one by one,
