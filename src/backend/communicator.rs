@@ -10,7 +10,7 @@
 use super::{LinearUpdate, ScalarProgram, Slot, VectorOps};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
-use crate::scalar::Scalar;
+use crate::scalar::{Real, Scalar};
 use std::fmt::Debug;
 
 /// How many entries a part sends to each part, and gets from it, by their numbers.
@@ -118,6 +118,19 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
     /// What the parts do together.
     pub fn communicator(&self) -> &C {
         &self.communicator
+    }
+
+    /// How many elements a vector has over all parts, of which this one has `own`; `scratch` has one element.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_sum`].
+    pub fn len_over_all<R: Real>(&self, own: usize, scratch: &mut B::Slice<R>) -> Result<usize> {
+        if C::ALONE {
+            return Ok(own);
+        }
+        self.backend.write(&[R::from_f64(own as f64)], scratch)?;
+        self.communicator.all_sum(&self.backend, scratch)?;
+        Ok(self.backend.value(scratch)?.to_f64() as usize)
     }
 
     /// `out[0]` = x.y (conjugating x), over all parts.

@@ -47,7 +47,7 @@ pub use cuda::Cuda;
 pub use graph::{
     FirstSweeps, GraphParts, GraphSteps, OrderingPrice, PEERS_ONE_IN, Roots, Sweep, UNREACHED, priority,
 };
-pub use host::Host;
+pub use host::{Host, Parts};
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;
 pub use precondition::{BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps, WithProduct};

@@ -211,13 +211,15 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         }
         self.iterating = Duration::ZERO;
         let gradient = self.options.least_squares_tolerance::<T>();
+        // The same on all parts, so that all come to the same end.
+        let unknowns = self.space.len_over_all(shape.1, &mut self.square)?;
         let mut solve = Solve {
             units,
             threshold: self.options.threshold::<T>(units.b_norm),
             gradient,
             gradient_aim: HEADROOM * gradient,
-            limit: self.options.iteration_limit(shape.1),
-            window: self.options.window(shape.1),
+            limit: self.options.iteration_limit(unknowns),
+            window: self.options.window(unknowns),
             iterations: begun.as_ref().map_or(0, |begun| begun.iterations),
             best: Best::default(),
             history: &mut history,

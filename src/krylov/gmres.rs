@@ -81,7 +81,7 @@ pub struct FlexibleMinimalResidual<T: Scalar, B: VectorOps> {
 }
 
 impl<T: Scalar, B: VectorOps> FlexibleMinimalResidual<T, B> {
-    /// For `n` unknowns, with a restart after `restart` iterations, or after n where that is less.
+    /// For `n` unknowns, with a restart after `restart` iterations.
     ///
     /// # Errors
     /// For no iterations, and without memory.
@@ -91,7 +91,7 @@ impl<T: Scalar, B: VectorOps> FlexibleMinimalResidual<T, B> {
                 "GMRES that starts again after 0 iterations: at least 1".into(),
             ));
         }
-        let m = restart.min(n.max(1));
+        let m = restart;
         let layout = ScalarLayout::new();
         let norm = layout.slot(0.0);
         let zeros = |length: usize| backend.zeros::<T>(length);

@@ -1,26 +1,37 @@
 //! Krylov solvers.
 //!
-//! [`Cg`] solves A x = b for Hermitian positive definite A, with any [`LinearOperator`](crate::LinearOperator) and any
-//! [`Preconditioner`](crate::precondition::Preconditioner). [`Refinement`]
-//! does so with matrix and vectors of half the precision in its loop, [`MultiCg`] for several right-hand sides at once.
-//! [`solve`] is the short way for a matrix on the host.
+//! All solve A x = b with any [`LinearOperator`](crate::LinearOperator) and any
+//! [`Preconditioner`](crate::precondition::Preconditioner), and share one driver, [`Krylov`]: a method of your own is a
+//! [`Method`]. [`Refinement`] runs [`Cg`] with matrix and vectors of half the precision in its loop, [`MultiCg`] for
+//! several right-hand sides at once. [`solve`] is the short way for a matrix on the host.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `cg` | the recurrence, as in the textbook |
-//! | `driver` | from b and x to a report: start, stopping, certificate, restart |
-//! | `cycle` | a run of iterations, one by one or in bursts, and what is heard of it |
+//! | `method` | what a method tells its driver: how it starts and how it iterates |
+//! | `cg`, `minres`, `gmres`, `bicgstab`, `lsmr` | the methods, each as its textbook page |
+//! | `cg_spread` | conjugate gradients on vectors that are spread over several parts |
+//! | `driver` | from b and x to a report, for every method: start, stopping, certificate, restart |
+//! | `cycle` | a run of iterations, recorded and replayed, and what is heard of it |
 //! | `multi` | several right-hand sides at once, each with a recurrence of its own |
 //! | `refine` | iterative refinement, with `cg` in half the precision inside |
 //! | `units` | the power of two in which residuals are held |
 //! | `warm` | one pattern, many sets of values, many right-hand sides |
 //! | `options`, `report` | what a caller says, and what it learns |
 //!
+//! | method | for A | bytes an iteration beside the matrix, n unknowns |
+//! |---|---|---|
+//! | [`Cg`] | Hermitian positive definite | 10 vectors |
+//! | [`Minres`] | Hermitian, indefinite or singular too | 12 vectors |
+//! | [`Gmres`] | any square one | 2 m + 12 vectors, where it starts again after m |
+//! | [`BiCgStab`] | any square one, in little memory | the matrix twice, 22 vectors |
+//! | [`Lsmr`] | any, rectangular and singular too: least squares | the matrix twice, 16 vectors |
+//!
 //! Not converging is no error: [`Outcome`] tells how a solve ended, and only [`Outcome::Converged`] means that
 //! b - A x, computed anew from x, meets the tolerance.
 
 mod bicgstab;
 mod cg;
+mod cg_spread;
 mod cycle;
 mod driver;
 mod gmres;
@@ -36,6 +47,7 @@ mod warm;
 
 pub use bicgstab::{BiCgStab, BiConjugateGradients};
 pub use cg::{Cg, ConjugateGradients};
+pub use cg_spread::{SpreadCg, SpreadConjugateGradients};
 pub use driver::Krylov;
 pub use gmres::{FlexibleMinimalResidual, Gmres};
 pub use lsmr::{LeastSquaresResidual, Lsmr};

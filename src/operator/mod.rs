@@ -6,7 +6,9 @@ use crate::scalar::Scalar;
 use std::sync::Arc;
 
 mod function;
+mod spread;
 pub use function::FunctionOperator;
+pub use spread::{Spread, even_parts};
 
 /// A linear map from vectors of [`columns`](LinearOperator::columns) entries to vectors of
 /// [`rows`](LinearOperator::rows) entries. Stored matrices implement it, and so can a stencil that stores nothing, an

@@ -15,6 +15,7 @@ mod linear_update;
 mod map;
 mod memory;
 mod merge;
+mod parts;
 pub(crate) mod pattern;
 mod permute;
 mod precondition;
@@ -34,6 +35,7 @@ mod sums;
 mod vector;
 
 pub use memory::{HostMailbox, HostRecording};
+pub use parts::Parts;
 
 /// The CPU, through rayon's global thread pool (`RAYON_NUM_THREADS` sets its size).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,0 +1,189 @@
+//! A matrix whose rows are spread over several parts.
+
+use super::LinearOperator;
+use crate::backend::{Backend, Communicator, Conversions, ExchangePlan, Host, Op, Primitives, Products};
+use crate::error::{Error, Result};
+use crate::lock::lock;
+use crate::matrix::Csr;
+use crate::scalar::Scalar;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// The rows of one part of a square matrix, as an operator on that part's entries of x and y.
+///
+/// ```text
+///     | 4 1 . 2 |  part 0 owns rows 0 and 1: its own columns are | 4 1 |, its halo is x_3:  | 2 |
+/// A = | 1 4 1 . |  and x_2, in the order of their numbers        | 1 4 |                   . | and so on
+///     | . 1 4 1 |
+///     | 2 . 1 4 |  y = (own columns) x + (halo columns) (halo of x)
+/// ```
+///
+/// An application sends the entries of x that other parts ask for, receives the halo, and multiplies twice. It moves
+/// the part's rows once, x and y once, and the halo four times.
+pub struct Spread<T: Scalar, B: Backend, C> {
+    /// The columns that this part owns, and the others, numbered by their place in the halo.
+    own: Csr<T, B>,
+    others: Csr<T, B>,
+    communicator: C,
+    plan: ExchangePlan,
+    /// Entries of x that others ask for, one part's behind the other's.
+    asked: B::Vec<u32>,
+    /// A one where the row is the entry asked for: with A^T, what comes back is added there.
+    back: Csr<T, B>,
+    /// The exchange the other way round.
+    reversed: ExchangePlan,
+    buffers: Mutex<Buffers<T, B>>,
+}
+
+struct Buffers<T: Scalar, B: Backend> {
+    send: B::Vec<T>,
+    halo: B::Vec<T>,
+}
+
+impl<T: Scalar, B: Backend, C> fmt::Debug for Spread<T, B, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Spread: {:?} and a halo of {}", self.own, self.others.columns())
+    }
+}
+
+/// The rows of each of so many parts of `n`: as many each as possible, one after the other.
+pub fn even_parts(n: usize, parts: usize) -> Vec<Range<usize>> {
+    (0..parts).map(|part| part * n / parts..(part + 1) * n / parts).collect()
+}
+
+impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spread<T, B, C> {
+    /// This part's rows of `a`, which every part has in whole; `rows` says which rows each part owns.
+    ///
+    /// # Errors
+    /// Unless A is square and the rows of all parts follow one another and are all of A's; without memory, and when
+    /// the device or another part fails.
+    pub fn new(backend: &B, communicator: C, a: &Csr<T, Host>, rows: &[Range<usize>]) -> Result<Self> {
+        Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+        Error::check_dimension("parts", communicator.parts(), rows.len())?;
+        let mut end = 0;
+        for rows in rows {
+            Error::check_dimension("first row of a part", end, rows.start)?;
+            end = rows.end.max(rows.start);
+        }
+        Error::check_dimension("rows of all parts", a.rows(), end)?;
+        let part = communicator.part();
+        let owner = |column: usize| rows.partition_point(|rows| rows.end <= column);
+        // The halo of every part: the columns of its rows that it does not own, ascending, so that one part's follow
+        // the other's.
+        let halo_of = |rows: &Range<usize>| {
+            let mut halo: Vec<u32> = Vec::new();
+            for row in rows.clone() {
+                halo.extend(a.row(row).0.iter().filter(|&&column| !rows.contains(&(column as usize))));
+            }
+            halo.sort_unstable();
+            halo.dedup();
+            halo
+        };
+        let mut plan = ExchangePlan { send: vec![0; rows.len()], receive: vec![0; rows.len()] };
+        let halo = halo_of(&rows[part]);
+        halo.iter().for_each(|&column| plan.receive[owner(column as usize)] += 1);
+        let mut asked = Vec::new();
+        for (other, range) in rows.iter().enumerate().filter(|(other, _)| *other != part) {
+            let before = asked.len();
+            let mine = halo_of(range).into_iter().filter(|&column| rows[part].contains(&(column as usize)));
+            asked.extend(mine.map(|column| column - rows[part].start as u32));
+            plan.send[other] = asked.len() - before;
+        }
+        let own = Self::columns_of(a, &rows[part], rows[part].len(), |column| {
+            rows[part].contains(&(column as usize)).then(|| column - rows[part].start as u32)
+        })?;
+        let others = Self::columns_of(a, &rows[part], halo.len(), |column| {
+            halo.binary_search(&column).ok().map(|place| place as u32)
+        })?;
+        let buffers = Buffers { send: backend.zeros(asked.len())?, halo: backend.zeros(halo.len())? };
+        let mut places: Vec<u32> = (0..asked.len() as u32).collect();
+        places.sort_by_key(|&place| asked[place as usize]);
+        let starts = (0..=rows[part].len())
+            .map(|row| places.partition_point(|&place| (asked[place as usize] as usize) < row))
+            .collect();
+        let back =
+            Csr::from_parts(rows[part].len(), asked.len(), starts, places, vec![T::one(); asked.len()])?;
+        let reversed = ExchangePlan { send: plan.receive.clone(), receive: plan.send.clone() };
+        Ok(Self {
+            own: own.into_backend(backend)?,
+            others: others.into_backend(backend)?,
+            back: back.into_backend(backend)?,
+            communicator,
+            plan,
+            reversed,
+            asked: backend.upload(asked)?,
+            buffers: Mutex::new(buffers),
+        })
+    }
+
+    /// The entries of some rows in the columns that `place` numbers anew, in the same order.
+    fn columns_of(
+        a: &Csr<T, Host>,
+        rows: &Range<usize>,
+        columns: usize,
+        place: impl Fn(u32) -> Option<u32>,
+    ) -> Result<Csr<T, Host>> {
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in rows.clone() {
+            let (line, entries) = a.row(row);
+            for (&column, &value) in line.iter().zip(entries) {
+                if let Some(place) = place(column) {
+                    indices.push(place);
+                    values.push(value);
+                }
+            }
+            offsets.push(values.len());
+        }
+        Csr::from_parts(rows.len(), columns, offsets, indices, values)
+    }
+}
+
+impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> LinearOperator<T, B>
+    for Spread<T, B, C>
+{
+    fn rows(&self) -> usize {
+        self.own.rows()
+    }
+
+    fn columns(&self) -> usize {
+        self.own.columns()
+    }
+
+    fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()> {
+        self.product_op(backend, Op::None, T::one(), x, T::zero(), y)
+    }
+
+    /// With A^T, what a part's rows add to entries that others own goes back the way on which x came.
+    fn product_op(
+        &self,
+        backend: &B,
+        op: Op,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()> {
+        let mut buffers = lock(&self.buffers);
+        let Buffers { send, halo } = &mut *buffers;
+        if op.transposes() {
+            self.others.product_op(backend, op, alpha, x, T::zero(), halo)?;
+            self.communicator.exchange(backend, &self.reversed, halo, send)?;
+            self.own.product_op(backend, op, alpha, x, beta, y)?;
+            return self.back.product_op(backend, Op::None, T::one(), send, T::one(), y);
+        }
+        backend.gather::<T, u32>(x, &self.asked, send)?;
+        self.communicator.exchange(backend, &self.plan, send, halo)?;
+        self.own.product_op(backend, op, alpha, x, beta, y)?;
+        self.others.product_op(backend, op, alpha, halo, T::one(), y)
+    }
+
+    fn waits(&self) -> bool {
+        self.communicator.waits()
+    }
+
+    fn bytes(&self) -> usize {
+        let stored = self.own.storage_bytes() + self.others.storage_bytes();
+        stored + (2 * self.own.rows() + 4 * self.others.columns()) * size_of::<T>()
+    }
+}

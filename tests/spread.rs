@@ -1,0 +1,141 @@
+//! Every method on a matrix whose rows are spread over 1, 2, 3 and 7 parts, each on a thread of its own: the same
+//! answer as on one, and the same bits on every part and in every run.
+
+use residua::backend::{Communicator, Parts, Space};
+use residua::generate::Random;
+use residua::krylov::{
+    BiConjugateGradients, FlexibleMinimalResidual, Krylov, LeastSquaresResidual, Method, MinimalResidual,
+    Outcome, Report, SolveOptions, SpreadConjugateGradients,
+};
+use residua::operator::{Spread, even_parts};
+use residua::precondition::{Identity, Jacobi, Preconditioner};
+use residua::{Csr, Host, Result, Triplets, assemble};
+use std::ops::ControlFlow;
+
+const N: usize = 90;
+
+/// A second difference in one dimension that wraps around, with `left` and `right` beside the diagonal.
+fn ring(left: f64, right: f64) -> Csr<f64> {
+    let mut triplets = Triplets::new(N, N).unwrap();
+    for i in 0..N {
+        triplets.push(i, i, 2.5 + 0.01 * i as f64).unwrap();
+        triplets.push(i, (i + 1) % N, right).unwrap();
+        triplets.push((i + 1) % N, i, left).unwrap();
+        triplets.push(i, (i + 37) % N, 0.1 * right).unwrap();
+        triplets.push((i + 37) % N, i, 0.1 * left).unwrap();
+    }
+    assemble::to_csr(&Host, triplets).unwrap()
+}
+
+fn random(seed: u64) -> Vec<f64> {
+    let mut random = Random::new(seed);
+    (0..N).map(|_| random.unit() - 0.5).collect()
+}
+
+/// x and the reports of all parts.
+fn solve<M: Method<f64, Host, Parts>>(
+    a: &Csr<f64>,
+    b: &[f64],
+    parts: usize,
+    jacobi: bool,
+    method: impl Fn(usize) -> Result<M> + Sync,
+) -> (Vec<f64>, Vec<Report>) {
+    let rows = even_parts(N, parts);
+    let solved: Vec<(Vec<f64>, Report)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = Parts::new(parts)
+            .into_iter()
+            .map(|part| {
+                let (rows, method) = (rows.clone(), &method);
+                scope.spawn(move || {
+                    let own = rows[Communicator::<Host>::part(&part)].clone();
+                    let spread = Spread::new(&Host, part.clone(), a, &rows)?;
+                    let space = Space::spread(Host, part);
+                    let mut solver = Krylov::with_method(space, method(own.len())?, SolveOptions::default())?;
+                    // The diagonal of a part's rows: those of the matrix whose other entries are left out.
+                    let diagonal =
+                        own.clone().map(|i| a.row(i).1[a.row(i).0.binary_search(&(i as u32)).unwrap()]);
+                    let n = own.len();
+                    let part = Csr::from_parts(
+                        n,
+                        n,
+                        (0..=n).collect(),
+                        (0..n as u32).collect(),
+                        diagonal.collect(),
+                    )?;
+                    let scaled = Jacobi::new(&Host, &part)?;
+                    let m: &dyn Preconditioner<f64, Host> = if jacobi { &scaled } else { &Identity };
+                    let mut x = vec![0.0; n];
+                    let report =
+                        solver.solve(&spread, m, &b[own], &mut x, |_, _| ControlFlow::Continue(()))?;
+                    Ok((x, report))
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Result<_>>().unwrap()
+    });
+    let reports = solved.iter().map(|(_, report)| *report).collect();
+    (solved.into_iter().flat_map(|(x, _)| x).collect(), reports)
+}
+
+fn same_on_all_parts<M: Method<f64, Host, Parts>>(
+    name: &str,
+    a: &Csr<f64>,
+    method: impl Fn(usize) -> Result<M> + Sync,
+) {
+    let solution = random(3);
+    let mut b = vec![0.0; N];
+    a.product(&Host, 1.0, &solution, 0.0, &mut b).unwrap();
+    for jacobi in [false, true] {
+        let mut iterations = None;
+        for parts in [1, 2, 3, 7] {
+            let (x, reports) = solve(a, &b, parts, jacobi, &method);
+            let told = |r: &Report| (r.outcome, r.iterations, r.residual_norm.to_bits());
+            assert!(
+                reports.iter().all(|r| told(r) == told(&reports[0])),
+                "{name}, {parts} parts: {reports:?}"
+            );
+            assert_eq!(reports[0].outcome, Outcome::Converged, "{name}, {parts} parts: {:?}", reports[0]);
+            let wrong = x.iter().zip(&solution).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+            assert!(wrong < 1e-7, "{name}, {parts} parts: {wrong:e}");
+            let first = *iterations.get_or_insert(reports[0].iterations);
+            assert!(reports[0].iterations.abs_diff(first) <= 2, "{name}: {first} {:?}", reports[0]);
+            assert_eq!(solve(a, &b, parts, jacobi, &method).0, x, "{name}, {parts} parts: other bits");
+        }
+    }
+}
+
+#[test]
+fn conjugate_gradients() {
+    same_on_all_parts("cg", &ring(-1.0, -1.0), |n| SpreadConjugateGradients::new(&Host, n));
+}
+
+#[test]
+fn minres() {
+    same_on_all_parts("minres", &ring(-1.1, -1.1), |n| MinimalResidual::new(&Host, n));
+}
+
+#[test]
+fn gmres() {
+    // Every part starts again after as many iterations.
+    same_on_all_parts("gmres", &ring(-0.4, -1.1), |n| FlexibleMinimalResidual::new(&Host, n, 10));
+}
+
+#[test]
+fn bicgstab() {
+    same_on_all_parts("bicgstab", &ring(-0.4, -1.1), |n| BiConjugateGradients::new(&Host, n));
+}
+
+#[test]
+fn lsmr() {
+    same_on_all_parts("lsmr", &ring(-0.4, -1.1), |n| LeastSquaresResidual::new(&Host, n, n));
+}
+
+/// Nobody waits for a part that has gone.
+#[test]
+fn a_part_that_ends_early_ends_the_others() {
+    let mut parts = Parts::new(2);
+    let (second, first) = (parts.pop().unwrap(), parts.pop().unwrap());
+    drop(second);
+    let error = first.all_sum(&Host, &mut [1.0_f64]).unwrap_err();
+    assert!(error.to_string().contains("part 1 of 2 has ended"), "{error}");
+}
