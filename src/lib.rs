@@ -90,15 +90,25 @@ mod parallel;
 pub mod precondition;
 pub mod report;
 pub mod scalar;
+pub mod solver;
 
 #[cfg(feature = "cuda")]
 pub use backend::Cuda;
 pub use backend::{Backend, Host};
 pub use error::{CudaError, Error, Result};
-pub use krylov::solve;
 pub use matrix::{Csr, Triplets};
 pub use operator::LinearOperator;
 pub use scalar::{Element, Real, Scalar};
+pub use solver::{Solver, solve};
+
+/// What most programs name: `use residua::prelude::*;`.
+pub mod prelude {
+    pub use crate::backend::Host;
+    pub use crate::error::{Error, Result};
+    pub use crate::krylov::Outcome;
+    pub use crate::matrix::{Csr, Triplets};
+    pub use crate::solver::{Method, Solver};
+}
 
 /// The examples of README.md and of the documents are tests too.
 #[cfg(doctest)]

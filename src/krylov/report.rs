@@ -38,6 +38,8 @@ pub enum Outcome {
     NotFinite,
     /// The observer asked to stop.
     Interrupted,
+    /// The allowed time is over ([`Builder::time_limit`](crate::solver::Builder::time_limit)).
+    TimeLimit,
 }
 
 impl Outcome {
@@ -47,7 +49,7 @@ impl Outcome {
     }
 
     /// One word for programs: `converged`, `max_iterations`, `not_positive_definite`, `breakdown`, `stagnated`,
-    /// `not_finite`, `interrupted`.
+    /// `not_finite`, `interrupted`, `time_limit`.
     pub fn status(&self) -> &'static str {
         match self {
             Outcome::Converged => "converged",
@@ -57,6 +59,7 @@ impl Outcome {
             Outcome::Stagnated => "stagnated",
             Outcome::NotFinite => "not_finite",
             Outcome::Interrupted => "interrupted",
+            Outcome::TimeLimit => "time_limit",
         }
     }
 }
@@ -73,6 +76,7 @@ impl fmt::Display for Outcome {
             Outcome::Stagnated => f.write_str("stagnated"),
             Outcome::NotFinite => f.write_str("not finite"),
             Outcome::Interrupted => f.write_str("interrupted"),
+            Outcome::TimeLimit => f.write_str("time limit reached"),
         }
     }
 }

@@ -15,7 +15,7 @@ fn sorted<const N: usize>(mut names: [&str; N]) -> Vec<&str> {
     names.to_vec()
 }
 
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "status",
     "iterations",
     "relative_residual",
@@ -32,6 +32,7 @@ const KEYS: [&str; 16] = [
     "bytes_per_iteration",
     "bandwidth_gb_s",
     "history",
+    "trail",
 ];
 
 #[test]
@@ -284,7 +285,7 @@ fn reordering_keeps_the_order_of_x_and_tells_the_bandwidth() {
     assert!(residual(&a, &x, &b).0 < 1e-10);
     let json = f.ok("solve a.mtx --reorder rcm --json -").json();
     assert!(json["seconds"]["reorder"].as_f64().unwrap() > 0.0);
-    let json = f.ok("solve a.mtx --json -").json();
+    let json = f.ok("solve a.mtx --reorder none --json -").json();
     assert_eq!(json["seconds"]["reorder"], 0.0);
     // So small a system is solved before an ordering could pay, and the report says so.
     let run = f.ok("solve a.mtx --reorder auto");

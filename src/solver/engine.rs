@@ -1,0 +1,316 @@
+//! A solver on a backend, and what hides which backend that is.
+
+use super::SolverBackend;
+use super::builder::Builder;
+use super::core::{Core, Norm};
+use super::plan::{Notes, Planner, timed};
+use super::report::{Decision, SolveReport};
+use super::system::{Order, Stored, reorder};
+use super::watch::Watch;
+use crate::error::{Error, Result};
+use crate::matrix::{ChoiceReport, Csr};
+use crate::scalar::{Scalar, Symmetry};
+use std::any::Any;
+use std::time::Instant;
+
+/// What a solver does, whatever it computes on. Vectors are the host's, in the caller's order.
+pub(super) trait Engine<T: Scalar>: Any + Send + Sync {
+    /// Solves from x.
+    fn solve(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport>;
+
+    /// Solves for each of several right-hand sides, which lie one behind the other.
+    fn solve_many(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>>;
+
+    /// Takes new values over.
+    fn update(&mut self, values: &[T]) -> Result<()>;
+
+    /// Residual norms of a right-hand side of the last solve.
+    fn history(&self, right_hand_side: usize) -> &[f64];
+
+    /// What was found and chosen.
+    fn about(&self) -> &About;
+}
+
+/// What a solver tells of itself.
+pub(super) struct About {
+    pub(super) rows: usize,
+    pub(super) nonzeros: usize,
+    pub(super) symmetry: Symmetry,
+    pub(super) device: String,
+    pub(super) choice: Option<ChoiceReport>,
+}
+
+/// A solver in the memory of a backend.
+pub(super) struct Placed<T: Scalar, B: SolverBackend> {
+    backend: B,
+    wishes: Builder,
+    core: Core<T, B>,
+    order: Option<Order<T, B>>,
+    /// The caller's vectors here, made when they are first needed.
+    vectors: Option<(B::Vec<T>, B::Vec<T>)>,
+    /// The caller's new values here, likewise.
+    values: Option<B::Vec<T>>,
+    /// The matrix in CSR beside the format that it is multiplied in, once its values were replaced.
+    beside: Option<Csr<T, B>>,
+    about: About,
+}
+
+impl<T: Scalar, B: SolverBackend> Placed<T, B> {
+    /// For a matrix whose symmetry is known.
+    pub(super) fn new(
+        backend: &B,
+        a: Csr<T, B>,
+        wishes: &Builder,
+        symmetry: Symmetry,
+        mut notes: Notes,
+    ) -> Result<Self> {
+        let options = wishes.options();
+        let (rows, nonzeros) = (a.rows(), a.nonzeros());
+        let norm = timed(&mut notes.seconds.look, || Norm::of(backend, a.parts().values))?;
+        let products = wishes.expected_products(rows);
+        let mut spent = 0.0;
+        let (a, order, decision) =
+            timed(&mut spent, || reorder(backend, a, wishes.reorder, products))?;
+        notes.seconds.reorder = if decision.why == super::plan::AS_ASKED { 0.0 } else { spent };
+        notes.decisions.push(Decision { seconds: Some(notes.seconds.reorder), ..decision });
+        let mut planner = Planner { backend, wishes, options: &options, notes: &mut notes };
+        let open = wishes.updates && planner.can_stay_open();
+        let mut system = if open { planner.open(a)? } else { planner.system(a)? };
+        let device = backend.description();
+        let choice = system.choice.take();
+        let core = Core::new(backend, system, options, notes, norm);
+        let about = About { rows, nonzeros, symmetry, device, choice };
+        Ok(Self {
+            backend: backend.clone(),
+            wishes: wishes.clone(),
+            core,
+            order,
+            vectors: None,
+            values: None,
+            beside: None,
+            about,
+        })
+    }
+
+    /// Solves from x, with vectors of the backend.
+    pub(super) fn solve_here(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<SolveReport> {
+        self.core.forget_histories();
+        self.solve_one(b, x, watch)
+    }
+
+    /// As [`Placed::solve_here`], for one of several.
+    fn solve_one(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<SolveReport> {
+        Error::check_dimension("length of b", self.about.rows, B::len(b))?;
+        Error::check_dimension("length of x", self.about.rows, B::len(x))?;
+        let Some(order) = &mut self.order else { return self.core.solve(b, x, watch) };
+        order.permutation.apply_on(&self.backend, b, &mut order.b)?;
+        order.permutation.apply_on(&self.backend, x, &mut order.x)?;
+        let report = self.core.solve(&order.b, &mut order.x, watch)?;
+        order.permutation.apply_inverse_on(&self.backend, &order.x, x)?;
+        Ok(report)
+    }
+
+    /// Solves for each of several right-hand sides, with vectors of the backend.
+    pub(super) fn solve_many_here(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<SolveReport>> {
+        let (n, count) = (self.about.rows, self.count(B::len(b), B::len(x))?);
+        let x = std::cell::RefCell::new(x);
+        let backend = self.backend.clone();
+        let own = |number: usize| number * n..(number + 1) * n;
+        self.each(
+            count,
+            &mut |number, into_b, into_x| {
+                backend.copy(B::part(b, own(number)), into_b)?;
+                backend.copy(B::part(&x.borrow(), own(number)), into_x)
+            },
+            &mut |number, from| backend.copy(from, B::part_mut(&mut x.borrow_mut(), own(number))),
+            watch,
+        )
+    }
+
+    /// Takes new values over that lie in the memory of the backend, in the order of the caller's entries.
+    pub(super) fn update_here(&mut self, values: &B::Slice<T>) -> Result<()> {
+        Error::check_dimension("number of values", self.about.nonzeros, B::len(values))?;
+        let start = Instant::now();
+        if self.beside.is_none() && !matches!(self.core.stored(), Stored::Open(_)) {
+            self.reopen()?;
+        }
+        let Self { backend, core, order, beside, .. } = self;
+        let target = match (&mut *beside, core.open_mut()) {
+            (Some(a), _) | (None, Some(a)) => a,
+            (None, None) => return Err(Error::Unsupported("new values in a format that takes none".into())),
+        };
+        match order {
+            None => backend.copy(values, target.values_mut())?,
+            Some(order) => order.write_values(backend, values, target)?,
+        }
+        match &self.beside {
+            Some(a) => self.rebuild(a.copied(&self.backend)?)?,
+            None => self.core.update()?,
+        }
+        self.core.measure(values, start)
+    }
+
+    /// Makes the matrix one whose values can be replaced: CSR in the place of its format, or beside it where the caller
+    /// named what can only be made anew.
+    fn reopen(&mut self) -> Result<()> {
+        let a = self.core.stored().to_csr(&self.backend)?;
+        let options = self.wishes.options();
+        let mut notes = Notes::default();
+        let mut planner =
+            Planner { backend: &self.backend, wishes: &self.wishes, options: &options, notes: &mut notes };
+        if planner.can_stay_open() {
+            let system = planner.open(a)?;
+            self.core.replace(system, notes);
+        } else {
+            self.beside = Some(a);
+        }
+        Ok(())
+    }
+
+    /// Chooses anew for a matrix with other values.
+    fn rebuild(&mut self, a: Csr<T, B>) -> Result<()> {
+        let options = self.wishes.options();
+        let mut notes = Notes::default();
+        let mut planner =
+            Planner { backend: &self.backend, wishes: &self.wishes, options: &options, notes: &mut notes };
+        let system = planner.system(a)?;
+        self.core.replace(system, notes);
+        Ok(())
+    }
+
+    /// How many right-hand sides there are in so many entries.
+    fn count(&self, b: usize, x: usize) -> Result<usize> {
+        let n = self.about.rows;
+        Error::check_dimension("length of x", b, x)?;
+        Error::check_dimension("length of b beyond the last whole one", 0, b % n.max(1))?;
+        Ok(b.checked_div(n).unwrap_or(0))
+    }
+
+    /// Solves `count` systems, of which `load` gives right-hand side and start, and `store` takes the solution.
+    fn each(
+        &mut self,
+        count: usize,
+        load: &mut dyn FnMut(usize, &mut B::Slice<T>, &mut B::Slice<T>) -> Result<()>,
+        store: &mut dyn FnMut(usize, &B::Slice<T>) -> Result<()>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<SolveReport>> {
+        let n = self.about.rows;
+        let mut reports = Vec::with_capacity(count);
+        self.core.forget_histories();
+        let at_once = self.core.make_room(count)?;
+        let (mut b, mut x) = self.take_vectors()?;
+        for first in (0..count).step_by(at_once) {
+            let group = at_once.min(count - first);
+            watch.offset = first;
+            if at_once == 1 {
+                load(first, &mut b, &mut x)?;
+                reports.push(self.solve_one(&b, &mut x, watch)?);
+                store(first, &x)?;
+                self.core.keep_history();
+                continue;
+            }
+            for place in 0..group {
+                load(first + place, &mut b, &mut x)?;
+                let (to_b, to_x) = self.core.room(place * n..(place + 1) * n)?;
+                match &self.order {
+                    None => {
+                        self.backend.copy(&b, to_b)?;
+                        self.backend.copy(&x, to_x)?;
+                    }
+                    Some(order) => {
+                        order.permutation.apply_on(&self.backend, &b, to_b)?;
+                        order.permutation.apply_on(&self.backend, &x, to_x)?;
+                    }
+                }
+            }
+            self.core.solve_group(group, watch, &mut reports)?;
+            for place in 0..group {
+                let (_, from) = self.core.room(place * n..(place + 1) * n)?;
+                match &self.order {
+                    None => store(first + place, from)?,
+                    Some(order) => {
+                        order.permutation.apply_inverse_on(&self.backend, from, &mut x)?;
+                        store(first + place, &x)?;
+                    }
+                }
+            }
+        }
+        watch.offset = 0;
+        self.vectors = Some((b, x));
+        Ok(reports)
+    }
+
+    /// Room for a right-hand side and a solution in the caller's order.
+    fn take_vectors(&mut self) -> Result<(B::Vec<T>, B::Vec<T>)> {
+        let n = self.about.rows;
+        match self.vectors.take() {
+            Some(vectors) => Ok(vectors),
+            None => Ok((self.backend.zeros(n)?, self.backend.zeros(n)?)),
+        }
+    }
+}
+
+impl<T: Scalar, B: SolverBackend> Engine<T> for Placed<T, B> {
+    fn solve(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport> {
+        Error::check_dimension("length of b", self.about.rows, b.len())?;
+        Error::check_dimension("length of x", self.about.rows, x.len())?;
+        let (mut here_b, mut here_x) = self.take_vectors()?;
+        self.backend.write(b, &mut here_b)?;
+        self.backend.write(x, &mut here_x)?;
+        let report = self.solve_here(&here_b, &mut here_x, watch);
+        self.backend.read(&here_x, x)?;
+        self.vectors = Some((here_b, here_x));
+        report
+    }
+
+    fn solve_many(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>> {
+        let (n, count) = (self.about.rows, self.count(b.len(), x.len())?);
+        let x = std::cell::RefCell::new(x);
+        let backend = self.backend.clone();
+        let own = |number: usize| number * n..(number + 1) * n;
+        self.each(
+            count,
+            &mut |number, into_b, into_x| {
+                backend.write(&b[own(number)], into_b)?;
+                backend.write(&x.borrow()[own(number)], into_x)
+            },
+            &mut |number, from| backend.read(from, &mut x.borrow_mut()[own(number)]),
+            watch,
+        )
+    }
+
+    fn update(&mut self, values: &[T]) -> Result<()> {
+        Error::check_dimension("number of values", self.about.nonzeros, values.len())?;
+        let mut here = match self.values.take() {
+            Some(here) => here,
+            None => self.backend.zeros(values.len())?,
+        };
+        self.backend.write(values, &mut here)?;
+        let done = self.update_here(&here);
+        self.values = Some(here);
+        done
+    }
+
+    fn history(&self, right_hand_side: usize) -> &[f64] {
+        self.core.history(right_hand_side)
+    }
+
+    fn about(&self) -> &About {
+        &self.about
+    }
+}

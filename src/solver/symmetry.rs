@@ -1,0 +1,87 @@
+//! What a method must know of a matrix before it begins.
+
+use super::SolverBackend;
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::report::{Facts, Transposed};
+use crate::scalar::{Scalar, Symmetry};
+
+/// Whether a matrix equals its transpose, and its conjugate transpose.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
+    symmetric: bool,
+    hermitian: bool,
+    /// Whether somebody looked.
+    pub(super) looked: bool,
+}
+
+impl Found {
+    pub(super) fn symmetry<T: Scalar>(self) -> Symmetry {
+        match self {
+            Found { symmetric: true, .. } => Symmetry::Symmetric,
+            Found { hermitian: true, .. } => Symmetry::Hermitian,
+            _ => Symmetry::General,
+        }
+    }
+
+    pub(super) fn word<T: Scalar>(self) -> &'static str {
+        match self.symmetry::<T>() {
+            Symmetry::Symmetric if self.hermitian && T::COMPLEX => "real symmetric",
+            other => other.name(),
+        }
+    }
+}
+
+/// Looks at a square matrix, unless it is known to be Hermitian.
+///
+/// # Errors
+/// Where it is not Hermitian, which no method takes so far; on too little memory, or when the device fails.
+pub(super) fn of<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    a: &Csr<T, B>,
+    known: Option<Symmetry>,
+) -> Result<Found> {
+    match known {
+        Some(Symmetry::Symmetric) if !T::COMPLEX => {
+            return Ok(Found { symmetric: true, hermitian: true, looked: false });
+        }
+        Some(Symmetry::Hermitian) => {
+            return Ok(Found { symmetric: !T::COMPLEX, hermitian: true, looked: false });
+        }
+        _ => {}
+    }
+    let seen = Transposed::of(backend, a)?;
+    if seen.is_hermitian() {
+        return Ok(Found { symmetric: seen.is_symmetric(), hermitian: true, looked: true });
+    }
+    let a = a.to_host(backend)?;
+    Err(Error::Unsupported(unsymmetric(&a, &Facts::of(&a))))
+}
+
+/// Why a matrix that is not Hermitian is refused.
+fn unsymmetric<T: Scalar>(a: &Csr<T>, facts: &Facts) -> String {
+    let only = "conjugate gradients, the only method so far, need a symmetric matrix";
+    if facts.is_skew_symmetric() {
+        return format!("a skew-symmetric matrix: {only}");
+    }
+    if T::COMPLEX && facts.is_symmetric() {
+        return "a complex symmetric matrix: conjugate gradients, the only method so far, need a Hermitian one".into();
+    }
+    let kind = if T::COMPLEX { "Hermitian" } else { "symmetric" };
+    let example = facts.worst_pair.map_or(String::new(), |(i, j)| {
+        let entry = |i, j| a.get(i, j).unwrap_or_default();
+        if i == j {
+            return format!(" (diagonal entry {} is {}, not real)", i + 1, entry(i, i));
+        }
+        format!(
+            " (entry ({}, {}) is {}, entry ({}, {}) is {})",
+            i + 1,
+            j + 1,
+            entry(i, j),
+            j + 1,
+            i + 1,
+            entry(j, i)
+        )
+    });
+    format!("a matrix that is not {kind}{example}: {}", only.replace("symmetric", kind))
+}
