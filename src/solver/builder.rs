@@ -224,7 +224,7 @@ impl Builder {
         let known = if found.looked { "looked at" } else { "known beforehand" };
         let decision = Decision::new("symmetry", found.word::<T>(), known);
         notes.decisions.push(Decision { seconds: Some(looked), ..decision });
-        let engine = Placed::new(backend, a, self, found.symmetry::<T>(), notes)?;
+        let engine = Placed::new(backend, a, self, found.symmetry(), notes)?;
         let engine: Box<dyn Engine<T>> = Box::new(engine);
         Ok(Solver { engine, canceller: Canceller::default(), time_limit: self.time_limit })
     }

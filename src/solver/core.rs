@@ -1,17 +1,19 @@
 //! Stage after stage until one solves the system, in the order of the matrix.
 
 use super::SolverBackend;
+use super::columns::column;
 use super::many::{Size, at_once};
 use super::plan::{Notes, System, in_one_call};
 use super::report::{Seconds, SolveReport, StageReport, Trail};
 use super::stage::{Stage, Task};
 use super::system::Stored;
 use super::watch::Watch;
+use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::krylov::{MultiCg, Outcome, Report, SolveOptions};
 use crate::matrix::Csr;
 use crate::scalar::{Real, Scalar};
-use std::ops::Range;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -62,6 +64,9 @@ struct Group<T: Scalar, B: SolverBackend> {
     b: B::Vec<T>,
     x: B::Vec<T>,
 }
+
+/// b and x of a system.
+type Pair<'a, T, B> = (&'a mut <B as Backend>::Slice<T>, &'a mut <B as Backend>::Slice<T>);
 
 /// Whether a solve ended in something that another method, another preconditioner or more precision may not meet.
 fn is_fault(outcome: &Outcome) -> bool {
@@ -205,10 +210,10 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let left = total.map(|report| limit.saturating_sub(report.iterations));
             let task = Task { a: self.stored.operator(), b, x: &mut *x, left };
             let mut report = ready.solve(task, &mut |iteration, norm| {
-                if before + iteration > 0 || total.is_none() {
+                if iteration > 0 || total.is_none() {
                     return watch.see(0, before + iteration, norm);
                 }
-                std::ops::ControlFlow::Continue(())
+                ControlFlow::Continue(())
             })?;
             let skipped = usize::from(!self.history.is_empty());
             self.history.extend(ready.history().iter().skip(skipped));
@@ -328,8 +333,9 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         at_once::<T, B>(size, self.stored.operator().bytes(), setup, right_hand_sides)
     }
 
-    /// The places of a system's right-hand side and solution among those at once.
-    pub(super) fn room(&mut self, own: Range<usize>) -> Result<(&mut B::Slice<T>, &mut B::Slice<T>)> {
+    /// The right-hand side and the solution of a place among those at once.
+    pub(super) fn room(&mut self, place: usize) -> Result<Pair<'_, T, B>> {
+        let own = column(self.stored.operator().rows(), place);
         match &mut self.group {
             Some(Group { b, x, .. }) => Ok((B::part_mut(b, own.clone()), B::part_mut(x, own))),
             None => Err(Error::Unsupported("several right-hand sides at once without memory".into())),
@@ -370,7 +376,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             report.outcome = watch.reason(report.outcome);
             self.history.clear();
             self.history.extend(group.cg.history(place));
-            let own = place * n..(place + 1) * n;
+            let own = column(n, place);
             let x = B::part_mut(&mut group.x, own.clone());
             // The share of one of them.
             self.seconds.solve = start.elapsed().as_secs_f64() / count as f64;

@@ -97,7 +97,8 @@ impl Device {
     /// Why [`Device::Auto`] leaves a system of so many rows and stored entries to the CPU without looking for a GPU, if
     /// it does: the CPU has probably solved it before a GPU has started. An iteration moves 12 bytes an entry.
     pub fn too_small(rows: usize, entries: usize, right_hand_sides: usize) -> Option<String> {
-        let bytes = 12.0 * entries as f64 * ITERATIONS * (rows as f64).sqrt() * right_hand_sides.max(1) as f64;
+        let bytes =
+            12.0 * entries as f64 * ITERATIONS * (rows as f64).sqrt() * right_hand_sides.max(1) as f64;
         (bytes < STARTING).then(|| {
             "so small that the CPU is probably done before a GPU has started (device cuda takes it all the same)".into()
         })

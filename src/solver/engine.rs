@@ -2,6 +2,7 @@
 
 use super::SolverBackend;
 use super::builder::Builder;
+use super::columns::{Columns, Here, OnHost};
 use super::core::{Core, Norm};
 use super::plan::{Notes, Planner, timed};
 use super::report::{Decision, SolveReport};
@@ -11,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::matrix::{ChoiceReport, Csr};
 use crate::scalar::{Scalar, Symmetry};
 use std::any::Any;
+use std::ops::Range;
 use std::time::Instant;
 
 /// What a solver does, whatever it computes on. Vectors are the host's, in the caller's order.
@@ -69,8 +71,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         let norm = timed(&mut notes.seconds.look, || Norm::of(backend, a.parts().values))?;
         let products = wishes.expected_products(rows);
         let mut spent = 0.0;
-        let (a, order, decision) =
-            timed(&mut spent, || reorder(backend, a, wishes.reorder, products))?;
+        let (a, order, decision) = timed(&mut spent, || reorder(backend, a, wishes.reorder, products))?;
         notes.seconds.reorder = if decision.why == super::plan::AS_ASKED { 0.0 } else { spent };
         notes.decisions.push(Decision { seconds: Some(notes.seconds.reorder), ..decision });
         let mut planner = Planner { backend, wishes, options: &options, notes: &mut notes };
@@ -128,18 +129,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         watch: &mut Watch<'_>,
     ) -> Result<Vec<SolveReport>> {
         let (n, count) = (self.about.rows, self.count(B::len(b), B::len(x))?);
-        let x = std::cell::RefCell::new(x);
-        let backend = self.backend.clone();
-        let own = |number: usize| number * n..(number + 1) * n;
-        self.each(
-            count,
-            &mut |number, into_b, into_x| {
-                backend.copy(B::part(b, own(number)), into_b)?;
-                backend.copy(B::part(&x.borrow(), own(number)), into_x)
-            },
-            &mut |number, from| backend.copy(from, B::part_mut(&mut x.borrow_mut(), own(number))),
-            watch,
-        )
+        self.each(count, &mut Here::<T, B> { n, b, x }, watch)
     }
 
     /// Takes new values over that lie in the memory of the backend, in the order of the caller's entries.
@@ -201,58 +191,70 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(b.checked_div(n).unwrap_or(0))
     }
 
-    /// Solves `count` systems, of which `load` gives right-hand side and start, and `store` takes the solution.
+    /// Solves `count` systems, one after the other or some at once.
     fn each(
         &mut self,
         count: usize,
-        load: &mut dyn FnMut(usize, &mut B::Slice<T>, &mut B::Slice<T>) -> Result<()>,
-        store: &mut dyn FnMut(usize, &B::Slice<T>) -> Result<()>,
+        columns: &mut dyn Columns<T, B>,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<SolveReport>> {
-        let n = self.about.rows;
         let mut reports = Vec::with_capacity(count);
         self.core.forget_histories();
         let at_once = self.core.make_room(count)?;
         let (mut b, mut x) = self.take_vectors()?;
         for first in (0..count).step_by(at_once) {
-            let group = at_once.min(count - first);
             watch.offset = first;
             if at_once == 1 {
-                load(first, &mut b, &mut x)?;
+                columns.load(&self.backend, first, &mut b, &mut x)?;
                 reports.push(self.solve_one(&b, &mut x, watch)?);
-                store(first, &x)?;
+                columns.store(&self.backend, first, &x)?;
                 self.core.keep_history();
-                continue;
-            }
-            for place in 0..group {
-                load(first + place, &mut b, &mut x)?;
-                let (to_b, to_x) = self.core.room(place * n..(place + 1) * n)?;
-                match &self.order {
-                    None => {
-                        self.backend.copy(&b, to_b)?;
-                        self.backend.copy(&x, to_x)?;
-                    }
-                    Some(order) => {
-                        order.permutation.apply_on(&self.backend, &b, to_b)?;
-                        order.permutation.apply_on(&self.backend, &x, to_x)?;
-                    }
-                }
-            }
-            self.core.solve_group(group, watch, &mut reports)?;
-            for place in 0..group {
-                let (_, from) = self.core.room(place * n..(place + 1) * n)?;
-                match &self.order {
-                    None => store(first + place, from)?,
-                    Some(order) => {
-                        order.permutation.apply_inverse_on(&self.backend, from, &mut x)?;
-                        store(first + place, &x)?;
-                    }
-                }
+            } else {
+                let group = first..count.min(first + at_once);
+                self.group(group, columns, (&mut b, &mut x), watch, &mut reports)?;
             }
         }
         watch.offset = 0;
         self.vectors = Some((b, x));
         Ok(reports)
+    }
+
+    /// Solves systems at once, with vectors to pass them through.
+    fn group(
+        &mut self,
+        numbers: Range<usize>,
+        columns: &mut dyn Columns<T, B>,
+        (b, x): (&mut B::Slice<T>, &mut B::Slice<T>),
+        watch: &mut Watch<'_>,
+        reports: &mut Vec<SolveReport>,
+    ) -> Result<()> {
+        let Self { backend, core, order, .. } = self;
+        for (place, number) in numbers.clone().enumerate() {
+            columns.load(backend, number, b, x)?;
+            let (to_b, to_x) = core.room(place)?;
+            match order {
+                None => {
+                    backend.copy(b, to_b)?;
+                    backend.copy(x, to_x)?;
+                }
+                Some(order) => {
+                    order.permutation.apply_on(backend, b, to_b)?;
+                    order.permutation.apply_on(backend, x, to_x)?;
+                }
+            }
+        }
+        core.solve_group(numbers.len(), watch, reports)?;
+        for (place, number) in numbers.enumerate() {
+            let (_, from) = core.room(place)?;
+            match order {
+                None => columns.store(backend, number, from)?,
+                Some(order) => {
+                    order.permutation.apply_inverse_on(backend, from, x)?;
+                    columns.store(backend, number, x)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Room for a right-hand side and a solution in the caller's order.
@@ -280,18 +282,7 @@ impl<T: Scalar, B: SolverBackend> Engine<T> for Placed<T, B> {
 
     fn solve_many(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>> {
         let (n, count) = (self.about.rows, self.count(b.len(), x.len())?);
-        let x = std::cell::RefCell::new(x);
-        let backend = self.backend.clone();
-        let own = |number: usize| number * n..(number + 1) * n;
-        self.each(
-            count,
-            &mut |number, into_b, into_x| {
-                backend.write(&b[own(number)], into_b)?;
-                backend.write(&x.borrow()[own(number)], into_x)
-            },
-            &mut |number, from| backend.read(from, &mut x.borrow_mut()[own(number)]),
-            watch,
-        )
+        self.each(count, &mut OnHost { n, b, x }, watch)
     }
 
     fn update(&mut self, values: &[T]) -> Result<()> {

@@ -65,7 +65,11 @@ pub(super) fn at_once<T: Scalar, B: PreconditionSteps + Products>(
     let vectors = 8 * rows * size_of::<T>();
     let csr = nonzeros * (4 + value) + 4 * rows;
     let together = csr / systems + 2 * rows * size_of::<T>() + vectors;
-    if together as f64 > WORTH[usize::from(!B::BYTES_TELL)] * (product + vectors) as f64 { 1 } else { systems }
+    if together as f64 > WORTH[usize::from(!B::BYTES_TELL)] * (product + vectors) as f64 {
+        1
+    } else {
+        systems
+    }
 }
 
 #[cfg(test)]

@@ -18,12 +18,13 @@
 //! | `stage` | a method with its preconditioner: what each has to do |
 //! | `cg` | the stages of conjugate gradients |
 //! | `preconditioner` | preconditioners that are set up |
-//! | `many` | how many right-hand sides are solved at once |
+//! | `many`, `columns` | how many right-hand sides are solved at once, and where they lie |
 //! | `watch` | observer, cancellation, clock |
 //! | `report` | how a solve ended, and the trail |
 
 mod builder;
 mod cg;
+mod columns;
 mod core;
 mod device;
 mod engine;

@@ -193,7 +193,10 @@ mod tests {
         for name in ["auto", "none", "jacobi", "block-jacobi", "block-jacobi:3", "fsai", "chebyshev:5"] {
             assert_eq!(name.parse::<PreconditionerChoice>().unwrap().to_string(), name);
         }
-        assert_eq!("chebyshev".parse::<PreconditionerChoice>().unwrap(), PreconditionerChoice::Chebyshev(STEPS));
+        assert_eq!(
+            "chebyshev".parse::<PreconditionerChoice>().unwrap(),
+            PreconditionerChoice::Chebyshev(STEPS)
+        );
         for wrong in ["magic", "jacobi:2", "block-jacobi:0", "block-jacobi:33", "chebyshev:x", "fsai:1", ""] {
             assert!(wrong.parse::<PreconditionerChoice>().is_err(), "{wrong}");
         }

@@ -67,9 +67,13 @@ impl<B: SolverBackend> Planner<'_, B> {
         // Small integers and binary fractions, as stencils have them, fit a narrower type: the same bits of x, fewer
         // bytes.
         let backend = self.backend;
-        let narrow = timed(&mut self.notes.seconds.convert, || {
-            if auto { a.into_narrow(backend) } else { Ok(Err(a)) }
-        })?;
+        let narrow =
+            timed(
+                &mut self.notes.seconds.convert,
+                || {
+                    if auto { a.into_narrow(backend) } else { Ok(Err(a)) }
+                },
+            )?;
         match narrow {
             Ok(narrow) => {
                 let name = <T::Narrow as Element>::NAME;

@@ -16,7 +16,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) fn symmetry<T: Scalar>(self) -> Symmetry {
+    pub(super) fn symmetry(self) -> Symmetry {
         match self {
             Found { symmetric: true, .. } => Symmetry::Symmetric,
             Found { hermitian: true, .. } => Symmetry::Hermitian,
@@ -25,7 +25,7 @@ impl Found {
     }
 
     pub(super) fn word<T: Scalar>(self) -> &'static str {
-        match self.symmetry::<T>() {
+        match self.symmetry() {
             Symmetry::Symmetric if self.hermitian && T::COMPLEX => "real symmetric",
             other => other.name(),
         }

@@ -77,6 +77,9 @@ pub(super) struct Order<T: Scalar, B: SolverBackend> {
     entries: Option<B::Vec<u32>>,
 }
 
+/// A matrix, the order that it is in where that is not the caller's, and why.
+type Ordered<T, B> = (Csr<T, B>, Option<Order<T, B>>, Decision);
+
 /// Renumbers by reverse Cuthill-McKee on the backend where that was asked for, or is likely to pay in `products`
 /// products with A. The order is none where it stays the caller's.
 pub(super) fn reorder<T: Scalar, B: SolverBackend>(
@@ -84,7 +87,7 @@ pub(super) fn reorder<T: Scalar, B: SolverBackend>(
     a: Csr<T, B>,
     how: Reorder,
     products: usize,
-) -> Result<(Csr<T, B>, Option<Order<T, B>>, Decision)> {
+) -> Result<Ordered<T, B>> {
     let benefit = match how {
         Reorder::None => return Ok((a, None, Decision::new("order", "no", AS_ASKED))),
         Reorder::Auto => Some(graph::predicted_benefit_on(backend, &a, backend.ordering_price(), products)?),

@@ -73,8 +73,12 @@ pub(super) fn story(story: &Story<'_>) -> String {
         let why = if order.why.is_empty() { String::new() } else { format!("; {}", order.why) };
         tell("reordered", format!("{}{why}", order.chosen));
     }
-    let tried: Vec<&StageReport> =
-        answer.trail.stages.iter().filter(|stage| stage.outcome.is_some() || stage.refused.is_some()).collect();
+    let tried: Vec<&StageReport> = answer
+        .trail
+        .stages
+        .iter()
+        .filter(|stage| stage.outcome.is_some() || stage.refused.is_some())
+        .collect();
     if tried.len() > 1 {
         for stage in tried {
             tell("tried", attempt(stage));
@@ -140,7 +144,8 @@ fn attempt(stage: &StageReport) -> String {
     let name = format!("{} with {}{half}", stage.method, stage.preconditioner);
     match (&stage.outcome, &stage.refused) {
         (Some(ended), _) => {
-            let residual = stage.relative_residual.map_or(String::new(), |r| format!(", residual {}", ratio(r)));
+            let residual =
+                stage.relative_residual.map_or(String::new(), |r| format!(", residual {}", ratio(r)));
             format!("{name}: {}{residual}, {}", outcome(ended, stage.iterations), seconds(stage.seconds))
         }
         (None, Some(refused)) => format!("{name}: {refused}"),
