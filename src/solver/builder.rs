@@ -1,12 +1,10 @@
 //! What a caller asks of a solver, and the way from there to one.
 
 use super::device::{Device, Opened};
-use super::engine::{Engine, Placed};
+use super::engine::{Boxed, Engine};
 use super::forecast::expected_products;
 use super::names::{Method, Precision, PreconditionerChoice, Reorder};
-use super::plan::{AUTO, Notes, timed};
-use super::report::Decision;
-use super::symmetry;
+use super::plan::AUTO;
 use super::watch::Canceller;
 use super::{Solver, SolverBackend};
 use crate::backend::Host;
@@ -46,7 +44,7 @@ pub struct Builder {
     pub(super) reorder: Reorder,
     pub(super) right_hand_sides: usize,
     pub(super) updates: bool,
-    symmetry: Option<Symmetry>,
+    pub(super) symmetry: Option<Symmetry>,
 }
 
 impl Default for Builder {
@@ -208,24 +206,7 @@ impl Builder {
         a: Csr<T, B>,
         why: Option<String>,
     ) -> Result<Solver<T>> {
-        let (rows, columns) = (a.rows(), a.columns());
-        if rows != columns {
-            let name = if self.method == Method::Auto { Method::Cg } else { self.method };
-            return Err(Error::Unsupported(format!(
-                "{rows} x {columns} is not square: {name} solves square systems"
-            )));
-        }
-        let mut notes = Notes::default();
-        let why = why.unwrap_or_else(|| "where the matrix is".into());
-        notes.decisions.push(Decision::new("device", backend.description(), why));
-        let mut looked = 0.0;
-        let found = timed(&mut looked, || symmetry::of(backend, &a, self.symmetry))?;
-        notes.seconds.look = looked;
-        let known = if found.looked { "looked at" } else { "known beforehand" };
-        let decision = Decision::new("symmetry", found.word::<T>(), known);
-        notes.decisions.push(Decision { seconds: Some(looked), ..decision });
-        let engine = Placed::new(backend, a, self, found.symmetry(), notes)?;
-        let engine: Box<dyn Engine<T>> = Box::new(engine);
+        let engine: Box<dyn Engine<T>> = Box::new(Boxed(backend.solver(a, self, why)?));
         Ok(Solver { engine, canceller: Canceller::default(), time_limit: self.time_limit })
     }
 

@@ -4,10 +4,13 @@ use super::SolverBackend;
 use super::builder::Builder;
 use super::columns::{Columns, Here, OnHost};
 use super::core::{Core, Norm};
+use super::names::Method;
 use super::plan::{Notes, Planner, timed};
 use super::report::{Decision, SolveReport};
+use super::symmetry;
 use super::system::{Order, Stored, reorder};
 use super::watch::Watch;
+use crate::backend::Host;
 use crate::error::{Error, Result};
 use crate::matrix::{ChoiceReport, Csr};
 use crate::scalar::{Scalar, Symmetry};
@@ -33,8 +36,67 @@ pub(super) trait Engine<T: Scalar>: Any + Send + Sync {
     fn about(&self) -> &About;
 }
 
+/// What a solver on a backend does: what [`Engine`] tells with vectors of the host, and the same with vectors of the
+/// backend.
+pub trait OnBackend<T: Scalar, B: SolverBackend>: Send + Sync {
+    /// [`Engine::solve`].
+    fn solve_host(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport>;
+
+    /// [`Engine::solve_many`].
+    fn solve_many_host(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>>;
+
+    /// [`Engine::update`].
+    fn update_host(&mut self, values: &[T]) -> Result<()>;
+
+    /// Solves from x, with vectors of the backend.
+    fn solve(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>, watch: &mut Watch<'_>) -> Result<SolveReport>;
+
+    /// Solves for each of several right-hand sides, with vectors of the backend.
+    fn solve_many(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<SolveReport>>;
+
+    /// Takes new values over that lie in the memory of the backend, in the order of the caller's entries.
+    fn update(&mut self, values: &B::Slice<T>) -> Result<()>;
+
+    /// [`Engine::history`].
+    fn history(&self, right_hand_side: usize) -> &[f64];
+
+    /// [`Engine::about`].
+    fn about(&self) -> &About;
+}
+
+/// A solver on a backend, behind two tables of functions: the outer one hides the backend, the inner one keeps what it
+/// points at from being compiled wherever it is called ([`super::compiled`]).
+pub(super) struct Boxed<T: Scalar, B: SolverBackend>(pub(super) Box<dyn OnBackend<T, B>>);
+
+impl<T: Scalar, B: SolverBackend> Engine<T> for Boxed<T, B> {
+    fn solve(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport> {
+        self.0.solve_host(b, x, watch)
+    }
+
+    fn solve_many(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>> {
+        self.0.solve_many_host(b, x, watch)
+    }
+
+    fn update(&mut self, values: &[T]) -> Result<()> {
+        self.0.update_host(values)
+    }
+
+    fn history(&self, right_hand_side: usize) -> &[f64] {
+        self.0.history(right_hand_side)
+    }
+
+    fn about(&self) -> &About {
+        self.0.about()
+    }
+}
+
 /// What a solver tells of itself.
-pub(super) struct About {
+pub struct About {
     pub(super) rows: usize,
     pub(super) nonzeros: usize,
     pub(super) symmetry: Symmetry,
@@ -58,8 +120,29 @@ pub(super) struct Placed<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> Placed<T, B> {
+    /// Looks at a matrix, and chooses for it. `why` tells why it is on this backend, where the caller did not say so.
+    pub(super) fn build(backend: &B, a: Csr<T, B>, wishes: &Builder, why: Option<String>) -> Result<Self> {
+        let (rows, columns) = (a.rows(), a.columns());
+        if rows != columns {
+            let name = if wishes.method == Method::Auto { Method::Cg } else { wishes.method };
+            return Err(Error::Unsupported(format!(
+                "{rows} x {columns} is not square: {name} solves square systems"
+            )));
+        }
+        let mut notes = Notes::default();
+        let why = why.unwrap_or_else(|| "where the matrix is".into());
+        notes.decisions.push(Decision::new("device", backend.description(), why));
+        let mut looked = 0.0;
+        let found = timed(&mut looked, || symmetry::of(backend, &a, wishes.symmetry))?;
+        notes.seconds.look = looked;
+        let known = if found.looked { "looked at" } else { "known beforehand" };
+        let decision = Decision::new("symmetry", found.word::<T>(), known);
+        notes.decisions.push(Decision { seconds: Some(looked), ..decision });
+        Self::new(backend, a, wishes, found.symmetry(), notes)
+    }
+
     /// For a matrix whose symmetry is known.
-    pub(super) fn new(
+    fn new(
         backend: &B,
         a: Csr<T, B>,
         wishes: &Builder,
@@ -93,18 +176,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         })
     }
 
-    /// Solves from x, with vectors of the backend.
-    pub(super) fn solve_here(
-        &mut self,
-        b: &B::Slice<T>,
-        x: &mut B::Slice<T>,
-        watch: &mut Watch<'_>,
-    ) -> Result<SolveReport> {
-        self.core.forget_histories();
-        self.solve_one(b, x, watch)
-    }
-
-    /// As [`Placed::solve_here`], for one of several.
+    /// Solves from x, as one of several or alone.
     fn solve_one(
         &mut self,
         b: &B::Slice<T>,
@@ -119,40 +191,6 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         let report = self.core.solve(&order.b, &mut order.x, watch)?;
         order.permutation.apply_inverse_on(&self.backend, &order.x, x)?;
         Ok(report)
-    }
-
-    /// Solves for each of several right-hand sides, with vectors of the backend.
-    pub(super) fn solve_many_here(
-        &mut self,
-        b: &B::Slice<T>,
-        x: &mut B::Slice<T>,
-        watch: &mut Watch<'_>,
-    ) -> Result<Vec<SolveReport>> {
-        let (n, count) = (self.about.rows, self.count(B::len(b), B::len(x))?);
-        self.each(count, &mut Here::<T, B> { n, b, x }, watch)
-    }
-
-    /// Takes new values over that lie in the memory of the backend, in the order of the caller's entries.
-    pub(super) fn update_here(&mut self, values: &B::Slice<T>) -> Result<()> {
-        Error::check_dimension("number of values", self.about.nonzeros, B::len(values))?;
-        let start = Instant::now();
-        if self.beside.is_none() && !matches!(self.core.stored(), Stored::Open(_)) {
-            self.reopen()?;
-        }
-        let Self { backend, core, order, beside, .. } = self;
-        let target = match (&mut *beside, core.open_mut()) {
-            (Some(a), _) | (None, Some(a)) => a,
-            (None, None) => return Err(Error::Unsupported("new values in a format that takes none".into())),
-        };
-        match order {
-            None => backend.copy(values, target.values_mut())?,
-            Some(order) => order.write_values(backend, values, target)?,
-        }
-        match &self.beside {
-            Some(a) => self.rebuild(a.copied(&self.backend)?)?,
-            None => self.core.update()?,
-        }
-        self.core.measure(values, start)
     }
 
     /// Makes the matrix one whose values can be replaced: CSR in the place of its format, or beside it where the caller
@@ -257,6 +295,12 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(())
     }
 
+    /// The same solver where it is on the host: the caller's vectors are those of the backend, and nothing is copied.
+    fn on_host(&mut self) -> Option<&mut Placed<T, Host>> {
+        let any: &mut dyn Any = self;
+        any.downcast_mut()
+    }
+
     /// Room for a right-hand side and a solution in the caller's order.
     fn take_vectors(&mut self) -> Result<(B::Vec<T>, B::Vec<T>)> {
         let n = self.about.rows;
@@ -267,34 +311,77 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     }
 }
 
-impl<T: Scalar, B: SolverBackend> Engine<T> for Placed<T, B> {
-    fn solve(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport> {
+impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
+    fn solve_host(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport> {
+        if let Some(here) = self.on_host() {
+            return here.solve(b, x, watch);
+        }
         Error::check_dimension("length of b", self.about.rows, b.len())?;
         Error::check_dimension("length of x", self.about.rows, x.len())?;
         let (mut here_b, mut here_x) = self.take_vectors()?;
         self.backend.write(b, &mut here_b)?;
         self.backend.write(x, &mut here_x)?;
-        let report = self.solve_here(&here_b, &mut here_x, watch);
+        let report = self.solve(&here_b, &mut here_x, watch);
         self.backend.read(&here_x, x)?;
         self.vectors = Some((here_b, here_x));
         report
     }
 
-    fn solve_many(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>> {
+    fn solve_many_host(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>> {
         let (n, count) = (self.about.rows, self.count(b.len(), x.len())?);
         self.each(count, &mut OnHost { n, b, x }, watch)
     }
 
-    fn update(&mut self, values: &[T]) -> Result<()> {
+    fn update_host(&mut self, values: &[T]) -> Result<()> {
+        if let Some(here) = self.on_host() {
+            return here.update(values);
+        }
         Error::check_dimension("number of values", self.about.nonzeros, values.len())?;
         let mut here = match self.values.take() {
             Some(here) => here,
             None => self.backend.zeros(values.len())?,
         };
         self.backend.write(values, &mut here)?;
-        let done = self.update_here(&here);
+        let done = self.update(&here);
         self.values = Some(here);
         done
+    }
+
+    fn solve(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>, watch: &mut Watch<'_>) -> Result<SolveReport> {
+        self.core.forget_histories();
+        self.solve_one(b, x, watch)
+    }
+
+    fn solve_many(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<SolveReport>> {
+        let (n, count) = (self.about.rows, self.count(B::len(b), B::len(x))?);
+        self.each(count, &mut Here::<T, B> { n, b, x }, watch)
+    }
+
+    fn update(&mut self, values: &B::Slice<T>) -> Result<()> {
+        Error::check_dimension("number of values", self.about.nonzeros, B::len(values))?;
+        let start = Instant::now();
+        if self.beside.is_none() && !matches!(self.core.stored(), Stored::Open(_)) {
+            self.reopen()?;
+        }
+        let Self { backend, core, order, beside, .. } = self;
+        let target = match (&mut *beside, core.open_mut()) {
+            (Some(a), _) | (None, Some(a)) => a,
+            (None, None) => return Err(Error::Unsupported("new values in a format that takes none".into())),
+        };
+        match order {
+            None => backend.copy(values, target.values_mut())?,
+            Some(order) => order.write_values(backend, values, target)?,
+        }
+        match &self.beside {
+            Some(a) => self.rebuild(a.copied(&self.backend)?)?,
+            None => self.core.update()?,
+        }
+        self.core.measure(values, start)
     }
 
     fn history(&self, right_hand_side: usize) -> &[f64] {

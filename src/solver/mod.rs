@@ -11,6 +11,7 @@
 //! | `builder` | what a caller asks for, and the way to a solver |
 //! | `names`, `device` | methods, preconditioners, precisions, orders and devices by name |
 //! | `engine` | a solver on a backend, and the trait that hides which |
+//! | `compiled` | engines that are compiled with the library, for all programs |
 //! | `core` | stage after stage until one solves |
 //! | `plan` | what is chosen for a matrix |
 //! | `forecast` | what a solve is likely to cost |
@@ -25,6 +26,7 @@
 mod builder;
 mod cg;
 mod columns;
+mod compiled;
 mod core;
 mod device;
 mod engine;
@@ -45,21 +47,56 @@ pub use names::{Method, Precision, PreconditionerChoice, Reorder};
 pub use report::{Decision, Seconds, Solution, SolveReport, StageReport, Trail};
 pub use watch::{Canceller, Progress};
 
+#[cfg(feature = "cuda")]
+use crate::backend::Cuda;
 use crate::backend::{GraphSteps, Host, PreconditionSteps, Products};
 use crate::error::{Error, Result};
 use crate::matrix::{ChoiceReport, Csr};
 use crate::scalar::{Scalar, Symmetry};
-use engine::{Engine, Placed};
+use engine::{Boxed, Engine, OnBackend, Placed};
 use std::any::Any;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Duration;
 use watch::Watch;
 
-/// A backend that a solver can compute on: all that it may choose among is there.
-pub trait SolverBackend: Products + PreconditionSteps + GraphSteps {}
+/// A backend that a solver can compute on: all that it may choose among is there. A backend of your own implements it
+/// with nothing in it.
+pub trait SolverBackend: Products + PreconditionSteps + GraphSteps {
+    /// A solver for a matrix in this memory; `why` tells why it is here, where the caller did not say so.
+    #[doc(hidden)]
+    fn solver<T: Scalar>(
+        &self,
+        a: Csr<T, Self>,
+        wishes: &Builder,
+        why: Option<String>,
+    ) -> Result<Box<dyn OnBackend<T, Self>>> {
+        Ok(Box::new(Placed::build(self, a, wishes, why)?))
+    }
+}
 
-impl<B: Products + PreconditionSteps + GraphSteps> SolverBackend for B {}
+impl SolverBackend for Host {
+    fn solver<T: Scalar>(
+        &self,
+        a: Csr<T>,
+        wishes: &Builder,
+        why: Option<String>,
+    ) -> Result<Box<dyn OnBackend<T, Self>>> {
+        compiled::on_host(self, a, wishes, why)
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl SolverBackend for Cuda {
+    fn solver<T: Scalar>(
+        &self,
+        a: Csr<T, Self>,
+        wishes: &Builder,
+        why: Option<String>,
+    ) -> Result<Box<dyn OnBackend<T, Self>>> {
+        compiled::on_cuda(self, a, wishes, why)
+    }
+}
 
 /// Solves A x = b for one matrix and many right-hand sides, on whatever it chose: it owns the matrix in the format that
 /// suits it, its preconditioner and the memory of its methods, on the CPU or on a GPU.
@@ -152,11 +189,7 @@ impl<T: Scalar> Solver<T> {
     ) -> Result<SolveReport> {
         let Self { engine, canceller, time_limit } = self;
         let mut watch = Watch::new(&mut observer, canceller, *time_limit);
-        match placed::<T, Host>(&mut **engine) {
-            // The host's vectors are the caller's: nothing is copied.
-            Some(here) => here.solve_here(b, x, &mut watch),
-            None => engine.solve(b, x, &mut watch),
-        }
+        engine.solve(b, x, &mut watch)
     }
 
     /// As [`Solver::solve_into`] with vectors in the memory of the backend that the solver computes on.
@@ -185,7 +218,7 @@ impl<T: Scalar> Solver<T> {
     ) -> Result<SolveReport> {
         let Self { engine, canceller, time_limit } = self;
         let mut watch = Watch::new(&mut observer, canceller, *time_limit);
-        on(backend, &mut **engine)?.solve_here(b, x, &mut watch)
+        on(backend, &mut **engine)?.solve(b, x, &mut watch)
     }
 
     /// Solves for each of several right-hand sides. They lie one behind the other in `b`, and in `x` likewise what each
@@ -226,7 +259,7 @@ impl<T: Scalar> Solver<T> {
         let Self { engine, canceller, time_limit } = self;
         let mut observer = deaf;
         let mut watch = Watch::new(&mut observer, canceller, *time_limit);
-        on(backend, &mut **engine)?.solve_many_here(b, x, &mut watch)
+        on(backend, &mut **engine)?.solve_many(b, x, &mut watch)
     }
 
     /// Takes new values of the matrix over, in the order of the entries of the matrix that the solver was built from.
@@ -240,10 +273,7 @@ impl<T: Scalar> Solver<T> {
     /// On another number of values, on too little memory, or when the device fails; after an error, update again
     /// before the next solve.
     pub fn update(&mut self, values: &[T]) -> Result<()> {
-        match placed::<T, Host>(&mut *self.engine) {
-            Some(here) => here.update_here(values),
-            None => self.engine.update(values),
-        }
+        self.engine.update(values)
     }
 
     /// As [`Solver::update`] with values in the memory of the backend that the solver computes on.
@@ -251,7 +281,7 @@ impl<T: Scalar> Solver<T> {
     /// # Errors
     /// As [`Solver::update`] and [`Solver::solve_on`].
     pub fn update_on<B: SolverBackend>(&mut self, backend: &B, values: &B::Slice<T>) -> Result<()> {
-        on(backend, &mut *self.engine)?.update_here(values)
+        on(backend, &mut *self.engine)?.update(values)
     }
 
     /// A handle that ends this solver's work from another thread.
@@ -296,23 +326,20 @@ impl<T: Scalar> Solver<T> {
     }
 }
 
-/// The solver inside, where it is on that kind of backend.
-fn placed<T: Scalar, B: SolverBackend>(engine: &mut dyn Engine<T>) -> Option<&mut Placed<T, B>> {
-    let any: &mut dyn Any = engine;
-    any.downcast_mut()
-}
-
 /// The solver inside, where it is on that backend.
 fn on<'a, T: Scalar, B: SolverBackend>(
     backend: &B,
     engine: &'a mut dyn Engine<T>,
-) -> Result<&'a mut Placed<T, B>> {
-    let (own, given) = (engine.about().device.clone(), backend.description());
-    let elsewhere = || Error::InvalidArgument(format!("buffers of {given} for a solver on {own}"));
-    if own != given {
-        return Err(elsewhere());
+) -> Result<&'a mut dyn OnBackend<T, B>> {
+    let (own, given) = (&engine.about().device, backend.description());
+    if *own != given {
+        return Err(Error::InvalidArgument(format!("buffers of {given} for a solver on {own}")));
     }
-    placed(engine).ok_or_else(elsewhere)
+    let any: &mut dyn Any = engine;
+    match any.downcast_mut::<Boxed<T, B>>() {
+        Some(boxed) => Ok(&mut *boxed.0),
+        None => Err(Error::InvalidArgument(format!("buffers of another kind than the solver's on {given}"))),
+    }
 }
 
 /// Solves A x = b once, from x = 0, all settings of [`Solver::builder`] at their defaults. For many solves, keep a

@@ -53,7 +53,7 @@ impl Canceller {
 pub(super) type Observer<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
 /// What goes on beside a solve: the caller's observer, its wish to stop, and the clock.
-pub(super) struct Watch<'a> {
+pub struct Watch<'a> {
     observer: &'a mut Observer<'a>,
     canceller: &'a Canceller,
     start: Instant,
