@@ -69,6 +69,7 @@
 //! | [`krylov`] | methods, their outcomes and reports |
 //! | [`precondition`] | cheap approximations of the inverse |
 //! | [`graph`] | levels, components, reverse Cuthill-McKee, symmetric permutation |
+//! | [`prepare`] | scaling, matching of rows with columns, block triangular form |
 //! | [`generate`] | model problems |
 //! | [`report`] | tables and pictures |
 //!
@@ -89,6 +90,7 @@ pub mod operator;
 pub mod output;
 mod parallel;
 pub mod precondition;
+pub mod prepare;
 pub mod report;
 pub mod scalar;
 pub mod solver;

@@ -183,7 +183,7 @@ fn updates_are_as_good_as_a_new_solver<B: Device + SolverBackend>(backend: &B) -
 
 /// New values may make a matrix indefinite, and definite again.
 fn an_update_may_spoil_and_mend<B: Device + SolverBackend>(backend: &B) -> Result<()> {
-    let mut solver = quick().build_on(backend, backend.place(diagonal(&[1.0, 2.0])))?;
+    let mut solver = quick().method(Method::Cg).build_on(backend, backend.place(diagonal(&[1.0, 2.0])))?;
     for (values, outcome) in [
         ([3.0, 4.0], Outcome::Converged),
         ([3.0, -4.0], Outcome::NotPositiveDefinite { iteration: 0, curvature: -4.0 }),
@@ -291,7 +291,7 @@ fn a_fault_goes_on_with_the_next_stage<B: Device + SolverBackend>(backend: &B) -
         ControlFlow::Continue(())
     })?;
     assert!(report.outcome.is_converged() && solves(&stiff, &b, &x, 1e-6), "{report:?}");
-    let [first, second] = &report.trail.stages[..] else { panic!("two stages: {:?}", report.trail) };
+    let [first, second, ..] = &report.trail.stages[..] else { panic!("two stages: {:?}", report.trail) };
     assert_eq!((first.precision, second.precision), (Precision::Mixed, Precision::Double));
     assert!(first.outcome.is_some_and(|outcome| !outcome.is_converged()), "{first:?}");
     assert_eq!(second.outcome, Some(Outcome::Converged));
@@ -311,7 +311,8 @@ fn a_fault_goes_on_with_the_next_stage<B: Device + SolverBackend>(backend: &B) -
 }
 
 fn what_is_not_positive_definite<B: Device + SolverBackend>(backend: &B) -> Result<()> {
-    let mut solver = Solver::builder().build_on(backend, backend.place(diagonal(&[1.0, -2.0])))?;
+    let builder = Solver::builder().method(Method::Cg);
+    let mut solver = builder.build_on(backend, backend.place(diagonal(&[1.0, -2.0])))?;
     let solution = solver.solve(&[3.0, 4.0])?;
     assert_eq!(solution.report.outcome, Outcome::NotPositiveDefinite { iteration: 0, curvature: -2.0 });
     assert_eq!((solution.report.residual_norm, solution.report.relative_residual), (5.0, 1.0));
@@ -356,7 +357,113 @@ fn complex_and_single<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     Ok(())
 }
 
+/// A matrix with a wind: not symmetric.
+fn convection(k: usize) -> Csr<f64> {
+    let mut a = poisson2d(k);
+    let wind: Vec<f64> = a.iter().map(|(i, j, v)| if j > i { v * 0.6 } else { v * 1.1 }).collect();
+    a.values_mut().copy_from_slice(&wind);
+    a
+}
+
+/// Symmetric, with eigenvalues on both sides of zero.
+fn indefinite(k: usize) -> Csr<f64> {
+    let mut a = poisson2d(k);
+    let diagonal: Vec<usize> =
+        a.iter().enumerate().filter(|(_, (i, j, _))| i == j).map(|(at, _)| at).collect();
+    diagonal.into_iter().for_each(|at| a.values_mut()[at] -= 1.03);
+    a
+}
+
+/// Three equations for each pair of unknowns that differ by one.
+fn tall(n: usize) -> Csr<f64> {
+    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..3 * n {
+        let (first, second) = (i % n, (i + 1 + i / n) % n);
+        columns.extend([first.min(second) as u32, first.max(second) as u32]);
+        values.extend([2.0 + (i % 3) as f64, -1.0]);
+        offsets.push(values.len());
+    }
+    Csr::from_parts(3 * n, n, offsets, columns, values).unwrap()
+}
+
+fn every_method_solves_what_it_is_for<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    let definite = uneven(12);
+    let b = noise(144, 10);
+    for (method, matrices) in [
+        (Method::Cg, vec![csr_copy(&definite)]),
+        (Method::Minres, vec![csr_copy(&definite), indefinite(12)]),
+        (Method::Gmres, vec![csr_copy(&definite), convection(12)]),
+        (Method::BiCgStab, vec![csr_copy(&definite), convection(12)]),
+        (Method::Lsmr, vec![csr_copy(&definite), convection(12), indefinite(12)]),
+    ] {
+        for (a, name) in matrices.iter().flat_map(|a| ["auto", "none", "jacobi"].map(|name| (a, name))) {
+            let builder = Solver::builder().method(method).preconditioner(name.parse()?);
+            let mut solver = builder.build_on(backend, backend.place(csr_copy(a)))?;
+            let solution = solver.solve(&b)?;
+            assert!(solution.report.outcome.is_converged(), "{method} {name}: {:?}", solution.report);
+            assert!(solves(a, &b, &solution.x, 1e-8), "{method}");
+            assert_eq!((solution.report.method, solution.report.trail.stages.len()), (method, 1));
+            // With new values.
+            let values: Vec<f64> = a.parts().values.iter().map(|value| 2.0 * value).collect();
+            solver.update(&values)?;
+            let twice = solver.solve(&b)?;
+            assert!(twice.report.outcome.is_converged(), "{method} {name}, updated: {:?}", twice.report);
+            let apart: Vec<f64> = twice.x.iter().zip(&solution.x).map(|(half, x)| 2.0 * half - x).collect();
+            assert!(norm(&apart) < 1e-4 * norm(&solution.x), "{method} {name}: {:e}", norm(&apart));
+        }
+    }
+    Ok(())
+}
+
+fn what_suits_is_found<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    for (a, method) in
+        [(convection(15), Method::Gmres), (indefinite(15), Method::Minres), (uneven(15), Method::Cg)]
+    {
+        for reorder in [Reorder::None, Reorder::Rcm] {
+            let b = noise(225, 11);
+            let builder = Solver::builder().reorder(reorder);
+            let mut solver = builder.build_on(backend, backend.place(shuffled(&a)))?;
+            let solution = solver.solve(&b)?;
+            assert!(solution.report.outcome.is_converged(), "{method}: {:?}", solution.report);
+            assert!(solves(&shuffled(&a), &b, &solution.x, 1e-8), "{method}");
+            assert_eq!(solution.report.method, method, "{:?}", solution.report.trail);
+            assert_eq!(solution.history.len(), solution.report.iterations + 1);
+        }
+    }
+    Ok(())
+}
+
+fn least_squares_are_called_so<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    let a = tall(40);
+    let mut solver = quick().build_on(backend, backend.place(csr_copy(&a)))?;
+    assert_eq!((solver.rows(), solver.columns()), (120, 40));
+    // Where there is a solution, it is found.
+    let known = noise(40, 12);
+    let mut b = vec![0.0; 120];
+    a.product(&Host, 1.0, &known, 0.0, &mut b)?;
+    let solution = solver.solve(&b)?;
+    assert!(solution.report.outcome.is_converged() && solution.report.method == Method::Lsmr);
+    assert!(solution.x.iter().zip(&known).all(|(x, known)| (x - known).abs() < 1e-6));
+    // Where there is none, the nearest: A^T r = 0.
+    let b = noise(120, 13);
+    let solution = solver.solve(&b)?;
+    assert_eq!(solution.report.outcome, Outcome::LeastSquares);
+    let mut r = b.clone();
+    a.product(&Host, -1.0, &solution.x, 1.0, &mut r)?;
+    let mut gradient = vec![0.0; 40];
+    a.product_op(&Host, residua::backend::Op::Transpose, 1.0, &r, 0.0, &mut gradient)?;
+    assert!(norm(&gradient) < 1e-8 * norm(&r), "{:e}", norm(&gradient));
+    // Several, one after the other.
+    let (b, mut x) = ([b.clone(), b].concat(), vec![0.0; 80]);
+    assert_eq!(solver.solve_many(&b, &mut x)?.len(), 2);
+    assert!(x[..40] == solution.x && x[40..] == solution.x);
+    Ok(())
+}
+
 on_every_backend!(
+    every_method_solves_what_it_is_for,
+    what_suits_is_found,
+    least_squares_are_called_so,
     every_setting_solves,
     a_named_order_and_a_named_format_are_taken,
     a_starting_vector_is_used,
@@ -398,8 +505,9 @@ fn what_makes_no_sense_is_refused_with_advice() {
     refused(Solver::builder().preconditioner(PreconditionerChoice::Chebyshev(0)), "1 to 64");
     refused(Solver::builder().preconditioner(PreconditionerChoice::BlockJacobi(Some(33))), "1 to 32");
     refused(Solver::builder().device(Where::Cuda(77)), "");
+    refused(Solver::builder().method(Method::Gmres).precision(Precision::Mixed), "cg has it");
     // Matrices that no method takes.
-    let build = |a: Csr<f64>| Solver::builder().build(a).expect_err("refused").to_string();
+    let build = |a: Csr<f64>| Solver::builder().method(Method::Cg).build(a).expect_err("refused").to_string();
     let tall = Csr::from_parts(2, 1, vec![0, 1, 1], vec![0], vec![1.0]).unwrap();
     assert!(build(tall).contains("2 x 1 is not square"));
     let unsymmetric = csr(2, |i| if i == 0 { vec![(0, 1.0), (1, 7.0)] } else { vec![(1, 1.0)] });

@@ -19,38 +19,40 @@ pub(super) fn column(n: usize, number: usize) -> Range<usize> {
     number * n..(number + 1) * n
 }
 
-/// Columns of `n` entries on the host.
+/// Columns on the host.
 pub(super) struct OnHost<'a, T> {
-    pub(super) n: usize,
+    /// Rows and columns of the matrix: the lengths of a right-hand side and of a solution.
+    pub(super) shape: (usize, usize),
     pub(super) b: &'a [T],
     pub(super) x: &'a mut [T],
 }
 
 impl<T: Scalar, B: SolverBackend> Columns<T, B> for OnHost<'_, T> {
     fn load(&self, backend: &B, number: usize, b: &mut B::Slice<T>, x: &mut B::Slice<T>) -> Result<()> {
-        backend.write(&self.b[column(self.n, number)], b)?;
-        backend.write(&self.x[column(self.n, number)], x)
+        backend.write(&self.b[column(self.shape.0, number)], b)?;
+        backend.write(&self.x[column(self.shape.1, number)], x)
     }
 
     fn store(&mut self, backend: &B, number: usize, x: &B::Slice<T>) -> Result<()> {
-        backend.read(x, &mut self.x[column(self.n, number)])
+        backend.read(x, &mut self.x[column(self.shape.1, number)])
     }
 }
 
-/// Columns of `n` entries in the memory of the backend.
+/// Columns in the memory of the backend.
 pub(super) struct Here<'a, T: Scalar, B: SolverBackend> {
-    pub(super) n: usize,
+    /// Rows and columns of the matrix: the lengths of a right-hand side and of a solution.
+    pub(super) shape: (usize, usize),
     pub(super) b: &'a B::Slice<T>,
     pub(super) x: &'a mut B::Slice<T>,
 }
 
 impl<T: Scalar, B: SolverBackend> Columns<T, B> for Here<'_, T, B> {
     fn load(&self, backend: &B, number: usize, b: &mut B::Slice<T>, x: &mut B::Slice<T>) -> Result<()> {
-        backend.copy(B::part(self.b, column(self.n, number)), b)?;
-        backend.copy(B::part(self.x, column(self.n, number)), x)
+        backend.copy(B::part(self.b, column(self.shape.0, number)), b)?;
+        backend.copy(B::part(self.x, column(self.shape.1, number)), x)
     }
 
     fn store(&mut self, backend: &B, number: usize, x: &B::Slice<T>) -> Result<()> {
-        backend.copy(x, B::part_mut(self.x, column(self.n, number)))
+        backend.copy(x, B::part_mut(self.x, column(self.shape.1, number)))
     }
 }

@@ -72,7 +72,11 @@ type Pair<'a, T, B> = (&'a mut <B as Backend>::Slice<T>, &'a mut <B as Backend>:
 fn is_fault(outcome: &Outcome) -> bool {
     !matches!(
         outcome,
-        Outcome::Converged | Outcome::Interrupted | Outcome::IterationLimit | Outcome::TimeLimit
+        Outcome::Converged
+            | Outcome::LeastSquares
+            | Outcome::Interrupted
+            | Outcome::IterationLimit
+            | Outcome::TimeLimit
     )
 }
 
@@ -190,13 +194,15 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         watch: &mut Watch<'_>,
     ) -> Result<SolveReport> {
         let start = Instant::now();
-        let limit = self.options.iteration_limit(self.stored.operator().rows());
+        let limit = self.options.iteration_limit(self.stored.operator().columns());
         let (mut last, mut total) = (first, done);
         for number in first..self.stages.len() {
             let begun = Instant::now();
             let before = total.map_or(0, |report| report.iterations);
+            let is_last = number + 1 == self.stages.len();
             let stage = &mut self.stages[number];
-            watch.method = stage.plan.method;
+            let plan = stage.plan;
+            watch.method = plan.method;
             let told = &mut Arc::make_mut(&mut self.trail).stages[number];
             let ready = match stage.prepare(&self.backend, &self.stored, &self.options) {
                 Ok(ready) => ready,
@@ -207,7 +213,11 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 }
                 Err(error) => return Err(error),
             };
-            let left = total.map(|report| limit.saturating_sub(report.iterations));
+            let left = limit.saturating_sub(before);
+            let left = match plan.share {
+                Some(share) if !is_last => Some((share * left as f64).ceil() as usize),
+                _ => total.map(|_| left),
+            };
             let task = Task { a: self.stored.operator(), b, x: &mut *x, left };
             let mut report = ready.solve(task, &mut |iteration, norm| {
                 if iteration > 0 || total.is_none() {
@@ -228,8 +238,9 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             report.iterations += earlier.0;
             report.restarts += earlier.1;
             (last, total) = (number, Some(report));
-            if !is_fault(&report.outcome) {
-                if report.outcome.is_converged() {
+            let creeps = report.outcome == Outcome::IterationLimit && plan.share.is_some() && !is_last;
+            if !is_fault(&report.outcome) && !creeps {
+                if report.outcome.is_solved() {
                     self.first = number;
                 }
                 break;
@@ -362,8 +373,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let Some(setup) = setup else { return Ok(()) };
             let cg = &mut group.cg;
             let mut see = |place, iteration, norm| watch.see(place, iteration, norm);
-            setup.with(&self.backend, a, |m| Ok(cg.solve(a, m, b, x, &mut see)?.to_vec()))
-        }?;
+            cg.solve(a, setup.get(), b, x, &mut see)?.to_vec()
+        };
         self.seconds.solve = start.elapsed().as_secs_f64();
         self.seconds.iterating = group.cg.iterating().as_secs_f64();
         let told = &mut Arc::make_mut(&mut self.trail).stages[number];

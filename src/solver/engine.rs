@@ -4,10 +4,9 @@ use super::SolverBackend;
 use super::builder::Builder;
 use super::columns::{Columns, Here, OnHost};
 use super::core::{Core, Norm};
-use super::names::Method;
 use super::plan::{Notes, Planner, timed};
 use super::report::{Decision, SolveReport};
-use super::symmetry;
+use super::symmetry::{self, Found};
 use super::system::{Order, Stored, reorder};
 use super::watch::Watch;
 use crate::backend::Host;
@@ -19,7 +18,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 /// What a solver does, whatever it computes on. Vectors are the host's, in the caller's order.
-pub(super) trait Engine<T: Scalar>: Any + Send + Sync {
+pub(super) trait Engine<T: Scalar>: Any + Send {
     /// Solves from x.
     fn solve(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport>;
 
@@ -38,7 +37,7 @@ pub(super) trait Engine<T: Scalar>: Any + Send + Sync {
 
 /// What a solver on a backend does: what [`Engine`] tells with vectors of the host, and the same with vectors of the
 /// backend.
-pub trait OnBackend<T: Scalar, B: SolverBackend>: Send + Sync {
+pub trait OnBackend<T: Scalar, B: SolverBackend>: Send {
     /// [`Engine::solve`].
     fn solve_host(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport>;
 
@@ -98,10 +97,18 @@ impl<T: Scalar, B: SolverBackend> Engine<T> for Boxed<T, B> {
 /// What a solver tells of itself.
 pub struct About {
     pub(super) rows: usize,
+    pub(super) columns: usize,
     pub(super) nonzeros: usize,
     pub(super) symmetry: Symmetry,
+    pub(super) hermitian: bool,
     pub(super) device: String,
     pub(super) choice: Option<ChoiceReport>,
+}
+
+impl About {
+    fn shape(&self) -> (usize, usize) {
+        (self.rows, self.columns)
+    }
 }
 
 /// A solver in the memory of a backend.
@@ -122,48 +129,45 @@ pub(super) struct Placed<T: Scalar, B: SolverBackend> {
 impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     /// Looks at a matrix, and chooses for it. `why` tells why it is on this backend, where the caller did not say so.
     pub(super) fn build(backend: &B, a: Csr<T, B>, wishes: &Builder, why: Option<String>) -> Result<Self> {
-        let (rows, columns) = (a.rows(), a.columns());
-        if rows != columns {
-            let name = if wishes.method == Method::Auto { Method::Cg } else { wishes.method };
-            return Err(Error::Unsupported(format!(
-                "{rows} x {columns} is not square: {name} solves square systems"
-            )));
-        }
         let mut notes = Notes::default();
         let why = why.unwrap_or_else(|| "where the matrix is".into());
         notes.decisions.push(Decision::new("device", backend.description(), why));
         let mut looked = 0.0;
-        let found = timed(&mut looked, || symmetry::of(backend, &a, wishes.symmetry))?;
+        let found = timed(&mut looked, || symmetry::of(backend, &a, wishes.symmetry, wishes.method))?;
         notes.seconds.look = looked;
         let known = if found.looked { "looked at" } else { "known beforehand" };
         let decision = Decision::new("symmetry", found.word::<T>(), known);
         notes.decisions.push(Decision { seconds: Some(looked), ..decision });
-        Self::new(backend, a, wishes, found.symmetry(), notes)
+        Self::new(backend, a, wishes, found, notes)
     }
 
     /// For a matrix whose symmetry is known.
-    fn new(
-        backend: &B,
-        a: Csr<T, B>,
-        wishes: &Builder,
-        symmetry: Symmetry,
-        mut notes: Notes,
-    ) -> Result<Self> {
+    fn new(backend: &B, a: Csr<T, B>, wishes: &Builder, found: Found, mut notes: Notes) -> Result<Self> {
         let options = wishes.options();
-        let (rows, nonzeros) = (a.rows(), a.nonzeros());
+        let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
+        let symmetry = found.symmetry();
         let norm = timed(&mut notes.seconds.look, || Norm::of(backend, a.parts().values))?;
-        let products = wishes.expected_products(rows);
+        let products = wishes.expected_products(columns);
         let mut spent = 0.0;
         let (a, order, decision) = timed(&mut spent, || reorder(backend, a, wishes.reorder, products))?;
         notes.seconds.reorder = if decision.why == super::plan::AS_ASKED { 0.0 } else { spent };
         notes.decisions.push(Decision { seconds: Some(notes.seconds.reorder), ..decision });
-        let mut planner = Planner { backend, wishes, options: &options, notes: &mut notes };
+        let hermitian = found.hermitian;
+        let mut planner = Planner {
+            hermitian,
+            square: rows == columns,
+            backend,
+            wishes,
+            options: &options,
+            notes: &mut notes,
+        };
+        planner.check(rows, columns)?;
         let open = wishes.updates && planner.can_stay_open();
         let mut system = if open { planner.open(a)? } else { planner.system(a)? };
         let device = backend.description();
         let choice = system.choice.take();
         let core = Core::new(backend, system, options, notes, norm);
-        let about = About { rows, nonzeros, symmetry, device, choice };
+        let about = About { rows, columns, nonzeros, symmetry, hermitian, device, choice };
         Ok(Self {
             backend: backend.clone(),
             wishes: wishes.clone(),
@@ -184,7 +188,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         watch: &mut Watch<'_>,
     ) -> Result<SolveReport> {
         Error::check_dimension("length of b", self.about.rows, B::len(b))?;
-        Error::check_dimension("length of x", self.about.rows, B::len(x))?;
+        Error::check_dimension("length of x", self.about.columns, B::len(x))?;
         let Some(order) = &mut self.order else { return self.core.solve(b, x, watch) };
         order.permutation.apply_on(&self.backend, b, &mut order.b)?;
         order.permutation.apply_on(&self.backend, x, &mut order.x)?;
@@ -199,8 +203,14 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         let a = self.core.stored().to_csr(&self.backend)?;
         let options = self.wishes.options();
         let mut notes = Notes::default();
-        let mut planner =
-            Planner { backend: &self.backend, wishes: &self.wishes, options: &options, notes: &mut notes };
+        let mut planner = Planner {
+            hermitian: self.about.hermitian,
+            square: self.about.rows == self.about.columns,
+            backend: &self.backend,
+            wishes: &self.wishes,
+            options: &options,
+            notes: &mut notes,
+        };
         if planner.can_stay_open() {
             let system = planner.open(a)?;
             self.core.replace(system, notes);
@@ -214,8 +224,14 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     fn rebuild(&mut self, a: Csr<T, B>) -> Result<()> {
         let options = self.wishes.options();
         let mut notes = Notes::default();
-        let mut planner =
-            Planner { backend: &self.backend, wishes: &self.wishes, options: &options, notes: &mut notes };
+        let mut planner = Planner {
+            hermitian: self.about.hermitian,
+            square: self.about.rows == self.about.columns,
+            backend: &self.backend,
+            wishes: &self.wishes,
+            options: &options,
+            notes: &mut notes,
+        };
         let system = planner.system(a)?;
         self.core.replace(system, notes);
         Ok(())
@@ -223,10 +239,11 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
 
     /// How many right-hand sides there are in so many entries.
     fn count(&self, b: usize, x: usize) -> Result<usize> {
-        let n = self.about.rows;
-        Error::check_dimension("length of x", b, x)?;
-        Error::check_dimension("length of b beyond the last whole one", 0, b % n.max(1))?;
-        Ok(b.checked_div(n).unwrap_or(0))
+        let (rows, columns) = self.about.shape();
+        Error::check_dimension("length of b beyond the last whole one", 0, b % rows.max(1))?;
+        let count = b.checked_div(rows).unwrap_or(0);
+        Error::check_dimension("length of x", columns * count, x)?;
+        Ok(count)
     }
 
     /// Solves `count` systems, one after the other or some at once.
@@ -303,10 +320,10 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
 
     /// Room for a right-hand side and a solution in the caller's order.
     fn take_vectors(&mut self) -> Result<(B::Vec<T>, B::Vec<T>)> {
-        let n = self.about.rows;
+        let (rows, columns) = self.about.shape();
         match self.vectors.take() {
             Some(vectors) => Ok(vectors),
-            None => Ok((self.backend.zeros(n)?, self.backend.zeros(n)?)),
+            None => Ok((self.backend.zeros(rows)?, self.backend.zeros(columns)?)),
         }
     }
 }
@@ -317,7 +334,7 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
             return here.solve(b, x, watch);
         }
         Error::check_dimension("length of b", self.about.rows, b.len())?;
-        Error::check_dimension("length of x", self.about.rows, x.len())?;
+        Error::check_dimension("length of x", self.about.columns, x.len())?;
         let (mut here_b, mut here_x) = self.take_vectors()?;
         self.backend.write(b, &mut here_b)?;
         self.backend.write(x, &mut here_x)?;
@@ -328,8 +345,8 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
     }
 
     fn solve_many_host(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>> {
-        let (n, count) = (self.about.rows, self.count(b.len(), x.len())?);
-        self.each(count, &mut OnHost { n, b, x }, watch)
+        let (shape, count) = (self.about.shape(), self.count(b.len(), x.len())?);
+        self.each(count, &mut OnHost { shape, b, x }, watch)
     }
 
     fn update_host(&mut self, values: &[T]) -> Result<()> {
@@ -358,8 +375,8 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
         x: &mut B::Slice<T>,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<SolveReport>> {
-        let (n, count) = (self.about.rows, self.count(B::len(b), B::len(x))?);
-        self.each(count, &mut Here::<T, B> { n, b, x }, watch)
+        let (shape, count) = (self.about.shape(), self.count(B::len(b), B::len(x))?);
+        self.each(count, &mut Here::<T, B> { shape, b, x }, watch)
     }
 
     fn update(&mut self, values: &B::Slice<T>) -> Result<()> {

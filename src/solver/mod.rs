@@ -17,24 +17,26 @@
 //! | `forecast` | what a solve is likely to cost |
 //! | `symmetry`, `system` | what is found in a matrix, and how it is kept: format, order, new values |
 //! | `stage` | a method with its preconditioner: what each has to do |
-//! | `cg` | the stages of conjugate gradients |
-//! | `preconditioner` | preconditioners that are set up |
+//! | `iterated`, `refined` | the stages of Krylov methods, in full precision and in two |
+//! | `preconditioner`, `diagonal` | preconditioners that are set up |
 //! | `many`, `columns` | how many right-hand sides are solved at once, and where they lie |
 //! | `watch` | observer, cancellation, clock |
 //! | `report` | how a solve ended, and the trail |
 
 mod builder;
-mod cg;
 mod columns;
 mod compiled;
 mod core;
 mod device;
+mod diagonal;
 mod engine;
 mod forecast;
+mod iterated;
 mod many;
 mod names;
 mod plan;
 mod preconditioner;
+mod refined;
 mod report;
 mod stage;
 mod symmetry;
@@ -139,7 +141,7 @@ pub struct Solver<T: Scalar> {
 
 impl<T: Scalar> fmt::Debug for Solver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Solver of {} unknowns on {}", self.rows(), self.device())
+        write!(f, "Solver of {} unknowns on {}", self.columns(), self.device())
     }
 }
 
@@ -162,7 +164,7 @@ impl<T: Scalar> Solver<T> {
     /// # Errors
     /// Where b has another length than A has rows, on too little memory, or when the device fails.
     pub fn solve(&mut self, b: &[T]) -> Result<Solution<T>> {
-        let mut x = vec![T::zero(); self.rows()];
+        let mut x = vec![T::zero(); self.columns()];
         let report = self.solve_into(b, &mut x)?;
         Ok(Solution { x, report, history: self.history().to_vec() })
     }
@@ -299,9 +301,14 @@ impl<T: Scalar> Solver<T> {
         self.engine.history(right_hand_side)
     }
 
-    /// Rows of the matrix: the number of unknowns.
+    /// Rows of the matrix: the length of b.
     pub fn rows(&self) -> usize {
         self.engine.about().rows
+    }
+
+    /// Columns of the matrix: the number of unknowns.
+    pub fn columns(&self) -> usize {
+        self.engine.about().columns
     }
 
     /// Stored entries of the matrix.

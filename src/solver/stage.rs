@@ -1,15 +1,15 @@
 //! A stage: a method with its preconditioner in a precision, one of those that a solver tries in turn.
 //!
-//! A method is added in three steps: a file beside `cg` that implements [`Ready`], a match arm in [`Stage::prepare`],
-//! and its place in the lists of `plan`.
+//! A Krylov method is added in two steps: a match arm in [`iterated`], and its place in the lists of `plan`. Any other
+//! method has a file of its own that implements [`Ready`].
 
 use super::SolverBackend;
-use super::cg::Full;
+use super::iterated::{Iterated, Parts, RESTART};
 use super::names::{Method, Precision, PreconditionerChoice};
 use super::preconditioner::Setup;
 use super::system::Stored;
 use crate::error::{Error, Result};
-use crate::krylov::{Report, SolveOptions};
+use crate::krylov::{BiCgStab, Cg, Gmres, Lsmr, Minres, Report, SolveOptions};
 use crate::matrix::Csr;
 use crate::operator::LinearOperator;
 use crate::scalar::Scalar;
@@ -26,7 +26,7 @@ pub(super) struct Task<'a, T: Scalar, B: SolverBackend> {
 }
 
 /// A method with its preconditioner and the memory of both. It leaves no larger residual than it finds.
-pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send + Sync {
+pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
     /// Solves. `observer(iteration, residual norm)` sees the start, as iteration 0, and each iteration.
     fn solve(
         &mut self,
@@ -61,6 +61,9 @@ pub(super) struct Plan {
     pub(super) why: &'static str,
     /// Iterations to be expected.
     pub(super) iterations: usize,
+    /// The share of the iterations left that it may take before the next one's turn; none: all of them, and then it is
+    /// over.
+    pub(super) share: Option<f64>,
 }
 
 /// A stage, and what it takes once it is set up.
@@ -76,8 +79,8 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
     }
 
     /// A stage that is set up.
-    pub(super) fn new(plan: Plan, ready: impl Ready<T, B> + 'static) -> Self {
-        Self { plan, ready: Some(Box::new(ready)) }
+    pub(super) fn new(plan: Plan, ready: Box<dyn Ready<T, B>>) -> Self {
+        Self { plan, ready: Some(ready) }
     }
 
     /// Sets the stage up for a matrix, unless it is.
@@ -89,23 +92,49 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
     ) -> Result<&mut Box<dyn Ready<T, B>>> {
         let made: Box<dyn Ready<T, B>> = match self.ready.take() {
             Some(ready) => ready,
-            None => match self.plan.method {
-                Method::Cg => {
-                    let name = self.plan.preconditioner;
-                    let setup = match a {
-                        Stored::Open(a) => Setup::new(backend, a, name)?,
-                        other => Setup::new(backend, &other.to_csr(backend)?, name)?,
-                    };
-                    Box::new(Full::new(backend, setup, name, options))
-                }
-                method => return Err(not_there(method)),
-            },
+            None => {
+                let Plan { method, preconditioner: name, .. } = self.plan;
+                let setup = match a {
+                    Stored::Open(a) => Setup::new(backend, a, method, name)?,
+                    other => Setup::new(backend, &other.to_csr(backend)?, method, name)?,
+                };
+                let setup = match (setup, a.shared()) {
+                    (setup, Some(operator)) => setup.on(backend, &operator)?,
+                    (Setup::Waiting(..), None) => {
+                        return Err(Error::Unsupported(format!("{name} for new values")));
+                    }
+                    (setup, None) => setup,
+                };
+                iterated(backend, Parts { setup, method, name, options })?
+            }
         };
         Ok(self.ready.insert(made))
     }
 }
 
-/// Refuses a method.
-pub(super) fn not_there(method: Method) -> Error {
-    Error::Unsupported(format!("method {method}: only cg is there so far"))
+/// A stage of a Krylov method.
+pub(super) fn iterated<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    parts: Parts<'_, T, B>,
+) -> Result<Box<dyn Ready<T, B>>> {
+    Ok(match parts.method {
+        Method::Cg | Method::Auto => {
+            Box::new(Iterated::new(backend, parts, |backend, (n, _), options| Cg::new(backend, n, options)))
+        }
+        Method::Minres => Box::new(Iterated::new(backend, parts, |backend, (n, _), options| {
+            Minres::new(backend, n, options)
+        })),
+        Method::Gmres => Box::new(Iterated::new(backend, parts, |backend, (n, _), options| {
+            Gmres::new(backend, n, RESTART, options)
+        })),
+        Method::BiCgStab => Box::new(Iterated::new(backend, parts, |backend, (n, _), options| {
+            BiCgStab::new(backend, n, options)
+        })),
+        Method::Lsmr => Box::new(Iterated::new(backend, parts, |backend, (rows, columns), options| {
+            Lsmr::new(backend, rows, columns, options)
+        })),
+        Method::Direct => {
+            return Err(Error::Unsupported("method direct: this build has no factorisations".into()));
+        }
+    })
 }

@@ -1,6 +1,7 @@
 //! What a method must know of a matrix before it begins.
 
 use super::SolverBackend;
+use super::names::Method;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::report::{Facts, Transposed};
@@ -10,7 +11,7 @@ use crate::scalar::{Scalar, Symmetry};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found {
     symmetric: bool,
-    hermitian: bool,
+    pub(super) hermitian: bool,
     /// Whether somebody looked.
     pub(super) looked: bool,
 }
@@ -25,22 +26,29 @@ impl Found {
     }
 
     pub(super) fn word<T: Scalar>(self) -> &'static str {
-        match self.symmetry() {
-            Symmetry::Symmetric if self.hermitian && T::COMPLEX => "real symmetric",
-            other => other.name(),
+        match (self.symmetric, self.hermitian) {
+            (true, true) => "symmetric",
+            (true, false) => "symmetric, not Hermitian",
+            (false, true) => "Hermitian",
+            (false, false) if T::COMPLEX => "not Hermitian",
+            (false, false) => "not symmetric",
         }
     }
 }
 
-/// Looks at a square matrix, unless it is known to be Hermitian.
+/// Looks at a matrix, unless it is known to be Hermitian.
 ///
 /// # Errors
-/// Where it is not Hermitian, which no method takes so far; on too little memory, or when the device fails.
+/// Where it is not Hermitian and the method that was named needs that; on too little memory, or when the device fails.
 pub(super) fn of<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &Csr<T, B>,
     known: Option<Symmetry>,
+    method: Method,
 ) -> Result<Found> {
+    if a.rows() != a.columns() {
+        return Ok(Found { symmetric: false, hermitian: false, looked: false });
+    }
     match known {
         Some(Symmetry::Symmetric) if !T::COMPLEX => {
             return Ok(Found { symmetric: true, hermitian: true, looked: false });
@@ -51,21 +59,24 @@ pub(super) fn of<T: Scalar, B: SolverBackend>(
         _ => {}
     }
     let seen = Transposed::of(backend, a)?;
-    if seen.is_hermitian() {
-        return Ok(Found { symmetric: seen.is_symmetric(), hermitian: true, looked: true });
+    let found = Found { symmetric: seen.is_symmetric(), hermitian: seen.is_hermitian(), looked: true };
+    if !found.hermitian && matches!(method, Method::Cg | Method::Minres) {
+        let a = a.to_host(backend)?;
+        return Err(Error::Unsupported(unsymmetric(&a, &Facts::of(&a), method)));
     }
-    let a = a.to_host(backend)?;
-    Err(Error::Unsupported(unsymmetric(&a, &Facts::of(&a))))
+    Ok(found)
 }
 
 /// Why a matrix that is not Hermitian is refused.
-fn unsymmetric<T: Scalar>(a: &Csr<T>, facts: &Facts) -> String {
-    let only = "conjugate gradients, the only method so far, need a symmetric matrix";
+fn unsymmetric<T: Scalar>(a: &Csr<T>, facts: &Facts, method: Method) -> String {
+    let only = format!("{method} needs a symmetric matrix; method auto takes another");
     if facts.is_skew_symmetric() {
         return format!("a skew-symmetric matrix: {only}");
     }
     if T::COMPLEX && facts.is_symmetric() {
-        return "a complex symmetric matrix: conjugate gradients, the only method so far, need a Hermitian one".into();
+        return format!(
+            "a complex symmetric matrix: {method} needs a Hermitian one; method auto takes another"
+        );
     }
     let kind = if T::COMPLEX { "Hermitian" } else { "symmetric" };
     let example = facts.worst_pair.map_or(String::new(), |(i, j)| {

@@ -12,15 +12,16 @@ use crate::matrix::{Csr, SparseMatrix};
 use crate::operator::LinearOperator;
 use crate::report::{count, seconds};
 use crate::scalar::{Element, Scalar};
+use std::sync::Arc;
 
 /// A matrix as products take it.
 pub(super) enum Stored<T: Scalar, B: SolverBackend> {
     /// In CSR with values of full width, which can be replaced.
     Open(Box<Csr<T, B>>),
     /// Values of full width.
-    Full(Box<dyn SparseMatrix<T, B, T>>),
+    Full(Arc<dyn SparseMatrix<T, B, T>>),
     /// Values of half the width.
-    Narrow(Box<dyn SparseMatrix<T, B, T::Narrow>>),
+    Narrow(Arc<dyn SparseMatrix<T, B, T::Narrow>>),
 }
 
 impl<T: Scalar, B: SolverBackend> Stored<T, B> {
@@ -29,6 +30,15 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
             Stored::Open(a) => &**a,
             Stored::Full(a) => &**a,
             Stored::Narrow(a) => &**a,
+        }
+    }
+
+    /// The operator, for who keeps it; none where its values may be replaced.
+    pub(super) fn shared(&self) -> Option<Arc<dyn LinearOperator<T, B>>> {
+        match self {
+            Stored::Open(_) => None,
+            Stored::Full(a) => Some(Arc::clone(a) as Arc<dyn LinearOperator<T, B>>),
+            Stored::Narrow(a) => Some(Arc::clone(a) as Arc<dyn LinearOperator<T, B>>),
         }
     }
 
@@ -89,6 +99,10 @@ pub(super) fn reorder<T: Scalar, B: SolverBackend>(
     products: usize,
 ) -> Result<Ordered<T, B>> {
     let benefit = match how {
+        // Rows and columns are renumbered alike.
+        _ if a.rows() != a.columns() => {
+            return Ok((a, None, Decision::new("order", "no", "the matrix is not square")));
+        }
         Reorder::None => return Ok((a, None, Decision::new("order", "no", AS_ASKED))),
         Reorder::Auto => Some(graph::predicted_benefit_on(backend, &a, backend.ordering_price(), products)?),
         Reorder::Rcm => None,

@@ -311,13 +311,17 @@ fn what_is_not_solved_says_so_and_why() {
     for (line, status, word) in [
         ("a.mtx --max-iterations 5", "max_iterations", "--max-iterations"),
         ("a.mtx --max-iterations 0", "max_iterations", "--max-iterations"),
-        ("a.mtx --tolerance 0 --rhs random:1", "stagnated", "--tolerance"),
-        ("indefinite.mtx --rhs random:1", "not_positive_definite", "positive definite"),
-        ("negative.mtx", "not_positive_definite", "diagonal entry is -1"),
-        ("hole.mtx", "not_positive_definite", "diagonal"),
-        ("hole.mtx --preconditioner none --rhs ones", "not_positive_definite", "positive definite"),
-        ("singular.mtx --rhs random:1", "not_positive_definite", "singular"),
-        ("tiny.mtx", "breakdown", "scaling A and b"),
+        ("a.mtx --tolerance 0 --rhs random:1 --method cg", "stagnated", "--tolerance"),
+        ("indefinite.mtx --rhs random:1 --method cg", "not_positive_definite", "positive definite"),
+        ("negative.mtx --method cg", "not_positive_definite", "diagonal entry is -1"),
+        ("hole.mtx --method cg", "not_positive_definite", "diagonal"),
+        (
+            "hole.mtx --preconditioner none --rhs ones --method cg",
+            "not_positive_definite",
+            "positive definite",
+        ),
+        ("singular.mtx --rhs random:1 --method cg", "not_positive_definite", "singular"),
+        ("tiny.mtx --method cg", "breakdown", "scaling A and b"),
     ] {
         let run = f.fails(4, &format!("solve {line} -o x.mtx --json r.json"));
         assert!(run.stdout.contains(word) && run.stdout.contains("not solved"), "{line}: {}", run.stdout);

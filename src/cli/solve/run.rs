@@ -9,9 +9,10 @@ use crate::cli::load::Loaded;
 use crate::cli::progress::Progress;
 use crate::cli::{Ending, Failure, console, interrupt};
 use residua::backend::VectorOps;
+use residua::krylov::Outcome;
 use residua::market::{Field, Symmetry, WriteOptions, write_dense};
 use residua::report::{Curve, convergence_svg, copy_bandwidth};
-use residua::solver::{self, SolveReport, SolverBackend};
+use residua::solver::{self, Method, SolveReport, SolverBackend};
 use residua::{Error, Scalar, Solver};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -66,7 +67,11 @@ where
     let iterations: usize = solved.columns.iter().map(|column| column.iterations).sum();
     let moved = iterations as f64 * solved.bytes_per_iteration as f64;
     let bandwidth = (moved > 0.0 && solved.iterating > 0.0).then(|| moved / solved.iterating / 1e9);
-    let converged = solved.columns.iter().all(|column| column.outcome.is_converged());
+    // A least-squares solution is one where that was asked for, by name or by the shape of the matrix.
+    let least_squares = rows != columns || arguments.method == Method::Lsmr;
+    let is_solved =
+        |outcome: &Outcome| if least_squares { outcome.is_solved() } else { outcome.is_converged() };
+    let converged = solved.columns.iter().all(|column| is_solved(&column.outcome));
     let several = if solved.columns.len() > 1 { solved.columns.clone() } else { Vec::new() };
     let decisive = worst(&solved.columns).expect("there is at least one right-hand side");
     let answer = Answer {
@@ -179,11 +184,11 @@ fn solve_all<T: Scalar<Real = f64>, B: SolverBackend>(
     let (mut x, mut error) = (Vec::new(), None);
     let reports = match &rhs.columns {
         Columns::Read(b, _) => {
-            x.resize(b.len(), T::zero());
+            x.resize(rhs.count() * solver.columns(), T::zero());
             solver.solve_many_with(b, &mut x, observer)?
         }
         Columns::Made(b) => {
-            let mut here = backend.zeros(solver.rows())?;
+            let mut here = backend.zeros(solver.columns())?;
             let report = solver.solve_on_with(backend, b, &mut here, observer)?;
             if let Some(solution) = &rhs.solution {
                 error = Some(relative_error(backend, &here, solution)?);

@@ -33,7 +33,8 @@ pub(super) fn story(story: &Story<'_>) -> String {
     let Story { arguments, answer, columns, .. } = story;
     let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
     let mut tell = |what: &str, text: String| table.row([what.to_string(), text]);
-    let kind = if answer.symmetric { "symmetric" } else { "Hermitian" };
+    let kind = answer.trail.decisions.iter().find(|decision| decision.subject == "symmetry");
+    let kind = kind.map_or("", |decision| &decision.chosen);
     let size = format!("{} x {}", count(answer.rows as u64), count(answer.columns as u64));
     let nonzeros = count(answer.nonzeros as u64);
     tell("A", format!("{}: {size}, {nonzeros} nonzeros, {kind}", arguments.matrix.display()));
@@ -157,6 +158,9 @@ fn outcome(outcome: &Outcome, iterations: usize) -> String {
     let s = if iterations == 1 { "" } else { "s" };
     match outcome {
         Outcome::Converged => format!("converged in {iterations} iteration{s}"),
+        Outcome::LeastSquares => format!(
+            "a least-squares solution after {iterations} iteration{s}: no x solves the system, and none makes b - A x smaller"
+        ),
         other => format!("not solved after {iterations} iteration{s}: {}", plainly(other)),
     }
 }
