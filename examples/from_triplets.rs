@@ -4,13 +4,14 @@
 //! four neighbours. Every pair of neighbours is visited once and adds its 2 x 2 block, as finite elements do; entries
 //! at the same place add up.
 
-use residua::{Host, Triplets, assemble, solve};
+use residua::assemble;
+use residua::prelude::*;
 
-fn main() -> residua::Result<()> {
+fn main() -> Result<()> {
     let k = 50;
     let cell = |x: usize, y: usize| y * k + x;
     let mut triplets = Triplets::new(k * k, k * k)?;
-    let mut connect = |i: usize, j: usize| -> residua::Result<()> {
+    let mut connect = |i: usize, j: usize| -> Result<()> {
         triplets.push(i, i, 1.0)?;
         triplets.push(j, j, 1.0)?;
         triplets.push(i, j, -1.0)?;
@@ -38,7 +39,7 @@ fn main() -> residua::Result<()> {
     let a = assemble::to_csr(&Host, triplets)?;
     let mut heat = vec![0.0; a.rows()];
     heat[cell(15, 30)] = 1.0;
-    let solution = solve(&a, &heat)?;
+    let solution = Solver::builder().build(&a)?.solve(&heat)?;
 
     println!("{count} triplets, {} nonzeros in {} rows", a.nonzeros(), a.rows());
     let report = &solution.report;

@@ -1,14 +1,11 @@
 //! A time loop: one pattern, a thousand sets of values, a thousand solves, and the memory of the first.
 //!
 //! Heat flows along a rod whose conductivity changes with time. Each step of the implicit Euler method solves
-//! (I + dt L(t)) u' = u. The pattern never changes, so the map from triplets to nonzeros is made once; solver and
-//! preconditioner keep their memory; and each solve starts from the last step's temperatures.
+//! (I + dt L(t)) u' = u. The pattern never changes, so the map from triplets to nonzeros is made once; the solver keeps
+//! its memory; and each solve starts from the last step's temperatures.
 
 use residua::assemble::Assembly;
-use residua::krylov::{Cg, SolveOptions};
-use residua::precondition::Jacobi;
-use residua::{Backend, Host, Triplets};
-use std::ops::ControlFlow;
+use residua::prelude::*;
 use std::time::Instant;
 
 const CELLS: usize = 1000;
@@ -25,8 +22,7 @@ fn values(time: f64, values: &mut Vec<f64>) {
     }
 }
 
-fn main() -> residua::Result<()> {
-    let host = Host;
+fn main() -> Result<()> {
     // The pattern, in the order in which `values` lists them.
     let mut new_values = Vec::new();
     values(0.0, &mut new_values);
@@ -39,10 +35,9 @@ fn main() -> residua::Result<()> {
         triplets.push(i, j, value)?;
     }
 
-    // Once: assembly, preconditioner, solver.
-    let (mut a, assembly) = Assembly::new(&host, &triplets)?;
-    let mut jacobi = Jacobi::new(&host, &a)?;
-    let mut cg = Cg::new(&host, CELLS, SolveOptions::default().tolerance(1e-10))?;
+    // Once: assembly and solver.
+    let (mut a, assembly) = Assembly::new(&Host, &triplets)?;
+    let mut solver = Solver::builder().tolerance(1e-10).updates(true).build(&a)?;
 
     let mut temperature: Vec<f64> = (0..CELLS).map(|i| if i < CELLS / 4 { 1.0 } else { 0.0 }).collect();
     let heat: f64 = temperature.iter().sum();
@@ -51,10 +46,10 @@ fn main() -> residua::Result<()> {
     let start = Instant::now();
     for step in 1..=STEPS {
         values(step as f64 / STEPS as f64, &mut new_values);
-        assembly.update(&host, &new_values, &mut a)?;
-        jacobi.update(&host, &a)?;
-        host.copy(&temperature, &mut old)?;
-        let report = cg.solve(&a, &jacobi, &old, &mut temperature, |_, _| ControlFlow::Continue(()))?;
+        assembly.update(&Host, &new_values, &mut a)?;
+        solver.update(a.parts().values)?;
+        old.copy_from_slice(&temperature);
+        let report = solver.solve_into(&old, &mut temperature)?;
         assert!(report.outcome.is_converged(), "step {step}: {}", report.outcome);
         iterations += report.iterations;
     }

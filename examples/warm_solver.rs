@@ -4,16 +4,15 @@
 //! Heat flows through a plate whose conductivity changes with time. A step of the implicit Euler method solves
 //! (I + dt L(t)) u' = u, starting from u.
 
-use residua::backend::{KrylovSteps, Products};
 use residua::generate::poisson2d;
-use residua::krylov::{SolveOptions, WarmCg};
-use residua::{Csr, Host};
+use residua::solver::SolverBackend;
+use residua::{Csr, Host, Solver};
 use std::time::Instant;
 
 const SIDE: usize = 64;
 const STEPS: usize = 1000;
 
-fn time_loop<B: KrylovSteps + Products>(backend: &B, l: &Csr<f64>) -> residua::Result<Vec<f64>> {
+fn time_loop<B: SolverBackend>(backend: &B, l: &Csr<f64>) -> residua::Result<Vec<f64>> {
     let n = l.rows();
     // I + dt c(t) L at every step: same pattern, other values. A simulation would make them where it computes.
     let values = |time: f64| -> Vec<f64> {
@@ -21,8 +20,8 @@ fn time_loop<B: KrylovSteps + Products>(backend: &B, l: &Csr<f64>) -> residua::R
         let parts = l.parts().values;
         parts.iter().map(|&v| factor * v + if v > 0.0 { 1.0 } else { 0.0 }).collect()
     };
-    let options = SolveOptions::default().tolerance(1e-10);
-    let mut solver = WarmCg::setup(backend, l.to_backend(backend)?, options)?;
+    let builder = Solver::builder().tolerance(1e-10).updates(true);
+    let mut solver = builder.build_on(backend, l.to_backend(backend)?)?;
     let mut new = backend.upload(values(0.0))?;
     let mut old = backend.zeros(n)?;
     let mut u = backend.upload((0..n).map(|i| if i < n / 4 { 1.0 } else { 0.0 }).collect())?;
@@ -31,9 +30,9 @@ fn time_loop<B: KrylovSteps + Products>(backend: &B, l: &Csr<f64>) -> residua::R
     let (mut first, start) = (0.0, Instant::now());
     for step in 1..=STEPS {
         backend.write(&values(step as f64 / STEPS as f64), &mut new)?;
-        solver.update(&new)?;
+        solver.update_on(backend, &new)?;
         backend.copy(&u, &mut old)?;
-        let report = solver.solve(&old, &mut u)?;
+        let report = solver.solve_on(backend, &old, &mut u)?;
         assert!(report.outcome.is_converged(), "step {step}: {}", report.outcome);
         iterations += report.iterations;
         worst = worst.max(report.relative_residual);

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! .mtx file -> triplets -> sort by (row, column), sum duplicates -> CSR -> the format that suits the matrix
-//!           -> operator y = alpha A x + beta y -> Krylov solver -> x, with the true residual b - A x
+//!           -> operator y = alpha A x + beta y -> Krylov method -> x, with the true residual b - A x
 //! CSR as a graph -> BFS levels -> reverse Cuthill-McKee -> permuted CSR -> (as above)
 //! ```
 //!
 //! ```
-//! use residua::{Host, Triplets, assemble};
+//! use residua::assemble;
+//! use residua::prelude::*;
 //! // -u'' = 1 on five points, zero at both ends: triplets in any order, duplicates add up.
 //! let mut triplets = Triplets::new(5, 5)?;
 //! for i in 0..5 {
@@ -18,19 +19,19 @@
 //!     }
 //! }
 //! let a = assemble::to_csr(&Host, triplets)?;
-//! let solution = residua::solve(&a, &[1.0; 5])?;
+//! let solution = Solver::builder().build(a)?.solve(&[1.0; 5])?;
 //! assert!(solution.report.outcome.is_converged());
 //! assert!((solution.x[2] - 4.5_f64).abs() < 1e-7);
 //! # Ok::<(), residua::Error>(())
 //! ```
 //!
 //! In a time loop the pattern stays and values change: what depends on the pattern alone is made once, and each step
-//! writes the new values of the triplets, in their order, into the matrix. residua allocates nothing from the second
-//! step on.
+//! writes the new values of the triplets, in their order, into the matrix, and these into the solver. residua allocates
+//! nothing from the second step on.
 //!
 //! ```
-//! use residua::{Host, Triplets, assemble::Assembly, krylov::{Cg, SolveOptions}, precondition::Jacobi};
-//! use std::ops::ControlFlow;
+//! use residua::assemble::Assembly;
+//! use residua::prelude::*;
 //! // Heat in a rod of 100 cells: (1 + dt L) u' = u, four triplets for each pair of neighbours, one for each cell.
 //! let values = |conductivity: f64| -> Vec<f64> {
 //!     let pair = [conductivity, conductivity, -conductivity, -conductivity];
@@ -42,15 +43,14 @@
 //!     triplets.push(i, j, value)?;
 //! }
 //! let (mut a, assembly) = Assembly::new(&Host, &triplets)?;
-//! let mut jacobi = Jacobi::new(&Host, &a)?;
-//! let mut cg = Cg::new(&Host, 100, SolveOptions::default().tolerance(1e-10))?;
+//! let mut solver = Solver::builder().tolerance(1e-10).updates(true).build(&a)?;
 //! let mut u = vec![0.0; 100];
 //! u[0] = 1.0;
 //! for step in 0..10 {
 //!     assembly.update(&Host, &values(1.0 + 0.1 * step as f64), &mut a)?;
-//!     jacobi.update(&Host, &a)?;
+//!     solver.update(a.parts().values)?;
 //!     let old = u.clone(); // u is where the solve starts, and then its result
-//!     let report = cg.solve(&a, &jacobi, &old, &mut u, |_, _| ControlFlow::Continue(()))?;
+//!     let report = solver.solve_into(&old, &mut u)?;
 //!     assert!(report.outcome.is_converged(), "step {step}: {}", report.outcome);
 //! }
 //! assert!((u.iter().sum::<f64>() - 1.0).abs() < 1e-8); // no heat leaves the rod
@@ -65,7 +65,8 @@
 //! | [`market`] | Matrix Market files |
 //! | [`assemble`] | triplets to CSR, and the kept map for new values on the same pattern |
 //! | [`operator`] | what a solver multiplies with: a stored matrix, a closure |
-//! | [`krylov`] | solvers, their outcomes and reports |
+//! | [`solver`] | the one door: [`Solver`] chooses device, order, format, method and preconditioner, and tells why |
+//! | [`krylov`] | methods, their outcomes and reports |
 //! | [`precondition`] | cheap approximations of the inverse |
 //! | [`graph`] | levels, components, reverse Cuthill-McKee, symmetric permutation |
 //! | [`prepare`] | scaling, matching of rows with columns, block triangular form |
@@ -92,15 +93,25 @@ pub mod precondition;
 pub mod prepare;
 pub mod report;
 pub mod scalar;
+pub mod solver;
 
 #[cfg(feature = "cuda")]
 pub use backend::Cuda;
 pub use backend::{Backend, Host};
 pub use error::{CudaError, Error, Result};
-pub use krylov::solve;
 pub use matrix::{Csr, Triplets};
 pub use operator::LinearOperator;
 pub use scalar::{Element, Real, Scalar};
+pub use solver::{Solver, solve};
+
+/// What most programs name: `use residua::prelude::*;`.
+pub mod prelude {
+    pub use crate::backend::Host;
+    pub use crate::error::{Error, Result};
+    pub use crate::krylov::Outcome;
+    pub use crate::matrix::{Csr, Triplets};
+    pub use crate::solver::{Method, Solver};
+}
 
 /// The examples of README.md and of the documents are tests too.
 #[cfg(doctest)]

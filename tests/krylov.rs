@@ -10,7 +10,7 @@ mod outcomes;
 use num_complex::Complex;
 use outcomes::*;
 use residua::backend::{Inverse, KrylovSteps};
-use residua::krylov::{self, Cg, Outcome};
+use residua::krylov::{Cg, Outcome};
 use residua::operator::FunctionOperator;
 use residua::precondition::{Identity, Jacobi, Preconditioner};
 use residua::{Csr, Error, Host, Result, Scalar};
@@ -365,10 +365,10 @@ fn a_tolerance_that_means_nothing_is_refused() {
 #[test]
 fn the_short_way() {
     let a = poisson2d(10);
-    let solution = krylov::solve(&a, &times_ones(&a)).unwrap();
+    let solution = residua::solve(&a, &times_ones(&a)).unwrap();
     assert!(solution.report.outcome.is_converged());
     assert_eq!(solution.history.len(), solution.report.iterations + 1);
-    let solution = krylov::solve(&diagonal(&[1.0, -2.0]), &[3.0, 4.0]).unwrap();
+    let solution = residua::solve(&diagonal(&[1.0, -2.0]), &[3.0, 4.0]).unwrap();
     assert_eq!(solution.report.outcome, Outcome::NotPositiveDefinite { iteration: 0, curvature: -2.0 });
     assert_eq!((solution.report.residual_norm, solution.report.relative_residual), (5.0, 1.0));
 }

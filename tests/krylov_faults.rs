@@ -8,7 +8,7 @@ mod device;
 use device::device;
 use residua::backend::{Backend, KrylovSteps, VectorOps};
 use residua::generate::poisson2d;
-use residua::krylov::{self, Cg, SolveOptions};
+use residua::krylov::{Cg, SolveOptions};
 use residua::operator::FunctionOperator;
 use residua::precondition::Identity;
 use residua::{Csr, Cuda, CudaError, Error, LinearOperator, Result};
@@ -69,7 +69,7 @@ fn loses_its_device(cuda: &Cuda, in_bursts: bool) {
     assert!(matches!(ended, Err(Error::Cuda(CudaError::KernelFault { .. }))), "{ended:?}");
     // The device stays lost, and says so; the host solves the next system.
     assert!(matches!(cuda.synchronize(), Err(Error::Cuda(_))));
-    assert!(krylov::solve(&host, &vec![1.0; 40_000]).unwrap().report.outcome.is_converged());
+    assert!(residua::solve(&host, &vec![1.0; 40_000]).unwrap().report.outcome.is_converged());
 }
 
 #[test]

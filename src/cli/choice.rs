@@ -1,8 +1,8 @@
-//! Which format a matrix is stored in.
+//! Which format a matrix is stored in, and other choices among a few words.
 
-use residua::backend::PreconditionSteps;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use residua::matrix::FORMAT_NAMES;
-use residua::{LinearOperator, Scalar};
+use std::str::FromStr;
 
 /// The name of a format, or `auto`.
 pub(crate) fn parse_format(text: &str) -> Result<String, String> {
@@ -13,96 +13,11 @@ pub(crate) fn parse_format(text: &str) -> Result<String, String> {
     }
 }
 
-/// Products with A that a solve of `n` unknowns can be expected to take for each right-hand side.
-///
-/// Conjugate gradients need about 2.3 n^(1/3) of them for Poisson's equation in three dimensions (296 iterations for
-/// 128^3 points, 581 for 256^3, to 1e-8), and more for almost everything that is harder. What takes fewer is solved
-/// before a better format could pay, so counting on this many is on the safe side.
-pub(crate) fn expected_products(n: usize, right_hand_sides: usize, max_iterations: Option<usize>) -> usize {
-    let iterations = 2.3 * (n as f64).cbrt();
-    max_iterations.unwrap_or(usize::MAX).min(iterations as usize).saturating_mul(right_hand_sides)
-}
-
-/// Products that a polynomial of single precision asks for, times those of plain conjugate gradients: 1.11 to 1.20 were
-/// seen on grids in three dimensions (docs/benchmarks/cg.md).
-const MORE_PRODUCTS: f64 = 1.2;
-
-/// The polynomial is taken for fewer bytes than this share of plain ones: what it saves is expected, what it costs
-/// certain.
-const SHARE: f64 = 0.65;
-
-/// Bytes to be saved, at least: a GPU moves them in 25 ms, and setting the polynomial up takes up to 10.
-const WORTH: f64 = 1e11;
-
-/// Whether the system is so large that [`polynomial_pays`] may say yes; then the matrix is worth keeping in half the
-/// precision.
-pub(crate) fn polynomial_may_pay<T: Scalar>(n: usize, products: usize) -> bool {
-    (1.0 - SHARE) * plain_bytes::<T>(n, 0) * products as f64 > WORTH / 4.0
-}
-
-/// Whether conjugate gradients with a polynomial of so many steps in half the precision move so many fewer bytes than
-/// plain ones that it shows, for `products` of these.
-pub(crate) fn polynomial_pays<T: Scalar, B: PreconditionSteps>(
-    a: &dyn LinearOperator<T, B>,
-    products: usize,
-    steps: usize,
-) -> bool {
-    let n = a.rows();
-    let (vector, narrow) = ((n * size_of::<T>()) as f64, (n * size_of::<T::Narrow>()) as f64);
-    // In half the precision the matrix takes no more than in full.
-    let matrix = a.bytes() as f64 - 2.0 * vector;
-    let plain = plain_bytes::<T>(n, matrix as usize);
-    // A step behind its product moves seven vectors; rounding, z and r.z move five and two of the iteration's own.
-    let step = matrix + 7.0 * narrow;
-    let outer = plain + 5.0 * vector + 4.0 * narrow + (steps - 1) as f64 * step;
-    let share = MORE_PRODUCTS * outer / (steps as f64 * plain);
-    share < SHARE && (1.0 - share) * plain * products as f64 > WORTH
-}
-
-/// Bytes of an iteration of plain conjugate gradients.
-fn plain_bytes<T: Scalar>(n: usize, matrix: usize) -> f64 {
-    (matrix + 10 * n * size_of::<T>()) as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use residua::{Backend, Host, Result};
-
-    /// A square operator of which only its size and the bytes of its matrix are known.
-    struct Sized(usize, usize);
-
-    impl LinearOperator<f64, Host> for Sized {
-        fn rows(&self) -> usize {
-            self.0
-        }
-        fn columns(&self) -> usize {
-            self.0
-        }
-        fn apply(&self, backend: &Host, x: &[f64], y: &mut [f64]) -> Result<()> {
-            backend.copy(x, y)
-        }
-        fn bytes(&self) -> usize {
-            self.1 + 16 * self.0
-        }
-    }
-
-    #[test]
-    fn a_polynomial_pays_where_vectors_are_most_of_what_is_moved_and_there_is_much_of_it() {
-        let pays = |n: usize, matrix: usize, products: usize| {
-            let pays = polynomial_pays(&Sized(n, n * matrix), products, 14);
-            assert!(!pays || polynomial_may_pay::<f64>(n, products), "{n} {matrix} {products}");
-            pays
-        };
-        let n = 250 * 250 * 250;
-        let products = expected_products(n, 1, None);
-        // A byte a row, as for a stencil; 7 entries of 8 or of 12 bytes.
-        assert!(pays(n, 1, products));
-        assert!(!pays(n, 84, products));
-        // Few unknowns, or few iterations: over before it is set up.
-        assert!(!pays(1_000_000, 1, expected_products(1_000_000, 1, None)));
-        assert!(!pays(n, 1, 20));
-        // Many right-hand sides share the setup.
-        assert!(pays(1_000_000, 1, expected_products(1_000_000, 100, None)));
-    }
+/// One of some values by its word.
+pub(crate) fn one_of<T>(words: impl Iterator<Item = &'static str>) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr + Clone + Send + Sync + 'static,
+    T::Err: std::error::Error + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(words).try_map(|word| word.parse())
 }

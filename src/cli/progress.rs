@@ -15,18 +15,19 @@ pub(crate) struct Progress {
     active: bool,
     last: Instant,
     tolerance: f64,
-    label: String,
+    /// How many right-hand sides there are.
+    count: usize,
 }
 
 impl Progress {
     /// A bar that is full when a relative residual of `tolerance` is reached.
-    pub(crate) fn new(quiet: bool, tolerance: f64, label: String) -> Self {
+    pub(crate) fn new(quiet: bool, tolerance: f64, count: usize) -> Self {
         let active = !quiet && stderr().is_terminal();
-        Self { shown: false, active, last: Instant::now(), tolerance, label }
+        Self { shown: false, active, last: Instant::now(), tolerance, count }
     }
 
     /// Draws, if it is time.
-    pub(crate) fn update(&mut self, iteration: usize, residual: f64) {
+    pub(crate) fn update(&mut self, right_hand_side: usize, iteration: usize, residual: f64) {
         if !self.active || self.last.elapsed() < PAUSE {
             return;
         }
@@ -35,9 +36,12 @@ impl Progress {
         let done = (residual.log10() / self.tolerance.max(1e-16).log10()).clamp(0.0, 1.0);
         let full = if done.is_finite() { (done * WIDTH as f64) as usize } else { 0 };
         let (bar, rest) = ("=".repeat(full), " ".repeat(WIDTH - full));
+        let label = match self.count {
+            1 => String::new(),
+            count => format!("b {} of {count}  ", right_hand_side + 1),
+        };
         console::tell(&format!(
-            "\r{}iteration {iteration:>7}  residual {residual:.2e}  [{bar}{rest}]\x1b[K",
-            self.label
+            "\r{label}iteration {iteration:>7}  residual {residual:.2e}  [{bar}{rest}]\x1b[K"
         ));
     }
 }

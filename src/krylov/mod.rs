@@ -3,7 +3,8 @@
 //! All solve A x = b with any [`LinearOperator`](crate::LinearOperator) and any
 //! [`Preconditioner`](crate::precondition::Preconditioner), and share one driver, [`Krylov`]: a method of your own is a
 //! [`Method`]. [`Refinement`] runs [`Cg`] with matrix and vectors of half the precision in its loop, [`MultiCg`] for
-//! several right-hand sides at once. [`solve`] is the short way for a matrix on the host.
+//! several right-hand sides at once. [`Solver`](crate::Solver) chooses
+//! among all of them by itself.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -56,54 +57,12 @@ pub use minres::{MinimalResidual, Minres};
 pub use multi::MultiCg;
 pub use options::SolveOptions;
 pub use refine::Refinement;
-pub use report::{Outcome, Report, Solution};
+pub use report::{Outcome, Report};
 pub use warm::WarmCg;
 
-use crate::backend::{Host, VectorOps};
+use crate::backend::VectorOps;
 use crate::error::{Error, Result};
-use crate::matrix::Csr;
-use crate::precondition::Jacobi;
 use crate::scalar::Scalar;
-use std::ops::ControlFlow;
-
-/// Solves A x = b by conjugate gradients with the Jacobi preconditioner and default [`SolveOptions`], from x = 0.
-///
-/// A must be Hermitian, which is not looked at ([`Facts`](crate::report::Facts) tells). Whether it is positive
-/// definite, the iteration finds out: not solving the system is no error but an [`Outcome`] in the report. A diagonal
-/// entry that is not positive ends in [`Outcome::NotPositiveDefinite`]. For many solves, keep a [`Cg`].
-///
-/// ```
-/// use residua::{Csr, krylov};
-/// // | 2 -1  . |
-/// // |-1  2 -1 | x = b
-/// // | . -1  2 |
-/// let a = Csr::from_parts(3, 3, vec![0, 2, 5, 7], vec![0, 1, 0, 1, 2, 1, 2],
-///     vec![2.0, -1.0, -1.0, 2.0, -1.0, -1.0, 2.0])?;
-/// let solution = krylov::solve(&a, &[1.0, 0.0, 1.0])?;
-/// assert!(solution.report.outcome.is_converged());
-/// assert!(solution.x.iter().all(|x: &f64| (x - 1.0).abs() < 1e-12));
-/// # Ok::<(), residua::Error>(())
-/// ```
-///
-/// # Errors
-/// Where A is not square, b has another length, or memory is short.
-pub fn solve<T: Scalar>(a: &Csr<T, Host>, b: &[T]) -> Result<Solution<T>> {
-    Error::check_dimension("length of b", a.rows(), b.len())?;
-    let mut x = vec![T::zero(); b.len()];
-    match Jacobi::new(&Host, a) {
-        Ok(jacobi) => {
-            let mut cg = Cg::new(&Host, b.len(), SolveOptions::default())?;
-            let report = cg.solve(a, &jacobi, b, &mut x, |_, _| ControlFlow::Continue(()))?;
-            Ok(Solution { x, report, history: cg.into_history() })
-        }
-        Err(Error::Diagonal { value, .. }) if value <= 0.0 => {
-            let report =
-                Report::not_started(Outcome::NotPositiveDefinite { iteration: 0, curvature: value }, b);
-            Ok(Solution { x, report, history: Vec::new() })
-        }
-        Err(error) => Err(error),
-    }
-}
 
 /// How many systems of `n` unknowns have their right-hand sides one behind the other in `b` entries, and their
 /// solutions in `x`.

@@ -1,6 +1,5 @@
 //! What a caller learns from a solver.
 
-use crate::scalar::{Real, Scalar};
 use std::fmt;
 
 /// How a solve ended. x holds the last iterate; where the iteration failed ([`NotPositiveDefinite`], [`Breakdown`],
@@ -41,6 +40,8 @@ pub enum Outcome {
     NotFinite,
     /// The observer asked to stop.
     Interrupted,
+    /// The allowed time is over ([`Builder::time_limit`](crate::solver::Builder::time_limit)).
+    TimeLimit,
 }
 
 impl Outcome {
@@ -54,8 +55,8 @@ impl Outcome {
         matches!(self, Outcome::Converged | Outcome::LeastSquares)
     }
 
-    /// One word for programs: `converged`, `least_squares`, `max_iterations`, `not_positive_definite`, `breakdown`, `stagnated`,
-    /// `not_finite`, `interrupted`.
+    /// One word for programs: `converged`, `least_squares`, `max_iterations`, `not_positive_definite`, `breakdown`,
+    /// `stagnated`, `not_finite`, `interrupted`, `time_limit`.
     pub fn status(&self) -> &'static str {
         match self {
             Outcome::Converged => "converged",
@@ -66,6 +67,7 @@ impl Outcome {
             Outcome::Stagnated => "stagnated",
             Outcome::NotFinite => "not_finite",
             Outcome::Interrupted => "interrupted",
+            Outcome::TimeLimit => "time_limit",
         }
     }
 }
@@ -83,6 +85,7 @@ impl fmt::Display for Outcome {
             Outcome::Stagnated => f.write_str("stagnated"),
             Outcome::NotFinite => f.write_str("not finite"),
             Outcome::Interrupted => f.write_str("interrupted"),
+            Outcome::TimeLimit => f.write_str("time limit reached"),
         }
     }
 }
@@ -104,29 +107,4 @@ pub struct Report {
     pub restarts: usize,
     /// Compulsory bytes of one iteration: matrix, vectors and preconditioner, each as often as it must be moved.
     pub bytes_per_iteration: usize,
-}
-
-impl Report {
-    /// The report of a solve that a caller refuses before it starts, x being zero: a diagonal entry that is not
-    /// positive ([`Error::Diagonal`](crate::Error::Diagonal)) ends so.
-    pub fn not_started<T: Scalar>(outcome: Outcome, b: &[T]) -> Self {
-        let largest = b.iter().map(|b| b.abs().to_f64()).fold(0.0, f64::max);
-        let scale = if largest > 0.0 { largest } else { 1.0 };
-        let residual_norm = b.iter().map(|b| (b.abs().to_f64() / scale).powi(2)).sum::<f64>().sqrt() * scale;
-        let relative_residual = if residual_norm > 0.0 { 1.0 } else { residual_norm };
-        Self { outcome, iterations: 0, residual_norm, relative_residual, restarts: 0, bytes_per_iteration: 0 }
-    }
-}
-
-/// A solution with its report, as [`solve`](super::solve) returns it.
-#[derive(Debug, Clone, PartialEq)]
-#[must_use = "not converging is no error: the outcome in the report tells"]
-#[non_exhaustive]
-pub struct Solution<T> {
-    /// The last iterate.
-    pub x: Vec<T>,
-    /// How the solve ended.
-    pub report: Report,
-    /// Residual norms of the recurrence: at the start, then after each iteration.
-    pub history: Vec<f64>,
 }

@@ -1,7 +1,9 @@
 //! What a solve came to, for a program.
 
-use residua::krylov::{Outcome, Report};
+use residua::krylov::Outcome;
+use residua::solver::{SolveReport, Trail};
 use serde::Serialize;
+use std::sync::Arc;
 
 /// The JSON of `residua solve`. With several right-hand sides, what belongs to one of them (status, iterations,
 /// residual, error, history) is told of the worst at the top, and of each in `right_hand_sides`.
@@ -26,6 +28,7 @@ pub(super) struct Answer {
     pub(super) bytes_per_iteration: usize,
     pub(super) bandwidth_gb_s: Option<f64>,
     pub(super) history: Vec<f64>,
+    pub(super) trail: Trail,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) right_hand_sides: Vec<Column>,
 }
@@ -51,11 +54,13 @@ pub(super) struct Column {
     pub(super) history: Vec<f64>,
     #[serde(skip)]
     pub(super) outcome: Outcome,
+    #[serde(skip)]
+    pub(super) trail: Arc<Trail>,
 }
 
 impl Column {
     /// From the report and the norms of the recurrence; the first of them is ||b||, since x starts at zero.
-    pub(super) fn new(report: &Report, norms: &[f64], error: Option<f64>) -> Self {
+    pub(super) fn new(report: &SolveReport, norms: &[f64], error: Option<f64>) -> Self {
         let scale = norms.first().copied().filter(|&norm| norm > 0.0).unwrap_or(1.0);
         Self {
             status: report.outcome.status(),
@@ -64,6 +69,7 @@ impl Column {
             error,
             history: norms.iter().map(|norm| norm / scale).collect(),
             outcome: report.outcome,
+            trail: Arc::clone(&report.trail),
         }
     }
 }

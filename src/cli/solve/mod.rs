@@ -1,17 +1,11 @@
 //! `residua solve`.
 
 mod answer;
-mod at_once;
-mod method;
-mod preconditioner;
-mod reorder;
 mod rhs;
 mod run;
-mod several;
-mod single;
-mod solver;
 mod words;
 
+use super::choice::one_of;
 use super::device::{self, Device};
 #[cfg(feature = "cuda")]
 use super::failure::About;
@@ -22,12 +16,12 @@ use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure};
 use num_complex::Complex;
 #[cfg(feature = "cuda")]
-use residua::backend::cuda::compile::{Unit, units_of_a_solve, units_of_an_ordering};
-#[cfg(feature = "cuda")]
 use residua::market::{ReadOptions, Reading, read_header};
-use residua::{Host, Scalar};
+use residua::solver::{Builder, Method, Precision, PreconditionerChoice, Reorder};
+use residua::{Host, Scalar, Solver};
 use rhs::Rhs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 #[cfg(feature = "cuda")]
 use std::time::Instant;
 
@@ -47,24 +41,27 @@ pub(crate) struct Arguments {
     /// Write x to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Solver
-    #[arg(long, default_value = "cg", value_parser = ["cg"])]
-    method: String,
+    /// Method; auto takes what suits the matrix
+    #[arg(long, default_value = "auto", value_parser = one_of::<Method>(Method::ALL.iter().map(|value| value.name())))]
+    method: Method,
     /// Preconditioner: none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], chebyshev-single[:STEPS] (the same
     /// in single precision, around it all is in double), or auto: jacobi, or chebyshev-single on a GPU where it moves
     /// so many fewer bytes that the solve is likely to be faster
-    #[arg(long, default_value = "auto", value_name = "NAME", value_parser = preconditioner::parse)]
-    preconditioner: preconditioner::Name,
+    #[arg(long, default_value = "auto", value_name = "NAME")]
+    preconditioner: PreconditionerChoice,
     /// double; mixed: iterate with matrix and vectors in single precision, refine in double; or auto: as mixed, and go
     /// on in double where that does not reach the tolerance
-    #[arg(long, default_value = "double", value_parser = ["double", "mixed", "auto"])]
-    precision: String,
+    #[arg(long, default_value = "double", value_parser = one_of::<Precision>(Precision::ALL.iter().map(|value| value.name())))]
+    precision: Precision,
     /// Stop where ||b - A x|| is at most this times ||b||
     #[arg(long, default_value = "1e-8", value_parser = parse_tolerance, allow_negative_numbers = true)]
     tolerance: f64,
     /// Stop after this many iterations [default: 10 for each unknown, at least 1000, at most 100000]
     #[arg(long)]
     max_iterations: Option<usize>,
+    /// Stop after this many seconds of solving [default: none]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_negative_numbers = true)]
+    time_limit: Option<Duration>,
     /// Storage format of A: auto or one that `residua info` lists
     #[arg(long, default_value = "auto", value_parser = super::choice::parse_format)]
     format: String,
@@ -72,9 +69,9 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "auto", value_parser = super::device::parse)]
     device: String,
     /// Renumber the unknowns before solving: auto does so where it is likely to pay; x comes back in the order of the
-    /// file
-    #[arg(long, default_value = "none", value_parser = ["none", "rcm", "auto"])]
-    reorder: String,
+    /// file [default: auto]
+    #[arg(long, value_parser = one_of::<Reorder>(Reorder::ALL.iter().map(|value| value.name())))]
+    reorder: Option<Reorder>,
     /// Write the report as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -96,18 +93,32 @@ fn parse_tolerance(text: &str) -> Result<f64, String> {
     }
 }
 
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| "a time is a number of seconds from 0 on, such as 0.5".into())
+}
+
 impl Arguments {
     fn is_mixed(&self) -> bool {
-        self.precision != "double"
+        self.precision != Precision::Double
     }
 
-    /// The kernels that a solve is likely to need. Those of an ordering come first: one of them takes longer to compile
-    /// than any other.
-    #[cfg(feature = "cuda")]
-    fn units<T: Scalar>(&self) -> Vec<Unit> {
-        let ordering = if self.reorder == "none" { Vec::new() } else { units_of_an_ordering() };
-        let solve = if T::COMPLEX { Vec::new() } else { units_of_a_solve() };
-        [ordering, solve].concat()
+    /// What is asked of the solver.
+    fn builder(&self) -> Builder {
+        let mut builder = Solver::builder()
+            .tolerance(self.tolerance)
+            .method(self.method)
+            .preconditioner(self.preconditioner)
+            .precision(self.precision)
+            .format(&self.format)
+            .reorder(self.reorder.unwrap_or_default());
+        if let Some(iterations) = self.max_iterations {
+            builder = builder.max_iterations(iterations);
+        }
+        if let Some(limit) = self.time_limit {
+            builder = builder.time_limit(limit);
+        }
+        builder
     }
 }
 
@@ -180,7 +191,7 @@ fn run_as<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result
             run::run::<T, _>(&Host, load(path), reason.as_deref(), arguments, sinks)
         }
         Device::Cuda(cuda) => {
-            let _compiling = cuda.compile_ahead(arguments.units::<T>());
+            let _compiling = cuda.compile_ahead(arguments.builder().kernels::<T>());
             let loaded = load_on(&cuda, path, reading.unwrap_or_else(begin));
             run::run::<T, _>(&cuda, loaded, None, arguments, sinks)
         }

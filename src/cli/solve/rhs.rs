@@ -2,9 +2,8 @@
 
 use crate::cli::Failure;
 use crate::cli::failure::About;
-use residua::backend::{GraphSteps, Products};
+use residua::backend::Products;
 use residua::generate::Random;
-use residua::graph::Permutation;
 use residua::market::{self, ReadOptions};
 use residua::{Backend, Csr, Scalar};
 use std::path::{Path, PathBuf};
@@ -47,50 +46,28 @@ impl FromStr for Rhs {
 
 /// Right-hand sides of one length, with the solution where it is known.
 pub(super) struct RightHandSides<T: Scalar, B: Backend> {
-    columns: Columns<T, B>,
+    pub(super) columns: Columns<T, B>,
     /// The solution that the only column was made from.
     pub(super) solution: Option<B::Vec<T>>,
     /// For the report.
     pub(super) words: String,
 }
 
-enum Columns<T: Scalar, B: Backend> {
-    /// From a file: on the host, for there may be many.
-    Read(Vec<Vec<T>>),
+/// Where right-hand sides are.
+pub(super) enum Columns<T: Scalar, B: Backend> {
+    /// From a file: on the host, for there may be many, one behind the other; and the length of one.
+    Read(Vec<T>, usize),
     /// Made where it is needed.
     Made(B::Vec<T>),
 }
 
-impl<T: Scalar, B: GraphSteps> RightHandSides<T, B> {
+impl<T: Scalar, B: Backend> RightHandSides<T, B> {
     /// How many there are.
     pub(super) fn count(&self) -> usize {
         match &self.columns {
-            Columns::Read(columns) => columns.len(),
+            Columns::Read(columns, n) => columns.len() / n,
             Columns::Made(_) => 1,
         }
-    }
-
-    /// One of them, in the order of the matrix.
-    pub(super) fn column(
-        &self,
-        backend: &B,
-        number: usize,
-        permutation: Option<&Permutation<B>>,
-    ) -> residua::Result<B::Vec<T>> {
-        let read;
-        let b = match &self.columns {
-            Columns::Read(columns) => {
-                read = backend.upload(columns[number].clone())?;
-                &read
-            }
-            Columns::Made(b) => b,
-        };
-        let mut ordered = backend.buffer(B::len(b))?;
-        match permutation {
-            Some(permutation) => permutation.apply_on(backend, b, &mut ordered)?,
-            None => backend.copy(b, &mut ordered)?,
-        }
-        Ok(ordered)
     }
 }
 
@@ -102,9 +79,9 @@ impl Rhs {
         a: &Csr<T, B>,
         matrix: &Path,
     ) -> Result<RightHandSides<T, B>, Failure> {
-        let n = a.rows();
+        let n = a.columns();
         let (x, words) = match self {
-            Rhs::File(path) => return read(path, matrix, n),
+            Rhs::File(path) => return read(path, matrix, a.rows()),
             Rhs::Ones => (ones(backend, n), "all ones".to_string()),
             Rhs::TimesOnes => (ones(backend, n), "A times ones, so that x is known".to_string()),
             Rhs::Random(seed) => {
@@ -119,7 +96,7 @@ impl Rhs {
         if !matches!(self, Rhs::TimesOnes | Rhs::TimesRandom(_)) {
             return Ok(RightHandSides { columns: Columns::Made(x), solution: None, words });
         }
-        let mut b = backend.zeros(n).about(matrix)?;
+        let mut b = backend.zeros(a.rows()).about(matrix)?;
         a.product(backend, T::one(), &x, T::zero(), &mut b).about(matrix)?;
         Ok(RightHandSides { columns: Columns::Made(b), solution: Some(x), words })
     }
@@ -159,12 +136,12 @@ fn read<T: Scalar, B: Backend>(
     if k == 0 {
         return Err(Failure::about(path, "no right-hand side: the array has no columns"));
     }
-    let columns = (0..k).map(|j| file.column(j).to_vec()).collect();
+    let columns: Vec<T> = (0..k).flat_map(|j| file.column(j).iter().copied()).collect();
     let words = match k {
         1 => path.display().to_string(),
         _ => format!("{}, {k} columns", path.display()),
     };
-    Ok(RightHandSides { columns: Columns::Read(columns), solution: None, words })
+    Ok(RightHandSides { columns: Columns::Read(columns, n), solution: None, words })
 }
 
 #[cfg(test)]

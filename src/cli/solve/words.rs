@@ -5,8 +5,8 @@ use super::answer::{Answer, Column};
 use crate::cli::device::not_on_gpu;
 use residua::krylov::Outcome;
 use residua::matrix::{Basis, ChoiceReport};
-use residua::report::{Align, Facts, Table, bytes, count, ratio, seconds};
-use residua::{Csr, Scalar};
+use residua::report::{Align, Table, bytes, count, ratio, seconds};
+use residua::solver::{Precision, Reorder, StageReport};
 
 /// Right-hand sides that the report lists one by one.
 const MOST_COLUMNS: usize = 20;
@@ -23,7 +23,6 @@ pub(super) struct Story<'a> {
     pub(super) no_gpu: Option<&'a str>,
     pub(super) choice: Option<&'a ChoiceReport>,
     pub(super) pattern: bool,
-    pub(super) reordering: Option<String>,
     pub(super) copy: Option<f64>,
     /// How many right-hand sides were solved at a time.
     pub(super) at_once: usize,
@@ -34,7 +33,8 @@ pub(super) fn story(story: &Story<'_>) -> String {
     let Story { arguments, answer, columns, .. } = story;
     let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
     let mut tell = |what: &str, text: String| table.row([what.to_string(), text]);
-    let kind = if answer.symmetric { "symmetric" } else { "Hermitian" };
+    let kind = answer.trail.decisions.iter().find(|decision| decision.subject == "symmetry");
+    let kind = kind.map_or("", |decision| &decision.chosen);
     let size = format!("{} x {}", count(answer.rows as u64), count(answer.columns as u64));
     let nonzeros = count(answer.nonzeros as u64);
     tell("A", format!("{}: {size}, {nonzeros} nonzeros, {kind}", arguments.matrix.display()));
@@ -64,8 +64,26 @@ pub(super) fn story(story: &Story<'_>) -> String {
         tell("format", choice.to_string());
     }
     tell("device", format!("{}{}", answer.device, not_on_gpu(story.no_gpu)));
-    if let Some(reordering) = &story.reordering {
-        tell("reordered", reordering.clone());
+    // That the order stays is told to who asked.
+    let order = answer.trail.decisions.iter().find(|decision| decision.subject == "order");
+    if let Some(order) = order.filter(|order| match arguments.reorder {
+        Some(Reorder::None) => false,
+        Some(_) => true,
+        None => order.chosen != "no",
+    }) {
+        let why = if order.why.is_empty() { String::new() } else { format!("; {}", order.why) };
+        tell("reordered", format!("{}{why}", order.chosen));
+    }
+    let tried: Vec<&StageReport> = answer
+        .trail
+        .stages
+        .iter()
+        .filter(|stage| stage.outcome.is_some() || stage.refused.is_some())
+        .collect();
+    if tried.len() > 1 {
+        for stage in tried {
+            tell("tried", attempt(stage));
+        }
     }
     if columns.len() == 1 {
         tell("result", outcome(&columns[0].outcome, columns[0].iterations));
@@ -121,10 +139,28 @@ fn each(columns: &[Column]) -> String {
     text
 }
 
+/// A method, and how it ended.
+fn attempt(stage: &StageReport) -> String {
+    let half = if stage.precision == Precision::Mixed { " in single precision" } else { "" };
+    let name = format!("{} with {}{half}", stage.method, stage.preconditioner);
+    match (&stage.outcome, &stage.refused) {
+        (Some(ended), _) => {
+            let residual =
+                stage.relative_residual.map_or(String::new(), |r| format!(", residual {}", ratio(r)));
+            format!("{name}: {}{residual}, {}", outcome(ended, stage.iterations), seconds(stage.seconds))
+        }
+        (None, Some(refused)) => format!("{name}: {refused}"),
+        (None, None) => name,
+    }
+}
+
 fn outcome(outcome: &Outcome, iterations: usize) -> String {
     let s = if iterations == 1 { "" } else { "s" };
     match outcome {
         Outcome::Converged => format!("converged in {iterations} iteration{s}"),
+        Outcome::LeastSquares => format!(
+            "a least-squares solution after {iterations} iteration{s}: no x solves the system, and none makes b - A x smaller"
+        ),
         other => format!("not solved after {iterations} iteration{s}: {}", plainly(other)),
     }
 }
@@ -201,6 +237,7 @@ fn advice(story: &Story<'_>) -> Option<String> {
         ),
         Outcome::Breakdown { .. } => "The iteration cannot go on from here: the preconditioner is not positive definite, or numbers are beyond the range of \
              the type. Try: --preconditioner none, or scaling A and b.".into(),
+        Outcome::TimeLimit => "Try: more time (--time-limit), or a looser --tolerance.".into(),
         Outcome::NotFinite => "Numbers overflowed, or b is not finite. Try: scaling A and b.".into(),
         _ => return None,
     })
@@ -214,32 +251,4 @@ pub(super) fn subtitle(answer: &Answer, columns: &[Column]) -> String {
         [column] => format!("{method}: {}", outcome(&column.outcome, column.iterations)),
         _ => format!("{method}, {} right-hand sides", columns.len()),
     }
-}
-
-/// Why a matrix that is not Hermitian is refused.
-pub(super) fn unsymmetric<T: Scalar>(a: &Csr<T>, facts: &Facts) -> String {
-    let only = "conjugate gradients, the only method so far, need a symmetric matrix";
-    if facts.is_skew_symmetric() {
-        return format!("a skew-symmetric matrix: {only}");
-    }
-    if T::COMPLEX && facts.is_symmetric() {
-        return "a complex symmetric matrix: conjugate gradients, the only method so far, need a Hermitian one".into();
-    }
-    let kind = if T::COMPLEX { "Hermitian" } else { "symmetric" };
-    let example = facts.worst_pair.map_or(String::new(), |(i, j)| {
-        let entry = |i, j| a.get(i, j).unwrap_or_default();
-        if i == j {
-            return format!(" (diagonal entry {} is {}, not real)", i + 1, entry(i, i));
-        }
-        format!(
-            " (entry ({}, {}) is {}, entry ({}, {}) is {})",
-            i + 1,
-            j + 1,
-            entry(i, j),
-            j + 1,
-            i + 1,
-            entry(j, i)
-        )
-    });
-    format!("not {kind}{example}: {}", only.replace("symmetric", kind))
 }

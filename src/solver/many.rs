@@ -1,10 +1,10 @@
-//! How many right-hand sides are solved at once: several where that moves fewer bytes than one after the other.
+//! Several right-hand sides at once: where that moves fewer bytes than one after the other.
 
+use super::SolverBackend;
 use super::preconditioner::Setup;
-use residua::Scalar;
-use residua::backend::{PreconditionSteps, Products};
-use residua::matrix::SparseMatrix;
-use residua::scalar::Widen;
+use crate::backend::{PreconditionSteps, Products};
+use crate::matrix::SparseMatrix;
+use crate::scalar::Scalar;
 
 /// The most right-hand sides at once: with more, an iteration's vectors outweigh what is saved of the matrix.
 const MOST: usize = 8;
@@ -21,7 +21,7 @@ const LEAST_LONG: (usize, usize) = (40, 6);
 const WORTH: [f64; 2] = [0.75, 0.6];
 
 /// How many of so many right-hand sides are solved at once: as many each time.
-fn at_once(right_hand_sides: usize) -> usize {
+fn even_groups(right_hand_sides: usize) -> usize {
     right_hand_sides.div_ceil(right_hand_sides.div_ceil(MOST).max(1))
 }
 
@@ -33,21 +33,39 @@ pub(super) fn instead<V, T, B>(
     right_hand_sides: usize,
 ) -> usize
 where
-    V: Scalar + Widen<T>,
+    V: Scalar,
     T: Scalar,
-    B: PreconditionSteps + Products,
+    B: SolverBackend,
 {
-    let systems = at_once(right_hand_sides);
+    let size = Size { rows: chosen.rows(), nonzeros: chosen.nonzeros(), value: size_of::<V>() };
+    at_once::<T, B>(size, chosen.bytes(), preconditioner, right_hand_sides)
+}
+
+/// The size of a matrix, and the bytes of a value.
+#[derive(Clone, Copy)]
+pub(super) struct Size {
+    pub(super) rows: usize,
+    pub(super) nonzeros: usize,
+    pub(super) value: usize,
+}
+
+/// As [`instead`], where a product with what was chosen moves so many bytes.
+pub(super) fn at_once<T: Scalar, B: PreconditionSteps + Products>(
+    Size { rows, nonzeros, value }: Size,
+    product: usize,
+    preconditioner: &Setup<T, B>,
+    right_hand_sides: usize,
+) -> usize {
+    let systems = even_groups(right_hand_sides);
     let (long, least_long) = LEAST_LONG;
-    let least = if chosen.nonzeros() > long * chosen.rows() { least_long } else { LEAST };
+    let least = if nonzeros > long * rows { least_long } else { LEAST };
     if systems < least || !matches!(preconditioner, Setup::Identity | Setup::Jacobi(_)) {
         return 1;
     }
-    let n = chosen.rows();
-    let vectors = 8 * n * size_of::<T>();
-    let csr = chosen.nonzeros() * (4 + size_of::<V>()) + 4 * n;
-    let together = csr / systems + 2 * n * size_of::<T>() + vectors;
-    if together as f64 > WORTH[usize::from(!B::BYTES_TELL)] * (chosen.bytes() + vectors) as f64 {
+    let vectors = 8 * rows * size_of::<T>();
+    let csr = nonzeros * (4 + value) + 4 * rows;
+    let together = csr / systems + 2 * rows * size_of::<T>() + vectors;
+    if together as f64 > WORTH[usize::from(!B::BYTES_TELL)] * (product + vectors) as f64 {
         1
     } else {
         systems
@@ -56,12 +74,12 @@ where
 
 #[cfg(test)]
 mod tests {
-    use super::at_once;
+    use super::even_groups;
 
     #[test]
     fn groups_are_even() {
         for (all, each) in [(1, 1), (2, 2), (8, 8), (9, 5), (12, 6), (16, 8), (17, 6), (100, 8)] {
-            assert_eq!(at_once(all), each, "{all}");
+            assert_eq!(even_groups(all), each, "{all}");
         }
     }
 }

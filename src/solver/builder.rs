@@ -1,0 +1,300 @@
+//! What a caller asks of a solver, and the way from there to one.
+
+use super::device::{Device, Opened};
+use super::engine::{Boxed, Engine};
+use super::forecast::expected_products;
+use super::names::{Method, Precision, PreconditionerChoice, Reorder};
+use super::plan::AUTO;
+use super::watch::Canceller;
+use super::{Solver, SolverBackend};
+use crate::backend::Host;
+use crate::error::{Error, Result};
+use crate::krylov::SolveOptions;
+use crate::matrix::{Csr, FORMAT_NAMES};
+use crate::scalar::{Scalar, Symmetry};
+use std::time::Duration;
+
+/// What a [`Solver`] is to be: every setting has a default, and [`Builder::build`] checks them all.
+///
+/// ```
+/// use residua::prelude::*;
+/// use residua::solver::{Device, PreconditionerChoice};
+/// let a = residua::generate::poisson2d(20, 20)?;
+/// let mut solver = Solver::builder()
+///     .tolerance(1e-10)
+///     .device(Device::Cpu)
+///     .preconditioner(PreconditionerChoice::Fsai)
+///     .build(a)?;
+/// assert!(solver.solve(&[1.0; 400])?.report.outcome.is_converged());
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "a builder makes nothing until `build` is called"]
+pub struct Builder {
+    tolerance: Option<f64>,
+    absolute: f64,
+    pub(super) max_iterations: Option<usize>,
+    stagnation_window: Option<usize>,
+    pub(super) time_limit: Option<Duration>,
+    pub(super) method: Method,
+    pub(super) preconditioner: PreconditionerChoice,
+    pub(super) precision: Precision,
+    pub(super) format: String,
+    device: Device,
+    pub(super) reorder: Reorder,
+    pub(super) right_hand_sides: usize,
+    pub(super) updates: bool,
+    pub(super) symmetry: Option<Symmetry>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            tolerance: None,
+            absolute: 0.0,
+            max_iterations: None,
+            stagnation_window: None,
+            time_limit: None,
+            method: Method::Auto,
+            preconditioner: PreconditionerChoice::Auto,
+            precision: Precision::Double,
+            format: AUTO.into(),
+            device: Device::Auto,
+            reorder: Reorder::Auto,
+            right_hand_sides: 1,
+            updates: false,
+            symmetry: None,
+        }
+    }
+}
+
+impl Builder {
+    /// A solve has converged where ||b - A x|| is at most this times ||b||, in the 2-norm. Default: 1e-8 in double
+    /// precision, 1e-5 in single.
+    pub fn tolerance(mut self, relative: f64) -> Self {
+        self.tolerance = Some(relative);
+        self
+    }
+
+    /// A solve has also converged where ||b - A x|| is at most this, in the units of b. Default: 0.
+    pub fn absolute_tolerance(mut self, absolute: f64) -> Self {
+        self.absolute = absolute;
+        self
+    }
+
+    /// Most iterations of a solve, of all methods that it tries. Default: 10 n for n unknowns, at least 1000 and at
+    /// most 100 000.
+    pub fn max_iterations(mut self, iterations: usize) -> Self {
+        self.max_iterations = Some(iterations);
+        self
+    }
+
+    /// The longest time of a solve, which then ends with [`Outcome::TimeLimit`](crate::krylov::Outcome::TimeLimit).
+    /// The clock is looked at once an iteration. Default: none.
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
+        self
+    }
+
+    /// How many iterations may pass without a new smallest residual before a method counts as stagnated, see
+    /// [`SolveOptions::stagnation_window`].
+    pub fn stagnation_window(mut self, iterations: usize) -> Self {
+        self.stagnation_window = Some(iterations);
+        self
+    }
+
+    /// The method. Default: [`Method::Auto`].
+    pub fn method(mut self, method: Method) -> Self {
+        self.method = method;
+        self
+    }
+
+    /// The preconditioner. Default: [`PreconditionerChoice::Auto`].
+    pub fn preconditioner(mut self, preconditioner: PreconditionerChoice) -> Self {
+        self.preconditioner = preconditioner;
+        self
+    }
+
+    /// The precision of the iteration. Default: [`Precision::Double`]. Where the matrix is of single precision already,
+    /// there is no half of it, and this changes nothing.
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
+        self
+    }
+
+    /// The storage format of the matrix: `auto`, or one of [`FORMAT_NAMES`]. Default: `auto`.
+    pub fn format(mut self, name: impl Into<String>) -> Self {
+        self.format = name.into();
+        self
+    }
+
+    /// Where to compute, for [`Builder::build`]. Default: [`Device::Auto`].
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = device;
+        self
+    }
+
+    /// The order of the unknowns in which the solver computes; b, x and new values stay in the caller's. Default:
+    /// [`Reorder::Auto`].
+    pub fn reorder(mut self, reorder: Reorder) -> Self {
+        self.reorder = reorder;
+        self
+    }
+
+    /// How many right-hand sides will be solved for: what many solves pay for, may not pay for one. Default: 1.
+    pub fn right_hand_sides(mut self, expected: usize) -> Self {
+        self.right_hand_sides = expected;
+        self
+    }
+
+    /// Whether values will be replaced ([`Solver::update`]): the matrix is then stored so that they can be from the
+    /// start. Without it, the first update changes the format. Default: no.
+    pub fn updates(mut self, expected: bool) -> Self {
+        self.updates = expected;
+        self
+    }
+
+    /// What is known of the matrix, so that the solver need not look: [`Symmetry::Symmetric`] or
+    /// [`Symmetry::Hermitian`]. What is stored is the whole matrix all the same. Default: not known.
+    pub fn symmetry(mut self, known: Symmetry) -> Self {
+        self.symmetry = Some(known);
+        self
+    }
+
+    /// A solver for a matrix on the host: `Csr`, which is taken over, or `&Csr`, which is copied.
+    ///
+    /// # Errors
+    /// On settings that make no sense, on a matrix that is not square or that no method takes, where the device that
+    /// was named is not to be had, and on too little memory.
+    pub fn build<T: Scalar>(&self, a: impl MatrixSource<T>) -> Result<Solver<T>> {
+        self.check()?;
+        let (rows, _, entries) = a.size();
+        let too_small = match self.device {
+            Device::Auto => Device::too_small(rows, entries, self.right_hand_sides),
+            _ => None,
+        };
+        let opened = match too_small {
+            Some(reason) => Opened::Cpu(Some(reason)),
+            None => self.device.open()?,
+        };
+        match opened {
+            Opened::Cpu(reason) => {
+                let reason = reason.unwrap_or_else(|| "as asked for".into());
+                self.on(&Host, a.place(&Host)?, Some(reason))
+            }
+            #[cfg(feature = "cuda")]
+            Opened::Cuda(cuda) => {
+                let _compiling = cuda.compile_ahead(self.kernels::<T>());
+                self.on(&cuda, a.place(&cuda)?, None)
+            }
+        }
+    }
+
+    /// A solver for a matrix that is in the memory of a backend, which is where it computes. What
+    /// [`Builder::device`] says is of no account.
+    ///
+    /// # Errors
+    /// As [`Builder::build`].
+    pub fn build_on<T: Scalar, B: SolverBackend>(&self, backend: &B, a: Csr<T, B>) -> Result<Solver<T>> {
+        self.check()?;
+        self.on(backend, a, None)
+    }
+
+    fn on<T: Scalar, B: SolverBackend>(
+        &self,
+        backend: &B,
+        a: Csr<T, B>,
+        why: Option<String>,
+    ) -> Result<Solver<T>> {
+        let engine: Box<dyn Engine<T>> = Box::new(Boxed(backend.solver(a, self, why)?));
+        Ok(Solver { engine, canceller: Canceller::default(), time_limit: self.time_limit })
+    }
+
+    /// Refuses what makes no sense.
+    fn check(&self) -> Result<()> {
+        let refused = |what: String| Err(Error::InvalidArgument(what));
+        for (what, tolerance) in [("relative", self.tolerance.unwrap_or(0.0)), ("absolute", self.absolute)] {
+            if !(0.0..f64::INFINITY).contains(&tolerance) {
+                return refused(format!("{what} tolerance {tolerance}: a number from 0 on is needed"));
+            }
+        }
+        if self.format != AUTO && !FORMAT_NAMES.contains(&self.format.as_str()) {
+            return refused(format!("format '{}': choose auto, {}", self.format, FORMAT_NAMES.join(", ")));
+        }
+        if self.right_hand_sides == 0 {
+            return refused("no right-hand side expected: at least 1 is needed".into());
+        }
+        self.preconditioner.check()
+    }
+
+    /// What the methods take of this.
+    pub(super) fn options(&self) -> SolveOptions {
+        let mut options = SolveOptions::default().absolute_tolerance(self.absolute);
+        if let Some(relative) = self.tolerance {
+            options = options.tolerance(relative);
+        }
+        if let Some(iterations) = self.max_iterations {
+            options = options.max_iterations(iterations);
+        }
+        if let Some(iterations) = self.stagnation_window {
+            options = options.stagnation_window(iterations);
+        }
+        options
+    }
+
+    /// The kernels that a solver is likely to need, to be compiled ahead
+    /// ([`Cuda::compile_ahead`](crate::Cuda::compile_ahead)) while a matrix is still on its way.
+    #[cfg(feature = "cuda")]
+    pub fn kernels<T: Scalar>(&self) -> Vec<crate::backend::cuda::compile::Unit> {
+        use crate::backend::cuda::compile::{units_of_a_solve, units_of_an_ordering};
+        let solve = || if T::COMPLEX { Vec::new() } else { units_of_a_solve() };
+        match self.reorder {
+            // One of them takes longer to compile than any other.
+            Reorder::Rcm => [units_of_an_ordering(), solve()].concat(),
+            // Orderings seldom pay: whoever needs them waits.
+            _ => solve(),
+        }
+    }
+
+    /// Products with a matrix of `n` rows that are to be expected.
+    pub(super) fn expected_products(&self, n: usize) -> usize {
+        expected_products(n, self.right_hand_sides, self.max_iterations)
+    }
+}
+
+/// A matrix on the host that a solver can be built from: `Csr` or `&Csr`.
+pub trait MatrixSource<T: Scalar>: sealed::Sealed {
+    /// Rows, columns, stored entries.
+    #[doc(hidden)]
+    fn size(&self) -> (usize, usize, usize);
+
+    /// The matrix in the memory of a backend.
+    #[doc(hidden)]
+    fn place<B: SolverBackend>(self, backend: &B) -> Result<Csr<T, B>>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<T: crate::scalar::Scalar> Sealed for crate::matrix::Csr<T> {}
+    impl<T: crate::scalar::Scalar> Sealed for &crate::matrix::Csr<T> {}
+}
+
+impl<T: Scalar> MatrixSource<T> for Csr<T> {
+    fn size(&self) -> (usize, usize, usize) {
+        (self.rows(), self.columns(), self.nonzeros())
+    }
+
+    fn place<B: SolverBackend>(self, backend: &B) -> Result<Csr<T, B>> {
+        self.into_backend(backend)
+    }
+}
+
+impl<T: Scalar> MatrixSource<T> for &Csr<T> {
+    fn size(&self) -> (usize, usize, usize) {
+        (self.rows(), self.columns(), self.nonzeros())
+    }
+
+    fn place<B: SolverBackend>(self, backend: &B) -> Result<Csr<T, B>> {
+        self.to_backend(backend)
+    }
+}

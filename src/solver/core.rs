@@ -1,0 +1,432 @@
+//! Stage after stage until one solves the system, in the order of the matrix.
+
+use super::SolverBackend;
+use super::columns::column;
+use super::many::{Size, at_once};
+use super::plan::{Notes, System, in_one_call};
+use super::report::{Seconds, SolveReport, StageReport, Trail};
+use super::stage::{Stage, Task};
+use super::system::Stored;
+use super::watch::Watch;
+use crate::backend::Backend;
+use crate::error::{Error, Result};
+use crate::krylov::{MultiCg, Outcome, Report, SolveOptions};
+use crate::matrix::Csr;
+use crate::scalar::{Real, Scalar};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A matrix with its stages, and what they have come to.
+pub(super) struct Core<T: Scalar, B: SolverBackend> {
+    backend: B,
+    options: SolveOptions,
+    stored: Stored<T, B>,
+    stages: Vec<Stage<T, B>>,
+    /// The stage to begin with: those before it ended in a fault with these values, and a later one solved.
+    first: usize,
+    group: Option<Group<T, B>>,
+    norm: Norm<T, B>,
+    seconds: Seconds,
+    device: Arc<str>,
+    trail: Arc<Trail>,
+    history: Vec<f64>,
+    /// Those of several right-hand sides.
+    histories: Vec<Vec<f64>>,
+}
+
+/// The Frobenius norm of A, and a place for what a norm is read from.
+pub(super) struct Norm<T: Scalar, B: SolverBackend> {
+    square: B::Vec<T::Real>,
+    /// None where it is beyond the range of the type.
+    value: Option<f64>,
+}
+
+impl<T: Scalar, B: SolverBackend> Norm<T, B> {
+    /// From the values of the entries.
+    pub(super) fn of(backend: &B, values: &B::Slice<T>) -> Result<Self> {
+        let mut norm = Self { square: backend.zeros(1)?, value: None };
+        norm.value = norm.measure(backend, values)?;
+        Ok(norm)
+    }
+
+    /// The 2-norm of a vector, where it is within the range of the type.
+    fn measure(&mut self, backend: &B, x: &B::Slice<T>) -> Result<Option<f64>> {
+        backend.norm2_squared(x, &mut self.square)?;
+        let square = backend.value(&self.square)?.to_f64();
+        Ok((square.is_finite() && square > 0.0).then(|| square.sqrt()))
+    }
+}
+
+/// Memory for a few systems at once: solver, right-hand sides and solutions, one behind the other.
+struct Group<T: Scalar, B: SolverBackend> {
+    cg: MultiCg<T, B>,
+    b: B::Vec<T>,
+    x: B::Vec<T>,
+}
+
+/// b and x of a system.
+type Pair<'a, T, B> = (&'a mut <B as Backend>::Slice<T>, &'a mut <B as Backend>::Slice<T>);
+
+/// Whether a solve ended in something that another method, another preconditioner or more precision may not meet.
+fn is_fault(outcome: &Outcome) -> bool {
+    !matches!(
+        outcome,
+        Outcome::Converged
+            | Outcome::LeastSquares
+            | Outcome::Interrupted
+            | Outcome::IterationLimit
+            | Outcome::TimeLimit
+    )
+}
+
+impl<T: Scalar, B: SolverBackend> Core<T, B> {
+    pub(super) fn new(
+        backend: &B,
+        System { stored, stages, .. }: System<T, B>,
+        options: SolveOptions,
+        Notes { decisions, seconds }: Notes,
+        norm: Norm<T, B>,
+    ) -> Self {
+        let mut core = Self {
+            device: backend.description().into(),
+            backend: backend.clone(),
+            options,
+            stored,
+            stages,
+            first: 0,
+            group: None,
+            norm,
+            seconds,
+            trail: Arc::new(Trail { decisions, stages: Vec::new() }),
+            history: Vec::new(),
+            histories: Vec::new(),
+        };
+        core.announce();
+        core
+    }
+
+    /// Puts another system of the same matrix in the place of this one.
+    pub(super) fn replace(&mut self, System { stored, stages, .. }: System<T, B>, notes: Notes) {
+        (self.stored, self.stages, self.first) = (stored, stages, 0);
+        let trail = Arc::make_mut(&mut self.trail);
+        trail.decisions.retain(|old| notes.decisions.iter().all(|new| new.subject != old.subject));
+        trail.decisions.extend(notes.decisions);
+        self.announce();
+    }
+
+    /// Lists the stages in the trail.
+    fn announce(&mut self) {
+        let (a, bandwidth) = (self.stored.operator(), self.backend.ordering_price().bandwidth);
+        let told = self.stages.iter().map(|Stage { plan, ready }| {
+            let each = ready.as_ref().map_or(0.0, |ready| ready.bytes(a));
+            let bytes = plan.iterations as f64 * each;
+            StageReport {
+                method: plan.method,
+                preconditioner: plan.preconditioner,
+                precision: plan.precision,
+                why: plan.why,
+                predicted_iterations: plan.iterations,
+                predicted_bytes: bytes,
+                predicted_seconds: bytes / bandwidth,
+                outcome: None,
+                refused: None,
+                iterations: 0,
+                bytes: 0.0,
+                seconds: 0.0,
+                relative_residual: None,
+            }
+        });
+        let told = told.collect();
+        Arc::make_mut(&mut self.trail).stages = told;
+    }
+
+    pub(super) fn stored(&self) -> &Stored<T, B> {
+        &self.stored
+    }
+
+    /// The matrix, where its values can be replaced.
+    pub(super) fn open_mut(&mut self) -> Option<&mut Csr<T, B>> {
+        match &mut self.stored {
+            Stored::Open(a) => Some(a),
+            _ => None,
+        }
+    }
+
+    /// Sets the stages up for the values that the matrix has now.
+    pub(super) fn update(&mut self) -> Result<()> {
+        self.first = 0;
+        let Stored::Open(a) = &self.stored else { return Ok(()) };
+        self.stages.iter_mut().filter_map(|stage| stage.ready.as_mut()).try_for_each(|ready| ready.update(a))
+    }
+
+    /// Takes the norm of new values down, and the time since `start` as that of the update.
+    pub(super) fn measure(&mut self, values: &B::Slice<T>, start: Instant) -> Result<()> {
+        self.norm.value = self.norm.measure(&self.backend, values)?;
+        self.seconds.update = start.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    /// Solves from x, in the order of the matrix.
+    pub(super) fn solve(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<SolveReport> {
+        self.begin();
+        self.go_on(self.first, None, b, x, watch)
+    }
+
+    fn begin(&mut self) {
+        self.history.clear();
+        (self.seconds.solve, self.seconds.iterating) = (0.0, 0.0);
+        Arc::make_mut(&mut self.trail).stages.iter_mut().for_each(StageReport::clear);
+    }
+
+    /// Tries the stages from `first` on, after what `done` tells of.
+    fn go_on(
+        &mut self,
+        first: usize,
+        done: Option<Report>,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<SolveReport> {
+        let start = Instant::now();
+        let limit = self.options.iteration_limit(self.stored.operator().columns());
+        let (mut last, mut total) = (first, done);
+        for number in first..self.stages.len() {
+            let begun = Instant::now();
+            let before = total.map_or(0, |report| report.iterations);
+            let is_last = number + 1 == self.stages.len();
+            let stage = &mut self.stages[number];
+            let plan = stage.plan;
+            watch.method = plan.method;
+            let told = &mut Arc::make_mut(&mut self.trail).stages[number];
+            let ready = match stage.prepare(&self.backend, &self.stored, &self.options) {
+                Ok(ready) => ready,
+                // What was reached before stays, and so does the reason why nothing comes behind it.
+                Err(error) if total.is_some() => {
+                    told.refused = Some(error.to_string());
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let left = limit.saturating_sub(before);
+            let left = match plan.share {
+                Some(share) if !is_last => Some((share * left as f64).ceil() as usize),
+                _ => total.map(|_| left),
+            };
+            let task = Task { a: self.stored.operator(), b, x: &mut *x, left };
+            let mut report = ready.solve(task, &mut |iteration, norm| {
+                if iteration > 0 || total.is_none() {
+                    return watch.see(0, before + iteration, norm);
+                }
+                ControlFlow::Continue(())
+            })?;
+            let skipped = usize::from(!self.history.is_empty());
+            self.history.extend(ready.history().iter().skip(skipped));
+            self.seconds.iterating += ready.iterating().as_secs_f64();
+            report.outcome = watch.reason(report.outcome);
+            told.outcome = Some(report.outcome);
+            told.iterations = report.iterations;
+            told.bytes = report.iterations as f64 * report.bytes_per_iteration as f64;
+            told.seconds = begun.elapsed().as_secs_f64();
+            told.relative_residual = Some(report.relative_residual);
+            let earlier = total.map_or((0, 0), |report| (report.iterations, report.restarts));
+            report.iterations += earlier.0;
+            report.restarts += earlier.1;
+            (last, total) = (number, Some(report));
+            let creeps = report.outcome == Outcome::IterationLimit && plan.share.is_some() && !is_last;
+            if !is_fault(&report.outcome) && !creeps {
+                if report.outcome.is_solved() {
+                    self.first = number;
+                }
+                break;
+            }
+        }
+        self.seconds.solve += start.elapsed().as_secs_f64();
+        match total {
+            Some(report) => self.tell(&report, last, 1, x),
+            None => Err(Error::Unsupported("a system without a method".into())),
+        }
+    }
+
+    /// The report of a solve that ended with a stage.
+    fn tell(
+        &mut self,
+        report: &Report,
+        stage: usize,
+        at_once: usize,
+        x: &B::Slice<T>,
+    ) -> Result<SolveReport> {
+        let plan = self.stages[stage].plan;
+        Ok(SolveReport {
+            outcome: report.outcome,
+            method: plan.method,
+            preconditioner: plan.preconditioner,
+            precision: plan.precision,
+            iterations: report.iterations,
+            restarts: report.restarts,
+            residual_norm: report.residual_norm,
+            relative_residual: report.relative_residual,
+            backward_error: self.backward_error(report, x)?,
+            bytes_per_iteration: report.bytes_per_iteration,
+            at_once,
+            seconds: self.seconds,
+            format: self.stored.format(),
+            stored: self.stored.values(),
+            device: Arc::clone(&self.device),
+            trail: Arc::clone(&self.trail),
+        })
+    }
+
+    /// ||r|| / (||A|| ||x|| + ||b||).
+    fn backward_error(&mut self, report: &Report, x: &B::Slice<T>) -> Result<Option<f64>> {
+        let (residual, relative) = (report.residual_norm, report.relative_residual);
+        if residual == 0.0 {
+            return Ok(Some(0.0));
+        }
+        let Some(norm) = self.norm.value.filter(|_| residual.is_finite() && relative > 0.0) else {
+            return Ok(None);
+        };
+        let x = self.norm.measure(&self.backend, x)?.unwrap_or(0.0);
+        let error = residual / (norm * x + residual / relative);
+        Ok(Some(error).filter(|error| error.is_finite()))
+    }
+
+    /// How many of so many right-hand sides are solved at once; makes memory for them.
+    pub(super) fn make_room(&mut self, right_hand_sides: usize) -> Result<usize> {
+        let wanted = self.at_once(right_hand_sides);
+        if wanted < 2 {
+            return Ok(1);
+        }
+        if self.group.as_ref().is_some_and(|group| group.cg.systems() == wanted) {
+            return Ok(wanted);
+        }
+        self.group = None;
+        let (backend, n) = (&self.backend, self.stored.operator().rows());
+        let make = || {
+            let (b, x) = (backend.zeros(n * wanted)?, backend.zeros(n * wanted)?);
+            Ok(Group { cg: MultiCg::new(backend, n, wanted, self.options.clone())?, b, x })
+        };
+        match make() {
+            Ok(group) => self.group = Some(group),
+            Err(Error::OutOfMemory { .. }) => return Ok(1),
+            Err(error) => return Err(error),
+        }
+        Ok(wanted)
+    }
+
+    fn at_once(&self, right_hand_sides: usize) -> usize {
+        let setup = self.stages[self.first].ready.as_ref().and_then(|ready| ready.for_several());
+        let (Some(setup), "csr") = (setup, self.stored.format()) else { return 1 };
+        let (rows, backend) = (self.stored.operator().rows(), &self.backend);
+        let (nonzeros, value, in_one_call) = match &self.stored {
+            Stored::Open(a) => {
+                let nonzeros = a.nonzeros();
+                (nonzeros, size_of::<T>(), in_one_call::<T, T, B>(backend, rows, nonzeros))
+            }
+            Stored::Full(a) => {
+                let nonzeros = a.nonzeros();
+                (nonzeros, size_of::<T>(), in_one_call::<T, T, B>(backend, rows, nonzeros))
+            }
+            Stored::Narrow(a) => {
+                let nonzeros = a.nonzeros();
+                (nonzeros, size_of::<T::Narrow>(), in_one_call::<T::Narrow, T, B>(backend, rows, nonzeros))
+            }
+        };
+        if in_one_call {
+            return 1;
+        }
+        let size = Size { rows, nonzeros, value };
+        at_once::<T, B>(size, self.stored.operator().bytes(), setup, right_hand_sides)
+    }
+
+    /// The right-hand side and the solution of a place among those at once.
+    pub(super) fn room(&mut self, place: usize) -> Result<Pair<'_, T, B>> {
+        let own = column(self.stored.operator().rows(), place);
+        match &mut self.group {
+            Some(Group { b, x, .. }) => Ok((B::part_mut(b, own.clone()), B::part_mut(x, own))),
+            None => Err(Error::Unsupported("several right-hand sides at once without memory".into())),
+        }
+    }
+
+    /// Solves the first `count` systems of the room, from what lies there.
+    pub(super) fn solve_group(
+        &mut self,
+        count: usize,
+        watch: &mut Watch<'_>,
+        reports: &mut Vec<SolveReport>,
+    ) -> Result<()> {
+        self.begin();
+        let number = self.first;
+        let Some(mut group) = self.group.take() else { return Ok(()) };
+        let n = self.stored.operator().rows();
+        let start = Instant::now();
+        watch.method = self.stages[number].plan.method;
+        let done = {
+            let a = self.stored.operator();
+            let (b, x) = (B::part(&group.b, 0..count * n), B::part_mut(&mut group.x, 0..count * n));
+            let setup = self.stages[number].ready.as_ref().and_then(|ready| ready.for_several());
+            let Some(setup) = setup else { return Ok(()) };
+            let cg = &mut group.cg;
+            let mut see = |place, iteration, norm| watch.see(place, iteration, norm);
+            cg.solve(a, setup.get(), b, x, &mut see)?.to_vec()
+        };
+        self.seconds.solve = start.elapsed().as_secs_f64();
+        self.seconds.iterating = group.cg.iterating().as_secs_f64();
+        let told = &mut Arc::make_mut(&mut self.trail).stages[number];
+        told.seconds = self.seconds.solve;
+        told.iterations = done.iter().map(|report| report.iterations).max().unwrap_or(0);
+        told.bytes = done.iter().map(|r| r.iterations as f64 * r.bytes_per_iteration as f64).sum();
+        told.outcome = done.iter().map(|report| watch.reason(report.outcome)).reduce(worse);
+        told.relative_residual = done.iter().map(|report| report.relative_residual).reduce(f64::max);
+        for (place, mut report) in done.into_iter().enumerate() {
+            report.outcome = watch.reason(report.outcome);
+            self.history.clear();
+            self.history.extend(group.cg.history(place));
+            let own = column(n, place);
+            let x = B::part_mut(&mut group.x, own.clone());
+            // The share of one of them.
+            self.seconds.solve = start.elapsed().as_secs_f64() / count as f64;
+            self.seconds.iterating = group.cg.iterating().as_secs_f64() / count as f64;
+            reports.push(if is_fault(&report.outcome) && number + 1 < self.stages.len() {
+                watch.offset += place;
+                let b = B::part(&group.b, own);
+                let report = self.go_on(number + 1, Some(report), b, x, watch);
+                watch.offset -= place;
+                SolveReport { at_once: count, ..report? }
+            } else {
+                self.tell(&report, number, count, x)?
+            });
+            self.keep_history();
+        }
+        self.group = Some(group);
+        Ok(())
+    }
+
+    pub(super) fn forget_histories(&mut self) {
+        self.histories.clear();
+    }
+
+    /// Keeps the history of the last solve as that of the next of several right-hand sides.
+    pub(super) fn keep_history(&mut self) {
+        self.histories.push(self.history.clone());
+    }
+
+    /// Residual norms of a right-hand side of the last solve.
+    pub(super) fn history(&self, right_hand_side: usize) -> &[f64] {
+        match self.histories.get(right_hand_side) {
+            Some(history) => history,
+            None if right_hand_side == 0 => &self.history,
+            None => &[],
+        }
+    }
+}
+
+/// The outcome that tells more: the first that is not converged.
+fn worse(first: Outcome, second: Outcome) -> Outcome {
+    if first.is_converged() { second } else { first }
+}

@@ -1,0 +1,138 @@
+//! Where a solver computes.
+
+use crate::error::{Error, Result};
+use std::fmt;
+use std::str::FromStr;
+
+#[cfg(feature = "cuda")]
+use crate::backend::Cuda;
+
+/// Where to compute. Reads and prints as `auto`, `cpu`, `cuda` (the first one) or `cuda:N`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Device {
+    /// The first GPU where there is one and the system is worth starting it, else the CPU.
+    #[default]
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// The NVIDIA GPU of this number.
+    Cuda(usize),
+}
+
+/// A device that is ready to compute, see [`Device::open`].
+#[derive(Debug)]
+pub enum Opened {
+    /// The CPU, and why no GPU was taken, where one was looked for.
+    Cpu(Option<String>),
+    /// An NVIDIA GPU.
+    #[cfg(feature = "cuda")]
+    Cuda(Cuda),
+}
+
+impl FromStr for Device {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "auto" => Ok(Device::Auto),
+            "cpu" => Ok(Device::Cpu),
+            "cuda" => Ok(Device::Cuda(0)),
+            _ => match text.strip_prefix("cuda:").and_then(|number| number.parse().ok()) {
+                Some(number) => Ok(Device::Cuda(number)),
+                None => Err(Error::InvalidArgument(format!("'{text}': choose auto, cpu, cuda or cuda:N"))),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Device::Auto => f.pad("auto"),
+            Device::Cpu => f.pad("cpu"),
+            Device::Cuda(number) => write!(f, "cuda:{number}"),
+        }
+    }
+}
+
+/// Bytes that a CPU moves while a GPU starts and does its part: 0.3 s at 16 GB/s (docs/benchmarks/cg.md).
+const STARTING: f64 = 5e9;
+
+/// Iterations for each point that a grid in two dimensions has in a row: even grids take 2, uneven meshes 8 and more.
+const ITERATIONS: f64 = 3.0;
+
+impl Device {
+    /// Opens the device. [`Device::Auto`] takes the first GPU where everything that it needs is there, else the CPU.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`] with the reason why a GPU that was named is not to be had; [`Error::Unsupported`] where one is
+    /// named and this build knows none.
+    #[cfg(feature = "cuda")]
+    pub fn open(self) -> Result<Opened> {
+        match self {
+            Device::Cuda(ordinal) => Ok(Opened::Cuda(Cuda::new(ordinal)?)),
+            Device::Auto => Ok(match first_cuda() {
+                Ok(device) => Opened::Cuda(device),
+                Err(reason) => Opened::Cpu(Some(reason)),
+            }),
+            Device::Cpu => Ok(Opened::Cpu(None)),
+        }
+    }
+
+    /// Opens the device: the CPU, since this build knows no other.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where a GPU is named.
+    #[cfg(not(feature = "cuda"))]
+    pub fn open(self) -> Result<Opened> {
+        match self {
+            Device::Cuda(_) => {
+                Err(Error::Unsupported(format!("{self}: this build has no CUDA (feature `cuda`)")))
+            }
+            _ => Ok(Opened::Cpu(None)),
+        }
+    }
+
+    /// Why [`Device::Auto`] leaves a system of so many rows and stored entries to the CPU without looking for a GPU, if
+    /// it does: the CPU has probably solved it before a GPU has started. An iteration moves 12 bytes an entry.
+    pub fn too_small(rows: usize, entries: usize, right_hand_sides: usize) -> Option<String> {
+        let bytes =
+            12.0 * entries as f64 * ITERATIONS * (rows as f64).sqrt() * right_hand_sides.max(1) as f64;
+        (bytes < STARTING).then(|| {
+            "so small that the CPU is probably done before a GPU has started (device cuda takes it all the same)".into()
+        })
+    }
+}
+
+/// The first CUDA device, or why there is none to compute on.
+#[cfg(feature = "cuda")]
+fn first_cuda() -> Result<Cuda, String> {
+    let told = |reason: String| reason.trim_start_matches("cuda: ").to_string();
+    let device = Cuda::new(0).map_err(|error| told(error.to_string()))?;
+    crate::backend::cuda::status().compiler.map_err(told)?;
+    Ok(device)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_read_as_they_print() {
+        for name in ["auto", "cpu", "cuda:0", "cuda:7"] {
+            assert_eq!(name.parse::<Device>().unwrap().to_string(), name);
+        }
+        assert_eq!("cuda".parse::<Device>().unwrap(), Device::Cuda(0));
+        for wrong in ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "CPU"] {
+            assert!(wrong.parse::<Device>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_what_takes_the_cpu_long_is_worth_starting_a_gpu() {
+        assert!(Device::too_small(10_000, 50_000, 1).is_some());
+        assert!(Device::too_small(10_000, 50_000, 100).is_none());
+        assert!(Device::too_small(1_000_000, 5_000_000, 1).is_none());
+    }
+}

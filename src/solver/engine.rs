@@ -1,0 +1,411 @@
+//! A solver on a backend, and what hides which backend that is.
+
+use super::SolverBackend;
+use super::builder::Builder;
+use super::columns::{Columns, Here, OnHost};
+use super::core::{Core, Norm};
+use super::plan::{Notes, Planner, timed};
+use super::report::{Decision, SolveReport};
+use super::symmetry::{self, Found};
+use super::system::{Order, Stored, reorder};
+use super::watch::Watch;
+use crate::backend::Host;
+use crate::error::{Error, Result};
+use crate::matrix::{ChoiceReport, Csr};
+use crate::scalar::{Scalar, Symmetry};
+use std::any::Any;
+use std::ops::Range;
+use std::time::Instant;
+
+/// What a solver does, whatever it computes on. Vectors are the host's, in the caller's order.
+pub(super) trait Engine<T: Scalar>: Any + Send {
+    /// Solves from x.
+    fn solve(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport>;
+
+    /// Solves for each of several right-hand sides, which lie one behind the other.
+    fn solve_many(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>>;
+
+    /// Takes new values over.
+    fn update(&mut self, values: &[T]) -> Result<()>;
+
+    /// Residual norms of a right-hand side of the last solve.
+    fn history(&self, right_hand_side: usize) -> &[f64];
+
+    /// What was found and chosen.
+    fn about(&self) -> &About;
+}
+
+/// What a solver on a backend does: what [`Engine`] tells with vectors of the host, and the same with vectors of the
+/// backend.
+pub trait OnBackend<T: Scalar, B: SolverBackend>: Send {
+    /// [`Engine::solve`].
+    fn solve_host(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport>;
+
+    /// [`Engine::solve_many`].
+    fn solve_many_host(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>>;
+
+    /// [`Engine::update`].
+    fn update_host(&mut self, values: &[T]) -> Result<()>;
+
+    /// Solves from x, with vectors of the backend.
+    fn solve(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>, watch: &mut Watch<'_>) -> Result<SolveReport>;
+
+    /// Solves for each of several right-hand sides, with vectors of the backend.
+    fn solve_many(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<SolveReport>>;
+
+    /// Takes new values over that lie in the memory of the backend, in the order of the caller's entries.
+    fn update(&mut self, values: &B::Slice<T>) -> Result<()>;
+
+    /// [`Engine::history`].
+    fn history(&self, right_hand_side: usize) -> &[f64];
+
+    /// [`Engine::about`].
+    fn about(&self) -> &About;
+}
+
+/// A solver on a backend, behind two tables of functions: the outer one hides the backend, the inner one keeps what it
+/// points at from being compiled wherever it is called ([`super::compiled`]).
+pub(super) struct Boxed<T: Scalar, B: SolverBackend>(pub(super) Box<dyn OnBackend<T, B>>);
+
+impl<T: Scalar, B: SolverBackend> Engine<T> for Boxed<T, B> {
+    fn solve(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport> {
+        self.0.solve_host(b, x, watch)
+    }
+
+    fn solve_many(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>> {
+        self.0.solve_many_host(b, x, watch)
+    }
+
+    fn update(&mut self, values: &[T]) -> Result<()> {
+        self.0.update_host(values)
+    }
+
+    fn history(&self, right_hand_side: usize) -> &[f64] {
+        self.0.history(right_hand_side)
+    }
+
+    fn about(&self) -> &About {
+        self.0.about()
+    }
+}
+
+/// What a solver tells of itself.
+pub struct About {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) nonzeros: usize,
+    pub(super) symmetry: Symmetry,
+    pub(super) hermitian: bool,
+    pub(super) device: String,
+    pub(super) choice: Option<ChoiceReport>,
+}
+
+impl About {
+    fn shape(&self) -> (usize, usize) {
+        (self.rows, self.columns)
+    }
+}
+
+/// A solver in the memory of a backend.
+pub(super) struct Placed<T: Scalar, B: SolverBackend> {
+    backend: B,
+    wishes: Builder,
+    core: Core<T, B>,
+    order: Option<Order<T, B>>,
+    /// The caller's vectors here, made when they are first needed.
+    vectors: Option<(B::Vec<T>, B::Vec<T>)>,
+    /// The caller's new values here, likewise.
+    values: Option<B::Vec<T>>,
+    /// The matrix in CSR beside the format that it is multiplied in, once its values were replaced.
+    beside: Option<Csr<T, B>>,
+    about: About,
+}
+
+impl<T: Scalar, B: SolverBackend> Placed<T, B> {
+    /// Looks at a matrix, and chooses for it. `why` tells why it is on this backend, where the caller did not say so.
+    pub(super) fn build(backend: &B, a: Csr<T, B>, wishes: &Builder, why: Option<String>) -> Result<Self> {
+        let mut notes = Notes::default();
+        let why = why.unwrap_or_else(|| "where the matrix is".into());
+        notes.decisions.push(Decision::new("device", backend.description(), why));
+        let mut looked = 0.0;
+        let found = timed(&mut looked, || symmetry::of(backend, &a, wishes.symmetry, wishes.method))?;
+        notes.seconds.look = looked;
+        let known = if found.looked { "looked at" } else { "known beforehand" };
+        let decision = Decision::new("symmetry", found.word::<T>(), known);
+        notes.decisions.push(Decision { seconds: Some(looked), ..decision });
+        Self::new(backend, a, wishes, found, notes)
+    }
+
+    /// For a matrix whose symmetry is known.
+    fn new(backend: &B, a: Csr<T, B>, wishes: &Builder, found: Found, mut notes: Notes) -> Result<Self> {
+        let options = wishes.options();
+        let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
+        let symmetry = found.symmetry();
+        let norm = timed(&mut notes.seconds.look, || Norm::of(backend, a.parts().values))?;
+        let products = wishes.expected_products(columns);
+        let mut spent = 0.0;
+        let (a, order, decision) = timed(&mut spent, || reorder(backend, a, wishes.reorder, products))?;
+        notes.seconds.reorder = if decision.why == super::plan::AS_ASKED { 0.0 } else { spent };
+        notes.decisions.push(Decision { seconds: Some(notes.seconds.reorder), ..decision });
+        let hermitian = found.hermitian;
+        let mut planner = Planner {
+            hermitian,
+            square: rows == columns,
+            backend,
+            wishes,
+            options: &options,
+            notes: &mut notes,
+        };
+        planner.check(rows, columns)?;
+        let open = wishes.updates && planner.can_stay_open();
+        let mut system = if open { planner.open(a)? } else { planner.system(a)? };
+        let device = backend.description();
+        let choice = system.choice.take();
+        let core = Core::new(backend, system, options, notes, norm);
+        let about = About { rows, columns, nonzeros, symmetry, hermitian, device, choice };
+        Ok(Self {
+            backend: backend.clone(),
+            wishes: wishes.clone(),
+            core,
+            order,
+            vectors: None,
+            values: None,
+            beside: None,
+            about,
+        })
+    }
+
+    /// Solves from x, as one of several or alone.
+    fn solve_one(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<SolveReport> {
+        Error::check_dimension("length of b", self.about.rows, B::len(b))?;
+        Error::check_dimension("length of x", self.about.columns, B::len(x))?;
+        let Some(order) = &mut self.order else { return self.core.solve(b, x, watch) };
+        order.permutation.apply_on(&self.backend, b, &mut order.b)?;
+        order.permutation.apply_on(&self.backend, x, &mut order.x)?;
+        let report = self.core.solve(&order.b, &mut order.x, watch)?;
+        order.permutation.apply_inverse_on(&self.backend, &order.x, x)?;
+        Ok(report)
+    }
+
+    /// Makes the matrix one whose values can be replaced: CSR in the place of its format, or beside it where the caller
+    /// named what can only be made anew.
+    fn reopen(&mut self) -> Result<()> {
+        let a = self.core.stored().to_csr(&self.backend)?;
+        let options = self.wishes.options();
+        let mut notes = Notes::default();
+        let mut planner = Planner {
+            hermitian: self.about.hermitian,
+            square: self.about.rows == self.about.columns,
+            backend: &self.backend,
+            wishes: &self.wishes,
+            options: &options,
+            notes: &mut notes,
+        };
+        if planner.can_stay_open() {
+            let system = planner.open(a)?;
+            self.core.replace(system, notes);
+        } else {
+            self.beside = Some(a);
+        }
+        Ok(())
+    }
+
+    /// Chooses anew for a matrix with other values.
+    fn rebuild(&mut self, a: Csr<T, B>) -> Result<()> {
+        let options = self.wishes.options();
+        let mut notes = Notes::default();
+        let mut planner = Planner {
+            hermitian: self.about.hermitian,
+            square: self.about.rows == self.about.columns,
+            backend: &self.backend,
+            wishes: &self.wishes,
+            options: &options,
+            notes: &mut notes,
+        };
+        let system = planner.system(a)?;
+        self.core.replace(system, notes);
+        Ok(())
+    }
+
+    /// How many right-hand sides there are in so many entries.
+    fn count(&self, b: usize, x: usize) -> Result<usize> {
+        let (rows, columns) = self.about.shape();
+        Error::check_dimension("length of b beyond the last whole one", 0, b % rows.max(1))?;
+        let count = b.checked_div(rows).unwrap_or(0);
+        Error::check_dimension("length of x", columns * count, x)?;
+        Ok(count)
+    }
+
+    /// Solves `count` systems, one after the other or some at once.
+    fn each(
+        &mut self,
+        count: usize,
+        columns: &mut dyn Columns<T, B>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<SolveReport>> {
+        let mut reports = Vec::with_capacity(count);
+        self.core.forget_histories();
+        let at_once = self.core.make_room(count)?;
+        let (mut b, mut x) = self.take_vectors()?;
+        for first in (0..count).step_by(at_once) {
+            watch.offset = first;
+            if at_once == 1 {
+                columns.load(&self.backend, first, &mut b, &mut x)?;
+                reports.push(self.solve_one(&b, &mut x, watch)?);
+                columns.store(&self.backend, first, &x)?;
+                self.core.keep_history();
+            } else {
+                let group = first..count.min(first + at_once);
+                self.group(group, columns, (&mut b, &mut x), watch, &mut reports)?;
+            }
+        }
+        watch.offset = 0;
+        self.vectors = Some((b, x));
+        Ok(reports)
+    }
+
+    /// Solves systems at once, with vectors to pass them through.
+    fn group(
+        &mut self,
+        numbers: Range<usize>,
+        columns: &mut dyn Columns<T, B>,
+        (b, x): (&mut B::Slice<T>, &mut B::Slice<T>),
+        watch: &mut Watch<'_>,
+        reports: &mut Vec<SolveReport>,
+    ) -> Result<()> {
+        let Self { backend, core, order, .. } = self;
+        for (place, number) in numbers.clone().enumerate() {
+            columns.load(backend, number, b, x)?;
+            let (to_b, to_x) = core.room(place)?;
+            match order {
+                None => {
+                    backend.copy(b, to_b)?;
+                    backend.copy(x, to_x)?;
+                }
+                Some(order) => {
+                    order.permutation.apply_on(backend, b, to_b)?;
+                    order.permutation.apply_on(backend, x, to_x)?;
+                }
+            }
+        }
+        core.solve_group(numbers.len(), watch, reports)?;
+        for (place, number) in numbers.enumerate() {
+            let (_, from) = core.room(place)?;
+            match order {
+                None => columns.store(backend, number, from)?,
+                Some(order) => {
+                    order.permutation.apply_inverse_on(backend, from, x)?;
+                    columns.store(backend, number, x)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same solver where it is on the host: the caller's vectors are those of the backend, and nothing is copied.
+    fn on_host(&mut self) -> Option<&mut Placed<T, Host>> {
+        let any: &mut dyn Any = self;
+        any.downcast_mut()
+    }
+
+    /// Room for a right-hand side and a solution in the caller's order.
+    fn take_vectors(&mut self) -> Result<(B::Vec<T>, B::Vec<T>)> {
+        let (rows, columns) = self.about.shape();
+        match self.vectors.take() {
+            Some(vectors) => Ok(vectors),
+            None => Ok((self.backend.zeros(rows)?, self.backend.zeros(columns)?)),
+        }
+    }
+}
+
+impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
+    fn solve_host(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport> {
+        if let Some(here) = self.on_host() {
+            return here.solve(b, x, watch);
+        }
+        Error::check_dimension("length of b", self.about.rows, b.len())?;
+        Error::check_dimension("length of x", self.about.columns, x.len())?;
+        let (mut here_b, mut here_x) = self.take_vectors()?;
+        self.backend.write(b, &mut here_b)?;
+        self.backend.write(x, &mut here_x)?;
+        let report = self.solve(&here_b, &mut here_x, watch);
+        self.backend.read(&here_x, x)?;
+        self.vectors = Some((here_b, here_x));
+        report
+    }
+
+    fn solve_many_host(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>> {
+        let (shape, count) = (self.about.shape(), self.count(b.len(), x.len())?);
+        self.each(count, &mut OnHost { shape, b, x }, watch)
+    }
+
+    fn update_host(&mut self, values: &[T]) -> Result<()> {
+        if let Some(here) = self.on_host() {
+            return here.update(values);
+        }
+        Error::check_dimension("number of values", self.about.nonzeros, values.len())?;
+        let mut here = match self.values.take() {
+            Some(here) => here,
+            None => self.backend.zeros(values.len())?,
+        };
+        self.backend.write(values, &mut here)?;
+        let done = self.update(&here);
+        self.values = Some(here);
+        done
+    }
+
+    fn solve(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>, watch: &mut Watch<'_>) -> Result<SolveReport> {
+        self.core.forget_histories();
+        self.solve_one(b, x, watch)
+    }
+
+    fn solve_many(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<SolveReport>> {
+        let (shape, count) = (self.about.shape(), self.count(B::len(b), B::len(x))?);
+        self.each(count, &mut Here::<T, B> { shape, b, x }, watch)
+    }
+
+    fn update(&mut self, values: &B::Slice<T>) -> Result<()> {
+        Error::check_dimension("number of values", self.about.nonzeros, B::len(values))?;
+        let start = Instant::now();
+        if self.beside.is_none() && !matches!(self.core.stored(), Stored::Open(_)) {
+            self.reopen()?;
+        }
+        let Self { backend, core, order, beside, .. } = self;
+        let target = match (&mut *beside, core.open_mut()) {
+            (Some(a), _) | (None, Some(a)) => a,
+            (None, None) => return Err(Error::Unsupported("new values in a format that takes none".into())),
+        };
+        match order {
+            None => backend.copy(values, target.values_mut())?,
+            Some(order) => order.write_values(backend, values, target)?,
+        }
+        match &self.beside {
+            Some(a) => self.rebuild(a.copied(&self.backend)?)?,
+            None => self.core.update()?,
+        }
+        self.core.measure(values, start)
+    }
+
+    fn history(&self, right_hand_side: usize) -> &[f64] {
+        self.core.history(right_hand_side)
+    }
+
+    fn about(&self) -> &About {
+        &self.about
+    }
+}

@@ -1,0 +1,121 @@
+//! Stages of Krylov methods in full precision.
+
+use super::SolverBackend;
+use super::names::{Method, PreconditionerChoice};
+use super::preconditioner::Setup;
+use super::stage::{Ready, Task};
+use crate::error::Result;
+use crate::krylov::{self, Cg, Krylov, Outcome, Report, SolveOptions};
+use crate::matrix::Csr;
+use crate::operator::LinearOperator;
+use crate::precondition::Identity;
+use crate::scalar::Scalar;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// Makes a solver of a method for operators of a shape.
+type Make<T, B, M> = fn(&B, (usize, usize), SolveOptions) -> Result<Krylov<T, B, M>>;
+
+/// A Krylov method with its preconditioner.
+pub(super) struct Iterated<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> {
+    backend: B,
+    setup: Setup<T, B>,
+    method: Method,
+    name: PreconditionerChoice,
+    options: SolveOptions,
+    make: Make<T, B, M>,
+    /// Made when its turn comes.
+    krylov: Option<Krylov<T, B, M>>,
+}
+
+/// A method's part of [`Iterated::new`].
+pub(super) struct Parts<'a, T: Scalar, B: SolverBackend> {
+    pub(super) setup: Setup<T, B>,
+    pub(super) method: Method,
+    pub(super) name: PreconditionerChoice,
+    pub(super) options: &'a SolveOptions,
+}
+
+impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Iterated<T, B, M> {
+    pub(super) fn new(backend: &B, parts: Parts<'_, T, B>, make: Make<T, B, M>) -> Self {
+        let Parts { setup, method, name, options } = parts;
+        Self { backend: backend.clone(), setup, method, name, options: options.clone(), make, krylov: None }
+    }
+}
+
+impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Iterated<T, B, M> {
+    fn solve(
+        &mut self,
+        Task { a, b, x, left }: Task<'_, T, B>,
+        observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> Result<Report> {
+        if let Setup::NotPositiveDefinite(curvature) = self.setup {
+            return not_started(&self.backend, &self.options, curvature, Task { a, b, x, left }, observer);
+        }
+        let options = match left {
+            Some(left) => self.options.clone().max_iterations(left),
+            None => self.options.clone(),
+        };
+        let krylov = match &mut self.krylov {
+            Some(krylov) => {
+                krylov.set_options(options)?;
+                krylov
+            }
+            place => place.insert((self.make)(&self.backend, (a.rows(), a.columns()), options)?),
+        };
+        krylov.solve(a, self.setup.get(), b, x, observer)
+    }
+
+    fn history(&self) -> &[f64] {
+        self.krylov.as_ref().map_or(&[], |krylov| krylov.history())
+    }
+
+    fn iterating(&self) -> Duration {
+        self.krylov.as_ref().map_or(Duration::ZERO, |krylov| krylov.iterating())
+    }
+
+    fn update(&mut self, a: &Csr<T, B>) -> Result<()> {
+        self.setup.update(&self.backend, a, self.method, self.name)
+    }
+
+    fn bytes(&self, a: &dyn LinearOperator<T, B>) -> f64 {
+        let vector = a.rows().max(a.columns()) * size_of::<T>();
+        let preconditioner = match &self.setup {
+            Setup::Identity | Setup::NotPositiveDefinite(_) => 0,
+            Setup::Jacobi(_) => 2 * a.rows() * size_of::<f32>(),
+            other => other.get().bytes() + 2 * vector,
+        };
+        // Products, and vectors as the methods' own tables have them, about; a basis in the middle of a cycle.
+        let (products, vectors) = match self.method {
+            Method::Minres => (1, 13),
+            Method::Gmres => (1, 2 * RESTART),
+            Method::BiCgStab => (2, 16),
+            Method::Lsmr => (2, 16),
+            _ => (1, 8),
+        };
+        (products * a.bytes() + vectors * vector + products * preconditioner) as f64
+    }
+
+    fn for_several(&self) -> Option<&Setup<T, B>> {
+        (self.method == Method::Cg).then_some(&self.setup)
+    }
+}
+
+/// Iterations after which GMRES starts again.
+pub(super) const RESTART: usize = 30;
+
+/// Certifies x as it is, where a diagonal entry has shown that A is not positive definite.
+pub(super) fn not_started<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    options: &SolveOptions,
+    curvature: f64,
+    Task { a, b, x, .. }: Task<'_, T, B>,
+    observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+) -> Result<Report> {
+    let mut cg = Cg::new(backend, a.rows(), options.clone().max_iterations(0))?;
+    let mut report = cg.solve(a, &Identity, b, x, observer)?;
+    if report.outcome == Outcome::IterationLimit {
+        report.outcome = Outcome::NotPositiveDefinite { iteration: 0, curvature };
+    }
+    Ok(report)
+}

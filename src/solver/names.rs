@@ -1,0 +1,210 @@
+//! What a caller can name: method, preconditioner, precision and order. Each reads and prints as an option of the
+//! command spells it.
+
+use crate::error::{Error, Result};
+use std::fmt;
+use std::str::FromStr;
+
+/// Steps of the polynomial where none are given, and where it is in half the precision.
+const STEPS: usize = 4;
+pub(super) const SINGLE_STEPS: usize = 14;
+
+/// The most steps of a polynomial.
+const MOST_STEPS: usize = 64;
+
+/// The most rows of a diagonal block.
+const MOST_ROWS: usize = 32;
+
+/// An enumeration of words, with the two directions between a value and its word.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$told:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[$told])* $variant,)*
+        }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The word that names it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Error;
+
+            fn from_str(text: &str) -> Result<Self> {
+                Self::ALL.iter().copied().find(|value| value.name() == text).ok_or_else(|| {
+                    let all: Vec<&str> = Self::ALL.iter().map(|value| value.name()).collect();
+                    Error::InvalidArgument(format!("'{text}': choose one of {}", all.join(", ")))
+                })
+            }
+        }
+    };
+}
+
+words! {
+    /// How a system is solved.
+    Method {
+        /// What suits the matrix, and another method where the first one ends in a fault.
+        #[default]
+        Auto = "auto",
+        /// Conjugate gradients: A Hermitian positive definite.
+        Cg = "cg",
+        /// MINRES: A Hermitian.
+        Minres = "minres",
+        /// Restarted GMRES: any square A.
+        Gmres = "gmres",
+        /// BiCGSTAB: any square A, with little memory.
+        BiCgStab = "bicgstab",
+        /// LSMR: least squares, A of any shape.
+        Lsmr = "lsmr",
+        /// A factorisation.
+        Direct = "direct",
+    }
+}
+
+words! {
+    /// The precision in which a method iterates. The residual that is certified is always one of full precision.
+    Precision {
+        /// That of the matrix and the vectors.
+        #[default]
+        Double = "double",
+        /// Half of it, with refinement in full precision around the iteration.
+        Mixed = "mixed",
+        /// As `Mixed`, and in full precision where that does not reach the tolerance.
+        Auto = "auto",
+    }
+}
+
+words! {
+    /// The order of the unknowns in which a solver computes. What goes in and what comes out is in the caller's order.
+    Reorder {
+        /// By reverse Cuthill-McKee where the products to be expected pay for it.
+        #[default]
+        Auto = "auto",
+        /// The caller's.
+        None = "none",
+        /// Reverse Cuthill-McKee, unless it makes the bandwidth larger.
+        Rcm = "rcm",
+    }
+}
+
+/// A preconditioner by name, see [`crate::precondition`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum PreconditionerChoice {
+    /// Jacobi, or a polynomial in half the precision on a GPU where that moves so many fewer bytes that the solve is
+    /// likely to be faster.
+    #[default]
+    Auto,
+    /// None.
+    None,
+    /// The diagonal.
+    Jacobi,
+    /// Diagonal blocks of so many rows, 1 to 32; those of the unknowns that belong together where none are given.
+    BlockJacobi(Option<usize>),
+    /// A factorised sparse approximate inverse.
+    Fsai,
+    /// A polynomial of so many steps, 1 to 64.
+    Chebyshev(usize),
+    /// The same in half the precision.
+    ChebyshevSingle(usize),
+}
+
+impl PreconditionerChoice {
+    /// Refuses numbers that no preconditioner has.
+    pub(super) fn check(self) -> Result<()> {
+        let refused = |what: String| Err(Error::InvalidArgument(what));
+        match self {
+            Self::BlockJacobi(Some(rows)) if !(1..=MOST_ROWS).contains(&rows) => {
+                refused(format!("blocks of {rows} rows: a block has 1 to {MOST_ROWS} rows"))
+            }
+            Self::Chebyshev(steps) | Self::ChebyshevSingle(steps) if !(1..=MOST_STEPS).contains(&steps) => {
+                refused(format!("a polynomial of {steps} steps: 1 to {MOST_STEPS} are possible"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl FromStr for PreconditionerChoice {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (name, number) = match text.split_once(':') {
+            Some((name, number)) => (name, Some(number)),
+            None => (text, None),
+        };
+        let no_number = |number| Error::InvalidArgument(format!("'{text}': '{number}' is no whole number"));
+        let number = number.map(|n| n.parse::<usize>().map_err(|_| no_number(n))).transpose()?;
+        let choice = match (name, number) {
+            ("auto", None) => Self::Auto,
+            ("none", None) => Self::None,
+            ("jacobi", None) => Self::Jacobi,
+            ("block-jacobi", rows) => Self::BlockJacobi(rows),
+            ("fsai", None) => Self::Fsai,
+            ("chebyshev", steps) => Self::Chebyshev(steps.unwrap_or(STEPS)),
+            ("chebyshev-single", steps) => Self::ChebyshevSingle(steps.unwrap_or(SINGLE_STEPS)),
+            _ => {
+                return Err(Error::InvalidArgument(format!(
+                    "'{text}': choose one of auto, none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], chebyshev-single[:STEPS]"
+                )));
+            }
+        };
+        choice.check().map(|()| choice)
+    }
+}
+
+impl fmt::Display for PreconditionerChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.pad("auto"),
+            Self::None => f.pad("none"),
+            Self::Jacobi => f.pad("jacobi"),
+            Self::BlockJacobi(None) => f.pad("block-jacobi"),
+            Self::BlockJacobi(Some(rows)) => write!(f, "block-jacobi:{rows}"),
+            Self::Fsai => f.pad("fsai"),
+            Self::Chebyshev(steps) => write!(f, "chebyshev:{steps}"),
+            Self::ChebyshevSingle(steps) => write!(f, "chebyshev-single:{steps}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back_as_they_were_typed() {
+        for name in ["auto", "none", "jacobi", "block-jacobi", "block-jacobi:3", "fsai", "chebyshev:5"] {
+            assert_eq!(name.parse::<PreconditionerChoice>().unwrap().to_string(), name);
+        }
+        assert_eq!(
+            "chebyshev".parse::<PreconditionerChoice>().unwrap(),
+            PreconditionerChoice::Chebyshev(STEPS)
+        );
+        for wrong in ["magic", "jacobi:2", "block-jacobi:0", "block-jacobi:33", "chebyshev:x", "fsai:1", ""] {
+            assert!(wrong.parse::<PreconditionerChoice>().is_err(), "{wrong}");
+        }
+        for &method in Method::ALL {
+            assert_eq!(method.to_string().parse::<Method>().unwrap(), method);
+        }
+        assert!("lu".parse::<Method>().unwrap_err().to_string().contains("auto, cg, minres"));
+        assert_eq!("mixed".parse::<Precision>().unwrap(), Precision::Mixed);
+        assert_eq!("rcm".parse::<Reorder>().unwrap(), Reorder::Rcm);
+    }
+}

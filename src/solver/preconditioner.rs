@@ -1,0 +1,124 @@
+//! Preconditioners that are set up.
+
+use super::SolverBackend;
+use super::diagonal::Diagonal;
+use super::names::{Method, PreconditionerChoice as Name};
+use crate::backend::{PreconditionSteps, Products};
+use crate::error::{Error, Result};
+use crate::matrix::{self, Csr};
+use crate::operator::LinearOperator;
+use crate::precondition::{BlockJacobi, Chebyshev, Fsai, Identity, Jacobi, Narrowed, Preconditioner};
+use crate::scalar::{Scalar, Widen};
+use std::sync::Arc;
+
+/// Rows of a block where the matrix has no natural ones.
+const BLOCK: usize = 4;
+
+/// A preconditioner that is set up, or the proof that none is needed.
+pub(super) enum Setup<T: Scalar, B: PreconditionSteps + Products> {
+    Identity,
+    Jacobi(Jacobi<T, B>),
+    /// For methods that take matrices of other kinds than conjugate gradients.
+    Diagonal(Diagonal<T, B>),
+    Blocks(BlockJacobi<T, B>),
+    Fsai(Box<Fsai<T, B>>),
+    /// The diagonal of a polynomial that waits for its operator.
+    Waiting(Jacobi<T, B>, usize),
+    Chebyshev(Box<Chebyshev<T, B>>),
+    /// A polynomial in half the precision.
+    Single(Box<Narrowed<Chebyshev<T::Narrow, B>>>),
+    /// A diagonal entry that no positive definite matrix has.
+    NotPositiveDefinite(f64),
+}
+
+impl<T: Scalar, B: SolverBackend> Setup<T, B> {
+    /// For a method. [`Name::ChebyshevSingle`] sets its diagonal up; [`single`] is the rest, behind the matrix's own
+    /// format, and [`Setup::on`] that of [`Name::Chebyshev`].
+    pub(super) fn new<V>(backend: &B, a: &Csr<V, B>, method: Method, name: Name) -> Result<Self>
+    where
+        V: Scalar + Widen<T>,
+    {
+        let made = match name {
+            Name::None => Ok(Setup::Identity),
+            Name::Jacobi | Name::Auto if method != Method::Cg => {
+                Diagonal::new(backend, a, method).map(Setup::Diagonal)
+            }
+            Name::Jacobi | Name::Auto | Name::ChebyshevSingle(_) => {
+                Jacobi::new(backend, a).map(Setup::Jacobi)
+            }
+            Name::Chebyshev(steps) => Jacobi::new(backend, a).map(|d| Setup::Waiting(d, steps)),
+            Name::Fsai => Fsai::new(backend, a).map(|m| Setup::Fsai(Box::new(m))),
+            Name::BlockJacobi(Some(rows)) => BlockJacobi::new(backend, a, rows).map(Setup::Blocks),
+            Name::BlockJacobi(None) => {
+                let sizes = BlockJacobi::<T, B>::natural_blocks(backend, a, BlockJacobi::<T, B>::LARGEST)?;
+                if sizes.iter().any(|&size| size > 1) {
+                    BlockJacobi::with_blocks(backend, a, &sizes).map(Setup::Blocks)
+                } else {
+                    BlockJacobi::new(backend, a, BLOCK).map(Setup::Blocks)
+                }
+            }
+        };
+        match made {
+            Err(Error::Diagonal { value, .. }) if value <= 0.0 && method == Method::Cg => {
+                Ok(Setup::NotPositiveDefinite(value))
+            }
+            made => made,
+        }
+    }
+
+    /// A polynomial gets its operator.
+    pub(super) fn on(self, backend: &B, a: &Arc<dyn LinearOperator<T, B>>) -> Result<Self> {
+        match self {
+            Setup::Waiting(diagonal, steps) => {
+                let made = Chebyshev::new(backend, Arc::clone(a), Arc::new(diagonal), steps)?;
+                Ok(Setup::Chebyshev(Box::new(made)))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Takes new values of the same pattern over, in the memory that is there where that is possible.
+    pub(super) fn update(&mut self, backend: &B, a: &Csr<T, B>, method: Method, name: Name) -> Result<()> {
+        let done = match self {
+            Setup::Identity => return Ok(()),
+            Setup::Jacobi(m) => m.update(backend, a),
+            Setup::Blocks(m) => m.update(backend, a),
+            _ => {
+                *self = Self::new(backend, a, method, name)?;
+                return Ok(());
+            }
+        };
+        match done {
+            Err(Error::Diagonal { value, .. }) if value <= 0.0 => *self = Setup::NotPositiveDefinite(value),
+            done => return done,
+        }
+        Ok(())
+    }
+
+    /// The preconditioner.
+    pub(super) fn get(&self) -> &dyn Preconditioner<T, B> {
+        match self {
+            Setup::Identity | Setup::NotPositiveDefinite(_) => &Identity,
+            Setup::Jacobi(m) | Setup::Waiting(m, _) => m,
+            Setup::Diagonal(m) => m,
+            Setup::Blocks(m) => m,
+            Setup::Fsai(m) => &**m,
+            Setup::Chebyshev(m) => &**m,
+            Setup::Single(m) => &**m,
+        }
+    }
+}
+
+/// The polynomial of so many steps in half the precision for the rounded matrix `a`, to be stored in `format`.
+pub(super) fn single<T: Scalar, V: Scalar + Widen<T::Narrow>, B: SolverBackend>(
+    backend: &B,
+    a: Csr<V, B>,
+    format: &str,
+    steps: usize,
+) -> Result<Setup<T, B>> {
+    let diagonal = Arc::new(Jacobi::new(backend, &a)?);
+    let operator: Box<dyn LinearOperator<T::Narrow, B>> =
+        matrix::convert::<T::Narrow, B, V>(backend, format, a)?;
+    let polynomial = Chebyshev::new(backend, operator.into(), diagonal, steps)?;
+    Ok(Setup::Single(Box::new(Narrowed::new::<T, B>(polynomial)?)))
+}

@@ -1,0 +1,73 @@
+//! The stage of conjugate gradients in half the precision, with refinement in full.
+
+use super::SolverBackend;
+use super::iterated::not_started;
+use super::preconditioner::Setup;
+use super::stage::{Ready, Task};
+use crate::error::{Error, Result};
+use crate::krylov::{Refinement, Report, SolveOptions};
+use crate::matrix::Csr;
+use crate::operator::LinearOperator;
+use crate::scalar::Scalar;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Conjugate gradients in half the precision.
+pub(super) struct Refined<T: Scalar, B: SolverBackend> {
+    backend: B,
+    /// The matrix in half the precision.
+    operator: Arc<dyn LinearOperator<T::Narrow, B>>,
+    setup: Setup<T::Narrow, B>,
+    options: SolveOptions,
+    refinement: Option<Refinement<T, B>>,
+}
+
+impl<T: Scalar, B: SolverBackend> Refined<T, B> {
+    pub(super) fn new(
+        backend: &B,
+        operator: Arc<dyn LinearOperator<T::Narrow, B>>,
+        setup: Setup<T::Narrow, B>,
+        options: &SolveOptions,
+    ) -> Self {
+        Self { backend: backend.clone(), operator, setup, options: options.clone(), refinement: None }
+    }
+}
+
+impl<T: Scalar, B: SolverBackend> Ready<T, B> for Refined<T, B> {
+    fn solve(
+        &mut self,
+        Task { a, b, x, left }: Task<'_, T, B>,
+        observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> Result<Report> {
+        if let Setup::NotPositiveDefinite(curvature) = self.setup {
+            return not_started(&self.backend, &self.options, curvature, Task { a, b, x, left }, observer);
+        }
+        let refinement = match &mut self.refinement {
+            Some(refinement) => refinement,
+            place => place.insert(Refinement::new(&self.backend, a.rows(), self.options.clone())?),
+        };
+        refinement.solve(a, &*self.operator, self.setup.get(), b, x, observer)
+    }
+
+    fn history(&self) -> &[f64] {
+        self.refinement.as_ref().map_or(&[], Refinement::history)
+    }
+
+    fn iterating(&self) -> Duration {
+        self.refinement.as_ref().map_or(Duration::ZERO, Refinement::iterating)
+    }
+
+    fn update(&mut self, _: &Csr<T, B>) -> Result<()> {
+        Err(Error::Unsupported("new values in the place of rounded ones".into()))
+    }
+
+    fn bytes(&self, _: &dyn LinearOperator<T, B>) -> f64 {
+        let vector = self.operator.rows() * size_of::<T::Narrow>();
+        let preconditioner = match &self.setup {
+            Setup::Identity | Setup::NotPositiveDefinite(_) | Setup::Jacobi(_) => 2 * vector,
+            other => other.get().bytes() + 2 * vector,
+        };
+        (self.operator.bytes() + 8 * vector + preconditioner) as f64
+    }
+}

@@ -1,0 +1,168 @@
+//! What a caller learns: how a solve ended, and the trail of what was considered, chosen and tried on the way.
+
+use super::names::{Method, Precision, PreconditionerChoice};
+use crate::krylov::Outcome;
+use serde::{Serialize, Serializer};
+use std::sync::Arc;
+
+/// What a solve did. Norms are 2-norms.
+#[derive(Debug, Clone, PartialEq)]
+#[must_use = "not converging is no error: the outcome tells"]
+#[non_exhaustive]
+pub struct SolveReport {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The method that came last.
+    pub method: Method,
+    /// Its preconditioner.
+    pub preconditioner: PreconditionerChoice,
+    /// The precision in which it iterated: [`Precision::Double`] is that of the vectors.
+    pub precision: Precision,
+    /// Iterations that changed x, of all methods that were tried.
+    pub iterations: usize,
+    /// How often an iteration was started again from b - A x.
+    pub restarts: usize,
+    /// ||b - A x||, computed anew from the final x; NaN where it is not finite.
+    pub residual_norm: f64,
+    /// [`residual_norm`](SolveReport::residual_norm) / ||b||; 0 where both are zero.
+    pub relative_residual: f64,
+    /// ||b - A x|| / (||A|| ||x|| + ||b||) with the Frobenius norm of A: how far the nearest system is that x solves
+    /// (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., theorem 7.1). None where one of the
+    /// norms is beyond the range of the type.
+    pub backward_error: Option<f64>,
+    /// Compulsory bytes of one iteration of the last method.
+    pub bytes_per_iteration: usize,
+    /// Right-hand sides that were solved at the same time.
+    pub at_once: usize,
+    /// Seconds of each phase.
+    pub seconds: Seconds,
+    /// The storage format of the matrix.
+    pub format: &'static str,
+    /// The type in which the matrix's values are stored: narrower than that of the vectors where that loses nothing.
+    pub stored: &'static str,
+    /// Where it was computed.
+    pub device: Arc<str>,
+    /// What was considered, chosen and tried.
+    pub trail: Arc<Trail>,
+}
+
+/// A solution with its report.
+#[derive(Debug, Clone, PartialEq)]
+#[must_use = "not converging is no error: the outcome in the report tells"]
+#[non_exhaustive]
+pub struct Solution<T> {
+    /// The last iterate.
+    pub x: Vec<T>,
+    /// How the solve ended.
+    pub report: SolveReport,
+    /// Residual norms of the recurrences: at the start, then after each iteration.
+    pub history: Vec<f64>,
+}
+
+/// Seconds of wall-clock time. Those before `solve` belong to the setup, and are the same in each report of a solver.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[non_exhaustive]
+pub struct Seconds {
+    /// Looking at the matrix: its symmetry, its norm.
+    pub look: f64,
+    /// Renumbering the unknowns, or finding out that this does not pay.
+    pub reorder: f64,
+    /// Choosing a format and converting to it.
+    pub convert: f64,
+    /// Setting up preconditioners.
+    pub setup: f64,
+    /// Taking new values over, the last time.
+    pub update: f64,
+    /// This solve.
+    pub solve: f64,
+    /// Its iterations alone.
+    pub iterating: f64,
+}
+
+/// What was considered, chosen and tried.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[non_exhaustive]
+pub struct Trail {
+    /// What was decided when the solver was built.
+    pub decisions: Vec<Decision>,
+    /// The methods, in the order in which they are tried.
+    pub stages: Vec<StageReport>,
+}
+
+/// A decision of the setup.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[non_exhaustive]
+pub struct Decision {
+    /// What was decided: `device`, `symmetry`, `order`, `values`, `format`, `preconditioner`, `right-hand sides`.
+    pub subject: &'static str,
+    /// What was chosen.
+    pub chosen: String,
+    /// Why, and what else was considered.
+    pub why: String,
+    /// Seconds that the choice was expected to cost, where there is a forecast.
+    pub predicted_seconds: Option<f64>,
+    /// Seconds that it took.
+    pub seconds: Option<f64>,
+    /// Bytes of what was made.
+    pub bytes: Option<usize>,
+}
+
+impl Decision {
+    pub(super) fn new(subject: &'static str, chosen: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { subject, chosen: chosen.into(), why: why.into(), ..Self::default() }
+    }
+}
+
+/// A method with its preconditioner, and how it ended in the last solve.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct StageReport {
+    /// The method.
+    #[serde(serialize_with = "word")]
+    pub method: Method,
+    /// Its preconditioner.
+    #[serde(serialize_with = "word")]
+    pub preconditioner: PreconditionerChoice,
+    /// The precision in which it iterates.
+    #[serde(serialize_with = "word")]
+    pub precision: Precision,
+    /// Why it is in the list.
+    pub why: &'static str,
+    /// Iterations that are expected at least.
+    pub predicted_iterations: usize,
+    /// Bytes that these move.
+    pub predicted_bytes: f64,
+    /// Seconds that these take at the bandwidth which the device is known for.
+    pub predicted_seconds: f64,
+    /// How it ended; none where its turn did not come.
+    #[serde(serialize_with = "status")]
+    pub outcome: Option<Outcome>,
+    /// Why it could not be set up, where it could not.
+    pub refused: Option<String>,
+    /// Iterations that it took.
+    pub iterations: usize,
+    /// Bytes that these moved at least.
+    pub bytes: f64,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// ||b - A x|| / ||b|| at its end, computed anew.
+    pub relative_residual: Option<f64>,
+}
+
+impl StageReport {
+    /// Forgets how it ended.
+    pub(super) fn clear(&mut self) {
+        self.outcome = None;
+        self.refused = None;
+        (self.iterations, self.bytes, self.seconds) = (0, 0.0, 0.0);
+        self.relative_residual = None;
+    }
+}
+
+fn word<S: Serializer>(value: &impl std::fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+fn status<S: Serializer>(outcome: &Option<Outcome>, serializer: S) -> Result<S::Ok, S::Error> {
+    outcome.map(|outcome| outcome.status()).serialize(serializer)
+}

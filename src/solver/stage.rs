@@ -1,0 +1,140 @@
+//! A stage: a method with its preconditioner in a precision, one of those that a solver tries in turn.
+//!
+//! A Krylov method is added in two steps: a match arm in [`iterated`], and its place in the lists of `plan`. Any other
+//! method has a file of its own that implements [`Ready`].
+
+use super::SolverBackend;
+use super::iterated::{Iterated, Parts, RESTART};
+use super::names::{Method, Precision, PreconditionerChoice};
+use super::preconditioner::Setup;
+use super::system::Stored;
+use crate::error::{Error, Result};
+use crate::krylov::{BiCgStab, Cg, Gmres, Lsmr, Minres, Report, SolveOptions};
+use crate::matrix::Csr;
+use crate::operator::LinearOperator;
+use crate::scalar::Scalar;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// The solve that a stage is asked for: A x = b from x.
+pub(super) struct Task<'a, T: Scalar, B: SolverBackend> {
+    pub(super) a: &'a dyn LinearOperator<T, B>,
+    pub(super) b: &'a B::Slice<T>,
+    pub(super) x: &'a mut B::Slice<T>,
+    /// The most iterations, where that is not what the options say.
+    pub(super) left: Option<usize>,
+}
+
+/// A method with its preconditioner and the memory of both. It leaves no larger residual than it finds.
+pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
+    /// Solves. `observer(iteration, residual norm)` sees the start, as iteration 0, and each iteration.
+    fn solve(
+        &mut self,
+        task: Task<'_, T, B>,
+        observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> Result<Report>;
+
+    /// Residual norms of the last solve.
+    fn history(&self) -> &[f64];
+
+    /// How long the last solve iterated.
+    fn iterating(&self) -> Duration;
+
+    /// Takes new values of the same pattern over.
+    fn update(&mut self, a: &Csr<T, B>) -> Result<()>;
+
+    /// Bytes that an iteration with `a` moves, about.
+    fn bytes(&self, a: &dyn LinearOperator<T, B>) -> f64;
+
+    /// The preconditioner with which conjugate gradients can take several right-hand sides at once.
+    fn for_several(&self) -> Option<&Setup<T, B>> {
+        None
+    }
+}
+
+/// What a stage is to be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) method: Method,
+    pub(super) preconditioner: PreconditionerChoice,
+    pub(super) precision: Precision,
+    pub(super) why: &'static str,
+    /// Iterations to be expected.
+    pub(super) iterations: usize,
+    /// The share of the iterations left that it may take before the next one's turn; none: all of them, and then it is
+    /// over.
+    pub(super) share: Option<f64>,
+}
+
+/// A stage, and what it takes once it is set up.
+pub(super) struct Stage<T: Scalar, B: SolverBackend> {
+    pub(super) plan: Plan,
+    pub(super) ready: Option<Box<dyn Ready<T, B>>>,
+}
+
+impl<T: Scalar, B: SolverBackend> Stage<T, B> {
+    /// A stage that is set up when its turn comes.
+    pub(super) fn later(plan: Plan) -> Self {
+        Self { plan, ready: None }
+    }
+
+    /// A stage that is set up.
+    pub(super) fn new(plan: Plan, ready: Box<dyn Ready<T, B>>) -> Self {
+        Self { plan, ready: Some(ready) }
+    }
+
+    /// Sets the stage up for a matrix, unless it is.
+    pub(super) fn prepare(
+        &mut self,
+        backend: &B,
+        a: &Stored<T, B>,
+        options: &SolveOptions,
+    ) -> Result<&mut Box<dyn Ready<T, B>>> {
+        let made: Box<dyn Ready<T, B>> = match self.ready.take() {
+            Some(ready) => ready,
+            None => {
+                let Plan { method, preconditioner: name, .. } = self.plan;
+                let setup = match a {
+                    Stored::Open(a) => Setup::new(backend, a, method, name)?,
+                    other => Setup::new(backend, &other.to_csr(backend)?, method, name)?,
+                };
+                let setup = match (setup, a.shared()) {
+                    (setup, Some(operator)) => setup.on(backend, &operator)?,
+                    (Setup::Waiting(..), None) => {
+                        return Err(Error::Unsupported(format!("{name} for new values")));
+                    }
+                    (setup, None) => setup,
+                };
+                iterated(backend, Parts { setup, method, name, options })?
+            }
+        };
+        Ok(self.ready.insert(made))
+    }
+}
+
+/// A stage of a Krylov method.
+pub(super) fn iterated<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    parts: Parts<'_, T, B>,
+) -> Result<Box<dyn Ready<T, B>>> {
+    Ok(match parts.method {
+        Method::Cg | Method::Auto => {
+            Box::new(Iterated::new(backend, parts, |backend, (n, _), options| Cg::new(backend, n, options)))
+        }
+        Method::Minres => Box::new(Iterated::new(backend, parts, |backend, (n, _), options| {
+            Minres::new(backend, n, options)
+        })),
+        Method::Gmres => Box::new(Iterated::new(backend, parts, |backend, (n, _), options| {
+            Gmres::new(backend, n, RESTART, options)
+        })),
+        Method::BiCgStab => Box::new(Iterated::new(backend, parts, |backend, (n, _), options| {
+            BiCgStab::new(backend, n, options)
+        })),
+        Method::Lsmr => Box::new(Iterated::new(backend, parts, |backend, (rows, columns), options| {
+            Lsmr::new(backend, rows, columns, options)
+        })),
+        Method::Direct => {
+            return Err(Error::Unsupported("method direct: this build has no factorisations".into()));
+        }
+    })
+}

@@ -1,0 +1,98 @@
+//! What a method must know of a matrix before it begins.
+
+use super::SolverBackend;
+use super::names::Method;
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::report::{Facts, Transposed};
+use crate::scalar::{Scalar, Symmetry};
+
+/// Whether a matrix equals its transpose, and its conjugate transpose.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
+    symmetric: bool,
+    pub(super) hermitian: bool,
+    /// Whether somebody looked.
+    pub(super) looked: bool,
+}
+
+impl Found {
+    pub(super) fn symmetry(self) -> Symmetry {
+        match self {
+            Found { symmetric: true, .. } => Symmetry::Symmetric,
+            Found { hermitian: true, .. } => Symmetry::Hermitian,
+            _ => Symmetry::General,
+        }
+    }
+
+    pub(super) fn word<T: Scalar>(self) -> &'static str {
+        match (self.symmetric, self.hermitian) {
+            (true, true) => "symmetric",
+            (true, false) => "symmetric, not Hermitian",
+            (false, true) => "Hermitian",
+            (false, false) if T::COMPLEX => "not Hermitian",
+            (false, false) => "not symmetric",
+        }
+    }
+}
+
+/// Looks at a matrix, unless it is known to be Hermitian.
+///
+/// # Errors
+/// Where it is not Hermitian and the method that was named needs that; on too little memory, or when the device fails.
+pub(super) fn of<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    a: &Csr<T, B>,
+    known: Option<Symmetry>,
+    method: Method,
+) -> Result<Found> {
+    if a.rows() != a.columns() {
+        return Ok(Found { symmetric: false, hermitian: false, looked: false });
+    }
+    match known {
+        Some(Symmetry::Symmetric) if !T::COMPLEX => {
+            return Ok(Found { symmetric: true, hermitian: true, looked: false });
+        }
+        Some(Symmetry::Hermitian) => {
+            return Ok(Found { symmetric: !T::COMPLEX, hermitian: true, looked: false });
+        }
+        _ => {}
+    }
+    let seen = Transposed::of(backend, a)?;
+    let found = Found { symmetric: seen.is_symmetric(), hermitian: seen.is_hermitian(), looked: true };
+    if !found.hermitian && matches!(method, Method::Cg | Method::Minres) {
+        let a = a.to_host(backend)?;
+        return Err(Error::Unsupported(unsymmetric(&a, &Facts::of(&a), method)));
+    }
+    Ok(found)
+}
+
+/// Why a matrix that is not Hermitian is refused.
+fn unsymmetric<T: Scalar>(a: &Csr<T>, facts: &Facts, method: Method) -> String {
+    let only = format!("{method} needs a symmetric matrix; method auto takes another");
+    if facts.is_skew_symmetric() {
+        return format!("a skew-symmetric matrix: {only}");
+    }
+    if T::COMPLEX && facts.is_symmetric() {
+        return format!(
+            "a complex symmetric matrix: {method} needs a Hermitian one; method auto takes another"
+        );
+    }
+    let kind = if T::COMPLEX { "Hermitian" } else { "symmetric" };
+    let example = facts.worst_pair.map_or(String::new(), |(i, j)| {
+        let entry = |i, j| a.get(i, j).unwrap_or_default();
+        if i == j {
+            return format!(" (diagonal entry {} is {}, not real)", i + 1, entry(i, i));
+        }
+        format!(
+            " (entry ({}, {}) is {}, entry ({}, {}) is {})",
+            i + 1,
+            j + 1,
+            entry(i, j),
+            j + 1,
+            i + 1,
+            entry(j, i)
+        )
+    });
+    format!("a matrix that is not {kind}{example}: {}", only.replace("symmetric", kind))
+}

@@ -1,0 +1,184 @@
+//! The matrix of a solver: in the format that was chosen, with values as narrow as loses nothing, in an order of its
+//! own.
+
+use super::SolverBackend;
+use super::names::Reorder;
+use super::plan::AS_ASKED;
+use super::report::Decision;
+use crate::backend::PreconditionSteps;
+use crate::error::{Error, Result};
+use crate::graph::{self, Permutation};
+use crate::matrix::{Csr, SparseMatrix};
+use crate::operator::LinearOperator;
+use crate::report::{count, seconds};
+use crate::scalar::{Element, Scalar};
+use std::sync::Arc;
+
+/// A matrix as products take it.
+pub(super) enum Stored<T: Scalar, B: SolverBackend> {
+    /// In CSR with values of full width, which can be replaced.
+    Open(Box<Csr<T, B>>),
+    /// Values of full width.
+    Full(Arc<dyn SparseMatrix<T, B, T>>),
+    /// Values of half the width.
+    Narrow(Arc<dyn SparseMatrix<T, B, T::Narrow>>),
+}
+
+impl<T: Scalar, B: SolverBackend> Stored<T, B> {
+    pub(super) fn operator(&self) -> &dyn LinearOperator<T, B> {
+        match self {
+            Stored::Open(a) => &**a,
+            Stored::Full(a) => &**a,
+            Stored::Narrow(a) => &**a,
+        }
+    }
+
+    /// The operator, for who keeps it; none where its values may be replaced.
+    pub(super) fn shared(&self) -> Option<Arc<dyn LinearOperator<T, B>>> {
+        match self {
+            Stored::Open(_) => None,
+            Stored::Full(a) => Some(Arc::clone(a) as Arc<dyn LinearOperator<T, B>>),
+            Stored::Narrow(a) => Some(Arc::clone(a) as Arc<dyn LinearOperator<T, B>>),
+        }
+    }
+
+    pub(super) fn format(&self) -> &'static str {
+        match self {
+            Stored::Open(_) => Csr::<T, B>::NAME,
+            Stored::Full(a) => a.format(),
+            Stored::Narrow(a) => a.format(),
+        }
+    }
+
+    /// The type in which values are stored.
+    pub(super) fn values(&self) -> &'static str {
+        match self {
+            Stored::Narrow(_) => <T::Narrow as Element>::NAME,
+            _ => T::NAME,
+        }
+    }
+
+    /// The same matrix in CSR, values of full width: a copy.
+    pub(super) fn to_csr(&self, backend: &B) -> Result<Csr<T, B>> {
+        match self {
+            Stored::Open(a) => a.copied(backend),
+            Stored::Full(a) => a.to_csr(backend),
+            Stored::Narrow(a) => widened(backend, a.to_csr(backend)?),
+        }
+    }
+}
+
+/// The same pattern with values of full width.
+fn widened<T: Scalar, B: PreconditionSteps>(backend: &B, a: Csr<T::Narrow, B>) -> Result<Csr<T, B>> {
+    let mut values = backend.buffer(a.nonzeros())?;
+    backend.widen::<T>(a.parts().values, &mut values)?;
+    let (rows, columns) = (a.rows(), a.columns());
+    let (offsets, indices, _) = a.into_arrays();
+    Ok(Csr::from_parts_unchecked(rows, columns, offsets, indices, values))
+}
+
+/// An order of the unknowns that is not the caller's.
+pub(super) struct Order<T: Scalar, B: SolverBackend> {
+    pub(super) permutation: Permutation<B>,
+    /// Vectors in this order.
+    pub(super) b: B::Vec<T>,
+    pub(super) x: B::Vec<T>,
+    /// For each entry of the matrix in this order, its number in the caller's; made when values are first replaced.
+    entries: Option<B::Vec<u32>>,
+}
+
+/// A matrix, the order that it is in where that is not the caller's, and why.
+type Ordered<T, B> = (Csr<T, B>, Option<Order<T, B>>, Decision);
+
+/// Renumbers by reverse Cuthill-McKee on the backend where that was asked for, or is likely to pay in `products`
+/// products with A. The order is none where it stays the caller's.
+pub(super) fn reorder<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    a: Csr<T, B>,
+    how: Reorder,
+    products: usize,
+) -> Result<Ordered<T, B>> {
+    let benefit = match how {
+        // Rows and columns are renumbered alike.
+        _ if a.rows() != a.columns() => {
+            return Ok((a, None, Decision::new("order", "no", "the matrix is not square")));
+        }
+        Reorder::None => return Ok((a, None, Decision::new("order", "no", AS_ASKED))),
+        Reorder::Auto => Some(graph::predicted_benefit_on(backend, &a, backend.ordering_price(), products)?),
+        Reorder::Rcm => None,
+    };
+    let why = benefit.map_or(String::new(), |benefit| {
+        format!(
+            "at most {:.0} % of {:.0} products to save ({}), for the price of {}",
+            100.0 * benefit.saving(),
+            benefit.products(),
+            seconds(benefit.gain()),
+            seconds(benefit.price())
+        )
+    });
+    let decide = |chosen: String| Decision {
+        predicted_seconds: benefit.map(|benefit| benefit.price()),
+        ..Decision::new("order", chosen, why)
+    };
+    if benefit.is_some_and(|benefit| !benefit.pays()) {
+        return Ok((a, None, decide("no".into())));
+    }
+    let ordering = graph::ordering_on(backend, &a)?;
+    let (before, rcm) = (count(ordering.bandwidth_before() as u64), count(ordering.bandwidth_rcm() as u64));
+    if ordering.keeps_natural_order() {
+        let told = format!("no: reverse Cuthill-McKee gives bandwidth {rcm}, the file's order {before}");
+        return Ok((a, None, decide(told)));
+    }
+    let permuted = graph::permute_symmetric_on(backend, &a, ordering.permutation())?;
+    drop(a);
+    let order = Order {
+        permutation: ordering.into_permutation(),
+        b: backend.zeros(permuted.rows())?,
+        x: backend.zeros(permuted.rows())?,
+        entries: None,
+    };
+    let told = format!("by reverse Cuthill-McKee: bandwidth {before} to {rcm}");
+    Ok((permuted, Some(order), decide(told)))
+}
+
+impl<T: Scalar, B: SolverBackend> Order<T, B> {
+    /// Values of the caller's entries into their places in `a`, which is the matrix in this order.
+    pub(super) fn write_values(
+        &mut self,
+        backend: &B,
+        values: &B::Slice<T>,
+        a: &mut Csr<T, B>,
+    ) -> Result<()> {
+        let entries = match &self.entries {
+            Some(entries) => entries,
+            None => self.entries.insert(entries_of(backend, a, &self.permutation)?),
+        };
+        backend.gather(values, entries, a.values_mut())
+    }
+}
+
+/// For each entry of the renumbered matrix `a`, its number in the matrix before.
+fn entries_of<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    a: &Csr<T, B>,
+    permutation: &Permutation<B>,
+) -> Result<B::Vec<u32>> {
+    let nonzeros = a.nonzeros();
+    if u32::try_from(nonzeros).is_err() {
+        return Err(Error::Unsupported(format!(
+            "new values of {nonzeros} entries in another order; build the solver with reorder none"
+        )));
+    }
+    // The renumbered pattern, its entries numbered, taken back to the order before.
+    let here = a.to_host(backend)?;
+    let (offsets, indices, _) = here.into_arrays();
+    let numbers: Vec<f64> = (0..nonzeros).map(|k| k as f64).collect();
+    let numbered = Csr::from_parts_unchecked(a.rows(), a.columns(), offsets, indices, numbers);
+    let inverse = permutation.to_host(backend)?.into_inverse();
+    let before = graph::permute_symmetric(&numbered, &inverse)?;
+    let mut entries = vec![0; nonzeros];
+    for (number, &place) in before.parts().values.iter().enumerate() {
+        entries[place as usize] = number as u32;
+    }
+    backend.upload(entries)
+}

@@ -1,0 +1,119 @@
+//! What a caller hears of a solve under way, and the ways in which it can end one.
+
+use super::names::Method;
+use crate::krylov::Outcome;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Where a solve has come to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The right-hand side, counted from 0.
+    pub right_hand_side: usize,
+    /// The method that iterates.
+    pub method: Method,
+    /// Iterations so far, those of earlier methods counted; 0 at the start.
+    pub iteration: usize,
+    /// The residual norm of the method's own recurrence.
+    pub residual_norm: f64,
+    /// The residual norm at the start: ||b|| where x started from zero.
+    pub first_residual_norm: f64,
+    /// Time since the start of the solve.
+    pub elapsed: Duration,
+}
+
+/// Ends a solver's work from another thread. Cheap to clone.
+///
+/// A cancelled solver ends the solve under way with [`Outcome::Interrupted`], and each later one at its start, until
+/// [`Canceller::reset`]: so a wish that comes between two solves is not lost.
+#[derive(Debug, Clone, Default)]
+pub struct Canceller(Arc<AtomicBool>);
+
+impl Canceller {
+    /// Asks the solver to stop.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes the wish back.
+    pub fn reset(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the solver was asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The caller's ear.
+pub(super) type Observer<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
+
+/// What goes on beside a solve: the caller's observer, its wish to stop, and the clock.
+pub struct Watch<'a> {
+    observer: &'a mut Observer<'a>,
+    canceller: &'a Canceller,
+    start: Instant,
+    limit: Option<Duration>,
+    late: bool,
+    /// The residual norm at which each right-hand side started; a place for the one whose turn it is.
+    first: [f64; Watch::MOST],
+    pub(super) method: Method,
+    /// The right-hand side of number 0 among those at once.
+    pub(super) offset: usize,
+}
+
+impl<'a> Watch<'a> {
+    /// The most right-hand sides at once.
+    pub(super) const MOST: usize = 32;
+
+    pub(super) fn new(
+        observer: &'a mut Observer<'a>,
+        canceller: &'a Canceller,
+        limit: Option<Duration>,
+    ) -> Self {
+        Self {
+            observer,
+            canceller,
+            start: Instant::now(),
+            limit,
+            late: false,
+            first: [0.0; Self::MOST],
+            method: Method::Auto,
+            offset: 0,
+        }
+    }
+
+    /// Takes an iteration of a right-hand side of those at once in.
+    pub(super) fn see(&mut self, place: usize, iteration: usize, residual_norm: f64) -> ControlFlow<()> {
+        if iteration == 0 {
+            self.first[place] = residual_norm;
+        }
+        let elapsed = self.start.elapsed();
+        let progress = Progress {
+            right_hand_side: self.offset + place,
+            method: self.method,
+            iteration,
+            residual_norm,
+            first_residual_norm: self.first[place],
+            elapsed,
+        };
+        let wish = (self.observer)(&progress);
+        self.late = self.limit.is_some_and(|limit| elapsed >= limit);
+        if wish.is_break() || self.late || self.canceller.is_cancelled() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The outcome, with the reason why it was ended early.
+    pub(super) fn reason(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Interrupted if self.late => Outcome::TimeLimit,
+            other => other,
+        }
+    }
+}
