@@ -1,0 +1,96 @@
+//! A Krylov method of your own: the minimal residual iteration (Saad, Iterative Methods for Sparse Linear Systems, 2nd
+//! ed., algorithm 5.3), which the driver records, certifies and starts again as it does the library's.
+//!
+//!     cargo run --release --example own_method
+
+use residua::backend::{Coefficient, InnerProduct, LinearUpdate, ScalarLayout, ScalarProgram, Slot, Space};
+use residua::krylov::{Aim, Krylov, Method, SolveOptions, System, Vectors};
+use residua::precondition::Identity;
+use residua::{Host, LinearOperator, Result};
+use std::ops::ControlFlow;
+
+/// q = A r, alpha = q.r / q.q, x = x + alpha r, r = r - alpha q.
+#[derive(Debug)]
+struct Descent {
+    layout: ScalarLayout,
+    slots: [Slot; 4],
+    step: ScalarProgram<Host>,
+    norm: ScalarProgram<Host>,
+    x: Vec<f64>,
+    r: Vec<f64>,
+    q: Vec<f64>,
+    state: Vec<f64>,
+}
+
+impl Descent {
+    fn new(n: usize) -> Result<Self> {
+        let layout = ScalarLayout::new();
+        let slots @ [qr, qq, rr, alpha] = std::array::from_fn(|_| layout.slot(0.0));
+        let step = layout.program(&Host, |p| {
+            p.begin(); // once the status says that it is over, nothing changes any more
+            p.set(alpha, p.get(qr) / p.get(qq));
+        })?;
+        let norm = layout.program(&Host, |p| p.residual(p.get(rr)))?;
+        let (x, r, q, state) = (vec![0.0; n], vec![0.0; n], vec![0.0; n], vec![0.0; layout.len()]);
+        Ok(Self { layout, slots, step, norm, x, r, q, state })
+    }
+}
+
+impl Method<f64, Host> for Descent {
+    type Word = f64;
+
+    fn name(&self) -> &'static str {
+        "minimal residual iteration"
+    }
+    fn shape(&self) -> (usize, usize) {
+        (self.x.len(), self.x.len())
+    }
+    fn fit(&mut self, _: &Space<Host>, _: System<'_, f64, Host>) -> Result<()> {
+        Ok(()) // no preconditioner, no further memory
+    }
+    fn vectors(&mut self) -> Vectors<'_, f64, Host> {
+        Vectors { steps: &mut self.x, residual: &mut self.r, scratch: &mut self.q }
+    }
+    fn start(&mut self, _: &Space<Host>, _: System<'_, f64, Host>, aim: Aim<f64>) -> Result<()> {
+        self.x.fill(0.0);
+        self.state = self.layout.initial(aim.square);
+        Ok(())
+    }
+    fn iterate(&mut self, space: &Space<Host>, system: System<'_, f64, Host>, _step: usize) -> Result<()> {
+        let Self { slots: [qr, qq, rr, alpha], x, r, q, state, .. } = self;
+        system.a.apply(space.backend(), r, q)?;
+        let product = |left, right, to| InnerProduct { left, right, to };
+        let products = &[product(0, 1, *qr), product(0, 0, *qq)];
+        let both = LinearUpdate { inputs: &[q, r], outputs: &mut [], coefficients: &[], products };
+        space.linear_update(both, state, Some(&self.step))?;
+        use Coefficient::{At, Minus, One, Zero};
+        let coefficients = &[Zero, One, At(*alpha), Minus(*alpha), Zero, One]; // of q, x and r: for x, then for r
+        let products = &[product(2, 2, *rr)];
+        let outputs = &mut [x.as_mut_slice(), r.as_mut_slice()];
+        space.linear_update(
+            LinearUpdate { inputs: &[q], outputs, coefficients, products },
+            state,
+            Some(&self.norm),
+        )
+    }
+    fn message(&self) -> &[f64] {
+        &self.state
+    }
+    fn carries_residual(&self) -> bool {
+        true
+    }
+    fn bytes_per_iteration(&self, system: System<'_, f64, Host>) -> usize {
+        system.a.bytes() + 7 * 8 * self.x.len()
+    }
+}
+
+fn main() -> Result<()> {
+    let a = residua::generate::poisson2d(20, 20)?;
+    let b = vec![1.0; a.rows()];
+    let mut x = vec![0.0; a.rows()];
+    let mut solver = Krylov::with_method(Space::new(Host), Descent::new(a.rows())?, SolveOptions::default())?;
+    let report = solver.solve(&a, &Identity, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
+    println!("{} in {} iterations, {:.1e}", report.outcome, report.iterations, report.relative_residual);
+    assert!(report.outcome.is_converged());
+    Ok(())
+}
