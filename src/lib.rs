@@ -70,6 +70,7 @@
 //! | [`precondition`] | cheap approximations of the inverse |
 //! | [`graph`] | levels, components, reverse Cuthill-McKee, symmetric permutation |
 //! | [`prepare`] | scaling, matching of rows with columns, block triangular form |
+//! | [`direct`] | factorisations on the CPU: Cholesky, LDL^H, LU, dense QR |
 //! | [`generate`] | model problems |
 //! | [`report`] | tables and pictures |
 //!
@@ -78,6 +79,7 @@
 pub mod assemble;
 pub mod backend;
 mod cache;
+pub mod direct;
 pub mod error;
 pub mod generate;
 pub mod graph;

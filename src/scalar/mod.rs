@@ -22,7 +22,9 @@ pub trait Element: sealed::Sealed + Copy + Default + Debug + PartialEq + Send + 
 }
 
 /// A matrix or vector entry: a real or complex floating-point number.
-pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Display + Widen<Self> {
+pub trait Scalar:
+    Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Display + Widen<Self> + crate::direct::Foreign
+{
     /// The type of magnitudes: `f64` for `Complex<f64>`, itself for a real type.
     type Real: Real;
     /// Whether the type has an imaginary part.

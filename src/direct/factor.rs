@@ -1,0 +1,360 @@
+//! One factor of any kind: how it is made, and how A^-1 and A^-T are applied with it.
+
+use super::Kind;
+use super::foreign::{self, Columns, DenseQr, Supernodal};
+use super::lu::Lu;
+use super::options::{DirectOptions, Prepared};
+use super::report::Reason;
+use crate::backend::{Host, OffsetsRef};
+use crate::graph::Permutation;
+use crate::matrix::Csr;
+use crate::prepare::{Scaling, equilibrate_symmetric, maximum_product_matching};
+use crate::scalar::{Real, Scalar};
+use faer::sparse::linalg::cholesky::SymbolicCholesky;
+use num_traits::Float;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// Pivots of LDL^H below this part of the largest entry are replaced ...
+const LDL_EPSILON: f64 = 1e-11;
+/// ... by this part of it.
+const LDL_DELTA: f64 = 1e-8;
+
+/// What holds for every set of values on a pattern, as far as it was needed.
+#[derive(Default)]
+pub(super) struct Structures {
+    pub(super) symmetric: Option<Arc<SymbolicCholesky<u32>>>,
+    pub(super) lu: Option<Arc<LuPlan>>,
+}
+
+/// Order and scaling for LU: M = P R A C is factorised in this order of columns.
+pub(super) struct LuPlan {
+    pub(super) prepared: Prepared,
+    pub(super) order: Vec<u32>,
+    pub(super) entries: f64,
+    pub(super) flops: f64,
+    /// Rows that could be matched with columns.
+    pub(super) matched: usize,
+}
+
+enum Numbers<T: Scalar> {
+    Symmetric { structure: Arc<SymbolicCholesky<u32>>, values: Vec<T>, ldl: bool, scale: Option<Vec<f64>> },
+    Lu { plan: Arc<LuPlan>, lu: Lu<T> },
+    Supernodal { plan: Arc<LuPlan>, lu: Supernodal<T> },
+    Dense(DenseQr<T>),
+}
+
+/// A factor of A.
+pub(super) struct Factor<T: Scalar> {
+    pub(super) kind: Kind,
+    pub(super) bytes: u64,
+    numbers: Numbers<T>,
+}
+
+/// Runs what a library does, its panics caught.
+pub(super) fn caught<R>(work: impl FnOnce() -> Result<R, Reason>) -> Result<R, Reason> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(Reason::Refused("the factorisation stopped with a panic".to_string())))
+}
+
+/// The rows of A as columns of A^T.
+pub(super) fn columns_of_transpose<T: Scalar>(a: &Csr<T>) -> Result<Columns<'_>, Reason> {
+    let parts = a.parts();
+    let OffsetsRef::Narrow(starts) = parts.offsets else {
+        return Err(Reason::Refused("more than 2^32 entries".to_string()));
+    };
+    Ok(Columns { rows: a.columns(), columns: a.rows(), starts, indices: parts.indices })
+}
+
+fn largest<T: Scalar>(values: &[T]) -> f64 {
+    values.iter().map(|value| value.abs().to_f64()).fold(0.0, f64::max)
+}
+
+fn times<T: Scalar>(value: T, factor: f64) -> T {
+    value * T::from_f64(factor)
+}
+
+fn as_reason(error: crate::Error) -> Reason {
+    Reason::Refused(error.to_string())
+}
+
+impl LuPlan {
+    /// Matching, scaling and order for the values at hand.
+    pub(super) fn new<T: Scalar>(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
+        let (prepared, matched) = match &options.prepared {
+            Some(prepared) => (prepared.clone(), a.rows()),
+            None => {
+                let (matching, scaling) = maximum_product_matching(a).map_err(as_reason)?.into_parts();
+                let rows = matching.row_permutation().map_err(as_reason)?;
+                (Prepared { scaling: scaling.to_powers_of_two(), rows }, matching.pairs())
+            }
+        };
+        let (starts, indices, _) = matched_columns(a, &prepared)?;
+        let n = a.rows();
+        let columns = Columns { rows: n, columns: n, starts: &starts, indices: &indices };
+        let order = caught(|| foreign::minimum_degree(columns))?;
+        let (entries, flops) = (order.entries, order.flops);
+        Ok(Self { prepared, order: order.order, entries, flops, matched })
+    }
+}
+
+/// The columns of P R A C.
+fn matched_columns<T: Scalar>(
+    a: &Csr<T>,
+    prepared: &Prepared,
+) -> Result<(Vec<u32>, Vec<u32>, Vec<T>), Reason> {
+    let scaled = prepared.scaling.apply(a).map_err(as_reason)?;
+    let parts = scaled.parts();
+    let rows = columns_of_transpose(&scaled)?;
+    let mut next = vec![0_u32; a.columns() + 1];
+    parts.indices.iter().for_each(|&column| next[column as usize + 1] += 1);
+    for column in 0..a.columns() {
+        next[column + 1] += next[column];
+    }
+    let starts = next.clone();
+    let (mut indices, mut values) = (vec![0; parts.indices.len()], vec![T::default(); parts.indices.len()]);
+    for (new, &old) in prepared.rows.new_to_old().iter().enumerate() {
+        for k in rows.starts[old as usize] as usize..rows.starts[old as usize + 1] as usize {
+            let place = &mut next[parts.indices[k] as usize];
+            (indices[*place as usize], values[*place as usize]) = (new as u32, parts.values[k]);
+            *place += 1;
+        }
+    }
+    Ok((starts, indices, values))
+}
+
+impl<T: Scalar> Factor<T> {
+    /// Factorises A.
+    pub(super) fn new(
+        a: &Csr<T>,
+        kind: Kind,
+        options: &DirectOptions,
+        structures: &mut Structures,
+    ) -> Result<Self, Reason> {
+        let factor = caught(|| match kind {
+            Kind::Auto | Kind::Cholesky => Self::symmetric(a, false, options, structures),
+            Kind::Ldlt => Self::symmetric(a, true, options, structures),
+            Kind::Lu => Self::lu(a, options, structures),
+            Kind::SupernodalLu => Self::supernodal(a, options, structures),
+            Kind::DenseQr => Self::dense(a, options),
+        })?;
+        if factor.is_finite() { Ok(factor) } else { Err(Reason::NotFinite) }
+    }
+
+    fn symmetric(
+        a: &Csr<T>,
+        ldl: bool,
+        options: &DirectOptions,
+        structures: &mut Structures,
+    ) -> Result<Self, Reason> {
+        let columns = columns_of_transpose(a)?;
+        if structures.symmetric.is_none() {
+            structures.symmetric = Some(Arc::new(foreign::symmetric_structure(columns)?));
+        }
+        let structure = structures.symmetric.clone().unwrap_or_else(|| unreachable!());
+        let bytes = (structure.len_val() * size_of::<T>()) as u64;
+        within(bytes, foreign::symmetric_flops(&structure), options)?;
+        let mut values = Vec::new();
+        let scale = if ldl {
+            let scaling = equilibrate_symmetric(a).map_err(as_reason)?;
+            let scaled = scaling.apply(a).map_err(as_reason)?;
+            let largest = largest(scaled.parts().values);
+            // What is small beside the largest entry is so only as far as the type can tell.
+            let unit = <T::Real as Float>::epsilon().to_f64();
+            let epsilon = LDL_EPSILON.max(unit) * largest;
+            let delta = LDL_DELTA.max(unit.sqrt()) * largest;
+            let entries = (columns, scaled.parts().values);
+            T::symmetric_factor(&structure, entries, Some((epsilon, delta)), &mut values)?;
+            Some(scaling.into_parts().0)
+        } else {
+            T::symmetric_factor(&structure, (columns, a.parts().values), None, &mut values)?;
+            None
+        };
+        let kind = if ldl { Kind::Ldlt } else { Kind::Cholesky };
+        Ok(Self { kind, bytes, numbers: Numbers::Symmetric { structure, values, ldl, scale } })
+    }
+
+    fn plan(
+        a: &Csr<T>,
+        options: &DirectOptions,
+        structures: &mut Structures,
+    ) -> Result<Arc<LuPlan>, Reason> {
+        if structures.lu.is_none() {
+            structures.lu = Some(Arc::new(LuPlan::new(a, options)?));
+        }
+        Ok(structures.lu.clone().unwrap_or_else(|| unreachable!()))
+    }
+
+    fn lu(a: &Csr<T>, options: &DirectOptions, structures: &mut Structures) -> Result<Self, Reason> {
+        let plan = Self::plan(a, options, structures)?;
+        within((plan.entries * 2.0) as u64 * (size_of::<T>() as u64 + 4), plan.flops, options)?;
+        let (starts, indices, values) = matched_columns(a, &plan.prepared)?;
+        let n = a.rows();
+        let columns = Columns { rows: n, columns: n, starts: &starts, indices: &indices };
+        let most = (options.memory_limit / (size_of::<T>() as u64 + 4)) as usize;
+        // An order for pivots on the diagonal is of no use where they are found elsewhere.
+        let expected = (8.0 * (2.0 * plan.entries + n as f64)) as usize + 100_000;
+        let lu = match Lu::new(columns, &values, &plan.order, most.min(expected)) {
+            Err(Reason::TooLarge { .. }) if most > expected => {
+                Lu::new(columns, &values, &foreign::column_minimum_degree(columns)?, most)?
+            }
+            lu => lu?,
+        };
+        Ok(Self { kind: Kind::Lu, bytes: lu.bytes(), numbers: Numbers::Lu { plan, lu } })
+    }
+
+    fn supernodal(
+        a: &Csr<T>,
+        options: &DirectOptions,
+        structures: &mut Structures,
+    ) -> Result<Self, Reason> {
+        let plan = Self::plan(a, options, structures)?;
+        let bytes = (plan.entries * 2.0) as u64 * size_of::<T>() as u64;
+        within(bytes, plan.flops, options)?;
+        let (starts, indices, values) = matched_columns(a, &plan.prepared)?;
+        let n = a.rows();
+        let columns = Columns { rows: n, columns: n, starts: &starts, indices: &indices };
+        let lu = T::lu_factor((columns, &values))?;
+        Ok(Self { kind: Kind::SupernodalLu, bytes, numbers: Numbers::Supernodal { plan, lu } })
+    }
+
+    fn dense(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
+        let (m, n) = (a.rows(), a.columns());
+        let least = m.min(n) as f64;
+        let flops = least * least * (m.max(n) as f64 - least / 3.0);
+        // A, its reflectors and R, and the same again for the minimum norm.
+        let bytes = (m as u64).saturating_mul(n as u64).saturating_mul(4 * size_of::<T>() as u64);
+        if flops > options.dense_flop_limit {
+            return Err(Reason::Refused(format!(
+                "{flops:.1e} multiplications in a dense factorisation, {:.1e} are allowed",
+                options.dense_flop_limit
+            )));
+        }
+        within(bytes, 0.0, options)?;
+        let mut dense = vec![T::default(); m * n];
+        let columns = columns_of_transpose(a)?;
+        let values = a.parts().values;
+        for row in 0..m {
+            for k in columns.starts[row] as usize..columns.starts[row + 1] as usize {
+                dense[row + columns.indices[k] as usize * m] = values[k];
+            }
+        }
+        let qr = T::qr_factor(m, n, &dense, true);
+        Ok(Self { kind: Kind::DenseQr, bytes, numbers: Numbers::Dense(qr) })
+    }
+
+    /// Whether a vector of ones goes through both solves as numbers, and for the kinds whose entries can be seen,
+    /// whether all are.
+    fn is_finite(&self) -> bool {
+        match &self.numbers {
+            Numbers::Symmetric { values, .. } => values.iter().all(|value| value.is_finite()),
+            Numbers::Lu { lu, .. } => lu.is_finite(),
+            Numbers::Supernodal { plan, .. } => {
+                let mut ones = vec![T::from_f64(1.0); plan.order.len()];
+                let solved = caught(|| {
+                    self.apply(false, &mut ones);
+                    Ok(())
+                });
+                solved.is_ok() && ones.iter().all(|value| value.is_finite())
+            }
+            Numbers::Dense(_) => true,
+        }
+    }
+
+    /// Pivots that were made up.
+    pub(super) fn made_up(&self) -> usize {
+        if let Numbers::Lu { lu, .. } = &self.numbers { lu.made_up } else { 0 }
+    }
+
+    /// Numerical rank, where it is known.
+    pub(super) fn rank(&self) -> Option<usize> {
+        match &self.numbers {
+            Numbers::Dense(qr) => Some(qr.rank),
+            _ => None,
+        }
+    }
+
+    /// Whether solutions have minimum norm.
+    pub(super) fn is_minimum_norm(&self) -> bool {
+        matches!(&self.numbers, Numbers::Dense(qr) if qr.is_minimum_norm())
+    }
+
+    /// x becomes A^-1 x, of A^T where `transposed` (dense QR has none and leaves x as it is).
+    pub(super) fn apply(&self, transposed: bool, x: &mut Vec<T>) {
+        match &self.numbers {
+            Numbers::Symmetric { structure, values, ldl, scale } => {
+                let scaled = |x: &mut [T]| {
+                    for (x, &factor) in x.iter_mut().zip(scale.iter().flatten()) {
+                        *x = times(*x, factor);
+                    }
+                };
+                scaled(x);
+                T::symmetric_solve(structure, values, *ldl, transposed, x);
+                scaled(x);
+            }
+            Numbers::Lu { plan, lu } => {
+                let mut work = vec![T::default(); x.len()];
+                plan.around(transposed, x, |x| lu.solve(transposed, x, &mut work));
+            }
+            Numbers::Supernodal { plan, lu } => {
+                plan.around(transposed, x, |x| T::lu_solve(lu, transposed, x));
+            }
+            Numbers::Dense(qr) if !transposed => *x = T::qr_solve(qr, x),
+            Numbers::Dense(_) => {}
+        }
+    }
+
+    /// Whether A^-T can be applied.
+    pub(super) fn has_transpose(&self) -> bool {
+        !matches!(self.numbers, Numbers::Dense(_))
+    }
+}
+
+impl LuPlan {
+    /// A^-1 = C M^-1 P R, and A^-T = R P^T M^-T C.
+    fn around<T: Scalar>(&self, transposed: bool, x: &mut Vec<T>, solve: impl FnOnce(&mut [T])) {
+        let Prepared { scaling, rows } = &self.prepared;
+        let (first, last) = if transposed {
+            (scaling.columns(), scaling.rows())
+        } else {
+            (scaling.rows(), scaling.columns())
+        };
+        let scaled = |x: &mut [T], factors: &[f64]| {
+            x.iter_mut().zip(factors).for_each(|(x, &factor)| *x = times(*x, factor));
+        };
+        let permuted = |x: &[T], order: &[u32]| order.iter().map(|&k| x[k as usize]).collect::<Vec<T>>();
+        scaled(x, first);
+        if !transposed {
+            *x = permuted(x, rows.new_to_old());
+        }
+        solve(x);
+        if transposed {
+            *x = permuted(x, rows.old_to_new());
+        }
+        scaled(x, last);
+    }
+}
+
+/// Whether so many bytes and multiplications are allowed.
+fn within(bytes: u64, flops: f64, options: &DirectOptions) -> Result<(), Reason> {
+    if bytes > options.memory_limit {
+        return Err(Reason::TooLarge { bytes, limit: options.memory_limit });
+    }
+    if flops > options.flop_limit {
+        return Err(Reason::Refused(format!(
+            "{flops:.1e} multiplications, {:.1e} are allowed",
+            options.flop_limit
+        )));
+    }
+    Ok(())
+}
+
+impl Prepared {
+    /// Nothing done: factors of one, rows as they are.
+    ///
+    /// # Errors
+    /// Where there are 2^32 - 1 rows or more.
+    pub fn none<T: Scalar>(a: &Csr<T, Host>) -> crate::Result<Self> {
+        Ok(Self { scaling: Scaling::unit(a.rows(), a.columns()), rows: Permutation::identity(a.rows())? })
+    }
+}

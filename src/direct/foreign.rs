@@ -1,0 +1,354 @@
+//! What faer does for us, for the four types of entries: one function for each step, compiled once.
+//!
+//! Arrays go in as columns of A^T, which are the rows of A. faer's `Ok` says nothing of finiteness and some of its
+//! functions panic: callers check the one and catch the other.
+
+use super::report::Reason;
+use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
+use faer::linalg::cholesky::ldlt::factor::LdltRegularization;
+use faer::linalg::householder as reflectors;
+use faer::sparse::linalg::cholesky::{
+    CholeskySymbolicParams, LdltRef, LltRef, SymbolicCholesky, SymbolicCholeskyRaw, SymmetricOrdering,
+    factorize_symbolic_cholesky,
+};
+use faer::sparse::linalg::lu::{LuRef, LuSymbolicParams, NumericLu, SymbolicLu, factorize_symbolic_lu};
+use faer::sparse::linalg::{SupernodalThreshold, amd, colamd};
+use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
+use faer::traits::ComplexField;
+use faer::{Conj, Mat, MatMut, Par, Side};
+use num_complex::Complex;
+
+/// Columns of a matrix: offsets, row indices.
+#[derive(Clone, Copy)]
+pub struct Columns<'a> {
+    pub rows: usize,
+    pub columns: usize,
+    pub starts: &'a [u32],
+    pub indices: &'a [u32],
+}
+
+impl<'a> Columns<'a> {
+    fn symbolic(self) -> SymbolicSparseColMatRef<'a, u32> {
+        SymbolicSparseColMatRef::new_checked(self.rows, self.columns, self.starts, None, self.indices)
+    }
+}
+
+fn memory(request: StackReq) -> Result<MemBuffer, Reason> {
+    let bytes = request.unaligned_bytes_required() as u64;
+    MemBuffer::try_new(request).map_err(|_| Reason::TooLarge { bytes, limit: 0 })
+}
+
+fn refused(what: &str, why: impl std::fmt::Debug) -> Reason {
+    Reason::Refused(format!("{what}: {why:?}"))
+}
+
+/// An order of elimination, and what it is expected to cost.
+pub struct Order {
+    /// The old index of each new one.
+    pub order: Vec<u32>,
+    /// Entries of L below its diagonal, as A + A^T has them.
+    pub entries: f64,
+    /// Multiplications of an LU factorisation that pivots on the diagonal.
+    pub flops: f64,
+}
+
+/// Approximate minimum degree on the pattern of A + A^T (Amestoy, Davis and Duff, SIAM J. Matrix Anal. Appl. 17, 1996).
+pub fn minimum_degree(a: Columns<'_>) -> Result<Order, Reason> {
+    let n = a.columns;
+    let (mut order, mut inverse) = (vec![0; n], vec![0; n]);
+    let mut buffer = memory(amd::order_scratch::<u32>(n, a.indices.len()))?;
+    let stack = MemStack::new(&mut buffer);
+    let count = amd::order(&mut order, &mut inverse, a.symbolic(), Default::default(), stack)
+        .map_err(|e| refused("minimum degree", e))?;
+    Ok(Order { order, entries: count.n_div, flops: count.n_mult_subs_lu })
+}
+
+/// Column approximate minimum degree, which bounds the fill of A^T A and so of LU with any pivots (Davis, Gilbert,
+/// Larimore and Ng, ACM Trans. Math. Softw. 30, 2004).
+pub fn column_minimum_degree(a: Columns<'_>) -> Result<Vec<u32>, Reason> {
+    let (mut order, mut inverse) = (vec![0; a.columns], vec![0; a.columns]);
+    let mut buffer = memory(colamd::order_scratch::<u32>(a.rows, a.columns, a.indices.len()))?;
+    let stack = MemStack::new(&mut buffer);
+    colamd::order(&mut order, &mut inverse, a.symbolic(), Default::default(), stack)
+        .map_err(|e| refused("column minimum degree", e))?;
+    Ok(order)
+}
+
+/// Order and structure of a Cholesky or LDL^H factor.
+pub fn symmetric_structure(a: Columns<'_>) -> Result<SymbolicCholesky<u32>, Reason> {
+    let params = CholeskySymbolicParams::default();
+    factorize_symbolic_cholesky(a.symbolic(), Side::Upper, SymmetricOrdering::Amd, params)
+        .map_err(|e| refused("symbolic Cholesky", e))
+}
+
+/// Multiplications of the factorisation with this structure, exactly.
+pub fn symmetric_flops(structure: &SymbolicCholesky<u32>) -> f64 {
+    let square = |count: usize| (count as f64) * (count as f64 + 1.0) / 2.0;
+    match structure.raw() {
+        SymbolicCholeskyRaw::Simplicial(s) => {
+            s.col_ptr().windows(2).map(|w| square((w[1] - w[0]) as usize)).sum()
+        }
+        SymbolicCholeskyRaw::Supernodal(s) => {
+            let (begin, end, rows) = (s.supernode_begin(), s.supernode_end(), s.col_ptr_for_row_idx());
+            (0..s.n_supernodes())
+                .map(|k| {
+                    let (width, below) = ((end[k] - begin[k]) as usize, (rows[k + 1] - rows[k]) as usize);
+                    (1..=width).map(|column| square(column + below)).sum::<f64>()
+                })
+                .sum()
+        }
+    }
+}
+
+/// Supernodal LU of faer: structure and numbers.
+pub struct Supernodal<T> {
+    structure: SymbolicLu<u32>,
+    numeric: NumericLu<u32, T>,
+}
+
+/// Q R = A P of a dense matrix, and its numerical rank.
+pub struct DenseQr<T> {
+    basis: Mat<T>,
+    coefficients: Mat<T>,
+    r: Mat<T>,
+    order: Vec<usize>,
+    pub rank: usize,
+    /// Reflectors that turn the rows of R beyond the rank's columns into zeros: for solutions of minimum norm.
+    rows: Option<(Mat<T>, Mat<T>, Mat<T>)>,
+}
+
+impl<T> DenseQr<T> {
+    /// Whether solutions have minimum norm.
+    pub fn is_minimum_norm(&self) -> bool {
+        self.rows.is_some() || self.rank == self.order.len()
+    }
+}
+
+/// Steps of factorisations for one type of entries.
+pub trait Foreign: Sized {
+    /// Cholesky (no regularisation) or LDL^H with pivots of magnitude at most `epsilon` replaced by `delta`.
+    fn symmetric_factor(
+        structure: &SymbolicCholesky<u32>,
+        a: (Columns<'_>, &[Self]),
+        regularisation: Option<(f64, f64)>,
+        values: &mut Vec<Self>,
+    ) -> Result<(), Reason>;
+    /// x becomes A^-1 x, of A^T where `transposed`.
+    fn symmetric_solve(
+        structure: &SymbolicCholesky<u32>,
+        values: &[Self],
+        ldl: bool,
+        transposed: bool,
+        x: &mut [Self],
+    );
+    /// LU of the matrix with these columns, COLAMD its order.
+    fn lu_factor(a: (Columns<'_>, &[Self])) -> Result<Supernodal<Self>, Reason>;
+    /// x becomes A^-1 x, of A^T where `transposed`.
+    fn lu_solve(lu: &Supernodal<Self>, transposed: bool, x: &mut [Self]);
+    /// Dense QR with column pivoting; A by columns.
+    fn qr_factor(rows: usize, columns: usize, a: &[Self], minimum_norm: bool) -> DenseQr<Self>;
+    /// The least-squares solution.
+    fn qr_solve(qr: &DenseQr<Self>, b: &[Self]) -> Vec<Self>;
+}
+
+macro_rules! foreign {
+    ($($t:ty => $real:ty),*) => {$(
+        impl Foreign for $t {
+            fn symmetric_factor(
+                structure: &SymbolicCholesky<u32>,
+                a: (Columns<'_>, &[Self]),
+                regularisation: Option<(f64, f64)>,
+                values: &mut Vec<Self>,
+            ) -> Result<(), Reason> {
+                values.clear();
+                values.resize(structure.len_val(), Self::default());
+                let a = SparseColMatRef::new(a.0.symbolic(), a.1);
+                let Some((epsilon, delta)) = regularisation else { return cholesky(structure, a, values) };
+                ldl(structure, a, (epsilon as $real, delta as $real), values)
+            }
+            fn symmetric_solve(
+                structure: &SymbolicCholesky<u32>,
+                values: &[Self],
+                ldl: bool,
+                transposed: bool,
+                x: &mut [Self],
+            ) {
+                symmetric_solve(structure, values, ldl, transposed, x);
+            }
+            fn lu_factor(a: (Columns<'_>, &[Self])) -> Result<Supernodal<Self>, Reason> {
+                lu(SparseColMatRef::new(a.0.symbolic(), a.1))
+            }
+            fn lu_solve(lu: &Supernodal<Self>, transposed: bool, x: &mut [Self]) {
+                lu_solve(lu, transposed, x);
+            }
+            fn qr_factor(rows: usize, columns: usize, a: &[Self], minimum_norm: bool) -> DenseQr<Self> {
+                qr(Mat::from_fn(rows, columns, |i, j| a[i + j * rows]), <$real>::EPSILON.into(), minimum_norm, |v| {
+                    let (re, im) = ($crate::scalar::Scalar::re(v), $crate::scalar::Scalar::im(v));
+                    f64::from(re).hypot(f64::from(im))
+                })
+            }
+            fn qr_solve(qr: &DenseQr<Self>, b: &[Self]) -> Vec<Self> {
+                qr_solve(qr, b)
+            }
+        }
+    )*};
+}
+foreign!(f32 => f32, f64 => f64, Complex<f32> => f32, Complex<f64> => f64);
+
+fn cholesky<T: ComplexField>(
+    structure: &SymbolicCholesky<u32>,
+    a: SparseColMatRef<'_, u32, T>,
+    values: &mut [T],
+) -> Result<(), Reason> {
+    let mut buffer = memory(structure.factorize_numeric_llt_scratch::<T>(Par::Seq, Default::default()))?;
+    let stack = MemStack::new(&mut buffer);
+    structure
+        .factorize_numeric_llt(values, a, Side::Upper, Default::default(), Par::Seq, stack, Default::default())
+        .map(|_| ())
+        .map_err(|e| refused("Cholesky", e))
+}
+
+fn ldl<T: ComplexField>(
+    structure: &SymbolicCholesky<u32>,
+    a: SparseColMatRef<'_, u32, T>,
+    (epsilon, delta): (T::Real, T::Real),
+    values: &mut [T],
+) -> Result<(), Reason> {
+    let mut buffer = memory(structure.factorize_numeric_ldlt_scratch::<T>(Par::Seq, Default::default()))?;
+    let stack = MemStack::new(&mut buffer);
+    let regularisation = LdltRegularization {
+        dynamic_regularization_signs: None,
+        dynamic_regularization_delta: delta,
+        dynamic_regularization_epsilon: epsilon,
+    };
+    structure
+        .factorize_numeric_ldlt(values, a, Side::Upper, regularisation, Par::Seq, stack, Default::default())
+        .map(|_| ())
+        .map_err(|e| refused("LDL^H", e))
+}
+
+fn symmetric_solve<T: ComplexField>(
+    structure: &SymbolicCholesky<u32>,
+    values: &[T],
+    ldl: bool,
+    transposed: bool,
+    x: &mut [T],
+) {
+    // The columns that were factorised are those of A^T, which is conj(A).
+    let conj = if transposed { Conj::No } else { Conj::Yes };
+    let n = x.len();
+    let mut buffer = MemBuffer::new(structure.solve_in_place_scratch::<T>(1, Par::Seq));
+    let stack = MemStack::new(&mut buffer);
+    let x = MatMut::from_column_major_slice_mut(x, n, 1);
+    if ldl {
+        LdltRef::new(structure, values).solve_in_place_with_conj(conj, x, Par::Seq, stack);
+    } else {
+        LltRef::new(structure, values).solve_in_place_with_conj(conj, x, Par::Seq, stack);
+    }
+}
+
+fn lu<T: ComplexField>(a: SparseColMatRef<'_, u32, T>) -> Result<Supernodal<T>, Reason> {
+    let params = LuSymbolicParams {
+        supernodal_flop_ratio_threshold: SupernodalThreshold::FORCE_SUPERNODAL,
+        ..Default::default()
+    };
+    let structure = factorize_symbolic_lu(a.symbolic(), params).map_err(|e| refused("symbolic LU", e))?;
+    let mut numeric = NumericLu::new();
+    let mut buffer = memory(structure.factorize_numeric_lu_scratch::<T>(Par::Seq, Default::default()))?;
+    let stack = MemStack::new(&mut buffer);
+    structure
+        .factorize_numeric_lu(&mut numeric, a, Par::Seq, stack, Default::default())
+        .map_err(|e| refused("LU", e))?;
+    Ok(Supernodal { structure, numeric })
+}
+
+fn lu_solve<T: ComplexField>(lu: &Supernodal<T>, transposed: bool, x: &mut [T]) {
+    let n = x.len();
+    let mut buffer = MemBuffer::new(lu.structure.solve_in_place_scratch::<T>(1, Par::Seq));
+    let stack = MemStack::new(&mut buffer);
+    let x = MatMut::from_column_major_slice_mut(x, n, 1);
+    // The structure and the numbers come from one factorisation and are only kept together.
+    let factors = LuRef::new_unchecked(&lu.structure, &lu.numeric);
+    if transposed {
+        factors.solve_transpose_in_place_with_conj(Conj::No, x, Par::Seq, stack);
+    } else {
+        factors.solve_in_place_with_conj(Conj::No, x, Par::Seq, stack);
+    }
+}
+
+fn qr<T: ComplexField + Copy>(a: Mat<T>, epsilon: f64, minimum_norm: bool, abs: fn(T) -> f64) -> DenseQr<T> {
+    let (rows, columns) = (a.nrows(), a.ncols());
+    let qr = a.col_piv_qr();
+    let r = qr.thin_R().to_owned();
+    let least = rows.max(columns) as f64 * epsilon * if r.nrows() > 0 { abs(r[(0, 0)]) } else { 0.0 };
+    let rank = (0..r.nrows()).take_while(|&k| abs(r[(k, k)]) > least).count();
+    let rows = (minimum_norm && rank > 0 && rank < columns).then(|| {
+        let rest = r.get(..rank, ..).adjoint().to_owned().qr();
+        (rest.Q_basis().to_owned(), rest.Q_coeff().to_owned(), rest.thin_R().to_owned())
+    });
+    DenseQr {
+        basis: qr.Q_basis().to_owned(),
+        coefficients: qr.Q_coeff().to_owned(),
+        r,
+        order: qr.P().arrays().0.to_vec(),
+        rank,
+        rows,
+    }
+}
+
+fn qr_solve<T>(qr: &DenseQr<T>, b: &[T]) -> Vec<T>
+where
+    T: ComplexField + Copy + crate::scalar::Scalar,
+{
+    let (m, n, rank) = (b.len(), qr.order.len(), qr.rank);
+    let mut c = Mat::from_fn(m, 1, |i, _| b[i]);
+    let block = qr.coefficients.nrows();
+    let mut buffer = MemBuffer::new(
+        reflectors::apply_block_householder_sequence_transpose_on_the_left_in_place_scratch::<T>(m, block, 1),
+    );
+    reflectors::apply_block_householder_sequence_transpose_on_the_left_in_place_with_conj(
+        qr.basis.as_ref(),
+        qr.coefficients.as_ref(),
+        Conj::Yes,
+        c.as_mut(),
+        Par::Seq,
+        MemStack::new(&mut buffer),
+    );
+    let mut y = Mat::from_fn(n, 1, |i, _| if i < rank { c[(i, 0)] } else { T::default() });
+    if let Some((basis, coefficients, r)) = &qr.rows {
+        // [R11 R12] = R^H Q^H: forward with R^H, then Q.
+        for i in 0..rank {
+            let mut sum = y[(i, 0)];
+            for j in 0..i {
+                sum -= crate::scalar::Scalar::conj(r[(j, i)]) * y[(j, 0)];
+            }
+            y[(i, 0)] = sum / crate::scalar::Scalar::conj(r[(i, i)]);
+        }
+        let block = coefficients.nrows();
+        let mut buffer = MemBuffer::new(
+            reflectors::apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(n, block, 1),
+        );
+        reflectors::apply_block_householder_sequence_on_the_left_in_place_with_conj(
+            basis.as_ref(),
+            coefficients.as_ref(),
+            Conj::No,
+            y.as_mut(),
+            Par::Seq,
+            MemStack::new(&mut buffer),
+        );
+    } else {
+        for j in (0..rank).rev() {
+            let value = y[(j, 0)] / qr.r[(j, j)];
+            y[(j, 0)] = value;
+            for i in 0..j {
+                let change = qr.r[(i, j)] * value;
+                y[(i, 0)] -= change;
+            }
+        }
+    }
+    let mut x = vec![T::default(); n];
+    for (k, &column) in qr.order.iter().enumerate() {
+        x[column] = y[(k, 0)];
+    }
+    x
+}

@@ -1,0 +1,116 @@
+//! What a caller may ask of a factorisation.
+
+use crate::graph::Permutation;
+use crate::prepare::Scaling;
+use std::fmt;
+
+/// Kinds of factorisation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The first that suits of the others, then the next one.
+    #[default]
+    Auto,
+    /// L L^H: A is Hermitian and positive definite.
+    Cholesky,
+    /// L D L^H with small pivots replaced: A is Hermitian. (Complex symmetric matrices go to LU.)
+    Ldlt,
+    /// P R A C Q = L U, column by column; for factors with few entries a row.
+    Lu,
+    /// The same in dense blocks (supernodes); for factors with many.
+    SupernodalLu,
+    /// A dense A P = Q R with column pivoting, for least squares and what is singular.
+    DenseQr,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Auto => "auto",
+            Kind::Cholesky => "cholesky",
+            Kind::Ldlt => "ldlt",
+            Kind::Lu => "lu",
+            Kind::SupernodalLu => "supernodal-lu",
+            Kind::DenseQr => "dense-qr",
+        })
+    }
+}
+
+/// What was found out about A before: scaling, and the order of rows that brings large entries to the diagonal. LU uses
+/// it in place of its own.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// R and C of R A C.
+    pub scaling: Scaling,
+    /// P of P R A C: row i of it is the old row `rows.new_to_old()[i]`.
+    pub rows: Permutation,
+}
+
+/// How to factorise.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct DirectOptions {
+    /// Which factorisation.
+    pub kind: Kind,
+    /// Bytes that a factor may have.
+    pub memory_limit: u64,
+    /// Multiplications that a factorisation may take, as far as they are known before.
+    pub flop_limit: f64,
+    /// Multiplications that a dense factorisation may take.
+    pub dense_flop_limit: f64,
+    /// Whether the report has a condition number: about ten solves, once for each factor.
+    pub condition: bool,
+    /// Scaling and order of rows for LU.
+    pub prepared: Option<Prepared>,
+}
+
+impl Default for DirectOptions {
+    /// Any kind, 8 GiB, no limit of time but 3e11 multiplications in a dense factorisation, with the condition.
+    fn default() -> Self {
+        Self {
+            kind: Kind::Auto,
+            memory_limit: 8 << 30,
+            flop_limit: f64::INFINITY,
+            dense_flop_limit: 3e11,
+            condition: true,
+            prepared: None,
+        }
+    }
+}
+
+impl DirectOptions {
+    /// Which factorisation.
+    #[must_use]
+    pub fn kind(mut self, kind: Kind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// Bytes that a factor may have.
+    #[must_use]
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = bytes;
+        self
+    }
+
+    /// Multiplications that a factorisation may take, as far as they are known before.
+    #[must_use]
+    pub fn flop_limit(mut self, flops: f64) -> Self {
+        self.flop_limit = flops;
+        self
+    }
+
+    /// Whether the report has a condition number.
+    #[must_use]
+    pub fn condition(mut self, yes: bool) -> Self {
+        self.condition = yes;
+        self
+    }
+
+    /// Scaling and order of rows for LU.
+    #[must_use]
+    pub fn prepared(mut self, prepared: Prepared) -> Self {
+        self.prepared = Some(prepared);
+        self
+    }
+}

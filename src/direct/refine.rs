@@ -1,0 +1,188 @@
+//! Iterative refinement: residuals in twice the working precision, x as a sum of two numbers.
+//!
+//! Demmel, Hida, Kahan, Li, Mukherjee and Riedy, "Error bounds from extra-precise iterative refinement", ACM Trans.
+//! Math. Softw. 32 (2006); sums as in algorithm 5.3 of Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26 (2005).
+
+use super::factor::{Factor, columns_of_transpose};
+use super::fgmres::fgmres;
+use crate::backend::{Host, OffsetsRef};
+use crate::matrix::Csr;
+use crate::parallel::prelude::*;
+use crate::scalar::{Real, Scalar};
+use num_traits::Float;
+
+/// Steps of refinement at most; each must halve the residual.
+const STEPS: usize = 30;
+/// Iterations of flexible GMRES from one accurate residual to the next, and such rounds.
+const ITERATIONS: usize = 60;
+const ROUNDS: usize = 6;
+
+/// The 2-norm, without overflow.
+pub(super) fn norm<T: Scalar>(x: &[T]) -> f64 {
+    let largest = x.iter().map(|x| x.abs().to_f64()).fold(0.0, |a: f64, b| if b > a || b.is_nan() { b } else { a });
+    if largest == 0.0 || !largest.is_finite() {
+        return largest;
+    }
+    x.iter().map(|x| (x.abs().to_f64() / largest).powi(2)).sum::<f64>().sqrt() * largest
+}
+
+/// The largest magnitude.
+pub(super) fn largest<T: Scalar>(x: &[T]) -> f64 {
+    x.iter().map(|x| x.abs().to_f64()).fold(0.0, f64::max)
+}
+
+/// A sum and the errors made in it.
+struct Sum<R> {
+    sum: R,
+    error: R,
+}
+
+impl<R: Real> Sum<R> {
+    fn add(&mut self, a: R, b: R) {
+        let product = a * b;
+        let error = Float::mul_add(a, b, -product);
+        let sum = self.sum + product;
+        let moved = sum - self.sum;
+        self.error += error + ((self.sum - (sum - moved)) + (product - moved));
+        self.sum = sum;
+    }
+}
+
+/// r = b - A (x + second).
+pub(super) fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], second: Option<&[T]>, r: &mut [T]) {
+    let parts = a.parts();
+    let range = |row: usize| match parts.offsets {
+        OffsetsRef::Narrow(o) => o[row] as usize..o[row + 1] as usize,
+        OffsetsRef::Wide(o) => o[row] as usize..o[row + 1] as usize,
+    };
+    r.par_iter_mut().enumerate().with_min_len(1 << 11).for_each(|(row, r)| {
+        let mut re = Sum { sum: b[row].re(), error: T::Real::default() };
+        let mut im = Sum { sum: b[row].im(), error: T::Real::default() };
+        let range = range(row);
+        for (&column, &a) in parts.indices[range.clone()].iter().zip(&parts.values[range]) {
+            let mut subtract = |x: T| {
+                re.add(-a.re(), x.re());
+                if T::COMPLEX {
+                    re.add(a.im(), x.im());
+                    im.add(-a.re(), x.im());
+                    im.add(-a.im(), x.re());
+                }
+            };
+            subtract(x[column as usize]);
+            if let Some(second) = second {
+                subtract(second[column as usize]);
+            }
+        }
+        let value = T::from_parts((re.sum + re.error).to_f64(), (im.sum + im.error).to_f64());
+        *r = value.unwrap_or_default();
+    });
+}
+
+/// What refinement came to.
+pub(super) struct Refined<T> {
+    pub(super) x: Vec<T>,
+    /// The part of x that rounding to one number leaves out.
+    pub(super) second: Vec<T>,
+    /// ||b - A x|| of x alone, and of both parts.
+    pub(super) residual: f64,
+    pub(super) two_part: f64,
+    pub(super) steps: usize,
+    pub(super) iterations: usize,
+}
+
+/// (x, second) += d, exactly up to the rounding of `second`.
+fn add<T: Scalar>(x: &mut [T], second: &mut [T], d: &[T]) {
+    for ((x, second), &d) in x.iter_mut().zip(second).zip(d) {
+        let (old, d) = (*x, d + *second);
+        let sum = old + d;
+        let moved = sum - old;
+        *second = (old - (sum - moved)) + (d - moved);
+        *x = sum;
+    }
+}
+
+/// Solves A x = b with a factor, to ||b - A x|| <= `goal` where that can be reached.
+pub(super) fn refine<T: Scalar>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goal: f64) -> Refined<T> {
+    let (m, n) = (a.rows(), a.columns());
+    let zeros = vec![T::default(); n];
+    let start = norm(b);
+    let mut best = Refined {
+        x: zeros.clone(),
+        second: zeros.clone(),
+        residual: start,
+        two_part: start,
+        steps: 0,
+        iterations: 0,
+    };
+    if !start.is_finite() {
+        return best;
+    }
+    let (mut r, mut plain) = (b.to_vec(), vec![T::default(); m]);
+    let (mut rounds, mut stalled) = (0, false);
+    while best.residual > goal && best.steps < STEPS && rounds < ROUNDS {
+        let before = best.two_part;
+        let d = if stalled {
+            if m != n {
+                break;
+            }
+            rounds += 1;
+            let mut product = |x: &[T], y: &mut [T]| {
+                // Sizes agree and the host's product does not fail; were it to, y stays zero and ends the iteration.
+                let _ = a.product(&Host, T::from_f64(1.0), x, T::default(), y);
+            };
+            let mut precondition = |z: &mut Vec<T>| factor.apply(false, z);
+            let (d, spent) = fgmres(&mut product, &mut precondition, &r, goal / 4.0, ITERATIONS);
+            best.iterations += spent;
+            d
+        } else {
+            let mut d = r.clone();
+            factor.apply(false, &mut d);
+            best.steps += 1;
+            d
+        };
+        let (mut x, mut second) = (best.x.clone(), best.second.clone());
+        add(&mut x, &mut second, &d);
+        residual(a, b, &x, Some(&second), &mut plain);
+        let two_part = norm(&plain);
+        let gained = two_part < before;
+        if gained {
+            std::mem::swap(&mut r, &mut plain);
+            let alone = if best.two_part == start && second.iter().all(|&s| s == T::default()) {
+                two_part
+            } else {
+                residual(a, b, &x, None, &mut plain);
+                norm(&plain)
+            };
+            // Once x as one number cannot be better, it stays at its best.
+            (best.x, best.second, best.residual, best.two_part) = (x, second, alone, two_part);
+            if two_part <= goal / 64.0 {
+                break;
+            }
+        }
+        // Not a number compares false.
+        if !(two_part <= before / 2.0) {
+            if stalled {
+                break;
+            }
+            stalled = true;
+        }
+    }
+    best
+}
+
+/// ||A||_1, the largest sum of magnitudes in a column, and the same of rows.
+pub(super) fn norms<T: Scalar>(a: &Csr<T>) -> (f64, f64) {
+    let Ok(rows) = columns_of_transpose(a) else { return (f64::NAN, f64::NAN) };
+    let (mut columns, mut most) = (vec![0.0; a.columns()], 0.0_f64);
+    let values = a.parts().values;
+    for row in 0..a.rows() {
+        let mut sum = 0.0;
+        for k in rows.starts[row] as usize..rows.starts[row + 1] as usize {
+            let size = values[k].abs().to_f64();
+            sum += size;
+            columns[rows.indices[k] as usize] += size;
+        }
+        most = most.max(sum);
+    }
+    (columns.into_iter().fold(0.0, f64::max), most)
+}

@@ -1,0 +1,102 @@
+//! What a direct solve tells.
+
+use super::Kind;
+use std::fmt;
+
+/// Why a factorisation or a solve came to nothing.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// No choice of values makes a matrix with this pattern regular.
+    StructurallySingular {
+        /// As many rows can be matched with columns.
+        rank: usize,
+    },
+    /// Pivots vanished, and b is not in the range of A as far as this precision can tell.
+    NumericallySingular,
+    /// Infinities or NaN in A, b or a factor.
+    NotFinite,
+    /// The factor needs more memory than is allowed.
+    TooLarge {
+        /// Bytes that are needed, at least.
+        bytes: u64,
+        /// Bytes that are allowed; 0 where the system refused them.
+        limit: u64,
+    },
+    /// The method does not apply, or stopped, in its own words.
+    Refused(String),
+    /// Neither refinement nor iterations around the factor reach the tolerance.
+    Stagnated,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::StructurallySingular { rank } => {
+                write!(f, "structurally singular: only {rank} rows can be matched with columns")
+            }
+            Reason::NumericallySingular => f.write_str("singular to working precision, and b is not in its range"),
+            Reason::NotFinite => f.write_str("infinities or NaN in the matrix, b or the factor"),
+            Reason::TooLarge { bytes, limit } => {
+                write!(f, "too large for memory: needs at least {bytes} bytes, {limit} are allowed")
+            }
+            Reason::Refused(why) => f.write_str(why),
+            Reason::Stagnated => f.write_str("the residual no longer falls"),
+        }
+    }
+}
+
+/// What became of a solve.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct DirectReport {
+    /// Whether ||b - A x||, computed anew from the x that the caller has, meets the tolerance.
+    pub solved: bool,
+    /// The factorisation that x comes from.
+    pub kind: Kind,
+    /// ||b - A x|| in the 2-norm, computed anew with products and sums in twice the working precision.
+    pub residual_norm: f64,
+    /// The same over ||b||.
+    pub relative_residual: f64,
+    /// The same over ||b|| with x as a sum of two numbers of working precision, whose second parts
+    /// [`Direct::second`](super::Direct::second) gives. Less than [`DirectReport::relative_residual`] where rounding x
+    /// once is what keeps it from being smaller.
+    pub two_part_residual: f64,
+    /// ||b - A x|| / (||A|| ||x|| + ||b||) in the maximum norm: Rigal and Gaches, J. ACM 14 (1967). By how much A and b
+    /// must change for x to be exact.
+    pub backward_error: f64,
+    /// Steps of iterative refinement.
+    pub refinements: usize,
+    /// Iterations of flexible GMRES around the factor.
+    pub iterations: usize,
+    /// Estimate of the condition number ||A||_1 ||A^-1||_1 (a lower bound, mostly within a factor of 3); of a matrix
+    /// nearby where pivots were made up.
+    pub condition: Option<f64>,
+    /// Decimal digits of x (in norm) that can be trusted, from condition and backward error.
+    pub digits: Option<f64>,
+    /// Numerical rank, where it was found.
+    pub rank: Option<usize>,
+    /// Pivots that were made up in place of zeros. LDL^H does not count its own.
+    pub perturbed: usize,
+    /// Whether x is the solution of least norm, where there are several.
+    pub minimum_norm: bool,
+    /// Seconds of analysis and factorisation, of all kinds that were tried so far.
+    pub factor_seconds: f64,
+    /// Seconds of this solve without factorisations.
+    pub solve_seconds: f64,
+    /// Bytes of the factor.
+    pub factor_bytes: u64,
+    /// Why x does not meet the tolerance; for each kind that failed before, why.
+    pub reasons: Vec<(Kind, Reason)>,
+}
+
+impl fmt::Display for DirectReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = if self.solved { "solved" } else { "not solved" };
+        write!(f, "{word} by {}, relative residual {:.2e}", self.kind, self.relative_residual)?;
+        if let (false, Some((kind, reason))) = (self.solved, self.reasons.last()) {
+            write!(f, "; {kind}: {reason}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,292 @@
+//! The factorisation that a caller holds.
+
+use super::analysis::{self, Analysis};
+use super::condition::inverse_norm;
+use super::factor::{Factor, Structures, caught};
+use super::options::{DirectOptions, Kind};
+use super::refine::{Refined, largest, norm, norms, refine};
+use super::report::{DirectReport, Reason};
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::scalar::{Real, Scalar};
+use num_traits::Float;
+use std::time::Instant;
+
+/// A matrix with a factor. It owns a copy of A, for residuals.
+///
+/// ```
+/// use residua::{Csr, direct::{Direct, DirectOptions}};
+///
+/// let a = Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![0.0, 2.0, 3.0, 4.0])?;
+/// let mut direct = Direct::new(&a, DirectOptions::default())?;
+/// let mut x = [0.0; 2];
+/// let report = direct.solve(&[2.0, 7.0], &mut x, 1e-12)?;
+/// assert!(report.solved && (x[0] - 1.0_f64).abs() < 1e-14, "{report}");
+/// # Ok::<(), residua::Error>(())
+/// ```
+pub struct Direct<T: Scalar> {
+    a: Csr<T>,
+    options: DirectOptions,
+    structures: Structures,
+    chain: Vec<Kind>,
+    /// Kinds of the chain that were tried and left.
+    at: usize,
+    factor: Option<Factor<T>>,
+    reasons: Vec<(Kind, Reason)>,
+    seconds: f64,
+    /// Norms of A by columns and rows.
+    norms: (f64, f64),
+    /// ||A^-1||, once it was asked for.
+    inverse: Option<Option<f64>>,
+    second: Vec<T>,
+}
+
+impl<T: Scalar> Direct<T> {
+    /// What the factorisation of A will cost, by the kind that would be tried first. Nothing of the size of a factor is
+    /// allocated.
+    ///
+    /// # Errors
+    /// Where the analysis itself is refused; the message says why.
+    pub fn analyse(a: &Csr<T>, options: &DirectOptions) -> Result<Analysis> {
+        let mut structures = Structures::default();
+        let chain = analysis::chain(a, options, &mut structures);
+        let analysis = caught(|| analysis::forecast(a, chain[0], options, &mut structures));
+        analysis.map_err(|reason| Error::Unsupported(reason.to_string()))
+    }
+
+    /// Analyses and factorises A. Where no kind of factorisation succeeds this is no error: [`Direct::solve`] gives the
+    /// reasons.
+    ///
+    /// # Errors
+    /// On a rectangular matrix with a kind other than dense QR, and without memory for a copy of A.
+    pub fn new(a: &Csr<T>, options: DirectOptions) -> Result<Self> {
+        if !matches!(options.kind, Kind::Auto | Kind::DenseQr) {
+            Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+        }
+        if let Some(prepared) = &options.prepared {
+            Error::check_dimension("length of the order of rows", a.rows(), prepared.rows.len())?;
+            Error::check_dimension("rows of the scaling", a.rows(), prepared.scaling.rows().len())?;
+            Error::check_dimension("columns of the scaling", a.columns(), prepared.scaling.columns().len())?;
+        }
+        let mut direct = Self {
+            a: a.clone(),
+            options,
+            structures: Structures::default(),
+            chain: Vec::new(),
+            at: 0,
+            factor: None,
+            reasons: Vec::new(),
+            seconds: 0.0,
+            norms: norms(a),
+            inverse: None,
+            second: Vec::new(),
+        };
+        let start = Instant::now();
+        if a.parts().values.iter().all(|value| value.is_finite()) {
+            direct.chain = analysis::chain(a, &direct.options, &mut direct.structures);
+        } else {
+            direct.reasons.push((direct.options.kind, Reason::NotFinite));
+        }
+        direct.seconds = start.elapsed().as_secs_f64();
+        direct.factorise();
+        Ok(direct)
+    }
+
+    /// New values on the same pattern: orders and structures are kept, and so are scaling and the order of rows, unless
+    /// LU no longer does without made-up pivots.
+    ///
+    /// # Errors
+    /// On another pattern.
+    pub fn update(&mut self, a: &Csr<T>) -> Result<()> {
+        let (new, old) = (a.parts(), self.a.parts());
+        let starts = |p: &crate::backend::CsrParts<'_, T, crate::Host>| p.offsets.download(&crate::Host);
+        if (a.rows(), a.columns()) != (self.a.rows(), self.a.columns())
+            || new.indices != old.indices
+            || starts(&new)? != starts(&old)?
+        {
+            return Err(Error::InvalidMatrix("the pattern is not that of the factorisation".to_string()));
+        }
+        self.a.values_mut().copy_from_slice(a.parts().values);
+        self.norms = norms(&self.a);
+        self.seconds = 0.0;
+        self.reasons.clear();
+        self.factor = None;
+        self.at = 0;
+        let start = Instant::now();
+        if !a.parts().values.iter().all(|value| value.is_finite()) {
+            self.chain.clear();
+            self.reasons.push((self.options.kind, Reason::NotFinite));
+        } else {
+            // Symmetry and signs of the diagonal may have changed; what LU has is kept.
+            let lu = self.structures.lu.clone();
+            self.chain = analysis::chain(&self.a, &self.options, &mut self.structures);
+            self.structures.lu = lu.or(self.structures.lu.take());
+        }
+        self.seconds = start.elapsed().as_secs_f64();
+        self.factorise();
+        if self.factor.as_ref().is_none_or(|factor| factor.made_up() > 0) && self.structures.lu.is_some() {
+            self.structures.lu = None;
+            self.at = 0;
+            self.reasons.clear();
+            self.factorise();
+        }
+        Ok(())
+    }
+
+    /// The next kind that gives a factor.
+    fn factorise(&mut self) {
+        let start = Instant::now();
+        self.inverse = None;
+        self.factor = None;
+        while self.factor.is_none() && self.at < self.chain.len() {
+            let kind = self.chain[self.at];
+            self.at += 1;
+            match Factor::new(&self.a, kind, &self.options, &mut self.structures) {
+                Ok(factor) => self.factor = Some(factor),
+                Err(reason) => self.reasons.push((kind, reason)),
+            }
+        }
+        self.seconds += start.elapsed().as_secs_f64();
+    }
+
+    /// The kind of the factor at hand.
+    pub fn kind(&self) -> Option<Kind> {
+        self.factor.as_ref().map(|factor| factor.kind)
+    }
+
+    /// A's approximate inverse, in place, without refinement: for an iteration around it. Zeros where there is no
+    /// factor.
+    ///
+    /// # Errors
+    /// On a vector of the wrong length.
+    pub fn apply(&self, x: &mut Vec<T>) -> Result<()> {
+        Error::check_dimension("length of x", self.a.rows(), x.len())?;
+        let applied = self.factor.as_ref().map(|factor| {
+            caught(|| {
+                factor.apply(false, x);
+                Ok(())
+            })
+        });
+        if !matches!(applied, Some(Ok(()))) {
+            x.clear();
+            x.resize(self.a.columns(), T::default());
+        }
+        Ok(())
+    }
+
+    /// What rounding to one number each took from the last solution: x plus this is the solution in about twice the
+    /// working precision.
+    pub fn second(&self) -> &[T] {
+        &self.second
+    }
+
+    /// Solves A x = b until ||b - A x|| <= `tolerance` ||b||, with refinement, then with iterations around the factor,
+    /// then with the next kind of factorisation where the options allow any. x is what came nearest. Dense QR of a
+    /// system that has no solution gives a least-squares one, which is not called solved.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length.
+    pub fn solve(&mut self, b: &[T], x: &mut [T], tolerance: f64) -> Result<DirectReport> {
+        Error::check_dimension("length of b", self.a.rows(), b.len())?;
+        Error::check_dimension("length of x", self.a.columns(), x.len())?;
+        let start = Instant::now();
+        let (spent, size) = (self.seconds, norm(b));
+        let goal = tolerance * size;
+        let nothing = || Refined {
+            x: vec![T::default(); x.len()],
+            second: vec![T::default(); x.len()],
+            residual: size,
+            two_part: size,
+            steps: 0,
+            iterations: 0,
+        };
+        let (mut best, mut kind) = (nothing(), self.kind().unwrap_or(self.options.kind));
+        if !size.is_finite() {
+            self.reasons.push((kind, Reason::NotFinite));
+        }
+        while size.is_finite() && best.residual > goal {
+            let Some(factor) = &self.factor else { break };
+            let refined = caught(|| Ok(refine(&self.a, factor, b, goal)));
+            let name = factor.kind;
+            match refined {
+                Ok(refined) => {
+                    let solved = refined.residual <= goal;
+                    if refined.residual < best.residual {
+                        (best, kind) = (refined, name);
+                    }
+                    if !solved {
+                        let singular = factor.made_up() > 0
+                            || factor.rank().is_some_and(|rank| rank < self.a.columns());
+                        let reason = if singular { self.singular() } else { Reason::Stagnated };
+                        self.reasons.push((name, reason));
+                    }
+                }
+                Err(reason) => self.reasons.push((name, reason)),
+            }
+            if best.residual > goal {
+                if self.at == self.chain.len() {
+                    break;
+                }
+                self.factorise();
+            }
+        }
+        let solve_seconds = start.elapsed().as_secs_f64() - (self.seconds - spent);
+        Ok(self.report(best, kind, b, x, goal, solve_seconds))
+    }
+
+    fn singular(&self) -> Reason {
+        match &self.structures.lu {
+            Some(plan) if plan.matched < self.a.rows() => Reason::StructurallySingular { rank: plan.matched },
+            _ => Reason::NumericallySingular,
+        }
+    }
+
+    fn report(
+        &mut self,
+        best: Refined<T>,
+        kind: Kind,
+        b: &[T],
+        x: &mut [T],
+        goal: f64,
+        solve_seconds: f64,
+    ) -> DirectReport {
+        x.copy_from_slice(&best.x);
+        let size = norm(b);
+        let relative = |r: f64| if size > 0.0 { r / size } else { r };
+        let mut r = vec![T::default(); b.len()];
+        super::refine::residual(&self.a, b, x, None, &mut r);
+        let residual_norm = norm(&r);
+        let weight = self.norms.1 * largest(x) + largest(b);
+        let backward_error = if weight > 0.0 { largest(&r) / weight } else { 0.0 };
+        if self.options.condition && self.inverse.is_none() {
+            let n = self.a.columns();
+            self.inverse = self.factor.as_ref().map(|factor| {
+                caught(|| Ok(inverse_norm(factor, n))).unwrap_or_default()
+            });
+        }
+        let condition = self.inverse.flatten().map(|inverse| inverse * self.norms.0);
+        let unit = <T::Real as Float>::epsilon().to_f64();
+        let digits = condition.map(|c| (-(c * backward_error.max(unit)).log10()).max(0.0));
+        let factor = self.factor.as_ref();
+        self.second = best.second;
+        DirectReport {
+            solved: residual_norm <= goal,
+            kind,
+            residual_norm,
+            relative_residual: relative(residual_norm),
+            two_part_residual: relative(best.two_part),
+            backward_error,
+            refinements: best.steps,
+            iterations: best.iterations,
+            condition,
+            digits,
+            rank: factor.and_then(Factor::rank),
+            perturbed: factor.map_or(0, Factor::made_up),
+            minimum_norm: factor.is_some_and(Factor::is_minimum_norm),
+            factor_seconds: self.seconds,
+            solve_seconds,
+            factor_bytes: factor.map_or(0, |factor| factor.bytes),
+            reasons: self.reasons.clone(),
+        }
+    }
+}
