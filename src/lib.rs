@@ -69,6 +69,7 @@
 //! | [`precondition`] | cheap approximations of the inverse |
 //! | [`graph`] | levels, components, reverse Cuthill-McKee, symmetric permutation |
 //! | [`prepare`] | scaling, matching of rows with columns, block triangular form |
+//! | [`look`] | what a matrix is, and which methods can solve with it |
 //! | [`generate`] | model problems |
 //! | [`report`] | tables and pictures |
 //!
@@ -82,6 +83,7 @@ pub mod generate;
 pub mod graph;
 pub mod krylov;
 mod lock;
+pub mod look;
 pub mod market;
 pub mod matrix;
 mod mixing;
