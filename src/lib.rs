@@ -71,6 +71,7 @@
 //! | [`graph`] | levels, components, reverse Cuthill-McKee, symmetric permutation |
 //! | [`prepare`] | scaling, matching of rows with columns, block triangular form |
 //! | [`direct`] | factorisations on the CPU: Cholesky, LDL^H, LU, dense QR |
+//! | [`look`] | what a matrix is, and which methods can solve with it |
 //! | [`generate`] | model problems |
 //! | [`report`] | tables and pictures |
 //!
@@ -85,6 +86,7 @@ pub mod generate;
 pub mod graph;
 pub mod krylov;
 mod lock;
+pub mod look;
 pub mod market;
 pub mod matrix;
 mod mixing;

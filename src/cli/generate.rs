@@ -3,7 +3,8 @@
 use super::load::save;
 use super::sink::Sink;
 use super::{Ending, Failure, console};
-use residua::generate::{MODELS, Model, Parameters, RowLengths};
+use residua::Scalar;
+use residua::generate::{COMPLEX_MODELS, MODELS, Model, Parameters, RowLengths};
 use residua::graph::{Permutation, permute_symmetric};
 use residua::report::{Align, Table};
 use std::path::PathBuf;
@@ -43,6 +44,15 @@ pub(crate) struct Arguments {
     /// Entries of each row: 16, 4..32 or power:1..1000:2.1 (shortest..longest:exponent) [default: 16]
     #[arg(long)]
     row_lengths: Option<RowLengths>,
+    /// Mesh Peclet number, which gives the diffusion: speed times spacing over it
+    #[arg(long, conflicts_with = "diffusion")]
+    peclet: Option<f64>,
+    /// Points a wavelength [default: 10]
+    #[arg(long)]
+    wavelength: Option<f64>,
+    /// Viscosity of the fluid [default: 1]
+    #[arg(long)]
+    viscosity: Option<f64>,
     /// Renumber the unknowns at random, rows and columns alike
     #[arg(long, value_name = "SEED")]
     shuffle: Option<u64>,
@@ -62,7 +72,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         console::say(&list())?;
         return Ok(Ending::Done);
     };
-    let model = Model::find(kind).map_err(usage)?;
+    match COMPLEX_MODELS.iter().find(|model| model.name == kind) {
+        Some(model) => make(arguments, model),
+        None => make(arguments, Model::find(kind).map_err(usage)?),
+    }
+}
+
+fn make<T: Scalar>(arguments: &Arguments, model: &Model<T>) -> Result<Ending, Failure> {
     let parameters = arguments.parameters(model)?;
     let sink = Sink::open(&arguments.output)?;
     // A size or an option outside of its domain is a wrong command line; no file is involved yet.
@@ -96,7 +112,7 @@ fn usage(error: residua::Error) -> Failure {
 
 impl Arguments {
     /// The library's parameters; an option that the model does not read is refused rather than ignored.
-    fn parameters(&self, model: &Model) -> Result<Parameters, Failure> {
+    fn parameters<T: Scalar>(&self, model: &Model<T>) -> Result<Parameters, Failure> {
         let mut parameters = Parameters::default();
         if let Some(Size(size)) = &self.size {
             parameters = parameters.size(size.clone());
@@ -111,7 +127,8 @@ impl Arguments {
             )*};
         }
         take!(seed: "seed", anisotropy: "anisotropy", contrast: "contrast", block: "block", diffusion: "diffusion",
-            poisson_ratio: "poisson-ratio", edge_factor: "edge-factor", row_lengths: "row-lengths");
+            poisson_ratio: "poisson-ratio", edge_factor: "edge-factor", row_lengths: "row-lengths",
+            peclet: "peclet", wavelength: "wavelength", viscosity: "viscosity");
         match given.iter().find(|name| !model.options.contains(name)) {
             None => Ok(parameters),
             Some(name) => {
@@ -131,10 +148,13 @@ fn list() -> String {
         ("what it is", Align::Left),
         ("options", Align::Left),
     ]);
-    for model in MODELS {
-        let size: Vec<String> = model.size.iter().map(usize::to_string).collect();
-        let options: Vec<String> = model.options.iter().map(|option| format!("--{option}")).collect();
-        table.row([model.name, &size.join("x"), model.about, &options.join(" ")]);
-    }
+    MODELS.iter().for_each(|model| list_one(&mut table, model));
+    COMPLEX_MODELS.iter().for_each(|model| list_one(&mut table, model));
     table.to_string()
+}
+
+fn list_one<T: Scalar>(table: &mut Table, model: &Model<T>) {
+    let size: Vec<String> = model.size.iter().map(usize::to_string).collect();
+    let options: Vec<String> = model.options.iter().map(|option| format!("--{option}")).collect();
+    table.row([model.name, &size.join("x"), model.about, &options.join(" ")]);
 }

@@ -6,9 +6,10 @@ use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure, console};
 use num_complex::Complex;
 use residua::graph::{self, Ordering};
+use residua::look::{Fit, Look, MethodFit};
 use residua::matrix::{self, RowLengths, RowStatistics, Storage};
-use residua::report::{Align, Facts, Table, bytes, count, spy_svg};
-use residua::{Csr, Host, Scalar};
+use residua::report::{Align, Table, bytes, count, spy_svg};
+use residua::{Host, Scalar};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -52,6 +53,9 @@ struct Info {
     components: Option<usize>,
     formats: Vec<FormatInfo>,
     advice: Advice,
+    words: Vec<String>,
+    methods: Vec<MethodFit>,
+    look: Look,
 }
 
 #[derive(Serialize)]
@@ -103,15 +107,15 @@ fn tell<T: Scalar<Real = f64>>(arguments: &Arguments) -> Result<Ending, Failure>
     let spy = arguments.spy.as_deref().map(Sink::open).transpose()?;
     let silent = takes_stdout([path], [json.as_ref(), spy.as_ref()])?;
     let Loaded { a, header, .. } = load::<T>(path)?;
-    let facts = Facts::of(&a);
+    let look = Look::of(&a).about(path)?;
+    let facts = &look.facts;
     let lengths = RowLengths::of(&Host, &a).about(path)?;
     let statistics = lengths.statistics();
     let square = a.rows() == a.columns();
     let ordering = square.then(|| graph::ordering(&a)).transpose().about(path)?;
-    let components = square.then(|| components(&a)).transpose().about(path)?;
     let formats = matrix::storage_estimates::<T, Host>(&lengths);
     let choice = matrix::advise::<T, _>(&Host, &lengths);
-    let (method, method_reason) = advise_method(&facts, square, components);
+    let advised = look.iterative_method();
     let info = Info {
         matrix: path.display().to_string(),
         rows: a.rows(),
@@ -139,14 +143,17 @@ fn tell<T: Scalar<Real = f64>>(arguments: &Arguments) -> Result<Ending, Failure>
         bandwidth_rcm: ordering.as_ref().map(Ordering::bandwidth_rcm),
         profile: ordering.as_ref().map(Ordering::profile_before),
         profile_rcm: ordering.as_ref().map(Ordering::profile_rcm),
-        components,
+        components: square.then_some(look.structure.components),
         formats: formats.into_iter().map(FormatInfo::of).collect(),
         advice: Advice {
             format: choice.format.to_string(),
             format_reason: choice.reason,
-            method,
-            method_reason,
+            method: advised.as_ref().map(|fit| fit.method),
+            method_reason: advised.map_or_else(|| nothing(&look), |fit| fit.reason),
         },
+        words: look.words(),
+        methods: look.methods(),
+        look,
     };
     if let Some(sink) = spy {
         let name = path.file_name().map_or_else(|| "A".into(), |name| name.to_string_lossy());
@@ -161,9 +168,9 @@ fn tell<T: Scalar<Real = f64>>(arguments: &Arguments) -> Result<Ending, Failure>
     Ok(Ending::Done)
 }
 
-/// Number of connected components of the graph of A + A^T.
-fn components<T: Scalar>(a: &Csr<T>) -> residua::Result<usize> {
-    Ok(graph::connected_components(&graph::Adjacency::new(a)?)?.count())
+/// Why there is no method.
+fn nothing(look: &Look) -> String {
+    look.methods().into_iter().next().map_or_else(String::new, |fit| fit.reason)
 }
 
 impl Lengths {
@@ -185,55 +192,6 @@ impl Lengths {
 impl FormatInfo {
     fn of((format, storage): (&'static str, Storage)) -> Self {
         Self { format, bytes: storage.bytes, padding: storage.padding, refused: storage.refused }
-    }
-}
-
-/// The method that suits, if there is one yet, and why.
-fn advise_method(facts: &Facts, square: bool, components: Option<usize>) -> (Option<&'static str>, String) {
-    let bad_diagonal = facts.diagonal_negative + facts.diagonal_zero;
-    let rows = facts.diagonal_positive + bad_diagonal;
-    if !square {
-        (None, "not square: least squares, which residua does not solve yet".into())
-    } else if rows == 0 {
-        (None, "there is nothing to solve".into())
-    } else if !facts.is_hermitian() {
-        let kind = if facts.is_symmetric() { "Hermitian" } else { "symmetric" };
-        (None, format!("not {kind}: conjugate gradients, the only method so far, would go wrong"))
-    } else if facts.diagonal_positive == 0 && facts.diagonal_zero == 0 {
-        (
-            None,
-            "symmetric with a negative diagonal: not positive definite, but -A may be; solve -A x = -b"
-                .into(),
-        )
-    } else if bad_diagonal > 0 {
-        let entries = if bad_diagonal == 1 { "entry is" } else { "entries are" };
-        (
-            None,
-            format!(
-                "symmetric, but {} diagonal {entries} not positive: not positive definite",
-                count(bad_diagonal as u64)
-            ),
-        )
-    } else if facts.strictly_dominant_rows == rows {
-        (Some("cg"), "symmetric and diagonally dominant with a positive diagonal: positive definite".into())
-    } else if facts.dominant_rows == rows && facts.strictly_dominant_rows > 0 && components == Some(1) {
-        // Irreducibly dominant: Varga, "Matrix Iterative Analysis", theorem 1.21.
-        (
-            Some("cg"),
-            "symmetric, connected, diagonally dominant with a positive diagonal: positive definite".into(),
-        )
-    } else if facts.dominant_rows == rows {
-        (
-            Some("cg"),
-            "symmetric, weakly diagonally dominant, positive diagonal: positive definite unless singular"
-                .into(),
-        )
-    } else {
-        (
-            Some("cg"),
-            "symmetric with a positive diagonal: perhaps positive definite; the solver tells if it is not"
-                .into(),
-        )
     }
 }
 
@@ -286,12 +244,16 @@ fn words(info: &Info, arguments: &Arguments) -> String {
     }
     let mut text = table.to_string();
     text.push('\n');
+    info.words.iter().for_each(|sentence| text += &wrapped(sentence));
+    text.push('\n');
+    text += &methods(info);
+    text.push('\n');
     text += &histogram(&info.row_lengths);
     text.push('\n');
     text += &storage(info);
     text.push('\n');
     let advice = &info.advice;
-    let method = advice.method.unwrap_or("none yet");
+    let method = advice.method.unwrap_or("none");
     text += &format!(
         "format  {} on the CPU: {}\nmethod  {method}: {}\n",
         advice.format, advice.format_reason, advice.method_reason
@@ -300,6 +262,37 @@ fn words(info: &Info, arguments: &Arguments) -> String {
         text += &format!("picture written to {}\n", spy.display());
     }
     text
+}
+
+/// A sentence or two in lines that a terminal holds, the later ones indented.
+fn wrapped(sentence: &str) -> String {
+    const WIDTH: usize = 96;
+    let (mut text, mut line) = (String::new(), String::new());
+    for word in sentence.split(' ') {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            text += &line;
+            text.push('\n');
+            line = " ".into();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line += word;
+    }
+    text + &line + "\n"
+}
+
+fn methods(info: &Info) -> String {
+    let mut table = Table::new([("method", Align::Left), ("", Align::Left), ("why", Align::Left)]);
+    for MethodFit { method, fit, reason, .. } in &info.methods {
+        let fit = match fit {
+            Fit::Suits => "suits",
+            Fit::Possible => "possible",
+            _ => "no",
+        };
+        table.row([*method, fit, reason]);
+    }
+    table.to_string()
 }
 
 fn symmetry(info: &Info) -> String {

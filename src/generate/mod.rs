@@ -18,6 +18,7 @@
 use crate::error::Result;
 use crate::matrix::Csr;
 
+mod circuit;
 mod coefficients;
 mod copies;
 mod elasticity;
@@ -26,17 +27,22 @@ mod grid;
 mod models;
 mod random;
 mod rows;
+mod saddle;
 mod simple;
 #[cfg(test)]
 mod tests;
 mod wathen;
+mod waves;
 
+pub use circuit::circuit;
 pub use coefficients::{convection_diffusion, jumping};
 pub use copies::along_the_diagonal;
 pub use elasticity::{elasticity2d, elasticity3d};
 pub use graphs::{RmatKind, RowLengths, random, rmat};
 pub use grid::{anisotropic2d, anisotropic3d, poisson2d, poisson2d_9, poisson3d, poisson3d_27};
-pub use models::{MODELS, Model, Parameters};
+pub use models::{COMPLEX_MODELS, MODELS, Model, Parameters};
 pub use random::Random;
+pub use saddle::{quadratic_program, stokes};
 pub use simple::{arrow, diagonal, tridiagonal};
 pub use wathen::wathen;
+pub use waves::{helmholtz, helmholtz_absorbing};

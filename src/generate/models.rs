@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::error::Error;
+use crate::scalar::Scalar;
+use num_complex::Complex;
 
 /// What shapes a model problem. Each model reads the options that it names in [`Model::options`].
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +18,9 @@ pub struct Parameters {
     poisson_ratio: f64,
     edge_factor: usize,
     row_lengths: RowLengths,
+    peclet: f64,
+    wavelength: f64,
+    viscosity: f64,
 }
 
 impl Default for Parameters {
@@ -30,6 +35,9 @@ impl Default for Parameters {
             poisson_ratio: 0.3,
             edge_factor: 8,
             row_lengths: RowLengths::Constant(16),
+            peclet: 0.0,
+            wavelength: 10.0,
+            viscosity: 1.0,
         }
     }
 }
@@ -65,12 +73,27 @@ setters! {
     edge_factor: usize;
     /// Row lengths of a random matrix. Default 16.
     row_lengths: RowLengths;
+    /// Mesh Peclet number, speed times spacing over diffusion, which gives the diffusion; 0 leaves that as it is.
+    /// Default 0.
+    peclet: f64;
+    /// Points a wavelength. Default 10.
+    wavelength: f64;
+    /// Viscosity of a fluid. Default 1.
+    viscosity: f64;
 }
 
-/// A model problem.
+impl Parameters {
+    /// Diffusion on a grid of these points.
+    fn diffusion_on(&self, size: &[usize]) -> f64 {
+        let fewest = size.iter().copied().min().unwrap_or(1);
+        if self.peclet == 0.0 { self.diffusion } else { 1.0 / ((fewest as f64 + 1.0) * self.peclet) }
+    }
+}
+
+/// A model problem with entries of type `T`.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Model {
+pub struct Model<T: Scalar = f64> {
     /// Its name on the command line.
     pub name: &'static str,
     /// What it is, in one line.
@@ -83,7 +106,7 @@ pub struct Model {
     pub symmetric: bool,
     /// Whether it is also positive definite.
     pub positive_definite: bool,
-    build: fn(&[usize], &Parameters) -> Result<Csr<f64>>,
+    build: fn(&[usize], &Parameters) -> Result<Csr<T>>,
 }
 
 impl Model {
@@ -97,13 +120,15 @@ impl Model {
             Error::InvalidArgument(format!("no model problem '{name}': choose one of {}", names.join(", ")))
         })
     }
+}
 
+impl<T: Scalar> Model<T> {
     /// The matrix.
     ///
     /// # Errors
     /// Where the size has another number of dimensions than the model, is zero or too large, or an option lies outside
     /// of its domain.
-    pub fn build(&self, parameters: &Parameters) -> Result<Csr<f64>> {
+    pub fn build(&self, parameters: &Parameters) -> Result<Csr<T>> {
         let size = match parameters.size.as_slice() {
             [] => self.size.to_vec(),
             &[n] => vec![n; self.size.len()],
@@ -138,6 +163,10 @@ const fn spd(
 
 const fn general(model: Model) -> Model {
     Model { symmetric: false, positive_definite: false, ..model }
+}
+
+const fn indefinite(model: Model) -> Model {
+    Model { positive_definite: false, ..model }
 }
 
 /// All model problems.
@@ -190,13 +219,57 @@ pub const MODELS: &[Model] = &[
     general(spd(
         "convection2d",
         &[64, 64],
-        &["diffusion"],
+        &["diffusion", "peclet"],
         "convection and diffusion, upwind: unsymmetric",
-        |n, p| convection_diffusion([n[0], n[1], 1], p.diffusion),
+        |n, p| convection_diffusion([n[0], n[1], 1], p.diffusion_on(n)),
     )),
-    general(spd("convection3d", &[32, 32, 32], &["diffusion"], "the same in a box", |n, p| {
-        convection_diffusion([n[0], n[1], n[2]], p.diffusion)
+    general(spd("convection3d", &[32, 32, 32], &["diffusion", "peclet"], "the same in a box", |n, p| {
+        convection_diffusion([n[0], n[1], n[2]], p.diffusion_on(n))
     })),
+    indefinite(spd(
+        "helmholtz2d",
+        &[64, 64],
+        &["wavelength"],
+        "waves of one frequency: indefinite",
+        |n, p| helmholtz([n[0], n[1], 1], p.wavelength),
+    )),
+    indefinite(spd("helmholtz3d", &[24, 24, 24], &["wavelength"], "the same in a box", |n, p| {
+        helmholtz([n[0], n[1], n[2]], p.wavelength)
+    })),
+    indefinite(spd(
+        "stokes2d",
+        &[32, 32],
+        &["viscosity"],
+        "slow flow, staggered grid, one pressure pinned: saddle point",
+        |n, p| stokes([n[0], n[1], 1], p.viscosity, true),
+    )),
+    indefinite(spd("stokes3d", &[10, 10, 10], &["viscosity"], "the same in a box", |n, p| {
+        stokes([n[0], n[1], n[2]], p.viscosity, true)
+    })),
+    indefinite(spd(
+        "stokes2d-free",
+        &[32, 32],
+        &["viscosity"],
+        "the same, no pressure pinned: singular by constant pressures",
+        |n, p| stokes([n[0], n[1], 1], p.viscosity, false),
+    )),
+    indefinite(spd("stokes3d-free", &[10, 10, 10], &["viscosity"], "the same in a box", |n, p| {
+        stokes([n[0], n[1], n[2]], p.viscosity, false)
+    })),
+    indefinite(spd(
+        "kkt",
+        &[3000, 1000],
+        &["contrast", "seed"],
+        "interior-point step of a quadratic program; variables x constraints",
+        |n, p| quadratic_program(n[0], n[1], p.contrast, p.seed),
+    )),
+    general(spd(
+        "circuit",
+        &[4096],
+        &["contrast", "seed"],
+        "modified nodal analysis: unsymmetric, gaps on the diagonal",
+        |n, p| circuit(n[0], p.contrast, p.seed),
+    )),
     spd(
         "rmat-laplacian",
         &[4096],
@@ -231,4 +304,26 @@ pub const MODELS: &[Model] = &[
     spd("arrow", &[1000], &[], "first row, first column and diagonal", |n, _| arrow(n[0])),
     spd("diagonal", &[1000], &[], "1 to n on the diagonal", |n, _| diagonal(n[0])),
     spd("tridiagonal", &[1000], &[], "2 on the diagonal, -1 beside it", |n, _| tridiagonal(n[0])),
+];
+
+/// Model problems with complex entries.
+pub const COMPLEX_MODELS: &[Model<Complex<f64>>] = &[
+    Model {
+        name: "helmholtz2d-absorbing",
+        about: "waves, absorbed in a layer around: complex symmetric",
+        size: &[64, 64],
+        options: &["wavelength"],
+        symmetric: true,
+        positive_definite: false,
+        build: |n, p| helmholtz_absorbing([n[0], n[1], 1], p.wavelength),
+    },
+    Model {
+        name: "helmholtz3d-absorbing",
+        about: "the same in a box",
+        size: &[24, 24, 24],
+        options: &["wavelength"],
+        symmetric: true,
+        positive_definite: false,
+        build: |n, p| helmholtz_absorbing([n[0], n[1], n[2]], p.wavelength),
+    },
 ];

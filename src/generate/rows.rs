@@ -103,6 +103,21 @@ pub(super) fn by_keys(rows: usize, columns: usize, keys: &[u64], values: Vec<f64
     Ok(Csr::from_parts_unchecked(rows, columns, narrow(offsets)?, indices, values))
 }
 
+/// From entries in any order, `row << 32 | column` and a value each: those of one place are added up in their order.
+pub(super) fn by_entries(rows: usize, columns: usize, mut entries: Vec<(u64, f64)>) -> Result<Csr<f64>> {
+    check_size(rows, columns)?;
+    rayon::slice::ParallelSliceMut::par_sort_by_key(&mut entries[..], |entry| entry.0);
+    entries.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 += next.1;
+        }
+        same
+    });
+    let (keys, values): (Vec<u64>, Vec<f64>) = entries.into_iter().unzip();
+    by_keys(rows, columns, &keys, values)
+}
+
 /// Row offsets in the width that they need.
 pub(super) fn narrow(offsets: Vec<u64>) -> Result<Offsets<Host>> {
     Ok(if offsets.last().is_none_or(|&last| last <= NARROW_LIMIT as u64) {

@@ -74,6 +74,9 @@ fn options_change_exactly_the_models_that_name_them() {
         ("poisson-ratio", Parameters::default().poisson_ratio(0.2)),
         ("edge-factor", Parameters::default().edge_factor(4)),
         ("row-lengths", Parameters::default().row_lengths(RowLengths::Uniform(1, 9))),
+        ("peclet", Parameters::default().peclet(50.0)),
+        ("wavelength", Parameters::default().wavelength(20.0)),
+        ("viscosity", Parameters::default().viscosity(3.0)),
     ];
     for model in MODELS {
         let before = entries(&model.build(&Parameters::default()).unwrap());
@@ -327,4 +330,85 @@ fn copies_of_what_has_no_nonzeros_or_of_nothing() {
 fn more_copies_than_indices_count_are_refused() {
     let error = along_the_diagonal(&poisson2d(100, 100).unwrap(), 1 << 20).unwrap_err();
     assert!(matches!(&error, Error::InvalidArgument(text) if text.contains("2^32")), "{error}");
+}
+
+fn signs(a: &nalgebra::DMatrix<f64>) -> (usize, usize, usize) {
+    let eigenvalues = a.symmetric_eigenvalues();
+    let scale = eigenvalues.amax();
+    let count = |is: &dyn Fn(f64) -> bool| eigenvalues.iter().filter(|&&e| is(e / scale)).count();
+    (count(&|e| e > 1e-12), count(&|e| e < -1e-12), count(&|e| e.abs() <= 1e-12))
+}
+
+#[test]
+fn saddle_points_have_a_negative_eigenvalue_for_each_constraint() {
+    for seed in 0..5 {
+        let a = dense(&quadratic_program(40, 25, 1e3, seed).unwrap());
+        assert_eq!(signs(&a), (40, 25, 0), "seed {seed}");
+        assert!((40..65).all(|k| a[(k, k)] == 0.0));
+    }
+    assert!(quadratic_program(3, 4, 10.0, 1).is_err() && quadratic_program(4, 3, 0.5, 1).is_err());
+    assert_eq!(quadratic_program(5, 0, 10.0, 1).unwrap().rows(), 5);
+}
+
+#[test]
+fn flow_that_is_free_of_pressure_has_one_null_vector() {
+    for cells in [[5, 4, 1], [3, 4, 2]] {
+        let cells_in_all = cells.iter().product::<usize>();
+        let free = dense(&stokes(cells, 0.7, false).unwrap());
+        let faces = free.nrows() - cells_in_all;
+        assert_eq!(signs(&free), (faces, cells_in_all - 1, 1));
+        let constant = nalgebra::DVector::from_fn(free.nrows(), |i, _| f64::from(u8::from(i >= faces)));
+        assert_eq!((&free * constant).amax(), 0.0);
+        let pinned = dense(&stokes(cells, 0.7, true).unwrap());
+        assert_eq!(signs(&pinned), (faces, cells_in_all, 0));
+        assert_eq!(pinned, pinned.transpose());
+        // Away from walls across it, a velocity's row is that of the Laplacian.
+        assert_eq!(free[(0, 0)], 0.7 * if cells[2] > 1 { 8.0 } else { 5.0 });
+    }
+    assert!(stokes([1, 5, 1], 1.0, true).is_err() && stokes([2, 2, 1], 0.0, true).is_err());
+}
+
+#[test]
+fn waves_are_indefinite_and_absorbed_in_the_layer_alone() {
+    let a = helmholtz([12, 12, 1], 8.0).unwrap();
+    let k2 = (std::f64::consts::TAU / 8.0_f64).powi(2);
+    let shifted = dense(&poisson2d(12, 12).unwrap()) - nalgebra::DMatrix::identity(144, 144) * k2;
+    assert!((dense(&a) - shifted).amax() < 1e-15);
+    let (positive, negative, zero) = signs(&dense(&a));
+    assert!(positive > 0 && negative > 0 && zero == 0);
+
+    let absorbed = helmholtz_absorbing([40, 40, 1], 8.0).unwrap();
+    let parts = absorbed.parts();
+    let real = helmholtz([40, 40, 1], 8.0).unwrap();
+    assert!(parts.values.iter().zip(real.parts().values).all(|(value, real)| value.re == *real));
+    let at = |x: usize, y: usize| absorbed.get(40 * y + x, 40 * y + x).unwrap().im;
+    assert!((at(0, 20) + 2.0 * k2).abs() < 1e-14 && at(20, 20) == 0.0 && at(8, 20) == 0.0 && at(7, 20) < 0.0);
+    assert_eq!((at(3, 20), at(36, 20)), (at(20, 3), at(20, 36)));
+    for model in COMPLEX_MODELS {
+        let look = crate::look::Look::of(&model.build(&Parameters::default()).unwrap()).unwrap();
+        assert_eq!(look.kind, crate::look::Kind::ComplexSymmetric, "{}", model.name);
+    }
+}
+
+#[test]
+fn circuits_are_regular_with_gaps_and_supplies() {
+    let a = circuit(600, 1e3, 5).unwrap();
+    let look = crate::look::Look::of(&a).unwrap();
+    assert_eq!((a.rows(), look.structure.rank), (625, 625));
+    assert_eq!((look.facts.diagonal_missing, look.structure.components), (25, 1));
+    assert!(!look.kind.is_hermitian() && look.by_column.longest_row > 60, "{look:?}");
+    let lu = dense(&a).lu();
+    let x = nalgebra::DVector::from_fn(625, |i, _| (i as f64).sin());
+    let error = (lu.solve(&(dense(&a) * &x)).unwrap() - x).amax();
+    assert!(error < 1e-6, "{error}");
+    assert!(circuit(7, 10.0, 1).is_err() && circuit(100, f64::NAN, 1).is_err());
+}
+
+#[test]
+fn the_mesh_peclet_number_gives_the_diffusion() {
+    let model = Model::find("convection2d").unwrap();
+    let size = Parameters::default().size(vec![19]);
+    let one = model.build(&size.clone().peclet(10.0)).unwrap();
+    let other = model.build(&size.diffusion(0.005)).unwrap();
+    assert_eq!(entries(&one), entries(&other));
 }

@@ -10,11 +10,14 @@ use crate::scalar::{Offset, Real, Scalar};
 /// round their values.
 const ROUNDING: f64 = 1e-10;
 
+/// Rows that add up to less than this share of the sum of their magnitudes count as adding up to zero.
+const ZERO_SUM: f64 = 1e-11;
+
 /// Rows that one task looks at.
 const CHUNK: usize = 1 << 12;
 
 /// Symmetry, diagonal and dominance of a matrix; magnitudes as `f64`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Facts {
     /// Whether a_ji is stored wherever a_ij is. Rectangular matrices are not symmetric in any way.
@@ -25,12 +28,39 @@ pub struct Facts {
     pub hermitian_defect: f64,
     /// The same for -a_ji.
     pub skew_defect: f64,
+    /// The three defects again (plain, conjugate, negative), each difference relative to the smaller of the largest
+    /// magnitudes of the two rows: what tells symmetry of a badly scaled matrix.
+    pub local_defects: [f64; 3],
     /// Row and column (from 0) of the entry that is farthest from the conjugate of its mirror image.
     pub worst_pair: Option<(usize, usize)>,
     /// Stored entries that are zero.
     pub explicit_zeros: usize,
+    /// Stored entries that are infinite or not a number; they count in nothing else.
+    pub non_finite: usize,
+    /// Row and column (from 0) of the first of them.
+    pub first_non_finite: Option<(usize, usize)>,
     /// Largest |a_ij|.
     pub largest: f64,
+    /// Smallest |a_ij| that is not zero, infinity where all are zero.
+    pub smallest: f64,
+    /// The largest |a_ij| of that row (not of zeros) where it is smallest, infinity where all are zero.
+    pub smallest_row: f64,
+    /// Entries left of the diagonal that are not zero.
+    pub below_diagonal: usize,
+    /// Entries right of the diagonal that are not zero.
+    pub above_diagonal: usize,
+    /// Entries off the diagonal whose real part is positive, or whose imaginary part is not zero: those that no
+    /// M-matrix has.
+    pub not_negative: usize,
+    /// Rows whose entries add up to zero (up to rounding), empty ones too: where all do, A maps constants to zero.
+    pub zero_sum_rows: usize,
+    /// Diagonal entries that are not stored.
+    pub diagonal_missing: usize,
+    /// Diagonal entries with an imaginary part.
+    pub diagonal_complex: usize,
+    /// Pairs i < j with |a_ij|^2 > a_ii a_jj: a Hermitian matrix that has one is indefinite where its diagonal is not
+    /// negative, and -A is where it is not positive.
+    pub negative_minors: usize,
     /// Diagonal entries (of min(rows, columns)) whose real part is above zero.
     pub diagonal_positive: usize,
     /// Diagonal entries whose real part is below zero.
@@ -53,27 +83,36 @@ impl Facts {
         let parts = a.parts();
         let square = parts.rows == parts.columns;
         let (indices, values) = (parts.indices, parts.values);
+        let mut lines = vec![Line::default(); parts.rows];
         let tally = with_offsets!(parts.offsets, offsets => {
             let row = |i: usize| offsets[i].to_usize()..offsets[i + 1].to_usize();
             let mirror = |i: usize, j: usize| -> Option<V> {
                 let line = row(j);
                 indices[line.clone()].binary_search(&(i as u32)).ok().map(|k| values[line.start + k])
             };
+            let chunk = |(chunk, lines): (usize, &mut [Line])| {
+                let mut tally = Tally::default();
+                for (i, line) in (chunk * CHUNK..).zip(lines) {
+                    let entries = indices[row(i)].iter().zip(&values[row(i)]);
+                    *line = tally.row(i, entries.map(|(&j, &v)| (j as usize, v)), parts.columns);
+                }
+                tally
+            };
+            let chunks = lines.par_chunks_mut(CHUNK).enumerate().map(chunk);
+            let tally = chunks.collect().into_iter().fold(Tally::default(), Tally::merge);
+            let lines = &lines;
             let chunk = |chunk: usize| {
                 let mut tally = Tally::default();
                 for i in chunk * CHUNK..((chunk + 1) * CHUNK).min(parts.rows) {
-                    let entries = indices[row(i)].iter().zip(&values[row(i)]);
-                    tally.row(i, entries.map(|(&j, &v)| (j as usize, v)), parts.columns);
-                    if square {
-                        for (&j, &value) in indices[row(i)].iter().zip(&values[row(i)]) {
-                            tally.pair(i, j as usize, value, mirror(i, j as usize));
-                        }
+                    for (&j, &value) in indices[row(i)].iter().zip(&values[row(i)]) {
+                        let j = j as usize;
+                        tally.pair((i, j), [&lines[i], &lines[j]], value, mirror(i, j));
                     }
                 }
                 tally
             };
-            let chunks = (0..parts.rows.div_ceil(CHUNK)).into_par_iter().map(chunk);
-            chunks.collect().into_iter().fold(Tally::default(), Tally::merge)
+            let chunks = if square { parts.rows.div_ceil(CHUNK) } else { 0 };
+            (0..chunks).into_par_iter().map(chunk).collect().into_iter().fold(tally, Tally::merge)
         });
         let mut seen = vec![false; parts.columns];
         indices.iter().for_each(|&j| seen[j as usize] = true);
@@ -87,9 +126,21 @@ impl Facts {
             asymmetry: relative(tally.plain),
             hermitian_defect: relative(tally.hermitian),
             skew_defect: relative(tally.skew),
+            local_defects: if square { tally.local } else { [f64::INFINITY; 3] },
             worst_pair: tally.worst.filter(|_| tally.hermitian > 0.0),
             explicit_zeros: tally.zeros,
+            non_finite: tally.non_finite,
+            first_non_finite: tally.first_non_finite,
             largest: tally.largest,
+            smallest: tally.smallest,
+            smallest_row: tally.smallest_row,
+            below_diagonal: tally.below,
+            above_diagonal: tally.above,
+            not_negative: tally.not_negative,
+            zero_sum_rows: tally.zero_sums,
+            diagonal_missing: tally.missing,
+            diagonal_complex: tally.complex,
+            negative_minors: tally.minors,
             diagonal_positive: tally.positive,
             diagonal_negative: tally.negative,
             diagonal_zero: parts.rows.min(parts.columns) - tally.positive - tally.negative,
@@ -100,19 +151,19 @@ impl Facts {
         }
     }
 
-    /// Whether A equals its transpose, up to the rounding of a file.
+    /// Whether A equals its transpose, up to the rounding of a file (1e-10 of the largest entry of a row).
     pub fn is_symmetric(&self) -> bool {
-        self.asymmetry <= ROUNDING
+        self.local_defects[0] <= ROUNDING
     }
 
     /// Whether A equals its conjugate transpose, up to the rounding of a file: what conjugate gradients need.
     pub fn is_hermitian(&self) -> bool {
-        self.hermitian_defect <= ROUNDING
+        self.local_defects[1] <= ROUNDING
     }
 
     /// Whether A equals its negative transpose, up to the rounding of a file, and is not zero.
     pub fn is_skew_symmetric(&self) -> bool {
-        self.skew_defect <= ROUNDING && self.largest > 0.0
+        self.local_defects[2] <= ROUNDING && self.largest > 0.0
     }
 }
 
@@ -154,16 +205,34 @@ impl Transposed {
     }
 }
 
+/// What is asked of a row by the pairs that it is in.
+#[derive(Clone, Copy, Default)]
+struct Line {
+    largest: f64,
+    diagonal: f64,
+}
+
 /// Counts over some rows.
-#[derive(Default)]
 struct Tally {
     unmatched: bool,
     plain: f64,
     hermitian: f64,
     skew: f64,
+    local: [f64; 3],
     worst: Option<(usize, usize)>,
+    non_finite: usize,
+    first_non_finite: Option<(usize, usize)>,
     largest: f64,
+    smallest: f64,
+    smallest_row: f64,
     zeros: usize,
+    below: usize,
+    above: usize,
+    not_negative: usize,
+    zero_sums: usize,
+    missing: usize,
+    complex: usize,
+    minors: usize,
     positive: usize,
     negative: usize,
     strictly_dominant: usize,
@@ -171,38 +240,112 @@ struct Tally {
     empty: usize,
 }
 
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            unmatched: false,
+            plain: 0.0,
+            hermitian: 0.0,
+            skew: 0.0,
+            local: [0.0; 3],
+            worst: None,
+            non_finite: 0,
+            first_non_finite: None,
+            largest: 0.0,
+            smallest: f64::INFINITY,
+            smallest_row: f64::INFINITY,
+            zeros: 0,
+            below: 0,
+            above: 0,
+            not_negative: 0,
+            zero_sums: 0,
+            missing: 0,
+            complex: 0,
+            minors: 0,
+            positive: 0,
+            negative: 0,
+            strictly_dominant: 0,
+            dominant: 0,
+            empty: 0,
+        }
+    }
+}
+
 impl Tally {
-    fn row<V: Scalar>(&mut self, i: usize, entries: impl Iterator<Item = (usize, V)>, columns: usize) {
-        let (mut diagonal, mut others, mut any) = (V::default(), 0.0, false);
+    fn row<V: Scalar>(
+        &mut self,
+        i: usize,
+        entries: impl Iterator<Item = (usize, V)>,
+        columns: usize,
+    ) -> Line {
+        let (mut diagonal, mut others, mut any) = (None, 0.0, false);
+        let (mut largest, mut sum) = (0.0_f64, [0.0, 0.0]);
         for (j, value) in entries {
             any = true;
+            let (re, im) = (value.re().to_f64(), value.im().to_f64());
             let magnitude = value.abs().to_f64();
-            self.largest = self.largest.max(magnitude);
-            self.zeros += usize::from(magnitude == 0.0);
+            if !magnitude.is_finite() {
+                self.non_finite += 1;
+                self.first_non_finite = self.first_non_finite.or(Some((i, j)));
+                continue;
+            }
+            largest = largest.max(magnitude);
+            sum = [sum[0] + re, sum[1] + im];
             if i == j {
-                diagonal = value;
+                diagonal = Some(value);
             } else {
                 others += magnitude;
             }
+            if magnitude == 0.0 {
+                self.zeros += 1;
+                continue;
+            }
+            self.smallest = self.smallest.min(magnitude);
+            self.below += usize::from(j < i);
+            self.above += usize::from(j > i);
+            self.not_negative += usize::from(i != j && (re > 0.0 || im != 0.0));
         }
         self.empty += usize::from(!any);
+        self.largest = self.largest.max(largest);
+        if largest > 0.0 {
+            self.smallest_row = self.smallest_row.min(largest);
+        }
+        let centre = diagonal.unwrap_or_default();
+        let magnitude = centre.abs().to_f64();
+        self.zero_sums += usize::from(sum[0].hypot(sum[1]) <= ZERO_SUM * (magnitude + others));
         if i < columns {
-            let (centre, sign) = (diagonal.abs().to_f64(), diagonal.re().to_f64());
+            let sign = centre.re().to_f64();
+            self.missing += usize::from(diagonal.is_none());
+            self.complex += usize::from(centre.im().to_f64() != 0.0);
             self.positive += usize::from(sign > 0.0);
             self.negative += usize::from(sign < 0.0);
-            self.strictly_dominant += usize::from(centre > others);
-            self.dominant += usize::from(centre >= others);
+            self.strictly_dominant += usize::from(magnitude > others);
+            self.dominant += usize::from(magnitude >= others);
         }
+        Line { largest, diagonal: centre.re().to_f64() }
     }
 
-    fn pair<V: Scalar>(&mut self, i: usize, j: usize, value: V, mirror: Option<V>) {
+    fn pair<V: Scalar>(&mut self, (i, j): (usize, usize), lines: [&Line; 2], value: V, mirror: Option<V>) {
         self.unmatched |= mirror.is_none();
         let mirror = mirror.unwrap_or_default();
-        self.plain = self.plain.max((value - mirror).abs().to_f64());
-        self.skew = self.skew.max((value + mirror).abs().to_f64());
+        let plain = (value - mirror).abs().to_f64();
         let hermitian = (value - mirror.conj()).abs().to_f64();
+        let skew = (value + mirror).abs().to_f64();
+        self.plain = self.plain.max(plain);
+        self.skew = self.skew.max(skew);
+        let scale = lines[0].largest.min(lines[1].largest);
+        for (most, defect) in self.local.iter_mut().zip([plain, hermitian, skew]) {
+            // Where the mirror image's row is zero, no defect is small; where a difference is not a number, neither.
+            let relative = if defect == 0.0 { 0.0 } else { defect / scale };
+            *most = if relative.is_nan() { f64::INFINITY } else { most.max(relative) };
+        }
         if hermitian > self.hermitian {
             (self.hermitian, self.worst) = (hermitian, Some((i, j)));
+        }
+        if i < j {
+            let (one, two) = (lines[0].diagonal, lines[1].diagonal);
+            let most = if one * two.signum() > 0.0 { one.abs().sqrt() * two.abs().sqrt() } else { 0.0 };
+            self.minors += usize::from(value.abs().to_f64() > most * (1.0 + ROUNDING));
         }
     }
 
@@ -213,8 +356,20 @@ impl Tally {
             worst: if next.hermitian > self.hermitian { next.worst } else { self.worst },
             hermitian: self.hermitian.max(next.hermitian),
             skew: self.skew.max(next.skew),
+            local: std::array::from_fn(|k| self.local[k].max(next.local[k])),
+            non_finite: self.non_finite + next.non_finite,
+            first_non_finite: self.first_non_finite.or(next.first_non_finite),
             largest: self.largest.max(next.largest),
+            smallest: self.smallest.min(next.smallest),
+            smallest_row: self.smallest_row.min(next.smallest_row),
             zeros: self.zeros + next.zeros,
+            below: self.below + next.below,
+            above: self.above + next.above,
+            not_negative: self.not_negative + next.not_negative,
+            zero_sums: self.zero_sums + next.zero_sums,
+            missing: self.missing + next.missing,
+            complex: self.complex + next.complex,
+            minors: self.minors + next.minors,
             positive: self.positive + next.positive,
             negative: self.negative + next.negative,
             strictly_dominant: self.strictly_dominant + next.strictly_dominant,

@@ -99,6 +99,9 @@ fn set(parameters: Parameters, name: &str, value: &str) -> Result<Parameters, St
         "diffusion" => parameters.diffusion(number(name, value)?),
         "poisson-ratio" => parameters.poisson_ratio(number(name, value)?),
         "edge-factor" => parameters.edge_factor(number(name, value)?),
+        "peclet" => parameters.peclet(number(name, value)?),
+        "wavelength" => parameters.wavelength(number(name, value)?),
+        "viscosity" => parameters.viscosity(number(name, value)?),
         "row-lengths" => {
             parameters.row_lengths(value.parse::<RowLengths>().map_err(|error| format!("{name}: {error}"))?)
         }

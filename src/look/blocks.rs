@@ -1,0 +1,41 @@
+//! How many unknowns belong to a point.
+
+use crate::prepare::Pattern;
+
+/// Blocks of a size must be filled by this share of entries.
+const FULL: f64 = 0.9;
+
+/// Rows of blocks that are tried before all are counted.
+const SAMPLE: usize = 200;
+
+/// The largest size from 6 to 2 for which A consists of aligned square blocks, nearly all places of which have an
+/// entry; else 1. A matrix that has as many entries in most rows as there are columns is no matrix of blocks.
+pub(super) fn natural_size(pattern: &Pattern<'_>) -> usize {
+    let (rows, columns) = (pattern.rows(), pattern.columns());
+    if rows != columns || pattern.entries() as f64 > 0.5 * rows as f64 * columns as f64 {
+        return 1;
+    }
+    let fits = |size: &usize| {
+        rows % size == 0
+            && fill(pattern, *size, (rows / size).div_ceil(SAMPLE).max(1)) >= FULL
+            && fill(pattern, *size, 1) >= FULL
+    };
+    (2..=6).rev().find(fits).unwrap_or(1)
+}
+
+/// Entries over places of the blocks that have any, in each `step`-th row of blocks.
+fn fill(pattern: &Pattern<'_>, size: usize, step: usize) -> f64 {
+    let mut seen = vec![u32::MAX; pattern.columns() / size];
+    let (mut entries, mut blocks) = (0, 0);
+    for block_row in (0..pattern.rows() / size).step_by(step) {
+        for row in block_row * size..(block_row + 1) * size {
+            entries += pattern.row(row).len();
+            for &column in pattern.row(row) {
+                let last = &mut seen[column as usize / size];
+                blocks += usize::from(*last != block_row as u32);
+                *last = block_row as u32;
+            }
+        }
+    }
+    entries as f64 / (blocks * size * size).max(1) as f64
+}

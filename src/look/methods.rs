@@ -1,0 +1,230 @@
+//! Which methods are possible.
+
+use super::{Definiteness, Kind, Look, Triangle};
+use crate::report::count;
+use serde::Serialize;
+
+/// How well a method suits a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Fit {
+    /// Made for such matrices.
+    Suits,
+    /// Possible, though others are cheaper or safer.
+    Possible,
+    /// Would fail, or give something else than what was asked for.
+    Impossible,
+}
+
+/// A method, how it suits, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct MethodFit {
+    /// `cg`, `minres`, `fgmres`, `lsmr`, `cholesky`, `ldlt`, `lu` or `qr`.
+    pub method: &'static str,
+    /// How it suits.
+    pub fit: Fit,
+    /// Why, as the end of a sentence.
+    pub reason: String,
+}
+
+impl Look {
+    /// Methods, those that suit best first, impossible ones last. What can only be found out by trying, such as whether
+    /// an iteration converges fast, is not in it.
+    pub fn methods(&self) -> Vec<MethodFit> {
+        let mut methods: Vec<MethodFit> = [
+            self.cg(),
+            self.minres(),
+            self.fgmres(),
+            self.lsmr(),
+            self.cholesky(),
+            self.ldlt(),
+            self.lu(),
+            self.qr(),
+        ]
+        .into();
+        if let Some(reason) = self.hopeless() {
+            for method in &mut methods {
+                (method.fit, method.reason) = (Fit::Impossible, reason.clone());
+            }
+        }
+        methods.sort_by_key(|method| method.fit as u8);
+        methods
+    }
+
+    /// The first iterative method that suits, or else one that is possible; `None` where none is.
+    pub fn iterative_method(&self) -> Option<MethodFit> {
+        let iterative = ["cg", "minres", "fgmres", "lsmr"];
+        let mut methods = self.methods().into_iter();
+        methods.find(|method| iterative.contains(&method.method) && method.fit != Fit::Impossible)
+    }
+
+    /// Why nothing can be solved at all.
+    fn hopeless(&self) -> Option<String> {
+        if self.rows == 0 || self.columns == 0 {
+            Some("there is nothing to solve".into())
+        } else if !self.is_finite() {
+            let bad = count(self.facts.non_finite as u64);
+            Some(format!("{bad} of the entries are infinite or not a number"))
+        } else if self.facts.largest == 0.0 {
+            Some("all entries are zero".into())
+        } else {
+            None
+        }
+    }
+
+    fn not_hermitian(&self) -> Option<String> {
+        let name = if self.complex { "Hermitian" } else { "symmetric" };
+        match self.kind {
+            kind if kind.is_hermitian() => None,
+            Kind::Rectangular => Some("it needs a square matrix".into()),
+            Kind::SkewSymmetric => Some(format!("it needs a {name} matrix, and this is skew-symmetric")),
+            Kind::ComplexSymmetric => {
+                Some("it needs a Hermitian matrix, and this is symmetric without conjugation".into())
+            }
+            _ => Some(format!("it needs a {name} matrix")),
+        }
+    }
+
+    fn cg(&self) -> MethodFit {
+        let (fit, reason) = match (self.not_hermitian(), self.definiteness) {
+            (Some(reason), _) => (Fit::Impossible, reason),
+            (_, Definiteness::Positive) => (Fit::Suits, "the matrix is positive definite".into()),
+            (_, Definiteness::PositiveOrZero) => {
+                (Fit::Suits, "no eigenvalue is negative; where one is zero, b must be consistent".into())
+            }
+            (_, Definiteness::PerhapsPositive) => {
+                (Fit::Suits, "the diagonal is positive, perhaps all eigenvalues; it tells if not".into())
+            }
+            (_, Definiteness::Negative | Definiteness::PerhapsNegative) => {
+                (Fit::Possible, "for -A x = -b: the diagonal is negative, perhaps all eigenvalues".into())
+            }
+            _ => (Fit::Impossible, self.why_indefinite()),
+        };
+        MethodFit { method: "cg", fit, reason }
+    }
+
+    fn minres(&self) -> MethodFit {
+        let (fit, reason) = match (self.not_hermitian(), self.definiteness) {
+            (Some(reason), _) => (Fit::Impossible, reason),
+            (_, Definiteness::Indefinite) => (Fit::Suits, "eigenvalues may have either sign".into()),
+            _ => (Fit::Possible, "it needs no definite matrix; conjugate gradients take less work".into()),
+        };
+        MethodFit { method: "minres", fit, reason }
+    }
+
+    fn fgmres(&self) -> MethodFit {
+        let (fit, reason) = if !self.is_square() {
+            (Fit::Impossible, "it needs a square matrix".into())
+        } else if self.kind.is_hermitian() {
+            (Fit::Possible, "shorter recurrences suffice for a Hermitian matrix".into())
+        } else if self.is_structurally_singular() {
+            (Fit::Possible, "only where b is consistent: the matrix is structurally singular".into())
+        } else if self.row_dominant() || self.column_dominant() {
+            (Fit::Suits, "the matrix is diagonally dominant: any preconditioner helps".into())
+        } else {
+            (Fit::Suits, "with a preconditioner: it takes any square matrix".into())
+        };
+        MethodFit { method: "fgmres", fit, reason }
+    }
+
+    fn lsmr(&self) -> MethodFit {
+        let (fit, reason) = if !self.is_square() {
+            (Fit::Suits, "least squares, or the shortest of several solutions".into())
+        } else if self.is_structurally_singular() {
+            (Fit::Suits, "least squares: a singular matrix leaves no more for most b".into())
+        } else {
+            (Fit::Possible, "it takes any matrix, at the square of its condition number".into())
+        };
+        MethodFit { method: "lsmr", fit, reason }
+    }
+
+    fn cholesky(&self) -> MethodFit {
+        let (fit, reason) = match (self.not_hermitian(), self.definiteness) {
+            (Some(reason), _) => (Fit::Impossible, reason),
+            (_, Definiteness::Positive) => (Fit::Suits, "the matrix is positive definite".into()),
+            _ if self.has_constant_null_vector() || self.is_structurally_singular() => {
+                (Fit::Impossible, "the matrix is singular".into())
+            }
+            (_, Definiteness::PerhapsPositive | Definiteness::PositiveOrZero) => {
+                (Fit::Suits, "perhaps positive definite: a factorisation tells".into())
+            }
+            (_, Definiteness::Negative | Definiteness::PerhapsNegative) => {
+                (Fit::Possible, "of -A, where the diagonal is negative".into())
+            }
+            _ => (Fit::Impossible, self.why_indefinite()),
+        };
+        MethodFit { method: "cholesky", fit, reason }
+    }
+
+    fn ldlt(&self) -> MethodFit {
+        let symmetric = self.kind.is_hermitian() || self.kind == Kind::ComplexSymmetric;
+        let (fit, reason) = if !symmetric {
+            let reason =
+                if self.is_square() { "it needs a symmetric matrix" } else { "it needs a square matrix" };
+            (Fit::Impossible, reason.to_string())
+        } else if self.has_constant_null_vector() || self.is_structurally_singular() {
+            (Fit::Possible, "a shifted one, as a preconditioner: the matrix is singular".into())
+        } else if self.definiteness == Definiteness::Positive {
+            (Fit::Possible, "Cholesky's is cheaper".into())
+        } else {
+            (Fit::Suits, "half the work and memory of L U".into())
+        };
+        MethodFit { method: "ldlt", fit, reason }
+    }
+
+    fn lu(&self) -> MethodFit {
+        let blocks = self.structure.square_blocks;
+        let (fit, reason) = if !self.is_square() {
+            (Fit::Impossible, "it needs a square matrix".into())
+        } else if self.is_structurally_singular() {
+            (Fit::Impossible, "the matrix is structurally singular".into())
+        } else if self.has_constant_null_vector() {
+            (Fit::Impossible, "the matrix is singular: constants are mapped to zero".into())
+        } else if self.structure.triangle != Triangle::None {
+            (Fit::Suits, "triangular: one substitution solves".into())
+        } else if self.kind.is_hermitian() || self.kind == Kind::ComplexSymmetric {
+            (Fit::Possible, "it takes twice the work of a symmetric factorisation".into())
+        } else if blocks > 1 {
+            (Fit::Suits, format!("block by block: the matrix falls into {}", count(blocks as u64)))
+        } else {
+            (Fit::Suits, "it takes any regular matrix".into())
+        };
+        MethodFit { method: "lu", fit, reason }
+    }
+
+    fn qr(&self) -> MethodFit {
+        let (fit, reason) = if !self.is_square() {
+            (Fit::Suits, "least squares, where the factors fit into memory".into())
+        } else if self.is_structurally_singular() || self.has_constant_null_vector() {
+            (Fit::Suits, "with column pivoting: it tells what a singular matrix leaves".into())
+        } else {
+            (Fit::Possible, "more fill than L U, and no trouble with small pivots".into())
+        };
+        MethodFit { method: "qr", fit, reason }
+    }
+
+    pub(super) fn why_indefinite(&self) -> String {
+        let facts = &self.facts;
+        if facts.diagonal_negative > 0 && facts.diagonal_positive > 0 {
+            let [positive, negative] = [facts.diagonal_positive, facts.diagonal_negative];
+            let (positive, negative) = (count(positive as u64), count(negative as u64));
+            format!("the matrix is indefinite: {positive} diagonal entries are positive, {negative} negative")
+        } else if facts.diagonal_zero > 0 {
+            let zero = count(facts.diagonal_zero as u64);
+            format!("the matrix is indefinite: {zero} diagonal entries are zero in rows that are not")
+        } else {
+            let minors = count(facts.negative_minors as u64);
+            format!("the matrix is indefinite: a_ij^2 > a_ii a_jj for {minors} pairs i, j")
+        }
+    }
+
+    pub(super) fn row_dominant(&self) -> bool {
+        self.is_square() && self.facts.dominant_rows == self.rows
+    }
+
+    pub(super) fn column_dominant(&self) -> bool {
+        self.is_square() && self.by_column.dominant == self.columns
+    }
+}

@@ -1,0 +1,225 @@
+//! The same in sentences.
+
+use super::{Definiteness, Kind, Look, Triangle};
+use crate::report::count;
+
+/// Decades of magnitudes from which on scaling is recommended.
+const WIDE: f64 = 4.0;
+
+/// Rows and columns that are named.
+const NAMED: usize = 8;
+
+fn n(number: usize) -> String {
+    count(number as u64)
+}
+
+/// The first of some numbers, counted from 1 as in a file.
+fn named(numbers: &[u32]) -> String {
+    let mut text: Vec<String> = numbers.iter().take(NAMED).map(|&k| (u64::from(k) + 1).to_string()).collect();
+    if numbers.len() > NAMED {
+        text.push(format!("and {} more", n(numbers.len() - NAMED)));
+    }
+    text.join(", ")
+}
+
+fn plural<'a>(number: usize, one: &'a str, several: &'a str) -> &'a str {
+    if number == 1 { one } else { several }
+}
+
+impl Look {
+    /// What the matrix is and what follows from it, a sentence or two each. Rows and columns count from 1, as in files.
+    pub fn words(&self) -> Vec<String> {
+        let parts = [
+            self.about_entries(),
+            self.about_symmetry(),
+            self.about_definiteness(),
+            self.about_dominance(),
+            self.about_rank(),
+            self.about_blocks(),
+            self.about_points(),
+            self.about_long_lines(),
+            self.about_scale(),
+        ];
+        parts.into_iter().flatten().collect()
+    }
+
+    fn about_entries(&self) -> Option<String> {
+        let facts = &self.facts;
+        if let Some((row, column)) = facts.first_non_finite {
+            return Some(format!(
+                "{} {} infinite or not a number, the first in row {}, column {}: nothing can be solved with them.",
+                n(facts.non_finite),
+                plural(facts.non_finite, "entry is", "entries are"),
+                row + 1,
+                column + 1
+            ));
+        }
+        let empty = facts.empty_rows + facts.empty_columns;
+        (empty > 0).then(|| {
+            format!(
+                "{} rows and {} columns are empty: an equation 0 = b_i, or an unknown that is in no equation, each.",
+                n(facts.empty_rows),
+                n(facts.empty_columns)
+            )
+        })
+    }
+
+    fn about_symmetry(&self) -> Option<String> {
+        let rounding = if self.exact { "" } else { " up to rounding" };
+        Some(match self.kind {
+            Kind::Rectangular if self.rows > self.columns => {
+                "More equations than unknowns: most right-hand sides have no solution; least squares is what can be asked for."
+                    .into()
+            }
+            Kind::Rectangular => {
+                "More unknowns than equations: there are many solutions or none; the shortest can be asked for.".into()
+            }
+            Kind::Symmetric => format!("Symmetric{rounding}."),
+            Kind::Hermitian => format!("Hermitian{rounding}."),
+            Kind::ComplexSymmetric => {
+                format!("Complex symmetric{rounding}, not Hermitian: half of a factorisation is saved, short recurrences of conjugate gradients are not to be had.")
+            }
+            Kind::SkewSymmetric => format!("Skew-symmetric{rounding}: all eigenvalues are imaginary."),
+            Kind::SymmetricPattern => {
+                "Not symmetric, though entries stand symmetrically: methods for unsymmetric matrices, orderings for symmetric ones."
+                    .into()
+            }
+            Kind::Unsymmetric => "Not symmetric, and neither are the places of its entries.".into(),
+        })
+    }
+
+    fn about_definiteness(&self) -> Option<String> {
+        let m = if self.m_matrix_signs {
+            " With nothing positive off the diagonal it is an M-matrix."
+        } else {
+            ""
+        };
+        Some(match self.definiteness {
+            Definiteness::Positive => format!(
+                "Positive definite, for it is diagonally dominant with a positive diagonal: conjugate gradients and Cholesky's factorisation work.{m}"
+            ),
+            Definiteness::Negative => "Negative definite: solve -A x = -b by conjugate gradients.".into(),
+            Definiteness::PositiveOrZero if self.has_constant_null_vector() => {
+                "No eigenvalue is negative.".into()
+            }
+            Definiteness::PositiveOrZero => {
+                "No eigenvalue is negative, for it is diagonally dominant; whether one is zero is not certain.".into()
+            }
+            Definiteness::Indefinite => {
+                let mut reason = self.why_indefinite();
+                reason.replace_range(..1, "T");
+                format!("{reason}. Conjugate gradients and Cholesky's factorisation fail; MINRES and L D L^T work.")
+            }
+            Definiteness::PerhapsPositive => {
+                "Perhaps positive definite: its diagonal and all its minors of order 2 allow it; conjugate gradients or a factorisation tell."
+                    .into()
+            }
+            Definiteness::PerhapsNegative => "Perhaps negative definite: try -A x = -b.".into(),
+            Definiteness::Unknown => {
+                let gaps = self.facts.diagonal_zero;
+                return (self.is_square() && gaps > 0 && self.structure.rank == self.rows).then(|| {
+                    format!(
+                        "{} diagonal {} zero or missing: rows must be exchanged before anything is divided by them (a matching finds how).",
+                        n(gaps),
+                        plural(gaps, "entry is", "entries are")
+                    )
+                });
+            }
+        })
+    }
+
+    fn about_dominance(&self) -> Option<String> {
+        if self.kind.is_hermitian() || !(self.row_dominant() || self.column_dominant()) || self.rows == 0 {
+            return None;
+        }
+        let what = if self.row_dominant() { "rows" } else { "columns" };
+        let signs = if self.m_matrix_signs { " with the signs of an M-matrix" } else { "" };
+        Some(format!(
+            "Diagonally dominant by {what}{signs}: elimination needs no pivoting, and simple preconditioners converge."
+        ))
+    }
+
+    fn about_rank(&self) -> Option<String> {
+        let structure = &self.structure;
+        if self.is_square() && self.is_structurally_singular() {
+            let missing = self.rows - structure.rank;
+            return Some(format!(
+                "Structurally singular: whatever the values, the rank is at most {}. {} {} no partner among the columns left (such as row {}), and column {} none among the rows. Only a consistent b has a solution; else least squares.",
+                n(structure.rank),
+                n(missing),
+                plural(missing, "row finds", "rows find"),
+                named(&structure.unmatched_rows),
+                named(&structure.unmatched_columns),
+            ));
+        }
+        if !self.is_square() && structure.rank < self.rows.min(self.columns) {
+            return Some(format!(
+                "Structurally rank-deficient: the rank is at most {} of {}.",
+                n(structure.rank),
+                n(self.rows.min(self.columns))
+            ));
+        }
+        (self.is_square() && self.has_constant_null_vector()).then(|| {
+            let each = if structure.components > 1 { " in each component" } else { "" };
+            format!(
+                "Singular: all rows add up to zero, so constants{each} are mapped to zero. A solution is known up to a constant{each}."
+            )
+        })
+    }
+
+    fn about_blocks(&self) -> Option<String> {
+        let structure = &self.structure;
+        match structure.triangle {
+            Triangle::Diagonal => return Some("Diagonal: a division solves.".into()),
+            Triangle::Lower => return Some("Lower triangular: forward substitution solves.".into()),
+            Triangle::Upper => return Some("Upper triangular: backward substitution solves.".into()),
+            Triangle::Permuted => {
+                return Some("Triangular in another order of rows and columns: substitution solves.".into());
+            }
+            Triangle::None => {}
+        }
+        if structure.components > 1 {
+            return Some(format!(
+                "It falls into {} systems that have nothing to do with each other, the largest square block has {} rows.",
+                n(structure.components),
+                n(structure.largest_square)
+            ));
+        }
+        (structure.square_blocks > 1).then(|| {
+            format!(
+                "Block triangular: {} square blocks, the largest of {} rows, can be solved one after the other.",
+                n(structure.square_blocks),
+                n(structure.largest_square)
+            )
+        })
+    }
+
+    fn about_points(&self) -> Option<String> {
+        (self.block_size > 1)
+            .then(|| format!("Blocks of {0} x {0}: {0} unknowns belong to a point.", self.block_size))
+    }
+
+    fn about_long_lines(&self) -> Option<String> {
+        let by = &self.by_column;
+        (by.dense_rows + by.dense_columns > 0).then(|| {
+            format!(
+                "{} {} and {} {} far longer than others (up to {} and {} entries): orderings set them aside, and A^T A would fill.",
+                n(by.dense_rows),
+                plural(by.dense_rows, "row", "rows"),
+                n(by.dense_columns),
+                plural(by.dense_columns, "column is", "columns are"),
+                n(by.longest_row),
+                n(by.longest_column)
+            )
+        })
+    }
+
+    fn about_scale(&self) -> Option<String> {
+        let (rows, columns) = (self.row_decades(), self.column_decades());
+        (rows.max(columns) >= WIDE).then(|| {
+            format!(
+                "The largest entries of rows differ by {rows:.0} decades, those of columns by {columns:.0}: scale before solving, and before judging a residual."
+            )
+        })
+    }
+}
