@@ -67,6 +67,7 @@
 //! | [`operator`] | what a solver multiplies with: a stored matrix, a closure |
 //! | [`krylov`] | solvers, their outcomes and reports |
 //! | [`precondition`] | cheap approximations of the inverse |
+//! | [`multigrid`] | algebraic multigrid: a preconditioner with which iterations hardly grow |
 //! | [`graph`] | levels, components, reverse Cuthill-McKee, symmetric permutation |
 //! | [`generate`] | model problems |
 //! | [`report`] | tables and pictures |
@@ -84,6 +85,7 @@ mod lock;
 pub mod market;
 pub mod matrix;
 mod mixing;
+pub mod multigrid;
 pub mod operator;
 pub mod output;
 mod parallel;

@@ -34,6 +34,7 @@ mod primitives;
 mod product;
 pub(crate) mod runs;
 mod slim;
+mod sparse;
 mod vector;
 
 pub use burst::{CgBurst, Derived};
@@ -61,6 +62,8 @@ pub use slim::{
     WIDE_COLUMNS, WholeKinds, WindowOrder, WindowOrderRef,
 };
 pub(crate) use slim::{RANGE, base_of, code_of, dealt_bytes, dealt_places, ordered_by_length, wants_order};
+pub(crate) use sparse::offsets_of;
+pub use sparse::{CsrArrays, CsrPattern, SparseProducts};
 pub use vector::VectorOps;
 
 use crate::error::Result;
