@@ -9,6 +9,9 @@ use num_traits::{Float, Zero};
 /// Sums that run side by side, so that additions do not wait for each other.
 const LANES: usize = 8;
 
+/// Matrices of fewer rows are inverted by one thread.
+const ALONE: usize = 64;
+
 /// The inverse of a Hermitian positive semi-definite A, as a matrix in which every entry is stored: one product applies
 /// it on any backend. From A = L L^H (Golub and Van Loan, 4.2), the inverse is L^-H L^-1, exactly Hermitian. Where a
 /// pivot is rounding error only, the unknown depends on the ones before it and is left at zero.
@@ -21,6 +24,13 @@ pub(super) fn inverse<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
     for (i, j, value) in a.iter() {
         rows[i * n + j] = value;
     }
+    let values = inverse_of(&mut rows, n)?;
+    let indices = (0..n).flat_map(|_| 0..n as u32).collect();
+    Csr::from_parts(n, n, (0..=n).map(|i| i * n).collect(), indices, values)
+}
+
+/// The same of the matrix in `rows`, where its factor is left.
+pub(super) fn inverse_of<T: Scalar>(rows: &mut [T], n: usize) -> Result<Vec<T>> {
     let largest = (0..n).fold(T::Real::zero(), |most, i| Float::max(most, rows[i * n + i].abs()));
     let smallest = largest * <T::Real as Float>::epsilon() * T::Real::from_f64(n as f64);
     // Row by row, l_ij = (a_ij - sum over k < j of l_ik conj(l_jk)) / l_jj: rows are contiguous.
@@ -33,9 +43,7 @@ pub(super) fn inverse<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
         }
         let pivot = row[i].re() - dot(&row[..i], &row[..i]).re();
         if !Float::is_finite(pivot) {
-            return Err(Error::InvalidMatrix(
-                "an entry of the coarsest matrix of multigrid is not finite".into(),
-            ));
+            return Err(Error::InvalidMatrix("an entry of a dense matrix of multigrid is not finite".into()));
         }
         if pivot > smallest {
             reciprocals[i] = Float::sqrt(pivot).recip();
@@ -44,32 +52,28 @@ pub(super) fn inverse<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
             row[..=i].fill(T::zero());
         }
     }
-    // Columns of L^-1, each from its diagonal entry on.
-    let columns = (0..n).into_par_iter().map(|j| {
-        let mut column = vec![T::zero(); n];
+    // Columns of L^-1, one behind the other, each from its diagonal entry on.
+    let mut columns = vec![T::zero(); n * n];
+    let least = if n < ALONE { usize::MAX } else { 1 };
+    columns.par_chunks_mut(n.max(1)).enumerate().with_min_len(least).for_each(|(j, column)| {
         column[j] = T::from_real(reciprocals[j]);
         for i in j + 1..n {
             let known = column[j..i].iter().zip(&rows[i * n + j..i * n + i]);
             let sum = known.fold(T::zero(), |sum, (&y, &l)| sum + l * y);
             column[i] = -sum * T::from_real(reciprocals[i]);
         }
-        column
     });
-    let columns = columns.collect();
     let mut values = vec![T::zero(); n * n];
-    values.par_chunks_mut(n.max(1)).enumerate().for_each(|(i, row)| {
+    values.par_chunks_mut(n.max(1)).enumerate().with_min_len(least).for_each(|(i, row)| {
         for (j, value) in row.iter_mut().enumerate() {
-            let from = i.max(j);
             // The same sum for (i, j) and (j, i), conjugated.
-            *value = if i <= j {
-                dot(&columns[i][from..], &columns[j][from..])
-            } else {
-                dot(&columns[j][from..], &columns[i][from..]).conj()
-            };
+            let (low, high) = (i.min(j), i.max(j));
+            let from = |column: usize| &columns[column * n + high..(column + 1) * n];
+            let sum = dot(from(low), from(high));
+            *value = if i <= j { sum } else { sum.conj() };
         }
     });
-    let indices = (0..n).flat_map(|_| 0..n as u32).collect();
-    Csr::from_parts(n, n, (0..=n).map(|i| i * n).collect(), indices, values)
+    Ok(values)
 }
 
 /// Sum of conj(x_i) y_i.

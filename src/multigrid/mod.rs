@@ -21,6 +21,7 @@
 //! | `tentative` | P before smoothing, from near-null vectors |
 //! | `setup` | levels from the finest to the coarsest |
 //! | `smoother` | Chebyshev's iteration on scaled residuals |
+//! | `blocks` | blocks of strongly coupled unknowns, by matching |
 //! | `dense` | the inverse of the coarsest matrix |
 //! | `cycle` | the way through the levels, on any backend |
 
@@ -32,6 +33,7 @@ use crate::precondition::{Preconditioner, Workspace};
 use crate::scalar::Scalar;
 
 mod aggregate;
+mod blocks;
 mod cycle;
 mod dense;
 mod independent;
@@ -42,7 +44,7 @@ mod strength;
 mod tentative;
 
 use cycle::{Coarsest, Cycle, Level};
-pub use options::{LevelFacts, MultigridFacts, MultigridOptions};
+pub use options::{LevelFacts, MultigridFacts, MultigridOptions, Smoothing};
 use setup::{Hierarchy, Plan};
 use smoother::{Scaling, Smoother};
 use tentative::NearNull;
@@ -183,7 +185,7 @@ fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products>(
     let mut all = Vec::with_capacity(levels.len());
     for setup::Built { a, prolongation, restriction } in levels {
         let a = a.map(rounded);
-        let smoother = smoother(backend, &a, options.steps)?;
+        let smoother = smoother(backend, &a, options.smoothing, options.steps)?;
         all.push(Level {
             a: a.into_backend(backend)?,
             smoother,
@@ -195,26 +197,24 @@ fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products>(
         Coarsest::Inverse(dense::inverse(&coarsest)?.map(rounded).into_backend(backend)?)
     } else {
         let a = coarsest.map(rounded);
-        let smoother = smoother(backend, &a, COARSEST_STEPS)?;
+        let smoother = smoother(backend, &a, options.smoothing, COARSEST_STEPS)?;
         Coarsest::Smoothed(a.into_backend(backend)?, smoother)
     };
     Ok(Cycle { levels: all, coarsest })
 }
 
-/// Smoothing by l1-Jacobi: 1 bounds the eigenvalues.
+/// Smoothing on a level; 1 bounds the eigenvalues.
 fn smoother<T: Scalar, B: PreconditionSteps + Products>(
     backend: &B,
     a: &Csr<T>,
+    smoothing: Smoothing,
     steps: usize,
 ) -> Result<Smoother<T, B>> {
-    use num_traits::{Float, Zero};
-    let mut reciprocals = vec![T::Real::zero(); a.rows()];
-    reciprocals.par_iter_mut().enumerate().with_min_len(1 << 10).for_each(|(i, reciprocal)| {
-        let sum = a.row(i).1.iter().fold(T::Real::zero(), |sum, value| sum + value.abs());
-        let inverse = sum.recip();
-        *reciprocal = if Float::is_finite(inverse) { inverse } else { T::Real::zero() };
-    });
-    Ok(Smoother::new(Scaling::Diagonal(backend.upload(reciprocals)?), steps, 1.0))
+    let scaling = match smoothing {
+        Smoothing::Diagonal => Scaling::Diagonal(backend.upload(blocks::reciprocals_of_sums(a))?),
+        Smoothing::Blocks => Scaling::Blocks(blocks::block_inverses(a)?.into_backend(backend)?),
+    };
+    Ok(Smoother::new(scaling, steps, 1.0))
 }
 
 impl<T: Scalar, B: PreconditionSteps + Products> Preconditioner<T, B> for Multigrid<T, B> {

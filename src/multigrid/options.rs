@@ -3,6 +3,17 @@
 use crate::error::{Error, Result};
 use std::fmt;
 
+/// What smoothing scales residuals by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Smoothing {
+    /// The reciprocals of the sums of magnitudes of rows.
+    Diagonal,
+    /// The inverses of blocks of about 8 unknowns that are coupled strongly: for meshes with bad elements, and couplings
+    /// of both signs.
+    Blocks,
+}
+
 /// Choices for [`Multigrid`](super::Multigrid). The defaults suit scalar problems.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -11,6 +22,8 @@ pub struct MultigridOptions {
     pub strength: f64,
     /// Unknowns of each node, which lie one behind the other: 3 for displacements in space.
     pub unknowns_a_node: usize,
+    /// What residuals are scaled by in smoothing.
+    pub smoothing: Smoothing,
     /// Steps of smoothing before and after the correction.
     pub steps: usize,
     /// A matrix of so many rows is not made smaller any more.
@@ -27,6 +40,7 @@ impl Default for MultigridOptions {
         Self {
             strength: 0.25,
             unknowns_a_node: 1,
+            smoothing: Smoothing::Diagonal,
             steps: 2,
             coarsest_rows: 400,
             most_entries: 3.0,
@@ -47,6 +61,13 @@ impl MultigridOptions {
     #[must_use]
     pub fn unknowns_a_node(mut self, unknowns: usize) -> Self {
         self.unknowns_a_node = unknowns;
+        self
+    }
+
+    /// Sets [`MultigridOptions::smoothing`].
+    #[must_use]
+    pub fn smoothing(mut self, smoothing: Smoothing) -> Self {
+        self.smoothing = smoothing;
         self
     }
 

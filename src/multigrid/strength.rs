@@ -1,6 +1,6 @@
 //! Which couplings are strong, and the matrix without the others.
 
-use crate::backend::{Host, Offsets, OffsetsRef, with_offsets};
+use crate::backend::{Host, NARROW_LIMIT, Offsets, OffsetsRef, with_offsets};
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 use crate::parallel::rows::{row_chunks, split_rows};
@@ -70,9 +70,18 @@ impl Graph {
 }
 
 /// Where a row of a host matrix starts.
-fn start_of<V: Scalar>(a: &Csr<V>) -> impl Fn(usize) -> usize + Sync + '_ {
+pub(super) fn start_of<V: Scalar>(a: &Csr<V>) -> impl Fn(usize) -> usize + Sync + '_ {
     let offsets: OffsetsRef<'_, Host> = a.parts().offsets;
     move |row| with_offsets!(offsets, offsets => offsets[row].to_usize())
+}
+
+/// Row offsets of 32 bits where these count as far.
+pub(super) fn packed(offsets: Vec<u64>) -> Offsets<Host> {
+    if offsets.last().is_none_or(|&last| last <= NARROW_LIMIT as u64) {
+        Offsets::Narrow(offsets.into_iter().map(|offset| offset as u32).collect())
+    } else {
+        Offsets::Wide(offsets)
+    }
 }
 
 /// Magnitudes of couplings between nodes: of unknowns, or Frobenius norms of blocks, the diagonal ones too.
@@ -109,8 +118,8 @@ pub(super) fn magnitudes<T: Scalar>(a: &Csr<T>, nodes: &Nodes) -> Csr<T::Real> {
         columns.extend(task_columns);
         values.extend(task_values);
     }
-    let offsets = Offsets::Wide(offsets.into_iter().map(|offset| offset as u64).collect());
-    Csr::from_parts_unchecked(count, count, offsets, columns, values)
+    let offsets = offsets.into_iter().map(|offset| offset as u64).collect();
+    Csr::from_parts_unchecked(count, count, packed(offsets), columns, values)
 }
 
 /// The couplings with |a_ij| >= `threshold` min(largest of row i, largest of row j), diagonal entries apart: a coupling
@@ -246,10 +255,5 @@ pub(super) fn damping<T: Scalar>(a: &Csr<T>, nodes: &Nodes, strong: &Graph, omeg
             row_values[diagonal_place] += T::from_real(T::Real::one());
         }
     });
-    let offsets = if total <= crate::backend::NARROW_LIMIT {
-        Offsets::Narrow(offsets.into_iter().map(|offset| offset as u32).collect())
-    } else {
-        Offsets::Wide(offsets)
-    };
-    Csr::from_parts_unchecked(n, n, offsets, indices, values)
+    Csr::from_parts_unchecked(n, n, packed(offsets), indices, values)
 }

@@ -1,8 +1,7 @@
 //! The tentative prolongation: on each aggregate, an orthonormal basis of the near-null vectors there.
 
 use super::aggregate::{Aggregates, NONE};
-use super::strength::Nodes;
-use crate::backend::Offsets;
+use super::strength::{Nodes, packed};
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
@@ -51,7 +50,7 @@ pub(super) fn tentative<T: Scalar>(
     near_null: &NearNull<T>,
 ) -> (Csr<T>, Nodes, NearNull<T>) {
     let k = near_null.vectors;
-    let (starts, members) = by_aggregate(aggregates);
+    let (starts, members) = by_group(&aggregates.of, aggregates.count);
     let unknowns_of = |aggregate: usize| {
         let members = &members[starts[aggregate]..starts[aggregate + 1]];
         members.iter().flat_map(|&node| nodes.unknowns(node as usize))
@@ -90,21 +89,21 @@ pub(super) fn tentative<T: Scalar>(
     }
     let coarse = NearNull { vectors: k, rows: bases.into_iter().flat_map(|basis| basis.r).collect() };
     let coarse_nodes = Nodes((k > 1).then_some(first));
-    let p = Csr::from_parts_unchecked(unknowns, columns, Offsets::Wide(offsets), indices, values);
+    let p = Csr::from_parts_unchecked(unknowns, columns, packed(offsets), indices, values);
     (p, coarse_nodes, coarse)
 }
 
-/// The nodes of each aggregate, ascending.
-fn by_aggregate(aggregates: &Aggregates) -> (Vec<usize>, Vec<u32>) {
-    let mut starts = vec![0_usize; aggregates.count + 1];
-    for &of in aggregates.of.iter().filter(|&&of| of != NONE) {
+/// The members of each group, ascending, and where each group's start; who is in none is left out.
+pub(super) fn by_group(group: &[u32], count: usize) -> (Vec<usize>, Vec<u32>) {
+    let mut starts = vec![0_usize; count + 1];
+    for &of in group.iter().filter(|&&of| of != NONE) {
         starts[of as usize + 1] += 1;
     }
-    for aggregate in 0..aggregates.count {
-        starts[aggregate + 1] += starts[aggregate];
+    for group in 0..count {
+        starts[group + 1] += starts[group];
     }
-    let (mut next, mut members) = (starts.clone(), vec![0_u32; starts[aggregates.count]]);
-    for (node, &of) in aggregates.of.iter().enumerate().filter(|(_, of)| **of != NONE) {
+    let (mut next, mut members) = (starts.clone(), vec![0_u32; starts[count]]);
+    for (node, &of) in group.iter().enumerate().filter(|(_, of)| **of != NONE) {
         members[next[of as usize]] = node as u32;
         next[of as usize] += 1;
     }
