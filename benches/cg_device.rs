@@ -18,6 +18,7 @@ use residua::report::copy_bandwidth;
 use residua::scalar::Widen;
 use residua::{Backend, Csr, Cuda, LinearOperator, Scalar};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Instant;
 
 type Vector<T> = <Cuda as Backend>::Vec<T>;
@@ -92,9 +93,10 @@ fn formats<V: Scalar<Narrow: Widen<T::Narrow>> + Widen<T>, T: Scalar>(
         if !steps.is_empty() {
             let start = Instant::now();
             let low = a.to_rounded(cuda)?;
-            let diagonal = Jacobi::new(cuda, &low)?;
-            let low = convert::<T::Narrow, Cuda, V::Narrow>(cuda, name, low)?;
-            let bounds = Chebyshev::new(cuda, &*low, &diagonal, 10)?.bounds();
+            let diagonal = Arc::new(Jacobi::new(cuda, &low)?);
+            let low: Arc<dyn LinearOperator<T::Narrow, Cuda>> =
+                Arc::new(convert::<T::Narrow, Cuda, V::Narrow>(cuda, name, low)?);
+            let bounds = Chebyshev::new(cuda, low.clone(), diagonal.clone(), 10)?.bounds();
             println!(
                 "  set up, {:.3} ms: D^-1 A has eigenvalues up to {:.3}",
                 start.elapsed().as_secs_f64() * 1e3,
@@ -102,7 +104,13 @@ fn formats<V: Scalar<Narrow: Widen<T::Narrow>> + Widen<T>, T: Scalar>(
             );
             for steps in steps {
                 let low_bound = bounds.1 / (2.0 * (steps * steps) as f64).max(20.0);
-                let m = Chebyshev::with_bounds(cuda, &*low, &diagonal, steps, (low_bound, bounds.1))?;
+                let m = Chebyshev::with_bounds(
+                    cuda,
+                    low.clone(),
+                    diagonal.clone(),
+                    steps,
+                    (low_bound, bounds.1),
+                )?;
                 measure(
                     cuda,
                     copy,

@@ -110,6 +110,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) axpby(T alpha, const T* x,
     else map<true>(n, x, y, y, [=](T a, T b) { return alpha * a + beta * b; });
 }
 
+// x = alpha x.
+extern "C" __global__ void __launch_bounds__(THREADS) scale_in_place(T alpha, T* x, u64 n) {
+    map<false>(n, x, x, x, [=](T a, T) { return alpha * a; });
+}
+
 // z = x .* y.
 extern "C" __global__ void __launch_bounds__(THREADS) multiply(const T* x, const T* y, T* z, u64 n) {
     map<true>(n, x, y, z, [](T a, T b) { return a * b; });

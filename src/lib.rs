@@ -69,6 +69,7 @@
 //! | [`precondition`] | cheap approximations of the inverse |
 //! | [`multigrid`] | algebraic multigrid: a preconditioner with which iterations hardly grow |
 //! | [`graph`] | levels, components, reverse Cuthill-McKee, symmetric permutation |
+//! | [`prepare`] | scaling, matching of rows with columns, block triangular form |
 //! | [`generate`] | model problems |
 //! | [`report`] | tables and pictures |
 //!
@@ -90,6 +91,7 @@ pub mod operator;
 pub mod output;
 mod parallel;
 pub mod precondition;
+pub mod prepare;
 pub mod report;
 pub mod scalar;
 

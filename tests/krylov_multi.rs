@@ -287,10 +287,7 @@ fn an_observer_stops_all<B: Device>(backend: &B) -> Result<()> {
         for (system, report) in reports.iter().enumerate() {
             assert_eq!(report.outcome, Outcome::Interrupted, "{at} {by}");
             let late = report.iterations.checked_sub(at);
-            assert!(
-                late.is_some_and(|late| late <= B::QUEUE_DEPTH * B::CG_RECORDED) || at == 0,
-                "{report:?}"
-            );
+            assert!(late.is_some_and(|late| late <= B::QUEUE_DEPTH * B::RECORDED) || at == 0, "{report:?}");
             // x is what the last norm was told of.
             let Some(told) = cg.history(system).last() else { continue };
             assert!((told - report.residual_norm).abs() <= 1e-6 * told, "{report:?} but {told:e}");

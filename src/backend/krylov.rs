@@ -1,7 +1,7 @@
 //! The vector half of a Krylov iteration, as two fused steps whose scalars never leave the backend.
 
 use super::{CgBurst, Conversions, CsrParts, Derived, SellParts, VectorOps};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::scalar::{Real, Scalar, Widen};
 
 /// Places of the scalars in the state of a conjugate gradient iteration, a buffer of [`CgSlot::COUNT`] reals. The
@@ -51,15 +51,22 @@ pub enum CgStatus {
     NotFinite = 3,
     /// The step length overflows, or r.z is not positive while r is not zero.
     Breakdown = 4,
+    /// A^H r is as small as was asked for beside ||A|| ||r||: x is a least-squares solution.
+    LeastSquares = 5,
 }
 
 impl CgStatus {
     /// From the number in the state.
     pub fn from_real<R: Real>(value: R) -> Self {
-        [Self::Running, Self::Converged, Self::NotPositiveDefinite, Self::NotFinite]
+        [Self::Running, Self::Converged, Self::NotPositiveDefinite, Self::NotFinite, Self::LeastSquares]
             .into_iter()
             .find(|status| status.to_real::<R>() == value)
             .unwrap_or(Self::Breakdown)
+    }
+
+    /// Whether the iteration that came to it has added its step to x.
+    pub fn has_changed_x(self) -> bool {
+        matches!(self, Self::Running | Self::Converged | Self::LeastSquares)
     }
 
     /// The number in the state.
@@ -109,10 +116,6 @@ impl<T: Scalar, B: VectorOps> Copy for Inverse<'_, T, B> {}
 pub trait KrylovSteps: VectorOps + Conversions {
     /// The most iterations that [`KrylovSteps::csr_cg_burst`] does in a call; 0 where it declines every matrix.
     const CG_BURST: usize = 0;
-
-    /// Iterations that a recording should hold where iterations are replayed: where starting a replay costs, more than
-    /// one.
-    const CG_RECORDED: usize = 1;
 
     /// alpha = rho / p.q; r -= alpha q; r.r to the state, and r.z to `rz` for an identity or diagonal inverse.
     ///
@@ -222,26 +225,5 @@ pub trait KrylovSteps: VectorOps + Conversions {
         _burst: CgBurst<'_, T, Self>,
     ) -> Result<bool> {
         Ok(false)
-    }
-
-    /// r = scale (b - A x), each element as if computed in twice the precision of `T` and rounded once. A restart needs
-    /// it: where b - A x cancels, working precision leaves too few digits to improve x. Sizes are checked by the
-    /// caller.
-    ///
-    /// # Errors
-    /// Where the backend has no kernel, as the provided method says, or when the device fails.
-    #[allow(unused_variables)]
-    fn csr_residual<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        scale: T,
-        b: &Self::Slice<T>,
-        x: &Self::Slice<T>,
-        r: &mut Self::Slice<T>,
-    ) -> Result<()> {
-        Err(Error::Unsupported(format!(
-            "{} cannot compute residuals in twice the precision",
-            self.description()
-        )))
     }
 }

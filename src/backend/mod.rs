@@ -13,6 +13,7 @@
 //! | `layout` | the storage of each matrix format as borrowed parts: the contract between `matrix` and the kernels |
 //! | `primitives`, `runs`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the capability traits |
 //! | `slim` | the compressed format: its storage, and the steps of compressing |
+//! | `scalars` | arithmetic on the scalars of a recurrence, in the backend's memory |
 //! | `burst` | many iterations in one call, and what is worked out once for a pattern |
 //! | `host` | the implementation on rayon |
 //! | `cuda` | the implementation for NVIDIA devices |
@@ -22,6 +23,7 @@
 //! memory, and a caller passes its own buffers in and out.
 
 mod burst;
+mod communicator;
 mod convert;
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -33,11 +35,13 @@ mod precondition;
 mod primitives;
 mod product;
 pub(crate) mod runs;
+pub(crate) mod scalars;
 mod slim;
 mod sparse;
 mod vector;
 
 pub use burst::{CgBurst, Derived};
+pub use communicator::{Alone, Communicator, ExchangePlan, Space};
 pub use convert::{Conversions, DiaFill, Diagonals};
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
@@ -55,6 +59,7 @@ pub use runs::{
     StagedRuns, TileRuns, buckets_of,
 };
 pub(crate) use runs::{bounds_at, check_bounds, run_mark, sources_at};
+pub use scalars::{ScalarLayout, ScalarProgram, Slot, Value, Writer};
 pub use slim::{
     BASES, DEALT_TILE, FoundKinds, GridHoles, GridMarks, GridRows, Keys, KindParts, Kinds, LongParts,
     LongRows, Lookup, MOST_KEYS, NO_ENTRY, SECTION, SLIM_WINDOW, STENCIL_PLACES, SectionParts, SectionSizes,
@@ -64,7 +69,7 @@ pub use slim::{
 pub(crate) use slim::{RANGE, base_of, code_of, dealt_bytes, dealt_places, ordered_by_length, wants_order};
 pub(crate) use sparse::offsets_of;
 pub use sparse::{CsrArrays, CsrPattern, SparseProducts};
-pub use vector::VectorOps;
+pub use vector::{Coefficient, Hessenberg, InnerProduct, LinearUpdate, VectorOps};
 
 use crate::error::Result;
 use crate::scalar::Element;
@@ -224,7 +229,7 @@ pub trait Replay {
 /// A ring through which recorded work tells the caller values (a residual norm, say) without stopping the device.
 /// Messages arrive in the order of posting; at most [`Backend::QUEUE_DEPTH`] + 1 may be under way. Posting takes
 /// `&self`, so that the recording and its reader can share the mailbox.
-pub trait Mailbox<T: Element>: Send + Sync {
+pub trait Mailbox<T: Element>: Debug + Send + Sync {
     /// The backend that fills it.
     type Backend: Backend;
     /// Enqueues the posting of `value`, of the mailbox's message length.

@@ -71,7 +71,28 @@ impl<'a, T: Scalar, B: Backend> Gemv<'a, T, B> {
 /// Products with stored matrices. Padding is never multiplied. Sizes are checked by the callers in `matrix`.
 ///
 /// Every backend has CSR. The provided methods say that the backend has no kernel for a layout yet.
-pub trait Products: Backend {
+pub trait Products: VectorOps {
+    /// r = scale (b - A x), each element as if computed in twice the precision of `T` and rounded once. A restart needs
+    /// it: where b - A x cancels, working precision leaves too few digits to improve x. Sizes are checked by the
+    /// caller.
+    ///
+    /// # Errors
+    /// Where the backend has no kernel, as the provided method says, or when the device fails.
+    #[allow(unused_variables)]
+    fn csr_residual<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        scale: T,
+        b: &Self::Slice<T>,
+        x: &Self::Slice<T>,
+        r: &mut Self::Slice<T>,
+    ) -> Result<()> {
+        Err(Error::Unsupported(format!(
+            "{} cannot compute residuals in twice the precision",
+            self.description()
+        )))
+    }
+
     /// The product with A in CSR. Every backend has it for A itself.
     ///
     /// # Errors

@@ -2,9 +2,149 @@
 //! backend: nothing here waits for the device. Sums are deterministic: the same input gives the same bits, whatever
 //! the load and the number of threads.
 
-use super::Backend;
-use crate::error::Result;
+use super::{Backend, ScalarProgram, Slot};
+use crate::error::{Error, Result};
 use crate::scalar::Scalar;
+
+/// A factor of a [`LinearUpdate`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coefficient {
+    /// 0: the vector is not read for this.
+    Zero,
+    /// 1.
+    One,
+    /// -1.
+    MinusOne,
+    /// What the state holds there.
+    At(Slot),
+    /// The negative of what the state holds there.
+    Minus(Slot),
+}
+
+/// An inner product that a [`LinearUpdate`] computes on its way: conj(left) . right, to a place of the state. Vectors
+/// are counted inputs first, then outputs, which have their new values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InnerProduct {
+    /// The conjugated one.
+    pub left: usize,
+    /// The other one.
+    pub right: usize,
+    /// Where the sum goes.
+    pub to: Slot,
+}
+
+/// Vectors of equal length as linear combinations of each other's old values, and inner products of what results, in
+/// one pass:
+///
+/// ```text
+/// output_i = sum_j c(i, j) input_j + sum_k c(i, inputs + k) output_k        all outputs on the right are old
+/// ```
+///
+/// A pass moves each input once, each output once out, and once in where a coefficient needs its old values.
+pub struct LinearUpdate<'a, 'v, T: Scalar, B: Backend> {
+    /// At most [`LinearUpdate::INPUTS`] vectors that are only read.
+    pub inputs: &'a [&'v B::Slice<T>],
+    /// At most [`LinearUpdate::OUTPUTS`] vectors that are written.
+    pub outputs: &'a mut [&'v mut B::Slice<T>],
+    /// Row by row, one row an output: the coefficients of all inputs, then of all outputs.
+    pub coefficients: &'a [Coefficient],
+    /// At most [`LinearUpdate::PRODUCTS`] inner products.
+    pub products: &'a [InnerProduct],
+}
+
+impl<T: Scalar, B: Backend> LinearUpdate<'_, '_, T, B> {
+    /// The most inputs.
+    pub const INPUTS: usize = 4;
+    /// The most outputs.
+    pub const OUTPUTS: usize = 4;
+    /// The most inner products.
+    pub const PRODUCTS: usize = 4;
+
+    /// Elements of each vector.
+    pub(crate) fn len(&self) -> usize {
+        self.inputs.first().map_or_else(|| self.outputs.first().map_or(0, |y| B::len(y)), |x| B::len(x))
+    }
+
+    /// Refuses what no backend takes: too many operands, vectors of different lengths, places that are none.
+    pub(crate) fn check(&self, state: usize) -> Result<()> {
+        let (inputs, outputs) = (self.inputs.len(), self.outputs.len());
+        let vectors = inputs + outputs;
+        if inputs > Self::INPUTS || outputs > Self::OUTPUTS || self.products.len() > Self::PRODUCTS {
+            return Err(Error::InvalidArgument(format!(
+                "a linear update of {inputs} inputs, {outputs} outputs and {} products: at most {}, {} and {} are possible",
+                self.products.len(),
+                Self::INPUTS,
+                Self::OUTPUTS,
+                Self::PRODUCTS
+            )));
+        }
+        Error::check_dimension("number of coefficients", outputs * vectors, self.coefficients.len())?;
+        let n = self.len();
+        for x in self.inputs {
+            Error::check_dimension("length of an input", n, B::len(x))?;
+        }
+        for y in self.outputs.iter() {
+            Error::check_dimension("length of an output", n, B::len(y))?;
+        }
+        let places = self.coefficients.iter().filter_map(|c| match c {
+            Coefficient::At(slot) | Coefficient::Minus(slot) => Some(slot.place()),
+            _ => None,
+        });
+        let places = places.chain(self.products.iter().map(|product| product.to.place()));
+        let known = places.max().is_none_or(|most| most < state);
+        if !known || self.products.iter().any(|p| p.left >= vectors || p.right >= vectors) {
+            return Err(Error::InvalidArgument("a linear update refers to what there is not".into()));
+        }
+        Ok(())
+    }
+}
+
+impl<T: Scalar, B: Backend> std::fmt::Debug for LinearUpdate<'_, '_, T, B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { inputs, outputs, coefficients, products } = self;
+        write!(f, "LinearUpdate of {} and {}: {coefficients:?} {products:?}", inputs.len(), outputs.len())
+    }
+}
+
+/// What [`VectorOps::hessenberg_step`] works on: the QR factorisation of the Hessenberg matrix H of an Arnoldi process,
+/// a column at a time. Column j of R starts at j (m + 1) in `r`, m being the most columns.
+pub struct Hessenberg<'a, T: Scalar, B: Backend> {
+    /// The most columns, m.
+    pub columns: usize,
+    /// V^H w of the first and of the second pass of Gram and Schmidt, m + 1 scalars each.
+    pub passes: [&'a B::Slice<T>; 2],
+    /// The triangular factor R, (m + 1) m scalars.
+    pub r: &'a mut B::Slice<T>,
+    /// Cosine and sine of each rotation, 2 m scalars.
+    pub rotations: &'a mut B::Slice<T>,
+    /// The rotated right-hand side, m + 1 scalars.
+    pub g: &'a mut B::Slice<T>,
+    /// The state. The step reads ||w||^2 at `norm`, and writes there 1 / ||w||, or 0 where w is zero.
+    pub state: &'a mut B::Slice<T>,
+    /// Where ||w||^2 is.
+    pub norm: Slot,
+}
+
+impl<T: Scalar, B: Backend> Hessenberg<'_, T, B> {
+    /// Refuses buffers that are too short for a step of this column.
+    pub(crate) fn check(&self, column: usize) -> Result<()> {
+        let m = self.columns;
+        if column >= m {
+            return Err(Error::InvalidArgument(format!("column {column} of a basis of {m}")));
+        }
+        Error::check_dimension("length of the first pass's products", m + 1, B::len(self.passes[0]))?;
+        Error::check_dimension("length of the second pass's products", m + 1, B::len(self.passes[1]))?;
+        Error::check_dimension("length of R", m * (m + 1), B::len(self.r))?;
+        Error::check_dimension("length of the rotations", 2 * m, B::len(self.rotations))?;
+        Error::check_dimension("length of g", m + 1, B::len(self.g))
+    }
+}
+
+impl<T: Scalar, B: Backend> std::fmt::Debug for Hessenberg<'_, T, B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Hessenberg of {} columns", self.columns)
+    }
+}
 
 /// Operations on dense vectors of equal length.
 ///
@@ -12,6 +152,10 @@ use crate::scalar::Scalar;
 /// has k results, and the steps of [`KrylovSteps`](super::KrylovSteps) take k systems; what works on each element by
 /// itself needs not know.
 pub trait VectorOps: Backend {
+    /// Iterations that a recording should hold where iterations are replayed: where starting a replay costs, more than
+    /// one.
+    const RECORDED: usize = 1;
+
     /// `out[0]` = sum of conj(x\[i\]) y\[i\]; where `out` has k entries, 2 to 32, x and y are k interleaved vectors
     /// each, and `out[j]` is the dot product of the j-th of them.
     ///
@@ -45,6 +189,12 @@ pub trait VectorOps: Backend {
     /// On different lengths, or when the device fails.
     fn axpby<T: Scalar>(&self, alpha: T, x: &Self::Slice<T>, beta: T, y: &mut Self::Slice<T>) -> Result<()>;
 
+    /// x = alpha x.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn scale_in_place<T: Scalar>(&self, alpha: T, x: &mut Self::Slice<T>) -> Result<()>;
+
     /// z = x .* y, element by element.
     ///
     /// # Errors
@@ -65,5 +215,76 @@ pub trait VectorOps: Backend {
         d: &Self::Slice<T::Real>,
         x: &Self::Slice<T>,
         z: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// Carries out a [`LinearUpdate`] with the scalars of `state`, writes its inner products there, and then runs
+    /// `then`. Changes nothing where the state says that the recurrence has ended ([`Slot::ENDED`]).
+    ///
+    /// # Errors
+    /// On vectors of different lengths, too many of them, or coefficients that are no places of the state; when the
+    /// device fails.
+    fn linear_update<T: Scalar>(
+        &self,
+        update: LinearUpdate<'_, '_, T, Self>,
+        state: &mut Self::Slice<T>,
+        then: Option<&ScalarProgram<Self>>,
+    ) -> Result<()>;
+
+    /// Runs a program on its state.
+    ///
+    /// # Errors
+    /// On a state of more than [`Slot::MOST`] scalars, or when the device fails.
+    fn run_program<T: Scalar>(&self, program: &ScalarProgram<Self>, state: &mut Self::Slice<T>)
+    -> Result<()>;
+
+    /// `out[j]` = v_j^H w for the first `count` vectors of a basis, which lie one behind the other, each as long as w.
+    /// Moves the vectors of the basis and w once.
+    ///
+    /// # Errors
+    /// On a shorter basis or fewer places, or when the device fails.
+    fn basis_products<T: Scalar>(
+        &self,
+        basis: &Self::Slice<T>,
+        count: usize,
+        w: &Self::Slice<T>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// w += alpha V h for the first `count` vectors of a basis, and `square[0]` = ||w||^2 where it is asked for. Moves
+    /// the vectors of the basis once, and w in and out.
+    ///
+    /// # Errors
+    /// As [`VectorOps::basis_products`].
+    fn basis_update<T: Scalar>(
+        &self,
+        alpha: T,
+        basis: &Self::Slice<T>,
+        count: usize,
+        h: &Self::Slice<T>,
+        w: &mut Self::Slice<T>,
+        square: Option<&mut Self::Slice<T>>,
+    ) -> Result<()>;
+
+    /// Takes column `column` (from 0) of the Hessenberg matrix into its QR factorisation: adds the products of both
+    /// passes up, applies the rotations so far, makes one more (Saad, Iterative Methods for Sparse Linear Systems, 2nd
+    /// ed., 6.5.3), and takes the squared norm of the least-squares residual |g_(j+1)|^2 down as r.r. Begins an
+    /// iteration's end as [`Writer::begin`](super::Writer::begin) does; where the new diagonal entry of R is zero to
+    /// working precision beside its column, the recurrence ends as `Breakdown`.
+    ///
+    /// # Errors
+    /// On buffers that are too short, or when the device fails.
+    fn hessenberg_step<T: Scalar>(&self, column: usize, hessenberg: Hessenberg<'_, T, Self>) -> Result<()>;
+
+    /// y = R^-1 g for the first `count` columns of R, which are `stride` scalars apart.
+    ///
+    /// # Errors
+    /// On buffers that are too short, or when the device fails.
+    fn triangular_solve<T: Scalar>(
+        &self,
+        count: usize,
+        stride: usize,
+        r: &Self::Slice<T>,
+        g: &Self::Slice<T>,
+        y: &mut Self::Slice<T>,
     ) -> Result<()>;
 }

@@ -27,15 +27,19 @@
 //! single precision: see [`Jacobi`](crate::precondition::Jacobi)). A preconditioner that can't be fused stores z: r in,
 //! z out, what it stores, and r and z once more for r.z.
 
-use super::cycle::Bursts;
-use super::{Report, SolveOptions};
-use crate::backend::{CgSlot, CgStatus, Inverse, KrylovSteps};
+use super::driver::Krylov;
+use super::method::{Aim, Method, Room, System, Vectors, lengthen};
+use super::units::Units;
+use super::{Outcome, SolveOptions};
+use crate::backend::{CgBurst, CgSlot, CgStatus, Inverse, KrylovSteps, Mailbox, Slot, Space};
 use crate::error::Result;
 use crate::operator::LinearOperator;
-use crate::precondition::{Preconditioner, Workspace};
-use crate::scalar::Scalar;
-use std::ops::ControlFlow;
-use std::time::Duration;
+use crate::precondition::Preconditioner;
+use crate::scalar::{Real, Scalar};
+use num_traits::{Float, Zero};
+
+/// Calls of many iterations that are queued at a time.
+const CALLS_AHEAD: usize = 2;
 
 /// A conjugate gradient solver for n unknowns, with the memory it needs: keep it, and solve many times.
 ///
@@ -55,15 +59,31 @@ use std::time::Duration;
 /// assert!(report.outcome.is_converged() && report.iterations == 2);
 /// # Ok::<(), residua::Error>(())
 /// ```
+pub type Cg<T, B> = Krylov<T, B, ConjugateGradients<T, B>>;
+
+impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
+    /// A solver for `n` unknowns: 4 n scalars, and n more once a preconditioner needs z.
+    ///
+    /// # Errors
+    /// On a tolerance that is negative, infinite or NaN, and without memory.
+    pub fn new(backend: &B, n: usize, options: SolveOptions) -> Result<Self> {
+        Krylov::with_method(Space::new(backend.clone()), ConjugateGradients::new(backend, n)?, options)
+    }
+}
+
+/// The recurrence of conjugate gradients in fused steps of the backend, on vectors that are whole.
 #[derive(Debug)]
-pub struct Cg<T: Scalar, B: KrylovSteps> {
-    pub(super) backend: B,
-    pub(super) options: SolveOptions,
+pub struct ConjugateGradients<T: Scalar, B: KrylovSteps> {
     pub(super) work: Work<T, B>,
-    pub(super) mailbox: B::Mailbox<T::Real>,
-    pub(super) bursts: Option<Bursts<T, B>>,
-    pub(super) history: Vec<f64>,
-    pub(super) iterating: Duration,
+    calls: Option<Calls<T, B>>,
+}
+
+/// What a call of many iterations tells: the messages in the backend's memory, on their way, and here.
+#[derive(Debug)]
+struct Calls<T: Scalar, B: KrylovSteps> {
+    device: B::Vec<T::Real>,
+    mailbox: B::Mailbox<T::Real>,
+    host: Vec<T::Real>,
 }
 
 /// The vectors of an iteration, and its scalars, which stay in the backend's memory: of one system, or of several side
@@ -76,76 +96,173 @@ pub(super) struct Work<T: Scalar, B: KrylovSteps> {
     pub(super) p: B::Vec<T>,
     pub(super) q: B::Vec<T>,
     /// Empty until a preconditioner needs it.
-    pub(super) z: B::Vec<T>,
+    z: B::Vec<T>,
     /// What the preconditioner computes in, likewise.
-    pub(super) work: B::Vec<T>,
-    pub(super) narrow: B::Vec<T::Narrow>,
+    room: Room<T, B>,
     pub(super) pq: B::Vec<T>,
-    pub(super) rz: B::Vec<T>,
+    rz: B::Vec<T>,
     pub(super) state: B::Vec<T::Real>,
-    pub(super) square: B::Vec<T::Real>,
+    square: B::Vec<T::Real>,
 }
 
-impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
-    /// A solver for `n` unknowns: 4 n scalars, and n more once a preconditioner needs z.
+impl<T: Scalar, B: KrylovSteps> ConjugateGradients<T, B> {
+    /// For `n` unknowns: 4 n scalars, and n more once a preconditioner needs z.
     ///
     /// # Errors
-    /// On a tolerance that is negative, infinite or NaN, and without memory.
-    pub fn new(backend: &B, n: usize, options: SolveOptions) -> Result<Self> {
-        options.check()?;
-        let work = Work::new(backend, n, 1)?;
-        let history = Vec::with_capacity(1 + options.iteration_limit(n).min(10_000));
-        Ok(Self {
-            mailbox: backend.mailbox(CgSlot::MESSAGE)?,
-            bursts: Bursts::new(backend)?,
-            backend: backend.clone(),
-            options,
-            work,
-            history,
-            iterating: Duration::ZERO,
+    /// Without memory.
+    pub fn new(backend: &B, n: usize) -> Result<Self> {
+        let len = B::CG_BURST * CgSlot::MESSAGE;
+        let calls = if len == 0 {
+            None
+        } else {
+            let host = vec![T::Real::zero(); len];
+            Some(Calls { device: backend.zeros(len)?, mailbox: backend.mailbox(len)?, host })
+        };
+        Ok(Self { work: Work::new(backend, n, 1)?, calls })
+    }
+
+    /// p.Ap / p.p where one of them is so close to the ends of the type's range that it says nothing: from p in units
+    /// near its norm. None where p.Ap is positive then. r and q are lost.
+    fn curvature_of_unit(&mut self, space: &Space<B>, a: &dyn LinearOperator<T, B>) -> Result<Option<f64>> {
+        let (backend, work) = (space.backend(), &mut self.work);
+        let units = Units::of(space, &work.p, &mut work.q, &mut work.square)?;
+        backend.axpby(T::from_real(units.scale()), &work.p, T::zero(), &mut work.r)?;
+        a.apply_dot(backend, &work.r, &mut work.q, &mut work.pq)?;
+        backend.norm2_squared(&work.r, &mut work.square)?;
+        let curvature = backend.value(&work.pq)?.re().to_f64() / backend.value(&work.square)?.to_f64();
+        let length = Units::of(space, &work.q, &mut work.r, &mut work.square)?.b_norm;
+        let rounding = T::Real::epsilon().to_f64() * length;
+        Ok((curvature <= rounding).then_some(curvature))
+    }
+}
+
+impl<T: Scalar, B: KrylovSteps> Method<T, B> for ConjugateGradients<T, B> {
+    type Word = T::Real;
+
+    fn name(&self) -> &'static str {
+        "cg"
+    }
+
+    fn shape(&self) -> (usize, usize) {
+        let n = B::len(&*self.work.r);
+        (n, n)
+    }
+
+    fn fit(&mut self, space: &Space<B>, system: System<'_, T, B>) -> Result<()> {
+        let n = B::len(&*self.work.r);
+        let z = if system.m.fused().is_none() { n } else { 0 };
+        lengthen(space.backend(), &mut self.work.z, z)?;
+        self.work.room.fit(space.backend(), system.m)
+    }
+
+    fn vectors(&mut self) -> Vectors<'_, T, B> {
+        let Work { x, r, q, .. } = &mut self.work;
+        Vectors { steps: x, residual: r, scratch: q }
+    }
+
+    fn start(&mut self, space: &Space<B>, system: System<'_, T, B>, aim: Aim<T::Real>) -> Result<()> {
+        space.backend().fill(T::zero(), &mut self.work.x)?;
+        self.work.start(space.backend(), system.m, &CgSlot::to_start(aim.square))
+    }
+
+    fn iterate(&mut self, space: &Space<B>, system: System<'_, T, B>, _step: usize) -> Result<()> {
+        self.work.iterate(space.backend(), system.a, system.m)
+    }
+
+    fn message(&self) -> &B::Slice<T::Real> {
+        &self.work.state
+    }
+
+    fn resume(&mut self, space: &Space<B>, aim: Aim<T::Real>) -> Result<bool> {
+        let (backend, state) = (space.backend(), &mut self.work.state);
+        let status = [CgStatus::Running.to_real()];
+        backend.fill(T::zero(), &mut self.work.x)?;
+        backend.write(&status, B::part_mut(state, CgSlot::STATUS..CgSlot::STATUS + 1))?;
+        backend.write(&[aim.square], B::part_mut(state, CgSlot::THRESHOLD..CgSlot::THRESHOLD + 1))?;
+        Ok(true)
+    }
+
+    fn carries_residual(&self) -> bool {
+        true
+    }
+
+    /// Call after call, where operator and preconditioner allow it.
+    fn at_once(
+        &mut self,
+        space: &Space<B>,
+        system: System<'_, T, B>,
+        left: usize,
+        take: &mut dyn FnMut(&[T::Real]) -> bool,
+    ) -> Result<bool> {
+        let (Some(calls), Some(inverse)) = (&mut self.calls, system.m.fused()) else { return Ok(false) };
+        let Some(a) = system.a.persistent_cg() else { return Ok(false) };
+        let (backend, work) = (space.backend(), &mut self.work);
+        let (mut queued, mut counts) = (0, [0; CALLS_AHEAD]);
+        let (mut done, mut goes_on) = (0, true);
+        loop {
+            while goes_on && queued < CALLS_AHEAD {
+                let ahead: usize = counts[..queued].iter().sum();
+                let count = B::CG_BURST.min(left.saturating_sub(done + ahead));
+                if count == 0 {
+                    break;
+                }
+                let (r, p, x, q) = (&mut *work.r, &mut *work.p, &mut *work.x, &mut *work.q);
+                let (state, messages) = (&mut *work.state, &mut *calls.device);
+                if !a.cg_burst(backend, CgBurst { inverse, count, r, p, x, q, state, messages })? {
+                    return Ok(false);
+                }
+                calls.mailbox.post(backend, &calls.device)?;
+                counts[queued] = count;
+                queued += 1;
+            }
+            if queued == 0 {
+                return Ok(true);
+            }
+            calls.mailbox.next(backend, true, &mut calls.host)?;
+            let count = counts[0];
+            counts.rotate_left(1);
+            queued -= 1;
+            for message in calls.host.chunks_exact(CgSlot::MESSAGE).take(count) {
+                done += 1;
+                goes_on &= take(message);
+            }
+        }
+    }
+
+    /// p.Ap / p.p: the state's p is still the one that was tried.
+    fn explain(&mut self, space: &Space<B>, system: System<'_, T, B>, fault: Outcome) -> Result<Outcome> {
+        let Outcome::NotPositiveDefinite { iteration, curvature } = fault else { return Ok(fault) };
+        let backend = space.backend();
+        backend.norm2_squared(&self.work.p, &mut self.work.square)?;
+        let pp = backend.value(&self.work.square)?;
+        let safe = Units::<T::Real>::safe_square();
+        let plain = curvature.abs() >= safe.to_f64() && Float::is_finite(pp) && pp >= safe;
+        let curvature =
+            if plain { Some(curvature / pp.to_f64()) } else { self.curvature_of_unit(space, system.a)? };
+        Ok(match curvature {
+            Some(curvature) => Outcome::NotPositiveDefinite { iteration, curvature },
+            None => Outcome::Breakdown { iteration },
         })
     }
 
-    /// Solves A x = b, starting from x and leaving the solution there ([`Outcome`](super::Outcome) says what, else).
-    /// `observer(iteration, residual norm)` sees the recurrence's residual at the start and after each iteration, and
-    /// can stop the solve; the report's residual is b - A x computed anew. The observer is at most
-    /// [`Backend::QUEUE_DEPTH`] times [`KrylovSteps::CG_RECORDED`] iterations late; where the backend does many
-    /// iterations of a small system at once, twice [`KrylovSteps::CG_BURST`].
-    ///
-    /// An infinite or NaN b or starting vector leaves x as it was. b = 0 gives x = 0.
-    ///
-    /// # Errors
-    /// On sizes that do not fit, without memory for z, or when the device fails.
-    ///
-    /// [`Backend::QUEUE_DEPTH`]: crate::Backend::QUEUE_DEPTH
-    pub fn solve<A, M>(
-        &mut self,
-        a: &A,
-        m: &M,
-        b: &B::Slice<T>,
-        x: &mut B::Slice<T>,
-        observer: impl FnMut(usize, f64) -> ControlFlow<()>,
-    ) -> Result<Report>
-    where
-        A: LinearOperator<T, B> + ?Sized,
-        M: Preconditioner<T, B> + ?Sized,
-    {
-        self.drive(a, m, b, x, None, observer)
+    fn bytes_per_iteration(&self, System { a, m }: System<'_, T, B>) -> usize {
+        let n = B::len(&*self.work.r);
+        let vector = n * size_of::<T>();
+        let preconditioner = m.fused().map_or(m.bytes() + 2 * vector, |inverse| inverse_bytes(inverse, n));
+        a.bytes() + 8 * vector + preconditioner
     }
 
-    /// Residual norms of the last solve's recurrence: at the start, then after each iteration.
-    pub fn history(&self) -> &[f64] {
-        &self.history
+    fn bytes_behind(&self, system: System<'_, T, B>) -> usize {
+        if system.m.fused().is_some() { 0 } else { self.bytes_per_iteration(system) }
     }
+}
 
-    /// Time that the last solve spent iterating: the rest of it went into b's norm, the start and the certificates.
-    pub fn iterating(&self) -> Duration {
-        self.iterating
-    }
-
-    /// The history, for keeping.
-    pub fn into_history(self) -> Vec<f64> {
-        self.history
+/// What an iteration reads of an inverse that its steps apply on the way.
+pub(super) fn inverse_bytes<T: Scalar, B: KrylovSteps>(inverse: Inverse<'_, T, B>, n: usize) -> usize {
+    match inverse {
+        Inverse::Identity => 0,
+        Inverse::Rounded(_) => 2 * n * size_of::<f32>(),
+        Inverse::Diagonal(_) | Inverse::General(_) => 2 * n * size_of::<T::Real>(),
     }
 }
 
@@ -159,8 +276,7 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
             p: backend.zeros(all)?,
             q: backend.zeros(all)?,
             z: backend.zeros(0)?,
-            work: backend.zeros(0)?,
-            narrow: backend.zeros(0)?,
+            room: Room::new(backend)?,
             pq: backend.zeros(systems)?,
             rz: backend.zeros(systems)?,
             state: backend.zeros(systems * CgSlot::COUNT)?,
@@ -183,12 +299,12 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
     where
         M: Preconditioner<T, B> + ?Sized,
     {
-        let Self { x, r, p, q, z, work, narrow, pq, rz, state, .. } = self;
+        let Self { x, r, p, q, z, room, pq, rz, state, .. } = self;
         let fused = m.fused();
         let inverse = fused.unwrap_or(Inverse::General(&**z));
         backend.cg_residual(inverse, pq, q, r, rz, state)?; // alpha = rho / p.q, r -= alpha q, r.r, r.z
         if fused.is_none() {
-            m.apply_dot_in(backend, Workspace { full: work, narrow }, r, z, rz)?; // z = M^-1 r, r.z
+            m.apply_dot_in(backend, room.workspace(), r, z, rz)?; // z = M^-1 r, r.z
         }
         let inverse = fused.unwrap_or(Inverse::General(&**z));
         backend.cg_direction(inverse, r, rz, p, x, state) // x += alpha p, beta = r.z / rho, p = z + beta p
@@ -205,11 +321,7 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
         backend.fill(T::one(), &mut self.pq)?;
         self.advance(backend, m)
     }
-
-    /// Lets a recurrence that has converged go on to a smaller threshold.
-    pub(super) fn resume(&mut self, backend: &B, threshold: T::Real) -> Result<()> {
-        let status = [CgStatus::Running.to_real()];
-        backend.write(&status, B::part_mut(&mut self.state, CgSlot::STATUS..CgSlot::STATUS + 1))?;
-        backend.write(&[threshold], B::part_mut(&mut self.state, CgSlot::THRESHOLD..CgSlot::THRESHOLD + 1))
-    }
 }
+
+// The first three scalars of both states are the message, which the driver reads without asking which it is.
+const _: () = assert!(CgSlot::MESSAGE == Slot::MESSAGE);

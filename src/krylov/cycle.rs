@@ -1,26 +1,19 @@
 //! A run of iterations, from a started recurrence to its end, and what the caller hears of each.
 //!
-//! The backend runs ahead: iterations, or bursts of them, are queued before the messages of earlier ones are read.
-//! Those after the last change nothing.
+//! The backend runs ahead: iterations are queued before the messages of earlier ones are read. Those after the last
+//! change nothing.
 
-use super::Cg;
 use super::driver::{End, Solve};
 use super::report::Outcome;
-use super::units::Units;
-use crate::backend::{CgBurst, CgSlot, CgStatus, KrylovSteps, Mailbox, Replay};
+use crate::backend::{CgStatus, Mailbox, Replay, Slot, VectorOps};
 use crate::error::Result;
-use crate::operator::LinearOperator;
-use crate::precondition::Preconditioner;
 use crate::scalar::{Element, Real, Scalar};
-use num_traits::{Float, Zero};
+use num_traits::Float;
 use std::ops::ControlFlow;
 
 /// A residual that has grown past its start by eps to this power: the exact one is bounded by sqrt(cond(A)) times its
 /// start, so A is singular to working precision and the iteration diverges.
 const DIVERGENCE: f64 = -0.75;
-
-/// Bursts that are queued at a time.
-const BURSTS_AHEAD: usize = 2;
 
 /// An iteration with a preconditioner of steps of its own, or with several vectors, that moves more bytes than this
 /// takes so long that one behind it keeps the backend busy. Those that are queued behind the last one change nothing,
@@ -28,151 +21,12 @@ const BURSTS_AHEAD: usize = 2;
 const LONG: usize = 256 << 20;
 const LONG_AHEAD: usize = 2;
 
-/// What bursts tell: the messages of one in the backend's memory, on their way, and here.
-#[derive(Debug)]
-pub(super) struct Bursts<T: Scalar, B: KrylovSteps> {
-    device: B::Vec<T::Real>,
-    mailbox: B::Mailbox<T::Real>,
-    host: Vec<T::Real>,
-}
-
-impl<T: Scalar, B: KrylovSteps> Bursts<T, B> {
-    /// Room for the messages of a burst, where the backend knows bursts.
-    pub(super) fn new(backend: &B) -> Result<Option<Self>> {
-        let len = B::CG_BURST * CgSlot::MESSAGE;
-        if len == 0 {
-            return Ok(None);
-        }
-        let (device, mailbox) = (backend.zeros(len)?, backend.mailbox(len)?);
-        Ok(Some(Self { device, mailbox, host: vec![T::Real::zero(); len] }))
-    }
-}
-
-impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
-    /// Iterates until the recurrence ends, or the options or the observer end it.
-    pub(super) fn cycle<A, M>(
-        &mut self,
-        a: &A,
-        m: &M,
-        solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
-    ) -> Result<End>
-    where
-        A: LinearOperator<T, B> + ?Sized,
-        M: Preconditioner<T, B> + ?Sized,
-    {
-        let end = match self.bursts(a, m, solve)? {
-            Some(end) => end,
-            None => self.replays(a, m, solve)?,
-        };
-        if let End::Final(Outcome::NotPositiveDefinite { iteration, curvature }) = end {
-            // p.Ap / p.p: the state's p is still the one that was tried.
-            self.backend.norm2_squared(&self.work.p, &mut self.work.square)?;
-            let pp = self.backend.value(&self.work.square)?;
-            let safe = Units::<T::Real>::safe_square();
-            let plain = curvature.abs() >= safe.to_f64() && Float::is_finite(pp) && pp >= safe;
-            let curvature = if plain { Some(curvature / pp.to_f64()) } else { self.curvature_of_unit(a)? };
-            return Ok(End::Final(match curvature {
-                Some(curvature) => Outcome::NotPositiveDefinite { iteration, curvature },
-                None => Outcome::Breakdown { iteration },
-            }));
-        }
-        Ok(end)
-    }
-
-    /// p.Ap / p.p where one of them is so close to the ends of the type's range that it says nothing: from p in units
-    /// near its norm. None where p.Ap is positive then. r and q are lost.
-    fn curvature_of_unit<A>(&mut self, a: &A) -> Result<Option<f64>>
-    where
-        A: LinearOperator<T, B> + ?Sized,
-    {
-        let (backend, work) = (&self.backend, &mut self.work);
-        let units = Units::of::<T, B>(backend, &work.p, &mut work.q, &mut work.square)?;
-        backend.axpby(T::from_real(units.scale()), &work.p, T::zero(), &mut work.r)?;
-        a.apply_dot(backend, &work.r, &mut work.q, &mut work.pq)?;
-        backend.norm2_squared(&work.r, &mut work.square)?;
-        let curvature = backend.value(&work.pq)?.re().to_f64() / backend.value(&work.square)?.to_f64();
-        let length = Units::of::<T, B>(backend, &work.q, &mut work.r, &mut work.square)?.b_norm;
-        let rounding = T::Real::epsilon().to_f64() * length;
-        Ok((curvature <= rounding).then_some(curvature))
-    }
-
-    /// Recorded iterations.
-    fn replays<A, M>(
-        &mut self,
-        a: &A,
-        m: &M,
-        solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
-    ) -> Result<End>
-    where
-        A: LinearOperator<T, B> + ?Sized,
-        M: Preconditioner<T, B> + ?Sized,
-    {
-        let left = solve.limit.saturating_sub(solve.iterations);
-        let bytes = if m.fused().is_none() { self.bytes_per_iteration(a, m) } else { 0 };
-        let pace = Pace::new::<B>(left, bytes);
-        let (backend, work, mailbox) = (&self.backend, &mut self.work, &self.mailbox);
-        let mut message = [T::Real::zero(); CgSlot::MESSAGE];
-        let mut run = Run::new();
-        let iterate = || {
-            work.iterate(backend, a, m)?;
-            mailbox.post(backend, B::part(&work.state, 0..CgSlot::MESSAGE))
-        };
-        replays::<_, B>(backend, mailbox, &mut message, pace, iterate, |message| {
-            run.take(solve, message);
-            run.goes_on()
-        })?;
-        Ok(run.end())
-    }
-
-    /// Burst after burst, where operator and preconditioner allow it.
-    fn bursts<A, M>(
-        &mut self,
-        a: &A,
-        m: &M,
-        solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
-    ) -> Result<Option<End>>
-    where
-        A: LinearOperator<T, B> + ?Sized,
-        M: Preconditioner<T, B> + ?Sized,
-    {
-        let (Some(bursts), Some(inverse)) = (&mut self.bursts, m.fused()) else { return Ok(None) };
-        let (backend, work) = (&self.backend, &mut self.work);
-        let mut run = Run::new();
-        let (mut queued, mut counts) = (0, [0; BURSTS_AHEAD]);
-        loop {
-            while run.goes_on() && queued < BURSTS_AHEAD {
-                let ahead: usize = counts[..queued].iter().sum();
-                let count = B::CG_BURST.min(solve.limit.saturating_sub(solve.iterations + ahead));
-                if count == 0 {
-                    break;
-                }
-                let (r, p, x, q) = (&mut *work.r, &mut *work.p, &mut *work.x, &mut *work.q);
-                let (state, messages) = (&mut *work.state, &mut *bursts.device);
-                if !a.cg_burst(backend, CgBurst { inverse, count, r, p, x, q, state, messages })? {
-                    return Ok(None);
-                }
-                bursts.mailbox.post(backend, &bursts.device)?;
-                counts[queued] = count;
-                queued += 1;
-            }
-            if queued == 0 {
-                return Ok(Some(run.end()));
-            }
-            bursts.mailbox.next(backend, true, &mut bursts.host)?;
-            let count = counts[0];
-            counts.rotate_left(1);
-            queued -= 1;
-            for message in bursts.host.chunks_exact(CgSlot::MESSAGE).take(count) {
-                run.take(solve, message);
-            }
-        }
-    }
-}
+/// A recording holds several iterations only of methods whose work repeats itself after this many.
+const SHORT_PERIOD: usize = 4;
 
 /// How far iterations run ahead of what is heard of them.
+#[derive(Clone, Copy)]
 pub(super) struct Pace {
-    /// The most iterations.
-    left: usize,
     /// Iterations of a recording.
     recorded: usize,
     /// Recordings that are queued at a time.
@@ -180,121 +34,187 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// For at most `left` iterations of which each, behind the last one too, moves `bytes` beyond what stands still by
-    /// itself.
-    pub(super) fn new<B: KrylovSteps>(left: usize, bytes: usize) -> Self {
+    /// For iterations of which each, behind the last one too, moves `bytes` beyond what stands still by itself.
+    pub(super) fn new<B: VectorOps>(bytes: usize) -> Self {
         if bytes > LONG {
-            return Self { left, recorded: 1, ahead: LONG_AHEAD.min(B::QUEUE_DEPTH) };
+            return Self { recorded: 1, ahead: LONG_AHEAD.min(B::QUEUE_DEPTH) };
         }
-        Self { left, recorded: B::CG_RECORDED, ahead: B::QUEUE_DEPTH }
+        Self { recorded: B::RECORDED, ahead: B::QUEUE_DEPTH }
     }
 }
 
-/// Replays recorded iterations, several to a recording while the limit allows it, then one by one, until `take` says of
-/// a message that it wants no more or none are left. `iterate` enqueues one and posts its message.
-pub(super) fn replays<R: Element, B: KrylovSteps>(
-    backend: &B,
-    mailbox: &B::Mailbox<R>,
-    message: &mut [R],
-    Pace { left, recorded, ahead }: Pace,
-    mut iterate: impl FnMut() -> Result<()> + Send,
-    mut take: impl FnMut(&[R]) -> bool,
-) -> Result<()> {
-    let (mut done, mut goes_on) = (0, true);
-    for length in [recorded, 1] {
-        if !goes_on || done + length > left {
-            continue;
-        }
-        let mut iterations = backend.record(|| (0..length).try_for_each(|_| iterate()))?;
-        let mut queued = 0;
-        loop {
-            while goes_on && queued + length <= ahead * length && done + queued + length <= left {
-                iterations.replay()?;
-                queued += length;
-            }
-            if queued == 0 {
-                break;
-            }
-            mailbox.next(backend, true, message)?;
-            queued -= 1;
-            done += 1;
-            goes_on &= take(message);
-        }
+/// Iterations that can be replayed: recorded at their first use, and kept from one start of a recurrence to the next.
+pub(super) struct Iterations<'r, B: VectorOps> {
+    backend: &'r B,
+    /// Enqueues the iteration of a step, and posts its message.
+    body: &'r (dyn Fn(usize) -> Result<()> + Sync),
+    pace: Pace,
+    /// After how many iterations the work is the same again.
+    period: usize,
+    /// As many iterations as a recording holds, from a multiple of the period on.
+    whole: Option<B::Recording<'r>>,
+    /// One iteration for each step of a period; empty until it is needed.
+    single: Vec<Option<B::Recording<'r>>>,
+    /// Whether something in an iteration waits for the backend, so that nothing can be recorded.
+    waits: bool,
+}
+
+impl<'r, B: VectorOps> Iterations<'r, B> {
+    pub(super) fn new(
+        backend: &'r B,
+        body: &'r (dyn Fn(usize) -> Result<()> + Sync),
+        pace: Pace,
+        period: usize,
+        waits: bool,
+    ) -> Self {
+        let recorded = match period {
+            _ if waits || period > SHORT_PERIOD || pace.recorded == 1 => 1,
+            period => pace.recorded.next_multiple_of(period),
+        };
+        let ahead = if waits { 1 } else { pace.ahead };
+        let pace = Pace { recorded, ahead };
+        Self { backend, body, pace, period, whole: None, single: Vec::new(), waits }
     }
-    Ok(())
+
+    /// Enqueues `length` iterations from `step` on: several at once, which begin a period, or one.
+    fn enqueue(&mut self, length: usize, step: usize) -> Result<()> {
+        let body = self.body;
+        if self.waits {
+            return (step..step + length).try_for_each(body);
+        }
+        let whole = length == self.pace.recorded && length.is_multiple_of(self.period);
+        if !whole && self.single.is_empty() {
+            self.single.resize_with(self.period, || None);
+        }
+        let first = if whole { 0 } else { step % self.period };
+        let recording = if whole { &mut self.whole } else { &mut self.single[first] };
+        if recording.is_none() {
+            let made = self.backend.record(move || (first..first + length).try_for_each(body))?;
+            *recording = Some(made);
+        }
+        recording.as_mut().map_or(Ok(()), Replay::replay)
+    }
+
+    /// Iterations from the start of the recurrence on, several to a recording while `left` allows it, then one by one,
+    /// until `take` says of a message that it wants no more or none are left.
+    pub(super) fn run<W: Element>(
+        &mut self,
+        mailbox: &B::Mailbox<W>,
+        message: &mut [W],
+        left: usize,
+        mut take: impl FnMut(&[W]) -> bool,
+    ) -> Result<()> {
+        let Pace { recorded, ahead } = self.pace;
+        let (mut done, mut goes_on) = (0, true);
+        for length in [recorded, 1] {
+            if !goes_on || done + length > left {
+                continue;
+            }
+            let mut queued = 0;
+            loop {
+                while goes_on && queued + length <= ahead * length && done + queued + length <= left {
+                    self.enqueue(length, done + queued)?;
+                    queued += length;
+                }
+                if queued == 0 {
+                    break;
+                }
+                mailbox.next(self.backend, true, message)?;
+                queued -= 1;
+                done += 1;
+                goes_on &= take(message);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What the messages so far have come to.
 pub(super) struct Run {
-    best: Best,
     end: Option<End>,
     /// Whether the recurrence has ended: later messages repeat its last.
     over: bool,
+    /// Iterations that changed the steps.
+    done: usize,
 }
 
-/// The smallest residual of a run, and how many iterations ago it was.
+/// The smallest residual so far, and how many iterations ago it was.
 #[derive(Clone, Copy)]
-struct Best {
+pub(super) struct Best {
     norm: f64,
     age: usize,
 }
 
+impl Default for Best {
+    fn default() -> Self {
+        Self { norm: f64::INFINITY, age: 0 }
+    }
+}
+
 impl Run {
     pub(super) fn new() -> Self {
-        Self { best: Best { norm: f64::INFINITY, age: 0 }, end: None, over: false }
+        Self { end: None, over: false, done: 0 }
     }
 
     pub(super) fn goes_on(&self) -> bool {
         self.end.is_none()
     }
 
-    pub(super) fn end(self) -> End {
-        self.end.unwrap_or(End::Final(Outcome::IterationLimit))
+    /// Iterations that changed the steps.
+    pub(super) fn done(&self) -> usize {
+        self.done
+    }
+
+    /// How it ended; `none` where there were no more iterations to be had.
+    pub(super) fn end(self, none: End) -> End {
+        self.end.unwrap_or(none)
     }
 
     /// Takes an iteration's message in.
-    pub(super) fn take<T: Scalar>(
+    pub(super) fn take<T: Scalar, W: Scalar<Real = T::Real>>(
         &mut self,
         solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
-        message: &[T::Real],
+        message: &[W],
     ) {
         if self.over {
             return;
         }
-        let status = CgStatus::from_real(message[CgSlot::STATUS]);
+        let status = CgStatus::from_real(message[Slot::STATUS.place()].re());
         self.over = status != CgStatus::Running;
         let verdict = self.judge(solve, status, message);
         self.end = self.end.take().or(verdict);
     }
 
     /// Tells whether the iteration was the last.
-    fn judge<T: Scalar>(
+    fn judge<T: Scalar, W: Scalar<Real = T::Real>>(
         &mut self,
         solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
         status: CgStatus,
-        message: &[T::Real],
+        message: &[W],
     ) -> Option<End> {
         let iteration = solve.iterations + 1;
-        if !matches!(status, CgStatus::Running | CgStatus::Converged) {
-            let curvature = message[CgSlot::CURVATURE].to_f64();
+        if !status.has_changed_x() {
+            let curvature = message[Slot::CURVATURE.place()].re().to_f64();
             return Some(End::Final(match status {
                 CgStatus::NotPositiveDefinite => Outcome::NotPositiveDefinite { iteration, curvature },
                 CgStatus::NotFinite => Outcome::NotFinite,
                 _ => Outcome::Breakdown { iteration },
             }));
         }
-        let norm = solve.units.norm(message[CgSlot::RR]);
+        let norm = solve.units.norm(message[Slot::RR.place()].re());
         solve.iterations = iteration;
-        let best = &mut self.best;
+        self.done += 1;
+        let best = &mut solve.best;
         *best = if norm < best.norm { Best { norm, age: 0 } } else { Best { age: best.age + 1, ..*best } };
+        let stale = best.age >= solve.window;
         let stop = solve.observe(norm).is_break();
         let diverged = <T::Real as Float>::epsilon().to_f64().powf(DIVERGENCE) * solve.history[0];
-        if status == CgStatus::Converged {
+        if status != CgStatus::Running {
             Some(End::Met)
         } else if stop {
             Some(End::Final(Outcome::Interrupted))
         } else {
-            (best.age >= solve.window || norm > diverged).then_some(End::Final(Outcome::Stagnated))
+            (stale || norm > diverged).then_some(End::Final(Outcome::Stagnated))
         }
     }
 }

@@ -1,14 +1,29 @@
-//! From b and x to a report: start, stopping, certificate, restart.
+//! From b and x to a report, for every method: start, stopping, certificate, restart.
+//!
+//! ```text
+//! r = b - A x                                        the certificate: computed anew, never the recurrence's own
+//! while ||r|| is above the threshold
+//!     start the method from r, iterate until it says that it has converged or ends otherwise
+//!     x = x + the sum of its steps
+//!     r = b - A x
+//!     where r and the recurrence's residual have drifted apart, start again from an accurate r
+//! ```
+//!
+//! `docs/numerics.md` in the repository gives the rules and their reasons.
 
+use super::cycle::{Best, Iterations, Pace, Run};
+use super::method::{Aim, Method, System, Vectors};
 use super::units::Units;
-use super::{Cg, Outcome, Report, check_sizes};
-use crate::backend::{CgSlot, Inverse, KrylovSteps};
+use super::{Outcome, Report, SolveOptions, check_sizes};
+use crate::backend::{Alone, Communicator, Mailbox, Op, Slot, Space, VectorOps};
 use crate::error::Result;
+use crate::lock::lock;
 use crate::operator::LinearOperator;
 use crate::precondition::Preconditioner;
 use crate::scalar::{Real, Scalar};
-use num_traits::Float;
+use num_traits::{Float, Zero};
 use std::ops::ControlFlow;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// The recurrence is asked for a residual of (threshold - drift) times this, where its residual has drifted from the
@@ -21,20 +36,46 @@ const PROGRESS: f64 = 0.5;
 /// Each restart asks the recurrence for this much less than the threshold: rounding x adds to what it reaches.
 const HEADROOM: f64 = 0.1;
 
+/// Steps of the power method for ||A||: the estimate need not be near, for what is asked for beside it is small.
+const POWER_STEPS: usize = 8;
+
+/// A solver: a [`Method`] with its driver, and the memory of both. Keep it, and solve many times.
+///
+/// [`Cg`](super::Cg), [`Minres`](super::Minres), [`Gmres`](super::Gmres), [`BiCgStab`](super::BiCgStab) and
+/// [`Lsmr`](super::Lsmr) are this with the methods of the library.
+#[derive(Debug)]
+pub struct Krylov<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B> = Alone> {
+    pub(super) space: Space<B, C>,
+    pub(super) options: SolveOptions,
+    pub(super) method: M,
+    mailbox: B::Mailbox<M::Word>,
+    pub(super) square: B::Vec<T::Real>,
+    /// A^H r, for methods of least squares, and room as long as b.
+    gradient: B::Vec<T>,
+    image: B::Vec<T>,
+    pub(super) history: Vec<f64>,
+    pub(super) iterating: Duration,
+}
+
 /// The state of one solve.
 pub(super) struct Solve<'a, T: Scalar, F> {
     pub(super) units: Units<T::Real>,
     /// ||b - A x|| must come down to this.
     pub(super) threshold: f64,
+    /// Or ||A^H (b - A x)|| to this times ||A|| ||b - A x||, for methods of least squares.
+    pub(super) gradient: f64,
+    /// What the recurrence is asked for of that.
+    pub(super) gradient_aim: f64,
     pub(super) limit: usize,
     pub(super) window: usize,
     pub(super) iterations: usize,
+    pub(super) best: Best,
     pub(super) history: &'a mut Vec<f64>,
     pub(super) observer: F,
 }
 
 /// What was done of a solve before, of which the history has the norms.
-pub(super) struct Begun<'a, T: Scalar, B: KrylovSteps> {
+pub(super) struct Begun<'a, T: Scalar, B: VectorOps> {
     pub(super) iterations: usize,
     /// Whether the observer has stopped it.
     pub(super) stopped: bool,
@@ -43,259 +84,472 @@ pub(super) struct Begun<'a, T: Scalar, B: KrylovSteps> {
 }
 
 /// Why a run of iterations ended.
+#[derive(Clone, Copy)]
 pub(super) enum End {
     /// The recurrence says that it has converged.
     Met,
+    /// The method has to be started again.
+    Cycle,
     /// Nothing more can be had.
     Final(Outcome),
 }
 
-impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
-    /// The body of [`Cg::solve`], from the start or from where another has come to.
-    pub(super) fn drive<A, M>(
+/// ||b - A x|| of an x, and what it means.
+#[derive(Clone, Copy)]
+struct Certificate {
+    residual: f64,
+    /// What has to fall: the residual, or ||A^H r|| for methods of least squares.
+    measure: f64,
+    met: Option<Outcome>,
+}
+
+impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, B, M, C> {
+    /// A solver with a method of your own, on vectors of `space`.
+    ///
+    /// # Errors
+    /// On a tolerance that is negative, infinite or NaN, and without memory.
+    pub fn with_method(space: Space<B, C>, method: M, options: SolveOptions) -> Result<Self> {
+        options.check()?;
+        let backend = space.backend();
+        let (rows, columns) = if method.is_least_squares() { method.shape() } else { (0, 0) };
+        Ok(Self {
+            mailbox: backend.mailbox(Slot::MESSAGE)?,
+            square: backend.zeros(1)?,
+            gradient: backend.zeros(columns)?,
+            image: backend.zeros(rows)?,
+            history: Vec::with_capacity(1 + options.iteration_limit(method.shape().1).min(10_000)),
+            options,
+            method,
+            iterating: Duration::ZERO,
+            space,
+        })
+    }
+
+    /// Solves A x = b, starting from x and leaving the solution there ([`Outcome`] says what, else).
+    /// `observer(iteration, residual norm)` sees the recurrence's residual at the start and after each iteration, and
+    /// can stop the solve; the report's residual is b - A x computed anew. The observer is at most
+    /// [`Backend::QUEUE_DEPTH`] times [`VectorOps::RECORDED`] iterations late; where the backend does many iterations
+    /// of a small system at once, twice [`KrylovSteps::CG_BURST`].
+    ///
+    /// An infinite or NaN b or starting vector leaves x as it was. b = 0 gives x = 0.
+    ///
+    /// # Errors
+    /// On sizes that do not fit, without memory for what the preconditioner needs, or when the device fails.
+    ///
+    /// [`Backend::QUEUE_DEPTH`]: crate::Backend::QUEUE_DEPTH
+    /// [`KrylovSteps::CG_BURST`]: crate::backend::KrylovSteps::CG_BURST
+    pub fn solve<A, P>(
         &mut self,
         a: &A,
-        m: &M,
+        m: &P,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
-        begun: Option<Begun<'_, T, B>>,
-        observer: impl FnMut(usize, f64) -> ControlFlow<()>,
+        mut observer: impl FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report>
     where
         A: LinearOperator<T, B> + ?Sized,
-        M: Preconditioner<T, B> + ?Sized,
+        P: Preconditioner<T, B> + ?Sized,
     {
-        let n = B::len(&*self.work.r);
-        check_sizes(n, (a.rows(), a.columns()), m.rows(), B::len(b), B::len(x))?;
-        if m.fused().is_none() && B::len(&*self.work.z) != n {
-            self.work.z = self.backend.zeros(n)?;
-        }
-        if B::len(&*self.work.work) < m.work_len() {
-            self.work.work = self.backend.zeros(m.work_len())?;
-        }
-        if B::len(&*self.work.narrow) < m.narrow_work_len() {
-            self.work.narrow = self.backend.zeros(m.narrow_work_len())?;
-        }
-        let units = Units::of::<T, B>(&self.backend, b, &mut self.work.q, &mut self.work.square)?;
+        // By dynamic dispatch, so that the driver is compiled once for each method.
+        let observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()> = &mut observer;
+        self.drive(System { a: &a, m: &m }, b, x, None, observer)
+    }
+
+    /// The method.
+    pub fn method(&self) -> &M {
+        &self.method
+    }
+
+    /// When it stops.
+    pub fn options(&self) -> &SolveOptions {
+        &self.options
+    }
+
+    /// Other options for the next solve.
+    ///
+    /// # Errors
+    /// On a tolerance that is negative, infinite or NaN.
+    pub fn set_options(&mut self, options: SolveOptions) -> Result<()> {
+        options.check()?;
+        self.options = options;
+        Ok(())
+    }
+
+    /// Residual norms of the last solve's recurrence: at the start, then after each iteration.
+    pub fn history(&self) -> &[f64] {
+        &self.history
+    }
+
+    /// Time that the last solve spent iterating: the rest of it went into b's norm, the start and the certificates.
+    pub fn iterating(&self) -> Duration {
+        self.iterating
+    }
+
+    /// The history, for keeping.
+    pub fn into_history(self) -> Vec<f64> {
+        self.history
+    }
+
+    /// The body of [`Krylov::solve`], from the start or from where another has come to.
+    pub(super) fn drive(
+        &mut self,
+        system: System<'_, T, B>,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        begun: Option<Begun<'_, T, B>>,
+        observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> Result<Report> {
+        let shape = self.method.shape();
+        let square = !self.method.is_least_squares();
+        check_sizes(shape, square, system, B::len(b), B::len(x))?;
+        self.method.fit(&self.space, system)?;
+        let scratch = self.method.vectors().scratch;
+        let units = Units::of(&self.space, b, scratch, &mut self.square)?;
         let mut history = std::mem::take(&mut self.history);
         if begun.is_none() {
             history.clear();
         }
         self.iterating = Duration::ZERO;
+        let gradient = self.options.least_squares_tolerance::<T>();
         let mut solve = Solve {
             units,
             threshold: self.options.threshold::<T>(units.b_norm),
-            limit: self.options.iteration_limit(n),
-            window: self.options.window(n),
+            gradient,
+            gradient_aim: HEADROOM * gradient,
+            limit: self.options.iteration_limit(shape.1),
+            window: self.options.window(shape.1),
             iterations: begun.as_ref().map_or(0, |begun| begun.iterations),
+            best: Best::default(),
             history: &mut history,
             observer,
         };
-        let end = self.run(a, m, b, x, begun, &mut solve);
+        let bytes_per_iteration = self.method.bytes_per_iteration(system);
+        let end = self.run(system, b, x, begun, &mut solve);
         let iterations = solve.iterations;
         self.history = history;
         let (outcome, residual_norm, restarts) = end?;
         let relative_residual = if residual_norm == 0.0 { 0.0 } else { residual_norm / units.b_norm };
-        let bytes_per_iteration = self.bytes_per_iteration(a, m);
         Ok(Report { outcome, iterations, residual_norm, relative_residual, restarts, bytes_per_iteration })
     }
 
     /// Runs until the end is known; returns it with ||b - A x|| and the number of restarts.
-    fn run<A, M>(
+    fn run(
         &mut self,
-        a: &A,
-        m: &M,
+        system: System<'_, T, B>,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
         begun: Option<Begun<'_, T, B>>,
         solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
-    ) -> Result<(Outcome, f64, usize)>
-    where
-        A: LinearOperator<T, B> + ?Sized,
-        M: Preconditioner<T, B> + ?Sized,
-    {
+    ) -> Result<(Outcome, f64, usize)> {
         if !solve.units.b_norm.is_finite() {
             return Ok((Outcome::NotFinite, f64::NAN, 0));
         }
+        let Self { space, method, mailbox, square, gradient, image, iterating, .. } = self;
+        let pace = Pace::new::<B>(method.bytes_behind(system));
+        let waits = system.a.waits() || system.m.waits() || space.communicator().waits();
+        let period = method.period();
+        let (space, mailbox, method) = (&*space, &*mailbox, Mutex::new(method));
+        // Recordings keep a reference to the method from one start to the next, so everybody asks the lock for it.
+        let iterate = |step: usize| {
+            let mut method = lock(&method);
+            method.iterate(space, system, step)?;
+            mailbox.post(space.backend(), B::part(method.message(), 0..Slot::MESSAGE))
+        };
+        let iterations = Iterations::new(space.backend(), &iterate, pace, period, waits);
+        let mut driver = Driver {
+            space,
+            system,
+            method: &method,
+            mailbox,
+            iterations,
+            square,
+            gradient,
+            image,
+            iterating,
+            norm_of_a: None,
+            last: 0.0,
+        };
         let mut begun = begun;
         let sum = begun.as_ref().and_then(|begun| begun.sum);
-        let mut residual = self.enter(a, b, x, sum, &solve.units)?;
+        let mut now = driver.enter(b, x, sum, solve)?;
         let goes_on = begun.as_ref().is_some_and(|begun| !begun.stopped) && solve.iterations < solve.limit;
-        if goes_on && solve.history.first().is_some_and(|&start| residual.is_nan() || residual > start) {
+        let grown = |start: &f64| now.residual.is_nan() || now.residual > *start;
+        if goes_on && solve.history.first().is_some_and(grown) {
             // Its recurrence ended well and led away all the same: from where it started, as after a fault.
             (begun, solve.iterations) = (None, 0);
             solve.history.clear();
-            residual = self.enter(a, b, x, None, &solve.units)?;
+            now = driver.enter(b, x, None, solve)?;
         }
-        if !residual.is_finite() {
+        if !now.residual.is_finite() {
             return Ok((Outcome::NotFinite, f64::NAN, 0));
         }
         if begun.is_some() {
-            self.backend.copy(&self.work.x, x)?;
+            driver.take_over(x)?;
         }
         let stopped =
-            begun.as_ref().map_or_else(|| solve.observe(residual).is_break(), |begun| begun.stopped);
-        if stopped {
-            let met = residual <= solve.threshold;
-            return Ok((if met { Outcome::Converged } else { Outcome::Interrupted }, residual, 0));
+            begun.as_ref().map_or_else(|| solve.observe(now.residual).is_break(), |begun| begun.stopped);
+        if let Some(outcome) = now.met.or(stopped.then_some(Outcome::Interrupted)) {
+            return Ok((outcome, now.residual, 0));
         }
-        if residual > solve.threshold && begun.is_some() {
+        if begun.is_some() {
             // As at a restart: what others have left cancels.
-            self.restart(a, b, x, &solve.units)?;
+            driver.restart(b, x, &solve.units)?;
         } else {
-            self.backend.copy(&self.work.q, &mut self.work.r)?;
+            driver.begin_at_certificate()?;
         }
+        driver.finish(b, x, solve, now)
+    }
+}
+
+/// What a solve works with.
+struct Driver<'d, 'm, T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> {
+    space: &'d Space<B, C>,
+    system: System<'d, T, B>,
+    method: &'d Mutex<&'m mut M>,
+    mailbox: &'d B::Mailbox<M::Word>,
+    iterations: Iterations<'d, B>,
+    square: &'d mut B::Vec<T::Real>,
+    gradient: &'d mut B::Vec<T>,
+    image: &'d mut B::Vec<T>,
+    iterating: &'d mut Duration,
+    /// ||A|| from below, once a method of least squares has needed it.
+    norm_of_a: Option<f64>,
+    /// The recurrence's last residual norm.
+    last: f64,
+}
+
+impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Driver<'_, '_, T, B, M, C> {
+    /// Starts after starts of the method, from the residual that it has, until the end is known.
+    fn finish(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
+        start: Certificate,
+    ) -> Result<(Outcome, f64, usize)> {
         let floor = floor::<T>(&solve.units);
-        let mut restarts = 0;
-        let mut before = residual;
-        let mut aim = solve.threshold;
-        let mut resume = false;
-        while residual > solve.threshold {
+        let mut residual = start.residual;
+        // The first measure of a method of least squares is taken where its recurrence first ends.
+        let least_squares = lock(self.method).is_least_squares();
+        let first = if least_squares { f64::INFINITY } else { start.measure };
+        let (mut restarts, mut measure, mut before) = (0, first, first);
+        let (mut aim, mut resume) = (solve.threshold, false);
+        loop {
             if residual <= floor {
                 return Ok((Outcome::Stagnated, residual, restarts));
             }
-            let end = self.recurrence(a, m, aim.max(floor), resume, solve)?;
-            let reached = self.add_steps(a, b, x, &solve.units)?;
+            let end = self.recurrence(aim.max(floor), resume, solve)?;
+            let reached = self.add_steps(b, x, solve)?;
             let better = match end {
-                End::Final(Outcome::IterationLimit | Outcome::Interrupted) => reached.is_finite(),
-                End::Met | End::Final(_) => reached < residual,
+                End::Final(Outcome::IterationLimit | Outcome::Interrupted) => reached.residual.is_finite(),
+                _ => reached.measure < measure || reached.met.is_some(),
             };
             if better {
-                self.backend.copy(&self.work.x, x)?;
-                residual = reached;
+                self.take_over(x)?;
+                (residual, measure) = (reached.residual, reached.measure);
             }
             match end {
-                _ if residual <= solve.threshold => break,
-                _ if !reached.is_finite() => return Ok((Outcome::NotFinite, residual, restarts)),
+                _ if better && reached.met.is_some() => {
+                    return Ok((reached.met.unwrap_or(Outcome::Converged), residual, restarts));
+                }
+                _ if !reached.residual.is_finite() => return Ok((Outcome::NotFinite, residual, restarts)),
                 End::Final(outcome) => return Ok((outcome, residual, restarts)),
-                End::Met => {}
+                End::Cycle if better => {
+                    self.begin_at_certificate()?;
+                    resume = false;
+                    continue;
+                }
+                End::Cycle | End::Met => {}
             }
-            let drift = self.drift(&solve.units)?;
+            let drift = self.drift(reached.residual, &solve.units)?;
             aim = SAFETY * (solve.threshold - drift);
             resume = better && drift <= 0.5 * solve.threshold && aim > floor;
-            if resume {
+            if resume && lock(self.method).resume(self.space, self.aim(aim, solve))? {
                 continue;
             }
-            if restarts > 0 && residual > PROGRESS * before {
+            resume = false;
+            if restarts > 0 && measure > PROGRESS * before {
                 return Ok((Outcome::Stagnated, residual, restarts));
             }
-            self.restart(a, b, x, &solve.units)?;
-            before = residual;
+            self.restart(b, x, &solve.units)?;
+            before = measure;
             restarts += 1;
             aim = solve.threshold * HEADROOM.powi(restarts as i32);
+            solve.gradient_aim = solve.gradient * HEADROOM.powi(restarts as i32 + 1);
+            solve.best = Best::default();
         }
-        Ok((Outcome::Converged, residual, restarts))
     }
 
-    /// The x to start from, in `work.x`: the caller's and the sum of the steps that others have done. Returns its
+    fn aim<F>(&self, aim: f64, solve: &Solve<'_, T, F>) -> Aim<T::Real> {
+        Aim { square: solve.units.square(aim), gradient: solve.gradient_aim }
+    }
+
+    /// The x to start from, in `steps`: the caller's and the sum of the steps that others have done. Returns its
     /// certificate.
-    fn enter<A>(
+    fn enter<F>(
         &mut self,
-        a: &A,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
         sum: Option<&B::Slice<T>>,
-        units: &Units<T::Real>,
-    ) -> Result<f64>
-    where
-        A: LinearOperator<T, B> + ?Sized,
-    {
-        if units.b_norm == 0.0 {
-            self.backend.fill(T::zero(), x)?;
+        solve: &Solve<'_, T, F>,
+    ) -> Result<Certificate> {
+        let backend = self.space.backend();
+        if solve.units.b_norm == 0.0 {
+            backend.fill(T::zero(), x)?;
         }
-        self.backend.copy(x, &mut self.work.x)?;
-        if let Some(sum) = sum {
-            self.backend.axpby(T::from_real(units.unit), sum, T::one(), &mut self.work.x)?;
+        {
+            let mut method = lock(self.method);
+            let steps = method.vectors().steps;
+            backend.copy(x, steps)?;
+            if let Some(sum) = sum {
+                backend.axpby(T::from_real(solve.units.unit), sum, T::one(), steps)?;
+            }
         }
-        self.certify(a, b, units)
+        self.certify(b, solve, false)
     }
 
-    /// Steps from r = b - A x, or from where the recurrence stopped, until it says ||r|| <= `aim` or ends otherwise.
-    /// Their sum is `work.x`.
-    fn recurrence<A, M>(
+    /// x is what `steps` holds.
+    fn take_over(&mut self, x: &mut B::Slice<T>) -> Result<()> {
+        let mut method = lock(self.method);
+        self.space.backend().copy(method.vectors().steps, x)
+    }
+
+    /// The recurrence starts from the residual that the certificate has computed.
+    fn begin_at_certificate(&mut self) -> Result<()> {
+        let mut method = lock(self.method);
+        let Vectors { residual, scratch, .. } = method.vectors();
+        self.space.backend().copy(scratch, residual)
+    }
+
+    /// Steps from the residual, or from where the recurrence stopped, until it says ||r|| <= `aim` or ends otherwise.
+    fn recurrence(
         &mut self,
-        a: &A,
-        m: &M,
         aim: f64,
-        resume: bool,
+        resumed: bool,
         solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
-    ) -> Result<End>
-    where
-        A: LinearOperator<T, B> + ?Sized,
-        M: Preconditioner<T, B> + ?Sized,
-    {
-        let square = solve.units.square(aim);
-        self.backend.fill(T::zero(), &mut self.work.x)?;
-        if resume {
-            self.work.resume(&self.backend, square)?;
-        } else {
-            self.work.start(&self.backend, m, &CgSlot::to_start(square))?;
+    ) -> Result<End> {
+        let aim = self.aim(aim, solve);
+        let (space, system) = (self.space, self.system);
+        if !resumed {
+            lock(self.method).start(space, system, aim)?;
         }
         let start = Instant::now();
-        let end = self.cycle(a, m, solve)?;
-        self.iterating += start.elapsed();
+        let left = solve.limit.saturating_sub(solve.iterations);
+        let cycle = lock(self.method).cycle().unwrap_or(usize::MAX);
+        let none = if cycle < left { End::Cycle } else { End::Final(Outcome::IterationLimit) };
+        let left = left.min(cycle);
+        let mut run = Run::new();
+        let mut last = self.last;
+        let mut message = [M::Word::zero(); Slot::MESSAGE];
+        let units = solve.units;
+        let mut take = |message: &[M::Word]| {
+            last = units.norm(message[Slot::RR.place()].re());
+            run.take(solve, message);
+            run.goes_on()
+        };
+        if !lock(self.method).at_once(space, system, left, &mut take)? {
+            self.iterations.run(self.mailbox, &mut message, left, &mut take)?;
+        }
+        self.last = last;
+        let mut method = lock(self.method);
+        let done = run.done();
+        let end = match run.end(none) {
+            End::Final(fault @ Outcome::NotPositiveDefinite { .. }) => {
+                End::Final(method.explain(space, system, fault)?)
+            }
+            end => end,
+        };
+        method.finish(space, system, done)?;
+        *self.iterating += start.elapsed();
         Ok(end)
     }
 
-    /// `work.x` = x + the steps, and its certificate. The steps were summed on their own: adding the sum rounds x once.
-    fn add_steps<A>(&mut self, a: &A, b: &B::Slice<T>, x: &B::Slice<T>, units: &Units<T::Real>) -> Result<f64>
-    where
-        A: LinearOperator<T, B> + ?Sized,
-    {
-        self.backend.axpby(T::one(), x, T::from_real(units.unit), &mut self.work.x)?;
-        self.certify(a, b, units)
+    /// `steps` = x + the steps, and its certificate. The steps were summed on their own: adding the sum rounds x once.
+    fn add_steps<F>(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &B::Slice<T>,
+        solve: &Solve<'_, T, F>,
+    ) -> Result<Certificate> {
+        {
+            let mut method = lock(self.method);
+            let steps = method.vectors().steps;
+            self.space.backend().axpby(T::one(), x, T::from_real(solve.units.unit), steps)?;
+        }
+        self.certify(b, solve, true)
     }
 
-    /// The certificate: q = b - A x for the x in `work`, in units. Returns its norm.
-    pub(super) fn certify<A>(&mut self, a: &A, b: &B::Slice<T>, units: &Units<T::Real>) -> Result<f64>
-    where
-        A: LinearOperator<T, B> + ?Sized,
-    {
-        let work = &mut self.work;
-        units.residual(&self.backend, a, b, &work.x, &mut work.q, &mut work.square)
+    /// The certificate: scratch = b - A x for the x in `steps`, in units. Whether x is a least-squares solution is asked
+    /// only where a recurrence `ends`.
+    fn certify<F>(&mut self, b: &B::Slice<T>, solve: &Solve<'_, T, F>, ends: bool) -> Result<Certificate> {
+        let mut method = lock(self.method);
+        let Vectors { steps, scratch, .. } = method.vectors();
+        let (units, a) = (&solve.units, self.system.a);
+        let residual = units.residual(self.space, a, b, steps, scratch, self.square)?;
+        let mut now = Certificate { residual, measure: residual, met: None };
+        if residual <= solve.threshold {
+            now.met = Some(Outcome::Converged);
+        } else if residual.is_finite() && ends && method.is_least_squares() {
+            let (backend, op) = (self.space.backend(), Op::ConjugateTranspose);
+            a.product_op(backend, op, T::one(), method.vectors().scratch, T::zero(), self.gradient)?;
+            now.measure = units.norm_of(self.space, self.gradient, self.square)?;
+            drop(method);
+            let small = now.measure <= solve.gradient * self.norm_of_a(now.measure, units)? * residual;
+            now.met = small.then_some(Outcome::LeastSquares);
+        }
+        Ok(now)
     }
 
-    /// How far the recurrence's residual has drifted from the certified one: ||q - r||.
-    fn drift(&mut self, units: &Units<T::Real>) -> Result<f64> {
-        let work = &mut self.work;
-        self.backend.axpby(-T::one(), &work.r, T::one(), &mut work.q)?;
-        units.norm_of(&self.backend, &work.q, &mut work.square)
+    /// ||A|| from below, by steps of the power method on A^H A from A^H r, which `gradient` holds and loses.
+    fn norm_of_a(&mut self, gradient: f64, units: &Units<T::Real>) -> Result<f64> {
+        if let Some(norm) = self.norm_of_a {
+            return Ok(norm);
+        }
+        let (backend, a) = (self.space.backend(), self.system.a);
+        let (mut largest, mut length) = (0.0_f64, gradient);
+        for _ in 0..POWER_STEPS {
+            if !(length > 0.0 && length.is_finite()) {
+                break;
+            }
+            // A vector of about unit length in these units, so that nothing overflows on the way.
+            let scale = T::from_f64(units.unit.to_f64() / length);
+            backend.scale_in_place(scale, self.gradient)?;
+            let before = units.norm_of(self.space, self.gradient, self.square)?;
+            a.apply(backend, self.gradient, self.image)?;
+            let image = units.norm_of(self.space, self.image, self.square)?;
+            largest = largest.max(image / before);
+            let op = Op::ConjugateTranspose;
+            a.product_op(backend, op, T::one(), self.image, T::zero(), self.gradient)?;
+            length = units.norm_of(self.space, self.gradient, self.square)?;
+        }
+        self.norm_of_a = Some(largest);
+        Ok(largest)
+    }
+
+    /// How far the recurrence's residual has drifted from the certified one: ||scratch - r||, or the difference of the
+    /// norms where the recurrence knows no more.
+    fn drift(&mut self, certified: f64, units: &Units<T::Real>) -> Result<f64> {
+        let mut method = lock(self.method);
+        if !method.carries_residual() {
+            return Ok((certified - self.last).abs());
+        }
+        let Vectors { residual, scratch, .. } = method.vectors();
+        self.space.backend().axpby(-T::one(), residual, T::one(), scratch)?;
+        units.norm_of(self.space, scratch, self.square)
     }
 
     /// r = b - A x in units, in more than working precision where the operator can: what the recurrence starts from
     /// again.
-    fn restart<A>(&mut self, a: &A, b: &B::Slice<T>, x: &B::Slice<T>, units: &Units<T::Real>) -> Result<()>
-    where
-        A: LinearOperator<T, B> + ?Sized,
-    {
-        a.accurate_residual(&self.backend, T::from_real(units.scale()), b, x, &mut self.work.r)
-    }
-
-    /// What one iteration must move at least, see the table in `cg`.
-    pub(super) fn bytes_per_iteration<A, M>(&self, a: &A, m: &M) -> usize
-    where
-        A: LinearOperator<T, B> + ?Sized,
-        M: Preconditioner<T, B> + ?Sized,
-    {
-        let n = B::len(&*self.work.r);
-        let vector = n * size_of::<T>();
-        let preconditioner = m.fused().map_or(m.bytes() + 2 * vector, |inverse| inverse_bytes(inverse, n));
-        a.bytes() + 8 * vector + preconditioner
+    fn restart(&mut self, b: &B::Slice<T>, x: &B::Slice<T>, units: &Units<T::Real>) -> Result<()> {
+        let mut method = lock(self.method);
+        let scale = T::from_real(units.scale());
+        self.system.a.accurate_residual(self.space.backend(), scale, b, x, method.vectors().residual)
     }
 }
 
 /// Below this norm, a recurrence holds nothing but rounding errors.
 pub(super) fn floor<T: Scalar>(units: &Units<T::Real>) -> f64 {
     <T::Real as Float>::epsilon().to_f64() * 1e-3 * units.b_norm
-}
-
-/// What an iteration reads of an inverse that its steps apply on the way.
-pub(super) fn inverse_bytes<T: Scalar, B: KrylovSteps>(inverse: Inverse<'_, T, B>, n: usize) -> usize {
-    match inverse {
-        Inverse::Identity => 0,
-        Inverse::Rounded(_) => 2 * n * size_of::<f32>(),
-        Inverse::Diagonal(_) | Inverse::General(_) => 2 * n * size_of::<T::Real>(),
-    }
 }
 
 impl<T: Scalar, F: FnMut(usize, f64) -> ControlFlow<()>> Solve<'_, T, F> {

@@ -19,9 +19,14 @@
 //! Not converging is no error: [`Outcome`] tells how a solve ended, and only [`Outcome::Converged`] means that
 //! b - A x, computed anew from x, meets the tolerance.
 
+mod bicgstab;
 mod cg;
 mod cycle;
 mod driver;
+mod gmres;
+mod lsmr;
+mod method;
+mod minres;
 mod multi;
 mod options;
 mod refine;
@@ -29,14 +34,20 @@ mod report;
 mod units;
 mod warm;
 
-pub use cg::Cg;
+pub use bicgstab::{BiCgStab, BiConjugateGradients};
+pub use cg::{Cg, ConjugateGradients};
+pub use driver::Krylov;
+pub use gmres::{FlexibleMinimalResidual, Gmres};
+pub use lsmr::{LeastSquaresResidual, Lsmr};
+pub use method::{Aim, Method, Room, System, Vectors};
+pub use minres::{MinimalResidual, Minres};
 pub use multi::MultiCg;
 pub use options::SolveOptions;
 pub use refine::Refinement;
 pub use report::{Outcome, Report, Solution};
 pub use warm::WarmCg;
 
-use crate::backend::Host;
+use crate::backend::{Host, VectorOps};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::precondition::Jacobi;
@@ -90,17 +101,18 @@ fn count_systems(n: usize, b: usize, x: usize) -> Result<usize> {
     Ok(b.checked_div(n).unwrap_or(0))
 }
 
-/// Checks that operator, preconditioner and vectors fit a solver of `n` unknowns.
-fn check_sizes(
-    n: usize,
-    shape: (usize, usize),
-    preconditioner: Option<usize>,
+/// Checks that operator, preconditioner and vectors fit a method for operators of this shape.
+fn check_sizes<T: Scalar, B: VectorOps>(
+    (rows, columns): (usize, usize),
+    square: bool,
+    System { a, m }: System<'_, T, B>,
     b: usize,
     x: usize,
 ) -> Result<()> {
-    Error::check_dimension("rows of the operator", n, shape.0)?;
-    Error::check_dimension("columns of a square operator", n, shape.1)?;
-    Error::check_dimension("rows of the preconditioner", n, preconditioner.unwrap_or(n))?;
-    Error::check_dimension("length of b", n, b)?;
-    Error::check_dimension("length of x", n, x)
+    Error::check_dimension("rows of the operator", rows, a.rows())?;
+    let what = if square { "columns of a square operator" } else { "columns of the operator" };
+    Error::check_dimension(what, columns, a.columns())?;
+    Error::check_dimension("rows of the preconditioner", columns, m.rows().unwrap_or(columns))?;
+    Error::check_dimension("length of b", rows, b)?;
+    Error::check_dimension("length of x", columns, x)
 }

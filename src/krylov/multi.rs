@@ -11,19 +11,22 @@
 //! it compresses to nothing and is read as such. Before and behind the iterations each system takes a product by
 //! itself.
 
-use super::cg::Work;
-use super::cycle::{Pace, Run, replays};
-use super::driver::{Begun, End, Solve, floor, inverse_bytes};
+use super::cg::{Work, inverse_bytes};
+use super::cycle::{Best, Iterations, Pace, Run};
+use super::driver::{Begun, End, Solve, floor};
+use super::method::System;
 use super::units::Units;
 use super::{Cg, Outcome, Report, SolveOptions, check_sizes, count_systems};
 use crate::backend::{CgSlot, CgStatus, KrylovSteps, Mailbox};
 use crate::error::{Error, Result};
+use crate::lock::lock;
 use crate::operator::LinearOperator;
 use crate::precondition::Preconditioner;
 use crate::scalar::Scalar;
 use num_traits::Zero;
 use std::cell::{Cell, RefCell};
 use std::ops::{ControlFlow, Range};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// A conjugate gradient solver for up to 32 right-hand sides of one matrix at once, with the memory it needs: keep it,
@@ -115,8 +118,9 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         A: LinearOperator<T, B> + ?Sized,
         M: Preconditioner<T, B> + ?Sized,
     {
-        let n = B::len(&*self.cg.work.r);
-        check_sizes(n, (a.rows(), a.columns()), m.rows(), n, n)?;
+        let n = B::len(&*self.cg.method.work.r);
+        let system = System { a: &a, m: &m };
+        check_sizes((n, n), true, system, n, n)?;
         let systems = count_systems(n, B::len(b), B::len(x))?;
         if systems > self.histories.len() {
             let room = self.histories.len();
@@ -136,8 +140,8 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         if share.is_some() {
             self.together(a, m, b, x, &watch, &stop, &mut reached)?;
         }
-        for (system, reached) in reached.into_iter().enumerate() {
-            let own = range(system, n);
+        for (number, reached) in reached.into_iter().enumerate() {
+            let own = range(number, n);
             let begun = match reached {
                 Some(iterations) => {
                     let sum = Some(B::part(&self.work.q, own.clone()));
@@ -146,11 +150,12 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
                 None if stop.get() => Some(Begun { iterations: 0, stopped: true, sum: None }),
                 None => None,
             };
-            let history = &mut self.histories[system];
+            let history = &mut self.histories[number];
             std::mem::swap(history, &mut self.cg.history);
             let (b, x) = (B::part(b, own.clone()), B::part_mut(x, own));
-            let report = self.cg.drive(a, m, b, x, begun, |iteration, norm| watch(system, iteration, norm));
-            self.histories[system].clone_from(&self.cg.history);
+            let mut observer = |iteration, norm| watch(number, iteration, norm);
+            let report = self.cg.drive(system, b, x, begun, &mut observer);
+            self.histories[number].clone_from(&self.cg.history);
             let mut report = report?;
             self.iterating += self.cg.iterating;
             if let (Some(_), Some(share)) = (reached, share) {
@@ -207,7 +212,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         M: Preconditioner<T, B> + ?Sized,
     {
         let Self { cg, work, mailbox, state, histories, iterating, .. } = self;
-        let (n, k, backend) = (a.rows(), histories.len(), cg.backend.clone());
+        let (n, k, backend) = (a.rows(), histories.len(), cg.space.backend().clone());
         backend.fill(T::zero(), &mut work.q)?;
         let mut members = Vec::with_capacity(reached.len());
         let histories = histories.iter_mut().take(reached.len());
@@ -236,12 +241,16 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         backend.fill(T::zero(), &mut work.x)?;
         let start = Instant::now();
         work.start(&backend, m, state)?;
-        let iterate = || {
+        let shared = Mutex::new(&mut *work);
+        let iterate = |_step: usize| {
+            let mut work = lock(&shared);
             work.iterate(&backend, a, m)?;
             mailbox.post(&backend, &work.state)
         };
-        let pace = Pace::new::<B>(cg.options.iteration_limit(n), a.block_bytes(k).unwrap_or(0));
-        replays::<_, B>(&backend, mailbox, state, pace, iterate, |states| {
+        let pace = Pace::new::<B>(a.block_bytes(k).unwrap_or(0));
+        let waits = a.waits() || m.waits();
+        let limit = cg.options.iteration_limit(n);
+        Iterations::new(&backend, &iterate, pace, 1, waits).run(mailbox, state, limit, |states| {
             let each = members.iter_mut().zip(states.chunks_exact(CgSlot::COUNT));
             for (member, state) in each.filter_map(|(member, state)| Some((member.as_mut()?, state))) {
                 // What was queued when somebody stopped it has changed x as well.
@@ -255,8 +264,11 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         *iterating = start.elapsed();
         for (member, reached) in members.into_iter().zip(reached) {
             let Some(Member { solve, run }) = member else { continue };
-            let good =
-                matches!(run.end(), End::Met | End::Final(Outcome::IterationLimit | Outcome::Interrupted));
+            let none = End::Final(Outcome::IterationLimit);
+            let good = matches!(
+                run.end(none),
+                End::Met | End::Final(Outcome::IterationLimit | Outcome::Interrupted)
+            );
             *reached = good.then_some(solve.iterations);
         }
         Ok(())
@@ -292,19 +304,23 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         A: LinearOperator<T, B> + ?Sized,
     {
         let n = a.rows();
-        let units = Units::of::<T, B>(&self.backend, b, &mut self.work.q, &mut self.work.square)?;
+        let (space, work) = (&self.space, &mut self.method.work);
+        let units = Units::of(space, b, &mut work.q, &mut self.square)?;
         if units.b_norm == 0.0 || !units.b_norm.is_finite() {
             return Ok(None);
         }
-        self.backend.copy(x, &mut self.work.x)?;
-        let residual = self.certify(a, b, &units)?;
+        let residual = units.residual(space, a, b, x, &mut work.q, &mut self.square)?;
         let threshold = self.options.threshold::<T>(units.b_norm);
         if !residual.is_finite() || residual <= threshold.max(floor::<T>(&units)) {
             return Ok(None);
         }
-        self.backend.copy(&self.work.q, column)?;
+        space.backend().copy(&work.q, column)?;
         let (limit, window) = (self.options.iteration_limit(n), self.options.window(n));
-        let mut solve = Solve { units, threshold, limit, window, iterations: 0, history, observer };
+        let (iterations, best, gradient, gradient_aim) = (0, Best::default(), 0.0, 0.0);
+        #[rustfmt::skip]
+        let mut solve = Solve {
+            units, threshold, gradient, gradient_aim, limit, window, iterations, best, history, observer,
+        };
         // Whoever stops it hears of it by himself.
         let _ = solve.observe(residual);
         Ok(Some(Member { solve, run: Run::new() }))

@@ -11,12 +11,13 @@
 //! space had learnt. It converges where half the precision can solve the system at all (a condition number well below
 //! 1e7 for single precision); where not, it says [`Outcome::Stagnated`], and full precision may still do.
 
+use super::method::System;
 use super::units::Units;
 use super::{Cg, Outcome, Report, SolveOptions, check_sizes};
-use crate::backend::PreconditionSteps;
+use crate::backend::{PreconditionSteps, Space};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
-use crate::precondition::Preconditioner;
+use crate::precondition::{Identity, Preconditioner};
 use crate::scalar::{Real, Scalar};
 use num_traits::{Float, Zero};
 use std::ops::ControlFlow;
@@ -30,7 +31,7 @@ const PROGRESS: f64 = 0.5;
 
 /// A solver for n unknowns with values of type `T`, the inner one with `T::Narrow`. Keep it, and solve many times.
 pub struct Refinement<T: Scalar, B: PreconditionSteps> {
-    backend: B,
+    space: Space<B>,
     options: SolveOptions,
     inner: Cg<T::Narrow, B>,
     r: B::Vec<T>,
@@ -44,7 +45,7 @@ pub struct Refinement<T: Scalar, B: PreconditionSteps> {
 
 impl<T: Scalar, B: PreconditionSteps> std::fmt::Debug for Refinement<T, B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Refinement of {} unknowns on {}", B::len(&*self.r), self.backend.description())
+        write!(f, "Refinement of {} unknowns on {}", B::len(&*self.r), self.space.backend().description())
     }
 }
 
@@ -61,7 +62,7 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
             right: backend.zeros(n)?,
             step: backend.zeros(n)?,
             square: backend.zeros(1)?,
-            backend: backend.clone(),
+            space: Space::new(backend.clone()),
             options,
             history: Vec::new(),
             iterating: Duration::ZERO,
@@ -88,9 +89,10 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
         M: Preconditioner<T::Narrow, B> + ?Sized,
     {
         let n = B::len(&*self.r);
-        check_sizes(n, (a.rows(), a.columns()), m.rows(), B::len(b), B::len(x))?;
+        check_sizes((n, n), true, System { a: &a, m: &Identity }, B::len(b), B::len(x))?;
+        Error::check_dimension("rows of the preconditioner", n, m.rows().unwrap_or(n))?;
         Error::check_dimension("rows of the operator in half the precision", n, low.rows())?;
-        let units = Units::of::<T, B>(&self.backend, b, &mut self.r, &mut self.square)?;
+        let units = Units::of(&self.space, b, &mut self.r, &mut self.square)?;
         let threshold = self.options.threshold::<T>(units.b_norm);
         let limit = self.options.iteration_limit(n);
         self.history.clear();
@@ -107,9 +109,9 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
             return Ok(report);
         }
         if units.b_norm == 0.0 {
-            self.backend.fill(T::zero(), x)?;
+            self.space.backend().fill(T::zero(), x)?;
         }
-        let mut residual = units.residual(&self.backend, a, b, x, &mut self.r, &mut self.square)?;
+        let mut residual = units.residual(&self.space, a, b, x, &mut self.r, &mut self.square)?;
         if !residual.is_finite() {
             return Ok(report);
         }
@@ -137,12 +139,12 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
             })?;
             report.iterations += inner.iterations;
             report.bytes_per_iteration = inner.bytes_per_iteration;
-            let reached = units.residual(&self.backend, a, b, x, &mut self.r, &mut self.square)?;
+            let reached = units.residual(&self.space, a, b, x, &mut self.r, &mut self.square)?;
             let before = residual;
             if reached < residual {
                 residual = reached;
             } else {
-                self.backend.copy(&self.best, x)?;
+                self.space.backend().copy(&self.best, x)?;
             }
             let spent = inner.outcome == Outcome::IterationLimit;
             if !stopped && !spent && residual > threshold && residual > PROGRESS * before {
@@ -187,8 +189,8 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
         let exponent = (residual / units.unit.to_f64()).log2().round();
         let scale = <T::Real as Float>::powi(T::Real::from_f64(2.0), -exponent as i32);
         let unit = units.unit / scale;
-        self.backend.narrow::<T>(scale, &self.r, &mut self.right)?;
-        self.backend.fill(T::Narrow::zero(), &mut self.step)?;
+        self.space.backend().narrow::<T>(scale, &self.r, &mut self.right)?;
+        self.space.backend().fill(T::Narrow::zero(), &mut self.step)?;
         self.inner.options = options;
         let history = &mut self.history;
         let report = self.inner.solve(low, m, &self.right, &mut self.step, |iteration, norm| {
@@ -200,8 +202,8 @@ impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
             told(iteration, norm)
         })?;
         self.iterating += self.inner.iterating();
-        self.backend.copy(x, &mut self.best)?;
-        self.backend.add_narrow::<T>(unit, &self.step, x)?;
+        self.space.backend().copy(x, &mut self.best)?;
+        self.space.backend().add_narrow::<T>(unit, &self.step, x)?;
         Ok(report)
     }
 }

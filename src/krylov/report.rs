@@ -16,6 +16,9 @@ use std::fmt;
 pub enum Outcome {
     /// b - A x, computed anew, meets the tolerance.
     Converged,
+    /// A^H (b - A x), computed anew, is as small as was asked for beside ||A|| ||b - A x||, which does not meet the
+    /// tolerance: x is a least-squares solution of a system that has no other, as far as working precision can tell.
+    LeastSquares,
     /// The allowed iterations are spent.
     IterationLimit,
     /// A vector p with p.Ap <= 0 was found: A is not positive definite, to working precision.
@@ -46,11 +49,17 @@ impl Outcome {
         matches!(self, Outcome::Converged)
     }
 
-    /// One word for programs: `converged`, `max_iterations`, `not_positive_definite`, `breakdown`, `stagnated`,
+    /// Whether x is what was asked for: the tolerance is met, or no x meets it and this one is the nearest.
+    pub fn is_solved(&self) -> bool {
+        matches!(self, Outcome::Converged | Outcome::LeastSquares)
+    }
+
+    /// One word for programs: `converged`, `least_squares`, `max_iterations`, `not_positive_definite`, `breakdown`, `stagnated`,
     /// `not_finite`, `interrupted`.
     pub fn status(&self) -> &'static str {
         match self {
             Outcome::Converged => "converged",
+            Outcome::LeastSquares => "least_squares",
             Outcome::IterationLimit => "max_iterations",
             Outcome::NotPositiveDefinite { .. } => "not_positive_definite",
             Outcome::Breakdown { .. } => "breakdown",
@@ -65,6 +74,7 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Outcome::Converged => f.write_str("converged"),
+            Outcome::LeastSquares => f.write_str("least-squares solution"),
             Outcome::IterationLimit => f.write_str("iteration limit reached"),
             Outcome::NotPositiveDefinite { iteration, curvature } => {
                 write!(f, "not positive definite (curvature {curvature:.3e} at iteration {iteration})")

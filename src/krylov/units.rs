@@ -3,7 +3,7 @@
 //! CG squares its residuals: in double precision a right-hand side of 1e-170 would square to zero, and one of 1e170 to
 //! infinity. So r and p are held in units of a power of two near ||b||. That changes no bit of an ordinary solve.
 
-use crate::backend::VectorOps;
+use crate::backend::{Communicator, Space, VectorOps};
 use crate::error::Result;
 use crate::operator::LinearOperator;
 use crate::scalar::{Real, Scalar};
@@ -20,8 +20,8 @@ pub(super) struct Units<R> {
 
 impl<R: Real> Units<R> {
     /// Measures `b`; `scratch` is as long as b, `square` has one element.
-    pub(super) fn of<T: Scalar<Real = R>, B: VectorOps>(
-        backend: &B,
+    pub(super) fn of<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
+        space: &Space<B, C>,
         b: &B::Slice<T>,
         scratch: &mut B::Slice<T>,
         square: &mut B::Slice<R>,
@@ -33,9 +33,9 @@ impl<R: Real> Units<R> {
         let mut b_norm = 0.0;
         // Most often the plain norm is fine; else b is scaled far up, then far down.
         for scale in [R::one(), Float::powi(two, far), Float::powi(two, -far)] {
-            backend.axpby(T::from_real(scale), b, T::zero(), scratch)?;
-            backend.norm2_squared(scratch, square)?;
-            let bb = backend.value(square)?;
+            space.backend().axpby(T::from_real(scale), b, T::zero(), scratch)?;
+            space.norm2_squared(scratch, square)?;
+            let bb = space.backend().value(square)?;
             b_norm = bb.to_f64().sqrt() / scale.to_f64();
             if bb.is_nan() || (Float::is_finite(bb) && bb >= safe) {
                 break;
@@ -62,20 +62,20 @@ impl<R: Real> Units<R> {
     }
 
     /// The norm, in the units of b, of a vector in these; `square` has one element.
-    pub(super) fn norm_of<T: Scalar<Real = R>, B: VectorOps>(
+    pub(super) fn norm_of<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
         &self,
-        backend: &B,
+        space: &Space<B, C>,
         vector: &B::Slice<T>,
         square: &mut B::Slice<R>,
     ) -> Result<f64> {
-        backend.norm2_squared(vector, square)?;
-        Ok(self.norm(backend.value(square)?))
+        space.norm2_squared(vector, square)?;
+        Ok(self.norm(space.backend().value(square)?))
     }
 
     /// r = b - A x in these units, from x alone; returns its norm in those of b. `square` has one element.
-    pub(super) fn residual<T: Scalar<Real = R>, B: VectorOps>(
+    pub(super) fn residual<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
         &self,
-        backend: &B,
+        space: &Space<B, C>,
         a: &(impl LinearOperator<T, B> + ?Sized),
         b: &B::Slice<T>,
         x: &B::Slice<T>,
@@ -83,9 +83,9 @@ impl<R: Real> Units<R> {
         square: &mut B::Slice<R>,
     ) -> Result<f64> {
         let scale = T::from_real(self.scale());
-        a.apply(backend, x, r)?;
-        backend.axpby(scale, b, -scale, r)?;
-        self.norm_of(backend, r, square)
+        a.apply(space.backend(), x, r)?;
+        space.backend().axpby(scale, b, -scale, r)?;
+        self.norm_of(space, r, square)
     }
 
     /// The square, in these units, of a norm in the units of b.

@@ -5,7 +5,7 @@ use crate::backend::{
     Backend, CgBurst, ChebyshevStep, Conversions, KrylovSteps, Op, PreconditionSteps, Products, VectorOps,
 };
 use crate::error::{Error, Result};
-use crate::operator::LinearOperator;
+use crate::operator::{ChebyshevProduct, LinearOperator, PersistentCg};
 use crate::scalar::{Scalar, Widen};
 use std::fmt::{self, Debug};
 
@@ -27,24 +27,10 @@ pub trait SparseMatrix<T: Scalar, B: Products + Conversions, V: Scalar = T>:
     /// Entries stored beyond the nonzeros.
     fn padding(&self) -> usize;
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
-    ///
-    /// # Errors
-    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
-    fn product_op(
-        &self,
-        backend: &B,
-        op: Op,
-        alpha: T,
-        x: &B::Slice<T>,
-        beta: T,
-        y: &mut B::Slice<T>,
-    ) -> Result<()>;
-
     /// y = alpha A x + beta y.
     ///
     /// # Errors
-    /// As [`SparseMatrix::product_op`].
+    /// As [`LinearOperator::product_op`].
     fn product(&self, backend: &B, alpha: T, x: &B::Slice<T>, beta: T, y: &mut B::Slice<T>) -> Result<()> {
         self.product_op(backend, Op::None, alpha, x, beta, y)
     }
@@ -52,7 +38,7 @@ pub trait SparseMatrix<T: Scalar, B: Products + Conversions, V: Scalar = T>:
     /// y = alpha A^T x + beta y.
     ///
     /// # Errors
-    /// As [`SparseMatrix::product_op`].
+    /// As [`LinearOperator::product_op`].
     fn transposed_product(
         &self,
         backend: &B,
@@ -137,18 +123,6 @@ macro_rules! stored {
                 $name::padding(self)
             }
 
-            fn product_op(
-                &self,
-                backend: &B,
-                op: Op,
-                alpha: T,
-                x: &B::Slice<T>,
-                beta: T,
-                y: &mut B::Slice<T>,
-            ) -> Result<()> {
-                $name::product_op(self, backend, op, alpha, x, beta, y)
-            }
-
             fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
                 $name::to_csr(self, backend)
             }
@@ -192,7 +166,7 @@ macro_rules! operator {
         $a.storage_bytes()
     };
     ($name:ident, $csr:ident $(, $fused:ident $(, $burst:ident($($kept:ident)?) $(, $block:ident)?)?)? $(; $chebyshev:ident)?) => {
-        impl<V: Scalar + Widen<T>, T: Scalar, B: Products> LinearOperator<T, B> for $name<V, B> {
+        impl<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions> LinearOperator<T, B> for $name<V, B> {
             fn rows(&self) -> usize {
                 $name::rows(self)
             }
@@ -202,7 +176,19 @@ macro_rules! operator {
             }
 
             fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()> {
-                self.product_op(backend, Op::None, T::one(), x, T::zero(), y)
+                $name::product_op(self, backend, Op::None, T::one(), x, T::zero(), y)
+            }
+
+            fn product_op(
+                &self,
+                backend: &B,
+                op: Op,
+                alpha: T,
+                x: &B::Slice<T>,
+                beta: T,
+                y: &mut B::Slice<T>,
+            ) -> Result<()> {
+                $name::product_op(self, backend, op, alpha, x, beta, y)
             }
 
             $(fn apply_dot(
@@ -226,28 +212,21 @@ macro_rules! operator {
                 backend.$fused(self.parts(), x, y, xy)
             }
 
-            $(fn cg_burst(&self, backend: &B, burst: CgBurst<'_, T, B>) -> Result<bool>
+            $(fn persistent_cg(&self) -> Option<&dyn PersistentCg<T, B>>
             where
                 B: KrylovSteps,
             {
-                Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
-                Error::check_dimension("length of r", self.rows(), B::len(burst.r))?;
-                backend.$burst(self.parts(), $(self.$kept(),)? burst)
+                // The steps that are meant: where they have another name, this does not compile.
+                let _ = B::$burst::<V, T>;
+                Some(self)
             })?)?
 
-            $(fn chebyshev_step(
-                &self,
-                backend: &B,
-                step: ChebyshevStep<'_, T, B>,
-                z: &B::Slice<T>,
-            ) -> Result<bool>
+            $(fn chebyshev_product(&self) -> Option<&dyn ChebyshevProduct<T, B>>
             where
                 B: PreconditionSteps,
             {
-                Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
-                Error::check_dimension("length of z", self.rows(), B::len(z))?;
-                step.check(self.rows())?;
-                backend.$chebyshev(self.parts(), step, z)
+                let _ = B::$chebyshev::<V, T>;
+                Some(self)
             })?
 
             fn accurate_residual(
@@ -259,7 +238,7 @@ macro_rules! operator {
                 r: &mut B::Slice<T>,
             ) -> Result<()>
             where
-                B: KrylovSteps,
+                B: VectorOps,
             {
                 check_vectors(Op::None, (self.rows(), self.columns()), (B::len(x), B::len(r)))?;
                 Error::check_dimension("length of b", self.rows(), B::len(b))?;
@@ -287,6 +266,28 @@ macro_rules! operator {
                 Some(self.storage_bytes() + vectors * (self.rows() + self.columns()) * size_of::<T>())
             })?)?)?
         }
+
+        $($(impl<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions + KrylovSteps> PersistentCg<T, B> for $name<V, B> {
+            fn cg_burst(&self, backend: &B, burst: CgBurst<'_, T, B>) -> Result<bool> {
+                Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
+                Error::check_dimension("length of r", self.rows(), B::len(burst.r))?;
+                backend.$burst(self.parts(), $(self.$kept(),)? burst)
+            }
+        })?)?
+
+        $(impl<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions + PreconditionSteps> ChebyshevProduct<T, B> for $name<V, B> {
+            fn chebyshev_step(
+                &self,
+                backend: &B,
+                step: ChebyshevStep<'_, T, B>,
+                z: &B::Slice<T>,
+            ) -> Result<bool> {
+                Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
+                Error::check_dimension("length of z", self.rows(), B::len(z))?;
+                step.check(self.rows())?;
+                backend.$chebyshev(self.parts(), step, z)
+            }
+        })?
     };
 }
 operator!(Csr, stored, csr_dot, csr_cg_burst(derived), csr_block_dot);

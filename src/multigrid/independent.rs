@@ -8,6 +8,9 @@ use crate::parallel::prelude::*;
 const MEMBER: u64 = 0;
 const OUT: u64 = u64::MAX;
 
+/// Stands for the smallest state beside a node that is no candidate: smaller than any priority.
+const NOT_ASKED: u64 = 1;
+
 /// On a symmetric graph a few rounds decide all. One that is not symmetric may have nodes that wait for each other:
 /// those that are undecided then are left out.
 const ROUNDS: u64 = 64;
@@ -18,7 +21,7 @@ const AT_LEAST: usize = 1 << 11;
 /// A priority of the round for a node, no two alike: bits that look random, then the node's number.
 fn priority(node: usize, round: u64) -> u64 {
     let random = mixed(mixed(node as u64).wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-    // 32 bits at most for the number; neither MEMBER nor OUT.
+    // 32 bits at most for the number; none of the constants.
     ((random >> 33) + 1) << 32 | node as u64
 }
 
@@ -41,11 +44,11 @@ pub(super) fn independent_at_distance_two(
     let mut smallest = vec![MEMBER; n];
     for round in 1..=ROUNDS {
         smallest.par_iter_mut().enumerate().with_min_len(AT_LEAST).for_each(|(node, smallest)| {
-            if *smallest == OUT {
+            if *smallest == OUT || *smallest == NOT_ASKED {
                 return;
             }
             if !candidates(node) {
-                *smallest = OUT;
+                *smallest = NOT_ASKED;
                 return;
             }
             // States of those who are no candidates are OUT, the largest.

@@ -127,18 +127,6 @@ impl<T: Scalar, B: PreconditionSteps + Products> Multigrid<T, B> {
         Self::finish(backend, hierarchy, options.clone())
     }
 
-    /// Takes new values of a matrix over that has the pattern of the one before: aggregates are kept, and all that
-    /// follows from values is computed anew.
-    ///
-    /// # Errors
-    /// As [`Multigrid::new`], and for a matrix of another size. After an error the preconditioner is as it was.
-    pub fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
-        Error::check_dimension("rows of the matrix", self.facts.levels[0].rows, a.rows())?;
-        let hierarchy = Hierarchy::again(checked(backend, a)?, self.plans.clone(), &self.options)?;
-        *self = Self::finish(backend, hierarchy, self.options.clone())?;
-        Ok(())
-    }
-
     fn finish(backend: &B, hierarchy: Hierarchy<T>, options: MultigridOptions) -> Result<Self> {
         let facts = MultigridFacts { levels: hierarchy.facts() };
         let Hierarchy { levels, coarsest, plans } = hierarchy;
@@ -182,10 +170,15 @@ fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products>(
     options: &MultigridOptions,
     rounded: impl Fn(T) -> S + Sync + Send + Copy,
 ) -> Result<Cycle<S, B>> {
+    let in_blocks = match options.smoothing {
+        Smoothing::Auto => blocks::wanted(levels.first().map_or(&coarsest, |level| &level.a)),
+        Smoothing::Diagonal => false,
+        Smoothing::Blocks => true,
+    };
     let mut all = Vec::with_capacity(levels.len());
     for setup::Built { a, prolongation, restriction } in levels {
         let a = a.map(rounded);
-        let smoother = smoother(backend, &a, options.smoothing, options.steps)?;
+        let smoother = smoother(backend, &a, in_blocks, options.steps)?;
         all.push(Level {
             a: a.into_backend(backend)?,
             smoother,
@@ -197,7 +190,7 @@ fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products>(
         Coarsest::Inverse(dense::inverse(&coarsest)?.map(rounded).into_backend(backend)?)
     } else {
         let a = coarsest.map(rounded);
-        let smoother = smoother(backend, &a, options.smoothing, COARSEST_STEPS)?;
+        let smoother = smoother(backend, &a, in_blocks, COARSEST_STEPS)?;
         Coarsest::Smoothed(a.into_backend(backend)?, smoother)
     };
     Ok(Cycle { levels: all, coarsest })
@@ -207,12 +200,13 @@ fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products>(
 fn smoother<T: Scalar, B: PreconditionSteps + Products>(
     backend: &B,
     a: &Csr<T>,
-    smoothing: Smoothing,
+    in_blocks: bool,
     steps: usize,
 ) -> Result<Smoother<T, B>> {
-    let scaling = match smoothing {
-        Smoothing::Diagonal => Scaling::Diagonal(backend.upload(blocks::reciprocals_of_sums(a))?),
-        Smoothing::Blocks => Scaling::Blocks(blocks::block_inverses(a)?.into_backend(backend)?),
+    let scaling = if in_blocks {
+        Scaling::Blocks(blocks::block_inverses(a)?.into_backend(backend)?)
+    } else {
+        Scaling::Diagonal(backend.upload(blocks::reciprocals_of_sums(a))?)
     };
     Ok(Smoother::new(scaling, steps, 1.0))
 }
@@ -262,6 +256,15 @@ impl<T: Scalar, B: PreconditionSteps + Products> Preconditioner<T, B> for Multig
                 backend.widen::<T>(low_z, z)
             }
         }
+    }
+
+    /// Takes new values of a matrix over that has the pattern of the one before: aggregates are kept, and all that
+    /// follows from values is computed anew. After an error the preconditioner is as it was.
+    fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
+        Error::check_dimension("rows of the matrix", self.facts.levels[0].rows, a.rows())?;
+        let hierarchy = Hierarchy::again(checked(backend, a)?, self.plans.clone(), &self.options)?;
+        *self = Self::finish(backend, hierarchy, self.options.clone())?;
+        Ok(())
     }
 
     fn bytes(&self) -> usize {

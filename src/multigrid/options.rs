@@ -4,9 +4,12 @@ use crate::error::{Error, Result};
 use std::fmt;
 
 /// What smoothing scales residuals by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Smoothing {
+    /// Blocks where many unknowns have a neighbour with |a_ij| above half of sqrt(a_ii a_jj), else the diagonal.
+    #[default]
+    Auto,
     /// The reciprocals of the sums of magnitudes of rows.
     Diagonal,
     /// The inverses of blocks of about 8 unknowns that are coupled strongly: for meshes with bad elements, and couplings
@@ -40,7 +43,7 @@ impl Default for MultigridOptions {
         Self {
             strength: 0.25,
             unknowns_a_node: 1,
-            smoothing: Smoothing::Diagonal,
+            smoothing: Smoothing::Auto,
             steps: 2,
             coarsest_rows: 400,
             most_entries: 3.0,

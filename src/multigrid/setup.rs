@@ -1,7 +1,7 @@
 //! From a matrix to its hierarchy, on the host.
 
 use super::aggregate::Aggregates;
-use super::strength::{Nodes, damping, magnitudes, strong_couplings};
+use super::strength::{Nodes, damping, strong_couplings};
 use super::tentative::{NearNull, tentative};
 use super::{LevelFacts, MultigridOptions};
 use crate::backend::Host;
@@ -52,7 +52,7 @@ impl<T: Scalar> Hierarchy<T> {
         let mut entries = finest;
         while this.coarsest.rows() > options.coarsest_rows && this.levels.len() < MOST_LEVELS {
             let a = &this.coarsest;
-            let graph = strong_couplings(&magnitudes(a, &nodes), options.strength);
+            let graph = strong_couplings(a, &nodes, options.strength);
             let aggregates = Aggregates::new(&graph);
             let count = nodes.count(a.rows());
             if aggregates.count == 0 || aggregates.count as f64 > STAGNATION * count as f64 {
@@ -83,7 +83,7 @@ impl<T: Scalar> Hierarchy<T> {
         for plan in &plans {
             let a = &this.coarsest;
             let p = if plan.smoothed {
-                let graph = strong_couplings(&magnitudes(a, &plan.nodes), options.strength);
+                let graph = strong_couplings(a, &plan.nodes, options.strength);
                 multiply(&Host, &damping(a, &plan.nodes, &graph, OMEGA), &plan.tentative)?
             } else {
                 plan.tentative.clone()

@@ -84,9 +84,8 @@ pub(super) fn packed(offsets: Vec<u64>) -> Offsets<Host> {
     }
 }
 
-/// Magnitudes of couplings between nodes: of unknowns, or Frobenius norms of blocks, the diagonal ones too.
-pub(super) fn magnitudes<T: Scalar>(a: &Csr<T>, nodes: &Nodes) -> Csr<T::Real> {
-    let Some(node_of) = nodes.of_each() else { return a.map(Scalar::abs) };
+/// Frobenius norms of the blocks of A between nodes, the diagonal ones too.
+fn magnitudes<T: Scalar>(a: &Csr<T>, nodes: &Nodes, node_of: &[u32]) -> Csr<T::Real> {
     let count = nodes.count(a.rows());
     let tasks = row_chunks(|node| start_of(a)(nodes.start(node)), count);
     let rows = tasks.into_par_iter().map(|task| {
@@ -122,24 +121,34 @@ pub(super) fn magnitudes<T: Scalar>(a: &Csr<T>, nodes: &Nodes) -> Csr<T::Real> {
     Csr::from_parts_unchecked(count, count, packed(offsets), columns, values)
 }
 
+/// The strong couplings between nodes: their magnitudes are those of entries, or the Frobenius norms of blocks.
+pub(super) fn strong_couplings<T: Scalar>(a: &Csr<T>, nodes: &Nodes, threshold: f64) -> Graph {
+    match nodes.of_each() {
+        None => strong_among(a, threshold),
+        Some(node_of) => strong_among(&magnitudes(a, nodes, &node_of), threshold),
+    }
+}
+
 /// The couplings with |a_ij| >= `threshold` min(largest of row i, largest of row j), diagonal entries apart: a coupling
 /// is strong where it is to one of both, so that the graph is symmetric where the magnitudes are.
-pub(super) fn strong_couplings<R: Real>(magnitudes: &Csr<R>, threshold: f64) -> Graph {
+fn strong_among<V: Scalar>(magnitudes: &Csr<V>, threshold: f64) -> Graph {
     let n = magnitudes.rows();
-    let mut largest = vec![R::zero(); n];
+    let mut largest = vec![V::Real::zero(); n];
     largest.par_iter_mut().enumerate().with_min_len(1 << 10).for_each(|(i, largest)| {
         let (columns, values) = magnitudes.row(i);
         for (&j, &value) in columns.iter().zip(values) {
+            let value = value.abs();
             if j as usize != i && value > *largest {
                 *largest = value;
             }
         }
     });
-    let threshold = R::from_f64(threshold);
-    let is_strong = |i: usize, j: u32, value: R| {
+    let threshold = V::Real::from_f64(threshold);
+    let is_strong = |i: usize, j: u32, value: V| {
+        let value = value.abs();
         let other = largest[j as usize];
         let smaller = if other < largest[i] { other } else { largest[i] };
-        j as usize != i && value > R::zero() && value >= threshold * smaller
+        j as usize != i && value > V::Real::zero() && value >= threshold * smaller
     };
     let chunks = row_chunks(start_of(magnitudes), n);
     let mut lengths = vec![0_usize; n];
@@ -165,7 +174,7 @@ pub(super) fn strong_couplings<R: Real>(magnitudes: &Csr<R>, threshold: f64) -> 
             let (columns, values) = magnitudes.row(i);
             for (&j, &value) in columns.iter().zip(values).filter(|&(&j, &value)| is_strong(i, j, value)) {
                 neighbours[place] = j;
-                weights[place] = (value / largest[i]).to_f64() as f32;
+                weights[place] = (value.abs() / largest[i]).to_f64() as f32;
                 place += 1;
             }
         }

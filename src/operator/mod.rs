@@ -1,15 +1,16 @@
 //! What a solver multiplies with: anything that applies y = A x.
 
-use crate::backend::{Backend, CgBurst, ChebyshevStep, KrylovSteps, PreconditionSteps, VectorOps};
-use crate::error::Result;
+use crate::backend::{Backend, CgBurst, ChebyshevStep, KrylovSteps, Op, PreconditionSteps, VectorOps};
+use crate::error::{Error, Result};
 use crate::scalar::Scalar;
+use std::sync::Arc;
 
 mod function;
 pub use function::FunctionOperator;
 
 /// A linear map from vectors of [`columns`](LinearOperator::columns) entries to vectors of
-/// [`rows`](LinearOperator::rows) entries. Stored matrices implement it, and so can a stencil that stores nothing, or
-/// an operator whose vectors are spread over several machines.
+/// [`rows`](LinearOperator::rows) entries. Stored matrices implement it, and so can a stencil that stores nothing, an
+/// operator whose vectors are spread over several parts, a preconditioner or a solver.
 pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     /// Number of rows: the length of y.
     fn rows(&self) -> usize;
@@ -22,6 +23,38 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     /// # Errors
     /// On vectors of the wrong length, or when the device fails.
     fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()>;
+
+    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. The provided method knows op(A) = A alone, and
+    /// takes a vector of temporary memory where `beta` is not zero, so that it can't be recorded then.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length, where the operator does not know op(A), or when the device fails.
+    fn product_op(
+        &self,
+        backend: &B,
+        op: Op,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()>
+    where
+        B: VectorOps,
+    {
+        if op.transposes() || (op.conjugates() && T::COMPLEX) {
+            return Err(Error::Unsupported(
+                "this operator knows no product with its transpose: implement LinearOperator::product_op"
+                    .into(),
+            ));
+        }
+        if beta == T::zero() {
+            self.apply(backend, x, y)?;
+            return if alpha == T::one() { Ok(()) } else { backend.scale_in_place(alpha, y) };
+        }
+        let mut product = backend.buffer(B::len(y))?;
+        self.apply(backend, x, &mut product)?;
+        backend.axpby(alpha, &product, beta, y)
+    }
 
     /// y = A x and `xy[0]` = x.y (conjugating x), in one pass where the operator can. Where `xy` has k entries, 2 to
     /// 32, the same for k vectors at once, interleaved (entry i of vector j at i * k + j), if
@@ -51,36 +84,32 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
         r: &mut B::Slice<T>,
     ) -> Result<()>
     where
-        B: KrylovSteps,
+        B: VectorOps,
     {
         self.apply(backend, x, r)?;
         backend.axpby(scale, b, -scale, r)
     }
 
-    /// Enqueues several iterations of conjugate gradients at once, where the backend has a way that is faster than one
-    /// after the other ([`KrylovSteps::csr_cg_burst`]). Returns whether it did; an operator that declines does so at
-    /// each call. The provided method declines.
-    ///
-    /// # Errors
-    /// As [`LinearOperator::apply`], and without memory.
-    fn cg_burst(&self, _backend: &B, _burst: CgBurst<'_, T, B>) -> Result<bool>
+    /// Many iterations of conjugate gradients in one call, where the operator has a way that is faster than one after
+    /// the other.
+    fn persistent_cg(&self) -> Option<&dyn PersistentCg<T, B>>
     where
         B: KrylovSteps,
     {
-        Ok(false)
+        None
     }
 
-    /// A step of Chebyshev's iteration from z, in one pass with the product A z where the operator can
-    /// ([`PreconditionSteps::chebyshev_step`] is the same behind a product). Returns whether it did; an operator that
-    /// declines does so at each call. The provided method declines.
-    ///
-    /// # Errors
-    /// As [`LinearOperator::apply`].
-    fn chebyshev_step(&self, _backend: &B, _step: ChebyshevStep<'_, T, B>, _z: &B::Slice<T>) -> Result<bool>
+    /// A step of Chebyshev's iteration in one pass with its product, where the operator has a way.
+    fn chebyshev_product(&self) -> Option<&dyn ChebyshevProduct<T, B>>
     where
         B: PreconditionSteps,
     {
-        Ok(false)
+        None
+    }
+
+    /// Whether an application waits for the backend, so that a solver can't record it.
+    fn waits(&self) -> bool {
+        false
     }
 
     /// Compulsory bytes of one application: what it needs of the stored matrix once, x once, y once.
@@ -95,3 +124,117 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
         None
     }
 }
+
+/// An operator with which a backend can do many iterations of conjugate gradients in one call.
+pub trait PersistentCg<T: Scalar, B: KrylovSteps>: LinearOperator<T, B> {
+    /// Enqueues several iterations at once ([`KrylovSteps::csr_cg_burst`]). Returns whether it did; an operator that
+    /// declines does so at each call.
+    ///
+    /// # Errors
+    /// As [`LinearOperator::apply`], and without memory.
+    fn cg_burst(&self, backend: &B, burst: CgBurst<'_, T, B>) -> Result<bool>;
+}
+
+/// An operator whose product can end in a step of Chebyshev's iteration.
+pub trait ChebyshevProduct<T: Scalar, B: PreconditionSteps>: LinearOperator<T, B> {
+    /// A step of Chebyshev's iteration from z, in one pass with the product A z
+    /// ([`PreconditionSteps::chebyshev_step`] is the same behind a product). Returns whether it did; an operator that
+    /// declines does so at each call.
+    ///
+    /// # Errors
+    /// As [`LinearOperator::apply`].
+    fn chebyshev_step(&self, backend: &B, step: ChebyshevStep<'_, T, B>, z: &B::Slice<T>) -> Result<bool>;
+}
+
+/// Whatever points to an operator is that operator.
+macro_rules! pointer {
+    ($pointer:ty) => {
+        impl<T: Scalar, B: Backend, A: LinearOperator<T, B> + ?Sized> LinearOperator<T, B> for $pointer {
+            fn rows(&self) -> usize {
+                (**self).rows()
+            }
+
+            fn columns(&self) -> usize {
+                (**self).columns()
+            }
+
+            fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()> {
+                (**self).apply(backend, x, y)
+            }
+
+            fn product_op(
+                &self,
+                backend: &B,
+                op: Op,
+                alpha: T,
+                x: &B::Slice<T>,
+                beta: T,
+                y: &mut B::Slice<T>,
+            ) -> Result<()>
+            where
+                B: VectorOps,
+            {
+                (**self).product_op(backend, op, alpha, x, beta, y)
+            }
+
+            fn apply_dot(
+                &self,
+                backend: &B,
+                x: &B::Slice<T>,
+                y: &mut B::Slice<T>,
+                xy: &mut B::Slice<T>,
+            ) -> Result<()>
+            where
+                B: VectorOps,
+            {
+                (**self).apply_dot(backend, x, y, xy)
+            }
+
+            fn accurate_residual(
+                &self,
+                backend: &B,
+                scale: T,
+                b: &B::Slice<T>,
+                x: &B::Slice<T>,
+                r: &mut B::Slice<T>,
+            ) -> Result<()>
+            where
+                B: VectorOps,
+            {
+                (**self).accurate_residual(backend, scale, b, x, r)
+            }
+
+            fn persistent_cg(&self) -> Option<&dyn PersistentCg<T, B>>
+            where
+                B: KrylovSteps,
+            {
+                (**self).persistent_cg()
+            }
+
+            fn chebyshev_product(&self) -> Option<&dyn ChebyshevProduct<T, B>>
+            where
+                B: PreconditionSteps,
+            {
+                (**self).chebyshev_product()
+            }
+
+            fn waits(&self) -> bool {
+                (**self).waits()
+            }
+
+            fn bytes(&self) -> usize {
+                (**self).bytes()
+            }
+
+            fn block_bytes(&self, vectors: usize) -> Option<usize>
+            where
+                B: VectorOps,
+            {
+                (**self).block_bytes(vectors)
+            }
+        }
+    };
+}
+pointer!(&A);
+pointer!(Box<A>);
+pointer!(Arc<A>);

@@ -145,6 +145,10 @@ impl<T: Scalar, B: PreconditionSteps> Preconditioner<T, B> for BlockJacobi<T, B>
         backend.block_multiply(self.parts(), &self.inverses, r, z)
     }
 
+    fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
+        BlockJacobi::update(self, backend, a)
+    }
+
     fn bytes(&self) -> usize {
         let rows = B::len(&*self.block_of);
         B::len(&*self.inverses) * size_of::<T>() + rows * (4 + 2 * size_of::<T>())

@@ -6,6 +6,7 @@ use crate::backend::{ChebyshevStep, PreconditionSteps};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
 use crate::scalar::{Real, Scalar};
+use std::sync::Arc;
 
 /// The estimate of the largest eigenvalue comes from below; this much is added.
 const MARGIN: f64 = 1.1;
@@ -22,12 +23,15 @@ const MARGIN: f64 = 1.1;
 /// few steps of Lanczos; all smaller ones keep their sign, so that M is positive definite where A is. An application
 /// takes k - 1 products and no sum over the unknowns: it trades dot products for products, not iterations for time.
 /// About a sixth more products are needed than without. Where the vectors are most of what is moved, and an operator
-/// does the step on the way of its product ([`LinearOperator::chebyshev_step`]), a step still moves a third of what an
+/// does the step on the way of its product ([`LinearOperator::chebyshev_product`]), a step still moves a third of what an
 /// iteration of conjugate gradients does, and in half the precision ([`Narrowed`](super::Narrowed)) a sixth.
-pub struct Chebyshev<'a, T: Scalar, B: PreconditionSteps> {
-    a: &'a dyn LinearOperator<T, B>,
-    /// The reciprocals of the diagonal, where they differ.
-    inverse: Option<&'a B::Slice<T::Real>>,
+///
+/// The operator and its diagonal are shared: whoever multiplies with A keeps the same [`Arc`].
+pub struct Chebyshev<T: Scalar, B: PreconditionSteps> {
+    a: Arc<dyn LinearOperator<T, B>>,
+    diagonal: Arc<Jacobi<T, B>>,
+    /// Whether the reciprocals of the diagonal differ, so that they are read.
+    uneven: bool,
     steps: Vec<Coefficients<T::Real>>,
     bounds: (f64, f64),
 }
@@ -40,13 +44,13 @@ struct Coefficients<R> {
     step: R,
 }
 
-impl<T: Scalar, B: PreconditionSteps> std::fmt::Debug for Chebyshev<'_, T, B> {
+impl<T: Scalar, B: PreconditionSteps> std::fmt::Debug for Chebyshev<T, B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Chebyshev: {} steps on [{:e}, {:e}]", self.steps.len(), self.bounds.0, self.bounds.1)
     }
 }
 
-impl<'a, T: Scalar, B: PreconditionSteps> Chebyshev<'a, T, B> {
+impl<T: Scalar, B: PreconditionSteps> Chebyshev<T, B> {
     /// `steps` steps (1 is Jacobi, scaled) with the operator `a`, whose diagonal `diagonal` holds.
     ///
     /// # Errors
@@ -54,12 +58,12 @@ impl<'a, T: Scalar, B: PreconditionSteps> Chebyshev<'a, T, B> {
     /// the device fails.
     pub fn new(
         backend: &B,
-        a: &'a dyn LinearOperator<T, B>,
-        diagonal: &'a Jacobi<T, B>,
+        a: Arc<dyn LinearOperator<T, B>>,
+        diagonal: Arc<Jacobi<T, B>>,
         steps: usize,
     ) -> Result<Self> {
-        check(a, diagonal, steps)?;
-        let high = MARGIN * largest_eigenvalue(backend, a, diagonal.inverse())?;
+        check(&*a, &diagonal, steps)?;
+        let high = MARGIN * largest_eigenvalue(backend, &*a, diagonal.inverse())?;
         // Eigenvalues below the interval are left to conjugate gradients: fewer with more steps.
         let low = high / (2.0 * (steps * steps) as f64).max(20.0);
         Self::with_bounds(backend, a, diagonal, steps, (low, high))
@@ -72,22 +76,27 @@ impl<'a, T: Scalar, B: PreconditionSteps> Chebyshev<'a, T, B> {
     /// As [`Chebyshev::new`], and for bounds that are not 0 < low < high.
     pub fn with_bounds(
         backend: &B,
-        a: &'a dyn LinearOperator<T, B>,
-        diagonal: &'a Jacobi<T, B>,
+        a: Arc<dyn LinearOperator<T, B>>,
+        diagonal: Arc<Jacobi<T, B>>,
         steps: usize,
         bounds: (f64, f64),
     ) -> Result<Self> {
-        check(a, diagonal, steps)?;
+        check(&*a, &diagonal, steps)?;
         let (low, high) = bounds;
         if !(low > 0.0 && low < high && high.is_finite()) {
             return Err(Error::InvalidArgument(format!("a Chebyshev interval from {low:e} to {high:e}")));
         }
-        let (mut inverse, mut factor) = (Some(diagonal.inverse()), 1.0);
+        let (mut uneven, mut factor) = (true, 1.0);
         if diagonal.is_even() && a.rows() > 0 {
             let all = backend.value(B::part(diagonal.inverse(), 0..1))?;
-            (inverse, factor) = (None, all.to_f64());
+            (uneven, factor) = (false, all.to_f64());
         }
-        Ok(Self { a, inverse, steps: coefficients(low, high, steps, factor), bounds })
+        Ok(Self { a, diagonal, uneven, steps: coefficients(low, high, steps, factor), bounds })
+    }
+
+    /// The reciprocals of the diagonal, where they differ.
+    fn inverse(&self) -> Option<&B::Slice<T::Real>> {
+        self.uneven.then(|| self.diagonal.inverse())
     }
 
     /// The interval of eigenvalues of D^-1 A that is damped.
@@ -129,7 +138,7 @@ fn coefficients<R: Real>(low: f64, high: f64, steps: usize, factor: f64) -> Vec<
     std::iter::once(by(0.0, 0.0, 1.0 / theta)).chain(others).collect()
 }
 
-impl<T: Scalar, B: PreconditionSteps> Preconditioner<T, B> for Chebyshev<'_, T, B> {
+impl<T: Scalar, B: PreconditionSteps> Preconditioner<T, B> for Chebyshev<T, B> {
     fn rows(&self) -> Option<usize> {
         Some(self.a.rows())
     }
@@ -156,14 +165,17 @@ impl<T: Scalar, B: PreconditionSteps> Preconditioner<T, B> for Chebyshev<'_, T, 
         // Two vectors take turns, so that the last step ends in z.
         let (mut last, mut now) = if self.steps.len() % 2 == 1 { (z, other) } else { (other, z) };
         for (number, &Coefficients { keep, momentum, step }) in self.steps.iter().enumerate() {
-            let d = self.inverse;
+            let d = self.inverse();
             let by = ChebyshevStep { keep, momentum, step, d, r, last: &mut *last };
             if number == 0 {
                 backend.chebyshev_step(by, None)?;
-            } else if !self.a.chebyshev_step(backend, by, now)? {
-                self.a.apply(backend, now, t)?;
-                let by = ChebyshevStep { keep, momentum, step, d, r, last: &mut *last };
-                backend.chebyshev_step(by, Some((now, t)))?;
+            } else {
+                let fused = self.a.chebyshev_product().map(|a| a.chebyshev_step(backend, by, now));
+                if !fused.unwrap_or(Ok(false))? {
+                    self.a.apply(backend, now, t)?;
+                    let by = ChebyshevStep { keep, momentum, step, d, r, last: &mut *last };
+                    backend.chebyshev_step(by, Some((now, t)))?;
+                }
             }
             std::mem::swap(&mut last, &mut now);
         }
@@ -172,7 +184,7 @@ impl<T: Scalar, B: PreconditionSteps> Preconditioner<T, B> for Chebyshev<'_, T, 
 
     fn bytes(&self) -> usize {
         let (n, vector) = (self.a.rows(), self.a.rows() * size_of::<T>());
-        let d = self.inverse.map_or(0, |_| n * size_of::<T::Real>());
+        let d = if self.uneven { n * size_of::<T::Real>() } else { 0 };
         // A step in one pass with its product: the matrix, z, r, and the vector before z in and out.
         let step = self.a.bytes() + 2 * vector + d;
         2 * vector + d + (self.steps.len() - 1) * step

@@ -1,7 +1,7 @@
 //! The diagonal of A.
 
 use super::Preconditioner;
-use crate::backend::{Backend, Inverse, KrylovSteps, VectorOps};
+use crate::backend::{Backend, Inverse, KrylovSteps};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Real, Scalar, Widen};
@@ -85,7 +85,7 @@ impl<T: Scalar, B: KrylovSteps> Jacobi<T, B> {
     }
 }
 
-impl<T: Scalar, B: VectorOps> Preconditioner<T, B> for Jacobi<T, B> {
+impl<T: Scalar, B: KrylovSteps> Preconditioner<T, B> for Jacobi<T, B> {
     fn rows(&self) -> Option<usize> {
         Some(B::len(&*self.inverse))
     }
@@ -100,6 +100,10 @@ impl<T: Scalar, B: VectorOps> Preconditioner<T, B> for Jacobi<T, B> {
             (_, true) => Inverse::Rounded(&*self.rounded),
             _ => Inverse::Diagonal(&*self.inverse),
         })
+    }
+
+    fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
+        Jacobi::update(self, backend, a)
     }
 
     fn bytes(&self) -> usize {

@@ -18,8 +18,10 @@
 //! positive definite.
 
 use crate::backend::{Backend, Inverse, VectorOps};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
 use crate::scalar::Scalar;
+use std::sync::Arc;
 
 mod blocks;
 mod chebyshev;
@@ -116,6 +118,86 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
         None
     }
 
+    /// Takes the values of a matrix with the pattern of the one that M was made from over, where M can, without setting
+    /// up anew what depends on the pattern alone.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`](crate::Error::Unsupported) where M must be made anew, as the provided method says; those
+    /// of setting M up. After an error M must be updated again before it is used.
+    fn update(&mut self, _backend: &B, _a: &Csr<T, B>) -> Result<()> {
+        Err(Error::Unsupported("this preconditioner takes no new values: make it anew".into()))
+    }
+
+    /// Whether an application waits for the backend, so that a solver can't record it.
+    fn waits(&self) -> bool {
+        false
+    }
+
     /// Compulsory bytes of one application: what M stores, r once, z once.
     fn bytes(&self) -> usize;
 }
+
+/// Whatever points to a preconditioner is that preconditioner.
+macro_rules! pointer {
+    ($pointer:ty) => {
+        impl<T: Scalar, B: Backend, M: Preconditioner<T, B> + ?Sized> Preconditioner<T, B> for $pointer {
+            fn rows(&self) -> Option<usize> {
+                (**self).rows()
+            }
+
+            fn apply(&self, backend: &B, r: &B::Slice<T>, z: &mut B::Slice<T>) -> Result<()> {
+                (**self).apply(backend, r, z)
+            }
+
+            fn work_len(&self) -> usize {
+                (**self).work_len()
+            }
+
+            fn narrow_work_len(&self) -> usize {
+                (**self).narrow_work_len()
+            }
+
+            fn apply_in(
+                &self,
+                backend: &B,
+                work: Workspace<'_, T, B>,
+                r: &B::Slice<T>,
+                z: &mut B::Slice<T>,
+            ) -> Result<()> {
+                (**self).apply_in(backend, work, r, z)
+            }
+
+            fn apply_dot_in(
+                &self,
+                backend: &B,
+                work: Workspace<'_, T, B>,
+                r: &B::Slice<T>,
+                z: &mut B::Slice<T>,
+                rz: &mut B::Slice<T>,
+            ) -> Result<()>
+            where
+                B: VectorOps,
+            {
+                (**self).apply_dot_in(backend, work, r, z, rz)
+            }
+
+            fn fused(&self) -> Option<Inverse<'_, T, B>>
+            where
+                B: VectorOps,
+            {
+                (**self).fused()
+            }
+
+            fn waits(&self) -> bool {
+                (**self).waits()
+            }
+
+            fn bytes(&self) -> usize {
+                (**self).bytes()
+            }
+        }
+    };
+}
+pointer!(&M);
+pointer!(Box<M>);
+pointer!(Arc<M>);

@@ -122,9 +122,9 @@ pub fn real_matrices<B: Able>(backend: &B) {
     for (file, most) in [
         ("fem_flatplate_poisson.mtx.gz", 14),
         ("fem_rae2822_poisson.mtx.gz", 12),
-        ("bcsstk16.mtx.gz", 55),
-        ("pdn_map21.mtx.gz", 18),
-        ("fem_bunny_poisson_r1.mtx.gz", 120),
+        ("bcsstk16.mtx.gz", 50),
+        ("pdn_map21.mtx.gz", 12),
+        ("fem_bunny_poisson_r1.mtx.gz", 75),
     ] {
         let path = folder.join(file);
         if !path.is_file() {
@@ -132,6 +132,11 @@ pub fn real_matrices<B: Able>(backend: &B) {
             continue;
         }
         at_most(backend, most, &read_csr(path).unwrap(), &options(), file);
+    }
+    let elastic = folder.join("fem_bunny_elast.mtx.gz");
+    if elastic.is_file() {
+        let nodes = options().unknowns_a_node(3);
+        at_most(backend, 95, &read_csr(elastic).unwrap(), &nodes, "tetrahedra, elastic");
     }
 }
 

@@ -9,8 +9,9 @@ use residua::krylov::{Cg, Outcome, Refinement, Report, SolveOptions};
 use residua::precondition::{
     BlockJacobi, Chebyshev, Fsai, Identity, Jacobi, Narrowed, Preconditioner, Workspace,
 };
-use residua::{Csr, Error, Real, Scalar};
+use residua::{Csr, Error, LinearOperator, Real, Scalar};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// The one list of cases: hands their names to a macro, behind the words that are for it.
 #[allow(unused_macros)] // not every program of tests lists the cases
@@ -344,15 +345,15 @@ pub fn chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
             places.iter().enumerate().for_each(|(i, &k)| a.values_mut()[k] += (i % 3) as f64);
         }
         let d: Vec<f64> = places.iter().map(|&k| 1.0 / a.values_mut()[k]).collect();
-        let device = a.to_backend(b).unwrap();
-        let low = device.to_rounded(b).unwrap();
+        let device = Arc::new(a.to_backend(b).unwrap());
+        let low = Arc::new(device.to_rounded(b).unwrap());
         let exact = 1.0 + (std::f64::consts::PI / 21.0).cos();
-        let diagonal = Jacobi::new(b, &device).unwrap();
-        let low_diagonal = Jacobi::new(b, &low).unwrap();
+        let diagonal = Arc::new(Jacobi::new(b, &device).unwrap());
+        let low_diagonal = Arc::new(Jacobi::new(b, &low).unwrap());
         let jacobi = solve(b, &device, &diagonal);
         let r = vector::<f64>(400);
         for steps in [1, 2, 3, 5, 8] {
-            let m = Chebyshev::new(b, &device, &diagonal, steps).unwrap();
+            let m = Chebyshev::new(b, device.clone(), diagonal.clone(), steps).unwrap();
             let bounds = m.bounds();
             assert!(uneven || (bounds.1 > exact && bounds.1 < 1.2 * exact), "{bounds:?} {exact}");
             let z = chebyshev_of(&a, &d, &r, bounds, steps);
@@ -363,7 +364,7 @@ pub fn chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
             let products = uneven || report.iterations * steps <= 2 * jacobi.iterations;
             assert!(fewer && products, "{steps}: {report:?} {jacobi:?}");
 
-            let half = Chebyshev::with_bounds(b, &low, &low_diagonal, steps, bounds).unwrap();
+            let half = Chebyshev::with_bounds(b, low.clone(), low_diagonal.clone(), steps, bounds).unwrap();
             let half = Narrowed::new::<f64, B>(half).unwrap();
             close(&applied(b, &half, &r), &z, 1e-5);
             let narrowed = solve(b, &device, &half);
@@ -375,7 +376,8 @@ pub fn chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
         let z = chebyshev_of(&a, &d, &r, bounds, 4);
         for format in residua::matrix::formats::<f64, B, f64>() {
             let Ok(stored) = format.build(b, &device) else { continue };
-            let m = Chebyshev::with_bounds(b, &*stored, &diagonal, 4, bounds).unwrap();
+            let stored: Arc<dyn LinearOperator<f64, B>> = Arc::new(stored);
+            let m = Chebyshev::with_bounds(b, stored.clone(), diagonal.clone(), 4, bounds).unwrap();
             close(&applied(b, &m, &r), &z, 1e-12);
         }
     }
@@ -384,10 +386,11 @@ pub fn chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
     let d: Vec<f64> = (0..400).map(|i| 1.0 / (4.0 + (i % 3) as f64)).collect();
     let mut other = vec![vec![0.0; 400]; 400];
     (0..400).for_each(|i| other[i][i] = d[i].recip());
-    let device = a.to_backend(b).unwrap();
-    let diagonal = Jacobi::new(b, &csr(&other).to_backend(b).unwrap()).unwrap();
+    let device = Arc::new(a.to_backend(b).unwrap());
+    let diagonal = Arc::new(Jacobi::new(b, &csr(&other).to_backend(b).unwrap()).unwrap());
     let stored = residua::matrix::build::<f64, B, f64>(b, "slim", &device).unwrap();
-    let m = Chebyshev::with_bounds(b, &*stored, &diagonal, 4, (0.1, 2.2)).unwrap();
+    let stored: Arc<dyn LinearOperator<f64, B>> = Arc::new(stored);
+    let m = Chebyshev::with_bounds(b, stored.clone(), diagonal.clone(), 4, (0.1, 2.2)).unwrap();
     let r = vector::<f64>(400);
     close(&applied(b, &m, &r), &chebyshev_of(&a, &d, &r, (0.1, 2.2), 4), 1e-12);
 
@@ -401,31 +404,31 @@ pub fn chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
             (arrow[0][i], arrow[i][0], arrow[i][i]) = (-beside, -beside, 1.01 * beside + 0.01);
             arrow[0][0] += 1.01 * beside + 0.001;
         }
-        let low = csr(&arrow).to_backend(b).unwrap();
-        let low_diagonal = Jacobi::new(b, &low).unwrap();
-        let bounds = Chebyshev::<f32, B>::new(b, &low, &low_diagonal, 8).unwrap().bounds();
+        let low = Arc::new(csr(&arrow).to_backend(b).unwrap());
+        let low_diagonal = Arc::new(Jacobi::new(b, &low).unwrap());
+        let bounds = Chebyshev::<f32, B>::new(b, low.clone(), low_diagonal.clone(), 8).unwrap().bounds();
         assert!(bounds.1 > 1.9 && bounds.1 < 2.3, "{bounds:?}, {seed}");
     }
 
-    let diagonal = Jacobi::new(b, &device).unwrap();
-    assert!(matches!(Chebyshev::new(b, &device, &diagonal, 0), Err(Error::InvalidArgument(_))));
+    let diagonal = Arc::new(Jacobi::new(b, &device).unwrap());
+    assert!(matches!(Chebyshev::new(b, device.clone(), diagonal.clone(), 0), Err(Error::InvalidArgument(_))));
     for bounds in [(0.0, 1.0), (2.0, 1.0), (1.0, f64::INFINITY), (f64::NAN, 1.0)] {
-        let refused = Chebyshev::with_bounds(b, &device, &diagonal, 3, bounds);
+        let refused = Chebyshev::with_bounds(b, device.clone(), diagonal.clone(), 3, bounds);
         assert!(matches!(refused, Err(Error::InvalidArgument(_))), "{bounds:?}");
     }
     assert!(matches!(Narrowed::new::<f64, B>(Identity), Err(Error::InvalidArgument(_))));
     let mut indefinite = dominant::<f64>(9, 0, 0.0);
     (indefinite[4][4], indefinite[5][5], indefinite[4][5], indefinite[5][4]) = (1.0, 1.0, 2.0, 2.0);
-    let device = csr(&indefinite).to_backend(b).unwrap();
-    let diagonal = Jacobi::<f64, B>::new(b, &device).unwrap();
-    assert!(matches!(Chebyshev::new(b, &device, &diagonal, 3), Err(Error::InvalidMatrix(_))));
+    let device = Arc::new(csr(&indefinite).to_backend(b).unwrap());
+    let diagonal = Arc::new(Jacobi::<f64, B>::new(b, &device).unwrap());
+    assert!(matches!(Chebyshev::new(b, device.clone(), diagonal.clone(), 3), Err(Error::InvalidMatrix(_))));
 }
 
 /// A long vector has the same bounds as a short one of the same kind: the start of the estimate repeats itself there.
 pub fn long_chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
-    let a = poisson(280).to_backend(b).unwrap();
-    let diagonal = Jacobi::new(b, &a).unwrap();
-    let m = Chebyshev::new(b, &a, &diagonal, 6).unwrap();
+    let a = Arc::new(poisson(280).to_backend(b).unwrap());
+    let diagonal = Arc::new(Jacobi::new(b, &a).unwrap());
+    let m = Chebyshev::new(b, a.clone(), diagonal.clone(), 6).unwrap();
     assert!(m.bounds().1 > 1.99 && m.bounds().1 < 2.3, "{m:?}");
 }
 
@@ -436,8 +439,8 @@ pub fn refinement_cases<B: PreconditionSteps + Products>(b: &B) {
     let exact = vector::<f64>(n);
     let mut right = vec![0.0; n];
     a.product(&Host, 1.0, &exact, 0.0, &mut right).unwrap();
-    let device = a.to_backend(b).unwrap();
-    let low = device.to_rounded(b).unwrap();
+    let device = Arc::new(a.to_backend(b).unwrap());
+    let low = Arc::new(device.to_rounded(b).unwrap());
     let m = Jacobi::new(b, &low).unwrap();
     let mut solver = Refinement::new(b, n, SolveOptions::default().tolerance(1e-12)).unwrap();
     for scale in [1.0, 1e-150, 1e150] {
@@ -474,7 +477,7 @@ pub fn refinement_cases<B: PreconditionSteps + Products>(b: &B) {
     // The Hilbert matrix of 12 rows has a condition number of 1e16: single precision sees no positive definite matrix.
     let hilbert: Dense<f64> = (0..12).map(|i| (0..12).map(|j| 1.0 / (i + j + 1) as f64).collect()).collect();
     let device = csr(&hilbert).to_backend(b).unwrap();
-    let low = device.to_rounded(b).unwrap();
+    let low = Arc::new(device.to_rounded(b).unwrap());
     let right = b.upload(vec![1.0; 12]).unwrap();
     let mut x = b.zeros(12).unwrap();
     let mut solver = Refinement::new(b, 12, SolveOptions::default().tolerance(1e-14)).unwrap();

@@ -55,7 +55,7 @@ impl<T: Scalar, B: Products, A: LinearOperator<T, B>> LinearOperator<T, B> for S
         r: &mut B::Slice<T>,
     ) -> Result<()>
     where
-        B: KrylovSteps,
+        B: VectorOps,
     {
         self.0.accurate_residual(backend, scale, b, x, r)
     }

@@ -1,7 +1,7 @@
 //! Memory, vectors and primitives.
 
 use crate::primitives::{self as cases, with_sizes};
-use crate::{backend, random::Random};
+use crate::{backend, random::Random, vector_ops};
 use num_complex::Complex;
 use residua::backend::{Backend, Primitives, Scan, VectorOps};
 use residua::scalar::{Key, Scalar, Sum};
@@ -63,6 +63,22 @@ pub fn vectors(b: &Cuda) {
         let (there, here) = (results::<Complex<f64>, _>(b, n, shift), results(&Host, n, shift));
         assert!(there == here, "{n}");
     }
+}
+
+pub fn linear_updates(b: &Cuda) {
+    for counts in [[1, 1, 0], [3, 2, 2], [4, 4, 4], [0, 2, 1], [2, 0, 2]] {
+        vector_ops::updates_of(b, &SIZES, counts);
+    }
+    vector_ops::programs_end(b);
+    vector_ops::long_programs(b);
+    vector_ops::recorded_recurrence(b);
+}
+
+pub fn bases(b: &Cuda) {
+    vector_ops::basis_of(b, &[1, 9, 31], &SIZES);
+    vector_ops::hessenberg_of(b, 9, &[0, 8]);
+    vector_ops::hessenberg_ends(b);
+    vector_ops::triangular_cases(b);
 }
 
 pub fn reductions(b: &Cuda) {

@@ -29,6 +29,9 @@ mod random;
 mod slim;
 #[path = "../common/systems.rs"]
 mod systems;
+#[allow(dead_code)]
+#[path = "../common/vector_ops.rs"]
+mod vector_ops;
 
 mod basics;
 mod controls;
@@ -46,10 +49,12 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 57] = [
+const GROUPS: [Group; 59] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
+    ("linear-updates", basics::linear_updates),
+    ("bases", basics::bases),
     ("reductions", basics::reductions),
     ("scans", basics::scans),
     ("selections", basics::selections),

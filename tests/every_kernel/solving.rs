@@ -17,6 +17,7 @@ use residua::report::Transposed;
 use residua::scalar::Widen;
 use residua::{Backend, Csr, Cuda, Error, Host, LinearOperator, Scalar, Triplets};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Iterations of each solve: they end in the middle of a burst.
 const ITERATIONS: usize = 3;
@@ -168,15 +169,15 @@ pub fn preconditioners(b: &Cuda) {
     fsai_case(b, &vec![vec![4.0_f64]]);
 
     fn chebyshev<B: PreconditionSteps + Products>(b: &B, a: &Csr<f64>) -> Vec<f64> {
-        let a = a.to_backend(b).unwrap();
-        let diagonal = Jacobi::new(b, &a).unwrap();
-        let m = Chebyshev::new(b, &a, &diagonal, 4).unwrap();
+        let a = Arc::new(a.to_backend(b).unwrap());
+        let diagonal = Arc::new(Jacobi::new(b, &a).unwrap());
+        let m = Chebyshev::new(b, a.clone(), diagonal, 4).unwrap();
         let mut z = applied(b, &m, &vector(400));
         let low = a.to_rounded(b).unwrap();
-        let diagonal = Jacobi::new(b, &low).unwrap();
+        let diagonal = Arc::new(Jacobi::new(b, &low).unwrap());
         // A product that ends in the step, where the backend has it.
         let slim = residua::matrix::build::<f32, B, f32>(b, "slim", &low).unwrap();
-        let m = Chebyshev::new(b, &*slim, &diagonal, 4).unwrap();
+        let m = Chebyshev::new(b, Arc::new(slim), diagonal, 4).unwrap();
         z.extend(applied(b, &Narrowed::new::<f64, B>(m).unwrap(), &vector::<f64>(400)));
         z
     }

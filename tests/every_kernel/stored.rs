@@ -16,6 +16,7 @@ use residua::matrix::{Coo, Dia, Sell, Slim, SlimOptions};
 use residua::precondition::{Chebyshev, Jacobi, Preconditioner};
 use residua::scalar::Scalar;
 use residua::{Backend, Csr, Cuda, Host, LinearOperator};
+use std::sync::Arc;
 
 /// Some of the ragged matrices.
 fn some<T: Scalar>(names: &[&str]) -> Vec<(&'static str, Csr<T>)> {
@@ -399,16 +400,17 @@ pub fn compressed_grids(b: &Cuda) {
         );
     }
     // Steps of Chebyshev's iteration end in the product.
-    let stored = Slim::with_options(b, &device, &SlimOptions::default()).unwrap();
-    let diagonal = Jacobi::new(b, &device).unwrap();
+    let stored = Arc::new(Slim::with_options(b, &device, &SlimOptions::default()).unwrap());
+    let diagonal = Arc::new(Jacobi::new(b, &device).unwrap());
+    let device = Arc::new(device);
     let r = b.upload(Random(4).vector::<f64>(holed.rows())).unwrap();
-    let applied = |a: &dyn LinearOperator<f64, Cuda>| {
-        let m = Chebyshev::with_bounds(b, a, &diagonal, 3, (0.1, 2.2)).unwrap();
+    let applied = |a: Arc<dyn LinearOperator<f64, Cuda>>| {
+        let m = Chebyshev::with_bounds(b, a, diagonal.clone(), 3, (0.1, 2.2)).unwrap();
         let mut z = b.zeros(holed.rows()).unwrap();
         m.apply(b, &r, &mut z).unwrap();
         b.download(&z).unwrap()
     };
-    let (want, z) = (applied(&device), applied(&stored));
+    let (want, z) = (applied(device.clone()), applied(stored.clone()));
     assert!(want.iter().zip(&z).all(|(want, z)| (want - z).abs() <= 1e-12), "not the steps of CSR");
     // No row but its own refers to this one.
     let n = holed.rows();

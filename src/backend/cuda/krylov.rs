@@ -156,8 +156,6 @@ impl KrylovSteps for Cuda {
     }
 
     const CG_BURST: usize = super::burst::LENGTH;
-    /// A replay costs 3 us beside its kernels.
-    const CG_RECORDED: usize = 4;
 
     fn cg_bursts<V: Widen<T>, T: Scalar>(&self, rows: usize, nonzeros: usize) -> bool {
         policy::likely_resident(self.0.chip, rows, nonzeros, size_of::<V>(), size_of::<T>())
@@ -218,9 +216,12 @@ impl KrylovSteps for Cuda {
             kernel::symmetry::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, found)
         })
     }
+}
 
-    fn csr_residual<V: Widen<T>, T: Scalar>(
-        &self,
+impl Cuda {
+    /// See [`Products::csr_residual`](crate::backend::Products::csr_residual).
+    pub(super) fn accurate_residual<V: Widen<T>, T: Scalar>(
+        self,
         a: CsrParts<'_, V, Self>,
         scale: T,
         b: &Slice<T>,
@@ -230,7 +231,7 @@ impl KrylovSteps for Cuda {
         let shape = policy::csr(self.0.chip, a.rows, a.indices.len());
         let rows = a.rows as u64;
         with_offsets!(a.offsets, offsets => {
-            kernel::residual(*self, shape, rows, offsets, a.indices, a.values, scale, b, x, r)
+            kernel::residual(self, shape, rows, offsets, a.indices, a.values, scale, b, x, r)
         })
     }
 }

@@ -49,6 +49,9 @@ impl<A: Argument<Bits = u64>> Argument for Option<A> {
     fn bits(self) -> u64 {
         self.map_or(0, A::bits)
     }
+    fn written(&self) -> Option<Range<u64>> {
+        self.as_ref().and_then(A::written)
+    }
 }
 
 impl<T: Element> Argument for T {

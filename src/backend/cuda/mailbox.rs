@@ -16,7 +16,7 @@ use super::launch::kernels;
 use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, slice};
-use crate::backend::{Backend, KrylovSteps, Mailbox as Trait};
+use crate::backend::{Backend, Mailbox as Trait, VectorOps};
 use crate::error::{Error, Result};
 use crate::lock::lock;
 use crate::scalar::Element;
@@ -35,7 +35,7 @@ kernels! {
 
 /// Messages that fit: more than any caller leaves unread.
 const SLOTS: usize = 4 * (Cuda::QUEUE_DEPTH + 1);
-const _: () = assert!(SLOTS > Cuda::QUEUE_DEPTH * <Cuda as KrylovSteps>::CG_RECORDED);
+const _: () = assert!(SLOTS > Cuda::QUEUE_DEPTH * <Cuda as VectorOps>::RECORDED);
 /// Looks at a slot between two questions to the driver, which cost a microsecond each.
 const LOOKS: u32 = 4096;
 

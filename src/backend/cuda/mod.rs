@@ -23,6 +23,7 @@
 //! | `tune` | finding them |
 //! | `clock` | the device's own time |
 //! | `cusparse` | the library of that name, to measure beside |
+//! | `linear_update`, `basis` | the vector operations that read their scalars from the device's memory |
 //! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the capability traits |
 //! | `burst` | many iterations of a small system in one launch |
 //!
@@ -30,6 +31,7 @@
 //! [`Cuda::side_by_side`] makes: each of those has a stream of its own.
 
 mod allocate;
+mod basis;
 mod burst;
 mod capture;
 mod chip;
@@ -46,6 +48,7 @@ mod info;
 mod inverse;
 mod krylov;
 mod launch;
+mod linear_update;
 mod loaded;
 mod mailbox;
 mod memory;

@@ -2,8 +2,8 @@
 
 use super::launch::kernels;
 use super::slice::Slice;
-use super::{Cuda, policy};
-use crate::backend::VectorOps;
+use super::{Cuda, basis, linear_update, policy};
+use crate::backend::{Hessenberg, LinearUpdate, ScalarProgram, VectorOps};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
@@ -15,6 +15,7 @@ mod kernel {
         fn norm2_squared(x: &Slice<T>, n: u64, out: &mut Slice<T::Real>, partials: u64, finished: u64);
         fn sum(x: &Slice<T>, n: u64, out: &mut Slice<T>, partials: u64, finished: u64);
         fn axpby(alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>, n: u64);
+        fn scale_in_place(alpha: T, x: &mut Slice<T>, n: u64);
         fn multiply(x: &Slice<T>, y: &Slice<T>, z: &mut Slice<T>, n: u64);
         fn scale(d: &Slice<T::Real>, x: &Slice<T>, z: &mut Slice<T>, n: u64);
     }
@@ -57,6 +58,9 @@ impl Cuda {
 }
 
 impl VectorOps for Cuda {
+    /// A replay costs 3 us beside its kernels.
+    const RECORDED: usize = 4;
+
     fn dot<T: Scalar>(&self, x: &Slice<T>, y: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
         let (n, k) = (x.len(), out.len());
@@ -96,6 +100,11 @@ impl VectorOps for Cuda {
         kernel::axpby(*self, policy::elementwise(self.0.chip, x.len()), alpha, x, beta, y, x.len() as u64)
     }
 
+    fn scale_in_place<T: Scalar>(&self, alpha: T, x: &mut Slice<T>) -> Result<()> {
+        let n = x.len();
+        kernel::scale_in_place(*self, policy::elementwise(self.0.chip, n), alpha, x, n as u64)
+    }
+
     fn multiply<T: Scalar>(&self, x: &Slice<T>, y: &Slice<T>, z: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
         Error::check_dimension("length of the product", x.len(), z.len())?;
@@ -106,5 +115,55 @@ impl VectorOps for Cuda {
         Error::check_dimension("length of the vector", d.len(), x.len())?;
         Error::check_dimension("length of the product", d.len(), z.len())?;
         kernel::scale(*self, policy::elementwise(self.0.chip, x.len()), d, x, z, x.len() as u64)
+    }
+
+    fn linear_update<T: Scalar>(
+        &self,
+        update: LinearUpdate<'_, '_, T, Self>,
+        state: &mut Slice<T>,
+        then: Option<&ScalarProgram<Self>>,
+    ) -> Result<()> {
+        linear_update::linear_update(*self, update, state, then)
+    }
+
+    fn run_program<T: Scalar>(&self, program: &ScalarProgram<Self>, state: &mut Slice<T>) -> Result<()> {
+        linear_update::run_program(*self, program, state, false)
+    }
+
+    fn basis_products<T: Scalar>(
+        &self,
+        basis: &Slice<T>,
+        count: usize,
+        w: &Slice<T>,
+        out: &mut Slice<T>,
+    ) -> Result<()> {
+        basis::products(*self, basis, count, w, out)
+    }
+
+    fn basis_update<T: Scalar>(
+        &self,
+        alpha: T,
+        basis: &Slice<T>,
+        count: usize,
+        h: &Slice<T>,
+        w: &mut Slice<T>,
+        square: Option<&mut Slice<T>>,
+    ) -> Result<()> {
+        basis::update(*self, alpha, basis, count, h, w, square)
+    }
+
+    fn hessenberg_step<T: Scalar>(&self, column: usize, hessenberg: Hessenberg<'_, T, Self>) -> Result<()> {
+        basis::hessenberg_step(*self, column, hessenberg)
+    }
+
+    fn triangular_solve<T: Scalar>(
+        &self,
+        count: usize,
+        stride: usize,
+        r: &Slice<T>,
+        g: &Slice<T>,
+        y: &mut Slice<T>,
+    ) -> Result<()> {
+        basis::triangular_solve(*self, count, stride, r, g, y)
     }
 }

@@ -114,20 +114,6 @@ impl KrylovSteps for Host {
         found.copy_from_slice(&most);
         Ok(())
     }
-
-    fn csr_residual<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        scale: T,
-        b: &[T],
-        x: &[T],
-        r: &mut [T],
-    ) -> Result<()> {
-        with_offsets!(a.offsets, offsets => {
-            super::residual::residual((offsets, a.indices, a.values), scale, b, x, r);
-        });
-        Ok(())
-    }
 }
 
 /// r -= step q; returns r.r and r.(d .* r), d as `wide` makes it of what is stored.

@@ -4,12 +4,14 @@
 //! depends on the input alone, never on the number of threads, so results are the same bits on every machine with the
 //! same instructions.
 
+pub(super) mod basis;
 mod buckets;
 mod chunks;
 mod convert;
 mod graph;
 mod histogram;
 mod krylov;
+mod linear_update;
 mod map;
 mod memory;
 mod merge;

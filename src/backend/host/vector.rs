@@ -1,8 +1,9 @@
 //! Vector operations on the CPU.
 
 use super::sums::{LANES, chunk_size, for_chunks, sum_chunks};
-use super::{Host, several};
-use crate::backend::VectorOps;
+use super::{Host, basis, linear_update, several};
+use crate::backend::scalars::interpret;
+use crate::backend::{Hessenberg, LinearUpdate, ScalarProgram, Slot, VectorOps};
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
@@ -61,6 +62,12 @@ impl VectorOps for Host {
         Ok(())
     }
 
+    fn scale_in_place<T: Scalar>(&self, alpha: T, x: &mut [T]) -> Result<()> {
+        let n = x.len();
+        for_chunks(n, x.par_chunks_mut(chunk_size(n)), |x| x.iter_mut().for_each(|x| *x *= alpha));
+        Ok(())
+    }
+
     fn multiply<T: Scalar>(&self, x: &[T], y: &[T], z: &mut [T]) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
         Error::check_dimension("length of the product", x.len(), z.len())?;
@@ -81,5 +88,63 @@ impl VectorOps for Host {
             z.iter_mut().zip(d.iter().zip(x)).for_each(|(z, (&d, &x))| *z = T::from_real(d) * x);
         });
         Ok(())
+    }
+
+    fn linear_update<T: Scalar>(
+        &self,
+        update: LinearUpdate<'_, '_, T, Self>,
+        state: &mut [T],
+        then: Option<&ScalarProgram<Self>>,
+    ) -> Result<()> {
+        update.check(state.len())?;
+        if state[Slot::ENDED.place()] != T::zero() {
+            return Ok(());
+        }
+        let products = update.products;
+        let sums = linear_update::run(update, state);
+        for (product, &sum) in products.iter().zip(sums.values()) {
+            state[product.to.place()] = sum;
+        }
+        then.map_or(Ok(()), |program| self.run_program(program, state))
+    }
+
+    fn run_program<T: Scalar>(&self, program: &ScalarProgram<Self>, state: &mut [T]) -> Result<()> {
+        interpret(&program.words, state);
+        Ok(())
+    }
+
+    fn basis_products<T: Scalar>(&self, basis: &[T], count: usize, w: &[T], out: &mut [T]) -> Result<()> {
+        basis::products(basis, count, w, out)
+    }
+
+    fn basis_update<T: Scalar>(
+        &self,
+        alpha: T,
+        basis: &[T],
+        count: usize,
+        h: &[T],
+        w: &mut [T],
+        square: Option<&mut [T]>,
+    ) -> Result<()> {
+        let norm = basis::update(alpha, basis, count, h, w, square.is_some())?;
+        if let Some(square) = square {
+            square[0] = norm;
+        }
+        Ok(())
+    }
+
+    fn hessenberg_step<T: Scalar>(&self, column: usize, hessenberg: Hessenberg<'_, T, Self>) -> Result<()> {
+        basis::hessenberg_step(column, hessenberg)
+    }
+
+    fn triangular_solve<T: Scalar>(
+        &self,
+        count: usize,
+        stride: usize,
+        r: &[T],
+        g: &[T],
+        y: &mut [T],
+    ) -> Result<()> {
+        basis::triangular_solve(count, stride, r, g, y)
     }
 }

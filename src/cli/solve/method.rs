@@ -2,16 +2,17 @@
 
 use super::at_once;
 use super::preconditioner::{Name, SINGLE_STEPS, Setup};
-use super::single::Single;
+use super::single;
 use crate::cli::choice::{expected_products, polynomial_may_pay, polynomial_pays};
 use residua::backend::{PreconditionSteps, Products};
 use residua::matrix::{self, ChoiceOptions, ChoiceReport, Sell, SparseMatrix};
 use residua::scalar::Widen;
 use residua::{Csr, Error, LinearOperator, Scalar};
+use std::sync::Arc;
 
 /// A matrix in the format in which it is multiplied, and its preconditioner.
 pub(super) struct Stored<T: Scalar, B: PreconditionSteps + Products> {
-    pub(super) operator: Box<dyn LinearOperator<T, B>>,
+    pub(super) operator: Arc<dyn LinearOperator<T, B>>,
     pub(super) preconditioner: Setup<T, B>,
     /// How many right-hand sides are to be solved at once.
     pub(super) at_once: usize,
@@ -38,9 +39,9 @@ impl Wishes<'_> {
 pub(super) enum System<T: Scalar, B: PreconditionSteps + Products> {
     Full(Stored<T, B>),
     /// The matrix, and the same rounded.
-    Mixed(Box<dyn LinearOperator<T, B>>, Stored<T::Narrow, B>),
+    Mixed(Arc<dyn LinearOperator<T, B>>, Stored<T::Narrow, B>),
     /// As `Mixed`, with the preconditioner for going on in full precision where half does not serve.
-    Either(Box<dyn LinearOperator<T, B>>, Stored<T::Narrow, B>, Box<Setup<T, B>>),
+    Either(Arc<dyn LinearOperator<T, B>>, Stored<T::Narrow, B>, Box<Setup<T, B>>),
 }
 
 /// Seconds of the parts of a setup.
@@ -101,7 +102,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> System<T, B> {
             ));
         }
         let (stored, how) = low?;
-        let whole: Box<dyn SparseMatrix<T, B, V>> = Box::new(a);
+        let whole: Arc<dyn LinearOperator<T, B>> = Arc::new(a);
         Ok(Ready { system: System::Mixed(whole, stored), how })
     }
 
@@ -120,8 +121,11 @@ impl<T: Scalar, B: PreconditionSteps + Products> System<T, B> {
             | Err(Error::Diagonal { .. }) => Self::full(backend, a, wishes),
             Ok((stored, mut how)) => {
                 how.spent.setup += spent;
-                let whole: Box<dyn SparseMatrix<T, B, V>> = Box::new(a);
-                Ok(Ready { system: System::Either(whole, stored, Box::new(rescue)), how })
+                let whole: Arc<dyn LinearOperator<T, B>> = Arc::new(a);
+                Ok(Ready {
+                    system: System::Either(whole.clone(), stored, Box::new(rescue.on(backend, &whole)?)),
+                    how,
+                })
             }
             Err(error) => Err(error),
         }
@@ -169,9 +173,9 @@ where
         name => (matrix::convert::<T, B, V>(backend, name, a)?, None),
     };
     // A format that was chosen for one right-hand side gives way to what several at once are fast in.
-    let single = matches!(wishes.preconditioner, Name::ChebyshevSingle(_));
+    let by_name = matches!(wishes.preconditioner, Name::ChebyshevSingle(_));
     let at_once = match choice {
-        Some(_) if wishes.in_one_precision && !single => {
+        Some(_) if wishes.in_one_precision && !by_name => {
             at_once::instead(&*operator, &preconditioner, wishes.right_hand_sides)
         }
         _ => 1,
@@ -192,11 +196,12 @@ where
         let products = wishes.products(operator.rows());
         match name {
             Name::ChebyshevSingle(steps) => {
-                preconditioner = Setup::Single(Box::new(Single::new(backend, low, format, steps)?), None);
+                preconditioner =
+                    Setup::Single(Box::new(single::make::<T, _, B>(backend, low, format, steps)?), None);
             }
             _ if at_once == 1 && polynomial_pays(&*operator, products, SINGLE_STEPS) => {
                 // Where it can't be set up, what is at hand must do.
-                if let Ok(single) = Single::new(backend, low, format, SINGLE_STEPS) {
+                if let Ok(single) = single::make::<T, _, B>(backend, low, format, SINGLE_STEPS) {
                     preconditioner = Setup::Single(Box::new(single), Some(Box::new(preconditioner)));
                     name = Name::ChebyshevSingle(SINGLE_STEPS);
                 }
@@ -207,6 +212,8 @@ where
     if name == Name::Auto {
         name = Name::Jacobi;
     }
+    let operator: Arc<dyn LinearOperator<T, B>> = Arc::from(operator as Box<dyn LinearOperator<T, B>>);
+    let preconditioner = preconditioner.on(backend, &operator)?;
     backend.synchronize()?;
     spent.setup += start.elapsed().as_secs_f64();
     Ok((Stored { operator, preconditioner, at_once }, How { format, preconditioner: name, choice, spent }))

@@ -1,10 +1,10 @@
 //! Preconditioners as a user names them, and set up.
 
-use super::single::Single;
 use residua::backend::{PreconditionSteps, Products};
-use residua::precondition::{BlockJacobi, Chebyshev, Fsai, Identity, Jacobi, Preconditioner};
+use residua::precondition::{BlockJacobi, Chebyshev, Fsai, Identity, Jacobi, Narrowed, Preconditioner};
 use residua::scalar::Widen;
 use residua::{Csr, Error, LinearOperator, Scalar};
+use std::sync::Arc;
 
 /// Rows of a block where the matrix has no natural ones.
 const BLOCK: usize = 4;
@@ -73,9 +73,11 @@ pub(super) enum Setup<T: Scalar, B: PreconditionSteps + Products> {
     Jacobi(Jacobi<T, B>),
     Blocks(BlockJacobi<T, B>),
     Fsai(Box<Fsai<T, B>>),
-    Chebyshev(Jacobi<T, B>, usize),
+    /// The diagonal of a polynomial that waits for its operator.
+    Diagonal(Jacobi<T, B>, usize),
+    Chebyshev(Box<Chebyshev<T, B>>),
     /// A polynomial in half the precision, and what to go on with where the choice was ours and it fails.
-    Single(Box<Single<T, B>>, Option<Box<Setup<T, B>>>),
+    Single(Box<Narrowed<Chebyshev<T::Narrow, B>>>, Option<Box<Setup<T, B>>>),
     /// A diagonal entry that no positive definite matrix has.
     NotPositiveDefinite(f64),
 }
@@ -88,7 +90,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Setup<T, B> {
             Name::Jacobi | Name::Auto | Name::ChebyshevSingle(_) => {
                 Jacobi::new(backend, a).map(Setup::Jacobi)
             }
-            Name::Chebyshev(steps) => Jacobi::new(backend, a).map(|d| Setup::Chebyshev(d, steps)),
+            Name::Chebyshev(steps) => Jacobi::new(backend, a).map(|d| Setup::Diagonal(d, steps)),
             Name::Fsai => Fsai::new(backend, a).map(|m| Setup::Fsai(Box::new(m))),
             Name::Blocks(Some(rows)) => BlockJacobi::new(backend, a, rows).map(Setup::Blocks),
             Name::Blocks(None) => {
@@ -106,20 +108,26 @@ impl<T: Scalar, B: PreconditionSteps + Products> Setup<T, B> {
         }
     }
 
-    /// Runs `solve` with the preconditioner for `a`.
-    pub(super) fn with<R>(
-        &self,
-        backend: &B,
-        a: &dyn LinearOperator<T, B>,
-        solve: impl FnOnce(&dyn Preconditioner<T, B>) -> residua::Result<R>,
-    ) -> residua::Result<R> {
+    /// A polynomial gets its operator.
+    pub(super) fn on(self, backend: &B, a: &Arc<dyn LinearOperator<T, B>>) -> residua::Result<Self> {
         match self {
-            Setup::Identity | Setup::NotPositiveDefinite(_) => solve(&Identity),
-            Setup::Jacobi(m) => solve(m),
-            Setup::Blocks(m) => solve(m),
-            Setup::Fsai(m) => solve(&**m),
-            Setup::Chebyshev(diagonal, steps) => solve(&Chebyshev::new(backend, a, diagonal, *steps)?),
-            Setup::Single(single, _) => solve(&single.preconditioner(backend)?),
+            Setup::Diagonal(diagonal, steps) => {
+                let made = Chebyshev::new(backend, a.clone(), Arc::new(diagonal), steps)?;
+                Ok(Setup::Chebyshev(Box::new(made)))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// The preconditioner.
+    pub(super) fn get(&self) -> &dyn Preconditioner<T, B> {
+        match self {
+            Setup::Identity | Setup::NotPositiveDefinite(_) => &Identity,
+            Setup::Jacobi(m) | Setup::Diagonal(m, _) => m,
+            Setup::Blocks(m) => m,
+            Setup::Fsai(m) => &**m,
+            Setup::Chebyshev(m) => &**m,
+            Setup::Single(m, _) => &**m,
         }
     }
 

@@ -51,6 +51,6 @@ impl<T: Scalar, B: PreconditionSteps + Products> Several<T, B> {
         let own = 0..count * operator.rows();
         let (b, x) = (B::part(&self.b, own.clone()), B::part_mut(&mut self.x, own));
         let (cg, a) = (&mut self.cg, &**operator);
-        preconditioner.with(backend, a, |m| cg.solve(a, m, b, x, observer))
+        cg.solve(a, preconditioner.get(), b, x, observer)
     }
 }

@@ -34,7 +34,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Full<T, B> {
         mut observer: impl FnMut(usize, f64) -> ControlFlow<()>,
     ) -> residua::Result<Report> {
         let (cg, a) = (&mut self.cg, &**operator);
-        let report = preconditioner.with(backend, a, |m| cg.solve(a, m, b, x, &mut observer))?;
+        let report = cg.solve(a, preconditioner.get(), b, x, &mut observer)?;
         self.past = Past { history: self.cg.history().to_vec(), iterating: self.cg.iterating() };
         match preconditioner.rescue() {
             Some(rescue) if is_fault(&report.outcome) => {
@@ -63,9 +63,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Either<T, B> {
         mut observer: impl FnMut(usize, f64) -> ControlFlow<()>,
     ) -> residua::Result<Report> {
         let (refinement, operator) = (&mut self.refinement, &*low.operator);
-        let report = low
-            .preconditioner
-            .with(backend, operator, |m| refinement.solve(a, operator, m, b, x, &mut observer))?;
+        let report = refinement.solve(a, operator, low.preconditioner.get(), b, x, &mut observer)?;
         self.past =
             Past { history: self.refinement.history().to_vec(), iterating: self.refinement.iterating() };
         // Whatever ended it lies in half the precision, as far as can be told.
@@ -101,11 +99,9 @@ fn go_on<T: Scalar, B: PreconditionSteps + Products>(
     let n = a.rows();
     let left = options.iteration_limit(n).saturating_sub(first.iterations);
     let mut cg = Cg::new(backend, n, options.clone().max_iterations(left))?;
-    let mut report = m.with(backend, a, |m| {
-        cg.solve(a, m, b, x, |iteration, norm| match iteration {
-            0 => ControlFlow::Continue(()),
-            _ => observer(first.iterations + iteration, norm),
-        })
+    let mut report = cg.solve(a, m.get(), b, x, |iteration, norm| match iteration {
+        0 => ControlFlow::Continue(()),
+        _ => observer(first.iterations + iteration, norm),
     })?;
     past.history.extend(cg.history().iter().skip(1));
     past.iterating += cg.iterating();
@@ -150,8 +146,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Solver<T, B> {
         match (self, system) {
             (Solver::Full(full), System::Full(stored)) => full.solve(backend, stored, b, x, observer),
             (Solver::Mixed(refinement), System::Mixed(a, Stored { operator, preconditioner, .. })) => {
-                preconditioner
-                    .with(backend, &**operator, |m| refinement.solve(&**a, &**operator, m, b, x, observer))
+                refinement.solve(&**a, &**operator, preconditioner.get(), b, x, observer)
             }
             (Solver::Either(either), System::Either(a, low, rescue)) => {
                 either.solve(backend, &**a, (low, &**rescue), b, x, observer)

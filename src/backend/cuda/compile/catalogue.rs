@@ -1,9 +1,10 @@
 //! What programs ask for, so that it can be compiled before any user does: every kernel file, for the types that it is
 //! used with.
 
-use super::Unit;
+use super::{Unit, program_number};
 use crate::backend::cuda::policy::{self, newest_class};
 use crate::backend::runs::ascending::FORMS;
+use crate::backend::scalars::CODES;
 
 const SCALARS: [&str; 4] = ["f32", "f64", "c32", "c64"];
 /// Types of vectors, each with the types of values that widen to it.
@@ -77,6 +78,7 @@ pub fn catalogue() -> Vec<Unit> {
     compressed(&mut units);
     primitives(&mut units);
     preconditioners(&mut units);
+    recurrences(&mut units);
     units
 }
 
@@ -148,6 +150,30 @@ fn compressed(units: &mut Vec<Unit>) {
     units.push(Unit::new("slim_is_grid.cu"));
     for (offset, target) in [("u32", "u32"), ("u64", "u32"), ("u32", "u64")] {
         units.push(Unit::new("slim_sizes.cu").with("OFFSET", offset).with("TARGET", target));
+    }
+}
+
+/// Linear updates of few and of most vectors, programs, and steps with a basis.
+fn recurrences(units: &mut Vec<Unit>) {
+    for scalar in SCALARS {
+        let unit = |file| Unit::new(file).with("SCALAR", scalar);
+        units.extend(["hessenberg.cu", "scalars.cu"].map(unit));
+        units.extend([policy::FEW_ROWS, 0].map(|class| unit("basis.cu").class(class)));
+        let counts = [
+            ("1", "1", "0"),
+            ("2", "0", "2"),
+            ("0", "2", "1"),
+            ("2", "2", "1"),
+            ("3", "2", "2"),
+            ("4", "4", "4"),
+        ];
+        units.extend(counts.map(|(inputs, outputs, products)| {
+            let unit = unit("linear_update.cu").with("INPUTS", inputs).with("OUTPUTS", outputs);
+            unit.with("PRODUCTS", products)
+        }));
+        // Each instruction once, compiled in.
+        let program: Vec<u32> = (0..CODES).flat_map(|code| [code, 8 + code, 5 + code % 3, 6]).collect();
+        units.push(unit("scalars.cu").class(program_number(&program)));
     }
 }
 

@@ -10,6 +10,7 @@ mod grid;
 mod model;
 mod primitives;
 mod products;
+mod recurrence;
 mod resident;
 mod slim;
 mod slim_grid;
@@ -32,6 +33,10 @@ pub(super) use grid::row_shape;
 pub(super) use model::PRODUCT_MODEL;
 pub(super) use primitives::*;
 pub(super) use products::*;
+pub(super) use recurrence::{
+    BasisProducts, FEW_ROWS, MOST_VECTORS, basis_products, basis_update, hessenberg, linear_update, scalars,
+    triangular_solve,
+};
 pub(super) use resident::{
     RESIDENT, Resident, STREAMED, layout, likely_resident, likely_streamed, resident, resident_shared,
     streamed,
@@ -101,6 +106,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             let wide = unit.type_of("SCALAR") == "c64";
             vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]
         }
+        "basis.cu" | "hessenberg.cu" | "linear_update.cu" | "scalars.cu" => recurrence::constants(unit),
         file if file.starts_with("swept") => swept::constants(unit),
         file if file.starts_with("slim") => slim::constants(unit),
         "cg_layout.cu" => resident::layout_constants(),
@@ -132,7 +138,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
 }
 
 /// Whether the kernels of a unit wait for the launch before them by themselves (`after_predecessors`), so that they can
-/// be launched while it ends: products, of which small ones are shorter than a launch takes.
+/// be launched while it ends: products and the steps of recurrences, of which small ones are shorter than a launch
+/// takes.
 pub(super) fn starts_early(unit: &Unit) -> bool {
     products::starts_early(unit.source())
 }
@@ -154,7 +161,16 @@ pub(super) fn dense(chip: Chip, systems: usize, element_bytes: usize) -> Shape {
 /// Whether products and sums are rounded one by one, as on the host. In the steps of a solver this makes a diagonal of
 /// powers of two change no bit; they wait for memory, so it costs no time.
 pub(super) fn rounds_as_written(unit: &Unit) -> bool {
-    matches!(unit.source(), "krylov.cu" | "krylov_block.cu" | "cg_resident.cu" | "cg_streamed.cu")
+    matches!(
+        unit.source(),
+        "krylov.cu"
+            | "krylov_block.cu"
+            | "cg_resident.cu"
+            | "cg_streamed.cu"
+            | "hessenberg.cu"
+            | "linear_update.cu"
+            | "scalars.cu"
+    )
 }
 
 /// Enough blocks for every element once, at most as many as the chip holds twice over: the kernels stride.

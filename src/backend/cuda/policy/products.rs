@@ -82,14 +82,18 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
 pub(super) fn starts_early(source: &str) -> bool {
     matches!(
         source,
-        "csr_balanced.cu"
+        "basis.cu"
+            | "csr_balanced.cu"
             | "csr_binned.cu"
             | "csr_block.cu"
             | "csr_stream.cu"
             | "csr_vector.cu"
             | "dia.cu"
             | "ell.cu"
+            | "hessenberg.cu"
             | "jds.cu"
+            | "linear_update.cu"
+            | "scalars.cu"
             | "sell.cu"
             | "slim.cu"
             | "slim_dealt.cu"

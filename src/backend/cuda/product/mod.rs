@@ -84,6 +84,17 @@ fn summed<T: Scalar>(
 }
 
 impl Products for Cuda {
+    fn csr_residual<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        scale: T,
+        b: &Slice<T>,
+        x: &Slice<T>,
+        r: &mut Slice<T>,
+    ) -> Result<()> {
+        self.accurate_residual(a, scale, b, x, r)
+    }
+
     fn slim<V: Scalar + Widen<T>, T: Scalar>(
         &self,
         a: SlimParts<'_, V, Self>,

@@ -55,6 +55,20 @@ macro_rules! with_value {
 }
 
 impl Products for Host {
+    fn csr_residual<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        scale: T,
+        b: &[T],
+        x: &[T],
+        r: &mut [T],
+    ) -> Result<()> {
+        with_offsets!(a.offsets, offsets => {
+            crate::backend::host::residual::residual((offsets, a.indices, a.values), scale, b, x, r);
+        });
+        Ok(())
+    }
+
     fn model(&self) -> ProductModel {
         model::MODEL
     }

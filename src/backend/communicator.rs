@@ -1,0 +1,217 @@
+//! Vectors that are spread over several parts: what their owners tell each other.
+//!
+//! A part owns some of the unknowns, and its vectors hold those alone. Whatever is computed element by element needs
+//! nobody else. Sums do: each part adds its own, and a [`Communicator`] adds those of all parts, in the order of their
+//! numbers, so that every part gets the same bits. Products need the entries of x that other parts own, the *halo*.
+//!
+//! Solvers take their sums through a [`Space`], a backend with a communicator. [`Alone`], the communicator of vectors
+//! that are whole, does nothing, and what it does compiles away.
+
+use super::{LinearUpdate, ScalarProgram, Slot, VectorOps};
+use crate::error::{Error, Result};
+use crate::operator::LinearOperator;
+use crate::scalar::Scalar;
+use std::fmt::Debug;
+
+/// How many entries a part sends to each part, and gets from it, by their numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExchangePlan {
+    /// Entries for each part, one part's behind the other's.
+    pub send: Vec<usize>,
+    /// Entries from each part, likewise.
+    pub receive: Vec<usize>,
+}
+
+/// What the parts of spread vectors do together. All parts call the same functions in the same order.
+pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
+    /// Whether there is only one part: then sums need nobody, and fused steps that add up by themselves are right.
+    const ALONE: bool;
+
+    /// Number of this part.
+    fn part(&self) -> usize;
+
+    /// Number of parts.
+    fn parts(&self) -> usize;
+
+    /// Every scalar becomes its sum over all parts, added in the order of the parts, in the backend's order of work.
+    ///
+    /// # Errors
+    /// When another part has failed, or the device fails.
+    fn all_sum<T: Scalar>(&self, backend: &B, sums: &mut B::Slice<T>) -> Result<()>;
+
+    /// Sends to and receives from the other parts, as `plan` says.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_sum`], and on buffers that are not as long as the plan says.
+    fn exchange<T: Scalar>(
+        &self,
+        backend: &B,
+        plan: &ExchangePlan,
+        send: &B::Slice<T>,
+        halo: &mut B::Slice<T>,
+    ) -> Result<()>;
+
+    /// Whether what it does waits for the backend, so that it can't be recorded.
+    fn waits(&self) -> bool;
+}
+
+/// The communicator of vectors that are whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Alone;
+
+impl<B: VectorOps> Communicator<B> for Alone {
+    const ALONE: bool = true;
+
+    fn part(&self) -> usize {
+        0
+    }
+
+    fn parts(&self) -> usize {
+        1
+    }
+
+    fn all_sum<T: Scalar>(&self, _backend: &B, _sums: &mut B::Slice<T>) -> Result<()> {
+        Ok(())
+    }
+
+    fn exchange<T: Scalar>(
+        &self,
+        _backend: &B,
+        _plan: &ExchangePlan,
+        send: &B::Slice<T>,
+        halo: &mut B::Slice<T>,
+    ) -> Result<()> {
+        Error::check_dimension("entries to send to nobody", 0, B::len(send))?;
+        Error::check_dimension("entries to receive from nobody", 0, B::len(halo))
+    }
+
+    fn waits(&self) -> bool {
+        false
+    }
+}
+
+/// Where the vectors of a solve live: on a backend, whole or spread.
+#[derive(Debug, Clone)]
+pub struct Space<B, C = Alone> {
+    backend: B,
+    communicator: C,
+}
+
+impl<B> Space<B> {
+    /// Whole vectors on a backend.
+    pub fn new(backend: B) -> Self {
+        Self { backend, communicator: Alone }
+    }
+}
+
+impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
+    /// Vectors that are spread over the parts of a communicator.
+    pub fn spread(backend: B, communicator: C) -> Self {
+        Self { backend, communicator }
+    }
+
+    /// The backend of this part.
+    pub fn backend(&self) -> &B {
+        &self.backend
+    }
+
+    /// What the parts do together.
+    pub fn communicator(&self) -> &C {
+        &self.communicator
+    }
+
+    /// `out[0]` = x.y (conjugating x), over all parts.
+    ///
+    /// # Errors
+    /// As [`VectorOps::dot`] and [`Communicator::all_sum`].
+    pub fn dot<T: Scalar>(&self, x: &B::Slice<T>, y: &B::Slice<T>, out: &mut B::Slice<T>) -> Result<()> {
+        self.backend.dot(x, y, out)?;
+        self.communicator.all_sum(&self.backend, out)
+    }
+
+    /// `out[0]` = ||x||^2, over all parts.
+    ///
+    /// # Errors
+    /// As [`Space::dot`].
+    pub fn norm2_squared<T: Scalar>(&self, x: &B::Slice<T>, out: &mut B::Slice<T::Real>) -> Result<()> {
+        self.backend.norm2_squared(x, out)?;
+        self.communicator.all_sum(&self.backend, out)
+    }
+
+    /// [`LinearOperator::apply_dot`], over all parts.
+    ///
+    /// # Errors
+    /// As [`LinearOperator::apply`] and [`Space::dot`].
+    pub fn apply_dot<T: Scalar>(
+        &self,
+        a: &(impl LinearOperator<T, B> + ?Sized),
+        x: &B::Slice<T>,
+        y: &mut B::Slice<T>,
+        xy: &mut B::Slice<T>,
+    ) -> Result<()> {
+        if C::ALONE {
+            return a.apply_dot(&self.backend, x, y, xy);
+        }
+        a.apply(&self.backend, x, y)?;
+        self.dot(x, y, xy)
+    }
+
+    /// [`VectorOps::linear_update`], its inner products over all parts; their places must follow one another.
+    ///
+    /// # Errors
+    /// As [`VectorOps::linear_update`] and [`Space::dot`].
+    pub fn linear_update<T: Scalar>(
+        &self,
+        update: LinearUpdate<'_, '_, T, B>,
+        state: &mut B::Slice<T>,
+        then: Option<&ScalarProgram<B>>,
+    ) -> Result<()> {
+        let products = update.products;
+        if C::ALONE || products.is_empty() {
+            return self.backend.linear_update(update, state, then);
+        }
+        let first = products[0].to.place();
+        if products.iter().enumerate().any(|(k, product)| product.to != Slot((first + k) as u32)) {
+            return Err(Error::InvalidArgument("inner products of spread vectors at places apart".into()));
+        }
+        let count = products.len();
+        self.backend.linear_update(update, state, None)?;
+        self.communicator.all_sum(&self.backend, B::part_mut(state, first..first + count))?;
+        then.map_or(Ok(()), |program| self.backend.run_program(program, state))
+    }
+
+    /// [`VectorOps::basis_products`], over all parts.
+    ///
+    /// # Errors
+    /// As [`VectorOps::basis_products`] and [`Space::dot`].
+    pub fn basis_products<T: Scalar>(
+        &self,
+        basis: &B::Slice<T>,
+        count: usize,
+        w: &B::Slice<T>,
+        out: &mut B::Slice<T>,
+    ) -> Result<()> {
+        self.backend.basis_products(basis, count, w, out)?;
+        self.communicator.all_sum(&self.backend, B::part_mut(out, 0..count))
+    }
+
+    /// [`VectorOps::basis_update`], the norm over all parts.
+    ///
+    /// # Errors
+    /// As [`VectorOps::basis_update`] and [`Space::dot`].
+    pub fn basis_update<T: Scalar>(
+        &self,
+        alpha: T,
+        basis: &B::Slice<T>,
+        count: usize,
+        h: &B::Slice<T>,
+        w: &mut B::Slice<T>,
+        square: Option<&mut B::Slice<T>>,
+    ) -> Result<()> {
+        let Some(square) = square else {
+            return self.backend.basis_update(alpha, basis, count, h, w, None);
+        };
+        self.backend.basis_update(alpha, basis, count, h, w, Some(&mut *square))?;
+        self.communicator.all_sum(&self.backend, B::part_mut(square, 0..1))
+    }
+}

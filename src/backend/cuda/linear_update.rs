@@ -1,0 +1,165 @@
+//! Linear updates of vectors and programs on the scalars of a recurrence, on the device.
+
+use super::compile::program_number;
+use super::launch::{Constants, kernels};
+use super::slice::Slice;
+use super::{Cuda, capture, policy};
+use crate::backend::scalars::WORDS;
+use crate::backend::{Coefficient, LinearUpdate, ScalarProgram, Slot};
+use crate::error::{Error, Result};
+use crate::scalar::Scalar;
+
+/// Words of a `Table` of `kernels/linear_update.cu`, and where its parts begin.
+const TABLE: usize = REFERENCES + 3 * MOST + 1;
+const REFERENCES: usize = 2 * MOST * MOST;
+const MOST: usize = 4;
+
+/// Instructions of a program that is compiled, at most: 200 take 0.9 s, 1000 take 14 s.
+const MOST_COMPILED: usize = 256;
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "linear_update.cu", types(T: Scalar as SCALAR);
+        fn linear_update(
+            table: Constants<u32, TABLE>,
+            x0: Option<&Slice<T>>,
+            x1: Option<&Slice<T>>,
+            x2: Option<&Slice<T>>,
+            x3: Option<&Slice<T>>,
+            y0: Option<&mut Slice<T>>,
+            y1: Option<&mut Slice<T>>,
+            y2: Option<&mut Slice<T>>,
+            y3: Option<&mut Slice<T>>,
+            state: &mut Slice<T>,
+            size: u32,
+            words: Option<&Slice<u32>>,
+            instructions: u32,
+            n: u64,
+            partials: u64,
+            finished: u64,
+        );
+    }
+    kernels! {
+        "scalars.cu", types(T: Scalar as SCALAR);
+        fn run_program(
+            words: &Slice<u32>,
+            instructions: u32,
+            state: &mut Slice<T>,
+            size: u32,
+            if_running: u32,
+        );
+    }
+}
+
+/// A coefficient as the kernel reads it: what it is, and its place in the state.
+fn encoded(coefficient: Coefficient) -> u32 {
+    let (kind, place) = match coefficient {
+        Coefficient::Zero => (0, 0),
+        Coefficient::One => (1, 0),
+        Coefficient::MinusOne => (2, 0),
+        Coefficient::At(slot) => (3, slot.place()),
+        Coefficient::Minus(slot) => (4, slot.place()),
+    };
+    kind << 8 | place as u32
+}
+
+/// The class of the units for a program: its own where iterations are being recorded, which repeat it often enough that
+/// compiling it pays, else that of the interpreter.
+fn class(cuda: Cuda, program: &ScalarProgram<Cuda>) -> u32 {
+    let instructions = program.code.len() / WORDS;
+    if !(1..=MOST_COMPILED).contains(&instructions) || capture::stream(cuda.0.ordinal).is_none() {
+        return 0;
+    }
+    *program.number.get_or_init(|| program_number(&program.code))
+}
+
+fn check_state(size: usize) -> Result<()> {
+    if size <= Slot::ENDED.place() || size > Slot::MOST {
+        let (least, most) = (Slot::ENDED.place() + 1, Slot::MOST);
+        return Err(Error::InvalidArgument(format!(
+            "a state of {size} scalars: {least} to {most} are possible"
+        )));
+    }
+    Ok(())
+}
+
+/// See [`VectorOps::run_program`](crate::backend::VectorOps::run_program). With `if_running` a state that has ended is
+/// left alone whatever the program begins with.
+pub(super) fn run_program<T: Scalar>(
+    cuda: Cuda,
+    program: &ScalarProgram<Cuda>,
+    state: &mut Slice<T>,
+    if_running: bool,
+) -> Result<()> {
+    check_state(state.len())?;
+    let (words, size) = (&*program.words, state.len() as u32);
+    let instructions = (words.len() / WORDS) as u32;
+    let shape = policy::scalars().class(class(cuda, program));
+    kernel::run_program(cuda, shape, words, instructions, state, size, u32::from(if_running))
+}
+
+/// See [`VectorOps::linear_update`](crate::backend::VectorOps::linear_update).
+pub(super) fn linear_update<T: Scalar>(
+    cuda: Cuda,
+    update: LinearUpdate<'_, '_, T, Cuda>,
+    state: &mut Slice<T>,
+    then: Option<&ScalarProgram<Cuda>>,
+) -> Result<()> {
+    check_state(state.len())?;
+    update.check(state.len())?;
+    let n = update.len();
+    let LinearUpdate { inputs, outputs, coefficients, products } = update;
+    let vectors = inputs.len() + outputs.len();
+    if vectors == 0 {
+        return then.map_or(Ok(()), |program| run_program(cuda, program, state, true));
+    }
+    let mut table = [0; TABLE];
+    let mut reads = 0;
+    for (k, &coefficient) in coefficients.iter().enumerate() {
+        table[k] = encoded(coefficient);
+        reads |= u32::from(coefficient != Coefficient::Zero) << (k % vectors);
+    }
+    for (p, product) in products.iter().enumerate() {
+        let words = [product.left, product.right, product.to.place()];
+        for (part, word) in words.into_iter().enumerate() {
+            table[REFERENCES + MOST * part + p] = word as u32;
+        }
+        // Outputs have their new values there.
+        for vector in [product.left, product.right].into_iter().filter(|&v| v < inputs.len()) {
+            reads |= 1 << vector;
+        }
+    }
+    table[TABLE - 1] = reads;
+    let counts = [inputs.len(), outputs.len(), products.len()];
+    let words = then.map(|program| &*program.words);
+    let instructions = words.map_or(0, |words| words.len() / WORDS) as u32;
+    let shape = policy::linear_update(cuda.0.chip, n, size_of::<T>(), counts, instructions > 0)
+        .class(then.map_or(0, |program| class(cuda, program)));
+    let (partials, finished) = cuda.0.workspaces.reduction();
+    let x = |k: usize| inputs.get(k).copied();
+    let mut outputs = outputs.iter_mut().map(|y| &mut **y);
+    let y = [outputs.next(), outputs.next(), outputs.next(), outputs.next()];
+    let [y0, y1, y2, y3] = y;
+    let size = state.len() as u32;
+    kernel::linear_update(
+        cuda,
+        shape,
+        Constants(table),
+        x(0),
+        x(1),
+        x(2),
+        x(3),
+        y0,
+        y1,
+        y2,
+        y3,
+        state,
+        size,
+        words,
+        instructions,
+        n as u64,
+        partials,
+        finished,
+    )
+}

@@ -1,0 +1,201 @@
+//! Linear updates with their programs, and steps with a basis.
+
+use super::{PARTIALS, Shape};
+use crate::backend::cuda::chip::Chip;
+use crate::backend::cuda::compile::Unit;
+
+/// Threads of a block of a linear update, by itself or with sums.
+const UPDATE_THREADS: u32 = 256;
+/// Blocks of it that a multiprocessor has room for, where there are up to four vectors, and where there are more: these
+/// take more registers.
+const UPDATE_BLOCKS: [u32; 2] = [3, 2];
+
+/// Threads of the block that runs a program.
+const SCALARS_THREADS: u32 = 64;
+
+/// Threads of a block of products with a basis, one a multiprocessor: the fewer partial sums, the sooner they are added
+/// up at the end.
+const BASIS_SUM_THREADS: u32 = 512;
+/// Threads of a block that adds vectors of a basis, and blocks a multiprocessor.
+const BASIS_THREADS: u32 = 256;
+const BASIS_BLOCKS: u32 = 3;
+/// Most vectors that a block multiplies by w: a place in shared memory for each and every warp.
+const SLICE: u32 = 64;
+/// Elements of h in shared memory at a time.
+const FACTORS: u32 = 256;
+/// Slices of a launch: a counter each.
+const MOST_SLICES: usize = 32;
+/// Most vectors of a launch.
+pub(in crate::backend::cuda) const MOST_VECTORS: usize = MOST_SLICES * SLICE as usize;
+/// The class of units for vectors so short that a multiprocessor has no tile of the other's: an element a thread, and
+/// more vectors at a time.
+pub(in crate::backend::cuda) const FEW_ROWS: u32 = 1;
+
+/// Rotations in shared memory at a time.
+const STEPS: u32 = 128;
+/// Unknowns of a triangular system at a time, one a thread, and columns whose entries a thread has on their way.
+const SOLVE_THREADS: u32 = 256;
+const SOLVE_AT_ONCE: u32 = 8;
+
+/// The constants of a unit of these kernels.
+pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
+    match unit.source() {
+        "linear_update.cu" => {
+            let count = |name| unit.type_of(name).parse::<usize>().unwrap_or(usize::MAX);
+            let (blocks, unroll) = update_room(count("INPUTS") + count("OUTPUTS"));
+            vec![("THREADS", UPDATE_THREADS), ("MIN_BLOCKS", blocks), ("UNROLL", unroll)]
+        }
+        "scalars.cu" => vec![("THREADS", SCALARS_THREADS)],
+        "hessenberg.cu" => {
+            vec![("STEPS", STEPS), ("THREADS", SOLVE_THREADS), ("AT_ONCE", SOLVE_AT_ONCE)]
+        }
+        _ => {
+            let (items, at_once) = basis_items(unit.scalar_bytes(), unit.size_class());
+            vec![
+                ("THREADS", BASIS_THREADS),
+                ("SUM_THREADS", BASIS_SUM_THREADS),
+                ("ITEMS", items),
+                ("AT_ONCE", at_once),
+                ("SLICE", SLICE),
+                ("FACTORS", FACTORS),
+            ]
+        }
+    }
+}
+
+/// Blocks a multiprocessor of a linear update of so many vectors, and loads of sixteen bytes in flight a thread and
+/// vector.
+fn update_room(vectors: usize) -> (u32, u32) {
+    let unroll = match vectors {
+        0..=2 => 4,
+        3..=4 => 2,
+        _ => 1,
+    };
+    (UPDATE_BLOCKS[usize::from(vectors > 4)], unroll)
+}
+
+/// Elements of w that a thread has, and vectors of the basis that it reads at a time: 128 bytes of these together,
+/// where there are enough elements.
+fn basis_items(bytes: usize, class: u32) -> (u32, u32) {
+    match (bytes, class) {
+        (4, 0) => (8, 4),
+        (8, 0) => (4, 4),
+        (_, 0) => (2, 4),
+        (16, _) => (1, 8),
+        _ => (1, 16),
+    }
+}
+
+/// A linear update of so many inputs, outputs and inner products, `program` behind it. Where there is something to be
+/// done behind all blocks, these stride: the fewer they are, the sooner the last one is known.
+pub(in crate::backend::cuda) fn linear_update(
+    chip: Chip,
+    n: usize,
+    element_bytes: usize,
+    [inputs, outputs, products]: [usize; 3],
+    program: bool,
+) -> Shape {
+    const COUNTS: [&str; 5] = ["0", "1", "2", "3", "4"];
+    let (blocks, unroll) = update_room(inputs + outputs);
+    let tiles = n.div_ceil((UPDATE_THREADS * unroll) as usize * (16 / element_bytes));
+    let most = if products > 0 || program {
+        ((blocks * chip.multiprocessors) as usize).min(PARTIALS / products.max(1))
+    } else {
+        i32::MAX as usize
+    };
+    Shape::new(tiles.clamp(1, most) as u32, UPDATE_THREADS)
+        .variant("INPUTS", COUNTS[inputs])
+        .variant("OUTPUTS", COUNTS[outputs])
+        .variant("PRODUCTS", COUNTS[products])
+}
+
+/// A program by itself.
+pub(in crate::backend::cuda) fn scalars() -> Shape {
+    Shape::new(1, SCALARS_THREADS)
+}
+
+/// How blocks share products with a basis out: `rows` for each `slice` vectors.
+pub(in crate::backend::cuda) struct BasisProducts {
+    pub(in crate::backend::cuda) shape: Shape,
+    pub(in crate::backend::cuda) slice: u32,
+    pub(in crate::backend::cuda) rows: u32,
+}
+
+/// Up to [`MOST_VECTORS`] vectors of n elements. Long vectors have one slice where they can, so that w is read once; of
+/// short ones there are as many as leave no multiprocessor idle. Depends on sizes and the chip alone.
+pub(in crate::backend::cuda) fn basis_products(
+    chip: Chip,
+    count: usize,
+    n: usize,
+    bytes: usize,
+) -> BasisProducts {
+    let (class, tiles) = basis_tiles(chip, n, bytes, BASIS_SUM_THREADS, 1);
+    let at_once = basis_items(bytes, class).1 as usize;
+    let resident = chip.multiprocessors as usize;
+    let least = count.div_ceil(SLICE as usize);
+    let most = count.div_ceil(at_once).min(MOST_SLICES);
+    let slice = count.div_ceil((resident / tiles).clamp(least, most.max(least)));
+    let slices = count.div_ceil(slice);
+    let rows = tiles.min((resident / slices).max(1));
+    let shape = Shape::new((slices * rows) as u32, BASIS_SUM_THREADS).class(class);
+    BasisProducts { shape, slice: slice as u32, rows: rows as u32 }
+}
+
+/// Blocks that stride over tiles of w.
+pub(in crate::backend::cuda) fn basis_update(chip: Chip, n: usize, bytes: usize) -> Shape {
+    let (class, tiles) = basis_tiles(chip, n, bytes, BASIS_THREADS, BASIS_BLOCKS);
+    let most = ((BASIS_BLOCKS * chip.multiprocessors) as usize).min(PARTIALS);
+    Shape::new(tiles.min(most) as u32, BASIS_THREADS).class(class)
+}
+
+/// The class of the unit for vectors of n elements, and their tiles, one at least.
+fn basis_tiles(chip: Chip, n: usize, bytes: usize, threads: u32, blocks: u32) -> (u32, usize) {
+    let tiles = |class| n.div_ceil((threads * basis_items(bytes, class).0) as usize).max(1);
+    let class = if tiles(0) < (blocks * chip.multiprocessors) as usize { FEW_ROWS } else { 0 };
+    (class, tiles(class))
+}
+
+/// A step of the Hessenberg matrix, by one warp.
+pub(in crate::backend::cuda) fn hessenberg() -> Shape {
+    Shape::new(1, 32)
+}
+
+/// A triangular system, by one block.
+pub(in crate::backend::cuda) fn triangular_solve() -> Shape {
+    Shape::new(1, SOLVE_THREADS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every vector lies in a slice, slices fit shared memory and counters, and long vectors have as few as they can.
+    #[test]
+    fn slices_cover_the_basis() {
+        let chip = Chip {
+            capability: (9, 0),
+            cluster: 1,
+            multiprocessors: 132,
+            threads_per_multiprocessor: 2048,
+            shared_a_block: 232_448,
+            shared_a_multiprocessor: 233_472,
+            shared_reserved: 1024,
+        };
+        for count in [1, 2, 7, 8, 9, 31, 64, 65, 257, MOST_VECTORS] {
+            for n in [0, 1, 1000, 10_000, 262_144, 1 << 24] {
+                for bytes in [4, 8, 16] {
+                    let BasisProducts { shape, slice, rows } = basis_products(chip, count, n, bytes);
+                    let slices = count.div_ceil(slice as usize);
+                    assert!((1..=SLICE).contains(&slice) && slices <= MOST_SLICES && rows > 0);
+                    assert_eq!(shape.blocks as usize, slices * rows as usize);
+                    if n == 1 << 24 {
+                        assert_eq!(slices, count.div_ceil(SLICE as usize), "{count}");
+                    }
+                }
+            }
+        }
+        assert_eq!(basis_products(chip, 30, 1 << 24, 8).rows, 132);
+        // Two vectors at a time would leave three of four multiprocessors idle.
+        assert_eq!(basis_products(chip, 30, 10_000, 8).shape.blocks, 40);
+    }
+}

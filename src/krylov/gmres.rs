@@ -1,0 +1,227 @@
+//! Flexible GMRES with restarts: any square system.
+//!
+//! From v_0 = r / beta, beta = ||r||, r = b - A x:
+//!
+//! ```text
+//! for j from 0 below m
+//!     z_j = M^-1 v_j
+//!     w = A z_j
+//!     h = V^H w,  w = w - V h,  and both once more                    classical Gram and Schmidt, twice
+//!     v_(j+1) = w / ||w||
+//!     rotate the new column (h, ||w||) of the Hessenberg matrix;  |g_(j+1)| is the residual's norm
+//! y = R^-1 g,  x = x + Z y
+//! ```
+//!
+//! Y. Saad, A flexible inner-outer preconditioned GMRES algorithm, SIAM J. Sci. Comput. 14 (1993); Iterative Methods
+//! for Sparse Linear Systems, 2nd ed., algorithm 9.6. The second pass keeps the basis orthogonal to working precision
+//! (L. Giraud, J. Langou, M. Rozloznik and J. van den Eshof, Numer. Math. 101, 2005), and asks for few sums over all
+//! processors where the modified form asks for one a vector. Every z_j is kept, so M may be another one in each step.
+//!
+//! Step j moves the matrix, M, and 4 (j + 1) + 10 vectors, so an iteration 2 (m + 1) + 10 vectors on average.
+
+use super::SolveOptions;
+use super::driver::Krylov;
+use super::method::{Aim, Method, Room, System, Vectors, lengthen};
+use crate::backend::{
+    Alone, CgStatus, Coefficient, Communicator, Hessenberg, Inverse, LinearUpdate, ScalarLayout, Slot, Space,
+    VectorOps,
+};
+use crate::error::{Error, Result};
+use crate::scalar::Scalar;
+use num_traits::{Float, Zero};
+
+/// A flexible GMRES solver for n unknowns, with the memory it needs: keep it, and solve many times.
+///
+/// ```
+/// use residua::{Csr, Host, krylov::{Gmres, SolveOptions}, precondition::Identity};
+/// use std::ops::ControlFlow;
+/// // | 1  2 |
+/// // |-3  1 | x = (3, -2)
+/// let a = Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, 2.0, -3.0, 1.0])?;
+/// let mut gmres = Gmres::new(&Host, 2, 30, SolveOptions::default())?;
+/// let mut x = vec![0.0; 2];
+/// let report = gmres.solve(&a, &Identity, &[3.0, -2.0], &mut x, |_, _| ControlFlow::Continue(()))?;
+/// assert!(report.outcome.is_converged() && (x[0] - 1.0_f64).abs() < 1e-8);
+/// # Ok::<(), residua::Error>(())
+/// ```
+pub type Gmres<T, B, C = Alone> = Krylov<T, B, FlexibleMinimalResidual<T, B>, C>;
+
+impl<T: Scalar, B: VectorOps> Gmres<T, B> {
+    /// A solver for `n` unknowns that starts again after `restart` iterations: (restart + 4) n scalars, and restart n
+    /// more with a preconditioner that is not the identity.
+    ///
+    /// # Errors
+    /// For no iterations, on a tolerance that is negative, infinite or NaN, and without memory.
+    pub fn new(backend: &B, n: usize, restart: usize, options: SolveOptions) -> Result<Self> {
+        let method = FlexibleMinimalResidual::new(backend, n, restart)?;
+        Krylov::with_method(Space::new(backend.clone()), method, options)
+    }
+}
+
+/// The Arnoldi process of flexible GMRES, and the QR factorisation of its Hessenberg matrix.
+#[derive(Debug)]
+pub struct FlexibleMinimalResidual<T: Scalar, B: VectorOps> {
+    restart: usize,
+    /// ||w||^2, then 1 / ||w||.
+    norm: Slot,
+    layout: ScalarLayout,
+    x: B::Vec<T>,
+    r: B::Vec<T>,
+    scratch: B::Vec<T>,
+    /// V and Z, vector behind vector; Z is empty without a preconditioner.
+    v: B::Vec<T>,
+    z: B::Vec<T>,
+    room: Room<T, B>,
+    passes: [B::Vec<T>; 2],
+    triangle: B::Vec<T>,
+    rotations: B::Vec<T>,
+    g: B::Vec<T>,
+    y: B::Vec<T>,
+    state: B::Vec<T>,
+}
+
+impl<T: Scalar, B: VectorOps> FlexibleMinimalResidual<T, B> {
+    /// For `n` unknowns, with a restart after `restart` iterations, or after n where that is less.
+    ///
+    /// # Errors
+    /// For no iterations, and without memory.
+    pub fn new(backend: &B, n: usize, restart: usize) -> Result<Self> {
+        if restart == 0 {
+            return Err(Error::InvalidArgument(
+                "GMRES that starts again after 0 iterations: at least 1".into(),
+            ));
+        }
+        let m = restart.min(n.max(1));
+        let layout = ScalarLayout::new();
+        let norm = layout.slot(0.0);
+        let zeros = |length: usize| backend.zeros::<T>(length);
+        Ok(Self {
+            restart: m,
+            norm,
+            x: zeros(n)?,
+            r: zeros(n)?,
+            scratch: zeros(n)?,
+            v: zeros(n.saturating_mul(m + 1))?,
+            z: zeros(0)?,
+            room: Room::new(backend)?,
+            passes: [zeros(m + 1)?, zeros(m + 1)?],
+            triangle: zeros(m * (m + 1))?,
+            rotations: zeros(2 * m)?,
+            g: zeros(m + 1)?,
+            y: zeros(m)?,
+            state: zeros(layout.len())?,
+            layout,
+        })
+    }
+}
+
+impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for FlexibleMinimalResidual<T, B> {
+    type Word = T;
+
+    fn name(&self) -> &'static str {
+        "gmres"
+    }
+
+    fn shape(&self) -> (usize, usize) {
+        let n = B::len(&*self.x);
+        (n, n)
+    }
+
+    fn period(&self) -> usize {
+        self.restart
+    }
+
+    fn cycle(&self) -> Option<usize> {
+        Some(self.restart)
+    }
+
+    fn fit(&mut self, space: &Space<B, C>, system: System<'_, T, B>) -> Result<()> {
+        let n = B::len(&*self.x);
+        if matches!(system.m.fused(), Some(Inverse::Identity)) {
+            self.z = space.backend().zeros(0)?;
+        } else {
+            lengthen(space.backend(), &mut self.z, n.saturating_mul(self.restart))?;
+        }
+        self.room.fit(space.backend(), system.m)
+    }
+
+    fn vectors(&mut self) -> Vectors<'_, T, B> {
+        Vectors { steps: &mut self.x, residual: &mut self.r, scratch: &mut self.scratch }
+    }
+
+    fn start(&mut self, space: &Space<B, C>, _system: System<'_, T, B>, aim: Aim<T::Real>) -> Result<()> {
+        let (backend, n) = (space.backend(), B::len(&*self.x));
+        let mut state = self.layout.initial::<T>(aim.square);
+        backend.write(&state, &mut self.state)?;
+        let place = self.norm.place();
+        space.dot(&self.r, &self.r, B::part_mut(&mut self.state, place..place + 1))?;
+        let square = backend.value(B::part(&self.state, place..place + 1))?.re();
+        let beta = Float::sqrt(square);
+        if !(beta > T::Real::zero() && Float::is_finite(beta)) {
+            let fault = if beta.is_zero() { CgStatus::Breakdown } else { CgStatus::NotFinite };
+            state[Slot::STATUS.place()] = T::from_real(fault.to_real());
+            return backend.write(&state, &mut self.state);
+        }
+        let mut g = vec![T::zero(); self.restart + 1];
+        g[0] = T::from_real(beta);
+        backend.write(&g, &mut self.g)?;
+        backend.axpby(T::from_real(beta.recip()), &self.r, T::zero(), B::part_mut(&mut self.v, 0..n))
+    }
+
+    fn iterate(&mut self, space: &Space<B, C>, system: System<'_, T, B>, step: usize) -> Result<()> {
+        let (backend, n, j) = (space.backend(), B::len(&*self.x), step % self.restart);
+        let (basis, rest) = B::split_mut(&mut self.v, (j + 1) * n);
+        let w = B::part_mut(rest, 0..n);
+        let v = B::part(basis, j * n..(j + 1) * n);
+        if B::len(&*self.z) > 0 {
+            let z = B::part_mut(&mut self.z, j * n..(j + 1) * n);
+            self.room.apply(backend, system.m, v, z)?;
+            system.a.apply(backend, z, w)?;
+        } else {
+            system.a.apply(backend, v, w)?;
+        }
+        let [first, second] = &mut self.passes;
+        let (place, count) = (self.norm.place(), j + 1);
+        space.basis_products(basis, count, w, first)?;
+        space.basis_update(-T::one(), basis, count, first, w, None)?;
+        space.basis_products(basis, count, w, second)?;
+        let square = B::part_mut(&mut self.state, place..place + 1);
+        space.basis_update(-T::one(), basis, count, second, w, Some(square))?;
+        backend.hessenberg_step(
+            j,
+            Hessenberg {
+                columns: self.restart,
+                passes: [&**first, &**second],
+                r: &mut self.triangle,
+                rotations: &mut self.rotations,
+                g: &mut self.g,
+                state: &mut self.state,
+                norm: self.norm,
+            },
+        )?;
+        let coefficients = &[Coefficient::At(self.norm)];
+        let update = LinearUpdate { inputs: &[], outputs: &mut [w], coefficients, products: &[] };
+        space.linear_update(update, &mut self.state, None)
+    }
+
+    fn message(&self) -> &B::Slice<T> {
+        &self.state
+    }
+
+    fn finish(&mut self, space: &Space<B, C>, _system: System<'_, T, B>, done: usize) -> Result<()> {
+        let backend = space.backend();
+        backend.fill(T::zero(), &mut self.x)?;
+        if done == 0 {
+            return Ok(());
+        }
+        backend.triangular_solve(done, self.restart + 1, &self.triangle, &self.g, &mut self.y)?;
+        let basis = if B::len(&*self.z) > 0 { &self.z } else { &self.v };
+        backend.basis_update(T::one(), basis, done, &self.y, &mut self.x, None)
+    }
+
+    fn bytes_per_iteration(&self, System { a, m }: System<'_, T, B>) -> usize {
+        let vector = B::len(&*self.x) * size_of::<T>();
+        let preconditioner = if B::len(&*self.z) > 0 { m.bytes() } else { 0 };
+        a.bytes() + preconditioner + (2 * (self.restart + 1) + 8) * vector
+    }
+}

@@ -1,0 +1,87 @@
+//! Ruiz's scaling.
+
+use super::pattern::Pattern;
+use super::scaling::{Scaling, logarithms};
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::scalar::Scalar;
+
+/// Passes over the matrix at most: each halves the distance of all logarithms from their goal.
+const PASSES: usize = 30;
+
+/// Where the largest magnitudes of all rows and columns are within 2 to this, another pass would be lost in rounding to
+/// powers of two.
+const NEAR_ENOUGH: f64 = 0.25;
+
+/// Factors that bring the largest magnitude of each row and of each column near 1 (from 1/3 to 3): Ruiz, "A scaling
+/// algorithm to equilibrate both rows and columns norms in matrices", report RAL-TR-2001-034, in the maximum norm. All
+/// are powers of two, so that no entry is rounded. Rows and columns of zeros keep the factor 1. At most 30 passes over
+/// the entries.
+///
+/// # Errors
+/// Where an entry is infinite or not a number, where there are 2^32 - 1 rows or columns or more, or without memory.
+pub fn equilibrate<T: Scalar>(a: &Csr<T>) -> Result<Scaling> {
+    scaled(a, false)
+}
+
+/// As [`equilibrate`] with one factor for row i and column i, so that D A D is symmetric where A is. A matrix that is
+/// not symmetric gets one for which the larger of both is near 1.
+///
+/// # Errors
+/// As [`equilibrate`], and unless A is square.
+pub fn equilibrate_symmetric<T: Scalar>(a: &Csr<T>) -> Result<Scaling> {
+    Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+    scaled(a, true)
+}
+
+/// Largest logarithms of rows and columns under the factors so far.
+struct Largest {
+    rows: Vec<f64>,
+    columns: Vec<f64>,
+}
+
+fn scaled<T: Scalar>(a: &Csr<T>, symmetric: bool) -> Result<Scaling> {
+    let pattern = Pattern::stored(a)?;
+    let entries = logarithms(a, pattern.starts())?;
+    let (mut rows, mut columns) = (vec![0.0; a.rows()], vec![0.0; a.columns()]);
+    let mut largest = Largest { rows: rows.clone(), columns: columns.clone() };
+    for _ in 0..PASSES {
+        largest.find(&pattern, &entries, &rows, &columns);
+        if symmetric {
+            for (row, column) in largest.rows.iter_mut().zip(&mut largest.columns) {
+                *row = row.max(*column);
+                *column = *row;
+            }
+        }
+        let mut farthest = 0.0_f64;
+        let mut step = |factors: &mut [f64], largest: &[f64]| {
+            for (factor, &size) in factors.iter_mut().zip(largest).filter(|(_, size)| size.is_finite()) {
+                farthest = farthest.max(size.abs());
+                *factor -= size / 2.0;
+            }
+        };
+        step(&mut rows, &largest.rows);
+        step(&mut columns, &largest.columns);
+        if farthest < NEAR_ENOUGH {
+            break;
+        }
+    }
+    Ok(Scaling::from_logarithms(&rows, &columns).to_powers_of_two())
+}
+
+impl Largest {
+    fn find(&mut self, pattern: &Pattern<'_>, entries: &[f64], rows: &[f64], columns: &[f64]) {
+        self.columns.fill(f64::NEG_INFINITY);
+        let starts = pattern.starts();
+        for (row, most) in self.rows.iter_mut().enumerate() {
+            *most = f64::NEG_INFINITY;
+            let places = starts[row]..starts[row + 1];
+            for (&column, entry) in pattern.row(row).iter().zip(&entries[places]) {
+                let size = entry + rows[row] + columns[column as usize];
+                *most = most.max(size);
+                let column = &mut self.columns[column as usize];
+                *column = column.max(size);
+            }
+        }
+    }
+}

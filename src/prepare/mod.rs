@@ -1,0 +1,48 @@
+//! What makes a matrix easier to factorise before any factor is computed: scalings, matchings, and the block triangular
+//! form.
+//!
+//! An unsymmetric or badly scaled A is replaced by P R A C Q, where R and C are diagonal and P and Q permutations.
+//! Large entries come to the diagonal (matching), entries get comparable sizes (scaling), and what can be solved one
+//! piece after the other is separated (block triangular form). Then A x = b becomes (P R A C Q) y = P R b and x = C Q
+//! y.
+//!
+//! ```text
+//!     | 0  0  8 |   the entries 8, 2, 5 have the largest product:    | 1  0  0 |     columns 2, 0, 1 in this order,
+//! A = | 2  1  0 |   rows 0, 1, 2 are matched with columns 2, 0, 1;   | 0  1  s |     each matched entry of magnitude
+//!     | 4  5  0 |   scaled by powers of these                        | 0  t  1 |     1, all others at most 1
+//! ```
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `pattern` | where entries stand, by rows and by columns |
+//! | `scaling` | two diagonal matrices, and how they are applied |
+//! | `equilibrate` | Ruiz's scaling: rows and columns of largest magnitude about 1 |
+//! | `matching` | maximum matching of rows with columns, structural rank |
+//! | `product` | the matching with the largest product of magnitudes, and its scaling |
+//! | `symmetric` | the same for a matrix with a_ij and a_ji of equal magnitude: pairs for pivots of 2 x 2 |
+//! | `triangular`, `strong` | Dulmage-Mendelsohn decomposition, strongly connected components |
+//! | `permute` | P A Q |
+//!
+//! All of it runs on the host. No function recurses, so a chain of 10^7 rows is no danger to the stack, and all are
+//! deterministic: ties go to the smaller index.
+
+mod equilibrate;
+mod matching;
+mod pattern;
+mod permute;
+mod product;
+mod scaling;
+mod strong;
+mod symmetric;
+#[cfg(test)]
+mod tests;
+mod triangular;
+
+pub use equilibrate::{equilibrate, equilibrate_symmetric};
+pub use matching::{Matching, UNMATCHED, maximum_matching};
+pub use pattern::Pattern;
+pub use permute::permute;
+pub use product::{ProductMatching, maximum_product_matching};
+pub use scaling::Scaling;
+pub use symmetric::{SymmetricMatching, symmetric_matching};
+pub use triangular::{Block, BlockKind, BlockTriangular, block_triangular};

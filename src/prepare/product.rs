@@ -1,0 +1,417 @@
+//! The matching with the largest product of magnitudes.
+//!
+//! With costs c_ij = max_k log|a_ik| - log|a_ij| it is the assignment of smallest total cost. Numbers u_i and v_j with
+//! u_i + v_j <= c_ij for all entries, and equality for matched ones, prove that it is, and are the logarithms of the
+//! scale factors. Rows get their columns one after the other, each along a shortest augmenting path, whose lengths
+//! c_ij - u_i - v_j are never negative (Dijkstra). Duff and Koster, "On algorithms for permuting large entries to the
+//! diagonal of a sparse matrix", SIAM J. Matrix Anal. Appl. 22 (2001), the fifth of their variants.
+//!
+//! Costs are whole numbers, logarithms in units of 2^-32: sums are exact then, entries tie exactly where their
+//! magnitudes do, and the inequalities hold to the last bit.
+
+use super::matching::{Matching, UNMATCHED};
+use super::pattern::Pattern;
+use super::scaling::{LARGEST_POWER, Scaling, logarithms};
+use crate::error::Result;
+use crate::matrix::Csr;
+use crate::parallel::prelude::*;
+use crate::scalar::Scalar;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Units of cost in a factor of two.
+const UNIT: f64 = (1u64 << 32) as f64;
+
+/// Cost of an entry that is zero, and length of no path.
+const NEVER: i64 = i64::MAX;
+
+/// Tree of a column that every search may enter.
+const ALIVE: u32 = u32::MAX;
+
+/// A matching of largest product, and the scaling that shows it.
+#[derive(Debug, Clone)]
+pub struct ProductMatching {
+    matching: Matching,
+    scaling: Scaling,
+}
+
+impl ProductMatching {
+    /// Rows and columns in pairs.
+    pub fn matching(&self) -> &Matching {
+        &self.matching
+    }
+
+    /// The scaling under which matched entries have magnitude 1 (up to rounding) and all others at most 1 (up to a
+    /// relative 1e-9).
+    pub fn scaling(&self) -> &Scaling {
+        &self.scaling
+    }
+
+    /// Takes both out.
+    pub fn into_parts(self) -> (Matching, Scaling) {
+        (self.matching, self.scaling)
+    }
+}
+
+/// Pairs rows with columns so that the product of the magnitudes of the matched entries is largest, and the scaling
+/// that makes these 1 and all others at most 1. Zeros do not count, whether they are stored or not.
+///
+/// Where A is structurally singular or rectangular, as many pairs as there can be are found; the product is largest for
+/// the rows and columns that were matched, the scaling is as promised for all entries, and the largest entry of an
+/// unmatched row or column has magnitude 1. Factors are between 2^-1000 and 2^1000: where a
+/// matrix needs others, the largest entry of each row is 1 all the same, but matched ones may be smaller.
+///
+/// ```
+/// use residua::{Csr, prepare::maximum_product_matching};
+///
+/// let a = Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, 4.0, 8.0, 2.0])?;
+/// let best = maximum_product_matching(&a)?; // 4 * 8 is more than 1 * 2
+/// assert_eq!(best.matching().column_of(), [1, 0]);
+/// let scaled = best.scaling().apply(&a)?;
+/// assert!((scaled.parts().values[1] - 1.0_f64).abs() < 1e-14 && scaled.parts().values[0] < 1.0);
+/// # Ok::<(), residua::Error>(())
+/// ```
+///
+/// # Errors
+/// Where an entry is infinite or not a number, where there are 2^32 - 1 rows or columns or more, or without memory.
+pub fn maximum_product_matching<T: Scalar>(a: &Csr<T>) -> Result<ProductMatching> {
+    let pattern = Pattern::stored(a)?;
+    let sizes = logarithms(a, pattern.starts())?;
+    let mut assignment = Assignment::new(&pattern, &sizes);
+    assignment.start();
+    assignment.look_one_step_ahead();
+    for row in 0..pattern.rows() {
+        if assignment.matching.column_of()[row] == UNMATCHED {
+            assignment.search(row);
+        }
+    }
+    assignment.settle_dead_trees();
+    assignment.settle_unmatched();
+    let scaling = assignment.scaling(&sizes);
+    Ok(ProductMatching { matching: assignment.matching, scaling })
+}
+
+/// The state between two searches: u_i + v_j <= c_ij wherever column j is alive, equality where matched.
+struct Assignment<'a> {
+    pattern: &'a Pattern<'a>,
+    costs: Vec<i64>,
+    /// What was subtracted from the costs of each row: its largest logarithm.
+    largest: Vec<i64>,
+    u: Vec<i64>,
+    v: Vec<i64>,
+    matching: Matching,
+    /// Length of the shortest path to each column that the search at hand has found, valid where `found` is its number.
+    distances: Vec<i64>,
+    found: Vec<u32>,
+    done: Vec<u32>,
+    /// The row from which the path enters a column.
+    from: Vec<u32>,
+    heap: BinaryHeap<Reverse<(i64, u32)>>,
+    /// Columns at the distance at hand, which need no heap.
+    near: Vec<u32>,
+    /// Columns of the shortest path tree.
+    tree: Vec<u32>,
+    searches: u32,
+    /// The failed search whose tree a column is in. No path leads out of such a tree, so later searches stay outside.
+    dead: Vec<u32>,
+    /// Rows and columns of each tree of a failed search, the row at which it started first.
+    trees: Vec<(Vec<u32>, Vec<u32>)>,
+}
+
+impl<'a> Assignment<'a> {
+    fn new(pattern: &'a Pattern<'a>, sizes: &[f64]) -> Self {
+        let (rows, columns) = (pattern.rows(), pattern.columns());
+        let mut costs = vec![0; sizes.len()];
+        costs.par_iter_mut().zip(sizes).with_min_len(1 << 14).for_each(|(cost, &size)| {
+            *cost = if size == f64::NEG_INFINITY { NEVER } else { (-size * UNIT).round() as i64 };
+        });
+        let mut largest = vec![0; rows];
+        for (row, largest) in largest.iter_mut().enumerate() {
+            let line = &mut costs[pattern.starts()[row]..pattern.starts()[row + 1]];
+            let least = line.iter().copied().min().unwrap_or(NEVER);
+            if least != NEVER {
+                line.iter_mut().filter(|cost| **cost != NEVER).for_each(|cost| *cost -= least);
+                *largest = -least;
+            }
+        }
+        Self {
+            pattern,
+            costs,
+            largest,
+            u: vec![0; rows],
+            v: vec![0; columns],
+            matching: Matching::none(rows, columns),
+            distances: vec![0; columns],
+            found: vec![0; columns],
+            done: vec![0; columns],
+            from: vec![0; columns],
+            heap: BinaryHeap::new(),
+            near: Vec::new(),
+            tree: Vec::new(),
+            searches: 0,
+            dead: vec![ALIVE; columns],
+            trees: Vec::new(),
+        }
+    }
+
+    /// Column and cost of each entry of a row that is not zero.
+    fn entries(&self, row: usize) -> impl Iterator<Item = (usize, i64)> + '_ {
+        let places = self.pattern.starts()[row]..self.pattern.starts()[row + 1];
+        let costs = self.costs[places].iter();
+        let columns = self.pattern.row(row).iter();
+        columns.zip(costs).filter(|(_, cost)| **cost != NEVER).map(|(&column, &cost)| (column as usize, cost))
+    }
+
+    /// The smallest cost that is left in a row once the columns have had theirs.
+    fn least(&self, row: usize) -> i64 {
+        self.entries(row).map(|(column, cost)| cost - self.v[column]).min().unwrap_or(0)
+    }
+
+    /// v_j and u_i as large as they can be, one after the other; then pairs without a cost, on the diagonal first.
+    fn start(&mut self) {
+        self.v.fill(NEVER);
+        for row in 0..self.u.len() {
+            let places = self.pattern.starts()[row]..self.pattern.starts()[row + 1];
+            for (&column, &cost) in self.pattern.row(row).iter().zip(&self.costs[places]) {
+                let v = &mut self.v[column as usize];
+                *v = (*v).min(cost);
+            }
+        }
+        self.v.iter_mut().filter(|v| **v == NEVER).for_each(|v| *v = 0);
+        for row in 0..self.u.len() {
+            self.u[row] = self.least(row);
+        }
+        for row in 0..self.u.len().min(self.v.len()) {
+            let diagonal = self.entries(row).find(|&(column, _)| column == row);
+            if diagonal.is_some_and(|(_, cost)| cost == self.u[row] + self.v[row]) {
+                self.matching.pair(row, row);
+            }
+        }
+        for row in 0..self.u.len() {
+            if self.matching.column_of()[row] == UNMATCHED
+                && let Some(column) = self.free_column(row)
+            {
+                self.matching.pair(row, column);
+            }
+        }
+    }
+
+    /// An unmatched column that costs nothing.
+    fn free_column(&self, row: usize) -> Option<usize> {
+        let mut entries = self.entries(row);
+        entries
+            .find(|&(column, cost)| {
+                self.matching.row_of()[column] == UNMATCHED && cost == self.u[row] + self.v[column]
+            })
+            .map(|(column, _)| column)
+    }
+
+    /// For each row left, asks the owners of columns that would cost nothing whether they can have another for nothing.
+    fn look_one_step_ahead(&mut self) {
+        for row in 0..self.u.len() {
+            if self.matching.column_of()[row] != UNMATCHED {
+                continue;
+            }
+            let swap = self
+                .entries(row)
+                .filter(|&(column, cost)| cost == self.u[row] + self.v[column])
+                .find_map(|(column, _)| {
+                    let owner = self.matching.row_of()[column];
+                    if owner == UNMATCHED {
+                        return Some((None, column));
+                    }
+                    self.free_column(owner as usize).map(|other| (Some((owner as usize, other)), column))
+                });
+            if let Some((moved, column)) = swap {
+                if let Some((owner, other)) = moved {
+                    self.matching.pair(owner, other);
+                }
+                self.matching.pair(row, column);
+            }
+        }
+    }
+
+    /// The shortest augmenting path from an unmatched row, if there is one, and the exchange along it.
+    fn search(&mut self, start: usize) {
+        self.searches += 1;
+        self.heap.clear();
+        self.near.clear();
+        self.tree.clear();
+        let (mut row, mut distance, mut shortest, mut end) = (start, 0, NEVER, 0);
+        loop {
+            self.reach(row, distance, &mut shortest, &mut end);
+            let Some((column, length)) = self.nearest(distance, shortest) else { break };
+            self.done[column] = self.searches;
+            self.tree.push(column as u32);
+            (row, distance) = (self.matching.row_of()[column] as usize, length);
+        }
+        if shortest == NEVER {
+            self.bury(start);
+            return;
+        }
+        self.u[start] += shortest;
+        for &column in &self.tree {
+            let saved = shortest - self.distances[column as usize];
+            self.v[column as usize] -= saved;
+            self.u[self.matching.row_of()[column as usize] as usize] += saved;
+        }
+        // Back along the path: each row gives up the column by which the path entered it for the next.
+        loop {
+            let row = self.from[end] as usize;
+            let before = self.matching.column_of()[row];
+            self.matching.pair(row, end);
+            if row == start {
+                return;
+            }
+            end = before as usize;
+        }
+    }
+
+    /// Paths that go on over the entries of a row at this distance.
+    fn reach(&mut self, row: usize, distance: i64, shortest: &mut i64, end: &mut usize) {
+        let places = self.pattern.starts()[row]..self.pattern.starts()[row + 1];
+        let base = distance - self.u[row];
+        for (&column, &cost) in self.pattern.row(row).iter().zip(&self.costs[places]) {
+            let j = column as usize;
+            if cost == NEVER || self.dead[j] != ALIVE || self.done[j] == self.searches {
+                continue;
+            }
+            let length = base + cost - self.v[j];
+            if length >= *shortest || (self.found[j] == self.searches && length >= self.distances[j]) {
+                continue;
+            }
+            self.from[j] = row as u32;
+            if self.matching.row_of()[j] == UNMATCHED {
+                (*shortest, *end) = (length, j);
+                if length == distance {
+                    return;
+                }
+                continue;
+            }
+            (self.found[j], self.distances[j]) = (self.searches, length);
+            if length == distance {
+                self.near.push(column);
+            } else {
+                self.heap.push(Reverse((length, column)));
+            }
+        }
+    }
+
+    /// The nearest column that is not done, and its distance, unless an unmatched column is as near.
+    fn nearest(&mut self, distance: i64, shortest: i64) -> Option<(usize, i64)> {
+        if shortest == distance {
+            return None;
+        }
+        while let Some(column) = self.near.pop() {
+            if self.done[column as usize] != self.searches {
+                return Some((column as usize, distance));
+            }
+        }
+        while let Some(Reverse((length, column))) = self.heap.pop() {
+            if length >= shortest {
+                return None;
+            }
+            // A place in the heap is out of date where a shorter path was found later.
+            if self.done[column as usize] != self.searches && length == self.distances[column as usize] {
+                return Some((column as usize, length));
+            }
+        }
+        None
+    }
+
+    /// Takes the tree of a failed search out of all later ones.
+    fn bury(&mut self, start: usize) {
+        let number = self.trees.len() as u32;
+        let mut rows = vec![start as u32];
+        for &column in &self.tree {
+            self.dead[column as usize] = number;
+            rows.push(self.matching.row_of()[column as usize]);
+        }
+        self.trees.push((rows, std::mem::take(&mut self.tree)));
+    }
+
+    /// Restores u_i + v_j <= c_ij for columns of dead trees, past which the u of other rows have grown. All entries of
+    /// rows in a tree are in its columns or in those of earlier trees; so what one tree takes from its columns and
+    /// gives to its rows changes nothing inside, and the latest tree is settled first.
+    fn settle_dead_trees(&mut self) {
+        if self.trees.is_empty() {
+            return;
+        }
+        let trees = std::mem::take(&mut self.trees);
+        let mut excess = vec![0; trees.len()];
+        let mut buried = vec![false; self.u.len()];
+        trees.iter().flat_map(|(rows, _)| rows).for_each(|&row| buried[row as usize] = true);
+        for row in (0..self.u.len()).filter(|&row| !buried[row]) {
+            self.note_excess(row, &mut excess);
+        }
+        for (number, (rows, columns)) in trees.iter().enumerate().rev() {
+            rows.iter().for_each(|&row| self.u[row as usize] += excess[number]);
+            columns.iter().for_each(|&column| self.v[column as usize] -= excess[number]);
+            for &row in rows {
+                let (earlier, _) = excess.split_at_mut(number);
+                self.note_excess(row as usize, earlier);
+            }
+        }
+    }
+
+    /// By how much a row's entries break the inequality, for each tree that `excess` has a place for.
+    fn note_excess(&self, row: usize, excess: &mut [i64]) {
+        for (column, cost) in self.entries(row) {
+            if let Some(most) = excess.get_mut(self.dead[column] as usize) {
+                *most = (*most).max(self.u[row] + self.v[column] - cost);
+            }
+        }
+    }
+
+    /// Brings the largest entry of each unmatched row and column to magnitude 1.
+    fn settle_unmatched(&mut self) {
+        for row in self.matching.unmatched_rows() {
+            self.u[row as usize] = self.least(row as usize);
+        }
+        let unmatched = self.matching.unmatched_columns();
+        if unmatched.is_empty() {
+            return;
+        }
+        let mut least = vec![NEVER; self.v.len()];
+        for row in 0..self.u.len() {
+            for (column, cost) in self.entries(row) {
+                least[column] = least[column].min(cost - self.u[row]);
+            }
+        }
+        for column in unmatched.into_iter().map(|column| column as usize) {
+            self.v[column] = if least[column] == NEVER { 0 } else { least[column] };
+        }
+    }
+
+    /// Factors, of which those of matched rows are worked out from the entries' magnitudes anew: they are 1 up to
+    /// rounding then, not up to the unit of costs. What can be moved between rows and columns is shared evenly.
+    fn scaling(&self, sizes: &[f64]) -> Scaling {
+        let mean = |numbers: &mut dyn Iterator<Item = f64>, count: usize| {
+            numbers.sum::<f64>() / (count as f64 * UNIT).max(1.0)
+        };
+        let row_logarithms = self.u.iter().zip(&self.largest).map(|(u, largest)| (u - largest) as f64);
+        let moved = (mean(&mut row_logarithms.clone(), self.u.len())
+            - mean(&mut self.v.iter().map(|&v| v as f64), self.v.len()))
+            / 2.0;
+        let mut columns: Vec<f64> = self.v.iter().map(|&v| v as f64 / UNIT + moved).collect();
+        let mut rows: Vec<f64> = row_logarithms.map(|logarithm| logarithm / UNIT - moved).collect();
+        for (row, &column) in self.matching.column_of().iter().enumerate() {
+            if let Ok(place) = self.pattern.row(row).binary_search(&column) {
+                rows[row] = -sizes[self.pattern.starts()[row] + place] - columns[column as usize];
+            }
+        }
+        if rows.iter().chain(&columns).any(|factor| factor.abs() > LARGEST_POWER) {
+            // Nobody can hold such factors: those of columns are cut off, and rows get 1 as their largest entry.
+            columns
+                .iter_mut()
+                .for_each(|factor| *factor = factor.clamp(-0.5 * LARGEST_POWER, 0.5 * LARGEST_POWER));
+            for (row, factor) in rows.iter_mut().enumerate() {
+                let entries = self.pattern.row(row).iter().zip(&sizes[self.pattern.starts()[row]..]);
+                let largest = entries.map(|(&column, size)| size + columns[column as usize]);
+                let largest = largest.fold(f64::NEG_INFINITY, f64::max);
+                *factor = if largest.is_finite() { -largest } else { 0.0 };
+            }
+        }
+        Scaling::from_logarithms(&rows, &columns)
+    }
+}

@@ -1,0 +1,192 @@
+//! Two diagonal matrices.
+
+use crate::backend::{Backend, Host};
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::parallel::prelude::*;
+use crate::scalar::{Real, Scalar};
+
+/// Rows that one task scales.
+const CHUNK: usize = 1 << 12;
+
+/// Scale factors lie between 2 to minus this and 2 to this, so that they and their reciprocals are numbers.
+pub(super) const LARGEST_POWER: f64 = 1000.0;
+
+/// Positive factors for the rows and columns of a matrix: R A C has the entries r_i a_ij c_j. Where A x = b, (R A C) y
+/// = R b with x = C y.
+///
+/// ```
+/// use residua::{Csr, prepare::equilibrate};
+///
+/// let a = Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1e8, 1.0, 1.0, 1e-4])?;
+/// let scaling = equilibrate(&a)?; // powers of two: nothing is rounded
+/// let scaled = scaling.apply(&a)?;
+/// let mut y = vec![1.0, -1.0]; // the solution of the scaled system
+/// scaling.scale_by_columns(&mut y)?; // x = C y
+/// assert!(scaled.parts().values.iter().all(|value| (1e-5..2.1).contains(value)));
+/// # Ok::<(), residua::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scaling {
+    rows: Vec<f64>,
+    columns: Vec<f64>,
+}
+
+impl Scaling {
+    /// From the binary logarithms of the factors, cut off at 2^1000 and 2^-1000.
+    pub(super) fn from_logarithms(rows: &[f64], columns: &[f64]) -> Self {
+        let factors = |logarithms: &[f64]| {
+            let clamped = logarithms.iter().map(|l| l.clamp(-LARGEST_POWER, LARGEST_POWER));
+            clamped.map(f64::exp2).collect()
+        };
+        Self { rows: factors(rows), columns: factors(columns) }
+    }
+
+    /// Factors of one for a matrix of this size.
+    pub fn unit(rows: usize, columns: usize) -> Self {
+        Self { rows: vec![1.0; rows], columns: vec![1.0; columns] }
+    }
+
+    /// From factors for rows and columns.
+    ///
+    /// # Errors
+    /// Unless all are positive and finite.
+    pub fn from_parts(rows: Vec<f64>, columns: Vec<f64>) -> Result<Self> {
+        match rows.iter().chain(&columns).find(|factor| !(**factor > 0.0 && factor.is_finite())) {
+            None => Ok(Self { rows, columns }),
+            Some(factor) => Err(Error::InvalidArgument(format!("scale factor {factor:e}: must be positive"))),
+        }
+    }
+
+    /// Factor of each row.
+    pub fn rows(&self) -> &[f64] {
+        &self.rows
+    }
+
+    /// Factor of each column.
+    pub fn columns(&self) -> &[f64] {
+        &self.columns
+    }
+
+    /// Takes the factors of rows and columns out.
+    pub fn into_parts(self) -> (Vec<f64>, Vec<f64>) {
+        (self.rows, self.columns)
+    }
+
+    /// Each factor replaced by the nearest power of two (its logarithm rounded), so that scaling rounds no entry. What
+    /// had magnitude 1 then has from 1/2 to 2.
+    #[must_use]
+    pub fn to_powers_of_two(&self) -> Self {
+        let round = |factors: &[f64]| factors.iter().map(|f| f.log2().round().exp2()).collect();
+        Self { rows: round(&self.rows), columns: round(&self.columns) }
+    }
+
+    /// Factors one after the other: first `self`, then `next`.
+    ///
+    /// # Errors
+    /// On different sizes.
+    pub fn then(&self, next: &Self) -> Result<Self> {
+        Error::check_dimension("rows of the second scaling", self.rows.len(), next.rows.len())?;
+        Error::check_dimension("columns of the second scaling", self.columns.len(), next.columns.len())?;
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).collect();
+        Self::from_parts(product(&self.rows, &next.rows), product(&self.columns, &next.columns))
+    }
+
+    /// R A C. Several threads.
+    ///
+    /// # Errors
+    /// On a matrix of another size, or without memory.
+    pub fn apply<T: Scalar>(&self, a: &Csr<T>) -> Result<Csr<T>> {
+        let mut scaled = a.copied(&Host)?;
+        self.apply_in_place(&mut scaled)?;
+        Ok(scaled)
+    }
+
+    /// A becomes R A C.
+    ///
+    /// # Errors
+    /// On a matrix of another size, or without memory.
+    pub fn apply_in_place<T: Scalar>(&self, a: &mut Csr<T>) -> Result<()> {
+        Error::check_dimension("rows of the matrix to scale", self.rows.len(), a.rows())?;
+        Error::check_dimension("columns of the matrix to scale", self.columns.len(), a.columns())?;
+        let starts = a.parts().offsets.download(&Host)?;
+        let indices = a.parts().indices.to_vec();
+        let mut rest = a.values_mut();
+        let mut tasks = Vec::with_capacity(self.rows.len().div_ceil(CHUNK));
+        for first in (0..self.rows.len()).step_by(CHUNK) {
+            let last = (first + CHUNK).min(self.rows.len());
+            let here;
+            (here, rest) = rest.split_at_mut(starts[last] - starts[first]);
+            tasks.push((first..last, here));
+        }
+        tasks.into_par_iter().for_each(|(rows, values)| {
+            let base = starts[rows.start];
+            for row in rows {
+                for k in starts[row]..starts[row + 1] {
+                    let value = &mut values[k - base];
+                    let (r, c) = (self.rows[row], self.columns[indices[k] as usize]);
+                    // Where the product of both factors is too large or too small, the entry is as small or large.
+                    *value = if (r * c).is_normal() {
+                        times(*value, r * c)
+                    } else {
+                        times(times(*value, r.min(c)), r.max(c))
+                    };
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// b becomes R b: the right-hand side of the scaled system.
+    ///
+    /// # Errors
+    /// On a vector of the wrong length.
+    pub fn scale_by_rows<T: Scalar>(&self, b: &mut [T]) -> Result<()> {
+        scale(&self.rows, b)
+    }
+
+    /// y becomes C y: the solution of the original system from that of the scaled one.
+    ///
+    /// # Errors
+    /// On a vector of the wrong length.
+    pub fn scale_by_columns<T: Scalar>(&self, y: &mut [T]) -> Result<()> {
+        scale(&self.columns, y)
+    }
+}
+
+fn scale<T: Scalar>(factors: &[f64], x: &mut [T]) -> Result<()> {
+    Error::check_dimension("length of the vector to scale", factors.len(), x.len())?;
+    x.iter_mut().zip(factors).for_each(|(x, &factor)| *x = times(*x, factor));
+    Ok(())
+}
+
+/// The product in double precision, for the factor may lie outside of what `T` can hold.
+#[inline(always)]
+fn times<T: Scalar>(value: T, factor: f64) -> T {
+    let (re, im) = (value.re().to_f64() * factor, value.im().to_f64() * factor);
+    if T::COMPLEX { T::from_parts(re, im).unwrap_or_default() } else { T::from_f64(re) }
+}
+
+/// Binary logarithms of the magnitudes of all entries, minus infinity for zeros.
+///
+/// # Errors
+/// Where an entry is infinite or not a number; the message names its place.
+pub(super) fn logarithms<T: Scalar>(a: &Csr<T>, starts: &[usize]) -> Result<Vec<f64>> {
+    let parts = a.parts();
+    if let Some(k) = parts.values.iter().position(|value| !value.is_finite()) {
+        let row = starts.partition_point(|&start| start <= k) - 1;
+        return Err(Error::InvalidMatrix(format!(
+            "the entry in row {row}, column {} (from 0) is {}: no scaling makes a number of it",
+            parts.indices[k], parts.values[k]
+        )));
+    }
+    let mut logarithms = Host.zeros::<f64>(parts.values.len())?;
+    // The magnitude of a complex number may exceed the largest double though its parts do not.
+    let magnitude = |value: T| value.abs().to_f64().min(f64::MAX);
+    logarithms
+        .par_iter_mut()
+        .zip(parts.values)
+        .with_min_len(CHUNK)
+        .for_each(|(logarithm, &value)| *logarithm = magnitude(value).log2());
+    Ok(logarithms)
+}
