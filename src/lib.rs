@@ -68,6 +68,7 @@
 //! | [`solver`] | the one door: [`Solver`] chooses device, order, format, method and preconditioner, and tells why |
 //! | [`krylov`] | methods, their outcomes and reports |
 //! | [`precondition`] | cheap approximations of the inverse |
+//! | [`multigrid`] | algebraic multigrid: a preconditioner with which iterations hardly grow |
 //! | [`graph`] | levels, components, reverse Cuthill-McKee, symmetric permutation |
 //! | [`prepare`] | scaling, matching of rows with columns, block triangular form |
 //! | [`direct`] | factorisations on the CPU: Cholesky, LDL^H, LU, dense QR |
@@ -90,6 +91,7 @@ pub mod look;
 pub mod market;
 pub mod matrix;
 mod mixing;
+pub mod multigrid;
 pub mod operator;
 pub mod output;
 mod parallel;

@@ -37,6 +37,7 @@ mod product;
 pub(crate) mod runs;
 pub(crate) mod scalars;
 mod slim;
+mod sparse;
 mod vector;
 
 pub use burst::{CgBurst, Derived};
@@ -66,6 +67,8 @@ pub use slim::{
     WIDE_COLUMNS, WholeKinds, WindowOrder, WindowOrderRef,
 };
 pub(crate) use slim::{RANGE, base_of, code_of, dealt_bytes, dealt_places, ordered_by_length, wants_order};
+pub(crate) use sparse::offsets_of;
+pub use sparse::{CsrArrays, CsrPattern, SparseProducts};
 pub use vector::{Coefficient, Hessenberg, InnerProduct, LinearUpdate, VectorOps};
 
 use crate::error::Result;

@@ -7,7 +7,8 @@ use super::transposed::Kept;
 use super::triplets::check_dimensions;
 use crate::backend::copied;
 use crate::backend::{
-    Backend, Conversions, CsrParts, Derived, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products, RowShape,
+    Backend, Conversions, CsrParts, CsrPattern, Derived, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products,
+    RowShape,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
@@ -166,6 +167,14 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
             values: &self.values,
             shape: &self.shape,
         }
+    }
+
+    /// The pattern, and the values to be written.
+    pub(super) fn pattern_and_values(&mut self) -> (CsrPattern<'_, B>, &mut B::Slice<V>) {
+        self.transposed.forget();
+        let Self { rows, columns, offsets, indices, values, .. } = self;
+        let (offsets, indices) = (offsets.as_ref(), &**indices);
+        (CsrPattern { rows: *rows, columns: *columns, offsets, indices }, values)
     }
 
     /// The values, in the order of the structure: a time loop writes new ones here.

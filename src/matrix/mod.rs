@@ -13,6 +13,7 @@ mod hybrid;
 mod interop;
 mod jds;
 mod lengths;
+mod multiply;
 mod narrow;
 mod sell;
 mod slim;
@@ -36,6 +37,7 @@ pub use format::{FORMAT_NAMES, Format, build, convert, format, formats, storage_
 pub use hybrid::Hybrid;
 pub use jds::Jds;
 pub use lengths::{RowLengths, RowStatistics};
+pub use multiply::{TripleProduct, add, multiply, multiply_again};
 pub use sell::Sell;
 pub use slim::{Slim, SlimOptions};
 pub use sparse::SparseMatrix;

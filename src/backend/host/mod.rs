@@ -30,6 +30,7 @@ mod scan;
 mod select;
 mod several;
 mod slim;
+mod sparse;
 mod staged;
 mod sums;
 mod vector;

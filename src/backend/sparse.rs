@@ -1,0 +1,125 @@
+//! Sparse products and sums of matrices in compressed rows.
+
+use super::{Backend, CsrParts, Offsets, OffsetsRef, Primitives};
+use crate::error::Result;
+use crate::scalar::{Element, Scalar};
+
+/// Where the entries of a matrix in compressed rows are, without their values.
+#[derive(Debug)]
+pub struct CsrPattern<'a, B: Backend> {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+    /// Where each row starts.
+    pub offsets: OffsetsRef<'a, B>,
+    /// Column of each entry, ascending within a row.
+    pub indices: &'a B::Slice<u32>,
+}
+
+impl<B: Backend> Clone for CsrPattern<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<B: Backend> Copy for CsrPattern<'_, B> {}
+
+impl<'a, V: Element, B: Backend> CsrParts<'a, V, B> {
+    /// The parts without the values.
+    pub fn pattern(&self) -> CsrPattern<'a, B> {
+        CsrPattern { rows: self.rows, columns: self.columns, offsets: self.offsets, indices: self.indices }
+    }
+}
+
+/// Offsets, columns and values of a matrix that was computed.
+pub type CsrArrays<V, B> = (Offsets<B>, <B as Backend>::Vec<u32>, <B as Backend>::Vec<V>);
+
+/// C = A B by Gustavson's rows (ACM Transactions on Mathematical Software 4, 1978): row i of C is the sum of the rows
+/// of B that row i of A names, each times the entry that names it.
+///
+/// The pattern of C follows from the patterns alone: an entry that comes out zero is stored. Products of one entry are
+/// rounded and added one by one in the order of A's row, so that every backend gets the same bits, whatever the number
+/// of threads. Sizes are checked by the callers in `matrix`.
+///
+/// Every method fails when the device fails, and without temporary memory.
+#[allow(clippy::missing_errors_doc)]
+pub trait SparseProducts: Primitives {
+    /// `lengths[i]` = entries of row i of A B. `lengths` has one element more than A has rows; the last becomes 0.
+    fn multiply_lengths(
+        &self,
+        a: CsrPattern<'_, Self>,
+        b: CsrPattern<'_, Self>,
+        lengths: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// The columns of A B, ascending within each row, whose rows start at `offsets`.
+    fn multiply_columns(
+        &self,
+        a: CsrPattern<'_, Self>,
+        b: CsrPattern<'_, Self>,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// The values of C = A B, whose pattern is known.
+    fn multiply_values<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        b: CsrParts<'_, V, Self>,
+        c: CsrPattern<'_, Self>,
+        values: &mut Self::Slice<V>,
+    ) -> Result<()>;
+
+    /// A B, all of it. The provided method takes the three steps above, each a pass over A.
+    fn multiply_rows<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        b: CsrParts<'_, V, Self>,
+    ) -> Result<CsrArrays<V, Self>> {
+        let (left, right) = (a.pattern(), b.pattern());
+        let mut lengths = self.buffer(a.rows + 1)?;
+        self.multiply_lengths(left, right, &mut lengths)?;
+        let (offsets, nonzeros) = offsets_of(self, &lengths)?;
+        drop(lengths);
+        let mut indices = self.buffer(nonzeros)?;
+        self.multiply_columns(left, right, offsets.as_ref(), &mut indices)?;
+        let mut values = self.buffer(nonzeros)?;
+        let c =
+            CsrPattern { rows: a.rows, columns: b.columns, offsets: offsets.as_ref(), indices: &*indices };
+        self.multiply_values(a, b, c, &mut values)?;
+        Ok((offsets, indices, values))
+    }
+
+    /// `lengths[i]` = columns that row i of A or row i of B has; otherwise as [`SparseProducts::multiply_lengths`].
+    fn add_lengths(
+        &self,
+        a: CsrPattern<'_, Self>,
+        b: CsrPattern<'_, Self>,
+        lengths: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// Columns and values of alpha A + beta B, whose rows start at `offsets`. Where only one of both has an entry, the
+    /// other counts as zero and is not added.
+    fn add_rows<V: Scalar>(
+        &self,
+        alpha_a: (V, CsrParts<'_, V, Self>),
+        beta_b: (V, CsrParts<'_, V, Self>),
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut Self::Slice<u32>,
+        values: &mut Self::Slice<V>,
+    ) -> Result<()>;
+}
+
+/// Offsets of rows with these lengths, of which the last is 0 and no row's, and their sum.
+pub(crate) fn offsets_of<B: Primitives>(backend: &B, lengths: &B::Slice<u32>) -> Result<(Offsets<B>, usize)> {
+    let len = B::len(lengths);
+    let mut wide = backend.buffer::<u64>(len)?;
+    backend.exclusive_scan(lengths, &mut wide)?;
+    let total = backend.value(B::part(&wide, len - 1..len))? as usize;
+    if total > super::NARROW_LIMIT {
+        return Ok((Offsets::Wide(wide), total));
+    }
+    let mut narrow = backend.buffer::<u32>(len)?;
+    backend.exclusive_scan(lengths, &mut narrow)?;
+    Ok((Offsets::Narrow(narrow), total))
+}

@@ -1,0 +1,277 @@
+//! Algebraic multigrid: a preconditioner with which iterations hardly grow with the size of a matrix.
+//!
+//! ```text
+//! A_0 = A            smooth, residual ------------------------------> add correction, smooth
+//!                         | R_0 = P_0^H                                    ^ P_0
+//! A_1 = R_0 A_0 P_0         smooth, residual ------------> add correction, smooth
+//!                                | R_1                          ^ P_1
+//! A_2 = R_1 A_1 P_1                solve: the inverse, 400 rows at most
+//! ```
+//!
+//! What smoothing leaves of an error hardly changes along strong couplings, so few unknowns represent it. Nodes that are
+//! coupled strongly form aggregates, one for each node of the next level, and the prolongation P takes a vector that A
+//! takes near to zero (constants; rigid body modes in elasticity) exactly there and back. Smoothed once, P costs more
+//! entries and saves more iterations: smoothed aggregation (Vanek, Mandel and Brezina, Algebraic multigrid by smoothed
+//! aggregation for second and fourth order elliptic problems, Computing 56, 1996).
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `strength` | which couplings are strong, and the matrix without the others |
+//! | `independent`, `aggregate` | an independent set at distance two, and the aggregates around it |
+//! | `tentative` | P before smoothing, from near-null vectors |
+//! | `setup` | levels from the finest to the coarsest |
+//! | `smoother` | Chebyshev's iteration on scaled residuals |
+//! | `blocks` | blocks of strongly coupled unknowns, by matching |
+//! | `dense` | the inverse of the coarsest matrix |
+//! | `cycle` | the way through the levels, on any backend |
+
+use crate::backend::{Backend, PreconditionSteps, Products};
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::parallel::prelude::*;
+use crate::precondition::{Preconditioner, Workspace};
+use crate::scalar::Scalar;
+
+mod aggregate;
+mod blocks;
+mod cycle;
+mod dense;
+mod independent;
+mod options;
+mod setup;
+mod smoother;
+mod strength;
+mod tentative;
+
+use cycle::{Coarsest, Cycle, Level};
+pub use options::{LevelFacts, MultigridFacts, MultigridOptions, Smoothing};
+use setup::{Hierarchy, Plan};
+use smoother::{Scaling, Smoother};
+use tentative::NearNull;
+
+/// A coarsest matrix of more rows than this has no inverse stored.
+const MOST_DENSE: usize = 1200;
+
+/// Steps of smoothing that stand for the solution of a coarsest system without an inverse.
+const COARSEST_STEPS: usize = 8;
+
+/// M = one V-cycle of smoothed aggregation, for a Hermitian positive definite A: then M is too. It owns all that it
+/// needs of A.
+///
+/// The hierarchy is worked out on the host; cycles run on any backend, allocate nothing and wait for nothing. The same
+/// A gives the same bits, whatever the number of threads.
+///
+/// ```
+/// use residua::{Host, generate, krylov::{Cg, SolveOptions}, multigrid::Multigrid};
+/// use std::ops::ControlFlow;
+/// let a = generate::poisson2d(100, 100)?;
+/// let m = Multigrid::new(&Host, &a, &Default::default())?;
+/// let (b, mut x) = (vec![1.0; 10_000], vec![0.0; 10_000]);
+/// let mut cg = Cg::new(&Host, 10_000, SolveOptions::default())?;
+/// let report = cg.solve(&a, &m, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
+/// assert!(report.outcome.is_converged() && report.iterations < 15);
+/// println!("{}", m.facts());
+/// # Ok::<(), residua::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Multigrid<T: Scalar, B: PreconditionSteps> {
+    cycle: AnyCycle<T, B>,
+    plans: Vec<Plan<T>>,
+    options: MultigridOptions,
+    facts: MultigridFacts,
+}
+
+/// In which precision a cycle runs.
+#[derive(Debug)]
+enum AnyCycle<T: Scalar, B: PreconditionSteps> {
+    Full(Cycle<T, B>),
+    Narrow(Cycle<T::Narrow, B>),
+}
+
+impl<T: Scalar, B: PreconditionSteps + Products> Multigrid<T, B> {
+    /// A hierarchy for A, from vectors of ones.
+    ///
+    /// # Errors
+    /// Where A is not square or has entries that are infinite or NaN, without memory, or when the device fails.
+    pub fn new(backend: &B, a: &Csr<T, B>, options: &MultigridOptions) -> Result<Self> {
+        Self::build(backend, a, None, options)
+    }
+
+    /// The same from near-null vectors: vectors which a matrix without boundary conditions takes to zero, such as the
+    /// rigid body modes in elasticity. Entry (i, j) of `near_null`, vector j at row i, is at i * `vectors` + j.
+    ///
+    /// # Errors
+    /// As [`Multigrid::new`]; for no vectors, or of another length.
+    pub fn with_near_null(
+        backend: &B,
+        a: &Csr<T, B>,
+        vectors: usize,
+        near_null: Vec<T>,
+        options: &MultigridOptions,
+    ) -> Result<Self> {
+        Error::check_dimension("entries of the near-null vectors", a.rows() * vectors, near_null.len())?;
+        if vectors == 0 {
+            return Err(Error::InvalidArgument("multigrid from no near-null vectors".into()));
+        }
+        Self::build(backend, a, Some(NearNull { vectors, rows: near_null }), options)
+    }
+
+    fn build(
+        backend: &B,
+        a: &Csr<T, B>,
+        near_null: Option<NearNull<T>>,
+        options: &MultigridOptions,
+    ) -> Result<Self> {
+        options.check()?;
+        let hierarchy = Hierarchy::new(checked(backend, a)?, near_null, options)?;
+        Self::finish(backend, hierarchy, options.clone())
+    }
+
+    fn finish(backend: &B, hierarchy: Hierarchy<T>, options: MultigridOptions) -> Result<Self> {
+        let facts = MultigridFacts { levels: hierarchy.facts() };
+        let Hierarchy { levels, coarsest, plans } = hierarchy;
+        let cycle = if options.narrow && size_of::<T::Narrow>() < size_of::<T>() {
+            AnyCycle::Narrow(moved(backend, levels, coarsest, &options, Scalar::to_narrow)?)
+        } else {
+            AnyCycle::Full(moved(backend, levels, coarsest, &options, |value| value)?)
+        };
+        Ok(Self { cycle, plans, options, facts })
+    }
+
+    /// The levels, finest first.
+    pub fn facts(&self) -> &MultigridFacts {
+        &self.facts
+    }
+
+    /// Bytes of all matrices of the cycle.
+    pub fn storage_bytes(&self) -> usize {
+        match &self.cycle {
+            AnyCycle::Full(cycle) => cycle.storage_bytes(),
+            AnyCycle::Narrow(cycle) => cycle.storage_bytes(),
+        }
+    }
+}
+
+/// A on the host, if it is square and finite.
+fn checked<T: Scalar, B: Backend>(backend: &B, a: &Csr<T, B>) -> Result<Csr<T>> {
+    Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+    let a = a.to_host(backend)?;
+    if !a.parts().values.par_iter().with_min_len(1 << 12).all(|value| value.is_finite()) {
+        return Err(Error::InvalidMatrix("an entry is infinite or NaN".into()));
+    }
+    Ok(a)
+}
+
+/// The levels in the backend's memory, in the precision of the cycle.
+fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products>(
+    backend: &B,
+    levels: Vec<setup::Built<T>>,
+    coarsest: Csr<T>,
+    options: &MultigridOptions,
+    rounded: impl Fn(T) -> S + Sync + Send + Copy,
+) -> Result<Cycle<S, B>> {
+    let in_blocks = match options.smoothing {
+        Smoothing::Auto => blocks::wanted(levels.first().map_or(&coarsest, |level| &level.a)),
+        Smoothing::Diagonal => false,
+        Smoothing::Blocks => true,
+    };
+    let mut all = Vec::with_capacity(levels.len());
+    for setup::Built { a, prolongation, restriction } in levels {
+        let a = a.map(rounded);
+        let smoother = smoother(backend, &a, in_blocks, options.steps)?;
+        all.push(Level {
+            a: a.into_backend(backend)?,
+            smoother,
+            prolongation: prolongation.map(rounded).into_backend(backend)?,
+            restriction: restriction.map(rounded).into_backend(backend)?,
+        });
+    }
+    let coarsest = if coarsest.rows() <= MOST_DENSE {
+        Coarsest::Inverse(dense::inverse(&coarsest)?.map(rounded).into_backend(backend)?)
+    } else {
+        let a = coarsest.map(rounded);
+        let smoother = smoother(backend, &a, in_blocks, COARSEST_STEPS)?;
+        Coarsest::Smoothed(a.into_backend(backend)?, smoother)
+    };
+    Ok(Cycle { levels: all, coarsest })
+}
+
+/// Smoothing on a level; 1 bounds the eigenvalues.
+fn smoother<T: Scalar, B: PreconditionSteps + Products>(
+    backend: &B,
+    a: &Csr<T>,
+    in_blocks: bool,
+    steps: usize,
+) -> Result<Smoother<T, B>> {
+    let scaling = if in_blocks {
+        Scaling::Blocks(blocks::block_inverses(a)?.into_backend(backend)?)
+    } else {
+        Scaling::Diagonal(backend.upload(blocks::reciprocals_of_sums(a))?)
+    };
+    Ok(Smoother::new(scaling, steps, 1.0))
+}
+
+impl<T: Scalar, B: PreconditionSteps + Products> Preconditioner<T, B> for Multigrid<T, B> {
+    fn rows(&self) -> Option<usize> {
+        Some(self.facts.levels[0].rows)
+    }
+
+    fn apply(&self, backend: &B, r: &B::Slice<T>, z: &mut B::Slice<T>) -> Result<()> {
+        let mut full = backend.zeros(self.work_len())?;
+        let mut narrow = backend.zeros(self.narrow_work_len())?;
+        self.apply_in(backend, Workspace { full: &mut full, narrow: &mut narrow }, r, z)
+    }
+
+    fn work_len(&self) -> usize {
+        match &self.cycle {
+            AnyCycle::Full(cycle) => cycle.work_len(),
+            AnyCycle::Narrow(_) => 0,
+        }
+    }
+
+    fn narrow_work_len(&self) -> usize {
+        match &self.cycle {
+            AnyCycle::Full(_) => 0,
+            AnyCycle::Narrow(cycle) => 2 * cycle.rows() + cycle.work_len(),
+        }
+    }
+
+    fn apply_in(
+        &self,
+        backend: &B,
+        work: Workspace<'_, T, B>,
+        r: &B::Slice<T>,
+        z: &mut B::Slice<T>,
+    ) -> Result<()> {
+        let n = self.facts.levels[0].rows;
+        Error::check_dimension("length of r", n, B::len(r))?;
+        Error::check_dimension("length of z", n, B::len(z))?;
+        match &self.cycle {
+            AnyCycle::Full(cycle) => cycle.apply(backend, r, z, work.full),
+            AnyCycle::Narrow(cycle) => {
+                let (low_r, rest) = B::split_mut(work.narrow, n);
+                let (low_z, rest) = B::split_mut(rest, n);
+                backend.narrow::<T>(num_traits::One::one(), r, low_r)?;
+                cycle.apply(backend, low_r, low_z, rest)?;
+                backend.widen::<T>(low_z, z)
+            }
+        }
+    }
+
+    /// Takes new values of a matrix over that has the pattern of the one before: aggregates are kept, and all that
+    /// follows from values is computed anew. After an error the preconditioner is as it was.
+    fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
+        Error::check_dimension("rows of the matrix", self.facts.levels[0].rows, a.rows())?;
+        let hierarchy = Hierarchy::again(checked(backend, a)?, self.plans.clone(), &self.options)?;
+        *self = Self::finish(backend, hierarchy, self.options.clone())?;
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        let vectors = self.facts.levels[0].rows * (2 * size_of::<T>() + 2 * size_of::<T::Narrow>());
+        match &self.cycle {
+            AnyCycle::Full(cycle) => cycle.bytes(),
+            AnyCycle::Narrow(cycle) => cycle.bytes() + vectors,
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Choices for a hierarchy, and what is told about it.
+
+use crate::error::{Error, Result};
+use std::fmt;
+
+/// What smoothing scales residuals by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Smoothing {
+    /// Blocks where many unknowns have a neighbour with |a_ij| above half of sqrt(a_ii a_jj), else the diagonal.
+    #[default]
+    Auto,
+    /// The reciprocals of the sums of magnitudes of rows.
+    Diagonal,
+    /// The inverses of blocks of about 8 unknowns that are coupled strongly: for meshes with bad elements, and couplings
+    /// of both signs.
+    Blocks,
+}
+
+/// Choices for [`Multigrid`](super::Multigrid). The defaults suit scalar problems.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct MultigridOptions {
+    /// A coupling is strong from this part of the smaller of the largest couplings of both its ends on.
+    pub strength: f64,
+    /// Unknowns of each node, which lie one behind the other: 3 for displacements in space.
+    pub unknowns_a_node: usize,
+    /// What residuals are scaled by in smoothing.
+    pub smoothing: Smoothing,
+    /// Steps of smoothing before and after the correction.
+    pub steps: usize,
+    /// A matrix of so many rows is not made smaller any more.
+    pub coarsest_rows: usize,
+    /// Entries of all levels, as a multiple of the finest one's: a level that would exceed it comes from a prolongation
+    /// that is not smoothed.
+    pub most_entries: f64,
+    /// Whether the cycle runs in half the precision.
+    pub narrow: bool,
+}
+
+impl Default for MultigridOptions {
+    fn default() -> Self {
+        Self {
+            strength: 0.25,
+            unknowns_a_node: 1,
+            smoothing: Smoothing::Auto,
+            steps: 2,
+            coarsest_rows: 400,
+            most_entries: 3.0,
+            narrow: false,
+        }
+    }
+}
+
+impl MultigridOptions {
+    /// Sets [`MultigridOptions::strength`].
+    #[must_use]
+    pub fn strength(mut self, strength: f64) -> Self {
+        self.strength = strength;
+        self
+    }
+
+    /// Sets [`MultigridOptions::unknowns_a_node`].
+    #[must_use]
+    pub fn unknowns_a_node(mut self, unknowns: usize) -> Self {
+        self.unknowns_a_node = unknowns;
+        self
+    }
+
+    /// Sets [`MultigridOptions::smoothing`].
+    #[must_use]
+    pub fn smoothing(mut self, smoothing: Smoothing) -> Self {
+        self.smoothing = smoothing;
+        self
+    }
+
+    /// Sets [`MultigridOptions::steps`].
+    #[must_use]
+    pub fn steps(mut self, steps: usize) -> Self {
+        self.steps = steps;
+        self
+    }
+
+    /// Sets [`MultigridOptions::coarsest_rows`].
+    #[must_use]
+    pub fn coarsest_rows(mut self, rows: usize) -> Self {
+        self.coarsest_rows = rows;
+        self
+    }
+
+    /// Sets [`MultigridOptions::most_entries`].
+    #[must_use]
+    pub fn most_entries(mut self, times: f64) -> Self {
+        self.most_entries = times;
+        self
+    }
+
+    /// Sets [`MultigridOptions::narrow`].
+    #[must_use]
+    pub fn narrow(mut self, narrow: bool) -> Self {
+        self.narrow = narrow;
+        self
+    }
+
+    /// Refuses what has no meaning.
+    pub(super) fn check(&self) -> Result<()> {
+        let refused = |what: String| Err(Error::InvalidArgument(what));
+        if !(0.0..=1.0).contains(&self.strength) {
+            return refused(format!("strength {} of couplings: from 0 to 1", self.strength));
+        }
+        if self.unknowns_a_node == 0 || self.steps == 0 || self.coarsest_rows == 0 {
+            return refused("multigrid with no unknowns a node, steps or coarsest rows".into());
+        }
+        if !(self.most_entries >= 1.0) {
+            return refused(format!("{} times the entries of the matrix: 1 at least", self.most_entries));
+        }
+        Ok(())
+    }
+}
+
+/// Size of a level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LevelFacts {
+    /// Rows of its matrix.
+    pub rows: usize,
+    /// Entries of its matrix.
+    pub entries: usize,
+}
+
+/// What a hierarchy looks like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MultigridFacts {
+    /// Its levels, finest first.
+    pub levels: Vec<LevelFacts>,
+}
+
+impl MultigridFacts {
+    /// Entries of all levels as a multiple of the finest one's: what a cycle costs beside smoothing on the finest level.
+    pub fn operator_complexity(&self) -> f64 {
+        self.times_the_finest(|level| level.entries)
+    }
+
+    /// The same of rows.
+    pub fn grid_complexity(&self) -> f64 {
+        self.times_the_finest(|level| level.rows)
+    }
+
+    fn times_the_finest(&self, size: impl Fn(&LevelFacts) -> usize) -> f64 {
+        let all = self.levels.iter().map(&size).sum::<usize>();
+        all as f64 / self.levels.first().map_or(1, size).max(1) as f64
+    }
+}
+
+impl fmt::Display for MultigridFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} levels, {:.2} times the entries and {:.2} times the rows of the matrix:",
+            self.levels.len(),
+            self.operator_complexity(),
+            self.grid_complexity()
+        )?;
+        for LevelFacts { rows, entries } in &self.levels {
+            write!(
+                f,
+                "\n  {rows} rows, {entries} entries, {:.1} a row",
+                *entries as f64 / (*rows).max(1) as f64
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,178 @@
+//! Smoothers: a few steps of Chebyshev's iteration that damp what the next level cannot represent.
+
+use crate::backend::{Backend, ChebyshevStep, PreconditionSteps, Products};
+use crate::error::Result;
+use crate::matrix::Csr;
+use crate::scalar::Scalar;
+use num_traits::{One, Zero};
+
+/// What residuals are scaled by.
+#[derive(Debug)]
+pub(super) enum Scaling<T: Scalar, B: Backend> {
+    /// The reciprocals of the sums of magnitudes of rows: l1-Jacobi.
+    Diagonal(B::Vec<T::Real>),
+    /// The inverses of small blocks of strongly coupled unknowns.
+    Blocks(Csr<T, B>),
+}
+
+/// y becomes `keep` y + `momentum` (the y before) + `step` D^-1 (b - A y).
+#[derive(Debug, Clone, Copy)]
+struct Step<R> {
+    keep: R,
+    momentum: R,
+    step: R,
+}
+
+/// Chebyshev's iteration of the fourth kind for A x = b, with eigenvalues of D^-1 A up to a bound. It needs no lower
+/// bound. One or two steps are weighted so that the cycle's rate is the best for their number (Lottes, Optimal
+/// polynomial smoothers for multigrid V-cycles, Numerical Linear Algebra with Applications, 2023).
+#[derive(Debug)]
+pub(super) struct Smoother<T: Scalar, B: Backend> {
+    scaling: Scaling<T, B>,
+    steps: Vec<Step<T::Real>>,
+}
+
+/// Lottes' weights of the corrections of one step and of two.
+const ONE: f64 = 1.125;
+const TWO: [f64; 2] = [1.023_872_875_703_13, 1.264_089_053_710_85];
+
+impl<T: Scalar, B: PreconditionSteps + Products> Smoother<T, B> {
+    /// `steps` steps, 1 at least, for eigenvalues up to `largest`.
+    pub(super) fn new(scaling: Scaling<T, B>, steps: usize, largest: f64) -> Self {
+        let by = |keep: f64, momentum: f64, step: f64| Step {
+            keep: T::Real::from_f64(keep),
+            momentum: T::Real::from_f64(momentum),
+            step: T::Real::from_f64(step / largest),
+        };
+        // Correction i is (2i - 3) / (2i + 1) times the one before, and the residual by (8i - 4) / (2i + 1).
+        let steps = match steps.max(1) {
+            1 => vec![by(1.0, 0.0, ONE * 4.0 / 3.0)],
+            2 => {
+                let keep = TWO[0] + TWO[1] / 5.0;
+                vec![by(1.0, 0.0, 4.0 / 3.0), by(keep, 1.0 - keep, TWO[1] * 12.0 / 5.0)]
+            }
+            more => (1..=more as i32)
+                .map(|i| {
+                    let i = f64::from(i);
+                    let again = if i == 1.0 { 0.0 } else { (2.0 * i - 3.0) / (2.0 * i + 1.0) };
+                    by(1.0 + again, -again, (8.0 * i - 4.0) / (2.0 * i + 1.0))
+                })
+                .collect(),
+        };
+        Self { scaling, steps }
+    }
+
+    /// x from zero; `other` and `t` are for the steps between.
+    pub(super) fn from_zero(
+        &self,
+        backend: &B,
+        a: &Csr<T, B>,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        (other, t): (&mut B::Slice<T>, &mut B::Slice<T>),
+    ) -> Result<()> {
+        // Two vectors take turns, so that the last step ends in x.
+        let (mut last, mut now) = if self.steps.len() % 2 == 1 { (x, other) } else { (other, x) };
+        for (number, &step) in self.steps.iter().enumerate() {
+            // Before the first y there is zero.
+            let step = if number == 1 { Step { momentum: T::Real::zero(), ..step } } else { step };
+            let from = (number > 0).then_some(&*now);
+            self.step(backend, a, step, b, from, last, t)?;
+            std::mem::swap(&mut last, &mut now);
+        }
+        Ok(())
+    }
+
+    /// x from x.
+    pub(super) fn from_here(
+        &self,
+        backend: &B,
+        a: &Csr<T, B>,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        (other, t): (&mut B::Slice<T>, &mut B::Slice<T>),
+    ) -> Result<()> {
+        if let [only] = self.steps[..] {
+            residual(backend, a, b, x, t)?;
+            return match &self.scaling {
+                Scaling::Diagonal(d) => {
+                    let step = ChebyshevStep {
+                        keep: T::Real::zero(),
+                        momentum: T::Real::one(),
+                        step: only.step,
+                        d: Some(&**d),
+                        r: t,
+                        last: x,
+                    };
+                    backend.chebyshev_step(step, None)
+                }
+                Scaling::Blocks(inverses) => {
+                    inverses.product(backend, T::from_real(only.step), t, T::one(), x)
+                }
+            };
+        }
+        let odd = self.steps.len() % 2 == 1;
+        {
+            let (mut now, mut last) = (&mut *x, &mut *other);
+            for &step in &self.steps {
+                self.step(backend, a, step, b, Some(now), last, t)?;
+                std::mem::swap(&mut last, &mut now);
+            }
+        }
+        if odd { backend.copy(other, x) } else { Ok(()) }
+    }
+
+    /// One step from `now` (from zero without), with the y before it in `last`, where the one after it goes.
+    #[allow(clippy::too_many_arguments)]
+    fn step(
+        &self,
+        backend: &B,
+        a: &Csr<T, B>,
+        Step { keep, momentum, step }: Step<T::Real>,
+        b: &B::Slice<T>,
+        now: Option<&B::Slice<T>>,
+        last: &mut B::Slice<T>,
+        t: &mut B::Slice<T>,
+    ) -> Result<()> {
+        match &self.scaling {
+            Scaling::Diagonal(d) => {
+                let by = ChebyshevStep { keep, momentum, step, d: Some(&**d), r: b, last };
+                let Some(now) = now else { return backend.chebyshev_step(by, None) };
+                a.product(backend, T::one(), now, T::zero(), t)?;
+                backend.chebyshev_step(by, Some((now, t)))
+            }
+            Scaling::Blocks(inverses) => {
+                let step = T::from_real(step);
+                let Some(now) = now else { return inverses.product(backend, step, b, T::zero(), last) };
+                residual(backend, a, b, now, t)?;
+                backend.axpby(T::from_real(keep), now, T::from_real(momentum), last)?;
+                inverses.product(backend, step, t, T::one(), last)
+            }
+        }
+    }
+
+    /// Bytes that the scaling takes.
+    pub(super) fn storage_bytes(&self) -> usize {
+        match &self.scaling {
+            Scaling::Diagonal(d) => B::len(d) * size_of::<T::Real>(),
+            Scaling::Blocks(inverses) => inverses.storage_bytes(),
+        }
+    }
+
+    /// Products with A of a smoothing before and one after.
+    pub(super) fn products(&self) -> usize {
+        2 * self.steps.len() - 1
+    }
+}
+
+/// t = b - A x.
+pub(super) fn residual<T: Scalar, B: PreconditionSteps + Products>(
+    backend: &B,
+    a: &Csr<T, B>,
+    b: &B::Slice<T>,
+    x: &B::Slice<T>,
+    t: &mut B::Slice<T>,
+) -> Result<()> {
+    backend.copy(b, t)?;
+    a.product(backend, -T::one(), x, T::one(), t)
+}

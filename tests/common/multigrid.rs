@@ -1,0 +1,239 @@
+//! Algebraic multigrid on any backend: iterations of conjugate gradients to a residual of 1e-8, with a random x.
+
+use crate::collection;
+use crate::random::Random;
+use num_complex::Complex;
+use residua::backend::{KrylovSteps, PreconditionSteps, Products};
+use residua::generate;
+use residua::krylov::{Cg, Outcome, SolveOptions};
+use residua::market::read_csr;
+use residua::multigrid::{Multigrid, MultigridOptions};
+use residua::precondition::Preconditioner;
+use residua::{Csr, Error, Host, Scalar};
+use std::ops::ControlFlow;
+
+/// The one list of cases: hands their names to a macro, behind the words that are for it.
+#[allow(unused_macros)] // not every program of tests lists the cases
+macro_rules! each_case {
+    ($then:ident $($words:tt)*) => {
+        $then! {
+            $($words)*
+            grids,
+            iterations_do_not_grow,
+            rough_coefficients,
+            elasticity,
+            real_matrices,
+            half_the_precision,
+            complex_values,
+            new_values,
+            small_and_strange,
+            hermitian
+        }
+    };
+}
+#[allow(unused_imports)] // as above
+pub(crate) use each_case;
+
+/// What a preconditioner needs.
+pub trait Able: KrylovSteps + PreconditionSteps + Products {}
+impl<B: KrylovSteps + PreconditionSteps + Products> Able for B {}
+
+fn options() -> MultigridOptions {
+    MultigridOptions::default()
+}
+
+/// Iterations to 1e-8; the right-hand side belongs to a random x.
+fn solved<T: Scalar, B: Able>(backend: &B, a: &Csr<T, B>, m: &Multigrid<T, B>) -> usize {
+    let n = a.rows();
+    let x = backend.upload(Random(7).vector::<T>(n)).unwrap();
+    let mut b = backend.zeros::<T>(n).unwrap();
+    a.product(backend, T::one(), &x, T::zero(), &mut b).unwrap();
+    let mut cg = Cg::new(backend, n, SolveOptions::default().max_iterations(400)).unwrap();
+    let mut x = backend.zeros::<T>(n).unwrap();
+    let report = cg.solve(a, m, &b, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
+    assert!(matches!(report.outcome, Outcome::Converged), "{}: {}", report.outcome, m.facts());
+    report.iterations
+}
+
+/// The same from the matrix.
+fn iterations<B: Able>(backend: &B, a: &Csr<f64>, options: &MultigridOptions) -> usize {
+    let a = a.to_backend(backend).unwrap();
+    let m = Multigrid::new(backend, &a, options).unwrap();
+    solved(backend, &a, &m)
+}
+
+fn at_most<B: Able>(backend: &B, most: usize, a: &Csr<f64>, options: &MultigridOptions, what: &str) {
+    let took = iterations(backend, a, options);
+    assert!(took <= most, "{what}: {took} iterations, at most {most} are expected");
+}
+
+pub fn grids<B: Able>(backend: &B) {
+    at_most(backend, 12, &generate::poisson3d(40, 40, 40).unwrap(), &options(), "7 points");
+    at_most(backend, 12, &generate::poisson3d(33, 17, 9).unwrap(), &options(), "7 points, odd sides");
+    at_most(backend, 10, &generate::poisson3d_27(20, 20, 20).unwrap(), &options(), "27 points");
+    at_most(backend, 12, &generate::poisson2d(250, 250).unwrap(), &options(), "5 points");
+    at_most(backend, 12, &generate::poisson2d_9(150, 151).unwrap(), &options(), "9 points");
+}
+
+pub fn iterations_do_not_grow<B: Able>(backend: &B) {
+    let of = |k| iterations(backend, &generate::poisson3d(k, k, k).unwrap(), &options());
+    let (small, large) = (of(16), of(48));
+    assert!(large <= small + 3, "{small} iterations for 16^3, {large} for 48^3");
+}
+
+pub fn rough_coefficients<B: Able>(backend: &B) {
+    let jumping = generate::jumping([32, 32, 32], 1e6, 8, 1).unwrap();
+    at_most(backend, 18, &jumping, &options(), "jumps of 10^6");
+    let along_axes = generate::anisotropic2d(200, 200, 1e-3).unwrap();
+    at_most(backend, 16, &along_axes, &options(), "anisotropic 1e-3 in the plane");
+    let in_space = generate::anisotropic3d(32, 32, 32, 1e-3).unwrap();
+    at_most(backend, 16, &in_space, &options(), "anisotropic 1e-3 in space");
+}
+
+/// Rigid body modes of [`generate::elasticity3d`]: translations and rotations about the middle.
+fn rigid_body_modes(elements: usize) -> Vec<f64> {
+    let side = elements + 1;
+    let middle = elements as f64 / 2.0;
+    let mut modes = Vec::with_capacity(elements * side * side * 18);
+    for node in 0..elements * side * side {
+        let at = [node % elements + 1, node / elements % side, node / elements / side];
+        let [x, y, z] = at.map(|place| place as f64 - middle);
+        modes.extend([1.0, 0.0, 0.0, y, 0.0, z]);
+        modes.extend([0.0, 1.0, 0.0, -x, z, 0.0]);
+        modes.extend([0.0, 0.0, 1.0, 0.0, -y, -x]);
+    }
+    modes
+}
+
+pub fn elasticity<B: Able>(backend: &B) {
+    let elements = 12;
+    let a = generate::elasticity3d(elements, elements, elements, 0.3).unwrap();
+    let options = options().unknowns_a_node(3);
+    at_most(backend, 28, &a, &options, "elasticity, translations alone");
+    let a = a.to_backend(backend).unwrap();
+    let m = Multigrid::with_near_null(backend, &a, 6, rigid_body_modes(elements), &options).unwrap();
+    let took = solved(backend, &a, &m);
+    assert!(took <= 16, "elasticity with rigid body modes: {took} iterations");
+}
+
+/// Skipped, and said so, where the collection is not there.
+pub fn real_matrices<B: Able>(backend: &B) {
+    let Some(folder) = collection::folder() else { return };
+    for (file, most) in [
+        ("fem_flatplate_poisson.mtx.gz", 14),
+        ("fem_rae2822_poisson.mtx.gz", 12),
+        ("bcsstk16.mtx.gz", 50),
+        ("pdn_map21.mtx.gz", 12),
+        ("fem_bunny_poisson_r1.mtx.gz", 75),
+    ] {
+        let path = folder.join(file);
+        if !path.is_file() {
+            println!("skipped: no {}", path.display());
+            continue;
+        }
+        at_most(backend, most, &read_csr(path).unwrap(), &options(), file);
+    }
+    let elastic = folder.join("fem_bunny_elast.mtx.gz");
+    if elastic.is_file() {
+        let nodes = options().unknowns_a_node(3);
+        at_most(backend, 95, &read_csr(elastic).unwrap(), &nodes, "tetrahedra, elastic");
+    }
+}
+
+pub fn half_the_precision<B: Able>(backend: &B) {
+    let a = generate::poisson3d(24, 24, 24).unwrap();
+    let full = iterations(backend, &a, &options());
+    let narrow = iterations(backend, &a, &options().narrow(true));
+    assert!(narrow <= full + 1, "{full} iterations, {narrow} with a hierarchy of half the precision");
+}
+
+/// D^H A D with a diagonal D of modulus 1 is Hermitian, and as hard as A.
+pub fn complex_values<B: Able>(backend: &B) {
+    let a = generate::poisson2d(60, 60).unwrap();
+    let turned = |i: usize| Complex::from_polar(1.0, 0.3 * (i % 60) as f64);
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..a.rows() {
+        let (columns, entries) = a.row(i);
+        indices.extend_from_slice(columns);
+        values.extend(columns.iter().zip(entries).map(|(&j, &v)| turned(i).conj() * v * turned(j as usize)));
+        offsets.push(indices.len());
+    }
+    let null: Vec<Complex<f64>> = (0..a.rows()).map(|i| turned(i).conj()).collect();
+    let a = Csr::from_parts(3600, 3600, offsets, indices, values).unwrap().to_backend(backend).unwrap();
+    let m = Multigrid::with_near_null(backend, &a, 1, null, &options()).unwrap();
+    let took = solved(backend, &a, &m);
+    assert!(took <= 12, "{took} iterations");
+}
+
+pub fn new_values<B: Able>(backend: &B) {
+    let a = generate::poisson2d(80, 80).unwrap();
+    let of = |a: &Csr<f64>| Multigrid::new(backend, &a.to_backend(backend).unwrap(), &options()).unwrap();
+    let applied = |m: &Multigrid<f64, B>| {
+        let r = backend.upload(Random(9).vector::<f64>(6400)).unwrap();
+        let mut z = backend.zeros::<f64>(6400).unwrap();
+        m.apply(backend, &r, &mut z).unwrap();
+        backend.download(&z).unwrap()
+    };
+    let scaled = a.map(|value| 2.0 * value);
+    let mut m = of(&a);
+    m.update(backend, &scaled.to_backend(backend).unwrap()).unwrap();
+    assert_eq!(applied(&m), applied(&of(&scaled)));
+    assert!(m.update(backend, &generate::poisson2d(8, 8).unwrap().to_backend(backend).unwrap()).is_err());
+}
+
+pub fn small_and_strange<B: Able>(backend: &B) {
+    let of = |a: &Csr<f64>| {
+        let a = a.to_backend(backend).unwrap();
+        Multigrid::new(backend, &a, &options().coarsest_rows(10)).map(|m| solved(backend, &a, &m))
+    };
+    assert_eq!(of(&Csr::identity(0).unwrap()).unwrap(), 0);
+    assert!(of(&Csr::identity(1).unwrap()).unwrap() <= 1);
+    // No couplings at all, and one unknown without any among others.
+    assert!(of(&Csr::from_diagonal((1..2000).map(f64::from).collect()).unwrap()).unwrap() < 150);
+    assert!(of(&generate::arrow(500).unwrap()).unwrap() < 60);
+    assert!(of(&generate::tridiagonal(3001).unwrap()).unwrap() < 25);
+    let infinite = Csr::from_diagonal(vec![1.0, f64::INFINITY]).unwrap();
+    assert!(matches!(of(&infinite), Err(Error::InvalidMatrix(_))));
+    let wide = Csr::from_parts(1, 2, vec![0, 1], vec![1], vec![1.0]).unwrap();
+    assert!(matches!(of(&wide), Err(Error::Dimension { .. })));
+    let a = generate::poisson2d(4, 4).unwrap().to_backend(backend).unwrap();
+    for bad in [options().steps(0), options().strength(2.0), options().most_entries(f64::NAN)] {
+        assert!(matches!(Multigrid::new(backend, &a, &bad), Err(Error::InvalidArgument(_))));
+    }
+}
+
+/// M^-1 is Hermitian to rounding: u.M^-1 v = v.M^-1 u.
+pub fn hermitian<B: Able>(backend: &B) {
+    let a = generate::jumping([20, 20, 20], 1e3, 4, 5).unwrap();
+    let m = Multigrid::new(backend, &a.to_backend(backend).unwrap(), &options()).unwrap();
+    let mut random = Random(11);
+    let (u, v) = (random.vector::<f64>(8000), random.vector::<f64>(8000));
+    let applied = |r: &[f64]| {
+        let r = backend.upload(r.to_vec()).unwrap();
+        let mut z = backend.zeros::<f64>(8000).unwrap();
+        m.apply(backend, &r, &mut z).unwrap();
+        backend.download(&z).unwrap()
+    };
+    let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+    let (one, other, size) = (dot(&u, &applied(&v)), dot(&v, &applied(&u)), dot(&u, &applied(&u)));
+    assert!((one - other).abs() < 1e-12 * size && size > 0.0, "{one} {other} {size}");
+}
+
+/// The host's hierarchy: the same whatever the number of threads.
+#[allow(dead_code)] // on the host only
+pub fn the_same_bits(_: &Host) {
+    let a = generate::jumping([24, 24, 24], 1e6, 6, 2).unwrap();
+    let applied = |threads: usize| {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
+            let m = Multigrid::new(&Host, &a, &options()).unwrap();
+            let r = Random(13).vector::<f64>(a.rows());
+            let mut z = vec![0.0; a.rows()];
+            m.apply(&Host, &r, &mut z).unwrap();
+            z
+        })
+    };
+    let one = applied(1);
+    for threads in [1, 2, 3, 8] {
+        assert!(one == applied(threads), "{threads} threads");
+    }
+}

@@ -1,0 +1,161 @@
+//! Sparse products and sums of matrices, on any backend: each against a plain sequential twin.
+
+use crate::random::Random;
+use num_complex::Complex;
+use residua::backend::{Conversions, SparseProducts};
+use residua::matrix::{self, TripleProduct};
+use residua::{Csr, Error, Scalar, generate};
+use std::collections::BTreeMap;
+
+/// The one list of cases: hands their names to a macro, behind the words that are for it.
+#[allow(unused_macros)] // not every program of tests lists the cases
+macro_rules! each_case {
+    ($then:ident $($words:tt)*) => {
+        $then! {
+            $($words)*
+            product_cases,
+            sum_cases,
+            triple_product_cases,
+            giant_rows,
+            refused_sizes
+        }
+    };
+}
+#[allow(unused_imports)] // as above
+pub(crate) use each_case;
+
+/// Rows of lengths from none to `longest`.
+fn ragged<T: Scalar>(random: &mut Random, rows: usize, columns: usize, longest: usize) -> Csr<T> {
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for _ in 0..rows {
+        let length = if random.below(5) == 0 { 0 } else { random.below(longest + 1) };
+        let mut row: Vec<u32> = (0..length.min(columns)).map(|_| random.below(columns) as u32).collect();
+        row.sort_unstable();
+        row.dedup();
+        values.extend((0..row.len()).map(|_| random.scalar::<T>()));
+        indices.extend(row);
+        offsets.push(indices.len());
+    }
+    Csr::from_parts(rows, columns, offsets, indices, values).unwrap()
+}
+
+/// Products of an entry are rounded and added in the order of A's row: the bits are determined.
+fn product<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Csr<T> {
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..a.rows() {
+        let mut row: BTreeMap<u32, T> = BTreeMap::new();
+        let (columns, factors) = a.row(i);
+        for (&k, &factor) in columns.iter().zip(factors) {
+            let (columns, others) = b.row(k as usize);
+            for (&j, &other) in columns.iter().zip(others) {
+                *row.entry(j).or_insert(T::zero()) += factor * other;
+            }
+        }
+        indices.extend(row.keys());
+        values.extend(row.values());
+        offsets.push(indices.len());
+    }
+    Csr::from_parts(a.rows(), b.columns(), offsets, indices, values).unwrap()
+}
+
+fn sum<T: Scalar>(alpha: T, a: &Csr<T>, beta: T, b: &Csr<T>) -> Csr<T> {
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..a.rows() {
+        let mut row: BTreeMap<u32, T> =
+            a.row(i).0.iter().zip(a.row(i).1).map(|(&j, &v)| (j, alpha * v)).collect();
+        for (&j, &v) in b.row(i).0.iter().zip(b.row(i).1) {
+            row.entry(j).and_modify(|sum| *sum += beta * v).or_insert(beta * v);
+        }
+        indices.extend(row.keys());
+        values.extend(row.values());
+        offsets.push(indices.len());
+    }
+    Csr::from_parts(a.rows(), a.columns(), offsets, indices, values).unwrap()
+}
+
+/// A B, and again with other values.
+fn multiplied<T: Scalar, B: SparseProducts>(backend: &B, a: &Csr<T>, b: &Csr<T>) {
+    let expected = product(a, b);
+    let (left, right) = (a.to_backend(backend).unwrap(), b.to_backend(backend).unwrap());
+    let mut c = matrix::multiply(backend, &left, &right).unwrap();
+    assert!(c.to_host(backend).unwrap() == expected, "{} x {} by {}", a.rows(), a.columns(), b.columns());
+    let half = T::from_f64(0.5);
+    let other = a.map(|value| value * half);
+    matrix::multiply_again(backend, &other.to_backend(backend).unwrap(), &right, &mut c).unwrap();
+    assert!(c.to_host(backend).unwrap() == product(&other, b));
+}
+
+pub fn product_cases<B: SparseProducts>(backend: &B) {
+    fn of<T: Scalar, B: SparseProducts>(backend: &B) {
+        let mut random = Random(1);
+        for (rows, inner, columns, longest) in [
+            (0, 0, 0, 0),
+            (1, 1, 1, 1),
+            (3, 5, 2, 4),
+            (100, 70, 90, 9),
+            (700, 900, 3000, 40),
+            (9000, 8000, 7000, 6),
+        ] {
+            let a = ragged::<T>(&mut random, rows, inner, longest);
+            let b = ragged::<T>(&mut random, inner, columns, longest);
+            multiplied(backend, &a, &b);
+        }
+    }
+    of::<f64, B>(backend);
+    of::<f32, B>(backend);
+    of::<Complex<f64>, B>(backend);
+    let mesh = generate::poisson3d(17, 13, 11).unwrap();
+    multiplied(backend, &mesh, &mesh);
+    let graph = generate::rmat(1 << 10, 8, generate::RmatKind::Directed, 3).unwrap();
+    multiplied(backend, &graph, &graph);
+}
+
+pub fn sum_cases<B: SparseProducts>(backend: &B) {
+    fn of<T: Scalar, B: SparseProducts>(backend: &B) {
+        let mut random = Random(2);
+        for (rows, columns, longest) in [(0, 0, 0), (1, 1, 1), (50, 40, 7), (5000, 6000, 30)] {
+            let a = ragged::<T>(&mut random, rows, columns, longest);
+            let b = ragged::<T>(&mut random, rows, columns, longest);
+            let (alpha, beta) = (random.scalar::<T>(), random.scalar::<T>());
+            let (left, right) = (a.to_backend(backend).unwrap(), b.to_backend(backend).unwrap());
+            let c = matrix::add(backend, alpha, &left, beta, &right).unwrap();
+            assert!(c.to_host(backend).unwrap() == sum(alpha, &a, beta, &b), "{rows} x {columns}");
+        }
+    }
+    of::<f64, B>(backend);
+    of::<Complex<f32>, B>(backend);
+}
+
+pub fn triple_product_cases<B: SparseProducts + Conversions>(backend: &B) {
+    let mut random = Random(3);
+    let a = generate::poisson2d_9(40, 30).unwrap();
+    let p = ragged::<f64>(&mut random, 1200, 150, 4);
+    let on = |a: &Csr<f64>| a.to_backend(backend).unwrap();
+    let (left, right) = (on(&a), on(&p));
+    let r = right.transpose(backend).unwrap();
+    let mut triple = TripleProduct::new(backend, &r, &left, &right).unwrap();
+    let expected = |a: &Csr<f64>| product(&r.to_host(backend).unwrap(), &product(a, &p));
+    assert!(triple.product().to_host(backend).unwrap() == expected(&a));
+    let other = a.map(|value| value + 0.25);
+    triple.update(backend, &r, &on(&other), &right).unwrap();
+    assert!(triple.into_product().to_host(backend).unwrap() == expected(&other));
+}
+
+/// One row and one column that are full: more columns than any table of a block of threads holds.
+pub fn giant_rows<B: SparseProducts>(backend: &B) {
+    let a = generate::arrow(3000).unwrap();
+    multiplied(backend, &a, &a);
+    let mut random = Random(4);
+    let wide = ragged::<f64>(&mut random, 3, 500, 600);
+    let b = ragged::<f64>(&mut random, 500, 60_000, 400);
+    multiplied(backend, &wide, &b);
+}
+
+pub fn refused_sizes<B: SparseProducts>(backend: &B) {
+    let on = |rows, columns| ragged::<f64>(&mut Random(5), rows, columns, 2).to_backend(backend).unwrap();
+    let is_size = |result: residua::Result<Csr<f64, B>>| matches!(result, Err(Error::Dimension { .. }));
+    assert!(is_size(matrix::multiply(backend, &on(3, 4), &on(5, 3))));
+    assert!(is_size(matrix::add(backend, 1.0, &on(3, 4), 1.0, &on(4, 3))));
+    let mut c = on(3, 3);
+    assert!(matrix::multiply_again(backend, &on(3, 4), &on(4, 5), &mut c).is_err());
+}
