@@ -514,7 +514,7 @@ fn what_makes_no_sense_is_refused_with_advice() {
     assert!(build(unsymmetric).contains("entry (1, 2) is 7"));
     // Vectors of other lengths.
     let mut solver = Solver::builder().build(a()).unwrap();
-    let mut x = vec![0.0; 25];
+    let mut x = [0.0; 25];
     assert!(matches!(solver.solve(&[1.0; 24]), Err(Error::Dimension { expected: 25, got: 24, .. })));
     assert!(matches!(solver.solve_into(&[1.0; 25], &mut x[1..]), Err(Error::Dimension { .. })));
     assert!(matches!(solver.update(&[1.0]), Err(Error::Dimension { .. })));

@@ -19,7 +19,7 @@
 //! | `stage` | a method with its preconditioner: what each has to do |
 //! | `iterated`, `refined` | the stages of Krylov methods, in full precision and in two |
 //! | `preconditioner`, `diagonal` | preconditioners that are set up |
-//! | `many`, `columns` | how many right-hand sides are solved at once, and where they lie |
+//! | `many`, `group`, `columns` | how many right-hand sides are solved at once, how, and where they lie |
 //! | `watch` | observer, cancellation, clock |
 //! | `report` | how a solve ended, and the trail |
 
@@ -31,6 +31,7 @@ mod device;
 mod diagonal;
 mod engine;
 mod forecast;
+mod group;
 mod iterated;
 mod many;
 mod names;
