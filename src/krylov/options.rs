@@ -62,7 +62,8 @@ impl SolveOptions {
         Ok(())
     }
 
-    pub(super) fn threshold<T: Scalar>(&self, b_norm: f64) -> f64 {
+    /// What ||b - A x|| must come down to for a right-hand side of this norm.
+    pub(crate) fn threshold<T: Scalar>(&self, b_norm: f64) -> f64 {
         (self.threshold_of_one::<T>() * b_norm).max(self.absolute)
     }
 

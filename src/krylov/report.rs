@@ -33,6 +33,9 @@ pub enum Outcome {
         /// The iteration at which it happened, from 1.
         iteration: usize,
     },
+    /// A factorisation found A singular to working precision, and no x that meets the tolerance: b does not lie in the
+    /// range of A, as far as can be told.
+    Singular,
     /// The residual no longer falls: not over the stagnation window, not by starting again from b - A x, or it has
     /// grown beyond what any matrix allows that is not singular to working precision.
     Stagnated,
@@ -64,6 +67,7 @@ impl Outcome {
             Outcome::IterationLimit => "max_iterations",
             Outcome::NotPositiveDefinite { .. } => "not_positive_definite",
             Outcome::Breakdown { .. } => "breakdown",
+            Outcome::Singular => "singular",
             Outcome::Stagnated => "stagnated",
             Outcome::NotFinite => "not_finite",
             Outcome::Interrupted => "interrupted",
@@ -82,6 +86,7 @@ impl fmt::Display for Outcome {
                 write!(f, "not positive definite (curvature {curvature:.3e} at iteration {iteration})")
             }
             Outcome::Breakdown { iteration } => write!(f, "breakdown at iteration {iteration}"),
+            Outcome::Singular => f.write_str("singular to working precision"),
             Outcome::Stagnated => f.write_str("stagnated"),
             Outcome::NotFinite => f.write_str("not finite"),
             Outcome::Interrupted => f.write_str("interrupted"),
@@ -107,4 +112,15 @@ pub struct Report {
     pub restarts: usize,
     /// Compulsory bytes of one iteration: matrix, vectors and preconditioner, each as often as it must be moved.
     pub bytes_per_iteration: usize,
+}
+impl Report {
+    /// The report of a factorisation, whose iterations are steps of refinement.
+    pub(crate) fn of_factor(
+        outcome: Outcome,
+        iterations: usize,
+        residual_norm: f64,
+        relative_residual: f64,
+    ) -> Self {
+        Self { outcome, iterations, residual_norm, relative_residual, restarts: 0, bytes_per_iteration: 0 }
+    }
 }

@@ -119,6 +119,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 predicted_seconds: bytes / bandwidth,
                 outcome: None,
                 refused: None,
+                remark: None,
                 iterations: 0,
                 bytes: 0.0,
                 seconds: 0.0,
@@ -195,7 +196,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let ready = match stage.prepare(&self.backend, &self.stored, &self.options) {
                 Ok(ready) => ready,
                 // What was reached before stays, and so does the reason why nothing comes behind it.
-                Err(error) if total.is_some() => {
+                Err(error) if total.is_some() || (plan.flops.is_some() && !is_last) => {
                     told.refused = Some(error.to_string());
                     continue;
                 }
@@ -216,8 +217,10 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let skipped = usize::from(!self.history.is_empty());
             self.history.extend(ready.history().iter().skip(skipped));
             self.seconds.iterating += ready.iterating().as_secs_f64();
+            let remark = ready.remark();
             report.outcome = watch.reason(report.outcome);
             told.outcome = Some(report.outcome);
+            told.remark = remark;
             told.iterations = report.iterations;
             told.bytes = report.iterations as f64 * report.bytes_per_iteration as f64;
             told.seconds = begun.elapsed().as_secs_f64();

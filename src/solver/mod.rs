@@ -17,6 +17,7 @@
 //! | `forecast` | what a solve is likely to cost |
 //! | `symmetry`, `system` | what is found in a matrix, and how it is kept: format, order, new values |
 //! | `stage` | a method with its preconditioner: what each has to do |
+//! | `factorised` | the stage of factorisations |
 //! | `iterated`, `refined` | the stages of Krylov methods, in full precision and in two |
 //! | `preconditioner`, `diagonal` | preconditioners that are set up |
 //! | `many`, `group`, `columns` | how many right-hand sides are solved at once, how, and where they lie |
@@ -30,6 +31,7 @@ mod core;
 mod device;
 mod diagonal;
 mod engine;
+mod factorised;
 mod forecast;
 mod group;
 mod iterated;

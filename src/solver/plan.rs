@@ -30,6 +30,8 @@ const HERMITIAN: &str = "for a Hermitian matrix that is not positive definite";
 const GENERAL: &str = "the matrix is not Hermitian";
 const SHORT: &str = "another way for a matrix that is not Hermitian";
 const LEAST: &str = "for a matrix that is singular, as far as can be told";
+const CHEAP: &str = "a factorisation is cheap for a matrix of this size";
+const LAST: &str = "a factorisation, where iterations do not serve";
 const TALL: &str = "the matrix is not square: least squares";
 const HALF: &str = "half the precision moves half the bytes";
 const RESCUE: &str = "in full precision, where half the precision does not serve";
@@ -62,6 +64,17 @@ pub(super) fn timed<R>(seconds: &mut f64, step: impl FnOnce() -> R) -> R {
 /// The share of the iterations left that a method of our choice gets, where another may serve and it does not stand
 /// still but creep.
 const SHARE: f64 = 0.4;
+
+/// Multiplications of a factorisation that is tried before iterations which may not serve: a second or two.
+const QUICK: f64 = 3e9;
+
+/// Multiplications of one that is tried where iterations did not serve: a minute.
+const PATIENT: f64 = 5e10;
+
+/// Unknowns up to which a factorisation is likely to be quick; and iterations that conjugate gradients get before its
+/// turn then.
+const SMALL: usize = 100_000;
+const SMALL_ITERATIONS: f64 = 1000.0;
 
 /// What decides, in one place.
 pub(super) struct Planner<'a, B: SolverBackend> {
@@ -158,13 +171,23 @@ impl<B: SolverBackend> Planner<'_, B> {
         why: &'static str,
     ) -> Result<Vec<Stage<T, B>>> {
         let method = self.first();
-        let parts = Parts { setup, method, name, options: self.options };
         let mut plan = self.plan(n, name, Precision::Double, why);
-        if self.wishes.method == Method::Auto && method == Method::Gmres {
+        if method == Method::Direct {
+            return Ok(vec![Stage::later(Plan { preconditioner: Name::None, ..plan })]);
+        }
+        let auto = self.wishes.method == Method::Auto;
+        if auto && method == Method::Gmres {
             plan.share = Some(SHARE);
         }
+        if auto && method == Method::Cg && n <= SMALL && self.wishes.max_iterations.is_none() {
+            plan.share = Some((SMALL_ITERATIONS / self.options.iteration_limit(n) as f64).min(1.0));
+        }
+        let parts = Parts { setup, method, name, options: self.options };
         let mut stages = vec![Stage::new(plan, iterated(self.backend, parts)?)];
         stages.extend(self.others(n));
+        if auto && method == Method::Gmres && n <= SMALL {
+            stages.insert(0, self.direct(n, QUICK, CHEAP));
+        }
         Ok(stages)
     }
 
@@ -174,15 +197,27 @@ impl<B: SolverBackend> Planner<'_, B> {
             return Vec::new();
         }
         let later: &[(Method, Option<f64>, &str)] = match self.first() {
-            Method::Cg => &[(Method::Minres, Some(SHARE), HERMITIAN), (Method::Lsmr, None, LEAST)],
-            Method::Gmres => &[(Method::BiCgStab, Some(SHARE), SHORT), (Method::Lsmr, None, LEAST)],
-            _ => &[],
+            Method::Cg => &[(Method::Minres, Some(SHARE), HERMITIAN)],
+            Method::Gmres => &[(Method::BiCgStab, Some(SHARE), SHORT)],
+            _ => return Vec::new(),
         };
         let plan = |&(method, share, why)| {
             let plan = self.plan(n, self.plain(), Precision::Double, why);
             Stage::later(Plan { method, share, ..plan })
         };
-        later.iter().map(plan).collect()
+        let mut stages: Vec<Stage<T, B>> = later.iter().map(plan).collect();
+        if self.first() == Method::Cg && n <= SMALL {
+            stages.insert(0, self.direct(n, QUICK, CHEAP));
+        }
+        stages.push(self.direct(n, PATIENT, LAST));
+        stages.push(plan(&(Method::Lsmr, None, LEAST)));
+        stages
+    }
+
+    /// A factorisation of so many multiplications at most.
+    fn direct<T: Scalar>(&self, n: usize, flops: f64, why: &'static str) -> Stage<T, B> {
+        let plan = self.plan(n, Name::None, Precision::Double, why);
+        Stage::later(Plan { method: Method::Direct, iterations: 1, flops: Some(flops), ..plan })
     }
 
     /// The preconditioner of methods behind the first.
@@ -328,7 +363,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             }
             _ => products,
         };
-        Plan { method: self.first(), preconditioner, precision, why, iterations, share: None }
+        Plan { method: self.first(), preconditioner, precision, why, iterations, share: None, flops: None }
     }
 
     /// Products with a matrix of `n` rows that are to be expected.

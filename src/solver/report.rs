@@ -139,6 +139,8 @@ pub struct StageReport {
     pub outcome: Option<Outcome>,
     /// Why it could not be set up, where it could not.
     pub refused: Option<String>,
+    /// What a factorisation told beyond the outcome: its kind, its size, and why others failed.
+    pub remark: Option<String>,
     /// Iterations that it took.
     pub iterations: usize,
     /// Bytes that these moved at least.
@@ -153,7 +155,7 @@ impl StageReport {
     /// Forgets how it ended.
     pub(super) fn clear(&mut self) {
         self.outcome = None;
-        self.refused = None;
+        (self.refused, self.remark) = (None, None);
         (self.iterations, self.bytes, self.seconds) = (0, 0.0, 0.0);
         self.relative_residual = None;
     }

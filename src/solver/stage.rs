@@ -4,6 +4,7 @@
 //! method has a file of its own that implements [`Ready`].
 
 use super::SolverBackend;
+use super::factorised::Factorised;
 use super::iterated::{Iterated, Parts, RESTART};
 use super::names::{Method, Precision, PreconditionerChoice};
 use super::preconditioner::Setup;
@@ -46,6 +47,11 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
     /// Bytes that an iteration with `a` moves, about.
     fn bytes(&self, a: &dyn LinearOperator<T, B>) -> f64;
 
+    /// What the trail says of the last solve beyond its outcome.
+    fn remark(&self) -> Option<String> {
+        None
+    }
+
     /// The preconditioner with which conjugate gradients can take several right-hand sides at once.
     fn for_several(&self) -> Option<&Setup<T, B>> {
         None
@@ -64,6 +70,8 @@ pub(super) struct Plan {
     /// The share of the iterations left that it may take before the next one's turn; none: all of them, and then it is
     /// over.
     pub(super) share: Option<f64>,
+    /// The most multiplications of a factorisation, where it is not to be had at any price.
+    pub(super) flops: Option<f64>,
 }
 
 /// A stage, and what it takes once it is set up.
@@ -93,7 +101,14 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         let made: Box<dyn Ready<T, B>> = match self.ready.take() {
             Some(ready) => ready,
             None => {
-                let Plan { method, preconditioner: name, .. } = self.plan;
+                let Plan { method, preconditioner: name, flops, .. } = self.plan;
+                if method == Method::Direct {
+                    let made = match a {
+                        Stored::Open(a) => Factorised::new(backend, a, options, flops)?,
+                        other => Factorised::new(backend, &other.to_csr(backend)?, options, flops)?,
+                    };
+                    return Ok(self.ready.insert(Box::new(made)));
+                }
                 let setup = match a {
                     Stored::Open(a) => Setup::new(backend, a, method, name)?,
                     other => Setup::new(backend, &other.to_csr(backend)?, method, name)?,
@@ -133,8 +148,6 @@ pub(super) fn iterated<T: Scalar, B: SolverBackend>(
         Method::Lsmr => Box::new(Iterated::new(backend, parts, |backend, (rows, columns), options| {
             Lsmr::new(backend, rows, columns, options)
         })),
-        Method::Direct => {
-            return Err(Error::Unsupported("method direct: this build has no factorisations".into()));
-        }
+        Method::Direct => return Err(Error::Unsupported("a factorisation is no Krylov method".into())),
     })
 }

@@ -6,7 +6,7 @@ use crate::cli::device::not_on_gpu;
 use residua::krylov::Outcome;
 use residua::matrix::{Basis, ChoiceReport};
 use residua::report::{Align, Table, bytes, count, ratio, seconds};
-use residua::solver::{Precision, Reorder, StageReport};
+use residua::solver::{Method, Precision, Reorder, StageReport};
 
 /// Right-hand sides that the report lists one by one.
 const MOST_COLUMNS: usize = 20;
@@ -142,7 +142,10 @@ fn each(columns: &[Column]) -> String {
 /// A method, and how it ended.
 fn attempt(stage: &StageReport) -> String {
     let half = if stage.precision == Precision::Mixed { " in single precision" } else { "" };
-    let name = format!("{} with {}{half}", stage.method, stage.preconditioner);
+    let name = match stage.method {
+        Method::Direct => "a factorisation".to_string(),
+        method => format!("{method} with {}{half}", stage.preconditioner),
+    };
     match (&stage.outcome, &stage.refused) {
         (Some(ended), _) => {
             let residual =

@@ -1,0 +1,166 @@
+//! The stage of factorisations, which run on the CPU wherever the matrix lies.
+
+use super::SolverBackend;
+use super::stage::{Ready, Task};
+use crate::backend::Host;
+use crate::direct::{Direct, DirectOptions, DirectReport, Reason};
+use crate::error::{Error, Result};
+use crate::krylov::{Outcome, Report, SolveOptions};
+use crate::matrix::Csr;
+use crate::operator::LinearOperator;
+use crate::report::bytes;
+use crate::scalar::{Real, Scalar};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// A factorisation of the matrix, in the host's memory.
+pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
+    backend: B,
+    direct: Direct<T>,
+    options: SolveOptions,
+    history: Vec<f64>,
+    spent: Duration,
+    remark: Option<String>,
+}
+
+impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
+    /// Analyses and factorises, unless that takes more than `flops` multiplications.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] with the forecast where it takes more, or more memory than is allowed.
+    pub(super) fn new(
+        backend: &B,
+        a: &Csr<T, B>,
+        options: &SolveOptions,
+        flops: Option<f64>,
+    ) -> Result<Self> {
+        let a = a.to_host(backend)?;
+        let mut wishes = DirectOptions::default();
+        wishes.condition = false;
+        if let Some(flops) = flops {
+            wishes.dense_flop_limit = flops;
+            let forecast = Direct::analyse(&a, &wishes)?;
+            if forecast.flops > flops || forecast.bytes > wishes.memory_limit as f64 {
+                return Err(Error::Unsupported(format!(
+                    "{} takes {:.1e} multiplications and {}",
+                    forecast.kind,
+                    forecast.flops,
+                    bytes(forecast.bytes as u64)
+                )));
+            }
+        }
+        Ok(Self {
+            backend: backend.clone(),
+            direct: Direct::new(&a, wishes)?,
+            options: options.clone(),
+            history: Vec::new(),
+            spent: Duration::ZERO,
+            remark: None,
+        })
+    }
+
+    /// ||b - A x|| on the backend.
+    fn residual(&self, a: &dyn LinearOperator<T, B>, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<f64> {
+        let mut r = self.backend.zeros(a.rows())?;
+        a.apply(&self.backend, x, &mut r)?;
+        self.backend.axpby(T::one(), b, -T::one(), &mut r)?;
+        self.norm(&r)
+    }
+
+    /// The 2-norm, of numbers near the ends of the range too.
+    fn norm(&self, x: &B::Slice<T>) -> Result<f64> {
+        let x = self.backend.download(x)?;
+        let largest = x.iter().map(|x| Scalar::abs(*x).to_f64()).fold(0.0, f64::max);
+        if largest == 0.0 || !largest.is_finite() {
+            return Ok(if x.iter().all(|x| x.is_finite()) { largest } else { f64::NAN });
+        }
+        Ok(x.iter().map(|x| (Scalar::abs(*x).to_f64() / largest).powi(2)).sum::<f64>().sqrt() * largest)
+    }
+}
+
+impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
+    fn solve(
+        &mut self,
+        Task { a, b, x, .. }: Task<'_, T, B>,
+        observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> Result<Report> {
+        let start = Instant::now();
+        let b_norm = self.norm(b)?;
+        let before = self.residual(a, b, x)?;
+        let threshold = self.options.threshold::<T>(b_norm);
+        let report = |outcome, iterations, residual: f64| {
+            let relative = if residual == 0.0 { 0.0 } else { residual / b_norm };
+            Report::of_factor(outcome, iterations, residual, relative)
+        };
+        self.history = vec![before];
+        if !b_norm.is_finite() || before.is_nan() {
+            return Ok(report(Outcome::NotFinite, 0, f64::NAN));
+        }
+        if observer(0, before).is_break() && before > threshold {
+            return Ok(report(Outcome::Interrupted, 0, before));
+        }
+        if before <= threshold {
+            return Ok(report(Outcome::Converged, 0, before));
+        }
+        let host_b = self.backend.download(b)?;
+        let mut solution = vec![T::zero(); a.columns()];
+        let told = self.direct.solve(&host_b, &mut solution, threshold / b_norm)?;
+        let candidate = self.backend.upload(solution)?;
+        // The certificate is that of all stages: b - A x with the operator of the solve.
+        let reached = self.residual(a, b, &candidate)?;
+        let better = reached < before;
+        if better {
+            self.backend.copy(&candidate, x)?;
+        }
+        let residual = if better { reached } else { before };
+        self.history.push(residual);
+        self.spent = start.elapsed();
+        let outcome = if residual <= threshold { Outcome::Converged } else { failure(&told) };
+        let iterations = told.refinements + told.iterations;
+        self.remark = Some(words(&told));
+        let flow = observer(iterations.max(1), residual);
+        let outcome = if flow.is_break() && !outcome.is_converged() { Outcome::Interrupted } else { outcome };
+        Ok(report(outcome, iterations, residual))
+    }
+
+    fn history(&self) -> &[f64] {
+        &self.history
+    }
+
+    fn iterating(&self) -> Duration {
+        self.spent
+    }
+
+    fn update(&mut self, a: &Csr<T, B>) -> Result<()> {
+        let a: Csr<T, Host> = a.to_host(&self.backend)?;
+        self.direct.update(&a)
+    }
+
+    fn bytes(&self, a: &dyn LinearOperator<T, B>) -> f64 {
+        a.bytes() as f64
+    }
+
+    fn remark(&self) -> Option<String> {
+        self.remark.clone()
+    }
+}
+
+/// What a solve that did not meet the tolerance came to.
+fn failure(told: &DirectReport) -> Outcome {
+    let singular = |reason: &Reason| {
+        matches!(reason, Reason::StructurallySingular { .. } | Reason::NumericallySingular)
+    };
+    match told.reasons.iter().any(|(_, reason)| singular(reason)) {
+        true => Outcome::Singular,
+        false => Outcome::Stagnated,
+    }
+}
+
+/// What the trail says of a factorisation.
+fn words(told: &DirectReport) -> String {
+    let mut words = format!("{told}, factor of {}", bytes(told.factor_bytes));
+    for (kind, reason) in &told.reasons {
+        words += &format!("; {kind}: {reason}");
+    }
+    words
+}
