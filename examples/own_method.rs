@@ -61,7 +61,7 @@ impl Method<f64, Host> for Descent {
         system.a.apply(space.backend(), r, q)?;
         let product = |left, right, to| InnerProduct { left, right, to };
         let products = &[product(0, 1, *qr), product(0, 0, *qq)];
-        let both = LinearUpdate { inputs: &[q, r], outputs: &mut [], coefficients: &[], products };
+        let both = LinearUpdate { inputs: &[&**q, r], outputs: &mut [], coefficients: &[], products };
         space.linear_update(both, state, Some(&self.step))?;
         use Coefficient::{At, Minus, One, Zero};
         let coefficients = &[Zero, One, At(*alpha), Minus(*alpha), Zero, One]; // of q, x and r: for x, then for r
