@@ -4,7 +4,8 @@ use residua::generate::poisson2d;
 use residua::krylov::{Cg, MultiCg, SolveOptions};
 use residua::operator::FunctionOperator;
 use residua::precondition::Jacobi;
-use residua::{Host, Triplets, assemble::Assembly};
+use residua::scalar::Symmetry;
+use residua::{Host, Solver, Triplets, assemble::Assembly};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -98,6 +99,19 @@ fn warm_solve() {
     assert!(iterations[0] > 2 * iterations[1], "{iterations:?}");
     assert!(long.0 <= 20 && long.1 <= 8192, "{long:?}");
     assert_eq!(long.0, short.0, "{long:?} {short:?}");
+
+    // A solver: from the second update on, nothing grows.
+    let mut solver = Solver::builder().updates(true).symmetry(Symmetry::Symmetric).build(&a).unwrap();
+    let (values, mut x) = (a.parts().values.to_vec(), vec![0.0; n]);
+    let mut solve = || {
+        x.fill(0.0);
+        solver.update(&values).unwrap();
+        let report = solver.solve_into(&b, &mut x).unwrap();
+        assert!(report.outcome.is_converged() && report.iterations > 50, "{report:?}");
+    };
+    solve();
+    let (allocations, bytes) = counted(solve);
+    assert!(allocations <= 4 && bytes <= 1024, "{allocations} allocations, {bytes} bytes");
 
     // New values on the same pattern.
     let entries = vec![2.0, 2.0, -1.0, -1.0];

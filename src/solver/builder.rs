@@ -6,7 +6,7 @@ use super::forecast::expected_products;
 use super::names::{Method, Precision, PreconditionerChoice, Reorder};
 use super::plan::AUTO;
 use super::watch::Canceller;
-use super::{Solver, SolverBackend};
+use super::{Solvable, Solver, SolverBackend};
 use crate::backend::Host;
 use crate::error::{Error, Result};
 use crate::krylov::SolveOptions;
@@ -166,7 +166,7 @@ impl Builder {
     /// # Errors
     /// On settings that make no sense, on a matrix that is not square or that no method takes, where the device that
     /// was named is not to be had, and on too little memory.
-    pub fn build<T: Scalar>(&self, a: impl MatrixSource<T>) -> Result<Solver<T>> {
+    pub fn build<T: Solvable>(&self, a: impl MatrixSource<T>) -> Result<Solver<T>> {
         self.check()?;
         let (rows, _, entries) = a.size();
         let too_small = match self.device {
@@ -195,12 +195,12 @@ impl Builder {
     ///
     /// # Errors
     /// As [`Builder::build`].
-    pub fn build_on<T: Scalar, B: SolverBackend>(&self, backend: &B, a: Csr<T, B>) -> Result<Solver<T>> {
+    pub fn build_on<T: Solvable, B: SolverBackend>(&self, backend: &B, a: Csr<T, B>) -> Result<Solver<T>> {
         self.check()?;
         self.on(backend, a, None)
     }
 
-    fn on<T: Scalar, B: SolverBackend>(
+    fn on<T: Solvable, B: SolverBackend>(
         &self,
         backend: &B,
         a: Csr<T, B>,

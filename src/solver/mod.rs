@@ -47,6 +47,7 @@ mod system;
 mod watch;
 
 pub use builder::{Builder, MatrixSource};
+pub use compiled::Solvable;
 pub use device::{Device, Opened};
 pub use names::{Method, Precision, PreconditionerChoice, Reorder};
 pub use report::{Decision, Seconds, Solution, SolveReport, StageReport, Trail};
@@ -70,7 +71,7 @@ use watch::Watch;
 pub trait SolverBackend: Products + PreconditionSteps + GraphSteps {
     /// A solver for a matrix in this memory; `why` tells why it is here, where the caller did not say so.
     #[doc(hidden)]
-    fn solver<T: Scalar>(
+    fn solver<T: Solvable>(
         &self,
         a: Csr<T, Self>,
         wishes: &Builder,
@@ -81,25 +82,25 @@ pub trait SolverBackend: Products + PreconditionSteps + GraphSteps {
 }
 
 impl SolverBackend for Host {
-    fn solver<T: Scalar>(
+    fn solver<T: Solvable>(
         &self,
         a: Csr<T>,
         wishes: &Builder,
         why: Option<String>,
     ) -> Result<Box<dyn OnBackend<T, Self>>> {
-        compiled::on_host(self, a, wishes, why)
+        T::on_host(self, a, wishes, why)
     }
 }
 
 #[cfg(feature = "cuda")]
 impl SolverBackend for Cuda {
-    fn solver<T: Scalar>(
+    fn solver<T: Solvable>(
         &self,
         a: Csr<T, Self>,
         wishes: &Builder,
         why: Option<String>,
     ) -> Result<Box<dyn OnBackend<T, Self>>> {
-        compiled::on_cuda(self, a, wishes, why)
+        T::on_cuda(self, a, wishes, why)
     }
 }
 
@@ -136,13 +137,13 @@ impl SolverBackend for Cuda {
 ///
 /// Not converging is no error: the report's outcome tells, and only
 /// [`Outcome::Converged`](crate::krylov::Outcome::Converged) means that b - A x, computed anew, meets the tolerance.
-pub struct Solver<T: Scalar> {
+pub struct Solver<T: Solvable> {
     engine: Box<dyn Engine<T>>,
     canceller: Canceller,
     time_limit: Option<Duration>,
 }
 
-impl<T: Scalar> fmt::Debug for Solver<T> {
+impl<T: Solvable> fmt::Debug for Solver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Solver of {} unknowns on {}", self.columns(), self.device())
     }
@@ -161,7 +162,7 @@ impl Solver<f64> {
     }
 }
 
-impl<T: Scalar> Solver<T> {
+impl<T: Solvable> Solver<T> {
     /// Solves A x = b from x = 0.
     ///
     /// # Errors
@@ -370,7 +371,7 @@ fn on<'a, T: Scalar, B: SolverBackend>(
 ///
 /// # Errors
 /// As [`Builder::build`] and [`Solver::solve`].
-pub fn solve<T: Scalar>(a: &Csr<T, Host>, b: &[T]) -> Result<Solution<T>> {
+pub fn solve<T: Solvable>(a: &Csr<T, Host>, b: &[T]) -> Result<Solution<T>> {
     Error::check_dimension("length of b", a.rows(), b.len())?;
     Solver::builder().build(a)?.solve(b)
 }

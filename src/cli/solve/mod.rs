@@ -17,8 +17,8 @@ use super::{Ending, Failure};
 use num_complex::Complex;
 #[cfg(feature = "cuda")]
 use residua::market::{ReadOptions, Reading, read_header};
-use residua::solver::{Builder, Method, Precision, PreconditionerChoice, Reorder};
-use residua::{Host, Scalar, Solver};
+use residua::solver::{Builder, Method, Precision, PreconditionerChoice, Reorder, Solvable};
+use residua::{Host, Solver};
 use rhs::Rhs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -167,7 +167,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 }
 
 #[cfg(feature = "cuda")]
-fn run_as<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure> {
+fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure> {
     let path = arguments.matrix.as_path();
     // With `auto`, a GPU only for what is worth starting it.
     if arguments.device == "auto"
@@ -200,7 +200,7 @@ fn run_as<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result
 
 /// The CPU; this build knows no other device.
 #[cfg(not(feature = "cuda"))]
-fn run_as<T: Scalar<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure> {
+fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure> {
     let Device::Cpu(reason) = device::open(&arguments.device)?;
     run::run::<T, _>(&Host, load(&arguments.matrix), reason.as_deref(), arguments, sinks)
 }

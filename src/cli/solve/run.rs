@@ -12,7 +12,7 @@ use residua::backend::VectorOps;
 use residua::krylov::Outcome;
 use residua::market::{Field, Symmetry, WriteOptions, write_dense};
 use residua::report::{Curve, convergence_svg, copy_bandwidth};
-use residua::solver::{self, Method, SolveReport, SolverBackend};
+use residua::solver::{self, Method, Solvable, SolveReport, SolverBackend};
 use residua::{Error, Scalar, Solver};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(super) fn run<T, B>(
     sinks: &Sinks,
 ) -> Result<Ending, Failure>
 where
-    T: Scalar<Real = f64>,
+    T: Solvable<Real = f64>,
     B: SolverBackend,
 {
     let path = arguments.matrix.as_path();
@@ -168,7 +168,7 @@ struct Solved<T> {
     last: SolveReport,
 }
 
-fn solve_all<T: Scalar<Real = f64>, B: SolverBackend>(
+fn solve_all<T: Solvable<Real = f64>, B: SolverBackend>(
     backend: &B,
     arguments: &Arguments,
     solver: &mut Solver<T>,
