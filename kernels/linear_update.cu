@@ -16,7 +16,7 @@
 // one by one, by the same threads in the same order.
 //
 // Constants: SCALAR (element type), INPUTS, OUTPUTS (0 to 4, together 1 at least), PRODUCTS (0 to 4), THREADS,
-// MIN_BLOCKS, UNROLL.
+// MIN_BLOCKS, UNROLL, and those of scalars.cuh.
 #include "scalars.cuh"
 #include "several_sums.cuh"
 

@@ -1,6 +1,6 @@
 // A program on the scalars of a recurrence, by one block (scalars.cuh).
 //
-// Constants: SCALAR (element type), THREADS.
+// Constants: SCALAR (element type), THREADS, and those of scalars.cuh.
 #include "scalars.cuh"
 
 typedef SCALAR T;

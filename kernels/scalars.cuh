@@ -6,7 +6,10 @@
 // A program is short and each instruction needs results of those before it, so one thread runs it, on a copy of the
 // state in shared memory; the other threads of its block copy state and program there.
 //
-// Constants: none of its own. Compiled with --fmad=false where the host's bits are wanted.
+// A unit for one program has it as text, of which the compiler makes straight-line code on registers: no instruction
+// waits for shared memory, at the price of a compilation. Both ways give the same bits.
+//
+// Constants: PROGRAM (a STEP(code, target, a, b) for each instruction; not defined where words are interpreted). Compiled with --fmad=false where the host's bits are wanted.
 #pragma once
 #include "complex.cuh"
 
@@ -64,51 +67,66 @@ template <typename R> DEVICE R hypotenuse(R a, R b) {
     return large * root(R(1) + ratio * ratio);
 }
 
+// Carries an instruction out. Returns whether the program goes on behind it.
+template <typename T> DEVICE bool carry_out(u32 code, u32 to, u32 left, u32 right, T* state) {
+    typedef typename real_of<T>::type R;
+    const T a = state[left], b = state[right];
+    if (code == BEGIN) state[to] = a;
+    if (!is_zero(state[ENDED])) return false;
+    const bool given = real_part(a) != 0;
+    T result = a;
+    switch (code) {
+    case COPY: break;
+    case ADD: result = a + b; break;
+    case SUBTRACT: result = a - b; break;
+    case MULTIPLY: result = a * b; break;
+    case DIVIDE: result = divide(a, b); break;
+    case NEGATE: result = -a; break;
+    case CONJUGATE: result = conj(a); break;
+    case ROOT: result = from_real<T>(root(real_part(a))); break;
+    case MAGNITUDE: result = from_real<T>(magnitude(a)); break;
+    case SQUARE: result = from_real<T>(abs2(a)); break;
+    case REAL_PART: result = from_real<T>(real_part(a)); break;
+    case LESS: result = from_real<T>(R(real_part(a) < real_part(b) ? 1 : 0)); break;
+    case FINITE: result = from_real<T>(R(finite(a) ? 1 : 0)); break;
+    case HYPOTENUSE: result = from_real<T>(hypotenuse<R>(magnitude(a), magnitude(b))); break;
+    case WHERE:
+        if (!given) return true;
+        result = b;
+        break;
+    case LARGER: result = from_real<T>(real_part(a) < real_part(b) ? real_part(b) : real_part(a)); break;
+    case FINISH:
+    case FAIL:
+        if (!given) return true;
+        if (code == FAIL) state[ENDED] = b;
+        state[to] = b;
+        return false;
+    default: return true;
+    }
+    state[to] = result;
+    return true;
+}
+
 // Runs instructions on a state in shared memory, by one thread. Returns whether the program goes on behind them.
 template <typename T> DEVICE bool interpret(const uint4* words, u32 count, T* state) {
-    typedef typename real_of<T>::type R;
     uint4 next = words[0];
     for (u32 i = 0; i < count; i++) {
         const uint4 now = next;
         if (i + 1 < count) next = words[i + 1];
-        const u32 to = now.y;
-        const T a = state[now.z], b = state[now.w];
-        if (now.x == BEGIN) state[to] = a;
-        if (!is_zero(state[ENDED])) return false;
-        const bool given = real_part(a) != 0;
-        T result = a;
-        switch (now.x) {
-        case COPY: break;
-        case ADD: result = a + b; break;
-        case SUBTRACT: result = a - b; break;
-        case MULTIPLY: result = a * b; break;
-        case DIVIDE: result = divide(a, b); break;
-        case NEGATE: result = -a; break;
-        case CONJUGATE: result = conj(a); break;
-        case ROOT: result = from_real<T>(root(real_part(a))); break;
-        case MAGNITUDE: result = from_real<T>(magnitude(a)); break;
-        case SQUARE: result = from_real<T>(abs2(a)); break;
-        case REAL_PART: result = from_real<T>(real_part(a)); break;
-        case LESS: result = from_real<T>(R(real_part(a) < real_part(b) ? 1 : 0)); break;
-        case FINITE: result = from_real<T>(R(finite(a) ? 1 : 0)); break;
-        case HYPOTENUSE: result = from_real<T>(hypotenuse<R>(magnitude(a), magnitude(b))); break;
-        case WHERE:
-            if (!given) continue;
-            result = b;
-            break;
-        case LARGER: result = from_real<T>(real_part(a) < real_part(b) ? real_part(b) : real_part(a)); break;
-        case FINISH:
-        case FAIL:
-            if (!given) continue;
-            if (now.x == FAIL) state[ENDED] = b;
-            state[to] = b;
-            return false;
-        default: continue;
-        }
-        state[to] = result;
+        if (!carry_out(now.x, now.y, now.z, now.w, state)) return false;
     }
     return true;
 }
+
+#ifdef PROGRAM
+// The one program of this unit: every place is known to the compiler, so that its scalars are in registers.
+template <typename T> DEVICE void run_compiled(T* state) {
+#define STEP(code, to, a, b) \
+    if (!carry_out(code, to, a, b, state)) return;
+    PROGRAM
+#undef STEP
+}
+#endif
 
 // A state and a part of a program in shared memory. All threads of a block of BLOCK call each function.
 template <typename T> struct Desk {
@@ -122,10 +140,16 @@ template <typename T> struct Desk {
         load_words<BLOCK>(program, count);
     }
     template <int BLOCK> DEVICE void load_words(const uint4* program, u32 count) {
+#ifndef PROGRAM
         for (u32 i = threadIdx.x; i < min(count, u32(LOADED)); i += BLOCK) words[i] = program[i];
+#endif
     }
     // Runs the program of which `load` has brought the beginning.
     template <int BLOCK> DEVICE void run(const uint4* program, u32 count) {
+#ifdef PROGRAM
+        if (threadIdx.x == 0) run_compiled(state);
+        __syncthreads();
+#else
         for (u32 first = 0; first < count; first += LOADED) {
             const u32 left = count - first;
             if (first > 0) {
@@ -136,6 +160,7 @@ template <typename T> struct Desk {
             __syncthreads();
             if (!goes_on) return;
         }
+#endif
     }
     template <int BLOCK> DEVICE void store(T* to, u32 size) const {
         for (u32 i = threadIdx.x; i < size; i += BLOCK) to[i] = state[i];

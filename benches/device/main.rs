@@ -1,11 +1,13 @@
 //! What a CUDA device gives: first use, warm start, copies, vector operations beside the bandwidth of a copy.
 //!
 //! `cargo bench --bench device`, or the built binary on another machine. Prints one table; a peer's figures come from
-//! `benches/peers/device_vector.py` in the same run. The arguments `start`, `primitives` (beside CUB) and `vectors`
-//! choose some of it.
+//! `benches/peers/device_vector.py` in the same run. The arguments `start`, `primitives` (beside CUB), `recurrences`
+//! and `vectors` choose some of it.
 
 #[cfg(feature = "cuda")]
 mod primitives;
+#[cfg(feature = "cuda")]
+mod recurrences;
 
 #[cfg(not(feature = "cuda"))]
 fn main() {
@@ -41,6 +43,10 @@ fn main() -> residua::Result<()> {
     if wants("primitives") {
         primitives::table(&b, copy)?;
     }
+    if wants("recurrences") {
+        recurrences::table::<f64>(&b, copy)?;
+        recurrences::table::<f32>(&b, copy)?;
+    }
     if !wants("vectors") {
         return Ok(());
     }
@@ -64,7 +70,7 @@ mod measure {
     use std::time::{Duration, Instant};
 
     /// Median of several runs of `repeats` calls each, a call's time.
-    fn median(b: &Cuda, repeats: u32, mut call: impl FnMut() -> Result<()>) -> Result<Duration> {
+    pub fn median(b: &Cuda, repeats: u32, mut call: impl FnMut() -> Result<()>) -> Result<Duration> {
         (0..3).try_for_each(|_| call())?;
         let mut times = Vec::new();
         for _ in 0..9 {

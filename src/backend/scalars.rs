@@ -20,6 +20,7 @@ use crate::scalar::{Real, Scalar};
 use num_traits::{Float, Zero};
 use std::cell::{Cell, RefCell};
 use std::ops::{Add, Div, Mul, Neg, Sub};
+use std::sync::OnceLock;
 
 /// The place of a scalar in the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +121,10 @@ impl Code {
     }
 }
 
+/// Codes that there are.
+#[cfg(feature = "cuda")]
+pub(crate) const CODES: u32 = Code::Fail as u32 + 1;
+
 /// Words of an instruction: code, target, a, b.
 pub(crate) const WORDS: usize = 4;
 
@@ -127,6 +132,11 @@ pub(crate) const WORDS: usize = 4;
 #[derive(Debug)]
 pub struct ScalarProgram<B: Backend> {
     pub(crate) words: B::Vec<u32>,
+    /// The same on the host, for a backend that compiles it, and the number by which such a backend knows it.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "the host interprets words"))]
+    pub(crate) code: Vec<u32>,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "the host interprets words"))]
+    pub(crate) number: OnceLock<u32>,
 }
 
 /// Hands out the places of a state and writes the programs on it.
@@ -196,7 +206,8 @@ impl ScalarLayout {
     ) -> Result<ScalarProgram<B>> {
         let writer = Writer { layout: self, words: RefCell::default(), used: Cell::new(0) };
         write(&writer);
-        Ok(ScalarProgram { words: backend.upload(writer.words.into_inner())? })
+        let code = writer.words.into_inner();
+        Ok(ScalarProgram { words: backend.upload(code.clone())?, code, number: OnceLock::new() })
     }
 }
 

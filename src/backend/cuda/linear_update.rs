@@ -1,8 +1,9 @@
 //! Linear updates of vectors and programs on the scalars of a recurrence, on the device.
 
+use super::compile::program_number;
 use super::launch::{Constants, kernels};
 use super::slice::Slice;
-use super::{Cuda, policy};
+use super::{Cuda, capture, policy};
 use crate::backend::scalars::WORDS;
 use crate::backend::{Coefficient, LinearUpdate, ScalarProgram, Slot};
 use crate::error::{Error, Result};
@@ -12,6 +13,9 @@ use crate::scalar::Scalar;
 const TABLE: usize = REFERENCES + 3 * MOST + 1;
 const REFERENCES: usize = 2 * MOST * MOST;
 const MOST: usize = 4;
+
+/// Instructions of a program that is compiled, at most: 200 take 0.9 s, 1000 take 14 s.
+const MOST_COMPILED: usize = 256;
 
 mod kernel {
     use super::*;
@@ -60,6 +64,16 @@ fn encoded(coefficient: Coefficient) -> u32 {
     kind << 8 | place as u32
 }
 
+/// The class of the units for a program: its own where iterations are being recorded, which repeat it often enough that
+/// compiling it pays, else that of the interpreter.
+fn class(cuda: Cuda, program: &ScalarProgram<Cuda>) -> u32 {
+    let instructions = program.code.len() / WORDS;
+    if !(1..=MOST_COMPILED).contains(&instructions) || capture::stream(cuda.0.ordinal).is_none() {
+        return 0;
+    }
+    *program.number.get_or_init(|| program_number(&program.code))
+}
+
 fn check_state(size: usize) -> Result<()> {
     if size <= Slot::ENDED.place() || size > Slot::MOST {
         let (least, most) = (Slot::ENDED.place() + 1, Slot::MOST);
@@ -81,7 +95,8 @@ pub(super) fn run_program<T: Scalar>(
     check_state(state.len())?;
     let (words, size) = (&*program.words, state.len() as u32);
     let instructions = (words.len() / WORDS) as u32;
-    kernel::run_program(cuda, policy::scalars(), words, instructions, state, size, u32::from(if_running))
+    let shape = policy::scalars().class(class(cuda, program));
+    kernel::run_program(cuda, shape, words, instructions, state, size, u32::from(if_running))
 }
 
 /// See [`VectorOps::linear_update`](crate::backend::VectorOps::linear_update).
@@ -119,7 +134,8 @@ pub(super) fn linear_update<T: Scalar>(
     let counts = [inputs.len(), outputs.len(), products.len()];
     let words = then.map(|program| &*program.words);
     let instructions = words.map_or(0, |words| words.len() / WORDS) as u32;
-    let shape = policy::linear_update(cuda.0.chip, n, size_of::<T>(), counts, instructions > 0);
+    let shape = policy::linear_update(cuda.0.chip, n, size_of::<T>(), counts, instructions > 0)
+        .class(then.map_or(0, |program| class(cuda, program)));
     let (partials, finished) = cuda.0.workspaces.reduction();
     let x = |k: usize| inputs.get(k).copied();
     let mut outputs = outputs.iter_mut().map(|y| &mut **y);

@@ -1,9 +1,10 @@
 //! What programs ask for, so that it can be compiled before any user does: every kernel file, for the types that it is
 //! used with.
 
-use super::Unit;
+use super::{Unit, program_number};
 use crate::backend::cuda::policy::{self, newest_class};
 use crate::backend::runs::ascending::FORMS;
+use crate::backend::scalars::CODES;
 
 const SCALARS: [&str; 4] = ["f32", "f64", "c32", "c64"];
 /// Types of vectors, each with the types of values that widen to it.
@@ -170,6 +171,9 @@ fn recurrences(units: &mut Vec<Unit>) {
             let unit = unit("linear_update.cu").with("INPUTS", inputs).with("OUTPUTS", outputs);
             unit.with("PRODUCTS", products)
         }));
+        // Each instruction once, compiled in.
+        let program: Vec<u32> = (0..CODES).flat_map(|code| [code, 8 + code, 5 + code % 3, 6]).collect();
+        units.push(unit("scalars.cu").class(program_number(&program)));
     }
 }
 

@@ -10,6 +10,7 @@ mod cache;
 mod catalogue;
 mod find;
 mod nvrtc;
+mod programs;
 mod sources;
 mod unit;
 
@@ -19,6 +20,7 @@ pub use catalogue::catalogue;
 pub use find::Searched;
 pub(super) use find::places as library_places;
 pub use nvrtc::Compiler;
+pub(super) use programs::number as program_number;
 pub use sources::{HEADERS, SOURCES};
 pub use unit::Unit;
 

@@ -1,6 +1,6 @@
 //! What is compiled at a time: one kernel file for one choice of types.
 
-use super::Target;
+use super::{Target, programs};
 use crate::backend::cuda::policy;
 use std::hash::{Hash, Hasher};
 
@@ -115,6 +115,7 @@ impl Unit {
         options.extend(
             policy::constants(self).into_iter().map(|(name, value)| format!("--define-macro={name}={value}")),
         );
+        options.extend(programs::of(self).map(|text| format!("--define-macro=PROGRAM={text}")));
         options
     }
 }
