@@ -1,12 +1,11 @@
 //! What a factorisation will cost, before anything large is allocated.
 
-use super::factor::{LuPlan, Structures, columns_of_transpose};
-use super::foreign::{symmetric_flops, symmetric_structure};
+use super::factor::{Structures, columns_of_transpose};
+use super::foreign::symmetric_flops;
 use super::options::{DirectOptions, Kind};
 use super::report::Reason;
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
-use std::sync::Arc;
 
 /// Above so many multiplications LU works on dense blocks.
 const SUPERNODAL_FROM: f64 = 2e8;
@@ -48,13 +47,11 @@ pub(super) fn chain<T: Scalar>(
         chain.push(Kind::Ldlt);
         chain.extend([Kind::Lu, Kind::SupernodalLu]);
     } else {
-        let heavy = match LuPlan::new(a, options) {
-            Ok(plan) => structures.lu.insert(Arc::new(plan)).flops > SUPERNODAL_FROM,
-            Err(_) => false,
-        };
+        let heavy = structures.lu(a, options).is_ok_and(|plan| plan.flops > SUPERNODAL_FROM);
         chain.extend(if heavy { [Kind::SupernodalLu, Kind::Lu] } else { [Kind::Lu, Kind::SupernodalLu] });
     }
-    chain.push(Kind::DenseQr);
+    // The second LU takes larger pivots for zeros than the first.
+    chain.extend([Kind::Lu, Kind::DenseQr]);
     chain
 }
 
@@ -66,20 +63,15 @@ pub(super) fn forecast<T: Scalar>(
     structures: &mut Structures,
 ) -> Result<Analysis, Reason> {
     let size = size_of::<T>() as f64;
-    let analysis = |entries: f64, flops, exact| Analysis { kind, entries, bytes: entries * size, flops, exact };
+    let analysis =
+        |entries: f64, flops, exact| Analysis { kind, entries, bytes: entries * size, flops, exact };
     match kind {
         Kind::Auto | Kind::Cholesky | Kind::Ldlt => {
-            if structures.symmetric.is_none() {
-                structures.symmetric = Some(Arc::new(symmetric_structure(columns_of_transpose(a)?)?));
-            }
-            let structure = structures.symmetric.as_ref().unwrap_or_else(|| unreachable!());
-            Ok(analysis(structure.len_val() as f64, symmetric_flops(structure), true))
+            let structure = structures.symmetric(columns_of_transpose(a)?)?;
+            Ok(analysis(structure.len_val() as f64, symmetric_flops(&structure), true))
         }
         Kind::Lu | Kind::SupernodalLu => {
-            if structures.lu.is_none() {
-                structures.lu = Some(Arc::new(LuPlan::new(a, options)?));
-            }
-            let plan = structures.lu.as_ref().unwrap_or_else(|| unreachable!());
+            let plan = structures.lu(a, options)?;
             Ok(analysis(2.0 * plan.entries + a.rows() as f64, plan.flops, false))
         }
         Kind::DenseQr => {

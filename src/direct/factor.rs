@@ -20,6 +20,10 @@ const LDL_EPSILON: f64 = 1e-11;
 /// ... by this part of it.
 const LDL_DELTA: f64 = 1e-8;
 
+/// Units of rounding below which a second LU takes a pivot for zero beside the largest entry of its column: what
+/// elimination leaves of a dependent row.
+const ROUGH: f64 = 1e5;
+
 /// What holds for every set of values on a pattern, as far as it was needed.
 #[derive(Default)]
 pub(super) struct Structures {
@@ -35,6 +39,30 @@ pub(super) struct LuPlan {
     pub(super) flops: f64,
     /// Rows that could be matched with columns.
     pub(super) matched: usize,
+}
+
+impl Structures {
+    /// The structure of the symmetric matrix with these columns.
+    pub(super) fn symmetric(&mut self, columns: Columns<'_>) -> Result<Arc<SymbolicCholesky<u32>>, Reason> {
+        if let Some(structure) = &self.symmetric {
+            return Ok(structure.clone());
+        }
+        let structure = Arc::new(foreign::symmetric_structure(columns)?);
+        Ok(self.symmetric.insert(structure).clone())
+    }
+
+    /// Order and scaling for LU.
+    pub(super) fn lu<T: Scalar>(
+        &mut self,
+        a: &Csr<T>,
+        options: &DirectOptions,
+    ) -> Result<Arc<LuPlan>, Reason> {
+        if let Some(plan) = &self.lu {
+            return Ok(plan.clone());
+        }
+        let plan = Arc::new(LuPlan::new(a, options)?);
+        Ok(self.lu.insert(plan).clone())
+    }
 }
 
 enum Numbers<T: Scalar> {
@@ -124,17 +152,18 @@ fn matched_columns<T: Scalar>(
 }
 
 impl<T: Scalar> Factor<T> {
-    /// Factorises A.
+    /// Factorises A; `rough` takes smaller pivots of LU for zeros.
     pub(super) fn new(
         a: &Csr<T>,
         kind: Kind,
+        rough: bool,
         options: &DirectOptions,
         structures: &mut Structures,
     ) -> Result<Self, Reason> {
         let factor = caught(|| match kind {
             Kind::Auto | Kind::Cholesky => Self::symmetric(a, false, options, structures),
             Kind::Ldlt => Self::symmetric(a, true, options, structures),
-            Kind::Lu => Self::lu(a, options, structures),
+            Kind::Lu => Self::lu(a, if rough { ROUGH } else { 4.0 }, options, structures),
             Kind::SupernodalLu => Self::supernodal(a, options, structures),
             Kind::DenseQr => Self::dense(a, options),
         })?;
@@ -148,10 +177,7 @@ impl<T: Scalar> Factor<T> {
         structures: &mut Structures,
     ) -> Result<Self, Reason> {
         let columns = columns_of_transpose(a)?;
-        if structures.symmetric.is_none() {
-            structures.symmetric = Some(Arc::new(foreign::symmetric_structure(columns)?));
-        }
-        let structure = structures.symmetric.clone().unwrap_or_else(|| unreachable!());
+        let structure = structures.symmetric(columns)?;
         let bytes = (structure.len_val() * size_of::<T>()) as u64;
         within(bytes, foreign::symmetric_flops(&structure), options)?;
         let mut values = Vec::new();
@@ -174,19 +200,13 @@ impl<T: Scalar> Factor<T> {
         Ok(Self { kind, bytes, numbers: Numbers::Symmetric { structure, values, ldl, scale } })
     }
 
-    fn plan(
+    fn lu(
         a: &Csr<T>,
+        zero: f64,
         options: &DirectOptions,
         structures: &mut Structures,
-    ) -> Result<Arc<LuPlan>, Reason> {
-        if structures.lu.is_none() {
-            structures.lu = Some(Arc::new(LuPlan::new(a, options)?));
-        }
-        Ok(structures.lu.clone().unwrap_or_else(|| unreachable!()))
-    }
-
-    fn lu(a: &Csr<T>, options: &DirectOptions, structures: &mut Structures) -> Result<Self, Reason> {
-        let plan = Self::plan(a, options, structures)?;
+    ) -> Result<Self, Reason> {
+        let plan = structures.lu(a, options)?;
         within((plan.entries * 2.0) as u64 * (size_of::<T>() as u64 + 4), plan.flops, options)?;
         let (starts, indices, values) = matched_columns(a, &plan.prepared)?;
         let n = a.rows();
@@ -194,21 +214,17 @@ impl<T: Scalar> Factor<T> {
         let most = (options.memory_limit / (size_of::<T>() as u64 + 4)) as usize;
         // An order for pivots on the diagonal is of no use where they are found elsewhere.
         let expected = (8.0 * (2.0 * plan.entries + n as f64)) as usize + 100_000;
-        let lu = match Lu::new(columns, &values, &plan.order, most.min(expected)) {
+        let lu = match Lu::new(columns, &values, &plan.order, most.min(expected), zero) {
             Err(Reason::TooLarge { .. }) if most > expected => {
-                Lu::new(columns, &values, &foreign::column_minimum_degree(columns)?, most)?
+                Lu::new(columns, &values, &foreign::column_minimum_degree(columns)?, most, zero)?
             }
             lu => lu?,
         };
         Ok(Self { kind: Kind::Lu, bytes: lu.bytes(), numbers: Numbers::Lu { plan, lu } })
     }
 
-    fn supernodal(
-        a: &Csr<T>,
-        options: &DirectOptions,
-        structures: &mut Structures,
-    ) -> Result<Self, Reason> {
-        let plan = Self::plan(a, options, structures)?;
+    fn supernodal(a: &Csr<T>, options: &DirectOptions, structures: &mut Structures) -> Result<Self, Reason> {
+        let plan = structures.lu(a, options)?;
         let bytes = (plan.entries * 2.0) as u64 * size_of::<T>() as u64;
         within(bytes, plan.flops, options)?;
         let (starts, indices, values) = matched_columns(a, &plan.prepared)?;

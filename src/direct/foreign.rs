@@ -203,7 +203,15 @@ fn cholesky<T: ComplexField>(
     let mut buffer = memory(structure.factorize_numeric_llt_scratch::<T>(Par::Seq, Default::default()))?;
     let stack = MemStack::new(&mut buffer);
     structure
-        .factorize_numeric_llt(values, a, Side::Upper, Default::default(), Par::Seq, stack, Default::default())
+        .factorize_numeric_llt(
+            values,
+            a,
+            Side::Upper,
+            Default::default(),
+            Par::Seq,
+            stack,
+            Default::default(),
+        )
         .map(|_| ())
         .map_err(|e| refused("Cholesky", e))
 }

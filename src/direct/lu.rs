@@ -41,7 +41,8 @@ impl<T: Scalar> Triangle<T> {
     }
 
     fn bytes(&self) -> u64 {
-        (self.starts.capacity() * 8 + self.indices.capacity() * 4 + self.values.capacity() * size_of::<T>()) as u64
+        (self.starts.capacity() * 8 + self.indices.capacity() * 4 + self.values.capacity() * size_of::<T>())
+            as u64
     }
 }
 
@@ -98,8 +99,14 @@ impl Search {
 
 impl<T: Scalar> Lu<T> {
     /// Factorises the square matrix with these columns, in the given order of columns. `most` entries of L and U are
-    /// allowed.
-    pub(super) fn new(a: Columns<'_>, values: &[T], order: &[u32], most: usize) -> Result<Self, Reason> {
+    /// allowed; a pivot of at most `zero` units of rounding beside its column of A is none.
+    pub(super) fn new(
+        a: Columns<'_>,
+        values: &[T],
+        order: &[u32],
+        most: usize,
+        zero: f64,
+    ) -> Result<Self, Reason> {
         let n = a.columns;
         let mut lu = Self {
             lower: Triangle::new(),
@@ -160,7 +167,7 @@ impl<T: Scalar> Lu<T> {
                 }
             }
             let mut value = x[pivot as usize];
-            if value.abs() <= T::Real::from_f64(4.0) * epsilon * largest || value == T::default() {
+            if value.abs() <= T::Real::from_f64(zero) * epsilon * largest || value == T::default() {
                 let scale = if largest > T::Real::default() { largest } else { T::Real::from_f64(1.0) };
                 value = T::from_real(Float::sqrt(epsilon) * scale);
                 lu.made_up += 1;

@@ -65,13 +65,13 @@ pub struct DirectOptions {
 }
 
 impl Default for DirectOptions {
-    /// Any kind, 8 GiB, no limit of time but 3e11 multiplications in a dense factorisation, with the condition.
+    /// Any kind, 8 GiB, no limit of time but 2e10 multiplications in a dense factorisation, with the condition.
     fn default() -> Self {
         Self {
             kind: Kind::Auto,
             memory_limit: 8 << 30,
             flop_limit: f64::INFINITY,
-            dense_flop_limit: 3e11,
+            dense_flop_limit: 2e10,
             condition: true,
             prepared: None,
         }

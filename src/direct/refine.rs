@@ -19,7 +19,8 @@ const ROUNDS: usize = 6;
 
 /// The 2-norm, without overflow.
 pub(super) fn norm<T: Scalar>(x: &[T]) -> f64 {
-    let largest = x.iter().map(|x| x.abs().to_f64()).fold(0.0, |a: f64, b| if b > a || b.is_nan() { b } else { a });
+    let largest =
+        x.iter().map(|x| x.abs().to_f64()).fold(0.0, |a: f64, b| if b > a || b.is_nan() { b } else { a });
     if largest == 0.0 || !largest.is_finite() {
         return largest;
     }
@@ -159,8 +160,7 @@ pub(super) fn refine<T: Scalar>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goal: f
                 break;
             }
         }
-        // Not a number compares false.
-        if !(two_part <= before / 2.0) {
+        if two_part.is_nan() || two_part > before / 2.0 {
             if stalled {
                 break;
             }

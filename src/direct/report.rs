@@ -35,7 +35,9 @@ impl fmt::Display for Reason {
             Reason::StructurallySingular { rank } => {
                 write!(f, "structurally singular: only {rank} rows can be matched with columns")
             }
-            Reason::NumericallySingular => f.write_str("singular to working precision, and b is not in its range"),
+            Reason::NumericallySingular => {
+                f.write_str("singular to working precision, and b is not in its range")
+            }
             Reason::NotFinite => f.write_str("infinities or NaN in the matrix, b or the factor"),
             Reason::TooLarge { bytes, limit } => {
                 write!(f, "too large for memory: needs at least {bytes} bytes, {limit} are allowed")

@@ -118,9 +118,7 @@ impl<T: Scalar> Direct<T> {
             self.reasons.push((self.options.kind, Reason::NotFinite));
         } else {
             // Symmetry and signs of the diagonal may have changed; what LU has is kept.
-            let lu = self.structures.lu.clone();
             self.chain = analysis::chain(&self.a, &self.options, &mut self.structures);
-            self.structures.lu = lu.or(self.structures.lu.take());
         }
         self.seconds = start.elapsed().as_secs_f64();
         self.factorise();
@@ -140,8 +138,9 @@ impl<T: Scalar> Direct<T> {
         self.factor = None;
         while self.factor.is_none() && self.at < self.chain.len() {
             let kind = self.chain[self.at];
+            let again = self.chain[..self.at].contains(&kind);
             self.at += 1;
-            match Factor::new(&self.a, kind, &self.options, &mut self.structures) {
+            match Factor::new(&self.a, kind, again, &self.options, &mut self.structures) {
                 Ok(factor) => self.factor = Some(factor),
                 Err(reason) => self.reasons.push((kind, reason)),
             }
@@ -215,8 +214,8 @@ impl<T: Scalar> Direct<T> {
                         (best, kind) = (refined, name);
                     }
                     if !solved {
-                        let singular = factor.made_up() > 0
-                            || factor.rank().is_some_and(|rank| rank < self.a.columns());
+                        let singular =
+                            factor.made_up() > 0 || factor.rank().is_some_and(|rank| rank < self.a.columns());
                         let reason = if singular { self.singular() } else { Reason::Stagnated };
                         self.reasons.push((name, reason));
                     }
@@ -260,9 +259,8 @@ impl<T: Scalar> Direct<T> {
         let backward_error = if weight > 0.0 { largest(&r) / weight } else { 0.0 };
         if self.options.condition && self.inverse.is_none() {
             let n = self.a.columns();
-            self.inverse = self.factor.as_ref().map(|factor| {
-                caught(|| Ok(inverse_norm(factor, n))).unwrap_or_default()
-            });
+            self.inverse =
+                self.factor.as_ref().map(|factor| caught(|| Ok(inverse_norm(factor, n))).unwrap_or_default());
         }
         let condition = self.inverse.flatten().map(|inverse| inverse * self.norms.0);
         let unit = <T::Real as Float>::epsilon().to_f64();

@@ -1,1 +1,56 @@
+//! Pieces, on matrices small enough to see.
 
+use super::analysis::Analysis;
+use super::foreign::Columns;
+use super::lu::Lu;
+use super::*;
+use crate::matrix::Csr;
+
+/// [0 2; 3 4] by columns.
+const COLUMNS: Columns<'static> = Columns { rows: 2, columns: 2, starts: &[0, 1, 3], indices: &[1, 0, 1] };
+
+#[test]
+fn lu_solves_with_the_matrix_and_its_transpose() {
+    let lu = Lu::new(COLUMNS, &[3.0, 2.0, 4.0], &[0, 1], 100, 4.0).unwrap();
+    assert_eq!(lu.made_up, 0);
+    let (mut x, mut work) = ([2.0, 7.0], [0.0; 2]);
+    lu.solve(false, &mut x, &mut work);
+    assert_eq!(x, [1.0, 1.0]);
+    let mut x = [3.0, 6.0];
+    lu.solve(true, &mut x, &mut work);
+    assert_eq!(x, [1.0, 1.0]);
+}
+
+#[test]
+fn lu_of_a_singular_matrix_has_a_pivot_made_up() {
+    let lu = Lu::new(COLUMNS, &[3.0, 0.0, 4.0], &[0, 1], 100, 4.0).unwrap();
+    assert!(lu.made_up == 1 && lu.is_finite());
+    assert!(matches!(Lu::new(COLUMNS, &[3.0, 2.0, 4.0], &[0, 1], 0, 4.0), Err(Reason::TooLarge { .. })));
+}
+
+#[test]
+fn forecast_of_cholesky_is_exact() {
+    // 2 on the diagonal, -1 beside it: n diagonal entries and n - 1 below, each column c of its c (c + 1) / 2.
+    let n = 40;
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..n {
+        for j in i.max(1) - 1..(i + 2).min(n) {
+            indices.push(j as u32);
+            values.push(if i == j { 2.0 } else { -1.0 });
+        }
+        offsets.push(indices.len());
+    }
+    let a = Csr::from_parts(n, n, offsets, indices, values).unwrap();
+    let Analysis { kind, entries, flops, exact, .. } =
+        Direct::analyse(&a, &DirectOptions::default()).unwrap();
+    assert_eq!((kind, entries, flops, exact), (Kind::Cholesky, 79.0, 39.0 * 3.0 + 1.0, true));
+}
+
+#[test]
+fn condition_of_a_diagonal_matrix() {
+    let a = Csr::from_parts(3, 3, vec![0, 1, 2, 3], vec![0, 1, 2], vec![4.0, -1e-3, 2.0]).unwrap();
+    let mut x = [0.0; 3];
+    let report = Direct::new(&a, DirectOptions::default()).unwrap().solve(&[1.0; 3], &mut x, 1e-14).unwrap();
+    assert!(report.condition.is_some_and(|c| (c / 4e3 - 1.0).abs() < 1e-8), "{report:?}");
+    assert!(report.digits.is_some_and(|d| (11.0..13.0).contains(&d)), "{report:?}");
+}
