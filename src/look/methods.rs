@@ -211,6 +211,9 @@ impl Look {
             let [positive, negative] = [facts.diagonal_positive, facts.diagonal_negative];
             let (positive, negative) = (count(positive as u64), count(negative as u64));
             format!("the matrix is indefinite: {positive} diagonal entries are positive, {negative} negative")
+        } else if facts.negative_minors == 0 {
+            "the matrix is indefinite: its entries add up to a number of the other sign than the diagonal's"
+                .into()
         } else if facts.diagonal_zero > 0 {
             let zero = count(facts.diagonal_zero as u64);
             format!("the matrix is indefinite: {zero} diagonal entries are zero in rows that are not")

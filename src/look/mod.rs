@@ -79,7 +79,8 @@ pub enum Definiteness {
     Negative,
     /// None negative, as for [`Definiteness::Positive`] but without strict rows: perhaps singular.
     PositiveOrZero,
-    /// Hermitian, and some of either sign: diagonal entries tell, or principal minors of order 2.
+    /// Hermitian, and some of either sign: diagonal entries tell, principal minors of order 2, or the sum of all
+    /// entries.
     Indefinite,
     /// Hermitian with a positive diagonal: perhaps positive definite.
     PerhapsPositive,
@@ -217,7 +218,7 @@ fn definiteness(kind: Kind, rows: usize, facts: &Facts, structure: &Structure) -
     }
     let (positive, negative) = (facts.diagonal_positive, facts.diagonal_negative);
     let dominant = facts.dominant_rows == rows;
-    if positive > 0 && negative > 0 || facts.negative_minors > 0 {
+    if positive > 0 && negative > 0 || facts.negative_minors > 0 || sum_has_other_sign(facts) {
         Definiteness::Indefinite
     } else if positive == rows {
         match (dominant, structure.strict_in_each_component) {
@@ -237,4 +238,10 @@ fn definiteness(kind: Kind, rows: usize, facts: &Facts, structure: &Structure) -
     } else {
         Definiteness::PerhapsNegative
     }
+}
+
+/// Whether 1^T A 1 has another sign than the diagonal entries, of which none is of either sign.
+pub(super) fn sum_has_other_sign(facts: &Facts) -> bool {
+    let sign = if facts.diagonal_negative > 0 { -1.0 } else { 1.0 };
+    sign * facts.entry_sum < -1e-10 * facts.magnitude_sum
 }

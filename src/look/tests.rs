@@ -33,6 +33,11 @@ fn models_are_told_apart() {
     assert_eq!((plate.block_size, plate.definiteness), (2, Definiteness::PerhapsPositive));
     assert_eq!(look(&generate::elasticity3d(4, 4, 4, 0.3).unwrap()).block_size, 3);
 
+    let waves = look(&generate::helmholtz([30, 30, 1], 10.0).unwrap());
+    assert_eq!((waves.definiteness, first(&waves)), (Definiteness::Indefinite, "minres"));
+    let flow = look(&generate::stokes([9, 9, 1], 1.0, false).unwrap());
+    assert_eq!((flow.definiteness, flow.structure.rank), (Definiteness::Indefinite, 225));
+
     let graph = generate::rmat(300, 4, generate::RmatKind::Symmetric, 1).unwrap();
     assert_eq!(look(&graph).definiteness, Definiteness::Indefinite);
     assert_eq!(first(&look(&graph)), "minres");
@@ -160,8 +165,14 @@ fn renumbering_changes_no_fact() {
     let a = generate::wathen(6, 5, 1).unwrap();
     let b = permute_symmetric(&a, &Permutation::random(a.rows(), 3).unwrap()).unwrap();
     let (one, two) = (Look::of(&a).unwrap(), Look::of(&b).unwrap());
-    let plain =
-        |look: &Look| Facts { worst_pair: None, below_diagonal: 0, above_diagonal: 0, ..look.facts.clone() };
+    let plain = |look: &Look| Facts {
+        worst_pair: None,
+        below_diagonal: 0,
+        above_diagonal: 0,
+        entry_sum: 0.0,
+        magnitude_sum: 0.0,
+        ..look.facts.clone()
+    };
     assert_eq!(plain(&one), plain(&two));
     assert_eq!((one.definiteness, one.structure), (two.definiteness, two.structure));
 }

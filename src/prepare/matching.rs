@@ -1,6 +1,7 @@
 //! Matchings of rows with columns.
 
 use super::pattern::Pattern;
+use super::peel::peel;
 use crate::error::{Error, Result};
 use crate::graph::Permutation;
 
@@ -23,6 +24,11 @@ impl Matching {
     pub(super) fn pair(&mut self, row: usize, column: usize) {
         self.column_of[row] = column as u32;
         self.row_of[column] = row as u32;
+    }
+
+    /// A row whose column goes to another.
+    pub(super) fn release(&mut self, row: usize) {
+        self.column_of[row] = UNMATCHED;
     }
 
     /// The column of each row, [`UNMATCHED`] where it has none.
@@ -75,11 +81,20 @@ impl Matching {
         Permutation::from_new_to_old(order)
     }
 
-    /// Pairs what can be paired at sight: row i with column i first, then each row with the first column left.
-    fn cheap(pattern: &Pattern<'_>) -> Self {
+    /// Pairs what can be paired at sight: row i with column i where all of the diagonal is there, else forced pairs,
+    /// then what is left of the diagonal, then each row with the first column left.
+    fn cheap(pattern: &Pattern<'_>) -> Result<Self> {
         let mut matching = Self::none(pattern.rows(), pattern.columns());
-        for row in 0..pattern.rows().min(pattern.columns()) {
-            if pattern.row(row).binary_search(&(row as u32)).is_ok() {
+        let diagonal: Vec<usize> = (0..pattern.rows().min(pattern.columns()))
+            .filter(|&row| pattern.row(row).binary_search(&(row as u32)).is_ok())
+            .collect();
+        if diagonal.len() < pattern.rows() {
+            for pair in peel(pattern)?.0 {
+                matching.pair(pair.row as usize, pair.column as usize);
+            }
+        }
+        for row in diagonal {
+            if matching.column_of[row] == UNMATCHED && matching.row_of[row] == UNMATCHED {
                 matching.pair(row, row);
             }
         }
@@ -91,7 +106,7 @@ impl Matching {
                 }
             }
         }
-        matching
+        Ok(matching)
     }
 }
 
@@ -118,7 +133,7 @@ fn unmatched(partners: &[u32]) -> Vec<u32> {
 pub fn maximum_matching(pattern: &Pattern<'_>) -> Result<Matching> {
     let mut search = Search {
         pattern,
-        matching: Matching::cheap(pattern),
+        matching: Matching::cheap(pattern)?,
         levels: vec![FAR; pattern.rows()],
         next: vec![0; pattern.rows()],
         rows: Vec::new(),

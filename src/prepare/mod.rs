@@ -18,6 +18,7 @@
 //! | `scaling` | two diagonal matrices, and how they are applied |
 //! | `equilibrate` | Ruiz's scaling: rows and columns of largest magnitude about 1 |
 //! | `matching` | maximum matching of rows with columns, structural rank |
+//! | `peel` | pairs that are forced |
 //! | `product` | the matching with the largest product of magnitudes, and its scaling |
 //! | `symmetric` | the same for a matrix with a_ij and a_ji of equal magnitude: pairs for pivots of 2 x 2 |
 //! | `triangular`, `strong` | Dulmage-Mendelsohn decomposition, strongly connected components |
@@ -29,6 +30,7 @@
 mod equilibrate;
 mod matching;
 mod pattern;
+mod peel;
 mod permute;
 mod product;
 mod scaling;

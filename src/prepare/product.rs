@@ -11,6 +11,7 @@
 
 use super::matching::{Matching, UNMATCHED};
 use super::pattern::Pattern;
+use super::peel::{Forced, peel};
 use super::scaling::{LARGEST_POWER, Scaling, logarithms};
 use crate::error::Result;
 use crate::matrix::Csr;
@@ -22,11 +23,20 @@ use std::collections::BinaryHeap;
 /// Units of cost in a factor of two.
 const UNIT: f64 = (1u64 << 32) as f64;
 
-/// Cost of an entry that is zero, and length of no path.
+/// Length of no path, and cost of nothing.
 const NEVER: i64 = i64::MAX;
 
 /// Tree of a column that every search may enter.
 const ALIVE: u32 = u32::MAX;
+
+/// Tree of a column whose row was forced.
+const FORCED: u32 = u32::MAX - 1;
+
+/// Passes over the rows that are unmatched, before paths are searched.
+const BIDDING_PASSES: usize = 40;
+
+/// Bids in all passes, for each row of the matrix.
+const BIDS_A_ROW: usize = 24;
 
 /// A matching of largest product, and the scaling that shows it.
 #[derive(Debug, Clone)]
@@ -75,17 +85,24 @@ impl ProductMatching {
 /// # Errors
 /// Where an entry is infinite or not a number, where there are 2^32 - 1 rows or columns or more, or without memory.
 pub fn maximum_product_matching<T: Scalar>(a: &Csr<T>) -> Result<ProductMatching> {
-    let pattern = Pattern::stored(a)?;
-    let sizes = logarithms(a, pattern.starts())?;
+    let mut sizes = logarithms(a, Pattern::stored(a)?.starts())?;
+    sizes.retain(|&size| size != f64::NEG_INFINITY);
+    let pattern = Pattern::nonzero(a)?;
+    let (forced, transposed) = peel(&pattern)?;
     let mut assignment = Assignment::new(&pattern, &sizes);
+    assignment.set_aside(&forced);
     assignment.start();
     assignment.look_one_step_ahead();
+    assignment.bid();
     for row in 0..pattern.rows() {
         if assignment.matching.column_of()[row] == UNMATCHED {
             assignment.search(row);
         }
     }
     assignment.settle_dead_trees();
+    if let Some(transposed) = transposed {
+        assignment.settle_forced(&forced, &transposed);
+    }
     assignment.settle_unmatched();
     let scaling = assignment.scaling(&sizes);
     Ok(ProductMatching { matching: assignment.matching, scaling })
@@ -123,16 +140,14 @@ impl<'a> Assignment<'a> {
         let (rows, columns) = (pattern.rows(), pattern.columns());
         let mut costs = vec![0; sizes.len()];
         costs.par_iter_mut().zip(sizes).with_min_len(1 << 14).for_each(|(cost, &size)| {
-            *cost = if size == f64::NEG_INFINITY { NEVER } else { (-size * UNIT).round() as i64 };
+            *cost = (-size * UNIT).round() as i64;
         });
         let mut largest = vec![0; rows];
         for (row, largest) in largest.iter_mut().enumerate() {
             let line = &mut costs[pattern.starts()[row]..pattern.starts()[row + 1]];
-            let least = line.iter().copied().min().unwrap_or(NEVER);
-            if least != NEVER {
-                line.iter_mut().filter(|cost| **cost != NEVER).for_each(|cost| *cost -= least);
-                *largest = -least;
-            }
+            let least = line.iter().copied().min().unwrap_or(0);
+            line.iter_mut().for_each(|cost| *cost -= least);
+            *largest = -least;
         }
         Self {
             pattern,
@@ -154,23 +169,31 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Column and cost of each entry of a row that is not zero.
+    /// Column and cost of each entry of a row.
     fn entries(&self, row: usize) -> impl Iterator<Item = (usize, i64)> + '_ {
         let places = self.pattern.starts()[row]..self.pattern.starts()[row + 1];
         let costs = self.costs[places].iter();
-        let columns = self.pattern.row(row).iter();
-        columns.zip(costs).filter(|(_, cost)| **cost != NEVER).map(|(&column, &cost)| (column as usize, cost))
+        self.pattern.row(row).iter().zip(costs).map(|(&column, &cost)| (column as usize, cost))
     }
 
-    /// The smallest cost that is left in a row once the columns have had theirs.
-    fn least(&self, row: usize) -> i64 {
-        self.entries(row).map(|(column, cost)| cost - self.v[column]).min().unwrap_or(0)
+    /// The same without columns that were set aside.
+    fn alive(&self, row: usize) -> impl Iterator<Item = (usize, i64)> + '_ {
+        self.entries(row).filter(|&(column, _)| self.dead[column] == ALIVE)
+    }
+
+    /// Pairs that are forced take no part in what follows.
+    fn set_aside(&mut self, forced: &[Forced]) {
+        for pair in forced {
+            self.matching.pair(pair.row as usize, pair.column as usize);
+            self.dead[pair.column as usize] = FORCED;
+        }
     }
 
     /// v_j and u_i as large as they can be, one after the other; then pairs without a cost, on the diagonal first.
     fn start(&mut self) {
+        let rows: Vec<usize> = self.matching.unmatched_rows().into_iter().map(|row| row as usize).collect();
         self.v.fill(NEVER);
-        for row in 0..self.u.len() {
+        for &row in &rows {
             let places = self.pattern.starts()[row]..self.pattern.starts()[row + 1];
             for (&column, &cost) in self.pattern.row(row).iter().zip(&self.costs[places]) {
                 let v = &mut self.v[column as usize];
@@ -178,16 +201,14 @@ impl<'a> Assignment<'a> {
             }
         }
         self.v.iter_mut().filter(|v| **v == NEVER).for_each(|v| *v = 0);
-        for row in 0..self.u.len() {
-            self.u[row] = self.least(row);
-        }
-        for row in 0..self.u.len().min(self.v.len()) {
-            let diagonal = self.entries(row).find(|&(column, _)| column == row);
+        for &row in &rows {
+            self.u[row] = self.alive(row).map(|(column, cost)| cost - self.v[column]).min().unwrap_or(0);
+            let diagonal = self.alive(row).find(|&(column, _)| column == row);
             if diagonal.is_some_and(|(_, cost)| cost == self.u[row] + self.v[row]) {
                 self.matching.pair(row, row);
             }
         }
-        for row in 0..self.u.len() {
+        for row in rows {
             if self.matching.column_of()[row] == UNMATCHED
                 && let Some(column) = self.free_column(row)
             {
@@ -198,7 +219,7 @@ impl<'a> Assignment<'a> {
 
     /// An unmatched column that costs nothing.
     fn free_column(&self, row: usize) -> Option<usize> {
-        let mut entries = self.entries(row);
+        let mut entries = self.alive(row);
         entries
             .find(|&(column, cost)| {
                 self.matching.row_of()[column] == UNMATCHED && cost == self.u[row] + self.v[column]
@@ -213,7 +234,7 @@ impl<'a> Assignment<'a> {
                 continue;
             }
             let swap = self
-                .entries(row)
+                .alive(row)
                 .filter(|&(column, cost)| cost == self.u[row] + self.v[column])
                 .find_map(|(column, _)| {
                     let owner = self.matching.row_of()[column];
@@ -229,6 +250,56 @@ impl<'a> Assignment<'a> {
                 self.matching.pair(row, column);
             }
         }
+    }
+
+    /// Unmatched rows take the column that is cheapest for them, at a price at which the second cheapest would be as
+    /// good, from whoever has it, who then does the same: the row reduction of Jonker and Volgenant, "A shortest
+    /// augmenting path algorithm for dense and sparse linear assignment problems", Computing 38 (1987). It may go on
+    /// for long where rows want the same few columns, so that each pass is a limit.
+    fn bid(&mut self) {
+        let mut waiting = self.matching.unmatched_rows();
+        let mut left = BIDS_A_ROW * self.u.len();
+        for _ in 0..BIDDING_PASSES {
+            for mut row in std::mem::take(&mut waiting) {
+                while let Some((column, least, second)) = self.two_cheapest(row as usize) {
+                    // A row with one column can pay any price: a search finds the right one.
+                    if left == 0 || second == NEVER {
+                        waiting.push(row);
+                        break;
+                    }
+                    left -= 1;
+                    let owner = self.matching.row_of()[column];
+                    self.u[row as usize] = second;
+                    self.v[column] -= second - least;
+                    if owner == UNMATCHED {
+                        self.matching.pair(row as usize, column);
+                        break;
+                    }
+                    self.matching.release(owner as usize);
+                    self.matching.pair(row as usize, column);
+                    row = owner;
+                    if second == least {
+                        waiting.push(row);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The column that costs a row least, a free one where several do, that cost and the second smallest.
+    fn two_cheapest(&self, row: usize) -> Option<(usize, i64, i64)> {
+        let (mut best, mut least, mut second) = (None, NEVER, NEVER);
+        for (column, cost) in self.alive(row) {
+            let cost = cost - self.v[column];
+            let free = self.matching.row_of()[column] == UNMATCHED;
+            if cost < least || cost == least && free {
+                (second, least, best) = (least, cost, Some(column));
+            } else {
+                second = second.min(cost);
+            }
+        }
+        best.map(|column| (column, least, second))
     }
 
     /// The shortest augmenting path from an unmatched row, if there is one, and the exchange along it.
@@ -273,7 +344,7 @@ impl<'a> Assignment<'a> {
         let base = distance - self.u[row];
         for (&column, &cost) in self.pattern.row(row).iter().zip(&self.costs[places]) {
             let j = column as usize;
-            if cost == NEVER || self.dead[j] != ALIVE || self.done[j] == self.searches {
+            if self.dead[j] != ALIVE || self.done[j] == self.searches {
                 continue;
             }
             let length = base + cost - self.v[j];
@@ -342,7 +413,10 @@ impl<'a> Assignment<'a> {
         let mut buried = vec![false; self.u.len()];
         trees.iter().flat_map(|(rows, _)| rows).for_each(|&row| buried[row as usize] = true);
         for row in (0..self.u.len()).filter(|&row| !buried[row]) {
-            self.note_excess(row, &mut excess);
+            let column = self.matching.column_of()[row];
+            if self.dead[column as usize] != FORCED {
+                self.note_excess(row, &mut excess);
+            }
         }
         for (number, (rows, columns)) in trees.iter().enumerate().rev() {
             rows.iter().for_each(|&row| self.u[row as usize] += excess[number]);
@@ -363,10 +437,44 @@ impl<'a> Assignment<'a> {
         }
     }
 
+    /// u and v of forced pairs, the last one first: of a row and column that are paired, the one with other entries
+    /// among what is settled gets the largest number that these allow, and the other makes their entry cost nothing.
+    /// What stays unmatched limits nobody; it is settled at the end.
+    fn settle_forced(&mut self, forced: &[Forced], transposed: &Pattern<'_>) {
+        let mut row_settled: Vec<bool> = self.matching.column_of().iter().map(|&j| j != UNMATCHED).collect();
+        let mut column_settled: Vec<bool> = self.matching.row_of().iter().map(|&i| i != UNMATCHED).collect();
+        for pair in forced {
+            (row_settled[pair.row as usize], column_settled[pair.column as usize]) = (false, false);
+        }
+        for &Forced { row, column, by_row } in forced.iter().rev() {
+            let (i, j) = (row as usize, column as usize);
+            let own = self.cost(i, column);
+            if by_row {
+                let others = transposed.row(j).iter().map(|&k| k as usize).filter(|&k| row_settled[k]);
+                let most = others.map(|k| self.cost(k, column) - self.u[k]).min();
+                self.v[j] = most.unwrap_or(0);
+                self.u[i] = own - self.v[j];
+            } else {
+                let others = self.entries(i).filter(|&(k, _)| column_settled[k]);
+                let most = others.map(|(k, cost)| cost - self.v[k]).min();
+                self.u[i] = most.unwrap_or(0);
+                self.v[j] = own - self.u[i];
+            }
+            (row_settled[i], column_settled[j]) = (true, true);
+        }
+    }
+
+    /// The cost of an entry.
+    fn cost(&self, row: usize, column: u32) -> i64 {
+        let place = self.pattern.row(row).binary_search(&column);
+        place.map_or(NEVER, |place| self.costs[self.pattern.starts()[row] + place])
+    }
+
     /// Brings the largest entry of each unmatched row and column to magnitude 1.
     fn settle_unmatched(&mut self) {
         for row in self.matching.unmatched_rows() {
-            self.u[row as usize] = self.least(row as usize);
+            let row = row as usize;
+            self.u[row] = self.entries(row).map(|(column, cost)| cost - self.v[column]).min().unwrap_or(0);
         }
         let unmatched = self.matching.unmatched_columns();
         if unmatched.is_empty() {

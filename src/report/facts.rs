@@ -54,6 +54,10 @@ pub struct Facts {
     pub not_negative: usize,
     /// Rows whose entries add up to zero (up to rounding), empty ones too: where all do, A maps constants to zero.
     pub zero_sum_rows: usize,
+    /// Real part of the sum of all entries, 1^T A 1. Where it is negative, so is an eigenvalue of a Hermitian matrix.
+    pub entry_sum: f64,
+    /// The same of magnitudes.
+    pub magnitude_sum: f64,
     /// Diagonal entries that are not stored.
     pub diagonal_missing: usize,
     /// Diagonal entries with an imaginary part.
@@ -138,6 +142,8 @@ impl Facts {
             above_diagonal: tally.above,
             not_negative: tally.not_negative,
             zero_sum_rows: tally.zero_sums,
+            entry_sum: tally.entry_sum,
+            magnitude_sum: tally.magnitude_sum,
             diagonal_missing: tally.missing,
             diagonal_complex: tally.complex,
             negative_minors: tally.minors,
@@ -230,6 +236,8 @@ struct Tally {
     above: usize,
     not_negative: usize,
     zero_sums: usize,
+    entry_sum: f64,
+    magnitude_sum: f64,
     missing: usize,
     complex: usize,
     minors: usize,
@@ -259,6 +267,8 @@ impl Default for Tally {
             above: 0,
             not_negative: 0,
             zero_sums: 0,
+            entry_sum: 0.0,
+            magnitude_sum: 0.0,
             missing: 0,
             complex: 0,
             minors: 0,
@@ -312,6 +322,8 @@ impl Tally {
         }
         let centre = diagonal.unwrap_or_default();
         let magnitude = centre.abs().to_f64();
+        self.entry_sum += sum[0];
+        self.magnitude_sum += magnitude + others;
         self.zero_sums += usize::from(sum[0].hypot(sum[1]) <= ZERO_SUM * (magnitude + others));
         if i < columns {
             let sign = centre.re().to_f64();
@@ -367,6 +379,8 @@ impl Tally {
             above: self.above + next.above,
             not_negative: self.not_negative + next.not_negative,
             zero_sums: self.zero_sums + next.zero_sums,
+            entry_sum: self.entry_sum + next.entry_sum,
+            magnitude_sum: self.magnitude_sum + next.magnitude_sum,
             missing: self.missing + next.missing,
             complex: self.complex + next.complex,
             minors: self.minors + next.minors,

@@ -1,0 +1,64 @@
+//! Rows and columns with one entry.
+
+use super::pattern::Pattern;
+use crate::error::Result;
+
+/// A pair that was forced: when it was found, the row had no entry but in this column (`by_row`), or the column none
+/// but in this row, pairs found before set aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Forced {
+    pub(super) row: u32,
+    pub(super) column: u32,
+    pub(super) by_row: bool,
+}
+
+/// Pairs rows and columns with a single entry, sets them aside, and goes on with what has a single entry then. No
+/// largest matching is lost by it (Karp and Sipser, "Maximum matchings in sparse random graphs", FOCS 1981). Also the
+/// pattern of the transpose, which is made where there is anything to do.
+pub(super) fn peel(pattern: &Pattern<'_>) -> Result<(Vec<Forced>, Option<Pattern<'static>>)> {
+    let mut rows: Vec<u32> = (0..pattern.rows()).map(|row| pattern.row(row).len() as u32).collect();
+    let mut columns = vec![0_u32; pattern.columns()];
+    pattern.indices().iter().for_each(|&column| columns[column as usize] += 1);
+    let singles = |counts: &[u32]| {
+        (0..).zip(counts).filter(|(_, count)| **count == 1).map(|(k, _)| k).collect::<Vec<u32>>()
+    };
+    let (mut single_rows, mut single_columns) = (singles(&rows), singles(&columns));
+    if single_rows.is_empty() && single_columns.is_empty() {
+        return Ok((Vec::new(), None));
+    }
+    // The smallest comes first.
+    single_rows.reverse();
+    single_columns.reverse();
+    let transposed = pattern.transposed()?;
+    let (mut row_gone, mut column_gone) = (vec![false; rows.len()], vec![false; columns.len()]);
+    let mut forced = Vec::new();
+    loop {
+        let (row, column, by_row) = if let Some(row) = single_rows.pop() {
+            let left = pattern.row(row as usize).iter().find(|&&column| !column_gone[column as usize]);
+            match left {
+                Some(&column) if !row_gone[row as usize] => (row, column, true),
+                _ => continue,
+            }
+        } else if let Some(column) = single_columns.pop() {
+            let left = transposed.row(column as usize).iter().find(|&&row| !row_gone[row as usize]);
+            match left {
+                Some(&row) if !column_gone[column as usize] => (row, column, false),
+                _ => continue,
+            }
+        } else {
+            return Ok((forced, Some(transposed)));
+        };
+        forced.push(Forced { row, column, by_row });
+        (row_gone[row as usize], column_gone[column as usize]) = (true, true);
+        let lose = |counts: &mut [u32], gone: &[bool], others: &[u32], singles: &mut Vec<u32>| {
+            for &other in others.iter().filter(|&&other| !gone[other as usize]) {
+                counts[other as usize] -= 1;
+                if counts[other as usize] == 1 {
+                    singles.push(other);
+                }
+            }
+        };
+        lose(&mut rows, &row_gone, transposed.row(column as usize), &mut single_rows);
+        lose(&mut columns, &column_gone, pattern.row(row as usize), &mut single_columns);
+    }
+}
