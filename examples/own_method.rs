@@ -6,7 +6,7 @@
 use residua::backend::{Coefficient, InnerProduct, LinearUpdate, ScalarLayout, ScalarProgram, Slot, Space};
 use residua::krylov::{Aim, Krylov, Method, SolveOptions, System, Vectors};
 use residua::precondition::Identity;
-use residua::{Host, LinearOperator, Result};
+use residua::{Host, Result};
 use std::ops::ControlFlow;
 
 /// q = A r, alpha = q.r / q.q, x = x + alpha r, r = r - alpha q.

@@ -65,6 +65,7 @@ enum Class {
 }
 
 /// Rows of 1 to 6 entries around a diagonal, dense as triplets first.
+#[allow(clippy::needless_range_loop)] // entries are set in pairs
 fn matrix<T: Scalar>(random: &mut Random, n: usize, class: Class) -> Csr<T> {
     let mut dense = vec![vec![T::zero(); n]; n];
     for i in 0..n {

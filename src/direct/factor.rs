@@ -126,11 +126,11 @@ impl LuPlan {
     }
 }
 
+/// Where columns start, and the row and value of each entry.
+type OwnedColumns<T> = (Vec<u32>, Vec<u32>, Vec<T>);
+
 /// The columns of P R A C.
-fn matched_columns<T: Scalar>(
-    a: &Csr<T>,
-    prepared: &Prepared,
-) -> Result<(Vec<u32>, Vec<u32>, Vec<T>), Reason> {
+fn matched_columns<T: Scalar>(a: &Csr<T>, prepared: &Prepared) -> Result<OwnedColumns<T>, Reason> {
     let scaled = prepared.scaling.apply(a).map_err(as_reason)?;
     let parts = scaled.parts();
     let rows = columns_of_transpose(&scaled)?;

@@ -81,11 +81,11 @@ impl<T: Scalar, B: PreconditionSteps + Products> Cycle<T, B> {
         let Some(level) = self.levels.get(number) else {
             return match &self.coarsest {
                 Coarsest::Inverse(inverse) => inverse.product(backend, T::one(), b, T::zero(), x),
-                Coarsest::Smoothed(a, smoother) => smoother.from_zero(backend, a, b, x, (other, t)),
+                Coarsest::Smoothed(a, smoother) => smoother.smooth_from_zero(backend, a, b, x, (other, t)),
             };
         };
         let Level { a, smoother, prolongation, restriction } = level;
-        smoother.from_zero(backend, a, b, x, (&mut *other, &mut *t))?;
+        smoother.smooth_from_zero(backend, a, b, x, (&mut *other, &mut *t))?;
         residual(backend, a, b, x, t)?;
         let coarse = restriction.rows();
         let (below, work) = B::split_mut(work, coarse);
@@ -93,7 +93,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Cycle<T, B> {
         restriction.product(backend, T::one(), t, T::zero(), below)?;
         self.descend(backend, number + 1, below, correction, work)?;
         prolongation.product(backend, T::one(), correction, T::one(), x)?;
-        smoother.from_here(backend, a, b, x, (other, t))
+        smoother.smooth(backend, a, b, x, (other, t))
     }
 
     /// Bytes of all matrices.

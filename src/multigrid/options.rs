@@ -111,7 +111,7 @@ impl MultigridOptions {
         if self.unknowns_a_node == 0 || self.steps == 0 || self.coarsest_rows == 0 {
             return refused("multigrid with no unknowns a node, steps or coarsest rows".into());
         }
-        if !(self.most_entries >= 1.0) {
+        if self.most_entries.is_nan() || self.most_entries < 1.0 {
             return refused(format!("{} times the entries of the matrix: 1 at least", self.most_entries));
         }
         Ok(())

@@ -63,7 +63,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Smoother<T, B> {
     }
 
     /// x from zero; `other` and `t` are for the steps between.
-    pub(super) fn from_zero(
+    pub(super) fn smooth_from_zero(
         &self,
         backend: &B,
         a: &Csr<T, B>,
@@ -84,7 +84,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Smoother<T, B> {
     }
 
     /// x from x.
-    pub(super) fn from_here(
+    pub(super) fn smooth(
         &self,
         backend: &B,
         a: &Csr<T, B>,

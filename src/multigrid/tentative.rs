@@ -129,7 +129,8 @@ fn orthonormal<T: Scalar>(unknowns: &[usize], near_null: &NearNull<T>) -> Basis<
             }
         }
         let left = norm(&vector);
-        if !(left > T::Real::from_f64(DEPENDENT) * whole) || kept.len() == m {
+        let independent = left > T::Real::from_f64(DEPENDENT) * whole;
+        if !independent || kept.len() == m {
             continue;
         }
         let mut row = vec![T::zero(); k];

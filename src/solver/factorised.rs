@@ -35,8 +35,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         flops: Option<f64>,
     ) -> Result<Self> {
         let a = a.to_host(backend)?;
-        let mut wishes = DirectOptions::default();
-        wishes.condition = false;
+        let mut wishes = DirectOptions { condition: false, ..DirectOptions::default() };
         if let Some(flops) = flops {
             wishes.dense_flop_limit = flops;
             let forecast = Direct::analyse(&a, &wishes)?;
@@ -147,9 +146,8 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
 
 /// What a solve that did not meet the tolerance came to.
 fn failure(told: &DirectReport) -> Outcome {
-    let singular = |reason: &Reason| {
-        matches!(reason, Reason::StructurallySingular { .. } | Reason::NumericallySingular)
-    };
+    let singular =
+        |reason: &Reason| matches!(reason, Reason::StructurallySingular { .. } | Reason::NumericallySingular);
     match told.reasons.iter().any(|(_, reason)| singular(reason)) {
         true => Outcome::Singular,
         false => Outcome::Stagnated,
