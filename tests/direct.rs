@@ -189,6 +189,7 @@ fn least_squares_of_a_tall_matrix() {
     assert!((x[0] - 3.0_f64).abs() < 1e-14 && !report.unwrap().solved);
 }
 
+/// Every square file of the collection up to a size, or those whose name starts with `RESIDUA_ONLY`, of any size.
 #[test]
 fn collection() {
     let Some(folder) = collection::folder() else { return };
@@ -196,7 +197,9 @@ fn collection() {
     let only = std::env::var("RESIDUA_ONLY").ok();
     for row in collection::table(&folder.join("index.csv")) {
         let name = &row["file"];
-        if row["rows"] != row["cols"] || only.as_ref().is_some_and(|only| !name.starts_with(only.as_str())) {
+        let small = row["rows"].parse::<usize>().is_ok_and(|rows| rows <= 1000);
+        if row["rows"] != row["cols"] || !only.as_ref().map_or(small, |only| name.starts_with(only.as_str()))
+        {
             continue;
         }
         let path = folder.join(name);
@@ -217,4 +220,6 @@ fn collection() {
         );
     }
     println!("{good} of {all} to 1e-8 in {total:.2} s, {false_success} claimed and missed");
+    assert_eq!(false_success, 0);
+    assert!(only.is_some() || 20 * good >= 19 * all, "{good} of {all}");
 }
