@@ -369,6 +369,6 @@ fn the_short_way() {
     assert!(solution.report.outcome.is_converged());
     assert_eq!(solution.history.len(), solution.report.iterations + 1);
     let solution = residua::solve(&diagonal(&[1.0, -2.0]), &[3.0, 4.0]).unwrap();
-    assert_eq!(solution.report.outcome, Outcome::NotPositiveDefinite { iteration: 0, curvature: -2.0 });
-    assert_eq!((solution.report.residual_norm, solution.report.relative_residual), (5.0, 1.0));
+    // Conjugate gradients are not for it, and what comes behind them is.
+    assert_eq!((solution.report.outcome, solution.x), (Outcome::Converged, vec![3.0, -2.0]));
 }

@@ -395,6 +395,7 @@ fn every_method_solves_what_it_is_for<B: Device + SolverBackend>(backend: &B) ->
         (Method::Gmres, vec![csr_copy(&definite), convection(12)]),
         (Method::BiCgStab, vec![csr_copy(&definite), convection(12)]),
         (Method::Lsmr, vec![csr_copy(&definite), convection(12), indefinite(12)]),
+        (Method::Direct, vec![csr_copy(&definite), convection(12), indefinite(12)]),
     ] {
         for (a, name) in matrices.iter().flat_map(|a| ["auto", "none", "jacobi"].map(|name| (a, name))) {
             let builder = Solver::builder().method(method).preconditioner(name.parse()?);
@@ -417,7 +418,7 @@ fn every_method_solves_what_it_is_for<B: Device + SolverBackend>(backend: &B) ->
 
 fn what_suits_is_found<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     for (a, method) in
-        [(convection(15), Method::Gmres), (indefinite(15), Method::Minres), (uneven(15), Method::Cg)]
+        [(convection(15), Method::Direct), (indefinite(15), Method::Direct), (uneven(15), Method::Cg)]
     {
         for reorder in [Reorder::None, Reorder::Rcm] {
             let b = noise(225, 11);

@@ -148,6 +148,10 @@ impl<T: Scalar, B: KrylovSteps> Method<T, B> for ConjugateGradients<T, B> {
         (n, n)
     }
 
+    fn last_iterate_counts(&self) -> bool {
+        true
+    }
+
     fn fit(&mut self, space: &Space<B>, system: System<'_, T, B>) -> Result<()> {
         let n = B::len(&*self.work.r);
         let z = if system.m.fused().is_none() { n } else { 0 };

@@ -106,6 +106,10 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for SpreadConj
         (n, n)
     }
 
+    fn last_iterate_counts(&self) -> bool {
+        true
+    }
+
     fn fit(&mut self, space: &Space<B, C>, system: System<'_, T, B>) -> Result<()> {
         if matches!(system.m.fused(), Some(Inverse::Identity)) {
             self.z = space.backend().zeros(0)?;

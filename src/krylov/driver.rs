@@ -333,6 +333,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Driver<'_,
         let mut residual = start.residual;
         // The first measure of a method of least squares is taken where its recurrence first ends.
         let least_squares = lock(self.method).is_least_squares();
+        let last_counts = lock(self.method).last_iterate_counts();
         let first = if least_squares { f64::INFINITY } else { start.measure };
         let (mut restarts, mut measure, mut before) = (0, first, first);
         let (mut aim, mut resume) = (solve.threshold, false);
@@ -343,7 +344,9 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Driver<'_,
             let end = self.recurrence(aim.max(floor), resume, solve)?;
             let reached = self.add_steps(b, x, solve)?;
             let better = match end {
-                End::Final(Outcome::IterationLimit | Outcome::Interrupted) => reached.residual.is_finite(),
+                End::Final(Outcome::IterationLimit | Outcome::Interrupted) if last_counts => {
+                    reached.residual.is_finite()
+                }
                 _ => reached.measure < measure || reached.met.is_some(),
             };
             if better {

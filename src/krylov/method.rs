@@ -89,6 +89,12 @@ pub trait Method<T: Scalar, B: VectorOps, C: Communicator<B> = Alone>: Debug + S
         false
     }
 
+    /// Whether the last iterate is worth more than one with a smaller residual where the iterations run out: that of
+    /// conjugate gradients has the smallest error in the A-norm.
+    fn last_iterate_counts(&self) -> bool {
+        false
+    }
+
     /// Takes the memory that this system needs beyond what the method has already; called before each solve.
     ///
     /// # Errors

@@ -114,7 +114,7 @@ pub struct Report {
     pub bytes_per_iteration: usize,
 }
 impl Report {
-    /// The report of a factorisation, whose iterations are steps of refinement.
+    /// The report of a factorisation.
     pub(crate) fn of_factor(
         outcome: Outcome,
         iterations: usize,

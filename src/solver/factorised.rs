@@ -115,11 +115,11 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
         self.history.push(residual);
         self.spent = start.elapsed();
         let outcome = if residual <= threshold { Outcome::Converged } else { failure(&told) };
-        let iterations = told.refinements + told.iterations;
         self.remark = Some(words(&told));
-        let flow = observer(iterations.max(1), residual);
+        let flow = observer(1, residual);
         let outcome = if flow.is_break() && !outcome.is_converged() { Outcome::Interrupted } else { outcome };
-        Ok(report(outcome, iterations, residual))
+        // All of it counts as one iteration; the trail tells its steps.
+        Ok(report(outcome, 1, residual))
     }
 
     fn history(&self) -> &[f64] {
@@ -156,7 +156,8 @@ fn failure(told: &DirectReport) -> Outcome {
 
 /// What the trail says of a factorisation.
 fn words(told: &DirectReport) -> String {
-    let mut words = format!("{told}, factor of {}", bytes(told.factor_bytes));
+    let steps = told.refinements + told.iterations;
+    let mut words = format!("{told} after {steps} steps, factor of {}", bytes(told.factor_bytes));
     for (kind, reason) in &told.reasons {
         words += &format!("; {kind}: {reason}");
     }

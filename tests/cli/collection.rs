@@ -33,7 +33,10 @@ fn every_file_gets_an_honest_outcome_and_spd_ones_are_solved() {
                 let json = run.json();
                 let (a, x) = (read_matrix(&path), read_matrix(&f.path("x.mtx")).column(0));
                 let (b, _) = a.product(&ones(a.columns));
+                // A times ones is summed in another order here, and where it is nothing but rounding, so is b.
+                let own = residual(&a, &ones(a.columns), &b).1;
                 let (found, doubt) = residual(&a, &x, &b);
+                let doubt = doubt + own;
                 let square = row["rows"] == row["cols"];
                 let least = json["status"] == "least_squares" && !square;
                 assert_eq!(
