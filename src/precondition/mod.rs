@@ -122,7 +122,7 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
     /// up anew what depends on the pattern alone.
     ///
     /// # Errors
-    /// [`Error::Unsupported`](crate::Error::Unsupported) where M must be made anew, as the provided method says; those
+    /// [`Error::Unsupported`] where M must be made anew, as the provided method says; those
     /// of setting M up. After an error M must be updated again before it is used.
     fn update(&mut self, _backend: &B, _a: &Csr<T, B>) -> Result<()> {
         Err(Error::Unsupported("this preconditioner takes no new values: make it anew".into()))
