@@ -74,6 +74,9 @@ const PATIENT: f64 = 5e10;
 /// Unknowns up to which a factorisation is likely to be quick; and iterations that conjugate gradients get before its
 /// turn then.
 const SMALL: usize = 100_000;
+
+/// The same where conjugate gradients have ended in a fault: the other methods for such a matrix are slower.
+const MEDIUM: usize = 500_000;
 const SMALL_ITERATIONS: f64 = 1000.0;
 
 /// What decides, in one place.
@@ -206,7 +209,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             Stage::later(Plan { method, share, ..plan })
         };
         let mut stages: Vec<Stage<T, B>> = later.iter().map(plan).collect();
-        if self.first() == Method::Cg && n <= SMALL {
+        if self.first() == Method::Cg && n <= MEDIUM {
             stages.insert(0, self.direct(n, QUICK, CHEAP));
         }
         stages.push(self.direct(n, PATIENT, LAST));
