@@ -391,7 +391,8 @@ impl Neg for Value<'_> {
     }
 }
 
-/// Runs a program on a state on the host: what every backend must do, bit for bit but for the order of nothing.
+/// Runs a program on a state in the host's memory. This is the meaning of each instruction: a device does the same in
+/// the same order, and may round differently where its compiler fuses a product with a sum.
 pub(crate) fn interpret<T: Scalar>(words: &[u32], state: &mut [T]) {
     for word in words.as_chunks::<WORDS>().0 {
         let [code, to, a, b] = *word;

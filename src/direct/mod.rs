@@ -36,5 +36,6 @@ mod tests;
 pub use analysis::Analysis;
 pub(crate) use foreign::Foreign;
 pub use options::{DirectOptions, Kind, Prepared};
+pub(crate) use refine::norm;
 pub use report::{DirectReport, Reason};
 pub use solver::Direct;

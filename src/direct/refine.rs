@@ -18,7 +18,7 @@ const ITERATIONS: usize = 60;
 const ROUNDS: usize = 6;
 
 /// The 2-norm, without overflow.
-pub(super) fn norm<T: Scalar>(x: &[T]) -> f64 {
+pub(crate) fn norm<T: Scalar>(x: &[T]) -> f64 {
     let largest =
         x.iter().map(|x| x.abs().to_f64()).fold(0.0, |a: f64, b| if b > a || b.is_nan() { b } else { a });
     if largest == 0.0 || !largest.is_finite() {

@@ -3,13 +3,13 @@
 use super::SolverBackend;
 use super::stage::{Ready, Task};
 use crate::backend::Host;
-use crate::direct::{Direct, DirectOptions, DirectReport, Reason};
+use crate::direct::{Direct, DirectOptions, DirectReport, Reason, norm};
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::matrix::Csr;
 use crate::operator::LinearOperator;
 use crate::report::bytes;
-use crate::scalar::{Real, Scalar};
+use crate::scalar::Scalar;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -63,17 +63,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         let mut r = self.backend.zeros(a.rows())?;
         a.apply(&self.backend, x, &mut r)?;
         self.backend.axpby(T::one(), b, -T::one(), &mut r)?;
-        self.norm(&r)
-    }
-
-    /// The 2-norm, of numbers near the ends of the range too.
-    fn norm(&self, x: &B::Slice<T>) -> Result<f64> {
-        let x = self.backend.download(x)?;
-        let largest = x.iter().map(|x| Scalar::abs(*x).to_f64()).fold(0.0, f64::max);
-        if largest == 0.0 || !largest.is_finite() {
-            return Ok(if x.iter().all(|x| x.is_finite()) { largest } else { f64::NAN });
-        }
-        Ok(x.iter().map(|x| (Scalar::abs(*x).to_f64() / largest).powi(2)).sum::<f64>().sqrt() * largest)
+        Ok(norm(&self.backend.download(&r)?))
     }
 }
 
@@ -84,7 +74,8 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
         let start = Instant::now();
-        let b_norm = self.norm(b)?;
+        let host_b = self.backend.download(b)?;
+        let b_norm = norm(&host_b);
         let before = self.residual(a, b, x)?;
         let threshold = self.options.threshold::<T>(b_norm);
         let report = |outcome, iterations, residual: f64| {
@@ -92,7 +83,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
             Report::of_factor(outcome, iterations, residual, relative)
         };
         self.history = vec![before];
-        if !b_norm.is_finite() || before.is_nan() {
+        if !b_norm.is_finite() || !before.is_finite() {
             return Ok(report(Outcome::NotFinite, 0, f64::NAN));
         }
         if observer(0, before).is_break() && before > threshold {
@@ -101,7 +92,6 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
         if before <= threshold {
             return Ok(report(Outcome::Converged, 0, before));
         }
-        let host_b = self.backend.download(b)?;
         let mut solution = vec![T::zero(); a.columns()];
         let told = self.direct.solve(&host_b, &mut solution, threshold / b_norm)?;
         let candidate = self.backend.upload(solution)?;

@@ -71,13 +71,15 @@ const QUICK: f64 = 3e9;
 /// Multiplications of one that is tried where iterations did not serve: a minute.
 const PATIENT: f64 = 5e10;
 
-/// Unknowns up to which a factorisation is likely to be quick; and iterations that conjugate gradients get before its
-/// turn then.
+/// Unknowns up to which a factorisation is likely to be quick.
 const SMALL: usize = 100_000;
 
-/// The same where conjugate gradients have ended in a fault: the other methods for such a matrix are slower.
-const MEDIUM: usize = 500_000;
+/// Iterations that conjugate gradients get for so few unknowns before a factorisation's turn.
 const SMALL_ITERATIONS: f64 = 1000.0;
+
+/// Unknowns up to which a factorisation is tried where conjugate gradients have ended in a fault: the other methods for
+/// such a matrix are slower.
+const MEDIUM: usize = 500_000;
 
 /// What decides, in one place.
 pub(super) struct Planner<'a, B: SolverBackend> {

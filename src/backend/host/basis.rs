@@ -1,12 +1,11 @@
 //! A basis of vectors that lie one behind the other, and the small dense steps of its Hessenberg matrix, on the CPU.
 
-use super::sums::{chunk_size, for_chunks, sum_chunks};
+use super::sums::{Several, chunk_size, for_chunks, inner, sum_chunks};
 use crate::backend::{CgStatus, Hessenberg, Host, Slot};
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use num_traits::{Float, Zero};
-use std::ops::Add;
 
 /// Vectors of the basis that one pass over w takes: their sums stay in registers.
 const AT_ONCE: usize = 8;
@@ -21,22 +20,6 @@ pub(in crate::backend) fn check(basis: usize, count: usize, n: usize, coefficien
     Ok(())
 }
 
-#[derive(Clone, Copy)]
-struct Sums<T>([T; AT_ONCE]);
-
-impl<T: Scalar> Default for Sums<T> {
-    fn default() -> Self {
-        Self([T::zero(); AT_ONCE])
-    }
-}
-
-impl<T: Scalar> Add for Sums<T> {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(std::array::from_fn(|k| self.0[k] + other.0[k]))
-    }
-}
-
 /// `out[j]` = v_j^H w.
 pub(super) fn products<T: Scalar>(basis: &[T], count: usize, w: &[T], out: &mut [T]) -> Result<()> {
     let n = w.len();
@@ -45,7 +28,7 @@ pub(super) fn products<T: Scalar>(basis: &[T], count: usize, w: &[T], out: &mut 
         let vectors = AT_ONCE.min(count - first);
         let size = chunk_size(n);
         let sums = sum_chunks(n, w.par_chunks(size).enumerate(), |(chunk, w)| {
-            let mut sums = Sums::default();
+            let mut sums = Several::<T, AT_ONCE>::default();
             for (k, sum) in sums.0[..vectors].iter_mut().enumerate() {
                 let at = (first + k) * n + chunk * size;
                 *sum = inner(&basis[at..at + w.len()], w);
@@ -55,21 +38,6 @@ pub(super) fn products<T: Scalar>(basis: &[T], count: usize, w: &[T], out: &mut 
         out[first..first + vectors].copy_from_slice(&sums.0[..vectors]);
     }
     Ok(())
-}
-
-/// x^H y.
-fn inner<T: Scalar>(x: &[T], y: &[T]) -> T {
-    const LANES: usize = super::sums::LANES;
-    let mut sums = [T::zero(); LANES];
-    let (xs, x_rest) = x.as_chunks::<LANES>();
-    let (ys, y_rest) = y.as_chunks::<LANES>();
-    for (x, y) in xs.iter().zip(ys) {
-        for lane in 0..LANES {
-            sums[lane] += x[lane].conj() * y[lane];
-        }
-    }
-    let rest: T = x_rest.iter().zip(y_rest).map(|(&x, &y)| x.conj() * y).sum();
-    sums.into_iter().sum::<T>() + rest
 }
 
 /// w += alpha V h; returns ||w||^2 where it is asked for.

@@ -4,11 +4,11 @@
 //! all outputs beside the old ones, writes them back, and then multiplies what the inner products ask for.
 
 use super::Host;
-use super::sums::{LANES, chunk_size, for_chunks, sum_chunks};
+use super::sums::{Several, chunk_size, for_chunks, inner, sum_chunks};
 use crate::backend::{Coefficient, LinearUpdate};
 use crate::parallel::Pieces;
 use crate::scalar::Scalar;
-use std::ops::{Add, Range};
+use std::ops::Range;
 
 /// Elements of a strip.
 const STRIP: usize = 128;
@@ -88,22 +88,8 @@ impl<'a, T: Scalar> Iterator for EachChunk<'a, T> {
     }
 }
 
-/// The sums of all inner products.
-#[derive(Clone, Copy)]
-pub(super) struct Sums<T>([T; PRODUCTS]);
-
-impl<T: Scalar> Default for Sums<T> {
-    fn default() -> Self {
-        Self([T::zero(); PRODUCTS])
-    }
-}
-
-impl<T: Scalar> Add for Sums<T> {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(std::array::from_fn(|k| self.0[k] + other.0[k]))
-    }
-}
+/// The sums of all inner products, in their order.
+pub(super) type Sums<T> = Several<T, PRODUCTS>;
 
 /// Carries a checked update out; its inner products, in order.
 pub(super) fn run<T: Scalar>(update: LinearUpdate<'_, '_, T, Host>, state: &[T]) -> Sums<T> {
@@ -151,13 +137,6 @@ pub(super) fn run<T: Scalar>(update: LinearUpdate<'_, '_, T, Host>, state: &[T])
     sum_chunks(n, all, of_chunk)
 }
 
-impl<T: Scalar> Sums<T> {
-    /// The sums in the order of the products.
-    pub(super) fn values(&self) -> &[T] {
-        &self.0
-    }
-}
-
 /// The new values of all outputs in a strip.
 fn combine<T: Scalar>(
     chunk: &mut Chunks<'_, T>,
@@ -183,18 +162,4 @@ fn combine<T: Scalar>(
     for (new, y) in new.iter().zip(&mut chunk.outputs[..outputs]) {
         y[range.clone()].copy_from_slice(&new[..length]);
     }
-}
-
-/// x^H y of a strip.
-fn inner<T: Scalar>(x: &[T], y: &[T]) -> T {
-    let mut sums = [T::zero(); LANES];
-    let (xs, x_rest) = x.as_chunks::<LANES>();
-    let (ys, y_rest) = y.as_chunks::<LANES>();
-    for (x, y) in xs.iter().zip(ys) {
-        for lane in 0..LANES {
-            sums[lane] += x[lane].conj() * y[lane];
-        }
-    }
-    let rest: T = x_rest.iter().zip(y_rest).map(|(&x, &y)| x.conj() * y).sum();
-    sums.into_iter().sum::<T>() + rest
 }

@@ -1,6 +1,7 @@
 //! How vectors are cut for sums: by their length alone, so that the bits do not depend on the number of threads.
 
 use crate::parallel::{Pieces, in_team, prelude::*};
+use crate::scalar::Scalar;
 use std::ops::Add;
 
 /// Elements of a chunk at least.
@@ -59,4 +60,40 @@ pub(super) fn sum_of<P: Pieces, S: Copy + Default + Send + Add<Output = S>, cons
     let partial = &mut partial[..pieces.len()];
     partial.par_iter_mut().zip(pieces).for_each(|(sum, piece)| *sum = term(piece));
     partial.iter().fold(S::default(), |sum, &part| sum + part)
+}
+
+/// Sum of f over both slices, in running sums for each lane.
+pub(super) fn sum_pairs<T: Scalar, S: Scalar>(x: &[T], y: &[T], f: impl Fn(T, T) -> S) -> S {
+    let mut sums = [S::default(); LANES];
+    let (xs, x_rest) = x.as_chunks::<LANES>();
+    let (ys, y_rest) = y.as_chunks::<LANES>();
+    for (x, y) in xs.iter().zip(ys) {
+        for lane in 0..LANES {
+            sums[lane] += f(x[lane], y[lane]);
+        }
+    }
+    let rest: S = x_rest.iter().zip(y_rest).map(|(&x, &y)| f(x, y)).sum();
+    sums.into_iter().sum::<S>() + rest
+}
+
+/// x^H y.
+pub(super) fn inner<T: Scalar>(x: &[T], y: &[T]) -> T {
+    sum_pairs(x, y, |x, y| x.conj() * y)
+}
+
+/// Several sums that are made in one pass.
+#[derive(Clone, Copy)]
+pub(super) struct Several<T, const N: usize>(pub(super) [T; N]);
+
+impl<T: Scalar, const N: usize> Default for Several<T, N> {
+    fn default() -> Self {
+        Self([T::zero(); N])
+    }
+}
+
+impl<T: Scalar, const N: usize> Add for Several<T, N> {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(std::array::from_fn(|k| self.0[k] + other.0[k]))
+    }
 }

@@ -1,26 +1,12 @@
 //! Vector operations on the CPU.
 
-use super::sums::{LANES, chunk_size, for_chunks, sum_chunks};
+use super::sums::{chunk_size, for_chunks, inner, sum_chunks, sum_pairs};
 use super::{Host, basis, linear_update, several};
 use crate::backend::scalars::interpret;
 use crate::backend::{Hessenberg, LinearUpdate, ScalarProgram, Slot, VectorOps};
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
-
-/// Sum of f over both slices.
-fn sum_pairs<T: Scalar, S: Scalar>(x: &[T], y: &[T], f: impl Fn(T, T) -> S) -> S {
-    let mut sums = [S::default(); LANES];
-    let (xs, x_rest) = x.as_chunks::<LANES>();
-    let (ys, y_rest) = y.as_chunks::<LANES>();
-    for (x, y) in xs.iter().zip(ys) {
-        for lane in 0..LANES {
-            sums[lane] += f(x[lane], y[lane]);
-        }
-    }
-    let rest: S = x_rest.iter().zip(y_rest).map(|(&x, &y)| f(x, y)).sum();
-    sums.into_iter().sum::<S>() + rest
-}
 
 impl VectorOps for Host {
     fn dot<T: Scalar>(&self, x: &[T], y: &[T], out: &mut [T]) -> Result<()> {
@@ -30,7 +16,7 @@ impl VectorOps for Host {
         }
         let size = chunk_size(x.len());
         let chunks = x.par_chunks(size).zip(y.par_chunks(size));
-        out[0] = sum_chunks(x.len(), chunks, |(x, y)| sum_pairs(x, y, |x, y| x.conj() * y));
+        out[0] = sum_chunks(x.len(), chunks, |(x, y)| inner(x, y));
         Ok(())
     }
 
@@ -102,7 +88,7 @@ impl VectorOps for Host {
         }
         let products = update.products;
         let sums = linear_update::run(update, state);
-        for (product, &sum) in products.iter().zip(sums.values()) {
+        for (product, &sum) in products.iter().zip(&sums.0) {
             state[product.to.place()] = sum;
         }
         then.map_or(Ok(()), |program| self.run_program(program, state))
