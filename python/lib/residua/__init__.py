@@ -1,0 +1,44 @@
+"""residua: sparse linear systems A x = b on the CPU and on NVIDIA GPUs, each solution with its certified residual.
+
+>>> import numpy as np, residua
+>>> A = residua.generate("poisson2d", (100, 100))
+>>> x = residua.solve(A, np.ones(10_000))
+
+=============================================== =================================================================
+:func:`solve`                                   x, or :class:`NotConverged`
+:class:`Solver`                                 one matrix, many right-hand sides, new values
+:func:`cg`, :func:`minres`, :func:`gmres`,      as in ``scipy.sparse.linalg``
+:func:`bicgstab`, :func:`lsmr`, :func:`spsolve`,
+:func:`factorized`
+:func:`read`, :func:`write`, :func:`generate`   Matrix Market files, model problems
+:func:`info`, :func:`devices`                   what a matrix is, what there is to compute on
+=============================================== =================================================================
+"""
+
+from ._direct import factorized, spsolve
+from ._files import Info, devices, generate, info, models, read, write
+from ._iterative import bicgstab, cg, gmres, lsmr, minres
+from ._residua import Report, __version__
+from ._solver import NotConverged, Solver, solve
+
+__all__ = [
+    "Info",
+    "NotConverged",
+    "Report",
+    "Solver",
+    "__version__",
+    "bicgstab",
+    "cg",
+    "devices",
+    "factorized",
+    "generate",
+    "gmres",
+    "info",
+    "lsmr",
+    "minres",
+    "models",
+    "read",
+    "solve",
+    "spsolve",
+    "write",
+]

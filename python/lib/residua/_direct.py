@@ -1,0 +1,126 @@
+"""SciPy's direct solvers, by residua's factorisations."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable
+
+import numpy as np
+import scipy.sparse as sparse
+
+from . import _matrix
+from ._solver import NotConverged, Solver
+
+#: Relative residuals that are asked for, by the bytes of a real number; and backward errors that will do where
+#: rounding lets no x meet them: what a backward stable factorisation gives.
+ASKED = {4: 1e-5, 8: 1e-12}
+ENOUGH = {4: 1e-5, 8: 1e-12}
+
+
+class _Factorised:
+    """A factorisation, and its solves."""
+
+    def __init__(self, A: Any, dtype: np.dtype | None = None, right_hand_sides: int = 1) -> None:
+        A = _matrix.from_foreign(A)
+        shape = np.shape(A)
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(f"matrix must be square (has shape {shape})")
+        own = _matrix.scalar_type(A.dtype if hasattr(A, "dtype") else np.asarray(A).dtype)
+        dtype = own if dtype is None else dtype
+        if dtype.kind == "c" and own.kind == "f":
+            dtype = np.dtype(np.float64 if dtype == np.complex128 else np.float32)
+        self.real = np.finfo(dtype).dtype.itemsize
+        self.solver = Solver(
+            A, "direct", "cpu", rtol=ASKED[self.real], dtype=dtype, right_hand_sides=max(right_hand_sides, 1),
+            _keep=False,
+        )  # fmt: skip
+
+    def solve(self, b: Any) -> np.ndarray:
+        """x, as good as a factorisation can make it; NaN with a MatrixRankWarning where A is singular."""
+        x, reports = self.solver._solve_host(b, None, None, None)
+        reports = reports if isinstance(reports, list) else [reports]
+        for report in reports:
+            enough = report.backward_error is not None and report.backward_error <= ENOUGH[self.real]
+            if report.converged or (enough and report.outcome != "singular"):
+                continue
+            if report.outcome == "singular":
+                from scipy.sparse.linalg import MatrixRankWarning
+
+                warnings.warn("Matrix is exactly singular", MatrixRankWarning, stacklevel=3)
+                x.fill(np.nan)
+                return x
+            raise NotConverged(x, reports)
+        return x
+
+
+def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = True) -> Any:
+    """A factorisation's solution of A x = b, as ``scipy.sparse.linalg.spsolve``.
+
+    Parameters
+    ----------
+    A : sparse or dense matrix, shape (n, n)
+    b : array or sparse matrix, shape (n,), (n, 1) or (n, k)
+    permc_spec, use_umfpack
+        Taken and not looked at: residua chooses the order.
+
+    Returns
+    -------
+    x : array of b's shape, (n,) for one right-hand side; sparse where b is sparse with more than one column
+
+    Raises
+    ------
+    NotConverged
+        Where x neither has a relative residual of 1e-12 (single precision: 1e-5) nor a backward error of that size.
+    ValueError
+        On shapes that do not fit.
+
+    Warns
+    -----
+    scipy.sparse.linalg.MatrixRankWarning
+        Where A is singular to working precision; x is NaN then.
+
+    Examples
+    --------
+    >>> import numpy as np, residua
+    >>> A = residua.generate("poisson2d", (30, 30))
+    >>> x = residua.spsolve(A, np.ones(900))
+    >>> bool(np.linalg.norm(A @ x - 1) < 1e-10)
+    True
+    """
+    del permc_spec, use_umfpack
+    A = _matrix.from_foreign(A)
+    shape = np.shape(A)
+    several = sparse.issparse(b) and b.ndim == 2 and b.shape[1] != 1
+    dense = b.toarray() if sparse.issparse(b) else _matrix.to_numpy(b)
+    if len(shape) == 2 and (dense.ndim not in (1, 2) or dense.shape[0] != shape[0]):
+        raise ValueError(f"matrix - rhs dimension mismatch ({shape} - {dense.shape})")
+    if dense.ndim == 2 and dense.shape[1] == 1:
+        dense = dense.reshape(-1)
+    own = A.dtype if hasattr(A, "dtype") else np.asarray(A).dtype
+    dtype = _matrix.scalar_type(own, _matrix.scalar_type(dense.dtype))
+    count = dense.shape[1] if dense.ndim == 2 else 1
+    x = _Factorised(A, dtype, count).solve(dense)
+    return type(b)(x) if several else x
+
+
+def factorized(A: Any) -> Callable[[Any], np.ndarray]:
+    """A function that solves A x = b with a factorisation kept, as ``scipy.sparse.linalg.factorized``.
+
+    Parameters
+    ----------
+    A : sparse or dense matrix, shape (n, n)
+
+    Returns
+    -------
+    solve : callable
+        ``x = solve(b)`` for b of shape (n,) or (n, k); errors and warnings are those of :func:`spsolve`. A is factorised
+        at the first call.
+
+    Examples
+    --------
+    >>> import numpy as np, residua
+    >>> solve = residua.factorized(np.array([[4.0, 1.0], [1.0, 3.0]]))
+    >>> np.round(solve(np.array([1.0, 2.0])), 4)
+    array([0.0909, 0.6364])
+    """
+    return _Factorised(A).solve

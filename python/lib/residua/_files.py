@@ -1,0 +1,229 @@
+"""Matrix Market files, model problems, what a matrix is, and what there is to compute on."""
+
+from __future__ import annotations
+
+import html
+import os
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sparse
+
+from . import _device, _matrix, _residua
+
+
+def _csr(parts: Any) -> sparse.csr_array:
+    _, shape, offsets, indices, values = parts
+    matrix = sparse.csr_array((values, indices, offsets), shape=shape)
+    # The library's rows ascend and hold no entry twice: SciPy need not look.
+    matrix.has_sorted_indices = True
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def read(path: str | os.PathLike) -> Any:
+    """Reads a Matrix Market file; one that is compressed by gzip is recognised by its content.
+
+    Parameters
+    ----------
+    path : path
+        The file, or "-" for standard input.
+
+    Returns
+    -------
+    scipy.sparse.csr_array, or numpy.ndarray of shape (m, k) for a file of the kind "array"
+        float64 or complex128. Both triangles of a symmetric file are there; entries that are listed twice are added up.
+
+    Raises
+    ------
+    OSError
+        Where the file cannot be read.
+    ValueError
+        Where it is no Matrix Market file; the message names file, line and cause.
+
+    Examples
+    --------
+    >>> import os, tempfile, residua
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.mtx")
+    >>> residua.write(path, residua.generate("poisson2d", (4, 4)))
+    >>> residua.read(path).shape
+    (16, 16)
+    """
+    parts = _residua.read(os.fspath(path))
+    if parts[0] == "dense":
+        _, shape, values = parts
+        return values.reshape(shape, order="F")
+    return _csr(parts)
+
+
+def write(path: str | os.PathLike, a: Any, *, comment: str | None = None, detect_symmetry: bool = True) -> None:
+    """Writes a matrix or a vector as a Matrix Market file; a name that ends in .gz is compressed.
+
+    Parameters
+    ----------
+    path : path
+        The file, which appears when it is complete; "-" is standard output.
+    a : sparse matrix, or array of shape (m,) or (m, k)
+        Sparse ones are written as coordinates, arrays as arrays. Reading gives the same bits.
+    comment : str, optional
+        Text below the banner.
+    detect_symmetry : bool
+        Whether a symmetric matrix is written as its lower triangle.
+
+    Raises
+    ------
+    OSError
+        Where the system refuses; the target is then as it was.
+    ValueError, TypeError
+        On something that is no matrix.
+
+    Examples
+    --------
+    >>> import os, tempfile, numpy as np, residua
+    >>> path = os.path.join(tempfile.mkdtemp(), "b.mtx")
+    >>> residua.write(path, np.ones(3))
+    >>> residua.read(path).ravel()
+    array([1., 1., 1.])
+    """
+    a = _matrix.from_foreign(a)
+    if sparse.issparse(a):
+        _residua.write_matrix(os.fspath(path), *_matrix.arrays_of(a), comment, detect_symmetry)
+        return
+    a = _matrix.to_numpy(a)
+    if a.ndim not in (1, 2):
+        raise ValueError(f"an array of shape {a.shape}: one or two dimensions are needed")
+    columns = a.reshape(a.shape[0], -1) if a.size else a.reshape(a.shape[0], a.shape[1] if a.ndim == 2 else 1)
+    values = np.asarray(columns, dtype=_matrix.scalar_type(a.dtype)).reshape(-1, order="F")
+    _residua.write_dense(os.fspath(path), columns.shape, values, comment)
+
+
+def generate(name: str, size: int | tuple[int, ...] | None = None, **parameters: Any) -> sparse.csr_array:
+    """A model problem's matrix.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`models`: "poisson2d", "elasticity3d", "convection-diffusion", "circuit", ...
+    size : int or tuple of int, optional
+        Points, elements or rows in each dimension; one number stands for all of them.
+    **parameters
+        Those that the model reads: seed, anisotropy, contrast, ...
+
+    Returns
+    -------
+    scipy.sparse.csr_array
+        float64, complex128 for complex models.
+
+    Raises
+    ------
+    ValueError
+        Where there is no such model, or a parameter lies out of its domain.
+    TypeError
+        For a parameter that the model does not read.
+
+    Examples
+    --------
+    >>> import residua
+    >>> residua.generate("poisson2d", (3, 3)).shape
+    (9, 9)
+    """
+    sizes = [] if size is None else [int(size)] if np.ndim(size) == 0 else [int(extent) for extent in size]
+    if any(extent < 0 for extent in sizes):
+        raise ValueError(f"size {size}: numbers from 1 on are needed")
+    return _csr(_residua.generate(name, sizes, parameters))
+
+
+def models() -> dict[str, dict[str, Any]]:
+    """The model problems by name, each with the keys "about", "size" (default) and "parameters".
+
+    Examples
+    --------
+    >>> import residua
+    >>> residua.models()["poisson2d"]["size"]
+    (1000, 1000)
+    """
+    return {
+        name: {"about": about, "size": tuple(size), "parameters": tuple(parameters)}
+        for name, about, size, parameters in _residua.models()
+    }
+
+
+class Info:
+    """What a matrix is.
+
+    Attributes
+    ----------
+    facts : dict
+        Figures by name: rows, columns, nonzeros, kind, definiteness, structure, ...
+    words : list of str
+        The same in sentences. Rows and columns count from 1 there, as in files.
+    methods : list of dict
+        Methods with "fit" ("suits", "possible", "impossible") and "reason", the best first.
+    """
+
+    def __init__(self, arrays: _matrix.Arrays) -> None:
+        self.facts, self.words, self.methods = _residua.look(*arrays)
+        self._arrays = arrays
+
+    def spy_svg(self, name: str = "matrix") -> str:
+        """The places of the entries as a picture: the text of an SVG file."""
+        return _residua.spy(*self._arrays, name)
+
+    def __repr__(self) -> str:
+        facts = self.facts
+        return f"<residua.Info: {facts['rows']} x {facts['columns']}, {facts['nonzeros']} entries, {facts['kind']}>"
+
+    def __str__(self) -> str:
+        fits = [f"{each['method']}: {each['fit']}, {each['reason']}" for each in self.methods]
+        return "\n".join([repr(self), *self.words, *fits])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(each['method'])}</td><td>{html.escape(each['fit'])}</td>"
+            f"<td>{html.escape(each['reason'])}</td></tr>"
+            for each in self.methods
+        )
+        words = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.words)
+        table = f"<table><tr><th>method</th><th>fit</th><th>why</th></tr>{rows}</table>"
+        return f"<div>{html.escape(repr(self))}{words}{table}{self.spy_svg()}</div>"
+
+
+def info(A: Any) -> Info:
+    """What a matrix is, and which methods can solve with it.
+
+    Parameters
+    ----------
+    A : sparse or dense matrix, shape (m, n)
+
+    Returns
+    -------
+    Info
+        A notebook shows it with a picture of the matrix.
+
+    Examples
+    --------
+    >>> import residua
+    >>> residua.info(residua.generate("poisson2d", (30, 30))).facts["kind"]
+    'symmetric'
+    """
+    return Info(_matrix.arrays_of(A))
+
+
+def devices() -> list[dict[str, Any]]:
+    """What there is to compute on: the CPU first, then each GPU.
+
+    Returns
+    -------
+    list of dict
+        "name" is what ``device=`` takes. The CPU has "threads", and "cuda" with the driver's and the compiler's
+        release or the reason why one is missing; GPUs have "product", "memory" (bytes) and "capability".
+
+    Examples
+    --------
+    >>> import residua
+    >>> residua.devices()[0]["name"]
+    'cpu'
+    """
+    _device.find_compiler()
+    threads, gpus, software = _residua.devices()
+    return [{"name": "cpu", "threads": threads, "cuda": software}, *gpus]

@@ -1,0 +1,404 @@
+"""SciPy's iterative solvers, by residua: the same signatures, defaults and meaning.
+
+Each stops where ||b - A x||, computed anew, is at most max(rtol ||b||, atol): SciPy's test or a stricter one.
+``DEVIATIONS.md`` in the repository lists what differs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable
+
+import numpy as np
+
+from . import _matrix, _residua
+from ._operator import Operator, preconditioner, typed
+from ._solver import Solver
+
+#: Beyond this a tolerance means "anything": the library takes finite ones.
+LARGEST = 1e300
+
+
+class System:
+    """A x = b with what the callers of SciPy's functions may give, checked."""
+
+    def __init__(self, A: Any, b: Any, x0: Any, M: Any, *, square: bool = True) -> None:
+        b = _matrix.to_numpy(b)
+        self.operator = Operator(A, b)
+        rows, columns = self.operator.shape
+        if square and rows != columns:
+            raise ValueError(f"expected square matrix, but got shape={(rows, columns)}")
+        if b.shape not in ((rows,), (rows, 1)):
+            raise ValueError(f"shapes of A {(rows, columns)} and b {b.shape} are incompatible")
+        self.dtype = _matrix.scalar_type(self.operator.dtype, _matrix.scalar_type(b.dtype))
+        self.b = _matrix.vector("b", b, self.dtype, rows)
+        psolve = getattr(A, "psolve", None)
+        self.m = preconditioner(psolve if M is None else M, (rows, columns), self.dtype)
+        self.x = np.zeros(columns, self.dtype)
+        if isinstance(x0, str):
+            if x0 != "Mb":
+                raise ValueError(f"x0 = {x0!r}: an array or 'Mb' is needed")
+            self.x[:] = self.b if self.m is None else self.m(self.b)
+        elif x0 is not None:
+            x0 = _matrix.to_numpy(x0)
+            if not np.can_cast(x0.dtype, self.dtype, "same_kind"):
+                raise TypeError(f"x0 of type {x0.dtype} for a system of {self.dtype}")
+            self.x[:] = _matrix.vector("x0", x0, self.dtype, columns)
+
+    def solve(
+        self,
+        method: str,
+        rtol: float,
+        atol: float,
+        maxiter: int | None,
+        *,
+        restart: int | None = None,
+        observer: Callable | None = None,
+        callback: Callable | None = None,
+        device: str = "auto",
+    ) -> Any:
+        """The report; ``self.x`` is the solution. A method on its own where Python's functions take part."""
+        rtol, atol = min(rtol, LARGEST), min(atol, LARGEST)
+        if self.operator.stored and self.m is None and observer is None and callback is None and restart is None:
+            solver = Solver(
+                self.operator.matrix, method, device, rtol=rtol, atol=atol, maxiter=maxiter, dtype=self.dtype,
+                _keep=False,
+            )  # fmt: skip
+            return solver._engine.solve(self.b, self.x, False, None)[0]
+        size = self.operator.shape[1]
+        return _residua.krylov(
+            method, self.operator.arguments(self.dtype), self.b, self.x, rtol=rtol, atol=atol, maxiter=maxiter,
+            restart=max(1, min(20 if restart is None else restart, size)), m=self.m, observer=observer,
+            callback=callback,
+        )  # fmt: skip
+
+
+def tolerances(name: str, rtol: Any, atol: Any) -> tuple[float, float]:
+    """Both as numbers.
+
+    Raises
+    ------
+    ValueError
+        As SciPy's functions do, where one is no number from 0 on.
+    """
+    if atol is None or isinstance(atol, str) or not float(atol) >= 0:
+        raise ValueError(f"'{name}' called with invalid 'atol'={atol!r}: a real number from 0 on is needed")
+    if not float(rtol) >= 0:
+        raise ValueError(f"'{name}' called with invalid 'rtol'={rtol!r}: a real number from 0 on is needed")
+    return float(rtol), float(atol)
+
+
+def info_of(report: Any) -> int:
+    """SciPy's ``info``: 0 converged, > 0 the iterations that did not do, < 0 a breakdown or an input that is not finite."""
+    if report.converged:
+        return 0
+    if report.outcome == "not_finite":
+        return -1
+    if report.outcome == "breakdown":
+        return -10
+    return max(report.iterations, 1)
+
+
+def _limit(maxiter: Any, default: int) -> int:
+    return max(int(default if maxiter is None else maxiter), 0)
+
+
+def _solve(name: str, A: Any, b: Any, x0: Any, rtol: Any, atol: Any, maxiter: Any, M: Any, callback: Any, device: str):
+    rtol, atol = tolerances(name, rtol, atol)
+    system = System(A, b, x0, M)
+    limit = _limit(maxiter, 10 * system.operator.shape[0])
+    report = system.solve(name, rtol, atol, limit, callback=callback, device=device)
+    return system.x, info_of(report)
+
+
+def cg(
+    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None,
+    callback: Callable | None = None, device: str = "auto",
+) -> tuple[np.ndarray, int]:  # fmt: skip
+    """Conjugate gradients, as ``scipy.sparse.linalg.cg``: A symmetric (Hermitian) positive definite.
+
+    Parameters
+    ----------
+    A : matrix, LinearOperator or function, shape (n, n)
+        A function ``A(x)`` gives the product. float32, float64, complex64, complex128; integers become float64.
+    b : array, shape (n,) or (n, 1)
+        x is of NumPy's result type of A and b.
+    x0 : array, shape (n,) or (n, 1), or "Mb", optional
+        Where the iteration starts; it is not changed.
+    rtol, atol : float
+        Converged where ||b - A x|| <= max(rtol ||b||, atol), computed anew from x.
+    maxiter : int, optional
+        Most iterations. Default 10 n.
+    M : matrix, LinearOperator or function, shape (n, n), optional
+        Near the inverse of A. Without it, and without a callback, residua chooses (most often the diagonal).
+    callback : callable, optional
+        ``callback(xk)`` after each iteration; the iteration is then the textbook's, with M as given.
+    device : str
+        "auto", "cpu", "cuda" or "cuda:N", where A is stored and neither M nor callback is given.
+
+    Returns
+    -------
+    x : numpy.ndarray, shape (n,)
+    info : int
+        0: converged; > 0: iterations after which it had not; -1: A, b or x0 is not finite; -10: breakdown.
+
+    Raises
+    ------
+    ValueError, TypeError
+        On shapes, types or tolerances that do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, residua
+    >>> A = residua.generate("poisson2d", (30, 30))
+    >>> x, info = residua.cg(A, np.ones(900), rtol=1e-8)
+    >>> info
+    0
+    """
+    return _solve("cg", A, b, x0, rtol, atol, maxiter, M, callback, device)
+
+
+def bicgstab(
+    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None,
+    callback: Callable | None = None, device: str = "auto",
+) -> tuple[np.ndarray, int]:  # fmt: skip
+    """BiCGSTAB, as ``scipy.sparse.linalg.bicgstab``: any square A, in little memory.
+
+    Parameters, returns and errors are those of :func:`cg`.
+
+    Examples
+    --------
+    >>> import numpy as np, residua
+    >>> A = residua.generate("convection-diffusion", (10, 10, 10))
+    >>> x, info = residua.bicgstab(A, np.ones(A.shape[0]))
+    >>> info
+    0
+    """
+    return _solve("bicgstab", A, b, x0, rtol, atol, maxiter, M, callback, device)
+
+
+def minres(
+    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, shift: float = 0.0, maxiter: int | None = None,
+    M: Any = None, callback: Callable | None = None, show: bool = False, check: bool = False, device: str = "auto",
+) -> tuple[np.ndarray, int]:  # fmt: skip
+    """MINRES, as ``scipy.sparse.linalg.minres``: A symmetric (Hermitian), indefinite or singular too.
+
+    Parameters
+    ----------
+    shift : float
+        Solves (A - shift I) x = b.
+    maxiter : int, optional
+        Most iterations. Default 5 n.
+    show : bool
+        Prints how the solve ended.
+    check : bool
+        Tests that A, and M where there is one, are symmetric, by products.
+
+    Other parameters, returns and errors are those of :func:`cg`. The stopping test is ||b - A x|| <= rtol ||b||, which
+    is stricter than SciPy's rtol (||A|| ||x|| + ||b||).
+
+    Examples
+    --------
+    >>> import numpy as np, residua
+    >>> x, info = residua.minres(np.diag([1.0, -2.0, 3.0]), np.ones(3), rtol=1e-10)
+    >>> np.round(x, 6)
+    array([ 1.      , -0.5     ,  0.333333])
+    """
+    rtol, _ = tolerances("minres", rtol, 0.0)
+    system = System(A, b, x0, M)
+    operator = system.operator
+    if check:
+        _check_symmetric(operator.apply, system.b, "non-symmetric matrix")
+        if system.m is not None:
+            _check_symmetric(system.m, system.b, "non-symmetric preconditioner")
+    if system.m is not None and np.vdot(system.b, system.m(system.b)).real < 0:
+        raise ValueError("indefinite preconditioner")
+    if shift != 0:
+        _shift(system, shift)
+    report = system.solve("minres", rtol, 0.0, _limit(maxiter, 5 * operator.shape[0]), callback=callback, device=device)
+    if show:
+        print(f"minres: {report!r}")
+    return system.x, info_of(report)
+
+
+def _check_symmetric(apply: Callable, b: np.ndarray, message: str) -> None:
+    y = np.asarray(apply(b)).reshape(-1)
+    z = np.asarray(apply(y)).reshape(-1)
+    s, t = np.vdot(y, y), np.vdot(b, z)
+    eps = np.finfo(y.dtype).eps
+    if abs(s - t) > (abs(s) + eps) * eps ** (1 / 3):
+        raise ValueError(message)
+
+
+def _shift(system: System, shift: float) -> None:
+    """Puts A - shift I in the place of A."""
+    operator = system.operator
+    if operator.matrix is not None:
+        import scipy.sparse as sparse
+
+        matrix = sparse.csr_array(operator.matrix)
+        operator.matrix = matrix - shift * sparse.eye_array(matrix.shape[0], dtype=matrix.dtype, format="csr")
+        return
+    product = operator.product
+    operator.product = lambda x: np.asarray(product(x)).reshape(-1) - shift * x
+
+
+def gmres(
+    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, restart: int | None = None,
+    maxiter: int | None = None, M: Any = None, callback: Callable | None = None, callback_type: str | None = None,
+    device: str = "auto",
+) -> tuple[np.ndarray, int]:  # fmt: skip
+    """Restarted GMRES, as ``scipy.sparse.linalg.gmres``: any square A.
+
+    Parameters
+    ----------
+    restart : int, optional
+        Iterations between restarts. Default min(20, n), or residua's choice where neither M nor callback is given.
+    maxiter : int, optional
+        Most cycles between restarts; most iterations with a callback of type "legacy". Default 10 n.
+    callback_type : "x", "pr_norm" or "legacy"
+        What ``callback`` gets: x at each restart; or ||r|| / ||b|| after each iteration, of the residual itself, as
+        the preconditioner stands on the right. Default "legacy", with a DeprecationWarning as in SciPy.
+
+    Other parameters, returns and errors are those of :func:`cg`. M may change from call to call (flexible GMRES).
+
+    Examples
+    --------
+    >>> import numpy as np, residua
+    >>> A = residua.generate("convection-diffusion", (10, 10, 10))
+    >>> x, info = residua.gmres(A, np.ones(A.shape[0]))
+    >>> info
+    0
+    """
+    rtol, atol = tolerances("gmres", rtol, atol)
+    if callback is not None and callback_type is None:
+        warnings.warn(
+            "gmres called without specifying `callback_type`. The default value will be changed in a future release. "
+            "For compatibility, specify a value for `callback_type` explicitly, e.g., "
+            "``gmres(..., callback_type='pr_norm')``, or to retain the old behavior "
+            "``gmres(..., callback_type='legacy')``",
+            category=DeprecationWarning,
+            stacklevel=2,
+        )
+    kind = "legacy" if callback_type is None else callback_type
+    if kind not in ("x", "pr_norm", "legacy"):
+        raise ValueError(f"Unknown callback_type: {callback_type!r}")
+    system = System(A, b, x0, M)
+    n = system.operator.shape[0]
+    cycle = max(1, min(20 if restart is None else int(restart), n))
+    limit = _limit(maxiter, 10 * n)
+    if callback is None:
+        report = system.solve("gmres", rtol, atol, limit * cycle, restart=restart, device=device)
+        return system.x, _cycles(report, limit, cycle)
+    if kind == "x":
+        report = system.solve("gmres", rtol, atol, limit * cycle, restart=cycle, callback=callback)
+        return system.x, _cycles(report, limit, cycle)
+    norm = float(np.linalg.norm(system.b))
+
+    def observer(_: int, iteration: int, residual: float) -> bool:
+        if iteration > 0:
+            callback(residual / norm)
+        return False
+
+    most = limit if kind == "legacy" else limit * cycle
+    report = system.solve("gmres", rtol, atol, most, restart=cycle, observer=observer)
+    return system.x, info_of(report) if kind == "legacy" else _cycles(report, limit, cycle)
+
+
+def _cycles(report: Any, limit: int, cycle: int) -> int:
+    """``info`` of GMRES: cycles where the iterations were spent."""
+    return limit if report.outcome == "max_iterations" and report.iterations >= limit * cycle else info_of(report)
+
+
+def lsmr(
+    A: Any, b: Any, damp: float = 0.0, atol: float = 1e-6, btol: float = 1e-6, conlim: float = 1e8,
+    maxiter: int | None = None, show: bool = False, x0: Any = None, *, device: str = "auto",
+) -> tuple[np.ndarray, int, int, float, float, float, float, float]:  # fmt: skip
+    """LSMR, as ``scipy.sparse.linalg.lsmr``: the x with the smallest ||b - A x||, A of any shape.
+
+    Parameters
+    ----------
+    A : matrix or LinearOperator with rmatvec, shape (m, n)
+    b : array, shape (m,) or (m, 1)
+    damp : float
+        Minimises ||b - A x||^2 + damp^2 ||x||^2.
+    atol, btol : float
+        Ends where ||r|| <= btol ||b||, or where ||A^H r|| is at most atol ||A|| ||r||, both computed anew: at least as
+        strict as SciPy's tests.
+    conlim : float
+        Not looked at: the condition of A is not estimated.
+    maxiter : int, optional
+        Most iterations. Default min(m, n).
+    show : bool
+        Prints how the solve ended.
+    x0 : array, shape (n,), optional
+
+    Returns
+    -------
+    x, istop, itn, normr, normar, norma, conda, normx
+        As SciPy's. istop: 0 x = 0 solves, 1 converged, 2 least-squares solution, 7 maxiter reached, 8 ended otherwise.
+        norma is the Frobenius norm of the stored matrix (with damp), NaN for an operator; conda is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np, residua
+    >>> A = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> np.round(residua.lsmr(A, np.array([1.0, 2.0, 4.0]), atol=1e-10)[0], 6)
+    array([1., 3.])
+    """
+    del conlim
+    b = np.atleast_1d(_matrix.to_numpy(b))
+    if x0 is not None and np.iscomplexobj(x0) and not np.iscomplexobj(b):
+        b = b.astype(np.result_type(b, np.complex64 if b.dtype == np.float32 else np.complex128))
+    if damp != 0:
+        A, b = _damped(A, b, damp)
+    system = System(A, b, x0, None, square=False)
+    rows, columns = system.operator.shape
+    eps = float(np.finfo(system.dtype).eps)
+    # A least-squares solution is one where ||A^H r|| is at most a hundredth of rtol beside ||A|| ||r||.
+    rtol = max(min(float(btol), 100 * float(atol)), 2 * eps)
+    if not system.b.any():
+        norma = _frobenius(system.operator)
+        return np.zeros(columns, system.dtype), 0, 0, 0.0, 0.0, norma, float("nan"), 0.0
+    default = min(rows, columns) if damp == 0 else min(rows - columns, columns)
+    report = system.solve("lsmr", rtol, 0.0, _limit(maxiter, default), device=device)
+    stop = {"converged": 1, "least_squares": 2, "max_iterations": 7}.get(report.outcome, 8)
+    x = system.x
+    residual = system.b - np.asarray(system.operator.apply(x)).reshape(-1)
+    if system.operator.matrix is not None:
+        gradient = system.operator.matrix.conj().T @ residual
+    else:
+        gradient = typed(system.operator.adjoint, system.dtype)(residual)
+    if show:
+        print(f"lsmr: {report!r}")
+    norms = [float(np.linalg.norm(v)) for v in (residual, gradient, x)]
+    norma = _frobenius(system.operator)
+    return x, stop, report.iterations, norms[0], norms[1], norma, float("nan"), norms[2]
+
+
+def _damped(A: Any, b: np.ndarray, damp: float) -> tuple[Any, np.ndarray]:
+    """[A; damp I] and [b; 0]."""
+    import scipy.sparse as sparse
+    from scipy.sparse.linalg import LinearOperator
+
+    below = np.zeros(A.shape[1], dtype=b.dtype)
+    right = np.concatenate([b.reshape(-1), below])
+    if _matrix.is_matrix(A):
+        A = sparse.csr_array(_matrix.from_foreign(A))
+        return sparse.vstack([A, damp * sparse.eye_array(A.shape[1], dtype=A.dtype)], format="csr"), right
+    rows = A.shape[0]
+
+    def product(x: np.ndarray) -> np.ndarray:
+        return np.concatenate([np.asarray(A.matvec(x)).reshape(-1), damp * x])
+
+    def adjoint(y: np.ndarray) -> np.ndarray:
+        return np.asarray(A.rmatvec(y[:rows])).reshape(-1) + damp * y[rows:]
+
+    shape = (rows + A.shape[1], A.shape[1])
+    return LinearOperator(shape, matvec=product, rmatvec=adjoint, dtype=A.dtype), right
+
+
+def _frobenius(operator: Operator) -> float:
+    if operator.matrix is None:
+        return float("nan")
+    return float(np.linalg.norm(_matrix.arrays_of(operator.matrix).values))

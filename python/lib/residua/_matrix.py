@@ -1,0 +1,183 @@
+"""Matrices and vectors of callers, as the arrays that the compiled half takes. Nothing of the caller's is changed."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sparse
+
+TYPES = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.complex64), np.dtype(np.complex128))
+INDICES = (np.dtype(np.int32), np.dtype(np.int64))
+
+
+class Arrays(NamedTuple):
+    """A matrix as ``residua._residua`` takes it: ``first`` are offsets (csr, csc) or rows (coo)."""
+
+    layout: str
+    shape: tuple[int, int]
+    first: np.ndarray
+    second: np.ndarray
+    values: np.ndarray
+
+
+def scalar_type(*dtypes: Any) -> np.dtype:
+    """The type in which a system of these types is solved: NumPy's result type, float64 for integers and booleans.
+
+    Raises
+    ------
+    TypeError
+        For types that cannot be computed with, and for those of more than double precision, which would be rounded.
+    """
+    result = np.result_type(*dtypes)
+    if result in TYPES:
+        return result.newbyteorder("=")
+    if result.kind in "biu":
+        return np.dtype(np.float64)
+    if result == np.float16:
+        return np.dtype(np.float32)
+    raise TypeError(
+        f"values of type {result}: float32, float64, complex64, complex128 or integers are needed"
+        + (" (cast to double precision if its rounding is fine)" if result.kind in "fc" else "")
+    )
+
+
+def _indices(array: np.ndarray) -> np.ndarray:
+    array = np.ascontiguousarray(array)
+    return array if array.dtype in INDICES else array.astype(np.int64)
+
+
+def _flat(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    return np.ascontiguousarray(array, dtype=dtype).reshape(-1)
+
+
+def is_on_gpu(array: Any) -> bool:
+    """Whether an array says that it lies on an NVIDIA GPU. Nothing is imported to find out."""
+    if type(array).__module__.partition(".")[0] == "numpy":
+        return False
+    return getattr(array, "__cuda_array_interface__", None) is not None
+
+
+def to_numpy(array: Any) -> np.ndarray:
+    """A copy on the host of an array of CuPy, torch, JAX or anything that NumPy can read."""
+    if hasattr(array, "get") and is_on_gpu(array):
+        return array.get()
+    if hasattr(array, "detach") and hasattr(array, "cpu"):
+        return array.detach().cpu().numpy()
+    return np.asarray(array)
+
+
+def from_foreign(a: Any) -> Any:
+    """A sparse matrix of CuPy (cupyx), torch or JAX, as one of SciPy on the host; anything else as it is."""
+    if sparse.issparse(a) or isinstance(a, np.ndarray):
+        return a
+    package = type(a).__module__.partition(".")[0]
+    if package in ("cupyx", "cupy") and hasattr(a, "get"):
+        return a.get()
+    if package == "torch" and "torch" in sys.modules:
+        layout = str(a.layout)
+        if layout in ("torch.sparse_csr", "torch.sparse_csc"):
+            csr = layout.endswith("csr")
+            first = to_numpy(a.crow_indices() if csr else a.ccol_indices())
+            second = to_numpy(a.col_indices() if csr else a.row_indices())
+            kind = sparse.csr_array if csr else sparse.csc_array
+            return kind((to_numpy(a.values()), second, first), shape=tuple(a.shape))
+        if layout == "torch.sparse_coo":
+            places = to_numpy(a._indices())
+            return sparse.coo_array((to_numpy(a._values()), (places[0], places[1])), shape=tuple(a.shape))
+        return to_numpy(a)
+    if package in ("jax", "jaxlib"):
+        if hasattr(a, "indptr") and hasattr(a, "indices"):
+            arrays = (np.asarray(a.data), np.asarray(a.indices), np.asarray(a.indptr))
+            return sparse.csr_array(arrays, shape=tuple(a.shape))
+        if hasattr(a, "indices") and hasattr(a, "data"):
+            places = np.asarray(a.indices)
+            return sparse.coo_array((np.asarray(a.data), (places[:, 0], places[:, 1])), shape=tuple(a.shape))
+    return a
+
+
+def is_matrix(a: Any) -> bool:
+    """Whether ``a`` is a stored matrix, not an operator that is known by its products alone."""
+    if sparse.issparse(a) or isinstance(a, np.ndarray):
+        return True
+    if hasattr(a, "matvec") or callable(a):
+        return False
+    return hasattr(a, "__array__") or isinstance(a, (list, tuple)) or is_on_gpu(a) or hasattr(a, "todense")
+
+
+def _blocks(a: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the entries of a matrix of blocks, in the order of its data."""
+    high, wide = a.blocksize
+    block_rows = np.repeat(np.arange(len(a.indptr) - 1, dtype=np.int64), np.diff(a.indptr))
+    rows = block_rows[:, None, None] * high + np.arange(high)[None, :, None] + np.zeros((1, 1, wide), dtype=np.int64)
+    columns = (
+        a.indices.astype(np.int64)[:, None, None] * wide
+        + np.arange(wide)[None, None, :]
+        + np.zeros((1, high, 1), dtype=np.int64)
+    )
+    return rows.reshape(-1), columns.reshape(-1)
+
+
+def _inside(a: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which entries of the stored diagonals lie inside of the matrix, and their rows and columns."""
+    rows, columns = a.shape
+    column = np.arange(a.data.shape[1], dtype=np.int64)[None, :]
+    row = column - np.asarray(a.offsets, dtype=np.int64)[:, None]
+    inside = (row >= 0) & (row < rows) & (column < columns)
+    return inside, row[inside], np.broadcast_to(column, inside.shape)[inside]
+
+
+def arrays_of(a: Any, dtype: Any = None) -> Arrays:
+    """The arrays of a matrix: SciPy's sparse ones in any format, dense ones, those of CuPy, torch and JAX."""
+    a = from_foreign(a)
+    if not sparse.issparse(a):
+        a = np.asarray(a)
+        if a.ndim != 2:
+            raise ValueError(f"A has {a.ndim} dimension{'' if a.ndim == 1 else 's'}: a matrix with 2 is needed")
+    elif a.ndim != 2:
+        raise ValueError(f"A has {a.ndim} dimension: a matrix with 2 is needed")
+    dtype = scalar_type(a.dtype) if dtype is None else dtype
+    shape = (int(a.shape[0]), int(a.shape[1]))
+    if isinstance(a, np.ndarray):
+        rows, columns = np.nonzero(a)
+        first = np.zeros(shape[0] + 1, dtype=np.int64)
+        np.cumsum(np.bincount(rows, minlength=shape[0]), out=first[1:])
+        return Arrays("csr", shape, first, _indices(columns), _flat(a[rows, columns], dtype))
+    if a.format in ("csr", "csc"):
+        used = int(a.indptr[-1]) if len(a.indptr) else 0
+        return Arrays(a.format, shape, _indices(a.indptr), _indices(a.indices[:used]), _flat(a.data[:used], dtype))
+    if a.format == "bsr":
+        used = int(a.indptr[-1])
+        if a.data.shape[0] != used:
+            a = type(a)((a.data[:used], a.indices[:used], a.indptr), shape=a.shape)
+        return Arrays("coo", shape, *_blocks(a), _flat(a.data, dtype))
+    if a.format == "dia":
+        inside, rows, columns = _inside(a)
+        return Arrays("coo", shape, rows, columns, _flat(a.data[inside], dtype))
+    if a.format != "coo":
+        a = a.tocoo()
+    rows, columns = a.coords if hasattr(a, "coords") else (a.row, a.col)
+    rows, columns = _indices(rows), _indices(columns)
+    if rows.dtype != columns.dtype:
+        rows, columns = rows.astype(np.int64), columns.astype(np.int64)
+    return Arrays("coo", shape, rows, columns, _flat(a.data, dtype))
+
+
+def values_of(a: Any, dtype: np.dtype) -> np.ndarray:
+    """New values of a matrix, in the order in which :func:`arrays_of` gives them: a matrix, or an array like its data."""
+    a = from_foreign(a)
+    if sparse.issparse(a):
+        return arrays_of(a, dtype).values
+    values = to_numpy(a)
+    if not np.can_cast(values.dtype, dtype, "same_kind"):
+        raise TypeError(f"values of type {values.dtype} for a solver of {dtype}")
+    return _flat(values, dtype)
+
+
+def vector(what: str, value: Any, dtype: np.dtype, length: int) -> np.ndarray:
+    """A vector of that length, in one piece: ``(n,)``, or ``(n, 1)`` as SciPy's callers write it."""
+    array = to_numpy(value)
+    if array.shape not in ((length,), (length, 1)):
+        raise ValueError(f"{what} has shape {array.shape}: ({length},) or ({length}, 1) is needed")
+    return _flat(array, dtype)

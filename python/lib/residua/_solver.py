@@ -1,0 +1,399 @@
+"""The solver and its short form."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+
+from . import _device, _matrix, _residua
+from ._residua import Report
+
+
+class NotConverged(ArithmeticError):
+    """A solve that has not met its tolerance.
+
+    Attributes
+    ----------
+    x : numpy.ndarray
+        The last iterate.
+    report : Report or list of Report
+        How the solve ended, one for each right-hand side where there were several.
+    """
+
+    def __init__(self, x: Any, report: Any) -> None:
+        worst = report
+        if isinstance(report, list):
+            worst = next((each for each in report if not each.converged), report[0])
+        super().__init__(
+            f"{worst.message}: relative residual {worst.relative_residual:.3e} after {worst.iterations} iterations "
+            f"of {worst.method} with {worst.preconditioner}, {worst.tolerance:.1e} was asked for"
+        )
+        self.x = x
+        self.report = report
+
+    def __reduce__(self) -> Any:
+        # A report is of this process; what it says in words goes along.
+        return (_Restored, (str(self), self.x))
+
+
+class _Restored(NotConverged):
+    """A :class:`NotConverged` that came from another process, without its report."""
+
+    def __init__(self, message: str, x: Any) -> None:
+        ArithmeticError.__init__(self, message)
+        self.x = x
+        self.report = None
+
+
+class Solver:
+    """Solves A x = b for one matrix and many right-hand sides.
+
+    It owns a copy of the matrix in the format that suits it, its preconditioner and the memory of its methods, on the
+    CPU or on a GPU. Several threads may use one solver: they take turns. Solvers of their own run side by side.
+
+    Parameters
+    ----------
+    A : sparse or dense matrix, shape (m, n)
+        SciPy's sparse matrices and arrays in any format, with int32 or int64 indices; two-dimensional arrays; sparse
+        matrices of CuPy, torch and JAX, which are copied through the host. float32, float64, complex64 or complex128;
+        integers and booleans become float64. Only ``method="lsmr"`` takes m != n. A is read and never changed.
+    method : str
+        "auto", "cg", "minres", "gmres", "bicgstab", "lsmr" or "direct".
+    device : str
+        "auto" (the first GPU where there is one and the system is worth starting it), "cpu", "cuda" or "cuda:N".
+    rtol, atol : float, optional
+        Converged where ||b - A x|| <= max(rtol ||b||, atol). Default 1e-8, in single precision 1e-5; and 0.
+    maxiter : int, optional
+        Most iterations of a solve, of all methods that it tries. Default 10 n, at least 1000, at most 100 000.
+    preconditioner : str
+        "auto", "none", "jacobi", "block-jacobi[:ROWS]", "fsai", "chebyshev[:STEPS]" or "chebyshev-single[:STEPS]".
+    precision : str
+        "double" (that of A), "mixed" (half of it inside, refined) or "auto".
+    format, reorder : str
+        Storage format ("auto", "csr", "sell", ...) and order of the unknowns ("auto", "none", "rcm").
+    time_limit : float, optional
+        Longest time of a solve in seconds; looked at once an iteration.
+    stagnation_window : int, optional
+        Iterations without a new smallest residual after which a method counts as stagnated.
+    right_hand_sides : int
+        How many are expected: what many solves pay for, may not pay for one.
+    updates : bool
+        Whether :meth:`update` will be called: values then lie so that they can be replaced from the start.
+    symmetry : str, optional
+        "symmetric" or "hermitian" where that is known, so that nobody looks.
+
+    Raises
+    ------
+    ValueError
+        On a matrix that is not square or inconsistent, or a setting out of its domain.
+    TypeError
+        On values that are no numbers, or of more than double precision.
+    RuntimeError
+        Where a GPU is named and not to be had.
+
+    Examples
+    --------
+    >>> import numpy as np, residua
+    >>> A = residua.generate("poisson2d", (30, 30))
+    >>> solver = residua.Solver(A, rtol=1e-10)
+    >>> x, report = solver.solve(np.ones(900))
+    >>> report.converged
+    True
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        method: str = "auto",
+        device: str = "auto",
+        *,
+        rtol: float | None = None,
+        atol: float | None = None,
+        maxiter: int | None = None,
+        preconditioner: str = "auto",
+        precision: str = "double",
+        format: str = "auto",
+        reorder: str = "auto",
+        time_limit: float | None = None,
+        stagnation_window: int | None = None,
+        right_hand_sides: int = 1,
+        updates: bool = False,
+        symmetry: str | None = None,
+        dtype: Any = None,
+        _keep: bool = True,
+    ) -> None:
+        if not _matrix.is_matrix(A):
+            raise TypeError(
+                f"{type(A).__name__}: Solver needs a stored matrix; operators and functions go to residua.cg, minres, "
+                "gmres, bicgstab or lsmr"
+            )
+        arrays = _matrix.arrays_of(A, None if dtype is None else _matrix.scalar_type(dtype))
+        settings = dict(
+            method=method, device=device, rtol=rtol, atol=atol, maxiter=maxiter, preconditioner=preconditioner,
+            precision=precision, format=format, reorder=reorder, time_limit=time_limit,
+            stagnation_window=stagnation_window, right_hand_sides=right_hand_sides, updates=updates, symmetry=symmetry,
+        )  # fmt: skip
+        if device != "cpu":
+            _device.find_compiler()
+        self._engine = _residua.Engine(*arrays, _keep, settings)
+        self._shape = arrays.shape
+        self._dtype = arrays.values.dtype
+        self._report: Any = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of A."""
+        return self._shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type in which it computes."""
+        return self._dtype
+
+    @property
+    def nnz(self) -> int:
+        """Stored entries of the matrix that it solves with."""
+        return self._engine.nnz
+
+    @property
+    def device(self) -> str:
+        """What it computes on, in words."""
+        return self._engine.device
+
+    @property
+    def symmetry(self) -> str:
+        """"symmetric", "hermitian" or "general"."""
+        return self._engine.symmetry
+
+    @property
+    def report(self) -> Any:
+        """How the last solve of this object ended: a :class:`Report`, a list of them, or None before the first."""
+        return self._report
+
+    def solve(
+        self,
+        b: Any,
+        x0: Any = None,
+        out: np.ndarray | None = None,
+        *,
+        callback: Callable[[int, int, float], Any] | None = None,
+    ) -> tuple[Any, Any]:
+        """Solves A x = b.
+
+        Parameters
+        ----------
+        b : array, shape (m,), (m, 1) or (m, k)
+            One right-hand side or several, one a column. An array on the solver's GPU (of CuPy, torch or JAX) is
+            read where it lies. Values are cast to the solver's type; complex ones for a solver of real type are
+            solved as two right-hand sides.
+        x0 : array, shape like x, optional
+            Where the iteration starts; zero by default.
+        out : numpy.ndarray, shape and type of x, optional
+            Takes the solution. It may be x0.
+        callback : callable, optional
+            ``callback(right_hand_side, iteration, residual_norm)`` after each iteration; True ends the solve.
+
+        Returns
+        -------
+        x : array, shape (n,), (n, 1) or (n, k)
+            The solution, on the GPU and of b's kind where b was.
+        report : Report, or list of Report where b has shape (m, k) with k other than 1
+            How it ended. Not converging raises nothing here: look at ``report.converged``.
+
+        Raises
+        ------
+        ValueError
+            Where a shape does not fit.
+        TypeError
+            Where a type does not fit.
+        KeyboardInterrupt
+            On Ctrl-C, at most 50 ms later; factorisations and the setup run to their end first.
+
+        Examples
+        --------
+        >>> import numpy as np, residua
+        >>> solver = residua.Solver(np.array([[4.0, 1.0], [1.0, 3.0]]))
+        >>> x, report = solver.solve([1.0, 2.0])
+        >>> np.round(x, 4)
+        array([0.0909, 0.6364])
+        """
+        if _matrix.is_on_gpu(b):
+            if callback is not None or out is not None:
+                raise TypeError("out and callback are for vectors on the host")
+            x, report = _device.solve(self, b, x0)
+        else:
+            x, report = self._solve_host(b, x0, out, callback)
+        self._report = report
+        return x, report
+
+    def _solve_host(self, b: Any, x0: Any, out: Any, callback: Any) -> tuple[Any, Any]:
+        rows, columns = self._shape
+        b = _matrix.to_numpy(b)
+        if b.shape == (rows,) and b.dtype == self._dtype and x0 is None and out is None:
+            # The shortest way, for small systems.
+            x = np.zeros(columns, self._dtype)
+            return x, self._engine.solve(np.ascontiguousarray(b), x, False, callback)[0]
+        if b.ndim not in (1, 2) or b.shape[0] != rows:
+            raise ValueError(f"b has shape {b.shape}: ({rows},) or ({rows}, k) is needed")
+        shape = (columns, *b.shape[1:])
+        kind = _matrix.scalar_type(b.dtype)
+        if x0 is not None:
+            x0 = _matrix.to_numpy(x0)
+            if x0.shape != shape:
+                raise ValueError(f"x0 has shape {x0.shape}: {shape} is needed")
+            kind = _matrix.scalar_type(b.dtype, x0.dtype)
+        if kind.kind == "c" and self._dtype.kind == "f":
+            return self._solve_parts(b, x0, out, callback)
+        if out is not None:
+            if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != self._dtype:
+                raise ValueError(f"out: an array of shape {shape} and type {self._dtype} is needed")
+            if not out.flags.writeable:
+                raise ValueError("out is read-only")
+        several = b.ndim == 2 and b.shape[1] != 1
+        # Columns one behind the other, in memory of their own: the caller's x0 is not where the solve writes.
+        x = np.zeros(shape, self._dtype, order="F")
+        if x0 is not None:
+            x[...] = x0
+        flat_b = np.asfortranarray(b, dtype=self._dtype).reshape(-1, order="F")
+        flat_x = x.reshape(-1, order="F")
+        if several and b.shape[1] == 0:
+            reports: Any = []
+        else:
+            reports = self._engine.solve(flat_b, flat_x, several, callback)
+        if out is not None:
+            out[...] = x
+            x = out
+        return x, reports if several else reports[0]
+
+    def _solve_parts(self, b: Any, x0: Any, out: Any, callback: Any) -> tuple[Any, Any]:
+        """Complex right-hand sides of a real matrix: real and imaginary parts, each a right-hand side."""
+        rows, columns = self._shape
+        flat = b.reshape(rows, -1)
+        parts = np.concatenate([flat.real, flat.imag], axis=1)
+        start = None
+        if x0 is not None:
+            start = x0.reshape(columns, -1)
+            start = np.concatenate([start.real, start.imag], axis=1)
+        x, reports = self._solve_host(parts, start, None, callback)
+        half = flat.shape[1]
+        result = (x[:, :half] + 1j * x[:, half:]).reshape((columns, *b.shape[1:]))
+        if out is not None:
+            if out.shape != result.shape or out.dtype != result.dtype:
+                raise ValueError(f"out: an array of shape {result.shape} and type {result.dtype} is needed")
+            out[...] = result
+            result = out
+        return result, reports
+
+    def update(self, values: Any) -> None:
+        """Takes new values of the matrix over; the pattern stays.
+
+        Parameters
+        ----------
+        values : sparse matrix, or array
+            A matrix of the same format and pattern as A, or its ``data`` alone, in A's order of entries (with
+            duplicates as A had them). Of diagonals (dia): a matrix.
+
+        Raises
+        ------
+        ValueError
+            On another number of values.
+
+        Examples
+        --------
+        >>> import numpy as np, residua
+        >>> A = residua.generate("poisson2d", (30, 30))
+        >>> solver = residua.Solver(A, updates=True)
+        >>> solver.update(2 * A.data)
+        >>> solver.solve(np.ones(900))[1].converged
+        True
+        """
+        self._engine.update(_matrix.values_of(values, self._dtype))
+
+    def as_preconditioner(self) -> Any:
+        """An operator that applies an approximation of A^-1: one solve to this solver's tolerance.
+
+        Returns
+        -------
+        scipy.sparse.linalg.LinearOperator, shape (n, n)
+            For the ``M`` of SciPy's and residua's methods. A solve that ends early gives its last iterate. A tolerance
+            such as 0.1 makes it a preconditioner that changes from call to call: for ``gmres``, which is flexible
+            here, not in SciPy; ``method="direct"`` is always the same operator.
+
+        Examples
+        --------
+        >>> import numpy as np, residua, scipy.sparse.linalg
+        >>> A = residua.generate("poisson2d", (30, 30))
+        >>> M = residua.Solver(A, method="direct").as_preconditioner()
+        >>> x, info = scipy.sparse.linalg.cg(A, np.ones(900), M=M)
+        >>> info
+        0
+        """
+        from scipy.sparse.linalg import LinearOperator
+
+        if self._shape[0] != self._shape[1]:
+            raise ValueError(f"a preconditioner is square, A is {self._shape[0]} x {self._shape[1]}")
+
+        def apply(r: np.ndarray) -> np.ndarray:
+            return self._solve_host(r, None, None, None)[0]
+
+        return LinearOperator(self._shape, matvec=apply, matmat=apply, dtype=self._dtype)
+
+    def __repr__(self) -> str:
+        rows, columns = self._shape
+        return f"<residua.Solver: {rows} x {columns}, {self.nnz} entries of {self._dtype}, on {self.device}>"
+
+
+def solve(A: Any, b: Any, rtol: float = 1e-8, *, x0: Any = None, **settings: Any) -> Any:
+    """The solution of A x = b, certified.
+
+    Parameters
+    ----------
+    A : sparse or dense matrix, shape (n, n)
+        As of :class:`Solver`.
+    b : array, shape (n,), (n, 1) or (n, k)
+        One right-hand side or several, one a column. The type of x is NumPy's result type of A and b.
+    rtol : float
+        ||b - A x|| <= rtol ||b||, computed anew from x, for each right-hand side. In single precision at least 1e-6
+        can be met as a rule.
+    x0 : array, shape like x, optional
+        Where the iteration starts.
+    **settings
+        Those of :class:`Solver`: ``method``, ``device``, ``atol``, ``maxiter``, ``preconditioner``, ...
+
+    Returns
+    -------
+    x : array, shape (n,), (n, 1) or (n, k)
+
+    Raises
+    ------
+    NotConverged
+        Where the tolerance is not met; its ``x`` and ``report`` tell how far it came.
+    ValueError, TypeError
+        On input that does not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, residua
+    >>> A = residua.generate("poisson2d", (30, 30))
+    >>> b = np.ones(900)
+    >>> x = residua.solve(A, b)
+    >>> bool(np.linalg.norm(b - A @ x) <= 1e-8 * np.linalg.norm(b))
+    True
+    """
+    dtype = None
+    if not _matrix.is_on_gpu(b):
+        A, b = _matrix.from_foreign(A), _matrix.to_numpy(b)
+        own = A.dtype if hasattr(A, "dtype") else np.asarray(A).dtype
+        dtype = _matrix.scalar_type(own, b.dtype)
+        if dtype.kind == "c" and _matrix.scalar_type(own).kind == "f":
+            # A real matrix stays real: the parts of b are two right-hand sides.
+            dtype = np.dtype(np.float64 if dtype == np.complex128 else np.float32)
+        if b.ndim == 2:
+            settings.setdefault("right_hand_sides", max(b.shape[1], 1))
+    solver = Solver(A, rtol=rtol, dtype=dtype, _keep=False, **settings)
+    x, report = solver.solve(b, x0)
+    reports = report if isinstance(report, list) else [report]
+    if not all(each.converged for each in reports):
+        raise NotConverged(x, report)
+    return x

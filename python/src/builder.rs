@@ -1,0 +1,62 @@
+//! What a caller names, as settings of the library.
+
+use crate::run::raise;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use residua::scalar::Symmetry;
+use residua::solver::{Builder, Device};
+use std::str::FromStr;
+use std::time::Duration;
+
+fn word<W: FromStr<Err = residua::Error>>(value: &Bound<'_, PyAny>) -> PyResult<W> {
+    value.extract::<String>()?.parse().map_err(raise)
+}
+
+/// A word of settings, and where to compute. A setting that is None keeps its default.
+pub(crate) fn builder(settings: &Bound<'_, PyDict>) -> PyResult<(Builder, Device)> {
+    let mut builder = residua::Solver::builder();
+    let mut device = Device::Auto;
+    for (name, value) in settings {
+        if value.is_none() {
+            continue;
+        }
+        let name: String = name.extract()?;
+        let number = || value.extract::<usize>();
+        builder = match name.as_str() {
+            "rtol" => builder.tolerance(value.extract()?),
+            "atol" => builder.absolute_tolerance(value.extract()?),
+            "maxiter" => builder.max_iterations(number()?),
+            "stagnation_window" => builder.stagnation_window(number()?),
+            "time_limit" => builder.time_limit(duration(value.extract()?)?),
+            "method" => builder.method(word(&value)?),
+            "preconditioner" => builder.preconditioner(word(&value)?),
+            "precision" => builder.precision(word(&value)?),
+            "format" => builder.format(value.extract::<String>()?),
+            "reorder" => builder.reorder(word(&value)?),
+            "right_hand_sides" => builder.right_hand_sides(number()?),
+            "updates" => builder.updates(value.extract()?),
+            "symmetry" => builder.symmetry(symmetry(&value.extract::<String>()?)?),
+            "device" => {
+                device = word(&value)?;
+                builder.device(device)
+            }
+            _ => return Err(PyTypeError::new_err(format!("no setting '{name}'"))),
+        };
+    }
+    Ok((builder, device))
+}
+
+fn duration(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| PyValueError::new_err(format!("time limit {seconds}: seconds from 0 on are needed")))
+}
+
+fn symmetry(name: &str) -> PyResult<Symmetry> {
+    match name {
+        "general" => Ok(Symmetry::General),
+        "symmetric" => Ok(Symmetry::Symmetric),
+        "hermitian" => Ok(Symmetry::Hermitian),
+        _ => Err(PyValueError::new_err(format!("symmetry '{name}': choose general, symmetric or hermitian"))),
+    }
+}

@@ -1,0 +1,345 @@
+//! A solver for a matrix, of any of the four types.
+
+use crate::builder::builder;
+use crate::device::Place;
+use crate::matrix::{Arrays, Indices, Layout, Map};
+use crate::report::Report;
+use crate::run::{Ear, detached, forked, gpu_is_of_a_parent, open_gpu, raise};
+use num_complex::Complex;
+use numpy::{Element, PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use residua::Solver;
+use residua::scalar::Symmetry;
+use residua::solver::{Builder, Device, Solvable, SolveReport};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard};
+
+/// A solver, and the way of new values into it.
+pub(crate) struct State<T: Solvable> {
+    pub(crate) solver: Solver<T>,
+    map: Option<Map<T>>,
+}
+
+/// A solver of one of four types.
+pub(crate) enum Typed {
+    F32(State<f32>),
+    F64(State<f64>),
+    C32(State<Complex<f32>>),
+    C64(State<Complex<f64>>),
+}
+
+/// What is the same for all types.
+macro_rules! typed {
+    ($typed:expr, $state:ident => $value:expr) => {
+        match $typed {
+            Typed::F32($state) => $value,
+            Typed::F64($state) => $value,
+            Typed::C32($state) => $value,
+            Typed::C64($state) => $value,
+        }
+    };
+}
+
+/// A type of values that a solver takes, NumPy's and the library's.
+pub(crate) trait Value: Solvable + Element {
+    /// The state, where it is of this type.
+    fn of(typed: &mut Typed) -> Option<&mut State<Self>>;
+    /// A state of this type.
+    fn typed(state: State<Self>) -> Typed;
+}
+
+macro_rules! value {
+    ($($t:ty => $variant:ident;)*) => {$(
+        impl Value for $t {
+            fn of(typed: &mut Typed) -> Option<&mut State<Self>> {
+                if let Typed::$variant(state) = typed { Some(state) } else { None }
+            }
+
+            fn typed(state: State<Self>) -> Typed {
+                Typed::$variant(state)
+            }
+        }
+    )*};
+}
+value! {
+    f32 => F32;
+    f64 => F64;
+    Complex<f32> => C32;
+    Complex<f64> => C64;
+}
+
+/// Calls `$function::<T>(..)` with the type of the first of the arrays that is one.
+macro_rules! by_type {
+    ($array:expr, $function:ident($($argument:expr),*)) => {{
+        let array = $array;
+        if let Ok(array) = array.extract() {
+            $function::<f64>(array, $($argument),*)
+        } else if let Ok(array) = array.extract() {
+            $function::<f32>(array, $($argument),*)
+        } else if let Ok(array) = array.extract() {
+            $function::<Complex<f64>>(array, $($argument),*)
+        } else if let Ok(array) = array.extract() {
+            $function::<Complex<f32>>(array, $($argument),*)
+        } else {
+            Err(crate::engine::no_array(array))
+        }
+    }};
+}
+pub(crate) use by_type;
+
+pub(crate) fn no_array(array: &Bound<'_, PyAny>) -> PyErr {
+    let given = match array.getattr("dtype") {
+        Ok(dtype) => format!("an array of {dtype}"),
+        Err(_) => "no array".into(),
+    };
+    PyTypeError::new_err(format!(
+        "{given}: an array of one dimension of float32, float64, complex64 or complex128 is needed"
+    ))
+}
+
+/// A matrix in the format that suits it, with its methods: the compiled half of `residua.Solver`.
+#[pyclass(frozen, module = "residua._residua")]
+pub(crate) struct Engine {
+    /// None once the solver was given up in a forked process.
+    typed: Mutex<Option<Typed>>,
+    tolerance: f64,
+    on_gpu: bool,
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if self.on_gpu && gpu_is_of_a_parent() {
+            // Freeing would call CUDA with a context that is not there.
+            let typed = self.typed.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+            std::mem::forget(typed);
+        }
+    }
+}
+
+/// Builds a solver from arrays of a type.
+fn built<T: Value>(
+    values: PyReadonlyArray1<'_, T>,
+    py: Python<'_>,
+    (layout, shape): (Layout, (usize, usize)),
+    (first, second): (&Indices<'_>, &Indices<'_>),
+    (builder, keep): (&Builder, bool),
+) -> PyResult<Typed> {
+    let arrays =
+        Arrays { layout, shape, first: first.slice()?, second: second.slice()?, values: values.as_slice()? };
+    let made = detached(py, &AtomicBool::new(false), || {
+        let (a, map) = arrays.build(keep)?;
+        Ok((builder.build(a)?, map))
+    })?;
+    let (solver, map) = made.map_err(raise)?;
+    Ok(T::typed(State { solver, map }))
+}
+
+/// Solves for one or more right-hand sides.
+fn solved<T: Value>(
+    b: PyReadonlyArray1<'_, T>,
+    x: &Bound<'_, PyAny>,
+    engine: &Engine,
+    observer: Option<&Py<PyAny>>,
+    several: bool,
+) -> PyResult<Vec<Report>> {
+    let mut x: PyReadwriteArray1<'_, T> = x.extract().map_err(|_| no_array(x))?;
+    let (b, x) = (b.as_slice()?, x.as_slice_mut()?);
+    engine.solve_by(observer, several, move |state: &mut State<T>, ear| {
+        let told = |progress: &residua::solver::Progress| {
+            ear.hear(progress.right_hand_side, progress.iteration, progress.residual_norm)
+        };
+        if several {
+            state.solver.solve_many_with(b, x, told)
+        } else {
+            Ok(vec![state.solver.solve_with(b, x, told)?])
+        }
+    })
+}
+
+fn updated<T: Value>(values: PyReadonlyArray1<'_, T>, py: Python<'_>, engine: &Engine) -> PyResult<()> {
+    let values = values.as_slice()?;
+    let done = detached(py, &AtomicBool::new(false), || {
+        let mut typed = engine.lock();
+        let state = engine.state::<T>(&mut typed)?;
+        Ok(match &mut state.map {
+            None => state.solver.update(values),
+            Some((a, assembly)) => assembly
+                .update(&residua::Host, values, a)
+                .and_then(|()| state.solver.update(a.parts().values)),
+        })
+    })?;
+    done.and_then(|done: residua::Result<()>| done.map_err(raise))
+}
+
+impl Engine {
+    fn lock(&self) -> MutexGuard<'_, Option<Typed>> {
+        // A panic in a solve leaves a solver that reports, at worst, that it did not converge.
+        self.typed.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn state<'a, T: Value>(&self, typed: &'a mut Option<Typed>) -> PyResult<&'a mut State<T>> {
+        if self.on_gpu && gpu_is_of_a_parent() {
+            return Err(forked());
+        }
+        let typed = typed.as_mut().ok_or_else(|| PyRuntimeError::new_err("the solver is gone"))?;
+        let own = typed!(&*typed, state => name_of(&state.solver));
+        T::of(typed).ok_or_else(|| {
+            PyTypeError::new_err(format!("values of {} for a solver of {own}", <T as residua::Element>::NAME))
+        })
+    }
+
+    /// Runs a solve with the lock released, and makes its reports Python's.
+    pub(crate) fn solve_by<T: Value>(
+        &self,
+        observer: Option<&Py<PyAny>>,
+        several: bool,
+        solve: impl FnOnce(&mut State<T>, &mut Ear<'_>) -> residua::Result<Vec<SolveReport>> + Send,
+    ) -> PyResult<Vec<Report>> {
+        let stop = AtomicBool::new(false);
+        let mut ear = Ear::new(observer, &stop);
+        let heard = &mut ear;
+        let reports = Python::attach(|py| {
+            detached(py, &stop, || {
+                let mut typed = self.lock();
+                let state = self.state::<T>(&mut typed)?;
+                let reports = solve(state, heard).map_err(raise)?;
+                let history = |k| if several { state.solver.history_of(k) } else { state.solver.history() };
+                let reports = reports.into_iter().enumerate();
+                Ok(reports
+                    .map(|(k, report)| Report::of_solver(report, history(k).to_vec(), self.tolerance))
+                    .collect())
+            })
+        })?;
+        ear.check()?;
+        reports
+    }
+}
+
+fn name_of<T: Solvable>(_: &Solver<T>) -> &'static str {
+    <T as residua::Element>::NAME
+}
+
+#[pymethods]
+impl Engine {
+    /// A solver for a matrix in one of the layouts "csr" (offsets of rows, columns), "csc" (offsets of columns, rows)
+    /// or "coo" (rows, columns). `keep`: values will be replaced, in the order in which they are given here.
+    #[new]
+    #[pyo3(signature = (layout, shape, first, second, values, keep, settings))]
+    #[allow(clippy::too_many_arguments, reason = "the parts of a matrix")]
+    fn new(
+        py: Python<'_>,
+        layout: &str,
+        shape: (usize, usize),
+        first: Indices<'_>,
+        second: Indices<'_>,
+        values: &Bound<'_, PyAny>,
+        keep: bool,
+        settings: &Bound<'_, PyDict>,
+    ) -> PyResult<Self> {
+        let (mut builder, mut device) = builder(settings)?;
+        if gpu_is_of_a_parent() && device == Device::Auto {
+            device = Device::Cpu;
+            builder = builder.device(device);
+        }
+        let entries = values.len()?;
+        let expected: usize = match settings.get_item("right_hand_sides")? {
+            Some(number) if !number.is_none() => number.extract()?,
+            _ => 1,
+        };
+        let may_open = match device {
+            Device::Cpu => false,
+            Device::Auto => Device::too_small(shape.0, entries, expected).is_none(),
+            _ => true,
+        };
+        if may_open {
+            open_gpu()?;
+        }
+        let layout: Layout = layout.parse()?;
+        let typed = by_type!(values, built(py, (layout, shape), (&first, &second), (&builder, keep)))?;
+        let device = typed!(&typed, state => state.solver.device().to_string());
+        let single = matches!(typed, Typed::F32(_) | Typed::C32(_));
+        let tolerance = match settings.get_item("rtol")? {
+            Some(rtol) if !rtol.is_none() => rtol.extract()?,
+            _ if single => 1e-5,
+            _ => 1e-8,
+        };
+        let on_gpu = Place::of_solver(&device).is_gpu();
+        Ok(Self { typed: Mutex::new(Some(typed)), tolerance, on_gpu })
+    }
+
+    /// Solves from x, which takes the solution. With `several`, right-hand sides lie one behind the other. Returns a
+    /// report each. `observer(right-hand side, iteration, residual norm)` ends the solve by returning True.
+    #[pyo3(signature = (b, x, several = false, observer = None))]
+    fn solve(
+        &self,
+        b: &Bound<'_, PyAny>,
+        x: &Bound<'_, PyAny>,
+        several: bool,
+        observer: Option<Py<PyAny>>,
+    ) -> PyResult<Vec<Report>> {
+        by_type!(b, solved(x, self, observer.as_ref(), several))
+    }
+
+    /// As `solve` with vectors on a GPU: addresses and lengths, of values of the solver's type.
+    #[pyo3(signature = (ordinal, b, x, several = false))]
+    fn solve_device(
+        &self,
+        ordinal: usize,
+        b: (u64, usize),
+        x: (u64, usize),
+        several: bool,
+    ) -> PyResult<Vec<Report>> {
+        open_gpu()?;
+        let kind = match &*self.lock() {
+            Some(Typed::F32(_)) => crate::device::solve::<f32>,
+            Some(Typed::F64(_)) => crate::device::solve::<f64>,
+            Some(Typed::C32(_)) => crate::device::solve::<Complex<f32>>,
+            Some(Typed::C64(_)) => crate::device::solve::<Complex<f64>>,
+            None => return Err(PyRuntimeError::new_err("the solver is gone")),
+        };
+        kind(self, ordinal, b, x, several)
+    }
+
+    /// New values of the matrix, in the order in which they were given.
+    fn update(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<()> {
+        by_type!(values, updated(py, self))
+    }
+
+    /// Rows and columns.
+    #[getter]
+    fn shape(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
+        self.tell(py, |typed| typed!(typed, state => (state.solver.rows(), state.solver.columns())))
+    }
+
+    /// Stored entries.
+    #[getter]
+    fn nnz(&self, py: Python<'_>) -> PyResult<usize> {
+        self.tell(py, |typed| typed!(typed, state => state.solver.nonzeros()))
+    }
+
+    /// What it computes on.
+    #[getter]
+    fn device(&self, py: Python<'_>) -> PyResult<String> {
+        self.tell(py, |typed| typed!(typed, state => state.solver.device().to_string()))
+    }
+
+    /// "symmetric", "hermitian" or "general".
+    #[getter]
+    fn symmetry(&self, py: Python<'_>) -> PyResult<&'static str> {
+        self.tell(py, |typed| match typed!(typed, state => state.solver.symmetry()) {
+            Symmetry::Symmetric => "symmetric",
+            Symmetry::Hermitian => "hermitian",
+            Symmetry::SkewSymmetric => "skew-symmetric",
+            Symmetry::General => "general",
+        })
+    }
+}
+
+impl Engine {
+    /// Asks the solver, waiting without the interpreter's lock for a solve that is under way.
+    fn tell<R: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Typed) -> R + Send) -> PyResult<R> {
+        py.detach(|| self.lock().as_ref().map(ask)).ok_or_else(|| PyRuntimeError::new_err("the solver is gone"))
+    }
+}

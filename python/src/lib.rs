@@ -1,0 +1,48 @@
+//! Python's door to residua: what `import residua._residua` finds.
+//!
+//! Nothing is computed here. Arrays of NumPy become slices, a solver of the library is called on them with the
+//! interpreter's lock released, and its report comes back. What SciPy's callers expect (formats, types, signatures) is
+//! arranged in the Python files beside it, `lib/residua`.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `matrix` | compressed rows, columns or triplets of NumPy to a matrix of the library |
+//! | `engine` | a solver for a matrix, of any of four types |
+//! | `builder` | what a caller names, as settings of the library |
+//! | `krylov`, `callable`, `watched` | methods with operators, preconditioners and callbacks that are Python's |
+//! | `device` | vectors that lie on a GPU |
+//! | `report` | how a solve ended |
+//! | `run` | the lock, Ctrl-C, threads after a fork |
+//! | `files`, `look` | Matrix Market files, model problems, what a matrix is, devices |
+
+mod builder;
+mod callable;
+mod device;
+mod engine;
+mod files;
+mod krylov;
+mod look;
+mod matrix;
+mod report;
+mod run;
+mod watched;
+
+use pyo3::prelude::*;
+
+/// The compiled half of the package `residua`.
+#[pymodule(gil_used = false)]
+fn _residua(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add_class::<engine::Engine>()?;
+    m.add_class::<report::Report>()?;
+    m.add_function(wrap_pyfunction!(krylov::krylov, m)?)?;
+    m.add_function(wrap_pyfunction!(files::read, m)?)?;
+    m.add_function(wrap_pyfunction!(files::write_matrix, m)?)?;
+    m.add_function(wrap_pyfunction!(files::write_dense, m)?)?;
+    m.add_function(wrap_pyfunction!(files::generate, m)?)?;
+    m.add_function(wrap_pyfunction!(files::models, m)?)?;
+    m.add_function(wrap_pyfunction!(look::look, m)?)?;
+    m.add_function(wrap_pyfunction!(look::spy, m)?)?;
+    m.add_function(wrap_pyfunction!(look::devices, m)?)?;
+    Ok(())
+}

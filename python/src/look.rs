@@ -1,0 +1,101 @@
+//! What a matrix is, what it looks like, and what there is to compute on.
+
+use crate::engine::{Value, by_type};
+use crate::matrix::{Arrays, Indices, Layout};
+use crate::report::json;
+use crate::run::{detached, gpu_is_of_a_parent, open_gpu, raise};
+use num_complex::Complex;
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use residua::look::{Look, MethodFit};
+use residua::report::spy_svg;
+use std::sync::atomic::AtomicBool;
+
+fn looked<'py, T: Value>(
+    values: PyReadonlyArray1<'py, T>,
+    py: Python<'py>,
+    (layout, shape): (Layout, (usize, usize)),
+    (first, second): (&Indices<'_>, &Indices<'_>),
+) -> PyResult<(Bound<'py, PyAny>, Vec<String>, Bound<'py, PyAny>)> {
+    let arrays =
+        Arrays { layout, shape, first: first.slice()?, second: second.slice()?, values: values.as_slice()? };
+    let found = detached(py, &AtomicBool::new(false), || Look::of(&arrays.build(false)?.0))?.map_err(raise)?;
+    let methods: Vec<MethodFit> = found.methods();
+    Ok((json(py, &found)?, found.words(), json(py, &methods)?))
+}
+
+/// What a matrix is: figures by name, sentences, and methods with how they fit.
+#[pyfunction]
+pub(crate) fn look<'py>(
+    py: Python<'py>,
+    layout: &str,
+    shape: (usize, usize),
+    first: Indices<'py>,
+    second: Indices<'py>,
+    values: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyAny>, Vec<String>, Bound<'py, PyAny>)> {
+    let layout: Layout = layout.parse()?;
+    by_type!(values, looked(py, (layout, shape), (&first, &second)))
+}
+
+fn drawn<T: Value>(
+    values: PyReadonlyArray1<'_, T>,
+    py: Python<'_>,
+    (layout, shape): (Layout, (usize, usize)),
+    (first, second): (&Indices<'_>, &Indices<'_>),
+    name: &str,
+) -> PyResult<String> {
+    let arrays =
+        Arrays { layout, shape, first: first.slice()?, second: second.slice()?, values: values.as_slice()? };
+    detached(py, &AtomicBool::new(false), || spy_svg(&arrays.build(false)?.0, name))?.map_err(raise)
+}
+
+/// The places of a matrix's entries as a picture: the text of an SVG file.
+#[pyfunction]
+pub(crate) fn spy(
+    py: Python<'_>,
+    layout: &str,
+    shape: (usize, usize),
+    first: Indices<'_>,
+    second: Indices<'_>,
+    values: &Bound<'_, PyAny>,
+    name: &str,
+) -> PyResult<String> {
+    let layout: Layout = layout.parse()?;
+    by_type!(values, drawn(py, (layout, shape), (&first, &second), name))
+}
+
+/// The CPU, and each GPU that the driver shows, with the reason where there is none.
+#[pyfunction]
+pub(crate) fn devices(py: Python<'_>) -> PyResult<(usize, Vec<Bound<'_, PyDict>>, Bound<'_, PyDict>)> {
+    use residua::backend::cuda;
+    let threads = detached(py, &AtomicBool::new(false), rayon::current_num_threads)?;
+    let software = PyDict::new(py);
+    if gpu_is_of_a_parent() {
+        software.set_item("driver_missing", crate::run::forked().value(py).to_string())?;
+        return Ok((threads, Vec::new(), software));
+    }
+    open_gpu()?;
+    let (status, found) = py.detach(|| (cuda::status(), cuda::devices()));
+    match status.driver {
+        Ok(release) => software.set_item("driver", release)?,
+        Err(reason) => software.set_item("driver_missing", reason)?,
+    }
+    match status.compiler {
+        Ok((release, place)) => {
+            software.set_item("compiler", release)?;
+            software.set_item("compiler_path", place)?;
+        }
+        Err(reason) => software.set_item("compiler_missing", reason)?,
+    }
+    let devices = found.unwrap_or_default().into_iter().map(|device| {
+        let told = PyDict::new(py);
+        told.set_item("name", format!("cuda:{}", device.ordinal))?;
+        told.set_item("product", device.name)?;
+        told.set_item("memory", device.memory)?;
+        told.set_item("capability", device.capability)?;
+        Ok(told)
+    });
+    Ok((threads, devices.collect::<PyResult<_>>()?, software))
+}

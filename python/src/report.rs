@@ -1,0 +1,248 @@
+//! How a solve ended, for Python.
+
+use numpy::{PyArray1, ToPyArray};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use residua::krylov::{Outcome, Report as KrylovReport};
+use residua::report::{Curve, convergence_svg};
+use residua::solver::SolveReport;
+
+/// How a solve of a [`residua::Solver`] ended, or one of a Krylov method alone.
+enum Told {
+    Solver(Box<SolveReport>),
+    Krylov(KrylovReport, &'static str),
+}
+
+/// How a solve ended: `converged` alone means that ||b - A x||, computed anew from x, meets the tolerance.
+#[pyclass(frozen, module = "residua")]
+pub(crate) struct Report {
+    told: Told,
+    history: Vec<f64>,
+    /// What ||b - A x|| / ||b|| was asked to be.
+    tolerance: f64,
+}
+
+impl Report {
+    pub(crate) fn of_solver(report: SolveReport, history: Vec<f64>, tolerance: f64) -> Self {
+        Self { told: Told::Solver(Box::new(report)), history, tolerance }
+    }
+
+    pub(crate) fn of_krylov(
+        report: KrylovReport,
+        method: &'static str,
+        history: Vec<f64>,
+        tolerance: f64,
+    ) -> Self {
+        Self { told: Told::Krylov(report, method), history, tolerance }
+    }
+}
+
+/// A value of one of the two kinds of reports.
+macro_rules! of {
+    ($self:ident, $report:ident => $value:expr) => {
+        match &$self.told {
+            Told::Solver($report) => $value,
+            Told::Krylov($report, _) => $value,
+        }
+    };
+}
+
+#[pymethods]
+impl Report {
+    /// Whether b - A x, computed anew, meets the tolerance.
+    #[getter]
+    fn converged(&self) -> bool {
+        of!(self, report => report.outcome.is_converged())
+    }
+
+    /// Whether x is what was asked for: it has converged, or is the least-squares solution of a system without another.
+    #[getter]
+    fn solved(&self) -> bool {
+        of!(self, report => report.outcome.is_solved())
+    }
+
+    /// One word: "converged", "least_squares", "max_iterations", "not_positive_definite", "breakdown", "singular",
+    /// "stagnated", "not_finite", "interrupted" or "time_limit".
+    #[getter]
+    fn outcome(&self) -> &'static str {
+        of!(self, report => report.outcome.status())
+    }
+
+    /// The outcome in words, with its figures.
+    #[getter]
+    fn message(&self) -> String {
+        of!(self, report => report.outcome.to_string())
+    }
+
+    /// The iteration at which the method broke down or found A not positive definite; None else.
+    #[getter]
+    fn fault_iteration(&self) -> Option<usize> {
+        match of!(self, report => report.outcome) {
+            Outcome::NotPositiveDefinite { iteration, .. } | Outcome::Breakdown { iteration } => Some(iteration),
+            _ => None,
+        }
+    }
+
+    /// The method that came last.
+    #[getter]
+    fn method(&self) -> &'static str {
+        match &self.told {
+            Told::Solver(report) => report.method.name(),
+            Told::Krylov(_, method) => method,
+        }
+    }
+
+    /// Its preconditioner.
+    #[getter]
+    fn preconditioner(&self) -> String {
+        match &self.told {
+            Told::Solver(report) => report.preconditioner.to_string(),
+            Told::Krylov(..) => "own".into(),
+        }
+    }
+
+    /// The precision in which it iterated: "double" is that of the vectors.
+    #[getter]
+    fn precision(&self) -> &'static str {
+        match &self.told {
+            Told::Solver(report) => report.precision.name(),
+            Told::Krylov(..) => "double",
+        }
+    }
+
+    /// Iterations that changed x, of all methods that were tried.
+    #[getter]
+    fn iterations(&self) -> usize {
+        of!(self, report => report.iterations)
+    }
+
+    /// How often an iteration was started again from b - A x.
+    #[getter]
+    fn restarts(&self) -> usize {
+        of!(self, report => report.restarts)
+    }
+
+    /// ||b - A x||, computed anew from the final x; NaN where it is not finite.
+    #[getter]
+    fn residual_norm(&self) -> f64 {
+        of!(self, report => report.residual_norm)
+    }
+
+    /// residual_norm / ||b||; 0 where both are zero.
+    #[getter]
+    fn relative_residual(&self) -> f64 {
+        of!(self, report => report.relative_residual)
+    }
+
+    /// ||b - A x|| / (||A|| ||x|| + ||b||); None where it is not known.
+    #[getter]
+    fn backward_error(&self) -> Option<f64> {
+        match &self.told {
+            Told::Solver(report) => report.backward_error,
+            Told::Krylov(..) => None,
+        }
+    }
+
+    /// The relative tolerance that was asked for.
+    #[getter]
+    fn tolerance(&self) -> f64 {
+        self.tolerance
+    }
+
+    /// Compulsory bytes of one iteration of the last method.
+    #[getter]
+    fn bytes_per_iteration(&self) -> usize {
+        of!(self, report => report.bytes_per_iteration)
+    }
+
+    /// Right-hand sides that were solved at the same time.
+    #[getter]
+    fn at_once(&self) -> usize {
+        match &self.told {
+            Told::Solver(report) => report.at_once,
+            Told::Krylov(..) => 1,
+        }
+    }
+
+    /// Seconds of each phase, by name; empty where a method was called with operators of Python.
+    #[getter]
+    fn seconds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.told {
+            Told::Solver(report) => json(py, &report.seconds),
+            Told::Krylov(..) => Ok(PyDict::new(py).into_any()),
+        }
+    }
+
+    /// The storage format of the matrix.
+    #[getter]
+    fn format(&self) -> &'static str {
+        match &self.told {
+            Told::Solver(report) => report.format,
+            Told::Krylov(..) => "operator",
+        }
+    }
+
+    /// The type in which the matrix's values are stored.
+    #[getter]
+    fn stored(&self) -> &'static str {
+        match &self.told {
+            Told::Solver(report) => report.stored,
+            Told::Krylov(..) => "",
+        }
+    }
+
+    /// Where it was computed.
+    #[getter]
+    fn device(&self) -> &str {
+        match &self.told {
+            Told::Solver(report) => &report.device,
+            Told::Krylov(..) => "cpu",
+        }
+    }
+
+    /// What was considered, chosen and tried: a dict with the lists "decisions" and "stages".
+    #[getter]
+    fn trail<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.told {
+            Told::Solver(report) => json(py, &*report.trail),
+            Told::Krylov(..) => Ok(PyDict::new(py).into_any()),
+        }
+    }
+
+    /// Residual norms of the recurrences: at the start, then after each iteration.
+    #[getter]
+    fn history<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.history.to_pyarray(py)
+    }
+
+    /// Residual against iteration as a picture: the text of an SVG file.
+    fn convergence_svg(&self) -> String {
+        let first = of!(self, report => report.residual_norm / report.relative_residual);
+        let unit = if first.is_finite() && first > 0.0 { first } else { 1.0 };
+        let relative: Vec<f64> = self.history.iter().map(|norm| norm / unit).collect();
+        let confirmed = Some(self.relative_residual());
+        let curve = Curve { name: self.method().into(), history: &relative, confirmed };
+        let facts = format!("{} iterations, {}", self.iterations(), self.device());
+        let title = format!("{} with {}: {}", self.method(), self.preconditioner(), self.message());
+        convergence_svg(&title, &facts, &[curve], self.tolerance)
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<residua.Report: {}, {} with {}, {} iterations, relative residual {:.3e}, on {}>",
+            self.message(),
+            self.method(),
+            self.preconditioner(),
+            self.iterations(),
+            self.relative_residual(),
+            self.device()
+        )
+    }
+}
+
+/// A value of the library as dicts and lists.
+pub(crate) fn json<'py>(py: Python<'py>, value: &impl serde::Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let text = serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    py.import("json")?.call_method1("loads", (PyString::new(py, &text),))
+}

@@ -1,0 +1,180 @@
+//! A call of the library from Python: without the interpreter's lock, with an ear for Ctrl-C, and on threads that are
+//! alive.
+//!
+//! A process that `fork` made has the memory of its parent's thread pool, and none of its threads: whoever hands the
+//! pool a loop waits for ever. So the process that first computes is remembered, and any other one gets a pool of its
+//! own. CUDA's context does not survive `fork` at all: there is an error then.
+
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use residua::Error;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+/// How long a Ctrl-C may wait.
+const ATTENTION: Duration = Duration::from_millis(50);
+
+/// The process that first computed, and the one that first opened a GPU; 0 until there is one.
+static COMPUTED: AtomicU32 = AtomicU32::new(0);
+static OPENED: AtomicU32 = AtomicU32::new(0);
+
+/// The pool of a process that was forked off. It is never freed: the process ends with it.
+struct Pool {
+    process: u32,
+    threads: rayon::ThreadPool,
+}
+static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Whether this process is the first one that `place` is asked by.
+fn is_first(place: &AtomicU32) -> bool {
+    let own = std::process::id();
+    match place.compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => true,
+        Err(first) => first == own,
+    }
+}
+
+/// Whether a parent of this process has opened a GPU.
+pub(crate) fn gpu_is_of_a_parent() -> bool {
+    let first = OPENED.load(Ordering::Acquire);
+    first != 0 && first != std::process::id()
+}
+
+/// Refuses a GPU that a parent of this process has opened, and takes down that this one does.
+pub(crate) fn open_gpu() -> PyResult<()> {
+    if is_first(&OPENED) { Ok(()) } else { Err(forked()) }
+}
+
+pub(crate) fn forked() -> PyErr {
+    PyRuntimeError::new_err(
+        "this process was forked off one that uses a GPU, and CUDA does not survive fork: start it by \
+         multiprocessing's 'spawn' or 'forkserver', or compute with device=\"cpu\"",
+    )
+}
+
+/// The pool of this process, where it was forked off one that computed.
+fn own_pool() -> PyResult<Option<&'static rayon::ThreadPool>> {
+    if is_first(&COMPUTED) {
+        return Ok(None);
+    }
+    let process = std::process::id();
+    loop {
+        let now = POOL.load(Ordering::Acquire);
+        // SAFETY: what POOL points to was leaked by `Box::into_raw` below, so it lives as long as the process; nothing
+        // writes to it.
+        if let Some(pool) = unsafe { now.as_ref() }.filter(|pool| pool.process == process) {
+            return Ok(Some(&pool.threads));
+        }
+        let threads = rayon::ThreadPoolBuilder::new().build().map_err(|error| {
+            PyRuntimeError::new_err(format!("no threads for a process that was forked off: {error}"))
+        })?;
+        let made = Box::into_raw(Box::new(Pool { process, threads }));
+        if POOL.compare_exchange(now, made, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            // SAFETY: `made` came from `Box::into_raw` just now, and nobody else has seen it.
+            drop(unsafe { Box::from_raw(made) });
+        }
+    }
+}
+
+/// Runs `work` without the interpreter's lock, on threads of this process. Python runs the handlers of signals on its
+/// first thread alone; where `work` runs on another, this one listens, and `stop` tells `work`.
+///
+/// # Errors
+/// What a handler raised, such as `KeyboardInterrupt`.
+pub(crate) fn detached<R: Send>(
+    py: Python<'_>,
+    stop: &AtomicBool,
+    work: impl FnOnce() -> R + Send,
+) -> PyResult<R> {
+    let Some(pool) = own_pool()? else { return Ok(py.detach(work)) };
+    py.detach(|| {
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        pool.in_place_scope(|scope| {
+            scope.spawn(move |_| {
+                // The receiver waits until this is sent, so that sending cannot fail.
+                let _ = sender.send(work());
+            });
+            let mut raised = None;
+            loop {
+                match receiver.recv_timeout(ATTENTION) {
+                    Ok(result) => return raised.map_or(Ok(result), Err),
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return Err(PyRuntimeError::new_err("the thread of a solve ended without a result"));
+                    }
+                    Err(RecvTimeoutError::Timeout) => {
+                        if let Err(error) = Python::attach(|py| py.check_signals()) {
+                            raised = Some(error);
+                            stop.store(true, Ordering::Relaxed);
+                        }
+                    }
+                }
+            }
+        })
+    })
+}
+
+/// What hears of a solve: Ctrl-C, and a function of the caller's.
+pub(crate) struct Ear<'a> {
+    observer: Option<&'a Py<PyAny>>,
+    stop: &'a AtomicBool,
+    looked: Instant,
+    raised: Option<PyErr>,
+}
+
+impl<'a> Ear<'a> {
+    pub(crate) fn new(observer: Option<&'a Py<PyAny>>, stop: &'a AtomicBool) -> Self {
+        Self { observer, stop, looked: Instant::now(), raised: None }
+    }
+
+/// Takes an iteration in; `observer(right-hand side, iteration, residual norm)` ends the solve by returning True.
+    pub(crate) fn hear(&mut self, right_hand_side: usize, iteration: usize, norm: f64) -> ControlFlow<()> {
+        if self.stop.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
+        let due = self.looked.elapsed() >= ATTENTION;
+        if !due && self.observer.is_none() {
+            return ControlFlow::Continue(());
+        }
+        let told = Python::attach(|py| -> PyResult<bool> {
+            if due {
+                py.check_signals()?;
+            }
+            match self.observer {
+                Some(observer) => observer.call1(py, (right_hand_side, iteration, norm))?.is_truthy(py),
+                None => Ok(false),
+            }
+        });
+        if due {
+            self.looked = Instant::now();
+        }
+        match told {
+            Ok(false) => ControlFlow::Continue(()),
+            Ok(true) => ControlFlow::Break(()),
+            Err(error) => {
+                self.raised = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// Raises what was raised on the way.
+    pub(crate) fn check(self) -> PyResult<()> {
+        self.raised.map_or(Ok(()), Err)
+    }
+}
+
+/// An error of the library as Python's: sizes and arguments are `ValueError`, files `OSError`, memory `MemoryError`.
+pub(crate) fn raise(error: Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        Error::Io { path, source } => match source.raw_os_error() {
+            Some(code) => PyOSError::new_err((code, source.to_string(), path.display().to_string())),
+            None => PyOSError::new_err(text),
+        },
+        Error::OutOfMemory { .. } => PyMemoryError::new_err(text),
+        Error::Cuda(_) => PyRuntimeError::new_err(text),
+        _ => PyValueError::new_err(text),
+    }
+}
