@@ -33,6 +33,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 fn _residua(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add("Unsupported", m.py().get_type::<run::Unsupported>())?;
     m.add_class::<engine::Engine>()?;
     m.add_class::<report::Report>()?;
     m.add_function(wrap_pyfunction!(krylov::krylov, m)?)?;

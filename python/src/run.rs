@@ -13,6 +13,13 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
+pyo3::create_exception!(
+    residua,
+    Unsupported,
+    PyValueError,
+    "A matrix that the method or the preconditioner that was named does not take."
+);
+
 /// How long a Ctrl-C may wait.
 const ATTENTION: Duration = Duration::from_millis(50);
 
@@ -175,6 +182,7 @@ pub(crate) fn raise(error: Error) -> PyErr {
         },
         Error::OutOfMemory { .. } => PyMemoryError::new_err(text),
         Error::Cuda(_) => PyRuntimeError::new_err(text),
+        Error::Unsupported(_) | Error::Diagonal { .. } | Error::Block { .. } => Unsupported::new_err(text),
         _ => PyValueError::new_err(text),
     }
 }

@@ -18,7 +18,7 @@
 from ._direct import factorized, spsolve
 from ._files import Info, devices, generate, info, models, read, write
 from ._iterative import bicgstab, cg, gmres, lsmr, minres
-from ._residua import Report, __version__
+from ._residua import Report, Unsupported, __version__
 from ._solver import NotConverged, Solver, solve
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "NotConverged",
     "Report",
     "Solver",
+    "Unsupported",
     "__version__",
     "bicgstab",
     "cg",

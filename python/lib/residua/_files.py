@@ -103,7 +103,7 @@ def generate(name: str, size: int | tuple[int, ...] | None = None, **parameters:
     Parameters
     ----------
     name : str
-        One of :func:`models`: "poisson2d", "elasticity3d", "convection-diffusion", "circuit", ...
+        One of :func:`models`: "poisson2d", "elasticity3d", "convection3d", "circuit", ...
     size : int or tuple of int, optional
         Points, elements or rows in each dimension; one number stands for all of them.
     **parameters
@@ -140,7 +140,7 @@ def models() -> dict[str, dict[str, Any]]:
     --------
     >>> import residua
     >>> residua.models()["poisson2d"]["size"]
-    (1000, 1000)
+    (64, 64)
     """
     return {
         name: {"about": about, "size": tuple(size), "parameters": tuple(parameters)}

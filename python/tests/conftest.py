@@ -1,0 +1,32 @@
+"""What all tests share: the folder of real matrices, and SciPy's tests that do not hold here."""
+
+import os
+import pathlib
+
+import pytest
+
+#: Of SciPy's own tests, those that residua does not pass, each with the reason; DEVIATIONS.md says more.
+DEVIATIONS = {
+    "test_scipy_iterative.py::TestGMRES::test_callback": "gmres hears of the true residual, not the preconditioned one",
+    "test_scipy_iterative.py::TestGMRES::test_defective_precond_breakdown": "a zero is asked for to the last bit",
+}
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "fail_slow(seconds): SciPy's own mark, of no meaning here")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        reason = next((why for name, why in DEVIATIONS.items() if item.nodeid.endswith(name)), None)
+        if reason:
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
+
+@pytest.fixture(scope="session")
+def matrices() -> pathlib.Path:
+    """The folder of real matrices, in Matrix Market format."""
+    folder = os.environ.get("RESIDUA_MATRICES")
+    if not folder or not pathlib.Path(folder).is_dir():
+        pytest.skip("RESIDUA_MATRICES names no folder of Matrix Market files")
+    return pathlib.Path(folder)
