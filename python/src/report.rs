@@ -228,6 +228,38 @@ impl Report {
         convergence_svg(&title, &facts, &[curve], self.tolerance)
     }
 
+    /// The report for a notebook: a table, the methods that were tried, and the convergence.
+    fn _repr_html_(&self) -> String {
+        let mut page = String::from("<div><table>");
+        let mut row = |name: &str, value: String| {
+            page.push_str(&format!("<tr><th>{}</th><td>{}</td></tr>", escaped(name), escaped(&value)));
+        };
+        row("outcome", self.message());
+        row("method", format!("{} with {}", self.method(), self.preconditioner()));
+        row("iterations", self.iterations().to_string());
+        row("relative residual", format!("{:.3e}", self.relative_residual()));
+        row("asked for", format!("{:.3e}", self.tolerance));
+        if let Some(error) = self.backward_error() {
+            row("backward error", format!("{error:.3e}"));
+        }
+        row("device", self.device().to_string());
+        row("format", format!("{} {}", self.format(), self.stored()));
+        if let Told::Solver(report) = &self.told {
+            row("seconds", format!("{:.3e}", report.seconds.solve));
+            for decision in &report.trail.decisions {
+                row(decision.subject, format!("{}: {}", decision.chosen, decision.why));
+            }
+            for stage in &report.trail.stages {
+                let end = stage.outcome.map_or("not needed".into(), |outcome| outcome.to_string());
+                row("tried", format!("{} with {}: {end}", stage.method, stage.preconditioner));
+            }
+        }
+        page.push_str("</table>");
+        page.push_str(&self.convergence_svg());
+        page.push_str("</div>");
+        page
+    }
+
     fn __repr__(&self) -> String {
         format!(
             "<residua.Report: {}, {} with {}, {} iterations, relative residual {:.3e}, on {}>",
@@ -239,6 +271,10 @@ impl Report {
             self.device()
         )
     }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// A value of the library as dicts and lists.

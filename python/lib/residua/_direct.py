@@ -16,6 +16,16 @@ from ._solver import NotConverged, Solver
 ASKED = {4: 1e-5, 8: 1e-12}
 ENOUGH = {4: 1e-5, 8: 1e-12}
 
+#: Double precision of single.
+SINGLE = {"float32": "float64", "complex64": "complex128"}
+
+
+def _is_good(report: Any, size: int) -> bool:
+    """Whether x is what a backward stable factorisation gives."""
+    if report.outcome == "singular":
+        return False
+    return report.converged or (report.backward_error is not None and report.backward_error <= ENOUGH[size])
+
 
 class _Factorised:
     """A factorisation, and its solves."""
@@ -29,28 +39,42 @@ class _Factorised:
         dtype = own if dtype is None else dtype
         if dtype.kind == "c" and own.kind == "f":
             dtype = np.dtype(np.float64 if dtype == np.complex128 else np.float32)
-        self.real = np.finfo(dtype).dtype.itemsize
-        self.solver = Solver(
-            A, "direct", "cpu", rtol=ASKED[self.real], dtype=dtype, right_hand_sides=max(right_hand_sides, 1),
-            _keep=False,
-        )  # fmt: skip
+        self.size = np.finfo(dtype).dtype.itemsize
+        self.count = max(right_hand_sides, 1)
+        # The caller may change A before a solve in double precision is found to be needed.
+        self.matrix = A.copy() if self.size == 4 and hasattr(A, "copy") else None
+        self.solver = self._solver(A, dtype)
+
+    def _solver(self, A: Any, dtype: np.dtype) -> Solver:
+        return Solver(
+            A, "direct", "cpu", rtol=ASKED[self.size], dtype=dtype, right_hand_sides=self.count, _keep=False
+        )
 
     def solve(self, b: Any) -> np.ndarray:
         """x, as good as a factorisation can make it; NaN with a MatrixRankWarning where A is singular."""
-        x, reports = self.solver._solve_host(b, None, None, None)
-        reports = reports if isinstance(reports, list) else [reports]
-        for report in reports:
-            enough = report.backward_error is not None and report.backward_error <= ENOUGH[self.real]
-            if report.converged or (enough and report.outcome != "singular"):
-                continue
-            if report.outcome == "singular":
-                from scipy.sparse.linalg import MatrixRankWarning
-
-                warnings.warn("Matrix is exactly singular", MatrixRankWarning, stacklevel=3)
-                x.fill(np.nan)
+        x, reports = self._solve(b)
+        if all(_is_good(report, self.size) for report in reports):
+            return x
+        if self.matrix is not None:
+            # Singular to single precision is not singular yet.
+            dtype = x.dtype
+            self.solver = self._solver(self.matrix, np.dtype(SINGLE[self.solver.dtype.name]))
+            self.matrix = None
+            x, reports = self._solve(b)
+            x = x.astype(dtype)
+            if all(_is_good(report, self.size) for report in reports):
                 return x
-            raise NotConverged(x, reports)
-        return x
+        if any(report.outcome == "singular" for report in reports):
+            from scipy.sparse.linalg import MatrixRankWarning
+
+            warnings.warn("Matrix is exactly singular", MatrixRankWarning, stacklevel=3)
+            x.fill(np.nan)
+            return x
+        raise NotConverged(x, reports)
+
+    def _solve(self, b: Any) -> tuple[np.ndarray, list]:
+        x, reports = self.solver._solve_host(b, None, None, None)
+        return x, reports if isinstance(reports, list) else [reports]
 
 
 def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = True) -> Any:

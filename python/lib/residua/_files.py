@@ -93,7 +93,7 @@ def write(path: str | os.PathLike, a: Any, *, comment: str | None = None, detect
     if a.ndim not in (1, 2):
         raise ValueError(f"an array of shape {a.shape}: one or two dimensions are needed")
     columns = a.reshape(a.shape[0], -1) if a.size else a.reshape(a.shape[0], a.shape[1] if a.ndim == 2 else 1)
-    values = np.asarray(columns, dtype=_matrix.scalar_type(a.dtype)).reshape(-1, order="F")
+    values = np.ascontiguousarray(columns.reshape(-1, order="F"), dtype=_matrix.scalar_type(a.dtype))
     _residua.write_dense(os.fspath(path), columns.shape, values, comment)
 
 

@@ -57,7 +57,8 @@ class Solver:
     A : sparse or dense matrix, shape (m, n)
         SciPy's sparse matrices and arrays in any format, with int32 or int64 indices; two-dimensional arrays; sparse
         matrices of CuPy, torch and JAX, which are copied through the host. float32, float64, complex64 or complex128;
-        integers and booleans become float64. Only ``method="lsmr"`` takes m != n. A is read and never changed.
+        integers and booleans become float64. With m != n, "auto" and "lsmr" find least-squares solutions, whose report
+        is ``solved``, not ``converged``. A is read and never changed.
     method : str
         "auto", "cg", "minres", "gmres", "bicgstab", "lsmr" or "direct".
     device : str
@@ -86,7 +87,9 @@ class Solver:
     Raises
     ------
     ValueError
-        On a matrix that is not square or inconsistent, or a setting out of its domain.
+        On a matrix that is inconsistent, or a setting out of its domain.
+    Unsupported
+        A ValueError: on a matrix that the method or the preconditioner that was named does not take.
     TypeError
         On values that are no numbers, or of more than double precision.
     RuntimeError

@@ -1,0 +1,49 @@
+"""What the documentation shows, and the stubs."""
+
+import ast
+import doctest
+import importlib
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import residua
+
+FOLDER = pathlib.Path(__file__).resolve().parent.parent
+MODULES = ["residua", "residua._solver", "residua._iterative", "residua._direct", "residua._files"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_the_docstrings(name):
+    results = doctest.testmod(importlib.import_module(name))
+    assert results.attempted > 0 and results.failed == 0
+
+
+def test_all_that_is_public_is_documented():
+    for name in residua.__all__:
+        thing = getattr(residua, name)
+        if callable(thing):
+            assert thing.__doc__ and len(thing.__doc__) > 40, name
+
+
+def test_the_first_example_runs():
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / "examples" / "first.py")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 and "converged" in done.stdout, done.stderr
+
+
+def test_the_stub_names_what_the_compiled_half_has():
+    stub = ast.parse((FOLDER / "lib" / "residua" / "_residua.pyi").read_text())
+    module = importlib.import_module("residua._residua")
+    told = {node.name: node for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    real = {name for name in dir(module) if not name.startswith("__")}
+    assert set(told) == real
+    for name, node in told.items():
+        if isinstance(node, ast.ClassDef):
+            members = {each.name for each in node.body if isinstance(each, ast.FunctionDef)} - {"__init__", "__new__"}
+            own = {each for each in vars(getattr(module, name)) if not each.startswith("__")}
+            if name != "Unsupported":
+                assert members == own, name
