@@ -8,9 +8,15 @@ import importlib.util
 import os
 import pathlib
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from . import _dlpack
+from ._dlpack import Place
+
+#: CUDA's legacy default stream, in DLPack and in the driver.
+LEGACY = 1
 
 
 @functools.cache
@@ -27,22 +33,13 @@ def find_compiler() -> str | None:
     except (ImportError, ValueError):
         return None
     roots = [pathlib.Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
-    for below in ("cu13/lib", "cuda_nvrtc/lib"):
+    for below in ("cu13/lib", "cuda_nvrtc/lib", "cu12/lib"):
         for root in roots:
             folder = root / below
             if any(folder.glob("libnvrtc.so*")):
                 os.environ["RESIDUA_NVRTC"] = str(folder)
                 return str(folder)
     return None
-
-
-class Vector(NamedTuple):
-    """An array on a GPU, in one piece."""
-
-    address: int
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    ordinal: int
 
 
 @functools.cache
@@ -61,14 +58,6 @@ def _check(status: int, what: str) -> None:
         raise RuntimeError(f"cuda: {what} failed with error {status}")
 
 
-def _ordinal(address: int) -> int:
-    """The number of the device on which an address lies."""
-    ordinal = ctypes.c_int(-1)
-    # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-    _check(_driver().cuPointerGetAttribute(ctypes.addressof(ordinal), 9, address), "asking for an address's device")
-    return ordinal.value
-
-
 @functools.cache
 def _context(ordinal: int) -> int:
     context = ctypes.c_void_p()
@@ -76,68 +65,98 @@ def _context(ordinal: int) -> int:
     return context.value or 0
 
 
-def _wait(array: Any, ordinal: int, stream: Any) -> None:
-    """Waits until what writes the array has ended.
-
-    torch names no stream in its interface, and JAX none either: theirs are asked. Of others the interface names the
-    stream, and without one the producer says that there is nothing to wait for.
-    """
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(array, torch.Tensor):
-        torch.cuda.current_stream(array.device).synchronize()
-        return
-    if hasattr(array, "block_until_ready"):
-        array.block_until_ready()
-        return
-    if stream is None:
-        return
-    if stream == 0:
-        raise ValueError("stream 0 of the CUDA array interface is ambiguous: 1 or 2 is needed")
+def _wait(ordinal: int, stream: int) -> None:
+    """Waits, without the interpreter's lock, until a stream has done what was queued on it."""
     driver = _driver()
     _check(driver.cuCtxPushCurrent_v2(_context(ordinal)), "entering the device")
     try:
         _check(driver.cuStreamSynchronize(stream), "waiting for the producer's stream")
     finally:
-        driver.cuCtxPopCurrent_v2(ctypes.addressof(ctypes.c_void_p()))
+        old = ctypes.c_void_p()
+        driver.cuCtxPopCurrent_v2(ctypes.addressof(old))
 
 
-def describe(array: Any, *, order: str = "C") -> Vector:
-    """Address, shape, type and device of an array that describes itself by the CUDA array interface.
-
-    Raises
-    ------
-    ValueError
-        Where it has gaps: columns have to lie one behind the other (``order="F"``), or it is of one dimension.
-    """
+def _by_interface(array: Any) -> Place:
+    """Where an array lies by the CUDA array interface, its stream waited for."""
     interface = array.__cuda_array_interface__
+    if interface.get("mask") is not None:
+        raise ValueError("a masked array has no values to solve for")
     shape = tuple(int(extent) for extent in interface["shape"])
     dtype = np.dtype(interface["typestr"])
     strides = interface.get("strides")
-    expected = np.empty((0,) + shape[1:], dtype, order="C").strides if order == "C" else None
-    if strides is not None and len(shape) == 1 and shape[0] > 1 and tuple(strides) != (dtype.itemsize,):
-        raise ValueError("the array has gaps: make it contiguous")
-    if len(shape) == 2 and min(shape) > 1:
-        have = tuple(strides) if strides is not None else expected
-        if have != (dtype.itemsize, dtype.itemsize * shape[0]):
-            raise ValueError("several right-hand sides on a GPU must lie one behind the other (Fortran order)")
-    if interface.get("mask") is not None:
-        raise ValueError("masked arrays have no values to solve for")
+    if strides is None:
+        strides = tuple(int(np.prod(shape[i + 1 :], dtype=np.int64)) * dtype.itemsize for i in range(len(shape)))
     address = int(interface["data"][0])
-    ordinal = _ordinal(address) if address else 0
-    _wait(array, ordinal, interface.get("stream"))
-    return Vector(address, shape, dtype, ordinal)
+    ordinal = ctypes.c_int(0)
+    if address:
+        # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        status = _driver().cuPointerGetAttribute(ctypes.addressof(ordinal), 9, address)
+        _check(status, "asking for an address's device")
+    stream = interface.get("stream")
+    if stream == 0:
+        raise ValueError("stream 0 of the CUDA array interface is ambiguous: 1 or 2 is needed")
+    if stream is not None:
+        _wait(ordinal.value, int(stream))
+    return Place(address, shape, tuple(strides), dtype, (_dlpack.CUDA, ordinal.value), array)
+
+
+def place(array: Any) -> Place:
+    """Where an array on a GPU lies, when all that writes it has ended.
+
+    DLPack comes first, for it orders streams: torch's CUDA array interface names none. The host waits.
+    """
+    if _dlpack.is_on_gpu(array):
+        found = _dlpack.place(array, LEGACY)
+        _wait(found.device[1], LEGACY)
+        return found
+    return _by_interface(array)
+
+
+def is_packed(found: Place) -> bool:
+    """Whether the values lie one behind the other, column after column."""
+    step = found.dtype.itemsize
+    for extent, stride in zip(found.shape, found.strides):
+        if extent > 1 and stride != step:
+            return False
+        step *= extent
+    return True
+
+
+def is_on_gpu(array: Any) -> bool:
+    """Whether an array says that it lies on an NVIDIA GPU. Nothing is imported to find out."""
+    if isinstance(array, (np.ndarray, np.generic, list, tuple, int, float, complex)):
+        return False
+    return _dlpack.is_on_gpu(array) or getattr(array, "__cuda_array_interface__", None) is not None
+
+
+def ordinal_of(array: Any) -> int:
+    """The number of the GPU on which an array lies."""
+    return place(plain(array)).device[1]
+
+
+def plain(array: Any) -> Any:
+    """An array without torch's gradient and lazy conjugation, which neither protocol exports."""
+    for name in ("detach", "resolve_conj", "resolve_neg"):
+        if hasattr(array, name):
+            array = getattr(array, name)()
+    return array
+
+
+def _package(array: Any) -> str:
+    return type(array).__module__.partition(".")[0]
 
 
 def _like(b: Any, shape: tuple[int, ...], x0: Any) -> Any:
-    """A new array of b's kind on b's device: x0's values, or zeros. Its columns lie one behind the other."""
-    package = type(b).__module__.partition(".")[0]
-    if package == "torch":
+    """A new array of b's kind on b's device, column after column: x0's values, or zeros. None for other kinds.
+
+    JAX's arrays cannot be written to.
+    """
+    if _package(b) == "torch":
         torch = sys.modules["torch"]
-        x = torch.zeros(tuple(reversed(shape)), dtype=b.dtype, device=b.device).permute(*reversed(range(len(shape))))
-        if x0 is not None:
-            x.copy_(x0.detach())
-        return x
-    if package == "cupy":
+        backwards = tuple(reversed(shape))
+        x = torch.zeros(backwards, dtype=b.dtype, device=b.device).permute(*reversed(range(len(shape))))
+        return x if x0 is None else x.copy_(plain(x0))
+    if _package(b) == "cupy":
         cupy = sys.modules["cupy"]
         with cupy.cuda.Device(b.device.id):
             x = cupy.zeros(shape, dtype=b.dtype, order="F")
@@ -147,11 +166,18 @@ def _like(b: Any, shape: tuple[int, ...], x0: Any) -> Any:
     return None
 
 
-def solve(solver: Any, b: Any, x0: Any) -> tuple[Any, Any]:
+def _columns(b: Any) -> Any:
+    """b with its columns one behind the other: itself where they lie so, else a copy on its device."""
+    if _package(b) == "torch":
+        return b.contiguous() if b.dim() == 1 else b.t().contiguous().t()
+    return sys.modules["cupy"].asfortranarray(b)
+
+
+def solve(solver: Any, ordinal: int | None, b: Any, x0: Any) -> tuple[Any, Any]:
     """Solves with a right-hand side on a GPU; x is an array of the same kind there.
 
-    Where the solver computes on that GPU and has b's type, nothing goes through the host. Otherwise, and for JAX,
-    whose arrays cannot be written to, b goes to the host and x back.
+    ``ordinal`` is the GPU of the solver, None for the CPU. Where b is on it and of the solver's type, nothing goes
+    through the host. Otherwise, and for JAX, b goes to the host and x comes back.
     """
     rows, columns = solver.shape
     shape = tuple(int(extent) for extent in b.shape)
@@ -161,47 +187,47 @@ def solve(solver: Any, b: Any, x0: Any) -> tuple[Any, Any]:
     if x0 is not None and tuple(x0.shape) != target:
         raise ValueError(f"x0 has shape {tuple(x0.shape)}: {target} is needed")
     several = len(shape) == 2 and shape[1] != 1
-    on_cpu = solver.device.startswith("cpu")
-    x = None if on_cpu else _like(_detached(b), target, x0)
-    if x is not None and 0 not in shape:
-        right = describe(_packed(_detached(b)))
-        left = describe(x)
-        if right.dtype == solver.dtype and left.ordinal == right.ordinal:
+    if ordinal is not None and 0 not in shape and _package(b) in ("torch", "cupy"):
+        given = _columns(plain(b))
+        right = place(given)
+        if right.dtype == solver.dtype and right.device[1] == ordinal:
+            x = _like(b, target, x0)
+            left = place(x)
+            if not is_packed(right) or not is_packed(left):
+                raise RuntimeError("columns of a copy do not lie one behind the other")
             reports = solver._engine.solve_device(
-                right.ordinal, (right.address, int(np.prod(shape))), (left.address, int(np.prod(target))), several
+                ordinal, (right.address, int(np.prod(shape))), (left.address, int(np.prod(target))), several
             )
+            del right, left
             return x, reports if several else reports[0]
-    from . import _matrix
-
-    host, report = solver._solve_host(
-        _matrix.to_numpy(b), None if x0 is None else _matrix.to_numpy(x0), None, None
-    )
-    return _back(b, host), report
+    start = None if x0 is None else to_host(x0)
+    x, report = solver._solve_host(to_host(b), start, None, None)
+    return back(b, x), report
 
 
-def _detached(array: Any) -> Any:
-    """An array without torch's gradient, which its description refuses."""
-    return array.detach() if hasattr(array, "detach") else array
+def to_host(array: Any) -> np.ndarray:
+    """A copy on the host of an array of CuPy, torch, JAX or anything that NumPy can read."""
+    if isinstance(array, np.ndarray):
+        return array
+    if _package(array) in ("cupy", "cupyx"):
+        return array.get()
+    if hasattr(array, "cpu") and hasattr(array, "detach"):
+        return plain(array).cpu().numpy()
+    if hasattr(array, "copy_to_host"):
+        return array.copy_to_host()
+    return np.asarray(array)
 
 
-def _packed(b: Any) -> Any:
-    """b with its columns one behind the other: itself, or a copy on its device."""
-    if len(b.shape) == 1:
-        return b.contiguous() if hasattr(b, "contiguous") else sys.modules["cupy"].ascontiguousarray(b)
-    if hasattr(b, "contiguous"):
-        return b.t().contiguous().t()
-    return sys.modules["cupy"].asfortranarray(b)
-
-
-def _back(b: Any, x: np.ndarray) -> Any:
-    """x on b's device, of b's kind; on the host where that kind is not known."""
-    package = type(b).__module__.partition(".")[0]
-    if package == "torch":
+def back(b: Any, x: np.ndarray) -> Any:
+    """x as an array of b's kind on b's device; on the host where that kind is not known."""
+    if not is_on_gpu(b):
+        return x
+    if _package(b) == "torch":
         return sys.modules["torch"].as_tensor(np.ascontiguousarray(x), device=b.device)
-    if package == "cupy":
+    if _package(b) == "cupy":
         cupy = sys.modules["cupy"]
         with cupy.cuda.Device(b.device.id):
             return cupy.asarray(x)
-    if package in ("jax", "jaxlib"):
+    if _package(b) in ("jax", "jaxlib"):
         return sys.modules["jax"].device_put(x, next(iter(b.devices())))
     return x

@@ -8,7 +8,7 @@ from typing import Any, Callable
 import numpy as np
 import scipy.sparse as sparse
 
-from . import _matrix
+from . import _device, _matrix
 from ._solver import NotConverged, Solver
 
 #: Relative residuals that are asked for, by the bytes of a real number; and backward errors that will do where
@@ -124,7 +124,7 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
     dtype = _matrix.scalar_type(own, _matrix.scalar_type(dense.dtype))
     count = dense.shape[1] if dense.ndim == 2 else 1
     x = _Factorised(A, dtype, count).solve(dense)
-    return type(b)(x) if several else x
+    return type(b)(x) if several else _device.back(b, x)
 
 
 def factorized(A: Any) -> Callable[[Any], np.ndarray]:

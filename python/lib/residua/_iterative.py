@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from . import _matrix, _residua
+from . import _device, _matrix, _residua
 from ._operator import Operator, preconditioner, typed
 from ._solver import Solver
 
@@ -23,6 +23,7 @@ class System:
     """A x = b with what the callers of SciPy's functions may give, checked."""
 
     def __init__(self, A: Any, b: Any, x0: Any, M: Any, *, square: bool = True) -> None:
+        self.given = b
         b = _matrix.to_numpy(b)
         self.operator = Operator(A, b)
         rows, columns = self.operator.shape
@@ -44,6 +45,10 @@ class System:
             if not np.can_cast(x0.dtype, self.dtype, "same_kind"):
                 raise TypeError(f"x0 of type {x0.dtype} for a system of {self.dtype}")
             self.x[:] = _matrix.vector("x0", x0, self.dtype, columns)
+
+    def answer(self) -> Any:
+        """The solution, as an array of b's kind."""
+        return _device.back(self.given, self.x)
 
     def solve(
         self,
@@ -113,7 +118,7 @@ def _solve(name: str, A: Any, b: Any, x0: Any, rtol: Any, atol: Any, maxiter: An
     system = System(A, b, x0, M)
     limit = _limit(maxiter, 10 * system.operator.shape[0])
     report = system.solve(name, rtol, atol, limit, callback=callback, device=device)
-    return system.x, info_of(report)
+    return system.answer(), info_of(report)
 
 
 def cg(
@@ -223,7 +228,7 @@ def minres(
     report = system.solve("minres", rtol, 0.0, _limit(maxiter, 5 * operator.shape[0]), callback=callback, device=device)
     if show:
         print(f"minres: {report!r}")
-    return system.x, info_of(report)
+    return system.answer(), info_of(report)
 
 
 def _check_symmetric(apply: Callable, b: np.ndarray, message: str) -> None:
@@ -294,10 +299,10 @@ def gmres(
     limit = _limit(maxiter, 10 * n)
     if callback is None:
         report = system.solve("gmres", rtol, atol, limit * cycle, restart=restart, device=device)
-        return system.x, _cycles(report, limit, cycle)
+        return system.answer(), _cycles(report, limit, cycle)
     if kind == "x":
         report = system.solve("gmres", rtol, atol, limit * cycle, restart=cycle, callback=callback)
-        return system.x, _cycles(report, limit, cycle)
+        return system.answer(), _cycles(report, limit, cycle)
     norm = float(np.linalg.norm(system.b))
 
     def observer(_: int, iteration: int, residual: float) -> bool:
@@ -307,7 +312,7 @@ def gmres(
 
     most = limit if kind == "legacy" else limit * cycle
     report = system.solve("gmres", rtol, atol, most, restart=cycle, observer=observer)
-    return system.x, info_of(report) if kind == "legacy" else _cycles(report, limit, cycle)
+    return system.answer(), info_of(report) if kind == "legacy" else _cycles(report, limit, cycle)
 
 
 def _cycles(report: Any, limit: int, cycle: int) -> int:

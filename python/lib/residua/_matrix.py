@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sparse
 
+from ._device import is_on_gpu
+from ._device import to_host as to_numpy
+
 TYPES = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.complex64), np.dtype(np.complex128))
 INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 
@@ -50,22 +53,6 @@ def _indices(array: np.ndarray) -> np.ndarray:
 
 def _flat(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=dtype).reshape(-1)
-
-
-def is_on_gpu(array: Any) -> bool:
-    """Whether an array says that it lies on an NVIDIA GPU. Nothing is imported to find out."""
-    if type(array).__module__.partition(".")[0] == "numpy":
-        return False
-    return getattr(array, "__cuda_array_interface__", None) is not None
-
-
-def to_numpy(array: Any) -> np.ndarray:
-    """A copy on the host of an array of CuPy, torch, JAX or anything that NumPy can read."""
-    if hasattr(array, "get") and is_on_gpu(array):
-        return array.get()
-    if hasattr(array, "detach") and hasattr(array, "cpu"):
-        return array.detach().cpu().numpy()
-    return np.asarray(array)
 
 
 def from_foreign(a: Any) -> Any:

@@ -142,7 +142,14 @@ class Solver:
         self._engine = _residua.Engine(*arrays, _keep, settings)
         self._shape = arrays.shape
         self._dtype = arrays.values.dtype
+        self._device = device
         self._report: Any = None
+
+    def _ordinal(self) -> int | None:
+        """The number of the GPU that it computes on; None on the CPU."""
+        if self._engine.device.startswith("cpu"):
+            return None
+        return int(self._device.partition(":")[2] or 0)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -224,7 +231,7 @@ class Solver:
         if _matrix.is_on_gpu(b):
             if callback is not None or out is not None:
                 raise TypeError("out and callback are for vectors on the host")
-            x, report = _device.solve(self, b, x0)
+            x, report = _device.solve(self, self._ordinal(), b, x0)
         else:
             x, report = self._solve_host(b, x0, out, callback)
         self._report = report
@@ -355,7 +362,8 @@ def solve(A: Any, b: Any, rtol: float = 1e-8, *, x0: Any = None, **settings: Any
     A : sparse or dense matrix, shape (n, n)
         As of :class:`Solver`.
     b : array, shape (n,), (n, 1) or (n, k)
-        One right-hand side or several, one a column. The type of x is NumPy's result type of A and b.
+        One right-hand side or several, one a column. The type of x is NumPy's result type of A and b. An array on a
+        GPU is solved for there, in A's type, unless ``device`` says otherwise.
     rtol : float
         ||b - A x|| <= rtol ||b||, computed anew from x, for each right-hand side. In single precision at least 1e-6
         can be met as a rule.
@@ -385,7 +393,9 @@ def solve(A: Any, b: Any, rtol: float = 1e-8, *, x0: Any = None, **settings: Any
     True
     """
     dtype = None
-    if not _matrix.is_on_gpu(b):
+    if _matrix.is_on_gpu(b):
+        settings.setdefault("device", f"cuda:{_device.ordinal_of(b)}")
+    else:
         A, b = _matrix.from_foreign(A), _matrix.to_numpy(b)
         own = A.dtype if hasattr(A, "dtype") else np.asarray(A).dtype
         dtype = _matrix.scalar_type(own, b.dtype)

@@ -1,0 +1,100 @@
+"""What of the way to a GPU can be tested without one; tests/gpu_vectors.py does the rest on a machine that has one."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import residua
+from residua import _device, _dlpack
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128, np.int32])
+def test_dlpack_tells_where_an_array_lies(dtype):
+    for array in (
+        np.ones(5, dtype),
+        np.ones((4, 3), dtype),
+        np.asfortranarray(np.ones((4, 3), dtype)),
+        np.ones(20, dtype)[4:],
+        np.ones((6, 6), dtype)[1:4, ::2],
+    ):
+        found = _dlpack.place(array, None)
+        assert found.address == array.ctypes.data and found.shape == array.shape and found.dtype == dtype
+        assert found.strides == array.strides and found.device == (_dlpack.CPU, 0)
+        assert _device.is_packed(found) == array.flags.f_contiguous
+    assert not _dlpack.is_on_gpu(np.ones(3)) and not _device.is_on_gpu(np.ones(3))
+
+
+class OldProducer:
+    """A producer from before version 1.0 of the protocol."""
+
+    def __init__(self, array):
+        self.array = array
+        self.calls = []
+
+    def __dlpack__(self, stream=None):
+        self.calls.append(stream)
+        return self.array.__dlpack__()
+
+
+def test_old_producers_are_asked_without_a_version():
+    producer = OldProducer(np.arange(4.0))
+    found = _dlpack.place(producer, 1)
+    assert found.address == producer.array.ctypes.data and producer.calls == [1]
+
+
+class OnGpu:
+    """An array that claims to lie on a GPU, by the CUDA array interface."""
+
+    def __init__(self, **changes):
+        self.__cuda_array_interface__ = {
+            "shape": (3,), "typestr": "<f8", "data": (0, False), "version": 3, "strides": None, **changes,
+        }  # fmt: skip
+
+
+def test_the_cuda_array_interface_is_read():
+    assert _device.is_on_gpu(OnGpu())
+    found = _device._by_interface(OnGpu(shape=(3, 2), typestr="<c16"))
+    assert found.strides == (32, 16) and found.dtype == np.complex128
+    with pytest.raises(ValueError, match="stream 0"):
+        _device._by_interface(OnGpu(stream=0))
+    with pytest.raises(ValueError, match="masked"):
+        _device._by_interface(OnGpu(mask=OnGpu()))
+
+
+def test_the_interpreters_own_compiler_is_found(tmp_path):
+    folder = tmp_path / "nvidia" / "cuda_nvrtc" / "lib"
+    folder.mkdir(parents=True)
+    (folder / "libnvrtc.so.12").write_bytes(b"")
+    environment = {name: value for name, value in os.environ.items() if name != "RESIDUA_NVRTC"}
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from residua import _device; print(_device.find_compiler())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == str(folder)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**environment, "RESIDUA_NVRTC": "/set"}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "/set"
+
+
+torch = None
+try:
+    import torch
+except ImportError:
+    pass
+
+
+@pytest.mark.skipif(torch is None, reason="torch is not installed")
+def test_matrices_of_torch_on_the_host():
+    a = residua.generate("poisson2d", (10, 10))
+    csr = torch.sparse_csr_tensor(
+        torch.from_numpy(a.indptr), torch.from_numpy(a.indices), torch.from_numpy(a.data), size=a.shape
+    )
+    b = np.ones(100)
+    for matrix in (csr, csr.to_sparse_csc(), csr.to_sparse_coo(), csr.to_dense()):
+        x = residua.solve(matrix, torch.from_numpy(b), rtol=1e-10)
+        assert np.linalg.norm(b - a @ np.asarray(x)) <= 1e-9
