@@ -3,9 +3,9 @@
 use crate::engine::Value;
 use numpy::{PyArray1, PyArrayMethods, ToPyArray};
 use pyo3::prelude::*;
-use residua::{Csr, Error, Host, LinearOperator, Result};
 use residua::backend::Op;
 use residua::precondition::Preconditioner;
+use residua::{Csr, Error, Host, LinearOperator, Result};
 use std::sync::Mutex;
 
 /// What Python raised inside of a call of the library, which knows its own errors alone.
@@ -82,7 +82,11 @@ impl<T: Value> LinearOperator<T, Host> for Called<'_> {
         let function = match (op, self.adjoint) {
             (Op::None, _) => self.product,
             (Op::ConjugateTranspose, Some(adjoint)) => adjoint,
-            _ => return Err(Error::Unsupported("an operator without rmatvec for a method that needs it".into())),
+            _ => {
+                return Err(Error::Unsupported(
+                    "an operator without rmatvec for a method that needs it".into(),
+                ));
+            }
         };
         let mut product = backend.zeros::<T>(y.len())?;
         call(function, self.raised, x, &mut product)?;

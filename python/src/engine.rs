@@ -340,6 +340,7 @@ impl Engine {
 impl Engine {
     /// Asks the solver, waiting without the interpreter's lock for a solve that is under way.
     fn tell<R: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Typed) -> R + Send) -> PyResult<R> {
-        py.detach(|| self.lock().as_ref().map(ask)).ok_or_else(|| PyRuntimeError::new_err("the solver is gone"))
+        py.detach(|| self.lock().as_ref().map(ask))
+            .ok_or_else(|| PyRuntimeError::new_err("the solver is gone"))
     }
 }

@@ -18,10 +18,11 @@ use std::sync::atomic::AtomicBool;
 /// Shape, offsets, columns and values of a matrix.
 fn parts<'py, T: Value>(py: Python<'py>, a: &Csr<T>) -> PyResult<Bound<'py, PyAny>> {
     let shape = (a.rows(), a.columns());
-    let (offsets, parts) = (offsets_of(&a), a.parts());
+    let (offsets, parts) = (offsets_of(a), a.parts());
     // SciPy's indices are signed: below 2^31 they are the same in 32 bits, else it needs 64.
     let (indices, values) = (parts.indices, parts.values);
-    let narrow = offsets.last().is_none_or(|&last| last <= i64::from(i32::MAX)) && shape.1 <= i32::MAX as usize;
+    let narrow =
+        offsets.last().is_none_or(|&last| last <= i64::from(i32::MAX)) && shape.1 <= i32::MAX as usize;
     let parts = if narrow {
         let offsets: Vec<i32> = offsets.iter().map(|&offset| offset as i32).collect();
         let indices: Vec<i32> = indices.iter().map(|&index| index as i32).collect();
@@ -37,7 +38,7 @@ fn parts<'py, T: Value>(py: Python<'py>, a: &Csr<T>) -> PyResult<Bound<'py, PyAn
 
 /// A file, as it is stored in memory.
 enum Contents<T: Scalar> {
-    Sparse(Csr<T>),
+    Sparse(Box<Csr<T>>),
     Dense(usize, usize, Vec<T>),
 }
 
@@ -48,7 +49,8 @@ fn contents<T: Scalar>(path: &Path, format: Format) -> residua::Result<Contents<
         return Ok(Contents::Dense(file.rows(), file.columns(), file.into_values()));
     }
     let (header, triplets, _) = market::read_triplets::<T>(path, &options)?.into_parts();
-    Ok(Contents::Sparse(Assembler::default().symmetry(header.symmetry()).to_csr(&Host, triplets)?))
+    let a = Assembler::default().symmetry(header.symmetry()).to_csr(&Host, triplets)?;
+    Ok(Contents::Sparse(Box::new(a)))
 }
 
 fn told<T: Value>(py: Python<'_>, path: &Path, format: Format) -> PyResult<Py<PyAny>> {
@@ -120,9 +122,8 @@ fn full<T: Value>(
     options: &WriteOptions,
 ) -> PyResult<()> {
     let values = values.as_slice()?;
-    let done = detached(py, &AtomicBool::new(false), || {
-        market::write_dense(path, rows, columns, values, options)
-    })?;
+    let done =
+        detached(py, &AtomicBool::new(false), || market::write_dense(path, rows, columns, values, options))?;
     done.map_err(raise)
 }
 

@@ -20,7 +20,8 @@ fn looked<'py, T: Value>(
 ) -> PyResult<(Bound<'py, PyAny>, Vec<String>, Bound<'py, PyAny>)> {
     let arrays =
         Arrays { layout, shape, first: first.slice()?, second: second.slice()?, values: values.as_slice()? };
-    let found = detached(py, &AtomicBool::new(false), || Look::of(&arrays.build(false)?.0))?.map_err(raise)?;
+    let found =
+        detached(py, &AtomicBool::new(false), || Look::of(&arrays.build(false)?.0))?.map_err(raise)?;
     let methods: Vec<MethodFit> = found.methods();
     Ok((json(py, &found)?, found.words(), json(py, &methods)?))
 }

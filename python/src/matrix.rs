@@ -3,7 +3,7 @@
 
 use numpy::{Element, PyReadonlyArray1};
 use pyo3::prelude::*;
-use residua::assemble::{Assembly, Assembler};
+use residua::assemble::{Assembler, Assembly};
 use residua::backend::OffsetsRef;
 use residua::{Csr, Error, Host, Result, Scalar, Triplets};
 
@@ -130,7 +130,8 @@ impl<T: Scalar + Element> Arrays<'_, T> {
                 if self.layout == Layout::Rows { (of_entries, second) } else { (second, of_entries) }
             }
         };
-        let triplets = Triplets::from_parts(rows, columns, row_indices, column_indices, self.values.to_vec())?;
+        let triplets =
+            Triplets::from_parts(rows, columns, row_indices, column_indices, self.values.to_vec())?;
         if keep {
             let (a, assembly) = Assembly::new(&Host, &triplets)?;
             return Ok((a.copied(&Host)?, Some((a, assembly))));

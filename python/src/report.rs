@@ -79,7 +79,9 @@ impl Report {
     #[getter]
     fn fault_iteration(&self) -> Option<usize> {
         match of!(self, report => report.outcome) {
-            Outcome::NotPositiveDefinite { iteration, .. } | Outcome::Breakdown { iteration } => Some(iteration),
+            Outcome::NotPositiveDefinite { iteration, .. } | Outcome::Breakdown { iteration } => {
+                Some(iteration)
+            }
             _ => None,
         }
     }

@@ -135,7 +135,7 @@ impl<'a> Ear<'a> {
         Self { observer, stop, looked: Instant::now(), raised: None }
     }
 
-/// Takes an iteration in; `observer(right-hand side, iteration, residual norm)` ends the solve by returning True.
+    /// Takes an iteration in; `observer(right-hand side, iteration, residual norm)` ends the solve by returning True.
     pub(crate) fn hear(&mut self, right_hand_side: usize, iteration: usize, norm: f64) -> ControlFlow<()> {
         if self.stop.load(Ordering::Relaxed) {
             return ControlFlow::Break(());

@@ -6,7 +6,7 @@
 use crate::engine::Value;
 use residua::backend::{Alone, Space};
 use residua::krylov::{Aim, Method, Outcome, System, Vectors};
-use residua::{Host, Real, Result, Scalar};
+use residua::{Host, LinearOperator, Real, Result, Scalar};
 use std::fmt;
 use std::sync::Mutex;
 
@@ -28,12 +28,9 @@ pub(crate) struct Watched<'a, T: Scalar, M> {
 
 impl<'a, T: Value, M: Method<T, Host>> Watched<'a, T, M> {
     pub(crate) fn new(method: M, b: &'a [T], latest: &'a Mutex<Vec<T>>, show: Option<Show<'a, T>>) -> Self {
-        let norm = norm(b);
-        let exponent = if norm > 0.0 && norm.is_finite() { norm.log2().round() } else { 0.0 };
-        let unit = T::from_f64(exponent.exp2());
         let (rows, columns) = method.shape();
         let (base, room) = (vec![T::zero(); columns], vec![T::zero(); rows]);
-        Self { method, b, unit, base, room, latest, show, started: false }
+        Self { method, b, unit: T::one(), base, room, latest, show, started: false }
     }
 
     fn is_cyclic(&self) -> bool {
@@ -49,26 +46,36 @@ impl<'a, T: Value, M: Method<T, Host>> Watched<'a, T, M> {
     }
 
     /// Takes the x over that the driver starts from: `steps` holds it, unless its residual is another one than what the
-    /// method is to start from, because the driver has dropped these steps.
-    fn rebase(&mut self, a: &dyn residua::LinearOperator<T, Host>) -> Result<()> {
+    /// method is to start from, because the driver has dropped these steps. The first start tells the unit: that in
+    /// which the residual is given.
+    fn rebase(&mut self, a: &dyn LinearOperator<T, Host>) -> Result<()> {
         let Vectors { steps, residual, .. } = self.method.vectors();
-        if self.started {
-            a.apply(&Host, steps, &mut self.room)?;
-            let of_steps = self.b.iter().zip(&self.room).map(|(&b, &ax)| b - ax);
-            let apart: Vec<T> = of_steps.zip(residual.iter()).map(|(new, &r)| new - self.unit * r).collect();
-            let given: Vec<T> = residual.iter().map(|&r| self.unit * r).collect();
-            if norm(&apart) > 0.5 * norm(&given) {
-                return Ok(());
-            }
+        a.apply(&Host, steps, &mut self.room)?;
+        for (ax, &b) in self.room.iter_mut().zip(self.b) {
+            *ax = b - *ax;
+        }
+        let true_norm = norm(&self.room);
+        if !self.started {
+            self.unit = T::from_f64((true_norm / norm(residual)).log2().round().exp2());
+        }
+        for (r, &given) in self.room.iter_mut().zip(residual.iter()) {
+            *r -= self.unit * given;
+        }
+        if !self.started || norm(&self.room) <= 0.5 * true_norm {
+            self.base.copy_from_slice(steps);
         }
         self.started = true;
-        self.base.copy_from_slice(steps);
         Ok(())
     }
 }
 
+/// The 2-norm, whose squares neither overflow nor underflow.
 fn norm<T: Scalar>(all: &[T]) -> f64 {
-    all.iter().map(|value| value.abs2().to_f64()).sum::<f64>().sqrt()
+    let largest = all.iter().map(|value| value.abs().to_f64()).fold(0.0, f64::max);
+    if largest == 0.0 {
+        return 0.0;
+    }
+    largest * all.iter().map(|value| (value.abs().to_f64() / largest).powi(2)).sum::<f64>().sqrt()
 }
 
 impl<T: Scalar, M: fmt::Debug> fmt::Debug for Watched<'_, T, M> {

@@ -55,6 +55,16 @@ def test_callbacks_see_the_iterates_that_scipy_shows(method, with_m):
     np.testing.assert_allclose(ours[-1], x, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("dtype, scale", [(np.float64, 1e200), (np.float64, 1e-200), (np.float32, 1e30)])
+def test_callbacks_of_systems_far_from_one(dtype, scale):
+    a, b = system("cg", dtype, n=50)
+    b = (b * scale).astype(dtype)
+    seen = []
+    x, info = residua.cg(a, b, callback=lambda x: seen.append(x.copy()))
+    assert info == 0 and len(seen) > 2
+    np.testing.assert_allclose(seen[-1] / dtype(scale), x / dtype(scale), rtol=1e-4)
+
+
 def test_callbacks_of_minres_and_gmres_fall_monotonically():
     a, b = system("minres", n=200)
     for solve, kwargs in ((residua.minres, {}), (residua.gmres, dict(callback_type="x", restart=3))):

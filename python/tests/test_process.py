@@ -140,6 +140,7 @@ def test_a_solver_from_before_fork_goes_on():
 SOLVE = """
 import os, signal, sys, threading, time
 import numpy as np, residua
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 a = residua.generate("jumping3d", 48, contrast=1e10)
 solver = residua.Solver(a, "cg", "cpu", preconditioner="none", rtol=1e-15, maxiter=10**8, stagnation_window=10**7)
 solver.solve(np.ones(a.shape[0]), callback=lambda *_: True)
@@ -176,6 +177,7 @@ def test_ctrl_c_ends_a_method_with_functions_of_python():
         """
         import os, signal, threading, time
         import numpy as np, residua
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         threading.Timer(0.4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         weights = np.logspace(0, 12, 20000)
         try:

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Sets up a virtual environment in python/.venv, builds the bindings into it (profile dev) and runs all their tests:
+# formatting, lints, pytest with hypothesis, SciPy's own tests of its iterative solvers, the examples.
+#
+#   python/scripts/test.sh [options of pytest]
+#
+# RESIDUA_MATRICES names a folder of Matrix Market files; without it the tests of real files are skipped, and say so.
+set -eu
+cd "$(dirname "$0")/.."
+python=${PYTHON:-python3}
+needed="maturin>=1.9,<2 numpy scipy pytest hypothesis"
+# Real clients: their assembled systems are solved where they can be installed.
+clients="pyamg scikit-fem"
+stamp=.venv/installed
+if [ "$(cat "$stamp" 2>/dev/null)" != "$needed $clients" ]; then
+    [ -x .venv/bin/python ] || "$python" -m venv .venv
+    # shellcheck disable=SC2086
+    .venv/bin/pip install --quiet $needed
+    # shellcheck disable=SC2086
+    .venv/bin/pip install --quiet $clients || echo "tests of pyamg and scikit-fem are skipped: not to be installed"
+    echo "$needed $clients" >"$stamp"
+fi
+cargo fmt --check
+cargo clippy --locked --quiet -- -D warnings
+VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --locked --quiet
+.venv/bin/python -m pytest -q "$@" tests
