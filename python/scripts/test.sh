@@ -8,7 +8,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
-needed="maturin>=1.9,<2 numpy scipy pytest hypothesis"
+needed="maturin>=1.9,<2 numpy scipy pytest hypothesis ruff"
 # Real clients: their assembled systems are solved where they can be installed.
 clients="pyamg scikit-fem"
 stamp=.venv/installed
@@ -21,6 +21,8 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$needed $clients" ]; then
     echo "$needed $clients" >"$stamp"
 fi
 cargo fmt --check
+.venv/bin/ruff check --quiet .
+.venv/bin/ruff format --check --quiet .
 cargo clippy --locked --quiet -- -D warnings
 VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --locked --quiet
 .venv/bin/python -m pytest -q "$@" tests

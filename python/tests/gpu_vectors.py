@@ -5,9 +5,9 @@ import multiprocessing
 
 import numpy as np
 import pytest
-from systems import DTYPES, residual, tolerance
 
 import residua
+from systems import DTYPES, residual, tolerance
 
 GPUS = [device for device in residua.devices() if device["name"].startswith("cuda")]
 pytestmark = pytest.mark.skipif(not GPUS, reason="no GPU here")

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from systems import residual
 
 import residua
+from systems import residual
 
 
 def test_pyamgs_gallery():

@@ -69,10 +69,9 @@ def test_the_interpreters_own_compiler_is_found(tmp_path):
     folder.mkdir(parents=True)
     (folder / "libnvrtc.so.12").write_bytes(b"")
     environment = {name: value for name, value in os.environ.items() if name != "RESIDUA_NVRTC"}
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from residua import _device; print(_device.find_compiler())"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
+    path = f"import sys; sys.path.insert(0, {str(tmp_path)!r})"
+    code = f"{path}; from residua import _device; print(_device.find_compiler())"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(folder)
     done = subprocess.run(
         [sys.executable, "-c", code], env={**environment, "RESIDUA_NVRTC": "/set"}, capture_output=True, text=True,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sparse
 import scipy.sparse.linalg as linalg
-from systems import DTYPES, FORMATS, dominant, random_vector
 
 import residua
+from systems import DTYPES, FORMATS, dominant, random_vector
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -12,7 +12,7 @@ import pytest
 import residua
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
-MODULES = ["residua", "residua._solver", "residua._iterative", "residua._direct", "residua._files"]
+MODULES = ["residua", *(f"residua._{name}" for name in ("solver", "iterative", "least_squares", "direct", "files"))]
 
 
 @pytest.mark.parametrize("name", MODULES)

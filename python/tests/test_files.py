@@ -5,9 +5,9 @@ import pytest
 import scipy.io
 import scipy.sparse as sparse
 import scipy.sparse.linalg as linalg
-from systems import dominant, random_vector, residual
 
 import residua
+from systems import dominant, random_vector, residual
 
 REAL = ["bcsstk13", "memplus", "add32", "fem_helmholtz_cplx", "crack", "rajat01", "mhd1280b", "qc324_cua"]
 

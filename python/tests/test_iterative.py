@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sparse
 import scipy.sparse.linalg as linalg
-from systems import DTYPES, dominant, random_vector, residual
 
 import residua
+from systems import DTYPES, dominant, random_vector, residual
 
 METHODS = ["cg", "minres", "gmres", "bicgstab"]
 

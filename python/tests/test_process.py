@@ -11,9 +11,9 @@ import time
 
 import numpy as np
 import pytest
-from systems import residual
 
 import residua
+from systems import residual
 
 A = residua.generate("poisson3d", 12)
 B = np.ones(A.shape[0])
@@ -166,8 +166,11 @@ def test_ctrl_c_ends_a_solve():
 
 
 def test_ctrl_c_ends_a_solve_in_a_child_of_fork():
-    done = run(SOLVE.format(before="if os.fork(): os.wait(); sys.exit()", after="os._exit(0)").replace(
-        'time.monotonic() - sent[0])', 'time.monotonic() - sent[0], flush=True)'))
+    done = run(
+        SOLVE.format(before="if os.fork(): os.wait(); sys.exit()", after="os._exit(0)").replace(
+            "time.monotonic() - sent[0])", "time.monotonic() - sent[0], flush=True)"
+        )
+    )
     assert done.stdout.startswith("late by"), done.stderr
     assert float(done.stdout.split()[-1]) < 0.5
 

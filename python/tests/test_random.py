@@ -4,9 +4,9 @@ import numpy as np
 import scipy.sparse as sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from systems import DTYPES, FORMATS, residual, rounding, tolerance
 
 import residua
+from systems import DTYPES, FORMATS, residual, rounding, tolerance
 
 
 @st.composite

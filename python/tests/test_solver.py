@@ -5,9 +5,9 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sparse
-from systems import DTYPES, FORMATS, dominant, random_vector, residual, tolerance
 
 import residua
+from systems import DTYPES, FORMATS, dominant, random_vector, residual, tolerance
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -105,9 +105,7 @@ def test_new_values_in_every_format(kind, dtype):
 
 
 def test_new_values_of_unsorted_rows_with_duplicates():
-    a = sparse.csr_array(
-        (np.array([1.0, 1.0, 5.0, 3.0]), np.array([1, 1, 0, 1]), np.array([0, 3, 4])), shape=(2, 2)
-    )
+    a = sparse.csr_array((np.array([1.0, 1.0, 5.0, 3.0]), np.array([1, 1, 0, 1]), np.array([0, 3, 4])), shape=(2, 2))
     solver = residua.Solver(a)
     solver.update(np.array([1.0, 2.0, 10.0, 4.0]))
     np.testing.assert_allclose(solver.solve([13.0, 4.0])[0], [1.0, 1.0], rtol=1e-7)

@@ -16,10 +16,12 @@
 """
 
 from ._direct import factorized, spsolve
+from ._errors import NotConverged
 from ._files import Info, devices, generate, info, models, read, write
-from ._iterative import bicgstab, cg, gmres, lsmr, minres
+from ._iterative import bicgstab, cg, gmres, minres
+from ._least_squares import lsmr
 from ._residua import Report, Unsupported, __version__
-from ._solver import NotConverged, Solver, solve
+from ._solver import Solver, solve
 
 __all__ = [
     "Info",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
 
 from . import _device, _matrix
-from ._solver import NotConverged, Solver
+from ._errors import NotConverged
+from ._solver import Solver
 
 #: Relative residuals that are asked for, by the bytes of a real number; and backward errors that will do where
 #: rounding lets no x meet them: what a backward stable factorisation gives.
@@ -46,9 +48,7 @@ class _Factorised:
         self.solver = self._solver(A, dtype)
 
     def _solver(self, A: Any, dtype: np.dtype) -> Solver:
-        return Solver(
-            A, "direct", "cpu", rtol=ASKED[self.size], dtype=dtype, right_hand_sides=self.count, _keep=False
-        )
+        return Solver(A, "direct", "cpu", rtol=ASKED[self.size], dtype=dtype, right_hand_sides=self.count, _keep=False)
 
     def solve(self, b: Any) -> np.ndarray:
         """x, as good as a factorisation can make it; NaN with a MatrixRankWarning where A is singular."""
@@ -137,8 +137,8 @@ def factorized(A: Any) -> Callable[[Any], np.ndarray]:
     Returns
     -------
     solve : callable
-        ``x = solve(b)`` for b of shape (n,) or (n, k); errors and warnings are those of :func:`spsolve`. A is factorised
-        at the first call.
+        ``x = solve(b)`` for b of shape (n,) or (n, k); errors and warnings are those of :func:`spsolve`. A is
+        factorised at the first call.
 
     Examples
     --------

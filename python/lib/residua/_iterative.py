@@ -7,12 +7,13 @@ Each stops where ||b - A x||, computed anew, is at most max(rtol ||b||, atol): S
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from . import _device, _matrix, _residua
-from ._operator import Operator, preconditioner, typed
+from ._operator import Operator, preconditioner
 from ._solver import Solver
 
 #: Beyond this a tolerance means "anything": the library takes finite ones.
@@ -99,7 +100,7 @@ def tolerances(name: str, rtol: Any, atol: Any) -> tuple[float, float]:
 
 
 def info_of(report: Any) -> int:
-    """SciPy's ``info``: 0 converged, > 0 the iterations that did not do, < 0 a breakdown or an input that is not finite."""
+    """SciPy's ``info``: 0 converged, > 0 iterations that did not do, < 0 a breakdown or input that is not finite."""
     if report.converged:
         return 0
     if report.outcome == "not_finite":
@@ -109,14 +110,15 @@ def info_of(report: Any) -> int:
     return max(report.iterations, 1)
 
 
-def _limit(maxiter: Any, default: int) -> int:
+def limit_of(maxiter: Any, default: int) -> int:
+    """The most iterations, as a number."""
     return max(int(default if maxiter is None else maxiter), 0)
 
 
 def _solve(name: str, A: Any, b: Any, x0: Any, rtol: Any, atol: Any, maxiter: Any, M: Any, callback: Any, device: str):
     rtol, atol = tolerances(name, rtol, atol)
     system = System(A, b, x0, M)
-    limit = _limit(maxiter, 10 * system.operator.shape[0])
+    limit = limit_of(maxiter, 10 * system.operator.shape[0])
     report = system.solve(name, rtol, atol, limit, callback=callback, device=device)
     return system.answer(), info_of(report)
 
@@ -225,7 +227,8 @@ def minres(
         raise ValueError("indefinite preconditioner")
     if shift != 0:
         _shift(system, shift)
-    report = system.solve("minres", rtol, 0.0, _limit(maxiter, 5 * operator.shape[0]), callback=callback, device=device)
+    limit = limit_of(maxiter, 5 * operator.shape[0])
+    report = system.solve("minres", rtol, 0.0, limit, callback=callback, device=device)
     if show:
         print(f"minres: {report!r}")
     return system.answer(), info_of(report)
@@ -296,7 +299,7 @@ def gmres(
     system = System(A, b, x0, M)
     n = system.operator.shape[0]
     cycle = max(1, min(20 if restart is None else int(restart), n))
-    limit = _limit(maxiter, 10 * n)
+    limit = limit_of(maxiter, 10 * n)
     if callback is None:
         report = system.solve("gmres", rtol, atol, limit * cycle, restart=restart, device=device)
         return system.answer(), _cycles(report, limit, cycle)
@@ -318,97 +321,3 @@ def gmres(
 def _cycles(report: Any, limit: int, cycle: int) -> int:
     """``info`` of GMRES: cycles where the iterations were spent."""
     return limit if report.outcome == "max_iterations" and report.iterations >= limit * cycle else info_of(report)
-
-
-def lsmr(
-    A: Any, b: Any, damp: float = 0.0, atol: float = 1e-6, btol: float = 1e-6, conlim: float = 1e8,
-    maxiter: int | None = None, show: bool = False, x0: Any = None, *, device: str = "auto",
-) -> tuple[np.ndarray, int, int, float, float, float, float, float]:  # fmt: skip
-    """LSMR, as ``scipy.sparse.linalg.lsmr``: the x with the smallest ||b - A x||, A of any shape.
-
-    Parameters
-    ----------
-    A : matrix or LinearOperator with rmatvec, shape (m, n)
-    b : array, shape (m,) or (m, 1)
-    damp : float
-        Minimises ||b - A x||^2 + damp^2 ||x||^2.
-    atol, btol : float
-        Ends where ||r|| <= btol ||b||, or where ||A^H r|| is at most atol ||A|| ||r||, both computed anew: at least as
-        strict as SciPy's tests.
-    conlim : float
-        Not looked at: the condition of A is not estimated.
-    maxiter : int, optional
-        Most iterations. Default min(m, n).
-    show : bool
-        Prints how the solve ended.
-    x0 : array, shape (n,), optional
-
-    Returns
-    -------
-    x, istop, itn, normr, normar, norma, conda, normx
-        As SciPy's. istop: 0 x = 0 solves, 1 converged, 2 least-squares solution, 7 maxiter reached, 8 ended otherwise.
-        norma is the Frobenius norm of the stored matrix (with damp), NaN for an operator; conda is NaN.
-
-    Examples
-    --------
-    >>> import numpy as np, residua
-    >>> A = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    >>> np.round(residua.lsmr(A, np.array([1.0, 2.0, 4.0]), atol=1e-10)[0], 6)
-    array([1., 3.])
-    """
-    del conlim
-    b = np.atleast_1d(_matrix.to_numpy(b))
-    if x0 is not None and np.iscomplexobj(x0) and not np.iscomplexobj(b):
-        b = b.astype(np.result_type(b, np.complex64 if b.dtype == np.float32 else np.complex128))
-    if damp != 0:
-        A, b = _damped(A, b, damp)
-    system = System(A, b, x0, None, square=False)
-    rows, columns = system.operator.shape
-    eps = float(np.finfo(system.dtype).eps)
-    # A least-squares solution is one where ||A^H r|| is at most a hundredth of rtol beside ||A|| ||r||.
-    rtol = max(min(float(btol), 100 * float(atol)), 2 * eps)
-    if not system.b.any():
-        norma = _frobenius(system.operator)
-        return np.zeros(columns, system.dtype), 0, 0, 0.0, 0.0, norma, float("nan"), 0.0
-    default = min(rows, columns) if damp == 0 else min(rows - columns, columns)
-    report = system.solve("lsmr", rtol, 0.0, _limit(maxiter, default), device=device)
-    stop = {"converged": 1, "least_squares": 2, "max_iterations": 7}.get(report.outcome, 8)
-    x = system.x
-    residual = system.b - np.asarray(system.operator.apply(x)).reshape(-1)
-    if system.operator.matrix is not None:
-        gradient = system.operator.matrix.conj().T @ residual
-    else:
-        gradient = typed(system.operator.adjoint, system.dtype)(residual)
-    if show:
-        print(f"lsmr: {report!r}")
-    norms = [float(np.linalg.norm(v)) for v in (residual, gradient, x)]
-    norma = _frobenius(system.operator)
-    return x, stop, report.iterations, norms[0], norms[1], norma, float("nan"), norms[2]
-
-
-def _damped(A: Any, b: np.ndarray, damp: float) -> tuple[Any, np.ndarray]:
-    """[A; damp I] and [b; 0]."""
-    import scipy.sparse as sparse
-    from scipy.sparse.linalg import LinearOperator
-
-    below = np.zeros(A.shape[1], dtype=b.dtype)
-    right = np.concatenate([b.reshape(-1), below])
-    if _matrix.is_matrix(A):
-        A = sparse.csr_array(_matrix.from_foreign(A))
-        return sparse.vstack([A, damp * sparse.eye_array(A.shape[1], dtype=A.dtype)], format="csr"), right
-    rows = A.shape[0]
-
-    def product(x: np.ndarray) -> np.ndarray:
-        return np.concatenate([np.asarray(A.matvec(x)).reshape(-1), damp * x])
-
-    def adjoint(y: np.ndarray) -> np.ndarray:
-        return np.asarray(A.rmatvec(y[:rows])).reshape(-1) + damp * y[rows:]
-
-    shape = (rows + A.shape[1], A.shape[1])
-    return LinearOperator(shape, matvec=product, rmatvec=adjoint, dtype=A.dtype), right
-
-
-def _frobenius(operator: Operator) -> float:
-    if operator.matrix is None:
-        return float("nan")
-    return float(np.linalg.norm(_matrix.arrays_of(operator.matrix).values))

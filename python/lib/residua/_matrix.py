@@ -152,7 +152,7 @@ def arrays_of(a: Any, dtype: Any = None) -> Arrays:
 
 
 def values_of(a: Any, dtype: np.dtype) -> np.ndarray:
-    """New values of a matrix, in the order in which :func:`arrays_of` gives them: a matrix, or an array like its data."""
+    """New values of a matrix, in the order of :func:`arrays_of`: from a matrix, or an array like its data."""
     a = from_foreign(a)
     if sparse.issparse(a):
         return arrays_of(a, dtype).values
