@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 use residua::Solver;
 use residua::scalar::Symmetry;
 use residua::solver::{Builder, Device, Solvable, SolveReport};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 /// A solver, and the way of new values into it.
@@ -104,8 +104,33 @@ pub(crate) fn no_array(array: &Bound<'_, PyAny>) -> PyErr {
 pub(crate) struct Engine {
     /// None once the solver was given up in a forked process.
     typed: Mutex<Option<Typed>>,
+    /// The thread that solves at the moment, see [`thread`]; 0 where none does.
+    solving: AtomicU64,
     tolerance: f64,
     on_gpu: bool,
+}
+
+/// A number for the calling thread, from 1.
+fn thread() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    thread_local!(static OWN: u64 = LAST.fetch_add(1, Ordering::Relaxed) + 1);
+    OWN.with(|own| *own)
+}
+
+/// Marks a solver as in use by this thread, until it is dropped.
+struct Solving<'a>(&'a AtomicU64);
+
+impl<'a> Solving<'a> {
+    fn new(place: &'a AtomicU64) -> Self {
+        place.store(thread(), Ordering::Relaxed);
+        Self(place)
+    }
+}
+
+impl Drop for Solving<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Engine {
@@ -160,6 +185,7 @@ fn solved<T: Value>(
 
 fn updated<T: Value>(values: PyReadonlyArray1<'_, T>, py: Python<'_>, engine: &Engine) -> PyResult<()> {
     let values = values.as_slice()?;
+    engine.refuse_callbacks()?;
     let done = detached(py, &AtomicBool::new(false), || {
         let mut typed = engine.lock();
         let state = engine.state::<T>(&mut typed)?;
@@ -177,6 +203,14 @@ impl Engine {
     fn lock(&self) -> MutexGuard<'_, Option<Typed>> {
         // A panic in a solve leaves a solver that reports, at worst, that it did not converge.
         self.typed.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Refuses a call from within this solver's own solve: it would wait for itself.
+    fn refuse_callbacks(&self) -> PyResult<()> {
+        if self.solving.load(Ordering::Relaxed) == thread() {
+            return Err(PyRuntimeError::new_err("the solver is in use: its own callback cannot call it"));
+        }
+        Ok(())
     }
 
     fn state<'a, T: Value>(&self, typed: &'a mut Option<Typed>) -> PyResult<&'a mut State<T>> {
@@ -197,6 +231,7 @@ impl Engine {
         several: bool,
         solve: impl FnOnce(&mut State<T>, &mut Ear<'_>) -> residua::Result<Vec<SolveReport>> + Send,
     ) -> PyResult<Vec<Report>> {
+        self.refuse_callbacks()?;
         let stop = AtomicBool::new(false);
         let mut ear = Ear::new(observer, &stop);
         let heard = &mut ear;
@@ -204,6 +239,7 @@ impl Engine {
             detached(py, &stop, || {
                 let mut typed = self.lock();
                 let state = self.state::<T>(&mut typed)?;
+                let _solving = Solving::new(&self.solving);
                 let reports = solve(state, heard).map_err(raise)?;
                 let history = |k| if several { state.solver.history_of(k) } else { state.solver.history() };
                 let reports = reports.into_iter().enumerate();
@@ -266,7 +302,7 @@ impl Engine {
             _ => 1e-8,
         };
         let on_gpu = Place::of_solver(&device).is_gpu();
-        Ok(Self { typed: Mutex::new(Some(typed)), tolerance, on_gpu })
+        Ok(Self { typed: Mutex::new(Some(typed)), solving: AtomicU64::new(0), tolerance, on_gpu })
     }
 
     /// Solves from x, which takes the solution. With `several`, right-hand sides lie one behind the other. Returns a
@@ -286,19 +322,19 @@ impl Engine {
     #[pyo3(signature = (ordinal, b, x, several = false))]
     fn solve_device(
         &self,
+        py: Python<'_>,
         ordinal: usize,
         b: (u64, usize),
         x: (u64, usize),
         several: bool,
     ) -> PyResult<Vec<Report>> {
         open_gpu()?;
-        let kind = match &*self.lock() {
-            Some(Typed::F32(_)) => crate::device::solve::<f32>,
-            Some(Typed::F64(_)) => crate::device::solve::<f64>,
-            Some(Typed::C32(_)) => crate::device::solve::<Complex<f32>>,
-            Some(Typed::C64(_)) => crate::device::solve::<Complex<f64>>,
-            None => return Err(PyRuntimeError::new_err("the solver is gone")),
-        };
+        let kind = self.tell(py, |typed| match typed {
+            Typed::F32(_) => crate::device::solve::<f32>,
+            Typed::F64(_) => crate::device::solve::<f64>,
+            Typed::C32(_) => crate::device::solve::<Complex<f32>>,
+            Typed::C64(_) => crate::device::solve::<Complex<f64>>,
+        })?;
         kind(self, ordinal, b, x, several)
     }
 
@@ -340,6 +376,7 @@ impl Engine {
 impl Engine {
     /// Asks the solver, waiting without the interpreter's lock for a solve that is under way.
     fn tell<R: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Typed) -> R + Send) -> PyResult<R> {
+        self.refuse_callbacks()?;
         py.detach(|| self.lock().as_ref().map(ask))
             .ok_or_else(|| PyRuntimeError::new_err("the solver is gone"))
     }

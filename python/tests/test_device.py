@@ -64,6 +64,34 @@ def test_the_cuda_array_interface_is_read():
         _device._by_interface(OnGpu(mask=OnGpu()))
 
 
+class Foreign:
+    """An array of a package that is not known, on a GPU by its own word."""
+
+    def __init__(self, array):
+        self.array, self.shape = array, array.shape
+
+    def __dlpack_device__(self):
+        return (_dlpack.CUDA, 0)
+
+    def copy_to_host(self):
+        return self.array
+
+
+def test_vectors_of_a_gpu_go_through_the_host_to_a_solver_on_the_cpu():
+    a = residua.generate("poisson2d", (10, 10))
+    solver = residua.Solver(a, device="cpu")
+    x, report = solver.solve(Foreign(np.ones(100)), x0=Foreign(np.ones(100)))
+    assert report.converged and np.linalg.norm(1 - a @ x) <= 1e-7
+    x, reports = solver.solve(Foreign(np.ones((100, 3))))
+    assert x.shape == (100, 3) and all(each.converged for each in reports)
+    assert residua.cg(a, Foreign(np.ones(100)))[1] == 0
+    for wrong in (np.ones(9), np.ones((100, 2, 2))):
+        with pytest.raises(ValueError, match="is needed"):
+            solver.solve(Foreign(wrong))
+    with pytest.raises(TypeError, match="host"):
+        solver.solve(Foreign(np.ones(100)), out=np.ones(100))
+
+
 def test_the_interpreters_own_compiler_is_found(tmp_path):
     folder = tmp_path / "nvidia" / "cuda_nvrtc" / "lib"
     folder.mkdir(parents=True)

@@ -137,6 +137,30 @@ def test_a_solver_from_before_fork_goes_on():
     pytest.fail("the child hangs")
 
 
+def ask_for_gpus(connection):
+    told = [residua.devices()[0]["cuda"].get("driver_missing", "")]
+    try:
+        residua.Solver(A, device="cuda")
+    except RuntimeError as error:
+        told.append(str(error))
+    x, _ = residua.Solver(A, device="auto", right_hand_sides=10**6).solve(B)  # so many that a GPU would pay
+    connection.send((told, residual(A, x, B)))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_children_of_fork_have_no_gpu_and_are_told_so():
+    residua.devices()  # the driver starts in this process
+    fork = multiprocessing.get_context("fork")
+    here, there = fork.Pipe()
+    child = fork.Process(target=ask_for_gpus, args=(there,))
+    child.start()
+    assert here.poll(60), "the child hangs"
+    told, norm = here.recv()
+    child.join(10)
+    assert len(told) == 2 and all("fork" in each for each in told) and norm <= 1e-8
+
+
 SOLVE = """
 import os, signal, sys, threading, time
 import numpy as np, residua

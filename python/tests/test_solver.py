@@ -170,6 +170,16 @@ def test_an_observer_hears_and_ends():
         residua.Solver(a).solve(np.ones(1600), callback=broken)
 
 
+def test_a_callback_cannot_call_its_own_solver():
+    a = residua.generate("poisson2d", (40, 40))
+    solver, other = residua.Solver(a), residua.Solver(a)
+    for call in (lambda: solver.solve(np.ones(1600)), lambda: solver.update(a.data), lambda: solver.nnz):
+        with pytest.raises(RuntimeError, match="own callback"):
+            solver.solve(np.ones(1600), callback=lambda *_, call=call: call())
+    _, report = solver.solve(np.ones(1600), callback=lambda *_: not other.solve(np.ones(1600))[1].converged)
+    assert report.converged
+
+
 def test_settings_that_make_no_sense():
     a = dominant(10)
     for wrong in (
@@ -207,6 +217,8 @@ def test_matrices_and_vectors_that_do_not_fit():
             residua.solve(wrong, np.ones(len(wrong)))
     with pytest.raises(TypeError, match="double precision"):
         residua.solve(np.eye(2, dtype=np.longdouble), np.ones(2))
+    with pytest.raises(TypeError, match="masked"):
+        residua.solve(np.eye(2), np.ma.masked_array([1.0, 2.0], mask=[True, False]))
     with pytest.raises(TypeError, match="cg"):
         residua.Solver(lambda x: x)
 

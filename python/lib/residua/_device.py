@@ -47,6 +47,7 @@ def _driver() -> Any:
     driver = ctypes.CDLL("libcuda.so.1")
     driver.cuPointerGetAttribute.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64]
     driver.cuStreamSynchronize.argtypes = [ctypes.c_void_p]
+    driver.cuDeviceGet.argtypes = [ctypes.c_void_p, ctypes.c_int]
     driver.cuDevicePrimaryCtxRetain.argtypes = [ctypes.c_void_p, ctypes.c_int]
     driver.cuCtxPushCurrent_v2.argtypes = [ctypes.c_void_p]
     driver.cuCtxPopCurrent_v2.argtypes = [ctypes.c_void_p]
@@ -60,8 +61,9 @@ def _check(status: int, what: str) -> None:
 
 @functools.cache
 def _context(ordinal: int) -> int:
-    context = ctypes.c_void_p()
-    _check(_driver().cuDevicePrimaryCtxRetain(ctypes.addressof(context), ordinal), "opening the device")
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    _check(_driver().cuDeviceGet(ctypes.addressof(device), ordinal), "asking for the device")
+    _check(_driver().cuDevicePrimaryCtxRetain(ctypes.addressof(context), device), "opening the device")
     return context.value or 0
 
 
@@ -208,6 +210,8 @@ def solve(solver: Any, ordinal: int | None, b: Any, x0: Any) -> tuple[Any, Any]:
 def to_host(array: Any) -> np.ndarray:
     """A copy on the host of an array of CuPy, torch, JAX or anything that NumPy can read."""
     if isinstance(array, np.ndarray):
+        if isinstance(array, np.ma.MaskedArray):
+            raise TypeError("a masked array: fill its gaps first")
         return array
     if _package(array) in ("cupy", "cupyx"):
         return array.get()
