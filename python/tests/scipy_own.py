@@ -1,4 +1,4 @@
-"""SciPy's own tests of its iterative solvers, from the installed package, with residua's functions in their place."""
+"""SciPy's own tests of its solvers, from the installed package, with residua's functions in their place."""
 
 import importlib.util
 import inspect
@@ -10,24 +10,24 @@ import scipy.sparse.linalg
 
 import residua
 
-FOLDER = pathlib.Path(inspect.getfile(scipy.sparse.linalg)).parent / "_isolve" / "tests"
-NAMES = ("bicgstab", "cg", "gmres", "minres")
+FOLDER = pathlib.Path(inspect.getfile(scipy.sparse.linalg)).parent
 
 
-def load(name: str, changes: list[tuple[str, str]]) -> dict:
+def load(name: str, changes: list[tuple[str, str]], group: str = "_isolve") -> dict:
     """The names of a module of SciPy's tests, its source changed so that residua's functions are tested.
 
     Every change must apply: a release of SciPy whose tests look otherwise is noticed.
     """
-    path = FOLDER / f"{name}.py"
+    path = FOLDER / group / "tests" / f"{name}.py"
     text = path.read_text()
     for pattern, replacement in changes:
         text, count = re.subn(pattern, replacement, text, flags=re.MULTILINE | re.DOTALL)
         assert count > 0, f"{path} has no {pattern!r}"
-    spec = importlib.util.spec_from_loader(f"scipy.sparse.linalg._isolve.tests.{name}_by_residua", None)
+    package = f"scipy.sparse.linalg.{group}.tests"
+    spec = importlib.util.spec_from_loader(f"{package}.{name}_by_residua", None)
     module = importlib.util.module_from_spec(spec)
     module.__file__ = str(path)
-    module.__package__ = "scipy.sparse.linalg._isolve.tests"
+    module.__package__ = package
     module.residua = residua
     sys.modules[spec.name] = module
     exec(compile(text, str(path), "exec"), module.__dict__)

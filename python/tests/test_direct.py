@@ -52,6 +52,8 @@ def test_singular_matrices_warn_and_give_nan(a):
     with pytest.warns(linalg.MatrixRankWarning):
         x = residua.spsolve(sparse.csr_array(a), b)
     assert np.isnan(x).all()
+    with pytest.raises(RuntimeError, match="singular"):
+        residua.factorized(sparse.csr_array(a))(b)
 
 
 def test_a_badly_scaled_matrix_is_solved_without_a_warning():

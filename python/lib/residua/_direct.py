@@ -29,6 +29,10 @@ def _is_good(report: Any, size: int) -> bool:
     return report.converged or (report.backward_error is not None and report.backward_error <= ENOUGH[size])
 
 
+class _Singular(RuntimeError):
+    """A is singular to working precision."""
+
+
 class _Factorised:
     """A factorisation, and its solves."""
 
@@ -36,7 +40,7 @@ class _Factorised:
         A = _matrix.from_foreign(A)
         shape = np.shape(A)
         if len(shape) != 2 or shape[0] != shape[1]:
-            raise ValueError(f"matrix must be square (has shape {shape})")
+            raise ValueError(f"can only factor square matrices: A has shape {shape}")
         own = _matrix.scalar_type(A.dtype if hasattr(A, "dtype") else np.asarray(A).dtype)
         dtype = own if dtype is None else dtype
         if dtype.kind == "c" and own.kind == "f":
@@ -51,7 +55,18 @@ class _Factorised:
         return Solver(A, "direct", "cpu", rtol=ASKED[self.size], dtype=dtype, right_hand_sides=self.count, _keep=False)
 
     def solve(self, b: Any) -> np.ndarray:
-        """x, as good as a factorisation can make it; NaN with a MatrixRankWarning where A is singular."""
+        """x, as good as a factorisation can make it.
+
+        Raises
+        ------
+        RuntimeError
+            Where A is singular.
+        NotConverged
+            Where it is not, and x is not good all the same.
+        """
+        size = self.solver.shape[0]
+        if np.ndim(b) not in (1, 2) or np.shape(b)[0] != size:
+            raise ValueError(f"b is of incompatible size: shape {np.shape(b)}, ({size},) or ({size}, k) is needed")
         x, reports = self._solve(b)
         if all(_is_good(report, self.size) for report in reports):
             return x
@@ -65,11 +80,7 @@ class _Factorised:
             if all(_is_good(report, self.size) for report in reports):
                 return x
         if any(report.outcome == "singular" for report in reports):
-            from scipy.sparse.linalg import MatrixRankWarning
-
-            warnings.warn("Matrix is exactly singular", MatrixRankWarning, stacklevel=3)
-            x.fill(np.nan)
-            return x
+            raise _Singular("Factor is exactly singular")
         raise NotConverged(x, reports)
 
     def _solve(self, b: Any) -> tuple[np.ndarray, list]:
@@ -120,10 +131,19 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
         raise ValueError(f"matrix - rhs dimension mismatch ({shape} - {dense.shape})")
     if dense.ndim == 2 and dense.shape[1] == 1:
         dense = dense.reshape(-1)
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"matrix must be square (has shape {shape})")
     own = A.dtype if hasattr(A, "dtype") else np.asarray(A).dtype
     dtype = _matrix.scalar_type(own, _matrix.scalar_type(dense.dtype))
     count = dense.shape[1] if dense.ndim == 2 else 1
-    x = _Factorised(A, dtype, count).solve(dense)
+    factor = _Factorised(A, dtype, count)
+    try:
+        x = factor.solve(dense)
+    except _Singular:
+        from scipy.sparse.linalg import MatrixRankWarning
+
+        warnings.warn("Matrix is exactly singular", MatrixRankWarning, stacklevel=2)
+        x = np.full(dense.shape, np.nan, dtype)
     return type(b)(x) if several else _device.back(b, x)
 
 
@@ -137,8 +157,8 @@ def factorized(A: Any) -> Callable[[Any], np.ndarray]:
     Returns
     -------
     solve : callable
-        ``x = solve(b)`` for b of shape (n,) or (n, k); errors and warnings are those of :func:`spsolve`. A is
-        factorised at the first call.
+        ``x = solve(b)`` for b of shape (n,) or (n, k); errors are those of :func:`spsolve`. A is factorised
+        at the first call, which raises RuntimeError where A is singular.
 
     Examples
     --------

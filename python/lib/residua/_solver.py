@@ -48,6 +48,8 @@ class Solver:
         Whether :meth:`update` will be called: values then lie so that they can be replaced from the start.
     symmetry : str, optional
         "symmetric" or "hermitian" where that is known, so that nobody looks.
+    dtype : dtype, optional
+        The type in which it computes; A's by default.
 
     Raises
     ------
