@@ -15,7 +15,8 @@ DEVIATIONS = {
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "fail_slow(seconds): SciPy's own mark, of no meaning here")
+    for mark in ("fail_slow(seconds)", "slow"):
+        config.addinivalue_line("markers", f"{mark}: SciPy's own mark, of no meaning here")
 
 
 def pytest_collection_modifyitems(items):
