@@ -11,3 +11,6 @@ gcc $flags examples/poisson.c -o "$made/shared" -L$libraries -lresidua
 LD_LIBRARY_PATH=$libraries "$made/shared"
 gcc $flags examples/poisson.c -o "$made/static" $libraries/libresidua.a -lpthread -ldl -lm
 "$made/static"
+# Random calls; the first argument of this script is how many.
+gcc $flags tests/fuzz.c -o "$made/fuzz" -L$libraries -lresidua
+LD_LIBRARY_PATH=$libraries "$made/fuzz" "${1:-1000000}"
