@@ -1,0 +1,208 @@
+//! Options by name: new ones need no new function.
+
+use crate::handle::{Object, destroy, find, give};
+use crate::status::{Answer, Fault, guard, text};
+use residua_core::krylov::SolveOptions;
+use residua_core::scalar::Symmetry;
+use residua_core::solver::{Builder, Method};
+use std::ffi::c_char;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Options of a solver.
+#[allow(non_camel_case_types, reason = "its name in C")]
+pub struct residua_options {
+    _opaque: [u8; 0],
+}
+
+/// What the options say, for solvers of a matrix and for matrix-free ones.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) builder: Builder,
+    pub(crate) krylov: SolveOptions,
+    pub(crate) method: Method,
+    pub(crate) restart: usize,
+    /// An option that was set and that a matrix-free solver does not have.
+    pub(crate) needs_matrix: Option<String>,
+    /// An option that was set and that a solver of a matrix does not have.
+    pub(crate) needs_function: Option<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            builder: Builder::default(),
+            krylov: SolveOptions::default(),
+            method: Method::Auto,
+            restart: 30,
+            needs_matrix: None,
+            needs_function: None,
+        }
+    }
+}
+
+fn read<T: FromStr>(name: &str, value: &str, needed: &str) -> Answer<T> {
+    value.parse().map_err(|_| Fault::argument(format!("option {name}: '{value}' is not {needed}")))
+}
+
+fn word<T: FromStr<Err = residua_core::Error>>(name: &str, value: &str) -> Answer<T> {
+    value.parse().map_err(|error| Fault::argument(format!("option {name}: {error}")))
+}
+
+fn number(name: &str, value: &str) -> Answer<f64> {
+    let number: f64 = read(name, value, "a number")?;
+    if (0.0..f64::INFINITY).contains(&number) {
+        return Ok(number);
+    }
+    Err(Fault::argument(format!("option {name}: {value} is not a finite number from 0 on")))
+}
+
+fn count(name: &str, value: &str) -> Answer<usize> {
+    let count: usize = read(name, value, "a whole number")?;
+    if count == 0 { Err(Fault::argument(format!("option {name}: at least 1 is needed"))) } else { Ok(count) }
+}
+
+impl Settings {
+    fn set(&mut self, name: &str, value: &str) -> Answer {
+        let b = self.builder.clone();
+        let mut of_a_matrix = true;
+        self.builder = match name {
+            "tolerance" | "absolute_tolerance" | "max_iterations" | "stagnation_window" | "method" => {
+                of_a_matrix = false;
+                self.both(b, name, value)?
+            }
+            "restart" => {
+                self.restart = count(name, value)?;
+                self.needs_function = Some(name.into());
+                return Ok(());
+            }
+            "device" => {
+                of_a_matrix = value.starts_with("cuda");
+                b.device(word(name, value)?)
+            }
+            "time_limit" => b.time_limit(
+                Duration::try_from_secs_f64(number(name, value)?)
+                    .map_err(|_| Fault::argument(format!("option {name}: {value} seconds are too many")))?,
+            ),
+            "preconditioner" => b.preconditioner(word(name, value)?),
+            "precision" => b.precision(word(name, value)?),
+            "reorder" => b.reorder(word(name, value)?),
+            "format" => b.format(value),
+            "right_hand_sides" => b.right_hand_sides(count(name, value)?),
+            "updates" => b.updates(match value {
+                "yes" => true,
+                "no" => false,
+                _ => return Err(Fault::argument(format!("option {name}: '{value}' is neither yes nor no"))),
+            }),
+            "symmetry" => b.symmetry(match value {
+                "symmetric" => Symmetry::Symmetric,
+                "hermitian" => Symmetry::Hermitian,
+                _ => {
+                    let text = format!("option {name}: '{value}' is neither symmetric nor hermitian");
+                    return Err(Fault::argument(text));
+                }
+            }),
+            _ => {
+                return Err(Fault::argument(format!(
+                    "no option '{name}': choose one of tolerance, absolute_tolerance, max_iterations, \
+                     stagnation_window, time_limit, method, restart, preconditioner, precision, format, device, \
+                     reorder, right_hand_sides, updates, symmetry"
+                )));
+            }
+        };
+        if of_a_matrix {
+            self.needs_matrix = Some(name.into());
+        }
+        Ok(())
+    }
+
+    /// Options that solvers of both kinds have.
+    fn both(&mut self, b: Builder, name: &str, value: &str) -> Answer<Builder> {
+        Ok(match name {
+            "method" => {
+                self.method = word(name, value)?;
+                b.method(self.method)
+            }
+            "max_iterations" | "stagnation_window" => {
+                let n = count(name, value)?;
+                if name == "max_iterations" {
+                    self.krylov = self.krylov.clone().max_iterations(n);
+                    b.max_iterations(n)
+                } else {
+                    self.krylov = self.krylov.clone().stagnation_window(n);
+                    b.stagnation_window(n)
+                }
+            }
+            "tolerance" => {
+                let t = number(name, value)?;
+                self.krylov = self.krylov.clone().tolerance(t);
+                b.tolerance(t)
+            }
+            _ => {
+                let t = number(name, value)?;
+                self.krylov = self.krylov.clone().absolute_tolerance(t);
+                b.absolute_tolerance(t)
+            }
+        })
+    }
+}
+
+/// What the options behind a handle say; the defaults for null.
+pub(crate) fn settings(options: *const residua_options) -> Answer<Settings> {
+    if options.is_null() {
+        return Ok(Settings::default());
+    }
+    let found = find("options", options, |object| match object {
+        Object::Options(settings) => Some(settings),
+        _ => None,
+    })?;
+    let settings = found.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Ok(settings)
+}
+
+/// Makes options, all at their defaults.
+///
+/// # Safety
+/// `options` is null or can be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn residua_options_create(options: *mut *mut residua_options) -> i32 {
+    guard(|| {
+        if options.is_null() {
+            return Err(Fault::null("options"));
+        }
+        let made = give(Object::Options(Arc::new(Mutex::new(Settings::default()))));
+        // SAFETY: not null, and the caller promises room for a handle.
+        unsafe { *options = made };
+        Ok(())
+    })
+}
+
+/// Sets an option: tolerance, absolute_tolerance, max_iterations, stagnation_window, time_limit (seconds), method,
+/// restart, preconditioner, precision, format, device, reorder, right_hand_sides, updates (yes, no), symmetry. Values
+/// are written as for the command.
+///
+/// # Safety
+/// `name` and `value` are null or end in a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn residua_options_set(
+    options: *mut residua_options,
+    name: *const c_char,
+    value: *const c_char,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let (name, value) = unsafe { (text("name", name)?, text("value", value)?) };
+        let found = find("options", options, |object| match object {
+            Object::Options(settings) => Some(settings),
+            _ => None,
+        })?;
+        found.lock().unwrap_or_else(PoisonError::into_inner).set(name, value)
+    })
+}
+
+/// Destroys options; solvers that were made with them stay. Null is allowed.
+#[unsafe(no_mangle)]
+pub extern "C" fn residua_options_destroy(options: *mut residua_options) -> i32 {
+    guard(|| destroy("options", options, |object| matches!(object, Object::Options(_))))
+}

@@ -1,0 +1,190 @@
+//! Reports: how a solve ended.
+
+use crate::handle::{Object, destroy, find};
+use crate::status::{Answer, Fault, guard, text};
+use residua_core::krylov::{Outcome, Report};
+use residua_core::solver::{Method, SolveReport};
+use std::ffi::c_char;
+use std::fmt::Write;
+
+/// How a solve ended.
+#[allow(non_camel_case_types, reason = "its name in C")]
+pub struct residua_report {
+    _opaque: [u8; 0],
+}
+
+/// What a report tells, by name.
+pub(crate) struct Filed {
+    outcome: Outcome,
+    numbers: Vec<(&'static str, f64)>,
+    texts: Vec<(&'static str, String)>,
+}
+
+impl Filed {
+    pub(crate) fn of_solver(report: &SolveReport) -> Self {
+        let s = &report.seconds;
+        let mut trail = String::new();
+        for d in &report.trail.decisions {
+            let _ = writeln!(trail, "{}: {} ({})", d.subject, d.chosen, d.why);
+        }
+        for stage in &report.trail.stages {
+            let end = match (&stage.outcome, &stage.refused) {
+                (Some(outcome), _) => outcome.to_string(),
+                (None, Some(why)) => format!("not set up: {why}"),
+                (None, None) => "not tried".into(),
+            };
+            let _ = writeln!(
+                trail,
+                "{} with {}, {}: {end}, {} iterations",
+                stage.method, stage.preconditioner, stage.precision, stage.iterations
+            );
+        }
+        Self {
+            outcome: report.outcome,
+            numbers: vec![
+                ("iterations", report.iterations as f64),
+                ("restarts", report.restarts as f64),
+                ("residual_norm", report.residual_norm),
+                ("relative_residual", report.relative_residual),
+                ("backward_error", report.backward_error.unwrap_or(f64::NAN)),
+                ("at_once", report.at_once as f64),
+                ("seconds", s.solve),
+                ("seconds_setup", s.look + s.reorder + s.convert + s.setup),
+                ("seconds_update", s.update),
+            ],
+            texts: vec![
+                ("outcome", report.outcome.to_string()),
+                ("status", report.outcome.status().into()),
+                ("method", report.method.to_string()),
+                ("preconditioner", report.preconditioner.to_string()),
+                ("precision", report.precision.to_string()),
+                ("format", report.format.into()),
+                ("device", report.device.to_string()),
+                ("trail", trail),
+            ],
+        }
+    }
+
+    pub(crate) fn of_krylov(report: &Report, method: Method, seconds: f64) -> Self {
+        Self {
+            outcome: report.outcome,
+            numbers: vec![
+                ("iterations", report.iterations as f64),
+                ("residual_norm", report.residual_norm),
+                ("relative_residual", report.relative_residual),
+                ("seconds", seconds),
+            ],
+            texts: vec![
+                ("outcome", report.outcome.to_string()),
+                ("status", report.outcome.status().into()),
+                ("method", method.to_string()),
+                ("preconditioner", "none".into()),
+                ("device", "CPU".into()),
+                ("trail", format!("{method} on a function of the caller: {}\n", report.outcome)),
+            ],
+        }
+    }
+}
+
+fn filed(report: *const residua_report) -> Answer<std::sync::Arc<Filed>> {
+    find("report", report, |object| match object {
+        Object::Report(filed) => Some(filed),
+        _ => None,
+    })
+}
+
+fn by_name<'a, T>(table: &'a [(&'static str, T)], name: &str) -> Answer<&'a T> {
+    table.iter().find(|(known, _)| *known == name).map(|(_, value)| value).ok_or_else(|| {
+        let all: Vec<&str> = table.iter().map(|(known, _)| *known).collect();
+        Fault::argument(format!("this report has no '{name}': choose one of {}", all.join(", ")))
+    })
+}
+
+/// Writes 1 where b - A x, computed anew from the final x, meets the tolerance, else 0.
+///
+/// # Safety
+/// `converged` is null or can be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn residua_report_converged(report: *const residua_report, converged: *mut i32) -> i32 {
+    guard(|| {
+        let filed = filed(report)?;
+        if converged.is_null() {
+            return Err(Fault::null("converged"));
+        }
+        // SAFETY: not null, and the caller promises room.
+        unsafe { *converged = filed.outcome.is_converged().into() };
+        Ok(())
+    })
+}
+
+/// Writes a number of the report: iterations, restarts, residual_norm, relative_residual, backward_error (NaN where
+/// it is not known), at_once, seconds, seconds_setup, seconds_update. Matrix-free solves have iterations,
+/// residual_norm, relative_residual and seconds.
+///
+/// # Safety
+/// `name` is null or ends in a zero byte; `number` is null or can be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn residua_report_number(
+    report: *const residua_report,
+    name: *const c_char,
+    number: *mut f64,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let name = unsafe { text("name", name)? };
+        let filed = filed(report)?;
+        if number.is_null() {
+            return Err(Fault::null("number"));
+        }
+        // SAFETY: not null, and the caller promises room.
+        unsafe { *number = *by_name(&filed.numbers, name)? };
+        Ok(())
+    })
+}
+
+/// Writes a text of the report: outcome, status (one word), method, preconditioner, precision, format, device, trail.
+/// As much as `capacity` bytes hold is written, a zero byte behind it; `length` takes the bytes of the whole text
+/// without it. With a null `buffer` and capacity 0, only `length` is written.
+///
+/// # Safety
+/// `name` is null or ends in a zero byte; `buffer` has room for `capacity` bytes; `length` is null or can be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn residua_report_text(
+    report: *const residua_report,
+    name: *const c_char,
+    buffer: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let name = unsafe { text("name", name)? };
+        let filed = filed(report)?;
+        let told = by_name(&filed.texts, name)?;
+        if buffer.is_null() && capacity > 0 {
+            return Err(Fault::null("buffer"));
+        }
+        if !length.is_null() {
+            // SAFETY: not null, and the caller promises room.
+            unsafe { *length = told.len() };
+        }
+        if capacity > 0 {
+            let mut end = told.len().min(capacity - 1);
+            while !told.is_char_boundary(end) {
+                end -= 1;
+            }
+            // SAFETY: end + 1 <= capacity, for which the caller promises room.
+            unsafe {
+                std::ptr::copy_nonoverlapping(told.as_ptr(), buffer.cast(), end);
+                *buffer.add(end) = 0;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Destroys a report. Null is allowed.
+#[unsafe(no_mangle)]
+pub extern "C" fn residua_report_destroy(report: *mut residua_report) -> i32 {
+    guard(|| destroy("report", report, |object| matches!(object, Object::Report(_))))
+}

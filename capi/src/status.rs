@@ -1,0 +1,115 @@
+//! Status codes, the last error of a thread, and the guard that no panic crosses.
+
+use residua_core::Error;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Done. Whether a solve converged is told by its report, not by a status.
+pub const RESIDUA_OK: i32 = 0;
+/// An argument outside of its domain.
+pub const RESIDUA_INVALID_ARGUMENT: i32 = 1;
+/// A pointer is null that must not be.
+pub const RESIDUA_NULL_POINTER: i32 = 2;
+/// A handle that is none, is of another kind, or was destroyed.
+pub const RESIDUA_INVALID_HANDLE: i32 = 3;
+/// Arrays that no matrix of the claimed shape has.
+pub const RESIDUA_INVALID_MATRIX: i32 = 4;
+/// Two sizes that must agree do not.
+pub const RESIDUA_DIMENSION: i32 = 5;
+/// Memory could not be had.
+pub const RESIDUA_OUT_OF_MEMORY: i32 = 6;
+/// The GPU is absent, unfit or broken.
+pub const RESIDUA_DEVICE: i32 = 7;
+/// Something that is not supported, or that this matrix refuses.
+pub const RESIDUA_UNSUPPORTED: i32 = 8;
+/// The solver is at work: in another thread, or in the callback that this call came from.
+pub const RESIDUA_BUSY: i32 = 9;
+/// A callback of the caller returned another number than 0.
+pub const RESIDUA_CALLBACK: i32 = 10;
+/// A fault inside of residua. What the call worked on is to be destroyed.
+pub const RESIDUA_INTERNAL: i32 = 11;
+
+/// A status other than ok, with its text.
+pub(crate) struct Fault {
+    pub(crate) code: i32,
+    pub(crate) text: String,
+}
+
+impl Fault {
+    pub(crate) fn new(code: i32, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+
+    pub(crate) fn argument(text: impl Into<String>) -> Self {
+        Self::new(RESIDUA_INVALID_ARGUMENT, text)
+    }
+
+    pub(crate) fn null(what: &str) -> Self {
+        Self::new(RESIDUA_NULL_POINTER, format!("{what} is a null pointer"))
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        let code = match &error {
+            Error::Dimension { .. } => RESIDUA_DIMENSION,
+            Error::InvalidMatrix(_) => RESIDUA_INVALID_MATRIX,
+            Error::OutOfMemory { .. } => RESIDUA_OUT_OF_MEMORY,
+            Error::Cuda(_) => RESIDUA_DEVICE,
+            Error::Unsupported(_) | Error::Refused { .. } | Error::Diagonal { .. } | Error::Block { .. } => {
+                RESIDUA_UNSUPPORTED
+            }
+            _ => RESIDUA_INVALID_ARGUMENT,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+pub(crate) type Answer<T = ()> = Result<T, Fault>;
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::new(CString::default());
+}
+
+fn keep(text: String) {
+    let text = CString::new(text.replace('\0', "?")).unwrap_or_default();
+    LAST.with(|last| *last.borrow_mut() = text);
+}
+
+/// Runs the body of an entry: its fault, or its panic, becomes a status and the thread's last error.
+pub(crate) fn guard(body: impl FnOnce() -> Answer) -> i32 {
+    let fault = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => return RESIDUA_OK,
+        Ok(Err(fault)) => fault,
+        Err(_) => Fault::new(RESIDUA_INTERNAL, "a fault inside of residua; please report it"),
+    };
+    let code = fault.code;
+    keep(fault.text);
+    code
+}
+
+/// A string of the caller.
+///
+/// # Safety
+/// `text` is null or ends in a zero byte.
+pub(crate) unsafe fn text<'a>(what: &str, text: *const c_char) -> Answer<&'a str> {
+    if text.is_null() {
+        return Err(Fault::null(what));
+    }
+    // SAFETY: the caller's promise above.
+    let bytes = unsafe { CStr::from_ptr(text) };
+    bytes.to_str().map_err(|_| Fault::argument(format!("{what} is not UTF-8")))
+}
+
+/// Why the last call of this thread that failed did. Empty where none has; valid until the next one fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn residua_last_error() -> *const c_char {
+    LAST.with(|last| last.borrow().as_ptr())
+}
+
+/// The version of the library, as "0.1.0".
+#[unsafe(no_mangle)]
+pub extern "C" fn residua_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
