@@ -1,16 +1,53 @@
 #!/bin/sh
-# Builds the C library and its example, with the address sanitizer, against the shared and the static library.
+# Builds the C library, checks its header against it, and runs its examples (C, C++, Fortran) and a million random calls,
+# with the address sanitizer where the compiler has one, against the shared and the static library.
+#
+#   scripts/test-c.sh [number of random calls]
 set -eu
 cd "$(dirname "$0")/../capi"
-cargo build --quiet
-libraries=target/debug
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
+cargo fmt --check
+cargo clippy --locked --quiet -- -D warnings
+cargo build --locked --quiet
+libraries=$CARGO_TARGET_DIR/debug
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
-flags="-std=c11 -Wall -Wextra -Werror -fsanitize=address -g -Iinclude"
-gcc $flags examples/poisson.c -o "$made/shared" -L$libraries -lresidua
+
+# The header is written by hand: it has to declare what the library exports, no less and no more.
+nm -D --defined-only "$libraries/libresidua.so" | sed -n 's/^.* T \(residua_[a-z_]*\)$/\1/p' | sort -u >"$made/exported"
+sed -n 's/^.*[ *]\(residua_[a-z_]*\)(.*$/\1/p' include/residua.h | grep -v '^residua_apply$' | sort -u >"$made/declared"
+diff "$made/exported" "$made/declared" || { echo "include/residua.h and the library differ" >&2; exit 1; }
+
+sanitize=-fsanitize=address
+echo 'int main(void) { return 0; }' | gcc -x c $sanitize - -o "$made/probe" 2>/dev/null && "$made/probe" || {
+    echo "without the address sanitizer: gcc has none here"
+    sanitize=
+}
+common="-Wall -Wextra -Werror $sanitize -g -Iinclude"
+system="-lpthread -ldl -lm"
+gcc -std=c11 $common examples/poisson.c -o "$made/shared" -L"$libraries" -lresidua
 LD_LIBRARY_PATH=$libraries "$made/shared"
-gcc $flags examples/poisson.c -o "$made/static" $libraries/libresidua.a -lpthread -ldl -lm
+gcc -std=c11 $common examples/poisson.c -o "$made/static" "$libraries/libresidua.a" $system
 "$made/static"
-# Random calls; the first argument of this script is how many.
-gcc $flags tests/fuzz.c -o "$made/fuzz" -L$libraries -lresidua
+if command -v g++ >/dev/null; then
+    g++ -std=c++17 $common examples/convection.cpp -o "$made/cpp" "$libraries/libresidua.a" $system
+    "$made/cpp"
+else
+    echo "the C++ example is skipped: there is no g++"
+fi
+if command -v gfortran >/dev/null; then
+    gfortran -std=f2018 -Wall -Wextra -Werror -J"$made" fortran/residua.f90 examples/poisson.f90 -o "$made/fortran" \
+        "$libraries/libresidua.a" $system
+    "$made/fortran"
+else
+    echo "the Fortran example is skipped: there is no gfortran"
+fi
+gcc -std=c11 $common tests/fuzz.c -o "$made/fuzz" -L"$libraries" -lresidua
 LD_LIBRARY_PATH=$libraries "$made/fuzz" "${1:-1000000}"
+if command -v valgrind >/dev/null; then
+    gcc -std=c11 -g -Iinclude examples/poisson.c -o "$made/plain" -L"$libraries" -lresidua
+    LD_LIBRARY_PATH=$libraries RAYON_NUM_THREADS=1 valgrind --quiet --error-exitcode=9 --leak-check=full \
+        --show-leak-kinds=definite --errors-for-leak-kinds=definite "$made/plain"
+else
+    echo "the memory check of the example is skipped: there is no valgrind"
+fi

@@ -81,6 +81,8 @@
 pub mod assemble;
 pub mod backend;
 mod cache;
+#[cfg(feature = "cli")]
+mod cli;
 pub mod direct;
 pub mod error;
 pub mod generate;
@@ -109,6 +111,14 @@ pub use matrix::{Csr, Triplets};
 pub use operator::LinearOperator;
 pub use scalar::{Element, Real, Scalar};
 pub use solver::{Solver, solve};
+
+/// Runs the `residua` command with the arguments that the process was started with, and tells how it ended. The command
+/// is compiled with the library: a crate of its own would compile the generic code that both call a second time.
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub fn command() -> std::process::ExitCode {
+    cli::main()
+}
 
 /// What most programs name: `use residua::prelude::*;`.
 pub mod prelude {

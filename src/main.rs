@@ -1,7 +1,5 @@
 //! The `residua` command.
 
-mod cli;
-
 fn main() -> std::process::ExitCode {
-    cli::main()
+    residua::command()
 }

@@ -1,7 +1,7 @@
 //! Which format a matrix is stored in, and other choices among a few words.
 
+use crate::matrix::FORMAT_NAMES;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use residua::matrix::FORMAT_NAMES;
 use std::str::FromStr;
 
 /// The name of a format, or `auto`.

@@ -1,7 +1,7 @@
 //! Standard output and standard error, without the panic of `println!` when nobody reads.
 
 use super::Failure;
-use residua::Error;
+use crate::Error;
 use std::io::{self, Write};
 
 /// Prints on standard output.

@@ -4,10 +4,10 @@ use super::failure::About;
 use super::load::{Loaded, is_complex, load};
 use super::sink::Sink;
 use super::{Ending, Failure, console};
+use crate::Scalar;
+use crate::market::{self, Format, ReadOptions, WriteOptions};
+use crate::report::count;
 use num_complex::Complex;
-use residua::Scalar;
-use residua::market::{self, Format, ReadOptions, WriteOptions};
-use residua::report::count;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]

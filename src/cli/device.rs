@@ -1,7 +1,7 @@
 //! Where to compute.
 
 use super::Failure;
-pub(crate) use residua::solver::Opened as Device;
+pub(crate) use crate::solver::Opened as Device;
 
 /// What a report adds to the name of the CPU, where a GPU was looked for: why none was taken. What to install is told
 /// by `residua devices`.
@@ -12,7 +12,7 @@ pub(crate) fn not_on_gpu(reason: Option<&str>) -> String {
 
 /// The name of a device: auto, cpu, cuda (the first one) or cuda:N.
 pub(crate) fn parse(text: &str) -> Result<String, String> {
-    match text.parse::<residua::solver::Device>() {
+    match text.parse::<crate::solver::Device>() {
         Ok(_) => Ok(text.to_string()),
         Err(_) => Err("choose auto, cpu, cuda or cuda:N".into()),
     }
@@ -31,13 +31,13 @@ pub(crate) fn ask_for_one_connection() {
 
 /// The device of that name, see [`residua::solver::Device::open`].
 pub(crate) fn open(name: &str) -> Result<Device, Failure> {
-    Ok(name.parse::<residua::solver::Device>()?.open()?)
+    Ok(name.parse::<crate::solver::Device>()?.open()?)
 }
 
 /// Why the CPU will probably have solved this system before a GPU has started, if so.
 #[cfg(feature = "cuda")]
-pub(crate) fn too_small(header: &residua::market::Header) -> Option<String> {
-    let general = header.symmetry() == residua::market::Symmetry::General;
+pub(crate) fn too_small(header: &crate::market::Header) -> Option<String> {
+    let general = header.symmetry() == crate::market::Symmetry::General;
     let entries = header.entries() * if general { 1 } else { 2 };
-    residua::solver::Device::too_small(header.rows(), entries as usize, 1)
+    crate::solver::Device::too_small(header.rows(), entries as usize, 1)
 }

@@ -1,7 +1,7 @@
 //! `residua devices`: what this machine can solve on.
 
 use super::{Ending, Failure, console};
-use residua::{Host, report};
+use crate::{Host, report};
 use std::fs;
 
 #[derive(clap::Args)]
@@ -24,8 +24,8 @@ pub(crate) fn run(_arguments: &Arguments) -> Result<Ending, Failure> {
 /// Driver, compiler and devices of CUDA, or why there are none.
 #[cfg(feature = "cuda")]
 fn cuda(table: &mut report::Table) {
-    use residua::Cuda;
-    use residua::backend::cuda;
+    use crate::Cuda;
+    use crate::backend::cuda;
     let status = cuda::status();
     let devices = match (&status.driver, cuda::devices()) {
         (Err(reason), _) => {

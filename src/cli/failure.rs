@@ -1,7 +1,7 @@
 //! What ends a subcommand early, as one line for a person.
 
 use super::console;
-use residua::Error;
+use crate::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -56,7 +56,7 @@ pub(crate) trait About<T> {
     fn about(self, path: &Path) -> Result<T, Failure>;
 }
 
-impl<T> About<T> for residua::Result<T> {
+impl<T> About<T> for crate::Result<T> {
     fn about(self, path: &Path) -> Result<T, Failure> {
         self.map_err(|error| match error {
             Error::Io { .. } | Error::Parse { .. } => error.into(),

@@ -3,10 +3,10 @@
 use super::load::save;
 use super::sink::Sink;
 use super::{Ending, Failure, console};
-use residua::Scalar;
-use residua::generate::{COMPLEX_MODELS, MODELS, Model, Parameters, RowLengths};
-use residua::graph::{Permutation, permute_symmetric};
-use residua::report::{Align, Table};
+use crate::Scalar;
+use crate::generate::{COMPLEX_MODELS, MODELS, Model, Parameters, RowLengths};
+use crate::graph::{Permutation, permute_symmetric};
+use crate::report::{Align, Table};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -97,15 +97,15 @@ fn make<T: Scalar>(arguments: &Arguments, model: &Model<T>) -> Result<Ending, Fa
     };
     save(&sink, &a)?;
     if !sink.is_stdout() {
-        let (rows, columns, nonzeros) = (a.rows(), a.columns(), residua::report::count(a.nonzeros() as u64));
+        let (rows, columns, nonzeros) = (a.rows(), a.columns(), crate::report::count(a.nonzeros() as u64));
         console::say(&format!("{}: {rows} x {columns}, {nonzeros} nonzeros\n", arguments.output.display()))?;
     }
     Ok(Ending::Done)
 }
 
-fn usage(error: residua::Error) -> Failure {
+fn usage(error: crate::Error) -> Failure {
     match error {
-        residua::Error::InvalidArgument(cause) => Failure::Usage(cause),
+        crate::Error::InvalidArgument(cause) => Failure::Usage(cause),
         other => other.into(),
     }
 }

@@ -4,12 +4,12 @@ use super::failure::About;
 use super::load::{Loaded, is_complex, load};
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure, console};
+use crate::graph::{self, Ordering};
+use crate::look::{Fit, Look, MethodFit};
+use crate::matrix::{self, RowLengths, RowStatistics, Storage};
+use crate::report::{Align, Table, bytes, count, spy_svg};
+use crate::{Host, Scalar};
 use num_complex::Complex;
-use residua::graph::{self, Ordering};
-use residua::look::{Fit, Look, MethodFit};
-use residua::matrix::{self, RowLengths, RowStatistics, Storage};
-use residua::report::{Align, Table, bytes, count, spy_svg};
-use residua::{Host, Scalar};
 use serde::Serialize;
 use std::path::PathBuf;
 

@@ -4,12 +4,12 @@ use super::Failure;
 use super::failure::About;
 use super::sink::Sink;
 #[cfg(feature = "cuda")]
-use residua::assemble::Assemble;
-use residua::assemble::Assembler;
+use crate::assemble::Assemble;
+use crate::assemble::Assembler;
 #[cfg(feature = "cuda")]
-use residua::market::Reading;
-use residua::market::{self, Field, Header, ReadOptions, WriteOptions};
-use residua::{Backend, Csr, Host, Scalar};
+use crate::market::Reading;
+use crate::market::{self, Field, Header, ReadOptions, WriteOptions};
+use crate::{Backend, Csr, Host, Scalar};
 use std::path::Path;
 use std::time::Instant;
 

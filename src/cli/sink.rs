@@ -1,7 +1,7 @@
 //! Where results go.
 
 use super::Failure;
-use residua::output::{self, Output};
+use crate::output::{self, Output};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

@@ -4,7 +4,7 @@
 use super::console;
 use super::{Ending, Failure, device};
 #[cfg(feature = "cuda")]
-use residua::output;
+use crate::output;
 #[cfg(feature = "cuda")]
 use std::io::Write;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         return Err(Failure::Input("only CUDA devices have constants to tune: choose cuda or cuda:N".into()));
     };
     let only = arguments.kernel.as_deref();
-    let text = residua::backend::cuda::tune(&cuda, only, |line| console::tell(&format!("{line}\n")))?;
+    let text = crate::backend::cuda::tune(&cuda, only, |line| console::tell(&format!("{line}\n")))?;
     match &arguments.output {
         Some(path) => output::write(path, |out| out.write_all(text.as_bytes()))?,
         None => console::say(&text)?,

@@ -4,7 +4,7 @@
 //! of Bell and Garland, "Implementing sparse matrix-vector multiplication on throughput-oriented processors" (SC 2009).
 
 use super::line::Line;
-use residua::report::{Align, Table};
+use crate::report::{Align, Table};
 
 /// Padding below this share of the nonzeros is not worth a word, nor is being faster by less.
 const LITTLE: f64 = 0.1;

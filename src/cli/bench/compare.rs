@@ -4,10 +4,10 @@ use super::Arguments;
 use super::line::Line;
 use super::place::Bench;
 use super::timing::{alone, in_batches};
-use residua::backend::{Conversions, Products};
-use residua::matrix::{self, ChoiceOptions, ChoiceReport, Format, RowLengths, SparseMatrix};
-use residua::scalar::Widen;
-use residua::{Csr, Host, Result, Scalar};
+use crate::backend::{Conversions, Products};
+use crate::matrix::{self, ChoiceOptions, ChoiceReport, Format, RowLengths, SparseMatrix};
+use crate::scalar::Widen;
+use crate::{Csr, Host, Result, Scalar};
 
 /// The format that others are compared with.
 pub(super) const REFERENCE: &str = "csr";
@@ -171,8 +171,8 @@ impl<B: Products + Conversions> Bench<B> {
         notes: &mut Vec<String>,
     ) -> Result<()> {
         if T::NAME == V::NAME
-            && let Some(bench) = (self as &dyn std::any::Any).downcast_ref::<Bench<residua::Cuda>>()
-            && let Some(a) = (a as &dyn std::any::Any).downcast_ref::<Csr<V, residua::Cuda>>()
+            && let Some(bench) = (self as &dyn std::any::Any).downcast_ref::<Bench<crate::Cuda>>()
+            && let Some(a) = (a as &dyn std::any::Any).downcast_ref::<Csr<V, crate::Cuda>>()
         {
             return super::peers::measure(bench, start, (host, a), lines, notes);
         }

@@ -1,6 +1,6 @@
 //! One figure, and files of them.
 
-use residua::{Error, Result};
+use crate::{Error, Result};
 use serde::Serialize;
 
 /// One format on one matrix: the JSON of `residua bench` is a list of these.

@@ -25,12 +25,12 @@ use super::device::{self, Device};
 use super::failure::About;
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure, console};
+use crate::backend::{Conversions, Products};
+use crate::matrix::FORMAT_NAMES;
+use crate::{Csr, Host};
 use line::{Line, to_csv};
 use num_complex::Complex;
 use place::Bench;
-use residua::backend::{Conversions, Products};
-use residua::matrix::FORMAT_NAMES;
-use residua::{Csr, Host};
 use source::{Matrix, Source};
 use std::path::PathBuf;
 
@@ -146,7 +146,7 @@ type Tell<'a> = dyn FnMut(Vec<Line>, f64, &[String]) -> Result<(), Failure> + 'a
 struct Places {
     host: Option<Bench<Host>>,
     #[cfg(feature = "cuda")]
-    cuda: Option<Bench<residua::Cuda>>,
+    cuda: Option<Bench<crate::Cuda>>,
     notes: Vec<String>,
 }
 

@@ -3,9 +3,9 @@
 use super::line::Line;
 use super::place::Bench;
 use super::timing::in_batches;
+use crate::backend::cuda::{CuSparse, CuSparseFormat};
+use crate::{Backend, Csr, Cuda, Error, Real, Result, Scalar};
 use num_traits::Float;
-use residua::backend::cuda::{CuSparse, CuSparseFormat};
-use residua::{Backend, Csr, Cuda, Error, Real, Result, Scalar};
 
 pub(super) fn measure<T: Scalar>(
     bench: &Bench<Cuda>,

@@ -1,8 +1,8 @@
 //! Where is measured, and how long.
 
-use residua::Result;
-use residua::backend::Products;
-use residua::report::copy_bandwidth;
+use crate::Result;
+use crate::backend::Products;
+use crate::report::copy_bandwidth;
 
 /// A backend to measure on.
 pub(super) struct Bench<B> {

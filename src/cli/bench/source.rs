@@ -1,10 +1,10 @@
 //! Where the matrices come from.
 
+use crate::Csr;
 use crate::cli::Failure;
 use crate::cli::load::{Loaded, is_complex, load};
+use crate::generate::{Model, Parameters, RowLengths, along_the_diagonal};
 use num_complex::Complex;
-use residua::Csr;
-use residua::generate::{Model, Parameters, RowLengths, along_the_diagonal};
 use std::path::PathBuf;
 use std::str::FromStr;
 

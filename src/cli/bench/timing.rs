@@ -1,7 +1,7 @@
 //! Medians of repeated work.
 
-use residua::backend::Replay;
-use residua::{Backend, Result};
+use crate::backend::Replay;
+use crate::{Backend, Result};
 use std::time::Instant;
 
 /// A batch lasts about this long, so that waiting for its end does not count.
@@ -61,7 +61,7 @@ pub(super) fn in_batches<B: Backend>(
         let mut step = if recorded {
             backend.record(|| (0..batch).try_for_each(|_| body()))
         } else {
-            Err(residua::Error::Unsupported("not asked for".into()))
+            Err(crate::Error::Unsupported("not asked for".into()))
         };
         match &mut step {
             Ok(step) => Some(batches(total, batch, || {

@@ -3,7 +3,7 @@
 use super::claims;
 use super::compare::REFERENCE;
 use super::line::Line;
-use residua::report::{Align, Table, bytes, count, seconds};
+use crate::report::{Align, Table, bytes, count, seconds};
 
 /// One matrix on one device in one type: the figures, what they say, and notes.
 pub(super) fn table(lines: &[Line], copy: f64, notes: &[String]) -> String {

@@ -1,7 +1,7 @@
 //! What a solve came to, for a program.
 
-use residua::krylov::Outcome;
-use residua::solver::{SolveReport, Trail};
+use crate::krylov::Outcome;
+use crate::solver::{SolveReport, Trail};
 use serde::Serialize;
 use std::sync::Arc;
 

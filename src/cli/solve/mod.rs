@@ -14,11 +14,11 @@ use super::load::load_on;
 use super::load::{is_complex, load};
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure};
-use num_complex::Complex;
 #[cfg(feature = "cuda")]
-use residua::market::{ReadOptions, Reading, read_header};
-use residua::solver::{Builder, Method, Precision, PreconditionerChoice, Reorder, Solvable};
-use residua::{Host, Solver};
+use crate::market::{ReadOptions, Reading, read_header};
+use crate::solver::{Builder, Method, Precision, PreconditionerChoice, Reorder, Solvable};
+use crate::{Host, Solver};
+use num_complex::Complex;
 use rhs::Rhs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,11 +1,11 @@
 //! Right-hand sides.
 
+use crate::backend::Products;
 use crate::cli::Failure;
 use crate::cli::failure::About;
-use residua::backend::Products;
-use residua::generate::Random;
-use residua::market::{self, ReadOptions};
-use residua::{Backend, Csr, Scalar};
+use crate::generate::Random;
+use crate::market::{self, ReadOptions};
+use crate::{Backend, Csr, Scalar};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -102,7 +102,7 @@ impl Rhs {
     }
 }
 
-fn ones<T: Scalar, B: Backend>(backend: &B, n: usize) -> residua::Result<B::Vec<T>> {
+fn ones<T: Scalar, B: Backend>(backend: &B, n: usize) -> crate::Result<B::Vec<T>> {
     let mut ones = backend.buffer(n)?;
     backend.fill(T::one(), &mut ones)?;
     Ok(ones)

@@ -4,16 +4,16 @@ use super::answer::{Answer, Column, Seconds, history_csv, worst};
 use super::rhs::{Columns, RightHandSides};
 use super::words::{self, Story};
 use super::{Arguments, Sinks};
+use crate::backend::VectorOps;
 use crate::cli::failure::About;
 use crate::cli::load::Loaded;
 use crate::cli::progress::Progress;
 use crate::cli::{Ending, Failure, console, interrupt};
-use residua::backend::VectorOps;
-use residua::krylov::Outcome;
-use residua::market::{Field, Symmetry, WriteOptions, write_dense};
-use residua::report::{Curve, convergence_svg, copy_bandwidth};
-use residua::solver::{self, Method, Solvable, SolveReport, SolverBackend};
-use residua::{Error, Scalar, Solver};
+use crate::krylov::Outcome;
+use crate::market::{Field, Symmetry, WriteOptions, write_dense};
+use crate::report::{Curve, convergence_svg, copy_bandwidth};
+use crate::solver::{self, Method, Solvable, SolveReport, SolverBackend};
+use crate::{Error, Scalar, Solver};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
@@ -119,7 +119,7 @@ where
 }
 
 /// Names the file that a refusal is about, in the words of the refusal alone.
-fn about<R>(result: residua::Result<R>, path: &Path) -> Result<R, Failure> {
+fn about<R>(result: crate::Result<R>, path: &Path) -> Result<R, Failure> {
     match result {
         Err(Error::Unsupported(what)) => Err(Failure::about(path, what)),
         other => other.about(path),
@@ -173,7 +173,7 @@ fn solve_all<T: Solvable<Real = f64>, B: SolverBackend>(
     arguments: &Arguments,
     solver: &mut Solver<T>,
     rhs: &RightHandSides<T, B>,
-) -> residua::Result<Solved<T>> {
+) -> crate::Result<Solved<T>> {
     interrupt::listen();
     let mut progress = Progress::new(arguments.quiet, arguments.tolerance, rhs.count());
     let observer = |now: &solver::Progress| {
@@ -213,7 +213,7 @@ fn relative_error<T: Scalar<Real = f64>, B: VectorOps>(
     backend: &B,
     x: &B::Slice<T>,
     solution: &B::Slice<T>,
-) -> residua::Result<f64> {
+) -> crate::Result<f64> {
     let mut difference = backend.buffer(B::len(x))?;
     backend.copy(x, &mut difference)?;
     backend.axpby(-T::one(), solution, T::one(), &mut difference)?;

@@ -3,10 +3,10 @@
 use super::Arguments;
 use super::answer::{Answer, Column};
 use crate::cli::device::not_on_gpu;
-use residua::krylov::Outcome;
-use residua::matrix::{Basis, ChoiceReport};
-use residua::report::{Align, Table, bytes, count, ratio, seconds};
-use residua::solver::{Method, Precision, Reorder, StageReport};
+use crate::krylov::Outcome;
+use crate::matrix::{Basis, ChoiceReport};
+use crate::report::{Align, Table, bytes, count, ratio, seconds};
+use crate::solver::{Method, Precision, Reorder, StageReport};
 
 /// Right-hand sides that the report lists one by one.
 const MOST_COLUMNS: usize = 20;
