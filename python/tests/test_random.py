@@ -57,6 +57,10 @@ def test_factorisations_and_new_values(drawn):
     a, b, kind, _ = drawn
     dense = a.toarray()
     x = residua.spsolve(a, b)
+    if np.isnan(x).any():
+        # A diagonal divided by a hundred no longer outweighs its row: a few matrices are singular to double precision.
+        assert np.linalg.cond(dense.astype(np.complex128)) > 1e14
+        return
     asked = 1e-5 if np.finfo(b.dtype).eps > 1e-10 else 1e-10
     size = np.linalg.norm(dense) * np.linalg.norm(x) / np.linalg.norm(b)
     assert residual(dense, x, b) <= asked * (1 + size)
