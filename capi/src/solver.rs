@@ -54,12 +54,12 @@ macro_rules! by_type {
     };
 }
 
-fn check_base(base: i32) -> Answer {
-    if matches!(base, 0 | 1) {
-        Ok(())
-    } else {
-        Err(Fault::argument(format!("base {base}: 0 or 1 is possible")))
+/// Rows and columns, and entries, of a matrix whose indices count from `base`.
+fn sizes((rows, columns): (i64, i64), entries: i64, base: i32) -> Answer<((usize, usize), usize)> {
+    if !matches!(base, 0 | 1) {
+        return Err(Fault::argument(format!("base {base}: 0 or 1 is possible")));
     }
+    Ok(((length("rows", rows)?, length("columns", columns)?), length("entries", entries)?))
 }
 
 /// Where a solver's handle goes.
@@ -99,9 +99,7 @@ pub unsafe extern "C" fn residua_solver_from_csr(
 ) -> i32 {
     put(solver, || {
         let settings = settings(options)?;
-        check_base(base)?;
-        let shape = (length("rows", rows)?, length("columns", columns)?);
-        let entries = length("entries", entries)?;
+        let (shape, entries) = sizes((rows, columns), entries, base)?;
         by_type!(r#type, T => {
             // SAFETY: the caller's promise.
             let (offsets, places, values) = unsafe {(
@@ -136,9 +134,7 @@ pub unsafe extern "C" fn residua_solver_from_coo(
 ) -> i32 {
     put(solver, || {
         let settings = settings(options)?;
-        check_base(base)?;
-        let shape = (length("rows", rows)?, length("columns", columns)?);
-        let entries = length("entries", entries)?;
+        let (shape, entries) = sizes((rows, columns), entries, base)?;
         by_type!(r#type, T => {
             // SAFETY: the caller's promise.
             let (down, across, values) = unsafe {(

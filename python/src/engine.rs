@@ -147,12 +147,11 @@ impl Drop for Engine {
 fn built<T: Value>(
     values: PyReadonlyArray1<'_, T>,
     py: Python<'_>,
-    (layout, shape): (Layout, (usize, usize)),
-    (first, second): (&Indices<'_>, &Indices<'_>),
+    matrix: (Layout, (usize, usize)),
+    indices: (&Indices<'_>, &Indices<'_>),
     (builder, keep): (&Builder, bool),
 ) -> PyResult<Typed> {
-    let arrays =
-        Arrays { layout, shape, first: first.slice()?, second: second.slice()?, values: values.as_slice()? };
+    let arrays = Arrays::of(matrix, indices, &values)?;
     let made = detached(py, &AtomicBool::new(false), || {
         let (a, map) = arrays.build(keep)?;
         Ok((builder.build(a)?, map))

@@ -82,12 +82,11 @@ fn written<T: Value>(
     values: PyReadonlyArray1<'_, T>,
     py: Python<'_>,
     path: &Path,
-    (layout, shape): (Layout, (usize, usize)),
-    (first, second): (&Indices<'_>, &Indices<'_>),
+    matrix: (Layout, (usize, usize)),
+    indices: (&Indices<'_>, &Indices<'_>),
     options: &WriteOptions,
 ) -> PyResult<()> {
-    let arrays =
-        Arrays { layout, shape, first: first.slice()?, second: second.slice()?, values: values.as_slice()? };
+    let arrays = Arrays::of(matrix, indices, &values)?;
     let done = detached(py, &AtomicBool::new(false), || {
         let (a, _) = arrays.build(false)?;
         market::write_csr(path, &a, options)

@@ -126,13 +126,9 @@ fn solved<T: Value>(
         Operator::Function(..) => None,
     };
     let arrays = match (operator, &values) {
-        (Operator::Stored(layout, shape, first, second, _), Some(values)) => Some(Arrays {
-            layout: layout.parse()?,
-            shape: *shape,
-            first: first.slice()?,
-            second: second.slice()?,
-            values: values.as_slice()?,
-        }),
+        (Operator::Stored(layout, shape, first, second, _), Some(values)) => {
+            Some(Arrays::of((layout.parse()?, *shape), (first, second), values)?)
+        }
         _ => None,
     };
     let function = match operator {

@@ -15,11 +15,10 @@ use std::sync::atomic::AtomicBool;
 fn looked<'py, T: Value>(
     values: PyReadonlyArray1<'py, T>,
     py: Python<'py>,
-    (layout, shape): (Layout, (usize, usize)),
-    (first, second): (&Indices<'_>, &Indices<'_>),
+    matrix: (Layout, (usize, usize)),
+    indices: (&Indices<'_>, &Indices<'_>),
 ) -> PyResult<(Bound<'py, PyAny>, Vec<String>, Bound<'py, PyAny>)> {
-    let arrays =
-        Arrays { layout, shape, first: first.slice()?, second: second.slice()?, values: values.as_slice()? };
+    let arrays = Arrays::of(matrix, indices, &values)?;
     let found =
         detached(py, &AtomicBool::new(false), || Look::of(&arrays.build(false)?.0))?.map_err(raise)?;
     let methods: Vec<MethodFit> = found.methods();
@@ -43,12 +42,11 @@ pub(crate) fn look<'py>(
 fn drawn<T: Value>(
     values: PyReadonlyArray1<'_, T>,
     py: Python<'_>,
-    (layout, shape): (Layout, (usize, usize)),
-    (first, second): (&Indices<'_>, &Indices<'_>),
+    matrix: (Layout, (usize, usize)),
+    indices: (&Indices<'_>, &Indices<'_>),
     name: &str,
 ) -> PyResult<String> {
-    let arrays =
-        Arrays { layout, shape, first: first.slice()?, second: second.slice()?, values: values.as_slice()? };
+    let arrays = Arrays::of(matrix, indices, &values)?;
     detached(py, &AtomicBool::new(false), || spy_svg(&arrays.build(false)?.0, name))?.map_err(raise)
 }
 

@@ -84,19 +84,31 @@ impl std::str::FromStr for Layout {
 /// The arrays of a matrix.
 #[derive(Clone, Copy)]
 pub(crate) struct Arrays<'a, T> {
-    pub(crate) layout: Layout,
-    pub(crate) shape: (usize, usize),
+    layout: Layout,
+    shape: (usize, usize),
     /// Offsets, or rows.
-    pub(crate) first: Slice<'a>,
+    first: Slice<'a>,
     /// Columns; of compressed columns, rows.
-    pub(crate) second: Slice<'a>,
-    pub(crate) values: &'a [T],
+    second: Slice<'a>,
+    values: &'a [T],
 }
 
 /// How new values, in the order of the caller's entries, become those of the matrix: by this map, into this matrix.
 pub(crate) type Map<T> = (Csr<T>, Assembly<Host>);
 
-impl<T: Scalar + Element> Arrays<'_, T> {
+impl<'a, T: Scalar + Element> Arrays<'a, T> {
+    /// The arrays that Python handed over.
+    ///
+    /// # Errors
+    /// Where an array does not lie in one piece.
+    pub(crate) fn of(
+        (layout, shape): (Layout, (usize, usize)),
+        (first, second): (&'a Indices<'_>, &'a Indices<'_>),
+        values: &'a PyReadonlyArray1<'_, T>,
+    ) -> PyResult<Self> {
+        Ok(Self { layout, shape, first: first.slice()?, second: second.slice()?, values: values.as_slice()? })
+    }
+
     /// The matrix, and the way of new values where it is not that of the caller's entries and `keep` asks for it.
     ///
     /// # Errors

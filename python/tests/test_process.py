@@ -25,43 +25,33 @@ def run(code: str, timeout: float = 60) -> subprocess.CompletedProcess:
     )
 
 
-def test_several_solvers_in_several_threads():
+def solve_in_threads(count, solver):
+    """Each of `count` threads solves five times, each time with the solver that `solver()` returns."""
     wrong = []
 
     def work(seed):
         b = np.random.default_rng(seed).standard_normal(A.shape[0])
         for _ in range(5):
-            x, report = residua.Solver(A).solve(b)
+            x, report = solver().solve(b)
             if not (report.converged and residual(A, x, b) <= 1e-8):
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
         assert not thread.is_alive()
     assert wrong == []
+
+
+def test_several_solvers_in_several_threads():
+    solve_in_threads(6, lambda: residua.Solver(A))
 
 
 def test_one_solver_in_several_threads_takes_turns():
     solver = residua.Solver(A)
-    wrong = []
-
-    def work(seed):
-        b = np.random.default_rng(seed).standard_normal(A.shape[0])
-        for _ in range(5):
-            x, report = solver.solve(b)
-            if not (report.converged and residual(A, x, b) <= 1e-8):
-                wrong.append(seed)
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive()
-    assert wrong == []
+    solve_in_threads(4, lambda: solver)
 
 
 def test_other_threads_run_during_a_solve():
