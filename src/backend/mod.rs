@@ -28,6 +28,7 @@ mod convert;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod graph;
+mod grid;
 pub mod host;
 mod krylov;
 mod layout;
@@ -48,6 +49,7 @@ pub use cuda::Cuda;
 pub use graph::{
     FirstSweeps, GraphParts, GraphSteps, OrderingPrice, PEERS_ONE_IN, Roots, Sweep, UNREACHED, priority,
 };
+pub use grid::{Grid, GridMatrix, GridSteps, NEIGHBOURS, Neighbours, grid_values};
 pub use host::{Host, Parts};
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;

@@ -4,7 +4,9 @@ use super::Csr;
 use super::lengths::{RowLengths, scanned};
 use super::sparse::product_op;
 use super::storage::{FREE_PADDING, MOST_PADDING, Storage};
-use crate::backend::{Backend, Conversions, DIA_SECTION, DiaFill, DiaParts, Host, mirrored, steps};
+use crate::backend::{
+    Backend, Conversions, DIA_SECTION, DiaFill, DiaParts, Grid, Host, Neighbours, mirrored, steps,
+};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
@@ -117,6 +119,24 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
         let padding = (nonzeros as u64).saturating_mul(MOST_PADDING).max(FREE_PADDING);
         let places = (nonzeros as u64).saturating_add(padding);
         (places / padded(rows).max(1) as u64) as usize
+    }
+}
+
+impl<V: Scalar, B: Backend> Dia<V, B> {
+    /// All diagonals of a matrix on a grid of points.
+    pub(crate) fn on_grid(
+        backend: &B,
+        grid: Grid,
+        neighbours: Neighbours,
+        values: B::Vec<V>,
+    ) -> Result<Self> {
+        let rows = grid.points();
+        let with_neighbour = |by: [i64; 3]| -> usize {
+            (0..3).map(|axis| grid.sizes[axis].saturating_sub(by[axis].unsigned_abs() as usize)).product()
+        };
+        let nonzeros = neighbours.iter().map(with_neighbour).sum();
+        let distances = backend.upload(neighbours.iter().map(|by| grid.distance(by)).collect())?;
+        Ok(Self { rows, columns: rows, nonzeros, mirrored: 0, distances, steps: backend.zeros(0)?, values })
     }
 }
 

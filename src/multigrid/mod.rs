@@ -22,10 +22,11 @@
 //! | `setup` | levels from the finest to the coarsest |
 //! | `smoother` | Chebyshev's iteration on scaled residuals |
 //! | `blocks` | blocks of strongly coupled unknowns, by matching |
+//! | `grid` | levels of grids, whose aggregates are boxes |
 //! | `dense` | the inverse of the coarsest matrix |
 //! | `cycle` | the way through the levels, on any backend |
 
-use crate::backend::{Backend, PreconditionSteps, Products};
+use crate::backend::{Backend, GridSteps, PreconditionSteps, Products};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
@@ -36,6 +37,7 @@ mod aggregate;
 mod blocks;
 mod cycle;
 mod dense;
+mod grid;
 mod independent;
 mod options;
 mod setup;
@@ -43,7 +45,8 @@ mod smoother;
 mod strength;
 mod tentative;
 
-use cycle::{Coarsest, Cycle, Level};
+use cycle::{Coarsest, Cycle, Level, Transfer};
+pub(crate) use grid::of_distances;
 pub use options::{LevelFacts, MultigridFacts, MultigridOptions, Smoothing};
 use setup::{Hierarchy, Plan};
 use smoother::{Scaling, Smoother};
@@ -74,7 +77,7 @@ const COARSEST_STEPS: usize = 8;
 /// # Ok::<(), residua::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Multigrid<T: Scalar, B: PreconditionSteps> {
+pub struct Multigrid<T: Scalar, B: PreconditionSteps + Products> {
     cycle: AnyCycle<T, B>,
     plans: Vec<Plan<T>>,
     options: MultigridOptions,
@@ -83,12 +86,12 @@ pub struct Multigrid<T: Scalar, B: PreconditionSteps> {
 
 /// In which precision a cycle runs.
 #[derive(Debug)]
-enum AnyCycle<T: Scalar, B: PreconditionSteps> {
+enum AnyCycle<T: Scalar, B: PreconditionSteps + Products> {
     Full(Cycle<T, B>),
     Narrow(Cycle<T::Narrow, B>),
 }
 
-impl<T: Scalar, B: PreconditionSteps + Products> Multigrid<T, B> {
+impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Multigrid<T, B> {
     /// A hierarchy for A, from vectors of ones.
     ///
     /// # Errors
@@ -123,14 +126,39 @@ impl<T: Scalar, B: PreconditionSteps + Products> Multigrid<T, B> {
         options: &MultigridOptions,
     ) -> Result<Self> {
         options.check()?;
+        Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+        if options.boxes && options.unknowns_a_node == 1 && near_null.is_none() {
+            if let Some(this) = Self::on_grid(backend, a, options)? {
+                return Ok(this);
+            }
+        }
         let hierarchy = Hierarchy::new(checked(backend, a)?, near_null, options)?;
         Self::finish(backend, hierarchy, options.clone())
     }
 
+    /// A hierarchy of grids, where the matrix is on one.
+    ///
+    /// # Errors
+    /// As [`Multigrid::new`].
+    pub(crate) fn on_grid(backend: &B, a: &Csr<T, B>, options: &MultigridOptions) -> Result<Option<Self>> {
+        let (plans, options) = (Vec::new(), options.clone());
+        if options.is_narrow::<T>() {
+            let found = grid::hierarchy(backend, &a.to_rounded(backend)?, &options)?;
+            return Ok(found.map(|(cycle, facts)| Self {
+                cycle: AnyCycle::Narrow(cycle),
+                plans,
+                options,
+                facts,
+            }));
+        }
+        let found = grid::hierarchy(backend, a, &options)?;
+        Ok(found.map(|(cycle, facts)| Self { cycle: AnyCycle::Full(cycle), plans, options, facts }))
+    }
+
     fn finish(backend: &B, hierarchy: Hierarchy<T>, options: MultigridOptions) -> Result<Self> {
-        let facts = MultigridFacts { levels: hierarchy.facts() };
+        let facts = MultigridFacts { levels: hierarchy.facts(), grid: false };
         let Hierarchy { levels, coarsest, plans } = hierarchy;
-        let cycle = if options.narrow && size_of::<T::Narrow>() < size_of::<T>() {
+        let cycle = if options.is_narrow::<T>() {
             AnyCycle::Narrow(moved(backend, levels, coarsest, &options, Scalar::to_narrow)?)
         } else {
             AnyCycle::Full(moved(backend, levels, coarsest, &options, |value| value)?)
@@ -163,7 +191,7 @@ fn checked<T: Scalar, B: Backend>(backend: &B, a: &Csr<T, B>) -> Result<Csr<T>> 
 }
 
 /// The levels in the backend's memory, in the precision of the cycle.
-fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products>(
+fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products + GridSteps>(
     backend: &B,
     levels: Vec<setup::Built<T>>,
     coarsest: Csr<T>,
@@ -180,10 +208,13 @@ fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products>(
         let a = a.map(rounded);
         let smoother = smoother(backend, &a, in_blocks, options.steps)?;
         all.push(Level {
-            a: a.into_backend(backend)?,
+            a: Box::new(a.into_backend(backend)?),
             smoother,
-            prolongation: prolongation.map(rounded).into_backend(backend)?,
-            restriction: restriction.map(rounded).into_backend(backend)?,
+            transfer: Transfer::Matrices {
+                prolongation: prolongation.map(rounded).into_backend(backend)?,
+                restriction: restriction.map(rounded).into_backend(backend)?,
+            },
+            twice: false,
         });
     }
     let coarsest = if coarsest.rows() <= MOST_DENSE {
@@ -191,7 +222,7 @@ fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products>(
     } else {
         let a = coarsest.map(rounded);
         let smoother = smoother(backend, &a, in_blocks, COARSEST_STEPS)?;
-        Coarsest::Smoothed(a.into_backend(backend)?, smoother)
+        Coarsest::Smoothed(Box::new(a.into_backend(backend)?), smoother)
     };
     Ok(Cycle { levels: all, coarsest })
 }
@@ -211,7 +242,7 @@ fn smoother<T: Scalar, B: PreconditionSteps + Products>(
     Ok(Smoother::new(scaling, steps, 1.0))
 }
 
-impl<T: Scalar, B: PreconditionSteps + Products> Preconditioner<T, B> for Multigrid<T, B> {
+impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Preconditioner<T, B> for Multigrid<T, B> {
     fn rows(&self) -> Option<usize> {
         Some(self.facts.levels[0].rows)
     }
@@ -262,6 +293,10 @@ impl<T: Scalar, B: PreconditionSteps + Products> Preconditioner<T, B> for Multig
     /// follows from values is computed anew. After an error the preconditioner is as it was.
     fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         Error::check_dimension("rows of the matrix", self.facts.levels[0].rows, a.rows())?;
+        if self.facts.grid {
+            *self = Self::new(backend, a, &self.options)?;
+            return Ok(());
+        }
         let hierarchy = Hierarchy::again(checked(backend, a)?, self.plans.clone(), &self.options)?;
         *self = Self::finish(backend, hierarchy, self.options.clone())?;
         Ok(())

@@ -1,10 +1,11 @@
 //! Choices for a hierarchy, and what is told about it.
 
 use crate::error::{Error, Result};
+use crate::scalar::Scalar;
 use std::fmt;
 
 /// What smoothing scales residuals by.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Smoothing {
     /// Blocks where many unknowns have a neighbour with |a_ij| above half of sqrt(a_ii a_jj), else the diagonal.
@@ -36,6 +37,9 @@ pub struct MultigridOptions {
     pub most_entries: f64,
     /// Whether the cycle runs in half the precision.
     pub narrow: bool,
+    /// Whether a matrix on a grid of points gets boxes of points as aggregates, where couplings along all axes are about
+    /// as strong.
+    pub boxes: bool,
 }
 
 impl Default for MultigridOptions {
@@ -48,6 +52,7 @@ impl Default for MultigridOptions {
             coarsest_rows: 400,
             most_entries: 3.0,
             narrow: false,
+            boxes: true,
         }
     }
 }
@@ -102,6 +107,18 @@ impl MultigridOptions {
         self
     }
 
+    /// Sets [`MultigridOptions::boxes`].
+    #[must_use]
+    pub fn boxes(mut self, boxes: bool) -> Self {
+        self.boxes = boxes;
+        self
+    }
+
+    /// Whether a cycle for matrices of `T` is in another type.
+    pub(super) fn is_narrow<T: Scalar>(&self) -> bool {
+        self.narrow && size_of::<T::Narrow>() < size_of::<T>()
+    }
+
     /// Refuses what has no meaning.
     pub(super) fn check(&self) -> Result<()> {
         let refused = |what: String| Err(Error::InvalidArgument(what));
@@ -134,6 +151,8 @@ pub struct LevelFacts {
 pub struct MultigridFacts {
     /// Its levels, finest first.
     pub levels: Vec<LevelFacts>,
+    /// Whether they are grids, and aggregates boxes of points.
+    pub grid: bool,
 }
 
 impl MultigridFacts {
@@ -157,8 +176,9 @@ impl fmt::Display for MultigridFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} levels, {:.2} times the entries and {:.2} times the rows of the matrix:",
+            "{} levels{}, {:.2} times the entries and {:.2} times the rows of the matrix:",
             self.levels.len(),
+            if self.grid { " of grids" } else { "" },
             self.operator_complexity(),
             self.grid_complexity()
         )?;

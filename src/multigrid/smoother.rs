@@ -1,5 +1,6 @@
 //! Smoothers: a few steps of Chebyshev's iteration that damp what the next level cannot represent.
 
+use super::cycle::LevelMatrix;
 use crate::backend::{Backend, ChebyshevStep, PreconditionSteps, Products};
 use crate::error::Result;
 use crate::matrix::Csr;
@@ -66,7 +67,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Smoother<T, B> {
     pub(super) fn smooth_from_zero(
         &self,
         backend: &B,
-        a: &Csr<T, B>,
+        a: &LevelMatrix<T, B>,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
         (other, t): (&mut B::Slice<T>, &mut B::Slice<T>),
@@ -87,7 +88,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Smoother<T, B> {
     pub(super) fn smooth(
         &self,
         backend: &B,
-        a: &Csr<T, B>,
+        a: &LevelMatrix<T, B>,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
         (other, t): (&mut B::Slice<T>, &mut B::Slice<T>),
@@ -127,7 +128,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Smoother<T, B> {
     fn step(
         &self,
         backend: &B,
-        a: &Csr<T, B>,
+        a: &LevelMatrix<T, B>,
         Step { keep, momentum, step }: Step<T::Real>,
         b: &B::Slice<T>,
         now: Option<&B::Slice<T>>,
@@ -168,7 +169,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Smoother<T, B> {
 /// t = b - A x.
 pub(super) fn residual<T: Scalar, B: PreconditionSteps + Products>(
     backend: &B,
-    a: &Csr<T, B>,
+    a: &LevelMatrix<T, B>,
     b: &B::Slice<T>,
     x: &B::Slice<T>,
     t: &mut B::Slice<T>,

@@ -2,6 +2,7 @@
 
 use super::SolverBackend;
 use super::group::Group;
+use super::names::PreconditionerChoice;
 use super::plan::{Notes, System};
 use super::report::{Seconds, SolveReport, StageReport, Trail};
 use super::stage::{Stage, Task};
@@ -192,6 +193,12 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let stage = &mut self.stages[number];
             let plan = stage.plan;
             watch.method = plan.method;
+            // Multigrid is for the matrices of conjugate gradients, which have told that this is none.
+            let indefinite =
+                total.is_some_and(|report| matches!(report.outcome, Outcome::NotPositiveDefinite { .. }));
+            if indefinite && matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_)) {
+                continue;
+            }
             let told = &mut Arc::make_mut(&mut self.trail).stages[number];
             let ready = match stage.prepare(&self.backend, &self.stored, &self.options) {
                 Ok(ready) => ready,

@@ -96,6 +96,13 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Itera
         (products * a.bytes() + vectors * vector + products * preconditioner) as f64
     }
 
+    fn remark(&self) -> Option<String> {
+        match &self.setup {
+            Setup::Levels(levels) => Some(levels.told.clone()),
+            _ => None,
+        }
+    }
+
     fn for_several(&self) -> Option<&Setup<T, B>> {
         (self.method == Method::Cg).then_some(&self.setup)
     }

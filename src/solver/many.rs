@@ -2,7 +2,6 @@
 
 use super::SolverBackend;
 use super::preconditioner::Setup;
-use crate::backend::{PreconditionSteps, Products};
 use crate::matrix::SparseMatrix;
 use crate::scalar::Scalar;
 
@@ -50,7 +49,7 @@ pub(super) struct Size {
 }
 
 /// As [`instead`], where a product with what was chosen moves so many bytes.
-pub(super) fn at_once<T: Scalar, B: PreconditionSteps + Products>(
+pub(super) fn at_once<T: Scalar, B: SolverBackend>(
     Size { rows, nonzeros, value }: Size,
     product: usize,
     preconditioner: &Setup<T, B>,

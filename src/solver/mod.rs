@@ -34,6 +34,7 @@ mod engine;
 mod factorised;
 mod forecast;
 mod group;
+mod hierarchy;
 mod iterated;
 mod many;
 mod names;
@@ -49,13 +50,13 @@ mod watch;
 pub use builder::{Builder, MatrixSource};
 pub use compiled::Solvable;
 pub use device::{Device, Opened};
-pub use names::{Method, Precision, PreconditionerChoice, Reorder};
+pub use names::{Method, MultigridChoice, Precision, PreconditionerChoice, Reorder};
 pub use report::{Decision, Seconds, Solution, SolveReport, StageReport, Trail};
 pub use watch::{Canceller, Progress};
 
 #[cfg(feature = "cuda")]
 use crate::backend::Cuda;
-use crate::backend::{GraphSteps, Host, PreconditionSteps, Products};
+use crate::backend::{GraphSteps, GridSteps, Host, PreconditionSteps, Products};
 use crate::error::{Error, Result};
 use crate::matrix::{ChoiceReport, Csr};
 use crate::scalar::{Scalar, Symmetry};
@@ -68,7 +69,7 @@ use watch::Watch;
 
 /// A backend that a solver can compute on: all that it may choose among is there. A backend of your own implements it
 /// with nothing in it.
-pub trait SolverBackend: Products + PreconditionSteps + GraphSteps {
+pub trait SolverBackend: Products + PreconditionSteps + GraphSteps + GridSteps {
     /// A solver for a matrix in this memory; `why` tells why it is here, where the caller did not say so.
     #[doc(hidden)]
     fn solver<T: Solvable>(

@@ -2,6 +2,7 @@
 //! command spells it.
 
 use crate::error::{Error, Result};
+use crate::multigrid::{MultigridOptions, Smoothing};
 use std::fmt;
 use std::str::FromStr;
 
@@ -107,8 +108,8 @@ words! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum PreconditionerChoice {
-    /// Jacobi, or a polynomial in half the precision on a GPU where that moves so many fewer bytes that the solve is
-    /// likely to be faster.
+    /// Jacobi, or what is likely to be faster: multigrid on grids, and where conjugate gradients have not come far; a
+    /// polynomial in half the precision on a GPU where that moves so many fewer bytes.
     #[default]
     Auto,
     /// None.
@@ -123,6 +124,95 @@ pub enum PreconditionerChoice {
     Chebyshev(usize),
     /// The same in half the precision.
     ChebyshevSingle(usize),
+    /// Algebraic multigrid.
+    Multigrid(MultigridChoice),
+}
+
+/// What a caller can choose of multigrid: `amg:option=value,...`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct MultigridChoice {
+    /// `steps`: of smoothing, before and after.
+    pub steps: usize,
+    /// `unknowns`: of each node, which lie one behind the other.
+    pub unknowns: usize,
+    /// `smoothing`: `auto`, `diagonal` or `blocks`.
+    pub smoothing: Smoothing,
+    /// `precision`: `single` for half the precision, or `double` for that of the solve.
+    pub narrow: bool,
+    /// `boxes`: `yes` or `no`, whether grids get boxes of points as aggregates.
+    pub boxes: bool,
+}
+
+impl Default for MultigridChoice {
+    fn default() -> Self {
+        Self { steps: 2, unknowns: 1, smoothing: Smoothing::Auto, narrow: true, boxes: true }
+    }
+}
+
+impl MultigridChoice {
+    /// As the hierarchy takes it.
+    pub(super) fn options(self) -> MultigridOptions {
+        let Self { steps, unknowns, smoothing, narrow, boxes } = self;
+        let options = MultigridOptions::default().steps(steps).unknowns_a_node(unknowns);
+        options.smoothing(smoothing).narrow(narrow).boxes(boxes)
+    }
+}
+
+impl FromStr for MultigridChoice {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut choice = Self::default();
+        for option in text.split(',').filter(|option| !option.is_empty()) {
+            let refused = |all: &str| Err(Error::InvalidArgument(format!("multigrid '{option}': {all}")));
+            let number = |text: &str| text.parse().ok().filter(|number| (1..=MOST_STEPS).contains(number));
+            let Some((name, value)) = option.split_once('=') else {
+                return refused("options are written name=value");
+            };
+            match (name, number(value), value) {
+                ("steps", Some(steps), _) => choice.steps = steps,
+                ("unknowns", Some(unknowns), _) => choice.unknowns = unknowns,
+                ("smoothing", _, "auto") => choice.smoothing = Smoothing::Auto,
+                ("smoothing", _, "diagonal") => choice.smoothing = Smoothing::Diagonal,
+                ("smoothing", _, "blocks") => choice.smoothing = Smoothing::Blocks,
+                ("precision", _, "single") => choice.narrow = true,
+                ("precision", _, "double") => choice.narrow = false,
+                ("boxes", _, "yes") => choice.boxes = true,
+                ("boxes", _, "no") => choice.boxes = false,
+                _ => {
+                    return refused(
+                        "choose of steps=1..64, unknowns=1..64, smoothing=auto|diagonal|blocks, precision=single|double, boxes=yes|no",
+                    );
+                }
+            }
+        }
+        Ok(choice)
+    }
+}
+
+impl fmt::Display for MultigridChoice {
+    /// What differs from the default.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (default, mut all) = (Self::default(), Vec::new());
+        if self.steps != default.steps {
+            all.push(format!("steps={}", self.steps));
+        }
+        if self.unknowns != default.unknowns {
+            all.push(format!("unknowns={}", self.unknowns));
+        }
+        if self.smoothing != default.smoothing {
+            let blocks = self.smoothing == Smoothing::Blocks;
+            all.push(format!("smoothing={}", if blocks { "blocks" } else { "diagonal" }));
+        }
+        if !self.narrow {
+            all.push("precision=double".into());
+        }
+        if !self.boxes {
+            all.push("boxes=no".into());
+        }
+        f.write_str(&all.join(","))
+    }
 }
 
 impl PreconditionerChoice {
@@ -146,6 +236,7 @@ impl FromStr for PreconditionerChoice {
 
     fn from_str(text: &str) -> Result<Self> {
         let (name, number) = match text.split_once(':') {
+            Some(("amg", options)) => return options.parse().map(Self::Multigrid),
             Some((name, number)) => (name, Some(number)),
             None => (text, None),
         };
@@ -157,11 +248,12 @@ impl FromStr for PreconditionerChoice {
             ("jacobi", None) => Self::Jacobi,
             ("block-jacobi", rows) => Self::BlockJacobi(rows),
             ("fsai", None) => Self::Fsai,
+            ("amg", None) => Self::Multigrid(MultigridChoice::default()),
             ("chebyshev", steps) => Self::Chebyshev(steps.unwrap_or(STEPS)),
             ("chebyshev-single", steps) => Self::ChebyshevSingle(steps.unwrap_or(SINGLE_STEPS)),
             _ => {
                 return Err(Error::InvalidArgument(format!(
-                    "'{text}': choose one of auto, none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], chebyshev-single[:STEPS]"
+                    "'{text}': choose one of auto, none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], chebyshev-single[:STEPS], amg[:OPTION=VALUE,...]"
                 )));
             }
         };
@@ -180,6 +272,8 @@ impl fmt::Display for PreconditionerChoice {
             Self::Fsai => f.pad("fsai"),
             Self::Chebyshev(steps) => write!(f, "chebyshev:{steps}"),
             Self::ChebyshevSingle(steps) => write!(f, "chebyshev-single:{steps}"),
+            Self::Multigrid(choice) if *choice == MultigridChoice::default() => f.pad("amg"),
+            Self::Multigrid(choice) => write!(f, "amg:{choice}"),
         }
     }
 }
@@ -190,14 +284,28 @@ mod tests {
 
     #[test]
     fn names_come_back_as_they_were_typed() {
-        for name in ["auto", "none", "jacobi", "block-jacobi", "block-jacobi:3", "fsai", "chebyshev:5"] {
+        let names =
+            ["auto", "none", "jacobi", "block-jacobi", "block-jacobi:3", "fsai", "chebyshev:5", "amg"];
+        for name in
+            names.into_iter().chain(["amg:steps=1,unknowns=3,smoothing=blocks,precision=double,boxes=no"])
+        {
             assert_eq!(name.parse::<PreconditionerChoice>().unwrap().to_string(), name);
         }
         assert_eq!(
             "chebyshev".parse::<PreconditionerChoice>().unwrap(),
             PreconditionerChoice::Chebyshev(STEPS)
         );
-        for wrong in ["magic", "jacobi:2", "block-jacobi:0", "block-jacobi:33", "chebyshev:x", "fsai:1", ""] {
+        for wrong in [
+            "magic",
+            "jacobi:2",
+            "block-jacobi:0",
+            "block-jacobi:33",
+            "chebyshev:x",
+            "fsai:1",
+            "amg:steps=0",
+            "amg:3",
+            "",
+        ] {
             assert!(wrong.parse::<PreconditionerChoice>().is_err(), "{wrong}");
         }
         for &method in Method::ALL {

@@ -3,6 +3,7 @@
 use super::SolverBackend;
 use super::builder::Builder;
 use super::forecast::{MORE_PRODUCTS, expected_products, polynomial_may_pay, polynomial_pays};
+use super::hierarchy::{Levels, boxes_pay};
 use super::iterated::Parts;
 use super::many;
 use super::names::{Method, Precision, PreconditionerChoice as Name, SINGLE_STEPS};
@@ -11,10 +12,11 @@ use super::refined::Refined;
 use super::report::{Decision, Seconds};
 use super::stage::{Plan, Ready, Stage, iterated};
 use super::system::Stored;
-use crate::backend::{PreconditionSteps, Products};
+use crate::backend::{NEIGHBOURS, PreconditionSteps};
 use crate::error::{Error, Result};
 use crate::krylov::SolveOptions;
 use crate::matrix::{self, ChoiceOptions, ChoiceReport, Csr, Sell, SparseMatrix};
+use crate::multigrid;
 use crate::operator::LinearOperator;
 use crate::report::bytes;
 use crate::scalar::{Element, Scalar, Widen};
@@ -37,6 +39,9 @@ const HALF: &str = "half the precision moves half the bytes";
 const RESCUE: &str = "in full precision, where half the precision does not serve";
 const POLYNOMIAL: &str = "a polynomial in half the precision moves so many fewer bytes";
 const INSTEAD: &str = "where the polynomial does not serve";
+const GRIDS: &str = "the matrix is on a grid, so that multigrid is soon set up";
+const PLAIN: &str = "where multigrid does not serve";
+const LEVELS: &str = "conjugate gradients have not come far: multigrid takes few iterations";
 
 /// A matrix made ready to be solved with.
 pub(super) struct System<T: Scalar, B: SolverBackend> {
@@ -80,6 +85,17 @@ const SMALL_ITERATIONS: f64 = 1000.0;
 /// Unknowns up to which a factorisation is tried where conjugate gradients have ended in a fault: the other methods for
 /// such a matrix are slower.
 const MEDIUM: usize = 500_000;
+
+/// Iterations that multigrid gets: it takes 5 to 40 where it suits.
+const LEVELS_ITERATIONS: f64 = 100.0;
+
+/// Unknowns from which on multigrid is worth its setup.
+const LEVELS_FROM: usize = 10_000;
+
+/// Iterations of conjugate gradients that take as long as setting multigrid up, about: on the host, and where the
+/// hierarchy is worked out on the host for a device.
+const BEFORE_LEVELS: f64 = 100.0;
+const BEFORE_LEVELS_ON_DEVICE: f64 = 2000.0;
 
 /// What decides, in one place.
 pub(super) struct Planner<'a, B: SolverBackend> {
@@ -184,8 +200,14 @@ impl<B: SolverBackend> Planner<'_, B> {
         if auto && method == Method::Gmres {
             plan.share = Some(SHARE);
         }
-        if auto && method == Method::Cg && n <= SMALL && self.wishes.max_iterations.is_none() {
-            plan.share = Some((SMALL_ITERATIONS / self.options.iteration_limit(n) as f64).min(1.0));
+        if auto && method == Method::Cg && self.wishes.max_iterations.is_none() {
+            let most = match name {
+                Name::Multigrid(_) => Some(LEVELS_ITERATIONS),
+                _ if self.may_go_on_with_levels(n) => Some(self.before_levels()),
+                _ if n <= SMALL => Some(SMALL_ITERATIONS),
+                _ => None,
+            };
+            plan.share = most.map(|most| (most / self.options.iteration_limit(n) as f64).min(1.0));
         }
         let parts = Parts { setup, method, name, options: self.options };
         let mut stages = vec![Stage::new(plan, iterated(self.backend, parts)?)];
@@ -194,6 +216,20 @@ impl<B: SolverBackend> Planner<'_, B> {
             stages.insert(0, self.direct(n, QUICK, CHEAP));
         }
         Ok(stages)
+    }
+
+    /// Whether multigrid comes behind conjugate gradients that have not come far.
+    fn may_go_on_with_levels(&self, n: usize) -> bool {
+        self.wishes.method == Method::Auto
+            && self.hermitian
+            && n >= LEVELS_FROM
+            && self.wishes.preconditioner == Name::Auto
+            && self.wishes.max_iterations.is_none()
+    }
+
+    /// Iterations of conjugate gradients before multigrid's turn.
+    fn before_levels(&self) -> f64 {
+        if <B as PreconditionSteps>::BYTES_TELL { BEFORE_LEVELS_ON_DEVICE } else { BEFORE_LEVELS }
     }
 
     /// The methods behind the first, where none was named.
@@ -213,6 +249,11 @@ impl<B: SolverBackend> Planner<'_, B> {
         let mut stages: Vec<Stage<T, B>> = later.iter().map(plan).collect();
         if self.first() == Method::Cg && n <= MEDIUM {
             stages.insert(0, self.direct(n, QUICK, CHEAP));
+        }
+        if self.may_go_on_with_levels(n) {
+            let plan = self.plan(n, Name::Multigrid(Default::default()), Precision::Double, LEVELS);
+            let share = (LEVELS_ITERATIONS / self.options.iteration_limit(n) as f64).min(1.0);
+            stages.insert(0, Stage::later(Plan { share: Some(share), ..plan }));
         }
         stages.push(self.direct(n, PATIENT, LAST));
         stages.push(plan(&(Method::Lsmr, None, LEAST)));
@@ -261,7 +302,11 @@ impl<B: SolverBackend> Planner<'_, B> {
     {
         let Kept { operator, setup, rescue, name, choice } = self.store::<V, T>(a, true)?;
         let (n, stored) = (operator.columns(), wrap(operator.into()));
-        let why = if rescue.is_some() { POLYNOMIAL } else { self.why() };
+        let why = match (&rescue, name) {
+            (Some(_), Name::Multigrid(_)) => GRIDS,
+            (Some(_), _) => POLYNOMIAL,
+            (None, _) => self.why(),
+        };
         let setup = match (setup, stored.shared()) {
             (setup, Some(operator)) => setup.on(self.backend, &operator)?,
             (setup, None) => setup,
@@ -269,7 +314,8 @@ impl<B: SolverBackend> Planner<'_, B> {
         let mut stages = self.stages(n, setup, name, why)?;
         if let Some(setup) = rescue {
             let parts = Parts { setup, method: Method::Cg, name: Name::Jacobi, options: self.options };
-            let plan = self.plan(n, Name::Jacobi, Precision::Double, INSTEAD);
+            let why = if why == GRIDS { PLAIN } else { INSTEAD };
+            let plan = self.plan(n, Name::Jacobi, Precision::Double, why);
             stages.insert(1, Stage::new(plan, iterated(self.backend, parts)?));
         }
         Ok(System { stored, stages, choice })
@@ -390,11 +436,15 @@ impl<B: SolverBackend> Planner<'_, B> {
     {
         let (backend, method, wish) = (self.backend, self.first(), self.wishes.preconditioner);
         let mut setup = timed(&mut self.notes.seconds.setup, || Setup::new(backend, &a, method, wish))?;
+        let levels = match (&setup, wish) {
+            (Setup::Jacobi(_), Name::Auto) if alone => self.levels_of_a_grid::<V, T>(&a)?,
+            _ => None,
+        };
         let start = Instant::now();
         let low = match wish {
             Name::ChebyshevSingle(_) => Some(a.to_rounded(backend)?),
             // Without memory for it, the choice is made.
-            Name::Auto if self.may_pay::<V, T>(&a) => a.to_rounded(backend).ok(),
+            Name::Auto if levels.is_none() && self.may_pay::<V, T>(&a) => a.to_rounded(backend).ok(),
             _ => None,
         };
         let (operator, choice) = match self.wishes.format.as_str() {
@@ -421,6 +471,10 @@ impl<B: SolverBackend> Planner<'_, B> {
         self.note(format_decision(&*operator, choice.as_ref(), at_once, start.elapsed().as_secs_f64()));
         let (mut name, mut rescue) = (self.named_or(Name::Jacobi), None);
         let start = Instant::now();
+        if let Some(levels) = levels {
+            rescue = Some(std::mem::replace(&mut setup, Setup::Levels(levels)));
+            name = Name::Multigrid(Default::default());
+        }
         if let (Some(low), Setup::Jacobi(_)) = (low, &setup) {
             let format = operator.format();
             match wish {
@@ -442,6 +496,29 @@ impl<B: SolverBackend> Planner<'_, B> {
         backend.synchronize()?;
         self.notes.seconds.setup += start.elapsed().as_secs_f64();
         Ok(Kept { operator, setup, rescue, name, choice })
+    }
+
+    /// Multigrid, where the matrix is on a grid for which that is likely to be faster.
+    fn levels_of_a_grid<V: Scalar + Widen<T>, T: Scalar>(
+        &mut self,
+        a: &Csr<V, B>,
+    ) -> Result<Option<Levels<T, B>>> {
+        let (backend, parts, rows) = (self.backend, a.parts(), a.rows());
+        if !self.may_go_on_with_levels(rows) || a.nonzeros() > NEIGHBOURS * rows {
+            return Ok(None);
+        }
+        let start = Instant::now();
+        let found = backend.diagonals((rows, rows), parts.offsets, parts.indices, NEIGHBOURS)?;
+        let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::BYTES_TELL);
+        let levels = match multigrid::of_distances(rows, &found.distances) {
+            Some((grid, _)) if boxes_pay::<T>(grid.sizes, a.nonzeros(), price, on_device) => {
+                // Where it can't be set up, what is at hand must do.
+                Levels::new(backend, a, Default::default(), true).unwrap_or(None)
+            }
+            _ => None,
+        };
+        self.notes.seconds.setup += start.elapsed().as_secs_f64();
+        Ok(levels)
     }
 
     /// Whether a polynomial in half the precision may be faster: where vectors and matrix come from memory in each
@@ -483,7 +560,7 @@ pub(super) fn in_one_call<V: Scalar + Widen<T>, T: Scalar, B: SolverBackend>(
 }
 
 /// A matrix in its format, with its preconditioner.
-struct Kept<T: Scalar, B: PreconditionSteps + Products, V: Scalar> {
+struct Kept<T: Scalar, B: SolverBackend, V: Scalar> {
     operator: Box<dyn SparseMatrix<T, B, V>>,
     setup: Setup<T, B>,
     /// What to go on with where the choice of the preconditioner was ours and it fails.

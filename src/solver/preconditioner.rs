@@ -2,8 +2,8 @@
 
 use super::SolverBackend;
 use super::diagonal::Diagonal;
+use super::hierarchy::Levels;
 use super::names::{Method, PreconditionerChoice as Name};
-use crate::backend::{PreconditionSteps, Products};
 use crate::error::{Error, Result};
 use crate::matrix::{self, Csr};
 use crate::operator::LinearOperator;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 const BLOCK: usize = 4;
 
 /// A preconditioner that is set up, or the proof that none is needed.
-pub(super) enum Setup<T: Scalar, B: PreconditionSteps + Products> {
+pub(super) enum Setup<T: Scalar, B: SolverBackend> {
     Identity,
     Jacobi(Jacobi<T, B>),
     /// For methods that take matrices of other kinds than conjugate gradients.
@@ -27,6 +27,8 @@ pub(super) enum Setup<T: Scalar, B: PreconditionSteps + Products> {
     Chebyshev(Box<Chebyshev<T, B>>),
     /// A polynomial in half the precision.
     Single(Box<Narrowed<Chebyshev<T::Narrow, B>>>),
+    /// Multigrid.
+    Levels(Levels<T, B>),
     /// A diagonal entry that no positive definite matrix has.
     NotPositiveDefinite(f64),
 }
@@ -47,6 +49,10 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
                 Jacobi::new(backend, a).map(Setup::Jacobi)
             }
             Name::Chebyshev(steps) => Jacobi::new(backend, a).map(|d| Setup::Waiting(d, steps)),
+            Name::Multigrid(choice) => {
+                let levels = Levels::new(backend, a, choice, false)?;
+                Ok(levels.map_or(Setup::Identity, Setup::Levels))
+            }
             Name::Fsai => Fsai::new(backend, a).map(|m| Setup::Fsai(Box::new(m))),
             Name::BlockJacobi(Some(rows)) => BlockJacobi::new(backend, a, rows).map(Setup::Blocks),
             Name::BlockJacobi(None) => {
@@ -83,6 +89,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
             Setup::Identity => return Ok(()),
             Setup::Jacobi(m) => m.update(backend, a),
             Setup::Blocks(m) => m.update(backend, a),
+            Setup::Levels(m) => m.update(backend, a),
             _ => {
                 *self = Self::new(backend, a, method, name)?;
                 return Ok(());
@@ -105,6 +112,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
             Setup::Fsai(m) => &**m,
             Setup::Chebyshev(m) => &**m,
             Setup::Single(m) => &**m,
+            Setup::Levels(m) => m.get(),
         }
     }
 }

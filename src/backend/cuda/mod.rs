@@ -44,6 +44,7 @@ mod diagonals;
 mod driver;
 mod generate;
 mod graph;
+mod grid;
 mod info;
 mod inverse;
 mod krylov;

@@ -9,6 +9,7 @@ mod buckets;
 mod chunks;
 mod convert;
 mod graph;
+mod grid;
 mod histogram;
 mod krylov;
 mod linear_update;

@@ -178,7 +178,9 @@ fn recurrences(units: &mut Vec<Unit>) {
 }
 
 fn preconditioners(units: &mut Vec<Unit>) {
-    units.extend(SCALARS.map(|scalar| Unit::new("chebyshev.cu").with("SCALAR", scalar)));
+    for file in ["chebyshev.cu", "grid.cu"] {
+        units.extend(SCALARS.map(|scalar| Unit::new(file).with("SCALAR", scalar)));
+    }
     for (wide, narrow) in [("f64", "f32"), ("f32", "f32"), ("c64", "c32")] {
         units.push(Unit::new("precision.cu").with("SCALAR", wide).with("NARROW", narrow));
     }

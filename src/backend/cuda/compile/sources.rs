@@ -38,6 +38,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "cuthill_mckee.cu",
     "gather.cu",
     "gather_sum.cu",
+    "grid.cu",
     "hessenberg.cu",
     "histogram.cu",
     "index.cu",

@@ -101,7 +101,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ("SUM_THREADS", SUM_THREADS),
             ("SUM_UNROLL", KRYLOV_UNROLL),
         ],
-        "chebyshev.cu" | "precision.cu" => vec![("THREADS", ELEMENTWISE_THREADS)],
+        "chebyshev.cu" | "grid.cu" | "precision.cu" => vec![("THREADS", ELEMENTWISE_THREADS)],
         "blocks.cu" | "sparse_inverse.cu" => {
             let wide = unit.type_of("SCALAR") == "c64";
             vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]

@@ -1,0 +1,70 @@
+//! Steps of multigrid on grids, on the device.
+
+use super::launch::kernels;
+use super::slice::Slice;
+use super::{Cuda, policy};
+use crate::backend::{Grid, GridMatrix, GridSteps, grid_values};
+use crate::error::{Error, Result};
+use crate::scalar::Scalar;
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "grid.cu", types(T: Scalar as SCALAR);
+        fn grid_coarser(
+            nx: u32,
+            ny: u32,
+            nz: u32,
+            neighbours: u32,
+            fine: &Slice<T>,
+            values: &mut Slice<T>,
+            unfit: &mut Slice<u32>,
+        );
+        fn grid_scales(rows: u64, count: u32, values: &Slice<T>, scales: &mut Slice<T::Real>);
+        fn grid_restrict(nx: u32, ny: u32, nz: u32, fine: &Slice<T>, coarse: &mut Slice<T>);
+        fn grid_prolong(nx: u32, ny: u32, nz: u32, coarse: &Slice<T>, fine: &mut Slice<T>);
+    }
+}
+
+/// Refuses vectors of other lengths than a grid and its boxes have.
+fn check<T>(grid: Grid, fine: &Slice<T>, coarse: &Slice<T>) -> Result<[u32; 3]> {
+    Error::check_dimension("length of the fine vector", grid.points(), fine.len())?;
+    Error::check_dimension("length of the coarse vector", grid.coarser().points(), coarse.len())?;
+    Ok(grid.sizes.map(|size| size as u32))
+}
+
+impl GridSteps for Cuda {
+    fn grid_coarser<T: Scalar>(
+        &self,
+        a: GridMatrix<'_, T, Self>,
+        values: &mut Slice<T>,
+        unfit: &mut Slice<u32>,
+    ) -> Result<()> {
+        a.check()?;
+        let entries = grid_values(a.grid.coarser(), a.neighbours);
+        Error::check_dimension("values of the coarser matrix", entries, values.len())?;
+        let shape = policy::elementwise(self.0.chip, entries);
+        let [nx, ny, nz] = a.grid.sizes.map(|size| size as u32);
+        kernel::grid_coarser::<T>(*self, shape, nx, ny, nz, a.neighbours.0, a.values, values, unfit)
+    }
+
+    fn grid_scales<T: Scalar>(&self, a: GridMatrix<'_, T, Self>, scales: &mut Slice<T::Real>) -> Result<()> {
+        a.check()?;
+        let rows = a.grid.points();
+        Error::check_dimension("length of the scales", rows, scales.len())?;
+        let shape = policy::elementwise(self.0.chip, rows);
+        kernel::grid_scales::<T>(*self, shape, rows as u64, a.neighbours.count() as u32, a.values, scales)
+    }
+
+    fn grid_restrict<T: Scalar>(&self, grid: Grid, fine: &Slice<T>, coarse: &mut Slice<T>) -> Result<()> {
+        let [nx, ny, nz] = check(grid, fine, coarse)?;
+        let shape = policy::elementwise(self.0.chip, coarse.len());
+        kernel::grid_restrict::<T>(*self, shape, nx, ny, nz, fine, coarse)
+    }
+
+    fn grid_prolong<T: Scalar>(&self, grid: Grid, coarse: &Slice<T>, fine: &mut Slice<T>) -> Result<()> {
+        let [nx, ny, nz] = check(grid, fine, coarse)?;
+        let shape = policy::elementwise(self.0.chip, fine.len());
+        kernel::grid_prolong::<T>(*self, shape, nx, ny, nz, coarse, fine)
+    }
+}

@@ -1,0 +1,195 @@
+//! Hierarchies of grids: where a matrix couples the points of a box to their neighbours, boxes of 2 x 2 x 2 points are
+//! the points of the next level, and no search for couplings is needed.
+//!
+//! The prolongation is constant on boxes and not smoothed, so each level keeps the diagonals of the finest: setting up
+//! moves little more than the matrix, on the device that holds it. What such a prolongation lacks, two cycles for the
+//! first levels make up for (`cycle`).
+
+use super::cycle::{Coarsest, Cycle, Level, Transfer};
+use super::dense;
+use super::options::{LevelFacts, MultigridFacts, MultigridOptions};
+use super::smoother::{Scaling, Smoother};
+use crate::backend::{
+    DIA_SECTION, Grid, GridMatrix, GridSteps, Host, NEIGHBOURS, Neighbours, PreconditionSteps, Products,
+    grid_values, is_no_entry,
+};
+use crate::error::Result;
+use crate::matrix::{Csr, Dia};
+use crate::scalar::{Real, Scalar};
+
+/// A grid of fewer points a side has neighbours whose distances are the same.
+const LEAST_SIDE: i64 = 3;
+
+/// Levels below the finest that are solved by two cycles each.
+const TWICE: usize = 2;
+
+/// A level of so many points is small enough to be looked at on the host.
+const LOOKED_AT: usize = 50_000;
+
+/// The weakest of the couplings along x, y and z, as a part of the strongest, with which boxes as wide as high suit.
+const COMPARABLE: f64 = 0.25;
+
+/// The grid of `points` points on which these distances between coupled points are distances between neighbours, if
+/// there is one of two dimensions or three.
+pub(crate) fn of_distances(points: usize, distances: &[i64]) -> Option<(Grid, Neighbours)> {
+    let beyond = |least: i64| distances.iter().copied().filter(|&d| d > least).min();
+    let n = points as i64;
+    // The line above may be met first by the point beside the one above.
+    let lines = beyond(1).into_iter().flat_map(|first| [first, first + 1]);
+    let lines = lines.filter(|&nx| nx >= LEAST_SIDE && n % nx == 0);
+    lines
+        .flat_map(|nx| {
+            let planes = beyond(nx + 1)
+                .into_iter()
+                .flat_map(move |first| [0, 1, nx - 1, nx, nx + 1].map(|more| first + more).into_iter());
+            let planes =
+                planes.filter(move |&plane| plane % nx == 0 && plane / nx >= LEAST_SIDE && n % plane == 0);
+            let flat = [nx, n / nx, 1];
+            std::iter::once(flat).chain(planes.map(move |plane| [nx, plane / nx, n / plane]))
+        })
+        .find_map(|sizes| {
+            let grid = Grid { sizes: sizes.map(|size| size as usize) };
+            let all = Neighbours((1 << NEIGHBOURS) - 1);
+            let of = |distance: i64| {
+                all.iter().find(|&by| grid.distance(by) == distance && (by[2] == 0 || sizes[2] > 1))
+            };
+            let found = distances.iter().map(|&d| of(d)).collect::<Option<Vec<_>>>()?;
+            Some((grid, found.into_iter().fold(Neighbours(0), Neighbours::with)))
+        })
+}
+
+/// A box of points is coupled to the boxes of their neighbours: to those nearer along an axis too.
+fn closed(neighbours: Neighbours) -> Neighbours {
+    let nearer = |by: [i64; 3]| {
+        (0..8).map(move |bits| [0, 1, 2].map(|axis| if bits >> axis & 1 == 1 { 0 } else { by[axis] }))
+    };
+    neighbours.iter().flat_map(nearer).fold(neighbours, Neighbours::with)
+}
+
+/// The cycle and its levels for a matrix on a grid; none where the matrix is on no grid, where couplings along one axis
+/// are much weaker than along another, or where values are infinite or NaN.
+pub(super) fn hierarchy<T, B>(
+    backend: &B,
+    a: &Csr<T, B>,
+    options: &MultigridOptions,
+) -> Result<Option<(Cycle<T, B>, MultigridFacts)>>
+where
+    T: Scalar,
+    B: PreconditionSteps + Products + GridSteps,
+{
+    if a.rows() <= options.coarsest_rows || a.nonzeros() > NEIGHBOURS * a.rows() {
+        return Ok(None);
+    }
+    let (size, parts) = ((a.rows(), a.columns()), a.parts());
+    let found = backend.diagonals(size, parts.offsets, parts.indices, NEIGHBOURS)?;
+    if found.distances.len() != found.count {
+        return Ok(None);
+    }
+    let Some((mut grid, neighbours)) = of_distances(a.rows(), &found.distances) else { return Ok(None) };
+    if closed(neighbours) != neighbours {
+        return Ok(None);
+    }
+    let Ok(finest) = Dia::whole_from_csr(backend, a) else { return Ok(None) };
+    let (mut matrix, mut levels, mut facts) = (finest, Vec::new(), Vec::new());
+    let mut unfit = backend.zeros(1)?;
+    let mut looked = false;
+    while grid.points() > options.coarsest_rows {
+        facts.push(LevelFacts { rows: matrix.rows(), entries: matrix.nonzeros() });
+        let here = GridMatrix { grid, neighbours, values: matrix.parts().values };
+        if !looked && grid.points() <= LOOKED_AT {
+            looked = true;
+            if !comparable(grid, neighbours, &backend.download(here.values)?) {
+                return Ok(None);
+            }
+        }
+        let mut scales = backend.buffer(grid.points())?;
+        backend.grid_scales(here, &mut scales)?;
+        let coarser = grid.coarser();
+        let mut values = backend.buffer(grid_values(coarser, neighbours))?;
+        backend.grid_coarser(here, &mut values, &mut unfit)?;
+        let next = Dia::on_grid(backend, coarser, neighbours, values)?;
+        levels.push(Level {
+            a: Box::new(std::mem::replace(&mut matrix, next)),
+            smoother: Smoother::new(Scaling::Diagonal(scales), options.steps, 1.0),
+            transfer: Transfer::Boxes(grid),
+            twice: levels.len() < TWICE,
+        });
+        grid = coarser;
+    }
+    if backend.value(&unfit)? != 0 {
+        return Ok(None);
+    }
+    facts.push(LevelFacts { rows: matrix.rows(), entries: matrix.nonzeros() });
+    let values = backend.download(matrix.parts().values)?;
+    let coarsest = to_csr(grid, neighbours, &values)?;
+    let Ok(inverse) = dense::inverse(&coarsest) else { return Ok(None) };
+    let coarsest = Coarsest::Inverse(inverse.into_backend(backend)?);
+    Ok(Some((Cycle { levels, coarsest }, MultigridFacts { levels: facts, grid: true })))
+}
+
+/// Where the value of a row for its first neighbour lies.
+fn first_place(row: usize, neighbours: Neighbours) -> usize {
+    row / DIA_SECTION * (neighbours.count() * DIA_SECTION) + row % DIA_SECTION
+}
+
+/// Whether the couplings along all axes are about as strong.
+fn comparable<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> bool {
+    let (mut sums, points) = ([0.0; 3], grid.points());
+    for row in 0..points {
+        for (k, by) in neighbours.iter().enumerate() {
+            let value = values[first_place(row, neighbours) + k * DIA_SECTION];
+            if !is_no_entry(value) {
+                (0..3).filter(|&axis| by[axis] != 0).for_each(|axis| sums[axis] += value.abs().to_f64());
+            }
+        }
+    }
+    // Couplings between points of which an axis has few are few.
+    let sums = (0..3).filter(|&axis| grid.sizes[axis] > 1).map(|axis| {
+        let size = grid.sizes[axis] as f64;
+        sums[axis] * size / (size - 1.0)
+    });
+    let (least, most) =
+        sums.fold((f64::INFINITY, 0.0_f64), |(least, most), sum| (least.min(sum), most.max(sum)));
+    least >= COMPARABLE * most
+}
+
+/// The matrix on the host.
+fn to_csr<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> Result<Csr<T, Host>> {
+    let (mut offsets, mut indices, mut entries) = (vec![0], Vec::new(), Vec::new());
+    for row in 0..grid.points() {
+        let place = grid.place(row);
+        for (k, by) in neighbours.iter().enumerate() {
+            if let Some(other) = grid.neighbour(place, by) {
+                let value = values[first_place(row, neighbours) + k * DIA_SECTION];
+                indices.push(grid.distance(other.map(|at| at as i64)) as u32);
+                entries.push(if is_no_entry(value) { T::zero() } else { value });
+            }
+        }
+        offsets.push(entries.len());
+    }
+    Csr::from_parts(grid.points(), grid.points(), offsets, indices, entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grids_are_found_from_the_distances_of_their_neighbours() {
+        let seven = [-20, -5, -1, 0, 1, 5, 20];
+        let (grid, neighbours) = of_distances(60, &seven).unwrap();
+        assert_eq!((grid.sizes, neighbours.count()), ([5, 4, 3], 7));
+        let (grid, _) = of_distances(35, &[-5, -1, 0, 1, 5]).unwrap();
+        assert_eq!(grid.sizes, [5, 7, 1]);
+        let all = Neighbours((1 << NEIGHBOURS) - 1);
+        let box_ = Grid { sizes: [4, 5, 6] };
+        let distances: Vec<i64> = all.iter().map(|by| box_.distance(by)).collect();
+        assert_eq!(of_distances(120, &distances), Some((box_, all)));
+        let nine: Vec<i64> = all.iter().filter(|by| by[2] == 0).map(|by| box_.distance(by)).collect();
+        assert_eq!(of_distances(120, &nine).unwrap().0.sizes, [4, 30, 1]);
+        for (points, distances) in [(61, &seven[..]), (60, &[-1, 0, 1]), (60, &[-7, -2, 0, 2, 7])] {
+            assert_eq!(of_distances(points, distances), None);
+        }
+        assert_eq!(closed(Neighbours(0).with([1, 1, 0])).count(), 4);
+    }
+}

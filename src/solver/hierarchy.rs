@@ -1,0 +1,103 @@
+//! Multigrid as a solver takes it: from values of either width, in half the precision.
+
+use super::SolverBackend;
+use super::names::MultigridChoice;
+use crate::backend::OrderingPrice;
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::multigrid::{Multigrid, MultigridOptions};
+use crate::precondition::{Narrowed, Preconditioner};
+use crate::scalar::{Scalar, Widen};
+use std::any::Any;
+
+/// A hierarchy, and what is told of it.
+pub(super) struct Levels<T: Scalar, B: SolverBackend> {
+    m: Box<dyn Preconditioner<T, B>>,
+    pub(super) told: String,
+}
+
+impl<T: Scalar, B: SolverBackend> Levels<T, B> {
+    /// For a Hermitian A whose values are of `T` or half as wide; `grids_only`: nothing where A is on no grid.
+    pub(super) fn new<V: Scalar + Widen<T>>(
+        backend: &B,
+        a: &Csr<V, B>,
+        choice: MultigridChoice,
+        grids_only: bool,
+    ) -> Result<Option<Self>> {
+        let a: &dyn Any = a;
+        if let Some(a) = a.downcast_ref::<Csr<T, B>>() {
+            let Some(m) = made(backend, a, &choice.options(), grids_only)? else { return Ok(None) };
+            let told = told(&m);
+            return Ok(Some(Self { m: Box::new(m), told }));
+        }
+        let Some(a) = a.downcast_ref::<Csr<T::Narrow, B>>() else {
+            return Err(Error::Unsupported("multigrid from values of another type".into()));
+        };
+        let Some(m) = made(backend, a, &choice.options(), grids_only)? else { return Ok(None) };
+        let told = told(&m);
+        Ok(Some(Self { m: Box::new(Narrowed::new::<T, B>(m)?), told }))
+    }
+
+    pub(super) fn get(&self) -> &dyn Preconditioner<T, B> {
+        &*self.m
+    }
+
+    /// New values of the same pattern.
+    pub(super) fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
+        self.m.update(backend, a)
+    }
+}
+
+fn made<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    a: &Csr<T, B>,
+    options: &MultigridOptions,
+    grids_only: bool,
+) -> Result<Option<Multigrid<T, B>>> {
+    if grids_only {
+        return Multigrid::on_grid(backend, a, options);
+    }
+    Multigrid::new(backend, a, options).map(Some)
+}
+
+fn told<T: Scalar, B: SolverBackend>(m: &Multigrid<T, B>) -> String {
+    let facts = m.facts();
+    let rows: Vec<String> = facts.levels.iter().map(|level| level.rows.to_string()).collect();
+    let kind = if facts.grid { " of grids" } else { "" };
+    format!("levels{kind}: {} rows, {:.2} times the entries", rows.join(", "), facts.operator_complexity())
+}
+
+/// Iterations with multigrid on a grid, about, and those of conjugate gradients for each point of a grid's longest side
+/// (296 for 128^3 points, 581 for 256^3, 6747 for 4096^2, 870 for 512^2, to 1e-8).
+const WITH: f64 = 12.0;
+const WITHOUT: f64 = 1.7;
+
+/// Products with the matrix in half the precision that a cycle's levels are worth together, and vectors that they move.
+const PRODUCTS: f64 = 6.5;
+const VECTORS: f64 = 40.0;
+
+/// Passes over the matrix for the setup.
+const SETUP: f64 = 4.0;
+
+/// Seconds of an iteration beyond what bytes cost: all launches of a cycle on a GPU, handing work to threads on a CPU.
+const LAUNCHES: f64 = 4e-4;
+const HANDING: f64 = 5e-5;
+
+/// Whether boxes of points as levels are likely to be faster than conjugate gradients alone.
+pub(super) fn boxes_pay<T: Scalar>(
+    sizes: [usize; 3],
+    nonzeros: usize,
+    price: OrderingPrice,
+    on_device: bool,
+) -> bool {
+    let n = sizes.iter().product::<usize>() as f64;
+    let (wide, narrow) = (size_of::<T>() as f64, size_of::<T::Narrow>() as f64);
+    let longest = sizes.into_iter().max().unwrap_or(1) as f64;
+    let matrix = nonzeros as f64;
+    let plain = matrix * wide + 10.0 * n * wide;
+    let cycle = PRODUCTS * matrix * narrow + VECTORS * n * narrow;
+    let each = if on_device { LAUNCHES } else { HANDING };
+    let with =
+        WITH * ((plain + cycle) / price.bandwidth + each) + SETUP * matrix * (wide + 4.0) / price.bandwidth;
+    with < WITHOUT * longest * plain / price.bandwidth
+}
