@@ -1,9 +1,14 @@
-//! Sparse products of matrices and algebraic multigrid on the host; `gpu.rs` runs the same bodies on a device.
+//! Sparse products of matrices on the host, and algebraic multigrid on the host and on a device where there is one.
 
 #[path = "common/multigrid.rs"]
 mod cases;
 #[path = "common/collection.rs"]
 mod collection;
+#[cfg(feature = "cuda")]
+#[path = "common/device.rs"]
+mod device;
+#[path = "common/grid.rs"]
+mod grid;
 #[macro_use]
 #[path = "common/on_host.rs"]
 mod on_host;
@@ -14,6 +19,27 @@ mod sparse;
 
 cases::each_case!(on_host);
 on_host!(the_same_bits);
+
+#[test]
+fn boxes_of_points() {
+    grid::boxes_of_points(&residua::Host);
+}
+
+/// The same bodies on a device.
+#[cfg(feature = "cuda")]
+mod on_device {
+    macro_rules! on_device {
+        ($($name:ident),*) => {$(
+            #[test]
+            fn $name() {
+                if let Some(device) = crate::device::device() {
+                    crate::cases::$name(&device);
+                }
+            }
+        )*};
+    }
+    crate::cases::each_case!(on_device);
+}
 
 /// Sparse products.
 mod products {

@@ -3,10 +3,7 @@
 use crate::collection;
 use crate::random::Random;
 use num_complex::Complex;
-use residua::backend::{
-    Grid, GridMatrix, GridSteps, KrylovSteps, Neighbours, PreconditionSteps, Products, grid_values,
-    is_no_entry,
-};
+use residua::backend::{GridSteps, KrylovSteps, PreconditionSteps, Products};
 use residua::generate;
 use residua::krylov::{Cg, Outcome, SolveOptions};
 use residua::market::read_csr;
@@ -22,7 +19,6 @@ macro_rules! each_case {
         $then! {
             $($words)*
             grids,
-            boxes_of_points,
             what_is_on_no_grid,
             iterations_do_not_grow,
             rough_coefficients,
@@ -79,120 +75,6 @@ pub fn grids<B: Able>(backend: &B) {
         at_most(backend, 12, &generate::poisson3d_27(20, 20, 20).unwrap(), &options, "27 points");
         at_most(backend, 14, &generate::poisson2d(250, 250).unwrap(), &options, "5 points");
         at_most(backend, 14, &generate::poisson2d_9(150, 151).unwrap(), &options, "9 points");
-    }
-}
-
-/// The prolongation that is constant on boxes.
-fn constant_on_boxes(grid: Grid) -> Csr<f64> {
-    let ([nx, ny, _], coarse) = (grid.sizes, grid.coarser());
-    let box_of = |point: usize| {
-        let at = [point % nx / 2, point / nx % ny / 2, point / nx / ny / 2];
-        (at[0] + coarse.sizes[0] * (at[1] + coarse.sizes[1] * at[2])) as u32
-    };
-    let n = grid.points();
-    Csr::from_parts(n, coarse.points(), (0..=n).collect(), (0..n).map(box_of).collect(), vec![1.0; n])
-        .unwrap()
-}
-
-/// Steps on grids beside products with matrices.
-pub fn boxes_of_points<B: Able>(backend: &B) {
-    let all = Neighbours((1 << 27) - 1);
-    let flat = Neighbours(0b111_111_111 << 9);
-    let seven = [[0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]];
-    let seven = seven.into_iter().fold(Neighbours(0), Neighbours::with);
-    for (sizes, neighbours) in [
-        ([7, 5, 4], all),
-        ([33, 3, 3], seven),
-        ([40, 41, 1], flat),
-        ([4, 4, 4], seven),
-        ([1, 1, 1], seven),
-        ([2, 1, 3], all),
-    ] {
-        let grid = Grid { sizes };
-        let (n, coarse) = (grid.points(), grid.coarser());
-        let place =
-            |point: usize| [point % sizes[0], point / sizes[0] % sizes[1], point / sizes[0] / sizes[1]];
-        let mut random = Random(n as u64);
-        let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-        let mut stored = vec![f64::from_bits(u64::MAX); grid_values(grid, neighbours)];
-        for row in 0..n {
-            for (k, by) in neighbours.iter().enumerate() {
-                let at = place(row);
-                let to = [0, 1, 2].map(|axis| at[axis] as i64 + by[axis]);
-                if (0..3).all(|axis| (0..sizes[axis] as i64).contains(&to[axis])) {
-                    let value = random.vector::<f64>(1)[0];
-                    columns.push(
-                        (to[0] as usize + sizes[0] * (to[1] as usize + sizes[1] * to[2] as usize)) as u32,
-                    );
-                    values.push(value);
-                    stored[row / 32 * (32 * neighbours.count()) + k * 32 + row % 32] = value;
-                }
-            }
-            offsets.push(columns.len());
-        }
-        let a = Csr::from_parts(n, n, offsets, columns, values).unwrap();
-        let p = constant_on_boxes(grid);
-        let r = p.transpose(&Host).unwrap();
-        let half = residua::matrix::multiply(&Host, &a, &p).unwrap();
-        let expected = residua::matrix::multiply(&Host, &r, &half).unwrap();
-        let here = backend.upload(stored.clone()).unwrap();
-        let matrix = GridMatrix { grid, neighbours, values: &*here };
-        let mut product = backend.zeros::<f64>(grid_values(coarse, neighbours)).unwrap();
-        let mut unfit = backend.zeros::<u32>(1).unwrap();
-        backend.grid_coarser(matrix, &mut product, &mut unfit).unwrap();
-        assert_eq!(backend.download(&unfit).unwrap(), [0]);
-        let product = backend.download(&product).unwrap();
-        for row in 0..coarse.points() {
-            let mut dense = vec![0.0; coarse.points()];
-            for (k, by) in neighbours.iter().enumerate() {
-                let value = product[row / 32 * (32 * neighbours.count()) + k * 32 + row % 32];
-                let [cx, cy, _] = coarse.sizes.map(|size| size as i64);
-                let column = row as i64 + by[0] + cx * (by[1] + cy * by[2]);
-                if !is_no_entry(value) {
-                    dense[column as usize] += value;
-                }
-            }
-            let (columns, values) = expected.row(row);
-            for (&j, &value) in columns.iter().zip(values) {
-                dense[j as usize] -= value;
-            }
-            assert!(
-                dense.iter().all(|difference| difference.abs() < 1e-13),
-                "{sizes:?}, row {row}: {dense:?}"
-            );
-        }
-        let mut scales = backend.zeros::<f64>(n).unwrap();
-        backend.grid_scales(matrix, &mut scales).unwrap();
-        for (row, scale) in backend.download(&scales).unwrap().into_iter().enumerate() {
-            let sum: f64 = a.row(row).1.iter().map(|value| value.abs()).sum();
-            assert!((scale * sum - 1.0).abs() < 1e-14);
-        }
-        let fine = Random(3).vector::<f64>(n);
-        let mut sums = vec![0.0; coarse.points()];
-        r.product(&Host, 1.0, &fine[..], 0.0, &mut sums[..]).unwrap();
-        let mut fine = backend.upload(fine).unwrap();
-        let mut here = backend.zeros::<f64>(coarse.points()).unwrap();
-        backend.grid_restrict(grid, &fine, &mut here).unwrap();
-        let told = backend.download(&here).unwrap();
-        assert!(told.iter().zip(&sums).all(|(a, b)| (a - b).abs() < 1e-14), "{sizes:?}");
-        let mut expected = backend.download(&fine).unwrap();
-        p.product(&Host, 1.0, &told[..], 1.0, &mut expected[..]).unwrap();
-        backend.grid_prolong(grid, &here, &mut fine).unwrap();
-        assert_eq!(backend.download(&fine).unwrap(), expected);
-        // Infinite, and out of the grid to another line.
-        for (row, k, value) in
-            [(0, neighbours.count() / 2, f64::INFINITY), (sizes[0] - 1, neighbours.count() / 2 + 1, 1.0)]
-        {
-            let mut stored = stored.clone();
-            stored[row / 32 * (32 * neighbours.count()) + k * 32 + row % 32] = value;
-            let here = backend.upload(stored).unwrap();
-            let mut product = backend.zeros::<f64>(grid_values(coarse, neighbours)).unwrap();
-            backend
-                .grid_coarser(GridMatrix { grid, neighbours, values: &*here }, &mut product, &mut unfit)
-                .unwrap();
-            assert_eq!(backend.download(&unfit).unwrap(), [1], "{sizes:?}");
-            unfit = backend.zeros(1).unwrap();
-        }
     }
 }
 

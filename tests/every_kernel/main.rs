@@ -16,6 +16,8 @@ mod formats;
 #[allow(dead_code)]
 #[path = "../common/graph.rs"]
 mod graph;
+#[path = "../common/grid.rs"]
+mod grid;
 #[allow(dead_code)]
 #[path = "../common/precondition.rs"]
 mod precondition;
@@ -49,7 +51,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 59] = [
+const GROUPS: [Group; 60] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -107,6 +109,7 @@ const GROUPS: [Group; 59] = [
     ("bursts-types", solving::types),
     ("bursts-whole-chip", solving::whole_chip),
     ("preconditioners", solving::preconditioners),
+    ("boxes", grid::boxes_of_points),
     ("streams", solving::streams),
     ("large", basics::large),
 ];

@@ -1,0 +1,131 @@
+//! Steps of multigrid on grids beside products with matrices, on any backend.
+
+use crate::random::Random;
+use num_complex::Complex;
+use num_traits::Float;
+use residua::backend::{Grid, GridMatrix, GridSteps, Neighbours, grid_values, is_no_entry, no_entry};
+use residua::scalar::Real;
+use residua::{Csr, Host, Scalar};
+
+/// The prolongation that is constant on boxes.
+fn constant_on_boxes<T: Scalar>(grid: Grid) -> Csr<T> {
+    let ([nx, ny, _], coarse) = (grid.sizes, grid.coarser());
+    let box_of = |point: usize| {
+        let at = [point % nx / 2, point / nx % ny / 2, point / nx / ny / 2];
+        (at[0] + coarse.sizes[0] * (at[1] + coarse.sizes[1] * at[2])) as u32
+    };
+    let n = grid.points();
+    Csr::from_parts(n, coarse.points(), (0..=n).collect(), (0..n).map(box_of).collect(), vec![T::one(); n])
+        .unwrap()
+}
+
+/// Steps on grids beside products with matrices.
+pub fn boxes_of_points<B: GridSteps>(backend: &B) {
+    boxes::<f64, B>(backend);
+    boxes::<f32, B>(backend);
+    boxes::<Complex<f32>, B>(backend);
+    boxes::<Complex<f64>, B>(backend);
+}
+
+fn boxes<T: Scalar, B: GridSteps>(backend: &B) {
+    let near = |a: T, b: T| (a - b).abs().to_f64() <= 64.0 * <T::Real as Float>::epsilon().to_f64();
+    let all = Neighbours((1 << 27) - 1);
+    let flat = Neighbours(0b111_111_111 << 9);
+    let seven = [[0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]];
+    let seven = seven.into_iter().fold(Neighbours(0), Neighbours::with);
+    for (sizes, neighbours) in [
+        ([7, 5, 4], all),
+        ([33, 3, 3], seven),
+        ([40, 41, 1], flat),
+        ([4, 4, 4], seven),
+        ([1, 1, 1], seven),
+        ([2, 1, 3], all),
+    ] {
+        let grid = Grid { sizes };
+        let (n, coarse) = (grid.points(), grid.coarser());
+        let place =
+            |point: usize| [point % sizes[0], point / sizes[0] % sizes[1], point / sizes[0] / sizes[1]];
+        let mut random = Random(n as u64);
+        let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        let mut stored = vec![no_entry::<T>(); grid_values(grid, neighbours)];
+        for row in 0..n {
+            for (k, by) in neighbours.iter().enumerate() {
+                let at = place(row);
+                let to = [0, 1, 2].map(|axis| at[axis] as i64 + by[axis]);
+                if (0..3).all(|axis| (0..sizes[axis] as i64).contains(&to[axis])) {
+                    let value = random.vector::<T>(1)[0];
+                    columns.push(
+                        (to[0] as usize + sizes[0] * (to[1] as usize + sizes[1] * to[2] as usize)) as u32,
+                    );
+                    values.push(value);
+                    stored[row / 32 * (32 * neighbours.count()) + k * 32 + row % 32] = value;
+                }
+            }
+            offsets.push(columns.len());
+        }
+        let a = Csr::from_parts(n, n, offsets, columns, values).unwrap();
+        let p = constant_on_boxes(grid);
+        let r = p.transpose(&Host).unwrap();
+        let half = residua::matrix::multiply(&Host, &a, &p).unwrap();
+        let expected = residua::matrix::multiply(&Host, &r, &half).unwrap();
+        let here = backend.upload(stored.clone()).unwrap();
+        let matrix = GridMatrix { grid, neighbours, values: &*here };
+        let mut product = backend.zeros::<T>(grid_values(coarse, neighbours)).unwrap();
+        let mut unfit = backend.zeros::<u32>(1).unwrap();
+        backend.grid_coarser(matrix, &mut product, &mut unfit).unwrap();
+        assert_eq!(backend.download(&unfit).unwrap(), [0]);
+        let product = backend.download(&product).unwrap();
+        for row in 0..coarse.points() {
+            let mut dense = vec![T::zero(); coarse.points()];
+            for (k, by) in neighbours.iter().enumerate() {
+                let value = product[row / 32 * (32 * neighbours.count()) + k * 32 + row % 32];
+                let [cx, cy, _] = coarse.sizes.map(|size| size as i64);
+                let column = row as i64 + by[0] + cx * (by[1] + cy * by[2]);
+                if !is_no_entry(value) {
+                    dense[column as usize] += value;
+                }
+            }
+            let (columns, values) = expected.row(row);
+            for (&j, &value) in columns.iter().zip(values) {
+                dense[j as usize] -= value;
+            }
+            assert!(
+                dense.iter().all(|&difference| near(difference, T::zero())),
+                "{sizes:?}, row {row}: {dense:?}"
+            );
+        }
+        let mut scales = backend.zeros::<T::Real>(n).unwrap();
+        backend.grid_scales(matrix, &mut scales).unwrap();
+        for (row, scale) in backend.download(&scales).unwrap().into_iter().enumerate() {
+            let sum: f64 = a.row(row).1.iter().map(|value| value.abs().to_f64()).sum();
+            assert!(near(T::from_f64(scale.to_f64() * sum), T::one()));
+        }
+        let fine = Random(3).vector::<T>(n);
+        let mut sums = vec![T::zero(); coarse.points()];
+        r.product(&Host, T::one(), &fine[..], T::zero(), &mut sums[..]).unwrap();
+        let mut fine = backend.upload(fine).unwrap();
+        let mut here = backend.zeros::<T>(coarse.points()).unwrap();
+        backend.grid_restrict(grid, &fine, &mut here).unwrap();
+        let told = backend.download(&here).unwrap();
+        assert!(told.iter().zip(&sums).all(|(&a, &b)| near(a, b)), "{sizes:?}");
+        let mut expected = backend.download(&fine).unwrap();
+        p.product(&Host, T::one(), &told[..], T::one(), &mut expected[..]).unwrap();
+        backend.grid_prolong(grid, &here, &mut fine).unwrap();
+        assert_eq!(backend.download(&fine).unwrap(), expected);
+        // Infinite, and out of the grid to another line.
+        for (row, k, value) in [
+            (0, neighbours.count() / 2, T::from_f64(f64::INFINITY)),
+            (sizes[0] - 1, neighbours.count() / 2 + 1, T::one()),
+        ] {
+            let mut stored = stored.clone();
+            stored[row / 32 * (32 * neighbours.count()) + k * 32 + row % 32] = value;
+            let here = backend.upload(stored).unwrap();
+            let mut product = backend.zeros::<T>(grid_values(coarse, neighbours)).unwrap();
+            backend
+                .grid_coarser(GridMatrix { grid, neighbours, values: &*here }, &mut product, &mut unfit)
+                .unwrap();
+            assert_eq!(backend.download(&unfit).unwrap(), [1], "{sizes:?}");
+            unfit = backend.zeros(1).unwrap();
+        }
+    }
+}
