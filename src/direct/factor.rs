@@ -1,8 +1,9 @@
 //! One factor of any kind: how it is made, and how A^-1 and A^-T are applied with it.
 
 use super::Kind;
+use super::analysis::COLUMN_BY_COLUMN;
 use super::foreign::{self, Columns, DenseQr, Supernodal};
-use super::lu::Lu;
+use super::lu::{Limits, Lu, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
 use super::report::Reason;
 use crate::backend::{Host, OffsetsRef};
@@ -152,18 +153,22 @@ fn matched_columns<T: Scalar>(a: &Csr<T>, prepared: &Prepared) -> Result<OwnedCo
 }
 
 impl<T: Scalar> Factor<T> {
-    /// Factorises A; `rough` takes smaller pivots of LU for zeros.
+    /// Factorises A; `rough` takes smaller pivots of LU for zeros. `going` tells whether to go on.
     pub(super) fn new(
         a: &Csr<T>,
         kind: Kind,
         rough: bool,
         options: &DirectOptions,
         structures: &mut Structures,
+        going: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Reason> {
         let factor = caught(|| match kind {
             Kind::Auto | Kind::Cholesky => Self::symmetric(a, false, options, structures),
             Kind::Ldlt => Self::symmetric(a, true, options, structures),
-            Kind::Lu => Self::lu(a, if rough { ROUGH } else { 4.0 }, options, structures),
+            Kind::Lu => {
+                let pivots = if rough { (ROUGH, PREFER_LARGE) } else { (4.0, PREFER_DIAGONAL) };
+                Self::lu(a, pivots, options, structures, going)
+            }
             Kind::SupernodalLu => Self::supernodal(a, options, structures),
             Kind::DenseQr => Self::dense(a, options),
         })?;
@@ -202,9 +207,10 @@ impl<T: Scalar> Factor<T> {
 
     fn lu(
         a: &Csr<T>,
-        zero: f64,
+        pivots: (f64, f64),
         options: &DirectOptions,
         structures: &mut Structures,
+        going: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Reason> {
         let plan = structures.lu(a, options)?;
         within((plan.entries * 2.0) as u64 * (size_of::<T>() as u64 + 4), plan.flops, options)?;
@@ -214,9 +220,12 @@ impl<T: Scalar> Factor<T> {
         let most = (options.memory_limit / (size_of::<T>() as u64 + 4)) as usize;
         // An order for pivots on the diagonal is of no use where they are found elsewhere.
         let expected = (8.0 * (2.0 * plan.entries + n as f64)) as usize + 100_000;
-        let lu = match Lu::new(columns, &values, &plan.order, most.min(expected), zero) {
+        let flops = COLUMN_BY_COLUMN * options.flop_limit;
+        let first = Limits { entries: most.min(expected), flops, going: &mut *going };
+        let lu = match Lu::new(columns, &values, &plan.order, first, pivots) {
             Err(Reason::TooLarge { .. }) if most > expected => {
-                Lu::new(columns, &values, &foreign::column_minimum_degree(columns)?, most, zero)?
+                let order = foreign::column_minimum_degree(columns)?;
+                Lu::new(columns, &values, &order, Limits { entries: most, flops, going }, pivots)?
             }
             lu => lu?,
         };

@@ -54,7 +54,8 @@ pub struct DirectOptions {
     pub kind: Kind,
     /// Bytes that a factor may have.
     pub memory_limit: u64,
-    /// Multiplications that a factorisation may take, as far as they are known before.
+    /// Multiplications that a factorisation may take: as far as they are known before, and LU column by column counts
+    /// them.
     pub flop_limit: f64,
     /// Multiplications that a dense factorisation may take.
     pub dense_flop_limit: f64,

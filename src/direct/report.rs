@@ -23,6 +23,8 @@ pub enum Reason {
         /// Bytes that are allowed; 0 where the system refused them.
         limit: u64,
     },
+    /// The caller wished to stop.
+    Stopped,
     /// The method does not apply, or stopped, in its own words.
     Refused(String),
     /// Neither refinement nor iterations around the factor reach the tolerance.
@@ -42,6 +44,7 @@ impl fmt::Display for Reason {
             Reason::TooLarge { bytes, limit } => {
                 write!(f, "too large for memory: needs at least {bytes} bytes, {limit} are allowed")
             }
+            Reason::Stopped => f.write_str("stopped by the caller"),
             Reason::Refused(why) => f.write_str(why),
             Reason::Stagnated => f.write_str("the residual no longer falls"),
         }

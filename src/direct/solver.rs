@@ -46,11 +46,21 @@ impl<T: Scalar> Direct<T> {
     /// allocated.
     ///
     /// # Errors
-    /// Where the analysis itself is refused; the message says why.
+    /// As [`Direct::planned`], and where the analysis itself is refused; the message says why.
     pub fn analyse(a: &Csr<T>, options: &DirectOptions) -> Result<Analysis> {
-        let mut structures = Structures::default();
-        let chain = analysis::chain(a, options, &mut structures);
-        let analysis = caught(|| analysis::forecast(a, chain[0], options, &mut structures));
+        Self::planned(a, options.clone())?.forecast()
+    }
+
+    /// The same; the order that was found for it is kept.
+    ///
+    /// # Errors
+    /// Where the analysis is refused; the message says why.
+    pub fn forecast(&mut self) -> Result<Analysis> {
+        let Self { a, options, structures, chain, .. } = self;
+        let Some(&kind) = chain.first() else {
+            return Err(Error::Unsupported(Reason::NotFinite.to_string()));
+        };
+        let analysis = caught(|| analysis::forecast(a, kind, options, structures));
         analysis.map_err(|reason| Error::Unsupported(reason.to_string()))
     }
 
@@ -58,8 +68,18 @@ impl<T: Scalar> Direct<T> {
     /// reasons.
     ///
     /// # Errors
-    /// On a rectangular matrix with a kind other than dense QR, and without memory for a copy of A.
+    /// As [`Direct::planned`].
     pub fn new(a: &Csr<T>, options: DirectOptions) -> Result<Self> {
+        let mut direct = Self::planned(a, options)?;
+        direct.factorise(&mut || true);
+        Ok(direct)
+    }
+
+    /// Chooses what is tried, and factorises in the first solve.
+    ///
+    /// # Errors
+    /// On a rectangular matrix with a kind other than dense QR, and without memory for a copy of A.
+    pub fn planned(a: &Csr<T>, options: DirectOptions) -> Result<Self> {
         if !matches!(options.kind, Kind::Auto | Kind::DenseQr) {
             Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         }
@@ -88,7 +108,6 @@ impl<T: Scalar> Direct<T> {
             direct.reasons.push((direct.options.kind, Reason::NotFinite));
         }
         direct.seconds = start.elapsed().as_secs_f64();
-        direct.factorise();
         Ok(direct)
     }
 
@@ -121,26 +140,36 @@ impl<T: Scalar> Direct<T> {
             self.chain = analysis::chain(&self.a, &self.options, &mut self.structures);
         }
         self.seconds = start.elapsed().as_secs_f64();
-        self.factorise();
+        self.factorise(&mut || true);
         if self.factor.as_ref().is_none_or(|factor| factor.made_up() > 0) && self.structures.lu.is_some() {
             self.structures.lu = None;
             self.at = 0;
             self.reasons.clear();
-            self.factorise();
+            self.factorise(&mut || true);
         }
         Ok(())
     }
 
-    /// The next kind that gives a factor.
-    fn factorise(&mut self) {
+    /// The next kind that gives a factor, as long as `going` says so.
+    fn factorise(&mut self, going: &mut dyn FnMut() -> bool) {
         let start = Instant::now();
         self.inverse = None;
         self.factor = None;
         while self.factor.is_none() && self.at < self.chain.len() {
             let kind = self.chain[self.at];
             let again = self.chain[..self.at].contains(&kind);
+            if !going() {
+                self.reasons.push((kind, Reason::Stopped));
+                self.at = self.chain.len();
+                break;
+            }
             self.at += 1;
-            match Factor::new(&self.a, kind, again, &self.options, &mut self.structures) {
+            if (kind == Kind::SupernodalLu || (kind == Kind::Lu && again)) && self.is_structurally_singular()
+            {
+                // Where rows have no column, no other choice of pivots gives them one.
+                continue;
+            }
+            match Factor::new(&self.a, kind, again, &self.options, &mut self.structures, going) {
                 Ok(factor) => self.factor = Some(factor),
                 Err(reason) => self.reasons.push((kind, reason)),
             }
@@ -186,10 +215,32 @@ impl<T: Scalar> Direct<T> {
     /// # Errors
     /// On vectors of the wrong length.
     pub fn solve(&mut self, b: &[T], x: &mut [T], tolerance: f64) -> Result<DirectReport> {
+        self.solve_while(b, x, tolerance, &mut || true)
+    }
+
+    /// The same as long as `going` says so: it is asked between kinds of factorisations, and during LU column by column.
+    ///
+    /// # Errors
+    /// As [`Direct::solve`].
+    pub fn solve_while(
+        &mut self,
+        b: &[T],
+        x: &mut [T],
+        tolerance: f64,
+        going: &mut dyn FnMut() -> bool,
+    ) -> Result<DirectReport> {
         Error::check_dimension("length of b", self.a.rows(), b.len())?;
         Error::check_dimension("length of x", self.a.columns(), x.len())?;
         let start = Instant::now();
         let (spent, size) = (self.seconds, norm(b));
+        if self.reasons.iter().any(|(_, reason)| *reason == Reason::Stopped) {
+            // What was left undone is asked for again.
+            self.reasons.clear();
+            self.at = 0;
+        }
+        if self.factor.is_none() && size.is_finite() && size > 0.0 {
+            self.factorise(going);
+        }
         let goal = tolerance * size;
         let nothing = || Refined {
             x: vec![T::default(); x.len()],
@@ -226,11 +277,15 @@ impl<T: Scalar> Direct<T> {
                 if self.at == self.chain.len() {
                     break;
                 }
-                self.factorise();
+                self.factorise(going);
             }
         }
         let solve_seconds = start.elapsed().as_secs_f64() - (self.seconds - spent);
         Ok(self.report(best, kind, b, x, goal, solve_seconds))
+    }
+
+    fn is_structurally_singular(&self) -> bool {
+        self.structures.lu.as_ref().is_some_and(|plan| plan.matched < self.a.rows())
     }
 
     fn singular(&self) -> Reason {

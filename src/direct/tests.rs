@@ -2,16 +2,23 @@
 
 use super::analysis::Analysis;
 use super::foreign::Columns;
-use super::lu::Lu;
+use super::lu::{Limits, Lu};
 use super::*;
 use crate::matrix::Csr;
+
+/// So many entries, and no other limit.
+macro_rules! limits {
+    ($entries:literal) => {
+        Limits { entries: $entries, flops: f64::INFINITY, going: &mut || true }
+    };
+}
 
 /// [0 2; 3 4] by columns.
 const COLUMNS: Columns<'static> = Columns { rows: 2, columns: 2, starts: &[0, 1, 3], indices: &[1, 0, 1] };
 
 #[test]
 fn lu_solves_with_the_matrix_and_its_transpose() {
-    let lu = Lu::new(COLUMNS, &[3.0, 2.0, 4.0], &[0, 1], 100, 4.0).unwrap();
+    let lu = Lu::new(COLUMNS, &[3.0, 2.0, 4.0], &[0, 1], limits!(100), (4.0, 0.1)).unwrap();
     assert_eq!(lu.made_up, 0);
     let (mut x, mut work) = ([2.0, 7.0], [0.0; 2]);
     lu.solve(false, &mut x, &mut work);
@@ -22,10 +29,24 @@ fn lu_solves_with_the_matrix_and_its_transpose() {
 }
 
 #[test]
+fn lu_ends_where_it_is_told_to() {
+    let flops = Limits { entries: 100, flops: -1.0, going: &mut || true };
+    assert!(matches!(
+        Lu::new(COLUMNS, &[3.0, 2.0, 4.0], &[0, 1], flops, (4.0, 0.1)),
+        Err(Reason::Refused(_))
+    ));
+    let stopped = Limits { entries: 100, flops: f64::INFINITY, going: &mut || false };
+    assert!(matches!(Lu::new(COLUMNS, &[3.0, 2.0, 4.0], &[0, 1], stopped, (4.0, 0.1)), Err(Reason::Stopped)));
+}
+
+#[test]
 fn lu_of_a_singular_matrix_has_a_pivot_made_up() {
-    let lu = Lu::new(COLUMNS, &[3.0, 0.0, 4.0], &[0, 1], 100, 4.0).unwrap();
+    let lu = Lu::new(COLUMNS, &[3.0, 0.0, 4.0], &[0, 1], limits!(100), (4.0, 0.1)).unwrap();
     assert!(lu.made_up == 1 && lu.is_finite());
-    assert!(matches!(Lu::new(COLUMNS, &[3.0, 2.0, 4.0], &[0, 1], 0, 4.0), Err(Reason::TooLarge { .. })));
+    assert!(matches!(
+        Lu::new(COLUMNS, &[3.0, 2.0, 4.0], &[0, 1], limits!(0), (4.0, 0.1)),
+        Err(Reason::TooLarge { .. })
+    ));
 }
 
 #[test]

@@ -38,9 +38,13 @@ pub fn circuit(nodes: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
     for node in 0..nodes {
         let mut random = Random::stream(seed, node as u64);
         let conductance = |random: &mut Random| contrast.powf(-random.unit());
-        // A neighbour within the rows of a layout of as many rows as columns, so that the graph is nearly planar.
-        let width = (nodes as f64).sqrt() as u64 + 1;
-        let near = |random: &mut Random| (node + 1 + random.below(2 * width) as usize) % nodes;
+        // A neighbour one to three places along, or for one wire in four beside the node above in a layout of as many
+        // rows as columns: wires are short, so the graph is nearly planar and has small separators, as circuits have.
+        let width = (nodes as f64).sqrt() as usize + 1;
+        let near = |random: &mut Random| {
+            let (up, along) = (random.below(4) == 0, random.below(3) as usize);
+            (node + if up { width + along } else { 1 + along }) % nodes
+        };
         stamps.resistor(Some(node), Some((node + 1) % nodes), conductance(&mut random));
         for _ in 0..1 + random.below(2) {
             let other = near(&mut random);

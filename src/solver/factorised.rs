@@ -13,9 +13,18 @@ use crate::scalar::Scalar;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+/// How often the observer of a solve is asked during a factorisation whether to go on.
+const OFTEN: Duration = Duration::from_millis(50);
+
+/// A factorisation may take so many times the multiplications that were forecast as the most: pivots off the diagonal
+/// are not foreseen. A dense one with column pivoting is slower a multiplication than blocks of a sparse one.
+const MORE: f64 = 2.0;
+const DENSE: f64 = 0.4;
+
 /// A factorisation of the matrix, in the host's memory.
 pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
     backend: B,
+    /// It factorises in the first solve, whose observer can end that.
     direct: Direct<T>,
     options: SolveOptions,
     history: Vec<f64>,
@@ -24,7 +33,7 @@ pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
-    /// Analyses and factorises, unless that takes more than `flops` multiplications.
+    /// Makes ready to factorise, unless that takes as long as more than `flops` multiplications in dense blocks.
     ///
     /// # Errors
     /// [`Error::Unsupported`] with the forecast where it takes more, or more memory than is allowed.
@@ -36,10 +45,15 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
     ) -> Result<Self> {
         let a = a.to_host(backend)?;
         let mut wishes = DirectOptions { condition: false, ..DirectOptions::default() };
+        let memory = wishes.memory_limit as f64;
         if let Some(flops) = flops {
-            wishes.dense_flop_limit = flops;
-            let forecast = Direct::analyse(&a, &wishes)?;
-            if forecast.flops > flops || forecast.bytes > wishes.memory_limit as f64 {
+            wishes.dense_flop_limit = DENSE * flops;
+            wishes.flop_limit = MORE * flops;
+        }
+        let mut direct = Direct::planned(&a, wishes)?;
+        if let Some(flops) = flops {
+            let forecast = direct.forecast()?;
+            if forecast.in_blocks() > flops || forecast.bytes > memory {
                 return Err(Error::Unsupported(format!(
                     "{} takes {:.1e} multiplications and {}",
                     forecast.kind,
@@ -50,7 +64,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         }
         Ok(Self {
             backend: backend.clone(),
-            direct: Direct::new(&a, wishes)?,
+            direct,
             options: options.clone(),
             history: Vec::new(),
             spent: Duration::ZERO,
@@ -93,7 +107,15 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
             return Ok(report(Outcome::Converged, 0, before));
         }
         let mut solution = vec![T::zero(); a.columns()];
-        let told = self.direct.solve(&host_b, &mut solution, threshold / b_norm)?;
+        let mut asked = Instant::now();
+        let mut going = || {
+            if asked.elapsed() < OFTEN {
+                return true;
+            }
+            asked = Instant::now();
+            observer(1, before).is_continue()
+        };
+        let told = self.direct.solve_while(&host_b, &mut solution, threshold / b_norm, &mut going)?;
         let candidate = self.backend.upload(solution)?;
         // The certificate is that of all stages: b - A x with the operator of the solve.
         let reached = self.residual(a, b, &candidate)?;
@@ -136,6 +158,9 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
 
 /// What a solve that did not meet the tolerance came to.
 fn failure(told: &DirectReport) -> Outcome {
+    if told.reasons.iter().any(|(_, reason)| *reason == Reason::Stopped) {
+        return Outcome::Interrupted;
+    }
     let singular =
         |reason: &Reason| matches!(reason, Reason::StructurallySingular { .. } | Reason::NumericallySingular);
     match told.reasons.iter().any(|(_, reason)| singular(reason)) {

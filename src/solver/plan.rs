@@ -70,14 +70,20 @@ pub(super) fn timed<R>(seconds: &mut f64, step: impl FnOnce() -> R) -> R {
 /// still but creep.
 const SHARE: f64 = 0.4;
 
-/// Multiplications of a factorisation that is tried before iterations which may not serve: a second or two.
-const QUICK: f64 = 3e9;
+/// Iterations that GMRES and BiCGSTAB get at most, where another method may serve.
+const PATIENCE: f64 = 5000.0;
 
-/// Multiplications of one that is tried where iterations did not serve: a minute.
-const PATIENT: f64 = 5e10;
+/// Multiplications in dense blocks of a factorisation that is faster than multigrid.
+const AT_ONCE: f64 = 2e9;
+
+/// The same of one that is tried before iterations which may not serve: two seconds.
+const QUICK: f64 = 1e10;
+
+/// The same of one that is tried where iterations did not serve: a minute.
+const PATIENT: f64 = 2e11;
 
 /// Unknowns up to which a factorisation is likely to be quick.
-const SMALL: usize = 100_000;
+const SMALL: usize = 200_000;
 
 /// Iterations that conjugate gradients get for so few unknowns before a factorisation's turn.
 const SMALL_ITERATIONS: f64 = 1000.0;
@@ -198,7 +204,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
         let auto = self.wishes.method == Method::Auto;
         if auto && method == Method::Gmres {
-            plan.share = Some(SHARE);
+            plan.share = Some(self.patience(n));
         }
         if auto && method == Method::Cg && self.wishes.max_iterations.is_none() {
             let most = match name {
@@ -227,6 +233,11 @@ impl<B: SolverBackend> Planner<'_, B> {
             && self.wishes.max_iterations.is_none()
     }
 
+    /// The share of iterations that a method for matrices which are not Hermitian gets.
+    fn patience(&self, n: usize) -> f64 {
+        SHARE.min(PATIENCE / self.options.iteration_limit(n) as f64)
+    }
+
     /// Iterations of conjugate gradients before multigrid's turn.
     fn before_levels(&self) -> f64 {
         if <B as PreconditionSteps>::BYTES_TELL { BEFORE_LEVELS_ON_DEVICE } else { BEFORE_LEVELS }
@@ -239,7 +250,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
         let later: &[(Method, Option<f64>, &str)] = match self.first() {
             Method::Cg => &[(Method::Minres, Some(SHARE), HERMITIAN)],
-            Method::Gmres => &[(Method::BiCgStab, Some(SHARE), SHORT)],
+            Method::Gmres => &[(Method::BiCgStab, Some(self.patience(n)), SHORT)],
             _ => return Vec::new(),
         };
         let plan = |&(method, share, why)| {
@@ -254,6 +265,9 @@ impl<B: SolverBackend> Planner<'_, B> {
             let plan = self.plan(n, Name::Multigrid(Default::default()), Precision::Double, LEVELS);
             let share = (LEVELS_ITERATIONS / self.options.iteration_limit(n) as f64).min(1.0);
             stages.insert(0, Stage::later(Plan { share: Some(share), ..plan }));
+            if n <= SMALL {
+                stages.insert(0, self.direct(n, AT_ONCE, CHEAP));
+            }
         }
         stages.push(self.direct(n, PATIENT, LAST));
         stages.push(plan(&(Method::Lsmr, None, LEAST)));

@@ -1,0 +1,98 @@
+//! Multigrid on a CUDA device: time to set it up on a matrix that lies there, and of a solve to a true 1e-8 with a
+//! random x, both with kernels compiled and loaded.
+//!
+//! `cargo bench --bench multigrid_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points), `27:K` (27
+//! points, K^3) or `jumps:K` (7 points, K^3, coefficients that jump by 10^6 between blocks of 8^3).
+
+use residua::generate::{self, Random};
+use residua::krylov::{Cg, SolveOptions};
+use residua::matrix::{self, ChoiceOptions};
+use residua::multigrid::{Multigrid, MultigridOptions};
+use residua::solver::{Method, PreconditionerChoice, Solver};
+use residua::{Backend, Csr, Cuda};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// The fastest of a few runs, in milliseconds, and what the last one gave.
+fn fastest<R>(
+    cuda: &Cuda,
+    runs: usize,
+    mut run: impl FnMut() -> residua::Result<R>,
+) -> residua::Result<(f64, R)> {
+    let (mut best, mut last) = (f64::INFINITY, None);
+    for _ in 0..runs {
+        cuda.synchronize()?;
+        let start = Instant::now();
+        let result = run()?;
+        cuda.synchronize()?;
+        best = best.min(start.elapsed().as_secs_f64() * 1e3);
+        last = Some(result);
+    }
+    Ok((best, last.expect("one run at least")))
+}
+
+fn case(cuda: &Cuda, name: &str, a: Csr<f64>) -> residua::Result<()> {
+    let n = a.rows();
+    let mut random = Random::new(1);
+    let solution: Vec<f64> = (0..n).map(|_| random.unit() - 0.5).collect();
+    let mut b = vec![0.0; n];
+    a.product(&residua::Host, 1.0, &solution, 0.0, &mut b)?;
+    let b = cuda.upload(b)?;
+    let device = a.to_backend(cuda)?;
+    drop(a);
+    let options = MultigridOptions::default().narrow(true);
+    let (setup, m) = fastest(cuda, 4, || Multigrid::new(cuda, &device, &options))?;
+    let chosen =
+        matrix::choose::<f64, f64, Cuda>(cuda, device.copied(cuda)?, &ChoiceOptions::default().products(30))?;
+    let a = chosen.into_parts().0;
+    let mut x = cuda.zeros(n)?;
+    let mut cg = Cg::new(cuda, n, SolveOptions::default())?;
+    let (solve, report) = fastest(cuda, 4, || {
+        cuda.fill(0.0, &mut x)?;
+        cg.solve(&*a, &m, &b, &mut x, |_, _| ControlFlow::Continue(()))
+    })?;
+    println!(
+        "{name:12} {n:9} {:5} amg: setup {setup:7.2} solve {solve:7.2} ms, {} iterations, {:.1e}, {:.2} times the entries{}",
+        a.format(),
+        report.iterations,
+        report.relative_residual,
+        m.facts().operator_complexity(),
+        if m.facts().grid { ", grids" } else { "" },
+    );
+    drop((a, m, cg));
+    for (preconditioner, what) in [("auto", "auto"), ("jacobi", "jacobi")] {
+        let preconditioner: PreconditionerChoice = preconditioner.parse()?;
+        let builder = Solver::<f64>::builder().method(Method::Auto).preconditioner(preconditioner);
+        let (build, mut solver) = fastest(cuda, 2, || builder.clone().build_on(cuda, device.copied(cuda)?))?;
+        let (solve, report) = fastest(cuda, 3, || {
+            cuda.fill(0.0, &mut x)?;
+            solver.solve_on(cuda, &b, &mut x)
+        })?;
+        println!(
+            "{:12} {what:15} build {build:7.2} solve {solve:7.2} ms, {} iterations of {} with {}, {:.1e}",
+            "", report.iterations, report.method, report.preconditioner, report.relative_residual
+        );
+    }
+    Ok(())
+}
+
+fn main() -> residua::Result<()> {
+    let cuda = Cuda::new(0)?;
+    println!("{}", cuda.description());
+    let named: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    let all = ["64x64x64", "512x512", "128x128x128", "jumps:160", "27:160", "256x256x256", "4096x4096"];
+    let cases = if named.is_empty() { all.map(String::from).to_vec() } else { named };
+    for name in cases {
+        let (kind, sizes) = name.split_once(':').unwrap_or(("", &name));
+        let sizes: Vec<usize> = sizes.split('x').filter_map(|size| size.parse().ok()).collect();
+        let a = match (kind, &sizes[..]) {
+            ("27", &[k]) => generate::poisson3d_27(k, k, k)?,
+            ("jumps", &[k]) => generate::jumping([k, k, k], 1e6, 8, 1)?,
+            ("", &[x, y]) => generate::poisson2d(x, y)?,
+            ("", &[x, y, z]) => generate::poisson3d(x, y, z)?,
+            _ => continue,
+        };
+        case(&cuda, &name, a)?;
+    }
+    Ok(())
+}
