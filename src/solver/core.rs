@@ -57,6 +57,10 @@ impl<T: Scalar, B: SolverBackend> Norm<T, B> {
     }
 }
 
+/// After so many iterations multigrid must have brought the residual to this part of what it began with; else it does not
+/// suit the matrix, and the next method goes on.
+const CONTRACTED: (usize, f64) = (10, 0.5);
+
 /// Whether a solve ended in something that another method, another preconditioner or more precision may not meet.
 pub(super) fn is_fault(outcome: &Outcome) -> bool {
     !matches!(
@@ -215,7 +219,17 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 _ => total.map(|_| left),
             };
             let task = Task { a: self.stored.operator(), b, x: &mut *x, left };
+            let levels =
+                matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_)) && plan.share.is_some();
+            let (mut begun_with, mut futile) = (f64::INFINITY, false);
             let mut report = ready.solve(task, &mut |iteration, norm| {
+                if iteration == 0 {
+                    begun_with = norm;
+                }
+                if levels && !is_last && iteration == CONTRACTED.0 && norm > CONTRACTED.1 * begun_with {
+                    futile = true;
+                    return ControlFlow::Break(());
+                }
                 if iteration > 0 || total.is_none() {
                     return watch.see(0, before + iteration, norm);
                 }
@@ -225,6 +239,9 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             self.history.extend(ready.history().iter().skip(skipped));
             self.seconds.iterating += ready.iterating().as_secs_f64();
             let remark = ready.remark();
+            if futile && report.outcome == Outcome::Interrupted {
+                report.outcome = Outcome::Stagnated;
+            }
             report.outcome = watch.reason(report.outcome);
             told.outcome = Some(report.outcome);
             told.remark = remark;

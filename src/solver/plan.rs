@@ -204,7 +204,8 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
         let auto = self.wishes.method == Method::Auto;
         if auto && method == Method::Gmres {
-            plan.share = Some(self.patience(n));
+            let most = if matches!(name, Name::Multigrid(_)) { LEVELS_ITERATIONS } else { PATIENCE };
+            plan.share = Some(self.patience(n, most));
         }
         if auto && method == Method::Cg && self.wishes.max_iterations.is_none() {
             let most = match name {
@@ -226,16 +227,21 @@ impl<B: SolverBackend> Planner<'_, B> {
 
     /// Whether multigrid comes behind conjugate gradients that have not come far.
     fn may_go_on_with_levels(&self, n: usize) -> bool {
+        self.hermitian && self.may_take_levels(n)
+    }
+
+    /// Whether multigrid may be taken at all.
+    fn may_take_levels(&self, n: usize) -> bool {
         self.wishes.method == Method::Auto
-            && self.hermitian
+            && self.square
             && n >= LEVELS_FROM
             && self.wishes.preconditioner == Name::Auto
             && self.wishes.max_iterations.is_none()
     }
 
-    /// The share of iterations that a method for matrices which are not Hermitian gets.
-    fn patience(&self, n: usize) -> f64 {
-        SHARE.min(PATIENCE / self.options.iteration_limit(n) as f64)
+    /// The share of iterations that a method for matrices which are not Hermitian gets, `most` at most.
+    fn patience(&self, n: usize, most: f64) -> f64 {
+        SHARE.min(most / self.options.iteration_limit(n) as f64)
     }
 
     /// Iterations of conjugate gradients before multigrid's turn.
@@ -250,7 +256,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
         let later: &[(Method, Option<f64>, &str)] = match self.first() {
             Method::Cg => &[(Method::Minres, Some(SHARE), HERMITIAN)],
-            Method::Gmres => &[(Method::BiCgStab, Some(self.patience(n)), SHORT)],
+            Method::Gmres => &[(Method::BiCgStab, Some(self.patience(n, PATIENCE)), SHORT)],
             _ => return Vec::new(),
         };
         let plan = |&(method, share, why)| {
@@ -327,10 +333,13 @@ impl<B: SolverBackend> Planner<'_, B> {
         };
         let mut stages = self.stages(n, setup, name, why)?;
         if let Some(setup) = rescue {
-            let parts = Parts { setup, method: Method::Cg, name: Name::Jacobi, options: self.options };
-            let why = if why == GRIDS { PLAIN } else { INSTEAD };
-            let plan = self.plan(n, Name::Jacobi, Precision::Double, why);
-            stages.insert(1, Stage::new(plan, iterated(self.backend, parts)?));
+            let parts = Parts { setup, method: self.first(), name: Name::Jacobi, options: self.options };
+            let behind = if why == GRIDS { PLAIN } else { INSTEAD };
+            let plan = self.plan(n, Name::Jacobi, Precision::Double, behind);
+            // Behind the stage that it stands in for, where that is not the first.
+            let place = stages.iter().position(|stage| stage.plan.why == why).map_or(0, |place| place + 1);
+            let share = (plan.method == Method::Gmres).then(|| self.patience(n, PATIENCE));
+            stages.insert(place, Stage::new(Plan { share, ..plan }, iterated(self.backend, parts)?));
         }
         Ok(System { stored, stages, choice })
     }
@@ -451,7 +460,9 @@ impl<B: SolverBackend> Planner<'_, B> {
         let (backend, method, wish) = (self.backend, self.first(), self.wishes.preconditioner);
         let mut setup = timed(&mut self.notes.seconds.setup, || Setup::new(backend, &a, method, wish))?;
         let levels = match (&setup, wish) {
-            (Setup::Jacobi(_), Name::Auto) if alone => self.levels_of_a_grid::<V, T>(&a)?,
+            (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto) if alone => {
+                self.levels_of_a_grid::<V, T>(&a)?
+            }
             _ => None,
         };
         let start = Instant::now();
@@ -518,7 +529,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         a: &Csr<V, B>,
     ) -> Result<Option<Levels<T, B>>> {
         let (backend, parts, rows) = (self.backend, a.parts(), a.rows());
-        if !self.may_go_on_with_levels(rows) || a.nonzeros() > NEIGHBOURS * rows {
+        if !self.may_take_levels(rows) || a.nonzeros() > NEIGHBOURS * rows {
             return Ok(None);
         }
         let start = Instant::now();
