@@ -434,6 +434,35 @@ fn what_suits_is_found<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     Ok(())
 }
 
+/// Multigrid by itself on a grid, and named with its options; left where it does not contract; new values.
+fn multigrid_in_its_place<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    let grid = residua::generate::poisson2d(120, 120)?;
+    let b = noise(14_400, 3);
+    for name in ["amg", "amg:steps=1,boxes=no", "amg:smoothing=blocks,precision=double"] {
+        let builder = Solver::builder().method(Method::Cg).preconditioner(name.parse()?);
+        let mut solver = builder.build_on(backend, grid.to_backend(backend)?)?;
+        let solution = solver.solve(&b)?;
+        let report = &solution.report;
+        assert!(report.outcome.is_converged() && report.iterations < 25, "{name}: {report:?}");
+        let told = report.trail.stages[0].remark.clone().unwrap_or_default();
+        assert!(told.contains("14400 rows") || told.contains("14400, "), "{told}");
+        let doubled: Vec<f64> = grid.parts().values.iter().map(|value| 2.0 * value).collect();
+        solver.update(&doubled)?;
+        let half = solver.solve(&b)?;
+        assert!(half.report.outcome.is_converged());
+        let apart: Vec<f64> = half.x.iter().zip(&solution.x).map(|(half, x)| 2.0 * half - x).collect();
+        assert!(norm(&apart) < 1e-4 * norm(&solution.x), "{name}: {:e}", norm(&apart));
+    }
+    // A graph without a hierarchy that contracts is solved all the same, by another stage.
+    let mut solver = quick().build_on(
+        backend,
+        shuffled(&residua::generate::anisotropic2d(110, 110, 1e-4)?).to_backend(backend)?,
+    )?;
+    let report = solver.solve(&noise(12_100, 5))?.report;
+    assert!(report.outcome.is_converged(), "{report:?}");
+    Ok(())
+}
+
 fn least_squares_are_called_so<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let a = tall(40);
     let mut solver = quick().build_on(backend, backend.place(csr_copy(&a)))?;
@@ -464,6 +493,7 @@ fn least_squares_are_called_so<B: Device + SolverBackend>(backend: &B) -> Result
 on_every_backend!(
     every_method_solves_what_it_is_for,
     what_suits_is_found,
+    multigrid_in_its_place,
     least_squares_are_called_so,
     every_setting_solves,
     a_named_order_and_a_named_format_are_taken,

@@ -21,6 +21,9 @@ const DIVERGENCE: f64 = -0.75;
 const LONG: usize = 256 << 20;
 const LONG_AHEAD: usize = 2;
 
+/// The same of a preconditioner that takes more steps than this: each takes two microseconds at least.
+const MANY_STEPS: usize = 32;
+
 /// A recording holds several iterations only of methods whose work repeats itself after this many.
 const SHORT_PERIOD: usize = 4;
 
@@ -34,9 +37,10 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// For iterations of which each, behind the last one too, moves `bytes` beyond what stands still by itself.
-    pub(super) fn new<B: VectorOps>(bytes: usize) -> Self {
-        if bytes > LONG {
+    /// For iterations of which each, behind the last one too, moves `bytes` beyond what stands still by itself, and whose
+    /// preconditioner takes so many steps.
+    pub(super) fn new<B: VectorOps>(bytes: usize, steps: usize) -> Self {
+        if bytes > LONG || steps > MANY_STEPS {
             return Self { recorded: 1, ahead: LONG_AHEAD.min(B::QUEUE_DEPTH) };
         }
         Self { recorded: B::RECORDED, ahead: B::QUEUE_DEPTH }

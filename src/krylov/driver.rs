@@ -247,7 +247,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
             return Ok((Outcome::NotFinite, f64::NAN, 0));
         }
         let Self { space, method, mailbox, square, gradient, image, iterating, .. } = self;
-        let pace = Pace::new::<B>(method.bytes_behind(system));
+        let pace = Pace::new::<B>(method.bytes_behind(system), system.m.steps());
         let waits = system.a.waits() || system.m.waits() || space.communicator().waits();
         let period = method.period();
         let (space, mailbox, method) = (&*space, &*mailbox, Mutex::new(method));

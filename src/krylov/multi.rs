@@ -247,7 +247,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
             work.iterate(&backend, a, m)?;
             mailbox.post(&backend, &work.state)
         };
-        let pace = Pace::new::<B>(a.block_bytes(k).unwrap_or(0));
+        let pace = Pace::new::<B>(a.block_bytes(k).unwrap_or(0), m.steps());
         let waits = a.waits() || m.waits();
         let limit = cg.options.iteration_limit(n);
         Iterations::new(&backend, &iterate, pace, 1, waits).run(mailbox, state, limit, |states| {

@@ -98,6 +98,8 @@ impl<T: Scalar, B: PreconditionSteps + Products> Coarsest<T, B> {
 pub(super) struct Cycle<T: Scalar, B: PreconditionSteps + Products> {
     pub(super) levels: Vec<Level<T, B>>,
     pub(super) coarsest: Coarsest<T, B>,
+    /// Whether two cycles for a level are weighted as Chebyshev's iteration; else each weighs one.
+    pub(super) chebyshev: bool,
 }
 
 impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Cycle<T, B> {
@@ -159,7 +161,7 @@ impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Cycle<T, B> {
     }
 
     /// Two steps of Chebyshev's iteration for M A x = M b from zero, M being a cycle from this level on (Saad, Iterative
-    /// Methods for Sparse Linear Systems, algorithm 12.1).
+    /// Methods for Sparse Linear Systems, algorithm 12.1), or of the plain one.
     fn descend_twice(
         &self,
         backend: &B,
@@ -175,9 +177,14 @@ impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Cycle<T, B> {
         let next = 1.0 / (2.0 / ratio - ratio);
         let real = |value: f64| T::from_real(T::Real::from_f64(value));
         self.descend(backend, number, b, x, work)?;
-        backend.scale_in_place(real(1.0 / middle), x)?;
+        if self.chebyshev {
+            backend.scale_in_place(real(1.0 / middle), x)?;
+        }
         residual(backend, a, b, x, r)?;
         self.descend(backend, number, r, correction, work)?;
+        if !self.chebyshev {
+            return backend.axpby(T::one(), correction, T::one(), x);
+        }
         backend.axpby(real(2.0 * next / half), correction, real(1.0 + next * ratio), x)
     }
 
@@ -191,6 +198,16 @@ impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Cycle<T, B> {
             Coarsest::Smoothed(a, smoother) => a.storage_bytes() + smoother.storage_bytes(),
         };
         levels.sum::<usize>() + coarsest
+    }
+
+    /// Operations that a cycle queues, about.
+    pub(super) fn steps(&self) -> usize {
+        let (mut times, mut sum) = (1, 0);
+        for level in &self.levels {
+            sum += times * (2 * level.smoother.products() + 4);
+            times *= 1 + usize::from(level.twice);
+        }
+        sum + times
     }
 
     /// Compulsory bytes of a cycle: matrices as often as they are multiplied by, and the vectors of each step once.

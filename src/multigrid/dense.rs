@@ -19,12 +19,58 @@ const ALONE: usize = 64;
 /// # Errors
 /// Where A is not finite.
 pub(super) fn inverse<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
+    stored(a.rows(), inverse_of(&mut entries(a), a.rows())?)
+}
+
+/// The inverse of any regular A, by Gauss-Jordan elimination with exchanges of rows (Golub and Van Loan, 3.4).
+///
+/// # Errors
+/// Where A is not finite, or a pivot is rounding error only.
+pub(super) fn general_inverse<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
+    let n = a.rows();
+    let mut rows = entries(a);
+    let mut inverse = vec![T::zero(); n * n];
+    (0..n).for_each(|i| inverse[i * n + i] = T::one());
+    let largest = rows.iter().fold(T::Real::zero(), |most, value| Float::max(most, value.abs()));
+    let smallest = largest * <T::Real as Float>::epsilon();
+    for k in 0..n {
+        let size = |row: usize| rows[row * n + k].abs();
+        let pivot = (k..n).fold(k, |best, row| if size(row) > size(best) { row } else { best });
+        if !Float::is_finite(largest) || !(size(pivot) > smallest) {
+            return Err(Error::InvalidMatrix(
+                "the coarsest matrix of multigrid is singular or not finite".into(),
+            ));
+        }
+        let factor = T::one() / rows[pivot * n + k];
+        for matrix in [&mut rows, &mut inverse] {
+            for j in 0..n {
+                matrix.swap(k * n + j, pivot * n + j);
+                matrix[k * n + j] *= factor;
+            }
+        }
+        let (of_a, of_inverse) = (rows[k * n..(k + 1) * n].to_vec(), inverse[k * n..(k + 1) * n].to_vec());
+        let both = rows.chunks_mut(n).zip(inverse.chunks_mut(n)).enumerate();
+        for (_, (row, inverse)) in both.filter(|(i, _)| *i != k) {
+            let factor = row[k];
+            if factor != T::zero() {
+                row[k..].iter_mut().zip(&of_a[k..]).for_each(|(value, &above)| *value -= factor * above);
+                inverse.iter_mut().zip(&of_inverse).for_each(|(value, &above)| *value -= factor * above);
+            }
+        }
+    }
+    stored(n, inverse)
+}
+
+/// Every entry, row after row.
+fn entries<T: Scalar>(a: &Csr<T>) -> Vec<T> {
     let n = a.rows();
     let mut rows = vec![T::zero(); n * n];
-    for (i, j, value) in a.iter() {
-        rows[i * n + j] = value;
-    }
-    let values = inverse_of(&mut rows, n)?;
+    a.iter().for_each(|(i, j, value)| rows[i * n + j] = value);
+    rows
+}
+
+/// The matrix in which every entry is stored.
+fn stored<T: Scalar>(n: usize, values: Vec<T>) -> Result<Csr<T>> {
     let indices = (0..n).flat_map(|_| 0..n as u32).collect();
     Csr::from_parts(n, n, (0..=n).map(|i| i * n).collect(), indices, values)
 }
@@ -107,6 +153,27 @@ mod tests {
                 assert!((sum - f64::from(u8::from(i == j))).abs() < 1e-12, "{i} {j} {sum}");
             }
         }
+    }
+
+    #[test]
+    fn inverses_of_matrices_that_are_not_hermitian() {
+        let a = Csr::from_parts(3, 3, vec![0, 1, 3, 5], vec![2, 0, 1, 1, 2], vec![2.0, 1.0, 4.0, -1.0, 3.0])
+            .unwrap();
+        let inverse = general_inverse(&a).unwrap();
+        for i in 0..3 {
+            for j in 0..3 {
+                let sum: f64 = a
+                    .row(i)
+                    .0
+                    .iter()
+                    .zip(a.row(i).1)
+                    .map(|(&k, v)| v * inverse.get(k as usize, j).unwrap())
+                    .sum();
+                assert!((sum - f64::from(u8::from(i == j))).abs() < 1e-15, "{i} {j} {sum}");
+            }
+        }
+        let singular = Csr::from_parts(2, 2, vec![0, 1, 2], vec![0, 0], vec![1.0, 2.0]).unwrap();
+        assert!(general_inverse(&singular).is_err());
     }
 
     #[test]

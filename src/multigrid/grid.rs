@@ -110,7 +110,10 @@ where
         let next = Dia::on_grid(backend, coarser, neighbours, values)?;
         levels.push(Level {
             a: Box::new(std::mem::replace(&mut matrix, next)),
-            smoother: Smoother::new(Scaling::Diagonal(scales), options.steps, 1.0),
+            smoother: match options.real_eigenvalues {
+                true => Smoother::new(Scaling::Diagonal(scales), options.steps, 1.0),
+                false => Smoother::plain(Scaling::Diagonal(scales), options.steps),
+            },
             transfer: Transfer::Boxes(grid),
             twice: levels.len() < TWICE,
         });
@@ -122,9 +125,14 @@ where
     facts.push(LevelFacts { rows: matrix.rows(), entries: matrix.nonzeros() });
     let values = backend.download(matrix.parts().values)?;
     let coarsest = to_csr(grid, neighbours, &values)?;
-    let Ok(inverse) = dense::inverse(&coarsest) else { return Ok(None) };
+    let inverse =
+        if options.real_eigenvalues { dense::inverse(&coarsest) } else { dense::general_inverse(&coarsest) };
+    let Ok(inverse) = inverse else { return Ok(None) };
     let coarsest = Coarsest::Inverse(inverse.into_backend(backend)?);
-    Ok(Some((Cycle { levels, coarsest }, MultigridFacts { levels: facts, grid: true })))
+    Ok(Some((
+        Cycle { levels, coarsest, chebyshev: options.real_eigenvalues },
+        MultigridFacts { levels: facts, grid: true },
+    )))
 }
 
 /// Where the value of a row for its first neighbour lies.

@@ -206,7 +206,7 @@ fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products + GridSteps>(
     let mut all = Vec::with_capacity(levels.len());
     for setup::Built { a, prolongation, restriction } in levels {
         let a = a.map(rounded);
-        let smoother = smoother(backend, &a, in_blocks, options.steps)?;
+        let smoother = smoother(backend, &a, in_blocks, options.steps, options)?;
         all.push(Level {
             a: Box::new(a.into_backend(backend)?),
             smoother,
@@ -218,13 +218,14 @@ fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products + GridSteps>(
         });
     }
     let coarsest = if coarsest.rows() <= MOST_DENSE {
-        Coarsest::Inverse(dense::inverse(&coarsest)?.map(rounded).into_backend(backend)?)
+        let inverse = if options.real_eigenvalues { dense::inverse } else { dense::general_inverse };
+        Coarsest::Inverse(inverse(&coarsest)?.map(rounded).into_backend(backend)?)
     } else {
         let a = coarsest.map(rounded);
-        let smoother = smoother(backend, &a, in_blocks, COARSEST_STEPS)?;
+        let smoother = smoother(backend, &a, in_blocks, COARSEST_STEPS, options)?;
         Coarsest::Smoothed(Box::new(a.into_backend(backend)?), smoother)
     };
-    Ok(Cycle { levels: all, coarsest })
+    Ok(Cycle { levels: all, coarsest, chebyshev: options.real_eigenvalues })
 }
 
 /// Smoothing on a level; 1 bounds the eigenvalues.
@@ -233,13 +234,18 @@ fn smoother<T: Scalar, B: PreconditionSteps + Products>(
     a: &Csr<T>,
     in_blocks: bool,
     steps: usize,
+    options: &MultigridOptions,
 ) -> Result<Smoother<T, B>> {
     let scaling = if in_blocks {
         Scaling::Blocks(blocks::block_inverses(a)?.into_backend(backend)?)
     } else {
         Scaling::Diagonal(backend.upload(blocks::reciprocals_of_sums(a))?)
     };
-    Ok(Smoother::new(scaling, steps, 1.0))
+    Ok(if options.real_eigenvalues {
+        Smoother::new(scaling, steps, 1.0)
+    } else {
+        Smoother::plain(scaling, steps)
+    })
 }
 
 impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Preconditioner<T, B> for Multigrid<T, B> {
@@ -300,6 +306,13 @@ impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Preconditioner<T, B
         let hierarchy = Hierarchy::again(checked(backend, a)?, self.plans.clone(), &self.options)?;
         *self = Self::finish(backend, hierarchy, self.options.clone())?;
         Ok(())
+    }
+
+    fn steps(&self) -> usize {
+        match &self.cycle {
+            AnyCycle::Full(cycle) => cycle.steps(),
+            AnyCycle::Narrow(cycle) => cycle.steps() + 2,
+        }
     }
 
     fn bytes(&self) -> usize {

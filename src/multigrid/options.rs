@@ -37,6 +37,10 @@ pub struct MultigridOptions {
     pub most_entries: f64,
     /// Whether the cycle runs in half the precision.
     pub narrow: bool,
+    /// Whether the eigenvalues of A are real, as those of a Hermitian matrix are: then smoothing, and the two cycles of
+    /// the first levels of grids, are weighted as Chebyshev's iteration. Else each step weighs one, which converges for
+    /// every diagonally dominant matrix.
+    pub real_eigenvalues: bool,
     /// Whether a matrix on a grid of points gets boxes of points as aggregates, where couplings along all axes are about
     /// as strong.
     pub boxes: bool,
@@ -52,6 +56,7 @@ impl Default for MultigridOptions {
             coarsest_rows: 400,
             most_entries: 3.0,
             narrow: false,
+            real_eigenvalues: true,
             boxes: true,
         }
     }
@@ -104,6 +109,13 @@ impl MultigridOptions {
     #[must_use]
     pub fn narrow(mut self, narrow: bool) -> Self {
         self.narrow = narrow;
+        self
+    }
+
+    /// Sets [`MultigridOptions::real_eigenvalues`].
+    #[must_use]
+    pub fn real_eigenvalues(mut self, real: bool) -> Self {
+        self.real_eigenvalues = real;
         self
     }
 

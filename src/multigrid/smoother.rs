@@ -63,6 +63,12 @@ impl<T: Scalar, B: PreconditionSteps + Products> Smoother<T, B> {
         Self { scaling, steps }
     }
 
+    /// `steps` steps of the plain iteration, x += D^-1 (b - A x): for eigenvalues that need not be real.
+    pub(super) fn plain(scaling: Scaling<T, B>, steps: usize) -> Self {
+        let step = Step { keep: T::Real::one(), momentum: T::Real::zero(), step: T::Real::one() };
+        Self { scaling, steps: vec![step; steps.max(1)] }
+    }
+
     /// x from zero; `other` and `t` are for the steps between.
     pub(super) fn smooth_from_zero(
         &self,

@@ -133,6 +133,12 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
         false
     }
 
+    /// Steps that one application queues on the backend, about. Where they are many, an iteration keeps a GPU busy however
+    /// little it moves, and a solver queues few iterations ahead, for those behind the last one are in vain.
+    fn steps(&self) -> usize {
+        1
+    }
+
     /// Compulsory bytes of one application: what M stores, r once, z once.
     fn bytes(&self) -> usize;
 }
@@ -190,6 +196,10 @@ macro_rules! pointer {
 
             fn waits(&self) -> bool {
                 (**self).waits()
+            }
+
+            fn steps(&self) -> usize {
+                (**self).steps()
             }
 
             fn bytes(&self) -> usize {

@@ -65,6 +65,10 @@ impl<T: Scalar, B: PreconditionSteps, M: Preconditioner<T::Narrow, B>> Precondit
         backend.widen::<T>(low_z, z)
     }
 
+    fn steps(&self) -> usize {
+        self.inner.steps() + 2
+    }
+
     fn bytes(&self) -> usize {
         let n = self.inner.rows().unwrap_or(0);
         self.inner.bytes() + n * (2 * size_of::<T>() + 2 * size_of::<T::Narrow>())

@@ -1,7 +1,7 @@
 //! Multigrid as a solver takes it: from values of either width, in half the precision.
 
 use super::SolverBackend;
-use super::names::MultigridChoice;
+use super::names::{Method, MultigridChoice};
 use crate::backend::OrderingPrice;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -21,19 +21,20 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
     pub(super) fn new<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V, B>,
-        choice: MultigridChoice,
+        (choice, method): (MultigridChoice, Method),
         grids_only: bool,
     ) -> Result<Option<Self>> {
+        let options = choice.options().real_eigenvalues(matches!(method, Method::Cg | Method::Minres));
         let a: &dyn Any = a;
         if let Some(a) = a.downcast_ref::<Csr<T, B>>() {
-            let Some(m) = made(backend, a, &choice.options(), grids_only)? else { return Ok(None) };
+            let Some(m) = made(backend, a, &options, grids_only)? else { return Ok(None) };
             let told = told(&m);
             return Ok(Some(Self { m: Box::new(m), told }));
         }
         let Some(a) = a.downcast_ref::<Csr<T::Narrow, B>>() else {
             return Err(Error::Unsupported("multigrid from values of another type".into()));
         };
-        let Some(m) = made(backend, a, &choice.options(), grids_only)? else { return Ok(None) };
+        let Some(m) = made(backend, a, &options, grids_only)? else { return Ok(None) };
         let told = told(&m);
         Ok(Some(Self { m: Box::new(Narrowed::new::<T, B>(m)?), told }))
     }

@@ -538,7 +538,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         let levels = match multigrid::of_distances(rows, &found.distances) {
             Some((grid, _)) if boxes_pay::<T>(grid.sizes, a.nonzeros(), price, on_device) => {
                 // Where it can't be set up, what is at hand must do.
-                Levels::new(backend, a, Default::default(), true).unwrap_or(None)
+                Levels::new(backend, a, (Default::default(), self.first()), true).unwrap_or(None)
             }
             _ => None,
         };

@@ -50,7 +50,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
             }
             Name::Chebyshev(steps) => Jacobi::new(backend, a).map(|d| Setup::Waiting(d, steps)),
             Name::Multigrid(choice) => {
-                let levels = Levels::new(backend, a, choice, false)?;
+                let levels = Levels::new(backend, a, (choice, method), false)?;
                 Ok(levels.map_or(Setup::Identity, Setup::Levels))
             }
             Name::Fsai => Fsai::new(backend, a).map(|m| Setup::Fsai(Box::new(m))),
@@ -89,7 +89,14 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
             Setup::Identity => return Ok(()),
             Setup::Jacobi(m) => m.update(backend, a),
             Setup::Blocks(m) => m.update(backend, a),
-            Setup::Levels(m) => m.update(backend, a),
+            // Levels of values half as wide are made anew: the new ones may not fit.
+            Setup::Levels(m) => match m.update(backend, a) {
+                Err(Error::Unsupported(_)) => {
+                    *self = Self::new(backend, a, method, name)?;
+                    return Ok(());
+                }
+                done => done,
+            },
             _ => {
                 *self = Self::new(backend, a, method, name)?;
                 return Ok(());

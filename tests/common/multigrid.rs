@@ -5,7 +5,7 @@ use crate::random::Random;
 use num_complex::Complex;
 use residua::backend::{GridSteps, KrylovSteps, PreconditionSteps, Products};
 use residua::generate;
-use residua::krylov::{Cg, Outcome, SolveOptions};
+use residua::krylov::{Cg, Gmres, Outcome, SolveOptions};
 use residua::market::read_csr;
 use residua::multigrid::{Multigrid, MultigridOptions};
 use residua::precondition::Preconditioner;
@@ -28,7 +28,8 @@ macro_rules! each_case {
             complex_values,
             new_values,
             small_and_strange,
-            hermitian
+            hermitian,
+            convection
         }
     };
 }
@@ -248,6 +249,26 @@ pub fn hermitian<B: Able>(backend: &B) {
     let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
     let (one, other, size) = (dot(&u, &applied(&v)), dot(&v, &applied(&u)), dot(&u, &applied(&u)));
     assert!((one - other).abs() < 1e-12 * size && size > 0.0, "{one} {other} {size}");
+}
+
+/// Upwind differences at cell Peclet numbers of 1 and 20: eigenvalues that are not real.
+pub fn convection<B: Able>(backend: &B) {
+    let n = 32 * 32 * 32;
+    for (diffusion, most) in [(1.0 / 32.0, 24), (1.0 / 640.0, 45)] {
+        let host = generate::convection_diffusion([32, 32, 32], diffusion).unwrap();
+        let a = host.to_backend(backend).unwrap();
+        let options = options().narrow(true).real_eigenvalues(false);
+        let m = Multigrid::new(backend, &a, &options).unwrap();
+        assert!(m.facts().grid);
+        let x = backend.upload(Random(7).vector::<f64>(n)).unwrap();
+        let mut b = backend.zeros::<f64>(n).unwrap();
+        a.product(backend, 1.0, &x, 0.0, &mut b).unwrap();
+        let mut gmres = Gmres::new(backend, n, 30, SolveOptions::default().max_iterations(200)).unwrap();
+        let mut x = backend.zeros::<f64>(n).unwrap();
+        let report = gmres.solve(&a, &m, &b, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
+        assert!(matches!(report.outcome, Outcome::Converged), "{}", report.outcome);
+        assert!(report.iterations <= most, "{} iterations, at most {most} are expected", report.iterations);
+    }
 }
 
 /// The host's hierarchy: the same whatever the number of threads.
