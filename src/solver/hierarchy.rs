@@ -69,9 +69,12 @@ fn told<T: Scalar, B: SolverBackend>(m: &Multigrid<T, B>) -> String {
 }
 
 /// Iterations with multigrid on a grid, about, and those of conjugate gradients for each point of a grid's longest side
-/// (296 for 128^3 points, 581 for 256^3, 6747 for 4096^2, 870 for 512^2, to 1e-8).
+/// (316 for 128^3 points, 518 for 256^3, 2216 for 4096^2, 975 for 512^2, to 1e-8); fewer where a point is coupled to all
+/// 26 around (193 for 160^3).
 const WITH: f64 = 12.0;
 const WITHOUT: f64 = 1.7;
+const WITHOUT_DENSE: f64 = 1.2;
+const DENSE: f64 = 15.0;
 
 /// Products with the matrix in half the precision that a cycle's levels are worth together, and vectors that they move.
 const PRODUCTS: f64 = 6.5;
@@ -81,7 +84,7 @@ const VECTORS: f64 = 40.0;
 const SETUP: f64 = 4.0;
 
 /// Seconds of an iteration beyond what bytes cost: all launches of a cycle on a GPU, handing work to threads on a CPU.
-const LAUNCHES: f64 = 4e-4;
+const LAUNCHES: f64 = 8e-4;
 const HANDING: f64 = 5e-5;
 
 /// Whether boxes of points as levels are likely to be faster than conjugate gradients alone.
@@ -100,5 +103,6 @@ pub(super) fn boxes_pay<T: Scalar>(
     let each = if on_device { LAUNCHES } else { HANDING };
     let with =
         WITH * ((plain + cycle) / price.bandwidth + each) + SETUP * matrix * (wide + 4.0) / price.bandwidth;
-    with < WITHOUT * longest * plain / price.bandwidth
+    let without = if matrix > DENSE * n { WITHOUT_DENSE } else { WITHOUT };
+    with < without * longest * plain / price.bandwidth
 }
