@@ -36,7 +36,8 @@ pub(super) fn general_inverse<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
     for k in 0..n {
         let size = |row: usize| rows[row * n + k].abs();
         let pivot = (k..n).fold(k, |best, row| if size(row) > size(best) { row } else { best });
-        if !Float::is_finite(largest) || !(size(pivot) > smallest) {
+        let found = size(pivot);
+        if !Float::is_finite(largest) || !Float::is_finite(found) || found <= smallest {
             return Err(Error::InvalidMatrix(
                 "the coarsest matrix of multigrid is singular or not finite".into(),
             ));

@@ -127,10 +127,12 @@ impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Multigrid<T, B> {
     ) -> Result<Self> {
         options.check()?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
-        if options.boxes && options.unknowns_a_node == 1 && near_null.is_none() {
-            if let Some(this) = Self::on_grid(backend, a, options)? {
-                return Ok(this);
-            }
+        if options.boxes
+            && options.unknowns_a_node == 1
+            && near_null.is_none()
+            && let Some(this) = Self::on_grid(backend, a, options)?
+        {
+            return Ok(this);
         }
         let hierarchy = Hierarchy::new(checked(backend, a)?, near_null, options)?;
         Self::finish(backend, hierarchy, options.clone())
