@@ -223,3 +223,31 @@ fn collection() {
     assert_eq!(false_success, 0);
     assert!(only.is_some() || 20 * good >= 19 * all, "{good} of {all}");
 }
+
+/// Pivots of a tenth of the largest candidate left the diagonal of this kind of matrix, and a circuit of 10^5 nodes took
+/// minutes for one second.
+#[test]
+fn circuits_keep_to_the_fill_that_was_forecast() {
+    let a = residua::generate::circuit(8000, 1e3, 2).unwrap();
+    let forecast = Direct::analyse(&a, &DirectOptions::default()).unwrap();
+    let x: Vec<f64> = (0..a.rows()).map(|i| ((i * 7919) % 1009) as f64 / 500.0 - 1.0).collect();
+    let mut b = vec![0.0; a.rows()];
+    a.product(&residua::Host, 1.0, &x[..], 0.0, &mut b[..]).unwrap();
+    let mut direct = Direct::planned(&a, DirectOptions::default()).unwrap();
+    let mut found = vec![0.0; a.rows()];
+    let stopped = direct.solve_while(&b, &mut found, 1e-10, &mut || false).unwrap();
+    assert!(
+        !stopped.solved && stopped.reasons.iter().any(|(_, reason)| *reason == Reason::Stopped),
+        "{stopped}"
+    );
+    let report = direct.solve(&b, &mut found, 1e-10).unwrap();
+    assert!(report.solved, "{report}");
+    // An entry of the factor has its row beside it, and buffers grow by halves.
+    let most = 2.0 * 1.5 * forecast.bytes + 1e5;
+    assert!(
+        (report.factor_bytes as f64) < most,
+        "{} bytes, {} were forecast",
+        report.factor_bytes,
+        forecast.bytes
+    );
+}

@@ -26,8 +26,8 @@ pub struct Analysis {
     pub bytes: f64,
     /// Multiplications.
     pub flops: f64,
-    /// Whether this is what it will be: it is for Cholesky, LDL^H and dense QR. For LU it is an estimate, that of pivots
-    /// on the diagonal.
+    /// Whether this is what it will be: it is for Cholesky, LDL^H and dense QR. For LU it is an estimate, that of
+    /// pivots on the diagonal.
     pub exact: bool,
 }
 
@@ -73,8 +73,8 @@ pub(super) fn chain<T: Scalar>(
     chain
 }
 
-/// Whether rows have more than ten times the root of n entries, and more than a block: the library's blocks are laid out
-/// for any choice of pivots, so that each entry of such a row couples all columns that have one in it.
+/// Whether rows have more than ten times the root of n entries, and more than a block: the library's blocks are laid
+/// out for any choice of pivots, so that each entry of such a row couples all columns that have one in it.
 fn has_dense_rows<T: Scalar>(a: &Csr<T>) -> bool {
     let most = (DENSE_ROW * (a.rows() as f64).sqrt()) as usize;
     (0..a.rows()).any(|row| a.row(row).0.len() > most.max(LEAST_DENSE_ROW))

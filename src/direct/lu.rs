@@ -119,9 +119,9 @@ impl Search {
 
 impl Search {
     /// What column j of L leads to through the pivot row of this step, the step's own column leads to as well, where
-    /// that row has an entry in column j and the step's column one in row j of U. So from then on only the rows of column
-    /// j that are pivot rows already are followed; they are moved to its front (Eisenstat and Liu, Exploiting structural
-    /// symmetry in unsymmetric sparse symbolic factorization, SIAM J. Matrix Anal. Appl. 13, 1992).
+    /// that row has an entry in column j and the step's column one in row j of U. So from then on only the rows of
+    /// column j that are pivot rows already are followed; they are moved to its front (Eisenstat and Liu, Exploiting
+    /// structural symmetry in unsymmetric sparse symbolic factorization, SIAM J. Matrix Anal. Appl. 13, 1992).
     fn prune<T: Scalar>(&mut self, pivot: u32, lower: &mut Triangle<T>, step_of: &[u32]) {
         for &row in &self.order {
             let j = step_of[row as usize];

@@ -218,7 +218,8 @@ impl<T: Scalar> Direct<T> {
         self.solve_while(b, x, tolerance, &mut || true)
     }
 
-    /// The same as long as `going` says so: it is asked between kinds of factorisations, and during LU column by column.
+    /// The same as long as `going` says so: it is asked between kinds of factorisations, and during LU column by
+    /// column.
     ///
     /// # Errors
     /// As [`Direct::solve`].

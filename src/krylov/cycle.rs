@@ -37,8 +37,8 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// For iterations of which each, behind the last one too, moves `bytes` beyond what stands still by itself, and whose
-    /// preconditioner takes so many steps.
+    /// For iterations of which each, behind the last one too, moves `bytes` beyond what stands still by itself, and
+    /// whose preconditioner takes so many steps.
     pub(super) fn new<B: VectorOps>(bytes: usize, steps: usize) -> Self {
         if bytes > LONG || steps > MANY_STEPS {
             return Self { recorded: 1, ahead: LONG_AHEAD.min(B::QUEUE_DEPTH) };

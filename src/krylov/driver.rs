@@ -484,8 +484,8 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Driver<'_,
         self.certify(b, solve, true)
     }
 
-    /// The certificate: scratch = b - A x for the x in `steps`, in units. Whether x is a least-squares solution is asked
-    /// only where a recurrence `ends`.
+    /// The certificate: scratch = b - A x for the x in `steps`, in units. Whether x is a least-squares solution is
+    /// asked only where a recurrence `ends`.
     fn certify<F>(&mut self, b: &B::Slice<T>, solve: &Solve<'_, T, F>, ends: bool) -> Result<Certificate> {
         let mut method = lock(self.method);
         let Vectors { steps, scratch, .. } = method.vectors();

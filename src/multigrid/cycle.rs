@@ -160,8 +160,8 @@ impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Cycle<T, B> {
         smoother.smooth(backend, &**a, b, x, (other, t))
     }
 
-    /// Two steps of Chebyshev's iteration for M A x = M b from zero, M being a cycle from this level on (Saad, Iterative
-    /// Methods for Sparse Linear Systems, algorithm 12.1), or of the plain one.
+    /// Two steps of Chebyshev's iteration for M A x = M b from zero, M being a cycle from this level on (Saad,
+    /// Iterative Methods for Sparse Linear Systems, algorithm 12.1), or of the plain one.
     fn descend_twice(
         &self,
         backend: &B,

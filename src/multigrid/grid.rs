@@ -11,7 +11,7 @@ use super::options::{LevelFacts, MultigridFacts, MultigridOptions};
 use super::smoother::{Scaling, Smoother};
 use crate::backend::{
     DIA_SECTION, Grid, GridMatrix, GridSteps, Host, NEIGHBOURS, Neighbours, PreconditionSteps, Products,
-    grid_values, is_no_entry,
+    first_place, grid_values, is_no_entry,
 };
 use crate::error::Result;
 use crate::matrix::{Csr, Dia};
@@ -135,17 +135,12 @@ where
     )))
 }
 
-/// Where the value of a row for its first neighbour lies.
-fn first_place(row: usize, neighbours: Neighbours) -> usize {
-    row / DIA_SECTION * (neighbours.count() * DIA_SECTION) + row % DIA_SECTION
-}
-
 /// Whether the couplings along all axes are about as strong.
 fn comparable<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> bool {
     let (mut sums, points) = ([0.0; 3], grid.points());
     for row in 0..points {
         for (k, by) in neighbours.iter().enumerate() {
-            let value = values[first_place(row, neighbours) + k * DIA_SECTION];
+            let value = values[first_place(row, neighbours.count()) + k * DIA_SECTION];
             if !is_no_entry(value) {
                 (0..3).filter(|&axis| by[axis] != 0).for_each(|axis| sums[axis] += value.abs().to_f64());
             }
@@ -168,7 +163,7 @@ fn to_csr<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> Result
         let place = grid.place(row);
         for (k, by) in neighbours.iter().enumerate() {
             if let Some(other) = grid.neighbour(place, by) {
-                let value = values[first_place(row, neighbours) + k * DIA_SECTION];
+                let value = values[first_place(row, neighbours.count()) + k * DIA_SECTION];
                 indices.push(grid.distance(other.map(|at| at as i64)) as u32);
                 entries.push(if is_no_entry(value) { T::zero() } else { value });
             }

@@ -8,11 +8,11 @@
 //! A_2 = R_1 A_1 P_1                solve: the inverse, 400 rows at most
 //! ```
 //!
-//! What smoothing leaves of an error hardly changes along strong couplings, so few unknowns represent it. Nodes that are
-//! coupled strongly form aggregates, one for each node of the next level, and the prolongation P takes a vector that A
-//! takes near to zero (constants; rigid body modes in elasticity) exactly there and back. Smoothed once, P costs more
-//! entries and saves more iterations: smoothed aggregation (Vanek, Mandel and Brezina, Algebraic multigrid by smoothed
-//! aggregation for second and fourth order elliptic problems, Computing 56, 1996).
+//! What smoothing leaves of an error hardly changes along strong couplings, so few unknowns represent it. Nodes that
+//! are coupled strongly form aggregates, one for each node of the next level, and the prolongation P takes a vector
+//! that A takes near to zero (constants; rigid body modes in elasticity) exactly there and back. Smoothed once, P costs
+//! more entries and saves more iterations: smoothed aggregation (Vanek, Mandel and Brezina, Algebraic multigrid by
+//! smoothed aggregation for second and fourth order elliptic problems, Computing 56, 1996).
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -58,11 +58,12 @@ const MOST_DENSE: usize = 1200;
 /// Steps of smoothing that stand for the solution of a coarsest system without an inverse.
 const COARSEST_STEPS: usize = 8;
 
-/// M = one V-cycle of smoothed aggregation, for a Hermitian positive definite A: then M is too. It owns all that it
-/// needs of A.
+/// M = one cycle: for a Hermitian positive definite A, M is so too, and for others see
+/// [`MultigridOptions::real_eigenvalues`]. It owns all that it needs of A.
 ///
-/// The hierarchy is worked out on the host; cycles run on any backend, allocate nothing and wait for nothing. The same
-/// A gives the same bits, whatever the number of threads.
+/// Where A is on a grid of points whose couplings along all axes are about as strong, levels are grids, set up where A
+/// lies. Else aggregates are found and prolongations smoothed on the host. Cycles run on any backend, allocate nothing
+/// and wait for nothing. The same A gives the same bits, whatever the number of threads.
 ///
 /// ```
 /// use residua::{Host, generate, krylov::{Cg, SolveOptions}, multigrid::Multigrid};

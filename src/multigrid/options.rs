@@ -13,8 +13,8 @@ pub enum Smoothing {
     Auto,
     /// The reciprocals of the sums of magnitudes of rows.
     Diagonal,
-    /// The inverses of blocks of about 8 unknowns that are coupled strongly: for meshes with bad elements, and couplings
-    /// of both signs.
+    /// The inverses of blocks of about 8 unknowns that are coupled strongly: for meshes with bad elements, and
+    /// couplings of both signs.
     Blocks,
 }
 
@@ -41,8 +41,8 @@ pub struct MultigridOptions {
     /// the first levels of grids, are weighted as Chebyshev's iteration. Else each step weighs one, which converges for
     /// every diagonally dominant matrix.
     pub real_eigenvalues: bool,
-    /// Whether a matrix on a grid of points gets boxes of points as aggregates, where couplings along all axes are about
-    /// as strong.
+    /// Whether a matrix on a grid of points gets boxes of points as aggregates, where couplings along all axes are
+    /// about as strong.
     pub boxes: bool,
 }
 
@@ -168,7 +168,8 @@ pub struct MultigridFacts {
 }
 
 impl MultigridFacts {
-    /// Entries of all levels as a multiple of the finest one's: what a cycle costs beside smoothing on the finest level.
+    /// Entries of all levels as a multiple of the finest one's: what a cycle costs beside smoothing on the finest
+    /// level.
     pub fn operator_complexity(&self) -> f64 {
         self.times_the_finest(|level| level.entries)
     }

@@ -133,8 +133,8 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
         false
     }
 
-    /// Steps that one application queues on the backend, about. Where they are many, an iteration keeps a GPU busy however
-    /// little it moves, and a solver queues few iterations ahead, for those behind the last one are in vain.
+    /// Steps that one application queues on the backend, about. Where they are many, an iteration keeps a GPU busy
+    /// however little it moves, and a solver queues few iterations ahead, for those behind the last one are in vain.
     fn steps(&self) -> usize {
         1
     }

@@ -57,8 +57,8 @@ impl<T: Scalar, B: SolverBackend> Norm<T, B> {
     }
 }
 
-/// After so many iterations multigrid must have brought the residual to this part of what it began with; else it does not
-/// suit the matrix, and the next method goes on.
+/// After so many iterations multigrid must have brought the residual to this part of what it began with; else it does
+/// not suit the matrix, and the next method goes on.
 const CONTRACTED: (usize, f64) = (10, 0.5);
 
 /// Whether a solve ended in something that another method, another preconditioner or more precision may not meet.

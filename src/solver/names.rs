@@ -182,7 +182,8 @@ impl FromStr for MultigridChoice {
                 ("boxes", _, "no") => choice.boxes = false,
                 _ => {
                     return refused(
-                        "choose of steps=1..64, unknowns=1..64, smoothing=auto|diagonal|blocks, precision=single|double, boxes=yes|no",
+                        "choose of steps=1..64, unknowns=1..64, smoothing=auto|diagonal|blocks, \
+                         precision=single|double, boxes=yes|no",
                     );
                 }
             }
@@ -253,7 +254,8 @@ impl FromStr for PreconditionerChoice {
             ("chebyshev-single", steps) => Self::ChebyshevSingle(steps.unwrap_or(SINGLE_STEPS)),
             _ => {
                 return Err(Error::InvalidArgument(format!(
-                    "'{text}': choose one of auto, none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], chebyshev-single[:STEPS], amg[:OPTION=VALUE,...]"
+                    "'{text}': choose one of auto, none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], \
+                     chebyshev-single[:STEPS], amg[:OPTION=VALUE,...]"
                 )));
             }
         };

@@ -3,7 +3,8 @@
 use super::Host;
 use super::sums::{chunk_size, for_chunks};
 use crate::backend::{
-    DIA_SECTION, Grid, GridMatrix, GridSteps, NEIGHBOURS, Neighbours, grid_values, is_no_entry, no_entry,
+    DIA_SECTION, Grid, GridMatrix, GridSteps, NEIGHBOURS, Neighbours, first_place, grid_values, is_no_entry,
+    no_entry,
 };
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
@@ -13,11 +14,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Sections that one task takes.
 const SECTIONS: usize = 64;
-
-/// Where the first of a row's values lies; the others follow at distances of a section's height.
-fn first_place(row: usize, count: usize) -> usize {
-    row / DIA_SECTION * (count * DIA_SECTION) + row % DIA_SECTION
-}
 
 /// For a point at each of the 8 places in a box and each of its neighbours: which neighbour of the box that is in.
 fn boxes_of(neighbours: Neighbours) -> [[usize; NEIGHBOURS]; 8] {

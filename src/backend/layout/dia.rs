@@ -51,10 +51,15 @@ impl<V: Element, B: Backend> DiaParts<'_, V, B> {
     }
 }
 
+/// Where the first of a row's values lies among so many diagonals; the others follow, a section's height apart.
+pub(crate) fn first_place(row: usize, diagonals: usize) -> usize {
+    row / DIA_SECTION * (diagonals * DIA_SECTION) + row % DIA_SECTION
+}
+
 impl<'a, V: Scalar> DiaParts<'a, V, Host> {
     /// Where a row's place on the first stored diagonal is.
     pub(crate) fn base(self, row: usize) -> usize {
-        row / DIA_SECTION * (self.distances.len() * DIA_SECTION) + row % DIA_SECTION
+        first_place(row, self.distances.len())
     }
 
     /// Column and value of each entry of a row that is a mirror image.
