@@ -73,6 +73,9 @@ const SHARE: f64 = 0.4;
 /// Iterations that GMRES and BiCGSTAB get at most, where another method may serve.
 const PATIENCE: f64 = 5000.0;
 
+/// Iterations of GMRES before the forecast of a factorisation, where there are many unknowns.
+const BEFORE_FORECAST: f64 = 300.0;
+
 /// Multiplications in dense blocks of a factorisation that is faster than multigrid.
 const AT_ONCE: f64 = 2e9;
 
@@ -80,7 +83,7 @@ const AT_ONCE: f64 = 2e9;
 const QUICK: f64 = 1e10;
 
 /// The same of one that is tried where iterations did not serve: a minute.
-const PATIENT: f64 = 2e11;
+const PATIENT: f64 = 4e11;
 
 /// Unknowns up to which a factorisation is likely to be quick.
 const SMALL: usize = 200_000;
@@ -204,7 +207,11 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
         let auto = self.wishes.method == Method::Auto;
         if auto && method == Method::Gmres {
-            let most = if matches!(name, Name::Multigrid(_)) { LEVELS_ITERATIONS } else { PATIENCE };
+            let most = match name {
+                Name::Multigrid(_) => LEVELS_ITERATIONS,
+                _ if n > SMALL => BEFORE_FORECAST,
+                _ => PATIENCE,
+            };
             plan.share = Some(self.patience(n, most));
         }
         if auto && method == Method::Cg && self.wishes.max_iterations.is_none() {
@@ -256,6 +263,10 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
         let later: &[(Method, Option<f64>, &str)] = match self.first() {
             Method::Cg => &[(Method::Minres, Some(SHARE), HERMITIAN)],
+            Method::Gmres if n > SMALL => &[
+                (Method::Gmres, Some(self.patience(n, PATIENCE)), GENERAL),
+                (Method::BiCgStab, Some(self.patience(n, PATIENCE)), SHORT),
+            ],
             Method::Gmres => &[(Method::BiCgStab, Some(self.patience(n, PATIENCE)), SHORT)],
             _ => return Vec::new(),
         };
@@ -275,7 +286,9 @@ impl<B: SolverBackend> Planner<'_, B> {
                 stages.insert(0, self.direct(n, AT_ONCE, CHEAP));
             }
         }
-        stages.push(self.direct(n, PATIENT, LAST));
+        // Its forecast alone takes seconds for so many unknowns, and iterations go on where it is refused.
+        let place = if self.first() == Method::Gmres && n > SMALL { 0 } else { stages.len() };
+        stages.insert(place, self.direct(n, PATIENT, LAST));
         stages.push(plan(&(Method::Lsmr, None, LEAST)));
         stages
     }
