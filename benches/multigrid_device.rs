@@ -2,12 +2,15 @@
 //! random x, both with kernels compiled and loaded.
 //!
 //! `cargo bench --bench multigrid_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points), `27:K` (27
-//! points, K^3) or `jumps:K` (7 points, K^3, coefficients that jump by 10^6 between blocks of 8^3).
+//! points, K^3), `jumps:K` (7 points, K^3, coefficients that jump by 10^6 between blocks of 8^3), `shuffled:K` (7
+//! points, K^3, in random order), `general:K` (7 points, K^3, not taken as a grid) or the name of a Matrix Market file.
 
 use residua::generate::{self, Random};
+use residua::graph::{self, Permutation};
 use residua::krylov::{Cg, SolveOptions};
 use residua::matrix::{self, ChoiceOptions};
 use residua::multigrid::{Multigrid, MultigridOptions};
+use residua::precondition::Preconditioner;
 use residua::solver::{Method, PreconditionerChoice, Solver};
 use residua::{Backend, Csr, Cuda};
 use std::ops::ControlFlow;
@@ -31,7 +34,7 @@ fn fastest<R>(
     Ok((best, last.expect("one run at least")))
 }
 
-fn case(cuda: &Cuda, name: &str, a: Csr<f64>) -> residua::Result<()> {
+fn case(cuda: &Cuda, name: &str, a: Csr<f64>, boxes: bool) -> residua::Result<()> {
     let n = a.rows();
     let mut random = Random::new(1);
     let solution: Vec<f64> = (0..n).map(|_| random.unit() - 0.5).collect();
@@ -40,8 +43,8 @@ fn case(cuda: &Cuda, name: &str, a: Csr<f64>) -> residua::Result<()> {
     let b = cuda.upload(b)?;
     let device = a.to_backend(cuda)?;
     drop(a);
-    let options = MultigridOptions::default().narrow(true);
-    let (setup, m) = fastest(cuda, 4, || Multigrid::new(cuda, &device, &options))?;
+    let options = MultigridOptions::default().narrow(true).boxes(boxes);
+    let (setup, mut m) = fastest(cuda, 4, || Multigrid::new(cuda, &device, &options))?;
     let chosen =
         matrix::choose::<f64, f64, Cuda>(cuda, device.copied(cuda)?, &ChoiceOptions::default().products(30))?;
     let a = chosen.into_parts().0;
@@ -51,6 +54,9 @@ fn case(cuda: &Cuda, name: &str, a: Csr<f64>) -> residua::Result<()> {
         cuda.fill(0.0, &mut x)?;
         cg.solve(&*a, &m, &b, &mut x, |_, _| ControlFlow::Continue(()))
     })?;
+    let (again, _) = fastest(cuda, 3, || m.update(cuda, &device))?;
+    let (square, entries) = fastest(cuda, 3, || Ok(matrix::multiply(cuda, &device, &device)?.nonzeros()))?;
+    println!("{name:12} A A {square:.2} ms, {entries} entries; new values {again:.2} ms");
     println!(
         "{name:12} {n:9} {:5} amg: setup {setup:7.2} solve {solve:7.2} ms, {} iterations, {:.1e}, {:.2} times the entries{}",
         a.format(),
@@ -76,6 +82,11 @@ fn case(cuda: &Cuda, name: &str, a: Csr<f64>) -> residua::Result<()> {
     Ok(())
 }
 
+/// The same matrix with its rows and columns in random order.
+fn shuffled(a: &Csr<f64>) -> residua::Result<Csr<f64>> {
+    graph::permute_symmetric(a, &Permutation::random(a.rows(), 5)?)
+}
+
 fn main() -> residua::Result<()> {
     let cuda = Cuda::new(0)?;
     println!("{}", cuda.description());
@@ -87,12 +98,15 @@ fn main() -> residua::Result<()> {
         let sizes: Vec<usize> = sizes.split('x').filter_map(|size| size.parse().ok()).collect();
         let a = match (kind, &sizes[..]) {
             ("27", &[k]) => generate::poisson3d_27(k, k, k)?,
+            ("general", &[k]) => generate::poisson3d(k, k, k)?,
+            ("shuffled", &[k]) => shuffled(&generate::poisson3d(k, k, k)?)?,
             ("jumps", &[k]) => generate::jumping([k, k, k], 1e6, 8, 1)?,
             ("", &[x, y]) => generate::poisson2d(x, y)?,
             ("", &[x, y, z]) => generate::poisson3d(x, y, z)?,
+            _ if name.ends_with(".mtx") => residua::market::read_csr(&name)?,
             _ => continue,
         };
-        case(&cuda, &name, a)?;
+        case(&cuda, &name, a, kind != "general")?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 // What the kernels of the slim format share: how columns and values are held, and sets of few keys.
 #pragma once
+#include "mixing.cuh"
 #include "complex.cuh"
 
 #define SLIM_KINDS 0
@@ -51,11 +52,6 @@ template <typename To, typename A> DEVICE To widened(A a) {
 #define MOST 256
 #define EMPTY (~0ull)
 
-DEVICE u64 mixed(u64 a) {
-    a = (a ^ (a >> 30)) * 0xbf58476d1ce4e5b9ull;
-    a = (a ^ (a >> 27)) * 0x94d049bb133111ebull;
-    return a ^ (a >> 31);
-}
 // In 32-bit steps, a few for each entry of the matrix.
 DEVICE u32 slot_of(u64 key) {
     const u32 both = u32(key) * 0x9e3779b1u + u32(key >> 32) * 0x85ebca77u;

@@ -39,6 +39,21 @@ mod on_device {
         )*};
     }
     crate::cases::each_case!(on_device);
+
+    /// Sparse products.
+    mod products {
+        macro_rules! on_device {
+            ($($name:ident),*) => {$(
+                #[test]
+                fn $name() {
+                    if let Some(device) = crate::device::device() {
+                        crate::sparse::$name(&device);
+                    }
+                }
+            )*};
+        }
+        crate::sparse::each_case!(on_device);
+    }
 }
 
 /// Sparse products.

@@ -23,6 +23,7 @@
 //! memory, and a caller passes its own buffers in and out.
 
 mod burst;
+mod coarsen;
 mod communicator;
 mod convert;
 #[cfg(feature = "cuda")]
@@ -42,6 +43,8 @@ mod sparse;
 mod vector;
 
 pub use burst::{CgBurst, Derived};
+pub(crate) use coarsen::independent_priority;
+pub use coarsen::{ALIKE, CoarseningSteps, MOST_OF_BLOCK, NO_GROUP, NodeState, SMALLEST_LUMPED};
 pub use communicator::{Alone, Communicator, ExchangePlan, Space};
 pub use convert::{Conversions, DiaFill, Diagonals};
 #[cfg(feature = "cuda")]

@@ -44,23 +44,6 @@ pub type CsrArrays<V, B> = (Offsets<B>, <B as Backend>::Vec<u32>, <B as Backend>
 /// Every method fails when the device fails, and without temporary memory.
 #[allow(clippy::missing_errors_doc)]
 pub trait SparseProducts: Primitives {
-    /// `lengths[i]` = entries of row i of A B. `lengths` has one element more than A has rows; the last becomes 0.
-    fn multiply_lengths(
-        &self,
-        a: CsrPattern<'_, Self>,
-        b: CsrPattern<'_, Self>,
-        lengths: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
-    /// The columns of A B, ascending within each row, whose rows start at `offsets`.
-    fn multiply_columns(
-        &self,
-        a: CsrPattern<'_, Self>,
-        b: CsrPattern<'_, Self>,
-        offsets: OffsetsRef<'_, Self>,
-        indices: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
     /// The values of C = A B, whose pattern is known.
     fn multiply_values<V: Scalar>(
         &self,
@@ -70,27 +53,15 @@ pub trait SparseProducts: Primitives {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// A B, all of it. The provided method takes the three steps above, each a pass over A.
+    /// A B, all of it.
     fn multiply_rows<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         b: CsrParts<'_, V, Self>,
-    ) -> Result<CsrArrays<V, Self>> {
-        let (left, right) = (a.pattern(), b.pattern());
-        let mut lengths = self.buffer(a.rows + 1)?;
-        self.multiply_lengths(left, right, &mut lengths)?;
-        let (offsets, nonzeros) = offsets_of(self, &lengths)?;
-        drop(lengths);
-        let mut indices = self.buffer(nonzeros)?;
-        self.multiply_columns(left, right, offsets.as_ref(), &mut indices)?;
-        let mut values = self.buffer(nonzeros)?;
-        let c =
-            CsrPattern { rows: a.rows, columns: b.columns, offsets: offsets.as_ref(), indices: &*indices };
-        self.multiply_values(a, b, c, &mut values)?;
-        Ok((offsets, indices, values))
-    }
+    ) -> Result<CsrArrays<V, Self>>;
 
-    /// `lengths[i]` = columns that row i of A or row i of B has; otherwise as [`SparseProducts::multiply_lengths`].
+    /// `lengths[i]` = columns that row i of A or row i of B has; `lengths` has one element more than A has rows;
+    /// the last becomes 0.
     fn add_lengths(
         &self,
         a: CsrPattern<'_, Self>,

@@ -170,7 +170,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     }
 
     /// The pattern, and the values to be written.
-    pub(super) fn pattern_and_values(&mut self) -> (CsrPattern<'_, B>, &mut B::Slice<V>) {
+    pub(crate) fn pattern_and_values(&mut self) -> (CsrPattern<'_, B>, &mut B::Slice<V>) {
         self.transposed.forget();
         let Self { rows, columns, offsets, indices, values, .. } = self;
         let (offsets, indices) = (offsets.as_ref(), &**indices);

@@ -1,14 +1,9 @@
 //! Small blocks of strongly coupled unknowns, and their inverses.
 
-use super::dense;
-use super::strength::{Graph, packed, start_of};
+use crate::backend::{Backend, CoarseningSteps, Conversions, NO_GROUP, Offsets, offsets_of};
 use crate::error::Result;
-use crate::matrix::Csr;
-use crate::mixing::mixed;
-use crate::parallel::prelude::*;
-use crate::parallel::rows::{row_chunks, split_rows};
-use crate::scalar::{Real, Scalar};
-use num_traits::{Float, Zero};
+use crate::matrix::{Csr, multiply};
+use crate::scalar::Scalar;
 
 /// Passes of matching: each doubles the blocks, so that they have about 8 unknowns.
 const PASSES: usize = 3;
@@ -16,8 +11,8 @@ const PASSES: usize = 3;
 /// Rounds of a pass: who is left then looks for a block to join.
 const ROUNDS: u64 = 8;
 
-/// Those who are left join no block that would have more unknowns.
-const MOST: u32 = 12;
+/// How often those who are left look for one.
+const SWEEPS: usize = 2;
 
 /// |a_ij| / sqrt(a_ii a_jj) of a coupling that wants a block.
 const STRONG: f64 = 0.5001;
@@ -25,255 +20,127 @@ const STRONG: f64 = 0.5001;
 /// Rows with such a coupling, as a part of all, from which on blocks pay: measured on meshes, grids and a power grid.
 const MANY: f64 = 0.05;
 
-/// Nodes that are worth another thread.
-const AT_LEAST: usize = 1 << 10;
+/// What the smoothing of a matrix is scaled by, before it is known whether blocks pay.
+pub(super) struct Scales<T: Scalar, B: Backend> {
+    /// 1 / sqrt(a_ii), 0 where that is not positive.
+    of_diagonal: B::Vec<f64>,
+    /// Reciprocals of the sums of the magnitudes of rows, in units in which A's diagonal is one: no eigenvalue of this
+    /// diagonal matrix times A exceeds 1.
+    pub(super) of_sums: B::Vec<T::Real>,
+    /// Whether blocks pay: many unknowns are coupled to another so strongly that scaling each by itself hardly damps
+    /// what is common to both.
+    pub(super) blocks_pay: bool,
+}
 
-/// In no block yet.
-const FREE: u32 = u32::MAX;
+impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
+    pub(super) fn new(backend: &B, a: &Csr<T, B>) -> Result<Self> {
+        let n = a.rows();
+        let (mut of_diagonal, mut of_sums) = (backend.buffer(n)?, backend.buffer(n)?);
+        backend.diagonal_scales(a.parts(), &mut of_diagonal)?;
+        let mut strong = backend.zeros::<u32>(1)?;
+        backend.scaled_sums(a.parts(), &of_diagonal, STRONG, &mut of_sums, &mut strong)?;
+        let blocks_pay = f64::from(backend.value(&strong)?) > MANY * n as f64;
+        Ok(Self { of_diagonal, of_sums, blocks_pay })
+    }
 
-/// The block of each unknown, blocks numbered from 0 on, and their number: pairs of strongest neighbours, then pairs of
+    /// The inverses of blocks of about 8 strongly coupled unknowns, each with the sums of the magnitudes of what is
+    /// outside added to its diagonal (in units in which A's diagonal is one): so no eigenvalue of this matrix times A
+    /// exceeds 1 (Baker, Falgout, Kolev and Yang, Multigrid smoothers for ultraparallel computing, SIAM Journal on
+    /// Scientific Computing 33, 2011).
+    pub(super) fn block_inverses(&self, backend: &B, a: &Csr<T, B>) -> Result<Csr<T, B>> {
+        let n = a.rows();
+        let parts = a.parts();
+        let (mut indices, mut weights) = (backend.buffer(a.nonzeros())?, backend.buffer(a.nonzeros())?);
+        backend.copy(parts.indices, &mut indices)?;
+        backend.scaled_magnitudes(parts, &self.of_diagonal, &mut weights)?;
+        let offsets = parts.offsets.copied(backend)?;
+        let (block, sizes) = matched(backend, Csr::from_parts_unchecked(n, n, offsets, indices, weights))?;
+        let members = membership(backend, &block, B::len(&sizes))?.transpose(backend)?;
+        let mut lengths = backend.zeros::<u32>(n + 1)?;
+        backend.gather(&sizes, &block, B::part_mut(&mut lengths, 0..n))?;
+        let (offsets, entries) = offsets_of(backend, &lengths)?;
+        let (mut indices, mut values) = (backend.buffer(entries)?, backend.buffer(entries)?);
+        let (to, members) = (offsets.as_ref(), members.parts().pattern());
+        backend.group_inverses(parts, members, &self.of_diagonal, to, &mut indices, &mut values)?;
+        Ok(Csr::from_parts_unchecked(n, n, offsets, indices, values))
+    }
+}
+
+/// The block of each unknown, blocks numbered from 0 on, and their sizes: pairs of strongest neighbours, then pairs of
 /// pairs. `graph` has |a_ij| / sqrt(a_ii a_jj) as weights.
-fn matched(mut graph: Graph) -> (Vec<u32>, usize) {
-    let mut blocks: Vec<u32> = (0..graph.nodes() as u32).collect();
-    let mut sizes = vec![1_u32; graph.nodes()];
+fn matched<B: CoarseningSteps + Conversions>(
+    backend: &B,
+    mut graph: Csr<f32, B>,
+) -> Result<(B::Vec<u32>, B::Vec<u32>)> {
+    let n = graph.rows();
+    let (mut blocks, mut sizes) = (backend.buffer(n)?, backend.buffer(n)?);
+    backend.sequence::<u32>(&mut blocks)?;
+    backend.fill(1_u32, &mut sizes)?;
     for pass in 0..PASSES {
-        let (pairs, count) = pass_of_matching(&graph, &sizes);
-        blocks.par_iter_mut().with_min_len(AT_LEAST).for_each(|block| *block = pairs[*block as usize]);
-        let mut together = vec![0; count];
-        for (&pair, size) in pairs.iter().zip(sizes) {
-            together[pair as usize] += size;
-        }
-        sizes = together;
+        let (pairs, count) = pass_of_matching(backend, &graph, &sizes)?;
+        let mut of_pairs = backend.buffer(n)?;
+        backend.gather::<u32, u32>(&pairs, &blocks, &mut of_pairs)?;
+        blocks = of_pairs;
+        let mut together = backend.buffer(count + 1)?;
+        backend.group_sizes(&pairs, Some(&sizes), &mut together)?;
+        sizes = backend.buffer(count)?;
+        backend.copy(B::part(&together, 0..count), &mut sizes)?;
         if pass + 1 < PASSES {
-            graph = contracted(&graph, &pairs, count);
+            let of_nodes = membership(backend, &pairs, count)?;
+            let to_nodes = of_nodes.transpose(backend)?;
+            graph = multiply(backend, &to_nodes, &multiply(backend, &graph, &of_nodes)?)?;
         }
     }
-    let count = sizes.len();
-    (blocks, count)
+    Ok((blocks, sizes))
 }
 
-/// How good a partner over an edge is: weights in steps of powers of two, so that chains of slowly growing weights do
-/// not wait for their end, then bits that look random, the same seen from both ends.
-fn preference(weight: f32, i: u32, j: u32, round: u64) -> u64 {
-    let (low, high) = (u64::from(i.min(j)), u64::from(i.max(j)));
-    let random = mixed((low << 32 | high) ^ mixed(round));
-    // The exponent of a weight that is positive.
-    u64::from(weight.to_bits() >> 23) << 48 | random >> 16
+/// A one for each node, in the column of its group.
+fn membership<B: CoarseningSteps>(backend: &B, group: &B::Slice<u32>, count: usize) -> Result<Csr<f32, B>> {
+    let n = B::len(group);
+    let (mut offsets, mut indices) = (backend.buffer::<u32>(n + 1)?, backend.buffer(n)?);
+    let mut ones = backend.buffer(n)?;
+    backend.sequence::<u32>(&mut offsets)?;
+    backend.copy(group, &mut indices)?;
+    backend.fill(1.0_f32, &mut ones)?;
+    Ok(Csr::from_parts_unchecked(n, count, Offsets::Narrow(offsets), indices, ones))
 }
 
-/// Pairs of nodes that prefer each other; who finds none joins the pair to which it is coupled most strongly, or stays
-/// alone.
-fn pass_of_matching(graph: &Graph, sizes: &[u32]) -> (Vec<u32>, usize) {
-    let n = graph.nodes();
-    let mut mate = vec![FREE; n];
-    let mut best = vec![FREE; n];
+/// Pairs of nodes that prefer each other, and their number; who finds no partner joins the pair to which it is coupled
+/// most strongly, where that wants no other more, or stays alone.
+fn pass_of_matching<B: CoarseningSteps>(
+    backend: &B,
+    graph: &Csr<f32, B>,
+    sizes: &B::Slice<u32>,
+) -> Result<(B::Vec<u32>, usize)> {
+    let (n, graph) = (graph.rows(), graph.parts());
+    let (mut partner, mut best) = (backend.buffer(n)?, backend.buffer(n)?);
+    backend.fill(NO_GROUP, &mut partner)?;
+    let mut found = backend.zeros::<u32>(1)?;
     for round in 0..ROUNDS {
-        best.par_iter_mut().enumerate().with_min_len(AT_LEAST).for_each(|(i, best)| {
-            *best = FREE;
-            if mate[i] != FREE {
-                return;
-            }
-            let mut most = 0;
-            for (&j, &weight) in graph.of(i).iter().zip(graph.weights_of(i)) {
-                let fits = sizes[i] + sizes[j as usize] <= MOST;
-                let preference = preference(weight, i as u32, j, round);
-                if mate[j as usize] == FREE && weight > 0.0 && fits && preference > most {
-                    (most, *best) = (preference, j);
-                }
-            }
-        });
-        let found = crate::parallel::Pieces::enumerate(mate.par_chunks_mut(AT_LEAST)).map(|(chunk, mate)| {
-            let mut found = false;
-            for (i, mate) in (chunk * AT_LEAST..).zip(mate) {
-                let other = best[i];
-                if other != FREE && best[other as usize] == i as u32 {
-                    *mate = other;
-                    found = true;
-                }
-            }
-            found
-        });
-        if !found.reduce(|| false, |a, b| a | b) {
+        backend.preferred_partners(graph, sizes, &partner, round, &mut best)?;
+        backend.agree(&best, &mut partner, &mut found)?;
+        if backend.value(&found)? == 0 {
             break;
         }
     }
-    let (mut pair, mut count, mut together) = (vec![FREE; n], 0_u32, Vec::new());
-    for i in 0..n {
-        let other = mate[i];
-        if other != FREE && i < other as usize {
-            (pair[i], pair[other as usize]) = (count, count);
-            together.push(sizes[i] + sizes[other as usize]);
-            count += 1;
-        }
+    let (mut flags, mut places) = (backend.buffer(n + 1)?, backend.buffer(n + 1)?);
+    backend.pair_flags(&partner, &mut flags)?;
+    backend.exclusive_scan(&flags, &mut places)?;
+    let count = backend.value(B::part(&places, n..n + 1))?;
+    let mut group = best;
+    backend.pair_groups(&partner, &places, &mut group)?;
+    let mut together = backend.buffer(count as usize + 1)?;
+    backend.group_sizes(&group, Some(sizes), &mut together)?;
+    let mut choice = partner;
+    let mut bids = backend.buffer::<u64>(n)?;
+    for _ in 0..SWEEPS {
+        let mut highest = backend.zeros::<u64>(count as usize + 1)?;
+        backend.bid_for_groups(graph, &group, sizes, &together, &mut bids, &mut choice, &mut highest)?;
+        backend.accept_bids(&bids, &choice, &highest, sizes, &mut group, &mut together)?;
     }
-    let before = pair.clone();
-    for i in (0..n).filter(|&i| before[i] == FREE) {
-        let (mut most, mut strongest) = (0.0, FREE);
-        for (&j, &weight) in graph.of(i).iter().zip(graph.weights_of(i)) {
-            let to = before[j as usize];
-            if to != FREE && weight > most && together[to as usize] + sizes[i] <= MOST {
-                (most, strongest) = (weight, to);
-            }
-        }
-        if strongest == FREE {
-            strongest = count;
-            together.push(0);
-            count += 1;
-        }
-        together[strongest as usize] += sizes[i];
-        pair[i] = strongest;
-    }
-    (pair, count as usize)
-}
-
-/// The graph between groups of nodes: weights between two groups are added up.
-fn contracted(graph: &Graph, group: &[u32], count: usize) -> Graph {
-    let (starts, members) = super::tentative::by_group(group, count);
-    let chunks = row_chunks(|group| starts[group], count);
-    let tasks = chunks.into_par_iter().map(|groups| {
-        let (mut lengths, mut neighbours, mut weights) = (Vec::new(), Vec::new(), Vec::<f32>::new());
-        let mut met: Vec<(u32, f32)> = Vec::new();
-        for this in groups {
-            met.clear();
-            for &node in &members[starts[this]..starts[this + 1]] {
-                let node = node as usize;
-                let others = graph.of(node).iter().map(|&other| group[other as usize]);
-                let outside = others.zip(graph.weights_of(node)).filter(|(other, _)| *other as usize != this);
-                met.extend(outside.map(|(other, &weight)| (other, weight)));
-            }
-            // Stable: weights are added in the order of nodes.
-            met.sort_by_key(|&(other, _)| other);
-            let before = neighbours.len();
-            for same in met.chunk_by(|a, b| a.0 == b.0) {
-                neighbours.push(same[0].0);
-                weights.push(same.iter().map(|&(_, weight)| weight).sum());
-            }
-            lengths.push(neighbours.len() - before);
-        }
-        (lengths, neighbours, weights)
-    });
-    let (mut offsets, mut neighbours, mut weights) = (vec![0], Vec::new(), Vec::new());
-    for (task_lengths, task_neighbours, task_weights) in tasks.collect() {
-        for length in task_lengths {
-            offsets.push(offsets[offsets.len() - 1] + length);
-        }
-        neighbours.extend(task_neighbours);
-        weights.extend(task_weights);
-    }
-    Graph { offsets, neighbours, weights }
-}
-
-/// Reciprocals of the roots of the diagonal; zero where an entry is not positive.
-fn scales<T: Scalar>(a: &Csr<T>) -> Vec<f64> {
-    a.diagonal()
-        .into_iter()
-        .map(|d| if d.re() > T::Real::zero() { d.re().to_f64().sqrt().recip() } else { 0.0 })
-        .collect()
-}
-
-/// |a_ij| / sqrt(a_ii a_jj) between different unknowns.
-fn coupling_graph<T: Scalar>(a: &Csr<T>, scales: &[f64]) -> Graph {
-    let n = a.rows();
-    let start = start_of(a);
-    let has_diagonal = |i: usize| a.row(i).0.binary_search(&(i as u32)).is_ok();
-    let mut offsets = vec![0_usize; n + 1];
-    offsets[1..].par_iter_mut().enumerate().with_min_len(AT_LEAST).for_each(|(i, length)| {
-        *length = start(i + 1) - start(i) - usize::from(has_diagonal(i));
-    });
-    for i in 0..n {
-        offsets[i + 1] += offsets[i];
-    }
-    let (mut neighbours, mut weights) = (vec![0; offsets[n]], vec![0.0; offsets[n]]);
-    let chunks = row_chunks(&start, n);
-    let parts = split_rows(&chunks, |row| offsets[row], &mut neighbours);
-    let parts = parts.into_par_iter().zip(split_rows(&chunks, |row| offsets[row], &mut weights));
-    parts.for_each(|((rows, neighbours), (_, weights))| {
-        let mut place = 0;
-        for i in rows {
-            let (columns, values) = a.row(i);
-            for (&j, value) in columns.iter().zip(values).filter(|(j, _)| **j as usize != i) {
-                neighbours[place] = j;
-                weights[place] = (value.abs().to_f64() * scales[i] * scales[j as usize]) as f32;
-                place += 1;
-            }
-        }
-    });
-    Graph { offsets, neighbours, weights }
-}
-
-/// The inverses of blocks of about 8 strongly coupled unknowns, each with the sums of the magnitudes of what is outside
-/// added to its diagonal (in units in which A's diagonal is one): so no eigenvalue of this matrix times A exceeds 1
-/// (Baker, Falgout, Kolev and Yang, Multigrid smoothers for ultraparallel computing, SIAM Journal on Scientific
-/// Computing 33, 2011).
-pub(super) fn block_inverses<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
-    let n = a.rows();
-    let scales = scales(a);
-    let (block, count) = matched(coupling_graph(a, &scales));
-    let (starts, members) = super::tentative::by_group(&block, count);
-    let mut offsets = vec![0_u64; n + 1];
-    for i in 0..n {
-        let block = block[i] as usize;
-        offsets[i + 1] = offsets[i] + (starts[block + 1] - starts[block]) as u64;
-    }
-    let inverses = (0..count).into_par_iter().with_min_len(256).map(|this| {
-        let members = &members[starts[this]..starts[this + 1]];
-        let size = members.len();
-        let mut dense = vec![T::zero(); size * size];
-        for (row, &i) in members.iter().enumerate() {
-            let (columns, values) = a.row(i as usize);
-            let mut outside = 0.0;
-            for (&j, &value) in columns.iter().zip(values) {
-                if block[j as usize] as usize == this {
-                    let column = members.partition_point(|&member| member < j);
-                    dense[row * size + column] = value;
-                } else {
-                    outside += value.abs().to_f64() * scales[j as usize];
-                }
-            }
-            if scales[i as usize] > 0.0 {
-                dense[row * size + row] += T::from_f64(outside / scales[i as usize]);
-            }
-        }
-        dense::inverse_of(&mut dense, size)
-    });
-    let inverses = inverses.collect();
-    let total = offsets[n] as usize;
-    let (mut indices, mut values) = (vec![0_u32; total], vec![T::zero(); total]);
-    for (this, inverse) in inverses.into_iter().enumerate() {
-        let inverse = inverse?;
-        let members = &members[starts[this]..starts[this + 1]];
-        for (&i, row) in members.iter().zip(inverse.chunks_exact(members.len())) {
-            let place = offsets[i as usize] as usize..offsets[i as usize + 1] as usize;
-            indices[place.clone()].copy_from_slice(members);
-            values[place].copy_from_slice(row);
-        }
-    }
-    Ok(Csr::from_parts_unchecked(n, n, packed(offsets), indices, values))
-}
-
-/// Reciprocals of the sums of the magnitudes of rows, in units in which A's diagonal is one: no eigenvalue of this
-/// diagonal matrix times A exceeds 1.
-pub(super) fn reciprocals_of_sums<T: Scalar>(a: &Csr<T>) -> Vec<T::Real> {
-    let scales = scales(a);
-    let mut reciprocals = vec![T::Real::zero(); a.rows()];
-    reciprocals.par_iter_mut().enumerate().with_min_len(AT_LEAST).for_each(|(i, reciprocal)| {
-        let (columns, values) = a.row(i);
-        let sum: f64 =
-            columns.iter().zip(values).map(|(&j, value)| value.abs().to_f64() * scales[j as usize]).sum();
-        let inverse = T::Real::from_f64(scales[i] / sum);
-        *reciprocal = if Float::is_finite(inverse) { inverse } else { T::Real::zero() };
-    });
-    reciprocals
-}
-
-/// Whether blocks pay: many unknowns are coupled to another so strongly that scaling each by itself hardly damps what
-/// is common to both.
-pub(super) fn wanted<T: Scalar>(a: &Csr<T>) -> bool {
-    let scales = scales(a);
-    let strong = (0..a.rows()).into_par_iter().with_min_len(AT_LEAST).map(|i| {
-        let (columns, values) = a.row(i);
-        let mut entries = columns.iter().zip(values).filter(|(j, _)| **j as usize != i);
-        usize::from(entries.any(|(&j, value)| value.abs().to_f64() * scales[i] * scales[j as usize] > STRONG))
-    });
-    strong.reduce(|| 0, |a, b| a + b) as f64 > MANY * a.rows() as f64
+    backend.group_flags(&group, false, &mut flags)?;
+    backend.exclusive_scan(&flags, &mut places)?;
+    backend.number_groups(&flags, &places, count, &mut group)?;
+    let alone = backend.value(B::part(&places, n..n + 1))?;
+    Ok((group, (count + alone) as usize))
 }

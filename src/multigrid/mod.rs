@@ -26,10 +26,9 @@
 //! | `dense` | the inverse of the coarsest matrix |
 //! | `cycle` | the way through the levels, on any backend |
 
-use crate::backend::{Backend, GridSteps, PreconditionSteps, Products};
+use crate::backend::{CoarseningSteps, GridSteps, PreconditionSteps, Products};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
-use crate::parallel::prelude::*;
 use crate::precondition::{Preconditioner, Workspace};
 use crate::scalar::Scalar;
 
@@ -50,7 +49,7 @@ pub(crate) use grid::of_distances;
 pub use options::{LevelFacts, MultigridFacts, MultigridOptions, Smoothing};
 use setup::{Hierarchy, Plan};
 use smoother::{Scaling, Smoother};
-use tentative::NearNull;
+use tentative::{NearNull, Vectors};
 
 /// A coarsest matrix of more rows than this has no inverse stored.
 const MOST_DENSE: usize = 1200;
@@ -78,9 +77,9 @@ const COARSEST_STEPS: usize = 8;
 /// # Ok::<(), residua::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Multigrid<T: Scalar, B: PreconditionSteps + Products> {
+pub struct Multigrid<T: Scalar, B: PreconditionSteps + Products + CoarseningSteps> {
     cycle: AnyCycle<T, B>,
-    plans: Vec<Plan<T>>,
+    plans: Vec<Plan<T, B>>,
     options: MultigridOptions,
     facts: MultigridFacts,
 }
@@ -92,7 +91,7 @@ enum AnyCycle<T: Scalar, B: PreconditionSteps + Products> {
     Narrow(Cycle<T::Narrow, B>),
 }
 
-impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Multigrid<T, B> {
+impl<T: Scalar, B: PreconditionSteps + Products + GridSteps + CoarseningSteps> Multigrid<T, B> {
     /// A hierarchy for A, from vectors of ones.
     ///
     /// # Errors
@@ -117,13 +116,13 @@ impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Multigrid<T, B> {
         if vectors == 0 {
             return Err(Error::InvalidArgument("multigrid from no near-null vectors".into()));
         }
-        Self::build(backend, a, Some(NearNull { vectors, rows: near_null }), options)
+        Self::build(backend, a, Some(NearNull::Several(Vectors { count: vectors, rows: near_null })), options)
     }
 
     fn build(
         backend: &B,
         a: &Csr<T, B>,
-        near_null: Option<NearNull<T>>,
+        near_null: Option<NearNull<T, B>>,
         options: &MultigridOptions,
     ) -> Result<Self> {
         options.check()?;
@@ -135,7 +134,7 @@ impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Multigrid<T, B> {
         {
             return Ok(this);
         }
-        let hierarchy = Hierarchy::new(checked(backend, a)?, near_null, options)?;
+        let hierarchy = Hierarchy::new(backend, checked(backend, a)?, near_null, options)?;
         Self::finish(backend, hierarchy, options.clone())
     }
 
@@ -158,13 +157,13 @@ impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Multigrid<T, B> {
         Ok(found.map(|(cycle, facts)| Self { cycle: AnyCycle::Full(cycle), plans, options, facts }))
     }
 
-    fn finish(backend: &B, hierarchy: Hierarchy<T>, options: MultigridOptions) -> Result<Self> {
+    fn finish(backend: &B, hierarchy: Hierarchy<T, B>, options: MultigridOptions) -> Result<Self> {
         let facts = MultigridFacts { levels: hierarchy.facts(), grid: false };
         let Hierarchy { levels, coarsest, plans } = hierarchy;
         let cycle = if options.is_narrow::<T>() {
-            AnyCycle::Narrow(moved(backend, levels, coarsest, &options, Scalar::to_narrow)?)
+            AnyCycle::Narrow(moved(backend, levels, coarsest, &options, |a| a.to_rounded(backend))?)
         } else {
-            AnyCycle::Full(moved(backend, levels, coarsest, &options, |value| value)?)
+            AnyCycle::Full(moved(backend, levels, coarsest, &options, Ok)?)
         };
         Ok(Self { cycle, plans, options, facts })
     }
@@ -183,66 +182,72 @@ impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Multigrid<T, B> {
     }
 }
 
-/// A on the host, if it is square and finite.
-fn checked<T: Scalar, B: Backend>(backend: &B, a: &Csr<T, B>) -> Result<Csr<T>> {
+/// A copy of A, if it is square and finite.
+fn checked<T: Scalar, B: CoarseningSteps + PreconditionSteps>(
+    backend: &B,
+    a: &Csr<T, B>,
+) -> Result<Csr<T, B>> {
     Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
-    let a = a.to_host(backend)?;
-    if !a.parts().values.par_iter().with_min_len(1 << 12).all(|value| value.is_finite()) {
-        return Err(Error::InvalidMatrix("an entry is infinite or NaN".into()));
+    // A magnitude that is infinite or NaN makes the sum so; a sum that overflows leads to the same end.
+    let mut sum = backend.zeros::<T::Real>(1)?;
+    backend.norm2_squared(a.parts().values, &mut sum)?;
+    if !num_traits::Float::is_finite(backend.value(&sum)?) {
+        return Err(Error::InvalidMatrix("an entry is infinite or NaN, or too large to be squared".into()));
     }
-    Ok(a)
+    a.copied(backend)
 }
 
-/// The levels in the backend's memory, in the precision of the cycle.
-fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products + GridSteps>(
+/// The levels in the precision of the cycle.
+fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products + GridSteps + CoarseningSteps>(
     backend: &B,
-    levels: Vec<setup::Built<T>>,
-    coarsest: Csr<T>,
+    levels: Vec<setup::Built<T, B>>,
+    coarsest: Csr<T, B>,
     options: &MultigridOptions,
-    rounded: impl Fn(T) -> S + Sync + Send + Copy,
+    rounded: impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
 ) -> Result<Cycle<S, B>> {
-    let in_blocks = match options.smoothing {
-        Smoothing::Auto => blocks::wanted(levels.first().map_or(&coarsest, |level| &level.a)),
-        Smoothing::Diagonal => false,
-        Smoothing::Blocks => true,
+    let mut in_blocks = match options.smoothing {
+        Smoothing::Auto => None,
+        Smoothing::Diagonal => Some(false),
+        Smoothing::Blocks => Some(true),
     };
     let mut all = Vec::with_capacity(levels.len());
     for setup::Built { a, prolongation, restriction } in levels {
-        let a = a.map(rounded);
-        let smoother = smoother(backend, &a, in_blocks, options.steps, options)?;
+        let a = rounded(a)?;
+        let smoother = smoother(backend, &a, &mut in_blocks, options.steps, options)?;
         all.push(Level {
-            a: Box::new(a.into_backend(backend)?),
+            a: Box::new(a),
             smoother,
             transfer: Transfer::Matrices {
-                prolongation: prolongation.map(rounded).into_backend(backend)?,
-                restriction: restriction.map(rounded).into_backend(backend)?,
+                prolongation: rounded(prolongation)?,
+                restriction: rounded(restriction)?,
             },
             twice: false,
         });
     }
     let coarsest = if coarsest.rows() <= MOST_DENSE {
         let inverse = if options.real_eigenvalues { dense::inverse } else { dense::general_inverse };
-        Coarsest::Inverse(inverse(&coarsest)?.map(rounded).into_backend(backend)?)
+        Coarsest::Inverse(rounded(inverse(&coarsest.to_host(backend)?)?.into_backend(backend)?)?)
     } else {
-        let a = coarsest.map(rounded);
-        let smoother = smoother(backend, &a, in_blocks, COARSEST_STEPS, options)?;
-        Coarsest::Smoothed(Box::new(a.into_backend(backend)?), smoother)
+        let a = rounded(coarsest)?;
+        let smoother = smoother(backend, &a, &mut in_blocks, COARSEST_STEPS, options)?;
+        Coarsest::Smoothed(Box::new(a), smoother)
     };
     Ok(Cycle { levels: all, coarsest, chebyshev: options.real_eigenvalues })
 }
 
-/// Smoothing on a level; 1 bounds the eigenvalues.
-fn smoother<T: Scalar, B: PreconditionSteps + Products>(
+/// Smoothing on a level; 1 bounds the eigenvalues. Where nothing is said of blocks, the first level decides.
+fn smoother<T: Scalar, B: PreconditionSteps + Products + CoarseningSteps>(
     backend: &B,
-    a: &Csr<T>,
-    in_blocks: bool,
+    a: &Csr<T, B>,
+    in_blocks: &mut Option<bool>,
     steps: usize,
     options: &MultigridOptions,
 ) -> Result<Smoother<T, B>> {
-    let scaling = if in_blocks {
-        Scaling::Blocks(blocks::block_inverses(a)?.into_backend(backend)?)
+    let scales = blocks::Scales::new(backend, a)?;
+    let scaling = if *in_blocks.get_or_insert(scales.blocks_pay) {
+        Scaling::Blocks(scales.block_inverses(backend, a)?)
     } else {
-        Scaling::Diagonal(backend.upload(blocks::reciprocals_of_sums(a))?)
+        Scaling::Diagonal(scales.of_sums)
     };
     Ok(if options.real_eigenvalues {
         Smoother::new(scaling, steps, 1.0)
@@ -251,7 +256,9 @@ fn smoother<T: Scalar, B: PreconditionSteps + Products>(
     })
 }
 
-impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Preconditioner<T, B> for Multigrid<T, B> {
+impl<T: Scalar, B: PreconditionSteps + Products + GridSteps + CoarseningSteps> Preconditioner<T, B>
+    for Multigrid<T, B>
+{
     fn rows(&self) -> Option<usize> {
         Some(self.facts.levels[0].rows)
     }
@@ -306,8 +313,12 @@ impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Preconditioner<T, B
             *self = Self::new(backend, a, &self.options)?;
             return Ok(());
         }
-        let hierarchy = Hierarchy::again(checked(backend, a)?, self.plans.clone(), &self.options)?;
-        *self = Self::finish(backend, hierarchy, self.options.clone())?;
+        let hierarchy = Hierarchy::again(backend, checked(backend, a)?, &self.plans, &self.options)?;
+        let plans = std::mem::take(&mut self.plans);
+        let fresh = Self::finish(backend, hierarchy, self.options.clone());
+        self.plans = plans;
+        let Self { cycle, facts, .. } = fresh?;
+        (self.cycle, self.facts) = (cycle, facts);
         Ok(())
     }
 

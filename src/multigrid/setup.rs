@@ -1,10 +1,10 @@
-//! From a matrix to its hierarchy, on the host.
+//! From a matrix to its hierarchy, where the matrix lies.
 
 use super::aggregate::Aggregates;
 use super::strength::{Nodes, damping, strong_couplings};
 use super::tentative::{NearNull, tentative};
 use super::{LevelFacts, MultigridOptions};
-use crate::backend::Host;
+use crate::backend::{CoarseningSteps, Conversions};
 use crate::error::Result;
 use crate::matrix::{Csr, multiply};
 use crate::scalar::Scalar;
@@ -20,54 +20,63 @@ const STAGNATION: f64 = 0.85;
 const OMEGA: f64 = 4.0 / 3.0;
 
 /// What is kept for new values: what follows from the strength of couplings, and no values of A.
-#[derive(Debug, Clone)]
-pub(super) struct Plan<T: Scalar> {
+#[derive(Debug)]
+pub(super) struct Plan<T: Scalar, B: CoarseningSteps> {
     nodes: Nodes,
-    tentative: Csr<T>,
+    tentative: Csr<T, B>,
     smoothed: bool,
 }
 
 /// A level that was computed.
 #[derive(Debug)]
-pub(super) struct Built<T: Scalar> {
-    pub(super) a: Csr<T>,
-    pub(super) prolongation: Csr<T>,
-    pub(super) restriction: Csr<T>,
+pub(super) struct Built<T: Scalar, B: CoarseningSteps> {
+    pub(super) a: Csr<T, B>,
+    pub(super) prolongation: Csr<T, B>,
+    pub(super) restriction: Csr<T, B>,
 }
 
 /// All levels but the coarsest, the coarsest matrix, and what is kept.
-pub(super) struct Hierarchy<T: Scalar> {
-    pub(super) levels: Vec<Built<T>>,
-    pub(super) coarsest: Csr<T>,
-    pub(super) plans: Vec<Plan<T>>,
+pub(super) struct Hierarchy<T: Scalar, B: CoarseningSteps> {
+    pub(super) levels: Vec<Built<T, B>>,
+    pub(super) coarsest: Csr<T, B>,
+    pub(super) plans: Vec<Plan<T, B>>,
 }
 
-impl<T: Scalar> Hierarchy<T> {
+impl<T: Scalar, B: CoarseningSteps + Conversions> Hierarchy<T, B> {
     /// From the finest matrix.
-    pub(super) fn new(a: Csr<T>, near_null: Option<NearNull<T>>, options: &MultigridOptions) -> Result<Self> {
+    pub(super) fn new(
+        backend: &B,
+        a: Csr<T, B>,
+        near_null: Option<NearNull<T, B>>,
+        options: &MultigridOptions,
+    ) -> Result<Self> {
         let finest = a.nonzeros();
         let mut nodes = Nodes::of_size(a.rows(), options.unknowns_a_node);
-        let mut near_null = near_null.unwrap_or_else(|| NearNull::constant(a.rows(), &nodes));
+        let mut near_null = match near_null {
+            Some(near_null) => near_null,
+            None => NearNull::constant(backend, a.rows(), &nodes)?,
+        };
         let mut this = Self { levels: Vec::new(), coarsest: a, plans: Vec::new() };
         let mut entries = finest;
         while this.coarsest.rows() > options.coarsest_rows && this.levels.len() < MOST_LEVELS {
             let a = &this.coarsest;
-            let graph = strong_couplings(a, &nodes, options.strength);
-            let aggregates = Aggregates::new(&graph);
+            let graph = strong_couplings(backend, a, &nodes, options.strength)?;
+            let aggregates = Aggregates::new(backend, &graph)?;
             let count = nodes.count(a.rows());
             if aggregates.count == 0 || aggregates.count as f64 > STAGNATION * count as f64 {
                 break;
             }
-            let (p, coarse_nodes, coarse_null) = tentative(a.rows(), &nodes, &aggregates, &near_null);
+            let (p, coarse_nodes, coarse_null) = tentative(backend, &nodes, &aggregates, &near_null)?;
             if p.columns() == 0 || p.columns() as f64 > STAGNATION * a.rows() as f64 {
                 break;
             }
-            let smoothed = multiply(&Host, &damping(a, &nodes, &graph, OMEGA), &p)?;
-            let mut built = galerkin(a, smoothed)?;
+            let smoothed = multiply(backend, &damping(backend, a, &nodes, &graph, OMEGA)?, &p)?;
+            drop((graph, aggregates));
+            let mut built = galerkin(backend, a, smoothed)?;
             let most = options.most_entries * finest as f64;
             let fits = (entries + built.1.nonzeros()) as f64 <= most;
             if !fits {
-                built = galerkin(a, p.clone())?;
+                built = galerkin(backend, a, p.copied(backend)?)?;
             }
             entries += built.1.nonzeros();
             this.push(built);
@@ -78,26 +87,30 @@ impl<T: Scalar> Hierarchy<T> {
     }
 
     /// From new values on the pattern of a hierarchy whose aggregates are kept.
-    pub(super) fn again(a: Csr<T>, plans: Vec<Plan<T>>, options: &MultigridOptions) -> Result<Self> {
+    pub(super) fn again(
+        backend: &B,
+        a: Csr<T, B>,
+        plans: &[Plan<T, B>],
+        options: &MultigridOptions,
+    ) -> Result<Self> {
         let mut this = Self { levels: Vec::new(), coarsest: a, plans: Vec::new() };
-        for plan in &plans {
+        for plan in plans {
             let a = &this.coarsest;
             let p = if plan.smoothed {
-                let graph = strong_couplings(a, &plan.nodes, options.strength);
-                multiply(&Host, &damping(a, &plan.nodes, &graph, OMEGA), &plan.tentative)?
+                let graph = strong_couplings(backend, a, &plan.nodes, options.strength)?;
+                multiply(backend, &damping(backend, a, &plan.nodes, &graph, OMEGA)?, &plan.tentative)?
             } else {
-                plan.tentative.clone()
+                plan.tentative.copied(backend)?
             };
-            let built = galerkin(a, p)?;
+            let built = galerkin(backend, a, p)?;
             this.push(built);
         }
-        this.plans = plans;
         Ok(this)
     }
 
-    fn push(&mut self, (transfer, coarse): (Transfer<T>, Csr<T>)) {
+    fn push(&mut self, (transfer, coarse): (Transfer<T, B>, Csr<T, B>)) {
         let a = std::mem::replace(&mut self.coarsest, coarse);
-        let (prolongation, restriction) = transfer.0;
+        let (prolongation, restriction) = transfer;
         self.levels.push(Built { a, prolongation, restriction });
     }
 
@@ -109,20 +122,18 @@ impl<T: Scalar> Hierarchy<T> {
 }
 
 /// Prolongation and restriction.
-struct Transfer<T: Scalar>((Csr<T>, Csr<T>));
+type Transfer<T, B> = (Csr<T, B>, Csr<T, B>);
 
-impl<T: Scalar> Transfer<T> {
-    fn of(p: Csr<T>) -> Result<Self> {
-        let r = p.transpose(&Host)?;
-        let r = if T::COMPLEX { r.map(Scalar::conj) } else { r };
-        Ok(Self((p, r)))
+/// P and R = P^H, and R A P.
+fn galerkin<T: Scalar, B: CoarseningSteps + Conversions>(
+    backend: &B,
+    a: &Csr<T, B>,
+    p: Csr<T, B>,
+) -> Result<(Transfer<T, B>, Csr<T, B>)> {
+    let mut r = p.transpose(backend)?;
+    if T::COMPLEX {
+        backend.conjugate(r.values_mut())?;
     }
-}
-
-/// P, R = P^H, and R A P.
-fn galerkin<T: Scalar>(a: &Csr<T>, p: Csr<T>) -> Result<(Transfer<T>, Csr<T>)> {
-    let transfer = Transfer::of(p)?;
-    let (p, r) = &transfer.0;
-    let coarse = multiply(&Host, r, &multiply(&Host, a, p)?)?;
-    Ok((transfer, coarse))
+    let coarse = multiply(backend, &r, &multiply(backend, a, &p)?)?;
+    Ok(((p, r), coarse))
 }

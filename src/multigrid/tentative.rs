@@ -1,35 +1,91 @@
 //! The tentative prolongation: on each aggregate, an orthonormal basis of the near-null vectors there.
 
-use super::aggregate::{Aggregates, NONE};
+use super::aggregate::Aggregates;
 use super::strength::{Nodes, packed};
+use crate::backend::{Backend, CoarseningSteps, Conversions, NO_GROUP, offsets_of};
+use crate::error::Result;
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
-use num_traits::{Float, Zero};
+use num_traits::{Float, One, Zero};
 
 /// A vector of which no more than this part is left after the others were taken out depends on them.
 const DEPENDENT: f64 = 1e-8;
 
-/// Vectors that A takes near to zero, as rows: entry j of row i is vector j at unknown i.
+/// Vectors that A takes near to zero.
+#[derive(Debug)]
+pub(super) enum NearNull<T: Scalar, B: Backend> {
+    /// One that is real, where each unknown is a node.
+    One(B::Vec<T::Real>),
+    /// Others.
+    Several(Vectors<T>),
+}
+
+/// Vectors as rows: entry j of row i is vector j at unknown i.
 #[derive(Debug, Clone)]
-pub(super) struct NearNull<T> {
-    pub(super) vectors: usize,
+pub(super) struct Vectors<T> {
+    pub(super) count: usize,
     pub(super) rows: Vec<T>,
 }
 
-impl<T: Scalar> NearNull<T> {
+impl<T: Scalar, B: Backend> NearNull<T, B> {
     /// Ones, for each of the unknowns of a node by itself.
-    pub(super) fn constant(unknowns: usize, nodes: &Nodes) -> Self {
-        let Some(starts) = &nodes.0 else { return Self { vectors: 1, rows: vec![T::one(); unknowns] } };
-        let vectors = starts.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(1) as usize;
-        let mut rows = vec![T::zero(); unknowns * vectors];
+    pub(super) fn constant(backend: &B, unknowns: usize, nodes: &Nodes) -> Result<Self> {
+        let Some(starts) = &nodes.0 else {
+            let mut ones = backend.buffer(unknowns)?;
+            backend.fill(T::Real::one(), &mut ones)?;
+            return Ok(Self::One(ones));
+        };
+        let count = starts.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(1) as usize;
+        let mut rows = vec![T::zero(); unknowns * count];
         for node in starts.windows(2) {
             for unknown in node[0]..node[1] {
-                rows[unknown as usize * vectors + (unknown - node[0]) as usize] = T::one();
+                rows[unknown as usize * count + (unknown - node[0]) as usize] = T::one();
             }
         }
-        Self { vectors, rows }
+        Ok(Self::Several(Vectors { count, rows }))
     }
+}
+
+/// P with P^H P = I and P `coarse` = `near_null` on all aggregates, the nodes of the next level, and `coarse`.
+pub(super) fn tentative<T: Scalar, B: CoarseningSteps + Conversions>(
+    backend: &B,
+    nodes: &Nodes,
+    aggregates: &Aggregates<B>,
+    near_null: &NearNull<T, B>,
+) -> Result<(Csr<T, B>, Nodes, NearNull<T, B>)> {
+    match near_null {
+        NearNull::One(vector) => {
+            let (p, norms) = of_one(backend, aggregates, vector)?;
+            Ok((p, Nodes::default(), NearNull::One(norms)))
+        }
+        NearNull::Several(vectors) => {
+            let of = backend.download(&aggregates.of)?;
+            let (p, nodes, vectors) = of_several(nodes, &of, aggregates.count, vectors);
+            Ok((p.into_backend(backend)?, nodes, NearNull::Several(vectors)))
+        }
+    }
+}
+
+/// The same of one vector: its part on each aggregate, divided by its norm there.
+fn of_one<T: Scalar, B: CoarseningSteps + Conversions>(
+    backend: &B,
+    aggregates: &Aggregates<B>,
+    vector: &B::Slice<T::Real>,
+) -> Result<(Csr<T, B>, B::Vec<T::Real>)> {
+    let n = B::len(vector);
+    // Nodes in an aggregate have an entry.
+    let mut lengths = backend.buffer(n + 1)?;
+    backend.group_flags(&aggregates.of, true, &mut lengths)?;
+    let (offsets, entries) = offsets_of(backend, &lengths)?;
+    let (mut indices, mut values) = (backend.buffer(entries)?, backend.buffer::<T>(entries)?);
+    backend.group_entries(&aggregates.of, vector, offsets.as_ref(), &mut indices, &mut values)?;
+    let mut p = Csr::from_parts_unchecked(n, aggregates.count, offsets, indices, values);
+    let mut norms = backend.buffer(aggregates.count)?;
+    backend.row_norms(p.transpose(backend)?.parts(), &mut norms)?;
+    let (pattern, values) = p.pattern_and_values();
+    backend.divide_by_column(pattern.indices, &norms, values)?;
+    Ok((p, norms))
 }
 
 /// What one aggregate gives.
@@ -42,20 +98,21 @@ struct Basis<T> {
     r: Vec<T>,
 }
 
-/// P with P^H P = I and P `coarse` = `near_null` on all aggregates, the nodes of the next level, and `coarse`.
-pub(super) fn tentative<T: Scalar>(
-    unknowns: usize,
+/// The same of several vectors, on the host; `of` is the aggregate of each node.
+fn of_several<T: Scalar>(
     nodes: &Nodes,
-    aggregates: &Aggregates,
-    near_null: &NearNull<T>,
-) -> (Csr<T>, Nodes, NearNull<T>) {
-    let k = near_null.vectors;
-    let (starts, members) = by_group(&aggregates.of, aggregates.count);
+    of: &[u32],
+    count: usize,
+    near_null: &Vectors<T>,
+) -> (Csr<T>, Nodes, Vectors<T>) {
+    let k = near_null.count;
+    let unknowns = near_null.rows.len() / k;
+    let (starts, members) = by_group(of, count);
     let unknowns_of = |aggregate: usize| {
         let members = &members[starts[aggregate]..starts[aggregate + 1]];
         members.iter().flat_map(|&node| nodes.unknowns(node as usize))
     };
-    let bases = (0..aggregates.count).into_par_iter().with_min_len(256).map(|aggregate| {
+    let bases = (0..count).into_par_iter().with_min_len(256).map(|aggregate| {
         let unknowns: Vec<usize> = unknowns_of(aggregate).collect();
         orthonormal(&unknowns, near_null)
     });
@@ -87,23 +144,23 @@ pub(super) fn tentative<T: Scalar>(
             }
         }
     }
-    let coarse = NearNull { vectors: k, rows: bases.into_iter().flat_map(|basis| basis.r).collect() };
+    let coarse = Vectors { count: k, rows: bases.into_iter().flat_map(|basis| basis.r).collect() };
     let coarse_nodes = Nodes((k > 1).then_some(first));
     let p = Csr::from_parts_unchecked(unknowns, columns, packed(offsets), indices, values);
     (p, coarse_nodes, coarse)
 }
 
 /// The members of each group, ascending, and where each group's start; who is in none is left out.
-pub(super) fn by_group(group: &[u32], count: usize) -> (Vec<usize>, Vec<u32>) {
+fn by_group(group: &[u32], count: usize) -> (Vec<usize>, Vec<u32>) {
     let mut starts = vec![0_usize; count + 1];
-    for &of in group.iter().filter(|&&of| of != NONE) {
+    for &of in group.iter().filter(|&&of| of != NO_GROUP) {
         starts[of as usize + 1] += 1;
     }
     for group in 0..count {
         starts[group + 1] += starts[group];
     }
     let (mut next, mut members) = (starts.clone(), vec![0_u32; starts[count]]);
-    for (node, &of) in group.iter().enumerate().filter(|(_, of)| **of != NONE) {
+    for (node, &of) in group.iter().enumerate().filter(|(_, of)| **of != NO_GROUP) {
         members[next[of as usize]] = node as u32;
         next[of as usize] += 1;
     }
@@ -112,8 +169,8 @@ pub(super) fn by_group(group: &[u32], count: usize) -> (Vec<usize>, Vec<u32>) {
 
 /// Gram and Schmidt's orthogonalisation, modified, each vector twice (Golub and Van Loan, 5.2.8); vectors that depend on
 /// the ones before are left out.
-fn orthonormal<T: Scalar>(unknowns: &[usize], near_null: &NearNull<T>) -> Basis<T> {
-    let (m, k) = (unknowns.len(), near_null.vectors);
+fn orthonormal<T: Scalar>(unknowns: &[usize], near_null: &Vectors<T>) -> Basis<T> {
+    let (m, k) = (unknowns.len(), near_null.count);
     let mut kept: Vec<Vec<T>> = Vec::with_capacity(k);
     let mut r: Vec<Vec<T>> = Vec::with_capacity(k);
     for j in 0..k {

@@ -56,7 +56,7 @@ pub use watch::{Canceller, Progress};
 
 #[cfg(feature = "cuda")]
 use crate::backend::Cuda;
-use crate::backend::{GraphSteps, GridSteps, Host, PreconditionSteps, Products};
+use crate::backend::{CoarseningSteps, GraphSteps, GridSteps, Host, PreconditionSteps, Products};
 use crate::error::{Error, Result};
 use crate::matrix::{ChoiceReport, Csr};
 use crate::scalar::{Scalar, Symmetry};
@@ -69,7 +69,7 @@ use watch::Watch;
 
 /// A backend that a solver can compute on: all that it may choose among is there. A backend of your own implements it
 /// with nothing in it.
-pub trait SolverBackend: Products + PreconditionSteps + GraphSteps + GridSteps {
+pub trait SolverBackend: Products + PreconditionSteps + GraphSteps + GridSteps + CoarseningSteps {
     /// A solver for a matrix in this memory; `why` tells why it is here, where the caller did not say so.
     #[doc(hidden)]
     fn solver<T: Solvable>(

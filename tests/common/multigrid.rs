@@ -3,12 +3,14 @@
 use crate::collection;
 use crate::random::Random;
 use num_complex::Complex;
-use residua::backend::{GridSteps, KrylovSteps, PreconditionSteps, Products};
+use residua::backend::{CoarseningSteps, GridSteps, KrylovSteps, PreconditionSteps, Products};
 use residua::generate;
+use residua::graph::{self, Permutation};
 use residua::krylov::{Cg, Gmres, Outcome, SolveOptions};
 use residua::market::read_csr;
-use residua::multigrid::{Multigrid, MultigridOptions};
+use residua::multigrid::{Multigrid, MultigridOptions, Smoothing};
 use residua::precondition::Preconditioner;
+use residua::scalar::Real;
 use residua::{Csr, Error, Host, Scalar};
 use std::ops::ControlFlow;
 
@@ -29,7 +31,8 @@ macro_rules! each_case {
             new_values,
             small_and_strange,
             hermitian,
-            convection
+            convection,
+            the_hierarchy_of_the_host
         }
     };
 }
@@ -37,8 +40,8 @@ macro_rules! each_case {
 pub(crate) use each_case;
 
 /// What a preconditioner needs.
-pub trait Able: KrylovSteps + PreconditionSteps + Products + GridSteps {}
-impl<B: KrylovSteps + PreconditionSteps + Products + GridSteps> Able for B {}
+pub trait Able: KrylovSteps + PreconditionSteps + Products + GridSteps + CoarseningSteps {}
+impl<B: KrylovSteps + PreconditionSteps + Products + GridSteps + CoarseningSteps> Able for B {}
 
 fn options() -> MultigridOptions {
     MultigridOptions::default()
@@ -288,4 +291,61 @@ pub fn the_same_bits(_: &Host) {
     for threads in [1, 2, 3, 8] {
         assert!(one == applied(threads), "{threads} threads");
     }
+}
+
+/// Levels, their entries, and what a cycle makes of a vector are those of the host.
+pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
+    same_hierarchy(backend, &generate::anisotropic2d(90, 70, 1e-2).unwrap(), "anisotropic");
+    same_hierarchy(backend, &shuffled(&generate::poisson3d(14, 15, 16).unwrap()), "7 points in random order");
+    same_hierarchy(backend, &generate::wathen(18, 22, 3).unwrap(), "Wathen's matrix");
+    same_hierarchy(backend, &star_of_lines(40, 60), "lines that meet in one node");
+    let shifted = generate::helmholtz_absorbing([12, 12, 12], 20.0).unwrap();
+    same_hierarchy(backend, &shifted, "complex");
+}
+
+fn same_hierarchy<T: Scalar, B: Able>(backend: &B, a: &Csr<T>, what: &str) {
+    for smoothing in [Smoothing::Diagonal, Smoothing::Blocks] {
+        let options = options().boxes(false).narrow(false).coarsest_rows(50).smoothing(smoothing);
+        let here = Multigrid::new(&Host, a, &options).unwrap();
+        let there = Multigrid::new(backend, &a.to_backend(backend).unwrap(), &options).unwrap();
+        assert_eq!(here.facts(), there.facts(), "{what}, {smoothing:?}");
+        assert!(here.facts().levels.len() > 1, "{what}: {}", here.facts());
+        let r = Random(3).vector::<T>(a.rows());
+        let mut expected = vec![T::zero(); a.rows()];
+        here.apply(&Host, &r, &mut expected).unwrap();
+        let mut z = backend.zeros(a.rows()).unwrap();
+        there.apply(backend, &backend.upload(r).unwrap(), &mut z).unwrap();
+        let z = backend.download(&z).unwrap();
+        let norm = |v: &mut dyn Iterator<Item = T>| v.map(|v| v.abs().to_f64().powi(2)).sum::<f64>().sqrt();
+        let off = norm(&mut z.iter().zip(&expected).map(|(&z, &e)| z - e));
+        assert!(off <= 1e-10 * norm(&mut expected.iter().copied()), "{what}, {smoothing:?}: off by {off:e}");
+    }
+}
+
+/// The same matrix with its rows and columns in random order.
+fn shuffled(a: &Csr<f64>) -> Csr<f64> {
+    graph::permute_symmetric(a, &Permutation::random(a.rows(), 5).unwrap()).unwrap()
+}
+
+/// Lines of `length` nodes that all begin at one node, and a node that is coupled to nobody.
+fn star_of_lines(lines: usize, length: usize) -> Csr<f64> {
+    let n = lines * length + 2;
+    let mut triplets: Vec<_> = (0..n).map(|i| (i, i, 2.1)).collect();
+    triplets[0].2 = lines as f64 + 0.1;
+    for line in 0..lines {
+        for k in 0..length {
+            let i = 1 + line * length + k;
+            let before = if k == 0 { 0 } else { i - 1 };
+            triplets.extend([(i, before, -1.0), (before, i, -1.0)]);
+        }
+    }
+    sorted(n, triplets)
+}
+
+fn sorted(n: usize, mut triplets: Vec<(usize, usize, f64)>) -> Csr<f64> {
+    triplets.sort_by_key(|&(i, j, _)| (i, j));
+    let offsets = (0..=n).map(|row| triplets.partition_point(|&(i, _, _)| i < row)).collect();
+    let columns = triplets.iter().map(|&(_, j, _)| j as u32).collect();
+    Csr::from_parts(n, n, offsets, columns, triplets.into_iter().map(|(_, _, value)| value).collect())
+        .unwrap()
 }

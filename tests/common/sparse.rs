@@ -141,6 +141,24 @@ pub fn triple_product_cases<B: SparseProducts + Conversions>(backend: &B) {
     assert!(triple.into_product().to_host(backend).unwrap() == expected(&other));
 }
 
+/// Every way to take a row, in little time.
+#[allow(dead_code)] // not every program of tests is short of time
+pub fn small_cases<B: SparseProducts>(backend: &B) {
+    let mut random = Random(6);
+    for (rows, inner, columns, longest) in
+        [(5, 7, 6, 3), (40, 30, 50, 12), (20, 60, 900, 40), (4, 300, 2000, 200)]
+    {
+        let a = ragged::<f64>(&mut random, rows, inner, longest);
+        let b = ragged::<f64>(&mut random, inner, columns, longest);
+        multiplied(backend, &a, &b);
+    }
+    let (a, b) = (ragged::<Complex<f32>>(&mut random, 30, 40, 5), ragged(&mut random, 30, 40, 9));
+    let (left, right) = (a.to_backend(backend).unwrap(), b.to_backend(backend).unwrap());
+    let two = Complex::new(2.0, 0.0);
+    let c = matrix::add(backend, two, &left, two, &right).unwrap();
+    assert!(c.to_host(backend).unwrap() == sum(two, &a, two, &b));
+}
+
 /// One row and one column that are full: more columns than any table of a block of threads holds.
 pub fn giant_rows<B: SparseProducts>(backend: &B) {
     let a = generate::arrow(3000).unwrap();

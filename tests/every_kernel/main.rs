@@ -11,6 +11,9 @@ mod assembly;
 #[allow(dead_code)]
 #[path = "../common/backend.rs"]
 mod backend;
+#[allow(dead_code)]
+#[path = "../common/collection.rs"]
+mod collection;
 #[path = "../common/formats/mod.rs"]
 mod formats;
 #[allow(dead_code)]
@@ -18,6 +21,9 @@ mod formats;
 mod graph;
 #[path = "../common/grid.rs"]
 mod grid;
+#[allow(dead_code)]
+#[path = "../common/multigrid.rs"]
+mod multigrid;
 #[allow(dead_code)]
 #[path = "../common/precondition.rs"]
 mod precondition;
@@ -29,6 +35,9 @@ mod random;
 #[allow(dead_code)]
 #[path = "../common/slim.rs"]
 mod slim;
+#[allow(dead_code)]
+#[path = "../common/sparse.rs"]
+mod sparse;
 #[path = "../common/systems.rs"]
 mod systems;
 #[allow(dead_code)]
@@ -51,7 +60,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 60] = [
+const GROUPS: [Group; 62] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -110,6 +119,8 @@ const GROUPS: [Group; 60] = [
     ("bursts-whole-chip", solving::whole_chip),
     ("preconditioners", solving::preconditioners),
     ("boxes", grid::boxes_of_points),
+    ("coarsening", multigrid::the_hierarchy_of_the_host),
+    ("sparse-products", sparse::small_cases),
     ("streams", solving::streams),
     ("large", basics::large),
 ];

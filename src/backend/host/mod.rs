@@ -7,6 +7,7 @@
 pub(super) mod basis;
 mod buckets;
 mod chunks;
+mod coarsen;
 mod convert;
 mod graph;
 mod grid;

@@ -67,40 +67,30 @@ impl<S: Copy + Default> Table<S> {
         }
         self.met.clear();
     }
-
-    /// Empties the table; how many columns it held.
-    fn clear(&mut self) -> usize {
-        for &met in &self.met {
-            self.keys[met as u32 as usize] = EMPTY;
-        }
-        let met = self.met.len();
-        self.met.clear();
-        met
-    }
 }
 
 /// Rows of a pattern, offsets of either width.
-struct Rows<'a> {
+pub(super) struct Rows<'a> {
     offsets: OffsetsRef<'a, Host>,
-    indices: &'a [u32],
+    pub(super) indices: &'a [u32],
 }
 
 impl<'a> Rows<'a> {
-    fn of(pattern: CsrPattern<'a, Host>) -> Self {
+    pub(super) fn of(pattern: CsrPattern<'a, Host>) -> Self {
         Self { offsets: pattern.offsets, indices: pattern.indices }
     }
 
     #[inline(always)]
-    fn range(&self, row: usize) -> Range<usize> {
+    pub(super) fn range(&self, row: usize) -> Range<usize> {
         with_offsets!(self.offsets, offsets => offsets[row].to_usize()..offsets[row + 1].to_usize())
     }
 
     #[inline(always)]
-    fn columns(&self, row: usize) -> &'a [u32] {
+    pub(super) fn columns(&self, row: usize) -> &'a [u32] {
         &self.indices[self.range(row)]
     }
 
-    fn start(&self, row: usize) -> usize {
+    pub(super) fn start(&self, row: usize) -> usize {
         with_offsets!(self.offsets, offsets => offsets[row].to_usize())
     }
 }
@@ -108,18 +98,6 @@ impl<'a> Rows<'a> {
 /// The most entries that a row of a product may have: as many as there are products, or columns.
 fn bound(named: &[u32], b: &Rows<'_>, columns: usize) -> usize {
     named.iter().map(|&k| b.range(k as usize).len()).sum::<usize>().min(columns)
-}
-
-/// Meets every column of row `row` of A B.
-#[inline(always)]
-fn meet<S: Copy + Default>(table: &mut Table<S>, row: usize, a: &Rows<'_>, b: &Rows<'_>, columns: usize) {
-    let named = a.columns(row);
-    table.fit(bound(named, b, columns));
-    for &k in named {
-        for &column in b.columns(k as usize) {
-            table.slot(column);
-        }
-    }
 }
 
 /// Adds the products of row `row` of A B up.
@@ -177,52 +155,6 @@ fn summed<'a, O: Offset>(rows: usize, lengths: impl Iterator<Item = &'a u32>) ->
 }
 
 impl SparseProducts for Host {
-    fn multiply_lengths(
-        &self,
-        a: CsrPattern<'_, Self>,
-        b: CsrPattern<'_, Self>,
-        lengths: &mut [u32],
-    ) -> Result<()> {
-        let (rows, columns) = (a.rows, b.columns);
-        let (a, b) = (Rows::of(a), Rows::of(b));
-        let chunks = row_chunks(|row| a.start(row), rows);
-        let parts = split_rows(&chunks, |row| row, &mut lengths[..rows]);
-        parts.into_par_iter().for_each(|(rows, lengths)| {
-            let mut table = Table::<()>::new();
-            for (row, length) in rows.zip(lengths) {
-                meet(&mut table, row, &a, &b, columns);
-                *length = table.clear() as u32;
-            }
-        });
-        lengths[rows] = 0;
-        Ok(())
-    }
-
-    fn multiply_columns(
-        &self,
-        a: CsrPattern<'_, Self>,
-        b: CsrPattern<'_, Self>,
-        offsets: OffsetsRef<'_, Self>,
-        indices: &mut [u32],
-    ) -> Result<()> {
-        let (rows, columns) = (a.rows, b.columns);
-        let (a, b) = (Rows::of(a), Rows::of(b));
-        let start = |row: usize| with_offsets!(offsets, offsets => offsets[row].to_usize());
-        let chunks = row_chunks(|row| a.start(row), rows);
-        let parts = split_rows(&chunks, start, indices);
-        parts.into_par_iter().for_each(|(rows, indices)| {
-            let (mut table, mut place) = (Table::<()>::new(), 0);
-            for row in rows {
-                meet(&mut table, row, &a, &b, columns);
-                table.drain(|column, ()| {
-                    indices[place] = column;
-                    place += 1;
-                });
-            }
-        });
-        Ok(())
-    }
-
     fn multiply_values<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,

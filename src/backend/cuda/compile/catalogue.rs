@@ -78,6 +78,7 @@ pub fn catalogue() -> Vec<Unit> {
     compressed(&mut units);
     primitives(&mut units);
     preconditioners(&mut units);
+    sparse_products(&mut units);
     recurrences(&mut units);
     units
 }
@@ -192,6 +193,28 @@ fn preconditioners(units: &mut Vec<Unit>) {
     let wide =
         Unit::new("sparse_inverse.cu").with("SCALAR", "f64").with("STORED", "f64").with("OFFSET", "u64");
     units.push(wide.with("FACTOR_OFFSET", "u64"));
+}
+
+/// Sparse products of matrices: both classes of short rows.
+fn sparse_products(units: &mut Vec<Unit>) {
+    let offsets = OFFSETS.iter().flat_map(|&from| OFFSETS.map(|to| (from, to)));
+    for (from, to) in offsets {
+        let unit = |file| Unit::new(file).with("OFFSET", from).with("TARGET", to);
+        units.extend(policy::CLASSES.map(|class| unit("spgemm.cu").class(class)));
+        units.push(unit("spgemm_long.cu").class(policy::CLASSES[0]));
+    }
+    units.extend(
+        OFFSETS.map(|offset| Unit::new("aggregate.cu").with("OFFSET", offset).class(policy::CLASSES[0])),
+    );
+    for scalar in SCALARS {
+        for (from, to) in [("u32", "u32"), ("u64", "u64")] {
+            let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", from).with("TARGET", to);
+            units.extend(policy::CLASSES.map(|class| unit("spgemm_rows.cu").class(class)));
+            units.extend(policy::CLASSES.map(|class| unit("spgemm_values.cu").class(class)));
+            units.push(unit("spadd.cu").class(policy::CLASSES[0]));
+            units.push(unit("coarsen.cu").class(policy::CLASSES[0]));
+        }
+    }
 }
 
 fn conversions(units: &mut Vec<Unit>) {

@@ -16,6 +16,7 @@ mod slim;
 mod slim_grid;
 mod slim_march;
 mod sources;
+mod sparse;
 mod swept;
 pub(super) mod table;
 
@@ -54,6 +55,10 @@ pub(super) use slim_grid::{
 pub(super) use sources::{
     ascend_runs, ascending_sum, ascends_runs, bucket_bits, gather_sum, list_words, order_tiles, per_run,
     rank_places, stage_runs, stages_runs, sum_staged, take_tiles, tile_sizes, to_buckets,
+};
+pub(super) use sparse::{
+    CLASSES, ROWS_BY_LENGTH, VALUES_BY_LENGTH, block_of_rows, group_blocks, long_values, product_lengths,
+    product_rows, product_values, row_threads,
 };
 pub(super) use swept::{
     NARROW_BANDS, SWEPT_FEW, band_height, put_few_in_order, put_in_order, room_for_notes, sweep, swept,
@@ -107,6 +112,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]
         }
         "basis.cu" | "hessenberg.cu" | "linear_update.cu" | "scalars.cu" => recurrence::constants(unit),
+        "aggregate.cu" | "coarsen.cu" | "spadd.cu" | "spgemm.cu" | "spgemm_long.cu" | "spgemm_rows.cu"
+        | "spgemm_values.cu" => sparse::constants(unit),
         file if file.starts_with("swept") => swept::constants(unit),
         file if file.starts_with("slim") => slim::constants(unit),
         "cg_layout.cu" => resident::layout_constants(),
@@ -170,6 +177,11 @@ pub(super) fn rounds_as_written(unit: &Unit) -> bool {
             | "hessenberg.cu"
             | "linear_update.cu"
             | "scalars.cu"
+            | "aggregate.cu"
+            | "coarsen.cu"
+            | "spadd.cu"
+            | "spgemm_rows.cu"
+            | "spgemm_values.cu"
     )
 }
 

@@ -1,0 +1,220 @@
+// From a matrix to the one of the next level of algebraic multigrid: which couplings are strong, the prolongation and
+// what smooths it, scales and blocks for smoothing. src/backend/coarsen.rs says what each step does. A thread takes a
+// row, in the order of its entries, so that sums have the bits that the host gets.
+//
+// Constants: SCALAR, OFFSET (of A), TARGET (of the graph, or what is written), WARPS (of a block for dense blocks), THREADS.
+#include "columns.cuh"
+#include "complex.cuh"
+
+typedef SCALAR T;
+typedef real_of<T>::type R;
+typedef OFFSET I;
+typedef TARGET J;
+
+constexpr u32 NO_GROUP = 0xffffffffu;
+constexpr u32 MOST_OF_BLOCK = 12;
+constexpr f64 SMALLEST_LUMPED = 0.3;
+
+#define EACH(i, n) for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < (n); i += u64(gridDim.x) * THREADS)
+
+template <typename A> DEVICE auto real_part(A a) {
+    if constexpr (is_complex<A>::value) return a.re;
+    else return a;
+}
+template <typename A> DEVICE A from_real(R re) {
+    if constexpr (is_complex<A>::value) return {re, 0};
+    else return re;
+}
+
+// |a| as the host has it.
+template <typename A> DEVICE R magnitude_of(A a) {
+    if constexpr (is_complex<A>::value) return R(hypot(a.re, a.im));
+    else return a < 0 ? -a : a;
+}
+
+DEVICE bool is_strong(R threshold, const R* largest, u64 i, u64 j, T value) {
+    const R size = magnitude_of(value), smaller = min(largest[i], largest[j]);
+    return size > 0 && size >= threshold * smaller;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    largest_couplings(u64 n, const I* offsets, const u32* columns, const T* values, R* largest) {
+    EACH(i, n) {
+        R most = 0;
+        for (u64 at = offsets[i]; at < offsets[i + 1]; at++)
+            if (columns[at] != i) {
+                const R size = magnitude_of(values[at]);
+                if (size > most) most = size;
+            }
+        largest[i] = most;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    strong_lengths(u64 n, const I* offsets, const u32* columns, const T* values, R threshold, const R* largest, u32* lengths) {
+    EACH(i, n + 1) {
+        u32 length = 0;
+        if (i < n)
+            for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
+                const u64 j = columns[at];
+                length += j != i && is_strong(threshold, largest, i, j, values[at]);
+            }
+        lengths[i] = length;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    strong_entries(u64 n, const I* offsets, const u32* columns, const T* values, R threshold, const R* largest,
+                   const J* starts, u32* neighbours, f32* weights) {
+    EACH(i, n) {
+        u64 place = starts[i];
+        for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
+            const u64 j = columns[at];
+            if (j == i || !is_strong(threshold, largest, i, j, values[at])) continue;
+            neighbours[place] = u32(j);
+            weights[place++] = f32(magnitude_of(values[at]) / largest[i]);
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    damped_entries(u64 n, const I* offsets, const u32* columns, const T* values, const J* starts, const u32* neighbours,
+                   R omega, u32* indices, T* damped) {
+    EACH(i, n) {
+        u64 next = starts[i];
+        const u64 last = starts[i + 1], begin = next + i, end = last + i + 1;
+        u64 place = begin, at_diagonal = end;
+        T diagonal = T(), lumped = T();
+        for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
+            const u64 j = columns[at];
+            if (at_diagonal == end && j >= i) at_diagonal = place++;
+            if (j == i) diagonal = values[at];
+            else if (next < last && neighbours[next] == j) {
+                indices[place] = u32(j);
+                damped[place++] = values[at];
+                next++;
+            } else lumped = lumped + values[at];
+        }
+        if (at_diagonal == end) at_diagonal = place;
+        const T whole = diagonal + lumped;
+        if (real_part(whole) >= R(SMALLEST_LUMPED) * real_part(diagonal)) diagonal = whole;
+        indices[at_diagonal] = u32(i);
+        damped[at_diagonal] = diagonal;
+        R sum = 0;
+        for (u64 at = begin; at < end; at++) sum += magnitude_of(damped[at]);
+        const T scale = from_real<T>(sum > 0 ? -omega / sum : R(0));
+        for (u64 at = begin; at < end; at++) damped[at] = damped[at] * scale;
+        damped[at_diagonal] = damped[at_diagonal] + from_real<T>(R(1));
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    group_entries(u64 n, const u32* group, const R* vector, const J* starts, u32* indices, T* values) {
+    EACH(i, n)
+        if (group[i] != NO_GROUP) {
+            indices[starts[i]] = group[i];
+            values[starts[i]] = from_real<T>(vector[i]);
+        }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) row_norms(u64 n, const I* offsets, const T* values, R* norms) {
+    EACH(i, n) {
+        R sum = 0;
+        for (u64 at = offsets[i]; at < offsets[i + 1]; at++) sum += abs2(values[at]);
+        norms[i] = sqrt(sum);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    divide_by_column(u64 entries, const u32* indices, const R* norms, T* values) {
+    EACH(e, entries) values[e] = from_real<T>(real_part(values[e]) / norms[indices[e]]);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) conjugate(u64 n, T* x) { EACH(i, n) x[i] = conj(x[i]); }
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    diagonal_scales(u64 n, const I* offsets, const u32* columns, const T* values, f64* scales) {
+    EACH(i, n) {
+        const u64 end = offsets[i + 1], at = first_from(columns, u64(offsets[i]), end, i);
+        const f64 diagonal = at < end && columns[at] == i ? f64(real_part(values[at])) : 0;
+        scales[i] = diagonal > 0 ? 1 / sqrt(diagonal) : 0;
+    }
+}
+
+// strong is zero before.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    scaled_sums(u64 n, const I* offsets, const u32* columns, const T* values, const f64* scales, f64 threshold, R* sums,
+                u32* strong) {
+    u32 count = 0;
+    EACH(i, n) {
+        f64 sum = 0, strongest = 0;
+        for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
+            const u64 j = columns[at];
+            const f64 scaled = f64(magnitude_of(values[at])) * scales[j];
+            sum += scaled;
+            if (j != i) strongest = max(strongest, scaled * scales[i]);
+        }
+        count += strongest > threshold;
+        const R inverse = R(scales[i] / sum);
+        sums[i] = inverse - inverse == 0 ? inverse : R(0);
+    }
+    count = warp_sum(count);
+    if (lane_id() == 0 && count) atomicAdd(strong, count);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    scaled_magnitudes(u64 n, const I* offsets, const u32* columns, const T* values, const f64* scales, f32* weights) {
+    EACH(i, n)
+        for (u64 at = offsets[i]; at < offsets[i + 1]; at++)
+            weights[at] = f32(f64(magnitude_of(values[at])) * scales[i] * scales[columns[at]]);
+}
+
+// A warp takes a block: lane i owns row i of it.
+extern "C" __global__ void __launch_bounds__(WARPS * 32)
+    group_inverses(u64 n, const I* offsets, const u32* columns, const T* values, u64 blocks, const u32* member_starts,
+                   const u32* members, const f64* scales, const J* starts, u32* indices, T* inverses) {
+    __shared__ T systems[WARPS][MOST_OF_BLOCK * (MOST_OF_BLOCK + 1)];
+    T* a = systems[threadIdx.x / 32];
+    const u32 lane = threadIdx.x % 32, WIDTH = MOST_OF_BLOCK + 1;
+    for (u64 k = u64(blockIdx.x) * WARPS + threadIdx.x / 32; k < blocks; k += u64(gridDim.x) * WARPS) {
+        const u32 first = member_starts[k], size = member_starts[k + 1] - first;
+        const bool own = lane < size;
+        const u64 row = own ? members[first + lane] : 0;
+        if (own) {
+            for (u32 j = 0; j < size; j++) a[lane * WIDTH + j] = T();
+            f64 outside = 0;
+            for (u64 at = offsets[row]; at < offsets[row + 1]; at++) {
+                const u32 column = columns[at], place = first_from(members, first, first + size, column);
+                if (place < first + size && members[place] == column) a[lane * WIDTH + place - first] = values[at];
+                else outside += f64(magnitude_of(values[at])) * scales[column];
+            }
+            if (scales[row] > 0) a[lane * WIDTH + lane] = a[lane * WIDTH + lane] + from_real<T>(R(outside / scales[row]));
+        }
+        __syncwarp();
+        R largest = 0;
+        for (u32 i = 0; i < size; i++) largest = max(largest, magnitude_of(a[i * WIDTH + i]));
+        const R epsilon = sizeof(R) == 8 ? R(2.220446049250313e-16) : R(1.1920929e-7f), smallest = largest * epsilon * R(size);
+        for (u32 p = 0; p < size; p++) {
+            const R pivot = real_part(a[p * WIDTH + p]);
+            const T reciprocal = pivot > smallest ? from_real<T>(R(1) / pivot) : T();
+            const T factor = own && lane != p ? a[lane * WIDTH + p] : T();
+            __syncwarp();
+            if (own) a[p * WIDTH + lane] = lane == p ? reciprocal : a[p * WIDTH + lane] * reciprocal;
+            __syncwarp();
+            if (own && lane != p)
+                for (u32 j = 0; j < size; j++) {
+                    const T before = j == p ? T() : a[lane * WIDTH + j];
+                    a[lane * WIDTH + j] = before - factor * a[p * WIDTH + j];
+                }
+            __syncwarp();
+        }
+        if (own) {
+            const u64 place = starts[row];
+            for (u32 j = 0; j < size; j++) {
+                indices[place + j] = members[first + j];
+                inverses[place + j] = a[lane * WIDTH + j];
+            }
+        }
+        __syncwarp();
+    }
+}

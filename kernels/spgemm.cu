@@ -1,0 +1,116 @@
+// How long the rows of a product of sparse matrices are, C = A B.
+//
+//     A  | 1 . 7 . |   row 0 of C has the columns of B's rows 0 and 2, each once.  With B = A:  {0, 2} and {1, 2},
+//        | . . 8 . |   so 0 1 2.  Its products are 4: the most entries that it can have.
+//        | . 4 3 . |
+//        | 2 . . 1 |
+//
+// Rows are dealt by the number of their products: GROUP lanes take a row, each an entry of A's row at a time, and put the
+// columns of B's row into a hash table in shared memory (open addressing), and a block does for rows with more. Which
+// lane comes first decides where a column lies in the table, and nothing else.
+//
+// Bytes moved: the columns of B's rows once a product (mostly from the caches), A's once.
+// Source: Gustavson, ACM TOMS 4 (1978); Nagasaka, Nukada and Matsuoka, ICPP 2017 (tables by bins of rows).
+//
+// Constants: OFFSET (of A and B), TARGET (of C), GROUP (lanes a row), SLOTS (of its table: a power of two), BLOCK_SLOTS (of
+// a block's), MEDIUM, LARGE, LONG (products from which a row is of the second, third and fourth class),
+// THREADS.
+#include "hash_table.cuh"
+
+typedef OFFSET I;
+typedef TARGET J;
+
+DEVICE u32 group_sum(u32 v, u32 mask) {
+#pragma unroll
+    for (u32 with = GROUP / 2; with; with /= 2) v += __shfl_xor_sync(mask, v, with);
+    return v;
+}
+
+// 0: no products. 1: few. 2: more. 3: many. 4: very many.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    product_classes(u64 rows, const I* a_offsets, const u32* a_columns, const I* b_offsets, u32* classes) {
+    for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
+        u64 products = 0;
+        for (u64 at = a_offsets[row]; at < a_offsets[row + 1] && products < LONG; at++) {
+            const u64 k = a_columns[at];
+            products += b_offsets[k + 1] - b_offsets[k];
+        }
+        classes[row] = products == 0 ? 0 : products < MEDIUM ? 1 : products < LARGE ? 2 : products < LONG ? 3 : 4;
+    }
+}
+
+// The same by the entries of a row of C, which is known: 0 to 3.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    length_classes(u64 rows, const J* offsets, u32 wide, u32 widest, u32* classes) {
+    for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
+        const u64 length = offsets[row + 1] - offsets[row];
+        classes[row] = length == 0 ? 0 : length < wide ? 1 : length < widest ? 2 : 3;
+    }
+}
+
+// Fills the table; how many columns it holds then. `slots` becomes how many of its places are in use.
+DEVICE u32 fill(u32* table, u32& slots, u64 row, const I* a_offsets, const u32* a_columns, const I* b_offsets,
+                const u32* b_columns, u32 mask) {
+    const u32 lane = lane_id() % GROUP;
+    const u64 begin = a_offsets[row], end = a_offsets[row + 1];
+    u32 products = 0;
+    for (u64 at = begin + lane; at < end; at += GROUP) products += u32(b_offsets[u64(a_columns[at]) + 1] - b_offsets[a_columns[at]]);
+    products = group_sum(products, mask);
+    slots = max(u32(GROUP), 1u << (32 - __clz(2 * products - 1)));
+    for (u32 i = lane; i < slots; i += GROUP) table[i] = FREE;
+    __syncwarp(mask);
+    u32 fresh = 0;
+    for (u64 at = begin + lane; at < end; at += GROUP) {
+        const u64 k = a_columns[at], behind = b_offsets[k + 1];
+        for (u64 entry = b_offsets[k]; entry < behind; entry++) {
+            bool first;
+            slot_for(table, slots, b_columns[entry], first);
+            fresh += first;
+        }
+    }
+    fresh = group_sum(fresh, mask);
+    __syncwarp(mask);
+    return fresh;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    product_lengths(u64 count, const u32* rows, const I* a_offsets, const u32* a_columns, const I* b_offsets,
+                    const u32* b_columns, u32* lengths) {
+    __shared__ u32 tables[THREADS / GROUP][SLOTS];
+    u32* table = tables[threadIdx.x / GROUP];
+    const u32 mask = mask_of_group();
+    for (u64 i = (u64(blockIdx.x) * THREADS + threadIdx.x) / GROUP; i < count; i += u64(gridDim.x) * (THREADS / GROUP)) {
+        u32 slots;
+        const u32 found = fill(table, slots, rows[i], a_offsets, a_columns, b_offsets, b_columns, mask);
+        if (lane_id() % GROUP == 0) lengths[rows[i]] = found;
+        __syncwarp(mask);
+    }
+}
+
+// A block takes a row.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    block_lengths(u64 count, const u32* rows, const I* a_offsets, const u32* a_columns, const I* b_offsets,
+                  const u32* b_columns, u32* lengths) {
+    __shared__ u32 table[BLOCK_SLOTS];
+    __shared__ u32 all;
+    for (u64 i = blockIdx.x; i < count; i += gridDim.x) {
+        const u64 row = rows[i], begin = a_offsets[row], end = a_offsets[row + 1];
+        for (u32 j = threadIdx.x; j < BLOCK_SLOTS; j += THREADS) table[j] = FREE;
+        if (threadIdx.x == 0) all = 0;
+        __syncthreads();
+        u32 fresh = 0;
+        for (u64 at = begin + threadIdx.x / 32; at < end; at += THREADS / 32) {
+            const u64 k = a_columns[at], behind = b_offsets[k + 1];
+            for (u64 entry = b_offsets[k] + lane_id(); entry < behind; entry += 32) {
+                bool first;
+                slot_for(table, BLOCK_SLOTS, b_columns[entry], first);
+                fresh += first;
+            }
+        }
+        fresh = warp_sum(fresh);
+        if (lane_id() == 0) atomicAdd(&all, fresh);
+        __syncthreads();
+        if (threadIdx.x == 0) lengths[row] = all;
+        __syncthreads();
+    }
+}

@@ -1,0 +1,550 @@
+//! Steps of algebraic multigrid's setup, on the device.
+
+use super::launch::kernels;
+use super::slice::Slice;
+use super::{Cuda, policy};
+use crate::backend::{Backend, CoarseningSteps, CsrParts, CsrPattern, OffsetsRef, with_offsets};
+use crate::error::{Error, Result};
+use crate::scalar::{Offset, Scalar};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "aggregate.cu", types(I: Offset as OFFSET);
+        fn ungrouped(n: u64, offsets: &Slice<I>, group: &Slice<u32>, flags: &mut Slice<u32>);
+        fn independent_start(n: u64, flags: &Slice<u32>, state: &mut Slice<u64>, smallest: &mut Slice<u64>);
+        fn independent_least(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            state: &Slice<u64>,
+            smallest: &mut Slice<u64>,
+        );
+        fn independent_decide(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            smallest: &Slice<u64>,
+            round: u64,
+            state: &mut Slice<u64>,
+            undecided: &mut Slice<u32>,
+        );
+        fn group_roots(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            group: &Slice<u32>,
+            state: &Slice<u64>,
+            least: u32,
+            flags: &mut Slice<u32>,
+        );
+        fn gather_groups(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            flags: &Slice<u32>,
+            places: &Slice<u32>,
+            first: u32,
+            group: &mut Slice<u32>,
+        );
+        fn group_sizes(
+            n: u64,
+            group: &Slice<u32>,
+            weights: Option<&Slice<u32>>,
+            groups: u64,
+            sizes: &mut Slice<u32>,
+        );
+        fn join_groups(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            weights: &Slice<f32>,
+            before: &Slice<u32>,
+            groups: u64,
+            sizes: &Slice<u32>,
+            group: &mut Slice<u32>,
+        );
+        fn preferred_partners(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            weights: &Slice<f32>,
+            sizes: &Slice<u32>,
+            partner: &Slice<u32>,
+            round: u64,
+            best: &mut Slice<u32>,
+        );
+        fn agree(n: u64, best: &Slice<u32>, partner: &mut Slice<u32>, found: &mut Slice<u32>);
+        fn pair_flags(n: u64, partner: &Slice<u32>, flags: &mut Slice<u32>);
+        fn pair_groups(n: u64, partner: &Slice<u32>, places: &Slice<u32>, group: &mut Slice<u32>);
+        fn bid_for_groups(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            weights: &Slice<f32>,
+            group: &Slice<u32>,
+            own: &Slice<u32>,
+            sizes: &Slice<u32>,
+            bids: &mut Slice<u64>,
+            choice: &mut Slice<u32>,
+            highest: &mut Slice<u64>,
+        );
+        fn accept_bids(
+            n: u64,
+            bids: &Slice<u64>,
+            choice: &Slice<u32>,
+            highest: &Slice<u64>,
+            own: &Slice<u32>,
+            group: &mut Slice<u32>,
+            sizes: &mut Slice<u32>,
+        );
+        fn group_flags(n: u64, group: &Slice<u32>, grouped: u32, flags: &mut Slice<u32>);
+        fn number_groups(
+            n: u64,
+            flags: &Slice<u32>,
+            places: &Slice<u32>,
+            first: u32,
+            group: &mut Slice<u32>,
+        );
+    }
+    kernels! {
+        "coarsen.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET, J: Offset as TARGET);
+        fn largest_couplings(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            largest: &mut Slice<T::Real>,
+        );
+        fn strong_lengths(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            threshold: T::Real,
+            largest: &Slice<T::Real>,
+            lengths: &mut Slice<u32>,
+        );
+        fn strong_entries(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            threshold: T::Real,
+            largest: &Slice<T::Real>,
+            starts: &Slice<J>,
+            neighbours: &mut Slice<u32>,
+            weights: &mut Slice<f32>,
+        );
+        fn damped_entries(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            starts: &Slice<J>,
+            neighbours: &Slice<u32>,
+            omega: T::Real,
+            indices: &mut Slice<u32>,
+            damped: &mut Slice<T>,
+        );
+        fn group_entries(
+            n: u64,
+            group: &Slice<u32>,
+            vector: &Slice<T::Real>,
+            starts: &Slice<J>,
+            indices: &mut Slice<u32>,
+            values: &mut Slice<T>,
+        );
+        fn row_norms(n: u64, offsets: &Slice<I>, values: &Slice<T>, norms: &mut Slice<T::Real>);
+        fn divide_by_column(
+            entries: u64,
+            indices: &Slice<u32>,
+            norms: &Slice<T::Real>,
+            values: &mut Slice<T>,
+        );
+        fn conjugate(n: u64, x: &mut Slice<T>);
+        fn diagonal_scales(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            scales: &mut Slice<f64>,
+        );
+        fn scaled_sums(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            scales: &Slice<f64>,
+            threshold: f64,
+            sums: &mut Slice<T::Real>,
+            strong: &mut Slice<u32>,
+        );
+        fn scaled_magnitudes(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            scales: &Slice<f64>,
+            weights: &mut Slice<f32>,
+        );
+        fn group_inverses(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            blocks: u64,
+            member_starts: &Slice<u32>,
+            members: &Slice<u32>,
+            scales: &Slice<f64>,
+            starts: &Slice<J>,
+            indices: &mut Slice<u32>,
+            inverses: &mut Slice<T>,
+        );
+    }
+}
+
+/// A thread for each node.
+fn nodes(cuda: Cuda, n: usize) -> super::shape::Shape {
+    policy::row_threads(cuda.0.chip, n + 1)
+}
+
+impl CoarseningSteps for Cuda {
+    fn largest_couplings<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        largest: &mut Slice<V::Real>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        with_offsets!(a.offsets, offsets => {
+            kernel::largest_couplings::<V, _, u32>(*self, shape, n, offsets, a.indices, a.values, largest)
+        })
+    }
+
+    fn strong_lengths<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        threshold: V::Real,
+        largest: &Slice<V::Real>,
+        lengths: &mut Slice<u32>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        with_offsets!(a.offsets, offsets => {
+            kernel::strong_lengths::<V, _, u32>(
+                *self, shape, n, offsets, a.indices, a.values, threshold, largest, lengths,
+            )
+        })
+    }
+
+    fn strong_entries<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        threshold: V::Real,
+        largest: &Slice<V::Real>,
+        starts: OffsetsRef<'_, Self>,
+        neighbours: &mut Slice<u32>,
+        weights: &mut Slice<f32>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        with_offsets!(a.offsets, offsets => with_offsets!(starts, starts => {
+            kernel::strong_entries(
+                *self, shape, n, offsets, a.indices, a.values, threshold, largest, starts, neighbours, weights,
+            )
+        }))
+    }
+
+    fn damped_entries<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        strong: CsrPattern<'_, Self>,
+        omega: V::Real,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        with_offsets!(a.offsets, offsets => with_offsets!(strong.offsets, starts => {
+            kernel::damped_entries(
+                *self, shape, n, offsets, a.indices, a.values, starts, strong.indices, omega, indices, values,
+            )
+        }))
+    }
+
+    fn ungrouped(
+        &self,
+        graph: CsrPattern<'_, Self>,
+        group: &Slice<u32>,
+        flags: &mut Slice<u32>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, graph.rows), graph.rows as u64);
+        with_offsets!(graph.offsets, offsets => kernel::ungrouped(*self, shape, n, offsets, group, flags))
+    }
+
+    fn independent_start(
+        &self,
+        flags: &Slice<u32>,
+        state: &mut Slice<u64>,
+        smallest: &mut Slice<u64>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, state.len()), state.len() as u64);
+        kernel::independent_start::<u32>(*self, shape, n, flags, state, smallest)
+    }
+
+    fn independent_least(
+        &self,
+        graph: CsrPattern<'_, Self>,
+        state: &Slice<u64>,
+        smallest: &mut Slice<u64>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, graph.rows), graph.rows as u64);
+        with_offsets!(graph.offsets, offsets => {
+            kernel::independent_least(*self, shape, n, offsets, graph.indices, state, smallest)
+        })
+    }
+
+    fn independent_decide(
+        &self,
+        graph: CsrPattern<'_, Self>,
+        smallest: &Slice<u64>,
+        round: u64,
+        state: &mut Slice<u64>,
+        undecided: &mut Slice<u32>,
+    ) -> Result<()> {
+        self.fill(0, undecided)?;
+        let (shape, n) = (nodes(*self, graph.rows), graph.rows as u64);
+        with_offsets!(graph.offsets, offsets => {
+            kernel::independent_decide(
+                *self, shape, n, offsets, graph.indices, smallest, round, state, undecided,
+            )
+        })
+    }
+
+    fn group_roots(
+        &self,
+        graph: CsrPattern<'_, Self>,
+        group: &Slice<u32>,
+        state: &Slice<u64>,
+        least: u32,
+        flags: &mut Slice<u32>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, graph.rows), graph.rows as u64);
+        with_offsets!(graph.offsets, offsets => {
+            kernel::group_roots(*self, shape, n, offsets, graph.indices, group, state, least, flags)
+        })
+    }
+
+    fn gather_groups(
+        &self,
+        graph: CsrPattern<'_, Self>,
+        flags: &Slice<u32>,
+        places: &Slice<u32>,
+        first: u32,
+        group: &mut Slice<u32>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, graph.rows), graph.rows as u64);
+        with_offsets!(graph.offsets, offsets => {
+            kernel::gather_groups(*self, shape, n, offsets, graph.indices, flags, places, first, group)
+        })
+    }
+
+    fn group_sizes(
+        &self,
+        group: &Slice<u32>,
+        weights: Option<&Slice<u32>>,
+        sizes: &mut Slice<u32>,
+    ) -> Result<()> {
+        self.fill(0, sizes)?;
+        let (shape, n, groups) = (nodes(*self, group.len()), group.len() as u64, sizes.len() as u64 - 1);
+        kernel::group_sizes::<u32>(*self, shape, n, group, weights, groups, sizes)
+    }
+
+    fn join_groups(
+        &self,
+        graph: CsrParts<'_, f32, Self>,
+        before: &Slice<u32>,
+        sizes: &Slice<u32>,
+        group: &mut Slice<u32>,
+    ) -> Result<()> {
+        let (shape, n, groups) = (nodes(*self, graph.rows), graph.rows as u64, sizes.len() as u64 - 1);
+        with_offsets!(graph.offsets, offsets => {
+            kernel::join_groups(
+                *self, shape, n, offsets, graph.indices, graph.values, before, groups, sizes, group,
+            )
+        })
+    }
+
+    fn group_entries<V: Scalar>(
+        &self,
+        group: &Slice<u32>,
+        vector: &Slice<V::Real>,
+        starts: OffsetsRef<'_, Self>,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, group.len()), group.len() as u64);
+        with_offsets!(starts, starts => {
+            kernel::group_entries::<V, u32, _>(*self, shape, n, group, vector, starts, indices, values)
+        })
+    }
+
+    fn row_norms<V: Scalar>(&self, a: CsrParts<'_, V, Self>, norms: &mut Slice<V::Real>) -> Result<()> {
+        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        with_offsets!(a.offsets, offsets => {
+            kernel::row_norms::<V, _, u32>(*self, shape, n, offsets, a.values, norms)
+        })
+    }
+
+    fn divide_by_column<V: Scalar>(
+        &self,
+        indices: &Slice<u32>,
+        norms: &Slice<V::Real>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, values.len()), values.len() as u64);
+        kernel::divide_by_column::<V, u32, u32>(*self, shape, n, indices, norms, values)
+    }
+
+    fn conjugate<V: Scalar>(&self, x: &mut Slice<V>) -> Result<()> {
+        let (shape, n) = (nodes(*self, x.len()), x.len() as u64);
+        kernel::conjugate::<V, u32, u32>(*self, shape, n, x)
+    }
+
+    fn diagonal_scales<V: Scalar>(&self, a: CsrParts<'_, V, Self>, scales: &mut Slice<f64>) -> Result<()> {
+        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        with_offsets!(a.offsets, offsets => {
+            kernel::diagonal_scales::<V, _, u32>(*self, shape, n, offsets, a.indices, a.values, scales)
+        })
+    }
+
+    fn scaled_sums<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        scales: &Slice<f64>,
+        threshold: f64,
+        sums: &mut Slice<V::Real>,
+        strong: &mut Slice<u32>,
+    ) -> Result<()> {
+        self.fill(0, strong)?;
+        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        with_offsets!(a.offsets, offsets => {
+            kernel::scaled_sums::<V, _, u32>(
+                *self, shape, n, offsets, a.indices, a.values, scales, threshold, sums, strong,
+            )
+        })
+    }
+
+    fn scaled_magnitudes<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        scales: &Slice<f64>,
+        weights: &mut Slice<f32>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        with_offsets!(a.offsets, offsets => {
+            kernel::scaled_magnitudes::<V, _, u32>(
+                *self, shape, n, offsets, a.indices, a.values, scales, weights,
+            )
+        })
+    }
+
+    fn preferred_partners(
+        &self,
+        graph: CsrParts<'_, f32, Self>,
+        sizes: &Slice<u32>,
+        partner: &Slice<u32>,
+        round: u64,
+        best: &mut Slice<u32>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, graph.rows), graph.rows as u64);
+        with_offsets!(graph.offsets, offsets => {
+            kernel::preferred_partners(
+                *self, shape, n, offsets, graph.indices, graph.values, sizes, partner, round, best,
+            )
+        })
+    }
+
+    fn agree(&self, best: &Slice<u32>, partner: &mut Slice<u32>, found: &mut Slice<u32>) -> Result<()> {
+        self.fill(0, found)?;
+        let (shape, n) = (nodes(*self, best.len()), best.len() as u64);
+        kernel::agree::<u32>(*self, shape, n, best, partner, found)
+    }
+
+    fn pair_flags(&self, partner: &Slice<u32>, flags: &mut Slice<u32>) -> Result<()> {
+        let (shape, n) = (nodes(*self, partner.len()), partner.len() as u64);
+        kernel::pair_flags::<u32>(*self, shape, n, partner, flags)
+    }
+
+    fn pair_groups(&self, partner: &Slice<u32>, places: &Slice<u32>, group: &mut Slice<u32>) -> Result<()> {
+        let (shape, n) = (nodes(*self, partner.len()), partner.len() as u64);
+        kernel::pair_groups::<u32>(*self, shape, n, partner, places, group)
+    }
+
+    fn bid_for_groups(
+        &self,
+        graph: CsrParts<'_, f32, Self>,
+        group: &Slice<u32>,
+        weights: &Slice<u32>,
+        sizes: &Slice<u32>,
+        bids: &mut Slice<u64>,
+        choice: &mut Slice<u32>,
+        highest: &mut Slice<u64>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, graph.rows), graph.rows as u64);
+        with_offsets!(graph.offsets, offsets => {
+            kernel::bid_for_groups(
+                *self, shape, n, offsets, graph.indices, graph.values, group, weights, sizes, bids, choice,
+                highest,
+            )
+        })
+    }
+
+    fn accept_bids(
+        &self,
+        bids: &Slice<u64>,
+        choice: &Slice<u32>,
+        highest: &Slice<u64>,
+        weights: &Slice<u32>,
+        group: &mut Slice<u32>,
+        sizes: &mut Slice<u32>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, group.len()), group.len() as u64);
+        kernel::accept_bids::<u32>(*self, shape, n, bids, choice, highest, weights, group, sizes)
+    }
+
+    fn group_flags(&self, group: &Slice<u32>, grouped: bool, flags: &mut Slice<u32>) -> Result<()> {
+        let (shape, n) = (nodes(*self, group.len()), group.len() as u64);
+        kernel::group_flags::<u32>(*self, shape, n, group, u32::from(grouped), flags)
+    }
+
+    fn number_groups(
+        &self,
+        flags: &Slice<u32>,
+        places: &Slice<u32>,
+        first: u32,
+        group: &mut Slice<u32>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, group.len()), group.len() as u64);
+        kernel::number_groups::<u32>(*self, shape, n, flags, places, first, group)
+    }
+
+    fn group_inverses<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        members: CsrPattern<'_, Self>,
+        scales: &Slice<f64>,
+        starts: OffsetsRef<'_, Self>,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        let OffsetsRef::Narrow(of_members) = members.offsets else {
+            return Err(Error::Unsupported("blocks of 2^32 unknowns on a device; use the cpu".into()));
+        };
+        let (n, blocks) = (a.rows as u64, members.rows as u64);
+        let shape = policy::group_blocks(self.0.chip, members.rows);
+        with_offsets!(a.offsets, offsets => with_offsets!(starts, starts => {
+            kernel::group_inverses(
+                *self, shape, n, offsets, a.indices, a.values, blocks, of_members, members.indices, scales, starts,
+                indices, values,
+            )
+        }))
+    }
+}

@@ -1,0 +1,652 @@
+//! Steps of algebraic multigrid's setup, on the CPU.
+
+use super::Host;
+use super::sparse::Rows;
+use crate::backend::{
+    ALIKE, CoarseningSteps, CsrParts, CsrPattern, MOST_OF_BLOCK, NO_GROUP, NodeState, OffsetsRef,
+    SMALLEST_LUMPED, independent_priority, with_offsets,
+};
+use crate::error::Result;
+use crate::mixing::mixed;
+use crate::parallel::prelude::*;
+use crate::parallel::rows::{row_chunks, split_rows};
+use crate::scalar::{Offset, Real, Scalar};
+use num_traits::{Float, One, Zero};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Nodes that are worth another thread.
+const AT_LEAST: usize = 1 << 10;
+
+/// Sets every element by its number, in parallel.
+fn each<T: Send>(out: &mut [T], set: impl Fn(usize, &mut T) + Sync) {
+    out.par_iter_mut().enumerate().with_min_len(AT_LEAST).for_each(|(i, out)| set(i, out));
+}
+
+/// The same where the last element stands for no node.
+fn flag(flags: &mut [u32], set: impl Fn(usize) -> bool + Sync) {
+    let n = flags.len() - 1;
+    each(&mut flags[..n], |i, flag| *flag = u32::from(set(i)));
+    flags[n] = 0;
+}
+
+/// How many nodes are counted, nodes in parallel.
+fn count(n: usize, counts: impl Fn(usize) -> bool + Sync) -> u32 {
+    let tasks = (0..n).into_par_iter().with_min_len(AT_LEAST).map(|i| u32::from(counts(i)));
+    tasks.reduce(|| 0, |a, b| a + b)
+}
+
+/// Rows of a matrix with their values.
+struct Entries<'a, V> {
+    rows: Rows<'a>,
+    values: &'a [V],
+}
+
+impl<'a, V: Scalar> Entries<'a, V> {
+    fn of(a: CsrParts<'a, V, Host>) -> Self {
+        Self { rows: Rows::of(a.pattern()), values: a.values }
+    }
+
+    #[inline(always)]
+    fn row(&self, i: usize) -> impl Iterator<Item = (usize, V)> + Clone + 'a {
+        let range = self.rows.range(i);
+        let columns = self.rows.indices[range.clone()].iter().map(|&j| j as usize);
+        columns.zip(self.values[range].iter().copied())
+    }
+
+    /// The same without the diagonal entry.
+    #[inline(always)]
+    fn others(&self, i: usize) -> impl Iterator<Item = (usize, V)> + Clone + 'a {
+        self.row(i).filter(move |(j, _)| *j != i)
+    }
+}
+
+/// Calls `write` with each row, and its places in two arrays whose rows start at `start`.
+fn fill_rows<A: Send, B: Send>(
+    rows: usize,
+    start: impl Fn(usize) -> usize + Sync,
+    (first, second): (&mut [A], &mut [B]),
+    write: impl Fn(usize, &mut [A], &mut [B]) + Sync,
+) {
+    let chunks = row_chunks(&start, rows);
+    let parts = split_rows(&chunks, &start, first);
+    let parts = parts.into_par_iter().zip(split_rows(&chunks, &start, second));
+    parts.for_each(|((rows, first), (_, second))| {
+        let before = start(rows.start);
+        for row in rows {
+            let range = start(row) - before..start(row + 1) - before;
+            write(row, &mut first[range.clone()], &mut second[range]);
+        }
+    });
+}
+
+/// Where a row starts.
+fn start_of(offsets: OffsetsRef<'_, Host>, row: usize) -> usize {
+    with_offsets!(offsets, offsets => offsets[row].to_usize())
+}
+
+/// Inverts a small Hermitian positive definite matrix where it lies, row after row, by Gauss-Jordan elimination without
+/// exchanges (Golub and Van Loan, 3.4). An unknown whose pivot is rounding error only is left out: its row and column
+/// become zero.
+fn invert<V: Scalar>(a: &mut [V], size: usize) {
+    let largest = (0..size).fold(V::Real::zero(), |most, i| Float::max(most, a[i * size + i].abs()));
+    let smallest = largest * <V::Real as Float>::epsilon() * V::Real::from_f64(size as f64);
+    for p in 0..size {
+        let pivot = a[p * size + p].re();
+        let regular = pivot > smallest;
+        let reciprocal = if regular { V::from_real(V::Real::one() / pivot) } else { V::zero() };
+        for j in 0..size {
+            let at = p * size + j;
+            a[at] = if j == p { reciprocal } else { a[at] * reciprocal };
+        }
+        for i in (0..size).filter(|&i| i != p) {
+            let factor = a[i * size + p];
+            a[i * size + p] = V::zero();
+            for j in 0..size {
+                let above = a[p * size + j];
+                a[i * size + j] -= factor * above;
+            }
+        }
+    }
+}
+
+/// Whether a coupling is strong.
+fn is_strong<V: Scalar>(threshold: V::Real, largest: &[V::Real], i: usize, j: usize, value: V) -> bool {
+    let (value, smaller) = (value.abs(), Float::min(largest[i], largest[j]));
+    value > V::Real::zero() && value >= threshold * smaller
+}
+
+impl CoarseningSteps for Host {
+    fn largest_couplings<V: Scalar>(&self, a: CsrParts<'_, V, Self>, largest: &mut [V::Real]) -> Result<()> {
+        let a = Entries::of(a);
+        each(largest, |i, largest| {
+            let magnitudes = a.others(i).map(|(_, value)| value.abs());
+            *largest =
+                magnitudes.fold(V::Real::zero(), |most, value| if value > most { value } else { most });
+        });
+        Ok(())
+    }
+
+    fn strong_lengths<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        threshold: V::Real,
+        largest: &[V::Real],
+        lengths: &mut [u32],
+    ) -> Result<()> {
+        let (n, a) = (a.rows, Entries::of(a));
+        each(&mut lengths[..n], |i, length| {
+            let strong = a.others(i).filter(|&(j, value)| is_strong(threshold, largest, i, j, value));
+            *length = strong.count() as u32;
+        });
+        lengths[n] = 0;
+        Ok(())
+    }
+
+    fn strong_entries<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        threshold: V::Real,
+        largest: &[V::Real],
+        offsets: OffsetsRef<'_, Self>,
+        neighbours: &mut [u32],
+        weights: &mut [f32],
+    ) -> Result<()> {
+        let (n, a) = (a.rows, Entries::of(a));
+        fill_rows(
+            n,
+            |row| start_of(offsets, row),
+            (neighbours, weights),
+            |i, neighbours, weights| {
+                let strong = a.others(i).filter(|&(j, value)| is_strong(threshold, largest, i, j, value));
+                for ((j, value), (neighbour, weight)) in strong.zip(neighbours.iter_mut().zip(weights)) {
+                    *neighbour = j as u32;
+                    *weight = (value.abs() / largest[i]).to_f64() as f32;
+                }
+            },
+        );
+        Ok(())
+    }
+
+    fn damped_entries<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        strong: CsrPattern<'_, Self>,
+        omega: V::Real,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        let (n, a, strong) = (a.rows, Entries::of(a), Rows::of(strong));
+        fill_rows(
+            n,
+            |row| strong.start(row) + row,
+            (indices, values),
+            |i, indices, values| {
+                let mut neighbours = strong.columns(i).iter().copied().peekable();
+                let (mut place, mut at_diagonal) = (0, None);
+                let (mut diagonal, mut lumped) = (V::zero(), V::zero());
+                for (j, value) in a.row(i) {
+                    if at_diagonal.is_none() && j >= i {
+                        at_diagonal = Some(place);
+                        place += 1;
+                    }
+                    if j == i {
+                        diagonal = value;
+                    } else if neighbours.next_if_eq(&(j as u32)).is_some() {
+                        (indices[place], values[place]) = (j as u32, value);
+                        place += 1;
+                    } else {
+                        lumped += value;
+                    }
+                }
+                let at_diagonal = at_diagonal.unwrap_or(place);
+                indices[at_diagonal] = i as u32;
+                let whole = diagonal + lumped;
+                if whole.re() >= V::Real::from_f64(SMALLEST_LUMPED) * diagonal.re() {
+                    diagonal = whole;
+                }
+                values[at_diagonal] = diagonal;
+                let sum = values.iter().fold(V::Real::zero(), |sum, value| sum + value.abs());
+                let scale = if sum > V::Real::zero() { -omega / sum } else { V::Real::zero() };
+                values.iter_mut().for_each(|value| *value *= V::from_real(scale));
+                values[at_diagonal] += V::one();
+            },
+        );
+        Ok(())
+    }
+
+    fn ungrouped(&self, graph: CsrPattern<'_, Self>, group: &[u32], flags: &mut [u32]) -> Result<()> {
+        let graph = Rows::of(graph);
+        flag(flags, |i| group[i] == NO_GROUP && !graph.columns(i).is_empty());
+        Ok(())
+    }
+
+    fn independent_start(&self, flags: &[u32], state: &mut [u64], smallest: &mut [u64]) -> Result<()> {
+        each(state, |i, state| {
+            *state = if flags[i] == 1 { independent_priority(i, 0) } else { NodeState::OUT };
+        });
+        each(smallest, |i, smallest| {
+            *smallest = if flags[i] == 1 { NodeState::MEMBER } else { NodeState::NOT_ASKED };
+        });
+        Ok(())
+    }
+
+    fn independent_least(
+        &self,
+        graph: CsrPattern<'_, Self>,
+        state: &[u64],
+        smallest: &mut [u64],
+    ) -> Result<()> {
+        let graph = Rows::of(graph);
+        each(smallest, |i, smallest| {
+            if *smallest == NodeState::OUT || *smallest == NodeState::NOT_ASKED {
+                return;
+            }
+            // States of those who are no candidates are OUT, the largest.
+            let beside = graph.columns(i).iter().map(|&other| state[other as usize]);
+            let least = beside.fold(state[i], u64::min);
+            *smallest = if least == NodeState::MEMBER { NodeState::OUT } else { least };
+        });
+        Ok(())
+    }
+
+    fn independent_decide(
+        &self,
+        graph: CsrPattern<'_, Self>,
+        smallest: &[u64],
+        round: u64,
+        state: &mut [u64],
+        undecided: &mut [u32],
+    ) -> Result<()> {
+        let graph = Rows::of(graph);
+        let decided = |own: u64| own == NodeState::MEMBER || own == NodeState::OUT;
+        each(state, |i, state| {
+            let own = *state;
+            if decided(own) {
+                return;
+            }
+            let beside = graph.columns(i).iter().map(|&other| smallest[other as usize]);
+            let beside = beside.filter(|&smallest| smallest != NodeState::NOT_ASKED).chain([smallest[i]]);
+            let (out, least) = beside.fold((false, true), |(out, least), smallest| {
+                (out | (smallest == NodeState::OUT), least & (smallest == own))
+            });
+            *state = match (out, least) {
+                (true, _) => NodeState::OUT,
+                (false, true) => NodeState::MEMBER,
+                (false, false) => independent_priority(i, round),
+            };
+        });
+        undecided[0] = count(state.len(), |i| !decided(state[i]));
+        Ok(())
+    }
+
+    fn group_roots(
+        &self,
+        graph: CsrPattern<'_, Self>,
+        group: &[u32],
+        state: &[u64],
+        least: u32,
+        flags: &mut [u32],
+    ) -> Result<()> {
+        let graph = Rows::of(graph);
+        flag(flags, |i| {
+            let free = || graph.columns(i).iter().filter(|&&other| group[other as usize] == NO_GROUP).count();
+            state[i] == NodeState::MEMBER && free() >= least as usize
+        });
+        Ok(())
+    }
+
+    fn gather_groups(
+        &self,
+        graph: CsrPattern<'_, Self>,
+        flags: &[u32],
+        places: &[u32],
+        first: u32,
+        group: &mut [u32],
+    ) -> Result<()> {
+        let graph = Rows::of(graph);
+        each(group, |i, group| {
+            if flags[i] == 1 {
+                *group = first + places[i];
+            } else if *group == NO_GROUP {
+                let root = graph.columns(i).iter().find(|&&other| flags[other as usize] == 1);
+                *group = root.map_or(NO_GROUP, |&root| first + places[root as usize]);
+            }
+        });
+        Ok(())
+    }
+
+    fn group_sizes(&self, group: &[u32], weights: Option<&[u32]>, sizes: &mut [u32]) -> Result<()> {
+        sizes.fill(0);
+        let groups = sizes.len() - 1;
+        for (i, &group) in group.iter().enumerate().filter(|(_, group)| **group != NO_GROUP) {
+            let weight = weights.map_or(1, |weights| weights[i]);
+            sizes[group as usize] += weight;
+            sizes[groups] += weight;
+        }
+        Ok(())
+    }
+
+    fn join_groups(
+        &self,
+        graph: CsrParts<'_, f32, Self>,
+        before: &[u32],
+        sizes: &[u32],
+        group: &mut [u32],
+    ) -> Result<()> {
+        let graph = Entries::of(graph);
+        let (&members, sizes) = sizes.split_last().expect("the sum lies behind the sizes");
+        let most = (2 * u64::from(members)).div_ceil(sizes.len().max(1) as u64) as u32;
+        each(group, |i, group| {
+            if *group != NO_GROUP {
+                return;
+            }
+            let grouped = graph.others(i).map(|(j, weight)| (before[j], weight));
+            let mut grouped = grouped.filter(|(group, _)| *group != NO_GROUP).enumerate();
+            let all = grouped.clone();
+            let (mut best, mut best_weight, mut best_full) = (NO_GROUP, 0.0_f32, true);
+            let mut consider = |(place, (candidate, _)): (usize, (u32, f32))| {
+                if all.clone().take(place).any(|(_, (other, _))| other == candidate) {
+                    return;
+                }
+                let own = all.clone().filter(|(_, (other, _))| *other == candidate);
+                let weight: f32 = own.map(|(_, (_, weight))| weight).sum();
+                let size = sizes[candidate as usize];
+                let full = size >= most;
+                let better = best == NO_GROUP
+                    || (best_full && !full)
+                    || (best_full == full
+                        && (weight > best_weight * (1.0 + ALIKE)
+                            || (weight >= best_weight * (1.0 - ALIKE) && size < sizes[best as usize])));
+                if better {
+                    (best, best_weight, best_full) = (candidate, weight, full);
+                }
+            };
+            grouped.by_ref().for_each(&mut consider);
+            *group = best;
+        });
+        Ok(())
+    }
+
+    fn group_entries<V: Scalar>(
+        &self,
+        group: &[u32],
+        vector: &[V::Real],
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        fill_rows(
+            group.len(),
+            |row| start_of(offsets, row),
+            (indices, values),
+            |i, indices, values| {
+                if let ([index], [value]) = (indices, values) {
+                    (*index, *value) = (group[i], V::from_real(vector[i]));
+                }
+            },
+        );
+        Ok(())
+    }
+
+    fn row_norms<V: Scalar>(&self, a: CsrParts<'_, V, Self>, norms: &mut [V::Real]) -> Result<()> {
+        let a = Entries::of(a);
+        each(norms, |i, norm| {
+            let squares = a.row(i).map(|(_, value)| value.abs2());
+            *norm = Float::sqrt(squares.fold(V::Real::zero(), |sum, square| sum + square));
+        });
+        Ok(())
+    }
+
+    fn divide_by_column<V: Scalar>(
+        &self,
+        indices: &[u32],
+        norms: &[V::Real],
+        values: &mut [V],
+    ) -> Result<()> {
+        each(values, |e, value| *value = V::from_real(value.re() / norms[indices[e] as usize]));
+        Ok(())
+    }
+
+    fn conjugate<V: Scalar>(&self, x: &mut [V]) -> Result<()> {
+        each(x, |_, x| *x = x.conj());
+        Ok(())
+    }
+
+    fn diagonal_scales<V: Scalar>(&self, a: CsrParts<'_, V, Self>, scales: &mut [f64]) -> Result<()> {
+        let a = Entries::of(a);
+        each(scales, |i, scale| {
+            let range = a.rows.range(i);
+            let place = a.rows.indices[range.clone()].binary_search(&(i as u32));
+            let diagonal = place.map_or(0.0, |place| a.values[range][place].re().to_f64());
+            *scale = if diagonal > 0.0 { 1.0 / diagonal.sqrt() } else { 0.0 };
+        });
+        Ok(())
+    }
+
+    fn scaled_sums<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        scales: &[f64],
+        threshold: f64,
+        sums: &mut [V::Real],
+        strong: &mut [u32],
+    ) -> Result<()> {
+        let a = Entries::of(a);
+        let found = AtomicU32::new(0);
+        each(sums, |i, reciprocal| {
+            let (mut sum, mut strongest) = (0.0, 0.0);
+            for (j, value) in a.row(i) {
+                let scaled = value.abs().to_f64() * scales[j];
+                sum += scaled;
+                if j != i {
+                    strongest = f64::max(strongest, scaled * scales[i]);
+                }
+            }
+            if strongest > threshold {
+                found.fetch_add(1, Ordering::Relaxed);
+            }
+            let inverse = V::Real::from_f64(scales[i] / sum);
+            *reciprocal = if Float::is_finite(inverse) { inverse } else { V::Real::zero() };
+        });
+        strong[0] = found.into_inner();
+        Ok(())
+    }
+
+    fn scaled_magnitudes<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        scales: &[f64],
+        weights: &mut [f32],
+    ) -> Result<()> {
+        let (n, a) = (a.rows, Entries::of(a));
+        let mut nothing = vec![(); weights.len()];
+        fill_rows(
+            n,
+            |row| a.rows.start(row),
+            (weights, &mut nothing),
+            |i, weights, _| {
+                for ((j, value), weight) in a.row(i).zip(weights) {
+                    *weight = (value.abs().to_f64() * scales[i] * scales[j]) as f32;
+                }
+            },
+        );
+        Ok(())
+    }
+
+    fn preferred_partners(
+        &self,
+        graph: CsrParts<'_, f32, Self>,
+        sizes: &[u32],
+        partner: &[u32],
+        round: u64,
+        best: &mut [u32],
+    ) -> Result<()> {
+        let graph = Entries::of(graph);
+        let of_round = mixed(round);
+        each(best, |i, best| {
+            *best = NO_GROUP;
+            if partner[i] != NO_GROUP {
+                return;
+            }
+            let mut most = 0;
+            for (j, weight) in graph.others(i) {
+                let fits = sizes[i] + sizes[j] <= MOST_OF_BLOCK;
+                if partner[j] != NO_GROUP || weight <= 0.0 || !fits {
+                    continue;
+                }
+                let (low, high) = (i.min(j) as u64, i.max(j) as u64);
+                let random = mixed((low << 32 | high) ^ of_round);
+                // The exponent of a weight that is positive.
+                let preference = u64::from(weight.to_bits() >> 23) << 48 | random >> 16;
+                if preference > most {
+                    (most, *best) = (preference, j as u32);
+                }
+            }
+        });
+        Ok(())
+    }
+
+    fn agree(&self, best: &[u32], partner: &mut [u32], found: &mut [u32]) -> Result<()> {
+        let agrees = |i: usize| best[i] != NO_GROUP && best[best[i] as usize] == i as u32;
+        each(partner, |i, partner| {
+            if agrees(i) {
+                *partner = best[i];
+            }
+        });
+        found[0] = count(best.len(), agrees);
+        Ok(())
+    }
+
+    fn pair_flags(&self, partner: &[u32], flags: &mut [u32]) -> Result<()> {
+        flag(flags, |i| partner[i] != NO_GROUP && i < partner[i] as usize);
+        Ok(())
+    }
+
+    fn pair_groups(&self, partner: &[u32], places: &[u32], group: &mut [u32]) -> Result<()> {
+        each(group, |i, group| {
+            let other = partner[i];
+            *group = if other == NO_GROUP { NO_GROUP } else { places[i.min(other as usize)] };
+        });
+        Ok(())
+    }
+
+    fn bid_for_groups(
+        &self,
+        graph: CsrParts<'_, f32, Self>,
+        group: &[u32],
+        weights: &[u32],
+        sizes: &[u32],
+        bids: &mut [u64],
+        choice: &mut [u32],
+        highest: &mut [u64],
+    ) -> Result<()> {
+        let graph = Entries::of(graph);
+        let chosen = |i: usize| {
+            let (mut best, mut most) = (NO_GROUP, 0.0_f32);
+            for (j, weight) in graph.others(i) {
+                let to = group[j];
+                if to != NO_GROUP && weight > most && sizes[to as usize] + weights[i] <= MOST_OF_BLOCK {
+                    (best, most) = (to, weight);
+                }
+            }
+            (best, most)
+        };
+        bids.par_iter_mut().zip(choice.par_iter_mut()).enumerate().with_min_len(AT_LEAST).for_each(
+            |(i, (bid, choice))| {
+                let (best, most) = if group[i] == NO_GROUP { chosen(i) } else { (NO_GROUP, 0.0) };
+                *choice = best;
+                let number = u64::from(u32::MAX - i as u32);
+                *bid = if best == NO_GROUP { 0 } else { u64::from(most.to_bits()) << 32 | number };
+            },
+        );
+        for (&bid, &choice) in bids.iter().zip(&*choice).filter(|(_, choice)| **choice != NO_GROUP) {
+            let highest = &mut highest[choice as usize];
+            *highest = (*highest).max(bid);
+        }
+        Ok(())
+    }
+
+    fn accept_bids(
+        &self,
+        bids: &[u64],
+        choice: &[u32],
+        highest: &[u64],
+        weights: &[u32],
+        group: &mut [u32],
+        sizes: &mut [u32],
+    ) -> Result<()> {
+        for (i, &choice) in choice.iter().enumerate().filter(|(_, choice)| **choice != NO_GROUP) {
+            if highest[choice as usize] == bids[i] {
+                group[i] = choice;
+                sizes[choice as usize] += weights[i];
+            }
+        }
+        Ok(())
+    }
+
+    fn group_flags(&self, group: &[u32], grouped: bool, flags: &mut [u32]) -> Result<()> {
+        flag(flags, |i| (group[i] != NO_GROUP) == grouped);
+        Ok(())
+    }
+
+    fn number_groups(&self, flags: &[u32], places: &[u32], first: u32, group: &mut [u32]) -> Result<()> {
+        each(group, |i, group| {
+            if flags[i] == 1 {
+                *group = first + places[i];
+            }
+        });
+        Ok(())
+    }
+
+    fn group_inverses<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        members: CsrPattern<'_, Self>,
+        scales: &[f64],
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        let (n, blocks, a, members) = (a.rows, members.rows, Entries::of(a), Rows::of(members));
+        let mut block_of = vec![0_u32; n];
+        for block in 0..blocks {
+            members.columns(block).iter().for_each(|&i| block_of[i as usize] = block as u32);
+        }
+        let inverses = (0..blocks).into_par_iter().with_min_len(256).map(|block| {
+            let members = members.columns(block);
+            let size = members.len();
+            let mut dense = vec![V::zero(); size * size];
+            for (row, &i) in members.iter().enumerate() {
+                let i = i as usize;
+                let mut outside = 0.0;
+                for (j, value) in a.row(i) {
+                    if block_of[j] as usize == block {
+                        let column = members.partition_point(|&member| (member as usize) < j);
+                        dense[row * size + column] = value;
+                    } else {
+                        outside += value.abs().to_f64() * scales[j];
+                    }
+                }
+                if scales[i] > 0.0 {
+                    dense[row * size + row] += V::from_f64(outside / scales[i]);
+                }
+            }
+            invert(&mut dense, size);
+            dense
+        });
+        let inverses = inverses.collect();
+        fill_rows(
+            n,
+            |row| start_of(offsets, row),
+            (indices, values),
+            |i, indices, values| {
+                let block = block_of[i] as usize;
+                let members = members.columns(block);
+                let row = members.partition_point(|&member| (member as usize) < i);
+                indices.copy_from_slice(members);
+                values.copy_from_slice(&inverses[block][row * members.len()..(row + 1) * members.len()]);
+            },
+        );
+        Ok(())
+    }
+}
