@@ -3,10 +3,10 @@
 //! | what | recognised by | read as |
 //! |---|---|---|
 //! | Matrix Market ([`crate::market`]), plain or gzip | everything else | matrix, vectors |
-//! | an archive of the SuiteSparse Collection, `.tar.gz` or `.tar` | `ustar` | `NAME/NAME.mtx`; `NAME/NAME_b.mtx` is b |
+//! | SuiteSparse Collection, `.tar.gz` or `.tar` | `ustar` | `NAME/NAME.mtx`; `NAME/NAME_b.mtx` is b |
 //! | NumPy `.npy` | its magic | full array: matrix, vectors |
 //! | SciPy `.npz` (`save_npz`: csr, csc, coo, bsr, dia), or one array in an `.npz` | zip | matrix, vectors |
-//! | PETSc binary: `Mat` (seqaij, dense), `Vec`, 32- and 64-bit indices | class id | matrix, vectors; a `Vec` behind it is b |
+//! | PETSc binary: `Mat` (seqaij, dense), `Vec` | class id | matrix, vectors; a `Vec` behind a `Mat` is b |
 //!
 //! What comes through a pipe is Matrix Market.
 

@@ -88,7 +88,7 @@ impl Stored<'_> {
         let [_, high, wide] = self.head.shape[..] else {
             return self.refuse("blocks need an array of three dimensions".into());
         };
-        if high == 0 || wide == 0 || self.size.0 % high != 0 || self.size.1 % wide != 0 {
+        if high == 0 || wide == 0 || !self.size.0.is_multiple_of(high) || !self.size.1.is_multiple_of(wide) {
             return self
                 .refuse(format!("blocks of {high} x {wide} in a {} x {} matrix", self.size.0, self.size.1));
         }
@@ -105,7 +105,8 @@ impl Stored<'_> {
         let stored = self.head.shape.first().copied().unwrap_or(0);
         if offsets.len() as u64 != lines + 1 || !ascend || count > list.len() as u64 || count > stored {
             return self.refuse(format!(
-                "indptr: {lines} + 1 offsets are expected that ascend from 0 to at most {stored} entries and {} indices",
+                "indptr: {lines} + 1 offsets are expected that ascend from 0 to at most {stored} entries \
+                 and {} indices",
                 list.len()
             ));
         }
@@ -113,11 +114,10 @@ impl Stored<'_> {
         let list = self.indices("index", &list[..count as usize], across)?;
         let (mut rows, mut columns, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (line, ends) in offsets.windows(2).enumerate() {
-            for k in ends[0] as usize..ends[1] as usize {
+            for (k, &index) in (ends[0] as u64..).zip(&list[ends[0] as usize..ends[1] as usize]) {
                 for (r, c) in (0..high).flat_map(|r| (0..wide).map(move |c| (r, c))) {
                     rows.push((line as u64 * high + r) as u32);
-                    columns.push((u64::from(list[k]) * wide + c) as u32);
-                    let k = k as u64;
+                    columns.push((u64::from(index) * wide + c) as u32);
                     places.push(if self.head.by_columns {
                         k + stored * (r + high * c)
                     } else {
