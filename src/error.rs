@@ -32,6 +32,16 @@ pub enum Error {
         /// What is wrong there.
         cause: String,
     },
+    /// The same of a file that has no lines.
+    #[error("{}: at byte {offset}: {cause}", path.display())]
+    Content {
+        /// The file, as the caller named it, and the part of it after a colon.
+        path: PathBuf,
+        /// Place in the file or in that part, from 0.
+        offset: u64,
+        /// What is wrong there.
+        cause: String,
+    },
     /// Two sizes that must agree do not.
     #[error("{what}: expected {expected}, got {got}")]
     Dimension {

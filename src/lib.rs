@@ -63,6 +63,7 @@
 //! | [`backend`] | the seam: where data lives and where kernels run; [`Host`] is the CPU |
 //! | [`matrix`] | storage formats, conversion between them, choice of format |
 //! | [`market`] | Matrix Market files |
+//! | [`files`] | files of any format, through one door |
 //! | [`assemble`] | triplets to CSR, and the kept map for new values on the same pattern |
 //! | [`operator`] | what a solver multiplies with: a stored matrix, a closure |
 //! | [`solver`] | the one door: [`Solver`] chooses device, order, format, method and preconditioner, and tells why |
@@ -85,6 +86,7 @@ mod cache;
 mod cli;
 pub mod direct;
 pub mod error;
+pub mod files;
 pub mod generate;
 pub mod graph;
 pub mod krylov;

@@ -7,6 +7,8 @@ mod bad_input;
 mod collection;
 #[path = "cli/files.rs"]
 mod files;
+#[path = "cli/formats.rs"]
+mod formats;
 #[path = "cli/interrupt.rs"]
 mod interrupt;
 #[path = "common/collection.rs"]

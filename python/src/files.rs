@@ -9,6 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use residua::assemble::Assembler;
+use residua::files;
 use residua::generate::{COMPLEX_MODELS, MODELS, Model, Parameters};
 use residua::market::{self, Field, Format, ReadOptions, WriteOptions};
 use residua::{Csr, Host, Scalar};
@@ -45,10 +46,10 @@ enum Contents<T: Scalar> {
 fn contents<T: Scalar>(path: &Path, format: Format) -> residua::Result<Contents<T>> {
     let options = ReadOptions::default();
     if format == Format::Array {
-        let file = market::read_dense::<T>(path, &options)?;
+        let file = files::read_dense::<T>(path, &options)?;
         return Ok(Contents::Dense(file.rows(), file.columns(), file.into_values()));
     }
-    let (header, triplets, _) = market::read_triplets::<T>(path, &options)?.into_parts();
+    let (header, triplets, _) = files::read_triplets::<T>(path, &options)?.into_parts();
     let a = Assembler::default().symmetry(header.symmetry()).to_csr(&Host, triplets)?;
     Ok(Contents::Sparse(Box::new(a)))
 }
@@ -67,7 +68,7 @@ fn told<T: Value>(py: Python<'_>, path: &Path, format: Format) -> PyResult<Py<Py
 /// shape, values).
 #[pyfunction]
 pub(crate) fn read(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
-    let header = py.detach(|| market::read_header(&path)).map_err(raise)?;
+    let header = py.detach(|| files::read_header(&path)).map_err(raise)?;
     match header.field() {
         Field::Complex => told::<Complex<f64>>(py, &path, header.format()),
         _ => told::<f64>(py, &path, header.format()),

@@ -5,6 +5,7 @@ use super::load::{Loaded, is_complex, load};
 use super::sink::Sink;
 use super::{Ending, Failure, console};
 use crate::Scalar;
+use crate::files;
 use crate::market::{self, Format, ReadOptions, WriteOptions};
 use crate::report::count;
 use num_complex::Complex;
@@ -29,11 +30,18 @@ fn convert<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
     let path = arguments.input.as_path();
     let sink = Sink::open(&arguments.output)?;
     let options = WriteOptions::default().detect_symmetry(!arguments.general);
-    let is_array = path.is_file() && market::read_header(path).about(path)?.format() == Format::Array;
+    let is_array = path.is_file() && files::read_header(path).about(path)?.format() == Format::Array;
     let what = if is_array {
-        let dense = market::read_dense::<T>(path, &ReadOptions::default()).about(path)?;
-        market::write_dense(sink.path(), dense.rows(), dense.columns(), dense.values(), &options)?;
+        let dense = files::read_dense::<T>(path, &ReadOptions::default()).about(path)?;
+        if sink.is_npy() {
+            files::write_npy(sink.path(), dense.rows(), dense.columns(), dense.values())?;
+        } else {
+            market::write_dense(sink.path(), dense.rows(), dense.columns(), dense.values(), &options)?;
+        }
         format!("array of {} x {}", dense.rows(), dense.columns())
+    } else if sink.is_npy() {
+        let cause = "an .npy file holds full arrays, and this matrix is sparse: write an .mtx file";
+        return Err(Failure::about(sink.path(), cause));
     } else {
         let Loaded { a, .. } = load::<T>(path)?;
         market::write_csr(sink.path(), &a, &options)?;

@@ -59,9 +59,9 @@ pub(crate) trait About<T> {
 impl<T> About<T> for crate::Result<T> {
     fn about(self, path: &Path) -> Result<T, Failure> {
         self.map_err(|error| match error {
-            Error::Io { .. } | Error::Parse { .. } => error.into(),
+            Error::Io { .. } | Error::Parse { .. } | Error::Content { .. } => error.into(),
             // The reader names the file itself.
-            Error::Unsupported(what) if what.starts_with(&format!("{}: ", path.display())) => {
+            Error::Unsupported(what) if what.starts_with(&format!("{}:", path.display())) => {
                 Failure::Input(what)
             }
             other => Failure::about(path, other),

@@ -6,6 +6,7 @@ use super::sink::Sink;
 #[cfg(feature = "cuda")]
 use crate::assemble::Assemble;
 use crate::assemble::Assembler;
+use crate::files;
 #[cfg(feature = "cuda")]
 use crate::market::Reading;
 use crate::market::{self, Field, Header, ReadOptions, WriteOptions};
@@ -27,7 +28,7 @@ pub(crate) struct Loaded<T: Scalar, B: Backend = Host> {
 pub(crate) fn load<T: Scalar>(path: &Path) -> Result<Loaded<T>, Failure> {
     let start = Instant::now();
     let (header, triplets, _order) =
-        market::read_triplets::<T>(path, &ReadOptions::default()).about(path)?.into_parts();
+        files::read_triplets::<T>(path, &ReadOptions::default()).about(path)?.into_parts();
     let read = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let a = Assembler::default().symmetry(header.symmetry()).to_csr(&Host, triplets).about(path)?;
@@ -57,7 +58,13 @@ pub(crate) fn is_complex(path: &Path) -> Result<bool, Failure> {
     if !path.is_file() {
         return Ok(false);
     }
-    Ok(market::read_header(path).about(path)?.field() == Field::Complex)
+    Ok(files::read_header(path).about(path)?.field() == Field::Complex)
+}
+
+/// Whether a right-hand side came with the matrix and holds complex numbers.
+pub(crate) fn came_complex(path: &Path) -> Result<bool, Failure> {
+    let came = files::right_hand_side(path).about(path)?;
+    Ok(came.is_some_and(|(_, header)| header.field() == Field::Complex))
 }
 
 /// Writes a matrix, its symmetric kind found out.

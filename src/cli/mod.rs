@@ -28,7 +28,7 @@ use clap::{Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
 
-/// Solves sparse linear systems A x = b given as Matrix Market files.
+/// Solves sparse linear systems A x = b given as files: Matrix Market, SuiteSparse, SciPy, PETSc.
 #[derive(Parser)]
 #[command(name = "residua", version, arg_required_else_help = true, max_term_width = 100)]
 #[command(

@@ -27,6 +27,11 @@ impl Sink {
         &self.path
     }
 
+    /// Whether its name asks for NumPy's format.
+    pub(crate) fn is_npy(&self) -> bool {
+        self.path.extension().is_some_and(|end| end.eq_ignore_ascii_case("npy"))
+    }
+
     /// Whether it is standard output.
     pub(crate) fn is_stdout(&self) -> bool {
         self.path == Path::new("-")

@@ -4,6 +4,7 @@ use super::entries;
 use super::header::{Format, Header};
 use super::parallel;
 use super::read::{ReadOptions, places};
+use super::source::Source;
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use crate::scalar::Symmetry;
@@ -17,6 +18,12 @@ pub struct DenseFile<T> {
 }
 
 impl<T: Scalar> DenseFile<T> {
+    /// A file of any format; as many values as the header has places.
+    pub(crate) fn new(header: Header, values: Vec<T>) -> Self {
+        debug_assert_eq!(values.len(), header.rows * header.columns);
+        Self { header, values }
+    }
+
     /// What the file says of itself.
     pub fn header(&self) -> &Header {
         &self.header
@@ -58,8 +65,13 @@ impl<T: Scalar> DenseFile<T> {
 /// As [`read_triplets`](super::read_triplets); and for coordinates with far more places than entries (the options say
 /// how many).
 pub fn read_dense<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> Result<DenseFile<T>> {
-    let path = path.as_ref();
-    let entries = parallel::entries::<T>(path, |header, line| options.check_dense(path, header, line))?;
+    dense_of(Source::open(path.as_ref())?, options)
+}
+
+/// As [`read_dense`], of an open source.
+pub(crate) fn dense_of<T: Scalar>(source: Source, options: &ReadOptions) -> Result<DenseFile<T>> {
+    let path = source.path().to_owned();
+    let entries = parallel::entries::<T>(source, |header, line| options.check_dense(&path, header, line))?;
     let header = entries.header;
     if header.format == Format::Array && header.symmetry == Symmetry::General {
         return Ok(DenseFile { header, values: entries.values });

@@ -62,6 +62,17 @@ pub struct Header {
 }
 
 impl Header {
+    /// What a file of another format says of itself.
+    pub(crate) fn new(
+        format: Format,
+        field: Field,
+        symmetry: Symmetry,
+        (rows, columns): (usize, usize),
+        entries: u64,
+    ) -> Self {
+        Self { vector: false, format, field, symmetry, rows, columns, entries }
+    }
+
     /// Coordinates or a full array.
     pub fn format(&self) -> Format {
         self.format

@@ -37,11 +37,14 @@ mod triangle;
 mod write;
 
 pub use crate::scalar::Symmetry;
+pub(crate) use dense::dense_of;
 pub use dense::{DenseFile, read_dense};
 pub use detect::symmetry_of;
 pub use header::{Field, Format, Header};
 pub use read::{MatrixFile, Order, ReadOptions, read_header, read_triplets};
+pub(crate) use read::{header_of, triplets_of};
 pub use reading::Reading;
+pub(crate) use source::Source;
 pub use write::{WriteOptions, write_csr, write_dense, write_triplets};
 
 use crate::assemble::Assembler;

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Scalar};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Bytes of a piece, about: small enough for the second-level cache, large enough that starting it costs nothing.
 const PIECE: usize = 128 << 10;
@@ -74,10 +74,11 @@ impl LineMap {
 
 /// Reads every entry.
 pub(super) fn entries<T: Scalar>(
-    path: &Path,
+    source: Source,
     check: impl FnOnce(&Header, u64) -> Result<()>,
 ) -> Result<Entries<T>> {
-    let mut open = Open::<T>::new(path, check)?;
+    let path = source.path().to_owned();
+    let mut open = Open::<T>::new(source, check)?;
     // What the file's size can hold, however much the header promises; growing from little where that is unknown.
     let bound = open.bound.unwrap_or(1 << 16);
     let goal = open.arrays.goal;
@@ -89,7 +90,7 @@ pub(super) fn entries<T: Scalar>(
     columns.truncate(goal);
     values.truncate(goal);
     let skipped = std::mem::take(&mut summary.skipped);
-    let lines = LineMap { path: path.to_owned(), header: header_lines, skipped };
+    let lines = LineMap { path, header: header_lines, skipped };
     Ok(Entries { header, rows, columns, values, summary, lines })
 }
 
@@ -107,8 +108,8 @@ pub(super) struct Open<T: Scalar> {
 }
 
 impl<T: Scalar> Open<T> {
-    pub(super) fn new(path: &Path, check: impl FnOnce(&Header, u64) -> Result<()>) -> Result<Self> {
-        let mut source = Source::open(path)?;
+    pub(super) fn new(mut source: Source, check: impl FnOnce(&Header, u64) -> Result<()>) -> Result<Self> {
+        let path = source.path().to_owned();
         let (header, header_lines, block, start) = self::header(&mut source)?;
         let parser = entries::parser::<T>(&header).map_err(|e| match e {
             Error::Unsupported(what) => Error::Unsupported(format!("{}: {what}", path.display())),
@@ -124,7 +125,7 @@ impl<T: Scalar> Open<T> {
             delivered: 0,
             summary: Summary::default(),
             line: header_lines,
-            path: path.to_owned(),
+            path,
         };
         let bound = source.text_bound.map(|bytes| bytes / header.entry_bytes() + 1);
         Ok(Self { header, header_lines, bound, source, block, start, arrays })

@@ -32,39 +32,38 @@ impl ReadOptions {
         self
     }
 
-    /// The same for a full array of `header`'s size: its places are what counts.
-    pub(super) fn check_dense(&self, path: &Path, header: &Header, line: u64) -> Result<()> {
+    /// Why a full array of `header`'s size is refused, if it is: its places are what counts.
+    pub(crate) fn refuse_dense(&self, header: &Header) -> Option<String> {
         let places = (header.rows as u64).saturating_mul(header.columns as u64);
         let limit = header.entries.saturating_mul(64).saturating_add(self.empty_lines as u64);
-        if places > limit {
-            return Err(Error::Parse {
-                path: path.to_owned(),
-                line,
-                cause: format!(
-                    "a full array of {} x {} values for {} entries would take memory out of proportion to the file",
-                    header.rows, header.columns, header.entries
-                ),
-            });
-        }
-        Ok(())
+        (places > limit).then(|| {
+            format!(
+                "a full array of {} x {} values for {} entries would take memory out of proportion to the file",
+                header.rows, header.columns, header.entries
+            )
+        })
+    }
+
+    /// Why a sparse matrix of `header`'s size is refused, if it is.
+    pub(crate) fn refuse(&self, header: &Header) -> Option<String> {
+        let limit = header.entries.saturating_mul(64).saturating_add(self.empty_lines as u64);
+        let sizes = [("rows", header.rows), ("columns", header.columns)];
+        let (what, size) = sizes.into_iter().find(|(_, size)| *size as u64 > limit)?;
+        Some(format!(
+            "{size} {what} for {} entries would take memory out of proportion to the file; \
+             at most {limit} are accepted (a program can raise ReadOptions::empty_lines)",
+            header.entries
+        ))
+    }
+
+    pub(super) fn check_dense(&self, path: &Path, header: &Header, line: u64) -> Result<()> {
+        let refused = self.refuse_dense(header);
+        refused.map_or(Ok(()), |cause| Err(Error::Parse { path: path.to_owned(), line, cause }))
     }
 
     pub(super) fn check(&self, path: &Path, header: &Header, line: u64) -> Result<()> {
-        let limit = header.entries.saturating_mul(64).saturating_add(self.empty_lines as u64);
-        for (what, size) in [("rows", header.rows), ("columns", header.columns)] {
-            if size as u64 > limit {
-                return Err(Error::Parse {
-                    path: path.to_owned(),
-                    line,
-                    cause: format!(
-                        "{size} {what} for {} entries would take memory out of proportion to the file; \
-                         at most {limit} are accepted (a program can raise ReadOptions::empty_lines)",
-                        header.entries
-                    ),
-                });
-            }
-        }
-        Ok(())
+        let refused = self.refuse(header);
+        refused.map_or(Ok(()), |cause| Err(Error::Parse { path: path.to_owned(), line, cause }))
     }
 }
 
@@ -88,6 +87,11 @@ pub struct MatrixFile<T> {
 }
 
 impl<T: Scalar> MatrixFile<T> {
+    /// A file of any format, its entries checked.
+    pub(crate) fn new(header: Header, triplets: Triplets<T>, order: Order) -> Self {
+        Self { header, triplets, order }
+    }
+
     /// What the file says of itself.
     pub fn header(&self) -> &Header {
         &self.header
@@ -119,7 +123,12 @@ impl<T: Scalar> MatrixFile<T> {
 /// # Errors
 /// Where the file cannot be read, or is no Matrix Market file; the message names file, line and cause.
 pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
-    parallel::header(&mut Source::open(path.as_ref())?).map(|found| found.0)
+    header_of(Source::open(path.as_ref())?)
+}
+
+/// As [`read_header`], of an open source.
+pub(crate) fn header_of(mut source: Source) -> Result<Header> {
+    parallel::header(&mut source).map(|found| found.0)
 }
 
 /// Reads a matrix as it is stored. `-` is standard input; gzip is recognised by its content. A full array gives its
@@ -132,8 +141,13 @@ pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
 /// Where the file cannot be read, is not what the format allows (file, line and cause are named), holds complex values
 /// and `T` is real, or is refused by the options.
 pub fn read_triplets<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> Result<MatrixFile<T>> {
-    let path = path.as_ref();
-    let mut entries = parallel::entries::<T>(path, |header, line| options.check(path, header, line))?;
+    triplets_of(Source::open(path.as_ref())?, options)
+}
+
+/// As [`read_triplets`], of an open source.
+pub(crate) fn triplets_of<T: Scalar>(source: Source, options: &ReadOptions) -> Result<MatrixFile<T>> {
+    let path = source.path().to_owned();
+    let mut entries = parallel::entries::<T>(source, |header, line| options.check(&path, header, line))?;
     match entries.header.format {
         Format::Array => array(entries),
         Format::Coordinate => {

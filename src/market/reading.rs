@@ -4,6 +4,7 @@
 use super::header::{Format, Header};
 use super::parallel::{Open, Part};
 use super::read::{MatrixFile, ReadOptions, read_triplets};
+use super::source::Source;
 use crate::assemble::ResidentTriplets;
 use crate::backend::Backend;
 use crate::error::{Error, Result};
@@ -53,12 +54,31 @@ impl<T: Scalar> Reading<T> {
     /// Until [`Reading::into_resident`] takes them, entries wait in memory: up to 8 bytes and a value each.
     pub fn start(path: impl Into<PathBuf>, options: ReadOptions) -> Self {
         let path = path.into();
+        let file = path.clone();
+        Self::spawn(path, move |give, room| read(&file, &options, give, room))
+    }
+
+    /// Lets a thread read the file by `all`, which gives it at once.
+    pub(crate) fn at_once(
+        path: impl Into<PathBuf>,
+        all: impl FnOnce() -> Result<MatrixFile<T>> + Send + 'static,
+    ) -> Self {
+        Self::spawn(path.into(), move |give, _| {
+            // Where nobody listens any more, there is nobody to tell.
+            let _ = give.send(Ok(Message::Whole(Box::new(all()?))));
+            Ok(())
+        })
+    }
+
+    fn spawn(
+        path: PathBuf,
+        body: impl FnOnce(&Sender<Result<Message<T>>>, &Receiver<Part<T>>) -> Result<()> + Send + 'static,
+    ) -> Self {
         let (give, messages) = channel();
         let (empty, room) = sync_channel(SPARE);
-        let file = path.clone();
         // Not joined: where nobody wants the rest, the thread ends at its next block.
         std::thread::spawn(move || {
-            if let Err(error) = read(&file, &options, &give, &room) {
+            if let Err(error) = body(&give, &room) {
                 let _ = give.send(Err(error));
             }
         });
@@ -165,7 +185,7 @@ fn read<T: Scalar>(
     let tell = |message| give.send(Ok(message)).is_ok();
     // A pipe can be read only once, and what is compressed says nothing of how much it holds.
     if path.is_file() {
-        let open = Open::<T>::new(path, |header, line| options.check(path, header, line))?;
+        let open = Open::<T>::new(Source::open(path)?, |header, line| options.check(path, header, line))?;
         let header = open.header.clone();
         let parts = header.format == Format::Coordinate
             && !header.vector

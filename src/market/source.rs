@@ -29,7 +29,7 @@ impl Block {
 }
 
 /// An open file, its header not yet read.
-pub(super) struct Source {
+pub(crate) struct Source {
     path: PathBuf,
     /// Bytes of text that the file can hold at most, where that is known.
     pub(super) text_bound: Option<u64>,
@@ -56,8 +56,19 @@ impl Source {
         let reader: Box<dyn Read + Send> =
             if compressed { Box::new(MultiGzDecoder::new(raw)) } else { Box::new(raw) };
         let text_bound = if compressed { None } else { length };
+        Ok(Self::of(path, reader, compressed, text_bound))
+    }
+
+    /// What `reader` delivers, which errors call `path`; `compressed` tells whether it comes out of a gzip stream, and
+    /// `text_bound` how many bytes it has at most, where that is known.
+    pub(crate) fn of(
+        path: &Path,
+        reader: Box<dyn Read + Send>,
+        compressed: bool,
+        text_bound: Option<u64>,
+    ) -> Self {
         let lines = Lines { reader, rest: Vec::new(), block: FIRST_BLOCK, ended: false };
-        Ok(Self { path: path.to_owned(), text_bound, compressed, lines })
+        Self { path: path.to_owned(), text_bound, compressed, lines }
     }
 
     pub(super) fn path(&self) -> &Path {

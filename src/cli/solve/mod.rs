@@ -11,11 +11,13 @@ use super::device::{self, Device};
 use super::failure::About;
 #[cfg(feature = "cuda")]
 use super::load::load_on;
-use super::load::{is_complex, load};
+use super::load::{came_complex, is_complex, load};
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure};
 #[cfg(feature = "cuda")]
-use crate::market::{ReadOptions, Reading, read_header};
+use crate::files::{read_header, reading};
+#[cfg(feature = "cuda")]
+use crate::market::ReadOptions;
 use crate::solver::{Builder, Method, Precision, PreconditionerChoice, Reorder, Solvable};
 use crate::{Host, Solver};
 use num_complex::Complex;
@@ -32,12 +34,13 @@ use std::time::Instant;
     residua solve A.mtx --rhs ones --tolerance 1e-10 --plot residuals.svg --json -\n\n\
     x and the report are written even where the system is not solved (exit status 4).")]
 pub(crate) struct Arguments {
-    /// Matrix Market file of A; '-' is standard input
+    /// File of A: Matrix Market, SuiteSparse .tar.gz, SciPy .npz, NumPy .npy or PETSc binary; '-' is standard input
     matrix: PathBuf,
     /// Right-hand side b: a file (one column or several), ones, a-ones (A times ones: the solution is known),
-    /// random:SEED, or a-random:SEED (A times a random solution)
-    #[arg(long, default_value = "a-ones", value_name = "FILE|NAME")]
-    rhs: Rhs,
+    /// random:SEED, or a-random:SEED (A times a random solution) [default: the one that came with the matrix in an
+    /// archive or a PETSc file, else a-ones]
+    #[arg(long, value_name = "FILE|NAME")]
+    rhs: Option<Rhs>,
     /// Write x to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -138,7 +141,7 @@ impl Sinks {
         let [x, json, history, plot] = paths.map(|path| path.as_deref().map(Sink::open).transpose());
         let (x, json, history, plot) = (x?, json?, history?, plot?);
         let b = match &arguments.rhs {
-            Rhs::File(path) => Some(path),
+            Some(Rhs::File(path)) => Some(path),
             _ => None,
         };
         let inputs = [Some(&arguments.matrix), b].into_iter().flatten().map(PathBuf::as_path);
@@ -148,7 +151,7 @@ impl Sinks {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
-    if let Rhs::File(path) = &arguments.rhs
+    if let Some(Rhs::File(path)) = &arguments.rhs
         && path == Path::new("-")
         && arguments.matrix == Path::new("-")
     {
@@ -156,8 +159,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     }
     let sinks = Sinks::open(arguments)?;
     let complex_rhs = match &arguments.rhs {
-        Rhs::File(path) => is_complex(path)?,
-        _ => false,
+        Some(Rhs::File(path)) => is_complex(path)?,
+        Some(_) => false,
+        None => came_complex(&arguments.matrix)?,
     };
     if is_complex(&arguments.matrix)? || complex_rhs {
         run_as::<Complex<f64>>(arguments, &sinks)
@@ -183,7 +187,7 @@ fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Resu
     // A device takes a fifth of a second to start: a good part of a large file is read by then. What comes through a
     // pipe is left to whoever will compute, since it comes only once.
     let start = Instant::now();
-    let begin = || (Reading::<T>::start(path, ReadOptions::default()), start);
+    let begin = || (reading::<T>(path, ReadOptions::default()), start);
     let reading = path.is_file().then(begin);
     match device::open(&arguments.device)? {
         Device::Cpu(reason) => {

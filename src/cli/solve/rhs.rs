@@ -3,8 +3,9 @@
 use crate::backend::Products;
 use crate::cli::Failure;
 use crate::cli::failure::About;
+use crate::files;
 use crate::generate::Random;
-use crate::market::{self, ReadOptions};
+use crate::market::{DenseFile, ReadOptions};
 use crate::{Backend, Csr, Scalar};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -71,6 +72,24 @@ impl<T: Scalar, B: Backend> RightHandSides<T, B> {
     }
 }
 
+/// As [`Rhs::make`]; where none is named, the one that came with the matrix, else A times ones.
+pub(super) fn make<T: Scalar, B: Products>(
+    named: Option<&Rhs>,
+    backend: &B,
+    a: &Csr<T, B>,
+    matrix: &Path,
+) -> Result<RightHandSides<T, B>, Failure> {
+    if named.is_none()
+        && let Some((name, _)) = files::right_hand_side(matrix).about(matrix)?
+    {
+        let file = files::read_right_hand_side(matrix, &ReadOptions::default()).about(matrix)?;
+        let mut read = columns(file, Path::new(&name), matrix, a.rows())?;
+        read.words += ", which came with the matrix";
+        return Ok(read);
+    }
+    named.unwrap_or(&Rhs::TimesOnes).make(backend, a, matrix)
+}
+
 impl Rhs {
     /// Makes or reads b for `a`, which came from the file `matrix`.
     pub(super) fn make<T: Scalar, B: Products>(
@@ -124,7 +143,15 @@ fn read<T: Scalar, B: Backend>(
     matrix: &Path,
     n: usize,
 ) -> Result<RightHandSides<T, B>, Failure> {
-    let file = market::read_dense::<T>(path, &ReadOptions::default()).about(path)?;
+    columns(files::read_dense(path, &ReadOptions::default()).about(path)?, path, matrix, n)
+}
+
+fn columns<T: Scalar, B: Backend>(
+    file: DenseFile<T>,
+    path: &Path,
+    matrix: &Path,
+    n: usize,
+) -> Result<RightHandSides<T, B>, Failure> {
     let (rows, k) = (file.rows(), file.columns());
     if rows != n {
         let hint = if rows == 1 && k == n { "; write it as a column" } else { "" };

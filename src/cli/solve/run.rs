@@ -1,7 +1,7 @@
 //! The steps from a file to a solution.
 
 use super::answer::{Answer, Column, Seconds, history_csv, worst};
-use super::rhs::{Columns, RightHandSides};
+use super::rhs::{self, Columns, RightHandSides};
 use super::words::{self, Story};
 use super::{Arguments, Sinks};
 use crate::backend::VectorOps;
@@ -9,6 +9,7 @@ use crate::cli::failure::About;
 use crate::cli::load::Loaded;
 use crate::cli::progress::Progress;
 use crate::cli::{Ending, Failure, console, interrupt};
+use crate::files;
 use crate::krylov::Outcome;
 use crate::market::{Field, Symmetry, WriteOptions, write_dense};
 use crate::report::{Curve, convergence_svg, copy_bandwidth};
@@ -41,7 +42,7 @@ where
     let mut seconds = Seconds { read, assemble, ..Seconds::default() };
     let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
     let rhs = timed(&mut seconds.setup, || {
-        let rhs = arguments.rhs.make(backend, &a, path)?;
+        let rhs = rhs::make(arguments.rhs.as_ref(), backend, &a, path)?;
         backend.synchronize()?;
         Ok::<_, Failure>(rhs)
     })?;
@@ -142,7 +143,12 @@ fn write<T: Scalar<Real = f64>>(
     solved: &Solved<T>,
 ) -> Result<(), Failure> {
     if let Some(sink) = &sinks.x {
-        write_dense(sink.path(), answer.columns, solved.columns.len(), &solved.x, &WriteOptions::default())?;
+        let (rows, count) = (answer.columns, solved.columns.len());
+        if sink.is_npy() {
+            files::write_npy(sink.path(), rows, count, &solved.x)?;
+        } else {
+            write_dense(sink.path(), rows, count, &solved.x, &WriteOptions::default())?;
+        }
     }
     if let Some(sink) = &sinks.history {
         sink.write(&history_csv(&solved.columns))?;

@@ -1,0 +1,111 @@
+//! What a file held, before its numbers get the type that the caller asks for.
+
+use super::bytes::content;
+use crate::error::{Error, Result};
+use crate::market::{DenseFile, Field, Format, Header, MatrixFile, Order, ReadOptions, Symmetry};
+use crate::matrix::Triplets;
+use crate::scalar::Scalar;
+use num_complex::Complex;
+use std::path::Path;
+
+#[derive(Debug)]
+pub(super) enum Numbers {
+    Real(Vec<f64>),
+    Complex(Vec<Complex<f64>>),
+}
+
+impl Numbers {
+    pub(super) fn field(&self) -> Field {
+        match self {
+            Numbers::Real(_) => Field::Real,
+            Numbers::Complex(_) => Field::Complex,
+        }
+    }
+
+    /// The numbers at these places.
+    pub(super) fn gathered(&self, places: &[usize]) -> Self {
+        match self {
+            Numbers::Real(values) => Numbers::Real(places.iter().map(|&k| values[k]).collect()),
+            Numbers::Complex(values) => Numbers::Complex(places.iter().map(|&k| values[k]).collect()),
+        }
+    }
+
+    pub(super) fn is_zero(&self, k: usize) -> bool {
+        match self {
+            Numbers::Real(values) => values[k] == 0.0,
+            Numbers::Complex(values) => values[k] == Complex::new(0.0, 0.0),
+        }
+    }
+
+    fn typed<T: Scalar>(&self, path: &Path) -> Result<Vec<T>> {
+        if matches!(self, Numbers::Complex(_)) && !T::COMPLEX {
+            let what = "the file holds complex values, and real ones are asked for";
+            return Err(Error::Unsupported(format!("{}: {what}", path.display())));
+        }
+        let value = |re, im| T::from_parts(re, im).unwrap_or_default();
+        let values: Vec<T> = match self {
+            Numbers::Real(values) => values.iter().map(|&re| value(re, 0.0)).collect(),
+            Numbers::Complex(values) => values.iter().map(|z| value(z.re, z.im)).collect(),
+        };
+        match values.iter().position(|value| !value.is_finite()) {
+            None => Ok(values),
+            Some(k) => Err(content(path, 0, format!("value {k} (from 0) is not finite"))),
+        }
+    }
+}
+
+/// A file's header, and its entries: places for coordinates, none for an array column after column.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) header: Header,
+    pub(super) rows: Vec<u32>,
+    pub(super) columns: Vec<u32>,
+    pub(super) values: Numbers,
+}
+
+impl Found {
+    pub(super) fn array(rows: u64, columns: u64, values: Numbers) -> Self {
+        let size = (rows as usize, columns as usize);
+        let entries = rows.saturating_mul(columns);
+        let header = Header::new(Format::Array, values.field(), Symmetry::General, size, entries);
+        Self { header, rows: Vec::new(), columns: Vec::new(), values }
+    }
+
+    pub(super) fn coordinates(size: (u64, u64), places: (Vec<u32>, Vec<u32>), values: Numbers) -> Self {
+        let (size, entries) = ((size.0 as usize, size.1 as usize), places.0.len() as u64);
+        let header = Header::new(Format::Coordinate, values.field(), Symmetry::General, size, entries);
+        Self { header, rows: places.0, columns: places.1, values }
+    }
+
+    pub(super) fn triplets<T: Scalar>(self, path: &Path, options: &ReadOptions) -> Result<MatrixFile<T>> {
+        if let Some(cause) = options.refuse(&self.header) {
+            return Err(content(path, 0, cause));
+        }
+        let (header, values) = (self.header, self.values.typed::<T>(path)?);
+        let (rows, columns) = (header.rows(), header.columns());
+        if header.format() == Format::Coordinate {
+            let triplets = Triplets::from_parts(rows, columns, self.rows, self.columns, values)?;
+            return Ok(MatrixFile::new(header, triplets, Order::Any));
+        }
+        let mut triplets = Triplets::new(rows, columns)?;
+        for (k, &value) in values.iter().enumerate().filter(|(_, value)| !value.is_zero()) {
+            triplets.push(k % rows, k / rows, value)?;
+        }
+        Ok(MatrixFile::new(header, triplets, Order::Columns))
+    }
+
+    pub(super) fn dense<T: Scalar>(self, path: &Path, options: &ReadOptions) -> Result<DenseFile<T>> {
+        if let Some(cause) = options.refuse_dense(&self.header) {
+            return Err(content(path, 0, cause));
+        }
+        let (header, given) = (self.header, self.values.typed::<T>(path)?);
+        if header.format() == Format::Array {
+            return Ok(DenseFile::new(header, given));
+        }
+        let mut values = vec![T::zero(); header.rows() * header.columns()];
+        for ((&row, &column), &value) in self.rows.iter().zip(&self.columns).zip(&given) {
+            values[column as usize * header.rows() + row as usize] += value;
+        }
+        Ok(DenseFile::new(header, values))
+    }
+}
