@@ -92,6 +92,16 @@ pub enum Error {
         /// Bytes of the allocation that failed.
         bytes: u64,
     },
+    /// One of several processes has failed, or disagrees with the others.
+    #[error("rank {rank} of {ranks}: {cause}")]
+    Rank {
+        /// The process that it happened to, from 0.
+        rank: usize,
+        /// How many there are.
+        ranks: usize,
+        /// What happened.
+        cause: String,
+    },
     /// CUDA is absent, unfit or broken.
     #[error("cuda: {0}")]
     Cuda(#[from] CudaError),

@@ -69,6 +69,7 @@
 //! | [`solver`] | the one door: [`Solver`] chooses device, order, format, method and preconditioner, and tells why |
 //! | [`krylov`] | methods, their outcomes and reports |
 //! | [`precondition`] | cheap approximations of the inverse |
+//! | `ranks` | several processes of one machine or of many, and what they tell each other |
 //! | [`multigrid`] | algebraic multigrid: a preconditioner with which iterations hardly grow |
 //! | [`graph`] | levels, components, reverse Cuthill-McKee, symmetric permutation |
 //! | [`prepare`] | scaling, matching of rows with columns, block triangular form |
@@ -101,6 +102,8 @@ pub mod output;
 mod parallel;
 pub mod precondition;
 pub mod prepare;
+#[cfg(all(unix, feature = "ranks"))]
+pub mod ranks;
 pub mod report;
 pub mod scalar;
 pub mod solver;

@@ -51,6 +51,13 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         halo: &mut B::Slice<T>,
     ) -> Result<()>;
 
+    /// Whether any part wants to stop; all parts get the same answer where they call it at the same place of the same
+    /// work. A wish may travel with the next sum, so that a later call is the first that tells of it.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_sum`].
+    fn agree(&self, stop: bool) -> Result<bool>;
+
     /// Whether what it does waits for the backend, so that it can't be recorded.
     fn waits(&self) -> bool;
 }
@@ -83,6 +90,10 @@ impl<B: VectorOps> Communicator<B> for Alone {
     ) -> Result<()> {
         Error::check_dimension("entries to send to nobody", 0, B::len(send))?;
         Error::check_dimension("entries to receive from nobody", 0, B::len(halo))
+    }
+
+    fn agree(&self, stop: bool) -> Result<bool> {
+        Ok(stop)
     }
 
     fn waits(&self) -> bool {
@@ -131,6 +142,15 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         self.backend.write(&[R::from_f64(own as f64)], scratch)?;
         self.communicator.all_sum(&self.backend, scratch)?;
         Ok(self.backend.value(scratch)?.to_f64() as usize)
+    }
+
+    /// How many parts say yes; all get the same number.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_sum`].
+    pub fn count(&self, yes: bool) -> Result<usize> {
+        let mut scratch = self.backend.zeros::<f64>(1)?;
+        if C::ALONE { Ok(usize::from(yes)) } else { self.len_over_all(usize::from(yes), &mut scratch) }
     }
 
     /// `out[0]` = x.y (conjugating x), over all parts.

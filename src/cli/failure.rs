@@ -11,6 +11,12 @@ pub(crate) enum Failure {
     Usage(String),
     /// Bad input, or something that the machine lacks: exit status 3.
     Input(String),
+    /// One of several processes has failed: exit status 3.
+    #[cfg(all(unix, feature = "ranks"))]
+    OfRank(Error),
+    /// As before, and whoever started this process tells the user.
+    #[cfg(all(unix, feature = "ranks"))]
+    Told,
     /// The reader of our output is gone: nobody is left to tell, and nothing went wrong here.
     Unread,
 }
@@ -26,6 +32,10 @@ impl Failure {
         let (message, status) = match self {
             Failure::Usage(message) => (message, 2),
             Failure::Input(message) => (message, 3),
+            #[cfg(all(unix, feature = "ranks"))]
+            Failure::OfRank(error) => (error.to_string(), 3),
+            #[cfg(all(unix, feature = "ranks"))]
+            Failure::Told => return ExitCode::from(3),
             Failure::Unread => return ExitCode::SUCCESS,
         };
         let line: Vec<&str> = message.lines().map(str::trim).collect();
@@ -45,6 +55,8 @@ impl From<Error> for Failure {
             {
                 Failure::Unread
             }
+            #[cfg(all(unix, feature = "ranks"))]
+            Error::Rank { .. } => Failure::OfRank(error),
             _ => Failure::Input(error.to_string()),
         }
     }
@@ -59,7 +71,9 @@ pub(crate) trait About<T> {
 impl<T> About<T> for crate::Result<T> {
     fn about(self, path: &Path) -> Result<T, Failure> {
         self.map_err(|error| match error {
-            Error::Io { .. } | Error::Parse { .. } | Error::Content { .. } => error.into(),
+            Error::Io { .. } | Error::Parse { .. } | Error::Content { .. } | Error::Rank { .. } => {
+                error.into()
+            }
             // The reader names the file itself.
             Error::Unsupported(what) if what.starts_with(&format!("{}:", path.display())) => {
                 Failure::Input(what)

@@ -52,6 +52,42 @@ pub fn even_parts(n: usize, parts: usize) -> Vec<Range<usize>> {
     (0..parts).map(|part| part * n / parts..(part + 1) * n / parts).collect()
 }
 
+/// Rows of each of so many parts, one after the other, about as many stored entries each.
+pub fn balanced_parts<T: Scalar>(a: &Csr<T, Host>, parts: usize) -> Vec<Range<usize>> {
+    let mut before = Vec::with_capacity(a.rows() + 1);
+    before.push(0);
+    let mut entries = 0;
+    for row in 0..a.rows() {
+        entries += a.row(row).0.len();
+        before.push(entries);
+    }
+    // No part is left without a row where there are enough of them.
+    let mut bounds = vec![0];
+    for part in 1..=parts {
+        let ideal = before.partition_point(|&count| count * parts < part * entries);
+        let last = bounds[part - 1];
+        let most = a.rows().saturating_sub(parts - part);
+        bounds.push(if part == parts { a.rows() } else { ideal.max(last + 1).min(most).max(last) });
+    }
+    bounds.windows(2).map(|bounds| bounds[0]..bounds[1]).collect()
+}
+
+/// The columns of some rows that these do not own, ascending: what they need of x beside their own.
+fn halo_of<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>) -> Vec<u32> {
+    let mut halo: Vec<u32> = Vec::new();
+    for row in rows.clone() {
+        halo.extend(a.row(row).0.iter().filter(|&&column| !rows.contains(&(column as usize))));
+    }
+    halo.sort_unstable();
+    halo.dedup();
+    halo
+}
+
+/// How many entries of x each part needs of others.
+pub fn halo_sizes<T: Scalar>(a: &Csr<T, Host>, rows: &[Range<usize>]) -> Vec<usize> {
+    rows.iter().map(|rows| halo_of(a, rows).len()).collect()
+}
+
 impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spread<T, B, C> {
     /// This part's rows of `a`, which every part has in whole; `rows` says which rows each part owns.
     ///
@@ -69,24 +105,15 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         Error::check_dimension("rows of all parts", a.rows(), end)?;
         let part = communicator.part();
         let owner = |column: usize| rows.partition_point(|rows| rows.end <= column);
-        // The halo of every part: the columns of its rows that it does not own, ascending, so that one part's follow
-        // the other's.
-        let halo_of = |rows: &Range<usize>| {
-            let mut halo: Vec<u32> = Vec::new();
-            for row in rows.clone() {
-                halo.extend(a.row(row).0.iter().filter(|&&column| !rows.contains(&(column as usize))));
-            }
-            halo.sort_unstable();
-            halo.dedup();
-            halo
-        };
         let mut plan = ExchangePlan { send: vec![0; rows.len()], receive: vec![0; rows.len()] };
-        let halo = halo_of(&rows[part]);
+        // Its columns ascend, so that one part's follow the other's.
+        let halo = halo_of(a, &rows[part]);
         halo.iter().for_each(|&column| plan.receive[owner(column as usize)] += 1);
         let mut asked = Vec::new();
         for (other, range) in rows.iter().enumerate().filter(|(other, _)| *other != part) {
             let before = asked.len();
-            let mine = halo_of(range).into_iter().filter(|&column| rows[part].contains(&(column as usize)));
+            let mine =
+                halo_of(a, range).into_iter().filter(|&column| rows[part].contains(&(column as usize)));
             asked.extend(mine.map(|column| column - rows[part].start as u32));
             plan.send[other] = asked.len() - before;
         }
@@ -115,6 +142,11 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
             asked: backend.upload(asked)?,
             buffers: Mutex::new(buffers),
         })
+    }
+
+    /// The rows and columns of this part: the block on the diagonal of A.
+    pub fn own(&self) -> &Csr<T, B> {
+        &self.own
     }
 
     /// The entries of some rows in the columns that `place` numbers anew, in the same order.

@@ -2,7 +2,7 @@
 
 use super::spectrum::largest_eigenvalue;
 use super::{Jacobi, Preconditioner, Workspace};
-use crate::backend::{ChebyshevStep, PreconditionSteps};
+use crate::backend::{ChebyshevStep, Communicator, PreconditionSteps, Space};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
 use crate::scalar::{Real, Scalar};
@@ -62,8 +62,22 @@ impl<T: Scalar, B: PreconditionSteps> Chebyshev<T, B> {
         diagonal: Arc<Jacobi<T, B>>,
         steps: usize,
     ) -> Result<Self> {
+        Self::on_space(&Space::new(backend.clone()), a, diagonal, steps)
+    }
+
+    /// As [`Chebyshev::new`] for an operator on vectors of a space, which may be spread.
+    ///
+    /// # Errors
+    /// As [`Chebyshev::new`], and where another part fails.
+    pub fn on_space<C: Communicator<B>>(
+        space: &Space<B, C>,
+        a: Arc<dyn LinearOperator<T, B>>,
+        diagonal: Arc<Jacobi<T, B>>,
+        steps: usize,
+    ) -> Result<Self> {
         check(&*a, &diagonal, steps)?;
-        let high = MARGIN * largest_eigenvalue(backend, &*a, diagonal.inverse())?;
+        let backend = space.backend();
+        let high = MARGIN * largest_eigenvalue(space, &*a, diagonal.inverse())?;
         // Eigenvalues below the interval are left to conjugate gradients: fewer with more steps.
         let low = high / (2.0 * (steps * steps) as f64).max(20.0);
         Self::with_bounds(backend, a, diagonal, steps, (low, high))

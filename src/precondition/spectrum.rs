@@ -1,6 +1,6 @@
 //! The largest eigenvalue of D^-1 A, estimated.
 
-use crate::backend::{Backend, VectorOps};
+use crate::backend::{Backend, Communicator, Space, VectorOps};
 use crate::error::{Error, Result};
 use crate::mixing::mixed;
 use crate::operator::LinearOperator;
@@ -18,23 +18,25 @@ const PERIOD: usize = 65_537;
 ///
 /// # Errors
 /// [`Error::InvalidMatrix`] where a direction of negative curvature turns up, and when the device fails.
-pub(super) fn largest_eigenvalue<T: Scalar, B: VectorOps>(
-    backend: &B,
+pub(super) fn largest_eigenvalue<T: Scalar, B: VectorOps, C: Communicator<B>>(
+    space: &Space<B, C>,
     a: &(impl LinearOperator<T, B> + ?Sized),
     d: &B::Slice<T::Real>,
 ) -> Result<f64> {
-    let n = a.rows();
+    let (backend, n) = (space.backend(), a.rows());
+    let mut scratch = backend.zeros::<T::Real>(1)?;
+    let all = space.len_over_all(n, &mut scratch)?;
     let mut r = pseudo_random::<T, B>(backend, n)?;
     let (mut z, mut p, mut q) = (backend.zeros(n)?, backend.zeros(n)?, backend.zeros(n)?);
     let mut result = backend.zeros::<T>(1)?;
     let mut dot = |x: &B::Slice<T>, y: &B::Slice<T>| -> Result<f64> {
-        backend.dot(x, y, &mut result)?;
+        space.dot(x, y, &mut result)?;
         Ok(backend.value(&result)?.re().to_f64())
     };
     let (mut diagonal, mut beside) = (Vec::with_capacity(STEPS), Vec::with_capacity(STEPS));
     let (mut rho, mut beta, mut alpha) = (0.0, 0.0, 1.0);
     let exhausted = <T::Real as Float>::epsilon().to_f64();
-    for step in 0..STEPS.min(n) {
+    for step in 0..STEPS.min(all) {
         backend.scale(d, &r, &mut z)?;
         let before = rho;
         rho = dot(&r, &z)?;

@@ -211,7 +211,7 @@ impl Builder {
     }
 
     /// Refuses what makes no sense.
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         let refused = |what: String| Err(Error::InvalidArgument(what));
         for (what, tolerance) in [("relative", self.tolerance.unwrap_or(0.0)), ("absolute", self.absolute)] {
             if !(0.0..f64::INFINITY).contains(&tolerance) {

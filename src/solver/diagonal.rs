@@ -8,6 +8,7 @@ use crate::matrix::Csr;
 use crate::precondition::Preconditioner;
 use crate::scalar::{Offset, Real, Scalar, Widen};
 use num_traits::Float;
+use std::ops::Range;
 
 /// z = D r with a real diagonal D, which depends on what a method takes:
 ///
@@ -31,12 +32,23 @@ impl<T: Scalar, B: SolverBackend> Diagonal<T, B> {
     /// From a matrix, which is copied to the host for it.
     pub(super) fn new<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>, method: Method) -> Result<Self> {
         let a = a.to_host(backend)?;
-        let weights = if method == Method::Lsmr { columns(&a) } else { rows(&a, method) };
+        let rows = 0..a.columns();
+        Self::of_part(backend, &a, method, rows)
+    }
+
+    /// The entries of some rows from a matrix that is there in whole.
+    pub(super) fn of_part<V: Scalar + Widen<T>>(
+        backend: &B,
+        a: &Csr<V>,
+        method: Method,
+        part: Range<usize>,
+    ) -> Result<Self> {
+        let weights = if method == Method::Lsmr { columns(a) } else { rows(a, method) };
         let reciprocal = |weight: f64| {
             let d = T::Real::from_f64(1.0 / weight);
             if weight != 0.0 && Float::is_finite(d) && d.to_f64() != 0.0 { d } else { T::Real::from_f64(1.0) }
         };
-        let d: Vec<T::Real> = weights.into_iter().map(reciprocal).collect();
+        let d: Vec<T::Real> = weights[part].iter().copied().map(reciprocal).collect();
         Ok(Self { d: backend.upload(d)? })
     }
 }

@@ -20,6 +20,7 @@
 //! | `factorised` | the stage of factorisations |
 //! | `iterated`, `refined` | the stages of Krylov methods, in full precision and in two |
 //! | `preconditioner`, `diagonal` | preconditioners that are set up |
+//! | `spread` | a solver whose unknowns are spread over several parts |
 //! | `many`, `group`, `columns` | how many right-hand sides are solved at once, how, and where they lie |
 //! | `watch` | observer, cancellation, clock |
 //! | `report` | how a solve ended, and the trail |
@@ -42,6 +43,7 @@ mod plan;
 mod preconditioner;
 mod refined;
 mod report;
+mod spread;
 mod stage;
 mod symmetry;
 mod system;
@@ -52,6 +54,7 @@ pub use compiled::Solvable;
 pub use device::{Device, Opened};
 pub use names::{Method, MultigridChoice, Precision, PreconditionerChoice, Reorder};
 pub use report::{Decision, Seconds, Solution, SolveReport, StageReport, Trail};
+pub use spread::{Share, SpreadSolver};
 pub use watch::{Canceller, Progress};
 
 #[cfg(feature = "cuda")]

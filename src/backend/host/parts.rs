@@ -161,6 +161,10 @@ impl Communicator<Host> for Parts {
         if good { Ok(()) } else { Err(Error::InvalidArgument("parts disagree on what they exchange".into())) }
     }
 
+    fn agree(&self, stop: bool) -> Result<bool> {
+        self.meet(vec![[u64::from(stop), 0]], |brought| brought.iter().any(|wish| wish[0][0] != 0))
+    }
+
     fn waits(&self) -> bool {
         true
     }

@@ -29,8 +29,20 @@ pub(super) struct Answer {
     pub(super) bandwidth_gb_s: Option<f64>,
     pub(super) history: Vec<f64>,
     pub(super) trail: Trail,
+    /// What each process holds, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) ranks: Vec<Rank>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) right_hand_sides: Vec<Column>,
+}
+
+/// One of several processes.
+#[derive(Serialize, Clone, Copy)]
+pub(super) struct Rank {
+    pub(super) rows: usize,
+    pub(super) nonzeros: usize,
+    /// Entries of x that it needs of others in each product.
+    pub(super) halo: usize,
 }
 
 /// Wall-clock seconds of each stage.

@@ -1,6 +1,8 @@
 //! `residua solve`.
 
 mod answer;
+#[cfg(all(unix, feature = "ranks"))]
+mod ranks;
 mod rhs;
 mod run;
 mod words;
@@ -75,6 +77,10 @@ pub(crate) struct Arguments {
     /// file [default: auto]
     #[arg(long, value_parser = one_of::<Reorder>(Reorder::ALL.iter().map(|value| value.name())))]
     reorder: Option<Reorder>,
+    /// Solve with so many processes of this machine, each with its rows of A (on the CPU)
+    #[cfg(all(unix, feature = "ranks"))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    ranks: Option<u16>,
     /// Write the report as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -157,17 +163,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     {
         return Err(Failure::Usage("A and b cannot both come from standard input ('-')".into()));
     }
+    #[cfg(all(unix, feature = "ranks"))]
+    if arguments.ranks.is_some_and(|ranks| ranks > 1) && !ranks::is_one() {
+        return ranks::start(arguments);
+    }
     let sinks = Sinks::open(arguments)?;
+    #[cfg(all(unix, feature = "ranks"))]
+    if ranks::is_one() {
+        return ranks::run(arguments, &sinks);
+    }
+    if is_complex_system(arguments)? {
+        run_as::<Complex<f64>>(arguments, &sinks)
+    } else {
+        run_as::<f64>(arguments, &sinks)
+    }
+}
+
+/// Whether A or b has complex numbers.
+fn is_complex_system(arguments: &Arguments) -> Result<bool, Failure> {
     let complex_rhs = match &arguments.rhs {
         Some(Rhs::File(path)) => is_complex(path)?,
         Some(_) => false,
         None => came_complex(&arguments.matrix)?,
     };
-    if is_complex(&arguments.matrix)? || complex_rhs {
-        run_as::<Complex<f64>>(arguments, &sinks)
-    } else {
-        run_as::<f64>(arguments, &sinks)
-    }
+    Ok(is_complex(&arguments.matrix)? || complex_rhs)
 }
 
 #[cfg(feature = "cuda")]

@@ -94,6 +94,7 @@ where
         bandwidth_gb_s: bandwidth,
         history: decisive.history.clone(),
         trail: decisive.trail.as_ref().clone(),
+        ranks: Vec::new(),
         right_hand_sides: several,
     };
 
@@ -120,7 +121,7 @@ where
 }
 
 /// Names the file that a refusal is about, in the words of the refusal alone.
-fn about<R>(result: crate::Result<R>, path: &Path) -> Result<R, Failure> {
+pub(super) fn about<R>(result: crate::Result<R>, path: &Path) -> Result<R, Failure> {
     match result {
         Err(Error::Unsupported(what)) => Err(Failure::about(path, what)),
         other => other.about(path),
@@ -128,7 +129,7 @@ fn about<R>(result: crate::Result<R>, path: &Path) -> Result<R, Failure> {
 }
 
 /// Runs a step, and adds the time that it took.
-fn timed<R>(seconds: &mut f64, step: impl FnOnce() -> R) -> R {
+pub(super) fn timed<R>(seconds: &mut f64, step: impl FnOnce() -> R) -> R {
     let start = Instant::now();
     let result = step();
     *seconds += start.elapsed().as_secs_f64();
@@ -136,7 +137,7 @@ fn timed<R>(seconds: &mut f64, step: impl FnOnce() -> R) -> R {
 }
 
 /// Writes what was asked for to files.
-fn write<T: Scalar<Real = f64>>(
+pub(super) fn write<T: Scalar<Real = f64>>(
     arguments: &Arguments,
     sinks: &Sinks,
     answer: &Answer,
@@ -163,15 +164,15 @@ fn write<T: Scalar<Real = f64>>(
 }
 
 /// All solutions.
-struct Solved<T> {
-    columns: Vec<Column>,
+pub(super) struct Solved<T> {
+    pub(super) columns: Vec<Column>,
     /// Column after column, in the order of the file.
-    x: Vec<T>,
-    bytes_per_iteration: usize,
+    pub(super) x: Vec<T>,
+    pub(super) bytes_per_iteration: usize,
     /// Seconds of all iterations together.
-    iterating: f64,
+    pub(super) iterating: f64,
     /// The report of the last right-hand side.
-    last: SolveReport,
+    pub(super) last: SolveReport,
 }
 
 fn solve_all<T: Solvable<Real = f64>, B: SolverBackend>(

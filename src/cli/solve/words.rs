@@ -1,7 +1,7 @@
 //! What a solve came to, for a person.
 
 use super::Arguments;
-use super::answer::{Answer, Column};
+use super::answer::{Answer, Column, Rank};
 use crate::cli::device::not_on_gpu;
 use crate::krylov::Outcome;
 use crate::matrix::{Basis, ChoiceReport};
@@ -64,6 +64,22 @@ pub(super) fn story(story: &Story<'_>) -> String {
         tell("format", choice.to_string());
     }
     tell("device", format!("{}{}", answer.device, not_on_gpu(story.no_gpu)));
+    if !answer.ranks.is_empty() {
+        let of = |what: fn(&Rank) -> usize| {
+            let numbers = answer.ranks.iter().map(what);
+            let (least, most) = (numbers.clone().min().unwrap_or(0), numbers.max().unwrap_or(0));
+            let (least, most) = (count(least as u64), count(most as u64));
+            if least == most { most } else { format!("{least} to {most}") }
+        };
+        let (rows, nonzeros, halo) = (of(|rank| rank.rows), of(|rank| rank.nonzeros), of(|rank| rank.halo));
+        tell(
+            "ranks",
+            format!(
+                "{}, each {rows} rows, {nonzeros} nonzeros, {halo} entries of others",
+                answer.ranks.len()
+            ),
+        );
+    }
     // That the order stays is told to who asked.
     let order = answer.trail.decisions.iter().find(|decision| decision.subject == "order");
     if let Some(order) = order.filter(|order| match arguments.reorder {

@@ -1,0 +1,239 @@
+//! `residua solve --ranks N`: starting the processes, and being one of them.
+
+use super::answer::{Answer, Column, Rank, Seconds, worst};
+use super::rhs::{Columns, Rhs, RightHandSides};
+use super::run::{Solved, about, timed, write};
+use super::words::{self, Story};
+use super::{Arguments, Sinks, is_complex_system};
+use crate::cli::failure::About;
+use crate::cli::load::{Loaded, load};
+use crate::cli::progress::Progress;
+use crate::cli::{Ending, Failure, console, interrupt};
+use crate::krylov::Outcome;
+use crate::market::{Field, Symmetry};
+use crate::mixing::mixed;
+use crate::ranks::{Group, launch};
+use crate::solver::{self, Method, Solvable, SolveReport, SpreadSolver};
+use crate::{Csr, Error, Host, Scalar};
+use num_complex::Complex;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The status of a system that was not solved.
+const NOT_SOLVED: u8 = 4;
+
+/// Whether this process was started as one of several.
+pub(super) fn is_one() -> bool {
+    std::env::var_os("RESIDUA_RANK").is_some()
+}
+
+/// Starts the processes and waits for them.
+pub(super) fn start(arguments: &Arguments) -> Result<Ending, Failure> {
+    let files = [Some(&arguments.matrix), arguments.rhs.as_ref().and_then(Rhs::file)];
+    if files.into_iter().flatten().any(|path| path == Path::new("-")) {
+        return Err(Failure::Usage("--ranks: every process reads A and b, so neither can be '-'".into()));
+    }
+    if arguments.device.starts_with("cuda") {
+        return Err(Failure::Usage("--ranks computes on the CPU: --device cannot be a GPU".into()));
+    }
+    // What one process would refuse is refused before there are several.
+    Sinks::open(arguments)?;
+    crate::files::read_header(&arguments.matrix).about(&arguments.matrix)?;
+    is_complex_system(arguments)?;
+    let own = std::env::current_exe().map_err(|error| Failure::Input(error.to_string()))?;
+    let command = |_| {
+        let mut command = Command::new(&own);
+        command.args(std::env::args_os().skip(1)).stdin(Stdio::null());
+        command
+    };
+    interrupt::listen();
+    let statuses = launch(usize::from(arguments.ranks.unwrap_or(1)), command, interrupt::requested)?;
+    Ok(if statuses.contains(&NOT_SOLVED) { Ending::NotSolved } else { Ending::Done })
+}
+
+/// Solves as one of several processes.
+pub(super) fn run(arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure> {
+    let Some(group) = Group::from_environment()? else { return Ok(Ending::Done) };
+    let solve = || {
+        group.agree_on("command line", &arguments.digest())?;
+        if is_complex_system(arguments)? {
+            solve::<Complex<f64>>(&group, arguments, sinks)
+        } else {
+            solve::<f64>(&group, arguments, sinks)
+        }
+    };
+    let told = match solve() {
+        Ok(ending) => {
+            group.leave(if matches!(ending, Ending::NotSolved) { NOT_SOLVED } else { 0 });
+            return Ok(ending);
+        }
+        Err(quiet @ (Failure::Unread | Failure::Told)) => {
+            group.leave(0);
+            return Err(quiet);
+        }
+        Err(Failure::Usage(told) | Failure::Input(told)) => told,
+        Err(Failure::OfRank(error)) => {
+            group.fail(&error);
+            return Err(Failure::Told);
+        }
+    };
+    // The process that started this one tells the user.
+    group.fail(&Error::Rank { rank: group.rank(), ranks: group.ranks(), cause: told });
+    Err(Failure::Told)
+}
+
+impl Arguments {
+    /// Bytes that are the same where the command line is.
+    fn digest(&self) -> Vec<u8> {
+        std::env::args_os().skip(1).flat_map(|word| [word.into_encoded_bytes(), vec![0]].concat()).collect()
+    }
+}
+
+impl Rhs {
+    fn file(&self) -> Option<&std::path::PathBuf> {
+        match self {
+            Rhs::File(path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
+/// Bytes that differ where matrices do, as far as can be told.
+fn digest<T: Scalar>(a: &Csr<T>) -> [u8; 24] {
+    let parts = a.parts();
+    let mut sum = 0_u64;
+    let mut take = |word: u64| sum = mixed(sum.rotate_left(5) ^ word);
+    parts.indices.iter().for_each(|&column| take(u64::from(column)));
+    parts.values.iter().for_each(|value| value.bits().into_iter().for_each(&mut take));
+    (0..a.rows()).for_each(|row| take(a.row(row).0.len() as u64));
+    let mut all = [0; 24];
+    for (place, word) in all.chunks_exact_mut(8).zip([a.rows() as u64, a.nonzeros() as u64, sum]) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    all
+}
+
+fn solve<T: Solvable<Real = f64>>(
+    group: &Group,
+    arguments: &Arguments,
+    sinks: &Sinks,
+) -> Result<Ending, Failure> {
+    let path = arguments.matrix.as_path();
+    let Loaded { a, header, read, assemble } = load::<T>(path)?;
+    if a.rows() == 0 {
+        return Err(Failure::about(path, "an empty matrix: there is nothing to solve"));
+    }
+    group.agree_on(&path.display().to_string(), &digest(&a))?;
+    let mut seconds = Seconds { read, assemble, ..Seconds::default() };
+    let rhs = timed(&mut seconds.setup, || super::rhs::make(arguments.rhs.as_ref(), &Host, &a, path))?;
+    let mut builder = arguments.builder();
+    if matches!(header.symmetry(), Symmetry::Symmetric | Symmetry::Hermitian) {
+        builder = builder.symmetry(header.symmetry());
+    }
+    let mut solver = about(builder.build_spread(&Host, group.clone(), &a), path)?;
+    let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
+    drop(a);
+    let solved = timed(&mut seconds.solve, || solve_all(group, arguments, &mut solver, &rhs));
+    let solved = solved.about(path)?;
+    let is_solved = |outcome: &Outcome| match arguments.method {
+        Method::Lsmr => outcome.is_solved(),
+        _ => outcome.is_converged(),
+    };
+    let converged = solved.columns.iter().all(|column| is_solved(&column.outcome));
+    let ending = if converged { Ending::Done } else { Ending::NotSolved };
+    if group.rank() > 0 {
+        return Ok(ending);
+    }
+    let last = &solved.last;
+    (seconds.assemble, seconds.reorder) = (seconds.assemble + last.seconds.look, last.seconds.reorder);
+    seconds.setup += last.seconds.setup;
+    let decisive = worst(&solved.columns).expect("there is at least one right-hand side");
+    let symmetry = last.trail.decisions.iter().find(|decision| decision.subject == "symmetry");
+    let ranks = solver.shares().iter();
+    let ranks = ranks.map(|share| Rank { rows: share.rows, nonzeros: share.nonzeros, halo: share.halo });
+    let answer = Answer {
+        status: decisive.status,
+        iterations: decisive.iterations,
+        relative_residual: decisive.relative_residual,
+        error: decisive.error,
+        rows,
+        columns,
+        nonzeros,
+        symmetric: symmetry.is_some_and(|decision| decision.chosen.starts_with("symmetric")),
+        format: last.format.to_string(),
+        stored: last.stored,
+        device: format!("{}, {}", last.device, group.description()),
+        method: last.method.to_string(),
+        preconditioner: last.preconditioner.to_string(),
+        seconds,
+        bytes_per_iteration: solved.bytes_per_iteration,
+        bandwidth_gb_s: None,
+        history: decisive.history.clone(),
+        trail: decisive.trail.as_ref().clone(),
+        ranks: ranks.collect(),
+        right_hand_sides: if solved.columns.len() > 1 { solved.columns.clone() } else { Vec::new() },
+    };
+    write(arguments, sinks, &answer, &solved)?;
+    if !arguments.quiet && !sinks.stdout {
+        let story = Story {
+            arguments,
+            answer: &answer,
+            columns: &solved.columns,
+            rhs: &rhs.words,
+            no_gpu: None,
+            choice: None,
+            pattern: header.field() == Field::Pattern,
+            copy: None,
+            at_once: 1,
+        };
+        console::say(&words::story(&story))?;
+    }
+    Ok(ending)
+}
+
+/// Solves for one right-hand side after the other; rank 0 gets x.
+fn solve_all<T: Solvable<Real = f64>>(
+    group: &Group,
+    arguments: &Arguments,
+    solver: &mut SpreadSolver<T, Host, Group>,
+    rhs: &RightHandSides<T, Host>,
+) -> crate::Result<Solved<T>> {
+    interrupt::listen();
+    let quiet = arguments.quiet || group.rank() > 0;
+    let mut progress = Progress::new(quiet, arguments.tolerance, rhs.count());
+    let (all, n) = match &rhs.columns {
+        Columns::Read(columns, n) => (columns, *n),
+        Columns::Made(column) => (column, column.len()),
+    };
+    let mut solved = Vec::new();
+    let (mut x, mut error) = (Vec::new(), None);
+    let mut reports: Vec<SolveReport> = Vec::new();
+    for (number, whole) in all.chunks_exact(n).enumerate() {
+        let b = solver.own_part(whole);
+        let mut own = vec![T::zero(); b.len()];
+        let report = solver.solve_with(&b, &mut own, |now: &solver::Progress| {
+            progress.update(number, now.iteration, now.residual_norm / now.first_residual_norm);
+            let stop = interrupt::requested() || group.interrupted();
+            if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if let Some(here) = solver.whole(&own)? {
+            error = rhs.solution.as_ref().map(|solution| relative_error(&here, solution));
+            x.extend(here);
+        }
+        solved.push(Column::new(&report, solver.history(), error));
+        reports.push(report);
+    }
+    let bytes_per_iteration = reports.iter().map(|report| report.bytes_per_iteration).max().unwrap_or(0);
+    let iterating = reports.iter().map(|report| report.seconds.iterating).sum();
+    let last = reports.pop().ok_or_else(|| Error::InvalidArgument("no right-hand side".into()))?;
+    Ok(Solved { columns: solved, x, bytes_per_iteration, iterating, last })
+}
+
+/// ||x - solution|| / ||solution||; where the solution is zero, ||x||.
+fn relative_error<T: Scalar<Real = f64>>(x: &[T], solution: &[T]) -> f64 {
+    let norm = |squares: f64| squares.sqrt();
+    let apart = norm(x.iter().zip(solution).map(|(&x, &y)| (x - y).abs().powi(2)).sum());
+    let length = norm(solution.iter().map(|y| y.abs().powi(2)).sum());
+    if length > 0.0 { apart / length } else { apart }
+}

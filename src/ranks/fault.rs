@@ -1,0 +1,33 @@
+//! The first failure among the ranks, as this process knows it.
+
+use crate::error::{Error, Result};
+use crate::lock::lock;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What has ended the work of all ranks, if anything has.
+#[derive(Debug, Default)]
+pub(super) struct Fault {
+    happened: AtomicBool,
+    what: Mutex<Option<(usize, usize, String)>>,
+}
+
+impl Fault {
+    /// Takes a failure down; the first one stays.
+    pub(super) fn set(&self, rank: usize, ranks: usize, cause: &str) {
+        lock(&self.what).get_or_insert_with(|| (rank, ranks, cause.to_string()));
+        self.happened.store(true, Ordering::Release);
+    }
+
+    /// The failure as an error, where there was one.
+    ///
+    /// # Errors
+    /// [`Error::Rank`] with the rank that failed.
+    pub(super) fn check(&self) -> Result<()> {
+        if !self.happened.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let (rank, ranks, cause) = lock(&self.what).clone().unwrap_or_default();
+        Err(Error::Rank { rank, ranks, cause })
+    }
+}

@@ -1,0 +1,268 @@
+//! Starts the ranks of this machine, and watches over them: one that fails or dies ends the others, with one message.
+
+use super::message::Message;
+use super::window::Window;
+use crate::error::{Error, Result};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What ranks must have in common before they can talk.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Where a rank finds its number, their number and the socket.
+pub(super) const ENVIRONMENT: &str = "RESIDUA_RANK";
+
+/// How long all ranks may take to begin.
+const TO_BEGIN: Duration = Duration::from_secs(60);
+
+/// How long ranks may take to end once one has failed, and how long one that has closed its socket may take to end.
+const TO_END: Duration = Duration::from_secs(2);
+
+/// How often the starter looks up.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Starts so many processes, each as `command` says for its rank, and waits until all have ended. Returns the status
+/// that each left with ([`Group::leave`](super::Group::leave)). `interrupted` is asked now and then; from when it says
+/// yes on, the ranks are told ([`Group::interrupted`](super::Group::interrupted)).
+///
+/// Each process finds its way by [`Group::from_environment`](super::Group::from_environment). Unless
+/// `RAYON_NUM_THREADS` is set, the processors are shared among them.
+///
+/// # Errors
+/// [`Error::Rank`] with the rank that failed first, died or did not begin; all others have ended by then.
+pub fn launch(
+    ranks: usize,
+    command: impl FnMut(usize) -> Command,
+    interrupted: impl Fn() -> bool,
+) -> Result<Vec<u8>> {
+    let place = Place::new()?;
+    let listener = UnixListener::bind(place.socket()).map_err(|source| place.io(source))?;
+    listener.set_nonblocking(true).map_err(|source| place.io(source))?;
+    let mut started = Started { ranks, children: Vec::new(), streams: Vec::new(), window: None };
+    let ended = started.run(&place, &listener, command, interrupted);
+    if let Err(Error::Rank { rank, cause, .. }) = &ended {
+        started.tell_all(&Message::Fault(*rank, cause.clone()));
+    }
+    started.end(ended.is_err());
+    ended
+}
+
+/// A folder that only this user can look into, removed at the end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("residua-ranks-{}-{number}", std::process::id()));
+        let place = Self(path);
+        let _ = std::fs::remove_dir_all(&place.0);
+        std::fs::create_dir(&place.0).map_err(|source| place.io(source))?;
+        let only_us = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(&place.0, only_us).map_err(|source| place.io(source))?;
+        Ok(place)
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.0.join("socket")
+    }
+
+    fn io(&self, source: std::io::Error) -> Error {
+        Error::Io { path: self.0.clone(), source }
+    }
+}
+
+impl Place {
+    fn remove(&self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// What a rank has said: a message, or none where its socket is closed.
+type Said = (usize, Option<Message>);
+
+struct Started {
+    ranks: usize,
+    children: Vec<Child>,
+    /// By rank, once all have begun.
+    streams: Vec<Option<UnixStream>>,
+    window: Option<PathBuf>,
+}
+
+impl Started {
+    fn run(
+        &mut self,
+        place: &Place,
+        listener: &UnixListener,
+        mut command: impl FnMut(usize) -> Command,
+        interrupted: impl Fn() -> bool,
+    ) -> Result<Vec<u8>> {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let threads = (processors / self.ranks).max(1).to_string();
+        for rank in 0..self.ranks {
+            let mut command = command(rank);
+            command.env(ENVIRONMENT, format!("{rank}/{}/{}", self.ranks, place.socket().display()));
+            if std::env::var_os("RAYON_NUM_THREADS").is_none() {
+                command.env("RAYON_NUM_THREADS", &threads);
+            }
+            let child = command.spawn();
+            self.children
+                .push(child.map_err(|error| self.error(rank, format!("could not be started: {error}")))?);
+        }
+        self.greet(listener)?;
+        // Nothing is left behind, however this process ends.
+        place.remove();
+        let window = self.window.insert(Window::create(self.ranks)?).display().to_string();
+        self.tell_all(&Message::Welcome(window));
+        let (voices, said) = channel();
+        self.listen(&voices)?;
+        drop(voices);
+        self.watch(&said, interrupted)
+    }
+
+    /// Waits until all ranks have said hello.
+    fn greet(&mut self, listener: &UnixListener) -> Result<()> {
+        let start = Instant::now();
+        self.streams = (0..self.ranks).map(|_| None).collect();
+        while let Some(missing) = self.streams.iter().position(Option::is_none) {
+            if let Ok((stream, _)) = listener.accept() {
+                let ready =
+                    stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(TO_END)));
+                let hello = ready.and_then(|()| Message::receive(&stream));
+                // Whoever says something else is none of the ranks.
+                let Ok(Message::Hello(rank, version)) = hello else { continue };
+                if version != VERSION {
+                    return Err(self.error(rank, format!("runs residua {version}, its starter {VERSION}")));
+                }
+                if stream.set_read_timeout(None).is_ok() && rank < self.ranks {
+                    self.streams[rank] = Some(stream);
+                }
+                continue;
+            }
+            for (rank, child) in self.children.iter_mut().enumerate() {
+                if let Ok(Some(status)) = child.try_wait() {
+                    return Err(self.error(rank, how(status)));
+                }
+            }
+            if start.elapsed() > TO_BEGIN {
+                let waited = TO_BEGIN.as_secs();
+                return Err(self.error(missing, format!("has not begun within {waited} s")));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Lets a thread listen to each rank.
+    fn listen(&self, voices: &Sender<Said>) -> Result<()> {
+        for (rank, stream) in self.streams.iter().enumerate() {
+            let Some(stream) = stream else { continue };
+            let told = |source: std::io::Error| self.error(rank, source.to_string());
+            let (stream, voices) = (stream.try_clone().map_err(told)?, voices.clone());
+            let listen = move || loop {
+                let message = Message::receive(&stream).ok();
+                let over = message.is_none();
+                if voices.send((rank, message)).is_err() || over {
+                    return;
+                }
+            };
+            thread::Builder::new().spawn(listen).map_err(told)?;
+        }
+        Ok(())
+    }
+
+    /// Hears the ranks until all have left, or one has failed.
+    fn watch(&mut self, said: &Receiver<Said>, interrupted: impl Fn() -> bool) -> Result<Vec<u8>> {
+        let (mut statuses, mut ready) = (vec![None; self.ranks], 0);
+        let mut told = false;
+        while statuses.iter().any(Option::is_none) {
+            if !told && interrupted() {
+                told = true;
+                self.tell_all(&Message::Interrupt);
+            }
+            match said.recv_timeout(TICK) {
+                Ok((_, Some(Message::Ready))) => {
+                    ready += 1;
+                    if ready == self.ranks {
+                        self.forget_window();
+                    }
+                }
+                Ok((rank, Some(Message::Bye(status)))) => statuses[rank] = Some(status),
+                Ok((_, Some(Message::Fault(rank, cause)))) => return Err(self.error(rank, cause)),
+                Ok((rank, None)) if statuses[rank].is_none() => {
+                    let status = self.last(rank);
+                    return Err(self.error(rank, status));
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Ok(statuses.into_iter().map(|status| status.unwrap_or(3)).collect())
+    }
+
+    /// How a rank whose socket is closed has ended.
+    fn last(&mut self, rank: usize) -> String {
+        let start = Instant::now();
+        while start.elapsed() < TO_END {
+            if let Ok(Some(status)) = self.children[rank].try_wait() {
+                return how(status);
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        "has closed its socket".into()
+    }
+
+    fn tell_all(&self, message: &Message) {
+        for stream in self.streams.iter().flatten() {
+            let _ = message.send(stream);
+        }
+    }
+
+    /// Waits for the processes; after a failure not longer than a while.
+    fn end(&mut self, failed: bool) {
+        let start = Instant::now();
+        self.forget_window();
+        for child in &mut self.children {
+            while failed && start.elapsed() < TO_END && matches!(child.try_wait(), Ok(None)) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            if failed && matches!(child.try_wait(), Ok(None)) {
+                let _ = child.kill();
+            }
+            let _ = child.wait();
+        }
+    }
+
+    /// Removes the name of the window: the ranks hold it open, and nothing is left behind however they end.
+    fn forget_window(&mut self) {
+        if let Some(path) = self.window.take() {
+            let _ = std::fs::remove_file::<&Path>(&path);
+        }
+    }
+
+    fn error(&self, rank: usize, cause: String) -> Error {
+        Error::Rank { rank, ranks: self.ranks, cause }
+    }
+}
+
+/// How a process has ended, in words.
+fn how(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("was ended by signal {signal}"),
+        (None, Some(code)) => format!("ended with status {code} before its work was done"),
+        (None, None) => "ended before its work was done".into(),
+    }
+}

@@ -1,0 +1,35 @@
+//! Several processes that solve one system together.
+//!
+//! Each process is a *rank*. It owns some of the unknowns, and a [`Group`] is what it sees of the others: a
+//! [`Communicator`](crate::backend::Communicator) for solvers ([`Builder::build_spread`]), and messages for all else.
+//! Sums are added in the order of ranks, so that the same number of ranks gives the same bits.
+//!
+//! ```text
+//! launch -- starts --> rank 0, rank 1, ...      a socket each: hello, welcome, ready, fault, bye, interrupt
+//!                        |        |
+//!                        +-window-+             memory that all of them map: sums and halos
+//! ```
+//!
+//! A rank that fails, disagrees with the others or dies ends all of them with one message that names it. Nobody waits
+//! for a rank that has gone: sockets close when their process ends, and who waits in the window looks whether that
+//! has happened. A process that is stopped but not ended is waited for.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `group` | the ranks, as one of them sees them |
+//! | `window` | the memory that ranks of one machine share: ordered sums, exchange |
+//! | `launch`, `member` | both ends of the sockets: starting ranks and watching over them, and being one |
+//! | `message` | what goes over these sockets |
+//! | `fault` | the first failure, as a process knows it |
+//!
+//! [`Builder::build_spread`]: crate::solver::Builder::build_spread
+
+mod fault;
+mod group;
+mod launch;
+mod member;
+mod message;
+mod window;
+
+pub use group::Group;
+pub use launch::launch;

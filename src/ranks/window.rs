@@ -1,0 +1,403 @@
+//! The memory that the ranks of one machine share: sums and halos by loads and stores, without a call of the system.
+//!
+//! ```text
+//! header | a place for the first failure
+//! for each rank: that it has gone | two slots of sums
+//! for each pair of ranks: a channel of two chunks of bytes
+//! ```
+//!
+//! A sum takes one round. Each rank writes its values and then the number of the round into its slot; each reads the
+//! slots of all in the order of ranks, once they bear that number. The slots of a rank take turns, and so no round needs
+//! a second meeting: a rank writes a slot again two rounds later, and by then it has seen a slot of every other rank for
+//! the round between, which each of them wrote after it had read.
+//!
+//! What shares memory reads and writes it through atomics, or copies what an atomic has handed over.
+
+use super::fault::Fault;
+use crate::error::{Error, Result};
+use memmap2::MmapRaw;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::thread;
+
+/// First word of a window; another layout has another one.
+const MAGIC: u64 = 0x7265_7369_6475_6101;
+
+/// Where things lie in the header: the magic word, the number of ranks, the state and the place of a failure.
+const RANKS: usize = 8;
+const FAILURE: usize = 64;
+const HEADER: usize = 4096;
+const CAUSE: usize = HEADER - FAILURE - 24;
+
+/// Values of 8 bytes that one round sums: those of a cycle of GMRES.
+const VALUES: usize = 78;
+
+/// A slot: the round, the wish to stop, the values. Six of them lie in the line of the round.
+const SLOT: usize = 8 * (2 + VALUES);
+
+/// A line for that a rank has gone, and two slots.
+const SEAT: usize = 64 + 2 * SLOT;
+
+/// Bytes of a chunk.
+const CHUNK: usize = 64 << 10;
+
+/// Two lines with how many chunks were sent and taken, and two chunks.
+const CHANNEL: usize = 128 + 2 * CHUNK;
+
+/// How often a rank looks before it lets others run: they can't go on meanwhile where there are fewer processors than
+/// ranks.
+const SPINS: u32 = 2000;
+const SPINS_CROWDED: u32 = 20;
+
+/// After how many times of letting others run it asks whether all of them are still there.
+const PATIENCE: u32 = 32;
+
+/// The window of one rank.
+#[derive(Debug)]
+pub(super) struct Window {
+    map: MmapRaw,
+    rank: usize,
+    ranks: usize,
+    spins: u32,
+    /// Rounds of sums so far.
+    round: u64,
+    /// Chunks sent to each rank so far, and taken from each.
+    sent: Vec<u64>,
+    taken: Vec<u64>,
+    fault: Arc<Fault>,
+}
+
+impl Window {
+    /// Makes the file of a window for so many ranks, all zeros, which only this user may open.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(super) fn create(ranks: usize) -> Result<PathBuf> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let shared = Path::new("/dev/shm");
+        let folder = if shared.is_dir() { shared.to_path_buf() } else { std::env::temp_dir() };
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!("residua-{}-{number}", std::process::id()));
+        let told = |source| Error::Io { path: path.clone(), source };
+        // A file of that name is what an earlier process of the same number has left.
+        let _ = std::fs::remove_file(&path);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(told)?;
+        file.set_len(length(ranks) as u64).map_err(told)?;
+        let map = MmapRaw::map_raw(&file).map_err(told)?;
+        word(&map, RANKS).store(ranks as u64, Ordering::Relaxed);
+        word(&map, 0).store(MAGIC, Ordering::Release);
+        Ok(path)
+    }
+
+    /// The window in that file, as `rank` sees it.
+    ///
+    /// # Errors
+    /// [`Error::Io`], and where the file is no window for so many ranks.
+    pub(super) fn open(path: &Path, rank: usize, ranks: usize, fault: Arc<Fault>) -> Result<Self> {
+        let told = |source| Error::Io { path: path.to_path_buf(), source };
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(told)?;
+        let right = file.metadata().map_err(told)?.len() == length(ranks) as u64;
+        let map = MmapRaw::map_raw(&file).map_err(told)?;
+        let right = right
+            && word(&map, 0).load(Ordering::Acquire) == MAGIC
+            && word(&map, RANKS).load(Ordering::Relaxed) == ranks as u64;
+        if !right {
+            return Err(Error::InvalidArgument(format!("{}: no window of {ranks} ranks", path.display())));
+        }
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let spins = if ranks <= processors { SPINS } else { SPINS_CROWDED };
+        let none = vec![0; ranks];
+        Ok(Self { map, rank, ranks, spins, round: 0, sent: none.clone(), taken: none, fault })
+    }
+
+    /// `add(rank, first, words)` gets the words that each rank has brought, in the order of ranks, some at a time, and
+    /// the place of the first of these. Returns whether any rank wishes to stop.
+    ///
+    /// # Errors
+    /// Where a rank has failed.
+    pub(super) fn sums(
+        &mut self,
+        words: &[u64],
+        stop: bool,
+        mut add: impl FnMut(usize, usize, &[u64]),
+    ) -> Result<bool> {
+        let (mut wish, mut first) = (false, 0);
+        loop {
+            let count = (words.len() - first).min(VALUES);
+            self.round += 1;
+            let round = self.round;
+            let own = self.slot(self.rank, round);
+            for (place, &value) in words[first..first + count].iter().enumerate() {
+                self.at(own + 16 + 8 * place).store(value, Ordering::Relaxed);
+            }
+            self.at(own + 8).store(u64::from(stop), Ordering::Relaxed);
+            self.at(own).store(round, Ordering::Release);
+            let mut read = [0; VALUES];
+            for rank in 0..self.ranks {
+                let slot = self.slot(rank, round);
+                self.wait(Some(rank), || self.at(slot).load(Ordering::Acquire) == round)?;
+                for (place, value) in read[..count].iter_mut().enumerate() {
+                    *value = self.at(slot + 16 + 8 * place).load(Ordering::Relaxed);
+                }
+                wish |= self.at(slot + 8).load(Ordering::Relaxed) != 0;
+                add(rank, first, &read[..count]);
+            }
+            first += count;
+            if first == words.len() {
+                return Ok(wish);
+            }
+        }
+    }
+
+    /// Sends the bytes for each rank and receives those of each.
+    ///
+    /// # Errors
+    /// Where a rank has failed.
+    pub(super) fn exchange(&mut self, send: &[&[u8]], receive: &mut [&mut [u8]]) -> Result<()> {
+        receive[self.rank].copy_from_slice(send[self.rank]);
+        let (mut sent, mut received) = (vec![0; self.ranks], vec![0; self.ranks]);
+        (sent[self.rank], received[self.rank]) = (send[self.rank].len(), receive[self.rank].len());
+        loop {
+            let (mut moved, mut open) = (false, None);
+            for other in 0..self.ranks {
+                while sent[other] < send[other].len() {
+                    let channel = self.channel(self.rank, other);
+                    if self.sent[other] - self.at(channel + 64).load(Ordering::Acquire) >= 2 {
+                        open = Some(other);
+                        break;
+                    }
+                    let next = (send[other].len() - sent[other]).min(CHUNK);
+                    let chunk = self.chunk(channel, self.sent[other]);
+                    // SAFETY: the chunk lies in the map, has CHUNK bytes, and is this rank's until the count says
+                    // that it was sent: the other rank has taken what was there two chunks ago.
+                    unsafe { chunk.copy_from_nonoverlapping(send[other][sent[other]..].as_ptr(), next) };
+                    self.sent[other] += 1;
+                    self.at(channel).store(self.sent[other], Ordering::Release);
+                    sent[other] += next;
+                    moved = true;
+                }
+                while received[other] < receive[other].len() {
+                    let channel = self.channel(other, self.rank);
+                    if self.at(channel).load(Ordering::Acquire) == self.taken[other] {
+                        open = Some(other);
+                        break;
+                    }
+                    let next = (receive[other].len() - received[other]).min(CHUNK);
+                    let chunk = self.chunk(channel, self.taken[other]);
+                    let place = receive[other][received[other]..].as_mut_ptr();
+                    // SAFETY: the chunk lies in the map, has CHUNK bytes, and is this rank's since the count said that
+                    // it was sent; `place` has at least `next` bytes.
+                    unsafe { place.copy_from_nonoverlapping(chunk, next) };
+                    self.taken[other] += 1;
+                    self.at(channel + 64).store(self.taken[other], Ordering::Release);
+                    received[other] += next;
+                    moved = true;
+                }
+            }
+            let Some(other) = open else { return Ok(()) };
+            if !moved {
+                // Any of them: waiting for one alone, ranks could wait for each other in a ring.
+                self.wait(Some(other), || {
+                    (0..self.ranks).any(|other| {
+                        let (out, back) = (self.channel(self.rank, other), self.channel(other, self.rank));
+                        let room = self.sent[other] - self.at(out + 64).load(Ordering::Acquire) < 2;
+                        let there = self.at(back).load(Ordering::Acquire) != self.taken[other];
+                        (sent[other] < send[other].len() && room)
+                            || (received[other] < receive[other].len() && there)
+                    })
+                })?;
+            }
+        }
+    }
+
+    /// Says that this rank takes part no longer.
+    pub(super) fn leave(&self) {
+        self.at(self.seat(self.rank)).store(1, Ordering::Release);
+    }
+
+    /// Takes a failure down for all ranks, unless one is there. Returns whether it was the first.
+    pub(super) fn fail(&self, rank: usize, cause: &str) -> bool {
+        let state = self.at(FAILURE);
+        if state.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            return false;
+        }
+        let mut length = cause.len().min(CAUSE);
+        while !cause.is_char_boundary(length) {
+            length -= 1;
+        }
+        self.at(FAILURE + 8).store(rank as u64, Ordering::Relaxed);
+        self.at(FAILURE + 16).store(length as u64, Ordering::Relaxed);
+        // SAFETY: the header has CAUSE bytes behind the three words, and the state says that they are this rank's.
+        unsafe {
+            let place = self.map.as_mut_ptr().add(FAILURE + 24);
+            place.copy_from_nonoverlapping(cause.as_ptr(), length);
+        }
+        state.store(2, Ordering::Release);
+        true
+    }
+
+    /// Waits until `ready` says so.
+    fn wait(&self, other: Option<usize>, mut ready: impl FnMut() -> bool) -> Result<()> {
+        for _ in 0..self.spins {
+            if ready() {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        loop {
+            for _ in 0..PATIENCE {
+                if ready() {
+                    return Ok(());
+                }
+                thread::yield_now();
+            }
+            self.check()?;
+            let gone = other.filter(|&other| self.at(self.seat(other)).load(Ordering::Acquire) != 0);
+            // What it brought before it left may have come meanwhile.
+            fence(Ordering::Acquire);
+            if let Some(rank) = gone.filter(|_| !ready()) {
+                return Err(self.error(rank, "has ended while others need it".into()));
+            }
+        }
+    }
+
+    /// Whether a rank has failed, as this process or the window knows.
+    fn check(&self) -> Result<()> {
+        self.fault.check()?;
+        if self.at(FAILURE).load(Ordering::Acquire) != 2 {
+            return Ok(());
+        }
+        let rank = self.at(FAILURE + 8).load(Ordering::Relaxed) as usize;
+        let length = (self.at(FAILURE + 16).load(Ordering::Relaxed) as usize).min(CAUSE);
+        let mut cause = vec![0; length];
+        // SAFETY: the header has CAUSE bytes behind the three words, and they were written before the state.
+        unsafe { cause.as_mut_ptr().copy_from_nonoverlapping(self.map.as_ptr().add(FAILURE + 24), length) };
+        Err(self.error(rank, String::from_utf8_lossy(&cause).into_owned()))
+    }
+
+    fn error(&self, rank: usize, cause: String) -> Error {
+        Error::Rank { rank, ranks: self.ranks, cause }
+    }
+
+    fn at(&self, place: usize) -> &AtomicU64 {
+        word(&self.map, place)
+    }
+
+    fn seat(&self, rank: usize) -> usize {
+        HEADER + rank * SEAT
+    }
+
+    fn slot(&self, rank: usize, round: u64) -> usize {
+        self.seat(rank) + 64 + (round % 2) as usize * SLOT
+    }
+
+    fn channel(&self, from: usize, to: usize) -> usize {
+        channels(self.ranks) + (from * self.ranks + to) * CHANNEL
+    }
+
+    fn chunk(&self, channel: usize, number: u64) -> *mut u8 {
+        let place = channel + 128 + (number % 2) as usize * CHUNK;
+        assert!(place + CHUNK <= self.map.len(), "a chunk beyond the window");
+        // SAFETY: it lies in the map.
+        unsafe { self.map.as_mut_ptr().add(place) }
+    }
+}
+
+/// Where the channels begin: at a page.
+fn channels(ranks: usize) -> usize {
+    (HEADER + ranks * SEAT).next_multiple_of(HEADER)
+}
+
+/// Bytes of a window; what no rank touches takes no memory.
+fn length(ranks: usize) -> usize {
+    channels(ranks) + ranks * ranks * CHANNEL
+}
+
+/// The word at a place of the map.
+fn word(map: &MmapRaw, place: usize) -> &AtomicU64 {
+    assert!(place.is_multiple_of(8) && place + 8 <= map.len(), "no word of the window");
+    // SAFETY: it lies in the map, which begins at a page, and is read and written through atomics alone.
+    unsafe { AtomicU64::from_ptr(map.as_mut_ptr().add(place).cast()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each of so many threads with a window of its own makes of it.
+    fn together<R: Send>(ranks: usize, work: impl Fn(&mut Window) -> R + Sync) -> Vec<R> {
+        let path = Window::create(ranks).unwrap();
+        let results = thread::scope(|scope| {
+            let threads: Vec<_> = (0..ranks)
+                .map(|rank| {
+                    let (path, work) = (&path, &work);
+                    scope.spawn(move || work(&mut Window::open(path, rank, ranks, Arc::default()).unwrap()))
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        std::fs::remove_file(path).unwrap();
+        results
+    }
+
+    #[test]
+    fn sums_come_in_the_order_of_ranks_however_many_there_are() {
+        let order = together(3, |window| {
+            let mut seen = Vec::new();
+            for round in 0..50 {
+                let words: Vec<u64> = (0..200).map(|k| 1000 * round + 10 * k + window.rank as u64).collect();
+                let wish = window.sums(&words, round == 30 && window.rank == 2, |_, first, of_rank| {
+                    seen.push((first, of_rank[0], of_rank.len()));
+                });
+                assert_eq!(wish.unwrap(), round == 30);
+            }
+            seen
+        });
+        assert!(order.iter().all(|seen| *seen == order[0]));
+        assert_eq!(order[0][..4], [(0, 0, 78), (0, 1, 78), (0, 2, 78), (78, 780, 78)]);
+    }
+
+    #[test]
+    fn bytes_arrive_whatever_their_number() {
+        let good = together(3, |window| {
+            let len = |from: usize, to: usize| (from + 2 * to) * 50_001;
+            for turn in 0..3_u8 {
+                let of = |from: usize, to: usize| vec![turn + (10 * from + to) as u8; len(from, to)];
+                let send: Vec<Vec<u8>> = (0..3).map(|to| of(window.rank, to)).collect();
+                let mut receive: Vec<Vec<u8>> = (0..3).map(|from| vec![0; len(from, window.rank)]).collect();
+                let send: Vec<&[u8]> = send.iter().map(|bytes| &bytes[..]).collect();
+                let mut places: Vec<&mut [u8]> = receive.iter_mut().map(|bytes| &mut bytes[..]).collect();
+                window.exchange(&send, &mut places).unwrap();
+                assert!((0..3).all(|from| receive[from] == of(from, window.rank)));
+            }
+            true
+        });
+        assert_eq!(good, [true; 3]);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_rank_that_has_failed_or_gone() {
+        let failed = together(2, |window| match window.rank {
+            0 => window.sums(&[1], false, |_, _, _| ()).unwrap_err().to_string(),
+            _ => window.fail(1, "no more memory").to_string(),
+        });
+        assert_eq!(failed, ["rank 1 of 2: no more memory", "true"]);
+        let gone = together(2, |window| match window.rank {
+            0 => window.sums(&[1], false, |_, _, _| ()).unwrap_err().to_string(),
+            _ => {
+                window.leave();
+                String::new()
+            }
+        });
+        assert_eq!(gone[0], "rank 1 of 2: has ended while others need it");
+    }
+}

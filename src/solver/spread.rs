@@ -1,0 +1,528 @@
+//! A solver whose unknowns are spread over several parts: processes, or threads of this one.
+//!
+//! What each part does alone (orders, preconditioners) and what is done together (sums, halos) lies below; here is what
+//! is chosen and in which order it is tried, as `plan` and `core` have it for whole vectors. All parts come to the same
+//! decisions, since all that they decide by is the matrix, which each has in whole, and sums over all parts.
+
+use super::SolverBackend;
+use super::builder::Builder;
+use super::core::is_fault;
+use super::diagonal::Diagonal;
+use super::iterated::RESTART;
+use super::names::{Method, Precision, PreconditionerChoice as Name, Reorder};
+use super::plan::{AS_ASKED, AUTO, timed};
+use super::preconditioner::Setup;
+use super::report::{Decision, Seconds, SolveReport, StageReport, Trail};
+use super::symmetry;
+use super::watch::{Canceller, Progress, Watch};
+use crate::backend::{Communicator, ExchangePlan, Host, Space};
+use crate::error::{Error, Result};
+use crate::graph::{self, Permutation};
+use crate::krylov::{
+    self, BiConjugateGradients, FlexibleMinimalResidual, Krylov, LeastSquaresResidual, MinimalResidual,
+    Outcome, Report, SolveOptions, SpreadConjugateGradients,
+};
+use crate::matrix::Csr;
+use crate::operator::{LinearOperator, Spread, balanced_parts, halo_sizes};
+use crate::precondition::{Chebyshev, Identity};
+use crate::report::count;
+use crate::scalar::{Real, Scalar};
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Why a method is in the list.
+const SPD: &str = "the matrix is Hermitian, and may be positive definite";
+const HERMITIAN: &str = "for a Hermitian matrix that is not positive definite";
+const GENERAL: &str = "the matrix is not Hermitian";
+const SHORT: &str = "another way for a matrix that is not Hermitian";
+const LEAST: &str = "for a matrix that is singular, as far as can be told";
+
+/// Iterations that GMRES and BiCGSTAB get at most, and the share of those left that a method gets, where another may
+/// serve.
+const PATIENCE: f64 = 5000.0;
+const SHARE: f64 = 0.4;
+
+/// The caller's order is kept where the halos are no more than this share of the unknowns: finding another one takes as
+/// long as many products, and the kernels are fast in the order of a grid.
+const SMALL_HALO: f64 = 0.1;
+
+/// What one part holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Share {
+    /// Unknowns that it owns.
+    pub rows: usize,
+    /// Stored entries of its rows.
+    pub nonzeros: usize,
+    /// Entries of x that it needs of others in each product.
+    pub halo: usize,
+}
+
+/// Solves A x = b together with the other parts of a communicator ([`Builder::build_spread`]). All parts call the same
+/// functions in the same order.
+pub struct SpreadSolver<T: Scalar, B: SolverBackend, C: Communicator<B>> {
+    space: Space<B, C>,
+    options: SolveOptions,
+    time_limit: Option<Duration>,
+    operator: Arc<Spread<T, B, C>>,
+    stages: Vec<Stage<T, B>>,
+    /// Numbers of this part's unknowns in the caller's order.
+    numbers: Vec<u32>,
+    parts: Vec<Range<usize>>,
+    order: Option<Permutation>,
+    shares: Vec<Share>,
+    /// A diagonal entry that no positive definite matrix has.
+    curvature: Option<f64>,
+    norm: Option<f64>,
+    seconds: Seconds,
+    trail: Trail,
+    history: Vec<f64>,
+    device: Arc<str>,
+}
+
+/// A method with its preconditioner.
+struct Stage<T: Scalar, B: SolverBackend> {
+    method: Method,
+    setup: Setup<T, B>,
+    share: Option<f64>,
+}
+
+impl<T: Scalar, B: SolverBackend, C: Communicator<B>> fmt::Debug for SpreadSolver<T, B, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SpreadSolver of {} unknowns, {} of them here", self.columns(), self.numbers.len())
+    }
+}
+
+impl Builder {
+    /// A solver for a square matrix whose rows are spread over the parts of a communicator. For now each part has the
+    /// whole matrix, and keeps its own rows of it; parts are contiguous in the order that is chosen, about as many
+    /// stored entries each. What spread vectors have not yet is refused: factorisations, multigrid, two precisions,
+    /// formats other than CSR. Preconditioners are those of each part's own rows and columns, but for the diagonal,
+    /// which is the same, and polynomials, which are those of the whole matrix.
+    ///
+    /// # Errors
+    /// As [`Builder::build`], where there are more parts than rows, and where another part has failed.
+    pub fn build_spread<T: Scalar, B: SolverBackend, C: Communicator<B>>(
+        &self,
+        backend: &B,
+        communicator: C,
+        a: &Csr<T, Host>,
+    ) -> Result<SpreadSolver<T, B, C>> {
+        self.check()?;
+        SpreadSolver::new(Space::spread(backend.clone(), communicator), self, a)
+    }
+}
+
+impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
+    fn new(space: Space<B, C>, wishes: &Builder, a: &Csr<T, Host>) -> Result<Self> {
+        refuse(wishes, a, space.communicator().parts())?;
+        let (mut seconds, mut trail) = (Seconds::default(), Trail::default());
+        let (part, parts) = (space.communicator().part(), space.communicator().parts());
+        let device: Arc<str> = format!("{parts} x {}", space.backend().description()).into();
+        let found = timed(&mut seconds.look, || symmetry::of(&Host, a, wishes.symmetry, wishes.method))?;
+        let looked = if found.looked { "looked at" } else { "known beforehand" };
+        trail.decisions.push(Decision::new("symmetry", found.word::<T>(), looked));
+        let start = Instant::now();
+        let (permuted, order, decision) = ordered(a, wishes.reorder, parts)?;
+        seconds.reorder = start.elapsed().as_secs_f64();
+        trail.decisions.push(Decision { seconds: Some(seconds.reorder), ..decision });
+        let a = permuted.as_ref().unwrap_or(a);
+        let ranges = balanced_parts(a, parts);
+        let entries = |rows: &Range<usize>| rows.clone().map(|row| a.row(row).0.len()).sum();
+        let shares: Vec<Share> = ranges
+            .iter()
+            .zip(halo_sizes(a, &ranges))
+            .map(|(rows, halo)| Share { rows: rows.len(), nonzeros: entries(rows), halo })
+            .collect();
+        let why = "rows of each part follow one another, about as many stored entries each";
+        trail.decisions.push(Decision::new("ranks", parts.to_string(), why));
+        trail.decisions.push(Decision::new("format", Csr::<T>::NAME, "the format of spread matrices"));
+        let own = ranges[part].clone();
+        let spread = Spread::new(space.backend(), space.communicator().clone(), a, &ranges);
+        let operator = Arc::new(together(&space, spread)?);
+        let numbers = own
+            .clone()
+            .map(|row| order.as_ref().map_or(row as u32, |order| order.new_to_old()[row]))
+            .collect();
+        let norm = a.parts().values.iter().map(|value| value.abs().to_f64().powi(2)).sum::<f64>().sqrt();
+        let diagonal = (0..a.rows()).map(|row| a.get(row, row).map_or(0.0, |value| value.re().to_f64()));
+        let curvature = diagonal.into_iter().find(|&value| value <= 0.0);
+        let mut solver = Self {
+            options: wishes.options(),
+            time_limit: wishes.time_limit,
+            operator,
+            stages: Vec::new(),
+            numbers,
+            parts: ranges,
+            order,
+            shares,
+            curvature,
+            norm: Some(norm).filter(|norm| norm.is_finite() && *norm > 0.0),
+            seconds,
+            trail,
+            history: Vec::new(),
+            device,
+            space,
+        };
+        let start = Instant::now();
+        solver.list(wishes, a, found.hermitian)?;
+        solver.seconds.setup = start.elapsed().as_secs_f64();
+        Ok(solver)
+    }
+
+    /// Sets up what is to be tried.
+    fn list(&mut self, wishes: &Builder, a: &Csr<T, Host>, hermitian: bool) -> Result<()> {
+        let named = if wishes.preconditioner == Name::Auto { Name::Jacobi } else { wishes.preconditioner };
+        let plain = if named == Name::None { Name::None } else { Name::Jacobi };
+        let patience = Some(SHARE.min(PATIENCE / self.options.iteration_limit(a.rows()) as f64));
+        let list: Vec<(Method, Name, Option<f64>, &'static str)> = match wishes.method {
+            Method::Auto if hermitian => vec![
+                (Method::Cg, named, None, SPD),
+                (Method::Minres, plain, Some(SHARE), HERMITIAN),
+                (Method::Lsmr, plain, None, LEAST),
+            ],
+            Method::Auto => vec![
+                (Method::Gmres, named, patience, GENERAL),
+                (Method::BiCgStab, plain, patience, SHORT),
+                (Method::Lsmr, plain, None, LEAST),
+            ],
+            method => vec![(method, named, None, AS_ASKED)],
+        };
+        let part = self.space.communicator().part();
+        for (method, name, share, why) in list {
+            let setup = self.setup(a, method, name, self.parts[part].clone());
+            let setup = together(&self.space, setup)?;
+            self.stages.push(Stage { method, setup, share });
+            self.trail.stages.push(StageReport {
+                method,
+                preconditioner: name,
+                precision: Precision::Double,
+                why,
+                predicted_iterations: 0,
+                predicted_bytes: 0.0,
+                predicted_seconds: 0.0,
+                outcome: None,
+                refused: None,
+                remark: None,
+                iterations: 0,
+                bytes: 0.0,
+                seconds: 0.0,
+                relative_residual: None,
+            });
+        }
+        if matches!(named, Name::BlockJacobi(_) | Name::Fsai) {
+            let why = "of each part's own rows and columns";
+            self.trail.decisions.push(Decision::new("preconditioner", named.to_string(), why));
+        }
+        Ok(())
+    }
+
+    fn setup(&self, a: &Csr<T, Host>, method: Method, name: Name, rows: Range<usize>) -> Result<Setup<T, B>> {
+        let backend = self.space.backend();
+        if method == Method::Cg
+            && let Some(curvature) = self.curvature.filter(|_| name != Name::None)
+        {
+            return Ok(Setup::NotPositiveDefinite(curvature));
+        }
+        if name == Name::Jacobi && method != Method::Cg {
+            return Diagonal::of_part(backend, a, method, rows).map(Setup::Diagonal);
+        }
+        match Setup::new(backend, self.operator.own(), method, name)? {
+            Setup::Waiting(diagonal, steps) => {
+                let operator: Arc<dyn LinearOperator<T, B>> = self.operator.clone();
+                let made = Chebyshev::on_space(&self.space, operator, Arc::new(diagonal), steps)?;
+                Ok(Setup::Chebyshev(Box::new(made)))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Unknowns of all parts.
+    pub fn columns(&self) -> usize {
+        self.parts.last().map_or(0, |rows| rows.end)
+    }
+
+    /// Numbers of this part's unknowns in the caller's order, in the order in which its vectors hold them.
+    pub fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
+    /// What each part holds.
+    pub fn shares(&self) -> &[Share] {
+        &self.shares
+    }
+
+    /// Residual norms of the last solve: at the start, then after each iteration.
+    pub fn history(&self) -> &[f64] {
+        &self.history
+    }
+
+    /// This part's entries of a vector that is there in whole, in the caller's order.
+    pub fn own_part<V: Copy>(&self, whole: &[V]) -> Vec<V> {
+        self.numbers.iter().map(|&number| whole[number as usize]).collect()
+    }
+
+    /// The whole vector in the caller's order on part 0, nothing on the others.
+    ///
+    /// # Errors
+    /// Where another part has failed, or `own` has another length than this part.
+    pub fn whole(&self, own: &B::Slice<T>) -> Result<Option<Vec<T>>> {
+        let (backend, communicator) = (self.space.backend(), self.space.communicator());
+        Error::check_dimension("entries of this part", self.numbers.len(), B::len(own))?;
+        let first = communicator.part() == 0;
+        let mut send = vec![0; self.parts.len()];
+        send[0] = B::len(own);
+        let receive: Vec<usize> = self.parts.iter().map(|rows| if first { rows.len() } else { 0 }).collect();
+        let mut all = backend.zeros(receive.iter().sum())?;
+        communicator.exchange(backend, &ExchangePlan { send, receive }, own, &mut all)?;
+        if !first {
+            return Ok(None);
+        }
+        let all = backend.download(&all)?;
+        match &self.order {
+            Some(order) => order.apply_inverse(&all).map(Some),
+            None => Ok(Some(all)),
+        }
+    }
+
+    /// Solves A x = b from x: both are this part's entries ([`SpreadSolver::own_part`]).
+    ///
+    /// # Errors
+    /// On vectors of other lengths, on too little memory, and where another part has failed.
+    pub fn solve_into(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<SolveReport> {
+        self.solve_with(b, x, |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`SpreadSolver::solve_into`], with an observer of each iteration. The wish of any part to stop ends the solve
+    /// on all of them, an iteration later at most.
+    ///
+    /// # Errors
+    /// As [`SpreadSolver::solve_into`].
+    pub fn solve_with(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<SolveReport> {
+        let (start, canceller) = (Instant::now(), Canceller::default());
+        let limit = self.options.iteration_limit(self.columns());
+        self.history.clear();
+        self.seconds.iterating = 0.0;
+        let clock = self.time_limit;
+        let mut late = false;
+        let mut watch = Watch::new(&mut observer, &canceller, None);
+        let (mut total, mut last): (Option<Report>, usize) = (None, 0);
+        for number in 0..self.stages.len() {
+            let begun = Instant::now();
+            let is_last = number + 1 == self.stages.len();
+            let before = total.map_or(0, |report| report.iterations);
+            let stage = &self.stages[number];
+            watch.method = stage.method;
+            let left = limit.saturating_sub(before);
+            let share = stage.share.filter(|_| !is_last);
+            let left = share.map_or(left, |share| (share * left as f64).ceil() as usize);
+            let communicator = self.space.communicator();
+            let mut broken = None;
+            let mut observe = |iteration: usize, norm: f64| {
+                let mut stop = false;
+                if iteration > 0 || total.is_none() {
+                    stop = watch.see(0, before + iteration, norm).is_break();
+                }
+                let over = clock.is_some_and(|clock| start.elapsed() >= clock);
+                match communicator.agree(stop || over) {
+                    Ok(true) => {
+                        late = !stop && clock.is_some();
+                        ControlFlow::Break(())
+                    }
+                    Ok(false) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        broken = Some(error);
+                        ControlFlow::Break(())
+                    }
+                }
+            };
+            let options = self.options.clone().max_iterations(left);
+            let task = Task { space: &self.space, a: &*self.operator, options, b, x: &mut *x };
+            let (mut report, history, iterating) = task.run(stage, &mut observe)?;
+            if let Some(error) = broken {
+                return Err(error);
+            }
+            if late && report.outcome == Outcome::Interrupted {
+                report.outcome = Outcome::TimeLimit;
+            }
+            let skipped = usize::from(!self.history.is_empty());
+            self.history.extend(history.iter().skip(skipped));
+            self.seconds.iterating += iterating.as_secs_f64();
+            let told = &mut self.trail.stages[number];
+            told.outcome = Some(report.outcome);
+            told.iterations = report.iterations;
+            told.bytes = report.iterations as f64 * report.bytes_per_iteration as f64;
+            told.seconds = begun.elapsed().as_secs_f64();
+            told.relative_residual = Some(report.relative_residual);
+            report.iterations += before;
+            report.restarts += total.map_or(0, |report| report.restarts);
+            (total, last) = (Some(report), number);
+            let creeps = report.outcome == Outcome::IterationLimit && share.is_some();
+            if !is_fault(&report.outcome) && !creeps {
+                break;
+            }
+        }
+        self.seconds.solve = start.elapsed().as_secs_f64();
+        let report = total.ok_or_else(|| Error::Unsupported("a system without a method".into()))?;
+        self.tell(&report, last, x)
+    }
+
+    fn tell(&self, report: &Report, stage: usize, x: &B::Slice<T>) -> Result<SolveReport> {
+        let backend = self.space.backend();
+        let mut square = backend.zeros(1)?;
+        self.space.norm2_squared(x, &mut square)?;
+        let length = backend.value(&square)?.to_f64().sqrt();
+        let (residual, relative) = (report.residual_norm, report.relative_residual);
+        let backward_error = match self.norm {
+            _ if residual == 0.0 => Some(0.0),
+            Some(norm) if residual.is_finite() && relative > 0.0 => {
+                Some(residual / (norm * length + residual / relative)).filter(|error| error.is_finite())
+            }
+            _ => None,
+        };
+        Ok(SolveReport {
+            outcome: report.outcome,
+            method: self.stages[stage].method,
+            preconditioner: self.trail.stages[stage].preconditioner,
+            precision: Precision::Double,
+            iterations: report.iterations,
+            restarts: report.restarts,
+            residual_norm: residual,
+            relative_residual: relative,
+            backward_error,
+            bytes_per_iteration: report.bytes_per_iteration,
+            at_once: 1,
+            seconds: self.seconds,
+            format: Csr::<T>::NAME,
+            stored: T::NAME,
+            device: Arc::clone(&self.device),
+            trail: Arc::new(self.trail.clone()),
+        })
+    }
+}
+
+/// The solve of a stage.
+struct Task<'a, T: Scalar, B: SolverBackend, C: Communicator<B>> {
+    space: &'a Space<B, C>,
+    a: &'a dyn LinearOperator<T, B>,
+    options: SolveOptions,
+    b: &'a B::Slice<T>,
+    x: &'a mut B::Slice<T>,
+}
+
+/// How a stage ended, its norms, and how long it iterated.
+type Ran = (Report, Vec<f64>, Duration);
+
+/// Hears of iterations.
+type Observer<'a> = dyn FnMut(usize, f64) -> ControlFlow<()> + 'a;
+
+impl<T: Scalar, B: SolverBackend, C: Communicator<B>> Task<'_, T, B, C> {
+    fn run(self, stage: &Stage<T, B>, observer: &mut Observer<'_>) -> Result<Ran> {
+        let (backend, n) = (self.space.backend(), self.a.rows());
+        match stage.method {
+            Method::Minres => self.with(MinimalResidual::new(backend, n)?, stage, observer),
+            Method::Gmres => self.with(FlexibleMinimalResidual::new(backend, n, RESTART)?, stage, observer),
+            Method::BiCgStab => self.with(BiConjugateGradients::new(backend, n)?, stage, observer),
+            Method::Lsmr => self.with(LeastSquaresResidual::new(backend, n, n)?, stage, observer),
+            _ => self.with(SpreadConjugateGradients::new(backend, n)?, stage, observer),
+        }
+    }
+
+    fn with<M: krylov::Method<T, B, C>>(
+        self,
+        method: M,
+        stage: &Stage<T, B>,
+        observer: &mut Observer<'_>,
+    ) -> Result<Ran> {
+        let curvature = match stage.setup {
+            Setup::NotPositiveDefinite(curvature) => Some(curvature),
+            _ => None,
+        };
+        let options = if curvature.is_some() { self.options.max_iterations(0) } else { self.options };
+        let mut krylov = Krylov::with_method(self.space.clone(), method, options)?;
+        let m = if curvature.is_some() { &Identity } else { stage.setup.get() };
+        let mut report = krylov.solve(self.a, m, self.b, self.x, observer)?;
+        if let (Some(curvature), Outcome::IterationLimit) = (curvature, report.outcome) {
+            report.outcome = Outcome::NotPositiveDefinite { iteration: 0, curvature };
+        }
+        let iterating = krylov.iterating();
+        Ok((report, krylov.into_history(), iterating))
+    }
+}
+
+/// Refuses what spread vectors have not.
+fn refuse<T: Scalar>(wishes: &Builder, a: &Csr<T, Host>, parts: usize) -> Result<()> {
+    let without = |what: String| Err(Error::Unsupported(format!("{what} is not built for several ranks")));
+    if a.rows() != a.columns() {
+        return without(format!("a matrix of {} x {}, which is not square,", a.rows(), a.columns()));
+    }
+    if a.rows() < parts {
+        return without(format!("a system of {} unknowns, fewer than there are ranks,", a.rows()));
+    }
+    if wishes.method == Method::Direct {
+        return without("a factorisation".into());
+    }
+    if wishes.precision != Precision::Double {
+        return without(format!("precision {}", wishes.precision));
+    }
+    if wishes.format != AUTO && wishes.format != Csr::<T>::NAME {
+        return without(format!("format {}", wishes.format));
+    }
+    match wishes.preconditioner {
+        name @ (Name::Multigrid(_) | Name::ChebyshevSingle(_)) => without(format!("preconditioner {name}")),
+        _ => Ok(()),
+    }
+}
+
+/// What a part has made, once all parts have made theirs: where one could not, all of them end here.
+fn together<T, B: SolverBackend, C: Communicator<B>>(space: &Space<B, C>, made: Result<T>) -> Result<T> {
+    let failed = space.count(made.is_err())?;
+    match made {
+        Ok(_) if failed > 0 => {
+            Err(Error::Unsupported(format!("{failed} other ranks could not set up what they need")))
+        }
+        made => made,
+    }
+}
+
+/// The matrix in another order, the order, and why; none where the caller's stays.
+type Ordered<T> = (Option<Csr<T>>, Option<Permutation>, Decision);
+
+fn ordered<T: Scalar>(a: &Csr<T>, how: Reorder, parts: usize) -> Result<Ordered<T>> {
+    let halo = |a: &Csr<T>| halo_sizes(a, &balanced_parts(a, parts)).into_iter().sum::<usize>();
+    if how == Reorder::None {
+        return Ok((None, None, Decision::new("order", "no", AS_ASKED)));
+    }
+    let before = halo(a);
+    let told = |size: usize| count(size as u64);
+    if how == Reorder::Auto && (before as f64) <= SMALL_HALO * a.rows() as f64 {
+        let why =
+            format!("halos of {} entries in all are few beside {} unknowns", told(before), told(a.rows()));
+        return Ok((None, None, Decision::new("order", "no", why)));
+    }
+    let ordering = graph::ordering(a)?;
+    if ordering.keeps_natural_order() {
+        let why = "reverse Cuthill-McKee makes the bandwidth no smaller";
+        return Ok((None, None, Decision::new("order", "no", why)));
+    }
+    let permuted = graph::permute_symmetric(a, ordering.permutation())?;
+    let after = halo(&permuted);
+    if how == Reorder::Auto && after >= before {
+        let why = format!(
+            "reverse Cuthill-McKee gives halos of {} entries, the caller's order {}",
+            told(after),
+            told(before)
+        );
+        return Ok((None, None, Decision::new("order", "no", why)));
+    }
+    let why = format!("halos of {} entries in place of {}", told(after), told(before));
+    let decision = Decision::new("order", "by reverse Cuthill-McKee", why);
+    Ok((Some(permuted), Some(ordering.into_permutation()), decision))
+}

@@ -1,0 +1,189 @@
+//! Several processes that solve one system: the command, and the library. A test of the library starts this program again
+//! as its ranks, with the name of the work in `WORK`.
+#![cfg(all(unix, feature = "cli", feature = "ranks"))]
+
+use residua::backend::Communicator;
+use residua::prelude::*;
+use residua::ranks::{Group, launch};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Where a rank that a test has started finds what to do.
+const WORK: &str = "RESIDUA_TEST_WORK";
+
+/// Starts this program as so many ranks.
+fn ranks(count: usize, work: &str) -> residua::Result<Vec<u8>> {
+    let own = std::env::current_exe().unwrap();
+    let command = |_| {
+        let mut command = Command::new(&own);
+        command.args(["--exact", "a_rank"]).env(WORK, work).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    launch(count, command, || false)
+}
+
+/// What a rank does; nothing where no test has started it.
+#[test]
+fn a_rank() {
+    let Ok(work) = std::env::var(WORK) else { return };
+    let group = Group::from_environment().unwrap().unwrap();
+    match rank(&group, &work) {
+        Ok(()) => group.leave(0),
+        Err(error) => group.fail(&error),
+    }
+}
+
+fn rank(group: &Group, work: &str) -> residua::Result<()> {
+    let (rank, count) = (group.rank(), group.ranks());
+    match work {
+        "messages" => {
+            let long = |rank: usize| vec![rank as u8; 300_000 * rank];
+            assert_eq!(group.all_gather(&long(rank))?, (0..count).map(long).collect::<Vec<_>>());
+            assert_eq!(group.broadcast(format!("from {rank}").as_bytes())?, b"from 0");
+            let gathered = group.gather(&[rank as u8])?;
+            assert_eq!(gathered.is_some(), rank == 0);
+            let each: Vec<Vec<u8>> = (0..count).map(|to| vec![to as u8 + 7]).collect();
+            assert_eq!(group.scatter(&each)?, [rank as u8 + 7]);
+            // In the order of ranks: other orders round otherwise.
+            let terms = [1e16_f64, 1.0, -1e16, 1.0];
+            for _ in 0..1000 {
+                let mut sums = [terms[rank % 4], 1.0];
+                group.all_sum(&Host, &mut sums)?;
+                assert_eq!(sums[0].to_bits(), terms[..count].iter().sum::<f64>().to_bits());
+                assert_eq!(sums[1], count as f64);
+            }
+            Ok(())
+        }
+        "options" => group.agree_on("options", if rank == 2 { b"1e-6" } else { b"1e-8" }),
+        "memory" if rank == 1 => Err(Error::InvalidArgument("no more memory".into())),
+        "killed" if rank == 1 => {
+            let me = std::process::id().to_string();
+            group.all_sum(&Host, &mut [1.0_f64])?;
+            Command::new("kill").args(["-9", &me]).status().unwrap();
+            std::thread::sleep(Duration::from_secs(60));
+            Ok(())
+        }
+        _ => loop {
+            group.all_sum(&Host, &mut [1.0_f64])?;
+        },
+    }
+}
+
+#[test]
+fn ranks_send_each_other_messages_and_add_in_their_order() {
+    for count in [2, 3, 4] {
+        assert_eq!(ranks(count, "messages").unwrap(), vec![0; count]);
+    }
+}
+
+/// The error of ranks that end within seconds.
+fn ends(count: usize, work: &str) -> String {
+    let start = Instant::now();
+    let error = ranks(count, work).unwrap_err().to_string();
+    assert!(start.elapsed() < Duration::from_secs(5), "{work}: {:?}", start.elapsed());
+    error
+}
+
+#[test]
+fn a_rank_that_fails_disagrees_or_dies_ends_the_others() {
+    assert_eq!(ends(3, "options"), "rank 2 of 3: has another options than rank 0");
+    assert_eq!(ends(2, "memory"), "rank 1 of 2: invalid argument: no more memory");
+    assert_eq!(ends(3, "killed"), "rank 1 of 3: was ended by signal 9");
+}
+
+fn residua(arguments: &[&str]) -> Output {
+    let command = std::env::var_os("RESIDUA_COMMAND");
+    let command = command.map_or_else(|| env!("CARGO_BIN_EXE_residua").into(), PathBuf::from);
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/matrices");
+    Command::new(command).current_dir(folder).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// x and the report.
+fn solve(matrix: &str, more: &[&str]) -> (Vec<f64>, serde_json::Value) {
+    let solution = std::env::temp_dir().join(format!(
+        "residua-ranks-{}-{:?}.mtx",
+        std::process::id(),
+        std::thread::current().id()
+    ));
+    let name = solution.display().to_string();
+    let arguments = ["solve", matrix, "--device", "cpu", "--json", "-", "--output", &name];
+    let output = residua(&[&arguments, more].concat());
+    assert!(output.status.success(), "{more:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(&solution).unwrap();
+    std::fs::remove_file(&solution).unwrap();
+    let numbers = text.lines().skip_while(|line| line.starts_with('%')).skip(1);
+    let x = numbers.map(|line| line.trim().parse().unwrap()).collect();
+    (x, serde_json::from_slice(&output.stdout).unwrap())
+}
+
+fn apart(x: &[f64], y: &[f64]) -> f64 {
+    let square = |values: &mut dyn Iterator<Item = f64>| values.map(|value| value * value).sum::<f64>();
+    let difference = square(&mut x.iter().zip(y).map(|(x, y)| x - y));
+    (difference / square(&mut y.iter().copied())).sqrt()
+}
+
+#[test]
+fn every_method_gives_the_answer_of_one_process_and_the_same_bits_in_each_run() {
+    let matrix = "poisson2d-64x64.mtx";
+    // b has no symmetry that the blocks of some ranks could lose.
+    for (method, preconditioner) in [
+        ("cg", "jacobi"),
+        ("cg", "none"),
+        ("cg", "chebyshev:4"),
+        ("cg", "block-jacobi:4"),
+        ("minres", "jacobi"),
+        ("gmres", "jacobi"),
+        ("bicgstab", "jacobi"),
+    ] {
+        let how = [
+            "--method",
+            method,
+            "--preconditioner",
+            preconditioner,
+            "--tolerance",
+            "1e-13",
+            "--rhs",
+            "random:3",
+        ];
+        let (one, report) = solve(matrix, &[&how[..], &["--format", "csr"]].concat());
+        let alone = report["iterations"].as_i64().unwrap();
+        for ranks in ["2", "3", "4"] {
+            let all = [&how[..], &["--ranks", ranks]].concat();
+            let (x, report) = solve(matrix, &all);
+            assert_eq!(report["status"], "converged", "{all:?}");
+            assert!(apart(&x, &one) < 1e-10, "{all:?}: {:e}", apart(&x, &one));
+            let iterations = report["iterations"].as_i64().unwrap();
+            // BiCGSTAB and the restarts of GMRES make more of rounding than the others, and blocks of four begin anew at
+            // each rank's first row.
+            let loose = matches!(method, "gmres" | "bicgstab") || preconditioner == "block-jacobi:4";
+            let slack = if loose { 8 + alone / 4 } else { 3 };
+            assert!((iterations - alone).abs() <= slack, "{all:?}: {iterations}, alone {alone}");
+            assert_eq!(report["ranks"].as_array().unwrap().len().to_string(), ranks);
+            assert_eq!(solve(matrix, &all).0, x, "{all:?}: other bits");
+        }
+    }
+    let first = solve(matrix, &["--ranks", "3"]).0;
+    assert!((0..5).all(|_| solve(matrix, &["--ranks", "3"]).0 == first), "other bits");
+}
+
+#[test]
+fn what_ranks_cannot_do_is_refused_in_one_line() {
+    let told = |arguments: &[&str], status: i32| {
+        let output = residua(arguments);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {told}");
+        assert_eq!(told.lines().count(), 1, "{arguments:?}: {told}");
+        told
+    };
+    let matrix = "poisson2d-64x64.mtx";
+    let direct = told(&["solve", matrix, "--ranks", "2", "--method", "direct"], 3);
+    assert!(
+        direct.starts_with("residua: rank ")
+            && direct.contains("a factorisation is not built for several ranks")
+    );
+    assert!(told(&["solve", "nowhere.mtx", "--ranks", "2"], 3).contains("nowhere.mtx"));
+    told(&["solve", "-", "--ranks", "2"], 2);
+    let few = residua(&["solve", matrix, "--ranks", "2", "--max-iterations", "3"]);
+    assert_eq!(few.status.code(), Some(4));
+}
