@@ -47,13 +47,19 @@ impl<T: Scalar, B: Backend> NearNull<T, B> {
     }
 }
 
+/// The norm of a vector on each aggregate.
+type Norms<T, B> = <B as Backend>::Vec<<T as Scalar>::Real>;
+
+/// P, the nodes of the next level, and the near-null vectors there.
+type Tentative<T, B> = (Csr<T, B>, Nodes, NearNull<T, B>);
+
 /// P with P^H P = I and P `coarse` = `near_null` on all aggregates, the nodes of the next level, and `coarse`.
 pub(super) fn tentative<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
     nodes: &Nodes,
     aggregates: &Aggregates<B>,
     near_null: &NearNull<T, B>,
-) -> Result<(Csr<T, B>, Nodes, NearNull<T, B>)> {
+) -> Result<Tentative<T, B>> {
     match near_null {
         NearNull::One(vector) => {
             let (p, norms) = of_one(backend, aggregates, vector)?;
@@ -72,7 +78,7 @@ fn of_one<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
     aggregates: &Aggregates<B>,
     vector: &B::Slice<T::Real>,
-) -> Result<(Csr<T, B>, B::Vec<T::Real>)> {
+) -> Result<(Csr<T, B>, Norms<T, B>)> {
     let n = B::len(vector);
     // Nodes in an aggregate have an entry.
     let mut lengths = backend.buffer(n + 1)?;

@@ -61,6 +61,10 @@ impl<T: Scalar, B: SolverBackend> Norm<T, B> {
 /// not suit the matrix, and the next method goes on.
 const CONTRACTED: (usize, f64) = (10, 0.5);
 
+/// Where a stage is judged by its slope, it ends if so many times as many iterations are still to be expected: conjugate
+/// gradients become faster on the way, so that a slope promises too little.
+pub(super) const MANY_TIMES: f64 = 4.0;
+
 /// Whether a solve ended in something that another method, another preconditioner or more precision may not meet.
 pub(super) fn is_fault(outcome: &Outcome) -> bool {
     !matches!(
@@ -221,7 +225,9 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let task = Task { a: self.stored.operator(), b, x: &mut *x, left };
             let levels =
                 matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_)) && plan.share.is_some();
-            let (mut begun_with, mut futile) = (f64::INFINITY, false);
+            let (mut begun_with, mut futile, mut creeping) = (f64::INFINITY, false, false);
+            let (mut at_half, mut judged) = ((0, f64::INFINITY), false);
+            let target = self.options.threshold::<T>(1.0);
             let mut report = ready.solve(task, &mut |iteration, norm| {
                 if iteration == 0 {
                     begun_with = norm;
@@ -229,6 +235,20 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 if levels && !is_last && iteration == CONTRACTED.0 && norm > CONTRACTED.1 * begun_with {
                     futile = true;
                     return ControlFlow::Break(());
+                }
+                // A device that runs ahead tells of the last iteration only: that may be a little later.
+                if let Some(judged_at) = plan.judged_at.filter(|_| !is_last && !judged) {
+                    if iteration <= judged_at / 2 {
+                        at_half = (iteration, norm);
+                    }
+                    judged = iteration >= judged_at;
+                    // Iterations that are still to come at the slope of the second half of those so far.
+                    let fell = (at_half.1 / norm).ln().max(f64::MIN_POSITIVE);
+                    let left = (iteration - at_half.0) as f64 * (norm / (target * begun_with)).ln() / fell;
+                    if judged && left > MANY_TIMES * iteration as f64 {
+                        creeping = true;
+                        return ControlFlow::Break(());
+                    }
                 }
                 if iteration > 0 || total.is_none() {
                     return watch.see(0, before + iteration, norm);
@@ -241,6 +261,9 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let remark = ready.remark();
             if futile && report.outcome == Outcome::Interrupted {
                 report.outcome = Outcome::Stagnated;
+            }
+            if creeping && report.outcome == Outcome::Interrupted {
+                report.outcome = Outcome::IterationLimit;
             }
             report.outcome = watch.reason(report.outcome);
             told.outcome = Some(report.outcome);

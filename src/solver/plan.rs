@@ -2,6 +2,7 @@
 
 use super::SolverBackend;
 use super::builder::Builder;
+use super::core::MANY_TIMES;
 use super::forecast::{MORE_PRODUCTS, expected_products, polynomial_may_pay, polynomial_pays};
 use super::hierarchy::{Levels, boxes_pay};
 use super::iterated::Parts;
@@ -106,7 +107,8 @@ const BEFORE_LEVELS: f64 = 100.0;
 
 /// Seconds that a device takes to set multigrid up and for an iteration of conjugate gradients: for any matrix, and for
 /// each unknown (H200, 2026-11-23: 10 ms and 9 us for 64^3 points, 31 ms and 100 us for 128^3, 31 ms and 93 us for a
-/// triangulation of 10^6 points, 190 ms and 346 us for 256^3). Conjugate gradients get this part of the setup's time.
+/// triangulation of 10^6 points, 190 ms and 346 us for 256^3). After this part of the setup's
+/// time the slope of conjugate gradients is judged.
 const DEVICE_SETUP: [f64; 2] = [8e-3, 1.7e-8];
 const DEVICE_ITERATION: [f64; 2] = [5e-6, 6e-11];
 const PART_OF_SETUP: f64 = 0.5;
@@ -227,6 +229,9 @@ impl<B: SolverBackend> Planner<'_, B> {
                 _ => None,
             };
             plan.share = most.map(|most| (most / self.options.iteration_limit(n) as f64).min(1.0));
+            if !matches!(name, Name::Multigrid(_)) && self.may_go_on_with_levels(n) {
+                plan.judged_at = Self::judged_at(n);
+            }
         }
         let parts = Parts { setup, method, name, options: self.options };
         let mut stages = vec![Stage::new(plan, iterated(self.backend, parts)?)];
@@ -258,11 +263,14 @@ impl<B: SolverBackend> Planner<'_, B> {
 
     /// Iterations of conjugate gradients before multigrid's turn.
     fn before_levels(n: usize) -> f64 {
-        if !<B as PreconditionSteps>::BYTES_TELL {
-            return BEFORE_LEVELS;
-        }
+        Self::judged_at(n).map_or(BEFORE_LEVELS, |judged_at| MANY_TIMES * judged_at as f64)
+    }
+
+    /// The iteration of conjugate gradients on a device at which their slope decides.
+    fn judged_at(n: usize) -> Option<usize> {
         let seconds = |[fixed, each]: [f64; 2]| fixed + each * n as f64;
-        PART_OF_SETUP * seconds(DEVICE_SETUP) / seconds(DEVICE_ITERATION)
+        let iterations = PART_OF_SETUP * seconds(DEVICE_SETUP) / seconds(DEVICE_ITERATION);
+        <B as PreconditionSteps>::BYTES_TELL.then_some(iterations as usize)
     }
 
     /// The methods behind the first, where none was named.
@@ -459,7 +467,16 @@ impl<B: SolverBackend> Planner<'_, B> {
             }
             _ => products,
         };
-        Plan { method: self.first(), preconditioner, precision, why, iterations, share: None, flops: None }
+        Plan {
+            method: self.first(),
+            preconditioner,
+            precision,
+            why,
+            iterations,
+            share: None,
+            judged_at: None,
+            flops: None,
+        }
     }
 
     /// Products with a matrix of `n` rows that are to be expected.

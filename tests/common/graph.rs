@@ -2,7 +2,7 @@
 //! twins.
 
 #[path = "collection.rs"]
-mod collection;
+pub mod collection;
 
 use crate::random::Random;
 use num_complex::Complex;

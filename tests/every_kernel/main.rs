@@ -11,9 +11,6 @@ mod assembly;
 #[allow(dead_code)]
 #[path = "../common/backend.rs"]
 mod backend;
-#[allow(dead_code)]
-#[path = "../common/collection.rs"]
-mod collection;
 #[path = "../common/formats/mod.rs"]
 mod formats;
 #[allow(dead_code)]
@@ -50,6 +47,7 @@ mod graphs;
 mod solving;
 mod stored;
 
+use graph::collection;
 use residua::Cuda;
 use residua::backend::cuda::compile::SOURCES;
 use std::collections::BTreeSet;
