@@ -15,6 +15,10 @@ impl Sink {
     /// Checks that a result can be put there, without touching what is there.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let sink = Self { path: path.to_path_buf() };
+        if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("npz")) {
+            let what = "archives of NumPy's are read but not written: write .npy (full arrays) or .mtx";
+            return Err(Failure::Usage(format!("{}: {what}", path.display())));
+        }
         // Opening and closing a pipe would end it for its reader.
         if path.metadata().map_or(true, |data| data.is_file() || data.is_dir()) {
             Output::create(path)?;

@@ -186,3 +186,14 @@ fn broken_files_are_refused_by_name_and_cause() {
     f.write("damaged.tar", damaged);
     assert!(f.fails(3, "info damaged.tar").stderr.contains("checksum"));
 }
+
+#[test]
+fn a_result_named_npz_is_refused_before_the_work() {
+    let folder = Folder::new();
+    folder.write("a.mtx", TEXT);
+    for line in ["convert a.mtx b.npz", "solve a.mtx -o x.npz"] {
+        let run = folder.fails(2, line);
+        assert!(run.stderr.contains("read but not written"), "{}", run.stderr);
+    }
+    assert_eq!(folder.names(), ["a.mtx"]);
+}
