@@ -6,17 +6,14 @@
 //
 // Sources: Kelley and Rajamanickam, IPDPS 2022 (independent sets); Vanek, Mandel and Brezina, Computing 56 (1996).
 //
-// Constants: OFFSET (of the graph), THREADS.
+// Constants: OFFSET (of the graph), MOST_OF_BLOCK (unknowns of a block at most), THREADS.
 #include "mixing.cuh"
+#include "nodes.cuh"
 
 typedef OFFSET I;
 
-constexpr u32 NO_GROUP = 0xffffffffu;
 constexpr u64 MEMBER = 0, NOT_ASKED = 1, OUT = ~0ull;
-constexpr u32 MOST_OF_BLOCK = 12;
 constexpr f32 ALIKE = 1e-5f;
-
-#define EACH(i, n) for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < (n); i += u64(gridDim.x) * THREADS)
 
 DEVICE u64 priority(u64 node, u64 round) {
     const u64 random = mixed(mixed(node) + round * 0x9e3779b97f4a7c15ull);

@@ -2,38 +2,21 @@
 // what smooths it, scales and blocks for smoothing. src/backend/coarsen.rs says what each step does. A thread takes a
 // row, in the order of its entries, so that sums have the bits that the host gets.
 //
-// Constants: SCALAR, OFFSET (of A), TARGET (of the graph, or what is written), WARPS (of a block for dense blocks), THREADS.
+// Constants: SCALAR, OFFSET (of A), TARGET (of the graph, or what is written), WARPS (of a block of threads for dense
+// blocks), MOST_OF_BLOCK (unknowns of a dense block at most), THREADS.
 #include "columns.cuh"
-#include "complex.cuh"
+#include "nodes.cuh"
+#include "scalars.cuh"
 
 typedef SCALAR T;
 typedef real_of<T>::type R;
 typedef OFFSET I;
 typedef TARGET J;
 
-constexpr u32 NO_GROUP = 0xffffffffu;
-constexpr u32 MOST_OF_BLOCK = 12;
 constexpr f64 SMALLEST_LUMPED = 0.3;
 
-#define EACH(i, n) for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < (n); i += u64(gridDim.x) * THREADS)
-
-template <typename A> DEVICE auto real_part(A a) {
-    if constexpr (is_complex<A>::value) return a.re;
-    else return a;
-}
-template <typename A> DEVICE A from_real(R re) {
-    if constexpr (is_complex<A>::value) return {re, 0};
-    else return re;
-}
-
-// |a| as the host has it.
-template <typename A> DEVICE R magnitude_of(A a) {
-    if constexpr (is_complex<A>::value) return R(hypot(a.re, a.im));
-    else return a < 0 ? -a : a;
-}
-
 DEVICE bool is_strong(R threshold, const R* largest, u64 i, u64 j, T value) {
-    const R size = magnitude_of(value), smaller = min(largest[i], largest[j]);
+    const R size = magnitude(value), smaller = min(largest[i], largest[j]);
     return size > 0 && size >= threshold * smaller;
 }
 
@@ -43,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         R most = 0;
         for (u64 at = offsets[i]; at < offsets[i + 1]; at++)
             if (columns[at] != i) {
-                const R size = magnitude_of(values[at]);
+                const R size = magnitude(values[at]);
                 if (size > most) most = size;
             }
         largest[i] = most;
@@ -72,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             const u64 j = columns[at];
             if (j == i || !is_strong(threshold, largest, i, j, values[at])) continue;
             neighbours[place] = u32(j);
-            weights[place++] = f32(magnitude_of(values[at]) / largest[i]);
+            weights[place++] = f32(magnitude(values[at]) / largest[i]);
         }
     }
 }
@@ -101,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         indices[at_diagonal] = u32(i);
         damped[at_diagonal] = diagonal;
         R sum = 0;
-        for (u64 at = begin; at < end; at++) sum += magnitude_of(damped[at]);
+        for (u64 at = begin; at < end; at++) sum += magnitude(damped[at]);
         const T scale = from_real<T>(sum > 0 ? -omega / sum : R(0));
         for (u64 at = begin; at < end; at++) damped[at] = damped[at] * scale;
         damped[at_diagonal] = damped[at_diagonal] + from_real<T>(R(1));
@@ -150,13 +133,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         f64 sum = 0, strongest = 0;
         for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
             const u64 j = columns[at];
-            const f64 scaled = f64(magnitude_of(values[at])) * scales[j];
+            const f64 scaled = f64(magnitude(values[at])) * scales[j];
             sum += scaled;
             if (j != i) strongest = max(strongest, scaled * scales[i]);
         }
         count += strongest > threshold;
         const R inverse = R(scales[i] / sum);
-        sums[i] = inverse - inverse == 0 ? inverse : R(0);
+        sums[i] = finite(inverse) ? inverse : R(0);
     }
     count = warp_sum(count);
     if (lane_id() == 0 && count) atomicAdd(strong, count);
@@ -166,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     scaled_magnitudes(u64 n, const I* offsets, const u32* columns, const T* values, const f64* scales, f32* weights) {
     EACH(i, n)
         for (u64 at = offsets[i]; at < offsets[i + 1]; at++)
-            weights[at] = f32(f64(magnitude_of(values[at])) * scales[i] * scales[columns[at]]);
+            weights[at] = f32(f64(magnitude(values[at])) * scales[i] * scales[columns[at]]);
 }
 
 // A warp takes a block: lane i owns row i of it.
@@ -186,13 +169,13 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
             for (u64 at = offsets[row]; at < offsets[row + 1]; at++) {
                 const u32 column = columns[at], place = first_from(members, first, first + size, column);
                 if (place < first + size && members[place] == column) a[lane * WIDTH + place - first] = values[at];
-                else outside += f64(magnitude_of(values[at])) * scales[column];
+                else outside += f64(magnitude(values[at])) * scales[column];
             }
             if (scales[row] > 0) a[lane * WIDTH + lane] = a[lane * WIDTH + lane] + from_real<T>(R(outside / scales[row]));
         }
         __syncwarp();
         R largest = 0;
-        for (u32 i = 0; i < size; i++) largest = max(largest, magnitude_of(a[i * WIDTH + i]));
+        for (u32 i = 0; i < size; i++) largest = max(largest, magnitude(a[i * WIDTH + i]));
         const R epsilon = sizeof(R) == 8 ? R(2.220446049250313e-16) : R(1.1920929e-7f), smallest = largest * epsilon * R(size);
         for (u32 p = 0; p < size; p++) {
             const R pivot = real_part(a[p * WIDTH + p]);

@@ -1,43 +1,19 @@
-//! Steps of algebraic multigrid's setup where each unknown is a node: strong couplings, independent sets, aggregates,
-//! the prolongation, and blocks of strongly coupled unknowns.
+//! Steps of algebraic multigrid's setup where each unknown is a node: strong couplings, the prolongation, and inverses of
+//! blocks. How nodes are grouped is in `grouping`.
 
-use super::{CsrParts, CsrPattern, OffsetsRef, SparseProducts};
+use super::{CsrParts, CsrPattern, GroupingSteps, OffsetsRef, SparseProducts};
 use crate::error::Result;
 use crate::scalar::Scalar;
-
-/// In no group: a node without an aggregate, or without a partner.
-pub const NO_GROUP: u32 = u32::MAX;
-
-/// States of a node of an independent set at distance two; what lies between is undecided, and tells the priority.
-#[derive(Debug)]
-pub struct NodeState;
-
-impl NodeState {
-    /// Has joined the set.
-    pub const MEMBER: u64 = 0;
-    /// Cannot join, or is no candidate.
-    pub const OUT: u64 = u64::MAX;
-    /// Stands for the smallest state beside a node that is no candidate: smaller than any priority.
-    pub const NOT_ASKED: u64 = 1;
-}
-
-/// Unknowns of a block at most.
-pub const MOST_OF_BLOCK: u32 = 12;
-
-/// Sums of weights that differ by a smaller part are the same: couplings that are equal on paper.
-pub const ALIKE: f32 = 1e-5;
 
 /// A diagonal entry that lumping would leave smaller than this part of what it was stays as it was.
 pub const SMALLEST_LUMPED: f64 = 0.3;
 
-/// Steps between a matrix and its aggregates. Each is one pass over nodes or rows, in which each node reads what others
-/// were before the pass, so that results depend neither on the order of work nor on the backend. Arrays have an element
-/// for each node; where another length is named, it is that. Graphs are matrices of weights in compressed rows, whose
-/// entries (i, i) are passed over.
+/// Steps between a matrix and the one of the next level. Each is one pass over rows, and results do not depend on the
+/// backend. Arrays have an element for each row; where another length is named, it is that.
 ///
 /// Every method fails when the device fails, and waits for nothing.
 #[allow(clippy::missing_errors_doc)]
-pub trait CoarseningSteps: SparseProducts {
+pub trait CoarseningSteps: SparseProducts + GroupingSteps {
     /// `largest[i]` = the largest |a_ij| with j not i.
     fn largest_couplings<V: Scalar>(
         &self,
@@ -76,85 +52,6 @@ pub trait CoarseningSteps: SparseProducts {
         omega: V::Real,
         indices: &mut Self::Slice<u32>,
         values: &mut Self::Slice<V>,
-    ) -> Result<()>;
-
-    /// `flags[i]` = 1 where node i is in no group and has a neighbour, else 0. `flags` has one element more, which
-    /// becomes 0.
-    fn ungrouped(
-        &self,
-        graph: CsrPattern<'_, Self>,
-        group: &Self::Slice<u32>,
-        flags: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
-    /// The start of an independent set among the nodes whose flag is 1: a priority as the state of each, [`NodeState::OUT`] for
-    /// others; and what [`CoarseningSteps::independent_least`] begins with.
-    fn independent_start(
-        &self,
-        flags: &Self::Slice<u32>,
-        state: &mut Self::Slice<u64>,
-        smallest: &mut Self::Slice<u64>,
-    ) -> Result<()>;
-
-    /// `smallest[i]` = the smallest state among i and its neighbours, [`NodeState::OUT`] where a member is among them. It stays
-    /// where it is [`NodeState::OUT`] or [`NodeState::NOT_ASKED`].
-    fn independent_least(
-        &self,
-        graph: CsrPattern<'_, Self>,
-        state: &Self::Slice<u64>,
-        smallest: &mut Self::Slice<u64>,
-    ) -> Result<()>;
-
-    /// Undecided nodes whose state is the smallest two steps away become members; those with a member there are out;
-    /// others get a priority of the round. `undecided[0]` becomes the number of the last.
-    fn independent_decide(
-        &self,
-        graph: CsrPattern<'_, Self>,
-        smallest: &Self::Slice<u64>,
-        round: u64,
-        state: &mut Self::Slice<u64>,
-        undecided: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
-    /// `flags[i]` = 1 where node i is a member and at least `least` of its neighbours are in no group. `flags` has one
-    /// element more, which becomes 0.
-    fn group_roots(
-        &self,
-        graph: CsrPattern<'_, Self>,
-        group: &Self::Slice<u32>,
-        state: &Self::Slice<u64>,
-        least: u32,
-        flags: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
-    /// Roots, whose flags are 1, get group `first` + `places[i]`; nodes in no group that of their first neighbour which
-    /// is a root.
-    fn gather_groups(
-        &self,
-        graph: CsrPattern<'_, Self>,
-        flags: &Self::Slice<u32>,
-        places: &Self::Slice<u32>,
-        first: u32,
-        group: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
-    /// `sizes[k]` = the sum over group k of `weights`, or of ones. The last element, behind those of all groups, becomes
-    /// the sum over all groups.
-    fn group_sizes(
-        &self,
-        group: &Self::Slice<u32>,
-        weights: Option<&Self::Slice<u32>>,
-        sizes: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
-    /// Nodes in no group join the group to which their weights are the largest in sum, the smaller one of two alike
-    /// ([`ALIKE`]), and none that has twice the mean size already where there is another. `before` is `group` before.
-    fn join_groups(
-        &self,
-        graph: CsrParts<'_, f32, Self>,
-        before: &Self::Slice<u32>,
-        sizes: &Self::Slice<u32>,
-        group: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
     /// The entries of the matrix that takes a group's value times `vector` to its nodes; `offsets` counts nodes in
@@ -208,84 +105,9 @@ pub trait CoarseningSteps: SparseProducts {
         weights: &mut Self::Slice<f32>,
     ) -> Result<()>;
 
-    /// `best[i]` = the neighbour that a node without a partner prefers among those without: the largest weight in steps
-    /// of powers of two, so that chains of slowly growing weights do not wait for their end, then bits of the round that
-    /// look random, the same seen from both ends. Both together have [`MOST_OF_BLOCK`] unknowns at most.
-    fn preferred_partners(
-        &self,
-        graph: CsrParts<'_, f32, Self>,
-        sizes: &Self::Slice<u32>,
-        partner: &Self::Slice<u32>,
-        round: u64,
-        best: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
-    /// Nodes that prefer each other become partners. `found[0]` becomes their number.
-    fn agree(
-        &self,
-        best: &Self::Slice<u32>,
-        partner: &mut Self::Slice<u32>,
-        found: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
-    /// `flags[i]` = 1 where node i has a partner of a larger number. `flags` has one element more, which becomes 0.
-    fn pair_flags(&self, partner: &Self::Slice<u32>, flags: &mut Self::Slice<u32>) -> Result<()>;
-
-    /// Partners get the place of the smaller number as their group, others [`NO_GROUP`].
-    fn pair_groups(
-        &self,
-        partner: &Self::Slice<u32>,
-        places: &Self::Slice<u32>,
-        group: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
-    /// Each node in no group chooses the group of the neighbour with the largest weight among groups with room for it,
-    /// and bids for it: `bids[i]` is larger for a larger weight, then for a smaller number, and 0 where it chooses none;
-    /// `highest[k]`, zero before, becomes the highest bid for group k.
-    #[allow(clippy::too_many_arguments)]
-    fn bid_for_groups(
-        &self,
-        graph: CsrParts<'_, f32, Self>,
-        group: &Self::Slice<u32>,
-        weights: &Self::Slice<u32>,
-        sizes: &Self::Slice<u32>,
-        bids: &mut Self::Slice<u64>,
-        choice: &mut Self::Slice<u32>,
-        highest: &mut Self::Slice<u64>,
-    ) -> Result<()>;
-
-    /// Nodes whose bid is the highest join the group that they chose, and its size grows by their weight.
-    fn accept_bids(
-        &self,
-        bids: &Self::Slice<u64>,
-        choice: &Self::Slice<u32>,
-        highest: &Self::Slice<u64>,
-        weights: &Self::Slice<u32>,
-        group: &mut Self::Slice<u32>,
-        sizes: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
-    /// `flags[i]` = 1 where node i is in a group, or in none if not `grouped`, else 0. `flags` has one element more, which
-    /// becomes 0.
-    fn group_flags(
-        &self,
-        group: &Self::Slice<u32>,
-        grouped: bool,
-        flags: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
-    /// Where a flag is 1, the group becomes `first` + `places[i]`.
-    fn number_groups(
-        &self,
-        flags: &Self::Slice<u32>,
-        places: &Self::Slice<u32>,
-        first: u32,
-        group: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
     /// The inverses of A's blocks, each with the sums of the magnitudes of what is outside of it added to its diagonal
     /// (in units in which A's diagonal is one), as a matrix: row i of it, at `offsets`, has the members of i's block as
-    /// columns. `members` has the members of each block, [`MOST_OF_BLOCK`] at most, in its rows.
+    /// columns. `members` has the members of each block, [`MOST_OF_BLOCK`](super::MOST_OF_BLOCK) at most, in its rows.
     #[allow(clippy::too_many_arguments)]
     fn group_inverses<V: Scalar>(
         &self,
@@ -296,12 +118,4 @@ pub trait CoarseningSteps: SparseProducts {
         indices: &mut Self::Slice<u32>,
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
-}
-
-/// A priority of the round for a node, no two alike: bits that look random, then the node's number.
-pub(crate) fn independent_priority(node: usize, round: u64) -> u64 {
-    use crate::mixing::mixed;
-    let random = mixed(mixed(node as u64).wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-    // 32 bits at most for the number; none of the constants.
-    ((random >> 33) + 1) << 32 | node as u64
 }

@@ -30,6 +30,7 @@ mod convert;
 pub mod cuda;
 mod graph;
 mod grid;
+mod grouping;
 pub mod host;
 mod krylov;
 mod layout;
@@ -43,8 +44,7 @@ mod sparse;
 mod vector;
 
 pub use burst::{CgBurst, Derived};
-pub(crate) use coarsen::independent_priority;
-pub use coarsen::{ALIKE, CoarseningSteps, MOST_OF_BLOCK, NO_GROUP, NodeState, SMALLEST_LUMPED};
+pub use coarsen::{CoarseningSteps, SMALLEST_LUMPED};
 pub use communicator::{Alone, Communicator, ExchangePlan, Space};
 pub use convert::{Conversions, DiaFill, Diagonals};
 #[cfg(feature = "cuda")]
@@ -53,6 +53,8 @@ pub use graph::{
     FirstSweeps, GraphParts, GraphSteps, OrderingPrice, PEERS_ONE_IN, Roots, Sweep, UNREACHED, priority,
 };
 pub use grid::{Grid, GridMatrix, GridSteps, NEIGHBOURS, Neighbours, grid_values};
+pub(crate) use grouping::independent_priority;
+pub use grouping::{ALIKE, GroupingSteps, MOST_OF_BLOCK, NO_GROUP, NodeState};
 pub use host::{Host, Parts};
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;

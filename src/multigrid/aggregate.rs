@@ -1,7 +1,7 @@
 //! Aggregates: the nodes that one node of the next level stands for.
 
 use super::independent::independent_at_distance_two;
-use crate::backend::{Backend, CoarseningSteps, NO_GROUP};
+use crate::backend::{Backend, GroupingSteps, NO_GROUP};
 use crate::error::Result;
 use crate::matrix::Csr;
 
@@ -15,7 +15,7 @@ pub(super) struct Aggregates<B: Backend> {
     pub(super) count: usize,
 }
 
-impl<B: CoarseningSteps> Aggregates<B> {
+impl<B: GroupingSteps> Aggregates<B> {
     /// Each member of an independent set at distance two with its neighbours is an aggregate. Among those who are left
     /// (they have a neighbour in one) the same is done once more, where at least three come together. The others join
     /// the aggregate to which they are coupled most strongly, the smaller one of two alike, and none that has twice the

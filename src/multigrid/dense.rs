@@ -77,7 +77,7 @@ fn stored<T: Scalar>(n: usize, values: Vec<T>) -> Result<Csr<T>> {
 }
 
 /// The same of the matrix in `rows`, where its factor is left.
-pub(super) fn inverse_of<T: Scalar>(rows: &mut [T], n: usize) -> Result<Vec<T>> {
+fn inverse_of<T: Scalar>(rows: &mut [T], n: usize) -> Result<Vec<T>> {
     let largest = (0..n).fold(T::Real::zero(), |most, i| Float::max(most, rows[i * n + i].abs()));
     let smallest = largest * <T::Real as Float>::epsilon() * T::Real::from_f64(n as f64);
     // Row by row, l_ij = (a_ij - sum over k < j of l_ik conj(l_jk)) / l_jj: rows are contiguous.

@@ -1,6 +1,6 @@
 //! Independent sets at distance two: no two members are neighbours or have a neighbour in common.
 
-use crate::backend::{CoarseningSteps, CsrPattern};
+use crate::backend::{CsrPattern, GroupingSteps};
 use crate::error::Result;
 
 /// On a symmetric graph a few rounds decide all. One that is not symmetric may have nodes that wait for each other:
@@ -11,7 +11,7 @@ const ROUNDS: u64 = 64;
 /// the graph of candidates (Kelley and Rajamanickam, Parallel, portable algorithms for distance-2 maximal independent set
 /// and graph coarsening, IPDPS 2022). In each round a node joins whose priority is the smallest among all nodes two steps
 /// away. The rounds see each other's results only, so the set does not depend on the order of work.
-pub(super) fn independent_at_distance_two<B: CoarseningSteps>(
+pub(super) fn independent_at_distance_two<B: GroupingSteps>(
     backend: &B,
     graph: CsrPattern<'_, B>,
     candidates: &B::Slice<u32>,

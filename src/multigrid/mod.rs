@@ -188,11 +188,13 @@ fn checked<T: Scalar, B: CoarseningSteps + PreconditionSteps>(
     a: &Csr<T, B>,
 ) -> Result<Csr<T, B>> {
     Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
-    // A magnitude that is infinite or NaN makes the sum so; a sum that overflows leads to the same end.
+    // One pass where the matrix lies: squares that overflow are looked at one by one.
     let mut sum = backend.zeros::<T::Real>(1)?;
     backend.norm2_squared(a.parts().values, &mut sum)?;
-    if !num_traits::Float::is_finite(backend.value(&sum)?) {
-        return Err(Error::InvalidMatrix("an entry is infinite or NaN, or too large to be squared".into()));
+    let finite = num_traits::Float::is_finite(backend.value(&sum)?)
+        || backend.download(a.parts().values)?.into_iter().all(Scalar::is_finite);
+    if !finite {
+        return Err(Error::InvalidMatrix("an entry is infinite or NaN".into()));
     }
     a.copied(backend)
 }
@@ -314,10 +316,7 @@ impl<T: Scalar, B: PreconditionSteps + Products + GridSteps + CoarseningSteps> P
             return Ok(());
         }
         let hierarchy = Hierarchy::again(backend, checked(backend, a)?, &self.plans, &self.options)?;
-        let plans = std::mem::take(&mut self.plans);
-        let fresh = Self::finish(backend, hierarchy, self.options.clone());
-        self.plans = plans;
-        let Self { cycle, facts, .. } = fresh?;
+        let Self { cycle, facts, .. } = Self::finish(backend, hierarchy, self.options.clone())?;
         (self.cycle, self.facts) = (cycle, facts);
         Ok(())
     }

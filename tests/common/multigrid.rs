@@ -229,6 +229,10 @@ pub fn small_and_strange<B: Able>(backend: &B) {
     assert!(of(&generate::tridiagonal(3001).unwrap()).unwrap() < 25);
     let infinite = Csr::from_diagonal(vec![1.0, f64::INFINITY]).unwrap();
     assert!(matches!(of(&infinite), Err(Error::InvalidMatrix(_))));
+    // Entries whose squares overflow are finite all the same.
+    let large = generate::poisson2d(40, 40).unwrap().map(|value: f64| value * 1e160);
+    let large = large.to_backend(backend).unwrap();
+    Multigrid::new(backend, &large, &options().boxes(false).narrow(false)).unwrap();
     let wide = Csr::from_parts(1, 2, vec![0, 1], vec![1], vec![1.0]).unwrap();
     assert!(matches!(of(&wide), Err(Error::Dimension { .. })));
     let a = generate::poisson2d(4, 4).unwrap().to_backend(backend).unwrap();

@@ -46,6 +46,7 @@ mod driver;
 mod generate;
 mod graph;
 mod grid;
+mod grouping;
 mod info;
 mod inverse;
 mod krylov;

@@ -286,7 +286,7 @@ impl SparseProducts for Cuda {
                 with_offsets!(offsets.as_ref(), to => {
                     for class in policy::CLASSES {
                         let Some(rows) = dealt.rows(class) else { continue };
-                        let (shape, count) = (policy::product_rows(chip, class, rows.len()), rows.len() as u64);
+                        let (shape, count) = (policy::product_values(chip, class, rows.len()), rows.len() as u64);
                         kernel::product_rows(
                             *self, shape, count, rows, of_a, a.indices, a.values, of_b, b.indices, b.values, to,
                             &mut indices, &mut values,

@@ -11,6 +11,7 @@ mod coarsen;
 mod convert;
 mod graph;
 mod grid;
+mod grouping;
 mod histogram;
 mod krylov;
 mod linear_update;

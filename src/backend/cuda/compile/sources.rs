@@ -132,6 +132,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "lookback.cuh",
     "mixing.cuh",
     "narrow.cuh",
+    "nodes.cuh",
     "open_run.cuh",
     "posts.cuh",
     "product.cuh",

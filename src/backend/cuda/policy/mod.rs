@@ -58,7 +58,7 @@ pub(super) use sources::{
 };
 pub(super) use sparse::{
     CLASSES, ROWS_BY_LENGTH, VALUES_BY_LENGTH, block_of_rows, group_blocks, long_values, product_lengths,
-    product_rows, product_values, row_threads,
+    product_values, row_threads,
 };
 pub(super) use swept::{
     NARROW_BANDS, SWEPT_FEW, band_height, put_few_in_order, put_in_order, room_for_notes, sweep, swept,

@@ -1,6 +1,7 @@
 //! Sparse products of matrices: how rows are dealt to lanes.
 
 use super::{Shape, Unit};
+use crate::backend::MOST_OF_BLOCK;
 use crate::backend::cuda::chip::Chip;
 
 const THREADS: u32 = 256;
@@ -34,8 +35,9 @@ const PARTS: u32 = 16;
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let class = usize::from(unit.size_class() == CLASSES[1]);
     match unit.source() {
-        "spadd.cu" | "aggregate.cu" => vec![("THREADS", THREADS)],
-        "coarsen.cu" => vec![("THREADS", THREADS), ("WARPS", WARPS)],
+        "spadd.cu" => vec![("THREADS", THREADS)],
+        "aggregate.cu" => vec![("THREADS", THREADS), ("MOST_OF_BLOCK", MOST_OF_BLOCK)],
+        "coarsen.cu" => vec![("THREADS", THREADS), ("WARPS", WARPS), ("MOST_OF_BLOCK", MOST_OF_BLOCK)],
         "spgemm_long.cu" => vec![("THREADS", THREADS), ("WORDS", WORDS)],
         "spgemm_values.cu" => vec![
             ("THREADS", VALUE_THREADS),
@@ -73,12 +75,7 @@ pub(in crate::backend::cuda) fn product_lengths(chip: Chip, class: u32, rows: us
     striding(chip, rows, GROUPS[usize::from(class == CLASSES[1])], THREADS).class(class)
 }
 
-/// The same for their columns and values.
-pub(in crate::backend::cuda) fn product_rows(chip: Chip, class: u32, rows: usize) -> Shape {
-    product_values(chip, class, rows)
-}
-
-/// The same for their values.
+/// The same for their columns and values, or values alone.
 pub(in crate::backend::cuda) fn product_values(chip: Chip, class: u32, rows: usize) -> Shape {
     striding(chip, rows, GROUPS[usize::from(class == CLASSES[1])], VALUE_THREADS).class(class)
 }

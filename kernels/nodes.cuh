@@ -1,0 +1,10 @@
+// What steps over nodes have in common: a thread takes a node at a time.
+//
+// Constants: THREADS.
+#pragma once
+#include "common.cuh"
+
+// In no group.
+constexpr u32 NO_GROUP = 0xffffffffu;
+
+#define EACH(i, n) for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < (n); i += u64(gridDim.x) * THREADS)
