@@ -63,8 +63,8 @@ pub(crate) fn is_complex(path: &Path) -> Result<bool, Failure> {
 
 /// Whether a right-hand side came with the matrix and holds complex numbers.
 pub(crate) fn came_complex(path: &Path) -> Result<bool, Failure> {
-    let came = files::right_hand_side(path).about(path)?;
-    Ok(came.is_some_and(|(_, header)| header.field() == Field::Complex))
+    let came = files::right_hand_side_header(path).about(path)?;
+    Ok(came.is_some_and(|header| header.field() == Field::Complex))
 }
 
 /// Writes a matrix, its symmetric kind found out.

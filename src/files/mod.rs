@@ -136,36 +136,38 @@ pub fn reading<T: Scalar>(path: impl Into<PathBuf>, options: ReadOptions) -> Rea
     Reading::at_once(path.clone(), move || read_triplets(&path, &options))
 }
 
-/// The name and header of the right-hand side that came with the matrix, if one did.
+/// What a file says of the right-hand side that came with the matrix, if one did.
 ///
 /// # Errors
 /// Where the file cannot be read.
-pub fn right_hand_side(path: impl AsRef<Path>) -> Result<Option<(String, Header)>> {
+pub fn right_hand_side_header(path: impl AsRef<Path>) -> Result<Option<Header>> {
     let path = path.as_ref();
-    Ok(match kind(path)? {
-        Kind::Tar => match tar::right_hand_side(path)? {
-            Some((name, source)) => Some((name, market::header_of(source)?)),
-            None => None,
-        },
-        Kind::Petsc => petsc::read(path, open(path)?.0, true)?
-            .map(|b| (format!("{}: the vector behind the matrix", path.display()), b.header)),
-        _ => None,
-    })
+    match kind(path)? {
+        Kind::Tar => tar::right_hand_side(path)?.map(|(_, source)| market::header_of(source)).transpose(),
+        Kind::Petsc => Ok(petsc::read(path, open(path)?.0, true)?.map(|b| b.header)),
+        _ => Ok(None),
+    }
 }
 
-/// Reads the right-hand side that came with the matrix.
+/// Reads the right-hand side that came with the matrix, if one did; and its name.
 ///
 /// # Errors
-/// Where there is none, or as [`read_dense`].
-pub fn read_right_hand_side<T: Scalar>(
+/// As [`read_dense`].
+pub fn right_hand_side<T: Scalar>(
     path: impl AsRef<Path>,
     options: &ReadOptions,
-) -> Result<DenseFile<T>> {
+) -> Result<Option<(String, DenseFile<T>)>> {
     let path = path.as_ref();
-    let none = || Error::InvalidArgument(format!("{}: no right-hand side came with it", path.display()));
     match kind(path)? {
-        Kind::Tar => market::dense_of(tar::right_hand_side(path)?.ok_or_else(none)?.1, options),
-        Kind::Petsc => petsc::read(path, open(path)?.0, true)?.ok_or_else(none)?.dense(path, options),
-        _ => Err(none()),
+        Kind::Tar => {
+            let Some((name, source)) = tar::right_hand_side(path)? else { return Ok(None) };
+            Ok(Some((name, market::dense_of(source, options)?)))
+        }
+        Kind::Petsc => {
+            let Some(b) = petsc::read(path, open(path)?.0, true)? else { return Ok(None) };
+            let name = format!("{}: the vector behind the matrix", path.display());
+            Ok(Some((name, b.dense(path, options)?)))
+        }
+        _ => Ok(None),
     }
 }

@@ -80,9 +80,8 @@ pub(super) fn make<T: Scalar, B: Products>(
     matrix: &Path,
 ) -> Result<RightHandSides<T, B>, Failure> {
     if named.is_none()
-        && let Some((name, _)) = files::right_hand_side(matrix).about(matrix)?
+        && let Some((name, file)) = files::right_hand_side(matrix, &ReadOptions::default()).about(matrix)?
     {
-        let file = files::read_right_hand_side(matrix, &ReadOptions::default()).about(matrix)?;
         let mut read = columns(file, Path::new(&name), matrix, a.rows())?;
         read.words += ", which came with the matrix";
         return Ok(read);
