@@ -22,6 +22,16 @@ pub struct ExchangePlan {
     pub receive: Vec<usize>,
 }
 
+impl ExchangePlan {
+    /// Refuses a plan for another number of parts, or for so many entries to send and to receive.
+    pub(crate) fn check(&self, parts: usize, send: usize, halo: usize) -> Result<()> {
+        Error::check_dimension("parts to send to", parts, self.send.len())?;
+        Error::check_dimension("parts to receive from", parts, self.receive.len())?;
+        Error::check_dimension("entries to send", self.send.iter().sum(), send)?;
+        Error::check_dimension("entries to receive", self.receive.iter().sum(), halo)
+    }
+}
+
 /// What the parts of spread vectors do together. All parts call the same functions in the same order.
 pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
     /// Whether there is only one part: then sums need nobody, and fused steps that add up by themselves are right.

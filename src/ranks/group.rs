@@ -250,10 +250,7 @@ impl Communicator<Host> for Group {
         send: &[T],
         halo: &mut [T],
     ) -> Result<()> {
-        Error::check_dimension("ranks to send to", self.ranks(), plan.send.len())?;
-        Error::check_dimension("ranks to receive from", self.ranks(), plan.receive.len())?;
-        Error::check_dimension("entries to send", plan.send.iter().sum(), send.len())?;
-        Error::check_dimension("entries to receive", plan.receive.iter().sum(), halo.len())?;
+        plan.check(self.ranks(), send.len(), halo.len())?;
         let send: Vec<&[u8]> = pieces(send, &plan.send).into_iter().map(bytes).collect();
         let mut receive: Vec<&mut [u8]> =
             pieces_mut(halo, &plan.receive).into_iter().map(bytes_mut).collect();

@@ -61,9 +61,20 @@ impl<T: Scalar, B: SolverBackend> Norm<T, B> {
 /// not suit the matrix, and the next method goes on.
 const CONTRACTED: (usize, f64) = (10, 0.5);
 
-/// Where a stage is judged by its slope, it ends if so many times as many iterations are still to be expected: conjugate
-/// gradients become faster on the way, so that a slope promises too little.
-pub(super) const MANY_TIMES: f64 = 4.0;
+/// ||r|| / (||A|| ||x|| + ||b||), where the norm of A is known and all is finite.
+pub(super) fn backward_error(
+    report: &Report,
+    norm: Option<f64>,
+    length: impl FnOnce() -> Result<f64>,
+) -> Result<Option<f64>> {
+    let (residual, relative) = (report.residual_norm, report.relative_residual);
+    if residual == 0.0 {
+        return Ok(Some(0.0));
+    }
+    let Some(norm) = norm.filter(|_| residual.is_finite() && relative > 0.0) else { return Ok(None) };
+    let error = residual / (norm * length()? + residual / relative);
+    Ok(Some(error).filter(|error| error.is_finite()))
+}
 
 /// Whether a solve ended in something that another method, another preconditioner or more precision may not meet.
 pub(super) fn is_fault(outcome: &Outcome) -> bool {
@@ -118,22 +129,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let told = self.stages.iter().map(|Stage { plan, ready }| {
             let each = ready.as_ref().map_or(0.0, |ready| ready.bytes(a));
             let bytes = plan.iterations as f64 * each;
-            StageReport {
-                method: plan.method,
-                preconditioner: plan.preconditioner,
-                precision: plan.precision,
-                why: plan.why,
-                predicted_iterations: plan.iterations,
-                predicted_bytes: bytes,
-                predicted_seconds: bytes / bandwidth,
-                outcome: None,
-                refused: None,
-                remark: None,
-                iterations: 0,
-                bytes: 0.0,
-                seconds: 0.0,
-                relative_residual: None,
-            }
+            let what = (plan.method, plan.preconditioner, plan.precision);
+            StageReport::listed(what, plan.why, (plan.iterations, bytes, bytes / bandwidth))
         });
         let told = told.collect();
         Arc::make_mut(&mut self.trail).stages = told;
@@ -225,9 +222,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let task = Task { a: self.stored.operator(), b, x: &mut *x, left };
             let levels =
                 matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_)) && plan.share.is_some();
-            let (mut begun_with, mut futile, mut creeping) = (f64::INFINITY, false, false);
-            let (mut at_half, mut judged) = ((0, f64::INFINITY), false);
-            let target = self.options.threshold::<T>(1.0);
+            let (mut begun_with, mut futile) = (f64::INFINITY, false);
             let mut report = ready.solve(task, &mut |iteration, norm| {
                 if iteration == 0 {
                     begun_with = norm;
@@ -235,20 +230,6 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 if levels && !is_last && iteration == CONTRACTED.0 && norm > CONTRACTED.1 * begun_with {
                     futile = true;
                     return ControlFlow::Break(());
-                }
-                // A device that runs ahead tells of the last iteration only: that may be a little later.
-                if let Some(judged_at) = plan.judged_at.filter(|_| !is_last && !judged) {
-                    if iteration <= judged_at / 2 {
-                        at_half = (iteration, norm);
-                    }
-                    judged = iteration >= judged_at;
-                    // Iterations that are still to come at the slope of the second half of those so far.
-                    let fell = (at_half.1 / norm).ln().max(f64::MIN_POSITIVE);
-                    let left = (iteration - at_half.0) as f64 * (norm / (target * begun_with)).ln() / fell;
-                    if judged && left > MANY_TIMES * iteration as f64 {
-                        creeping = true;
-                        return ControlFlow::Break(());
-                    }
                 }
                 if iteration > 0 || total.is_none() {
                     return watch.see(0, before + iteration, norm);
@@ -261,9 +242,6 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let remark = ready.remark();
             if futile && report.outcome == Outcome::Interrupted {
                 report.outcome = Outcome::Stagnated;
-            }
-            if creeping && report.outcome == Outcome::Interrupted {
-                report.outcome = Outcome::IterationLimit;
             }
             report.outcome = watch.reason(report.outcome);
             told.outcome = Some(report.outcome);
@@ -309,7 +287,9 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             restarts: report.restarts,
             residual_norm: report.residual_norm,
             relative_residual: report.relative_residual,
-            backward_error: self.backward_error(report, x)?,
+            backward_error: backward_error(report, self.norm.value, || {
+                Ok(self.norm.measure(&self.backend, x)?.unwrap_or(0.0))
+            })?,
             bytes_per_iteration: report.bytes_per_iteration,
             at_once,
             seconds: self.seconds,
@@ -318,20 +298,6 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             device: Arc::clone(&self.device),
             trail: Arc::clone(&self.trail),
         })
-    }
-
-    /// ||r|| / (||A|| ||x|| + ||b||).
-    fn backward_error(&mut self, report: &Report, x: &B::Slice<T>) -> Result<Option<f64>> {
-        let (residual, relative) = (report.residual_norm, report.relative_residual);
-        if residual == 0.0 {
-            return Ok(Some(0.0));
-        }
-        let Some(norm) = self.norm.value.filter(|_| residual.is_finite() && relative > 0.0) else {
-            return Ok(None);
-        };
-        let x = self.norm.measure(&self.backend, x)?.unwrap_or(0.0);
-        let error = residual / (norm * x + residual / relative);
-        Ok(Some(error).filter(|error| error.is_finite()))
     }
 
     pub(super) fn forget_histories(&mut self) {

@@ -13,7 +13,7 @@
 //! | `engine` | a solver on a backend, and the trait that hides which |
 //! | `compiled` | engines that are compiled with the library, for all programs |
 //! | `core` | stage after stage until one solves |
-//! | `plan` | what is chosen for a matrix |
+//! | `plan`, `budgets` | what is chosen for a matrix, and how much each stage may take |
 //! | `forecast` | what a solve is likely to cost |
 //! | `symmetry`, `system` | what is found in a matrix, and how it is kept: format, order, new values |
 //! | `stage` | a method with its preconditioner: what each has to do |
@@ -25,6 +25,7 @@
 //! | `watch` | observer, cancellation, clock |
 //! | `report` | how a solve ended, and the trail |
 
+mod budgets;
 mod builder;
 mod columns;
 mod compiled;

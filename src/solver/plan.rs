@@ -1,8 +1,11 @@
 //! What is chosen for a matrix: the format, the precision, the preconditioner, and the stages that are tried in turn.
 
 use super::SolverBackend;
+use super::budgets::{
+    AT_ONCE, BEFORE_FORECAST, LEVELS_FROM, LEVELS_ITERATIONS, MEDIUM, PATIENCE, PATIENT, QUICK, SHARE, SMALL,
+    SMALL_ITERATIONS, before_levels,
+};
 use super::builder::Builder;
-use super::core::MANY_TIMES;
 use super::forecast::{MORE_PRODUCTS, expected_products, polynomial_may_pay, polynomial_pays};
 use super::hierarchy::{Levels, boxes_pay};
 use super::iterated::Parts;
@@ -28,11 +31,11 @@ use std::time::Instant;
 pub(super) const AUTO: &str = "auto";
 
 pub(super) const AS_ASKED: &str = "as asked for";
-const SPD: &str = "the matrix is Hermitian, and may be positive definite";
-const HERMITIAN: &str = "for a Hermitian matrix that is not positive definite";
-const GENERAL: &str = "the matrix is not Hermitian";
-const SHORT: &str = "another way for a matrix that is not Hermitian";
-const LEAST: &str = "for a matrix that is singular, as far as can be told";
+pub(super) const SPD: &str = "the matrix is Hermitian, and may be positive definite";
+pub(super) const HERMITIAN: &str = "for a Hermitian matrix that is not positive definite";
+pub(super) const GENERAL: &str = "the matrix is not Hermitian";
+pub(super) const SHORT: &str = "another way for a matrix that is not Hermitian";
+pub(super) const LEAST: &str = "for a matrix that is singular, as far as can be told";
 const CHEAP: &str = "a factorisation is cheap for a matrix of this size";
 const LAST: &str = "a factorisation, where iterations do not serve";
 const TALL: &str = "the matrix is not square: least squares";
@@ -66,52 +69,6 @@ pub(super) fn timed<R>(seconds: &mut f64, step: impl FnOnce() -> R) -> R {
     *seconds += start.elapsed().as_secs_f64();
     result
 }
-
-/// The share of the iterations left that a method of our choice gets, where another may serve and it does not stand
-/// still but creep.
-const SHARE: f64 = 0.4;
-
-/// Iterations that GMRES and BiCGSTAB get at most, where another method may serve.
-const PATIENCE: f64 = 5000.0;
-
-/// Iterations of GMRES before the forecast of a factorisation, where there are many unknowns.
-const BEFORE_FORECAST: f64 = 300.0;
-
-/// Multiplications in dense blocks of a factorisation that is faster than multigrid.
-const AT_ONCE: f64 = 2e9;
-
-/// The same of one that is tried before iterations which may not serve: two seconds.
-const QUICK: f64 = 1e10;
-
-/// The same of one that is tried where iterations did not serve: a minute.
-const PATIENT: f64 = 4e11;
-
-/// Unknowns up to which a factorisation is likely to be quick.
-const SMALL: usize = 200_000;
-
-/// Iterations that conjugate gradients get for so few unknowns before a factorisation's turn.
-const SMALL_ITERATIONS: f64 = 1000.0;
-
-/// Unknowns up to which a factorisation is tried where conjugate gradients have ended in a fault: the other methods for
-/// such a matrix are slower.
-const MEDIUM: usize = 500_000;
-
-/// Iterations that multigrid gets: it takes 5 to 40 where it suits.
-const LEVELS_ITERATIONS: f64 = 100.0;
-
-/// Unknowns from which on multigrid is worth its setup.
-const LEVELS_FROM: usize = 10_000;
-
-/// Iterations of conjugate gradients on the host that take as long as setting multigrid up, about.
-const BEFORE_LEVELS: f64 = 100.0;
-
-/// Seconds that a device takes to set multigrid up and for an iteration of conjugate gradients: for any matrix, and for
-/// each unknown (H200, 2026-11-23: 10 ms and 9 us for 64^3 points, 31 ms and 100 us for 128^3, 31 ms and 93 us for a
-/// triangulation of 10^6 points, 190 ms and 346 us for 256^3). After this part of the setup's
-/// time the slope of conjugate gradients is judged.
-const DEVICE_SETUP: [f64; 2] = [8e-3, 1.7e-8];
-const DEVICE_ITERATION: [f64; 2] = [5e-6, 6e-11];
-const PART_OF_SETUP: f64 = 0.5;
 
 /// What decides, in one place.
 pub(super) struct Planner<'a, B: SolverBackend> {
@@ -224,14 +181,13 @@ impl<B: SolverBackend> Planner<'_, B> {
         if auto && method == Method::Cg && self.wishes.max_iterations.is_none() {
             let most = match name {
                 Name::Multigrid(_) => Some(LEVELS_ITERATIONS),
-                _ if self.may_go_on_with_levels(n) => Some(Self::before_levels(n)),
+                _ if self.may_go_on_with_levels(n) => {
+                    Some(before_levels(n, <B as PreconditionSteps>::BYTES_TELL))
+                }
                 _ if n <= SMALL => Some(SMALL_ITERATIONS),
                 _ => None,
             };
             plan.share = most.map(|most| (most / self.options.iteration_limit(n) as f64).min(1.0));
-            if !matches!(name, Name::Multigrid(_)) && self.may_go_on_with_levels(n) {
-                plan.judged_at = Self::judged_at(n);
-            }
         }
         let parts = Parts { setup, method, name, options: self.options };
         let mut stages = vec![Stage::new(plan, iterated(self.backend, parts)?)];
@@ -259,18 +215,6 @@ impl<B: SolverBackend> Planner<'_, B> {
     /// The share of iterations that a method for matrices which are not Hermitian gets, `most` at most.
     fn patience(&self, n: usize, most: f64) -> f64 {
         SHARE.min(most / self.options.iteration_limit(n) as f64)
-    }
-
-    /// Iterations of conjugate gradients before multigrid's turn.
-    fn before_levels(n: usize) -> f64 {
-        Self::judged_at(n).map_or(BEFORE_LEVELS, |judged_at| MANY_TIMES * judged_at as f64)
-    }
-
-    /// The iteration of conjugate gradients on a device at which their slope decides.
-    fn judged_at(n: usize) -> Option<usize> {
-        let seconds = |[fixed, each]: [f64; 2]| fixed + each * n as f64;
-        let iterations = PART_OF_SETUP * seconds(DEVICE_SETUP) / seconds(DEVICE_ITERATION);
-        <B as PreconditionSteps>::BYTES_TELL.then_some(iterations as usize)
     }
 
     /// The methods behind the first, where none was named.
@@ -467,16 +411,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             }
             _ => products,
         };
-        Plan {
-            method: self.first(),
-            preconditioner,
-            precision,
-            why,
-            iterations,
-            share: None,
-            judged_at: None,
-            flops: None,
-        }
+        Plan { method: self.first(), preconditioner, precision, why, iterations, share: None, flops: None }
     }
 
     /// Products with a matrix of `n` rows that are to be expected.

@@ -152,6 +152,30 @@ pub struct StageReport {
 }
 
 impl StageReport {
+    /// A stage whose turn has not come; the iterations that are expected, the bytes that they move, their seconds.
+    pub(super) fn listed(
+        (method, preconditioner, precision): (Method, PreconditionerChoice, Precision),
+        why: &'static str,
+        predicted: (usize, f64, f64),
+    ) -> Self {
+        Self {
+            method,
+            preconditioner,
+            precision,
+            why,
+            predicted_iterations: predicted.0,
+            predicted_bytes: predicted.1,
+            predicted_seconds: predicted.2,
+            outcome: None,
+            refused: None,
+            remark: None,
+            iterations: 0,
+            bytes: 0.0,
+            seconds: 0.0,
+            relative_residual: None,
+        }
+    }
+
     /// Forgets how it ended.
     pub(super) fn clear(&mut self) {
         self.outcome = None;

@@ -5,12 +5,13 @@
 //! decisions, since all that they decide by is the matrix, which each has in whole, and sums over all parts.
 
 use super::SolverBackend;
+use super::budgets::{PATIENCE, SHARE};
 use super::builder::Builder;
-use super::core::is_fault;
+use super::core::{backward_error, is_fault};
 use super::diagonal::Diagonal;
 use super::iterated::RESTART;
 use super::names::{Method, Precision, PreconditionerChoice as Name, Reorder};
-use super::plan::{AS_ASKED, AUTO, timed};
+use super::plan::{AS_ASKED, AUTO, GENERAL, HERMITIAN, LEAST, SHORT, SPD, timed};
 use super::preconditioner::Setup;
 use super::report::{Decision, Seconds, SolveReport, StageReport, Trail};
 use super::symmetry;
@@ -26,23 +27,11 @@ use crate::matrix::Csr;
 use crate::operator::{LinearOperator, Spread, balanced_parts, halo_sizes};
 use crate::precondition::{Chebyshev, Identity};
 use crate::report::count;
-use crate::scalar::{Real, Scalar};
+use crate::scalar::{Real, Scalar, Symmetry};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Why a method is in the list.
-const SPD: &str = "the matrix is Hermitian, and may be positive definite";
-const HERMITIAN: &str = "for a Hermitian matrix that is not positive definite";
-const GENERAL: &str = "the matrix is not Hermitian";
-const SHORT: &str = "another way for a matrix that is not Hermitian";
-const LEAST: &str = "for a matrix that is singular, as far as can be told";
-
-/// Iterations that GMRES and BiCGSTAB get at most, and the share of those left that a method gets, where another may
-/// serve.
-const PATIENCE: f64 = 5000.0;
-const SHARE: f64 = 0.4;
 
 /// The caller's order is kept where the halos are no more than this share of the unknowns: finding another one takes as
 /// long as many products, and the kernels are fast in the order of a grid.
@@ -73,6 +62,7 @@ pub struct SpreadSolver<T: Scalar, B: SolverBackend, C: Communicator<B>> {
     parts: Vec<Range<usize>>,
     order: Option<Permutation>,
     shares: Vec<Share>,
+    symmetry: Symmetry,
     /// A diagonal entry that no positive definite matrix has.
     curvature: Option<f64>,
     norm: Option<f64>,
@@ -158,6 +148,7 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             parts: ranges,
             order,
             shares,
+            symmetry: found.symmetry(),
             curvature,
             norm: Some(norm).filter(|norm| norm.is_finite() && *norm > 0.0),
             seconds,
@@ -195,22 +186,11 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             let setup = self.setup(a, method, name, self.parts[part].clone());
             let setup = together(&self.space, setup)?;
             self.stages.push(Stage { method, setup, share });
-            self.trail.stages.push(StageReport {
-                method,
-                preconditioner: name,
-                precision: Precision::Double,
+            self.trail.stages.push(StageReport::listed(
+                (method, name, Precision::Double),
                 why,
-                predicted_iterations: 0,
-                predicted_bytes: 0.0,
-                predicted_seconds: 0.0,
-                outcome: None,
-                refused: None,
-                remark: None,
-                iterations: 0,
-                bytes: 0.0,
-                seconds: 0.0,
-                relative_residual: None,
-            });
+                (0, 0.0, 0.0),
+            ));
         }
         if matches!(named, Name::BlockJacobi(_) | Name::Fsai) {
             let why = "of each part's own rows and columns";
@@ -247,6 +227,11 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
     /// Numbers of this part's unknowns in the caller's order, in the order in which its vectors hold them.
     pub fn numbers(&self) -> &[u32] {
         &self.numbers
+    }
+
+    /// Whether A equals its transpose, or its conjugate transpose.
+    pub fn symmetry(&self) -> Symmetry {
+        self.symmetry
     }
 
     /// What each part holds.
@@ -376,17 +361,11 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
 
     fn tell(&self, report: &Report, stage: usize, x: &B::Slice<T>) -> Result<SolveReport> {
         let backend = self.space.backend();
-        let mut square = backend.zeros(1)?;
-        self.space.norm2_squared(x, &mut square)?;
-        let length = backend.value(&square)?.to_f64().sqrt();
-        let (residual, relative) = (report.residual_norm, report.relative_residual);
-        let backward_error = match self.norm {
-            _ if residual == 0.0 => Some(0.0),
-            Some(norm) if residual.is_finite() && relative > 0.0 => {
-                Some(residual / (norm * length + residual / relative)).filter(|error| error.is_finite())
-            }
-            _ => None,
-        };
+        let backward_error = backward_error(report, self.norm, || {
+            let mut square = backend.zeros(1)?;
+            self.space.norm2_squared(x, &mut square)?;
+            Ok(backend.value(&square)?.to_f64().sqrt())
+        })?;
         Ok(SolveReport {
             outcome: report.outcome,
             method: self.stages[stage].method,
@@ -394,8 +373,8 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             precision: Precision::Double,
             iterations: report.iterations,
             restarts: report.restarts,
-            residual_norm: residual,
-            relative_residual: relative,
+            residual_norm: report.residual_norm,
+            relative_residual: report.relative_residual,
             backward_error,
             bytes_per_iteration: report.bytes_per_iteration,
             at_once: 1,

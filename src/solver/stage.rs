@@ -70,9 +70,6 @@ pub(super) struct Plan {
     /// The share of the iterations left that it may take before the next one's turn; none: all of them, and then it is
     /// over.
     pub(super) share: Option<f64>,
-    /// The iteration at which the next stage's turn comes where the residual falls so slowly that many times as many
-    /// iterations are to be expected.
-    pub(super) judged_at: Option<usize>,
     /// The most multiplications of a factorisation, where it is not to be had at any price.
     pub(super) flops: Option<f64>,
 }

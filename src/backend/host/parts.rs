@@ -142,8 +142,7 @@ impl Communicator<Host> for Parts {
         send: &[T],
         halo: &mut [T],
     ) -> Result<()> {
-        Error::check_dimension("entries to send", plan.send.iter().sum(), send.len())?;
-        Error::check_dimension("entries to receive", plan.receive.iter().sum(), halo.len())?;
+        plan.check(self.parts, send.len(), halo.len())?;
         // Each part brings how many entries are for whom, and then the entries.
         let counts = plan.send.iter().map(|&count| [count as u64, 0]);
         let own = counts.chain(send.iter().map(|value| value.bits())).collect();

@@ -1,7 +1,8 @@
 //! What a solve came to, for a program.
 
+use super::run::Solved;
 use crate::krylov::Outcome;
-use crate::solver::{SolveReport, Trail};
+use crate::solver::{self, SolveReport, Trail};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -36,6 +37,36 @@ pub(super) struct Answer {
     pub(super) right_hand_sides: Vec<Column>,
 }
 
+impl Answer {
+    /// For a matrix of so many rows, columns and entries.
+    pub(super) fn new<T>([rows, columns, nonzeros]: [usize; 3], symmetric: bool, solved: &Solved<T>) -> Self {
+        let last = &solved.last;
+        let decisive = worst(&solved.columns).expect("there is at least one right-hand side");
+        Self {
+            status: decisive.status,
+            iterations: decisive.iterations,
+            relative_residual: decisive.relative_residual,
+            error: decisive.error,
+            rows,
+            columns,
+            nonzeros,
+            symmetric,
+            format: last.format.to_string(),
+            stored: last.stored,
+            device: last.device.to_string(),
+            method: last.method.to_string(),
+            preconditioner: last.preconditioner.to_string(),
+            seconds: Seconds::default(),
+            bytes_per_iteration: solved.bytes_per_iteration,
+            bandwidth_gb_s: None,
+            history: decisive.history.clone(),
+            trail: decisive.trail.as_ref().clone(),
+            ranks: Vec::new(),
+            right_hand_sides: if solved.columns.len() > 1 { solved.columns.clone() } else { Vec::new() },
+        }
+    }
+}
+
 /// One of several processes.
 #[derive(Serialize, Clone, Copy)]
 pub(super) struct Rank {
@@ -54,6 +85,15 @@ pub(super) struct Seconds {
     pub(super) convert: f64,
     pub(super) setup: f64,
     pub(super) solve: f64,
+}
+
+impl Seconds {
+    /// Adds what a solver took to get ready.
+    pub(super) fn add(&mut self, solver: &solver::Seconds) {
+        self.assemble += solver.look;
+        (self.reorder, self.convert) = (solver.reorder, solver.convert);
+        self.setup += solver.setup;
+    }
 }
 
 /// One right-hand side.
@@ -87,7 +127,7 @@ impl Column {
 }
 
 /// The column that decides: one that did not converge before one that did, then the larger residual.
-pub(super) fn worst(columns: &[Column]) -> Option<&Column> {
+fn worst(columns: &[Column]) -> Option<&Column> {
     let badness = |column: &&Column| {
         let residual =
             if column.relative_residual.is_nan() { f64::INFINITY } else { column.relative_residual };

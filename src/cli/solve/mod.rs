@@ -18,10 +18,13 @@ use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure};
 #[cfg(feature = "cuda")]
 use crate::files::{read_header, reading};
+use crate::krylov::Outcome;
 #[cfg(feature = "cuda")]
 use crate::market::ReadOptions;
+use crate::market::{Header, Symmetry};
 use crate::solver::{Builder, Method, Precision, PreconditionerChoice, Reorder, Solvable};
 use crate::{Host, Solver};
+use answer::Column;
 use num_complex::Complex;
 use rhs::Rhs;
 use std::path::{Path, PathBuf};
@@ -113,6 +116,32 @@ impl Arguments {
     }
 
     /// What is asked of the solver.
+    /// The file of b, where it is one.
+    fn rhs_file(&self) -> Option<&Path> {
+        match &self.rhs {
+            Some(Rhs::File(path)) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Whether all right-hand sides were solved for, A being square or not. A least-squares solution is one where that
+    /// was asked for, by name or by the shape of the matrix.
+    fn are_solved(&self, is_square: bool, columns: &[Column]) -> bool {
+        let least_squares = !is_square || self.method == Method::Lsmr;
+        let is_solved =
+            |outcome: &Outcome| if least_squares { outcome.is_solved() } else { outcome.is_converged() };
+        columns.iter().all(|column| is_solved(&column.outcome))
+    }
+
+    /// What was wished for, of a matrix whose file says so much of itself. Whatever it says else, the entries decide.
+    fn builder_for(&self, header: &Header) -> Builder {
+        match header.symmetry() {
+            known @ (Symmetry::Symmetric | Symmetry::Hermitian) => self.builder().symmetry(known),
+            _ => self.builder(),
+        }
+    }
+
+    /// What was wished for.
     fn builder(&self) -> Builder {
         let mut builder = Solver::builder()
             .tolerance(self.tolerance)
@@ -146,21 +175,15 @@ impl Sinks {
         let paths = [&arguments.output, &arguments.json, &arguments.history, &arguments.plot];
         let [x, json, history, plot] = paths.map(|path| path.as_deref().map(Sink::open).transpose());
         let (x, json, history, plot) = (x?, json?, history?, plot?);
-        let b = match &arguments.rhs {
-            Some(Rhs::File(path)) => Some(path),
-            _ => None,
-        };
-        let inputs = [Some(&arguments.matrix), b].into_iter().flatten().map(PathBuf::as_path);
+        let inputs = [Some(arguments.matrix.as_path()), arguments.rhs_file()].into_iter().flatten();
         let stdout = takes_stdout(inputs, [&x, &json, &history, &plot].map(Option::as_ref))?;
         Ok(Self { x, json, history, plot, stdout })
     }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
-    if let Some(Rhs::File(path)) = &arguments.rhs
-        && path == Path::new("-")
-        && arguments.matrix == Path::new("-")
-    {
+    let pipe = Path::new("-");
+    if arguments.rhs_file() == Some(pipe) && arguments.matrix == pipe {
         return Err(Failure::Usage("A and b cannot both come from standard input ('-')".into()));
     }
     #[cfg(all(unix, feature = "ranks"))]
@@ -181,10 +204,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 
 /// Whether A or b has complex numbers.
 fn is_complex_system(arguments: &Arguments) -> Result<bool, Failure> {
-    let complex_rhs = match &arguments.rhs {
-        Some(Rhs::File(path)) => is_complex(path)?,
-        Some(_) => false,
-        None => came_complex(&arguments.matrix)?,
+    let complex_rhs = match (&arguments.rhs, arguments.rhs_file()) {
+        (_, Some(path)) => is_complex(path)?,
+        (None, None) => came_complex(&arguments.matrix)?,
+        _ => false,
     };
     Ok(is_complex(&arguments.matrix)? || complex_rhs)
 }

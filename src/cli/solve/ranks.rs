@@ -1,19 +1,18 @@
 //! `residua solve --ranks N`: starting the processes, and being one of them.
 
-use super::answer::{Answer, Column, Rank, Seconds, worst};
-use super::rhs::{Columns, Rhs, RightHandSides};
-use super::run::{Solved, about, timed, write};
+use super::answer::{Answer, Column, Rank, Seconds};
+use super::rhs::{Columns, RightHandSides};
+use super::run::{Solved, about, relative_error, timed, write};
 use super::words::{self, Story};
 use super::{Arguments, Sinks, is_complex_system};
 use crate::cli::failure::About;
 use crate::cli::load::{Loaded, load};
 use crate::cli::progress::Progress;
 use crate::cli::{Ending, Failure, console, interrupt};
-use crate::krylov::Outcome;
 use crate::market::{Field, Symmetry};
 use crate::mixing::mixed;
 use crate::ranks::{Group, launch};
-use crate::solver::{self, Method, Solvable, SolveReport, SpreadSolver};
+use crate::solver::{self, Solvable, SolveReport, SpreadSolver};
 use crate::{Csr, Error, Host, Scalar};
 use num_complex::Complex;
 use std::ops::ControlFlow;
@@ -30,7 +29,7 @@ pub(super) fn is_one() -> bool {
 
 /// Starts the processes and waits for them.
 pub(super) fn start(arguments: &Arguments) -> Result<Ending, Failure> {
-    let files = [Some(&arguments.matrix), arguments.rhs.as_ref().and_then(Rhs::file)];
+    let files = [Some(arguments.matrix.as_path()), arguments.rhs_file()];
     if files.into_iter().flatten().any(|path| path == Path::new("-")) {
         return Err(Failure::Usage("--ranks: every process reads A and b, so neither can be '-'".into()));
     }
@@ -90,15 +89,6 @@ impl Arguments {
     }
 }
 
-impl Rhs {
-    fn file(&self) -> Option<&std::path::PathBuf> {
-        match self {
-            Rhs::File(path) => Some(path),
-            _ => None,
-        }
-    }
-}
-
 /// Bytes that differ where matrices do, as far as can be told.
 fn digest<T: Scalar>(a: &Csr<T>) -> [u8; 24] {
     let parts = a.parts();
@@ -127,53 +117,23 @@ fn solve<T: Solvable<Real = f64>>(
     group.agree_on(&path.display().to_string(), &digest(&a))?;
     let mut seconds = Seconds { read, assemble, ..Seconds::default() };
     let rhs = timed(&mut seconds.setup, || super::rhs::make(arguments.rhs.as_ref(), &Host, &a, path))?;
-    let mut builder = arguments.builder();
-    if matches!(header.symmetry(), Symmetry::Symmetric | Symmetry::Hermitian) {
-        builder = builder.symmetry(header.symmetry());
-    }
-    let mut solver = about(builder.build_spread(&Host, group.clone(), &a), path)?;
+    let mut solver = about(arguments.builder_for(&header).build_spread(&Host, group.clone(), &a), path)?;
     let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
     drop(a);
     let solved = timed(&mut seconds.solve, || solve_all(group, arguments, &mut solver, &rhs));
     let solved = solved.about(path)?;
-    let is_solved = |outcome: &Outcome| match arguments.method {
-        Method::Lsmr => outcome.is_solved(),
-        _ => outcome.is_converged(),
-    };
-    let converged = solved.columns.iter().all(|column| is_solved(&column.outcome));
+    let converged = arguments.are_solved(rows == columns, &solved.columns);
     let ending = if converged { Ending::Done } else { Ending::NotSolved };
     if group.rank() > 0 {
         return Ok(ending);
     }
-    let last = &solved.last;
-    (seconds.assemble, seconds.reorder) = (seconds.assemble + last.seconds.look, last.seconds.reorder);
-    seconds.setup += last.seconds.setup;
-    let decisive = worst(&solved.columns).expect("there is at least one right-hand side");
-    let symmetry = last.trail.decisions.iter().find(|decision| decision.subject == "symmetry");
+    seconds.add(&solved.last.seconds);
     let ranks = solver.shares().iter();
     let ranks = ranks.map(|share| Rank { rows: share.rows, nonzeros: share.nonzeros, halo: share.halo });
-    let answer = Answer {
-        status: decisive.status,
-        iterations: decisive.iterations,
-        relative_residual: decisive.relative_residual,
-        error: decisive.error,
-        rows,
-        columns,
-        nonzeros,
-        symmetric: symmetry.is_some_and(|decision| decision.chosen.starts_with("symmetric")),
-        format: last.format.to_string(),
-        stored: last.stored,
-        device: format!("{}, {}", last.device, group.description()),
-        method: last.method.to_string(),
-        preconditioner: last.preconditioner.to_string(),
-        seconds,
-        bytes_per_iteration: solved.bytes_per_iteration,
-        bandwidth_gb_s: None,
-        history: decisive.history.clone(),
-        trail: decisive.trail.as_ref().clone(),
-        ranks: ranks.collect(),
-        right_hand_sides: if solved.columns.len() > 1 { solved.columns.clone() } else { Vec::new() },
-    };
+    let symmetric = solver.symmetry() == Symmetry::Symmetric;
+    let mut answer = Answer::new([rows, columns, nonzeros], symmetric, &solved);
+    answer.device = format!("{}, {}", answer.device, group.description());
+    (answer.seconds, answer.ranks) = (seconds, ranks.collect());
     write(arguments, sinks, &answer, &solved)?;
     if !arguments.quiet && !sinks.stdout {
         let story = Story {
@@ -218,22 +178,12 @@ fn solve_all<T: Solvable<Real = f64>>(
             if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if let Some(here) = solver.whole(&own)? {
-            error = rhs.solution.as_ref().map(|solution| relative_error(&here, solution));
+            error =
+                rhs.solution.as_ref().map(|solution| relative_error(&Host, &here, solution)).transpose()?;
             x.extend(here);
         }
         solved.push(Column::new(&report, solver.history(), error));
         reports.push(report);
     }
-    let bytes_per_iteration = reports.iter().map(|report| report.bytes_per_iteration).max().unwrap_or(0);
-    let iterating = reports.iter().map(|report| report.seconds.iterating).sum();
-    let last = reports.pop().ok_or_else(|| Error::InvalidArgument("no right-hand side".into()))?;
-    Ok(Solved { columns: solved, x, bytes_per_iteration, iterating, last })
-}
-
-/// ||x - solution|| / ||solution||; where the solution is zero, ||x||.
-fn relative_error<T: Scalar<Real = f64>>(x: &[T], solution: &[T]) -> f64 {
-    let norm = |squares: f64| squares.sqrt();
-    let apart = norm(x.iter().zip(solution).map(|(&x, &y)| (x - y).abs().powi(2)).sum());
-    let length = norm(solution.iter().map(|y| y.abs().powi(2)).sum());
-    if length > 0.0 { apart / length } else { apart }
+    Solved::new(solved, x, reports)
 }

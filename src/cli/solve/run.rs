@@ -1,6 +1,6 @@
 //! The steps from a file to a solution.
 
-use super::answer::{Answer, Column, Seconds, history_csv, worst};
+use super::answer::{Answer, Column, Seconds, history_csv};
 use super::rhs::{self, Columns, RightHandSides};
 use super::words::{self, Story};
 use super::{Arguments, Sinks};
@@ -10,10 +10,9 @@ use crate::cli::load::Loaded;
 use crate::cli::progress::Progress;
 use crate::cli::{Ending, Failure, console, interrupt};
 use crate::files;
-use crate::krylov::Outcome;
 use crate::market::{Field, Symmetry, WriteOptions, write_dense};
 use crate::report::{Curve, convergence_svg, copy_bandwidth};
-use crate::solver::{self, Method, Solvable, SolveReport, SolverBackend};
+use crate::solver::{self, Solvable, SolveReport, SolverBackend};
 use crate::{Error, Scalar, Solver};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -46,11 +45,7 @@ where
         backend.synchronize()?;
         Ok::<_, Failure>(rhs)
     })?;
-    let mut builder = arguments.builder().right_hand_sides(rhs.count());
-    // Whatever else a file says of itself, its entries decide.
-    if matches!(header.symmetry(), Symmetry::Symmetric | Symmetry::Hermitian) {
-        builder = builder.symmetry(header.symmetry());
-    }
+    let builder = arguments.builder_for(&header).right_hand_sides(rhs.count());
     let mut solver = about(builder.build_on(backend, a), path)?;
     let symmetric = solver.symmetry() == Symmetry::Symmetric;
 
@@ -61,42 +56,13 @@ where
     drop(solver);
 
     let last = &solved.last;
-    seconds.assemble += last.seconds.look;
-    seconds.reorder = last.seconds.reorder;
-    seconds.convert = last.seconds.convert;
-    seconds.setup += last.seconds.setup;
+    seconds.add(&last.seconds);
     let iterations: usize = solved.columns.iter().map(|column| column.iterations).sum();
     let moved = iterations as f64 * solved.bytes_per_iteration as f64;
     let bandwidth = (moved > 0.0 && solved.iterating > 0.0).then(|| moved / solved.iterating / 1e9);
-    // A least-squares solution is one where that was asked for, by name or by the shape of the matrix.
-    let least_squares = rows != columns || arguments.method == Method::Lsmr;
-    let is_solved =
-        |outcome: &Outcome| if least_squares { outcome.is_solved() } else { outcome.is_converged() };
-    let converged = solved.columns.iter().all(|column| is_solved(&column.outcome));
-    let several = if solved.columns.len() > 1 { solved.columns.clone() } else { Vec::new() };
-    let decisive = worst(&solved.columns).expect("there is at least one right-hand side");
-    let answer = Answer {
-        status: decisive.status,
-        iterations: decisive.iterations,
-        relative_residual: decisive.relative_residual,
-        error: decisive.error,
-        rows,
-        columns,
-        nonzeros,
-        symmetric,
-        format: last.format.to_string(),
-        stored: last.stored,
-        device: backend.description(),
-        method: last.method.to_string(),
-        preconditioner: last.preconditioner.to_string(),
-        seconds,
-        bytes_per_iteration: solved.bytes_per_iteration,
-        bandwidth_gb_s: bandwidth,
-        history: decisive.history.clone(),
-        trail: decisive.trail.as_ref().clone(),
-        ranks: Vec::new(),
-        right_hand_sides: several,
-    };
+    let converged = arguments.are_solved(rows == columns, &solved.columns);
+    let mut answer = Answer::new([rows, columns, nonzeros], symmetric, &solved);
+    (answer.seconds, answer.bandwidth_gb_s) = (seconds, bandwidth);
 
     write(arguments, sinks, &answer, &solved)?;
     if !arguments.quiet && !sinks.stdout {
@@ -175,6 +141,16 @@ pub(super) struct Solved<T> {
     pub(super) last: SolveReport,
 }
 
+impl<T> Solved<T> {
+    /// From the reports of all right-hand sides.
+    pub(super) fn new(columns: Vec<Column>, x: Vec<T>, mut reports: Vec<SolveReport>) -> crate::Result<Self> {
+        let bytes_per_iteration = reports.iter().map(|report| report.bytes_per_iteration).max().unwrap_or(0);
+        let iterating = reports.iter().map(|report| report.seconds.iterating).sum();
+        let last = reports.pop().ok_or_else(|| Error::InvalidArgument("no right-hand side".into()))?;
+        Ok(Self { columns, x, bytes_per_iteration, iterating, last })
+    }
+}
+
 fn solve_all<T: Solvable<Real = f64>, B: SolverBackend>(
     backend: &B,
     arguments: &Arguments,
@@ -208,15 +184,11 @@ fn solve_all<T: Solvable<Real = f64>, B: SolverBackend>(
     };
     let columns = reports.iter().enumerate();
     let columns = columns.map(|(k, report)| Column::new(report, solver.history_of(k), error)).collect();
-    let bytes_per_iteration = reports.iter().map(|report| report.bytes_per_iteration).max().unwrap_or(0);
-    let iterating = reports.iter().map(|report| report.seconds.iterating).sum();
-    let last = reports.into_iter().next_back();
-    let last = last.ok_or_else(|| Error::InvalidArgument("no right-hand side".into()))?;
-    Ok(Solved { columns, x, bytes_per_iteration, iterating, last })
+    Solved::new(columns, x, reports)
 }
 
 /// ||x - solution|| / ||solution||; where the solution is zero, ||x||.
-fn relative_error<T: Scalar<Real = f64>, B: VectorOps>(
+pub(super) fn relative_error<T: Scalar<Real = f64>, B: VectorOps>(
     backend: &B,
     x: &B::Slice<T>,
     solution: &B::Slice<T>,

@@ -1,0 +1,58 @@
+//! How much each stage may take before the next one's turn, where a solver chooses for itself.
+
+/// The share of the iterations left that a method of our choice gets, where another may serve and it does not stand
+/// still but creep.
+pub(super) const SHARE: f64 = 0.4;
+
+/// Iterations that GMRES and BiCGSTAB get at most, where another method may serve.
+pub(super) const PATIENCE: f64 = 5000.0;
+
+/// Iterations of GMRES before the forecast of a factorisation, where there are many unknowns.
+pub(super) const BEFORE_FORECAST: f64 = 300.0;
+
+/// Multiplications in dense blocks of a factorisation that is faster than multigrid.
+pub(super) const AT_ONCE: f64 = 2e9;
+
+/// The same of one that is tried before iterations which may not serve: two seconds.
+pub(super) const QUICK: f64 = 1e10;
+
+/// The same of one that is tried where iterations did not serve: a minute.
+pub(super) const PATIENT: f64 = 4e11;
+
+/// Unknowns up to which a factorisation is likely to be quick.
+pub(super) const SMALL: usize = 200_000;
+
+/// Iterations that conjugate gradients get for so few unknowns before a factorisation's turn.
+pub(super) const SMALL_ITERATIONS: f64 = 1000.0;
+
+/// Unknowns up to which a factorisation is tried where conjugate gradients have ended in a fault: the other methods for
+/// such a matrix are slower.
+pub(super) const MEDIUM: usize = 500_000;
+
+/// Iterations that multigrid gets: it takes 5 to 40 where it suits.
+pub(super) const LEVELS_ITERATIONS: f64 = 100.0;
+
+/// Unknowns from which on multigrid is worth its setup.
+pub(super) const LEVELS_FROM: usize = 10_000;
+
+/// Iterations of conjugate gradients on the host that take as long as setting multigrid up, about.
+const BEFORE_LEVELS: f64 = 100.0;
+
+/// Seconds that a device takes to set multigrid up and for an iteration of conjugate gradients: for any matrix, and for
+/// each unknown (H200, 2026-11-23: 10 ms and 9 us for 64^3 points, 31 ms and 100 us for 128^3, 31 ms and 93 us for a
+/// triangulation of 10^6 points, 190 ms and 346 us for 256^3).
+const DEVICE_SETUP: [f64; 2] = [8e-3, 1.7e-8];
+const DEVICE_ITERATION: [f64; 2] = [5e-6, 6e-11];
+
+/// Conjugate gradients on a device get so many times the time of a setup: they are often done by then, and a process
+/// that has just started takes twice as long for its first setup.
+const SETUPS: f64 = 2.0;
+
+/// Iterations of conjugate gradients before multigrid's turn.
+pub(super) fn before_levels(n: usize, on_device: bool) -> f64 {
+    if !on_device {
+        return BEFORE_LEVELS;
+    }
+    let seconds = |[fixed, each]: [f64; 2]| fixed + each * n as f64;
+    SETUPS * seconds(DEVICE_SETUP) / seconds(DEVICE_ITERATION)
+}
