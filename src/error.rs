@@ -60,7 +60,8 @@ pub enum Error {
     InvalidArgument(String),
     /// A diagonal entry that no positive definite matrix has, or that has no reciprocal.
     #[error(
-        "diagonal entry {value:e} in row {row} (from 0): a positive definite matrix has only positive real ones, and a preconditioner needs their reciprocals; use none, or scale the matrix"
+        "diagonal entry {value:e} in row {row} (from 0): a positive definite matrix has only positive real \
+         ones, and a preconditioner needs their reciprocals; use none, or scale the matrix"
     )]
     Diagonal {
         /// Row, from 0.
@@ -70,7 +71,8 @@ pub enum Error {
     },
     /// A diagonal block that no positive definite matrix has.
     #[error(
-        "the diagonal block at row {row} (from 0) is not positive definite, so the matrix is not either; use preconditioner jacobi or none to see what conjugate gradients makes of it"
+        "the diagonal block at row {row} (from 0) is not positive definite, so the matrix is not either; use \
+         preconditioner jacobi or none to see what conjugate gradients makes of it"
     )]
     Block {
         /// Row of the block at which it shows, from 0.

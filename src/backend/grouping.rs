@@ -62,7 +62,7 @@ pub trait GroupingSteps: Primitives {
     ) -> Result<()>;
 
     /// Undecided nodes whose state is the smallest two steps away become members; those with a member there are out;
-    /// others get a priority of the round. `undecided[0]` becomes the number of the last.
+    /// others get a priority of the round. `undecided[0]` becomes the number of nodes that are undecided after it.
     fn independent_decide(
         &self,
         graph: CsrPattern<'_, Self>,
@@ -103,8 +103,9 @@ pub trait GroupingSteps: Primitives {
         sizes: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// Nodes in no group join the group to which their weights are the largest in sum, the smaller one of two alike
-    /// ([`ALIKE`]), and none that has twice the mean size already where there is another. `before` is `group` before.
+    /// A node in no group joins, among the groups of its neighbours, the one whose nodes have the largest sum of weights
+    /// to it. Of groups with the same sum (up to [`ALIKE`]) it takes the smallest. A group that already has twice the mean
+    /// size is taken only where no other is beside the node. `before` is a copy of `group` as it was before this step.
     fn join_groups(
         &self,
         graph: CsrParts<'_, f32, Self>,
@@ -144,9 +145,10 @@ pub trait GroupingSteps: Primitives {
         group: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// Each node in no group chooses the group of the neighbour with the largest weight among groups with room for it,
-    /// and bids for it: `bids[i]` is larger for a larger weight, then for a smaller number, and 0 where it chooses none;
-    /// `highest[k]`, zero before, becomes the highest bid for group k.
+    /// Each node in no group chooses the group of the neighbour with the largest weight, among groups that have room for
+    /// the node, and makes a bid for that group. `bids[i]` grows with the weight; of two nodes with equal weights the one
+    /// with the smaller number bids more; a node that finds no group bids 0. `highest[k]`, which the caller has set to
+    /// zero, becomes the highest bid for group k.
     #[allow(clippy::too_many_arguments)]
     fn bid_for_groups(
         &self,

@@ -54,7 +54,8 @@ impl<V: Scalar> Csr<V, Host> {
             let line = &indices[start..end];
             if let Some(w) = line.windows(2).find(|w| w[0] >= w[1]) {
                 return Err(Error::InvalidMatrix(format!(
-                    "row {row}: column {} comes after column {}; columns must ascend, none twice (assemble::to_csr sorts triplets and adds up)",
+                    "row {row}: column {} comes after column {}; columns must ascend, none twice \
+                     (assemble::to_csr sorts triplets and adds up)",
                     w[1], w[0]
                 )));
             }

@@ -44,8 +44,8 @@ const BEFORE_LEVELS: f64 = 100.0;
 const DEVICE_SETUP: [f64; 2] = [8e-3, 1.7e-8];
 const DEVICE_ITERATION: [f64; 2] = [5e-6, 6e-11];
 
-/// Conjugate gradients on a device get so many times the time of a setup: they are often done by then, and a process
-/// that has just started takes twice as long for its first setup.
+/// How many times the setup's time conjugate gradients get on a device before multigrid is set up: many systems are
+/// solved by then, and a process that has just started takes twice as long for its first setup.
 const SETUPS: f64 = 2.0;
 
 /// Iterations of conjugate gradients before multigrid's turn.

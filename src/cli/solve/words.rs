@@ -254,8 +254,8 @@ fn advice(story: &Story<'_>) -> Option<String> {
              reach for it. Try: a looser --tolerance.",
             story.arguments.tolerance
         ),
-        Outcome::Breakdown { .. } => "The iteration cannot go on from here: the preconditioner is not positive definite, or numbers are beyond the range of \
-             the type. Try: --preconditioner none, or scaling A and b.".into(),
+        Outcome::Breakdown { .. } => "The iteration cannot go on from here: the preconditioner is not positive definite, \
+             or numbers are beyond the range of the type. Try: --preconditioner none, or scaling A and b.".into(),
         Outcome::TimeLimit => "Try: more time (--time-limit), or a looser --tolerance.".into(),
         Outcome::NotFinite => "Numbers overflowed, or b is not finite. Try: scaling A and b.".into(),
         _ => return None,
