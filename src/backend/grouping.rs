@@ -44,7 +44,7 @@ pub trait GroupingSteps: Primitives {
     ) -> Result<()>;
 
     /// The start of an independent set among the nodes whose flag is 1: a priority as the state of each, [`NodeState::OUT`] for
-    /// others; and what [`CoarseningSteps::independent_least`] begins with.
+    /// others; and what [`GroupingSteps::independent_least`] begins with.
     fn independent_start(
         &self,
         flags: &Self::Slice<u32>,
