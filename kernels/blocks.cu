@@ -79,3 +79,30 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         z[row] = sum;
     }
 }
+
+// d[i] = 1 / weight of row i: the real part of its diagonal entry, or its magnitude where that is asked for; the row's
+// norm where the entry is a smaller part of it than `small`, or missing; 1 where that is zero. A warp a row.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    row_inverses(u64 rows, const I* offsets, const u32* columns, const V* values, f64 small, u32 positive,
+                 real_of<T>::type* d) {
+    const u64 warps = u64(gridDim.x) * (THREADS / 32);
+    for (u64 row = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32; row < rows; row += warps) {
+        f64 largest = 0, diagonal = 0, sum = 0;
+        for (u64 at = offsets[row] + lane_id(); at < offsets[row + 1]; at += 32) {
+            largest = max(largest, sqrt(f64(abs2(widen<T>::from(values[at])))));
+            if (columns[at] == row) diagonal = f64(real_part(values[at]));
+        }
+#pragma unroll
+        for (u32 with = 16; with; with /= 2) largest = max(largest, shuffle_xor(largest, with));
+        diagonal = warp_sum(diagonal);
+        for (u64 at = offsets[row] + lane_id(); largest > 0 && at < offsets[row + 1]; at += 32) {
+            const f64 part = sqrt(f64(abs2(widen<T>::from(values[at])))) / largest;
+            sum += part * part;
+        }
+        const f64 norm = largest * sqrt(warp_sum(sum));
+        const f64 weight = abs(diagonal) <= small * norm ? norm : positive ? abs(diagonal) : diagonal;
+        const real_of<T>::type inverse = real_of<T>::type(1 / weight);
+        const bool usable = weight != 0 && inverse - inverse == 0 && inverse != 0;
+        if (lane_id() == 0) d[row] = usable ? inverse : real_of<T>::type(1);
+    }
+}

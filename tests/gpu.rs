@@ -23,6 +23,8 @@ mod products_on_device;
 mod random;
 #[path = "common/slim.rs"]
 mod slim;
+#[path = "common/triangular.rs"]
+mod triangular;
 #[path = "common/vector_ops.rs"]
 mod vector_ops;
 
@@ -53,6 +55,7 @@ macro_rules! cases {
 }
 backend::each_case!(cases backend in backend_on_device:);
 precondition::each_case!(cases precondition in precondition_on_device:);
+triangular::each_case!(cases triangular in triangular_on_device:);
 assembly::each_case!(cases assembly in assembly_on_device:);
 graph::each_case!(cases graph in graph_on_device:);
 vector_ops::each_vector_case!(cases vector_ops in vector_ops_on_device:);

@@ -41,6 +41,7 @@ pub(crate) mod runs;
 pub(crate) mod scalars;
 mod slim;
 mod sparse;
+mod triangular;
 mod vector;
 
 pub use burst::{CgBurst, Derived};
@@ -58,7 +59,9 @@ pub use grouping::{ALIKE, GroupingSteps, MOST_OF_BLOCK, NO_GROUP, NodeState};
 pub use host::{Host, Parts};
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;
-pub use precondition::{BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps, WithProduct};
+pub use precondition::{
+    BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps, SMALL_DIAGONAL, WithProduct,
+};
 pub use primitives::{Order, Primitives, Scan};
 pub use product::{Gemv, Op, Products};
 pub use runs::{
@@ -76,6 +79,7 @@ pub use slim::{
 pub(crate) use slim::{RANGE, base_of, code_of, dealt_bytes, dealt_places, ordered_by_length, wants_order};
 pub(crate) use sparse::offsets_of;
 pub use sparse::{CsrArrays, CsrPattern, SparseProducts};
+pub use triangular::{Pivots, Side, TriangleParts, TriangularSteps};
 pub use vector::{Coefficient, Hessenberg, InnerProduct, LinearUpdate, VectorOps};
 
 use crate::error::Result;

@@ -8,6 +8,9 @@ use crate::scalar::{Scalar, Widen};
 /// The most rows of a dense block or a local system: one lane of a warp each.
 pub const DENSE_LIMIT: usize = 32;
 
+/// A diagonal entry below this share of the norm of its row is none.
+pub const SMALL_DIAGONAL: f64 = 1e-3;
+
 /// A block-diagonal matrix with small dense blocks: rows `starts[k]..starts[k + 1]` form block k. Entry (i, j) of a
 /// block of size s (counted within the block) is at `offsets[k] + j s + i`.
 ///
@@ -97,6 +100,19 @@ pub trait PreconditionSteps: KrylovSteps {
         &self,
         a: CsrParts<'_, V, Self>,
         same: &mut Self::Slice<u8>,
+    ) -> Result<()>;
+
+    /// `d[i]` = 1 / the real part of a_ii, or its magnitude where the result has to be `positive`. Where that entry is
+    /// missing, or below [`SMALL_DIAGONAL`] of the norm of row i, so that it says nothing, the norm stands for it, and 1
+    /// for a row of zeros.
+    ///
+    /// # Errors
+    /// On another length, or when the device fails.
+    fn row_inverses<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        positive: bool,
+        d: &mut Self::Slice<T::Real>,
     ) -> Result<()>;
 
     /// z = M r for a block-diagonal M.

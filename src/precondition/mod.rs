@@ -6,11 +6,14 @@
 //! | [`Jacobi`] | diagonal of A | one pass over A | 2 n reals, none where all are equal: fused with the steps of CG, z is never stored |
 //! | [`BlockJacobi`] | diagonal blocks of A | small dense inverses | the blocks, and 4 n scalars: r, z, and both for r.z |
 //! | [`Fsai`] | (G^H G)^-1, G on the lower pattern of A | a small dense system a row | both factors, and 7 n scalars |
+//! | [`Ilu`] | L U on the pattern of A | row by row, each when those that it needs are ready | both factors, and 9 n scalars and numbers |
+//! | [`Ilut`] | L U with the largest entries of the fill | on one thread of the CPU, behind a matching | the same |
 //! | [`Chebyshev`] | a polynomial of A in k terms | the largest eigenvalue | (k - 1) steps of the matrix and 4 n scalars (7 n where the product and the step are two passes), and 4 n scalars |
 //! | [`Narrowed`] | any of these, in half the precision | the same | the same in half the width, and 5 n scalars |
 //!
 //! Which one pays: Jacobi nearly always. Block Jacobi where several unknowns belong to each point, as in elasticity.
-//! FSAI where iterations are many and the matrix has few entries a row. Chebyshev where sums over all processors are
+//! Incomplete LU for matrices that are not symmetric, where chains of rows that need each other are short. FSAI where
+//! iterations are many and the matrix has few entries a row. Chebyshev where sums over all processors are
 //! dear: it asks for fewer of them, not for fewer products; and [`Narrowed`] Chebyshev where vectors are most of what
 //! an iteration moves.
 //!
@@ -27,14 +30,19 @@ mod blocks;
 mod chebyshev;
 mod fsai;
 mod identity;
+mod ilu;
+mod ilut;
 mod jacobi;
 mod narrowed;
 mod spectrum;
+mod triangular;
 
 pub use blocks::BlockJacobi;
 pub use chebyshev::Chebyshev;
 pub use fsai::Fsai;
 pub use identity::Identity;
+pub use ilu::Ilu;
+pub use ilut::{Ilut, IlutOptions};
 pub use jacobi::Jacobi;
 pub use narrowed::Narrowed;
 

@@ -7,7 +7,10 @@ pub(super) const SHARE: f64 = 0.4;
 /// Iterations that GMRES and BiCGSTAB get at most, where another method may serve.
 pub(super) const PATIENCE: f64 = 5000.0;
 
-/// Iterations of GMRES before the forecast of a factorisation, where there are many unknowns.
+/// Iterations of GMRES with the diagonal before an incomplete factorisation is made, where there are many unknowns.
+pub(super) const BEFORE_FACTORS: f64 = 60.0;
+
+/// Iterations of GMRES with an incomplete factorisation before the forecast of a complete one.
 pub(super) const BEFORE_FORECAST: f64 = 300.0;
 
 /// Multiplications in dense blocks of a factorisation that is faster than multigrid.

@@ -208,7 +208,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let ready = match stage.prepare(&self.backend, &self.stored, &self.options) {
                 Ok(ready) => ready,
                 // What was reached before stays, and so does the reason why nothing comes behind it.
-                Err(error) if total.is_some() || (plan.flops.is_some() && !is_last) => {
+                Err(error) if total.is_some() || !is_last => {
                     told.refused = Some(error.to_string());
                     continue;
                 }

@@ -2,12 +2,12 @@
 
 use super::SolverBackend;
 use super::names::Method;
-use crate::backend::{Backend, VectorOps, with_offsets};
+use crate::backend::host::inverse_weight;
+use crate::backend::{Backend, Host, PreconditionSteps, VectorOps};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::precondition::Preconditioner;
-use crate::scalar::{Offset, Real, Scalar, Widen};
-use num_traits::Float;
+use crate::scalar::{Real, Scalar, Widen};
 use std::ops::Range;
 
 /// z = D r with a real diagonal D, which depends on what a method takes:
@@ -25,15 +25,16 @@ pub(super) struct Diagonal<T: Scalar, B: Backend> {
     d: B::Vec<T::Real>,
 }
 
-/// A diagonal entry below this share of the norm of its row is none.
-const SMALL: f64 = 1e-3;
-
 impl<T: Scalar, B: SolverBackend> Diagonal<T, B> {
-    /// From a matrix, which is copied to the host for it.
+    /// From a matrix; that for LSMR is found on the host.
     pub(super) fn new<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>, method: Method) -> Result<Self> {
-        let a = a.to_host(backend)?;
-        let rows = 0..a.columns();
-        Self::of_part(backend, &a, method, rows)
+        if method == Method::Lsmr {
+            let a = a.to_host(backend)?;
+            return Self::of_part(backend, &a, method, 0..a.columns());
+        }
+        let mut d = backend.buffer(a.rows())?;
+        backend.row_inverses::<V, T>(a.parts(), method == Method::Minres, &mut d)?;
+        Ok(Self { d })
     }
 
     /// The entries of some rows from a matrix that is there in whole.
@@ -43,32 +44,15 @@ impl<T: Scalar, B: SolverBackend> Diagonal<T, B> {
         method: Method,
         part: Range<usize>,
     ) -> Result<Self> {
-        let weights = if method == Method::Lsmr { columns(a) } else { rows(a, method) };
-        let reciprocal = |weight: f64| {
-            let d = T::Real::from_f64(1.0 / weight);
-            if weight != 0.0 && Float::is_finite(d) && d.to_f64() != 0.0 { d } else { T::Real::from_f64(1.0) }
+        let d = if method == Method::Lsmr {
+            columns(a)[part].iter().copied().map(inverse_weight).collect()
+        } else {
+            let mut all = Host.buffer(a.rows())?;
+            Host.row_inverses::<V, T>(a.parts(), method == Method::Minres, &mut all)?;
+            all[part].to_vec()
         };
-        let d: Vec<T::Real> = weights[part].iter().copied().map(reciprocal).collect();
         Ok(Self { d: backend.upload(d)? })
     }
-}
-
-/// Scales of the rows: the diagonal, or the norm.
-fn rows<V: Scalar>(a: &Csr<V>, method: Method) -> Vec<f64> {
-    let parts = a.parts();
-    with_offsets!(parts.offsets, offsets => (0..a.rows())
-        .map(|i| {
-            let row = offsets[i].to_usize()..offsets[i + 1].to_usize();
-            let diagonal = parts.indices[row.clone()].binary_search(&(i as u32));
-            let diagonal = diagonal.map_or(0.0, |place| parts.values[row.start + place].re().to_f64());
-            let norm = norm(parts.values[row].iter().map(|value| value.abs().to_f64()));
-            match diagonal {
-                small if small.abs() <= SMALL * norm => norm,
-                entry if method == Method::Minres => entry.abs(),
-                entry => entry,
-            }
-        })
-        .collect())
 }
 
 /// Norms of the columns.
@@ -80,15 +64,6 @@ fn columns<V: Scalar>(a: &Csr<V>) -> Vec<f64> {
     let mut squares = vec![0.0; a.columns()];
     entries().filter(|&(j, _)| largest[j] > 0.0).for_each(|(j, v)| squares[j] += (v / largest[j]).powi(2));
     largest.into_iter().zip(squares).map(|(largest, square): (f64, f64)| largest * square.sqrt()).collect()
-}
-
-/// The 2-norm, whatever the range of the numbers.
-fn norm(values: impl Iterator<Item = f64> + Clone) -> f64 {
-    let largest = values.clone().fold(0.0, f64::max);
-    if largest == 0.0 {
-        return 0.0;
-    }
-    largest * values.map(|value| (value / largest).powi(2)).sum::<f64>().sqrt()
 }
 
 impl<T: Scalar, B: VectorOps> Preconditioner<T, B> for Diagonal<T, B> {
@@ -108,7 +83,6 @@ impl<T: Scalar, B: VectorOps> Preconditioner<T, B> for Diagonal<T, B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Host;
 
     #[test]
     fn each_method_gets_its_diagonal() {

@@ -99,6 +99,7 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Itera
     fn remark(&self) -> Option<String> {
         match &self.setup {
             Setup::Levels(levels) => Some(levels.told.clone()),
+            Setup::Incomplete(factors) => Some(factors.told.clone()),
             _ => None,
         }
     }

@@ -19,7 +19,7 @@
 //! | `stage` | a method with its preconditioner: what each has to do |
 //! | `factorised` | the stage of factorisations |
 //! | `iterated`, `refined` | the stages of Krylov methods, in full precision and in two |
-//! | `preconditioner`, `diagonal` | preconditioners that are set up |
+//! | `preconditioner`, `diagonal`, `hierarchy`, `incomplete` | preconditioners that are set up |
 //! | `spread` | a solver whose unknowns are spread over several parts |
 //! | `many`, `group`, `columns` | how many right-hand sides are solved at once, how, and where they lie |
 //! | `watch` | observer, cancellation, clock |
@@ -37,6 +37,7 @@ mod factorised;
 mod forecast;
 mod group;
 mod hierarchy;
+mod incomplete;
 mod iterated;
 mod many;
 mod names;
@@ -53,14 +54,16 @@ mod watch;
 pub use builder::{Builder, MatrixSource};
 pub use compiled::Solvable;
 pub use device::{Device, Opened};
-pub use names::{Method, MultigridChoice, Precision, PreconditionerChoice, Reorder};
+pub use names::{IlutChoice, Method, MultigridChoice, Precision, PreconditionerChoice, Reorder};
 pub use report::{Decision, Seconds, Solution, SolveReport, StageReport, Trail};
 pub use spread::{Share, SpreadSolver};
 pub use watch::{Canceller, Progress};
 
 #[cfg(feature = "cuda")]
 use crate::backend::Cuda;
-use crate::backend::{CoarseningSteps, GraphSteps, GridSteps, Host, PreconditionSteps, Products};
+use crate::backend::{
+    CoarseningSteps, GraphSteps, GridSteps, Host, PreconditionSteps, Products, TriangularSteps,
+};
 use crate::error::{Error, Result};
 use crate::matrix::{ChoiceReport, Csr};
 use crate::scalar::{Scalar, Symmetry};
@@ -73,7 +76,9 @@ use watch::Watch;
 
 /// A backend that a solver can compute on: all that it may choose among is there. A backend of your own implements it
 /// with nothing in it.
-pub trait SolverBackend: Products + PreconditionSteps + GraphSteps + GridSteps + CoarseningSteps {
+pub trait SolverBackend:
+    Products + PreconditionSteps + GraphSteps + GridSteps + CoarseningSteps + TriangularSteps
+{
     /// A solver for a matrix in this memory; `why` tells why it is here, where the caller did not say so.
     #[doc(hidden)]
     fn solver<T: Solvable>(

@@ -13,6 +13,10 @@ pub(super) const SINGLE_STEPS: usize = 14;
 /// The most steps of a polynomial.
 const MOST_STEPS: usize = 64;
 
+/// The most fill, and the most digits, of an incomplete factorisation.
+const MOST_FILL: usize = 1000;
+const MOST_DIGITS: usize = 16;
+
 /// The most rows of a diagonal block.
 const MOST_ROWS: usize = 32;
 
@@ -124,8 +128,63 @@ pub enum PreconditionerChoice {
     Chebyshev(usize),
     /// The same in half the precision.
     ChebyshevSingle(usize),
+    /// An incomplete factorisation without fill: of Cholesky for conjugate gradients and MINRES, else LU.
+    Ilu,
+    /// An incomplete LU factorisation with the largest entries of the fill.
+    Ilut(IlutChoice),
     /// Algebraic multigrid.
     Multigrid(MultigridChoice),
+}
+
+/// What a caller can choose of an incomplete factorisation with fill: `ilut:option=value,...`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct IlutChoice {
+    /// `fill`: entries of a row of each factor at most, as a multiple of the mean number of entries of a row of A.
+    pub fill: usize,
+    /// `digits`: entries below 10^-digits of the norm of their row are dropped.
+    pub digits: usize,
+}
+
+impl Default for IlutChoice {
+    fn default() -> Self {
+        Self { fill: 5, digits: 3 }
+    }
+}
+
+impl IlutChoice {
+    /// The part of a row's norm below which entries are dropped.
+    pub(super) fn drop(self) -> f64 {
+        10f64.powi(-(self.digits as i32))
+    }
+}
+
+impl FromStr for IlutChoice {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut choice = Self::default();
+        for option in text.split(',').filter(|option| !option.is_empty()) {
+            let number = |text: &str, most| text.parse().ok().filter(|number| (1..=most).contains(number));
+            let chosen = option.split_once('=').and_then(|(name, value)| match name {
+                "fill" => number(value, MOST_FILL).map(|fill| choice.fill = fill),
+                "digits" => number(value, MOST_DIGITS).map(|digits| choice.digits = digits),
+                _ => None,
+            });
+            if chosen.is_none() {
+                return Err(Error::InvalidArgument(format!(
+                    "ilut '{option}': choose of fill=1..{MOST_FILL}, digits=1..{MOST_DIGITS}"
+                )));
+            }
+        }
+        Ok(choice)
+    }
+}
+
+impl fmt::Display for IlutChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "fill={},digits={}", self.fill, self.digits)
+    }
 }
 
 /// What a caller can choose of multigrid: `amg:option=value,...`.
@@ -238,6 +297,7 @@ impl FromStr for PreconditionerChoice {
     fn from_str(text: &str) -> Result<Self> {
         let (name, number) = match text.split_once(':') {
             Some(("amg", options)) => return options.parse().map(Self::Multigrid),
+            Some(("ilut", options)) => return options.parse().map(Self::Ilut),
             Some((name, number)) => (name, Some(number)),
             None => (text, None),
         };
@@ -249,13 +309,15 @@ impl FromStr for PreconditionerChoice {
             ("jacobi", None) => Self::Jacobi,
             ("block-jacobi", rows) => Self::BlockJacobi(rows),
             ("fsai", None) => Self::Fsai,
+            ("ilu", None) => Self::Ilu,
+            ("ilut", None) => Self::Ilut(IlutChoice::default()),
             ("amg", None) => Self::Multigrid(MultigridChoice::default()),
             ("chebyshev", steps) => Self::Chebyshev(steps.unwrap_or(STEPS)),
             ("chebyshev-single", steps) => Self::ChebyshevSingle(steps.unwrap_or(SINGLE_STEPS)),
             _ => {
                 return Err(Error::InvalidArgument(format!(
                     "'{text}': choose one of auto, none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], \
-                     chebyshev-single[:STEPS], amg[:OPTION=VALUE,...]"
+                     chebyshev-single[:STEPS], ilu, ilut[:fill=N,digits=N], amg[:OPTION=VALUE,...]"
                 )));
             }
         };
@@ -274,6 +336,9 @@ impl fmt::Display for PreconditionerChoice {
             Self::Fsai => f.pad("fsai"),
             Self::Chebyshev(steps) => write!(f, "chebyshev:{steps}"),
             Self::ChebyshevSingle(steps) => write!(f, "chebyshev-single:{steps}"),
+            Self::Ilu => f.pad("ilu"),
+            Self::Ilut(choice) if *choice == IlutChoice::default() => f.pad("ilut"),
+            Self::Ilut(choice) => write!(f, "ilut:{choice}"),
             Self::Multigrid(choice) if *choice == MultigridChoice::default() => f.pad("amg"),
             Self::Multigrid(choice) => write!(f, "amg:{choice}"),
         }

@@ -2,8 +2,8 @@
 
 use super::SolverBackend;
 use super::budgets::{
-    AT_ONCE, BEFORE_FORECAST, LEVELS_FROM, LEVELS_ITERATIONS, MEDIUM, PATIENCE, PATIENT, QUICK, SHARE, SMALL,
-    SMALL_ITERATIONS, before_levels,
+    AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, LEVELS_FROM, LEVELS_ITERATIONS, MEDIUM, PATIENCE, PATIENT,
+    QUICK, SHARE, SMALL, SMALL_ITERATIONS, before_levels,
 };
 use super::builder::Builder;
 use super::forecast::{MORE_PRODUCTS, expected_products, polynomial_may_pay, polynomial_pays};
@@ -38,6 +38,8 @@ pub(super) const SHORT: &str = "another way for a matrix that is not Hermitian";
 pub(super) const LEAST: &str = "for a matrix that is singular, as far as can be told";
 const CHEAP: &str = "a factorisation is cheap for a matrix of this size";
 const LAST: &str = "a factorisation, where iterations do not serve";
+const FACTORS: &str = "an incomplete factorisation, since iterations with the diagonal are many";
+const FILL: &str = "an incomplete factorisation with fill";
 const TALL: &str = "the matrix is not square: least squares";
 const HALF: &str = "half the precision moves half the bytes";
 const RESCUE: &str = "in full precision, where half the precision does not serve";
@@ -173,7 +175,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         if auto && method == Method::Gmres {
             let most = match name {
                 Name::Multigrid(_) => LEVELS_ITERATIONS,
-                _ if n > SMALL => BEFORE_FORECAST,
+                _ if n > SMALL => BEFORE_FACTORS,
                 _ => PATIENCE,
             };
             plan.share = Some(self.patience(n, most));
@@ -247,9 +249,20 @@ impl<B: SolverBackend> Planner<'_, B> {
                 stages.insert(0, self.direct(n, AT_ONCE, CHEAP));
             }
         }
+        let incomplete = |name, most, why| {
+            let plan = self.plan(n, name, Precision::Double, why);
+            Stage::later(Plan { share: Some(self.patience(n, most)), ..plan })
+        };
+        let may_take_factors = self.first() == Method::Gmres && self.wishes.preconditioner == Name::Auto;
+        if may_take_factors {
+            stages.insert(0, incomplete(Name::Ilut(Default::default()), BEFORE_FORECAST, FILL));
+        }
         // Its forecast alone takes seconds for so many unknowns, and iterations go on where it is refused.
         let place = if self.first() == Method::Gmres && n > SMALL { 0 } else { stages.len() };
         stages.insert(place, self.direct(n, PATIENT, LAST));
+        if may_take_factors && n > SMALL {
+            stages.insert(0, incomplete(Name::Ilu, BEFORE_FORECAST, FACTORS));
+        }
         stages.push(plan(&(Method::Lsmr, None, LEAST)));
         stages
     }

@@ -3,6 +3,7 @@
 use super::SolverBackend;
 use super::diagonal::Diagonal;
 use super::hierarchy::Levels;
+use super::incomplete::Incomplete;
 use super::names::{Method, PreconditionerChoice as Name};
 use crate::error::{Error, Result};
 use crate::matrix::{self, Csr};
@@ -29,6 +30,7 @@ pub(super) enum Setup<T: Scalar, B: SolverBackend> {
     Single(Box<Narrowed<Chebyshev<T::Narrow, B>>>),
     /// Multigrid.
     Levels(Levels<T, B>),
+    Incomplete(Incomplete<T, B>),
     /// A diagonal entry that no positive definite matrix has.
     NotPositiveDefinite(f64),
 }
@@ -53,6 +55,8 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
                 let levels = Levels::new(backend, a, (choice, method), false)?;
                 Ok(levels.map_or(Setup::Identity, Setup::Levels))
             }
+            Name::Ilu => Incomplete::new(backend, a, None, method).map(Setup::Incomplete),
+            Name::Ilut(choice) => Incomplete::new(backend, a, Some(choice), method).map(Setup::Incomplete),
             Name::Fsai => Fsai::new(backend, a).map(|m| Setup::Fsai(Box::new(m))),
             Name::BlockJacobi(Some(rows)) => BlockJacobi::new(backend, a, rows).map(Setup::Blocks),
             Name::BlockJacobi(None) => {
@@ -89,20 +93,13 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
             Setup::Identity => return Ok(()),
             Setup::Jacobi(m) => m.update(backend, a),
             Setup::Blocks(m) => m.update(backend, a),
-            // Levels of values half as wide are made anew: the new ones may not fit.
-            Setup::Levels(m) => match m.update(backend, a) {
-                Err(Error::Unsupported(_)) => {
-                    *self = Self::new(backend, a, method, name)?;
-                    return Ok(());
-                }
-                done => done,
-            },
-            _ => {
-                *self = Self::new(backend, a, method, name)?;
-                return Ok(());
-            }
+            Setup::Levels(m) => m.update(backend, a),
+            Setup::Incomplete(m) => m.update(backend, a),
+            _ => Err(Error::Unsupported("new values".into())),
         };
         match done {
+            // What was made of values half as wide is made anew, too: the new ones may not fit.
+            Err(Error::Unsupported(_)) => *self = Self::new(backend, a, method, name)?,
             Err(Error::Diagonal { value, .. }) if value <= 0.0 => *self = Setup::NotPositiveDefinite(value),
             done => return done,
         }
@@ -120,6 +117,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
             Setup::Chebyshev(m) => &**m,
             Setup::Single(m) => &**m,
             Setup::Levels(m) => m.get(),
+            Setup::Incomplete(m) => m.get(),
         }
     }
 }

@@ -9,6 +9,7 @@ use residua::krylov::{Cg, Outcome, Refinement, Report, SolveOptions};
 use residua::precondition::{
     BlockJacobi, Chebyshev, Fsai, Identity, Jacobi, Narrowed, Preconditioner, Workspace,
 };
+use residua::scalar::Widen;
 use residua::{Csr, Error, LinearOperator, Real, Scalar};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
         $then! {
             $($words)*
+            row_inverse_cases,
             block_cases,
             natural_block_cases,
             fsai_cases,
@@ -171,6 +173,39 @@ pub fn block_case<T: Scalar, B: PreconditionSteps>(b: &B, a: &Dense<T>, sizes: &
         expected.extend(eliminated(&block, &r[rows]));
     }
     close(&applied(b, &m, &r), &expected, 1e3 * epsilon::<T>());
+}
+
+fn row_inverse_case<V: Scalar + Widen<T>, T: Scalar, B: PreconditionSteps>(b: &B, a: &Dense<V>) {
+    let device = csr(a).to_backend(b).unwrap();
+    for positive in [false, true] {
+        let mut d = b.zeros::<T::Real>(a.len()).unwrap();
+        b.row_inverses::<V, T>(device.parts(), positive, &mut d).unwrap();
+        for (i, d) in b.download(&d).unwrap().into_iter().enumerate() {
+            let norm = a[i].iter().map(|v| v.abs().to_f64().powi(2)).sum::<f64>().sqrt();
+            let entry = a[i][i].re().to_f64();
+            let weight = match entry {
+                small if small.abs() <= 1e-3 * norm => norm,
+                entry if positive => entry.abs(),
+                entry => entry,
+            };
+            let expected = if weight == 0.0 { 1.0 } else { 1.0 / weight };
+            let error = (d.to_f64() - expected).abs();
+            assert!(error <= 4.0 * epsilon::<T>() * expected.abs(), "row {i}: {d} instead of {expected}");
+        }
+    }
+}
+
+/// Diagonals of either sign, small ones, missing ones, rows of zeros, long rows.
+pub fn row_inverse_cases<B: PreconditionSteps>(b: &B) {
+    let mut a = dominant::<f64>(75, 60, 0.0);
+    (a[3][3], a[4][4], a[5][5]) = (-2.0, 0.0, 1e-9);
+    a[9] = vec![0.0; 75];
+    row_inverse_case::<f64, f64, B>(b, &a);
+    let single: Dense<f32> = a.iter().map(|row| row.iter().map(|&v| v as f32).collect()).collect();
+    row_inverse_case::<f32, f64, B>(b, &single);
+    row_inverse_case::<f32, f32, B>(b, &single);
+    row_inverse_case::<Complex<f64>, Complex<f64>, B>(b, &dominant(33, 12, 1.0));
+    row_inverse_case::<f64, f64, B>(b, &vec![]);
 }
 
 /// Blocks of 1, of 32, of what is left, of all sizes mixed.

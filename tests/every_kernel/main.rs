@@ -38,6 +38,9 @@ mod sparse;
 #[path = "../common/systems.rs"]
 mod systems;
 #[allow(dead_code)]
+#[path = "../common/triangular.rs"]
+mod triangular;
+#[allow(dead_code)]
 #[path = "../common/vector_ops.rs"]
 mod vector_ops;
 
@@ -58,7 +61,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 62] = [
+const GROUPS: [Group; 66] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -116,6 +119,10 @@ const GROUPS: [Group; 62] = [
     ("bursts-types", solving::types),
     ("bursts-whole-chip", solving::whole_chip),
     ("preconditioners", solving::preconditioners),
+    ("incomplete-levels", triangular::level_cases),
+    ("incomplete-factors", triangular::factor_cases),
+    ("incomplete-complex", triangular::complex_factor_cases),
+    ("incomplete-pivots", triangular::failing_pivot_cases),
     ("boxes", grid::boxes_of_points),
     ("coarsening", multigrid::the_hierarchy_of_the_host),
     ("sparse-products", sparse::small_cases),

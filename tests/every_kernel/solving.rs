@@ -1,7 +1,7 @@
 //! Solvers in every way that they are run, preconditioners, and several streams.
 
 use crate::precondition::{
-    applied, block_case, close, dominant, fsai_case, natural_block_cases, poisson, vector,
+    applied, block_case, close, dominant, fsai_case, natural_block_cases, poisson, row_inverse_cases, vector,
 };
 use crate::primitives as cases;
 use crate::systems::{Device, Stepwise, poisson2d};
@@ -163,6 +163,7 @@ pub fn preconditioners(b: &Cuda) {
     block_case(b, &dominant::<Complex<f64>>(40, 20, 1.0), &[32, 8]);
     block_case::<f64, Cuda>(b, &vec![], &[]);
     natural_block_cases(b);
+    row_inverse_cases(b);
     fsai_case(b, &dominant::<f64>(60, 8, 0.0));
     fsai_case(b, &dominant::<f64>(50, 80, 0.0));
     fsai_case(b, &dominant::<Complex<f64>>(30, 8, 1.0));

@@ -71,6 +71,7 @@ mod staging;
 mod stream;
 mod swept;
 mod transpose;
+mod triangular;
 mod tune;
 mod vector;
 mod workspace;

@@ -4,7 +4,7 @@ use super::launch::kernels;
 use super::slice::Slice;
 use super::{Cuda, policy};
 use crate::backend::{
-    Backend, BlockParts, ChebyshevStep, CsrParts, OffsetsRef, PreconditionSteps, with_offsets,
+    Backend, BlockParts, ChebyshevStep, CsrParts, OffsetsRef, PreconditionSteps, SMALL_DIAGONAL, with_offsets,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
@@ -24,6 +24,15 @@ mod kernel {
             first_bad: &mut Slice<u32>,
         );
         fn same_columns(rows: u64, offsets: &Slice<I>, columns: &Slice<u32>, same: &mut Slice<u8>);
+        fn row_inverses(
+            rows: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            small: f64,
+            positive: u32,
+            d: &mut Slice<T::Real>,
+        );
         fn block_multiply(
             rows: u64,
             starts: &Slice<u32>,
@@ -110,6 +119,20 @@ impl PreconditionSteps for Cuda {
         with_offsets!(a.offsets, offsets => {
             kernel::same_columns::<T, V, _>(*self, shape, rows, offsets, a.indices, same)
         })
+    }
+
+    fn row_inverses<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        positive: bool,
+        d: &mut Slice<T::Real>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the diagonal", a.rows, d.len())?;
+        let shape = policy::elementwise(self.0.chip, 32 * a.rows);
+        let (rows, positive) = (a.rows as u64, u32::from(positive));
+        with_offsets!(a.offsets, offsets => kernel::row_inverses::<T, V, _>(
+            *self, shape, rows, offsets, a.indices, a.values, SMALL_DIAGONAL, positive, d,
+        ))
     }
 
     fn block_multiply<T: Scalar>(

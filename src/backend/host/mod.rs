@@ -36,10 +36,12 @@ mod slim;
 mod sparse;
 mod staged;
 mod sums;
+mod triangular;
 mod vector;
 
 pub use memory::{HostMailbox, HostRecording};
 pub use parts::Parts;
+pub(crate) use precondition::inverse_weight;
 
 /// The CPU, through rayon's global thread pool (`RAYON_NUM_THREADS` sets its size).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,11 +4,12 @@ use super::memory::PARALLEL_FROM;
 use super::sums::{chunk_size, for_chunks};
 use super::{Host, chunks};
 use crate::backend::{
-    BlockParts, ChebyshevStep, CsrParts, DENSE_LIMIT, OffsetsRef, PreconditionSteps, with_offsets,
+    BlockParts, ChebyshevStep, CsrParts, DENSE_LIMIT, OffsetsRef, PreconditionSteps, SMALL_DIAGONAL,
+    with_offsets,
 };
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
-use crate::scalar::{Offset, Scalar, Widen};
+use crate::scalar::{Offset, Real, Scalar, Widen};
 use num_traits::{Float, Zero};
 
 /// Blocks or rows with a dense system each that one task takes.
@@ -66,6 +67,33 @@ impl PreconditionSteps for Host {
             for_chunks(a.rows, same.par_chunks_mut(size).enumerate(), |(chunk, same)| {
                 for (row, same) in (chunk * size..).zip(same) {
                     *same = u8::from(row > 0 && line(row) == line(row - 1));
+                }
+            });
+        });
+        Ok(())
+    }
+
+    fn row_inverses<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        positive: bool,
+        d: &mut [T::Real],
+    ) -> Result<()> {
+        Error::check_dimension("length of the diagonal", a.rows, d.len())?;
+        let size = chunk_size(a.rows);
+        with_offsets!(a.offsets, offsets => {
+            for_chunks(a.rows, d.par_chunks_mut(size).enumerate(), |(chunk, d)| {
+                for (row, d) in (chunk * size..).zip(d) {
+                    let entries = offsets[row].to_usize()..offsets[row + 1].to_usize();
+                    let diagonal = a.indices[entries.clone()].binary_search(&(row as u32));
+                    let diagonal = diagonal.map_or(0.0, |place| a.values[entries.start + place].widen().re().to_f64());
+                    let norm = norm(a.values[entries].iter().map(|value| value.widen().abs().to_f64()));
+                    let weight = match diagonal {
+                        small if Float::abs(small) <= SMALL_DIAGONAL * norm => norm,
+                        entry if positive => Float::abs(entry),
+                        entry => entry,
+                    };
+                    *d = inverse_weight(weight);
                 }
             });
         });
@@ -310,4 +338,23 @@ fn factor_row<V: Widen<T>, T: Scalar, O: Offset>(
         *factor = y.conj();
     }
     factor.iter().all(|value| value.is_finite()) && factor[size - 1].re() > <T::Real as Zero>::zero()
+}
+
+/// 1 / weight, and 1 where that is no number of the type, or zero.
+pub(crate) fn inverse_weight<R: Real>(weight: f64) -> R {
+    let inverse = R::from_f64(1.0 / weight);
+    if weight != 0.0 && Float::is_finite(inverse) && inverse.to_f64() != 0.0 {
+        inverse
+    } else {
+        R::from_f64(1.0)
+    }
+}
+
+/// The 2-norm, whatever the range of the numbers.
+fn norm(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let largest = values.clone().fold(0.0, f64::max);
+    if largest == 0.0 {
+        return 0.0;
+    }
+    largest * values.map(|value| (value / largest).powi(2)).sum::<f64>().sqrt()
 }

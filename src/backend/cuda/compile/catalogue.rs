@@ -207,12 +207,18 @@ fn sparse_products(units: &mut Vec<Unit>) {
         OFFSETS.map(|offset| Unit::new("aggregate.cu").with("OFFSET", offset).class(policy::CLASSES[0])),
     );
     for scalar in SCALARS {
+        for offset in OFFSETS {
+            let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", offset);
+            units.push(unit("incomplete.cu").class(policy::CLASSES[0]));
+            units.extend(policy::TRIANGULAR.map(|class| unit("triangular.cu").class(class)));
+        }
         for (from, to) in [("u32", "u32"), ("u64", "u64")] {
             let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", from).with("TARGET", to);
             units.extend(policy::CLASSES.map(|class| unit("spgemm_rows.cu").class(class)));
             units.extend(policy::CLASSES.map(|class| unit("spgemm_values.cu").class(class)));
             units.push(unit("spadd.cu").class(policy::CLASSES[0]));
             units.push(unit("coarsen.cu").class(policy::CLASSES[0]));
+            units.push(unit("triangle.cu").class(policy::CLASSES[0]));
         }
     }
 }

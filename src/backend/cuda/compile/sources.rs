@@ -43,6 +43,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "grid.cu",
     "hessenberg.cu",
     "histogram.cu",
+    "incomplete.cu",
     "index.cu",
     "jds.cu",
     "keys.cu",
@@ -101,6 +102,8 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "transpose.cu",
     "transpose_sort.cu",
     "transpose_windows.cu",
+    "triangle.cu",
+    "triangular.cu",
     "vector.cu",
     "vector_block.cu",
 ];
@@ -109,6 +112,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
 pub const HEADERS: &[(&str, &str)] = embed![
     "across.cuh",
     "ascending.cuh",
+    "awaited.cuh",
     "block_before.cuh",
     "block_sum.cuh",
     "bulk.cuh",

@@ -35,7 +35,11 @@ const PARTS: u32 = 16;
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let class = usize::from(unit.size_class() == CLASSES[1]);
     match unit.source() {
-        "spadd.cu" => vec![("THREADS", THREADS)],
+        "incomplete.cu" | "spadd.cu" | "triangle.cu" => vec![("THREADS", THREADS)],
+        "triangular.cu" => {
+            let class = unit.size_class() as usize;
+            vec![("THREADS", THREADS), ("LANES", TRIANGULAR_LANES[class - 1])]
+        }
         "aggregate.cu" => vec![("THREADS", THREADS), ("MOST_OF_BLOCK", MOST_OF_BLOCK)],
         "coarsen.cu" => vec![("THREADS", THREADS), ("WARPS", WARPS), ("MOST_OF_BLOCK", MOST_OF_BLOCK)],
         "spgemm_long.cu" => vec![("THREADS", THREADS), ("WORDS", WORDS)],
@@ -58,6 +62,34 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ("LONG", OF_BLOCK + 1),
         ],
     }
+}
+
+/// Lanes a row of a triangular matrix, by class.
+const TRIANGULAR_LANES: [u32; 3] = [1, 4, 32];
+/// The classes of a triangular solve.
+pub(in crate::backend::cuda) const TRIANGULAR: [u32; 3] = [1, 2, 3];
+/// The most entries of a row on average of each class but the last.
+const TRIANGULAR_ROWS: [usize; 2] = [8, 64];
+/// Levels whose rows are under way at a time: those far behind would only ask again and again for what is not there.
+const LEVELS_AHEAD: usize = 8;
+
+/// A triangular solve of so many rows and entries in so many levels. Blocks need not run at a time, since rows are taken
+/// in turn.
+pub(in crate::backend::cuda) fn triangular(chip: Chip, rows: usize, entries: usize, levels: usize) -> Shape {
+    let mean = entries / rows.max(1);
+    let class = TRIANGULAR_ROWS.iter().filter(|&&most| mean > most).count();
+    let lanes = TRIANGULAR_LANES[class] as usize;
+    let wanted = (LEVELS_AHEAD * rows / levels.max(1) * lanes).div_ceil(THREADS as usize);
+    let shape = rows_in_turn(chip, rows, TRIANGULAR_LANES[class]);
+    let blocks = (shape.blocks as usize).min(wanted.max(chip.multiprocessors as usize));
+    shape.blocks(blocks).class(TRIANGULAR[class])
+}
+
+/// So many lanes a row, rows taken in turn: as many blocks as run at a time.
+pub(in crate::backend::cuda) fn rows_in_turn(chip: Chip, rows: usize, lanes: u32) -> Shape {
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / THREADS);
+    let needed = rows.div_ceil((THREADS / lanes) as usize);
+    Shape::new(needed.min(resident as usize) as u32, THREADS).class(CLASSES[0])
 }
 
 /// A thread a row.

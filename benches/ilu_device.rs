@@ -1,0 +1,129 @@
+//! Incomplete factorisation on a CUDA device: time to set it up on a matrix that lies there, to take new values over, of
+//! its two triangular solves, and of a solve to a true 1e-8 with a random x.
+//!
+//! `cargo bench --bench ilu_device [-- CASE...]`. A case is `KxK` (5 points), `KxKxK` (7 points), `wind:K:D`
+//! (convection-diffusion on K^3 points, diffusion D) or the name of a Matrix Market file, before which `windy:` stands
+//! where its upper half is to be halved, so that it is not symmetric any more. Beside it, in the same run:
+//! `benches/peers/ilu_gpu.py`.
+
+use residua::generate::{self, Random};
+use residua::krylov::{Cg, Gmres, SolveOptions};
+use residua::precondition::{Ilu, Preconditioner};
+use residua::solver::{Method, PreconditionerChoice, Solver};
+use residua::{Backend, Csr, Cuda};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// The fastest of a few runs, in milliseconds, and what the last one gave.
+fn fastest<R>(
+    cuda: &Cuda,
+    runs: usize,
+    mut run: impl FnMut() -> residua::Result<R>,
+) -> residua::Result<(f64, R)> {
+    let (mut best, mut last) = (f64::INFINITY, None);
+    for _ in 0..runs {
+        cuda.synchronize()?;
+        let start = Instant::now();
+        let result = run()?;
+        cuda.synchronize()?;
+        best = best.min(start.elapsed().as_secs_f64() * 1e3);
+        last = Some(result);
+    }
+    Ok((best, last.expect("one run at least")))
+}
+
+fn case(cuda: &Cuda, name: &str, a: Csr<f64>, symmetric: bool) -> residua::Result<()> {
+    let n = a.rows();
+    let mut random = Random::new(1);
+    let solution: Vec<f64> = (0..n).map(|_| random.unit() - 0.5).collect();
+    let mut b = vec![0.0; n];
+    a.product(&residua::Host, 1.0, &solution, 0.0, &mut b)?;
+    let (b, device) = (cuda.upload(b)?, a.to_backend(cuda)?);
+    let (setup, mut m) =
+        fastest(cuda, 4, || if symmetric { Ilu::positive(cuda, &device) } else { Ilu::new(cuda, &device) })?;
+    let (again, ()) = fastest(cuda, 4, || m.update(cuda, &device))?;
+    let mut z = cuda.zeros(n)?;
+    let (apply, ()) = fastest(cuda, 20, || m.apply(cuda, &b, &mut z))?;
+    let mut x = cuda.zeros(n)?;
+    let go_on = |_, _| ControlFlow::Continue(());
+    let options = SolveOptions::default();
+    let (solve, report) = if symmetric {
+        let mut cg = Cg::new(cuda, n, options)?;
+        fastest(cuda, 2, || {
+            cuda.fill(0.0, &mut x)?;
+            cg.solve(&device, &m, &b, &mut x, go_on)
+        })?
+    } else {
+        let mut gmres = Gmres::new(cuda, n, 30, options)?;
+        fastest(cuda, 2, || {
+            cuda.fill(0.0, &mut x)?;
+            gmres.solve(&device, &m, &b, &mut x, go_on)
+        })?
+    };
+    println!(
+        "{name} {n} rows, {} entries, levels {:?}: setup {setup:.2} ms, new values {again:.2}, both triangles {apply:.3}, \
+         solve {solve:.2}, {} iterations, {:.1e}",
+        a.nonzeros(),
+        m.depth(),
+        report.iterations,
+        report.relative_residual,
+    );
+    drop(m);
+    for preconditioner in ["auto", "jacobi"] {
+        let preconditioner: PreconditionerChoice = preconditioner.parse()?;
+        let builder = Solver::<f64>::builder()
+            .method(Method::Auto)
+            .preconditioner(preconditioner)
+            .time_limit(Duration::from_secs(30));
+        let (build, mut solver) = fastest(cuda, 2, || builder.clone().build_on(cuda, device.copied(cuda)?))?;
+        let (solve, report) = fastest(cuda, 2, || {
+            cuda.fill(0.0, &mut x)?;
+            solver.solve_on(cuda, &b, &mut x)
+        })?;
+        println!(
+            "{:12} {preconditioner:8} build {build:7.2} solve {solve:7.2} ms, {} iterations of {} with {}, {:.1e}",
+            "", report.iterations, report.method, report.preconditioner, report.relative_residual
+        );
+    }
+    Ok(())
+}
+
+/// The same matrix with its entries right of the diagonal halved.
+fn windy(mut a: Csr<f64>) -> residua::Result<Csr<f64>> {
+    let starts = a.parts().offsets.download(&residua::Host)?;
+    let columns = a.parts().indices.to_vec();
+    let mut entries = columns.iter().zip(a.values_mut());
+    for (i, range) in starts.windows(2).enumerate() {
+        for (&column, value) in entries.by_ref().take(range[1] - range[0]) {
+            if column as usize > i {
+                *value *= 0.5;
+            }
+        }
+    }
+    Ok(a)
+}
+
+fn main() -> residua::Result<()> {
+    let cuda = Cuda::new(0)?;
+    println!("{}", cuda.description());
+    let named: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    let all = ["1000x1000", "100x100x100", "wind:100:0.1", "wind:200:0.1"];
+    let cases = if named.is_empty() { all.map(String::from).to_vec() } else { named };
+    for name in cases {
+        let words: Vec<&str> = name.split(':').collect();
+        let sizes: Vec<usize> = words[0].split('x').filter_map(|size| size.parse().ok()).collect();
+        let a = match (&words[..], &sizes[..]) {
+            (["wind", k, d], _) => {
+                let k = k.parse().unwrap_or(64);
+                generate::convection_diffusion([k, k, k], d.parse().unwrap_or(0.1))?
+            }
+            (["windy", file], _) => windy(residua::market::read_csr(file)?)?,
+            (_, &[x, y]) => generate::poisson2d(x, y)?,
+            (_, &[x, y, z]) => generate::poisson3d(x, y, z)?,
+            _ if name.ends_with(".mtx") => residua::market::read_csr(&name)?,
+            _ => continue,
+        };
+        case(&cuda, &name, a, !name.starts_with("wind"))?;
+    }
+    Ok(())
+}

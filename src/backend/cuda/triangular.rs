@@ -1,0 +1,158 @@
+//! Triangular systems and incomplete factorisations on the device: rows in turn, each waiting for what it needs.
+
+use super::coarsen::nodes;
+use super::launch::kernels;
+use super::slice::Slice;
+use super::{Cuda, policy};
+use crate::backend::{
+    Backend, CsrParts, CsrPattern, OffsetsRef, Pivots, Side, TriangleParts, TriangularSteps, with_offsets,
+};
+use crate::error::Result;
+use crate::scalar::{Offset, Scalar};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "incomplete.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET);
+        fn rows_start(n: u64, words: &mut Slice<u32>);
+        fn row_levels(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            upper: u32,
+            levels: &mut Slice<u32>,
+        );
+        fn incomplete_lu(
+            n: u64,
+            order: &Slice<u32>,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            diagonal: T::Real,
+            smallest: T::Real,
+            positive: u32,
+            upper: &mut Slice<u32>,
+            values: &mut Slice<T>,
+            inverses: &mut Slice<T>,
+            failed: &mut Slice<u32>,
+        );
+    }
+    kernels! {
+        "triangle.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET, J: Offset as TARGET);
+        fn triangle_lengths(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            upper: u32,
+            order: &Slice<u32>,
+            lengths: &mut Slice<u32>,
+        );
+        fn triangle_entries(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            upper: u32,
+            order: &Slice<u32>,
+            places: &Slice<u32>,
+            starts: &Slice<J>,
+            to_columns: &mut Slice<u32>,
+            to_values: &mut Slice<T>,
+        );
+    }
+    kernels! {
+        "triangular.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET);
+        fn triangular_start(n: u64, x: &mut Slice<T>);
+        fn triangular_solve(
+            n: u64,
+            sources: &Slice<u32>,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            inverses: Option<&Slice<T>>,
+            r: &Slice<T>,
+            x: &mut Slice<T>,
+        );
+    }
+}
+
+impl TriangularSteps for Cuda {
+    fn row_levels(&self, pattern: CsrPattern<'_, Self>, side: Side, levels: &mut Slice<u32>) -> Result<()> {
+        let (rows, upper) = (pattern.rows, u32::from(side == Side::Upper));
+        kernel::rows_start::<f64, u32>(*self, nodes(*self, rows), rows as u64, levels)?;
+        let shape = policy::rows_in_turn(self.0.chip, rows, 8);
+        with_offsets!(pattern.offsets, offsets => {
+            kernel::row_levels::<f64, _>(*self, shape, rows as u64, offsets, pattern.indices, upper, levels)
+        })
+    }
+
+    fn incomplete_lu<T: Scalar>(
+        &self,
+        pattern: CsrPattern<'_, Self>,
+        order: &Slice<u32>,
+        pivots: Pivots,
+        values: &mut Slice<T>,
+        inverses: &mut Slice<T>,
+        failed: &mut Slice<u32>,
+    ) -> Result<()> {
+        let rows = pattern.rows;
+        self.fill(0, failed)?;
+        let mut upper = self.buffer::<u32>(rows + 1)?;
+        kernel::rows_start::<f64, u32>(*self, nodes(*self, rows), rows as u64, &mut upper)?;
+        let real = T::Real::from_f64;
+        let shape = policy::rows_in_turn(self.0.chip, rows, 32);
+        with_offsets!(pattern.offsets, offsets => {
+            kernel::incomplete_lu(
+                *self, shape, rows as u64, order, offsets, pattern.indices, real(pivots.diagonal),
+                real(pivots.smallest), u32::from(pivots.positive), &mut upper, values, inverses, failed,
+            )
+        })
+    }
+
+    fn triangle_lengths(
+        &self,
+        pattern: CsrPattern<'_, Self>,
+        side: Side,
+        order: &Slice<u32>,
+        lengths: &mut Slice<u32>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, order.len()), order.len() as u64);
+        let upper = u32::from(side == Side::Upper);
+        with_offsets!(pattern.offsets, offsets => kernel::triangle_lengths::<f64, _, u32>(
+            *self, shape, n, offsets, pattern.indices, upper, order, lengths,
+        ))
+    }
+
+    fn triangle_entries<T: Scalar>(
+        &self,
+        a: CsrParts<'_, T, Self>,
+        side: Side,
+        order: &Slice<u32>,
+        places: &Slice<u32>,
+        offsets: OffsetsRef<'_, Self>,
+        columns: &mut Slice<u32>,
+        values: &mut Slice<T>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, order.len()), order.len() as u64);
+        let upper = u32::from(side == Side::Upper);
+        with_offsets!(a.offsets, from => with_offsets!(offsets, starts => kernel::triangle_entries(
+            *self, shape, n, from, a.indices, a.values, upper, order, places, starts, columns, values,
+        )))
+    }
+
+    fn triangular_solve<T: Scalar>(
+        &self,
+        triangle: TriangleParts<'_, T, Self>,
+        r: &Slice<T>,
+        x: &mut Slice<T>,
+    ) -> Result<()> {
+        let TriangleParts { sources, offsets, columns, values, inverses, levels } = triangle;
+        let (rows, chip) = (sources.len(), self.0.chip);
+        kernel::triangular_start::<T, u32>(*self, nodes(*self, rows), rows as u64, x)?;
+        let shape = policy::triangular(chip, rows, columns.len(), levels.len());
+        with_offsets!(offsets, offsets => {
+            kernel::triangular_solve(
+                *self, shape, rows as u64, sources, offsets, columns, values, inverses, r, x,
+            )
+        })
+    }
+}

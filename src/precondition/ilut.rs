@@ -1,0 +1,282 @@
+//! Incomplete LU factorisation with fill where it is large.
+
+use super::triangular::Factors;
+use super::{Preconditioner, Workspace};
+use crate::backend::{Backend, Host, TriangularSteps};
+use crate::error::{Error, Result};
+use crate::graph::Permutation;
+use crate::matrix::Csr;
+use crate::prepare::{Scaling, maximum_product_matching, permute};
+use crate::scalar::{Real, Scalar};
+use num_traits::{Float, One, Zero};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Pivots that are smaller than this part of the largest entry of their row, which is 1 after scaling, are replaced.
+const SMALLEST: f64 = 1e-6;
+
+/// What ILUT keeps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct IlutOptions {
+    /// Entries below this part of their row's norm are dropped.
+    pub drop: f64,
+    /// Entries of a row of each factor at most, as a multiple of the mean number of entries of a row of A.
+    pub fill: f64,
+}
+
+impl Default for IlutOptions {
+    fn default() -> Self {
+        Self { drop: 1e-3, fill: 5.0 }
+    }
+}
+
+impl IlutOptions {
+    /// Entries below this part of their row's norm are dropped; 0 keeps all that there is room for.
+    #[must_use]
+    pub fn drop(self, drop: f64) -> Self {
+        Self { drop, ..self }
+    }
+
+    /// Entries of a row of each factor at most, as a multiple of the mean number of entries of a row of A.
+    #[must_use]
+    pub fn fill(self, fill: f64) -> Self {
+        Self { fill, ..self }
+    }
+}
+
+/// M = D^-1 P^T L U E^-1 near A: ILUT, Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithm 10.6,
+/// after the rows are permuted and rows and columns are scaled such that the entries with the largest product of
+/// magnitudes lie on the diagonal and are 1 (Duff and Koster), all others no larger. So zeros on the diagonal do no
+/// harm.
+///
+/// Factors are computed on one thread of the CPU, since what is kept of a row depends on the rows before it. Both
+/// scalings go into the factors, and an application is two triangular solves on any backend, as with
+/// [`Ilu`](super::Ilu).
+#[derive(Debug)]
+pub struct Ilut<T: Scalar, B: TriangularSteps> {
+    factors: Factors<T, B>,
+    failed: usize,
+}
+
+impl<T: Scalar, B: TriangularSteps> Ilut<T, B> {
+    /// ILUT of a square matrix.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] where entries are no numbers; [`Error::Unsupported`] where A is structurally singular;
+    /// where A is not square, without memory, or when the device fails.
+    pub fn new(backend: &B, a: &Csr<T, B>, options: &IlutOptions) -> Result<Self> {
+        Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+        let a = a.to_host(backend)?;
+        let (matching, scaling) = maximum_product_matching(&a)?.into_parts();
+        if !matching.is_perfect() {
+            return Err(Error::Unsupported(format!(
+                "an incomplete factorisation of a structurally singular matrix: {} of its {} rows find no column",
+                matching.unmatched_rows().len(),
+                a.rows()
+            )));
+        }
+        let permutation = matching.row_permutation()?;
+        let scaled = permute(&scaling.apply(&a)?, &permutation, &Permutation::identity(a.columns())?)?;
+        let mut made = factorise(&scaled, options)?;
+        drop(scaled);
+        made.unscale(&permutation, &scaling);
+        let Rows { n, lower, upper, inverses, failed } = made;
+        let (lower, upper) =
+            (lower.into_csr(n)?.into_backend(backend)?, upper.into_csr(n)?.into_backend(backend)?);
+        let (inverses, permuted) =
+            (backend.upload(inverses)?, backend.upload(permutation.new_to_old().to_vec())?);
+        let (below, above) = (lower.parts(), upper.parts());
+        let mut factors = Factors::new(backend, below.pattern(), above.pattern(), Some(&permuted))?;
+        factors.refill(backend, below, above, &inverses)?;
+        Ok(Self { factors, failed })
+    }
+
+    /// The longest chains of rows that need each other, of L and of U.
+    pub fn depth(&self) -> (usize, usize) {
+        self.factors.depth()
+    }
+
+    /// Entries of both factors, diagonals included.
+    pub fn entries(&self) -> usize {
+        self.factors.entries() + self.factors.rows()
+    }
+
+    /// Pivots that were too small, and replaced.
+    pub fn replaced(&self) -> usize {
+        self.failed
+    }
+}
+
+/// Rows of a factor that grow.
+#[derive(Default)]
+struct Growing<T> {
+    offsets: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Scalar> Growing<T> {
+    fn row(&self, i: usize) -> impl Iterator<Item = (usize, T)> + '_ {
+        let range = self.offsets[i]..self.offsets[i + 1];
+        let columns = self.columns[range.clone()].iter().map(|&column| column as usize);
+        columns.zip(self.values[range].iter().copied())
+    }
+
+    /// Adds a row: the `most` largest of these entries, by columns.
+    fn push(&mut self, entries: &mut Vec<(u32, T)>, most: usize) -> Result<()> {
+        if entries.len() > most {
+            let size = |entry: &(u32, T)| entry.1.abs2().to_f64();
+            entries.select_nth_unstable_by(most, |a, b| size(b).total_cmp(&size(a)).then(a.0.cmp(&b.0)));
+            entries.truncate(most);
+        }
+        entries.sort_unstable_by_key(|entry| entry.0);
+        let more = entries.len();
+        let out = |bytes: usize| Error::OutOfMemory { device: "the host".into(), bytes: bytes as u64 };
+        self.columns.try_reserve(more).map_err(|_| out(2 * size_of_val(&*self.columns)))?;
+        self.values.try_reserve(more).map_err(|_| out(2 * size_of_val(&*self.values)))?;
+        self.columns.extend(entries.iter().map(|entry| entry.0));
+        self.values.extend(entries.iter().map(|entry| entry.1));
+        self.offsets.push(self.columns.len());
+        entries.clear();
+        Ok(())
+    }
+
+    fn into_csr(self, n: usize) -> Result<Csr<T>> {
+        Csr::from_parts(n, n, self.offsets, self.columns, self.values)
+    }
+}
+
+/// Factors by rows, on the host.
+struct Rows<T> {
+    n: usize,
+    lower: Growing<T>,
+    upper: Growing<T>,
+    /// Of the diagonal of U.
+    inverses: Vec<T>,
+    failed: usize,
+}
+
+impl<T: Scalar> Rows<T> {
+    /// Makes factors of P A from those of D P A E: with y = D^-1 y' and z = E z', L' becomes D^-1 L D and U' becomes
+    /// D^-1 U E^-1, the diagonal of L being 1 as before.
+    fn unscale(&mut self, permutation: &Permutation, scaling: &Scaling) {
+        let rows: Vec<f64> =
+            permutation.new_to_old().iter().map(|&old| scaling.rows()[old as usize]).collect();
+        let columns = scaling.columns();
+        let times = |value: T, factor: f64| value * T::from_f64(factor);
+        for i in 0..self.n {
+            for at in self.lower.offsets[i]..self.lower.offsets[i + 1] {
+                let factor = rows[self.lower.columns[at] as usize] / rows[i];
+                self.lower.values[at] = times(self.lower.values[at], factor);
+            }
+            for at in self.upper.offsets[i]..self.upper.offsets[i + 1] {
+                let factor = 1.0 / (rows[i] * columns[self.upper.columns[at] as usize]);
+                self.upper.values[at] = times(self.upper.values[at], factor);
+            }
+            self.inverses[i] = times(self.inverses[i], rows[i] * columns[i]);
+        }
+    }
+}
+
+/// ILUT row by row.
+fn factorise<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Rows<T>> {
+    let (n, parts) = (a.rows(), a.parts());
+    let starts = parts.offsets.download(&Host)?;
+    let mean = a.nonzeros() as f64 / n.max(1) as f64;
+    let most = ((options.fill * mean).ceil() as usize).max(1);
+    let mut lower = Growing { offsets: vec![0], ..Default::default() };
+    let mut upper = Growing { offsets: vec![0], ..Default::default() };
+    let mut inverses = Host.zeros::<T>(n)?;
+    let (mut row, mut met) = (Host.zeros::<T>(n)?, vec![false; n]);
+    let (mut below, mut left, mut right) = (BinaryHeap::new(), Vec::new(), Vec::new());
+    let mut above: Vec<u32> = Vec::new();
+    let mut failed = 0;
+    for i in 0..n {
+        let mut square = 0.0;
+        for at in starts[i]..starts[i + 1] {
+            let (column, value) = (parts.indices[at], parts.values[at]);
+            (row[column as usize], met[column as usize]) = (value, true);
+            square += value.abs2().to_f64();
+            if (column as usize) < i {
+                below.push(Reverse(column));
+            } else {
+                above.push(column);
+            }
+        }
+        let smallest = (options.drop * square.sqrt()).powi(2);
+        while let Some(Reverse(k)) = below.pop() {
+            let factor = row[k as usize] * inverses[k as usize];
+            (row[k as usize], met[k as usize]) = (T::zero(), false);
+            if factor.abs2().to_f64() < smallest || factor == T::zero() {
+                continue;
+            }
+            for (column, value) in upper.row(k as usize) {
+                if !met[column] {
+                    met[column] = true;
+                    if column < i {
+                        below.push(Reverse(column as u32));
+                    } else {
+                        above.push(column as u32);
+                    }
+                }
+                row[column] -= factor * value;
+            }
+            left.push((k, factor));
+        }
+        let mut pivot = T::zero();
+        for column in above.drain(..) {
+            let value = std::mem::replace(&mut row[column as usize], T::zero());
+            met[column as usize] = false;
+            if column as usize == i {
+                pivot = value;
+            } else if value.abs2().to_f64() >= smallest && value != T::zero() {
+                right.push((column, value));
+            }
+        }
+        // A comparison with what is no number is false.
+        let kept = pivot.abs() > T::Real::from_f64(SMALLEST) && Float::is_finite(pivot.abs());
+        if !kept {
+            failed += 1;
+            let negative = pivot.re() < T::Real::zero();
+            pivot = T::from_real(if negative { -T::Real::one() } else { T::Real::one() });
+        }
+        inverses[i] = T::one() / pivot;
+        lower.push(&mut left, most)?;
+        upper.push(&mut right, most)?;
+    }
+    Ok(Rows { n, lower, upper, inverses, failed })
+}
+
+impl<T: Scalar, B: TriangularSteps> Preconditioner<T, B> for Ilut<T, B> {
+    fn rows(&self) -> Option<usize> {
+        Some(self.factors.rows())
+    }
+
+    fn apply(&self, backend: &B, r: &B::Slice<T>, z: &mut B::Slice<T>) -> Result<()> {
+        let mut work = backend.buffer(self.factors.work_len())?;
+        self.factors.solve(backend, &mut work, r, z)
+    }
+
+    fn work_len(&self) -> usize {
+        self.factors.work_len()
+    }
+
+    fn apply_in(
+        &self,
+        backend: &B,
+        work: Workspace<'_, T, B>,
+        r: &B::Slice<T>,
+        z: &mut B::Slice<T>,
+    ) -> Result<()> {
+        self.factors.solve(backend, work.full, r, z)
+    }
+
+    fn steps(&self) -> usize {
+        5
+    }
+
+    fn bytes(&self) -> usize {
+        self.factors.bytes()
+    }
+}
