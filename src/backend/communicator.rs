@@ -49,7 +49,30 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
     /// When another part has failed, or the device fails.
     fn all_sum<T: Scalar>(&self, backend: &B, sums: &mut B::Slice<T>) -> Result<()>;
 
-    /// Sends to and receives from the other parts, as `plan` says.
+    /// Makes room for exchanges of `T` by a plan. Nothing may be recorded meanwhile.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_sum`], and without memory.
+    fn prepare_exchange<T: Scalar>(&self, _backend: &B, _plan: &ExchangePlan) -> Result<()> {
+        Ok(())
+    }
+
+    /// Begins an exchange, which [`Communicator::exchange`] ends with the same plan and the same entries; what is done
+    /// between both needs not wait for it.
+    ///
+    /// # Errors
+    /// As [`Communicator::exchange`].
+    fn begin_exchange<T: Scalar>(
+        &self,
+        _backend: &B,
+        _plan: &ExchangePlan,
+        _send: &B::Slice<T>,
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    /// Sends to and receives from the other parts, as `plan` says, what was begun with
+    /// [`Communicator::begin_exchange`].
     ///
     /// # Errors
     /// As [`Communicator::all_sum`], and on buffers that are not as long as the plan says.

@@ -22,9 +22,11 @@ use std::sync::Mutex;
 /// An application sends the entries of x that other parts ask for, receives the halo, and multiplies twice. It moves
 /// the part's rows once, x and y once, and the halo four times.
 pub struct Spread<T: Scalar, B: Backend, C> {
-    /// The columns that this part owns, and the others, numbered by their place in the halo.
-    own: Csr<T, B>,
+    /// The columns that this part owns, in any format.
+    own: Box<dyn LinearOperator<T, B>>,
+    /// The rows that have other columns, these numbered by their place in the halo, and the numbers of the rows.
     others: Csr<T, B>,
+    boundary: B::Vec<u32>,
     communicator: C,
     plan: ExchangePlan,
     /// Entries of x that others ask for, one part's behind the other's.
@@ -39,11 +41,13 @@ pub struct Spread<T: Scalar, B: Backend, C> {
 struct Buffers<T: Scalar, B: Backend> {
     send: B::Vec<T>,
     halo: B::Vec<T>,
+    /// Entries of the rows at the boundary.
+    boundary: B::Vec<T>,
 }
 
 impl<T: Scalar, B: Backend, C> fmt::Debug for Spread<T, B, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Spread: {:?} and a halo of {}", self.own, self.others.columns())
+        write!(f, "Spread: {} rows and a halo of {}", self.own.rows(), self.others.columns())
     }
 }
 
@@ -95,6 +99,20 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
     /// Unless A is square and the rows of all parts follow one another and are all of A's; without memory, and when
     /// the device or another part fails.
     pub fn new(backend: &B, communicator: C, a: &Csr<T, Host>, rows: &[Range<usize>]) -> Result<Self> {
+        Self::stored(backend, communicator, a, rows, |own| Ok(Box::new(own)))
+    }
+
+    /// As [`Spread::new`], with the columns that this part owns in the format that `store` makes of them.
+    ///
+    /// # Errors
+    /// As [`Spread::new`], and those of `store`.
+    pub fn stored(
+        backend: &B,
+        communicator: C,
+        a: &Csr<T, Host>,
+        rows: &[Range<usize>],
+        store: impl FnOnce(Csr<T, B>) -> Result<Box<dyn LinearOperator<T, B>>>,
+    ) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         Error::check_dimension("parts", communicator.parts(), rows.len())?;
         let mut end = 0;
@@ -117,13 +135,16 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
             asked.extend(mine.map(|column| column - rows[part].start as u32));
             plan.send[other] = asked.len() - before;
         }
-        let own = Self::columns_of(a, &rows[part], rows[part].len(), |column| {
-            rows[part].contains(&(column as usize)).then(|| column - rows[part].start as u32)
-        })?;
-        let others = Self::columns_of(a, &rows[part], halo.len(), |column| {
+        let own = own_block(a, &rows[part])?;
+        let others = columns_of(a, &rows[part], halo.len(), |column| {
             halo.binary_search(&column).ok().map(|place| place as u32)
         })?;
-        let buffers = Buffers { send: backend.zeros(asked.len())?, halo: backend.zeros(halo.len())? };
+        let (others, boundary) = without_empty_rows(&others)?;
+        let buffers = Buffers {
+            send: backend.zeros(asked.len())?,
+            halo: backend.zeros(halo.len())?,
+            boundary: backend.zeros(boundary.len())?,
+        };
         let mut places: Vec<u32> = (0..asked.len() as u32).collect();
         places.sort_by_key(|&place| asked[place as usize]);
         let starts = (0..=rows[part].len())
@@ -132,9 +153,12 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         let back =
             Csr::from_parts(rows[part].len(), asked.len(), starts, places, vec![T::one(); asked.len()])?;
         let reversed = ExchangePlan { send: plan.receive.clone(), receive: plan.send.clone() };
+        communicator.prepare_exchange::<T>(backend, &plan)?;
+        communicator.prepare_exchange::<T>(backend, &reversed)?;
         Ok(Self {
-            own: own.into_backend(backend)?,
+            own: store(own.into_backend(backend)?)?,
             others: others.into_backend(backend)?,
+            boundary: backend.upload(boundary)?,
             back: back.into_backend(backend)?,
             communicator,
             plan,
@@ -143,32 +167,49 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
             buffers: Mutex::new(buffers),
         })
     }
+}
 
-    /// The rows and columns of this part: the block on the diagonal of A.
-    pub fn own(&self) -> &Csr<T, B> {
-        &self.own
-    }
+/// The rows and columns of a part: a block on the diagonal of A.
+///
+/// # Errors
+/// Without memory.
+pub fn own_block<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>) -> Result<Csr<T, Host>> {
+    columns_of(a, rows, rows.len(), |column| {
+        rows.contains(&(column as usize)).then(|| column - rows.start as u32)
+    })
+}
 
-    /// The entries of some rows in the columns that `place` numbers anew, in the same order.
-    fn columns_of(
-        a: &Csr<T, Host>,
-        rows: &Range<usize>,
-        columns: usize,
-        place: impl Fn(u32) -> Option<u32>,
-    ) -> Result<Csr<T, Host>> {
-        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        for row in rows.clone() {
-            let (line, entries) = a.row(row);
-            for (&column, &value) in line.iter().zip(entries) {
-                if let Some(place) = place(column) {
-                    indices.push(place);
-                    values.push(value);
-                }
+/// The entries of some rows in the columns that `place` numbers anew, in the same order.
+fn columns_of<T: Scalar>(
+    a: &Csr<T, Host>,
+    rows: &Range<usize>,
+    columns: usize,
+    place: impl Fn(u32) -> Option<u32>,
+) -> Result<Csr<T, Host>> {
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for row in rows.clone() {
+        let (line, entries) = a.row(row);
+        for (&column, &value) in line.iter().zip(entries) {
+            if let Some(place) = place(column) {
+                indices.push(place);
+                values.push(value);
             }
-            offsets.push(values.len());
         }
-        Csr::from_parts(rows.len(), columns, offsets, indices, values)
+        offsets.push(values.len());
     }
+    Csr::from_parts(rows.len(), columns, offsets, indices, values)
+}
+
+/// The rows that have entries, and their numbers.
+fn without_empty_rows<T: Scalar>(a: &Csr<T, Host>) -> Result<(Csr<T, Host>, Vec<u32>)> {
+    let full: Vec<u32> = (0..a.rows() as u32).filter(|&row| !a.row(row as usize).0.is_empty()).collect();
+    let mut offsets = vec![0];
+    for &row in &full {
+        offsets.push(offsets[offsets.len() - 1] + a.row(row as usize).0.len());
+    }
+    let parts = a.parts();
+    let (indices, values) = (parts.indices.to_vec(), parts.values.to_vec());
+    Ok((Csr::from_parts(full.len(), a.columns(), offsets, indices, values)?, full))
 }
 
 impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> LinearOperator<T, B>
@@ -197,17 +238,22 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
         y: &mut B::Slice<T>,
     ) -> Result<()> {
         let mut buffers = lock(&self.buffers);
-        let Buffers { send, halo } = &mut *buffers;
+        let Buffers { send, halo, boundary } = &mut *buffers;
         if op.transposes() {
-            self.others.product_op(backend, op, alpha, x, T::zero(), halo)?;
-            self.communicator.exchange(backend, &self.reversed, halo, send)?;
+            backend.gather::<T, u32>(x, &self.boundary, boundary)?;
+            self.others.product_op(backend, op, alpha, boundary, T::zero(), halo)?;
+            self.communicator.begin_exchange(backend, &self.reversed, halo)?;
             self.own.product_op(backend, op, alpha, x, beta, y)?;
+            self.communicator.exchange(backend, &self.reversed, halo, send)?;
             return self.back.product_op(backend, Op::None, T::one(), send, T::one(), y);
         }
         backend.gather::<T, u32>(x, &self.asked, send)?;
-        self.communicator.exchange(backend, &self.plan, send, halo)?;
+        self.communicator.begin_exchange(backend, &self.plan, send)?;
         self.own.product_op(backend, op, alpha, x, beta, y)?;
-        self.others.product_op(backend, op, alpha, halo, T::one(), y)
+        self.communicator.exchange(backend, &self.plan, send, halo)?;
+        backend.gather::<T, u32>(y, &self.boundary, boundary)?;
+        self.others.product_op(backend, op, alpha, halo, T::one(), boundary)?;
+        backend.scatter::<T, u32>(boundary, &self.boundary, y)
     }
 
     fn waits(&self) -> bool {
@@ -215,7 +261,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
     }
 
     fn bytes(&self) -> usize {
-        let stored = self.own.storage_bytes() + self.others.storage_bytes();
-        stored + (2 * self.own.rows() + 4 * self.others.columns()) * size_of::<T>()
+        let halo = self.others.storage_bytes() + 4 * self.others.columns() * size_of::<T>();
+        self.own.bytes() + halo + 3 * self.others.rows() * size_of::<T>()
     }
 }

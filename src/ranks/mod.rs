@@ -17,6 +17,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `group` | the ranks, as one of them sees them |
+//! | `peers` | ranks with a GPU each: the same between GPUs |
 //! | `window` | the memory that ranks of one machine share: ordered sums, exchange |
 //! | `launch`, `member` | both ends of the sockets: starting ranks and watching over them, and being one |
 //! | `message` | what goes over these sockets |
@@ -29,7 +30,11 @@ mod group;
 mod launch;
 mod member;
 mod message;
+#[cfg(feature = "cuda")]
+mod peers;
 mod window;
 
 pub use group::Group;
 pub use launch::launch;
+#[cfg(feature = "cuda")]
+pub use peers::Peers;

@@ -9,6 +9,7 @@ use super::budgets::{PATIENCE, SHARE};
 use super::builder::Builder;
 use super::core::{backward_error, is_fault};
 use super::diagonal::Diagonal;
+use super::forecast::expected_products;
 use super::iterated::RESTART;
 use super::names::{Method, Precision, PreconditionerChoice as Name, Reorder};
 use super::plan::{AS_ASKED, AUTO, GENERAL, HERMITIAN, LEAST, SHORT, SPD, timed};
@@ -16,15 +17,15 @@ use super::preconditioner::Setup;
 use super::report::{Decision, Seconds, SolveReport, StageReport, Trail};
 use super::symmetry;
 use super::watch::{Canceller, Progress, Watch};
-use crate::backend::{Communicator, ExchangePlan, Host, Space};
+use crate::backend::{Communicator, ExchangePlan, Host, PreconditionSteps, Space};
 use crate::error::{Error, Result};
 use crate::graph::{self, Permutation};
 use crate::krylov::{
     self, BiConjugateGradients, FlexibleMinimalResidual, Krylov, LeastSquaresResidual, MinimalResidual,
     Outcome, Report, SolveOptions, SpreadConjugateGradients,
 };
-use crate::matrix::Csr;
-use crate::operator::{LinearOperator, Spread, balanced_parts, halo_sizes};
+use crate::matrix::{self, ChoiceOptions, Csr};
+use crate::operator::{LinearOperator, Spread, balanced_parts, halo_sizes, own_block};
 use crate::precondition::{Chebyshev, Identity};
 use crate::report::count;
 use crate::scalar::{Real, Scalar, Symmetry};
@@ -128,10 +129,21 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             .collect();
         let why = "rows of each part follow one another, about as many stored entries each";
         trail.decisions.push(Decision::new("ranks", parts.to_string(), why));
-        trail.decisions.push(Decision::new("format", Csr::<T>::NAME, "the format of spread matrices"));
         let own = ranges[part].clone();
-        let spread = Spread::new(space.backend(), space.communicator().clone(), a, &ranges);
+        let mut format = Decision::new("format", Csr::<T>::NAME, "the format of spread matrices");
+        let store = |own: Csr<T, B>| -> Result<Box<dyn LinearOperator<T, B>>> {
+            if !<B as PreconditionSteps>::BYTES_TELL || wishes.format != AUTO {
+                return Ok(Box::new(own));
+            }
+            let options =
+                ChoiceOptions::default().products(expected_products(a.rows(), 1, wishes.max_iterations));
+            let (stored, report) = matrix::choose::<T, T, B>(space.backend(), own, &options)?.into_parts();
+            format = Decision::new("format", stored.format(), report.to_string());
+            Ok(stored)
+        };
+        let spread = Spread::stored(space.backend(), space.communicator().clone(), a, &ranges, store);
         let operator = Arc::new(together(&space, spread)?);
+        trail.decisions.push(format);
         let numbers = own
             .clone()
             .map(|row| order.as_ref().map_or(row as u32, |order| order.new_to_old()[row]))
@@ -182,8 +194,10 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             method => vec![(method, named, None, AS_ASKED)],
         };
         let part = self.space.communicator().part();
+        let own = own_block(a, &self.parts[part]).and_then(|own| own.into_backend(self.space.backend()));
+        let own = together(&self.space, own)?;
         for (method, name, share, why) in list {
-            let setup = self.setup(a, method, name, self.parts[part].clone());
+            let setup = self.setup((a, &own), method, name, self.parts[part].clone());
             let setup = together(&self.space, setup)?;
             self.stages.push(Stage { method, setup, share });
             self.trail.stages.push(StageReport::listed(
@@ -192,14 +206,20 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 (0, 0.0, 0.0),
             ));
         }
-        if matches!(named, Name::BlockJacobi(_) | Name::Fsai) {
+        if matches!(named, Name::BlockJacobi(_) | Name::Fsai | Name::Ilu | Name::Ilut(_)) {
             let why = "of each part's own rows and columns";
             self.trail.decisions.push(Decision::new("preconditioner", named.to_string(), why));
         }
         Ok(())
     }
 
-    fn setup(&self, a: &Csr<T, Host>, method: Method, name: Name, rows: Range<usize>) -> Result<Setup<T, B>> {
+    fn setup(
+        &self,
+        (a, own): (&Csr<T, Host>, &Csr<T, B>),
+        method: Method,
+        name: Name,
+        rows: Range<usize>,
+    ) -> Result<Setup<T, B>> {
         let backend = self.space.backend();
         if method == Method::Cg
             && let Some(curvature) = self.curvature.filter(|_| name != Name::None)
@@ -209,7 +229,7 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         if name == Name::Jacobi && method != Method::Cg {
             return Diagonal::of_part(backend, a, method, rows).map(Setup::Diagonal);
         }
-        match Setup::new(backend, self.operator.own(), method, name)? {
+        match Setup::new(backend, own, method, name)? {
             Setup::Waiting(diagonal, steps) => {
                 let operator: Arc<dyn LinearOperator<T, B>> = self.operator.clone();
                 let made = Chebyshev::on_space(&self.space, operator, Arc::new(diagonal), steps)?;
@@ -261,7 +281,10 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         send[0] = B::len(own);
         let receive: Vec<usize> = self.parts.iter().map(|rows| if first { rows.len() } else { 0 }).collect();
         let mut all = backend.zeros(receive.iter().sum())?;
-        communicator.exchange(backend, &ExchangePlan { send, receive }, own, &mut all)?;
+        let plan = ExchangePlan { send, receive };
+        communicator.prepare_exchange::<T>(backend, &plan)?;
+        communicator.begin_exchange(backend, &plan, own)?;
+        communicator.exchange(backend, &plan, own, &mut all)?;
         if !first {
             return Ok(None);
         }

@@ -56,6 +56,8 @@ mod loaded;
 mod mailbox;
 mod memory;
 mod misses;
+#[cfg(feature = "ranks")]
+mod peers;
 mod policy;
 mod pool;
 mod precondition;
@@ -79,6 +81,8 @@ mod workspace;
 pub use cusparse::{CuSparse, CuSparseFormat, CuSparseProduct};
 pub use info::{DeviceInfo, Status, devices, status};
 pub use mailbox::Mailbox;
+#[cfg(feature = "ranks")]
+pub(crate) use peers::{Window as PeerWindow, Windows as PeerWindows};
 pub use product::CsrAlgorithm;
 pub use record::Recording;
 pub use slice::{Slice, Vec as DeviceVec};

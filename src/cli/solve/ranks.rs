@@ -5,6 +5,7 @@ use super::rhs::{Columns, RightHandSides};
 use super::run::{Solved, about, relative_error, timed, write};
 use super::words::{self, Story};
 use super::{Arguments, Sinks, is_complex_system};
+use crate::backend::Communicator;
 use crate::cli::failure::About;
 use crate::cli::load::{Loaded, load};
 use crate::cli::progress::Progress;
@@ -12,7 +13,9 @@ use crate::cli::{Ending, Failure, console, interrupt};
 use crate::market::{Field, Symmetry};
 use crate::mixing::mixed;
 use crate::ranks::{Group, launch};
-use crate::solver::{self, Solvable, SolveReport, SpreadSolver};
+#[cfg(feature = "cuda")]
+use crate::solver::Device;
+use crate::solver::{self, Solvable, SolveReport, SolverBackend, SpreadSolver};
 use crate::{Csr, Error, Host, Scalar};
 use num_complex::Complex;
 use std::ops::ControlFlow;
@@ -32,9 +35,6 @@ pub(super) fn start(arguments: &Arguments) -> Result<Ending, Failure> {
     let files = [Some(arguments.matrix.as_path()), arguments.rhs_file()];
     if files.into_iter().flatten().any(|path| path == Path::new("-")) {
         return Err(Failure::Usage("--ranks: every process reads A and b, so neither can be '-'".into()));
-    }
-    if arguments.device.starts_with("cuda") {
-        return Err(Failure::Usage("--ranks computes on the CPU: --device cannot be a GPU".into()));
     }
     // What one process would refuse is refused before there are several.
     Sinks::open(arguments)?;
@@ -115,12 +115,48 @@ fn solve<T: Solvable<Real = f64>>(
         return Err(Failure::about(path, "an empty matrix: there is nothing to solve"));
     }
     group.agree_on(&path.display().to_string(), &digest(&a))?;
+    let loaded = Loaded { a, header, read, assemble };
+    #[cfg(feature = "cuda")]
+    if let Some(ordinal) = gpu(group, arguments, &loaded.a)? {
+        let cuda = crate::Cuda::new(ordinal)?;
+        let peers = crate::ranks::Peers::new(cuda, group)?;
+        return solve_on(&cuda, peers, (group, arguments, sinks), loaded);
+    }
+    solve_on(&Host, group.clone(), (group, arguments, sinks), loaded)
+}
+
+/// The GPU that this rank computes on, none for the CPU: the ranks take turns among the GPUs of the machine, unless one
+/// is named.
+#[cfg(feature = "cuda")]
+fn gpu<T: Scalar>(group: &Group, arguments: &Arguments, a: &Csr<T>) -> Result<Option<usize>, Failure> {
+    let device: Device = arguments.device.parse()?;
+    let count = || crate::backend::cuda::devices().map_or(0, |all| all.len());
+    let ordinal = match device {
+        Device::Cpu => None,
+        Device::Cuda(ordinal) if arguments.device.contains(':') => Some(ordinal),
+        Device::Cuda(_) => Some(group.rank() % count().max(1)),
+        // Two ranks on one GPU would only wait for each other.
+        _ => (Device::too_small(a.rows(), a.nonzeros(), 1).is_none() && count() >= group.ranks())
+            .then_some(group.rank()),
+    };
+    group.agree_on("choice of a GPU", &[u8::from(ordinal.is_some())])?;
+    Ok(ordinal)
+}
+
+/// Solves on a backend, with the ranks' communicator on it.
+fn solve_on<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
+    backend: &B,
+    communicator: C,
+    (group, arguments, sinks): (&Group, &Arguments, &Sinks),
+    Loaded { a, header, read, assemble }: Loaded<T>,
+) -> Result<Ending, Failure> {
+    let path = arguments.matrix.as_path();
     let mut seconds = Seconds { read, assemble, ..Seconds::default() };
     let rhs = timed(&mut seconds.setup, || super::rhs::make(arguments.rhs.as_ref(), &Host, &a, path))?;
-    let mut solver = about(arguments.builder_for(&header).build_spread(&Host, group.clone(), &a), path)?;
+    let mut solver = about(arguments.builder_for(&header).build_spread(backend, communicator, &a), path)?;
     let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
     drop(a);
-    let solved = timed(&mut seconds.solve, || solve_all(group, arguments, &mut solver, &rhs));
+    let solved = timed(&mut seconds.solve, || solve_all(backend, (group, arguments), &mut solver, &rhs));
     let solved = solved.about(path)?;
     let converged = arguments.are_solved(rows == columns, &solved.columns);
     let ending = if converged { Ending::Done } else { Ending::NotSolved };
@@ -153,10 +189,10 @@ fn solve<T: Solvable<Real = f64>>(
 }
 
 /// Solves for one right-hand side after the other; rank 0 gets x.
-fn solve_all<T: Solvable<Real = f64>>(
-    group: &Group,
-    arguments: &Arguments,
-    solver: &mut SpreadSolver<T, Host, Group>,
+fn solve_all<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
+    backend: &B,
+    (group, arguments): (&Group, &Arguments),
+    solver: &mut SpreadSolver<T, B, C>,
     rhs: &RightHandSides<T, Host>,
 ) -> crate::Result<Solved<T>> {
     interrupt::listen();
@@ -170,8 +206,8 @@ fn solve_all<T: Solvable<Real = f64>>(
     let (mut x, mut error) = (Vec::new(), None);
     let mut reports: Vec<SolveReport> = Vec::new();
     for (number, whole) in all.chunks_exact(n).enumerate() {
-        let b = solver.own_part(whole);
-        let mut own = vec![T::zero(); b.len()];
+        let b = backend.upload(solver.own_part(whole))?;
+        let mut own = backend.zeros::<T>(B::len(&b))?;
         let report = solver.solve_with(&b, &mut own, |now: &solver::Progress| {
             progress.update(number, now.iteration, now.residual_norm / now.first_residual_norm);
             let stop = interrupt::requested() || group.interrupted();

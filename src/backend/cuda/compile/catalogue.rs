@@ -207,6 +207,7 @@ fn sparse_products(units: &mut Vec<Unit>) {
         OFFSETS.map(|offset| Unit::new("aggregate.cu").with("OFFSET", offset).class(policy::CLASSES[0])),
     );
     for scalar in SCALARS {
+        units.push(Unit::new("peers.cu").with("SCALAR", scalar).class(policy::CLASSES[0]));
         for offset in OFFSETS {
             let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", offset);
             units.push(unit("incomplete.cu").class(policy::CLASSES[0]));

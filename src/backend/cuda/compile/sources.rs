@@ -58,6 +58,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "pack.cu",
     "precision.cu",
     "pattern.cu",
+    "peers.cu",
     "permute.cu",
     "reduce.cu",
     "reduce_by_key.cu",

@@ -1,0 +1,184 @@
+//! Windows: memory of a GPU that processes with other GPUs of the machine write, for sums over all ranks and halos.
+
+use super::driver::call;
+use super::launch::kernels;
+use super::slice::{Slice, Vec as DeviceVec};
+use super::{Cuda, policy};
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::scalar::Scalar;
+use cudarc::driver::sys;
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "peers.cu", types(T: Scalar as SCALAR);
+        fn peers_sum(
+            rank: u64,
+            ranks: u64,
+            windows: &Slice<u64>,
+            state: &Slice<u64>,
+            count: u64,
+            sums: &mut Slice<T>,
+        );
+        fn peers_send(
+            rank: u64,
+            ranks: u64,
+            windows: &Slice<u64>,
+            state: &Slice<u64>,
+            room: u64,
+            starts: &Slice<u64>,
+            send: &Slice<T>,
+        );
+        fn peers_receive(
+            rank: u64,
+            ranks: u64,
+            windows: &Slice<u64>,
+            state: &Slice<u64>,
+            room: u64,
+            starts: &Slice<u64>,
+            halo: &mut Slice<T>,
+        );
+    }
+}
+
+/// Bytes that name a window to other processes.
+const HANDLE: usize = 64;
+
+/// This process's window, which others can open. An allocation of its own: what comes from the driver's pool can't be
+/// shared.
+#[derive(Debug)]
+pub(crate) struct Window {
+    cuda: Cuda,
+    address: u64,
+    handle: [u8; HANDLE],
+    /// Bytes for the halo from each rank.
+    room: usize,
+}
+
+/// The windows of all ranks, as this process sees them, and how far it has come.
+#[derive(Debug)]
+pub(crate) struct Windows {
+    cuda: Cuda,
+    rank: usize,
+    own: Window,
+    /// Addresses that were opened, to be closed.
+    opened: Vec<u64>,
+    addresses: DeviceVec<u64>,
+    state: DeviceVec<u64>,
+}
+
+impl Window {
+    /// For so many ranks, with room for halos of so many bytes from each.
+    pub(crate) fn new(cuda: Cuda, ranks: usize, room: usize) -> Result<Self> {
+        let room = room.next_multiple_of(256);
+        let bytes = 16 * ranks + 2 * ranks * policy::PEERS_MOST * 16 + 2 * ranks * room;
+        let (mut address, mut name) = (0, sys::CUipcMemHandle_st { reserved: [0; HANDLE] });
+        cuda.0.bind()?;
+        // SAFETY: writes an address, clears the memory behind it, and writes a name of that memory.
+        unsafe {
+            call!(&cuda.0.name, cuMemAlloc_v2(&raw mut address, bytes))?;
+            call!(&cuda.0.name, cuMemsetD8_v2(address, 0, bytes))?;
+            call!(&cuda.0.name, cuIpcGetMemHandle(&raw mut name, address))?;
+            call!(&cuda.0.name, cuCtxSynchronize())?;
+        }
+        let handle = name.reserved.map(|byte| byte as u8);
+        Ok(Self { cuda, address, handle, room })
+    }
+
+    /// What names the window to other processes of this machine.
+    pub(crate) fn handle(&self) -> &[u8] {
+        &self.handle
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // SAFETY: the allocation of `new`, which nothing of this process uses any more. Errors cannot be told from
+        // here.
+        let _ = self.cuda.0.bind().map(|()| unsafe { sys::cuMemFree_v2(self.address) });
+    }
+}
+
+impl Windows {
+    /// Opens the windows that the handles name, one of each rank, of which this rank's is `own`.
+    pub(crate) fn open(own: Window, rank: usize, handles: &[Vec<u8>]) -> Result<Self> {
+        let cuda = own.cuda;
+        cuda.0.bind()?;
+        let (mut opened, mut addresses) = (Vec::new(), Vec::new());
+        for (other, handle) in handles.iter().enumerate() {
+            if other == rank {
+                addresses.push(own.address);
+                continue;
+            }
+            let mut name = sys::CUipcMemHandle_st { reserved: [0; HANDLE] };
+            for (to, &byte) in name.reserved.iter_mut().zip(handle) {
+                *to = byte as _;
+            }
+            let (mut address, lazily) = (0, sys::CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+            // SAFETY: writes an address; whatever the name says, the driver checks it.
+            unsafe {
+                call!(&cuda.0.name, cuIpcOpenMemHandle_v2(&raw mut address, name, lazily as u32))?;
+            }
+            opened.push(address);
+            addresses.push(address);
+        }
+        let (addresses, state) = (cuda.upload(addresses)?, cuda.zeros(8)?);
+        Ok(Self { cuda, rank, own, opened, addresses, state })
+    }
+
+    /// Bytes of a halo from each rank at most.
+    pub(crate) fn room(&self) -> usize {
+        self.own.room
+    }
+
+    fn ranks(&self) -> u64 {
+        self.addresses.len() as u64
+    }
+
+    /// Every scalar becomes its sum over all ranks.
+    pub(crate) fn all_sum<T: Scalar>(&self, sums: &mut Slice<T>) -> Result<()> {
+        let mut first = 0;
+        while first < sums.len() {
+            let count = (sums.len() - first).min(policy::PEERS_MOST);
+            let part = Cuda::part_mut(sums, first..first + count);
+            let (rank, ranks) = (self.rank as u64, self.ranks());
+            kernel::peers_sum(
+                self.cuda,
+                policy::peers(1),
+                rank,
+                ranks,
+                &self.addresses,
+                &self.state,
+                count as u64,
+                part,
+            )?;
+            first += count;
+        }
+        Ok(())
+    }
+
+    /// Writes what others ask for into their windows. Part p of `send` begins at `starts[p]`.
+    pub(crate) fn send<T: Scalar>(&self, starts: &Slice<u64>, send: &Slice<T>) -> Result<()> {
+        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
+        let shape = policy::peers(send.len());
+        kernel::peers_send(self.cuda, shape, rank, ranks, &self.addresses, &self.state, room, starts, send)
+    }
+
+    /// Takes what others have sent. Part p of `halo` begins at `starts[p]`.
+    pub(crate) fn receive<T: Scalar>(&self, starts: &Slice<u64>, halo: &mut Slice<T>) -> Result<()> {
+        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
+        let shape = policy::peers(halo.len());
+        kernel::peers_receive(self.cuda, shape, rank, ranks, &self.addresses, &self.state, room, starts, halo)
+    }
+}
+
+impl Drop for Windows {
+    fn drop(&mut self) {
+        let _ = self.cuda.synchronize();
+        for &address in &self.opened {
+            // SAFETY: opened by `open`, and all work of this process that used it is done.
+            let _ = self.cuda.0.bind().map(|()| unsafe { sys::cuIpcCloseMemHandle(address) });
+        }
+    }
+}
