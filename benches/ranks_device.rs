@@ -5,7 +5,7 @@
 
 #[cfg(all(unix, feature = "ranks"))]
 mod run {
-    use residua::backend::{Communicator, ExchangePlan};
+    use residua::backend::{Communicator, ExchangePlan, Replay};
     use residua::generate::{self, Random};
     use residua::ranks::{Group, Peers, launch};
     use residua::solver::{Method, PreconditionerChoice, Solver};
@@ -87,19 +87,21 @@ mod run {
         let (mut sums, length) = (cuda.zeros::<f64>(2)?, plan.send.iter().sum());
         let (send, mut receive) = (cuda.zeros::<f64>(length)?, cuda.zeros::<f64>(length)?);
         let mut round = f64::INFINITY;
+        let mut rounds = cuda.record(|| {
+            peers.begin_exchange(&cuda, &plan, &send)?;
+            peers.exchange(&cuda, &plan, &send, &mut receive)?;
+            peers.all_sum(&cuda, &mut sums)?;
+            peers.all_sum(&cuda, &mut sums)
+        })?;
         for _ in 0..3 {
             cuda.synchronize()?;
             group.all_gather(&[])?;
             let start = Instant::now();
-            for _ in 0..ITERATIONS {
-                peers.begin_exchange(&cuda, &plan, &send)?;
-                peers.exchange(&cuda, &plan, &send, &mut receive)?;
-                peers.all_sum(&cuda, &mut sums)?;
-                peers.all_sum(&cuda, &mut sums)?;
-            }
+            (0..ITERATIONS).try_for_each(|_| rounds.replay())?;
             cuda.synchronize()?;
             round = round.min(start.elapsed().as_secs_f64() / ITERATIONS as f64);
         }
+        drop(rounds);
         if first {
             let share = solver.shares()[0];
             println!(

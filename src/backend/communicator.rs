@@ -7,7 +7,7 @@
 //! Solvers take their sums through a [`Space`], a backend with a communicator. [`Alone`], the communicator of vectors
 //! that are whole, does nothing, and what it does compiles away.
 
-use super::{LinearUpdate, ScalarProgram, Slot, VectorOps};
+use super::{Backend, CsrParts, LinearUpdate, ScalarProgram, Slot, VectorOps};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
 use crate::scalar::{Real, Scalar};
@@ -32,10 +32,36 @@ impl ExchangePlan {
     }
 }
 
+/// What is added to y = A x once the halo of x is there: y[rows[k]] += alpha (row k of the matrix) halo.
+pub struct HaloProduct<'a, T: Scalar, B: Backend> {
+    /// The rows of y.
+    pub rows: &'a B::Slice<u32>,
+    /// A row for each of these, and a column for each entry of the halo.
+    pub matrix: CsrParts<'a, T, B>,
+    /// What the product is multiplied by.
+    pub alpha: T,
+    /// x, where its inner product with y is asked for.
+    pub x: Option<&'a B::Slice<T>>,
+    /// Where the product is added.
+    pub y: &'a mut B::Slice<T>,
+    /// Where the share of x.y (conjugating x) is added.
+    pub xy: Option<&'a mut B::Slice<T>>,
+}
+
+impl<T: Scalar, B: Backend> Debug for HaloProduct<'_, T, B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "HaloProduct of {} rows", B::len(self.rows))
+    }
+}
+
 /// What the parts of spread vectors do together. All parts call the same functions in the same order.
 pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
     /// Whether there is only one part: then sums need nobody, and fused steps that add up by themselves are right.
     const ALONE: bool;
+
+    /// Whether [`Communicator::begin_exchange_of`] and [`Communicator::end_exchange_with`] are there: an exchange that
+    /// takes from x and adds to y at once.
+    const FUSED: bool = false;
 
     /// Number of this part.
     fn part(&self) -> usize;
@@ -83,6 +109,33 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         send: &B::Slice<T>,
         halo: &mut B::Slice<T>,
     ) -> Result<()>;
+
+    /// As [`Communicator::begin_exchange`], of the entries of x that are `asked` for.
+    ///
+    /// # Errors
+    /// As [`Communicator::exchange`].
+    fn begin_exchange_of<T: Scalar>(
+        &self,
+        _backend: &B,
+        _plan: &ExchangePlan,
+        _x: &B::Slice<T>,
+        _asked: &B::Slice<u32>,
+    ) -> Result<()> {
+        Err(Error::Unsupported("a fused exchange".into()))
+    }
+
+    /// Ends an exchange by adding a product with the halo.
+    ///
+    /// # Errors
+    /// As [`Communicator::exchange`].
+    fn end_exchange_with<T: Scalar>(
+        &self,
+        _backend: &B,
+        _plan: &ExchangePlan,
+        _halo: HaloProduct<'_, T, B>,
+    ) -> Result<()> {
+        Err(Error::Unsupported("a fused exchange".into()))
+    }
 
     /// Whether any part wants to stop; all parts get the same answer where they call it at the same place of the same
     /// work. A wish may travel with the next sum, so that a later call is the first that tells of it.
@@ -215,11 +268,8 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         y: &mut B::Slice<T>,
         xy: &mut B::Slice<T>,
     ) -> Result<()> {
-        if C::ALONE {
-            return a.apply_dot(&self.backend, x, y, xy);
-        }
-        a.apply(&self.backend, x, y)?;
-        self.dot(x, y, xy)
+        a.apply_dot(&self.backend, x, y, xy)?;
+        self.communicator.all_sum(&self.backend, xy)
     }
 
     /// [`VectorOps::linear_update`], its inner products over all parts; their places must follow one another.

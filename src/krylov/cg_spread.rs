@@ -3,7 +3,7 @@
 //! The recurrence of [`cg`](super::cg), with its sums taken through a space: partial sums, the sum over all parts, and
 //! then the scalars. Where vectors are whole, the fused steps of a backend do the same in fewer passes.
 //!
-//! An iteration moves the matrix and 11 vectors: q = A p; r, q for r and r.r; x and p for x; r or z and p for p.
+//! An iteration moves the matrix and 10 vectors: q = A p; r, q for r and r.r; x, p and r or z for x and p.
 
 use super::driver::Krylov;
 use super::method::{Aim, Method, Room, System, Vectors, lengthen};
@@ -13,7 +13,7 @@ use crate::backend::{
 };
 use crate::error::Result;
 use crate::scalar::Scalar;
-use Coefficient::{At, Minus, One};
+use Coefficient::{At, Minus, One, Zero};
 
 /// A conjugate gradient solver on the vectors of any space.
 pub type SpreadCg<T, B, C> = Krylov<T, B, SpreadConjugateGradients<T, B>, C>;
@@ -74,7 +74,9 @@ impl<T: Scalar, B: VectorOps> SpreadConjugateGradients<T, B> {
             p.set(slots.beta, rz / p.get(slots.rho));
             p.set(slots.rho, rz);
             p.residual(p.get(slots.rr).re());
-            p.fail(p.constant(1.0) - p.constant(0.0).less_than(rz), CgStatus::Breakdown);
+            // Zero is where r is: then x still has to take its last step.
+            p.fail(rz.less_than(p.constant(0.0)), CgStatus::Breakdown);
+            p.fail(p.constant(1.0) - rz.is_finite(), CgStatus::Breakdown);
         })?;
         let vector = || backend.zeros::<T>(n);
         Ok(Self {
@@ -143,7 +145,7 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for SpreadConj
         // q = A p, alpha
         space.apply_dot(system.a, p, q, B::part_mut(state, place(slots.pq)))?;
         space.backend().run_program(&self.along, state)?;
-        // r = r - alpha q, r.r, and x = x + alpha p
+        // r = r - alpha q, r.r
         let product = |left, right, to| InnerProduct { left, right, to };
         let both = [product(1, 1, slots.rr), product(1, 1, slots.rz)];
         let plain = B::len(&**z) == 0;
@@ -151,17 +153,15 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for SpreadConj
         let (outputs, coefficients) = (&mut [&mut **r], &[Minus(slots.alpha), One]);
         let update = LinearUpdate { inputs: &[&**q], outputs, coefficients, products };
         space.linear_update(update, state, if plain { Some(&self.turn) } else { None })?;
-        let (outputs, coefficients) = (&mut [&mut **x], &[At(slots.alpha), One]);
-        let update = LinearUpdate { inputs: &[&**p], outputs, coefficients, products: &[] };
-        space.linear_update(update, state, None)?;
         // z = M^-1 r, beta
         if !plain {
             room.apply(space.backend(), system.m, r, z)?;
             space.dot(r, z, B::part_mut(state, place(slots.rz)))?;
             space.backend().run_program(&self.turn, state)?;
         }
-        // p = z + beta p
-        let (outputs, coefficients) = (&mut [&mut **p], &[One, At(slots.beta)]);
+        // x = x + alpha p, p = z + beta p
+        let outputs = &mut [&mut **x, &mut **p];
+        let coefficients = &[Zero, One, At(slots.alpha), One, Zero, At(slots.beta)];
         let inputs = &[if plain { &**r } else { &**z }];
         let update = LinearUpdate { inputs, outputs, coefficients, products: &[] };
         space.linear_update(update, state, None)
@@ -177,6 +177,6 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for SpreadConj
 
     fn bytes_per_iteration(&self, System { a, m }: System<'_, T, B>) -> usize {
         let vector = B::len(&*self.x) * size_of::<T>();
-        a.bytes() + 9 * vector + if B::len(&*self.z) > 0 { m.bytes() + 2 * vector } else { 0 }
+        a.bytes() + 8 * vector + if B::len(&*self.z) > 0 { m.bytes() + 2 * vector } else { 0 }
     }
 }

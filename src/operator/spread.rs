@@ -1,7 +1,9 @@
 //! A matrix whose rows are spread over several parts.
 
 use super::LinearOperator;
-use crate::backend::{Backend, Communicator, Conversions, ExchangePlan, Host, Op, Primitives, Products};
+use crate::backend::{
+    Backend, Communicator, Conversions, ExchangePlan, HaloProduct, Host, Op, Primitives, Products, VectorOps,
+};
 use crate::error::{Error, Result};
 use crate::lock::lock;
 use crate::matrix::Csr;
@@ -169,6 +171,19 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
     }
 }
 
+impl<T: Scalar, B: Backend + VectorOps, C> Spread<T, B, C> {
+    /// What the halo adds to y.
+    fn halo_product<'a>(
+        &'a self,
+        alpha: T,
+        x: Option<&'a B::Slice<T>>,
+        y: &'a mut B::Slice<T>,
+        xy: Option<&'a mut B::Slice<T>>,
+    ) -> HaloProduct<'a, T, B> {
+        HaloProduct { rows: &self.boundary, matrix: self.others.parts(), alpha, x, y, xy }
+    }
+}
+
 /// The rows and columns of a part: a block on the diagonal of A.
 ///
 /// # Errors
@@ -247,6 +262,12 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
             self.communicator.exchange(backend, &self.reversed, halo, send)?;
             return self.back.product_op(backend, Op::None, T::one(), send, T::one(), y);
         }
+        if C::FUSED {
+            self.communicator.begin_exchange_of(backend, &self.plan, x, &self.asked)?;
+            self.own.product_op(backend, op, alpha, x, beta, y)?;
+            let halo = self.halo_product(alpha, None, y, None);
+            return self.communicator.end_exchange_with(backend, &self.plan, halo);
+        }
         backend.gather::<T, u32>(x, &self.asked, send)?;
         self.communicator.begin_exchange(backend, &self.plan, send)?;
         self.own.product_op(backend, op, alpha, x, beta, y)?;
@@ -254,6 +275,26 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
         backend.gather::<T, u32>(y, &self.boundary, boundary)?;
         self.others.product_op(backend, op, alpha, halo, T::one(), boundary)?;
         backend.scatter::<T, u32>(boundary, &self.boundary, y)
+    }
+
+    /// This part's share of x.y.
+    fn apply_dot(
+        &self,
+        backend: &B,
+        x: &B::Slice<T>,
+        y: &mut B::Slice<T>,
+        xy: &mut B::Slice<T>,
+    ) -> Result<()> {
+        if !C::FUSED {
+            self.apply(backend, x, y)?;
+            return backend.dot(x, y, xy);
+        }
+        // Two products must not be under way at a time, since rounds are counted.
+        let _buffers = lock(&self.buffers);
+        self.communicator.begin_exchange_of(backend, &self.plan, x, &self.asked)?;
+        self.own.apply_dot(backend, x, y, xy)?;
+        let halo = self.halo_product(T::one(), Some(x), y, Some(xy));
+        self.communicator.end_exchange_with(backend, &self.plan, halo)
     }
 
     fn waits(&self) -> bool {

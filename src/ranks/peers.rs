@@ -1,8 +1,8 @@
 //! Ranks with a GPU each: sums and halos in the order of the GPU's work, through memory that the others' GPUs write.
 
 use super::group::Group;
-use crate::backend::cuda::{Cuda, PeerWindow, PeerWindows};
-use crate::backend::{Backend, Communicator, ExchangePlan, Host};
+use crate::backend::cuda::{Cuda, DeviceVec, PeerWindow, PeerWindows, Slice};
+use crate::backend::{Backend, Communicator, ExchangePlan, HaloProduct, Host};
 use crate::error::{Error, Result};
 use crate::lock::lock;
 use crate::scalar::Scalar;
@@ -24,8 +24,21 @@ struct Inner {
 
 struct State {
     windows: PeerWindows,
-    /// Plans that were met, with the size of their elements and the places of the parts, to send and to receive.
-    plans: Vec<(ExchangePlan, <Cuda as Backend>::Vec<u64>, <Cuda as Backend>::Vec<u64>)>,
+    /// Those that room was made for.
+    plans: Vec<Plan>,
+    /// Whether this rank wishes to stop, and how often it was asked.
+    wish: bool,
+    asked: usize,
+}
+
+/// Iterations between two rounds of the hosts.
+const BETWEEN: usize = 16;
+
+/// A plan, and where each part's entries begin, to send and to receive.
+struct Plan {
+    plan: ExchangePlan,
+    send: DeviceVec<u64>,
+    receive: DeviceVec<u64>,
 }
 
 impl fmt::Debug for Peers {
@@ -41,7 +54,7 @@ impl Peers {
     /// Where GPUs can't reach each other's memory, and where a rank has failed.
     pub fn new(cuda: Cuda, group: &Group) -> Result<Self> {
         let windows = opened(cuda, group, 0)?;
-        let state = Mutex::new(State { windows, plans: Vec::new() });
+        let state = Mutex::new(State { windows, plans: Vec::new(), wish: false, asked: 0 });
         Ok(Self(Arc::new(Inner { group: group.clone(), state })))
     }
 
@@ -73,12 +86,8 @@ fn starts(counts: &[usize]) -> Vec<u64> {
 }
 
 impl State {
-    fn plan(
-        &self,
-        plan: &ExchangePlan,
-    ) -> Result<(&<Cuda as Backend>::Vec<u64>, &<Cuda as Backend>::Vec<u64>)> {
-        let known = self.plans.iter().find(|known| known.0 == *plan);
-        known.map(|(_, send, receive)| (send, receive)).ok_or_else(|| {
+    fn plan(&self, plan: &ExchangePlan) -> Result<&Plan> {
+        self.plans.iter().find(|known| known.plan == *plan).ok_or_else(|| {
             Error::InvalidArgument(
                 "an exchange by a plan that no room was made for (`prepare_exchange`)".into(),
             )
@@ -88,6 +97,7 @@ impl State {
 
 impl Communicator<Cuda> for Peers {
     const ALONE: bool = false;
+    const FUSED: bool = true;
 
     fn part(&self) -> usize {
         self.0.group.rank()
@@ -97,7 +107,7 @@ impl Communicator<Cuda> for Peers {
         self.0.group.ranks()
     }
 
-    fn all_sum<T: Scalar>(&self, _backend: &Cuda, sums: &mut <Cuda as Backend>::Slice<T>) -> Result<()> {
+    fn all_sum<T: Scalar>(&self, _backend: &Cuda, sums: &mut Slice<T>) -> Result<()> {
         lock(&self.0.state).windows.all_sum(sums)
     }
 
@@ -115,37 +125,61 @@ impl Communicator<Cuda> for Peers {
         if state.plan(plan).is_err() {
             let (send, receive) =
                 (backend.upload(starts(&plan.send))?, backend.upload(starts(&plan.receive))?);
-            state.plans.push((plan.clone(), send, receive));
+            state.plans.push(Plan { plan: plan.clone(), send, receive });
         }
         Ok(())
     }
 
-    fn begin_exchange<T: Scalar>(
-        &self,
-        _backend: &Cuda,
-        plan: &ExchangePlan,
-        send: &<Cuda as Backend>::Slice<T>,
-    ) -> Result<()> {
+    fn begin_exchange<T: Scalar>(&self, _backend: &Cuda, plan: &ExchangePlan, send: &Slice<T>) -> Result<()> {
         Error::check_dimension("entries to send", plan.send.iter().sum(), send.len())?;
         let state = lock(&self.0.state);
-        state.windows.send(state.plan(plan)?.0, send)
+        state.windows.send(&state.plan(plan)?.send, None, send)
     }
 
     fn exchange<T: Scalar>(
         &self,
         _backend: &Cuda,
         plan: &ExchangePlan,
-        send: &<Cuda as Backend>::Slice<T>,
-        halo: &mut <Cuda as Backend>::Slice<T>,
+        send: &Slice<T>,
+        halo: &mut Slice<T>,
     ) -> Result<()> {
         plan.check(self.0.group.ranks(), send.len(), halo.len())?;
         let state = lock(&self.0.state);
-        state.windows.receive(state.plan(plan)?.1, halo)
+        state.windows.receive(&state.plan(plan)?.receive, halo)
     }
 
-    /// The hosts agree among themselves, while the GPUs work on.
+    fn begin_exchange_of<T: Scalar>(
+        &self,
+        _backend: &Cuda,
+        plan: &ExchangePlan,
+        x: &Slice<T>,
+        asked: &Slice<u32>,
+    ) -> Result<()> {
+        Error::check_dimension("entries to send", plan.send.iter().sum(), asked.len())?;
+        let state = lock(&self.0.state);
+        state.windows.send(&state.plan(plan)?.send, Some(asked), x)
+    }
+
+    fn end_exchange_with<T: Scalar>(
+        &self,
+        _backend: &Cuda,
+        plan: &ExchangePlan,
+        halo: HaloProduct<'_, T, Cuda>,
+    ) -> Result<()> {
+        let state = lock(&self.0.state);
+        state.windows.add_rows(&state.plan(plan)?.receive, halo)
+    }
+
+    /// The hosts agree among themselves while the GPUs work on, and only now and then: a round of theirs takes longer
+    /// than an iteration of a small system.
     fn agree(&self, stop: bool) -> Result<bool> {
-        let mut wishes = [f64::from(u8::from(stop))];
+        let mut state = lock(&self.0.state);
+        state.wish |= stop;
+        state.asked += 1;
+        if state.asked % BETWEEN > 0 {
+            return Ok(false);
+        }
+        let mut wishes = [f64::from(u8::from(std::mem::take(&mut state.wish)))];
         self.0.group.all_sum(&Host, &mut wishes)?;
         Ok(wishes[0] > 0.0)
     }

@@ -4,9 +4,9 @@ use super::driver::call;
 use super::launch::kernels;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, policy};
-use crate::backend::Backend;
+use crate::backend::{Backend, HaloProduct, with_offsets};
 use crate::error::Result;
-use crate::scalar::Scalar;
+use crate::scalar::{Offset, Scalar};
 use cudarc::driver::sys;
 
 mod kernel {
@@ -28,6 +28,7 @@ mod kernel {
             state: &Slice<u64>,
             room: u64,
             starts: &Slice<u64>,
+            asked: Option<&Slice<u32>>,
             send: &Slice<T>,
         );
         fn peers_receive(
@@ -38,6 +39,26 @@ mod kernel {
             room: u64,
             starts: &Slice<u64>,
             halo: &mut Slice<T>,
+        );
+    }
+    kernels! {
+        "peers_rows.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET);
+        fn peers_rows(
+            rank: u64,
+            ranks: u64,
+            windows: &Slice<u64>,
+            state: &Slice<u64>,
+            room: u64,
+            starts: &Slice<u64>,
+            count: u64,
+            rows: &Slice<u32>,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            alpha: T,
+            x: Option<&Slice<T>>,
+            y: &mut Slice<T>,
+            xy: Option<&mut Slice<T>>,
         );
     }
 }
@@ -72,7 +93,7 @@ impl Window {
     /// For so many ranks, with room for halos of so many bytes from each.
     pub(crate) fn new(cuda: Cuda, ranks: usize, room: usize) -> Result<Self> {
         let room = room.next_multiple_of(256);
-        let bytes = 16 * ranks + 2 * ranks * policy::PEERS_MOST * 16 + 2 * ranks * room;
+        let bytes = 16 * ranks + 2 * ranks * policy::PEERS_MOST * 32 + 2 * ranks * room;
         let (mut address, mut name) = (0, sys::CUipcMemHandle_st { reserved: [0; HANDLE] });
         cuda.0.bind()?;
         // SAFETY: writes an address, clears the memory behind it, and writes a name of that memory.
@@ -123,7 +144,7 @@ impl Windows {
             opened.push(address);
             addresses.push(address);
         }
-        let (addresses, state) = (cuda.upload(addresses)?, cuda.zeros(8)?);
+        let (addresses, state) = (cuda.upload(addresses)?, cuda.zeros(8 + 2 * policy::PEERS_BLOCKS)?);
         Ok(Self { cuda, rank, own, opened, addresses, state })
     }
 
@@ -158,11 +179,33 @@ impl Windows {
         Ok(())
     }
 
-    /// Writes what others ask for into their windows. Part p of `send` begins at `starts[p]`.
-    pub(crate) fn send<T: Scalar>(&self, starts: &Slice<u64>, send: &Slice<T>) -> Result<()> {
+    /// Writes into the windows of others: of `send` the entries that are `asked` for, where those are named, else all.
+    /// What goes to part p begins at `starts[p]`.
+    pub(crate) fn send<T: Scalar>(
+        &self,
+        starts: &Slice<u64>,
+        asked: Option<&Slice<u32>>,
+        send: &Slice<T>,
+    ) -> Result<()> {
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
-        let shape = policy::peers(send.len());
-        kernel::peers_send(self.cuda, shape, rank, ranks, &self.addresses, &self.state, room, starts, send)
+        let shape = policy::peers(asked.map_or(send.len(), |asked| asked.len()));
+        let windows = &self.addresses;
+        kernel::peers_send(self.cuda, shape, rank, ranks, windows, &self.state, room, starts, asked, send)
+    }
+
+    /// Adds the products of rows with what others have sent, which begins at `starts[p]` for part p.
+    pub(crate) fn add_rows<T: Scalar>(
+        &self,
+        starts: &Slice<u64>,
+        halo: HaloProduct<'_, T, Cuda>,
+    ) -> Result<()> {
+        let HaloProduct { rows, matrix, alpha, x, y, xy } = halo;
+        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
+        let shape = policy::peers(rows.len());
+        with_offsets!(matrix.offsets, offsets => kernel::peers_rows(
+            self.cuda, shape, rank, ranks, &self.addresses, &self.state, room, starts, rows.len() as u64, rows, offsets,
+            matrix.indices, matrix.values, alpha, x, y, xy,
+        ))
     }
 
     /// Takes what others have sent. Part p of `halo` begins at `starts[p]`.

@@ -210,6 +210,7 @@ fn sparse_products(units: &mut Vec<Unit>) {
         units.push(Unit::new("peers.cu").with("SCALAR", scalar).class(policy::CLASSES[0]));
         for offset in OFFSETS {
             let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", offset);
+            units.push(unit("peers_rows.cu").class(policy::CLASSES[0]));
             units.push(unit("incomplete.cu").class(policy::CLASSES[0]));
             units.extend(policy::TRIANGULAR.map(|class| unit("triangular.cu").class(class)));
         }

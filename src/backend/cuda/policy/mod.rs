@@ -57,8 +57,8 @@ pub(super) use sources::{
     rank_places, stage_runs, stages_runs, sum_staged, take_tiles, tile_sizes, to_buckets,
 };
 pub(super) use sparse::{
-    CLASSES, PEERS_MOST, ROWS_BY_LENGTH, TRIANGULAR, VALUES_BY_LENGTH, block_of_rows, group_blocks,
-    long_values, peers, product_lengths, product_values, row_threads, rows_in_turn, triangular,
+    CLASSES, PEERS_BLOCKS, PEERS_MOST, ROWS_BY_LENGTH, TRIANGULAR, VALUES_BY_LENGTH, block_of_rows,
+    group_blocks, long_values, peers, product_lengths, product_values, row_threads, rows_in_turn, triangular,
 };
 pub(super) use swept::{
     NARROW_BANDS, SWEPT_FEW, band_height, put_few_in_order, put_in_order, room_for_notes, sweep, swept,
@@ -112,10 +112,9 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]
         }
         "basis.cu" | "hessenberg.cu" | "linear_update.cu" | "scalars.cu" => recurrence::constants(unit),
-        "aggregate.cu" | "coarsen.cu" | "incomplete.cu" | "peers.cu" | "spadd.cu" | "triangle.cu"
-        | "triangular.cu" | "spgemm.cu" | "spgemm_long.cu" | "spgemm_rows.cu" | "spgemm_values.cu" => {
-            sparse::constants(unit)
-        }
+        "aggregate.cu" | "coarsen.cu" | "incomplete.cu" | "peers.cu" | "peers_rows.cu" | "spadd.cu"
+        | "triangle.cu" | "triangular.cu" | "spgemm.cu" | "spgemm_long.cu" | "spgemm_rows.cu"
+        | "spgemm_values.cu" => sparse::constants(unit),
         file if file.starts_with("swept") => swept::constants(unit),
         file if file.starts_with("slim") => slim::constants(unit),
         "cg_layout.cu" => resident::layout_constants(),

@@ -36,7 +36,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let class = usize::from(unit.size_class() == CLASSES[1]);
     match unit.source() {
         "incomplete.cu" | "spadd.cu" | "triangle.cu" => vec![("THREADS", THREADS)],
-        "peers.cu" => {
+        "peers.cu" | "peers_rows.cu" => {
             vec![("THREADS", THREADS), ("MOST", PEERS_MOST as u32), ("PATIENCE", PEERS_PATIENCE)]
         }
         "triangular.cu" => {
@@ -98,10 +98,13 @@ pub(in crate::backend::cuda) fn rows_in_turn(chip: Chip, rows: usize, lanes: u32
 /// Scalars of a sum over all ranks at most, and seconds that one waits for another.
 pub(in crate::backend::cuda) const PEERS_MOST: usize = 64;
 const PEERS_PATIENCE: u32 = 60;
+/// Blocks at most: few, since what limits is the way between GPUs.
+pub(in crate::backend::cuda) const PEERS_BLOCKS: usize = 64;
 
-/// Blocks that send or receive so many entries: few, since what limits is the way between GPUs.
+/// Blocks that send or receive so many entries.
 pub(in crate::backend::cuda) fn peers(entries: usize) -> Shape {
-    Shape::new(entries.div_ceil(4 * THREADS as usize).clamp(1, 64) as u32, THREADS).class(CLASSES[0])
+    Shape::new(entries.div_ceil(4 * THREADS as usize).clamp(1, PEERS_BLOCKS) as u32, THREADS)
+        .class(CLASSES[0])
 }
 
 /// A thread a row.

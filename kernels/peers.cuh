@@ -1,0 +1,107 @@
+// Windows between GPUs: memory of each GPU that the others can write. Rounds are counted on
+// the device, so that a recording may hold them, and what a round leaves lies in one of two places that take turns: a
+// rank writes round n + 2 only when it has ended round n + 1, for which it needed everybody, who had ended round n by
+// then.
+//
+//     window:  unused | flags of halos, one a source | sums of two rounds, MOST a source | halos of two rounds
+//     state:   rounds of sums | rounds of halos | blocks that have sent | blocks that have received | given up | ... |
+//              partial sums of blocks from word PARTIALS on
+//
+// A sum costs a store to each rank and a wait for the slowest; values are added in the order of ranks, so that all of
+// them have the same bits. Each word of a sum has the round beside it, so that no fence stands between both (as the
+// protocol LL of NCCL has it); halos are fenced, and told by a flag.
+//
+// Constants: SCALAR, THREADS, MOST (scalars of a sum), PATIENCE (seconds until a rank is given up).
+#pragma once
+#include "complex.cuh"
+
+typedef SCALAR T;
+
+constexpr u64 PARTIALS = 8;
+constexpr u64 SLOT = 32; // bytes of a scalar of a sum: 4 for each 4 of it and 4 for the round
+
+DEVICE u64 load_system(const u64* p) {
+    u64 v;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+    return v;
+}
+DEVICE void store_system(u64* p, u64 v) { asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory"); }
+DEVICE u64 nanoseconds() {
+    u64 v;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(v));
+    return v;
+}
+
+DEVICE u64* halo_flag(u64 window, u64 ranks, u64 source) { return reinterpret_cast<u64*>(window) + ranks + source; }
+DEVICE u64* sum_words(u64 window, u64 ranks, u64 round, u64 source, u64 k) {
+    return reinterpret_cast<u64*>(window + 16 * ranks + (((round % 2) * ranks + source) * MOST + k) * SLOT);
+}
+DEVICE T* halo_place(u64 window, u64 ranks, u64 room, u64 round, u64 source) {
+    return reinterpret_cast<T*>(window + 16 * ranks + 2 * ranks * MOST * SLOT + ((round % 2) * ranks + source) * room);
+}
+
+// Whoever waits too long gives up, so that a rank that has died leaves nobody behind: the host is told by what it reads,
+// which is no number.
+struct Patience {
+    u64* state;
+    u64 start = 0;
+    u32 turn = 0;
+
+    DEVICE explicit Patience(u64* state) : state(state) {}
+
+    DEVICE bool over() {
+        if (++turn % 1024) return false;
+        if (*static_cast<volatile u64*>(state + 4)) return true;
+        const u64 now = nanoseconds();
+        if (!start) start = now;
+        if (now - start <= PATIENCE * 1000000000ull) return false;
+        state[4] = 1;
+        return true;
+    }
+};
+
+// Waits until a source has come to a round.
+DEVICE bool came(const u64* flag, u64 round, u64* state) {
+    Patience patience(state);
+    while (load_system(flag) < round)
+        if (patience.over()) return false;
+    return true;
+}
+
+template <typename A> DEVICE A no_number() {
+    const typename real_of<A>::type zero = 0;
+    if constexpr (is_complex<A>::value) return {zero / zero, zero / zero};
+    else return zero / zero;
+}
+
+// What another GPU has written is read from memory.
+DEVICE f32 fresh(const f32* p) { return __ldcv(p); }
+DEVICE f64 fresh(const f64* p) { return __ldcv(p); }
+DEVICE c32 fresh(const c32* p) { return {__ldcv(&p->re), __ldcv(&p->im)}; }
+DEVICE c64 fresh(const c64* p) { return {__ldcv(&p->re), __ldcv(&p->im)}; }
+
+// Whether this is the last block to come here; counts on from zero again.
+DEVICE bool last_block(u64* counter) {
+    __shared__ bool last;
+    __threadfence_system();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        last = atomicAdd(counter, 1) == gridDim.x - 1;
+        if (last) *counter = 0;
+    }
+    __syncthreads();
+    return last;
+}
+
+// What another block of this GPU has written.
+DEVICE f32 of_block(const f32* p) { return __ldcg(p); }
+DEVICE f64 of_block(const f64* p) { return __ldcg(p); }
+DEVICE c32 of_block(const c32* p) { return {__ldcg(&p->re), __ldcg(&p->im)}; }
+DEVICE c64 of_block(const c64* p) { return {__ldcg(&p->re), __ldcg(&p->im)}; }
+
+// Entry e belongs to the part p with starts[p] <= e < starts[p + 1].
+DEVICE u64 part_of(const u64* starts, u64 ranks, u64 e) {
+    u64 part = 0;
+    while (part + 1 < ranks && starts[part + 1] <= e) part++;
+    return part;
+}
