@@ -4,6 +4,7 @@ use super::fault::Fault;
 use super::launch::ENVIRONMENT;
 use super::member::Member;
 use super::message::Message;
+use super::wait::{Waiting, processors};
 use super::window::Window;
 use crate::backend::{Communicator, ExchangePlan, Host};
 use crate::error::{Error, Result};
@@ -69,8 +70,9 @@ impl Group {
 
     fn of_starter(socket: &Path, rank: usize, ranks: usize) -> Result<Self> {
         let fault = Arc::new(Fault::default());
+        let waiting = Waiting::among(ranks, processors());
         let (stream, window) = Member::begin(socket, rank, ranks)?;
-        let window = Window::open(Path::new(&window), rank, ranks, Arc::clone(&fault))?;
+        let window = Window::open(Path::new(&window), [rank, ranks], waiting, Arc::clone(&fault))?;
         let member = Member::listen(stream, ranks, &fault)?;
         let (wish, agreed) = (AtomicBool::new(false), AtomicBool::new(false));
         Ok(Self(Arc::new(Inner { rank, ranks, window: Mutex::new(window), member, fault, wish, agreed })))

@@ -18,6 +18,7 @@
 //! |---|---|
 //! | `group` | the ranks, as one of them sees them |
 //! | `window` | the memory that ranks of one machine share: ordered sums, exchange |
+//! | `wait` | how a rank waits for others |
 //! | `launch`, `member` | both ends of the sockets: starting ranks and watching over them, and being one |
 //! | `message` | what goes over these sockets |
 //! | `fault` | the first failure, as a process knows it |
@@ -29,6 +30,7 @@ mod group;
 mod launch;
 mod member;
 mod message;
+mod wait;
 mod window;
 
 pub use group::Group;
