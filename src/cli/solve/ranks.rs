@@ -18,13 +18,9 @@ use num_complex::Complex;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 /// The status of a system that was not solved.
 const NOT_SOLVED: u8 = 4;
-
-/// How long a launcher may take to end the ranks when one of them has ended with a failure.
-const TO_END: Duration = Duration::from_secs(2);
 
 /// Whether this process was started as one of several.
 pub(super) fn is_one() -> bool {
@@ -65,10 +61,9 @@ pub(super) fn start(arguments: &Arguments) -> Result<Ending, Failure> {
 /// Joins the others.
 fn join() -> Result<Option<Group>, Failure> {
     let joined = Group::from_environment();
-    if joined.is_err() && Launcher::of_this_process().is_some_and(|launcher| launcher.rank > 0) {
-        // What fails before the ranks can talk fails on all of them, most often: the launcher ends this process when
-        // rank 0 has told why and ended.
-        std::thread::sleep(TO_END);
+    if joined.is_err() && Launcher::is_beside_first() {
+        // What fails before the ranks can talk fails on all of them, most often.
+        Launcher::await_end();
     }
     Ok(joined?)
 }

@@ -90,12 +90,13 @@ impl Mpi {
     }
 
     fn open(file: &Path, flags: c_int) -> Result<Self, String> {
-        let told = |error: libloading::Error| match file.components().count() {
-            0 | 1 => error.to_string(),
-            _ => format!("{}: {error}", file.display()),
+        // The loader's own words name the file or the symbol.
+        let told = |error: libloading::Error| match std::error::Error::source(&error) {
+            Some(words) => words.to_string(),
+            None => format!("{}: {error}", file.display()),
         };
-        // SAFETY: the file bears the name of an MPI library, or the user says that it is one; its initialisers are those
-        // of any program that links it.
+        // SAFETY: the file bears the name of an MPI library, or the user says that it is one; its initialisers are
+        // those of any program that links it.
         let library = unsafe { Library::open(Some(file), flags) }.map_err(told)?;
         let interface = match Abi::of(&library, file) {
             Abi::Standard => Table::standard(&library).map(Interface::Pointers),

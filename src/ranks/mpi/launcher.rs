@@ -2,6 +2,8 @@
 
 use super::abi::Abi;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "cli")]
+use std::time::Duration;
 
 /// A launcher that has started this process as one of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,10 +27,27 @@ const TOLD: [(&str, &str, &[Abi]); 4] = [
     ("PMIX_RANK", "SLURM_NTASKS", &[Abi::OpenMpi, Abi::Standard, Abi::Mpich]),
 ];
 
+/// How long a launcher may take to end the ranks when one of them has ended with a failure.
+#[cfg(feature = "cli")]
+const TO_END: Duration = Duration::from_secs(2);
+
 impl Launcher {
     /// The launcher, where there is one and it has started more than one process.
     pub(crate) fn of_this_process() -> Option<Self> {
         Self::told(|name| std::env::var(name).ok())
+    }
+
+    /// Whether a launcher has started this process, and not as rank 0.
+    #[cfg(feature = "cli")]
+    pub(crate) fn is_beside_first() -> bool {
+        Self::of_this_process().is_some_and(|launcher| launcher.rank > 0)
+    }
+
+    /// Waits for the launcher to end this process, as it does once rank 0 has told the user what went wrong and has
+    /// ended; not for longer than a while.
+    #[cfg(feature = "cli")]
+    pub(crate) fn await_end() {
+        std::thread::sleep(TO_END);
     }
 
     fn told(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
@@ -41,8 +60,8 @@ impl Launcher {
 }
 
 /// Folders of libraries beside the programs that have started this one, the nearest first, and those beside `mpirun`
-/// and `mpiexec` in `PATH`: an MPI that was not installed for the whole system has its launcher in `bin` and its library
-/// in `lib`.
+/// and `mpiexec` in `PATH`: an MPI that was not installed for the whole system has its launcher in `bin` and its
+/// library in `lib`.
 pub(super) fn folders() -> (Vec<PathBuf>, Vec<PathBuf>) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let named =
