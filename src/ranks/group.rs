@@ -87,8 +87,8 @@ impl Group {
     /// (`libmpi.so.12`), Open MPI (`libmpi.so.40`), or any with the standard's (`libmpi_abi.so.1`).
     ///
     /// Where all ranks are on one machine, sums and halos go through memory that they share, else by messages, and the
-    /// bits are the same. All calls of MPI come from who calls the group, one at a time, from any thread
-    /// (`MPI_THREAD_SERIALIZED`).
+    /// bits are the same. MPI is called by the threads that call the group, one at a time (`MPI_THREAD_SERIALIZED`); in
+    /// a program that has begun MPI with less than that, call the group from the thread that began it.
     ///
     /// # Errors
     /// [`Error::Mpi`] where no library is found or it fails, and [`Error::Rank`] where a rank runs another version of
@@ -158,10 +158,9 @@ impl Group {
         self.0.description.clone()
     }
 
-    /// Threads for this rank, so that ranks which share processors don't compute in each other's way; none where
-    /// whoever started the ranks has seen to that.
-    #[cfg(feature = "cli")]
-    pub(crate) fn threads(&self) -> Option<usize> {
+    /// Threads that suit this rank where MPI has started it: the processors that it may use, divided among the ranks
+    /// that may use the same ones. None where [`launch`](super::launch()) has started it and has set the number.
+    pub fn threads(&self) -> Option<usize> {
         self.0.threads
     }
 
