@@ -104,6 +104,9 @@ pub enum Error {
         /// What happened.
         cause: String,
     },
+    /// MPI is absent, or has failed.
+    #[error("mpi: {0}")]
+    Mpi(String),
     /// CUDA is absent, unfit or broken.
     #[error("cuda: {0}")]
     Cuda(#[from] CudaError),

@@ -38,13 +38,17 @@ impl Failure {
             Failure::Told => return ExitCode::from(3),
             Failure::Unread => return ExitCode::SUCCESS,
         };
-        let line: Vec<&str> = message.lines().map(str::trim).collect();
-        let line = line.join(" ");
-        // The system's number for an error says nothing to a person.
-        let told = line.rsplit_once(" (os error ").map_or(line.as_str(), |(told, _)| told);
-        console::tell(&format!("residua: {told}\n"));
+        console::tell(&format!("residua: {}\n", line_of(&message)));
         ExitCode::from(status)
     }
+}
+
+/// A message as one line for a person.
+pub(super) fn line_of(message: &str) -> String {
+    let lines: Vec<&str> = message.lines().map(str::trim).collect();
+    let line = lines.join(" ");
+    // The system's number for an error says nothing to a person.
+    line.rsplit_once(" (os error ").map_or(line.as_str(), |(told, _)| told).to_string()
 }
 
 impl From<Error> for Failure {

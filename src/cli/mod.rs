@@ -24,6 +24,8 @@ mod sink;
 mod solve;
 mod tune;
 
+#[cfg(all(unix, feature = "ranks"))]
+use crate::ranks::Launcher;
 use clap::{Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
@@ -71,7 +73,19 @@ pub(crate) enum Ending {
 
 /// Runs the command that the process was started with.
 pub(crate) fn main() -> ExitCode {
-    let result = match CommandLine::parse().command {
+    let line = match CommandLine::try_parse() {
+        Ok(line) => line,
+        // Of several processes that MPI has started with the same words, the first tells the user.
+        #[cfg(all(unix, feature = "ranks"))]
+        Err(error) if Launcher::is_beside_first() => {
+            if error.exit_code() != 0 {
+                Launcher::await_end();
+            }
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+        Err(error) => error.exit(),
+    };
+    let result = match line.command {
         Command::Solve(arguments) => solve::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),

@@ -1,9 +1,12 @@
 //! The ranks that work together, as one of them sees them.
 
+use super::carrier::{Carrier, Messages};
+use super::control::Control;
 use super::fault::Fault;
 use super::launch::ENVIRONMENT;
 use super::member::Member;
-use super::message::Message;
+use super::mpi::{self, Begun, Launcher, Wire};
+use super::wait::{Waiting, processors};
 use super::window::Window;
 use crate::backend::{Communicator, ExchangePlan, Host};
 use crate::error::{Error, Result};
@@ -37,9 +40,12 @@ pub struct Group(Arc<Inner>);
 struct Inner {
     rank: usize,
     ranks: usize,
-    window: Mutex<Window>,
-    member: Member,
+    carrier: Mutex<Carrier>,
+    control: Control,
     fault: Arc<Fault>,
+    description: String,
+    /// Threads that suit this rank, where MPI has started it.
+    threads: Option<usize>,
     /// Whether this rank wishes to stop, and whether any did in the last sum.
     wish: AtomicBool,
     agreed: AtomicBool,
@@ -52,12 +58,18 @@ impl fmt::Debug for Group {
 }
 
 impl Group {
-    /// The group that this process was started in, by [`launch`](super::launch()); none where it was started alone. To be called once.
+    /// The group that this process was started in, by [`launch`](super::launch()) or by a launcher of MPI such as
+    /// `mpirun` (known by its environment, which says that there is more than one rank); none where it was started
+    /// alone. To be called once.
     ///
     /// # Errors
-    /// Where the others can't be reached or a rank has failed.
+    /// Where the others can't be reached or a rank has failed, and as [`Group::mpi_world`].
     pub fn from_environment() -> Result<Option<Self>> {
-        let Ok(told) = std::env::var(ENVIRONMENT) else { return Ok(None) };
+        let Ok(told) = std::env::var(ENVIRONMENT) else {
+            return Launcher::of_this_process()
+                .map(|launcher| Self::of_mpi(mpi::of_launcher(&launcher)?))
+                .transpose();
+        };
         let mut parts = told.splitn(3, '/');
         let number = |text: Option<&str>| text.and_then(|text| text.parse::<usize>().ok());
         let (rank, ranks) = (number(parts.next()), number(parts.next()));
@@ -67,13 +79,68 @@ impl Group {
         Self::of_starter(Path::new(socket), rank, ranks).map(Some)
     }
 
+    /// All processes of `MPI_COMM_WORLD`. Where MPI has not begun in this process, it begins here, and ends with
+    /// [`Group::leave`].
+    ///
+    /// The library is the one that the process has loaded already, else the one that the variable `RESIDUA_MPI` names
+    /// by its file, else the launcher's, else what the system's loader finds: MPICH and all with its binary interface
+    /// (`libmpi.so.12`), Open MPI (`libmpi.so.40`), or any with the standard's (`libmpi_abi.so.1`).
+    ///
+    /// Where all ranks are on one machine, sums and halos go through memory that they share, else by messages, and the
+    /// bits are the same. MPI is called by the threads that call the group, one at a time (`MPI_THREAD_SERIALIZED`); in
+    /// a program that has begun MPI with less than that, call the group from the thread that began it.
+    ///
+    /// # Errors
+    /// [`Error::Mpi`] where no library is found or it fails, and [`Error::Rank`] where a rank runs another version of
+    /// residua than rank 0.
+    pub fn mpi_world() -> Result<Self> {
+        Self::of_mpi(mpi::world()?)
+    }
+
+    /// The processes of a communicator of the program that calls, given by its Fortran number (`MPI_Comm_c2f`,
+    /// `comm.py2f()`); all of its processes call. It is duplicated, so that it stays the caller's, and the duplicate is
+    /// freed by [`Group::leave`]. What carries the data is as with [`Group::mpi_world`].
+    ///
+    /// # Errors
+    /// [`Error::Mpi`] where MPI has not begun, and as [`Group::mpi_world`]. A number that is no communicator's ends the
+    /// process, as MPI has it.
+    pub fn from_mpi(comm: i32) -> Result<Self> {
+        Self::of_mpi(mpi::of_number(comm)?)
+    }
+
+    fn of_mpi(wire: Box<dyn Wire>) -> Result<Self> {
+        let Begun { window, waiting, threads } = mpi::begin(&*wire)?;
+        let wire: Arc<dyn Wire> = wire.into();
+        let by = if window.is_some() { "shared memory" } else { "messages" };
+        let description = format!("{} processes of {}, {by}", wire.ranks(), wire.library());
+        let carrier = match window {
+            Some(window) => Carrier::Window(window),
+            None => Carrier::Messages(Messages::new(Arc::clone(&wire), waiting)),
+        };
+        let (rank, ranks) = (wire.rank(), wire.ranks());
+        Ok(Self::new([rank, ranks], carrier, Control::Mpi(wire), Arc::default(), description, Some(threads)))
+    }
+
     fn of_starter(socket: &Path, rank: usize, ranks: usize) -> Result<Self> {
         let fault = Arc::new(Fault::default());
+        let waiting = Waiting::among(ranks, processors());
         let (stream, window) = Member::begin(socket, rank, ranks)?;
-        let window = Window::open(Path::new(&window), rank, ranks, Arc::clone(&fault))?;
-        let member = Member::listen(stream, ranks, &fault)?;
-        let (wish, agreed) = (AtomicBool::new(false), AtomicBool::new(false));
-        Ok(Self(Arc::new(Inner { rank, ranks, window: Mutex::new(window), member, fault, wish, agreed })))
+        let window = Window::open(Path::new(&window), [rank, ranks], waiting, Arc::clone(&fault))?;
+        let control = Control::Starter(Member::listen(stream, ranks, &fault)?);
+        let description = format!("{ranks} processes of this machine, shared memory");
+        Ok(Self::new([rank, ranks], Carrier::Window(window), control, fault, description, None))
+    }
+
+    fn new(
+        [rank, ranks]: [usize; 2],
+        carrier: Carrier,
+        control: Control,
+        fault: Arc<Fault>,
+        description: String,
+        threads: Option<usize>,
+    ) -> Self {
+        let (carrier, wish, agreed) = (Mutex::new(carrier), AtomicBool::new(false), AtomicBool::new(false));
+        Self(Arc::new(Inner { rank, ranks, carrier, control, fault, description, threads, wish, agreed }))
     }
 
     /// Number of this rank, from 0.
@@ -88,7 +155,18 @@ impl Group {
 
     /// How the ranks reach each other, in words.
     pub fn description(&self) -> String {
-        format!("{} processes of this machine, shared memory", self.ranks())
+        self.0.description.clone()
+    }
+
+    /// Whether the ranks share memory, as those of one machine do unless that is not wished.
+    pub fn is_one_machine(&self) -> bool {
+        matches!(*lock(&self.0.carrier), Carrier::Window(_))
+    }
+
+    /// Threads that suit this rank where MPI has started it: the processors that it may use, divided among the ranks
+    /// that may use the same ones. None where [`launch`](super::launch()) has started it and has set the number.
+    pub fn threads(&self) -> Option<usize> {
+        self.0.threads
     }
 
     /// Sends bytes to each rank and receives those of each.
@@ -163,31 +241,33 @@ impl Group {
         }
     }
 
-    /// Whether the user wishes the work to stop, as the process that started the ranks has heard.
+    /// Whether the user wishes the work to stop, as the process that started the ranks has heard. Launchers of MPI tell
+    /// every rank by a signal in place of this.
     pub fn interrupted(&self) -> bool {
-        self.0.member.interrupted()
+        self.0.control.interrupted()
     }
 
-    /// This rank has done its work, with a status for whoever started it. No rank may need it from here on.
+    /// This rank has done its work, with a status for whoever started it (of which MPI learns when the process ends).
+    /// No rank may need it from here on. MPI ends here where residua began it.
     pub fn leave(&self, status: u8) {
-        lock(&self.0.window).leave();
-        self.0.member.tell(&Message::Bye(status));
+        self.0.control.leave(&lock(&self.0.carrier), status);
     }
 
     /// This rank can't go on: all others end with an error that names it and the cause. An error that names a rank
-    /// ([`Error::Rank`]) is told as that rank's.
+    /// ([`Error::Rank`]) is told as that rank's. Under MPI one rank prints the error, all processes end with status 3
+    /// (`MPI_Abort`), and this call does not return.
     pub fn fail(&self, error: &Error) {
         let (rank, cause) = match error {
             Error::Rank { rank, cause, .. } => (*rank, cause.clone()),
             other => (self.rank(), other.to_string()),
         };
-        lock(&self.0.window).fail(rank, &cause);
+        let carrier = lock(&self.0.carrier);
         self.0.fault.set(rank, self.ranks(), &cause);
-        self.0.member.tell(&Message::Fault(rank, cause));
+        self.0.control.fail(&carrier, rank, &cause);
     }
 
     fn move_bytes(&self, send: &[&[u8]], receive: &mut [&mut [u8]]) -> Result<()> {
-        lock(&self.0.window).exchange(send, receive)
+        lock(&self.0.carrier).exchange(send, receive)
     }
 }
 
@@ -238,7 +318,7 @@ impl Communicator<Host> for Group {
                 *sum = if rank == 0 { value } else { *sum + value };
             }
         };
-        let agreed = lock(&self.0.window).sums(&words, wish, add)?;
+        let agreed = lock(&self.0.carrier).sums(&words, wish, add)?;
         self.0.agreed.store(agreed, Ordering::Relaxed);
         Ok(())
     }

@@ -51,8 +51,13 @@ impl Peers {
     /// On the GPU that this rank computes on.
     ///
     /// # Errors
-    /// Where GPUs can't reach each other's memory, and where a rank has failed.
+    /// [`Error::Unsupported`] where the ranks share no memory, on several machines or because that is not wished; where GPUs can't reach each other's memory, and where a rank has failed.
     pub fn new(cuda: Cuda, group: &Group) -> Result<Self> {
+        if !group.is_one_machine() {
+            return Err(Error::Unsupported(
+                "GPUs of ranks that share no memory; device cpu computes on them".into(),
+            ));
+        }
         let windows = opened(cuda, group, 0)?;
         let state = Mutex::new(State { windows, plans: Vec::new(), wish: false, asked: 0 });
         Ok(Self(Arc::new(Inner { group: group.clone(), state })))
@@ -176,7 +181,7 @@ impl Communicator<Cuda> for Peers {
         let mut state = lock(&self.0.state);
         state.wish |= stop;
         state.asked += 1;
-        if state.asked % BETWEEN > 0 {
+        if !state.asked.is_multiple_of(BETWEEN) {
             return Ok(false);
         }
         let mut wishes = [f64::from(u8::from(std::mem::take(&mut state.wish)))];

@@ -14,6 +14,7 @@
 //! What shares memory reads and writes it through atomics, or copies what an atomic has handed over.
 
 use super::fault::Fault;
+use super::wait::Waiting;
 use crate::error::{Error, Result};
 use memmap2::MmapRaw;
 use std::fs::OpenOptions;
@@ -21,8 +22,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-use std::thread;
-use std::time::Duration;
 
 /// First word of a window; another layout has another one.
 const MAGIC: u64 = 0x7265_7369_6475_6101;
@@ -48,27 +47,13 @@ const CHUNK: usize = 64 << 10;
 /// Two lines with how many chunks were sent and taken, and two chunks.
 const CHANNEL: usize = 128 + 2 * CHUNK;
 
-/// How often a rank looks before it sleeps: the others can't go on meanwhile where there are fewer processors than
-/// ranks.
-const SPINS: u32 = 2000;
-const SPINS_CROWDED: u32 = 20;
-
-/// After how many naps it asks whether all of them are still there.
-const PATIENCE: u32 = 32;
-
-/// How long a rank sleeps between looks, where the system's own delay of about 50 microseconds comes on top. A rank that
-/// only yields loses its processor for a whole slice of time whenever another program computes, since the scheduler
-/// prefers those who have slept: the tests of ranks took 134 s in place of 12 s beside two busy programs, and 3.3 s in
-/// place of 5.8 s with nothing beside them.
-const NAP: Duration = Duration::from_micros(1);
-
 /// The window of one rank.
 #[derive(Debug)]
 pub(super) struct Window {
     map: MmapRaw,
     rank: usize,
     ranks: usize,
-    spins: u32,
+    waiting: Waiting,
     /// Rounds of sums so far.
     round: u64,
     /// Chunks sent to each rank so far, and taken from each.
@@ -105,11 +90,16 @@ impl Window {
         Ok(path)
     }
 
-    /// The window in that file, as `rank` sees it.
+    /// The window in that file, as `rank` sees it, who waits in such a way.
     ///
     /// # Errors
     /// [`Error::Io`], and where the file is no window for so many ranks.
-    pub(super) fn open(path: &Path, rank: usize, ranks: usize, fault: Arc<Fault>) -> Result<Self> {
+    pub(super) fn open(
+        path: &Path,
+        [rank, ranks]: [usize; 2],
+        waiting: Waiting,
+        fault: Arc<Fault>,
+    ) -> Result<Self> {
         let told = |source| Error::Io { path: path.to_path_buf(), source };
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(told)?;
         let right = file.metadata().map_err(told)?.len() == length(ranks) as u64;
@@ -120,10 +110,8 @@ impl Window {
         if !right {
             return Err(Error::InvalidArgument(format!("{}: no window of {ranks} ranks", path.display())));
         }
-        let processors = thread::available_parallelism().map_or(1, usize::from);
-        let spins = if ranks <= processors { SPINS } else { SPINS_CROWDED };
         let none = vec![0; ranks];
-        Ok(Self { map, rank, ranks, spins, round: 0, sent: none.clone(), taken: none, fault })
+        Ok(Self { map, rank, ranks, waiting, round: 0, sent: none.clone(), taken: none, fault })
     }
 
     /// `add(rank, first, words)` gets the words that each rank has brought, in the order of ranks, some at a time, and
@@ -253,28 +241,18 @@ impl Window {
     }
 
     /// Waits until `ready` says so.
-    fn wait(&self, other: Option<usize>, mut ready: impl FnMut() -> bool) -> Result<()> {
-        for _ in 0..self.spins {
-            if ready() {
-                return Ok(());
-            }
-            std::hint::spin_loop();
-        }
-        loop {
-            for _ in 0..PATIENCE {
-                if ready() {
-                    return Ok(());
-                }
-                thread::sleep(NAP);
-            }
+    fn wait(&self, other: Option<usize>, ready: impl Fn() -> bool) -> Result<()> {
+        let check = || {
             self.check()?;
             let gone = other.filter(|&other| self.at(self.seat(other)).load(Ordering::Acquire) != 0);
             // What it brought before it left may have come meanwhile.
             fence(Ordering::Acquire);
-            if let Some(rank) = gone.filter(|_| !ready()) {
-                return Err(self.error(rank, "has ended while others need it".into()));
+            match gone.filter(|_| !ready()) {
+                Some(rank) => Err(self.error(rank, "has ended while others need it".into())),
+                None => Ok(()),
             }
-        }
+        };
+        self.waiting.until(|| Ok(ready()), check)
     }
 
     /// Whether a rank has failed, as this process or the window knows.
@@ -339,6 +317,8 @@ fn word(map: &MmapRaw, place: usize) -> &AtomicU64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ranks::wait::processors;
+    use std::thread;
 
     /// What each of so many threads with a window of its own makes of it.
     fn together<R: Send>(ranks: usize, work: impl Fn(&mut Window) -> R + Sync) -> Vec<R> {
@@ -347,7 +327,9 @@ mod tests {
             let threads: Vec<_> = (0..ranks)
                 .map(|rank| {
                     let (path, work) = (&path, &work);
-                    scope.spawn(move || work(&mut Window::open(path, rank, ranks, Arc::default()).unwrap()))
+                    let waiting = Waiting::among(ranks, processors());
+                    let open = move || Window::open(path, [rank, ranks], waiting, Arc::default());
+                    scope.spawn(move || work(&mut open().unwrap()))
                 })
                 .collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()

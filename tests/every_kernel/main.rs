@@ -4,7 +4,7 @@
 //!
 //! `RESIDUA_GROUPS=merges,orders` runs some groups only. What there is and what was launched is printed either way.
 
-#![cfg(feature = "cuda")]
+#![cfg(all(feature = "cuda", feature = "ranks"))]
 
 #[path = "../common/assembly.rs"]
 mod assembly;
@@ -47,6 +47,7 @@ mod vector_ops;
 mod basics;
 mod controls;
 mod graphs;
+mod peers;
 mod solving;
 mod stored;
 
@@ -61,7 +62,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 66] = [
+const GROUPS: [Group; 67] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -123,6 +124,7 @@ const GROUPS: [Group; 66] = [
     ("incomplete-factors", triangular::factor_cases),
     ("incomplete-complex", triangular::complex_factor_cases),
     ("incomplete-pivots", triangular::failing_pivot_cases),
+    ("peers", peers::one_rank),
     ("boxes", grid::boxes_of_points),
     ("coarsening", multigrid::the_hierarchy_of_the_host),
     ("sparse-products", sparse::small_cases),

@@ -82,7 +82,8 @@ pub use cusparse::{CuSparse, CuSparseFormat, CuSparseProduct};
 pub use info::{DeviceInfo, Status, devices, status};
 pub use mailbox::Mailbox;
 #[cfg(feature = "ranks")]
-pub(crate) use peers::{Window as PeerWindow, Windows as PeerWindows};
+#[doc(hidden)]
+pub use peers::{Window as PeerWindow, Windows as PeerWindows};
 pub use product::CsrAlgorithm;
 pub use record::Recording;
 pub use slice::{Slice, Vec as DeviceVec};

@@ -69,7 +69,7 @@ const HANDLE: usize = 64;
 /// This process's window, which others can open. An allocation of its own: what comes from the driver's pool can't be
 /// shared.
 #[derive(Debug)]
-pub(crate) struct Window {
+pub struct Window {
     cuda: Cuda,
     address: u64,
     handle: [u8; HANDLE],
@@ -79,7 +79,7 @@ pub(crate) struct Window {
 
 /// The windows of all ranks, as this process sees them, and how far it has come.
 #[derive(Debug)]
-pub(crate) struct Windows {
+pub struct Windows {
     cuda: Cuda,
     rank: usize,
     own: Window,
@@ -91,7 +91,10 @@ pub(crate) struct Windows {
 
 impl Window {
     /// For so many ranks, with room for halos of so many bytes from each.
-    pub(crate) fn new(cuda: Cuda, ranks: usize, room: usize) -> Result<Self> {
+    ///
+    /// # Errors
+    /// Without memory, or where the driver can't share it.
+    pub fn new(cuda: Cuda, ranks: usize, room: usize) -> Result<Self> {
         let room = room.next_multiple_of(256);
         let bytes = 16 * ranks + 2 * ranks * policy::PEERS_MOST * 32 + 2 * ranks * room;
         let (mut address, mut name) = (0, sys::CUipcMemHandle_st { reserved: [0; HANDLE] });
@@ -108,7 +111,7 @@ impl Window {
     }
 
     /// What names the window to other processes of this machine.
-    pub(crate) fn handle(&self) -> &[u8] {
+    pub fn handle(&self) -> &[u8] {
         &self.handle
     }
 }
@@ -123,7 +126,10 @@ impl Drop for Window {
 
 impl Windows {
     /// Opens the windows that the handles name, one of each rank, of which this rank's is `own`.
-    pub(crate) fn open(own: Window, rank: usize, handles: &[Vec<u8>]) -> Result<Self> {
+    ///
+    /// # Errors
+    /// Where a GPU can't reach the memory of another.
+    pub fn open(own: Window, rank: usize, handles: &[Vec<u8>]) -> Result<Self> {
         let cuda = own.cuda;
         cuda.0.bind()?;
         let (mut opened, mut addresses) = (Vec::new(), Vec::new());
@@ -149,7 +155,7 @@ impl Windows {
     }
 
     /// Bytes of a halo from each rank at most.
-    pub(crate) fn room(&self) -> usize {
+    pub fn room(&self) -> usize {
         self.own.room
     }
 
@@ -158,7 +164,10 @@ impl Windows {
     }
 
     /// Every scalar becomes its sum over all ranks.
-    pub(crate) fn all_sum<T: Scalar>(&self, sums: &mut Slice<T>) -> Result<()> {
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn all_sum<T: Scalar>(&self, sums: &mut Slice<T>) -> Result<()> {
         let mut first = 0;
         while first < sums.len() {
             let count = (sums.len() - first).min(policy::PEERS_MOST);
@@ -181,7 +190,10 @@ impl Windows {
 
     /// Writes into the windows of others: of `send` the entries that are `asked` for, where those are named, else all.
     /// What goes to part p begins at `starts[p]`.
-    pub(crate) fn send<T: Scalar>(
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn send<T: Scalar>(
         &self,
         starts: &Slice<u64>,
         asked: Option<&Slice<u32>>,
@@ -194,11 +206,10 @@ impl Windows {
     }
 
     /// Adds the products of rows with what others have sent, which begins at `starts[p]` for part p.
-    pub(crate) fn add_rows<T: Scalar>(
-        &self,
-        starts: &Slice<u64>,
-        halo: HaloProduct<'_, T, Cuda>,
-    ) -> Result<()> {
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn add_rows<T: Scalar>(&self, starts: &Slice<u64>, halo: HaloProduct<'_, T, Cuda>) -> Result<()> {
         let HaloProduct { rows, matrix, alpha, x, y, xy } = halo;
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
         let shape = policy::peers(rows.len());
@@ -209,7 +220,10 @@ impl Windows {
     }
 
     /// Takes what others have sent. Part p of `halo` begins at `starts[p]`.
-    pub(crate) fn receive<T: Scalar>(&self, starts: &Slice<u64>, halo: &mut Slice<T>) -> Result<()> {
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn receive<T: Scalar>(&self, starts: &Slice<u64>, halo: &mut Slice<T>) -> Result<()> {
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
         let shape = policy::peers(halo.len());
         kernel::peers_receive(self.cuda, shape, rank, ranks, &self.addresses, &self.state, room, starts, halo)

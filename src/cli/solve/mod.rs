@@ -36,7 +36,8 @@ use std::time::Instant;
 #[command(after_help = "Examples:\n  \
     residua solve A.mtx                         solves A x = A 1 and tells how well\n  \
     residua solve A.mtx --rhs b.mtx -o x.mtx    solves A x = b, for each column of b\n  \
-    residua solve A.mtx --rhs ones --tolerance 1e-10 --plot residuals.svg --json -\n\n\
+    residua solve A.mtx --rhs ones --tolerance 1e-10 --plot residuals.svg --json -\n  \
+    mpirun -n 4 residua solve A.mtx             four processes solve together\n\n\
     x and the report are written even where the system is not solved (exit status 4).")]
 pub(crate) struct Arguments {
     /// File of A: Matrix Market, SuiteSparse .tar.gz, SciPy .npz, NumPy .npy or PETSc binary; '-' is standard input
@@ -80,7 +81,8 @@ pub(crate) struct Arguments {
     /// file [default: auto]
     #[arg(long, value_parser = one_of::<Reorder>(Reorder::ALL.iter().map(|value| value.name())))]
     reorder: Option<Reorder>,
-    /// Solve with so many processes of this machine, each with its rows of A (on the CPU)
+    /// Solve with so many processes of this machine, each with its rows of A (on the CPU); under `mpirun -n N` there are
+    /// as many as it has started
     #[cfg(all(unix, feature = "ranks"))]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     ranks: Option<u16>,
@@ -187,14 +189,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         return Err(Failure::Usage("A and b cannot both come from standard input ('-')".into()));
     }
     #[cfg(all(unix, feature = "ranks"))]
-    if arguments.ranks.is_some_and(|ranks| ranks > 1) && !ranks::is_one() {
+    if ranks::is_one() {
+        return ranks::run(arguments);
+    } else if arguments.ranks.is_some_and(|ranks| ranks > 1) {
         return ranks::start(arguments);
     }
     let sinks = Sinks::open(arguments)?;
-    #[cfg(all(unix, feature = "ranks"))]
-    if ranks::is_one() {
-        return ranks::run(arguments, &sinks);
-    }
     if is_complex_system(arguments)? {
         run_as::<Complex<f64>>(arguments, &sinks)
     } else {

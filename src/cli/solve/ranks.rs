@@ -1,4 +1,4 @@
-//! `residua solve --ranks N`: starting the processes, and being one of them.
+//! `residua solve --ranks N`: starting the processes, and being one of them; and being one that MPI has started.
 
 use super::answer::{Answer, Column, Rank, Seconds};
 use super::rhs::{Columns, RightHandSides};
@@ -6,13 +6,13 @@ use super::run::{Solved, about, relative_error, timed, write};
 use super::words::{self, Story};
 use super::{Arguments, Sinks, is_complex_system};
 use crate::backend::Communicator;
-use crate::cli::failure::About;
+use crate::cli::failure::{About, line_of};
 use crate::cli::load::{Loaded, load};
 use crate::cli::progress::Progress;
 use crate::cli::{Ending, Failure, console, interrupt};
 use crate::market::{Field, Symmetry};
 use crate::mixing::mixed;
-use crate::ranks::{Group, launch};
+use crate::ranks::{Group, Launcher, launch};
 #[cfg(feature = "cuda")]
 use crate::solver::Device;
 use crate::solver::{self, Solvable, SolveReport, SolverBackend, SpreadSolver};
@@ -27,15 +27,22 @@ const NOT_SOLVED: u8 = 4;
 
 /// Whether this process was started as one of several.
 pub(super) fn is_one() -> bool {
-    std::env::var_os("RESIDUA_RANK").is_some()
+    std::env::var_os("RESIDUA_RANK").is_some() || Launcher::of_this_process().is_some()
+}
+
+/// Refuses what several processes can't do.
+fn check(arguments: &Arguments) -> Result<(), Failure> {
+    let files = [Some(arguments.matrix.as_path()), arguments.rhs_file()];
+    if files.into_iter().flatten().any(|path| path == Path::new("-")) {
+        let cause = "several ranks: every process reads A and b, so neither can be '-'";
+        return Err(Failure::Usage(cause.into()));
+    }
+    Ok(())
 }
 
 /// Starts the processes and waits for them.
 pub(super) fn start(arguments: &Arguments) -> Result<Ending, Failure> {
-    let files = [Some(arguments.matrix.as_path()), arguments.rhs_file()];
-    if files.into_iter().flatten().any(|path| path == Path::new("-")) {
-        return Err(Failure::Usage("--ranks: every process reads A and b, so neither can be '-'".into()));
-    }
+    check(arguments)?;
     // What one process would refuse is refused before there are several.
     Sinks::open(arguments)?;
     crate::files::read_header(&arguments.matrix).about(&arguments.matrix)?;
@@ -51,34 +58,57 @@ pub(super) fn start(arguments: &Arguments) -> Result<Ending, Failure> {
     Ok(if statuses.contains(&NOT_SOLVED) { Ending::NotSolved } else { Ending::Done })
 }
 
+/// Joins the others.
+fn join() -> Result<Option<Group>, Failure> {
+    let joined = Group::from_environment();
+    if joined.is_err() && Launcher::is_beside_first() {
+        // What fails before the ranks can talk fails on all of them, most often.
+        Launcher::await_end();
+    }
+    Ok(joined?)
+}
+
 /// Solves as one of several processes.
-pub(super) fn run(arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure> {
-    let Some(group) = Group::from_environment()? else { return Ok(Ending::Done) };
+pub(super) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    let Some(group) = join()? else { return Ok(Ending::Done) };
+    if let Some(threads) = group.threads().filter(|_| std::env::var_os("RAYON_NUM_THREADS").is_none()) {
+        // Fails only where threads have begun already; then there are as many as there are.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    }
     let solve = || {
         group.agree_on("command line", &arguments.digest())?;
+        check(arguments)?;
+        let (asked, ranks) = (arguments.ranks.map(usize::from), group.ranks());
+        if let Some(asked) = asked.filter(|&asked| asked != ranks) {
+            let cause = format!("--ranks {asked}, but MPI has started {ranks}: leave --ranks out");
+            return Err(Failure::Usage(cause));
+        }
+        let sinks = Sinks::open(arguments)?;
         if is_complex_system(arguments)? {
-            solve::<Complex<f64>>(&group, arguments, sinks)
+            solve::<Complex<f64>>(&group, arguments, &sinks)
         } else {
-            solve::<f64>(&group, arguments, sinks)
+            solve::<f64>(&group, arguments, &sinks)
         }
     };
     let told = match solve() {
         Ok(ending) => {
             group.leave(if matches!(ending, Ending::NotSolved) { NOT_SOLVED } else { 0 });
-            return Ok(ending);
+            // Rank 0's status is that of all: a launcher of MPI would report every other one by a message.
+            return Ok(if group.rank() == 0 { ending } else { Ending::Done });
         }
         Err(quiet @ (Failure::Unread | Failure::Told)) => {
             group.leave(0);
             return Err(quiet);
         }
         Err(Failure::Usage(told) | Failure::Input(told)) => told,
-        Err(Failure::OfRank(error)) => {
-            group.fail(&error);
+        Err(Failure::OfRank(Error::Rank { rank, cause, .. })) => {
+            group.fail(&Error::Rank { rank, ranks: group.ranks(), cause: line_of(&cause) });
             return Err(Failure::Told);
         }
+        Err(Failure::OfRank(other)) => other.to_string(),
     };
-    // The process that started this one tells the user.
-    group.fail(&Error::Rank { rank: group.rank(), ranks: group.ranks(), cause: told });
+    // The process that started this one tells the user, or the first rank that fails does.
+    group.fail(&Error::Rank { rank: group.rank(), ranks: group.ranks(), cause: line_of(&told) });
     Err(Failure::Told)
 }
 

@@ -1,0 +1,72 @@
+//! What carries sums and bytes between ranks: memory that they share, or messages of MPI.
+
+use super::mpi::Wire;
+use super::wait::Waiting;
+use super::window::Window;
+use crate::error::Result;
+use std::sync::Arc;
+
+/// One of the two.
+pub(super) enum Carrier {
+    /// Memory of the machine that all ranks are on.
+    Window(Window),
+    /// Messages between machines.
+    Messages(Messages),
+}
+
+/// Sums and bytes by messages of MPI.
+pub(super) struct Messages {
+    wire: Arc<dyn Wire>,
+    waiting: Waiting,
+    /// What all ranks bring to a sum.
+    brought: Vec<u8>,
+}
+
+impl Messages {
+    /// The messages of these ranks, who wait in such a way.
+    pub(super) fn new(wire: Arc<dyn Wire>, waiting: Waiting) -> Self {
+        Self { wire, waiting, brought: Vec::new() }
+    }
+
+    /// As [`Window::sums`]: every rank gets the words of all and adds them by itself in the order of ranks, so that the
+    /// bits are the same on each of them and with a window.
+    fn sums(&mut self, words: &[u64], stop: bool, mut add: impl FnMut(usize, usize, &[u64])) -> Result<bool> {
+        let own: Vec<u8> =
+            [u64::from(stop)].iter().chain(words).flat_map(|word| word.to_le_bytes()).collect();
+        self.brought.resize(own.len() * self.wire.ranks(), 0);
+        self.wire.all_gather(self.waiting, &own, &mut self.brought)?;
+        let mut wish = false;
+        let mut read = vec![0; words.len() + 1];
+        for (rank, bytes) in self.brought.chunks_exact(own.len()).enumerate() {
+            for (word, bytes) in read.iter_mut().zip(bytes.as_chunks().0) {
+                *word = u64::from_le_bytes(*bytes);
+            }
+            wish |= read[0] != 0;
+            add(rank, 0, &read[1..]);
+        }
+        Ok(wish)
+    }
+}
+
+impl Carrier {
+    /// As [`Window::sums`].
+    pub(super) fn sums(
+        &mut self,
+        words: &[u64],
+        stop: bool,
+        add: impl FnMut(usize, usize, &[u64]),
+    ) -> Result<bool> {
+        match self {
+            Carrier::Window(window) => window.sums(words, stop, add),
+            Carrier::Messages(messages) => messages.sums(words, stop, add),
+        }
+    }
+
+    /// As [`Window::exchange`].
+    pub(super) fn exchange(&mut self, send: &[&[u8]], receive: &mut [&mut [u8]]) -> Result<()> {
+        match self {
+            Carrier::Window(window) => window.exchange(send, receive),
+            Carrier::Messages(messages) => messages.wire.exchange(messages.waiting, send, receive),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What a launcher of MPI has told this process by its environment, and where that launcher lies.
+
+use super::abi::Abi;
+use std::path::{Path, PathBuf};
+#[cfg(feature = "cli")]
+use std::time::Duration;
+
+/// A launcher that has started this process as one of several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Launcher {
+    /// Number of this process.
+    pub(crate) rank: usize,
+    /// How many there are.
+    pub(crate) ranks: usize,
+    /// The variable that told so.
+    pub(super) variable: &'static str,
+    /// Which libraries can talk to it, the likeliest first.
+    pub(super) abis: &'static [Abi],
+}
+
+/// The variables with the number of a process and with how many there are, and the libraries that heed them: Open MPI;
+/// MPICH, Intel and most others; Slurm with PMIx.
+const TOLD: [(&str, &str, &[Abi]); 4] = [
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", &[Abi::OpenMpi, Abi::Standard]),
+    ("PMI_RANK", "PMI_SIZE", &[Abi::Mpich, Abi::Standard]),
+    ("PMIX_RANK", "SLURM_STEP_NUM_TASKS", &[Abi::OpenMpi, Abi::Standard, Abi::Mpich]),
+    ("PMIX_RANK", "SLURM_NTASKS", &[Abi::OpenMpi, Abi::Standard, Abi::Mpich]),
+];
+
+/// How long a launcher may take to end the ranks when one of them has ended with a failure.
+#[cfg(feature = "cli")]
+const TO_END: Duration = Duration::from_secs(2);
+
+impl Launcher {
+    /// The launcher, where there is one and it has started more than one process.
+    pub(crate) fn of_this_process() -> Option<Self> {
+        Self::told(|name| std::env::var(name).ok())
+    }
+
+    /// Whether a launcher has started this process, and not as rank 0.
+    #[cfg(feature = "cli")]
+    pub(crate) fn is_beside_first() -> bool {
+        Self::of_this_process().is_some_and(|launcher| launcher.rank > 0)
+    }
+
+    /// Waits for the launcher to end this process, as it does once rank 0 has told the user what went wrong and has
+    /// ended; not for longer than a while.
+    #[cfg(feature = "cli")]
+    pub(crate) fn await_end() {
+        std::thread::sleep(TO_END);
+    }
+
+    fn told(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let number = |name| variable(name)?.parse::<usize>().ok();
+        TOLD.into_iter().find_map(|(rank, size, abis)| {
+            let (rank, ranks) = (number(rank)?, number(size)?);
+            (ranks > 1 && rank < ranks).then_some(Self { rank, ranks, variable: size, abis })
+        })
+    }
+}
+
+/// Folders of libraries beside the programs that have started this one, the nearest first, and those beside `mpirun`
+/// and `mpiexec` in `PATH`: an MPI that was not installed for the whole system has its launcher in `bin` and its
+/// library in `lib`.
+pub(super) fn folders() -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let named =
+        std::env::split_paths(&path).flat_map(|folder| ["mpirun", "mpiexec"].map(|name| folder.join(name)));
+    (beside(ancestors()), beside(named.filter(|program| program.is_file()).collect()))
+}
+
+/// The folders of libraries beside programs.
+fn beside(programs: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for program in programs {
+        let program = program.canonicalize().unwrap_or(program);
+        let Some(prefix) = program.parent().and_then(Path::parent) else { continue };
+        for folder in ["lib", "lib64"].map(|name| prefix.join(name)) {
+            if !found.contains(&folder) {
+                found.push(folder);
+            }
+        }
+    }
+    found
+}
+
+/// The programs of the processes that have started this one; none where the system does not tell.
+fn ancestors() -> Vec<PathBuf> {
+    let mut programs = Vec::new();
+    let mut process = std::os::unix::process::parent_id();
+    while process > 1 && programs.len() < 8 {
+        programs.extend(std::fs::read_link(format!("/proc/{process}/exe")).ok());
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        // The name of the program stands in parentheses, and may have spaces and parentheses itself.
+        let behind = stat.rsplit_once(')').and_then(|(_, behind)| behind.split_whitespace().nth(1));
+        process = behind.and_then(|number| number.parse().ok()).unwrap_or(0);
+    }
+    programs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(variables: &[(&str, &str)]) -> Option<Launcher> {
+        Launcher::told(|name| {
+            variables.iter().find(|(other, _)| *other == name).map(|(_, value)| value.to_string())
+        })
+    }
+
+    #[test]
+    fn launchers_are_known_by_their_variables() {
+        let open = of(&[("OMPI_COMM_WORLD_RANK", "2"), ("OMPI_COMM_WORLD_SIZE", "4"), ("PMIX_RANK", "2")]);
+        let open = open.unwrap();
+        assert_eq!((open.rank, open.ranks, open.abis[0]), (2, 4, Abi::OpenMpi));
+        assert_eq!(of(&[("PMI_RANK", "0"), ("PMI_SIZE", "3")]).unwrap().abis[0], Abi::Mpich);
+        let slurm = of(&[("PMIX_RANK", "1"), ("SLURM_NTASKS", "2")]).unwrap();
+        assert_eq!((slurm.rank, slurm.ranks, slurm.variable), (1, 2, "SLURM_NTASKS"));
+    }
+
+    #[test]
+    fn a_process_alone_has_no_launcher() {
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[("PMI_RANK", "0"), ("PMI_SIZE", "1")]), None);
+        assert_eq!(of(&[("PMI_RANK", "many"), ("PMI_SIZE", "2")]), None);
+        assert_eq!(of(&[("SLURM_NTASKS", "4")]), None);
+    }
+
+    #[test]
+    fn the_program_that_started_this_one_is_found() {
+        assert!(!cfg!(target_os = "linux") || !ancestors().is_empty());
+    }
+}
