@@ -48,6 +48,8 @@ pub fn vectors(b: &Cuda) {
         all.extend(b.download(&*norm).unwrap().into_iter().map(|norm| T::from_f64(norm.to_f64())));
         b.multiply(x, y, &mut z).unwrap();
         all.extend(b.download(&*z).unwrap());
+        b.scale_in_place(T::from_f64(0.5), &mut z).unwrap();
+        all.extend(b.download(&*z).unwrap());
         b.scale(&d, x, &mut z).unwrap();
         all.extend(b.download(&*z).unwrap());
         b.axpby(T::from_f64(2.0), x, T::from_f64(-3.0), y).unwrap();
