@@ -4,20 +4,21 @@
 #
 #   python/scripts/test.sh [options of pytest]
 #
-# RESIDUA_MATRICES names a folder of Matrix Market files; without it the tests of real files are skipped, and say so.
+# RESIDUA_MATRICES names a folder of Matrix Market files; RESIDUA_OPENMPI and RESIDUA_MPICH name folders with bin/mpirun
+# and lib. Without them the tests of real files, and those of MPI, are skipped, and say so.
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 needed="maturin>=1.9,<2 numpy scipy pytest hypothesis ruff"
 # Real clients: their assembled systems are solved where they can be installed.
-clients="pyamg scikit-fem"
+clients="pyamg scikit-fem mpi4py"
 stamp=.venv/installed
 if [ "$(cat "$stamp" 2>/dev/null)" != "$needed $clients" ]; then
     [ -x .venv/bin/python ] || "$python" -m venv .venv
     # shellcheck disable=SC2086
     .venv/bin/pip install --quiet $needed
     # shellcheck disable=SC2086
-    .venv/bin/pip install --quiet $clients || echo "tests of pyamg and scikit-fem are skipped: not to be installed"
+    .venv/bin/pip install --quiet $clients || echo "tests of pyamg, scikit-fem and mpi4py are skipped: not to be installed"
     echo "$needed $clients" >"$stamp"
 fi
 cargo fmt --check

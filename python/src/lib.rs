@@ -9,6 +9,7 @@
 //! | `matrix` | compressed rows, columns or triplets of NumPy to a matrix of the library |
 //! | `engine` | a solver for a matrix, of any of four types |
 //! | `builder` | what a caller names, as settings of the library |
+//! | `spread` | the same with rows on several processes of MPI |
 //! | `krylov`, `callable`, `watched` | methods with operators, preconditioners and callbacks that are Python's |
 //! | `device` | vectors that lie on a GPU |
 //! | `report` | how a solve ended |
@@ -25,6 +26,8 @@ mod look;
 mod matrix;
 mod report;
 mod run;
+#[cfg(unix)]
+mod spread;
 mod watched;
 
 use pyo3::prelude::*;
@@ -35,6 +38,8 @@ fn _residua(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("Unsupported", m.py().get_type::<run::Unsupported>())?;
     m.add_class::<engine::Engine>()?;
+    #[cfg(unix)]
+    m.add_class::<spread::Spread>()?;
     m.add_class::<report::Report>()?;
     m.add_function(wrap_pyfunction!(krylov::krylov, m)?)?;
     m.add_function(wrap_pyfunction!(files::read, m)?)?;

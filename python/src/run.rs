@@ -172,7 +172,8 @@ impl<'a> Ear<'a> {
     }
 }
 
-/// An error of the library as Python's: sizes and arguments are `ValueError`, files `OSError`, memory `MemoryError`.
+/// An error of the library as Python's: sizes and arguments are `ValueError`, files `OSError`, memory `MemoryError`,
+/// what CUDA, MPI or another process did `RuntimeError`.
 pub(crate) fn raise(error: Error) -> PyErr {
     let text = error.to_string();
     match error {
@@ -181,7 +182,7 @@ pub(crate) fn raise(error: Error) -> PyErr {
             None => PyOSError::new_err(text),
         },
         Error::OutOfMemory { .. } => PyMemoryError::new_err(text),
-        Error::Cuda(_) => PyRuntimeError::new_err(text),
+        Error::Cuda(_) | Error::Mpi(_) | Error::Rank { .. } => PyRuntimeError::new_err(text),
         Error::Unsupported(_) | Error::Diagonal { .. } | Error::Block { .. } => Unsupported::new_err(text),
         _ => PyValueError::new_err(text),
     }

@@ -90,6 +90,31 @@ class Engine:
     @property
     def symmetry(self) -> str: ...
 
+class Spread:
+    def __new__(
+        cls,
+        comm: int,
+        layout: str,
+        shape: tuple[int, int],
+        first: NDArray[Any],
+        second: NDArray[Any],
+        values: NDArray[Any],
+        settings: dict[str, Any],
+    ) -> Spread: ...
+    def solve(
+        self,
+        b: NDArray[Any],
+        x: NDArray[Any],
+        several: bool = False,
+        observer: Callable[[int, int, float], Any] | None = None,
+    ) -> list[Report]: ...
+    @property
+    def nnz(self) -> int: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def symmetry(self) -> str: ...
+
 def krylov(
     method: str,
     operator: tuple[Any, ...],

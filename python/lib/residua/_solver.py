@@ -50,6 +50,11 @@ class Solver:
         "symmetric" or "hermitian" where that is known, so that nobody looks.
     dtype : dtype, optional
         The type in which it computes; A's by default.
+    comm : mpi4py.MPI.Comm, optional
+        The processes of this communicator solve one square system together, on the CPU. Each gives rows of A that
+        follow those of the process before it, shape (own rows, n), with columns numbered as in the whole; ``b`` and
+        ``x`` are the entries of these rows. All processes make the solver, with the same settings, and all call
+        :meth:`solve`. For now each gathers the whole matrix and keeps its share.
 
     Raises
     ------
@@ -91,6 +96,7 @@ class Solver:
         updates: bool = False,
         symmetry: str | None = None,
         dtype: Any = None,
+        comm: Any = None,
         _keep: bool = True,
     ) -> None:
         if not _matrix.is_matrix(A):
@@ -104,10 +110,16 @@ class Solver:
             precision=precision, format=format, reorder=reorder, time_limit=time_limit,
             stagnation_window=stagnation_window, right_hand_sides=right_hand_sides, updates=updates, symmetry=symmetry,
         )  # fmt: skip
-        if device != "cpu":
-            _device.find_compiler()
-        self._engine = _residua.Engine(*arrays, _keep, settings)
+        self._engine: Any
         self._shape = arrays.shape
+        if comm is not None:
+            self._engine = _residua.Spread(comm.py2f(), *arrays, settings)
+            # b and x both have the entries of this process's rows.
+            self._shape = (arrays.shape[0], arrays.shape[0])
+        else:
+            if device != "cpu":
+                _device.find_compiler()
+            self._engine = _residua.Engine(*arrays, _keep, settings)
         self._dtype = arrays.values.dtype
         self._device = device
         self._report: Any = None
@@ -120,7 +132,7 @@ class Solver:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns of A."""
+        """Rows and columns of A; with ``comm`` the lengths of b and x on this process."""
         return self._shape
 
     @property
@@ -275,6 +287,8 @@ class Solver:
         ------
         ValueError
             On another number of values.
+        NotImplementedError
+            On a solver that was made with ``comm``.
 
         Examples
         --------
@@ -285,6 +299,8 @@ class Solver:
         >>> solver.solve(np.ones(900))[1].converged
         True
         """
+        if not hasattr(self._engine, "update"):
+            raise NotImplementedError("with comm a solver takes no new values: make a new one")
         self._engine.update(_matrix.values_of(values, self._dtype))
 
     def as_preconditioner(self) -> Any:

@@ -168,7 +168,8 @@ impl<H: Handle> Communicator<H> {
 
     fn are_done(&self, requests: &mut [H]) -> Result<bool> {
         let mut done = 0;
-        // SAFETY: the requests are of this library, and their number is that of the slice, whose length was checked.
+        // SAFETY: the requests are of this library and lie in the slice; there are two of them for each rank and each
+        // part of its bytes, far below 2^31.
         let status = unsafe {
             (self.table.testall)(requests.len() as c_int, requests.as_mut_ptr(), &raw mut done, self.ignore())
         };
