@@ -22,7 +22,6 @@ mod progress;
 mod reorder;
 mod sink;
 mod solve;
-mod tune;
 
 #[cfg(all(unix, feature = "ranks"))]
 use crate::ranks::Launcher;
@@ -59,8 +58,6 @@ enum Command {
     Generate(generate::Arguments),
     /// List what this machine can solve on
     Devices(devices::Arguments),
-    /// Time the kernels' constants on a GPU, and write the fastest ones as the table that residua is built with
-    Tune(tune::Arguments),
 }
 
 /// How a subcommand that did its work ended.
@@ -93,7 +90,6 @@ pub(crate) fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Devices(arguments) => devices::run(&arguments),
-        Command::Tune(arguments) => tune::run(&arguments),
     };
     match result {
         Ok(Ending::Done) => ExitCode::SUCCESS,

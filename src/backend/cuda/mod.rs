@@ -20,9 +20,7 @@
 //! | `compile` | kernels from text to machine code, and their cache; needs no device |
 //! | `launch`, `loaded` | kernels as typed functions, and those in use so far |
 //! | `shape`, `policy` | how a kernel is launched, and every tuning constant |
-//! | `tune` | finding them |
 //! | `clock` | the device's own time |
-//! | `cusparse` | the library of that name, to measure beside |
 //! | `linear_update`, `basis` | the vector operations that read their scalars from the device's memory |
 //! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the capability traits |
 //! | `burst` | many iterations of a small system in one launch |
@@ -39,7 +37,6 @@ mod clock;
 mod coarsen;
 pub mod compile;
 mod convert;
-mod cusparse;
 mod device;
 mod diagonals;
 mod driver;
@@ -74,11 +71,9 @@ mod stream;
 mod swept;
 mod transpose;
 mod triangular;
-mod tune;
 mod vector;
 mod workspace;
 
-pub use cusparse::{CuSparse, CuSparseFormat, CuSparseProduct};
 pub use info::{DeviceInfo, Status, devices, status};
 pub use mailbox::Mailbox;
 #[cfg(feature = "ranks")]
@@ -87,7 +82,6 @@ pub use peers::{Window as PeerWindow, Windows as PeerWindows};
 pub use product::CsrAlgorithm;
 pub use record::Recording;
 pub use slice::{Slice, Vec as DeviceVec};
-pub use tune::tune;
 
 use crate::error::Result;
 use device::Device;

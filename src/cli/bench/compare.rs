@@ -57,10 +57,6 @@ impl<B: Products + Conversions> Bench<B> {
             }
         }
         let csr = lines.iter().find(|line| line.format == REFERENCE).and_then(|line| line.product_seconds);
-        #[cfg(feature = "cuda")]
-        if arguments.wants(super::PEER) {
-            self.peers::<T, V>(&start, host, &a, &mut lines, &mut notes)?;
-        }
         drop(a);
         if arguments.wants("auto") {
             let options = ChoiceOptions::default().products(MANY).cache(false);
@@ -157,25 +153,6 @@ impl<B: Products + Conversions> Bench<B> {
         line.bytes = stored.storage_bytes() as u64;
         line.padding = stored.padding() as u64;
         line.product(measured, stored.bytes(), self.copy());
-        Ok(())
-    }
-
-    /// cuSPARSE's products, where the backend is a CUDA device and computes in the type of the values.
-    #[cfg(feature = "cuda")]
-    fn peers<T: Scalar, V: Scalar>(
-        &self,
-        start: &Line,
-        host: &Csr<V>,
-        a: &Csr<V, B>,
-        lines: &mut Vec<Line>,
-        notes: &mut Vec<String>,
-    ) -> Result<()> {
-        if T::NAME == V::NAME
-            && let Some(bench) = (self as &dyn std::any::Any).downcast_ref::<Bench<crate::Cuda>>()
-            && let Some(a) = (a as &dyn std::any::Any).downcast_ref::<Csr<V, crate::Cuda>>()
-        {
-            return super::peers::measure(bench, start, (host, a), lines, notes);
-        }
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ pub(super) struct Line {
     pub(super) nonzeros: usize,
     pub(super) device: String,
     /// The format's name; `auto:sell` for the automatic choice where it took sell, `plain:sell` for the automatic
-    /// choice without compression, `cusparse-...` for cuSPARSE's.
+    /// choice without compression.
     pub(super) format: String,
     pub(super) r#type: String,
     /// Bytes of storage.
@@ -35,11 +35,7 @@ pub(super) struct Line {
 impl Line {
     /// Whether it is one of the formats of the library by its own name.
     pub(super) fn is_format(&self) -> bool {
-        !self.is_peer() && !self.format.contains(':')
-    }
-
-    pub(super) fn is_peer(&self) -> bool {
-        self.format.starts_with(super::PEER)
+        !self.format.contains(':')
     }
 
     /// Enters the time of a product that moves `moved` bytes, on a device that copies at `copy` GB/s.

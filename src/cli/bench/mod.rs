@@ -5,7 +5,6 @@
 //! | `source` | matrices from files, and model problems made on the spot |
 //! | `place` | where is measured, and how long |
 //! | `compare` | one matrix on one device in one type: every format, the automatic choice |
-//! | `peers` | the same products by cuSPARSE |
 //! | `timing` | medians of batches |
 //! | `line` | a figure, and the files of figures |
 //! | `words`, `claims` | the table for a person, and what textbooks say of the formats |
@@ -13,8 +12,6 @@
 mod claims;
 mod compare;
 mod line;
-#[cfg(feature = "cuda")]
-mod peers;
 mod place;
 mod source;
 mod timing;
@@ -51,7 +48,7 @@ pub(crate) struct Arguments {
     /// latency
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     copies: u32,
-    /// What to compare, separated by commas: names of formats, auto (the automatic choice), cusparse [default: all]
+    /// What to compare, separated by commas: names of formats, auto (the automatic choice) [default: all]
     #[arg(long, value_delimiter = ',', value_parser = parse_one)]
     formats: Vec<String>,
     /// Types of values and vectors, separated by commas; mixed is values in f32, vectors and sums in f64
@@ -77,8 +74,8 @@ pub(crate) struct Arguments {
 
 fn parse_one(text: &str) -> Result<String, String> {
     match parse_format(text) {
-        Err(_) if text != PEER => Err(format!("choose from auto, {PEER}, {}", FORMAT_NAMES.join(", "))),
-        _ => Ok(text.to_string()),
+        Err(_) => Err(format!("choose from auto, {}", FORMAT_NAMES.join(", "))),
+        Ok(_) => Ok(text.to_string()),
     }
 }
 
@@ -88,9 +85,6 @@ fn parse_time(text: &str) -> Result<f64, String> {
         _ => Err("a number of seconds from 0 to 60".into()),
     }
 }
-
-/// The word for cuSPARSE's rows.
-const PEER: &str = "cusparse";
 
 impl Arguments {
     /// Whether a format, or a word in the place of one, is asked for.
@@ -166,11 +160,6 @@ impl Places {
     fn open(arguments: &Arguments) -> Result<Self, Failure> {
         let device = device::open(&arguments.device)?;
         let time = (arguments.time, !arguments.unrecorded);
-        let only_peer = !arguments.formats.is_empty() && arguments.formats.iter().all(|name| name == PEER);
-        if let (true, Device::Cpu(reason)) = (only_peer, &device) {
-            let why = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
-            return Err(Failure::Input(format!("{PEER} computes on a GPU only{why}")));
-        }
         let notes = match &device {
             Device::Cpu(Some(reason)) => vec![format!("only on the CPU: {reason}")],
             _ => Vec::new(),

@@ -30,7 +30,7 @@ pub(super) fn table(lines: &[Line], copy: f64, notes: &[String]) -> String {
         let pays = match line.break_even {
             Some(1) => "1 product".into(),
             Some(products) => format!("{} products", count(products)),
-            None if line.format == REFERENCE || line.is_peer() => "-".into(),
+            None if line.format == REFERENCE => "-".into(),
             None => "never".into(),
         };
         let mark = if Some(product) == fastest { " < fastest" } else { "" };
@@ -49,31 +49,15 @@ pub(super) fn table(lines: &[Line], copy: f64, notes: &[String]) -> String {
     let size = format!("{} x {}", count(first.rows as u64), count(first.columns as u64));
     let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
     format!(
-        "{}: {size}, {} nonzeros, {}, on {}; copy bandwidth {copy:.1} GB/s\n\n{table}\n{}{}{notes}\n",
+        "{}: {size}, {} nonzeros, {}, on {}; copy bandwidth {copy:.1} GB/s\n\n{table}\n{}{notes}\n",
         first.matrix,
         count(first.nonzeros as u64),
         first.r#type,
         first.device,
         claims::table(lines),
-        beside(lines),
     )
 }
 
 fn best(lines: &[Line], which: impl Fn(&Line) -> bool) -> Option<f64> {
     lines.iter().filter(|line| which(line)).filter_map(|line| line.product_seconds).min_by(f64::total_cmp)
-}
-
-/// How the automatic choices and CSR compare with cuSPARSE's best.
-fn beside(lines: &[Line]) -> String {
-    let Some(peer) = best(lines, Line::is_peer) else { return String::new() };
-    let times = |what: &str, which: &dyn Fn(&Line) -> bool| {
-        best(lines, which).map(|time| format!("{what} {:.2}", peer / time))
-    };
-    let parts = [
-        times("csr", &|line| line.format == REFERENCE),
-        times("automatic without compression", &|line| line.format.starts_with("plain:")),
-        times("automatic", &|line| line.format.starts_with("auto:")),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    format!("times cuSPARSE's best of all formats: {}\n", parts.join(", "))
 }

@@ -142,10 +142,7 @@ fn below_prefix(prefix: &Path) -> Vec<PathBuf> {
 }
 
 fn below_site(site: &Path) -> Vec<PathBuf> {
-    ["cu13/lib", "cuda_nvrtc/lib", "cusparse/lib", "cu12/lib"]
-        .iter()
-        .map(|f| site.join("nvidia").join(f))
-        .collect()
+    ["cu13/lib", "cuda_nvrtc/lib", "cu12/lib"].iter().map(|f| site.join("nvidia").join(f)).collect()
 }
 
 #[cfg(test)]

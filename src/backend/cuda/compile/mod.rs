@@ -18,7 +18,6 @@ pub(super) use ahead::Ahead;
 pub use ahead::{CompilingAhead, units_of_a_solve, units_of_an_ordering};
 pub use catalogue::catalogue;
 pub use find::Searched;
-pub(super) use find::places as library_places;
 pub use nvrtc::Compiler;
 pub(super) use programs::number as program_number;
 pub use sources::{HEADERS, SOURCES};

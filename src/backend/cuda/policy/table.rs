@@ -11,8 +11,7 @@
 //! Of a kernel's lines the last one that fits counts. A chip without a file takes that of the newest older chip that
 //! has one, else the oldest there is. A unit carries the number of its line, so one choice of constants is one module.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{OnceLock, PoisonError, RwLock};
+use std::sync::OnceLock;
 
 const FILES: &[&str] = &[include_str!("../../../../tuning/sm_90.txt")];
 
@@ -77,14 +76,9 @@ pub(in crate::backend::cuda) fn rows() -> &'static [Row] {
     ROWS.get_or_init(|| FILES.iter().flat_map(|text| parse(text).unwrap_or_default()).collect())
 }
 
-/// Line numbers count from 1; those of trials follow behind.
+/// Line numbers count from 1.
 fn row(number: u32) -> Option<&'static Row> {
-    let index = (number as usize).checked_sub(1)?;
-    let rows = rows();
-    match rows.get(index) {
-        Some(row) => Some(row),
-        None => TRIALS.read().unwrap_or_else(PoisonError::into_inner).get(index - rows.len()).copied(),
-    }
+    rows().get((number as usize).checked_sub(1)?)
 }
 
 /// The line for so many elements, if there is one.
@@ -94,9 +88,6 @@ pub(in crate::backend::cuda) fn pick(
     variant: &str,
     n: usize,
 ) -> Option<Choice> {
-    if let Some(choice) = trial(kernel) {
-        return Some(choice);
-    }
     let chip = nearest(chip);
     let fits = |row: &Row| {
         row.chip == chip
@@ -112,29 +103,6 @@ pub(in crate::backend::cuda) fn pick(
 pub(in crate::backend::cuda) fn nearest(chip: (u32, u32)) -> (u32, u32) {
     let known = || rows().iter().map(|row| row.chip);
     known().filter(|&known| known <= chip).max().or_else(|| known().min()).unwrap_or(chip)
-}
-
-/// Lines that are being tried; they are never forgotten, for units carry their numbers.
-static TRIALS: RwLock<Vec<&'static Row>> = RwLock::new(Vec::new());
-/// The one that counts before the files, as its place among the trials plus one.
-static TRIAL: AtomicUsize = AtomicUsize::new(0);
-
-fn trial(kernel: &str) -> Option<Choice> {
-    let place = TRIAL.load(Ordering::Relaxed);
-    let trials = (place > 0).then(|| TRIALS.read().unwrap_or_else(PoisonError::into_inner))?;
-    let row = trials.get(place - 1).filter(|row| row.kernel == kernel)?;
-    Some(Choice { row, number: (rows().len() + place) as u32, halved: 0 })
-}
-
-/// From now on every launch of the line's kernel takes its constants, until the next call; `None` goes back to the
-/// files.
-pub(in crate::backend::cuda) fn try_out(row: Option<Row>) {
-    let place = row.map_or(0, |row| {
-        let mut trials = TRIALS.write().unwrap_or_else(PoisonError::into_inner);
-        trials.push(Box::leak(Box::new(row)));
-        trials.len()
-    });
-    TRIAL.store(place, Ordering::Relaxed);
 }
 
 /// The lines of a file, or what is wrong with one of them.
