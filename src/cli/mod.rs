@@ -18,6 +18,7 @@ mod generate;
 mod info;
 mod interrupt;
 mod load;
+mod pages;
 mod progress;
 mod reorder;
 mod sink;
@@ -58,6 +59,10 @@ enum Command {
     Generate(generate::Arguments),
     /// List what this machine can solve on
     Devices(devices::Arguments),
+    /// Print what a shell needs to complete words of this command
+    Completions(pages::Completions),
+    /// Write manual pages
+    Man(pages::Man),
 }
 
 /// How a subcommand that did its work ended.
@@ -90,6 +95,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Devices(arguments) => devices::run(&arguments),
+        Command::Completions(arguments) => pages::completions(&arguments),
+        Command::Man(arguments) => pages::man(&arguments),
     };
     match result {
         Ok(Ending::Done) => ExitCode::SUCCESS,

@@ -312,8 +312,30 @@ fn devices_lists_the_cpu_and_help_helps() {
     assert!(run.stdout.contains("\ncuda"), "{}", run.stdout);
     assert!(f.ok("--version").stdout.starts_with("residua "));
     let help = f.ok("--help").stdout;
-    for command in ["solve", "info", "convert", "reorder", "bench", "generate", "devices"] {
+    for command in
+        ["solve", "info", "convert", "reorder", "bench", "generate", "devices", "completions", "man"]
+    {
         assert!(help.contains(command));
         assert!(f.ok(&format!("{command} --help")).stdout.contains("Usage: residua"));
     }
+}
+
+#[test]
+fn shells_and_man_learn_the_command_from_itself() {
+    let f = Folder::new();
+    for (shell, sign) in
+        [("bash", "_residua()"), ("zsh", "#compdef residua"), ("fish", "complete -c residua")]
+    {
+        let text = f.ok(&format!("completions {shell}")).stdout;
+        assert!(text.contains(sign) && text.contains("preconditioner"), "{shell}: {text}");
+    }
+    f.fails(2, "completions cobol");
+    f.ok("man pages/man1");
+    let page = |name: &str| f.read(&format!("pages/man1/{name}.1"));
+    assert!(page("residua").contains("solve"));
+    assert!(
+        page("residua-solve").contains("preconditioner") && page("residua-solve").contains(".TH residua")
+    );
+    f.write("file", "precious");
+    assert!(f.fails(3, "man file").stderr.contains("file"));
 }

@@ -208,7 +208,8 @@ fn sparse_products(units: &mut Vec<Unit>) {
     );
     for scalar in SCALARS {
         units.push(Unit::new("peers.cu").with("SCALAR", scalar).class(policy::CLASSES[0]));
-        for offset in OFFSETS {
+        // Wide offsets change no line of these kernels: one type of scalars is enough.
+        for offset in OFFSETS.into_iter().take(if scalar == "f64" { 2 } else { 1 }) {
             let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", offset);
             units.push(unit("peers_rows.cu").class(policy::CLASSES[0]));
             units.push(unit("incomplete.cu").class(policy::CLASSES[0]));
