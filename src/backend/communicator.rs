@@ -32,7 +32,7 @@ impl ExchangePlan {
     }
 }
 
-/// What is added to y = A x once the halo of x is there: y[rows[k]] += alpha (row k of the matrix) halo.
+/// What is added to y = A x once the halo of x is there: `y[rows[k]] += alpha (row k of the matrix) halo`.
 pub struct HaloProduct<'a, T: Scalar, B: Backend> {
     /// The rows of y.
     pub rows: &'a B::Slice<u32>,
