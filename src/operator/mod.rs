@@ -8,7 +8,7 @@ use std::sync::Arc;
 mod function;
 mod spread;
 pub use function::FunctionOperator;
-pub use spread::{Spread, balanced_parts, even_parts, halo_sizes, own_block};
+pub use spread::{Spread, balanced_parts, even_parts, halo_sizes};
 
 /// A linear map from vectors of [`columns`](LinearOperator::columns) entries to vectors of
 /// [`rows`](LinearOperator::rows) entries. Stored matrices implement it, and so can a stencil that stores nothing, an

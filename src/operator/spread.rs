@@ -137,7 +137,9 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
             asked.extend(mine.map(|column| column - rows[part].start as u32));
             plan.send[other] = asked.len() - before;
         }
-        let own = own_block(a, &rows[part])?;
+        let own = columns_of(a, &rows[part], rows[part].len(), |column| {
+            rows[part].contains(&(column as usize)).then(|| column - rows[part].start as u32)
+        })?;
         let others = columns_of(a, &rows[part], halo.len(), |column| {
             halo.binary_search(&column).ok().map(|place| place as u32)
         })?;
@@ -182,16 +184,6 @@ impl<T: Scalar, B: Backend + VectorOps, C> Spread<T, B, C> {
     ) -> HaloProduct<'a, T, B> {
         HaloProduct { rows: &self.boundary, matrix: self.others.parts(), alpha, x, y, xy }
     }
-}
-
-/// The rows and columns of a part: a block on the diagonal of A.
-///
-/// # Errors
-/// Without memory.
-pub fn own_block<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>) -> Result<Csr<T, Host>> {
-    columns_of(a, rows, rows.len(), |column| {
-        rows.contains(&(column as usize)).then(|| column - rows.start as u32)
-    })
 }
 
 /// The entries of some rows in the columns that `place` numbers anew, in the same order.

@@ -72,18 +72,19 @@ impl<T: Scalar, B: TriangularSteps> Ilu<T, B> {
     /// Factorises a matrix of the pattern at hand.
     fn factorise(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         let mut failed = backend.zeros::<u32>(1)?;
-        let mut fewest = (SHIFTS[0], usize::MAX);
+        (self.shift, self.failed) = (SHIFTS[0], usize::MAX);
+        let mut last = SHIFTS[0];
         for shift in SHIFTS {
+            last = shift;
             let count = self.with_shift(backend, a, shift, &mut failed)?;
-            if count < fewest.1 {
-                fewest = (shift, count);
+            if count < self.failed {
+                (self.shift, self.failed) = (shift, count);
             }
             if count == 0 {
                 break;
             }
         }
-        (self.shift, self.failed) = fewest;
-        if self.failed > 0 {
+        if self.shift != last {
             self.with_shift(backend, a, self.shift, &mut failed)?;
         }
         let both = self.values.parts();

@@ -25,7 +25,7 @@ use crate::krylov::{
     Outcome, Report, SolveOptions, SpreadConjugateGradients,
 };
 use crate::matrix::{self, ChoiceOptions, Csr};
-use crate::operator::{LinearOperator, Spread, balanced_parts, halo_sizes, own_block};
+use crate::operator::{LinearOperator, Spread, balanced_parts, halo_sizes};
 use crate::precondition::{Chebyshev, Identity};
 use crate::report::count;
 use crate::scalar::{Real, Scalar, Symmetry};
@@ -131,7 +131,10 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         trail.decisions.push(Decision::new("ranks", parts.to_string(), why));
         let own = ranges[part].clone();
         let mut format = Decision::new("format", Csr::<T>::NAME, "the format of spread matrices");
+        // Preconditioners are made of the rows in CSR, whatever they are stored in.
+        let mut rows = None;
         let store = |own: Csr<T, B>| -> Result<Box<dyn LinearOperator<T, B>>> {
+            rows = Some(own.copied(space.backend())?);
             if !<B as PreconditionSteps>::BYTES_TELL || wishes.format != AUTO {
                 return Ok(Box::new(own));
             }
@@ -170,13 +173,19 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             space,
         };
         let start = Instant::now();
-        solver.list(wishes, a, found.hermitian)?;
+        let Some(rows) = rows else { unreachable!("the rows of this part were stored") };
+        solver.list(wishes, (a, &rows), found.hermitian)?;
         solver.seconds.setup = start.elapsed().as_secs_f64();
         Ok(solver)
     }
 
     /// Sets up what is to be tried.
-    fn list(&mut self, wishes: &Builder, a: &Csr<T, Host>, hermitian: bool) -> Result<()> {
+    fn list(
+        &mut self,
+        wishes: &Builder,
+        (a, own): (&Csr<T, Host>, &Csr<T, B>),
+        hermitian: bool,
+    ) -> Result<()> {
         let named = if wishes.preconditioner == Name::Auto { Name::Jacobi } else { wishes.preconditioner };
         let plain = if named == Name::None { Name::None } else { Name::Jacobi };
         let patience = Some(SHARE.min(PATIENCE / self.options.iteration_limit(a.rows()) as f64));
@@ -194,10 +203,8 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             method => vec![(method, named, None, AS_ASKED)],
         };
         let part = self.space.communicator().part();
-        let own = own_block(a, &self.parts[part]).and_then(|own| own.into_backend(self.space.backend()));
-        let own = together(&self.space, own)?;
         for (method, name, share, why) in list {
-            let setup = self.setup((a, &own), method, name, self.parts[part].clone());
+            let setup = self.setup((a, own), method, name, self.parts[part].clone());
             let setup = together(&self.space, setup)?;
             self.stages.push(Stage { method, setup, share });
             self.trail.stages.push(StageReport::listed(

@@ -45,6 +45,8 @@ impl TriangularSteps for Host {
         let rows = Rows::of(pattern);
         // The place of each column in the row at hand, counted from the row's start.
         let mut place = vec![NOWHERE; pattern.columns];
+        // Where the entries right of the diagonal begin in each row that is done, counted likewise.
+        let mut upper = vec![0; pattern.rows];
         failed[0] = 0;
         for i in 0..pattern.rows {
             let (range, columns) = (rows.range(i), rows.columns(i));
@@ -55,7 +57,8 @@ impl TriangularSteps for Host {
                 place[column as usize] = at as u32;
             }
             let lower = Side::Lower.places(i, columns);
-            if columns.get(lower.end).is_some_and(|&column| column as usize == i) {
+            let stored = columns.get(lower.end).is_some_and(|&column| column as usize == i);
+            if stored {
                 row[lower.end] *= T::from_f64(pivots.diagonal);
             }
             for at in lower.clone() {
@@ -63,17 +66,17 @@ impl TriangularSteps for Host {
                 let factor = row[at] * inverses[k];
                 row[at] = factor;
                 let (range, columns) = (rows.range(k), rows.columns(k));
-                for upper in Side::Upper.places(k, columns) {
-                    let to = place[columns[upper] as usize];
+                for (&column, &value) in columns[upper[k]..].iter().zip(&before[range.start + upper[k]..]) {
+                    let to = place[column as usize];
                     if to != NOWHERE {
-                        row[to as usize] -= factor * before[range.start + upper];
+                        row[to as usize] -= factor * value;
                     }
                 }
             }
             for &column in columns {
                 place[column as usize] = NOWHERE;
             }
-            let stored = columns.get(lower.end).is_some_and(|&column| column as usize == i);
+            upper[i] = lower.end + usize::from(stored);
             let pivot = if stored { row[lower.end] } else { T::zero() };
             let kept = kept_pivot(pivot, largest, pivots);
             failed[0] += u32::from(kept.is_none());

@@ -140,12 +140,11 @@ fn solve<T: Solvable<Real = f64>>(
     sinks: &Sinks,
 ) -> Result<Ending, Failure> {
     let path = arguments.matrix.as_path();
-    let Loaded { a, header, read, assemble } = load::<T>(path)?;
-    if a.rows() == 0 {
+    let loaded = load::<T>(path)?;
+    if loaded.a.rows() == 0 {
         return Err(Failure::about(path, "an empty matrix: there is nothing to solve"));
     }
-    group.agree_on(&path.display().to_string(), &digest(&a))?;
-    let loaded = Loaded { a, header, read, assemble };
+    group.agree_on(&path.display().to_string(), &digest(&loaded.a))?;
     #[cfg(feature = "cuda")]
     if let Some(ordinal) = gpu(group, arguments, &loaded.a)? {
         let cuda = crate::Cuda::new(ordinal)?;
