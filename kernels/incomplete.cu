@@ -2,6 +2,8 @@
 //
 // Constants: SCALAR, OFFSET, THREADS.
 #include "awaited.cuh"
+#include "block_sum.cuh"
+#include "columns.cuh"
 #include "dense.cuh"
 
 typedef SCALAR T;
@@ -9,16 +11,6 @@ typedef OFFSET I;
 typedef real_of<T>::type R;
 constexpr u32 LANES = 8;         // of a row whose level is found
 constexpr u32 ROWS = 32 / LANES; // of a warp
-
-// The first place from `from` on whose column is not below `column`.
-DEVICE u64 place_of(const u32* columns, u64 from, u64 end, u64 column) {
-    while (from < end) {
-        const u64 middle = (from + end) / 2;
-        if (columns[middle] < column) from = middle + 1;
-        else end = middle;
-    }
-    return from;
-}
 
 // Ahead of what follows: nothing is there, and no turn is taken. words has n + 1 elements.
 extern "C" __global__ void __launch_bounds__(THREADS) rows_start(u64 n, u32* words) {
@@ -36,8 +28,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         u64 at = 0, end = 0;
         if (k < n) {
             const u64 begin = offsets[row], behind = offsets[row + 1];
-            at = (upper ? place_of(columns, begin, behind, row + 1) : begin) + lane;
-            end = upper ? behind : place_of(columns, begin, behind, row);
+            at = (upper ? first_from(columns, begin, behind, row + 1) : begin) + lane;
+            end = upper ? behind : first_from(columns, begin, behind, row);
         }
         bool done = k >= n;
         u32 level = 0;
@@ -69,12 +61,6 @@ template <typename C> DEVICE C inverse_of(C a) {
     return {a.re / square, -a.im / square};
 }
 
-// Values of other rows were written by other multiprocessors: they are in the L2 cache.
-DEVICE f32 of_others(const f32* p) { return __ldcg(p); }
-DEVICE f64 of_others(const f64* p) { return __ldcg(p); }
-DEVICE c32 of_others(const c32* p) { return {__ldcg(&p->re), __ldcg(&p->im)}; }
-DEVICE c64 of_others(const c64* p) { return {__ldcg(&p->re), __ldcg(&p->im)}; }
-
 DEVICE u32 load_ready(const u32* p) {
     u32 v;
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
@@ -82,7 +68,7 @@ DEVICE u32 load_ready(const u32* p) {
 }
 DEVICE void store_ready(u32* p, u32 v) { asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }
 
-// ILU(0) of one row a warp, rows in the order of their levels: row i is ready when upper[i], the number of its entries on
+// ILU(0) of one row a warp, values of other rows past the first-level cache, rows in the order of their levels: row i is ready when upper[i], the number of its entries on
 // and left of the diagonal, is there.
 extern "C" __global__ void __launch_bounds__(THREADS)
     incomplete_lu(u64 n, const u32* order, const I* offsets, const u32* columns, R diagonal, R smallest, u32 positive,
@@ -91,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const u64 turn = next_turn(upper + n);
         if (turn >= n) return;
         const u64 i = order[turn], begin = offsets[i], end = offsets[i + 1];
-        const u64 middle = place_of(columns, begin, end, i);
+        const u64 middle = first_from(columns, begin, end, i);
         const bool stored = middle < end && columns[middle] == i;
         R largest = 0;
         for (u64 at = begin + lane_id(); at < end; at += 32) largest = max(largest, size(values[at]));
@@ -106,13 +92,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 do left = load_ready(upper + k);
                 while (absent(left));
             left = __shfl_sync(ALL, left, 0);
-            const T factor = values[at] * of_others(inverses + k);
+            const T factor = values[at] * load_shared_result(inverses + k);
             __syncwarp();
             if (lane_id() == 0) values[at] = factor;
             for (u64 other = of_k + left + lane_id(); other < behind; other += 32) {
                 const u32 column = columns[other];
-                const u64 to = place_of(columns, at + 1, end, column);
-                if (to < end && columns[to] == column) values[to] = values[to] - factor * of_others(values + other);
+                const u64 to = first_from(columns, at + 1, end, column);
+                if (to < end && columns[to] == column) values[to] = values[to] - factor * load_shared_result(values + other);
             }
             __syncwarp();
         }

@@ -54,7 +54,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const u64 to = part_of(starts, ranks, e);
         halo_place(windows[to], ranks, room, round, rank)[e - starts[to]] = send[asked ? asked[e] : e];
     }
-    if (last_block(state + 2))
+    // The entries can be seen by other GPUs before anybody is told of them.
+    __threadfence_system();
+    if (is_last(sent(state), gridDim.x))
         for (u64 other = threadIdx.x; other < ranks; other += THREADS) {
             __threadfence_system();
             store_system(halo_flag(windows[other], ranks, rank), round);
@@ -64,13 +66,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     peers_receive(u64 rank, u64 ranks, const u64* windows, u64* state, u64 room, const u64* starts, T* halo) {
     const u64 round = state[1] + 1, count = starts[ranks], own = windows[rank];
-    bool all = true;
-    for (u64 other = threadIdx.x; other < ranks; other += THREADS) all = came(halo_flag(own, ranks, other), round, state) && all;
-    all = __syncthreads_and(all);
+    const bool all = all_came(own, ranks, round, state);
     for (u64 e = u64(blockIdx.x) * THREADS + threadIdx.x; e < count; e += u64(gridDim.x) * THREADS) {
         const u64 from = part_of(starts, ranks, e);
         const T value = fresh(halo_place(own, ranks, room, round, from) + (e - starts[from]));
         halo[e] = all ? value : no_number<T>();
     }
-    if (last_block(state + 3) && threadIdx.x == 0) state[1] = round;
+    if (is_last(received(state), gridDim.x) && threadIdx.x == 0) state[1] = round;
 }

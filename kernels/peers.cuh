@@ -1,7 +1,6 @@
-// Windows between GPUs: memory of each GPU that the others can write. Rounds are counted on
-// the device, so that a recording may hold them, and what a round leaves lies in one of two places that take turns: a
-// rank writes round n + 2 only when it has ended round n + 1, for which it needed everybody, who had ended round n by
-// then.
+// Windows between GPUs: memory of each GPU that the others can write. Rounds are counted on the device, so that a
+// recording may hold them, and what a round leaves lies in one of two places that take turns: a rank writes round n + 2
+// only when it has ended round n + 1, for which it needed everybody, who had ended round n by then.
 //
 //     window:  unused | flags of halos, one a source | sums of two rounds, MOST a source | halos of two rounds
 //     state:   rounds of sums | rounds of halos | blocks that have sent | blocks that have received | given up | ... |
@@ -13,7 +12,7 @@
 //
 // Constants: SCALAR, THREADS, MOST (scalars of a sum), PATIENCE (seconds until a rank is given up).
 #pragma once
-#include "complex.cuh"
+#include "several_sums.cuh"
 
 typedef SCALAR T;
 
@@ -31,6 +30,10 @@ DEVICE u64 nanoseconds() {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(v));
     return v;
 }
+
+// Blocks of a launch that have come to its end.
+DEVICE u32* sent(u64* state) { return reinterpret_cast<u32*>(state + 2); }
+DEVICE u32* received(u64* state) { return reinterpret_cast<u32*>(state + 3); }
 
 DEVICE u64* halo_flag(u64 window, u64 ranks, u64 source) { return reinterpret_cast<u64*>(window) + ranks + source; }
 DEVICE u64* sum_words(u64 window, u64 ranks, u64 round, u64 source, u64 k) {
@@ -68,6 +71,13 @@ DEVICE bool came(const u64* flag, u64 round, u64* state) {
     return true;
 }
 
+// Waits, with all threads of the block, until all ranks have come to a round of halos.
+DEVICE bool all_came(u64 window, u64 ranks, u64 round, u64* state) {
+    bool all = true;
+    for (u64 other = threadIdx.x; other < ranks; other += THREADS) all = came(halo_flag(window, ranks, other), round, state) && all;
+    return __syncthreads_and(all);
+}
+
 template <typename A> DEVICE A no_number() {
     const typename real_of<A>::type zero = 0;
     if constexpr (is_complex<A>::value) return {zero / zero, zero / zero};
@@ -79,25 +89,6 @@ DEVICE f32 fresh(const f32* p) { return __ldcv(p); }
 DEVICE f64 fresh(const f64* p) { return __ldcv(p); }
 DEVICE c32 fresh(const c32* p) { return {__ldcv(&p->re), __ldcv(&p->im)}; }
 DEVICE c64 fresh(const c64* p) { return {__ldcv(&p->re), __ldcv(&p->im)}; }
-
-// Whether this is the last block to come here; counts on from zero again.
-DEVICE bool last_block(u64* counter) {
-    __shared__ bool last;
-    __threadfence_system();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        last = atomicAdd(counter, 1) == gridDim.x - 1;
-        if (last) *counter = 0;
-    }
-    __syncthreads();
-    return last;
-}
-
-// What another block of this GPU has written.
-DEVICE f32 of_block(const f32* p) { return __ldcg(p); }
-DEVICE f64 of_block(const f64* p) { return __ldcg(p); }
-DEVICE c32 of_block(const c32* p) { return {__ldcg(&p->re), __ldcg(&p->im)}; }
-DEVICE c64 of_block(const c64* p) { return {__ldcg(&p->re), __ldcg(&p->im)}; }
 
 // Entry e belongs to the part p with starts[p] <= e < starts[p + 1].
 DEVICE u64 part_of(const u64* starts, u64 ranks, u64 e) {

@@ -1,6 +1,7 @@
 // The part of a matrix on one side of its diagonal, rows in an order and columns renumbered.
 //
 // Constants: SCALAR, OFFSET (of the matrix), TARGET (of its part), THREADS.
+#include "columns.cuh"
 #include "nodes.cuh"
 
 typedef SCALAR T;
@@ -11,15 +12,9 @@ typedef TARGET J;
 DEVICE void on_side(const I* offsets, const u32* columns, u64 row, u32 upper, u64& begin, u64& end) {
     begin = offsets[row];
     end = offsets[row + 1];
-    u64 low = begin, high = end;
-    const u64 bound = row + upper; // the first column that lies beyond
-    while (low < high) {
-        const u64 middle = (low + high) / 2;
-        if (columns[middle] < bound) low = middle + 1;
-        else high = middle;
-    }
-    if (upper) begin = low;
-    else end = low;
+    const u64 middle = first_from(columns, begin, end, row + upper);
+    if (upper) begin = middle;
+    else end = middle;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)

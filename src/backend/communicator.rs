@@ -32,6 +32,9 @@ impl ExchangePlan {
     }
 }
 
+/// A vector, and the scalar to which its inner product (conjugating the vector) is added.
+pub type DotWith<'a, T, B> = (&'a <B as Backend>::Slice<T>, &'a mut <B as Backend>::Slice<T>);
+
 /// What is added to y = A x once the halo of x is there: `y[rows[k]] += alpha (row k of the matrix) halo`.
 pub struct HaloProduct<'a, T: Scalar, B: Backend> {
     /// The rows of y.
@@ -40,12 +43,10 @@ pub struct HaloProduct<'a, T: Scalar, B: Backend> {
     pub matrix: CsrParts<'a, T, B>,
     /// What the product is multiplied by.
     pub alpha: T,
-    /// x, where its inner product with y is asked for.
-    pub x: Option<&'a B::Slice<T>>,
     /// Where the product is added.
     pub y: &'a mut B::Slice<T>,
-    /// Where the share of x.y (conjugating x) is added.
-    pub xy: Option<&'a mut B::Slice<T>>,
+    /// x, and where this product's share of x.y is added, where that is asked for.
+    pub dot: Option<DotWith<'a, T, B>>,
 }
 
 impl<T: Scalar, B: Backend> Debug for HaloProduct<'_, T, B> {

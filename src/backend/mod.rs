@@ -46,7 +46,7 @@ mod vector;
 
 pub use burst::{CgBurst, Derived};
 pub use coarsen::{CoarseningSteps, SMALLEST_LUMPED};
-pub use communicator::{Alone, Communicator, ExchangePlan, HaloProduct, Space};
+pub use communicator::{Alone, Communicator, DotWith, ExchangePlan, HaloProduct, Space};
 pub use convert::{Conversions, DiaFill, Diagonals};
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;

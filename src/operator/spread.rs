@@ -2,7 +2,8 @@
 
 use super::LinearOperator;
 use crate::backend::{
-    Backend, Communicator, Conversions, ExchangePlan, HaloProduct, Host, Op, Primitives, Products, VectorOps,
+    Backend, Communicator, Conversions, DotWith, ExchangePlan, HaloProduct, Host, Op, Primitives, Products,
+    VectorOps,
 };
 use crate::error::{Error, Result};
 use crate::lock::lock;
@@ -178,11 +179,10 @@ impl<T: Scalar, B: Backend + VectorOps, C> Spread<T, B, C> {
     fn halo_product<'a>(
         &'a self,
         alpha: T,
-        x: Option<&'a B::Slice<T>>,
         y: &'a mut B::Slice<T>,
-        xy: Option<&'a mut B::Slice<T>>,
+        dot: Option<DotWith<'a, T, B>>,
     ) -> HaloProduct<'a, T, B> {
-        HaloProduct { rows: &self.boundary, matrix: self.others.parts(), alpha, x, y, xy }
+        HaloProduct { rows: &self.boundary, matrix: self.others.parts(), alpha, y, dot }
     }
 }
 
@@ -257,7 +257,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
         if C::FUSED {
             self.communicator.begin_exchange_of(backend, &self.plan, x, &self.asked)?;
             self.own.product_op(backend, op, alpha, x, beta, y)?;
-            let halo = self.halo_product(alpha, None, y, None);
+            let halo = self.halo_product(alpha, y, None);
             return self.communicator.end_exchange_with(backend, &self.plan, halo);
         }
         backend.gather::<T, u32>(x, &self.asked, send)?;
@@ -285,7 +285,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
         let _buffers = lock(&self.buffers);
         self.communicator.begin_exchange_of(backend, &self.plan, x, &self.asked)?;
         self.own.apply_dot(backend, x, y, xy)?;
-        let halo = self.halo_product(T::one(), Some(x), y, Some(xy));
+        let halo = self.halo_product(T::one(), y, Some((x, xy)));
         self.communicator.end_exchange_with(backend, &self.plan, halo)
     }
 

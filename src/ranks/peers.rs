@@ -91,12 +91,14 @@ fn starts(counts: &[usize]) -> Vec<u64> {
 }
 
 impl State {
-    fn plan(&self, plan: &ExchangePlan) -> Result<&Plan> {
-        self.plans.iter().find(|known| known.plan == *plan).ok_or_else(|| {
+    /// The windows, and a plan that room was made for.
+    fn with(&mut self, plan: &ExchangePlan) -> Result<(&mut PeerWindows, &Plan)> {
+        let plan = self.plans.iter().find(|known| known.plan == *plan).ok_or_else(|| {
             Error::InvalidArgument(
                 "an exchange by a plan that no room was made for (`prepare_exchange`)".into(),
             )
-        })
+        })?;
+        Ok((&mut self.windows, plan))
     }
 }
 
@@ -127,7 +129,7 @@ impl Communicator<Cuda> for Peers {
             backend.synchronize()?;
             state.windows = opened(*backend, &self.0.group, room)?;
         }
-        if state.plan(plan).is_err() {
+        if state.with(plan).is_err() {
             let (send, receive) =
                 (backend.upload(starts(&plan.send))?, backend.upload(starts(&plan.receive))?);
             state.plans.push(Plan { plan: plan.clone(), send, receive });
@@ -137,8 +139,9 @@ impl Communicator<Cuda> for Peers {
 
     fn begin_exchange<T: Scalar>(&self, _backend: &Cuda, plan: &ExchangePlan, send: &Slice<T>) -> Result<()> {
         Error::check_dimension("entries to send", plan.send.iter().sum(), send.len())?;
-        let state = lock(&self.0.state);
-        state.windows.send(&state.plan(plan)?.send, None, send)
+        let mut state = lock(&self.0.state);
+        let (windows, plan) = state.with(plan)?;
+        windows.send(&plan.send, None, send)
     }
 
     fn exchange<T: Scalar>(
@@ -149,8 +152,9 @@ impl Communicator<Cuda> for Peers {
         halo: &mut Slice<T>,
     ) -> Result<()> {
         plan.check(self.0.group.ranks(), send.len(), halo.len())?;
-        let state = lock(&self.0.state);
-        state.windows.receive(&state.plan(plan)?.receive, halo)
+        let mut state = lock(&self.0.state);
+        let (windows, plan) = state.with(plan)?;
+        windows.receive(&plan.receive, halo)
     }
 
     fn begin_exchange_of<T: Scalar>(
@@ -161,8 +165,9 @@ impl Communicator<Cuda> for Peers {
         asked: &Slice<u32>,
     ) -> Result<()> {
         Error::check_dimension("entries to send", plan.send.iter().sum(), asked.len())?;
-        let state = lock(&self.0.state);
-        state.windows.send(&state.plan(plan)?.send, Some(asked), x)
+        let mut state = lock(&self.0.state);
+        let (windows, plan) = state.with(plan)?;
+        windows.send(&plan.send, Some(asked), x)
     }
 
     fn end_exchange_with<T: Scalar>(
@@ -171,8 +176,9 @@ impl Communicator<Cuda> for Peers {
         plan: &ExchangePlan,
         halo: HaloProduct<'_, T, Cuda>,
     ) -> Result<()> {
-        let state = lock(&self.0.state);
-        state.windows.add_rows(&state.plan(plan)?.receive, halo)
+        let mut state = lock(&self.0.state);
+        let (windows, plan) = state.with(plan)?;
+        windows.add_rows(&plan.receive, halo)
     }
 
     /// The hosts agree among themselves while the GPUs work on, and only now and then: a round of theirs takes longer

@@ -10,7 +10,7 @@ fn case<T: Scalar>(b: &Cuda, n: usize, asked: usize) {
     let mut random = Random(n as u64 + 1);
     let own = PeerWindow::new(*b, 1, asked * size_of::<T>()).unwrap();
     let handle = own.handle().to_vec();
-    let windows = PeerWindows::open(own, 0, &[handle]).unwrap();
+    let mut windows = PeerWindows::open(own, 0, &[handle]).unwrap();
     let starts = b.upload(vec![0, asked as u64]).unwrap();
     let values = random.vector::<T>(n);
     let x = b.upload(values.clone()).unwrap();
@@ -58,9 +58,8 @@ fn case<T: Scalar>(b: &Cuda, n: usize, asked: usize) {
             rows: &*rows,
             matrix: matrix.parts(),
             alpha,
-            x: Some(&x),
             y: &mut there,
-            xy: Some(&mut xy),
+            dot: Some((&*x, &mut *xy)),
         };
         windows.add_rows(&starts, halo).unwrap();
         let close =
@@ -79,7 +78,7 @@ pub fn one_rank(b: &Cuda) {
     // No entries to send, and none to receive.
     let own = PeerWindow::new(*b, 1, 0).unwrap();
     let handle = own.handle().to_vec();
-    let windows = PeerWindows::open(own, 0, &[handle]).unwrap();
+    let mut windows = PeerWindows::open(own, 0, &[handle]).unwrap();
     let starts = b.upload(vec![0_u64, 0]).unwrap();
     let mut none = b.zeros::<f64>(0).unwrap();
     windows.send(&starts, None, &none).unwrap();

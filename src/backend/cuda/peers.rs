@@ -17,7 +17,7 @@ mod kernel {
             rank: u64,
             ranks: u64,
             windows: &Slice<u64>,
-            state: &Slice<u64>,
+            state: &mut Slice<u64>,
             count: u64,
             sums: &mut Slice<T>,
         );
@@ -25,7 +25,7 @@ mod kernel {
             rank: u64,
             ranks: u64,
             windows: &Slice<u64>,
-            state: &Slice<u64>,
+            state: &mut Slice<u64>,
             room: u64,
             starts: &Slice<u64>,
             asked: Option<&Slice<u32>>,
@@ -35,7 +35,7 @@ mod kernel {
             rank: u64,
             ranks: u64,
             windows: &Slice<u64>,
-            state: &Slice<u64>,
+            state: &mut Slice<u64>,
             room: u64,
             starts: &Slice<u64>,
             halo: &mut Slice<T>,
@@ -47,7 +47,7 @@ mod kernel {
             rank: u64,
             ranks: u64,
             windows: &Slice<u64>,
-            state: &Slice<u64>,
+            state: &mut Slice<u64>,
             room: u64,
             starts: &Slice<u64>,
             count: u64,
@@ -83,10 +83,24 @@ pub struct Windows {
     cuda: Cuda,
     rank: usize,
     own: Window,
-    /// Addresses that were opened, to be closed.
-    opened: Vec<u64>,
+    /// Kept for as long as their addresses are used.
+    _opened: Vec<Opened>,
     addresses: DeviceVec<u64>,
     state: DeviceVec<u64>,
+}
+
+/// The window of another process, opened.
+#[derive(Debug)]
+struct Opened {
+    cuda: Cuda,
+    address: u64,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // SAFETY: opened by `Windows::open`, and all work of this process that used it is done.
+        let _ = self.cuda.0.bind().map(|()| unsafe { sys::cuIpcCloseMemHandle(self.address) });
+    }
 }
 
 impl Window {
@@ -99,15 +113,18 @@ impl Window {
         let bytes = 16 * ranks + 2 * ranks * policy::PEERS_MOST * 32 + 2 * ranks * room;
         let (mut address, mut name) = (0, sys::CUipcMemHandle_st { reserved: [0; HANDLE] });
         cuda.0.bind()?;
-        // SAFETY: writes an address, clears the memory behind it, and writes a name of that memory.
+        // SAFETY: writes an address.
+        unsafe { call!(&cuda.0.name, cuMemAlloc_v2(&raw mut address, bytes))? };
+        // From here on the memory is given back whatever fails.
+        let mut made = Self { cuda, address, handle: [0; HANDLE], room };
+        // SAFETY: clears the allocation, and writes a name of it.
         unsafe {
-            call!(&cuda.0.name, cuMemAlloc_v2(&raw mut address, bytes))?;
             call!(&cuda.0.name, cuMemsetD8_v2(address, 0, bytes))?;
             call!(&cuda.0.name, cuIpcGetMemHandle(&raw mut name, address))?;
             call!(&cuda.0.name, cuCtxSynchronize())?;
         }
-        let handle = name.reserved.map(|byte| byte as u8);
-        Ok(Self { cuda, address, handle, room })
+        made.handle = name.reserved.map(|byte| byte as u8);
+        Ok(made)
     }
 
     /// What names the window to other processes of this machine.
@@ -147,11 +164,11 @@ impl Windows {
             unsafe {
                 call!(&cuda.0.name, cuIpcOpenMemHandle_v2(&raw mut address, name, lazily as u32))?;
             }
-            opened.push(address);
+            opened.push(Opened { cuda, address });
             addresses.push(address);
         }
         let (addresses, state) = (cuda.upload(addresses)?, cuda.zeros(8 + 2 * policy::PEERS_BLOCKS)?);
-        Ok(Self { cuda, rank, own, opened, addresses, state })
+        Ok(Self { cuda, rank, own, _opened: opened, addresses, state })
     }
 
     /// Bytes of a halo from each rank at most.
@@ -167,7 +184,7 @@ impl Windows {
     ///
     /// # Errors
     /// When the device fails.
-    pub fn all_sum<T: Scalar>(&self, sums: &mut Slice<T>) -> Result<()> {
+    pub fn all_sum<T: Scalar>(&mut self, sums: &mut Slice<T>) -> Result<()> {
         let mut first = 0;
         while first < sums.len() {
             let count = (sums.len() - first).min(policy::PEERS_MOST);
@@ -179,7 +196,7 @@ impl Windows {
                 rank,
                 ranks,
                 &self.addresses,
-                &self.state,
+                &mut self.state,
                 count as u64,
                 part,
             )?;
@@ -194,7 +211,7 @@ impl Windows {
     /// # Errors
     /// When the device fails.
     pub fn send<T: Scalar>(
-        &self,
+        &mut self,
         starts: &Slice<u64>,
         asked: Option<&Slice<u32>>,
         send: &Slice<T>,
@@ -202,19 +219,20 @@ impl Windows {
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
         let shape = policy::peers(asked.map_or(send.len(), |asked| asked.len()));
         let windows = &self.addresses;
-        kernel::peers_send(self.cuda, shape, rank, ranks, windows, &self.state, room, starts, asked, send)
+        kernel::peers_send(self.cuda, shape, rank, ranks, windows, &mut self.state, room, starts, asked, send)
     }
 
     /// Adds the products of rows with what others have sent, which begins at `starts[p]` for part p.
     ///
     /// # Errors
     /// When the device fails.
-    pub fn add_rows<T: Scalar>(&self, starts: &Slice<u64>, halo: HaloProduct<'_, T, Cuda>) -> Result<()> {
-        let HaloProduct { rows, matrix, alpha, x, y, xy } = halo;
+    pub fn add_rows<T: Scalar>(&mut self, starts: &Slice<u64>, halo: HaloProduct<'_, T, Cuda>) -> Result<()> {
+        let HaloProduct { rows, matrix, alpha, y, dot } = halo;
+        let (x, xy) = dot.unzip();
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
         let shape = policy::peers(rows.len());
         with_offsets!(matrix.offsets, offsets => kernel::peers_rows(
-            self.cuda, shape, rank, ranks, &self.addresses, &self.state, room, starts, rows.len() as u64, rows, offsets,
+            self.cuda, shape, rank, ranks, &self.addresses, &mut self.state, room, starts, rows.len() as u64, rows, offsets,
             matrix.indices, matrix.values, alpha, x, y, xy,
         ))
     }
@@ -223,19 +241,26 @@ impl Windows {
     ///
     /// # Errors
     /// When the device fails.
-    pub fn receive<T: Scalar>(&self, starts: &Slice<u64>, halo: &mut Slice<T>) -> Result<()> {
+    pub fn receive<T: Scalar>(&mut self, starts: &Slice<u64>, halo: &mut Slice<T>) -> Result<()> {
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
         let shape = policy::peers(halo.len());
-        kernel::peers_receive(self.cuda, shape, rank, ranks, &self.addresses, &self.state, room, starts, halo)
+        kernel::peers_receive(
+            self.cuda,
+            shape,
+            rank,
+            ranks,
+            &self.addresses,
+            &mut self.state,
+            room,
+            starts,
+            halo,
+        )
     }
 }
 
 impl Drop for Windows {
+    /// Nothing that uses a window is under way any more when the windows go.
     fn drop(&mut self) {
         let _ = self.cuda.synchronize();
-        for &address in &self.opened {
-            // SAFETY: opened by `open`, and all work of this process that used it is done.
-            let _ = self.cuda.0.bind().map(|()| unsafe { sys::cuIpcCloseMemHandle(address) });
-        }
     }
 }

@@ -207,11 +207,11 @@ fn sparse_products(units: &mut Vec<Unit>) {
         OFFSETS.map(|offset| Unit::new("aggregate.cu").with("OFFSET", offset).class(policy::CLASSES[0])),
     );
     for scalar in SCALARS {
-        units.push(Unit::new("peers.cu").with("SCALAR", scalar).class(policy::CLASSES[0]));
+        units.push(Unit::new("peers.cu").with("SCALAR", scalar));
         // Wide offsets change no line of these kernels: one type of scalars is enough.
         for offset in OFFSETS.into_iter().take(if scalar == "f64" { 2 } else { 1 }) {
             let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", offset);
-            units.push(unit("peers_rows.cu").class(policy::CLASSES[0]));
+            units.push(unit("peers_rows.cu"));
             units.push(unit("incomplete.cu").class(policy::CLASSES[0]));
             units.extend(policy::TRIANGULAR.map(|class| unit("triangular.cu").class(class)));
         }

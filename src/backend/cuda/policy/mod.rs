@@ -8,6 +8,7 @@ mod csr;
 mod graph;
 mod grid;
 mod model;
+mod peers;
 mod primitives;
 mod products;
 mod recurrence;
@@ -19,6 +20,7 @@ mod sources;
 mod sparse;
 mod swept;
 pub(super) mod table;
+mod triangular;
 
 pub(super) use balanced::{
     CLUSTERED_TILES, SCATTERED_TILES, asks_spread, balanced_tiles, block_tiles, column_spread, scattered,
@@ -49,6 +51,7 @@ pub(super) use slim::{
     slim_sections, slim_sizes, slim_stencil, slim_survey, slim_tiles,
 };
 
+pub(super) use peers::{PEERS_BLOCKS, PEERS_MOST, peers};
 pub(super) use slim_grid::{
     GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridEnd, GridStencil, SlimGrid, marks_pay, slim_grid,
 };
@@ -57,13 +60,14 @@ pub(super) use sources::{
     rank_places, stage_runs, stages_runs, sum_staged, take_tiles, tile_sizes, to_buckets,
 };
 pub(super) use sparse::{
-    CLASSES, PEERS_BLOCKS, PEERS_MOST, ROWS_BY_LENGTH, TRIANGULAR, VALUES_BY_LENGTH, block_of_rows,
-    group_blocks, long_values, peers, product_lengths, product_values, row_threads, rows_in_turn, triangular,
+    CLASSES, ROWS_BY_LENGTH, VALUES_BY_LENGTH, block_of_rows, group_blocks, long_values, product_lengths,
+    product_values, row_threads,
 };
 pub(super) use swept::{
     NARROW_BANDS, SWEPT_FEW, band_height, put_few_in_order, put_in_order, room_for_notes, sweep, swept,
     swept_to_csr,
 };
+pub(super) use triangular::{TRIANGULAR, rows_in_turn, triangular};
 
 use super::chip::Chip;
 use super::compile::Unit;
@@ -112,9 +116,10 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]
         }
         "basis.cu" | "hessenberg.cu" | "linear_update.cu" | "scalars.cu" => recurrence::constants(unit),
-        "aggregate.cu" | "coarsen.cu" | "incomplete.cu" | "peers.cu" | "peers_rows.cu" | "spadd.cu"
-        | "triangle.cu" | "triangular.cu" | "spgemm.cu" | "spgemm_long.cu" | "spgemm_rows.cu"
+        "aggregate.cu" | "coarsen.cu" | "spadd.cu" | "spgemm.cu" | "spgemm_long.cu" | "spgemm_rows.cu"
         | "spgemm_values.cu" => sparse::constants(unit),
+        "incomplete.cu" | "triangle.cu" | "triangular.cu" => triangular::constants(unit),
+        "peers.cu" | "peers_rows.cu" => peers::constants(),
         file if file.starts_with("swept") => swept::constants(unit),
         file if file.starts_with("slim") => slim::constants(unit),
         "cg_layout.cu" => resident::layout_constants(),

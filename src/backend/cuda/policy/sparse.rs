@@ -35,14 +35,7 @@ const PARTS: u32 = 16;
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let class = usize::from(unit.size_class() == CLASSES[1]);
     match unit.source() {
-        "incomplete.cu" | "spadd.cu" | "triangle.cu" => vec![("THREADS", THREADS)],
-        "peers.cu" | "peers_rows.cu" => {
-            vec![("THREADS", THREADS), ("MOST", PEERS_MOST as u32), ("PATIENCE", PEERS_PATIENCE)]
-        }
-        "triangular.cu" => {
-            let class = unit.size_class() as usize;
-            vec![("THREADS", THREADS), ("LANES", TRIANGULAR_LANES[class - 1])]
-        }
+        "spadd.cu" => vec![("THREADS", THREADS)],
         "aggregate.cu" => vec![("THREADS", THREADS), ("MOST_OF_BLOCK", MOST_OF_BLOCK)],
         "coarsen.cu" => vec![("THREADS", THREADS), ("WARPS", WARPS), ("MOST_OF_BLOCK", MOST_OF_BLOCK)],
         "spgemm_long.cu" => vec![("THREADS", THREADS), ("WORDS", WORDS)],
@@ -65,46 +58,6 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ("LONG", OF_BLOCK + 1),
         ],
     }
-}
-
-/// Lanes a row of a triangular matrix, by class.
-const TRIANGULAR_LANES: [u32; 3] = [1, 4, 32];
-/// The classes of a triangular solve.
-pub(in crate::backend::cuda) const TRIANGULAR: [u32; 3] = [1, 2, 3];
-/// The most entries of a row on average of each class but the last.
-const TRIANGULAR_ROWS: [usize; 2] = [8, 64];
-/// Levels whose rows are under way at a time: those far behind would only ask again and again for what is not there.
-const LEVELS_AHEAD: usize = 8;
-
-/// A triangular solve of so many rows and entries in so many levels. Blocks need not run at a time, since rows are taken
-/// in turn.
-pub(in crate::backend::cuda) fn triangular(chip: Chip, rows: usize, entries: usize, levels: usize) -> Shape {
-    let mean = entries / rows.max(1);
-    let class = TRIANGULAR_ROWS.iter().filter(|&&most| mean > most).count();
-    let lanes = TRIANGULAR_LANES[class] as usize;
-    let wanted = (LEVELS_AHEAD * rows / levels.max(1) * lanes).div_ceil(THREADS as usize);
-    let shape = rows_in_turn(chip, rows, TRIANGULAR_LANES[class]);
-    let blocks = (shape.blocks as usize).min(wanted.max(chip.multiprocessors as usize));
-    shape.blocks(blocks).class(TRIANGULAR[class])
-}
-
-/// So many lanes a row, rows taken in turn: as many blocks as run at a time.
-pub(in crate::backend::cuda) fn rows_in_turn(chip: Chip, rows: usize, lanes: u32) -> Shape {
-    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / THREADS);
-    let needed = rows.div_ceil((THREADS / lanes) as usize);
-    Shape::new(needed.min(resident as usize) as u32, THREADS).class(CLASSES[0])
-}
-
-/// Scalars of a sum over all ranks at most, and seconds that one waits for another.
-pub(in crate::backend::cuda) const PEERS_MOST: usize = 64;
-const PEERS_PATIENCE: u32 = 60;
-/// Blocks at most: few, since what limits is the way between GPUs.
-pub(in crate::backend::cuda) const PEERS_BLOCKS: usize = 64;
-
-/// Blocks that send or receive so many entries.
-pub(in crate::backend::cuda) fn peers(entries: usize) -> Shape {
-    Shape::new(entries.div_ceil(4 * THREADS as usize).clamp(1, PEERS_BLOCKS) as u32, THREADS)
-        .class(CLASSES[0])
 }
 
 /// A thread a row.

@@ -1,0 +1,21 @@
+//! Windows between GPUs: how much a launch does.
+
+use super::Shape;
+
+const THREADS: u32 = 256;
+/// Scalars of a sum over all ranks at most.
+pub(in crate::backend::cuda) const PEERS_MOST: usize = 64;
+/// Seconds that one rank waits for another.
+const PATIENCE: u32 = 60;
+/// Blocks at most: few, since what limits is the way between GPUs.
+pub(in crate::backend::cuda) const PEERS_BLOCKS: usize = 64;
+
+/// The constants of a unit of these kernels.
+pub(super) fn constants() -> Vec<(&'static str, u32)> {
+    vec![("THREADS", THREADS), ("MOST", PEERS_MOST as u32), ("PATIENCE", PATIENCE)]
+}
+
+/// Blocks that send or receive so many entries.
+pub(in crate::backend::cuda) fn peers(entries: usize) -> Shape {
+    Shape::new(entries.div_ceil(4 * THREADS as usize).clamp(1, PEERS_BLOCKS) as u32, THREADS)
+}

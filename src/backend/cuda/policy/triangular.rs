@@ -1,0 +1,41 @@
+//! Incomplete factorisations and triangular solves: how rows are dealt to lanes, and how many are under way.
+
+use super::{CLASSES, Shape, Unit};
+use crate::backend::cuda::chip::Chip;
+
+const THREADS: u32 = 256;
+/// Lanes a row of a triangular matrix, by class.
+const LANES: [u32; 3] = [1, 4, 32];
+/// The classes of a triangular solve. Its first pass is of the class of all passes over rows.
+pub(in crate::backend::cuda) const TRIANGULAR: [u32; 3] = [CLASSES[0], 2, 3];
+/// The most entries of a row on average of each class but the last.
+const MEANS: [usize; 2] = [8, 64];
+/// Levels whose rows are under way at a time: those far behind would only ask again and again for what is not there.
+const LEVELS_AHEAD: usize = 8;
+
+/// The constants of a unit of these kernels.
+pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
+    let class = TRIANGULAR.iter().position(|&class| class == unit.size_class());
+    match (unit.source(), class) {
+        ("triangular.cu", Some(class)) => vec![("THREADS", THREADS), ("LANES", LANES[class])],
+        _ => vec![("THREADS", THREADS)],
+    }
+}
+
+/// A triangular solve of so many rows and entries in so many levels. Blocks need not run at a time, since rows are
+/// taken in turn.
+pub(in crate::backend::cuda) fn triangular(chip: Chip, rows: usize, entries: usize, levels: usize) -> Shape {
+    let mean = entries / rows.max(1);
+    let class = MEANS.iter().filter(|&&most| mean > most).count();
+    let shape = rows_in_turn(chip, rows, LANES[class]);
+    let ahead = LEVELS_AHEAD * rows / levels.max(1) * LANES[class] as usize;
+    let wanted = ahead.div_ceil(THREADS as usize).max(chip.multiprocessors as usize);
+    shape.blocks(wanted.min(shape.blocks as usize)).class(TRIANGULAR[class])
+}
+
+/// So many lanes a row, rows taken in turn: as many blocks as run at a time.
+pub(in crate::backend::cuda) fn rows_in_turn(chip: Chip, rows: usize, lanes: u32) -> Shape {
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / THREADS);
+    let needed = rows.div_ceil((THREADS / lanes) as usize);
+    Shape::new(needed.min(resident as usize) as u32, THREADS).class(CLASSES[0])
+}
