@@ -13,7 +13,8 @@
 //! | `engine` | a solver on a backend, and the trait that hides which |
 //! | `compiled` | engines that are compiled with the library, for all programs |
 //! | `core` | stage after stage until one solves |
-//! | `plan`, `budgets` | what is chosen for a matrix, and how much each stage may take |
+//! | `plan` | what is chosen for a matrix: format, precision, preconditioner |
+//! | `sequence`, `budgets` | the stages that are tried in turn, and how much each may take |
 //! | `forecast` | what a solve is likely to cost |
 //! | `symmetry`, `system` | what is found in a matrix, and how it is kept: format, order, new values |
 //! | `stage` | a method with its preconditioner: what each has to do |
@@ -45,6 +46,7 @@ mod plan;
 mod preconditioner;
 mod refined;
 mod report;
+mod sequence;
 mod spread;
 mod stage;
 mod symmetry;

@@ -1,10 +1,7 @@
-//! What is chosen for a matrix: the format, the precision, the preconditioner, and the stages that are tried in turn.
+//! What is chosen for a matrix: the format, the precision, the preconditioner.
 
 use super::SolverBackend;
-use super::budgets::{
-    AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, LEVELS_FROM, LEVELS_ITERATIONS, MEDIUM, PATIENCE, PATIENT,
-    QUICK, SHARE, SMALL, SMALL_ITERATIONS, before_levels,
-};
+use super::budgets::PATIENCE;
 use super::builder::Builder;
 use super::forecast::{MORE_PRODUCTS, expected_products, polynomial_may_pay, polynomial_pays};
 use super::hierarchy::{Levels, boxes_pay};
@@ -32,14 +29,7 @@ pub(super) const AUTO: &str = "auto";
 
 pub(super) const AS_ASKED: &str = "as asked for";
 pub(super) const SPD: &str = "the matrix is Hermitian, and may be positive definite";
-pub(super) const HERMITIAN: &str = "for a Hermitian matrix that is not positive definite";
 pub(super) const GENERAL: &str = "the matrix is not Hermitian";
-pub(super) const SHORT: &str = "another way for a matrix that is not Hermitian";
-pub(super) const LEAST: &str = "for a matrix that is singular, as far as can be told";
-const CHEAP: &str = "a factorisation is cheap for a matrix of this size";
-const LAST: &str = "a factorisation, where iterations do not serve";
-const FACTORS: &str = "an incomplete factorisation, since iterations with the diagonal are many";
-const FILL: &str = "an incomplete factorisation with fill";
 const TALL: &str = "the matrix is not square: least squares";
 const HALF: &str = "half the precision moves half the bytes";
 const RESCUE: &str = "in full precision, where half the precision does not serve";
@@ -47,7 +37,6 @@ const POLYNOMIAL: &str = "a polynomial in half the precision moves so many fewer
 const INSTEAD: &str = "where the polynomial does not serve";
 const GRIDS: &str = "the matrix is on a grid, so that multigrid is soon set up";
 const PLAIN: &str = "where multigrid does not serve";
-const LEVELS: &str = "conjugate gradients have not come far: multigrid takes few iterations";
 
 /// A matrix made ready to be solved with.
 pub(super) struct System<T: Scalar, B: SolverBackend> {
@@ -139,7 +128,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     }
 
     /// The method to begin with.
-    fn first(&self) -> Method {
+    pub(super) fn first(&self) -> Method {
         match self.wishes.method {
             Method::Auto if !self.square => Method::Lsmr,
             Method::Auto if self.hermitian => Method::Cg,
@@ -156,126 +145,6 @@ impl<B: SolverBackend> Planner<'_, B> {
             (Method::Auto, _) => SPD,
             _ => AS_ASKED,
         }
-    }
-
-    /// The first method with its preconditioner, and those behind it.
-    fn stages<T: Scalar>(
-        &self,
-        n: usize,
-        setup: Setup<T, B>,
-        name: Name,
-        why: &'static str,
-    ) -> Result<Vec<Stage<T, B>>> {
-        let method = self.first();
-        let mut plan = self.plan(n, name, Precision::Double, why);
-        if method == Method::Direct {
-            return Ok(vec![Stage::later(Plan { preconditioner: Name::None, ..plan })]);
-        }
-        let auto = self.wishes.method == Method::Auto;
-        if auto && method == Method::Gmres {
-            let most = match name {
-                Name::Multigrid(_) => LEVELS_ITERATIONS,
-                _ if n > SMALL => BEFORE_FACTORS,
-                _ => PATIENCE,
-            };
-            plan.share = Some(self.patience(n, most));
-        }
-        if auto && method == Method::Cg && self.wishes.max_iterations.is_none() {
-            let most = match name {
-                Name::Multigrid(_) => Some(LEVELS_ITERATIONS),
-                _ if self.may_go_on_with_levels(n) => {
-                    Some(before_levels(n, <B as PreconditionSteps>::BYTES_TELL))
-                }
-                _ if n <= SMALL => Some(SMALL_ITERATIONS),
-                _ => None,
-            };
-            plan.share = most.map(|most| (most / self.options.iteration_limit(n) as f64).min(1.0));
-        }
-        let parts = Parts { setup, method, name, options: self.options };
-        let mut stages = vec![Stage::new(plan, iterated(self.backend, parts)?)];
-        stages.extend(self.others(n));
-        if auto && method == Method::Gmres && n <= SMALL {
-            stages.insert(0, self.direct(n, QUICK, CHEAP));
-        }
-        Ok(stages)
-    }
-
-    /// Whether multigrid comes behind conjugate gradients that have not come far.
-    fn may_go_on_with_levels(&self, n: usize) -> bool {
-        self.hermitian && self.may_take_levels(n)
-    }
-
-    /// Whether multigrid may be taken at all.
-    fn may_take_levels(&self, n: usize) -> bool {
-        self.wishes.method == Method::Auto
-            && self.square
-            && n >= LEVELS_FROM
-            && self.wishes.preconditioner == Name::Auto
-            && self.wishes.max_iterations.is_none()
-    }
-
-    /// The share of iterations that a method for matrices which are not Hermitian gets, `most` at most.
-    fn patience(&self, n: usize, most: f64) -> f64 {
-        SHARE.min(most / self.options.iteration_limit(n) as f64)
-    }
-
-    /// The methods behind the first, where none was named.
-    fn others<T: Scalar>(&self, n: usize) -> Vec<Stage<T, B>> {
-        if self.wishes.method != Method::Auto {
-            return Vec::new();
-        }
-        let later: &[(Method, Option<f64>, &str)] = match self.first() {
-            Method::Cg => &[(Method::Minres, Some(SHARE), HERMITIAN)],
-            Method::Gmres if n > SMALL => &[
-                (Method::Gmres, Some(self.patience(n, PATIENCE)), GENERAL),
-                (Method::BiCgStab, Some(self.patience(n, PATIENCE)), SHORT),
-            ],
-            Method::Gmres => &[(Method::BiCgStab, Some(self.patience(n, PATIENCE)), SHORT)],
-            _ => return Vec::new(),
-        };
-        let plan = |&(method, share, why)| {
-            let plan = self.plan(n, self.plain(), Precision::Double, why);
-            Stage::later(Plan { method, share, ..plan })
-        };
-        let mut stages: Vec<Stage<T, B>> = later.iter().map(plan).collect();
-        if self.first() == Method::Cg && n <= MEDIUM {
-            stages.insert(0, self.direct(n, QUICK, CHEAP));
-        }
-        if self.may_go_on_with_levels(n) {
-            let plan = self.plan(n, Name::Multigrid(Default::default()), Precision::Double, LEVELS);
-            let share = (LEVELS_ITERATIONS / self.options.iteration_limit(n) as f64).min(1.0);
-            stages.insert(0, Stage::later(Plan { share: Some(share), ..plan }));
-            if n <= SMALL {
-                stages.insert(0, self.direct(n, AT_ONCE, CHEAP));
-            }
-        }
-        let incomplete = |name, most, why| {
-            let plan = self.plan(n, name, Precision::Double, why);
-            Stage::later(Plan { share: Some(self.patience(n, most)), ..plan })
-        };
-        let may_take_factors = self.first() == Method::Gmres && self.wishes.preconditioner == Name::Auto;
-        if may_take_factors {
-            stages.insert(0, incomplete(Name::Ilut(Default::default()), BEFORE_FORECAST, FILL));
-        }
-        // Its forecast alone takes seconds for so many unknowns, and iterations go on where it is refused.
-        let place = if self.first() == Method::Gmres && n > SMALL { 0 } else { stages.len() };
-        stages.insert(place, self.direct(n, PATIENT, LAST));
-        if may_take_factors && n > SMALL {
-            stages.insert(0, incomplete(Name::Ilu, BEFORE_FORECAST, FACTORS));
-        }
-        stages.push(plan(&(Method::Lsmr, None, LEAST)));
-        stages
-    }
-
-    /// A factorisation of so many multiplications at most.
-    fn direct<T: Scalar>(&self, n: usize, flops: f64, why: &'static str) -> Stage<T, B> {
-        let plan = self.plan(n, Name::None, Precision::Double, why);
-        Stage::later(Plan { method: Method::Direct, iterations: 1, flops: Some(flops), ..plan })
-    }
-
-    /// The preconditioner of methods behind the first.
-    fn plain(&self) -> Name {
-        if self.wishes.preconditioner == Name::None { Name::None } else { Name::Jacobi }
     }
 
     fn in_precision<T, V>(
@@ -416,7 +285,13 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
     }
 
-    fn plan(&self, n: usize, preconditioner: Name, precision: Precision, why: &'static str) -> Plan {
+    pub(super) fn plan(
+        &self,
+        n: usize,
+        preconditioner: Name,
+        precision: Precision,
+        why: &'static str,
+    ) -> Plan {
         let products = expected_products(n, 1, self.wishes.max_iterations);
         let iterations = match preconditioner {
             Name::Chebyshev(steps) | Name::ChebyshevSingle(steps) => {
