@@ -6,39 +6,21 @@
 //! where its upper half is to be halved, so that it is not symmetric any more. Beside it, in the same run:
 //! `benches/peers/ilu_gpu.py`.
 
-use residua::generate::{self, Random};
+#[path = "shared/solves.rs"]
+mod solves;
+
+use residua::generate;
 use residua::krylov::{Cg, Gmres, SolveOptions};
 use residua::precondition::{Ilu, Preconditioner};
 use residua::solver::{Method, PreconditionerChoice, Solver};
 use residua::{Backend, Csr, Cuda};
+use solves::{fastest, of_random_x};
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
-
-/// The fastest of a few runs, in milliseconds, and what the last one gave.
-fn fastest<R>(
-    cuda: &Cuda,
-    runs: usize,
-    mut run: impl FnMut() -> residua::Result<R>,
-) -> residua::Result<(f64, R)> {
-    let (mut best, mut last) = (f64::INFINITY, None);
-    for _ in 0..runs {
-        cuda.synchronize()?;
-        let start = Instant::now();
-        let result = run()?;
-        cuda.synchronize()?;
-        best = best.min(start.elapsed().as_secs_f64() * 1e3);
-        last = Some(result);
-    }
-    Ok((best, last.expect("one run at least")))
-}
+use std::time::Duration;
 
 fn case(cuda: &Cuda, name: &str, a: Csr<f64>, symmetric: bool) -> residua::Result<()> {
     let n = a.rows();
-    let mut random = Random::new(1);
-    let solution: Vec<f64> = (0..n).map(|_| random.unit() - 0.5).collect();
-    let mut b = vec![0.0; n];
-    a.product(&residua::Host, 1.0, &solution, 0.0, &mut b)?;
-    let (b, device) = (cuda.upload(b)?, a.to_backend(cuda)?);
+    let (b, device) = (cuda.upload(of_random_x(&a)?)?, a.to_backend(cuda)?);
     let (setup, mut m) =
         fastest(cuda, 4, || if symmetric { Ilu::positive(cuda, &device) } else { Ilu::new(cuda, &device) })?;
     let (again, ()) = fastest(cuda, 4, || m.update(cuda, &device))?;

@@ -5,7 +5,10 @@
 //! points, K^3), `jumps:K` (7 points, K^3, coefficients that jump by 10^6 between blocks of 8^3), `shuffled:K` (7
 //! points, K^3, in random order), `general:K` (7 points, K^3, not taken as a grid) or the name of a Matrix Market file.
 
-use residua::generate::{self, Random};
+#[path = "shared/solves.rs"]
+mod solves;
+
+use residua::generate;
 use residua::graph::{self, Permutation};
 use residua::krylov::{Cg, SolveOptions};
 use residua::matrix::{self, ChoiceOptions};
@@ -13,34 +16,12 @@ use residua::multigrid::{Multigrid, MultigridOptions};
 use residua::precondition::Preconditioner;
 use residua::solver::{Method, PreconditionerChoice, Solver};
 use residua::{Backend, Csr, Cuda};
+use solves::{fastest, of_random_x};
 use std::ops::ControlFlow;
-use std::time::Instant;
-
-/// The fastest of a few runs, in milliseconds, and what the last one gave.
-fn fastest<R>(
-    cuda: &Cuda,
-    runs: usize,
-    mut run: impl FnMut() -> residua::Result<R>,
-) -> residua::Result<(f64, R)> {
-    let (mut best, mut last) = (f64::INFINITY, None);
-    for _ in 0..runs {
-        cuda.synchronize()?;
-        let start = Instant::now();
-        let result = run()?;
-        cuda.synchronize()?;
-        best = best.min(start.elapsed().as_secs_f64() * 1e3);
-        last = Some(result);
-    }
-    Ok((best, last.expect("one run at least")))
-}
 
 fn case(cuda: &Cuda, name: &str, a: Csr<f64>, boxes: bool) -> residua::Result<()> {
     let n = a.rows();
-    let mut random = Random::new(1);
-    let solution: Vec<f64> = (0..n).map(|_| random.unit() - 0.5).collect();
-    let mut b = vec![0.0; n];
-    a.product(&residua::Host, 1.0, &solution, 0.0, &mut b)?;
-    let b = cuda.upload(b)?;
+    let b = cuda.upload(of_random_x(&a)?)?;
     let device = a.to_backend(cuda)?;
     drop(a);
     let options = MultigridOptions::default().narrow(true).boxes(boxes);

@@ -3,6 +3,10 @@
 //! skipped. A test of the library starts this program again as its ranks, with the name of the work in `WORK`.
 #![cfg(all(unix, feature = "cli", feature = "ranks"))]
 
+#[path = "common/rank.rs"]
+mod common;
+
+use common::{WORK, as_rank, die, messages, residua_command};
 use residua::backend::Communicator;
 use residua::prelude::*;
 use residua::ranks::Group;
@@ -11,8 +15,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Where a rank that a test has started finds what to do, and the Fortran number of MPI's world.
-const WORK: &str = "RESIDUA_TEST_WORK";
+/// Where a rank that a test has started finds the Fortran number of MPI's world.
 const WORLD: &str = "RESIDUA_TEST_WORLD";
 
 /// The answer of all ranks in the tests, which must not depend on what carries it.
@@ -113,9 +116,7 @@ fn segments() -> Vec<PathBuf> {
 }
 
 fn residua() -> PathBuf {
-    let command = std::env::var_os("RESIDUA_COMMAND");
-    let command = command.map_or_else(|| env!("CARGO_BIN_EXE_residua").into(), PathBuf::from);
-    command.canonicalize().unwrap()
+    residua_command().canonicalize().unwrap()
 }
 
 fn stderr(output: &Output) -> String {
@@ -128,15 +129,9 @@ fn told(output: &Output) -> Vec<String> {
     stderr(output).lines().filter_map(own).collect()
 }
 
-/// What a rank does; nothing where no test has started it.
 #[test]
 fn a_rank() {
-    let Ok(work) = std::env::var(WORK) else { return };
-    let group = Group::from_environment().unwrap().unwrap();
-    match rank(&group, &work) {
-        Ok(()) => group.leave(0),
-        Err(error) => group.fail(&error),
-    }
+    as_rank(rank);
 }
 
 fn rank(group: &Group, work: &str) -> residua::Result<()> {
@@ -152,12 +147,7 @@ fn rank(group: &Group, work: &str) -> residua::Result<()> {
             Ok(())
         }
         "memory" if group.rank() == 1 => Err(Error::InvalidArgument("no more memory".into())),
-        "killed" if group.rank() == 1 => {
-            group.all_sum(&Host, &mut [1.0_f64])?;
-            Command::new("kill").args(["-9", &std::process::id().to_string()]).status().unwrap();
-            std::thread::sleep(Duration::from_secs(60));
-            Ok(())
-        }
+        "killed" if group.rank() == 1 => die(group),
         _ => loop {
             group.all_sum(&Host, &mut [1.0_f64])?;
         },
@@ -167,13 +157,7 @@ fn rank(group: &Group, work: &str) -> residua::Result<()> {
 /// Everything that a group offers.
 fn all_functions(group: &Group) -> residua::Result<()> {
     let (rank, count) = (group.rank(), group.ranks());
-    let long = |rank: usize| vec![rank as u8; 300_000 * rank];
-    assert_eq!(group.all_gather(&long(rank))?, (0..count).map(long).collect::<Vec<_>>());
-    assert_eq!(group.broadcast(format!("from {rank}").as_bytes())?, b"from 0");
-    let gathered = group.gather(&[rank as u8])?;
-    assert_eq!(gathered.is_some(), rank == 0);
-    let each: Vec<Vec<u8>> = (0..count).map(|to| vec![to as u8 + 7]).collect();
-    assert_eq!(group.scatter(&each)?, [rank as u8 + 7]);
+    messages(group)?;
     group.agree_on("options", b"1e-8")?;
     // In the order of ranks: other orders round otherwise.
     let terms = [1e16_f64, 1.0, -1e16, 1.0];

@@ -2,15 +2,15 @@
 //! as its ranks, with the name of the work in `WORK`.
 #![cfg(all(unix, feature = "cli", feature = "ranks"))]
 
+#[path = "common/rank.rs"]
+mod common;
+
+use common::{WORK, as_rank, die, messages, residua_command};
 use residua::backend::Communicator;
 use residua::prelude::*;
 use residua::ranks::{Group, launch};
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
-
-/// Where a rank that a test has started finds what to do.
-const WORK: &str = "RESIDUA_TEST_WORK";
 
 /// Starts this program as so many ranks.
 fn ranks(count: usize, work: &str) -> residua::Result<Vec<u8>> {
@@ -23,28 +23,16 @@ fn ranks(count: usize, work: &str) -> residua::Result<Vec<u8>> {
     launch(count, command, || false)
 }
 
-/// What a rank does; nothing where no test has started it.
 #[test]
 fn a_rank() {
-    let Ok(work) = std::env::var(WORK) else { return };
-    let group = Group::from_environment().unwrap().unwrap();
-    match rank(&group, &work) {
-        Ok(()) => group.leave(0),
-        Err(error) => group.fail(&error),
-    }
+    as_rank(rank);
 }
 
 fn rank(group: &Group, work: &str) -> residua::Result<()> {
     let (rank, count) = (group.rank(), group.ranks());
     match work {
         "messages" => {
-            let long = |rank: usize| vec![rank as u8; 300_000 * rank];
-            assert_eq!(group.all_gather(&long(rank))?, (0..count).map(long).collect::<Vec<_>>());
-            assert_eq!(group.broadcast(format!("from {rank}").as_bytes())?, b"from 0");
-            let gathered = group.gather(&[rank as u8])?;
-            assert_eq!(gathered.is_some(), rank == 0);
-            let each: Vec<Vec<u8>> = (0..count).map(|to| vec![to as u8 + 7]).collect();
-            assert_eq!(group.scatter(&each)?, [rank as u8 + 7]);
+            messages(group)?;
             // In the order of ranks: other orders round otherwise.
             let terms = [1e16_f64, 1.0, -1e16, 1.0];
             for _ in 0..1000 {
@@ -57,13 +45,7 @@ fn rank(group: &Group, work: &str) -> residua::Result<()> {
         }
         "options" => group.agree_on("options", if rank == 2 { b"1e-6" } else { b"1e-8" }),
         "memory" if rank == 1 => Err(Error::InvalidArgument("no more memory".into())),
-        "killed" if rank == 1 => {
-            let me = std::process::id().to_string();
-            group.all_sum(&Host, &mut [1.0_f64])?;
-            Command::new("kill").args(["-9", &me]).status().unwrap();
-            std::thread::sleep(Duration::from_secs(60));
-            Ok(())
-        }
+        "killed" if rank == 1 => die(group),
         _ => loop {
             group.all_sum(&Host, &mut [1.0_f64])?;
         },
@@ -93,10 +75,8 @@ fn a_rank_that_fails_disagrees_or_dies_ends_the_others() {
 }
 
 fn residua(arguments: &[&str]) -> Output {
-    let command = std::env::var_os("RESIDUA_COMMAND");
-    let command = command.map_or_else(|| env!("CARGO_BIN_EXE_residua").into(), PathBuf::from);
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/matrices");
-    Command::new(command).current_dir(folder).args(arguments).stdin(Stdio::null()).output().unwrap()
+    Command::new(residua_command()).current_dir(folder).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
 /// x and the report.

@@ -1,0 +1,32 @@
+//! What benchmarks of whole solves on a device have in common.
+
+use residua::generate::Random;
+use residua::{Backend, Csr, Cuda, Host};
+use std::time::Instant;
+
+/// The fastest of a few runs, in milliseconds, and what the last one gave.
+pub fn fastest<R>(
+    cuda: &Cuda,
+    runs: usize,
+    mut run: impl FnMut() -> residua::Result<R>,
+) -> residua::Result<(f64, R)> {
+    let (mut best, mut last) = (f64::INFINITY, None);
+    for _ in 0..runs {
+        cuda.synchronize()?;
+        let start = Instant::now();
+        let result = run()?;
+        cuda.synchronize()?;
+        best = best.min(start.elapsed().as_secs_f64() * 1e3);
+        last = Some(result);
+    }
+    Ok((best, last.expect("one run at least")))
+}
+
+/// A x for a random x: products with ones flatter some methods.
+pub fn of_random_x(a: &Csr<f64>) -> residua::Result<Vec<f64>> {
+    let mut random = Random::new(1);
+    let solution: Vec<f64> = (0..a.columns()).map(|_| random.unit() - 0.5).collect();
+    let mut b = vec![0.0; a.rows()];
+    a.product(&Host, 1.0, &solution, 0.0, &mut b)?;
+    Ok(b)
+}
