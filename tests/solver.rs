@@ -416,6 +416,26 @@ fn every_method_solves_what_it_is_for<B: Device + SolverBackend>(backend: &B) ->
     Ok(())
 }
 
+/// GMRES with the diagonal gives way to an incomplete factorisation soon, but not where the diagonal was named: a large
+/// matrix whose diagonal takes more iterations than the first turn has.
+fn a_preconditioner_that_was_named_keeps_its_turn<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    let n = 200_100;
+    let a = csr(n, |i| if i == 0 { vec![(0, 1.0)] } else { vec![(i - 1, -0.9), (i, 1.0)] });
+    let b = noise(n, 7);
+    let solved = |name: &str| {
+        let builder = Solver::builder().preconditioner(name.parse()?);
+        builder.build_on(backend, backend.place(csr_copy(&a)))?.solve(&b)
+    };
+    let report = solved("jacobi")?.report;
+    assert!(report.outcome.is_converged(), "{report:?}");
+    assert!(report.trail.stages[0].iterations > 60 && report.iterations == report.trail.stages[0].iterations);
+    let report = solved("auto")?.report;
+    assert!(report.outcome.is_converged(), "{report:?}");
+    assert_eq!(report.preconditioner, PreconditionerChoice::Ilu, "{report:?}");
+    assert_eq!(report.trail.stages[0].iterations, 60);
+    Ok(())
+}
+
 fn what_suits_is_found<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     for (a, method) in
         [(convection(15), Method::Direct), (indefinite(15), Method::Direct), (uneven(15), Method::Cg)]
@@ -493,6 +513,7 @@ fn least_squares_are_called_so<B: Device + SolverBackend>(backend: &B) -> Result
 on_every_backend!(
     every_method_solves_what_it_is_for,
     what_suits_is_found,
+    a_preconditioner_that_was_named_keeps_its_turn,
     multigrid_in_its_place,
     least_squares_are_called_so,
     every_setting_solves,
