@@ -1,9 +1,9 @@
-// Numbers that one warp computes while others wait for them: a number that is not there yet has all bits set, which is
-// one of the many forms of NaN; a NaN that was computed gets another form. The number itself is all that is handed on,
-// so that loads and stores need no order among themselves.
+// Numbers that one warp computes while other warps wait for them. A number that has not been computed yet has all bits
+// set, which is one of the many forms of NaN; a NaN that was computed gets another form. No other memory is handed from
+// warp to warp together with a number, so that loads and stores need no order among themselves.
 //
-// Who waits does so for somebody with a smaller turn, and turns are taken in order by warps that run: the warp with
-// the smallest unfinished turn never waits in vain.
+// A warp waits only for numbers of warps with smaller turns. Turns are given out in ascending order, to warps that run:
+// so the warp with the smallest unfinished turn waits for nobody, and all of them end.
 #pragma once
 #include "complex.cuh"
 

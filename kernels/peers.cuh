@@ -2,7 +2,8 @@
 // recording may hold them, and what a round leaves lies in one of two places that take turns: a rank writes round n + 2
 // only when it has ended round n + 1, for which it needed everybody, who had ended round n by then.
 //
-//     window:  unused | flags of halos, one a source | sums of two rounds, MOST a source | halos of two rounds
+//     window:  a word for each rank, unused | a flag of halos for each rank | sums of two rounds, MOST scalars for each
+//              rank | halos of two rounds, so many bytes for each rank
 //     state:   rounds of sums | rounds of halos | blocks that have sent | blocks that have received | given up | ... |
 //              partial sums of blocks from word PARTIALS on
 //
@@ -43,8 +44,8 @@ DEVICE T* halo_place(u64 window, u64 ranks, u64 room, u64 round, u64 source) {
     return reinterpret_cast<T*>(window + 16 * ranks + 2 * ranks * MOST * SLOT + ((round % 2) * ranks + source) * room);
 }
 
-// Whoever waits too long gives up, so that a rank that has died leaves nobody behind: the host is told by what it reads,
-// which is no number.
+// Whoever waits too long gives up, so that a rank that has died leaves nobody behind: the host is told by what it
+// reads, which is no number.
 struct Patience {
     u64* state;
     u64 start = 0;

@@ -9,8 +9,8 @@ use crate::scalar::Scalar;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-/// The communicator of vectors that are spread over the GPUs of several processes of one machine. Nothing of a sum or an
-/// exchange waits for a host, so that iterations are recorded as on one GPU. Handles are cheap to clone.
+/// The communicator of vectors that are spread over the GPUs of several processes of one machine. Nothing of a sum or
+/// an exchange waits for a host, so that iterations are recorded as on one GPU. Handles are cheap to clone.
 ///
 /// All ranks make theirs together, and call the same functions in the same order. A rank that waits on its GPU for
 /// another one longer than a minute gives up, and its sums are not numbers from there on.
@@ -51,7 +51,8 @@ impl Peers {
     /// On the GPU that this rank computes on.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the ranks share no memory, on several machines or because that is not wished; where GPUs can't reach each other's memory, and where a rank has failed.
+    /// [`Error::Unsupported`] where the ranks share no memory, on several machines or because that is not wished; where
+    /// GPUs can't reach each other's memory, and where a rank has failed.
     pub fn new(cuda: Cuda, group: &Group) -> Result<Self> {
         if !group.is_one_machine() {
             return Err(Error::Unsupported(

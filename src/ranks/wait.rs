@@ -12,10 +12,10 @@ const SPINS_CROWDED: u32 = 20;
 /// After how many naps it asks whether all of them are still there.
 const PATIENCE: u32 = 32;
 
-/// How long a rank sleeps between looks, where the system's own delay of about 50 microseconds comes on top. A rank that
-/// only yields loses its processor for a whole slice of time whenever another program computes, since the scheduler
-/// prefers those who have slept: the tests of ranks took 134 s in place of 12 s beside two busy programs, and 3.3 s in
-/// place of 5.8 s with nothing beside them.
+/// How long a rank sleeps between looks, where the system's own delay of about 50 microseconds comes on top. A rank
+/// that only yields loses its processor for a whole slice of time whenever another program computes, since the
+/// scheduler prefers those who have slept: the tests of ranks took 134 s in place of 12 s beside two busy programs, and
+/// 3.3 s in place of 5.8 s with nothing beside them.
 const NAP: Duration = Duration::from_micros(1);
 
 /// How a rank of some waits.

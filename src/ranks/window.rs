@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A sum takes one round. Each rank writes its values and then the number of the round into its slot; each reads the
-//! slots of all in the order of ranks, once they bear that number. The slots of a rank take turns, and so no round needs
-//! a second meeting: a rank writes a slot again two rounds later, and by then it has seen a slot of every other rank for
-//! the round between, which each of them wrote after it had read.
+//! slots of all in the order of ranks, once they bear that number. The slots of a rank take turns, and so no round
+//! needs a second meeting: a rank writes a slot again two rounds later, and by then it has seen a slot of every other
+//! rank for the round between, which each of them wrote after it had read.
 //!
 //! What shares memory reads and writes it through atomics, or copies what an atomic has handed over.
 

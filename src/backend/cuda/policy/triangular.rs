@@ -10,7 +10,8 @@ const LANES: [u32; 3] = [1, 4, 32];
 pub(in crate::backend::cuda) const TRIANGULAR: [u32; 3] = [CLASSES[0], 2, 3];
 /// The most entries of a row on average of each class but the last.
 const MEANS: [usize; 2] = [8, 64];
-/// Levels whose rows are under way at a time: those far behind would only ask again and again for what is not there.
+/// Levels whose rows are under way at a time: rows of later levels would only load, again and again, unknowns that have
+/// not been computed yet.
 const LEVELS_AHEAD: usize = 8;
 
 /// The constants of a unit of these kernels.
