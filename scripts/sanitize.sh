@@ -37,8 +37,8 @@ forms() { # tool, group
     alone.levels* | alone.orders* | alone.structures)
         echo
         echo "RESIDUA_CLUSTERS=1 RESIDUA_MULTIPROCESSORS=4" ;;
-    # And where a thread of a product with a grid goes through several planes, and bands that are swept have many entries.
-    *.compressed-products | *.compressed-dots | *.swept-tiles)
+    # And where a thread of a product with a grid goes through several planes.
+    *.compressed-products | *.compressed-dots)
         echo
         echo "RESIDUA_MULTIPROCESSORS=1" ;;
     *.compressed-grids) echo "RESIDUA_MULTIPROCESSORS=16" ;;

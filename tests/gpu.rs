@@ -29,7 +29,7 @@ mod triangular;
 mod vector_ops;
 
 use device::device;
-use formats::{choice, conversions, swept};
+use formats::{choice, conversions};
 
 use num_complex::Complex;
 use residua::assemble::{Assembler, ResidentTriplets};
@@ -83,7 +83,6 @@ cases!(
     stencils_on_large_grids
 );
 cases!(conversions in conversions_on_device: round_trip_cases, transposes, large_cases);
-cases!(swept in swept_on_device: steps_hold);
 
 /// Tests that take most of the device's memory, one at a time.
 static LARGE: Mutex<()> = Mutex::new(());

@@ -1,9 +1,15 @@
-"""cuSPARSE's products, by ctypes: its CSR (both algorithms), COO, SELL and SpMM."""
-import ctypes
+"""cuSPARSE's products, by ctypes: its CSR (both algorithms), COO, SELL and SpMM.
+
+    python3 benches/peers/products_cusparse.py MATRIX.mtx[.gz] [COPIES]     times all but SpMM with a matrix of your own
+
+What `residua bench MATRIX.mtx --device cuda` measures, by cuSPARSE: medians of replays of captured graphs, vectors of
+ones. Needs CuPy and SciPy.
+"""
+import ctypes, sys
 
 import numpy as np
 
-from kernels_gpu import cp
+from kernels_gpu import F, cp
 from products_kernels import pad_columns, to_sell
 
 
@@ -104,3 +110,26 @@ class Cusparse:
                     self.ok(self.lib.cusparseSpMM(*args, b))
 
                 yield f"spmm-{order_name}-alg{name}", run
+
+
+def main():
+    """A matrix of a file, repeated along the diagonal, by each algorithm."""
+    import scipy.io, scipy.sparse
+
+    from products_gpu import copy_speed, timed
+    from products_matrices import Matrix
+
+    a = scipy.io.mmread(sys.argv[1]).tocsr()
+    a = scipy.sparse.kron(scipy.sparse.identity(int(sys.argv[2])), a, format="csr") if len(sys.argv) > 2 else a
+    a.sort_indices()
+    stream, peer = cp.cuda.Stream(non_blocking=True), Cusparse()
+    peer.on(stream)
+    m = Matrix(sys.argv[1], *a.shape, *(cp.asarray(part) for part in (a.indptr, a.indices, a.data.astype(np.float64))))
+    print(f"{m.name}: {m.rows} x {m.columns}, {m.nnz} nonzeros; copy {copy_speed(stream):.0f} GB/s; microseconds")
+    for t in Cusparse.F:
+        x, y = cp.ones(m.columns, F[t]), cp.zeros(m.rows, F[t])
+        print(t, *(f"{name} {timed(run, stream) * 1e3:.2f}" for name, run in peer.products(m, t, x, y)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -3,7 +3,7 @@
 
 use super::{
     CooParts, CsrParts, DiaParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef, SellParts,
-    SlimSteps, SweptArrays, SweptParts,
+    SlimSteps,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
@@ -235,30 +235,6 @@ pub trait Conversions: Primitives + SlimSteps {
     fn dia_to_csr<V: Scalar>(
         &self,
         a: DiaParts<'_, V, Self>,
-        offsets: OffsetsRef<'_, Self>,
-        indices: &mut Self::Slice<u32>,
-        values: &mut Self::Slice<V>,
-    ) -> Result<()>;
-
-    /// Rows of a band of [`SweptParts`] that suit the backend, for a matrix of so many rows: as many as have room for
-    /// their sums where those are kept, and as many bands as there is work for.
-    fn band_height<V: Scalar>(&self, rows: usize) -> usize;
-
-    /// Every entry, laid out as [`SweptParts`] says, and the entries of each row; refused where a row has more than
-    /// [`SWEPT_LONGEST`](super::SWEPT_LONGEST). Fewer than 2^32 entries. Temporary memory on a device: 8 bytes for each
-    /// 512 entries, a byte for each of the first 2^19, and a few for each 16384 columns of a band; more where bands
-    /// have more steps, and 4 for each of these where any are sorted.
-    fn csr_to_swept<V: Element>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        height: usize,
-        lengths: &mut Self::Slice<u32>,
-    ) -> Result<SweptArrays<V, Self>>;
-
-    /// The rows of a swept matrix, written at `offsets`.
-    fn swept_to_csr<V: Element>(
-        &self,
-        a: SweptParts<'_, V, Self>,
         offsets: OffsetsRef<'_, Self>,
         indices: &mut Self::Slice<u32>,
         values: &mut Self::Slice<V>,

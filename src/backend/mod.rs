@@ -65,18 +65,19 @@ pub use precondition::{
 pub use primitives::{Order, Primitives, Scan};
 pub use product::{Gemv, Op, Products};
 pub use runs::{
-    AscendingRuns, BLOCK_PARTS, BUCKET_TILE, MOST_BUCKETS, MOST_PIECES, PART, PIECE, RUN_TILE, RunSums,
-    StagedRuns, TileRuns, buckets_of,
+    AscendingRuns, BUCKET_TILE, MOST_BUCKETS, RUN_TILE, RunSums, StagedRuns, TileRuns, buckets_of,
 };
 pub(crate) use runs::{bounds_at, check_bounds, run_mark, sources_at};
 pub use scalars::{ScalarLayout, ScalarProgram, Slot, Value, Writer};
-pub use slim::{
-    BASES, DEALT_TILE, FoundKinds, GridHoles, GridMarks, GridRows, Keys, KindParts, Kinds, LongParts,
-    LongRows, Lookup, MOST_KEYS, NO_ENTRY, SECTION, SLIM_WINDOW, STENCIL_PLACES, SectionParts, SectionSizes,
-    SlimBody, SlimColumns, SlimParts, SlimPlan, SlimSteps, SlimValues, StencilParts, Survey, ValuesMut,
-    WIDE_COLUMNS, WholeKinds, WindowOrder, WindowOrderRef,
+pub(crate) use slim::{
+    BASES, DEALT_TILE, NO_ENTRY, RANGE, SECTION, SLIM_WINDOW, STENCIL_PLACES, WIDE_COLUMNS, base_of, code_of,
+    dealt_bytes, dealt_places, ordered_by_length, wants_order,
 };
-pub(crate) use slim::{RANGE, base_of, code_of, dealt_bytes, dealt_places, ordered_by_length, wants_order};
+pub use slim::{
+    FoundKinds, GridHoles, GridMarks, GridRows, Keys, KindParts, Kinds, LongParts, LongRows, Lookup,
+    MOST_KEYS, SectionParts, SectionSizes, SlimBody, SlimColumns, SlimParts, SlimPlan, SlimSteps, SlimValues,
+    StencilParts, Survey, ValuesMut, WholeKinds, WindowOrder, WindowOrderRef,
+};
 pub(crate) use sparse::offsets_of;
 pub use sparse::{CsrArrays, CsrPattern, SparseProducts};
 pub use triangular::{Pivots, Side, TriangleParts, TriangularSteps};

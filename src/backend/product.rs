@@ -1,8 +1,7 @@
 //! What a backend multiplies: one product a storage layout, always y = alpha op(A) x + beta y.
 
 use super::{
-    Backend, ChebyshevStep, CooParts, CsrParts, DiaParts, EllParts, JdsParts, SellParts, SlimParts,
-    SweptParts, VectorOps,
+    Backend, ChebyshevStep, CooParts, CsrParts, DiaParts, EllParts, JdsParts, SellParts, SlimParts, VectorOps,
 };
 use crate::error::{Error, Result};
 use crate::matrix::{ProductModel, Transposable};
@@ -232,18 +231,6 @@ pub trait Products: VectorOps {
     {
         self.dia(a, Gemv::plain(x, y))?;
         self.dot(x, y, xy)
-    }
-
-    /// The product with A in bands that are swept.
-    ///
-    /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
-    fn swept<V: Widen<T>, T: Scalar>(
-        &self,
-        _a: SweptParts<'_, V, Self>,
-        _gemv: Gemv<'_, T, Self>,
-    ) -> Result<()> {
-        self.no_kernel("format swept")
     }
 
     /// The product with A in the compressed format.

@@ -3,7 +3,7 @@
 use super::lengths::RowLengths;
 use super::sparse::SparseMatrix;
 use super::storage::Storage;
-use super::{Coo, Csc, Csr, Dia, Ell, Hybrid, Jds, Sell, Slim, Swept};
+use super::{Coo, Csc, Csr, Dia, Ell, Hybrid, Jds, Sell, Slim};
 use crate::backend::{Conversions, Products};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
@@ -84,7 +84,6 @@ table! {
     Jds: "rows of many lengths, without padding; y is written out of order",
     Sell: "rows of like length within a neighbourhood: wide loads without much padding",
     Dia: "entries on few diagonals (grids): no columns are stored",
-    Swept: "columns all over the matrix, rows of up to 4096 entries: elements of x are fetched once for many rows",
     Slim: "rows or distances that repeat, or values of few digits: whatever repeats is stored once, and no bit is lost",
 }
 

@@ -20,7 +20,6 @@ mod slim;
 mod sparse;
 mod stencil;
 mod storage;
-mod swept;
 mod transposed;
 mod triplets;
 
@@ -42,6 +41,5 @@ pub use sell::Sell;
 pub use slim::{Slim, SlimOptions};
 pub use sparse::SparseMatrix;
 pub use storage::{FREE_PADDING, MOST_PADDING, Storage};
-pub use swept::Swept;
 pub use transposed::Transposable;
 pub use triplets::Triplets;

@@ -1,6 +1,6 @@
 //! What all stored matrices have in common: [`SparseMatrix`], and how each is an operator.
 
-use super::{Coo, Csc, Csr, Dia, Ell, Hybrid, Jds, Sell, Slim, Swept};
+use super::{Coo, Csc, Csr, Dia, Ell, Hybrid, Jds, Sell, Slim};
 use crate::backend::{
     Backend, CgBurst, ChebyshevStep, Conversions, KrylovSteps, Op, PreconditionSteps, Products, VectorOps,
 };
@@ -129,7 +129,7 @@ macro_rules! stored {
         }
     )*};
 }
-stored!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Dia, Swept, Slim);
+stored!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Dia, Slim);
 
 /// `ell f64 4 x 4, 7 nonzeros, 1 padded`.
 macro_rules! debug {
@@ -146,7 +146,7 @@ macro_rules! debug {
         }
     )*};
 }
-debug!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Dia, Swept, Slim);
+debug!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Dia, Slim);
 
 /// [`LinearOperator`] by a type's own methods: as CSR it is `stored` or must be `converted`; `fused` is its product
 /// fused with x.y, where the seam has one; `burst` the way to do several iterations at once, where it has one, and what
@@ -298,5 +298,4 @@ operator!(Hybrid, converted);
 operator!(Jds, converted);
 operator!(Sell, converted, sell_dot, sell_cg_burst());
 operator!(Dia, converted, dia_dot);
-operator!(Swept, converted);
 operator!(Slim, converted, slim_dot; slim_chebyshev);

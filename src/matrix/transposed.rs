@@ -1,6 +1,6 @@
 //! The copy that products with A^T go through on a device.
 
-use super::{Coo, Csr, Ell, Hybrid, Jds, Sell, Slim, Swept};
+use super::{Coo, Csr, Ell, Hybrid, Jds, Sell, Slim};
 use crate::backend::{Backend, Conversions, Op, Products};
 use crate::error::Result;
 use crate::scalar::Scalar;
@@ -58,7 +58,7 @@ macro_rules! by_csr {
         }
     )*};
 }
-by_csr!(Coo, Ell, Hybrid, Jds, Sell, Swept);
+by_csr!(Coo, Ell, Hybrid, Jds, Sell);
 
 /// Where a matrix keeps its transposed copy.
 pub(super) struct Kept<C>(OnceLock<Box<C>>);

@@ -62,7 +62,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 67] = [
+const GROUPS: [Group; 60] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -86,13 +86,6 @@ const GROUPS: [Group; 67] = [
     ("half-diagonals", stored::half_diagonals),
     ("rows-cut", stored::rows_cut),
     ("several-vectors", stored::several_vectors),
-    ("swept", stored::swept),
-    ("swept-reach", stored::swept_reach),
-    ("swept-tiles", stored::swept_tiles),
-    ("swept-rows", stored::swept_rows),
-    ("swept-bands", stored::swept_bands),
-    ("swept-many-steps", stored::swept_many_steps),
-    ("swept-longest", stored::swept_longest),
     ("conversions", stored::conversions),
     ("conversions-types", stored::conversions_of_types),
     ("conversions-degenerate", stored::conversions_of_degenerate),

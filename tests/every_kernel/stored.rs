@@ -182,49 +182,6 @@ pub fn several_vectors(b: &Cuda) {
     blocks_of::<f32, f32, _>(b, some(&["one giant row"]));
 }
 
-/// Bands whose steps are full, in low and in high bands. These groups are small, since racecheck does not come to an
-/// end of larger ones in minutes.
-pub fn swept(b: &Cuda) {
-    swept_of(b, &["one column of all rows", "two columns far apart"], &[4096]);
-}
-
-/// Steps that reach no further, or whose entries lie beyond the reach of a step.
-pub fn swept_reach(b: &Cuda) {
-    swept_of(b, &["columns farther apart than a step reaches", "steps of runs that end out of reach"], &[]);
-}
-
-/// Entries that are put in order in shared memory before they are written, on a chip made small.
-pub fn swept_tiles(b: &Cuda) {
-    swept_of(b, &["columns anywhere"], &[]);
-}
-
-/// More rows than there are marks for, and steps nearly in the order of rows.
-pub fn swept_rows(b: &Cuda) {
-    swept_of(b, &["long rows among many short ones", "pairs of rows the other way round"], &[4096]);
-}
-
-/// As many bands as there are multiprocessors.
-pub fn swept_bands(b: &Cuda) {
-    swept_of(b, &["many bands", "most entries in one band"], &[]);
-}
-
-/// Steps as long as the longest row.
-pub fn swept_many_steps(b: &Cuda) {
-    swept_of(b, &["the same columns in all rows", "long rows, far apart"], &[]);
-}
-
-/// More steps in a band than a block counts at a time.
-pub fn swept_longest(b: &Cuda) {
-    swept_of(b, &["the longest row among short ones"], &[4096]);
-}
-
-fn swept_of(b: &Cuda, few: &[&str], heights: &[usize]) {
-    let all = crate::formats::swept::awkward().into_iter();
-    let some: Vec<_> = all.filter(|(name, _)| few.contains(name)).collect();
-    assert_eq!(some.len(), few.len());
-    crate::formats::swept::steps_hold_in(b, some, heights, 1);
-}
-
 pub fn conversions(b: &Cuda) {
     round_trips::<f64, _>(b, some(&AWKWARD));
 }

@@ -3,7 +3,7 @@
 use crate::cases::{HOST, example, ragged, with_lengths};
 use crate::common::conversions::{large_cases, round_trip_cases, transposes};
 use residua::backend::{DIA_SECTION, Op};
-use residua::matrix::{self, Coo, Csc, Csr, Dia, Ell, FORMAT_NAMES, Hybrid, Jds, RowLengths, Sell, Swept};
+use residua::matrix::{self, Coo, Csc, Csr, Dia, Ell, FORMAT_NAMES, Hybrid, Jds, RowLengths, Sell};
 use residua::{Error, Host};
 
 #[test]
@@ -76,16 +76,6 @@ fn the_example_lies_in_memory_as_drawn() {
     assert_eq!(format!("{:?}", sell.parts().offsets), "Narrow([0, 4, 8])");
     assert_eq!(sell.parts().indices, [0, 1, 2, 2, 0, 2, 3, 0]);
     assert_eq!(sell.parts().values, [1.0, 4.0, 7.0, 3.0, 2.0, 8.0, 1.0, 0.0]);
-
-    // The drawing's steps take three entries; whole ones take all but those whose row is in the first step already. A
-    // band of 2048 rows.
-    let swept = Swept::from_csr(&HOST, &a).unwrap();
-    let place = |row: u32, column: u32| column << 11 | row;
-    assert_eq!((swept.parts().firsts, swept.parts().starts), (&[0, 2][..], &[0, 4, 7][..]));
-    assert_eq!(swept.parts().bases, [0, 0]);
-    let first = [place(0, 0), place(1, 2), place(2, 1), place(3, 0)];
-    assert_eq!(swept.parts().places, [&first[..], &[place(0, 2), place(2, 2), place(3, 3)]].concat());
-    assert_eq!(swept.parts().values, [1.0, 8.0, 4.0, 2.0, 7.0, 3.0, 1.0]);
 
     let dia = Dia::from_csr(&HOST, &a).unwrap();
     assert_eq!(dia.parts().distances, [-3, -1, 0, 1, 2]);
@@ -183,7 +173,7 @@ fn a_padded_size_that_overflows_is_refused_before_anything_is_allocated() {
 #[test]
 fn an_unknown_format_names_those_that_there_are() {
     let error = matrix::build::<f64, _, f64>(&HOST, "elll", &example()).unwrap_err().to_string();
-    assert!(error.ends_with("there are csr, coo, csc, ell, hybrid, jds, sell, dia, swept, slim"), "{error}");
+    assert!(error.ends_with("there are csr, coo, csc, ell, hybrid, jds, sell, dia, slim"), "{error}");
 }
 
 #[test]
@@ -194,11 +184,6 @@ fn sections_that_fit_no_window_are_refused() {
             Err(Error::InvalidArgument(_))
         ));
     }
-}
-
-#[test]
-fn no_row_is_twice_in_a_step_of_a_swept_band() {
-    crate::common::swept::steps_hold(&HOST);
 }
 
 #[test]

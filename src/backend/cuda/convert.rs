@@ -4,10 +4,10 @@ use super::launch::kernels;
 use super::primitives::{bits_to, exclusive_scan, histogram_of_neighbours};
 use super::shape::Shape;
 use super::slice::{Slice, Vec as DeviceVec};
-use super::{Cuda, diagonals, policy, swept, transpose};
+use super::{Cuda, diagonals, policy, transpose};
 use crate::backend::{
     Conversions, CooParts, CsrParts, DiaFill, DiaParts, Diagonals, EllParts, JdsParts, OffsetsRef,
-    Primitives, RowOrderRef, SellParts, SweptArrays, SweptParts, with_offsets,
+    Primitives, RowOrderRef, SellParts, with_offsets,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
@@ -387,29 +387,6 @@ impl Conversions for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         diagonals::to_csr(*self, a, offsets, indices, values)
-    }
-
-    fn band_height<V: Scalar>(&self, rows: usize) -> usize {
-        policy::band_height::<V>(self.0.chip, rows)
-    }
-
-    fn csr_to_swept<V: Element>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        height: usize,
-        lengths: &mut Slice<u32>,
-    ) -> Result<SweptArrays<V, Self>> {
-        swept::from_csr(*self, a, height, lengths)
-    }
-
-    fn swept_to_csr<V: Element>(
-        &self,
-        a: SweptParts<'_, V, Self>,
-        offsets: OffsetsRef<'_, Self>,
-        indices: &mut Slice<u32>,
-        values: &mut Slice<V>,
-    ) -> Result<()> {
-        swept::to_csr(*self, a, offsets, indices, values)
     }
 
     fn csr_to_jds<V: Element>(

@@ -68,7 +68,6 @@ mod slim;
 mod sparse;
 mod staging;
 mod stream;
-mod swept;
 mod transpose;
 mod triangular;
 mod vector;

@@ -4,6 +4,7 @@ use crate::backend::{Backend, Host};
 use crate::scalar::{Element, Scalar};
 
 /// Rows of a section of [`DiaParts`].
+#[doc(hidden)]
 pub const DIA_SECTION: usize = 32;
 
 /// Diagonals: of every row an entry for each of the distances (column - row) that occur, in sections of [`DIA_SECTION`]

@@ -17,13 +17,11 @@ mod dia;
 mod offsets;
 mod order;
 mod rows;
-mod swept;
 
 pub use dia::*;
 pub use offsets::*;
 pub use order::*;
 pub use rows::*;
-pub use swept::*;
 
 use crate::backend::Backend;
 use crate::scalar::Element;
@@ -167,4 +165,4 @@ macro_rules! copy_parts {
         impl<V: Element, B: Backend> Copy for $name<'_, V, B> {}
     )*};
 }
-copy_parts!(CsrParts, CooParts, EllParts, JdsParts, SellParts, DiaParts, SweptParts);
+copy_parts!(CsrParts, CooParts, EllParts, JdsParts, SellParts, DiaParts);

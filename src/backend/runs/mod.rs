@@ -6,7 +6,7 @@ pub(crate) mod staged;
 pub(crate) mod tiled;
 
 pub use ascending::AscendingRuns;
-pub use staged::{BLOCK_PARTS, MOST_PIECES, PART, PIECE, StagedRuns};
+pub use staged::StagedRuns;
 pub use tiled::TileRuns;
 
 use super::Primitives;
@@ -15,6 +15,7 @@ use crate::scalar::{Element, Offset, Scalar, Symmetry};
 use tiled::MOST_TILED;
 
 /// Sources of a tile for which runs are counted ([`RunSums::mark_runs`]).
+#[doc(hidden)]
 pub const RUN_TILE: usize = 1024;
 
 /// The mark of a source with which a run starts ([`RunSums::mark_runs`]): its highest bit.
@@ -23,8 +24,10 @@ pub(crate) const fn run_mark<S: Offset>() -> usize {
 }
 
 /// Elements of a tile whose slots are planned together ([`RunSums::plan_buckets`]).
+#[doc(hidden)]
 pub const BUCKET_TILE: usize = 8192;
 /// Buckets at most.
+#[doc(hidden)]
 pub const MOST_BUCKETS: usize = 256;
 
 /// Buckets of so many elements, and elements of the list of their runs ([`RunSums::plan_buckets`]).

@@ -4,13 +4,13 @@ use crate::backend::{Backend, Primitives};
 use crate::error::{Error, Result};
 
 /// Slots of a part, which is summed by itself.
-pub const PART: usize = 256;
+pub(crate) const PART: usize = 256;
 /// Parts that share a list of pieces.
-pub const BLOCK_PARTS: usize = 4;
+pub(crate) const BLOCK_PARTS: usize = 4;
 /// Elements of a piece.
-pub const PIECE: usize = 16;
+pub(crate) const PIECE: usize = 16;
 /// Pieces of a list at most.
-pub const MOST_PIECES: usize = 128;
+pub(crate) const MOST_PIECES: usize = 128;
 /// The highest bit of a code: a run starts there.
 pub(crate) const CODE_HEAD: u16 = 1 << 11;
 /// Codes that are packed together, and the words that they take, a word of each lane of a part side by side.
@@ -36,10 +36,10 @@ pub(crate) fn code(words: &[u32], slot: usize) -> u16 {
     (low | (words[2 * (PART / LANE) + lane] >> (4 * k) & 0xf) << 8) as u16
 }
 
-/// Runs of sources ([`RunSums::stage_runs`](super::RunSums::stage_runs)): parts of [`PART`] slots, of which
-/// [`BLOCK_PARTS`] share a list of pieces, [`PIECE`] elements each. A code is the number of a piece in the list times
-/// [`PIECE`], plus a place in it, and in its highest bit whether a run starts. No run crosses parts; slots behind the
-/// last run of a part start runs that do not exist.
+/// Runs of sources ([`RunSums::stage_runs`](super::RunSums::stage_runs)): parts of 256 slots, of which four
+/// share a list of pieces, 16 elements each. A code is the number of a piece in the list times 16, plus a place in it,
+/// and in its highest bit whether a run starts. No run crosses parts; slots behind the last run of a part start runs
+/// that do not exist.
 ///
 /// ```text
 /// runs     0 17 | 1 16 | 2        pieces of 4   0 4        codes  0* 5 | 1* 4 | 2* | * ...        (* highest bit)
@@ -51,7 +51,7 @@ pub(crate) fn code(words: &[u32], slot: usize) -> u16 {
 #[derive(Debug)]
 pub struct StagedRuns<B: Backend> {
     pub(crate) codes: B::Vec<u32>,
-    /// Lists, each with room for [`MOST_PIECES`].
+    /// Lists, each with room for 128.
     pub(crate) pieces: B::Vec<u32>,
     /// Pieces of each list.
     pub(crate) counts: B::Vec<u32>,

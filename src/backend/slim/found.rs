@@ -80,15 +80,14 @@ impl<B: Backend> LongRows<B> {
 /// Sizes of sections, and the order of their rows.
 #[derive(Debug)]
 pub struct SectionSizes<B: Backend> {
-    /// The rows of each window of [`SLIM_WINDOW`](super::SLIM_WINDOW) from longest to shortest, those that are too long
-    /// as empty ones, rows of equal length in their order; `None` where sections of rows in their order pad little
-    /// enough.
+    /// The rows of each window of 256 from longest to shortest, those that are too long as empty ones, rows of equal
+    /// length in their order; `None` where sections of rows in their order pad little enough.
     pub order: Option<WindowOrder<B>>,
-    /// Entries of each section's longest row, and [`WIDE_COLUMNS`](super::WIDE_COLUMNS).
+    /// Entries of each section's longest row, and in the highest bit whether its columns are wide.
     pub widths: B::Vec<u32>,
-    /// The [`BASES`](super::BASES) of each section; of no use where columns were not looked at or are wide.
+    /// The four bases of each section; of no use where columns were not looked at or are wide.
     pub bases: B::Vec<u32>,
-    /// The sums of all widths, of their quads, and of the quads of those with [`WIDE_COLUMNS`](super::WIDE_COLUMNS).
+    /// The sums of all widths, of their quads, and of the quads of those with wide columns.
     pub totals: [u64; 3],
 }
 

@@ -20,13 +20,13 @@ use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
 
 /// Rows of a section.
-pub const SECTION: usize = 32;
+pub(crate) const SECTION: usize = 32;
 
 /// Rows of a window within which rows may be ordered by length.
-pub const SLIM_WINDOW: usize = 256;
+pub(crate) const SLIM_WINDOW: usize = 256;
 
 /// Entries of a tile, where they are dealt out evenly.
-pub const DEALT_TILE: usize = 2048;
+pub(crate) const DEALT_TILE: usize = 2048;
 
 /// Places of entries that are dealt out.
 pub(crate) fn dealt_places(nonzeros: usize) -> usize {
@@ -41,13 +41,14 @@ pub(crate) fn dealt_bytes(rows: usize, nonzeros: usize) -> usize {
 }
 
 /// Keys that a table may have, of which code 255 is never one where an entry may be missing.
+#[doc(hidden)]
 pub const MOST_KEYS: usize = 256;
 
 /// The code of no entry, in 8, 16 and 32 bits.
-pub const NO_ENTRY: u32 = u32::MAX;
+pub(crate) const NO_ENTRY: u32 = u32::MAX;
 
 /// Set in the width of a section whose distances are too far apart for 16 bits.
-pub const WIDE_COLUMNS: u32 = 1 << 31;
+pub(crate) const WIDE_COLUMNS: u32 = 1 << 31;
 
 /// What the rows of a matrix lack of a stencil on the points of a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use super::SLIM_WINDOW;
 use crate::backend::{Backend, Host};
 use crate::parallel::prelude::*;
 
-/// An order of rows within windows of [`SLIM_WINDOW`]: at each position the row's number within the window. Only this
-/// crate makes one, each row of a window once, so kernels may write `y` through it from many threads without a row
-/// being written twice.
+/// An order of rows within windows of 256: at each position the row's number within the window. Only this crate
+/// makes one, each row of a window once, so kernels may write `y` through it from many threads without a row being
+/// written twice.
 #[derive(Debug)]
 pub struct WindowOrder<B: Backend>(B::Vec<u8>);
 
@@ -51,7 +51,7 @@ impl<B: Backend> Clone for WindowOrderRef<'_, B> {
 }
 impl<B: Backend> Copy for WindowOrderRef<'_, B> {}
 
-/// Rows of each window of [`SLIM_WINDOW`] from longest to shortest, rows of equal length in their order.
+/// Rows of each window of 256 from longest to shortest, rows of equal length in their order.
 pub(crate) fn ordered_by_length(lengths: &[u32]) -> WindowOrder<Host> {
     let mut order: Vec<u8> = (0..lengths.len()).map(|row| row as u8).collect();
     let sort = |(window, order): (&[u32], &mut [u8])| {

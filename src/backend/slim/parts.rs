@@ -17,7 +17,7 @@ pub struct KindParts<'a, B: Backend> {
 }
 
 /// Bases of a section.
-pub const BASES: usize = 4;
+pub(crate) const BASES: usize = 4;
 
 /// Distances that a range has, at most.
 pub(crate) const RANGE: i64 = (1 << 14) - 1;
@@ -95,7 +95,7 @@ pub struct LongParts<'a, V: Element, B: Backend> {
 }
 
 /// Places of a stencil.
-pub const STENCIL_PLACES: usize = 27;
+pub(crate) const STENCIL_PLACES: usize = 27;
 
 /// A stencil of a point and its neighbours within one step along each of three directions of a grid, of which every
 /// kind of rows is a part. Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e rows away from a row.
@@ -175,8 +175,8 @@ pub enum SlimBody<'a, V: Scalar, B: Backend> {
     Lines(KindParts<'a, B>, &'a B::Slice<V>, Option<StencilParts<'a, V, B>>),
     /// Sections.
     Sections(SectionParts<'a, V, B>),
-    /// Entries dealt out evenly, whatever rows they are in: tiles of [`DEALT_TILE`](super::DEALT_TILE), the last filled
-    /// up. No rows are long, and values are no codes.
+    /// Entries dealt out evenly, whatever rows they are in: tiles of 2048, the last filled up. No rows are long, and
+    /// values are no codes.
     Dealt(&'a B::Dealt, SlimValues<'a, V, B>),
 }
 

@@ -23,7 +23,6 @@ use super::failure::About;
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure, console};
 use crate::backend::{Conversions, Products};
-use crate::matrix::FORMAT_NAMES;
 use crate::{Csr, Host};
 use line::{Line, to_csv};
 use num_complex::Complex;
@@ -49,7 +48,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     copies: u32,
     /// What to compare, separated by commas: names of formats, auto (the automatic choice) [default: all]
-    #[arg(long, value_delimiter = ',', value_parser = parse_one)]
+    #[arg(long, value_delimiter = ',', value_parser = parse_format)]
     formats: Vec<String>,
     /// Types of values and vectors, separated by commas; mixed is values in f32, vectors and sums in f64
     #[arg(long, value_delimiter = ',', default_value = "f64,f32", value_parser = ["f64", "f32", "mixed"])]
@@ -70,13 +69,6 @@ pub(crate) struct Arguments {
     /// Write the figures as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-}
-
-fn parse_one(text: &str) -> Result<String, String> {
-    match parse_format(text) {
-        Err(_) => Err(format!("choose from auto, {}", FORMAT_NAMES.join(", "))),
-        Ok(_) => Ok(text.to_string()),
-    }
 }
 
 fn parse_time(text: &str) -> Result<f64, String> {

@@ -20,7 +20,7 @@ pub(super) fn table(lines: &[Line], copy: f64, notes: &[String]) -> String {
         ("of copy", right),
         ("pays after", right),
     ]);
-    let fastest = best(lines, |_| true);
+    let fastest = lines.iter().filter_map(|line| line.product_seconds).min_by(f64::total_cmp);
     for line in lines {
         if let Some(reason) = &line.refused {
             table.row([line.format.clone(), format!("refused: {reason}")]);
@@ -56,8 +56,4 @@ pub(super) fn table(lines: &[Line], copy: f64, notes: &[String]) -> String {
         first.device,
         claims::table(lines),
     )
-}
-
-fn best(lines: &[Line], which: impl Fn(&Line) -> bool) -> Option<f64> {
-    lines.iter().filter(|line| which(line)).filter_map(|line| line.product_seconds).min_by(f64::total_cmp)
 }

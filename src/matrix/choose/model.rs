@@ -11,7 +11,7 @@
 
 use super::super::lengths::{RowLengths, RowStatistics};
 use super::super::storage::Storage;
-use super::super::{Csr, Swept, storage_estimates};
+use super::super::{Csr, storage_estimates};
 use super::sample::Variety;
 use crate::backend::{Conversions, Products};
 use crate::report::ratio;
@@ -22,9 +22,6 @@ pub(super) const COMPRESSED: &str = "slim";
 
 /// Formats beside CSR that are tried at most.
 const MOST: usize = 3;
-
-/// Bands are swept where so many entries of all are far from their rows.
-const SCATTERED: f64 = 0.5;
 
 /// What a backend tells of its products, for the model. The figures are measured ones, see `docs/benchmarks/`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,8 +44,6 @@ pub struct ProductModel {
     /// What an entry far from its row costs beside its bytes, in bytes that could have been copied meanwhile: x comes
     /// from another cache.
     pub far: f64,
-    /// The same where bands are swept, so that entries share what comes.
-    pub far_swept: f64,
 }
 
 /// Which matrices a backend's product in the compressed format is fast for.
@@ -70,7 +65,7 @@ impl ProductModel {
     /// From its parts; the compressed format where it is smaller.
     pub const fn new(start: f64, look: f64, conversion: f64, shares: &'static [(&'static str, f64)]) -> Self {
         let compressed = Compressed::Smaller;
-        Self { start, look, conversion, shares, waits: &[], compressed, far: 0.0, far_swept: 0.0 }
+        Self { start, look, conversion, shares, waits: &[], compressed, far: 0.0 }
     }
 
     /// With what products wait for beside their bytes.
@@ -87,10 +82,10 @@ impl ProductModel {
         self
     }
 
-    /// With what an entry far from its row costs, anywhere and in bands that are swept.
+    /// With what an entry far from its row costs.
     #[must_use]
-    pub const fn far(mut self, anywhere: f64, swept: f64) -> Self {
-        (self.far, self.far_swept) = (anywhere, swept);
+    pub const fn far(mut self, far: f64) -> Self {
+        self.far = far;
         self
     }
 
@@ -174,15 +169,7 @@ impl Traits {
             stored = stored.min(variety.bytes(self.row_count, self.nonzeros, self.value));
         }
         let far = self.variety.as_ref().map_or(0.0, |variety| 1.0 - variety.near);
-        let swept = format == Swept::<f64>::NAME;
-        if swept {
-            if far < SCATTERED {
-                return None;
-            }
-            // The most that it can take is far from what it takes.
-            stored = (self.nonzeros * (4 + self.value) + 4 * self.row_count) as f64;
-        }
-        let far = far * self.nonzeros as f64 * if swept { model.far_swept } else { model.far };
+        let far = far * self.nonzeros as f64 * model.far;
         storage.refused.is_none().then_some(stored + far + self.vectors())
     }
 

@@ -7,4 +7,3 @@ pub mod choice;
 pub mod conversions;
 pub mod half;
 pub mod products;
-pub mod swept;

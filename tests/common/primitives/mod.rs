@@ -23,9 +23,9 @@ use residua::backend::{Order, Primitives, RunSums, Scan};
 use residua::scalar::{Combine, Element, Key, Sum};
 use std::cell::RefCell;
 
-/// Nothing, one, sizes around the borders of warps, tiles (as `tuning/sm_90.txt` has them: 1025 and 2049 for sorts,
-/// 1921 for reduce-by-key, 2305 for scans by heads, 2881 for sums of segments, 4097 for scans and merges, 8193 for
-/// selections) and chunks of the host, and primes; or what [`with_sizes`] says.
+/// Nothing, one, sizes around the borders of warps, tiles (as `src/backend/cuda/policy/table.rs` has them: 1025 and
+/// 2049 for sorts, 1921 for reduce-by-key, 2305 for scans by heads, 2881 for sums of segments, 4097 for scans and
+/// merges, 8193 for selections) and chunks of the host, and primes; or what [`with_sizes`] says.
 fn sizes() -> Vec<usize> {
     let all = [
         0, 1, 2, 31, 33, 191, 257, 1025, 1921, 2049, 2305, 2881, 4097, 4099, 8193, 16384, 32769, 49152,

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, available_parallelism};
 
 /// What `residua solve` loads for real matrices in double precision, a line each, as `RESIDUA_UNITS` has written them.
-const SOLVE: &str = include_str!("../../../../tuning/solve.txt");
+const SOLVE: &str = include_str!("solve.txt");
 
 /// The units that a solve of a real system in double precision is likely to need on the GPUs that residua was tuned
 /// for. One too few or too many costs time only.
@@ -17,7 +17,7 @@ pub fn units_of_a_solve() -> Vec<Unit> {
 }
 
 /// What ordering and permuting a real matrix in double precision loads beside that.
-const ORDERING: &str = include_str!("../../../../tuning/ordering.txt");
+const ORDERING: &str = include_str!("ordering.txt");
 
 /// The units that reverse Cuthill-McKee and P A P^T are likely to need, as [`units_of_a_solve`] has those of a solve.
 pub fn units_of_an_ordering() -> Vec<Unit> {

@@ -2,7 +2,7 @@
 //! used with.
 
 use super::{Unit, program_number};
-use crate::backend::cuda::policy::{self, newest_class};
+use crate::backend::cuda::policy::{self, class_of};
 use crate::backend::runs::ascending::FORMS;
 use crate::backend::scalars::CODES;
 
@@ -236,7 +236,6 @@ fn conversions(units: &mut Vec<Unit>) {
         for (bytes, lanes) in [("4", 4), ("8", 8), ("16", 16)] {
             let unit = |file| Unit::new(file).with("VALUE_BYTES", bytes).with("OFFSET", offset);
             units.push(unit("convert_dia.cu").class(lanes));
-            units.extend(["swept_fill.cu", "swept_order.cu", "swept_restore.cu"].map(unit));
             units.push(unit("convert_rows.cu").with("STARTS", "u32").class(lanes));
             units.push(unit("convert_rows.cu").with("STARTS", "u64").class(lanes));
             units.push(unit("convert_tails.cu").with("HEADS", "u32").with("TAILS", "u32"));
@@ -259,8 +258,6 @@ fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
         unit("dia.cu"),
         unit("ell.cu"),
         unit("ell.cu").class(1),
-        unit("swept.cu"),
-        unit("swept.cu").class(policy::NARROW_BANDS),
     ]);
     let pairs = (vector == "f32").then_some(policy::PAIRS);
     let classes = pairs.into_iter().chain([policy::WIDE, policy::HALF, policy::HALF | policy::WIDE]);
@@ -317,7 +314,7 @@ fn scans_and_selections(units: &mut Vec<Unit>) {
     ] {
         for (inclusive, n) in [("0", 1), ("1", LARGE)] {
             let unit = Unit::new("scan.cu").with("IN", x).with("OUT", sum).with("ACC", sum);
-            units.push(unit.with("INCLUSIVE", inclusive).class(newest_class("scan", bytes, n)));
+            units.push(unit.with("INCLUSIVE", inclusive).class(class_of("scan", bytes, n)));
         }
     }
     units.push(Unit::new("stage_runs.cu"));
@@ -334,7 +331,7 @@ fn scans_and_selections(units: &mut Vec<Unit>) {
     }
     for mode in ["UNIQUE", "FLAGGED", "PARTITION"] {
         for element in ["u8", "u32", "u64"] {
-            let class = newest_class("compact", if element == "u64" { "wide" } else { mode }, 1);
+            let class = class_of("compact", if element == "u64" { "wide" } else { mode }, 1);
             let unit = Unit::new("compact.cu").with("MODE", mode).with("IN", element).with("INDEX", "u32");
             units.push(unit.class(class));
         }
@@ -350,10 +347,10 @@ fn scans_and_selections(units: &mut Vec<Unit>) {
             [("u32", "4", "op_min"), ("i64", "8", "op_max"), ("f64", "8", "op_sum"), ("c64", "16", "op_sum")]
         {
             let unit = Unit::new("reduce_by_key.cu").with("KEY", "u64").with("VALUE", value).with("OP", op);
-            units.push(unit.with("INDEX", index).class(newest_class("reduce_by_key", bytes, 1)));
+            units.push(unit.with("INDEX", index).class(class_of("reduce_by_key", bytes, 1)));
             for mode in ["REDUCE", "SCAN", "SCAN_EXCLUSIVE"] {
                 let unit = Unit::new("segmented.cu").with("VALUE", value).with("INDEX", index).with("OP", op);
-                units.push(unit.with("MODE", mode).class(newest_class("segmented", bytes, 1)));
+                units.push(unit.with("MODE", mode).class(class_of("segmented", bytes, 1)));
             }
         }
     }
@@ -362,11 +359,11 @@ fn scans_and_selections(units: &mut Vec<Unit>) {
 fn sorts_and_merges(units: &mut Vec<Unit>) {
     for (bytes, name) in [("0", "4"), ("4", "4"), ("16", "16")] {
         let unit = Unit::new("merge.cu").with("KEY", "u64").with("VALUE_BYTES", bytes);
-        units.push(unit.class(newest_class("merge", name, 1)));
-        units.push(unit.with("LESS(a,b)", "((a)%10<(b)%10)").class(newest_class("merge", name, 1)));
+        units.push(unit.class(class_of("merge", name, 1)));
+        units.push(unit.with("LESS(a,b)", "((a)%10<(b)%10)").class(class_of("merge", name, 1)));
         for n in [1, 1 << 12] {
             let unit = unit.with("OFFSET", if n == 1 { "u32" } else { "u64" });
-            units.push(unit.class(newest_class("merge_segments", "*", n)));
+            units.push(unit.class(class_of("merge_segments", "*", n)));
         }
     }
     for (key, offset, bytes) in [("u32", "u32", "8"), ("f64", "u64", "4"), ("u64", "u32", "16")] {
@@ -388,7 +385,7 @@ fn sorts_and_merges(units: &mut Vec<Unit>) {
                 _ => "pairs8",
             };
             let unit = Unit::new("sort.cu").with("KEY", key).with("VALUE_BYTES", bytes).with("LOOK", "u32");
-            units.push(unit.class(newest_class(kernel, variant, n)));
+            units.push(unit.class(class_of(kernel, variant, n)));
         }
     }
 }

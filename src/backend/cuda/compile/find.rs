@@ -1,5 +1,4 @@
-//! Where NVRTC and NVIDIA's other libraries may lie: in a toolkit, beside the driver, on the loader's path, in Python's
-//! packages.
+//! Where NVRTC may lie: in a toolkit, beside the driver, on the loader's path, in Python's packages.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,31 +13,27 @@ impl fmt::Display for Searched {
     }
 }
 
+/// The variable that names the file or its folder.
+const VARIABLE: &str = "RESIDUA_NVRTC";
+const LIBRARY: &str = "libnvrtc.so";
+/// The numbers that the loader is asked for.
+const RELEASES: [&str; 2] = ["13", "12"];
+
 /// Files (or bare names for the loader) that may be NVRTC, best first, and what was searched for them.
 pub(super) fn candidates() -> (Vec<PathBuf>, Searched) {
-    places("libnvrtc", "RESIDUA_NVRTC", &["13", "12"])
-}
-
-/// Files (or bare names for the loader) that may be the library `stem`, best first, and what was searched for them.
-/// The variable names the file or its folder; `releases` are the numbers that the loader is asked for.
-pub(in crate::backend::cuda) fn places(
-    stem: &str,
-    variable: &str,
-    releases: &[&str],
-) -> (Vec<PathBuf>, Searched) {
     let mut found = Vec::new();
     let mut searched = Searched::default();
     let mut look = |what: &str, folders: Vec<PathBuf>| {
         searched.0.push(what.to_string());
         for folder in folders {
-            found.extend(libraries(&folder, stem));
+            found.extend(libraries(&folder));
         }
     };
-    if let Some(named) = std::env::var_os(variable).map(PathBuf::from) {
+    if let Some(named) = std::env::var_os(VARIABLE).map(PathBuf::from) {
         if named.is_file() {
-            return (vec![named], Searched(vec![variable.into()]));
+            return (vec![named], Searched(vec![VARIABLE.into()]));
         }
-        look(variable, vec![named]);
+        look(VARIABLE, vec![named]);
     }
     let toolkits =
         ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"].iter().filter_map(std::env::var_os).map(PathBuf::from);
@@ -52,23 +47,22 @@ pub(in crate::backend::cuda) fn places(
         "/usr/local/cuda*, /opt/cuda",
         standard_toolkits().iter().flat_map(|root| below_toolkit(root)).collect(),
     );
-    found.extend(releases.iter().map(|release| format!("{stem}.so.{release}").into()));
-    found.push(format!("{stem}.so").into());
+    found.extend(RELEASES.iter().map(|release| format!("{LIBRARY}.{release}").into()));
+    found.push(LIBRARY.into());
     let mut seen = std::collections::HashSet::new();
     found.retain(|path| seen.insert(path.clone()));
     (found, searched)
 }
 
-/// `stem.so*` in a folder: the numbered ones first, newest first.
-fn libraries(folder: &Path, stem: &str) -> Vec<PathBuf> {
-    let plain = format!("{stem}.so");
-    let numbered = format!("{stem}.so.");
+/// `libnvrtc.so*` in a folder: the numbered ones first, newest first.
+fn libraries(folder: &Path) -> Vec<PathBuf> {
+    let numbered = format!("{LIBRARY}.");
     let mut names: Vec<PathBuf> = entries(folder)
         .into_iter()
         .filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let release = name.strip_prefix(&numbered);
-            name == plain || release.is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()))
+            name == LIBRARY || release.is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()))
         })
         .collect();
     names.sort();
@@ -157,7 +151,7 @@ mod tests {
         for name in ["libnvrtc.so.13", "libnvrtc-builtins.so.13.0", "libnvrtc.alt.so.13", "libcudart.so.13"] {
             std::fs::write(folder.join(name), "").unwrap();
         }
-        assert_eq!(libraries(&folder, "libnvrtc"), [folder.join("libnvrtc.so.13")]);
+        assert_eq!(libraries(&folder), [folder.join("libnvrtc.so.13")]);
         std::fs::remove_dir_all(site).unwrap();
     }
 

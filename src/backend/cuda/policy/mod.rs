@@ -18,8 +18,7 @@ mod slim_grid;
 mod slim_march;
 mod sources;
 mod sparse;
-mod swept;
-pub(super) mod table;
+mod table;
 mod triangular;
 
 pub(super) use balanced::{
@@ -62,10 +61,6 @@ pub(super) use sources::{
 pub(super) use sparse::{
     CLASSES, ROWS_BY_LENGTH, VALUES_BY_LENGTH, block_of_rows, group_blocks, long_values, product_lengths,
     product_values, row_threads,
-};
-pub(super) use swept::{
-    NARROW_BANDS, SWEPT_FEW, band_height, put_few_in_order, put_in_order, room_for_notes, sweep, swept,
-    swept_to_csr,
 };
 pub(super) use triangular::{TRIANGULAR, rows_in_turn, triangular};
 
@@ -120,7 +115,6 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         | "spgemm_values.cu" => sparse::constants(unit),
         "incomplete.cu" | "triangle.cu" | "triangular.cu" => triangular::constants(unit),
         "peers.cu" | "peers_rows.cu" => peers::constants(),
-        file if file.starts_with("swept") => swept::constants(unit),
         file if file.starts_with("slim") => slim::constants(unit),
         "cg_layout.cu" => resident::layout_constants(),
         "cg_resident.cu" => resident::constants(unit.size_class()),

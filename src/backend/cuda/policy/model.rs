@@ -23,7 +23,6 @@ pub(in crate::backend::cuda) const PRODUCT_MODEL: ProductModel = ProductModel::n
         ("jds", 0.75),
         ("sell", 1.08),
         ("dia", 1.08),
-        ("swept", 1.0),
         ("slim", 0.90),
     ],
 )
@@ -36,7 +35,6 @@ pub(in crate::backend::cuda) const PRODUCT_MODEL: ProductModel = ProductModel::n
     ("jds", 7e6, 6e5),
     ("sell", 5e5, 3e5),
     ("dia", 4e6, 0.0),
-    ("swept", 7e6, 0.0),
     ("slim", 8.5e6, 0.0),
 ])
-.far(17.5, 6.0);
+.far(17.5);

@@ -1,5 +1,5 @@
-//! The primitives' kernels: which line of the tuning table a launch takes, and the launch's shape, which follows from
-//! the line's constants as `kernels/README.md` says.
+//! The primitives' kernels: which line of the table of constants a launch takes, and the launch's shape, which follows
+//! from the line's constants as `kernels/README.md` says.
 
 use super::PARTIALS;
 use super::table::{self, Choice};
@@ -10,8 +10,8 @@ use crate::backend::cuda::compile::Unit;
 /// Shared memory that kernels declare themselves, at most.
 const STATIC_SHARED: usize = 2 << 10;
 
-fn choose(chip: Chip, kernel: &'static str, variant: &str, n: usize) -> Choice {
-    match table::pick(chip.capability, kernel, variant, n) {
+fn choose(kernel: &'static str, variant: &str, n: usize) -> Choice {
+    match table::pick(kernel, variant, n) {
         Some(choice) => choice,
         // Lines for all sizes are part of the program; a test asks for each of them.
         None => unreachable!("no constants for {kernel} {variant}"),
@@ -41,7 +41,7 @@ const ELEMENTWISE: [&str; 4] = ["index", "keys", "number", "pack"];
 /// kernels those of the others' lines.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let file = unit.source().trim_end_matches(".cu");
-    if table::rows().iter().all(|row| row.kernel != file) && !ELEMENTWISE.contains(&file) {
+    if !table::has(file) && !ELEMENTWISE.contains(&file) {
         return Vec::new();
     }
     let (kernels, fixed): (&[&'static str], &[(&'static str, u32)]) = match file {
@@ -51,7 +51,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         _ => (&[file], &[]),
     };
     let own = Choice::of_class(unit.size_class());
-    let others = kernels.iter().filter_map(|kernel| table::pick(NEWEST, kernel, "*", usize::MAX));
+    let others = kernels.iter().filter_map(|kernel| table::pick(kernel, "*", usize::MAX));
     let mut constants: Vec<(&'static str, u32)> = fixed.to_vec();
     for choice in own.into_iter().chain(others) {
         for (name, value) in choice.constants() {
@@ -63,12 +63,9 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     constants
 }
 
-/// The newest chip's lines serve where a unit carries none, as when all kernels are compiled.
-const NEWEST: (u32, u32) = (u32::MAX, 0);
-
-/// The class of a unit for so many elements on the newest chip.
-pub(in crate::backend::cuda) fn newest_class(kernel: &str, variant: &str, n: usize) -> u32 {
-    table::pick(NEWEST, kernel, variant, n).map_or(0, Choice::class)
+/// The class of a unit for so many elements.
+pub(in crate::backend::cuda) fn class_of(kernel: &str, variant: &str, n: usize) -> u32 {
+    table::pick(kernel, variant, n).map_or(0, Choice::class)
 }
 
 fn bytes_name(bytes: usize) -> &'static str {
@@ -93,7 +90,7 @@ fn run_words(value_bytes: usize, n: usize) -> usize {
 
 /// A reduction: the grid is part of a floating-point sum's bits, and depends on size and chip alone.
 pub(in crate::backend::cuda) fn reduce(chip: Chip, n: usize, element_bytes: usize) -> Shape {
-    let choice = choose(chip, "reduce", "*", n);
+    let choice = choose("reduce", "*", n);
     let chunk = elements(choice, "UNROLL") * 16 / element_bytes;
     let threads = choice.get("THREADS");
     let blocks = tiles(n, chunk).clamp(1, resident_blocks(chip, threads).min(PARTIALS));
@@ -108,7 +105,7 @@ pub(in crate::backend::cuda) fn scan(
     out_bytes: usize,
 ) -> (Shape, usize) {
     let tile = |choice: Choice| elements(choice, "ROWS") * 16 / in_bytes;
-    let choice = choose(chip, "scan", bytes_name(out_bytes), n);
+    let choice = choose("scan", bytes_name(out_bytes), n);
     let choice = fit(chip, choice, |choice| tile(choice) * out_bytes);
     let (tile, threads) = (tile(choice), choice.get("THREADS"));
     let shape = Shape::resident(tiles(n, tile), threads).class(choice.class()).shared(tile * out_bytes);
@@ -123,7 +120,7 @@ pub(in crate::backend::cuda) fn scan_bulk(chip: Chip, n: usize, bytes: usize) ->
     if chip.capability < (9, 0) || !matches!(bytes, 4 | 8) {
         return None;
     }
-    let choice = table::pick(chip.capability, "scan_bulk", bytes_name(bytes), n)?;
+    let choice = table::pick("scan_bulk", bytes_name(bytes), n)?;
     let tile = elements(choice, "VECTORS") * 16 / bytes;
     let shared = choice.get("STAGES") as usize * tile * bytes;
     if shared > (chip.shared_a_block as usize).saturating_sub(STATIC_SHARED) {
@@ -135,7 +132,7 @@ pub(in crate::backend::cuda) fn scan_bulk(chip: Chip, n: usize, bytes: usize) ->
 
 /// A scan with any operation.
 pub(in crate::backend::cuda) fn scan_any(chip: Chip, n: usize, bytes: usize) -> (Shape, usize) {
-    let choice = choose(chip, "scan_any", "*", n);
+    let choice = choose("scan_any", "*", n);
     let choice = fit(chip, choice, |choice| elements(choice, "ITEMS") * (bytes + 1));
     let tile = elements(choice, "ITEMS");
     let shape = Shape::new(tiles(n, tile) as u32, choice.get("THREADS")).class(choice.class());
@@ -152,7 +149,7 @@ pub(in crate::backend::cuda) fn compact(
     let vector = if mode == "POSITIONS" || bytes <= 4 { 4 } else { 16 / bytes };
     let wide = mode != "POSITIONS" && bytes > 4;
     let shared = |choice: Choice| 2 * elements(choice, "ROWS") * vector * bytes;
-    let choice = fit(chip, choose(chip, "compact", if wide { "wide" } else { mode }, n), shared);
+    let choice = fit(chip, choose("compact", if wide { "wide" } else { mode }, n), shared);
     let tile = elements(choice, "ROWS") * vector;
     let shape = Shape::resident(tiles(n, tile), choice.get("THREADS")).class(choice.class());
     (shape.shared(shared(choice)).variant("MODE", mode), tiles(n, tile) * 2)
@@ -166,7 +163,7 @@ pub(in crate::backend::cuda) fn reduce_by_key(
     value_bytes: usize,
 ) -> (Shape, usize) {
     let shared = |choice: Choice| 2 * elements(choice, "ROWS") * 2 * (key_bytes + value_bytes);
-    let choice = fit(chip, choose(chip, "reduce_by_key", bytes_name(value_bytes), n), shared);
+    let choice = fit(chip, choose("reduce_by_key", bytes_name(value_bytes), n), shared);
     let tile = elements(choice, "ROWS") * 2;
     let shape = Shape::resident(tiles(n, tile), choice.get("THREADS")).class(choice.class());
     (shape.shared(shared(choice)), tiles(n, tile) * run_words(value_bytes, n))
@@ -194,9 +191,9 @@ impl Sort {
             choice.get("THREADS") as usize / 32 * 1024
                 + elements(choice, "ITEMS") * key_bytes.max(value_bytes)
         };
-        let small = fit(chip, choose(chip, "sort_small", variant, n), shared);
+        let small = fit(chip, choose("sort_small", variant, n), shared);
         let one_block = n <= elements(small, "ITEMS");
-        let choice = if one_block { small } else { fit(chip, choose(chip, "sort", variant, n), shared) };
+        let choice = if one_block { small } else { fit(chip, choose("sort", variant, n), shared) };
         Sort { choice, chip, n, shared: shared(choice), one_block }
     }
 
@@ -216,7 +213,7 @@ impl Sort {
     }
 
     pub(in crate::backend::cuda) fn histogram(&self) -> Shape {
-        let counts = choose(self.chip, "sort_histogram", "*", self.n);
+        let counts = choose("sort_histogram", "*", self.n);
         let threads = counts.get("HISTOGRAM_THREADS");
         let blocks = tiles(self.n, (threads * counts.get("HISTOGRAM_ITEMS")) as usize);
         let blocks = blocks.min(4 * self.chip.multiprocessors as usize);
@@ -236,7 +233,7 @@ pub(in crate::backend::cuda) enum Histogram {
     Cached(Shape),
 }
 
-pub(in crate::backend::cuda) fn histogram(chip: Chip, n: usize, bins: usize) -> Histogram {
+pub(in crate::backend::cuda) fn histogram(n: usize, bins: usize) -> Histogram {
     let shape = |choice: Choice, shared: u32| {
         let blocks = tiles(n, elements(choice, "ITEMS"));
         Shape::resident(blocks, choice.get("THREADS"))
@@ -244,14 +241,14 @@ pub(in crate::backend::cuda) fn histogram(chip: Chip, n: usize, bins: usize) -> 
             .shared(4 * shared as usize)
             .variant("COUNT", "u32")
     };
-    let few = choose(chip, "histogram", "*", n);
+    let few = choose("histogram", "*", n);
     if bins <= few.get("BINS") as usize {
         return Histogram::Shared(shape(few, bins as u32));
     }
-    let cached = choose(chip, "histogram_cached", "*", n);
+    let cached = choose("histogram_cached", "*", n);
     let cached = shape(cached, 2 * cached.get("CACHE"));
     let bits = usize::BITS - (bins - 1).leading_zeros();
-    match table::pick(chip.capability, "histogram_by_tiles", "*", n) {
+    match table::pick("histogram_by_tiles", "*", n) {
         Some(grouped) if bits <= 32 => {
             let window = grouped.get("WINDOW");
             Histogram::Grouped(shape(grouped, window), window.ilog2()..bits.max(window.ilog2() + 1), cached)
@@ -275,7 +272,7 @@ pub(in crate::backend::cuda) fn merge(
     value_bytes: usize,
 ) -> (usize, Shape, Shape) {
     let shared = |choice: Choice| merge_bytes(choice, key_bytes, value_bytes);
-    let choice = fit(chip, choose(chip, "merge", bytes_name(value_bytes), n), shared);
+    let choice = fit(chip, choose("merge", bytes_name(value_bytes), n), shared);
     let tile = elements(choice, "ITEMS");
     let (blocks, threads) = (tiles(n, tile), choice.get("THREADS"));
     let merge = Shape::new(blocks as u32, threads).class(choice.class()).shared(shared(choice));
@@ -291,14 +288,14 @@ pub(in crate::backend::cuda) fn merge_segments(
     value_bytes: usize,
 ) -> (usize, Shape) {
     let shared = |choice: Choice| merge_bytes(choice, key_bytes, value_bytes);
-    let choice = fit(chip, choose(chip, "merge_segments", "*", longest), shared);
+    let choice = fit(chip, choose("merge_segments", "*", longest), shared);
     let shape = Shape::new(segments as u32, choice.get("THREADS")).class(choice.class());
     (elements(choice, "ITEMS"), shape.shared(shared(choice)))
 }
 
 /// Sorting short segments: the longest that it takes, the launch that finds where tiles start, that of the tiles.
-pub(in crate::backend::cuda) fn short_segments(chip: Chip, n: usize) -> (usize, Shape, Shape) {
-    let choice = choose(chip, "segmented_sort", "*", n);
+pub(in crate::backend::cuda) fn short_segments(n: usize) -> (usize, Shape, Shape) {
+    let choice = choose("segmented_sort", "*", n);
     let (tiles, threads) = (tiles(n, elements(choice, "ITEMS")), choice.get("THREADS"));
     let find = Shape::new((tiles + 1).div_ceil(threads as usize) as u32, threads).class(choice.class());
     (choice.get("SHORT") as usize, find, Shape::new(tiles as u32, threads).class(choice.class()))
@@ -314,7 +311,7 @@ pub(in crate::backend::cuda) fn segmented(
     wide_offsets: bool,
 ) -> (usize, usize, Shape, Shape) {
     let shared = |choice: Choice| elements(choice, "ITEMS") * (bytes + 4);
-    let choice = fit(chip, choose(chip, "segmented", bytes_name(bytes), n + segments), shared);
+    let choice = fit(chip, choose("segmented", bytes_name(bytes), n + segments), shared);
     let (blocks, threads) = (tiles(n + segments, elements(choice, "ITEMS")), choice.get("THREADS"));
     let partition = Shape::new((blocks + 1).div_ceil(threads as usize) as u32, threads);
     let words =
@@ -323,8 +320,8 @@ pub(in crate::backend::cuda) fn segmented(
     (words, blocks + 1, partition.class(choice.class()), main.class(choice.class()))
 }
 
-pub(in crate::backend::cuda) fn gather(chip: Chip, n: usize) -> Shape {
-    let choice = choose(chip, "gather", "*", n);
+pub(in crate::backend::cuda) fn gather(n: usize) -> Shape {
+    let choice = choose("gather", "*", n);
     Shape::new(tiles(n, elements(choice, "ITEMS")) as u32, choice.get("THREADS")).class(choice.class())
 }
 
@@ -362,9 +359,9 @@ mod tests {
                     small(merge_segments(chip, 4000, 1, 8, bytes).1);
                     small(segmented(chip, n, n, bytes, true).3);
                 }
-                small(short_segments(chip, n).2);
-                gather(chip, n);
-                histogram(chip, n, 1 << 20);
+                small(short_segments(n).2);
+                gather(n);
+                histogram(n, 1 << 20);
             }
         }
     }

@@ -102,7 +102,6 @@ pub(super) fn starts_early(source: &str) -> bool {
             | "slim_kinds_stored.cu"
             | "slim_march.cu"
             | "slim_stencil.cu"
-            | "swept.cu"
     )
 }
 

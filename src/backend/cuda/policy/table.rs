@@ -1,34 +1,72 @@
-//! The tuned constants of the primitives, as the files of `tuning/` hold them: a file a chip, a line for a kernel, a
-//! variant (types, mostly) and the sizes from a number of elements on.
+//! The tuned constants of the primitives: a line for a kernel, a variant (types, mostly) and the sizes from a number of
+//! elements on, as they were measured on an H200. Every chip takes them.
 //!
-//! ```text
-//! chip sm_90
-//! # kernel  variant  from  constants
-//! scan      *        0     THREADS=256 ROWS=4 MIN_BLOCKS=4
-//! scan      8        2^22  THREADS=256 ROWS=6 MIN_BLOCKS=3
-//! ```
-//!
-//! Of a kernel's lines the last one that fits counts. A chip without a file takes that of the newest older chip that
-//! has one, else the oldest there is. A unit carries the number of its line, so one choice of constants is one module.
-
-use std::sync::OnceLock;
-
-const FILES: &[&str] = &[include_str!("../../../../tuning/sm_90.txt")];
+//! Of a kernel's lines the last one that fits counts. What the variants and constants mean: `kernels/README.md`. A unit
+//! carries the number of its line, so one choice of constants is one module; `solve.txt` and `ordering.txt` beside the
+//! compiler name units by these numbers, so a new line goes to the end of the table or they are written anew.
 
 /// A constant that is halved where a chip has too little shared memory for a tile.
 const TILE_CONSTANTS: [&str; 2] = ["ROWS", "ITEMS"];
 /// Where the number of halvings lies in a choice's class.
 const HALVED_SHIFT: u32 = 24;
 
-/// A line of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::backend::cuda) struct Row {
-    pub(in crate::backend::cuda) chip: (u32, u32),
-    pub(in crate::backend::cuda) kernel: &'static str,
-    pub(in crate::backend::cuda) variant: &'static str,
-    pub(in crate::backend::cuda) from: usize,
-    pub(in crate::backend::cuda) constants: Vec<(&'static str, u32)>,
+/// A line of the table.
+#[derive(Debug)]
+struct Row {
+    kernel: &'static str,
+    variant: &'static str,
+    from: usize,
+    constants: &'static [(&'static str, u32)],
 }
+
+macro_rules! rows {
+    ($($kernel:literal, $variant:literal, $from:expr => $($name:ident = $value:literal)*;)*) => {
+        &[$(Row {
+            kernel: $kernel,
+            variant: $variant,
+            from: $from,
+            constants: &[$((stringify!($name), $value)),*],
+        }),*]
+    };
+}
+
+#[rustfmt::skip]
+static ROWS: &[Row] = rows! {
+    // kernel, variant, from => constants
+    "reduce", "*", 0 => THREADS=256 UNROLL=4;
+    "scan", "*", 0 => THREADS=256 ROWS=4 MIN_BLOCKS=4;
+    "scan", "4", 1 << 22 => THREADS=384 ROWS=6 MIN_BLOCKS=2;
+    "scan", "8", 1 << 22 => THREADS=256 ROWS=6 MIN_BLOCKS=3;
+    "scan", "16", 1 << 22 => THREADS=256 ROWS=6 MIN_BLOCKS=1;
+    "scan_bulk", "*", 1 << 25 => THREADS=256 VECTORS=9 STAGES=6 BEHIND=3 WALK_BEHIND=2 MIN_BLOCKS=1;
+    "scan_bulk", "4", 1 << 25 => THREADS=256 VECTORS=9 STAGES=6 BEHIND=3 WALK_BEHIND=2 MIN_BLOCKS=1;
+    "scan_any", "*", 0 => THREADS=256 ITEMS=9;
+    "compact", "*", 0 => THREADS=256 ROWS=8 MIN_BLOCKS=4;
+    "compact", "UNIQUE", 0 => THREADS=256 ROWS=8 MIN_BLOCKS=3;
+    "compact", "wide", 0 => THREADS=256 ROWS=8 MIN_BLOCKS=3;
+    "reduce_by_key", "*", 0 => THREADS=192 ROWS=5 MIN_BLOCKS=3;
+    "reduce_by_key", "16", 0 => THREADS=192 ROWS=5 MIN_BLOCKS=1;
+    "sort_small", "*", 0 => THREADS=256 ITEMS=8 MIN_BLOCKS=1 LOOK_AT_ONCE=4;
+    "sort_histogram", "*", 0 => HISTOGRAM_THREADS=256 HISTOGRAM_ITEMS=16;
+    "sort", "*", 0 => THREADS=256 ITEMS=4 MIN_BLOCKS=1 LOOK_AT_ONCE=4;
+    "sort", "*", 1 << 18 => THREADS=256 ITEMS=16 MIN_BLOCKS=1 LOOK_AT_ONCE=4;
+    "sort", "keys4", 1 << 23 => THREADS=256 ITEMS=36 MIN_BLOCKS=3 LOOK_AT_ONCE=2;
+    "sort", "pairs4", 1 << 23 => THREADS=512 ITEMS=16 MIN_BLOCKS=2 LOOK_AT_ONCE=1;
+    "sort", "keys8", 1 << 23 => THREADS=256 ITEMS=22 MIN_BLOCKS=3 LOOK_AT_ONCE=2;
+    "sort", "pairs8", 1 << 23 => THREADS=512 ITEMS=12 MIN_BLOCKS=2 LOOK_AT_ONCE=1;
+    "histogram", "*", 0 => THREADS=256 ITEMS=8 BINS=12288;
+    "histogram_cached", "*", 0 => THREADS=256 ITEMS=8 CACHE=4096;
+    "histogram_by_tiles", "*", 1 << 24 => THREADS=512 ITEMS=8 WINDOW=8192;
+    "merge", "*", 0 => THREADS=256 ITEMS=16 MIN_BLOCKS=3;
+    "merge", "8", 0 => THREADS=256 ITEMS=16 MIN_BLOCKS=2;
+    "merge", "16", 0 => THREADS=256 ITEMS=16 MIN_BLOCKS=2;
+    "merge_segments", "*", 0 => THREADS=64 ITEMS=8 MIN_BLOCKS=8;
+    "merge_segments", "*", 513 => THREADS=256 ITEMS=16 MIN_BLOCKS=2;
+    "segmented", "*", 0 => THREADS=192 ITEMS=15;
+    "segmented", "16", 0 => THREADS=256 ITEMS=7;
+    "segmented_sort", "*", 0 => THREADS=256 ITEMS=8 SHORT=64;
+    "gather", "*", 0 => THREADS=256 ITEMS=4;
+};
 
 /// A line chosen, and how often its tile was halved.
 #[derive(Debug, Clone, Copy)]
@@ -69,77 +107,22 @@ impl Choice {
     }
 }
 
-/// The lines of all files.
-pub(in crate::backend::cuda) fn rows() -> &'static [Row] {
-    static ROWS: OnceLock<Vec<Row>> = OnceLock::new();
-    // The files are part of the program, and a test reads each of them.
-    ROWS.get_or_init(|| FILES.iter().flat_map(|text| parse(text).unwrap_or_default()).collect())
+/// Whether there are lines for a kernel.
+pub(in crate::backend::cuda) fn has(kernel: &str) -> bool {
+    ROWS.iter().any(|row| row.kernel == kernel)
 }
 
 /// Line numbers count from 1.
 fn row(number: u32) -> Option<&'static Row> {
-    rows().get((number as usize).checked_sub(1)?)
+    ROWS.get((number as usize).checked_sub(1)?)
 }
 
 /// The line for so many elements, if there is one.
-pub(in crate::backend::cuda) fn pick(
-    chip: (u32, u32),
-    kernel: &str,
-    variant: &str,
-    n: usize,
-) -> Option<Choice> {
-    let chip = nearest(chip);
-    let fits = |row: &Row| {
-        row.chip == chip
-            && row.kernel == kernel
-            && (row.variant == "*" || row.variant == variant)
-            && row.from <= n
-    };
-    let index = rows().iter().rposition(fits)?;
-    Some(Choice { row: &rows()[index], number: index as u32 + 1, halved: 0 })
-}
-
-/// The chip whose lines serve this one.
-pub(in crate::backend::cuda) fn nearest(chip: (u32, u32)) -> (u32, u32) {
-    let known = || rows().iter().map(|row| row.chip);
-    known().filter(|&known| known <= chip).max().or_else(|| known().min()).unwrap_or(chip)
-}
-
-/// The lines of a file, or what is wrong with one of them.
-fn parse(text: &'static str) -> Result<Vec<Row>, String> {
-    let (mut chip, mut rows) = (None, Vec::new());
-    for (number, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default();
-        let mut words = line.split_whitespace();
-        let Some(kernel) = words.next() else { continue };
-        let bad = || format!("line {}: {line}", number + 1);
-        if kernel == "chip" {
-            chip = Some(words.next().and_then(chip_of).ok_or_else(bad)?);
-            continue;
-        }
-        let (variant, from) =
-            (words.next().ok_or_else(bad)?, words.next().and_then(size_of).ok_or_else(bad)?);
-        let constants = words
-            .map(|word| word.split_once('=').and_then(|(name, value)| Some((name, value.parse().ok()?))))
-            .collect::<Option<Vec<_>>>()
-            .ok_or_else(bad)?;
-        rows.push(Row { chip: chip.ok_or_else(bad)?, kernel, variant, from, constants });
-    }
-    Ok(rows)
-}
-
-/// (9, 0) from `sm_90`.
-fn chip_of(word: &str) -> Option<(u32, u32)> {
-    let number: u32 = word.strip_prefix("sm_")?.parse().ok()?;
-    Some((number / 10, number % 10))
-}
-
-/// 4096 from `2^12`.
-fn size_of(word: &str) -> Option<usize> {
-    match word.strip_prefix("2^") {
-        Some(power) => Some(1 << power.parse::<u32>().ok().filter(|&power| power < usize::BITS)?),
-        None => word.parse().ok(),
-    }
+pub(in crate::backend::cuda) fn pick(kernel: &str, variant: &str, n: usize) -> Option<Choice> {
+    let fits =
+        |row: &Row| row.kernel == kernel && (row.variant == "*" || row.variant == variant) && row.from <= n;
+    let index = ROWS.iter().rposition(fits)?;
+    Some(Choice { row: &ROWS[index], number: index as u32 + 1, halved: 0 })
 }
 
 #[cfg(test)]
@@ -147,49 +130,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_is_read_and_has_what_launches_ask_for() {
-        for text in FILES {
-            let rows = parse(text).unwrap();
-            assert!(!rows.is_empty());
-            for row in rows {
-                let threads = row.constants.iter().find(|(name, _)| name.ends_with("THREADS"));
-                assert!(
-                    threads.is_some_and(|(_, t)| t.is_multiple_of(32) && (32..=1024).contains(t)),
-                    "{row:?}"
-                );
-                assert!(row.constants.iter().all(|(_, value)| *value > 0), "{row:?}");
-                let short = row.constants.iter().find(|(name, _)| *name == "SHORT");
-                assert!(short.is_none_or(|(_, short)| short.is_multiple_of(32)), "{row:?}");
-            }
+    fn every_line_has_what_launches_ask_for() {
+        for row in ROWS {
+            let threads = row.constants.iter().find(|(name, _)| name.ends_with("THREADS"));
+            assert!(threads.is_some_and(|(_, t)| t.is_multiple_of(32) && (32..=1024).contains(t)), "{row:?}");
+            assert!(row.constants.iter().all(|(_, value)| *value > 0), "{row:?}");
+            let short = row.constants.iter().find(|(name, _)| *name == "SHORT");
+            assert!(short.is_none_or(|(_, short)| short.is_multiple_of(32)), "{row:?}");
         }
     }
 
     #[test]
-    fn the_last_line_that_fits_counts_and_chips_without_a_file_take_an_older_ones() {
-        let small = pick((9, 0), "scan", "8", 1000).unwrap();
-        let large = pick((9, 0), "scan", "8", 1 << 28).unwrap();
+    fn the_last_line_that_fits_counts() {
+        let small = pick("scan", "8", 1000).unwrap();
+        let large = pick("scan", "8", 1 << 28).unwrap();
         assert_ne!(small.class(), large.class());
-        assert_eq!(pick((12, 1), "scan", "8", 1 << 28).unwrap().class(), large.class());
-        assert_eq!(pick((7, 5), "scan", "8", 1 << 28).unwrap().class(), large.class());
         assert_eq!(Choice::of_class(large.class()).unwrap().get("ROWS"), large.get("ROWS"));
-        assert!(pick((9, 0), "no such kernel", "8", 1).is_none());
+        assert!(pick("no such kernel", "8", 1).is_none());
     }
 
     #[test]
     fn a_tile_is_halved_until_it_fits() {
-        let choice = pick((9, 0), "sort", "keys8", 1 << 28).unwrap();
+        let choice = pick("sort", "keys8", 1 << 28).unwrap();
         let bytes = |c: Choice| (c.get("THREADS") * c.get("ITEMS") * 8) as usize;
         let fitting = choice.fit(bytes(choice) / 3, bytes);
         assert_eq!(fitting.get("ITEMS"), choice.get("ITEMS") / 4);
         assert_eq!(fitting.get("THREADS"), choice.get("THREADS"));
         let again = Choice::of_class(fitting.class()).unwrap();
         assert_eq!(again.get("ITEMS"), fitting.get("ITEMS"));
-    }
-
-    #[test]
-    fn what_is_wrong_in_a_file_is_told_by_line() {
-        for text in ["scan * 0 THREADS=1", "chip sm_90\nscan * x THREADS=1", "chip sm_90\nscan * 0 THREADS"] {
-            assert!(parse(text).unwrap_err().starts_with("line "), "{text}");
-        }
     }
 }

@@ -9,7 +9,7 @@ use crate::backend::cuda::slice::Slice;
 use crate::error::{Error, Result};
 
 pub(super) fn histogram(cuda: Cuda, keys: &Slice<u32>, counts: &mut Slice<u32>) -> Result<()> {
-    by(cuda, policy::histogram(cuda.0.chip, keys.len(), counts.len()), keys, counts)
+    by(cuda, policy::histogram(keys.len(), counts.len()), keys, counts)
 }
 
 /// The same of keys that come again soon: through a cache, where there are too many to count in shared memory.
@@ -18,7 +18,7 @@ pub(in crate::backend::cuda) fn histogram_of_neighbours(
     keys: &Slice<u32>,
     counts: &mut Slice<u32>,
 ) -> Result<()> {
-    let way = match policy::histogram(cuda.0.chip, keys.len(), counts.len()) {
+    let way = match policy::histogram(keys.len(), counts.len()) {
         Histogram::Grouped(_, _, cached) => Histogram::Cached(cached),
         way => way,
     };

@@ -252,7 +252,7 @@ impl Primitives for Cuda {
     ) -> Result<()> {
         Error::check_dimension("length of the gathered elements", indices.len(), out.len())?;
         let (m, n) = (x.len() as u64, out.len() as u64);
-        let shape = policy::gather(self.0.chip, out.len()).variant("ITEM_BYTES", bytes_of::<T>());
+        let shape = policy::gather(out.len()).variant("ITEM_BYTES", bytes_of::<T>());
         kernels::gather(*self, shape, x, m, indices, out, n, self.0.misses())
     }
 
@@ -264,7 +264,7 @@ impl Primitives for Cuda {
     ) -> Result<()> {
         Error::check_dimension("length of the indices", x.len(), indices.len())?;
         let (n, m) = (x.len() as u64, out.len() as u64);
-        let shape = policy::gather(self.0.chip, x.len()).variant("ITEM_BYTES", bytes_of::<T>());
+        let shape = policy::gather(x.len()).variant("ITEM_BYTES", bytes_of::<T>());
         kernels::scatter(*self, shape, x, n, indices, out, m, self.0.misses())
     }
 

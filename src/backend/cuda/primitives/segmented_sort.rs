@@ -25,7 +25,7 @@ pub(super) fn sort_pairs<K: Key, V: Element, I: Offset>(
     }
     let chip = cuda.0.chip;
     let variant = |shape: Shape| shape.for_values::<V>();
-    let (short, find, tiles) = policy::short_segments(chip, n);
+    let (short, find, tiles) = policy::short_segments(n);
     let block =
         |longest, segments| policy::merge_segments(chip, longest, segments, size_of::<K>(), size_of::<V>());
     let limits = [short, block(SMALL_BLOCK, 0).0, block(LARGE_BLOCK, 0).0];

@@ -5,7 +5,8 @@ use super::parts::{first_runs, longest};
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, policy};
 use crate::backend::runs::staged;
-use crate::backend::{Backend, MOST_PIECES, StagedRuns};
+use crate::backend::runs::staged::MOST_PIECES;
+use crate::backend::{Backend, StagedRuns};
 use crate::error::Result;
 use crate::scalar::Scalar;
 

@@ -8,7 +8,6 @@
 //! | CSR, several vectors | lanes for the vectors of a row (`csr_block.cu`); tiles of steps where rows are of very different lengths (`csr_block_tiles.cu`) |
 //! | COO | tiles of nonzeros, segmented sums (`coo.cu`); by atomic additions only where that is asked for |
 //! | ELL, JDS, SELL | a thread a row (`ell.cu`, `jds.cu`, `sell.cu`) |
-//! | bands of rows, swept | a block a band, a thread an entry of a step (`swept.cu`) |
 //! | diagonals | a thread for two rows, or for a column of A^T (`dia.cu`) |
 //!
 //! Matrices multiply with A^T by a transposed copy ([`Products::transposed_copy`]), diagonals without: else rows would
@@ -20,7 +19,6 @@ mod columns;
 mod coo;
 mod csr;
 mod dia;
-mod swept;
 
 pub use csr::CsrAlgorithm;
 
@@ -28,8 +26,7 @@ use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, capture, policy};
 use crate::backend::{
-    ChebyshevStep, CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Op, Products, SellParts,
-    SlimParts, SweptParts,
+    ChebyshevStep, CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Op, Products, SellParts, SlimParts,
 };
 use crate::error::{Error, Result};
 use crate::matrix::{ProductModel, Transposable};
@@ -187,14 +184,6 @@ impl Products for Cuda {
         xy: &mut Slice<T>,
     ) -> Result<()> {
         dia::product_dot(*self, a, x, y, xy)
-    }
-
-    fn swept<V: Widen<T>, T: Scalar>(
-        &self,
-        a: SweptParts<'_, V, Self>,
-        gemv: Gemv<'_, T, Self>,
-    ) -> Result<()> {
-        swept::product(*self, a, Form::new(*self, "swept", gemv)?)
     }
 
     fn jds<V: Widen<T>, T: Scalar>(&self, a: JdsParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {

@@ -3,22 +3,18 @@
 mod blocks;
 mod dia;
 mod sizes;
-mod swept;
 mod transpose;
 
 use super::Host;
 use super::memory::PARALLEL_FROM;
 use crate::backend::{
     Conversions, CooParts, CsrParts, DiaFill, DiaParts, Diagonals, EllParts, JdsParts, OffsetsRef,
-    Primitives, RowOrderRef, SellParts, SweptArrays, SweptParts, with_offsets,
+    Primitives, RowOrderRef, SellParts, with_offsets,
 };
 use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset, Scalar};
 use blocks::{BLOCK, fill_diagonals, fill_rows, gather_rows, split_diagonals, split_rows};
-
-/// Rows of a band that is swept: their sums lie in the first-level cache.
-const BAND: usize = 1 << 11;
 
 impl Conversions for Host {
     fn row_lengths(
@@ -216,30 +212,6 @@ impl Conversions for Host {
         values: &mut [V],
     ) -> Result<()> {
         dia::to_csr(a, offsets, indices, values);
-        Ok(())
-    }
-
-    fn band_height<V: Scalar>(&self, _rows: usize) -> usize {
-        BAND
-    }
-
-    fn csr_to_swept<V: Element>(
-        &self,
-        a: CsrParts<'_, V, Host>,
-        height: usize,
-        lengths: &mut [u32],
-    ) -> Result<SweptArrays<V, Host>> {
-        swept::from_csr(a, height, lengths)
-    }
-
-    fn swept_to_csr<V: Element>(
-        &self,
-        a: SweptParts<'_, V, Host>,
-        offsets: OffsetsRef<'_, Host>,
-        indices: &mut [u32],
-        values: &mut [V],
-    ) -> Result<()> {
-        swept::to_csr(a, offsets, indices, values);
         Ok(())
     }
 

@@ -14,13 +14,12 @@ mod prefetch;
 mod sell;
 mod shared;
 mod slim;
-mod swept;
 mod transposed;
 
 use super::Host;
 use crate::backend::{
-    CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Products, SellParts, SlimParts, SweptParts,
-    VectorOps, with_offsets,
+    CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Products, SellParts, SlimParts, VectorOps,
+    with_offsets,
 };
 use crate::error::Result;
 use crate::matrix::ProductModel;
@@ -219,22 +218,6 @@ impl Products for Host {
             sum
         });
         xy[0] = dots.into_iter().sum();
-        Ok(())
-    }
-
-    fn swept<V: Widen<T>, T: Scalar>(
-        &self,
-        a: SweptParts<'_, V, Host>,
-        Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
-    ) -> Result<()> {
-        let scale = Scale { alpha, beta };
-        with_value!(op, value => {
-            if op.transposes() {
-                swept::transposed(a, value, scale, x, y);
-            } else {
-                swept::product(a, value, scale, x, y);
-            }
-        });
         Ok(())
     }
 
