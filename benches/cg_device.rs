@@ -23,7 +23,7 @@ use std::time::Instant;
 
 type Vector<T> = <Cuda as Backend>::Vec<T>;
 
-const FORMATS: [&str; 4] = ["csr", "sell", "dia", "slim"];
+const FORMATS: [&str; 4] = ["csr", "sell", "dia", "compressed"];
 
 /// The fastest of a few solves, of a long one the first.
 fn measure<T: Scalar>(

@@ -6,7 +6,7 @@
 //! points, K^3, a coefficient for each cell), `elasticity:K` (K^3 cells, as generated, whose values repeat) or
 //! `elasticity-general:K` and `27` likewise with rows and columns scaled at random, so that no two values are alike.
 
-use residua::backend::{Conversions, KrylovSteps, OffsetsRef, Products, SlimSteps};
+use residua::backend::{CompressedSteps, Conversions, KrylovSteps, OffsetsRef, Products, RowFacts};
 use residua::generate::{Random, elasticity3d, jumping, poisson3d_27};
 use residua::krylov::{Cg, MultiCg, SolveOptions};
 use residua::matrix::build as build_format;
@@ -17,10 +17,10 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 const COUNTS: [usize; 5] = [1, 2, 4, 8, 16];
-const FORMATS: [&str; 4] = ["csr", "sell", "slim", "dia"];
+const FORMATS: [&str; 4] = ["csr", "sell", "compressed", "dia"];
 
 /// What the bench needs of a backend.
-trait Bench: KrylovSteps + Products + Conversions + SlimSteps {
+trait Bench: KrylovSteps + RowFacts + Products + Conversions + CompressedSteps {
     fn place(&self, a: Csr<f64>) -> residua::Result<Csr<f64, Self>>;
 }
 

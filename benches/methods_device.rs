@@ -1,8 +1,8 @@
-//! The Krylov methods on a CUDA device: the time of an iteration, as that of a solve of so many iterations that its start
-//! and its certificate do not show, on an operator in the format that `choose` takes.
+//! The Krylov methods on a CUDA device: the time of an iteration, as that of a solve of so many iterations that its
+//! start and its certificate do not show, on an operator in the format that `choose` takes.
 //!
-//! `cargo bench --bench methods_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points) or `27:K` (27 points,
-//! K^3). The peer is `benches/peers/methods_cupy.py`.
+//! `cargo bench --bench methods_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points) or `27:K` (27
+//! points, K^3). The peer is `benches/peers/methods_cupy.py`.
 
 use residua::generate::{Random, poisson2d, poisson3d, poisson3d_27};
 use residua::krylov::{BiCgStab, Cg, Gmres, Krylov, Method, Minres, SolveOptions};

@@ -1,5 +1,5 @@
-//! Conjugate gradients on the GPUs of a machine, a process each, beside one GPU: microseconds an iteration, and the rounds
-//! of sums and halos alone.
+//! Conjugate gradients on the GPUs of a machine, a process each, beside one GPU: microseconds an iteration, and the
+//! rounds of sums and halos alone.
 //!
 //! `cargo bench --bench ranks_device [-- RANKS CASE...]`. A case is `KxK` (5 points) or `KxKxK` (7 points).
 

@@ -2,8 +2,8 @@
 // step, from z = 0, has neither z nor A z (null): last = step d .* r.
 //
 // Moves r, z, A z, last in (the first step r alone), and d where it is one; last out. A product that ends in this step
-// moves less: slim_stencil.cu. Source: Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithm 12.1, its
-// direction being z - last.
+// moves less: compressed_stencil.cu. Source: Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithm
+// 12.1, its direction being z - last.
 //
 // Constants: SCALAR (vectors), THREADS.
 #include "chebyshev.cuh"

@@ -26,7 +26,7 @@ struct alignas(16) u128 { u64 low, high; };
 DEVICE c32 operator+(c32 a, c32 b) { return {a.re + b.re, a.im + b.im}; }
 DEVICE c64 operator+(c64 a, c64 b) { return {a.re + b.re, a.im + b.im}; }
 
-// The first statement of kernels that are launched early (policy `starts_early`): their blocks take their places while
+// The first statement of kernels that are launched early (tuning `starts_early`): their blocks take their places while
 // the launch before them ends, and wait here until all that it wrote can be seen. Then the next launch may do the same.
 DEVICE void after_predecessors() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -11,17 +11,18 @@
 //
 // HALF: of a matrix that is its own transpose only the main diagonal and those right of it are stored. What is left of
 // it is read where its mirror image is: the entry of diagonal d, d rows further up. Those rows are other threads'
-// stretch, too, so that memory is asked for it once, and the second-level cache twice. Where an entry lies from the row's
-// own place is in a table, `steps`; but for the one section further up if the row is not far enough down its section.
+// stretch, too, so that memory is asked for it once, and the second-level cache twice. Where an entry lies from the
+// row's own place is in a table, `steps`; but for the one section further up if the row is not far enough down its
+// section.
 //
 // Bytes a place: its value. A row: y, and x once, from the first-level cache for every diagonal but one on a line of a
 // grid. Sources: Saad, "Iterative Methods for Sparse Linear Systems", section 3.4; Bell and Garland 2009, with SELL's
 // sections.
 //
-// Constants: HALF, SCALAR (vectors), STORED (values), ROWS (neighbouring rows a thread: their values are one load), UNROLL
-// (entries of a row that a thread has under way), WIDE (1: so many diagonals that the first-level cache is kept for x),
-// THREADS, BLOCKS (a multiprocessor, at least; 0: as the compiler likes), TILES (rows that a thread takes one after the
-// other with x.y).
+// Constants: HALF, SCALAR (vectors), STORED (values), ROWS (neighbouring rows a thread: their values are one load),
+// UNROLL (entries of a row that a thread has under way), WIDE (1: so many diagonals that the first-level cache is kept
+// for x), THREADS, BLOCKS (a multiprocessor, at least; 0: as the compiler likes), TILES (rows that a thread takes one
+// after the other with x.y).
 #include "across.cuh"
 #include "dia.cuh"
 #include "product_dot.cuh"

@@ -1,4 +1,5 @@
-// Columns in a hash table in shared memory: open addressing, linear probing (Knuth, The Art of Computer Programming 3, 6.4).
+// Columns in a hash table in shared memory: open addressing, linear probing (Knuth, The Art of Computer Programming 3,
+// 6.4).
 //
 // Constants: GROUP (lanes that share a table).
 #pragma once

@@ -68,8 +68,8 @@ DEVICE u32 load_ready(const u32* p) {
 }
 DEVICE void store_ready(u32* p, u32 v) { asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }
 
-// ILU(0) of one row a warp, values of other rows past the first-level cache, rows in the order of their levels: row i is ready when upper[i], the number of its entries on
-// and left of the diagonal, is there.
+// ILU(0) of one row a warp, values of other rows past the first-level cache, rows in the order of their levels: row i
+// is ready when upper[i], the number of its entries on and left of the diagonal, is there.
 extern "C" __global__ void __launch_bounds__(THREADS)
     incomplete_lu(u64 n, const u32* order, const I* offsets, const u32* columns, R diagonal, R smallest, u32 positive,
                   u32* upper, T* values, T* inverses, u32* failed) {

@@ -9,7 +9,8 @@
 // A unit for one program has it as text, of which the compiler makes straight-line code on registers: no instruction
 // waits for shared memory, at the price of a compilation. Both ways give the same bits.
 //
-// Constants: PROGRAM (a STEP(code, target, a, b) for each instruction; not defined where words are interpreted). Compiled with --fmad=false where the host's bits are wanted.
+// Constants: PROGRAM (a STEP(code, target, a, b) for each instruction; not defined where words are interpreted).
+// Compiled with --fmad=false where the host's bits are wanted.
 #pragma once
 #include "complex.cuh"
 

@@ -5,15 +5,15 @@
 //        | . 4 3 . |
 //        | 2 . . 1 |
 //
-// Rows are dealt by the number of their products: GROUP lanes take a row, each an entry of A's row at a time, and put the
-// columns of B's row into a hash table in shared memory (open addressing), and a block does for rows with more. Which
-// lane comes first decides where a column lies in the table, and nothing else.
+// Rows are dealt by the number of their products: GROUP lanes take a row, each an entry of A's row at a time, and put
+// the columns of B's row into a hash table in shared memory (open addressing), and a block does for rows with more.
+// Which lane comes first decides where a column lies in the table, and nothing else.
 //
 // Bytes moved: the columns of B's rows once a product (mostly from the caches), A's once.
 // Source: Gustavson, ACM TOMS 4 (1978); Nagasaka, Nukada and Matsuoka, ICPP 2017 (tables by bins of rows).
 //
-// Constants: OFFSET (of A and B), TARGET (of C), GROUP (lanes a row), SLOTS (of its table: a power of two), BLOCK_SLOTS (of
-// a block's), MEDIUM, LARGE, LONG (products from which a row is of the second, third and fourth class),
+// Constants: OFFSET (of A and B), TARGET (of C), GROUP (lanes a row), SLOTS (of its table: a power of two), BLOCK_SLOTS
+// (of a block's), MEDIUM, LARGE, LONG (products from which a row is of the second, third and fourth class),
 // THREADS.
 #include "hash_table.cuh"
 

@@ -1,9 +1,9 @@
-// The pattern of a product of sparse matrices, C = A B, rows with many products: the ones of spgemm.cu are few enough for
-// a table.
+// The pattern of a product of sparse matrices, C = A B, rows with many products: the ones of spgemm.cu are few enough
+// for a table.
 //
-// A block takes a row. A bit stands for each column of a window; warps take A's entries in turn, find where B's row enters
-// the window by bisection, and set the bits of its columns. Bits that are set are counted, or written as columns: they
-// ascend by themselves. Rows that reach further than a window take several, each a pass over A's row.
+// A block takes a row. A bit stands for each column of a window; warps take A's entries in turn, find where B's row
+// enters the window by bisection, and set the bits of its columns. Bits that are set are counted, or written as
+// columns: they ascend by themselves. Rows that reach further than a window take several, each a pass over A's row.
 //
 // Constants: OFFSET (of A and B), TARGET (of C), WORDS (of a window, 32 columns each), THREADS.
 #include "block_before.cuh"

@@ -2,9 +2,9 @@
 //
 // GROUP lanes take a row of C. Entries of A's row come one after the other; for each, the lanes share B's row out, look
 // each column up in a hash table in shared memory, and add the product to what lies beside it there. A row of B has a
-// column once, and the lanes meet before the next entry: so products of an entry of C are added in the order of A's row,
-// one by one, as on the host, and every run gives the same bits. At the end the table is closed up, and an entry's place
-// in the row is the number of columns below its own.
+// column once, and the lanes meet before the next entry: so products of an entry of C are added in the order of A's
+// row, one by one, as on the host, and every run gives the same bits. At the end the table is closed up, and an entry's
+// place in the row is the number of columns below its own.
 //
 // Bytes moved: B's rows once a product (mostly from the caches), A's and C's once.
 // Source: Gustavson, ACM TOMS 4 (1978); Nagasaka, Nukada and Matsuoka, ICPP 2017 (tables by bins of rows).

@@ -1,15 +1,15 @@
 // The values of a product of sparse matrices, C = A B, whose pattern is known.
 //
-// GROUP lanes take up to ROOM entries of a row of C: their columns and sums lie in shared memory. Entries of A's row come
-// one after the other; for each, the lanes share B's row out, find each column among C's by bisection, and add the product
-// to its sum. A row of B has a column once, and the lanes meet before the next entry: so products of an entry are added
-// in the order of A's row, one by one, as on the host, and every run gives the same bits.
+// GROUP lanes take up to ROOM entries of a row of C: their columns and sums lie in shared memory. Entries of A's row
+// come one after the other; for each, the lanes share B's row out, find each column among C's by bisection, and add the
+// product to its sum. A row of B has a column once, and the lanes meet before the next entry: so products of an entry
+// are added in the order of A's row, one by one, as on the host, and every run gives the same bits.
 //
 // Rows with more than ROOM entries are cut into pieces, which warps of many blocks share out; a piece begins where
 // bisection finds its first column in B's row.
 //
-// Constants: SCALAR, OFFSET (of A and B), TARGET (of C), GROUP (lanes a row), ROOM (entries of C a group), PARTS (blocks
-// that share a long row's pieces), THREADS.
+// Constants: SCALAR, OFFSET (of A and B), TARGET (of C), GROUP (lanes a row), ROOM (entries of C a group), PARTS
+// (blocks that share a long row's pieces), THREADS.
 #include "columns.cuh"
 #include "complex.cuh"
 #include "hash_table.cuh"

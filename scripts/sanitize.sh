@@ -48,7 +48,7 @@ forms() { # tool, group
     racecheck.traversals-narrow)
         echo "RESIDUA_CLUSTERS=4 RESIDUA_MULTIPROCESSORS=4"
         echo "RESIDUA_CLUSTERS=4 RESIDUA_MULTIPROCESSORS=16" ;;
-    racecheck.bursts-clusters) echo "RESIDUA_CLUSTERS=8" ;;
+    racecheck.persistent-clusters) echo "RESIDUA_CLUSTERS=8" ;;
     *) echo ;;
     esac
 }

@@ -66,6 +66,7 @@
 //! | [`files`] | files of any format, through one door |
 //! | [`assemble`] | triplets to CSR, and the kept map for new values on the same pattern |
 //! | [`operator`] | what a solver multiplies with: a stored matrix, a closure |
+//! | [`spread`] | a matrix whose rows are spread over several parts |
 //! | [`solver`] | the one door: [`Solver`] chooses device, order, format, method and preconditioner, and tells why |
 //! | [`krylov`] | methods, their outcomes and reports |
 //! | [`precondition`] | cheap approximations of the inverse |
@@ -102,11 +103,14 @@ pub mod output;
 mod parallel;
 pub mod precondition;
 pub mod prepare;
+mod random;
 #[cfg(all(unix, feature = "ranks"))]
 pub mod ranks;
 pub mod report;
 pub mod scalar;
 pub mod solver;
+pub mod spread;
+mod units;
 
 #[cfg(feature = "cuda")]
 pub use backend::Cuda;

@@ -224,8 +224,8 @@ fn collection() {
     assert!(only.is_some() || 20 * good >= 19 * all, "{good} of {all}");
 }
 
-/// Pivots of a tenth of the largest candidate left the diagonal of this kind of matrix, and a circuit of 10^5 nodes took
-/// minutes for one second.
+/// Pivots of a tenth of the largest candidate left the diagonal of this kind of matrix, and a circuit of 10^5 nodes
+/// took minutes for one second.
 #[test]
 fn circuits_keep_to_the_fill_that_was_forecast() {
     let a = residua::generate::circuit(8000, 1e3, 2).unwrap();

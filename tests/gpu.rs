@@ -7,6 +7,8 @@
 mod assembly;
 #[path = "common/backend.rs"]
 mod backend;
+#[path = "common/compressed_cases.rs"]
+mod compressed_cases;
 #[path = "common/device.rs"]
 mod device;
 #[path = "common/formats/mod.rs"]
@@ -21,8 +23,6 @@ mod primitives;
 mod products_on_device;
 #[path = "common/random.rs"]
 mod random;
-#[path = "common/slim.rs"]
-mod slim;
 #[path = "common/triangular.rs"]
 mod triangular;
 #[path = "common/vector_ops.rs"]
@@ -399,14 +399,14 @@ fn kept_maps_sum_in_order_of_appearance() {
 #[test]
 fn the_compressed_format_gives_back_every_bit() {
     let Some(b) = device() else { return };
-    slim::slim_round_trips(&b);
+    compressed_cases::round_trips(&b);
 }
 
 #[test]
 fn the_compressed_format_multiplies_in_every_storage() {
     let Some(b) = device() else { return };
-    slim::slim_products(&b);
-    slim::slim_dots(&b);
-    slim::slim_padding_never_meets_x(&b);
-    slim::slim_no_entry_has_a_place(&b);
+    compressed_cases::products(&b);
+    compressed_cases::dots(&b);
+    compressed_cases::padding_never_meets_x(&b);
+    compressed_cases::no_entry_has_a_place(&b);
 }

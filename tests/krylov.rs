@@ -9,7 +9,7 @@ mod outcomes;
 
 use num_complex::Complex;
 use outcomes::*;
-use residua::backend::{Inverse, KrylovSteps};
+use residua::backend::{Inverse, KrylovSteps, RowFacts};
 use residua::krylov::{Cg, Outcome};
 use residua::operator::FunctionOperator;
 use residua::precondition::{Identity, Jacobi, Preconditioner};
@@ -84,9 +84,9 @@ fn a_diagonal_beyond_single_precision<B: Device>(backend: &B) -> Result<()> {
 }
 
 /// Jacobi hidden behind `apply` alone, and the bytes that it says to move beyond its own.
-struct Stored<T: Scalar, B: KrylovSteps>(Jacobi<T, B>, usize);
+struct Stored<T: Scalar, B: KrylovSteps + RowFacts>(Jacobi<T, B>, usize);
 
-impl<T: Scalar, B: KrylovSteps> Preconditioner<T, B> for Stored<T, B> {
+impl<T: Scalar, B: KrylovSteps + RowFacts> Preconditioner<T, B> for Stored<T, B> {
     fn rows(&self) -> Option<usize> {
         Preconditioner::<T, B>::rows(&self.0)
     }
@@ -152,7 +152,7 @@ fn observer_sees_the_history_and_can_stop<B: Device>(backend: &B) -> Result<()> 
         if iteration == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     assert_eq!(report.outcome, Outcome::Interrupted);
-    assert!((5..=5 + B::QUEUE_DEPTH.max(2 * B::CG_BURST)).contains(&report.iterations));
+    assert!((5..=5 + B::QUEUE_DEPTH.max(2 * B::PERSISTENT_ITERATIONS)).contains(&report.iterations));
     assert_eq!(seen, cg.history());
     // The x so far is worth keeping: starting from it ends sooner, and the history starts at its residual.
     let first = report.residual_norm;

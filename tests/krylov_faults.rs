@@ -32,7 +32,7 @@ fn child() {
     let cuda = device().expect("the parent found it");
     match fault.as_str() {
         "memory" => runs_out_of_memory(&cuda),
-        way => loses_its_device(&cuda, way == "bursts"),
+        way => loses_its_device(&cuda, way == "persistent"),
     }
     println!("told, and solved the next");
 }
@@ -47,13 +47,13 @@ fn runs_out_of_memory(cuda: &Cuda) {
     assert!(solve(cuda, &a).unwrap());
 }
 
-fn loses_its_device(cuda: &Cuda, in_bursts: bool) {
+fn loses_its_device(cuda: &Cuda, persistent: bool) {
     let host = poisson2d(200, 200).unwrap();
     let stored = host.to_backend(cuda).unwrap();
     let stepwise = FunctionOperator::<f64, Cuda, _>::new(40_000, 40_000, |backend: &Cuda, x, y| {
         LinearOperator::<f64, Cuda>::apply(&stored, backend, x, y)
     });
-    let a: &dyn LinearOperator<f64, Cuda> = if in_bursts { &stored } else { &stepwise };
+    let a: &dyn LinearOperator<f64, Cuda> = if persistent { &stored } else { &stepwise };
     let b = cuda.upload(vec![1.0; 40_000]).unwrap();
     let (mut x, mut sink) = (cuda.zeros(40_000).unwrap(), cuda.zeros(1000).unwrap());
     let mut cg = Cg::new(cuda, 40_000, SolveOptions::default()).unwrap();
@@ -77,7 +77,7 @@ fn every_fault_is_told_and_the_next_system_solved() {
     if device().is_none() {
         return;
     }
-    for fault in ["memory", "bursts", "steps"] {
+    for fault in ["memory", "persistent", "steps"] {
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "child", "--nocapture"])
             .env(FAULT, fault)

@@ -350,7 +350,9 @@ fn complex_and_single<B: Device>(backend: &B) -> Result<()> {
 /// An operator that knows one vector at a time, and a preconditioner that can't be fused.
 fn what_goes_one_by_one<B: Device>(backend: &B) -> Result<()> {
     struct Unfused<T: Scalar, B: residua::backend::KrylovSteps>(Jacobi<T, B>);
-    impl<T: Scalar, B: residua::backend::KrylovSteps> Preconditioner<T, B> for Unfused<T, B> {
+    impl<T: Scalar, B: residua::backend::KrylovSteps + residua::backend::RowFacts> Preconditioner<T, B>
+        for Unfused<T, B>
+    {
         fn rows(&self) -> Option<usize> {
             Preconditioner::<T, B>::rows(&self.0)
         }

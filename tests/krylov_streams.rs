@@ -43,7 +43,7 @@ fn solve(
 #[test]
 fn solvers_side_by_side_give_the_bits_of_one_after_the_other() {
     let Some(cuda) = device() else { return };
-    // Matrices that all threads share, one of them without bursts, and matrices of their own.
+    // Matrices that all threads share, one of them without persistent iterations, and matrices of their own.
     let matrices: Vec<Csr<f64, Cuda>> = (0..5).map(|number| cuda.place(system(number))).collect();
     let jacobi: Vec<_> = matrices.iter().map(|a| Jacobi::new(&cuda, a).unwrap()).collect();
     let run = |cuda: &Cuda, thread: usize| -> Result<Vec<(Vec<f64>, Vec<f64>)>> {

@@ -1,5 +1,5 @@
-//! Several processes that solve one system: the command, and the library. A test of the library starts this program again
-//! as its ranks, with the name of the work in `WORK`.
+//! Several processes that solve one system: the command, and the library. A test of the library starts this program
+//! again as its ranks, with the name of the work in `WORK`.
 #![cfg(all(unix, feature = "cli", feature = "ranks"))]
 
 #[path = "common/rank.rs"]
@@ -134,8 +134,8 @@ fn every_method_gives_the_answer_of_one_process_and_the_same_bits_in_each_run() 
             assert_eq!(report["status"], "converged", "{all:?}");
             assert!(apart(&x, &one) < 1e-10, "{all:?}: {:e}", apart(&x, &one));
             let iterations = report["iterations"].as_i64().unwrap();
-            // BiCGSTAB and the restarts of GMRES make more of rounding than the others, and blocks of four begin anew at
-            // each rank's first row.
+            // BiCGSTAB and the restarts of GMRES make more of rounding than the others, and blocks of four begin anew
+            // at each rank's first row.
             let loose = matches!(method, "gmres" | "bicgstab") || preconditioner == "block-jacobi:4";
             let slack = if loose { 8 + alone / 4 } else { 3 };
             assert!((iterations - alone).abs() <= slack, "{all:?}: {iterations}, alone {alone}");

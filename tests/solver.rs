@@ -59,7 +59,7 @@ fn every_setting_solves<B: Device + SolverBackend>(backend: &B) -> Result<()> {
         quick().symmetry(Symmetry::Symmetric).time_limit(Duration::from_secs(1000)),
         quick().updates(true),
     ];
-    for format in ["csr", "coo", "sell", "dia", "slim"] {
+    for format in ["csr", "coo", "sell", "dia", "compressed"] {
         builders.push(quick().format(format));
     }
     for preconditioner in
@@ -150,7 +150,7 @@ fn updates_are_as_good_as_a_new_solver<B: Device + SolverBackend>(backend: &B) -
         cases.push((quick().updates(true), csr_copy(a)));
         cases.push((quick().reorder(Reorder::Rcm), shuffled(a)));
         cases.push((quick().reorder(Reorder::Rcm).format("jds"), shuffled(a)));
-        for format in ["sell", "slim", "dia"] {
+        for format in ["sell", "compressed", "dia"] {
             cases.push((quick().format(format), csr_copy(a)));
         }
         for name in ["none", "block-jacobi:4", "fsai", "chebyshev:3", "chebyshev-single:3"] {

@@ -7,8 +7,8 @@ use residua::krylov::{
     BiConjugateGradients, FlexibleMinimalResidual, Krylov, LeastSquaresResidual, Method, MinimalResidual,
     Outcome, Report, SolveOptions, SpreadConjugateGradients,
 };
-use residua::operator::{Spread, even_parts};
 use residua::precondition::{Identity, Jacobi, Preconditioner};
+use residua::spread::{Spread, even_parts};
 use residua::{Csr, Host, Result, Triplets, assemble};
 use std::ops::ControlFlow;
 

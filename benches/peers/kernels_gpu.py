@@ -136,10 +136,10 @@ def reduce_constants(op, inp, acc, out, **c):
 
 def scan_constants(inp, out, acc, inclusive=0, n=1 << 30, **c):
     if n < 1 << 22:
-        policy = dict(THREADS=256, ROWS=4, MIN_BLOCKS=4)
+        tuning = dict(THREADS=256, ROWS=4, MIN_BLOCKS=4)
     else:
-        policy = dict(THREADS=384, ROWS=6, MIN_BLOCKS=2) if SIZE[acc] <= 4 else dict(THREADS=256, ROWS=6, MIN_BLOCKS=3)
-    return dict(IN=inp, OUT=out, ACC=acc, INCLUSIVE=inclusive) | policy | c
+        tuning = dict(THREADS=384, ROWS=6, MIN_BLOCKS=2) if SIZE[acc] <= 4 else dict(THREADS=256, ROWS=6, MIN_BLOCKS=3)
+    return dict(IN=inp, OUT=out, ACC=acc, INCLUSIVE=inclusive) | tuning | c
 
 
 def compact_constants(mode, inp, index="u32", **c):
@@ -152,17 +152,17 @@ def reduce_by_key_constants(key, value, index="u32", **c):
 
 def sort_constants(key, value_bytes, n, small=False, **c):
     if n <= 2048 and small:
-        policy = dict(THREADS=256, ITEMS=8, MIN_BLOCKS=1, LOOK_AT_ONCE=4)
+        tuning = dict(THREADS=256, ITEMS=8, MIN_BLOCKS=1, LOOK_AT_ONCE=4)
     elif n < 1 << 18:
-        policy = dict(THREADS=256, ITEMS=4, MIN_BLOCKS=1, LOOK_AT_ONCE=4)
+        tuning = dict(THREADS=256, ITEMS=4, MIN_BLOCKS=1, LOOK_AT_ONCE=4)
     elif n < 1 << 23:
-        policy = dict(THREADS=256, ITEMS=16, MIN_BLOCKS=1, LOOK_AT_ONCE=4)
+        tuning = dict(THREADS=256, ITEMS=16, MIN_BLOCKS=1, LOOK_AT_ONCE=4)
     elif SIZE[key] == 8:
-        policy = dict(THREADS=512, ITEMS=12, MIN_BLOCKS=2, LOOK_AT_ONCE=1) if value_bytes else dict(THREADS=256, ITEMS=22, MIN_BLOCKS=3, LOOK_AT_ONCE=2)
+        tuning = dict(THREADS=512, ITEMS=12, MIN_BLOCKS=2, LOOK_AT_ONCE=1) if value_bytes else dict(THREADS=256, ITEMS=22, MIN_BLOCKS=3, LOOK_AT_ONCE=2)
     else:
-        policy = dict(THREADS=512, ITEMS=16, MIN_BLOCKS=2, LOOK_AT_ONCE=1) if value_bytes else dict(THREADS=256, ITEMS=36, MIN_BLOCKS=3, LOOK_AT_ONCE=2)
+        tuning = dict(THREADS=512, ITEMS=16, MIN_BLOCKS=2, LOOK_AT_ONCE=1) if value_bytes else dict(THREADS=256, ITEMS=36, MIN_BLOCKS=3, LOOK_AT_ONCE=2)
     look = "u32" if n < 1 << 30 else "u64"
-    return dict(KEY=key, VALUE_BYTES=value_bytes, LOOK=look, HISTOGRAM_THREADS=256, HISTOGRAM_ITEMS=16, MATCH_HARDWARE=0) | policy | c
+    return dict(KEY=key, VALUE_BYTES=value_bytes, LOOK=look, HISTOGRAM_THREADS=256, HISTOGRAM_ITEMS=16, MATCH_HARDWARE=0) | tuning | c
 
 
 def merge_constants(key, value_bytes, **c):

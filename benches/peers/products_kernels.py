@@ -146,7 +146,7 @@ def scattered(a):
 
 
 def balanced_class(a, t, v):
-    """As the library's policy has it."""
+    """As the library's tuning has it."""
     if a.nnz < 1 << 22 and not (a.nnz // 4 < a.rows and a.nnz >= 4096):
         return BALANCED[0]
     if scattered(a):

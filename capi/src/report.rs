@@ -147,7 +147,8 @@ pub unsafe extern "C" fn residua_report_number(
 /// without it. With a null `buffer` and capacity 0, only `length` is written.
 ///
 /// # Safety
-/// `name` is null or ends in a zero byte; `buffer` has room for `capacity` bytes; `length` is null or can be written to.
+/// `name` is null or ends in a zero byte; `buffer` has room for `capacity` bytes; `length` is null or can be written
+/// to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn residua_report_text(
     report: *const residua_report,

@@ -28,7 +28,7 @@ pub use crate::scalar::Symmetry;
 pub use map::Assembly;
 pub use resident::ResidentTriplets;
 
-use crate::backend::{Backend, RunSums};
+use crate::backend::{Backend, Host, RunSums};
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, Triplets};
 use crate::scalar::Scalar;
@@ -184,4 +184,17 @@ fn check_square(rows: usize, columns: usize, symmetry: Symmetry) -> Result<()> {
         return Ok(());
     }
     Err(Error::InvalidMatrix(format!("{rows} x {columns}: a {} matrix is square", symmetry.name())))
+}
+
+#[cfg(feature = "cuda")]
+impl Assemble for crate::backend::Cuda {}
+
+impl<V: Scalar> Csr<V, Host> {
+    /// From triplets in any order; entries at the same place add up (this module has more choices).
+    ///
+    /// # Errors
+    /// Without memory.
+    pub fn from_triplets(triplets: Triplets<V>) -> Result<Self> {
+        to_csr(&Host, triplets)
+    }
 }

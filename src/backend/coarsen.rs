@@ -1,5 +1,5 @@
-//! Steps of algebraic multigrid's setup where each unknown is a node: strong couplings, the prolongation, and inverses of
-//! blocks. How nodes are grouped is in `grouping`.
+//! Steps of algebraic multigrid's setup where each unknown is a node: strong couplings, the prolongation, and inverses
+//! of blocks. How nodes are grouped is in `grouping`.
 
 use super::{CsrParts, CsrPattern, GroupingSteps, OffsetsRef, SparseProducts};
 use crate::error::Result;
@@ -86,8 +86,8 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         scales: &mut Self::Slice<f64>,
     ) -> Result<()>;
 
-    /// `sums[i]` = `scales[i]` / sum of |a_ij| `scales[j]`, 0 where that is no number; `strong[0]` becomes the number of
-    /// rows with a coupling |a_ij| / sqrt(a_ii a_jj) above `threshold`.
+    /// `sums[i]` = `scales[i]` / sum of |a_ij| `scales[j]`, 0 where that is no number; `strong[0]` becomes the number
+    /// of rows with a coupling |a_ij| / sqrt(a_ii a_jj) above `threshold`.
     fn scaled_sums<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,

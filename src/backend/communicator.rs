@@ -9,7 +9,6 @@
 
 use super::{Backend, CsrParts, LinearUpdate, ScalarProgram, Slot, VectorOps};
 use crate::error::{Error, Result};
-use crate::operator::LinearOperator;
 use crate::scalar::{Real, Scalar};
 use std::fmt::Debug;
 
@@ -256,21 +255,6 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
     pub fn norm2_squared<T: Scalar>(&self, x: &B::Slice<T>, out: &mut B::Slice<T::Real>) -> Result<()> {
         self.backend.norm2_squared(x, out)?;
         self.communicator.all_sum(&self.backend, out)
-    }
-
-    /// [`LinearOperator::apply_dot`], over all parts.
-    ///
-    /// # Errors
-    /// As [`LinearOperator::apply`] and [`Space::dot`].
-    pub fn apply_dot<T: Scalar>(
-        &self,
-        a: &(impl LinearOperator<T, B> + ?Sized),
-        x: &B::Slice<T>,
-        y: &mut B::Slice<T>,
-        xy: &mut B::Slice<T>,
-    ) -> Result<()> {
-        a.apply_dot(&self.backend, x, y, xy)?;
-        self.communicator.all_sum(&self.backend, xy)
     }
 
     /// [`VectorOps::linear_update`], its inner products over all parts; their places must follow one another.

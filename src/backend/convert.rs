@@ -2,8 +2,8 @@
 //! out in `matrix`, once for all backends, with [`Primitives`]; here entries are only copied, so values keep every bit.
 
 use super::{
-    CooParts, CsrParts, DiaParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef, SellParts,
-    SlimSteps,
+    CompressedSteps, CooParts, CsrParts, DiaParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef,
+    SellParts,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
@@ -64,7 +64,10 @@ impl DiaFill {
 /// Every method fails when the device fails, and without temporary memory, of which there is little: a few bytes a row
 /// at most, and where nothing else is said none.
 #[allow(clippy::missing_errors_doc)]
-pub trait Conversions: Primitives + SlimSteps {
+pub trait Conversions: Primitives + CompressedSteps {
+    /// Rows of a section of SELL where the caller does not say: on the CPU two cache lines of sums in double precision.
+    const SECTION_HEIGHT: usize = 16;
+
     // ---- sizes ----
 
     /// `lengths[i]` = entries of row i after the first `skip`, but `most` at most. Rows have fewer than 2^32 entries.

@@ -26,10 +26,10 @@ pub const MOST_OF_BLOCK: u32 = 12;
 /// Sums of weights that differ by a smaller part are the same: couplings that are equal on paper.
 pub const ALIKE: f32 = 1e-5;
 
-/// Steps between a graph and groups of its nodes. Each is one pass over nodes, in which each node reads what others were
-/// before the pass, so that results depend neither on the order of work nor on the backend. Arrays have an element for
-/// each node; where another length is named, it is that. Graphs are matrices of weights in compressed rows, whose entries
-/// (i, i) are passed over.
+/// Steps between a graph and groups of its nodes. Each is one pass over nodes, in which each node reads what others
+/// were before the pass, so that results depend neither on the order of work nor on the backend. Arrays have an element
+/// for each node; where another length is named, it is that. Graphs are matrices of weights in compressed rows, whose
+/// entries (i, i) are passed over.
 ///
 /// Every method fails when the device fails, and waits for nothing.
 #[allow(clippy::missing_errors_doc)]
@@ -43,8 +43,8 @@ pub trait GroupingSteps: Primitives {
         flags: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// The start of an independent set among the nodes whose flag is 1: a priority as the state of each, [`NodeState::OUT`] for
-    /// others; and what [`GroupingSteps::independent_least`] begins with.
+    /// The start of an independent set among the nodes whose flag is 1: a priority as the state of each,
+    /// [`NodeState::OUT`] for others; and what [`GroupingSteps::independent_least`] begins with.
     fn independent_start(
         &self,
         flags: &Self::Slice<u32>,
@@ -52,8 +52,8 @@ pub trait GroupingSteps: Primitives {
         smallest: &mut Self::Slice<u64>,
     ) -> Result<()>;
 
-    /// `smallest[i]` = the smallest state among i and its neighbours, [`NodeState::OUT`] where a member is among them. It stays
-    /// where it is [`NodeState::OUT`] or [`NodeState::NOT_ASKED`].
+    /// `smallest[i]` = the smallest state among i and its neighbours, [`NodeState::OUT`] where a member is among them.
+    /// It stays where it is [`NodeState::OUT`] or [`NodeState::NOT_ASKED`].
     fn independent_least(
         &self,
         graph: CsrPattern<'_, Self>,
@@ -94,8 +94,8 @@ pub trait GroupingSteps: Primitives {
         group: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// `sizes[k]` = the sum over group k of `weights`, or of ones. The last element, behind those of all groups, becomes
-    /// the sum over all groups.
+    /// `sizes[k]` = the sum over group k of `weights`, or of ones. The last element, behind those of all groups,
+    /// becomes the sum over all groups.
     fn group_sizes(
         &self,
         group: &Self::Slice<u32>,
@@ -103,9 +103,10 @@ pub trait GroupingSteps: Primitives {
         sizes: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// A node in no group joins, among the groups of its neighbours, the one whose nodes have the largest sum of weights
-    /// to it. Of groups with the same sum (up to [`ALIKE`]) it takes the smallest. A group that already has twice the mean
-    /// size is taken only where no other is beside the node. `before` is a copy of `group` as it was before this step.
+    /// A node in no group joins, among the groups of its neighbours, the one whose nodes have the largest sum of
+    /// weights to it. Of groups with the same sum (up to [`ALIKE`]) it takes the smallest. A group that already has
+    /// twice the mean size is taken only where no other is beside the node. `before` is a copy of `group` as it was
+    /// before this step.
     fn join_groups(
         &self,
         graph: CsrParts<'_, f32, Self>,
@@ -115,8 +116,8 @@ pub trait GroupingSteps: Primitives {
     ) -> Result<()>;
 
     /// `best[i]` = the neighbour that a node without a partner prefers among those without: the largest weight in steps
-    /// of powers of two, so that chains of slowly growing weights do not wait for their end, then bits of the round that
-    /// look random, the same seen from both ends. Both together have [`MOST_OF_BLOCK`] unknowns at most.
+    /// of powers of two, so that chains of slowly growing weights do not wait for their end, then bits of the round
+    /// that look random, the same seen from both ends. Both together have [`MOST_OF_BLOCK`] unknowns at most.
     fn preferred_partners(
         &self,
         graph: CsrParts<'_, f32, Self>,
@@ -145,10 +146,10 @@ pub trait GroupingSteps: Primitives {
         group: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// Each node in no group chooses the group of the neighbour with the largest weight, among groups that have room for
-    /// the node, and makes a bid for that group. `bids[i]` grows with the weight; of two nodes with equal weights the one
-    /// with the smaller number bids more; a node that finds no group bids 0. `highest[k]`, which the caller has set to
-    /// zero, becomes the highest bid for group k.
+    /// Each node in no group chooses the group of the neighbour with the largest weight, among groups that have room
+    /// for the node, and makes a bid for that group. `bids[i]` grows with the weight; of two nodes with equal weights
+    /// the one with the smaller number bids more; a node that finds no group bids 0. `highest[k]`, which the caller has
+    /// set to zero, becomes the highest bid for group k.
     #[allow(clippy::too_many_arguments)]
     fn bid_for_groups(
         &self,
@@ -172,8 +173,8 @@ pub trait GroupingSteps: Primitives {
         sizes: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// `flags[i]` = 1 where node i is in a group, or in none if not `grouped`, else 0. `flags` has one element more, which
-    /// becomes 0.
+    /// `flags[i]` = 1 where node i is in a group, or in none if not `grouped`, else 0. `flags` has one element more,
+    /// which becomes 0.
     fn group_flags(
         &self,
         group: &Self::Slice<u32>,

@@ -1,6 +1,6 @@
 //! The vector half of a Krylov iteration, as two fused steps whose scalars never leave the backend.
 
-use super::{CgBurst, Conversions, CsrParts, Derived, SellParts, VectorOps};
+use super::{CsrParts, Derived, PersistentIterations, SellParts, VectorOps};
 use crate::error::Result;
 use crate::scalar::{Real, Scalar, Widen};
 
@@ -105,7 +105,7 @@ impl<T: Scalar, B: VectorOps> Clone for Inverse<'_, T, B> {
 }
 impl<T: Scalar, B: VectorOps> Copy for Inverse<'_, T, B> {}
 
-/// Fused steps of the conjugate gradient iteration, and what its diagonal preconditioner needs.
+/// Fused steps of the conjugate gradient iteration.
 ///
 /// Both steps read and write scalars in `state` ([`CgSlot`]). Neither waits for the device, and both are deterministic.
 ///
@@ -113,9 +113,9 @@ impl<T: Scalar, B: VectorOps> Copy for Inverse<'_, T, B> {}
 /// interleaved (entry i of system j at i * k + j), their states one behind the other; an inverse that is a diagonal is
 /// the same for all. Each system has its own alpha, beta and status, and what is said below of one holds for each:
 /// where one has ended, the others go on.
-pub trait KrylovSteps: VectorOps + Conversions {
-    /// The most iterations that [`KrylovSteps::csr_cg_burst`] does in a call; 0 where it declines every matrix.
-    const CG_BURST: usize = 0;
+pub trait KrylovSteps: VectorOps {
+    /// The most iterations that [`KrylovSteps::csr_persistent_cg`] does in a call; 0 where it declines every matrix.
+    const PERSISTENT_ITERATIONS: usize = 0;
 
     /// alpha = rho / p.q; r -= alpha q; r.r to the state, and r.z to `rz` for an identity or diagonal inverse.
     ///
@@ -159,42 +159,14 @@ pub trait KrylovSteps: VectorOps + Conversions {
         state: &mut Self::Slice<T::Real>,
     ) -> Result<()>;
 
-    /// `inverse[i]` = 1 / a_ii for a square matrix, and `rounded[i]` the same in single precision, unless `rounded` is
-    /// empty. `found[0]` becomes the first row whose diagonal entry is missing, not positive, not finite, not real, or
-    /// has no finite reciprocal, and `u32::MAX` where there is none; in a bad row, `inverse[i]` is the entry's real
-    /// part, 0 where it is missing. `found[1]` becomes a row whose entry of `inverse` differs from that of row 0, and
-    /// `u32::MAX` where all are equal; `found[2]` a row where `rounded` is zero, subnormal or not finite, and
-    /// `u32::MAX` where there is none.
-    ///
-    /// # Errors
-    /// On different lengths, or when the device fails.
-    fn csr_inverse_diagonal<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        inverse: &mut Self::Slice<T::Real>,
-        rounded: &mut Self::Slice<f32>,
-        found: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
-    /// How far a square matrix is from its transpose: `found` becomes the largest |a_ij|, |a_ij - a_ji| and
-    /// |a_ij - conj(a_ji)|, three reals. An entry that is not stored is zero, and NaN counts for nothing.
-    ///
-    /// # Errors
-    /// On a buffer of another length, or when the device fails.
-    fn csr_symmetry<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        found: &mut Self::Slice<T::Real>,
-    ) -> Result<()>;
-
-    /// Whether [`KrylovSteps::csr_cg_burst`] is likely to take a matrix of this size, values of type `V`: then no other
-    /// format can be as fast. The provided method says no.
-    fn cg_bursts<V: Widen<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {
+    /// Whether [`KrylovSteps::csr_persistent_cg`] is likely to take a matrix of this size, values of type `V`: then no
+    /// other format can be as fast. The provided method says no.
+    fn cg_persists<V: Widen<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {
         false
     }
 
-    /// Whether [`KrylovSteps::sell_cg_burst`] is likely to take a matrix of this size and to be the fastest way. The
-    /// provided method says no.
+    /// Whether [`KrylovSteps::sell_persistent_cg`] is likely to take a matrix of this size and to be the fastest way.
+    /// The provided method says no.
     fn cg_streams<V: Widen<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {
         false
     }
@@ -205,24 +177,24 @@ pub trait KrylovSteps: VectorOps + Conversions {
     ///
     /// # Errors
     /// On different lengths, without memory, or when the device fails.
-    fn csr_cg_burst<V: Widen<T>, T: Scalar>(
+    fn csr_persistent_cg<V: Widen<T>, T: Scalar>(
         &self,
         _a: CsrParts<'_, V, Self>,
         _derived: &Derived,
-        _burst: CgBurst<'_, T, Self>,
+        _work: PersistentIterations<'_, T, Self>,
     ) -> Result<bool> {
         Ok(false)
     }
 
-    /// As [`KrylovSteps::csr_cg_burst`], A in SELL-C-sigma: for systems whose vectors a backend can keep beside its
-    /// processors while the matrix streams past. The provided method always declines.
+    /// As [`KrylovSteps::csr_persistent_cg`], A in SELL-C-sigma: for systems whose vectors a backend can keep beside
+    /// its processors while the matrix streams past. The provided method always declines.
     ///
     /// # Errors
-    /// As [`KrylovSteps::csr_cg_burst`].
-    fn sell_cg_burst<V: Widen<T>, T: Scalar>(
+    /// As [`KrylovSteps::csr_persistent_cg`].
+    fn sell_persistent_cg<V: Widen<T>, T: Scalar>(
         &self,
         _a: SellParts<'_, V, Self>,
-        _burst: CgBurst<'_, T, Self>,
+        _work: PersistentIterations<'_, T, Self>,
     ) -> Result<bool> {
         Ok(false)
     }

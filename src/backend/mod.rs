@@ -1,20 +1,21 @@
 //! The seam: where data lives and where kernels run.
 //!
 //! [`Backend`] owns memory and order of execution. What a backend can compute is told by capability traits, each of
-//! them one room: [`Primitives`] (reduce, scan, sort, merge), [`RunSums`] (the same sums
-//! with new values), [`VectorOps`] (dot, fused updates), [`Products`] (one
-//! per storage layout), [`Conversions`] (between layouts), [`KrylovSteps`] (the fused steps of an iteration),
+//! them one room: [`Primitives`] (reduce, scan, sort, merge), [`RunSums`] (the same sums with new values),
+//! [`VectorOps`] (dot, fused updates: all that a Krylov method asks for), [`KrylovSteps`] (the fused steps of conjugate
+//! gradients), [`Products`] (one per storage layout), [`Conversions`] (between layouts), [`RowFacts`] (symmetry,
+//! diagonals),
 //! [`PreconditionSteps`] (dense blocks, polynomials, half the precision), [`GraphSteps`] (traversals, components,
-//! orders, colours), [`SlimSteps`] (compressing what repeats). Everything above the seam (assembly, conversions,
+//! orders, colours), [`CompressedSteps`] (compressing what repeats). Everything above the seam (assembly, conversions,
 //! orderings, solvers) is written once, against these traits, and runs wherever they are implemented.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `layout` | the storage of each matrix format as borrowed parts: the contract between `matrix` and the kernels |
-//! | `primitives`, `runs`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the capability traits |
-//! | `slim` | the compressed format: its storage, and the steps of compressing |
+//! | `primitives`, `runs`, `vector`, `product`, `convert`, `rows`, `krylov`, `precondition`, `graph` | the capability traits |
+//! | `compressed` | the compressed format: its storage, and the steps of compressing |
 //! | `scalars` | arithmetic on the scalars of a recurrence, in the backend's memory |
-//! | `burst` | many iterations in one call, and what is worked out once for a pattern |
+//! | `persistent` | many iterations in one call, and what is worked out once for a pattern |
 //! | `host` | the implementation on rayon |
 //! | `cuda` | the implementation for NVIDIA devices |
 //!
@@ -22,9 +23,9 @@
 //! an address and a length that only the device follows. So the borrow checker guards device memory as it guards host
 //! memory, and a caller passes its own buffers in and out.
 
-mod burst;
 mod coarsen;
 mod communicator;
+mod compressed;
 mod convert;
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -34,19 +35,30 @@ mod grouping;
 pub mod host;
 mod krylov;
 mod layout;
+mod model;
+mod persistent;
 mod precondition;
 mod primitives;
 mod product;
+mod rows;
 pub(crate) mod runs;
 pub(crate) mod scalars;
-mod slim;
 mod sparse;
 mod triangular;
 mod vector;
 
-pub use burst::{CgBurst, Derived};
 pub use coarsen::{CoarseningSteps, SMALLEST_LUMPED};
 pub use communicator::{Alone, Communicator, DotWith, ExchangePlan, HaloProduct, Space};
+pub(crate) use compressed::{
+    BALANCED_TILE, BASES, COMPRESSED_WINDOW, NO_ENTRY, RANGE, SECTION, STENCIL_PLACES, WIDE_COLUMNS,
+    balanced_bytes, balanced_places, base_of, code_of, ordered_by_length, wants_order,
+};
+pub use compressed::{
+    CompressedBody, CompressedColumns, CompressedParts, CompressedPlan, CompressedSteps, CompressedValues,
+    FoundKinds, GridHoles, GridMarks, GridRows, Keys, KindParts, Kinds, LongParts, LongRows, Lookup,
+    MOST_KEYS, SectionParts, SectionSizes, StencilParts, Survey, ValuesMut, WholeKinds, WindowOrder,
+    WindowOrderRef,
+};
 pub use convert::{Conversions, DiaFill, Diagonals};
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
@@ -59,25 +71,19 @@ pub use grouping::{ALIKE, GroupingSteps, MOST_OF_BLOCK, NO_GROUP, NodeState};
 pub use host::{Host, Parts};
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;
+pub use model::{CompressionRule, ProductModel};
+pub use persistent::{Derived, PersistentIterations};
 pub use precondition::{
     BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps, SMALL_DIAGONAL, WithProduct,
 };
 pub use primitives::{Order, Primitives, Scan};
-pub use product::{Gemv, Op, Products};
+pub use product::{Gemv, Op, Products, Transposable};
+pub use rows::RowFacts;
 pub use runs::{
     AscendingRuns, BUCKET_TILE, MOST_BUCKETS, RUN_TILE, RunSums, StagedRuns, TileRuns, buckets_of,
 };
 pub(crate) use runs::{bounds_at, check_bounds, run_mark, sources_at};
 pub use scalars::{ScalarLayout, ScalarProgram, Slot, Value, Writer};
-pub(crate) use slim::{
-    BASES, DEALT_TILE, NO_ENTRY, RANGE, SECTION, SLIM_WINDOW, STENCIL_PLACES, WIDE_COLUMNS, base_of, code_of,
-    dealt_bytes, dealt_places, ordered_by_length, wants_order,
-};
-pub use slim::{
-    FoundKinds, GridHoles, GridMarks, GridRows, Keys, KindParts, Kinds, LongParts, LongRows, Lookup,
-    MOST_KEYS, SectionParts, SectionSizes, SlimBody, SlimColumns, SlimParts, SlimPlan, SlimSteps, SlimValues,
-    StencilParts, Survey, ValuesMut, WholeKinds, WindowOrder, WindowOrderRef,
-};
 pub(crate) use sparse::offsets_of;
 pub use sparse::{CsrArrays, CsrPattern, SparseProducts};
 pub use triangular::{Pivots, Side, TriangleParts, TriangularSteps};
@@ -102,16 +108,9 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     type Recording<'a>: Replay;
     /// Values on their way from the backend to the caller, see [`Mailbox`].
     type Mailbox<T: Element>: Mailbox<T, Backend = Self> + 'static;
-    /// Where rows and columns of a compressed matrix are whose entries are dealt out evenly, in an order of the
-    /// backend's own ([`SlimBody::Dealt`]). A type without values where there is no such order.
-    type Dealt: Debug + Send + Sync + 'static;
-
     /// How many recorded iterations a solver should keep queued before it waits for the value that the oldest of
     /// them posted: 1 where execution is immediate.
     const QUEUE_DEPTH: usize;
-
-    /// Rows of a section of SELL where the caller does not say: on the CPU two cache lines of sums in double precision.
-    const SECTION_HEIGHT: usize = 16;
 
     /// One line for reports: `cpu (2 threads)`, `NVIDIA H200 (cuda:0)`.
     fn description(&self) -> String;

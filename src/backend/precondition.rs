@@ -1,7 +1,7 @@
 //! What preconditioners ask of a backend beyond the steps of the solvers: small dense systems, one a block or a row of
 //! the matrix, the steps of a polynomial, and vectors of half the precision.
 
-use super::{Backend, CsrParts, KrylovSteps, OffsetsRef};
+use super::{Backend, CsrParts, OffsetsRef, VectorOps};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
 
@@ -73,7 +73,7 @@ impl<T: Scalar, B: Backend> ChebyshevStep<'_, T, B> {
 pub type WithProduct<'a, T, B> = (&'a <B as Backend>::Slice<T>, &'a <B as Backend>::Slice<T>);
 
 /// Steps of preconditioners. Nothing here waits for the device, and everything is deterministic.
-pub trait PreconditionSteps: KrylovSteps {
+pub trait PreconditionSteps: VectorOps {
     /// Whether steps and products run at the speed of memory, so that the bytes which a preconditioner saves tell the
     /// time.
     const BYTES_TELL: bool = false;
@@ -90,29 +90,6 @@ pub trait PreconditionSteps: KrylovSteps {
         blocks: BlockParts<'_, Self>,
         inverses: &mut Self::Slice<T>,
         first_bad: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
-    /// `same[i]` = 1 where row i of A has the columns of row i - 1, else 0.
-    ///
-    /// # Errors
-    /// On another length, or when the device fails.
-    fn same_columns<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        same: &mut Self::Slice<u8>,
-    ) -> Result<()>;
-
-    /// `d[i]` = 1 / the real part of a_ii, or its magnitude where the result has to be `positive`. Where that entry is
-    /// missing, or below [`SMALL_DIAGONAL`] of the norm of row i, so that it says nothing, the norm stands for it, and 1
-    /// for a row of zeros.
-    ///
-    /// # Errors
-    /// On another length, or when the device fails.
-    fn row_inverses<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        positive: bool,
-        d: &mut Self::Slice<T::Real>,
     ) -> Result<()>;
 
     /// z = M r for a block-diagonal M.

@@ -1,10 +1,10 @@
 //! What a backend multiplies: one product a storage layout, always y = alpha op(A) x + beta y.
 
 use super::{
-    Backend, ChebyshevStep, CooParts, CsrParts, DiaParts, EllParts, JdsParts, SellParts, SlimParts, VectorOps,
+    Backend, ChebyshevStep, CompressedParts, CompressedSteps, Conversions, CooParts, CsrParts, DiaParts,
+    EllParts, JdsParts, ProductModel, SellParts, VectorOps,
 };
 use crate::error::{Error, Result};
-use crate::matrix::{ProductModel, Transposable};
 use crate::scalar::{Scalar, Widen};
 
 /// Which form of A a product applies.
@@ -70,7 +70,7 @@ impl<'a, T: Scalar, B: Backend> Gemv<'a, T, B> {
 /// Products with stored matrices. Padding is never multiplied. Sizes are checked by the callers in `matrix`.
 ///
 /// Every backend has CSR. The provided methods say that the backend has no kernel for a layout yet.
-pub trait Products: VectorOps {
+pub trait Products: VectorOps + CompressedSteps {
     /// r = scale (b - A x), each element as if computed in twice the precision of `T` and rounded once. A restart needs
     /// it: where b - A x cancels, working precision leaves too few digits to improve x. Sizes are checked by the
     /// caller.
@@ -237,22 +237,22 @@ pub trait Products: VectorOps {
     ///
     /// # Errors
     /// Where the backend has no kernel, or when the device fails.
-    fn slim<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed<V: Scalar + Widen<T>, T: Scalar>(
         &self,
-        _a: SlimParts<'_, V, Self>,
+        _a: CompressedParts<'_, V, Self>,
         _gemv: Gemv<'_, T, Self>,
     ) -> Result<()> {
-        self.no_kernel("format slim")
+        self.no_kernel("format compressed")
     }
 
     /// y = A x and `xy` = x.y (conjugating x) for a square A in the compressed format, in one pass where the backend
     /// can.
     ///
     /// # Errors
-    /// As [`Products::slim`].
-    fn slim_dot<V: Scalar + Widen<T>, T: Scalar>(
+    /// As [`Products::compressed`].
+    fn compressed_dot<V: Scalar + Widen<T>, T: Scalar>(
         &self,
-        a: SlimParts<'_, V, Self>,
+        a: CompressedParts<'_, V, Self>,
         x: &Self::Slice<T>,
         y: &mut Self::Slice<T>,
         xy: &mut Self::Slice<T>,
@@ -260,7 +260,7 @@ pub trait Products: VectorOps {
     where
         Self: VectorOps,
     {
-        self.slim(a, Gemv::plain(x, y))?;
+        self.compressed(a, Gemv::plain(x, y))?;
         self.dot(x, y, xy)
     }
 
@@ -270,9 +270,9 @@ pub trait Products: VectorOps {
     ///
     /// # Errors
     /// When the device fails. Sizes are checked by the caller.
-    fn slim_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
         &self,
-        _a: SlimParts<'_, V, Self>,
+        _a: CompressedParts<'_, V, Self>,
         _step: ChebyshevStep<'_, T, Self>,
         _z: &Self::Slice<T>,
     ) -> Result<bool> {
@@ -292,4 +292,19 @@ pub trait Products: VectorOps {
     fn no_kernel(&self, what: &str) -> Result<()> {
         Err(Error::Unsupported(format!("{what} on {}; use format csr, or the cpu", self.description())))
     }
+}
+
+/// A matrix of which a transposed copy can be made, for backends whose products with A^T go through one
+/// ([`Products::transposed_copy`]).
+pub trait Transposable<B: Backend> {
+    /// What the copy is stored in.
+    type Copy;
+
+    /// The transpose.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    fn transposed(&self, backend: &B) -> Result<Self::Copy>
+    where
+        B: Conversions;
 }

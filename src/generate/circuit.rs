@@ -1,9 +1,9 @@
 //! Modified nodal analysis of random circuits.
 
-use super::random::Random;
 use super::rows::{by_entries, unknowns};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
+use crate::random::Random;
 
 /// Nodes for each voltage source.
 const NODES_A_SOURCE: usize = 24;

@@ -1,9 +1,9 @@
 //! Diffusion whose coefficient jumps from block to block, and diffusion with convection.
 
 use super::grid::{Star, check_positive, star_matrix};
-use super::random::Random;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
+use crate::random::Random;
 
 /// -div(k grad u) on a box of cells (a size of 1 leaves that dimension out), cell-centred finite volumes: the flux
 /// between two cells uses the harmonic mean of their k, and u = 0 on the whole boundary, half a cell away (Wesseling,

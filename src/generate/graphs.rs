@@ -1,10 +1,10 @@
 //! R-MAT graphs and random rows.
 
-use super::random::Random;
 use super::rows::{by_keys, by_rows, unknowns};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
+use crate::random::Random;
 use rayon::slice::ParallelSliceMut;
 use std::fmt;
 use std::str::FromStr;

@@ -1,10 +1,10 @@
 //! Saddle points: quadratic programs and Stokes flow.
 
 use super::grid::{check_positive, point};
-use super::random::Random;
 use super::rows::{by_entries, by_rows, unknowns};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
+use crate::random::Random;
 
 /// The system of an interior-point step for a random sparse convex quadratic program: minimise 1/2 x^T H x + c^T x
 /// under A x = b, x >= 0 (Nocedal and Wright, "Numerical Optimization", 2nd ed., section 16.6).

@@ -1,9 +1,9 @@
 //! Wathen's matrix.
 
-use super::random::Random;
 use super::rows::{by_rows, unknowns};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
+use crate::random::Random;
 
 /// 45 times the mass matrix of the 8-node serendipity element.
 const ELEMENT: [[f64; 8]; 8] = [

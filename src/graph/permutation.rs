@@ -2,9 +2,9 @@
 
 use crate::backend::{Backend, GraphSteps, Host};
 use crate::error::{Error, Result};
-use crate::generate::Random;
 use crate::parallel::prelude::*;
 use crate::parallel::rows::PARALLEL_FROM;
+use crate::random::Random;
 use crate::scalar::Element;
 
 /// A renumbering of rows: old number to new number and back. As a matrix P, (P x)_new = x_old, and P A P^T is the

@@ -31,7 +31,7 @@ use super::driver::Krylov;
 use super::method::{Aim, Method, Room, System, Vectors, lengthen};
 use super::units::Units;
 use super::{Outcome, SolveOptions};
-use crate::backend::{CgBurst, CgSlot, CgStatus, Inverse, KrylovSteps, Mailbox, Slot, Space};
+use crate::backend::{CgSlot, CgStatus, Inverse, KrylovSteps, Mailbox, PersistentIterations, Slot, Space};
 use crate::error::Result;
 use crate::operator::LinearOperator;
 use crate::precondition::Preconditioner;
@@ -111,7 +111,7 @@ impl<T: Scalar, B: KrylovSteps> ConjugateGradients<T, B> {
     /// # Errors
     /// Without memory.
     pub fn new(backend: &B, n: usize) -> Result<Self> {
-        let len = B::CG_BURST * CgSlot::MESSAGE;
+        let len = B::PERSISTENT_ITERATIONS * CgSlot::MESSAGE;
         let calls = if len == 0 {
             None
         } else {
@@ -206,13 +206,16 @@ impl<T: Scalar, B: KrylovSteps> Method<T, B> for ConjugateGradients<T, B> {
         loop {
             while goes_on && queued < CALLS_AHEAD {
                 let ahead: usize = counts[..queued].iter().sum();
-                let count = B::CG_BURST.min(left.saturating_sub(done + ahead));
+                let count = B::PERSISTENT_ITERATIONS.min(left.saturating_sub(done + ahead));
                 if count == 0 {
                     break;
                 }
                 let (r, p, x, q) = (&mut *work.r, &mut *work.p, &mut *work.x, &mut *work.q);
                 let (state, messages) = (&mut *work.state, &mut *calls.device);
-                if !a.cg_burst(backend, CgBurst { inverse, count, r, p, x, q, state, messages })? {
+                if !a.persistent_iterations(
+                    backend,
+                    PersistentIterations { inverse, count, r, p, x, q, state, messages },
+                )? {
                     return Ok(false);
                 }
                 calls.mailbox.post(backend, &calls.device)?;

@@ -129,7 +129,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
     /// `observer(iteration, residual norm)` sees the recurrence's residual at the start and after each iteration, and
     /// can stop the solve; the report's residual is b - A x computed anew. The observer is at most
     /// [`Backend::QUEUE_DEPTH`] times [`VectorOps::RECORDED`] iterations late; where the backend does many iterations
-    /// of a small system at once, twice [`KrylovSteps::CG_BURST`].
+    /// of a small system at once, twice [`KrylovSteps::PERSISTENT_ITERATIONS`].
     ///
     /// An infinite or NaN b or starting vector leaves x as it was. b = 0 gives x = 0.
     ///
@@ -137,7 +137,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
     /// On sizes that do not fit, without memory for what the preconditioner needs, or when the device fails.
     ///
     /// [`Backend::QUEUE_DEPTH`]: crate::Backend::QUEUE_DEPTH
-    /// [`KrylovSteps::CG_BURST`]: crate::backend::KrylovSteps::CG_BURST
+    /// [`KrylovSteps::PERSISTENT_ITERATIONS`]: crate::backend::KrylovSteps::PERSISTENT_ITERATIONS
     pub fn solve<A, P>(
         &mut self,
         a: &A,

@@ -16,8 +16,8 @@
 //! has many solutions gets the one of least norm. The preconditioner is M^-1 = D, applied on the right: LSMR solves
 //! min ||b - A D y||, x = D y, so D must be Hermitian; a diagonal D scales the columns.
 //!
-//! u and v are kept as beta u and alpha v. An iteration moves the matrix twice, and 5 vectors as long as b and 11 as long
-//! as x.
+//! u and v are kept as beta u and alpha v. An iteration moves the matrix twice, and 5 vectors as long as b and 11 as
+//! long as x.
 
 use super::SolveOptions;
 use super::driver::Krylov;

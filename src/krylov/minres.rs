@@ -13,7 +13,8 @@
 //! ```
 //!
 //! C. C. Paige and M. A. Saunders, Solution of sparse indefinite systems of linear equations, SIAM J. Numer. Anal. 12
-//! (1975); H. C. Elman, D. J. Silvester and A. J. Wathen, Finite Elements and Fast Iterative Solvers, 2nd ed., algorithm
+//! (1975); H. C. Elman, D. J. Silvester and A. J. Wathen, Finite Elements and Fast Iterative Solvers, 2nd ed.,
+//! algorithm
 //! 4.1. Singular systems that are consistent are solved as well.
 //!
 //! | pass | vectors in | out |

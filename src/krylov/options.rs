@@ -42,8 +42,9 @@ impl SolveOptions {
     }
 
     /// How many iterations may pass without a new smallest residual before the solve counts as stagnated. Default:
-    /// 5 n for n unknowns, at least 200 and at most 10 000. A device that iterates in bursts
-    /// ([`CG_BURST`](crate::backend::KrylovSteps::CG_BURST)) notices it at the end of one, and one more may be queued.
+    /// 5 n for n unknowns, at least 200 and at most 10 000. A device with persistent iterations
+    /// ([`PERSISTENT_ITERATIONS`](crate::backend::KrylovSteps::PERSISTENT_ITERATIONS)) notices it at the end of a
+    /// launch, and one more may be queued.
     #[must_use]
     pub fn stagnation_window(mut self, iterations: usize) -> Self {
         self.stagnation_window = Some(iterations);
@@ -67,8 +68,8 @@ impl SolveOptions {
         (self.threshold_of_one::<T>() * b_norm).max(self.absolute)
     }
 
-    /// What ||A^H r|| may be beside ||A|| ||r|| for x to be called a least-squares solution: a hundredth of the relative
-    /// tolerance.
+    /// What ||A^H r|| may be beside ||A|| ||r|| for x to be called a least-squares solution: a hundredth of the
+    /// relative tolerance.
     pub(super) fn least_squares_tolerance<T: Scalar>(&self) -> f64 {
         1e-2 * self.threshold_of_one::<T>()
     }

@@ -14,7 +14,7 @@
 use super::method::System;
 use super::units::Units;
 use super::{Cg, Outcome, Report, SolveOptions, check_sizes};
-use crate::backend::{PreconditionSteps, Space};
+use crate::backend::{KrylovSteps, PreconditionSteps, Space};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
 use crate::precondition::{Identity, Preconditioner};
@@ -30,7 +30,7 @@ const INNER: f64 = 1e-4;
 const PROGRESS: f64 = 0.5;
 
 /// A solver for n unknowns with values of type `T`, the inner one with `T::Narrow`. Keep it, and solve many times.
-pub struct Refinement<T: Scalar, B: PreconditionSteps> {
+pub struct Refinement<T: Scalar, B: KrylovSteps + PreconditionSteps> {
     space: Space<B>,
     options: SolveOptions,
     inner: Cg<T::Narrow, B>,
@@ -43,13 +43,13 @@ pub struct Refinement<T: Scalar, B: PreconditionSteps> {
     iterating: Duration,
 }
 
-impl<T: Scalar, B: PreconditionSteps> std::fmt::Debug for Refinement<T, B> {
+impl<T: Scalar, B: KrylovSteps + PreconditionSteps> std::fmt::Debug for Refinement<T, B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Refinement of {} unknowns on {}", B::len(&*self.r), self.space.backend().description())
     }
 }
 
-impl<T: Scalar, B: PreconditionSteps> Refinement<T, B> {
+impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
     /// A solver for `n` unknowns: 2 n scalars and 6 n of half the width.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! One pattern, many sets of values, many right-hand sides.
 
 use super::{Cg, MultiCg, Report, SolveOptions, count_systems};
-use crate::backend::{KrylovSteps, Products};
+use crate::backend::{Conversions, KrylovSteps, Products, RowFacts};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::precondition::Jacobi;
@@ -46,7 +46,7 @@ impl<T: Scalar, B: KrylovSteps> fmt::Debug for WarmCg<T, B> {
     }
 }
 
-impl<T: Scalar, B: KrylovSteps + Products> WarmCg<T, B> {
+impl<T: Scalar, B: KrylovSteps + Products + Conversions + RowFacts> WarmCg<T, B> {
     /// A solver for the pattern of `a`, with its values to begin with.
     ///
     /// # Errors

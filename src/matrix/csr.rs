@@ -148,6 +148,21 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         B::len(&*self.values)
     }
 
+    /// [`Csr::rows`], by the name that it has in other crates.
+    pub fn nrows(&self) -> usize {
+        self.rows()
+    }
+
+    /// [`Csr::columns`], by the name that it has in other crates.
+    pub fn ncols(&self) -> usize {
+        self.columns()
+    }
+
+    /// [`Csr::nonzeros`], by the name that it has in other crates.
+    pub fn nnz(&self) -> usize {
+        self.nonzeros()
+    }
+
     /// Bytes of the three arrays.
     pub fn storage_bytes(&self) -> usize {
         self.offsets.as_ref().bytes() + self.nonzeros() * (size_of::<u32>() + size_of::<V>())

@@ -1,12 +1,11 @@
 //! Reading and building CSR matrices on the host, entry by entry.
 
-use super::{Csr, Triplets};
-use crate::assemble;
+use super::Csr;
 use crate::backend::{Host, OffsetsRef, with_offsets};
 use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
-use std::ops::Range;
+use std::ops::{Mul, Range};
 
 impl<V: Scalar> Csr<V, Host> {
     /// The identity of order `n`.
@@ -25,14 +24,6 @@ impl<V: Scalar> Csr<V, Host> {
         let n = values.len();
         super::triplets::check_dimensions(n, n)?;
         Self::from_parts(n, n, (0..=n).collect(), (0..n).map(|j| j as u32).collect(), values)
-    }
-
-    /// From triplets in any order; entries at the same place add up ([`assemble`](crate::assemble) has more choices).
-    ///
-    /// # Errors
-    /// Without memory.
-    pub fn from_triplets(triplets: Triplets<V>) -> Result<Self> {
-        assemble::to_csr(&Host, triplets)
     }
 
     /// Where the entries of row `i` are.
@@ -143,5 +134,27 @@ impl<V: Scalar> PartialEq for Csr<V, Host> {
             && offsets
             && a.indices == b.indices
             && a.values == b.values
+    }
+}
+
+/// A x as a new vector; [`Csr::product`] writes into one that is there.
+///
+/// ```
+/// let a = residua::generate::poisson2d(3, 1)?;
+/// let x = vec![1.0, 2.0, 3.0];
+/// assert_eq!(&a * &x, [2.0, 4.0, 10.0]);
+/// # Ok::<(), residua::Error>(())
+/// ```
+impl<V: Scalar, X: AsRef<[V]> + ?Sized> Mul<&X> for &Csr<V, Host> {
+    type Output = Vec<V>;
+
+    /// # Panics
+    /// Where x has not as many entries as A has columns.
+    fn mul(self, x: &X) -> Vec<V> {
+        let x = x.as_ref();
+        assert_eq!(x.len(), self.columns(), "length of x, and columns of A");
+        let mut y = vec![V::zero(); self.rows()];
+        self.product(&Host, V::one(), x, V::zero(), &mut y).expect("vectors of the right length");
+        y
     }
 }

@@ -3,7 +3,7 @@
 use super::lengths::RowLengths;
 use super::sparse::SparseMatrix;
 use super::storage::Storage;
-use super::{Coo, Csc, Csr, Dia, Ell, Hybrid, Jds, Sell, Slim};
+use super::{Compressed, Coo, Csc, Csr, Dia, Ell, Hybrid, Jds, Sell};
 use crate::backend::{Conversions, Products};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
@@ -84,7 +84,7 @@ table! {
     Jds: "rows of many lengths, without padding; y is written out of order",
     Sell: "rows of like length within a neighbourhood: wide loads without much padding",
     Dia: "entries on few diagonals (grids): no columns are stored",
-    Slim: "rows or distances that repeat, or values of few digits: whatever repeats is stored once, and no bit is lost",
+    Compressed: "rows or distances that repeat, or values of few digits: whatever repeats is stored once, and no bit is lost",
 }
 
 /// The format of that name.

@@ -1,6 +1,7 @@
 //! Storage formats of sparse matrices.
 
 mod choose;
+mod compressed;
 mod coo;
 mod csc;
 mod csr;
@@ -16,17 +17,17 @@ mod lengths;
 mod multiply;
 mod narrow;
 mod sell;
-mod slim;
 mod sparse;
 mod stencil;
 mod storage;
 mod transposed;
 mod triplets;
 
+pub use crate::backend::{CompressionRule, ProductModel, Transposable};
 pub use choose::{
-    Advice, Basis, Choice, ChoiceOptions, ChoiceReport, Compressed, ProductModel, Traits, Trial, Variety,
-    advise, choose,
+    Advice, Basis, Choice, ChoiceOptions, ChoiceReport, Traits, Trial, Variety, advise, choose,
 };
+pub use compressed::{Compressed, CompressedOptions};
 pub use coo::Coo;
 pub use csc::Csc;
 pub use csr::Csr;
@@ -38,8 +39,6 @@ pub use jds::Jds;
 pub use lengths::{RowLengths, RowStatistics};
 pub use multiply::{TripleProduct, add, multiply, multiply_again};
 pub use sell::Sell;
-pub use slim::{Slim, SlimOptions};
 pub use sparse::SparseMatrix;
 pub use storage::{FREE_PADDING, MOST_PADDING, Storage};
-pub use transposed::Transposable;
 pub use triplets::Triplets;

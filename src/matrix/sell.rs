@@ -124,12 +124,14 @@ const WINDOW: usize = 1024;
 /// The most rows of a section or window: places of a section are then numbers that do not overflow.
 const TALLEST: usize = 1 << 31;
 
+impl<V: Scalar, B: Conversions> Sell<V, B> {
+    /// C where the caller does not say: what suits the backend.
+    pub const HEIGHT: usize = B::SECTION_HEIGHT;
+}
+
 impl<V: Scalar, B: Backend> Sell<V, B> {
     /// The format's name.
     pub const NAME: &'static str = "sell";
-
-    /// C where the caller does not say: what suits the backend.
-    pub const HEIGHT: usize = B::SECTION_HEIGHT;
 
     /// Sigma where the caller does not say and rows are of different lengths.
     pub const WINDOW: usize = WINDOW;
@@ -188,7 +190,10 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
 
     product_op!(sell; transposed);
 
-    pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
+    pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage
+    where
+        B: Conversions,
+    {
         let nonzeros = lengths.nonzeros();
         match Plan::usual(&Host, lengths.as_slice().to_vec(), nonzeros, Self::HEIGHT) {
             Ok(plan) => plan.storage(nonzeros, Self::HEIGHT, value),

@@ -1,8 +1,9 @@
 //! What all stored matrices have in common: [`SparseMatrix`], and how each is an operator.
 
-use super::{Coo, Csc, Csr, Dia, Ell, Hybrid, Jds, Sell, Slim};
+use super::{Compressed, Coo, Csc, Csr, Dia, Ell, Hybrid, Jds, Sell};
 use crate::backend::{
-    Backend, CgBurst, ChebyshevStep, Conversions, KrylovSteps, Op, PreconditionSteps, Products, VectorOps,
+    Backend, ChebyshevStep, CompressedSteps, Conversions, KrylovSteps, Op, PersistentIterations,
+    PreconditionSteps, Products, VectorOps,
 };
 use crate::error::{Error, Result};
 use crate::operator::{ChebyshevProduct, LinearOperator, PersistentCg};
@@ -129,12 +130,12 @@ macro_rules! stored {
         }
     )*};
 }
-stored!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Dia, Slim);
+stored!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Dia, Compressed);
 
 /// `ell f64 4 x 4, 7 nonzeros, 1 padded`.
 macro_rules! debug {
-    ($($name:ident),*) => {$(
-        impl<V: Scalar, B: Backend> Debug for $name<V, B> {
+    ($($name:ident: $backend:ident),*) => {$(
+        impl<V: Scalar, B: $backend> Debug for $name<V, B> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let (rows, columns, nonzeros) = (self.rows(), self.columns(), self.nonzeros());
                 write!(f, "{} {} {rows} x {columns}, {nonzeros} nonzeros", Self::NAME, V::NAME)?;
@@ -146,12 +147,12 @@ macro_rules! debug {
         }
     )*};
 }
-debug!(Csr, Coo, Csc, Ell, Hybrid, Jds, Sell, Dia, Slim);
+debug!(Csr: Backend, Coo: Backend, Csc: Backend, Ell: Backend, Hybrid: Backend, Jds: Backend, Sell: Backend, Dia: Backend, Compressed: CompressedSteps);
 
 /// [`LinearOperator`] by a type's own methods: as CSR it is `stored` or must be `converted`; `fused` is its product
-/// fused with x.y, where the seam has one; `burst` the way to do several iterations at once, where it has one, and what
-/// it keeps with the matrix; `block` the fused product with several vectors; `chebyshev` the product fused with a step
-/// of that iteration.
+/// fused with x.y, where the seam has one; `persistent` the way to do several iterations at once, where it has one, and
+/// what it keeps with the matrix; `block` the fused product with several vectors; `chebyshev` the product fused with a
+/// step of that iteration.
 macro_rules! operator {
     (@csr stored $a:ident $backend:ident) => {
         $a
@@ -159,13 +160,13 @@ macro_rules! operator {
     (@csr converted $a:ident $backend:ident) => {
         &$a.to_csr($backend)?
     };
-    (@read Slim $a:ident) => {
+    (@read Compressed $a:ident) => {
         $a.read_bytes()
     };
     (@read $format:ident $a:ident) => {
         $a.storage_bytes()
     };
-    ($name:ident, $csr:ident $(, $fused:ident $(, $burst:ident($($kept:ident)?) $(, $block:ident)?)?)? $(; $chebyshev:ident)?) => {
+    ($name:ident, $csr:ident $(, $fused:ident $(, $persistent:ident($($kept:ident)?) $(, $block:ident)?)?)? $(; $chebyshev:ident)?) => {
         impl<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions> LinearOperator<T, B> for $name<V, B> {
             fn rows(&self) -> usize {
                 $name::rows(self)
@@ -217,7 +218,7 @@ macro_rules! operator {
                 B: KrylovSteps,
             {
                 // The steps that are meant: where they have another name, this does not compile.
-                let _ = B::$burst::<V, T>;
+                let _ = B::$persistent::<V, T>;
                 Some(self)
             })?)?
 
@@ -268,10 +269,10 @@ macro_rules! operator {
         }
 
         $($(impl<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions + KrylovSteps> PersistentCg<T, B> for $name<V, B> {
-            fn cg_burst(&self, backend: &B, burst: CgBurst<'_, T, B>) -> Result<bool> {
+            fn persistent_iterations(&self, backend: &B, work: PersistentIterations<'_, T, B>) -> Result<bool> {
                 Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
-                Error::check_dimension("length of r", self.rows(), B::len(burst.r))?;
-                backend.$burst(self.parts(), $(self.$kept(),)? burst)
+                Error::check_dimension("length of r", self.rows(), B::len(work.r))?;
+                backend.$persistent(self.parts(), $(self.$kept(),)? work)
             }
         })?)?
 
@@ -290,12 +291,12 @@ macro_rules! operator {
         })?
     };
 }
-operator!(Csr, stored, csr_dot, csr_cg_burst(derived), csr_block_dot);
+operator!(Csr, stored, csr_dot, csr_persistent_cg(derived), csr_block_dot);
 operator!(Coo, converted);
 operator!(Csc, converted);
 operator!(Ell, converted);
 operator!(Hybrid, converted);
 operator!(Jds, converted);
-operator!(Sell, converted, sell_dot, sell_cg_burst());
+operator!(Sell, converted, sell_dot, sell_persistent_cg());
 operator!(Dia, converted, dia_dot);
-operator!(Slim, converted, slim_dot; slim_chebyshev);
+operator!(Compressed, converted, compressed_dot; compressed_chebyshev);

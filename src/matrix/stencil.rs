@@ -1,7 +1,7 @@
 //! Kinds of rows as parts of one stencil.
 
 use crate::backend::{
-    Backend, GridHoles, GridMarks, GridRows, STENCIL_PLACES, SlimSteps, StencilParts, WholeKinds,
+    Backend, CompressedSteps, GridHoles, GridMarks, GridRows, STENCIL_PLACES, StencilParts, WholeKinds,
 };
 use crate::error::Result;
 use crate::scalar::Scalar;
@@ -36,7 +36,7 @@ struct Shape<V> {
     whole: Option<u8>,
 }
 
-impl<V: Scalar, B: SlimSteps> Stencil<V, B> {
+impl<V: Scalar, B: CompressedSteps> Stencil<V, B> {
     /// The stencil of the kinds of a matrix with so many columns, given the kind of each row, how long each kind is,
     /// and the distances and values of all; `None` where they are not parts of one.
     pub(super) fn of(
@@ -53,14 +53,14 @@ impl<V: Scalar, B: SlimSteps> Stencil<V, B> {
         let places_of = backend.upload(places_of)?;
         let mut of = Self { shape, places_of, grid: None, holes: None };
         if let Some(grid) = of.shape.grid(B::len(kind_of), columns) {
-            let rows = backend.slim_is_grid(kind_of, &of.places_of, of.shape.places, grid)?;
+            let rows = backend.compressed_is_grid(kind_of, &of.places_of, of.shape.places, grid)?;
             of.grid = (rows != GridRows::Others).then_some(grid);
             if let GridRows::Holes(listed) = rows {
                 let places = of.shape.places;
                 // Products with complex numbers go by kinds.
                 let marks = match V::COMPLEX {
                     true => None,
-                    false => backend.slim_marks(kind_of, &of.places_of, places, grid, listed)?,
+                    false => backend.compressed_marks(kind_of, &of.places_of, places, grid, listed)?,
                 };
                 of.holes = Some(Holes { whole, marks });
             }

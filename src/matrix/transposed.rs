@@ -1,25 +1,10 @@
 //! The copy that products with A^T go through on a device.
 
-use super::{Coo, Csr, Ell, Hybrid, Jds, Sell, Slim};
-use crate::backend::{Backend, Conversions, Op, Products};
+use super::{Compressed, Coo, Csr, Ell, Hybrid, Jds, Sell};
+use crate::backend::{Backend, CompressedSteps, Conversions, Op, Products, Transposable};
 use crate::error::Result;
 use crate::scalar::Scalar;
 use std::sync::OnceLock;
-
-/// A matrix of which a transposed copy can be made, for backends whose products with A^T go through one
-/// ([`Products::transposed_copy`]).
-pub trait Transposable<B: Backend> {
-    /// What the copy is stored in.
-    type Copy;
-
-    /// The transpose.
-    ///
-    /// # Errors
-    /// On too little memory, or when the device fails.
-    fn transposed(&self, backend: &B) -> Result<Self::Copy>
-    where
-        B: Conversions;
-}
 
 impl<V: Scalar, B: Backend> Transposable<B> for Csr<V, B> {
     type Copy = Self;
@@ -32,14 +17,14 @@ impl<V: Scalar, B: Backend> Transposable<B> for Csr<V, B> {
     }
 }
 
-impl<V: Scalar, B: Backend> Transposable<B> for Slim<V, B> {
+impl<V: Scalar, B: CompressedSteps> Transposable<B> for Compressed<V, B> {
     type Copy = Self;
 
     fn transposed(&self, backend: &B) -> Result<Self>
     where
         B: Conversions,
     {
-        Slim::from_csr(backend, &self.to_csr(backend)?.transpose(backend)?)
+        Compressed::from_csr(backend, &self.to_csr(backend)?.transpose(backend)?)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The cycle through the levels, on any backend.
 
+use super::MultigridBackend;
 use super::smoother::{Smoother, residual};
-use crate::backend::{Grid, GridSteps, PreconditionSteps, Products};
+use crate::backend::Grid;
 use crate::error::Result;
 use crate::matrix::{Csr, SparseMatrix};
 use crate::scalar::Scalar;
@@ -17,7 +18,7 @@ pub(super) type LevelMatrix<T, B> = dyn SparseMatrix<T, B>;
 
 /// A level that has a coarser one below it.
 #[derive(Debug)]
-pub(super) struct Level<T: Scalar, B: PreconditionSteps + Products> {
+pub(super) struct Level<T: Scalar, B: MultigridBackend> {
     pub(super) a: Box<LevelMatrix<T, B>>,
     pub(super) smoother: Smoother<T, B>,
     pub(super) transfer: Transfer<T, B>,
@@ -27,14 +28,14 @@ pub(super) struct Level<T: Scalar, B: PreconditionSteps + Products> {
 
 /// The way between a level and the next.
 #[derive(Debug)]
-pub(super) enum Transfer<T: Scalar, B: PreconditionSteps> {
+pub(super) enum Transfer<T: Scalar, B: MultigridBackend> {
     /// P, and its conjugate transpose.
     Matrices { prolongation: Csr<T, B>, restriction: Csr<T, B> },
     /// Each box of 2 x 2 x 2 points of this grid is a point of the next.
     Boxes(Grid),
 }
 
-impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Transfer<T, B> {
+impl<T: Scalar, B: MultigridBackend> Transfer<T, B> {
     /// Unknowns of the next level.
     fn coarse_rows(&self) -> usize {
         match self {
@@ -75,14 +76,14 @@ impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Transfer<T, B> {
 
 /// What the coarsest system is solved by.
 #[derive(Debug)]
-pub(super) enum Coarsest<T: Scalar, B: PreconditionSteps + Products> {
+pub(super) enum Coarsest<T: Scalar, B: MultigridBackend> {
     /// Its inverse, every entry of it.
     Inverse(Csr<T, B>),
     /// Smoothing alone: it is large, and could not be made smaller.
     Smoothed(Box<LevelMatrix<T, B>>, Smoother<T, B>),
 }
 
-impl<T: Scalar, B: PreconditionSteps + Products> Coarsest<T, B> {
+impl<T: Scalar, B: MultigridBackend> Coarsest<T, B> {
     fn rows(&self) -> usize {
         match self {
             Self::Inverse(inverse) => inverse.rows(),
@@ -95,14 +96,14 @@ impl<T: Scalar, B: PreconditionSteps + Products> Coarsest<T, B> {
 /// Multigrid, 2.4). The smoothings before and after are the same polynomial in D^-1 A, and the restriction is the
 /// prolongation's conjugate transpose, so that a cycle is a Hermitian operator.
 #[derive(Debug)]
-pub(super) struct Cycle<T: Scalar, B: PreconditionSteps + Products> {
+pub(super) struct Cycle<T: Scalar, B: MultigridBackend> {
     pub(super) levels: Vec<Level<T, B>>,
     pub(super) coarsest: Coarsest<T, B>,
     /// Whether two cycles for a level are weighted as Chebyshev's iteration; else each weighs one.
     pub(super) chebyshev: bool,
 }
 
-impl<T: Scalar, B: PreconditionSteps + Products + GridSteps> Cycle<T, B> {
+impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
     /// Unknowns of the finest level.
     pub(super) fn rows(&self) -> usize {
         self.levels.first().map_or_else(|| self.coarsest.rows(), |level| level.a.rows())

@@ -5,13 +5,13 @@
 //! moves little more than the matrix, on the device that holds it. What such a prolongation lacks, two cycles for the
 //! first levels make up for (`cycle`).
 
+use super::MultigridBackend;
 use super::cycle::{Coarsest, Cycle, Level, Transfer};
 use super::dense;
 use super::options::{LevelFacts, MultigridFacts, MultigridOptions};
 use super::smoother::{Scaling, Smoother};
 use crate::backend::{
-    DIA_SECTION, Grid, GridMatrix, GridSteps, Host, NEIGHBOURS, Neighbours, PreconditionSteps, Products,
-    first_place, grid_values, is_no_entry,
+    DIA_SECTION, Grid, GridMatrix, Host, NEIGHBOURS, Neighbours, first_place, grid_values, is_no_entry,
 };
 use crate::error::Result;
 use crate::matrix::{Csr, Dia};
@@ -75,7 +75,7 @@ pub(super) fn hierarchy<T, B>(
 ) -> Result<Option<(Cycle<T, B>, MultigridFacts)>>
 where
     T: Scalar,
-    B: PreconditionSteps + Products + GridSteps,
+    B: MultigridBackend,
 {
     if a.rows() <= options.coarsest_rows || a.nonzeros() > NEIGHBOURS * a.rows() {
         return Ok(None);

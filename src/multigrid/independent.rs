@@ -7,10 +7,10 @@ use crate::error::Result;
 /// those that are undecided then are left out.
 const ROUNDS: u64 = 64;
 
-/// The states of nodes, of which the members are a maximal set of `candidates`, whose flags are 1, at distance two within
-/// the graph of candidates (Kelley and Rajamanickam, Parallel, portable algorithms for distance-2 maximal independent set
-/// and graph coarsening, IPDPS 2022). In each round a node joins whose priority is the smallest among all nodes two steps
-/// away. The rounds see each other's results only, so the set does not depend on the order of work.
+/// The states of nodes, of which the members are a maximal set of `candidates`, whose flags are 1, at distance two
+/// within the graph of candidates (Kelley and Rajamanickam, Parallel, portable algorithms for distance-2 maximal
+/// independent set and graph coarsening, IPDPS 2022). In each round a node joins whose priority is the smallest among
+/// all nodes two steps away. The rounds see each other's results only, so the set does not depend on the order of work.
 pub(super) fn independent_at_distance_two<B: GroupingSteps>(
     backend: &B,
     graph: CsrPattern<'_, B>,

@@ -26,7 +26,7 @@
 //! | `dense` | the inverse of the coarsest matrix |
 //! | `cycle` | the way through the levels, on any backend |
 
-use crate::backend::{CoarseningSteps, GridSteps, PreconditionSteps, Products};
+use crate::backend::{CoarseningSteps, Conversions, GridSteps, PreconditionSteps, Products};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::precondition::{Preconditioner, Workspace};
@@ -57,6 +57,10 @@ const MOST_DENSE: usize = 1200;
 /// Steps of smoothing that stand for the solution of a coarsest system without an inverse.
 const COARSEST_STEPS: usize = 8;
 
+/// What multigrid asks of a backend: all of its levels are built and multiplied with where the matrix lies.
+pub trait MultigridBackend: Products + Conversions + PreconditionSteps + GridSteps + CoarseningSteps {}
+impl<B: Products + Conversions + PreconditionSteps + GridSteps + CoarseningSteps> MultigridBackend for B {}
+
 /// M = one cycle: for a Hermitian positive definite A, M is so too, and for others see
 /// [`MultigridOptions::real_eigenvalues`]. It owns all that it needs of A.
 ///
@@ -77,7 +81,7 @@ const COARSEST_STEPS: usize = 8;
 /// # Ok::<(), residua::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Multigrid<T: Scalar, B: PreconditionSteps + Products + CoarseningSteps> {
+pub struct Multigrid<T: Scalar, B: MultigridBackend> {
     cycle: AnyCycle<T, B>,
     plans: Vec<Plan<T, B>>,
     options: MultigridOptions,
@@ -86,12 +90,12 @@ pub struct Multigrid<T: Scalar, B: PreconditionSteps + Products + CoarseningStep
 
 /// In which precision a cycle runs.
 #[derive(Debug)]
-enum AnyCycle<T: Scalar, B: PreconditionSteps + Products> {
+enum AnyCycle<T: Scalar, B: MultigridBackend> {
     Full(Cycle<T, B>),
     Narrow(Cycle<T::Narrow, B>),
 }
 
-impl<T: Scalar, B: PreconditionSteps + Products + GridSteps + CoarseningSteps> Multigrid<T, B> {
+impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     /// A hierarchy for A, from vectors of ones.
     ///
     /// # Errors
@@ -183,10 +187,7 @@ impl<T: Scalar, B: PreconditionSteps + Products + GridSteps + CoarseningSteps> M
 }
 
 /// A copy of A, if it is square and finite.
-fn checked<T: Scalar, B: CoarseningSteps + PreconditionSteps>(
-    backend: &B,
-    a: &Csr<T, B>,
-) -> Result<Csr<T, B>> {
+fn checked<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<Csr<T, B>> {
     Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
     // One pass where the matrix lies: squares that overflow are looked at one by one.
     let mut sum = backend.zeros::<T::Real>(1)?;
@@ -200,7 +201,7 @@ fn checked<T: Scalar, B: CoarseningSteps + PreconditionSteps>(
 }
 
 /// The levels in the precision of the cycle.
-fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products + GridSteps + CoarseningSteps>(
+fn moved<T: Scalar, S: Scalar, B: MultigridBackend>(
     backend: &B,
     levels: Vec<setup::Built<T, B>>,
     coarsest: Csr<T, B>,
@@ -238,7 +239,7 @@ fn moved<T: Scalar, S: Scalar, B: PreconditionSteps + Products + GridSteps + Coa
 }
 
 /// Smoothing on a level; 1 bounds the eigenvalues. Where nothing is said of blocks, the first level decides.
-fn smoother<T: Scalar, B: PreconditionSteps + Products + CoarseningSteps>(
+fn smoother<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
     in_blocks: &mut Option<bool>,
@@ -258,9 +259,7 @@ fn smoother<T: Scalar, B: PreconditionSteps + Products + CoarseningSteps>(
     })
 }
 
-impl<T: Scalar, B: PreconditionSteps + Products + GridSteps + CoarseningSteps> Preconditioner<T, B>
-    for Multigrid<T, B>
-{
+impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
     fn rows(&self) -> Option<usize> {
         Some(self.facts.levels[0].rows)
     }

@@ -1,7 +1,8 @@
 //! Smoothers: a few steps of Chebyshev's iteration that damp what the next level cannot represent.
 
+use super::MultigridBackend;
 use super::cycle::LevelMatrix;
-use crate::backend::{Backend, ChebyshevStep, PreconditionSteps, Products};
+use crate::backend::{Backend, ChebyshevStep};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
@@ -37,7 +38,7 @@ pub(super) struct Smoother<T: Scalar, B: Backend> {
 const ONE: f64 = 1.125;
 const TWO: [f64; 2] = [1.023_872_875_703_13, 1.264_089_053_710_85];
 
-impl<T: Scalar, B: PreconditionSteps + Products> Smoother<T, B> {
+impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
     /// `steps` steps, 1 at least, for eigenvalues up to `largest`.
     pub(super) fn new(scaling: Scaling<T, B>, steps: usize, largest: f64) -> Self {
         let by = |keep: f64, momentum: f64, step: f64| Step {
@@ -173,7 +174,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Smoother<T, B> {
 }
 
 /// t = b - A x.
-pub(super) fn residual<T: Scalar, B: PreconditionSteps + Products>(
+pub(super) fn residual<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &LevelMatrix<T, B>,
     b: &B::Slice<T>,

@@ -173,8 +173,8 @@ fn by_group(group: &[u32], count: usize) -> (Vec<usize>, Vec<u32>) {
     (starts, members)
 }
 
-/// Gram and Schmidt's orthogonalisation, modified, each vector twice (Golub and Van Loan, 5.2.8); vectors that depend on
-/// the ones before are left out.
+/// Gram and Schmidt's orthogonalisation, modified, each vector twice (Golub and Van Loan, 5.2.8); vectors that depend
+/// on the ones before are left out.
 fn orthonormal<T: Scalar>(unknowns: &[usize], near_null: &Vectors<T>) -> Basis<T> {
     let (m, k) = (unknowns.len(), near_null.count);
     let mut kept: Vec<Vec<T>> = Vec::with_capacity(k);

@@ -1,14 +1,15 @@
 //! What a solver multiplies with: anything that applies y = A x.
 
-use crate::backend::{Backend, CgBurst, ChebyshevStep, KrylovSteps, Op, PreconditionSteps, VectorOps};
+use crate::backend::{
+    Backend, ChebyshevStep, Communicator, KrylovSteps, Op, PersistentIterations, PreconditionSteps, Space,
+    VectorOps,
+};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use std::sync::Arc;
 
 mod function;
-mod spread;
 pub use function::FunctionOperator;
-pub use spread::{Spread, balanced_parts, even_parts, halo_sizes};
 
 /// A linear map from vectors of [`columns`](LinearOperator::columns) entries to vectors of
 /// [`rows`](LinearOperator::rows) entries. Stored matrices implement it, and so can a stencil that stores nothing, an
@@ -129,12 +130,12 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
 
 /// An operator with which a backend can do many iterations of conjugate gradients in one call.
 pub trait PersistentCg<T: Scalar, B: KrylovSteps>: LinearOperator<T, B> {
-    /// Enqueues several iterations at once ([`KrylovSteps::csr_cg_burst`]). Returns whether it did; an operator that
-    /// declines does so at each call.
+    /// Enqueues several iterations at once ([`KrylovSteps::csr_persistent_cg`]). Returns whether it did; an operator
+    /// that declines does so at each call.
     ///
     /// # Errors
     /// As [`LinearOperator::apply`], and without memory.
-    fn cg_burst(&self, backend: &B, burst: CgBurst<'_, T, B>) -> Result<bool>;
+    fn persistent_iterations(&self, backend: &B, work: PersistentIterations<'_, T, B>) -> Result<bool>;
 }
 
 /// An operator whose product can end in a step of Chebyshev's iteration.
@@ -240,3 +241,20 @@ macro_rules! pointer {
 pointer!(&A);
 pointer!(Box<A>);
 pointer!(Arc<A>);
+
+impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
+    /// [`LinearOperator::apply_dot`], the inner product over all parts.
+    ///
+    /// # Errors
+    /// As [`LinearOperator::apply`] and [`Space::dot`].
+    pub fn apply_dot<T: Scalar>(
+        &self,
+        a: &(impl LinearOperator<T, B> + ?Sized),
+        x: &B::Slice<T>,
+        y: &mut B::Slice<T>,
+        xy: &mut B::Slice<T>,
+    ) -> Result<()> {
+        a.apply_dot(self.backend(), x, y, xy)?;
+        self.communicator().all_sum(self.backend(), xy)
+    }
+}

@@ -6,8 +6,8 @@
 //! Beginning and ending a loop then costs a few hundred nanoseconds.
 //!
 //! ```text
-//! caller    job = parts, body | state = open | its share, then what others have left | state = closed | wait for count 0
-//! helper    until state is open: look again  | count += 1, its share, others', count -= 1
+//! caller    job = parts, body | state = open | its share, then what others have left | state = closed | wait for count
+//! 0 helper    until state is open: look again  | count += 1, its share, others', count -= 1
 //! ```
 //!
 //! Each thread begins with a share of its own, the same in every loop: the data of an iteration stays in its cache.

@@ -1,7 +1,7 @@
 //! Dense blocks on the diagonal of A.
 
 use super::Preconditioner;
-use crate::backend::{BlockParts, DENSE_LIMIT, PreconditionSteps};
+use crate::backend::{BlockParts, DENSE_LIMIT, PreconditionSteps, RowFacts};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Scalar, Widen};
@@ -27,7 +27,7 @@ pub struct BlockJacobi<T: Scalar, B: PreconditionSteps> {
     first_bad: B::Vec<u32>,
 }
 
-impl<T: Scalar, B: PreconditionSteps> BlockJacobi<T, B> {
+impl<T: Scalar, B: PreconditionSteps + RowFacts> BlockJacobi<T, B> {
     /// Most rows of a block.
     pub const LARGEST: usize = DENSE_LIMIT;
 
@@ -136,7 +136,7 @@ pub(super) fn check_definite<B: PreconditionSteps>(backend: &B, first_bad: &B::S
     }
 }
 
-impl<T: Scalar, B: PreconditionSteps> Preconditioner<T, B> for BlockJacobi<T, B> {
+impl<T: Scalar, B: PreconditionSteps + RowFacts> Preconditioner<T, B> for BlockJacobi<T, B> {
     fn rows(&self) -> Option<usize> {
         Some(B::len(&*self.block_of))
     }

@@ -2,7 +2,7 @@
 
 use super::spectrum::largest_eigenvalue;
 use super::{Jacobi, Preconditioner, Workspace};
-use crate::backend::{ChebyshevStep, Communicator, PreconditionSteps, Space};
+use crate::backend::{ChebyshevStep, Communicator, PreconditionSteps, RowFacts, Space};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
 use crate::scalar::{Real, Scalar};
@@ -23,11 +23,11 @@ const MARGIN: f64 = 1.1;
 /// few steps of Lanczos; all smaller ones keep their sign, so that M is positive definite where A is. An application
 /// takes k - 1 products and no sum over the unknowns: it trades dot products for products, not iterations for time.
 /// About a sixth more products are needed than without. Where the vectors are most of what is moved, and an operator
-/// does the step on the way of its product ([`LinearOperator::chebyshev_product`]), a step still moves a third of what an
-/// iteration of conjugate gradients does, and in half the precision ([`Narrowed`](super::Narrowed)) a sixth.
+/// does the step on the way of its product ([`LinearOperator::chebyshev_product`]), a step still moves a third of what
+/// an iteration of conjugate gradients does, and in half the precision ([`Narrowed`](super::Narrowed)) a sixth.
 ///
 /// The operator and its diagonal are shared: whoever multiplies with A keeps the same [`Arc`].
-pub struct Chebyshev<T: Scalar, B: PreconditionSteps> {
+pub struct Chebyshev<T: Scalar, B: PreconditionSteps + RowFacts> {
     a: Arc<dyn LinearOperator<T, B>>,
     diagonal: Arc<Jacobi<T, B>>,
     /// Whether the reciprocals of the diagonal differ, so that they are read.
@@ -44,13 +44,13 @@ struct Coefficients<R> {
     step: R,
 }
 
-impl<T: Scalar, B: PreconditionSteps> std::fmt::Debug for Chebyshev<T, B> {
+impl<T: Scalar, B: PreconditionSteps + RowFacts> std::fmt::Debug for Chebyshev<T, B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Chebyshev: {} steps on [{:e}, {:e}]", self.steps.len(), self.bounds.0, self.bounds.1)
     }
 }
 
-impl<T: Scalar, B: PreconditionSteps> Chebyshev<T, B> {
+impl<T: Scalar, B: PreconditionSteps + RowFacts> Chebyshev<T, B> {
     /// `steps` steps (1 is Jacobi, scaled) with the operator `a`, whose diagonal `diagonal` holds.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl<T: Scalar, B: PreconditionSteps> Chebyshev<T, B> {
     }
 }
 
-fn check<T: Scalar, B: PreconditionSteps>(
+fn check<T: Scalar, B: PreconditionSteps + RowFacts>(
     a: &dyn LinearOperator<T, B>,
     diagonal: &Jacobi<T, B>,
     steps: usize,
@@ -152,7 +152,7 @@ fn coefficients<R: Real>(low: f64, high: f64, steps: usize, factor: f64) -> Vec<
     std::iter::once(by(0.0, 0.0, 1.0 / theta)).chain(others).collect()
 }
 
-impl<T: Scalar, B: PreconditionSteps> Preconditioner<T, B> for Chebyshev<T, B> {
+impl<T: Scalar, B: PreconditionSteps + RowFacts> Preconditioner<T, B> for Chebyshev<T, B> {
     fn rows(&self) -> Option<usize> {
         Some(self.a.rows())
     }

@@ -2,7 +2,7 @@
 
 use super::blocks::check_definite;
 use super::{Preconditioner, Workspace};
-use crate::backend::{DENSE_LIMIT, Offsets, Op, PreconditionSteps, Products, VectorOps};
+use crate::backend::{Conversions, DENSE_LIMIT, Offsets, Op, PreconditionSteps, Products, VectorOps};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Scalar, Widen};
@@ -22,12 +22,12 @@ use crate::scalar::{Scalar, Widen};
 ///
 /// An application moves G and G^H, each stored in CSR, and 5 vectors: r in, t out and in, z out, and r.z's t.
 #[derive(Debug)]
-pub struct Fsai<T: Scalar, B: PreconditionSteps + Products> {
+pub struct Fsai<T: Scalar, B: PreconditionSteps + Products + Conversions> {
     factor: Csr<T, B>,
     transposed: Csr<T, B>,
 }
 
-impl<T: Scalar, B: PreconditionSteps + Products> Fsai<T, B> {
+impl<T: Scalar, B: PreconditionSteps + Products + Conversions> Fsai<T, B> {
     /// From a stored Hermitian matrix.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl<T: Scalar, B: PreconditionSteps + Products> Fsai<T, B> {
     }
 }
 
-impl<T: Scalar, B: PreconditionSteps + Products> Preconditioner<T, B> for Fsai<T, B> {
+impl<T: Scalar, B: PreconditionSteps + Products + Conversions> Preconditioner<T, B> for Fsai<T, B> {
     fn rows(&self) -> Option<usize> {
         Some(self.factor.rows())
     }

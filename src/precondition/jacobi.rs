@@ -1,7 +1,7 @@
 //! The diagonal of A.
 
 use super::Preconditioner;
-use crate::backend::{Backend, Inverse, KrylovSteps};
+use crate::backend::{Backend, Inverse, RowFacts, VectorOps};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Real, Scalar, Widen};
@@ -33,7 +33,7 @@ pub struct Jacobi<T: Scalar, B: Backend> {
     found: B::Vec<u32>,
 }
 
-impl<T: Scalar, B: KrylovSteps> Jacobi<T, B> {
+impl<T: Scalar, B: RowFacts> Jacobi<T, B> {
     /// From the diagonal of a stored matrix.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl<T: Scalar, B: KrylovSteps> Jacobi<T, B> {
     }
 }
 
-impl<T: Scalar, B: KrylovSteps> Preconditioner<T, B> for Jacobi<T, B> {
+impl<T: Scalar, B: VectorOps + RowFacts> Preconditioner<T, B> for Jacobi<T, B> {
     fn rows(&self) -> Option<usize> {
         Some(B::len(&*self.inverse))
     }

@@ -1,6 +1,6 @@
 //! What can be told of a matrix by looking at its entries once.
 
-use crate::backend::{KrylovSteps, with_offsets};
+use crate::backend::{RowFacts, with_offsets};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
@@ -189,7 +189,7 @@ impl Transposed {
     ///
     /// # Errors
     /// Unless the matrix is square; on too little memory, or when the device fails.
-    pub fn of<V: Scalar, B: KrylovSteps>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
+    pub fn of<V: Scalar, B: RowFacts>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let mut found = backend.zeros(3)?;
         backend.csr_symmetry::<V, V>(a.parts(), &mut found)?;

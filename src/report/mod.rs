@@ -17,11 +17,10 @@ mod png;
 mod spy;
 mod svg;
 mod table;
-mod units;
 
+pub use crate::units::{bytes, count, ratio, seconds};
 pub use bandwidth::copy_bandwidth;
 pub use convergence::{Curve, convergence_svg};
 pub use facts::{Facts, Transposed};
 pub use spy::spy_svg;
 pub use table::{Align, Table};
-pub use units::{bytes, count, ratio, seconds};

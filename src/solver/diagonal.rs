@@ -3,7 +3,7 @@
 use super::SolverBackend;
 use super::names::Method;
 use crate::backend::host::inverse_weight;
-use crate::backend::{Backend, Host, PreconditionSteps, VectorOps};
+use crate::backend::{Backend, Host, RowFacts, VectorOps};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::precondition::Preconditioner;

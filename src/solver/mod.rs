@@ -63,11 +63,10 @@ pub use watch::{Canceller, Progress};
 
 #[cfg(feature = "cuda")]
 use crate::backend::Cuda;
-use crate::backend::{
-    CoarseningSteps, GraphSteps, GridSteps, Host, PreconditionSteps, Products, TriangularSteps,
-};
+use crate::backend::{GraphSteps, Host, KrylovSteps, RowFacts, TriangularSteps};
 use crate::error::{Error, Result};
 use crate::matrix::{ChoiceReport, Csr};
+use crate::multigrid::MultigridBackend;
 use crate::scalar::{Scalar, Symmetry};
 use engine::{Boxed, Engine, OnBackend, Placed};
 use std::any::Any;
@@ -78,9 +77,7 @@ use watch::Watch;
 
 /// A backend that a solver can compute on: all that it may choose among is there. A backend of your own implements it
 /// with nothing in it.
-pub trait SolverBackend:
-    Products + PreconditionSteps + GraphSteps + GridSteps + CoarseningSteps + TriangularSteps
-{
+pub trait SolverBackend: MultigridBackend + RowFacts + KrylovSteps + GraphSteps + TriangularSteps {
     /// A solver for a matrix in this memory; `why` tells why it is here, where the caller did not say so.
     #[doc(hidden)]
     fn solver<T: Solvable>(

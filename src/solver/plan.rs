@@ -422,7 +422,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     /// In the format that pays: where many iterations go in one call, the one that they ask for, else by trial.
     fn automatic<V: Scalar + Widen<T>, T: Scalar>(&self, a: Csr<V, B>) -> Result<Chosen<T, B, V>> {
         let (backend, cg) = (self.backend, self.first() == Method::Cg);
-        if cg && backend.cg_bursts::<V, T>(a.rows(), a.nonzeros()) {
+        if cg && backend.cg_persists::<V, T>(a.rows(), a.nonzeros()) {
             return Ok((matrix::convert::<T, B, V>(backend, Csr::<V>::NAME, a)?, None));
         }
         if cg && backend.cg_streams::<V, T>(a.rows(), a.nonzeros()) {
@@ -443,7 +443,7 @@ pub(super) fn in_one_call<V: Scalar + Widen<T>, T: Scalar, B: SolverBackend>(
     rows: usize,
     nonzeros: usize,
 ) -> bool {
-    backend.cg_bursts::<V, T>(rows, nonzeros) || backend.cg_streams::<V, T>(rows, nonzeros)
+    backend.cg_persists::<V, T>(rows, nonzeros) || backend.cg_streams::<V, T>(rows, nonzeros)
 }
 
 /// A matrix in its format, with its preconditioner.

@@ -26,10 +26,11 @@ use crate::krylov::{
     Outcome, Report, SolveOptions, SpreadConjugateGradients,
 };
 use crate::matrix::{self, ChoiceOptions, Csr};
-use crate::operator::{LinearOperator, Spread, balanced_parts, halo_sizes};
+use crate::operator::LinearOperator;
 use crate::precondition::{Chebyshev, Identity};
 use crate::report::count;
 use crate::scalar::{Real, Scalar, Symmetry};
+use crate::spread::{Spread, balanced_parts, halo_sizes};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;

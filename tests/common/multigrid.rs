@@ -3,11 +3,12 @@
 use crate::collection;
 use crate::random::Random;
 use num_complex::Complex;
-use residua::backend::{CoarseningSteps, GridSteps, KrylovSteps, PreconditionSteps, Products};
+use residua::backend::{KrylovSteps, RowFacts};
 use residua::generate;
 use residua::graph::{self, Permutation};
 use residua::krylov::{Cg, Gmres, Outcome, SolveOptions};
 use residua::market::read_csr;
+use residua::multigrid::MultigridBackend;
 use residua::multigrid::{Multigrid, MultigridOptions, Smoothing};
 use residua::precondition::Preconditioner;
 use residua::scalar::Real;
@@ -40,8 +41,8 @@ macro_rules! each_case {
 pub(crate) use each_case;
 
 /// What a preconditioner needs.
-pub trait Able: KrylovSteps + PreconditionSteps + Products + GridSteps + CoarseningSteps {}
-impl<B: KrylovSteps + PreconditionSteps + Products + GridSteps + CoarseningSteps> Able for B {}
+pub trait Able: KrylovSteps + RowFacts + MultigridBackend {}
+impl<B: KrylovSteps + RowFacts + MultigridBackend> Able for B {}
 
 fn options() -> MultigridOptions {
     MultigridOptions::default()

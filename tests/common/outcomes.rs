@@ -213,7 +213,7 @@ pub fn the_stagnation_window_is_the_callers_patience<B: Device>(backend: &B) -> 
         let last = last.expect("a stretch without a smaller residual") + 1;
         let hasty = run(backend, &a, false, &b, vec![0.0; 60], defaults().stagnation_window(window))?;
         assert_eq!(hasty.report.outcome, Outcome::Stagnated, "{window}");
-        let behind = last..=last + 2 * B::CG_BURST;
+        let behind = last..=last + 2 * B::PERSISTENT_ITERATIONS;
         assert!(
             behind.contains(&hasty.report.iterations),
             "{window}: {behind:?}, {}",

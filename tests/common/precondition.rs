@@ -4,12 +4,13 @@
 
 use crate::random::Random;
 use num_complex::Complex;
-use residua::backend::{Host, OffsetsRef, PreconditionSteps, Products};
+use residua::backend::{Host, OffsetsRef};
 use residua::krylov::{Cg, Outcome, Refinement, Report, SolveOptions};
 use residua::precondition::{
     BlockJacobi, Chebyshev, Fsai, Identity, Jacobi, Narrowed, Preconditioner, Workspace,
 };
 use residua::scalar::Widen;
+use residua::solver::SolverBackend;
 use residua::{Csr, Error, LinearOperator, Real, Scalar};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -108,7 +109,7 @@ fn epsilon<T: Scalar>() -> f64 {
     <T::Real as num_traits::Float>::epsilon().to_f64()
 }
 
-pub fn applied<T: Scalar, B: PreconditionSteps>(b: &B, m: &impl Preconditioner<T, B>, r: &[T]) -> Vec<T> {
+pub fn applied<T: Scalar, B: SolverBackend>(b: &B, m: &impl Preconditioner<T, B>, r: &[T]) -> Vec<T> {
     let on_device = b.upload(r.to_vec()).unwrap();
     let mut z = b.upload(vec![T::from_f64(f64::NAN); r.len()]).unwrap();
     m.apply(b, &on_device, &mut z).unwrap();
@@ -128,7 +129,7 @@ pub fn applied<T: Scalar, B: PreconditionSteps>(b: &B, m: &impl Preconditioner<T
     z
 }
 
-fn solve<B: PreconditionSteps + Products>(b: &B, a: &Csr<f64, B>, m: &impl Preconditioner<f64, B>) -> Report {
+fn solve<B: SolverBackend>(b: &B, a: &Csr<f64, B>, m: &impl Preconditioner<f64, B>) -> Report {
     let n = a.rows();
     let right = b.upload(vector::<f64>(n)).unwrap();
     let mut x = b.zeros(n).unwrap();
@@ -161,7 +162,7 @@ fn eliminated<T: Scalar>(a: &Dense<T>, b: &[T]) -> Vec<T> {
     x
 }
 
-pub fn block_case<T: Scalar, B: PreconditionSteps>(b: &B, a: &Dense<T>, sizes: &[usize]) {
+pub fn block_case<T: Scalar, B: SolverBackend>(b: &B, a: &Dense<T>, sizes: &[usize]) {
     let device = csr(a).to_backend(b).unwrap();
     let m = BlockJacobi::with_blocks(b, &device, sizes).unwrap();
     assert_eq!(m.blocks(), sizes.len());
@@ -175,7 +176,7 @@ pub fn block_case<T: Scalar, B: PreconditionSteps>(b: &B, a: &Dense<T>, sizes: &
     close(&applied(b, &m, &r), &expected, 1e3 * epsilon::<T>());
 }
 
-fn row_inverse_case<V: Scalar + Widen<T>, T: Scalar, B: PreconditionSteps>(b: &B, a: &Dense<V>) {
+fn row_inverse_case<V: Scalar + Widen<T>, T: Scalar, B: SolverBackend>(b: &B, a: &Dense<V>) {
     let device = csr(a).to_backend(b).unwrap();
     for positive in [false, true] {
         let mut d = b.zeros::<T::Real>(a.len()).unwrap();
@@ -196,7 +197,7 @@ fn row_inverse_case<V: Scalar + Widen<T>, T: Scalar, B: PreconditionSteps>(b: &B
 }
 
 /// Diagonals of either sign, small ones, missing ones, rows of zeros, long rows.
-pub fn row_inverse_cases<B: PreconditionSteps>(b: &B) {
+pub fn row_inverse_cases<B: SolverBackend>(b: &B) {
     let mut a = dominant::<f64>(75, 60, 0.0);
     (a[3][3], a[4][4], a[5][5]) = (-2.0, 0.0, 1e-9);
     a[9] = vec![0.0; 75];
@@ -209,7 +210,7 @@ pub fn row_inverse_cases<B: PreconditionSteps>(b: &B) {
 }
 
 /// Blocks of 1, of 32, of what is left, of all sizes mixed.
-pub fn block_cases<B: PreconditionSteps>(b: &B) {
+pub fn block_cases<B: SolverBackend>(b: &B) {
     let a = dominant::<f64>(97, 60, 0.0);
     for size in [1, 2, 3, 7, 31, 32] {
         let device = csr(&a).to_backend(b).unwrap();
@@ -245,7 +246,7 @@ pub fn block_cases<B: PreconditionSteps>(b: &B) {
 }
 
 /// Three unknowns a point: their blocks are found, and new values are taken over.
-pub fn natural_block_cases<B: PreconditionSteps + Products>(b: &B) {
+pub fn natural_block_cases<B: SolverBackend>(b: &B) {
     let points = poisson(8);
     let mut a = vec![vec![0.0; 3 * 64]; 3 * 64];
     let OffsetsRef::Narrow(offsets) = points.parts().offsets else { unreachable!("a small matrix") };
@@ -290,7 +291,7 @@ pub fn natural_block_cases<B: PreconditionSteps + Products>(b: &B) {
     assert_eq!(applied(b, &blocks, &vector(192)), halved);
 }
 
-pub fn fsai_case<T: Scalar, B: PreconditionSteps + Products>(b: &B, a: &Dense<T>) {
+pub fn fsai_case<T: Scalar, B: SolverBackend>(b: &B, a: &Dense<T>) {
     let n = a.len();
     let m = Fsai::new(b, &csr(a).to_backend(b).unwrap()).unwrap();
     let factor = m.factor().to_host(b).unwrap();
@@ -324,7 +325,7 @@ pub fn fsai_case<T: Scalar, B: PreconditionSteps + Products>(b: &B, a: &Dense<T>
 }
 
 /// What defines the factor holds on its pattern; rows of more than 32 entries keep the last.
-pub fn fsai_cases<B: PreconditionSteps + Products>(b: &B) {
+pub fn fsai_cases<B: SolverBackend>(b: &B) {
     fsai_case(b, &dominant::<f64>(60, 8, 0.0));
     fsai_case(b, &dominant::<f64>(80, 120, 0.0));
     fsai_case(b, &dominant::<f32>(40, 10, 0.0));
@@ -345,7 +346,7 @@ pub fn fsai_cases<B: PreconditionSteps + Products>(b: &B) {
 }
 
 /// Complex factors, where the backend multiplies with conjugated values.
-pub fn complex_fsai_cases<B: PreconditionSteps + Products>(b: &B) {
+pub fn complex_fsai_cases<B: SolverBackend>(b: &B) {
     fsai_case(b, &dominant::<Complex<f64>>(50, 8, 1.0));
 }
 
@@ -371,7 +372,7 @@ fn chebyshev_of(a: &Csr<f64>, d: &[f64], r: &[f64], (low, high): (f64, f64), ste
 
 /// The bounds hold the largest eigenvalue, and the polynomial is that of Chebyshev's iteration, in every format, with a
 /// diagonal that is the same everywhere and with one that is not, and in half the precision.
-pub fn chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
+pub fn chebyshev_cases<B: SolverBackend>(b: &B) {
     for uneven in [false, true] {
         let mut a = poisson(20);
         let places: Vec<usize> =
@@ -423,7 +424,7 @@ pub fn chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
     (0..400).for_each(|i| other[i][i] = d[i].recip());
     let device = Arc::new(a.to_backend(b).unwrap());
     let diagonal = Arc::new(Jacobi::new(b, &csr(&other).to_backend(b).unwrap()).unwrap());
-    let stored = residua::matrix::build::<f64, B, f64>(b, "slim", &device).unwrap();
+    let stored = residua::matrix::build::<f64, B, f64>(b, "compressed", &device).unwrap();
     let stored: Arc<dyn LinearOperator<f64, B>> = Arc::new(stored);
     let m = Chebyshev::with_bounds(b, stored.clone(), diagonal.clone(), 4, (0.1, 2.2)).unwrap();
     let r = vector::<f64>(400);
@@ -460,7 +461,7 @@ pub fn chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
 }
 
 /// A long vector has the same bounds as a short one of the same kind: the start of the estimate repeats itself there.
-pub fn long_chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
+pub fn long_chebyshev_cases<B: SolverBackend>(b: &B) {
     let a = Arc::new(poisson(280).to_backend(b).unwrap());
     let diagonal = Arc::new(Jacobi::new(b, &a).unwrap());
     let m = Chebyshev::new(b, a.clone(), diagonal.clone(), 6).unwrap();
@@ -468,7 +469,7 @@ pub fn long_chebyshev_cases<B: PreconditionSteps + Products>(b: &B) {
 }
 
 /// Refinement meets tolerances that half the precision alone can't, and says where it does not.
-pub fn refinement_cases<B: PreconditionSteps + Products>(b: &B) {
+pub fn refinement_cases<B: SolverBackend>(b: &B) {
     let a = poisson(30);
     let n = a.rows();
     let exact = vector::<f64>(n);

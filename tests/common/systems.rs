@@ -3,14 +3,14 @@
 // Not every test program uses all of it.
 #![allow(dead_code, unused_macros)]
 
-use residua::backend::{KrylovSteps, Products, VectorOps};
+use residua::backend::{Conversions, KrylovSteps, Products, RowFacts, VectorOps};
 use residua::krylov::{Cg, Outcome, Report, SolveOptions};
 use residua::precondition::{Identity, Jacobi, Preconditioner};
 use residua::{Csr, Host, LinearOperator, Real, Result, Scalar};
 use std::ops::ControlFlow;
 
 /// A backend under test: it takes matrices over from the host.
-pub trait Device: KrylovSteps + Products {
+pub trait Device: KrylovSteps + Products + Conversions + RowFacts {
     fn place<T: Scalar>(&self, a: Csr<T>) -> Csr<T, Self>;
 }
 
@@ -27,7 +27,7 @@ impl Device for residua::Cuda {
     }
 }
 
-/// An operator that declines bursts.
+/// An operator that declines persistent iterations.
 pub struct Stepwise<'a, A>(pub &'a A);
 
 impl<T: Scalar, B: Products, A: LinearOperator<T, B>> LinearOperator<T, B> for Stepwise<'_, A> {
@@ -132,8 +132,8 @@ pub struct Solved<T> {
     pub history: Vec<f64>,
 }
 
-/// Solves on the backend from `x`, and checks that the report's residual is true; where iterations come in bursts, step
-/// by step too, which must come to the same.
+/// Solves on the backend from `x`, and checks that the report's residual is true; where a device has persistent
+/// iterations, step by step too, which must come to the same.
 pub fn run<T: Scalar, B: Device>(
     backend: &B,
     a: &Csr<T>,
@@ -142,11 +142,11 @@ pub fn run<T: Scalar, B: Device>(
     x: Vec<T>,
     options: SolveOptions,
 ) -> Result<Solved<T>> {
-    solved(backend, (a, jacobi), b, x, options, B::CG_BURST > 0)
+    solved(backend, (a, jacobi), b, x, options, B::PERSISTENT_ITERATIONS > 0)
 }
 
-/// The same, step by step too only if that is asked for: of a system that rounding leads anywhere, bursts and single
-/// steps end in different ways.
+/// The same, step by step too only if that is asked for: of a system that rounding leads anywhere, persistent
+/// iterations and single steps end in different ways.
 pub fn solved<T: Scalar, B: Device>(
     backend: &B,
     (a, jacobi): (&Csr<T>, bool),

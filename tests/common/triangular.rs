@@ -4,9 +4,10 @@
 use crate::random::Random;
 use num_complex::Complex;
 use num_traits::Float;
-use residua::backend::{PreconditionSteps, Products, Side, TriangularSteps};
+use residua::backend::{Products, Side, TriangularSteps};
 use residua::krylov::{Cg, Gmres, Outcome, SolveOptions};
 use residua::precondition::{Identity, Ilu, Ilut, IlutOptions, Jacobi, Narrowed, Preconditioner};
+use residua::solver::SolverBackend;
 use residua::{Csr, Error, Real, Scalar};
 use std::ops::ControlFlow;
 
@@ -259,7 +260,7 @@ pub fn chain_cases<B: TriangularSteps>(b: &B) {
 }
 
 /// Conjugate gradients and GMRES take fewer iterations than with the diagonal, in half the precision, too.
-pub fn iteration_cases<B: PreconditionSteps + Products + TriangularSteps>(b: &B) {
+pub fn iteration_cases<B: SolverBackend>(b: &B) {
     let k = 24_usize;
     let grid = |wind: f64| {
         let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());

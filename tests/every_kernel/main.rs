@@ -11,6 +11,9 @@ mod assembly;
 #[allow(dead_code)]
 #[path = "../common/backend.rs"]
 mod backend;
+#[allow(dead_code)]
+#[path = "../common/compressed_cases.rs"]
+mod compressed_cases;
 #[path = "../common/formats/mod.rs"]
 mod formats;
 #[allow(dead_code)]
@@ -29,9 +32,6 @@ mod precondition;
 mod primitives;
 #[path = "../common/random.rs"]
 mod random;
-#[allow(dead_code)]
-#[path = "../common/slim.rs"]
-mod slim;
 #[allow(dead_code)]
 #[path = "../common/sparse.rs"]
 mod sparse;
@@ -108,10 +108,10 @@ const GROUPS: [Group; 60] = [
     ("wide-offsets", graphs::wide_offsets),
     ("solvers", solving::steps),
     ("solvers-several", solving::several),
-    ("bursts", solving::bursts),
-    ("bursts-clusters", solving::clusters),
-    ("bursts-types", solving::types),
-    ("bursts-whole-chip", solving::whole_chip),
+    ("persistent", solving::persistent),
+    ("persistent-clusters", solving::clusters),
+    ("persistent-types", solving::types),
+    ("persistent-whole-chip", solving::whole_chip),
     ("preconditioners", solving::preconditioners),
     ("incomplete-levels", triangular::level_cases),
     ("incomplete-factors", triangular::factor_cases),

@@ -8,18 +8,18 @@ use crate::systems::{Device, Stepwise, poisson2d};
 use crate::{graph, systems};
 use num_complex::Complex;
 use residua::assemble::to_csr;
-use residua::backend::{PreconditionSteps, Products};
 use residua::graph::{Adjacency, cuthill_mckee_order};
 use residua::krylov::{Cg, MultiCg, Outcome, Refinement, SolveOptions};
 use residua::matrix::Sell;
 use residua::precondition::{Chebyshev, Identity, Jacobi, Narrowed, Preconditioner};
 use residua::report::Transposed;
 use residua::scalar::Widen;
+use residua::solver::SolverBackend;
 use residua::{Backend, Csr, Cuda, Error, Host, LinearOperator, Scalar, Triplets};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Iterations of each solve: they end in the middle of a burst.
+/// Iterations of each solve: they end in the middle of a launch of persistent iterations.
 const ITERATIONS: usize = 3;
 
 /// A diagonal that is not constant, so that Jacobi is more than a factor.
@@ -54,7 +54,8 @@ fn alike(what: &str, there: &[f64], here: &[f64]) {
     }
 }
 
-/// Iterations on the device beside the host's: launched one by one, in bursts, and in bursts where the matrix streams.
+/// Iterations on the device beside the host's: launched one by one, persistent, and persistent where the
+/// matrix streams.
 fn every_way<V: Scalar + Widen<T>, T: Scalar>(b: &Cuda, what: &str, host: &Csr<V>) {
     let a = b.place(systems::csr_copy(host));
     let (jacobi, on_host) = (Jacobi::new(b, &a).unwrap(), Jacobi::new(&Host, host).unwrap());
@@ -128,7 +129,7 @@ pub fn several(b: &Cuda) {
 }
 
 /// One block.
-pub fn bursts(b: &Cuda) {
+pub fn persistent(b: &Cuda) {
     for k in [1, 3, 20] {
         every_way::<f64, f64>(b, &format!("{k}^2 points"), &uneven(k));
     }
@@ -169,7 +170,7 @@ pub fn preconditioners(b: &Cuda) {
     fsai_case(b, &dominant::<Complex<f64>>(30, 8, 1.0));
     fsai_case(b, &vec![vec![4.0_f64]]);
 
-    fn chebyshev<B: PreconditionSteps + Products>(b: &B, a: &Csr<f64>) -> Vec<f64> {
+    fn chebyshev<B: SolverBackend>(b: &B, a: &Csr<f64>) -> Vec<f64> {
         let a = Arc::new(a.to_backend(b).unwrap());
         let diagonal = Arc::new(Jacobi::new(b, &a).unwrap());
         let m = Chebyshev::new(b, a.clone(), diagonal, 4).unwrap();
@@ -177,8 +178,8 @@ pub fn preconditioners(b: &Cuda) {
         let low = a.to_rounded(b).unwrap();
         let diagonal = Arc::new(Jacobi::new(b, &low).unwrap());
         // A product that ends in the step, where the backend has it.
-        let slim = residua::matrix::build::<f32, B, f32>(b, "slim", &low).unwrap();
-        let m = Chebyshev::new(b, Arc::new(slim), diagonal, 4).unwrap();
+        let compressed = residua::matrix::build::<f32, B, f32>(b, "compressed", &low).unwrap();
+        let m = Chebyshev::new(b, Arc::new(compressed), diagonal, 4).unwrap();
         z.extend(applied(b, &Narrowed::new::<f64, B>(m).unwrap(), &vector::<f64>(400)));
         z
     }

@@ -1,18 +1,18 @@
 //! Stored matrices: products, conversions, the compressed format, assembly.
 
 use crate::assembly;
+use crate::compressed_cases;
 use crate::formats::cases::{Expected, entries, on, ragged, reference, to_complex, with_lengths};
 use crate::formats::conversions::{band, bits_of, round_trips, transposes_of, transposes_of_types};
 use crate::formats::half;
 use crate::formats::products::{blocks_of, fused_of, products_of, stored};
 use crate::random::Random;
-use crate::slim;
 use num_complex::Complex;
 use residua::assemble::Symmetry;
 use residua::backend::Op;
 use residua::backend::Replay;
 use residua::backend::cuda::CsrAlgorithm;
-use residua::matrix::{Coo, Dia, Sell, Slim, SlimOptions};
+use residua::matrix::{Compressed, CompressedOptions, Coo, Dia, Sell};
 use residua::precondition::{Chebyshev, Jacobi, Preconditioner};
 use residua::scalar::Scalar;
 use residua::{Backend, Csr, Cuda, Host, LinearOperator};
@@ -225,8 +225,8 @@ pub fn large_transpose(b: &Cuda) {
     assert!(t.parts().values.iter().enumerate().all(|(k, &value)| value == swapped(k)));
 }
 
-fn compressible(names: &[&str]) -> Vec<slim::Named> {
-    let some: Vec<_> = slim::matrices().into_iter().filter(|of| names.contains(&of.0)).collect();
+fn compressible(names: &[&str]) -> Vec<compressed_cases::Named> {
+    let some: Vec<_> = compressed_cases::matrices().into_iter().filter(|of| names.contains(&of.0)).collect();
     assert_eq!(some.len(), names.len());
     some
 }
@@ -256,21 +256,21 @@ const STORAGES: [&str; 18] = [
 pub fn compressed(b: &Cuda) {
     let others = ["few special values", "many long rows", "597 x 43", "no nonzeros"];
     for (name, expected, a) in compressible(&STORAGES).into_iter().chain(compressible(&others)) {
-        slim::round_trip(b, name, expected, &a);
+        compressed_cases::round_trip(b, name, expected, &a);
     }
     // Deals entries out evenly, unless columns are too far apart.
     let rows = ["uneven rows", "uneven rows of halves", "uneven rows, far columns"];
     let expected = ["16 bits, values in f64", "16 bits, values in f32", "16 or 32 bits"];
     for ((name, _, a), expected) in compressible(&rows).into_iter().zip(expected) {
-        slim::round_trip(b, name, expected, &a);
+        compressed_cases::round_trip(b, name, expected, &a);
     }
 }
 
 pub fn compressed_products(b: &Cuda) {
     for (name, _, a) in compressible(&STORAGES) {
-        let usual = SlimOptions::default();
+        let usual = CompressedOptions::default();
         for options in [usual.clone(), usual.values(false).kinds(false)] {
-            let compressed = Slim::with_options(b, &on(b, &a), &options).unwrap();
+            let compressed = Compressed::with_options(b, &on(b, &a), &options).unwrap();
             let (x, mut here) = (vec![0.5; a.columns()], vec![1.0; a.rows()]);
             a.product(&Host, -1.5, &x, 0.25, &mut here).unwrap();
             let (x, mut there) = (b.upload(x).unwrap(), b.upload(vec![1.0; a.rows()]).unwrap());
@@ -286,14 +286,22 @@ pub fn compressed_products(b: &Cuda) {
     }
     // A warp takes two sections of a window there.
     for (name, _, a) in compressible(&["far columns", "lengths of every kind"]) {
-        slim::check::<f32, f32, _>(b, name, &a.map(|v| v as f32));
+        compressed_cases::check::<f32, f32, _>(b, name, &a.map(|v| v as f32));
     }
-    // Dealt out, in other types.
+    // Balanced out, in other types.
     for (name, _, a) in compressible(&["uneven rows of halves"]) {
-        slim::check::<f32, f32, _>(b, name, &a.map(|v| v as f32));
-        slim::check::<f32, f64, _>(b, name, &a.map(|v| v as f32));
-        slim::check::<Complex<f32>, Complex<f32>, _>(b, name, &a.map(|v| Complex::new(v as f32, -0.5)));
-        slim::check::<Complex<f64>, Complex<f64>, _>(b, name, &a.map(|v| Complex::new(v, 0.1 * v)));
+        compressed_cases::check::<f32, f32, _>(b, name, &a.map(|v| v as f32));
+        compressed_cases::check::<f32, f64, _>(b, name, &a.map(|v| v as f32));
+        compressed_cases::check::<Complex<f32>, Complex<f32>, _>(
+            b,
+            name,
+            &a.map(|v| Complex::new(v as f32, -0.5)),
+        );
+        compressed_cases::check::<Complex<f64>, Complex<f64>, _>(
+            b,
+            name,
+            &a.map(|v| Complex::new(v, 0.1 * v)),
+        );
     }
 }
 
@@ -313,7 +321,7 @@ pub fn compressed_dots(b: &Cuda) {
         "a giant row",
         "uneven rows of halves",
     ];
-    slim::slim_dots_of(b, compressible(&square));
+    compressed_cases::dots_of(b, compressible(&square));
 }
 
 /// Grids of so many points that planes pass through shared memory, and that those with holes are taken as grids (on
@@ -321,24 +329,25 @@ pub fn compressed_dots(b: &Cuda) {
 pub fn compressed_grids(b: &Cuda) {
     compressed_grid(b, &b.poisson3d::<f64>(52, 49, 50).unwrap(), 1e-13);
     // As many rows as no whole number of 16 kinds.
-    let holed = slim::holed(&residua::generate::poisson3d(52, 49, 50).unwrap(), true);
+    let holed = compressed_cases::holed(&residua::generate::poisson3d(52, 49, 50).unwrap(), true);
     let device = on(b, &holed);
     compressed_grid(b, &device, 1e-13);
     // Rows that have nothing but their own point, to which others refer; lines that are whole runs, and not.
     let few = residua::generate::poisson3d(52, 49, 50).unwrap();
     let flat = residua::generate::poisson2d_9(400, 330).unwrap();
     let all = |points| residua::generate::poisson3d_27(points, 52, 50).unwrap();
-    let points = [&few, &flat, &all(52), &all(51), &slim::skewed(52, 52, 50)].map(|a| slim::holed(a, false));
+    let points = [&few, &flat, &all(52), &all(51), &compressed_cases::skewed(52, 52, 50)]
+        .map(|a| compressed_cases::holed(a, false));
     // And obstacles to which none refers: with rows around them few, and many.
     let plates =
         |i: usize| i / 2704 % 10 == 5 && [i % 52, i / 52 % 52].iter().all(|at| (10..42).contains(at));
     let obstacles = [
-        slim::obstacle(&few, [52, 49], [9, 10, 11]),
-        slim::obstacle(&flat, [400, 330], [70, 50, 1]),
-        slim::obstacle(&all(52), [52, 52], [14; 3]),
-        slim::obstacle(&all(51), [51, 52], [11; 3]),
-        slim::obstacle(&slim::skewed(52, 52, 50), [52, 52], [5; 3]),
-        slim::holed_where(&all(52), true, plates),
+        compressed_cases::obstacle(&few, [52, 49], [9, 10, 11]),
+        compressed_cases::obstacle(&flat, [400, 330], [70, 50, 1]),
+        compressed_cases::obstacle(&all(52), [52, 52], [14; 3]),
+        compressed_cases::obstacle(&all(51), [51, 52], [11; 3]),
+        compressed_cases::obstacle(&compressed_cases::skewed(52, 52, 50), [52, 52], [5; 3]),
+        compressed_cases::holed_where(&all(52), true, plates),
     ];
     for a in points.iter().chain(&obstacles) {
         compressed_grid(b, &on(b, a), 1e-10);
@@ -347,7 +356,7 @@ pub fn compressed_grids(b: &Cuda) {
     for a in &points {
         let alone: Vec<bool> = (0..a.rows()).map(|i| a.row(i).0.len() == 1).collect();
         let x = alone.iter().map(|&alone| if alone { 1.0 } else { f64::NAN }).collect();
-        let stored = Slim::with_options(b, &on(b, a), &SlimOptions::default()).unwrap();
+        let stored = Compressed::with_options(b, &on(b, a), &CompressedOptions::default()).unwrap();
         let (x, mut y) = (b.upload(x).unwrap(), b.zeros(a.rows()).unwrap());
         stored.product_op(b, Op::None, 1.0, &x, 0.0, &mut y).unwrap();
         let y = b.download(&y).unwrap();
@@ -357,7 +366,7 @@ pub fn compressed_grids(b: &Cuda) {
         );
     }
     // Steps of Chebyshev's iteration end in the product.
-    let stored = Arc::new(Slim::with_options(b, &device, &SlimOptions::default()).unwrap());
+    let stored = Arc::new(Compressed::with_options(b, &device, &CompressedOptions::default()).unwrap());
     let diagonal = Arc::new(Jacobi::new(b, &device).unwrap());
     let device = Arc::new(device);
     let r = b.upload(Random(4).vector::<f64>(holed.rows())).unwrap();
@@ -381,7 +390,7 @@ pub fn compressed_grids(b: &Cuda) {
 
 fn compressed_grid(b: &Cuda, a: &Csr<f64, Cuda>, tolerance: f64) {
     let n = a.rows();
-    let grid = Slim::with_options(b, a, &SlimOptions::default()).unwrap();
+    let grid = Compressed::with_options(b, a, &CompressedOptions::default()).unwrap();
     let x = b.upload(Random(3).vector::<f64>(n)).unwrap();
     let [mut want, mut y, mut again] = std::array::from_fn(|_| b.upload(vec![1.0; n]).unwrap());
     let mut dot = b.zeros(1).unwrap();

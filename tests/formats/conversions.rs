@@ -173,7 +173,7 @@ fn a_padded_size_that_overflows_is_refused_before_anything_is_allocated() {
 #[test]
 fn an_unknown_format_names_those_that_there_are() {
     let error = matrix::build::<f64, _, f64>(&HOST, "elll", &example()).unwrap_err().to_string();
-    assert!(error.ends_with("there are csr, coo, csc, ell, hybrid, jds, sell, dia, slim"), "{error}");
+    assert!(error.ends_with("there are csr, coo, csc, ell, hybrid, jds, sell, dia, compressed"), "{error}");
 }
 
 #[test]

@@ -7,13 +7,13 @@ mod collection;
 #[path = "../common/formats/mod.rs"]
 mod common;
 mod compressed;
+#[path = "../common/compressed_cases.rs"]
+mod compressed_cases;
 mod conversions;
 mod entries;
 mod products;
 #[path = "../common/random.rs"]
 mod random;
 mod refusals;
-#[path = "../common/slim.rs"]
-mod slim;
 
 use common::cases;

@@ -7,7 +7,7 @@ use crate::random::Random;
 use num_complex::Complex;
 use residua::backend::cuda::CsrAlgorithm;
 use residua::backend::{Backend, CsrParts, Gemv, Op, Products, Replay};
-use residua::matrix::{Coo, Csr, Dia, Sell, Slim, SlimOptions};
+use residua::matrix::{Compressed, CompressedOptions, Coo, Csr, Dia, Sell};
 use residua::scalar::{Scalar, Widen};
 use residua::{Cuda, Host, LinearOperator};
 
@@ -380,17 +380,17 @@ pub fn products_that_write_the_next_matrix(b: &Cuda) {
 /// products of CSR.
 pub fn stencils_on_large_grids(b: &Cuda) {
     fn case<T: Scalar>(b: &Cuda, name: &str, a: &Csr<T, Cuda>, tolerance: f64) {
-        let slim = Slim::with_options(b, a, &SlimOptions::default()).unwrap();
+        let compressed = Compressed::with_options(b, a, &CompressedOptions::default()).unwrap();
         let (one, zero, n) = (T::from_f64(1.0), T::from_f64(0.0), a.rows());
-        let read = LinearOperator::<T, Cuda>::bytes(&slim);
+        let read = LinearOperator::<T, Cuda>::bytes(&compressed);
         let nothing = read == 2 * n * size_of::<T>();
         assert!(nothing != name.contains("holes"), "{name}: {read} bytes are read");
         let x = b.upload(Random(31).vector::<T>(n)).unwrap();
         let (mut want, mut y) = (b.zeros(n).unwrap(), b.zeros(n).unwrap());
         let (mut again, mut dot) = (b.zeros(n).unwrap(), b.zeros(1).unwrap());
         a.product(b, one, &x, zero, &mut want).unwrap();
-        slim.product_op(b, Op::None, one, &x, zero, &mut y).unwrap();
-        slim.apply_dot(b, &x, &mut again, &mut dot).unwrap();
+        compressed.product_op(b, Op::None, one, &x, zero, &mut y).unwrap();
+        compressed.apply_dot(b, &x, &mut again, &mut dot).unwrap();
         let (want, y) = (b.download(&want).unwrap(), b.download(&y).unwrap());
         assert!(y == b.download(&again).unwrap(), "{name}: another y with the dot product");
         for (i, (&y, &want)) in y.iter().zip(&want).enumerate() {
@@ -402,9 +402,9 @@ pub fn stencils_on_large_grids(b: &Cuda) {
     case::<f64>(b, "27 points, odd lines", &b.poisson3d_27(51, 100, 60).unwrap(), 1e-12);
     case::<f32>(b, "7 points, in pairs", &b.poisson3d(130, 70, 65).unwrap(), 1e-4);
     case::<f32>(b, "27 points", &b.poisson3d_27(128, 65, 64).unwrap(), 1e-4);
-    case::<f64>(b, "27 points, no two alike", &on(b, &crate::slim::skewed(64, 65, 66)), 1e-11);
+    case::<f64>(b, "27 points, no two alike", &on(b, &crate::compressed_cases::skewed(64, 65, 66)), 1e-11);
     case::<Complex<f32>>(b, "27 complex points", &b.poisson3d_27(64, 64, 70).unwrap(), 1e-4);
-    let holed = |a: residua::Result<Csr<f64>>, cut| crate::slim::holed(&a.unwrap(), cut);
+    let holed = |a: residua::Result<Csr<f64>>, cut| crate::compressed_cases::holed(&a.unwrap(), cut);
     let cubes = holed(residua::generate::poisson3d(104, 101, 103), true);
     case::<f64>(b, "7 points with holes", &on(b, &cubes), 1e-13);
     case::<f32>(b, "7 points with holes in f32", &on(b, &cubes.map(|v| v as f32)), 1e-4);

@@ -2,8 +2,8 @@
 
 use super::Cuda;
 use super::launch::kernels;
-use super::policy::{self, BasisProducts, MOST_VECTORS};
 use super::slice::Slice;
+use super::tuning::{self, BasisProducts, MOST_VECTORS};
 use crate::backend::Hessenberg;
 use crate::backend::host::basis::check;
 use crate::error::{Error, Result};
@@ -66,7 +66,7 @@ pub(super) fn products<T: Scalar>(
     for first in (0..count).step_by(MOST_VECTORS) {
         let vectors = MOST_VECTORS.min(count - first);
         let BasisProducts { shape, slice, rows } =
-            policy::basis_products(cuda.0.chip, vectors, n, size_of::<T>());
+            tuning::basis_products(cuda.0.chip, vectors, n, size_of::<T>());
         let (_, finished) = cuda.0.workspaces.reduction();
         let (_guard, partials) = cuda.0.workspaces.pieces(vectors * rows as usize)?;
         let basis = basis.part(first * n..(first + vectors) * n);
@@ -103,7 +103,7 @@ pub(super) fn update<T: Scalar>(
     if let Some(square) = &square {
         Error::check_dimension("length of the squared norm", 1, square.len())?;
     }
-    let shape = policy::basis_update(cuda.0.chip, n, size_of::<T>());
+    let shape = tuning::basis_update(cuda.0.chip, n, size_of::<T>());
     let (partials, finished) = cuda.0.workspaces.reduction();
     kernel::basis_update(cuda, shape, alpha, basis, count as u32, h, w, n as u64, square, partials, finished)
 }
@@ -123,7 +123,7 @@ pub(super) fn hessenberg_step<T: Scalar>(
             state.len()
         )));
     }
-    let (shape, norm) = (policy::hessenberg(), norm.place() as u32);
+    let (shape, norm) = (tuning::hessenberg(), norm.place() as u32);
     let (j, columns) = (column as u32, columns as u32);
     kernel::hessenberg_step(cuda, shape, j, columns, first, second, r, rotations, g, state, norm)
 }
@@ -144,5 +144,5 @@ pub(super) fn triangular_solve<T: Scalar>(
     if r.len() < needed || g.len() < count || y.len() < count {
         return Err(Error::InvalidArgument(format!("a triangular system of {count} unknowns: too short")));
     }
-    kernel::triangular_solve(cuda, policy::triangular_solve(), count as u32, stride as u64, r, g, y)
+    kernel::triangular_solve(cuda, tuning::triangular_solve(), count as u32, stride as u64, r, g, y)
 }

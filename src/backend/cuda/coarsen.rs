@@ -2,7 +2,7 @@
 
 use super::launch::kernels;
 use super::slice::Slice;
-use super::{Cuda, policy};
+use super::{Cuda, tuning};
 use crate::backend::{Backend, CoarseningSteps, CsrParts, CsrPattern, OffsetsRef, with_offsets};
 use crate::error::{Error, Result};
 use crate::scalar::{Offset, Scalar};
@@ -108,7 +108,7 @@ mod kernel {
 
 /// A thread for each node, or row.
 pub(super) fn nodes(cuda: Cuda, n: usize) -> super::shape::Shape {
-    policy::row_threads(cuda.0.chip, n + 1)
+    tuning::row_threads(cuda.0.chip, n + 1)
 }
 
 impl CoarseningSteps for Cuda {
@@ -258,7 +258,7 @@ impl CoarseningSteps for Cuda {
             return Err(Error::Unsupported("blocks of 2^32 unknowns on a device; use the cpu".into()));
         };
         let (n, blocks) = (a.rows as u64, members.rows as u64);
-        let shape = policy::group_blocks(self.0.chip, members.rows);
+        let shape = tuning::group_blocks(self.0.chip, members.rows);
         with_offsets!(a.offsets, offsets => with_offsets!(starts, starts => {
             kernel::group_inverses(
                 *self, shape, n, offsets, a.indices, a.values, blocks, of_members, members.indices, scales, starts,

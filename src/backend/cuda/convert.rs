@@ -4,7 +4,7 @@ use super::launch::kernels;
 use super::primitives::{bits_to, exclusive_scan, histogram_of_neighbours};
 use super::shape::Shape;
 use super::slice::{Slice, Vec as DeviceVec};
-use super::{Cuda, diagonals, policy, transpose};
+use super::{Cuda, diagonals, transpose, tuning};
 use crate::backend::{
     Conversions, CooParts, CsrParts, DiaFill, DiaParts, Diagonals, EllParts, JdsParts, OffsetsRef,
     Primitives, RowOrderRef, SellParts, with_offsets,
@@ -104,7 +104,7 @@ kernels! {
 
 /// What both directions of a conversion by rows share.
 fn rows_shape<V: Element>(positions: usize, nonzeros: usize, longest: usize) -> (Shape, u32) {
-    let (shape, splits) = policy::convert_rows(positions, nonzeros, longest);
+    let (shape, splits) = tuning::convert_rows(positions, nonzeros, longest);
     (shape.for_values::<V>(), splits)
 }
 
@@ -134,7 +134,7 @@ impl Cuda {
         bits: (u32, u32),
     ) -> Result<DeviceVec<u32>> {
         let (rows, mut keys) = (lengths.len(), self.uninitialised::<K>(lengths.len())?);
-        let shape = policy::elementwise(self.0.chip, rows);
+        let shape = tuning::elementwise(self.0.chip, rows);
         let mut order = self.uninitialised(rows)?;
         let window = window as u64;
         kernel::order_keys(
@@ -154,6 +154,9 @@ impl Cuda {
 }
 
 impl Conversions for Cuda {
+    /// A warp's rows.
+    const SECTION_HEIGHT: usize = 32;
+
     fn row_lengths(
         &self,
         offsets: OffsetsRef<'_, Self>,
@@ -161,7 +164,7 @@ impl Conversions for Cuda {
         most: usize,
         lengths: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, rows) = (policy::elementwise(self.0.chip, lengths.len()), lengths.len() as u64);
+        let (shape, rows) = (tuning::elementwise(self.0.chip, lengths.len()), lengths.len() as u64);
         with_offsets!(offsets, offsets => {
             kernel::row_lengths(*self, shape, offsets, rows, skip as u64, most as u64, lengths)
         })
@@ -185,12 +188,12 @@ impl Conversions for Cuda {
         moved: &mut Slice<u64>,
     ) -> Result<()> {
         let rows = lengths.len();
-        if let Some(shape) = policy::order_windows(rows, window) {
+        if let Some(shape) = tuning::order_windows(rows, window) {
             return order_windows(*self, shape, lengths, rows as u64, window as u64, order, sorted, moved);
         }
         // Digits that all keys share cost the sort no pass, but a launch; to ask for the longest row is a wait.
         *order = self.longest_first(lengths, window, all_ones(most))?;
-        let shape = policy::elementwise(self.0.chip, rows);
+        let shape = tuning::elementwise(self.0.chip, rows);
         kernel::ordered_lengths::<u32>(*self, shape, lengths, rows as u64, order, sorted, moved)
     }
 
@@ -203,7 +206,7 @@ impl Conversions for Cuda {
     ) -> Result<()> {
         let (rows, sections) = (lengths.len() as u64, offsets.len() - 1);
         let mut places = self.uninitialised::<I>(sections)?;
-        let (shape, count) = (policy::section_places(sections), sections as u64);
+        let (shape, count) = (tuning::section_places(sections), sections as u64);
         kernel::section_places(*self, shape, lengths, rows, height as u64, &mut places, count, found)?;
         exclusive_scan(*self, &places, offsets)
     }
@@ -215,7 +218,7 @@ impl Conversions for Cuda {
         reach: &mut Slice<u32>,
     ) -> Result<()> {
         let (rows, count) = (lengths.len() as u64, reach.len() as u64);
-        let shape = policy::one_each(reach.len());
+        let shape = tuning::one_each(reach.len());
         kernel::jagged_reach::<u32>(*self, shape, lengths, order.as_slice(), rows, reach, count)
     }
 
@@ -225,7 +228,7 @@ impl Conversions for Cuda {
         diagonals: OffsetsRef<'_, Self>,
         lengths: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, rows) = (policy::elementwise(self.0.chip, lengths.len()), lengths.len() as u64);
+        let (shape, rows) = (tuning::elementwise(self.0.chip, lengths.len()), lengths.len() as u64);
         let count = (diagonals.len() - 1) as u64;
         with_offsets!(diagonals, diagonals => {
             kernel::jagged_lengths(*self, shape, order.as_slice(), rows, diagonals, count, lengths)
@@ -238,7 +241,7 @@ impl Conversions for Cuda {
         tail: OffsetsRef<'_, Self>,
         offsets: &mut Slice<I>,
     ) -> Result<()> {
-        let shape = policy::elementwise(self.0.chip, offsets.len()).variant("VALUE_BYTES", "8");
+        let shape = tuning::elementwise(self.0.chip, offsets.len()).variant("VALUE_BYTES", "8");
         let n = offsets.len() as u64;
         with_offsets!(head, head => with_offsets!(tail, tail => {
             kernel::join_offsets(*self, shape, head, tail, offsets, n)
@@ -358,7 +361,7 @@ impl Conversions for Cuda {
     }
 
     fn half_pays<V: Scalar>(&self, places: usize) -> bool {
-        policy::half_pays(places, size_of::<V>())
+        tuning::half_pays(places, size_of::<V>())
     }
 
     fn seems_symmetric<V: Scalar>(&self, a: CsrParts<'_, V, Self>) -> Result<bool> {
@@ -398,7 +401,7 @@ impl Conversions for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         let (rows, order, count) = (a.rows as u64, order.as_slice(), diagonals.len() - 1);
-        let far = policy::far_diagonals(self.0.chip, a.rows, indices.len(), count);
+        let far = tuning::far_diagonals(self.0.chip, a.rows, indices.len(), count);
         let (shape, splits, near, far) = near_and_far::<V>(a.rows, indices.len(), far);
         let count = count as u64;
         with_offsets!(a.offsets, offsets => with_offsets!(diagonals, diagonals => kernel::csr_to_jds(
@@ -414,7 +417,7 @@ impl Conversions for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         let (rows, order, count) = (a.rows as u64, a.order.as_slice(), a.offsets.len() - 1);
-        let far = policy::far_diagonals(self.0.chip, a.rows, indices.len(), count);
+        let far = tuning::far_diagonals(self.0.chip, a.rows, indices.len(), count);
         let (shape, splits, near, far) = near_and_far::<V>(a.rows, indices.len(), far);
         let count = count as u64;
         with_offsets!(offsets, offsets => with_offsets!(a.offsets, diagonals => kernel::jds_to_csr(
@@ -433,7 +436,7 @@ impl Conversions for Cuda {
     ) -> Result<()> {
         let count = sections.len() - 1;
         let matrix = (a.rows, a.indices.len());
-        let (near, far, share) = policy::far_columns(self.0.chip, matrix, (height, widest), indices.len());
+        let (near, far, share) = tuning::far_columns(self.0.chip, matrix, (height, widest), indices.len());
         let (shape, splits) = rows_shape::<V>(count * height, a.indices.len(), near);
         let (rows, count, height, near) = (a.rows as u64, count as u64, height as u64, near as u32);
         let order = order.map(|order| order.as_slice());
@@ -455,7 +458,7 @@ impl Conversions for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         let (matrix, sections) = ((a.rows, indices.len()), (a.height, a.widest));
-        let (near, far, share) = policy::far_columns(self.0.chip, matrix, sections, a.indices.len());
+        let (near, far, share) = tuning::far_columns(self.0.chip, matrix, sections, a.indices.len());
         let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), near);
         let (rows, count, near) = (a.rows as u64, (a.offsets.len() - 1) as u64, near as u32);
         let (order, height) = (a.order.map(|order| order.as_slice()), a.height as u64);
@@ -469,6 +472,3 @@ impl Conversions for Cuda {
         }))
     }
 }
-
-/// By sorting, as for any backend.
-impl crate::assemble::Assemble for Cuda {}

@@ -1,7 +1,7 @@
 //! An open device: one of its streams, and what all operations of the stream share.
 
 use super::chip;
-use super::loaded::Kernels;
+use super::modules::Kernels;
 use super::staging::Staging;
 use super::stream::Stream;
 use super::workspace::Workspaces;

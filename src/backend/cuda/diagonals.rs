@@ -3,7 +3,7 @@
 use super::launch::kernels;
 use super::shape::Shape;
 use super::slice::Slice;
-use super::{Cuda, policy};
+use super::{Cuda, tuning};
 use crate::backend::{Backend, CsrParts, DiaFill, DiaParts, Diagonals, OffsetsRef, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Element, Offset};
@@ -51,7 +51,7 @@ mod kernel {
 const ALONG: usize = 1 << 10;
 
 fn shape<V: Element>(rows: usize, diagonals: usize) -> Shape {
-    policy::convert_dia(rows, diagonals).for_values::<V>()
+    tuning::convert_dia(rows, diagonals).for_values::<V>()
 }
 
 /// Which diagonals have an entry.
@@ -69,7 +69,7 @@ pub(super) fn find(
     with_offsets!(offsets, offsets => cuda.by_tiles(offsets, n, |shape, starts| {
         kernel::mark_diagonals(cuda, shape, rows as u64, offsets, n as u64, starts, indices, &mut marks)
     }))?;
-    let each = policy::elementwise(cuda.0.chip, words);
+    let each = tuning::elementwise(cuda.0.chip, words);
     let room = list.len() as u64;
     kernel::list_diagonals::<u32>(cuda, each, &marks, words as u64, room, list, counts)?;
     // Mostly all words come along with their number.
@@ -87,7 +87,7 @@ pub(super) fn find(
 }
 
 pub(super) fn seems_symmetric<V: Element>(cuda: Cuda, a: CsrParts<'_, V, Cuda>) -> Result<bool> {
-    let (shape, apart) = policy::compare_rows(a.rows);
+    let (shape, apart) = tuning::compare_rows(a.rows);
     let mut unlike = cuda.zeros(1)?;
     with_offsets!(a.offsets, offsets => kernel::compare_rows(
         cuda, shape.for_values::<V>(), a.rows as u64, apart as u64, offsets, a.indices, a.values, &mut unlike,
@@ -103,7 +103,7 @@ pub(super) fn from_csr<V: Element>(
     values: &mut Slice<V>,
 ) -> Result<DiaFill> {
     let (rows, stored, images) = (a.rows as u64, distances.len() as u32, mirrored as u32);
-    let shape = |diagonals| policy::fill_dia(a.rows, diagonals).for_values::<V>();
+    let shape = |diagonals| tuning::fill_dia(a.rows, diagonals).for_values::<V>();
     let mut found = cuda.zeros(2)?;
     let (lost, unlike) = found.split_mut(1);
     with_offsets!(a.offsets, offsets => {

@@ -2,10 +2,9 @@
 
 use super::launch::kernels;
 use super::slice::{Slice, Vec as DeviceVec};
-use super::{Cuda, policy};
+use super::{Cuda, tuning};
 use crate::backend::{NARROW_LIMIT, Offsets, Primitives};
 use crate::error::{Error, Result};
-use crate::matrix::Csr;
 use crate::scalar::{Offset, Scalar};
 
 mod kernel {
@@ -27,32 +26,21 @@ mod kernel {
     }
 }
 
+/// Rows, offsets, columns and values of a matrix in CSR.
+type StencilArrays<T> = (usize, Offsets<Cuda>, DeviceVec<u32>, DeviceVec<T>);
+
 impl Cuda {
-    /// The matrix of [`generate::poisson3d`](crate::generate::poisson3d) (7 points), made on the device.
+    /// The arrays of a stencil's matrix in CSR on a grid of so many points a side: its number of rows, offsets, columns
+    /// and values. `all_around` couples a point to all 26 around it, else to the 6 beside it.
     ///
     /// # Errors
     /// On 2^32 points or more, too little memory, or when the device fails.
-    pub fn poisson3d<T: Scalar>(&self, nx: usize, ny: usize, nz: usize) -> Result<Csr<T, Self>> {
-        self.stencil([nx, ny, nz], false, 6.0)
-    }
-
-    /// The matrix of [`generate::poisson2d`](crate::generate::poisson2d) (5 points), made on the device.
-    ///
-    /// # Errors
-    /// As [`Cuda::poisson3d`].
-    pub fn poisson2d<T: Scalar>(&self, nx: usize, ny: usize) -> Result<Csr<T, Self>> {
-        self.stencil([nx, ny, 1], false, 4.0)
-    }
-
-    /// The matrix of [`generate::poisson3d_27`](crate::generate::poisson3d_27) (27 points), made on the device.
-    ///
-    /// # Errors
-    /// As [`Cuda::poisson3d`].
-    pub fn poisson3d_27<T: Scalar>(&self, nx: usize, ny: usize, nz: usize) -> Result<Csr<T, Self>> {
-        self.stencil([nx, ny, nz], true, 26.0)
-    }
-
-    fn stencil<T: Scalar>(&self, sides: [usize; 3], all_around: bool, diagonal: f64) -> Result<Csr<T, Self>> {
+    pub(crate) fn stencil<T: Scalar>(
+        &self,
+        sides: [usize; 3],
+        all_around: bool,
+        diagonal: f64,
+    ) -> Result<StencilArrays<T>> {
         let points = sides.iter().try_fold(1_usize, |product, &n| product.checked_mul(n));
         let Some(points) = points.filter(|&points| points <= NARROW_LIMIT) else {
             return Err(Error::InvalidArgument(format!("{sides:?} points: fewer than 2^32 are possible")));
@@ -72,7 +60,7 @@ impl Cuda {
         } else {
             Offsets::Wide(self.stencil_arrays(sides, all_around, numbers, arrays)?)
         };
-        Ok(Csr::from_parts_unchecked(points, points, offsets, indices, values))
+        Ok((points, offsets, indices, values))
     }
 
     /// Row offsets; columns and values are filled. `diagonal` and `other` are what values are.
@@ -85,7 +73,7 @@ impl Cuda {
     ) -> Result<DeviceVec<I>> {
         let points = sides.iter().product();
         let [nx, ny, nz] = sides.map(|n| n as u32);
-        let (shape, boxed) = (policy::elementwise(self.0.chip, points), u32::from(all_around));
+        let (shape, boxed) = (tuning::elementwise(self.0.chip, points), u32::from(all_around));
         let mut lengths = self.uninitialised(points)?;
         kernel::stencil_lengths::<T, I>(*self, shape, nx, ny, nz, boxed, &mut lengths)?;
         let mut offsets = self.uninitialised(points + 1)?;

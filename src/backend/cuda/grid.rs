@@ -2,7 +2,7 @@
 
 use super::launch::kernels;
 use super::slice::Slice;
-use super::{Cuda, policy};
+use super::{Cuda, tuning};
 use crate::backend::{Grid, GridMatrix, GridSteps, grid_values};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
@@ -43,7 +43,7 @@ impl GridSteps for Cuda {
         a.check()?;
         let entries = grid_values(a.grid.coarser(), a.neighbours);
         Error::check_dimension("values of the coarser matrix", entries, values.len())?;
-        let shape = policy::elementwise(self.0.chip, entries);
+        let shape = tuning::elementwise(self.0.chip, entries);
         let [nx, ny, nz] = a.grid.sizes.map(|size| size as u32);
         kernel::grid_coarser::<T>(*self, shape, nx, ny, nz, a.neighbours.0, a.values, values, unfit)
     }
@@ -52,19 +52,19 @@ impl GridSteps for Cuda {
         a.check()?;
         let rows = a.grid.points();
         Error::check_dimension("length of the scales", rows, scales.len())?;
-        let shape = policy::elementwise(self.0.chip, rows);
+        let shape = tuning::elementwise(self.0.chip, rows);
         kernel::grid_scales::<T>(*self, shape, rows as u64, a.neighbours.count() as u32, a.values, scales)
     }
 
     fn grid_restrict<T: Scalar>(&self, grid: Grid, fine: &Slice<T>, coarse: &mut Slice<T>) -> Result<()> {
         let [nx, ny, nz] = check(grid, fine, coarse)?;
-        let shape = policy::elementwise(self.0.chip, coarse.len());
+        let shape = tuning::elementwise(self.0.chip, coarse.len());
         kernel::grid_restrict::<T>(*self, shape, nx, ny, nz, fine, coarse)
     }
 
     fn grid_prolong<T: Scalar>(&self, grid: Grid, coarse: &Slice<T>, fine: &mut Slice<T>) -> Result<()> {
         let [nx, ny, nz] = check(grid, fine, coarse)?;
-        let shape = policy::elementwise(self.0.chip, fine.len());
+        let shape = tuning::elementwise(self.0.chip, fine.len());
         kernel::grid_prolong::<T>(*self, shape, nx, ny, nz, coarse, fine)
     }
 }

@@ -4,9 +4,9 @@ use super::inverse::with_diagonal;
 use super::launch::kernels;
 use super::slice::Slice;
 use super::vector::check_block;
-use super::{Cuda, policy};
+use super::{Cuda, tuning};
 use crate::backend::{
-    Backend, CgBurst, CgSlot, CsrParts, Derived, Inverse, KrylovSteps, SellParts, with_offsets,
+    CgSlot, CsrParts, Derived, Inverse, KrylovSteps, PersistentIterations, SellParts, with_offsets,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
@@ -78,22 +78,6 @@ mod kernel {
             x: &Slice<T>,
             r: &mut Slice<T>,
         );
-        fn inverse_diagonal(
-            rows: u64,
-            offsets: &Slice<I>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
-            inverse: &mut Slice<T::Real>,
-            rounded: Option<&mut Slice<f32>>,
-            found: &mut Slice<u32>,
-        );
-        fn symmetry(
-            rows: u64,
-            offsets: &Slice<I>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
-            found: &mut Slice<T::Real>,
-        );
     }
 }
 
@@ -115,13 +99,13 @@ impl KrylovSteps for Cuda {
         let (partials, finished) = self.0.workspaces.reduction();
         if k > 1 {
             check_block(k, n)?;
-            let shape = policy::krylov_block_sum(self.0.chip, k, n, size_of::<T>());
+            let shape = tuning::krylov_block_sum(self.0.chip, k, n, size_of::<T>());
             let (_guard, partials) = self.0.workspaces.pieces(k * shape.blocks as usize)?;
             return with_diagonal!(inverse, n / k, d => kernel::cg_residuals::<T, _>(
                 *self, shape, k as u32, d, pq, q, r, rz, state, n as u64, partials, finished,
             ));
         }
-        let shape = policy::krylov_sum(self.0.chip, n, size_of::<T>());
+        let shape = tuning::krylov_sum(self.0.chip, n, size_of::<T>());
         with_diagonal!(inverse, n, d => {
             kernel::cg_residual::<T, _>(*self, shape, d, pq, q, r, rz, state, n as u64, partials, finished)
         })
@@ -144,77 +128,42 @@ impl KrylovSteps for Cuda {
         let (_, finished) = self.0.workspaces.reduction();
         if k > 1 {
             check_block(k, n)?;
-            let shape = policy::krylov_block_map(k, n, size_of::<T>());
+            let shape = tuning::krylov_block_map(k, n, size_of::<T>());
             return with_diagonal!(inverse, n / k, d => kernel::cg_directions::<T, _>(
                 *self, shape, k as u32, d, z, rz, p, x, state, n as u64, finished,
             ));
         }
-        let shape = policy::krylov_map(n, size_of::<T>());
+        let shape = tuning::krylov_map(n, size_of::<T>());
         with_diagonal!(inverse, n, d => {
             kernel::cg_direction::<T, _>(*self, shape, d, z, rz, p, x, state, n as u64, finished)
         })
     }
 
-    const CG_BURST: usize = super::burst::LENGTH;
+    const PERSISTENT_ITERATIONS: usize = super::persistent::LENGTH;
 
-    fn cg_bursts<V: Widen<T>, T: Scalar>(&self, rows: usize, nonzeros: usize) -> bool {
-        policy::likely_resident(self.0.chip, rows, nonzeros, size_of::<V>(), size_of::<T>())
+    fn cg_persists<V: Widen<T>, T: Scalar>(&self, rows: usize, nonzeros: usize) -> bool {
+        tuning::likely_resident(self.0.chip, rows, nonzeros, size_of::<V>(), size_of::<T>())
     }
 
     fn cg_streams<V: Widen<T>, T: Scalar>(&self, rows: usize, nonzeros: usize) -> bool {
-        policy::likely_streamed(self.0.chip, rows, nonzeros, size_of::<V>(), size_of::<T>())
+        tuning::likely_streamed(self.0.chip, rows, nonzeros, size_of::<V>(), size_of::<T>())
     }
 
-    fn csr_cg_burst<V: Widen<T>, T: Scalar>(
+    fn csr_persistent_cg<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         derived: &Derived,
-        burst: CgBurst<'_, T, Self>,
+        work: PersistentIterations<'_, T, Self>,
     ) -> Result<bool> {
-        super::burst::cg(*self, a, derived, burst)
+        super::persistent::cg(*self, a, derived, work)
     }
 
-    fn sell_cg_burst<V: Widen<T>, T: Scalar>(
+    fn sell_persistent_cg<V: Widen<T>, T: Scalar>(
         &self,
         a: SellParts<'_, V, Self>,
-        burst: CgBurst<'_, T, Self>,
+        work: PersistentIterations<'_, T, Self>,
     ) -> Result<bool> {
-        super::burst::streamed(*self, a, burst)
-    }
-
-    fn csr_inverse_diagonal<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        inverse: &mut Slice<T::Real>,
-        rounded: &mut Slice<f32>,
-        found: &mut Slice<u32>,
-    ) -> Result<()> {
-        Error::check_dimension("length of the diagonal", a.rows, inverse.len())?;
-        Error::check_dimension("length of what is found", 3, found.len())?;
-        let rounded = if rounded.is_empty() { None } else { Some(rounded) };
-        if let Some(rounded) = &rounded {
-            Error::check_dimension("length of the rounded diagonal", a.rows, rounded.len())?;
-        }
-        self.fill(u32::MAX, found)?;
-        let shape = policy::rows(self.0.chip, a.rows);
-        let rows = a.rows as u64;
-        with_offsets!(a.offsets, offsets => {
-            kernel::inverse_diagonal::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, inverse, rounded, found)
-        })
-    }
-
-    fn csr_symmetry<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        found: &mut Slice<T::Real>,
-    ) -> Result<()> {
-        Error::check_dimension("length of what is found", 3, found.len())?;
-        self.fill(T::Real::default(), found)?;
-        let shape = policy::csr(self.0.chip, a.rows, a.indices.len());
-        let rows = a.rows as u64;
-        with_offsets!(a.offsets, offsets => {
-            kernel::symmetry::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, found)
-        })
+        super::persistent::streamed(*self, a, work)
     }
 }
 
@@ -228,7 +177,7 @@ impl Cuda {
         x: &Slice<T>,
         r: &mut Slice<T>,
     ) -> Result<()> {
-        let shape = policy::csr(self.0.chip, a.rows, a.indices.len());
+        let shape = tuning::csr(self.0.chip, a.rows, a.indices.len());
         let rows = a.rows as u64;
         with_offsets!(a.offsets, offsets => {
             kernel::residual(self, shape, rows, offsets, a.indices, a.values, scale, b, x, r)

@@ -5,7 +5,7 @@
 //! types at hand, later ones find it in a table.
 
 use super::driver::{attribute, call, configuration};
-use super::loaded::Kernel;
+use super::modules::Kernel;
 use super::shape::{Shape, Together};
 use super::slice::Slice;
 use super::{Cuda, capture};

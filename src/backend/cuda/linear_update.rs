@@ -3,7 +3,7 @@
 use super::compile::program_number;
 use super::launch::{Constants, kernels};
 use super::slice::Slice;
-use super::{Cuda, capture, policy};
+use super::{Cuda, capture, tuning};
 use crate::backend::scalars::WORDS;
 use crate::backend::{Coefficient, LinearUpdate, ScalarProgram, Slot};
 use crate::error::{Error, Result};
@@ -95,7 +95,7 @@ pub(super) fn run_program<T: Scalar>(
     check_state(state.len())?;
     let (words, size) = (&*program.words, state.len() as u32);
     let instructions = (words.len() / WORDS) as u32;
-    let shape = policy::scalars().class(class(cuda, program));
+    let shape = tuning::scalars().class(class(cuda, program));
     kernel::run_program(cuda, shape, words, instructions, state, size, u32::from(if_running))
 }
 
@@ -134,7 +134,7 @@ pub(super) fn linear_update<T: Scalar>(
     let counts = [inputs.len(), outputs.len(), products.len()];
     let words = then.map(|program| &*program.words);
     let instructions = words.map_or(0, |words| words.len() / WORDS) as u32;
-    let shape = policy::linear_update(cuda.0.chip, n, size_of::<T>(), counts, instructions > 0)
+    let shape = tuning::linear_update(cuda.0.chip, n, size_of::<T>(), counts, instructions > 0)
         .class(then.map_or(0, |program| class(cuda, program)));
     let (partials, finished) = cuda.0.workspaces.reduction();
     let x = |k: usize| inputs.get(k).copied();

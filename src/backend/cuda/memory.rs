@@ -3,7 +3,7 @@
 use super::launch::kernels;
 use super::pool::Allocation;
 use super::slice::{NOWHERE, Slice, Vec as DeviceVec};
-use super::{Cuda, Mailbox, Recording, policy, record};
+use super::{Cuda, Mailbox, Recording, record, tuning};
 use crate::backend::{Backend, Host};
 use crate::error::{Error, Result};
 use crate::scalar::Element;
@@ -72,11 +72,8 @@ impl Backend for Cuda {
     type Slice<T: Element> = Slice<T>;
     type Recording<'a> = Recording<'a>;
     type Mailbox<T: Element> = Mailbox<T>;
-    type Dealt = super::slim::Dealt;
 
     const QUEUE_DEPTH: usize = 4;
-    /// A warp. 2 to 8 % faster than 16.
-    const SECTION_HEIGHT: usize = 32;
 
     fn description(&self) -> String {
         self.0.name.clone()
@@ -186,9 +183,9 @@ impl Backend for Cuda {
                 8 if narrow >> 32 == narrow & 0xffff_ffff => {
                     sys::cuMemsetD32Async(address, narrow as u32, 2 * n, stream)
                 }
-                8 => return fill8(*self, policy::elementwise(self.0.chip, n), narrow, address, n as u64),
+                8 => return fill8(*self, tuning::elementwise(self.0.chip, n), narrow, address, n as u64),
                 _ => {
-                    let shape = policy::elementwise(self.0.chip, n);
+                    let shape = tuning::elementwise(self.0.chip, n);
                     return fill16(*self, shape, narrow, word(8), address, n as u64);
                 }
             }

@@ -18,24 +18,24 @@
 //! | `memory` | buffers, as the `Backend` trait has them |
 //! | `capture`, `record`, `mailbox` | recorded iterations, and what they tell the host |
 //! | `compile` | kernels from text to machine code, and their cache; needs no device |
-//! | `launch`, `loaded` | kernels as typed functions, and those in use so far |
-//! | `shape`, `policy` | how a kernel is launched, and every tuning constant |
+//! | `launch`, `modules` | kernels as typed functions, and those in use so far |
+//! | `shape`, `tuning` | how a kernel is launched, and every tuning constant |
 //! | `clock` | the device's own time |
 //! | `linear_update`, `basis` | the vector operations that read their scalars from the device's memory |
 //! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the capability traits |
-//! | `burst` | many iterations of a small system in one launch |
+//! | `persistent` | many iterations of a small system in one launch |
 //!
 //! All work of a process on one device goes to one stream, whichever handle enqueues it, but for handles that
 //! [`Cuda::side_by_side`] makes: each of those has a stream of its own.
 
 mod allocate;
 mod basis;
-mod burst;
 mod capture;
 mod chip;
 mod clock;
 mod coarsen;
 pub mod compile;
+mod compressed;
 mod convert;
 mod device;
 mod diagonals;
@@ -49,27 +49,28 @@ mod inverse;
 mod krylov;
 mod launch;
 mod linear_update;
-mod loaded;
 mod mailbox;
 mod memory;
 mod misses;
+mod modules;
 #[cfg(feature = "ranks")]
 mod peers;
-mod policy;
+mod persistent;
 mod pool;
 mod precondition;
 mod primitives;
 mod product;
 mod record;
+mod rows;
 mod shape;
 mod side_by_side;
 mod slice;
-mod slim;
 mod sparse;
 mod staging;
 mod stream;
 mod transpose;
 mod triangular;
+mod tuning;
 mod vector;
 mod workspace;
 

@@ -3,7 +3,7 @@
 use super::driver::call;
 use super::launch::kernels;
 use super::slice::{Slice, Vec as DeviceVec};
-use super::{Cuda, policy};
+use super::{Cuda, tuning};
 use crate::backend::{Backend, HaloProduct, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Offset, Scalar};
@@ -110,7 +110,7 @@ impl Window {
     /// Without memory, or where the driver can't share it.
     pub fn new(cuda: Cuda, ranks: usize, room: usize) -> Result<Self> {
         let room = room.next_multiple_of(256);
-        let bytes = 16 * ranks + 2 * ranks * policy::PEERS_MOST * 32 + 2 * ranks * room;
+        let bytes = 16 * ranks + 2 * ranks * tuning::PEERS_MOST * 32 + 2 * ranks * room;
         let (mut address, mut name) = (0, sys::CUipcMemHandle_st { reserved: [0; HANDLE] });
         cuda.0.bind()?;
         // SAFETY: writes an address.
@@ -167,7 +167,7 @@ impl Windows {
             opened.push(Opened { cuda, address });
             addresses.push(address);
         }
-        let (addresses, state) = (cuda.upload(addresses)?, cuda.zeros(8 + 2 * policy::PEERS_BLOCKS)?);
+        let (addresses, state) = (cuda.upload(addresses)?, cuda.zeros(8 + 2 * tuning::PEERS_BLOCKS)?);
         Ok(Self { cuda, rank, own, _opened: opened, addresses, state })
     }
 
@@ -187,12 +187,12 @@ impl Windows {
     pub fn all_sum<T: Scalar>(&mut self, sums: &mut Slice<T>) -> Result<()> {
         let mut first = 0;
         while first < sums.len() {
-            let count = (sums.len() - first).min(policy::PEERS_MOST);
+            let count = (sums.len() - first).min(tuning::PEERS_MOST);
             let part = Cuda::part_mut(sums, first..first + count);
             let (rank, ranks) = (self.rank as u64, self.ranks());
             kernel::peers_sum(
                 self.cuda,
-                policy::peers(1),
+                tuning::peers(1),
                 rank,
                 ranks,
                 &self.addresses,
@@ -217,7 +217,7 @@ impl Windows {
         send: &Slice<T>,
     ) -> Result<()> {
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
-        let shape = policy::peers(asked.map_or(send.len(), |asked| asked.len()));
+        let shape = tuning::peers(asked.map_or(send.len(), |asked| asked.len()));
         let windows = &self.addresses;
         kernel::peers_send(self.cuda, shape, rank, ranks, windows, &mut self.state, room, starts, asked, send)
     }
@@ -230,7 +230,7 @@ impl Windows {
         let HaloProduct { rows, matrix, alpha, y, dot } = halo;
         let (x, xy) = dot.unzip();
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
-        let shape = policy::peers(rows.len());
+        let shape = tuning::peers(rows.len());
         with_offsets!(matrix.offsets, offsets => kernel::peers_rows(
             self.cuda, shape, rank, ranks, &self.addresses, &mut self.state, room, starts, rows.len() as u64, rows, offsets,
             matrix.indices, matrix.values, alpha, x, y, xy,
@@ -243,7 +243,7 @@ impl Windows {
     /// When the device fails.
     pub fn receive<T: Scalar>(&mut self, starts: &Slice<u64>, halo: &mut Slice<T>) -> Result<()> {
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
-        let shape = policy::peers(halo.len());
+        let shape = tuning::peers(halo.len());
         kernel::peers_receive(
             self.cuda,
             shape,

@@ -2,9 +2,9 @@
 
 use super::launch::kernels;
 use super::slice::Slice;
-use super::{Cuda, policy};
+use super::{Cuda, tuning};
 use crate::backend::{
-    Backend, BlockParts, ChebyshevStep, CsrParts, OffsetsRef, PreconditionSteps, SMALL_DIAGONAL, with_offsets,
+    Backend, BlockParts, ChebyshevStep, CsrParts, OffsetsRef, PreconditionSteps, with_offsets,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
@@ -22,16 +22,6 @@ mod kernel {
             places: &Slice<u64>,
             inverses: &mut Slice<T>,
             first_bad: &mut Slice<u32>,
-        );
-        fn same_columns(rows: u64, offsets: &Slice<I>, columns: &Slice<u32>, same: &mut Slice<u8>);
-        fn row_inverses(
-            rows: u64,
-            offsets: &Slice<I>,
-            columns: &Slice<u32>,
-            values: &Slice<V>,
-            small: f64,
-            positive: u32,
-            d: &mut Slice<T::Real>,
         );
         fn block_multiply(
             rows: u64,
@@ -98,7 +88,7 @@ impl PreconditionSteps for Cuda {
     ) -> Result<()> {
         self.fill(u32::MAX, first_bad)?;
         let count = blocks.starts.len() - 1;
-        let shape = policy::dense(self.0.chip, count, size_of::<T>());
+        let shape = tuning::dense(self.0.chip, count, size_of::<T>());
         let BlockParts { starts, offsets: places, .. } = blocks;
         let count = count as u64;
         with_offsets!(a.offsets, offsets => {
@@ -106,33 +96,6 @@ impl PreconditionSteps for Cuda {
                 *self, shape, count, offsets, a.indices, a.values, starts, places, inverses, first_bad,
             )
         })
-    }
-
-    fn same_columns<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        same: &mut Slice<u8>,
-    ) -> Result<()> {
-        Error::check_dimension("length of the marks", a.rows, same.len())?;
-        let shape = policy::elementwise(self.0.chip, a.rows);
-        let rows = a.rows as u64;
-        with_offsets!(a.offsets, offsets => {
-            kernel::same_columns::<T, V, _>(*self, shape, rows, offsets, a.indices, same)
-        })
-    }
-
-    fn row_inverses<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        positive: bool,
-        d: &mut Slice<T::Real>,
-    ) -> Result<()> {
-        Error::check_dimension("length of the diagonal", a.rows, d.len())?;
-        let shape = policy::elementwise(self.0.chip, 32 * a.rows);
-        let (rows, positive) = (a.rows as u64, u32::from(positive));
-        with_offsets!(a.offsets, offsets => kernel::row_inverses::<T, V, _>(
-            *self, shape, rows, offsets, a.indices, a.values, SMALL_DIAGONAL, positive, d,
-        ))
     }
 
     fn block_multiply<T: Scalar>(
@@ -146,7 +109,7 @@ impl PreconditionSteps for Cuda {
         let rows = block_of.len();
         Error::check_dimension("length of r", rows, r.len())?;
         Error::check_dimension("length of z", rows, z.len())?;
-        let shape = policy::elementwise(self.0.chip, rows);
+        let shape = tuning::elementwise(self.0.chip, rows);
         kernel::block_multiply::<T, T, u32>(
             *self,
             shape,
@@ -171,7 +134,7 @@ impl PreconditionSteps for Cuda {
         Error::check_dimension("length of z", n, z.map_or(n, Slice::len))?;
         Error::check_dimension("length of A z", n, t.map_or(n, Slice::len))?;
         let ChebyshevStep { keep, momentum, step, d, r, last } = by;
-        let shape = policy::elementwise(self.0.chip, n);
+        let shape = tuning::elementwise(self.0.chip, n);
         kernel::chebyshev_step::<T>(*self, shape, keep, momentum, step, d, r, z, t, last, n as u64)
     }
 
@@ -182,7 +145,7 @@ impl PreconditionSteps for Cuda {
         lengths: &mut Slice<u32>,
     ) -> Result<()> {
         Error::check_dimension("length of the lengths", a.rows + 1, lengths.len())?;
-        let shape = policy::elementwise(self.0.chip, a.rows + 1);
+        let shape = tuning::elementwise(self.0.chip, a.rows + 1);
         let (rows, limit) = (a.rows as u64, limit as u32);
         with_offsets!(a.offsets, offsets => {
             kernel::lower_lengths::<T, V, _, u32>(*self, shape, rows, offsets, a.indices, limit, lengths)
@@ -199,7 +162,7 @@ impl PreconditionSteps for Cuda {
         first_bad: &mut Slice<u32>,
     ) -> Result<()> {
         self.fill(u32::MAX, first_bad)?;
-        let shape = policy::dense(self.0.chip, a.rows, size_of::<T>());
+        let shape = tuning::dense(self.0.chip, a.rows, size_of::<T>());
         let rows = a.rows as u64;
         with_offsets!(a.offsets, of_a => with_offsets!(offsets, places => {
             kernel::sparse_factor(
@@ -210,26 +173,26 @@ impl PreconditionSteps for Cuda {
 
     fn narrow<T: Scalar>(&self, scale: T::Real, x: &Slice<T>, y: &mut Slice<T::Narrow>) -> Result<()> {
         Error::check_dimension("length of the narrower vector", x.len(), y.len())?;
-        let shape = policy::elementwise(self.0.chip, x.len());
+        let shape = tuning::elementwise(self.0.chip, x.len());
         kernel::narrow::<T, T::Narrow>(*self, shape, scale, x, y, x.len() as u64)
     }
 
     fn narrow_changes<T: Scalar>(&self, x: &Slice<T>, changed: &mut Slice<u32>) -> Result<()> {
         self.fill(0, changed)?;
-        let shape = policy::elementwise(self.0.chip, x.len());
+        let shape = tuning::elementwise(self.0.chip, x.len());
         kernel::changes::<T, T::Narrow>(*self, shape, x, changed, x.len() as u64)
     }
 
     fn widen<T: Scalar>(&self, x: &Slice<T::Narrow>, y: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the narrower vector", y.len(), x.len())?;
-        let (shape, n) = (policy::elementwise(self.0.chip, y.len()), y.len() as u64);
+        let (shape, n) = (tuning::elementwise(self.0.chip, y.len()), y.len() as u64);
         kernel::widened::<T, T::Narrow>(*self, shape, x, y, n)
     }
 
     fn add_narrow<T: Scalar>(&self, scale: T::Real, x: &Slice<T::Narrow>, y: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the narrower vector", y.len(), x.len())?;
         let n = y.len() as u64;
-        let shape = policy::elementwise(self.0.chip, y.len());
+        let shape = tuning::elementwise(self.0.chip, y.len());
         kernel::add_narrow::<T, T::Narrow>(*self, shape, scale, x, y, n)
     }
 }

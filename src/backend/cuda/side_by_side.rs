@@ -6,7 +6,7 @@
 //!
 //! The order between streams is `stream`'s work.
 //!
-//! Kernels whose blocks wait for each other (bursts of iterations, searches in narrow levels) need no order either:
+//! Kernels whose blocks wait for each other (persistent iterations, searches in narrow levels) need no order either:
 //! they are launched cooperatively or as one cluster, and such a launch starts only when all of its blocks have a place
 //! at the same time. So two that want the whole chip follow one another, and neither holds a place while it waits for
 //! the other. Where blocks wait for blocks of lower number only (products with rows that are cut, scans), these have

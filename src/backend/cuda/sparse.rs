@@ -2,7 +2,7 @@
 
 use super::launch::kernels;
 use super::slice::{Slice, Vec as DeviceVec};
-use super::{Cuda, policy};
+use super::{Cuda, tuning};
 use crate::backend::{
     Backend, Conversions, CsrArrays, CsrParts, CsrPattern, Offsets, OffsetsRef, Primitives, SparseProducts,
     offsets_of, with_offsets,
@@ -170,7 +170,7 @@ impl Dealt {
         b: &Slice<I>,
     ) -> Result<Self> {
         let mut classes = cuda.buffer::<u32>(rows)?;
-        let shape = policy::row_threads(cuda.0.chip, rows);
+        let shape = tuning::row_threads(cuda.0.chip, rows);
         kernel::product_classes::<I, u32>(cuda, shape, rows as u64, a.0, a.1, b, &mut classes)?;
         Self::new(cuda, &classes)
     }
@@ -183,7 +183,7 @@ impl Dealt {
         [wide, widest]: [u32; 2],
     ) -> Result<Self> {
         let mut classes = cuda.buffer::<u32>(rows)?;
-        let shape = policy::row_threads(cuda.0.chip, rows);
+        let shape = tuning::row_threads(cuda.0.chip, rows);
         with_offsets!(offsets, offsets => {
             kernel::length_classes::<u32, _>(cuda, shape, rows as u64, offsets, wide, widest, &mut classes)?;
         });
@@ -259,21 +259,21 @@ impl SparseProducts for Cuda {
             with_alike!(of_a, of_b, (of_a, of_b) => {
                 let mut lengths = self.zeros::<u32>(a.rows + 1)?;
                 let dealt = Dealt::of_products(*self, a.rows, (of_a, a.indices), of_b)?;
-                for class in policy::CLASSES {
+                for class in tuning::CLASSES {
                     let Some(rows) = dealt.rows(class) else { continue };
-                    let (shape, count) = (policy::product_lengths(chip, class, rows.len()), rows.len() as u64);
+                    let (shape, count) = (tuning::product_lengths(chip, class, rows.len()), rows.len() as u64);
                     kernel::product_lengths::<_, u32>(
                         *self, shape, count, rows, of_a, a.indices, of_b, b.indices, &mut lengths,
                     )?;
                 }
                 if let Some(rows) = dealt.rows(3) {
-                    let (shape, count) = (policy::block_of_rows(chip, rows.len()), rows.len() as u64);
+                    let (shape, count) = (tuning::block_of_rows(chip, rows.len()), rows.len() as u64);
                     kernel::block_lengths::<_, u32>(
                         *self, shape, count, rows, of_a, a.indices, of_b, b.indices, &mut lengths,
                     )?;
                 }
                 if let Some(rows) = dealt.rows(4) {
-                    let (shape, count) = (policy::block_of_rows(chip, rows.len()), rows.len() as u64);
+                    let (shape, count) = (tuning::block_of_rows(chip, rows.len()), rows.len() as u64);
                     kernel::long_lengths::<_, u32>(
                         *self, shape, count, rows, of_a, a.indices, of_b, b.indices, &mut lengths,
                     )?;
@@ -282,22 +282,22 @@ impl SparseProducts for Cuda {
                 let (offsets, entries) = offsets_of(self, &lengths)?;
                 drop(lengths);
                 let (mut indices, mut values) = (self.buffer(entries)?, self.buffer(entries)?);
-                let dealt = Dealt::of_lengths(*self, a.rows, offsets.as_ref(), policy::ROWS_BY_LENGTH)?;
+                let dealt = Dealt::of_lengths(*self, a.rows, offsets.as_ref(), tuning::ROWS_BY_LENGTH)?;
                 with_offsets!(offsets.as_ref(), to => {
-                    for class in policy::CLASSES {
+                    for class in tuning::CLASSES {
                         let Some(rows) = dealt.rows(class) else { continue };
-                        let (shape, count) = (policy::product_values(chip, class, rows.len()), rows.len() as u64);
+                        let (shape, count) = (tuning::product_values(chip, class, rows.len()), rows.len() as u64);
                         kernel::product_rows(
                             *self, shape, count, rows, of_a, a.indices, a.values, of_b, b.indices, b.values, to,
                             &mut indices, &mut values,
                         )?;
                     }
                     if let Some(rows) = dealt.rows(3) {
-                        let (shape, count) = (policy::block_of_rows(chip, rows.len()), rows.len() as u64);
+                        let (shape, count) = (tuning::block_of_rows(chip, rows.len()), rows.len() as u64);
                         kernel::long_columns(
                             *self, shape, count, rows, of_a, a.indices, of_b, b.indices, to, &mut indices,
                         )?;
-                        let shape = policy::long_values(chip, rows.len());
+                        let shape = tuning::long_values(chip, rows.len());
                         kernel::long_values(
                             *self, shape, count, rows, of_a, a.indices, a.values, of_b, b.indices, b.values, to,
                             &indices, &mut values,
@@ -319,17 +319,17 @@ impl SparseProducts for Cuda {
         let chip = self.0.chip;
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
             with_alike!(of_a, of_b, (of_a, of_b) => with_offsets!(c.offsets, offsets => {
-                let dealt = Dealt::of_lengths(*self, c.rows, c.offsets, policy::VALUES_BY_LENGTH)?;
-                for class in policy::CLASSES {
+                let dealt = Dealt::of_lengths(*self, c.rows, c.offsets, tuning::VALUES_BY_LENGTH)?;
+                for class in tuning::CLASSES {
                     let Some(rows) = dealt.rows(class) else { continue };
-                    let (shape, count) = (policy::product_values(chip, class, rows.len()), rows.len() as u64);
+                    let (shape, count) = (tuning::product_values(chip, class, rows.len()), rows.len() as u64);
                     kernel::product_values(
                         *self, shape, count, rows, of_a, a.indices, a.values, of_b, b.indices, b.values, offsets,
                         c.indices, values,
                     )?;
                 }
                 let Some(rows) = dealt.rows(3) else { return Ok(()) };
-                let (shape, count) = (policy::long_values(chip, rows.len()), rows.len() as u64);
+                let (shape, count) = (tuning::long_values(chip, rows.len()), rows.len() as u64);
                 kernel::long_values(
                     *self, shape, count, rows, of_a, a.indices, a.values, of_b, b.indices, b.values, offsets,
                     c.indices, values,
@@ -344,7 +344,7 @@ impl SparseProducts for Cuda {
         b: CsrPattern<'_, Self>,
         lengths: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, rows) = (policy::row_threads(self.0.chip, a.rows + 1), a.rows as u64);
+        let (shape, rows) = (tuning::row_threads(self.0.chip, a.rows + 1), a.rows as u64);
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
             with_alike!(of_a, of_b, (of_a, of_b) => {
                 kernel::sum_lengths::<f32, _, u32>(*self, shape, rows, of_a, a.indices, of_b, b.indices, lengths)
@@ -360,7 +360,7 @@ impl SparseProducts for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (shape, rows) = (policy::row_threads(self.0.chip, a.rows), a.rows as u64);
+        let (shape, rows) = (tuning::row_threads(self.0.chip, a.rows), a.rows as u64);
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
             with_alike!(of_a, of_b, (of_a, of_b) => with_offsets!(offsets, offsets => {
                 kernel::sum_rows(

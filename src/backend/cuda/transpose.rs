@@ -7,7 +7,7 @@ use super::launch::kernels;
 use super::primitives::bits_to;
 use super::shape::Shape;
 use super::slice::Slice;
-use super::{Cuda, policy};
+use super::{Cuda, tuning};
 use crate::backend::{Backend, CsrParts, OffsetsRef, Primitives, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Element, Offset};
@@ -75,7 +75,7 @@ pub(super) fn csr_to_csc<V: Element>(
     values: &mut Slice<V>,
 ) -> Result<()> {
     with_offsets!(a.offsets, from => with_offsets!(offsets, to => {
-        match policy::Windows::of::<V>(a.indices.len(), a.columns) {
+        match tuning::Windows::of::<V>(a.indices.len(), a.columns) {
             Some(windows) => by_windows(cuda, windows, a, from, to, indices, values),
             None => by_stretches(cuda, a, from, to, indices, values),
         }
@@ -96,18 +96,18 @@ pub(super) fn mirror<V: Element, I: Offset>(
         let entries = n as u64;
         let typed = |shape: Shape| shape.for_values::<V>();
         // Most patterns that are not symmetric show it at once; and where long rows are searched, sorting is faster.
-        if let Some((few, apart)) = policy::mirrored_first(n).map(|(few, apart)| (typed(few), apart)) {
+        if let Some((few, apart)) = tuning::mirrored_first(n).map(|(few, apart)| (typed(few), apart)) {
             let (missing, steps) = found.split_mut(1);
             kernel::mirror_few(
                 cuda, few, from, a.indices, a.values, entries, starts, apart, indices, values, missing, steps,
             )?;
             cuda.read(&found, &mut told)?;
-            symmetric = told[0] == 0 && !policy::searches_far(told[1]);
+            symmetric = told[0] == 0 && !tuning::searches_far(told[1]);
             if !symmetric {
                 return Ok(());
             }
         }
-        let all = typed(policy::mirror(n));
+        let all = typed(tuning::mirror(n));
         kernel::mirror(cuda, all, from, a.indices, a.values, entries, starts, indices, values, &mut found)?;
         cuda.read(&found, &mut told)?;
         symmetric = told[0] == 0;
@@ -125,7 +125,7 @@ const RADIX: usize = 256;
 /// these the first pass's workspace, if there is room. In its values lie the words between the passes.
 fn by_windows<V: Element, I: Offset, C: Offset>(
     cuda: Cuda,
-    plan: policy::Windows,
+    plan: tuning::Windows,
     a: CsrParts<'_, V, Cuda>,
     from: &Slice<I>,
     to: &Slice<C>,
@@ -228,7 +228,7 @@ fn by_stretches<V: Element, I: Offset, C: Offset>(
     let (n, bits) = (a.indices.len(), bits_to(a.columns.saturating_sub(1)));
     let mut cursors = cuda.uninitialised(to.len())?;
     cuda.copy(to, &mut cursors)?;
-    let stretch = policy::transpose_stretch::<V>(n, to.len() * size_of::<C>());
+    let stretch = tuning::transpose_stretch::<V>(n, to.len() * size_of::<C>());
     for first in (0..n).step_by(stretch) {
         let range = first..(first + stretch).min(n);
         let count = range.len() as u64;
@@ -238,9 +238,9 @@ fn by_stretches<V: Element, I: Offset, C: Offset>(
         cuda.sequence(&mut sources)?;
         cuda.sort_pairs(&mut columns, &mut sources, 0..bits)?;
         let mut row_of = cuda.uninitialised(range.len())?;
-        let tiles = policy::by_tiles(range.len()).0.variant("VALUE_BYTES", "4");
+        let tiles = tuning::by_tiles(range.len()).0.variant("VALUE_BYTES", "4");
         kernel::rows_of::<I, C>(cuda, tiles, from, a.rows as u64, first as u64, count, &mut row_of)?;
-        let each = policy::elementwise(cuda.0.chip, range.len());
+        let each = tuning::elementwise(cuda.0.chip, range.len());
         let placed: Shape = each.for_values::<V>();
         let each = each.variant("VALUE_BYTES", "4");
         kernel::run_heads::<I, C>(cuda, each, &columns, count, &mut cursors)?;

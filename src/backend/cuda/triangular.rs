@@ -3,7 +3,7 @@
 use super::coarsen::nodes;
 use super::launch::kernels;
 use super::slice::Slice;
-use super::{Cuda, policy};
+use super::{Cuda, tuning};
 use crate::backend::{
     Backend, CsrParts, CsrPattern, OffsetsRef, Pivots, Side, TriangleParts, TriangularSteps, with_offsets,
 };
@@ -79,7 +79,7 @@ impl TriangularSteps for Cuda {
     fn row_levels(&self, pattern: CsrPattern<'_, Self>, side: Side, levels: &mut Slice<u32>) -> Result<()> {
         let (rows, upper) = (pattern.rows, u32::from(side == Side::Upper));
         kernel::rows_start::<f64, u32>(*self, nodes(*self, rows), rows as u64, levels)?;
-        let shape = policy::rows_in_turn(self.0.chip, rows, 8);
+        let shape = tuning::rows_in_turn(self.0.chip, rows, 8);
         with_offsets!(pattern.offsets, offsets => {
             kernel::row_levels::<f64, _>(*self, shape, rows as u64, offsets, pattern.indices, upper, levels)
         })
@@ -99,7 +99,7 @@ impl TriangularSteps for Cuda {
         let mut upper = self.buffer::<u32>(rows + 1)?;
         kernel::rows_start::<f64, u32>(*self, nodes(*self, rows), rows as u64, &mut upper)?;
         let real = T::Real::from_f64;
-        let shape = policy::rows_in_turn(self.0.chip, rows, 32);
+        let shape = tuning::rows_in_turn(self.0.chip, rows, 32);
         with_offsets!(pattern.offsets, offsets => {
             kernel::incomplete_lu(
                 *self, shape, rows as u64, order, offsets, pattern.indices, real(pivots.diagonal),
@@ -148,7 +148,7 @@ impl TriangularSteps for Cuda {
         let TriangleParts { sources, offsets, columns, values, inverses, levels } = triangle;
         let (rows, chip) = (sources.len(), self.0.chip);
         kernel::triangular_start::<T, u32>(*self, nodes(*self, rows), rows as u64, x)?;
-        let shape = policy::triangular(chip, rows, columns.len(), levels.len());
+        let shape = tuning::triangular(chip, rows, columns.len(), levels.len());
         with_offsets!(offsets, offsets => {
             kernel::triangular_solve(
                 *self, shape, rows as u64, sources, offsets, columns, values, inverses, r, x,

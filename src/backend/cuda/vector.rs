@@ -2,7 +2,7 @@
 
 use super::launch::kernels;
 use super::slice::Slice;
-use super::{Cuda, basis, linear_update, policy};
+use super::{Cuda, basis, linear_update, tuning};
 use crate::backend::{Hessenberg, LinearUpdate, ScalarProgram, VectorOps};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
@@ -39,7 +39,7 @@ pub(super) fn check_block(vectors: usize, n: usize) -> Result<()> {
 impl Cuda {
     /// `out` = the sum of all elements.
     pub(super) fn sum<T: Scalar>(self, x: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
-        let shape = policy::sum(self.0.chip, x.len(), size_of::<T>());
+        let shape = tuning::sum(self.0.chip, x.len(), size_of::<T>());
         let (partials, finished) = self.0.workspaces.reduction();
         kernel::sum(self, shape, x, x.len() as u64, out, partials, finished)
     }
@@ -51,7 +51,7 @@ impl Cuda {
             return self.sum(x, out);
         }
         check_block(k, n)?;
-        let shape = policy::block_sum(self.0.chip, k, n, size_of::<T>());
+        let shape = tuning::block_sum(self.0.chip, k, n, size_of::<T>());
         let (partials, finished) = self.0.workspaces.reduction();
         kernel::sums(self, shape, k as u32, x, n as u64, out, partials, finished)
     }
@@ -67,54 +67,54 @@ impl VectorOps for Cuda {
         let (partials, finished) = self.0.workspaces.reduction();
         if k != 1 {
             check_block(k, n)?;
-            let shape = policy::block_sum(self.0.chip, k, n, size_of::<T>());
+            let shape = tuning::block_sum(self.0.chip, k, n, size_of::<T>());
             return kernel::dots(*self, shape, k as u32, x, y, n as u64, out, partials, finished);
         }
-        let shape = policy::sum(self.0.chip, n, size_of::<T>());
+        let shape = tuning::sum(self.0.chip, n, size_of::<T>());
         kernel::dot(*self, shape, x, y, x.len() as u64, out, partials, finished)
     }
 
     fn interleave<T: Scalar>(&self, vectors: usize, x: &Slice<T>, y: &mut Slice<T>) -> Result<()> {
         check_block(vectors, x.len())?;
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
-        let shape = policy::elementwise(self.0.chip, x.len());
+        let shape = tuning::elementwise(self.0.chip, x.len());
         kernel::interleave(*self, shape, vectors as u32, x, y, (x.len() / vectors) as u64)
     }
 
     fn separate<T: Scalar>(&self, vectors: usize, x: &Slice<T>, y: &mut Slice<T>) -> Result<()> {
         check_block(vectors, x.len())?;
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
-        let shape = policy::elementwise(self.0.chip, x.len());
+        let shape = tuning::elementwise(self.0.chip, x.len());
         kernel::separate(*self, shape, vectors as u32, x, y, (x.len() / vectors) as u64)
     }
 
     fn norm2_squared<T: Scalar>(&self, x: &Slice<T>, out: &mut Slice<T::Real>) -> Result<()> {
         Error::check_dimension("length of the result", 1, out.len())?;
-        let shape = policy::sum(self.0.chip, x.len(), size_of::<T>());
+        let shape = tuning::sum(self.0.chip, x.len(), size_of::<T>());
         let (partials, finished) = self.0.workspaces.reduction();
         kernel::norm2_squared(*self, shape, x, x.len() as u64, out, partials, finished)
     }
 
     fn axpby<T: Scalar>(&self, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
-        kernel::axpby(*self, policy::elementwise(self.0.chip, x.len()), alpha, x, beta, y, x.len() as u64)
+        kernel::axpby(*self, tuning::elementwise(self.0.chip, x.len()), alpha, x, beta, y, x.len() as u64)
     }
 
     fn scale_in_place<T: Scalar>(&self, alpha: T, x: &mut Slice<T>) -> Result<()> {
         let n = x.len();
-        kernel::scale_in_place(*self, policy::elementwise(self.0.chip, n), alpha, x, n as u64)
+        kernel::scale_in_place(*self, tuning::elementwise(self.0.chip, n), alpha, x, n as u64)
     }
 
     fn multiply<T: Scalar>(&self, x: &Slice<T>, y: &Slice<T>, z: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
         Error::check_dimension("length of the product", x.len(), z.len())?;
-        kernel::multiply(*self, policy::elementwise(self.0.chip, x.len()), x, y, z, x.len() as u64)
+        kernel::multiply(*self, tuning::elementwise(self.0.chip, x.len()), x, y, z, x.len() as u64)
     }
 
     fn scale<T: Scalar>(&self, d: &Slice<T::Real>, x: &Slice<T>, z: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the vector", d.len(), x.len())?;
         Error::check_dimension("length of the product", d.len(), z.len())?;
-        kernel::scale(*self, policy::elementwise(self.0.chip, x.len()), d, x, z, x.len() as u64)
+        kernel::scale(*self, tuning::elementwise(self.0.chip, x.len()), d, x, z, x.len() as u64)
     }
 
     fn linear_update<T: Scalar>(

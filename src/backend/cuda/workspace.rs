@@ -1,8 +1,8 @@
 //! Memory of a stream that operations use in passing: made at the first use, kept for the next.
 
 use super::driver::call;
-use super::policy::PARTIALS;
 use super::stream::Stream;
+use super::tuning::PARTIALS;
 use crate::error::Result;
 use crate::lock::lock;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,15 +1,14 @@
 //! The steps of a Krylov iteration on the CPU.
 
 use super::Host;
-use super::memory::PARALLEL_FROM;
 use super::recurrence::{Pair, settle, single, step_along, turn};
 use super::several::{self, Systems};
 use super::sums::{LANES, chunk_size, for_chunks, sum_chunks};
-use crate::backend::{CsrParts, Inverse, KrylovSteps, with_offsets};
+use crate::backend::{Inverse, KrylovSteps};
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
-use crate::scalar::{Element, Offset, Real, Scalar, Widen};
-use num_traits::{Float, Zero};
+use crate::scalar::{Element, Scalar};
+use num_traits::Zero;
 use std::ops::Add;
 
 impl KrylovSteps for Host {
@@ -77,41 +76,6 @@ impl KrylovSteps for Host {
                 *p = *z + beta * *p;
             }
         });
-        Ok(())
-    }
-
-    fn csr_inverse_diagonal<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        inverse: &mut [T::Real],
-        rounded: &mut [f32],
-        found: &mut [u32],
-    ) -> Result<()> {
-        Error::check_dimension("length of the diagonal", a.rows, inverse.len())?;
-        Error::check_dimension("length of what is found", 3, found.len())?;
-        found[0] = with_offsets!(a.offsets, offsets => {
-            inverse_diagonal::<V, T, _>(offsets, a.indices, a.values, inverse)
-        });
-        let row = |place: Option<usize>| place.map_or(u32::MAX, |row| row as u32);
-        found[1] = row(inverse.iter().position(|d| *d != inverse[0]));
-        found[2] = u32::MAX;
-        if !rounded.is_empty() {
-            Error::check_dimension("length of the rounded diagonal", a.rows, rounded.len())?;
-            let near = inverse.iter().map(|d| d.to_f64() as f32);
-            rounded.iter_mut().zip(near).for_each(|(rounded, near)| *rounded = near);
-            found[2] = row(rounded.iter().position(|near| !near.is_normal()));
-        }
-        Ok(())
-    }
-
-    fn csr_symmetry<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        found: &mut [T::Real],
-    ) -> Result<()> {
-        Error::check_dimension("length of what is found", 3, found.len())?;
-        let most = with_offsets!(a.offsets, offsets => symmetry::<V, T, _>(offsets, a.indices, a.values));
-        found.copy_from_slice(&most);
         Ok(())
     }
 }
@@ -195,43 +159,4 @@ fn descend_weighted<T: Scalar, D: Element>(
         one(lane, r, q, wide(d));
     }
     sums.into_iter().fold(Pair::default(), Add::add)
-}
-
-/// Writes the reciprocals and returns the first row that has none, see [`KrylovSteps::csr_inverse_diagonal`].
-fn inverse_diagonal<V: Widen<T>, T: Scalar, O: Offset>(
-    offsets: &[O],
-    indices: &[u32],
-    values: &[V],
-    inverse: &mut [T::Real],
-) -> u32 {
-    let rows = inverse.par_iter_mut().enumerate();
-    let rows = rows.with_min_len(if offsets.len() < PARALLEL_FROM { usize::MAX } else { 1 << 12 });
-    rows.map(|(row, inverse)| {
-        let range = offsets[row].to_usize()..offsets[row + 1].to_usize();
-        let place = indices[range.clone()].binary_search(&(row as u32));
-        let entry = place.map_or(T::zero(), |k| values[range.start + k].widen());
-        let reciprocal = entry.re().recip();
-        let good = entry.re() > T::Real::zero() && entry.im() == T::Real::zero() && entry.is_finite();
-        let good = good && Float::is_finite(reciprocal);
-        *inverse = if good { reciprocal } else { entry.re() };
-        if good { u32::MAX } else { row as u32 }
-    })
-    .reduce(|| u32::MAX, u32::min)
-}
-
-/// See [`KrylovSteps::csr_symmetry`].
-fn symmetry<V: Widen<T>, T: Scalar, O: Offset>(offsets: &[O], indices: &[u32], values: &[V]) -> [T::Real; 3] {
-    let range = |row: usize| offsets[row].to_usize()..offsets[row + 1].to_usize();
-    let most = |a: [T::Real; 3], b: [T::Real; 3]| std::array::from_fn(|i| Float::max(a[i], b[i]));
-    let row = |i: usize| {
-        range(i).fold([T::Real::zero(); 3], |sofar, k| {
-            let (here, line) = (values[k].widen(), range(indices[k] as usize));
-            let place = indices[line.clone()].binary_search(&(i as u32));
-            let mirror = place.map_or(T::zero(), |at| values[line.start + at].widen());
-            most(sofar, [here.abs(), (here - mirror).abs(), (here - mirror.conj()).abs()])
-        })
-    };
-    let rows = (0..offsets.len() - 1).into_par_iter();
-    let rows = rows.with_min_len(if offsets.len() < PARALLEL_FROM { usize::MAX } else { 1 << 12 });
-    rows.map(row).reduce(|| [T::Real::zero(); 3], most)
 }

@@ -59,7 +59,6 @@ impl Backend for Host {
     type Slice<T: Element> = [T];
     type Recording<'a> = HostRecording<'a>;
     type Mailbox<T: Element> = HostMailbox<T>;
-    type Dealt = std::convert::Infallible;
 
     const QUEUE_DEPTH: usize = 1;
 

@@ -4,8 +4,7 @@ use super::memory::PARALLEL_FROM;
 use super::sums::{chunk_size, for_chunks};
 use super::{Host, chunks};
 use crate::backend::{
-    BlockParts, ChebyshevStep, CsrParts, DENSE_LIMIT, OffsetsRef, PreconditionSteps, SMALL_DIAGONAL,
-    with_offsets,
+    BlockParts, ChebyshevStep, CsrParts, DENSE_LIMIT, OffsetsRef, PreconditionSteps, with_offsets,
 };
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
@@ -55,47 +54,6 @@ impl PreconditionSteps for Host {
                     bad.map_or(u32::MAX, |i| blocks.starts[k] + i as u32)
                 })
                 .reduce(|| u32::MAX, u32::min)
-        });
-        Ok(())
-    }
-
-    fn same_columns<V: Widen<T>, T: Scalar>(&self, a: CsrParts<'_, V, Self>, same: &mut [u8]) -> Result<()> {
-        Error::check_dimension("length of the marks", a.rows, same.len())?;
-        let size = chunk_size(a.rows);
-        with_offsets!(a.offsets, offsets => {
-            let line = |row: usize| &a.indices[offsets[row].to_usize()..offsets[row + 1].to_usize()];
-            for_chunks(a.rows, same.par_chunks_mut(size).enumerate(), |(chunk, same)| {
-                for (row, same) in (chunk * size..).zip(same) {
-                    *same = u8::from(row > 0 && line(row) == line(row - 1));
-                }
-            });
-        });
-        Ok(())
-    }
-
-    fn row_inverses<V: Widen<T>, T: Scalar>(
-        &self,
-        a: CsrParts<'_, V, Self>,
-        positive: bool,
-        d: &mut [T::Real],
-    ) -> Result<()> {
-        Error::check_dimension("length of the diagonal", a.rows, d.len())?;
-        let size = chunk_size(a.rows);
-        with_offsets!(a.offsets, offsets => {
-            for_chunks(a.rows, d.par_chunks_mut(size).enumerate(), |(chunk, d)| {
-                for (row, d) in (chunk * size..).zip(d) {
-                    let entries = offsets[row].to_usize()..offsets[row + 1].to_usize();
-                    let diagonal = a.indices[entries.clone()].binary_search(&(row as u32));
-                    let diagonal = diagonal.map_or(0.0, |place| a.values[entries.start + place].widen().re().to_f64());
-                    let norm = norm(a.values[entries].iter().map(|value| value.widen().abs().to_f64()));
-                    let weight = match diagonal {
-                        small if Float::abs(small) <= SMALL_DIAGONAL * norm => norm,
-                        entry if positive => Float::abs(entry),
-                        entry => entry,
-                    };
-                    *d = inverse_weight(weight);
-                }
-            });
         });
         Ok(())
     }
@@ -351,7 +309,7 @@ pub(crate) fn inverse_weight<R: Real>(weight: f64) -> R {
 }
 
 /// The 2-norm, whatever the range of the numbers.
-fn norm(values: impl Iterator<Item = f64> + Clone) -> f64 {
+pub(super) fn norm(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = values.clone().fold(0.0, f64::max);
     if largest == 0.0 {
         return 0.0;

@@ -12,8 +12,8 @@ pub(crate) const MOST_TILED: usize = 1 << 13;
 /// find it tile after tile.
 ///
 /// ```text
-/// sums  1 2 5 | 0 3 4    (a bucket each)    tiles of 3, units of 2    slots  2 0 1 | 2 3 0    ordered  1 2 0 . | 5 . 3 4
-/// places of their sources, where the bucket of each has come to fast memory        0 1 2 | 0 2 3
+/// sums  1 2 5 | 0 3 4    (a bucket each)    tiles of 3, units of 2    slots  2 0 1 | 2 3 0    ordered  1 2 0 . | 5 . 3
+/// 4 places of their sources, where the bucket of each has come to fast memory        0 1 2 | 0 2 3
 /// ```
 ///
 /// Bytes: 2 a value for its slot, 4 a sum for the places of its sources, if there are more than two about 2 for each,

@@ -81,8 +81,8 @@ pub(crate) struct Arguments {
     /// file [default: auto]
     #[arg(long, value_parser = one_of::<Reorder>(Reorder::ALL.iter().map(|value| value.name())))]
     reorder: Option<Reorder>,
-    /// Solve with so many processes of this machine, each with its rows of A (on the CPU); under `mpirun -n N` there are
-    /// as many as it has started
+    /// Solve with so many processes of this machine, each with its rows of A (on the CPU); under `mpirun -n N` there
+    /// are as many as it has started
     #[cfg(all(unix, feature = "ranks"))]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     ranks: Option<u16>,

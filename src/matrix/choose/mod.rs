@@ -8,7 +8,8 @@
 //! row lengths, clustering of columns, variety of values -> model -> up to three formats beside csr
 //!             -> does what they promise pay for a trial? -> no: csr, as it is
 //!                        | yes
-//! convert, a few products each, on the backend at hand, as long as the next may be the fastest -> the fastest; remembered
+//! convert, a few products each, on the backend at hand, as long as the next may be the fastest -> the fastest;
+//! remembered
 //! ```
 //!
 //! | file | what it holds |
@@ -20,9 +21,9 @@
 //! | `report` | what was chosen, at what cost |
 //!
 //! A trial is only made where it pays. In CSR products it costs about `c` for each conversion (the backend's
-//! [`ProductModel`] says how many) and a few for the measuring; the model says which share of a product the best
-//! candidate saves. The number of products that the caller expects, times that share, must exceed the cost twice over;
-//! so a small system or a short solve keeps CSR and pays nothing but a look at the sizes.
+//! [`ProductModel`](crate::backend::ProductModel) says how many) and a few for the measuring; the model says which
+//! share of a product the best candidate saves. The number of products that the caller expects, times that share, must
+//! exceed the cost twice over; so a small system or a short solve keeps CSR and pays nothing but a look at the sizes.
 
 mod memory;
 mod model;
@@ -30,7 +31,7 @@ mod report;
 mod sample;
 mod trial;
 
-pub use model::{Advice, Compressed, ProductModel, Traits, advise};
+pub use model::{Advice, Traits, advise};
 pub use report::{Basis, ChoiceReport, Trial};
 pub use sample::Variety;
 

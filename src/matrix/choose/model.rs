@@ -13,82 +13,17 @@ use super::super::lengths::{RowLengths, RowStatistics};
 use super::super::storage::Storage;
 use super::super::{Csr, storage_estimates};
 use super::sample::Variety;
-use crate::backend::{Conversions, Products};
-use crate::report::ratio;
+use crate::backend::{CompressionRule, Conversions, ProductModel, Products};
 use crate::scalar::Scalar;
+use crate::units::ratio;
 
 /// The format that holds fewer bytes than its values and indices have: "without compression" leaves it out.
-pub(super) const COMPRESSED: &str = "slim";
+pub(super) const COMPRESSED: &str = "compressed";
 
 /// Formats beside CSR that are tried at most.
 const MOST: usize = 3;
 
-/// What a backend tells of its products, for the model. The figures are measured ones, see `docs/benchmarks/`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct ProductModel {
-    /// What any product costs before its first byte, in bytes that could have been copied meanwhile.
-    pub start: f64,
-    /// What a look at a sample of a matrix costs, in the same unit.
-    pub look: f64,
-    /// What a conversion from CSR costs, in CSR products.
-    pub conversion: f64,
-    /// Format, and the share of copy bandwidth that its product reaches on its own bytes; what is not listed has no
-    /// kernel.
-    pub shares: &'static [(&'static str, f64)],
-    /// Format, what its product costs beside `start`, and what an entry of the longest row does where one thread takes
-    /// it all: the product lasts as long as that row. In the same unit; what is not listed waits for nothing.
-    pub waits: &'static [(&'static str, f64, f64)],
-    /// What the compressed format suits.
-    pub compressed: Compressed,
-    /// What an entry far from its row costs beside its bytes, in bytes that could have been copied meanwhile: x comes
-    /// from another cache.
-    pub far: f64,
-}
-
-/// Which matrices a backend's product in the compressed format is fast for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub enum Compressed {
-    /// Whatever it makes smaller.
-    Smaller,
-    /// Runs of rows that are alike, values included. An entry costs time, not bytes.
-    Runs {
-        /// Rows of a run at least, on average.
-        rows: usize,
-        /// What an entry costs, in bytes that could have been copied meanwhile.
-        entry: f64,
-    },
-}
-
 impl ProductModel {
-    /// From its parts; the compressed format where it is smaller.
-    pub const fn new(start: f64, look: f64, conversion: f64, shares: &'static [(&'static str, f64)]) -> Self {
-        let compressed = Compressed::Smaller;
-        Self { start, look, conversion, shares, waits: &[], compressed, far: 0.0 }
-    }
-
-    /// With what products wait for beside their bytes.
-    #[must_use]
-    pub const fn waits(mut self, waits: &'static [(&'static str, f64, f64)]) -> Self {
-        self.waits = waits;
-        self
-    }
-
-    /// With another rule for the compressed format.
-    #[must_use]
-    pub const fn compressed(mut self, rule: Compressed) -> Self {
-        self.compressed = rule;
-        self
-    }
-
-    /// With what an entry far from its row costs.
-    #[must_use]
-    pub const fn far(mut self, far: f64) -> Self {
-        self.far = far;
-        self
-    }
-
     /// What a look costs in CSR products of a matrix, and which share of such a product is its start, before anything
     /// but the matrix's size in bytes is known.
     pub(super) fn look_and_start(&self, bytes: usize) -> (f64, f64) {
@@ -159,7 +94,7 @@ impl Traits {
 
     /// Bytes that a product moves, or could meanwhile; `None` where the format is refused, unknown or unsuited.
     fn bytes(&self, format: &str, model: &ProductModel) -> Option<f64> {
-        if let (COMPRESSED, Compressed::Runs { rows, entry }) = (format, model.compressed) {
+        if let (COMPRESSED, CompressionRule::Runs { rows, entry }) = (format, model.compression) {
             self.variety.as_ref().filter(|variety| variety.repeats(rows))?;
             return Some(self.row_count as f64 + entry * self.nonzeros as f64 + self.vectors());
         }

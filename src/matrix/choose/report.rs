@@ -1,6 +1,6 @@
 //! What a choice came to.
 
-use crate::report::seconds;
+use crate::units::seconds;
 use std::fmt;
 
 /// A format that was tried.

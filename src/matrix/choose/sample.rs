@@ -28,7 +28,7 @@ pub struct Variety {
     /// Most distinct distances of a column from its row in one run of rows.
     pub distances: usize,
     /// Share of the entries in sections of neighbouring rows whose columns 16 bits hold
-    /// ([`Slim`](crate::matrix::Slim)).
+    /// ([`Compressed`](crate::matrix::Compressed)).
     pub held: f64,
     /// Share of the entries that are in such sections or within 2^15 columns of their row: x of these comes from near
     /// caches.
@@ -205,7 +205,8 @@ impl Look {
     }
 }
 
-/// Whether 16 bits hold ascending distances: near each other, or in as many ranges as a section of slim has bases.
+/// Whether 16 bits hold ascending distances: near each other, or in as many ranges as a section of compressed has
+/// bases.
 fn are_held(distances: &[i64]) -> bool {
     let [low, .., high] = distances else { return true };
     let mut rest = distances;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::backend::ProductModel;
 use crate::matrix::FORMAT_NAMES;
 use crate::{Host, generate};
 use trial::Step;
@@ -57,13 +58,17 @@ fn the_fastest_by_its_own_measurement_wins() {
 #[test]
 fn a_promise_that_is_not_kept_brings_the_next_format_into_the_trial() {
     let a = || generate::poisson2d(20, 20).unwrap();
-    let proposals = [("slim", 0.2), ("sell", 0.8), ("coo", 1.15)];
+    let proposals = [("compressed", 0.2), ("sell", 0.8), ("coo", 1.15)];
     for (times, tried, winner) in [
-        (&[("csr", 0.0, 1.0), ("slim", 1.0, 0.3)][..], &["csr", "slim"][..], "slim"),
-        (&[("csr", 0.0, 1.0), ("slim", 1.0, 0.9), ("sell", 1.0, 0.7)], &["csr", "slim", "sell"], "sell"),
+        (&[("csr", 0.0, 1.0), ("compressed", 1.0, 0.3)][..], &["csr", "compressed"][..], "compressed"),
         (
-            &[("csr", 0.0, 1.0), ("slim", 1.0, 1.1), ("sell", 1.0, 1.2), ("coo", 1.0, 0.9)],
-            &["csr", "slim", "sell", "coo"],
+            &[("csr", 0.0, 1.0), ("compressed", 1.0, 0.9), ("sell", 1.0, 0.7)],
+            &["csr", "compressed", "sell"],
+            "sell",
+        ),
+        (
+            &[("csr", 0.0, 1.0), ("compressed", 1.0, 1.1), ("sell", 1.0, 1.2), ("coo", 1.0, 0.9)],
+            &["csr", "compressed", "sell", "coo"],
             "coo",
         ),
     ] {
@@ -199,9 +204,14 @@ fn a_hopeless_format_is_multiplied_three_times_and_no_more() {
 
 /// What a GPU's products wait for beside their bytes, as of small matrices.
 fn waiting() -> ProductModel {
-    let shares = &[("csr", 0.92), ("ell", 1.0), ("jds", 0.75), ("sell", 1.08), ("slim", 0.9)];
-    let waits =
-        &[("csr", 6e5, 0.0), ("ell", 0.0, 3e5), ("jds", 7e6, 6e5), ("sell", 5e5, 3e5), ("slim", 8.5e6, 0.0)];
+    let shares = &[("csr", 0.92), ("ell", 1.0), ("jds", 0.75), ("sell", 1.08), ("compressed", 0.9)];
+    let waits = &[
+        ("csr", 6e5, 0.0),
+        ("ell", 0.0, 3e5),
+        ("jds", 7e6, 6e5),
+        ("sell", 5e5, 3e5),
+        ("compressed", 8.5e6, 0.0),
+    ];
     ProductModel::new(5e6, 1.7e10, 6.0, shares).waits(waits)
 }
 
@@ -215,12 +225,12 @@ fn small_matrices_are_judged_by_what_products_wait_for() {
         let traits = Traits::new::<f64, Host>((a.rows(), a.columns(), a.nonzeros()), &lengths, Some(variety));
         let all = model::forecasts(&waiting(), &traits);
         let of = |name: &str| all.iter().find(|f| f.format == name).unwrap().time;
-        ["ell", "sell", "jds", "slim"].map(|name| of(name) / of("csr"))
+        ["ell", "sell", "jds", "compressed"].map(|name| of(name) / of("csr"))
     };
-    let [ell, sell, jds, slim] = promises(150);
-    assert!(ell < 1.0 && sell < 1.0 && jds > 1.5 && slim > 1.2, "{ell} {sell} {jds} {slim}");
-    let [ell, sell, jds, slim] = promises(1000);
-    assert!(sell < ell && jds < 1.3 && slim < 0.5, "{ell} {sell} {jds} {slim}");
+    let [ell, sell, jds, compressed] = promises(150);
+    assert!(ell < 1.0 && sell < 1.0 && jds > 1.5 && compressed > 1.2, "{ell} {sell} {jds} {compressed}");
+    let [ell, sell, jds, compressed] = promises(1000);
+    assert!(sell < ell && jds < 1.3 && compressed < 0.5, "{ell} {sell} {jds} {compressed}");
 }
 
 /// A row that no sample sees holds up whoever gives it to one thread.
@@ -273,21 +283,21 @@ fn the_cpu_compresses_runs_of_like_rows_and_nothing_else() {
             Traits::new::<f64, Host>((a.rows(), a.columns(), a.nonzeros()), &lengths, Some(variety.clone()));
         let all = model::forecasts(&crate::backend::Products::model(&Host), &traits);
         let names: Vec<&str> = model::candidates(&all, true).iter().map(|f| f.format).collect();
-        (variety, names.contains(&"slim"))
+        (variety, names.contains(&"compressed"))
     };
     for grid in
         [generate::poisson3d(40, 40, 40), generate::poisson2d(300, 300), generate::poisson3d_27(30, 30, 30)]
     {
-        let (variety, slim) = proposed(grid);
-        assert!(slim && 8 * variety.runs < variety.rows, "{variety:?}");
+        let (variety, compressed) = proposed(grid);
+        assert!(compressed && 8 * variety.runs < variety.rows, "{variety:?}");
     }
     // Three unknowns a point: every row differs from its neighbours. General values: all rows differ.
-    let (elasticity, slim) = proposed(generate::elasticity3d(12, 12, 12, 0.3));
-    assert!(!slim && 2 * elasticity.runs > elasticity.rows, "{elasticity:?}");
+    let (elasticity, compressed) = proposed(generate::elasticity3d(12, 12, 12, 0.3));
+    assert!(!compressed && 2 * elasticity.runs > elasticity.rows, "{elasticity:?}");
     assert!(!proposed(generate::jumping([20, 20, 20], 1e6, 2, 1)).1);
     // Nobody looked at the rows' content.
     let a = generate::poisson3d(40, 40, 40).unwrap();
-    assert_ne!(advise::<f64, _>(&Host, &a.row_lengths(&Host).unwrap()).format, "slim");
+    assert_ne!(advise::<f64, _>(&Host, &a.row_lengths(&Host).unwrap()).format, "compressed");
 }
 
 /// Diagonals are proposed first where they are few, and not where rows go anywhere.
@@ -322,11 +332,12 @@ fn layers_far_apart_are_compressed() {
     let a = Csr::from_parts(rows, rows + 2 * layer + 300, offsets, entries.concat(), values).unwrap();
     let sample::Sample { variety, lengths, .. } = sample::sample(&Host, &a).unwrap();
     assert_eq!((variety.held, variety.near), (1.0, 1.0), "{variety:?}");
-    let model = ProductModel::new(1e5, 1e7, 6.0, &[("csr", 0.92), ("sell", 1.03), ("slim", 0.9)]).far(17.5);
+    let model =
+        ProductModel::new(1e5, 1e7, 6.0, &[("csr", 0.92), ("sell", 1.03), ("compressed", 0.9)]).far(17.5);
     let traits = Traits::new::<f64, Host>((a.rows(), a.columns(), a.nonzeros()), &lengths, Some(variety));
     let proposed: Vec<&str> =
         model::candidates(&model::forecasts(&model, &traits), true).iter().map(|f| f.format).collect();
-    assert!(proposed.contains(&"slim"), "{proposed:?}");
+    assert!(proposed.contains(&"compressed"), "{proposed:?}");
 }
 
 /// Where runs of the sample start at the edge of a grid's planes, their first rows lack neighbours: 9 of 27 diagonals
@@ -344,8 +355,8 @@ fn rows_at_the_edge_of_a_grid_do_not_hide_its_diagonals() {
 #[test]
 fn a_grid_is_compressed_on_the_cpu_where_the_trial_agrees() {
     for (times, winner) in [
-        (&[("csr", 0.0, 3.0), ("slim", 1.0, 1.0)][..], "slim"),
-        (&[("csr", 0.0, 1.0), ("slim", 1.0, 2.0), ("dia", 1.0, 2.0), ("sell", 1.0, 2.0)], "csr"),
+        (&[("csr", 0.0, 3.0), ("compressed", 1.0, 1.0)][..], "compressed"),
+        (&[("csr", 0.0, 1.0), ("compressed", 1.0, 2.0), ("dia", 1.0, 2.0), ("sell", 1.0, 2.0)], "csr"),
     ] {
         let options = ChoiceOptions::default().products(100_000).cache(false);
         let a = generate::poisson3d(40, 40, 40).unwrap();

@@ -2,8 +2,8 @@
 
 use super::cases::{back, bits, entries, on, ragged, with_lengths};
 use num_complex::Complex;
-use residua::backend::{Conversions, Products, SlimBody};
-use residua::matrix::{self, Csr, Sell, Slim};
+use residua::backend::{CompressedBody, Conversions, Products};
+use residua::matrix::{self, Compressed, Csr, Sell};
 use residua::scalar::Scalar;
 use residua::{Error, Host};
 
@@ -14,8 +14,8 @@ pub fn round_trip_cases<B: Products + Conversions>(backend: &B) {
     round_trips::<Complex<f64>, _>(backend, ragged());
 }
 
-fn is_dealt<B: Conversions>(backend: &B, a: &Csr<f64, B>) -> bool {
-    matches!(Slim::from_csr(backend, a).unwrap().parts().body, SlimBody::Dealt(..))
+fn is_balanced<B: Conversions>(backend: &B, a: &Csr<f64, B>) -> bool {
+    matches!(Compressed::from_csr(backend, a).unwrap().parts().body, CompressedBody::Balanced(..))
 }
 
 /// The same of some matrices.
@@ -178,7 +178,7 @@ pub fn large_cases<B: Products + Conversions>(backend: &B) {
                         Sell::with_sections(&Host, &a, there.height(), there.window()).unwrap().padding()
                     }
                     // A device may deal entries out, which the host does not: the padding is its own then.
-                    Slim::<f64>::NAME if is_dealt(backend, &device) => stored.padding(),
+                    Compressed::<f64>::NAME if is_balanced(backend, &device) => stored.padding(),
                     _ => host.padding(),
                 };
                 assert_eq!(stored.padding(), padding, "{} of {name}", format.name());

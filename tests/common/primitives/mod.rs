@@ -23,7 +23,7 @@ use residua::backend::{Order, Primitives, RunSums, Scan};
 use residua::scalar::{Combine, Element, Key, Sum};
 use std::cell::RefCell;
 
-/// Nothing, one, sizes around the borders of warps, tiles (as `src/backend/cuda/policy/table.rs` has them: 1025 and
+/// Nothing, one, sizes around the borders of warps, tiles (as `src/backend/cuda/tuning/table.rs` has them: 1025 and
 /// 2049 for sorts, 1921 for reduce-by-key, 2305 for scans by heads, 2881 for sums of segments, 4097 for scans and
 /// merges, 8193 for selections) and chunks of the host, and primes; or what [`with_sizes`] says.
 fn sizes() -> Vec<usize> {

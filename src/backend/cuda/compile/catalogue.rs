@@ -2,7 +2,7 @@
 //! used with.
 
 use super::{Unit, program_number};
-use crate::backend::cuda::policy::{self, class_of};
+use crate::backend::cuda::tuning::{self, class_of};
 use crate::backend::runs::ascending::FORMS;
 use crate::backend::scalars::CODES;
 
@@ -52,12 +52,12 @@ pub fn catalogue() -> Vec<Unit> {
     }
     units.extend(OFFSETS.map(|offset| Unit::new("cg_layout.cu").with("OFFSET", offset)));
     for (vector, value) in WIDENINGS {
-        for class in policy::RESIDENT {
+        for class in tuning::RESIDENT {
             let unit = Unit::new("cg_resident.cu").with("SCALAR", vector).with("DIAGONAL", "f32");
             let unit = unit.with("STORED", value);
             units.push(unit.with("OFFSET", "u32").class(class));
         }
-        for (offset, class) in OFFSETS.iter().zip(policy::STREAMED) {
+        for (offset, class) in OFFSETS.iter().zip(tuning::STREAMED) {
             let unit = Unit::new("cg_streamed.cu").with("SCALAR", vector).with("DIAGONAL", "f32");
             let unit = unit.with("STORED", value);
             units.push(unit.with("OFFSET", offset).class(class));
@@ -67,7 +67,7 @@ pub fn catalogue() -> Vec<Unit> {
     for file in ["colour.cu", "components.cu", "pattern.cu"] {
         units.extend(OFFSETS.map(|offset| Unit::new(file).with("OFFSET", offset)));
     }
-    for cluster in policy::CLUSTERS {
+    for cluster in tuning::CLUSTERS {
         for file in ["bfs.cu", "cuthill_mckee.cu"] {
             units.extend(OFFSETS.map(|offset| Unit::new(file).with("OFFSET", offset).class(cluster)));
         }
@@ -85,9 +85,9 @@ pub fn catalogue() -> Vec<Unit> {
 
 /// The compressed format: every way to hold columns and values.
 fn compressed(units: &mut Vec<Unit>) {
-    let held = ["SLIM_KINDS", "SLIM_CODES", "SLIM_WIDE"]
+    let held = ["COMPRESSED_KINDS", "COMPRESSED_CODES", "COMPRESSED_WIDE"]
         .into_iter()
-        .flat_map(|columns| [(columns, "SLIM_CODES"), (columns, "SLIM_STORED")]);
+        .flat_map(|columns| [(columns, "COMPRESSED_CODES"), (columns, "COMPRESSED_STORED")]);
     for (columns, values) in held {
         for (vector, value, stored) in [
             ("f64", "f64", "f64"),
@@ -99,34 +99,34 @@ fn compressed(units: &mut Vec<Unit>) {
             let with = |unit: Unit| unit.with("COLUMNS", columns).with("VALUES", values);
             let unit =
                 |file| Unit::new(file).with("SCALAR", vector).with("STORED", stored).with("OFFSET", "u32");
-            if (columns, values) == ("SLIM_KINDS", "SLIM_STORED") {
-                units.push(unit("slim_kinds_stored.cu"));
+            if (columns, values) == ("COMPRESSED_KINDS", "COMPRESSED_STORED") {
+                units.push(unit("compressed_kinds_stored.cu"));
             } else {
-                let unit = unit("slim.cu").with("VALUE", value).with("COLUMNS", columns);
-                units.extend([0, policy::LONG].map(|class| unit.with("VALUES", values).class(class)));
-                if values == "SLIM_CODES" {
-                    units.push(unit.with("VALUES", "SLIM_ONE").class(0));
+                let unit = unit("compressed.cu").with("VALUE", value).with("COLUMNS", columns);
+                units.extend([0, tuning::LONG].map(|class| unit.with("VALUES", values).class(class)));
+                if values == "COMPRESSED_CODES" {
+                    units.push(unit.with("VALUES", "COMPRESSED_ONE").class(0));
                 }
             }
             let unit =
                 |file| Unit::new(file).with("VALUE", value).with("STORED", stored).with("OFFSET", "u32");
-            units.push(with(unit("slim_fill.cu").with("TARGET", "u32")).class(4));
-            units.push(with(unit("slim_restore.cu").with("TARGET", "u32")).class(2));
+            units.push(with(unit("compressed_fill.cu").with("TARGET", "u32")).class(4));
+            units.push(with(unit("compressed_restore.cu").with("TARGET", "u32")).class(2));
         }
     }
     for (vector, value) in WIDENINGS {
         let unit = |file| Unit::new(file).with("SCALAR", vector).with("VALUE", value);
-        units.push(unit("slim_kinds.cu"));
-        units.push(Unit::new("slim_dealt.cu").with("SCALAR", vector).with("STORED", value));
-        let deal = Unit::new("slim_deal.cu").with("VALUE", vector).with("STORED", value);
+        units.push(unit("compressed_kinds.cu"));
+        units.push(Unit::new("compressed_balanced.cu").with("SCALAR", vector).with("STORED", value));
+        let deal = Unit::new("compressed_deal.cu").with("VALUE", vector).with("STORED", value);
         units.extend(OFFSETS.map(|offset| deal.with("OFFSET", offset)));
-        units.extend(OFFSETS.map(|offset| unit("slim_long.cu").with("OFFSET", offset)));
+        units.extend(OFFSETS.map(|offset| unit("compressed_long.cu").with("OFFSET", offset)));
     }
     for value in SCALARS {
-        let survey = Unit::new("slim_survey.cu").with("VALUE", value).with("OFFSET", "u32");
-        units.extend([4, 4 | policy::FEW].map(|class| survey.class(class)));
-        for file in ["slim_grid.cu", "slim_stencil.cu"] {
-            units.extend(policy::STENCILS.map(|places| Unit::new(file).with("SCALAR", value).class(places)));
+        let survey = Unit::new("compressed_survey.cu").with("VALUE", value).with("OFFSET", "u32");
+        units.extend([4, 4 | tuning::FEW].map(|class| survey.class(class)));
+        for file in ["compressed_grid.cu", "compressed_stencil.cu"] {
+            units.extend(tuning::STENCILS.map(|places| Unit::new(file).with("SCALAR", value).class(places)));
         }
         // Lines of which no two points lie in one load; of f32 of which two do.
         let halves = match value {
@@ -134,23 +134,26 @@ fn compressed(units: &mut Vec<Unit>) {
             "c64" => &[],
             _ => &[1],
         };
-        let unit = |halved| policy::STENCILS[0] + halved * policy::GRID_HALVED;
-        units.extend(halves.iter().map(|&h| Unit::new("slim_grid.cu").with("SCALAR", value).class(unit(h))));
-        let mirrored = policy::STENCILS[2] + policy::GRID_MIRRORED;
-        units.push(Unit::new("slim_grid.cu").with("SCALAR", value).class(mirrored));
+        let unit = |halved| tuning::STENCILS[0] + halved * tuning::GRID_HALVED;
+        units.extend(
+            halves.iter().map(|&h| Unit::new("compressed_grid.cu").with("SCALAR", value).class(unit(h))),
+        );
+        let mirrored = tuning::STENCILS[2] + tuning::GRID_MIRRORED;
+        units.push(Unit::new("compressed_grid.cu").with("SCALAR", value).class(mirrored));
     }
     for value in ["f32", "f64"] {
-        let [flat, few, all] = policy::STENCILS;
+        let [flat, few, all] = tuning::STENCILS;
         let (mirrored, parts, marks) =
-            (all + policy::GRID_MIRRORED, policy::GRID_HOLES, 2 * policy::GRID_HOLES);
+            (all + tuning::GRID_MIRRORED, tuning::GRID_HOLES, 2 * tuning::GRID_HOLES);
         let holes = [flat + parts, few + parts, all + parts, flat + marks, few + marks, mirrored + marks];
-        units.extend(holes.map(|class| Unit::new("slim_grid.cu").with("SCALAR", value).class(class)));
+        units.extend(holes.map(|class| Unit::new("compressed_grid.cu").with("SCALAR", value).class(class)));
         let classes = [few, all, mirrored, few + parts, few + marks, mirrored + marks];
-        units.extend(classes.map(|class| Unit::new("slim_march.cu").with("SCALAR", value).class(class)));
+        units
+            .extend(classes.map(|class| Unit::new("compressed_march.cu").with("SCALAR", value).class(class)));
     }
-    units.push(Unit::new("slim_is_grid.cu"));
+    units.push(Unit::new("compressed_is_grid.cu"));
     for (offset, target) in [("u32", "u32"), ("u64", "u32"), ("u32", "u64")] {
-        units.push(Unit::new("slim_sizes.cu").with("OFFSET", offset).with("TARGET", target));
+        units.push(Unit::new("compressed_sizes.cu").with("OFFSET", offset).with("TARGET", target));
     }
 }
 
@@ -159,7 +162,7 @@ fn recurrences(units: &mut Vec<Unit>) {
     for scalar in SCALARS {
         let unit = |file| Unit::new(file).with("SCALAR", scalar);
         units.extend(["hessenberg.cu", "scalars.cu"].map(unit));
-        units.extend([policy::FEW_ROWS, 0].map(|class| unit("basis.cu").class(class)));
+        units.extend([tuning::FEW_ROWS, 0].map(|class| unit("basis.cu").class(class)));
         let counts = [
             ("1", "1", "0"),
             ("2", "0", "2"),
@@ -200,11 +203,11 @@ fn sparse_products(units: &mut Vec<Unit>) {
     let offsets = OFFSETS.iter().flat_map(|&from| OFFSETS.map(|to| (from, to)));
     for (from, to) in offsets {
         let unit = |file| Unit::new(file).with("OFFSET", from).with("TARGET", to);
-        units.extend(policy::CLASSES.map(|class| unit("spgemm.cu").class(class)));
-        units.push(unit("spgemm_long.cu").class(policy::CLASSES[0]));
+        units.extend(tuning::CLASSES.map(|class| unit("spgemm.cu").class(class)));
+        units.push(unit("spgemm_long.cu").class(tuning::CLASSES[0]));
     }
     units.extend(
-        OFFSETS.map(|offset| Unit::new("aggregate.cu").with("OFFSET", offset).class(policy::CLASSES[0])),
+        OFFSETS.map(|offset| Unit::new("aggregate.cu").with("OFFSET", offset).class(tuning::CLASSES[0])),
     );
     for scalar in SCALARS {
         units.push(Unit::new("peers.cu").with("SCALAR", scalar));
@@ -212,16 +215,16 @@ fn sparse_products(units: &mut Vec<Unit>) {
         for offset in OFFSETS.into_iter().take(if scalar == "f64" { 2 } else { 1 }) {
             let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", offset);
             units.push(unit("peers_rows.cu"));
-            units.push(unit("incomplete.cu").class(policy::CLASSES[0]));
-            units.extend(policy::TRIANGULAR.map(|class| unit("triangular.cu").class(class)));
+            units.push(unit("incomplete.cu").class(tuning::CLASSES[0]));
+            units.extend(tuning::TRIANGULAR.map(|class| unit("triangular.cu").class(class)));
         }
         for (from, to) in [("u32", "u32"), ("u64", "u64")] {
             let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", from).with("TARGET", to);
-            units.extend(policy::CLASSES.map(|class| unit("spgemm_rows.cu").class(class)));
-            units.extend(policy::CLASSES.map(|class| unit("spgemm_values.cu").class(class)));
-            units.push(unit("spadd.cu").class(policy::CLASSES[0]));
-            units.push(unit("coarsen.cu").class(policy::CLASSES[0]));
-            units.push(unit("triangle.cu").class(policy::CLASSES[0]));
+            units.extend(tuning::CLASSES.map(|class| unit("spgemm_rows.cu").class(class)));
+            units.extend(tuning::CLASSES.map(|class| unit("spgemm_values.cu").class(class)));
+            units.push(unit("spadd.cu").class(tuning::CLASSES[0]));
+            units.push(unit("coarsen.cu").class(tuning::CLASSES[0]));
+            units.push(unit("triangle.cu").class(tuning::CLASSES[0]));
         }
     }
 }
@@ -244,7 +247,7 @@ fn conversions(units: &mut Vec<Unit>) {
             units.push(unit("transpose_windows.cu").with("CURSOR", "u32").class(lanes / 8 + 10));
         }
         units.extend(
-            policy::window_sort_classes()
+            tuning::window_sort_classes()
                 .map(|class| Unit::new("transpose_sort.cu").with("CURSOR", offset).class(class)),
         );
     }
@@ -259,21 +262,21 @@ fn products(units: &mut Vec<Unit>, vector: &'static str, value: &'static str) {
         unit("ell.cu"),
         unit("ell.cu").class(1),
     ]);
-    let pairs = (vector == "f32").then_some(policy::PAIRS);
-    let classes = pairs.into_iter().chain([policy::WIDE, policy::HALF, policy::HALF | policy::WIDE]);
+    let pairs = (vector == "f32").then_some(tuning::PAIRS);
+    let classes = pairs.into_iter().chain([tuning::WIDE, tuning::HALF, tuning::HALF | tuning::WIDE]);
     units.extend(classes.map(|class| unit("dia.cu").class(class)));
     // A thread never has two rows of sums of 16 bytes.
-    let pairs = (vector != "c64").then_some(policy::PAIRS);
+    let pairs = (vector != "c64").then_some(tuning::PAIRS);
     for offset in OFFSETS {
         units.extend(["csr_balanced.cu", "jds.cu"].map(|file| unit(file).with("OFFSET", offset)));
-        let [of_8, of_4] = policy::CLUSTERED_TILES;
-        let tiles = [if value == "f32" { of_4 } else { of_8 }, policy::SCATTERED_TILES];
+        let [of_8, of_4] = tuning::CLUSTERED_TILES;
+        let tiles = [if value == "f32" { of_4 } else { of_8 }, tuning::SCATTERED_TILES];
         units.extend(tiles.map(|class| unit("csr_balanced.cu").with("OFFSET", offset).class(class)));
-        units.push(unit("csr_vector.cu").with("OFFSET", offset).class(4 | policy::AHEAD));
+        units.push(unit("csr_vector.cu").with("OFFSET", offset).class(4 | tuning::AHEAD));
         let several = |file| unit(file).with("OFFSET", offset).with("WIDTH", "1").class(8);
         units.push(several("csr_block.cu"));
         units.push(several("csr_block_tiles.cu").with("STEPS", "1024"));
-        let heights = [0, 16, 32, 32 | policy::WIDE, 32 | policy::AHEAD];
+        let heights = [0, 16, 32, 32 | tuning::WIDE, 32 | tuning::AHEAD];
         let heights = heights.into_iter().chain(pairs.map(|pairs| 32 | pairs));
         units.extend(heights.map(|height| unit("sell.cu").with("OFFSET", offset).class(height)));
     }

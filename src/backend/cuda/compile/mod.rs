@@ -2,7 +2,7 @@
 //! alone compiles every kernel for every chip, which is what continuous integration does.
 //!
 //! ```text
-//! Unit ("vector.cu", SCALAR = f64) + constants (policy) + chip (sm_90)  ->  cache file, or NVRTC and then a cache file
+//! Unit ("vector.cu", SCALAR = f64) + constants (tuning) + chip (sm_90)  ->  cache file, or NVRTC and then a cache file
 //! ```
 
 mod ahead;

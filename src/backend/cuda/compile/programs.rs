@@ -1,5 +1,5 @@
-//! Programs on the scalars of a recurrence as text for the compiler: what interprets them on the device waits for memory
-//! at every instruction, and straight-line code does not.
+//! Programs on the scalars of a recurrence as text for the compiler: what interprets them on the device waits for
+//! memory at every instruction, and straight-line code does not.
 
 use super::Unit;
 use crate::backend::scalars::WORDS;

@@ -1,11 +1,11 @@
 //! What is compiled at a time: one kernel file for one choice of types.
 
 use super::{Target, programs};
-use crate::backend::cuda::policy;
+use crate::backend::cuda::tuning;
 use std::hash::{Hash, Hasher};
 
 /// A kernel file, the types it is compiled for and the variants it is asked for. Its tuning constants follow from these
-/// (`policy`).
+/// (`tuning`).
 #[derive(Debug, Clone, Copy, Eq)]
 pub struct Unit {
     source: &'static str,
@@ -51,7 +51,7 @@ impl Unit {
         self
     }
 
-    /// For problems of this class; what it means is between the launching code and `policy`.
+    /// For problems of this class; what it means is between the launching code and `tuning`.
     #[must_use]
     pub const fn class(mut self, class: u32) -> Self {
         self.class = class;
@@ -108,12 +108,12 @@ impl Unit {
             "--std=c++17".into(),
             "--device-as-default-execution-space".into(),
         ];
-        if policy::rounds_as_written(self) {
+        if tuning::rounds_as_written(self) {
             options.push("--fmad=false".into());
         }
         options.extend(self.types().map(|(name, element)| format!("--define-macro={name}={element}")));
         options.extend(
-            policy::constants(self).into_iter().map(|(name, value)| format!("--define-macro={name}={value}")),
+            tuning::constants(self).into_iter().map(|(name, value)| format!("--define-macro={name}={value}")),
         );
         options.extend(programs::of(self).map(|text| format!("--define-macro=PROGRAM={text}")));
         options

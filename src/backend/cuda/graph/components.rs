@@ -6,7 +6,7 @@
 use super::traversal::traverse;
 use super::{kernels, search};
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{Backend, GraphParts, PEERS_ONE_IN, Primitives, Sweep, with_offsets};
 use crate::error::{Error, Result};
 
@@ -17,9 +17,9 @@ const NONE: u32 = u32::MAX;
 pub(super) fn label(cuda: Cuda, graph: GraphParts<'_, Cuda>, labels: &mut Slice<u32>) -> Result<()> {
     let n = graph.vertices;
     cuda.sequence::<u32>(labels)?;
-    let shape = policy::per_row(cuda.0.chip, n);
+    let shape = tuning::per_row(cuda.0.chip, n);
     with_offsets!(graph.offsets, offsets => kernels::hook(cuda, shape, n as u32, offsets, graph.indices, labels))?;
-    kernels::flatten::<u32>(cuda, policy::per_vertex(cuda.0.chip, n), n as u32, labels)
+    kernels::flatten::<u32>(cuda, tuning::per_vertex(cuda.0.chip, n), n as u32, labels)
 }
 
 fn labels(cuda: Cuda, graph: GraphParts<'_, Cuda>) -> Result<DeviceVec<u32>> {
@@ -34,7 +34,7 @@ pub(super) fn all(cuda: Cuda, graph: GraphParts<'_, Cuda>, order: &mut Slice<u32
     let labels = labels(cuda, graph)?;
     let (mut lowest, mut flags) = (cuda.uninitialised(n)?, cuda.uninitialised(n)?);
     cuda.fill(u64::MAX, &mut lowest)?;
-    let shape = policy::per_vertex(cuda.0.chip, n);
+    let shape = tuning::per_vertex(cuda.0.chip, n);
     kernels::lowest_of_each::<u32>(cuda, shape, n as u32, &labels, graph.degrees, &mut lowest, &mut flags)?;
     let mut kept = cuda.uninitialised(n)?;
     let count = cuda.compact(&lowest, &flags, &mut kept)?;
@@ -125,12 +125,12 @@ fn sort(cuda: Cuda, interleaved: &Slice<u32>, labels: &Slice<u32>, roots: &Slice
     let (n, places, count, chip) = (labels.len(), interleaved.len(), roots.len(), cuda.0.chip);
     let mut rank = cuda.uninitialised(n)?;
     cuda.fill(NONE, &mut rank)?;
-    let each_root = policy::per_vertex(chip, count);
+    let each_root = tuning::per_vertex(chip, count);
     kernels::rank_roots::<u32>(cuda, each_root, count as u64, roots, labels, &mut rank)?;
     let (mut components, mut doubled) = (cuda.uninitialised(places)?, cuda.zeros(1)?);
     kernels::rank_places::<u32>(
         cuda,
-        policy::per_vertex(chip, n),
+        tuning::per_vertex(chip, n),
         places as u64,
         count as u64,
         interleaved,
@@ -163,7 +163,7 @@ fn figures(
 ) -> Result<Figures> {
     let Sorted { order, components, starts } = sorted;
     let (n, count, total) = (graph.vertices, roots.len(), order.len() as u64);
-    let shape = policy::per_vertex(cuda.0.chip, n);
+    let shape = tuning::per_vertex(cuda.0.chip, n);
     let mut levels = cuda.uninitialised(n)?;
     search::bfs(cuda, graph, roots, &mut levels)?;
     let mut place_of = cuda.uninitialised(n)?;
@@ -205,11 +205,11 @@ fn peers(cuda: Cuda, graph: GraphParts<'_, Cuda>, sorted: &Sorted) -> Result<Dev
     let Sorted { order, components, starts } = sorted;
     let (n, count) = (order.len(), starts.len() - 1);
     let (mut flags, mut sums) = (cuda.uninitialised(n)?, cuda.uninitialised::<u32>(n + 1)?);
-    let shape = policy::per_vertex(cuda.0.chip, n);
+    let shape = tuning::per_vertex(cuda.0.chip, n);
     kernels::alike::<u32>(cuda, shape, n as u64, order, components, starts, graph.degrees, &mut flags)?;
     cuda.exclusive_scan(&flags, &mut sums)?;
     let mut peers = cuda.uninitialised(3 * count)?;
-    let shape = policy::per_vertex(cuda.0.chip, count);
+    let shape = tuning::per_vertex(cuda.0.chip, count);
     kernels::pick_peers::<u32>(
         cuda,
         shape,

@@ -3,7 +3,7 @@
 use super::traversal::{Traversal, traverse};
 use super::{check_size, components, kernels};
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{Backend, FirstSweeps, GraphParts, GraphSteps, PEERS_ONE_IN, Primitives, Roots, Sweep};
 use crate::error::{Error, Result};
 
@@ -47,7 +47,7 @@ pub(super) fn from_lowest_degree(
     }
     let mut lowest = cuda.uninitialised(1)?;
     cuda.fill(u64::MAX, &mut lowest)?;
-    let shape = policy::per_vertex(cuda.0.chip, n);
+    let shape = tuning::per_vertex(cuda.0.chip, n);
     kernels::lowest::<u32>(cuda, shape, n as u64, None, graph.degrees, &mut lowest)?;
     let key = cuda.value(&lowest)?;
     let (degree, root) = ((key >> 32) as u32, key as u32);
@@ -151,7 +151,7 @@ fn of_degree(
 ) -> Result<(DeviceVec<u32>, usize)> {
     let n = vertices.map_or(graph.vertices, Slice::len);
     let mut flags = cuda.uninitialised(n)?;
-    let shape = policy::per_vertex(cuda.0.chip, n);
+    let shape = tuning::per_vertex(cuda.0.chip, n);
     kernels::of_degree::<u32>(cuda, shape, n as u64, vertices, graph.degrees, degree, &mut flags)?;
     let mut all = None;
     let from = match vertices {

@@ -3,7 +3,7 @@
 use super::kernels;
 use crate::backend::cuda::shape::bytes_of;
 use crate::backend::cuda::slice::Slice;
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{Backend, CsrParts, GraphParts, OffsetsRef, Primitives, with_offsets};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset};
@@ -17,7 +17,7 @@ pub(super) fn degrees(
     let rows = offsets.len() - 1;
     Error::check_dimension("number of degrees", rows, degrees.len())?;
     let mut asymmetry = cuda.zeros(1)?;
-    let shape = policy::per_row(cuda.0.chip, rows);
+    let shape = tuning::per_row(cuda.0.chip, rows);
     with_offsets!(offsets, offsets => {
         kernels::degrees(cuda, shape, rows as u64, offsets, indices, degrees, &mut asymmetry)
     })?;
@@ -32,7 +32,7 @@ pub(super) fn envelope(
     let rows = graph.vertices;
     Error::check_dimension("length of the numbering", rows, numbers.map_or(rows, Slice::len))?;
     let mut envelope = cuda.zeros(2)?;
-    let shape = policy::per_row(cuda.0.chip, rows);
+    let shape = tuning::per_row(cuda.0.chip, rows);
     with_offsets!(graph.offsets, offsets => {
         kernels::envelope(cuda, shape, rows as u64, offsets, graph.indices, numbers, &mut envelope)
     })?;
@@ -49,7 +49,7 @@ pub(super) fn reverse_order(
 ) -> Result<()> {
     Error::check_dimension("length of the numbering", order.len(), new_to_old.len())?;
     Error::check_dimension("length of the inverse numbering", order.len(), old_to_new.len())?;
-    let (n, shape) = (order.len() as u64, policy::per_vertex(cuda.0.chip, order.len()));
+    let (n, shape) = (order.len() as u64, tuning::per_vertex(cuda.0.chip, order.len()));
     kernels::reverse::<u32>(cuda, shape, n, order, new_to_old, old_to_new)
 }
 
@@ -61,7 +61,7 @@ pub(super) fn permuted_lengths(
 ) -> Result<()> {
     let rows = new_to_old.len();
     Error::check_dimension("number of row lengths", rows + 1, lengths.len())?;
-    let shape = policy::per_vertex(cuda.0.chip, rows + 1).variant("ITEM_BYTES", "1");
+    let shape = tuning::per_vertex(cuda.0.chip, rows + 1).variant("ITEM_BYTES", "1");
     with_offsets!(offsets, offsets => {
         kernels::lengths::<u8, _>(cuda, shape, rows as u64, offsets, new_to_old, lengths)
     })
@@ -100,7 +100,7 @@ fn gather_rows<V: Element, I: Offset>(
     let chip = cuda.0.chip;
     let mut long_rows = cuda.uninitialised(a.rows + 1)?;
     cuda.fill(0, long_rows.part_mut(0..1))?;
-    let shape = policy::permute(chip, a.rows, a.indices.len()).variant("ITEM_BYTES", bytes_of::<V>());
+    let shape = tuning::permute(chip, a.rows, a.indices.len()).variant("ITEM_BYTES", bytes_of::<V>());
     kernels::permute_rows(
         cuda,
         shape,
@@ -119,7 +119,7 @@ fn gather_rows<V: Element, I: Offset>(
     if count == 0 {
         return Ok(());
     }
-    let shape = policy::permute_long(chip, count).variant("ITEM_BYTES", bytes_of::<V>());
+    let shape = tuning::permute_long(chip, count).variant("ITEM_BYTES", bytes_of::<V>());
     kernels::permute_long_rows(
         cuda,
         shape,
@@ -134,14 +134,14 @@ fn gather_rows<V: Element, I: Offset>(
         values,
     )?;
     // What no block can sort.
-    if a.indices.len() <= policy::PERMUTE_LONGEST {
+    if a.indices.len() <= tuning::PERMUTE_LONGEST {
         return Ok(());
     }
     for row in cuda.download(long_rows.part(1..1 + count))? {
         let mut range = [I::default(); 2];
         cuda.read(new_offsets.part(row as usize..row as usize + 2), &mut range)?;
         let range = range[0].to_usize()..range[1].to_usize();
-        if range.len() > policy::PERMUTE_LONGEST {
+        if range.len() > tuning::PERMUTE_LONGEST {
             let (mut keys, mut carried) =
                 (cuda.uninitialised(range.len())?, cuda.uninitialised(range.len())?);
             cuda.copy(indices.part(range.clone()), &mut keys)?;

@@ -4,7 +4,7 @@ use super::{check_size, kernels};
 use crate::backend::cuda::compile::Unit;
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{Backend, GraphParts, with_offsets};
 use crate::error::{Error, Result};
 use crate::scalar::Offset;
@@ -27,7 +27,7 @@ pub(super) fn bfs(
     let source_count = u32::try_from(sources.len())
         .map_err(|_| Error::Unsupported(format!("{} sources: at most 2^32 - 1", sources.len())))?;
     let mut seen = cuda.uninitialised(2 * n.div_ceil(32))?;
-    let mut queue = cuda.uninitialised(n + m / policy::BFS_CHUNK as usize + 1)?;
+    let mut queue = cuda.uninitialised(n + m / tuning::BFS_CHUNK as usize + 1)?;
     let mut state = cuda.zeros::<u64>(STATE)?;
     let shape = with_offsets!(graph.offsets, offsets => bfs_shape(cuda, offsets))?;
     with_offsets!(graph.offsets, offsets => kernels::bfs(
@@ -48,7 +48,7 @@ pub(super) fn bfs(
 /// Blocks in clusters of a size that this device can run.
 fn bfs_shape<I: Offset>(cuda: Cuda, _: &Slice<I>) -> Result<Shape> {
     let unit = Unit::new("bfs.cu").with("OFFSET", I::NAME);
-    cuda.first_held(unit, "bfs", policy::bfs(cuda.0.chip))
+    cuda.first_held(unit, "bfs", tuning::bfs(cuda.0.chip))
 }
 
 pub(super) fn parents(
@@ -60,7 +60,7 @@ pub(super) fn parents(
     Error::check_dimension("number of levels", graph.vertices, levels.len())?;
     Error::check_dimension("number of parents", graph.vertices, parents.len())?;
     let n = graph.vertices;
-    let shape = policy::bfs_parents(n);
+    let shape = tuning::bfs_parents(n);
     with_offsets!(graph.offsets, offsets => {
         kernels::parents(cuda, shape, n as u32, offsets, graph.indices, levels, parents)
     })
@@ -73,7 +73,7 @@ const ROUNDS: usize = 4;
 
 pub(super) fn colour(cuda: Cuda, graph: GraphParts<'_, Cuda>, colours: &mut Slice<u32>) -> Result<()> {
     Error::check_dimension("number of colours", graph.vertices, colours.len())?;
-    let (n, shape) = (graph.vertices as u32, policy::per_vertex(cuda.0.chip, graph.vertices));
+    let (n, shape) = (graph.vertices as u32, tuning::per_vertex(cuda.0.chip, graph.vertices));
     until_decided(cuda, colours, |colours, left| {
         with_offsets!(graph.offsets, offsets => {
             kernels::colour(cuda, shape, n, offsets, graph.indices, colours, left)
@@ -83,7 +83,7 @@ pub(super) fn colour(cuda: Cuda, graph: GraphParts<'_, Cuda>, colours: &mut Slic
 
 pub(super) fn independent_set(cuda: Cuda, graph: GraphParts<'_, Cuda>, set: &mut Slice<u32>) -> Result<()> {
     Error::check_dimension("length of the set", graph.vertices, set.len())?;
-    let (n, shape) = (graph.vertices as u32, policy::per_vertex(cuda.0.chip, graph.vertices));
+    let (n, shape) = (graph.vertices as u32, tuning::per_vertex(cuda.0.chip, graph.vertices));
     until_decided(cuda, set, |set, left| {
         with_offsets!(graph.offsets, offsets => {
             kernels::independent(cuda, shape, n, offsets, graph.indices, set, left)

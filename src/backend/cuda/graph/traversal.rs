@@ -3,10 +3,10 @@
 
 use super::kernels;
 use crate::backend::cuda::compile::Unit;
-use crate::backend::cuda::loaded::Readiness;
+use crate::backend::cuda::modules::Readiness;
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{Backend, GraphParts, OrderingPrice, Primitives, Sweep, with_offsets};
 use crate::error::{Error, Result};
 use crate::scalar::Offset;
@@ -61,11 +61,11 @@ pub(super) struct Traversal {
 /// all.
 pub(super) fn price(cuda: Cuda) -> OrderingPrice {
     let price = OrderingPrice::GPU;
-    let Some(shape) = policy::cuthill_mckee(cuda.0.chip).next() else { return price };
+    let Some(shape) = tuning::cuthill_mckee(cuda.0.chip).next() else { return price };
     let first = match cuda.readiness(&shape.unit(unit::<u32>())) {
         Readiness::Loaded => 0.0,
-        Readiness::Compiled => policy::ORDER_LOADING,
-        Readiness::Source => policy::ORDER_COMPILING,
+        Readiness::Compiled => tuning::ORDER_LOADING,
+        Readiness::Source => tuning::ORDER_COMPILING,
     };
     OrderingPrice { start: price.start + first, ..price }
 }
@@ -82,10 +82,10 @@ pub(super) fn traverse(
 ) -> Result<Traversal> {
     let (n, teams, chip) = (graph.vertices, starts.len(), cuda.0.chip);
     let shape = with_offsets!(graph.offsets, offsets => resident_shape(cuda, offsets, teams))?;
-    let tiles = policy::cuthill_mckee_tiles(chip, n);
+    let tiles = tuning::cuthill_mckee_tiles(chip, n);
     let mut vertices = cuda.uninitialised(n)?;
     with_offsets!(graph.offsets, offsets => {
-        kernels::describe(cuda, policy::per_vertex(chip, n), n as u64, offsets, graph.degrees, &mut vertices)
+        kernels::describe(cuda, tuning::per_vertex(chip, n), n as u64, offsets, graph.degrees, &mut vertices)
     })?;
     let mut marks = cuda.uninitialised(teams * n)?;
     let mut orders = cuda.uninitialised(teams * n)?;
@@ -127,7 +127,7 @@ pub(super) fn traverse(
 
 /// Blocks in clusters of a size of which this device can run one a team.
 fn resident_shape<I: Offset>(cuda: Cuda, _: &Slice<I>, teams: usize) -> Result<Shape> {
-    cuda.first_of_clusters(unit::<I>(), "cuthill_mckee", policy::cuthill_mckee(cuda.0.chip), teams as u32)
+    cuda.first_of_clusters(unit::<I>(), "cuthill_mckee", tuning::cuthill_mckee(cuda.0.chip), teams as u32)
 }
 
 /// The kernel for offsets of this type.
@@ -165,7 +165,7 @@ fn launch<I: Offset>(
 fn sort_level(cuda: Cuda, level: &mut Slice<u32>, degrees: &Slice<u32>, marks: &Slice<u32>) -> Result<()> {
     let n = level.len();
     let mut keys = cuda.uninitialised(n)?;
-    let shape = policy::per_vertex(cuda.0.chip, n);
+    let shape = tuning::per_vertex(cuda.0.chip, n);
     kernels::level_keys::<u32>(cuda, shape, n as u64, level, degrees, marks, &mut keys)?;
     let mut sorted = cuda.uninitialised(n)?;
     cuda.copy(level, &mut sorted)?;

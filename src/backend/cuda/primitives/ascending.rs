@@ -3,7 +3,7 @@
 use super::{kernels, parts};
 use crate::backend::Backend;
 use crate::backend::cuda::slice::Slice;
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::runs::ascending::{AscendingRuns, FORMS, LENGTH, SLOTS};
 use crate::error::Result;
 use crate::scalar::Scalar;
@@ -19,7 +19,7 @@ pub(super) fn plan(
     sources: &Slice<u32>,
 ) -> Result<Option<AscendingRuns<Cuda>>> {
     let (n, runs, tiles) = (sources.len(), starts.len(), sources.len().div_ceil(LENGTH));
-    let Some(shape) = policy::ascend_runs(cuda.0.chip, tiles) else { return Ok(None) };
+    let Some(shape) = tuning::ascend_runs(cuda.0.chip, tiles) else { return Ok(None) };
     let longest = parts::longest(cuda, starts, n)?;
     if longest > SLOTS - LENGTH {
         return Ok(None);
@@ -68,7 +68,7 @@ pub(super) fn sum<T: Scalar>(
     out: &mut Slice<T>,
 ) -> Result<()> {
     map.check(x.len(), out.len())?;
-    let shape = policy::ascending_sum(map.shapes.len(), map.slots, size_of::<T>(), map.heads.is_some());
+    let shape = tuning::ascending_sum(map.shapes.len(), map.slots, size_of::<T>(), map.heads.is_some());
     let shape = shape.variant("GAP_BITS", map.form.gap_bits);
     let AscendingRuns { codes, bases, heads, shapes, before, .. } = map;
     let tiles = shapes.len() as u32;

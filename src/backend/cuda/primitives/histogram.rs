@@ -4,12 +4,12 @@ use super::kernels;
 use super::sort::{Pair, passes, passes_for};
 use crate::backend::Backend;
 use crate::backend::cuda::Cuda;
-use crate::backend::cuda::policy::{self, Histogram};
 use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::tuning::{self, Histogram};
 use crate::error::{Error, Result};
 
 pub(super) fn histogram(cuda: Cuda, keys: &Slice<u32>, counts: &mut Slice<u32>) -> Result<()> {
-    by(cuda, policy::histogram(keys.len(), counts.len()), keys, counts)
+    by(cuda, tuning::histogram(keys.len(), counts.len()), keys, counts)
 }
 
 /// The same of keys that come again soon: through a cache, where there are too many to count in shared memory.
@@ -18,7 +18,7 @@ pub(in crate::backend::cuda) fn histogram_of_neighbours(
     keys: &Slice<u32>,
     counts: &mut Slice<u32>,
 ) -> Result<()> {
-    let way = match policy::histogram(keys.len(), counts.len()) {
+    let way = match tuning::histogram(keys.len(), counts.len()) {
         Histogram::Grouped(_, _, cached) => Histogram::Cached(cached),
         way => way,
     };

@@ -4,7 +4,7 @@ use super::kernels;
 use crate::backend::Order;
 use crate::backend::cuda::shape::{Shape, bytes_of};
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Key};
 
@@ -60,7 +60,7 @@ pub(super) fn sort<K: Key, V: Element>(
         return Ok(());
     }
     let (bytes, width) = value_bytes::<V>(values.is_some());
-    let (tile, tiles, threads) = policy::merge(cuda.0.chip, n, size_of::<K>(), width);
+    let (tile, tiles, threads) = tuning::merge(cuda.0.chip, n, size_of::<K>(), width);
     let variant = |shape: Shape| less.variant(shape.variant("VALUE_BYTES", bytes));
     let (tiles, threads) = (variant(tiles), variant(threads));
     let own_values = values.as_ref().map_or(0, |values| values.address());
@@ -120,7 +120,7 @@ pub(super) fn merge<K: Key, V: Element>(
         return Ok(());
     }
     let (bytes, width) = value_bytes::<V>(out.1.is_some());
-    let (tile, tiles, threads) = policy::merge(cuda.0.chip, n, size_of::<K>(), width);
+    let (tile, tiles, threads) = tuning::merge(cuda.0.chip, n, size_of::<K>(), width);
     let variant = |shape: Shape| Less::from(order).variant(shape.variant("VALUE_BYTES", bytes));
     let address = |values: Option<&Slice<V>>| values.map_or(0, Slice::address);
     let mut ranks = cuda.uninitialised::<u64>(n.div_ceil(tile))?;

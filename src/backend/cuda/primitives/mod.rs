@@ -18,7 +18,7 @@ pub(super) use sums::exclusive_scan;
 
 use super::shape::{Shape, bytes_of};
 use super::slice::{Slice, Vec as DeviceVec};
-use super::{Cuda, policy};
+use super::{Cuda, tuning};
 use crate::backend::{Backend, Order, Primitives, Scan};
 use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Number, Offset};
@@ -58,7 +58,7 @@ impl Cuda {
         if n == 0 {
             return Ok(());
         }
-        let (shape, tiles, find) = policy::by_tiles(n);
+        let (shape, tiles, find) = tuning::by_tiles(n);
         let mut starts = self.uninitialised(tiles + 1)?;
         kernels::tile_starts(self, find, offsets, count, n as u64, &mut starts, tiles as u64)?;
         launch(shape, &starts)
@@ -135,10 +135,10 @@ impl Primitives for Cuda {
     fn offsets_of_sorted<I: Offset>(&self, segments: &Slice<u32>, offsets: &mut Slice<I>) -> Result<()> {
         let (count, n) = (segment_count(offsets)?, segments.len());
         if n < count {
-            let shape = policy::elementwise(self.0.chip, count + 1);
+            let shape = tuning::elementwise(self.0.chip, count + 1);
             return kernels::offsets_by_search(*self, shape, segments, n as u64, offsets, count as u64);
         }
-        let shape = policy::elementwise(self.0.chip, n + 1);
+        let shape = tuning::elementwise(self.0.chip, n + 1);
         kernels::offsets_of_sorted(*self, shape, segments, n as u64, offsets, count as u64)
     }
 
@@ -153,7 +153,7 @@ impl Primitives for Cuda {
         self.fill(0, heads)?;
         kernels::head_flags(
             *self,
-            policy::elementwise(self.0.chip, count),
+            tuning::elementwise(self.0.chip, count),
             offsets,
             count as u64,
             heads,
@@ -184,7 +184,7 @@ impl Primitives for Cuda {
 
     fn is_sorted<K: Key>(&self, keys: &Slice<K>, strictly: bool) -> Result<bool> {
         let mut wrong = self.zeros(1)?;
-        let shape = policy::elementwise(self.0.chip, keys.len());
+        let shape = tuning::elementwise(self.0.chip, keys.len());
         kernels::is_sorted(*self, shape, keys, keys.len() as u64, u32::from(strictly), &mut wrong)?;
         Ok(self.value(&wrong)? == 0)
     }
@@ -252,7 +252,7 @@ impl Primitives for Cuda {
     ) -> Result<()> {
         Error::check_dimension("length of the gathered elements", indices.len(), out.len())?;
         let (m, n) = (x.len() as u64, out.len() as u64);
-        let shape = policy::gather(out.len()).variant("ITEM_BYTES", bytes_of::<T>());
+        let shape = tuning::gather(out.len()).variant("ITEM_BYTES", bytes_of::<T>());
         kernels::gather(*self, shape, x, m, indices, out, n, self.0.misses())
     }
 
@@ -264,24 +264,24 @@ impl Primitives for Cuda {
     ) -> Result<()> {
         Error::check_dimension("length of the indices", x.len(), indices.len())?;
         let (n, m) = (x.len() as u64, out.len() as u64);
-        let shape = policy::gather(x.len()).variant("ITEM_BYTES", bytes_of::<T>());
+        let shape = tuning::gather(x.len()).variant("ITEM_BYTES", bytes_of::<T>());
         kernels::scatter(*self, shape, x, n, indices, out, m, self.0.misses())
     }
 
     fn sequence<I: Offset>(&self, out: &mut Slice<I>) -> Result<()> {
         let n = out.len();
-        kernels::sequence(*self, policy::elementwise(self.0.chip, n), out, n as u64)
+        kernels::sequence(*self, tuning::elementwise(self.0.chip, n), out, n as u64)
     }
 
     fn add_constant<T: Number>(&self, value: T, x: &mut Slice<T>) -> Result<()> {
         let n = x.len();
-        kernels::add_constant(*self, policy::elementwise(self.0.chip, n), value, x, n as u64)
+        kernels::add_constant(*self, tuning::elementwise(self.0.chip, n), value, x, n as u64)
     }
 
     fn pack(&self, high: &Slice<u32>, low: &Slice<u32>, shift: u32, out: &mut Slice<u64>) -> Result<()> {
         let n = check_packed(high.len(), low.len(), shift)?;
         Error::check_dimension("length of the packed keys", n, out.len())?;
-        kernels::pack(*self, policy::elementwise(self.0.chip, n), high, low, shift, out, n as u64)
+        kernels::pack(*self, tuning::elementwise(self.0.chip, n), high, low, shift, out, n as u64)
     }
 
     fn mirror(
@@ -294,7 +294,7 @@ impl Primitives for Cuda {
         let n = check_packed(high.len(), low.len(), 0)?;
         Error::check_dimension("length of the mirrored row numbers", 2 * n, out.0.len())?;
         Error::check_dimension("length of the mirrored column numbers", 2 * n, out.1.len())?;
-        let shape = policy::elementwise(self.0.chip, n);
+        let shape = tuning::elementwise(self.0.chip, n);
         kernels::mirror(*self, shape, high, low, beyond, out.0, out.1, n as u64)
     }
 
@@ -307,7 +307,7 @@ impl Primitives for Cuda {
     ) -> Result<()> {
         let n = check_packed(high.len(), low.len(), shift)?;
         Error::check_dimension("length of the packed keys", n, packed.len())?;
-        kernels::unpack(*self, policy::elementwise(self.0.chip, n), packed, shift, high, low, n as u64)
+        kernels::unpack(*self, tuning::elementwise(self.0.chip, n), packed, shift, high, low, n as u64)
     }
 }
 

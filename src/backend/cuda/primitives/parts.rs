@@ -3,12 +3,12 @@
 use super::kernels;
 use crate::backend::Backend;
 use crate::backend::cuda::slice::Slice;
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::error::Result;
 
 /// Entries of the longest run.
 pub(super) fn longest(cuda: Cuda, starts: &Slice<u32>, sources: usize) -> Result<usize> {
-    let (mut longest, shape) = (cuda.zeros::<u32>(1)?, policy::per_run(cuda.0.chip, starts.len()));
+    let (mut longest, shape) = (cuda.zeros::<u32>(1)?, tuning::per_run(cuda.0.chip, starts.len()));
     kernels::longest_run(cuda, shape, starts, starts.len() as u64, sources as u64, &mut longest)?;
     Ok(cuda.value(&longest)? as usize)
 }
@@ -23,7 +23,7 @@ pub(super) fn first_runs(
     let (runs, parts) = (starts.len() as u64, before.len() - 1);
     kernels::part_runs(
         cuda,
-        policy::per_run(cuda.0.chip, parts + 1),
+        tuning::per_run(cuda.0.chip, parts + 1),
         starts,
         runs,
         length as u64,

@@ -2,7 +2,7 @@
 
 use super::super::shape::bytes_of;
 use super::super::slice::Slice;
-use super::super::{Cuda, policy};
+use super::super::{Cuda, tuning};
 use super::{ascending, kernels, staged, tiled};
 use crate::backend::{
     AscendingRuns, BUCKET_TILE, Primitives, RUN_TILE, RunSums, StagedRuns, TileRuns, buckets_of, check_bounds,
@@ -19,14 +19,14 @@ impl RunSums for Cuda {
     ) -> Result<()> {
         Error::check_dimension("number of tiles", sources.len().div_ceil(RUN_TILE), before.len())?;
         let (runs, n, tiles) = (starts.len() as u64, sources.len() as u64, before.len() as u64);
-        let shape = policy::elementwise(self.0.chip, starts.len());
+        let shape = tuning::elementwise(self.0.chip, starts.len());
         let (tile, misses) = (RUN_TILE as u64, self.0.misses());
         kernels::mark_runs(*self, shape, starts, runs, sources, n, before, tiles, tile, misses)
     }
 
     fn follow<S: Offset>(&self, next: &Slice<S>, sources: &mut Slice<S>) -> Result<()> {
         let (n, count) = (next.len() as u64, sources.len() as u64);
-        let shape = policy::elementwise(self.0.chip, sources.len());
+        let shape = tuning::elementwise(self.0.chip, sources.len());
         kernels::follow(*self, shape, next, n, sources, count, self.0.misses())
     }
 
@@ -40,7 +40,7 @@ impl RunSums for Cuda {
     ) -> Result<()> {
         Error::check_dimension("number of tiles", sources.len().div_ceil(RUN_TILE), before.len())?;
         let (length, n, runs) = (x.len() as u64, sources.len() as u64, out.len() as u64);
-        let (shape, misses) = (policy::gather_sum(before.len()), self.0.misses());
+        let (shape, misses) = (tuning::gather_sum(before.len()), self.0.misses());
         let mirrored = match symmetry {
             Symmetry::General => {
                 return kernels::gather_sum(*self, shape, x, length, sources, n, before, out, runs, misses);
@@ -53,7 +53,7 @@ impl RunSums for Cuda {
     }
 
     fn stages_runs(&self, sources: usize) -> bool {
-        policy::stages_runs(sources)
+        tuning::stages_runs(sources)
     }
 
     fn stage_runs(
@@ -70,7 +70,7 @@ impl RunSums for Cuda {
     }
 
     fn ascends_runs(&self, sources: usize) -> bool {
-        policy::ascends_runs(sources)
+        tuning::ascends_runs(sources)
     }
 
     fn ascend_runs(
@@ -92,7 +92,7 @@ impl RunSums for Cuda {
     }
 
     fn bucket_bits(&self, n: usize) -> Option<u32> {
-        policy::bucket_bits(self.0.chip, n)
+        tuning::bucket_bits(self.0.chip, n)
     }
 
     fn rank_places(
@@ -106,7 +106,7 @@ impl RunSums for Cuda {
         Error::check_dimension("length of the high parts", n, high.len())?;
         Error::check_dimension("length of the low parts", n, low.len())?;
         check_bounds(bounds.map(|bound| bound.len()), bits)?;
-        let shape = policy::rank_places(self.0.chip, n, first.len()).variant("ITEM_BYTES", "4");
+        let shape = tuning::rank_places(self.0.chip, n, first.len()).variant("ITEM_BYTES", "4");
         let count = first.len() as u32;
         kernels::rank_places(*self, shape, high, low, n as u64, first, second, third, count, bits, out)
     }
@@ -122,7 +122,7 @@ impl RunSums for Cuda {
         Error::check_dimension("number of slots", n, slots.len())?;
         let (buckets, length) = buckets_of(n, bits)?;
         Error::check_dimension("length of the list of runs", length, runs.len())?;
-        let (tiles, shape) = (n.div_ceil(BUCKET_TILE), policy::to_buckets(n, 4).shared(0));
+        let (tiles, shape) = (n.div_ceil(BUCKET_TILE), tuning::to_buckets(n, 4).shared(0));
         let shape = shape.variant("ITEM_BYTES", "4");
         let (mut counts, mut firsts) =
             (self.uninitialised(buckets * tiles)?, self.uninitialised(buckets * tiles)?);
@@ -144,12 +144,12 @@ impl RunSums for Cuda {
         Error::check_dimension("length of the output", n, out.len())?;
         let buckets = runs.len() / (2 * tiles.max(1));
         Error::check_dimension("length of the list of runs", 2 * buckets * tiles, runs.len())?;
-        let shape = policy::to_buckets(n, size_of::<T>()).variant("ITEM_BYTES", bytes_of::<T>());
+        let shape = tuning::to_buckets(n, size_of::<T>()).variant("ITEM_BYTES", bytes_of::<T>());
         kernels::to_buckets(*self, shape, x, n as u64, slots, runs, buckets as u32, out)
     }
 
     fn tile_sizes(&self, n: usize, bytes: usize) -> Option<(usize, usize)> {
-        policy::tile_sizes(self.0.chip, n, bytes)
+        tuning::tile_sizes(self.0.chip, n, bytes)
     }
 
     fn tile_runs(

@@ -4,7 +4,7 @@
 use super::{kernels, select};
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{Backend, Primitives};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Key, Offset};
@@ -25,13 +25,13 @@ pub(super) fn sort_pairs<K: Key, V: Element, I: Offset>(
     }
     let chip = cuda.0.chip;
     let variant = |shape: Shape| shape.for_values::<V>();
-    let (short, find, tiles) = policy::short_segments(n);
+    let (short, find, tiles) = tuning::short_segments(n);
     let block =
-        |longest, segments| policy::merge_segments(chip, longest, segments, size_of::<K>(), size_of::<V>());
+        |longest, segments| tuning::merge_segments(chip, longest, segments, size_of::<K>(), size_of::<V>());
     let limits = [short, block(SMALL_BLOCK, 0).0, block(LARGE_BLOCK, 0).0];
 
     let mut counts = cuda.zeros::<u64>(4)?;
-    let each = variant(tiles.blocks_like(policy::elementwise(chip, count)));
+    let each = variant(tiles.blocks_like(tuning::elementwise(chip, count)));
     let [first, second, third] = limits.map(|limit| limit as u32);
     kernels::segment_classes::<K, I>(
         cuda,
@@ -78,7 +78,7 @@ pub(super) fn sort_pairs<K: Key, V: Element, I: Offset>(
         let mut segment = cuda.uninitialised::<u32>(n)?;
         cuda.expand_offsets(offsets, &mut segment)?;
         let mut flags = cuda.uninitialised::<u8>(n)?;
-        let each = variant(tiles.blocks_like(policy::elementwise(chip, n)));
+        let each = variant(tiles.blocks_like(tuning::elementwise(chip, n)));
         kernels::element_flags::<K, I>(
             cuda,
             each,

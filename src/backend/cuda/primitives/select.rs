@@ -3,7 +3,7 @@
 use super::{bits_of, index_for, kernels};
 use crate::backend::Backend;
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Key, Offset};
 
@@ -20,7 +20,7 @@ fn run<T: Element>(
     if n == 0 {
         return Ok(0);
     }
-    let (shape, words) = policy::compact(cuda.0.chip, mode, n, size_of::<T>());
+    let (shape, words) = tuning::compact(cuda.0.chip, mode, n, size_of::<T>());
     // Where positions are kept they have the type of the output.
     let index = if mode == "POSITIONS" { T::NAME } else { index_for(n) };
     let shape = shape.variant("IN", bits_of::<T>()).variant("INDEX", index);
@@ -76,7 +76,7 @@ pub(super) fn run_starts<K: Key, I: Offset>(
 ) -> Result<usize> {
     let n = keys.len();
     let mut heads = cuda.uninitialised::<u8>(n)?;
-    kernels::run_heads(cuda, policy::elementwise(cuda.0.chip, n), keys, n as u64, &mut heads)?;
+    kernels::run_heads(cuda, tuning::elementwise(cuda.0.chip, n), keys, n as u64, &mut heads)?;
     let runs = if starts.len() >= n {
         run(cuda, "POSITIONS", None, Some(&*heads), starts, None, n)?
     } else {
@@ -103,7 +103,7 @@ pub(super) fn pair_starts<I: Offset>(
     let (mut heads, mut count) = (cuda.uninitialised::<u8>(n)?, cuda.zeros(1)?);
     kernels::pair_heads(
         cuda,
-        policy::elementwise(cuda.0.chip, n),
+        tuning::elementwise(cuda.0.chip, n),
         high,
         low,
         n as u64,

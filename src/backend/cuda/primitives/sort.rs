@@ -2,9 +2,9 @@
 
 use super::kernels;
 use crate::backend::cuda::Cuda;
-use crate::backend::cuda::policy::Sort;
 use crate::backend::cuda::shape::bytes_of;
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
+use crate::backend::cuda::tuning::Sort;
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Key};
 use std::ops::Range;

@@ -3,7 +3,7 @@
 use super::kernels;
 use super::parts::{first_runs, longest};
 use crate::backend::cuda::slice::Slice;
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::runs::staged;
 use crate::backend::runs::staged::MOST_PIECES;
 use crate::backend::{Backend, StagedRuns};
@@ -21,7 +21,7 @@ pub(super) fn plan(
     let Some((length, parts)) = staged::parts(n, longest(cuda, starts, n)?) else { return Ok(None) };
     let mut map = StagedRuns::room(&cuda, values, count, count == n, parts)?;
     first_runs(cuda, starts, length, &mut map.before)?;
-    let (mut most, shape) = (cuda.zeros::<u32>(1)?, policy::stage_runs(parts));
+    let (mut most, shape) = (cuda.zeros::<u32>(1)?, tuning::stage_runs(parts));
     kernels::stage_codes(
         cuda,
         shape,
@@ -48,7 +48,7 @@ pub(super) fn sum<T: Scalar>(
     out: &mut Slice<T>,
 ) -> Result<()> {
     map.check(x.len(), out.len())?;
-    let shape = policy::sum_staged(map.counts.len(), map.most, size_of::<T>());
+    let shape = tuning::sum_staged(map.counts.len(), map.most, size_of::<T>());
     let shape = shape.variant("SINGLE", if map.single { "1" } else { "0" });
     let StagedRuns { codes, pieces, counts, before, .. } = map;
     kernels::staged_sum(cuda, shape, x, x.len() as u64, codes, pieces, counts, before, out)

@@ -3,7 +3,7 @@
 use super::{bits_of, index_for, kernels, select};
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{Backend, Primitives, Scan};
 use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Offset};
@@ -24,7 +24,7 @@ pub(super) fn reduce<T: Element, O: Combine<T>>(
     out: &mut Slice<T>,
 ) -> Result<()> {
     Error::check_dimension("length of the result", 1, out.len())?;
-    let shape = policy::reduce(cuda.0.chip, x.len(), size_of::<T>())
+    let shape = tuning::reduce(cuda.0.chip, x.len(), size_of::<T>())
         .variant("OP", names(op).0)
         .variant("ACC", T::NAME)
         .variant("OUT", T::NAME);
@@ -56,7 +56,7 @@ fn segmented<T: Element, I: Offset, O: Combine<T>>(
         return Ok(());
     }
     let (words, scratch, partition, tiles) =
-        policy::segmented(cuda.0.chip, n, segments, size_of::<T>(), size_of::<I>() > 4);
+        tuning::segmented(cuda.0.chip, n, segments, size_of::<T>(), size_of::<I>() > 4);
     let variant = |shape: Shape| shape.variant("OP", names(op).1).variant("MODE", mode);
     let mut starts = cuda.uninitialised::<u64>(scratch)?;
     let (count, n) = (segments as u64, n as u64);
@@ -81,7 +81,7 @@ pub(super) fn reduce_by_key<K: Key, T: Element, O: Combine<T>>(
         return Ok(0);
     }
     if size_of::<T>() >= 4 && size_of::<K>() >= 4 {
-        let (shape, words) = policy::reduce_by_key(cuda.0.chip, n, size_of::<K>(), size_of::<T>());
+        let (shape, words) = tuning::reduce_by_key(cuda.0.chip, n, size_of::<K>(), size_of::<T>());
         let shape = shape.variant("KEY", bits_of::<K>()).variant("INDEX", index_for(n));
         let shape = shape.variant("OP", names(op).1);
         let mut runs = cuda.zeros(1)?;
@@ -113,13 +113,13 @@ fn prefix_sum<T: Element, S: Element>(
     if S::NAME == T::NAME
         && outputs == n
         && (x.address() | out.address()).is_multiple_of(16)
-        && let Some((shape, words)) = policy::scan_bulk(cuda.0.chip, n, size_of::<T>())
+        && let Some((shape, words)) = tuning::scan_bulk(cuda.0.chip, n, size_of::<T>())
     {
         let shape = shape.variant("INCLUSIVE", if scan == Scan::Inclusive { "1" } else { "0" });
         let workspace = cuda.0.workspaces.lookback(words)?;
         return kernels::scan_bulk(cuda, shape, x, out.address(), n as u64, workspace.address);
     }
-    let (shape, words) = policy::scan(cuda.0.chip, outputs, size_of::<T>(), size_of::<S>());
+    let (shape, words) = tuning::scan(cuda.0.chip, outputs, size_of::<T>(), size_of::<S>());
     let inclusive = if scan == Scan::Inclusive { "1" } else { "0" };
     let shape = shape.variant("ACC", S::NAME).variant("INCLUSIVE", inclusive);
     let workspace = cuda.0.workspaces.lookback(words)?;
@@ -167,7 +167,7 @@ pub(super) fn segmented_scan<T: Element, O: Combine<T>>(
     if n == 0 {
         return Ok(());
     }
-    let (shape, words) = policy::scan_any(cuda.0.chip, n, size_of::<T>());
+    let (shape, words) = tuning::scan_any(cuda.0.chip, n, size_of::<T>());
     let inclusive = if scan == Scan::Inclusive { "1" } else { "0" };
     let shape =
         shape.variant("OP", names(op).1).variant("INDEX", index_for(n)).variant("INCLUSIVE", inclusive);

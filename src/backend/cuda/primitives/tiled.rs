@@ -3,7 +3,7 @@
 use super::kernels;
 use crate::backend::cuda::shape::{Shape, bytes_of};
 use crate::backend::cuda::slice::{Slice, Vec as DeviceVec};
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::runs::tiled::MOST_TILED;
 use crate::backend::{Backend, Primitives, RunSums, TileRuns, bounds_at, run_mark};
 use crate::error::Result;
@@ -30,7 +30,7 @@ pub(super) fn plan(
     let (mut slots, mut unit_starts) = (cuda.uninitialised(n)?, cuda.uninitialised((buckets + 1) * tiles)?);
     kernels::order_tile(
         cuda,
-        planning(policy::order_tiles(tiles, buckets)),
+        planning(tuning::order_tiles(tiles, buckets)),
         &bucket_of,
         n as u64,
         tile as u32,
@@ -50,7 +50,7 @@ pub(super) fn plan(
     };
     kernels::order_bucket(
         cuda,
-        planning(policy::order_tiles(buckets, tiles)),
+        planning(tuning::order_tiles(buckets, tiles)),
         &unit_starts,
         tiles as u32,
         &slots,
@@ -113,7 +113,7 @@ fn assign(
     let (n, runs) = (sources.len(), starts.len());
     let most = n.div_ceil(places);
     let mut first_run = cuda.uninitialised::<u32>(most + 1)?;
-    let shape = policy::per_run(cuda.0.chip, most + 1);
+    let shape = tuning::per_run(cuda.0.chip, most + 1);
     kernels::part_runs(cuda, shape, starts, runs as u64, places as u64, &mut first_run, most as u64)?;
     let found = cuda.download(&*first_run)?;
     // No sum starts behind the last that does.
@@ -135,7 +135,7 @@ fn assign(
 fn lists_of(cuda: Cuda, starts: &Slice<u32>, n: usize) -> Result<Option<(DeviceVec<u32>, DeviceVec<u32>)>> {
     let runs = starts.len();
     let (mut words, mut before) = (cuda.zeros::<u32>(runs + 1)?, cuda.uninitialised::<u32>(runs + 1)?);
-    let shape = planning(policy::list_words(cuda.0.chip, runs));
+    let shape = planning(tuning::list_words(cuda.0.chip, runs));
     kernels::list_words(cuda, shape, starts, runs as u64, n as u64, &mut words)?;
     cuda.exclusive_scan(&words, &mut before)?;
     let all = cuda.value(Cuda::part(&*before, runs..runs + 1))? as usize;
@@ -159,11 +159,11 @@ pub(super) fn sum<T: Scalar>(
     };
     let (n, stride) = (plan.values as u64, plan.stride() as u32);
     let ends = Cuda::part(&*plan.starts, plan.buckets * plan.tiles..(plan.buckets + 1) * plan.tiles);
-    let shape = policy::take_tiles(chip, plan.tiles, tile).variant("SHARED", shared);
+    let shape = tuning::take_tiles(chip, plan.tiles, tile).variant("SHARED", shared);
     let shape = shape.variant("ITEM_BYTES", bytes_of::<T>());
     let (tile, tiles) = (plan.tile as u32, plan.tiles as u32);
     kernels::to_tiles(cuda, shape, x, n, &plan.slots, tile, tiles, ends, stride, room)?;
-    let shape = policy::take_tiles(chip, plan.buckets, bucket).variant("SHARED", shared);
+    let shape = tuning::take_tiles(chip, plan.buckets, bucket).variant("SHARED", shared);
     let (rest, first_rest) = match &plan.rest {
         Some((rest, first)) => (Some(&**rest), Some(&**first)),
         None => (None, None),

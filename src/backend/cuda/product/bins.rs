@@ -1,7 +1,7 @@
 //! Rows of a CSR matrix sorted into bins of their lengths, as `csr_binned.cu` takes them. Found once a matrix, on the
 //! host: such matrices are small, and the order is that of a counting sort.
 
-use crate::backend::cuda::policy::BinnedShape;
+use crate::backend::cuda::tuning::BinnedShape;
 
 /// A group of lanes or a block adds up the nonzeros `begin..end` of `row`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ mod tests {
 
     /// Every nonzero once, in groups no larger than their lanes hold, and every row ends once.
     #[test]
-    fn rows_of_any_length_are_dealt_once() {
+    fn rows_of_any_length_are_balanced_once() {
         let shape = BinnedShape { each: 3, threads: 64 };
         let lengths: Vec<usize> = (0..400).chain([0, 0, 5000, 192, 193, 1]).collect();
         let offsets: Vec<usize> =

@@ -3,8 +3,8 @@
 use super::{Form, csr};
 use crate::backend::cuda::Cuda;
 use crate::backend::cuda::launch::kernels;
-use crate::backend::cuda::policy::{self, CsrBlock};
 use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::tuning::{self, CsrBlock};
 use crate::backend::cuda::vector::check_block;
 use crate::backend::{CsrParts, VectorOps, with_offsets};
 use crate::error::Result;
@@ -87,7 +87,7 @@ pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
     let extent = csr::extent(cuda, &a)?;
     let (rows, count) = (a.rows as u64, a.values.len() as u64);
     let aligned = (x.address() | y.address()).is_multiple_of(16);
-    match policy::csr_block::<T, V>(extent, (a.rows, a.values.len()), vectors, aligned) {
+    match tuning::csr_block::<T, V>(extent, (a.rows, a.values.len()), vectors, aligned) {
         CsrBlock::Rows { shape, capacity } => {
             let (columns, values, sums) = (a.indices, a.values, vectors * shape.blocks as usize);
             let (_guard, partials) = cuda.0.workspaces.pieces(sums)?;
@@ -115,7 +115,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     let (rows, count) = (a.rows as u64, a.values.len() as u64);
     let aligned = (x.address() | y.address()).is_multiple_of(16);
     let size = (a.rows, a.values.len());
-    let way = policy::csr_block::<T, V>(extent, size, vectors, aligned);
+    let way = tuning::csr_block::<T, V>(extent, size, vectors, aligned);
     let (columns, values, across) = (a.indices, a.values, vectors as u32);
     with_offsets!(a.offsets, offsets => match way {
         CsrBlock::Rows { shape, capacity } => kernel::csr_block(

@@ -4,7 +4,7 @@ use super::{Form, settled, summed};
 use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{EllParts, JdsParts, SellParts, VectorOps, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar, Widen};
@@ -85,7 +85,7 @@ pub(super) fn ell<V: Widen<T>, T: Scalar>(
     form: Form<'_, T>,
 ) -> Result<()> {
     let Form { conjugate, alpha, x, beta, y } = form;
-    let (shape, rows, width) = (policy::ell(a.rows, a.width), a.rows as u64, a.width as u32);
+    let (shape, rows, width) = (tuning::ell(a.rows, a.width), a.rows as u64, a.width as u32);
     let settled = settled(cuda, &[a.lengths.addresses(), a.indices.addresses(), a.values.addresses()]);
     kernel::ell(
         cuda, shape, rows, width, a.lengths, a.indices, a.values, alpha, x, beta, y, conjugate, settled,
@@ -98,7 +98,7 @@ pub(super) fn jds<V: Widen<T>, T: Scalar>(
     form: Form<'_, T>,
 ) -> Result<()> {
     let Form { conjugate, alpha, x, beta, y } = form;
-    let (shape, rows, order) = (policy::row_a_thread(a.rows), a.rows as u64, a.order.as_slice());
+    let (shape, rows, order) = (tuning::row_a_thread(a.rows), a.rows as u64, a.order.as_slice());
     let diagonals = a.offsets.len() as u64 - 1;
     with_offsets!(a.offsets, offsets => kernel::jds(
         cuda, shape, rows, diagonals, order, offsets, a.indices, a.values, alpha, x, beta, y, conjugate,
@@ -112,7 +112,7 @@ fn height(height: usize) -> u32 {
 
 fn sell_shape<V: Element, T: Element>(a: &SellParts<'_, V, Cuda>) -> Shape {
     let aligned = (a.indices.address() | a.values.address()).is_multiple_of(16);
-    policy::sell::<T>(a.rows, a.values.len(), a.height, aligned, lengths(a).is_none())
+    tuning::sell::<T>(a.rows, a.values.len(), a.height, aligned, lengths(a).is_none())
 }
 
 /// Needed only where a column may have the number that stands in padding.

@@ -4,7 +4,7 @@ use super::Form;
 use crate::backend::CooParts;
 use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::slice::Slice;
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::error::Result;
 use crate::scalar::{Element, Scalar, Widen};
 
@@ -42,7 +42,7 @@ mod kernel {
 fn scaled<'a, V: Widen<T>, T: Scalar>(cuda: Cuda, form: Form<'a, T>) -> Result<Form<'a, T>> {
     if form.beta != T::one() {
         let n = form.y.len();
-        let shape = policy::row_shape(cuda.0.chip, n);
+        let shape = tuning::row_shape(cuda.0.chip, n);
         kernel::coo_scale::<T, V>(cuda, shape, n as u64, form.beta, &mut *form.y)?;
     }
     Ok(Form { beta: T::one(), ..form })
@@ -54,7 +54,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     form: Form<'_, T>,
 ) -> Result<()> {
     let Form { conjugate, alpha, x, y, .. } = scaled::<V, T>(cuda, form)?;
-    let (tiles, joins) = policy::coo(a.values.len());
+    let (tiles, joins) = tuning::coo(a.values.len());
     let (count, rows, columns) = (a.values.len() as u64, a.row_indices, a.column_indices);
     let (_guard, pieces) = cuda.0.workspaces.pieces(2 * tiles.blocks as usize)?;
     kernel::coo_segmented(cuda, tiles, count, rows, columns, a.values, alpha, x, &mut *y, conjugate, pieces)?;
@@ -70,7 +70,7 @@ pub(super) fn by_atomics<V: Widen<T>, T: Scalar>(
     form: Form<'_, T>,
 ) -> Result<()> {
     let Form { conjugate, alpha, x, y, .. } = scaled::<V, T>(cuda, form)?;
-    let shape = policy::coo_atomic(cuda.0.chip, a.values.len());
+    let shape = tuning::coo_atomic(cuda.0.chip, a.values.len());
     let (count, rows, columns) = (a.values.len() as u64, a.row_indices, a.column_indices);
     kernel::coo_atomic(cuda, shape, count, rows, columns, a.values, alpha, x, y, conjugate)
 }

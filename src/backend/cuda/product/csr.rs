@@ -3,8 +3,8 @@
 use super::bins::Bins;
 use super::{Form, settled, summed};
 use crate::backend::cuda::launch::{Constants, kernels};
-use crate::backend::cuda::policy::{self, CsrWay};
 use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::tuning::{self, CsrWay};
 use crate::backend::cuda::{Cuda, capture};
 use crate::backend::{Backend, CsrParts, RowBins, RowExtent, VectorOps, with_offsets};
 use crate::error::Result;
@@ -135,7 +135,7 @@ pub(super) fn extent<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Resul
     a.shape.extent(|| {
         capture::outside(|| {
             let mut out = cuda.zeros::<u64>(2)?;
-            let shape = policy::row_shape(cuda.0.chip, a.rows);
+            let shape = tuning::row_shape(cuda.0.chip, a.rows);
             with_offsets!(a.offsets, offsets => kernel::row_shape(cuda, shape, a.rows as u64, offsets, &mut out)?);
             let out = cuda.download(&out)?;
             Ok(RowExtent { longest: out[0], fullest: out[1] })
@@ -146,14 +146,14 @@ pub(super) fn extent<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Resul
 /// Whether x is read all over the vector, where that counts: as [`extent`], by windows of the columns.
 fn scattered<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Result<Option<bool>> {
     let count = a.values.len();
-    if !policy::asks_spread(a.rows, count) {
+    if !tuning::asks_spread(a.rows, count) {
         return Ok(None);
     }
     let scattered = a.shape.scattered(|| {
         capture::outside(|| {
             let mut lines = cuda.zeros::<u64>(1)?;
-            kernel::column_spread(cuda, policy::column_spread(count), count as u64, a.indices, &mut lines)?;
-            Ok(policy::scattered(cuda.value(&lines)?, count))
+            kernel::column_spread(cuda, tuning::column_spread(count), count as u64, a.indices, &mut lines)?;
+            Ok(tuning::scattered(cuda.value(&lines)?, count))
         })
     })?;
     Ok(Some(scattered))
@@ -164,7 +164,7 @@ pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -
     a.shape.starts(|| {
         capture::outside(|| {
             let (rows, count) = (a.rows as u64, a.values.len() as u64);
-            let (tiles, shape) = policy::block_tiles(cuda.0.chip, a.rows, a.values.len());
+            let (tiles, shape) = tuning::block_tiles(cuda.0.chip, a.rows, a.values.len());
             let mut starts = cuda.uninitialised(tiles + 1)?;
             with_offsets!(a.offsets, offsets => kernel::tile_rows(cuda, shape, rows, count, offsets, &mut starts)?);
             Ok(starts)
@@ -177,7 +177,7 @@ fn tile_starts<'a, V: Element>(cuda: Cuda, class: u32, a: &CsrParts<'a, V, Cuda>
     a.shape.tiles(|| {
         capture::outside(|| {
             let (rows, count) = (a.rows as u64, a.values.len() as u64);
-            let (tiles, shape) = policy::balanced_tiles(cuda.0.chip, class, a.rows, a.values.len());
+            let (tiles, shape) = tuning::balanced_tiles(cuda.0.chip, class, a.rows, a.values.len());
             let mut starts = cuda.uninitialised(2 * (tiles + 1))?;
             with_offsets!(a.offsets, offsets => kernel::tile_starts(cuda, shape, rows, count, offsets, &mut starts)?);
             Ok(starts)
@@ -189,7 +189,7 @@ fn tile_starts<'a, V: Element>(cuda: Cuda, class: u32, a: &CsrParts<'a, V, Cuda>
 fn bins<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a RowBins<Cuda>> {
     a.shape.bins(|| {
         capture::outside(|| {
-            let bins = Bins::new(&a.offsets.download(&cuda)?, policy::BINNED);
+            let bins = Bins::new(&a.offsets.download(&cuda)?, tuning::BINNED);
             Ok(RowBins { parts: cuda.upload(bins.words())?, ends: bins.ends })
         })
     })
@@ -197,7 +197,7 @@ fn bins<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Row
 
 fn way<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Result<CsrWay> {
     let extent = extent(cuda, a)?;
-    policy::csr_way::<V>(extent, a.rows, a.values.len(), || scattered(cuda, a))
+    tuning::csr_way::<V>(extent, a.rows, a.values.len(), || scattered(cuda, a))
 }
 
 pub(super) fn product<V: Widen<T>, T: Scalar>(
@@ -217,12 +217,12 @@ pub(super) fn product_by<V: Widen<T>, T: Scalar>(
 ) -> Result<()> {
     let (rows, nonzeros) = (a.rows, a.values.len());
     let way = match algorithm {
-        CsrAlgorithm::Scalar => policy::csr_vector(rows, 1),
-        CsrAlgorithm::Vector => policy::csr_vector(rows, nonzeros.div_ceil(rows.max(1))),
-        CsrAlgorithm::Streamed => policy::csr_streamed::<V>(extent(cuda, &a)?, rows, nonzeros),
+        CsrAlgorithm::Scalar => tuning::csr_vector(rows, 1),
+        CsrAlgorithm::Vector => tuning::csr_vector(rows, nonzeros.div_ceil(rows.max(1))),
+        CsrAlgorithm::Streamed => tuning::csr_streamed::<V>(extent(cuda, &a)?, rows, nonzeros),
         CsrAlgorithm::Binned if rows.max(nonzeros) < 1 << 31 => CsrWay::Binned,
         CsrAlgorithm::Balanced | CsrAlgorithm::Binned => {
-            policy::csr_balanced::<V>(rows, nonzeros, scattered(cuda, &a)?)
+            tuning::csr_balanced::<V>(rows, nonzeros, scattered(cuda, &a)?)
         }
     };
     run(cuda, way, a, form)
@@ -257,7 +257,7 @@ fn run<V: Widen<T>, T: Scalar>(
             let [of_blocks, .., warps] = *ends;
             let (_guard, posts) = cuda.0.workspaces.posts(of_blocks as usize * size_of::<T>() / 4)?;
             let settled = settled(cuda, &[parts.addresses(), columns.addresses(), values.addresses()]);
-            let shape = policy::binned(of_blocks, warps);
+            let shape = tuning::binned(of_blocks, warps);
             kernel::csr_binned(
                 cuda, shape, parts, Constants(*ends), columns, values, alpha, x, beta, y, conjugate, posts, settled,
             )
@@ -276,7 +276,7 @@ pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
 ) -> Result<()> {
     let (rows, count, one) = (a.rows as u64, a.values.len() as u64, T::one());
     let extent = extent(cuda, &a)?;
-    match policy::csr_way_dot::<V, T>(extent, a.rows, a.values.len(), || scattered(cuda, &a))? {
+    match tuning::csr_way_dot::<V, T>(extent, a.rows, a.values.len(), || scattered(cuda, &a))? {
         CsrWay::Streamed { shape, capacity } if a.rows > 0 => {
             summed(cuda, shape, xy, |xy, partials, finished| {
                 with_offsets!(a.offsets, offsets => kernel::csr_stream_dot(

@@ -1,11 +1,11 @@
-//! Products with matrices that are stored by diagonals: a thread for neighbouring rows, or for a column of A^T, which is
-//! A where half of it is stored.
+//! Products with matrices that are stored by diagonals: a thread for neighbouring rows, or for a column of A^T, which
+//! is A where half of it is stored.
 
 use super::{Form, summed};
 use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
-use crate::backend::cuda::{Cuda, policy};
+use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{DiaParts, Gemv, VectorOps};
 use crate::error::Result;
 use crate::scalar::{Element, Scalar, Widen};
@@ -37,15 +37,15 @@ fn sizes<'a, V: Element>(a: &DiaParts<'a, V, Cuda>) -> ((u64, u64), (u32, u32), 
 
 fn shape<V: Element, T: Element>(a: &DiaParts<'_, V, Cuda>) -> Shape {
     match a.mirrored {
-        0 => policy::dia::<T>(a.rows, a.distances.len(), a.values.address().is_multiple_of(16)),
-        _ => policy::half_dia(a.rows, a.diagonals()),
+        0 => tuning::dia::<T>(a.rows, a.distances.len(), a.values.address().is_multiple_of(16)),
+        _ => tuning::half_dia(a.rows, a.diagonals()),
     }
 }
 
 fn dot_shape<V: Element, T: Element>(a: &DiaParts<'_, V, Cuda>) -> Shape {
     match a.mirrored {
         0 => shape::<V, T>(a),
-        _ => policy::half_dia_dot::<T>(a.rows, a.diagonals()),
+        _ => tuning::half_dia_dot::<T>(a.rows, a.diagonals()),
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     let op = if transposes { op.transposed() } else { op };
     let Form { conjugate, alpha, x, beta, y } = Form::new(cuda, "dia", Gemv { op, ..gemv })?;
     if transposes && a.mirrored == 0 {
-        let shape = policy::dia_transposed(a.columns);
+        let shape = tuning::dia_transposed(a.columns);
         return kernel::dia_transposed(
             cuda,
             shape,

@@ -24,12 +24,13 @@ pub use csr::CsrAlgorithm;
 
 use super::shape::Shape;
 use super::slice::Slice;
-use super::{Cuda, capture, policy};
+use super::{Cuda, capture, tuning};
 use crate::backend::{
-    ChebyshevStep, CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Op, Products, SellParts, SlimParts,
+    ChebyshevStep, CompressedParts, CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Op, Products,
+    SellParts,
 };
+use crate::backend::{ProductModel, Transposable};
 use crate::error::{Error, Result};
-use crate::matrix::{ProductModel, Transposable};
 use crate::scalar::{Scalar, Widen};
 use std::ops::Range;
 
@@ -71,7 +72,7 @@ fn summed<T: Scalar>(
     product: impl FnOnce(&mut Slice<T>, u64, u64) -> Result<()>,
 ) -> Result<()> {
     let count = shape.blocks as usize;
-    if policy::joins_sums(shape) {
+    if tuning::joins_sums(shape) {
         let (partials, finished) = cuda.0.workspaces.reduction();
         return product(out, partials, finished);
     }
@@ -92,35 +93,35 @@ impl Products for Cuda {
         self.accurate_residual(a, scale, b, x, r)
     }
 
-    fn slim<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed<V: Scalar + Widen<T>, T: Scalar>(
         &self,
-        a: SlimParts<'_, V, Self>,
+        a: CompressedParts<'_, V, Self>,
         gemv: Gemv<'_, T, Self>,
     ) -> Result<()> {
-        self.slim_product(a, gemv)
+        self.compressed_product(a, gemv)
     }
 
-    fn slim_dot<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed_dot<V: Scalar + Widen<T>, T: Scalar>(
         &self,
-        a: SlimParts<'_, V, Self>,
+        a: CompressedParts<'_, V, Self>,
         x: &Slice<T>,
         y: &mut Slice<T>,
         xy: &mut Slice<T>,
     ) -> Result<()> {
-        self.slim_product_dot(a, x, y, xy)
+        self.compressed_product_dot(a, x, y, xy)
     }
 
-    fn slim_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
         &self,
-        a: SlimParts<'_, V, Self>,
+        a: CompressedParts<'_, V, Self>,
         step: ChebyshevStep<'_, T, Self>,
         z: &Slice<T>,
     ) -> Result<bool> {
-        self.slim_product_chebyshev(a, step, z)
+        self.compressed_product_chebyshev(a, step, z)
     }
 
     fn model(&self) -> ProductModel {
-        policy::PRODUCT_MODEL
+        tuning::PRODUCT_MODEL
     }
 
     fn csr<V: Widen<T>, T: Scalar>(&self, a: CsrParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()> {

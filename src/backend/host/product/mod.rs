@@ -4,6 +4,7 @@
 //! cut depends on the matrix alone. Transposed products collect into private vectors, see `transposed`.
 
 mod block;
+mod compressed;
 mod coo;
 mod csr;
 mod dia;
@@ -13,16 +14,15 @@ mod model;
 mod prefetch;
 mod sell;
 mod shared;
-mod slim;
 mod transposed;
 
 use super::Host;
+use crate::backend::ProductModel;
 use crate::backend::{
-    CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Products, SellParts, SlimParts, VectorOps,
+    CompressedParts, CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Products, SellParts, VectorOps,
     with_offsets,
 };
 use crate::error::Result;
-use crate::matrix::ProductModel;
 use crate::scalar::{Scalar, Widen};
 
 /// alpha and beta of y = alpha A x + beta y.
@@ -221,39 +221,39 @@ impl Products for Host {
         Ok(())
     }
 
-    fn slim<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed<V: Scalar + Widen<T>, T: Scalar>(
         &self,
-        a: SlimParts<'_, V, Host>,
+        a: CompressedParts<'_, V, Host>,
         Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Host>,
     ) -> Result<()> {
         let scale = Scale { alpha, beta };
         with_value!(op, value => {
             if op.transposes() {
-                slim::transposed(a, value, scale, x, y);
+                compressed::transposed(a, value, scale, x, y);
             } else {
-                slim::product(a, value, x, y, |_: &mut (), _, sum, y| scale.finish(sum, y));
+                compressed::product(a, value, x, y, |_: &mut (), _, sum, y| scale.finish(sum, y));
                 if let Some(long) = a.long {
-                    slim::add_long(long, value, alpha, x, y);
+                    compressed::add_long(long, value, alpha, x, y);
                 }
             }
         });
         Ok(())
     }
 
-    fn slim_dot<V: Scalar + Widen<T>, T: Scalar>(
+    fn compressed_dot<V: Scalar + Widen<T>, T: Scalar>(
         &self,
-        a: SlimParts<'_, V, Host>,
+        a: CompressedParts<'_, V, Host>,
         x: &[T],
         y: &mut [T],
         xy: &mut [T],
     ) -> Result<()> {
-        let dots = slim::product(a, <V as Widen<T>>::widen, x, y, |dot: &mut T, row, sum, _| {
+        let dots = compressed::product(a, <V as Widen<T>>::widen, x, y, |dot: &mut T, row, sum, _| {
             *dot += x[row].conj() * sum;
             sum
         });
         xy[0] = dots.into_iter().sum();
         if let Some(long) = a.long {
-            slim::add_long(long, <V as Widen<T>>::widen, T::one(), x, y);
+            compressed::add_long(long, <V as Widen<T>>::widen, T::one(), x, y);
             self.dot(x, y, xy)?;
         }
         Ok(())

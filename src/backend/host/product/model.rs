@@ -1,7 +1,7 @@
 //! How fast the CPU multiplies in each format: 7-point stencil on 160^3 points, f64, 2 cores of an AMD EPYC, on the
 //! format's own bytes (docs/benchmarks/cpu.md, "Products").
 
-use crate::matrix::{Compressed, ProductModel};
+use crate::backend::{CompressionRule, ProductModel};
 
 /// Handing a product to the threads takes 2 us, in which 80 kB are copied; a look at a sample 0.2 ms. A
 /// conversion takes 6 to 20 products. Diagonals are read at 0.8 of what CSR has (7 points 128^3 and 27 points 100^3),
@@ -20,7 +20,7 @@ pub(super) const MODEL: ProductModel = ProductModel::new(
         ("jds", 0.32),
         ("ell", 0.31),
         ("hybrid", 0.31),
-        ("slim", 1.0),
+        ("compressed", 1.0),
     ],
 )
-.compressed(Compressed::Runs { rows: 8, entry: 4.5 });
+.compression(CompressionRule::Runs { rows: 8, entry: 4.5 });

@@ -4,7 +4,7 @@ use super::ell::bounds;
 use super::prefetch::{self, AHEAD};
 use super::shared::SharedRows;
 use super::{Scale, transposed};
-use crate::backend::host::slim::at;
+use crate::backend::host::compressed::at;
 use crate::backend::{Host, OffsetsRef, SellParts};
 use crate::parallel::prelude::*;
 use crate::scalar::{Scalar, Widen};

@@ -1,0 +1,173 @@
+//! Entries of a compressed matrix dealt out evenly, in the order of `compressed_balanced.cuh`: for rows of any lengths.
+
+use super::super::launch::kernels;
+use super::super::slice::{Slice, Vec as DeviceVec};
+use super::super::{Cuda, tuning};
+use crate::backend::{
+    BALANCED_TILE, Backend, CompressedValues, CsrParts, Products, ValuesMut, balanced_places, with_offsets,
+};
+use crate::error::Result;
+use crate::scalar::{Element, Offset, Scalar, Widen};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "compressed_balanced.cu", types(T: Scalar as SCALAR, S: Element as STORED);
+        /// `tiles` has four words each, `posts` is the address of a piece for each block, all zero.
+        fn compressed_balanced(
+            rows: u32, count: u32, each: u32, tiles: &Slice<u32>, starts: &Slice<u16>, row_bits: &Slice<u8>,
+            codes: &Slice<u16>, values: &Slice<S>, conjugate: u32, alpha: T, x: &Slice<T>, beta: T,
+            y: &mut Slice<T>, posts: u64,
+        );
+    }
+    kernels! {
+        "compressed_deal.cu", types(V: Element as VALUE, S: Element as STORED, I: Offset as OFFSET);
+        fn compressed_tiles(
+            rows: u64, entries: u64, count: u32, offsets: &Slice<I>, columns: &Slice<u32>, tiles: &mut Slice<u32>,
+            far: &mut Slice<u32>,
+        );
+        fn compressed_deal(
+            tiles: &Slice<u32>, offsets: &Slice<I>, columns: &Slice<u32>, from: &Slice<V>, starts: &mut Slice<u16>,
+            row_bits: &mut Slice<u8>, codes: &mut Slice<u16>, values: &mut Slice<S>,
+        );
+        fn balanced_lengths(
+            rows: u32, count: u32, tiles: &Slice<u32>, starts: &Slice<u16>, lengths: &mut Slice<u32>,
+        );
+        fn balanced_to_csr(
+            tiles: &Slice<u32>, codes: &Slice<u16>, values: &Slice<S>, columns: &mut Slice<u32>, to: &mut Slice<V>,
+        );
+    }
+}
+
+/// Where rows and columns of such entries are.
+#[derive(Debug)]
+pub struct Balanced {
+    /// Four words a tile and at the end: the first row that starts there, where the one that comes in has started, what
+    /// is added to codes, and how many entries.
+    tiles: DeviceVec<u32>,
+    /// Where each row starts in its tile.
+    starts: DeviceVec<u16>,
+    /// A bit an entry, whether a row starts with it.
+    row_bits: DeviceVec<u8>,
+    codes: DeviceVec<u16>,
+}
+
+impl Balanced {
+    fn count(&self) -> u32 {
+        (self.tiles.len() / 4 - 1) as u32
+    }
+}
+
+impl Cuda {
+    pub(super) fn tiles_to_deal<V: Scalar>(self, a: CsrParts<'_, V, Self>) -> Result<Option<Balanced>> {
+        let (rows, entries) = (a.rows as u64, a.indices.len());
+        let places = balanced_places(entries);
+        let count = places / BALANCED_TILE;
+        let mut tiles = self.uninitialised(4 * (count + 1))?;
+        let mut far = self.zeros::<u32>(1)?;
+        let shape = tuning::compressed_blocks(count, false).class(0);
+        with_offsets!(a.offsets, offsets => kernel::compressed_tiles::<V, V, _>(
+            self, shape, rows, entries as u64, count as u32, offsets, a.indices, &mut tiles, &mut far,
+        ))?;
+        if self.value(&far)? != 0 {
+            return Ok(None);
+        }
+        Ok(Some(Balanced {
+            tiles,
+            starts: self.uninitialised(a.rows)?,
+            row_bits: self.uninitialised(places / 8)?,
+            codes: self.uninitialised(places)?,
+        }))
+    }
+
+    pub(super) fn deal<V: Scalar>(
+        self,
+        a: CsrParts<'_, V, Self>,
+        to: &mut Balanced,
+        values: ValuesMut<'_, V, Self>,
+    ) -> Result<()> {
+        let shape = tuning::compressed_blocks(to.count() as usize, false).class(0);
+        let Balanced { tiles, starts, row_bits, codes } = to;
+        macro_rules! deal {
+            ($values:expr) => {
+                with_offsets!(a.offsets, offsets => kernel::compressed_deal(
+                    self, shape, tiles, offsets, a.indices, a.values, starts, row_bits, codes, $values,
+                ))
+            };
+        }
+        match values {
+            ValuesMut::Codes => self.no_kernel("entries dealt out evenly with values as codes"),
+            ValuesMut::Narrow(values) => deal!(values),
+            ValuesMut::Full(values) => deal!(values),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn balanced_product<V: Scalar + Widen<T>, T: Scalar>(
+        self,
+        rows: usize,
+        a: &Balanced,
+        values: CompressedValues<'_, V, Self>,
+        conjugate: u32,
+        alpha: T,
+        x: &Slice<T>,
+        beta: T,
+        y: &mut Slice<T>,
+    ) -> Result<()> {
+        let count = a.count();
+        macro_rules! multiply {
+            ($stored:ty, $values:expr) => {{
+                let (shape, each) = tuning::compressed_balanced::<T, $stored>(self.0.chip, count);
+                let (_guard, posts) = self.0.workspaces.posts(shape.blocks as usize * size_of::<T>() / 4)?;
+                kernel::compressed_balanced(
+                    self,
+                    shape,
+                    rows as u32,
+                    count,
+                    each,
+                    &a.tiles,
+                    &a.starts,
+                    &a.row_bits,
+                    &a.codes,
+                    $values,
+                    conjugate,
+                    alpha,
+                    x,
+                    beta,
+                    y,
+                    posts,
+                )
+            }};
+        }
+        match values {
+            CompressedValues::Codes(_) => self.no_kernel("entries dealt out evenly with values as codes"),
+            CompressedValues::Narrow(values) => multiply!(V::Narrow, values),
+            CompressedValues::Full(values) => multiply!(V, values),
+        }
+    }
+
+    pub(super) fn balanced_lengths<V: Scalar>(self, a: &Balanced, lengths: &mut Slice<u32>) -> Result<()> {
+        let shape = tuning::compressed_places(lengths.len(), false).class(0);
+        let rows = lengths.len() as u32;
+        kernel::balanced_lengths::<V, V, u32>(self, shape, rows, a.count(), &a.tiles, &a.starts, lengths)
+    }
+
+    pub(super) fn balanced_to_csr<V: Scalar>(
+        self,
+        a: &Balanced,
+        from: CompressedValues<'_, V, Self>,
+        columns: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        let shape = tuning::compressed_blocks(a.count() as usize, false).class(0);
+        match from {
+            CompressedValues::Codes(_) => self.no_kernel("entries dealt out evenly with values as codes"),
+            CompressedValues::Narrow(from) => kernel::balanced_to_csr::<V, V::Narrow, u32>(
+                self, shape, &a.tiles, &a.codes, from, columns, values,
+            ),
+            CompressedValues::Full(from) => {
+                kernel::balanced_to_csr::<V, V, u32>(self, shape, &a.tiles, &a.codes, from, columns, values)
+            }
+        }
+    }
+}

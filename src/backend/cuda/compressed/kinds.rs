@@ -1,0 +1,75 @@
+//! Products with sections whose values are stored and whose columns are kinds of rows.
+
+use super::{Target, with_section_offsets};
+use crate::backend::cuda::launch::kernels;
+use crate::backend::cuda::slice::Slice;
+use crate::backend::cuda::{Cuda, tuning};
+use crate::backend::{CompressedValues, KindParts, OffsetsRef, Products, SectionParts};
+use crate::error::Result;
+use crate::scalar::{Element, Offset, Scalar, Widen};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "compressed_kinds_stored.cu", types(T: Scalar as SCALAR, S: Element as STORED, I: Offset as OFFSET);
+        fn compressed_kinds_stored(
+            rows: u64, order: Option<&Slice<u8>>, kind_of: &Slice<u8>, kinds: u32, table: u32,
+            starts: &Slice<u32>, distances: &Slice<u32>, entries: &Slice<I>, values: &Slice<S>,
+            conjugate: u32, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>,
+        );
+        fn compressed_kinds_stored_dot(
+            rows: u64, order: Option<&Slice<u8>>, kind_of: &Slice<u8>, kinds: u32, table: u32,
+            starts: &Slice<u32>, distances: &Slice<u32>, entries: &Slice<I>, values: &Slice<S>,
+            x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
+        );
+    }
+}
+
+impl Cuda {
+    pub(super) fn compressed_kinds_stored<V: Scalar + Widen<T>, T: Scalar>(
+        self,
+        rows: usize,
+        (sections, kinds): (SectionParts<'_, V, Self>, KindParts<'_, Self>),
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+        target: Target<'_, T>,
+    ) -> Result<()> {
+        match sections.values {
+            CompressedValues::Narrow(values) => {
+                self.compressed_kinds_stored_of(rows, (sections, kinds), values, x, y, target)
+            }
+            CompressedValues::Full(values) => {
+                self.compressed_kinds_stored_of(rows, (sections, kinds), values, x, y, target)
+            }
+            CompressedValues::Codes(_) => self.no_kernel("stored values that are codes"),
+        }
+    }
+
+    fn compressed_kinds_stored_of<V: Scalar, S: Element, T: Scalar>(
+        self,
+        rows: usize,
+        (s, k): (SectionParts<'_, V, Self>, KindParts<'_, Self>),
+        values: &Slice<S>,
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+        target: Target<'_, T>,
+    ) -> Result<()> {
+        let (order, count) = (s.order.map(|order| order.as_slice()), rows as u64);
+        let (partials, finished) = self.0.workspaces.reduction();
+        let (kinds, table) = (k.starts.len() as u32 - 1, k.distances.len() as u32);
+        let (of, starts, distances) = (k.of_row, k.starts, k.distances);
+        let dot = matches!(target, Target::Dot(_));
+        let shape = tuning::compressed_kinds_stored(rows, values.len(), order.is_some(), dot);
+        let shape = shape.shared(4 * (starts.len() + distances.len()));
+        with_section_offsets!(self, s, (entries, _offsets) => match target {
+            Target::Product { conjugate, alpha, beta } => kernel::compressed_kinds_stored(
+                self, shape, count, order, of, kinds, table, starts, distances, entries, values, conjugate, alpha,
+                x, beta, y,
+            ),
+            Target::Dot(xy) => kernel::compressed_kinds_stored_dot(
+                self, shape, count, order, of, kinds, table, starts, distances, entries, values, x, y, xy, partials,
+                finished,
+            ),
+        })
+    }
+}

@@ -1,0 +1,309 @@
+//! The compressed format on the device: its products here, compressing and restoring in their own files.
+
+mod balanced;
+mod compress;
+mod kinds;
+mod restore;
+mod stencil;
+mod told;
+
+pub use balanced::Balanced;
+
+use super::launch::kernels;
+use super::shape::Shape;
+use super::slice::Slice;
+use super::{Cuda, tuning};
+use crate::backend::{
+    ChebyshevStep, CompressedBody, CompressedColumns, CompressedParts, Gemv, KindParts, LongParts,
+    OffsetsRef, Products, SectionParts,
+};
+use crate::backend::{CompressedValues, VectorOps, with_offsets};
+use crate::error::{Error, Result};
+use crate::scalar::{Element, Offset, Scalar, Widen};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "compressed_kinds.cu", types(T: Scalar as SCALAR, V: Element as VALUE);
+        fn compressed_kinds(
+            rows: u64, kind_of: &Slice<u8>, kinds: u32, table: u32, starts: &Slice<u32>, distances: &Slice<u32>,
+            numbers: &Slice<V>, conjugate: u32, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>,
+        );
+        fn compressed_kinds_dot(
+            rows: u64, kind_of: &Slice<u8>, kinds: u32, table: u32, starts: &Slice<u32>, distances: &Slice<u32>,
+            numbers: &Slice<V>, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
+        );
+    }
+    kernels! {
+        "compressed.cu", types(T: Scalar as SCALAR, V: Element as VALUE, S: Element as STORED, I: Offset as OFFSET);
+        /// What a storage does not have is null.
+        fn compressed(
+            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
+            distances: Option<&Slice<u32>>, offsets: &Slice<I>, bases: Option<&Slice<u32>>, words: &Slice<u32>,
+            numbers: Option<&Slice<V>>, entries: &Slice<I>, values: Option<&Slice<S>>, conjugate: u32, alpha: T,
+            x: &Slice<T>, beta: T, y: &mut Slice<T>,
+        );
+        fn compressed_dot(
+            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
+            distances: Option<&Slice<u32>>, offsets: &Slice<I>, bases: Option<&Slice<u32>>, words: &Slice<u32>,
+            numbers: Option<&Slice<V>>, entries: &Slice<I>, values: Option<&Slice<S>>, x: &Slice<T>,
+            y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
+        );
+    }
+    kernels! {
+        "compressed_long.cu", types(T: Scalar as SCALAR, V: Element as VALUE, I: Offset as OFFSET);
+        fn add_long(
+            long_rows: &Slice<u32>, offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>,
+            conjugate: u32, alpha: T, x: &Slice<T>, y: &mut Slice<T>,
+        );
+    }
+}
+
+/// What the kernels get of a section's columns and values, null where there is none.
+struct Flat<'a, V: Scalar> {
+    order: Option<&'a Slice<u8>>,
+    kind_of: Option<&'a Slice<u8>>,
+    starts: Option<&'a Slice<u32>>,
+    distances: Option<&'a Slice<u32>>,
+    bases: Option<&'a Slice<u32>>,
+    numbers: Option<&'a Slice<V>>,
+    columns: &'static str,
+    values: &'static str,
+}
+
+impl<'a, V: Scalar> Flat<'a, V> {
+    /// Of kinds of rows that have their values.
+    fn lines(kinds: KindParts<'a, Cuda>, numbers: &'a Slice<V>) -> Self {
+        let mut flat = Self { numbers: Some(numbers), ..Self::empty() };
+        flat.kinds(kinds);
+        flat
+    }
+
+    fn empty() -> Self {
+        Self {
+            order: None,
+            kind_of: None,
+            starts: None,
+            distances: None,
+            bases: None,
+            numbers: None,
+            columns: "COMPRESSED_WIDE",
+            values: "COMPRESSED_STORED",
+        }
+    }
+
+    fn new(a: SectionParts<'a, V, Cuda>) -> Self {
+        let mut flat = Self { order: a.order.map(|order| order.as_slice()), ..Self::empty() };
+        match a.columns {
+            CompressedColumns::Kinds(kinds) => flat.kinds(kinds),
+            CompressedColumns::Codes(distances) => {
+                flat.distances = Some(distances);
+                flat.columns = "COMPRESSED_CODES";
+            }
+            CompressedColumns::Wide(bases) => flat.bases = Some(bases),
+        }
+        if let CompressedValues::Codes(numbers) = a.values {
+            flat.numbers = Some(numbers);
+            flat.values = "COMPRESSED_CODES";
+        }
+        flat
+    }
+
+    fn kinds(&mut self, kinds: KindParts<'a, Cuda>) {
+        self.kind_of = Some(kinds.of_row);
+        self.starts = Some(kinds.starts);
+        self.distances = Some(kinds.distances);
+        self.columns = "COMPRESSED_KINDS";
+    }
+
+    fn variant(&self, shape: Shape) -> Shape {
+        shape.variant("COLUMNS", self.columns).variant("VALUES", self.values)
+    }
+
+    /// For a product, which need not read codes of one value.
+    fn product(self) -> Self {
+        match self.numbers {
+            Some(numbers) if numbers.len() == 1 => Self { values: "COMPRESSED_ONE", ..self },
+            _ => self,
+        }
+    }
+
+    /// Words of a quad of a row's entries, with wide columns in 16 bits.
+    fn quad_words(&self) -> usize {
+        let of_columns = match self.columns {
+            "COMPRESSED_KINDS" => 0,
+            "COMPRESSED_CODES" => 1,
+            _ => 2,
+        };
+        of_columns + usize::from(self.numbers.is_some())
+    }
+}
+
+/// Runs the body with sections' offsets of either width, which both have.
+macro_rules! with_section_offsets {
+    ($cuda:expr, $a:expr, ($entries:ident, $words:ident) => $body:expr) => {
+        match ($a.entries, $a.word_offsets) {
+            (OffsetsRef::Narrow($entries), OffsetsRef::Narrow($words)) => $body,
+            (OffsetsRef::Wide($entries), OffsetsRef::Wide($words)) => $body,
+            _ => $cuda.no_kernel("sections with offsets of two widths"),
+        }
+    };
+}
+use with_section_offsets;
+
+/// Runs the body with the stored values, if any, as `Option<&Slice<S>>`.
+macro_rules! with_stored {
+    ($values:expr, $stored:ident => $body:expr) => {
+        match $values {
+            CompressedValues::Codes(_) => {
+                let $stored: Option<&Slice<V>> = None;
+                $body
+            }
+            CompressedValues::Narrow(values) => {
+                let $stored = Some(values);
+                $body
+            }
+            CompressedValues::Full(values) => {
+                let $stored = Some(values);
+                $body
+            }
+        }
+    };
+}
+use with_stored;
+
+/// Where a product's results go.
+enum Target<'a, T: Scalar> {
+    Product { conjugate: u32, alpha: T, beta: T },
+    Dot(&'a mut Slice<T>),
+}
+
+impl Cuda {
+    pub(super) fn compressed_product<V: Scalar + Widen<T>, T: Scalar>(
+        self,
+        a: CompressedParts<'_, V, Self>,
+        Gemv { op, alpha, x, beta, y }: Gemv<'_, T, Self>,
+    ) -> Result<()> {
+        if op.transposes() {
+            return self.no_kernel("the transposed product of compressed without a transposed copy");
+        }
+        let conjugate = u32::from(T::COMPLEX && op.conjugates());
+        self.compressed_body(a, x, y, Target::Product { conjugate, alpha, beta })?;
+        a.long.map_or(Ok(()), |long| self.compressed_add_long(long, conjugate, alpha, x, y))
+    }
+
+    pub(super) fn compressed_product_dot<V: Scalar + Widen<T>, T: Scalar>(
+        self,
+        a: CompressedParts<'_, V, Self>,
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+        xy: &mut Slice<T>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the result", 1, xy.len())?;
+        // Blocks that wait for one another's pieces do not join sums too.
+        if a.long.is_none() && !matches!(a.body, CompressedBody::Balanced(..)) {
+            return self.compressed_body(a, x, y, Target::Dot(xy));
+        }
+        self.compressed_body(a, x, y, Target::Product { conjugate: 0, alpha: T::one(), beta: T::zero() })?;
+        if let Some(long) = a.long {
+            self.compressed_add_long(long, 0, T::one(), x, y)?;
+        }
+        self.dot(x, y, xy)
+    }
+
+    /// A step of Chebyshev's iteration, where rows are parts of a stencil.
+    pub(super) fn compressed_product_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+        self,
+        a: CompressedParts<'_, V, Self>,
+        step: ChebyshevStep<'_, T, Self>,
+        z: &Slice<T>,
+    ) -> Result<bool> {
+        let CompressedBody::Lines(kinds, _, Some(stencil)) = a.body else { return Ok(false) };
+        if a.rows > 0 {
+            self.compressed_stencil_chebyshev(a.rows, kinds.of_row, stencil, step, z)?;
+        }
+        Ok(true)
+    }
+
+    fn compressed_body<V: Scalar + Widen<T>, T: Scalar>(
+        self,
+        a: CompressedParts<'_, V, Self>,
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+        target: Target<'_, T>,
+    ) -> Result<()> {
+        let rows = a.rows as u64;
+        let (partials, finished) = self.0.workspaces.reduction();
+        match a.body {
+            CompressedBody::Lines(k, _, Some(stencil)) => {
+                self.compressed_stencil((a.rows, a.columns), k.of_row, stencil, x, y, target)
+            }
+            CompressedBody::Lines(k, numbers, None) => {
+                let (kinds, table) = (k.starts.len() as u32 - 1, k.distances.len() as u32);
+                let dot = matches!(target, Target::Dot(_));
+                // Rows of the kinds are as long on average as rows of the matrix, near enough for a choice of shape.
+                let nonzeros = a.rows * (table as usize).div_ceil(kinds.max(1) as usize);
+                let shape = tuning::compressed_lines(a.rows, nonzeros, dot);
+                let shape = shape.shared(table as usize * (4 + size_of::<T>()) + 4 * (kinds as usize + 1));
+                let (of, starts, distances) = (k.of_row, k.starts, k.distances);
+                match target {
+                    Target::Product { .. } if a.rows == 0 => Ok(()),
+                    Target::Product { conjugate, alpha, beta } => kernel::compressed_kinds(
+                        self, shape, rows, of, kinds, table, starts, distances, numbers, conjugate, alpha, x,
+                        beta, y,
+                    ),
+                    Target::Dot(xy) => kernel::compressed_kinds_dot(
+                        self, shape, rows, of, kinds, table, starts, distances, numbers, x, y, xy, partials,
+                        finished,
+                    ),
+                }
+            }
+            CompressedBody::Balanced(balanced, values) => match target {
+                Target::Product { conjugate, alpha, beta } => {
+                    self.balanced_product(a.rows, balanced, values, conjugate, alpha, x, beta, y)
+                }
+                Target::Dot(_) => self.no_kernel("x.y beside entries dealt out evenly"),
+            },
+            CompressedBody::Sections(_) if rows == 0 && matches!(target, Target::Product { .. }) => Ok(()),
+            CompressedBody::Sections(
+                s @ SectionParts {
+                    columns: CompressedColumns::Kinds(kinds),
+                    values: CompressedValues::Narrow(_) | CompressedValues::Full(_),
+                    ..
+                },
+            ) => self.compressed_kinds_stored(a.rows, (s, kinds), x, y, target),
+            CompressedBody::Sections(s) => {
+                let f = Flat::new(s).product();
+                let (quads, dot) = (s.words.len() / f.quad_words(), matches!(target, Target::Dot(_)));
+                let shape = tuning::compressed_sections::<T>(a.rows, quads, f.numbers.is_none(), dot);
+                let shape = f.variant(shape);
+                with_section_offsets!(self, s, (entries, offsets) => with_stored!(s.values, values => match target {
+                    Target::Product { conjugate, alpha, beta } => kernel::compressed(
+                        self, shape, rows, f.order, f.kind_of, f.starts, f.distances, offsets, f.bases, s.words,
+                        f.numbers, entries, values, conjugate, alpha, x, beta, y,
+                    ),
+                    Target::Dot(xy) => kernel::compressed_dot(
+                        self, shape, rows, f.order, f.kind_of, f.starts, f.distances, offsets, f.bases, s.words,
+                        f.numbers, entries, values, x, y, xy, partials, finished,
+                    ),
+                }))
+            }
+        }
+    }
+
+    fn compressed_add_long<V: Scalar + Widen<T>, T: Scalar>(
+        self,
+        long: LongParts<'_, V, Self>,
+        conjugate: u32,
+        alpha: T,
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+    ) -> Result<()> {
+        let shape = tuning::compressed_blocks(long.rows.len(), false).class(0);
+        with_offsets!(long.offsets, offsets => {
+            kernel::add_long(
+                self, shape, long.rows, offsets, long.indices, long.values, conjugate, alpha, x, y,
+            )
+        })
+    }
+}

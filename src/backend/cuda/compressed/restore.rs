@@ -1,0 +1,132 @@
+//! From the compressed format back to CSR, on the device.
+
+use super::super::launch::kernels;
+use super::super::shape::Shape;
+use super::super::slice::Slice;
+use super::super::{Cuda, tuning};
+use super::{Flat, with_section_offsets, with_stored};
+use crate::backend::{
+    CompressedBody, CompressedParts, CompressedValues, LongParts, OffsetsRef, Products, with_offsets,
+};
+use crate::error::Result;
+use crate::scalar::{Element, Offset, Scalar};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED, I: Offset as OFFSET, O: Offset as TARGET);
+        /// What a storage does not have is null.
+        fn compressed_lengths(
+            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
+            distances: Option<&Slice<u32>>, offsets: Option<&Slice<I>>, bases: Option<&Slice<u32>>,
+            words: Option<&Slice<u32>>, numbers: Option<&Slice<V>>, entries: Option<&Slice<I>>,
+            values: Option<&Slice<S>>, lengths: &mut Slice<u32>,
+        );
+        fn compressed_to_csr(
+            rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
+            distances: Option<&Slice<u32>>, offsets: Option<&Slice<I>>, bases: Option<&Slice<u32>>,
+            words: Option<&Slice<u32>>, numbers: Option<&Slice<V>>, entries: Option<&Slice<I>>,
+            values: Option<&Slice<S>>, to: &Slice<O>, splits: u32, columns: &mut Slice<u32>,
+            to_values: &mut Slice<V>,
+        );
+        fn lines_to_csr(
+            kind_of: &Slice<u8>, starts: &Slice<u32>, distances: &Slice<u32>, numbers: &Slice<V>, to: &Slice<O>,
+            n: u64, starts_of_tiles: &Slice<u64>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+        );
+        fn long_lengths(n: u64, long_rows: &Slice<u32>, starts: &Slice<I>, lengths: &mut Slice<u32>);
+        fn long_to_csr(
+            long_rows: &Slice<u32>, from: &Slice<I>, n: u64, starts: &Slice<u64>, from_columns: &Slice<u32>,
+            from_values: &Slice<V>, to: &Slice<O>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+        );
+    }
+}
+
+/// Runs the body with the arrays of either way of storage as the kernels take them; what a storage does not have is
+/// `None`.
+macro_rules! with_arrays {
+    ($cuda:expr, $a:expr, $lengths:expr, ($shape:ident, $f:ident, $offsets:ident, $words:ident, $entries:ident, $values:ident) => $body:expr) => {
+        match $a.body {
+            CompressedBody::Lines(kinds, numbers, _) => {
+                let $f = Flat::lines(kinds, numbers);
+                let $shape = $f.variant(tuning::compressed_places($a.rows, true));
+                let ($offsets, $entries) = (None::<&Slice<u32>>, None::<&Slice<u32>>);
+                let ($words, $values) = (None, None::<&Slice<V>>);
+                $body
+            }
+            CompressedBody::Sections(s) => {
+                let $f = Flat::new(s);
+                let $shape = $f.variant(tuning::compressed_places($a.rows, false));
+                let $words = Some(s.words);
+                with_section_offsets!($cuda, s, (entries, offsets) => {
+                    let ($entries, $offsets) = (Some(entries), Some(offsets));
+                    with_stored!(s.values, $values => $body)
+                })
+            }
+            CompressedBody::Balanced(balanced, _) => $cuda.balanced_lengths::<V>(balanced, $lengths),
+        }
+    };
+}
+
+/// As long rows are held.
+fn long(shape: Shape) -> Shape {
+    shape.variant("COLUMNS", "COMPRESSED_WIDE").variant("VALUES", "COMPRESSED_STORED")
+}
+
+pub(super) fn lengths<V: Scalar>(
+    cuda: Cuda,
+    a: CompressedParts<'_, V, Cuda>,
+    lengths: &mut Slice<u32>,
+) -> Result<()> {
+    with_arrays!(cuda, a, lengths, (shape, f, offsets, words, entries, values) => kernel::compressed_lengths::<V, _, _, u32>(
+        cuda, shape, a.rows as u64, f.order, f.kind_of, f.starts, f.distances, offsets, f.bases, words, f.numbers,
+        entries, values, lengths,
+    ))?;
+    let Some(LongParts { rows, offsets, .. }) = a.long else { return Ok(()) };
+    let shape = long(tuning::compressed_places(rows.len(), false));
+    with_offsets!(offsets, starts => {
+        kernel::long_lengths::<V, V, _, u32>(cuda, shape, rows.len() as u64, rows, starts, lengths)
+    })
+}
+
+pub(super) fn fill<V: Scalar, O: Offset>(
+    cuda: Cuda,
+    a: CompressedParts<'_, V, Cuda>,
+    to: &Slice<O>,
+    indices: &mut Slice<u32>,
+    out: &mut Slice<V>,
+) -> Result<()> {
+    match a.body {
+        CompressedBody::Lines(kinds, numbers, _) => {
+            let n = indices.len();
+            cuda.by_tiles(to, n, |shape, starts| {
+                let shape = tuning::compressed_tiles(shape, true);
+                let shape =
+                    shape.variant("COLUMNS", "COMPRESSED_KINDS").variant("VALUES", "COMPRESSED_STORED");
+                let (of, first, distances) = (kinds.of_row, kinds.starts, kinds.distances);
+                kernel::lines_to_csr::<V, V, u32, O>(
+                    cuda, shape, of, first, distances, numbers, to, n as u64, starts, indices, out,
+                )
+            })?;
+        }
+        CompressedBody::Balanced(balanced, values) => cuda.balanced_to_csr(balanced, values, indices, out)?,
+        CompressedBody::Sections(s) => {
+            let f = Flat::new(s);
+            let (shape, splits) = tuning::compressed_restores(a.rows, indices.len());
+            let shape = f.variant(shape);
+            with_section_offsets!(cuda, s, (entries, offsets) => with_stored!(s.values, values => {
+                kernel::compressed_to_csr(
+                    cuda, shape, a.rows as u64, f.order, f.kind_of, f.starts, f.distances, Some(offsets), f.bases,
+                    Some(s.words), f.numbers, Some(entries), values, to, splits, indices, out,
+                )
+            }))?;
+        }
+    }
+    let Some(LongParts { rows, offsets, indices: from_columns, values: from_values }) = a.long else {
+        return Ok(());
+    };
+    let n = from_columns.len();
+    with_offsets!(offsets, from => cuda.by_tiles(from, n, |shape, starts| kernel::long_to_csr::<V, V, _, O>(
+        cuda, long(tuning::compressed_tiles(shape, false)), rows, from, n as u64, starts, from_columns, from_values, to,
+        indices, out,
+    )))
+}

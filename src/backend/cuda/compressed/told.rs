@@ -1,0 +1,130 @@
+//! The survey's message: where its parts lie, and what the host makes of it.
+
+use super::super::slice::Slice;
+use crate::backend::{FoundKinds, Keys, Lookup, MOST_KEYS};
+use crate::scalar::{Element, Scalar};
+
+/// Slots of a set in `kernels/compressed.cuh`.
+pub(super) const SLOTS: usize = 1024;
+/// What the survey finds: keys of four sets and the first rows of two of them, then six counters of half a word, the
+/// totals of sections' sizes, whether a table was wrong, lists of the sets' slots in use, and long rows.
+const SETS: usize = 6 * SLOTS;
+pub(super) const TOTALS: usize = SETS + 3;
+pub(super) const WRONG: usize = TOTALS + 6;
+pub(super) const LISTS: usize = WRONG + 1;
+/// Numbers of slots in a word.
+const LISTED: usize = 4;
+pub(super) const HEAD: usize = LISTS + 4 * MOST_KEYS / LISTED;
+/// Long rows that come along with these: mostly all, and few enough to be no burden where there are none.
+pub(super) const ALONG: usize = 1 << 10;
+
+/// One set of the survey: the slots of its keys, all of whose bits are turned over.
+struct Set<'a> {
+    number: usize,
+    slots: &'a [u64],
+    used: Vec<usize>,
+}
+
+impl<'a> Set<'a> {
+    /// Its slots in use, which are `listed`, in the order of what `rank` says of each and its key.
+    fn new(
+        number: usize,
+        slots: &'a [u64],
+        listed: impl Iterator<Item = usize>,
+        rank: &dyn Fn(usize, u64) -> u64,
+    ) -> Self {
+        // Numbers are sorted without branches that a processor would have to guess.
+        let ranked = listed.map(|slot| u128::from(rank(slot, !slots[slot])) << 64 | slot as u128);
+        let mut ranked: Vec<u128> = ranked.collect();
+        ranked.sort_unstable();
+        Self { number, slots, used: ranked.iter().map(|&slot| slot as usize).collect() }
+    }
+
+    /// The way from keys to codes, which ascend with the slots that are in use as these are sorted.
+    fn lookup(&self) -> Lookup {
+        let mut codes = vec![0; SLOTS];
+        self.used.iter().zip(0..=u8::MAX).for_each(|(&slot, code)| codes[slot] = code);
+        Lookup { set: self.number, codes, ..Lookup::default() }
+    }
+
+    fn keys<K: Element>(&self, key: impl Fn(u64) -> K) -> Keys<K> {
+        let keys = self.used.iter().map(|&slot| key(!self.slots[slot])).collect();
+        Keys { keys, lookup: self.lookup() }
+    }
+
+    /// `first` has the first row of each slot's kind and its length, with all bits turned over too.
+    fn kinds(self, first: &[u64]) -> FoundKinds {
+        let told = self.used.iter().map(|&slot| ((!first[slot] >> 32) as u32, !first[slot] as u32));
+        let (first_rows, lengths) = told.unzip();
+        FoundKinds { first_rows, lengths, lookup: self.lookup() }
+    }
+}
+
+/// What the host makes of the survey's message.
+pub(super) struct Told<V: Element> {
+    pub(super) distances: Option<Keys<u32>>,
+    pub(super) values: Option<Keys<V>>,
+    pub(super) kinds: Option<FoundKinds>,
+    pub(super) lines: Option<FoundKinds>,
+    pub(super) narrow: bool,
+    pub(super) totals: [u64; 6],
+    /// Long rows, ascending, each with its length, or how many there are where not all came along.
+    pub(super) long: Result<Vec<(u32, u32)>, usize>,
+}
+
+impl<V: Scalar> Told<V> {
+    pub(super) fn of(told: &[u64]) -> Self {
+        let counter = |which: usize| (told[SETS + which / 2] >> (32 * (which % 2))) as u32;
+        let keys = |which: usize| &told[which * SLOTS..(which + 1) * SLOTS];
+        // Distances ascend as signed numbers, values as their bits, the real part's first.
+        let distance = |_, key| u64::from(key as u32 ^ 1 << 31);
+        let value = |_, key: u64| if V::COMPLEX { key.rotate_left(32) } else { key };
+        // The host reads the lists and what they name: each line of what a device wrote comes from far away.
+        let set = |which: usize, most: usize, rank: &dyn Fn(usize, u64) -> u64| {
+            let count = counter(which) as usize;
+            let list = &told[LISTS + which * MOST_KEYS / LISTED..];
+            let listed = (0..count).map(|i| usize::from((list[i / LISTED] >> (16 * (i % LISTED))) as u16));
+            (count <= most).then(|| Set::new(which, keys(which), listed, rank))
+        };
+        let distances = set(0, MOST_KEYS - 1, &distance).map(|set| set.keys(|key| key as u32));
+        let values = set(1, MOST_KEYS, &value).map(|set| set.keys(value_of));
+        let kinds = |which: usize| {
+            let first = keys(which + 2);
+            set(which, MOST_KEYS - 1, &|slot, _| !first[slot]).map(|set| set.kinds(first))
+        };
+        let mut totals = [0; 6];
+        totals.copy_from_slice(&told[TOTALS..WRONG]);
+        let count = counter(5) as usize;
+        let long = match told.get(HEAD..HEAD + count) {
+            Some(rows) => {
+                let mut rows = rows.to_vec();
+                rows.sort_unstable();
+                Ok(rows.iter().map(|&two| ((two >> 32) as u32, two as u32)).collect())
+            }
+            None => Err(count),
+        };
+        Self { distances, values, kinds: kinds(2), lines: kinds(3), narrow: counter(4) == 0, totals, long }
+    }
+}
+
+/// The keys of one of the survey's sets.
+pub(super) fn slots_of(sets: &Slice<u64>, number: usize) -> &Slice<u64> {
+    sets.part(number * SLOTS..(number + 1) * SLOTS)
+}
+
+fn value_of<V: Scalar>(key: u64) -> V {
+    V::from_bits(if V::COMPLEX { [key & 0xffff_ffff, key >> 32] } else { [key, 0] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_keys_as_a_byte_has_values_have_a_code_each() {
+        let slots: Vec<u64> = (0..SLOTS as u64).map(|key| !key).collect();
+        let set = Set::new(1, &slots, (0..MOST_KEYS).map(|key| 4 * key), &|_, key| key);
+        let codes = set.lookup().codes;
+        assert!((0..MOST_KEYS).all(|key| usize::from(codes[4 * key]) == key));
+    }
+}

@@ -1,0 +1,317 @@
+//! Kernels that are loaded: compiled or found at their first use, and kept for the life of the process.
+
+use super::compile::{Ahead, Compiler, CompilingAhead, Unit};
+use super::driver::{attribute, call, configuration, words};
+use super::shape::{Shape, Together};
+use super::stream::Stream;
+use super::{Cuda, driver, tuning};
+use crate::error::{CudaError, Error, Result};
+use crate::lock::lock;
+use cudarc::driver::sys::{self, CUfunction, CUfunction_attribute, CUmodule, CUresult};
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::CString;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
+
+/// The largest cluster that every chip with clusters allows.
+const PORTABLE_CLUSTER: u32 = 8;
+
+/// The first driver that captures launches which start early: CUDA 12.3.
+const EARLY_DRIVER: i32 = 12_030;
+
+/// A loaded kernel, and how many of its blocks the device holds at a time.
+#[derive(Clone, Copy)]
+pub(super) struct Kernel {
+    pub(super) function: CUfunction,
+    pub(super) resident: u32,
+    /// Whether its blocks may start while the launch before it ends: the kernel waits by itself (`common.cuh`).
+    pub(super) early: bool,
+    /// Whether any launch of it was enqueued.
+    pub(super) launched: &'static AtomicBool,
+}
+
+// SAFETY: a function's handle is valid in every thread, for as long as its module is loaded: here, for ever.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+/// How far a unit has come in this process.
+pub(super) enum Readiness {
+    Loaded,
+    /// It is in the cache.
+    Compiled,
+    Source,
+}
+
+/// A loaded unit, and what there is to tell of it until it is told.
+struct Module {
+    handle: CUmodule,
+    story: Option<String>,
+}
+
+// SAFETY: as for `Kernel`.
+unsafe impl Send for Module {}
+
+/// The kernels that were used so far, by unit, name and shared memory.
+#[derive(Default)]
+pub(super) struct Kernels {
+    loaded: RwLock<HashMap<(Unit, &'static str, u32), Kernel>>,
+    modules: Mutex<HashMap<Unit, Module>>,
+    /// Nanoseconds that were spent on first uses.
+    spent: AtomicU64,
+    ahead: Ahead,
+}
+
+impl Kernels {
+    fn modules(&self) -> MutexGuard<'_, HashMap<Unit, Module>> {
+        lock(&self.modules)
+    }
+}
+
+impl Cuda {
+    /// The kernel `name` of a unit, compiled and loaded if this is its first use.
+    pub(super) fn kernel(self, unit: Unit, name: &'static str, shape: &Shape) -> Result<Kernel> {
+        let kernels = &self.0.kernels;
+        let key = (unit, name, shape.shared);
+        let known = || kernels.loaded.read().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
+        if let Some(kernel) = known() {
+            return Ok(kernel);
+        }
+        let _ours = kernels.ahead.take(&unit);
+        // Another thread may have been first.
+        if let Some(kernel) = known() {
+            return Ok(kernel);
+        }
+        let start = Instant::now();
+        let module = self.module(&unit)?;
+        let early = self.0.chip.capability >= (9, 0) && self.0.driver >= EARLY_DRIVER;
+        let kernel =
+            Kernel { early: early && tuning::starts_early(&unit), ..self.find(module, name, shape)? };
+        if tuning::wants_cache(&unit) {
+            self.leave_cache(kernel, shape)?;
+        }
+        kernels.loaded.write().unwrap_or_else(PoisonError::into_inner).insert(key, kernel);
+        kernels.spent.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        Ok(kernel)
+    }
+
+    /// Seconds that first uses of kernels took so far.
+    pub(super) fn spent_on_first_uses(self) -> f64 {
+        self.0.kernels.spent.load(Ordering::Relaxed) as f64 * 1e-9
+    }
+
+    /// A unit's module, compiled and loaded unless it is there, for who has taken the unit.
+    fn module(self, unit: &Unit) -> Result<CUmodule> {
+        let kernels = &self.0.kernels;
+        if !kernels.modules().contains_key(unit) {
+            let module = load(self.0, unit)?;
+            kernels.modules().insert(*unit, module);
+        }
+        let mut modules = kernels.modules();
+        let module = modules.get_mut(unit).expect("it was there or was put there");
+        if let Some(story) = module.story.take() {
+            record_unit(&story);
+        }
+        Ok(module.handle)
+    }
+
+    /// Has kernel files compiled and loaded on other threads while the caller goes on, so that their first use waits
+    /// less:
+    /// [`units_of_a_solve`](super::compile::units_of_a_solve) for a start.
+    pub fn compile_ahead(&self, units: Vec<Unit>) -> CompilingAhead {
+        let device = self.0;
+        device.kernels.ahead.start(units, |unit| {
+            // Whoever asks for a unit that failed gets to know what is wrong.
+            if !device.kernels.modules().contains_key(unit)
+                && let Ok(module) = load(device, unit)
+            {
+                device.kernels.modules().insert(*unit, module);
+            }
+        })
+    }
+
+    /// How soon a unit can be used.
+    pub(super) fn readiness(self, unit: &Unit) -> Readiness {
+        let cached = |compiler: &Compiler| compiler.has_cached(unit, self.0.chip.capability);
+        if self.0.kernels.modules().contains_key(unit) {
+            Readiness::Loaded
+        } else if Compiler::get().is_ok_and(cached) {
+            Readiness::Compiled
+        } else {
+            Readiness::Source
+        }
+    }
+
+    /// The kernels that this process has launched on the device so far, each as its file and its name: what a profiler
+    /// or a sanitizer that watched has seen.
+    pub fn launched_kernels(&self) -> BTreeSet<(&'static str, &'static str)> {
+        let loaded = self.0.kernels.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        let launched = loaded.iter().filter(|(_, kernel)| kernel.launched.load(Ordering::Relaxed));
+        launched.map(|((unit, name, _), _)| (unit.source(), *name)).collect()
+    }
+
+    /// Whether the device can hold all blocks of a launch at a time.
+    pub(super) fn holds(self, unit: Unit, name: &'static str, shape: &Shape) -> Result<bool> {
+        let kernel = self.kernel(shape.unit(unit), name, shape)?;
+        match shape.together {
+            // A cluster that can't be is an error to the driver.
+            Together::Cluster => Ok(self.clusters(kernel.function, shape, shape.blocks)?.unwrap_or(0) > 0),
+            Together::Clusters(_) => Ok(kernel.resident > 0),
+            Together::No | Together::Grid => Ok(shape.blocks <= kernel.resident),
+        }
+    }
+
+    /// The first of some shapes that this device can hold.
+    pub(super) fn first_held(
+        self,
+        unit: Unit,
+        name: &'static str,
+        shapes: impl Iterator<Item = Shape>,
+    ) -> Result<Shape> {
+        self.first_of_clusters(unit, name, shapes, 1)
+    }
+
+    /// The first of some shapes of which this device holds so many clusters (or blocks, where they are none) at a time.
+    pub(super) fn first_of_clusters(
+        self,
+        unit: Unit,
+        name: &'static str,
+        shapes: impl Iterator<Item = Shape>,
+        least: u32,
+    ) -> Result<Shape> {
+        for shape in shapes {
+            let enough = match shape.together {
+                Together::Clusters(size) => {
+                    let resident = self.kernel(shape.unit(unit), name, &shape)?.resident;
+                    resident.min(shape.blocks) >= least * size
+                }
+                _ => true,
+            };
+            if enough && self.holds(unit, name, &shape)? {
+                return Ok(shape);
+            }
+        }
+        Err(Error::Unsupported(format!("{name} on {}: it holds too few blocks of it at a time", self.0.name)))
+    }
+
+    /// How many clusters of so many blocks the device holds at a time; none where the driver refuses to tell.
+    fn clusters(self, function: CUfunction, shape: &Shape, blocks: u32) -> Result<Option<u32>> {
+        let mut clusters = 0;
+        let mut cluster = attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+        cluster.value.clusterDim.x = blocks;
+        cluster.value.clusterDim.y = 1;
+        cluster.value.clusterDim.z = 1;
+        let config = configuration((blocks, shape.threads, shape.shared), std::ptr::null_mut(), &mut cluster);
+        self.0.bind()?;
+        // SAFETY: the function is loaded; the configuration and its one attribute outlive the call, which writes a
+        // number.
+        let code =
+            unsafe { sys::cuOccupancyMaxActiveClusters(&raw mut clusters, function, &raw const config) };
+        Ok((code == CUresult::CUDA_SUCCESS).then_some(clusters as u32))
+    }
+
+    fn find(self, module: CUmodule, name: &'static str, shape: &Shape) -> Result<Kernel> {
+        use CUfunction_attribute as Attribute;
+        let device = &self.0.name;
+        let (mut function, mut blocks) = (std::ptr::null_mut(), 0);
+        let entry = CString::new(name).unwrap_or_default();
+        self.0.bind()?;
+        // SAFETY: a loaded module and a terminated name; the calls write one handle and one integer. More than 48 KiB
+        // of shared memory need leave.
+        unsafe {
+            call!(device, cuModuleGetFunction(&raw mut function, module, entry.as_ptr()))?;
+            if shape.shared > 0 {
+                // The function keeps one limit for launches of all sizes: all that there is.
+                let (bytes, mut fixed) = (Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0);
+                let declared = Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+                call!(device, cuFuncGetAttribute(&raw mut fixed, declared, function))?;
+                let room = (self.0.chip.shared_a_block as i32 - fixed).max(shape.shared as i32);
+                call!(device, cuFuncSetAttribute(function, bytes, room))?;
+            }
+            let cluster = match shape.together {
+                Together::Cluster => shape.blocks,
+                Together::Clusters(size) => size,
+                Together::No | Together::Grid => 1,
+            };
+            if cluster > PORTABLE_CLUSTER {
+                let large = Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+                call!(device, cuFuncSetAttribute(function, large, 1))?;
+            }
+            call!(
+                device,
+                cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                    &raw mut blocks,
+                    function,
+                    shape.threads as i32,
+                    shape.shared as usize
+                )
+            )?;
+        }
+        let resident = match shape.together {
+            Together::Clusters(size) if size > 1 => self.clusters(function, shape, size)?.unwrap_or(0) * size,
+            _ => blocks.max(1) as u32 * self.0.chip.multiprocessors,
+        };
+        // Kernels stay for the life of the process, and this with them.
+        Ok(Kernel { function, resident, early: false, launched: Box::leak(Box::default()) })
+    }
+}
+
+impl Cuda {
+    /// Leaves to the first-level cache what a kernel's blocks do not need as shared memory: by itself the driver keeps
+    /// more of it back.
+    fn leave_cache(self, kernel: Kernel, shape: &Shape) -> Result<()> {
+        use CUfunction_attribute as Attribute;
+        let (chip, device, mut declared) = (self.0.chip, &self.0.name, 0);
+        let size = Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+        // SAFETY: the function is loaded; the call writes one integer.
+        unsafe { call!(device, cuFuncGetAttribute(&raw mut declared, size, kernel.function)) }?;
+        let a_block = declared as u32 + shape.shared + chip.shared_reserved;
+        let needed = kernel.resident / chip.multiprocessors * a_block;
+        let percent = (100 * needed).div_ceil(chip.shared_a_multiprocessor).min(100);
+        let share = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+        // SAFETY: the function is loaded; this is a hint, in percent.
+        unsafe { call!(device, cuFuncSetAttribute(kernel.function, share, percent as i32)) }
+    }
+}
+
+/// Adds a line to the file that `RESIDUA_UNITS` names, if it does: how lists for [`Cuda::compile_ahead`] are made.
+fn record_unit(story: &str) {
+    let Some(path) = std::env::var_os("RESIDUA_UNITS") else { return };
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    // It is for those who look for what takes time; a solve does not fail for it.
+    let _ = file.and_then(|mut file| file.write_all(story.as_bytes()));
+}
+
+fn load(device: &Stream, unit: &Unit) -> Result<Module> {
+    let compiler = Compiler::get()?;
+    let image = compiler.image(unit, device.chip.capability)?;
+    let start = Instant::now();
+    let mut module = std::ptr::null_mut();
+    device.enter()?;
+    // SAFETY: machine code carries its own length, PTX ends with a zero byte.
+    let code = unsafe { sys::cuModuleLoadData(&raw mut module, image.code.as_ptr().cast()) };
+    match code {
+        CUresult::CUDA_ERROR_INVALID_IMAGE
+        | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
+        | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+        | CUresult::CUDA_ERROR_INVALID_PTX => Err(CudaError::CompilerMismatch {
+            compiler: compiler.version_text(),
+            chip: format!("sm_{}{}", device.chip.capability.0, device.chip.capability.1),
+            cause: format!("the driver of CUDA {}: {}", driver::version_text(device.driver), words(code)),
+        }
+        .into()),
+        code => driver::check(&device.name, "cuModuleLoadData", code).map(|()| Module {
+            handle: module,
+            story: Some(format!(
+                "{}\t{:.1} ms, {}, {:.1} ms to load\n",
+                unit.describe(),
+                image.time.as_secs_f64() * 1e3,
+                if image.cached { "from the cache" } else { "compiled" },
+                start.elapsed().as_secs_f64() * 1e3
+            )),
+        }),
+    }
+}

@@ -1,0 +1,310 @@
+//! Persistent conjugate gradient iterations: one launch for many, of systems whose matrix fits the chip's shared memory
+//! (`kernels/cg_resident.cu`), or whose vectors do while the matrix streams (`kernels/cg_streamed.cu`).
+//!
+//! How blocks share the rows, and where each finds its operands, depends on the pattern alone. It is worked out at a
+//! matrix's first launch and kept with it; values are read anew by every launch.
+
+use super::compile::Unit;
+use super::inverse::with_diagonal;
+use super::launch::kernels;
+use super::shape::{Shape, Together};
+use super::slice::{Slice, Vec as DeviceVec};
+use super::{Cuda, record, tuning};
+use crate::backend::{Backend, CsrParts, Derived, Inverse, PersistentIterations, SellParts, with_offsets};
+use crate::error::{Error, Result};
+use crate::scalar::{Element, Offset, Scalar, Widen};
+
+/// Iterations of a launch: enough that loading the matrix costs a few percent.
+pub(super) const LENGTH: usize = 128;
+/// Blocks for whose sums there are slots, and 64-bit words of a slot (`MAX_BLOCKS`, `Slot` in the kernel).
+const MOST_BLOCKS: usize = 1024;
+const SLOT_WORDS: usize = 2;
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "cg_layout.cu", types(I: Offset as OFFSET);
+        fn cg_layout(
+            rows: u32,
+            rows_a_block: u32,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            counts: &mut Slice<u32>,
+            halo_starts: Option<&Slice<u32>>,
+            halo: Option<&mut Slice<u32>>,
+            locals: Option<&mut Slice<u16>>,
+        );
+    }
+    kernels! {
+        "cg_resident.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL, V: Element as STORED, I: Offset as OFFSET);
+        /// `d` is null but for a diagonal inverse.
+        fn cg_resident(
+            rows: u32,
+            rows_a_block: u32,
+            entries: u32,
+            halo_room: u32,
+            offsets: &Slice<I>,
+            values: &Slice<V>,
+            locals: &Slice<u16>,
+            halo_starts: &Slice<u32>,
+            halo: &Slice<u32>,
+            d: Option<&Slice<D>>,
+            r: &mut Slice<T>,
+            p: &mut Slice<T>,
+            x: &mut Slice<T>,
+            published: &mut Slice<T>,
+            state: &mut Slice<T::Real>,
+            messages: &mut Slice<T::Real>,
+            count: u32,
+            slots: u64,
+            meeting: u32,
+        );
+    }
+    kernels! {
+        "cg_streamed.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL, V: Element as STORED, I: Offset as OFFSET);
+        /// `d` is null but for a diagonal inverse.
+        fn cg_streamed(
+            rows: u32,
+            rows_a_block: u32,
+            lengths: &Slice<u32>,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            d: Option<&Slice<D>>,
+            r: &mut Slice<T>,
+            p: &mut Slice<T>,
+            x: &mut Slice<T>,
+            state: &mut Slice<T::Real>,
+            messages: &mut Slice<T::Real>,
+            count: u32,
+            slots: u64,
+            meeting: u32,
+        );
+    }
+}
+
+/// How a matrix lies in the shared memory of the blocks.
+struct Plan {
+    shape: Shape,
+    /// Bytes of a scalar for which there is room.
+    scalar: usize,
+    rows_a_block: u32,
+    entries: u32,
+    halo_room: u32,
+    halo_starts: DeviceVec<u32>,
+    halo: DeviceVec<u32>,
+    locals: DeviceVec<u16>,
+}
+
+/// Words of the slots in which blocks meet.
+const SLOTS: usize = 4 * MOST_BLOCKS * SLOT_WORDS;
+
+/// Whether persistent iterations have a form for this preconditioner; an error where vectors are of other lengths.
+fn takes<T: Scalar>(work: &PersistentIterations<'_, T, Cuda>, n: usize) -> Result<bool> {
+    Error::check_dimension("length of p", n, work.p.len())?;
+    Error::check_dimension("length of x", n, work.x.len())?;
+    Error::check_dimension("length of q", n, work.q.len())?;
+    Ok(!matches!(work.inverse, Inverse::General(_)))
+}
+
+/// Enqueues a launch of persistent iterations for a matrix that streams, or declines.
+pub(super) fn streamed<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: SellParts<'_, V, Cuda>,
+    work: PersistentIterations<'_, T, Cuda>,
+) -> Result<bool> {
+    let n = a.rows;
+    // A warp takes a section, and blocks their rows in order.
+    if !takes(&work, n)? || n == 0 || a.height != 32 || a.order.is_some() {
+        return Ok(false);
+    }
+    with_diagonal!(work.inverse, n, d => {
+        with_offsets!(a.offsets, offsets => streamed_with(cuda, a, offsets, d, work))
+    })
+}
+
+fn streamed_with<D: Element, V: Widen<T>, T: Scalar, I: Offset>(
+    cuda: Cuda,
+    a: SellParts<'_, V, Cuda>,
+    offsets: &Slice<I>,
+    d: Option<&Slice<D>>,
+    work: PersistentIterations<'_, T, Cuda>,
+) -> Result<bool> {
+    let row = 2 * size_of::<T>() + d.map_or(0, |_| size_of::<D>());
+    let Some(way) = tuning::streamed(cuda.0.chip, a.rows, size_of::<T>(), row) else { return Ok(false) };
+    let rows_a_block = way.rows_a_block;
+    let shape = Shape::new(way.blocks, way.threads)
+        .shared(rows_a_block as usize * row)
+        .class(way.class)
+        .together(Together::Grid);
+    let unit = Unit::new("cg_streamed.cu").with("SCALAR", T::NAME).with("DIAGONAL", D::NAME);
+    let unit = unit.with("STORED", V::NAME).with("OFFSET", I::NAME);
+    if !cuda.holds(unit, "cg_streamed", &shape)? {
+        return Ok(false);
+    }
+    let count = work.count.min(work.messages.len() / crate::backend::CgSlot::MESSAGE) as u32;
+    let (slots, meeting) = cuda.0.workspaces.meetings(SLOTS, 3 * count)?;
+    kernel::cg_streamed::<T, D, V, I>(
+        cuda,
+        shape,
+        a.rows as u32,
+        rows_a_block,
+        a.lengths,
+        offsets,
+        a.indices,
+        a.values,
+        d,
+        work.r,
+        work.p,
+        work.x,
+        work.state,
+        work.messages,
+        count,
+        slots,
+        meeting,
+    )?;
+    Ok(true)
+}
+
+/// Enqueues a launch of persistent iterations, or declines.
+pub(super) fn cg<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: CsrParts<'_, V, Cuda>,
+    derived: &Derived,
+    work: PersistentIterations<'_, T, Cuda>,
+) -> Result<bool> {
+    let n = a.rows;
+    if !takes(&work, n)? {
+        return Ok(false);
+    }
+    // Whatever its pattern, a system with more vectors and values than this has no place.
+    let chip = cuda.0.chip;
+    let room = chip.multiprocessors as usize * chip.shared_a_block as usize;
+    if n == 0 || n * size_of::<T>() + a.values.len() * size_of::<V>() > room {
+        return Ok(false);
+    }
+    let count = work.count.min(work.messages.len() / crate::backend::CgSlot::MESSAGE);
+    with_diagonal!(work.inverse, n, d => {
+        let plan = derived.get_or_make(|| Plan::new::<_, V, T>(cuda, a, d))?;
+        let Some(Some(plan)) = plan.map(Option::as_ref) else { return Ok(false) };
+        if plan.scalar < size_of::<T>() {
+            return Ok(false);
+        }
+        let (slots, meeting) = cuda.0.workspaces.meetings(SLOTS, 2 * count as u32)?;
+        with_offsets!(a.offsets, offsets => kernel::cg_resident::<T, _, V, _>(
+            cuda, plan.shape, n as u32, plan.rows_a_block, plan.entries, plan.halo_room, offsets, a.values, &plan.locals,
+            &plan.halo_starts, &plan.halo, d, work.r, work.p, work.x, work.q, work.state, work.messages,
+            count as u32, slots, meeting,
+        ))?;
+        Ok(true)
+    })
+}
+
+impl Plan {
+    /// The plan for a pattern; none where it does not fit in any way.
+    fn new<D: Element, V: Widen<T>, T: Scalar>(
+        cuda: Cuda,
+        a: CsrParts<'_, V, Cuda>,
+        _: Option<&Slice<D>>,
+    ) -> Result<Option<Plan>> {
+        record::forbid(cuda, "laying a matrix out")?;
+        let (n, nonzeros) = (a.rows, a.indices.len());
+        for way in tuning::resident(cuda.0.chip, n, nonzeros) {
+            let Some(measured) = measure(cuda, a, way)? else { continue };
+            let [entries, halo_room, rows] =
+                [measured.entries, measured.halo_room, way.rows_a_block as usize];
+            let room = |bytes: usize| bytes.next_multiple_of(16);
+            let shared = room((rows + halo_room) * size_of::<T>())
+                + if way.cluster > 1 { room(rows * size_of::<T>()) } else { 0 }
+                + room(entries * size_of::<V>())
+                + room(4 * halo_room)
+                + room(2 * entries);
+            if shared > tuning::resident_shared(cuda.0.chip) || rows + halo_room > usize::from(u16::MAX) + 1 {
+                continue;
+            }
+            let together = match way.cluster {
+                0 => Together::Grid,
+                1 => Together::No,
+                _ => Together::Cluster,
+            };
+            let shape =
+                Shape::new(way.blocks, way.threads).shared(shared).class(way.class).together(together);
+            let held = with_offsets!(a.offsets, offsets => holds::<T, D, V, _>(cuda, &shape, offsets))?;
+            if !held {
+                continue;
+            }
+            let mut locals = cuda.zeros(nonzeros)?;
+            let mut halo = cuda.zeros(measured.halo)?;
+            let halo_starts = cuda.upload(measured.halo_starts)?;
+            let mut counts = cuda.zeros(2 * way.blocks as usize)?;
+            let layout = tuning::layout(n, way.blocks);
+            with_offsets!(a.offsets, offsets => kernel::cg_layout(
+                cuda, layout, n as u32, way.rows_a_block, offsets, a.indices, &mut counts, Some(&*halo_starts),
+                Some(&mut *halo), Some(&mut *locals),
+            ))?;
+            return Ok(Some(Plan {
+                shape,
+                scalar: size_of::<T>(),
+                rows_a_block: way.rows_a_block,
+                entries: entries as u32,
+                halo_room: halo_room as u32,
+                halo_starts,
+                halo,
+                locals,
+            }));
+        }
+        Ok(None)
+    }
+}
+
+fn holds<T: Scalar, D: Element, V: Element, I: Offset>(
+    cuda: Cuda,
+    shape: &Shape,
+    _: &Slice<I>,
+) -> Result<bool> {
+    let unit = Unit::new("cg_resident.cu").with("SCALAR", T::NAME).with("DIAGONAL", D::NAME);
+    cuda.holds(unit.with("STORED", V::NAME).with("OFFSET", I::NAME), "cg_resident", shape)
+}
+
+/// What the blocks need for a pattern.
+struct Measured {
+    /// Padded entries of a block at most, and entries of its halo.
+    entries: usize,
+    halo_room: usize,
+    /// Entries of all halos, and where each starts.
+    halo: usize,
+    halo_starts: Vec<u32>,
+}
+
+/// None where the chip has no room to find out.
+fn measure<V: Element>(
+    cuda: Cuda,
+    a: CsrParts<'_, V, Cuda>,
+    way: tuning::Resident,
+) -> Result<Option<Measured>> {
+    let shape = tuning::layout(a.rows, way.blocks);
+    if !shape.fits(tuning::resident_shared(cuda.0.chip)) || way.blocks as usize > MOST_BLOCKS {
+        return Ok(None);
+    }
+    let mut counts = cuda.zeros(2 * way.blocks as usize)?;
+    with_offsets!(a.offsets, offsets => kernel::cg_layout(
+        cuda, shape, a.rows as u32, way.rows_a_block, offsets, a.indices, &mut counts, None, None, None,
+    ))?;
+    let counts = cuda.download(&counts)?;
+    let (halos, entries) = (counts.iter().step_by(2), counts.iter().skip(1).step_by(2));
+    let mut halo_starts = vec![0];
+    let mut total = 0_u64;
+    for &halo in halos.clone() {
+        total += u64::from(halo);
+        halo_starts.push(total as u32);
+    }
+    if total > u64::from(u32::MAX) {
+        return Ok(None);
+    }
+    Ok(Some(Measured {
+        entries: entries.max().copied().unwrap_or(0) as usize,
+        halo_room: halos.max().copied().unwrap_or(0) as usize,
+        halo: total as usize,
+        halo_starts,
+    }))
+}

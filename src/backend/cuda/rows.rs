@@ -1,0 +1,108 @@
+//! What the rows of a matrix tell, on the device.
+
+use super::launch::kernels;
+use super::slice::Slice;
+use super::{Cuda, tuning};
+use crate::backend::{Backend, CsrParts, RowFacts, SMALL_DIAGONAL, with_offsets};
+use crate::error::{Error, Result};
+use crate::scalar::{Element, Offset, Scalar, Widen};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "csr_krylov.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        fn inverse_diagonal(
+            rows: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            inverse: &mut Slice<T::Real>,
+            rounded: Option<&mut Slice<f32>>,
+            found: &mut Slice<u32>,
+        );
+        fn symmetry(
+            rows: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            found: &mut Slice<T::Real>,
+        );
+    }
+    kernels! {
+        "blocks.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        fn same_columns(rows: u64, offsets: &Slice<I>, columns: &Slice<u32>, same: &mut Slice<u8>);
+        fn row_inverses(
+            rows: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            small: f64,
+            positive: u32,
+            d: &mut Slice<T::Real>,
+        );
+    }
+}
+
+impl RowFacts for Cuda {
+    fn csr_inverse_diagonal<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        inverse: &mut Slice<T::Real>,
+        rounded: &mut Slice<f32>,
+        found: &mut Slice<u32>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the diagonal", a.rows, inverse.len())?;
+        Error::check_dimension("length of what is found", 3, found.len())?;
+        let rounded = if rounded.is_empty() { None } else { Some(rounded) };
+        if let Some(rounded) = &rounded {
+            Error::check_dimension("length of the rounded diagonal", a.rows, rounded.len())?;
+        }
+        self.fill(u32::MAX, found)?;
+        let shape = tuning::rows(self.0.chip, a.rows);
+        let rows = a.rows as u64;
+        with_offsets!(a.offsets, offsets => {
+            kernel::inverse_diagonal::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, inverse, rounded, found)
+        })
+    }
+
+    fn csr_symmetry<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        found: &mut Slice<T::Real>,
+    ) -> Result<()> {
+        Error::check_dimension("length of what is found", 3, found.len())?;
+        self.fill(T::Real::default(), found)?;
+        let shape = tuning::csr(self.0.chip, a.rows, a.indices.len());
+        let rows = a.rows as u64;
+        with_offsets!(a.offsets, offsets => {
+            kernel::symmetry::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, found)
+        })
+    }
+
+    fn same_columns<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        same: &mut Slice<u8>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the marks", a.rows, same.len())?;
+        let shape = tuning::elementwise(self.0.chip, a.rows);
+        let rows = a.rows as u64;
+        with_offsets!(a.offsets, offsets => {
+            kernel::same_columns::<T, V, _>(*self, shape, rows, offsets, a.indices, same)
+        })
+    }
+
+    fn row_inverses<V: Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        positive: bool,
+        d: &mut Slice<T::Real>,
+    ) -> Result<()> {
+        Error::check_dimension("length of the diagonal", a.rows, d.len())?;
+        let shape = tuning::elementwise(self.0.chip, 32 * a.rows);
+        let (rows, positive) = (a.rows as u64, u32::from(positive));
+        with_offsets!(a.offsets, offsets => kernel::row_inverses::<T, V, _>(
+            *self, shape, rows, offsets, a.indices, a.values, SMALL_DIAGONAL, positive, d,
+        ))
+    }
+}

@@ -1,0 +1,219 @@
+//! Products with a stencil on the points of a grid.
+
+use super::{PARTIALS, Shape, compressed_march::compressed_march};
+use crate::backend::cuda::chip::Chip;
+use crate::backend::cuda::compile::Unit;
+use crate::backend::{StencilParts, cuda::Cuda};
+use crate::scalar::{Element, Scalar};
+
+/// Threads of a block, and of a warp those that have points of their own, at least.
+const THREADS: u32 = 128;
+const OWN: usize = 30;
+/// Bytes of a run, at most: neighbouring points that a thread has.
+const RUN_BYTES: usize = 16;
+/// Up to so many places, most of what a thread waits for comes from the second-level cache.
+const FEW_PLACES: u32 = 9;
+/// The places of the point's own plane.
+const OWN_PLANE: u32 = 0x1ff << 9;
+
+/// Beside the places in a unit's class: how often the elements of a run were halved, for lines that are no whole number
+/// of runs, and vectors that begin anywhere.
+pub(in crate::backend::cuda) const GRID_HALVED: u32 = 1 << 27;
+/// And whether places on both sides of a point, and of its plane, have one number: then it multiplies the sum of both.
+pub(in crate::backend::cuda) const GRID_MIRRORED: u32 = 1 << 29;
+/// And what rows may lack more than what lies beyond the grid, times `Holes`.
+pub(in crate::backend::cuda) const GRID_HOLES: u32 = 1 << 30;
+
+/// What rows may lack: nothing more, any places, or mostly all but their own point, the others listed. `HOLES` in the
+/// kernels.
+#[derive(Clone, Copy, PartialEq)]
+pub(in crate::backend::cuda) enum Holes {
+    None,
+    Parts,
+    Marks,
+}
+
+impl Holes {
+    pub(super) fn of_class(class: u32) -> Self {
+        match class / GRID_HOLES {
+            0 => Self::None,
+            1 => Self::Parts,
+            _ => Self::Marks,
+        }
+    }
+}
+
+/// Whether planes are summed up together.
+pub(super) fn is_deep(places: u32) -> bool {
+    places & !OWN_PLANE != 0
+}
+
+/// Whether arithmetic takes much of the time.
+pub(super) fn is_long(places: u32) -> bool {
+    is_deep(places) && places.count_ones() > FEW_PLACES
+}
+
+/// Whether rows of a grid with holes are so rarely others than whole ones and single points that products take these
+/// from a list. One costs as much as 10 to 30 that are not listed, and marks save what it takes to read kinds and ask
+/// for each place: half of a product and more where places are many, a tenth where they are few, less where these are
+/// in one plane.
+pub(in crate::backend::cuda) fn marks_pay(places: u32, rows: usize, listed: usize) -> bool {
+    let least = match (is_deep(places), is_long(places)) {
+        (false, _) => 1024,
+        (true, false) => 256,
+        (true, true) => 32,
+    };
+    listed <= rows / least
+}
+
+/// What is chosen by of a stencil.
+#[derive(Clone, Copy)]
+pub(in crate::backend::cuda) struct GridStencil {
+    pub(super) places: u32,
+    mirrored: bool,
+    pub(super) holes: Holes,
+}
+
+impl GridStencil {
+    pub(in crate::backend::cuda) fn of<V: Element>(a: &StencilParts<'_, V, Cuda>) -> Self {
+        let holes = match a.holes {
+            None => Holes::None,
+            Some(holes) if holes.marks.is_some() => Holes::Marks,
+            Some(_) => Holes::Parts,
+        };
+        let mirrored = holes != Holes::Parts && is_long(a.places) && a.is_mirrored();
+        Self { places: a.places, mirrored, holes }
+    }
+
+    /// Whether kernels take marks of rows, not kinds.
+    pub(in crate::backend::cuda) fn is_marked(self) -> bool {
+        self.holes == Holes::Marks
+    }
+
+    /// A unit's class.
+    pub(super) fn class(self) -> u32 {
+        self.places + u32::from(self.mirrored) * GRID_MIRRORED + self.holes as u32 * GRID_HOLES
+    }
+}
+
+/// Points a multiprocessor at least of a grid whose rows may lack any places: below, `compressed_stencil.cu` is faster,
+/// where more threads wait for fewer kinds.
+const FEWEST_OF_PARTS: usize = 7900;
+
+/// Lines a thread.
+fn lines(places: u32) -> usize {
+    if is_deep(places) { 2 } else { 4 }
+}
+
+/// Planes a thread, at most.
+fn depth(places: u32, bytes: usize, mirrored: bool) -> u32 {
+    match is_deep(places) {
+        false => 1,
+        true if mirrored => 6,
+        true if bytes > 8 && !is_long(places) => 2,
+        true => 4,
+    }
+}
+
+/// Blocks a multiprocessor, at least, so that there are registers for all that is under way: one less of what is more
+/// than a product, one more where arithmetic takes the time.
+fn blocks((places, holes): (u32, Holes), complex: bool, more: bool) -> u32 {
+    match (complex, more) {
+        (false, false) if holes != Holes::None && is_long(places) => 4,
+        (false, false) if holes == Holes::Marks && !is_deep(places) => 7,
+        (true, more) => 4 - u32::from(more),
+        (false, true) => 4,
+        (false, false) => 5 + u32::from(is_long(places)),
+    }
+}
+
+/// Warps of a block that have lines beside each other, at most.
+fn stack(places: u32, bytes: usize) -> usize {
+    if is_deep(places) && bytes >= 8 { 4 } else { 1 }
+}
+
+pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
+    let (places, halved) = (unit.size_class() % GRID_HALVED, unit.size_class() % GRID_MIRRORED / GRID_HALVED);
+    let mirrored = unit.size_class() % GRID_HOLES / GRID_MIRRORED;
+    let holes = Holes::of_class(unit.size_class());
+    let scalar = unit.type_of("SCALAR");
+    let bytes = unit.scalar_bytes();
+    vec![
+        ("THREADS", THREADS),
+        ("PLACES", places),
+        ("LINES", lines(places) as u32),
+        ("DEPTH", depth(places, bytes, mirrored != 0)),
+        ("RUN", (RUN_BYTES / bytes) as u32 >> halved),
+        ("MIRRORED", mirrored),
+        ("HOLES", holes as u32),
+        ("BLOCKS", blocks((places, holes), scalar.starts_with('c'), false)),
+        ("FEWER_BLOCKS", blocks((places, holes), scalar.starts_with('c'), true)),
+    ]
+}
+
+/// What becomes of the sums.
+#[derive(Clone, Copy, PartialEq)]
+pub(in crate::backend::cuda) enum GridEnd {
+    Product,
+    /// A product is added to what there is.
+    Sum,
+    Dot,
+    Chebyshev,
+}
+
+/// How a grid is dealt out: the kernel's `Grid`, of `compressed_march.cu` or of `compressed_grid.cu`.
+pub(in crate::backend::cuda) struct CompressedGrid {
+    pub(in crate::backend::cuda) shape: Shape,
+    pub(in crate::backend::cuda) marches: bool,
+    pub(in crate::backend::cuda) dealt: [u32; 8],
+}
+
+/// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses. Through shared
+/// memory, or a block for each tile; for a dot product as many as the device holds at a time, of which each leaves a
+/// partial sum. `None` where kinds are better looked at by `compressed_stencil.cu`: few points with holes, and complex
+/// ones, for which it was not measured. Planes a thread: so that the blocks of the last wave are not few.
+pub(in crate::backend::cuda) fn compressed_grid<T: Scalar>(
+    chip: Chip,
+    stencil: GridStencil,
+    grid: [u32; 3],
+    vectors: &[u64],
+    end: GridEnd,
+) -> Option<CompressedGrid> {
+    if matches!(end, GridEnd::Product | GridEnd::Dot)
+        && let Some(march) = compressed_march::<T>(chip, stencil, grid, vectors)
+    {
+        return Some(march);
+    }
+    let GridStencil { places, mirrored, holes } = stencil;
+    let [points, lines_a_plane, planes] = grid.map(|n| n as usize);
+    let few = points * lines_a_plane * planes < FEWEST_OF_PARTS * chip.multiprocessors as usize;
+    if holes != Holes::None && T::COMPLEX || holes == Holes::Parts && few {
+        return None;
+    }
+    let whole = |run: usize| {
+        points.is_multiple_of(run)
+            && vectors.iter().all(|address| address.is_multiple_of((run * size_of::<T>()) as u64))
+    };
+    let most = RUN_BYTES / size_of::<T>();
+    let halved = (0..most.ilog2()).find(|&halved| whole(most >> halved)).unwrap_or(most.ilog2());
+    let (runs, groups) = (points / (most >> halved), lines_a_plane.div_ceil(lines(places)));
+    let stack = if groups < 4 { 1 } else { stack(places, size_of::<T>()) };
+    let groups = groups.div_ceil(stack);
+    let threads = |depth: usize| runs * groups * planes.div_ceil(depth);
+    let tiles = |depth: usize| threads(depth).div_ceil(THREADS as usize / 32 / stack * OWN);
+    let at_once =
+        (blocks((places, holes), T::COMPLEX, end != GridEnd::Product) * chip.multiprocessors) as usize;
+    let waves_by_planes = |&depth: &usize| tiles(depth).div_ceil(at_once) * (depth + 2);
+    let most = depth(places, size_of::<T>(), mirrored) as usize;
+    let depth = (1..=most).rev().min_by_key(waves_by_planes).unwrap_or(1);
+    let shape = match end {
+        GridEnd::Dot => Shape::resident(tiles(depth).min(PARTIALS), THREADS),
+        _ => Shape::new(tiles(depth) as u32, THREADS),
+    };
+    let dealt = [points, lines_a_plane, planes, runs, stack, groups, depth, threads(depth)];
+    Some(CompressedGrid {
+        marches: false,
+        shape: shape.class(stencil.class() + halved * GRID_HALVED),
+        dealt: dealt.map(|n| n as u32),
+    })
+}

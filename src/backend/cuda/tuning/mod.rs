@@ -1,0 +1,272 @@
+//! Every tuning constant of the device's kernels, chosen by type, size class and chip. An algorithm's text holds none:
+//! it gets them from the compiler's command line, and launches get their shapes here.
+
+mod balanced;
+mod binned;
+mod compressed;
+mod compressed_grid;
+mod compressed_march;
+mod convert;
+mod csr;
+mod graph;
+mod grid;
+mod model;
+mod peers;
+mod primitives;
+mod products;
+mod recurrence;
+mod resident;
+mod sources;
+mod sparse;
+mod table;
+mod triangular;
+
+pub(super) use balanced::{
+    CLUSTERED_TILES, SCATTERED_TILES, asks_spread, balanced_tiles, block_tiles, column_spread, scattered,
+};
+pub(super) use binned::{BINNED, BinnedShape, binned};
+pub(super) use convert::*;
+pub(super) use csr::*;
+pub(super) use graph::{
+    BFS_CHUNK, CLUSTERS, ORDER_COMPILING, ORDER_LOADING, PERMUTE_LONGEST, bfs, bfs_parents, cuthill_mckee,
+    cuthill_mckee_tiles, per_row, per_vertex, permute, permute_long,
+};
+pub(super) use grid::row_shape;
+pub(super) use model::PRODUCT_MODEL;
+pub(super) use primitives::*;
+pub(super) use products::*;
+pub(super) use recurrence::{
+    BasisProducts, FEW_ROWS, MOST_VECTORS, basis_products, basis_update, hessenberg, linear_update, scalars,
+    triangular_solve,
+};
+pub(super) use resident::{
+    RESIDENT, Resident, STREAMED, layout, likely_resident, likely_streamed, resident, resident_shared,
+    streamed,
+};
+
+pub(super) use compressed::{
+    FEW, LONG, STENCIL_ROWS, STENCILS, compressed_balanced, compressed_bases, compressed_blocks,
+    compressed_fills, compressed_is_grid, compressed_kinds_stored, compressed_lines,
+    compressed_measures_along, compressed_offsets, compressed_places, compressed_restores, compressed_rows,
+    compressed_sections, compressed_sizes, compressed_stencil, compressed_survey, compressed_tiles,
+};
+
+pub(super) use compressed_grid::{
+    CompressedGrid, GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridEnd, GridStencil, compressed_grid, marks_pay,
+};
+pub(super) use peers::{PEERS_BLOCKS, PEERS_MOST, peers};
+pub(super) use sources::{
+    ascend_runs, ascending_sum, ascends_runs, bucket_bits, gather_sum, list_words, order_tiles, per_run,
+    rank_places, stage_runs, stages_runs, sum_staged, take_tiles, tile_sizes, to_buckets,
+};
+pub(super) use sparse::{
+    CLASSES, ROWS_BY_LENGTH, VALUES_BY_LENGTH, block_of_rows, group_blocks, long_values, product_lengths,
+    product_values, row_threads,
+};
+pub(super) use triangular::{TRIANGULAR, rows_in_turn, triangular};
+
+use super::chip::Chip;
+use super::compile::Unit;
+use super::shape::Shape;
+
+/// Threads of a block where every element is worked on by itself.
+const ELEMENTWISE_THREADS: u32 = 256;
+/// Elements a thread in flight at a time there, in units of sixteen bytes.
+const ELEMENTWISE_UNROLL: u32 = 4;
+/// Blocks of a reduction at most: there is room for so many partial results.
+pub(super) const PARTIALS: usize = 4096;
+/// Threads of a block of a reduction.
+const SUM_THREADS: u32 = 512;
+/// Loads of sixteen bytes in flight a thread and operand there.
+const SUM_UNROLL: u32 = 4;
+/// Vectors of sixteen bytes in flight a thread and operand in the steps of a Krylov iteration, which have more
+/// operands.
+const KRYLOV_UNROLL: u32 = 2;
+
+/// Warps of a block where each has a small dense system of its own in shared memory.
+const DENSE_WARPS: [u32; 2] = [4, 2];
+
+/// The constants that a unit is compiled with, as macros.
+pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
+    match unit.source() {
+        "memory.cu" => vec![("THREADS", ELEMENTWISE_THREADS)],
+        "vector_block.cu" => {
+            vec![("THREADS", ELEMENTWISE_THREADS), ("SUM_THREADS", SUM_THREADS), ("SUM_UNROLL", SUM_UNROLL)]
+        }
+        "vector.cu" => vec![
+            ("THREADS", ELEMENTWISE_THREADS),
+            ("UNROLL", ELEMENTWISE_UNROLL),
+            ("SUM_THREADS", SUM_THREADS),
+            ("SUM_UNROLL", SUM_UNROLL),
+            ("MAX_PARTIALS", PARTIALS as u32),
+        ],
+        "krylov.cu" | "krylov_block.cu" => vec![
+            ("THREADS", ELEMENTWISE_THREADS),
+            ("UNROLL", KRYLOV_UNROLL),
+            ("SUM_THREADS", SUM_THREADS),
+            ("SUM_UNROLL", KRYLOV_UNROLL),
+        ],
+        "chebyshev.cu" | "grid.cu" | "precision.cu" => vec![("THREADS", ELEMENTWISE_THREADS)],
+        "blocks.cu" | "sparse_inverse.cu" => {
+            let wide = unit.type_of("SCALAR") == "c64";
+            vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]
+        }
+        "basis.cu" | "hessenberg.cu" | "linear_update.cu" | "scalars.cu" => recurrence::constants(unit),
+        "aggregate.cu" | "coarsen.cu" | "spadd.cu" | "spgemm.cu" | "spgemm_long.cu" | "spgemm_rows.cu"
+        | "spgemm_values.cu" => sparse::constants(unit),
+        "incomplete.cu" | "triangle.cu" | "triangular.cu" => triangular::constants(unit),
+        "peers.cu" | "peers_rows.cu" => peers::constants(),
+        file if file.starts_with("compressed") => compressed::constants(unit),
+        "cg_layout.cu" => resident::layout_constants(),
+        "cg_resident.cu" => resident::constants(unit.size_class()),
+        "cg_streamed.cu" => resident::streamed_constants(unit.size_class()),
+        "convert_dia.cu"
+        | "convert_rows.cu"
+        | "convert_sizes.cu"
+        | "convert_tails.cu"
+        | "diagonals.cu"
+        | "index.cu"
+        | "length_order.cu"
+        | "mirror.cu"
+        | "stencil.cu"
+        | "transpose.cu"
+        | "transpose_sort.cu"
+        | "transpose_windows.cu" => convert::constants(unit),
+        "column_spread.cu" | "csr_balanced.cu" | "row_shape.cu" => balanced::constants(unit),
+        "csr_binned.cu" => binned::constants(unit),
+        "csr_block.cu" | "csr_block_tiles.cu" | "csr_krylov.cu" | "csr_stream.cu" | "csr_vector.cu" => {
+            csr::constants(unit)
+        }
+        "ascend_runs.cu" | "ascending_sum.cu" | "buckets.cu" | "gather_sum.cu" | "stage_runs.cu"
+        | "staged_sum.cu" | "tile_runs.cu" | "tile_sum.cu" => sources::constants(unit),
+        _ => products::constants(unit)
+            .or_else(|| graph::constants(unit))
+            .unwrap_or_else(|| primitives::constants(unit)),
+    }
+}
+
+/// Whether the kernels of a unit wait for the launch before them by themselves (`after_predecessors`), so that they can
+/// be launched while it ends: products and the steps of recurrences, of which small ones are shorter than a launch
+/// takes.
+pub(super) fn starts_early(unit: &Unit) -> bool {
+    products::starts_early(unit.source())
+}
+
+/// Whether the kernels of a unit live on what the first-level cache keeps of x, so that shared memory shall take no
+/// more of it than needed.
+pub(super) fn wants_cache(unit: &Unit) -> bool {
+    unit.source() == "csr_balanced.cu"
+}
+
+/// A warp for each of `systems` small dense systems with elements of so many bytes.
+pub(super) fn dense(chip: Chip, systems: usize, element_bytes: usize) -> Shape {
+    let warps = DENSE_WARPS[usize::from(element_bytes > 8)];
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / (32 * warps));
+    let blocks = systems.div_ceil(warps as usize).min(4 * resident as usize);
+    Shape::new(blocks as u32, 32 * warps)
+}
+
+/// Whether products and sums are rounded one by one, as on the host. In the steps of a solver this makes a diagonal of
+/// powers of two change no bit; they wait for memory, so it costs no time.
+pub(super) fn rounds_as_written(unit: &Unit) -> bool {
+    matches!(
+        unit.source(),
+        "krylov.cu"
+            | "krylov_block.cu"
+            | "cg_resident.cu"
+            | "cg_streamed.cu"
+            | "hessenberg.cu"
+            | "linear_update.cu"
+            | "scalars.cu"
+            | "aggregate.cu"
+            | "coarsen.cu"
+            | "spadd.cu"
+            | "spgemm_rows.cu"
+            | "spgemm_values.cu"
+    )
+}
+
+/// Enough blocks for every element once, at most as many as the chip holds twice over: the kernels stride.
+pub(super) fn elementwise(chip: Chip, n: usize) -> Shape {
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / ELEMENTWISE_THREADS);
+    let needed = n.div_ceil(ELEMENTWISE_THREADS as usize * ELEMENTWISE_UNROLL as usize);
+    Shape::new(needed.min(2 * resident as usize) as u32, ELEMENTWISE_THREADS)
+}
+
+/// A reduction's blocks: a block an empty input too (it writes the zero), and no more than there is room for partial
+/// results. Depends on the size and the chip alone, so that a sum has the same bits every time.
+pub(super) fn sum(chip: Chip, n: usize, element_bytes: usize) -> Shape {
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / SUM_THREADS);
+    let tile = SUM_THREADS as usize * SUM_UNROLL as usize * (16 / element_bytes).max(1);
+    let blocks = n.div_ceil(tile).clamp(1, (resident as usize).min(PARTIALS));
+    Shape::new(blocks as u32, SUM_THREADS)
+}
+
+/// A reduction inside of a Krylov step: as [`sum`], with fewer elements in flight a thread.
+pub(super) fn krylov_sum(chip: Chip, n: usize, element_bytes: usize) -> Shape {
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / SUM_THREADS);
+    let tile = SUM_THREADS as usize * KRYLOV_UNROLL as usize * (16 / element_bytes).max(1);
+    Shape::new(n.div_ceil(tile).clamp(1, (resident as usize).min(PARTIALS)) as u32, SUM_THREADS)
+}
+
+/// The elementwise half of a Krylov step: a block for each tile, 3 % faster than blocks that stride. A block at least:
+/// it sees to the scalars.
+pub(super) fn krylov_map(n: usize, element_bytes: usize) -> Shape {
+    let tile = ELEMENTWISE_THREADS as usize * KRYLOV_UNROLL as usize * (16 / element_bytes).max(1);
+    Shape::new(n.div_ceil(tile).clamp(1, i32::MAX as usize) as u32, ELEMENTWISE_THREADS)
+}
+
+/// A reduction of `k` vectors side by side, `n` elements together: as [`sum`], with room for k partial results a block.
+pub(super) fn block_sum(chip: Chip, k: usize, n: usize, element_bytes: usize) -> Shape {
+    sums_of_rows(chip, k, n, element_bytes, SUM_UNROLL, PARTIALS / k)
+}
+
+/// The same inside of a Krylov step, as [`krylov_sum`].
+pub(super) fn krylov_block_sum(chip: Chip, k: usize, n: usize, element_bytes: usize) -> Shape {
+    sums_of_rows(chip, k, n, element_bytes, KRYLOV_UNROLL, usize::MAX)
+}
+
+fn sums_of_rows(chip: Chip, k: usize, n: usize, element_bytes: usize, unroll: u32, most: usize) -> Shape {
+    let resident = (chip.multiprocessors * (chip.threads_per_multiprocessor / SUM_THREADS)) as usize;
+    let tile = whole_rows(SUM_THREADS, k) * unroll as usize * (16 / element_bytes).max(1);
+    Shape::new(n.div_ceil(tile).clamp(1, resident.min(most)) as u32, SUM_THREADS)
+}
+
+/// The elementwise half of a Krylov step of `k` systems: a block for each tile.
+pub(super) fn krylov_block_map(k: usize, n: usize, element_bytes: usize) -> Shape {
+    let tile = whole_rows(ELEMENTWISE_THREADS, k) * KRYLOV_UNROLL as usize * (16 / element_bytes).max(1);
+    Shape::new(n.div_ceil(tile).clamp(1, i32::MAX as usize) as u32, ELEMENTWISE_THREADS)
+}
+
+/// Threads of a block that take part where each keeps its column: a multiple of k (`of_whole_rows` in column_sums.cuh).
+fn whole_rows(threads: u32, k: usize) -> usize {
+    threads as usize / k * k
+}
+
+/// One thread a row of a stored matrix, in the classless unit of its kernels.
+pub(super) fn rows(chip: Chip, rows: usize) -> Shape {
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / grid::THREADS);
+    let needed = rows.div_ceil(grid::THREADS as usize);
+    Shape::new(needed.min(4 * resident as usize) as u32, grid::THREADS).class(2)
+}
+
+/// A product with a CSR matrix: lanes a row by the mean length of rows, rounded up to a power of two.
+pub(super) fn csr(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
+    let lanes = (nonzeros.div_ceil(rows.max(1)).next_power_of_two() / 2).clamp(2, 32) as u32;
+    let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / grid::THREADS);
+    let needed = rows.div_ceil((grid::THREADS / lanes) as usize);
+    Shape::new(needed.min(16 * resident as usize) as u32, grid::THREADS).class(lanes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::compile::catalogue;
+
+    /// Constants follow from names that a unit has: none is asked for one that it lacks.
+    #[test]
+    fn every_unit_has_its_constants() {
+        for unit in catalogue() {
+            super::constants(&unit);
+        }
+    }
+}

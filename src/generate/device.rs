@@ -1,0 +1,38 @@
+//! Model matrices made on a device: too large, or too often needed, to be copied there.
+
+use crate::backend::{Backend, Cuda, Offsets};
+use crate::error::Result;
+use crate::matrix::Csr;
+use crate::scalar::Scalar;
+
+impl Cuda {
+    /// The matrix of [`generate::poisson3d`](super::poisson3d) (7 points), made on the device.
+    ///
+    /// # Errors
+    /// On 2^32 points or more, too little memory, or when the device fails.
+    pub fn poisson3d<T: Scalar>(&self, nx: usize, ny: usize, nz: usize) -> Result<Csr<T, Self>> {
+        csr(self.stencil([nx, ny, nz], false, 6.0)?)
+    }
+
+    /// The matrix of [`generate::poisson2d`](super::poisson2d) (5 points), made on the device.
+    ///
+    /// # Errors
+    /// As [`Cuda::poisson3d`].
+    pub fn poisson2d<T: Scalar>(&self, nx: usize, ny: usize) -> Result<Csr<T, Self>> {
+        csr(self.stencil([nx, ny, 1], false, 4.0)?)
+    }
+
+    /// The matrix of [`generate::poisson3d_27`](super::poisson3d_27) (27 points), made on the device.
+    ///
+    /// # Errors
+    /// As [`Cuda::poisson3d`].
+    pub fn poisson3d_27<T: Scalar>(&self, nx: usize, ny: usize, nz: usize) -> Result<Csr<T, Self>> {
+        csr(self.stencil([nx, ny, nz], true, 26.0)?)
+    }
+}
+
+type Arrays<T> = (usize, Offsets<Cuda>, <Cuda as Backend>::Vec<u32>, <Cuda as Backend>::Vec<T>);
+
+fn csr<T: Scalar>((points, offsets, indices, values): Arrays<T>) -> Result<Csr<T, Cuda>> {
+    Ok(Csr::from_parts_unchecked(points, points, offsets, indices, values))
+}

@@ -1,0 +1,303 @@
+//! The compressed format.
+
+mod compress;
+mod options;
+mod size;
+
+pub use options::CompressedOptions;
+
+use super::Csr;
+use super::sparse::check_vectors;
+use super::stencil::Stencil;
+use super::transposed::Kept;
+use crate::backend::{
+    Backend, CompressedBody, CompressedColumns, CompressedParts, CompressedSteps, CompressedValues,
+    Conversions, Gemv, Host, KindParts, LongParts, Offsets, Op, Products, SectionParts, WindowOrder,
+    balanced_bytes,
+};
+use crate::error::Result;
+use crate::scalar::{Element, Scalar, Widen};
+
+/// A matrix stored in as few bytes as what repeats in it allows, and never with a bit lost. Products move less memory,
+/// and memory is what they wait for.
+///
+/// What is chosen, for each matrix by itself:
+///
+/// 1. **Lines.** Where at most 255 kinds of rows occur, told apart by distances (column - row) and values, a byte a row
+///    is all that is stored: stencils with constant coefficients. Where the kinds are parts of one stencil of at most a
+///    step along each of three directions of a grid, that is kept too: a GPU then reads x once for several rows, and
+///    nothing of the matrix where the rows are all points of a grid, none with a hole.
+/// 2. **Kinds.** Where rows are alike in distances only, a byte a row stands for its columns: structured grids, also
+///    with several unknowns a point.
+/// 3. **Codes.** Where at most 255 distances occur, a byte an entry.
+/// 4. **Wide.** Else two bytes an entry: 16 bits above the section's smallest distance, or in a section that spans more
+///    14 bits above one of four distances; where these do not hold them it has columns of 32 bits.
+///
+/// In 2 to 4, values are codes of a byte where at most 256 different ones occur, else of half the width where that is
+/// exact, else as they are. They stand in sections of 32 rows, each as wide as its longest row; where that would pad
+/// more than a twentieth, rows are ordered by length within windows of 256. Rows with more than 8 times the mean number
+/// of entries plus 64 stay in CSR beside the sections (2 times plus 4, where sections would still pad half as much as
+/// there is).
+///
+/// 5. **Balanced.** Where that takes less than 2 to 4 with their padding and long rows, a GPU deals entries out evenly,
+/// 2048
+///    a tile in the order of CSR, if the columns of every tile lie within 16 bits: two bytes and a bit an entry beside
+///    its value, which is no code, and two bytes a row, whatever rows there are.
+///
+/// The running example is in codes of both kinds. Distances -3 -1 0 1 2 have codes 0 to 4, values 1 2 3 4 7 8 codes 0
+/// to 5; four codes of a row share a word, a section's words lie row beside row:
+///
+/// ```text
+/// | 1 . 7 . |     columns  2 4 * * | 3 * * * | 1 2 * * | 0 2 * *       * = 255: no entry
+/// | . . 8 . |     values   0 4     | 5       | 3 2     | 1 0
+/// | . 4 3 . |
+/// | 2 . . 1 |     and 28 rows of padding, so that this matrix takes more than CSR; large ones do not
+/// ```
+///
+/// Bytes a nonzero: next to none, 1, 2 or 4 for its column, next to none, 1, or a value's half or full width. Products
+/// have the same bits in every run, and padding never meets x.
+///
+/// Source: Kourtis, Goumas and Koziris, "Optimizing sparse matrix-vector multiplication using index and value
+/// compression", Computing Frontiers 2008, for dictionaries of values and distances; kinds of rows carry the idea from
+/// entries to rows.
+pub struct Compressed<V: Scalar, B: CompressedSteps = Host> {
+    rows: usize,
+    columns: usize,
+    nonzeros: usize,
+    padding: usize,
+    body: Body<V, B>,
+    long: Option<Long<V, B>>,
+    transposed: Kept<Self>,
+}
+
+/// Which rows are long, and their entries.
+type Long<V, B> = (<B as Backend>::Vec<u32>, Csr<V, B>);
+
+struct KindTable<B: Backend> {
+    of_row: B::Vec<u8>,
+    starts: B::Vec<u32>,
+    distances: B::Vec<u32>,
+}
+
+impl<B: Backend> KindTable<B> {
+    fn parts(&self) -> KindParts<'_, B> {
+        KindParts { of_row: &self.of_row, starts: &self.starts, distances: &self.distances }
+    }
+
+    fn bytes(&self) -> usize {
+        B::len(&*self.of_row) + 4 * (B::len(&*self.starts) + B::len(&*self.distances))
+    }
+}
+
+enum Columns<B: Backend> {
+    Kinds(KindTable<B>),
+    /// What each code stands for, and how many do.
+    Codes(B::Vec<u32>, usize),
+    Wide(B::Vec<u32>),
+}
+
+enum Values<V: Scalar, B: Backend> {
+    Codes(B::Vec<V>),
+    Narrow(B::Vec<V::Narrow>),
+    Full(B::Vec<V>),
+}
+
+impl<V: Scalar, B: Backend> Values<V, B> {
+    fn parts(&self) -> CompressedValues<'_, V, B> {
+        match self {
+            Values::Codes(values) => CompressedValues::Codes(&**values),
+            Values::Narrow(values) => CompressedValues::Narrow(&**values),
+            Values::Full(values) => CompressedValues::Full(&**values),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Values::Codes(values) | Values::Full(values) => B::len(&**values) * size_of::<V>(),
+            Values::Narrow(values) => B::len(&**values) * size_of::<V::Narrow>(),
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Values::Codes(values) => format!("values as codes of {}", B::len(&**values)),
+            Values::Narrow(_) => format!("values in {}", V::Narrow::NAME),
+            Values::Full(_) => format!("values in {}", V::NAME),
+        }
+    }
+}
+
+struct Sections<V: Scalar, B: Backend> {
+    order: Option<WindowOrder<B>>,
+    columns: Columns<B>,
+    values: Values<V, B>,
+    entries: Offsets<B>,
+    word_offsets: Offsets<B>,
+    words: B::Vec<u32>,
+}
+
+enum Body<V: Scalar, B: CompressedSteps> {
+    Lines(KindTable<B>, B::Vec<V>, Option<Stencil<V, B>>),
+    Sections(Sections<V, B>),
+    Balanced(B::Balanced, Values<V, B>),
+}
+
+impl<V: Scalar, B: CompressedSteps> Compressed<V, B> {
+    /// The format's name.
+    pub const NAME: &'static str = "compressed";
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Number of stored entries, padding not counted.
+    pub fn nonzeros(&self) -> usize {
+        self.nonzeros
+    }
+
+    /// Entries stored beyond the nonzeros.
+    pub fn padding(&self) -> usize {
+        self.padding
+    }
+
+    /// How columns and values are held, for reports: `27 kinds of rows`, `columns in codes, values in codes`.
+    pub fn describe(&self) -> String {
+        let long =
+            self.long.as_ref().map_or(String::new(), |(rows, _)| format!(", {} long rows", B::len(&**rows)));
+        let kinds = |table: &KindTable<B>| B::len(&*table.starts) - 1;
+        let body = match &self.body {
+            Body::Lines(table, _, stencil) => {
+                let of = stencil.as_ref().map_or("", |_| ", parts of a stencil");
+                format!("{} kinds of rows, values included{of}", kinds(table))
+            }
+            Body::Sections(s) => {
+                let columns = match &s.columns {
+                    Columns::Kinds(table) => format!("columns by {} kinds of rows", kinds(table)),
+                    Columns::Codes(_, count) => format!("columns as codes of {count} distances"),
+                    Columns::Wide(_) => "columns in 16 or 32 bits".into(),
+                };
+                let values = s.values.describe();
+                let order = if s.order.is_some() { ", rows by length" } else { "" };
+                format!("{columns}, {values}{order}")
+            }
+            Body::Balanced(_, values) => {
+                format!("dealt out evenly, columns in 16 bits, {}", values.describe())
+            }
+        };
+        body + &long
+    }
+
+    /// The arrays, borrowed.
+    pub fn parts(&self) -> CompressedParts<'_, V, B> {
+        let body = match &self.body {
+            Body::Lines(table, values, stencil) => {
+                CompressedBody::Lines(table.parts(), values, stencil.as_ref().map(Stencil::parts))
+            }
+            Body::Sections(s) => CompressedBody::Sections(SectionParts {
+                order: s.order.as_ref().map(WindowOrder::as_ref),
+                columns: match &s.columns {
+                    Columns::Kinds(table) => CompressedColumns::Kinds(table.parts()),
+                    Columns::Codes(distances, _) => CompressedColumns::Codes(&**distances),
+                    Columns::Wide(bases) => CompressedColumns::Wide(&**bases),
+                },
+                values: s.values.parts(),
+                entries: s.entries.as_ref(),
+                word_offsets: s.word_offsets.as_ref(),
+                words: &s.words,
+            }),
+            Body::Balanced(tiles, values) => CompressedBody::Balanced(tiles, values.parts()),
+        };
+        let long = self.long.as_ref().map(|(rows, csr)| {
+            let csr = csr.parts();
+            LongParts { rows: &**rows, offsets: csr.offsets, indices: csr.indices, values: csr.values }
+        });
+        CompressedParts { rows: self.rows, columns: self.columns, body, long }
+    }
+
+    /// Bytes of the matrix that a product reads: all, but no kinds of a stencil on a grid that does without.
+    pub(super) fn read_bytes(&self) -> usize {
+        let stencil = match &self.body {
+            Body::Lines(_, _, stencil) => stencil.as_ref(),
+            Body::Sections(_) | Body::Balanced(..) => None,
+        };
+        stencil.and_then(Stencil::bytes_without_kinds).unwrap_or_else(|| self.storage_bytes())
+    }
+
+    /// Bytes of all arrays.
+    pub fn storage_bytes(&self) -> usize {
+        let long = self.long.as_ref().map_or(0, |(rows, csr)| 4 * B::len(&**rows) + csr.storage_bytes());
+        let body = match &self.body {
+            Body::Lines(table, values, stencil) => {
+                let stencil = stencil.as_ref().map_or(0, Stencil::bytes);
+                table.bytes() + B::len(&**values) * size_of::<V>() + stencil
+            }
+            Body::Sections(s) => {
+                let columns = match &s.columns {
+                    Columns::Kinds(table) => table.bytes(),
+                    Columns::Codes(table, _) | Columns::Wide(table) => 4 * B::len(&**table),
+                };
+                let order = if s.order.is_some() { self.rows } else { 0 };
+                let offsets = s.entries.as_ref().bytes() + s.word_offsets.as_ref().bytes();
+                columns + s.values.bytes() + order + offsets + 4 * B::len(&*s.words)
+            }
+            Body::Balanced(_, values) => balanced_bytes(self.rows, self.nonzeros) + values.bytes(),
+        };
+        body + long
+    }
+
+    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. On a device the first product with the
+    /// transpose makes a transposed copy, compressed as well, which is kept; while it is made there is memory for the
+    /// matrix in CSR twice.
+    ///
+    /// # Errors
+    /// On vectors of the wrong length, on too little memory for the copy, or when the device fails.
+    pub fn product_op<T: Scalar>(
+        &self,
+        backend: &B,
+        op: Op,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()>
+    where
+        V: Widen<T>,
+        B: Products,
+    {
+        check_vectors(op, (self.rows(), self.columns()), (B::len(x), B::len(y)))?;
+        match self.transposed.of(self, backend, op)? {
+            Some(transposed) => {
+                backend.compressed(transposed.parts(), Gemv { op: op.transposed(), alpha, x, beta, y })
+            }
+            None => backend.compressed(self.parts(), Gemv { op, alpha, x, beta, y }),
+        }
+    }
+}
+
+impl<V: Scalar, B: Conversions> Compressed<V, B> {
+    /// The same entries in CSR.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
+        // One count more than there are rows: its place in the scan is the total.
+        let mut lengths = backend.zeros(self.rows + 1)?;
+        let (counts, _) = B::split_mut(&mut lengths, self.rows);
+        backend.compressed_lengths(self.parts(), counts)?;
+        let mut offsets = Offsets::zeros(backend, self.rows + 1, self.nonzeros)?;
+        match &mut offsets {
+            Offsets::Narrow(o) => backend.exclusive_scan(&lengths, o)?,
+            Offsets::Wide(o) => backend.exclusive_scan(&lengths, o)?,
+        }
+        let mut indices = backend.buffer(self.nonzeros)?;
+        let mut values = backend.buffer(self.nonzeros)?;
+        backend.compressed_to_csr(self.parts(), offsets.as_ref(), &mut indices, &mut values)?;
+        Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
+    }
+}

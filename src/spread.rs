@@ -1,0 +1,300 @@
+//! A matrix whose rows are spread over several parts.
+
+use crate::backend::{
+    Backend, Communicator, Conversions, DotWith, ExchangePlan, HaloProduct, Host, Op, Primitives, Products,
+    VectorOps,
+};
+use crate::error::{Error, Result};
+use crate::lock::lock;
+use crate::matrix::Csr;
+use crate::operator::LinearOperator;
+use crate::scalar::Scalar;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// The rows of one part of a square matrix, as an operator on that part's entries of x and y.
+///
+/// ```text
+///     | 4 1 . 2 |  part 0 owns rows 0 and 1: its own columns are | 4 1 |, its halo is x_3:  | 2 |
+/// A = | 1 4 1 . |  and x_2, in the order of their numbers        | 1 4 |                   . | and so on
+///     | . 1 4 1 |
+///     | 2 . 1 4 |  y = (own columns) x + (halo columns) (halo of x)
+/// ```
+///
+/// An application sends the entries of x that other parts ask for, receives the halo, and multiplies twice. It moves
+/// the part's rows once, x and y once, and the halo four times.
+pub struct Spread<T: Scalar, B: Backend, C> {
+    /// The columns that this part owns, in any format.
+    own: Box<dyn LinearOperator<T, B>>,
+    /// The rows that have other columns, these numbered by their place in the halo, and the numbers of the rows.
+    others: Csr<T, B>,
+    boundary: B::Vec<u32>,
+    communicator: C,
+    plan: ExchangePlan,
+    /// Entries of x that others ask for, one part's behind the other's.
+    asked: B::Vec<u32>,
+    /// A one where the row is the entry asked for: with A^T, what comes back is added there.
+    back: Csr<T, B>,
+    /// The exchange the other way round.
+    reversed: ExchangePlan,
+    buffers: Mutex<Buffers<T, B>>,
+}
+
+struct Buffers<T: Scalar, B: Backend> {
+    send: B::Vec<T>,
+    halo: B::Vec<T>,
+    /// Entries of the rows at the boundary.
+    boundary: B::Vec<T>,
+}
+
+impl<T: Scalar, B: Backend, C> fmt::Debug for Spread<T, B, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Spread: {} rows and a halo of {}", self.own.rows(), self.others.columns())
+    }
+}
+
+/// The rows of each of so many parts of `n`: as many each as possible, one after the other.
+pub fn even_parts(n: usize, parts: usize) -> Vec<Range<usize>> {
+    (0..parts).map(|part| part * n / parts..(part + 1) * n / parts).collect()
+}
+
+/// Rows of each of so many parts, one after the other, about as many stored entries each.
+pub fn balanced_parts<T: Scalar>(a: &Csr<T, Host>, parts: usize) -> Vec<Range<usize>> {
+    let mut before = Vec::with_capacity(a.rows() + 1);
+    before.push(0);
+    let mut entries = 0;
+    for row in 0..a.rows() {
+        entries += a.row(row).0.len();
+        before.push(entries);
+    }
+    // No part is left without a row where there are enough of them.
+    let mut bounds = vec![0];
+    for part in 1..=parts {
+        let ideal = before.partition_point(|&count| count * parts < part * entries);
+        let last = bounds[part - 1];
+        let most = a.rows().saturating_sub(parts - part);
+        bounds.push(if part == parts { a.rows() } else { ideal.max(last + 1).min(most).max(last) });
+    }
+    bounds.windows(2).map(|bounds| bounds[0]..bounds[1]).collect()
+}
+
+/// The columns of some rows that these do not own, ascending: what they need of x beside their own.
+fn halo_of<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>) -> Vec<u32> {
+    let mut halo: Vec<u32> = Vec::new();
+    for row in rows.clone() {
+        halo.extend(a.row(row).0.iter().filter(|&&column| !rows.contains(&(column as usize))));
+    }
+    halo.sort_unstable();
+    halo.dedup();
+    halo
+}
+
+/// How many entries of x each part needs of others.
+pub fn halo_sizes<T: Scalar>(a: &Csr<T, Host>, rows: &[Range<usize>]) -> Vec<usize> {
+    rows.iter().map(|rows| halo_of(a, rows).len()).collect()
+}
+
+impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spread<T, B, C> {
+    /// This part's rows of `a`, which every part has in whole; `rows` says which rows each part owns.
+    ///
+    /// # Errors
+    /// Unless A is square and the rows of all parts follow one another and are all of A's; without memory, and when
+    /// the device or another part fails.
+    pub fn new(backend: &B, communicator: C, a: &Csr<T, Host>, rows: &[Range<usize>]) -> Result<Self> {
+        Self::stored(backend, communicator, a, rows, |own| Ok(Box::new(own)))
+    }
+
+    /// As [`Spread::new`], with the columns that this part owns in the format that `store` makes of them.
+    ///
+    /// # Errors
+    /// As [`Spread::new`], and those of `store`.
+    pub fn stored(
+        backend: &B,
+        communicator: C,
+        a: &Csr<T, Host>,
+        rows: &[Range<usize>],
+        store: impl FnOnce(Csr<T, B>) -> Result<Box<dyn LinearOperator<T, B>>>,
+    ) -> Result<Self> {
+        Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+        Error::check_dimension("parts", communicator.parts(), rows.len())?;
+        let mut end = 0;
+        for rows in rows {
+            Error::check_dimension("first row of a part", end, rows.start)?;
+            end = rows.end.max(rows.start);
+        }
+        Error::check_dimension("rows of all parts", a.rows(), end)?;
+        let part = communicator.part();
+        let owner = |column: usize| rows.partition_point(|rows| rows.end <= column);
+        let mut plan = ExchangePlan { send: vec![0; rows.len()], receive: vec![0; rows.len()] };
+        // Its columns ascend, so that one part's follow the other's.
+        let halo = halo_of(a, &rows[part]);
+        halo.iter().for_each(|&column| plan.receive[owner(column as usize)] += 1);
+        let mut asked = Vec::new();
+        for (other, range) in rows.iter().enumerate().filter(|(other, _)| *other != part) {
+            let before = asked.len();
+            let mine =
+                halo_of(a, range).into_iter().filter(|&column| rows[part].contains(&(column as usize)));
+            asked.extend(mine.map(|column| column - rows[part].start as u32));
+            plan.send[other] = asked.len() - before;
+        }
+        let own = columns_of(a, &rows[part], rows[part].len(), |column| {
+            rows[part].contains(&(column as usize)).then(|| column - rows[part].start as u32)
+        })?;
+        let others = columns_of(a, &rows[part], halo.len(), |column| {
+            halo.binary_search(&column).ok().map(|place| place as u32)
+        })?;
+        let (others, boundary) = without_empty_rows(&others)?;
+        let buffers = Buffers {
+            send: backend.zeros(asked.len())?,
+            halo: backend.zeros(halo.len())?,
+            boundary: backend.zeros(boundary.len())?,
+        };
+        let mut places: Vec<u32> = (0..asked.len() as u32).collect();
+        places.sort_by_key(|&place| asked[place as usize]);
+        let starts = (0..=rows[part].len())
+            .map(|row| places.partition_point(|&place| (asked[place as usize] as usize) < row))
+            .collect();
+        let back =
+            Csr::from_parts(rows[part].len(), asked.len(), starts, places, vec![T::one(); asked.len()])?;
+        let reversed = ExchangePlan { send: plan.receive.clone(), receive: plan.send.clone() };
+        communicator.prepare_exchange::<T>(backend, &plan)?;
+        communicator.prepare_exchange::<T>(backend, &reversed)?;
+        Ok(Self {
+            own: store(own.into_backend(backend)?)?,
+            others: others.into_backend(backend)?,
+            boundary: backend.upload(boundary)?,
+            back: back.into_backend(backend)?,
+            communicator,
+            plan,
+            reversed,
+            asked: backend.upload(asked)?,
+            buffers: Mutex::new(buffers),
+        })
+    }
+}
+
+impl<T: Scalar, B: Backend + VectorOps, C> Spread<T, B, C> {
+    /// What the halo adds to y.
+    fn halo_product<'a>(
+        &'a self,
+        alpha: T,
+        y: &'a mut B::Slice<T>,
+        dot: Option<DotWith<'a, T, B>>,
+    ) -> HaloProduct<'a, T, B> {
+        HaloProduct { rows: &self.boundary, matrix: self.others.parts(), alpha, y, dot }
+    }
+}
+
+/// The entries of some rows in the columns that `place` numbers anew, in the same order.
+fn columns_of<T: Scalar>(
+    a: &Csr<T, Host>,
+    rows: &Range<usize>,
+    columns: usize,
+    place: impl Fn(u32) -> Option<u32>,
+) -> Result<Csr<T, Host>> {
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for row in rows.clone() {
+        let (line, entries) = a.row(row);
+        for (&column, &value) in line.iter().zip(entries) {
+            if let Some(place) = place(column) {
+                indices.push(place);
+                values.push(value);
+            }
+        }
+        offsets.push(values.len());
+    }
+    Csr::from_parts(rows.len(), columns, offsets, indices, values)
+}
+
+/// The rows that have entries, and their numbers.
+fn without_empty_rows<T: Scalar>(a: &Csr<T, Host>) -> Result<(Csr<T, Host>, Vec<u32>)> {
+    let full: Vec<u32> = (0..a.rows() as u32).filter(|&row| !a.row(row as usize).0.is_empty()).collect();
+    let mut offsets = vec![0];
+    for &row in &full {
+        offsets.push(offsets[offsets.len() - 1] + a.row(row as usize).0.len());
+    }
+    let parts = a.parts();
+    let (indices, values) = (parts.indices.to_vec(), parts.values.to_vec());
+    Ok((Csr::from_parts(full.len(), a.columns(), offsets, indices, values)?, full))
+}
+
+impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> LinearOperator<T, B>
+    for Spread<T, B, C>
+{
+    fn rows(&self) -> usize {
+        self.own.rows()
+    }
+
+    fn columns(&self) -> usize {
+        self.own.columns()
+    }
+
+    fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()> {
+        self.product_op(backend, Op::None, T::one(), x, T::zero(), y)
+    }
+
+    /// With A^T, what a part's rows add to entries that others own goes back the way on which x came.
+    fn product_op(
+        &self,
+        backend: &B,
+        op: Op,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()> {
+        let mut buffers = lock(&self.buffers);
+        let Buffers { send, halo, boundary } = &mut *buffers;
+        if op.transposes() {
+            backend.gather::<T, u32>(x, &self.boundary, boundary)?;
+            self.others.product_op(backend, op, alpha, boundary, T::zero(), halo)?;
+            self.communicator.begin_exchange(backend, &self.reversed, halo)?;
+            self.own.product_op(backend, op, alpha, x, beta, y)?;
+            self.communicator.exchange(backend, &self.reversed, halo, send)?;
+            return self.back.product_op(backend, Op::None, T::one(), send, T::one(), y);
+        }
+        if C::FUSED {
+            self.communicator.begin_exchange_of(backend, &self.plan, x, &self.asked)?;
+            self.own.product_op(backend, op, alpha, x, beta, y)?;
+            let halo = self.halo_product(alpha, y, None);
+            return self.communicator.end_exchange_with(backend, &self.plan, halo);
+        }
+        backend.gather::<T, u32>(x, &self.asked, send)?;
+        self.communicator.begin_exchange(backend, &self.plan, send)?;
+        self.own.product_op(backend, op, alpha, x, beta, y)?;
+        self.communicator.exchange(backend, &self.plan, send, halo)?;
+        backend.gather::<T, u32>(y, &self.boundary, boundary)?;
+        self.others.product_op(backend, op, alpha, halo, T::one(), boundary)?;
+        backend.scatter::<T, u32>(boundary, &self.boundary, y)
+    }
+
+    /// This part's share of x.y.
+    fn apply_dot(
+        &self,
+        backend: &B,
+        x: &B::Slice<T>,
+        y: &mut B::Slice<T>,
+        xy: &mut B::Slice<T>,
+    ) -> Result<()> {
+        if !C::FUSED {
+            self.apply(backend, x, y)?;
+            return backend.dot(x, y, xy);
+        }
+        // Two products must not be under way at a time, since rounds are counted.
+        let _buffers = lock(&self.buffers);
+        self.communicator.begin_exchange_of(backend, &self.plan, x, &self.asked)?;
+        self.own.apply_dot(backend, x, y, xy)?;
+        let halo = self.halo_product(T::one(), y, Some((x, xy)));
+        self.communicator.end_exchange_with(backend, &self.plan, halo)
+    }
+
+    fn waits(&self) -> bool {
+        self.communicator.waits()
+    }
+
+    fn bytes(&self) -> usize {
+        let halo = self.others.storage_bytes() + 4 * self.others.columns() * size_of::<T>();
+        self.own.bytes() + halo + 3 * self.others.rows() * size_of::<T>()
+    }
+}
