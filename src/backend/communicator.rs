@@ -296,6 +296,22 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         self.communicator.all_sum(&self.backend, B::part_mut(out, 0..count))
     }
 
+    /// [`VectorOps::basis_project`], the products over all parts.
+    ///
+    /// # Errors
+    /// As [`VectorOps::basis_project`] and [`Space::dot`].
+    pub fn basis_project<T: Scalar>(
+        &self,
+        basis: &B::Slice<T>,
+        count: usize,
+        h: &B::Slice<T>,
+        w: &mut B::Slice<T>,
+        out: &mut B::Slice<T>,
+    ) -> Result<()> {
+        self.backend.basis_project(basis, count, h, w, out)?;
+        self.communicator.all_sum(&self.backend, B::part_mut(out, 0..count))
+    }
+
     /// [`VectorOps::basis_update`], the norm over all parts.
     ///
     /// # Errors

@@ -265,6 +265,24 @@ pub trait VectorOps: Backend {
         square: Option<&mut Self::Slice<T>>,
     ) -> Result<()>;
 
+    /// w -= V h, and `out[j]` = v_j^H w of the new w: the update of one pass of Gram and Schmidt with the products of the
+    /// next. The provided method takes one step after the other; a backend that keeps a row of V between the two moves
+    /// the vectors of the basis once, and w in and out.
+    ///
+    /// # Errors
+    /// As [`VectorOps::basis_products`].
+    fn basis_project<T: Scalar>(
+        &self,
+        basis: &Self::Slice<T>,
+        count: usize,
+        h: &Self::Slice<T>,
+        w: &mut Self::Slice<T>,
+        out: &mut Self::Slice<T>,
+    ) -> Result<()> {
+        self.basis_update(-T::one(), basis, count, h, w, None)?;
+        self.basis_products(basis, count, w, out)
+    }
+
     /// Takes column `column` (from 0) of the Hessenberg matrix into its QR factorisation: adds the products of both
     /// passes up, applies the rotations so far, makes one more (Saad, Iterative Methods for Sparse Linear Systems, 2nd
     /// ed., 6.5.3), and takes the squared norm of the least-squares residual |g_(j+1)|^2 down as r.r. Begins an

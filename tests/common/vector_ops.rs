@@ -554,6 +554,28 @@ fn basis_case<T: Scalar, B: VectorOps>(b: &B, count: usize, n: usize) {
             close(b.download(&square).unwrap()[0], exact, size, &format!("{what}: norm"));
         }
     }
+    // The update and the products of what it leaves, in one step.
+    let mut project = || {
+        b.write(&w, &mut w_there).unwrap();
+        let part = B::part_mut::<T>(&mut w_there, GUARD..GUARD + n);
+        b.basis_project(basis_there, count, &h_there, part, &mut out).unwrap();
+        (b.download(&w_there).unwrap(), b.download(&out).unwrap())
+    };
+    let (left, found) = project();
+    let again = project();
+    assert!(same(&left, &again.0) && same(&found, &again.1), "{what}: other bits");
+    assert!(same(&left[..GUARD], &w[..GUARD]) && same(&left[GUARD + n..], &w[GUARD + n..]), "{what}");
+    assert!(same(&found[count..], &h[count..]), "{what}");
+    for i in 0..n {
+        let terms = (0..count).map(|j| -wide(h[j]) * wide(v[j * n + i]));
+        let (exact, size) = sum(terms.chain([wide(inner[i])]));
+        close(left[GUARD + i], exact, size, &format!("{what}: projection at {i}"));
+    }
+    for (j, &got) in found[..count].iter().enumerate() {
+        let rows = v[j * n..(j + 1) * n].iter().zip(&left[GUARD..]);
+        let (exact, size) = sum(rows.map(|(&v, &w)| wide(v.conj()) * wide(w)));
+        close(got, exact, size, &format!("{what}: product {j} after the update"));
+    }
     let too_short = B::part::<T>(&there, 0..(count * n).saturating_sub(1));
     if n > 0 {
         let w = B::part::<T>(&w_there, GUARD..GUARD + n);

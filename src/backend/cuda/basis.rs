@@ -37,6 +37,19 @@ mod kernel {
         );
     }
     kernels! {
+        "basis_project.cu", types(T: Scalar as SCALAR);
+        fn basis_project(
+            basis: &Slice<T>,
+            count: u32,
+            h: &Slice<T>,
+            w: &mut Slice<T>,
+            n: u64,
+            out: &mut Slice<T>,
+            partials: u64,
+            finished: u64,
+        );
+    }
+    kernels! {
         "hessenberg.cu", types(T: Scalar as SCALAR);
         fn hessenberg_step(
             j: u32,
@@ -86,6 +99,26 @@ pub(super) fn products<T: Scalar>(
         )?;
     }
     Ok(())
+}
+
+/// See [`VectorOps::basis_project`](crate::backend::VectorOps::basis_project).
+pub(super) fn project<T: Scalar>(
+    cuda: Cuda,
+    basis: &Slice<T>,
+    count: usize,
+    h: &Slice<T>,
+    w: &mut Slice<T>,
+    out: &mut Slice<T>,
+) -> Result<()> {
+    let n = w.len();
+    check(basis.len(), count, n, h.len().min(out.len()))?;
+    let Some(shape) = tuning::basis_project(cuda.0.chip, count, n, size_of::<T>()) else {
+        update(cuda, -T::one(), basis, count, h, w, None)?;
+        return products(cuda, basis, count, w, out);
+    };
+    let (_, finished) = cuda.0.workspaces.reduction();
+    let (_guard, partials) = cuda.0.workspaces.pieces(count * shape.blocks as usize)?;
+    kernel::basis_project(cuda, shape, basis, count as u32, h, w, n as u64, out, partials, finished)
 }
 
 /// See [`VectorOps::basis_update`](crate::backend::VectorOps::basis_update).

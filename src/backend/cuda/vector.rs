@@ -140,6 +140,17 @@ impl VectorOps for Cuda {
         basis::products(*self, basis, count, w, out)
     }
 
+    fn basis_project<T: Scalar>(
+        &self,
+        basis: &Slice<T>,
+        count: usize,
+        h: &Slice<T>,
+        w: &mut Slice<T>,
+        out: &mut Slice<T>,
+    ) -> Result<()> {
+        basis::project(*self, basis, count, h, w, out)
+    }
+
     fn basis_update<T: Scalar>(
         &self,
         alpha: T,

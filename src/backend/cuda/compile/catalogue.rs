@@ -163,6 +163,8 @@ fn recurrences(units: &mut Vec<Unit>) {
         let unit = |file| Unit::new(file).with("SCALAR", scalar);
         units.extend(["hessenberg.cu", "scalars.cu"].map(unit));
         units.extend([tuning::FEW_ROWS, 0].map(|class| unit("basis.cu").class(class)));
+        let bytes = unit("basis.cu").scalar_bytes();
+        units.extend(tuning::project_classes(bytes).map(|class| unit("basis_project.cu").class(class)));
         let counts = [
             ("1", "1", "0"),
             ("2", "0", "2"),

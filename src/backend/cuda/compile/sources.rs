@@ -16,6 +16,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "cg_streamed.cu",
     "chebyshev.cu",
     "basis.cu",
+    "basis_project.cu",
     "bfs.cu",
     "coarsen.cu",
     "colour.cu",

@@ -36,8 +36,8 @@ pub(super) use model::PRODUCT_MODEL;
 pub(super) use primitives::*;
 pub(super) use products::*;
 pub(super) use recurrence::{
-    BasisProducts, FEW_ROWS, MOST_VECTORS, basis_products, basis_update, hessenberg, linear_update, scalars,
-    triangular_solve,
+    BasisProducts, FEW_ROWS, MOST_VECTORS, basis_products, basis_project, basis_update, hessenberg,
+    linear_update, project_classes, scalars, triangular_solve,
 };
 pub(super) use resident::{
     RESIDENT, Resident, STREAMED, layout, likely_resident, likely_streamed, resident, resident_shared,
@@ -111,7 +111,9 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             let wide = unit.type_of("SCALAR") == "c64";
             vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]
         }
-        "basis.cu" | "hessenberg.cu" | "linear_update.cu" | "scalars.cu" => recurrence::constants(unit),
+        "basis.cu" | "basis_project.cu" | "hessenberg.cu" | "linear_update.cu" | "scalars.cu" => {
+            recurrence::constants(unit)
+        }
         "aggregate.cu" | "coarsen.cu" | "spadd.cu" | "spgemm.cu" | "spgemm_long.cu" | "spgemm_rows.cu"
         | "spgemm_values.cu" => sparse::constants(unit),
         "incomplete.cu" | "triangle.cu" | "triangular.cu" => triangular::constants(unit),

@@ -83,6 +83,7 @@ pub(super) fn starts_early(source: &str) -> bool {
     matches!(
         source,
         "basis.cu"
+            | "basis_project.cu"
             | "csr_balanced.cu"
             | "csr_binned.cu"
             | "csr_block.cu"

@@ -19,6 +19,13 @@ const BASIS_SUM_THREADS: u32 = 512;
 /// Threads of a block that adds vectors of a basis, and blocks a multiprocessor.
 const BASIS_THREADS: u32 = 256;
 const BASIS_BLOCKS: u32 = 3;
+/// Threads of a block that updates w and multiplies it again, and blocks a multiprocessor: they fill its registers.
+const PROJECT_THREADS: u32 = 128;
+const PROJECT_BLOCKS: u32 = 3;
+/// Bytes of a row of the basis that a thread holds at most.
+const PROJECT_BYTES: usize = 256;
+/// The most vectors of each unit for that: what a unit has room for, a thread works through.
+const PROJECT_VECTORS: [u32; 3] = [8, 16, 32];
 /// Most vectors that a block multiplies by w: a place in shared memory for each and every warp.
 const SLICE: u32 = 64;
 /// Elements of h in shared memory at a time.
@@ -49,6 +56,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "hessenberg.cu" => {
             vec![("STEPS", STEPS), ("THREADS", SOLVE_THREADS), ("AT_ONCE", SOLVE_AT_ONCE)]
         }
+        "basis_project.cu" => vec![("THREADS", PROJECT_THREADS), ("VECTORS", unit.size_class().max(1))],
         _ => {
             let (items, at_once) = basis_items(unit.scalar_bytes(), unit.size_class());
             vec![
@@ -139,6 +147,24 @@ pub(in crate::backend::cuda) fn basis_products(
     let rows = tiles.min((resident / slices).max(1));
     let shape = Shape::new((slices * rows) as u32, BASIS_SUM_THREADS).class(class);
     BasisProducts { shape, slice: slice as u32, rows: rows as u32 }
+}
+
+/// An update of w with the products of the next pass; `None` for more vectors than a thread has room for. Blocks stride.
+pub(in crate::backend::cuda) fn basis_project(
+    chip: Chip,
+    count: usize,
+    n: usize,
+    bytes: usize,
+) -> Option<Shape> {
+    let class = project_classes(bytes).find(|&vectors| count <= vectors as usize)?;
+    let most = (PROJECT_BLOCKS * chip.multiprocessors) as usize;
+    let blocks = n.div_ceil(PROJECT_THREADS as usize).clamp(1, most);
+    Some(Shape::new(blocks as u32, PROJECT_THREADS).class(class))
+}
+
+/// The classes of units of `basis_project.cu` for elements of so many bytes: their most vectors.
+pub(in crate::backend::cuda) fn project_classes(bytes: usize) -> impl Iterator<Item = u32> {
+    PROJECT_VECTORS.into_iter().filter(move |&vectors| vectors as usize * bytes <= PROJECT_BYTES)
 }
 
 /// Blocks that stride over tiles of w.
