@@ -23,8 +23,8 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$needed $clients" ]; then
     echo "$needed $clients" >"$stamp"
 fi
 cargo fmt --check
-.venv/bin/ruff check --quiet .
-.venv/bin/ruff format --check --quiet .
+.venv/bin/ruff check --quiet --config pyproject.toml . ../site
+.venv/bin/ruff format --check --quiet --config pyproject.toml . ../site
 cargo clippy --locked --quiet -- -D warnings
 VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --locked --quiet
 .venv/bin/python -m pytest -q "$@" tests
