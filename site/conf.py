@@ -1,5 +1,7 @@
 """Sphinx's settings. stage.py puts the pages where Sphinx reads them; build.sh runs both."""
 
+import re
+
 project = "residua"
 copyright = "MIT or Apache-2.0"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
@@ -38,6 +40,12 @@ def escape_norms(app, what, name, object, options, lines):
     lines[:] = [line.replace("|", "\\|") for line in sentences.get(name, lines)]
 
 
+def leave_private_out(app, what, name, object, options, signature, answer):
+    """Without the arguments that are no caller's: their names start with an underscore."""
+    return signature and re.sub(r", _\w+=\w+", "", signature), answer
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", keep_sentences, priority=400)  # before napoleon, whose priority is 500
     app.connect("autodoc-process-docstring", escape_norms, priority=600)
+    app.connect("autodoc-process-signature", leave_private_out)
