@@ -10,20 +10,21 @@ set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 needed="maturin>=1.9,<2 numpy scipy pytest hypothesis ruff"
-# Real clients: their assembled systems are solved where they can be installed.
-clients="pyamg scikit-fem mpi4py"
+# Real clients: their assembled systems are solved where they can be installed. Matplotlib draws the gallery.
+clients="pyamg scikit-fem mpi4py matplotlib"
 stamp=.venv/installed
 if [ "$(cat "$stamp" 2>/dev/null)" != "$needed $clients" ]; then
     [ -x .venv/bin/python ] || "$python" -m venv .venv
     # shellcheck disable=SC2086
     .venv/bin/pip install --quiet $needed
     # shellcheck disable=SC2086
-    .venv/bin/pip install --quiet $clients || echo "tests of pyamg, scikit-fem and mpi4py are skipped: not to be installed"
+    .venv/bin/pip install --quiet $clients || \
+        echo "tests of pyamg, scikit-fem, mpi4py and the gallery's pictures are skipped: not to be installed"
     echo "$needed $clients" >"$stamp"
 fi
 cargo fmt --check
-.venv/bin/ruff check --quiet .
-.venv/bin/ruff format --check --quiet .
+.venv/bin/ruff check --quiet --config pyproject.toml . ../site
+.venv/bin/ruff format --check --quiet --config pyproject.toml . ../site
 cargo clippy --locked --quiet -- -D warnings
 VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --locked --quiet
 .venv/bin/python -m pytest -q "$@" tests

@@ -1,0 +1,71 @@
+"""Positron emission tomography: an image from counts along lines, by MLEM and by weighted least squares (LSMR).
+
+A ring of detectors counts pairs of photons; each pair of detectors sees the activity along the line between them. The
+system matrix has the length of each line in each pixel. Counts are random (Poisson).
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import scipy.sparse as sp
+
+import residua
+
+rng = np.random.default_rng(3)
+n, detectors, samples = 64, 120, 256  # pixels a side, detectors on the ring, points on each line
+
+# The lines between all pairs of detectors that look through the image [-1, 1]^2; the ring has radius 1.5.
+angle = 2 * np.pi * np.arange(detectors) / detectors
+ring = 1.5 * np.column_stack([np.cos(angle), np.sin(angle)])
+first, second = np.triu_indices(detectors, k=detectors // 5)
+t = (np.arange(samples) + 0.5) / samples
+path = ring[first, None] + t[:, None] * (ring[second] - ring[first])[:, None]
+pixel = np.floor((path + 1) * n / 2).astype(int)
+line, point = np.nonzero(((pixel >= 0) & (pixel < n)).all(axis=2))
+places = pixel[line, point]
+step = np.linalg.norm(ring[second] - ring[first], axis=1) / samples
+A = sp.coo_array((step[line], (line, places[:, 1] * n + places[:, 0])), shape=(len(first), n * n)).tocsr()
+A = A[A.sum(axis=1) > 0]
+
+# The phantom: a body, two cold lungs, a hot tumour.
+y, x = np.mgrid[-1 : 1 : n * 1j, -1 : 1 : n * 1j]
+truth = 1.0 * ((x / 0.85) ** 2 + (y / 0.6) ** 2 < 1)
+for centre in (-0.4, 0.4):
+    truth[((x - centre) / 0.25) ** 2 + (y / 0.4) ** 2 < 1] = 0.3
+truth[(x - 0.35) ** 2 + (y - 0.1) ** 2 < 0.1**2] = 4
+scale = 2e6 / (A @ truth.ravel()).sum()  # two million counts
+counts = rng.poisson(scale * (A @ truth.ravel())).astype(float)
+
+# MLEM: keeps the image positive and the expected number of counts right.
+mlem, sensitivity = np.ones(n * n), A.T @ np.ones(A.shape[0])
+seen = sensitivity > 0
+for _ in range(40):
+    ratio = counts / np.maximum(scale * (A @ mlem), 1e-12)
+    mlem[seen] *= (A.T @ ratio)[seen] / sensitivity[seen]
+assert abs(scale * (A @ mlem).sum() / counts.sum() - 1) < 1e-10
+
+# Weighted least squares: each count is as sure as Poisson's variance says; damp keeps noise down.
+weight, damp = 1 / np.sqrt(counts + 1), 4.0
+WA, Wb = sp.csr_array(sp.diags_array(weight) @ A * scale), weight * counts
+lsmr, stop, iterations, *_ = residua.lsmr(WA, Wb, damp=damp, atol=1e-8)
+gradient = WA.T @ (Wb - WA @ lsmr) - damp**2 * lsmr
+assert stop in (1, 2) and np.linalg.norm(gradient) <= 1e-6 * np.linalg.norm(WA.T @ Wb), (stop, iterations)
+
+errors = [np.linalg.norm(image - truth.ravel()) / np.linalg.norm(truth) for image in (mlem, lsmr)]
+assert max(errors) < 0.4, errors
+hot = (x - 0.35) ** 2 + (y - 0.1) ** 2 < 0.08**2  # both find the tumour
+assert all(image.reshape(n, n)[hot].mean() > 2.5 for image in (mlem, lsmr))
+print(
+    f"{A.shape[0]} lines, {A.nnz} entries; relative error {errors[0]:.3f} (MLEM), {errors[1]:.3f} (LSMR, {iterations})"
+)
+
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
+titles = (
+    "activity",
+    f"MLEM, 40 iterations, error {errors[0]:.2f}",
+    f"LSMR, {iterations} iterations, error {errors[1]:.2f}",
+)
+for axis, image, title in zip(axes, (truth, mlem, lsmr), titles):
+    picture = axis.imshow(np.reshape(image, (n, n)), vmin=0, vmax=4, origin="lower", cmap="magma")
+    axis.set(title=title, xticks=[], yticks=[])
+figure.colorbar(picture, ax=axes)
+figure.savefig("pet.png", dpi=120)
