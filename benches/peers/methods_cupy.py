@@ -72,7 +72,11 @@ for dims in [(256, 256, 256), (4096, 4096), (512, 512), (64, 64, 64)]:
             graph = stream.end_capture()
         run, how = lambda: graph.launch(stream), 'graph'
     except Exception as error:
-        run, how = iteration, 'launches (%s)' % error
+        try:
+            stream.end_capture()
+        except Exception:
+            pass
+        run, how = iteration, 'launches (%s)' % str(error)[:80]
     t = time.time()
     for _ in range(100):
         run()

@@ -5,7 +5,7 @@ use super::builder::Builder;
 use super::columns::{Columns, Here, OnHost};
 use super::core::{Core, Norm};
 use super::plan::{Notes, Planner, timed};
-use super::report::{Decision, SolveReport};
+use super::report::{Decision, SolveReport, Trail};
 use super::symmetry::{self, Found};
 use super::system::{Order, Stored, reorder};
 use super::watch::Watch;
@@ -33,6 +33,9 @@ pub(super) trait Engine<T: Scalar>: Any + Send {
 
     /// What was found and chosen.
     fn about(&self) -> &About;
+
+    /// What was decided, and the stages in the order in which they are tried.
+    fn trail(&self) -> &Trail;
 }
 
 /// What a solver on a backend does: what [`Engine`] tells with vectors of the host, and the same with vectors of the
@@ -66,6 +69,9 @@ pub trait OnBackend<T: Scalar, B: SolverBackend>: Send {
 
     /// [`Engine::about`].
     fn about(&self) -> &About;
+
+    /// [`Engine::trail`].
+    fn trail(&self) -> &Trail;
 }
 
 /// A solver on a backend, behind two tables of functions: the outer one hides the backend, the inner one keeps what it
@@ -91,6 +97,10 @@ impl<T: Scalar, B: SolverBackend> Engine<T> for Boxed<T, B> {
 
     fn about(&self) -> &About {
         self.0.about()
+    }
+
+    fn trail(&self) -> &Trail {
+        self.0.trail()
     }
 }
 
@@ -407,5 +417,9 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
 
     fn about(&self) -> &About {
         &self.about
+    }
+
+    fn trail(&self) -> &Trail {
+        &self.core.trail
     }
 }

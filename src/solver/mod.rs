@@ -158,11 +158,6 @@ impl<T: Solvable> fmt::Debug for Solver<T> {
     }
 }
 
-/// Hears nothing, and goes on.
-fn deaf(_: &Progress) -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
-
 impl Solver<f64> {
     /// What a solver is to be, all settings at their defaults. The type of the solver is that of the matrix which
     /// [`Builder::build`] is given.
@@ -188,7 +183,8 @@ impl<T: Solvable> Solver<T> {
     /// # Errors
     /// As [`Solver::solve`], and where x has another length.
     pub fn solve_into(&mut self, b: &[T], x: &mut [T]) -> Result<SolveReport> {
-        self.solve_with(b, x, deaf)
+        let Self { engine, canceller, time_limit } = self;
+        engine.solve(b, x, &mut Watch::new(None, canceller, *time_limit))
     }
 
     /// As [`Solver::solve_into`], with an observer that hears of each iteration and can stop the solve. On a GPU it
@@ -203,7 +199,7 @@ impl<T: Solvable> Solver<T> {
         mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<SolveReport> {
         let Self { engine, canceller, time_limit } = self;
-        let mut watch = Watch::new(&mut observer, canceller, *time_limit);
+        let mut watch = Watch::new(Some(&mut observer), canceller, *time_limit);
         engine.solve(b, x, &mut watch)
     }
 
@@ -217,7 +213,8 @@ impl<T: Solvable> Solver<T> {
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
     ) -> Result<SolveReport> {
-        self.solve_on_with(backend, b, x, deaf)
+        let Self { engine, canceller, time_limit } = self;
+        on(backend, &mut **engine)?.solve(b, x, &mut Watch::new(None, canceller, *time_limit))
     }
 
     /// As [`Solver::solve_on`], with an observer as in [`Solver::solve_with`].
@@ -232,7 +229,7 @@ impl<T: Solvable> Solver<T> {
         mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<SolveReport> {
         let Self { engine, canceller, time_limit } = self;
-        let mut watch = Watch::new(&mut observer, canceller, *time_limit);
+        let mut watch = Watch::new(Some(&mut observer), canceller, *time_limit);
         on(backend, &mut **engine)?.solve(b, x, &mut watch)
     }
 
@@ -243,7 +240,8 @@ impl<T: Solvable> Solver<T> {
     /// # Errors
     /// Where b is not a multiple of the rows long or x of another length, and as [`Solver::solve`].
     pub fn solve_many(&mut self, b: &[T], x: &mut [T]) -> Result<Vec<SolveReport>> {
-        self.solve_many_with(b, x, deaf)
+        let Self { engine, canceller, time_limit } = self;
+        engine.solve_many(b, x, &mut Watch::new(None, canceller, *time_limit))
     }
 
     /// As [`Solver::solve_many`], with an observer as in [`Solver::solve_with`]; [`Progress::right_hand_side`] tells of
@@ -258,7 +256,7 @@ impl<T: Solvable> Solver<T> {
         mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Vec<SolveReport>> {
         let Self { engine, canceller, time_limit } = self;
-        engine.solve_many(b, x, &mut Watch::new(&mut observer, canceller, *time_limit))
+        engine.solve_many(b, x, &mut Watch::new(Some(&mut observer), canceller, *time_limit))
     }
 
     /// As [`Solver::solve_many`] with vectors in the memory of the backend that the solver computes on.
@@ -272,9 +270,7 @@ impl<T: Solvable> Solver<T> {
         x: &mut B::Slice<T>,
     ) -> Result<Vec<SolveReport>> {
         let Self { engine, canceller, time_limit } = self;
-        let mut observer = deaf;
-        let mut watch = Watch::new(&mut observer, canceller, *time_limit);
-        on(backend, &mut **engine)?.solve_many(b, x, &mut watch)
+        on(backend, &mut **engine)?.solve_many(b, x, &mut Watch::new(None, canceller, *time_limit))
     }
 
     /// Takes new values of the matrix over, in the order of the entries of the matrix that the solver was built from.
@@ -297,6 +293,12 @@ impl<T: Solvable> Solver<T> {
     /// As [`Solver::update`] and [`Solver::solve_on`].
     pub fn update_on<B: SolverBackend>(&mut self, backend: &B, values: &B::Slice<T>) -> Result<()> {
         on(backend, &mut *self.engine)?.update(values)
+    }
+
+    /// What was decided when the solver was built, and the methods in the order in which they will be tried, each with
+    /// its reason and what is expected of it. After a solve it tells how each has ended too.
+    pub fn trail(&self) -> &Trail {
+        self.engine.trail()
     }
 
     /// A handle that ends this solver's work from another thread.

@@ -329,7 +329,7 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         self.seconds.iterating = 0.0;
         let clock = self.time_limit;
         let mut late = false;
-        let mut watch = Watch::new(&mut observer, &canceller, None);
+        let mut watch = Watch::new(Some(&mut observer), &canceller, None);
         let (mut total, mut last): (Option<Report>, usize) = (None, 0);
         for number in 0..self.stages.len() {
             let begun = Instant::now();

@@ -54,7 +54,7 @@ pub(super) type Observer<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
 /// What goes on beside a solve: the caller's observer, its wish to stop, and the clock.
 pub struct Watch<'a> {
-    observer: &'a mut Observer<'a>,
+    observer: Option<&'a mut Observer<'a>>,
     canceller: &'a Canceller,
     start: Instant,
     limit: Option<Duration>,
@@ -71,7 +71,7 @@ impl<'a> Watch<'a> {
     pub(super) const MOST: usize = 32;
 
     pub(super) fn new(
-        observer: &'a mut Observer<'a>,
+        observer: Option<&'a mut Observer<'a>>,
         canceller: &'a Canceller,
         limit: Option<Duration>,
     ) -> Self {
@@ -92,6 +92,21 @@ impl<'a> Watch<'a> {
         if iteration == 0 {
             self.first[place] = residual_norm;
         }
+        let cancelled = self.canceller.is_cancelled();
+        // Where nobody wants to know the time, nobody looks: of a small system a look is a hundredth of an iteration.
+        if self.observer.is_none() && self.limit.is_none() && !cancelled {
+            return ControlFlow::Continue(());
+        }
+        self.tell(place, iteration, residual_norm, cancelled)
+    }
+
+    fn tell(
+        &mut self,
+        place: usize,
+        iteration: usize,
+        residual_norm: f64,
+        cancelled: bool,
+    ) -> ControlFlow<()> {
         let elapsed = self.start.elapsed();
         let progress = Progress {
             right_hand_side: self.offset + place,
@@ -101,9 +116,9 @@ impl<'a> Watch<'a> {
             first_residual_norm: self.first[place],
             elapsed,
         };
-        let wish = (self.observer)(&progress);
+        let wish = self.observer.as_mut().map_or(ControlFlow::Continue(()), |observer| observer(&progress));
         self.late = self.limit.is_some_and(|limit| elapsed >= limit);
-        if wish.is_break() || self.late || self.canceller.is_cancelled() {
+        if wish.is_break() || self.late || cancelled {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())

@@ -294,6 +294,27 @@ fn reordering_keeps_the_order_of_x_and_tells_the_bandwidth() {
 }
 
 #[test]
+fn a_dry_run_tells_the_methods_in_their_order_and_solves_nothing() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 30x20 -o a.mtx");
+    let run = f.ok("solve a.mtx --dry-run");
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    let of = |word: &str| lines.iter().filter(|line| line.starts_with(word)).copied().collect::<Vec<_>>();
+    assert!(of("first")[0].contains("cg with jacobi"), "{}", run.stdout);
+    assert!(
+        of("then").iter().any(|line| line.contains("direct: ") && line.contains("entries in the factors"))
+    );
+    assert!(!run.stdout.contains("converged") && run.stdout.contains("Nothing was solved"), "{}", run.stdout);
+    // What it says of the first method is what a solve then tries first.
+    f.ok("solve a.mtx -q --json r.json");
+    let json: Value = serde_json::from_str(&f.read("r.json")).unwrap();
+    assert_eq!(json["trail"]["stages"][0]["method"], "cg");
+    assert_eq!(json["trail"]["stages"].as_array().unwrap().len(), of("first").len() + of("then").len());
+    f.fails(2, "solve a.mtx --dry-run -o x.mtx");
+    f.fails(2, "solve a.mtx --dry-run --ranks 2");
+}
+
+#[test]
 fn what_is_not_solved_says_so_and_why() {
     let f = Folder::new();
     f.ok("generate poisson2d --size 40x40 -o a.mtx");

@@ -1,6 +1,7 @@
 //! `residua solve`.
 
 mod answer;
+mod forecast;
 #[cfg(all(unix, feature = "ranks"))]
 mod ranks;
 mod rhs;
@@ -95,6 +96,9 @@ pub(crate) struct Arguments {
     /// Draw the residuals as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    /// Solve nothing: tell which methods would be tried, in which order and why, and what they are expected to take
+    #[arg(long, conflicts_with_all = ["output", "json", "history", "plot", "quiet"])]
+    dry_run: bool,
     /// Print nothing but errors
     #[arg(short, long)]
     quiet: bool,
@@ -189,7 +193,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         return Err(Failure::Usage("A and b cannot both come from standard input ('-')".into()));
     }
     #[cfg(all(unix, feature = "ranks"))]
-    if ranks::is_one() {
+    if arguments.dry_run && (ranks::is_one() || arguments.ranks.is_some_and(|ranks| ranks > 1)) {
+        return Err(Failure::Usage("--dry-run tells what one process would do".into()));
+    } else if ranks::is_one() {
         return ranks::run(arguments);
     } else if arguments.ranks.is_some_and(|ranks| ranks > 1) {
         return ranks::start(arguments);

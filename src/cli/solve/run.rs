@@ -1,6 +1,7 @@
 //! The steps from a file to a solution.
 
 use super::answer::{Answer, Column, Seconds, history_csv};
+use super::forecast;
 use super::rhs::{self, Columns, RightHandSides};
 use super::words::{self, Story};
 use super::{Arguments, Sinks};
@@ -37,6 +38,11 @@ where
     let Loaded { a, header, read, assemble } = loaded?;
     if a.rows() == 0 {
         return Err(Failure::about(path, "an empty matrix: there is nothing to solve"));
+    }
+    if arguments.dry_run {
+        let builder = arguments.builder_for(&header);
+        console::say(&about(forecast::told(backend, a, &builder, arguments), path)?)?;
+        return Ok(Ending::Done);
     }
     let mut seconds = Seconds { read, assemble, ..Seconds::default() };
     let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());

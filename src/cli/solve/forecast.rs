@@ -1,0 +1,82 @@
+//! What a solve would do: the methods that it would try, and what each is expected to take.
+
+use super::Arguments;
+use crate::Scalar;
+use crate::direct::{Analysis, Direct, DirectOptions};
+use crate::error::Result;
+use crate::matrix::Csr;
+use crate::report::{Align, Table, bytes, count, seconds};
+use crate::solver::{Builder, Method, Solvable, SolverBackend, StageReport};
+
+/// The decisions of the setup and the stages, for a person. The matrix is set up, so that a format that is measured is
+/// measured; nothing is iterated or factorised. Of a factorisation the order is found, and with it its size.
+pub(super) fn told<T, B>(
+    backend: &B,
+    a: Csr<T, B>,
+    builder: &Builder,
+    arguments: &Arguments,
+) -> Result<String>
+where
+    T: Solvable<Real = f64>,
+    B: SolverBackend,
+{
+    let host = a.to_host(backend)?;
+    let (rows, columns, nonzeros) = (host.rows(), host.columns(), host.nonzeros());
+    let solver = builder.build_on(backend, a)?;
+    let trail = solver.trail();
+    let is_direct = |stage: &StageReport| stage.method == Method::Direct;
+    // A matrix that has no factorisation is told so by the stage.
+    let analysis =
+        trail.stages.iter().any(is_direct).then(|| Direct::analyse(&host, &DirectOptions::default()));
+    let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
+    let size =
+        format!("{} x {}, {} nonzeros", count(rows as u64), count(columns as u64), count(nonzeros as u64));
+    table.row(["A".into(), format!("{}: {size}", arguments.matrix.display())]);
+    for decision in &trail.decisions {
+        let why = if decision.why.is_empty() { String::new() } else { format!(" ({})", decision.why) };
+        table.row([decision.subject.to_string(), format!("{}{why}", decision.chosen)]);
+    }
+    for (number, stage) in trail.stages.iter().enumerate() {
+        let expected = match &analysis {
+            Some(Ok(analysis)) if is_direct(stage) => factorisation(analysis),
+            Some(Err(error)) if is_direct(stage) => error.to_string(),
+            _ => iterations::<T>(stage, rows, nonzeros),
+        };
+        let with = match stage.preconditioner.to_string().as_str() {
+            "none" => String::new(),
+            name => format!(" with {name}"),
+        };
+        let name = if number == 0 { "first" } else { "then" };
+        table.row([name.into(), format!("{}{with}: {expected}; {}", stage.method, stage.why)]);
+    }
+    Ok(format!(
+        "{table}Nothing was solved. Each method has its turn only where those before it did not end well.\n"
+    ))
+}
+
+fn factorisation(analysis: &Analysis) -> String {
+    let about = if analysis.exact { "" } else { "about " };
+    format!(
+        "{about}{} entries in the factors, {}, {about}{}",
+        count(analysis.entries as u64),
+        bytes(analysis.bytes as u64),
+        seconds(analysis.seconds())
+    )
+}
+
+/// Of a method that is set up when its turn comes, the matrix and a few vectors are what an iteration moves at least.
+fn iterations<T: Scalar>(stage: &StageReport, rows: usize, nonzeros: usize) -> String {
+    let each = match stage.predicted_bytes {
+        0.0 => (nonzeros * (size_of::<T>() + size_of::<u32>()) + 10 * rows * size_of::<T>()) as f64,
+        all => all / stage.predicted_iterations.max(1) as f64,
+    };
+    let time = match stage.predicted_seconds {
+        0.0 => String::new(),
+        time => format!(", {} together", seconds(time)),
+    };
+    format!(
+        "{} iterations at least, {} each{time}",
+        count(stage.predicted_iterations as u64),
+        bytes(each as u64)
+    )
+}
