@@ -3,7 +3,6 @@
 //!
 //! `cargo bench --bench overhead [-- K...]`: 5 points on K x K, 100 where nothing is named.
 
-use residua::backend::Backend;
 use residua::generate::{Random, poisson2d};
 use residua::krylov::{Cg, SolveOptions};
 use residua::precondition::Jacobi;

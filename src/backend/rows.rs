@@ -46,8 +46,8 @@ pub trait RowFacts: Backend {
     ) -> Result<()>;
 
     /// `d[i]` = 1 / the real part of a_ii, or its magnitude where the result has to be `positive`. Where that entry is
-    /// missing, or below [`SMALL_DIAGONAL`] of the norm of row i, so that it says nothing, the norm stands for it, and
-    /// 1 for a row of zeros.
+    /// missing, or below [`SMALL_DIAGONAL`](super::SMALL_DIAGONAL) of the norm of row i, so that it says nothing, the
+    /// norm stands for it, and 1 for a row of zeros.
     ///
     /// # Errors
     /// On another length, or when the device fails.

@@ -14,8 +14,7 @@
 //!
 //! C. C. Paige and M. A. Saunders, Solution of sparse indefinite systems of linear equations, SIAM J. Numer. Anal. 12
 //! (1975); H. C. Elman, D. J. Silvester and A. J. Wathen, Finite Elements and Fast Iterative Solvers, 2nd ed.,
-//! algorithm
-//! 4.1. Singular systems that are consistent are solved as well.
+//! algorithm 4.1. Singular systems that are consistent are solved as well.
 //!
 //! | pass | vectors in | out |
 //! |---|---|---|

@@ -7,9 +7,9 @@
 =============================================== =================================================================
 :func:`solve`                                   x, or :class:`NotConverged`
 :class:`Solver`                                 one matrix, many right-hand sides, new values
-:func:`cg`, :func:`minres`, :func:`gmres`,      as in ``scipy.sparse.linalg``
-:func:`bicgstab`, :func:`lsmr`, :func:`spsolve`,
-:func:`factorized`
+:func:`cg`, :func:`minres`, :func:`gmres`       as in ``scipy.sparse.linalg``
+:func:`bicgstab`, :func:`lsmr`                  likewise
+:func:`spsolve`, :func:`factorized`             likewise
 :func:`read`, :func:`write`, :func:`generate`   Matrix Market files, model problems
 :func:`info`, :func:`devices`                   what a matrix is, what there is to compute on
 =============================================== =================================================================

@@ -33,7 +33,8 @@ class Solver:
     maxiter : int, optional
         Most iterations of a solve, of all methods that it tries. Default 10 n, at least 1000, at most 100 000.
     preconditioner : str
-        "auto", "none", "jacobi", "block-jacobi[:ROWS]", "fsai", "chebyshev[:STEPS]" or "chebyshev-single[:STEPS]".
+        "auto", "none", "jacobi", "block-jacobi[:ROWS]", "fsai", "chebyshev[:STEPS]", "chebyshev-single[:STEPS]", "ilu",
+        "ilut[:fill=N,digits=N]" or "amg[:OPTION=VALUE,...]" (multigrid).
     precision : str
         "double" (that of A), "mixed" (half of it inside, refined) or "auto".
     format, reorder : str

@@ -8,8 +8,8 @@
 //! row lengths, clustering of columns, variety of values -> model -> up to three formats beside csr
 //!             -> does what they promise pay for a trial? -> no: csr, as it is
 //!                        | yes
-//! convert, a few products each, on the backend at hand, as long as the next may be the fastest -> the fastest;
-//! remembered
+//! convert, a few products each, on the backend at hand, as long as the next may be the fastest -> the fastest,
+//!                                                                                                  remembered
 //! ```
 //!
 //! | file | what it holds |
