@@ -483,6 +483,36 @@ fn multigrid_in_its_place<B: Device + SolverBackend>(backend: &B) -> Result<()> 
     Ok(())
 }
 
+/// More unknowns than equations, rows scaled over `decades` of them: x = A^T y is the solution of least norm, whatever y.
+fn of_many_solutions_that_of_least_norm<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    for (decades, methods) in [(0.0, &[Method::Lsmr][..]), (8.0, &[Method::Lsmr, Method::Direct])] {
+        let (rows, columns) = (60, 140);
+        let mut triplets = Triplets::new(rows, columns)?;
+        for i in 0..rows {
+            let scale = 10.0_f64.powf(decades * i as f64 / rows as f64);
+            for (k, value) in noise(5, i).into_iter().enumerate() {
+                triplets.push(i, (2 * i + 17 * k) % columns, scale * (value + 2.0))?;
+            }
+        }
+        let a = Csr::from_triplets(triplets)?;
+        let y: Vec<f64> = noise(rows, 7);
+        // Rows of large entries get small y, so that all of them count in x.
+        let weighted =
+            y.iter().enumerate().map(|(i, y)| y * 10.0_f64.powf(-decades * i as f64 / rows as f64));
+        let x_least = &a.transpose(&Host)? * &weighted.collect::<Vec<_>>();
+        let b = &a * &x_least;
+        let mut solver = Solver::builder().tolerance(1e-12).build_on(backend, a.to_backend(backend)?)?;
+        let solution = solver.solve(&b)?;
+        let report = &solution.report;
+        assert!(report.outcome.is_solved() && methods.contains(&report.method), "{report:?}");
+        let error = x_least.iter().zip(&solution.x).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+        let norm = x_least.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let bound = if decades > 0.0 { 1e-3 } else { 1e-9 };
+        assert!(error <= bound * norm, "{decades}: {error:e} of {norm:e} by {}", report.method);
+    }
+    Ok(())
+}
+
 fn least_squares_are_called_so<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let a = tall(40);
     let mut solver = quick().build_on(backend, backend.place(csr_copy(&a)))?;
@@ -516,6 +546,7 @@ on_every_backend!(
     a_preconditioner_that_was_named_keeps_its_turn,
     multigrid_in_its_place,
     least_squares_are_called_so,
+    of_many_solutions_that_of_least_norm,
     every_setting_solves,
     a_named_order_and_a_named_format_are_taken,
     a_starting_vector_is_used,

@@ -165,7 +165,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         let hermitian = found.hermitian;
         let mut planner = Planner {
             hermitian,
-            square: rows == columns,
+            shape: (rows, columns),
             backend,
             wishes,
             options: &options,
@@ -215,7 +215,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         let mut notes = Notes::default();
         let mut planner = Planner {
             hermitian: self.about.hermitian,
-            square: self.about.rows == self.about.columns,
+            shape: self.about.shape(),
             backend: &self.backend,
             wishes: &self.wishes,
             options: &options,
@@ -236,7 +236,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         let mut notes = Notes::default();
         let mut planner = Planner {
             hermitian: self.about.hermitian,
-            square: self.about.rows == self.about.columns,
+            shape: self.about.shape(),
             backend: &self.backend,
             wishes: &self.wishes,
             options: &options,

@@ -31,6 +31,8 @@ pub(super) const AS_ASKED: &str = "as asked for";
 pub(super) const SPD: &str = "the matrix is Hermitian, and may be positive definite";
 pub(super) const GENERAL: &str = "the matrix is not Hermitian";
 const TALL: &str = "the matrix is not square: least squares";
+const WIDE: &str =
+    "fewer rows than columns: of all solutions that of least norm, which scaled columns do not give";
 const HALF: &str = "half the precision moves half the bytes";
 const RESCUE: &str = "in full precision, where half the precision does not serve";
 const POLYNOMIAL: &str = "a polynomial in half the precision moves so many fewer bytes";
@@ -64,7 +66,8 @@ pub(super) fn timed<R>(seconds: &mut f64, step: impl FnOnce() -> R) -> R {
 /// What decides, in one place.
 pub(super) struct Planner<'a, B: SolverBackend> {
     pub(super) hermitian: bool,
-    pub(super) square: bool,
+    /// Rows and columns of the matrix.
+    pub(super) shape: (usize, usize),
     pub(super) backend: &'a B,
     pub(super) wishes: &'a Builder,
     pub(super) options: &'a SolveOptions,
@@ -105,7 +108,7 @@ impl<B: SolverBackend> Planner<'_, B> {
 
     /// Chooses for a matrix whose values are replaced: CSR, so that they can be.
     pub(super) fn open<T: Scalar>(&mut self, a: Csr<T, B>) -> Result<System<T, B>> {
-        let (backend, method, name) = (self.backend, self.first(), self.named_or(Name::Jacobi));
+        let (backend, method, name) = (self.backend, self.first(), self.usual());
         let setup = timed(&mut self.notes.seconds.setup, || Setup::new(backend, &a, method, name))?;
         self.note(Decision::new("format", Csr::<T, B>::NAME, "values are replaced in it"));
         let stages = self.stages(a.columns(), setup, name, self.why())?;
@@ -115,7 +118,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     /// Refuses a method that was named for a matrix of another shape, or in a precision that it has not.
     pub(super) fn check(&self, rows: usize, columns: usize) -> Result<()> {
         let method = self.wishes.method;
-        if !self.square && !matches!(method, Method::Auto | Method::Lsmr) {
+        if !self.is_square() && !matches!(method, Method::Auto | Method::Lsmr) {
             return Err(Error::Unsupported(format!(
                 "{rows} x {columns} is not square: {method} solves square systems; lsmr takes others"
             )));
@@ -127,10 +130,26 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(())
     }
 
+    pub(super) fn is_square(&self) -> bool {
+        self.shape.0 == self.shape.1
+    }
+
+    /// Whether there are fewer equations than unknowns, and nothing says which method and preconditioner are wanted.
+    pub(super) fn is_underdetermined(&self) -> bool {
+        let wishes = (self.wishes.method, self.wishes.preconditioner);
+        self.shape.0 < self.shape.1 && wishes == (Method::Auto, Name::Auto)
+    }
+
+    /// The preconditioner, where nothing better is known: the diagonal, or the norms of the columns, but none where these
+    /// would change which solution is found.
+    fn usual(&self) -> Name {
+        if self.is_underdetermined() { Name::None } else { self.named_or(Name::Jacobi) }
+    }
+
     /// The method to begin with.
     pub(super) fn first(&self) -> Method {
         match self.wishes.method {
-            Method::Auto if !self.square => Method::Lsmr,
+            Method::Auto if !self.is_square() => Method::Lsmr,
             Method::Auto if self.hermitian => Method::Cg,
             Method::Auto => Method::Gmres,
             named => named,
@@ -140,6 +159,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     /// Why it is the first.
     fn why(&self) -> &'static str {
         match (self.wishes.method, self.first()) {
+            (Method::Auto, Method::Lsmr) if self.is_underdetermined() => WIDE,
             (Method::Auto, Method::Lsmr) => TALL,
             (Method::Auto, Method::Gmres) => GENERAL,
             (Method::Auto, _) => SPD,
@@ -249,7 +269,7 @@ impl<B: SolverBackend> Planner<'_, B> {
                 self.full(a, wrap)
             }
             Ok(Kept { operator, setup, name, choice, .. }) => {
-                let own = match self.named_or(Name::Jacobi) {
+                let own = match self.usual() {
                     Name::ChebyshevSingle(_) => Name::Jacobi,
                     named => named,
                 };
@@ -319,7 +339,8 @@ impl<B: SolverBackend> Planner<'_, B> {
         V: Scalar + Widen<T>,
         V::Narrow: Widen<T::Narrow>,
     {
-        let (backend, method, wish) = (self.backend, self.first(), self.wishes.preconditioner);
+        let (backend, method) = (self.backend, self.first());
+        let wish = if self.is_underdetermined() { Name::None } else { self.wishes.preconditioner };
         let mut setup = timed(&mut self.notes.seconds.setup, || Setup::new(backend, &a, method, wish))?;
         let levels = match (&setup, wish) {
             (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto) if alone => {
@@ -356,7 +377,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         backend.synchronize()?;
         self.notes.seconds.convert += start.elapsed().as_secs_f64();
         self.note(format_decision(&*operator, choice.as_ref(), at_once, start.elapsed().as_secs_f64()));
-        let (mut name, mut rescue) = (self.named_or(Name::Jacobi), None);
+        let (mut name, mut rescue) = (self.usual(), None);
         let start = Instant::now();
         if let Some(levels) = levels {
             rescue = Some(std::mem::replace(&mut setup, Setup::Levels(levels)));

@@ -18,6 +18,8 @@ pub(super) const HERMITIAN: &str = "for a Hermitian matrix that is not positive 
 pub(super) const SHORT: &str = "another way for a matrix that is not Hermitian";
 pub(super) const LEAST: &str = "for a matrix that is singular, as far as can be told";
 const CHEAP: &str = "a factorisation is cheap for a matrix of this size";
+const DENSE: &str = "a dense factorisation gives the solution of least norm too";
+const SCALED: &str = "scaled columns: a solution, but not that of least norm";
 const LAST: &str = "a factorisation, where iterations do not serve";
 const FACTORS: &str = "an incomplete factorisation, since iterations with the diagonal are many";
 const FILL: &str = "an incomplete factorisation with fill";
@@ -52,6 +54,9 @@ impl<B: SolverBackend> Planner<'_, B> {
         match (self.wishes.method, self.first()) {
             (Method::Auto, Method::Cg) => self.behind_cg(n),
             (Method::Auto, Method::Gmres) => self.behind_gmres(n),
+            _ if self.is_underdetermined() => {
+                vec![self.direct(n, QUICK, DENSE), self.plain(n, Method::Lsmr, None, SCALED)]
+            }
             _ => Vec::new(),
         }
     }
@@ -68,6 +73,7 @@ impl<B: SolverBackend> Planner<'_, B> {
                 };
                 Some(self.patience(n, most))
             }
+            _ if self.is_underdetermined() => Some(self.patience(n, f64::INFINITY)),
             (Method::Auto, Method::Cg) if self.wishes.max_iterations.is_none() => {
                 let most = match name {
                     Name::Multigrid(_) => LEVELS_ITERATIONS,
@@ -135,7 +141,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     /// Whether multigrid may be taken at all.
     pub(super) fn may_take_levels(&self, n: usize) -> bool {
         self.wishes.method == Method::Auto
-            && self.square
+            && self.is_square()
             && n >= LEVELS_FROM
             && self.wishes.preconditioner == Name::Auto
             && self.wishes.max_iterations.is_none()

@@ -227,7 +227,15 @@ fn times(answer: &Answer) -> String {
 /// What to try when it did not work.
 fn advice(story: &Story<'_>) -> Option<String> {
     let Some(bad) = story.columns.iter().find(|column| !column.outcome.is_converged()) else {
-        return story.columns.iter().find_map(|column| column.error).filter(|error| *error > DOUBTFUL).map(|_| {
+        let error = story.columns.iter().find_map(|column| column.error).filter(|error| *error > DOUBTFUL)?;
+        if story.answer.rows < story.answer.columns {
+            return Some(format!(
+                "There are fewer equations than unknowns, and so many solutions: this one is not that of which b was made \
+                 (error {}).",
+                ratio(error)
+            ));
+        }
+        return Some({
             "The residual is small, the error is not: the matrix is ill-conditioned, or singular. A smaller \
              --tolerance may help."
                 .into()
