@@ -11,7 +11,7 @@
 
 use num_complex::Complex;
 use residua::generate::{jumping, poisson2d, poisson3d};
-use residua::krylov::{Cg, SolveOptions, WarmCg};
+use residua::krylov::{Cg, FixedPatternCg, SolveOptions};
 use residua::matrix::{FORMAT_NAMES, build as build_format, convert};
 use residua::precondition::{Chebyshev, Identity, Jacobi, Narrowed, Preconditioner};
 use residua::report::copy_bandwidth;
@@ -207,7 +207,7 @@ fn warm(cuda: &Cuda, k: usize) -> residua::Result<()> {
     let mut b = cuda.zeros(n)?;
     cuda.fill(1.0, &mut b)?;
     let mut x = cuda.zeros(n)?;
-    let mut solver = WarmCg::setup(cuda, a, SolveOptions::default())?;
+    let mut solver = FixedPatternCg::setup(cuda, a, SolveOptions::default())?;
     for turn in 0..4 {
         let start = Instant::now();
         solver.update(&values)?;

@@ -7,7 +7,7 @@ mod systems;
 
 use num_complex::Complex;
 use residua::backend::Products;
-use residua::krylov::{Cg, MultiCg, Outcome, Report, SolveOptions, WarmCg};
+use residua::krylov::{Cg, FixedPatternCg, MultiCg, Outcome, Report, SolveOptions};
 use residua::operator::FunctionOperator;
 use residua::precondition::{Identity, Jacobi, Preconditioner};
 use residua::{Csr, Error, Host, LinearOperator, Result, Scalar};
@@ -417,7 +417,8 @@ fn warm<B: Device + Products>(backend: &B) -> Result<()> {
     let n = host.rows();
     let b: Vec<f64> = (0..7).flat_map(|system| noise(n, system)).collect();
     let device_b = backend.upload(b.clone())?;
-    let mut several = WarmCg::setup_for_several(backend, backend.place(csr_copy(&host)), 3, defaults())?;
+    let mut several =
+        FixedPatternCg::setup_for_several(backend, backend.place(csr_copy(&host)), 3, defaults())?;
     let mut x = backend.zeros(7 * n)?;
     let mut told = Vec::new();
     several.solve_each(&device_b, &mut x, |number, report| {

@@ -8,7 +8,7 @@ mod systems;
 use num_complex::Complex;
 use residua::backend::KrylovSteps;
 use residua::generate::Random;
-use residua::krylov::{Cg, Outcome, SolveOptions, WarmCg};
+use residua::krylov::{Cg, FixedPatternCg, Outcome, SolveOptions};
 use residua::matrix::Sell;
 use residua::precondition::{Identity, Jacobi, Preconditioner};
 use residua::scalar::Widen;
@@ -186,11 +186,11 @@ fn new_values_on_the_same_pattern<B: Device>(backend: &B) -> Result<()> {
 }
 
 /// The warm solver: new values, several right-hand sides, what does not fit.
-fn warm_solver<B: Device>(backend: &B) -> Result<()> {
+fn fixed_pattern<B: Device>(backend: &B) -> Result<()> {
     let host = poisson2d(20);
     let (n, values) = (host.rows(), host.parts().values.to_vec());
     let expected = times_ones(&host);
-    let mut solver = WarmCg::setup(backend, backend.place(host), defaults())?;
+    let mut solver = FixedPatternCg::setup(backend, backend.place(host), defaults())?;
     for scale in [1.0, 0.25, 8.0] {
         solver.update(&*backend.upload(values.iter().map(|v| v * scale).collect())?)?;
         let b: Vec<f64> =
@@ -238,7 +238,7 @@ on_every_backend!(
     every_type,
     limits_are_exact,
     new_values_on_the_same_pattern,
-    warm_solver
+    fixed_pattern
 );
 
 #[test]

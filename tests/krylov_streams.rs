@@ -5,7 +5,7 @@
 #[path = "common/systems.rs"]
 mod systems;
 
-use residua::krylov::{Cg, Outcome, SolveOptions, WarmCg};
+use residua::krylov::{Cg, FixedPatternCg, Outcome, SolveOptions};
 use residua::matrix::Sell;
 use residua::precondition::{Identity, Jacobi};
 use residua::{Backend, Csr, Cuda, Error, LinearOperator, Result};
@@ -86,7 +86,7 @@ fn buffers_go_in_and_out_and_handles_may_alternate() {
     // Solvers and solutions leave their threads; a buffer of another handle is written in the midst.
     let mut out = cuda
         .side_by_side(3, |_, own| {
-            let mut solver = WarmCg::setup(own, own.place(csr_copy(&host)), SolveOptions::default())?;
+            let mut solver = FixedPatternCg::setup(own, own.place(csr_copy(&host)), SolveOptions::default())?;
             let late = cuda.upload(right_hand_side(n, 0))?;
             let mut x = own.zeros(n)?;
             assert!(solver.solve(&late, &mut x)?.outcome.is_converged());

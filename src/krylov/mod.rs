@@ -16,7 +16,7 @@
 //! | `multi` | several right-hand sides at once, each with a recurrence of its own |
 //! | `refine` | iterative refinement, with `cg` in half the precision inside |
 //! | `units` | the power of two in which residuals are held |
-//! | `warm` | one pattern, many sets of values, many right-hand sides |
+//! | `fixed_pattern` | one pattern, many sets of values, many right-hand sides |
 //! | `options`, `report` | what a caller says, and what it learns |
 //!
 //! | method | for A | bytes an iteration beside the matrix, n unknowns |
@@ -35,6 +35,7 @@ mod cg;
 mod cg_spread;
 mod cycle;
 mod driver;
+mod fixed_pattern;
 mod gmres;
 mod lsmr;
 mod method;
@@ -44,12 +45,12 @@ mod options;
 mod refine;
 mod report;
 mod units;
-mod warm;
 
 pub use bicgstab::{BiCgStab, BiConjugateGradients};
 pub use cg::{Cg, ConjugateGradients};
 pub use cg_spread::{SpreadCg, SpreadConjugateGradients};
 pub use driver::Krylov;
+pub use fixed_pattern::FixedPatternCg;
 pub use gmres::{FlexibleMinimalResidual, Gmres};
 pub use lsmr::{LeastSquaresResidual, Lsmr};
 pub use method::{Aim, Method, Room, System, Vectors};
@@ -58,7 +59,6 @@ pub use multi::MultiCg;
 pub use options::SolveOptions;
 pub use refine::Refinement;
 pub use report::{Outcome, Report};
-pub use warm::WarmCg;
 
 use crate::backend::VectorOps;
 use crate::error::{Error, Result};

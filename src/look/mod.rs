@@ -16,6 +16,7 @@
 //! | `columns` | what is counted by columns, dense rows and columns |
 //! | `blocks` | how many unknowns belong to a point |
 //! | `methods` | which methods are possible, which are not, and why |
+//! | `transposed` | how near a matrix is to its transpose, looked at where it lies |
 //! | `words` | all of it in sentences |
 //!
 //! [`Facts`] holds what a row and the mirror images of its entries tell.
@@ -33,11 +34,13 @@ mod methods;
 mod structure;
 #[cfg(test)]
 mod tests;
+mod transposed;
 mod words;
 
 pub use columns::Columns;
 pub use methods::{Fit, MethodFit};
 pub use structure::{Structure, Triangle};
+pub use transposed::Transposed;
 
 /// How a matrix relates to its transpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]

@@ -1,14 +1,13 @@
 //! What can be told of a matrix by looking at its entries once.
 
-use crate::backend::{RowFacts, with_offsets};
-use crate::error::{Error, Result};
+use crate::backend::with_offsets;
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Real, Scalar};
 
 /// Entries that differ from their mirror image by less than this share of the largest entry count as equal: files
 /// round their values.
-const ROUNDING: f64 = 1e-10;
+pub(crate) const ROUNDING: f64 = 1e-10;
 
 /// Rows that add up to less than this share of the sum of their magnitudes count as adding up to zero.
 const ZERO_SUM: f64 = 1e-11;
@@ -170,44 +169,6 @@ impl Facts {
     /// Whether A equals its negative transpose, up to the rounding of a file, and is not zero.
     pub fn is_skew_symmetric(&self) -> bool {
         self.local_defects[2] <= ROUNDING && self.largest > 0.0
-    }
-}
-
-/// How near a square matrix is to its transpose and to its conjugate transpose, each as in [`Facts`].
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct Transposed {
-    /// Largest |a_ij - a_ji| over largest |a_ij|.
-    pub asymmetry: f64,
-    /// The same for the conjugate of a_ji.
-    pub hermitian_defect: f64,
-}
-
-impl Transposed {
-    /// Looks at every entry and for its mirror image, in the memory of any backend: what [`Facts::of`] tells of a
-    /// matrix on the host, and nothing more.
-    ///
-    /// # Errors
-    /// Unless the matrix is square; on too little memory, or when the device fails.
-    pub fn of<V: Scalar, B: RowFacts>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
-        Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
-        let mut found = backend.zeros(3)?;
-        backend.csr_symmetry::<V, V>(a.parts(), &mut found)?;
-        let mut most = [V::Real::default(); 3];
-        backend.read(&found, &mut most)?;
-        let [largest, plain, hermitian] = most.map(Real::to_f64);
-        let relative = |defect: f64| if largest > 0.0 { defect / largest } else { 0.0 };
-        Ok(Self { asymmetry: relative(plain), hermitian_defect: relative(hermitian) })
-    }
-
-    /// As [`Facts::is_symmetric`].
-    pub fn is_symmetric(&self) -> bool {
-        self.asymmetry <= ROUNDING
-    }
-
-    /// As [`Facts::is_hermitian`].
-    pub fn is_hermitian(&self) -> bool {
-        self.hermitian_defect <= ROUNDING
     }
 }
 

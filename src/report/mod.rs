@@ -21,6 +21,7 @@ mod table;
 pub use crate::units::{bytes, count, ratio, seconds};
 pub use bandwidth::copy_bandwidth;
 pub use convergence::{Curve, convergence_svg};
-pub use facts::{Facts, Transposed};
+pub use facts::Facts;
+pub(crate) use facts::ROUNDING;
 pub use spy::spy_svg;
 pub use table::{Align, Table};

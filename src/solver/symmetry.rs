@@ -3,8 +3,9 @@
 use super::SolverBackend;
 use super::names::Method;
 use crate::error::{Error, Result};
+use crate::look::Transposed;
 use crate::matrix::Csr;
-use crate::report::{Facts, Transposed};
+use crate::report::Facts;
 use crate::scalar::{Scalar, Symmetry};
 
 /// Whether a matrix equals its transpose, and its conjugate transpose.

@@ -9,16 +9,16 @@ use crate::scalar::Scalar;
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// Conjugate gradients with the Jacobi preconditioner for a pattern that stays: [`setup`](WarmCg::setup) takes all
-/// memory that there is to take, [`update`](WarmCg::update) and [`solve`](WarmCg::solve) take none, on the host or on a
+/// Conjugate gradients with the Jacobi preconditioner for a pattern that stays: [`setup`](FixedPatternCg::setup) takes all
+/// memory that there is to take, [`update`](FixedPatternCg::update) and [`solve`](FixedPatternCg::solve) take none, on the host or on a
 /// device. All vectors are buffers of the backend: nothing is copied to the host and back.
 ///
 /// ```
-/// use residua::{Csr, Host, krylov::{SolveOptions, WarmCg}};
+/// use residua::{Csr, Host, krylov::{SolveOptions, FixedPatternCg}};
 /// // | 2 -1 |
 /// // |-1  2 | x = b, then with 4 in place of 2
 /// let a = Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![2.0, -1.0, -1.0, 2.0])?;
-/// let mut solver = WarmCg::setup(&Host, a, SolveOptions::default())?;
+/// let mut solver = FixedPatternCg::setup(&Host, a, SolveOptions::default())?;
 /// let mut x = vec![0.0; 2];
 /// assert!(solver.solve(&[1.0, 1.0], &mut x)?.outcome.is_converged() && x == [1.0, 1.0]);
 /// solver.update(&[4.0, -1.0, -1.0, 4.0])?;
@@ -27,7 +27,7 @@ use std::ops::ControlFlow;
 /// ```
 ///
 /// An iteration moves what [`Cg`]'s with Jacobi does, an update 3 values an entry and a row's diagonal.
-pub struct WarmCg<T: Scalar, B: KrylovSteps> {
+pub struct FixedPatternCg<T: Scalar, B: KrylovSteps> {
     backend: B,
     a: Csr<T, B>,
     jacobi: Jacobi<T, B>,
@@ -40,13 +40,13 @@ enum Solver<T: Scalar, B: KrylovSteps> {
     Several(MultiCg<T, B>),
 }
 
-impl<T: Scalar, B: KrylovSteps> fmt::Debug for WarmCg<T, B> {
+impl<T: Scalar, B: KrylovSteps> fmt::Debug for FixedPatternCg<T, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "WarmCg({:?})", self.a)
+        write!(f, "FixedPatternCg({:?})", self.a)
     }
 }
 
-impl<T: Scalar, B: KrylovSteps + Products + Conversions + RowFacts> WarmCg<T, B> {
+impl<T: Scalar, B: KrylovSteps + Products + Conversions + RowFacts> FixedPatternCg<T, B> {
     /// A solver for the pattern of `a`, with its values to begin with.
     ///
     /// # Errors
@@ -57,11 +57,11 @@ impl<T: Scalar, B: KrylovSteps + Products + Conversions + RowFacts> WarmCg<T, B>
         Ok(Self { backend: backend.clone(), a, jacobi, solver })
     }
 
-    /// As [`WarmCg::setup`], with memory for [`WarmCg::solve_each`] to solve up to `systems` right-hand sides at once
+    /// As [`FixedPatternCg::setup`], with memory for [`FixedPatternCg::solve_each`] to solve up to `systems` right-hand sides at once
     /// ([`MultiCg`]), 4 n scalars for each: for matrices too large for the caches.
     ///
     /// # Errors
-    /// As [`WarmCg::setup`] and [`MultiCg::new`].
+    /// As [`FixedPatternCg::setup`] and [`MultiCg::new`].
     pub fn setup_for_several(
         backend: &B,
         a: Csr<T, B>,
@@ -96,7 +96,7 @@ impl<T: Scalar, B: KrylovSteps + Products + Conversions + RowFacts> WarmCg<T, B>
     }
 
     /// All of several right-hand sides: they, and the solutions, lie one behind the other in `b` and `x`. One solve
-    /// after the other, or several at once after [`WarmCg::setup_for_several`]. `told` hears of each with its number,
+    /// after the other, or several at once after [`FixedPatternCg::setup_for_several`]. `told` hears of each with its number,
     /// and can stop the rest.
     ///
     /// # Errors

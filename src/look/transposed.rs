@@ -1,0 +1,45 @@
+//! How near a matrix is to its transpose, looked at where it lies.
+
+use crate::backend::RowFacts;
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::report::ROUNDING;
+use crate::scalar::{Real, Scalar};
+
+/// How near a square matrix is to its transpose and to its conjugate transpose, each as in [`Facts`](crate::report::Facts).
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Transposed {
+    /// Largest |a_ij - a_ji| over largest |a_ij|.
+    pub asymmetry: f64,
+    /// The same for the conjugate of a_ji.
+    pub hermitian_defect: f64,
+}
+
+impl Transposed {
+    /// Looks at every entry and for its mirror image, in the memory of any backend: what [`Facts::of`](crate::report::Facts::of) tells of a
+    /// matrix on the host, and nothing more.
+    ///
+    /// # Errors
+    /// Unless the matrix is square; on too little memory, or when the device fails.
+    pub fn of<V: Scalar, B: RowFacts>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
+        Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+        let mut found = backend.zeros(3)?;
+        backend.csr_symmetry::<V, V>(a.parts(), &mut found)?;
+        let mut most = [V::Real::default(); 3];
+        backend.read(&found, &mut most)?;
+        let [largest, plain, hermitian] = most.map(Real::to_f64);
+        let relative = |defect: f64| if largest > 0.0 { defect / largest } else { 0.0 };
+        Ok(Self { asymmetry: relative(plain), hermitian_defect: relative(hermitian) })
+    }
+
+    /// As [`Facts::is_symmetric`](crate::report::Facts::is_symmetric).
+    pub fn is_symmetric(&self) -> bool {
+        self.asymmetry <= ROUNDING
+    }
+
+    /// As [`Facts::is_hermitian`](crate::report::Facts::is_hermitian).
+    pub fn is_hermitian(&self) -> bool {
+        self.hermitian_defect <= ROUNDING
+    }
+}
