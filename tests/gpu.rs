@@ -25,7 +25,7 @@ mod products_on_device;
 mod random;
 #[path = "common/triangular.rs"]
 mod triangular;
-#[path = "common/vector_ops.rs"]
+#[path = "common/vector_ops/mod.rs"]
 mod vector_ops;
 
 use device::device;

@@ -1,7 +1,7 @@
 //! Vector operations that read their scalars from the backend's memory, on the host. The same cases run on every
 //! backend.
 
-#[path = "common/vector_ops.rs"]
+#[path = "common/vector_ops/mod.rs"]
 mod cases;
 #[macro_use]
 #[path = "common/on_host.rs"]

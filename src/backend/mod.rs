@@ -11,7 +11,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `layout` | the storage of each matrix format as borrowed parts: the contract between `matrix` and the kernels |
-//! | `primitives`, `runs`, `vector`, `product`, `convert`, `rows`, `krylov`, `precondition`, `graph` | the capability traits |
+//! | `primitives`, `runs`, `vector`, `product`, `convert`, `rows`, `krylov`, `precondition`, `graph` | the traits |
 //! | `compressed` | the compressed format: its storage, and the steps of compressing |
 //! | `scalars` | arithmetic on the scalars of a recurrence, in the backend's memory |
 //! | `persistent` | many iterations in one call, and what is worked out once for a pattern |

@@ -265,9 +265,9 @@ pub trait VectorOps: Backend {
         square: Option<&mut Self::Slice<T>>,
     ) -> Result<()>;
 
-    /// w -= V h, and `out[j]` = v_j^H w of the new w: the update of one pass of Gram and Schmidt with the products of the
-    /// next. The provided method takes one step after the other; a backend that keeps a row of V between the two moves
-    /// the vectors of the basis once, and w in and out.
+    /// w -= V h, and `out[j]` = v_j^H w of the new w: the update of one pass of Gram and Schmidt with the products of
+    /// the next. The provided method takes one step after the other; a backend that keeps a row of V in registers
+    /// between the two moves the vectors of the basis once, and w in and out.
     ///
     /// # Errors
     /// As [`VectorOps::basis_products`].

@@ -9,9 +9,9 @@ use crate::scalar::Scalar;
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// Conjugate gradients with the Jacobi preconditioner for a pattern that stays: [`setup`](FixedPatternCg::setup) takes all
-/// memory that there is to take, [`update`](FixedPatternCg::update) and [`solve`](FixedPatternCg::solve) take none, on the host or on a
-/// device. All vectors are buffers of the backend: nothing is copied to the host and back.
+/// Conjugate gradients with the Jacobi preconditioner for a pattern that stays: [`setup`](FixedPatternCg::setup) takes
+/// all memory that there is to take, [`update`](FixedPatternCg::update) and [`solve`](FixedPatternCg::solve) take none,
+/// on the host or on a device. All vectors are buffers of the backend: nothing is copied to the host and back.
 ///
 /// ```
 /// use residua::{Csr, Host, krylov::{SolveOptions, FixedPatternCg}};
@@ -57,8 +57,8 @@ impl<T: Scalar, B: KrylovSteps + Products + Conversions + RowFacts> FixedPattern
         Ok(Self { backend: backend.clone(), a, jacobi, solver })
     }
 
-    /// As [`FixedPatternCg::setup`], with memory for [`FixedPatternCg::solve_each`] to solve up to `systems` right-hand sides at once
-    /// ([`MultiCg`]), 4 n scalars for each: for matrices too large for the caches.
+    /// As [`FixedPatternCg::setup`], with memory for [`FixedPatternCg::solve_each`] to solve up to `systems` right-hand
+    /// sides at once ([`MultiCg`]), 4 n scalars for each: for matrices too large for the caches.
     ///
     /// # Errors
     /// As [`FixedPatternCg::setup`] and [`MultiCg::new`].
@@ -96,8 +96,8 @@ impl<T: Scalar, B: KrylovSteps + Products + Conversions + RowFacts> FixedPattern
     }
 
     /// All of several right-hand sides: they, and the solutions, lie one behind the other in `b` and `x`. One solve
-    /// after the other, or several at once after [`FixedPatternCg::setup_for_several`]. `told` hears of each with its number,
-    /// and can stop the rest.
+    /// after the other, or several at once after [`FixedPatternCg::setup_for_several`]. `told` hears of each with its
+    /// number, and can stop the rest.
     ///
     /// # Errors
     /// Where b is not a multiple of the rows long or x of another length, and as [`Cg::solve`].

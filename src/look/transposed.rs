@@ -3,10 +3,12 @@
 use crate::backend::RowFacts;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
+#[cfg(doc)]
+use crate::report::Facts;
 use crate::report::ROUNDING;
 use crate::scalar::{Real, Scalar};
 
-/// How near a square matrix is to its transpose and to its conjugate transpose, each as in [`Facts`](crate::report::Facts).
+/// How near a square matrix is to its transpose and to its conjugate transpose, each as in [`Facts`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Transposed {
@@ -17,8 +19,8 @@ pub struct Transposed {
 }
 
 impl Transposed {
-    /// Looks at every entry and for its mirror image, in the memory of any backend: what [`Facts::of`](crate::report::Facts::of) tells of a
-    /// matrix on the host, and nothing more.
+    /// Looks at every entry and for its mirror image, in the memory of any backend: what [`Facts::of`] tells of a matrix
+    /// on the host, and nothing more.
     ///
     /// # Errors
     /// Unless the matrix is square; on too little memory, or when the device fails.
@@ -33,12 +35,12 @@ impl Transposed {
         Ok(Self { asymmetry: relative(plain), hermitian_defect: relative(hermitian) })
     }
 
-    /// As [`Facts::is_symmetric`](crate::report::Facts::is_symmetric).
+    /// As [`Facts::is_symmetric`].
     pub fn is_symmetric(&self) -> bool {
         self.asymmetry <= ROUNDING
     }
 
-    /// As [`Facts::is_hermitian`](crate::report::Facts::is_hermitian).
+    /// As [`Facts::is_hermitian`].
     pub fn is_hermitian(&self) -> bool {
         self.hermitian_defect <= ROUNDING
     }

@@ -108,7 +108,7 @@ impl<B: SolverBackend> Planner<'_, B> {
 
     /// Chooses for a matrix whose values are replaced: CSR, so that they can be.
     pub(super) fn open<T: Scalar>(&mut self, a: Csr<T, B>) -> Result<System<T, B>> {
-        let (backend, method, name) = (self.backend, self.first(), self.usual());
+        let (backend, method, name) = (self.backend, self.first(), self.named_or(Name::Jacobi));
         let setup = timed(&mut self.notes.seconds.setup, || Setup::new(backend, &a, method, name))?;
         self.note(Decision::new("format", Csr::<T, B>::NAME, "values are replaced in it"));
         let stages = self.stages(a.columns(), setup, name, self.why())?;
@@ -140,10 +140,9 @@ impl<B: SolverBackend> Planner<'_, B> {
         self.shape.0 < self.shape.1 && wishes == (Method::Auto, Name::Auto)
     }
 
-    /// The preconditioner, where nothing better is known: the diagonal, or the norms of the columns, but none where these
-    /// would change which solution is found.
-    fn usual(&self) -> Name {
-        if self.is_underdetermined() { Name::None } else { self.named_or(Name::Jacobi) }
+    /// The preconditioner that is wished for; none where scaled columns would change which solution is found.
+    fn wish(&self) -> Name {
+        if self.is_underdetermined() { Name::None } else { self.wishes.preconditioner }
     }
 
     /// The method to begin with.
@@ -269,7 +268,7 @@ impl<B: SolverBackend> Planner<'_, B> {
                 self.full(a, wrap)
             }
             Ok(Kept { operator, setup, name, choice, .. }) => {
-                let own = match self.usual() {
+                let own = match self.named_or(Name::Jacobi) {
                     Name::ChebyshevSingle(_) => Name::Jacobi,
                     named => named,
                 };
@@ -297,9 +296,9 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(Box::new(Refined::new(self.backend, operator, setup, self.options)))
     }
 
-    /// The preconditioner that was named, or another.
+    /// The preconditioner that is wished for, or another where that is left to us.
     fn named_or(&self, other: Name) -> Name {
-        match self.wishes.preconditioner {
+        match self.wish() {
             Name::Auto => other,
             named => named,
         }
@@ -339,8 +338,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         V: Scalar + Widen<T>,
         V::Narrow: Widen<T::Narrow>,
     {
-        let (backend, method) = (self.backend, self.first());
-        let wish = if self.is_underdetermined() { Name::None } else { self.wishes.preconditioner };
+        let (backend, method, wish) = (self.backend, self.first(), self.wish());
         let mut setup = timed(&mut self.notes.seconds.setup, || Setup::new(backend, &a, method, wish))?;
         let levels = match (&setup, wish) {
             (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto) if alone => {
@@ -377,7 +375,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         backend.synchronize()?;
         self.notes.seconds.convert += start.elapsed().as_secs_f64();
         self.note(format_decision(&*operator, choice.as_ref(), at_once, start.elapsed().as_secs_f64()));
-        let (mut name, mut rescue) = (self.usual(), None);
+        let (mut name, mut rescue) = (self.named_or(Name::Jacobi), None);
         let start = Instant::now();
         if let Some(levels) = levels {
             rescue = Some(std::mem::replace(&mut setup, Setup::Levels(levels)));

@@ -93,7 +93,8 @@ impl<'a> Watch<'a> {
             self.first[place] = residual_norm;
         }
         let cancelled = self.canceller.is_cancelled();
-        // Where nobody wants to know the time, nobody looks: of a small system a look is a hundredth of an iteration.
+        // Without an observer and a limit nothing needs the time, and reading the clock takes a hundredth of an iteration
+        // of a small system.
         if self.observer.is_none() && self.limit.is_none() && !cancelled {
             return ControlFlow::Continue(());
         }

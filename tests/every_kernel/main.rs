@@ -41,7 +41,7 @@ mod systems;
 #[path = "../common/triangular.rs"]
 mod triangular;
 #[allow(dead_code)]
-#[path = "../common/vector_ops.rs"]
+#[path = "../common/vector_ops/mod.rs"]
 mod vector_ops;
 
 mod basics;

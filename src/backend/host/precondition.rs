@@ -307,12 +307,3 @@ pub(crate) fn inverse_weight<R: Real>(weight: f64) -> R {
         R::from_f64(1.0)
     }
 }
-
-/// The 2-norm, whatever the range of the numbers.
-pub(super) fn norm(values: impl Iterator<Item = f64> + Clone) -> f64 {
-    let largest = values.clone().fold(0.0, f64::max);
-    if largest == 0.0 {
-        return 0.0;
-    }
-    largest * values.map(|value| (value / largest).powi(2)).sum::<f64>().sqrt()
-}

@@ -2,7 +2,7 @@
 
 use super::Host;
 use super::memory::PARALLEL_FROM;
-use super::precondition::{inverse_weight, norm};
+use super::precondition::inverse_weight;
 use super::sums::{chunk_size, for_chunks};
 use crate::backend::{CsrParts, RowFacts, SMALL_DIAGONAL, with_offsets};
 use crate::error::{Error, Result};
@@ -125,4 +125,13 @@ fn symmetry<V: Widen<T>, T: Scalar, O: Offset>(offsets: &[O], indices: &[u32], v
     let rows = (0..offsets.len() - 1).into_par_iter();
     let rows = rows.with_min_len(if offsets.len() < PARALLEL_FROM { usize::MAX } else { 1 << 12 });
     rows.map(row).reduce(|| [T::Real::zero(); 3], most)
+}
+
+/// The 2-norm, whatever the range of the numbers.
+fn norm(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let largest = values.clone().fold(0.0, f64::max);
+    if largest == 0.0 {
+        return 0.0;
+    }
+    largest * values.map(|value| (value / largest).powi(2)).sum::<f64>().sqrt()
 }

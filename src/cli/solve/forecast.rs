@@ -1,7 +1,6 @@
 //! What a solve would do: the methods that it would try, and what each is expected to take.
 
 use super::Arguments;
-use crate::Scalar;
 use crate::direct::{Analysis, Direct, DirectOptions};
 use crate::error::Result;
 use crate::matrix::Csr;
@@ -40,7 +39,7 @@ where
         let expected = match &analysis {
             Some(Ok(analysis)) if is_direct(stage) => factorisation(analysis),
             Some(Err(error)) if is_direct(stage) => error.to_string(),
-            _ => iterations::<T>(stage, rows, nonzeros),
+            _ => iterations(stage),
         };
         let with = match stage.preconditioner.to_string().as_str() {
             "none" => String::new(),
@@ -64,19 +63,16 @@ fn factorisation(analysis: &Analysis) -> String {
     )
 }
 
-/// Of a method that is set up when its turn comes, the matrix and a few vectors are what an iteration moves at least.
-fn iterations<T: Scalar>(stage: &StageReport, rows: usize, nonzeros: usize) -> String {
-    let each = match stage.predicted_bytes {
-        0.0 => (nonzeros * (size_of::<T>() + size_of::<u32>()) + 10 * rows * size_of::<T>()) as f64,
-        all => all / stage.predicted_iterations.max(1) as f64,
-    };
-    let time = match stage.predicted_seconds {
+/// What an iteration moves, and the time that all take together, are known of a method that is set up already.
+fn iterations(stage: &StageReport) -> String {
+    let (least, all) = (stage.predicted_iterations, stage.predicted_bytes);
+    let together = match all {
         0.0 => String::new(),
-        time => format!(", {} together", seconds(time)),
+        _ => format!(
+            ", {} each, {} together",
+            bytes((all / least.max(1) as f64) as u64),
+            seconds(stage.predicted_seconds)
+        ),
     };
-    format!(
-        "{} iterations at least, {} each{time}",
-        count(stage.predicted_iterations as u64),
-        bytes(each as u64)
-    )
+    format!("{} iterations at least{together}", count(least as u64))
 }

@@ -122,7 +122,6 @@ impl Arguments {
         self.precision != Precision::Double
     }
 
-    /// What is asked of the solver.
     /// The file of b, where it is one.
     fn rhs_file(&self) -> Option<&Path> {
         match &self.rhs {

@@ -235,11 +235,11 @@ fn advice(story: &Story<'_>) -> Option<String> {
                 ratio(error)
             ));
         }
-        return Some({
+        return Some(
             "The residual is small, the error is not: the matrix is ill-conditioned, or singular. A smaller \
              --tolerance may help."
-                .into()
-        });
+                .into(),
+        );
     };
     Some(match bad.outcome {
         Outcome::IterationLimit => {

@@ -40,8 +40,8 @@ use crate::scalar::{Element, Scalar, Widen};
 /// there is).
 ///
 /// 5. **Balanced.** Where that takes less than 2 to 4 with their padding and long rows, a GPU deals entries out evenly,
-///    2048 a tile in the order of CSR, if the columns of every tile lie within 16 bits: two bytes and a bit an entry beside
-///    its value, which is no code, and two bytes a row, whatever rows there are.
+///    2048 a tile in the order of CSR, if the columns of every tile lie within 16 bits: two bytes and a bit an entry
+///    beside its value, which is no code, and two bytes a row, whatever rows there are.
 ///
 /// The running example is in codes of both kinds. Distances -3 -1 0 1 2 have codes 0 to 4, values 1 2 3 4 7 8 codes 0
 /// to 5; four codes of a row share a word, a section's words lie row beside row:

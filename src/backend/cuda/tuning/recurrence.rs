@@ -19,12 +19,12 @@ const BASIS_SUM_THREADS: u32 = 512;
 /// Threads of a block that adds vectors of a basis, and blocks a multiprocessor.
 const BASIS_THREADS: u32 = 256;
 const BASIS_BLOCKS: u32 = 3;
-/// Threads of a block that updates w and multiplies it again, and blocks a multiprocessor: they fill its registers.
+/// Threads of a block that updates w and multiplies the basis by it, and blocks that a multiprocessor has registers for.
 const PROJECT_THREADS: u32 = 128;
 const PROJECT_BLOCKS: u32 = 3;
 /// Bytes of a row of the basis that a thread holds at most.
 const PROJECT_BYTES: usize = 256;
-/// The most vectors of each unit for that: what a unit has room for, a thread works through.
+/// The most vectors of each unit of `basis_project.cu`: its loops have that length, whatever the number of vectors is.
 const PROJECT_VECTORS: [u32; 3] = [8, 16, 32];
 /// Most vectors that a block multiplies by w: a place in shared memory for each and every warp.
 const SLICE: u32 = 64;
@@ -149,7 +149,8 @@ pub(in crate::backend::cuda) fn basis_products(
     BasisProducts { shape, slice: slice as u32, rows: rows as u32 }
 }
 
-/// An update of w with the products of the next pass; `None` for more vectors than a thread has room for. Blocks stride.
+/// An update of w with the products of the next pass; `None` for more vectors than a thread has room for. Each block
+/// takes one piece of w after another.
 pub(in crate::backend::cuda) fn basis_project(
     chip: Chip,
     count: usize,

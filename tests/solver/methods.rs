@@ -1,0 +1,199 @@
+//! Which method solves what, named or found by the solver itself.
+
+use crate::systems::*;
+use crate::{noise, quick, shuffled, solves, uneven};
+use residua::krylov::Outcome;
+use residua::prelude::*;
+use residua::solver::{PreconditionerChoice, Reorder, SolverBackend};
+
+/// A matrix with a wind: not symmetric.
+fn convection(k: usize) -> Csr<f64> {
+    let mut a = poisson2d(k);
+    let wind: Vec<f64> = a.iter().map(|(i, j, v)| if j > i { v * 0.6 } else { v * 1.1 }).collect();
+    a.values_mut().copy_from_slice(&wind);
+    a
+}
+
+/// Symmetric, with eigenvalues on both sides of zero.
+fn indefinite(k: usize) -> Csr<f64> {
+    let mut a = poisson2d(k);
+    let diagonal: Vec<usize> =
+        a.iter().enumerate().filter(|(_, (i, j, _))| i == j).map(|(at, _)| at).collect();
+    diagonal.into_iter().for_each(|at| a.values_mut()[at] -= 1.03);
+    a
+}
+
+/// Three equations for each pair of unknowns that differ by one.
+fn tall(n: usize) -> Csr<f64> {
+    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..3 * n {
+        let (first, second) = (i % n, (i + 1 + i / n) % n);
+        columns.extend([first.min(second) as u32, first.max(second) as u32]);
+        values.extend([2.0 + (i % 3) as f64, -1.0]);
+        offsets.push(values.len());
+    }
+    Csr::from_parts(3 * n, n, offsets, columns, values).unwrap()
+}
+
+fn every_method_solves_what_it_is_for<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    let definite = uneven(12);
+    let b = noise(144, 10);
+    for (method, matrices) in [
+        (Method::Cg, vec![csr_copy(&definite)]),
+        (Method::Minres, vec![csr_copy(&definite), indefinite(12)]),
+        (Method::Gmres, vec![csr_copy(&definite), convection(12)]),
+        (Method::BiCgStab, vec![csr_copy(&definite), convection(12)]),
+        (Method::Lsmr, vec![csr_copy(&definite), convection(12), indefinite(12)]),
+        (Method::Direct, vec![csr_copy(&definite), convection(12), indefinite(12)]),
+    ] {
+        for (a, name) in matrices.iter().flat_map(|a| ["auto", "none", "jacobi"].map(|name| (a, name))) {
+            let builder = Solver::builder().method(method).preconditioner(name.parse()?);
+            let mut solver = builder.build_on(backend, backend.place(csr_copy(a)))?;
+            let solution = solver.solve(&b)?;
+            assert!(solution.report.outcome.is_converged(), "{method} {name}: {:?}", solution.report);
+            assert!(solves(a, &b, &solution.x, 1e-8), "{method}");
+            assert_eq!((solution.report.method, solution.report.trail.stages.len()), (method, 1));
+            // With new values.
+            let values: Vec<f64> = a.parts().values.iter().map(|value| 2.0 * value).collect();
+            solver.update(&values)?;
+            let twice = solver.solve(&b)?;
+            assert!(twice.report.outcome.is_converged(), "{method} {name}, updated: {:?}", twice.report);
+            let apart: Vec<f64> = twice.x.iter().zip(&solution.x).map(|(half, x)| 2.0 * half - x).collect();
+            assert!(norm(&apart) < 1e-4 * norm(&solution.x), "{method} {name}: {:e}", norm(&apart));
+        }
+    }
+    Ok(())
+}
+
+/// GMRES with the diagonal gives way to an incomplete factorisation soon, but not where the diagonal was named: a large
+/// matrix whose diagonal takes more iterations than the first turn has.
+fn a_preconditioner_that_was_named_keeps_its_turn<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    let n = 200_100;
+    let a = csr(n, |i| if i == 0 { vec![(0, 1.0)] } else { vec![(i - 1, -0.9), (i, 1.0)] });
+    let b = noise(n, 7);
+    let solved = |name: &str| {
+        let builder = Solver::builder().preconditioner(name.parse()?);
+        builder.build_on(backend, backend.place(csr_copy(&a)))?.solve(&b)
+    };
+    let report = solved("jacobi")?.report;
+    assert!(report.outcome.is_converged(), "{report:?}");
+    assert!(report.trail.stages[0].iterations > 60 && report.iterations == report.trail.stages[0].iterations);
+    let report = solved("auto")?.report;
+    assert!(report.outcome.is_converged(), "{report:?}");
+    assert_eq!(report.preconditioner, PreconditionerChoice::Ilu, "{report:?}");
+    assert_eq!(report.trail.stages[0].iterations, 60);
+    Ok(())
+}
+
+fn what_suits_is_found<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    for (a, method) in
+        [(convection(15), Method::Direct), (indefinite(15), Method::Direct), (uneven(15), Method::Cg)]
+    {
+        for reorder in [Reorder::None, Reorder::Rcm] {
+            let b = noise(225, 11);
+            let builder = Solver::builder().reorder(reorder);
+            let mut solver = builder.build_on(backend, backend.place(shuffled(&a)))?;
+            let solution = solver.solve(&b)?;
+            assert!(solution.report.outcome.is_converged(), "{method}: {:?}", solution.report);
+            assert!(solves(&shuffled(&a), &b, &solution.x, 1e-8), "{method}");
+            assert_eq!(solution.report.method, method, "{:?}", solution.report.trail);
+            assert_eq!(solution.history.len(), solution.report.iterations + 1);
+        }
+    }
+    Ok(())
+}
+
+/// Multigrid by itself on a grid, and named with its options; left where it does not contract; new values.
+fn multigrid_in_its_place<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    let grid = residua::generate::poisson2d(120, 120)?;
+    let b = noise(14_400, 3);
+    for name in ["amg", "amg:steps=1,boxes=no", "amg:smoothing=blocks,precision=double"] {
+        let builder = Solver::builder().method(Method::Cg).preconditioner(name.parse()?);
+        let mut solver = builder.build_on(backend, grid.to_backend(backend)?)?;
+        let solution = solver.solve(&b)?;
+        let report = &solution.report;
+        assert!(report.outcome.is_converged() && report.iterations < 25, "{name}: {report:?}");
+        let told = report.trail.stages[0].remark.clone().unwrap_or_default();
+        assert!(told.contains("14400 rows") || told.contains("14400, "), "{told}");
+        let doubled: Vec<f64> = grid.parts().values.iter().map(|value| 2.0 * value).collect();
+        solver.update(&doubled)?;
+        let half = solver.solve(&b)?;
+        assert!(half.report.outcome.is_converged());
+        let apart: Vec<f64> = half.x.iter().zip(&solution.x).map(|(half, x)| 2.0 * half - x).collect();
+        assert!(norm(&apart) < 1e-4 * norm(&solution.x), "{name}: {:e}", norm(&apart));
+    }
+    // A graph without a hierarchy that contracts is solved all the same, by another stage.
+    let mut solver = quick().build_on(
+        backend,
+        shuffled(&residua::generate::anisotropic2d(110, 110, 1e-4)?).to_backend(backend)?,
+    )?;
+    let report = solver.solve(&noise(12_100, 5))?.report;
+    assert!(report.outcome.is_converged(), "{report:?}");
+    Ok(())
+}
+
+/// More unknowns than equations, rows scaled over `decades` of them: x = A^T y is the solution of least norm, whatever y.
+fn of_many_solutions_that_of_least_norm<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    for (decades, methods) in [(0.0, &[Method::Lsmr][..]), (8.0, &[Method::Lsmr, Method::Direct])] {
+        let (rows, columns) = (60, 140);
+        let mut triplets = Triplets::new(rows, columns)?;
+        for i in 0..rows {
+            let scale = 10.0_f64.powf(decades * i as f64 / rows as f64);
+            for (k, value) in noise(5, i).into_iter().enumerate() {
+                triplets.push(i, (2 * i + 17 * k) % columns, scale * (value + 2.0))?;
+            }
+        }
+        let a = Csr::from_triplets(triplets)?;
+        let y: Vec<f64> = noise(rows, 7);
+        // Rows of large entries get small y, so that all of them count in x.
+        let weighted =
+            y.iter().enumerate().map(|(i, y)| y * 10.0_f64.powf(-decades * i as f64 / rows as f64));
+        let x_least = &a.transpose(&Host)? * &weighted.collect::<Vec<_>>();
+        let b = &a * &x_least;
+        let mut solver = Solver::builder().tolerance(1e-12).build_on(backend, a.to_backend(backend)?)?;
+        let solution = solver.solve(&b)?;
+        let report = &solution.report;
+        assert!(report.outcome.is_solved() && methods.contains(&report.method), "{report:?}");
+        let error = x_least.iter().zip(&solution.x).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+        let norm = x_least.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let bound = if decades > 0.0 { 1e-3 } else { 1e-9 };
+        assert!(error <= bound * norm, "{decades}: {error:e} of {norm:e} by {}", report.method);
+    }
+    Ok(())
+}
+
+fn least_squares_are_called_so<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    let a = tall(40);
+    let mut solver = quick().build_on(backend, backend.place(csr_copy(&a)))?;
+    assert_eq!((solver.rows(), solver.columns()), (120, 40));
+    // Where there is a solution, it is found.
+    let known = noise(40, 12);
+    let mut b = vec![0.0; 120];
+    a.product(&Host, 1.0, &known, 0.0, &mut b)?;
+    let solution = solver.solve(&b)?;
+    assert!(solution.report.outcome.is_converged() && solution.report.method == Method::Lsmr);
+    assert!(solution.x.iter().zip(&known).all(|(x, known)| (x - known).abs() < 1e-6));
+    // Where there is none, the nearest: A^T r = 0.
+    let b = noise(120, 13);
+    let solution = solver.solve(&b)?;
+    assert_eq!(solution.report.outcome, Outcome::LeastSquares);
+    let mut r = b.clone();
+    a.product(&Host, -1.0, &solution.x, 1.0, &mut r)?;
+    let mut gradient = vec![0.0; 40];
+    a.product_op(&Host, residua::backend::Op::Transpose, 1.0, &r, 0.0, &mut gradient)?;
+    assert!(norm(&gradient) < 1e-8 * norm(&r), "{:e}", norm(&gradient));
+    // Several, one after the other.
+    let (b, mut x) = ([b.clone(), b].concat(), vec![0.0; 80]);
+    assert_eq!(solver.solve_many(&b, &mut x)?.len(), 2);
+    assert!(x[..40] == solution.x && x[40..] == solution.x);
+    Ok(())
+}
+
+on_every_backend!(
+    every_method_solves_what_it_is_for,
+    what_suits_is_found,
+    a_preconditioner_that_was_named_keeps_its_turn,
+    multigrid_in_its_place,
+    least_squares_are_called_so,
+    of_many_solutions_that_of_least_norm,
+);
