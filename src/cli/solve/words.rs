@@ -230,8 +230,8 @@ fn advice(story: &Story<'_>) -> Option<String> {
         let error = story.columns.iter().find_map(|column| column.error).filter(|error| *error > DOUBTFUL)?;
         if story.answer.rows < story.answer.columns {
             return Some(format!(
-                "There are fewer equations than unknowns, and so many solutions: this one is not that of which b was made \
-                 (error {}).",
+                "There are fewer equations than unknowns, so that many x solve the system: this is not the x of which b \
+                 was made (error {}).",
                 ratio(error)
             ));
         }
