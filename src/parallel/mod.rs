@@ -5,6 +5,8 @@
 //! crate's code. Here a loop is cut into parts, which one function that is compiled once shares among threads: with the
 //! `team` that the caller has gathered, else through rayon with whoever is free.
 //!
+//! Work that divides itself in two goes through `join`, which is rayon's.
+//!
 //! What a loop computes never depends on how it is cut: items are independent, and `reduce` is for exact operations.
 
 /// What a loop needs in scope.
@@ -20,6 +22,7 @@ mod team;
 use crate::lock::lock;
 pub(crate) use pieces::AtLeast;
 use pieces::{IterMut, Numbers, Zip};
+pub(crate) use rayon::join;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -23,12 +23,17 @@
 //! | `symmetric` | the same for a matrix with a_ij and a_ji of equal magnitude: pairs for pivots of 2 x 2 |
 //! | `triangular`, `strong` | Dulmage-Mendelsohn decomposition, strongly connected components |
 //! | `permute` | P A Q |
+//! | `dissection` | an order of elimination for factors with little fill |
+//! | `order_size` | what a factor in some order takes |
 //!
-//! All of it runs on the host. No function recurses, so a chain of 10^7 rows is no danger to the stack, and all are
-//! deterministic: ties go to the smaller index.
+//! All of it runs on the host. Only dissection recurses, to a depth that grows with the logarithm of the size; so a
+//! chain of 10^7 rows is no danger to the stack. All are deterministic: ties go to the smaller index, and what is
+//! random has a fixed seed.
 
+mod dissection;
 mod equilibrate;
 mod matching;
+mod order_size;
 mod pattern;
 mod peel;
 mod permute;
@@ -40,8 +45,10 @@ mod symmetric;
 mod tests;
 mod triangular;
 
+pub use dissection::{dissection_order, nested_dissection};
 pub use equilibrate::{equilibrate, equilibrate_symmetric};
 pub use matching::{Matching, UNMATCHED, maximum_matching};
+pub use order_size::{OrderSize, graph_order_size, order_size};
 pub use pattern::Pattern;
 pub use permute::permute;
 pub use product::{ProductMatching, maximum_product_matching};

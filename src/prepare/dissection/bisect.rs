@@ -1,0 +1,91 @@
+//! From a graph to a small separator: coarsen, separate, refine on the way back.
+
+use super::coarsen::{Visit, coarsen};
+use super::graph::Graph;
+use super::separator::Separator;
+use crate::random::Random;
+
+/// Vertices of the coarsest graph.
+const COARSEST: usize = 60;
+/// Separators that are grown there.
+const GROWN: usize = 3;
+/// A graph of so many vertices is large.
+const LARGE: usize = 5000;
+/// Large graphs are made smaller by this factor, ...
+const MIDDLE: usize = 30;
+/// ... but not below so many vertices, ...
+const LEAST_MIDDLE: usize = 500;
+/// ... and separated several times from there on.
+const ATTEMPTS: usize = 5;
+/// A side may weigh so much of all, in percent.
+const HEAVIEST_SIDE: u64 = 60;
+
+/// The side of each vertex: 0, 1 or between.
+pub(super) fn bisect(graph: &Graph, random: &mut Random) -> Vec<u8> {
+    let limit = graph.total() * HEAVIEST_SIDE / 100;
+    let middle = (graph.len() / MIDDLE).max(LEAST_MIDDLE);
+    let levels = coarsened(graph, middle, None);
+    let small = levels.last().map_or(graph, |level| &level.0);
+    let mut best: Option<Separator<'_>> = None;
+    let attempts = if graph.len() > LARGE { ATTEMPTS } else { 1 };
+    for _ in 0..attempts {
+        let separator = attempt(small, limit, random);
+        if best.as_ref().is_none_or(|best| separator.cost() < best.cost()) {
+            best = Some(separator);
+        }
+    }
+    let sides = best.map(|best| best.sides).unwrap_or_default();
+    back(graph, &levels, sides, limit)
+}
+
+/// Coarser and coarser graphs, down to about so many vertices, each with what becomes of the vertices of the one
+/// before.
+fn coarsened(graph: &Graph, down_to: usize, mut random: Option<&mut Random>) -> Vec<(Graph, Vec<u32>)> {
+    let heaviest = (3 * graph.total() / (2 * COARSEST as u64)).max(1) as u32;
+    let mut levels: Vec<(Graph, Vec<u32>)> = Vec::new();
+    loop {
+        let finest = levels.last().map_or(graph, |level| &level.0);
+        let n = finest.len();
+        if n <= down_to {
+            return levels;
+        }
+        let visit = match &mut random {
+            Some(random) => Visit::Random(random),
+            None => Visit::InOrder,
+        };
+        let level = coarsen(finest, heaviest, visit);
+        let slow = level.0.len() * 20 > n * 19;
+        levels.push(level);
+        if slow {
+            return levels;
+        }
+    }
+}
+
+/// The sides of a coarse graph taken to the finest one, refined at each step.
+fn back(graph: &Graph, levels: &[(Graph, Vec<u32>)], mut sides: Vec<u8>, limit: u64) -> Vec<u8> {
+    for (number, (_, map)) in levels.iter().enumerate().rev() {
+        let finer = if number == 0 { graph } else { &levels[number - 1].0 };
+        let fine: Vec<u8> = map.iter().map(|&vertex| sides[vertex as usize]).collect();
+        let mut separator = Separator::new(finer, fine, limit);
+        separator.refine();
+        sides = separator.sides;
+    }
+    sides
+}
+
+fn attempt<'a>(graph: &'a Graph, limit: u64, random: &mut Random) -> Separator<'a> {
+    let levels = coarsened(graph, COARSEST, Some(random));
+    let coarsest = levels.last().map_or(graph, |level| &level.0);
+    let mut best: Option<Separator<'_>> = None;
+    for _ in 0..GROWN {
+        let start = random.below(coarsest.len() as u64) as u32;
+        let mut grown = Separator::grow(coarsest, start, limit);
+        grown.refine();
+        if best.as_ref().is_none_or(|best| grown.cost() < best.cost()) {
+            best = Some(grown);
+        }
+    }
+    let sides = best.map(|best| best.sides).unwrap_or_default();
+    Separator::new(graph, back(graph, &levels, sides, limit), limit)
+}

@@ -1,0 +1,170 @@
+//! A smaller graph of the same shape: pairs of neighbours become one vertex.
+//!
+//! Heavy-edge matching (Karypis and Kumar, "A fast and high quality multilevel scheme for partitioning irregular
+//! graphs", SIAM J. Sci. Comput. 20, 1998): each vertex takes the neighbour with which it shares the most edges of the
+//! first graph, so that few are left between the pairs. Vertices of a star find none; two that hang on the same vertex
+//! are paired with each other then (LaSalle and others, "Improving graph partitioning for modern graphs and
+//! architectures", IA3 2015).
+
+use super::graph::Graph;
+use crate::random::Random;
+
+/// Which vertices choose first among those of the same degree.
+pub(super) enum Visit<'a> {
+    /// Those that come first: they mostly are neighbours in memory.
+    InOrder,
+    /// Any.
+    Random(&'a mut Random),
+}
+
+/// No vertex.
+const NONE: u32 = u32::MAX;
+
+/// The coarser graph, and the vertex of it that each one of `graph` becomes part of. No vertex gets heavier than
+/// `heaviest`, unless it was.
+pub(super) fn coarsen(graph: &Graph, heaviest: u32, visit: Visit<'_>) -> (Graph, Vec<u32>) {
+    let mut partner = pairs(graph, heaviest, visit);
+    let n = graph.len();
+    // `partner` becomes the map, the smaller number of a pair being its leader.
+    let mut leaders = Vec::with_capacity(n / 2 + 1);
+    let mut weights = Vec::with_capacity(n / 2 + 1);
+    let mut mates = Vec::with_capacity(n / 2 + 1);
+    for vertex in 0..n {
+        let mate = partner[vertex];
+        if (mate as usize) < vertex {
+            partner[vertex] = partner[mate as usize];
+            continue;
+        }
+        partner[vertex] = leaders.len() as u32;
+        leaders.push(vertex as u32);
+        mates.push(mate);
+        let both = if mate as usize == vertex { 0 } else { graph.weights[mate as usize] };
+        weights.push(graph.weights[vertex] + both);
+    }
+    (contract(graph, &partner, &leaders, &mates, weights), partner)
+}
+
+/// The partner of each vertex, itself where it has none.
+fn pairs(graph: &Graph, heaviest: u32, visit: Visit<'_>) -> Vec<u32> {
+    let n = graph.len();
+    let mut partner = vec![NONE; n];
+    let mut alone = Vec::new();
+    for vertex in by_degree(graph, visit) {
+        if partner[vertex as usize] != NONE {
+            continue;
+        }
+        let room = heaviest.saturating_sub(graph.weights[vertex as usize]);
+        let (mut best, mut most, mut lightest) = (NONE, 0, u32::MAX);
+        for at in graph.starts[vertex as usize]..graph.starts[vertex as usize + 1] {
+            let other = graph.neighbours[at];
+            let weight = graph.weights[other as usize];
+            if partner[other as usize] != NONE || weight > room {
+                continue;
+            }
+            let tie = graph.ties.get(at).copied().unwrap_or(1);
+            if tie > most || (tie == most && weight < lightest) {
+                (best, most, lightest) = (other, tie, weight);
+            }
+        }
+        if best == NONE {
+            alone.push(vertex);
+            continue;
+        }
+        partner[vertex as usize] = best;
+        partner[best as usize] = vertex;
+    }
+    if alone.len() > n / 10 {
+        pair_over_two(graph, heaviest, &alone, &mut partner);
+    }
+    for (vertex, partner) in partner.iter_mut().enumerate() {
+        if *partner == NONE {
+            *partner = vertex as u32;
+        }
+    }
+    partner
+}
+
+/// Vertices of low degree first, which have the least choice; within a degree in the order of their numbers, which
+/// mostly are neighbours in memory.
+fn by_degree(graph: &Graph, visit: Visit<'_>) -> Vec<u32> {
+    let n = graph.len();
+    let mut all: Vec<u32> = (0..n as u32).collect();
+    if let Visit::Random(random) = visit {
+        for k in (1..n).rev() {
+            all.swap(k, random.below(k as u64 + 1) as usize);
+        }
+    }
+    let cap = 2 * graph.neighbours.len() / n.max(1) + 1;
+    let mut starts = vec![0_u32; cap + 2];
+    for vertex in 0..n {
+        starts[graph.degree(vertex).min(cap) + 1] += 1;
+    }
+    for degree in 0..=cap {
+        starts[degree + 1] += starts[degree];
+    }
+    let mut order = vec![0; n];
+    for vertex in all {
+        let next = &mut starts[graph.degree(vertex as usize).min(cap)];
+        order[*next as usize] = vertex;
+        *next += 1;
+    }
+    order
+}
+
+/// Pairs vertices that found no partner with one that hangs on the same neighbour; those without a neighbour too.
+fn pair_over_two(graph: &Graph, heaviest: u32, alone: &[u32], partner: &mut [u32]) {
+    let mut waiting = vec![NONE; graph.len() + 1];
+    for &vertex in alone {
+        if partner[vertex as usize] != NONE {
+            continue;
+        }
+        // The neighbour of the lowest degree says the most of who is alike.
+        let hub = graph.row(vertex).iter().min_by_key(|&&other| (graph.degree(other as usize), other));
+        let place = &mut waiting[hub.map_or(graph.len(), |&hub| hub as usize)];
+        let weight = graph.weights[vertex as usize];
+        if *place != NONE && weight.saturating_add(graph.weights[*place as usize]) <= heaviest {
+            partner[vertex as usize] = *place;
+            partner[*place as usize] = vertex;
+            *place = NONE;
+        } else {
+            *place = vertex;
+        }
+    }
+}
+
+/// The graph whose vertices are the pairs.
+fn contract(graph: &Graph, map: &[u32], leaders: &[u32], mates: &[u32], weights: Vec<u32>) -> Graph {
+    let mut coarse = Graph {
+        starts: Vec::with_capacity(leaders.len() + 1),
+        neighbours: Vec::with_capacity(graph.neighbours.len()),
+        ties: Vec::with_capacity(graph.neighbours.len()),
+        weights,
+    };
+    coarse.starts.push(0);
+    // Where a neighbour stands in the row at hand, if at or behind its start.
+    let mut places = vec![0_usize; leaders.len()];
+    places.fill(usize::MAX);
+    for (number, (&leader, &mate)) in leaders.iter().zip(mates).enumerate() {
+        let start = coarse.neighbours.len();
+        let both = [leader, mate];
+        for &vertex in if leader == mate { &both[..1] } else { &both[..] } {
+            for at in graph.starts[vertex as usize]..graph.starts[vertex as usize + 1] {
+                let other = map[graph.neighbours[at] as usize];
+                if other as usize == number {
+                    continue;
+                }
+                let tie = graph.ties.get(at).copied().unwrap_or(1);
+                let place = &mut places[other as usize];
+                if *place != usize::MAX && *place >= start {
+                    coarse.ties[*place] += tie;
+                } else {
+                    *place = coarse.neighbours.len();
+                    coarse.neighbours.push(other);
+                    coarse.ties.push(tie);
+                }
+            }
+        }
+        coarse.starts.push(coarse.neighbours.len());
+    }
+    coarse
+}

@@ -1,0 +1,271 @@
+//! A vertex separator, and the moves that change it.
+
+use super::graph::Graph;
+
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+/// The side of a vertex of the separator.
+pub(super) const BETWEEN: u8 = 2;
+
+/// What a separator is worth, the least being the best: how much the heavier side is beyond what is allowed, the
+/// weight of the separator, and the difference of the sides.
+pub(super) type Cost = (u64, u64, u64);
+
+/// Two sides without an edge between them, and the vertices that keep them apart.
+pub(super) struct Separator<'a> {
+    graph: &'a Graph,
+    /// 0, 1 or [`BETWEEN`] for each vertex.
+    pub(super) sides: Vec<u8>,
+    /// Weights of the sides, and of the separator.
+    pub(super) weights: [u64; 3],
+    /// What each vertex of the separator would draw into it from each side.
+    beside: Vec<[u32; 2]>,
+    /// Vertices that are in the separator, or were.
+    pub(super) members: Vec<u32>,
+    /// The heaviest that a side may be.
+    limit: u64,
+    /// Vertices of the separator by what they gain by leaving for each side; outdated entries are skipped.
+    queues: [BinaryHeap<(i64, u32, u32)>; 2],
+    /// Numbers entries of the queues.
+    clock: u32,
+    /// Vertices that must not move again in this pass, with its number.
+    moved: Vec<u32>,
+    pass: u32,
+}
+
+/// Moves without a gain after which a pass ends.
+const PATIENCE: usize = 250;
+/// Passes, at most.
+const PASSES: usize = 8;
+
+impl<'a> Separator<'a> {
+    /// The separator that `sides` has.
+    pub(super) fn new(graph: &'a Graph, sides: Vec<u8>, limit: u64) -> Self {
+        let mut weights = [0; 3];
+        let mut members = Vec::new();
+        for (vertex, (&side, &weight)) in sides.iter().zip(&graph.weights).enumerate() {
+            weights[side as usize] += u64::from(weight);
+            if side == BETWEEN {
+                members.push(vertex as u32);
+            }
+        }
+        let n = graph.len();
+        Self {
+            graph,
+            sides,
+            weights,
+            beside: vec![[0; 2]; n],
+            members,
+            limit,
+            queues: Default::default(),
+            clock: 0,
+            moved: vec![0; n],
+            pass: 0,
+        }
+    }
+
+    pub(super) fn cost(&self) -> Cost {
+        let [a, b, between] = self.weights;
+        (a.max(b).saturating_sub(self.limit), between, a.abs_diff(b))
+    }
+
+    /// Grows side 0 from a vertex until the sides weigh the same, by the moves that widen the separator least.
+    pub(super) fn grow(graph: &'a Graph, start: u32, limit: u64) -> Self {
+        let mut new = Self::new(graph, vec![1; graph.len()], limit);
+        new.begin();
+        let mut joined = Vec::new();
+        let mut next = start;
+        let mut untouched = 0;
+        loop {
+            // A new start, where a component is at its end too.
+            let weight = u64::from(graph.weights[next as usize]);
+            new.sides[next as usize] = BETWEEN;
+            new.weights[1] -= weight;
+            new.weights[2] += weight;
+            new.members.push(next);
+            new.look_around(next);
+            new.queue(next, 0);
+            while new.weights[0] < new.weights[1] {
+                let Some((_, vertex)) = new.top(0) else { break };
+                new.queues[0].pop();
+                joined.clear();
+                new.take(vertex, 0, &mut joined);
+                joined.iter().for_each(|&vertex| new.queue(vertex, 0));
+                new.members.extend(&joined);
+            }
+            if new.weights[0] >= new.weights[1] {
+                return new;
+            }
+            while new.sides[untouched] != 1 {
+                untouched += 1;
+            }
+            next = untouched as u32;
+        }
+    }
+
+    /// Fiduccia and Mattheyses's passes ("A linear-time heuristic for improving network partitions", DAC 1982), for
+    /// separators of vertices as Hendrickson and Rothberg ("Improving the run time and quality of nested dissection
+    /// ordering", SIAM J. Sci. Comput. 20, 1998): the best move first even where it costs, each vertex once, and back
+    /// to the best state in the end.
+    pub(super) fn refine(&mut self) {
+        for _ in 0..PASSES {
+            if !self.improve() {
+                break;
+            }
+        }
+    }
+
+    fn improve(&mut self) -> bool {
+        self.begin();
+        for at in 0..self.members.len() {
+            let vertex = self.members[at];
+            self.queue(vertex, 0);
+            self.queue(vertex, 1);
+        }
+        let first = self.cost();
+        let mut best = (first, 0, 0);
+        // Vertices that moved, each with where its followers end.
+        let mut moves: Vec<(u32, usize)> = Vec::new();
+        let mut joined = Vec::new();
+        let mut weights = self.weights;
+        while moves.len() < best.1 + PATIENCE.min(2 * self.members.len() + 10) {
+            let Some((vertex, to)) = self.choose() else { break };
+            self.queues[to].pop();
+            self.moved[vertex as usize] = self.pass;
+            let start = joined.len();
+            self.take(vertex, to, &mut joined);
+            for &vertex in &joined[start..] {
+                // On to the same side only, or two moves would undo each other for ever.
+                if self.moved[vertex as usize] != self.pass {
+                    self.queue(vertex, to);
+                }
+            }
+            moves.push((vertex, joined.len()));
+            let cost = self.cost();
+            if cost < best.0 {
+                best = (cost, moves.len(), joined.len());
+                weights = self.weights;
+            }
+        }
+        // Back to the best state, last move first.
+        let mut end = joined.len();
+        for at in (best.1..moves.len()).rev() {
+            let vertex = moves[at].0;
+            let other = 1 - self.sides[vertex as usize];
+            let start = if at == 0 { 0 } else { moves[at - 1].1 };
+            joined[start..end].iter().for_each(|&joined| self.sides[joined as usize] = other);
+            self.sides[vertex as usize] = BETWEEN;
+            end = start;
+        }
+        self.weights = weights;
+        self.members.extend(&joined[..best.2]);
+        best.0 < first
+    }
+
+    /// Brings members and what is beside them up to date.
+    fn begin(&mut self) {
+        let mut members = std::mem::take(&mut self.members);
+        members.retain(|&vertex| self.sides[vertex as usize] == BETWEEN);
+        members.sort_unstable();
+        members.dedup();
+        members.iter().for_each(|&vertex| self.look_around(vertex));
+        self.members = members;
+        self.queues.iter_mut().for_each(BinaryHeap::clear);
+        self.pass += 1;
+    }
+
+    fn look_around(&mut self, vertex: u32) {
+        let mut beside = [0; 3];
+        for &other in self.graph.row(vertex) {
+            beside[self.sides[other as usize] as usize] += self.graph.weights[other as usize];
+        }
+        self.beside[vertex as usize] = [beside[0], beside[1]];
+    }
+
+    fn gain(&self, vertex: u32, to: usize) -> i64 {
+        i64::from(self.graph.weights[vertex as usize]) - i64::from(self.beside[vertex as usize][1 - to])
+    }
+
+    fn queue(&mut self, vertex: u32, to: usize) {
+        let gain = self.gain(vertex, to);
+        self.clock += 1;
+        self.queues[to].push((gain, self.clock, vertex));
+    }
+
+    /// The best move to a side, what is outdated taken away.
+    fn top(&mut self, to: usize) -> Option<(i64, u32)> {
+        loop {
+            let &(gain, clock, vertex) = self.queues[to].peek()?;
+            let valid = self.sides[vertex as usize] == BETWEEN && self.moved[vertex as usize] != self.pass;
+            let now = self.gain(vertex, to);
+            if valid && gain == now {
+                return Some((gain, vertex));
+            }
+            match self.queues[to].peek_mut() {
+                // What has grown has an entry of its own.
+                Some(mut entry) if valid && now < gain => *entry = (now, clock, vertex),
+                Some(entry) => drop(PeekMut::pop(entry)),
+                None => return None,
+            }
+        }
+    }
+
+    /// The best move that keeps the sides within their limit, or makes the heavier one lighter.
+    fn choose(&mut self) -> Option<(u32, usize)> {
+        let lighter = usize::from(self.weights[1] < self.weights[0]);
+        let tops = [self.top(0), self.top(1)];
+        let fits = |to: usize| {
+            tops[to].filter(|&(_, vertex)| {
+                to == lighter
+                    || self.weights[to] + u64::from(self.graph.weights[vertex as usize]) <= self.limit
+            })
+        };
+        if self.weights[1 - lighter] > self.limit {
+            return fits(lighter).map(|(_, vertex)| (vertex, lighter));
+        }
+        match (fits(lighter), fits(1 - lighter)) {
+            (Some(here), Some(there)) if there.0 > here.0 => Some((there.1, 1 - lighter)),
+            (Some(here), _) => Some((here.1, lighter)),
+            (None, there) => there.map(|(_, vertex)| (vertex, 1 - lighter)),
+        }
+    }
+
+    /// A vertex leaves the separator for a side; its neighbours on the other side join it.
+    fn take(&mut self, vertex: u32, to: usize, joined: &mut Vec<u32>) {
+        let graph = self.graph;
+        let weight = graph.weights[vertex as usize];
+        let other = 1 - to;
+        self.sides[vertex as usize] = to as u8;
+        self.weights[2] -= u64::from(weight);
+        self.weights[to] += u64::from(weight);
+        for &next in graph.row(vertex) {
+            match self.sides[next as usize] {
+                BETWEEN => {
+                    self.beside[next as usize][to] += weight;
+                }
+                side if side as usize == other => {
+                    self.sides[next as usize] = BETWEEN;
+                    let weight = graph.weights[next as usize];
+                    self.weights[other] -= u64::from(weight);
+                    self.weights[2] += u64::from(weight);
+                    joined.push(next);
+                    self.look_around(next);
+                    for &beyond in graph.row(next) {
+                        if self.sides[beyond as usize] == BETWEEN {
+                            self.beside[beyond as usize][other] -= weight;
+                            self.requeue(beyond, to);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn requeue(&mut self, vertex: u32, to: usize) {
+        if self.moved[vertex as usize] != self.pass {
+            self.queue(vertex, to);
+        }
+    }
+}

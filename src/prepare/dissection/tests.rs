@@ -1,0 +1,106 @@
+//! Orders of named graphs, of random ones, and by several threads.
+
+use super::*;
+use crate::generate;
+use crate::prepare::order_size;
+use crate::random::Random;
+
+fn matrix(n: usize, edges: &[(usize, usize)]) -> Csr<f64> {
+    let mut rows = vec![Vec::new(); n];
+    for &(i, j) in edges {
+        rows[i].push(j as u32);
+    }
+    let mut starts = vec![0];
+    let mut indices = Vec::new();
+    for row in &mut rows {
+        row.sort_unstable();
+        row.dedup();
+        indices.extend_from_slice(row);
+        starts.push(indices.len());
+    }
+    let values = vec![1.0; indices.len()];
+    Csr::from_parts(n, n, starts, indices, values).unwrap()
+}
+
+/// The order, which `Permutation` has checked to be one of all rows.
+fn checked(name: &str, a: &Csr<f64>) -> Permutation {
+    let order = nested_dissection(a).unwrap();
+    assert_eq!(order.len(), a.rows(), "{name}");
+    order
+}
+
+#[test]
+fn small_and_degenerate_graphs() {
+    for n in [0, 1, 2, 3, 7, 200, 201, 1000, 5001] {
+        checked("no edges", &matrix(n, &[]));
+        let path: Vec<_> = (1..n).map(|k| (k - 1, k)).collect();
+        let order = checked("path", &matrix(n, &path));
+        let size = order_size(&matrix(n, &path), &order).unwrap();
+        assert!(size.entries <= 3.0 * n as f64, "a path of {n} fills to {}", size.entries);
+        let star: Vec<_> = (1..n).map(|k| (0, k)).collect();
+        let order = checked("star", &matrix(n, &star));
+        let size = order_size(&matrix(n, &star), &order).unwrap();
+        assert_eq!(size.entries, (2 * n).saturating_sub(1) as f64, "a star of {n}");
+    }
+    for n in [2, 150, 300] {
+        let clique: Vec<_> = (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).collect();
+        checked("clique", &matrix(n, &clique));
+        let two: Vec<_> = clique.iter().flat_map(|&(i, j)| [(i, j), (i + n, j + n)]).collect();
+        checked("two cliques", &matrix(2 * n, &two));
+        let bipartite: Vec<_> = (0..n).flat_map(|i| (0..n).map(move |j| (i, n + j))).collect();
+        checked("complete bipartite", &matrix(2 * n, &bipartite));
+    }
+}
+
+#[test]
+fn components_of_many_sizes() {
+    let mut edges = Vec::new();
+    let mut n = 0;
+    for size in [1, 1, 2, 300, 1, 150, 199, 3, 2000, 201] {
+        edges.extend((n + 1..n + size).map(|k| (k, n + (k - n) / 2)));
+        n += size;
+    }
+    let a = matrix(n, &edges);
+    let size = order_size(&a, &checked("forest", &a)).unwrap();
+    // Trees have orders without fill.
+    assert!(size.entries < 2.6 * n as f64, "{}", size.entries);
+}
+
+#[test]
+fn hubs_come_last() {
+    let n = 4000;
+    let mut edges: Vec<_> = (1..n).map(|k| (k - 1, k)).collect();
+    edges.extend((0..n).flat_map(|k| [(k, 77), (5, k)]));
+    let order = checked("two hubs", &matrix(n, &edges));
+    let mut last = order.new_to_old()[n - 2..].to_vec();
+    last.sort_unstable();
+    assert_eq!(last, [5, 77]);
+}
+
+#[test]
+fn random_ragged_patterns_give_permutations() {
+    for seed in 0..30 {
+        let mut random = Random::new(seed);
+        let n = 1 + random.below(3000) as usize;
+        let entries = random.below(4 * n as u64) as usize;
+        let reach = 1 + random.below(n as u64);
+        let edges: Vec<_> = (0..entries)
+            .map(|_| {
+                let i = random.below(n as u64) as usize;
+                (i, ((i as u64 + random.below(reach)) % n as u64) as usize)
+            })
+            .collect();
+        checked(&format!("seed {seed}"), &matrix(n, &edges));
+    }
+}
+
+#[test]
+fn the_same_for_any_number_of_threads() {
+    let a = generate::poisson3d(24, 25, 26).unwrap();
+    let orders = [1, 2, 7].map(|threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| nested_dissection(&a)).unwrap().into_parts().0
+    });
+    assert_eq!(orders[0], orders[1]);
+    assert_eq!(orders[0], orders[2]);
+}

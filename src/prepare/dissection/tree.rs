@@ -1,0 +1,115 @@
+//! The recursion: separator last, both sides before it, each in the same way.
+
+use super::bisect::bisect;
+use super::graph::Graph;
+use super::leaf::order_leaves;
+use super::separator::BETWEEN;
+use crate::mixing::mixed;
+use crate::parallel::{join, prelude::*};
+use crate::random::Random;
+use std::ops::Range;
+
+/// Graphs of up to so many vertices are not cut.
+const LEAF: usize = 500;
+/// Graphs of so many vertices are worth a second thread.
+const WORTH_A_THREAD: usize = 2000;
+/// Sides of less than a twentieth of all vertices are worth nothing.
+const LEAST_SIDE: usize = 20;
+
+/// The vertices of a graph in the order of elimination.
+pub(super) fn order(graph: &Graph) -> Vec<u32> {
+    let components = components(graph);
+    let mut order: Vec<u32> = components.iter().flat_map(|component| component.iter().copied()).collect();
+    let mut parts = Vec::new();
+    let (mut rest, mut offset) = (&mut order[..], 0);
+    for component in &components {
+        let (part, behind) = rest.split_at_mut(component.len());
+        parts.push((component, offset, part));
+        (rest, offset) = (behind, offset + component.len());
+    }
+    let leaves = parts.into_par_iter().map(|(names, offset, part)| {
+        if names.len() == graph.len() {
+            dissect(graph, names, 1, offset, part)
+        } else if names.len() <= LEAF {
+            std::iter::once(offset..offset + names.len()).collect()
+        } else {
+            dissect(&graph.part(names), names, 1, offset, part)
+        }
+    });
+    let leaves: Vec<Vec<Range<usize>>> = leaves.collect();
+    let leaves: Vec<_> = leaves.into_iter().flatten().collect();
+    order_leaves(graph, &leaves, &mut order);
+    order
+}
+
+/// The vertices of each connected component, ascending; small ones are put together.
+fn components(graph: &Graph) -> Vec<Vec<u32>> {
+    let mut found = vec![false; graph.len()];
+    let mut components: Vec<Vec<u32>> = Vec::new();
+    let mut small = Vec::new();
+    for first in 0..graph.len() {
+        if found[first] {
+            continue;
+        }
+        found[first] = true;
+        let mut component = vec![first as u32];
+        let mut at = 0;
+        while let Some(&vertex) = component.get(at) {
+            at += 1;
+            for &other in graph.row(vertex) {
+                if !std::mem::replace(&mut found[other as usize], true) {
+                    component.push(other);
+                }
+            }
+        }
+        component.sort_unstable();
+        if component.len() > LEAF {
+            components.push(component);
+            continue;
+        }
+        if small.len() + component.len() > LEAF {
+            components.push(std::mem::take(&mut small));
+        }
+        small.extend(component);
+    }
+    components.extend(Some(small).filter(|small| !small.is_empty()));
+    components
+}
+
+/// Writes a graph's vertices in the order of elimination, by their `names`, but for those of the leaves, whose places
+/// are returned. `place` is the number of this graph in the tree of all, and `offset` where `order` stands in the order
+/// of all vertices.
+pub(super) fn dissect(
+    graph: &Graph,
+    names: &[u32],
+    place: u64,
+    offset: usize,
+    order: &mut [u32],
+) -> Vec<Range<usize>> {
+    let n = graph.len();
+    let mut leaf = |names: &[u32]| {
+        order.copy_from_slice(names);
+        std::iter::once(offset..offset + n).collect()
+    };
+    if n <= LEAF {
+        return leaf(names);
+    }
+    let sides = bisect(graph, &mut Random::new(mixed(place)));
+    let mut counts = [0; 3];
+    sides.iter().for_each(|&side| counts[side as usize] += 1);
+    if counts[0].min(counts[1]) < n / LEAST_SIDE || counts[BETWEEN as usize] > n / 2 {
+        return leaf(names);
+    }
+    let (before, between) = order.split_at_mut(counts[0] + counts[1]);
+    let last = names.iter().zip(&sides).filter(|(_, side)| **side == BETWEEN).map(|(&name, _)| name);
+    between.iter_mut().zip(last).for_each(|(place, name)| *place = name);
+    let [left, right] = graph.cut(&sides, names);
+    drop(sides);
+    let (first, second) = before.split_at_mut(counts[0]);
+    let mut go_left = move || dissect(&left.0, &left.1, 2 * place, offset, first);
+    let mut go_right = move || dissect(&right.0, &right.1, 2 * place + 1, offset + counts[0], second);
+    let (mut leaves, others) =
+        if n > WORTH_A_THREAD { join(go_left, go_right) } else { (go_left(), go_right()) };
+    leaves.extend(others);
+    leaves
+}
