@@ -3,6 +3,7 @@
 use super::factor::{Structures, columns_of_transpose};
 use super::foreign::symmetric_flops;
 use super::options::{DirectOptions, Kind};
+use super::regular::Regular;
 use super::report::Reason;
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
@@ -13,6 +14,9 @@ const SUPERNODAL_FROM: f64 = 2e8;
 /// Entries of a row that is dense, in units of the root of n, and at least.
 const DENSE_ROW: f64 = 10.0;
 const LEAST_DENSE_ROW: usize = 200;
+
+/// Rows of a matrix up to which a dense factorisation is soon made.
+const SMALL_DENSE: usize = 500;
 
 /// Order and structure of a factorisation, and its cost.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,8 +69,7 @@ pub(super) fn chain<T: Scalar>(
         if (0..a.rows()).all(|i| a.get(i, i).is_some_and(|d| d.re() > T::Real::default())) {
             chain.push(Kind::Cholesky);
         }
-        chain.push(Kind::Ldlt);
-        chain.extend([Kind::Lu, Kind::SupernodalLu]);
+        chain.extend([Kind::Ldlt, Kind::ShiftedLdlt, Kind::Lu, Kind::SupernodalLu]);
     } else {
         let heavy = structures.lu(a, options).is_ok_and(|plan| plan.flops > SUPERNODAL_FROM);
         chain.extend(match (has_dense_rows(a), heavy) {
@@ -76,7 +79,10 @@ pub(super) fn chain<T: Scalar>(
         });
     }
     // The second LU takes larger pivots for zeros than the first.
-    chain.extend([Kind::Lu, Kind::DenseQr]);
+    chain.push(Kind::Lu);
+    // Small enough, a dense factorisation gives the solution of least norm at once.
+    let small = a.rows() <= SMALL_DENSE;
+    chain.extend(if small { [Kind::DenseQr, Kind::Regularised] } else { [Kind::Regularised, Kind::DenseQr] });
     chain
 }
 
@@ -98,13 +104,17 @@ pub(super) fn forecast<T: Scalar>(
     let analysis =
         |entries: f64, flops, exact| Analysis { kind, entries, bytes: entries * size, flops, exact };
     match kind {
-        Kind::Auto | Kind::Cholesky | Kind::Ldlt => {
+        Kind::Auto | Kind::Cholesky | Kind::Ldlt | Kind::ShiftedLdlt => {
             let structure = structures.symmetric(columns_of_transpose(a)?)?;
             Ok(analysis(structure.len_val() as f64, symmetric_flops(&structure), true))
         }
         Kind::Lu | Kind::SupernodalLu => {
             let plan = structures.lu(a, options)?;
             Ok(analysis(2.0 * plan.entries + a.rows() as f64, plan.flops, false))
+        }
+        Kind::Regularised => {
+            let size = Regular::size(a)?;
+            Ok(analysis(size.0, size.1, true))
         }
         Kind::DenseQr => {
             let (m, n) = (a.rows() as f64, a.columns() as f64);

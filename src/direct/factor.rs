@@ -5,6 +5,7 @@ use super::analysis::COLUMN_BY_COLUMN;
 use super::foreign::{self, Columns, DenseQr, Supernodal};
 use super::lu::{Limits, Lu, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
+use super::regular::Regular;
 use super::report::Reason;
 use crate::backend::{Host, OffsetsRef};
 use crate::graph::Permutation;
@@ -70,6 +71,7 @@ enum Numbers<T: Scalar> {
     Symmetric { structure: Arc<SymbolicCholesky<u32>>, values: Vec<T>, ldl: bool, scale: Option<Vec<f64>> },
     Lu { plan: Arc<LuPlan>, lu: Lu<T> },
     Supernodal { plan: Arc<LuPlan>, lu: Supernodal<T> },
+    Regular(Regular<T>),
     Dense(DenseQr<T>),
 }
 
@@ -99,11 +101,11 @@ fn largest<T: Scalar>(values: &[T]) -> f64 {
     values.iter().map(|value| value.abs().to_f64()).fold(0.0, f64::max)
 }
 
-fn times<T: Scalar>(value: T, factor: f64) -> T {
+pub(super) fn times<T: Scalar>(value: T, factor: f64) -> T {
     value * T::from_f64(factor)
 }
 
-fn as_reason(error: crate::Error) -> Reason {
+pub(super) fn as_reason(error: crate::Error) -> Reason {
     Reason::Refused(error.to_string())
 }
 
@@ -170,6 +172,8 @@ impl<T: Scalar> Factor<T> {
                 Self::lu(a, pivots, options, structures, going)
             }
             Kind::SupernodalLu => Self::supernodal(a, options, structures),
+            Kind::ShiftedLdlt => Ok(Self::regular(kind, Regular::shifted(a, options)?)),
+            Kind::Regularised => Ok(Self::regular(kind, Regular::around(a, options)?)),
             Kind::DenseQr => Self::dense(a, options),
         })?;
         if factor.is_finite() { Ok(factor) } else { Err(Reason::NotFinite) }
@@ -243,6 +247,10 @@ impl<T: Scalar> Factor<T> {
         Ok(Self { kind: Kind::SupernodalLu, bytes, numbers: Numbers::Supernodal { plan, lu } })
     }
 
+    fn regular(kind: Kind, regular: Regular<T>) -> Self {
+        Self { kind, bytes: regular.bytes(), numbers: Numbers::Regular(regular) }
+    }
+
     fn dense(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
         let (m, n) = (a.rows(), a.columns());
         let least = m.min(n) as f64;
@@ -282,6 +290,7 @@ impl<T: Scalar> Factor<T> {
                 });
                 solved.is_ok() && ones.iter().all(|value| value.is_finite())
             }
+            Numbers::Regular(regular) => regular.is_finite(),
             Numbers::Dense(_) => true,
         }
     }
@@ -304,7 +313,7 @@ impl<T: Scalar> Factor<T> {
         matches!(&self.numbers, Numbers::Dense(qr) if qr.is_minimum_norm())
     }
 
-    /// x becomes A^-1 x, of A^T where `transposed` (dense QR has none and leaves x as it is).
+    /// x becomes A^-1 x, of A^T where `transposed` (dense QR and what is regularised have none and leave x as it is).
     pub(super) fn apply(&self, transposed: bool, x: &mut Vec<T>) {
         match &self.numbers {
             Numbers::Symmetric { structure, values, ldl, scale } => {
@@ -324,14 +333,20 @@ impl<T: Scalar> Factor<T> {
             Numbers::Supernodal { plan, lu } => {
                 plan.around(transposed, x, |x| T::lu_solve(lu, transposed, x));
             }
+            Numbers::Regular(regular) if !transposed => regular.apply(x),
             Numbers::Dense(qr) if !transposed => *x = T::qr_solve(qr, x),
-            Numbers::Dense(_) => {}
+            Numbers::Regular(_) | Numbers::Dense(_) => {}
         }
+    }
+
+    /// Whether solves give least-squares solutions, or lead to them, where b is not in the range of A.
+    pub(super) fn is_least_squares(&self) -> bool {
+        matches!(self.kind, Kind::Regularised | Kind::DenseQr)
     }
 
     /// Whether A^-T can be applied.
     pub(super) fn has_transpose(&self) -> bool {
-        !matches!(self.numbers, Numbers::Dense(_))
+        !matches!(self.numbers, Numbers::Regular(_) | Numbers::Dense(_))
     }
 }
 
@@ -361,7 +376,7 @@ impl LuPlan {
 }
 
 /// Whether so many bytes and multiplications are allowed.
-fn within(bytes: u64, flops: f64, options: &DirectOptions) -> Result<(), Reason> {
+pub(super) fn within(bytes: u64, flops: f64, options: &DirectOptions) -> Result<(), Reason> {
     if bytes > options.memory_limit {
         return Err(Reason::TooLarge { bytes, limit: options.memory_limit });
     }

@@ -3,8 +3,8 @@
 //! ```text
 //! A -> Hermitian?  Cholesky, LDL^H --------------------------> refinement -> flexible GMRES -> checked x, or the
 //!   -> else        matching, scaling, order, LU               with residuals   around the       next factorisation,
-//!   -> at last     dense QR with column pivoting              in twice the     factor           or the reasons
-//!                                                             precision
+//!   -> at last     L D L^H of a regular matrix near A,        in twice the     factor           or the reasons
+//!                  dense QR with column pivoting              precision
 //! ```
 //!
 //! Dense blocks are the work of the crate faer; what it says of success is not relied on. Each factor is tested for
@@ -16,6 +16,7 @@
 //! | `analysis` | forecasts, and which kinds are tried |
 //! | `factor` | one factor of any kind |
 //! | `lu` | sparse LU, column by column |
+//! | `regular` | factors of a regular matrix near one that is singular |
 //! | `foreign` | faer's factorisations, once for each type of entries |
 //! | `refine`, `fgmres` | from a factor to a solution |
 //! | `condition` | an estimate of the condition number |
@@ -28,6 +29,7 @@ mod foreign;
 mod lu;
 mod options;
 mod refine;
+mod regular;
 mod report;
 mod solver;
 #[cfg(test)]

@@ -19,6 +19,11 @@ pub enum Kind {
     Lu,
     /// The same in dense blocks (supernodes); for factors with many.
     SupernodalLu,
+    /// L D L^H of A + s I with a small s, around which an iteration solves: A is Hermitian, and singular or almost.
+    ShiftedLdlt,
+    /// L D L^H of the quasi-definite matrix of min ||b - A x||^2 + s^2 ||x||^2 with a small s, around which an iteration
+    /// solves: A is singular or almost. Where b is not in the range of A, x is a least-squares solution.
+    Regularised,
     /// A dense A P = Q R with column pivoting, for least squares and what is singular.
     DenseQr,
 }
@@ -31,6 +36,8 @@ impl fmt::Display for Kind {
             Kind::Ldlt => "ldlt",
             Kind::Lu => "lu",
             Kind::SupernodalLu => "supernodal-lu",
+            Kind::ShiftedLdlt => "shifted-ldlt",
+            Kind::Regularised => "regularised",
             Kind::DenseQr => "dense-qr",
         })
     }

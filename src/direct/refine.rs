@@ -5,6 +5,7 @@
 
 use super::factor::{Factor, columns_of_transpose};
 use super::fgmres::fgmres;
+use super::options::Kind;
 use crate::backend::{Host, OffsetsRef};
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
@@ -16,6 +17,10 @@ const STEPS: usize = 30;
 /// Iterations of flexible GMRES from one accurate residual to the next, and such rounds.
 const ITERATIONS: usize = 60;
 const ROUNDS: usize = 6;
+/// ||A^H r|| of a least-squares solution, beside ||A|| ||r|| and in units of the tolerance.
+pub(super) const LEAST: f64 = 0.01;
+/// By how much r may seem to grow in rounding while A^H r falls.
+const LEVEL: f64 = 1.0 + 1e-6;
 
 /// The 2-norm, without overflow.
 pub(crate) fn norm<T: Scalar>(x: &[T]) -> f64 {
@@ -87,8 +92,24 @@ pub(super) struct Refined<T> {
     /// ||b - A x|| of x alone, and of both parts.
     pub(super) residual: f64,
     pub(super) two_part: f64,
+    /// ||A^H r|| beside ||A|| ||r||, where r no longer fell and the factor leads to least-squares solutions.
+    pub(super) normal: Option<f64>,
     pub(super) steps: usize,
     pub(super) iterations: usize,
+}
+
+/// ||A^H r|| / (||A|| ||r||), the norm of A estimated from below by that of its largest column.
+fn normal_residual<T: Scalar>(a: &Csr<T>, r: &[T]) -> f64 {
+    let (mut product, mut columns) = (vec![T::default(); a.columns()], vec![0.0; a.columns()]);
+    for (row, &r) in r.iter().enumerate() {
+        let (indices, values) = a.row(row);
+        for (&column, &value) in indices.iter().zip(values) {
+            product[column as usize] += value.conj() * r;
+            columns[column as usize] += value.abs().to_f64().powi(2);
+        }
+    }
+    let size = columns.into_iter().fold(0.0, f64::max).sqrt() * norm(r);
+    if size > 0.0 { norm(&product) / size } else { 0.0 }
 }
 
 /// (x, second) += d, exactly up to the rounding of `second`.
@@ -112,9 +133,12 @@ pub(super) fn refine<T: Scalar>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goal: f
         second: zeros.clone(),
         residual: start,
         two_part: start,
+        normal: None,
         steps: 0,
         iterations: 0,
     };
+    let least = matches!(factor.kind, Kind::ShiftedLdlt | Kind::Regularised | Kind::DenseQr);
+    let least_goal = LEAST * goal / start;
     if !start.is_finite() {
         return best;
     }
@@ -145,8 +169,15 @@ pub(super) fn refine<T: Scalar>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goal: f
         add(&mut x, &mut second, &d);
         residual(a, b, &x, Some(&second), &mut plain);
         let two_part = norm(&plain);
-        let gained = two_part < before;
+        let stands = two_part.is_nan() || two_part > before / 2.0;
+        // Where b is not in the range of A, A^H r falls on when r cannot.
+        let normal = (least && stands).then(|| normal_residual(a, &plain));
+        let nearer = normal.is_some_and(|normal| {
+            normal < best.normal.unwrap_or(f64::INFINITY) / 2.0 && two_part <= before * LEVEL
+        });
+        let gained = two_part < before || nearer;
         if gained {
+            best.normal = normal;
             std::mem::swap(&mut r, &mut plain);
             let alone = if best.two_part == start && second.iter().all(|&s| s == T::default()) {
                 two_part
@@ -160,7 +191,10 @@ pub(super) fn refine<T: Scalar>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goal: f
                 break;
             }
         }
-        if two_part.is_nan() || two_part > before / 2.0 {
+        if best.normal.is_some_and(|normal| normal <= least_goal) {
+            break;
+        }
+        if stands && !nearer {
             if stalled {
                 break;
             }

@@ -27,6 +27,8 @@ pub enum Reason {
     Stopped,
     /// The method does not apply, or stopped, in its own words.
     Refused(String),
+    /// No x solves the system, and none makes b - A x smaller than this one.
+    Inconsistent,
     /// Neither refinement nor iterations around the factor reach the tolerance.
     Stagnated,
 }
@@ -46,6 +48,7 @@ impl fmt::Display for Reason {
             }
             Reason::Stopped => f.write_str("stopped by the caller"),
             Reason::Refused(why) => f.write_str(why),
+            Reason::Inconsistent => f.write_str("b is not in its range, and x a least-squares solution"),
             Reason::Stagnated => f.write_str("the residual no longer falls"),
         }
     }
@@ -83,6 +86,9 @@ pub struct DirectReport {
     pub rank: Option<usize>,
     /// Pivots that were made up in place of zeros. LDL^H does not count its own.
     pub perturbed: usize,
+    /// ||A^H (b - A x)|| / (||A|| ||b - A x||), where x is a least-squares solution by that measure and b not in the
+    /// range of A.
+    pub normal_residual: Option<f64>,
     /// Whether x is the solution of least norm, where there are several.
     pub minimum_norm: bool,
     /// Seconds of analysis and factorisation, of all kinds that were tried so far.

@@ -4,13 +4,16 @@ use super::analysis::{self, Analysis};
 use super::condition::inverse_norm;
 use super::factor::{Factor, Structures, caught};
 use super::options::{DirectOptions, Kind};
-use super::refine::{Refined, largest, norm, norms, refine};
+use super::refine::{LEAST, Refined, largest, norm, norms, refine};
 use super::report::{DirectReport, Reason};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Real, Scalar};
 use num_traits::Float;
 use std::time::Instant;
+
+/// A residual of so many times the tolerance is not what a least-squares solution leaves.
+const ALMOST: f64 = 1e3;
 
 /// A matrix with a factor. It owns a copy of A, for residuals.
 ///
@@ -36,6 +39,8 @@ pub struct Direct<T: Scalar> {
     seconds: f64,
     /// Norms of A by columns and rows.
     norms: (f64, f64),
+    /// Whether b was found not to be in the range of A: only what leads to least-squares solutions is tried then.
+    inconsistent: bool,
     /// ||A^-1||, once it was asked for.
     inverse: Option<Option<f64>>,
     second: Vec<T>,
@@ -98,6 +103,7 @@ impl<T: Scalar> Direct<T> {
             reasons: Vec::new(),
             seconds: 0.0,
             norms: norms(a),
+            inconsistent: false,
             inverse: None,
             second: Vec::new(),
         };
@@ -164,6 +170,9 @@ impl<T: Scalar> Direct<T> {
                 break;
             }
             self.at += 1;
+            if self.inconsistent && !matches!(kind, Kind::Regularised | Kind::DenseQr) {
+                continue;
+            }
             if (kind == Kind::SupernodalLu || (kind == Kind::Lu && again)) && self.is_structurally_singular()
             {
                 // Where rows have no column, no other choice of pivots gives them one.
@@ -234,6 +243,7 @@ impl<T: Scalar> Direct<T> {
         Error::check_dimension("length of x", self.a.columns(), x.len())?;
         let start = Instant::now();
         let (spent, size) = (self.seconds, norm(b));
+        self.inconsistent = false;
         if self.reasons.iter().any(|(_, reason)| *reason == Reason::Stopped) {
             // What was left undone is asked for again.
             self.reasons.clear();
@@ -248,6 +258,7 @@ impl<T: Scalar> Direct<T> {
             second: vec![T::default(); x.len()],
             residual: size,
             two_part: size,
+            normal: None,
             steps: 0,
             iterations: 0,
         };
@@ -262,13 +273,22 @@ impl<T: Scalar> Direct<T> {
             match refined {
                 Ok(refined) => {
                     let solved = refined.residual <= goal;
-                    if refined.residual < best.residual {
+                    let least = self.is_least_squares(&refined, size, tolerance);
+                    self.inconsistent |= least;
+                    // Among least-squares solutions rounding alone tells, and the first kind that finds out that there
+                    // is nothing else has no short one.
+                    let of_factor = least && best.normal.is_some() && factor.is_least_squares();
+                    if refined.residual < best.residual || of_factor {
                         (best, kind) = (refined, name);
                     }
                     if !solved {
                         let singular =
                             factor.made_up() > 0 || factor.rank().is_some_and(|rank| rank < self.a.columns());
-                        let reason = if singular { self.singular() } else { Reason::Stagnated };
+                        let reason = match singular {
+                            _ if least => Reason::Inconsistent,
+                            true => self.singular(),
+                            false => Reason::Stagnated,
+                        };
                         self.reasons.push((name, reason));
                     }
                 }
@@ -283,6 +303,13 @@ impl<T: Scalar> Direct<T> {
         }
         let solve_seconds = start.elapsed().as_secs_f64() - (self.seconds - spent);
         Ok(self.report(best, kind, b, x, goal, solve_seconds))
+    }
+
+    /// Whether x leaves a residual that no other makes smaller. One that is almost small enough may be due to rounding,
+    /// and something else reach the tolerance.
+    fn is_least_squares(&self, refined: &Refined<T>, size: f64, tolerance: f64) -> bool {
+        refined.normal.is_some_and(|normal| normal <= LEAST * tolerance)
+            && refined.residual > ALMOST * tolerance * size
     }
 
     fn is_structurally_singular(&self) -> bool {
@@ -321,6 +348,8 @@ impl<T: Scalar> Direct<T> {
         let condition = self.inverse.flatten().map(|inverse| inverse * self.norms.0);
         let unit = <T::Real as Float>::epsilon().to_f64();
         let digits = condition.map(|c| (-(c * backward_error.max(unit)).log10()).max(0.0));
+        let tolerance = if size > 0.0 { goal / size } else { 0.0 };
+        let normal_residual = best.normal.filter(|_| self.is_least_squares(&best, size, tolerance));
         let factor = self.factor.as_ref();
         self.second = best.second;
         DirectReport {
@@ -336,6 +365,7 @@ impl<T: Scalar> Direct<T> {
             digits,
             rank: factor.and_then(Factor::rank),
             perturbed: factor.map_or(0, Factor::made_up),
+            normal_residual,
             minimum_norm: factor.is_some_and(Factor::is_minimum_norm),
             factor_seconds: self.seconds,
             solve_seconds,

@@ -161,6 +161,9 @@ fn failure(told: &DirectReport) -> Outcome {
     if told.reasons.iter().any(|(_, reason)| *reason == Reason::Stopped) {
         return Outcome::Interrupted;
     }
+    if told.normal_residual.is_some() {
+        return Outcome::LeastSquares;
+    }
     let singular =
         |reason: &Reason| matches!(reason, Reason::StructurallySingular { .. } | Reason::NumericallySingular);
     match told.reasons.iter().any(|(_, reason)| singular(reason)) {

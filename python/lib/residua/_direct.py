@@ -24,7 +24,7 @@ SINGLE = {"float32": "float64", "complex64": "complex128"}
 
 def _is_good(report: Any, size: int) -> bool:
     """Whether x is what a backward stable factorisation gives."""
-    if report.outcome == "singular":
+    if report.outcome in ("singular", "least_squares"):
         return False
     return report.converged or (report.backward_error is not None and report.backward_error <= ENOUGH[size])
 
@@ -79,7 +79,7 @@ class _Factorised:
             x = x.astype(dtype)
             if all(_is_good(report, self.size) for report in reports):
                 return x
-        if any(report.outcome == "singular" for report in reports):
+        if any(report.outcome in ("singular", "least_squares") for report in reports):
             raise _Singular("Factor is exactly singular")
         raise NotConverged(x, reports)
 

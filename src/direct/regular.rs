@@ -1,0 +1,185 @@
+//! Factors of a regular matrix near one that is singular, or almost. They are no inverse, but with refinement and
+//! flexible GMRES around them they solve what A can solve.
+//!
+//! Hermitian A: L D L^H of A + s I. A null vector of A has the eigenvalue s instead of a pivot that is rounding alone,
+//! and an eigenvalue l far above s is changed by s / l, by which each step of refinement then contracts.
+//!
+//! Any other A: the x that minimises ||b - A x||^2 + s^2 ||x||^2, from
+//!
+//! ```text
+//! | s I    A  | |y|   |b|
+//! | A^H  -s I | |x| = |0|
+//! ```
+//!
+//! which is quasi-definite: it has an L D L^H in every order (Vanderbei, "Symmetric quasidefinite matrices", SIAM J.
+//! Optim. 5, 1995), and without pivoting that is stable as long as s is well above the root of the rounding unit (Gill,
+//! Saunders and Shinnerl, SIAM J. Matrix Anal. Appl. 17, 1996). Refinement with it is Riley's iteration (Math. Tables
+//! Aids Comput. 9, 1955): it comes to a least-squares solution, whether b is in the range of A or not. A times this
+//! approximate inverse is Hermitian and has no negative eigenvalue, so that GMRES around it does not break down.
+
+use super::factor::{as_reason, columns_of_transpose, times, within};
+use super::foreign;
+use super::options::DirectOptions;
+use super::report::Reason;
+use crate::matrix::Csr;
+use crate::prepare::{Scaling, equilibrate, equilibrate_symmetric};
+use crate::scalar::{Real, Scalar};
+use faer::sparse::linalg::cholesky::SymbolicCholesky;
+use num_traits::Float;
+
+/// s beside the largest entry, which scaling has brought near 1: the cube root of the rounding unit, so that what
+/// elimination loses, eps / s^2, is about as small as s itself.
+fn shift<T: Scalar>() -> f64 {
+    <T::Real as Float>::epsilon().to_f64().cbrt()
+}
+
+/// L D L^H of a regular matrix near A, or around it.
+pub(super) struct Regular<T: Scalar> {
+    structure: SymbolicCholesky<u32>,
+    values: Vec<T>,
+    scaling: Scaling,
+    /// Rows of A that stand before its columns; none where A itself was shifted.
+    rows: usize,
+}
+
+/// Sorted columns and their values, row by row.
+struct Rows<T> {
+    starts: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Scalar> Rows<T> {
+    fn with_capacity(rows: usize, entries: usize) -> Self {
+        let mut starts = Vec::with_capacity(rows + 1);
+        starts.push(0);
+        Self { starts, indices: Vec::with_capacity(entries), values: Vec::with_capacity(entries) }
+    }
+
+    fn push(&mut self, column: usize, value: T) {
+        self.indices.push(column as u32);
+        self.values.push(value);
+    }
+
+    fn end(&mut self) {
+        self.starts.push(self.indices.len());
+    }
+
+    fn into_csr(self, n: usize) -> Result<Csr<T>, Reason> {
+        Csr::from_parts(n, n, self.starts, self.indices, self.values).map_err(as_reason)
+    }
+}
+
+impl<T: Scalar> Regular<T> {
+    /// Of A + s I, A being Hermitian.
+    pub(super) fn shifted(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
+        let scaling = equilibrate_symmetric(a).map_err(as_reason)?;
+        let a = scaling.apply(a).map_err(as_reason)?;
+        let (n, s) = (a.rows(), T::from_f64(shift::<T>()));
+        let mut rows = Rows::with_capacity(n, a.nonzeros() + n);
+        for i in 0..n {
+            let (indices, values) = a.row(i);
+            let before = indices.partition_point(|&column| (column as usize) < i);
+            let has_diagonal = indices.get(before).is_some_and(|&column| column as usize == i);
+            let behind = before + usize::from(has_diagonal);
+            let of = |k: usize| (indices[k] as usize, values[k]);
+            (0..before).map(of).for_each(|(column, value)| rows.push(column, value));
+            rows.push(i, if has_diagonal { values[before] + s } else { s });
+            (behind..indices.len()).map(of).for_each(|(column, value)| rows.push(column, value));
+            rows.end();
+        }
+        Self::factorised(&rows.into_csr(n)?, scaling, 0, options)
+    }
+
+    /// Of the quasi-definite matrix around A.
+    pub(super) fn around(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
+        let scaling = equilibrate(a).map_err(as_reason)?;
+        let a = scaling.apply(a).map_err(as_reason)?;
+        Self::factorised(&Self::quasi_definite(&a)?, scaling, a.rows(), options)
+    }
+
+    /// Entries and multiplications of [`Regular::around`].
+    pub(super) fn size(a: &Csr<T>) -> Result<(f64, f64), Reason> {
+        let k = Self::quasi_definite(a)?;
+        let structure = foreign::symmetric_structure(columns_of_transpose(&k)?)?;
+        Ok((structure.len_val() as f64, foreign::symmetric_flops(&structure)))
+    }
+
+    /// The matrix with s in the corners and A beside them.
+    fn quasi_definite(a: &Csr<T>) -> Result<Csr<T>, Reason> {
+        let (m, n, s) = (a.rows(), a.columns(), T::from_f64(shift::<T>()));
+        let mut rows = Rows::with_capacity(m + n, 2 * a.nonzeros() + m + n);
+        let mut counts = vec![0_usize; n + 1];
+        for i in 0..m {
+            rows.push(i, s);
+            let (indices, values) = a.row(i);
+            for (&column, &value) in indices.iter().zip(values) {
+                rows.push(m + column as usize, value);
+                counts[column as usize + 1] += 1;
+            }
+            rows.end();
+        }
+        for column in 0..n {
+            counts[column + 1] += counts[column];
+        }
+        let (mut next, mut places) = (counts.clone(), vec![(0, T::default()); a.nonzeros()]);
+        for i in 0..m {
+            let (indices, values) = a.row(i);
+            for (&column, &value) in indices.iter().zip(values) {
+                let place = &mut next[column as usize];
+                places[*place] = (i, value.conj());
+                *place += 1;
+            }
+        }
+        for column in 0..n {
+            places[counts[column]..counts[column + 1]].iter().for_each(|&(row, value)| rows.push(row, value));
+            rows.push(m + column, T::default() - s);
+            rows.end();
+        }
+        rows.into_csr(m + n)
+    }
+
+    fn factorised(
+        k: &Csr<T>,
+        scaling: Scaling,
+        rows: usize,
+        options: &DirectOptions,
+    ) -> Result<Self, Reason> {
+        let columns = columns_of_transpose(k)?;
+        let structure = foreign::symmetric_structure(columns)?;
+        let bytes = (structure.len_val() * size_of::<T>()) as u64;
+        within(bytes, foreign::symmetric_flops(&structure), options)?;
+        let mut values = Vec::new();
+        // A pivot that vanishes all the same is replaced by s.
+        let unit = <T::Real as Float>::epsilon().to_f64();
+        T::symmetric_factor(
+            &structure,
+            (columns, k.parts().values),
+            Some((unit, shift::<T>())),
+            &mut values,
+        )?;
+        Ok(Self { structure, values, scaling, rows })
+    }
+
+    /// x becomes what the factor takes for A^-1 x.
+    pub(super) fn apply(&self, x: &mut Vec<T>) {
+        let scaled = |x: &mut [T], factors: &[f64]| {
+            x.iter_mut().zip(factors).for_each(|(x, &factor)| *x = times(*x, factor));
+        };
+        scaled(x, self.scaling.rows());
+        if self.rows > 0 {
+            x.resize(self.rows + self.scaling.columns().len(), T::default());
+        }
+        T::symmetric_solve(&self.structure, &self.values, true, false, x);
+        x.drain(..self.rows);
+        scaled(x, self.scaling.columns());
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        (self.values.capacity() * size_of::<T>()) as u64
+    }
+
+    pub(super) fn is_finite(&self) -> bool {
+        self.values.iter().all(|value| value.is_finite())
+    }
+}
