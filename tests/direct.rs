@@ -2,12 +2,18 @@
 
 #[path = "common/collection.rs"]
 mod collection;
+#[cfg(feature = "cuda")]
+#[path = "common/device.rs"]
+mod device;
+#[cfg(feature = "cuda")]
+#[path = "direct/on_device.rs"]
+mod on_device;
 #[path = "common/random.rs"]
 mod random;
 
 use num_complex::Complex;
 use random::Random;
-use residua::direct::{Direct, DirectOptions, DirectReport, Kind, Reason};
+use residua::direct::{DeviceOptions, Direct, DirectOptions, DirectReport, Kind, OnDevice, Reason};
 use residua::market::read_csr;
 use residua::{Csr, Host, Real, Scalar};
 use std::time::Instant;
@@ -311,4 +317,11 @@ fn circuits_keep_to_the_fill_that_was_forecast() {
         report.factor_bytes,
         forecast.bytes
     );
+}
+
+#[test]
+fn the_host_has_no_library_and_says_so() {
+    let a = matrix::<f64>(&mut Random(5), 10, Class::Definite);
+    let error = OnDevice::planned(&Host, &a, DeviceOptions::default()).err().unwrap().to_string();
+    assert!(error.contains("no library factorises"), "{error}");
 }

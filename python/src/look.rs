@@ -88,6 +88,13 @@ pub(crate) fn devices(py: Python<'_>) -> PyResult<(usize, Vec<Bound<'_, PyDict>>
         }
         Err(reason) => software.set_item("compiler_missing", reason)?,
     }
+    match status.direct_solver {
+        Ok((release, place)) => {
+            software.set_item("cudss", release)?;
+            software.set_item("cudss_path", place)?;
+        }
+        Err(reason) => software.set_item("cudss_missing", reason)?,
+    }
     let devices = found.unwrap_or_default().into_iter().map(|device| {
         let told = PyDict::new(py);
         told.set_item("name", format!("cuda:{}", device.ordinal))?;

@@ -108,6 +108,17 @@ def test_the_interpreters_own_compiler_is_found(tmp_path):
     assert done.stdout.strip() == "/set"
 
 
+def test_the_interpreters_own_factorisations_are_found(tmp_path):
+    folder = tmp_path / "nvidia" / "cu13" / "lib"
+    folder.mkdir(parents=True)
+    (folder / "libcudss.so.1").write_bytes(b"")
+    environment = {name: value for name, value in os.environ.items() if name != "RESIDUA_CUDSS"}
+    path = f"import os, sys; sys.path.insert(0, {str(tmp_path)!r})"
+    code = f"{path}; from residua import _device; _device.find_compiler(); print(os.environ['RESIDUA_CUDSS'])"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(folder)
+
+
 torch = None
 try:
     import torch

@@ -13,6 +13,7 @@
 //! | `layout` | the storage of each matrix format as borrowed parts: the contract between `matrix` and the kernels |
 //! | `primitives`, `runs`, `vector`, `product`, `convert`, `rows`, `krylov`, `precondition`, `graph` | the traits |
 //! | `compressed` | the compressed format: its storage, and the steps of compressing |
+//! | `factor` | factorisations by a library that was found when the program ran |
 //! | `scalars` | arithmetic on the scalars of a recurrence, in the backend's memory |
 //! | `persistent` | many iterations in one call, and what is worked out once for a pattern |
 //! | `host` | the implementation on rayon |
@@ -28,6 +29,7 @@ mod compressed;
 mod convert;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod factor;
 mod graph;
 mod grid;
 mod grouping;
@@ -61,6 +63,7 @@ pub use compressed::{
 pub use convert::{Conversions, DiaFill, Diagonals};
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
+pub use factor::{Elimination, FactorEstimate, FactorKind, FactorOptions, FactorSteps, Factors};
 pub use graph::{
     FirstSweeps, GraphParts, GraphSteps, OrderingPrice, PEERS_ONE_IN, Roots, Sweep, UNREACHED, priority,
 };

@@ -21,7 +21,7 @@ pub(crate) fn run(_arguments: &Arguments) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// Driver, compiler and devices of CUDA, or why there are none.
+/// Driver, compiler, library of factorisations and devices of CUDA, or why there are none.
 #[cfg(feature = "cuda")]
 fn cuda(table: &mut report::Table) {
     use crate::Cuda;
@@ -53,6 +53,11 @@ fn cuda(table: &mut report::Table) {
         Err(reason) => format!("none: {reason}"),
     };
     table.row(["compiler", &compiler]);
+    let factors = match status.direct_solver {
+        Ok((release, place)) => format!("cuDSS {release}, {place}"),
+        Err(reason) => format!("on the CPU: {}", reason.trim_start_matches("cuda: ")),
+    };
+    table.row(["factorisations", &factors]);
 }
 
 #[cfg(not(feature = "cuda"))]

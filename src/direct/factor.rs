@@ -109,16 +109,19 @@ pub(super) fn as_reason(error: crate::Error) -> Reason {
     Reason::Refused(error.to_string())
 }
 
+/// Scaling and order of rows of a maximum product matching, and how many rows it matches.
+pub(super) fn prepared<T: Scalar>(a: &Csr<T>) -> Result<(Prepared, usize), Reason> {
+    let (matching, scaling) = maximum_product_matching(a).map_err(as_reason)?.into_parts();
+    let rows = matching.row_permutation().map_err(as_reason)?;
+    Ok((Prepared { scaling: scaling.to_powers_of_two(), rows }, matching.pairs()))
+}
+
 impl LuPlan {
     /// Matching, scaling and order for the values at hand.
     pub(super) fn new<T: Scalar>(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
         let (prepared, matched) = match &options.prepared {
             Some(prepared) => (prepared.clone(), a.rows()),
-            None => {
-                let (matching, scaling) = maximum_product_matching(a).map_err(as_reason)?.into_parts();
-                let rows = matching.row_permutation().map_err(as_reason)?;
-                (Prepared { scaling: scaling.to_powers_of_two(), rows }, matching.pairs())
-            }
+            None => prepared(a)?,
         };
         let (starts, indices, _) = matched_columns(a, &prepared)?;
         let n = a.rows();
@@ -328,10 +331,10 @@ impl<T: Scalar> Factor<T> {
             }
             Numbers::Lu { plan, lu } => {
                 let mut work = vec![T::default(); x.len()];
-                plan.around(transposed, x, |x| lu.solve(transposed, x, &mut work));
+                plan.prepared.around(transposed, x, |x| lu.solve(transposed, x, &mut work));
             }
             Numbers::Supernodal { plan, lu } => {
-                plan.around(transposed, x, |x| T::lu_solve(lu, transposed, x));
+                plan.prepared.around(transposed, x, |x| T::lu_solve(lu, transposed, x));
             }
             Numbers::Regular(regular) if !transposed => regular.apply(x),
             Numbers::Dense(qr) if !transposed => *x = T::qr_solve(qr, x),
@@ -350,10 +353,10 @@ impl<T: Scalar> Factor<T> {
     }
 }
 
-impl LuPlan {
-    /// A^-1 = C M^-1 P R, and A^-T = R P^T M^-T C.
-    fn around<T: Scalar>(&self, transposed: bool, x: &mut Vec<T>, solve: impl FnOnce(&mut [T])) {
-        let Prepared { scaling, rows } = &self.prepared;
+impl Prepared {
+    /// A^-1 = C M^-1 P R, and A^-T = R P^T M^-T C, where M = P R A C.
+    pub(super) fn around<T: Scalar>(&self, transposed: bool, x: &mut Vec<T>, solve: impl FnOnce(&mut [T])) {
+        let Prepared { scaling, rows } = self;
         let (first, last) = if transposed {
             (scaling.columns(), scaling.rows())
         } else {

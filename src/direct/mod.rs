@@ -1,4 +1,4 @@
-//! Factorisations on the CPU, for systems that iterations do not solve or that are small.
+//! Factorisations, on the CPU and by a library on a device, for systems that iterations do not solve or that are small.
 //!
 //! ```text
 //! A -> Hermitian?  Cholesky, LDL^H --------------------------> refinement -> flexible GMRES -> checked x, or the
@@ -20,24 +20,30 @@
 //! | `foreign` | faer's factorisations, once for each type of entries |
 //! | `refine`, `fgmres` | from a factor to a solution |
 //! | `condition` | an estimate of the condition number |
+//! | `device` | [`OnDevice`]: factors where the matrix lies, by a library that the backend has found |
+//! | `ways`, `ordering` | which of them are tried there, and in which order of elimination |
 
 mod analysis;
 mod condition;
+mod device;
 mod factor;
 mod fgmres;
 mod foreign;
 mod lu;
 mod options;
+mod ordering;
 mod refine;
 mod regular;
 mod report;
 mod solver;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 pub use analysis::Analysis;
+pub use device::{DirectBackend, OnDevice};
 pub(crate) use foreign::Foreign;
-pub use options::{DirectOptions, Kind, Prepared};
+pub use options::{DeviceOptions, DirectOptions, Kind, Prepared};
 pub(crate) use refine::norm;
-pub use report::{DirectReport, Reason};
+pub use report::{DeviceReport, DeviceSeconds, DirectReport, Reason};
 pub use solver::Direct;

@@ -122,3 +122,24 @@ impl DirectOptions {
         self
     }
 }
+
+/// How to factorise in the memory of a backend.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct DeviceOptions {
+    /// Whether the order of elimination is found here, on all threads of the host; else the library finds one.
+    pub dissect: bool,
+    /// Whether the same input gives the same bits, where the library can.
+    pub deterministic: bool,
+    /// Bytes that factorising may take, at most what is free.
+    pub memory_limit: u64,
+    /// Operations that factorising may take, where the library tells them before.
+    pub flop_limit: f64,
+}
+
+impl Default for DeviceOptions {
+    /// An order of ours, the same bits, all memory, no limit of time.
+    fn default() -> Self {
+        Self { dissect: true, deterministic: true, memory_limit: u64::MAX, flop_limit: f64::INFINITY }
+    }
+}

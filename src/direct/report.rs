@@ -1,6 +1,7 @@
 //! What a direct solve tells.
 
 use super::Kind;
+use crate::backend::FactorEstimate;
 use std::fmt;
 
 /// Why a factorisation or a solve came to nothing.
@@ -109,5 +110,55 @@ impl fmt::Display for DirectReport {
             write!(f, "; {kind}: {reason}")?;
         }
         Ok(())
+    }
+}
+
+/// Seconds of a factorisation in the memory of a backend.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
+pub struct DeviceSeconds {
+    /// Matching and order of elimination, on the host.
+    pub order: f64,
+    /// The library's analysis; its own order where it finds one.
+    pub analysis: f64,
+    /// The factors, of all kinds that were tried.
+    pub factor: f64,
+    /// The last solve without factorisations.
+    pub solve: f64,
+}
+
+/// What became of a solve with factors in the memory of a backend.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct DeviceReport {
+    /// Whether ||b - A x||, computed anew, meets the tolerance.
+    pub solved: bool,
+    /// The factorisation that x comes from.
+    pub kind: Kind,
+    /// ||b - A x|| in the 2-norm, computed anew with products and sums in twice the working precision.
+    pub residual_norm: f64,
+    /// The same over ||b||.
+    pub relative_residual: f64,
+    /// Steps of iterative refinement.
+    pub refinements: usize,
+    /// Iterations of flexible GMRES around the factors.
+    pub iterations: usize,
+    /// What the factors take.
+    pub estimate: FactorEstimate,
+    /// Seconds since the matrix, or its values, came.
+    pub seconds: DeviceSeconds,
+    /// Name and release of the library.
+    pub library: String,
+    /// Whether the order of elimination is ours.
+    pub dissected: bool,
+    /// For each kind that failed, why.
+    pub reasons: Vec<(Kind, Reason)>,
+}
+
+impl fmt::Display for DeviceReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = if self.solved { "solved" } else { "not solved" };
+        let Self { kind, library, relative_residual, .. } = self;
+        write!(f, "{word} by {kind} of {library}, relative residual {relative_residual:.2e}")
     }
 }

@@ -57,6 +57,23 @@ pub enum CudaError {
         /// Where it was looked for.
         searched: String,
     },
+    /// The library of factorisations could not be found.
+    #[error(
+        "no cuDSS, which factorises on the GPU; `pip install nvidia-cudss-cu13` (or -cu12, as the driver has it), or \
+             name the library in RESIDUA_CUDSS; looked in {searched}"
+    )]
+    NoDirectSolver {
+        /// Where it was looked for.
+        searched: String,
+    },
+    /// A library of that name was found, and does not serve.
+    #[error("cuDSS in {path} does not serve: {cause}; `pip install --upgrade nvidia-cudss-cu13` (or -cu12)")]
+    UnfitDirectSolver {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: String,
+    },
     /// The run-time compiler does not know the chip, or the driver does not take what it made.
     #[error(
         "NVRTC {compiler} does not fit {chip} ({cause}); install another release of nvidia-cuda-nvrtc, not newer than the driver"

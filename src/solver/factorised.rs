@@ -1,14 +1,17 @@
-//! The stage of factorisations, which run on the CPU wherever the matrix lies.
+//! The stage of factorisations: by a library on the device where there is one and the system is worth it, else on the
+//! CPU, which also goes on where the device's factors do not serve.
 
 use super::SolverBackend;
 use super::stage::{Ready, Task};
-use crate::backend::Host;
-use crate::direct::{Direct, DirectOptions, DirectReport, Reason, norm};
+use crate::direct::{
+    Analysis, DeviceOptions, DeviceReport, DeviceSeconds, Direct, DirectOptions, DirectReport, Kind,
+    OnDevice, Reason, norm,
+};
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::matrix::Csr;
 use crate::operator::LinearOperator;
-use crate::report::bytes;
+use crate::report::{bytes, seconds};
 use crate::scalar::Scalar;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -21,11 +24,24 @@ const OFTEN: Duration = Duration::from_millis(50);
 const MORE: f64 = 2.0;
 const DENSE: f64 = 0.4;
 
-/// A factorisation of the matrix, in the host's memory.
+/// From so many unknowns on a factorisation on a device is taken without a forecast of that on the host, which takes
+/// seconds; below, where the latter is to take so many seconds. Loading the library and its kernels takes about 0.3.
+const ON_DEVICE: usize = 100_000;
+const LONG: f64 = 0.3;
+
+/// Operations on a device in the time of a multiplication in dense blocks on the host: 3e12 a second of up to 1.8e13
+/// that were measured (H100, 7 points 100^3), for 3e9.
+const FASTER: f64 = 1e3;
+
+/// A factorisation of the matrix: in the memory of the backend, where a library factorises there and the system is
+/// worth it, else in the host's.
 pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
     backend: B,
-    /// It factorises in the first solve, whose observer can end that.
-    direct: Direct<T>,
+    /// They factorise in the first solve, whose observer can end that.
+    device: Option<OnDevice<T, B>>,
+    host: Option<Direct<T>>,
+    /// The most multiplications in dense blocks.
+    flops: Option<f64>,
     options: SolveOptions,
     history: Vec<f64>,
     spent: Duration,
@@ -33,7 +49,8 @@ pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
-    /// Makes ready to factorise, unless that takes as long as more than `flops` multiplications in dense blocks.
+    /// Makes ready to factorise, unless that takes as long as more than `flops` multiplications in dense blocks on the
+    /// host.
     ///
     /// # Errors
     /// [`Error::Unsupported`] with the forecast where it takes more, or more memory than is allowed.
@@ -43,33 +60,83 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         options: &SolveOptions,
         flops: Option<f64>,
     ) -> Result<Self> {
-        let a = a.to_host(backend)?;
-        let mut wishes = DirectOptions { condition: false, ..DirectOptions::default() };
-        let memory = wishes.memory_limit as f64;
-        if let Some(flops) = flops {
-            wishes.dense_flop_limit = DENSE * flops;
-            wishes.flop_limit = MORE * flops;
-        }
-        let mut direct = Direct::planned(&a, wishes)?;
-        if let Some(flops) = flops {
-            let forecast = direct.forecast()?;
-            if forecast.in_blocks() > flops || forecast.bytes > memory {
-                return Err(Error::Unsupported(format!(
-                    "{} takes {:.1e} multiplications and {}",
-                    forecast.kind,
-                    forecast.flops,
-                    bytes(forecast.bytes as u64)
-                )));
+        let square = a.rows() == a.columns();
+        let on_device = || -> Result<OnDevice<T, B>> {
+            let mut wishes = DeviceOptions::default();
+            wishes.flop_limit = flops.map_or(f64::INFINITY, |flops| FASTER * flops);
+            OnDevice::planned(backend, a, wishes)
+        };
+        let may = |yes: bool| square && yes && backend.factor_library().is_ok();
+        let (device, host) = if may(a.rows() >= ON_DEVICE) {
+            (Some(on_device()?), None)
+        } else {
+            let (mut direct, limit) = on_host(backend, a, flops)?;
+            // What has no forecast is refused where its turn comes, in its own words.
+            let forecast = if square || limit.is_some() { Some(direct.forecast()) } else { None };
+            match forecast {
+                Some(Ok(forecast)) if may(forecast.seconds() > LONG) => (Some(on_device()?), None),
+                Some(Err(error)) if limit.is_some() => return Err(error),
+                Some(Ok(forecast)) => {
+                    within(&forecast, limit)?;
+                    (None, Some(direct))
+                }
+                _ => (None, Some(direct)),
             }
-        }
+        };
         Ok(Self {
             backend: backend.clone(),
-            direct,
+            device,
+            host,
+            flops,
             options: options.clone(),
             history: Vec::new(),
             spent: Duration::ZERO,
             remark: None,
         })
+    }
+
+    /// x from the factors in the memory of the backend, and whether the caller wished to stop.
+    fn by_device(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        tolerance: f64,
+        going: &mut dyn FnMut() -> bool,
+    ) -> Option<Outcome> {
+        let device = self.device.as_mut()?;
+        let (words, outcome) = match device.solve_while(b, x, tolerance, going) {
+            Ok(told) => (words_of_device(&told), failure(&told.reasons)),
+            Err(error) => (error.to_string(), Outcome::Stagnated),
+        };
+        self.remark = Some(words);
+        Some(outcome)
+    }
+
+    /// x from factors in the memory of the host, which are made where there are none.
+    fn by_host(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        tolerance: f64,
+        going: &mut dyn FnMut() -> bool,
+    ) -> Result<Outcome> {
+        if self.host.is_none()
+            && let Some(device) = &self.device
+        {
+            let (mut direct, limit) = on_host(&self.backend, device.matrix(), self.flops)?;
+            within(&direct.forecast()?, limit)?;
+            self.host = Some(direct);
+        }
+        // It has failed for these values.
+        self.device = None;
+        let Some(direct) = &mut self.host else { return Err(Error::Unsupported("no factors".into())) };
+        let b = self.backend.download(b)?;
+        let mut solution = vec![T::zero(); B::len(x)];
+        let told = direct.solve_while(&b, &mut solution, tolerance, going)?;
+        self.backend.write(&solution, x)?;
+        let before = self.remark.take().map_or(String::new(), |words| format!("{words}; then on the CPU: "));
+        self.remark = Some(before + &words(&told));
+        Ok(failure(&told.reasons))
     }
 
     /// ||b - A x|| on the backend.
@@ -88,8 +155,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
         let start = Instant::now();
-        let host_b = self.backend.download(b)?;
-        let b_norm = norm(&host_b);
+        let b_norm = norm(&self.backend.download(b)?);
         let before = self.residual(a, b, x)?;
         let threshold = self.options.threshold::<T>(b_norm);
         let report = |outcome, iterations, residual: f64| {
@@ -106,7 +172,6 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
         if before <= threshold {
             return Ok(report(Outcome::Converged, 0, before));
         }
-        let mut solution = vec![T::zero(); a.columns()];
         let mut asked = Instant::now();
         let mut going = || {
             if asked.elapsed() < OFTEN {
@@ -115,23 +180,42 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
             asked = Instant::now();
             observer(1, before).is_continue()
         };
-        let told = self.direct.solve_while(&host_b, &mut solution, threshold / b_norm, &mut going)?;
-        let candidate = self.backend.upload(solution)?;
+        let goal = threshold / b_norm;
+        let mut candidate = self.backend.zeros(a.columns())?;
+        let mut residual = before;
+        self.remark = None;
         // The certificate is that of all stages: b - A x with the operator of the solve.
-        let reached = self.residual(a, b, &candidate)?;
-        let better = reached < before;
-        if better {
-            self.backend.copy(&candidate, x)?;
+        let mut keep = |this: &Self, candidate: &B::Slice<T>, x: &mut B::Slice<T>| -> Result<f64> {
+            let reached = this.residual(a, b, candidate)?;
+            if reached < residual {
+                this.backend.copy(candidate, x)?;
+                residual = reached;
+            }
+            Ok(residual)
+        };
+        let mut failed = self.by_device(b, &mut candidate, goal, &mut going);
+        let mut reached = if failed.is_some() { keep(self, &candidate, x)? } else { before };
+        if reached > threshold && failed != Some(Outcome::Interrupted) {
+            match self.by_host(b, &mut candidate, goal, &mut going) {
+                Ok(outcome) => {
+                    failed = Some(outcome);
+                    reached = keep(self, &candidate, x)?;
+                }
+                // What the device came to stands, with what it said.
+                Err(error) => match &mut self.remark {
+                    Some(remark) => *remark += &format!("; on the CPU: {error}"),
+                    None => return Err(error),
+                },
+            }
         }
-        let residual = if better { reached } else { before };
-        self.history.push(residual);
+        self.history.push(reached);
         self.spent = start.elapsed();
-        let outcome = if residual <= threshold { Outcome::Converged } else { failure(&told) };
-        self.remark = Some(words(&told));
-        let flow = observer(1, residual);
+        let outcome =
+            if reached <= threshold { Outcome::Converged } else { failed.unwrap_or(Outcome::Stagnated) };
+        let flow = observer(1, reached);
         let outcome = if flow.is_break() && !outcome.is_converged() { Outcome::Interrupted } else { outcome };
         // All of it counts as one iteration; the trail tells its steps.
-        Ok(report(outcome, 1, residual))
+        Ok(report(outcome, 1, reached))
     }
 
     fn history(&self) -> &[f64] {
@@ -143,8 +227,14 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
     }
 
     fn update(&mut self, a: &Csr<T, B>) -> Result<()> {
-        let a: Csr<T, Host> = a.to_host(&self.backend)?;
-        self.direct.update(&a)
+        if let Some(device) = &mut self.device {
+            self.host = None;
+            return device.update(a);
+        }
+        match &mut self.host {
+            Some(host) => host.update(&a.to_host(&self.backend)?),
+            None => Ok(()),
+        }
     }
 
     fn bytes(&self, a: &dyn LinearOperator<T, B>) -> f64 {
@@ -156,9 +246,40 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
     }
 }
 
+/// A factorisation in the host's memory, and the bytes and multiplications that it may take where there is a limit.
+fn on_host<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    a: &Csr<T, B>,
+    flops: Option<f64>,
+) -> Result<(Direct<T>, Option<(f64, f64)>)> {
+    let mut wishes = DirectOptions { condition: false, ..DirectOptions::default() };
+    let memory = wishes.memory_limit as f64;
+    if let Some(flops) = flops {
+        wishes.dense_flop_limit = DENSE * flops;
+        wishes.flop_limit = MORE * flops;
+    }
+    let direct = Direct::planned(&a.to_host(backend)?, wishes)?;
+    Ok((direct, flops.map(|flops| (memory, flops))))
+}
+
+/// Refuses what takes more bytes or multiplications.
+fn within(forecast: &Analysis, limit: Option<(f64, f64)>) -> Result<()> {
+    match limit {
+        Some((memory, flops)) if forecast.in_blocks() > flops || forecast.bytes > memory => {
+            Err(Error::Unsupported(format!(
+                "{} takes {:.1e} multiplications and {}",
+                forecast.kind,
+                forecast.flops,
+                bytes(forecast.bytes as u64)
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What a solve that did not meet the tolerance came to.
-fn failure(told: &DirectReport) -> Outcome {
-    if told.reasons.iter().any(|(_, reason)| *reason == Reason::Stopped) {
+fn failure(reasons: &[(Kind, Reason)]) -> Outcome {
+    if reasons.iter().any(|(_, reason)| *reason == Reason::Stopped) {
         return Outcome::Interrupted;
     }
     if told.normal_residual.is_some() {
@@ -166,7 +287,7 @@ fn failure(told: &DirectReport) -> Outcome {
     }
     let singular =
         |reason: &Reason| matches!(reason, Reason::StructurallySingular { .. } | Reason::NumericallySingular);
-    match told.reasons.iter().any(|(_, reason)| singular(reason)) {
+    match reasons.iter().any(|(_, reason)| singular(reason)) {
         true => Outcome::Singular,
         false => Outcome::Stagnated,
     }
@@ -175,9 +296,25 @@ fn failure(told: &DirectReport) -> Outcome {
 /// What the trail says of a factorisation.
 fn words(told: &DirectReport) -> String {
     let steps = told.refinements + told.iterations;
-    let mut words = format!("{told} after {steps} steps, factor of {}", bytes(told.factor_bytes));
-    for (kind, reason) in &told.reasons {
-        words += &format!("; {kind}: {reason}");
-    }
-    words
+    let words = format!("{told} after {steps} steps, factor of {}", bytes(told.factor_bytes));
+    words + &said(&told.reasons)
+}
+
+/// The same of one on a device.
+fn words_of_device(told: &DeviceReport) -> String {
+    let steps = told.refinements + told.iterations;
+    let DeviceSeconds { order, analysis, factor, solve, .. } = told.seconds;
+    let words = format!(
+        "{told} after {steps} steps, factors of {}; order {}, analysis {}, factors {}, solve {}",
+        bytes(told.estimate.bytes),
+        seconds(order),
+        seconds(analysis),
+        seconds(factor),
+        seconds(solve)
+    );
+    words + &said(&told.reasons)
+}
+
+fn said(reasons: &[(Kind, Reason)]) -> String {
+    reasons.iter().map(|(kind, reason)| format!("; {kind}: {reason}")).collect()
 }

@@ -63,7 +63,7 @@ pub use watch::{Canceller, Progress};
 
 #[cfg(feature = "cuda")]
 use crate::backend::Cuda;
-use crate::backend::{GraphSteps, Host, KrylovSteps, RowFacts, TriangularSteps};
+use crate::backend::{FactorSteps, GraphSteps, Host, KrylovSteps, RowFacts, TriangularSteps};
 use crate::error::{Error, Result};
 use crate::matrix::{ChoiceReport, Csr};
 use crate::multigrid::MultigridBackend;
@@ -77,7 +77,9 @@ use watch::Watch;
 
 /// A backend that a solver can compute on: all that it may choose among is there. A backend of your own implements it
 /// with nothing in it.
-pub trait SolverBackend: MultigridBackend + RowFacts + KrylovSteps + GraphSteps + TriangularSteps {
+pub trait SolverBackend:
+    MultigridBackend + RowFacts + KrylovSteps + GraphSteps + TriangularSteps + FactorSteps
+{
     /// A solver for a matrix in this memory; `why` tells why it is here, where the caller did not say so.
     #[doc(hidden)]
     fn solver<T: Solvable>(

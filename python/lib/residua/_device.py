@@ -24,20 +24,26 @@ def find_compiler() -> str | None:
     """Tells the library where this interpreter's ``nvidia`` packages keep NVRTC, the compiler of a GPU's kernels.
 
     The library looks into the environments that the shell knows of; a Python that was started by its full path is
-    none of them. A ``RESIDUA_NVRTC`` that is set already stays.
+    none of them. A ``RESIDUA_NVRTC`` that is set already stays. The same holds for cuDSS, which factorises on a GPU
+    where it is installed, and for ``RESIDUA_CUDSS``.
     """
-    if "RESIDUA_NVRTC" in os.environ:
-        return os.environ["RESIDUA_NVRTC"]
+    _find("RESIDUA_CUDSS", "libcudss.so*", ("cu13/lib", "cu12/lib"))
+    return _find("RESIDUA_NVRTC", "libnvrtc.so*", ("cu13/lib", "cuda_nvrtc/lib", "cu12/lib"))
+
+
+def _find(variable: str, file: str, folders: tuple[str, ...]) -> str | None:
+    if variable in os.environ:
+        return os.environ[variable]
     try:
         spec = importlib.util.find_spec("nvidia")
     except (ImportError, ValueError):
         return None
     roots = [pathlib.Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
-    for below in ("cu13/lib", "cuda_nvrtc/lib", "cu12/lib"):
+    for below in folders:
         for root in roots:
             folder = root / below
-            if any(folder.glob("libnvrtc.so*")):
-                os.environ["RESIDUA_NVRTC"] = str(folder)
+            if any(folder.glob(file)):
+                os.environ[variable] = str(folder)
                 return str(folder)
     return None
 

@@ -215,8 +215,9 @@ def devices() -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        "name" is what ``device=`` takes. The CPU has "threads", and "cuda" with the driver's and the compiler's
-        release or the reason why one is missing; GPUs have "product", "memory" (bytes) and "capability".
+        "name" is what ``device=`` takes. The CPU has "threads", and "cuda" with the releases of the driver, of the
+        compiler and of cuDSS (which factorises on a GPU; nothing else needs it), or the reason why one is missing;
+        GPUs have "product", "memory" (bytes) and "capability".
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 use super::chip;
 use super::compile::Compiler;
-use super::driver;
+use super::{cudss, driver};
 use crate::error::Result;
 
 /// A device, as the driver shows it.
@@ -27,9 +27,11 @@ pub struct Status {
     pub driver: Result<String, String>,
     /// Release and place of the run-time compiler; or why there is none.
     pub compiler: Result<(String, String), String>,
+    /// Release and place of cuDSS, which factorises on the device; or why there is none. Nothing else needs it.
+    pub direct_solver: Result<(String, String), String>,
 }
 
-/// Driver and compiler, each with the reason where it is missing. Opens no device.
+/// Driver, compiler and cuDSS, each with the reason where it is missing. Opens no device.
 pub fn status() -> Status {
     Status {
         driver: driver::start().map(driver::version_text).map_err(|error| error.to_string()),
@@ -37,6 +39,7 @@ pub fn status() -> Status {
             Ok(compiler) => Ok((compiler.version_text(), compiler.path().display().to_string())),
             Err(error) => Err(error.to_string()),
         },
+        direct_solver: cudss::found().map_err(|error| error.to_string()),
     }
 }
 

@@ -18,6 +18,7 @@
 //! | `memory` | buffers, as the `Backend` trait has them |
 //! | `capture`, `record`, `mailbox` | recorded iterations, and what they tell the host |
 //! | `compile` | kernels from text to machine code, and their cache; needs no device |
+//! | `find`, `cudss` | where libraries of CUDA's may lie; factorisations by the library cuDSS, where it is installed |
 //! | `launch`, `modules` | kernels as typed functions, and those in use so far |
 //! | `shape`, `tuning` | how a kernel is launched, and every tuning constant |
 //! | `clock` | the device's own time |
@@ -37,9 +38,11 @@ mod coarsen;
 pub mod compile;
 mod compressed;
 mod convert;
+mod cudss;
 mod device;
 mod diagonals;
 mod driver;
+mod find;
 mod generate;
 mod graph;
 mod grid;

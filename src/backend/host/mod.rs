@@ -47,3 +47,6 @@ pub(crate) use precondition::inverse_weight;
 /// The CPU, through rayon's global thread pool (`RAYON_NUM_THREADS` sets its size).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Host;
+
+/// None: `direct` factorises here.
+impl super::FactorSteps for Host {}

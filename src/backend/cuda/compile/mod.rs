@@ -8,7 +8,6 @@
 mod ahead;
 mod cache;
 mod catalogue;
-mod find;
 mod nvrtc;
 mod programs;
 mod sources;
@@ -17,7 +16,6 @@ mod unit;
 pub(super) use ahead::Ahead;
 pub use ahead::{CompilingAhead, units_of_a_solve, units_of_an_ordering};
 pub use catalogue::catalogue;
-pub use find::Searched;
 pub use nvrtc::Compiler;
 pub(super) use programs::number as program_number;
 pub use sources::{HEADERS, SOURCES};

@@ -1,8 +1,8 @@
 //! The nine functions of NVRTC that we call, loaded by path.
 
+use super::Target;
 use super::sources::HEADERS;
-use super::{Target, find};
-use crate::backend::cuda::driver;
+use crate::backend::cuda::{driver, find};
 use crate::error::{CudaError, Result};
 use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -67,7 +67,7 @@ impl Compiler {
 
     fn search() -> Result<Compiler, CudaError> {
         let driver = driver::start().ok().map(|version| version / 1000);
-        let (candidates, searched) = find::candidates();
+        let (candidates, searched) = find::candidates(find::NVRTC);
         let mut second_best = None;
         for compiler in candidates.iter().filter_map(|path| Compiler::load(path)) {
             if driver.is_none_or(|driver| compiler.version.0 <= driver) {

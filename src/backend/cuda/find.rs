@@ -1,4 +1,4 @@
-//! Where NVRTC may lie: in a toolkit, beside the driver, on the loader's path, in Python's packages.
+//! Where a library of CUDA's may lie: in a toolkit, beside the driver, on the loader's path, in Python's packages.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,56 +13,73 @@ impl fmt::Display for Searched {
     }
 }
 
-/// The variable that names the file or its folder.
-const VARIABLE: &str = "RESIDUA_NVRTC";
-const LIBRARY: &str = "libnvrtc.so";
-/// The numbers that the loader is asked for.
-const RELEASES: [&str; 2] = ["13", "12"];
+/// A library that is wanted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    /// The variable that names the file or its folder, where there is one.
+    pub(super) variable: Option<&'static str>,
+    /// The file's name before its number.
+    pub(super) file: &'static str,
+    /// The numbers that the loader is asked for.
+    pub(super) releases: &'static [&'static str],
+    /// Folders below `nvidia` in Python's packages.
+    pub(super) packages: &'static [&'static str],
+}
 
-/// Files (or bare names for the loader) that may be NVRTC, best first, and what was searched for them.
-pub(super) fn candidates() -> (Vec<PathBuf>, Searched) {
+/// The run-time compiler.
+pub(super) const NVRTC: Wanted = Wanted {
+    variable: Some("RESIDUA_NVRTC"),
+    file: "libnvrtc.so",
+    releases: &["13", "12"],
+    packages: &["cu13/lib", "cuda_nvrtc/lib", "cu12/lib"],
+};
+
+/// Files (or bare names for the loader) that may be the library, best first, and what was searched for them.
+pub(super) fn candidates(wanted: Wanted) -> (Vec<PathBuf>, Searched) {
     let mut found = Vec::new();
     let mut searched = Searched::default();
     let mut look = |what: &str, folders: Vec<PathBuf>| {
         searched.0.push(what.to_string());
         for folder in folders {
-            found.extend(libraries(&folder));
+            found.extend(libraries(&folder, wanted.file));
         }
     };
-    if let Some(named) = std::env::var_os(VARIABLE).map(PathBuf::from) {
+    let named = wanted.variable.and_then(|name| Some((name, std::env::var_os(name).map(PathBuf::from)?)));
+    if let Some((variable, named)) = named {
         if named.is_file() {
-            return (vec![named], Searched(vec![VARIABLE.into()]));
+            return (vec![named], Searched(vec![variable.into()]));
         }
-        look(VARIABLE, vec![named]);
+        look(variable, vec![named]);
     }
     let toolkits =
         ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"].iter().filter_map(std::env::var_os).map(PathBuf::from);
     look("CUDA_HOME", toolkits.flat_map(|root| below_toolkit(&root)).collect());
-    let prefixes = python_prefixes();
-    look("Python's packages", prefixes.iter().flat_map(|prefix| below_prefix(prefix)).collect());
-    look("PYTHONPATH", split_paths("PYTHONPATH").iter().flat_map(|site| below_site(site)).collect());
+    let (prefixes, packages) = (python_prefixes(), wanted.packages);
+    look("Python's packages", prefixes.iter().flat_map(|prefix| below_prefix(prefix, packages)).collect());
+    let sites = split_paths("PYTHONPATH");
+    look("PYTHONPATH", sites.iter().flat_map(|site| below_site(site, packages)).collect());
     look("the loader's path (LD_LIBRARY_PATH)", split_paths("LD_LIBRARY_PATH"));
     look("the driver's folder", beside_driver());
     look(
         "/usr/local/cuda*, /opt/cuda",
         standard_toolkits().iter().flat_map(|root| below_toolkit(root)).collect(),
     );
-    found.extend(RELEASES.iter().map(|release| format!("{LIBRARY}.{release}").into()));
-    found.push(LIBRARY.into());
+    found.extend(wanted.releases.iter().map(|release| format!("{}.{release}", wanted.file).into()));
+    found.push(wanted.file.into());
     let mut seen = std::collections::HashSet::new();
     found.retain(|path| seen.insert(path.clone()));
     (found, searched)
 }
 
-/// `libnvrtc.so*` in a folder: the numbered ones first, newest first.
-fn libraries(folder: &Path) -> Vec<PathBuf> {
-    let numbered = format!("{LIBRARY}.");
+/// Files of that name in a folder: the numbered ones first, newest first.
+fn libraries(folder: &Path, file: &str) -> Vec<PathBuf> {
+    let numbered = format!("{file}.");
     let mut names: Vec<PathBuf> = entries(folder)
         .into_iter()
         .filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let release = name.strip_prefix(&numbered);
-            name == LIBRARY || release.is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()))
+            name == file || release.is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()))
         })
         .collect();
     names.sort();
@@ -121,13 +138,13 @@ fn python_prefixes() -> Vec<PathBuf> {
     prefixes
 }
 
-fn below_prefix(prefix: &Path) -> Vec<PathBuf> {
+fn below_prefix(prefix: &Path, packages: &[&str]) -> Vec<PathBuf> {
     let mut folders = vec![prefix.join("lib")];
     for library in ["lib", "lib64", "local/lib"].map(|name| prefix.join(name)) {
         for python in entries(&library) {
             if python.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python3")) {
                 for site in ["site-packages", "dist-packages"] {
-                    folders.extend(below_site(&python.join(site)));
+                    folders.extend(below_site(&python.join(site), packages));
                 }
             }
         }
@@ -135,8 +152,8 @@ fn below_prefix(prefix: &Path) -> Vec<PathBuf> {
     folders
 }
 
-fn below_site(site: &Path) -> Vec<PathBuf> {
-    ["cu13/lib", "cuda_nvrtc/lib", "cu12/lib"].iter().map(|f| site.join("nvidia").join(f)).collect()
+fn below_site(site: &Path, packages: &[&str]) -> Vec<PathBuf> {
+    packages.iter().map(|f| site.join("nvidia").join(f)).collect()
 }
 
 #[cfg(test)]
@@ -146,19 +163,19 @@ mod tests {
     #[test]
     fn numbered_libraries_are_found_in_a_site_folder_and_helpers_are_not() {
         let site = std::env::temp_dir().join(format!("residua-find-test-{}", std::process::id()));
-        let folder = below_site(&site).remove(0);
+        let folder = below_site(&site, NVRTC.packages).remove(0);
         std::fs::create_dir_all(&folder).unwrap();
         for name in ["libnvrtc.so.13", "libnvrtc-builtins.so.13.0", "libnvrtc.alt.so.13", "libcudart.so.13"] {
             std::fs::write(folder.join(name), "").unwrap();
         }
-        assert_eq!(libraries(&folder), [folder.join("libnvrtc.so.13")]);
+        assert_eq!(libraries(&folder, NVRTC.file), [folder.join("libnvrtc.so.13")]);
         std::fs::remove_dir_all(site).unwrap();
     }
 
     #[test]
     fn the_search_names_its_places() {
         if std::env::var_os("RESIDUA_NVRTC").is_none() {
-            let (found, searched) = candidates();
+            let (found, searched) = candidates(NVRTC);
             assert!(found.ends_with(&["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"].map(PathBuf::from)));
             assert!(searched.to_string().contains("Python's packages"), "{searched}");
         }

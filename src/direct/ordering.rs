@@ -1,0 +1,259 @@
+//! The order of elimination that a library on a device is given, and its cut into parts that do not need each other.
+//!
+//! A library that works on thousands of threads has to know which unknowns can be eliminated side by side. The
+//! elimination tree tells (Liu, "The role of elimination trees in sparse factorization", SIAM J. Matrix Anal. Appl. 11,
+//! 1990): unknown k needs those of its subtree, and nothing else. Unknowns are taken from its top until what is left
+//! falls into trees that two sides can share; these unknowns are the separator of the sides, and each side is cut in
+//! the same way. So the parts are those of the dissection that the order comes from, whatever found it.
+
+use super::factor::columns_of_transpose;
+use super::foreign;
+use crate::backend::Elimination;
+use crate::error::Result;
+use crate::graph::Adjacency;
+use crate::matrix::Csr;
+use crate::scalar::Scalar;
+use std::collections::BinaryHeap;
+
+/// Levels of the tree of parts, and unknowns of a leaf at least, on average.
+const LEVELS: u32 = 10;
+const LEAF: usize = 200;
+
+/// A side may have so much of all that is left, and a separator so much of all, in percent.
+const HEAVIEST: usize = 60;
+const WIDEST: usize = 50;
+
+/// No vertex, or no part.
+const NONE: u32 = u32::MAX;
+
+/// An order for A with its parts; none where the library's own is to be taken.
+pub(super) fn order_of_elimination<T: Scalar>(a: &Csr<T>) -> Option<Elimination> {
+    let order = foreign::minimum_degree(columns_of_transpose(a).ok()?).ok()?.order;
+    let levels = LEVELS.min((order.len() / LEAF).checked_ilog2()? + 1);
+    if levels < 2 {
+        return Some(Elimination { order, parts: Vec::new() });
+    }
+    in_parts(&Adjacency::new(a).ok()?, order, levels).ok()
+}
+
+/// The elimination tree of a graph whose vertices are eliminated in this order: the parent of each, all by their places
+/// in the order; [`NONE`] for a root.
+fn tree(graph: &Adjacency<'_>, order: &[u32]) -> Vec<u32> {
+    let n = order.len();
+    let mut place = vec![0_u32; n];
+    order.iter().enumerate().for_each(|(new, &old)| place[old as usize] = new as u32);
+    let (mut parent, mut ancestor) = (vec![NONE; n], vec![NONE; n]);
+    for k in 0..n as u32 {
+        for other in graph.neighbours(order[k as usize] as usize) {
+            let mut at = place[other];
+            // From each earlier neighbour up to the root of its tree, which gets k as its parent. The path is
+            // shortened for the next one.
+            while at < k {
+                let next = std::mem::replace(&mut ancestor[at as usize], k);
+                if next == NONE {
+                    parent[at as usize] = k;
+                    break;
+                }
+                at = next;
+            }
+        }
+    }
+    parent
+}
+
+/// Cuts the vertices into 2^`levels` - 1 parts, and puts those of each part together, in the order that they had.
+fn in_parts(graph: &Adjacency<'_>, order: Vec<u32>, levels: u32) -> Result<Elimination> {
+    let parent = tree(graph, &order);
+    let Some(part) = parts(&parent, levels) else { return Ok(Elimination { order, parts: Vec::new() }) };
+    let mut sizes = vec![0_u32; (1 << levels) - 1];
+    part.iter().for_each(|&part| sizes[part as usize] += 1);
+    let mut next: Vec<u32> = sizes
+        .iter()
+        .scan(0, |sum, &size| {
+            let start = *sum;
+            *sum += size;
+            Some(start)
+        })
+        .collect();
+    let mut sorted = vec![0; order.len()];
+    for (&old, &part) in order.iter().zip(&part) {
+        let place = &mut next[part as usize];
+        sorted[*place as usize] = old;
+        *place += 1;
+    }
+    Ok(Elimination { order: sorted, parts: sizes })
+}
+
+/// The part of each vertex; none where the first separator would take too much.
+fn parts(parent: &[u32], levels: u32) -> Option<Vec<u32>> {
+    let n = parent.len();
+    let mut size = vec![1_u32; n];
+    let mut starts = vec![0_u32; n + 2];
+    for (vertex, &above) in parent.iter().enumerate() {
+        if above != NONE {
+            size[above as usize] += size[vertex];
+            starts[above as usize + 2] += 1;
+        }
+    }
+    for vertex in 0..n {
+        starts[vertex + 2] += starts[vertex + 1];
+    }
+    let mut children = vec![0_u32; n];
+    for (vertex, &above) in parent.iter().enumerate().filter(|(_, above)| **above != NONE) {
+        let place = &mut starts[above as usize + 1];
+        children[*place as usize] = vertex as u32;
+        *place += 1;
+    }
+    let below =
+        |vertex: u32| &children[starts[vertex as usize] as usize..starts[vertex as usize + 1] as usize];
+    let roots: Vec<u32> = (0..n as u32).filter(|&vertex| parent[vertex as usize] == NONE).collect();
+    let mut part = vec![NONE; n];
+    // Trees, the place of their part in a heap from 1 on, and its level.
+    let mut waiting = vec![(roots, 1_u32, 0_u32)];
+    while let Some((trees, place, level)) = waiting.pop() {
+        // Leaves come first, then each level's separators, the last one last.
+        let number = (1 << levels) - (2 << level) + place - (1 << level);
+        if level + 1 == levels {
+            trees.iter().for_each(|&tree| part[tree as usize] = number);
+            continue;
+        }
+        match cut(&trees, &size, below) {
+            Some((separator, sides)) => {
+                separator.iter().for_each(|&vertex| part[vertex as usize] = number);
+                let [left, right] = sides;
+                waiting.push((left, 2 * place, level + 1));
+                waiting.push((right, 2 * place + 1, level + 1));
+            }
+            None if level == 0 => return None,
+            None => waiting.push((trees, 2 * place, level + 1)),
+        }
+    }
+    for vertex in (0..n).rev() {
+        if part[vertex] == NONE {
+            part[vertex] = part[parent[vertex] as usize];
+        }
+    }
+    Some(part)
+}
+
+/// Vertices from the tops of trees, and the trees that are left on either side of them.
+fn cut<'a>(
+    trees: &[u32],
+    size: &[u32],
+    below: impl Fn(u32) -> &'a [u32],
+) -> Option<(Vec<u32>, [Vec<u32>; 2])> {
+    let all: usize = trees.iter().map(|&tree| size[tree as usize] as usize).sum();
+    let mut heap: BinaryHeap<(u32, u32)> = trees.iter().map(|&tree| (size[tree as usize], tree)).collect();
+    let mut separator = Vec::new();
+    while let Some(&(largest, tree)) = heap.peek() {
+        let left = all - separator.len();
+        if largest as usize * 100 <= HEAVIEST * left {
+            break;
+        }
+        if separator.len() * 100 >= WIDEST * all {
+            return None;
+        }
+        heap.pop();
+        separator.push(tree);
+        heap.extend(below(tree).iter().map(|&child| (size[child as usize], child)));
+    }
+    if heap.len() < 2 {
+        return None;
+    }
+    let (mut sides, mut weights) = ([Vec::new(), Vec::new()], [0_u64; 2]);
+    // The largest first, each to the lighter side.
+    for (weight, tree) in heap.into_sorted_vec().into_iter().rev() {
+        let lighter = usize::from(weights[1] < weights[0]);
+        sides[lighter].push(tree);
+        weights[lighter] += u64::from(weight);
+    }
+    Some((separator, sides))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::poisson2d;
+    use crate::random::Random;
+
+    /// Parts of an order, and whether no entry couples two of which neither stands above the other.
+    fn checked(a: &Csr<f64>, order: Vec<u32>, levels: u32) -> Elimination {
+        let graph = Adjacency::new(a).unwrap();
+        let found = in_parts(&graph, order, levels).unwrap();
+        found.check(a.rows()).unwrap();
+        if found.parts.is_empty() {
+            return found;
+        }
+        let (leaves, count) = (1_usize << (levels - 1), found.parts.len());
+        // Places in a heap: the root's is 1.
+        let heap = |number: usize| {
+            let mut first = 0;
+            let mut width = leaves;
+            while number >= first + width {
+                (first, width) = (first + width, width / 2);
+            }
+            width + number - first
+        };
+        let mut place = vec![0; a.rows()];
+        let mut at = 0;
+        for (number, &size) in found.parts.iter().enumerate() {
+            for &old in &found.order[at..at + size as usize] {
+                place[old as usize] = heap(number);
+            }
+            at += size as usize;
+        }
+        assert_eq!((heap(0), heap(count - 1)), (leaves, 1));
+        let above = |high: usize, low: usize| low >> (low.ilog2() - high.ilog2().min(low.ilog2())) == high;
+        for (i, j, _) in a.iter() {
+            let (i, j) = (place[i], place[j]);
+            assert!(above(i.min(j), i.max(j)), "{i} {j}");
+        }
+        found
+    }
+
+    #[test]
+    fn parts_of_any_order_need_only_what_stands_above_them() {
+        let a = poisson2d(40, 30).unwrap();
+        let degree = foreign::minimum_degree(columns_of_transpose(&a).unwrap()).unwrap().order;
+        let found = checked(&a, degree.clone(), 4);
+        assert_eq!(found.parts.len(), 15);
+        // Each of the sides has its share, and the separators are not most of it.
+        let leaves: u32 = found.parts[..8].iter().sum();
+        assert!(leaves > 700 && found.parts[14] < 120, "{:?}", found.parts);
+        for seed in 0..5 {
+            let mut order: Vec<u32> = (0..1200).collect();
+            let mut random = Random::new(seed);
+            (1..1200).rev().for_each(|k| order.swap(k, random.below(k as u64 + 1) as usize));
+            checked(&a, order, 3);
+        }
+    }
+
+    #[test]
+    fn a_chain_in_its_own_order_has_no_parts_and_components_share_them() {
+        let chain = poisson2d(500, 1).unwrap();
+        assert!(checked(&chain, (0..500).collect(), 3).parts.is_empty());
+        let many = crate::generate::along_the_diagonal(&poisson2d(3, 3).unwrap(), 50).unwrap();
+        let found = checked(&many, (0..450).collect(), 3);
+        assert_eq!((found.parts[4..].to_vec(), found.parts[..4].iter().sum::<u32>()), (vec![0; 3], 450));
+    }
+
+    #[test]
+    fn the_tree_of_a_small_matrix() {
+        // 0 - 1, 0 - 3, 2 - 3: eliminating 0 couples 1 and 3.
+        let edges = [(0, 1), (0, 3), (2, 3)];
+        let mut dense = [[0.0; 4]; 4];
+        (0..4).for_each(|i| dense[i][i] = 4.0);
+        edges.iter().for_each(|&(i, j): &(usize, usize)| (dense[i][j], dense[j][i]) = (1.0, 1.0));
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in dense {
+            for (j, value) in row.into_iter().enumerate().filter(|(_, value)| *value != 0.0) {
+                indices.push(j as u32);
+                values.push(value);
+            }
+            offsets.push(indices.len());
+        }
+        let a = Csr::from_parts(4, 4, offsets, indices, values).unwrap();
+        let graph = Adjacency::new(&a).unwrap();
+        assert_eq!(tree(&graph, &[0, 1, 2, 3]), [1, 3, 3, NONE]);
+    }
+}
