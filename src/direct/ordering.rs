@@ -6,12 +6,10 @@
 //! falls into trees that two sides can share; these unknowns are the separator of the sides, and each side is cut in
 //! the same way. So the parts are those of the dissection that the order comes from, whatever found it.
 
-use super::factor::columns_of_transpose;
-use super::foreign;
 use crate::backend::Elimination;
-use crate::error::Result;
-use crate::graph::Adjacency;
+use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
+use crate::prepare::{dissection_order, elimination_tree};
 use crate::scalar::Scalar;
 use std::collections::BinaryHeap;
 
@@ -28,43 +26,17 @@ const NONE: u32 = u32::MAX;
 
 /// An order for A with its parts; none where the library's own is to be taken.
 pub(super) fn order_of_elimination<T: Scalar>(a: &Csr<T>) -> Option<Elimination> {
-    let order = foreign::minimum_degree(columns_of_transpose(a).ok()?).ok()?.order;
-    let levels = LEVELS.min((order.len() / LEAF).checked_ilog2()? + 1);
-    if levels < 2 {
-        return Some(Elimination { order, parts: Vec::new() });
-    }
-    in_parts(&Adjacency::new(a).ok()?, order, levels).ok()
-}
-
-/// The elimination tree of a graph whose vertices are eliminated in this order: the parent of each, all by their places
-/// in the order; [`NONE`] for a root.
-fn tree(graph: &Adjacency<'_>, order: &[u32]) -> Vec<u32> {
-    let n = order.len();
-    let mut place = vec![0_u32; n];
-    order.iter().enumerate().for_each(|(new, &old)| place[old as usize] = new as u32);
-    let (mut parent, mut ancestor) = (vec![NONE; n], vec![NONE; n]);
-    for k in 0..n as u32 {
-        for other in graph.neighbours(order[k as usize] as usize) {
-            let mut at = place[other];
-            // From each earlier neighbour up to the root of its tree, which gets k as its parent. The path is
-            // shortened for the next one.
-            while at < k {
-                let next = std::mem::replace(&mut ancestor[at as usize], k);
-                if next == NONE {
-                    parent[at as usize] = k;
-                    break;
-                }
-                at = next;
-            }
-        }
-    }
-    parent
+    let graph = Adjacency::new(a).ok()?;
+    let order = dissection_order(&graph).ok()?;
+    let levels = LEVELS.min((order.len() / LEAF).checked_ilog2().map_or(0, |levels| levels + 1));
+    Some(in_parts(&graph, &order, levels))
 }
 
 /// Cuts the vertices into 2^`levels` - 1 parts, and puts those of each part together, in the order that they had.
-fn in_parts(graph: &Adjacency<'_>, order: Vec<u32>, levels: u32) -> Result<Elimination> {
-    let parent = tree(graph, &order);
-    let Some(part) = parts(&parent, levels) else { return Ok(Elimination { order, parts: Vec::new() }) };
+fn in_parts(graph: &Adjacency<'_>, order: &Permutation, levels: u32) -> Elimination {
+    let found = if levels > 1 { parts(&elimination_tree(graph, order), levels) } else { None };
+    let order = order.new_to_old();
+    let Some(part) = found else { return Elimination { order: order.to_vec(), parts: Vec::new() } };
     let mut sizes = vec![0_u32; (1 << levels) - 1];
     part.iter().for_each(|&part| sizes[part as usize] += 1);
     let mut next: Vec<u32> = sizes
@@ -81,7 +53,7 @@ fn in_parts(graph: &Adjacency<'_>, order: Vec<u32>, levels: u32) -> Result<Elimi
         sorted[*place as usize] = old;
         *place += 1;
     }
-    Ok(Elimination { order: sorted, parts: sizes })
+    Elimination { order: sorted, parts: sizes }
 }
 
 /// The part of each vertex; none where the first separator would take too much.
@@ -179,7 +151,7 @@ mod tests {
     /// Parts of an order, and whether no entry couples two of which neither stands above the other.
     fn checked(a: &Csr<f64>, order: Vec<u32>, levels: u32) -> Elimination {
         let graph = Adjacency::new(a).unwrap();
-        let found = in_parts(&graph, order, levels).unwrap();
+        let found = in_parts(&graph, &Permutation::from_new_to_old(order).unwrap(), levels);
         found.check(a.rows()).unwrap();
         if found.parts.is_empty() {
             return found;
@@ -214,8 +186,8 @@ mod tests {
     #[test]
     fn parts_of_any_order_need_only_what_stands_above_them() {
         let a = poisson2d(40, 30).unwrap();
-        let degree = foreign::minimum_degree(columns_of_transpose(&a).unwrap()).unwrap().order;
-        let found = checked(&a, degree.clone(), 4);
+        let dissected = dissection_order(&Adjacency::new(&a).unwrap()).unwrap();
+        let found = checked(&a, dissected.new_to_old().to_vec(), 4);
         assert_eq!(found.parts.len(), 15);
         // Each of the sides has its share, and the separators are not most of it.
         let leaves: u32 = found.parts[..8].iter().sum();
@@ -235,25 +207,5 @@ mod tests {
         let many = crate::generate::along_the_diagonal(&poisson2d(3, 3).unwrap(), 50).unwrap();
         let found = checked(&many, (0..450).collect(), 3);
         assert_eq!((found.parts[4..].to_vec(), found.parts[..4].iter().sum::<u32>()), (vec![0; 3], 450));
-    }
-
-    #[test]
-    fn the_tree_of_a_small_matrix() {
-        // 0 - 1, 0 - 3, 2 - 3: eliminating 0 couples 1 and 3.
-        let edges = [(0, 1), (0, 3), (2, 3)];
-        let mut dense = [[0.0; 4]; 4];
-        (0..4).for_each(|i| dense[i][i] = 4.0);
-        edges.iter().for_each(|&(i, j): &(usize, usize)| (dense[i][j], dense[j][i]) = (1.0, 1.0));
-        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        for row in dense {
-            for (j, value) in row.into_iter().enumerate().filter(|(_, value)| *value != 0.0) {
-                indices.push(j as u32);
-                values.push(value);
-            }
-            offsets.push(indices.len());
-        }
-        let a = Csr::from_parts(4, 4, offsets, indices, values).unwrap();
-        let graph = Adjacency::new(&a).unwrap();
-        assert_eq!(tree(&graph, &[0, 1, 2, 3]), [1, 3, 3, NONE]);
     }
 }

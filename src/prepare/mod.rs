@@ -48,6 +48,7 @@ mod triangular;
 pub use dissection::{dissection_order, nested_dissection};
 pub use equilibrate::{equilibrate, equilibrate_symmetric};
 pub use matching::{Matching, UNMATCHED, maximum_matching};
+pub(crate) use order_size::elimination_tree;
 pub use order_size::{OrderSize, graph_order_size, order_size};
 pub use pattern::Pattern;
 pub use permute::permute;

@@ -55,7 +55,9 @@ fn places<'a>(
 
 /// The first row below the diagonal of each column of L: Liu, "A compact row storage scheme for Cholesky factors using
 /// elimination trees", ACM Trans. Math. Softw. 12 (1986).
-fn elimination_tree(graph: &Adjacency<'_>, order: &Permutation) -> Vec<u32> {
+///
+/// All by their places in the order; `u32::MAX` where there is none.
+pub(crate) fn elimination_tree(graph: &Adjacency<'_>, order: &Permutation) -> Vec<u32> {
     let n = graph.vertices();
     let (mut parents, mut ancestors) = (vec![NONE; n], vec![NONE; n]);
     for row in 0..n as u32 {
