@@ -29,6 +29,11 @@ const DENSE: f64 = 0.4;
 const ON_DEVICE: usize = 100_000;
 const LONG: f64 = 0.3;
 
+/// Whether a system is worth a library on a device, where there is one.
+pub(crate) fn is_worth_a_device(rows: usize, seconds_on_host: impl FnOnce() -> f64) -> bool {
+    rows >= ON_DEVICE || seconds_on_host() > LONG
+}
+
 /// Operations on a device in the time of a multiplication in dense blocks on the host: 3e12 a second of up to 1.8e13
 /// that were measured (H100, 7 points 100^3), for 3e9.
 const FASTER: f64 = 1e3;
@@ -67,14 +72,14 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
             OnDevice::planned(backend, a, wishes)
         };
         let may = |yes: bool| square && yes && backend.factor_library().is_ok();
-        let (device, host) = if may(a.rows() >= ON_DEVICE) {
+        let (device, host) = if may(is_worth_a_device(a.rows(), || 0.0)) {
             (Some(on_device()?), None)
         } else {
             let (mut direct, limit) = on_host(backend, a, flops)?;
             // What has no forecast is refused where its turn comes, in its own words.
             let forecast = if square || limit.is_some() { Some(direct.forecast()) } else { None };
             match forecast {
-                Some(Ok(forecast)) if may(forecast.seconds() > LONG) => (Some(on_device()?), None),
+                Some(Ok(forecast)) if may(is_worth_a_device(a.rows(), || forecast.seconds())) => (Some(on_device()?), None),
                 Some(Err(error)) if limit.is_some() => return Err(error),
                 Some(Ok(forecast)) => {
                     within(&forecast, limit)?;

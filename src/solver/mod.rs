@@ -56,6 +56,8 @@ mod watch;
 pub use builder::{Builder, MatrixSource};
 pub use compiled::Solvable;
 pub use device::{Device, Opened};
+#[cfg(feature = "cli")]
+pub(crate) use factorised::is_worth_a_device;
 pub use names::{IlutChoice, Method, MultigridChoice, Precision, PreconditionerChoice, Reorder};
 pub use report::{Decision, Seconds, Solution, SolveReport, StageReport, Trail};
 pub use spread::{Share, SpreadSolver};

@@ -5,7 +5,7 @@ use crate::direct::{Analysis, Direct, DirectOptions};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::report::{Align, Table, bytes, count, seconds};
-use crate::solver::{Builder, Method, Solvable, SolverBackend, StageReport};
+use crate::solver::{Builder, Method, Solvable, SolverBackend, StageReport, is_worth_a_device};
 
 /// The decisions of the setup and the stages, for a person. The matrix is set up, so that a format that is measured is
 /// measured; nothing is iterated or factorised. Of a factorisation the order is found, and with it its size.
@@ -37,7 +37,7 @@ where
     }
     for (number, stage) in trail.stages.iter().enumerate() {
         let expected = match &analysis {
-            Some(Ok(analysis)) if is_direct(stage) => factorisation(analysis),
+            Some(Ok(analysis)) if is_direct(stage) => factorisation(backend, rows, analysis),
             Some(Err(error)) if is_direct(stage) => error.to_string(),
             _ => iterations(stage),
         };
@@ -53,10 +53,15 @@ where
     ))
 }
 
-fn factorisation(analysis: &Analysis) -> String {
+fn factorisation<B: SolverBackend>(backend: &B, rows: usize, analysis: &Analysis) -> String {
     let about = if analysis.exact { "" } else { "about " };
+    let library = is_worth_a_device(rows, || analysis.seconds()).then(|| backend.factor_library());
+    let by = match library {
+        Some(Ok(library)) => format!("by {library} on the device; on the CPU: "),
+        _ => String::new(),
+    };
     format!(
-        "{about}{} entries in the factors, {}, {about}{}",
+        "{by}{about}{} entries in the factors, {}, {about}{}",
         count(analysis.entries as u64),
         bytes(analysis.bytes as u64),
         seconds(analysis.seconds())
