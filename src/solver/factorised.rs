@@ -141,7 +141,11 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         self.backend.write(&solution, x)?;
         let before = self.remark.take().map_or(String::new(), |words| format!("{words}; then on the CPU: "));
         self.remark = Some(before + &words(&told));
-        Ok(failure(&told.reasons))
+        Ok(match failure(&told.reasons) {
+            Outcome::Interrupted => Outcome::Interrupted,
+            _ if told.normal_residual.is_some() => Outcome::LeastSquares,
+            other => other,
+        })
     }
 
     /// ||b - A x|| on the backend.
@@ -286,9 +290,6 @@ fn within(forecast: &Analysis, limit: Option<(f64, f64)>) -> Result<()> {
 fn failure(reasons: &[(Kind, Reason)]) -> Outcome {
     if reasons.iter().any(|(_, reason)| *reason == Reason::Stopped) {
         return Outcome::Interrupted;
-    }
-    if told.normal_residual.is_some() {
-        return Outcome::LeastSquares;
     }
     let singular =
         |reason: &Reason| matches!(reason, Reason::StructurallySingular { .. } | Reason::NumericallySingular);
