@@ -20,75 +20,110 @@ DEVICE bool is_strong(R threshold, const R* largest, u64 i, u64 j, T value) {
     return size > 0 && size >= threshold * smaller;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-    largest_couplings(u64 n, const I* offsets, const u32* columns, const T* values, R* largest) {
-    EACH(i, n) {
-        R most = 0;
-        for (u64 at = offsets[i]; at < offsets[i + 1]; at++)
-            if (columns[at] != i) {
-                const R size = magnitude(values[at]);
-                if (size > most) most = size;
+// Calls `of_row(i, columns, values, length)` for every row, a thread a row. The entries of a block's rows lie side by side:
+// where there is room for them they are brought to shared memory first, so that lanes read neighbouring addresses.
+template <typename F> DEVICE void each_row(u64 n, const I* offsets, const u32* columns, const T* values, F of_row) {
+    constexpr u32 ROOM = 8 * THREADS;
+    __shared__ u32 near_columns[ROOM];
+    __shared__ T near_values[ROOM];
+    for (u64 tile = u64(blockIdx.x) * THREADS; tile < n; tile += u64(gridDim.x) * THREADS) {
+        const u64 begin = offsets[tile], end = offsets[min(tile + THREADS, n)], i = tile + threadIdx.x;
+        const bool near = end - begin <= ROOM;
+        if (near)
+            for (u64 at = begin + threadIdx.x; at < end; at += THREADS) {
+                near_columns[at - begin] = columns[at];
+                near_values[at - begin] = values[at];
             }
-        largest[i] = most;
+        __syncthreads();
+        if (i < n) {
+            const u64 first = offsets[i], place = near ? first - begin : first;
+            of_row(i, (near ? near_columns : columns) + place, (near ? near_values : values) + place, u32(offsets[i + 1] - first));
+        }
+        __syncthreads();
     }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    strong_lengths(u64 n, const I* offsets, const u32* columns, const T* values, R threshold, const R* largest, u32* lengths) {
-    EACH(i, n + 1) {
-        u32 length = 0;
-        if (i < n)
-            for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
-                const u64 j = columns[at];
-                length += j != i && is_strong(threshold, largest, i, j, values[at]);
+    largest_couplings(u64 n, const I* offsets, const u32* columns, const T* values, R* largest) {
+    each_row(n, offsets, columns, values, [=](u64 i, const u32* js, const T* row, u32 length) {
+        R most = 0;
+        for (u32 at = 0; at < length; at++)
+            if (js[at] != i) {
+                const R size = magnitude(row[at]);
+                if (size > most) most = size;
             }
-        lengths[i] = length;
-    }
+        largest[i] = most;
+    });
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    strong_lengths(u64 n, const I* offsets, const u32* columns, const T* values, R threshold, const R* largest, u32* lengths) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) lengths[n] = 0;
+    each_row(n, offsets, columns, values, [=](u64 i, const u32* js, const T* row, u32 length) {
+        u32 strong = 0;
+        for (u32 at = 0; at < length; at++) strong += js[at] != i && is_strong(threshold, largest, i, js[at], row[at]);
+        lengths[i] = strong;
+    });
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     strong_entries(u64 n, const I* offsets, const u32* columns, const T* values, R threshold, const R* largest,
                    const J* starts, u32* neighbours, f32* weights) {
-    EACH(i, n) {
+    each_row(n, offsets, columns, values, [=](u64 i, const u32* js, const T* row, u32 length) {
         u64 place = starts[i];
-        for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
-            const u64 j = columns[at];
-            if (j == i || !is_strong(threshold, largest, i, j, values[at])) continue;
+        for (u32 at = 0; at < length; at++) {
+            const u64 j = js[at];
+            if (j == i || !is_strong(threshold, largest, i, j, row[at])) continue;
             neighbours[place] = u32(j);
-            weights[place++] = f32(magnitude(values[at]) / largest[i]);
+            weights[place++] = f32(magnitude(row[at]) / largest[i]);
+        }
+    });
+}
+
+// Calls `each(is_diagonal, place, column, value)` for the entries of a damped row in their order: strong neighbours, and
+// the diagonal, which A's row may lack.
+template <typename F>
+DEVICE void each_damped(u64 i, const u32* js, const T* row, u32 length, T diagonal, const u32* neighbours, u64 next, u64 last,
+                        F each) {
+    u64 place = next + i;
+    bool before = true;
+    for (u32 at = 0; at < length; at++) {
+        const u64 j = js[at];
+        if (before && j >= i) {
+            each(true, place++, u32(i), diagonal);
+            before = false;
+        }
+        if (j != i && next < last && neighbours[next] == j) {
+            each(false, place++, u32(j), row[at]);
+            next++;
         }
     }
+    if (before) each(true, place, u32(i), diagonal);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     damped_entries(u64 n, const I* offsets, const u32* columns, const T* values, const J* starts, const u32* neighbours,
                    R omega, u32* indices, T* damped) {
-    EACH(i, n) {
-        u64 next = starts[i];
-        const u64 last = starts[i + 1], begin = next + i, end = last + i + 1;
-        u64 place = begin, at_diagonal = end;
+    each_row(n, offsets, columns, values, [=](u64 i, const u32* js, const T* row, u32 length) {
+        const u64 first = starts[i], last = starts[i + 1];
+        u64 next = first;
         T diagonal = T(), lumped = T();
-        for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
-            const u64 j = columns[at];
-            if (at_diagonal == end && j >= i) at_diagonal = place++;
-            if (j == i) diagonal = values[at];
-            else if (next < last && neighbours[next] == j) {
-                indices[place] = u32(j);
-                damped[place++] = values[at];
-                next++;
-            } else lumped = lumped + values[at];
+        for (u32 at = 0; at < length; at++) {
+            if (js[at] == i) diagonal = row[at];
+            else if (next < last && neighbours[next] == js[at]) next++;
+            else lumped = lumped + row[at];
         }
-        if (at_diagonal == end) at_diagonal = place;
         const T whole = diagonal + lumped;
         if (real_part(whole) >= R(SMALLEST_LUMPED) * real_part(diagonal)) diagonal = whole;
-        indices[at_diagonal] = u32(i);
-        damped[at_diagonal] = diagonal;
         R sum = 0;
-        for (u64 at = begin; at < end; at++) sum += magnitude(damped[at]);
+        each_damped(i, js, row, length, diagonal, neighbours, first, last,
+                    [&](bool, u64, u32, T value) { sum += magnitude(value); });
         const T scale = from_real<T>(sum > 0 ? -omega / sum : R(0));
-        for (u64 at = begin; at < end; at++) damped[at] = damped[at] * scale;
-        damped[at_diagonal] = damped[at_diagonal] + from_real<T>(R(1));
-    }
+        each_damped(i, js, row, length, diagonal, neighbours, first, last, [&](bool own, u64 place, u32 column, T value) {
+            indices[place] = column;
+            damped[place] = own ? value * scale + from_real<T>(R(1)) : value * scale;
+        });
+    });
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -129,18 +164,18 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     scaled_sums(u64 n, const I* offsets, const u32* columns, const T* values, const f64* scales, f64 threshold, R* sums,
                 u32* strong) {
     u32 count = 0;
-    EACH(i, n) {
+    each_row(n, offsets, columns, values, [=, &count](u64 i, const u32* js, const T* row, u32 length) {
         f64 sum = 0, strongest = 0;
-        for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
-            const u64 j = columns[at];
-            const f64 scaled = f64(magnitude(values[at])) * scales[j];
+        for (u32 at = 0; at < length; at++) {
+            const u64 j = js[at];
+            const f64 scaled = f64(magnitude(row[at])) * scales[j];
             sum += scaled;
             if (j != i) strongest = max(strongest, scaled * scales[i]);
         }
         count += strongest > threshold;
         const R inverse = R(scales[i] / sum);
         sums[i] = finite(inverse) ? inverse : R(0);
-    }
+    });
     count = warp_sum(count);
     if (lane_id() == 0 && count) atomicAdd(strong, count);
 }

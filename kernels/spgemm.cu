@@ -5,16 +5,16 @@
 //        | . 4 3 . |
 //        | 2 . . 1 |
 //
-// Rows are dealt by the number of their products: GROUP lanes take a row, each an entry of A's row at a time, and put
-// the columns of B's row into a hash table in shared memory (open addressing), and a block does for rows with more.
-// Which lane comes first decides where a column lies in the table, and nothing else.
+// Rows are dealt by the number of their products. Most have so few that these are sorted (sorted_products.cuh). For
+// others a warp takes a row, each lane an entry of A's row at a time, and puts the columns of B's row into a hash table
+// in shared memory (open addressing), and a block does for rows with more. Which lane comes first decides where a column
+// lies in the table, and nothing else.
 //
 // Bytes moved: the columns of B's rows once a product (mostly from the caches), A's once.
 // Source: Gustavson, ACM TOMS 4 (1978); Nagasaka, Nukada and Matsuoka, ICPP 2017 (tables by bins of rows).
 //
 // Constants: OFFSET (of A and B), TARGET (of C), GROUP (lanes a row), SLOTS (of its table: a power of two), BLOCK_SLOTS
-// (of a block's), MEDIUM, LARGE, LONG (products from which a row is of the second, third and fourth class),
-// THREADS.
+// (of a block's), LARGE, LONG (products from which a row is one of a block, and one of spgemm_long.cu), THREADS.
 #include "hash_table.cuh"
 
 typedef OFFSET I;
@@ -26,25 +26,36 @@ DEVICE u32 group_sum(u32 v, u32 mask) {
     return v;
 }
 
-// 0: no products. 1: few. 2: more. 3: many. 4: very many.
+// 0: no products. 1 to 5: as many as are sorted, at most a, b, c, d or e, which ascend but for those that are 0: for
+// columns that are too large. 6: as many as a warp's table has room for. 7: a block's. 8: more.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    product_classes(u64 rows, const I* a_offsets, const u32* a_columns, const I* b_offsets, u32* classes) {
+    product_classes(u64 rows, const I* a_offsets, const u32* a_columns, const I* b_offsets, u32 a, u32 b, u32 c, u32 d,
+                    u32 e, u32* classes) {
     for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
         u64 products = 0;
         for (u64 at = a_offsets[row]; at < a_offsets[row + 1] && products < LONG; at++) {
             const u64 k = a_columns[at];
             products += b_offsets[k + 1] - b_offsets[k];
         }
-        classes[row] = products == 0 ? 0 : products < MEDIUM ? 1 : products < LARGE ? 2 : products < LONG ? 3 : 4;
+        classes[row] = products == 0   ? 0
+                       : products <= a ? 1
+                       : products <= b ? 2
+                       : products <= c ? 3
+                       : products <= d ? 4
+                       : products <= e ? 5
+                       : products < LARGE ? 6
+                       : products < LONG  ? 7
+                                          : 8;
     }
 }
 
-// The same by the entries of a row of C, which is known: 0 to 3.
+// The same by the entries of a row of C, which is known, for rows that are not sorted: a warp's, 1, or longer, 2. Others
+// become 0.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    length_classes(u64 rows, const J* offsets, u32 wide, u32 widest, u32* classes) {
+    length_classes(u64 rows, const J* offsets, u32 wide, u32* classes) {
     for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
         const u64 length = offsets[row + 1] - offsets[row];
-        classes[row] = length == 0 ? 0 : length < wide ? 1 : length < widest ? 2 : 3;
+        classes[row] = classes[row] < 6 || length == 0 ? 0 : length < wide ? 1 : 2;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Small blocks of strongly coupled unknowns, and their inverses.
 
-use crate::backend::{Backend, CoarseningSteps, Conversions, NO_GROUP, Offsets, offsets_of};
+use crate::backend::{Backend, CoarseningSteps, Conversions, CsrPattern, NO_GROUP, Offsets, offsets_of};
 use crate::error::Result;
 use crate::matrix::{Csr, multiply};
 use crate::scalar::Scalar;
@@ -43,11 +43,19 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
         Ok(Self { of_diagonal, of_sums, blocks_pay })
     }
 
+    /// New sums for new values of A.
+    pub(super) fn sums_again(backend: &B, a: &Csr<T, B>, sums: &mut B::Slice<T::Real>) -> Result<()> {
+        let mut of_diagonal = backend.buffer(a.rows())?;
+        backend.diagonal_scales(a.parts(), &mut of_diagonal)?;
+        let mut strong = backend.zeros::<u32>(1)?;
+        backend.scaled_sums(a.parts(), &of_diagonal, STRONG, sums, &mut strong)
+    }
+
     /// The inverses of blocks of about 8 strongly coupled unknowns, each with the sums of the magnitudes of what is
     /// outside added to its diagonal (in units in which A's diagonal is one): so no eigenvalue of this matrix times A
     /// exceeds 1 (Baker, Falgout, Kolev and Yang, Multigrid smoothers for ultraparallel computing, SIAM Journal on
     /// Scientific Computing 33, 2011).
-    pub(super) fn block_inverses(&self, backend: &B, a: &Csr<T, B>) -> Result<Csr<T, B>> {
+    pub(super) fn block_inverses(&self, backend: &B, a: &Csr<T, B>) -> Result<Blocks<T, B>> {
         let n = a.rows();
         let parts = a.parts();
         let (mut indices, mut weights) = (backend.buffer(a.nonzeros())?, backend.buffer(a.nonzeros())?);
@@ -55,14 +63,52 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
         backend.scaled_magnitudes(parts, &self.of_diagonal, &mut weights)?;
         let offsets = parts.offsets.copied(backend)?;
         let (block, sizes) = matched(backend, Csr::from_parts_unchecked(n, n, offsets, indices, weights))?;
-        let members = membership(backend, &block, B::len(&sizes))?.transpose(backend)?;
+        let (starts, members, _) =
+            membership(backend, &block, B::len(&sizes))?.transpose(backend)?.into_arrays();
         let mut lengths = backend.zeros::<u32>(n + 1)?;
         backend.gather(&sizes, &block, B::part_mut(&mut lengths, 0..n))?;
         let (offsets, entries) = offsets_of(backend, &lengths)?;
-        let (mut indices, mut values) = (backend.buffer(entries)?, backend.buffer(entries)?);
-        let (to, members) = (offsets.as_ref(), members.parts().pattern());
-        backend.group_inverses(parts, members, &self.of_diagonal, to, &mut indices, &mut values)?;
-        Ok(Csr::from_parts_unchecked(n, n, offsets, indices, values))
+        let (indices, values) = (backend.buffer(entries)?, backend.buffer(entries)?);
+        let inverses = Csr::from_parts_unchecked(n, n, offsets, indices, values);
+        let mut blocks = Blocks { inverses, starts, members };
+        blocks.invert(backend, a, &self.of_diagonal)?;
+        Ok(blocks)
+    }
+}
+
+/// Blocks of unknowns, and their inverses as a matrix.
+#[derive(Debug)]
+pub(super) struct Blocks<T: Scalar, B: Backend> {
+    pub(super) inverses: Csr<T, B>,
+    /// The unknowns of each block, in compressed rows.
+    starts: Offsets<B>,
+    members: B::Vec<u32>,
+}
+
+impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
+    /// The inverses for new values of A.
+    pub(super) fn renew(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
+        let mut scales = backend.buffer(a.rows())?;
+        backend.diagonal_scales(a.parts(), &mut scales)?;
+        self.invert(backend, a, &scales)
+    }
+
+    fn invert(&mut self, backend: &B, a: &Csr<T, B>, scales: &B::Slice<f64>) -> Result<()> {
+        let n = a.rows();
+        let members = CsrPattern {
+            rows: self.starts.as_ref().len() - 1,
+            columns: n,
+            offsets: self.starts.as_ref(),
+            indices: &self.members,
+        };
+        let (offsets, indices, values) = self.inverses.arrays_mut();
+        backend.group_inverses(a.parts(), members, scales, offsets, indices, values)
+    }
+
+    pub(super) fn storage_bytes(&self) -> usize {
+        self.inverses.storage_bytes()
+            + B::len(&self.members) * size_of::<u32>()
+            + self.starts.as_ref().bytes()
     }
 }
 

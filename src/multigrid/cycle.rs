@@ -4,8 +4,9 @@ use super::MultigridBackend;
 use super::smoother::{Smoother, residual};
 use crate::backend::Grid;
 use crate::error::Result;
-use crate::matrix::{Csr, SparseMatrix};
+use crate::matrix::{Csr, Dia, SparseMatrix};
 use crate::scalar::Scalar;
+use std::ops::Deref;
 
 /// Chebyshev's iteration of two steps for a preconditioned matrix whose eigenvalues are between this and 1: what solves
 /// a level where the prolongation is not smoothed. Iterations were the same from 0.1 to 0.3 on grids of two and three
@@ -16,10 +17,30 @@ const LOWEST: f64 = 0.2;
 /// The matrix of a level, in the format that suits it.
 pub(super) type LevelMatrix<T, B> = dyn SparseMatrix<T, B>;
 
+/// It as it is kept.
+#[derive(Debug)]
+pub(super) enum Stored<T: Scalar, B: MultigridBackend> {
+    /// In compressed rows, which take new values.
+    Rows(Csr<T, B>),
+    /// By the diagonals of a grid.
+    Diagonals(Dia<T, B>),
+}
+
+impl<T: Scalar, B: MultigridBackend> Deref for Stored<T, B> {
+    type Target = LevelMatrix<T, B>;
+
+    fn deref(&self) -> &LevelMatrix<T, B> {
+        match self {
+            Self::Rows(a) => a,
+            Self::Diagonals(a) => a,
+        }
+    }
+}
+
 /// A level that has a coarser one below it.
 #[derive(Debug)]
 pub(super) struct Level<T: Scalar, B: MultigridBackend> {
-    pub(super) a: Box<LevelMatrix<T, B>>,
+    pub(super) a: Stored<T, B>,
     pub(super) smoother: Smoother<T, B>,
     pub(super) transfer: Transfer<T, B>,
     /// Whether the next level is solved by two cycles, weighted as Chebyshev's iteration weights them.
@@ -80,7 +101,7 @@ pub(super) enum Coarsest<T: Scalar, B: MultigridBackend> {
     /// Its inverse, every entry of it.
     Inverse(Csr<T, B>),
     /// Smoothing alone: it is large, and could not be made smaller.
-    Smoothed(Box<LevelMatrix<T, B>>, Smoother<T, B>),
+    Smoothed(Stored<T, B>, Smoother<T, B>),
 }
 
 impl<T: Scalar, B: MultigridBackend> Coarsest<T, B> {

@@ -6,7 +6,7 @@
 //! first levels make up for (`cycle`).
 
 use super::MultigridBackend;
-use super::cycle::{Coarsest, Cycle, Level, Transfer};
+use super::cycle::{Coarsest, Cycle, Level, Stored, Transfer};
 use super::dense;
 use super::options::{LevelFacts, MultigridFacts, MultigridOptions};
 use super::smoother::{Scaling, Smoother};
@@ -109,7 +109,7 @@ where
         backend.grid_coarser(here, &mut values, &mut unfit)?;
         let next = Dia::on_grid(backend, coarser, neighbours, values)?;
         levels.push(Level {
-            a: Box::new(std::mem::replace(&mut matrix, next)),
+            a: Stored::Diagonals(std::mem::replace(&mut matrix, next)),
             smoother: match options.real_eigenvalues {
                 true => Smoother::new(Scaling::Diagonal(scales), options.steps, 1.0),
                 false => Smoother::plain(Scaling::Diagonal(scales), options.steps),

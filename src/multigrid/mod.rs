@@ -20,6 +20,7 @@
 //! | `independent`, `aggregate` | an independent set at distance two, and the aggregates around it |
 //! | `tentative` | P before smoothing, from near-null vectors |
 //! | `setup` | levels from the finest to the coarsest |
+//! | `again` | the same levels for new values |
 //! | `smoother` | Chebyshev's iteration on scaled residuals |
 //! | `blocks` | blocks of strongly coupled unknowns, by matching |
 //! | `grid` | levels of grids, whose aggregates are boxes |
@@ -32,6 +33,7 @@ use crate::matrix::Csr;
 use crate::precondition::{Preconditioner, Workspace};
 use crate::scalar::Scalar;
 
+mod again;
 mod aggregate;
 mod blocks;
 mod cycle;
@@ -44,7 +46,8 @@ mod smoother;
 mod strength;
 mod tentative;
 
-use cycle::{Coarsest, Cycle, Level, Transfer};
+use again::Kept;
+use cycle::{Coarsest, Cycle, Level, Stored, Transfer};
 pub(crate) use grid::of_distances;
 pub use options::{LevelFacts, MultigridFacts, MultigridOptions, Smoothing};
 use setup::{Hierarchy, Plan};
@@ -84,6 +87,8 @@ impl<B: Products + Conversions + PreconditionSteps + GridSteps + CoarseningSteps
 pub struct Multigrid<T: Scalar, B: MultigridBackend> {
     cycle: AnyCycle<T, B>,
     plans: Vec<Plan<T, B>>,
+    /// What new values are computed in, from the first on.
+    kept: Option<Kept<T, B>>,
     options: MultigridOptions,
     facts: MultigridFacts,
 }
@@ -93,6 +98,23 @@ pub struct Multigrid<T: Scalar, B: MultigridBackend> {
 enum AnyCycle<T: Scalar, B: MultigridBackend> {
     Full(Cycle<T, B>),
     Narrow(Cycle<T::Narrow, B>),
+}
+
+impl<T: Scalar, B: MultigridBackend> AnyCycle<T, B> {
+    /// The cycle of levels that stay where they are.
+    fn of_kept(backend: &B, a: &Csr<T, B>, kept: &Kept<T, B>, options: &MultigridOptions) -> Result<Self> {
+        let matrices = std::iter::once(a).chain(kept.levels.iter().map(|level| level.coarse()));
+        let levels =
+            matrices.zip(&kept.levels).map(|(a, level)| [a, &level.prolongation, &level.restriction]);
+        let coarsest = kept.levels.last().map_or(a, |level| level.coarse());
+        let coarsest = (coarsest, inverse_of(backend, coarsest, options)?);
+        Ok(if options.is_narrow::<T>() {
+            let rounded = |a: &Csr<T, B>| a.to_rounded(backend);
+            Self::Narrow(moved(backend, levels, coarsest, options, rounded, |a| a.to_rounded(backend))?)
+        } else {
+            Self::Full(moved(backend, levels, coarsest, options, |a| a.copied(backend), Ok)?)
+        })
+    }
 }
 
 impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
@@ -138,7 +160,8 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         {
             return Ok(this);
         }
-        let hierarchy = Hierarchy::new(backend, checked(backend, a)?, near_null, options)?;
+        check_finite(backend, a)?;
+        let hierarchy = Hierarchy::new(backend, a.copied(backend)?, near_null, options)?;
         Self::finish(backend, hierarchy, options.clone())
     }
 
@@ -153,23 +176,33 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             return Ok(found.map(|(cycle, facts)| Self {
                 cycle: AnyCycle::Narrow(cycle),
                 plans,
+                kept: None,
                 options,
                 facts,
             }));
         }
         let found = grid::hierarchy(backend, a, &options)?;
-        Ok(found.map(|(cycle, facts)| Self { cycle: AnyCycle::Full(cycle), plans, options, facts }))
+        Ok(found.map(|(cycle, facts)| Self {
+            cycle: AnyCycle::Full(cycle),
+            plans,
+            kept: None,
+            options,
+            facts,
+        }))
     }
 
     fn finish(backend: &B, hierarchy: Hierarchy<T, B>, options: MultigridOptions) -> Result<Self> {
         let facts = MultigridFacts { levels: hierarchy.facts(), grid: false };
         let Hierarchy { levels, coarsest, plans } = hierarchy;
+        let levels = levels.into_iter().map(|level| [level.a, level.prolongation, level.restriction]);
+        let inverse = inverse_of(backend, &coarsest, &options)?;
         let cycle = if options.is_narrow::<T>() {
-            AnyCycle::Narrow(moved(backend, levels, coarsest, &options, |a| a.to_rounded(backend))?)
+            let rounded = |a: Csr<T, B>| a.to_rounded(backend);
+            AnyCycle::Narrow(moved(backend, levels, (coarsest, inverse), &options, rounded, rounded)?)
         } else {
-            AnyCycle::Full(moved(backend, levels, coarsest, &options, Ok)?)
+            AnyCycle::Full(moved(backend, levels, (coarsest, inverse), &options, Ok, Ok)?)
         };
-        Ok(Self { cycle, plans, options, facts })
+        Ok(Self { cycle, plans, kept: None, options, facts })
     }
 
     /// The levels, finest first.
@@ -186,56 +219,88 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     }
 }
 
-/// A copy of A, if it is square and finite.
-fn checked<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<Csr<T, B>> {
-    Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+/// Refuses a matrix that is not finite.
+fn check_finite<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<()> {
     // One pass where the matrix lies: squares that overflow are looked at one by one.
     let mut sum = backend.zeros::<T::Real>(1)?;
     backend.norm2_squared(a.parts().values, &mut sum)?;
     let finite = num_traits::Float::is_finite(backend.value(&sum)?)
         || backend.download(a.parts().values)?.into_iter().all(Scalar::is_finite);
-    if !finite {
-        return Err(Error::InvalidMatrix("an entry is infinite or NaN".into()));
-    }
-    a.copied(backend)
+    if finite { Ok(()) } else { Err(Error::InvalidMatrix("an entry is infinite or NaN".into())) }
 }
 
-/// The levels in the precision of the cycle.
-fn moved<T: Scalar, S: Scalar, B: MultigridBackend>(
+/// The inverse of the coarsest matrix, where it is small enough for one.
+fn inverse_of<T: Scalar, B: MultigridBackend>(
     backend: &B,
-    levels: Vec<setup::Built<T, B>>,
-    coarsest: Csr<T, B>,
+    coarsest: &Csr<T, B>,
     options: &MultigridOptions,
-    rounded: impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
+) -> Result<Option<Csr<T, B>>> {
+    if coarsest.rows() > MOST_DENSE {
+        return Ok(None);
+    }
+    let inverse = if options.real_eigenvalues { dense::inverse } else { dense::general_inverse };
+    inverse(&coarsest.to_host(backend)?)?.into_backend(backend).map(Some)
+}
+
+/// The levels (matrix, prolongation, restriction), the coarsest matrix and its inverse in the precision of the cycle.
+fn moved<M, T: Scalar, S: Scalar, B: MultigridBackend>(
+    backend: &B,
+    levels: impl Iterator<Item = [M; 3]>,
+    (coarsest, inverse): (M, Option<Csr<T, B>>),
+    options: &MultigridOptions,
+    rounded: impl Fn(M) -> Result<Csr<S, B>>,
+    narrowed: impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
 ) -> Result<Cycle<S, B>> {
     let mut in_blocks = match options.smoothing {
         Smoothing::Auto => None,
         Smoothing::Diagonal => Some(false),
         Smoothing::Blocks => Some(true),
     };
-    let mut all = Vec::with_capacity(levels.len());
-    for setup::Built { a, prolongation, restriction } in levels {
+    let mut all = Vec::new();
+    for [a, prolongation, restriction] in levels {
         let a = rounded(a)?;
         let smoother = smoother(backend, &a, &mut in_blocks, options.steps, options)?;
-        all.push(Level {
-            a: Box::new(a),
-            smoother,
-            transfer: Transfer::Matrices {
-                prolongation: rounded(prolongation)?,
-                restriction: rounded(restriction)?,
-            },
-            twice: false,
-        });
+        let (prolongation, restriction) = (rounded(prolongation)?, rounded(restriction)?);
+        let transfer = Transfer::Matrices { prolongation, restriction };
+        all.push(Level { a: Stored::Rows(a), smoother, transfer, twice: false });
     }
-    let coarsest = if coarsest.rows() <= MOST_DENSE {
-        let inverse = if options.real_eigenvalues { dense::inverse } else { dense::general_inverse };
-        Coarsest::Inverse(rounded(inverse(&coarsest.to_host(backend)?)?.into_backend(backend)?)?)
+    let coarsest = if let Some(inverse) = inverse {
+        Coarsest::Inverse(narrowed(inverse)?)
     } else {
         let a = rounded(coarsest)?;
         let smoother = smoother(backend, &a, &mut in_blocks, COARSEST_STEPS, options)?;
-        Coarsest::Smoothed(Box::new(a), smoother)
+        Coarsest::Smoothed(Stored::Rows(a), smoother)
     };
     Ok(Cycle { levels: all, coarsest, chebyshev: options.real_eigenvalues })
+}
+
+/// New numbers in the matrices of a cycle, whose patterns are those of the levels that were kept.
+fn renew<T: Scalar, S: Scalar, B: MultigridBackend>(
+    backend: &B,
+    cycle: &mut Cycle<S, B>,
+    (a, kept, inverse): (&Csr<T, B>, &Kept<T, B>, Option<Csr<T, B>>),
+    write: impl Fn(&B::Slice<T>, &mut B::Slice<S>) -> Result<()>,
+    narrowed: impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
+) -> Result<()> {
+    let mut matrix = a;
+    for (level, from) in cycle.levels.iter_mut().zip(&kept.levels) {
+        if let Stored::Rows(a) = &mut level.a {
+            write(matrix.parts().values, a.values_mut())?;
+            level.smoother.renew(backend, a)?;
+        }
+        if let Transfer::Matrices { prolongation, restriction } = &mut level.transfer {
+            write(from.prolongation.parts().values, prolongation.values_mut())?;
+            write(from.restriction.parts().values, restriction.values_mut())?;
+        }
+        matrix = from.coarse();
+    }
+    if let Some(inverse) = inverse {
+        cycle.coarsest = Coarsest::Inverse(narrowed(inverse)?);
+    } else if let Coarsest::Smoothed(Stored::Rows(a), smoother) = &mut cycle.coarsest {
+        write(matrix.parts().values, a.values_mut())?;
+        smoother.renew(backend, a)?;
+    }
+    Ok(())
 }
 
 /// Smoothing on a level; 1 bounds the eigenvalues. Where nothing is said of blocks, the first level decides.
@@ -306,18 +371,41 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
         }
     }
 
-    /// Takes new values of a matrix over that has the pattern of the one before: aggregates are kept, and all that
-    /// follows from values is computed anew. After an error the preconditioner is as it was.
+    /// Takes new values of a matrix over that has the pattern of the one before. Aggregates are kept, and from the
+    /// second time on which couplings count as strong and where all products have entries too, so that numbers alone are
+    /// computed. After a matrix that is refused, the preconditioner is as it was.
     fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
-        Error::check_dimension("rows of the matrix", self.facts.levels[0].rows, a.rows())?;
+        let finest = self.facts.levels[0];
+        Error::check_dimension("rows of the matrix", finest.rows, a.rows())?;
+        Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         if self.facts.grid {
             *self = Self::new(backend, a, &self.options)?;
             return Ok(());
         }
-        let hierarchy = Hierarchy::again(backend, checked(backend, a)?, &self.plans, &self.options)?;
-        let Self { cycle, facts, .. } = Self::finish(backend, hierarchy, self.options.clone())?;
-        (self.cycle, self.facts) = (cycle, facts);
-        Ok(())
+        Error::check_dimension("entries of the matrix", finest.entries, a.nonzeros())?;
+        check_finite(backend, a)?;
+        let Some(kept) = &mut self.kept else {
+            let kept = Kept::new(backend, a, &self.plans, &self.options)?;
+            self.cycle = AnyCycle::of_kept(backend, a, &kept, &self.options)?;
+            self.facts.levels = std::iter::once(finest).chain(kept.facts()).collect();
+            self.kept = Some(kept);
+            return Ok(());
+        };
+        kept.update(backend, a, &self.plans)?;
+        let coarsest = kept.levels.last().map_or(a, |level| level.coarse());
+        let inverse = inverse_of(backend, coarsest, &self.options)?;
+        match &mut self.cycle {
+            AnyCycle::Full(cycle) => {
+                renew(backend, cycle, (a, kept, inverse), |from, to| backend.copy(from, to), Ok)
+            }
+            AnyCycle::Narrow(cycle) => renew(
+                backend,
+                cycle,
+                (a, kept, inverse),
+                |from, to| backend.narrow::<T>(num_traits::One::one(), from, to),
+                |inverse| inverse.to_rounded(backend),
+            ),
+        }
     }
 
     fn steps(&self) -> usize {

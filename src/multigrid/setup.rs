@@ -17,14 +17,14 @@ const STAGNATION: f64 = 0.85;
 
 /// What smoothing the prolongation is damped by: 4/3 over the bound of the largest eigenvalue, 1 (Vanek, Mandel and
 /// Brezina, Computing 56, 1996).
-const OMEGA: f64 = 4.0 / 3.0;
+pub(super) const OMEGA: f64 = 4.0 / 3.0;
 
 /// What is kept for new values: what follows from the strength of couplings, and no values of A.
 #[derive(Debug)]
 pub(super) struct Plan<T: Scalar, B: CoarseningSteps> {
-    nodes: Nodes,
-    tentative: Csr<T, B>,
-    smoothed: bool,
+    pub(super) nodes: Nodes,
+    pub(super) tentative: Csr<T, B>,
+    pub(super) smoothed: bool,
 }
 
 /// A level that was computed.
@@ -86,28 +86,6 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Hierarchy<T, B> {
         Ok(this)
     }
 
-    /// From new values on the pattern of a hierarchy whose aggregates are kept.
-    pub(super) fn again(
-        backend: &B,
-        a: Csr<T, B>,
-        plans: &[Plan<T, B>],
-        options: &MultigridOptions,
-    ) -> Result<Self> {
-        let mut this = Self { levels: Vec::new(), coarsest: a, plans: Vec::new() };
-        for plan in plans {
-            let a = &this.coarsest;
-            let p = if plan.smoothed {
-                let graph = strong_couplings(backend, a, &plan.nodes, options.strength)?;
-                multiply(backend, &damping(backend, a, &plan.nodes, &graph, OMEGA)?, &plan.tentative)?
-            } else {
-                plan.tentative.copied(backend)?
-            };
-            let built = galerkin(backend, a, p)?;
-            this.push(built);
-        }
-        Ok(this)
-    }
-
     fn push(&mut self, (transfer, coarse): (Transfer<T, B>, Csr<T, B>)) {
         let a = std::mem::replace(&mut self.coarsest, coarse);
         let (prolongation, restriction) = transfer;
@@ -121,6 +99,18 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Hierarchy<T, B> {
     }
 }
 
+/// P^H.
+pub(super) fn conjugate_transpose<T: Scalar, B: CoarseningSteps + Conversions>(
+    backend: &B,
+    p: &Csr<T, B>,
+) -> Result<Csr<T, B>> {
+    let mut r = p.transpose(backend)?;
+    if T::COMPLEX {
+        backend.conjugate(r.values_mut())?;
+    }
+    Ok(r)
+}
+
 /// Prolongation and restriction.
 type Transfer<T, B> = (Csr<T, B>, Csr<T, B>);
 
@@ -130,10 +120,7 @@ fn galerkin<T: Scalar, B: CoarseningSteps + Conversions>(
     a: &Csr<T, B>,
     p: Csr<T, B>,
 ) -> Result<(Transfer<T, B>, Csr<T, B>)> {
-    let mut r = p.transpose(backend)?;
-    if T::COMPLEX {
-        backend.conjugate(r.values_mut())?;
-    }
+    let r = conjugate_transpose(backend, &p)?;
     let coarse = multiply(backend, &r, &multiply(backend, a, &p)?)?;
     Ok(((p, r), coarse))
 }

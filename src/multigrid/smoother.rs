@@ -1,6 +1,7 @@
 //! Smoothers: a few steps of Chebyshev's iteration that damp what the next level cannot represent.
 
 use super::MultigridBackend;
+use super::blocks::{Blocks, Scales};
 use super::cycle::LevelMatrix;
 use crate::backend::{Backend, ChebyshevStep};
 use crate::error::Result;
@@ -14,7 +15,7 @@ pub(super) enum Scaling<T: Scalar, B: Backend> {
     /// The reciprocals of the sums of magnitudes of rows: l1-Jacobi.
     Diagonal(B::Vec<T::Real>),
     /// The inverses of small blocks of strongly coupled unknowns.
-    Blocks(Csr<T, B>),
+    Blocks(Blocks<T, B>),
 }
 
 /// y becomes `keep` y + `momentum` (the y before) + `step` D^-1 (b - A y).
@@ -114,7 +115,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
                     };
                     backend.chebyshev_step(step, None)
                 }
-                Scaling::Blocks(inverses) => {
+                Scaling::Blocks(Blocks { inverses, .. }) => {
                     inverses.product(backend, T::from_real(only.step), t, T::one(), x)
                 }
             };
@@ -149,7 +150,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
                 a.product(backend, T::one(), now, T::zero(), t)?;
                 backend.chebyshev_step(by, Some((now, t)))
             }
-            Scaling::Blocks(inverses) => {
+            Scaling::Blocks(Blocks { inverses, .. }) => {
                 let step = T::from_real(step);
                 let Some(now) = now else { return inverses.product(backend, step, b, T::zero(), last) };
                 residual(backend, a, b, now, t)?;
@@ -159,11 +160,19 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         }
     }
 
+    /// The same smoother for new values of A on its pattern: blocks are kept.
+    pub(super) fn renew(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
+        match &mut self.scaling {
+            Scaling::Diagonal(sums) => Scales::sums_again(backend, a, sums),
+            Scaling::Blocks(blocks) => blocks.renew(backend, a),
+        }
+    }
+
     /// Bytes that the scaling takes.
     pub(super) fn storage_bytes(&self) -> usize {
         match &self.scaling {
             Scaling::Diagonal(d) => B::len(d) * size_of::<T::Real>(),
-            Scaling::Blocks(inverses) => inverses.storage_bytes(),
+            Scaling::Blocks(blocks) => blocks.storage_bytes(),
         }
     }
 

@@ -160,6 +160,24 @@ pub(super) fn damping<T: Scalar, B: CoarseningSteps + Conversions>(
     Ok(Csr::from_parts_unchecked(n, n, offsets, indices, values))
 }
 
+/// The same for new values of A, where the same couplings count as strong.
+pub(super) fn damping_again<T: Scalar, B: CoarseningSteps + Conversions>(
+    backend: &B,
+    a: &Csr<T, B>,
+    nodes: &Nodes,
+    strong: &Csr<f32, B>,
+    omega: f64,
+    damping: &mut Csr<T, B>,
+) -> Result<()> {
+    if nodes.0.is_some() {
+        *damping = self::damping(backend, a, nodes, strong, omega)?;
+        return Ok(());
+    }
+    let (_, indices, values) = damping.arrays_mut();
+    let omega = T::Real::from_f64(omega);
+    backend.damped_entries(a.parts(), strong.parts().pattern(), omega, indices, values)
+}
+
 /// The same between nodes of several unknowns: nothing is lumped.
 fn damping_of_nodes<T: Scalar>(a: &Csr<T>, node_of: &[u32], strong: &Csr<f32>, omega: f64) -> Csr<T> {
     let n = a.rows();

@@ -30,6 +30,7 @@ macro_rules! each_case {
             half_the_precision,
             complex_values,
             new_values,
+            new_values_on_kept_patterns,
             small_and_strange,
             hermitian,
             convection,
@@ -215,6 +216,70 @@ pub fn new_values<B: Able>(backend: &B) {
     m.update(backend, &scaled.to_backend(backend).unwrap()).unwrap();
     assert_eq!(applied(&m), applied(&of(&scaled)));
     assert!(m.update(backend, &generate::poisson2d(8, 8).unwrap().to_backend(backend).unwrap()).is_err());
+}
+
+/// From the second new values on, numbers alone are computed: with the bits of a hierarchy that is made anew.
+pub fn new_values_on_kept_patterns<B: Able>(backend: &B) {
+    kept_patterns(
+        backend,
+        &shuffled(&generate::poisson3d(14, 15, 16).unwrap()),
+        1,
+        "7 points in random order",
+    );
+    kept_patterns(backend, &generate::anisotropic2d(60, 50, 1e-2).unwrap(), 1, "anisotropic");
+    kept_patterns(backend, &generate::helmholtz_absorbing([10, 10, 10], 20.0).unwrap(), 1, "complex");
+    kept_patterns(backend, &generate::elasticity3d(6, 6, 6, 0.3).unwrap(), 3, "nodes of three unknowns");
+    let mut m =
+        Multigrid::new(backend, &generate::poisson2d(9, 9).unwrap().to_backend(backend).unwrap(), &options())
+            .unwrap();
+    let other = generate::poisson2d_9(9, 9).unwrap().to_backend(backend).unwrap();
+    assert!(m.update(backend, &other).is_err(), "another pattern");
+}
+
+fn kept_patterns<T: Scalar, B: Able>(backend: &B, a: &Csr<T>, unknowns: usize, what: &str) {
+    let n = a.rows();
+    let on = |a: &Csr<T>| a.to_backend(backend).unwrap();
+    let applied = |m: &Multigrid<T, B>| {
+        let r = backend.upload(Random(9).vector::<T>(n)).unwrap();
+        let mut z = backend.zeros::<T>(n).unwrap();
+        m.apply(backend, &r, &mut z).unwrap();
+        backend.download(&z).unwrap()
+    };
+    // Strong couplings stay strong: as strong as before, for powers of two.
+    let times = |factor: f64| a.map(|value| value * T::from_f64(factor));
+    for (smoothing, narrow) in [
+        (Smoothing::Diagonal, true),
+        (Smoothing::Blocks, false),
+        (Smoothing::Blocks, true),
+        (Smoothing::Diagonal, false),
+    ] {
+        let options = options().boxes(false).narrow(narrow).coarsest_rows(50).smoothing(smoothing);
+        let options = options.unknowns_a_node(unknowns);
+        let fresh = |a: &Csr<T>| Multigrid::new(backend, &on(a), &options).unwrap();
+        let mut m = fresh(a);
+        assert!(m.facts().levels.len() > 1, "{what}: {}", m.facts());
+        for factor in [2.0, 0.5, 8.0, 1.0] {
+            let new = times(factor);
+            m.update(backend, &on(&new)).unwrap();
+            let expected = fresh(&new);
+            assert_eq!(m.facts(), expected.facts(), "{what}");
+            assert!(
+                applied(&m) == applied(&expected),
+                "{what}, {smoothing:?}, narrow {narrow}, times {factor}"
+            );
+        }
+        // Other values altogether, and back.
+        let diagonal = |i: usize, j: usize| if i == j { 1.5 } else { 1.0 };
+        let entries = a.iter().map(|(i, j, value)| value * T::from_f64(diagonal(i, j)));
+        let mut other = a.map(|value| value);
+        other.values_mut().copy_from_slice(&entries.collect::<Vec<_>>());
+        m.update(backend, &on(&other)).unwrap();
+        let once = applied(&m);
+        assert!(once != applied(&fresh(a)), "{what}: new values have no effect");
+        m.update(backend, &on(&times(-1.0))).unwrap();
+        m.update(backend, &on(&other)).unwrap();
+        assert!(once == applied(&m), "{what}, {smoothing:?}: what came between shows");
+    }
 }
 
 pub fn small_and_strange<B: Able>(backend: &B) {

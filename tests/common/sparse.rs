@@ -95,6 +95,8 @@ pub fn product_cases<B: SparseProducts>(backend: &B) {
             (100, 70, 90, 9),
             (700, 900, 3000, 40),
             (9000, 8000, 7000, 6),
+            // Columns so many that a device's keys of 32 bits are full.
+            (30, 300, 9_000_000, 30),
         ] {
             let a = ragged::<T>(&mut random, rows, inner, longest);
             let b = ragged::<T>(&mut random, inner, columns, longest);

@@ -200,16 +200,19 @@ fn preconditioners(units: &mut Vec<Unit>) {
     units.push(wide.with("FACTOR_OFFSET", "u64"));
 }
 
-/// Sparse products of matrices: both classes of short rows.
+/// Sparse products of matrices, and what has the same types.
 fn sparse_products(units: &mut Vec<Unit>) {
     let offsets = OFFSETS.iter().flat_map(|&from| OFFSETS.map(|to| (from, to)));
     for (from, to) in offsets {
         let unit = |file| Unit::new(file).with("OFFSET", from).with("TARGET", to);
-        units.extend(tuning::CLASSES.map(|class| unit("spgemm.cu").class(class)));
-        units.push(unit("spgemm_long.cu").class(tuning::CLASSES[0]));
+        units.extend(["spgemm.cu", "spgemm_long.cu"].map(|file| unit(file).class(tuning::ONE_CLASS)));
+    }
+    for offset in OFFSETS {
+        let unit = Unit::new("spgemm_sorted_lengths.cu").with("OFFSET", offset);
+        units.extend(tuning::SORTED_CLASSES.map(|class| unit.class(class)));
     }
     units.extend(
-        OFFSETS.map(|offset| Unit::new("aggregate.cu").with("OFFSET", offset).class(tuning::CLASSES[0])),
+        OFFSETS.map(|offset| Unit::new("aggregate.cu").with("OFFSET", offset).class(tuning::ONE_CLASS)),
     );
     for scalar in SCALARS {
         units.push(Unit::new("peers.cu").with("SCALAR", scalar));
@@ -217,16 +220,14 @@ fn sparse_products(units: &mut Vec<Unit>) {
         for offset in OFFSETS.into_iter().take(if scalar == "f64" { 2 } else { 1 }) {
             let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", offset);
             units.push(unit("peers_rows.cu"));
-            units.push(unit("incomplete.cu").class(tuning::CLASSES[0]));
+            units.push(unit("incomplete.cu").class(tuning::ONE_CLASS));
             units.extend(tuning::TRIANGULAR.map(|class| unit("triangular.cu").class(class)));
         }
         for (from, to) in [("u32", "u32"), ("u64", "u64")] {
             let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", from).with("TARGET", to);
-            units.extend(tuning::CLASSES.map(|class| unit("spgemm_rows.cu").class(class)));
-            units.extend(tuning::CLASSES.map(|class| unit("spgemm_values.cu").class(class)));
-            units.push(unit("spadd.cu").class(tuning::CLASSES[0]));
-            units.push(unit("coarsen.cu").class(tuning::CLASSES[0]));
-            units.push(unit("triangle.cu").class(tuning::CLASSES[0]));
+            units.extend(tuning::SORTED_CLASSES.map(|class| unit("spgemm_sorted.cu").class(class)));
+            let files = ["spgemm_rows.cu", "spgemm_values.cu", "spadd.cu", "coarsen.cu", "triangle.cu"];
+            units.extend(files.map(|file| unit(file).class(tuning::ONE_CLASS)));
         }
     }
 }

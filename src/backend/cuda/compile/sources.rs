@@ -92,6 +92,8 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "spgemm.cu",
     "spgemm_long.cu",
     "spgemm_rows.cu",
+    "spgemm_sorted.cu",
+    "spgemm_sorted_lengths.cu",
     "spgemm_values.cu",
     "stage_runs.cu",
     "staged_sum.cu",

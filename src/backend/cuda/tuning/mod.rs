@@ -60,8 +60,8 @@ pub(super) use sources::{
     rank_places, stage_runs, stages_runs, sum_staged, take_tiles, tile_sizes, to_buckets,
 };
 pub(super) use sparse::{
-    CLASSES, ROWS_BY_LENGTH, VALUES_BY_LENGTH, block_of_rows, group_blocks, long_values, product_lengths,
-    product_values, row_threads,
+    LONG_ROW, LONG_VALUES, ONE_CLASS, SORTED_CLASSES, block_of_rows, group_blocks, long_values, most_sorted,
+    product_lengths, product_values, row_threads, sorted_rows,
 };
 pub(super) use triangular::{TRIANGULAR, rows_in_turn, triangular};
 
@@ -114,7 +114,14 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "basis.cu" | "basis_project.cu" | "hessenberg.cu" | "linear_update.cu" | "scalars.cu" => {
             recurrence::constants(unit)
         }
-        "aggregate.cu" | "coarsen.cu" | "spadd.cu" | "spgemm.cu" | "spgemm_long.cu" | "spgemm_rows.cu"
+        "aggregate.cu"
+        | "coarsen.cu"
+        | "spadd.cu"
+        | "spgemm.cu"
+        | "spgemm_long.cu"
+        | "spgemm_rows.cu"
+        | "spgemm_sorted.cu"
+        | "spgemm_sorted_lengths.cu"
         | "spgemm_values.cu" => sparse::constants(unit),
         "incomplete.cu" | "triangle.cu" | "triangular.cu" => triangular::constants(unit),
         "peers.cu" | "peers_rows.cu" => peers::constants(),
@@ -184,6 +191,7 @@ pub(super) fn rounds_as_written(unit: &Unit) -> bool {
             | "coarsen.cu"
             | "spadd.cu"
             | "spgemm_rows.cu"
+            | "spgemm_sorted.cu"
             | "spgemm_values.cu"
     )
 }

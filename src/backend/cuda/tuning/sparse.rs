@@ -8,24 +8,28 @@ const THREADS: u32 = 256;
 /// Threads of a block where entries of C wait in shared memory for their sums.
 const VALUE_THREADS: u32 = 128;
 
-/// Rows of a class of their own, by their products or entries: few, more. Those beyond are long.
-pub(in crate::backend::cuda) const CLASSES: [u32; 2] = [1, 2];
+/// The class of units of which there is one.
+pub(in crate::backend::cuda) const ONE_CLASS: u32 = 1;
+/// Classes of rows whose products are sorted, by how many they are.
+pub(in crate::backend::cuda) const SORTED_CLASSES: [u32; 5] = [1, 2, 3, 4, 5];
+/// Lanes a row, products a lane and threads of a block of each. Larger rows would be longer in tables of hashes as well:
+/// 27 points times 27 points are 729 products.
+const SORTED: [(u32, u32, u32); 5] = [(4, 8, 128), (8, 8, 128), (32, 8, 128), (32, 16, 64), (32, 32, 64)];
+
 /// Warps of a block where each inverts a small dense matrix.
 const WARPS: u32 = 4;
-/// Lanes a row of each class.
-const GROUPS: [u32; 2] = [8, 32];
-/// Products of a row of a class at most, when lengths are found: tables have twice as many slots.
-const PRODUCTS: [u32; 2] = [64, 512];
+/// Lanes a row that is not sorted, and has not more products than the first number when its length is found, entries than
+/// the second when columns and values are, and than the third where columns are known. Tables have twice as many slots.
+const GROUP: u32 = 32;
+const PRODUCTS: u32 = 512;
+const ENTRIES: u32 = 256;
+const VALUES: u32 = 512;
 /// Slots of a block's table, and products of a row that it takes.
 const BLOCK_SLOTS: u32 = 8192;
 const OF_BLOCK: u32 = BLOCK_SLOTS / 2;
-/// Entries of a row of C at most, when columns and values are found: tables have twice as many slots.
-const ENTRIES: [u32; 2] = [32, 256];
-/// The same where columns are known.
-const VALUES: [u32; 2] = [64, 512];
-/// Entries of a row of C from which on it is of the second class, and of the third.
-pub(in crate::backend::cuda) const ROWS_BY_LENGTH: [u32; 2] = [ENTRIES[0] + 1, ENTRIES[1] + 1];
-pub(in crate::backend::cuda) const VALUES_BY_LENGTH: [u32; 2] = [VALUES[0] + 1, VALUES[1] + 1];
+/// Entries of a row of C from which on it is long.
+pub(in crate::backend::cuda) const LONG_ROW: u32 = ENTRIES + 1;
+pub(in crate::backend::cuda) const LONG_VALUES: u32 = VALUES + 1;
 /// Words of 32 columns of a window over a long row.
 const WORDS: u32 = 8192;
 /// Blocks that share the pieces of a long row.
@@ -33,61 +37,73 @@ const PARTS: u32 = 16;
 
 /// The constants of a unit of these kernels.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
-    let class = usize::from(unit.size_class() == CLASSES[1]);
     match unit.source() {
         "spadd.cu" => vec![("THREADS", THREADS)],
         "aggregate.cu" => vec![("THREADS", THREADS), ("MOST_OF_BLOCK", MOST_OF_BLOCK)],
         "coarsen.cu" => vec![("THREADS", THREADS), ("WARPS", WARPS), ("MOST_OF_BLOCK", MOST_OF_BLOCK)],
         "spgemm_long.cu" => vec![("THREADS", THREADS), ("WORDS", WORDS)],
-        "spgemm_values.cu" => vec![
-            ("THREADS", VALUE_THREADS),
-            ("GROUP", GROUPS[class]),
-            ("ROOM", VALUES[class]),
-            ("PARTS", PARTS),
-        ],
-        "spgemm_rows.cu" => {
-            vec![("THREADS", VALUE_THREADS), ("GROUP", GROUPS[class]), ("SLOTS", 2 * ENTRIES[class])]
+        "spgemm_values.cu" => {
+            vec![("THREADS", VALUE_THREADS), ("GROUP", GROUP), ("ROOM", VALUES), ("PARTS", PARTS)]
+        }
+        "spgemm_rows.cu" => vec![("THREADS", VALUE_THREADS), ("GROUP", GROUP), ("SLOTS", 2 * ENTRIES)],
+        "spgemm_sorted.cu" | "spgemm_sorted_lengths.cu" => {
+            let (group, each, threads) = SORTED[unit.size_class().saturating_sub(1) as usize];
+            vec![("GROUP", group), ("EACH", each), ("THREADS", threads)]
         }
         _ => vec![
             ("THREADS", THREADS),
-            ("GROUP", GROUPS[class]),
-            ("SLOTS", 2 * PRODUCTS[class]),
+            ("GROUP", GROUP),
+            ("SLOTS", 2 * PRODUCTS),
             ("BLOCK_SLOTS", BLOCK_SLOTS),
-            ("MEDIUM", PRODUCTS[0] + 1),
-            ("LARGE", PRODUCTS[1] + 1),
+            ("LARGE", PRODUCTS + 1),
             ("LONG", OF_BLOCK + 1),
         ],
     }
 }
 
+/// The most products of a row of each class that is sorted, in a matrix of so many columns; 0 where a key of 32 bits has
+/// no room for the largest column and the number of a product.
+pub(in crate::backend::cuda) fn most_sorted(columns: usize) -> [u32; 5] {
+    SORTED.map(|(group, each, _)| {
+        let room = group * each;
+        if columns as u64 >= 1 << (32 - room.trailing_zeros()) { 0 } else { room }
+    })
+}
+
+/// The lanes of a class whose products are sorted for each of so many rows.
+pub(in crate::backend::cuda) fn sorted_rows(chip: Chip, class: u32, rows: usize) -> Shape {
+    let (group, _, threads) = SORTED[class as usize - 1];
+    striding(chip, rows, group, threads).class(class)
+}
+
 /// A thread a row.
 pub(in crate::backend::cuda) fn row_threads(chip: Chip, rows: usize) -> Shape {
-    striding(chip, rows, 1, THREADS).class(CLASSES[0])
+    striding(chip, rows, 1, THREADS).class(ONE_CLASS)
 }
 
 /// A warp for each of so many small dense matrices.
 pub(in crate::backend::cuda) fn group_blocks(chip: Chip, blocks: usize) -> Shape {
-    striding(chip, blocks, 32, 32 * WARPS).class(CLASSES[0])
+    striding(chip, blocks, 32, 32 * WARPS).class(ONE_CLASS)
 }
 
-/// The lanes of a class for each of so many rows, for their lengths.
-pub(in crate::backend::cuda) fn product_lengths(chip: Chip, class: u32, rows: usize) -> Shape {
-    striding(chip, rows, GROUPS[usize::from(class == CLASSES[1])], THREADS).class(class)
+/// A warp for each of so many rows, for their lengths.
+pub(in crate::backend::cuda) fn product_lengths(chip: Chip, rows: usize) -> Shape {
+    striding(chip, rows, GROUP, THREADS).class(ONE_CLASS)
 }
 
 /// The same for their columns and values, or values alone.
-pub(in crate::backend::cuda) fn product_values(chip: Chip, class: u32, rows: usize) -> Shape {
-    striding(chip, rows, GROUPS[usize::from(class == CLASSES[1])], VALUE_THREADS).class(class)
+pub(in crate::backend::cuda) fn product_values(chip: Chip, rows: usize) -> Shape {
+    striding(chip, rows, GROUP, VALUE_THREADS).class(ONE_CLASS)
 }
 
 /// A block for each of so many rows.
 pub(in crate::backend::cuda) fn block_of_rows(chip: Chip, rows: usize) -> Shape {
-    striding(chip, rows, THREADS, THREADS).class(CLASSES[0])
+    striding(chip, rows, THREADS, THREADS).class(ONE_CLASS)
 }
 
 /// Several blocks for each of so many long rows.
 pub(in crate::backend::cuda) fn long_values(chip: Chip, rows: usize) -> Shape {
-    striding(chip, rows * PARTS as usize, VALUE_THREADS, VALUE_THREADS).class(CLASSES[1])
+    striding(chip, rows * PARTS as usize, VALUE_THREADS, VALUE_THREADS).class(ONE_CLASS)
 }
 
 /// So many lanes for each of `items`, at most what the chip holds 16 times over.

@@ -1,13 +1,13 @@
 //! Incomplete factorisations and triangular solves: how rows are dealt to lanes, and how many are under way.
 
-use super::{CLASSES, Shape, Unit};
+use super::{ONE_CLASS, Shape, Unit};
 use crate::backend::cuda::chip::Chip;
 
 const THREADS: u32 = 256;
 /// Lanes a row of a triangular matrix, by class.
 const LANES: [u32; 3] = [1, 4, 32];
 /// The classes of a triangular solve. Its first pass is of the class of all passes over rows.
-pub(in crate::backend::cuda) const TRIANGULAR: [u32; 3] = [CLASSES[0], 2, 3];
+pub(in crate::backend::cuda) const TRIANGULAR: [u32; 3] = [ONE_CLASS, 2, 3];
 /// The most entries of a row on average of each class but the last.
 const MEANS: [usize; 2] = [8, 64];
 /// Levels whose rows are under way at a time: rows of later levels would only load, again and again, unknowns that have
@@ -38,5 +38,5 @@ pub(in crate::backend::cuda) fn triangular(chip: Chip, rows: usize, entries: usi
 pub(in crate::backend::cuda) fn rows_in_turn(chip: Chip, rows: usize, lanes: u32) -> Shape {
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / THREADS);
     let needed = rows.div_ceil((THREADS / lanes) as usize);
-    Shape::new(needed.min(resident as usize) as u32, THREADS).class(CLASSES[0])
+    Shape::new(needed.min(resident as usize) as u32, THREADS).class(ONE_CLASS)
 }

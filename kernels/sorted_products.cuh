@@ -1,0 +1,150 @@
+// Products of sparse matrices, C = A B, whose rows have few products: they are sorted in registers.
+//
+//     A  | 1 . 7 . |   row 0 of C = A A:  products 1*1 in column 0, 1*7 in 2, 7*4 in 1, 7*3 in 2
+//        | . . 8 . |   numbered as they come: 0:0 2:1 1:2 2:3, sorted: 0:0 1:2 2:1 2:3
+//        | . 4 3 . |   sums of equal columns, in the order of their numbers: 1, 28, 7 + 21
+//        | 2 . . 1 |
+//
+// GROUP lanes take a row, EACH products a lane. First each entry of A's row writes down, in shared memory, where its
+// products' entries of B lie; then the lanes load these side by side. A key is a column with the number of its product
+// below it, so that no two keys are equal. Keys are sorted by a bitonic network that first mirrors, so that every
+// comparison puts the smaller key first; those within EACH neighbours stay in a lane's registers.
+//
+// Sources: Gustavson, ACM TOMS 4 (1978); Batcher, AFIPS 32 (1968); Dalton, Olson and Bell, ACM TOMS 41 (2015) (products
+// expanded and sorted within a row).
+//
+// Constants: OFFSET (of A and B), GROUP (lanes a row), EACH (products a lane; both powers of two), THREADS.
+#pragma once
+#include "common.cuh"
+
+typedef OFFSET I;
+
+constexpr u32 ROOM = GROUP * EACH;
+// Behind every column.
+constexpr u32 NONE = 0xffffffffu;
+
+template <u32 N> struct log2_of {
+    static constexpr u32 value = 1 + log2_of<N / 2>::value;
+};
+template <> struct log2_of<1> {
+    static constexpr u32 value = 0;
+};
+constexpr u32 NUMBER_BITS = log2_of<ROOM>::value, NUMBERS = ROOM - 1;
+
+DEVICE u32 mask_of_row() {
+    if (GROUP == 32) return ALL;
+    return ((1u << (GROUP & 31)) - 1) << (lane_id() / GROUP * GROUP);
+}
+
+DEVICE void ascend(u32& low, u32& high) {
+    const u32 smaller = min(low, high);
+    high = max(low, high);
+    low = smaller;
+}
+
+// The last passes of a merge: keys that far from each other are compared, then half as far.
+DEVICE void merge_within_lane(u32 (&keys)[EACH], u32 farthest) {
+#pragma unroll
+    for (u32 by = EACH / 2; by; by /= 2)
+        if (by <= farthest)
+#pragma unroll
+            for (u32 i = 0; i < EACH; i++)
+                if (!(i & by)) ascend(keys[i], keys[i + by]);
+}
+
+// Sorts the keys of a row, of which a lane has EACH neighbours.
+DEVICE void sort_keys(u32 (&keys)[EACH], u32 mask) {
+    // Runs of SIZE keys are sorted already, and become runs of twice as many.
+#pragma unroll
+    for (u32 size = 1; size < EACH; size *= 2) {
+#pragma unroll
+        for (u32 start = 0; start < EACH; start += 2 * size)
+#pragma unroll
+            for (u32 i = 0; i < size; i++) ascend(keys[start + i], keys[start + 2 * size - 1 - i]);
+        merge_within_lane(keys, size / 2);
+    }
+    // The same of runs of so many lanes. These loops stay loops: unrolled, they would be most of the code.
+#pragma unroll 1
+    for (u32 lanes = 1; lanes < GROUP; lanes *= 2) {
+        const bool first = !(lane_id() & lanes);
+        u32 theirs[EACH];
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++) theirs[i] = __shfl_xor_sync(mask, keys[i], 2 * lanes - 1);
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++) {
+            const u32 other = theirs[EACH - 1 - i];
+            keys[i] = first ? min(keys[i], other) : max(keys[i], other);
+        }
+#pragma unroll 1
+        for (u32 by = lanes / 2; by; by /= 2) {
+            const bool lower = !(lane_id() & by);
+#pragma unroll
+            for (u32 i = 0; i < EACH; i++) {
+                const u32 other = __shfl_xor_sync(mask, keys[i], by);
+                keys[i] = lower ? min(keys[i], other) : max(keys[i], other);
+            }
+        }
+        merge_within_lane(keys, EACH / 2);
+    }
+}
+
+// Sum over the lanes of a row before this one; `all` becomes that of all of them.
+DEVICE u32 lanes_before(u32 own, u32& all, u32 mask) {
+    const u32 lane = lane_id() % GROUP;
+    u32 sum = own;
+#pragma unroll
+    for (u32 by = 1; by < GROUP; by *= 2) {
+        const u32 other = __shfl_up_sync(mask, sum, by, GROUP);
+        if (lane >= by) sum += other;
+    }
+    all = __shfl_sync(mask, sum, GROUP - 1, GROUP);
+    return sum - own;
+}
+
+// Where in B the products of a row lie; `each` is told an entry of A, its first product and how many there
+// are of them. How many the row has.
+template <typename F>
+DEVICE u32 list_products(I* from, u64 row, const I* a_offsets, const u32* a_columns, const I* b_offsets, u32 mask, F each) {
+    const u32 lane = lane_id() % GROUP;
+    const u64 end = a_offsets[row + 1];
+    u32 products = 0;
+    for (u64 tile = a_offsets[row]; tile < end; tile += GROUP) {
+        I first = 0;
+        u32 length = 0, all;
+        if (tile + lane < end) {
+            const u64 k = a_columns[tile + lane];
+            first = b_offsets[k];
+            length = u32(b_offsets[k + 1] - first);
+        }
+        const u32 place = products + lanes_before(length, all, mask);
+        for (u32 j = 0; j < length; j++) from[place + j] = first + j;
+        each(place, length, tile + lane);
+        products += all;
+    }
+    __syncwarp(mask);
+    return products;
+}
+
+// The keys of a row's products. Lanes load neighbouring entries: which lane sorts which does not matter.
+DEVICE void load_keys(u32 (&keys)[EACH], u32 products, const I* from, const u32* b_columns) {
+    const u32 lane = lane_id() % GROUP;
+#pragma unroll
+    for (u32 i = 0; i < EACH; i++) {
+        const u32 number = i * GROUP + lane;
+        keys[i] = number < products ? b_columns[from[number]] << NUMBER_BITS | number : NONE;
+    }
+}
+
+// Bit i tells whether key i is the first of its column; how many there are.
+DEVICE u32 first_of_columns(const u32 (&keys)[EACH], u32 mask) {
+    const u32 before = __shfl_up_sync(mask, keys[EACH - 1], 1, GROUP);
+    u32 firsts = 0;
+#pragma unroll
+    for (u32 i = 0; i < EACH; i++) {
+        const u32 last = i ? keys[i ? i - 1 : 0] : before;
+        const bool start = i == 0 && lane_id() % GROUP == 0;
+        const bool first = keys[i] != NONE && (start || last >> NUMBER_BITS != keys[i] >> NUMBER_BITS);
+        firsts |= u32(first) << i;
+    }
+    return firsts;
+}

@@ -1,0 +1,87 @@
+// The rows of a product of sparse matrices, C = A B, that have few products, and whose lengths are known: how they are
+// sorted is told in sorted_products.cuh. Products of an entry of C are added one by one in the order of A's row, as on the
+// host, so that every run gives the same bits.
+//
+// Bytes moved: B's rows once a product (mostly from the caches), A's and C's once.
+//
+// Constants: SCALAR, OFFSET (of A and B), TARGET (of C), GROUP (lanes a row), EACH (products a lane), THREADS.
+#include "complex.cuh"
+#include "sorted_products.cuh"
+
+typedef SCALAR T;
+typedef TARGET J;
+
+// Columns of C are written where they are asked for: where they are known, values alone.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    sorted_rows(u64 count, u32 listed, const u32* rows, const I* a_offsets, const u32* a_columns, const T* a_values,
+                const I* b_offsets, const u32* b_columns, const T* b_values, const J* offsets, u32 with_columns,
+                u32* columns, T* values) {
+    union Listed {
+        I from[ROOM];
+        u32 keys[ROOM];
+    };
+    __shared__ Listed lists[THREADS / GROUP];
+    __shared__ T products_of[THREADS / GROUP][ROOM];
+    Listed& list = lists[threadIdx.x / GROUP];
+    T* product = products_of[threadIdx.x / GROUP];
+    const u32 mask = mask_of_row(), lane = lane_id() % GROUP;
+    for (u64 i = (u64(blockIdx.x) * THREADS + threadIdx.x) / GROUP; i < count; i += u64(gridDim.x) * (THREADS / GROUP)) {
+        const u64 row = listed ? rows[i] : i, place = offsets[row];
+        const auto factors = [=](u32 first, u32 length, u64 entry) {
+            if (length) {
+                const T factor = a_values[entry];
+                for (u32 j = 0; j < length; j++) product[first + j] = factor;
+            }
+        };
+        const u32 products = list_products(list.from, row, a_offsets, a_columns, b_offsets, mask, factors);
+        u32 keys[EACH];
+        load_keys(keys, products, list.from, b_columns);
+#pragma unroll
+        for (u32 j = 0; j < EACH; j++) {
+            const u32 number = j * GROUP + lane;
+            if (number < products) product[number] = product[number] * b_values[list.from[number]];
+        }
+        __syncwarp(mask);
+        sort_keys(keys, mask);
+#pragma unroll
+        for (u32 j = 0; j < EACH; j++) list.keys[lane * EACH + j] = keys[j];
+        __syncwarp(mask);
+        const u32 firsts = first_of_columns(keys, mask);
+        u32 length;
+        u32 to = lanes_before(__popc(firsts), length, mask);
+        // Sums up to each product of a column. Those of a column that began in another lane are that lane's.
+        T sums[EACH];
+#pragma unroll
+        for (u32 j = 0; j < EACH; j++) {
+            const T own = keys[j] == NONE ? T() : product[keys[j] & NUMBERS];
+            sums[j] = (firsts >> j & 1) || j == 0 ? T() + own : sums[j ? j - 1 : 0] + own;
+        }
+        if (firsts && keys[EACH - 1] != NONE) {
+            T last = sums[EACH - 1];
+            const u32 column = keys[EACH - 1] >> NUMBER_BITS;
+            for (u32 at = (lane + 1) * EACH; at < products && list.keys[at] >> NUMBER_BITS == column; at++)
+                last = last + product[list.keys[at] & NUMBERS];
+            sums[EACH - 1] = last;
+        }
+        __syncwarp(mask);
+        // What is no longer needed makes room for the row of C, so that lanes write neighbouring entries.
+        bool begun = false;
+#pragma unroll
+        for (u32 j = 0; j < EACH; j++) {
+            begun |= firsts >> j & 1;
+            const bool ends = j + 1 == EACH || (firsts >> (j + 1 < EACH ? j + 1 : j) & 1) || keys[j + 1 < EACH ? j + 1 : j] == NONE;
+            if (begun && ends && keys[j] != NONE) {
+                list.keys[to] = keys[j] >> NUMBER_BITS;
+                product[to++] = sums[j];
+            }
+        }
+        __syncwarp(mask);
+        // A pattern that is not the product's is not written beyond.
+        length = u32(min(u64(length), offsets[row + 1] - place));
+        for (u32 j = lane; j < length; j += GROUP) {
+            if (with_columns) columns[place + j] = list.keys[j];
+            values[place + j] = product[j];
+        }
+        __syncwarp(mask);
+    }
+}

@@ -1,0 +1,25 @@
+// How long the rows of a product of sparse matrices are, C = A B, where these have few products: sorted_products.cuh. The
+// columns that differ from the one before are counted.
+//
+// Bytes moved: the columns of B's rows once a product (mostly from the caches), A's once.
+//
+// Constants: OFFSET (of A and B), GROUP (lanes a row), EACH (products a lane), THREADS.
+#include "sorted_products.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    sorted_lengths(u64 count, u32 listed, const u32* rows, const I* a_offsets, const u32* a_columns, const I* b_offsets,
+                   const u32* b_columns, u32* lengths) {
+    __shared__ I of_groups[THREADS / GROUP][ROOM];
+    I* from = of_groups[threadIdx.x / GROUP];
+    const u32 mask = mask_of_row();
+    for (u64 i = (u64(blockIdx.x) * THREADS + threadIdx.x) / GROUP; i < count; i += u64(gridDim.x) * (THREADS / GROUP)) {
+        const u64 row = listed ? rows[i] : i;
+        const u32 products = list_products(from, row, a_offsets, a_columns, b_offsets, mask, [](u32, u32, u64) {});
+        u32 keys[EACH], all;
+        load_keys(keys, products, from, b_columns);
+        sort_keys(keys, mask);
+        lanes_before(__popc(first_of_columns(keys, mask)), all, mask);
+        if (lane_id() % GROUP == 0) lengths[row] = all;
+        __syncwarp(mask);
+    }
+}
