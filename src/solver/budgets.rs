@@ -51,11 +51,19 @@ const DEVICE_ITERATION: [f64; 2] = [5e-6, 6e-11];
 /// solved by then, and a process that has just started takes twice as long for its first setup.
 const SETUPS: f64 = 2.0;
 
+fn seconds([fixed, each]: [f64; 2], n: usize) -> f64 {
+    fixed + each * n as f64
+}
+
+/// Seconds that a device takes to set multigrid up for so many unknowns.
+pub(super) fn device_setup(n: usize) -> f64 {
+    seconds(DEVICE_SETUP, n)
+}
+
 /// Iterations of conjugate gradients before multigrid's turn.
 pub(super) fn before_levels(n: usize, on_device: bool) -> f64 {
     if !on_device {
         return BEFORE_LEVELS;
     }
-    let seconds = |[fixed, each]: [f64; 2]| fixed + each * n as f64;
-    SETUPS * seconds(DEVICE_SETUP) / seconds(DEVICE_ITERATION)
+    SETUPS * device_setup(n) / seconds(DEVICE_ITERATION, n)
 }

@@ -41,6 +41,7 @@ mod hierarchy;
 mod incomplete;
 mod iterated;
 mod many;
+mod mesh;
 mod names;
 mod plan;
 mod preconditioner;

@@ -1,12 +1,13 @@
 //! What is chosen for a matrix: the format, the precision, the preconditioner.
 
 use super::SolverBackend;
-use super::budgets::PATIENCE;
+use super::budgets::{PATIENCE, SMALL, device_setup};
 use super::builder::Builder;
 use super::forecast::{MORE_PRODUCTS, expected_products, polynomial_may_pay, polynomial_pays};
 use super::hierarchy::{Levels, boxes_pay};
 use super::iterated::Parts;
 use super::many;
+use super::mesh::Mesh;
 use super::names::{Method, Precision, PreconditionerChoice as Name, SINGLE_STEPS};
 use super::preconditioner::{Setup, single};
 use super::refined::Refined;
@@ -38,6 +39,7 @@ const RESCUE: &str = "in full precision, where half the precision does not serve
 const POLYNOMIAL: &str = "a polynomial in half the precision moves so many fewer bytes";
 const INSTEAD: &str = "where the polynomial does not serve";
 const GRIDS: &str = "the matrix is on a grid, so that multigrid is soon set up";
+const MESH: &str = "the matrix is that of a large mesh, on which conjugate gradients take many iterations";
 const PLAIN: &str = "where multigrid does not serve";
 
 /// A matrix made ready to be solved with.
@@ -195,21 +197,22 @@ impl<B: SolverBackend> Planner<'_, B> {
         V: Scalar + Widen<T>,
         V::Narrow: Widen<T::Narrow>,
     {
-        let Kept { operator, setup, rescue, name, choice } = self.store::<V, T>(a, true)?;
+        let Kept { operator, setup, rescue, why, name, choice } = self.store::<V, T>(a, true)?;
         let (n, stored) = (operator.columns(), wrap(operator.into()));
-        let why = match (&rescue, name) {
-            (Some(_), Name::Multigrid(_)) => GRIDS,
-            (Some(_), _) => POLYNOMIAL,
-            (None, _) => self.why(),
-        };
+        let why = if rescue.is_some() { why } else { self.why() };
         let setup = match (setup, stored.shared()) {
             (setup, Some(operator)) => setup.on(self.backend, &operator)?,
             (setup, None) => setup,
         };
         let mut stages = self.stages(n, setup, name, why)?;
+        if why == MESH {
+            // What did not serve at first does not later.
+            let levels = |stage: &Stage<T, B>| matches!(stage.plan.preconditioner, Name::Multigrid(_));
+            stages.retain(|stage| !levels(stage) || stage.plan.why == MESH);
+        }
         if let Some(setup) = rescue {
             let parts = Parts { setup, method: self.first(), name: Name::Jacobi, options: self.options };
-            let behind = if why == GRIDS { PLAIN } else { INSTEAD };
+            let behind = if why == POLYNOMIAL { INSTEAD } else { PLAIN };
             let plan = self.plan(n, Name::Jacobi, Precision::Double, behind);
             // Behind the stage that it stands in for, where that is not the first.
             let place = stages.iter().position(|stage| stage.plan.why == why).map_or(0, |place| place + 1);
@@ -342,7 +345,10 @@ impl<B: SolverBackend> Planner<'_, B> {
         let mut setup = timed(&mut self.notes.seconds.setup, || Setup::new(backend, &a, method, wish))?;
         let levels = match (&setup, wish) {
             (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto) if alone => {
-                self.levels_of_a_grid::<V, T>(&a)?
+                match self.levels_of_a_grid::<V, T>(&a)? {
+                    None => self.levels_of_a_mesh::<V, T>(&a)?.map(|levels| (levels, MESH)),
+                    levels => levels.map(|levels| (levels, GRIDS)),
+                }
             }
             _ => None,
         };
@@ -377,9 +383,10 @@ impl<B: SolverBackend> Planner<'_, B> {
         self.note(format_decision(&*operator, choice.as_ref(), at_once, start.elapsed().as_secs_f64()));
         let (mut name, mut rescue) = (self.named_or(Name::Jacobi), None);
         let start = Instant::now();
-        if let Some(levels) = levels {
+        let mut why = POLYNOMIAL;
+        if let Some((levels, why_levels)) = levels {
             rescue = Some(std::mem::replace(&mut setup, Setup::Levels(levels)));
-            name = Name::Multigrid(Default::default());
+            (name, why) = (Name::Multigrid(Default::default()), why_levels);
         }
         if let (Some(low), Setup::Jacobi(_)) = (low, &setup) {
             let format = operator.format();
@@ -401,7 +408,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
         backend.synchronize()?;
         self.notes.seconds.setup += start.elapsed().as_secs_f64();
-        Ok(Kept { operator, setup, rescue, name, choice })
+        Ok(Kept { operator, setup, rescue, why, name, choice })
     }
 
     /// Multigrid, where the matrix is on a grid for which that is likely to be faster.
@@ -422,6 +429,27 @@ impl<B: SolverBackend> Planner<'_, B> {
                 Levels::new(backend, a, (Default::default(), self.first()), true).unwrap_or(None)
             }
             _ => None,
+        };
+        self.notes.seconds.setup += start.elapsed().as_secs_f64();
+        Ok(levels)
+    }
+
+    /// Multigrid, where conjugate gradients are likely to take so many iterations that its setup pays.
+    fn levels_of_a_mesh<V: Scalar + Widen<T>, T: Scalar>(
+        &mut self,
+        a: &Csr<V, B>,
+    ) -> Result<Option<Levels<T, B>>> {
+        let (backend, rows) = (self.backend, a.rows());
+        if rows <= SMALL || !self.hermitian || self.first() != Method::Cg || !self.may_take_levels(rows) {
+            return Ok(None);
+        }
+        let start = Instant::now();
+        let setup = <B as PreconditionSteps>::BYTES_TELL.then(|| device_setup(rows));
+        let levels = if Mesh::of(backend, a)?.wants_levels::<T>(setup) {
+            // As above.
+            Levels::new(backend, a, (Default::default(), Method::Cg), false).unwrap_or(None)
+        } else {
+            None
         };
         self.notes.seconds.setup += start.elapsed().as_secs_f64();
         Ok(levels)
@@ -471,6 +499,8 @@ struct Kept<T: Scalar, B: SolverBackend, V: Scalar> {
     setup: Setup<T, B>,
     /// What to go on with where the choice of the preconditioner was ours and it fails.
     rescue: Option<Setup<T, B>>,
+    /// Why that choice, where it was ours.
+    why: &'static str,
     name: Name,
     choice: Option<ChoiceReport>,
 }

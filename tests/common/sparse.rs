@@ -148,7 +148,7 @@ pub fn triple_product_cases<B: SparseProducts + Conversions>(backend: &B) {
 pub fn small_cases<B: SparseProducts>(backend: &B) {
     let mut random = Random(6);
     for (rows, inner, columns, longest) in
-        [(5, 7, 6, 3), (40, 30, 50, 12), (20, 60, 900, 40), (4, 300, 2000, 200)]
+        [(5, 7, 6, 3), (40, 30, 50, 12), (20, 60, 900, 40), (4, 300, 2000, 200), (20, 300, 9_000_000, 30)]
     {
         let a = ragged::<f64>(&mut random, rows, inner, longest);
         let b = ragged::<f64>(&mut random, inner, columns, longest);

@@ -148,6 +148,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "runs.cuh",
     "scalars.cuh",
     "several_sums.cuh",
+    "sorted_products.cuh",
     "compressed.cuh",
     "compressed_balanced.cuh",
     "compressed_grid.cuh",
