@@ -16,8 +16,10 @@
 //! | `map` | [`Assembly`], the kept map from triplets to nonzeros: new values on the same pattern in one pass |
 //! | `near` | whether values should be moved near their nonzeros first, where triplets come in an order far from theirs, and one way to |
 //! | `resident` | [`ResidentTriplets`], triplets in the memory of a backend |
+//! | `arrays` | [`Arrays`]: compressed rows or columns, or triplets, that a caller has in the memory of a backend |
 //! | `host` | the same result on the CPU in less memory and time |
 
+mod arrays;
 mod host;
 mod map;
 mod near;
@@ -25,6 +27,7 @@ mod resident;
 mod sorting;
 
 pub use crate::scalar::Symmetry;
+pub use arrays::{Arrays, Built, Integers, Kept, Layout};
 pub use map::Assembly;
 pub use resident::ResidentTriplets;
 

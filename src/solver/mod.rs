@@ -9,6 +9,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `builder` | what a caller asks for, and the way to a solver |
+//! | `arrays` | the same of a caller's arrays, with new values in their order |
 //! | `names`, `device` | methods, preconditioners, precisions, orders and devices by name |
 //! | `engine` | a solver on a backend, and the trait that hides which |
 //! | `compiled` | engines that are compiled with the library, for all programs |
@@ -22,10 +23,14 @@
 //! | `iterated`, `refined` | the stages of Krylov methods, in full precision and in two |
 //! | `preconditioner`, `diagonal`, `hierarchy`, `incomplete` | preconditioners that are set up |
 //! | `spread` | a solver whose unknowns are spread over several parts |
+//! | `rows` | the same of rows that each process of a group gives |
 //! | `many`, `group`, `columns` | how many right-hand sides are solved at once, how, and where they lie |
+//! | `alone` | preconditioners by themselves |
 //! | `watch` | observer, cancellation, clock |
 //! | `report` | how a solve ended, and the trail |
 
+mod alone;
+mod arrays;
 mod budgets;
 mod builder;
 mod columns;
@@ -47,6 +52,8 @@ mod plan;
 mod preconditioner;
 mod refined;
 mod report;
+#[cfg(all(unix, feature = "ranks"))]
+mod rows;
 mod sequence;
 mod spread;
 mod stage;
@@ -54,6 +61,8 @@ mod symmetry;
 mod system;
 mod watch;
 
+pub use alone::AlonePreconditioner;
+pub use arrays::ArraySolver;
 pub use builder::{Builder, MatrixSource};
 pub use compiled::Solvable;
 pub use device::{Device, Opened};
@@ -61,6 +70,8 @@ pub use device::{Device, Opened};
 pub(crate) use factorised::is_worth_a_device;
 pub use names::{IlutChoice, Method, MultigridChoice, Precision, PreconditionerChoice, Reorder};
 pub use report::{Decision, Seconds, Solution, SolveReport, StageReport, Trail};
+#[cfg(all(unix, feature = "ranks"))]
+pub use rows::{RowsSolver, Told};
 pub use spread::{Share, SpreadSolver};
 pub use watch::{Canceller, Progress};
 
@@ -276,6 +287,22 @@ impl<T: Solvable> Solver<T> {
     ) -> Result<Vec<SolveReport>> {
         let Self { engine, canceller, time_limit } = self;
         on(backend, &mut **engine)?.solve_many(b, x, &mut Watch::new(None, canceller, *time_limit))
+    }
+
+    /// As [`Solver::solve_many_on`], with an observer as in [`Solver::solve_many_with`].
+    ///
+    /// # Errors
+    /// As [`Solver::solve_many_on`].
+    pub fn solve_many_on_with<B: SolverBackend>(
+        &mut self,
+        backend: &B,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Vec<SolveReport>> {
+        let Self { engine, canceller, time_limit } = self;
+        let mut watch = Watch::new(Some(&mut observer), canceller, *time_limit);
+        on(backend, &mut **engine)?.solve_many(b, x, &mut watch)
     }
 
     /// Takes new values of the matrix over, in the order of the entries of the matrix that the solver was built from.

@@ -4,8 +4,8 @@
 
 use crate::random::Random;
 use num_complex::Complex;
-use residua::assemble::{Assemble, Assembler, ResidentTriplets, Symmetry};
-use residua::backend::OffsetsRef;
+use residua::assemble::{self, Assemble, Assembler, Integers, Layout, ResidentTriplets, Symmetry};
+use residua::backend::{Conversions, OffsetsRef};
 use residua::{Csr, Host, Scalar, Triplets};
 use std::collections::BTreeMap;
 
@@ -21,7 +21,8 @@ macro_rules! each_case {
             giant_cases,
             half_cases,
             arranged_cases,
-            resident_cases
+            resident_cases,
+            array_cases
         }
     };
 }
@@ -259,4 +260,112 @@ pub fn resident_cases<B: Assemble>(b: &B) {
         (b.upload(vec![3]).unwrap(), b.upload(vec![4]).unwrap(), b.upload(vec![1.0]).unwrap());
     let error = ResidentTriplets::from_parts(b, 9, 4, is, js, values).unwrap_err().to_string();
     assert!(error.contains("column 4"), "{error}");
+}
+
+/// Compressed rows and columns of triplets in any order within a row, or the triplets themselves, as callers have them:
+/// what is first, what is second, and the entries' numbers in the order of the values.
+fn laid_out(t: &Triplets<f64>, layout: Layout) -> (Vec<u64>, Vec<u64>, Vec<usize>) {
+    let (is, js, _) = t.parts();
+    let (lines, across, count) = match layout {
+        Layout::Rows => (is, js, t.rows()),
+        Layout::Columns => (js, is, t.columns()),
+        Layout::Triplets => {
+            let wide = |all: &[u32]| all.iter().map(|&i| u64::from(i)).collect();
+            return (wide(is), wide(js), (0..is.len()).collect());
+        }
+    };
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    order.sort_by_key(|&k| lines[k]);
+    let offsets = (0..=count).map(|line| order.partition_point(|&k| (lines[k] as usize) < line) as u64);
+    (offsets.collect(), order.iter().map(|&k| u64::from(across[k])).collect(), order)
+}
+
+/// The matrix of a caller's arrays in every layout, width and base, sorted and not, and with new values.
+pub fn array_cases<B: Assemble + Conversions>(b: &B) {
+    let narrow = |all: &[u64], base: u64| b.upload(all.iter().map(|&i| (i + base) as u32).collect()).unwrap();
+    let wide = |all: &[u64], base: u64| b.upload(all.iter().map(|&i| i + base).collect()).unwrap();
+    let mut random = Random(11);
+    for (rows, columns, n) in
+        [(0, 0, 0), (5, 0, 0), (1, 1, 3), (1, 900, 2000), (597, 43, 9000), (43, 597, 4000)]
+    {
+        let ragged = triplets(&mut random, rows, columns, n);
+        let sorted = {
+            let a = assemble::to_csr(&Host, ragged.clone()).unwrap();
+            let row_of =
+                |k: usize| (0..rows).find(|&row| a.parts().offsets.download(&Host).unwrap()[row + 1] > k);
+            let rows_of = (0..a.nonzeros().min(300)).map(|k| row_of(k).unwrap() as u32).collect::<Vec<_>>();
+            let len = rows_of.len();
+            let (js, values) = (a.parts().indices[..len].to_vec(), a.parts().values[..len].to_vec());
+            Triplets::from_parts(rows, columns, rows_of, js, values).unwrap()
+        };
+        for t in [ragged, sorted] {
+            for layout in [Layout::Rows, Layout::Columns, Layout::Triplets] {
+                let (first, second, order) = laid_out(&t, layout);
+                let values: Vec<f64> = order.iter().map(|&k| t.parts().2[k]).collect();
+                let there = b.upload(values.clone()).unwrap();
+                for base in [0, 1] {
+                    let (short, long) = (narrow(&first, base), wide(&first, base));
+                    let (short_2, long_2) = (narrow(&second, base), wide(&second, base));
+                    let firsts = [Integers::Short(&*short), Integers::Long(&*long)];
+                    let seconds = [Integers::Long(&*long_2), Integers::Short(&*short_2)];
+                    for (first, second) in firsts.into_iter().zip(seconds) {
+                        let shape = (rows, columns);
+                        let base = base as u32;
+                        let arrays_of =
+                            assemble::Arrays { layout, shape, base, first, second, values: &*there };
+                        let expected = twin(&t, Symmetry::General);
+                        let a = arrays_of.to_csr(b).unwrap();
+                        assert_eq!(arrays(&a.to_host(b).unwrap()), expected, "{layout:?}");
+                        let (mut a, kept) = arrays_of.build(b, true).unwrap();
+                        assert_eq!(arrays(&a.to_host(b).unwrap()), expected, "{layout:?}, kept");
+                        // Twice the values, in the order in which they were given.
+                        let twice = b.upload(values.iter().map(|v| 2.0 * v).collect()).unwrap();
+                        match kept {
+                            Some((mut copy, map)) => {
+                                map.update(b, &twice, &mut copy).unwrap();
+                                a = copy;
+                            }
+                            None => b.copy(&twice, a.values_mut()).unwrap(),
+                        }
+                        let (is, js, values) = t.parts();
+                        let values = values.iter().map(|v| 2.0 * v).collect();
+                        let doubled =
+                            Triplets::from_parts(rows, columns, is.to_vec(), js.to_vec(), values).unwrap();
+                        assert_eq!(arrays(&a.to_host(b).unwrap()), twin(&doubled, Symmetry::General));
+                    }
+                }
+            }
+        }
+    }
+    wrong_arrays(b);
+}
+
+/// Arrays that belong to no matrix, with the number that is wrong in the message.
+fn wrong_arrays<B: Assemble + Conversions>(b: &B) {
+    let told = |layout, base, first: &[i64], second: &[i64]| {
+        let bits = |all: &[i64]| b.upload(all.iter().map(|&i| i as u64).collect()).unwrap();
+        let short = |all: &[i64]| b.upload(all.iter().map(|&i| i as i32 as u32).collect()).unwrap();
+        let values = b.upload(vec![1.0; second.len()]).unwrap();
+        let (long_1, long_2, short_1, short_2) = (bits(first), bits(second), short(first), short(second));
+        let of =
+            |first, second| assemble::Arrays { layout, shape: (3, 3), base, first, second, values: &*values };
+        let long = of(Integers::Long(&*long_1), Integers::Long(&*long_2)).build(b, true);
+        let short = of(Integers::Short(&*short_1), Integers::Short(&*short_2)).build(b, true);
+        let fits = first.iter().chain(second).all(|&i| i32::try_from(i).is_ok());
+        assert!(short.is_err() || !fits);
+        long.map(|_| ()).unwrap_err().to_string()
+    };
+    let rows = |offsets: &[i64], columns: &[i64]| told(Layout::Rows, 0, offsets, columns);
+    assert!(rows(&[0, 1, 2, 3], &[0, 1, 7]).contains("column 7"));
+    assert!(rows(&[0, 1, 2, 3], &[0, -1, 2]).contains("column -1"));
+    assert!(rows(&[0, 1, 2, 3], &[0, 1, 1 << 33]).contains("8589934592"));
+    for offsets in [[0, 2, 1, 3], [1, 2, 3, 3], [0, 1, 2, 4], [0, 1, 2, 2], [0, -1, 2, 3], [-1, 0, 1, 3]] {
+        assert!(rows(&offsets, &[0, 1, 2]).contains("do not ascend"), "{offsets:?}");
+    }
+    assert!(rows(&[0, 3], &[0, 1, 2]).contains("2 offsets"));
+    assert!(rows(&[0, 1, 2, i64::MIN], &[0, 1, 2]).contains("do not ascend"));
+    assert!(told(Layout::Columns, 0, &[0, 1, 2, 3], &[0, 3, 1]).contains("row 3"));
+    assert!(told(Layout::Triplets, 1, &[1, 2, 3], &[1, 0, 3]).contains("column 0"), "from 1");
+    assert!(told(Layout::Triplets, 0, &[0, 3], &[0, 1]).contains("row 3"));
+    assert!(told(Layout::Triplets, 0, &[0], &[0, 1]).contains("rows of entries"));
 }

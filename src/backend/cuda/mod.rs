@@ -15,6 +15,7 @@
 //! | `device`, `misses` | a stream with all that; indices out of range |
 //! | `side_by_side` | several solvers at once |
 //! | `slice` | device memory behind Rust references, and why that is sound |
+//! | `foreign` | memory and streams of other code |
 //! | `memory` | buffers, as the `Backend` trait has them |
 //! | `capture`, `record`, `mailbox` | recorded iterations, and what they tell the host |
 //! | `compile` | kernels from text to machine code, and their cache; needs no device |
@@ -43,6 +44,7 @@ mod device;
 mod diagonals;
 mod driver;
 mod find;
+mod foreign;
 mod generate;
 mod graph;
 mod grid;
@@ -116,29 +118,6 @@ impl Cuda {
     /// When the device fails.
     pub fn memory(&self) -> Result<(usize, usize)> {
         self.0.memory()
-    }
-
-    /// Elements that other code placed on this device, as a buffer to compute with.
-    ///
-    /// # Safety
-    /// `address` is of `len` elements on this device, aligned to their size and valid for as long as the slice is used;
-    /// work on them of other streams has ended, and nothing else changes them meanwhile.
-    pub unsafe fn foreign<'a, T: crate::scalar::Element>(&self, address: u64, len: usize) -> &'a Slice<T> {
-        Slice::at(if len == 0 { slice::NOWHERE } else { address }, len)
-    }
-
-    /// As [`Cuda::foreign`], to write to. The writer of the buffer hears of the end by [`Backend::synchronize`].
-    ///
-    /// # Safety
-    /// As [`Cuda::foreign`], and nothing else reads them meanwhile.
-    ///
-    /// [`Backend::synchronize`]: crate::Backend::synchronize
-    pub unsafe fn foreign_mut<'a, T: crate::scalar::Element>(
-        &self,
-        address: u64,
-        len: usize,
-    ) -> &'a mut Slice<T> {
-        Slice::at_mut(if len == 0 { slice::NOWHERE } else { address }, len)
     }
 
     /// The most bytes that buffers held at one time since [`Cuda::forget_peak`] or the start: what an operation took

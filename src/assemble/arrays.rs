@@ -1,0 +1,236 @@
+//! A matrix from arrays that a caller already has in the memory of a backend: compressed rows, compressed columns or
+//! triplets, with indices of 32 or 64 bits that count from 0 or 1.
+//!
+//! Everything is checked where it lies; to the host go a handful of numbers. The arrays are copied once, indices as 32
+//! bits.
+//!
+//! ```text
+//! compressed rows    first   0   2   3   5      second  0 2 | 2 | 1 2      values  1 7 | 8 | 4 3
+//! triplets           first   0 0 1 2 2          second  0 2   2   1 2      values  1 7   8   4 3
+//! ```
+
+use super::{Assemble, Assembler, Assembly, ResidentTriplets};
+use crate::backend::{Conversions, NARROW_LIMIT, Offsets, copied};
+use crate::error::{Error, Result};
+use crate::matrix::{Csr, Triplets};
+use crate::scalar::{Key, Max, Scalar};
+
+/// What the first array of [`Arrays`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Offsets of rows; the second array holds columns.
+    Rows,
+    /// Offsets of columns; the second array holds rows.
+    Columns,
+    /// Rows of entries in any order; the second array holds their columns.
+    Triplets,
+}
+
+/// Offsets or indices. Signed ones are handed over by their bits: what is negative is then far too large.
+#[derive(Debug)]
+pub enum Integers<'a, B: Assemble> {
+    /// Of 32 bits.
+    Short(&'a B::Slice<u32>),
+    /// Of 64 bits.
+    Long(&'a B::Slice<u64>),
+}
+
+impl<B: Assemble> Clone for Integers<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<B: Assemble> Copy for Integers<'_, B> {}
+
+/// The arrays of a matrix, borrowed.
+#[derive(Debug)]
+pub struct Arrays<'a, T: Scalar, B: Assemble> {
+    /// What `first` and `second` are.
+    pub layout: Layout,
+    /// Rows and columns.
+    pub shape: (usize, usize),
+    /// From what indices and offsets count: 0 or 1.
+    pub base: u32,
+    /// Offsets, or rows of entries.
+    pub first: Integers<'a, B>,
+    /// Columns of entries; of compressed columns, rows.
+    pub second: Integers<'a, B>,
+    /// Values of entries.
+    pub values: &'a B::Slice<T>,
+}
+
+/// A matrix that new values are put into, and how.
+pub type Kept<T, B> = (Csr<T, B>, Assembly<B>);
+
+/// A matrix, and its copy with the way of new values, where these do not come in its own order.
+pub type Built<T, B> = (Csr<T, B>, Option<Kept<T, B>>);
+
+impl<'a, B: Assemble> Integers<'a, B> {
+    fn len(self) -> usize {
+        match self {
+            Integers::Short(all) => B::len::<u32>(all),
+            Integers::Long(all) => B::len::<u64>(all),
+        }
+    }
+
+    /// One of them, as a signed number.
+    fn at(self, backend: &B, place: usize) -> Result<i64> {
+        Ok(match self {
+            Integers::Short(all) => i64::from(backend.value(B::part::<u32>(all, place..place + 1))? as i32),
+            Integers::Long(all) => backend.value(B::part::<u64>(all, place..place + 1))? as i64,
+        })
+    }
+
+    /// The low 32 bits of each less `base`, and what the largest has above them.
+    fn narrowed(self, backend: &B, base: u32) -> Result<(B::Vec<u32>, u32)> {
+        let mut low = backend.buffer(self.len())?;
+        let mut beyond = 0;
+        match self {
+            Integers::Short(all) => backend.copy(all, &mut low)?,
+            Integers::Long(all) => {
+                let mut high = backend.buffer(self.len())?;
+                backend.unpack(all, 32, &mut high, &mut low)?;
+                beyond = largest(backend, &high)?;
+            }
+        }
+        if base != 0 {
+            // Adding wraps around, so that an index below the base becomes one that is too large.
+            backend.add_constant(base.wrapping_neg(), &mut low)?;
+        }
+        Ok((low, beyond))
+    }
+
+    /// Each less `base` in 32 bits.
+    ///
+    /// # Errors
+    /// Where one is not below `limit`.
+    fn indices(self, backend: &B, what: &str, base: u32, limit: usize) -> Result<B::Vec<u32>> {
+        let (low, beyond) = self.narrowed(backend, base)?;
+        let most = largest(backend, &low)?;
+        if self.len() > 0 && (beyond > 0 || most as usize >= limit) {
+            // By its bits, a negative number is the largest.
+            let index = match self {
+                Integers::Short(_) => (i64::from(most as i32) + i64::from(base)).to_string(),
+                Integers::Long(all) => (largest(backend, all)? as i64).to_string(),
+            };
+            return Err(Error::InvalidMatrix(format!(
+                "an entry has {what} {index}: they count from {base}, and there are {limit}"
+            )));
+        }
+        Ok(low)
+    }
+
+    /// Each less `base`, as offsets of `lines`.
+    ///
+    /// # Errors
+    /// Unless they ascend from `base` to `entries` more.
+    fn offsets(self, backend: &B, base: u32, lines: usize, entries: usize) -> Result<Offsets<B>> {
+        if self.len() != lines.saturating_add(1) {
+            let text = format!("{} offsets for {lines} rows or columns", self.len());
+            return Err(Error::InvalidMatrix(text));
+        }
+        let ascend = match self {
+            Integers::Short(all) => backend.is_sorted(all, false)?,
+            Integers::Long(all) => backend.is_sorted(all, false)?,
+        };
+        let (first, last) = (self.at(backend, 0)?, self.at(backend, lines)?);
+        let (from, to) = (i128::from(first), i128::from(last) - i128::from(base));
+        if !ascend || from != i128::from(base) || to != entries as i128 {
+            return Err(Error::InvalidMatrix(format!(
+                "offsets go from {first} to {last}: they do not ascend from {base}, by {entries} entries in all"
+            )));
+        }
+        Ok(match self {
+            Integers::Long(all) if entries > NARROW_LIMIT => {
+                let mut wide = copied(backend, all)?;
+                if base != 0 {
+                    backend.add_constant(u64::from(base).wrapping_neg(), &mut wide)?;
+                }
+                Offsets::Wide(wide)
+            }
+            _ => Offsets::Narrow(self.narrowed(backend, base)?.0),
+        })
+    }
+}
+
+/// The largest; 0 where there is none.
+fn largest<K: Key, B: Assemble>(backend: &B, all: &B::Slice<K>) -> Result<K> {
+    if B::len(all) == 0 {
+        return Ok(K::default());
+    }
+    let mut cell = backend.buffer(1)?;
+    backend.reduce(Max, all, &mut cell)?;
+    backend.value(&cell)
+}
+
+impl<T: Scalar, B: Assemble + Conversions> Arrays<'_, T, B> {
+    /// The matrix. Entries at the same place add up, in their order, and rows need not be sorted.
+    ///
+    /// With `keep`, new values will come in the order of `values`. Where that is not the order of the matrix, the
+    /// second result is a copy of it with the map that puts them there ([`Assembly::update`]).
+    ///
+    /// # Errors
+    /// On arrays that no matrix of this shape has; on too little memory, or when the device fails.
+    pub fn build(&self, backend: &B, keep: bool) -> Result<Built<T, B>> {
+        let (rows, columns) = self.shape;
+        Triplets::<T>::new(rows, columns)?;
+        let given = B::len(self.values);
+        if self.second.len() != given {
+            return Err(Error::InvalidMatrix(format!("{} indices for {given} values", self.second.len())));
+        }
+        if self.layout == Layout::Triplets {
+            Error::check_dimension("number of rows of entries", given, self.first.len())?;
+            let down = self.first.indices(backend, "row", self.base, rows)?;
+            let across = self.second.indices(backend, "column", self.base, columns)?;
+            return self.assembled(backend, (down, across), keep);
+        }
+        let by_rows = self.layout == Layout::Rows;
+        let (lines, length, what) = if by_rows { (rows, columns, "column") } else { (columns, rows, "row") };
+        let offsets = self.first.offsets(backend, self.base, lines, given)?;
+        let within = self.second.indices(backend, what, self.base, length)?;
+        let mut line_of = backend.buffer(given)?;
+        match &offsets {
+            Offsets::Narrow(all) => backend.expand_offsets(all, &mut line_of)?,
+            Offsets::Wide(all) => backend.expand_offsets(all, &mut line_of)?,
+        }
+        if (by_rows || !keep) && ascends(backend, &line_of, &within)? {
+            drop(line_of);
+            let values = copied(backend, self.values)?;
+            let a = Csr::from_parts_unchecked(lines, length, offsets, within, values);
+            return Ok((if by_rows { a } else { a.transpose(backend)? }, None));
+        }
+        let places = if by_rows { (line_of, within) } else { (within, line_of) };
+        self.assembled(backend, places, keep)
+    }
+
+    /// The matrix, where no new values will come.
+    ///
+    /// # Errors
+    /// As [`Arrays::build`].
+    pub fn to_csr(&self, backend: &B) -> Result<Csr<T, B>> {
+        Ok(self.build(backend, false)?.0)
+    }
+
+    fn assembled(
+        &self,
+        backend: &B,
+        (down, across): (B::Vec<u32>, B::Vec<u32>),
+        keep: bool,
+    ) -> Result<Built<T, B>> {
+        let values = copied(backend, self.values)?;
+        let (rows, columns) = self.shape;
+        let triplets = ResidentTriplets::from_parts(backend, rows, columns, down, across, values)?;
+        if keep {
+            let (a, assembly) = Assembler::default().resident_assembly(backend, &triplets)?;
+            return Ok((a.copied(backend)?, Some((a, assembly))));
+        }
+        Ok((Assembler::default().resident_to_csr(backend, triplets)?, None))
+    }
+}
+
+/// Whether the indices of each line ascend, none twice; lines ascend already.
+fn ascends<B: Assemble>(backend: &B, lines: &B::Slice<u32>, indices: &B::Slice<u32>) -> Result<bool> {
+    let mut keys = backend.buffer::<u64>(B::len(lines))?;
+    backend.pack(lines, indices, 32, &mut keys)?;
+    backend.is_sorted(&keys, true)
+}

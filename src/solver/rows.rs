@@ -1,0 +1,220 @@
+//! Solvers whose rows each process of a group gives, as programs of MPI have them.
+//!
+//! For now each process gathers the whole matrix and keeps the part that [`SpreadSolver`] gives it, which is another
+//! part than the one it gave; vectors are gathered and dealt out again around a solve.
+
+use super::{Builder, Progress, SolveReport, SpreadSolver};
+use crate::backend::Host;
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::ranks::Group;
+use crate::scalar::{Scalar, Symmetry};
+use std::fmt;
+use std::ops::ControlFlow;
+
+/// A solver for a square matrix of which each process of a group has some rows, on the CPU. All processes make it, with
+/// the same settings, and all solve.
+///
+/// ```no_run
+/// use residua::prelude::*;
+/// use residua::ranks::Group;
+/// use std::ops::ControlFlow;
+/// let group = Group::mpi_world()?;
+/// // Row r of the identity of as many rows as there are processes.
+/// let own = Csr::from_parts(1, group.ranks(), vec![0, 1], vec![group.rank() as u32], vec![1.0]);
+/// let mut solver = Solver::builder().build_rows(&group, own)?;
+/// let mut x = vec![0.0];
+/// solver.solve_with(&[2.0], &mut x, |_| ControlFlow::Continue(()))?;
+/// assert_eq!(x, [2.0]);
+/// group.leave(0);
+/// # Ok::<(), Error>(())
+/// ```
+pub struct RowsSolver<T: Scalar> {
+    group: Group,
+    solver: SpreadSolver<T, Host, Group>,
+    /// Rows that each process has given.
+    rows: Vec<usize>,
+    nonzeros: usize,
+}
+
+/// A report, and the residual norms at the start and after each iteration.
+pub type Told = (SolveReport, Vec<f64>);
+
+impl Builder {
+    /// A solver of the rows that each process has: they follow those of the process before it, with columns numbered as
+    /// in the whole. A process whose rows are none hands the error in, and all of them return it.
+    ///
+    /// # Errors
+    /// Where a process handed in an error, where the rows are not those of one square matrix, and as
+    /// [`Builder::build_spread`].
+    pub fn build_rows<T: Scalar>(&self, group: &Group, own: Result<Csr<T>>) -> Result<RowsSolver<T>> {
+        group.agree_on("type of values", T::NAME.as_bytes())?;
+        let own = together(group, own)?;
+        let (a, rows) = whole(group, &own)?;
+        let solver = together(group, self.build_spread(&Host, group.clone(), &a))?;
+        Ok(RowsSolver { group: group.clone(), solver, rows, nonzeros: a.nonzeros() })
+    }
+}
+
+impl<T: Scalar> fmt::Debug for RowsSolver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RowsSolver of {} rows of {}", self.own_rows(), self.rows())
+    }
+}
+
+impl<T: Scalar> RowsSolver<T> {
+    /// Solves for the right-hand sides whose entries of this process's rows lie one behind the other in `b`, from those
+    /// in `x`, which take the solutions. A report each. The observer of any process ends a solve on all of them.
+    ///
+    /// # Errors
+    /// On lengths that are no multiple of this process's rows, where processes have another number of right-hand sides,
+    /// and as [`SpreadSolver::solve_with`]. An error on one process ends all of them: the others wait for it.
+    pub fn solve_with(
+        &mut self,
+        b: &[T],
+        x: &mut [T],
+        observer: impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Vec<Told>> {
+        let solved = self.solve_each(b, x, observer);
+        if let Err(error) = &solved
+            && !matches!(error, Error::Rank { .. })
+        {
+            self.group.fail(error);
+        }
+        solved
+    }
+
+    fn solve_each(
+        &mut self,
+        b: &[T],
+        x: &mut [T],
+        mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Vec<Told>> {
+        let own = self.own_rows();
+        Error::check_dimension("length of x", b.len(), x.len())?;
+        if own == 0 || !b.len().is_multiple_of(own) {
+            return Err(Error::InvalidArgument(format!("b has {} entries for {own} rows here", b.len())));
+        }
+        self.group.agree_on("number of right-hand sides", &(b.len() / own).to_le_bytes())?;
+        let columns = b.chunks_exact(own).zip(x.chunks_exact_mut(own)).enumerate();
+        columns
+            .map(|(number, (b, x))| {
+                self.solve_one(b, x, |now| observer(&Progress { right_hand_side: number, ..*now }))
+            })
+            .collect()
+    }
+
+    fn solve_one(
+        &mut self,
+        b: &[T],
+        x: &mut [T],
+        observer: impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Told> {
+        let own_b = self.solver.own_part(&gathered(&self.group, b)?);
+        let mut own_x = self.solver.own_part(&gathered(&self.group, x)?);
+        let report = self.solver.solve_with(&own_b, &mut own_x, observer)?;
+        let mut to_each = vec![Vec::new(); self.group.ranks()];
+        if let Some(whole) = self.solver.whole(&own_x)? {
+            let mut left = &whole[..];
+            for (bytes, &rows) in to_each.iter_mut().zip(&self.rows) {
+                let (first, rest) = left.split_at(rows);
+                (*bytes, left) = (to_bytes(first), rest);
+            }
+        }
+        let mine = self.group.scatter(&to_each)?;
+        x.iter_mut().zip(of_bytes(&mine)).for_each(|(place, value)| *place = value);
+        Ok((report, self.solver.history().to_vec()))
+    }
+
+    /// Rows that this process gave.
+    pub fn own_rows(&self) -> usize {
+        self.rows[self.group.rank()]
+    }
+
+    /// Rows of the whole matrix.
+    pub fn rows(&self) -> usize {
+        self.rows.iter().sum()
+    }
+
+    /// Stored entries of the whole matrix.
+    pub fn nonzeros(&self) -> usize {
+        self.nonzeros
+    }
+
+    /// Whether A equals its transpose, or its conjugate transpose.
+    pub fn symmetry(&self) -> Symmetry {
+        self.solver.symmetry()
+    }
+
+    /// The processes.
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+}
+
+/// What a process has made, once all have made theirs: where one could not, all of them return an error.
+fn together<R>(group: &Group, made: Result<R>) -> Result<R> {
+    let own = made.as_ref().err().map_or_else(String::new, Error::to_string);
+    let all = group.all_gather(own.as_bytes())?;
+    let failed = all.iter().position(|told| !told.is_empty());
+    match (made, failed) {
+        (Ok(_), Some(rank)) => {
+            let cause = String::from_utf8_lossy(&all[rank]).into_owned();
+            Err(Error::Rank { rank, ranks: group.ranks(), cause })
+        }
+        (made, _) => made,
+    }
+}
+
+fn to_bytes<T: Scalar>(values: &[T]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.bits()).flat_map(u64::to_le_bytes).collect()
+}
+
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word))
+}
+
+fn of_bytes<T: Scalar>(bytes: &[u8]) -> impl Iterator<Item = T> + '_ {
+    bytes.as_chunks::<16>().0.iter().map(|bytes| {
+        let mut bits = words(bytes);
+        T::from_bits([bits.next().unwrap_or(0), bits.next().unwrap_or(0)])
+    })
+}
+
+/// The entries of all processes, in their order.
+fn gathered<T: Scalar>(group: &Group, own: &[T]) -> Result<Vec<T>> {
+    Ok(group.all_gather(&to_bytes(own))?.iter().flat_map(|bytes| of_bytes(bytes)).collect())
+}
+
+/// Numbers of all processes, each one's own.
+fn numbers(group: &Group, own: impl Iterator<Item = u64>) -> Result<Vec<Vec<u64>>> {
+    let own: Vec<u8> = own.flat_map(u64::to_le_bytes).collect();
+    Ok(group.all_gather(&own)?.iter().map(|bytes| words(bytes).collect()).collect())
+}
+
+/// The whole matrix, of the rows that each process has, and how many each has.
+fn whole<T: Scalar>(group: &Group, own: &Csr<T>) -> Result<(Csr<T>, Vec<usize>)> {
+    let parts = own.parts();
+    let lengths = numbers(group, (0..own.rows()).map(|row| own.row(row).0.len() as u64))?;
+    let columns = numbers(group, parts.indices.iter().map(|&column| u64::from(column)))?;
+    let values = gathered(group, parts.values)?;
+    let rows: Vec<usize> = lengths.iter().map(Vec::len).collect();
+    let mut offsets = vec![0];
+    offsets.extend(lengths.iter().flatten().scan(0, |end, &length| {
+        *end += length as usize;
+        Some(*end)
+    }));
+    let columns = columns.iter().flatten().map(|&column| column as u32).collect();
+    let total = rows.iter().sum();
+    let made = if own.columns() == total {
+        Csr::from_parts(total, total, offsets, columns, values)
+    } else {
+        let cause = format!(
+            "A has {} columns, and the processes have {total} rows: each gives rows of one square matrix, with the \
+             numbers of its columns in the whole",
+            own.columns()
+        );
+        Err(Error::InvalidMatrix(cause))
+    };
+    Ok((together(group, made)?, rows))
+}
