@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds the C library, checks its header against it, and runs its examples (C, C++, Fortran) and a million random calls,
-# with the address sanitizer where the compiler has one, against the shared and the static library.
+# Builds the C library, checks its header against it, and runs its examples (C, C++, Fortran, MPI) and a million random
+# calls, with the address sanitizer where the compiler has one, against the shared and the static library.
+# RESIDUA_OPENMPI and RESIDUA_MPICH name folders with bin, include and lib.
 #
 #   scripts/test-c.sh [number of random calls]
 set -eu
@@ -13,7 +14,9 @@ libraries=$CARGO_TARGET_DIR/debug
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 
-# The header is written by hand: it has to declare what the library exports, no less and no more.
+# The header is made of the sources: types, names and words are compared. It declares what the library exports, no less
+# and no more.
+cargo test --locked --quiet --test header
 nm -D --defined-only "$libraries/libresidua.so" | sed -n 's/^.* T \(residua_[a-z_]*\)$/\1/p' | sort -u >"$made/exported"
 sed -n 's/^.*[ *]\(residua_[a-z_]*\)(.*$/\1/p' include/residua.h | grep -v '^residua_apply$' | sort -u >"$made/declared"
 diff "$made/exported" "$made/declared" || { echo "include/residua.h and the library differ" >&2; exit 1; }
@@ -29,6 +32,19 @@ gcc -std=c11 $common examples/poisson.c -o "$made/shared" -L"$libraries" -lresid
 LD_LIBRARY_PATH=$libraries "$made/shared"
 gcc -std=c11 $common examples/poisson.c -o "$made/static" "$libraries/libresidua.a" $system
 "$made/static"
+# Arrays on a GPU: says that it is skipped where there is none.
+gcc -std=gnu11 $common examples/device.c -o "$made/device" -L"$libraries" -lresidua -ldl
+LD_LIBRARY_PATH=$libraries "$made/device"
+# Rows on three processes of MPI, with whose headers the program is built. MPI itself leaks, so no sanitizer.
+for prefix in "${RESIDUA_OPENMPI:-}" "${RESIDUA_MPICH:-}"; do
+    [ -n "$prefix" ] || { echo "an MPI is skipped: RESIDUA_OPENMPI or RESIDUA_MPICH names no folder"; continue; }
+    more=
+    [ "$prefix" != "${RESIDUA_OPENMPI:-}" ] || more="--allow-run-as-root --oversubscribe"
+    gcc -std=c11 -Wall -Wextra -Werror -g -Iinclude -isystem "$prefix/include" examples/distributed.c \
+        -o "$made/distributed" -L"$libraries" -lresidua -L"$prefix/lib" -lmpi -Wl,-rpath,"$prefix/lib"
+    # shellcheck disable=SC2086
+    LD_LIBRARY_PATH=$libraries RAYON_NUM_THREADS=1 MPIEXEC_TIMEOUT=60 "$prefix/bin/mpirun" $more -n 3 "$made/distributed"
+done
 if command -v g++ >/dev/null; then
     g++ -std=c++17 $common examples/convection.cpp -o "$made/cpp" "$libraries/libresidua.a" $system
     "$made/cpp"

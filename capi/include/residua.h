@@ -1,86 +1,403 @@
-/* residua: sparse linear systems A x = b on NVIDIA GPUs and any CPU. Arrays are on the host.
+/* residua: sparse linear systems A x = b on NVIDIA GPUs and any CPU.
+ *
  * Each function returns a status, RESIDUA_OK or why not; residua_last_error() tells more. Not converging is no error:
- * residua_report_converged() tells. A handle may be used from any thread, a solver by one call at a time. */
+ * residua_report_converged() tells. A handle may be used from any thread, a solver by one call at a time. Arrays are on
+ * the host, but for those of the functions whose names end in _device.
+ *
+ * Made by cbindgen of the Rust sources (capi/tests/header.rs); not to be edited. */
+
 #ifndef RESIDUA_H
 #define RESIDUA_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
+/*
+ Done. Whether a solve converged is told by its report, not by a status.
+ */
 #define RESIDUA_OK 0
+
+/*
+ An argument outside of its domain.
+ */
 #define RESIDUA_INVALID_ARGUMENT 1
+
+/*
+ A pointer is null that must not be.
+ */
 #define RESIDUA_NULL_POINTER 2
+
+/*
+ A handle that is none, is of another kind, or was destroyed.
+ */
 #define RESIDUA_INVALID_HANDLE 3
+
+/*
+ Arrays that no matrix of the claimed shape has.
+ */
 #define RESIDUA_INVALID_MATRIX 4
+
+/*
+ Two sizes that must agree do not.
+ */
 #define RESIDUA_DIMENSION 5
+
+/*
+ Memory could not be had.
+ */
 #define RESIDUA_OUT_OF_MEMORY 6
+
+/*
+ The GPU is absent, unfit or broken.
+ */
 #define RESIDUA_DEVICE 7
+
+/*
+ Something that is not supported, or that this matrix refuses.
+ */
 #define RESIDUA_UNSUPPORTED 8
+
+/*
+ The solver is at work: in another thread, or in the callback that this call came from.
+ */
 #define RESIDUA_BUSY 9
+
+/*
+ A callback of the caller returned another number than 0.
+ */
 #define RESIDUA_CALLBACK 10
+
+/*
+ A fault inside of residua. What the call worked on is to be destroyed.
+ */
 #define RESIDUA_INTERNAL 11
 
-/* Types of values: float, double, pairs of float, pairs of double. */
+/*
+ MPI failed, or another process of a distributed solver did.
+ */
+#define RESIDUA_PROCESS 12
+
+/*
+ Values are `float`.
+ */
 #define RESIDUA_F32 0
+
+/*
+ Values are `double`.
+ */
 #define RESIDUA_F64 1
+
+/*
+ Values are pairs of `float`: real and imaginary part.
+ */
 #define RESIDUA_C32 2
+
+/*
+ Values are pairs of `double`: real and imaginary part.
+ */
 #define RESIDUA_C64 3
 
+/*
+ Options of a solver.
+ */
 typedef struct residua_options residua_options;
+
+/*
+ How a solve ended.
+ */
 typedef struct residua_report residua_report;
+
+/*
+ A solver of one matrix for many right-hand sides.
+ */
 typedef struct residua_solver residua_solver;
 
-/* Writes y = A x for n elements; returns 0 where that was done. It must not throw or jump out. */
+/*
+ Writes y = A x for the `n` elements of x and y, of the solver's type; 0 where that was done. It must not throw, jump out or
+ unwind.
+ */
 typedef int32_t (*residua_apply)(void *user, int64_t n, const void *x, void *y);
 
-/* Why the last call of this thread that failed did; valid until the next one fails. */
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/*
+ Why the last call of this thread that failed did. Empty where none has; valid until the next one fails.
+ */
 const char *residua_last_error(void);
+
+/*
+ The version of the library, as "0.1.0".
+ */
 const char *residua_version(void);
 
-/* Names: tolerance, absolute_tolerance, max_iterations, stagnation_window, time_limit (seconds), method, restart,
- * preconditioner, precision, format, device, reorder, right_hand_sides, updates (yes, no), symmetry. */
+/*
+ Makes options, all at their defaults.
+
+ Asked of the caller:
+ `options` is null or can be written to.
+ */
 int32_t residua_options_create(residua_options **options);
+
+/*
+ Sets an option. Values are written as for the command. Names: tolerance, absolute_tolerance, max_iterations,
+ stagnation_window, time_limit (seconds), method, restart, preconditioner, precision, format, device, reorder,
+ right_hand_sides, updates (yes, no), symmetry.
+
+ Asked of the caller:
+ `name` and `value` are null or end in a zero byte.
+ */
 int32_t residua_options_set(residua_options *options, const char *name, const char *value);
+
+/*
+ Destroys options; solvers that were made with them stay. Null is allowed.
+ */
 int32_t residua_options_destroy(residua_options *options);
 
-/* Offsets and columns have 32 or 64 bits and count from base, 0 or 1. Rows need not be sorted; what stands twice adds
- * up. Arrays are copied. options may be null. */
-int32_t residua_solver_from_csr(residua_solver **solver, const residua_options *options, int32_t type, int64_t rows,
-                                int64_t columns, int64_t entries, int32_t base, int32_t offset_bits,
-                                const void *offsets, int32_t column_bits, const void *column_indices,
+/*
+ Makes a solver of a matrix in CSR: `rows + 1` offsets of `offset_bits` (32 or 64), `entries` columns of
+ `column_bits` and values of `type`. Offsets and columns count from `base`, 0 or 1. Rows need not be sorted; what
+ stands twice adds up. The arrays are copied. `options` may be null.
+
+ Asked of the caller:
+ The arrays are as long as is told; `solver` is null or can be written to.
+ */
+int32_t residua_solver_from_csr(residua_solver **solver,
+                                const residua_options *options,
+                                int32_t type,
+                                int64_t rows,
+                                int64_t columns,
+                                int64_t entries,
+                                int32_t base,
+                                int32_t offset_bits,
+                                const void *offsets,
+                                int32_t column_bits,
+                                const void *column_indices,
                                 const void *values);
-int32_t residua_solver_from_coo(residua_solver **solver, const residua_options *options, int32_t type, int64_t rows,
-                                int64_t columns, int64_t entries, int32_t base, int32_t index_bits,
-                                const void *row_indices, const void *column_indices, const void *values);
-/* Matrix-free, on the CPU, without a preconditioner: cg, minres, gmres (which auto is), bicgstab. */
-int32_t residua_solver_from_function(residua_solver **solver, const residua_options *options, int32_t type, int64_t n,
-                                     residua_apply apply, void *user);
-/* New values in the order and number in which the matrix was given. */
+
+/*
+ Makes a solver of a matrix in coordinates: rows and columns of `index_bits` (32 or 64), counted from `base`, in any
+ order; what stands twice adds up. The rest is as in residua_solver_from_csr.
+
+ Asked of the caller:
+ As residua_solver_from_csr.
+ */
+int32_t residua_solver_from_coo(residua_solver **solver,
+                                const residua_options *options,
+                                int32_t type,
+                                int64_t rows,
+                                int64_t columns,
+                                int64_t entries,
+                                int32_t base,
+                                int32_t index_bits,
+                                const void *row_indices,
+                                const void *column_indices,
+                                const void *values);
+
+/*
+ As residua_solver_from_csr of arrays on a GPU, which is where the solver computes. `stream` is the `cudaStream_t` or
+ `CUstream` whose work writes them (null: the default stream); the arrays have been read when this returns.
+
+ Asked of the caller:
+ As residua_solver_from_csr; `stream` is one of that GPU's primary context.
+ */
+int32_t residua_solver_from_csr_device(residua_solver **solver,
+                                       const residua_options *options,
+                                       int32_t type,
+                                       int64_t rows,
+                                       int64_t columns,
+                                       int64_t entries,
+                                       int32_t base,
+                                       int32_t offset_bits,
+                                       const void *offsets,
+                                       int32_t column_bits,
+                                       const void *column_indices,
+                                       const void *values,
+                                       void *stream);
+
+/*
+ As residua_solver_from_coo of arrays on a GPU, see residua_solver_from_csr_device.
+
+ Asked of the caller:
+ As residua_solver_from_csr_device.
+ */
+int32_t residua_solver_from_coo_device(residua_solver **solver,
+                                       const residua_options *options,
+                                       int32_t type,
+                                       int64_t rows,
+                                       int64_t columns,
+                                       int64_t entries,
+                                       int32_t base,
+                                       int32_t index_bits,
+                                       const void *row_indices,
+                                       const void *column_indices,
+                                       const void *values,
+                                       void *stream);
+
+/*
+ Makes a solver whose rows are spread over the processes of an MPI communicator, given by its Fortran number
+ (`MPI_Comm_c2f`). Each process gives rows in CSR that follow those of the process before it: `rows` are its own,
+ `columns` those of the whole square matrix, in which columns are numbered. `b` and `x` are then the entries of its
+ rows. All processes call this and every solve, with the same options, on the CPU. The MPI library is the one that
+ the program has loaded.
+
+ Asked of the caller:
+ As residua_solver_from_csr; `comm` is a communicator's number.
+ */
+int32_t residua_solver_create_distributed(residua_solver **solver,
+                                          const residua_options *options,
+                                          int32_t comm,
+                                          int32_t type,
+                                          int64_t rows,
+                                          int64_t columns,
+                                          int64_t entries,
+                                          int32_t base,
+                                          int32_t offset_bits,
+                                          const void *offsets,
+                                          int32_t column_bits,
+                                          const void *column_indices,
+                                          const void *values);
+
+/*
+ Makes a matrix-free solver of `n` unknowns, on the CPU, without a preconditioner: `apply` writes y = A x. Methods
+ are cg, minres, gmres (which auto is) and bicgstab. `user` is handed to `apply`, in whichever thread solves.
+
+ Asked of the caller:
+ `apply` writes n elements and does not unwind; `user` is what it needs for as long as the solver lives; `solver` is
+ null or can be written to.
+ */
+int32_t residua_solver_from_function(residua_solver **solver,
+                                     const residua_options *options,
+                                     int32_t type,
+                                     int64_t n,
+                                     residua_apply apply,
+                                     void *user);
+
+/*
+ Replaces the values of the matrix, in the order and number in which it was given; the pattern stays.
+
+ Asked of the caller:
+ `values` is null or of `entries` elements of the solver's type.
+ */
 int32_t residua_solver_update(residua_solver *solver, const void *values, int64_t entries);
-/* Solves from the x that is given, which takes the solution. Lengths are in elements. */
-int32_t residua_solver_solve(residua_solver *solver, const void *b, int64_t b_length, void *x, int64_t x_length,
+
+/*
+ As residua_solver_update of values on the GPU that the solver computes on. Work of `stream` so far is waited for on
+ the GPU, and later work of it waits until the values have been read.
+
+ Asked of the caller:
+ As residua_solver_update and residua_solver_from_csr_device.
+ */
+int32_t residua_solver_update_device(residua_solver *solver,
+                                     const void *values,
+                                     int64_t entries,
+                                     void *stream);
+
+/*
+ Solves A x = b from the x that is given, which takes the solution. Lengths are in elements. Not converging is no
+ error: `report` tells, and is to be destroyed.
+
+ Asked of the caller:
+ `b` and `x` are as long as is told, of the solver's type; `report` is null or can be written to.
+ */
+int32_t residua_solver_solve(residua_solver *solver,
+                             const void *b,
+                             int64_t b_length,
+                             void *x,
+                             int64_t x_length,
                              residua_report **report);
-int32_t residua_solver_solve_many(residua_solver *solver, int64_t count, const void *b, int64_t b_length, void *x,
-                                  int64_t x_length, residua_report **reports);
-int32_t residua_solver_history(const residua_solver *solver, int64_t right_hand_side, double *norms, int64_t capacity,
+
+/*
+ As residua_solver_solve, for `count` right-hand sides one behind the other; `reports` takes as many handles.
+
+ Asked of the caller:
+ As residua_solver_solve.
+ */
+int32_t residua_solver_solve_many(residua_solver *solver,
+                                  int64_t count,
+                                  const void *b,
+                                  int64_t b_length,
+                                  void *x,
+                                  int64_t x_length,
+                                  residua_report **reports);
+
+/*
+ As residua_solver_solve_many of vectors on the GPU that the solver computes on. Work of `stream` so far, which writes
+ them, is waited for on the GPU, and later work of it waits for x: the caller synchronises nothing.
+
+ Asked of the caller:
+ As residua_solver_solve and residua_solver_from_csr_device.
+ */
+int32_t residua_solver_solve_device(residua_solver *solver,
+                                    int64_t count,
+                                    const void *b,
+                                    int64_t b_length,
+                                    void *x,
+                                    int64_t x_length,
+                                    void *stream,
+                                    residua_report **reports);
+
+/*
+ Writes the residual norms of the last solve, at the start and after each iteration, as many as `capacity` numbers
+ hold; `length` takes how many there are. `right_hand_side` counts from 0.
+
+ Asked of the caller:
+ `norms` has room for `capacity` numbers; `length` is null or can be written to.
+ */
+int32_t residua_solver_history(const residua_solver *solver,
+                               int64_t right_hand_side,
+                               double *norms,
+                               int64_t capacity,
                                int64_t *length);
+
+/*
+ Destroys a solver. Null is allowed.
+ */
 int32_t residua_solver_destroy(residua_solver *solver);
 
+/*
+ Writes 1 where b - A x, computed anew from the final x, meets the tolerance, else 0.
+
+ Asked of the caller:
+ `converged` is null or can be written to.
+ */
 int32_t residua_report_converged(const residua_report *report, int32_t *converged);
-/* iterations, restarts, residual_norm, relative_residual, backward_error, at_once, seconds, seconds_setup,
- * seconds_update. */
-int32_t residua_report_number(const residua_report *report, const char *name, double *number);
-/* outcome, status, method, preconditioner, precision, format, device, trail. Cut to capacity; length is the whole. */
-int32_t residua_report_text(const residua_report *report, const char *name, char *buffer, size_t capacity,
+
+/*
+ Writes a number of the report: iterations, restarts, residual_norm, relative_residual, backward_error (NaN where
+ it is not known), at_once, seconds, seconds_setup, seconds_update. Matrix-free solves have iterations,
+ residual_norm, relative_residual and seconds.
+
+ Asked of the caller:
+ `name` is null or ends in a zero byte; `number` is null or can be written to.
+ */
+int32_t residua_report_number(const residua_report *report,
+                              const char *name,
+                              double *number);
+
+/*
+ Writes a text of the report: outcome, status (one word), method, preconditioner, precision, format, device, trail.
+ As much as `capacity` bytes hold is written, a zero byte behind it; `length` takes the bytes of the whole text
+ without it. With a null `buffer` and capacity 0, only `length` is written.
+
+ Asked of the caller:
+ `name` is null or ends in a zero byte; `buffer` has room for `capacity` bytes; `length` is null or can be written
+ to.
+ */
+int32_t residua_report_text(const residua_report *report,
+                            const char *name,
+                            char *buffer,
+                            size_t capacity,
                             size_t *length);
+
+/*
+ Destroys a report. Null is allowed.
+ */
 int32_t residua_report_destroy(residua_report *report);
 
 #ifdef __cplusplus
-}
-#endif
+}  // extern "C"
+#endif  // __cplusplus
 
-#endif
+#endif  /* RESIDUA_H */

@@ -1,22 +1,12 @@
 //! Solvers of the four types of values, and matrix-free ones, behind one trait.
 
-use crate::arrays::{Built, check, slice};
+use crate::arrays::{Place, Raw, check, check_on, gpu_of, on_gpu, slice};
 use crate::options::Settings;
 use crate::report::Filed;
-use crate::status::{Answer, Fault, RESIDUA_CALLBACK, RESIDUA_DIMENSION, RESIDUA_UNSUPPORTED};
-use residua_core::assemble::Assembly;
-use residua_core::backend::Space;
-use residua_core::krylov::{
-    BiConjugateGradients, ConjugateGradients, FlexibleMinimalResidual, Krylov, Method as Recurrence,
-    MinimalResidual, SolveOptions,
-};
-use residua_core::operator::FunctionOperator;
-use residua_core::precondition::Identity;
-use residua_core::solver::{Method, Solvable};
-use residua_core::{Csr, Error, Host, Scalar, Solver};
+use crate::status::{Answer, Fault, RESIDUA_DIMENSION, RESIDUA_UNSUPPORTED};
+use residua_core::Cuda;
+use residua_core::solver::{ArraySolver, Device, Solvable, SolveReport};
 use std::ffi::c_void;
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicI32, Ordering};
 
 /// A solver whatever its values are.
 pub(crate) trait Engine: Send {
@@ -25,14 +15,15 @@ pub(crate) trait Engine: Send {
     /// Takes `len` new values, in the caller's order.
     ///
     /// # Safety
-    /// As [`slice`].
-    unsafe fn update(&mut self, values: *const c_void, len: usize) -> Answer;
+    /// As [`slice`]; where a stream is given, of values on a GPU that this stream writes.
+    unsafe fn update(&mut self, values: *const c_void, len: usize, stream: Option<u64>) -> Answer;
 
     /// Solves for `count` right-hand sides; lengths are those of all.
     ///
     /// # Safety
-    /// As [`slice`], and nothing else reads x meanwhile, which does not overlap b.
-    unsafe fn solve(&mut self, count: usize, b: Given, x: Given) -> Answer<Vec<Filed>>;
+    /// As [`slice`], and nothing else reads x meanwhile, which does not overlap b; where a stream is given, of vectors
+    /// on a GPU that this stream writes.
+    unsafe fn solve(&mut self, count: usize, b: Given, x: Given, stream: Option<u64>) -> Answer<Vec<Filed>>;
 
     fn history(&self, right_hand_side: usize) -> &[f64];
 }
@@ -44,207 +35,166 @@ pub(crate) struct Given {
     pub(crate) len: usize,
 }
 
-/// The caller's vectors as slices, their lengths checked.
-///
-/// # Safety
-/// As [`Engine::solve`].
-unsafe fn vectors<'a, T>(
-    (rows, columns): (usize, usize),
-    count: usize,
-    b: Given,
-    x: Given,
-) -> Answer<(&'a [T], &'a mut [T])> {
+/// Refuses vectors of other lengths than `count` right-hand sides have, and those that overlap.
+fn check_vectors<T>((rows, columns): (usize, usize), count: usize, b: Given, x: Given) -> Answer {
     for (what, each, given) in [("b", rows, b.len), ("x", columns, x.len)] {
         if each.checked_mul(count) != Some(given) {
             let text = format!("{what} has {given} elements, and {count} x {each} are needed");
             return Err(Fault::new(RESIDUA_DIMENSION, text));
         }
     }
+    let end = |given: Given| given.data.addr().saturating_add(given.len.saturating_mul(size_of::<T>()));
+    if b.len > 0 && x.len > 0 && b.data.addr() < end(x) && x.data.addr() < end(b) {
+        return Err(Fault::argument("b and x overlap"));
+    }
+    Ok(())
+}
+
+/// The caller's vectors as slices, their lengths checked.
+///
+/// # Safety
+/// As [`Engine::solve`], on the host.
+pub(crate) unsafe fn vectors<'a, T>(
+    shape: (usize, usize),
+    count: usize,
+    b: Given,
+    x: Given,
+) -> Answer<(&'a [T], &'a mut [T])> {
+    check_vectors::<T>(shape, count, b, x)?;
     // SAFETY: the caller's promise.
     let right = unsafe { slice("b", b.data, b.len)? };
     if x.len == 0 {
         return Ok((right, &mut []));
     }
     check::<T>("x", x.data, x.len)?;
-    let (first, second) = (b.data.addr(), x.data.addr());
-    if first < second + x.len * size_of::<T>() && second < first + b.len * size_of::<T>() {
-        return Err(Fault::argument("b and x overlap"));
-    }
     // SAFETY: checked above; the caller promises that nothing else uses it, and it does not overlap b.
     Ok((right, unsafe { std::slice::from_raw_parts_mut(x.data.cast(), x.len) }))
 }
 
-/// A solver of a stored matrix.
-pub(crate) struct Stored<T: Solvable> {
-    solver: Solver<T>,
-    entries: usize,
-    /// The matrix, where new values have to be put in its order first.
-    map: Option<(Csr<T>, Assembly<Host>)>,
+/// What work on a GPU came to, with our stream put behind the caller's before it and the caller's behind ours after it.
+///
+/// # Safety
+/// `stream` is one of this GPU.
+unsafe fn in_order<R>(cuda: &Cuda, stream: u64, work: impl FnOnce() -> Answer<R>) -> Answer<R> {
+    // SAFETY: the caller's promise.
+    unsafe { cuda.run_after(stream)? };
+    let done = work();
+    // SAFETY: as above.
+    unsafe { cuda.run_before(stream)? };
+    done
 }
 
+/// A solver of a stored matrix.
+pub(crate) struct Stored<T: Solvable>(ArraySolver<T>);
+
 impl<T: Solvable> Stored<T> {
-    pub(crate) fn new((a, assembly): Built<T>, settings: &Settings, entries: usize) -> Answer<Self> {
-        if let Some(name) = &settings.needs_function {
-            let text = format!("option {name} is for matrix-free solvers, and this one has a matrix");
-            return Err(Fault::argument(text));
+    /// A solver of the caller's arrays, which lie there.
+    ///
+    /// # Safety
+    /// As [`Raw::on_host`] or [`Raw::on_gpu`].
+    pub(crate) unsafe fn new(raw: &Raw, place: Place, settings: &Settings) -> Answer<Self> {
+        settings.refuse_function()?;
+        let builder = &settings.builder;
+        Ok(Self(match place {
+            // SAFETY: the caller's promise.
+            Place::Host => builder.build_arrays(&unsafe { raw.on_host::<T>()? }, true)?,
+            Place::Gpu(cuda, stream) => {
+                match settings.device {
+                    Device::Auto => {}
+                    Device::Cuda(number) if number == cuda.ordinal() => {}
+                    other => {
+                        let text =
+                            format!("device is {other}, and the matrix lies on cuda:{}", cuda.ordinal());
+                        return Err(Fault::argument(text));
+                    }
+                }
+                let build = || {
+                    // SAFETY: the caller's promise.
+                    let arrays = unsafe { raw.on_gpu::<T>(&cuda)? };
+                    Ok(builder.build_arrays_on(&cuda, &arrays, true)?)
+                };
+                // SAFETY: the caller's promise.
+                unsafe { in_order(&cuda, stream, build)? }
+            }
+        }))
+    }
+
+    fn shape(&self) -> (usize, usize) {
+        (self.0.solver.rows(), self.0.solver.columns())
+    }
+
+    /// Solves with vectors on a GPU.
+    ///
+    /// # Safety
+    /// As [`Engine::solve`] with a stream.
+    unsafe fn solve_on(&mut self, count: usize, b: Given, x: Given, stream: u64) -> Answer<Vec<SolveReport>> {
+        check_vectors::<T>(self.shape(), count, b, x)?;
+        if b.len == 0 || x.len == 0 {
+            return Ok(Vec::new());
         }
-        Ok(match assembly {
-            Some(assembly) => Self { solver: settings.builder.build(&a)?, entries, map: Some((a, assembly)) },
-            None => Self { solver: settings.builder.build(a)?, entries, map: None },
-        })
+        let cuda = gpu_of("b", b.data)?;
+        check_on::<T>(&cuda, "x", x.data, x.len)?;
+        // SAFETY: the caller's promise; both are checked.
+        unsafe {
+            let right = on_gpu::<T>(&cuda, "b", b.data, b.len)?;
+            let unknowns = cuda.foreign_mut::<T>(x.data.addr() as u64, x.len);
+            let solver = &mut self.0.solver;
+            in_order(&cuda, stream, || {
+                Ok(match count {
+                    1 => vec![solver.solve_on(&cuda, right, unknowns)?],
+                    _ => solver.solve_many_on(&cuda, right, unknowns)?,
+                })
+            })
+        }
     }
 }
 
 impl<T: Solvable> Engine for Stored<T> {
     fn shape(&self) -> (usize, usize) {
-        (self.solver.rows(), self.solver.columns())
+        self.shape()
     }
 
-    unsafe fn update(&mut self, values: *const c_void, len: usize) -> Answer {
-        if len != self.entries {
-            let text = format!("{len} values, and the matrix was made of {}", self.entries);
-            return Err(Fault::new(RESIDUA_DIMENSION, text));
-        }
-        // SAFETY: the caller's promise.
-        let values = unsafe { slice("values", values, len)? };
-        match &mut self.map {
-            Some((a, assembly)) => {
-                assembly.update(&Host, values, a)?;
-                self.solver.update(a.parts().values)?;
-            }
-            None => self.solver.update(values)?,
-        }
-        Ok(())
-    }
-
-    unsafe fn solve(&mut self, count: usize, b: Given, x: Given) -> Answer<Vec<Filed>> {
-        // SAFETY: the caller's promise.
-        let (b, x) = unsafe { vectors(self.shape(), count, b, x)? };
-        let reports = match count {
-            0 => Vec::new(),
-            1 => vec![self.solver.solve_into(b, x)?],
-            _ => self.solver.solve_many(b, x)?,
+    unsafe fn update(&mut self, values: *const c_void, len: usize, stream: Option<u64>) -> Answer {
+        let Some(stream) = stream else {
+            // SAFETY: the caller's promise.
+            return Ok(self.0.update(unsafe { slice("values", values, len)? })?);
         };
-        Ok(reports.into_iter().map(|report| Filed::of_solver(&report)).collect())
+        let cuda = gpu_of("values", values)?;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let values = on_gpu::<T>(&cuda, "values", values, len)?;
+            in_order(&cuda, stream, || Ok(self.0.update_on(&cuda, values)?))
+        }
+    }
+
+    unsafe fn solve(&mut self, count: usize, b: Given, x: Given, stream: Option<u64>) -> Answer<Vec<Filed>> {
+        let reports = if let Some(stream) = stream {
+            // SAFETY: the caller's promise.
+            unsafe { self.solve_on(count, b, x, stream)? }
+        } else {
+            // SAFETY: the caller's promise.
+            let (b, x) = unsafe { vectors(self.shape(), count, b, x)? };
+            match count {
+                0 => Vec::new(),
+                1 => vec![self.0.solver.solve_into(b, x)?],
+                _ => self.0.solver.solve_many(b, x)?,
+            }
+        };
+        Ok(reports.iter().map(Filed::of_solver).collect())
     }
 
     fn history(&self, right_hand_side: usize) -> &[f64] {
-        self.solver.history_of(right_hand_side)
+        self.0.solver.history_of(right_hand_side)
     }
 }
 
-/// Writes y = A x for the `n` elements of x and y, of the solver's type; 0 where that was done. It must not unwind.
-#[allow(non_camel_case_types, reason = "its name in C")]
-pub type residua_apply =
-    Option<unsafe extern "C" fn(user: *mut c_void, n: i64, x: *const c_void, y: *mut c_void) -> i32>;
-
-/// A callback with what belongs to it.
-#[derive(Clone, Copy)]
-pub(crate) struct Callback {
-    pub(crate) apply: unsafe extern "C" fn(*mut c_void, i64, *const c_void, *mut c_void) -> i32,
-    pub(crate) user: *mut c_void,
-}
-
-// SAFETY: the header asks for a callback that the thread which solves may call, whichever that is; calls are one at a
-// time, since a solver is used by one call at a time.
-unsafe impl Send for Callback {}
-// SAFETY: as above.
-unsafe impl Sync for Callback {}
-
-impl Callback {
-    fn call<T>(&self, x: &[T], y: &mut [T]) -> i32 {
-        // SAFETY: x and y are of as many elements as are told; the rest is the caller's own.
-        unsafe { (self.apply)(self.user, x.len() as i64, x.as_ptr().cast(), y.as_mut_ptr().cast()) }
-    }
-}
-
-/// A solver of an operator that is a function, on the CPU, without a preconditioner.
-pub(crate) struct MatrixFree<T> {
-    n: usize,
-    callback: Callback,
-    method: Method,
-    restart: usize,
-    options: SolveOptions,
-    histories: Vec<Vec<f64>>,
-    of: std::marker::PhantomData<fn() -> T>,
-}
-
-impl<T: Scalar> MatrixFree<T> {
-    pub(crate) fn new(n: usize, callback: Callback, settings: &Settings) -> Answer<Self> {
-        if let Some(name) = &settings.needs_matrix {
-            return Err(Fault::argument(format!(
-                "option {name} needs a matrix, and this solver is matrix-free"
-            )));
-        }
-        let method = match settings.method {
-            // Of a function nothing is known.
-            Method::Auto => Method::Gmres,
-            m @ (Method::Cg | Method::Minres | Method::Gmres | Method::BiCgStab) => m,
-            other => return Err(Fault::argument(format!("method {other} needs a matrix"))),
-        };
-        let (restart, options) = (settings.restart, settings.krylov.clone());
-        Ok(Self {
-            n,
-            callback,
-            method,
-            restart,
-            options,
-            histories: Vec::new(),
-            of: std::marker::PhantomData,
-        })
-    }
-
-    fn run<M: Recurrence<T, Host>>(&self, method: M, b: &[T], x: &mut [T]) -> Answer<(Filed, Vec<f64>)> {
-        let (failed, callback) = (AtomicI32::new(0), self.callback);
-        let a = FunctionOperator::<T, Host, _>::new(self.n, self.n, |_: &Host, x: &[T], y: &mut [T]| {
-            match callback.call(x, y) {
-                0 => Ok(()),
-                code => {
-                    failed.store(code, Ordering::Relaxed);
-                    Err(Error::InvalidArgument("the callback failed".into()))
-                }
-            }
-        });
-        let start = std::time::Instant::now();
-        let mut solver = Krylov::with_method(Space::new(Host), method, self.options.clone())?;
-        let done = solver.solve(&a, &Identity, b, x, |_, _| ControlFlow::Continue(()));
-        match failed.load(Ordering::Relaxed) {
-            0 => {}
-            code => return Err(Fault::new(RESIDUA_CALLBACK, format!("the callback returned {code}"))),
-        }
-        let filed = Filed::of_krylov(&done?, self.method, start.elapsed().as_secs_f64());
-        Ok((filed, solver.into_history()))
-    }
-}
-
-impl<T: Scalar> Engine for MatrixFree<T> {
-    fn shape(&self) -> (usize, usize) {
-        (self.n, self.n)
-    }
-
-    unsafe fn update(&mut self, _: *const c_void, _: usize) -> Answer {
-        Err(Fault::new(RESIDUA_UNSUPPORTED, "a matrix-free solver has no values to update"))
-    }
-
-    unsafe fn solve(&mut self, count: usize, b: Given, x: Given) -> Answer<Vec<Filed>> {
-        self.histories.clear();
-        // SAFETY: the caller's promise.
-        let (b, x): (&[T], &mut [T]) = unsafe { vectors(self.shape(), count, b, x)? };
-        let mut filed = Vec::new();
-        for (b, x) in b.chunks(self.n.max(1)).zip(x.chunks_mut(self.n.max(1))) {
-            let (report, history) = match self.method {
-                Method::Cg => self.run(ConjugateGradients::new(&Host, self.n)?, b, x)?,
-                Method::Minres => self.run(MinimalResidual::new(&Host, self.n)?, b, x)?,
-                Method::BiCgStab => self.run(BiConjugateGradients::new(&Host, self.n)?, b, x)?,
-                _ => self.run(FlexibleMinimalResidual::new(&Host, self.n, self.restart)?, b, x)?,
-            };
-            filed.push(report);
-            self.histories.push(history);
-        }
-        Ok(filed)
-    }
-
-    fn history(&self, right_hand_side: usize) -> &[f64] {
-        self.histories.get(right_hand_side).map_or(&[], |history| history)
+/// Refuses arrays on a GPU.
+pub(crate) fn on_host_alone(stream: Option<u64>, what: &str) -> Answer {
+    match stream {
+        None => Ok(()),
+        Some(_) => Err(Fault::new(
+            RESIDUA_UNSUPPORTED,
+            format!("{what} computes on the CPU: arrays are on the host"),
+        )),
     }
 }

@@ -6,12 +6,16 @@
 //! | `status` | codes, the last error of a thread, the guard that no panic crosses |
 //! | `handle` | the table behind the handles: none is ever dereferenced, so stale ones are seen |
 //! | `options` | options by name |
-//! | `arrays` | a caller's arrays as a matrix |
-//! | `engine` | solvers of the four types of values, and matrix-free ones, behind one trait |
+//! | `arrays` | a caller's arrays, on the host or on a GPU, as those of a matrix |
+//! | `engine` | solvers of the four types of values behind one trait |
+//! | `function`, `distributed` | matrix-free ones, and those whose rows processes of MPI have |
 //! | `solver`, `report` | the entries |
 
 mod arrays;
+#[cfg(unix)]
+mod distributed;
 mod engine;
+mod function;
 mod handle;
 mod options;
 mod report;

@@ -4,7 +4,7 @@ use crate::handle::{Object, destroy, find, give};
 use crate::status::{Answer, Fault, guard, text};
 use residua_core::krylov::SolveOptions;
 use residua_core::scalar::Symmetry;
-use residua_core::solver::{Builder, Method};
+use residua_core::solver::{Builder, Device, Method};
 use std::ffi::c_char;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +22,7 @@ pub(crate) struct Settings {
     pub(crate) builder: Builder,
     pub(crate) krylov: SolveOptions,
     pub(crate) method: Method,
+    pub(crate) device: Device,
     pub(crate) restart: usize,
     /// An option that was set and that a matrix-free solver does not have.
     pub(crate) needs_matrix: Option<String>,
@@ -35,6 +36,7 @@ impl Default for Settings {
             builder: Builder::default(),
             krylov: SolveOptions::default(),
             method: Method::Auto,
+            device: Device::Auto,
             restart: 30,
             needs_matrix: None,
             needs_function: None,
@@ -64,6 +66,17 @@ fn count(name: &str, value: &str) -> Answer<usize> {
 }
 
 impl Settings {
+    /// Refuses an option that solvers of a matrix do not have.
+    pub(crate) fn refuse_function(&self) -> Answer {
+        match &self.needs_function {
+            Some(name) => {
+                let text = format!("option {name} is for matrix-free solvers, and this one has a matrix");
+                Err(Fault::argument(text))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn set(&mut self, name: &str, value: &str) -> Answer {
         let b = self.builder.clone();
         let mut of_a_matrix = true;
@@ -79,7 +92,8 @@ impl Settings {
             }
             "device" => {
                 of_a_matrix = value.starts_with("cuda");
-                b.device(word(name, value)?)
+                self.device = word(name, value)?;
+                b.device(self.device)
             }
             "time_limit" => b.time_limit(
                 Duration::try_from_secs_f64(number(name, value)?)
@@ -178,9 +192,9 @@ pub unsafe extern "C" fn residua_options_create(options: *mut *mut residua_optio
     })
 }
 
-/// Sets an option: tolerance, absolute_tolerance, max_iterations, stagnation_window, time_limit (seconds), method,
-/// restart, preconditioner, precision, format, device, reorder, right_hand_sides, updates (yes, no), symmetry. Values
-/// are written as for the command.
+/// Sets an option. Values are written as for the command. Names: tolerance, absolute_tolerance, max_iterations,
+/// stagnation_window, time_limit (seconds), method, restart, preconditioner, precision, format, device, reorder,
+/// right_hand_sides, updates (yes, no), symmetry.
 ///
 /// # Safety
 /// `name` and `value` are null or end in a zero byte.

@@ -1,16 +1,20 @@
 //! Solvers: made from arrays or a function, given new values, asked to solve.
 
-use crate::arrays::{from_coo, from_csr, indices, length, slice};
-use crate::engine::{Callback, Engine, Given, MatrixFree, Stored};
+use crate::arrays::{Place, Raw, gpu_of, length};
+#[cfg(unix)]
+use crate::distributed::Distributed;
+use crate::engine::{Engine, Given, Stored};
+use crate::function::{Callback, MatrixFree};
 use crate::handle::{Object, destroy, find, give, idle};
 use crate::options::{residua_options, settings};
 use crate::report::residua_report;
 use crate::status::{Answer, Fault, guard};
 use num_complex::Complex;
+use residua_core::assemble::Layout;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
-pub use crate::engine::residua_apply;
+pub use crate::function::residua_apply;
 
 /// Values are `float`.
 pub const RESIDUA_F32: i32 = 0;
@@ -54,14 +58,6 @@ macro_rules! by_type {
     };
 }
 
-/// Rows and columns, and entries, of a matrix whose indices count from `base`.
-fn sizes((rows, columns): (i64, i64), entries: i64, base: i32) -> Answer<((usize, usize), usize)> {
-    if !matches!(base, 0 | 1) {
-        return Err(Fault::argument(format!("base {base}: 0 or 1 is possible")));
-    }
-    Ok(((length("rows", rows)?, length("columns", columns)?), length("entries", entries)?))
-}
-
 /// Where a solver's handle goes.
 fn put(solver: *mut *mut residua_solver, make: impl FnOnce() -> Answer<Box<dyn Engine>>) -> i32 {
     guard(|| {
@@ -73,6 +69,27 @@ fn put(solver: *mut *mut residua_solver, make: impl FnOnce() -> Answer<Box<dyn E
         unsafe { *solver = made };
         Ok(())
     })
+}
+
+/// A solver of the caller's arrays, which lie in that place.
+///
+/// # Safety
+/// As [`Stored::new`].
+unsafe fn stored(
+    r#type: i32,
+    raw: &Raw,
+    options: *const residua_options,
+    place: impl FnOnce() -> Answer<Place>,
+) -> Answer<Box<dyn Engine>> {
+    let settings = settings(options)?;
+    // SAFETY: the caller's promise.
+    by_type!(r#type, T => Ok(Box::new(unsafe { Stored::<T>::new(raw, place()?, &settings)? })))
+}
+
+/// The GPU of these arrays, which this stream of the caller writes.
+fn on_gpu_of(raw: &Raw, stream: *mut c_void) -> Answer<Place> {
+    let what = if raw.layout == Layout::Triplets { "rows" } else { "offsets" };
+    Ok(Place::Gpu(gpu_of(what, raw.first.0)?, stream.addr() as u64))
 }
 
 /// Makes a solver of a matrix in CSR: `rows + 1` offsets of `offset_bits` (32 or 64), `entries` columns of
@@ -97,19 +114,10 @@ pub unsafe extern "C" fn residua_solver_from_csr(
     column_indices: *const c_void,
     values: *const c_void,
 ) -> i32 {
-    put(solver, || {
-        let settings = settings(options)?;
-        let (shape, entries) = sizes((rows, columns), entries, base)?;
-        by_type!(r#type, T => {
-            // SAFETY: the caller's promise.
-            let (offsets, places, values) = unsafe {(
-                indices("offsets", offsets, shape.0.saturating_add(1), offset_bits, base, entries as u64 + 1)?,
-                indices("columns", column_indices, entries, column_bits, base, shape.1 as u64)?,
-                slice::<T>("values", values, entries)?,
-            )};
-            Ok(Box::new(Stored::new(from_csr(shape, offsets, places, values)?, &settings, entries)?))
-        })
-    })
+    let (first, second) = ((offsets, offset_bits), (column_indices, column_bits));
+    let raw = Raw { layout: Layout::Rows, shape: (rows, columns), entries, base, first, second, values };
+    // SAFETY: the caller's promise.
+    put(solver, || unsafe { stored(r#type, &raw, options, || Ok(Place::Host)) })
 }
 
 /// Makes a solver of a matrix in coordinates: rows and columns of `index_bits` (32 or 64), counted from `base`, in any
@@ -132,18 +140,105 @@ pub unsafe extern "C" fn residua_solver_from_coo(
     column_indices: *const c_void,
     values: *const c_void,
 ) -> i32 {
+    let (first, second) = ((row_indices, index_bits), (column_indices, index_bits));
+    let raw = Raw { layout: Layout::Triplets, shape: (rows, columns), entries, base, first, second, values };
+    // SAFETY: the caller's promise.
+    put(solver, || unsafe { stored(r#type, &raw, options, || Ok(Place::Host)) })
+}
+
+/// As residua_solver_from_csr of arrays on a GPU, which is where the solver computes. `stream` is the `cudaStream_t` or
+/// `CUstream` whose work writes them (null: the default stream); the arrays have been read when this returns.
+///
+/// # Safety
+/// As residua_solver_from_csr; `stream` is one of that GPU's primary context.
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "a matrix in C")]
+pub unsafe extern "C" fn residua_solver_from_csr_device(
+    solver: *mut *mut residua_solver,
+    options: *const residua_options,
+    r#type: i32,
+    rows: i64,
+    columns: i64,
+    entries: i64,
+    base: i32,
+    offset_bits: i32,
+    offsets: *const c_void,
+    column_bits: i32,
+    column_indices: *const c_void,
+    values: *const c_void,
+    stream: *mut c_void,
+) -> i32 {
+    let (first, second) = ((offsets, offset_bits), (column_indices, column_bits));
+    let raw = Raw { layout: Layout::Rows, shape: (rows, columns), entries, base, first, second, values };
+    // SAFETY: the caller's promise.
+    put(solver, || unsafe { stored(r#type, &raw, options, || on_gpu_of(&raw, stream)) })
+}
+
+/// As residua_solver_from_coo of arrays on a GPU, see residua_solver_from_csr_device.
+///
+/// # Safety
+/// As residua_solver_from_csr_device.
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "a matrix in C")]
+pub unsafe extern "C" fn residua_solver_from_coo_device(
+    solver: *mut *mut residua_solver,
+    options: *const residua_options,
+    r#type: i32,
+    rows: i64,
+    columns: i64,
+    entries: i64,
+    base: i32,
+    index_bits: i32,
+    row_indices: *const c_void,
+    column_indices: *const c_void,
+    values: *const c_void,
+    stream: *mut c_void,
+) -> i32 {
+    let (first, second) = ((row_indices, index_bits), (column_indices, index_bits));
+    let raw = Raw { layout: Layout::Triplets, shape: (rows, columns), entries, base, first, second, values };
+    // SAFETY: the caller's promise.
+    put(solver, || unsafe { stored(r#type, &raw, options, || on_gpu_of(&raw, stream)) })
+}
+
+/// Makes a solver whose rows are spread over the processes of an MPI communicator, given by its Fortran number
+/// (`MPI_Comm_c2f`). Each process gives rows in CSR that follow those of the process before it: `rows` are its own,
+/// `columns` those of the whole square matrix, in which columns are numbered. `b` and `x` are then the entries of its
+/// rows. All processes call this and every solve, with the same options, on the CPU. The MPI library is the one that
+/// the program has loaded.
+///
+/// # Safety
+/// As residua_solver_from_csr; `comm` is a communicator's number.
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "a matrix in C")]
+pub unsafe extern "C" fn residua_solver_create_distributed(
+    solver: *mut *mut residua_solver,
+    options: *const residua_options,
+    comm: i32,
+    r#type: i32,
+    rows: i64,
+    columns: i64,
+    entries: i64,
+    base: i32,
+    offset_bits: i32,
+    offsets: *const c_void,
+    column_bits: i32,
+    column_indices: *const c_void,
+    values: *const c_void,
+) -> i32 {
+    let (first, second) = ((offsets, offset_bits), (column_indices, column_bits));
+    let raw = Raw { layout: Layout::Rows, shape: (rows, columns), entries, base, first, second, values };
     put(solver, || {
-        let settings = settings(options)?;
-        let (shape, entries) = sizes((rows, columns), entries, base)?;
-        by_type!(r#type, T => {
+        #[cfg(unix)]
+        {
+            let settings = settings(options)?;
             // SAFETY: the caller's promise.
-            let (down, across, values) = unsafe {(
-                indices("rows", row_indices, entries, index_bits, base, shape.0 as u64)?,
-                indices("columns", column_indices, entries, index_bits, base, shape.1 as u64)?,
-                slice::<T>("values", values, entries)?,
-            )};
-            Ok(Box::new(Stored::new(from_coo(shape, down, across, values)?, &settings, entries)?))
-        })
+            by_type!(r#type, T => Ok(Box::new(unsafe { Distributed::<T>::new(&raw, comm, &settings)? })))
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = (options, comm, r#type, raw);
+            Err(Fault::new(crate::RESIDUA_UNSUPPORTED, "distributed solvers are for Unix"))
+        }
     })
 }
 
@@ -187,11 +282,37 @@ pub unsafe extern "C" fn residua_solver_update(
     values: *const c_void,
     entries: i64,
 ) -> i32 {
-    guard(|| {
-        let (engine, entries) = (engine(solver)?, length("entries", entries)?);
-        // SAFETY: the caller's promise.
-        unsafe { idle(&engine)?.update(values, entries) }
-    })
+    // SAFETY: the caller's promise.
+    guard(|| unsafe { update(solver, values, entries, None) })
+}
+
+/// As residua_solver_update of values on the GPU that the solver computes on. Work of `stream` so far is waited for on
+/// the GPU, and later work of it waits until the values have been read.
+///
+/// # Safety
+/// As residua_solver_update and residua_solver_from_csr_device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn residua_solver_update_device(
+    solver: *mut residua_solver,
+    values: *const c_void,
+    entries: i64,
+    stream: *mut c_void,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe { update(solver, values, entries, Some(stream.addr() as u64)) })
+}
+
+/// # Safety
+/// As [`Engine::update`].
+unsafe fn update(
+    solver: *const residua_solver,
+    values: *const c_void,
+    entries: i64,
+    stream: Option<u64>,
+) -> Answer {
+    let (engine, entries) = (engine(solver)?, length("entries", entries)?);
+    // SAFETY: the caller's promise.
+    unsafe { idle(&engine)?.update(values, entries, stream) }
 }
 
 /// Solves A x = b from the x that is given, which takes the solution. Lengths are in elements. Not converging is no
@@ -209,7 +330,7 @@ pub unsafe extern "C" fn residua_solver_solve(
     report: *mut *mut residua_report,
 ) -> i32 {
     // SAFETY: the caller's promise; one report is as an array of one.
-    unsafe { residua_solver_solve_many(solver, 1, b, b_length, x, x_length, report) }
+    guard(|| unsafe { solve(solver, 1, (b, b_length), (x, x_length), None, report) })
 }
 
 /// As residua_solver_solve, for `count` right-hand sides one behind the other; `reports` takes as many handles.
@@ -226,21 +347,54 @@ pub unsafe extern "C" fn residua_solver_solve_many(
     x_length: i64,
     reports: *mut *mut residua_report,
 ) -> i32 {
-    guard(|| {
-        let (engine, count) = (engine(solver)?, length("count", count)?);
-        if reports.is_null() {
-            return Err(Fault::null("report"));
-        }
-        let b = Given { data: b.cast_mut(), len: length("the length of b", b_length)? };
-        let x = Given { data: x, len: length("the length of x", x_length)? };
-        // SAFETY: the caller's promise.
-        let filed = unsafe { idle(&engine)?.solve(count, b, x)? };
-        for (k, filed) in filed.into_iter().enumerate() {
-            // SAFETY: there are at most `count` reports, for which the caller promises room.
-            unsafe { *reports.add(k) = give(Object::Report(Arc::new(filed))) };
-        }
-        Ok(())
-    })
+    // SAFETY: the caller's promise.
+    guard(|| unsafe { solve(solver, count, (b, b_length), (x, x_length), None, reports) })
+}
+
+/// As residua_solver_solve_many of vectors on the GPU that the solver computes on. Work of `stream` so far, which writes
+/// them, is waited for on the GPU, and later work of it waits for x: the caller synchronises nothing.
+///
+/// # Safety
+/// As residua_solver_solve and residua_solver_from_csr_device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn residua_solver_solve_device(
+    solver: *mut residua_solver,
+    count: i64,
+    b: *const c_void,
+    b_length: i64,
+    x: *mut c_void,
+    x_length: i64,
+    stream: *mut c_void,
+    reports: *mut *mut residua_report,
+) -> i32 {
+    let stream = Some(stream.addr() as u64);
+    // SAFETY: the caller's promise.
+    guard(|| unsafe { solve(solver, count, (b, b_length), (x, x_length), stream, reports) })
+}
+
+/// # Safety
+/// As [`Engine::solve`], and `reports` is null or has room for `count` handles.
+unsafe fn solve(
+    solver: *const residua_solver,
+    count: i64,
+    (b, b_length): (*const c_void, i64),
+    (x, x_length): (*mut c_void, i64),
+    stream: Option<u64>,
+    reports: *mut *mut residua_report,
+) -> Answer {
+    let (engine, count) = (engine(solver)?, length("count", count)?);
+    if reports.is_null() {
+        return Err(Fault::null("report"));
+    }
+    let b = Given { data: b.cast_mut(), len: length("the length of b", b_length)? };
+    let x = Given { data: x, len: length("the length of x", x_length)? };
+    // SAFETY: the caller's promise.
+    let filed = unsafe { idle(&engine)?.solve(count, b, x, stream)? };
+    for (k, filed) in filed.into_iter().enumerate() {
+        // SAFETY: there are at most `count` reports, for which the caller promises room.
+        unsafe { *reports.add(k) = give(Object::Report(Arc::new(filed))) };
+    }
+    Ok(())
 }
 
 /// Writes the residual norms of the last solve, at the start and after each iteration, as many as `capacity` numbers

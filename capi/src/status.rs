@@ -29,6 +29,8 @@ pub const RESIDUA_BUSY: i32 = 9;
 pub const RESIDUA_CALLBACK: i32 = 10;
 /// A fault inside of residua. What the call worked on is to be destroyed.
 pub const RESIDUA_INTERNAL: i32 = 11;
+/// MPI failed, or another process of a distributed solver did.
+pub const RESIDUA_PROCESS: i32 = 12;
 
 /// A status other than ok, with its text.
 pub(crate) struct Fault {
@@ -57,6 +59,7 @@ impl From<Error> for Fault {
             Error::InvalidMatrix(_) => RESIDUA_INVALID_MATRIX,
             Error::OutOfMemory { .. } => RESIDUA_OUT_OF_MEMORY,
             Error::Cuda(_) => RESIDUA_DEVICE,
+            Error::Mpi(_) | Error::Rank { .. } => RESIDUA_PROCESS,
             Error::Unsupported(_) | Error::Refused { .. } | Error::Diagonal { .. } | Error::Block { .. } => {
                 RESIDUA_UNSUPPORTED
             }

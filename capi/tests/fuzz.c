@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
         void **place = &handles[below(KEPT)], *h = below(20) ? *place : below(2) ? NULL : (void *)(uintptr_t)below(999);
         void *made = NULL;
         int32_t type = (int32_t)below(4) - !below(30), base = (int32_t)below(2), bits = below(20) ? 32 : 7;
-        switch (below(12)) {
+        switch (below(17)) {
         case 0: status = residua_options_create((residua_options **)&made); break;
         case 1: status = residua_options_set(h, names[below(8)], below(30) ? values[below(8)] : NULL); break;
         case 2: status = residua_solver_from_csr((residua_solver **)&made, below(2) ? h : NULL, type, n, n, entries,
@@ -53,6 +53,17 @@ int main(int argc, char **argv) {
         case 8: status = residua_report_converged(h, &flag); break;
         case 9: status = residua_report_number(h, names[below(8)], &number); break;
         case 10: status = residua_report_text(h, names[below(8)], text, below(16), &bytes); break;
+        /* Arrays on the host where they should be on a GPU, a stream that is the default one. */
+        case 11: status = residua_solver_from_csr_device((residua_solver **)&made, below(2) ? h : NULL, type, n, n,
+                                                         entries, base, bits, offsets, bits, columns, data, NULL); break;
+        case 12: status = residua_solver_from_coo_device((residua_solver **)&made, NULL, type, n, n, entries, base, bits,
+                                                         below(9) ? rows : NULL, columns, data, NULL); break;
+        case 13: status = residua_solver_solve_device(h, below(3), data, n, x, n, NULL, (residua_report **)&made); break;
+        case 14: status = residua_solver_update_device(h, data, entries, NULL); break;
+        /* MPI has not begun. It is looked for at each call, which takes its time. */
+        case 15: status = below(50) ? RESIDUA_OK : residua_solver_create_distributed(
+                     (residua_solver **)&made, below(2) ? h : NULL, 0, type, n, n, entries, base, bits, offsets, bits,
+                     columns, data); break;
         default: status = below(2) ? residua_options_destroy(h) : residua_solver_destroy(h); break;
         }
         if (status == RESIDUA_INTERNAL) {
