@@ -1,10 +1,15 @@
-"""What residua's Python functions cost beside SciPy's, on this machine: `python bench.py`.
+"""What residua's Python functions cost beside others' on this machine.
 
-Medians of repeated calls. "overhead" is the time of a call that is not the solve itself, as the solver's own clock
-tells (`report.seconds["solve"]`).
+    python bench.py           on the CPU, beside SciPy and, where it is installed, pyamg
+    python bench.py gpu       on a GPU, beside CuPy
+
+Smallest of repeated calls: what else runs on the machine makes times longer, never shorter. "overhead" is the time of a
+call that is not the solve itself, as the solver's own clock tells (`report.seconds["solve"]`), its median. x is random,
+and every solver's residual is computed anew.
 """
 
 import statistics
+import sys
 import time
 
 import numpy as np
@@ -12,15 +17,19 @@ import scipy.sparse.linalg as linalg
 
 import residua
 
+RTOL = 1e-8
 
-def median(call, least: float = 0.3) -> float:
-    """Seconds of a call: the median of as many as take `least` seconds, three at least."""
+
+def smallest(call, least: float = 0.5, wait=lambda: None) -> float:
+    """Seconds of a call: the smallest of as many as take `least` seconds, three at least."""
     times = []
-    while len(times) < 3 or (sum(times) < least and len(times) < 2000):
+    while len(times) < 3 or (sum(times) < least and len(times) < 500):
+        wait()
         start = time.perf_counter()
         call()
+        wait()
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return min(times)
 
 
 def overhead(solver, b) -> float:
@@ -37,32 +46,124 @@ def show(seconds: float) -> str:
     return f"{seconds * 1e6:9.1f} us" if seconds < 1e-3 else f"{seconds * 1e3:9.2f} ms"
 
 
-def main() -> None:
+def system(name: str, size) -> tuple:
+    a = residua.generate(name, size).tocsr()
+    return a, a @ np.random.default_rng(0).standard_normal(a.shape[0])
+
+
+def meets(a, x, b, most: float) -> None:
+    """Refuses a time of what is no solution."""
+    norm = np.linalg.norm(b - a @ x) / np.linalg.norm(b)
+    if not norm <= most:
+        raise SystemExit(f"residual {norm:.1e} where {most:.0e} was asked for")
+
+
+def row(name, a, theirs: float, ours: float, ratios: list) -> None:
+    ratios.append(theirs / ours)
+    print(f"  {name:22} n = {a.shape[0]:8} {show(theirs)} {show(ours)} {theirs / ours:8.2f}", flush=True)
+
+
+def compare(title, problems, theirs, ours, most: float, ratios: list) -> None:
+    print(f"{title:46} other    residua   other / residua")
+    for name, size in problems:
+        a, b = system(name, size)
+        for solve in (theirs, ours):
+            meets(a, solve(a, b), b, most)
+        row(f"{name} {size}", a, smallest(lambda: theirs(a, b)), smallest(lambda: ours(a, b)), ratios)
+
+
+def on_cpu() -> None:
     print("Solver.solve beside the solve itself")
-    for size in (4, 30, 300, 1000):
-        a = residua.generate("poisson2d", size)
-        solver, b = residua.Solver(a, device="cpu"), np.ones(a.shape[0])
-        whole = median(lambda: solver.solve(b))
+    for size in (4, 10, 30, 300, 1000):
+        a, b = system("poisson2d", size)
+        solver = residua.Solver(a, device="cpu")
+        whole = smallest(lambda: solver.solve(b))
         beyond = overhead(solver, b)
         print(f"  poisson2d {size:5} x {size:<5} {show(whole)}, overhead {show(beyond)} ({beyond / whole:.2%})")
 
-    print("cg, rtol 1e-8                                 SciPy       residua   SciPy / residua")
-    problems = [("poisson2d", 30), ("poisson2d", 300), ("poisson3d", 60), ("elasticity3d", 15)]
-    for name, size in problems:
-        a = residua.generate(name, size)
-        b = np.ones(a.shape[0])
-        theirs = median(lambda: linalg.cg(a, b, rtol=1e-8))
-        ours = median(lambda: residua.cg(a, b, rtol=1e-8, device="cpu"))
-        print(f"  {name:14} {size:5}, n = {a.shape[0]:8} {show(theirs)} {show(ours)} {theirs / ours:8.2f}")
+    ratios: list[float] = []
+    definite = [("poisson2d", 30), ("poisson2d", 300), ("poisson3d", 60), ("elasticity3d", 15)]
+    compare(
+        "cg, rtol 1e-8, beside SciPy", definite, lambda a, b: linalg.cg(a, b, rtol=RTOL)[0],
+        lambda a, b: residua.cg(a, b, rtol=RTOL, device="cpu")[0], 1.01 * RTOL, ratios,
+    )  # fmt: skip
+    compare(
+        "gmres, rtol 1e-8, beside SciPy's gmres(30)", [("convection2d", 60), ("convection3d", 30)],
+        lambda a, b: linalg.gmres(a, b, rtol=RTOL, restart=30, maxiter=10**4)[0],
+        lambda a, b: residua.gmres(a, b, rtol=RTOL, device="cpu")[0], 1.01 * RTOL, ratios,
+    )  # fmt: skip
+    direct = [("poisson2d", 30), ("poisson2d", 200), ("convection2d", 30), ("convection2d", 150), ("circuit", 3000)]
+    compare(
+        "spsolve beside SciPy (CSC at hand)", direct, lambda a, b: linalg.spsolve(a.tocsc(), b), residua.spsolve, 1e-8,
+        ratios,
+    )  # fmt: skip
+    try:
+        import pyamg
+    except ImportError:
+        print("pyamg is not installed")
+    else:
 
-    print("spsolve                                       SciPy       residua   SciPy / residua")
-    for name, size in [("poisson2d", 30), ("poisson2d", 200), ("convection2d", 150), ("circuit", 3000)]:
-        a = residua.generate(name, size).tocsc()
-        b = np.ones(a.shape[0])
-        theirs = median(lambda: linalg.spsolve(a, b))
-        ours = median(lambda: residua.spsolve(a, b))
-        print(f"  {name:14} {size:5}, n = {a.shape[0]:8} {show(theirs)} {show(ours)} {theirs / ours:8.2f}")
+        def multigrid(a, b):
+            hierarchy = pyamg.smoothed_aggregation_solver(a.tocsr())
+            return hierarchy.solve(b, tol=RTOL / 10, accel="cg", maxiter=300)
+
+        compare(
+            "setup and solve beside pyamg's with cg", [("poisson2d", 300), ("poisson3d", 40)], multigrid,
+            lambda a, b: residua.solve(a, b, RTOL, device="cpu"), 10 * RTOL, ratios,
+        )  # fmt: skip
+    print(f"median of the ratios {statistics.median(ratios):.2f}, smallest {min(ratios):.2f}")
+
+
+def on_gpu() -> None:
+    import cupy
+    import cupyx.scipy.sparse as sparse
+    import cupyx.scipy.sparse.linalg as cupy_linalg
+
+    def wait() -> None:
+        cupy.cuda.Device().synchronize()
+
+    def timed(call) -> float:
+        return smallest(call, 0.3, wait)
+
+    ratios: list[float] = []
+    print("a matrix of CuPy into a solver: where it lies, and by way of the host")
+    for size in (100, 160):
+        a = residua.generate("poisson3d", size).tocsr()
+        there = sparse.csr_matrix(a)
+        b = cupy.asarray(a @ np.random.default_rng(0).standard_normal(a.shape[0]))
+        settings = {"device": "cuda", "method": "cg", "preconditioner": "jacobi", "rtol": RTOL}
+        lying, through = (timed(lambda m=m: residua.Solver(m, **settings)) for m in (there, a))
+        row(f"poisson3d {size}, setup", a, through, lying, [])
+
+    def compare_gpu(title, problems, theirs, **settings) -> None:
+        print(f"{title:46} CuPy     residua   CuPy / residua")
+        for name, size in problems:
+            a, b = system(name, size)
+            there, b_there = sparse.csr_matrix(a), cupy.asarray(b)
+            solver = residua.Solver(there, device="cuda", rtol=RTOL, **settings)
+            meets(a, theirs(there, b_there).get(), b, 1e-7)
+            meets(a, solver.solve(b_there)[0].get(), b, 1.01 * RTOL)
+            times = timed(lambda: theirs(there, b_there)), timed(lambda: solver.solve(b_there))
+            row(f"{name} {size}", a, *times, ratios)
+
+    compare_gpu(
+        "cg, rtol 1e-8, warm", [("poisson2d", 512), ("poisson3d", 100), ("poisson3d", 160)],
+        lambda a, b: cupy_linalg.cg(a, b, rtol=RTOL)[0], method="cg",
+    )  # fmt: skip
+    compare_gpu(
+        "gmres(30), rtol 1e-8, warm", [("convection2d", 100), ("convection3d", 60)],
+        lambda a, b: cupy_linalg.gmres(a, b, rtol=RTOL, restart=30, maxiter=30000)[0], method="gmres",
+    )  # fmt: skip
+    compare_gpu(
+        "spsolve; residua with its factors at hand", [("poisson2d", 100), ("convection2d", 100)],
+        cupy_linalg.spsolve, method="direct",
+    )  # fmt: skip
+    b = cupy.ones(100)
+    solver = residua.Solver(sparse.csr_matrix(residua.generate("poisson2d", 10)), device="cuda")
+    solver.solve(b)
+    print(f"overhead of a call with vectors of CuPy, n = 100: {show(overhead(solver, b))}")
+    print(f"median of the ratios {statistics.median(ratios):.2f}, smallest {min(ratios):.2f}")
 
 
 if __name__ == "__main__":
-    main()
+    on_gpu() if sys.argv[1:] == ["gpu"] else on_cpu()

@@ -1,9 +1,19 @@
-//! Vectors that lie on a GPU. Whoever calls has waited for the work that writes them.
+//! Vectors and matrices that lie on a GPU, and streams of other libraries. Whoever calls has put our stream behind the
+//! work that writes them (`stream`, `run_after`), and puts the caller's behind ours afterwards (`run_before`): the
+//! host waits for neither.
 
-use crate::engine::{Engine, Value};
+use crate::engine::{Engine, Typed, Value};
 use crate::report::Report;
+use crate::run::{detached, open_gpu, raise};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use residua::Cuda;
+use residua::assemble::{Arrays, Integers, Layout};
+use residua::solver::Builder;
+use residua::{Backend, Cuda};
+use std::sync::atomic::AtomicBool;
+
+/// An array of one dimension on a GPU: address, elements, and bits of an element.
+pub(crate) type Lying = (u64, usize, u32);
 
 /// Where a solver computes, by the words with which it tells.
 pub(crate) enum Place {
@@ -22,8 +32,38 @@ impl Place {
     }
 }
 
+/// The driver's number of the stream that all work of this package on a GPU goes to.
+#[pyfunction]
+pub(crate) fn stream(py: Python<'_>, ordinal: usize) -> PyResult<u64> {
+    open_gpu()?;
+    py.detach(|| Cuda::new(ordinal)).map(|cuda| cuda.stream_number()).map_err(raise)
+}
+
+/// Lets this package's later work on a GPU wait for what a stream of another library has so far.
+#[pyfunction]
+pub(crate) fn run_after(py: Python<'_>, ordinal: usize, stream: u64) -> PyResult<()> {
+    open_gpu()?;
+    // SAFETY: the Python side has the stream from its library's own description, which keeps it.
+    py.detach(|| unsafe { Cuda::new(ordinal)?.run_after(stream) }).map_err(raise)
+}
+
+/// Lets what a stream of another library gets from now on wait for this package's work on a GPU.
+#[pyfunction]
+pub(crate) fn run_before(py: Python<'_>, ordinal: usize, stream: u64) -> PyResult<()> {
+    open_gpu()?;
+    // SAFETY: as above.
+    py.detach(|| unsafe { Cuda::new(ordinal)?.run_before(stream) }).map_err(raise)
+}
+
+/// Waits on the host for this package's work on a GPU.
+#[pyfunction]
+pub(crate) fn wait(py: Python<'_>, ordinal: usize) -> PyResult<()> {
+    open_gpu()?;
+    py.detach(|| Cuda::new(ordinal)?.synchronize()).map_err(raise)
+}
+
 /// Solves with right-hand sides and starting vectors at these addresses of a GPU, so many values each; solutions go to
-/// where the starting vectors were. Returns when the GPU has finished.
+/// where the starting vectors were.
 pub(crate) fn solve<T: Value>(
     engine: &Engine,
     ordinal: usize,
@@ -32,23 +72,71 @@ pub(crate) fn solve<T: Value>(
     several: bool,
 ) -> PyResult<Vec<Report>> {
     engine.solve_by::<T>(None, several, move |state, ear| {
-        use residua::Backend;
         let cuda = Cuda::new(ordinal)?;
         // SAFETY: the Python side has read address, length, type and contiguity from the array's own description and
-        // checked all of them against the solver, holds a reference to both arrays until this returns, and has waited
-        // for the stream on which they were written.
+        // checked all of them against the solver, holds a reference to both arrays until this returns, and has put our
+        // stream behind the one on which they were written.
         let b = unsafe { cuda.foreign::<T>(b, b_len) };
         // SAFETY: as above; x is an array of its own that nobody else has seen yet.
         let x = unsafe { cuda.foreign_mut::<T>(x, x_len) };
-        let reports = if several {
-            state.solver.solve_many_on(&cuda, b, x)?
-        } else {
-            let told = |progress: &residua::solver::Progress| {
-                ear.hear(progress.right_hand_side, progress.iteration, progress.residual_norm)
-            };
-            vec![state.solver.solve_on_with(&cuda, b, x, told)?]
+        let told = |progress: &residua::solver::Progress| {
+            ear.hear(progress.right_hand_side, progress.iteration, progress.residual_norm)
         };
-        cuda.synchronize()?;
-        Ok(reports)
+        if several {
+            return state.solver.solve_many_on_with(&cuda, b, x, told);
+        }
+        Ok(vec![state.solver.solve_on_with(&cuda, b, x, told)?])
+    })
+}
+
+/// The values of an array that lies on a GPU.
+///
+/// # Safety
+/// As [`Cuda::foreign`], of integers of `bits`.
+unsafe fn integers<'a>(cuda: &Cuda, (address, len, bits): Lying) -> PyResult<Integers<'a, Cuda>> {
+    match bits {
+        // SAFETY: the caller's promise.
+        32 => Ok(Integers::Short(unsafe { cuda.foreign(address, len) })),
+        // SAFETY: the caller's promise.
+        64 => Ok(Integers::Long(unsafe { cuda.foreign(address, len) })),
+        _ => Err(PyTypeError::new_err(format!("indices of {bits} bits: 32 or 64 are possible"))),
+    }
+}
+
+/// A solver on a GPU of a matrix that lies there: offsets or rows, columns, values.
+pub(crate) fn build<T: Value>(
+    py: Python<'_>,
+    ordinal: usize,
+    (layout, shape): (Layout, (usize, usize)),
+    [first, second, values]: [Lying; 3],
+    (builder, keep): (&Builder, bool),
+) -> PyResult<Typed> {
+    detached(py, &AtomicBool::new(false), || {
+        let cuda = Cuda::new(ordinal).map_err(raise)?;
+        // SAFETY: the Python side has read address, length and type of each array from its own description, holds a
+        // reference to them until this returns, and has put our stream behind the one on which they were written.
+        let (first, second, values) = unsafe {
+            (integers(&cuda, first)?, integers(&cuda, second)?, cuda.foreign::<T>(values.0, values.1))
+        };
+        let arrays = Arrays { layout, shape, base: 0, first, second, values };
+        builder.build_arrays_on(&cuda, &arrays, keep).map(T::typed).map_err(raise)
+    })?
+}
+
+/// Gives a solver on a GPU new values that lie there.
+pub(crate) fn update<T: Value>(
+    engine: &Engine,
+    py: Python<'_>,
+    ordinal: usize,
+    (address, len, bits): Lying,
+) -> PyResult<()> {
+    if bits as usize != 8 * size_of::<T>() {
+        return Err(PyTypeError::new_err(format!("values of {bits} bits for a solver of another type")));
+    }
+    engine.update_by::<T>(py, |state| {
+        let cuda = Cuda::new(ordinal)?;
+        // SAFETY: as for the arrays of a matrix.
+        let values = unsafe { cuda.foreign::<T>(address, len) };
+        state.update_on(&cuda, values)
     })
 }

@@ -1,8 +1,8 @@
 //! A solver for a matrix, of any of the four types.
 
 use crate::builder::builder;
-use crate::device::Place;
-use crate::matrix::{Arrays, Indices, Layout, Map};
+use crate::device::{Lying, Place};
+use crate::matrix::{Indices, Layout, arrays_of, layout_of};
 use crate::report::Report;
 use crate::run::{Ear, detached, forked, gpu_is_of_a_parent, open_gpu, raise};
 use num_complex::Complex;
@@ -12,22 +12,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use residua::Solver;
 use residua::scalar::Symmetry;
-use residua::solver::{Builder, Device, Solvable, SolveReport};
+use residua::solver::{ArraySolver, Builder, Device, Solvable, SolveReport};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// A solver, and the way of new values into it.
-pub(crate) struct State<T: Solvable> {
-    pub(crate) solver: Solver<T>,
-    map: Option<Map<T>>,
-}
-
 /// A solver of one of four types.
 pub(crate) enum Typed {
-    F32(State<f32>),
-    F64(State<f64>),
-    C32(State<Complex<f32>>),
-    C64(State<Complex<f64>>),
+    F32(ArraySolver<f32>),
+    F64(ArraySolver<f64>),
+    C32(ArraySolver<Complex<f32>>),
+    C64(ArraySolver<Complex<f64>>),
 }
 
 /// What is the same for all types.
@@ -45,19 +39,19 @@ macro_rules! typed {
 /// A type of values that a solver takes, NumPy's and the library's.
 pub(crate) trait Value: Solvable + Element {
     /// The state, where it is of this type.
-    fn of(typed: &mut Typed) -> Option<&mut State<Self>>;
+    fn of(typed: &mut Typed) -> Option<&mut ArraySolver<Self>>;
     /// A state of this type.
-    fn typed(state: State<Self>) -> Typed;
+    fn typed(state: ArraySolver<Self>) -> Typed;
 }
 
 macro_rules! value {
     ($($t:ty => $variant:ident;)*) => {$(
         impl Value for $t {
-            fn of(typed: &mut Typed) -> Option<&mut State<Self>> {
+            fn of(typed: &mut Typed) -> Option<&mut ArraySolver<Self>> {
                 if let Typed::$variant(state) = typed { Some(state) } else { None }
             }
 
-            fn typed(state: State<Self>) -> Typed {
+            fn typed(state: ArraySolver<Self>) -> Typed {
                 Typed::$variant(state)
             }
         }
@@ -151,13 +145,9 @@ fn built<T: Value>(
     indices: (&Indices<'_>, &Indices<'_>),
     (builder, keep): (&Builder, bool),
 ) -> PyResult<Typed> {
-    let arrays = Arrays::of(matrix, indices, &values)?;
-    let made = detached(py, &AtomicBool::new(false), || {
-        let (a, map) = arrays.build(keep)?;
-        Ok((builder.build(a)?, map))
-    })?;
-    let (solver, map) = made.map_err(raise)?;
-    Ok(T::typed(State { solver, map }))
+    let arrays = arrays_of(matrix, indices, &values)?;
+    let made = detached(py, &AtomicBool::new(false), || builder.build_arrays(&arrays, keep))?;
+    made.map(T::typed).map_err(raise)
 }
 
 /// Solves for one or more right-hand sides.
@@ -170,7 +160,7 @@ fn solved<T: Value>(
 ) -> PyResult<Vec<Report>> {
     let mut x: PyReadwriteArray1<'_, T> = x.extract().map_err(|_| no_array(x))?;
     let (b, x) = (b.as_slice()?, x.as_slice_mut()?);
-    engine.solve_by(observer, several, move |state: &mut State<T>, ear| {
+    engine.solve_by(observer, several, move |state: &mut ArraySolver<T>, ear| {
         let told = |progress: &residua::solver::Progress| {
             ear.hear(progress.right_hand_side, progress.iteration, progress.residual_norm)
         };
@@ -184,18 +174,7 @@ fn solved<T: Value>(
 
 fn updated<T: Value>(values: PyReadonlyArray1<'_, T>, py: Python<'_>, engine: &Engine) -> PyResult<()> {
     let values = values.as_slice()?;
-    engine.refuse_callbacks()?;
-    let done = detached(py, &AtomicBool::new(false), || {
-        let mut typed = engine.lock();
-        let state = engine.state::<T>(&mut typed)?;
-        Ok(match &mut state.map {
-            None => state.solver.update(values),
-            Some((a, assembly)) => assembly
-                .update(&residua::Host, values, a)
-                .and_then(|()| state.solver.update(a.parts().values)),
-        })
-    })?;
-    done.and_then(|done: residua::Result<()>| done.map_err(raise))
+    engine.update_by(py, |state: &mut ArraySolver<T>| state.update(values))
 }
 
 impl Engine {
@@ -212,7 +191,7 @@ impl Engine {
         Ok(())
     }
 
-    fn state<'a, T: Value>(&self, typed: &'a mut Option<Typed>) -> PyResult<&'a mut State<T>> {
+    fn state<'a, T: Value>(&self, typed: &'a mut Option<Typed>) -> PyResult<&'a mut ArraySolver<T>> {
         if self.on_gpu && gpu_is_of_a_parent() {
             return Err(forked());
         }
@@ -223,12 +202,25 @@ impl Engine {
         })
     }
 
+    /// Gives the solver new values with the interpreter's lock released.
+    pub(crate) fn update_by<T: Value>(
+        &self,
+        py: Python<'_>,
+        update: impl FnOnce(&mut ArraySolver<T>) -> residua::Result<()> + Send,
+    ) -> PyResult<()> {
+        self.refuse_callbacks()?;
+        detached(py, &AtomicBool::new(false), || {
+            let mut typed = self.lock();
+            update(self.state::<T>(&mut typed)?).map_err(raise)
+        })?
+    }
+
     /// Runs a solve with the lock released, and makes its reports Python's.
     pub(crate) fn solve_by<T: Value>(
         &self,
         observer: Option<&Py<PyAny>>,
         several: bool,
-        solve: impl FnOnce(&mut State<T>, &mut Ear<'_>) -> residua::Result<Vec<SolveReport>> + Send,
+        solve: impl FnOnce(&mut ArraySolver<T>, &mut Ear<'_>) -> residua::Result<Vec<SolveReport>> + Send,
     ) -> PyResult<Vec<Report>> {
         self.refuse_callbacks()?;
         let stop = AtomicBool::new(false);
@@ -291,17 +283,39 @@ impl Engine {
         if may_open {
             open_gpu()?;
         }
-        let layout: Layout = layout.parse()?;
+        let layout = layout_of(layout)?;
         let typed = by_type!(values, built(py, (layout, shape), (&first, &second), (&builder, keep)))?;
-        let device = typed!(&typed, state => state.solver.device().to_string());
-        let single = matches!(typed, Typed::F32(_) | Typed::C32(_));
-        let tolerance = match settings.get_item("rtol")? {
-            Some(rtol) if !rtol.is_none() => rtol.extract()?,
-            _ if single => 1e-5,
-            _ => 1e-8,
+        Self::of(typed, settings)
+    }
+
+    /// A solver on a GPU for a matrix that lies there: as above, with address, length and bits of each array of
+    /// indices, and address and length of the values, which are of the type named `dtype`.
+    #[staticmethod]
+    #[pyo3(signature = (ordinal, layout, shape, first, second, values, dtype, keep, settings))]
+    #[allow(clippy::too_many_arguments, reason = "the parts of a matrix")]
+    fn on_gpu(
+        py: Python<'_>,
+        ordinal: usize,
+        layout: &str,
+        shape: (usize, usize),
+        first: Lying,
+        second: Lying,
+        values: Lying,
+        dtype: &str,
+        keep: bool,
+        settings: &Bound<'_, PyDict>,
+    ) -> PyResult<Self> {
+        let (builder, _) = builder(settings)?;
+        open_gpu()?;
+        let build = match dtype {
+            "float32" => crate::device::build::<f32>,
+            "float64" => crate::device::build::<f64>,
+            "complex64" => crate::device::build::<Complex<f32>>,
+            "complex128" => crate::device::build::<Complex<f64>>,
+            _ => return Err(PyTypeError::new_err(format!("values of {dtype}"))),
         };
-        let on_gpu = Place::of_solver(&device).is_gpu();
-        Ok(Self { typed: Mutex::new(Some(typed)), solving: AtomicU64::new(0), tolerance, on_gpu })
+        let arrays = [first, second, values];
+        Self::of(build(py, ordinal, (layout_of(layout)?, shape), arrays, (&builder, keep))?, settings)
     }
 
     /// Solves from x, which takes the solution. With `several`, right-hand sides lie one behind the other. Returns a
@@ -335,6 +349,18 @@ impl Engine {
             Typed::C64(_) => crate::device::solve::<Complex<f64>>,
         })?;
         kind(self, ordinal, b, x, several)
+    }
+
+    /// As `update` with values on the solver's GPU: address, length and bits of a value.
+    fn update_gpu(&self, py: Python<'_>, ordinal: usize, values: Lying) -> PyResult<()> {
+        open_gpu()?;
+        let kind = self.tell(py, |typed| match typed {
+            Typed::F32(_) => crate::device::update::<f32>,
+            Typed::F64(_) => crate::device::update::<f64>,
+            Typed::C32(_) => crate::device::update::<Complex<f32>>,
+            Typed::C64(_) => crate::device::update::<Complex<f64>>,
+        })?;
+        kind(self, py, ordinal, values)
     }
 
     /// New values of the matrix, in the order in which they were given.
@@ -373,6 +399,18 @@ impl Engine {
 }
 
 impl Engine {
+    fn of(typed: Typed, settings: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let device = typed!(&typed, state => state.solver.device().to_string());
+        let single = matches!(typed, Typed::F32(_) | Typed::C32(_));
+        let tolerance = match settings.get_item("rtol")? {
+            Some(rtol) if !rtol.is_none() => rtol.extract()?,
+            _ if single => 1e-5,
+            _ => 1e-8,
+        };
+        let on_gpu = Place::of_solver(&device).is_gpu();
+        Ok(Self { typed: Mutex::new(Some(typed)), solving: AtomicU64::new(0), tolerance, on_gpu })
+    }
+
     /// Asks the solver, waiting without the interpreter's lock for a solve that is under way.
     fn tell<R: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Typed) -> R + Send) -> PyResult<R> {
         self.refuse_callbacks()?;

@@ -1,7 +1,7 @@
 //! Matrix Market files and model problems.
 
 use crate::engine::{Value, by_type, no_array};
-use crate::matrix::{Arrays, Indices, Layout, offsets_of};
+use crate::matrix::{Indices, Layout, arrays_of, layout_of, offsets_of};
 use crate::run::{detached, raise};
 use num_complex::Complex;
 use numpy::{IntoPyArray, PyReadonlyArray1, ToPyArray};
@@ -87,9 +87,9 @@ fn written<T: Value>(
     indices: (&Indices<'_>, &Indices<'_>),
     options: &WriteOptions,
 ) -> PyResult<()> {
-    let arrays = Arrays::of(matrix, indices, &values)?;
+    let arrays = arrays_of(matrix, indices, &values)?;
     let done = detached(py, &AtomicBool::new(false), || {
-        let (a, _) = arrays.build(false)?;
+        let a = arrays.to_csr(&Host)?;
         market::write_csr(path, &a, options)
     })?;
     done.map_err(raise)
@@ -110,7 +110,7 @@ pub(crate) fn write_matrix(
     comment: Option<&str>,
     detect_symmetry: bool,
 ) -> PyResult<()> {
-    let (layout, options): (Layout, _) = (layout.parse()?, options(comment, detect_symmetry));
+    let (layout, options) = (layout_of(layout)?, options(comment, detect_symmetry));
     by_type!(values, written(py, &path, (layout, shape), (&first, &second), &options))
 }
 

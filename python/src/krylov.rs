@@ -3,7 +3,7 @@
 use crate::callable::{Applied, Called, Raised, Slow};
 use crate::engine::{Value, by_type, no_array};
 use crate::files::read_only;
-use crate::matrix::{Arrays, Indices};
+use crate::matrix::{Indices, arrays_of, layout_of};
 use crate::report::Report;
 use crate::run::{Ear, detached, raise};
 use crate::watched::Watched;
@@ -127,7 +127,7 @@ fn solved<T: Value>(
     };
     let arrays = match (operator, &values) {
         (Operator::Stored(layout, shape, first, second, _), Some(values)) => {
-            Some(Arrays::of((layout.parse()?, *shape), (first, second), values)?)
+            Some(arrays_of((layout_of(layout)?, *shape), (first, second), values)?)
         }
         _ => None,
     };
@@ -144,7 +144,7 @@ fn solved<T: Value>(
         let a: &dyn LinearOperator<T, Host> = match (&arrays, &function) {
             (_, Some(function)) => function,
             (Some(arrays), None) => {
-                stored = Slow(arrays.build(false)?.0);
+                stored = Slow(arrays.to_csr(&Host)?);
                 if hears.callback.is_some() { &stored } else { &stored.0 }
             }
             (None, None) => return Err(residua::Error::InvalidArgument("no operator".into())),

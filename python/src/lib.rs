@@ -11,7 +11,8 @@
 //! | `builder` | what a caller names, as settings of the library |
 //! | `spread` | the same with rows on several processes of MPI |
 //! | `krylov`, `callable`, `watched` | methods with operators, preconditioners and callbacks that are Python's |
-//! | `device` | vectors that lie on a GPU |
+//! | `precondition` | preconditioners by themselves |
+//! | `device` | vectors and matrices that lie on a GPU, and other libraries' streams |
 //! | `report` | how a solve ended |
 //! | `run` | the lock, Ctrl-C, threads after a fork |
 //! | `files`, `look` | Matrix Market files, model problems, what a matrix is, devices |
@@ -24,6 +25,7 @@ mod files;
 mod krylov;
 mod look;
 mod matrix;
+mod precondition;
 mod report;
 mod run;
 #[cfg(unix)]
@@ -40,7 +42,12 @@ fn _residua(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<engine::Engine>()?;
     #[cfg(unix)]
     m.add_class::<spread::Spread>()?;
+    m.add_class::<precondition::Preconditioner>()?;
     m.add_class::<report::Report>()?;
+    m.add_function(wrap_pyfunction!(device::stream, m)?)?;
+    m.add_function(wrap_pyfunction!(device::run_after, m)?)?;
+    m.add_function(wrap_pyfunction!(device::run_before, m)?)?;
+    m.add_function(wrap_pyfunction!(device::wait, m)?)?;
     m.add_function(wrap_pyfunction!(krylov::krylov, m)?)?;
     m.add_function(wrap_pyfunction!(files::read, m)?)?;
     m.add_function(wrap_pyfunction!(files::write_matrix, m)?)?;

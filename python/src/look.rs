@@ -1,13 +1,14 @@
 //! What a matrix is, what it looks like, and what there is to compute on.
 
 use crate::engine::{Value, by_type};
-use crate::matrix::{Arrays, Indices, Layout};
+use crate::matrix::{Indices, Layout, arrays_of, layout_of};
 use crate::report::json;
 use crate::run::{detached, gpu_is_of_a_parent, open_gpu, raise};
 use num_complex::Complex;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use residua::Host;
 use residua::look::{Look, MethodFit};
 use residua::report::spy_svg;
 use std::sync::atomic::AtomicBool;
@@ -18,9 +19,8 @@ fn looked<'py, T: Value>(
     matrix: (Layout, (usize, usize)),
     indices: (&Indices<'_>, &Indices<'_>),
 ) -> PyResult<(Bound<'py, PyAny>, Vec<String>, Bound<'py, PyAny>)> {
-    let arrays = Arrays::of(matrix, indices, &values)?;
-    let found =
-        detached(py, &AtomicBool::new(false), || Look::of(&arrays.build(false)?.0))?.map_err(raise)?;
+    let arrays = arrays_of(matrix, indices, &values)?;
+    let found = detached(py, &AtomicBool::new(false), || Look::of(&arrays.to_csr(&Host)?))?.map_err(raise)?;
     let methods: Vec<MethodFit> = found.methods();
     Ok((json(py, &found)?, found.words(), json(py, &methods)?))
 }
@@ -35,7 +35,7 @@ pub(crate) fn look<'py>(
     second: Indices<'py>,
     values: &Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyAny>, Vec<String>, Bound<'py, PyAny>)> {
-    let layout: Layout = layout.parse()?;
+    let layout = layout_of(layout)?;
     by_type!(values, looked(py, (layout, shape), (&first, &second)))
 }
 
@@ -46,8 +46,8 @@ fn drawn<T: Value>(
     indices: (&Indices<'_>, &Indices<'_>),
     name: &str,
 ) -> PyResult<String> {
-    let arrays = Arrays::of(matrix, indices, &values)?;
-    detached(py, &AtomicBool::new(false), || spy_svg(&arrays.build(false)?.0, name))?.map_err(raise)
+    let arrays = arrays_of(matrix, indices, &values)?;
+    detached(py, &AtomicBool::new(false), || spy_svg(&arrays.to_csr(&Host)?, name))?.map_err(raise)
 }
 
 /// The places of a matrix's entries as a picture: the text of an SVG file.
@@ -61,7 +61,7 @@ pub(crate) fn spy(
     values: &Bound<'_, PyAny>,
     name: &str,
 ) -> PyResult<String> {
-    let layout: Layout = layout.parse()?;
+    let layout = layout_of(layout)?;
     by_type!(values, drawn(py, (layout, shape), (&first, &second), name))
 }
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import residua
+from residua import _matrix
 from systems import DTYPES, residual, tolerance
 
 GPUS = [device for device in residua.devices() if device["name"].startswith("cuda")]
@@ -137,6 +138,112 @@ def test_jax_through_the_host():
     x, report = solver().solve(b)
     assert isinstance(x, jax.Array) and next(iter(x.devices())).platform == "gpu" and report.converged
     assert residual(A, np.asarray(x), np.ones(N)) <= 1e-8
+
+
+@pytest.fixture
+def nothing_through_the_host(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a matrix went through the host")
+
+    monkeypatch.setattr(_matrix, "arrays_of", refuse)
+    monkeypatch.setattr(_matrix, "values_of", refuse)
+
+
+RIGHT = A @ np.random.default_rng(0).standard_normal(N)
+
+
+def check_matrix(matrix, ones, values, dtype=np.float64):
+    """Solves with a matrix on the GPU, and again with twice its values; `values` are its own."""
+    own = residua.Solver(matrix, updates=True, rtol=tolerance(dtype))
+    assert not own.device.startswith("cpu") and own.shape == A.shape and own.dtype == dtype
+    given = ones.get() if hasattr(ones, "get") else np.asarray(ones.cpu() if hasattr(ones, "cpu") else ones)
+    for factor in (1, 2, 3):
+        if factor > 1:
+            own.update(factor * values)
+        x, report = own.solve(ones)
+        x = x.get() if hasattr(x, "get") else np.asarray(x.cpu() if hasattr(x, "cpu") else x)
+        assert report.converged and residual(factor * A, x, given) <= 1.05 * tolerance(dtype)
+
+
+def test_matrices_of_cupy_where_they_lie(nothing_through_the_host):
+    cupy = pytest.importorskip("cupy")
+    sparse = pytest.importorskip("cupyx.scipy.sparse")
+    for dtype in DTYPES:
+        csr = sparse.csr_matrix(A.astype(dtype))
+        for matrix in (csr, csr.tocsc(), csr.tocoo()):
+            check_matrix(matrix, cupy.asarray(RIGHT.astype(dtype)), matrix.data, dtype)
+    # Rows that are not sorted, and entries that stand twice.
+    coo = A.tocoo()
+    order = np.random.default_rng(0).permutation(2 * coo.nnz)
+    rows, columns = np.tile(coo.row, 2)[order], np.tile(coo.col, 2)[order]
+    halves = np.tile(coo.data, 2)[order] / 2
+    twice = sparse.coo_matrix((cupy.asarray(halves), (cupy.asarray(rows), cupy.asarray(columns))), shape=A.shape)
+    check_matrix(twice, cupy.ones(N), twice.data)
+    wrong = sparse.csr_matrix(A)
+    wrong.indices = wrong.indices.copy()
+    wrong.indices[5] = N + 3
+    with pytest.raises(ValueError, match=f"column {N + 3}"):
+        residua.Solver(wrong)
+    # Dense arrays and other formats come by way of CSR, or of the host.
+    check_matrix(sparse.dia_matrix(A.todia()), cupy.ones(N), sparse.csr_matrix(A).data)
+
+
+def test_matrices_of_torch_where_they_lie(nothing_through_the_host):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    ones = torch.ones(N, dtype=torch.float64, device="cuda")
+    for kind in (torch.int32, torch.int64):
+        csr = torch.sparse_csr_tensor(
+            torch.from_numpy(A.indptr).to(kind), torch.from_numpy(A.indices).to(kind), torch.from_numpy(A.data),
+            size=A.shape,
+        ).cuda()  # fmt: skip
+        check_matrix(csr, ones, csr.values())
+    coo = csr.to_sparse_coo()
+    check_matrix(coo, ones, coo._values())
+    # An odd number of entries: the columns begin at an address that is a multiple of 8 alone.
+    places = torch.cat([coo._indices(), torch.zeros((2, 1), dtype=torch.int64, device="cuda")], 1)
+    odd = torch.sparse_coo_tensor(places, torch.cat([coo._values(), torch.zeros_like(ones[:1])]), size=A.shape)
+    assert places[1].data_ptr() % 16 == 8
+    check_matrix(odd, ones, odd._values())
+    csc = csr.to_sparse_csc()
+    check_matrix(csc, ones, csc.values())
+    learnt = csr.values().clone().requires_grad_()
+    check_matrix(torch.sparse_csr_tensor(csr.crow_indices(), csr.col_indices(), learnt, size=A.shape), ones, learnt)
+
+
+def test_matrices_of_jax_where_they_lie(nothing_through_the_host):
+    jax = pytest.importorskip("jax")
+    sparse = pytest.importorskip("jax.experimental.sparse")
+    jax.config.update("jax_enable_x64", True)
+    ones = jax.numpy.ones(N, dtype="float64")
+    if next(iter(ones.devices())).platform != "gpu":
+        pytest.skip("JAX sees no GPU")
+    bcsr = sparse.BCSR.from_scipy_sparse(A.tocsr())
+    check_matrix(bcsr, ones, bcsr.data)
+    bcoo = sparse.BCOO.from_scipy_sparse(A.tocoo())
+    check_matrix(bcoo, ones, bcoo.data)
+
+
+def test_new_values_behind_a_slow_producer(nothing_through_the_host):
+    cupy = pytest.importorskip("cupy")
+    sparse = pytest.importorskip("cupyx.scipy.sparse")
+    matrix = sparse.csr_matrix(A)
+    work = cupy.ones((3000, 3000))
+    with cupy.cuda.Stream(non_blocking=True):
+        own = residua.Solver(matrix, updates=True)
+        values, b = cupy.zeros_like(matrix.data), cupy.zeros(N)
+        for factor in (2.0, 3.0, 4.0):
+            slow = work
+            for _ in range(10):
+                slow = (slow @ work) * 3e-4
+            values[:] = factor * matrix.data + 0 * slow[0, 0]
+            b[:] = factor
+            own.update(values)
+            values[:] = 0  # what was handed over has been read before this is done
+            x, report = own.solve(b)
+            b[:] = -1
+            assert report.converged and residual(A, x.get(), np.ones(N)) <= 1e-8
 
 
 def in_child(connection, own):

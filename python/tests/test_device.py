@@ -64,6 +64,56 @@ def test_the_cuda_array_interface_is_read():
         _device._by_interface(OnGpu(mask=OnGpu()))
 
 
+class Cupyx:
+    """What tells a matrix of CuPy's from others."""
+
+    __module__ = "cupyx.scipy.sparse"
+
+    def __init__(self, a):
+        self.format, self.shape = a.format, a.shape
+        self.indptr, self.indices, self.data = (OnGpuByDlpack(array) for array in (a.indptr, a.indices, a.data))
+
+
+class OnGpuByDlpack:
+    """An array on the host that says it lay on a GPU, and takes down for which stream it was asked."""
+
+    def __init__(self, array):
+        self.array, self.ndim, self.asked = array, array.ndim, []
+
+    def __dlpack_device__(self):
+        return (_dlpack.CUDA, 0)
+
+    def __dlpack__(self, stream=None, max_version=None):
+        self.asked.append(stream)
+        return self.array.__dlpack__()
+
+
+def test_arrays_are_ordered_behind_our_stream(monkeypatch):
+    a = Cupyx(residua.generate("poisson2d", (10, 10)).tocsr())
+    called = []
+
+    class Engine:
+        @staticmethod
+        def on_gpu(*arguments):
+            called.append(arguments)
+            return "engine"
+
+    monkeypatch.setattr(_device._residua, "stream", lambda ordinal: 4711)
+    monkeypatch.setattr(_device._residua, "Engine", Engine)
+    monkeypatch.setattr(_device, "release", lambda ordinal, array: called.append(("released", ordinal, array)))
+    found = _device.engine(a, "cuda", None, True, {"rtol": 1})
+    assert found == ("engine", (100, 100), np.float64, 0)
+    assert all(array.asked == [4711] for array in (a.indptr, a.indices, a.data))
+    ordinal, layout, shape, first, second, values, dtype, keep, settings = called[0]
+    assert (ordinal, layout, shape, dtype, keep) == (0, "csr", (100, 100), "float64", True) and settings == {"rtol": 1}
+    assert first == (a.indptr.array.ctypes.data, 101, 32) and values[1:] == (460, 64)
+    assert called[1] == ("released", 0, a.data)
+    # Another device or another type: through the host.
+    for device, dtype in (("cpu", None), ("cuda:1", None), ("cuda", np.dtype(np.float32))):
+        assert _device.engine(a, device, dtype, True, {}) is None
+    assert _device.sparse(np.eye(3)) is None and _device.sparse(residua.generate("poisson2d", (3, 3))) is None
+
+
 class Foreign:
     """An array of a package that is not known, on a GPU by its own word."""
 
@@ -101,6 +151,13 @@ def test_the_interpreters_own_compiler_is_found(tmp_path):
     code = f"{path}; from residua import _device; print(_device.find_compiler())"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(folder)
+    solver = tmp_path / "nvidia" / "cu13" / "lib"
+    solver.mkdir(parents=True)
+    (solver / "libcudss.so.0").write_bytes(b"")
+    told = f"{code}; import os; print(os.environ['RESIDUA_CUDSS'])"
+    environment.pop("RESIDUA_CUDSS", None)
+    done = subprocess.run([sys.executable, "-c", told], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(folder), str(solver)]
     done = subprocess.run(
         [sys.executable, "-c", code], env={**environment, "RESIDUA_NVRTC": "/set"}, capture_output=True, text=True,
         check=True,

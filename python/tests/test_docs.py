@@ -12,7 +12,8 @@ import pytest
 import residua
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
-MODULES = ["residua", *(f"residua._{name}" for name in ("solver", "iterative", "least_squares", "direct", "files"))]
+NAMES = ("solver", "iterative", "least_squares", "direct", "files", "preconditioner")
+MODULES = ["residua", *(f"residua._{name}" for name in NAMES)]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -10,6 +10,7 @@
 :func:`cg`, :func:`minres`, :func:`gmres`       as in ``scipy.sparse.linalg``
 :func:`bicgstab`, :func:`lsmr`                  likewise
 :func:`spsolve`, :func:`factorized`             likewise
+jacobi, fsai, ilu, amg                          preconditioners for ``M``, by themselves
 :func:`read`, :func:`write`, :func:`generate`   Matrix Market files, model problems
 :func:`info`, :func:`devices`                   what a matrix is, what there is to compute on
 =============================================== =================================================================
@@ -20,6 +21,7 @@ from ._errors import NotConverged
 from ._files import Info, devices, generate, info, models, read, write
 from ._iterative import bicgstab, cg, gmres, minres
 from ._least_squares import lsmr
+from ._preconditioner import amg, fsai, ilu, jacobi
 from ._residua import Report, Unsupported, __version__
 from ._solver import Solver, solve
 
@@ -30,13 +32,17 @@ __all__ = [
     "Solver",
     "Unsupported",
     "__version__",
+    "amg",
     "bicgstab",
     "cg",
     "devices",
     "factorized",
+    "fsai",
     "generate",
     "gmres",
+    "ilu",
     "info",
+    "jacobi",
     "lsmr",
     "minres",
     "models",

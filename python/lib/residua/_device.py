@@ -1,22 +1,27 @@
-"""Vectors on NVIDIA GPUs, of CuPy, torch, JAX or whoever describes its arrays; none of them is imported."""
+"""Vectors and matrices on NVIDIA GPUs, of CuPy, torch, JAX or whoever describes its arrays; none of them is imported.
+
+The streams of these packages and ours wait for each other by events on the device; the host waits for neither.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import importlib.util
+import math
 import os
 import pathlib
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _dlpack
+from . import _dlpack, _residua
 from ._dlpack import Place
 
-#: CUDA's legacy default stream, in DLPack and in the driver.
-LEGACY = 1
+#: Types of values, and of indices, that are taken where they lie.
+VALUES = ("float32", "float64", "complex64", "complex128")
+INDICES = ("int32", "int64")
 
 
 @functools.cache
@@ -52,11 +57,6 @@ def _find(variable: str, file: str, folders: tuple[str, ...]) -> str | None:
 def _driver() -> Any:
     driver = ctypes.CDLL("libcuda.so.1")
     driver.cuPointerGetAttribute.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64]
-    driver.cuStreamSynchronize.argtypes = [ctypes.c_void_p]
-    driver.cuDeviceGet.argtypes = [ctypes.c_void_p, ctypes.c_int]
-    driver.cuDevicePrimaryCtxRetain.argtypes = [ctypes.c_void_p, ctypes.c_int]
-    driver.cuCtxPushCurrent_v2.argtypes = [ctypes.c_void_p]
-    driver.cuCtxPopCurrent_v2.argtypes = [ctypes.c_void_p]
     return driver
 
 
@@ -65,27 +65,8 @@ def _check(status: int, what: str) -> None:
         raise RuntimeError(f"cuda: {what} failed with error {status}")
 
 
-@functools.cache
-def _context(ordinal: int) -> int:
-    device, context = ctypes.c_int(), ctypes.c_void_p()
-    _check(_driver().cuDeviceGet(ctypes.addressof(device), ordinal), "asking for the device")
-    _check(_driver().cuDevicePrimaryCtxRetain(ctypes.addressof(context), device), "opening the device")
-    return context.value or 0
-
-
-def _wait(ordinal: int, stream: int) -> None:
-    """Waits, without the interpreter's lock, until a stream has done what was queued on it."""
-    driver = _driver()
-    _check(driver.cuCtxPushCurrent_v2(_context(ordinal)), "entering the device")
-    try:
-        _check(driver.cuStreamSynchronize(stream), "waiting for the producer's stream")
-    finally:
-        old = ctypes.c_void_p()
-        driver.cuCtxPopCurrent_v2(ctypes.addressof(old))
-
-
 def _by_interface(array: Any) -> Place:
-    """Where an array lies by the CUDA array interface, its stream waited for."""
+    """Where an array lies by the CUDA array interface, our stream put behind the one that it names."""
     interface = array.__cuda_array_interface__
     if interface.get("mask") is not None:
         raise ValueError("a masked array has no values to solve for")
@@ -93,7 +74,7 @@ def _by_interface(array: Any) -> Place:
     dtype = np.dtype(interface["typestr"])
     strides = interface.get("strides")
     if strides is None:
-        strides = tuple(int(np.prod(shape[i + 1 :], dtype=np.int64)) * dtype.itemsize for i in range(len(shape)))
+        strides = _dlpack.packed_strides(shape, dtype.itemsize)
     address = int(interface["data"][0])
     ordinal = ctypes.c_int(0)
     if address:
@@ -104,20 +85,37 @@ def _by_interface(array: Any) -> Place:
     if stream == 0:
         raise ValueError("stream 0 of the CUDA array interface is ambiguous: 1 or 2 is needed")
     if stream is not None:
-        _wait(ordinal.value, int(stream))
+        _residua.run_after(ordinal.value, int(stream))
     return Place(address, shape, tuple(strides), dtype, (_dlpack.CUDA, ordinal.value), array)
 
 
 def place(array: Any) -> Place:
-    """Where an array on a GPU lies, when all that writes it has ended.
+    """Where an array on a GPU lies; our stream waits for what writes it.
 
-    DLPack comes first, for it orders streams: torch's CUDA array interface names none. The host waits.
+    DLPack comes first, for it orders streams: torch's CUDA array interface names none.
     """
     if _dlpack.is_on_gpu(array):
-        found = _dlpack.place(array, LEGACY)
-        _wait(found.device[1], LEGACY)
-        return found
+        ordinal = int(array.__dlpack_device__()[1])
+        return _dlpack.place(array, _residua.stream(ordinal))
     return _by_interface(array)
+
+
+def release(ordinal: int, array: Any) -> None:
+    """Lets what the array's package does next wait for our work on a GPU; the host does, where its stream is not known.
+
+    To be called before the package can write to the array, or free it.
+    """
+    stream = None
+    if _package(array) == "torch":
+        stream = sys.modules["torch"].cuda.current_stream(ordinal).cuda_stream
+    elif _package(array) in ("cupy", "cupyx"):
+        cupy = sys.modules["cupy"]
+        with cupy.cuda.Device(ordinal):
+            stream = cupy.cuda.get_current_stream().ptr
+    if stream is None:
+        _residua.wait(ordinal)
+    else:
+        _residua.run_before(ordinal, int(stream))
 
 
 def is_packed(found: Place) -> bool:
@@ -139,7 +137,9 @@ def is_on_gpu(array: Any) -> bool:
 
 def ordinal_of(array: Any) -> int:
     """The number of the GPU on which an array lies."""
-    return place(plain(array)).device[1]
+    if _dlpack.is_on_gpu(array):
+        return int(array.__dlpack_device__()[1])
+    return _by_interface(array).device[1]
 
 
 def plain(array: Any) -> Any:
@@ -203,14 +203,115 @@ def solve(solver: Any, ordinal: int | None, b: Any, x0: Any) -> tuple[Any, Any]:
             left = place(x)
             if not is_packed(right) or not is_packed(left):
                 raise RuntimeError("columns of a copy do not lie one behind the other")
-            reports = solver._engine.solve_device(
-                ordinal, (right.address, int(np.prod(shape))), (left.address, int(np.prod(target))), several
-            )
+            try:
+                reports = solver._engine.solve_device(
+                    ordinal, (right.address, math.prod(shape)), (left.address, math.prod(target)), several
+                )
+            finally:
+                release(ordinal, x)
             del right, left
             return x, reports if several else reports[0]
     start = None if x0 is None else to_host(x0)
     x, report = solver._solve_host(to_host(b), start, None, None)
     return back(b, x), report
+
+
+class Sparse(NamedTuple):
+    """The arrays of a sparse matrix: ``first`` are offsets (csr, csc) or rows (coo)."""
+
+    layout: str
+    shape: tuple[int, int]
+    first: Any
+    second: Any
+    values: Any
+
+
+def sparse(a: Any) -> Sparse | None:
+    """The arrays of a sparse matrix of CuPy, torch or JAX that lies on a GPU; None for anything else."""
+    package = _package(a)
+    found = None
+    if package == "cupyx" and hasattr(a, "format"):
+        if a.format not in ("csr", "csc", "coo"):
+            a = a.tocsr()
+        arrays = (a.row, a.col, a.data) if a.format == "coo" else (a.indptr, a.indices, a.data)
+        found = Sparse(a.format, a.shape, *arrays)
+    elif package == "torch" and getattr(a, "is_cuda", False):
+        layout = str(a.layout).removeprefix("torch.")
+        if layout == "sparse_csr":
+            found = Sparse("csr", a.shape, a.crow_indices(), a.col_indices(), a.values())
+        elif layout == "sparse_csc":
+            found = Sparse("csc", a.shape, a.ccol_indices(), a.row_indices(), a.values())
+        elif layout == "sparse_coo":
+            places = a._indices()
+            found = Sparse("coo", a.shape, places[0], places[1], a._values()) if places.shape[0] == 2 else None
+    elif package in ("jax", "jaxlib") and hasattr(a, "indices") and is_on_gpu(getattr(a, "data", None)):
+        if hasattr(a, "indptr") and a.indptr.ndim == 1:
+            used = int(a.indptr[-1])
+            found = Sparse("csr", a.shape, a.indptr, a.indices[:used], a.data[:used])
+        elif not hasattr(a, "indptr") and a.indices.ndim == 2 and a.indices.shape[1] == 2:
+            found = Sparse("coo", a.shape, a.indices[:, 0], a.indices[:, 1], a.data)
+    if found is None or len(found.shape) != 2 or found.values.ndim != 1:
+        return None
+    shape = (int(found.shape[0]), int(found.shape[1]))
+    return Sparse(found.layout, shape, *(plain(array) for array in found[2:]))
+
+
+def engine(a: Any, device: str, dtype: Any, keep: bool, settings: dict) -> tuple | None:
+    """A solver of a sparse matrix where it lies, with the matrix's shape and type and the number of its GPU.
+
+    None where it does not lie on the GPU that ``device`` names, is of another type than ``dtype``, or where "auto"
+    finds no compiler of kernels: it then goes through the host.
+    """
+    found = None if device == "cpu" else sparse(a)
+    if found is None:
+        return None
+    ordinal = ordinal_of(found.values)
+    if device not in ("auto", f"cuda:{ordinal}") and (device, ordinal) != ("cuda", 0):
+        return None
+    if device == "auto" and "compiler_missing" in _residua.devices()[2]:
+        return None
+    first, second, values = places = [place(array) for array in found[2:]]
+    if values.dtype.name not in VALUES or (dtype is not None and values.dtype != dtype):
+        return None
+    if not all(each.dtype.name in INDICES for each in (first, second)):
+        return None
+    if not all(is_packed(each) and each.device[1] == ordinal for each in places):
+        return None
+    try:
+        made = _residua.Engine.on_gpu(
+            ordinal, found.layout, found.shape, _lying(first), _lying(second), _lying(values), values.dtype.name, keep,
+            settings,
+        )  # fmt: skip
+    finally:
+        release(ordinal, found.values)
+    return made, found.shape, values.dtype, ordinal
+
+
+def _lying(found: Place) -> tuple[int, int, int]:
+    """Address, elements, and bits of an element."""
+    return found.address, math.prod(found.shape), 8 * found.dtype.itemsize
+
+
+def update(solver: Any, ordinal: int | None, values: Any) -> bool:
+    """Gives a solver on a GPU new values that lie there: a sparse matrix, or an array like its values.
+
+    False where they lie elsewhere or are of another type: nothing has happened then.
+    """
+    if ordinal is None:
+        return False
+    found = sparse(values)
+    given = values if found is None else found.values
+    if not is_on_gpu(given) or getattr(given, "ndim", 0) != 1:
+        return False
+    given = plain(given)
+    where = place(given)
+    if where.dtype != solver.dtype or where.device[1] != ordinal or not is_packed(where):
+        return False
+    try:
+        solver._engine.update_gpu(ordinal, _lying(where))
+    finally:
+        release(ordinal, given)
+    return True
 
 
 def to_host(array: Any) -> np.ndarray:

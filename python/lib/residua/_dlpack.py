@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,17 @@ class Place(NamedTuple):
     owner: Any
 
 
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+_valid = ctypes.pythonapi.PyCapsule_IsValid
+_valid.restype, _valid.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
+
+
+def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Strides in bytes of an array whose last axis is the fastest."""
+    return tuple(math.prod(shape[i + 1 :]) * itemsize for i in range(len(shape)))
+
+
 def is_on_gpu(array: Any) -> bool:
     """Whether an array says by DLPack that it lies on an NVIDIA GPU."""
     device = getattr(array, "__dlpack_device__", None)
@@ -77,17 +89,13 @@ def place(array: Any, stream: int | None) -> Place:
         capsule = array.__dlpack__(stream=stream, max_version=(1, 0))
     except TypeError:
         capsule = array.__dlpack__(stream=stream)
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    valid = ctypes.pythonapi.PyCapsule_IsValid
-    valid.restype, valid.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
-    if valid(capsule, b"dltensor_versioned"):
-        told = ctypes.cast(pointer(capsule, b"dltensor_versioned"), ctypes.POINTER(_Versioned)).contents
+    if _valid(capsule, b"dltensor_versioned"):
+        told = ctypes.cast(_pointer(capsule, b"dltensor_versioned"), ctypes.POINTER(_Versioned)).contents
         if told.major != 1:
             raise BufferError(f"DLPack {told.major}.{told.minor}: version 1 is needed")
         tensor = told.tensor
-    elif valid(capsule, b"dltensor"):
-        tensor = ctypes.cast(pointer(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
+    elif _valid(capsule, b"dltensor"):
+        tensor = ctypes.cast(_pointer(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
     else:
         raise BufferError(f"{capsule!r} is no capsule of DLPack that is still to be taken")
     kind = KINDS.get(tensor.code)
@@ -98,7 +106,7 @@ def place(array: Any, stream: int | None) -> Place:
     if tensor.strides:
         strides = tuple(tensor.strides[i] * dtype.itemsize for i in range(tensor.ndim))
     else:
-        strides = tuple(int(np.prod(shape[i + 1 :], dtype=np.int64)) * dtype.itemsize for i in range(tensor.ndim))
+        strides = packed_strides(shape, dtype.itemsize)
     # A capsule that nobody takes over frees the array when it goes itself.
     address = (tensor.data or 0) + tensor.byte_offset
     return Place(address, shape, strides, dtype, (tensor.device_type, tensor.device_id), capsule)

@@ -80,7 +80,20 @@ class Engine:
     def solve_device(
         self, ordinal: int, b: tuple[int, int], x: tuple[int, int], several: bool = False
     ) -> list[Report]: ...
+    @staticmethod
+    def on_gpu(
+        ordinal: int,
+        layout: str,
+        shape: tuple[int, int],
+        first: tuple[int, int, int],
+        second: tuple[int, int, int],
+        values: tuple[int, int, int],
+        dtype: str,
+        keep: bool,
+        settings: dict[str, Any],
+    ) -> Engine: ...
     def update(self, values: NDArray[Any]) -> None: ...
+    def update_gpu(self, ordinal: int, values: tuple[int, int, int]) -> None: ...
     @property
     def shape(self) -> tuple[int, int]: ...
     @property
@@ -89,6 +102,18 @@ class Engine:
     def device(self) -> str: ...
     @property
     def symmetry(self) -> str: ...
+
+class Preconditioner:
+    def __new__(
+        cls,
+        name: str,
+        layout: str,
+        shape: tuple[int, int],
+        first: NDArray[Any],
+        second: NDArray[Any],
+        values: NDArray[Any],
+    ) -> Preconditioner: ...
+    def apply(self, r: NDArray[Any], z: NDArray[Any]) -> None: ...
 
 class Spread:
     def __new__(
@@ -115,6 +140,10 @@ class Spread:
     @property
     def symmetry(self) -> str: ...
 
+def stream(ordinal: int) -> int: ...
+def run_after(ordinal: int, stream: int) -> None: ...
+def run_before(ordinal: int, stream: int) -> None: ...
+def wait(ordinal: int) -> None: ...
 def krylov(
     method: str,
     operator: tuple[Any, ...],

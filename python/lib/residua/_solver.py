@@ -21,13 +21,14 @@ class Solver:
     ----------
     A : sparse or dense matrix, shape (m, n)
         SciPy's sparse matrices and arrays in any format, with int32 or int64 indices; two-dimensional arrays; sparse
-        matrices of CuPy, torch and JAX, which are copied through the host. float32, float64, complex64 or complex128;
-        integers and booleans become float64. With m != n, "auto" and "lsmr" find least-squares solutions, whose report
-        is ``solved``, not ``converged``. A is read and never changed.
+        matrices of CuPy, torch and JAX, which on a GPU are taken where they lie. float32, float64, complex64 or
+        complex128; integers and booleans become float64. With m != n, "auto" and "lsmr" find least-squares solutions,
+        whose report is ``solved``, not ``converged``. A is read and never changed.
     method : str
         "auto", "cg", "minres", "gmres", "bicgstab", "lsmr" or "direct".
     device : str
-        "auto" (the first GPU where there is one and the system is worth starting it), "cpu", "cuda" or "cuda:N".
+        "auto" (the GPU on which a sparse A lies, else the first one where there is one and the system is worth
+        starting it), "cpu", "cuda" or "cuda:N".
     rtol, atol : float, optional
         Converged where ||b - A x|| <= max(rtol ||b||, atol). Default 1e-8, in single precision 1e-5; and 0.
     maxiter : int, optional
@@ -105,25 +106,31 @@ class Solver:
                 f"{type(A).__name__}: Solver needs a stored matrix; operators and functions go to residua.cg, minres, "
                 "gmres, bicgstab or lsmr"
             )
-        arrays = _matrix.arrays_of(A, None if dtype is None else _matrix.scalar_type(dtype))
+        dtype = None if dtype is None else _matrix.scalar_type(dtype)
         settings = dict(
             method=method, device=device, rtol=rtol, atol=atol, maxiter=maxiter, preconditioner=preconditioner,
             precision=precision, format=format, reorder=reorder, time_limit=time_limit,
             stagnation_window=stagnation_window, right_hand_sides=right_hand_sides, updates=updates, symmetry=symmetry,
         )  # fmt: skip
         self._engine: Any
+        self._device = device
+        self._report: Any = None
+        if device != "cpu":
+            _device.find_compiler()
+        lying = None if comm is not None else _device.engine(A, device, dtype, _keep, settings)
+        if lying is not None:
+            self._engine, self._shape, self._dtype, ordinal = lying
+            self._device = f"cuda:{ordinal}"
+            return
+        arrays = _matrix.arrays_of(A, dtype)
         self._shape = arrays.shape
         if comm is not None:
             self._engine = _residua.Spread(comm.py2f(), *arrays, settings)
             # b and x both have the entries of this process's rows.
             self._shape = (arrays.shape[0], arrays.shape[0])
         else:
-            if device != "cpu":
-                _device.find_compiler()
             self._engine = _residua.Engine(*arrays, _keep, settings)
         self._dtype = arrays.values.dtype
-        self._device = device
-        self._report: Any = None
 
     def _ordinal(self) -> int | None:
         """The number of the GPU that it computes on; None on the CPU."""
@@ -282,7 +289,7 @@ class Solver:
         ----------
         values : sparse matrix, or array
             A matrix of the same format and pattern as A, or its ``data`` alone, in A's order of entries (with
-            duplicates as A had them). Of diagonals (dia): a matrix.
+            duplicates as A had them). Of diagonals (dia): a matrix. On the solver's GPU it is read where it lies.
 
         Raises
         ------
@@ -302,7 +309,8 @@ class Solver:
         """
         if not hasattr(self._engine, "update"):
             raise NotImplementedError("with comm a solver takes no new values: make a new one")
-        self._engine.update(_matrix.values_of(values, self._dtype))
+        if not _device.update(self, self._ordinal(), values):
+            self._engine.update(_matrix.values_of(values, self._dtype))
 
     def as_preconditioner(self) -> Any:
         """An operator that applies an approximation of A^-1: one solve to this solver's tolerance.

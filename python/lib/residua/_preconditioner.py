@@ -1,0 +1,130 @@
+"""Preconditioners by themselves, as operators that SciPy's methods take for ``M``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _matrix, _residua
+
+
+def _operator(name: str, A: Any) -> Any:
+    from scipy.sparse.linalg import LinearOperator
+
+    if not _matrix.is_matrix(A):
+        raise TypeError(f"{type(A).__name__}: a preconditioner needs a stored matrix")
+    arrays = _matrix.arrays_of(A)
+    m = _residua.Preconditioner(name, *arrays)
+    dtype = arrays.values.dtype
+
+    def apply(r: np.ndarray) -> np.ndarray:
+        r = np.asarray(r)
+        if r.dtype.kind == "c" and dtype.kind == "f":
+            return apply(r.real) + 1j * apply(r.imag)
+        r = np.ascontiguousarray(r.reshape(-1), dtype=dtype)
+        z = np.empty_like(r)
+        m.apply(r, z)
+        return z
+
+    return LinearOperator(arrays.shape, matvec=apply, dtype=dtype)
+
+
+def jacobi(A: Any, block: int | str = 1) -> Any:
+    """The inverse of A's diagonal, or of its diagonal blocks.
+
+    Of a Hermitian A that is not definite it is that of the diagonal's magnitudes, as ``minres`` needs it.
+
+    Parameters
+    ----------
+    A : sparse or dense matrix, shape (n, n)
+        Any that :class:`Solver` takes.
+    block : int or "auto"
+        Rows of a block; with "auto" those of consecutive rows with the same columns, as the unknowns of a point have.
+
+    Returns
+    -------
+    scipy.sparse.linalg.LinearOperator, shape (n, n)
+        For the ``M`` of SciPy's and residua's methods, on the CPU. Hermitian positive definite where A is.
+
+    Raises
+    ------
+    ValueError
+        On a matrix that is not square, or that has no such preconditioner.
+
+    Examples
+    --------
+    >>> import numpy as np, residua, scipy.sparse.linalg
+    >>> A = residua.generate("poisson2d", (30, 30))
+    >>> x, info = scipy.sparse.linalg.cg(A, np.ones(900), M=residua.jacobi(A))
+    >>> info
+    0
+    """
+    if block == 1:
+        return _operator("jacobi", A)
+    return _operator("block-jacobi" if block == "auto" else f"block-jacobi:{int(block)}", A)
+
+
+def fsai(A: Any) -> Any:
+    """A factorised sparse approximate inverse G^H G on the lower pattern of a Hermitian positive definite A.
+
+    Parameters, returns and errors are those of :func:`jacobi`.
+
+    Examples
+    --------
+    >>> import numpy as np, residua, scipy.sparse.linalg
+    >>> A = residua.generate("poisson2d", (30, 30))
+    >>> x, info = scipy.sparse.linalg.cg(A, np.ones(900), M=residua.fsai(A))
+    >>> info
+    0
+    """
+    return _operator("fsai", A)
+
+
+def ilu(A: Any, fill: int | None = None, digits: int | None = None) -> Any:
+    """An incomplete factorisation L U: on the pattern of A, or with the largest entries of the fill.
+
+    Parameters
+    ----------
+    A : sparse or dense matrix, shape (n, n)
+    fill : int, optional
+        Entries of the factors, as a multiple of A's. Where this or ``digits`` is given, small entries of the fill are
+        dropped and rows are matched first (ILUT); M is then not Hermitian.
+    digits : int, optional
+        Entries below 10^-digits of their row's norm are dropped.
+
+    Returns and errors are those of :func:`jacobi`.
+
+    Examples
+    --------
+    >>> import numpy as np, residua, scipy.sparse.linalg
+    >>> A = residua.generate("convection2d", (30, 30))
+    >>> x, info = scipy.sparse.linalg.gmres(A, np.ones(900), M=residua.ilu(A))
+    >>> info
+    0
+    """
+    given = [f"{name}={int(value)}" for name, value in (("fill", fill), ("digits", digits)) if value is not None]
+    return _operator(f"ilut:{','.join(given)}" if given else "ilu", A)
+
+
+def amg(A: Any, **options: Any) -> Any:
+    """One cycle of algebraic multigrid, by smoothed aggregation; on a grid of points, by boxes of them.
+
+    Parameters
+    ----------
+    A : sparse or dense matrix, shape (n, n)
+    **options
+        Those of ``preconditioner="amg:..."``: ``steps``, ``unknowns``, ``smoothing``, ``precision``, ...
+
+    Returns and errors are those of :func:`jacobi`.
+
+    Examples
+    --------
+    >>> import numpy as np, residua, scipy.sparse.linalg
+    >>> A = residua.generate("poisson2d", (100, 100))
+    >>> x, info = scipy.sparse.linalg.cg(A, np.ones(10_000), M=residua.amg(A))
+    >>> info
+    0
+    """
+    given = ",".join(f"{name}={value}" for name, value in options.items())
+    return _operator(f"amg:{given}" if given else "amg", A)
