@@ -22,9 +22,17 @@ ENOUGH = {4: 1e-5, 8: 1e-12}
 SINGLE = {"float32": "float64", "complex64": "complex128"}
 
 
+def _is_singular(report: Any) -> bool:
+    """Whether a square A was found to be singular: also where the factors tell that b is not in its range."""
+    if report.outcome in ("singular", "least_squares"):
+        return True
+    remarks = (stage.get("remark") or "" for stage in report.trail["stages"])
+    return not report.converged and any("b is not in its range" in remark for remark in remarks)
+
+
 def _is_good(report: Any, size: int) -> bool:
     """Whether x is what a backward stable factorisation gives."""
-    if report.outcome in ("singular", "least_squares"):
+    if _is_singular(report):
         return False
     return report.converged or (report.backward_error is not None and report.backward_error <= ENOUGH[size])
 
@@ -79,7 +87,7 @@ class _Factorised:
             x = x.astype(dtype)
             if all(_is_good(report, self.size) for report in reports):
                 return x
-        if any(report.outcome in ("singular", "least_squares") for report in reports):
+        if any(_is_singular(report) for report in reports):
             raise _Singular("Factor is exactly singular")
         raise NotConverged(x, reports)
 
