@@ -2,13 +2,10 @@
 // system behind it (src/backend/host/basis.rs). One block each; their sizes are those of a basis.
 //
 // Constants: SCALAR (element type), STEPS (rotations in shared memory at a time), THREADS (triangular_solve), AT_ONCE.
-#include "scalars.cuh"
+#include "rotation.cuh"
 
 typedef SCALAR T;
 typedef real_of<T>::type R;
-
-DEVICE f32 unit_roundoff(f32) { return 1.1920929e-7f; }
-DEVICE f64 unit_roundoff(f64) { return 2.220446049250313e-16; }
 
 // Column j of at most `columns`, by one warp: lanes add the products of both passes up and see to what a stretch of
 // rotations needs, the first one applies them, one after the other.
@@ -48,26 +45,12 @@ extern "C" __global__ void __launch_bounds__(32)
     size = root(warp_sum(size));
     if (lane > 0) return;
     state[norm] = from_real<T>(below > 0 ? 1 / below : R(0));
-    const R along = magnitude(above), hypotenuse = length(along, below);
-    if (!finite(size) || hypotenuse <= size * unit_roundoff(size)) {
-        column[j] = above;
-        const T fault = from_real<T>(R(finite(size) ? BREAKDOWN : NOT_FINITE));
-        state[STATUS] = fault;
-        state[ENDED] = fault;
-        return;
-    }
-    const T phase = along > 0 ? above * from_real<T>(1 / along) : from_real<T>(1);
-    const T c = from_real<T>(along / hypotenuse), s = phase * from_real<T>(below / hypotenuse);
-    rotations[2 * j] = c;
-    rotations[2 * j + 1] = s;
-    column[j] = phase * from_real<T>(hypotenuse);
-    const T right = g[j];
-    const T rest = -conj(s) * right;
-    g[j + 1] = rest;
-    g[j] = c * right;
-    const R rr = abs2(rest);
-    state[RR] = from_real<T>(rr);
-    if (rr <= threshold) state[STATUS] = from_real<T>(R(CONVERGED));
+    const u32 verdict = rotate(j, above, below, size, column, rotations, g, state, threshold);
+    if (verdict == RUNNING) return;
+    column[j] = above;
+    const T fault = from_real<T>(R(verdict));
+    state[STATUS] = fault;
+    state[ENDED] = fault;
 }
 
 // y = R^-1 g by back substitution: the last THREADS unknowns first, one a thread, then those before them. The entries

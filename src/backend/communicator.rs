@@ -9,7 +9,7 @@
 
 use super::{Backend, CsrParts, LinearUpdate, ScalarProgram, Slot, VectorOps};
 use crate::error::{Error, Result};
-use crate::scalar::{Real, Scalar};
+use crate::scalar::{Real, Scalar, Widen};
 use std::fmt::Debug;
 
 /// How many entries a part sends to each part, and gets from it, by their numbers.
@@ -330,5 +330,37 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         };
         self.backend.basis_update(alpha, basis, count, h, w, Some(&mut *square))?;
         self.communicator.all_sum(&self.backend, B::part_mut(square, 0..1))
+    }
+
+    /// [`VectorOps::pair_products`], over all parts.
+    ///
+    /// # Errors
+    /// As [`VectorOps::pair_products`] and [`Space::dot`].
+    pub fn pair_products<S: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        basis: &B::Slice<S>,
+        count: usize,
+        w: [&B::Slice<T>; 2],
+        out: &mut B::Slice<T>,
+    ) -> Result<()> {
+        self.backend.pair_products(basis, count, w, out)?;
+        self.communicator.all_sum(&self.backend, B::part_mut(out, 0..4 * count + 3))
+    }
+
+    /// [`VectorOps::pair_update`], the squared norms over all parts.
+    ///
+    /// # Errors
+    /// As [`VectorOps::pair_update`] and [`Space::dot`].
+    pub fn pair_update<S: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        basis: &mut B::Slice<S>,
+        count: usize,
+        w: [&B::Slice<T>; 2],
+        factors: &B::Slice<T>,
+        v: &mut B::Slice<T>,
+        squares: &mut B::Slice<T>,
+    ) -> Result<()> {
+        self.backend.pair_update(basis, count, w, factors, v, squares)?;
+        self.communicator.all_sum(&self.backend, B::part_mut(squares, 0..2))
     }
 }

@@ -37,6 +37,7 @@ pub mod host;
 mod krylov;
 mod layout;
 mod model;
+pub(crate) mod pairs;
 mod persistent;
 mod precondition;
 mod primitives;
@@ -74,6 +75,7 @@ pub use host::{Host, Parts};
 pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;
 pub use model::{CompressionRule, ProductModel};
+pub use pairs::{PairLayout, PairScalars};
 pub use persistent::{Derived, PersistentIterations};
 pub use precondition::{
     BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps, SMALL_DIAGONAL, WithProduct,

@@ -2,9 +2,9 @@
 //! backend: nothing here waits for the device. Sums are deterministic: the same input gives the same bits, whatever
 //! the load and the number of threads.
 
-use super::{Backend, ScalarProgram, Slot};
+use super::{Backend, PairScalars, ScalarProgram, Slot};
 use crate::error::{Error, Result};
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, Widen};
 
 /// A factor of a [`LinearUpdate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -304,5 +304,65 @@ pub trait VectorOps: Backend {
         r: &Self::Slice<T>,
         g: &Self::Slice<T>,
         y: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// All inner products that a pair of Arnoldi steps needs ([`pairs`](super::PairScalars)), in the order that
+    /// [`PairLayout::products`](super::PairLayout::products) gives: of the first `count` vectors of a basis, which lie
+    /// one behind the other and may be stored in half the precision, with w_1, w_2 and their own last two, and of w_1
+    /// and w_2 with each other. Where there is one vector only, it is both of the last two. Moves the vectors of the
+    /// basis once, and w_1 and w_2.
+    ///
+    /// # Errors
+    /// On vectors of other lengths, more than 32 of them or fewer places, or when the device fails.
+    fn pair_products<S: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        basis: &Self::Slice<S>,
+        count: usize,
+        w: [&Self::Slice<T>; 2],
+        out: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// The factors of a pair from its products: takes the new columns of G, begins an iteration's end as
+    /// [`Writer::begin`](super::Writer::begin) does, and ends the recurrence as `Breakdown` where the vectors of the
+    /// basis are far from orthogonal. `column` is the number of the last vector.
+    ///
+    /// # Errors
+    /// On buffers that are too short, or when the device fails.
+    fn pair_factors<T: Scalar>(&self, column: usize, pair: PairScalars<'_, T, Self>) -> Result<()>;
+
+    /// The next two vectors of a basis of `count`, by the factors
+    /// ([`PairLayout::factors`](super::PairLayout::factors)), rounded to how the basis is stored; `v` is the second of
+    /// them, and `squares` has the squared norms of both. Moves the vectors of the basis once, w_1, w_2, the new ones
+    /// and v.
+    ///
+    /// # Errors
+    /// As [`VectorOps::pair_products`].
+    fn pair_update<S: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        basis: &mut Self::Slice<S>,
+        count: usize,
+        w: [&Self::Slice<T>; 2],
+        factors: &Self::Slice<T>,
+        v: &mut Self::Slice<T>,
+        squares: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// Takes the two columns of a pair into the QR factorisation of the Hessenberg matrix, as
+    /// [`VectorOps::hessenberg_step`] takes one.
+    ///
+    /// # Errors
+    /// As [`VectorOps::pair_factors`].
+    fn pair_columns<T: Scalar>(&self, column: usize, pair: PairScalars<'_, T, Self>) -> Result<()>;
+
+    /// x = V c for the first `count` vectors of a basis, which may be stored in half the precision.
+    ///
+    /// # Errors
+    /// As [`VectorOps::pair_products`].
+    fn basis_combination<S: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        basis: &Self::Slice<S>,
+        count: usize,
+        c: &Self::Slice<T>,
+        x: &mut Self::Slice<T>,
     ) -> Result<()>;
 }

@@ -80,6 +80,12 @@ impl<'r, B: VectorOps> Iterations<'r, B> {
         Self { backend, body, pace, period, whole: None, single: Vec::new(), waits }
     }
 
+    /// Records anew, since the method does other work from here on.
+    pub(super) fn forget(&mut self) {
+        self.whole = None;
+        self.single.clear();
+    }
+
     /// Enqueues `length` iterations from `step` on: several at once, which begin a period, or one.
     fn enqueue(&mut self, length: usize, step: usize) -> Result<()> {
         let body = self.body;

@@ -353,9 +353,23 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Driver<'_,
                 self.take_over(x)?;
                 (residual, measure) = (reached.residual, reached.measure);
             }
+            let met = reached.met.filter(|_| better);
+            let lost = !reached.residual.is_finite()
+                || match end {
+                    End::Final(outcome) => {
+                        matches!(outcome, Outcome::Breakdown { .. } | Outcome::Stagnated | Outcome::NotFinite)
+                    }
+                    End::Cycle => !better,
+                    End::Met => restarts > 0 && measure > PROGRESS * before,
+                };
+            if met.is_none() && lost && self.fall_back()? {
+                self.restart(b, x, &solve.units)?;
+                (aim, resume, solve.best) = (solve.threshold, false, Best::default());
+                continue;
+            }
             match end {
-                _ if better && reached.met.is_some() => {
-                    return Ok((reached.met.unwrap_or(Outcome::Converged), residual, restarts));
+                _ if met.is_some() => {
+                    return Ok((met.unwrap_or(Outcome::Converged), residual, restarts));
                 }
                 _ if !reached.residual.is_finite() => return Ok((Outcome::NotFinite, residual, restarts)),
                 End::Final(outcome) => return Ok((outcome, residual, restarts)),
@@ -383,6 +397,15 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Driver<'_,
             solve.gradient_aim = solve.gradient * HEADROOM.powi(restarts as i32 + 1);
             solve.best = Best::default();
         }
+    }
+
+    /// Whether the method has a more careful form, which it takes from the next start on.
+    fn fall_back(&mut self) -> Result<bool> {
+        let falls = lock(self.method).fall_back(self.space, self.system)?;
+        if falls {
+            self.iterations.forget();
+        }
+        Ok(falls)
     }
 
     fn aim<F>(&self, aim: f64, solve: &Solve<'_, T, F>) -> Aim<T::Real> {

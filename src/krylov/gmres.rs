@@ -18,10 +18,13 @@
 //! processors where the modified form asks for one a vector. Every z_j is kept, so M may be another one in each step.
 //!
 //! Step j moves the matrix, M, and 3 (j + 1) + 9 vectors where the first update and the second products are one pass,
-//! so an iteration 1.5 (m + 1) + 9 vectors on average.
+//! so an iteration 1.5 (m + 1) + 9 vectors on average. With a preconditioner that is a diagonal or none,
+//! [`gmres_pairs`](super::gmres_pairs) takes two steps at a time and moves less than half of that, until a cycle gains
+//! nothing.
 
 use super::SolveOptions;
 use super::driver::Krylov;
+use super::gmres_pairs::Pairs;
 use super::method::{Aim, Method, Room, System, Vectors, lengthen};
 use crate::backend::{
     Alone, CgStatus, Coefficient, Communicator, Hessenberg, Inverse, LinearUpdate, ScalarLayout, Slot, Space,
@@ -48,8 +51,9 @@ use num_traits::{Float, Zero};
 pub type Gmres<T, B, C = Alone> = Krylov<T, B, FlexibleMinimalResidual<T, B>, C>;
 
 impl<T: Scalar, B: VectorOps> Gmres<T, B> {
-    /// A solver for `n` unknowns that starts again after `restart` iterations: (restart + 4) n scalars, and restart n
-    /// more with a preconditioner that is not the identity.
+    /// A solver for `n` unknowns that starts again after `restart` iterations. Its first solve takes memory for
+    /// (restart + 4) n scalars, and restart n more with a preconditioner that is more than a diagonal; without one, and
+    /// where the basis has more than 128 MiB, half as much in double precision.
     ///
     /// # Errors
     /// For no iterations, on a tolerance that is negative, infinite or NaN, and without memory.
@@ -63,6 +67,11 @@ impl<T: Scalar, B: VectorOps> Gmres<T, B> {
 #[derive(Debug)]
 pub struct FlexibleMinimalResidual<T: Scalar, B: VectorOps> {
     restart: usize,
+    /// Two steps at a time, and whether this is how the next start goes.
+    pairs: Pairs<T, B>,
+    in_pairs: bool,
+    /// Whether pairs have failed.
+    one_by_one: bool,
     /// ||w||^2, then 1 / ||w||.
     norm: Slot,
     layout: ScalarLayout,
@@ -95,14 +104,18 @@ impl<T: Scalar, B: VectorOps> FlexibleMinimalResidual<T, B> {
         let m = restart;
         let layout = ScalarLayout::new();
         let norm = layout.slot(0.0);
+        let taken = layout.slot(0.0);
         let zeros = |length: usize| backend.zeros::<T>(length);
         Ok(Self {
             restart: m,
+            pairs: Pairs::new(backend, m, taken)?,
+            in_pairs: false,
+            one_by_one: false,
             norm,
             x: zeros(n)?,
             r: zeros(n)?,
             scratch: zeros(n)?,
-            v: zeros(n.saturating_mul(m + 1))?,
+            v: zeros(0)?,
             z: zeros(0)?,
             room: Room::new(backend)?,
             passes: [zeros(m + 1)?, zeros(m + 1)?],
@@ -137,13 +150,31 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for FlexibleMi
     }
 
     fn fit(&mut self, space: &Space<B, C>, system: System<'_, T, B>) -> Result<()> {
-        let n = B::len(&*self.x);
-        if matches!(system.m.fused(), Some(Inverse::Identity)) {
-            self.z = space.backend().zeros(0)?;
+        let (backend, n) = (space.backend(), B::len(&*self.x));
+        let inverse = system.m.fused();
+        let identity = matches!(inverse, Some(Inverse::Identity));
+        self.in_pairs = !self.one_by_one && self.pairs.takes(inverse.as_ref());
+        if self.in_pairs {
+            self.pairs.fit(backend, n, !identity)?;
         } else {
-            lengthen(space.backend(), &mut self.z, n.saturating_mul(self.restart))?;
+            lengthen(backend, &mut self.v, n.saturating_mul(self.restart + 1))?;
         }
-        self.room.fit(space.backend(), system.m)
+        if identity || self.in_pairs {
+            self.z = backend.zeros(0)?;
+        } else {
+            lengthen(backend, &mut self.z, n.saturating_mul(self.restart))?;
+        }
+        self.room.fit(backend, system.m)
+    }
+
+    fn fall_back(&mut self, space: &Space<B, C>, system: System<'_, T, B>) -> Result<bool> {
+        if !self.in_pairs {
+            return Ok(false);
+        }
+        self.one_by_one = true;
+        self.pairs.free(space.backend())?;
+        self.fit(space, system)?;
+        Ok(true)
     }
 
     fn vectors(&mut self) -> Vectors<'_, T, B> {
@@ -163,6 +194,11 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for FlexibleMi
             state[Slot::STATUS.place()] = T::from_real(fault.to_real());
             return backend.write(&state, &mut self.state);
         }
+        state[Slot::RR.place()] = T::from_real(square);
+        backend.write(&state, &mut self.state)?;
+        if self.in_pairs {
+            return self.pairs.start(space, &self.r, beta);
+        }
         let mut g = vec![T::zero(); self.restart + 1];
         g[0] = T::from_real(beta);
         backend.write(&g, &mut self.g)?;
@@ -171,6 +207,9 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for FlexibleMi
 
     fn iterate(&mut self, space: &Space<B, C>, system: System<'_, T, B>, step: usize) -> Result<()> {
         let (backend, n, j) = (space.backend(), B::len(&*self.x), step % self.restart);
+        if self.in_pairs {
+            return self.pairs.iterate(space, system, &mut self.room, &mut self.state, j);
+        }
         let (basis, rest) = B::split_mut(&mut self.v, (j + 1) * n);
         let w = B::part_mut(rest, 0..n);
         let v = B::part(basis, j * n..(j + 1) * n);
@@ -208,8 +247,12 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for FlexibleMi
         &self.state
     }
 
-    fn finish(&mut self, space: &Space<B, C>, _system: System<'_, T, B>, done: usize) -> Result<()> {
+    fn finish(&mut self, space: &Space<B, C>, system: System<'_, T, B>, done: usize) -> Result<()> {
         let backend = space.backend();
+        if self.in_pairs {
+            let Self { pairs, room, state, x, scratch, .. } = self;
+            return pairs.finish(space, system, room, state, done, [x, scratch]);
+        }
         backend.fill(T::zero(), &mut self.x)?;
         if done == 0 {
             return Ok(());
@@ -221,6 +264,9 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for FlexibleMi
 
     fn bytes_per_iteration(&self, System { a, m }: System<'_, T, B>) -> usize {
         let vector = B::len(&*self.x) * size_of::<T>();
+        if self.in_pairs {
+            return a.bytes() + self.pairs.bytes(B::len(&*self.x), m.bytes());
+        }
         let preconditioner = if B::len(&*self.z) > 0 { m.bytes() } else { 0 };
         a.bytes() + preconditioner + (3 * (self.restart + 1) / 2 + 7) * vector
     }

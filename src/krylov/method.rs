@@ -138,6 +138,15 @@ pub trait Method<T: Scalar, B: VectorOps, C: Communicator<B> = Alone>: Debug + S
         Ok(false)
     }
 
+    /// Takes a more careful form from the next start on, where the method has one left: the last recurrence ended in a
+    /// fault, or gained nothing. Returns whether it has.
+    ///
+    /// # Errors
+    /// Without memory.
+    fn fall_back(&mut self, _space: &Space<B, C>, _system: System<'_, T, B>) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Whether the vector `residual` is the recurrence's residual at all times.
     fn carries_residual(&self) -> bool {
         false

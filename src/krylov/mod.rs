@@ -37,6 +37,7 @@ mod cycle;
 mod driver;
 mod fixed_pattern;
 mod gmres;
+mod gmres_pairs;
 mod lsmr;
 mod method;
 mod minres;

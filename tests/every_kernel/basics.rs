@@ -83,6 +83,12 @@ pub fn bases(b: &Cuda) {
     vector_ops::triangular_cases(b);
 }
 
+pub fn pairs(b: &Cuda) {
+    vector_ops::pairs_of(b, &[1, 6, 30], &SIZES);
+    vector_ops::pair_processes(b);
+    vector_ops::pair_ends(b);
+}
+
 pub fn reductions(b: &Cuda) {
     with_sizes(&SIZES, || {
         cases::reduce_cases(b);

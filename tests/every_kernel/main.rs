@@ -68,6 +68,7 @@ const GROUPS: [Group; 60] = [
     ("vectors-side-by-side", basics::vectors_side_by_side),
     ("linear-updates", basics::linear_updates),
     ("bases", basics::bases),
+    ("pairs", basics::pairs),
     ("reductions", basics::reductions),
     ("scans", basics::scans),
     ("selections", basics::selections),

@@ -23,7 +23,7 @@
 //! | `launch`, `modules` | kernels as typed functions, and those in use so far |
 //! | `shape`, `tuning` | how a kernel is launched, and every tuning constant |
 //! | `clock` | the device's own time |
-//! | `linear_update`, `basis` | the vector operations that read their scalars from the device's memory |
+//! | `linear_update`, `basis`, `pairs` | the vector operations that read their scalars from the device's memory |
 //! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the capability traits |
 //! | `persistent` | many iterations of a small system in one launch |
 //!
@@ -58,6 +58,7 @@ mod mailbox;
 mod memory;
 mod misses;
 mod modules;
+mod pairs;
 #[cfg(feature = "ranks")]
 mod peers;
 mod persistent;

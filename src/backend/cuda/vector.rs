@@ -2,10 +2,10 @@
 
 use super::launch::kernels;
 use super::slice::Slice;
-use super::{Cuda, basis, linear_update, tuning};
-use crate::backend::{Hessenberg, LinearUpdate, ScalarProgram, VectorOps};
+use super::{Cuda, basis, linear_update, pairs, tuning};
+use crate::backend::{Hessenberg, LinearUpdate, PairScalars, ScalarProgram, VectorOps};
 use crate::error::{Error, Result};
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, Widen};
 
 mod kernel {
     use super::*;
@@ -176,5 +176,45 @@ impl VectorOps for Cuda {
         y: &mut Slice<T>,
     ) -> Result<()> {
         basis::triangular_solve(*self, count, stride, r, g, y)
+    }
+
+    fn pair_products<S: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        basis: &Slice<S>,
+        count: usize,
+        w: [&Slice<T>; 2],
+        out: &mut Slice<T>,
+    ) -> Result<()> {
+        pairs::products(*self, basis, count, w, out)
+    }
+
+    fn pair_factors<T: Scalar>(&self, column: usize, pair: PairScalars<'_, T, Self>) -> Result<()> {
+        pairs::factors(*self, column, pair)
+    }
+
+    fn pair_update<S: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        basis: &mut Slice<S>,
+        count: usize,
+        w: [&Slice<T>; 2],
+        factors: &Slice<T>,
+        v: &mut Slice<T>,
+        squares: &mut Slice<T>,
+    ) -> Result<()> {
+        pairs::update(*self, basis, count, w, factors, v, squares)
+    }
+
+    fn pair_columns<T: Scalar>(&self, column: usize, pair: PairScalars<'_, T, Self>) -> Result<()> {
+        pairs::columns(*self, column, pair)
+    }
+
+    fn basis_combination<S: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        basis: &Slice<S>,
+        count: usize,
+        c: &Slice<T>,
+        x: &mut Slice<T>,
+    ) -> Result<()> {
+        pairs::combination(*self, basis, count, c, x)
     }
 }

@@ -4,7 +4,7 @@ use super::sums::{Several, chunk_size, for_chunks, inner, sum_chunks};
 use crate::backend::{CgStatus, Hessenberg, Host, Slot};
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
-use crate::scalar::Scalar;
+use crate::scalar::{Real, Scalar};
 use num_traits::{Float, Zero};
 
 /// Vectors of the basis that one pass over w takes: their sums stay in registers.
@@ -81,11 +81,35 @@ pub(super) fn hessenberg_step<T: Scalar>(j: usize, h: Hessenberg<'_, T, Host>) -
     }
     let column = &mut r[j * (columns + 1)..(j + 1) * (columns + 1)];
     let below = Float::sqrt(state[norm.place()].re());
-    let mut size = below * below;
     for i in 0..=j {
         column[i] = passes[0][i] + passes[1][i];
-        size += column[i].abs2();
     }
+    let zero = T::Real::zero();
+    let inverse = if below > zero { below.recip() } else { zero };
+    state[norm.place()] = T::from_real(inverse);
+    if let Some(fault) = rotate(j, column, below, rotations, g, state) {
+        (state[status], state[ended]) = (T::from_real(fault.to_real()), T::from_real(fault.to_real()));
+    }
+    Ok(())
+}
+
+/// A vector that is left of one so much longer is rounding errors and nothing else.
+pub(super) fn negligible<R: Real>() -> R {
+    Float::powf(R::epsilon(), R::from_f64(0.7))
+}
+
+/// Takes column j of the Hessenberg matrix, and `below` under its entries, into the QR factorisation: applies the
+/// rotations so far and makes one more. Returns what is wrong with the column, which changes nothing then.
+pub(super) fn rotate<T: Scalar>(
+    j: usize,
+    column: &mut [T],
+    below: T::Real,
+    rotations: &mut [T],
+    g: &mut [T],
+    state: &mut [T],
+) -> Option<CgStatus> {
+    let zero = T::Real::zero();
+    let size = column[..=j].iter().fold(below * below, |sum, entry| sum + entry.abs2());
     let size = Float::sqrt(size);
     for i in 0..j {
         let (c, s) = (rotations[2 * i], rotations[2 * i + 1]);
@@ -93,22 +117,14 @@ pub(super) fn hessenberg_step<T: Scalar>(j: usize, h: Hessenberg<'_, T, Host>) -
         column[i] = c * above + s * under;
         column[i + 1] = c * under - s.conj() * above;
     }
-    let zero = T::Real::zero();
-    let inverse = if below > zero { below.recip() } else { zero };
-    state[norm.place()] = T::from_real(inverse);
     let diagonal = column[j];
     let magnitude = Scalar::abs(diagonal);
     let length = Float::hypot(magnitude, below);
-    let fault = |state: &mut [T], fault: CgStatus| {
-        (state[status], state[ended]) = (T::from_real(fault.to_real()), T::from_real(fault.to_real()));
-    };
     if !Float::is_finite(size) {
-        fault(state, CgStatus::NotFinite);
-        return Ok(());
+        return Some(CgStatus::NotFinite);
     }
     if length <= size * T::Real::epsilon() {
-        fault(state, CgStatus::Breakdown);
-        return Ok(());
+        return Some(CgStatus::Breakdown);
     }
     let phase = if magnitude > zero { diagonal * T::from_real(magnitude.recip()) } else { T::one() };
     let (c, s) = (T::from_real(magnitude / length), phase * T::from_real(below / length));
@@ -119,9 +135,9 @@ pub(super) fn hessenberg_step<T: Scalar>(j: usize, h: Hessenberg<'_, T, Host>) -
     let rr = g[j + 1].abs2();
     state[Slot::RR.place()] = T::from_real(rr);
     if rr <= state[Slot::THRESHOLD.place()].re() {
-        state[status] = T::from_real(CgStatus::Converged.to_real());
+        state[Slot::STATUS.place()] = T::from_real(CgStatus::Converged.to_real());
     }
-    Ok(())
+    None
 }
 
 /// y = R^-1 g by back substitution.

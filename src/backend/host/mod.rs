@@ -19,6 +19,7 @@ mod linear_update;
 mod map;
 mod memory;
 mod merge;
+pub(super) mod pairs;
 mod parts;
 pub(crate) mod pattern;
 mod permute;

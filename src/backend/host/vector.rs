@@ -1,12 +1,12 @@
 //! Vector operations on the CPU.
 
 use super::sums::{chunk_size, for_chunks, inner, sum_chunks, sum_pairs};
-use super::{Host, basis, linear_update, several};
+use super::{Host, basis, linear_update, pairs, several};
 use crate::backend::scalars::interpret;
-use crate::backend::{Hessenberg, LinearUpdate, ScalarProgram, Slot, VectorOps};
+use crate::backend::{Hessenberg, LinearUpdate, PairScalars, ScalarProgram, Slot, VectorOps};
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, Widen};
 
 impl VectorOps for Host {
     fn dot<T: Scalar>(&self, x: &[T], y: &[T], out: &mut [T]) -> Result<()> {
@@ -132,5 +132,45 @@ impl VectorOps for Host {
         y: &mut [T],
     ) -> Result<()> {
         basis::triangular_solve(count, stride, r, g, y)
+    }
+
+    fn pair_products<S: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        basis: &[S],
+        count: usize,
+        w: [&[T]; 2],
+        out: &mut [T],
+    ) -> Result<()> {
+        pairs::products(basis, count, w, out)
+    }
+
+    fn pair_factors<T: Scalar>(&self, column: usize, pair: PairScalars<'_, T, Self>) -> Result<()> {
+        pairs::factors(column, pair)
+    }
+
+    fn pair_update<S: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        basis: &mut [S],
+        count: usize,
+        w: [&[T]; 2],
+        factors: &[T],
+        v: &mut [T],
+        squares: &mut [T],
+    ) -> Result<()> {
+        pairs::update(basis, count, w, factors, v, squares)
+    }
+
+    fn pair_columns<T: Scalar>(&self, column: usize, pair: PairScalars<'_, T, Self>) -> Result<()> {
+        pairs::columns(column, pair)
+    }
+
+    fn basis_combination<S: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        basis: &[S],
+        count: usize,
+        c: &[T],
+        x: &mut [T],
+    ) -> Result<()> {
+        pairs::combination(basis, count, c, x)
     }
 }

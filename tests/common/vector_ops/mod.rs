@@ -3,11 +3,12 @@
 
 mod bases;
 mod dense;
+mod pairs;
 mod programs;
 mod updates;
 
 #[allow(unused_imports)] // not every program of tests calls all of them
-pub use self::{bases::*, dense::*, programs::*, updates::*};
+pub use self::{bases::*, dense::*, pairs::*, programs::*, updates::*};
 
 use num_complex::Complex;
 use num_traits::Float;
@@ -39,6 +40,9 @@ macro_rules! each_vector_case {
             hessenberg_cases,
             hessenberg_ends,
             triangular_cases,
+            pair_cases,
+            pair_processes,
+            pair_ends,
             recorded_recurrence
         }
     };

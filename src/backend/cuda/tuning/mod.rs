@@ -36,7 +36,7 @@ pub(super) use model::PRODUCT_MODEL;
 pub(super) use primitives::*;
 pub(super) use products::*;
 pub(super) use recurrence::{
-    BasisProducts, FEW_ROWS, MOST_VECTORS, basis_products, basis_project, basis_update, hessenberg,
+    BasisProducts, FEW_ROWS, MOST_VECTORS, basis_products, basis_project, basis_update, hessenberg, pair_products, pair_update,
     linear_update, project_classes, scalars, triangular_solve,
 };
 pub(super) use resident::{
@@ -111,9 +111,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             let wide = unit.type_of("SCALAR") == "c64";
             vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]
         }
-        "basis.cu" | "basis_project.cu" | "hessenberg.cu" | "linear_update.cu" | "scalars.cu" => {
-            recurrence::constants(unit)
-        }
+        "basis.cu" | "basis_project.cu" | "hessenberg.cu" | "linear_update.cu" | "pair_products.cu"
+        | "pair_scalars.cu" | "pair_update.cu" | "scalars.cu" => recurrence::constants(unit),
         "aggregate.cu"
         | "coarsen.cu"
         | "spadd.cu"

@@ -38,6 +38,16 @@ pub(in crate::backend::cuda) const MOST_VECTORS: usize = MOST_SLICES * SLICE as 
 /// more vectors at a time.
 pub(in crate::backend::cuda) const FEW_ROWS: u32 = 1;
 
+/// Threads of a block of a pair of Arnoldi steps; blocks a multiprocessor that multiply the basis, which each leave
+/// partial sums behind, and that update it; bytes of a vector that a thread has of a tile in shared memory, and in
+/// registers; vectors of the basis that it reads at a time.
+const PAIR_THREADS: u32 = 256;
+const PAIR_SUM_BLOCKS: u32 = 2;
+const PAIR_BLOCKS: u32 = 3;
+const PAIR_ROW_BYTES: u32 = 16;
+const PAIR_ITEM_BYTES: u32 = 32;
+const PAIR_AT_ONCE: u32 = 4;
+
 /// Rotations in shared memory at a time.
 const STEPS: u32 = 128;
 /// Unknowns of a triangular system at a time, one a thread, and columns whose entries a thread has on their way.
@@ -56,6 +66,18 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "hessenberg.cu" => {
             vec![("STEPS", STEPS), ("THREADS", SOLVE_THREADS), ("AT_ONCE", SOLVE_AT_ONCE)]
         }
+        "pair_scalars.cu" => Vec::new(),
+        "pair_products.cu" => vec![
+            ("THREADS", PAIR_THREADS),
+            ("BLOCKS", PAIR_SUM_BLOCKS),
+            ("ROWS", PAIR_ROW_BYTES / unit.scalar_bytes() as u32),
+        ],
+        "pair_update.cu" => vec![
+            ("THREADS", PAIR_THREADS),
+            ("BLOCKS", PAIR_BLOCKS),
+            ("ITEMS", PAIR_ITEM_BYTES / unit.scalar_bytes() as u32),
+            ("AT_ONCE", PAIR_AT_ONCE),
+        ],
         "basis_project.cu" => vec![("THREADS", PROJECT_THREADS), ("VECTORS", unit.size_class().max(1))],
         _ => {
             let (items, at_once) = basis_items(unit.scalar_bytes(), unit.size_class());
@@ -173,6 +195,22 @@ pub(in crate::backend::cuda) fn basis_update(chip: Chip, n: usize, bytes: usize)
     let (class, tiles) = basis_tiles(chip, n, bytes, BASIS_THREADS, BASIS_BLOCKS);
     let most = ((BASIS_BLOCKS * chip.multiprocessors) as usize).min(PARTIALS);
     Shape::new(tiles.min(most) as u32, BASIS_THREADS).class(class)
+}
+
+/// Products of a pair of Arnoldi steps: blocks that stride over tiles of rows.
+pub(in crate::backend::cuda) fn pair_products(chip: Chip, n: usize, bytes: usize) -> Shape {
+    pair_shape(chip, n, PAIR_ROW_BYTES as usize / bytes, PAIR_SUM_BLOCKS)
+}
+
+/// The next vectors of a pair of Arnoldi steps, or a combination of the basis.
+pub(in crate::backend::cuda) fn pair_update(chip: Chip, n: usize, bytes: usize) -> Shape {
+    pair_shape(chip, n, PAIR_ITEM_BYTES as usize / bytes, PAIR_BLOCKS)
+}
+
+fn pair_shape(chip: Chip, n: usize, rows: usize, blocks: u32) -> Shape {
+    let tiles = n.div_ceil(PAIR_THREADS as usize * rows).max(1);
+    let most = ((blocks * chip.multiprocessors) as usize).min(PARTIALS / 2);
+    Shape::new(tiles.min(most) as u32, PAIR_THREADS)
 }
 
 /// The class of the unit for vectors of n elements, and their tiles, one at least.
