@@ -8,7 +8,7 @@ mod systems;
 use num_complex::Complex;
 use residua::backend::KrylovSteps;
 use residua::generate::Random;
-use residua::krylov::{Cg, FixedPatternCg, Outcome, SolveOptions};
+use residua::krylov::{Cg, FixedPatternCg, Minres, Outcome, SolveOptions};
 use residua::matrix::Sell;
 use residua::precondition::{Identity, Jacobi, Preconditioner};
 use residua::scalar::Widen;
@@ -64,15 +64,31 @@ fn both_ways<V: Scalar + Widen<T>, T: Scalar, B: Device>(
         a: &dyn LinearOperator<T, B>,
         m: &dyn Preconditioner<T, B>,
         options: &SolveOptions,
+        minres: bool,
     ) -> Result<Solved<T>> {
         let n = a.rows();
         let b: Vec<T> = (0..n).map(|i| T::from_f64(((i * 7919) % 1009) as f64 / 500.0 - 1.0)).collect();
         let (b, mut x) = (backend.upload(b)?, backend.zeros(n)?);
-        let mut cg = Cg::new(backend, n, options.clone())?;
-        let report = cg.solve(a, m, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
-        Ok(Solved { x: backend.download(&x)?, report, history: cg.into_history() })
+        let watch = |_: usize, _: f64| ControlFlow::Continue(());
+        let (report, history) = if minres {
+            let mut minres = Minres::new(backend, n, options.clone())?;
+            (minres.solve(a, m, &b, &mut x, watch)?, minres.into_history())
+        } else {
+            let mut cg = Cg::new(backend, n, options.clone())?;
+            (cg.solve(a, m, &b, &mut x, watch)?, cg.into_history())
+        };
+        Ok(Solved { x: backend.download(&x)?, report, history })
     }
     let a = backend.place(csr_copy(host));
+    if !jacobi {
+        let steps = one::<T, B>(backend, &Stepwise(&a), &Identity, options, true)?;
+        let persistent = one::<T, B>(backend, &a, &Identity, options, true)?;
+        let again = one::<T, B>(backend, &a, &Identity, options, true)?;
+        compare(&steps, &persistent, &again, &format!("{what}, minres"));
+    }
+    let one = |backend: &B, a: &dyn LinearOperator<T, B>, m: &dyn Preconditioner<T, B>, options: &_| {
+        one(backend, a, m, options, false)
+    };
     let preconditioner = Jacobi::new(backend, &a)?;
     let m: &dyn Preconditioner<T, B> = if jacobi { &preconditioner } else { &Identity };
     let steps = one(backend, &Stepwise(&a), m, options)?;

@@ -1,6 +1,6 @@
 //! The vector half of a Krylov iteration, as two fused steps whose scalars never leave the backend.
 
-use super::{CsrParts, Derived, PersistentIterations, SellParts, VectorOps};
+use super::{CsrParts, Derived, Persistent, SellParts, VectorOps};
 use crate::error::Result;
 use crate::scalar::{Real, Scalar, Widen};
 
@@ -114,7 +114,7 @@ impl<T: Scalar, B: VectorOps> Copy for Inverse<'_, T, B> {}
 /// the same for all. Each system has its own alpha, beta and status, and what is said below of one holds for each:
 /// where one has ended, the others go on.
 pub trait KrylovSteps: VectorOps {
-    /// The most iterations that [`KrylovSteps::csr_persistent_cg`] does in a call; 0 where it declines every matrix.
+    /// The most iterations that [`KrylovSteps::csr_persistent`] does in a call; 0 where it declines every matrix.
     const PERSISTENT_ITERATIONS: usize = 0;
 
     /// alpha = rho / p.q; r -= alpha q; r.r to the state, and r.z to `rz` for an identity or diagonal inverse.
@@ -159,13 +159,13 @@ pub trait KrylovSteps: VectorOps {
         state: &mut Self::Slice<T::Real>,
     ) -> Result<()>;
 
-    /// Whether [`KrylovSteps::csr_persistent_cg`] is likely to take a matrix of this size, values of type `V`: then no
+    /// Whether [`KrylovSteps::csr_persistent`] is likely to take a matrix of this size, values of type `V`: then no
     /// other format can be as fast. The provided method says no.
     fn cg_persists<V: Widen<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {
         false
     }
 
-    /// Whether [`KrylovSteps::sell_persistent_cg`] is likely to take a matrix of this size and to be the fastest way.
+    /// Whether [`KrylovSteps::sell_persistent`] is likely to take a matrix of this size and to be the fastest way.
     /// The provided method says no.
     fn cg_streams<V: Widen<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {
         false
@@ -177,24 +177,25 @@ pub trait KrylovSteps: VectorOps {
     ///
     /// # Errors
     /// On different lengths, without memory, or when the device fails.
-    fn csr_persistent_cg<V: Widen<T>, T: Scalar>(
+    fn csr_persistent<V: Widen<T>, T: Scalar>(
         &self,
         _a: CsrParts<'_, V, Self>,
         _derived: &Derived,
-        _work: PersistentIterations<'_, T, Self>,
+        _work: Persistent<'_, T, Self>,
     ) -> Result<bool> {
         Ok(false)
     }
 
-    /// As [`KrylovSteps::csr_persistent_cg`], A in SELL-C-sigma: for systems whose vectors a backend can keep beside
-    /// its processors while the matrix streams past. The provided method always declines.
+    /// As [`KrylovSteps::csr_persistent`], A in SELL-C-sigma: for systems whose vectors a backend can keep beside
+    /// its processors while the matrix streams past. Only conjugate
+    /// gradients have a form. The provided method always declines.
     ///
     /// # Errors
-    /// As [`KrylovSteps::csr_persistent_cg`].
-    fn sell_persistent_cg<V: Widen<T>, T: Scalar>(
+    /// As [`KrylovSteps::csr_persistent`].
+    fn sell_persistent<V: Widen<T>, T: Scalar>(
         &self,
         _a: SellParts<'_, V, Self>,
-        _work: PersistentIterations<'_, T, Self>,
+        _work: Persistent<'_, T, Self>,
     ) -> Result<bool> {
         Ok(false)
     }

@@ -76,7 +76,7 @@ pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;
 pub use model::{CompressionRule, ProductModel};
 pub use pairs::{PairLayout, PairScalars};
-pub use persistent::{Derived, PersistentIterations};
+pub use persistent::{Derived, Persistent, PersistentIterations, PersistentMinres};
 pub use precondition::{
     BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps, SMALL_DIAGONAL, WithProduct,
 };

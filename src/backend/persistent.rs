@@ -1,8 +1,8 @@
 //! Many iterations of a solver in one call: for systems so small that a backend can keep them beside its processors,
 //! where starting the steps one by one would cost more than the steps.
 
-use super::{Inverse, VectorOps};
-use crate::error::Result;
+use super::{Inverse, Slot, VectorOps};
+use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use std::any::Any;
 use std::fmt;
@@ -29,6 +29,50 @@ pub struct PersistentIterations<'a, T: Scalar, B: VectorOps> {
     pub state: &'a mut B::Slice<T::Real>,
     /// The first [`MESSAGE`](super::CgSlot::MESSAGE) of the state after each iteration, up to the last.
     pub messages: &'a mut B::Slice<T::Real>,
+}
+
+/// What a launch of persistent MINRES iterations works on: those of [`Minres`](crate::krylov::Minres) without a
+/// preconditioner, up to rounding. The first one that is not `Running` afterwards is the last.
+#[derive(Debug)]
+pub struct PersistentMinres<'a, T: Scalar, B: VectorOps> {
+    /// The most iterations to do.
+    pub count: usize,
+    /// What is added to the solution.
+    pub x: &'a mut B::Slice<T>,
+    /// The vector of the Lanczos process that the next iteration multiplies, and the one before; afterwards likewise.
+    pub v: [&'a mut B::Slice<T>; 2],
+    /// The last two directions, the last one first; likewise.
+    pub w: [&'a mut B::Slice<T>; 2],
+    /// Room; what it holds afterwards is of no account.
+    pub q: &'a mut B::Slice<T>,
+    /// The state of the recurrence.
+    pub state: &'a mut B::Slice<T>,
+    /// The first of seven scalars of the state: gamma, gamma_before, eta, the last two cosines and the last two sines.
+    pub scalars: Slot,
+    /// The first [`MESSAGE`](Slot::MESSAGE) scalars of the state after each iteration, up to the last.
+    pub messages: &'a mut B::Slice<T>,
+}
+
+/// Many iterations of one method or another.
+#[derive(Debug)]
+pub enum Persistent<'a, T: Scalar, B: VectorOps> {
+    /// Conjugate gradients.
+    Cg(PersistentIterations<'a, T, B>),
+    /// MINRES.
+    Minres(PersistentMinres<'a, T, B>),
+}
+
+impl<T: Scalar, B: VectorOps> Persistent<'_, T, B> {
+    /// Refuses vectors that are not as long as the matrix has rows.
+    pub(crate) fn check(&self, n: usize) -> Result<()> {
+        let lengths = match self {
+            Self::Cg(PersistentIterations { r, p, x, q, .. }) => [&**r, p, x, q, q, q].map(|v| B::len(v)),
+            Self::Minres(PersistentMinres { x, v, w, q, .. }) => {
+                [&**x, &*v[0], &*v[1], &*w[0], &*w[1], q].map(|v| B::len(v))
+            }
+        };
+        lengths.into_iter().try_for_each(|length| Error::check_dimension("length of a vector", n, length))
+    }
 }
 
 /// What a backend worked out from the pattern of a matrix, kept with the matrix: the pattern of a matrix never changes.

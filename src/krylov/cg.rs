@@ -27,19 +27,17 @@
 //! single precision: see [`Jacobi`](crate::precondition::Jacobi)). A preconditioner that can't be fused stores z: r in,
 //! z out, what it stores, and r and z once more for r.z.
 
+use super::calls::Calls;
 use super::driver::Krylov;
 use super::method::{Aim, Method, Room, System, Vectors, lengthen};
 use super::units::Units;
 use super::{Outcome, SolveOptions};
-use crate::backend::{CgSlot, CgStatus, Inverse, KrylovSteps, Mailbox, PersistentIterations, Slot, Space};
+use crate::backend::{CgSlot, CgStatus, Inverse, KrylovSteps, Persistent, PersistentIterations, Slot, Space};
 use crate::error::Result;
 use crate::operator::LinearOperator;
 use crate::precondition::Preconditioner;
 use crate::scalar::{Real, Scalar};
-use num_traits::{Float, Zero};
-
-/// Calls of many iterations that are queued at a time.
-const CALLS_AHEAD: usize = 2;
+use num_traits::Float;
 
 /// A conjugate gradient solver for n unknowns, with the memory it needs: keep it, and solve many times.
 ///
@@ -75,15 +73,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
 #[derive(Debug)]
 pub struct ConjugateGradients<T: Scalar, B: KrylovSteps> {
     pub(super) work: Work<T, B>,
-    calls: Option<Calls<T, B>>,
-}
-
-/// What a call of many iterations tells: the messages in the backend's memory, on their way, and here.
-#[derive(Debug)]
-struct Calls<T: Scalar, B: KrylovSteps> {
-    device: B::Vec<T::Real>,
-    mailbox: B::Mailbox<T::Real>,
-    host: Vec<T::Real>,
+    calls: Option<Calls<T::Real, B>>,
 }
 
 /// The vectors of an iteration, and its scalars, which stay in the backend's memory: of one system, or of several side
@@ -111,14 +101,7 @@ impl<T: Scalar, B: KrylovSteps> ConjugateGradients<T, B> {
     /// # Errors
     /// Without memory.
     pub fn new(backend: &B, n: usize) -> Result<Self> {
-        let len = B::PERSISTENT_ITERATIONS * CgSlot::MESSAGE;
-        let calls = if len == 0 {
-            None
-        } else {
-            let host = vec![T::Real::zero(); len];
-            Some(Calls { device: backend.zeros(len)?, mailbox: backend.mailbox(len)?, host })
-        };
-        Ok(Self { work: Work::new(backend, n, 1)?, calls })
+        Ok(Self { work: Work::new(backend, n, 1)?, calls: Calls::new(backend)? })
     }
 
     /// p.Ap / p.p where one of them is so close to the ends of the type's range that it says nothing: from p in units
@@ -199,41 +182,15 @@ impl<T: Scalar, B: KrylovSteps> Method<T, B> for ConjugateGradients<T, B> {
         take: &mut dyn FnMut(&[T::Real]) -> bool,
     ) -> Result<bool> {
         let (Some(calls), Some(inverse)) = (&mut self.calls, system.m.fused()) else { return Ok(false) };
-        let Some(a) = system.a.persistent_cg() else { return Ok(false) };
+        let Some(a) = system.a.persistent() else { return Ok(false) };
         let (backend, work) = (space.backend(), &mut self.work);
-        let (mut queued, mut counts) = (0, [0; CALLS_AHEAD]);
-        let (mut done, mut goes_on) = (0, true);
-        loop {
-            while goes_on && queued < CALLS_AHEAD {
-                let ahead: usize = counts[..queued].iter().sum();
-                let count = B::PERSISTENT_ITERATIONS.min(left.saturating_sub(done + ahead));
-                if count == 0 {
-                    break;
-                }
-                let (r, p, x, q) = (&mut *work.r, &mut *work.p, &mut *work.x, &mut *work.q);
-                let (state, messages) = (&mut *work.state, &mut *calls.device);
-                if !a.persistent_iterations(
-                    backend,
-                    PersistentIterations { inverse, count, r, p, x, q, state, messages },
-                )? {
-                    return Ok(false);
-                }
-                calls.mailbox.post(backend, &calls.device)?;
-                counts[queued] = count;
-                queued += 1;
-            }
-            if queued == 0 {
-                return Ok(true);
-            }
-            calls.mailbox.next(backend, true, &mut calls.host)?;
-            let count = counts[0];
-            counts.rotate_left(1);
-            queued -= 1;
-            for message in calls.host.chunks_exact(CgSlot::MESSAGE).take(count) {
-                done += 1;
-                goes_on &= take(message);
-            }
-        }
+        let enqueue = |count: usize, messages: &mut B::Slice<T::Real>| {
+            let (r, p, x, q) = (&mut *work.r, &mut *work.p, &mut *work.x, &mut *work.q);
+            let state = &mut *work.state;
+            let work = PersistentIterations { inverse, count, r, p, x, q, state, messages };
+            a.persistent_iterations(backend, Persistent::Cg(work))
+        };
+        calls.run(backend, left, enqueue, take)
     }
 
     /// p.Ap / p.p: the state's p is still the one that was tried.

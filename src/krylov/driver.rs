@@ -50,6 +50,7 @@ pub struct Krylov<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B
     pub(super) method: M,
     mailbox: B::Mailbox<M::Word>,
     pub(super) square: B::Vec<T::Real>,
+    squares: B::Vec<T::Real>,
     /// A^H r, for methods of least squares, and room as long as b.
     gradient: B::Vec<T>,
     image: B::Vec<T>,
@@ -70,6 +71,8 @@ pub(super) struct Solve<'a, T: Scalar, F> {
     pub(super) window: usize,
     pub(super) iterations: usize,
     pub(super) best: Best,
+    /// ||x|| of the caller's x, where a certificate has measured it.
+    pub(super) length: Option<f64>,
     pub(super) history: &'a mut Vec<f64>,
     pub(super) observer: F,
 }
@@ -100,6 +103,8 @@ struct Certificate {
     residual: f64,
     /// What has to fall: the residual, or ||A^H r|| for methods of least squares.
     measure: f64,
+    /// ||x||, where it was measured.
+    length: Option<f64>,
     met: Option<Outcome>,
 }
 
@@ -115,6 +120,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         Ok(Self {
             mailbox: backend.mailbox(Slot::MESSAGE)?,
             square: backend.zeros(1)?,
+            squares: backend.zeros(2)?,
             gradient: backend.zeros(columns)?,
             image: backend.zeros(rows)?,
             history: Vec::with_capacity(1 + options.iteration_limit(method.shape().1).min(10_000)),
@@ -222,16 +228,25 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
             window: self.options.window(unknowns),
             iterations: begun.as_ref().map_or(0, |begun| begun.iterations),
             best: Best::default(),
+            length: None,
             history: &mut history,
             observer,
         };
         let bytes_per_iteration = self.method.bytes_per_iteration(system);
         let end = self.run(system, b, x, begun, &mut solve);
-        let iterations = solve.iterations;
+        let (iterations, solution_norm) = (solve.iterations, solve.length);
         self.history = history;
         let (outcome, residual_norm, restarts) = end?;
         let relative_residual = if residual_norm == 0.0 { 0.0 } else { residual_norm / units.b_norm };
-        Ok(Report { outcome, iterations, residual_norm, relative_residual, restarts, bytes_per_iteration })
+        Ok(Report {
+            outcome,
+            iterations,
+            residual_norm,
+            relative_residual,
+            solution_norm,
+            restarts,
+            bytes_per_iteration,
+        })
     }
 
     /// Runs until the end is known; returns it with ||b - A x|| and the number of restarts.
@@ -246,7 +261,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         if !solve.units.b_norm.is_finite() {
             return Ok((Outcome::NotFinite, f64::NAN, 0));
         }
-        let Self { space, method, mailbox, square, gradient, image, iterating, .. } = self;
+        let Self { space, method, mailbox, square, squares, gradient, image, iterating, .. } = self;
         let pace = Pace::new::<B>(method.bytes_behind(system), system.m.steps());
         let waits = system.a.waits() || system.m.waits() || space.communicator().waits();
         let period = method.period();
@@ -265,6 +280,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
             mailbox,
             iterations,
             square,
+            squares,
             gradient,
             image,
             iterating,
@@ -311,6 +327,7 @@ struct Driver<'d, 'm, T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicat
     mailbox: &'d B::Mailbox<M::Word>,
     iterations: Iterations<'d, B>,
     square: &'d mut B::Vec<T::Real>,
+    squares: &'d mut B::Vec<T::Real>,
     gradient: &'d mut B::Vec<T>,
     image: &'d mut B::Vec<T>,
     iterating: &'d mut Duration,
@@ -351,7 +368,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Driver<'_,
             };
             if better {
                 self.take_over(x)?;
-                (residual, measure) = (reached.residual, reached.measure);
+                (residual, measure, solve.length) = (reached.residual, reached.measure, reached.length);
             }
             let met = reached.met.filter(|_| better);
             let lost = !reached.residual.is_finite()
@@ -513,8 +530,12 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Driver<'_,
         let mut method = lock(self.method);
         let Vectors { steps, scratch, .. } = method.vectors();
         let (units, a) = (&solve.units, self.system.a);
-        let residual = units.residual(self.space, a, b, steps, scratch, self.square)?;
-        let mut now = Certificate { residual, measure: residual, met: None };
+        let (residual, length) = if ends {
+            units.residual_and_length(self.space, a, b, steps, scratch, self.squares)?
+        } else {
+            (units.residual(self.space, a, b, steps, scratch, self.square)?, None)
+        };
+        let mut now = Certificate { residual, measure: residual, length, met: None };
         if residual <= solve.threshold {
             now.met = Some(Outcome::Converged);
         } else if residual.is_finite() && ends && method.is_least_squares() {

@@ -26,11 +26,12 @@
 //! residual vector, whose 2-norm |eta| no longer is: r' = s'^2 r + c' eta' v' / gamma' needs 3 vectors more.
 
 use super::SolveOptions;
+use super::calls::Calls;
 use super::driver::Krylov;
 use super::method::{Aim, Method, Room, System, Vectors, lengthen};
 use crate::backend::{
-    Alone, CgStatus, Coefficient, Communicator, InnerProduct, Inverse, LinearUpdate, ScalarLayout,
-    ScalarProgram, Slot, Space, VectorOps, Writer,
+    Alone, CgStatus, Coefficient, Communicator, InnerProduct, Inverse, KrylovSteps, LinearUpdate, Persistent,
+    PersistentMinres, ScalarLayout, ScalarProgram, Slot, Space, Writer,
 };
 use crate::error::Result;
 use crate::scalar::Scalar;
@@ -52,7 +53,7 @@ use Coefficient::{At, One, Zero};
 /// ```
 pub type Minres<T, B, C = Alone> = Krylov<T, B, MinimalResidual<T, B>, C>;
 
-impl<T: Scalar, B: VectorOps> Minres<T, B> {
+impl<T: Scalar, B: KrylovSteps> Minres<T, B> {
     /// A solver for `n` unknowns: 7 n scalars, and 2 n more with a preconditioner that is not the identity.
     ///
     /// # Errors
@@ -70,6 +71,7 @@ struct Slots {
     zv: Slot,
     /// r.r, with a preconditioner.
     rr: Slot,
+    /// These seven follow each other, as [`PersistentMinres`] asks for.
     gamma: Slot,
     gamma_before: Slot,
     eta: Slot,
@@ -95,7 +97,7 @@ struct Slots {
 
 /// The recurrence of MINRES. Complex scalars of the Lanczos process are real for Hermitian A.
 #[derive(Debug)]
-pub struct MinimalResidual<T: Scalar, B: VectorOps> {
+pub struct MinimalResidual<T: Scalar, B: KrylovSteps> {
     slots: Slots,
     layout: ScalarLayout,
     /// gamma and eta at the start.
@@ -119,9 +121,10 @@ pub struct MinimalResidual<T: Scalar, B: VectorOps> {
     z: [B::Vec<T>; 2],
     room: Room<T, B>,
     state: B::Vec<T>,
+    calls: Option<Calls<T, B>>,
 }
 
-impl<T: Scalar, B: VectorOps> MinimalResidual<T, B> {
+impl<T: Scalar, B: KrylovSteps> MinimalResidual<T, B> {
     /// For `n` unknowns: 7 n scalars, and 2 n more with a preconditioner that is not the identity.
     ///
     /// # Errors
@@ -185,6 +188,7 @@ impl<T: Scalar, B: VectorOps> MinimalResidual<T, B> {
             z: [backend.zeros(0)?, backend.zeros(0)?],
             room: Room::new(backend)?,
             state: backend.zeros(layout.len())?,
+            calls: Calls::new(backend)?,
             layout,
         })
     }
@@ -237,7 +241,7 @@ fn rotate(p: &Writer<'_>, slots: &Slots, preconditioned: bool) {
     }
 }
 
-impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for MinimalResidual<T, B> {
+impl<T: Scalar, B: KrylovSteps, C: Communicator<B>> Method<T, B, C> for MinimalResidual<T, B> {
     type Word = T;
 
     fn name(&self) -> &'static str {
@@ -339,6 +343,29 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for MinimalRes
             state,
             Some(&self.norm),
         )
+    }
+
+    /// Without a preconditioner, where the operator allows it.
+    fn at_once(
+        &mut self,
+        space: &Space<B, C>,
+        system: System<'_, T, B>,
+        left: usize,
+        take: &mut dyn FnMut(&[T]) -> bool,
+    ) -> Result<bool> {
+        let (Some(calls), Some(a)) = (&mut self.calls, system.a.persistent()) else { return Ok(false) };
+        if !C::ALONE || self.preconditioned {
+            return Ok(false);
+        }
+        let (backend, scalars) = (space.backend(), self.slots.gamma);
+        let Self { x, q, v: [v, v_before], w: [w, w_before], state, .. } = self;
+        let enqueue = |count: usize, messages: &mut B::Slice<T>| {
+            let (x, q, state) = (&mut **x, &mut **q, &mut **state);
+            let (v, w) = ([&mut **v, &mut **v_before], [&mut **w, &mut **w_before]);
+            let work = PersistentMinres { count, x, v, w, q, state, scalars, messages };
+            a.persistent_iterations(backend, Persistent::Minres(work))
+        };
+        calls.run(backend, left, enqueue, take)
     }
 
     fn message(&self) -> &B::Slice<T> {

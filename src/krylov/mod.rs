@@ -31,6 +31,7 @@
 //! b - A x, computed anew from x, meets the tolerance.
 
 mod bicgstab;
+mod calls;
 mod cg;
 mod cg_spread;
 mod cycle;

@@ -319,7 +319,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         let (iterations, best, gradient, gradient_aim) = (0, Best::default(), 0.0, 0.0);
         #[rustfmt::skip]
         let mut solve = Solve {
-            units, threshold, gradient, gradient_aim, limit, window, iterations, best, history, observer,
+            units, threshold, gradient, gradient_aim, limit, window, iterations, best, length: None, history, observer,
         };
         // Whoever stops it hears of it by himself.
         let _ = solve.observe(residual);

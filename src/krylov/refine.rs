@@ -102,6 +102,7 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
             iterations: 0,
             residual_norm: f64::NAN,
             relative_residual: f64::NAN,
+            solution_norm: None,
             restarts: 0,
             bytes_per_iteration: 0,
         };

@@ -108,6 +108,8 @@ pub struct Report {
     pub residual_norm: f64,
     /// [`residual_norm`](Report::residual_norm) / ||b||; 0 where both are zero.
     pub relative_residual: f64,
+    /// ||x||, where it is known and not zero: what a solve has iterated on passed a certificate, which measures x too.
+    pub solution_norm: Option<f64>,
     /// How often the recurrence was started again from b - A x, because it had drifted away from it.
     pub restarts: usize,
     /// Compulsory bytes of one iteration: matrix, vectors and preconditioner, each as often as it must be moved.
@@ -121,6 +123,15 @@ impl Report {
         residual_norm: f64,
         relative_residual: f64,
     ) -> Self {
-        Self { outcome, iterations, residual_norm, relative_residual, restarts: 0, bytes_per_iteration: 0 }
+        let (solution_norm, restarts, bytes_per_iteration) = (None, 0, 0);
+        Self {
+            outcome,
+            iterations,
+            residual_norm,
+            relative_residual,
+            solution_norm,
+            restarts,
+            bytes_per_iteration,
+        }
     }
 }

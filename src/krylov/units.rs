@@ -88,6 +88,28 @@ impl<R: Real> Units<R> {
         self.norm_of(space, r, square)
     }
 
+    /// As [`Units::residual`], with ||x||, of which the backend tells in the same breath; none where that is zero or its
+    /// square beyond the range of the type. `squares` has two elements.
+    pub(super) fn residual_and_length<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
+        &self,
+        space: &Space<B, C>,
+        a: &(impl LinearOperator<T, B> + ?Sized),
+        b: &B::Slice<T>,
+        x: &B::Slice<T>,
+        r: &mut B::Slice<T>,
+        squares: &mut B::Slice<R>,
+    ) -> Result<(f64, Option<f64>)> {
+        let (backend, scale) = (space.backend(), T::from_real(self.scale()));
+        space.norm2_squared(x, B::part_mut(squares, 1..2))?;
+        a.apply(backend, x, r)?;
+        backend.axpby(scale, b, -scale, r)?;
+        space.norm2_squared(r, B::part_mut(squares, 0..1))?;
+        let mut told = [R::zero(); 2];
+        backend.read(squares, &mut told)?;
+        let length = told[1].to_f64();
+        Ok((self.norm(told[0]), (length.is_finite() && length > 0.0).then(|| length.sqrt())))
+    }
+
     /// The square, in these units, of a norm in the units of b.
     pub(super) fn square(&self, norm: f64) -> R {
         let norm = norm / self.unit.to_f64();

@@ -2,11 +2,11 @@
 
 use super::{Compressed, Coo, Csc, Csr, Dia, Ell, Hybrid, Jds, Sell};
 use crate::backend::{
-    Backend, ChebyshevStep, CompressedSteps, Conversions, KrylovSteps, Op, PersistentIterations,
+    Backend, ChebyshevStep, CompressedSteps, Conversions, KrylovSteps, Op, Persistent,
     PreconditionSteps, Products, VectorOps,
 };
 use crate::error::{Error, Result};
-use crate::operator::{ChebyshevProduct, LinearOperator, PersistentCg};
+use crate::operator::{ChebyshevProduct, LinearOperator, PersistentOperator};
 use crate::scalar::{Scalar, Widen};
 use std::fmt::{self, Debug};
 
@@ -213,7 +213,7 @@ macro_rules! operator {
                 backend.$fused(self.parts(), x, y, xy)
             }
 
-            $(fn persistent_cg(&self) -> Option<&dyn PersistentCg<T, B>>
+            $(fn persistent(&self) -> Option<&dyn PersistentOperator<T, B>>
             where
                 B: KrylovSteps,
             {
@@ -268,10 +268,10 @@ macro_rules! operator {
             })?)?)?
         }
 
-        $($(impl<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions + KrylovSteps> PersistentCg<T, B> for $name<V, B> {
-            fn persistent_iterations(&self, backend: &B, work: PersistentIterations<'_, T, B>) -> Result<bool> {
+        $($(impl<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions + KrylovSteps> PersistentOperator<T, B> for $name<V, B> {
+            fn persistent_iterations(&self, backend: &B, work: Persistent<'_, T, B>) -> Result<bool> {
                 Error::check_dimension("columns of a square matrix", self.rows(), self.columns())?;
-                Error::check_dimension("length of r", self.rows(), B::len(work.r))?;
+                work.check(self.rows())?;
                 backend.$persistent(self.parts(), $(self.$kept(),)? work)
             }
         })?)?
@@ -291,12 +291,12 @@ macro_rules! operator {
         })?
     };
 }
-operator!(Csr, stored, csr_dot, csr_persistent_cg(derived), csr_block_dot);
+operator!(Csr, stored, csr_dot, csr_persistent(derived), csr_block_dot);
 operator!(Coo, converted);
 operator!(Csc, converted);
 operator!(Ell, converted);
 operator!(Hybrid, converted);
 operator!(Jds, converted);
-operator!(Sell, converted, sell_dot, sell_persistent_cg());
+operator!(Sell, converted, sell_dot, sell_persistent());
 operator!(Dia, converted, dia_dot);
 operator!(Compressed, converted, compressed_dot; compressed_chebyshev);

@@ -1,7 +1,7 @@
 //! What a solver multiplies with: anything that applies y = A x.
 
 use crate::backend::{
-    Backend, ChebyshevStep, Communicator, KrylovSteps, Op, PersistentIterations, PreconditionSteps, Space,
+    Backend, ChebyshevStep, Communicator, KrylovSteps, Op, Persistent, PreconditionSteps, Space,
     VectorOps,
 };
 use crate::error::{Error, Result};
@@ -93,9 +93,9 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
         backend.axpby(scale, b, -scale, r)
     }
 
-    /// Many iterations of conjugate gradients in one call, where the operator has a way that is faster than one after
+    /// Many iterations of a method in one call, where the operator has a way that is faster than one after
     /// the other.
-    fn persistent_cg(&self) -> Option<&dyn PersistentCg<T, B>>
+    fn persistent(&self) -> Option<&dyn PersistentOperator<T, B>>
     where
         B: KrylovSteps,
     {
@@ -128,14 +128,14 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     }
 }
 
-/// An operator with which a backend can do many iterations of conjugate gradients in one call.
-pub trait PersistentCg<T: Scalar, B: KrylovSteps>: LinearOperator<T, B> {
-    /// Enqueues several iterations at once ([`KrylovSteps::csr_persistent_cg`]). Returns whether it did; an operator
-    /// that declines does so at each call.
+/// An operator with which a backend can do many iterations of conjugate gradients or MINRES in one call.
+pub trait PersistentOperator<T: Scalar, B: KrylovSteps>: LinearOperator<T, B> {
+    /// Enqueues several iterations at once ([`KrylovSteps::csr_persistent`]). Returns whether it did; an operator
+    /// that declines a method does so at each call.
     ///
     /// # Errors
     /// As [`LinearOperator::apply`], and without memory.
-    fn persistent_iterations(&self, backend: &B, work: PersistentIterations<'_, T, B>) -> Result<bool>;
+    fn persistent_iterations(&self, backend: &B, work: Persistent<'_, T, B>) -> Result<bool>;
 }
 
 /// An operator whose product can end in a step of Chebyshev's iteration.
@@ -207,11 +207,11 @@ macro_rules! pointer {
                 (**self).accurate_residual(backend, scale, b, x, r)
             }
 
-            fn persistent_cg(&self) -> Option<&dyn PersistentCg<T, B>>
+            fn persistent(&self) -> Option<&dyn PersistentOperator<T, B>>
             where
                 B: KrylovSteps,
             {
-                (**self).persistent_cg()
+                (**self).persistent()
             }
 
             fn chebyshev_product(&self) -> Option<&dyn ChebyshevProduct<T, B>>

@@ -9,7 +9,7 @@ use crate::{graph, systems};
 use num_complex::Complex;
 use residua::assemble::to_csr;
 use residua::graph::{Adjacency, cuthill_mckee_order};
-use residua::krylov::{Cg, MultiCg, Outcome, Refinement, SolveOptions};
+use residua::krylov::{Cg, Minres, MultiCg, Outcome, Refinement, SolveOptions};
 use residua::look::Transposed;
 use residua::matrix::Sell;
 use residua::precondition::{Chebyshev, Identity, Jacobi, Narrowed, Preconditioner};
@@ -47,6 +47,21 @@ fn history<T: Scalar, B: Device>(
     cg.into_history()
 }
 
+/// The same of MINRES without a preconditioner.
+fn history_of_minres<T: Scalar, B: Device>(
+    b: &B,
+    a: &dyn LinearOperator<T, B>,
+    iterations: usize,
+) -> Vec<f64> {
+    let n = a.rows();
+    let right = (0..n).map(|i| T::from_f64(((i * 7919) % 1009) as f64 / 500.0 - 1.0)).collect();
+    let (right, mut x) = (b.upload(right).unwrap(), b.zeros(n).unwrap());
+    let options = SolveOptions::default().tolerance(1e-12).max_iterations(iterations);
+    let mut minres = Minres::new(b, n, options).unwrap();
+    let _ = minres.solve(a, &Identity, &right, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
+    minres.into_history()
+}
+
 fn alike(what: &str, there: &[f64], here: &[f64]) {
     assert_eq!(there.len(), here.len(), "{what}");
     for (there, here) in there.iter().zip(here) {
@@ -59,6 +74,8 @@ fn alike(what: &str, there: &[f64], here: &[f64]) {
 fn every_way<V: Scalar + Widen<T>, T: Scalar>(b: &Cuda, what: &str, host: &Csr<V>) {
     let a = b.place(systems::csr_copy(host));
     let (jacobi, on_host) = (Jacobi::new(b, &a).unwrap(), Jacobi::new(&Host, host).unwrap());
+    let here = history_of_minres::<T, _>(&Host, host, ITERATIONS);
+    alike(what, &history_of_minres::<T, _>(b, &a, ITERATIONS), &here);
     for diagonal in [true, false] {
         let there: &dyn Preconditioner<T, Cuda> = if diagonal { &jacobi } else { &Identity };
         let here: &dyn Preconditioner<T, Host> = if diagonal { &on_host } else { &Identity };
@@ -144,6 +161,8 @@ pub fn clusters(b: &Cuda) {
         let (there, here) = (Jacobi::new(b, &a).unwrap(), Jacobi::new(&Host, &host).unwrap());
         let here = history::<f64, _>(&Host, &host, &here, ITERATIONS);
         alike("clusters", &history::<f64, _>(b, &a, &there, ITERATIONS), &here);
+        let here = history_of_minres::<f64, _>(&Host, &host, ITERATIONS);
+        alike("clusters, minres", &history_of_minres::<f64, _>(b, &a, ITERATIONS), &here);
     }
 }
 

@@ -6,7 +6,7 @@ use super::slice::Slice;
 use super::vector::check_block;
 use super::{Cuda, tuning};
 use crate::backend::{
-    CgSlot, CsrParts, Derived, Inverse, KrylovSteps, PersistentIterations, SellParts, with_offsets,
+    CgSlot, CsrParts, Derived, Inverse, KrylovSteps, Persistent, SellParts, with_offsets,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
@@ -149,19 +149,19 @@ impl KrylovSteps for Cuda {
         tuning::likely_streamed(self.0.chip, rows, nonzeros, size_of::<V>(), size_of::<T>())
     }
 
-    fn csr_persistent_cg<V: Widen<T>, T: Scalar>(
+    fn csr_persistent<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         derived: &Derived,
-        work: PersistentIterations<'_, T, Self>,
+        work: Persistent<'_, T, Self>,
     ) -> Result<bool> {
-        super::persistent::cg(*self, a, derived, work)
+        super::persistent::resident(*self, a, derived, work)
     }
 
-    fn sell_persistent_cg<V: Widen<T>, T: Scalar>(
+    fn sell_persistent<V: Widen<T>, T: Scalar>(
         &self,
         a: SellParts<'_, V, Self>,
-        work: PersistentIterations<'_, T, Self>,
+        work: Persistent<'_, T, Self>,
     ) -> Result<bool> {
         super::persistent::streamed(*self, a, work)
     }

@@ -1,5 +1,6 @@
-//! Persistent conjugate gradient iterations: one launch for many, of systems whose matrix fits the chip's shared memory
-//! (`kernels/cg_resident.cu`), or whose vectors do while the matrix streams (`kernels/cg_streamed.cu`).
+//! Persistent iterations: one launch for many, of systems whose matrix fits the chip's shared memory
+//! (`kernels/cg_resident.cu`, `kernels/minres_resident.cu`), or whose vectors do while the matrix streams
+//! (`kernels/cg_streamed.cu`).
 //!
 //! How blocks share the rows, and where each finds its operands, depends on the pattern alone. It is worked out at a
 //! matrix's first launch and kept with it; values are read anew by every launch.
@@ -10,8 +11,11 @@ use super::launch::kernels;
 use super::shape::{Shape, Together};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, record, tuning};
-use crate::backend::{Backend, CsrParts, Derived, Inverse, PersistentIterations, SellParts, with_offsets};
-use crate::error::{Error, Result};
+use crate::backend::{
+    Backend, CsrParts, Derived, Inverse, Persistent, PersistentIterations, PersistentMinres, SellParts, Slot,
+    with_offsets,
+};
+use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar, Widen};
 
 /// Iterations of a launch: enough that loading the matrix costs a few percent.
@@ -61,6 +65,32 @@ mod kernel {
         );
     }
     kernels! {
+        "minres_resident.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        fn minres_resident(
+            rows: u32,
+            rows_a_block: u32,
+            entries: u32,
+            halo_room: u32,
+            offsets: &Slice<I>,
+            values: &Slice<V>,
+            locals: &Slice<u16>,
+            halo_starts: &Slice<u32>,
+            halo: &Slice<u32>,
+            x: &mut Slice<T>,
+            v: &mut Slice<T>,
+            v_before: &mut Slice<T>,
+            w: &mut Slice<T>,
+            w_before: &mut Slice<T>,
+            published: &mut Slice<T>,
+            state: &mut Slice<T>,
+            first_slot: u32,
+            messages: &mut Slice<T>,
+            count: u32,
+            slots: u64,
+            meeting: u32,
+        );
+    }
+    kernels! {
         "cg_streamed.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL, V: Element as STORED, I: Offset as OFFSET);
         /// `d` is null but for a diagonal inverse.
         fn cg_streamed(
@@ -99,23 +129,17 @@ struct Plan {
 /// Words of the slots in which blocks meet.
 const SLOTS: usize = 4 * MOST_BLOCKS * SLOT_WORDS;
 
-/// Whether persistent iterations have a form for this preconditioner; an error where vectors are of other lengths.
-fn takes<T: Scalar>(work: &PersistentIterations<'_, T, Cuda>, n: usize) -> Result<bool> {
-    Error::check_dimension("length of p", n, work.p.len())?;
-    Error::check_dimension("length of x", n, work.x.len())?;
-    Error::check_dimension("length of q", n, work.q.len())?;
-    Ok(!matches!(work.inverse, Inverse::General(_)))
-}
-
 /// Enqueues a launch of persistent iterations for a matrix that streams, or declines.
 pub(super) fn streamed<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: SellParts<'_, V, Cuda>,
-    work: PersistentIterations<'_, T, Cuda>,
+    work: Persistent<'_, T, Cuda>,
 ) -> Result<bool> {
     let n = a.rows;
+    work.check(n)?;
+    let Persistent::Cg(work) = work else { return Ok(false) };
     // A warp takes a section, and blocks their rows in order.
-    if !takes(&work, n)? || n == 0 || a.height != 32 || a.order.is_some() {
+    if matches!(work.inverse, Inverse::General(_)) || n == 0 || a.height != 32 || a.order.is_some() {
         return Ok(false);
     }
     with_diagonal!(work.inverse, n, d => {
@@ -167,45 +191,97 @@ fn streamed_with<D: Element, V: Widen<T>, T: Scalar, I: Offset>(
 }
 
 /// Enqueues a launch of persistent iterations, or declines.
-pub(super) fn cg<V: Widen<T>, T: Scalar>(
+pub(super) fn resident<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
     derived: &Derived,
-    work: PersistentIterations<'_, T, Cuda>,
+    work: Persistent<'_, T, Cuda>,
 ) -> Result<bool> {
     let n = a.rows;
-    if !takes(&work, n)? {
-        return Ok(false);
-    }
+    work.check(n)?;
     // Whatever its pattern, a system with more vectors and values than this has no place.
     let chip = cuda.0.chip;
     let room = chip.multiprocessors as usize * chip.shared_a_block as usize;
     if n == 0 || n * size_of::<T>() + a.values.len() * size_of::<V>() > room {
         return Ok(false);
     }
+    // Kernels of all methods have the same bounds and the same shared memory: where one is held, all are.
+    let holds = |shape: &Shape| match &work {
+        Persistent::Cg(work) => with_diagonal!(work.inverse, n, d => {
+            with_offsets!(a.offsets, offsets => {
+                let unit = unit::<T, V, _>("cg_resident.cu", offsets).with("DIAGONAL", name_of(d));
+                cuda.holds(unit, "cg_resident", shape)
+            })
+        }),
+        Persistent::Minres(_) => with_offsets!(a.offsets, offsets => {
+            cuda.holds(unit::<T, V, _>("minres_resident.cu", offsets), "minres_resident", shape)
+        }),
+    };
+    if matches!(&work, Persistent::Cg(work) if matches!(work.inverse, Inverse::General(_))) {
+        return Ok(false);
+    }
+    let plan = derived.get_or_make(|| Plan::new::<V, T>(cuda, a, &holds))?;
+    let Some(plan) = plan.and_then(Option::as_ref).filter(|plan| plan.scalar >= size_of::<T>()) else {
+        return Ok(false);
+    };
+    match work {
+        Persistent::Cg(work) => cg(cuda, a, plan, work),
+        Persistent::Minres(work) => minres(cuda, a, plan, work),
+    }
+}
+
+fn cg<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: CsrParts<'_, V, Cuda>,
+    plan: &Plan,
+    work: PersistentIterations<'_, T, Cuda>,
+) -> Result<bool> {
     let count = work.count.min(work.messages.len() / crate::backend::CgSlot::MESSAGE);
-    with_diagonal!(work.inverse, n, d => {
-        let plan = derived.get_or_make(|| Plan::new::<_, V, T>(cuda, a, d))?;
-        let Some(Some(plan)) = plan.map(Option::as_ref) else { return Ok(false) };
-        if plan.scalar < size_of::<T>() {
-            return Ok(false);
-        }
-        let (slots, meeting) = cuda.0.workspaces.meetings(SLOTS, 2 * count as u32)?;
+    let (slots, meeting) = cuda.0.workspaces.meetings(SLOTS, 2 * count as u32)?;
+    with_diagonal!(work.inverse, a.rows, d => {
         with_offsets!(a.offsets, offsets => kernel::cg_resident::<T, _, V, _>(
-            cuda, plan.shape, n as u32, plan.rows_a_block, plan.entries, plan.halo_room, offsets, a.values, &plan.locals,
-            &plan.halo_starts, &plan.halo, d, work.r, work.p, work.x, work.q, work.state, work.messages,
-            count as u32, slots, meeting,
+            cuda, plan.shape, a.rows as u32, plan.rows_a_block, plan.entries, plan.halo_room, offsets, a.values,
+            &plan.locals, &plan.halo_starts, &plan.halo, d, work.r, work.p, work.x, work.q, work.state,
+            work.messages, count as u32, slots, meeting,
         ))?;
         Ok(true)
     })
 }
 
+fn minres<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: CsrParts<'_, V, Cuda>,
+    plan: &Plan,
+    work: PersistentMinres<'_, T, Cuda>,
+) -> Result<bool> {
+    let count = work.count.min(work.messages.len() / Slot::MESSAGE) as u32;
+    let [v, v_before] = work.v;
+    let [w, w_before] = work.w;
+    let (slots, meeting) = cuda.0.workspaces.meetings(SLOTS, 2 * count)?;
+    with_offsets!(a.offsets, offsets => kernel::minres_resident::<T, V, _>(
+        cuda, plan.shape, a.rows as u32, plan.rows_a_block, plan.entries, plan.halo_room, offsets, a.values,
+        &plan.locals, &plan.halo_starts, &plan.halo, work.x, v, v_before, w, w_before, work.q, work.state,
+        work.scalars.place() as u32, work.messages, count, slots, meeting,
+    ))?;
+    Ok(true)
+}
+
+/// What kernels call the elements of a diagonal.
+fn name_of<D: Element>(_: Option<&Slice<D>>) -> &'static str {
+    D::NAME
+}
+
+/// The unit of a kernel that keeps a matrix on the chip, for any method.
+fn unit<T: Scalar, V: Element, I: Offset>(file: &'static str, _: &Slice<I>) -> Unit {
+    Unit::new(file).with("SCALAR", T::NAME).with("STORED", V::NAME).with("OFFSET", I::NAME)
+}
+
 impl Plan {
     /// The plan for a pattern; none where it does not fit in any way.
-    fn new<D: Element, V: Widen<T>, T: Scalar>(
+    fn new<V: Widen<T>, T: Scalar>(
         cuda: Cuda,
         a: CsrParts<'_, V, Cuda>,
-        _: Option<&Slice<D>>,
+        holds: &dyn Fn(&Shape) -> Result<bool>,
     ) -> Result<Option<Plan>> {
         record::forbid(cuda, "laying a matrix out")?;
         let (n, nonzeros) = (a.rows, a.indices.len());
@@ -229,8 +305,7 @@ impl Plan {
             };
             let shape =
                 Shape::new(way.blocks, way.threads).shared(shared).class(way.class).together(together);
-            let held = with_offsets!(a.offsets, offsets => holds::<T, D, V, _>(cuda, &shape, offsets))?;
-            if !held {
+            if !holds(&shape)? {
                 continue;
             }
             let mut locals = cuda.zeros(nonzeros)?;
@@ -255,15 +330,6 @@ impl Plan {
         }
         Ok(None)
     }
-}
-
-fn holds<T: Scalar, D: Element, V: Element, I: Offset>(
-    cuda: Cuda,
-    shape: &Shape,
-    _: &Slice<I>,
-) -> Result<bool> {
-    let unit = Unit::new("cg_resident.cu").with("SCALAR", T::NAME).with("DIAGONAL", D::NAME);
-    cuda.holds(unit.with("STORED", V::NAME).with("OFFSET", I::NAME), "cg_resident", shape)
 }
 
 /// What the blocks need for a pattern.

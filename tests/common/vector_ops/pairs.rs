@@ -3,7 +3,6 @@
 use super::{Wide, close, epsilon, same, sum, wide};
 use crate::random::Random;
 use num_complex::Complex;
-use num_traits::Float;
 use residua::backend::{CgStatus, PairLayout, PairScalars, ScalarLayout, Slot, VectorOps};
 use residua::scalar::{Real, Scalar, Widen};
 
@@ -129,18 +128,19 @@ fn process_case<S: Scalar + Widen<T>, T: Scalar, B: VectorOps>(b: &B, columns: u
         let w_2 = if lone { w_1.clone() } else { apply(&w_1) };
         let (w_1, w_2) = (b.upload(w_1).unwrap(), b.upload(w_2).unwrap());
         b.pair_products(&basis, column + 1, [&w_1, &w_2], &mut products).unwrap();
-        let mut pair = |factors: bool, squares: &B::Slice<T>| {
-            let (products, dense, state) = (&*products, &mut *dense, &mut *state);
-            let pair = PairScalars { layout, products, squares, dense, state, taken, lone };
-            if factors { b.pair_factors(column, pair) } else { b.pair_columns(column, pair) }.unwrap();
-        };
-        pair(true, &squares);
+        macro_rules! scalars {
+            () => {{
+                let (products, squares) = (&*products, &*squares);
+                PairScalars { layout, products, squares, dense: &mut *dense, state: &mut *state, taken, lone }
+            }};
+        }
+        b.pair_factors(column, scalars!()).unwrap();
         if !lone {
             let factors = b.download(&dense).unwrap()[layout.factors()].to_vec();
             let factors = b.upload(factors).unwrap();
             b.pair_update(&mut basis, column + 1, [&w_1, &w_2], &factors, &mut v, &mut squares).unwrap();
         }
-        pair(false, &squares);
+        b.pair_columns(column, scalars!()).unwrap();
         let now = b.download(&state).unwrap();
         assert_eq!(CgStatus::from_real(now[Slot::STATUS.place()].re()), CgStatus::Running, "{what}");
         let done = column + 1 + usize::from(!lone);
@@ -191,8 +191,8 @@ pub fn pair_ends<B: VectorOps>(b: &B) {
             let (dense, state) = (&mut *dense, &mut *state);
             let pair = PairScalars {
                 layout,
-                products: &products,
-                squares: &squares,
+                products: &*products,
+                squares: &*squares,
                 dense,
                 state,
                 taken,

@@ -56,6 +56,8 @@ pub fn catalogue() -> Vec<Unit> {
             let unit = Unit::new("cg_resident.cu").with("SCALAR", vector).with("DIAGONAL", "f32");
             let unit = unit.with("STORED", value);
             units.push(unit.with("OFFSET", "u32").class(class));
+            let unit = Unit::new("minres_resident.cu").with("SCALAR", vector).with("STORED", value);
+            units.push(unit.with("OFFSET", "u32").class(class));
         }
         for (offset, class) in OFFSETS.iter().zip(tuning::STREAMED) {
             let unit = Unit::new("cg_streamed.cu").with("SCALAR", vector).with("DIAGONAL", "f32");

@@ -54,6 +54,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "linear_update.cu",
     "memory.cu",
     "merge.cu",
+    "minres_resident.cu",
     "mirror.cu",
     "number.cu",
     "pack.cu",

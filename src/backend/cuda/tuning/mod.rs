@@ -126,7 +126,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "peers.cu" | "peers_rows.cu" => peers::constants(),
         file if file.starts_with("compressed") => compressed::constants(unit),
         "cg_layout.cu" => resident::layout_constants(),
-        "cg_resident.cu" => resident::constants(unit.size_class()),
+        "cg_resident.cu" | "minres_resident.cu" => resident::constants(unit.size_class()),
         "cg_streamed.cu" => resident::streamed_constants(unit.size_class()),
         "convert_dia.cu"
         | "convert_rows.cu"
@@ -185,6 +185,7 @@ pub(super) fn rounds_as_written(unit: &Unit) -> bool {
             | "cg_streamed.cu"
             | "hessenberg.cu"
             | "linear_update.cu"
+            | "minres_resident.cu"
             | "scalars.cu"
             | "aggregate.cu"
             | "coarsen.cu"
