@@ -18,6 +18,7 @@ fn vectors_case<S: Scalar + Widen<T>, T: Scalar, B: VectorOps>(b: &B, count: usi
     let mut basis: Vec<S> = random.vector::<T>(1 + (count + 2) * n + 1).into_iter().map(stored).collect();
     basis[1 + count * n..].fill(S::from_f64(f64::NAN));
     let v = |j: usize| basis[1 + j * n..1 + (j + 1) * n].to_vec();
+    let vectors: Vec<Vec<S>> = (0..count).map(v).collect();
     let (w_1, w_2) = (random.vector::<T>(n), random.vector::<T>(n));
     let mut there = b.upload(basis.clone()).unwrap();
     let (first, second) = (b.upload(w_1.clone()).unwrap(), b.upload(w_2.clone()).unwrap());
@@ -41,8 +42,8 @@ fn vectors_case<S: Scalar + Widen<T>, T: Scalar, B: VectorOps>(b: &B, count: usi
         ];
         let inner = |x: &[Wide], y: &[Wide]| sum(x.iter().zip(y).map(|(x, y)| x.conj() * y));
         for (k, right) in right.iter().enumerate() {
-            for i in 0..count {
-                let (exact, size) = inner(&widened(v(i)), right);
+            for (i, v) in vectors.iter().enumerate() {
+                let (exact, size) = inner(&widened(v.clone()), right);
                 close(got[k * count + i], exact, size, &format!("{what}: product {i} with {k}"));
             }
         }
@@ -64,9 +65,8 @@ fn vectors_case<S: Scalar + Widen<T>, T: Scalar, B: VectorOps>(b: &B, count: usi
     let (newest, squares) = (b.download(&newest).unwrap(), b.download(&squares).unwrap());
     let fresh = |k: usize| &after[1 + (count + k) * n..1 + (count + k + 1) * n];
     for i in 0..n {
-        let less = |row: usize| (0..count).map(move |j| (row, j)).collect::<Vec<_>>();
         let terms = |row: usize, w: T| {
-            let v = less(row).into_iter().map(|(row, j)| -wide(factors[row * width + j]) * wide(v(j)[i]));
+            let v = vectors.iter().zip(&factors[row * width..]).map(|(v, &h)| -wide(h) * wide(v[i]));
             v.chain([wide(w)]).collect::<Vec<_>>()
         };
         let (exact, size) = sum(terms(0, w_1[i]).into_iter());
@@ -87,7 +87,7 @@ fn vectors_case<S: Scalar + Widen<T>, T: Scalar, B: VectorOps>(b: &B, count: usi
     let x = b.download(&x).unwrap();
     let c = b.download(&c).unwrap();
     for (i, &x) in x.iter().enumerate() {
-        let (exact, size) = sum((0..count).map(|j| wide(c[j]) * wide(v(j)[i])));
+        let (exact, size) = sum(vectors.iter().zip(&c).map(|(v, &c)| wide(c) * wide(v[i])));
         close(x, exact, size, &format!("{what}: combination at {i}"));
     }
 }

@@ -148,6 +148,8 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "product.cuh",
     "product_dot.cuh",
     "radix_tile.cuh",
+    "resident.cuh",
+    "rotation.cuh",
     "row.cuh",
     "runs.cuh",
     "scalars.cuh",
