@@ -116,7 +116,7 @@ fn measure<T: Scalar>(name: &str, a: &Csr<T>) {
             Err(refused) => println!("{name}: {refused}"),
         }
     }
-    if let Ok(sell) = Sell::with_sections(&Host, a, 8, 256) {
+    if let Ok(sell) = Sell::with_chunks(&Host, a, 8, 256) {
         formats.push(("sell-8-256".into(), Box::new(sell)));
     }
     contenders.push(Contender::new("csr", compulsory, |x, y| {

@@ -65,7 +65,7 @@ DEVICE void add_rest(u32 left, T (&sum)[ROWS], const u32* columns, const V* valu
 DEVICE void position_sums(T (&sum)[ROWS], u64 p, u64 rows, u32 height, const u32* lengths, const I* offsets, const u32* columns,
                           const V* values, const T* x, u32 conjugate) {
     const u32 c = HEIGHT ? HEIGHT : height;
-    const u64 section = p / c, begin = offsets[section], base = begin + (p - section * c);
+    const u64 chunk = p / c, begin = offsets[chunk], base = begin + (p - chunk * c);
 #pragma unroll
     for (u32 r = 0; r < ROWS; r++) sum[r] = T();
     if (lengths) {
@@ -75,7 +75,7 @@ DEVICE void position_sums(T (&sum)[ROWS], u64 p, u64 rows, u32 height, const u32
                                                x, conjugate);
         return;
     }
-    const u32 width = u32((u64(offsets[section + 1]) - begin) / c);
+    const u32 width = u32((u64(offsets[chunk + 1]) - begin) / c);
     u32 k = 0;
     for (; k + UNROLL <= width; k += UNROLL)
         add_entries<UNROLL>(sum, columns + base + u64(k) * c, values + base + u64(k) * c, c, x, conjugate);
@@ -89,8 +89,8 @@ DEVICE void sum_ahead(T (&sum)[ROWS], u64 p, u64 rows, u32 height, const I* offs
     Entries<UNROLL, V> entries;
     u32 width = 0;
     if (p < rows) {
-        const u64 section = p / c, begin = offsets[section], base = begin + (p - section * c);
-        width = u32((u64(offsets[section + 1]) - begin) / c);
+        const u64 chunk = p / c, begin = offsets[chunk], base = begin + (p - chunk * c);
+        width = u32((u64(offsets[chunk + 1]) - begin) / c);
         columns += base;
         values += base;
         entries.ask(columns, values, c, 0, width);

@@ -294,7 +294,7 @@ fn matrices_with_more_nonzeros_than_32_bits_count() {
             // Small integers: exact in any order.
             assert_eq!((sums[row], products[row]), (f64::from(27 - entries), sum), "row {row} of {side}^3");
         }
-        let sell = residua::matrix::Sell::with_sections(&b, &a, 32, 1).unwrap();
+        let sell = residua::matrix::Sell::with_chunks(&b, &a, 32, 1).unwrap();
         drop(a);
         let again = sell.to_csr(&b).unwrap();
         drop(sell);

@@ -7,7 +7,7 @@
 #![cfg(feature = "cuda")]
 
 use rayon::prelude::*;
-use residua::backend::cuda::compile::{Compiler, SOURCES, Unit, catalogue};
+use residua::backend::cuda::compile::{Compiler, HEADERS, SOURCES, Unit, catalogue};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -18,6 +18,17 @@ fn every_file_is_in_the_catalogue() {
     let listed: BTreeSet<&str> = catalogue().iter().map(Unit::source).collect();
     let files: BTreeSet<&str> = SOURCES.iter().map(|(name, _)| *name).collect();
     assert_eq!(listed, files);
+}
+
+/// A header that is missing in the list would be missed by the first who launches a kernel.
+#[test]
+fn every_header_that_is_included_is_listed() {
+    let listed: BTreeSet<&str> = HEADERS.iter().map(|(name, _)| *name).collect();
+    for (name, text) in SOURCES.iter().chain(HEADERS) {
+        let included = text.lines().filter_map(|line| line.strip_prefix("#include \"")?.split('"').next());
+        let missing: Vec<&str> = included.filter(|header| !listed.contains(header)).collect();
+        assert!(missing.is_empty(), "{name} includes {missing:?}, which compile/sources.rs does not list");
+    }
 }
 
 fn compiler() -> Option<&'static Compiler> {

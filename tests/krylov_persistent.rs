@@ -96,7 +96,7 @@ fn both_ways<V: Scalar + Widen<T>, T: Scalar, B: Device>(
     let again = one(backend, &a, m, options)?;
     compare(&steps, &persistent, &again, what);
     // The same, with a matrix that streams, where padding leaves it a format for this one.
-    match Sell::with_sections(backend, &a, 32, 1) {
+    match Sell::with_chunks(backend, &a, 32, 1) {
         Ok(sell) => {
             let persistent = one(backend, &sell, m, options)?;
             let again = one(backend, &sell, m, options)?;

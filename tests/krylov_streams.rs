@@ -55,7 +55,7 @@ fn solvers_side_by_side_give_the_bits_of_one_after_the_other() {
             if number == 3 {
                 // On the whole chip too, the matrix streaming: blocks of two such launches must never wait for each
                 // other.
-                let sell = Sell::with_sections(cuda, a, 32, 1)?;
+                let sell = Sell::with_chunks(cuda, a, 32, 1)?;
                 all.push(solve(cuda, &sell, m, &b)?);
             }
             if number == 2 {

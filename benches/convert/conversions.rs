@@ -148,7 +148,7 @@ fn conversions<T: Scalar>(b: &Cuda, name: &str, a: &Csr<T, Cuda>, only: Option<&
         return Ok(());
     }
     for (height, window) in [(32, 1), (32, 1024), (32, 1 << 16)] {
-        let convert = || Sell::with_sections(b, a, height, window);
+        let convert = || Sell::with_chunks(b, a, height, window);
         match convert() {
             Ok(_) => {
                 line(format!("csr to sell-{height}-{window}"), median(b, 5, || Ok(()), |()| convert())?, 0.0)
@@ -168,7 +168,7 @@ pub fn large(b: &Cuda) -> Result<()> {
         let ms = median(b, 5, || Ok(()), |()| a.product(b, 1.0, &x, 0.0, &mut y))?;
         println!("27 points, {side}^3, {} nonzeros: product in CSR {ms:.2} ms", a.nonzeros());
         let start = Instant::now();
-        let sell = Sell::with_sections(b, &a, 32, 1)?;
+        let sell = Sell::with_chunks(b, &a, 32, 1)?;
         b.synchronize()?;
         println!("27 points, {side}^3: to sell-32-1 {:.2} ms", start.elapsed().as_secs_f64() * 1e3);
         drop(a);

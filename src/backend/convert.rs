@@ -66,7 +66,7 @@ impl DiaFill {
 #[allow(clippy::missing_errors_doc)]
 pub trait Conversions: Primitives + CompressedSteps {
     /// Rows of a section of SELL where the caller does not say: on the CPU two cache lines of sums in double precision.
-    const SECTION_HEIGHT: usize = 16;
+    const CHUNK_HEIGHT: usize = 16;
 
     // ---- sizes ----
 
@@ -102,7 +102,7 @@ pub trait Conversions: Primitives + CompressedSteps {
     /// Where sections of `height` rows start, each padded to its longest row; `offsets` has one element more than there
     /// are sections. All places are added to the first of `found`; where they are more than `I` counts, `offsets` is of
     /// no use. Its second becomes the longest row's length at least.
-    fn section_offsets<I: Offset>(
+    fn chunk_offsets<I: Offset>(
         &self,
         lengths: &Self::Slice<u32>,
         height: usize,

@@ -9,13 +9,13 @@ use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, Offsets, RowOrder
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// A matrix in SELL-C-sigma: sections of C rows, each padded to its own longest row; within windows of sigma rows,
+/// A matrix in SELL-C-sigma: chunks of C rows, each padded to its own longest row; within windows of sigma rows,
 /// rows are ordered from longest to shortest ([`SellParts`] draws it). Products write y through the row order, so it
 /// stays the same operator as in CSR.
 ///
 /// Source: Kreutzer, Hager, Wellein, Fehske and Bishop, "A unified sparse matrix data format for efficient general
 /// sparse matrix-vector multiplication on modern processors with wide SIMD units", SIAM J. Sci. Comput. 36 (2014);
-/// PMPP section 14.6 describes it as JDS cut into sections.
+/// PMPP section 14.6 describes it as JDS cut into chunks.
 pub struct Sell<V: Scalar, B: Backend = Host> {
     rows: usize,
     columns: usize,
@@ -31,7 +31,7 @@ pub struct Sell<V: Scalar, B: Backend = Host> {
     transposed: Kept<Csr<V, B>>,
 }
 
-/// Where the rows go and where the sections start.
+/// Where the rows go and where the chunks start.
 struct Plan<B: Backend> {
     window: usize,
     /// The row at each position, where that is not the row of the same number.
@@ -39,14 +39,14 @@ struct Plan<B: Backend> {
     /// Entries of the row at each position.
     lengths: B::Vec<u32>,
     offsets: Offsets<B>,
-    /// Places in all sections, padding included.
+    /// Places in all chunks, padding included.
     entries: usize,
     /// Entries of the longest row.
     widest: usize,
 }
 
 impl<B: Conversions> Plan<B> {
-    /// Rows in their order where sections of them need little padding, at most a twentieth of the nonzeros: reading and
+    /// Rows in their order where chunks of them need little padding, at most a twentieth of the nonzeros: reading and
     /// writing through an order would cost more than it saves. Else in windows of the usual size.
     fn usual(backend: &B, lengths: B::Vec<u32>, nonzeros: usize, height: usize) -> Result<Self> {
         let mut room = backend.zeros(6)?;
@@ -64,7 +64,7 @@ impl<B: Conversions> Plan<B> {
     }
 
     /// No row has more than `most` entries. `found` are three words that are zero, `offsets` memory for one more offset
-    /// than there are sections.
+    /// than there are chunks.
     fn new(
         backend: &B,
         lengths: B::Vec<u32>,
@@ -84,12 +84,12 @@ impl<B: Conversions> Plan<B> {
             ordered = Some((order, sorted));
         }
         let by_position: &B::Slice<u32> = ordered.as_ref().map_or(&lengths, |(_, sorted)| sorted);
-        let sections = B::len(by_position).div_ceil(height);
+        let chunks = B::len(by_position).div_ceil(height);
         let mut narrow = match offsets {
             Some(offsets) => offsets,
-            None => backend.buffer(sections + 1)?,
+            None => backend.buffer(chunks + 1)?,
         };
-        backend.section_offsets(by_position, height, &mut narrow, places)?;
+        backend.chunk_offsets(by_position, height, &mut narrow, places)?;
         let mut told = [0; 3];
         backend.read(found, &mut told)?;
         let [moved, entries, widest] = told;
@@ -98,8 +98,8 @@ impl<B: Conversions> Plan<B> {
             Offsets::Narrow(narrow)
         } else {
             drop(narrow);
-            let mut wide = backend.buffer::<u64>(sections + 1)?;
-            backend.section_offsets(by_position, height, &mut wide, B::part_mut(found, 1..3))?;
+            let mut wide = backend.buffer::<u64>(chunks + 1)?;
+            backend.chunk_offsets(by_position, height, &mut wide, B::part_mut(found, 1..3))?;
             Offsets::Wide(wide)
         };
         // Rows that are in order already need no order.
@@ -113,7 +113,7 @@ impl<B: Conversions> Plan<B> {
     fn storage(&self, nonzeros: usize, height: usize, value: usize) -> Storage {
         let orders = if self.order.is_some() { 2 } else { 1 };
         let index = self.offsets.as_ref().bytes() as u128 + orders * 4 * B::len(&*self.lengths) as u128;
-        let about = format!("sections of {height} rows padded to their longest");
+        let about = format!("chunks of {height} rows padded to their longest");
         Storage::new(nonzeros, self.entries as u128, 4 + value, index, &about)
     }
 }
@@ -121,12 +121,12 @@ impl<B: Conversions> Plan<B> {
 /// Sigma where the caller does not say and rows are of different lengths.
 const WINDOW: usize = 1024;
 
-/// The most rows of a section or window: places of a section are then numbers that do not overflow.
+/// The most rows of a chunk or window: places of a chunk are then numbers that do not overflow.
 const TALLEST: usize = 1 << 31;
 
 impl<V: Scalar, B: Conversions> Sell<V, B> {
     /// C where the caller does not say: what suits the backend.
-    pub const HEIGHT: usize = B::SECTION_HEIGHT;
+    pub const HEIGHT: usize = B::CHUNK_HEIGHT;
 }
 
 impl<V: Scalar, B: Backend> Sell<V, B> {
@@ -146,7 +146,7 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
         self.columns
     }
 
-    /// Rows of a section: C.
+    /// Rows of a chunk: C.
     pub fn height(&self) -> usize {
         self.height
     }
@@ -208,23 +208,23 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
     /// Converts, with the usual C and sigma.
     ///
     /// # Errors
-    /// As [`Sell::with_sections`].
+    /// As [`Sell::with_chunks`].
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let plan = Plan::usual(backend, lengths_of(backend, a)?, a.nonzeros(), Self::HEIGHT)?;
         Self::with_plan(backend, a, plan, Self::HEIGHT)
     }
 
-    /// Converts: sections of `height` rows (C), rows ordered within windows of `window` rows (sigma; 1 keeps them in
+    /// Converts: chunks of `height` rows (C), rows ordered within windows of `window` rows (sigma; 1 keeps them in
     /// their order).
     ///
     /// # Errors
     /// Unless `height` is at least 1 and `window` is 1 or a multiple of it, both at most 2^31;
     /// [`Error::Refused`] where padding would take more than twice the nonzeros; on too little memory, or
     /// when the device fails.
-    pub fn with_sections(backend: &B, a: &Csr<V, B>, height: usize, window: usize) -> Result<Self> {
+    pub fn with_chunks(backend: &B, a: &Csr<V, B>, height: usize, window: usize) -> Result<Self> {
         if height == 0 || window == 0 || (window != 1 && !window.is_multiple_of(height)) {
             return Err(Error::InvalidArgument(format!(
-                "sell-{height}-{window}: the window must be 1 or a multiple of the sections' height"
+                "sell-{height}-{window}: the window must be 1 or a multiple of the chunks' height"
             )));
         }
         if height.max(window) > TALLEST {
@@ -242,8 +242,8 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
         let mut indices = backend.buffer(entries)?;
         let mut values = backend.buffer(entries)?;
         let order_ref = order.as_ref().map(RowOrder::as_ref);
-        let (size, sections) = ((height, widest), offsets.as_ref());
-        backend.csr_to_sell(a.parts(), size, order_ref, sections, &mut indices, &mut values)?;
+        let (size, chunks) = ((height, widest), offsets.as_ref());
+        backend.csr_to_sell(a.parts(), size, order_ref, chunks, &mut indices, &mut values)?;
         Ok(Self {
             rows: a.rows(),
             columns: a.columns(),

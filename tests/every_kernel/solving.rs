@@ -83,7 +83,7 @@ fn every_way<V: Scalar + Widen<T>, T: Scalar>(b: &Cuda, what: &str, host: &Csr<V
         alike(what, &history::<T, _>(b, &Stepwise(&a), there, ITERATIONS), &here);
         alike(what, &history::<T, _>(b, &a, there, ITERATIONS), &here);
         // Where padding leaves it a format for this matrix.
-        match Sell::with_sections(b, &a, 32, 1) {
+        match Sell::with_chunks(b, &a, 32, 1) {
             Ok(sell) => alike(what, &history::<T, _>(b, &sell, there, ITERATIONS), &here),
             Err(error) => assert!(matches!(error, Error::Refused { .. }), "{error}"),
         }

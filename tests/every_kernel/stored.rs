@@ -165,7 +165,7 @@ pub fn rows_cut(b: &Cuda) {
     // More blocks than the last one adds up alone, and nonzeros enough for two rows a thread.
     let n = 400_001;
     let a = b.poisson2d::<f64>(n, 1).unwrap();
-    let (sell, dia) = (Sell::with_sections(b, &a, 32, 1).unwrap(), Dia::from_csr(b, &a).unwrap());
+    let (sell, dia) = (Sell::with_chunks(b, &a, 32, 1).unwrap(), Dia::from_csr(b, &a).unwrap());
     let operators: [&dyn LinearOperator<f64, Cuda>; 3] = [&a, &sell, &dia];
     for operator in operators {
         let ones = b.upload(vec![1.0; n]).unwrap();

@@ -70,7 +70,7 @@ fn the_example_lies_in_memory_as_drawn() {
     assert_eq!(jds.parts().indices, [0, 1, 0, 2, 2, 2, 3]);
     assert_eq!(jds.parts().values, [1.0, 4.0, 2.0, 8.0, 7.0, 3.0, 1.0]);
 
-    let sell = Sell::with_sections(&HOST, &a, 2, 4).unwrap();
+    let sell = Sell::with_chunks(&HOST, &a, 2, 4).unwrap();
     assert_eq!(sell.parts().order.unwrap().as_slice(), [0, 2, 3, 1]);
     assert_eq!(sell.parts().lengths, [2, 2, 2, 1]);
     assert_eq!(format!("{:?}", sell.parts().offsets), "Narrow([0, 4, 8])");
@@ -167,7 +167,7 @@ fn a_padded_size_that_overflows_is_refused_before_anything_is_allocated() {
     offsets[6..].fill(n);
     let a = Csr::from_parts(n, n, offsets, indices, vec![1.0f32; n]).unwrap();
     assert!(matches!(Ell::from_csr(&HOST, &a), Err(Error::Refused { .. })));
-    assert!(matches!(Sell::with_sections(&HOST, &a, 32, 32), Err(Error::Refused { .. })));
+    assert!(matches!(Sell::with_chunks(&HOST, &a, 32, 32), Err(Error::Refused { .. })));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn an_unknown_format_names_those_that_there_are() {
 fn sections_that_fit_no_window_are_refused() {
     for (height, window) in [(0, 1), (4, 0), (4, 6), (4, 2)] {
         assert!(matches!(
-            Sell::with_sections(&HOST, &example::<f64>(), height, window),
+            Sell::with_chunks(&HOST, &example::<f64>(), height, window),
             Err(Error::InvalidArgument(_))
         ));
     }

@@ -68,10 +68,10 @@ fn triplets_outside_of_the_matrix_are_refused_with_their_place() {
 fn sections_that_nothing_holds_are_refused() {
     let a = example::<f64>();
     for (height, window) in [(0, 1), (1, 0), (2, 3), (usize::MAX, 1), ((1 << 31) + 1, 1), (1, usize::MAX)] {
-        let error = Sell::with_sections(&HOST, &a, height, window).unwrap_err().to_string();
+        let error = Sell::with_chunks(&HOST, &a, height, window).unwrap_err().to_string();
         assert!(error.contains(&format!("sell-{height}-{window}")), "{error}");
     }
-    let tallest = Sell::with_sections(&HOST, &a, 1 << 31, 1);
+    let tallest = Sell::with_chunks(&HOST, &a, 1 << 31, 1);
     assert!(matches!(tallest, Err(Error::Refused { .. })), "padded, but counted");
 }
 

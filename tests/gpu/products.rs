@@ -258,7 +258,7 @@ pub fn sums_of_many_blocks(b: &Cuda) {
         Host.csr_dot(host.parts(), &x, &mut y, &mut xy).unwrap();
         let size: f64 = x.iter().zip(&y).map(|(x, y)| (x * y).abs()).sum();
         let a = on(b, &host);
-        let (sell, dia) = (Sell::with_sections(b, &a, 32, 1).unwrap(), Dia::from_csr(b, &a).unwrap());
+        let (sell, dia) = (Sell::with_chunks(b, &a, 32, 1).unwrap(), Dia::from_csr(b, &a).unwrap());
         let operators: [&dyn LinearOperator<f64, Cuda>; 3] = [&a, &sell, &dia];
         let x = b.upload(x).unwrap();
         for operator in operators {

@@ -155,7 +155,7 @@ impl Cuda {
 
 impl Conversions for Cuda {
     /// A warp's rows.
-    const SECTION_HEIGHT: usize = 32;
+    const CHUNK_HEIGHT: usize = 32;
 
     fn row_lengths(
         &self,
@@ -197,7 +197,7 @@ impl Conversions for Cuda {
         kernel::ordered_lengths::<u32>(*self, shape, lengths, rows as u64, order, sorted, moved)
     }
 
-    fn section_offsets<I: Offset>(
+    fn chunk_offsets<I: Offset>(
         &self,
         lengths: &Slice<u32>,
         height: usize,

@@ -223,7 +223,7 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
             return Ok(None);
         }
         let (places, total) = (places as usize, total as usize);
-        let (entries, word_offsets) = section_offsets(backend, &sizes, plan.quad_words(), places.max(total))?;
+        let (entries, word_offsets) = chunk_offsets(backend, &sizes, plan.quad_words(), places.max(total))?;
         let SectionSizes { order, widths, bases, .. } = sizes;
         drop(widths);
         let mut words = backend.buffer(total)?;
@@ -258,7 +258,7 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
 }
 
 /// Where places and words of each section start: as wide as the larger of them needs.
-fn section_offsets<B: Conversions>(
+fn chunk_offsets<B: Conversions>(
     backend: &B,
     sizes: &SectionSizes<B>,
     words: [u32; 2],

@@ -47,7 +47,7 @@ pub fn round_trips<T: Scalar, B: Products + Conversions>(backend: &B, matrices: 
             assert!(bits_of(&again) == bits_of(&a), "{case}: not the same matrix after the round trip");
         }
         for (height, window) in [(1, 1), (4, 1), (8, 8), (8, 64), (32, 32), (32, 1024), (7, 21), (8, 4096)] {
-            match Sell::with_sections(backend, &device, height, window) {
+            match Sell::with_chunks(backend, &device, height, window) {
                 Ok(sell) => assert!(bits_of(&back(backend, &sell.to_csr(backend).unwrap())) == bits_of(&a)),
                 Err(Error::Refused { .. }) => {}
                 Err(other) => panic!("sell-{height}-{window} of {name}: {other}"),
@@ -175,7 +175,7 @@ pub fn large_cases<B: Products + Conversions>(backend: &B) {
                     // The usual height of SELL's sections is the backend's: the host's of that height is its like.
                     Sell::<f64>::NAME => {
                         let there = Sell::from_csr(backend, &device).unwrap();
-                        Sell::with_sections(&Host, &a, there.height(), there.window()).unwrap().padding()
+                        Sell::with_chunks(&Host, &a, there.height(), there.window()).unwrap().padding()
                     }
                     // A device may deal entries out, which the host does not: the padding is its own then.
                     Compressed::<f64>::NAME if is_balanced(backend, &device) => stored.padding(),
@@ -231,8 +231,8 @@ fn same_arrays<T: Scalar, B: Conversions>(backend: &B, a: &Csr<T>, device: &Csr<
     same!("jds", host.parts(), jds.parts(), indices, values);
     assert_eq!(numbers(backend, jds.parts().offsets), numbers(&Host, host.parts().offsets), "jds of {name}");
     for (height, window) in [(32, 1), (16, 1024), (16, 4096), (7, 21), (1, 1)] {
-        let here = Sell::with_sections(&Host, a, height, window);
-        let there = Sell::with_sections(backend, device, height, window);
+        let here = Sell::with_chunks(&Host, a, height, window);
+        let there = Sell::with_chunks(backend, device, height, window);
         let (Ok(here), Ok(there)) = (here, there) else { continue };
         same!("sell", here.parts(), there.parts(), lengths, values);
         let (here, there) = (here.parts(), there.parts());

@@ -23,7 +23,7 @@ pub fn stored<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
         }
     }
     for (height, window) in [(1, 1), (4, 1), (8, 64), (16, 128), (7, 21)] {
-        if let Ok(sell) = Sell::with_sections(backend, a, height, window) {
+        if let Ok(sell) = Sell::with_chunks(backend, a, height, window) {
             all.push((format!("sell-{height}-{window}"), Box::new(sell)));
         }
     }

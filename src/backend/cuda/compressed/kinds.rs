@@ -1,6 +1,6 @@
 //! Products with sections whose values are stored and whose columns are kinds of rows.
 
-use super::{Target, with_section_offsets};
+use super::{Target, with_chunk_offsets};
 use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, tuning};
@@ -61,7 +61,7 @@ impl Cuda {
         let dot = matches!(target, Target::Dot(_));
         let shape = tuning::compressed_kinds_stored(rows, values.len(), order.is_some(), dot);
         let shape = shape.shared(4 * (starts.len() + distances.len()));
-        with_section_offsets!(self, s, (entries, _offsets) => match target {
+        with_chunk_offsets!(self, s, (entries, _offsets) => match target {
             Target::Product { conjugate, alpha, beta } => kernel::compressed_kinds_stored(
                 self, shape, count, order, of, kinds, table, starts, distances, entries, values, conjugate, alpha,
                 x, beta, y,

@@ -140,7 +140,7 @@ impl<'a, V: Scalar> Flat<'a, V> {
 }
 
 /// Runs the body with sections' offsets of either width, which both have.
-macro_rules! with_section_offsets {
+macro_rules! with_chunk_offsets {
     ($cuda:expr, $a:expr, ($entries:ident, $words:ident) => $body:expr) => {
         match ($a.entries, $a.word_offsets) {
             (OffsetsRef::Narrow($entries), OffsetsRef::Narrow($words)) => $body,
@@ -149,7 +149,7 @@ macro_rules! with_section_offsets {
         }
     };
 }
-use with_section_offsets;
+use with_chunk_offsets;
 
 /// Runs the body with the stored values, if any, as `Option<&Slice<S>>`.
 macro_rules! with_stored {
@@ -277,7 +277,7 @@ impl Cuda {
                 let (quads, dot) = (s.words.len() / f.quad_words(), matches!(target, Target::Dot(_)));
                 let shape = tuning::compressed_sections::<T>(a.rows, quads, f.numbers.is_none(), dot);
                 let shape = f.variant(shape);
-                with_section_offsets!(self, s, (entries, offsets) => with_stored!(s.values, values => match target {
+                with_chunk_offsets!(self, s, (entries, offsets) => with_stored!(s.values, values => match target {
                     Target::Product { conjugate, alpha, beta } => kernel::compressed(
                         self, shape, rows, f.order, f.kind_of, f.starts, f.distances, offsets, f.bases, s.words,
                         f.numbers, entries, values, conjugate, alpha, x, beta, y,

@@ -4,7 +4,7 @@ use super::super::launch::kernels;
 use super::super::shape::Shape;
 use super::super::slice::Slice;
 use super::super::{Cuda, tuning};
-use super::{Flat, with_section_offsets, with_stored};
+use super::{Flat, with_chunk_offsets, with_stored};
 use crate::backend::{
     CompressedBody, CompressedParts, CompressedValues, LongParts, OffsetsRef, Products, with_offsets,
 };
@@ -57,7 +57,7 @@ macro_rules! with_arrays {
                 let $f = Flat::new(s);
                 let $shape = $f.variant(tuning::compressed_places($a.rows, false));
                 let $words = Some(s.words);
-                with_section_offsets!($cuda, s, (entries, offsets) => {
+                with_chunk_offsets!($cuda, s, (entries, offsets) => {
                     let ($entries, $offsets) = (Some(entries), Some(offsets));
                     with_stored!(s.values, $values => $body)
                 })
@@ -113,7 +113,7 @@ pub(super) fn fill<V: Scalar, O: Offset>(
             let f = Flat::new(s);
             let (shape, splits) = tuning::compressed_restores(a.rows, indices.len());
             let shape = f.variant(shape);
-            with_section_offsets!(cuda, s, (entries, offsets) => with_stored!(s.values, values => {
+            with_chunk_offsets!(cuda, s, (entries, offsets) => with_stored!(s.values, values => {
                 kernel::compressed_to_csr(
                     cuda, shape, a.rows as u64, f.order, f.kind_of, f.starts, f.distances, Some(offsets), f.bases,
                     Some(s.words), f.numbers, Some(entries), values, to, splits, indices, out,

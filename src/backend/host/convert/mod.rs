@@ -48,14 +48,14 @@ impl Conversions for Host {
         Ok(())
     }
 
-    fn section_offsets<I: Offset>(
+    fn chunk_offsets<I: Offset>(
         &self,
         lengths: &[u32],
         height: usize,
         offsets: &mut [I],
         found: &mut [u64],
     ) -> Result<()> {
-        found[0] += sizes::section_offsets(lengths, height, offsets) as u64;
+        found[0] += sizes::chunk_offsets(lengths, height, offsets) as u64;
         found[1] = lengths.iter().copied().max().map_or(0, u64::from).max(found[1]);
         Ok(())
     }

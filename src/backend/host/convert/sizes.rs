@@ -23,7 +23,7 @@ pub(super) fn longest_first(lengths: &[u32], window: usize) -> Vec<u32> {
 }
 
 /// The last of them, also where `I` can't hold it.
-pub(super) fn section_offsets<I: Offset>(lengths: &[u32], height: usize, offsets: &mut [I]) -> usize {
+pub(super) fn chunk_offsets<I: Offset>(lengths: &[u32], height: usize, offsets: &mut [I]) -> usize {
     let mut end = 0;
     offsets[0] = I::from_usize(0);
     for (section, offset) in lengths.chunks(height).zip(&mut offsets[1..]) {

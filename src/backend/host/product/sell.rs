@@ -1,4 +1,4 @@
-//! SELL-C-sigma: each task takes consecutive sections; within a section, C running sums advance together.
+//! SELL-C-sigma: each task takes consecutive chunks; within a chunk, C running sums advance together.
 
 use super::ell::bounds;
 use super::prefetch::{self, AHEAD};
@@ -13,15 +13,15 @@ use std::ops::Range;
 /// Stored entries plus positions that one task takes.
 const TASK: usize = 1 << 15;
 
-/// Splits the sections into ranges of about [`TASK`] entries plus positions: a function of the matrix alone.
+/// Splits the chunks into ranges of about [`TASK`] entries plus positions: a function of the matrix alone.
 fn tasks(offsets: OffsetsRef<'_, Host>, height: usize) -> Vec<Range<usize>> {
-    let sections = offsets.len() - 1;
-    let work = |section: usize| at(offsets, section) + section * height;
-    let mut ranges = Vec::with_capacity(work(sections) / TASK + 1);
+    let chunks = offsets.len() - 1;
+    let work = |chunk: usize| at(offsets, chunk) + chunk * height;
+    let mut ranges = Vec::with_capacity(work(chunks) / TASK + 1);
     let mut start = 0;
-    while start < sections {
+    while start < chunks {
         let mut end = start + 1;
-        while end < sections && work(end + 1) - work(start) <= TASK {
+        while end < chunks && work(end + 1) - work(start) <= TASK {
             end += 1;
         }
         ranges.push(start..end);
@@ -30,9 +30,9 @@ fn tasks(offsets: OffsetsRef<'_, Host>, height: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The sums of one section's rows, in lane order; `entries` are the section's, columns of `sums.len()` places.
+/// The sums of one chunk's rows, in lane order; `entries` are the chunk's, columns of `sums.len()` places.
 #[inline(always)]
-fn section_sums<V: Copy, T: Scalar>(
+fn chunk_sums<V: Copy, T: Scalar>(
     sums: &mut [T],
     lengths: &[u32],
     entries: Range<usize>,
@@ -64,7 +64,7 @@ fn section_sums<V: Copy, T: Scalar>(
     }
 }
 
-/// As [`section_sums`]; heights that are in use become constants, so that their sums stay in registers.
+/// As [`chunk_sums`]; heights that are in use become constants, so that their sums stay in registers.
 #[inline(always)]
 fn sums_of<V: Copy, T: Scalar>(
     sums: &mut [T],
@@ -75,11 +75,11 @@ fn sums_of<V: Copy, T: Scalar>(
     x: &[T],
 ) {
     match sums.len() {
-        4 => section_sums(&mut sums[..4], lengths, entries, arrays, value, x),
-        8 => section_sums(&mut sums[..8], lengths, entries, arrays, value, x),
-        16 => section_sums(&mut sums[..16], lengths, entries, arrays, value, x),
-        32 => section_sums(&mut sums[..32], lengths, entries, arrays, value, x),
-        _ => section_sums(sums, lengths, entries, arrays, value, x),
+        4 => chunk_sums(&mut sums[..4], lengths, entries, arrays, value, x),
+        8 => chunk_sums(&mut sums[..8], lengths, entries, arrays, value, x),
+        16 => chunk_sums(&mut sums[..16], lengths, entries, arrays, value, x),
+        32 => chunk_sums(&mut sums[..32], lengths, entries, arrays, value, x),
+        _ => chunk_sums(sums, lengths, entries, arrays, value, x),
     }
 }
 
@@ -91,10 +91,10 @@ pub(super) fn product<V: Widen<T>, T: Scalar, S: Default + Send>(
     y: &mut [T],
     finish: impl Fn(&mut S, usize, T, T) -> T + Sync + Send + Copy,
 ) -> Vec<S> {
-    let section = |section: usize, sums: &mut [T]| {
-        let first = section * a.height;
+    let chunk = |chunk: usize, sums: &mut [T]| {
+        let first = chunk * a.height;
         let lengths = &a.lengths[first..(first + a.height).min(a.rows)];
-        let entries = at(a.offsets, section)..at(a.offsets, section + 1);
+        let entries = at(a.offsets, chunk)..at(a.offsets, chunk + 1);
         sums.fill(T::zero());
         sums_of(sums, lengths, entries, (a.indices, a.values), value, x);
         first
@@ -104,18 +104,18 @@ pub(super) fn product<V: Widen<T>, T: Scalar, S: Default + Send>(
         None => {
             let mut rest = y;
             let mut owned = Vec::with_capacity(tasks.len());
-            for sections in tasks {
-                let rows = (sections.end * a.height).min(a.rows) - sections.start * a.height;
+            for chunks in tasks {
+                let rows = (chunks.end * a.height).min(a.rows) - chunks.start * a.height;
                 let (mine, others) = rest.split_at_mut(rows);
-                owned.push((sections, mine));
+                owned.push((chunks, mine));
                 rest = others;
             }
             owned
                 .into_par_iter()
-                .map(|(sections, y): (Range<usize>, &mut [T])| {
+                .map(|(chunks, y): (Range<usize>, &mut [T])| {
                     let (mut state, mut sums) = (S::default(), vec![T::zero(); a.height]);
-                    for (s, y) in sections.zip(y.chunks_mut(a.height)) {
-                        let first = section(s, &mut sums);
+                    for (s, y) in chunks.zip(y.chunks_mut(a.height)) {
+                        let first = chunk(s, &mut sums);
                         for (lane, (y, &sum)) in y.iter_mut().zip(&sums).enumerate() {
                             *y = finish(&mut state, first + lane, sum, *y);
                         }
@@ -128,12 +128,12 @@ pub(super) fn product<V: Widen<T>, T: Scalar, S: Default + Send>(
             let y = SharedRows::new(y, order);
             tasks
                 .into_par_iter()
-                .map(|sections: Range<usize>| {
+                .map(|chunks: Range<usize>| {
                     let (mut state, mut sums) = (S::default(), vec![T::zero(); a.height]);
-                    for s in sections {
-                        let first = section(s, &mut sums);
+                    for s in chunks {
+                        let first = chunk(s, &mut sums);
                         for (position, &sum) in (first..a.rows).zip(&sums) {
-                            // SAFETY: each position belongs to one section, and each section to one task.
+                            // SAFETY: each position belongs to one chunk, and each chunk to one task.
                             unsafe { y.update(position, |row, old| finish(&mut state, row, sum, old)) };
                         }
                     }
