@@ -3,7 +3,7 @@
 use super::SolverBackend;
 use super::names::Method;
 use crate::backend::host::inverse_weight;
-use crate::backend::{Backend, Host, RowFacts, VectorOps};
+use crate::backend::{Backend, Host, Inverse, RowFacts, VectorOps};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::precondition::Preconditioner;
@@ -73,6 +73,10 @@ impl<T: Scalar, B: VectorOps> Preconditioner<T, B> for Diagonal<T, B> {
 
     fn apply(&self, backend: &B, r: &B::Slice<T>, z: &mut B::Slice<T>) -> Result<()> {
         backend.scale(&self.d, r, z)
+    }
+
+    fn fused(&self) -> Option<Inverse<'_, T, B>> {
+        Some(Inverse::Diagonal(&*self.d))
     }
 
     fn bytes(&self) -> usize {
