@@ -23,9 +23,7 @@
 //! is not near orthogonal, and GMRES goes on one step at a time.
 
 use super::method::{Room, System, lengthen};
-use crate::backend::{
-    Communicator, Inverse, PairLayout, PairScalars, Slot, Space, VectorOps,
-};
+use crate::backend::{Communicator, Inverse, PairLayout, PairScalars, Slot, Space, VectorOps};
 use crate::error::Result;
 use crate::scalar::Scalar;
 

@@ -2,8 +2,8 @@
 
 use super::{Compressed, Coo, Csc, Csr, Dia, Ell, Hybrid, Jds, Sell};
 use crate::backend::{
-    Backend, ChebyshevStep, CompressedSteps, Conversions, KrylovSteps, Op, Persistent,
-    PreconditionSteps, Products, VectorOps,
+    Backend, ChebyshevStep, CompressedSteps, Conversions, KrylovSteps, Op, Persistent, PreconditionSteps,
+    Products, VectorOps,
 };
 use crate::error::{Error, Result};
 use crate::operator::{ChebyshevProduct, LinearOperator, PersistentOperator};

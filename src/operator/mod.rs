@@ -1,8 +1,7 @@
 //! What a solver multiplies with: anything that applies y = A x.
 
 use crate::backend::{
-    Backend, ChebyshevStep, Communicator, KrylovSteps, Op, Persistent, PreconditionSteps, Space,
-    VectorOps,
+    Backend, ChebyshevStep, Communicator, KrylovSteps, Op, Persistent, PreconditionSteps, Space, VectorOps,
 };
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;

@@ -289,7 +289,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             relative_residual: report.relative_residual,
             backward_error: backward_error(report, self.norm.value, || {
                 // Where a method has measured x, nothing waits for the device once more.
-                let measured = report.solution_norm.map_or_else(|| self.norm.measure(&self.backend, x), |n| Ok(Some(n)));
+                let measured =
+                    report.solution_norm.map_or_else(|| self.norm.measure(&self.backend, x), |n| Ok(Some(n)));
                 Ok(measured?.unwrap_or(0.0))
             })?,
             bytes_per_iteration: report.bytes_per_iteration,

@@ -5,9 +5,7 @@ use super::launch::kernels;
 use super::slice::Slice;
 use super::vector::check_block;
 use super::{Cuda, tuning};
-use crate::backend::{
-    CgSlot, CsrParts, Derived, Inverse, KrylovSteps, Persistent, SellParts, with_offsets,
-};
+use crate::backend::{CgSlot, CsrParts, Derived, Inverse, KrylovSteps, Persistent, SellParts, with_offsets};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
 

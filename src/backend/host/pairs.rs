@@ -224,8 +224,7 @@ pub(super) fn factors<T: Scalar>(column: usize, pair: PairScalars<'_, T, Host>) 
     if verdict != CgStatus::Running {
         neutralise(column, width, &mut dense[layout.triangle().start..]);
         dense[layout.right().start + column] = T::zero();
-        (state[status], state[ended]) =
-            (T::from_real(verdict.to_real()), T::from_real(verdict.to_real()));
+        (state[status], state[ended]) = (T::from_real(verdict.to_real()), T::from_real(verdict.to_real()));
         return Ok(());
     }
     let h = [row(0), row(1)].map(|t| corrected(gram, width, t));

@@ -165,7 +165,8 @@ fn recurrences(units: &mut Vec<Unit>) {
         let unit = |file| Unit::new(file).with("SCALAR", scalar);
         units.extend(["hessenberg.cu", "pair_scalars.cu", "scalars.cu"].map(unit));
         for (_, stored) in WIDENINGS.into_iter().filter(|(wide, _)| *wide == scalar) {
-            units.extend(["pair_products.cu", "pair_update.cu"].map(|file| unit(file).with("STORED", stored)));
+            units
+                .extend(["pair_products.cu", "pair_update.cu"].map(|file| unit(file).with("STORED", stored)));
         }
         units.extend([tuning::FEW_ROWS, 0].map(|class| unit("basis.cu").class(class)));
         let bytes = unit("basis.cu").scalar_bytes();

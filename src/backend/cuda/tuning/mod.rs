@@ -36,8 +36,8 @@ pub(super) use model::PRODUCT_MODEL;
 pub(super) use primitives::*;
 pub(super) use products::*;
 pub(super) use recurrence::{
-    BasisProducts, FEW_ROWS, MOST_VECTORS, basis_products, basis_project, basis_update, hessenberg, pair_products, pair_update,
-    linear_update, project_classes, scalars, triangular_solve,
+    BasisProducts, FEW_ROWS, MOST_VECTORS, basis_products, basis_project, basis_update, hessenberg,
+    linear_update, pair_products, pair_update, project_classes, scalars, triangular_solve,
 };
 pub(super) use resident::{
     RESIDENT, Resident, STREAMED, layout, likely_resident, likely_streamed, resident, resident_shared,
