@@ -270,7 +270,7 @@ fn corrected<T: Scalar>(gram: &[T], width: usize, t: &[T]) -> [T; MOST_VECTORS] 
 /// The length of what is left of a vector, from its square, and not less than rounding errors of the whole; of a
 /// vector that is zero, any.
 fn length<R: Real>(left: R, whole: R) -> R {
-    if !(whole > R::zero()) {
+    if whole.is_nan() || whole <= R::zero() {
         return R::one();
     }
     let least = whole * R::epsilon() * R::epsilon();
@@ -304,7 +304,8 @@ pub(super) fn columns<T: Scalar>(column: usize, pair: PairScalars<'_, T, Host>) 
         let (below, whole) = (behind[1 + k].re() * own(k), Float::sqrt(behind[3 + k].re()));
         if below <= negligible::<T::Real>() * whole { T::Real::zero() } else { below }
     };
-    let mut steps = 1 + usize::from(!lone);
+    let steps = 1 + usize::from(!lone);
+    let mut whole = steps;
     for step in 0..steps {
         let j = column + step;
         let entries = &mut triangle[j * width..(j + 1) * width];
@@ -327,11 +328,11 @@ pub(super) fn columns<T: Scalar>(column: usize, pair: PairScalars<'_, T, Host>) 
             if state[status] == T::zero() {
                 state[status] = T::from_real(fault.to_real());
                 state[Slot::ENDED.place()] = state[status];
-                steps = step;
+                whole = step;
             }
             break;
         }
     }
-    state[taken.place()] = T::from_f64((column + steps) as f64);
+    state[taken.place()] = T::from_f64((column + whole) as f64);
     Ok(())
 }
