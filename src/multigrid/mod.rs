@@ -25,6 +25,7 @@
 //! | `blocks` | blocks of strongly coupled unknowns, by matching |
 //! | `grid` | levels of grids, whose aggregates are boxes |
 //! | `dense` | the inverse of the coarsest matrix |
+//! | `modes` | near-null vectors of elasticity |
 //! | `cycle` | the way through the levels, on any backend |
 
 use crate::backend::{CoarseningSteps, Conversions, GridSteps, PreconditionSteps, Products};
@@ -40,6 +41,7 @@ mod cycle;
 mod dense;
 mod grid;
 mod independent;
+mod modes;
 mod options;
 mod setup;
 mod smoother;
@@ -49,6 +51,7 @@ mod tentative;
 use again::Kept;
 use cycle::{Coarsest, Cycle, Level, Stored, Transfer};
 pub(crate) use grid::of_distances;
+pub use modes::rigid_body_modes;
 pub use options::{LevelFacts, MultigridFacts, MultigridOptions, Smoothing};
 use setup::{Hierarchy, Plan};
 use smoother::{Scaling, Smoother};
@@ -142,7 +145,13 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         if vectors == 0 {
             return Err(Error::InvalidArgument("multigrid from no near-null vectors".into()));
         }
-        Self::build(backend, a, Some(NearNull::Several(Vectors { count: vectors, rows: near_null })), options)
+        let alone = vectors == 1 && options.unknowns_a_node == 1;
+        let near_null = if alone && near_null.iter().all(|value| *value == T::from_real(value.re())) {
+            NearNull::One(backend.upload(near_null.iter().map(|value| value.re()).collect())?)
+        } else {
+            NearNull::Several(Vectors { count: vectors, rows: near_null })
+        };
+        Self::build(backend, a, Some(near_null), options)
     }
 
     fn build(

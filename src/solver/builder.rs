@@ -4,6 +4,7 @@ use super::device::{Device, Opened};
 use super::engine::{Boxed, Engine};
 use super::forecast::expected_products;
 use super::names::{Method, Precision, PreconditionerChoice, Reorder};
+use super::near_null::NearNull;
 use super::plan::AUTO;
 use super::watch::Canceller;
 use super::{Solvable, Solver, SolverBackend};
@@ -12,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::krylov::SolveOptions;
 use crate::matrix::{Csr, FORMAT_NAMES};
 use crate::scalar::{Scalar, Symmetry};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a [`Solver`] is to be: every setting has a default, and [`Builder::build`] checks them all.
@@ -45,6 +47,7 @@ pub struct Builder {
     pub(super) right_hand_sides: usize,
     pub(super) updates: bool,
     pub(super) symmetry: Option<Symmetry>,
+    pub(super) near_null: Option<Arc<NearNull>>,
 }
 
 impl Default for Builder {
@@ -64,6 +67,7 @@ impl Default for Builder {
             right_hand_sides: 1,
             updates: false,
             symmetry: None,
+            near_null: None,
         }
     }
 }
@@ -159,6 +163,36 @@ impl Builder {
     pub fn symmetry(mut self, known: Symmetry) -> Self {
         self.symmetry = Some(known);
         self
+    }
+
+    /// The points of the mesh that the unknowns belong to, one after the other, `dimensions` coordinates of each. For
+    /// multigrid, which then is the preconditioner unless another is named: where each point has as many unknowns as
+    /// dimensions (displacements), coarse levels represent the rigid body modes exactly. The unknowns of a point lie one
+    /// behind the other, and are not renumbered. Default: none.
+    pub fn coordinates(mut self, dimensions: usize, coordinates: impl Into<Vec<f64>>) -> Self {
+        self.near_null = Some(Arc::new(NearNull::Points { dimensions, coordinates: coordinates.into() }));
+        self
+    }
+
+    /// Vectors that the matrix takes near to zero where no boundary is near, for multigrid, which then is the
+    /// preconditioner unless another is named: entry i of vector j at i * `count` + j. Unknowns are not renumbered.
+    /// Default: vectors of ones.
+    pub fn near_null_space(mut self, count: usize, entries: impl Into<Vec<f64>>) -> Self {
+        self.near_null = Some(Arc::new(NearNull::Vectors { count, entries: entries.into() }));
+        self
+    }
+
+    /// The order that is wished for; nodes of several unknowns must not be torn apart.
+    pub(super) fn order(&self) -> Result<Reorder> {
+        let nodes = self.near_null.is_some()
+            || matches!(self.preconditioner, PreconditionerChoice::Multigrid(choice) if choice.unknowns > 1);
+        match self.reorder {
+            Reorder::Auto if nodes => Ok(Reorder::None),
+            Reorder::Rcm if nodes => Err(Error::Unsupported(
+                "another order of unknowns that belong together in nodes; reorder auto or none".into(),
+            )),
+            order => Ok(order),
+        }
     }
 
     /// A solver for a matrix on the host: `Csr`, which is taken over, or `&Csr`, which is copied.

@@ -159,7 +159,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         let norm = timed(&mut notes.seconds.look, || Norm::of(backend, a.parts().values))?;
         let products = wishes.expected_products(columns);
         let mut spent = 0.0;
-        let (a, order, decision) = timed(&mut spent, || reorder(backend, a, wishes.reorder, products))?;
+        let (a, order, decision) = timed(&mut spent, || reorder(backend, a, wishes.order()?, products))?;
         notes.seconds.reorder = if decision.why == super::plan::AS_ASKED { 0.0 } else { spent };
         notes.decisions.push(Decision { seconds: Some(notes.seconds.reorder), ..decision });
         let hermitian = found.hermitian;

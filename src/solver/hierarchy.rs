@@ -1,42 +1,57 @@
-//! Multigrid as a solver takes it: from values of either width, in half the precision.
+//! Multigrid as a solver takes it: from values of either width, in half the precision, for nodes of several unknowns.
 
 use super::SolverBackend;
 use super::names::{Method, MultigridChoice};
+use super::near_null::NearNull;
 use crate::backend::OrderingPrice;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::multigrid::{Multigrid, MultigridOptions};
-use crate::precondition::{Narrowed, Preconditioner};
+use crate::precondition::{BlockJacobi, Narrowed, Preconditioner};
 use crate::scalar::{Scalar, Widen};
 use std::any::Any;
+use std::sync::Arc;
 
 /// A hierarchy, and what is told of it.
 pub(super) struct Levels<T: Scalar, B: SolverBackend> {
     m: Box<dyn Preconditioner<T, B>>,
+    /// What the caller knew, for who makes it anew.
+    pub(super) near_null: Option<Arc<NearNull>>,
     pub(super) told: String,
 }
 
 impl<T: Scalar, B: SolverBackend> Levels<T, B> {
-    /// For a Hermitian A whose values are of `T` or half as wide; `grids_only`: nothing where A is on no grid.
+    /// For a Hermitian A whose values are of `T` or half as wide; `grids_only`: nothing where A is on no grid. Where the
+    /// choice does not say how many unknowns a node has, `near_null` or the pattern does.
     pub(super) fn new<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V, B>,
         (choice, method): (MultigridChoice, Method),
         grids_only: bool,
+        near_null: Option<&Arc<NearNull>>,
     ) -> Result<Option<Self>> {
         let options = choice.options().real_eigenvalues(matches!(method, Method::Cg | Method::Minres));
-        let a: &dyn Any = a;
+        let known = near_null.and_then(|near_null| near_null.unknowns_a_node(a.rows()));
+        let unknowns = match (choice.unknowns, known) {
+            (0, None) if grids_only => 1,
+            (0, Some(known)) => known,
+            (0, None) => unknowns_a_node::<T, V, B>(backend, a)?,
+            (named, _) => named,
+        };
+        let options = options.unknowns_a_node(unknowns);
+        let kept = near_null.cloned();
+        let (near_null, a): (_, &dyn Any) = (near_null.map(|near_null| &**near_null), a);
         if let Some(a) = a.downcast_ref::<Csr<T, B>>() {
-            let Some(m) = made(backend, a, &options, grids_only)? else { return Ok(None) };
-            let told = told(&m);
-            return Ok(Some(Self { m: Box::new(m), told }));
+            let Some(m) = made(backend, a, &options, grids_only, near_null)? else { return Ok(None) };
+            let told = told(&m, unknowns);
+            return Ok(Some(Self { m: Box::new(m), near_null: kept, told }));
         }
         let Some(a) = a.downcast_ref::<Csr<T::Narrow, B>>() else {
             return Err(Error::Unsupported("multigrid from values of another type".into()));
         };
-        let Some(m) = made(backend, a, &options, grids_only)? else { return Ok(None) };
-        let told = told(&m);
-        Ok(Some(Self { m: Box::new(Narrowed::new::<T, B>(m)?), told }))
+        let Some(m) = made(backend, a, &options, grids_only, near_null)? else { return Ok(None) };
+        let told = told(&m, unknowns);
+        Ok(Some(Self { m: Box::new(Narrowed::new::<T, B>(m)?), near_null: kept, told }))
     }
 
     pub(super) fn get(&self) -> &dyn Preconditioner<T, B> {
@@ -54,18 +69,52 @@ fn made<T: Scalar, B: SolverBackend>(
     a: &Csr<T, B>,
     options: &MultigridOptions,
     grids_only: bool,
+    near_null: Option<&NearNull>,
 ) -> Result<Option<Multigrid<T, B>>> {
     if grids_only {
         return Multigrid::on_grid(backend, a, options);
     }
-    Multigrid::new(backend, a, options).map(Some)
+    match near_null.map_or(Ok(None), |near_null| near_null.vectors(a.rows()))? {
+        Some((count, vectors)) => Multigrid::with_near_null(backend, a, count, vectors, options),
+        None => Multigrid::new(backend, a, options),
+    }
+    .map(Some)
 }
 
-fn told<T: Scalar, B: SolverBackend>(m: &Multigrid<T, B>) -> String {
+/// Rows that are looked at before all are, and unknowns of a node at most.
+const FIRST_ROWS: usize = 1000;
+const MOST_UNKNOWNS: usize = 6;
+
+/// Unknowns of each node of a mesh: rows of one node have the same columns, where they lie one behind the other. One where
+/// not all nodes have as many.
+fn unknowns_a_node<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>(
+    backend: &B,
+    a: &Csr<V, B>,
+) -> Result<usize> {
+    // Two unknowns of a node are half the rows like the one before; a few rows tell what all need not be read for.
+    let first = a.rows().min(FIRST_ROWS);
+    let (mut offsets, mut like) = (a.parts().offsets.first(backend, first + 1)?, 0);
+    let mut columns = vec![0; offsets.pop().unwrap_or(0)];
+    backend.read(B::part(a.parts().indices, 0..columns.len()), &mut columns)?;
+    offsets.push(columns.len());
+    for rows in offsets.windows(3) {
+        like += usize::from(columns[rows[0]..rows[1]] == columns[rows[1]..rows[2]]);
+    }
+    if 3 * like < first {
+        return Ok(1);
+    }
+    let sizes = BlockJacobi::<T, B>::natural_blocks(backend, a, MOST_UNKNOWNS)?;
+    let size = sizes.first().copied().unwrap_or(1);
+    Ok(if sizes.iter().all(|&other| other == size) { size } else { 1 })
+}
+
+fn told<T: Scalar, B: SolverBackend>(m: &Multigrid<T, B>, unknowns: usize) -> String {
     let facts = m.facts();
     let rows: Vec<String> = facts.levels.iter().map(|level| level.rows.to_string()).collect();
     let kind = if facts.grid { " of grids" } else { "" };
-    format!("levels{kind}: {} rows, {:.2} times the entries", rows.join(", "), facts.operator_complexity())
+    let nodes = if unknowns > 1 { format!(", nodes of {unknowns} unknowns") } else { String::new() };
+    let complexity = facts.operator_complexity();
+    format!("levels{kind}: {} rows, {complexity:.2} times the entries{nodes}", rows.join(", "))
 }
 
 /// Iterations with multigrid on a grid, about, and those of conjugate gradients for each point of a grid's longest side

@@ -1,10 +1,10 @@
 //! How many iterations conjugate gradients are likely to take on a mesh, from a sample of the rows of its matrix.
 
 use super::forecast::plain_bytes;
-use crate::backend::{Backend, OffsetsRef, with_offsets};
+use crate::backend::Backend;
 use crate::error::Result;
 use crate::matrix::Csr;
-use crate::scalar::{Offset, Real, Scalar};
+use crate::scalar::{Real, Scalar};
 
 /// Windows of rows that are looked at, and rows of each.
 const WINDOWS: usize = 16;
@@ -50,7 +50,7 @@ impl Mesh {
         let (mut bandwidth, mut diagonal) = (0, Vec::new());
         for start in (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW)) {
             let window = start..(start + WINDOW).min(rows);
-            let offsets = offsets_of(backend, parts.offsets, window.clone())?;
+            let offsets = parts.offsets.window(backend, window.start..window.end + 1)?;
             let entries = offsets[0]..offsets[window.len()];
             let (mut columns, mut values) = (vec![0; entries.len()], vec![V::zero(); entries.len()]);
             backend.read(B::part(parts.indices, entries.clone()), &mut columns)?;
@@ -85,19 +85,6 @@ impl Mesh {
         };
         self.iterations() > MARGIN * with
     }
-}
-
-/// Offsets of these rows, and the end of the last one.
-fn offsets_of<B: Backend>(
-    backend: &B,
-    offsets: OffsetsRef<'_, B>,
-    rows: std::ops::Range<usize>,
-) -> Result<Vec<usize>> {
-    with_offsets!(offsets, offsets => {
-        let mut read = vec![Default::default(); rows.len() + 1];
-        backend.read(B::part(offsets, rows.start..rows.end + 1), &mut read)?;
-        Ok(read.into_iter().map(Offset::to_usize).collect())
-    })
 }
 
 /// Decades between the tenth that is smallest and the tenth that is largest; none where an entry is zero or no number.

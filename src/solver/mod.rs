@@ -48,6 +48,7 @@ mod iterated;
 mod many;
 mod mesh;
 mod names;
+mod near_null;
 mod plan;
 mod preconditioner;
 mod refined;

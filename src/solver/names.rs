@@ -193,7 +193,7 @@ impl fmt::Display for IlutChoice {
 pub struct MultigridChoice {
     /// `steps`: of smoothing, before and after.
     pub steps: usize,
-    /// `unknowns`: of each node, which lie one behind the other.
+    /// `unknowns`: of each node, which lie one behind the other; 0: found by rows that have the same columns.
     pub unknowns: usize,
     /// `smoothing`: `auto`, `diagonal` or `blocks`.
     pub smoothing: Smoothing,
@@ -205,7 +205,7 @@ pub struct MultigridChoice {
 
 impl Default for MultigridChoice {
     fn default() -> Self {
-        Self { steps: 2, unknowns: 1, smoothing: Smoothing::Auto, narrow: true, boxes: true }
+        Self { steps: 2, unknowns: 0, smoothing: Smoothing::Auto, narrow: true, boxes: true }
     }
 }
 
@@ -213,7 +213,7 @@ impl MultigridChoice {
     /// As the hierarchy takes it.
     pub(super) fn options(self) -> MultigridOptions {
         let Self { steps, unknowns, smoothing, narrow, boxes } = self;
-        let options = MultigridOptions::default().steps(steps).unknowns_a_node(unknowns);
+        let options = MultigridOptions::default().steps(steps).unknowns_a_node(unknowns.max(1));
         options.smoothing(smoothing).narrow(narrow).boxes(boxes)
     }
 }
@@ -232,6 +232,7 @@ impl FromStr for MultigridChoice {
             match (name, number(value), value) {
                 ("steps", Some(steps), _) => choice.steps = steps,
                 ("unknowns", Some(unknowns), _) => choice.unknowns = unknowns,
+                ("unknowns", _, "auto") => choice.unknowns = 0,
                 ("smoothing", _, "auto") => choice.smoothing = Smoothing::Auto,
                 ("smoothing", _, "diagonal") => choice.smoothing = Smoothing::Diagonal,
                 ("smoothing", _, "blocks") => choice.smoothing = Smoothing::Blocks,
@@ -241,7 +242,7 @@ impl FromStr for MultigridChoice {
                 ("boxes", _, "no") => choice.boxes = false,
                 _ => {
                     return refused(
-                        "choose of steps=1..64, unknowns=1..64, smoothing=auto|diagonal|blocks, \
+                        "choose of steps=1..64, unknowns=auto|1..64, smoothing=auto|diagonal|blocks, \
                          precision=single|double, boxes=yes|no",
                     );
                 }

@@ -111,7 +111,9 @@ impl<B: SolverBackend> Planner<'_, B> {
     /// Chooses for a matrix whose values are replaced: CSR, so that they can be.
     pub(super) fn open<T: Scalar>(&mut self, a: Csr<T, B>) -> Result<System<T, B>> {
         let (backend, method, name) = (self.backend, self.first(), self.named_or(Name::Jacobi));
-        let setup = timed(&mut self.notes.seconds.setup, || Setup::new(backend, &a, method, name))?;
+        let setup = timed(&mut self.notes.seconds.setup, || {
+            Setup::new(backend, &a, (method, name), self.wishes.near_null.as_ref())
+        })?;
         self.note(Decision::new("format", Csr::<T, B>::NAME, "values are replaced in it"));
         let stages = self.stages(a.columns(), setup, name, self.why())?;
         Ok(System { stored: Stored::Open(Box::new(a)), stages, choice: None })
@@ -124,6 +126,9 @@ impl<B: SolverBackend> Planner<'_, B> {
             return Err(Error::Unsupported(format!(
                 "{rows} x {columns} is not square: {method} solves square systems; lsmr takes others"
             )));
+        }
+        if let Some(near_null) = &self.wishes.near_null {
+            near_null.check(columns)?;
         }
         if !matches!(method, Method::Auto | Method::Cg) && self.wishes.precision != Precision::Double {
             let precision = self.wishes.precision;
@@ -144,7 +149,12 @@ impl<B: SolverBackend> Planner<'_, B> {
 
     /// The preconditioner that is wished for; none where scaled columns would change which solution is found.
     fn wish(&self) -> Name {
-        if self.is_underdetermined() { Name::None } else { self.wishes.preconditioner }
+        match self.wishes.preconditioner {
+            _ if self.is_underdetermined() => Name::None,
+            // What is known of near-null vectors is known for multigrid.
+            Name::Auto if self.wishes.near_null.is_some() => Name::Multigrid(Default::default()),
+            named => named,
+        }
     }
 
     /// The method to begin with.
@@ -240,7 +250,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             Err(error) => matches!(error, Error::Diagonal { .. }),
         };
         // Where rounding has done that, it is the precision that does not serve, not the matrix.
-        let whole = || Setup::<T, B>::new(backend, &a, Method::Cg, Name::Jacobi);
+        let whole = || Setup::<T, B>::new(backend, &a, (Method::Cg, Name::Jacobi), None);
         if refused && !matches!(whole()?, Setup::NotPositiveDefinite(_)) {
             return Err(Error::InvalidArgument(
                 "a diagonal entry is beyond the range of single precision; use precision double, or scale A and b"
@@ -342,7 +352,9 @@ impl<B: SolverBackend> Planner<'_, B> {
         V::Narrow: Widen<T::Narrow>,
     {
         let (backend, method, wish) = (self.backend, self.first(), self.wish());
-        let mut setup = timed(&mut self.notes.seconds.setup, || Setup::new(backend, &a, method, wish))?;
+        let mut setup = timed(&mut self.notes.seconds.setup, || {
+            Setup::new(backend, &a, (method, wish), self.wishes.near_null.as_ref())
+        })?;
         let levels = match (&setup, wish) {
             (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto) if alone => {
                 match self.levels_of_a_grid::<V, T>(&a)? {
@@ -426,7 +438,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         let levels = match multigrid::of_distances(rows, &found.distances) {
             Some((grid, _)) if boxes_pay::<T>(grid.sizes, a.nonzeros(), price, on_device) => {
                 // Where it can't be set up, what is at hand must do.
-                Levels::new(backend, a, (Default::default(), self.first()), true).unwrap_or(None)
+                Levels::new(backend, a, (Default::default(), self.first()), true, None).unwrap_or(None)
             }
             _ => None,
         };
@@ -447,7 +459,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         let setup = <B as PreconditionSteps>::BYTES_TELL.then(|| device_setup(rows));
         let levels = if Mesh::of(backend, a)?.wants_levels::<T>(setup) {
             // As above.
-            Levels::new(backend, a, (Default::default(), Method::Cg), false).unwrap_or(None)
+            Levels::new(backend, a, (Default::default(), Method::Cg), false, None).unwrap_or(None)
         } else {
             None
         };

@@ -5,6 +5,7 @@ use super::diagonal::Diagonal;
 use super::hierarchy::Levels;
 use super::incomplete::Incomplete;
 use super::names::{Method, PreconditionerChoice as Name};
+use super::near_null::NearNull;
 use crate::error::{Error, Result};
 use crate::matrix::{self, Csr};
 use crate::operator::LinearOperator;
@@ -38,7 +39,12 @@ pub(super) enum Setup<T: Scalar, B: SolverBackend> {
 impl<T: Scalar, B: SolverBackend> Setup<T, B> {
     /// For a method. [`Name::ChebyshevSingle`] sets its diagonal up; [`single`] is the rest, behind the matrix's own
     /// format, and [`Setup::on`] that of [`Name::Chebyshev`].
-    pub(super) fn new<V>(backend: &B, a: &Csr<V, B>, method: Method, name: Name) -> Result<Self>
+    pub(super) fn new<V>(
+        backend: &B,
+        a: &Csr<V, B>,
+        (method, name): (Method, Name),
+        near_null: Option<&Arc<NearNull>>,
+    ) -> Result<Self>
     where
         V: Scalar + Widen<T>,
     {
@@ -52,7 +58,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
             }
             Name::Chebyshev(steps) => Jacobi::new(backend, a).map(|d| Setup::Waiting(d, steps)),
             Name::Multigrid(choice) => {
-                let levels = Levels::new(backend, a, (choice, method), false)?;
+                let levels = Levels::new(backend, a, (choice, method), false, near_null)?;
                 Ok(levels.map_or(Setup::Identity, Setup::Levels))
             }
             Name::Ilu => Incomplete::new(backend, a, None, method).map(Setup::Incomplete),
@@ -99,7 +105,13 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
         };
         match done {
             // What was made of values half as wide is made anew, too: the new ones may not fit.
-            Err(Error::Unsupported(_)) => *self = Self::new(backend, a, method, name)?,
+            Err(Error::Unsupported(_)) => {
+                let near_null = match self {
+                    Setup::Levels(levels) => levels.near_null.take(),
+                    _ => None,
+                };
+                *self = Self::new(backend, a, (method, name), near_null.as_ref())?;
+            }
             Err(Error::Diagonal { value, .. }) if value <= 0.0 => *self = Setup::NotPositiveDefinite(value),
             done => return done,
         }

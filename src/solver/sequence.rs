@@ -144,6 +144,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             && self.is_square()
             && n >= LEVELS_FROM
             && self.wishes.preconditioner == Name::Auto
+            && self.wishes.near_null.is_none()
             && self.wishes.max_iterations.is_none()
     }
 

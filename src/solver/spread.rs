@@ -238,7 +238,7 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         if name == Name::Jacobi && method != Method::Cg {
             return Diagonal::of_part(backend, a, method, rows).map(Setup::Diagonal);
         }
-        match Setup::new(backend, own, method, name)? {
+        match Setup::new(backend, own, (method, name), None)? {
             Setup::Waiting(diagonal, steps) => {
                 let operator: Arc<dyn LinearOperator<T, B>> = self.operator.clone();
                 let made = Chebyshev::on_space(&self.space, operator, Arc::new(diagonal), steps)?;
@@ -485,6 +485,9 @@ fn refuse<T: Scalar>(wishes: &Builder, a: &Csr<T, Host>, parts: usize) -> Result
     }
     if wishes.format != AUTO && wishes.format != Csr::<T>::NAME {
         return without(format!("format {}", wishes.format));
+    }
+    if wishes.near_null.is_some() {
+        return without("multigrid, which near-null vectors are for,".into());
     }
     match wishes.preconditioner {
         name @ (Name::Multigrid(_) | Name::ChebyshevSingle(_)) => without(format!("preconditioner {name}")),

@@ -110,8 +110,8 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
                     return Ok(self.ready.insert(Box::new(made)));
                 }
                 let setup = match a {
-                    Stored::Open(a) => Setup::new(backend, a, method, name)?,
-                    other => Setup::new(backend, &other.to_csr(backend)?, method, name)?,
+                    Stored::Open(a) => Setup::new(backend, a, (method, name), None)?,
+                    other => Setup::new(backend, &other.to_csr(backend)?, (method, name), None)?,
                 };
                 let setup = match (setup, a.shared()) {
                     (setup, Some(operator)) => setup.on(backend, &operator)?,

@@ -475,3 +475,40 @@ fn a_command_line_that_makes_no_sense_is_status_2() {
     }
     assert_eq!(f.names(), ["a.mtx"]);
 }
+
+#[test]
+fn coordinates_and_near_null_vectors_from_files() {
+    let f = Folder::new();
+    let array = "%%MatrixMarket matrix array real general\n";
+    f.ok("generate elasticity2d --size 30x20 -o a.mtx");
+    // Points of a beam that is held at its left end: 30 x 21 of them, two unknowns each.
+    let points: Vec<(f64, f64)> = (0..630).map(|i| ((i % 30 + 1) as f64, (i / 30) as f64)).collect();
+    let (xs, ys): (Vec<String>, Vec<String>) =
+        points.iter().map(|(x, y)| (x.to_string(), y.to_string())).unzip();
+    f.write("points.mtx", format!("{array}630 2\n{}\n{}\n", xs.join("\n"), ys.join("\n")));
+    let modes = [0, 1, 2].map(|mode| {
+        let of = |&(x, y): &(f64, f64)| match mode {
+            0 => "1\n0".to_string(),
+            1 => "0\n1".to_string(),
+            _ => format!("{}\n{}", 10.0 - y, x - 15.5),
+        };
+        points.iter().map(of).collect::<Vec<_>>().join("\n")
+    });
+    f.write("modes.mtx", format!("{array}1260 3\n{}\n", modes.join("\n")));
+    for option in ["--coordinates points.mtx", "--near-null modes.mtx --preconditioner amg:unknowns=2"] {
+        let run = f.ok(&format!("solve a.mtx --rhs random:3 {option} --json r.json"));
+        let json: Value = serde_json::from_str(&f.read("r.json")).unwrap();
+        assert_eq!(json["status"], "converged", "{}", run.stdout);
+        assert!(json["preconditioner"].as_str().unwrap().starts_with("amg"), "{}", json["preconditioner"]);
+        assert!(json["iterations"].as_u64().unwrap() <= 25, "{option}: {}", json["iterations"]);
+    }
+    f.write("few.mtx", format!("{array}629 2\n{}\n{}\n", xs[1..].join("\n"), ys[1..].join("\n")));
+    for (line, words) in [
+        ("--coordinates few.mtx", ["few.mtx: ", "629 points"]),
+        ("--near-null points.mtx", ["points.mtx: ", "630 rows"]),
+        ("--coordinates missing.mtx", ["missing.mtx", "No such file"]),
+    ] {
+        let run = f.fails(3, &format!("solve a.mtx {line}"));
+        assert!(words.iter().all(|word| run.stderr.contains(word)), "{line}: {}", run.stderr);
+    }
+}

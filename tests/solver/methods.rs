@@ -132,6 +132,69 @@ fn multigrid_in_its_place<B: Device + SolverBackend>(backend: &B) -> Result<()> 
     Ok(())
 }
 
+/// Displacements: rigid body modes from coordinates, the same given as vectors, and unknowns of a node found by rows alike.
+fn nodes_of_several_unknowns<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    let elements = 10;
+    let a = residua::generate::elasticity3d(elements, elements, elements, 0.3)?;
+    let (n, side) = (a.rows(), elements + 1);
+    let point = |i: usize| [i % elements + 1, i / elements % side, i / elements / side].map(|at| at as f64);
+    let points: Vec<f64> = (0..n / 3).flat_map(point).collect();
+    let modes = residua::multigrid::rigid_body_modes(3, &points)?;
+    let b = noise(n, 4);
+    let solved = |builder: residua::solver::Builder| {
+        let mut solver = builder.build_on(backend, a.to_backend(backend)?)?;
+        let solution = solver.solve(&b)?;
+        let report = solution.report;
+        assert!(report.outcome.is_converged() && solves(&a, &b, &solution.x, 1e-8), "{report:?}");
+        let stage = &report.trail.stages[0];
+        let told = stage.remark.clone().unwrap_or_default();
+        assert!(stage.preconditioner.to_string().starts_with("amg"), "{report:?}");
+        assert!(told.contains("nodes of 3 unknowns"), "{told}");
+        // New values.
+        let doubled: Vec<f64> = a.parts().values.iter().map(|value| 2.0 * value).collect();
+        solver.update(&doubled)?;
+        let again = solver.solve(&b)?.report;
+        assert!(again.outcome.is_converged() && again.iterations <= report.iterations + 2, "{again:?}");
+        Ok::<_, Error>(report.iterations)
+    };
+    let amg = |name: &str| Ok::<_, Error>(Solver::builder().preconditioner(name.parse()?));
+    let from_points = solved(Solver::builder().coordinates(3, points.clone()))?;
+    assert!(from_points <= 18, "{from_points} iterations from coordinates");
+    let given = solved(amg("amg:unknowns=3")?.near_null_space(6, modes.clone()))?;
+    assert!(given.abs_diff(from_points) <= 1, "{given} iterations, {from_points} from coordinates");
+    let found = solved(amg("amg")?)?;
+    assert!(found <= 30, "{found} iterations, nodes found");
+    // What does not fit is refused.
+    let refused = |builder: residua::solver::Builder, why: &str| {
+        let message =
+            builder.build_on(backend, a.to_backend(backend).unwrap()).err().map(|error| error.to_string());
+        assert!(message.as_ref().is_some_and(|message| message.contains(why)), "{why}: {message:?}");
+    };
+    refused(Solver::builder().coordinates(3, points[3..].to_vec()), "equally many");
+    refused(Solver::builder().coordinates(4, points.clone()), "4 dimensions");
+    refused(Solver::builder().near_null_space(6, modes[6..].to_vec()), "near-null");
+    refused(Solver::builder().near_null_space(0, Vec::new()), "0 near-null vectors");
+    let mut hole = points.clone();
+    hole[7] = f64::NAN;
+    refused(Solver::builder().coordinates(3, hole), "point 3");
+    refused(Solver::builder().coordinates(3, points).reorder(Reorder::Rcm), "order");
+    Ok(())
+}
+
+/// A long mesh, on which conjugate gradients would take thousands of iterations: multigrid is the first stage.
+fn multigrid_at_once_on_a_long_mesh<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    let a = residua::generate::anisotropic2d(100, 2500, 1e-2)?;
+    let solver = Solver::builder().build_on(backend, a.to_backend(backend)?)?;
+    let first = &solver.trail().stages[0];
+    let told = format!("{first:?}");
+    assert!(first.preconditioner.to_string() == "amg" && told.contains("large mesh"), "{told}");
+    // A smaller one is begun with the diagonal.
+    let a = residua::generate::anisotropic2d(100, 500, 1e-2)?;
+    let solver = Solver::builder().build_on(backend, a.to_backend(backend)?)?;
+    assert_eq!(solver.trail().stages[0].preconditioner.to_string(), "jacobi");
+    Ok(())
+}
+
 /// More unknowns than equations, rows scaled over `decades` of them: x = A^T y is the solution of least norm, whatever y.
 fn of_many_solutions_that_of_least_norm<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     for (decades, methods) in [(0.0, &[Method::Lsmr][..]), (8.0, &[Method::Lsmr, Method::Direct])] {
@@ -194,6 +257,8 @@ on_every_backend!(
     what_suits_is_found,
     a_preconditioner_that_was_named_keeps_its_turn,
     multigrid_in_its_place,
+    multigrid_at_once_on_a_long_mesh,
+    nodes_of_several_unknowns,
     least_squares_are_called_so,
     of_many_solutions_that_of_least_norm,
 );

@@ -43,6 +43,22 @@ impl<B: Backend> Offsets<B> {
     }
 }
 
+impl<B: Backend> OffsetsRef<'_, B> {
+    /// So many of the offsets, from the first on, on the host.
+    pub(crate) fn first(&self, backend: &B, count: usize) -> Result<Vec<usize>> {
+        self.window(backend, 0..count)
+    }
+
+    /// Some of the offsets on the host.
+    pub(crate) fn window(&self, backend: &B, places: std::ops::Range<usize>) -> Result<Vec<usize>> {
+        crate::backend::with_offsets!(*self, offsets => {
+            let mut read = vec![Default::default(); places.len()];
+            backend.read(B::part(offsets, places), &mut read)?;
+            Ok(read.into_iter().map(Offset::to_usize).collect())
+        })
+    }
+}
+
 /// A second buffer with the same content.
 pub(crate) fn copied<T: Element, B: Backend>(backend: &B, from: &B::Slice<T>) -> Result<B::Vec<T>> {
     let mut to = backend.buffer(B::len(from))?;

@@ -10,19 +10,17 @@ mod words;
 
 use super::choice::one_of;
 use super::device::{self, Device};
-#[cfg(feature = "cuda")]
 use super::failure::About;
 #[cfg(feature = "cuda")]
 use super::load::load_on;
 use super::load::{came_complex, is_complex, load};
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure};
+use crate::files::read_dense;
 #[cfg(feature = "cuda")]
 use crate::files::{read_header, reading};
 use crate::krylov::Outcome;
-#[cfg(feature = "cuda")]
-use crate::market::ReadOptions;
-use crate::market::{Header, Symmetry};
+use crate::market::{Header, ReadOptions, Symmetry};
 use crate::solver::{Builder, Method, Precision, PreconditionerChoice, Reorder, Solvable};
 use crate::{Host, Solver};
 use answer::Column;
@@ -83,6 +81,13 @@ pub(crate) struct Arguments {
     /// file [default: auto]
     #[arg(long, value_parser = one_of::<Reorder>(Reorder::ALL.iter().map(|value| value.name())))]
     reorder: Option<Reorder>,
+    /// Coordinates of the points of the mesh, one point a row of this file: multigrid then represents rigid body modes
+    /// where each point has as many unknowns as there are dimensions
+    #[arg(long, value_name = "FILE", conflicts_with = "near_null")]
+    coordinates: Option<PathBuf>,
+    /// Vectors that A takes near to zero, for multigrid: the columns of this file
+    #[arg(long, value_name = "FILE")]
+    near_null: Option<PathBuf>,
     /// Solve with so many processes of this machine, each with its rows of A (on the CPU); under `mpirun -n N` there
     /// are as many as it has started
     #[cfg(all(unix, feature = "ranks"))]
@@ -140,11 +145,31 @@ impl Arguments {
     }
 
     /// What was wished for, of a matrix whose file says so much of itself. Whatever it says else, the entries decide.
-    fn builder_for(&self, header: &Header) -> Builder {
-        match header.symmetry() {
-            known @ (Symmetry::Symmetric | Symmetry::Hermitian) => self.builder().symmetry(known),
-            _ => self.builder(),
+    fn builder_for(&self, header: &Header) -> Result<Builder, Failure> {
+        let mut builder = self.builder();
+        if let Some(path) = &self.coordinates {
+            let (points, dimensions, coordinates) = rows_of(path)?;
+            if points == 0 || !header.rows().is_multiple_of(points) || !(1..=3).contains(&dimensions) {
+                let what =
+                    format!("{points} points of {dimensions} dimensions for {} unknowns", header.rows());
+                let how =
+                    "a point is a row of one to three numbers, and each point has equally many unknowns";
+                return Err(Failure::about(path, format!("{what}: {how}")));
+            }
+            builder = builder.coordinates(dimensions, coordinates);
         }
+        if let Some(path) = &self.near_null {
+            let (rows, count, entries) = rows_of(path)?;
+            if rows != header.rows() || count == 0 {
+                let what = format!("{count} vectors of {rows} rows, but the matrix has {}", header.rows());
+                return Err(Failure::about(path, what));
+            }
+            builder = builder.near_null_space(count, entries);
+        }
+        Ok(match header.symmetry() {
+            known @ (Symmetry::Symmetric | Symmetry::Hermitian) => builder.symmetry(known),
+            _ => builder,
+        })
     }
 
     /// What was wished for.
@@ -164,6 +189,21 @@ impl Arguments {
         }
         builder
     }
+}
+
+/// Rows and columns of an array in a file, and its numbers row after row.
+fn rows_of(path: &Path) -> Result<(usize, usize, Vec<f64>), Failure> {
+    let file = read_dense::<f64>(path, &ReadOptions::default()).about(path)?;
+    let (rows, columns) = (file.rows(), file.columns());
+    let entries: Vec<f64> =
+        (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j))).map(|(i, j)| file.column(j)[i]).collect();
+    if let Some(place) = entries.iter().position(|entry| !entry.is_finite()) {
+        return Err(Failure::about(
+            path,
+            format!("row {}: an entry is infinite or NaN", place / columns + 1),
+        ));
+    }
+    Ok((rows, columns, entries))
 }
 
 /// Where the results go.

@@ -182,7 +182,7 @@ fn solve_on<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
     let path = arguments.matrix.as_path();
     let mut seconds = Seconds { read, assemble, ..Seconds::default() };
     let rhs = timed(&mut seconds.setup, || super::rhs::make(arguments.rhs.as_ref(), &Host, &a, path))?;
-    let mut solver = about(arguments.builder_for(&header).build_spread(backend, communicator, &a), path)?;
+    let mut solver = about(arguments.builder_for(&header)?.build_spread(backend, communicator, &a), path)?;
     let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
     drop(a);
     let solved = timed(&mut seconds.solve, || solve_all(backend, (group, arguments), &mut solver, &rhs));

@@ -1,0 +1,82 @@
+//! What a caller knows of vectors that a matrix takes near to zero.
+
+use crate::error::{Error, Result};
+use crate::multigrid::rigid_body_modes;
+use crate::scalar::Scalar;
+
+/// Vectors for multigrid's prolongation.
+#[derive(Debug, Clone)]
+pub(super) enum NearNull {
+    /// From the points of a mesh: rigid body modes where each has as many unknowns as dimensions, else constants for each
+    /// of its unknowns.
+    Points { dimensions: usize, coordinates: Vec<f64> },
+    /// Given: entry (i, j) of vector j at unknown i, at i * `count` + j.
+    Vectors { count: usize, entries: Vec<f64> },
+}
+
+impl NearNull {
+    /// Refuses what does not belong to a matrix of so many unknowns.
+    pub(super) fn check(&self, unknowns: usize) -> Result<()> {
+        let refused = |what: String| Err(Error::InvalidArgument(what));
+        match self {
+            Self::Points { dimensions, coordinates } => {
+                if !(1..=3).contains(dimensions) || !coordinates.len().is_multiple_of(*dimensions) {
+                    return refused(format!(
+                        "coordinates of {dimensions} dimensions: 1, 2 or 3 for each point"
+                    ));
+                }
+                let points = coordinates.len() / dimensions;
+                if points == 0 || !unknowns.is_multiple_of(points) {
+                    return refused(format!(
+                        "coordinates of {points} points for {unknowns} unknowns: each point has equally many"
+                    ));
+                }
+                check_finite(coordinates, *dimensions, "coordinates of point")
+            }
+            Self::Vectors { count, entries } => {
+                if *count == 0 || *count > unknowns {
+                    return refused(format!("{count} near-null vectors for {unknowns} unknowns"));
+                }
+                Error::check_dimension("entries of the near-null vectors", unknowns * count, entries.len())?;
+                check_finite(entries, *count, "near-null vectors at unknown")
+            }
+        }
+    }
+
+    /// Unknowns of each point, where that is known.
+    pub(super) fn unknowns_a_node(&self, unknowns: usize) -> Option<usize> {
+        match self {
+            Self::Points { dimensions, coordinates } => {
+                let points = coordinates.len() / dimensions;
+                Some(unknowns / points.max(1))
+            }
+            Self::Vectors { .. } => None,
+        }
+    }
+
+    /// The vectors and their number; none where they are the constants that multigrid takes by itself.
+    pub(super) fn vectors<T: Scalar>(&self, unknowns: usize) -> Result<Option<(usize, Vec<T>)>> {
+        let of = |entries: &[f64]| entries.iter().map(|&entry| T::from_f64(entry)).collect();
+        match self {
+            Self::Points { dimensions, coordinates } => {
+                if !(2..=3).contains(dimensions) || coordinates.len() != unknowns {
+                    return Ok(None);
+                }
+                let modes = rigid_body_modes(*dimensions, coordinates)?;
+                Ok(Some((modes.len() / unknowns.max(1), of(&modes))))
+            }
+            Self::Vectors { count, entries } => Ok(Some((*count, of(entries)))),
+        }
+    }
+}
+
+/// Names the row of an entry that is no number.
+fn check_finite(entries: &[f64], of_row: usize, what: &str) -> Result<()> {
+    match entries.iter().position(|entry| !entry.is_finite()) {
+        Some(place) => {
+            let row = place / of_row + 1;
+            Err(Error::InvalidArgument(format!("{what} {row}: an entry is infinite or NaN")))
+        }
+        None => Ok(()),
+    }
+}
