@@ -3,7 +3,8 @@
 //!
 //! `cargo bench --bench multigrid_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points), `27:K` (27
 //! points, K^3), `jumps:K` (7 points, K^3, coefficients that jump by 10^6 between blocks of 8^3), `shuffled:K` (7
-//! points, K^3, in random order), `general:K` (7 points, K^3, not taken as a grid) or the name of a Matrix Market file.
+//! points, K^3, in random order), `general:K` (7 points, K^3, not taken as a grid), `bits:K` (7 points, K^3, in random
+//! order: whether 20 setups and solves give the same bits of x) or the name of a file.
 
 #[path = "shared/solves.rs"]
 mod solves;
@@ -35,9 +36,15 @@ fn case(cuda: &Cuda, name: &str, a: Csr<f64>, boxes: bool) -> residua::Result<()
         cuda.fill(0.0, &mut x)?;
         cg.solve(&*a, &m, &b, &mut x, |_, _| ControlFlow::Continue(()))
     })?;
+    let memory = |m: &Multigrid<f64, Cuda>| {
+        let vectors = 8 * m.work_len() + 4 * m.narrow_work_len();
+        (m.storage_bytes() + vectors) as f64 / device.storage_bytes() as f64
+    };
+    let before = memory(&m);
     let (again, _) = fastest(cuda, 3, || m.update(cuda, &device))?;
     let (square, entries) = fastest(cuda, 3, || Ok(matrix::multiply(cuda, &device, &device)?.nonzeros()))?;
     println!("{name:12} A A {square:.2} ms, {entries} entries; new values {again:.2} ms");
+    println!("{name:12} memory {before:.2} times A, {:.2} once values were new", memory(&m));
     println!(
         "{name:12} {n:9} {:5} amg: setup {setup:7.2} solve {solve:7.2} ms, {} iterations, {:.1e}, {:.2} times the entries{}",
         a.format(),
@@ -63,6 +70,29 @@ fn case(cuda: &Cuda, name: &str, a: Csr<f64>, boxes: bool) -> residua::Result<()
     Ok(())
 }
 
+/// Whether 20 setups and solves give the same bits of x.
+fn bits(cuda: &Cuda, name: &str, a: &Csr<f64>) -> residua::Result<()> {
+    let (n, b) = (a.rows(), cuda.upload(of_random_x(a)?)?);
+    let device = a.to_backend(cuda)?;
+    let options = MultigridOptions::default().narrow(true);
+    let mut seen: Option<Vec<f64>> = None;
+    for run in 0..20 {
+        let m = Multigrid::new(cuda, &device, &options)?;
+        let mut x = cuda.zeros(n)?;
+        let mut cg = Cg::new(cuda, n, SolveOptions::default())?;
+        let report = cg.solve(&device, &m, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
+        assert!(report.outcome.is_converged(), "{}", report.outcome);
+        let x = cuda.download(&x)?;
+        if seen.as_ref().is_some_and(|seen| *seen != x) {
+            println!("{name:12} run {run} has other bits");
+            return Ok(());
+        }
+        seen = Some(x);
+    }
+    println!("{name:12} 20 setups and solves: the same bits");
+    Ok(())
+}
+
 /// The same matrix with its rows and columns in random order.
 fn shuffled(a: &Csr<f64>) -> residua::Result<Csr<f64>> {
     graph::permute_symmetric(a, &Permutation::random(a.rows(), 5)?)
@@ -84,7 +114,11 @@ fn main() -> residua::Result<()> {
             ("jumps", &[k]) => generate::jumping([k, k, k], 1e6, 8, 1)?,
             ("", &[x, y]) => generate::poisson2d(x, y)?,
             ("", &[x, y, z]) => generate::poisson3d(x, y, z)?,
-            _ if name.ends_with(".mtx") => residua::market::read_csr(&name)?,
+            ("bits", &[k]) => {
+                bits(&cuda, &name, &shuffled(&generate::poisson3d(k, k, k)?)?)?;
+                continue;
+            }
+            _ if std::path::Path::new(&name).is_file() => residua::files::read_csr(&name)?,
             _ => continue,
         };
         case(&cuda, &name, a, kind != "general")?;

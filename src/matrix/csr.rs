@@ -12,6 +12,7 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
+use std::ops::Range;
 
 /// A matrix in compressed sparse rows ([`CsrParts`] draws it), values of type `V` in the memory of backend `B`.
 ///
@@ -301,6 +302,17 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         let indices = to.upload(from.download(&*self.indices)?)?;
         let values = to.upload(from.download(&*self.values)?)?;
         Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
+    }
+
+    /// Some neighbouring rows, on the host.
+    pub(crate) fn window(&self, backend: &B, rows: Range<usize>) -> Result<Csr<V, Host>> {
+        let offsets = self.offsets.as_ref().window(backend, rows.start..rows.end + 1)?;
+        let entries = offsets[0]..offsets[rows.len()];
+        let (mut indices, mut values) = (vec![0; entries.len()], vec![V::zero(); entries.len()]);
+        backend.read(B::part(&self.indices, entries.clone()), &mut indices)?;
+        backend.read(B::part(&self.values, entries), &mut values)?;
+        let offsets = Offsets::Wide(offsets.iter().map(|&offset| (offset - offsets[0]) as u64).collect());
+        Ok(Csr::from_parts_unchecked(rows.len(), self.columns, offsets, indices, values))
     }
 
     /// A copy in the host's memory.

@@ -73,6 +73,11 @@ impl<V: Scalar, B: SparseProducts> TripleProduct<V, B> {
         multiply_again(backend, r, &self.half, &mut self.product)
     }
 
+    /// Bytes of A P and R A P.
+    pub fn storage_bytes(&self) -> usize {
+        self.half.storage_bytes() + self.product.storage_bytes()
+    }
+
     /// R A P.
     pub fn product(&self) -> &Csr<V, B> {
         &self.product

@@ -84,6 +84,19 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Kept<T, B> {
         Ok(())
     }
 
+    /// Bytes of all of it.
+    pub(super) fn storage_bytes(&self) -> usize {
+        let levels = self.levels.iter().map(|level| {
+            let smoothing = level.smoothing.as_ref();
+            smoothing.map_or(0, |(strong, damping)| strong.storage_bytes() + damping.storage_bytes())
+                + level.prolongation.storage_bytes()
+                + level.restriction.storage_bytes()
+                + B::len(&level.places) * size_of::<u32>()
+                + level.product.storage_bytes()
+        });
+        levels.sum()
+    }
+
     /// Rows and entries of the levels below the finest.
     pub(super) fn facts(&self) -> impl Iterator<Item = LevelFacts> + '_ {
         let coarse = self.levels.iter().map(KeptLevel::coarse);

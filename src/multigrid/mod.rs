@@ -219,12 +219,14 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         &self.facts
     }
 
-    /// Bytes of all matrices of the cycle.
+    /// Bytes of all matrices of the cycle, and of what is kept for new values.
     pub fn storage_bytes(&self) -> usize {
-        match &self.cycle {
+        let cycle = match &self.cycle {
             AnyCycle::Full(cycle) => cycle.storage_bytes(),
             AnyCycle::Narrow(cycle) => cycle.storage_bytes(),
-        }
+        };
+        let plans = self.plans.iter().map(|plan| plan.tentative.storage_bytes()).sum::<usize>();
+        cycle + plans + self.kept.as_ref().map_or(0, Kept::storage_bytes)
     }
 }
 
@@ -312,7 +314,7 @@ fn renew<T: Scalar, S: Scalar, B: MultigridBackend>(
     Ok(())
 }
 
-/// Smoothing on a level; 1 bounds the eigenvalues. Where nothing is said of blocks, the first level decides.
+/// Smoothing on a level. Where nothing is said of blocks, the first level decides.
 fn smoother<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -326,11 +328,15 @@ fn smoother<T: Scalar, B: MultigridBackend>(
     } else {
         Scaling::Diagonal(scales.of_sums)
     };
-    Ok(if options.real_eigenvalues {
-        Smoother::new(scaling, steps, 1.0)
-    } else {
-        Smoother::plain(scaling, steps)
-    })
+    if !options.real_eigenvalues {
+        return Ok(Smoother::plain(scaling, steps));
+    }
+    let largest = match &scaling {
+        // Attained, up to little, where a matrix has the signs of Poisson's.
+        Scaling::Diagonal(_) => 1.0,
+        Scaling::Blocks(blocks) => blocks.bound(backend, a)?,
+    };
+    Ok(Smoother::new(scaling, steps, largest))
 }
 
 impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {

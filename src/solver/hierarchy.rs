@@ -93,13 +93,8 @@ fn unknowns_a_node<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>(
 ) -> Result<usize> {
     // Two unknowns of a node are half the rows like the one before; a few rows tell what all need not be read for.
     let first = a.rows().min(FIRST_ROWS);
-    let (mut offsets, mut like) = (a.parts().offsets.first(backend, first + 1)?, 0);
-    let mut columns = vec![0; offsets.pop().unwrap_or(0)];
-    backend.read(B::part(a.parts().indices, 0..columns.len()), &mut columns)?;
-    offsets.push(columns.len());
-    for rows in offsets.windows(3) {
-        like += usize::from(columns[rows[0]..rows[1]] == columns[rows[1]..rows[2]]);
-    }
+    let window = a.window(backend, 0..first)?;
+    let like = (1..first).filter(|&i| window.row(i - 1).0 == window.row(i).0).count();
     if 3 * like < first {
         return Ok(1);
     }

@@ -46,22 +46,15 @@ pub(super) struct Mesh {
 impl Mesh {
     /// From windows of rows of a square matrix.
     pub(super) fn of<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
-        let (parts, rows) = (a.parts(), a.rows());
+        let rows = a.rows();
         let (mut bandwidth, mut diagonal) = (0, Vec::new());
         for start in (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW)) {
             let window = start..(start + WINDOW).min(rows);
-            let offsets = parts.offsets.window(backend, window.start..window.end + 1)?;
-            let entries = offsets[0]..offsets[window.len()];
-            let (mut columns, mut values) = (vec![0; entries.len()], vec![V::zero(); entries.len()]);
-            backend.read(B::part(parts.indices, entries.clone()), &mut columns)?;
-            backend.read(B::part(parts.values, entries.clone()), &mut values)?;
-            for (row, bounds) in window.zip(offsets.windows(2)) {
-                let row_entries = bounds[0] - entries.start..bounds[1] - entries.start;
-                for (&column, value) in columns[row_entries.clone()].iter().zip(&values[row_entries]) {
-                    bandwidth = bandwidth.max(row.abs_diff(column as usize));
-                    if row == column as usize {
-                        diagonal.push(value.abs().to_f64());
-                    }
+            for (i, j, value) in a.window(backend, window)?.iter() {
+                let row = start + i;
+                bandwidth = bandwidth.max(row.abs_diff(j));
+                if row == j {
+                    diagonal.push(value.abs().to_f64());
                 }
             }
         }

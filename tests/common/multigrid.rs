@@ -23,6 +23,7 @@ macro_rules! each_case {
             $($words)*
             grids,
             what_is_on_no_grid,
+            strong_directions_of_points,
             iterations_do_not_grow,
             rough_coefficients,
             elasticity,
@@ -110,6 +111,56 @@ pub fn what_is_on_no_grid<B: Able>(backend: &B) {
         offsets.push(columns.len());
     }
     assert!(!on_grid(&Csr::from_parts(1500, 1500, offsets, columns, values).unwrap()), "lines that go on");
+}
+
+/// Couplings that are as strong along all axes in the whole, and not at any point: boxes do not suit.
+pub fn strong_directions_of_points<B: Able>(backend: &B) {
+    let (n, layer) = (60, 3600);
+    // A strong direction along a diagonal (bilinear elements), 45 degrees.
+    let mut turned = Vec::new();
+    // Two layers, one strong along x and one along y, and what connects them.
+    let mut layers = Vec::new();
+    for i in 0..layer {
+        let (x, y) = ((i % n) as i64, (i / n) as i64);
+        let inside =
+            |dx: i64, dy: i64| (0..n as i64).contains(&(x + dx)) && (0..n as i64).contains(&(y + dy));
+        let beside = |dx: i64, dy: i64| (i as i64 + dx + dy * n as i64) as usize;
+        for (dx, dy) in (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| (dx, dy))).filter(|&by| by != (0, 0)) {
+            let value = if dx == 0 || dy == 0 {
+                -0.1667
+            } else if dx == dy {
+                -0.4162
+            } else {
+                0.0828
+            };
+            turned.push((i, i, -value));
+            if inside(dx, dy) {
+                turned.push((i, beside(dx, dy), value));
+            }
+            if (dx == 0) != (dy == 0) && inside(dx, dy) {
+                for (first, value) in
+                    [(0, if dx == 0 { 1.0 } else { 50.0 }), (layer, if dx == 0 { 50.0 } else { 1.0 })]
+                {
+                    layers.push((first + i, first + beside(dx, dy), -value));
+                    layers.push((first + i, first + i, value * 1.0001));
+                }
+            }
+        }
+        for (from, to) in [(i, i + layer), (i + layer, i)] {
+            layers.extend([(from, to, -5.0), (from, from, 5.0)]);
+        }
+    }
+    for (size, entries, most, what) in [(layer, turned, 30, "turned"), (2 * layer, layers, 25, "layers")] {
+        let mut sums = std::collections::BTreeMap::new();
+        entries.into_iter().for_each(|(i, j, value)| *sums.entry((i, j)).or_insert(0.0) += value);
+        let a = sorted(size, sums.into_iter().map(|((i, j), value)| (i, j, value)).collect())
+            .to_backend(backend)
+            .unwrap();
+        let m = Multigrid::new(backend, &a, &options()).unwrap();
+        assert!(!m.facts().grid, "{what}: {}", m.facts());
+        let took = solved(backend, &a, &m);
+        assert!(took <= most, "{what}: {took} iterations");
+    }
 }
 
 pub fn iterations_do_not_grow<B: Able>(backend: &B) {

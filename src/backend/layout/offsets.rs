@@ -44,11 +44,6 @@ impl<B: Backend> Offsets<B> {
 }
 
 impl<B: Backend> OffsetsRef<'_, B> {
-    /// So many of the offsets, from the first on, on the host.
-    pub(crate) fn first(&self, backend: &B, count: usize) -> Result<Vec<usize>> {
-        self.window(backend, 0..count)
-    }
-
     /// Some of the offsets on the host.
     pub(crate) fn window(&self, backend: &B, places: std::ops::Range<usize>) -> Result<Vec<usize>> {
         crate::backend::with_offsets!(*self, offsets => {
