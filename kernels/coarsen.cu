@@ -20,33 +20,27 @@ DEVICE bool is_strong(R threshold, const R* largest, u64 i, u64 j, T value) {
     return size > 0 && size >= threshold * smaller;
 }
 
-// Calls `of_row(i, columns, values, length)` for every row, a thread a row. The entries of neighbouring rows lie side by
-// side: they are brought to shared memory first, so that lanes read neighbouring addresses. A block takes as many rows at
-// a time as there is room for by their mean; where they are longer than that, a thread reads its row where it lies.
+// Calls `of_row(i, columns, values, length)` for every row, a thread a row. The entries of a block's rows lie side by
+// side: where there is room for them they are brought to shared memory first, so that lanes read neighbouring
+// addresses.
 template <typename F> DEVICE void each_row(u64 n, const I* offsets, const u32* columns, const T* values, F of_row) {
     constexpr u32 ROOM = 8 * THREADS;
     __shared__ u32 near_columns[ROOM];
     __shared__ T near_values[ROOM];
     for (u64 tile = u64(blockIdx.x) * THREADS; tile < n; tile += u64(gridDim.x) * THREADS) {
-        const u64 behind = min(tile + THREADS, n), entries = offsets[behind] - offsets[tile];
-        u32 rows = THREADS;
-        while (rows > 8 && entries * rows > u64(ROOM) * THREADS) rows /= 2;
-        for (u64 from = tile; from < behind; from += rows) {
-            const u64 begin = offsets[from], end = offsets[min(from + rows, behind)], i = from + threadIdx.x;
-            const bool near = end - begin <= ROOM;
-            if (near)
-                for (u64 at = begin + threadIdx.x; at < end; at += THREADS) {
-                    near_columns[at - begin] = columns[at];
-                    near_values[at - begin] = values[at];
-                }
-            __syncthreads();
-            if (threadIdx.x < rows && i < behind) {
-                const u64 first = offsets[i], place = near ? first - begin : first;
-                of_row(i, (near ? near_columns : columns) + place, (near ? near_values : values) + place,
-                       u32(offsets[i + 1] - first));
+        const u64 begin = offsets[tile], end = offsets[min(tile + THREADS, n)], i = tile + threadIdx.x;
+        const bool near = end - begin <= ROOM;
+        if (near)
+            for (u64 at = begin + threadIdx.x; at < end; at += THREADS) {
+                near_columns[at - begin] = columns[at];
+                near_values[at - begin] = values[at];
             }
-            __syncthreads();
+        __syncthreads();
+        if (i < n) {
+            const u64 first = offsets[i], place = near ? first - begin : first;
+            of_row(i, (near ? near_columns : columns) + place, (near ? near_values : values) + place, u32(offsets[i + 1] - first));
         }
+        __syncthreads();
     }
 }
 
@@ -87,11 +81,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     });
 }
 
-// Calls `each(is_diagonal, place, column, value)` for the entries of a damped row in their order: strong neighbours, and
-// the diagonal, which A's row may lack.
+// Calls `each(is_diagonal, place, column, value)` for the entries of a damped row in their order: strong neighbours,
+// and the diagonal, which A's row may lack.
 template <typename F>
-DEVICE void each_damped(u64 i, const u32* js, const T* row, u32 length, T diagonal, const u32* neighbours, u64 next, u64 last,
-                        F each) {
+DEVICE void each_damped(u64 i, const u32* js, const T* row, u32 length, T diagonal, const u32* neighbours, u64 next,
+                        u64 last, F each) {
     u64 place = next + i;
     bool before = true;
     for (u32 at = 0; at < length; at++) {
@@ -126,10 +120,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         each_damped(i, js, row, length, diagonal, neighbours, first, last,
                     [&](bool, u64, u32, T value) { sum += magnitude(value); });
         const T scale = from_real<T>(sum > 0 ? -omega / sum : R(0));
-        each_damped(i, js, row, length, diagonal, neighbours, first, last, [&](bool own, u64 place, u32 column, T value) {
+        const auto write = [&](bool own, u64 place, u32 column, T value) {
             indices[place] = column;
             damped[place] = own ? value * scale + from_real<T>(R(1)) : value * scale;
-        });
+        };
+        each_damped(i, js, row, length, diagonal, neighbours, first, last, write);
     });
 }
 

@@ -104,7 +104,8 @@ DEVICE u32 lanes_before(u32 own, u32& all, u32 mask) {
 // Where in B the products of a row lie; `each` is told an entry of A, its first product and how many there
 // are of them. How many the row has.
 template <typename F>
-DEVICE u32 list_products(I* from, u64 row, const I* a_offsets, const u32* a_columns, const I* b_offsets, u32 mask, F each) {
+DEVICE u32 list_products(I* from, u64 row, const I* a_offsets, const u32* a_columns, const I* b_offsets, u32 mask,
+                         F each) {
     const u32 lane = lane_id() % GROUP;
     const u64 end = a_offsets[row + 1];
     u32 products = 0;

@@ -7,8 +7,8 @@
 //
 // Rows are dealt by the number of their products. Most have so few that these are sorted (sorted_products.cuh). For
 // others a warp takes a row, each lane an entry of A's row at a time, and puts the columns of B's row into a hash table
-// in shared memory (open addressing), and a block does for rows with more. Which lane comes first decides where a column
-// lies in the table, and nothing else.
+// in shared memory (open addressing), and a block does for rows with more. Which lane comes first decides where a
+// column lies in the table, and nothing else.
 //
 // Bytes moved: the columns of B's rows once a product (mostly from the caches), A's once.
 // Source: Gustavson, ACM TOMS 4 (1978); Nagasaka, Nukada and Matsuoka, ICPP 2017 (tables by bins of rows).
@@ -49,8 +49,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// The same by the entries of a row of C, which is known, for rows that are not sorted: a warp's, 1, or longer, 2. Others
-// become 0.
+// The same by the entries of a row of C, which is known, for rows that are not sorted: a warp's, 1, or longer, 2.
+// Others become 0.
 extern "C" __global__ void __launch_bounds__(THREADS)
     length_classes(u64 rows, const J* offsets, u32 wide, u32* classes) {
     for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {

@@ -1,6 +1,6 @@
 // The rows of a product of sparse matrices, C = A B, that have few products, and whose lengths are known: how they are
-// sorted is told in sorted_products.cuh. Products of an entry of C are added one by one in the order of A's row, as on the
-// host, so that every run gives the same bits.
+// sorted is told in sorted_products.cuh. Products of an entry of C are added one by one in the order of A's row, as on
+// the host, so that every run gives the same bits.
 //
 // Bytes moved: B's rows once a product (mostly from the caches), A's and C's once.
 //
@@ -25,7 +25,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     Listed& list = lists[threadIdx.x / GROUP];
     T* product = products_of[threadIdx.x / GROUP];
     const u32 mask = mask_of_row(), lane = lane_id() % GROUP;
-    for (u64 i = (u64(blockIdx.x) * THREADS + threadIdx.x) / GROUP; i < count; i += u64(gridDim.x) * (THREADS / GROUP)) {
+    const u64 apart = u64(gridDim.x) * (THREADS / GROUP);
+    for (u64 i = (u64(blockIdx.x) * THREADS + threadIdx.x) / GROUP; i < count; i += apart) {
         const u64 row = listed ? rows[i] : i, place = offsets[row];
         const auto factors = [=](u32 first, u32 length, u64 entry) {
             if (length) {
@@ -69,7 +70,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (u32 j = 0; j < EACH; j++) {
             begun |= firsts >> j & 1;
-            const bool ends = j + 1 == EACH || (firsts >> (j + 1 < EACH ? j + 1 : j) & 1) || keys[j + 1 < EACH ? j + 1 : j] == NONE;
+            const u32 next = j + 1 < EACH ? j + 1 : j;
+            const bool ends = j + 1 == EACH || (firsts >> next & 1) || keys[next] == NONE;
             if (begun && ends && keys[j] != NONE) {
                 list.keys[to] = keys[j] >> NUMBER_BITS;
                 product[to++] = sums[j];

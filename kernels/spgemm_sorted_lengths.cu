@@ -1,5 +1,5 @@
-// How long the rows of a product of sparse matrices are, C = A B, where these have few products: sorted_products.cuh. The
-// columns that differ from the one before are counted.
+// How long the rows of a product of sparse matrices are, C = A B, where these have few products: sorted_products.cuh.
+// The columns that differ from the one before are counted.
 //
 // Bytes moved: the columns of B's rows once a product (mostly from the caches), A's once.
 //
@@ -12,7 +12,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __shared__ I of_groups[THREADS / GROUP][ROOM];
     I* from = of_groups[threadIdx.x / GROUP];
     const u32 mask = mask_of_row();
-    for (u64 i = (u64(blockIdx.x) * THREADS + threadIdx.x) / GROUP; i < count; i += u64(gridDim.x) * (THREADS / GROUP)) {
+    const u64 apart = u64(gridDim.x) * (THREADS / GROUP);
+    for (u64 i = (u64(blockIdx.x) * THREADS + threadIdx.x) / GROUP; i < count; i += apart) {
         const u64 row = listed ? rows[i] : i;
         const u32 products = list_products(from, row, a_offsets, a_columns, b_offsets, mask, [](u32, u32, u64) {});
         u32 keys[EACH], all;

@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::matrix::{Csr, TripleProduct, multiply, multiply_again};
 use crate::scalar::Scalar;
 
-/// The matrices between the finest one and the coarsest, in the precision of the finest. The first new values make them;
-/// from then on nothing is allocated but a few vectors.
+/// The matrices between the finest one and the coarsest, in the precision of the finest. The first new values make
+/// them; from then on nothing is allocated but a few vectors.
 #[derive(Debug)]
 pub(super) struct Kept<T: Scalar, B: CoarseningSteps> {
     pub(super) levels: Vec<KeptLevel<T, B>>,

@@ -22,8 +22,8 @@ const STRONG: f64 = 0.5001;
 /// Rows with such a coupling, as a part of all, from which on blocks pay: measured on meshes, grids and a power grid.
 const MANY: f64 = 0.05;
 
-/// Steps of the power method, by how much its result is below the largest eigenvalue at most, and what is believed of it at
-/// least.
+/// Steps of the power method, by how much its result is below the largest eigenvalue at most, and what is believed of
+/// it at least.
 const POWER_STEPS: usize = 12;
 const SAFETY: f64 = 1.1;
 const LEAST: f64 = 0.4;
@@ -113,8 +113,8 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
         backend.group_inverses(a.parts(), members, scales, offsets, indices, values)
     }
 
-    /// A bound of the eigenvalues of the inverses times A, by the power method (Golub and Van Loan, 7.3.1): blocks take in
-    /// what couples most, so that they are often well below 1, for which smoothing would be weaker than it can be.
+    /// A bound of the eigenvalues of the inverses times A, by the power method (Golub and Van Loan, 7.3.1): blocks take
+    /// in what couples most, so that they are often well below 1, for which smoothing would be weaker than it can be.
     pub(super) fn bound(&self, backend: &B, a: &Csr<T, B>) -> Result<f64>
     where
         B: Products,

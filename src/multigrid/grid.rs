@@ -33,9 +33,9 @@ const COMPARABLE: f64 = 0.25;
 const WINDOWS: usize = 4;
 const WINDOW: usize = 256;
 
-/// The same part as above where it is that of each point's own couplings, in the mean: layers of a power grid whose strong
-/// directions differ, or a strong direction along a diagonal, are as strong along all axes together. Coefficients drawn from
-/// a lognormal distribution have 0.4.
+/// The same part as above where it is that of each point's own couplings, in the mean: layers of a power grid whose
+/// strong directions differ, or a strong direction along a diagonal, are as strong along all axes together.
+/// Coefficients drawn from a lognormal distribution have 0.4.
 const LOCALLY: f64 = 0.15;
 
 /// The grid of `points` points on which these distances between coupled points are distances between neighbours, if
@@ -147,8 +147,8 @@ where
     )))
 }
 
-/// Whether the couplings of points themselves are about as strong along all axes, and along both diagonals of each plane,
-/// as a sample of rows tells. A coupling that has the sign of the diagonal counts as none.
+/// Whether the couplings of points themselves are about as strong along all axes, and along both diagonals of each
+/// plane, as a sample of rows tells. A coupling that has the sign of the diagonal counts as none.
 fn locally_comparable<T, B>(backend: &B, a: &Csr<T, B>, grid: Grid, neighbours: Neighbours) -> Result<bool>
 where
     T: Scalar,

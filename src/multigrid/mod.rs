@@ -387,8 +387,8 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
     }
 
     /// Takes new values of a matrix over that has the pattern of the one before. Aggregates are kept, and from the
-    /// second time on which couplings count as strong and where all products have entries too, so that numbers alone are
-    /// computed. After a matrix that is refused, the preconditioner is as it was.
+    /// second time on which couplings count as strong and where all products have entries too, so that numbers alone
+    /// are computed. After a matrix that is refused, the preconditioner is as it was.
     fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         let finest = self.facts.levels[0];
         Error::check_dimension("rows of the matrix", finest.rows, a.rows())?;

@@ -3,9 +3,9 @@
 use crate::error::{Error, Result};
 
 /// The rigid body modes of points in the plane (3) or in space (6): translations, and rotations about the middle of the
-/// points. `points` has the coordinates of one point after the other, `dimensions` of each. Entry (i, j), mode j at unknown
-/// i, is at i * modes + j, as [`Multigrid::with_near_null`](super::Multigrid::with_near_null) takes them; the unknowns of a
-/// point are its displacements along the axes.
+/// points. `points` has the coordinates of one point after the other, `dimensions` of each. Entry (i, j), mode j at
+/// unknown i, is at i * modes + j, as [`Multigrid::with_near_null`](super::Multigrid::with_near_null) takes them; the
+/// unknowns of a point are its displacements along the axes.
 ///
 /// # Errors
 /// For dimensions other than 2 and 3, and where coordinates are missing, infinite or NaN.

@@ -167,8 +167,8 @@ impl Builder {
 
     /// The points of the mesh that the unknowns belong to, one after the other, `dimensions` coordinates of each. For
     /// multigrid, which then is the preconditioner unless another is named: where each point has as many unknowns as
-    /// dimensions (displacements), coarse levels represent the rigid body modes exactly. The unknowns of a point lie one
-    /// behind the other, and are not renumbered. Default: none.
+    /// dimensions (displacements), coarse levels represent the rigid body modes exactly. The unknowns of a point lie
+    /// one behind the other, and are not renumbered. Default: none.
     pub fn coordinates(mut self, dimensions: usize, coordinates: impl Into<Vec<f64>>) -> Self {
         self.near_null = Some(Arc::new(NearNull::Points { dimensions, coordinates: coordinates.into() }));
         self

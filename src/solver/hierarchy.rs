@@ -21,8 +21,8 @@ pub(super) struct Levels<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> Levels<T, B> {
-    /// For a Hermitian A whose values are of `T` or half as wide; `grids_only`: nothing where A is on no grid. Where the
-    /// choice does not say how many unknowns a node has, `near_null` or the pattern does.
+    /// For a Hermitian A whose values are of `T` or half as wide; `grids_only`: nothing where A is on no grid. Where
+    /// the choice does not say how many unknowns a node has, `near_null` or the pattern does.
     pub(super) fn new<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V, B>,
@@ -85,8 +85,8 @@ fn made<T: Scalar, B: SolverBackend>(
 const FIRST_ROWS: usize = 1000;
 const MOST_UNKNOWNS: usize = 6;
 
-/// Unknowns of each node of a mesh: rows of one node have the same columns, where they lie one behind the other. One where
-/// not all nodes have as many.
+/// Unknowns of each node of a mesh: rows of one node have the same columns, where they lie one behind the other. One
+/// where not all nodes have as many.
 fn unknowns_a_node<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>(
     backend: &B,
     a: &Csr<V, B>,

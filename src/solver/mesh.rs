@@ -68,7 +68,8 @@ impl Mesh {
         AN_EDGE * way * (1.0 + A_DECADE * self.decades)
     }
 
-    /// Whether multigrid is likely to be faster, its setup included; `setup`: its seconds on a device, none on the host.
+    /// Whether multigrid is likely to be faster, its setup included; `setup`: its seconds on a device, none on the
+    /// host.
     pub(super) fn wants_levels<T: Scalar>(&self, setup: Option<f64>) -> bool {
         let matrix = self.nonzeros * (size_of::<T>() + size_of::<u32>());
         let iteration = plain_bytes::<T>(self.rows, matrix) / BANDWIDTH;

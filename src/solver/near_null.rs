@@ -7,8 +7,8 @@ use crate::scalar::Scalar;
 /// Vectors for multigrid's prolongation.
 #[derive(Debug, Clone)]
 pub(super) enum NearNull {
-    /// From the points of a mesh: rigid body modes where each has as many unknowns as dimensions, else constants for each
-    /// of its unknowns.
+    /// From the points of a mesh: rigid body modes where each has as many unknowns as dimensions, else constants for
+    /// each of its unknowns.
     Points { dimensions: usize, coordinates: Vec<f64> },
     /// Given: entry (i, j) of vector j at unknown i, at i * `count` + j.
     Vectors { count: usize, entries: Vec<f64> },

@@ -132,7 +132,8 @@ fn multigrid_in_its_place<B: Device + SolverBackend>(backend: &B) -> Result<()> 
     Ok(())
 }
 
-/// Displacements: rigid body modes from coordinates, the same given as vectors, and unknowns of a node found by rows alike.
+/// Displacements: rigid body modes from coordinates, the same given as vectors, and unknowns of a node found by rows
+/// alike.
 fn nodes_of_several_unknowns<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let elements = 10;
     let a = residua::generate::elasticity3d(elements, elements, elements, 0.3)?;
@@ -195,7 +196,8 @@ fn multigrid_at_once_on_a_long_mesh<B: Device + SolverBackend>(backend: &B) -> R
     Ok(())
 }
 
-/// More unknowns than equations, rows scaled over `decades` of them: x = A^T y is the solution of least norm, whatever y.
+/// More unknowns than equations, rows scaled over `decades` of them: x = A^T y is the solution of least norm, whatever
+/// y.
 fn of_many_solutions_that_of_least_norm<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     for (decades, methods) in [(0.0, &[Method::Lsmr][..]), (8.0, &[Method::Lsmr, Method::Direct])] {
         let (rows, columns) = (60, 140);

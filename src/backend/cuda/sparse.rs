@@ -172,7 +172,8 @@ mod kernel {
     }
 }
 
-/// Classes of rows by their products: none, five whose products are sorted, those of a warp, of a block, and longer ones.
+/// Classes of rows by their products: none, five whose products are sorted, those of a warp, of a block, and longer
+/// ones.
 const CLASSES: usize = 9;
 const OF_WARP: usize = 6;
 const OF_BLOCK: usize = 7;
@@ -246,8 +247,8 @@ impl Dealt {
         Ok((Self::new(cuda, &classes, true)?, classes))
     }
 
-    /// Of rows whose products are not sorted, by the number of their entries in C: in class 1 fewer than `wide`, in class
-    /// 2 the others. None where all are sorted.
+    /// Of rows whose products are not sorted, by the number of their entries in C: in class 1 fewer than `wide`, in
+    /// class 2 the others. None where all are sorted.
     fn of_lengths(
         &self,
         cuda: Cuda,

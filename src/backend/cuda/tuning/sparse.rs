@@ -12,14 +12,15 @@ const VALUE_THREADS: u32 = 128;
 pub(in crate::backend::cuda) const ONE_CLASS: u32 = 1;
 /// Classes of rows whose products are sorted, by how many they are.
 pub(in crate::backend::cuda) const SORTED_CLASSES: [u32; 5] = [1, 2, 3, 4, 5];
-/// Lanes a row, products a lane and threads of a block of each. Larger rows would be longer in tables of hashes as well:
-/// 27 points times 27 points are 729 products.
+/// Lanes a row, products a lane and threads of a block of each. Larger rows would be longer in tables of hashes as
+/// well: 27 points times 27 points are 729 products.
 const SORTED: [(u32, u32, u32); 5] = [(4, 8, 128), (8, 8, 128), (32, 8, 128), (32, 16, 64), (32, 32, 64)];
 
 /// Warps of a block where each inverts a small dense matrix.
 const WARPS: u32 = 4;
-/// Lanes a row that is not sorted, and has not more products than the first number when its length is found, entries than
-/// the second when columns and values are, and than the third where columns are known. Tables have twice as many slots.
+/// Lanes a row that is not sorted, and has not more products than the first number when its length is found, entries
+/// than the second when columns and values are, and than the third where columns are known. Tables have twice as many
+/// slots.
 const GROUP: u32 = 32;
 const PRODUCTS: u32 = 512;
 const ENTRIES: u32 = 256;
@@ -61,8 +62,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// The most products of a row of each class that is sorted, in a matrix of so many columns; 0 where a key of 32 bits has
-/// no room for the largest column and the number of a product.
+/// The most products of a row of each class that is sorted, in a matrix of so many columns; 0 where a key of 32 bits
+/// has no room for the largest column and the number of a product.
 pub(in crate::backend::cuda) fn most_sorted(columns: usize) -> [u32; 5] {
     SORTED.map(|(group, each, _)| {
         let room = group * each;
