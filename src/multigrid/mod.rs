@@ -289,7 +289,8 @@ fn moved<M, T: Scalar, S: Scalar, B: MultigridBackend>(
 fn renew<T: Scalar, S: Scalar, B: MultigridBackend>(
     backend: &B,
     cycle: &mut Cycle<S, B>,
-    (a, kept, inverse): (&Csr<T, B>, &Kept<T, B>, Option<Csr<T, B>>),
+    (a, kept): (&Csr<T, B>, &Kept<T, B>),
+    inverse: Option<Csr<T, B>>,
     write: impl Fn(&B::Slice<T>, &mut B::Slice<S>) -> Result<()>,
     narrowed: impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
 ) -> Result<()> {
@@ -407,12 +408,13 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
         let inverse = inverse_of(backend, coarsest, &self.options)?;
         match &mut self.cycle {
             AnyCycle::Full(cycle) => {
-                renew(backend, cycle, (a, kept, inverse), |from, to| backend.copy(from, to), Ok)
+                renew(backend, cycle, (a, kept), inverse, |from, to| backend.copy(from, to), Ok)
             }
             AnyCycle::Narrow(cycle) => renew(
                 backend,
                 cycle,
-                (a, kept, inverse),
+                (a, kept),
+                inverse,
                 |from, to| backend.narrow::<T>(num_traits::One::one(), from, to),
                 |inverse| inverse.to_rounded(backend),
             ),

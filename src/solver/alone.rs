@@ -46,11 +46,11 @@ impl PreconditionerChoice {
         }
         let found = symmetry::of(backend, a, None, Method::Auto)?;
         let method = if found.hermitian { Method::Cg } else { Method::Gmres };
-        let mut setup = Setup::new(backend, a, method, self)?;
+        let mut setup = Setup::new(backend, a, (method, self), None)?;
         if let Setup::NotPositiveDefinite(value) = setup {
             setup = match self {
                 PreconditionerChoice::Jacobi | PreconditionerChoice::Auto => {
-                    Setup::new(backend, a, Method::Minres, self)?
+                    Setup::new(backend, a, (Method::Minres, self), None)?
                 }
                 _ => {
                     let text = format!(
