@@ -3,6 +3,8 @@
 
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/boeing.rs"]
+mod boeing;
 #[path = "cli/collection.rs"]
 mod collection;
 #[path = "cli/files.rs"]

@@ -1,21 +1,22 @@
-//! `residua convert`: rewrite a Matrix Market file.
+//! `residua convert`: rewrite a file.
 
 use super::failure::About;
-use super::load::{Loaded, is_complex, load};
+use super::load::{Loaded, is_complex, load_and_warn};
 use super::sink::Sink;
 use super::{Ending, Failure, console};
 use crate::Scalar;
 use crate::files;
-use crate::market::{self, Format, ReadOptions, WriteOptions};
+use crate::market::{Format, ReadOptions, WriteOptions};
 use crate::report::count;
 use num_complex::Complex;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Matrix Market file; '-' is standard input
+    /// File of any format that `residua solve` reads; '-' is standard input
     input: PathBuf,
-    /// File to write; gzip where it ends in .gz; '-' is standard output
+    /// File to write: Matrix Market, compressed where it ends in .gz; .npz for SciPy; .npy for NumPy (full arrays); '-'
+    /// is standard output
     output: PathBuf,
     /// Write both triangles of a symmetric matrix
     #[arg(long)]
@@ -33,18 +34,11 @@ fn convert<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
     let is_array = path.is_file() && files::read_header(path).about(path)?.format() == Format::Array;
     let what = if is_array {
         let dense = files::read_dense::<T>(path, &ReadOptions::default()).about(path)?;
-        if sink.is_npy() {
-            files::write_npy(sink.path(), dense.rows(), dense.columns(), dense.values())?;
-        } else {
-            market::write_dense(sink.path(), dense.rows(), dense.columns(), dense.values(), &options)?;
-        }
+        sink.write_array("arr_0", dense.rows(), dense.columns(), dense.values(), &options)?;
         format!("array of {} x {}", dense.rows(), dense.columns())
-    } else if sink.is_npy() {
-        let cause = "an .npy file holds full arrays, and this matrix is sparse: write an .mtx file";
-        return Err(Failure::about(sink.path(), cause));
     } else {
-        let Loaded { a, .. } = load::<T>(path)?;
-        market::write_csr(sink.path(), &a, &options)?;
+        let Loaded { a, .. } = load_and_warn::<T>(path)?;
+        sink.write_matrix(&a, &options)?;
         format!("{} x {}, {} nonzeros", a.rows(), a.columns(), count(a.nonzeros() as u64))
     };
     if !sink.is_stdout() {

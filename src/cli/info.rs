@@ -1,7 +1,7 @@
 //! `residua info`: what one should know of a matrix before solving with it.
 
 use super::failure::About;
-use super::load::{Loaded, is_complex, load};
+use super::load::{Loaded, is_complex, load_and_warn};
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure, console};
 use crate::graph::{self, Ordering};
@@ -106,7 +106,7 @@ fn tell<T: Scalar<Real = f64>>(arguments: &Arguments) -> Result<Ending, Failure>
     let json = arguments.json.as_deref().map(Sink::open).transpose()?;
     let spy = arguments.spy.as_deref().map(Sink::open).transpose()?;
     let silent = takes_stdout([path], [json.as_ref(), spy.as_ref()])?;
-    let Loaded { a, header, .. } = load::<T>(path)?;
+    let Loaded { a, header, .. } = load_and_warn::<T>(path)?;
     let look = Look::of(&a).about(path)?;
     let facts = &look.facts;
     let lengths = RowLengths::of(&Host, &a).about(path)?;

@@ -1,6 +1,7 @@
 //! From a file to a matrix in CSR, timed, and back.
 
 use super::Failure;
+use super::console;
 use super::failure::About;
 use super::sink::Sink;
 #[cfg(feature = "cuda")]
@@ -9,7 +10,8 @@ use crate::assemble::Assembler;
 use crate::files;
 #[cfg(feature = "cuda")]
 use crate::market::Reading;
-use crate::market::{self, Field, Header, ReadOptions, WriteOptions};
+use crate::market::{Field, Header, ReadOptions, WriteOptions};
+use crate::report::count;
 use crate::{Backend, Csr, Host, Scalar};
 use std::path::Path;
 use std::time::Instant;
@@ -22,6 +24,27 @@ pub(crate) struct Loaded<T: Scalar, B: Backend = Host> {
     pub(crate) read: f64,
     /// Seconds of sorting entries into CSR.
     pub(crate) assemble: f64,
+}
+
+/// What one should know of how the entries were understood, if others may do so differently.
+pub(crate) fn twice(header: &Header) -> Option<String> {
+    (header.repeated() > 0).then(|| {
+        format!(
+            "{} entries are given in both triangles of a {} matrix, with values that agree: each is taken once \
+             (other programs may add them up)",
+            count(header.repeated()),
+            header.symmetry().name()
+        )
+    })
+}
+
+/// As [`load`]; tells on standard error what [`twice`] says.
+pub(crate) fn load_and_warn<T: Scalar>(path: &Path) -> Result<Loaded<T>, Failure> {
+    let loaded = load(path)?;
+    if let Some(note) = twice(&loaded.header) {
+        console::tell(&format!("residua: {}: {note}\n", path.display()));
+    }
+    Ok(loaded)
 }
 
 /// Reads and assembles a matrix.
@@ -69,5 +92,5 @@ pub(crate) fn came_complex(path: &Path) -> Result<bool, Failure> {
 
 /// Writes a matrix, its symmetric kind found out.
 pub(crate) fn save<T: Scalar>(to: &Sink, a: &Csr<T>) -> Result<(), Failure> {
-    Ok(market::write_csr(to.path(), a, &WriteOptions::default())?)
+    to.write_matrix(a, &WriteOptions::default())
 }

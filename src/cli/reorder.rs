@@ -2,7 +2,7 @@
 
 use super::device::{self, Device};
 use super::failure::About;
-use super::load::{Loaded, is_complex, load, save};
+use super::load::{Loaded, is_complex, load_and_warn, save};
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure, console};
 #[cfg(feature = "cuda")]
@@ -66,7 +66,7 @@ fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
         Device::Cuda(cuda) => Some(cuda.compile_ahead(units_of_an_ordering())),
         Device::Cpu(_) => None,
     };
-    let Loaded { a, .. } = load::<T>(path)?;
+    let Loaded { a, .. } = load_and_warn::<T>(path)?;
     if a.rows() != a.columns() {
         let cause =
             format!("{} x {} is not square: rows and columns are renumbered alike", a.rows(), a.columns());

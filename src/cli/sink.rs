@@ -1,9 +1,19 @@
 //! Where results go.
 
 use super::Failure;
+use crate::files;
+use crate::market::{self, WriteOptions};
 use crate::output::{self, Output};
+use crate::{Csr, Scalar};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+/// A format that results are written in.
+pub(crate) enum Kind {
+    Market,
+    Npy,
+    Npz,
+}
 
 /// A place for one result, found writable before the work starts, so that an hour of solving is never lost to a
 /// mistyped folder.
@@ -15,10 +25,6 @@ impl Sink {
     /// Checks that a result can be put there, without touching what is there.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let sink = Self { path: path.to_path_buf() };
-        if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("npz")) {
-            let what = "archives of NumPy's are read but not written: write .npy (full arrays) or .mtx";
-            return Err(Failure::Usage(format!("{}: {what}", path.display())));
-        }
         // Opening and closing a pipe would end it for its reader.
         if path.metadata().map_or(true, |data| data.is_file() || data.is_dir()) {
             Output::create(path)?;
@@ -31,9 +37,43 @@ impl Sink {
         &self.path
     }
 
-    /// Whether its name asks for NumPy's format.
-    pub(crate) fn is_npy(&self) -> bool {
-        self.path.extension().is_some_and(|end| end.eq_ignore_ascii_case("npy"))
+    /// What its name asks for.
+    pub(crate) fn kind(&self) -> Kind {
+        let end = self.path.extension().map(|end| end.to_ascii_lowercase()).unwrap_or_default();
+        match end.to_str() {
+            Some("npy") => Kind::Npy,
+            Some("npz") => Kind::Npz,
+            _ => Kind::Market,
+        }
+    }
+
+    /// Puts a full array there, column after column; `name` is its name in an archive.
+    pub(crate) fn write_array<T: Scalar>(
+        &self,
+        name: &str,
+        rows: usize,
+        columns: usize,
+        values: &[T],
+        options: &WriteOptions,
+    ) -> Result<(), Failure> {
+        let path = self.path();
+        Ok(match self.kind() {
+            Kind::Npy => files::write_npy(path, rows, columns, values),
+            Kind::Npz => files::write_npz_array(path, name, rows, columns, values),
+            Kind::Market => market::write_dense(path, rows, columns, values, options),
+        }?)
+    }
+
+    /// Puts a sparse matrix there.
+    pub(crate) fn write_matrix<T: Scalar>(&self, a: &Csr<T>, options: &WriteOptions) -> Result<(), Failure> {
+        match self.kind() {
+            Kind::Npy => {
+                let cause = "an .npy file holds full arrays, and this matrix is sparse: write .npz or .mtx";
+                Err(Failure::about(&self.path, cause))
+            }
+            Kind::Npz => Ok(files::write_npz(&self.path, a)?),
+            Kind::Market => Ok(market::write_csr(&self.path, a, options)?),
+        }
     }
 
     /// Whether it is standard output.

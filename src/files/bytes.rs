@@ -37,6 +37,7 @@ impl<R: Read> Bytes<R> {
                 Err(source) if source.raw_os_error().is_some() => {
                     return Err(Error::Io { path: self.path.clone(), source });
                 }
+                Err(e) if e.kind() == io::ErrorKind::Other => return Err(self.error(e.to_string())),
                 Err(e) => return Err(self.error(format!("the compressed stream is damaged here ({e})"))),
             }
         }

@@ -3,6 +3,7 @@
 use super::bytes::content;
 use crate::error::{Error, Result};
 use crate::market::{DenseFile, Field, Format, Header, MatrixFile, Order, ReadOptions, Symmetry};
+use crate::market::{against_symmetry, once_each, told_twice};
 use crate::matrix::Triplets;
 use crate::scalar::Scalar;
 use num_complex::Complex;
@@ -75,6 +76,33 @@ impl Found {
         let (size, entries) = ((size.0 as usize, size.1 as usize), places.0.len() as u64);
         let header = Header::new(Format::Coordinate, values.field(), Symmetry::General, size, entries);
         Self { header, rows: places.0, columns: places.1, values }
+    }
+
+    /// Holds the entries against the symmetry of the header, and takes out what is said twice.
+    ///
+    /// # Errors
+    /// The number of an entry that contradicts it, and why.
+    pub(super) fn keep_symmetry(&mut self) -> Result<(), (usize, String)> {
+        fn keep<T: Scalar>(
+            symmetry: Symmetry,
+            rows: &mut Vec<u32>,
+            columns: &mut Vec<u32>,
+            values: &mut Vec<T>,
+        ) -> Result<u64, (usize, String)> {
+            for (k, &value) in values.iter().enumerate().filter(|&(k, _)| rows[k] == columns[k]) {
+                if let Some(cause) = against_symmetry(symmetry, value) {
+                    return Err((k, cause));
+                }
+            }
+            once_each(symmetry, rows, columns, values).map_err(|k| (k, told_twice(symmetry, rows[k], columns[k])))
+        }
+        let (symmetry, rows, columns) = (self.header.symmetry(), &mut self.rows, &mut self.columns);
+        let repeated = match &mut self.values {
+            Numbers::Real(values) => keep(symmetry, rows, columns, values)?,
+            Numbers::Complex(values) => keep(symmetry, rows, columns, values)?,
+        };
+        self.header = self.header.clone().with_repeated(repeated);
+        Ok(())
     }
 
     pub(super) fn triplets<T: Scalar>(self, path: &Path, options: &ReadOptions) -> Result<MatrixFile<T>> {

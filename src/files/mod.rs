@@ -3,15 +3,19 @@
 //! | what | recognised by | read as |
 //! |---|---|---|
 //! | Matrix Market ([`crate::market`]), plain or gzip | everything else | matrix, vectors |
-//! | SuiteSparse Collection, `.tar.gz` or `.tar` | `ustar` | `NAME/NAME.mtx`; `NAME/NAME_b.mtx` is b |
+//! | SuiteSparse Collection, `.tar.gz` or `.tar` | `ustar` | `NAME/NAME.mtx` or `.rb`; `NAME/NAME_b` is b |
 //! | NumPy `.npy` | its magic | full array: matrix, vectors |
 //! | SciPy `.npz` (`save_npz`: csr, csc, coo, bsr, dia), or one array in an `.npz` | zip | matrix, vectors |
+//! | Rutherford-Boeing, Harwell-Boeing (assembled) | its second to fourth line | matrix; right-hand sides behind it are b |
 //! | PETSc binary: `Mat` (seqaij, dense), `Vec` | class id | matrix, vectors; a `Vec` behind a `Mat` is b |
 //!
 //! What comes through a pipe is Matrix Market.
 
+mod archive;
 mod bytes;
+mod cards;
 mod found;
+mod harwell;
 mod npy;
 mod npz;
 mod petsc;
@@ -29,6 +33,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
+pub use archive::{write_npz, write_npz_array};
 pub use npy::write_npy;
 
 enum Kind {
@@ -37,6 +42,7 @@ enum Kind {
     Npy,
     Npz,
     Petsc,
+    Harwell,
 }
 
 /// The content of a file, out of gzip where it is compressed, and whether it was.
@@ -66,6 +72,7 @@ fn kind(path: &Path) -> Result<Kind> {
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Kind::Npy,
         [b'P', b'K', 3 | 5, 4 | 6, ..] => Kind::Npz,
         s if petsc::is(s) => Kind::Petsc,
+        s if harwell::is(s) => Kind::Harwell,
         _ => Kind::Market,
     })
 }
@@ -74,6 +81,7 @@ fn found(path: &Path, kind: &Kind, header_only: bool) -> Result<Found> {
     match kind {
         Kind::Npy => npy::read(path, open(path)?.0, header_only),
         Kind::Npz => npz::read(path, header_only),
+        Kind::Harwell => harwell::read(path, open(path)?.0, header_only),
         _ => petsc::read(path, open(path)?.0, false)?
             .ok_or_else(|| bytes::content(path, 0, "there is no matrix and no vector in this file")),
     }
@@ -87,7 +95,7 @@ pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
     let path = path.as_ref();
     match kind(path)? {
         Kind::Market => market::read_header(path),
-        Kind::Tar => market::header_of(tar::matrix(path)?),
+        Kind::Tar => tar::matrix(path)?.header(),
         other => Ok(found(path, &other, true)?.header),
     }
 }
@@ -100,7 +108,7 @@ pub fn read_triplets<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -
     let path = path.as_ref();
     match kind(path)? {
         Kind::Market => market::read_triplets(path, options),
-        Kind::Tar => market::triplets_of(tar::matrix(path)?, options),
+        Kind::Tar => tar::matrix(path)?.triplets(options),
         other => found(path, &other, false)?.triplets(path, options),
     }
 }
@@ -122,7 +130,7 @@ pub fn read_dense<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> R
     let path = path.as_ref();
     match kind(path)? {
         Kind::Market => market::read_dense(path, options),
-        Kind::Tar => market::dense_of(tar::matrix(path)?, options),
+        Kind::Tar => tar::matrix(path)?.dense(options),
         other => found(path, &other, false)?.dense(path, options),
     }
 }
@@ -143,8 +151,9 @@ pub fn reading<T: Scalar>(path: impl Into<PathBuf>, options: ReadOptions) -> Rea
 pub fn right_hand_side_header(path: impl AsRef<Path>) -> Result<Option<Header>> {
     let path = path.as_ref();
     match kind(path)? {
-        Kind::Tar => tar::right_hand_side(path)?.map(|(_, source)| market::header_of(source)).transpose(),
+        Kind::Tar => tar::right_hand_side(path)?.map(tar::Member::header).transpose(),
         Kind::Petsc => Ok(petsc::read(path, open(path)?.0, true)?.map(|b| b.header)),
+        Kind::Harwell => Ok(harwell::right_hand_side(path, open(path)?.0, true)?.map(|b| b.header)),
         _ => Ok(None),
     }
 }
@@ -158,13 +167,19 @@ pub fn right_hand_side<T: Scalar>(
     options: &ReadOptions,
 ) -> Result<Option<(String, DenseFile<T>)>> {
     let path = path.as_ref();
-    match kind(path)? {
+    let kind = kind(path)?;
+    match kind {
         Kind::Tar => {
-            let Some((name, source)) = tar::right_hand_side(path)? else { return Ok(None) };
-            Ok(Some((name, market::dense_of(source, options)?)))
+            let Some(b) = tar::right_hand_side(path)? else { return Ok(None) };
+            let name = b.label.display().to_string();
+            Ok(Some((name, b.dense(options)?)))
         }
-        Kind::Petsc => {
-            let Some(b) = petsc::read(path, open(path)?.0, true)? else { return Ok(None) };
+        Kind::Petsc | Kind::Harwell => {
+            let found = match kind {
+                Kind::Petsc => petsc::read(path, open(path)?.0, true)?,
+                _ => harwell::right_hand_side(path, open(path)?.0, false)?,
+            };
+            let Some(b) = found else { return Ok(None) };
             let name = format!("{}: the vector behind the matrix", path.display());
             Ok(Some((name, b.dense(path, options)?)))
         }

@@ -6,8 +6,11 @@ use crate::error::{Error, Result};
 use crate::output;
 use crate::scalar::{Real, Scalar};
 use num_complex::Complex;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
+
+/// Values that are written at a time.
+pub(super) const BLOCK: usize = 1 << 12;
 
 /// What the header says.
 pub(super) struct Head {
@@ -193,29 +196,54 @@ pub(super) fn read(path: &Path, reader: impl Read, header_only: bool) -> Result<
 /// Unless there are `rows * columns` values, or where the system refuses.
 pub fn write_npy<T: Scalar>(path: impl AsRef<Path>, rows: usize, columns: usize, values: &[T]) -> Result<()> {
     Error::check_dimension("number of values", rows.saturating_mul(columns), values.len())?;
-    let (letter, size) = (if T::COMPLEX { 'c' } else { 'f' }, size_of::<T>());
+    output::write(path, |file| put_array(file, rows, columns, values))
+}
+
+/// An array with its header, as [`write_npy`] writes it.
+pub(super) fn put_array<T: Scalar>(
+    to: &mut dyn Write,
+    rows: usize,
+    columns: usize,
+    values: &[T],
+) -> io::Result<()> {
     let shape = if columns == 1 { format!("({rows},)") } else { format!("({rows}, {columns})") };
-    let mut head = format!("{{'descr': '<{letter}{size}', 'fortran_order': True, 'shape': {shape}, }}");
+    put_head(to, &descr::<T>(), true, &shape)?;
+    put_values(to, values)
+}
+
+/// NumPy's name of a type.
+pub(super) fn descr<T: Scalar>() -> String {
+    format!("<{}{}", if T::COMPLEX { 'c' } else { 'f' }, size_of::<T>())
+}
+
+/// Magic and header.
+pub(super) fn put_head(to: &mut dyn Write, descr: &str, by_columns: bool, shape: &str) -> io::Result<()> {
+    let order = if by_columns { "True" } else { "False" };
+    let mut head = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");
     head += &" ".repeat(63 - (10 + head.len()) % 64);
     head.push('\n');
+    to.write_all(b"\x93NUMPY\x01\x00")?;
+    to.write_all(&(head.len() as u16).to_le_bytes())?;
+    to.write_all(head.as_bytes())
+}
+
+/// Values, little end first.
+pub(super) fn put_values<T: Scalar>(to: &mut dyn Write, values: &[T]) -> io::Result<()> {
     let single = size_of::<T::Real>() == 4;
-    output::write(path, |file| {
-        file.write_all(b"\x93NUMPY\x01\x00")?;
-        file.write_all(&(head.len() as u16).to_le_bytes())?;
-        file.write_all(head.as_bytes())?;
-        let mut part = |value: f64| {
-            if single {
-                file.write_all(&(value as f32).to_le_bytes())
-            } else {
-                file.write_all(&value.to_le_bytes())
-            }
-        };
+    let mut block = Vec::with_capacity(BLOCK * size_of::<T>());
+    for values in values.chunks(BLOCK) {
+        block.clear();
         for value in values {
-            part(value.re().to_f64())?;
-            if T::COMPLEX {
-                part(value.im().to_f64())?;
+            let parts = [value.re().to_f64(), value.im().to_f64()];
+            for part in &parts[..if T::COMPLEX { 2 } else { 1 }] {
+                if single {
+                    block.extend((*part as f32).to_le_bytes());
+                } else {
+                    block.extend(part.to_le_bytes());
+                }
             }
         }
-        Ok(())
-    })
+        to.write_all(&block)?;
+    }
+    Ok(())
 }

@@ -17,11 +17,17 @@ pub(super) fn read(path: &Path, header_only: bool) -> Result<Found> {
             return Err(content(path, 0, cause));
         };
         let mut bytes = zip.member(only)?;
-        return Head::of(&mut bytes)?.array(&mut bytes, header_only);
+        let found = Head::of(&mut bytes)?.array(&mut bytes, header_only)?;
+        if !header_only {
+            bytes.end("the array")?;
+        }
+        return Ok(found);
     }
     let format = {
         let mut bytes = zip.member("format")?;
-        Head::of(&mut bytes)?.word(&mut bytes)?
+        let word = Head::of(&mut bytes)?.word(&mut bytes)?;
+        bytes.end("the word")?;
+        word
     };
     let shape = integers(&zip, "shape")?;
     let size = match shape[..] {

@@ -1,41 +1,88 @@
-//! Archives of the SuiteSparse Collection: a folder NAME with NAME.mtx, and perhaps NAME_b.mtx.
+//! Archives of the SuiteSparse Collection: a folder NAME with NAME.mtx or NAME.rb, and perhaps NAME_b.mtx or NAME_b.rb.
 
 use super::bytes::{Bytes, content};
-use super::open;
+use super::{harwell, open};
 use crate::error::{Error, Result};
-use crate::market::Source;
+use crate::market::{self, DenseFile, Header, MatrixFile, ReadOptions, Source};
+use crate::scalar::Scalar;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// NAME/NAME.mtx.
-pub(super) fn matrix(path: &Path) -> Result<Source> {
-    let mut names = Vec::new();
-    if let Some((_, source)) = member(path, &mut names, |folder, file| file == format!("{folder}.mtx"))? {
-        return Ok(source);
+/// A file of an archive.
+pub(super) struct Member {
+    /// The archive's name and its own, parted by a colon.
+    pub(super) label: PathBuf,
+    reader: Box<dyn Read + Send>,
+    compressed: bool,
+}
+
+impl Member {
+    fn is_market(&self) -> bool {
+        self.label.extension().is_some_and(|end| end == "mtx")
     }
-    let texts: Vec<&String> = names.iter().filter(|name| name.ends_with(".mtx")).collect();
+
+    fn source(self) -> Source {
+        Source::of(&self.label, self.reader, self.compressed, None)
+    }
+
+    pub(super) fn header(self) -> Result<Header> {
+        if self.is_market() {
+            return market::header_of(self.source());
+        }
+        Ok(harwell::read(&self.label, self.reader, true)?.header)
+    }
+
+    pub(super) fn triplets<T: Scalar>(self, options: &ReadOptions) -> Result<MatrixFile<T>> {
+        if self.is_market() {
+            return market::triplets_of(self.source(), options);
+        }
+        harwell::read(&self.label, self.reader, false)?.triplets(&self.label, options)
+    }
+
+    pub(super) fn dense<T: Scalar>(self, options: &ReadOptions) -> Result<DenseFile<T>> {
+        if self.is_market() {
+            return market::dense_of(self.source(), options);
+        }
+        harwell::read(&self.label, self.reader, false)?.dense(&self.label, options)
+    }
+}
+
+/// Whether a file is named `stem` and holds a matrix as text.
+fn is_text(file: &str, stem: &str) -> bool {
+    file.strip_prefix(stem).is_some_and(|end| matches!(end, ".mtx" | ".rb"))
+}
+
+/// NAME/NAME.mtx or NAME/NAME.rb.
+pub(super) fn matrix(path: &Path) -> Result<Member> {
+    let mut names = Vec::new();
+    if let Some(found) = member(path, &mut names, is_text)? {
+        return Ok(found);
+    }
+    let texts: Vec<&String> =
+        names.iter().filter(|name| name.ends_with(".mtx") || name.ends_with(".rb")).collect();
     if let [only] = texts[..] {
         let only = only.clone();
-        let whole = |folder: &str, file: &str| format!("{folder}/{file}").trim_start_matches('/') == only;
-        if let Some((_, source)) = member(path, &mut Vec::new(), whole)? {
-            return Ok(source);
+        let whole = |file: &str, folder: &str| format!("{folder}/{file}").trim_start_matches('/') == only;
+        if let Some(found) = member(path, &mut Vec::new(), whole)? {
+            return Ok(found);
         }
     }
-    let cause = format!("no matrix NAME/NAME.mtx in this archive, but {} other .mtx files", texts.len());
+    let cause =
+        format!("no matrix NAME/NAME.mtx or NAME/NAME.rb in this archive, but {} other such files", texts.len());
     Err(content(path, 0, cause))
 }
 
-/// NAME/NAME_b.mtx, and what to call it.
-pub(super) fn right_hand_side(path: &Path) -> Result<Option<(String, Source)>> {
-    member(path, &mut Vec::new(), |folder, file| file == format!("{folder}_b.mtx"))
+/// NAME/NAME_b.mtx or NAME/NAME_b.rb.
+pub(super) fn right_hand_side(path: &Path) -> Result<Option<Member>> {
+    member(path, &mut Vec::new(), |file, folder| is_text(file, &format!("{folder}_b")))
 }
 
-/// The first file whose last folder and name are wanted. `names` gets those of all that come before it.
+/// The first file whose name and last folder are wanted. `names` gets those of all that come before it.
 fn member(
     path: &Path,
     names: &mut Vec<String>,
     wanted: impl Fn(&str, &str) -> bool,
-) -> Result<Option<(String, Source)>> {
+) -> Result<Option<Member>> {
     let (reader, compressed) = open(path)?;
     let mut bytes = Bytes::new(path, reader);
     loop {
@@ -69,13 +116,9 @@ fn member(
         if matches!(block[156], b'0' | 0) {
             let (folders, file) = name.rsplit_once('/').unwrap_or(("", &name));
             let folder = folders.rsplit('/').next().unwrap_or_default();
-            if wanted(folder, file) {
-                let label = format!("{}:{name}", path.display());
-                let reader = Whole { bytes, left: size };
-                return Ok(Some((
-                    label.clone(),
-                    Source::of(&PathBuf::from(label), Box::new(reader), compressed, None),
-                )));
+            if wanted(file, folder) {
+                let label = PathBuf::from(format!("{}:{name}", path.display()));
+                return Ok(Some(Member { label, reader: Box::new(Whole { bytes, left: size }), compressed }));
             }
             names.push(format!("{folder}/{file}").trim_start_matches('/').to_owned());
         }

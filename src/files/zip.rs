@@ -2,14 +2,24 @@
 
 use super::bytes::{Bytes, content};
 use crate::error::{Error, Result};
+use flate2::Crc;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// An open archive: for each member its name, method, compressed size and place.
+/// An open archive.
 pub(super) struct Zip {
     path: PathBuf,
-    members: Vec<(String, u16, u64, u64)>,
+    members: Vec<Member>,
+}
+
+struct Member {
+    name: String,
+    method: u16,
+    crc: u32,
+    /// Bytes in the archive, and where they are.
+    packed: u64,
+    place: u64,
 }
 
 impl Zip {
@@ -55,8 +65,8 @@ impl Zip {
             if number(entry, 8, 2) & 1 != 0 {
                 return Err(content(path, offset + at as u64, "a member of the archive is encrypted"));
             }
-            let name_text = String::from_utf8_lossy(text).into_owned();
-            members.push((name_text, number(entry, 10, 2) as u16, packed, place));
+            let (method, crc) = (number(entry, 10, 2) as u16, number(entry, 16, 4) as u32);
+            members.push(Member { name: String::from_utf8_lossy(text).into_owned(), method, crc, packed, place });
             at += 46 + name + extra + comment;
         }
         Ok(Self { path: path.to_owned(), members })
@@ -64,13 +74,13 @@ impl Zip {
 
     /// Names, without `.npy`.
     pub(super) fn names(&self) -> Vec<&str> {
-        self.members.iter().map(|member| member.0.strip_suffix(".npy").unwrap_or(&member.0)).collect()
+        self.members.iter().map(|member| member.name.strip_suffix(".npy").unwrap_or(&member.name)).collect()
     }
 
-    /// The array of that name.
+    /// The array of that name; where its bytes are not those that were stored, its end is an error.
     pub(super) fn member(&self, name: &str) -> Result<Bytes<Box<dyn Read>>> {
         let found = self.members.iter().zip(self.names()).find(|(_, known)| *known == name);
-        let Some(((full, method, packed, place), _)) = found else {
+        let Some((Member { name: full, method, crc, packed, place }, _)) = found else {
             return Err(content(&self.path, 0, format!("no array `{name}` in this archive")));
         };
         let head = stretch(&self.path, *place, 30)?;
@@ -96,7 +106,26 @@ impl Zip {
                 ));
             }
         };
+        let reader: Box<dyn Read> = Box::new(Checked { reader, sum: Crc::new(), wanted: *crc });
         Ok(Bytes::new(&PathBuf::from(format!("{}:{full}", self.path.display())), reader))
+    }
+}
+
+/// A member whose checksum is compared at its end.
+struct Checked {
+    reader: Box<dyn Read>,
+    sum: Crc,
+    wanted: u32,
+}
+
+impl Read for Checked {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        let got = self.reader.read(to)?;
+        self.sum.update(&to[..got]);
+        if got == 0 && !to.is_empty() && self.sum.sum() != self.wanted {
+            return Err(std::io::Error::other("the checksum is wrong: this member of the archive is damaged"));
+        }
+        Ok(got)
     }
 }
 

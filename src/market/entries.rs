@@ -322,6 +322,11 @@ fn general<T: Scalar, V: ReadValue, const INDICES: usize>(
     Ok(Some((row, column, value)))
 }
 
+/// Why a value on the diagonal contradicts the symmetry, if it does.
+pub(crate) fn against_symmetry<T: Scalar>(symmetry: Symmetry, value: T) -> Option<String> {
+    diagonal(symmetry, value).err().map(|cause| cause.message("").into_owned())
+}
+
 /// Checks what a symmetry says of a value on the diagonal.
 pub(super) fn diagonal<T: Scalar>(symmetry: Symmetry, value: T) -> Result<(), Cause> {
     use num_traits::Zero;

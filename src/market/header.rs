@@ -59,6 +59,7 @@ pub struct Header {
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) entries: u64,
+    pub(super) repeated: u64,
 }
 
 impl Header {
@@ -70,7 +71,7 @@ impl Header {
         (rows, columns): (usize, usize),
         entries: u64,
     ) -> Self {
-        Self { vector: false, format, field, symmetry, rows, columns, entries }
+        Self { vector: false, format, field, symmetry, rows, columns, entries, repeated: 0 }
     }
 
     /// Coordinates or a full array.
@@ -101,6 +102,17 @@ impl Header {
     /// Number of entries in the file: of a symmetric matrix those of one triangle.
     pub fn entries(&self) -> u64 {
         self.entries
+    }
+
+    /// Number of entries of a symmetric matrix that the file gives in both triangles, with values that agree: each was
+    /// taken once. Known when the entries are read; others may take such entries as two, and add them up.
+    pub fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
+    /// A [`Header::repeated`] of so many.
+    pub(crate) fn with_repeated(self, repeated: u64) -> Self {
+        Self { repeated, ..self }
     }
 
     /// Bytes that an entry takes at least, its end of line included.
@@ -309,6 +321,7 @@ impl<'a> HeaderParser<'a> {
             rows: rows as usize,
             columns: columns as usize,
             entries,
+            repeated: 0,
         })
     }
 }

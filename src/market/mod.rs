@@ -16,9 +16,10 @@
 //! What is read beyond the letter of the format: `double` and `unsigned-integer` as fields, the object `vector`, a
 //! banner with one `%` or after blanks or blank lines, the upper triangle in place of the lower, comments after an
 //! entry, a value of 1 in a pattern, and gzip (several members too) under any name. What is refused although others
-//! accept it: values that are not finite, text after a complete entry, both triangles under a symmetric banner, a
-//! diagonal that contradicts the banner, and sizes out of proportion to the file ([`ReadOptions`]). Integers beyond
-//! 2^53 are rounded to the number type as reals are.
+//! accept it: values that are not finite, text after a complete entry, a place that is given in both triangles under a
+//! symmetric banner (unless it says the same in both: then it counts once, [`Header::repeated`]), a diagonal that
+//! contradicts the banner, and sizes out of proportion to the file ([`ReadOptions`]). Integers beyond 2^53 are rounded to
+//! the number type as reals are.
 
 mod dense;
 mod detect;
@@ -42,9 +43,11 @@ pub use dense::{DenseFile, read_dense};
 pub use detect::symmetry_of;
 pub use header::{Field, Format, Header};
 pub use read::{MatrixFile, Order, ReadOptions, read_header, read_triplets};
+pub(crate) use entries::against_symmetry;
 pub(crate) use read::{header_of, triplets_of};
 pub use reading::Reading;
 pub(crate) use source::Source;
+pub(crate) use triangle::{once_each, told_twice};
 pub use write::{WriteOptions, write_csr, write_dense, write_triplets};
 
 use crate::assemble::Assembler;

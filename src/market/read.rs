@@ -154,7 +154,9 @@ pub(crate) fn triplets_of<T: Scalar>(source: Source, options: &ReadOptions) -> R
             if entries.header.vector {
                 entries.columns = vec![0; entries.values.len()];
             }
-            triangle::check(&entries)?;
+            if entries.summary.above && entries.summary.below {
+                once_each(&mut entries)?;
+            }
             let order = match &entries.summary {
                 s if s.by_rows() => Order::Rows,
                 s if s.by_columns() => Order::Columns,
@@ -167,6 +169,16 @@ pub(crate) fn triplets_of<T: Scalar>(source: Source, options: &ReadOptions) -> R
             Ok(MatrixFile { header, triplets, order })
         }
     }
+}
+
+/// Takes out what a symmetric file says twice.
+fn once_each<T: Scalar>(entries: &mut Entries<T>) -> Result<()> {
+    let Entries { header, rows, columns, values, lines, .. } = entries;
+    match triangle::once_each(header.symmetry, rows, columns, values) {
+        Ok(count) => header.repeated = count,
+        Err(k) => return Err(lines.error(k, triangle::told_twice(header.symmetry, rows[k], columns[k]))),
+    }
+    Ok(())
 }
 
 /// The values of an array that are not zero, as triplets.

@@ -1,44 +1,69 @@
-//! The entries of a symmetric file lie in one triangle, or at least no place is given in both.
+//! The entries of a symmetric file lie in one triangle, or at least no place is given in both and differently.
 
-use super::parallel::Entries;
-use crate::error::Result;
-use crate::scalar::Scalar;
-use crate::scalar::Symmetry;
+use crate::scalar::{Scalar, Symmetry};
 use rayon::slice::ParallelSliceMut;
 
-/// The format asks for the lower triangle. The upper one alone is accepted, and a mixture too, as long as (i, j) and
-/// (j, i) are not both there: that is a full matrix under a symmetric banner, and mirroring it would double it.
+/// The format asks for the lower triangle. The upper one alone is accepted, and a mixture too. Where (i, j) and (j, i)
+/// are both there, once each and with values that follow from each other, they say the same thing twice: the later one
+/// is taken out, since mirroring both would double what neither says. Returns how many were.
 ///
 /// # Errors
-/// At the later one of such a pair.
-pub(super) fn check<T: Scalar>(entries: &Entries<T>) -> Result<()> {
-    let summary = &entries.summary;
-    if entries.header.symmetry == Symmetry::General || !(summary.above && summary.below) {
-        return Ok(());
+/// The number of the later entry of a pair that does not agree, or that is there more than once: whether such entries
+/// add up, or one counts, would be a guess.
+pub(crate) fn once_each<T: Scalar>(
+    symmetry: Symmetry,
+    rows: &mut Vec<u32>,
+    columns: &mut Vec<u32>,
+    values: &mut Vec<T>,
+) -> Result<u64, usize> {
+    if symmetry == Symmetry::General {
+        return Ok(0);
     }
-    // (lower place, entry) in order of place; the low bit of the place says in which triangle the entry is.
-    let (rows, columns) = (&entries.rows, &entries.columns);
+    // (lower place, entry) in order of place.
     let mut places: Vec<(u64, usize)> = (0..rows.len())
         .filter(|&k| rows[k] != columns[k])
         .map(|k| (u64::from(rows[k].max(columns[k])) << 32 | u64::from(rows[k].min(columns[k])), k))
         .collect();
     places.par_sort_unstable();
     let upper = |k: usize| columns[k] > rows[k];
-    let clash = places
-        .windows(2)
-        .filter(|w| w[0].0 == w[1].0 && upper(w[0].1) != upper(w[1].1))
-        .map(|w| w[1].1)
-        .min();
-    match clash {
-        None => Ok(()),
-        Some(k) => Err(entries.lines.error(
-            k,
-            format!(
-                "entry ({}, {}) of a {} matrix is given in both triangles; keep one, or declare the matrix general",
-                rows[k] + 1,
-                columns[k] + 1,
-                entries.header.symmetry.name()
-            ),
-        )),
+    let (mut clash, mut again) = (None, Vec::new());
+    for group in places.chunk_by(|one, two| one.0 == two.0) {
+        let Some(other) = group.iter().find(|(_, k)| upper(*k) != upper(group[0].1)) else { continue };
+        let agree = group.len() == 2 && symmetry.mirror(values[group[0].1]) == values[other.1];
+        if agree {
+            again.push(other.1);
+        } else {
+            clash = Some(clash.unwrap_or(other.1).min(other.1));
+        }
     }
+    if let Some(k) = clash {
+        return Err(k);
+    }
+    again.sort_unstable();
+    for list in [rows, columns] {
+        without(list, &again);
+    }
+    without(values, &again);
+    Ok(again.len() as u64)
+}
+
+/// Takes out the entries with these numbers, which ascend.
+fn without<V: Copy>(list: &mut Vec<V>, numbers: &[usize]) {
+    let (mut k, mut next) = (0, numbers.iter().peekable());
+    list.retain(|_| {
+        let out = next.next_if(|&&number| number == k).is_some();
+        k += 1;
+        !out
+    });
+}
+
+/// What is wrong with an entry that [`once_each`] has found.
+pub(crate) fn told_twice(symmetry: Symmetry, row: u32, column: u32) -> String {
+    format!(
+        "entry ({}, {}) of a {} matrix is given in both triangles, and not as the same once in each; keep one, or \
+         declare the matrix general",
+        row + 1,
+        column + 1,
+        symmetry.name()
+    )
 }

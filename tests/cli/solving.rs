@@ -15,7 +15,8 @@ fn sorted<const N: usize>(mut names: [&str; N]) -> Vec<&str> {
     names.to_vec()
 }
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
+    "right_hand_side",
     "status",
     "iterations",
     "relative_residual",

@@ -166,6 +166,7 @@ pub fn read_matrix(path: &Path) -> Entries {
         _ => (number(words[0]), 0.0),
     };
     let mut entries = Vec::new();
+    let mut given = std::collections::HashSet::new();
     let mut place = (0, 0);
     for line in lines {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -181,6 +182,13 @@ pub fn read_matrix(path: &Path) -> Entries {
             let index = |k: usize| words[k].parse::<usize>().unwrap() - 1;
             (index(0), index(1), value(&words[2..]))
         };
+        // What a symmetric file says in both triangles it says twice.
+        if symmetry != "general" && i != j {
+            if given.contains(&(j, i)) {
+                continue;
+            }
+            given.insert((i, j));
+        }
         entries.push((i, j, v));
         if i != j {
             match symmetry {

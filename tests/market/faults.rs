@@ -112,8 +112,11 @@ fn what_contradicts_the_symmetry() {
     assert_eq!((line, cause.contains("must be zero")), (4, true), "{cause}");
     let (line, cause) = refused(format!("{head} complex hermitian\n2 2 2\n2 1 1 1\n2 2 1 1\n"));
     assert_eq!((line, cause.contains("must be real")), (4, true), "{cause}");
-    let (line, cause) = refused(format!("{head} real symmetric\n3 3 3\n1 1 1\n%\n2 3 1\n\n3 2 1\n"));
+    let (line, cause) = refused(format!("{head} real symmetric\n3 3 3\n1 1 1\n%\n2 3 1\n\n3 2 2\n"));
     assert_eq!((line, cause.contains("(3, 2) of a symmetric matrix is given in both")), (7, true), "{cause}");
+    // Equal, but one of them twice: perhaps to be added up.
+    let (line, cause) = refused(format!("{head} real symmetric\n3 3 3\n3 2 1\n2 3 1\n3 2 1\n"));
+    assert_eq!((line, cause.contains("(2, 3) of a symmetric")), (4, true), "{cause}");
     let (line, cause) = refused("%%MatrixMarket matrix array complex hermitian\n2 2\n\n1 0\n1 1\n2 2\n");
     assert_eq!((line, cause.contains("must be real")), (6, true), "{cause}");
 }

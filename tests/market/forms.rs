@@ -62,6 +62,32 @@ fn fields_and_symmetries() {
 }
 
 #[test]
+fn what_a_symmetric_file_says_twice_counts_once() {
+    let head = "%%MatrixMarket matrix coordinate";
+    let folder = Folder::new();
+    let of = |text: String| {
+        let path = folder.file("a.mtx", text);
+        let file = market::read_triplets::<Complex<f64>>(path, &ReadOptions::default()).unwrap();
+        let (rows, columns, values) = file.triplets().parts();
+        let places: Vec<_> = rows.iter().zip(columns).zip(values).map(|((i, j), v)| (*i, *j, v.re, v.im)).collect();
+        (places, file.header().repeated(), file.header().entries())
+    };
+    let (two, three) = ((1, 0, 5.0, 0.0), (2, 1, -1.0, 0.0));
+    assert_eq!(
+        of(format!("{head} real symmetric\n3 3 5\n1 1 2\n2 1 5\n3 2 -1\n2 3 -1\n1 2 5\n")),
+        (vec![(0, 0, 2.0, 0.0), two, three], 2, 5)
+    );
+    assert_eq!(of(format!("{head} pattern symmetric\n2 2 2\n1 2\n2 1\n")).1, 1);
+    assert_eq!(of(format!("{head} real skew-symmetric\n3 3 2\n2 1 5\n1 2 -5\n")), (vec![two], 1, 2));
+    assert_eq!(
+        of(format!("{head} complex hermitian\n3 3 2\n1 2 1 -2\n2 1 1 2\n")),
+        (vec![(0, 1, 1.0, -2.0)], 1, 2)
+    );
+    // In one triangle they add up, as everywhere.
+    assert_eq!(of(format!("{head} real symmetric\n3 3 2\n2 1 5\n2 1 5\n")), (vec![two, two], 0, 2));
+}
+
+#[test]
 fn arrays_are_listed_column_after_column() {
     let head = "%%MatrixMarket matrix array";
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use crate::Csr;
 use crate::cli::Failure;
-use crate::cli::load::{Loaded, is_complex, load};
+use crate::cli::load::{Loaded, is_complex, load_and_warn};
 use crate::generate::{Model, Parameters, RowLengths, along_the_diagonal};
 use num_complex::Complex;
 use std::path::PathBuf;
@@ -43,11 +43,11 @@ impl Source {
     fn read_one(&self) -> Result<Matrix, Failure> {
         match self {
             Source::File(path) if is_complex(path)? => {
-                let Loaded { a, .. } = load::<Complex<f64>>(path)?;
+                let Loaded { a, .. } = load_and_warn::<Complex<f64>>(path)?;
                 Ok(Matrix::Complex(a))
             }
             Source::File(path) => {
-                let Loaded { a, .. } = load::<f64>(path)?;
+                let Loaded { a, .. } = load_and_warn::<f64>(path)?;
                 Ok(Matrix::Real(a))
             }
             Source::Model(text, model, parameters) => {

@@ -1,7 +1,10 @@
 //! What a solve came to, for a program.
 
+use super::rhs::Origin;
 use super::run::Solved;
+use crate::cli::load::twice;
 use crate::krylov::Outcome;
+use crate::market::{Field, Header};
 use crate::solver::{self, SolveReport, Trail};
 use serde::Serialize;
 use std::sync::Arc;
@@ -25,6 +28,10 @@ pub(super) struct Answer {
     pub(super) device: String,
     pub(super) method: String,
     pub(super) preconditioner: String,
+    pub(super) right_hand_side: Origin,
+    /// How the file was understood, where that deserves a word.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) notes: Vec<String>,
     pub(super) seconds: Seconds,
     pub(super) bytes_per_iteration: usize,
     pub(super) bandwidth_gb_s: Option<f64>,
@@ -38,8 +45,13 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// For a matrix of so many rows, columns and entries.
-    pub(super) fn new<T>([rows, columns, nonzeros]: [usize; 3], symmetric: bool, solved: &Solved<T>) -> Self {
+    /// For a matrix of so many rows, columns and entries, whose file says `header` of itself.
+    pub(super) fn new<T>(
+        [rows, columns, nonzeros]: [usize; 3],
+        symmetric: bool,
+        (header, rhs): (&Header, &Origin),
+        solved: &Solved<T>,
+    ) -> Self {
         let last = &solved.last;
         let decisive = worst(&solved.columns).expect("there is at least one right-hand side");
         Self {
@@ -56,6 +68,8 @@ impl Answer {
             device: last.device.to_string(),
             method: last.method.to_string(),
             preconditioner: last.preconditioner.to_string(),
+            right_hand_side: rhs.clone(),
+            notes: notes(header),
             seconds: Seconds::default(),
             bytes_per_iteration: solved.bytes_per_iteration,
             bandwidth_gb_s: None,
@@ -65,6 +79,13 @@ impl Answer {
             right_hand_sides: if solved.columns.len() > 1 { solved.columns.clone() } else { Vec::new() },
         }
     }
+}
+
+/// How the file was understood.
+fn notes(header: &Header) -> Vec<String> {
+    let pattern = (header.field() == Field::Pattern)
+        .then(|| "the file holds no values: every entry is taken as 1".to_string());
+    pattern.into_iter().chain(twice(header)).collect()
 }
 
 /// One of several processes.

@@ -10,7 +10,7 @@ use crate::cli::failure::{About, line_of};
 use crate::cli::load::{Loaded, load};
 use crate::cli::progress::Progress;
 use crate::cli::{Ending, Failure, console, interrupt};
-use crate::market::{Field, Symmetry};
+use crate::market::Symmetry;
 use crate::mixing::mixed;
 use crate::ranks::{Group, Launcher, launch};
 #[cfg(feature = "cuda")]
@@ -196,7 +196,7 @@ fn solve_on<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
     let ranks = solver.shares().iter();
     let ranks = ranks.map(|share| Rank { rows: share.rows, nonzeros: share.nonzeros, halo: share.halo });
     let symmetric = solver.symmetry() == Symmetry::Symmetric;
-    let mut answer = Answer::new([rows, columns, nonzeros], symmetric, &solved);
+    let mut answer = Answer::new([rows, columns, nonzeros], symmetric, (&header, &rhs.origin), &solved);
     answer.device = format!("{}, {}", answer.device, group.description());
     (answer.seconds, answer.ranks) = (seconds, ranks.collect());
     write(arguments, sinks, &answer, &solved)?;
@@ -205,10 +205,8 @@ fn solve_on<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
             arguments,
             answer: &answer,
             columns: &solved.columns,
-            rhs: &rhs.words,
             no_gpu: None,
             choice: None,
-            pattern: header.field() == Field::Pattern,
             copy: None,
             at_once: 1,
         };

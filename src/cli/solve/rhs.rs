@@ -7,6 +7,7 @@ use crate::files;
 use crate::generate::Random;
 use crate::market::{DenseFile, ReadOptions};
 use crate::{Backend, Csr, Scalar};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -50,8 +51,27 @@ pub(super) struct RightHandSides<T: Scalar, B: Backend> {
     pub(super) columns: Columns<T, B>,
     /// The solution that the only column was made from.
     pub(super) solution: Option<B::Vec<T>>,
-    /// For the report.
-    pub(super) words: String,
+    /// Where they came from.
+    pub(super) origin: Origin,
+}
+
+/// Where right-hand sides came from.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Origin {
+    /// `file`: one that was named; `matrix`: they came with the matrix; `generated`.
+    pub(super) source: &'static str,
+    /// The file, with the member of an archive behind a colon; or how they were made.
+    pub(super) name: String,
+    pub(super) columns: usize,
+}
+
+impl Origin {
+    /// For a person.
+    pub(super) fn words(&self) -> String {
+        let columns = if self.columns == 1 { String::new() } else { format!(", {} columns", self.columns) };
+        let with = if self.source == "matrix" { ", which came with the matrix" } else { "" };
+        format!("{}{columns}{with}", self.name)
+    }
 }
 
 /// Where right-hand sides are.
@@ -83,7 +103,7 @@ pub(super) fn make<T: Scalar, B: Products>(
         && let Some((name, file)) = files::right_hand_side(matrix, &ReadOptions::default()).about(matrix)?
     {
         let mut read = columns(file, Path::new(&name), matrix, a.rows())?;
-        read.words += ", which came with the matrix";
+        read.origin.source = "matrix";
         return Ok(read);
     }
     named.unwrap_or(&Rhs::TimesOnes).make(backend, a, matrix)
@@ -98,7 +118,7 @@ impl Rhs {
         matrix: &Path,
     ) -> Result<RightHandSides<T, B>, Failure> {
         let n = a.columns();
-        let (x, words) = match self {
+        let (x, name) = match self {
             Rhs::File(path) => return read(path, matrix, a.rows()),
             Rhs::Ones => (ones(backend, n), "all ones".to_string()),
             Rhs::TimesOnes => (ones(backend, n), "A times ones, so that x is known".to_string()),
@@ -110,13 +130,14 @@ impl Rhs {
                 format!("A times a random x, seed {seed}, so that x is known"),
             ),
         };
+        let origin = Origin { source: "generated", name, columns: 1 };
         let x = x.about(matrix)?;
         if !matches!(self, Rhs::TimesOnes | Rhs::TimesRandom(_)) {
-            return Ok(RightHandSides { columns: Columns::Made(x), solution: None, words });
+            return Ok(RightHandSides { columns: Columns::Made(x), solution: None, origin });
         }
         let mut b = backend.zeros(a.rows()).about(matrix)?;
         a.product(backend, T::one(), &x, T::zero(), &mut b).about(matrix)?;
-        Ok(RightHandSides { columns: Columns::Made(b), solution: Some(x), words })
+        Ok(RightHandSides { columns: Columns::Made(b), solution: Some(x), origin })
     }
 }
 
@@ -163,11 +184,8 @@ fn columns<T: Scalar, B: Backend>(
         return Err(Failure::about(path, "no right-hand side: the array has no columns"));
     }
     let columns: Vec<T> = (0..k).flat_map(|j| file.column(j).iter().copied()).collect();
-    let words = match k {
-        1 => path.display().to_string(),
-        _ => format!("{}, {k} columns", path.display()),
-    };
-    Ok(RightHandSides { columns: Columns::Read(columns, n), solution: None, words })
+    let origin = Origin { source: "file", name: path.display().to_string(), columns: k };
+    Ok(RightHandSides { columns: Columns::Read(columns, n), solution: None, origin })
 }
 
 #[cfg(test)]

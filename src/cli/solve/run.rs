@@ -10,8 +10,7 @@ use crate::cli::failure::About;
 use crate::cli::load::Loaded;
 use crate::cli::progress::Progress;
 use crate::cli::{Ending, Failure, console, interrupt};
-use crate::files;
-use crate::market::{Field, Symmetry, WriteOptions, write_dense};
+use crate::market::{Symmetry, WriteOptions};
 use crate::report::{Curve, convergence_svg, copy_bandwidth};
 use crate::solver::{self, Solvable, SolveReport, SolverBackend};
 use crate::{Error, Scalar, Solver};
@@ -67,7 +66,7 @@ where
     let moved = iterations as f64 * solved.bytes_per_iteration as f64;
     let bandwidth = (moved > 0.0 && solved.iterating > 0.0).then(|| moved / solved.iterating / 1e9);
     let converged = arguments.are_solved(rows == columns, &solved.columns);
-    let mut answer = Answer::new([rows, columns, nonzeros], symmetric, &solved);
+    let mut answer = Answer::new([rows, columns, nonzeros], symmetric, (&header, &rhs.origin), &solved);
     (answer.seconds, answer.bandwidth_gb_s) = (seconds, bandwidth);
 
     write(arguments, sinks, &answer, &solved)?;
@@ -80,10 +79,8 @@ where
             arguments,
             answer: &answer,
             columns: &solved.columns,
-            rhs: &rhs.words,
             no_gpu,
             choice: choice.as_ref(),
-            pattern: header.field() == Field::Pattern,
             copy,
             at_once: last.at_once,
         };
@@ -117,11 +114,7 @@ pub(super) fn write<T: Scalar<Real = f64>>(
 ) -> Result<(), Failure> {
     if let Some(sink) = &sinks.x {
         let (rows, count) = (answer.columns, solved.columns.len());
-        if sink.is_npy() {
-            files::write_npy(sink.path(), rows, count, &solved.x)?;
-        } else {
-            write_dense(sink.path(), rows, count, &solved.x, &WriteOptions::default())?;
-        }
+        sink.write_array("x", rows, count, &solved.x, &WriteOptions::default())?;
     }
     if let Some(sink) = &sinks.history {
         sink.write(&history_csv(&solved.columns))?;

@@ -19,10 +19,8 @@ pub(super) struct Story<'a> {
     pub(super) arguments: &'a Arguments,
     pub(super) answer: &'a Answer,
     pub(super) columns: &'a [Column],
-    pub(super) rhs: &'a str,
     pub(super) no_gpu: Option<&'a str>,
     pub(super) choice: Option<&'a ChoiceReport>,
-    pub(super) pattern: bool,
     pub(super) copy: Option<f64>,
     /// How many right-hand sides were solved at a time.
     pub(super) at_once: usize,
@@ -38,10 +36,8 @@ pub(super) fn story(story: &Story<'_>) -> String {
     let size = format!("{} x {}", count(answer.rows as u64), count(answer.columns as u64));
     let nonzeros = count(answer.nonzeros as u64);
     tell("A", format!("{}: {size}, {nonzeros} nonzeros, {kind}", arguments.matrix.display()));
-    if story.pattern {
-        tell("", "the file holds no values: every entry is taken as 1".into());
-    }
-    tell("b", story.rhs.to_string());
+    answer.notes.iter().for_each(|note| tell("", note.clone()));
+    tell("b", answer.right_hand_side.words());
     let preconditioner = match answer.preconditioner.as_str() {
         "none" => "no preconditioner".to_string(),
         name => format!("{name} preconditioner"),
