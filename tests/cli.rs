@@ -15,6 +15,8 @@ mod formats;
 mod interrupt;
 #[path = "common/collection.rs"]
 mod matrices;
+#[path = "cli/sharing.rs"]
+mod sharing;
 #[path = "cli/solving.rs"]
 mod solving;
 #[path = "cli/support.rs"]

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Matrix Market file; '-' is standard input
+    /// File of any format that `residua solve` reads; '-' is standard input
     matrix: PathBuf,
     /// Write the same facts as JSON
     #[arg(long, value_name = "FILE")]

@@ -3,6 +3,7 @@
 use super::Failure;
 use super::console;
 use super::failure::About;
+use super::progress::Progress;
 use super::sink::Sink;
 #[cfg(feature = "cuda")]
 use crate::assemble::Assemble;
@@ -10,10 +11,11 @@ use crate::assemble::Assembler;
 use crate::files;
 #[cfg(feature = "cuda")]
 use crate::market::Reading;
-use crate::market::{Field, Header, ReadOptions, WriteOptions};
+use crate::market::{Field, Header, Meter, ReadOptions, WriteOptions};
 use crate::report::count;
 use crate::{Backend, Csr, Host, Scalar};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A matrix and how it came.
@@ -30,32 +32,39 @@ pub(crate) struct Loaded<T: Scalar, B: Backend = Host> {
 pub(crate) fn twice(header: &Header) -> Option<String> {
     (header.repeated() > 0).then(|| {
         format!(
-            "{} entries are given in both triangles of a {} matrix, with values that agree: each is taken once \
-             (other programs may add them up)",
-            count(header.repeated()),
-            header.symmetry().name()
+            "given in both triangles of a {} matrix, with values that agree: {} entries, each taken once (other \
+             programs may add them up)",
+            header.symmetry().name(),
+            count(header.repeated())
         )
     })
 }
 
 /// As [`load`]; tells on standard error what [`twice`] says.
 pub(crate) fn load_and_warn<T: Scalar>(path: &Path) -> Result<Loaded<T>, Failure> {
-    let loaded = load(path)?;
+    let loaded = load(path, false)?;
     if let Some(note) = twice(&loaded.header) {
         console::tell(&format!("residua: {}: {note}\n", path.display()));
     }
     Ok(loaded)
 }
 
-/// Reads and assembles a matrix.
-pub(crate) fn load<T: Scalar>(path: &Path) -> Result<Loaded<T>, Failure> {
+/// Reads and assembles a matrix, and tells a person how far that is, unless `quiet`.
+pub(crate) fn load<T: Scalar>(path: &Path, quiet: bool) -> Result<Loaded<T>, Failure> {
     let start = Instant::now();
-    let (header, triplets, _order) =
-        files::read_triplets::<T>(path, &ReadOptions::default()).about(path)?.into_parts();
+    let (progress, meter) = Progress::reading(quiet, path);
+    let (header, triplets, _order) = files::read_triplets::<T>(path, &options(meter)).about(path)?.into_parts();
+    progress.now("assembling");
     let read = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let a = Assembler::default().symmetry(header.symmetry()).to_csr(&Host, triplets).about(path)?;
     Ok(Loaded { a, header, read, assemble: start.elapsed().as_secs_f64() })
+}
+
+/// The defaults, with a meter where there is one.
+pub(crate) fn options(meter: Option<Arc<Meter>>) -> ReadOptions {
+    let options = ReadOptions::default();
+    meter.into_iter().fold(options, ReadOptions::meter)
 }
 
 /// As [`load`], into the memory of a backend: what `reading`, begun at `start`, has read meanwhile, is copied and

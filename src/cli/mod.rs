@@ -9,6 +9,7 @@
 
 mod bench;
 mod choice;
+mod config;
 mod console;
 mod convert;
 mod device;
@@ -26,8 +27,10 @@ mod solve;
 
 #[cfg(all(unix, feature = "ranks"))]
 use crate::ranks::Launcher;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use config::Config;
 use failure::Failure;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Solves sparse linear systems A x = b given as files: Matrix Market, SuiteSparse, SciPy, PETSc.
@@ -73,19 +76,51 @@ pub(crate) enum Ending {
     NotSolved,
 }
 
+/// Why there is nothing to run.
+enum Refused {
+    Line(clap::Error),
+    Config(Failure),
+}
+
+/// The command line, with the options of the file that it names.
+fn parse() -> Result<CommandLine, Refused> {
+    let mut description = CommandLine::command();
+    let mut matches = description.try_get_matches_from_mut(std::env::args_os()).map_err(Refused::Line)?;
+    let mut config = None;
+    if let Some((name, given)) = matches.subcommand()
+        && let Ok(Some(path)) = given.try_get_one::<PathBuf>("config")
+        && let Some(known) = description.find_subcommand(name)
+    {
+        config = Some(Config::read(path, known, given).map_err(Refused::Config)?);
+    }
+    if let Some(config) = config {
+        let blamed = |error| match config.blame(&error) {
+            Some(failure) => Refused::Config(failure),
+            None => Refused::Line(error),
+        };
+        matches = description.try_get_matches_from_mut(config.with(std::env::args_os())).map_err(blamed)?;
+    }
+    CommandLine::from_arg_matches(&matches).map_err(Refused::Line)
+}
+
 /// Runs the command that the process was started with.
 pub(crate) fn main() -> ExitCode {
-    let line = match CommandLine::try_parse() {
+    let line = match parse() {
         Ok(line) => line,
         // Of several processes that MPI has started with the same words, the first tells the user.
         #[cfg(all(unix, feature = "ranks"))]
-        Err(error) if Launcher::is_beside_first() => {
-            if error.exit_code() != 0 {
+        Err(refused) if Launcher::is_beside_first() => {
+            let status = match refused {
+                Refused::Line(error) => u8::try_from(error.exit_code()).unwrap_or(2),
+                Refused::Config(_) => 3,
+            };
+            if status != 0 {
                 Launcher::await_end();
             }
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+            return ExitCode::from(status);
         }
-        Err(error) => error.exit(),
+        Err(Refused::Line(error)) => error.exit(),
+        Err(Refused::Config(failure)) => return failure.report(),
     };
     let result = match line.command {
         Command::Solve(arguments) => solve::run(&arguments),

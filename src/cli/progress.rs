@@ -1,55 +1,207 @@
-//! A progress bar for a person who waits.
+//! What is going on, for a person who waits: a line on standard error that is drawn over.
 
 use super::console;
+use crate::market::Meter;
+use crate::report::{bytes, seconds};
 use std::io::{IsTerminal, stderr};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const WIDTH: usize = 30;
 
-/// Nothing is drawn before a solve has taken this long, nor more often.
+/// Nothing is drawn before work has taken this long, nor more often.
 const PAUSE: Duration = Duration::from_millis(150);
 
-/// A line on standard error that is drawn over; silent where standard error is no terminal.
+/// Less than this is no base for a guess of what is left.
+const SOME: f64 = 0.03;
+
+/// A line that a thread of its own draws; silent where standard error is no terminal.
 pub(crate) struct Progress {
-    shown: bool,
-    active: bool,
-    last: Instant,
-    tolerance: f64,
-    /// How many right-hand sides there are.
+    drawn: Option<Drawn>,
+}
+
+struct Drawn {
+    state: Arc<Mutex<State>>,
+    /// Dropped at the end.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What is going on.
+struct State {
+    what: String,
+    since: Instant,
+    meter: Option<Arc<Meter>>,
+    iterating: Option<Iterating>,
+}
+
+#[derive(Clone, Copy)]
+struct Iterating {
+    right_hand_side: usize,
     count: usize,
+    iteration: usize,
+    residual: f64,
+    tolerance: f64,
+    /// Of this right-hand side.
+    since: Instant,
 }
 
 impl Progress {
-    /// A bar that is full when a relative residual of `tolerance` is reached.
-    pub(crate) fn new(quiet: bool, tolerance: f64, count: usize) -> Self {
-        let active = !quiet && stderr().is_terminal();
-        Self { shown: false, active, last: Instant::now(), tolerance, count }
+    /// A line that says `what`, unless `quiet`.
+    pub(crate) fn new(quiet: bool, what: &str) -> Self {
+        if quiet || !stderr().is_terminal() {
+            return Self { drawn: None };
+        }
+        let state = State { what: what.to_string(), since: Instant::now(), meter: None, iterating: None };
+        let state = Arc::new(Mutex::new(state));
+        let (stop, stopped) = channel::<()>();
+        let seen = Arc::clone(&state);
+        let thread = std::thread::spawn(move || {
+            let mut shown = false;
+            while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+                let line = seen.lock().map(|state| state.line()).unwrap_or_default();
+                console::tell(&format!("\r{line}\x1b[K"));
+                shown = true;
+            }
+            if shown {
+                console::tell("\r\x1b[K");
+            }
+        });
+        Self { drawn: Some(Drawn { state, stop: Some(stop), thread: Some(thread) }) }
     }
 
-    /// Draws, if it is time.
-    pub(crate) fn update(&mut self, right_hand_side: usize, iteration: usize, residual: f64) {
-        if !self.active || self.last.elapsed() < PAUSE {
-            return;
+    /// Tells of a file that is read, with a meter for its reader where somebody looks.
+    pub(crate) fn reading(quiet: bool, path: &std::path::Path) -> (Self, Option<Arc<Meter>>) {
+        let progress = Self::new(quiet, &format!("reading {}", path.display()));
+        let meter = progress.drawn.is_some().then(|| Arc::new(Meter::default()));
+        progress.change(|state| state.meter.clone_from(&meter));
+        (progress, meter)
+    }
+
+    /// Goes on to other work.
+    pub(crate) fn now(&self, what: &str) {
+        self.change(|state| {
+            *state = State { what: what.to_string(), since: Instant::now(), meter: None, iterating: None };
+        });
+    }
+
+    /// Tells of an iteration, one of `count` right-hand sides.
+    pub(crate) fn iteration(
+        &self,
+        (right_hand_side, count): (usize, usize),
+        iteration: usize,
+        (residual, tolerance): (f64, f64),
+    ) {
+        self.change(|state| {
+            let before = state.iterating.filter(|before| {
+                before.right_hand_side == right_hand_side && before.iteration <= iteration
+            });
+            let since = before.map_or_else(Instant::now, |before| before.since);
+            state.iterating =
+                Some(Iterating { right_hand_side, count, iteration, residual, tolerance, since });
+        });
+    }
+
+    fn change(&self, how: impl FnOnce(&mut State)) {
+        if let Some(drawn) = &self.drawn
+            && let Ok(mut state) = drawn.state.lock()
+        {
+            how(&mut state);
         }
-        (self.last, self.shown) = (Instant::now(), true);
-        // CG's residual falls about as a power of the iteration number: progress is its logarithm's.
-        let done = (residual.log10() / self.tolerance.max(1e-16).log10()).clamp(0.0, 1.0);
-        let full = if done.is_finite() { (done * WIDTH as f64) as usize } else { 0 };
-        let (bar, rest) = ("=".repeat(full), " ".repeat(WIDTH - full));
-        let label = match self.count {
-            1 => String::new(),
-            count => format!("b {} of {count}  ", right_hand_side + 1),
-        };
-        console::tell(&format!(
-            "\r{label}iteration {iteration:>7}  residual {residual:.2e}  [{bar}{rest}]\x1b[K"
-        ));
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.shown {
-            console::tell("\r\x1b[K");
+        if let Some(drawn) = &mut self.drawn {
+            drop(drawn.stop.take());
+            // It has nothing to lose: a panic there only leaves a line.
+            let _ = drawn.thread.take().map(JoinHandle::join);
         }
+    }
+}
+
+impl State {
+    fn line(&self) -> String {
+        if let Some(iterating) = &self.iterating {
+            return iterating.line(iterating.since.elapsed());
+        }
+        let took = self.since.elapsed();
+        match &self.meter {
+            Some(meter) if meter.read() > 0 => self.reading(meter.read(), meter.total(), took),
+            _ => format!("{}, {}", self.what, seconds(took.as_secs_f64())),
+        }
+    }
+
+    fn reading(&self, read: u64, total: u64, took: Duration) -> String {
+        let rate = bytes((read as f64 / took.as_secs_f64().max(1e-3)) as u64);
+        if total == 0 {
+            return format!("{}  {}  {rate}/s", self.what, bytes(read));
+        }
+        let done = read as f64 / total as f64;
+        format!("{}  {:3.0} %  {rate}/s{}  {}", self.what, 100.0 * done, left(done, took), bar(done))
+    }
+}
+
+impl Iterating {
+    fn line(&self, took: Duration) -> String {
+        // CG's residual falls about as a power of the iteration number: progress is its logarithm's.
+        let done = self.residual.log10() / self.tolerance.max(1e-16).log10();
+        let done = if done.is_finite() { done.clamp(0.0, 1.0) } else { 0.0 };
+        let label = match self.count {
+            1 => String::new(),
+            count => format!("b {} of {count}  ", self.right_hand_side + 1),
+        };
+        let rate = self.iteration as f64 / took.as_secs_f64().max(1e-3);
+        let rate = if rate >= 10.0 { format!("{rate:.0}") } else { format!("{rate:.1}") };
+        format!(
+            "{label}iteration {:>7}  {rate}/s  residual {:.2e}{}  {}",
+            self.iteration,
+            self.residual,
+            left(done, took),
+            bar(done)
+        )
+    }
+}
+
+/// About how much longer it takes, where there is something to go by.
+fn left(done: f64, took: Duration) -> String {
+    if !(SOME..1.0).contains(&done) {
+        return String::new();
+    }
+    format!("  about {} left", seconds((took.as_secs_f64() * (1.0 - done) / done).ceil()))
+}
+
+fn bar(done: f64) -> String {
+    let full = (done.clamp(0.0, 1.0) * WIDTH as f64) as usize;
+    format!("[{}{}]", "=".repeat(full), " ".repeat(WIDTH - full))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_tell_rate_and_end() {
+        let now = Instant::now();
+        let state = State { what: "reading a.mtx".into(), since: now, meter: None, iterating: None };
+        let line = state.reading(25_000_000, 100_000_000, Duration::from_secs(2));
+        assert!(line.starts_with("reading a.mtx   25 %  12.5 MB/s  about 6 s left  [======="), "{line}");
+        assert_eq!(state.reading(25_000_000, 0, Duration::from_secs(2)), "reading a.mtx  25 MB  12.5 MB/s");
+        let iterating = Iterating {
+            right_hand_side: 1,
+            count: 3,
+            iteration: 200,
+            residual: 1e-4,
+            tolerance: 1e-8,
+            since: now,
+        };
+        let line = iterating.line(Duration::from_secs(10));
+        assert!(line.starts_with("b 2 of 3  iteration     200  20/s  residual 1.00e-4  about 10 s left"), "{line}");
+        assert!(line.ends_with(&format!("[{}{}]", "=".repeat(15), " ".repeat(15))), "{line}");
+        let odd = Iterating { residual: f64::NAN, count: 1, ..iterating };
+        assert!(odd.line(Duration::ZERO).ends_with(&format!("[{}]", " ".repeat(30))));
     }
 }

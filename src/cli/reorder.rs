@@ -18,7 +18,7 @@ use std::time::Instant;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Matrix Market file; '-' is standard input
+    /// File of any format that `residua solve` reads; '-' is standard input
     matrix: PathBuf,
     /// File for the renumbered matrix; gzip where it ends in .gz
     #[arg(short, long)]

@@ -29,7 +29,9 @@ pub fn write_npz<T: Scalar>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(
     let offsets = |to: &mut dyn Write| {
         put_head(to, integer, false, &list(matrix.rows() + 1))?;
         match parts.offsets {
-            OffsetsRef::Narrow(offsets) => put_integers(to, wide, offsets.iter().map(|&offset| offset as u64)),
+            OffsetsRef::Narrow(offsets) => {
+                put_integers(to, wide, offsets.iter().map(|&offset| offset as u64))
+            }
             OffsetsRef::Wide(offsets) => put_integers(to, wide, offsets.iter().map(|&offset| offset as u64)),
         }
     };
@@ -154,11 +156,25 @@ fn put_archive(to: &mut dyn Write, members: &[(&str, Fill<'_>)], limit: u64) -> 
     let (count, size) = (members.len() as u64, list.len() as u64);
     if at >= limit {
         let numbers = [count, count, size, at].map(u64::to_le_bytes).concat();
-        to.write_all(&[b"PK\x06\x06", &44u64.to_le_bytes()[..], VERSION, VERSION, &[0; 8], &numbers].concat())?;
-        to.write_all(&[b"PK\x06\x07", &[0; 4][..], &(at + size).to_le_bytes(), &1u32.to_le_bytes()].concat())?;
+        to.write_all(
+            &[b"PK\x06\x06", &44u64.to_le_bytes()[..], VERSION, VERSION, &[0; 8], &numbers].concat(),
+        )?;
+        to.write_all(
+            &[b"PK\x06\x07", &[0; 4][..], &(at + size).to_le_bytes(), &1u32.to_le_bytes()].concat(),
+        )?;
     }
     let counts = [(count as u16).to_le_bytes(); 2].concat();
-    to.write_all(&[b"PK\x05\x06", &[0; 4][..], &counts, &short(size), &short(if at >= limit { u64::MAX } else { at }), &[0; 2]].concat())
+    to.write_all(
+        &[
+            b"PK\x05\x06",
+            &[0; 4][..],
+            &counts,
+            &short(size),
+            &short(if at >= limit { u64::MAX } else { at }),
+            &[0; 2],
+        ]
+        .concat(),
+    )
 }
 
 #[cfg(test)]
@@ -185,7 +201,10 @@ mod tests {
             std::fs::metadata(&path).unwrap().len()
         });
         // Each size and place of 64 bits takes eight bytes more, behind four; the list's end 76.
-        assert_eq!([lengths[0] - lengths[2], lengths[1] - lengths[2]], [20 * 4 + 8 + 8 + 76, 20 + 20 + 12 + 76]);
+        assert_eq!(
+            [lengths[0] - lengths[2], lengths[1] - lengths[2]],
+            [20 * 4 + 8 + 8 + 76, 20 + 20 + 12 + 76]
+        );
         std::fs::remove_file(&path).unwrap();
     }
 }

@@ -94,7 +94,8 @@ impl Found {
                     return Err((k, cause));
                 }
             }
-            once_each(symmetry, rows, columns, values).map_err(|k| (k, told_twice(symmetry, rows[k], columns[k])))
+            once_each(symmetry, rows, columns, values)
+                .map_err(|k| (k, told_twice(symmetry, rows[k], columns[k])))
         }
         let (symmetry, rows, columns) = (self.header.symmetry(), &mut self.rows, &mut self.columns);
         let repeated = match &mut self.values {

@@ -114,7 +114,8 @@ impl Head {
             let line = text(cards, "the line that describes right-hand sides")?;
             let (kind, rest) = line.split_at_checked(3).unwrap_or((&line, ""));
             let sizes = words(cards, rest)?;
-            let count = *sizes.first().ok_or_else(|| cards.error("the number of right-hand sides is missing"))?;
+            let count =
+                *sizes.first().ok_or_else(|| cards.error("the number of right-hand sides is missing"))?;
             right = Some((kind.to_ascii_uppercase(), count, sizes.get(1).copied().unwrap_or(0)));
         }
         Ok(Self { field, symmetry, rows, columns, entries, cuts, formats, right })
@@ -124,7 +125,8 @@ impl Head {
     fn cut<R: Read>(&self, cards: &Cards<R>, part: usize, what: &str) -> Result<Cut> {
         let format = self.cuts.get(part).map_or("", String::as_str);
         Cut::of(format).ok_or_else(|| {
-            let cause = format!("`{format}` is no format for {what}: one such as (26I3) or (5E15.8) is expected");
+            let cause =
+                format!("`{format}` is no format for {what}: one such as (26I3) or (5E15.8) is expected");
             cards.error_at(self.formats, cause)
         })
     }
@@ -152,7 +154,10 @@ impl Head {
         let ascend = pointers.windows(2).all(|pair| pair[0] <= pair[1]);
         let ends = (pointers.first().copied(), pointers.last().copied());
         if !ascend || ends != (Some(1), i64::try_from(entries + 1).ok()) {
-            let cause = format!("column pointers must ascend from 1 to {}, the number of entries and one", entries + 1);
+            let cause = format!(
+                "column pointers must ascend from 1 to {}, the number of entries and one",
+                entries + 1
+            );
             return Err(cards.error_at(first, cause));
         }
         let cut = self.cut(cards, 1, "indices")?;
@@ -220,7 +225,8 @@ pub(super) fn read(path: &Path, reader: impl Read, header_only: bool) -> Result<
     let mut cards = Cards::new(path, reader);
     let head = Head::of(&mut cards)?;
     if header_only {
-        let values = if head.field == Field::Complex { Numbers::Complex(vec![]) } else { Numbers::Real(vec![]) };
+        let values =
+            if head.field == Field::Complex { Numbers::Complex(vec![]) } else { Numbers::Real(vec![]) };
         return Ok(Found { header: head.header(), rows: vec![], columns: vec![], values });
     }
     let places = head.places(&mut cards, head.columns, head.entries)?;
@@ -230,9 +236,9 @@ pub(super) fn read(path: &Path, reader: impl Read, header_only: bool) -> Result<
     };
     let Places { rows, columns, line, a_line } = places;
     let mut found = Found { header: head.header(), rows, columns, values };
-    found.keep_symmetry().map_err(|(k, cause)| {
-        cards.error_at(line + a_line.map_or(0, |count| (k / count) as u64), cause)
-    })?;
+    found
+        .keep_symmetry()
+        .map_err(|(k, cause)| cards.error_at(line + a_line.map_or(0, |count| (k / count) as u64), cause))?;
     Ok(found)
 }
 
@@ -244,7 +250,8 @@ pub(super) fn right_hand_side(path: &Path, reader: impl Read, header_only: bool)
     let complex = head.field == Field::Complex;
     let full = kind.starts_with('F');
     if !full && !kind.starts_with('M') {
-        let cause = format!("right-hand sides of type `{}`: F (full) and M (as the matrix) are read", kind.trim());
+        let cause =
+            format!("right-hand sides of type `{}`: F (full) and M (as the matrix) are read", kind.trim());
         return Err(cards.error(cause));
     }
     if header_only {

@@ -67,8 +67,10 @@ pub(super) fn matrix(path: &Path) -> Result<Member> {
             return Ok(found);
         }
     }
-    let cause =
-        format!("no matrix NAME/NAME.mtx or NAME/NAME.rb in this archive, but {} other such files", texts.len());
+    let cause = format!(
+        "no matrix NAME/NAME.mtx or NAME/NAME.rb in this archive, but {} other such files",
+        texts.len()
+    );
     Err(content(path, 0, cause))
 }
 

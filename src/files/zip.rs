@@ -66,7 +66,13 @@ impl Zip {
                 return Err(content(path, offset + at as u64, "a member of the archive is encrypted"));
             }
             let (method, crc) = (number(entry, 10, 2) as u16, number(entry, 16, 4) as u32);
-            members.push(Member { name: String::from_utf8_lossy(text).into_owned(), method, crc, packed, place });
+            members.push(Member {
+                name: String::from_utf8_lossy(text).into_owned(),
+                method,
+                crc,
+                packed,
+                place,
+            });
             at += 46 + name + extra + comment;
         }
         Ok(Self { path: path.to_owned(), members })
@@ -123,7 +129,9 @@ impl Read for Checked {
         let got = self.reader.read(to)?;
         self.sum.update(&to[..got]);
         if got == 0 && !to.is_empty() && self.sum.sum() != self.wanted {
-            return Err(std::io::Error::other("the checksum is wrong: this member of the archive is damaged"));
+            return Err(std::io::Error::other(
+                "the checksum is wrong: this member of the archive is damaged",
+            ));
         }
         Ok(got)
     }

@@ -65,7 +65,7 @@ impl<T: Scalar> DenseFile<T> {
 /// As [`read_triplets`](super::read_triplets); and for coordinates with far more places than entries (the options say
 /// how many).
 pub fn read_dense<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> Result<DenseFile<T>> {
-    dense_of(Source::open(path.as_ref())?, options)
+    dense_of(Source::open(path.as_ref(), options.metered())?, options)
 }
 
 /// As [`read_dense`], of an open source.

@@ -2,6 +2,7 @@
 
 use super::entries;
 use super::header::{Format, Header};
+use super::meter::Meter;
 use super::parallel::{self, Entries};
 use super::source::Source;
 use super::triangle;
@@ -10,17 +11,19 @@ use crate::matrix::Triplets;
 use crate::scalar::Scalar;
 use crate::scalar::Symmetry;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What [`read_triplets`] and [`read_dense`](super::read_dense) refuse although the file is well formed.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReadOptions {
     empty_lines: usize,
+    meter: Option<Arc<Meter>>,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { empty_lines: 1 << 20 }
+        Self { empty_lines: 1 << 20, meter: None }
     }
 }
 
@@ -30,6 +33,17 @@ impl ReadOptions {
     pub fn empty_lines(mut self, limit: usize) -> Self {
         self.empty_lines = limit;
         self
+    }
+
+    /// Counts bytes of a Matrix Market file while they are read, for somebody who waits.
+    pub fn meter(mut self, meter: Arc<Meter>) -> Self {
+        self.meter = Some(meter);
+        self
+    }
+
+    /// The meter, if there is one.
+    pub(super) fn metered(&self) -> Option<&Arc<Meter>> {
+        self.meter.as_ref()
     }
 
     /// Why a full array of `header`'s size is refused, if it is: its places are what counts.
@@ -123,7 +137,7 @@ impl<T: Scalar> MatrixFile<T> {
 /// # Errors
 /// Where the file cannot be read, or is no Matrix Market file; the message names file, line and cause.
 pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
-    header_of(Source::open(path.as_ref())?)
+    header_of(Source::open(path.as_ref(), None)?)
 }
 
 /// As [`read_header`], of an open source.
@@ -141,7 +155,7 @@ pub(crate) fn header_of(mut source: Source) -> Result<Header> {
 /// Where the file cannot be read, is not what the format allows (file, line and cause are named), holds complex values
 /// and `T` is real, or is refused by the options.
 pub fn read_triplets<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> Result<MatrixFile<T>> {
-    triplets_of(Source::open(path.as_ref())?, options)
+    triplets_of(Source::open(path.as_ref(), options.metered())?, options)
 }
 
 /// As [`read_triplets`], of an open source.

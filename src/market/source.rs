@@ -1,11 +1,13 @@
 //! Text in blocks of whole lines, read (and decompressed) one block ahead of the parser.
 
+use super::meter::{Meter, Metered};
 use super::number::PADDING;
 use crate::error::{Error, Result};
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Bytes of a block. Three of them exist at a time, whatever the file's size.
@@ -40,7 +42,8 @@ pub(crate) struct Source {
 
 impl Source {
     /// Opens `path`; `-` is standard input. Gzip is recognised by its first two bytes.
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    /// What is read is counted by `meter`.
+    pub(super) fn open(path: &Path, meter: Option<&Arc<Meter>>) -> Result<Self> {
         let io = |source| Error::Io { path: path.to_owned(), source };
         let (mut raw, length): (Box<dyn Read + Send>, _) = if path == Path::new("-") {
             (Box::new(io::stdin()), None)
@@ -49,10 +52,14 @@ impl Source {
             let metadata = file.metadata().map_err(io)?;
             (Box::new(file), metadata.is_file().then_some(metadata.len()))
         };
+        if let Some(meter) = meter {
+            meter.begin(length);
+        }
         let mut magic = Vec::new();
         raw.by_ref().take(2).read_to_end(&mut magic).map_err(io)?;
         let compressed = magic == [0x1f, 0x8b];
         let raw = io::Cursor::new(magic).chain(raw);
+        let raw = Metered { reader: raw, meter: meter.cloned() };
         let reader: Box<dyn Read + Send> =
             if compressed { Box::new(MultiGzDecoder::new(raw)) } else { Box::new(raw) };
         let text_bound = if compressed { None } else { length };

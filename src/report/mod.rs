@@ -7,12 +7,15 @@
 //! | `convergence` | residual against iteration, as a picture |
 //! | `facts` | symmetry, diagonal and dominance of a matrix |
 //! | `bandwidth` | how fast this machine copies |
+//! | `html` | a page for a colleague |
 //! | `svg`, `png`, `axis` | what the pictures are drawn with |
 
 mod axis;
 mod bandwidth;
 mod convergence;
 mod facts;
+#[cfg(feature = "cli")]
+mod html;
 mod png;
 mod spy;
 mod svg;
@@ -23,5 +26,7 @@ pub use bandwidth::copy_bandwidth;
 pub use convergence::{Curve, convergence_svg};
 pub use facts::Facts;
 pub(crate) use facts::ROUNDING;
+#[cfg(feature = "cli")]
+pub(crate) use html::Page;
 pub use spy::spy_svg;
 pub use table::{Align, Table};

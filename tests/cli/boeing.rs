@@ -5,7 +5,10 @@ use crate::support::{Folder, read_matrix};
 
 /// The four lines of a header, for data of so many lines each.
 fn head(lines: &str, kind: &str, sizes: &str, formats: &str) -> String {
-    format!("{:72}key\n{lines}\n{kind}           {sizes}\n{formats}\n", "A title, which may hold anything (26I3)")
+    format!(
+        "{:72}key\n{lines}\n{kind}           {sizes}\n{formats}\n",
+        "A title, which may hold anything (26I3)"
+    )
 }
 
 /// [4 -1 0; 0 4 0; 2.5 0 2] in compressed columns.
@@ -54,7 +57,9 @@ fn cards_of_every_format_give_the_same_matrix() {
 fn every_type_means_what_it_says() {
     let f = Folder::new();
     let of = |kind: &str, values: &str| {
-        head("4 1 1 1", kind, "2 2 3 0", "(3I2)           (3I2)           (3E5.0)") + " 1 3 4\n 1 2 2\n" + values
+        head("4 1 1 1", kind, "2 2 3 0", "(3I2)           (3I2)           (3E5.0)")
+            + " 1 3 4\n 1 2 2\n"
+            + values
     };
     let real = "   4.  -1.   3.\n";
     let complex = "   4.   0.   1.\n   2.   3.   0.\n";
@@ -108,7 +113,9 @@ fn right_hand_sides_come_with_the_matrix() {
     }
     f.write("cut.rsa", of("F", 2, "   2.   7.\n"));
     let run = f.fails(3, "solve cut.rsa");
-    assert!(run.stderr.contains("cut.rsa:10: the file ends before the 4 values of right-hand sides; there are 2"));
+    assert!(
+        run.stderr.contains("cut.rsa:10: the file ends before the 4 values of right-hand sides; there are 2")
+    );
     assert!(f.ok("solve cut.rsa --rhs a-ones").stdout.contains("A times ones"));
 }
 
@@ -147,7 +154,9 @@ fn broken_cards_are_refused_with_line_and_cause() {
         assert!(run.stderr.contains(words), "{to}: no `{words}` in {}", run.stderr);
     }
     f.write("skew.rua", good.replace("RUA", "RZA"));
-    assert!(f.fails(3, "info skew.rua").stderr.contains("the diagonal of a skew-symmetric matrix must be zero"));
+    assert!(
+        f.fails(3, "info skew.rua").stderr.contains("the diagonal of a skew-symmetric matrix must be zero")
+    );
     f.write("cut.gz", &gzip(good.as_bytes())[..120]);
     assert!(f.fails(3, "info cut.gz").stderr.contains("cut"));
     let elsewhere = tar(&[("a/a.rb", &good.replace(" 1 3 1 2 3", " 1 3 1 2 4"))]);

@@ -69,7 +69,8 @@ fn what_a_symmetric_file_says_twice_counts_once() {
         let path = folder.file("a.mtx", text);
         let file = market::read_triplets::<Complex<f64>>(path, &ReadOptions::default()).unwrap();
         let (rows, columns, values) = file.triplets().parts();
-        let places: Vec<_> = rows.iter().zip(columns).zip(values).map(|((i, j), v)| (*i, *j, v.re, v.im)).collect();
+        let places: Vec<_> =
+            rows.iter().zip(columns).zip(values).map(|((i, j), v)| (*i, *j, v.re, v.im)).collect();
         (places, file.header().repeated(), file.header().entries())
     };
     let (two, three) = ((1, 0, 5.0, 0.0), (2, 1, -1.0, 0.0));

@@ -2,6 +2,7 @@
 
 mod answer;
 mod forecast;
+mod page;
 #[cfg(all(unix, feature = "ranks"))]
 mod ranks;
 mod rhs;
@@ -12,7 +13,9 @@ use super::choice::one_of;
 use super::device::{self, Device};
 use super::failure::About;
 #[cfg(feature = "cuda")]
-use super::load::load_on;
+use super::load::{load_on, options};
+#[cfg(feature = "cuda")]
+use super::progress::Progress;
 use super::load::{came_complex, is_complex, load};
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure};
@@ -39,14 +42,15 @@ use std::time::Instant;
     mpirun -n 4 residua solve A.mtx             four processes solve together\n\n\
     x and the report are written even where the system is not solved (exit status 4).")]
 pub(crate) struct Arguments {
-    /// File of A: Matrix Market, SuiteSparse .tar.gz, SciPy .npz, NumPy .npy or PETSc binary; '-' is standard input
+    /// File of A: Matrix Market, SuiteSparse .tar.gz, Rutherford-Boeing, Harwell-Boeing, SciPy .npz, NumPy .npy or PETSc
+    /// binary; '-' is standard input
     matrix: PathBuf,
     /// Right-hand side b: a file (one column or several), ones, a-ones (A times ones: the solution is known),
     /// random:SEED, or a-random:SEED (A times a random solution) [default: the one that came with the matrix in an
-    /// archive or a PETSc file, else a-ones]
+    /// archive, a PETSc or a Harwell-Boeing file, else a-ones]
     #[arg(long, value_name = "FILE|NAME")]
     rhs: Option<Rhs>,
-    /// Write x to this file
+    /// Write x to this file: Matrix Market, or by its name .npy or .npz
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Method; auto takes what suits the matrix
@@ -93,6 +97,10 @@ pub(crate) struct Arguments {
     #[cfg(all(unix, feature = "ranks"))]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     ranks: Option<u16>,
+    /// Take options from this file too, by their long names, such as `tolerance = 1e-10` (TOML); what is given here
+    /// takes precedence
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Write the report as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -102,8 +110,12 @@ pub(crate) struct Arguments {
     /// Draw the residuals as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    /// Write a page (HTML) with all of it, to send to a colleague: result, convergence, the matrix and its picture, what
+    /// was tried and why, times
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Solve nothing: tell which methods would be tried, in which order and why, and what they are expected to take
-    #[arg(long, conflicts_with_all = ["output", "json", "history", "plot", "quiet"])]
+    #[arg(long, conflicts_with_all = ["output", "json", "history", "plot", "report", "quiet"])]
     dry_run: bool,
     /// Print nothing but errors
     #[arg(short, long)]
@@ -212,18 +224,21 @@ struct Sinks {
     json: Option<Sink>,
     history: Option<Sink>,
     plot: Option<Sink>,
+    report: Option<Sink>,
     /// Whether standard output belongs to one of them rather than to the report for a person.
     stdout: bool,
 }
 
 impl Sinks {
     fn open(arguments: &Arguments) -> Result<Self, Failure> {
-        let paths = [&arguments.output, &arguments.json, &arguments.history, &arguments.plot];
-        let [x, json, history, plot] = paths.map(|path| path.as_deref().map(Sink::open).transpose());
-        let (x, json, history, plot) = (x?, json?, history?, plot?);
-        let inputs = [Some(arguments.matrix.as_path()), arguments.rhs_file()].into_iter().flatten();
-        let stdout = takes_stdout(inputs, [&x, &json, &history, &plot].map(Option::as_ref))?;
-        Ok(Self { x, json, history, plot, stdout })
+        let Arguments { output, json, history, plot, report, .. } = arguments;
+        let paths = [output, json, history, plot, report];
+        let [x, json, history, plot, report] = paths.map(|path| path.as_deref().map(Sink::open).transpose());
+        let (x, json, history, plot, report) = (x?, json?, history?, plot?, report?);
+        let inputs = [Some(arguments.matrix.as_path()), arguments.rhs_file(), arguments.config.as_deref()];
+        let sinks = [&x, &json, &history, &plot, &report].map(Option::as_ref);
+        let stdout = takes_stdout(inputs.into_iter().flatten(), sinks)?;
+        Ok(Self { x, json, history, plot, report, stdout })
     }
 }
 
@@ -266,25 +281,27 @@ fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Resu
         && path.is_file()
         && let Some(reason) = device::too_small(&read_header(path).about(path)?)
     {
-        return run::run::<T, _>(&Host, load(path), Some(&reason), arguments, sinks);
+        return run::run::<T, _>(&Host, load(path, arguments.quiet), Some(&reason), arguments, sinks);
     }
     if arguments.device == "cpu" {
-        return run::run::<T, _>(&Host, load(path), None, arguments, sinks);
+        return run::run::<T, _>(&Host, load(path, arguments.quiet), None, arguments, sinks);
     }
     device::ask_for_one_connection();
     // A device takes a fifth of a second to start: a good part of a large file is read by then. What comes through a
     // pipe is left to whoever will compute, since it comes only once.
     let start = Instant::now();
-    let begin = || (reading::<T>(path, ReadOptions::default()), start);
+    let (progress, meter) = Progress::reading(arguments.quiet, path);
+    let begin = || (reading::<T>(path, options(meter.clone())), start);
     let reading = path.is_file().then(begin);
     match device::open(&arguments.device)? {
         Device::Cpu(reason) => {
-            drop(reading);
-            run::run::<T, _>(&Host, load(path), reason.as_deref(), arguments, sinks)
+            drop((reading, progress));
+            run::run::<T, _>(&Host, load(path, arguments.quiet), reason.as_deref(), arguments, sinks)
         }
         Device::Cuda(cuda) => {
             let _compiling = cuda.compile_ahead(arguments.builder().kernels::<T>());
             let loaded = load_on(&cuda, path, reading.unwrap_or_else(begin));
+            drop(progress);
             run::run::<T, _>(&cuda, loaded, None, arguments, sinks)
         }
     }
@@ -294,5 +311,5 @@ fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Resu
 #[cfg(not(feature = "cuda"))]
 fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure> {
     let Device::Cpu(reason) = device::open(&arguments.device)?;
-    run::run::<T, _>(&Host, load(&arguments.matrix), reason.as_deref(), arguments, sinks)
+    run::run::<T, _>(&Host, load(&arguments.matrix, arguments.quiet), reason.as_deref(), arguments, sinks)
 }

@@ -1,15 +1,16 @@
 //! `residua solve --ranks N`: starting the processes, and being one of them; and being one that MPI has started.
 
 use super::answer::{Answer, Column, Rank, Seconds};
+use super::page::Portrait;
 use super::rhs::{Columns, RightHandSides};
-use super::run::{Solved, about, relative_error, timed, write};
-use super::words::{self, Story};
+use super::run::{Solved, about, relative_error, tell, timed, write};
+use super::words::Story;
 use super::{Arguments, Sinks, is_complex_system};
 use crate::backend::Communicator;
 use crate::cli::failure::{About, line_of};
 use crate::cli::load::{Loaded, load};
 use crate::cli::progress::Progress;
-use crate::cli::{Ending, Failure, console, interrupt};
+use crate::cli::{Ending, Failure, interrupt};
 use crate::market::Symmetry;
 use crate::mixing::mixed;
 use crate::ranks::{Group, Launcher, launch};
@@ -140,7 +141,7 @@ fn solve<T: Solvable<Real = f64>>(
     sinks: &Sinks,
 ) -> Result<Ending, Failure> {
     let path = arguments.matrix.as_path();
-    let loaded = load::<T>(path)?;
+    let loaded = load::<T>(path, arguments.quiet || group.rank() > 0)?;
     if loaded.a.rows() == 0 {
         return Err(Failure::about(path, "an empty matrix: there is nothing to solve"));
     }
@@ -184,6 +185,8 @@ fn solve_on<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
     let rhs = timed(&mut seconds.setup, || super::rhs::make(arguments.rhs.as_ref(), &Host, &a, path))?;
     let mut solver = about(arguments.builder_for(&header)?.build_spread(backend, communicator, &a), path)?;
     let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
+    let wanted = sinks.report.is_some() && group.rank() == 0;
+    let portrait = wanted.then(|| Portrait::of(&a, path)).transpose()?;
     drop(a);
     let solved = timed(&mut seconds.solve, || solve_all(backend, (group, arguments), &mut solver, &rhs));
     let solved = solved.about(path)?;
@@ -200,7 +203,8 @@ fn solve_on<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
     answer.device = format!("{}, {}", answer.device, group.description());
     (answer.seconds, answer.ranks) = (seconds, ranks.collect());
     write(arguments, sinks, &answer, &solved)?;
-    if !arguments.quiet && !sinks.stdout {
+    let talks = !arguments.quiet && !sinks.stdout;
+    if talks || portrait.is_some() {
         let story = Story {
             arguments,
             answer: &answer,
@@ -210,7 +214,7 @@ fn solve_on<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
             copy: None,
             at_once: 1,
         };
-        console::say(&words::story(&story))?;
+        tell(sinks, &story, portrait.as_ref(), talks)?;
     }
     Ok(ending)
 }
@@ -224,7 +228,7 @@ fn solve_all<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
 ) -> crate::Result<Solved<T>> {
     interrupt::listen();
     let quiet = arguments.quiet || group.rank() > 0;
-    let mut progress = Progress::new(quiet, arguments.tolerance, rhs.count());
+    let progress = Progress::new(quiet, "setting up a method");
     let (all, n) = match &rhs.columns {
         Columns::Read(columns, n) => (columns, *n),
         Columns::Made(column) => (column, column.len()),
@@ -236,7 +240,8 @@ fn solve_all<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
         let b = backend.upload(solver.own_part(whole))?;
         let mut own = backend.zeros::<T>(B::len(&b))?;
         let report = solver.solve_with(&b, &mut own, |now: &solver::Progress| {
-            progress.update(number, now.iteration, now.residual_norm / now.first_residual_norm);
+            let residual = now.residual_norm / now.first_residual_norm;
+            progress.iteration((number, rhs.count()), now.iteration, (residual, arguments.tolerance));
             let stop = interrupt::requested() || group.interrupted();
             if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;

@@ -2,6 +2,7 @@
 
 use super::answer::{Answer, Column, Seconds, history_csv};
 use super::forecast;
+use super::page::{Portrait, page};
 use super::rhs::{self, Columns, RightHandSides};
 use super::words::{self, Story};
 use super::{Arguments, Sinks};
@@ -43,6 +44,7 @@ where
         console::say(&about(forecast::told(backend, a, &builder, arguments), path)?)?;
         return Ok(Ending::Done);
     }
+    let portrait = sinks.report.as_ref().map(|_| Portrait::of(&a.to_host(backend)?, path)).transpose()?;
     let mut seconds = Seconds { read, assemble, ..Seconds::default() };
     let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
     let rhs = timed(&mut seconds.setup, || {
@@ -51,11 +53,13 @@ where
         Ok::<_, Failure>(rhs)
     })?;
     let builder = arguments.builder_for(&header)?.right_hand_sides(rhs.count());
+    let progress = Progress::new(arguments.quiet, "setting up");
     let mut solver = about(builder.build_on(backend, a), path)?;
     let symmetric = solver.symmetry() == Symmetry::Symmetric;
 
-    let solved = timed(&mut seconds.solve, || solve_all(backend, arguments, &mut solver, &rhs));
+    let solved = timed(&mut seconds.solve, || solve_all(backend, (arguments, &progress), &mut solver, &rhs));
     let solved = solved.about(path)?;
+    drop(progress);
     let choice = solver.format_choice().cloned();
     // Measuring the copy bandwidth takes memory of its own.
     drop(solver);
@@ -70,7 +74,8 @@ where
     (answer.seconds, answer.bandwidth_gb_s) = (seconds, bandwidth);
 
     write(arguments, sinks, &answer, &solved)?;
-    if !arguments.quiet && !sinks.stdout {
+    let talks = !arguments.quiet && !sinks.stdout;
+    if talks || portrait.is_some() {
         let copy = match bandwidth {
             Some(_) if moved >= BANDWIDTH_FROM => copy_bandwidth(backend, 3).ok(),
             _ => None,
@@ -84,9 +89,23 @@ where
             copy,
             at_once: last.at_once,
         };
-        console::say(&words::story(&story))?;
+        tell(sinks, &story, portrait.as_ref(), talks)?;
     }
     Ok(if converged { Ending::Done } else { Ending::NotSolved })
+}
+
+/// Writes the page and the words for a person, where either is wanted.
+pub(super) fn tell(
+    sinks: &Sinks,
+    story: &Story<'_>,
+    portrait: Option<&Portrait>,
+    talks: bool,
+) -> Result<(), Failure> {
+    if let (Some(sink), Some(portrait)) = (&sinks.report, portrait) {
+        let convergence = plot(story.arguments, story.answer, story.columns);
+        sink.write(&page(story, portrait, &convergence))?;
+    }
+    if talks { console::say(&words::story(story)) } else { Ok(()) }
 }
 
 /// Names the file that a refusal is about, in the words of the refusal alone.
@@ -152,15 +171,16 @@ impl<T> Solved<T> {
 
 fn solve_all<T: Solvable<Real = f64>, B: SolverBackend>(
     backend: &B,
-    arguments: &Arguments,
+    (arguments, progress): (&Arguments, &Progress),
     solver: &mut Solver<T>,
     rhs: &RightHandSides<T, B>,
 ) -> crate::Result<Solved<T>> {
     interrupt::listen();
-    let mut progress = Progress::new(arguments.quiet, arguments.tolerance, rhs.count());
+    progress.now("setting up a method, or factorising");
+    let count = rhs.count();
     let observer = |now: &solver::Progress| {
         let residual = now.residual_norm / now.first_residual_norm;
-        progress.update(now.right_hand_side, now.iteration, residual);
+        progress.iteration((now.right_hand_side, count), now.iteration, (residual, arguments.tolerance));
         if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let (mut x, mut error) = (Vec::new(), None);

@@ -1,7 +1,7 @@
 //! What a solve came to, for a person.
 
 use super::Arguments;
-use super::answer::{Answer, Column, Rank};
+use super::answer::{Answer, Column, Rank, Seconds};
 use crate::cli::device::not_on_gpu;
 use crate::krylov::Outcome;
 use crate::matrix::{Basis, ChoiceReport};
@@ -38,23 +38,7 @@ pub(super) fn story(story: &Story<'_>) -> String {
     tell("A", format!("{}: {size}, {nonzeros} nonzeros, {kind}", arguments.matrix.display()));
     answer.notes.iter().for_each(|note| tell("", note.clone()));
     tell("b", answer.right_hand_side.words());
-    let preconditioner = match answer.preconditioner.as_str() {
-        "none" => "no preconditioner".to_string(),
-        name => format!("{name} preconditioner"),
-    };
-    let stored = match answer.stored {
-        _ if arguments.is_mixed() => ", iterating in single precision, refined in double".to_string(),
-        name @ ("f32" | "c32") => format!(", values stored in {name} without loss"),
-        _ => String::new(),
-    };
-    let together = match story.at_once {
-        1 => String::new(),
-        count => format!(", {count} right-hand sides at once"),
-    };
-    tell(
-        "method",
-        format!("{}, {preconditioner}, format {}{stored}{together}", answer.method, answer.format),
-    );
+    tell("method", method(story));
     // What was measured is worth a line; that CSR was kept as it is, is not.
     if let Some(choice) = story.choice.filter(|choice| choice.basis != Basis::Model) {
         tell("format", choice.to_string());
@@ -118,8 +102,10 @@ pub(super) fn story(story: &Story<'_>) -> String {
         });
         tell("memory", format!("{} moved an iteration{share}", bytes(answer.bytes_per_iteration as u64)));
     }
-    if let Some(output) = &arguments.output {
-        tell("x", format!("written to {}", output.display()));
+    for (what, file) in [("x", &arguments.output), ("report", &arguments.report)] {
+        if let Some(file) = file {
+            tell(what, format!("written to {}", file.display()));
+        }
     }
     let mut text = table.to_string();
     if columns.len() > 1 {
@@ -151,6 +137,25 @@ fn each(columns: &[Column]) -> String {
     text
 }
 
+/// The method that solved, and what it worked with.
+pub(super) fn method(story: &Story<'_>) -> String {
+    let answer = story.answer;
+    let preconditioner = match answer.preconditioner.as_str() {
+        "none" => "no preconditioner".to_string(),
+        name => format!("{name} preconditioner"),
+    };
+    let stored = match answer.stored {
+        _ if story.arguments.is_mixed() => ", iterating in single precision, refined in double".to_string(),
+        name @ ("f32" | "c32") => format!(", values stored in {name} without loss"),
+        _ => String::new(),
+    };
+    let together = match story.at_once {
+        1 => String::new(),
+        count => format!(", {count} right-hand sides at once"),
+    };
+    format!("{}, {preconditioner}, format {}{stored}{together}", answer.method, answer.format)
+}
+
 /// A method, and how it ended.
 fn attempt(stage: &StageReport) -> String {
     let half = if stage.precision == Precision::Mixed { " in single precision" } else { "" };
@@ -169,7 +174,7 @@ fn attempt(stage: &StageReport) -> String {
     }
 }
 
-fn outcome(outcome: &Outcome, iterations: usize) -> String {
+pub(super) fn outcome(outcome: &Outcome, iterations: usize) -> String {
     let s = if iterations == 1 { "" } else { "s" };
     match outcome {
         Outcome::Converged => format!("converged in {iterations} iteration{s}"),
@@ -199,20 +204,24 @@ fn signed(value: f64) -> String {
     if value < 0.0 { format!("-{}", ratio(-value)) } else { ratio(value) }
 }
 
-fn residual(relative: f64, tolerance: f64) -> String {
+pub(super) fn residual(relative: f64, tolerance: f64) -> String {
     format!("{} of b, computed anew (tolerance {tolerance:e})", ratio(relative))
 }
 
-fn times(answer: &Answer) -> String {
-    let times = &answer.seconds;
-    let stages = [
+/// Steps by name, with their seconds.
+pub(super) fn stages_of(times: &Seconds) -> [(&'static str, f64); 6] {
+    [
         ("read", times.read),
         ("assemble", times.assemble),
         ("reorder", times.reorder),
         ("set up", times.setup),
         ("convert", times.convert),
         ("solve", times.solve),
-    ];
+    ]
+}
+
+fn times(answer: &Answer) -> String {
+    let stages = stages_of(&answer.seconds);
     // Stages that took no time worth telling are left out.
     let total: f64 = stages.iter().map(|stage| stage.1).sum();
     let told =
@@ -221,7 +230,7 @@ fn times(answer: &Answer) -> String {
 }
 
 /// What to try when it did not work.
-fn advice(story: &Story<'_>) -> Option<String> {
+pub(super) fn advice(story: &Story<'_>) -> Option<String> {
     let Some(bad) = story.columns.iter().find(|column| !column.outcome.is_converged()) else {
         let error = story.columns.iter().find_map(|column| column.error).filter(|error| *error > DOUBTFUL)?;
         if story.answer.rows < story.answer.columns {
