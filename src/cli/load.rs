@@ -53,7 +53,8 @@ pub(crate) fn load_and_warn<T: Scalar>(path: &Path) -> Result<Loaded<T>, Failure
 pub(crate) fn load<T: Scalar>(path: &Path, quiet: bool) -> Result<Loaded<T>, Failure> {
     let start = Instant::now();
     let (progress, meter) = Progress::reading(quiet, path);
-    let (header, triplets, _order) = files::read_triplets::<T>(path, &options(meter)).about(path)?.into_parts();
+    let (header, triplets, _order) =
+        files::read_triplets::<T>(path, &options(meter)).about(path)?.into_parts();
     progress.now("assembling");
     let read = start.elapsed().as_secs_f64();
     let start = Instant::now();

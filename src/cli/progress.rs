@@ -95,9 +95,9 @@ impl Progress {
         (residual, tolerance): (f64, f64),
     ) {
         self.change(|state| {
-            let before = state.iterating.filter(|before| {
-                before.right_hand_side == right_hand_side && before.iteration <= iteration
-            });
+            let before = state
+                .iterating
+                .filter(|before| before.right_hand_side == right_hand_side && before.iteration <= iteration);
             let since = before.map_or_else(Instant::now, |before| before.since);
             state.iterating =
                 Some(Iterating { right_hand_side, count, iteration, residual, tolerance, since });
@@ -199,7 +199,10 @@ mod tests {
             since: now,
         };
         let line = iterating.line(Duration::from_secs(10));
-        assert!(line.starts_with("b 2 of 3  iteration     200  20/s  residual 1.00e-4  about 10 s left"), "{line}");
+        assert!(
+            line.starts_with("b 2 of 3  iteration     200  20/s  residual 1.00e-4  about 10 s left"),
+            "{line}"
+        );
         assert!(line.ends_with(&format!("[{}{}]", "=".repeat(15), " ".repeat(15))), "{line}");
         let odd = Iterating { residual: f64::NAN, count: 1, ..iterating };
         assert!(odd.line(Duration::ZERO).ends_with(&format!("[{}]", " ".repeat(30))));

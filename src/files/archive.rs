@@ -32,7 +32,7 @@ pub fn write_npz<T: Scalar>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(
             OffsetsRef::Narrow(offsets) => {
                 put_integers(to, wide, offsets.iter().map(|&offset| offset as u64))
             }
-            OffsetsRef::Wide(offsets) => put_integers(to, wide, offsets.iter().map(|&offset| offset as u64)),
+            OffsetsRef::Wide(offsets) => put_integers(to, wide, offsets.iter().copied()),
         }
     };
     let format = |to: &mut dyn Write| {

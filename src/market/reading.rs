@@ -185,7 +185,9 @@ fn read<T: Scalar>(
     let tell = |message| give.send(Ok(message)).is_ok();
     // A pipe can be read only once, and what is compressed says nothing of how much it holds.
     if path.is_file() {
-        let open = Open::<T>::new(Source::open(path, options.metered())?, |header, line| options.check(path, header, line))?;
+        let open = Open::<T>::new(Source::open(path, options.metered())?, |header, line| {
+            options.check(path, header, line)
+        })?;
         let header = open.header.clone();
         let parts = header.format == Format::Coordinate
             && !header.vector

@@ -144,9 +144,41 @@ fn the_report_tells_where_b_came_from() {
         "%%MatrixMarket matrix coordinate real symmetric\n2 2 4\n1 1 2\n2 1 1\n1 2 1\n2 2 2\n",
     );
     let run = f.ok("solve twice.mtx --json -");
-    assert!(run.json()["notes"][0].as_str().unwrap().starts_with("given in both triangles"), "{}", run.stdout);
+    assert!(
+        run.json()["notes"][0].as_str().unwrap().starts_with("given in both triangles"),
+        "{}",
+        run.stdout
+    );
     assert!(f.ok("solve twice.mtx").stdout.contains("in both triangles"));
     let run = f.ok("convert twice.mtx once.mtx");
-    assert!(run.stderr.starts_with("residua: twice.mtx: given in both triangles of a symmetric matrix"), "{}", run.stderr);
+    assert!(
+        run.stderr.starts_with("residua: twice.mtx: given in both triangles of a symmetric matrix"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(f.read("once.mtx").lines().count(), 5);
+}
+
+/// A terminal is what `script` of util-linux makes.
+#[test]
+#[cfg(target_os = "linux")]
+fn who_waits_at_a_terminal_is_told_how_far_it_is() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 300 -o a.mtx");
+    let told = |options: &str| {
+        let line = format!("{} solve a.mtx --device cpu {options}", crate::support::residua().display());
+        let mut command = std::process::Command::new("script");
+        command.current_dir(f.path("")).args(["-qec", &line, "/dev/null"]).stdin(std::process::Stdio::null());
+        command.output().ok().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let long = "--method cg --preconditioner none --tolerance 1e-12";
+    let Some(text) = told(long) else {
+        eprintln!("SKIPPED: there is no `script` to make a terminal");
+        return;
+    };
+    assert!(text.contains("iteration ") && text.contains("/s  residual ") && text.contains("[="), "{text:?}");
+    // The line is gone before the report stands there.
+    let report = text.rfind("\r\u{1b}[K").map_or("", |at| &text[at + 4..]);
+    assert!(report.starts_with("A "), "{text:?}");
+    assert_eq!(told(&format!("{long} --quiet")).as_deref(), Some(""));
 }

@@ -12,11 +12,11 @@ mod words;
 use super::choice::one_of;
 use super::device::{self, Device};
 use super::failure::About;
+use super::load::{came_complex, is_complex, load};
 #[cfg(feature = "cuda")]
 use super::load::{load_on, options};
 #[cfg(feature = "cuda")]
 use super::progress::Progress;
-use super::load::{came_complex, is_complex, load};
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure};
 use crate::files::read_dense;

@@ -134,13 +134,9 @@ fn attempt(stage: &StageReport, columns: &[Column]) -> Vec<String> {
     let expected = match (stage.method, stage.predicted_seconds > 0.0) {
         (Method::Direct, _) => "-".into(),
         (_, true) => {
-            format!(
-                "{} iterations, {}",
-                count(stage.predicted_iterations as u64),
-                seconds(stage.predicted_seconds)
-            )
+            format!("{}, {}", iterations(stage.predicted_iterations), seconds(stage.predicted_seconds))
         }
-        _ => format!("{} iterations", count(stage.predicted_iterations as u64)),
+        _ => iterations(stage.predicted_iterations),
     };
     let (took, ended) = match (&stage.outcome, &stage.refused) {
         (Some(outcome), _) => {
@@ -148,7 +144,7 @@ fn attempt(stage: &StageReport, columns: &[Column]) -> Vec<String> {
                 stage.relative_residual.map_or(String::new(), |r| format!(", residual {}", ratio(r)));
             let of = if columns.len() > 1 { " (of one right-hand side)" } else { "" };
             (
-                format!("{} iterations, {}", count(stage.iterations as u64), seconds(stage.seconds)),
+                format!("{}, {}", iterations(stage.iterations), seconds(stage.seconds)),
                 format!("{}{residual}{of}", words::outcome(outcome, stage.iterations)),
             )
         }
@@ -157,6 +153,10 @@ fn attempt(stage: &StageReport, columns: &[Column]) -> Vec<String> {
     };
     let ended = stage.remark.as_ref().map_or(ended.clone(), |remark| format!("{ended}; {remark}"));
     vec![name, stage.why.to_string(), expected, took, ended]
+}
+
+fn iterations(number: usize) -> String {
+    format!("{} iteration{}", count(number as u64), if number == 1 { "" } else { "s" })
 }
 
 fn each((k, column): (usize, &Column)) -> Vec<String> {
