@@ -109,8 +109,10 @@ impl<'a, B: Assemble> Integers<'a, B> {
         let most = largest(backend, &low)?;
         if self.len() > 0 && (beyond > 0 || most as usize >= limit) {
             // By its bits, a negative number is the largest.
+            let bits = most.wrapping_add(base);
             let index = match self {
-                Integers::Short(_) => (i64::from(most as i32) + i64::from(base)).to_string(),
+                Integers::Short(_) => (bits as i32).to_string(),
+                Integers::Long(_) if beyond == 0 => bits.to_string(),
                 Integers::Long(all) => (largest(backend, all)? as i64).to_string(),
             };
             return Err(Error::InvalidMatrix(format!(
