@@ -3,7 +3,7 @@
 //! The backend runs ahead: iterations are queued before the messages of earlier ones are read. Those after the last
 //! change nothing.
 
-use super::driver::{End, Solve};
+use super::driver::Solve;
 use super::report::Outcome;
 use crate::backend::{CgStatus, Mailbox, Replay, Slot, VectorOps};
 use crate::error::Result;
@@ -137,6 +137,17 @@ impl<'r, B: VectorOps> Iterations<'r, B> {
         }
         Ok(())
     }
+}
+
+/// Why a run of iterations ended.
+#[derive(Clone, Copy)]
+pub(super) enum End {
+    /// The recurrence says that it has converged.
+    Met,
+    /// The method has to be started again.
+    Cycle,
+    /// Nothing more can be had.
+    Final(Outcome),
 }
 
 /// What the messages so far have come to.

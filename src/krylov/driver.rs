@@ -11,7 +11,7 @@
 //!
 //! `docs/numerics.md` in the repository gives the rules and their reasons.
 
-use super::cycle::{Best, Iterations, Pace, Run};
+use super::cycle::{Best, End, Iterations, Pace, Run};
 use super::method::{Aim, Method, System, Vectors};
 use super::units::Units;
 use super::{Outcome, Report, SolveOptions, check_sizes};
@@ -21,7 +21,7 @@ use crate::lock::lock;
 use crate::operator::LinearOperator;
 use crate::precondition::Preconditioner;
 use crate::scalar::{Real, Scalar};
-use num_traits::{Float, Zero};
+use num_traits::Zero;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -84,17 +84,6 @@ pub(super) struct Begun<'a, T: Scalar, B: VectorOps> {
     pub(super) stopped: bool,
     /// The sum of the steps in units, to be added to x.
     pub(super) sum: Option<&'a B::Slice<T>>,
-}
-
-/// Why a run of iterations ended.
-#[derive(Clone, Copy)]
-pub(super) enum End {
-    /// The recurrence says that it has converged.
-    Met,
-    /// The method has to be started again.
-    Cycle,
-    /// Nothing more can be had.
-    Final(Outcome),
 }
 
 /// ||b - A x|| of an x, and what it means.
@@ -346,7 +335,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Driver<'_,
         solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
         start: Certificate,
     ) -> Result<(Outcome, f64, usize)> {
-        let floor = floor::<T>(&solve.units);
+        let floor = solve.units.floor();
         let mut residual = start.residual;
         // The first measure of a method of least squares is taken where its recurrence first ends.
         let least_squares = lock(self.method).is_least_squares();
@@ -594,11 +583,6 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Driver<'_,
         let scale = T::from_real(units.scale());
         self.system.a.accurate_residual(self.space.backend(), scale, b, x, method.vectors().residual)
     }
-}
-
-/// Below this norm, a recurrence holds nothing but rounding errors.
-pub(super) fn floor<T: Scalar>(units: &Units<T::Real>) -> f64 {
-    <T::Real as Float>::epsilon().to_f64() * 1e-3 * units.b_norm
 }
 
 impl<T: Scalar, F: FnMut(usize, f64) -> ControlFlow<()>> Solve<'_, T, F> {

@@ -12,8 +12,8 @@
 //! itself.
 
 use super::cg::{Work, inverse_bytes};
-use super::cycle::{Best, Iterations, Pace, Run};
-use super::driver::{Begun, End, Solve, floor};
+use super::cycle::{Best, End, Iterations, Pace, Run};
+use super::driver::{Begun, Solve};
 use super::method::System;
 use super::units::Units;
 use super::{Cg, Outcome, Report, SolveOptions, check_sizes, count_systems};
@@ -225,8 +225,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
             state.copy_from_slice(&CgSlot::to_start(T::Real::zero()));
             match members.last() {
                 Some(Some(Member { solve, .. })) => {
-                    state[CgSlot::THRESHOLD] =
-                        solve.units.square(solve.threshold.max(floor::<T>(&solve.units)));
+                    state[CgSlot::THRESHOLD] = solve.units.square(solve.threshold.max(solve.units.floor()));
                 }
                 _ => state[CgSlot::STATUS] = CgStatus::Converged.to_real(),
             }
@@ -311,7 +310,7 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         }
         let residual = units.residual(space, a, b, x, &mut work.q, &mut self.square)?;
         let threshold = self.options.threshold::<T>(units.b_norm);
-        if !residual.is_finite() || residual <= threshold.max(floor::<T>(&units)) {
+        if !residual.is_finite() || residual <= threshold.max(units.floor()) {
             return Ok(None);
         }
         space.backend().copy(&work.q, column)?;

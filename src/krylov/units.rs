@@ -46,6 +46,11 @@ impl<R: Real> Units<R> {
         Ok(Self { b_norm, unit: Float::powi(two, exponent as i32) })
     }
 
+    /// Below this norm, a recurrence holds nothing but rounding errors.
+    pub(super) fn floor(&self) -> f64 {
+        R::epsilon().to_f64() * 1e-3 * self.b_norm
+    }
+
     /// A sum of squares of at least this has lost nothing that counts below the type's range.
     pub(super) fn safe_square() -> R {
         R::min_positive_value() / (R::epsilon() * R::epsilon())
