@@ -113,8 +113,8 @@ typedef struct residua_report residua_report;
 typedef struct residua_solver residua_solver;
 
 /*
- Writes y = A x for the `n` elements of x and y, of the solver's type; 0 where that was done. It must not throw, jump out or
- unwind.
+ Writes y = A x for the `n` elements of x and y, of the solver's type; 0 where that was done. It must not throw, jump
+ out or unwind.
  */
 typedef int32_t (*residua_apply)(void *user, int64_t n, const void *x, void *y);
 
@@ -323,8 +323,8 @@ int32_t residua_solver_solve_many(residua_solver *solver,
                                   residua_report **reports);
 
 /*
- As residua_solver_solve_many of vectors on the GPU that the solver computes on. Work of `stream` so far, which writes
- them, is waited for on the GPU, and later work of it waits for x: the caller synchronises nothing.
+ As residua_solver_solve_many of vectors on the GPU that the solver computes on. Work of `stream` so far, which
+ writes them, is waited for on the GPU, and later work of it waits for x: the caller synchronises nothing.
 
  Asked of the caller:
  As residua_solver_solve and residua_solver_from_csr_device.

@@ -17,8 +17,8 @@ use std::ffi::c_void;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Writes y = A x for the `n` elements of x and y, of the solver's type; 0 where that was done. It must not throw, jump out or
-/// unwind.
+/// Writes y = A x for the `n` elements of x and y, of the solver's type; 0 where that was done. It must not throw, jump
+/// out or unwind.
 #[allow(non_camel_case_types, reason = "its name in C")]
 pub type residua_apply =
     Option<unsafe extern "C" fn(user: *mut c_void, n: i64, x: *const c_void, y: *mut c_void) -> i32>;

@@ -351,8 +351,8 @@ pub unsafe extern "C" fn residua_solver_solve_many(
     guard(|| unsafe { solve(solver, count, (b, b_length), (x, x_length), None, reports) })
 }
 
-/// As residua_solver_solve_many of vectors on the GPU that the solver computes on. Work of `stream` so far, which writes
-/// them, is waited for on the GPU, and later work of it waits for x: the caller synchronises nothing.
+/// As residua_solver_solve_many of vectors on the GPU that the solver computes on. Work of `stream` so far, which
+/// writes them, is waited for on the GPU, and later work of it waits for x: the caller synchronises nothing.
 ///
 /// # Safety
 /// As residua_solver_solve and residua_solver_from_csr_device.

@@ -32,8 +32,8 @@ impl PreconditionerChoice {
     /// Sets this up for a square matrix. [`PreconditionerChoice::Auto`] is the diagonal.
     ///
     /// # Errors
-    /// On a matrix that it does not take, and for [`PreconditionerChoice::ChebyshevSingle`], which is a solver's own; on
-    /// too little memory, or when the device fails.
+    /// On a matrix that it does not take, and for [`PreconditionerChoice::ChebyshevSingle`], which is a solver's own;
+    /// on too little memory, or when the device fails.
     pub fn set_up<T: Scalar, B: SolverBackend>(
         self,
         backend: &B,
