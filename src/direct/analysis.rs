@@ -62,7 +62,13 @@ pub(super) fn chain<T: Scalar>(
         return vec![options.kind];
     }
     if a.rows() != a.columns() {
-        return vec![Kind::DenseQr];
+        // Fewer rows than columns: only what leaves columns unscaled has the solution of least norm.
+        let small = a.rows().min(a.columns()) <= SMALL_DENSE;
+        return match (a.rows() < a.columns(), small) {
+            (true, _) => vec![Kind::DenseQr],
+            (false, true) => vec![Kind::DenseQr, Kind::Regularised],
+            (false, false) => vec![Kind::Regularised, Kind::DenseQr],
+        };
     }
     let mut chain = Vec::new();
     if a.is_hermitian() {

@@ -6,7 +6,7 @@ use super::foreign::{self, Columns, DenseQr, Supernodal};
 use super::lu::{Limits, Lu, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
 use super::regular::Regular;
-use super::report::Reason;
+use super::report::{Reason, Unmatched};
 use crate::backend::{Host, OffsetsRef};
 use crate::graph::Permutation;
 use crate::matrix::Csr;
@@ -26,6 +26,9 @@ const LDL_DELTA: f64 = 1e-8;
 /// elimination leaves of a dependent row.
 const ROUGH: f64 = 1e5;
 
+/// Rows and columns without a partner that are named, at most.
+const NAMED: usize = 100;
+
 /// What holds for every set of values on a pattern, as far as it was needed.
 #[derive(Default)]
 pub(super) struct Structures {
@@ -41,6 +44,8 @@ pub(super) struct LuPlan {
     pub(super) flops: f64,
     /// Rows that could be matched with columns.
     pub(super) matched: usize,
+    /// Those that could not.
+    pub(super) unmatched: Unmatched,
 }
 
 impl Structures {
@@ -109,18 +114,24 @@ pub(super) fn as_reason(error: crate::Error) -> Reason {
     Reason::Refused(error.to_string())
 }
 
-/// Scaling and order of rows of a maximum product matching, and how many rows it matches.
-pub(super) fn prepared<T: Scalar>(a: &Csr<T>) -> Result<(Prepared, usize), Reason> {
+/// Scaling and order of rows of a maximum product matching, how many rows it matches, and what it leaves alone.
+pub(super) fn prepared<T: Scalar>(a: &Csr<T>) -> Result<(Prepared, usize, Unmatched), Reason> {
     let (matching, scaling) = maximum_product_matching(a).map_err(as_reason)?.into_parts();
     let rows = matching.row_permutation().map_err(as_reason)?;
-    Ok((Prepared { scaling: scaling.to_powers_of_two(), rows }, matching.pairs()))
+    let few = |mut numbers: Vec<u32>| {
+        numbers.truncate(NAMED);
+        numbers
+    };
+    let unmatched =
+        Unmatched { rows: few(matching.unmatched_rows()), columns: few(matching.unmatched_columns()) };
+    Ok((Prepared { scaling: scaling.to_powers_of_two(), rows }, matching.pairs(), unmatched))
 }
 
 impl LuPlan {
     /// Matching, scaling and order for the values at hand.
     pub(super) fn new<T: Scalar>(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
-        let (prepared, matched) = match &options.prepared {
-            Some(prepared) => (prepared.clone(), a.rows()),
+        let (prepared, matched, unmatched) = match &options.prepared {
+            Some(prepared) => (prepared.clone(), a.rows(), Unmatched::default()),
             None => prepared(a)?,
         };
         let (starts, indices, _) = matched_columns(a, &prepared)?;
@@ -128,7 +139,7 @@ impl LuPlan {
         let columns = Columns { rows: n, columns: n, starts: &starts, indices: &indices };
         let order = caught(|| foreign::minimum_degree(columns))?;
         let (entries, flops) = (order.entries, order.flops);
-        Ok(Self { prepared, order: order.order, entries, flops, matched })
+        Ok(Self { prepared, order: order.order, entries, flops, matched, unmatched })
     }
 }
 

@@ -45,5 +45,5 @@ pub use device::{DirectBackend, OnDevice};
 pub(crate) use foreign::Foreign;
 pub use options::{DeviceOptions, DirectOptions, Kind, Prepared};
 pub(crate) use refine::norm;
-pub use report::{DeviceReport, DeviceSeconds, DirectReport, Reason};
+pub use report::{DeviceReport, DeviceSeconds, DirectReport, Reason, Unmatched};
 pub use solver::Direct;

@@ -2,7 +2,17 @@
 
 use super::Kind;
 use crate::backend::FactorEstimate;
+use crate::report;
 use std::fmt;
+
+/// Rows and columns that a largest matching leaves alone, from 0; not more than a hundred of each.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Unmatched {
+    /// Rows.
+    pub rows: Vec<u32>,
+    /// Columns.
+    pub columns: Vec<u32>,
+}
 
 /// Why a factorisation or a solve came to nothing.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,6 +22,8 @@ pub enum Reason {
     StructurallySingular {
         /// As many rows can be matched with columns.
         rank: usize,
+        /// Rows and columns that found no partner, from 0.
+        unmatched: Unmatched,
     },
     /// Pivots vanished, and b is not in the range of A as far as this precision can tell.
     NumericallySingular,
@@ -37,7 +49,7 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::StructurallySingular { rank } => {
+            Reason::StructurallySingular { rank, .. } => {
                 write!(f, "structurally singular: only {rank} rows can be matched with columns")
             }
             Reason::NumericallySingular => {
@@ -45,7 +57,11 @@ impl fmt::Display for Reason {
             }
             Reason::NotFinite => f.write_str("infinities or NaN in the matrix, b or the factor"),
             Reason::TooLarge { bytes, limit } => {
-                write!(f, "too large for memory: needs at least {bytes} bytes, {limit} are allowed")
+                write!(f, "too large for memory: needs at least {}, ", report::bytes(*bytes))?;
+                match limit {
+                    0 => f.write_str("which the system refused"),
+                    limit => write!(f, "{} are allowed", report::bytes(*limit)),
+                }
             }
             Reason::Stopped => f.write_str("stopped by the caller"),
             Reason::Refused(why) => f.write_str(why),

@@ -318,7 +318,9 @@ impl<T: Scalar> Direct<T> {
 
     fn singular(&self) -> Reason {
         match &self.structures.lu {
-            Some(plan) if plan.matched < self.a.rows() => Reason::StructurallySingular { rank: plan.matched },
+            Some(plan) if plan.matched < self.a.rows() => {
+                Reason::StructurallySingular { rank: plan.matched, unmatched: plan.unmatched.clone() }
+            }
             _ => Reason::NumericallySingular,
         }
     }

@@ -109,7 +109,7 @@ pub(super) struct Matched {
 
 impl Matched {
     pub(super) fn new<T: Scalar>(a: &Csr<T>) -> Result<Self, Reason> {
-        let (prepared, matched) = prepared(a)?;
+        let (prepared, matched, _) = prepared(a)?;
         if matched < a.rows() {
             return Err(Reason::StructurallySingular { rank: matched });
         }

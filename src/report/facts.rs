@@ -12,6 +12,11 @@ pub(crate) const ROUNDING: f64 = 1e-10;
 /// Rows that add up to less than this share of the sum of their magnitudes count as adding up to zero.
 const ZERO_SUM: f64 = 1e-11;
 
+/// Whether a sum of real and imaginary parts is zero beside that of the magnitudes, up to rounding.
+fn is_zero_sum(sum: [f64; 2], magnitudes: f64) -> bool {
+    sum[0].hypot(sum[1]) <= ZERO_SUM * magnitudes
+}
+
 /// Rows that one task looks at.
 const CHUNK: usize = 1 << 12;
 
@@ -81,6 +86,16 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Whether the entries of a row add up to zero, up to rounding.
+    pub(crate) fn adds_up_to_zero<V: Scalar>(row: &[V]) -> bool {
+        let (mut sum, mut magnitudes) = ([0.0; 2], 0.0);
+        for value in row {
+            sum = [sum[0] + value.re().to_f64(), sum[1] + value.im().to_f64()];
+            magnitudes += value.abs().to_f64();
+        }
+        is_zero_sum(sum, magnitudes)
+    }
+
     /// Looks at every entry, and for its mirror image by bisection: O(nonzeros log row length), several threads.
     pub fn of<V: Scalar>(a: &Csr<V>) -> Self {
         let parts = a.parts();
@@ -285,7 +300,7 @@ impl Tally {
         let magnitude = centre.abs().to_f64();
         self.entry_sum += sum[0];
         self.magnitude_sum += magnitude + others;
-        self.zero_sums += usize::from(sum[0].hypot(sum[1]) <= ZERO_SUM * (magnitude + others));
+        self.zero_sums += usize::from(is_zero_sum(sum, magnitude + others));
         if i < columns {
             let sign = centre.re().to_f64();
             self.missing += usize::from(diagonal.is_none());

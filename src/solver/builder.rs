@@ -5,6 +5,7 @@ use super::engine::{Boxed, Engine};
 use super::forecast::expected_products;
 use super::names::{Method, Precision, PreconditionerChoice, Reorder};
 use super::near_null::NearNull;
+use super::nullspace::NullSpaceWish;
 use super::plan::AUTO;
 use super::watch::Canceller;
 use super::{Solvable, Solver, SolverBackend};
@@ -12,7 +13,8 @@ use crate::backend::Host;
 use crate::error::{Error, Result};
 use crate::krylov::SolveOptions;
 use crate::matrix::{Csr, FORMAT_NAMES};
-use crate::scalar::{Scalar, Symmetry};
+use crate::scalar::{Real, Scalar, Symmetry};
+use num_complex::Complex;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,6 +50,8 @@ pub struct Builder {
     pub(super) updates: bool,
     pub(super) symmetry: Option<Symmetry>,
     pub(super) near_null: Option<Arc<NearNull>>,
+    pub(super) condition: bool,
+    pub(super) null_space: NullSpaceWish,
 }
 
 impl Default for Builder {
@@ -68,6 +72,8 @@ impl Default for Builder {
             updates: false,
             symmetry: None,
             near_null: None,
+            condition: false,
+            null_space: NullSpaceWish::Auto,
         }
     }
 }
@@ -193,6 +199,49 @@ impl Builder {
             )),
             order => Ok(order),
         }
+    }
+
+    /// Whether the condition number is estimated where a factorisation solves: some ten solves with the factor, once
+    /// for each. [`SolveReport::condition`](super::SolveReport::condition) and the digits that can be trusted follow
+    /// from it. Default: no.
+    pub fn condition(mut self, yes: bool) -> Self {
+        self.condition = yes;
+        self
+    }
+
+    /// The null space of A is spanned by these vectors. x is then the shortest of all solutions, and where A is
+    /// Hermitian the part of b that no A x comes to is taken away first
+    /// ([`SolveReport::outside_range`](super::SolveReport::outside_range)); a solve in which that is more than the
+    /// tolerance ends as [`Outcome::LeastSquares`](crate::krylov::Outcome::LeastSquares). What A does not map to zero
+    /// is refused. Default: constants are found by themselves on the CPU, where A is Hermitian and its rows add up to
+    /// zero.
+    ///
+    /// ```
+    /// use residua::{Csr, Solver};
+    /// // | 1 -1  . |
+    /// // |-1  2 -1 |, a path of three points: constants are mapped to zero.
+    /// // | . -1  1 |
+    /// let a = Csr::from_parts(3, 3, vec![0, 2, 5, 7], vec![0, 1, 0, 1, 2, 1, 2],
+    ///     vec![1.0, -1.0, -1.0, 2.0, -1.0, -1.0, 1.0])?;
+    /// let mut solver = Solver::builder().null_space(&[vec![1.0; 3]]).build(&a)?;
+    /// let solution = solver.solve(&[2.0, 1.0, 0.0])?;
+    /// // b adds up to 3, so that (1, 1, 1) of it is beyond the range.
+    /// assert!((solution.report.outside_range.unwrap() - 3_f64.sqrt()).abs() < 1e-12);
+    /// assert!((solution.x[0] - 1.0).abs() + solution.x[1].abs() + (solution.x[2] + 1.0).abs() < 1e-7);
+    /// # Ok::<(), residua::Error>(())
+    /// ```
+    pub fn null_space<T: Scalar>(mut self, vectors: &[Vec<T>]) -> Self {
+        let number = |v: &T| Complex::new(v.re().to_f64(), v.im().to_f64());
+        let vectors = vectors.iter().map(|vector| vector.iter().map(number).collect()).collect();
+        self.null_space = NullSpaceWish::Vectors(Arc::new(vectors));
+        self
+    }
+
+    /// The null space of A is spanned by constants on each component of its graph, as that of the Laplacian of a graph
+    /// or of a problem with Neumann conditions all around. The rest is as [`Builder::null_space`] tells.
+    pub fn null_space_constants(mut self) -> Self {
+        self.null_space = NullSpaceWish::Constants;
+        self
     }
 
     /// A solver for a matrix on the host: `Csr`, which is taken over, or `&Csr`, which is copied.

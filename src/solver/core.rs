@@ -4,7 +4,7 @@ use super::SolverBackend;
 use super::group::Group;
 use super::names::PreconditionerChoice;
 use super::plan::{Notes, System};
-use super::report::{Seconds, SolveReport, StageReport, Trail};
+use super::report::{Seconds, SolveReport, StageReport, Trail, Verdict};
 use super::stage::{Stage, Task};
 use super::system::Stored;
 use super::watch::Watch;
@@ -26,6 +26,8 @@ pub(super) struct Core<T: Scalar, B: SolverBackend> {
     pub(super) first: usize,
     pub(super) group: Option<Group<T, B>>,
     norm: Norm<T, B>,
+    /// What the stage that came last tells.
+    verdict: Verdict,
     pub(super) seconds: Seconds,
     device: Arc<str>,
     pub(super) trail: Arc<Trail>,
@@ -105,6 +107,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             first: 0,
             group: None,
             norm,
+            verdict: Verdict::default(),
             seconds,
             trail: Arc::new(Trail { decisions, stages: Vec::new() }),
             history: Vec::new(),
@@ -176,6 +179,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     pub(super) fn begin(&mut self) {
         self.history.clear();
         (self.seconds.solve, self.seconds.iterating) = (0.0, 0.0);
+        self.verdict = Verdict::default();
         Arc::make_mut(&mut self.trail).stages.iter_mut().for_each(StageReport::clear);
     }
 
@@ -240,6 +244,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             self.history.extend(ready.history().iter().skip(skipped));
             self.seconds.iterating += ready.iterating().as_secs_f64();
             let remark = ready.remark();
+            self.verdict = ready.verdict();
             if futile && report.outcome == Outcome::Interrupted {
                 report.outcome = Outcome::Stagnated;
             }
@@ -293,6 +298,11 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                     report.solution_norm.map_or_else(|| self.norm.measure(&self.backend, x), |n| Ok(Some(n)));
                 Ok(measured?.unwrap_or(0.0))
             })?,
+            condition: self.verdict.condition,
+            digits: self.verdict.digits,
+            normal_residual: self.verdict.normal_residual,
+            outside_range: None,
+            unmatched: self.verdict.unmatched.clone(),
             bytes_per_iteration: report.bytes_per_iteration,
             at_once,
             seconds: self.seconds,

@@ -4,6 +4,7 @@ use super::SolverBackend;
 use super::builder::Builder;
 use super::columns::{Columns, Here, OnHost};
 use super::core::{Core, Norm};
+use super::nullspace::{self, NullSpace};
 use super::plan::{Notes, Planner, timed};
 use super::report::{Decision, SolveReport, Trail};
 use super::symmetry::{self, Found};
@@ -11,8 +12,10 @@ use super::system::{Order, Stored, reorder};
 use super::watch::Watch;
 use crate::backend::Host;
 use crate::error::{Error, Result};
+use crate::krylov::Outcome;
 use crate::matrix::{ChoiceReport, Csr};
-use crate::scalar::{Scalar, Symmetry};
+use crate::scalar::{Real, Scalar, Symmetry};
+use num_traits::Float;
 use std::any::Any;
 use std::ops::Range;
 use std::time::Instant;
@@ -121,12 +124,17 @@ impl About {
     }
 }
 
+/// Units of rounding that taking a part of b away may leave of it.
+const ROUNDING: f64 = 16.0;
+
 /// A solver in the memory of a backend.
 pub(super) struct Placed<T: Scalar, B: SolverBackend> {
     backend: B,
     wishes: Builder,
     core: Core<T, B>,
     order: Option<Order<T, B>>,
+    /// The null space, where it is known, with room for a right-hand side and a solution.
+    null: Option<(NullSpace<T, B>, B::Vec<T>, B::Vec<T>)>,
     /// The caller's vectors here, made when they are first needed.
     vectors: Option<(B::Vec<T>, B::Vec<T>)>,
     /// The caller's new values here, likewise.
@@ -157,6 +165,16 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
         let symmetry = found.symmetry();
         let norm = timed(&mut notes.seconds.look, || Norm::of(backend, a.parts().values))?;
+        let mut spent = 0.0;
+        let null = timed(&mut spent, || NullSpace::of(backend, &a, wishes, found.hermitian))?;
+        notes.seconds.look += spent;
+        let null = match null {
+            Some((null, decision)) => {
+                notes.decisions.push(Decision { seconds: Some(spent), ..decision });
+                Some((null, backend.zeros(rows)?, backend.zeros(columns)?))
+            }
+            None => None,
+        };
         let products = wishes.expected_products(columns);
         let mut spent = 0.0;
         let (a, order, decision) = timed(&mut spent, || reorder(backend, a, wishes.order()?, products))?;
@@ -183,6 +201,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             wishes: wishes.clone(),
             core,
             order,
+            null,
             vectors: None,
             values: None,
             beside: None,
@@ -199,12 +218,87 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     ) -> Result<SolveReport> {
         Error::check_dimension("length of b", self.about.rows, B::len(b))?;
         Error::check_dimension("length of x", self.about.columns, B::len(x))?;
+        let Some(mut null) = self.null.take() else { return self.solve_here(b, x, watch) };
+        let report = self.solve_beside(&mut null, b, x, watch);
+        self.null = Some(null);
+        report
+    }
+
+    /// The same in the order of the matrix.
+    fn solve_here(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<SolveReport> {
         let Some(order) = &mut self.order else { return self.core.solve(b, x, watch) };
         order.permutation.apply_on(&self.backend, b, &mut order.b)?;
         order.permutation.apply_on(&self.backend, x, &mut order.x)?;
-        let report = self.core.solve(&order.b, &mut order.x, watch)?;
+        let mut report = self.core.solve(&order.b, &mut order.x, watch)?;
         order.permutation.apply_inverse_on(&self.backend, &order.x, x)?;
+        if let Some(unmatched) = &mut report.unmatched {
+            let old = self.backend.download(order.permutation.new_to_old())?;
+            let numbers = unmatched.rows.iter_mut().chain(&mut unmatched.columns);
+            numbers.for_each(|number| *number = old[*number as usize]);
+        }
         Ok(report)
+    }
+
+    /// The same beside a null space that is known: b without what no A x comes to, and of all x the shortest.
+    fn solve_beside(
+        &mut self,
+        (null, here, short): &mut (NullSpace<T, B>, B::Vec<T>, B::Vec<T>),
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<SolveReport> {
+        let backend = self.backend.clone();
+        let size = nullspace::norm(&backend, b)?;
+        if !size.is_finite() {
+            return self.solve_here(b, x, watch);
+        }
+        backend.copy(b, here)?;
+        let outside = if null.hermitian { null.remove(&backend, here)? } else { 0.0 };
+        let unit = <T::Real as Float>::epsilon().to_f64();
+        if nullspace::norm(&backend, here)? <= ROUNDING * unit * size {
+            // All of b lies there, and what is left is rounding.
+            backend.fill(T::default(), here)?;
+        }
+        let mut report = self.solve_here(here, x, watch)?;
+        backend.copy(x, short)?;
+        null.remove(&backend, short)?;
+        // A x stays, up to rounding: what that leaves is computed anew.
+        let left = self.residual(here, short)?;
+        let enough = self.core.options.threshold::<T>(size);
+        if left <= report.residual_norm.max(enough) {
+            backend.copy(short, x)?;
+            report.residual_norm = left;
+        }
+        if null.hermitian {
+            report.outside_range = Some(outside);
+            report.residual_norm = report.residual_norm.hypot(outside);
+            if outside > enough && report.outcome.is_converged() {
+                report.outcome = Outcome::LeastSquares;
+            }
+        }
+        report.relative_residual = if size > 0.0 { report.residual_norm / size } else { 0.0 };
+        Ok(report)
+    }
+
+    /// ||b - A x||, both in the caller's order; b is what was solved for last.
+    fn residual(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<f64> {
+        let Self { backend, core, order, .. } = self;
+        let mut r = backend.zeros(self.about.rows)?;
+        let (b, x) = match order {
+            None => (b, x),
+            Some(order) => {
+                order.permutation.apply_on(backend, x, &mut order.x)?;
+                (&*order.b, &*order.x)
+            }
+        };
+        core.stored().operator().apply(backend, x, &mut r)?;
+        backend.axpby(T::one(), b, -T::one(), &mut r)?;
+        nullspace::norm(backend, &r)
     }
 
     /// Makes the matrix one whose values can be replaced: CSR in the place of its format, or beside it where the caller
@@ -265,7 +359,8 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     ) -> Result<Vec<SolveReport>> {
         let mut reports = Vec::with_capacity(count);
         self.core.forget_histories();
-        let at_once = self.core.make_room(count)?;
+        // Each has its own part in a null space.
+        let at_once = if self.null.is_some() { 1 } else { self.core.make_room(count)? };
         let (mut b, mut x) = self.take_vectors()?;
         for first in (0..count).step_by(at_once) {
             watch.offset = first;
@@ -403,6 +498,10 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
         match order {
             None => backend.copy(values, target.values_mut())?,
             Some(order) => order.write_values(backend, values, target)?,
+        }
+        if self.wishes.null_space.is_auto() && self.null.is_some() && !nullspace::rows_add_up_to_zero(target)
+        {
+            self.null = None;
         }
         match &self.beside {
             Some(a) => self.rebuild(a.copied(&self.backend)?)?,

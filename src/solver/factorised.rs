@@ -2,6 +2,7 @@
 //! CPU, which also goes on where the device's factors do not serve.
 
 use super::SolverBackend;
+use super::report::Verdict;
 use super::stage::{Ready, Task};
 use crate::direct::{
     Analysis, DeviceOptions, DeviceReport, DeviceSeconds, Direct, DirectOptions, DirectReport, Kind,
@@ -47,10 +48,13 @@ pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
     host: Option<Direct<T>>,
     /// The most multiplications in dense blocks.
     flops: Option<f64>,
+    /// Whether the condition number is estimated.
+    condition: bool,
     options: SolveOptions,
     history: Vec<f64>,
     spent: Duration,
     remark: Option<String>,
+    verdict: Verdict,
 }
 
 impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
@@ -63,7 +67,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         backend: &B,
         a: &Csr<T, B>,
         options: &SolveOptions,
-        flops: Option<f64>,
+        (flops, condition): (Option<f64>, bool),
     ) -> Result<Self> {
         let square = a.rows() == a.columns();
         let on_device = || -> Result<OnDevice<T, B>> {
@@ -75,7 +79,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         let (device, host) = if may(is_worth_a_device(a.rows(), || 0.0)) {
             (Some(on_device()?), None)
         } else {
-            let (mut direct, limit) = on_host(backend, a, flops)?;
+            let (mut direct, limit) = on_host(backend, a, (flops, condition))?;
             // What has no forecast is refused where its turn comes, in its own words.
             let forecast = if square || limit.is_some() { Some(direct.forecast()) } else { None };
             match forecast {
@@ -95,10 +99,12 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
             device,
             host,
             flops,
+            condition,
             options: options.clone(),
             history: Vec::new(),
             spent: Duration::ZERO,
             remark: None,
+            verdict: Verdict::default(),
         })
     }
 
@@ -130,7 +136,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         if self.host.is_none()
             && let Some(device) = &self.device
         {
-            let (mut direct, limit) = on_host(&self.backend, device.matrix(), self.flops)?;
+            let (mut direct, limit) = on_host(&self.backend, device.matrix(), (self.flops, self.condition))?;
             within(&direct.forecast()?, limit)?;
             self.host = Some(direct);
         }
@@ -143,6 +149,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         self.backend.write(&solution, x)?;
         let before = self.remark.take().map_or(String::new(), |words| format!("{words}; then on the CPU: "));
         self.remark = Some(before + &words(&told));
+        self.verdict = verdict(&told);
         Ok(match failure(&told.reasons) {
             Outcome::Interrupted => Outcome::Interrupted,
             _ if told.normal_residual.is_some() => Outcome::LeastSquares,
@@ -174,6 +181,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
             Report::of_factor(outcome, iterations, residual, relative)
         };
         self.history = vec![before];
+        self.verdict = Verdict::default();
         if !b_norm.is_finite() || !before.is_finite() {
             return Ok(report(Outcome::NotFinite, 0, f64::NAN));
         }
@@ -252,6 +260,10 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
         a.bytes() as f64
     }
 
+    fn verdict(&self) -> Verdict {
+        self.verdict.clone()
+    }
+
     fn remark(&self) -> Option<String> {
         self.remark.clone()
     }
@@ -261,9 +273,9 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
 fn on_host<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &Csr<T, B>,
-    flops: Option<f64>,
+    (flops, condition): (Option<f64>, bool),
 ) -> Result<(Direct<T>, Option<(f64, f64)>)> {
-    let mut wishes = DirectOptions { condition: false, ..DirectOptions::default() };
+    let mut wishes = DirectOptions { condition, ..DirectOptions::default() };
     let memory = wishes.memory_limit as f64;
     if let Some(flops) = flops {
         wishes.dense_flop_limit = DENSE * flops;
@@ -276,14 +288,16 @@ fn on_host<T: Scalar, B: SolverBackend>(
 /// Refuses what takes more bytes or multiplications.
 fn within(forecast: &Analysis, limit: Option<(f64, f64)>) -> Result<()> {
     match limit {
-        Some((memory, flops)) if forecast.in_blocks() > flops || forecast.bytes > memory => {
-            Err(Error::Unsupported(format!(
-                "{} takes {:.1e} multiplications and {}",
-                forecast.kind,
-                forecast.flops,
-                bytes(forecast.bytes as u64)
-            )))
+        Some((memory, _)) if forecast.bytes > memory => {
+            let needs = Reason::TooLarge { bytes: forecast.bytes as u64, limit: memory as u64 };
+            Err(Error::Unsupported(format!("{}: {needs}", forecast.kind)))
         }
+        Some((_, flops)) if forecast.in_blocks() > flops => Err(Error::Unsupported(format!(
+            "{} takes {:.1e} multiplications and {}",
+            forecast.kind,
+            forecast.flops,
+            bytes(forecast.bytes as u64)
+        ))),
         _ => Ok(()),
     }
 }
@@ -298,6 +312,19 @@ fn failure(reasons: &[(Kind, Reason)]) -> Outcome {
     match reasons.iter().any(|(_, reason)| singular(reason)) {
         true => Outcome::Singular,
         false => Outcome::Stagnated,
+    }
+}
+
+fn verdict(told: &DirectReport) -> Verdict {
+    let unmatched = told.reasons.iter().find_map(|(_, reason)| match reason {
+        Reason::StructurallySingular { unmatched, .. } if !told.solved => Some(unmatched.clone()),
+        _ => None,
+    });
+    Verdict {
+        condition: told.condition,
+        digits: told.digits,
+        normal_residual: told.normal_residual,
+        unmatched,
     }
 }
 

@@ -19,6 +19,7 @@
 //! | `forecast` | what a solve is likely to cost |
 //! | `symmetry`, `system` | what is found in a matrix, and how it is kept: format, order, new values |
 //! | `stage` | a method with its preconditioner: what each has to do |
+//! | `nullspace` | a null space that is given or found, taken out of b and x |
 //! | `factorised` | the stage of factorisations |
 //! | `iterated`, `refined` | the stages of Krylov methods, in full precision and in two |
 //! | `preconditioner`, `diagonal`, `hierarchy`, `incomplete` | preconditioners that are set up |
@@ -49,6 +50,7 @@ mod many;
 mod mesh;
 mod names;
 mod near_null;
+mod nullspace;
 mod plan;
 mod preconditioner;
 mod refined;

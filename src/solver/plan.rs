@@ -331,7 +331,8 @@ impl<B: SolverBackend> Planner<'_, B> {
             }
             _ => products,
         };
-        Plan { method: self.first(), preconditioner, precision, why, iterations, share: None, flops: None }
+        let (method, condition) = (self.first(), self.wishes.condition);
+        Plan { method, preconditioner, precision, why, iterations, share: None, flops: None, condition }
     }
 
     /// Products with a matrix of `n` rows that are to be expected.

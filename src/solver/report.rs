@@ -1,6 +1,7 @@
 //! What a caller learns: how a solve ended, and the trail of what was considered, chosen and tried on the way.
 
 use super::names::{Method, Precision, PreconditionerChoice};
+use crate::direct::Unmatched;
 use crate::krylov::Outcome;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
@@ -30,6 +31,19 @@ pub struct SolveReport {
     /// (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., theorem 7.1). None where one of the
     /// norms is beyond the range of the type.
     pub backward_error: Option<f64>,
+    /// Estimate of the condition number ||A||_1 ||A^-1||_1, where it was asked for
+    /// ([`Builder::condition`](super::Builder::condition)) and the method that came last has a factor.
+    pub condition: Option<f64>,
+    /// Decimal digits of x, in norm, that can be trusted, from the condition and the backward error.
+    pub digits: Option<f64>,
+    /// ||A^H (b - A x)|| / (||A|| ||b - A x||), where a factorisation found a least-squares solution.
+    pub normal_residual: Option<f64>,
+    /// The part of b, in norm, that lies in the null space of a Hermitian A, which was given or found: no A x comes to
+    /// it, and the method was given b without it.
+    pub outside_range: Option<f64>,
+    /// Rows and columns without a partner, where a factorisation found A structurally singular and no x that meets the
+    /// tolerance.
+    pub unmatched: Option<Unmatched>,
     /// Compulsory bytes of one iteration of the last method.
     pub bytes_per_iteration: usize,
     /// Right-hand sides that were solved at the same time.
@@ -183,6 +197,15 @@ impl StageReport {
         (self.iterations, self.bytes, self.seconds) = (0, 0.0, 0.0);
         self.relative_residual = None;
     }
+}
+
+/// What a stage tells of its last solve beyond how it ended.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Verdict {
+    pub(super) condition: Option<f64>,
+    pub(super) digits: Option<f64>,
+    pub(super) normal_residual: Option<f64>,
+    pub(super) unmatched: Option<Unmatched>,
 }
 
 fn word<S: Serializer>(value: &impl std::fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {

@@ -8,6 +8,7 @@ use super::factorised::Factorised;
 use super::iterated::{Iterated, Parts, RESTART};
 use super::names::{Method, Precision, PreconditionerChoice};
 use super::preconditioner::Setup;
+use super::report::Verdict;
 use super::system::Stored;
 use crate::error::{Error, Result};
 use crate::krylov::{BiCgStab, Cg, Gmres, Lsmr, Minres, Report, SolveOptions};
@@ -52,6 +53,11 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
         None
     }
 
+    /// What is known of A and x by the last solve.
+    fn verdict(&self) -> Verdict {
+        Verdict::default()
+    }
+
     /// The preconditioner with which conjugate gradients can take several right-hand sides at once.
     fn for_several(&self) -> Option<&Setup<T, B>> {
         None
@@ -72,6 +78,8 @@ pub(super) struct Plan {
     pub(super) share: Option<f64>,
     /// The most multiplications of a factorisation, where it is not to be had at any price.
     pub(super) flops: Option<f64>,
+    /// Whether a factorisation estimates the condition number.
+    pub(super) condition: bool,
 }
 
 /// A stage, and what it takes once it is set up.
@@ -101,11 +109,12 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         let made: Box<dyn Ready<T, B>> = match self.ready.take() {
             Some(ready) => ready,
             None => {
-                let Plan { method, preconditioner: name, flops, .. } = self.plan;
+                let Plan { method, preconditioner: name, flops, condition, .. } = self.plan;
+                let limits = (flops, condition);
                 if method == Method::Direct {
                     let made = match a {
-                        Stored::Open(a) => Factorised::new(backend, a, options, flops)?,
-                        other => Factorised::new(backend, &other.to_csr(backend)?, options, flops)?,
+                        Stored::Open(a) => Factorised::new(backend, a, options, limits)?,
+                        other => Factorised::new(backend, &other.to_csr(backend)?, options, limits)?,
                     };
                     return Ok(self.ready.insert(Box::new(made)));
                 }

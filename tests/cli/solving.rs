@@ -362,6 +362,43 @@ fn what_is_not_solved_says_so_and_why() {
 }
 
 #[test]
+fn singular_systems_end_with_a_reason_and_what_is_known_of_x() {
+    let f = Folder::new();
+    let general = "%%MatrixMarket matrix coordinate real general\n";
+    // Rows 2 and 3 have entries in column 1 alone.
+    f.write("rows.mtx", format!("{general}3 3 4\n1 1 1\n1 2 1\n2 1 1\n3 1 2\n"));
+    f.write("path.mtx", format!("{general}3 3 7\n1 1 1\n1 2 -1\n2 1 -1\n2 2 2\n2 3 -1\n3 2 -1\n3 3 1\n"));
+    f.write("b.mtx", "%%MatrixMarket matrix array real general\n3 1\n2\n1\n0\n");
+    f.write("null.mtx", "%%MatrixMarket matrix array real general\n3 1\n1\n1\n1\n");
+    f.write("other.mtx", "%%MatrixMarket matrix array real general\n3 1\n1\n1\n2\n");
+    let run = f.fails(4, "solve rows.mtx --rhs random:1 --json r.json");
+    assert!(run.stdout.contains("structurally singular") && run.stdout.contains("row 3"), "{}", run.stdout);
+    assert!(run.stdout.contains("backward error"), "{}", run.stdout);
+    let json: Value = serde_json::from_str(&f.read("r.json")).unwrap();
+    assert_eq!((&json["status"], &json["unmatched"]["columns"][0]), (&"least_squares".into(), &3.into()));
+    assert!(json["normal_residual"].as_f64().unwrap() <= 1e-10);
+    // Constants are found, or named, or given; a solution is what was asked for only then.
+    for (line, status) in [("", 4), (" --null-space constants", 0), (" --null-space null.mtx", 0)] {
+        let run = f.run(format!("solve path.mtx --rhs b.mtx -o x.mtx --json r.json{line}").split(' '));
+        assert_eq!(run.status, status, "{line} {} {}", run.stdout, run.stderr);
+        assert!(run.stdout.contains("in the null space"), "{}", run.stdout);
+        let json: Value = serde_json::from_str(&f.read("r.json")).unwrap();
+        assert_eq!(json["status"], "least_squares");
+        assert!((json["outside_range"].as_f64().unwrap() - 3_f64.sqrt()).abs() < 1e-12);
+        let x = read_matrix(&f.path("x.mtx")).column(0);
+        assert!(x.iter().zip([1.0, 0.0, -1.0]).all(|(x, known)| (x.0 - known).abs() < 1e-7), "{x:?}");
+    }
+    let run = f.fails(3, "solve path.mtx --null-space other.mtx");
+    assert!(run.stderr.contains("vector 1 is no null vector"), "{}", run.stderr);
+    f.fails(3, "solve rows.mtx --null-space b.mtx");
+    // A factor tells how much of x can be trusted.
+    f.write("two.mtx", format!("{general}2 2 3\n1 1 1\n1 2 1\n2 2 1e-6\n"));
+    let json = f.ok("solve two.mtx --json -").json();
+    assert!((1e6..1e7).contains(&json["condition"].as_f64().unwrap()), "{json}");
+    assert!((8.0..11.0).contains(&json["digits"].as_f64().unwrap()), "{json}");
+}
+
+#[test]
 fn devices_are_found_or_their_absence_is_told() {
     let f = Folder::new();
     f.ok("generate poisson2d --size 9 -o a.mtx");

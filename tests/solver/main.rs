@@ -6,6 +6,7 @@
 mod systems;
 
 mod methods;
+mod null_space;
 
 use num_complex::Complex;
 use residua::krylov::Outcome;

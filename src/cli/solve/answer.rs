@@ -16,6 +16,18 @@ pub(super) struct Answer {
     pub(super) status: &'static str,
     pub(super) iterations: usize,
     pub(super) relative_residual: f64,
+    /// ||b - A x|| / (||A|| ||x|| + ||b||).
+    pub(super) backward_error: Option<f64>,
+    /// Estimate of the condition number, and digits of x that can be trusted, where there is a factor.
+    pub(super) condition: Option<f64>,
+    pub(super) digits: Option<f64>,
+    /// ||A^H r|| / (||A|| ||r||) of a least-squares solution that a factorisation found.
+    pub(super) normal_residual: Option<f64>,
+    /// The part of b, in norm, that lies in a null space that is known.
+    pub(super) outside_range: Option<f64>,
+    /// Rows and columns without a partner, from 1, where A is structurally singular and that was in the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unmatched: Option<Unmatched>,
     pub(super) error: Option<f64>,
     pub(super) rows: usize,
     pub(super) columns: usize,
@@ -58,6 +70,12 @@ impl Answer {
             status: decisive.status,
             iterations: decisive.iterations,
             relative_residual: decisive.relative_residual,
+            backward_error: decisive.verdict.backward_error,
+            condition: decisive.verdict.condition,
+            digits: decisive.verdict.digits,
+            normal_residual: decisive.verdict.normal_residual,
+            outside_range: decisive.verdict.outside_range,
+            unmatched: decisive.verdict.unmatched.clone(),
             error: decisive.error,
             rows,
             columns,
@@ -117,6 +135,41 @@ impl Seconds {
     }
 }
 
+/// Rows and columns, from 1.
+#[derive(Serialize, Clone)]
+pub(super) struct Unmatched {
+    pub(super) rows: Vec<u32>,
+    pub(super) columns: Vec<u32>,
+}
+
+/// What is known of a solution beside its residual.
+#[derive(Clone)]
+pub(super) struct Verdict {
+    pub(super) backward_error: Option<f64>,
+    pub(super) condition: Option<f64>,
+    pub(super) digits: Option<f64>,
+    pub(super) normal_residual: Option<f64>,
+    pub(super) outside_range: Option<f64>,
+    pub(super) unmatched: Option<Unmatched>,
+}
+
+impl Verdict {
+    fn new(report: &SolveReport) -> Self {
+        let from_one = |numbers: &[u32]| numbers.iter().map(|&number| number + 1).collect();
+        Self {
+            backward_error: report.backward_error,
+            condition: report.condition,
+            digits: report.digits,
+            normal_residual: report.normal_residual,
+            outside_range: report.outside_range,
+            unmatched: report
+                .unmatched
+                .as_ref()
+                .map(|found| Unmatched { rows: from_one(&found.rows), columns: from_one(&found.columns) }),
+        }
+    }
+}
+
 /// One right-hand side.
 #[derive(Serialize, Clone)]
 pub(super) struct Column {
@@ -125,6 +178,8 @@ pub(super) struct Column {
     pub(super) relative_residual: f64,
     pub(super) error: Option<f64>,
     pub(super) history: Vec<f64>,
+    #[serde(skip)]
+    pub(super) verdict: Verdict,
     #[serde(skip)]
     pub(super) outcome: Outcome,
     #[serde(skip)]
@@ -141,6 +196,7 @@ impl Column {
             relative_residual: report.relative_residual,
             error,
             history: norms.iter().map(|norm| norm / scale).collect(),
+            verdict: Verdict::new(report),
             outcome: report.outcome,
             trail: Arc::clone(&report.trail),
         }

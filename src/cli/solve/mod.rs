@@ -101,6 +101,11 @@ pub(crate) struct Arguments {
     /// takes precedence
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Null space of A: constants (on each component of its graph), or a file of vectors. Of all solutions x is then the
+    /// shortest, and where A is symmetric the part of b that no x comes to is taken away and told [default: constants
+    /// are found where A is symmetric and its rows add up to zero]
+    #[arg(long, value_name = "constants|FILE")]
+    null_space: Option<PathBuf>,
     /// Write the report as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -150,7 +155,7 @@ impl Arguments {
     /// Whether all right-hand sides were solved for, A being square or not. A least-squares solution is one where that
     /// was asked for, by name or by the shape of the matrix.
     fn are_solved(&self, is_square: bool, columns: &[Column]) -> bool {
-        let least_squares = !is_square || self.method == Method::Lsmr;
+        let least_squares = !is_square || self.method == Method::Lsmr || self.null_space.is_some();
         let is_solved =
             |outcome: &Outcome| if least_squares { outcome.is_solved() } else { outcome.is_converged() };
         columns.iter().all(|column| is_solved(&column.outcome))
@@ -184,6 +189,23 @@ impl Arguments {
         })
     }
 
+    /// The same, with the null space that was named.
+    fn builder_of<T: Solvable<Real = f64>>(&self, header: &Header) -> Result<Builder, Failure> {
+        let builder = self.builder_for(header)?;
+        let Some(path) = &self.null_space else { return Ok(builder) };
+        if path.as_os_str() == "constants" {
+            return Ok(builder.null_space_constants());
+        }
+        let file = read_dense::<T>(path, &ReadOptions::default()).about(path)?;
+        let (rows, n) = (file.rows(), header.columns());
+        if rows != n {
+            let what = format!("null vectors of {rows} rows, but {} has {n} columns", self.matrix.display());
+            return Err(Failure::about(path, what));
+        }
+        let vectors: Vec<Vec<T>> = (0..file.columns()).map(|j| file.column(j).to_vec()).collect();
+        Ok(builder.null_space(&vectors))
+    }
+
     /// What was wished for.
     fn builder(&self) -> Builder {
         let mut builder = Solver::builder()
@@ -191,6 +213,7 @@ impl Arguments {
             .method(self.method)
             .preconditioner(self.preconditioner)
             .precision(self.precision)
+            .condition(true)
             .format(&self.format)
             .reorder(self.reorder.unwrap_or_default());
         if let Some(iterations) = self.max_iterations {
@@ -250,6 +273,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     #[cfg(all(unix, feature = "ranks"))]
     if arguments.dry_run && (ranks::is_one() || arguments.ranks.is_some_and(|ranks| ranks > 1)) {
         return Err(Failure::Usage("--dry-run tells what one process would do".into()));
+    } else if arguments.null_space.is_some()
+        && (ranks::is_one() || arguments.ranks.is_some_and(|ranks| ranks > 1))
+    {
+        return Err(Failure::Usage("--null-space is for one process".into()));
     } else if ranks::is_one() {
         return ranks::run(arguments);
     } else if arguments.ranks.is_some_and(|ranks| ranks > 1) {

@@ -40,7 +40,7 @@ where
         return Err(Failure::about(path, "an empty matrix: there is nothing to solve"));
     }
     if arguments.dry_run {
-        let builder = arguments.builder_for(&header)?;
+        let builder = arguments.builder_of::<T>(&header)?;
         console::say(&about(forecast::told(backend, a, &builder, arguments), path)?)?;
         return Ok(Ending::Done);
     }
@@ -52,7 +52,7 @@ where
         backend.synchronize()?;
         Ok::<_, Failure>(rhs)
     })?;
-    let builder = arguments.builder_for(&header)?.right_hand_sides(rhs.count());
+    let builder = arguments.builder_of::<T>(&header)?.right_hand_sides(rhs.count());
     let progress = Progress::new(arguments.quiet, "setting up");
     let mut solver = about(builder.build_on(backend, a), path)?;
     let symmetric = solver.symmetry() == Symmetry::Symmetric;

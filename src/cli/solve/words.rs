@@ -84,6 +84,9 @@ pub(super) fn story(story: &Story<'_>) -> String {
     if columns.len() == 1 {
         tell("result", outcome(&columns[0].outcome, columns[0].iterations));
         tell("residual", residual(columns[0].relative_residual, arguments.tolerance));
+        for (what, text) in certainty(answer) {
+            tell(what, text);
+        }
         if let Some(error) = columns[0].error {
             tell("error", format!("{} of the known x", ratio(error)));
         }
@@ -208,6 +211,36 @@ pub(super) fn residual(relative: f64, tolerance: f64) -> String {
     format!("{} of b, computed anew (tolerance {tolerance:e})", ratio(relative))
 }
 
+/// What else is known of x: the backward error always, the rest where there is a factor or a null space.
+fn certainty(answer: &Answer) -> Vec<(&'static str, String)> {
+    let mut told = Vec::new();
+    if let Some(error) = answer.backward_error {
+        told.push((
+            "",
+            format!("backward error {}: x solves a system that is as near as that", ratio(error)),
+        ));
+    }
+    if let Some(outside) = answer.outside_range.filter(|&outside| outside > 0.0) {
+        let what = "in norm, is in the null space: no x comes to it";
+        told.push(("", format!("{} of b, {what}, and the rest was solved for", ratio(outside))));
+    }
+    if let Some(normal) = answer.normal_residual {
+        told.push((
+            "",
+            format!("A^H (b - A x) is {} beside A and b - A x: nothing is nearer", ratio(normal)),
+        ));
+    }
+    if let Some(condition) = answer.condition {
+        let digits = match answer.digits {
+            Some(digits) if digits >= 1.0 => format!(": about {digits:.0} digits of x can be trusted"),
+            Some(_) => ": no digit of x can be trusted".into(),
+            None => String::new(),
+        };
+        told.push(("condition", format!("about {condition:.1e}{digits}")));
+    }
+    told
+}
+
 /// Steps by name, with their seconds.
 pub(super) fn stages_of(times: &Seconds) -> [(&'static str, f64); 6] {
     [
@@ -246,6 +279,15 @@ pub(super) fn advice(story: &Story<'_>) -> Option<String> {
                 .into(),
         );
     };
+    if let Some(unmatched) = &story.answer.unmatched {
+        return Some(format!(
+            "The matrix is structurally singular: whatever its values, {} without a partner among the columns, and {} \
+             without one among the rows. Only some b have a solution. Look for equations that are missing or twice \
+             there.",
+            named("row", &unmatched.rows),
+            named("column", &unmatched.columns)
+        ));
+    }
     Some(match bad.outcome {
         Outcome::IterationLimit => {
             "Try: more iterations (--max-iterations), or a looser --tolerance. --plot shows whether the residual \
@@ -269,10 +311,33 @@ pub(super) fn advice(story: &Story<'_>) -> Option<String> {
         ),
         Outcome::Breakdown { .. } => "The iteration cannot go on from here: the preconditioner is not positive definite, \
              or numbers are beyond the range of the type. Try: --preconditioner none, or scaling A and b.".into(),
+        Outcome::Singular => "The matrix is singular to working precision, and b is not in its range as far as can be \
+             told. --method lsmr gives a least-squares solution; look for equations that follow from others."
+            .into(),
+        Outcome::LeastSquares if story.answer.rows == story.answer.columns => {
+            "No x solves the system: the matrix is singular, and b is not in its range. This x makes b - A x as small \
+             as it gets."
+                .into()
+        }
         Outcome::TimeLimit => "Try: more time (--time-limit), or a looser --tolerance.".into(),
         Outcome::NotFinite => "Numbers overflowed, or b is not finite. Try: scaling A and b.".into(),
         _ => return None,
     })
+}
+
+/// Some rows or columns by number.
+fn named(what: &str, numbers: &[u32]) -> String {
+    const MOST: usize = 8;
+    let mut text: Vec<String> = numbers.iter().take(MOST).map(u32::to_string).collect();
+    if numbers.len() > MOST {
+        text.push("more".into());
+    }
+    let (s, is) = if numbers.len() == 1 { ("", "is") } else { ("s", "are") };
+    match text.pop() {
+        Some(last) if text.is_empty() => format!("{what} {last} {is}"),
+        Some(last) => format!("{what}{s} {} and {last} {is}", text.join(", ")),
+        None => format!("no {what} is"),
+    }
 }
 
 /// Under the title of the plot.
