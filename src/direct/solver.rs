@@ -83,9 +83,9 @@ impl<T: Scalar> Direct<T> {
     /// Chooses what is tried, and factorises in the first solve.
     ///
     /// # Errors
-    /// On a rectangular matrix with a kind other than dense QR, and without memory for a copy of A.
+    /// On a rectangular matrix with a kind other than dense QR and what is regularised, and without memory for a copy of A.
     pub fn planned(a: &Csr<T>, options: DirectOptions) -> Result<Self> {
-        if !matches!(options.kind, Kind::Auto | Kind::DenseQr) {
+        if !matches!(options.kind, Kind::Auto | Kind::Regularised | Kind::DenseQr) {
             Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         }
         if let Some(prepared) = &options.prepared {

@@ -109,9 +109,9 @@ pub(super) struct Matched {
 
 impl Matched {
     pub(super) fn new<T: Scalar>(a: &Csr<T>) -> Result<Self, Reason> {
-        let (prepared, matched, _) = prepared(a)?;
+        let (prepared, matched, unmatched) = prepared(a)?;
         if matched < a.rows() {
-            return Err(Reason::StructurallySingular { rank: matched });
+            return Err(Reason::StructurallySingular { rank: matched, unmatched });
         }
         Ok(Self { prepared, columns: Permutation::identity(a.columns()).map_err(as_reason)? })
     }

@@ -147,6 +147,12 @@ impl<B: SolverBackend> Planner<'_, B> {
         self.shape.0 < self.shape.1 && wishes == (Method::Auto, Name::Auto)
     }
 
+    /// Whether there are more equations than unknowns, and nothing says which method and preconditioner are wanted.
+    pub(super) fn is_overdetermined(&self) -> bool {
+        let wishes = (self.wishes.method, self.wishes.preconditioner);
+        self.shape.0 > self.shape.1 && wishes == (Method::Auto, Name::Auto)
+    }
+
     /// The preconditioner that is wished for; none where scaled columns would change which solution is found.
     fn wish(&self) -> Name {
         match self.wishes.preconditioner {

@@ -19,6 +19,8 @@ pub(super) const SHORT: &str = "another way for a matrix that is not Hermitian";
 pub(super) const LEAST: &str = "for a matrix that is singular, as far as can be told";
 const CHEAP: &str = "a factorisation is cheap for a matrix of this size";
 const DENSE: &str = "a dense factorisation gives the solution of least norm too";
+const SQUARES: &str = "a factorisation gives the least-squares solution too";
+const ON: &str = "where a factorisation does not serve";
 const SCALED: &str = "scaled columns: a solution, but not that of least norm";
 const LAST: &str = "a factorisation, where iterations do not serve";
 const FACTORS: &str = "an incomplete factorisation, since iterations with the diagonal are many";
@@ -57,6 +59,9 @@ impl<B: SolverBackend> Planner<'_, B> {
             _ if self.is_underdetermined() => {
                 vec![self.direct(n, QUICK, DENSE), self.plain(n, Method::Lsmr, None, SCALED)]
             }
+            _ if self.is_overdetermined() => {
+                vec![self.direct(n, QUICK, SQUARES), self.plain(n, Method::Lsmr, None, ON)]
+            }
             _ => Vec::new(),
         }
     }
@@ -73,7 +78,9 @@ impl<B: SolverBackend> Planner<'_, B> {
                 };
                 Some(self.patience(n, most))
             }
-            _ if self.is_underdetermined() => Some(self.patience(n, f64::INFINITY)),
+            _ if self.is_underdetermined() || self.is_overdetermined() => {
+                Some(self.patience(n, f64::INFINITY))
+            }
             (Method::Auto, Method::Cg) if self.wishes.max_iterations.is_none() => {
                 let most = match name {
                     Name::Multigrid(_) => LEVELS_ITERATIONS,
