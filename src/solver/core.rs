@@ -130,10 +130,10 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     fn announce(&mut self) {
         let (a, bandwidth) = (self.stored.operator(), self.backend.ordering_price().bandwidth);
         let told = self.stages.iter().map(|Stage { plan, ready }| {
-            let each = ready.as_ref().map_or(0.0, |ready| ready.bytes(a));
-            let bytes = plan.iterations as f64 * each;
+            let expected =
+                ready.as_ref().map_or((0.0, 0.0), |ready| ready.forecast(a, plan.iterations, bandwidth));
             let what = (plan.method, plan.preconditioner, plan.precision);
-            StageReport::listed(what, plan.why, (plan.iterations, bytes, bytes / bandwidth))
+            StageReport::listed(what, plan.why, (plan.iterations, expected.0, expected.1))
         });
         let told = told.collect();
         Arc::make_mut(&mut self.trail).stages = told;
@@ -218,6 +218,11 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 }
                 Err(error) => return Err(error),
             };
+            if told.predicted_bytes == 0.0 {
+                let bandwidth = self.backend.ordering_price().bandwidth;
+                (told.predicted_bytes, told.predicted_seconds) =
+                    ready.forecast(self.stored.operator(), plan.iterations, bandwidth);
+            }
             let left = limit.saturating_sub(before);
             let left = match plan.share {
                 Some(share) if !is_last => Some((share * left as f64).ceil() as usize),
@@ -252,7 +257,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             told.outcome = Some(report.outcome);
             told.remark = remark;
             told.iterations = report.iterations;
-            told.bytes = report.iterations as f64 * report.bytes_per_iteration as f64;
+            told.bytes = ready.moved(&report);
             told.seconds = begun.elapsed().as_secs_f64();
             told.relative_residual = Some(report.relative_residual);
             let earlier = total.map_or((0, 0), |report| (report.iterations, report.restarts));

@@ -50,6 +50,9 @@ pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
     flops: Option<f64>,
     /// Whether the condition number is estimated.
     condition: bool,
+    /// Bytes and seconds, where they were forecast; bytes of the factor that was made.
+    expected: Option<(f64, f64)>,
+    factor_bytes: u64,
     options: SolveOptions,
     history: Vec<f64>,
     spent: Duration,
@@ -76,6 +79,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
             OnDevice::planned(backend, a, wishes)
         };
         let may = |yes: bool| square && yes && backend.factor_library().is_ok();
+        let mut expected = None;
         let (device, host) = if may(is_worth_a_device(a.rows(), || 0.0)) {
             (Some(on_device()?), None)
         } else {
@@ -89,6 +93,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
                 Some(Err(error)) if limit.is_some() => return Err(error),
                 Some(Ok(forecast)) => {
                     within(&forecast, limit)?;
+                    expected = Some((forecast.bytes, forecast.seconds()));
                     (None, Some(direct))
                 }
                 _ => (None, Some(direct)),
@@ -100,6 +105,8 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
             host,
             flops,
             condition,
+            expected,
+            factor_bytes: 0,
             options: options.clone(),
             history: Vec::new(),
             spent: Duration::ZERO,
@@ -150,6 +157,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         let before = self.remark.take().map_or(String::new(), |words| format!("{words}; then on the CPU: "));
         self.remark = Some(before + &words(&told));
         self.verdict = verdict(&told);
+        self.factor_bytes = told.factor_bytes;
         Ok(match failure(&told.reasons) {
             Outcome::Interrupted => Outcome::Interrupted,
             _ if told.normal_residual.is_some() => Outcome::LeastSquares,
@@ -258,6 +266,15 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
 
     fn bytes(&self, a: &dyn LinearOperator<T, B>) -> f64 {
         a.bytes() as f64
+    }
+
+    fn forecast(&self, a: &dyn LinearOperator<T, B>, iterations: usize, bandwidth: f64) -> (f64, f64) {
+        let bytes = iterations as f64 * self.bytes(a);
+        self.expected.unwrap_or((bytes, bytes / bandwidth))
+    }
+
+    fn moved(&self, _: &Report) -> f64 {
+        self.factor_bytes as f64
     }
 
     fn verdict(&self) -> Verdict {

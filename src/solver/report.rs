@@ -144,9 +144,10 @@ pub struct StageReport {
     pub why: &'static str,
     /// Iterations that are expected at least.
     pub predicted_iterations: usize,
-    /// Bytes that these move.
+    /// Bytes that these move; of a factorisation, those of the factor.
     pub predicted_bytes: f64,
-    /// Seconds that these take at the bandwidth which the device is known for.
+    /// Seconds that these take at the bandwidth which the device is known for, a factorisation at the multiplications a
+    /// second that were measured.
     pub predicted_seconds: f64,
     /// How it ended; none where its turn did not come.
     #[serde(serialize_with = "status")]
@@ -157,7 +158,7 @@ pub struct StageReport {
     pub remark: Option<String>,
     /// Iterations that it took.
     pub iterations: usize,
-    /// Bytes that these moved at least.
+    /// Bytes that these moved at least; of a factorisation, those of the factor.
     pub bytes: f64,
     /// Seconds that it took.
     pub seconds: f64,

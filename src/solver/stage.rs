@@ -48,6 +48,17 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
     /// Bytes that an iteration with `a` moves, about.
     fn bytes(&self, a: &dyn LinearOperator<T, B>) -> f64;
 
+    /// Bytes and seconds to be expected of so many iterations, at so many bytes a second.
+    fn forecast(&self, a: &dyn LinearOperator<T, B>, iterations: usize, bandwidth: f64) -> (f64, f64) {
+        let bytes = iterations as f64 * self.bytes(a);
+        (bytes, bytes / bandwidth)
+    }
+
+    /// Bytes that the last solve moved at least; of a factorisation, those of the factor.
+    fn moved(&self, report: &Report) -> f64 {
+        report.iterations as f64 * report.bytes_per_iteration as f64
+    }
+
     /// What the trail says of the last solve beyond its outcome.
     fn remark(&self) -> Option<String> {
         None
