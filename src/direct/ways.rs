@@ -161,6 +161,6 @@ mod tests {
     #[test]
     fn a_row_without_a_partner_is_structurally_singular() {
         let a = matrix([0.0, 1.0, 0.0, 2.0]);
-        assert!(matches!(Matched::new(&a), Err(Reason::StructurallySingular { rank: 1 })));
+        assert!(matches!(Matched::new(&a), Err(Reason::StructurallySingular { rank: 1, .. })));
     }
 }
