@@ -4,7 +4,7 @@ use super::SolverBackend;
 use super::builder::Builder;
 use super::columns::{Columns, Here, OnHost};
 use super::core::{Core, Norm};
-use super::nullspace::{self, NullSpace};
+use super::nullspace::{self, Beside, NullSpace};
 use super::plan::{Notes, Planner, timed};
 use super::report::{Decision, SolveReport, Trail};
 use super::symmetry::{self, Found};
@@ -134,7 +134,7 @@ pub(super) struct Placed<T: Scalar, B: SolverBackend> {
     core: Core<T, B>,
     order: Option<Order<T, B>>,
     /// The null space, where it is known, with room for a right-hand side and a solution.
-    null: Option<(NullSpace<T, B>, B::Vec<T>, B::Vec<T>)>,
+    null: Option<Beside<T, B>>,
     /// The caller's vectors here, made when they are first needed.
     vectors: Option<(B::Vec<T>, B::Vec<T>)>,
     /// The caller's new values here, likewise.
@@ -169,9 +169,9 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         let null = timed(&mut spent, || NullSpace::of(backend, &a, wishes, found.hermitian))?;
         notes.seconds.look += spent;
         let null = match null {
-            Some((null, decision)) => {
+            Some((space, decision)) => {
                 notes.decisions.push(Decision { seconds: Some(spent), ..decision });
-                Some((null, backend.zeros(rows)?, backend.zeros(columns)?))
+                Some(Beside { space, b: backend.zeros(rows)?, x: backend.zeros(columns)? })
             }
             None => None,
         };
@@ -247,7 +247,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     /// The same beside a null space that is known: b without what no A x comes to, and of all x the shortest.
     fn solve_beside(
         &mut self,
-        (null, here, short): &mut (NullSpace<T, B>, B::Vec<T>, B::Vec<T>),
+        Beside { space: null, b: here, x: short }: &mut Beside<T, B>,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
         watch: &mut Watch<'_>,

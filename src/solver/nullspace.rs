@@ -60,6 +60,13 @@ pub(super) struct NullSpace<T: Scalar, B: SolverBackend> {
     pub(super) hermitian: bool,
 }
 
+/// A null space, with room for a right-hand side and a solution.
+pub(super) struct Beside<T: Scalar, B: SolverBackend> {
+    pub(super) space: NullSpace<T, B>,
+    pub(super) b: B::Vec<T>,
+    pub(super) x: B::Vec<T>,
+}
+
 impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
     /// As it is wished for, or found; and what is told of it.
     ///
@@ -120,7 +127,7 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
             Basis::Components(labels, _) => {
                 // One vector with another constant on each component tells of all.
                 let constants = labels.iter().map(|&label| T::from_f64(1.0 + f64::from(label % 17)));
-                refuse(&*backend.upload(constants.collect::<Vec<_>>())?, "a constant on components".into())
+                refuse(&backend.upload(constants.collect::<Vec<_>>())?, "a constant on components".into())
             }
         }
     }
