@@ -127,7 +127,8 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
             Basis::Components(labels, _) => {
                 // One vector with another constant on each component tells of all.
                 let constants = labels.iter().map(|&label| T::from_f64(1.0 + f64::from(label % 17)));
-                refuse(&backend.upload(constants.collect::<Vec<_>>())?, "a constant on components".into())
+                let constants = backend.upload(constants.collect::<Vec<_>>())?;
+                refuse(&constants, "a constant on components".into())
             }
         }
     }
@@ -151,7 +152,7 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
                 here.iter().zip(labels).for_each(|(&x, &label)| means[label as usize] += x);
                 let mut square = 0.0;
                 for (mean, &size) in means.iter_mut().zip(sizes) {
-                    *mean = *mean * T::from_f64(1.0 / size as f64);
+                    *mean *= T::from_f64(1.0 / size as f64);
                     square += mean.abs().to_f64().powi(2) * size as f64;
                 }
                 here.iter_mut().zip(labels).for_each(|(x, &label)| *x -= means[label as usize]);
@@ -226,7 +227,7 @@ fn orthonormal<T: Scalar, B: SolverBackend>(
         }
         let left = length(&v);
         if left > 1e-6 * before {
-            v.iter_mut().for_each(|v| *v = *v * T::from_f64(1.0 / left));
+            v.iter_mut().for_each(|v| *v *= T::from_f64(1.0 / left));
             basis.push(v);
         }
     }
