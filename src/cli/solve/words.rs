@@ -215,10 +215,9 @@ pub(super) fn residual(relative: f64, tolerance: f64) -> String {
 fn certainty(answer: &Answer) -> Vec<(&'static str, String)> {
     let mut told = Vec::new();
     if let Some(error) = answer.backward_error {
-        told.push((
-            "",
-            format!("backward error {}: x solves a system that is as near as that", ratio(error)),
-        ));
+        let outside = answer.outside_range.is_some_and(|outside| outside > 0.0);
+        let of = if outside { " of what was solved for" } else { "" };
+        told.push(("", format!("backward error {}{of}: x solves a system as near as that", ratio(error))));
     }
     if let Some(outside) = answer.outside_range.filter(|&outside| outside > 0.0) {
         let what = "in norm, is in the null space: no x comes to it";
