@@ -51,8 +51,8 @@ enum Command {
     Solve(Box<solve::Arguments>),
     /// Tell what one should know of a matrix before solving with it
     Info(info::Arguments),
-    /// Rewrite a file of any format: sorted, duplicates summed, symmetric where it is, the format by the name; values as
-    /// real or complex numbers in double precision, those of a pattern as 1
+    /// Rewrite a file of any format: sorted, duplicates summed, symmetric where it is, the format by the name; values
+    /// as real or complex numbers in double precision, those of a pattern as 1
     Convert(convert::Arguments),
     /// Renumber a matrix so that its nonzeros lie near the diagonal
     Reorder(reorder::Arguments),

@@ -6,7 +6,7 @@
 //! | SuiteSparse Collection, `.tar.gz` or `.tar` | `ustar` | `NAME/NAME.mtx` or `.rb`; `NAME/NAME_b` is b |
 //! | NumPy `.npy` | its magic | full array: matrix, vectors |
 //! | SciPy `.npz` (`save_npz`: csr, csc, coo, bsr, dia), or one array in an `.npz` | zip | matrix, vectors |
-//! | Rutherford-Boeing, Harwell-Boeing (assembled) | its second to fourth line | matrix; right-hand sides behind it are b |
+//! | Rutherford-Boeing, Harwell-Boeing (assembled) | lines 2 to 4 | matrix; right-hand sides behind it are b |
 //! | PETSc binary: `Mat` (seqaij, dense), `Vec` | class id | matrix, vectors; a `Vec` behind a `Mat` is b |
 //!
 //! What comes through a pipe is Matrix Market.

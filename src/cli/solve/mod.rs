@@ -42,8 +42,8 @@ use std::time::Instant;
     mpirun -n 4 residua solve A.mtx             four processes solve together\n\n\
     x and the report are written even where the system is not solved (exit status 4).")]
 pub(crate) struct Arguments {
-    /// File of A: Matrix Market, SuiteSparse .tar.gz, Rutherford-Boeing, Harwell-Boeing, SciPy .npz, NumPy .npy or PETSc
-    /// binary; '-' is standard input
+    /// File of A: Matrix Market, SuiteSparse .tar.gz, Rutherford-Boeing, Harwell-Boeing, SciPy .npz, NumPy .npy or
+    /// PETSc binary; '-' is standard input
     matrix: PathBuf,
     /// Right-hand side b: a file (one column or several), ones, a-ones (A times ones: the solution is known),
     /// random:SEED, or a-random:SEED (A times a random solution) [default: the one that came with the matrix in an
@@ -115,8 +115,8 @@ pub(crate) struct Arguments {
     /// Draw the residuals as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Write a page (HTML) with all of it, to send to a colleague: result, convergence, the matrix and its picture, what
-    /// was tried and why, times
+    /// Write a page (HTML) with all of it, to send to a colleague: result, convergence, the matrix and its picture,
+    /// what was tried and why, times
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Solve nothing: tell which methods would be tried, in which order and why, and what they are expected to take
