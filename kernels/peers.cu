@@ -3,33 +3,12 @@
 // Constants: SCALAR, and those of peers.cuh.
 #include "peers.cuh"
 
-constexpr u32 WORDS = sizeof(T) / 4;
-
-DEVICE void put_word(u64* p, u64 v) { asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory"); }
-
-// A word, once its round is there.
-DEVICE bool word_of(const u64* p, u32 round, u64* state, u32& word) {
-    Patience patience(state);
-    while (true) {
-        u64 v;
-        asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
-        word = u32(v);
-        if (u32(v >> 32) == round) return true;
-        if (patience.over()) return false;
-    }
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS)
     peers_sum(u64 rank, u64 ranks, const u64* windows, u64* state, u64 count, T* sums) {
     const u64 round = state[0] + 1, own = windows[rank];
     bool all = true;
     for (u64 k = threadIdx.x; k < count; k += THREADS) {
-        const words_of<T> mine = split(sums[k]);
-        for (u64 other = 0; other < ranks; other++) {
-            u64* to = sum_words(windows[other], ranks, round, rank, k);
-#pragma unroll
-            for (u32 w = 0; w < WORDS; w++) put_word(to + w, round << 32 | mine.word[w]);
-        }
+        put_sum(windows, rank, ranks, round, k, sums[k]);
         T sum = T();
         for (u64 other = 0; other < ranks; other++) {
             const u64* from = sum_words(own, ranks, round, other, k);
@@ -49,18 +28,33 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     peers_send(u64 rank, u64 ranks, const u64* windows, u64* state, u64 room, const u64* starts, const u32* asked,
                const T* send) {
-    const u64 round = state[1] + 1, count = starts[ranks];
+    // What was sent and has not been received is of no use any more. Nobody writes its place before everybody has come
+    // so far.
+    const u64 last = state[SENT], round = last + 1, count = starts[ranks];
+    if (state[1] < last) all_came(windows[rank], ranks, last, state);
     for (u64 e = u64(blockIdx.x) * THREADS + threadIdx.x; e < count; e += u64(gridDim.x) * THREADS) {
         const u64 to = part_of(starts, ranks, e);
         halo_place(windows[to], ranks, room, round, rank)[e - starts[to]] = send[asked ? asked[e] : e];
     }
     // The entries can be seen by other GPUs before anybody is told of them.
     __threadfence_system();
-    if (is_last(sent(state), gridDim.x))
+    if (is_last(sent(state), gridDim.x)) {
+        if (threadIdx.x == 0) {
+            state[1] = last;
+            state[SENT] = round;
+        }
         for (u64 other = threadIdx.x; other < ranks; other += THREADS) {
             __threadfence_system();
             store_system(halo_flag(windows[other], ranks, rank), round);
         }
+    }
+}
+
+// What was sent and is not needed any more counts as received, before an exchange of another kind is begun.
+extern "C" __global__ void __launch_bounds__(THREADS) peers_drop(u64 rank, u64 ranks, const u64* windows, u64* state) {
+    const u64 last = state[SENT];
+    all_came(windows[rank], ranks, last, state);
+    if (threadIdx.x == 0) state[1] = last;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -73,4 +67,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         halo[e] = all ? value : no_number<T>();
     }
     if (is_last(received(state), gridDim.x) && threadIdx.x == 0) state[1] = round;
+}
+
+// sums[k] = all[k] + all[count + k] + ..., those of one rank after the other, in the order of ranks.
+extern "C" __global__ void __launch_bounds__(THREADS) peers_add(u64 ranks, u64 count, const T* all, T* sums) {
+    for (u64 k = threadIdx.x; k < count; k += THREADS) {
+        T sum = all[k];
+        for (u64 rank = 1; rank < ranks; rank++) sum = sum + all[rank * count + k];
+        sums[k] = sum;
+    }
 }

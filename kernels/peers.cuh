@@ -4,8 +4,8 @@
 //
 //     window:  a word for each rank, unused | a flag of halos for each rank | sums of two rounds, MOST scalars for each
 //              rank | halos of two rounds, so many bytes for each rank
-//     state:   rounds of sums | rounds of halos | blocks that have sent | blocks that have received | given up | ... |
-//              partial sums of blocks from word PARTIALS on
+//     state:   rounds of sums | rounds of halos received | blocks or entries sent | blocks that have received | given up |
+//              rounds of halos sent | ... | partial sums of blocks from word PARTIALS on
 //
 // A sum costs a store to each rank and a wait for the slowest; values are added in the order of ranks, so that all of
 // them have the same bits. Each word of a sum has the round beside it, so that no fence stands between both (as the
@@ -18,6 +18,8 @@
 typedef SCALAR T;
 
 constexpr u64 PARTIALS = 8;
+constexpr u64 SENT = 5;
+constexpr u32 WORDS = sizeof(T) / 4;
 constexpr u64 SLOT = 32; // bytes of a scalar of a sum: 4 for each 4 of it and 4 for the round
 
 DEVICE u64 load_system(const u64* p) {
@@ -63,6 +65,30 @@ struct Patience {
         return true;
     }
 };
+
+DEVICE void put_word(u64* p, u64 v) { asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory"); }
+
+// This rank's share of a sum, to the windows of all.
+DEVICE void put_sum(const u64* windows, u64 rank, u64 ranks, u64 round, u64 k, T value) {
+    const words_of<T> mine = split(value);
+    for (u64 other = 0; other < ranks; other++) {
+        u64* to = sum_words(windows[other], ranks, round, rank, k);
+#pragma unroll
+        for (u32 w = 0; w < WORDS; w++) put_word(to + w, round << 32 | mine.word[w]);
+    }
+}
+
+// A word, once its round is there.
+DEVICE bool word_of(const u64* p, u32 round, u64* state, u32& word) {
+    Patience patience(state);
+    while (true) {
+        u64 v;
+        asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+        word = u32(v);
+        if (u32(v >> 32) == round) return true;
+        if (patience.over()) return false;
+    }
+}
 
 // Waits until a source has come to a round.
 DEVICE bool came(const u64* flag, u64 round, u64* state) {

@@ -1,13 +1,13 @@
 //! A matrix whose rows are spread over several parts.
 
 use crate::backend::{
-    Backend, Communicator, Conversions, DotWith, ExchangePlan, HaloProduct, Host, Op, Primitives, Products,
-    VectorOps,
+    Backend, Communicator, Conversions, DotWith, ExchangePlan, HaloProduct, Host, KrylovSteps, Op,
+    PartDirection, PartResidual, Primitives, Products, Sends, VectorOps,
 };
 use crate::error::{Error, Result};
 use crate::lock::lock;
 use crate::matrix::Csr;
-use crate::operator::LinearOperator;
+use crate::operator::{FusedParts, LinearOperator};
 use crate::scalar::Scalar;
 use std::fmt;
 use std::ops::Range;
@@ -34,6 +34,8 @@ pub struct Spread<T: Scalar, B: Backend, C> {
     plan: ExchangePlan,
     /// Entries of x that others ask for, one part's behind the other's.
     asked: B::Vec<u32>,
+    /// The same by the pieces in which p is computed, where the communicator has fused steps.
+    sends: Option<Sends<B>>,
     /// A one where the row is the entry asked for: with A^T, what comes back is added there.
     back: Csr<T, B>,
     /// The exchange the other way round.
@@ -61,26 +63,31 @@ pub fn even_parts(n: usize, parts: usize) -> Vec<Range<usize>> {
 
 /// Rows of each of so many parts, one after the other, about as many stored entries each.
 pub fn balanced_parts<T: Scalar>(a: &Csr<T, Host>, parts: usize) -> Vec<Range<usize>> {
-    let mut before = Vec::with_capacity(a.rows() + 1);
-    before.push(0);
+    balanced((0..a.rows()).map(|row| a.row(row).0.len()), parts)
+}
+
+/// The same from the number of entries of each row, or of each of several rows.
+pub(crate) fn balanced(counts: impl Iterator<Item = usize>, parts: usize) -> Vec<Range<usize>> {
+    let mut before = vec![0];
     let mut entries = 0;
-    for row in 0..a.rows() {
-        entries += a.row(row).0.len();
+    for count in counts {
+        entries += count;
         before.push(entries);
     }
+    let rows = before.len() - 1;
     // No part is left without a row where there are enough of them.
     let mut bounds = vec![0];
     for part in 1..=parts {
         let ideal = before.partition_point(|&count| count * parts < part * entries);
         let last = bounds[part - 1];
-        let most = a.rows().saturating_sub(parts - part);
-        bounds.push(if part == parts { a.rows() } else { ideal.max(last + 1).min(most).max(last) });
+        let most = rows.saturating_sub(parts - part);
+        bounds.push(if part == parts { rows } else { ideal.max(last + 1).min(most).max(last) });
     }
     bounds.windows(2).map(|bounds| bounds[0]..bounds[1]).collect()
 }
 
 /// The columns of some rows that these do not own, ascending: what they need of x beside their own.
-fn halo_of<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>) -> Vec<u32> {
+pub(crate) fn halo_of<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>) -> Vec<u32> {
     let mut halo: Vec<u32> = Vec::new();
     for row in rows.clone() {
         halo.extend(a.row(row).0.iter().filter(|&&column| !rows.contains(&(column as usize))));
@@ -116,6 +123,45 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         rows: &[Range<usize>],
         store: impl FnOnce(Csr<T, B>) -> Result<Box<dyn LinearOperator<T, B>>>,
     ) -> Result<Self> {
+        let part = communicator.part();
+        let asked = |other: usize| {
+            let halo = halo_of(a, &rows[other]);
+            Ok(halo.into_iter().filter(|&column| rows[part].contains(&(column as usize))).collect())
+        };
+        Self::asked(backend, communicator, (a, rows), asked, store)
+    }
+
+    /// As [`Spread::stored`], where each part has its own rows of `a` alone, the others being empty.
+    ///
+    /// # Errors
+    /// As [`Spread::stored`].
+    pub fn stored_rows(
+        backend: &B,
+        communicator: C,
+        a: &Csr<T, Host>,
+        rows: &[Range<usize>],
+        store: impl FnOnce(Csr<T, B>) -> Result<Box<dyn LinearOperator<T, B>>>,
+    ) -> Result<Self> {
+        let halo = halo_of(a, rows.get(communicator.part()).unwrap_or(&(0..0)));
+        let of_owner = |rows: &Range<usize>| {
+            let theirs = halo.iter().filter(|&&column| rows.contains(&(column as usize)));
+            theirs.flat_map(|column| column.to_le_bytes()).collect()
+        };
+        let wanted = communicator.deliver(rows.iter().map(of_owner).collect())?;
+        let asked = |other: usize| {
+            Ok(wanted[other].as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
+        };
+        Self::asked(backend, communicator, (a, rows), asked, store)
+    }
+
+    /// `asked_by(part)` says which of this part's columns another one needs, ascending.
+    fn asked(
+        backend: &B,
+        communicator: C,
+        (a, rows): (&Csr<T, Host>, &[Range<usize>]),
+        asked_by: impl Fn(usize) -> Result<Vec<u32>>,
+        store: impl FnOnce(Csr<T, B>) -> Result<Box<dyn LinearOperator<T, B>>>,
+    ) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         Error::check_dimension("parts", communicator.parts(), rows.len())?;
         let mut end = 0;
@@ -131,12 +177,10 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         let halo = halo_of(a, &rows[part]);
         halo.iter().for_each(|&column| plan.receive[owner(column as usize)] += 1);
         let mut asked = Vec::new();
-        for (other, range) in rows.iter().enumerate().filter(|(other, _)| *other != part) {
-            let before = asked.len();
-            let mine =
-                halo_of(a, range).into_iter().filter(|&column| rows[part].contains(&(column as usize)));
-            asked.extend(mine.map(|column| column - rows[part].start as u32));
-            plan.send[other] = asked.len() - before;
+        for other in (0..rows.len()).filter(|&other| other != part) {
+            let mine = asked_by(other)?;
+            plan.send[other] = mine.len();
+            asked.extend(mine.into_iter().map(|column| column - rows[part].start as u32));
         }
         let own = columns_of(a, &rows[part], rows[part].len(), |column| {
             rows[part].contains(&(column as usize)).then(|| column - rows[part].start as u32)
@@ -160,6 +204,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         let reversed = ExchangePlan { send: plan.receive.clone(), receive: plan.send.clone() };
         communicator.prepare_exchange::<T>(backend, &plan)?;
         communicator.prepare_exchange::<T>(backend, &reversed)?;
+        let sends = communicator.prepare_sends::<T>(backend, &asked, rows[part].len())?;
         Ok(Self {
             own: store(own.into_backend(backend)?)?,
             others: others.into_backend(backend)?,
@@ -168,6 +213,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
             communicator,
             plan,
             reversed,
+            sends,
             asked: backend.upload(asked)?,
             buffers: Mutex::new(buffers),
         })
@@ -182,7 +228,7 @@ impl<T: Scalar, B: Backend + VectorOps, C> Spread<T, B, C> {
         y: &'a mut B::Slice<T>,
         dot: Option<DotWith<'a, T, B>>,
     ) -> HaloProduct<'a, T, B> {
-        HaloProduct { rows: &self.boundary, matrix: self.others.parts(), alpha, y, dot }
+        HaloProduct { rows: &self.boundary, matrix: self.others.parts(), alpha, y, dot, publish: false }
     }
 }
 
@@ -254,7 +300,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
             self.communicator.exchange(backend, &self.reversed, halo, send)?;
             return self.back.product_op(backend, Op::None, T::one(), send, T::one(), y);
         }
-        if C::FUSED {
+        if self.communicator.is_fused() {
             self.communicator.begin_exchange_of(backend, &self.plan, x, &self.asked)?;
             self.own.product_op(backend, op, alpha, x, beta, y)?;
             let halo = self.halo_product(alpha, y, None);
@@ -277,7 +323,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
         y: &mut B::Slice<T>,
         xy: &mut B::Slice<T>,
     ) -> Result<()> {
-        if !C::FUSED {
+        if !self.communicator.is_fused() {
             self.apply(backend, x, y)?;
             return backend.dot(x, y, xy);
         }
@@ -289,6 +335,13 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
         self.communicator.end_exchange_with(backend, &self.plan, halo)
     }
 
+    fn fused_parts(&self) -> Option<&dyn FusedParts<T, B>>
+    where
+        B: KrylovSteps,
+    {
+        self.sends.as_ref().map(|_| self as &dyn FusedParts<T, B>)
+    }
+
     fn waits(&self) -> bool {
         self.communicator.waits()
     }
@@ -296,5 +349,29 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
     fn bytes(&self) -> usize {
         let halo = self.others.storage_bytes() + 4 * self.others.columns() * size_of::<T>();
         self.own.bytes() + halo + 3 * self.others.rows() * size_of::<T>()
+    }
+}
+
+impl<T: Scalar, B: Products + Conversions + Primitives + KrylovSteps, C: Communicator<B>> FusedParts<T, B>
+    for Spread<T, B, C>
+{
+    fn drop_exchange(&self, backend: &B) -> Result<()> {
+        self.communicator.drop_exchange::<T>(backend)
+    }
+
+    fn product(&self, backend: &B, p: &B::Slice<T>, q: &mut B::Slice<T>, pq: &mut B::Slice<T>) -> Result<()> {
+        let _buffers = lock(&self.buffers);
+        self.own.apply_dot(backend, p, q, pq)?;
+        let halo = HaloProduct { publish: true, ..self.halo_product(T::one(), q, Some((p, pq))) };
+        self.communicator.end_exchange_with(backend, &self.plan, halo)
+    }
+
+    fn residual(&self, backend: &B, step: PartResidual<'_, T, B>) -> Result<()> {
+        self.communicator.cg_residual(backend, step)
+    }
+
+    fn direction(&self, backend: &B, step: PartDirection<'_, T, B>) -> Result<()> {
+        let sends = self.sends.as_ref().ok_or_else(|| Error::Unsupported("fused steps".into()))?;
+        self.communicator.cg_direction(backend, &self.plan, sends, step)
     }
 }

@@ -147,6 +147,65 @@ fn every_method_gives_the_answer_of_one_process_and_the_same_bits_in_each_run() 
     assert!((0..5).all(|_| solve(matrix, &["--ranks", "3"]).0 == first), "other bits");
 }
 
+/// A file in some order, of which each rank reads a part.
+fn file(name: &str, text: &str) -> String {
+    let path = std::env::temp_dir().join(format!("residua-ranks-{}-{name}", std::process::id()));
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn each_rank_reads_its_own_rows() {
+    let n = 90;
+    let mut lines = Vec::new();
+    for i in 0..n {
+        lines.push(format!("{} {} {}", i + 1, i + 1, 3.0 + 0.01 * i as f64));
+        if i > 0 {
+            lines.push(format!("{} {} -1.25", i + 1, i));
+            lines.push(format!("{} {} -0.5", i, i + 1));
+            // Twice, which adds up, from different parts of the file.
+            lines.push(format!("{} {} -0.25", i, i + 1));
+        }
+    }
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    order.sort_by_key(|&k| (k * 7919) % lines.len());
+    let text = |banner: &str, end: &str| {
+        let body: Vec<&str> = order.iter().map(|&k| &*lines[k]).collect();
+        format!("{banner}\n% a remark\n{n} {n} {}\n{}{end}", lines.len(), body.join("\n"))
+    };
+    let general = file("general.mtx", &text("%%MatrixMarket matrix coordinate real general", ""));
+    let chosen = |report: &serde_json::Value, subject: &str| {
+        let all = report["trail"]["decisions"].as_array().unwrap();
+        all.iter().find(|d| d["subject"] == subject).unwrap()["why"].as_str().unwrap().to_string()
+    };
+    for method in ["gmres", "bicgstab", "lsmr"] {
+        let how = ["--method", method, "--tolerance", "1e-12", "--rhs", "a-random:3"];
+        let (one, _) = solve(&general, &how);
+        for ranks in ["2", "3"] {
+            let (x, report) = solve(&general, &[&how[..], &["--ranks", ranks]].concat());
+            assert_eq!(chosen(&report, "order"), "each part has its own rows alone");
+            assert!(apart(&x, &one) < 1e-10, "{method}, {ranks}: {:e}", apart(&x, &one));
+            assert_eq!(report["nonzeros"].as_i64().unwrap(), 3 * n - 2);
+        }
+    }
+    let output = residua(&["solve", &general, "--method", "cg", "--ranks", "2", "--device", "cpu"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not symmetric"));
+    // What is wrong with a file is told as by one process, with its line.
+    let wrong = file("wrong.mtx", &text("%%MatrixMarket matrix coordinate real general", "x"));
+    let output = residua(&["solve", &wrong, "--ranks", "3", "--device", "cpu"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains(&format!("wrong.mtx:{}: ", lines.len() + 3)), "{told}");
+    // Of a stored triangle nothing may come twice, nor lie on the other side.
+    let half = file(
+        "half.mtx",
+        "%%MatrixMarket matrix coordinate real symmetric\n3 3 4\n1 1 2\n2 2 2\n3 3 2\n2 1 1\n",
+    );
+    assert_eq!(solve(&half, &["--ranks", "2"]).1["nonzeros"], 5);
+    for path in [general, wrong, half] {
+        std::fs::remove_file(path).unwrap();
+    }
+}
+
 #[test]
 fn what_ranks_cannot_do_is_refused_in_one_line() {
     let told = |arguments: &[&str], status: i32| {

@@ -7,7 +7,10 @@
 //! Solvers take their sums through a [`Space`], a backend with a communicator. [`Alone`], the communicator of vectors
 //! that are whole, does nothing, and what it does compiles away.
 
-use super::{Backend, CsrParts, LinearUpdate, ScalarProgram, Slot, VectorOps};
+use super::{
+    Backend, CsrParts, KrylovSteps, LinearUpdate, PartDirection, PartResidual, ScalarProgram, Sends, Slot,
+    VectorOps,
+};
 use crate::error::{Error, Result};
 use crate::scalar::{Real, Scalar, Widen};
 use std::fmt::Debug;
@@ -46,6 +49,8 @@ pub struct HaloProduct<'a, T: Scalar, B: Backend> {
     pub y: &'a mut B::Slice<T>,
     /// x, and where this product's share of x.y is added, where that is asked for.
     pub dot: Option<DotWith<'a, T, B>>,
+    /// Whether x.y is then on its way to all parts ([`Communicator::cg_residual`] takes it from there).
+    pub publish: bool,
 }
 
 impl<T: Scalar, B: Backend> Debug for HaloProduct<'_, T, B> {
@@ -59,15 +64,17 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
     /// Whether there is only one part: then sums need nobody, and fused steps that add up by themselves are right.
     const ALONE: bool;
 
-    /// Whether [`Communicator::begin_exchange_of`] and [`Communicator::end_exchange_with`] are there: an exchange that
-    /// takes from x and adds to y at once.
-    const FUSED: bool = false;
-
     /// Number of this part.
     fn part(&self) -> usize;
 
     /// Number of parts.
     fn parts(&self) -> usize;
+
+    /// Whether [`Communicator::begin_exchange_of`] and [`Communicator::end_exchange_with`] are there: an exchange that
+    /// takes from x and adds to y at once.
+    fn is_fused(&self) -> bool {
+        false
+    }
 
     /// Every scalar becomes its sum over all parts, added in the order of the parts, in the backend's order of work.
     ///
@@ -137,6 +144,53 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Err(Error::Unsupported("a fused exchange".into()))
     }
 
+    /// Makes ready to send the entries of vectors of `n` scalars of type `T` that are `asked` for, as soon as they are
+    /// computed. None where the fused steps below are not there.
+    ///
+    /// # Errors
+    /// As [`Communicator::prepare_exchange`].
+    fn prepare_sends<T: Scalar>(&self, _backend: &B, _asked: &[u32], _n: usize) -> Result<Option<Sends<B>>> {
+        Ok(None)
+    }
+
+    /// What was sent by [`Communicator::cg_direction`] and not received yet is not needed.
+    ///
+    /// # Errors
+    /// As [`Communicator::exchange`].
+    fn drop_exchange<T: Scalar>(&self, _backend: &B) -> Result<()> {
+        Ok(())
+    }
+
+    /// [`KrylovSteps::cg_part_residual`] with the sum that [`Communicator::end_exchange_with`] has published, where
+    /// none is given; its own sums are then on their way to all parts, but for those of a general inverse.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_sum`].
+    fn cg_residual<T: Scalar>(&self, _backend: &B, _step: PartResidual<'_, T, B>) -> Result<()>
+    where
+        B: KrylovSteps,
+    {
+        Err(Error::Unsupported("fused steps on several parts".into()))
+    }
+
+    /// [`KrylovSteps::cg_part_direction`] with the sums that [`Communicator::cg_residual`] has sent, where none are
+    /// given; and begins the exchange of p that [`Communicator::end_exchange_with`] ends.
+    ///
+    /// # Errors
+    /// As [`Communicator::exchange`].
+    fn cg_direction<T: Scalar>(
+        &self,
+        _backend: &B,
+        _plan: &ExchangePlan,
+        _sends: &Sends<B>,
+        _step: PartDirection<'_, T, B>,
+    ) -> Result<()>
+    where
+        B: KrylovSteps,
+    {
+        Err(Error::Unsupported("fused steps on several parts".into()))
+    }
+
     /// Whether any part wants to stop; all parts get the same answer where they call it at the same place of the same
     /// work. A wish may travel with the next sum, so that a later call is the first that tells of it.
     ///
@@ -146,6 +200,28 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
 
     /// Whether what it does waits for the backend, so that it can't be recorded.
     fn waits(&self) -> bool;
+
+    /// Seconds that an iteration takes beyond each part's share of the work: launches that only several parts need, and
+    /// their meetings. Where it is not zero, small systems are left to one part.
+    fn latency(&self) -> f64 {
+        0.0
+    }
+
+    /// Sends bytes to each part and receives those of each, by way of the hosts, however long it takes.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_sum`], and where there is no such way.
+    fn deliver(&self, _to_each: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        Err(Error::Unsupported("bytes between these parts".into()))
+    }
+
+    /// What each part has brought, to all.
+    ///
+    /// # Errors
+    /// As [`Communicator::deliver`].
+    fn gather(&self, own: Vec<u8>) -> Result<Vec<Vec<u8>>> {
+        self.deliver(vec![own; self.parts()])
+    }
 }
 
 /// The communicator of vectors that are whole.

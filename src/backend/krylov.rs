@@ -1,6 +1,6 @@
 //! The vector half of a Krylov iteration, as two fused steps whose scalars never leave the backend.
 
-use super::{CsrParts, Derived, Persistent, SellParts, VectorOps};
+use super::{CsrParts, Derived, PartDirection, PartResidual, Persistent, SellParts, VectorOps};
 use crate::error::Result;
 use crate::scalar::{Real, Scalar, Widen};
 
@@ -158,6 +158,21 @@ pub trait KrylovSteps: VectorOps {
         x: &mut Self::Slice<T>,
         state: &mut Self::Slice<T::Real>,
     ) -> Result<()>;
+
+    /// [`KrylovSteps::cg_residual`] on one of several parts. p.q is that of all parts; r.r, and r.z for an identity or
+    /// diagonal inverse, are left as this part's, and what follows from them is left to
+    /// [`KrylovSteps::cg_part_direction`]. For one system.
+    ///
+    /// # Errors
+    /// As [`KrylovSteps::cg_residual`], and without p.q.
+    fn cg_part_residual<T: Scalar>(&self, step: PartResidual<'_, T, Self>) -> Result<()>;
+
+    /// [`KrylovSteps::cg_direction`] on one of several parts, behind what [`KrylovSteps::cg_residual`] makes of r.r:
+    /// both sums are those of all parts.
+    ///
+    /// # Errors
+    /// As [`KrylovSteps::cg_direction`], and without the sums.
+    fn cg_part_direction<T: Scalar>(&self, step: PartDirection<'_, T, Self>) -> Result<()>;
 
     /// Whether [`KrylovSteps::csr_persistent`] is likely to take a matrix of this size, values of type `V`: then no
     /// other format can be as fast. The provided method says no.

@@ -38,6 +38,7 @@ mod krylov;
 mod layout;
 mod model;
 pub(crate) mod pairs;
+mod parts;
 mod persistent;
 mod precondition;
 mod primitives;
@@ -76,6 +77,7 @@ pub use krylov::{CgSlot, CgStatus, Inverse, KrylovSteps};
 pub use layout::*;
 pub use model::{CompressionRule, ProductModel};
 pub use pairs::{PairLayout, PairScalars};
+pub use parts::{PartDirection, PartResidual, Sends};
 pub use persistent::{Derived, Persistent, PersistentIterations, PersistentMinres};
 pub use precondition::{
     BlockParts, ChebyshevStep, DENSE_LIMIT, PreconditionSteps, SMALL_DIAGONAL, WithProduct,

@@ -32,7 +32,10 @@ use super::driver::Krylov;
 use super::method::{Aim, Method, Room, System, Vectors, lengthen};
 use super::units::Units;
 use super::{Outcome, SolveOptions};
-use crate::backend::{CgSlot, CgStatus, Inverse, KrylovSteps, Persistent, PersistentIterations, Slot, Space};
+use crate::backend::{
+    CgSlot, CgStatus, Communicator, Inverse, KrylovSteps, PartDirection, PartResidual, Persistent,
+    PersistentIterations, Slot, Space,
+};
 use crate::error::Result;
 use crate::operator::LinearOperator;
 use crate::precondition::Preconditioner;
@@ -69,7 +72,8 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
     }
 }
 
-/// The recurrence of conjugate gradients in fused steps of the backend, on vectors that are whole.
+/// The recurrence of conjugate gradients in fused steps of the backend, on vectors that are whole or spread over several
+/// parts.
 #[derive(Debug)]
 pub struct ConjugateGradients<T: Scalar, B: KrylovSteps> {
     pub(super) work: Work<T, B>,
@@ -91,6 +95,8 @@ pub(super) struct Work<T: Scalar, B: KrylovSteps> {
     room: Room<T, B>,
     pub(super) pq: B::Vec<T>,
     rz: B::Vec<T>,
+    /// r.r and r.z, where vectors are spread.
+    sums: B::Vec<T>,
     pub(super) state: B::Vec<T::Real>,
     square: B::Vec<T::Real>,
 }
@@ -106,12 +112,16 @@ impl<T: Scalar, B: KrylovSteps> ConjugateGradients<T, B> {
 
     /// p.Ap / p.p where one of them is so close to the ends of the type's range that it says nothing: from p in units
     /// near its norm. None where p.Ap is positive then. r and q are lost.
-    fn curvature_of_unit(&mut self, space: &Space<B>, a: &dyn LinearOperator<T, B>) -> Result<Option<f64>> {
+    fn curvature_of_unit<C: Communicator<B>>(
+        &mut self,
+        space: &Space<B, C>,
+        a: &dyn LinearOperator<T, B>,
+    ) -> Result<Option<f64>> {
         let (backend, work) = (space.backend(), &mut self.work);
         let units = Units::of(space, &work.p, &mut work.q, &mut work.square)?;
         backend.axpby(T::from_real(units.scale()), &work.p, T::zero(), &mut work.r)?;
-        a.apply_dot(backend, &work.r, &mut work.q, &mut work.pq)?;
-        backend.norm2_squared(&work.r, &mut work.square)?;
+        space.apply_dot(a, &work.r, &mut work.q, &mut work.pq)?;
+        space.norm2_squared(&work.r, &mut work.square)?;
         let curvature = backend.value(&work.pq)?.re().to_f64() / backend.value(&work.square)?.to_f64();
         let length = Units::of(space, &work.q, &mut work.r, &mut work.square)?.b_norm;
         let rounding = T::Real::epsilon().to_f64() * length;
@@ -119,7 +129,7 @@ impl<T: Scalar, B: KrylovSteps> ConjugateGradients<T, B> {
     }
 }
 
-impl<T: Scalar, B: KrylovSteps> Method<T, B> for ConjugateGradients<T, B> {
+impl<T: Scalar, B: KrylovSteps, C: Communicator<B>> Method<T, B, C> for ConjugateGradients<T, B> {
     type Word = T::Real;
 
     fn name(&self) -> &'static str {
@@ -135,7 +145,7 @@ impl<T: Scalar, B: KrylovSteps> Method<T, B> for ConjugateGradients<T, B> {
         true
     }
 
-    fn fit(&mut self, space: &Space<B>, system: System<'_, T, B>) -> Result<()> {
+    fn fit(&mut self, space: &Space<B, C>, system: System<'_, T, B>) -> Result<()> {
         let n = B::len(&*self.work.r);
         let z = if system.m.fused().is_none() { n } else { 0 };
         lengthen(space.backend(), &mut self.work.z, z)?;
@@ -147,20 +157,36 @@ impl<T: Scalar, B: KrylovSteps> Method<T, B> for ConjugateGradients<T, B> {
         Vectors { steps: x, residual: r, scratch: q }
     }
 
-    fn start(&mut self, space: &Space<B>, system: System<'_, T, B>, aim: Aim<T::Real>) -> Result<()> {
+    fn start(&mut self, space: &Space<B, C>, system: System<'_, T, B>, aim: Aim<T::Real>) -> Result<()> {
         space.backend().fill(T::zero(), &mut self.work.x)?;
-        self.work.start(space.backend(), system.m, &CgSlot::to_start(aim.square))
+        let state = CgSlot::to_start(aim.square);
+        if C::ALONE {
+            return self.work.start(space.backend(), system.m, &state);
+        }
+        if let Some(parts) = system.a.fused_parts() {
+            parts.drop_exchange(space.backend())?;
+        }
+        self.work.prepare(space.backend(), &state)?;
+        self.work.advance_part(space, system, true)
     }
 
-    fn iterate(&mut self, space: &Space<B>, system: System<'_, T, B>, _step: usize) -> Result<()> {
-        self.work.iterate(space.backend(), system.a, system.m)
+    fn iterate(&mut self, space: &Space<B, C>, system: System<'_, T, B>, _step: usize) -> Result<()> {
+        if C::ALONE {
+            return self.work.iterate(space.backend(), system.a, system.m);
+        }
+        let Work { p, q, pq, .. } = &mut self.work;
+        match system.a.fused_parts() {
+            Some(parts) => parts.product(space.backend(), p, q, pq)?,
+            None => space.apply_dot(system.a, p, q, pq)?,
+        }
+        self.work.advance_part(space, system, false)
     }
 
     fn message(&self) -> &B::Slice<T::Real> {
         &self.work.state
     }
 
-    fn resume(&mut self, space: &Space<B>, aim: Aim<T::Real>) -> Result<bool> {
+    fn resume(&mut self, space: &Space<B, C>, aim: Aim<T::Real>) -> Result<bool> {
         let (backend, state) = (space.backend(), &mut self.work.state);
         let status = [CgStatus::Running.to_real()];
         backend.fill(T::zero(), &mut self.work.x)?;
@@ -176,13 +202,13 @@ impl<T: Scalar, B: KrylovSteps> Method<T, B> for ConjugateGradients<T, B> {
     /// Call after call, where operator and preconditioner allow it.
     fn at_once(
         &mut self,
-        space: &Space<B>,
+        space: &Space<B, C>,
         system: System<'_, T, B>,
         left: usize,
         take: &mut dyn FnMut(&[T::Real]) -> bool,
     ) -> Result<bool> {
         let (Some(calls), Some(inverse)) = (&mut self.calls, system.m.fused()) else { return Ok(false) };
-        let Some(a) = system.a.persistent() else { return Ok(false) };
+        let Some(a) = system.a.persistent().filter(|_| C::ALONE) else { return Ok(false) };
         let (backend, work) = (space.backend(), &mut self.work);
         let enqueue = |count: usize, messages: &mut B::Slice<T::Real>| {
             let (r, p, x, q) = (&mut *work.r, &mut *work.p, &mut *work.x, &mut *work.q);
@@ -194,10 +220,10 @@ impl<T: Scalar, B: KrylovSteps> Method<T, B> for ConjugateGradients<T, B> {
     }
 
     /// p.Ap / p.p: the state's p is still the one that was tried.
-    fn explain(&mut self, space: &Space<B>, system: System<'_, T, B>, fault: Outcome) -> Result<Outcome> {
+    fn explain(&mut self, space: &Space<B, C>, system: System<'_, T, B>, fault: Outcome) -> Result<Outcome> {
         let Outcome::NotPositiveDefinite { iteration, curvature } = fault else { return Ok(fault) };
         let backend = space.backend();
-        backend.norm2_squared(&self.work.p, &mut self.work.square)?;
+        space.norm2_squared(&self.work.p, &mut self.work.square)?;
         let pp = backend.value(&self.work.square)?;
         let safe = Units::<T::Real>::safe_square();
         let plain = curvature.abs() >= safe.to_f64() && Float::is_finite(pp) && pp >= safe;
@@ -217,7 +243,7 @@ impl<T: Scalar, B: KrylovSteps> Method<T, B> for ConjugateGradients<T, B> {
     }
 
     fn bytes_behind(&self, system: System<'_, T, B>) -> usize {
-        if system.m.fused().is_some() { 0 } else { self.bytes_per_iteration(system) }
+        if system.m.fused().is_some() { 0 } else { Method::<T, B, C>::bytes_per_iteration(self, system) }
     }
 }
 
@@ -243,6 +269,7 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
             room: Room::new(backend)?,
             pq: backend.zeros(systems)?,
             rz: backend.zeros(systems)?,
+            sums: backend.zeros(2)?,
             state: backend.zeros(systems * CgSlot::COUNT)?,
             square: backend.zeros(1)?,
         })
@@ -279,11 +306,48 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
     where
         M: Preconditioner<T, B> + ?Sized,
     {
+        self.prepare(backend, state)?;
+        self.advance(backend, m)
+    }
+
+    /// Makes the next half of an iteration the start of a recurrence.
+    fn prepare(&mut self, backend: &B, state: &[T::Real]) -> Result<()> {
         backend.write(state, &mut self.state)?;
         backend.fill(T::zero(), &mut self.p)?;
         backend.fill(T::zero(), &mut self.q)?;
-        backend.fill(T::one(), &mut self.pq)?;
-        self.advance(backend, m)
+        backend.fill(T::one(), &mut self.pq)
+    }
+
+    /// [`Work::advance`] on one of several parts. At the start p.q is one on all of them.
+    fn advance_part<C: Communicator<B>>(
+        &mut self,
+        space: &Space<B, C>,
+        System { a, m }: System<'_, T, B>,
+        start: bool,
+    ) -> Result<()> {
+        let backend = space.backend();
+        let Self { x, r, p, q, z, room, pq, sums, state, .. } = self;
+        let (parts, fused) = (a.fused_parts(), m.fused());
+        let inverse = fused.unwrap_or(Inverse::General(&**z));
+        let given = (start || parts.is_none()).then_some(&**pq);
+        let step = PartResidual { inverse, pq: given, q, r, sums, state };
+        match parts {
+            Some(parts) => parts.residual(backend, step)?,
+            None => backend.cg_part_residual(step)?,
+        }
+        if fused.is_none() {
+            m.apply_dot_in(backend, room.workspace(), r, z, B::part_mut(sums, 1..2))?;
+        }
+        let together = parts.is_none() || fused.is_none();
+        if together {
+            space.communicator().all_sum(backend, sums)?;
+        }
+        let inverse = fused.unwrap_or(Inverse::General(&**z));
+        let step = PartDirection { inverse, r, sums: together.then_some(&**sums), p, x, state };
+        match parts {
+            Some(parts) => parts.direction(backend, step),
+            None => backend.cg_part_direction(step),
+        }
     }
 }
 

@@ -10,7 +10,6 @@
 //! |---|---|
 //! | `method` | what a method tells its driver: how it starts and how it iterates |
 //! | `cg`, `minres`, `gmres`, `bicgstab`, `lsmr` | the methods, each as its textbook page |
-//! | `cg_spread` | conjugate gradients on vectors that are spread over several parts |
 //! | `driver` | from b and x to a report, for every method: start, stopping, certificate, restart |
 //! | `cycle` | a run of iterations, recorded and replayed, and what is heard of it |
 //! | `multi` | several right-hand sides at once, each with a recurrence of its own |
@@ -33,7 +32,6 @@
 mod bicgstab;
 mod calls;
 mod cg;
-mod cg_spread;
 mod cycle;
 mod driver;
 mod fixed_pattern;
@@ -50,7 +48,6 @@ mod units;
 
 pub use bicgstab::{BiCgStab, BiConjugateGradients};
 pub use cg::{Cg, ConjugateGradients};
-pub use cg_spread::{SpreadCg, SpreadConjugateGradients};
 pub use driver::Krylov;
 pub use fixed_pattern::FixedPatternCg;
 pub use gmres::{FlexibleMinimalResidual, Gmres};

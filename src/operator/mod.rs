@@ -1,7 +1,8 @@
 //! What a solver multiplies with: anything that applies y = A x.
 
 use crate::backend::{
-    Backend, ChebyshevStep, Communicator, KrylovSteps, Op, Persistent, PreconditionSteps, Space, VectorOps,
+    Backend, ChebyshevStep, Communicator, KrylovSteps, Op, PartDirection, PartResidual, Persistent,
+    PreconditionSteps, Space, VectorOps,
 };
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
@@ -101,6 +102,14 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
         None
     }
 
+    /// The iteration of conjugate gradients on several parts, where sums and halos travel with its steps.
+    fn fused_parts(&self) -> Option<&dyn FusedParts<T, B>>
+    where
+        B: KrylovSteps,
+    {
+        None
+    }
+
     /// A step of Chebyshev's iteration in one pass with its product, where the operator has a way.
     fn chebyshev_product(&self) -> Option<&dyn ChebyshevProduct<T, B>>
     where
@@ -135,6 +144,34 @@ pub trait PersistentOperator<T: Scalar, B: KrylovSteps>: LinearOperator<T, B> {
     /// # Errors
     /// As [`LinearOperator::apply`], and without memory.
     fn persistent_iterations(&self, backend: &B, work: Persistent<'_, T, B>) -> Result<bool>;
+}
+
+/// An operator on vectors that are spread over several parts, whose product sends its sum on with the launch that
+/// computes it and finds its halo sent. The steps are called in this order, again and again.
+pub trait FusedParts<T: Scalar, B: KrylovSteps>: LinearOperator<T, B> {
+    /// Forgets what [`FusedParts::direction`] has sent last: before the first direction of a recurrence.
+    ///
+    /// # Errors
+    /// As [`LinearOperator::apply`].
+    fn drop_exchange(&self, backend: &B) -> Result<()>;
+
+    /// q = A p, where the last direction has sent p. p.q goes to all parts, and this part's share to `pq`.
+    ///
+    /// # Errors
+    /// As [`LinearOperator::apply`].
+    fn product(&self, backend: &B, p: &B::Slice<T>, q: &mut B::Slice<T>, pq: &mut B::Slice<T>) -> Result<()>;
+
+    /// See [`Communicator::cg_residual`].
+    ///
+    /// # Errors
+    /// As [`Communicator::cg_residual`].
+    fn residual(&self, backend: &B, step: PartResidual<'_, T, B>) -> Result<()>;
+
+    /// See [`Communicator::cg_direction`].
+    ///
+    /// # Errors
+    /// As [`Communicator::cg_direction`].
+    fn direction(&self, backend: &B, step: PartDirection<'_, T, B>) -> Result<()>;
 }
 
 /// An operator whose product can end in a step of Chebyshev's iteration.
@@ -211,6 +248,13 @@ macro_rules! pointer {
                 B: KrylovSteps,
             {
                 (**self).persistent()
+            }
+
+            fn fused_parts(&self) -> Option<&dyn FusedParts<T, B>>
+            where
+                B: KrylovSteps,
+            {
+                (**self).fused_parts()
             }
 
             fn chebyshev_product(&self) -> Option<&dyn ChebyshevProduct<T, B>>

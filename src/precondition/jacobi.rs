@@ -1,10 +1,11 @@
 //! The diagonal of A.
 
 use super::Preconditioner;
-use crate::backend::{Backend, Inverse, RowFacts, VectorOps};
+use crate::backend::{Backend, Communicator, Inverse, RowFacts, Space, VectorOps};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Real, Scalar, Widen};
+use num_traits::Zero;
 
 /// M = diag(A), after C. G. J. Jacobi; Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., 10.2.
 ///
@@ -61,6 +62,30 @@ impl<T: Scalar, B: RowFacts> Jacobi<T, B> {
     /// Whether all of them are equal.
     pub(super) fn is_even(&self) -> bool {
         self.even
+    }
+
+    /// Where this is a part's share of the diagonal of a matrix that is spread over several: all reciprocals are equal
+    /// only where those of all parts are.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_sum`].
+    pub(crate) fn agree<C: Communicator<B>>(&mut self, space: &Space<B, C>) -> Result<()>
+    where
+        B: VectorOps,
+    {
+        if C::ALONE {
+            return Ok(());
+        }
+        let (backend, parts) = (space.backend(), space.communicator().parts());
+        let first = if self.even { backend.value(B::part(&self.inverse, 0..1))? } else { T::Real::zero() };
+        let mut sum = backend.zeros::<T::Real>(1)?;
+        backend.write(&[first], &mut sum)?;
+        space.communicator().all_sum(backend, &mut sum)?;
+        // As many equal numbers, added up in the same order.
+        let expected = (1..parts).fold(first, |sum, _| sum + first);
+        let same = self.even && backend.value(&sum)? == expected;
+        self.even = space.count(!same)? == 0;
+        Ok(())
     }
 
     /// Takes new values of a matrix of the same size over; nothing is allocated.

@@ -352,4 +352,8 @@ impl Communicator<Host> for Group {
     fn waits(&self) -> bool {
         true
     }
+
+    fn deliver(&self, to_each: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        Group::deliver(self, &to_each)
+    }
 }

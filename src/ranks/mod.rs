@@ -21,6 +21,7 @@
 //! | `group` | the ranks, as one of them sees them |
 //! | `carrier` | what moves sums and bytes: the window, or messages of MPI |
 //! | `peers` | ranks with a GPU each: the same between GPUs |
+//! | `rows` | a file that all ranks read together, each its own rows |
 //! | `window` | the memory that ranks of one machine share: ordered sums, exchange |
 //! | `wait` | how a rank waits for others |
 //! | `launch`, `member` | both ends of the sockets: starting ranks and watching over them, and being one |
@@ -41,6 +42,8 @@ mod message;
 mod mpi;
 #[cfg(feature = "cuda")]
 mod peers;
+#[cfg(feature = "cli")]
+mod rows;
 mod wait;
 mod window;
 
@@ -50,3 +53,5 @@ pub use launch::launch;
 pub(crate) use mpi::Launcher;
 #[cfg(feature = "cuda")]
 pub use peers::Peers;
+#[cfg(feature = "cli")]
+pub(crate) use rows::{OwnRows, read_rows};

@@ -1,8 +1,10 @@
 //! Ranks with a GPU each: sums and halos in the order of the GPU's work, through memory that the others' GPUs write.
 
 use super::group::Group;
-use crate::backend::cuda::{Cuda, DeviceVec, PeerWindow, PeerWindows, Slice};
-use crate::backend::{Backend, Communicator, ExchangePlan, HaloProduct, Host};
+use crate::backend::cuda::{Cuda, DeviceVec, Nccl, PeerWindow, PeerWindows, Slice, unique_id};
+use crate::backend::{
+    Backend, Communicator, ExchangePlan, HaloProduct, Host, PartDirection, PartResidual, Sends,
+};
 use crate::error::{Error, Result};
 use crate::lock::lock;
 use crate::scalar::Scalar;
@@ -11,6 +13,9 @@ use std::sync::{Arc, Mutex};
 
 /// The communicator of vectors that are spread over the GPUs of several processes of one machine. Nothing of a sum or
 /// an exchange waits for a host, so that iterations are recorded as on one GPU. Handles are cheap to clone.
+///
+/// Where the ranks are on one machine, sums and halos go through memory of the GPUs that the others write; else, or where
+/// the variable `RESIDUA_PEERS` says `nccl`, through NCCL. The bits are the same.
 ///
 /// All ranks make theirs together, and call the same functions in the same order. A rank that waits on its GPU for
 /// another one longer than a minute gives up, and its sums are not numbers from there on.
@@ -23,16 +28,28 @@ struct Inner {
 }
 
 struct State {
-    windows: PeerWindows,
-    /// Those that room was made for.
-    plans: Vec<Plan>,
+    plane: Plane,
     /// Whether this rank wishes to stop, and how often it was asked.
     wish: bool,
     asked: usize,
 }
 
+/// What data goes by.
+enum Plane {
+    /// Windows, and the plans that room was made for.
+    Windows(PeerWindows, Vec<Plan>),
+    Nccl(Nccl),
+}
+
+/// Which of them is wished for.
+const PLANE: &str = "RESIDUA_PEERS";
+
 /// Iterations between two rounds of the hosts.
 const BETWEEN: usize = 16;
+
+/// What an iteration of conjugate gradients takes beyond its share of the work: seen on two H100, docs/scale.md.
+const LATENCY: f64 = 30e-6;
+const LATENCY_NCCL: f64 = 90e-6;
 
 /// A plan, and where each part's entries begin, to send and to receive.
 struct Plan {
@@ -43,7 +60,10 @@ struct Plan {
 
 impl fmt::Debug for Peers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} with a GPU", self.0.group)
+        match &lock(&self.0.state).plane {
+            Plane::Windows(..) => write!(f, "{:?} with a GPU", self.0.group),
+            Plane::Nccl(nccl) => write!(f, "{:?} with a GPU, {nccl:?}", self.0.group),
+        }
     }
 }
 
@@ -51,17 +71,50 @@ impl Peers {
     /// On the GPU that this rank computes on.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the ranks share no memory, on several machines or because that is not wished; where
-    /// GPUs can't reach each other's memory, and where a rank has failed.
+    /// [`Error::Unsupported`] where the ranks share no memory and there is no NCCL; where GPUs can't reach each other's
+    /// memory, and where a rank has failed.
     pub fn new(cuda: Cuda, group: &Group) -> Result<Self> {
-        if !group.is_one_machine() {
-            return Err(Error::Unsupported(
-                "GPUs of ranks that share no memory; device cpu computes on them".into(),
-            ));
+        let named = std::env::var(PLANE).unwrap_or_default();
+        match &*named {
+            "" if group.is_one_machine() => Self::with_windows(cuda, group),
+            "windows" => Self::with_windows(cuda, group),
+            "" | "nccl" => Self::with_nccl(cuda, group),
+            other => Err(Error::InvalidArgument(format!("{PLANE}={other}: windows or nccl"))),
         }
+    }
+
+    /// With windows, which all ranks must be on one machine for.
+    ///
+    /// # Errors
+    /// As [`Peers::new`].
+    pub fn with_windows(cuda: Cuda, group: &Group) -> Result<Self> {
         let windows = opened(cuda, group, 0)?;
-        let state = Mutex::new(State { windows, plans: Vec::new(), wish: false, asked: 0 });
-        Ok(Self(Arc::new(Inner { group: group.clone(), state })))
+        Ok(Self::on(group, Plane::Windows(windows, Vec::new())))
+    }
+
+    /// With NCCL, one process a GPU.
+    ///
+    /// # Errors
+    /// As [`Peers::new`].
+    pub fn with_nccl(cuda: Cuda, group: &Group) -> Result<Self> {
+        // Whoever can't say a name sends none, so that nobody waits for it.
+        let named = if group.rank() == 0 { unique_id() } else { Ok(Vec::new()) };
+        let name = group.broadcast(named.as_ref().map_or(&[], |name| name))?;
+        named?;
+        if name.is_empty() {
+            return Err(Error::Rank { rank: 0, ranks: group.ranks(), cause: "has no NCCL".into() });
+        }
+        Ok(Self::on(group, Plane::Nccl(Nccl::join(cuda, &name, group.rank(), group.ranks())?)))
+    }
+
+    fn on(group: &Group, plane: Plane) -> Self {
+        let state = Mutex::new(State { plane, wish: false, asked: 0 });
+        Self(Arc::new(Inner { group: group.clone(), state }))
+    }
+
+    /// Whether data goes by NCCL.
+    pub fn is_nccl(&self) -> bool {
+        matches!(lock(&self.0.state).plane, Plane::Nccl(_))
     }
 
     /// Its ranks.
@@ -94,19 +147,28 @@ fn starts(counts: &[usize]) -> Vec<u64> {
 impl State {
     /// The windows, and a plan that room was made for.
     fn with(&mut self, plan: &ExchangePlan) -> Result<(&mut PeerWindows, &Plan)> {
-        let plan = self.plans.iter().find(|known| known.plan == *plan).ok_or_else(|| {
+        let Plane::Windows(windows, plans) = &mut self.plane else {
+            return Err(Error::Unsupported("windows between GPUs that NCCL connects".into()));
+        };
+        let plan = plans.iter().find(|known| known.plan == *plan).ok_or_else(|| {
             Error::InvalidArgument(
                 "an exchange by a plan that no room was made for (`prepare_exchange`)".into(),
             )
         })?;
-        Ok((&mut self.windows, plan))
+        Ok((windows, plan))
+    }
+
+    /// The windows, where they are what data goes by.
+    fn windows(&mut self) -> Option<&mut PeerWindows> {
+        match &mut self.plane {
+            Plane::Windows(windows, _) => Some(windows),
+            Plane::Nccl(_) => None,
+        }
     }
 }
 
 impl Communicator<Cuda> for Peers {
     const ALONE: bool = false;
-    const FUSED: bool = true;
-
     fn part(&self) -> usize {
         self.0.group.rank()
     }
@@ -115,25 +177,40 @@ impl Communicator<Cuda> for Peers {
         self.0.group.ranks()
     }
 
-    fn all_sum<T: Scalar>(&self, _backend: &Cuda, sums: &mut Slice<T>) -> Result<()> {
-        lock(&self.0.state).windows.all_sum(sums)
+    fn is_fused(&self) -> bool {
+        !self.is_nccl()
     }
 
-    /// Makes the windows larger, all of them, where a halo needs it.
+    fn all_sum<T: Scalar>(&self, _backend: &Cuda, sums: &mut Slice<T>) -> Result<()> {
+        match &mut lock(&self.0.state).plane {
+            Plane::Windows(windows, _) => windows.all_sum(sums),
+            Plane::Nccl(nccl) => nccl.all_sum(sums),
+        }
+    }
+
+    /// Makes the windows larger, all of them, where a halo needs it; connects the ranks by NCCL.
     fn prepare_exchange<T: Scalar>(&self, backend: &Cuda, plan: &ExchangePlan) -> Result<()> {
+        if let Plane::Nccl(nccl) = &mut lock(&self.0.state).plane {
+            let send = backend.zeros::<T>(plan.send.iter().sum())?;
+            let mut halo = backend.zeros::<T>(plan.receive.iter().sum())?;
+            nccl.exchange([&plan.send, &plan.receive], &send, &mut halo)?;
+            return backend.synchronize();
+        }
         let largest = plan.send.iter().chain(&plan.receive).max().map_or(0, |&count| count * size_of::<T>());
         let all = self.0.group.all_gather(&(largest as u64).to_le_bytes())?;
         let word = |bytes: &Vec<u8>| bytes[..].try_into().map_or(0, u64::from_le_bytes);
         let room = all.iter().map(word).max().unwrap_or(0) as usize;
         let mut state = lock(&self.0.state);
-        if room > state.windows.room() {
+        let known = state.with(plan).is_ok();
+        let Plane::Windows(windows, plans) = &mut state.plane else { return Ok(()) };
+        if room > windows.room() {
             backend.synchronize()?;
-            state.windows = opened(*backend, &self.0.group, room)?;
+            *windows = opened(*backend, &self.0.group, room)?;
         }
-        if state.with(plan).is_err() {
+        if !known {
             let (send, receive) =
                 (backend.upload(starts(&plan.send))?, backend.upload(starts(&plan.receive))?);
-            state.plans.push(Plan { plan: plan.clone(), send, receive });
+            plans.push(Plan { plan: plan.clone(), send, receive });
         }
         Ok(())
     }
@@ -141,6 +218,9 @@ impl Communicator<Cuda> for Peers {
     fn begin_exchange<T: Scalar>(&self, _backend: &Cuda, plan: &ExchangePlan, send: &Slice<T>) -> Result<()> {
         Error::check_dimension("entries to send", plan.send.iter().sum(), send.len())?;
         let mut state = lock(&self.0.state);
+        if state.windows().is_none() {
+            return Ok(());
+        }
         let (windows, plan) = state.with(plan)?;
         windows.send(&plan.send, None, send)
     }
@@ -154,6 +234,9 @@ impl Communicator<Cuda> for Peers {
     ) -> Result<()> {
         plan.check(self.0.group.ranks(), send.len(), halo.len())?;
         let mut state = lock(&self.0.state);
+        if let Plane::Nccl(nccl) = &mut state.plane {
+            return nccl.exchange([&plan.send, &plan.receive], send, halo);
+        }
         let (windows, plan) = state.with(plan)?;
         windows.receive(&plan.receive, halo)
     }
@@ -182,6 +265,38 @@ impl Communicator<Cuda> for Peers {
         windows.add_rows(&plan.receive, halo)
     }
 
+    fn prepare_sends<T: Scalar>(
+        &self,
+        _backend: &Cuda,
+        asked: &[u32],
+        n: usize,
+    ) -> Result<Option<Sends<Cuda>>> {
+        lock(&self.0.state).windows().map_or(Ok(None), |windows| windows.sends::<T>(asked, n))
+    }
+
+    fn drop_exchange<T: Scalar>(&self, _backend: &Cuda) -> Result<()> {
+        lock(&self.0.state).windows().map_or(Ok(()), PeerWindows::drop_exchange::<T>)
+    }
+
+    fn cg_residual<T: Scalar>(&self, _backend: &Cuda, step: PartResidual<'_, T, Cuda>) -> Result<()> {
+        match lock(&self.0.state).windows() {
+            Some(windows) => windows.residual(step),
+            None => Err(Error::Unsupported("fused steps between GPUs that NCCL connects".into())),
+        }
+    }
+
+    fn cg_direction<T: Scalar>(
+        &self,
+        _backend: &Cuda,
+        plan: &ExchangePlan,
+        sends: &Sends<Cuda>,
+        step: PartDirection<'_, T, Cuda>,
+    ) -> Result<()> {
+        let mut state = lock(&self.0.state);
+        let (windows, plan) = state.with(plan)?;
+        windows.direction(&plan.send, sends, step)
+    }
+
     /// The hosts agree among themselves while the GPUs work on, and only now and then: a round of theirs takes longer
     /// than an iteration of a small system.
     fn agree(&self, stop: bool) -> Result<bool> {
@@ -191,6 +306,9 @@ impl Communicator<Cuda> for Peers {
         if !state.asked.is_multiple_of(BETWEEN) {
             return Ok(false);
         }
+        if let Plane::Nccl(nccl) = &state.plane {
+            nccl.check_all()?;
+        }
         let mut wishes = [f64::from(u8::from(std::mem::take(&mut state.wish)))];
         self.0.group.all_sum(&Host, &mut wishes)?;
         Ok(wishes[0] > 0.0)
@@ -198,5 +316,13 @@ impl Communicator<Cuda> for Peers {
 
     fn waits(&self) -> bool {
         false
+    }
+
+    fn latency(&self) -> f64 {
+        if self.is_nccl() { LATENCY_NCCL } else { LATENCY }
+    }
+
+    fn deliver(&self, to_each: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        self.0.group.deliver(&to_each)
     }
 }

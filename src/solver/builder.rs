@@ -52,6 +52,7 @@ pub struct Builder {
     pub(super) near_null: Option<Arc<NearNull>>,
     pub(super) condition: bool,
     pub(super) null_space: NullSpaceWish,
+    pub(super) all_parts: bool,
 }
 
 impl Default for Builder {
@@ -74,6 +75,7 @@ impl Default for Builder {
             near_null: None,
             condition: false,
             null_space: NullSpaceWish::Auto,
+            all_parts: false,
         }
     }
 }
@@ -83,6 +85,13 @@ impl Builder {
     /// precision, 1e-5 in single.
     pub fn tolerance(mut self, relative: f64) -> Self {
         self.tolerance = Some(relative);
+        self
+    }
+
+    /// Whether [`Builder::build_spread`] takes all parts of a communicator also where one of them is expected to be
+    /// faster alone. Default: no.
+    pub fn all_parts(mut self, all: bool) -> Self {
+        self.all_parts = all;
         self
     }
 

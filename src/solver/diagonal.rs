@@ -45,7 +45,7 @@ impl<T: Scalar, B: SolverBackend> Diagonal<T, B> {
         part: Range<usize>,
     ) -> Result<Self> {
         let d = if method == Method::Lsmr {
-            columns(a)[part].iter().copied().map(inverse_weight).collect()
+            column_norms(a)[part].iter().copied().map(inverse_weight).collect()
         } else {
             let mut all = Host.buffer(a.rows())?;
             Host.row_inverses::<V, T>(a.parts(), method == Method::Minres, &mut all)?;
@@ -53,10 +53,16 @@ impl<T: Scalar, B: SolverBackend> Diagonal<T, B> {
         };
         Ok(Self { d: backend.upload(d)? })
     }
+
+    /// From the weights that it is the inverse of.
+    pub(super) fn of_weights(backend: &B, weights: &[f64]) -> Result<Self> {
+        let d = weights.iter().copied().map(inverse_weight).collect();
+        Ok(Self { d: backend.upload(d)? })
+    }
 }
 
 /// Norms of the columns.
-fn columns<V: Scalar>(a: &Csr<V>) -> Vec<f64> {
+pub(super) fn column_norms<V: Scalar>(a: &Csr<V>) -> Vec<f64> {
     let parts = a.parts();
     let mut largest = vec![0.0_f64; a.columns()];
     let entries = || parts.indices.iter().zip(parts.values).map(|(&j, v)| (j as usize, v.abs().to_f64()));

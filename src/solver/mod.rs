@@ -46,6 +46,7 @@ mod group;
 mod hierarchy;
 mod incomplete;
 mod iterated;
+mod lone;
 mod many;
 mod mesh;
 mod names;

@@ -3,12 +3,13 @@
 //! For now each process gathers the whole matrix and keeps the part that [`SpreadSolver`] gives it, which is another
 //! part than the one it gave; vectors are gathered and dealt out again around a solve.
 
+use super::Solvable;
 use super::{Builder, Progress, SolveReport, SpreadSolver};
 use crate::backend::Host;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::ranks::Group;
-use crate::scalar::{Scalar, Symmetry};
+use crate::scalar::Symmetry;
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -29,7 +30,7 @@ use std::ops::ControlFlow;
 /// group.leave(0);
 /// # Ok::<(), Error>(())
 /// ```
-pub struct RowsSolver<T: Scalar> {
+pub struct RowsSolver<T: Solvable> {
     group: Group,
     solver: SpreadSolver<T, Host, Group>,
     /// Rows that each process has given.
@@ -47,7 +48,7 @@ impl Builder {
     /// # Errors
     /// Where a process handed in an error, where the rows are not those of one square matrix, and as
     /// [`Builder::build_spread`].
-    pub fn build_rows<T: Scalar>(&self, group: &Group, own: Result<Csr<T>>) -> Result<RowsSolver<T>> {
+    pub fn build_rows<T: Solvable>(&self, group: &Group, own: Result<Csr<T>>) -> Result<RowsSolver<T>> {
         group.agree_on("type of values", T::NAME.as_bytes())?;
         let own = together(group, own)?;
         let (a, rows) = whole(group, &own)?;
@@ -56,13 +57,13 @@ impl Builder {
     }
 }
 
-impl<T: Scalar> fmt::Debug for RowsSolver<T> {
+impl<T: Solvable> fmt::Debug for RowsSolver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RowsSolver of {} rows of {}", self.own_rows(), self.rows())
     }
 }
 
-impl<T: Scalar> RowsSolver<T> {
+impl<T: Solvable> RowsSolver<T> {
     /// Solves for the right-hand sides whose entries of this process's rows lie one behind the other in `b`, from those
     /// in `x`, which take the solutions. A report each. The observer of any process ends a solve on all of them.
     ///
@@ -166,7 +167,7 @@ fn together<R>(group: &Group, made: Result<R>) -> Result<R> {
     }
 }
 
-fn to_bytes<T: Scalar>(values: &[T]) -> Vec<u8> {
+fn to_bytes<T: Solvable>(values: &[T]) -> Vec<u8> {
     values.iter().flat_map(|value| value.bits()).flat_map(u64::to_le_bytes).collect()
 }
 
@@ -174,7 +175,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word))
 }
 
-fn of_bytes<T: Scalar>(bytes: &[u8]) -> impl Iterator<Item = T> + '_ {
+fn of_bytes<T: Solvable>(bytes: &[u8]) -> impl Iterator<Item = T> + '_ {
     bytes.as_chunks::<16>().0.iter().map(|bytes| {
         let mut bits = words(bytes);
         T::from_bits([bits.next().unwrap_or(0), bits.next().unwrap_or(0)])
@@ -182,7 +183,7 @@ fn of_bytes<T: Scalar>(bytes: &[u8]) -> impl Iterator<Item = T> + '_ {
 }
 
 /// The entries of all processes, in their order.
-fn gathered<T: Scalar>(group: &Group, own: &[T]) -> Result<Vec<T>> {
+fn gathered<T: Solvable>(group: &Group, own: &[T]) -> Result<Vec<T>> {
     Ok(group.all_gather(&to_bytes(own))?.iter().flat_map(|bytes| of_bytes(bytes)).collect())
 }
 
@@ -193,7 +194,7 @@ fn numbers(group: &Group, own: impl Iterator<Item = u64>) -> Result<Vec<Vec<u64>
 }
 
 /// The whole matrix, of the rows that each process has, and how many each has.
-fn whole<T: Scalar>(group: &Group, own: &Csr<T>) -> Result<(Csr<T>, Vec<usize>)> {
+fn whole<T: Solvable>(group: &Group, own: &Csr<T>) -> Result<(Csr<T>, Vec<usize>)> {
     let parts = own.parts();
     let lengths = numbers(group, (0..own.rows()).map(|row| own.row(row).0.len() as u64))?;
     let columns = numbers(group, parts.indices.iter().map(|&column| u64::from(column)))?;

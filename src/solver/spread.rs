@@ -4,13 +4,13 @@
 //! is chosen and in which order it is tried, as `plan` and `core` have it for whole vectors. All parts come to the same
 //! decisions, since all that they decide by is the matrix, which each has in whole, and sums over all parts.
 
-use super::SolverBackend;
 use super::budgets::{PATIENCE, SHARE};
 use super::builder::Builder;
 use super::core::{backward_error, is_fault};
-use super::diagonal::Diagonal;
+use super::diagonal::{Diagonal, column_norms};
 use super::forecast::expected_products;
 use super::iterated::RESTART;
+use super::lone::{self, Lone};
 use super::names::{Method, Precision, PreconditionerChoice as Name, Reorder};
 use super::plan::{AS_ASKED, AUTO, GENERAL, SPD, timed};
 use super::preconditioner::Setup;
@@ -18,19 +18,20 @@ use super::report::{Decision, Seconds, SolveReport, StageReport, Trail};
 use super::sequence::{HERMITIAN, LEAST, SHORT};
 use super::symmetry;
 use super::watch::{Canceller, Progress, Watch};
+use super::{Solvable, SolverBackend};
 use crate::backend::{Communicator, ExchangePlan, Host, PreconditionSteps, Space};
 use crate::error::{Error, Result};
 use crate::graph::{self, Permutation};
 use crate::krylov::{
-    self, BiConjugateGradients, FlexibleMinimalResidual, Krylov, LeastSquaresResidual, MinimalResidual,
-    Outcome, Report, SolveOptions, SpreadConjugateGradients,
+    self, BiConjugateGradients, ConjugateGradients, FlexibleMinimalResidual, Krylov, LeastSquaresResidual,
+    MinimalResidual, Outcome, Report, SolveOptions,
 };
 use crate::matrix::{self, ChoiceOptions, Csr};
 use crate::operator::LinearOperator;
 use crate::precondition::{Chebyshev, Identity};
 use crate::report::count;
 use crate::scalar::{Real, Scalar, Symmetry};
-use crate::spread::{Spread, balanced_parts, halo_sizes};
+use crate::spread::{Spread, balanced_parts, halo_of, halo_sizes};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -54,11 +55,13 @@ pub struct Share {
 
 /// Solves A x = b together with the other parts of a communicator ([`Builder::build_spread`]). All parts call the same
 /// functions in the same order.
-pub struct SpreadSolver<T: Scalar, B: SolverBackend, C: Communicator<B>> {
+pub struct SpreadSolver<T: Solvable, B: SolverBackend, C: Communicator<B>> {
     space: Space<B, C>,
     options: SolveOptions,
     time_limit: Option<Duration>,
-    operator: Arc<Spread<T, B, C>>,
+    /// None where part 0 solves alone.
+    operator: Option<Arc<Spread<T, B, C>>>,
+    lone: Option<Lone<T>>,
     stages: Vec<Stage<T, B>>,
     /// Numbers of this part's unknowns in the caller's order.
     numbers: Vec<u32>,
@@ -82,7 +85,7 @@ struct Stage<T: Scalar, B: SolverBackend> {
     share: Option<f64>,
 }
 
-impl<T: Scalar, B: SolverBackend, C: Communicator<B>> fmt::Debug for SpreadSolver<T, B, C> {
+impl<T: Solvable, B: SolverBackend, C: Communicator<B>> fmt::Debug for SpreadSolver<T, B, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SpreadSolver of {} unknowns, {} of them here", self.columns(), self.numbers.len())
     }
@@ -97,38 +100,94 @@ impl Builder {
     ///
     /// # Errors
     /// As [`Builder::build`], where there are more parts than rows, and where another part has failed.
-    pub fn build_spread<T: Scalar, B: SolverBackend, C: Communicator<B>>(
+    pub fn build_spread<T: Solvable, B: SolverBackend, C: Communicator<B>>(
         &self,
         backend: &B,
         communicator: C,
         a: &Csr<T, Host>,
     ) -> Result<SpreadSolver<T, B, C>> {
         self.check()?;
-        SpreadSolver::new(Space::spread(backend.clone(), communicator), self, a)
+        SpreadSolver::new(Space::spread(backend.clone(), communicator), self, a, None)
+    }
+
+    /// As [`Builder::build_spread`], where each part has its own rows alone: `a` has the size of the whole matrix, and
+    /// rows of other parts are empty there. `rows` says which rows each part owns; the order stays the caller's.
+    ///
+    /// # Errors
+    /// As [`Builder::build_spread`], and where the rows of all parts do not follow one another.
+    pub fn build_spread_rows<T: Solvable, B: SolverBackend, C: Communicator<B>>(
+        &self,
+        backend: &B,
+        communicator: C,
+        a: &Csr<T, Host>,
+        rows: &[Range<usize>],
+    ) -> Result<SpreadSolver<T, B, C>> {
+        self.check()?;
+        SpreadSolver::new(Space::spread(backend.clone(), communicator), self, a, Some(rows))
     }
 }
 
-impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
-    fn new(space: Space<B, C>, wishes: &Builder, a: &Csr<T, Host>) -> Result<Self> {
+impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
+    fn new(
+        space: Space<B, C>,
+        wishes: &Builder,
+        a: &Csr<T, Host>,
+        given: Option<&[Range<usize>]>,
+    ) -> Result<Self> {
         refuse(wishes, a, space.communicator().parts())?;
         let (mut seconds, mut trail) = (Seconds::default(), Trail::default());
         let (part, parts) = (space.communicator().part(), space.communicator().parts());
         let device: Arc<str> = format!("{parts} x {}", space.backend().description()).into();
-        let found = timed(&mut seconds.look, || symmetry::of(&Host, a, wishes.symmetry, wishes.method))?;
+        let found = timed(&mut seconds.look, || match given {
+            Some(rows) => symmetry::of_parts::<T, B, C>(&space, (a, rows), wishes.symmetry, wishes.method),
+            None => symmetry::of(&Host, a, wishes.symmetry, wishes.method),
+        })?;
         let looked = if found.looked { "looked at" } else { "known beforehand" };
         trail.decisions.push(Decision::new("symmetry", found.word::<T>(), looked));
+        let alone = if wishes.all_parts || given.is_some() {
+            None
+        } else {
+            lone::why::<T, B, C>(&space, [a.rows(), a.nonzeros()], found.hermitian)
+        };
+        if let Some(why) = alone {
+            trail.decisions.push(Decision::new("ranks", format!("one of {parts}"), why));
+            let made = timed(&mut seconds.setup, || Lone::new(wishes, space.backend(), part, a));
+            let lone = together(&space, made)?;
+            let ends = |other: usize| if other == 0 { 0..a.rows() } else { a.rows()..a.rows() };
+            let rows: Vec<Range<usize>> = (0..parts).map(ends).collect();
+            let nonzeros = |rows: &Range<usize>| if rows.is_empty() { 0 } else { a.nonzeros() };
+            let share = |rows: &Range<usize>| Share { rows: rows.len(), nonzeros: nonzeros(rows), halo: 0 };
+            return Ok(Self {
+                options: wishes.options(),
+                time_limit: wishes.time_limit,
+                operator: None,
+                lone: Some(lone),
+                stages: Vec::new(),
+                numbers: rows[part].clone().map(|row| row as u32).collect(),
+                shares: rows.iter().map(share).collect(),
+                parts: rows,
+                order: None,
+                symmetry: found.symmetry(),
+                curvature: None,
+                norm: None,
+                seconds,
+                trail,
+                history: Vec::new(),
+                device: space.backend().description().into(),
+                space,
+            });
+        }
         let start = Instant::now();
-        let (permuted, order, decision) = ordered(a, wishes.reorder, parts)?;
+        let (permuted, order, decision) = match given {
+            Some(_) => (None, None, Decision::new("order", "no", "each part has its own rows alone")),
+            None => ordered(a, wishes.reorder, parts)?,
+        };
         seconds.reorder = start.elapsed().as_secs_f64();
         trail.decisions.push(Decision { seconds: Some(seconds.reorder), ..decision });
         let a = permuted.as_ref().unwrap_or(a);
-        let ranges = balanced_parts(a, parts);
-        let entries = |rows: &Range<usize>| rows.clone().map(|row| a.row(row).0.len()).sum();
-        let shares: Vec<Share> = ranges
-            .iter()
-            .zip(halo_sizes(a, &ranges))
-            .map(|(rows, halo)| Share { rows: rows.len(), nonzeros: entries(rows), halo })
-            .collect();
+        let ranges = given.map_or_else(|| balanced_parts(a, parts), <[_]>::to_vec);
+        Error::check_dimension("parts", parts, ranges.len())?;
+        let shares = shares::<T, B, C>(&space, (a, &ranges), given.is_some())?;
         let why = "rows of each part follow one another, about as many stored entries each";
         trail.decisions.push(Decision::new("ranks", parts.to_string(), why));
         let own = ranges[part].clone();
@@ -146,20 +205,31 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             format = Decision::new("format", stored.format(), report.to_string());
             Ok(stored)
         };
-        let spread = Spread::stored(space.backend(), space.communicator().clone(), a, &ranges, store);
+        let communicator = space.communicator().clone();
+        let spread = match given {
+            Some(rows) => Spread::stored_rows(space.backend(), communicator, a, rows, store),
+            None => Spread::stored(space.backend(), communicator, a, &ranges, store),
+        };
         let operator = Arc::new(together(&space, spread)?);
         trail.decisions.push(format);
         let numbers = own
             .clone()
             .map(|row| order.as_ref().map_or(row as u32, |order| order.new_to_old()[row]))
             .collect();
-        let norm = a.parts().values.iter().map(|value| value.abs().to_f64().powi(2)).sum::<f64>().sqrt();
-        let diagonal = (0..a.rows()).map(|row| a.get(row, row).map_or(0.0, |value| value.re().to_f64()));
-        let curvature = diagonal.into_iter().find(|&value| value <= 0.0);
+        let square = a.parts().values.iter().map(|value| value.abs().to_f64().powi(2)).sum::<f64>();
+        let rows_here = if given.is_some() { own } else { 0..a.rows() };
+        let mut diagonal = rows_here.map(|row| a.get(row, row).map_or(0.0, |value| value.re().to_f64()));
+        let curvature = diagonal.find(|&value| value <= 0.0);
+        let (square, curvature) = match given {
+            Some(_) => of_all(&space, square, curvature)?,
+            None => (square, curvature),
+        };
+        let norm = square.sqrt();
         let mut solver = Self {
             options: wishes.options(),
             time_limit: wishes.time_limit,
-            operator,
+            operator: Some(operator),
+            lone: None,
             stages: Vec::new(),
             numbers,
             parts: ranges,
@@ -176,7 +246,11 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         };
         let start = Instant::now();
         let Some(rows) = rows else { unreachable!("the rows of this part were stored") };
-        solver.list(wishes, (a, &rows), found.hermitian)?;
+        let columns = match given {
+            Some(ranges) => Some(weights::<T, B, C>(&solver.space, (a, ranges))?),
+            None => None,
+        };
+        solver.list(wishes, (a, &rows), columns, found.hermitian)?;
         solver.seconds.setup = start.elapsed().as_secs_f64();
         Ok(solver)
     }
@@ -186,6 +260,7 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         &mut self,
         wishes: &Builder,
         (a, own): (&Csr<T, Host>, &Csr<T, B>),
+        columns: Option<Vec<f64>>,
         hermitian: bool,
     ) -> Result<()> {
         let named = if wishes.preconditioner == Name::Auto { Name::Jacobi } else { wishes.preconditioner };
@@ -206,8 +281,16 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         };
         let part = self.space.communicator().part();
         for (method, name, share, why) in list {
-            let setup = self.setup((a, own), method, name, self.parts[part].clone());
-            let setup = together(&self.space, setup)?;
+            let setup = match &columns {
+                Some(columns) if (method, name) == (Method::Lsmr, Name::Jacobi) => {
+                    Diagonal::of_weights(self.space.backend(), columns).map(Setup::Diagonal)
+                }
+                _ => self.setup((a, own), method, name, self.parts[part].clone()),
+            };
+            let mut setup = together(&self.space, setup)?;
+            if let Setup::Jacobi(diagonal) = &mut setup {
+                diagonal.agree(&self.space)?;
+            }
             self.stages.push(Stage { method, setup, share });
             self.trail.stages.push(StageReport::listed(
                 (method, name, Precision::Double),
@@ -215,7 +298,8 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 (0, 0.0, 0.0),
             ));
         }
-        if matches!(named, Name::BlockJacobi(_) | Name::Fsai | Name::Ilu | Name::Ilut(_)) {
+        if matches!(named, Name::BlockJacobi(_) | Name::Fsai | Name::Ilu | Name::Ilut(_) | Name::Multigrid(_))
+        {
             let why = "of each part's own rows and columns";
             self.trail.decisions.push(Decision::new("preconditioner", named.to_string(), why));
         }
@@ -240,7 +324,8 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         }
         match Setup::new(backend, own, (method, name), None)? {
             Setup::Waiting(diagonal, steps) => {
-                let operator: Arc<dyn LinearOperator<T, B>> = self.operator.clone();
+                let Some(operator) = self.operator.clone() else { unreachable!("all parts have made it") };
+                let operator: Arc<dyn LinearOperator<T, B>> = operator;
                 let made = Chebyshev::on_space(&self.space, operator, Arc::new(diagonal), steps)?;
                 Ok(Setup::Chebyshev(Box::new(made)))
             }
@@ -286,6 +371,9 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let (backend, communicator) = (self.space.backend(), self.space.communicator());
         Error::check_dimension("entries of this part", self.numbers.len(), B::len(own))?;
         let first = communicator.part() == 0;
+        if self.lone.is_some() {
+            return if first { backend.download(own).map(Some) } else { Ok(None) };
+        }
         let mut send = vec![0; self.parts.len()];
         send[0] = B::len(own);
         let receive: Vec<usize> = self.parts.iter().map(|rows| if first { rows.len() } else { 0 }).collect();
@@ -323,6 +411,9 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         x: &mut B::Slice<T>,
         mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<SolveReport> {
+        if self.lone.is_some() {
+            return self.solve_alone(b, x, observer);
+        }
         let (start, canceller) = (Instant::now(), Canceller::default());
         let limit = self.options.iteration_limit(self.columns());
         self.history.clear();
@@ -361,7 +452,8 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 }
             };
             let options = self.options.clone().max_iterations(left);
-            let task = Task { space: &self.space, a: &*self.operator, options, b, x: &mut *x };
+            let Some(operator) = &self.operator else { break };
+            let task = Task { space: &self.space, a: &**operator, options, b, x: &mut *x };
             let (mut report, history, iterating) = task.run(stage, &mut observe)?;
             if let Some(error) = broken {
                 return Err(error);
@@ -389,6 +481,30 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         self.seconds.solve = start.elapsed().as_secs_f64();
         let report = total.ok_or_else(|| Error::Unsupported("a system without a method".into()))?;
         self.tell(&report, last, x)
+    }
+
+    /// Part 0 solves, and tells the others.
+    fn solve_alone(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<SolveReport> {
+        let solver = self.lone.as_mut().and_then(|lone| lone.0.as_mut());
+        let Some(solver) = solver else {
+            let words = self.space.communicator().gather(Vec::new())?.swap_remove(0);
+            let blank = lone::blank(&self.device, &self.trail, Csr::<T>::NAME, T::NAME);
+            return lone::heard(&String::from_utf8_lossy(&words), blank);
+        };
+        let report = solver.solve_on_with(self.space.backend(), b, x, &mut observer);
+        self.space.communicator().gather(lone::told(&report).into_bytes())?;
+        let report = report?;
+        self.history = solver.history().to_vec();
+        // What was decided before there was a solver comes first.
+        let mut trail = self.trail.clone();
+        trail.decisions.extend(report.trail.decisions.iter().cloned());
+        trail.stages = report.trail.stages.clone();
+        Ok(SolveReport { trail: Arc::new(trail), ..report })
     }
 
     fn tell(&self, report: &Report, stage: usize, x: &B::Slice<T>) -> Result<SolveReport> {
@@ -425,7 +541,7 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
 }
 
 /// The solve of a stage.
-struct Task<'a, T: Scalar, B: SolverBackend, C: Communicator<B>> {
+struct Task<'a, T: Solvable, B: SolverBackend, C: Communicator<B>> {
     space: &'a Space<B, C>,
     a: &'a dyn LinearOperator<T, B>,
     options: SolveOptions,
@@ -439,7 +555,7 @@ type Ran = (Report, Vec<f64>, Duration);
 /// Hears of iterations.
 type Observer<'a> = dyn FnMut(usize, f64) -> ControlFlow<()> + 'a;
 
-impl<T: Scalar, B: SolverBackend, C: Communicator<B>> Task<'_, T, B, C> {
+impl<T: Solvable, B: SolverBackend, C: Communicator<B>> Task<'_, T, B, C> {
     fn run(self, stage: &Stage<T, B>, observer: &mut Observer<'_>) -> Result<Ran> {
         let (backend, n) = (self.space.backend(), self.a.rows());
         match stage.method {
@@ -447,7 +563,7 @@ impl<T: Scalar, B: SolverBackend, C: Communicator<B>> Task<'_, T, B, C> {
             Method::Gmres => self.with(FlexibleMinimalResidual::new(backend, n, RESTART)?, stage, observer),
             Method::BiCgStab => self.with(BiConjugateGradients::new(backend, n)?, stage, observer),
             Method::Lsmr => self.with(LeastSquaresResidual::new(backend, n, n)?, stage, observer),
-            _ => self.with(SpreadConjugateGradients::new(backend, n)?, stage, observer),
+            _ => self.with(ConjugateGradients::new(backend, n)?, stage, observer),
         }
     }
 
@@ -495,9 +611,66 @@ fn refuse<T: Scalar>(wishes: &Builder, a: &Csr<T, Host>, parts: usize) -> Result
         return without("multigrid, which near-null vectors are for,".into());
     }
     match wishes.preconditioner {
-        name @ (Name::Multigrid(_) | Name::ChebyshevSingle(_)) => without(format!("preconditioner {name}")),
+        name @ Name::ChebyshevSingle(_) => without(format!("preconditioner {name}")),
         _ => Ok(()),
     }
+}
+
+/// What each part holds.
+fn shares<T: Scalar, B: SolverBackend, C: Communicator<B>>(
+    space: &Space<B, C>,
+    (a, ranges): (&Csr<T>, &[Range<usize>]),
+    own_alone: bool,
+) -> Result<Vec<Share>> {
+    let entries = |rows: &Range<usize>| rows.clone().map(|row| a.row(row).0.len()).sum::<usize>();
+    if !own_alone {
+        let all = ranges.iter().zip(halo_sizes(a, ranges));
+        let share = |(rows, halo)| Share { rows: Range::len(rows), nonzeros: entries(rows), halo };
+        return Ok(all.map(share).collect());
+    }
+    let own = &ranges[space.communicator().part()];
+    let words = [entries(own) as u64, halo_of(a, own).len() as u64];
+    let all = space.communicator().gather(words.iter().flat_map(|word| word.to_le_bytes()).collect())?;
+    let share = |(rows, bytes): (&Range<usize>, Vec<u8>)| {
+        let word = |k: usize| bytes.as_chunks().0.get(k).map_or(0, |word| u64::from_le_bytes(*word) as usize);
+        Share { rows: rows.len(), nonzeros: word(0), halo: word(1) }
+    };
+    Ok(ranges.iter().zip(all).map(share).collect())
+}
+
+/// The sum of the parts' squares, in their order, and the first of their curvatures.
+fn of_all<B: SolverBackend, C: Communicator<B>>(
+    space: &Space<B, C>,
+    square: f64,
+    curvature: Option<f64>,
+) -> Result<(f64, Option<f64>)> {
+    let own = [square, curvature.unwrap_or(f64::INFINITY)];
+    let all = space.communicator().gather(own.iter().flat_map(|number| number.to_le_bytes()).collect())?;
+    let numbers = |k: usize| {
+        let number = move |bytes: &Vec<u8>| bytes.as_chunks().0.get(k).map(|word| f64::from_le_bytes(*word));
+        all.iter().filter_map(number).collect::<Vec<f64>>()
+    };
+    Ok((numbers(0).iter().sum(), numbers(1).into_iter().find(|&value| value <= 0.0)))
+}
+
+/// Norms of this part's columns over the rows of all parts.
+fn weights<T: Scalar, B: SolverBackend, C: Communicator<B>>(
+    space: &Space<B, C>,
+    (a, ranges): (&Csr<T>, &[Range<usize>]),
+) -> Result<Vec<f64>> {
+    let own = &ranges[space.communicator().part()];
+    let here = column_norms(a);
+    let of_owner =
+        |rows: &Range<usize>| here[rows.clone()].iter().flat_map(|norm| norm.to_le_bytes()).collect();
+    let all = space.communicator().deliver(ranges.iter().map(of_owner).collect())?;
+    let mut norms = vec![0.0_f64; own.len()];
+    for bytes in all {
+        norms
+            .iter_mut()
+            .zip(bytes.as_chunks().0)
+            .for_each(|(norm, word)| *norm = norm.hypot(f64::from_le_bytes(*word)));
+    }
+    Ok(norms)
 }
 
 /// What a part has made, once all parts have made theirs: where one could not, all of them end here.

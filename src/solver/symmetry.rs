@@ -2,11 +2,13 @@
 
 use super::SolverBackend;
 use super::names::Method;
+use crate::backend::{Communicator, Space};
 use crate::error::{Error, Result};
 use crate::look::Transposed;
 use crate::matrix::Csr;
 use crate::report::Facts;
 use crate::scalar::{Scalar, Symmetry};
+use std::ops::Range;
 
 /// Whether a matrix equals its transpose, and its conjugate transpose.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +66,66 @@ pub(super) fn of<T: Scalar, B: SolverBackend>(
     if !found.hermitian && matches!(method, Method::Cg | Method::Minres) {
         let a = a.to_host(backend)?;
         return Err(Error::Unsupported(unsymmetric(&a, &Facts::of(&a), method)));
+    }
+    Ok(found)
+}
+
+/// As [`of`], of a matrix of which each part has its own rows: an entry in a column of another part's is compared there.
+///
+/// # Errors
+/// As [`of`], and where another part has failed.
+pub(super) fn of_parts<T: Scalar, B: SolverBackend, C: Communicator<B>>(
+    space: &Space<B, C>,
+    (a, rows): (&Csr<T>, &[Range<usize>]),
+    known: Option<Symmetry>,
+    method: Method,
+) -> Result<Found> {
+    match known {
+        Some(Symmetry::Symmetric) if !T::COMPLEX => {
+            return Ok(Found { symmetric: true, hermitian: true, looked: false });
+        }
+        Some(Symmetry::Hermitian) => {
+            return Ok(Found { symmetric: !T::COMPLEX, hermitian: true, looked: false });
+        }
+        _ => {}
+    }
+    let communicator = space.communicator();
+    let own = rows[communicator.part()].clone();
+    let (mut symmetric, mut hermitian) = (true, true);
+    let mut compare = |i: usize, j: usize, value: T| {
+        let mirrored = a.get(j, i).unwrap_or_default();
+        symmetric &= mirrored == value;
+        hermitian &= mirrored == value.conj();
+    };
+    let mut to_each = vec![Vec::new(); rows.len()];
+    for i in own.clone() {
+        let (columns, values) = a.row(i);
+        for (&column, &value) in columns.iter().zip(values) {
+            let j = column as usize;
+            if own.contains(&j) {
+                compare(i, j, value);
+                continue;
+            }
+            let owner = &mut to_each[rows.partition_point(|rows| rows.end <= j)];
+            owner.extend((i as u32).to_le_bytes());
+            owner.extend(column.to_le_bytes());
+            value.bits().iter().for_each(|word| owner.extend(word.to_le_bytes()));
+        }
+    }
+    for bytes in communicator.deliver(to_each)? {
+        for entry in bytes.as_chunks::<24>().0 {
+            let words: Vec<u32> = entry.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+            let word = |k: usize| u64::from(words[k]) | u64::from(words[k + 1]) << 32;
+            compare(words[0] as usize, words[1] as usize, T::from_bits([word(2), word(4)]));
+        }
+    }
+    let unlike = [space.count(!symmetric)?, space.count(!hermitian)?];
+    let found = Found { symmetric: unlike[0] == 0, hermitian: unlike[1] == 0, looked: true };
+    if !found.hermitian && matches!(method, Method::Cg | Method::Minres) {
+        let kind = if T::COMPLEX { "Hermitian" } else { "symmetric" };
+        return Err(Error::Unsupported(format!(
+            "a matrix that is not {kind}: {method} needs a {kind} matrix; method auto takes another"
+        )));
     }
     Ok(found)
 }

@@ -2,9 +2,9 @@
 
 use crate::random::Random;
 use num_complex::Complex;
-use residua::backend::HaloProduct;
 use residua::backend::cuda::{PeerWindow, PeerWindows};
-use residua::{Backend, Csr, Cuda, Scalar};
+use residua::backend::{CgSlot, HaloProduct, Inverse, KrylovSteps, PartDirection, PartResidual};
+use residua::{Backend, Csr, Cuda, Host, Real, Scalar};
 
 fn case<T: Scalar>(b: &Cuda, n: usize, asked: usize) {
     let mut random = Random(n as u64 + 1);
@@ -60,6 +60,7 @@ fn case<T: Scalar>(b: &Cuda, n: usize, asked: usize) {
             alpha,
             y: &mut there,
             dot: Some((&*x, &mut *xy)),
+            publish: false,
         };
         windows.add_rows(&starts, halo).unwrap();
         let close =
@@ -69,7 +70,91 @@ fn case<T: Scalar>(b: &Cuda, n: usize, asked: usize) {
     }
 }
 
+/// An iteration's fused steps, with a window and without, against those of the host.
+fn steps<T: Scalar>(b: &Cuda, n: usize, asked: usize, diagonal: bool) {
+    let mut random = Random(n as u64 + 7);
+    let own = PeerWindow::new(*b, 1, asked * size_of::<T>()).unwrap();
+    let handle = own.handle().to_vec();
+    let mut windows = PeerWindows::open(own, 0, &[handle]).unwrap();
+    let starts = b.upload(vec![0, asked as u64]).unwrap();
+    let numbers = random.vec(asked, |random| random.below(n) as u32);
+    let sends = windows.sends::<T>(&numbers, n).unwrap().unwrap();
+    let [mut p, q, mut r, mut x] = [0; 4].map(|_| random.vector::<T>(n));
+    let weights: Vec<T::Real> = (0..n).map(|i| T::Real::from_f64(1.0 + (i % 7) as f64)).collect();
+    let there = b.upload(weights.clone()).unwrap();
+    let of_host = if diagonal { Inverse::Diagonal(&weights[..]) } else { Inverse::Identity };
+    let of_device = if diagonal { Inverse::Diagonal(&*there) } else { Inverse::Identity };
+    let mut state = CgSlot::to_start(T::Real::from_f64(1e-30)).to_vec();
+    state[CgSlot::RHO] = T::Real::from_f64(0.5);
+    let pq = [T::from_f64(3.0)];
+    let mut on_device = [&p, &q, &r, &x].map(|vector| b.upload(vector.clone()).unwrap());
+    let mut without = [&p, &q, &r, &x].map(|vector| b.upload(vector.clone()).unwrap());
+    let (mut known, mut known_without) = (b.upload(state.clone()).unwrap(), b.upload(state.clone()).unwrap());
+    let mut rz = [T::zero()];
+    Host.cg_residual(of_host, &pq, &q, &mut r, &mut rz, &mut state).unwrap();
+    Host.cg_direction(of_host, &r, &rz, &mut p, &mut x, &mut state).unwrap();
+
+    // The end of an exchange without rows publishes p.q; what was sent before is dropped first.
+    let (mut xy, mut sums) = (b.upload(pq.to_vec()).unwrap(), b.zeros::<T>(2).unwrap());
+    let empty = Csr::from_parts(0, asked, vec![0], Vec::new(), Vec::new()).unwrap().into_backend(b).unwrap();
+    let none = b.zeros::<u32>(0).unwrap();
+    let sent = b.upload(random.vector::<T>(asked)).unwrap();
+    windows.send(&starts, None, &sent).unwrap();
+    windows.drop_exchange::<T>().unwrap();
+    windows.send(&starts, None, &sent).unwrap();
+    {
+        let [p, q, r, x] = &mut on_device;
+        let dot = Some((&**p, &mut *xy));
+        let halo = HaloProduct {
+            rows: &*none,
+            matrix: empty.parts(),
+            alpha: T::one(),
+            y: &mut **q,
+            dot,
+            publish: true,
+        };
+        windows.add_rows(&starts, halo).unwrap();
+        let (inverse, state) = (of_device, &mut *known);
+        let step = PartResidual { inverse, pq: None, q: &**q, r: &mut **r, sums: &mut *sums, state };
+        windows.residual(step).unwrap();
+        let (inverse, state) = (of_device, &mut *known);
+        let step = PartDirection { inverse, r: &**r, sums: None, p: &mut **p, x: &mut **x, state };
+        windows.direction(&starts, &sends, step).unwrap();
+        let mut halo = b.zeros::<T>(asked).unwrap();
+        windows.receive(&starts, &mut halo).unwrap();
+        let new = b.download(&**p).unwrap();
+        let expected: Vec<T> = numbers.iter().map(|&number| new[number as usize]).collect();
+        assert_eq!(b.download(&halo).unwrap(), expected);
+    }
+    {
+        let [p, q, r, x] = &mut without;
+        let (inverse, state) = (of_device, &mut *known_without);
+        let step = PartResidual { inverse, pq: Some(&*xy), q: &**q, r: &mut **r, sums: &mut *sums, state };
+        b.cg_part_residual(step).unwrap();
+        let (inverse, state) = (of_device, &mut *known_without);
+        let step = PartDirection { inverse, r: &**r, sums: Some(&*sums), p: &mut **p, x: &mut **x, state };
+        b.cg_part_direction(step).unwrap();
+    }
+    for (all, known) in [(&on_device, &known), (&without, &known_without)] {
+        for (there, here) in all.iter().zip([&p, &q, &r, &x]) {
+            let close =
+                |a: T, b: T| (a - b).abs() <= T::Real::from_f64(1e-4) * (b.abs() + T::Real::from_f64(1.0));
+            assert!(b.download(there).unwrap().into_iter().zip(here).all(|(a, &b)| close(a, b)));
+        }
+        for (there, &here) in b.download(known).unwrap().into_iter().zip(&state) {
+            let (there, here): (f64, f64) = (there.to_f64(), here.to_f64());
+            assert!((there - here).abs() <= 1e-4 * (1.0 + here.abs()));
+        }
+    }
+}
+
 pub fn one_rank(b: &Cuda) {
+    for (n, asked) in [(1, 1), (1000, 333), (70_003, 4099)] {
+        steps::<f64>(b, n, asked, n == 1000);
+        steps::<f32>(b, n, asked, n != 1000);
+        steps::<Complex<f64>>(b, n, asked, true);
+        steps::<Complex<f32>>(b, n, asked, false);
+    }
     case::<f64>(b, 1, 1);
     case::<f64>(b, 1000, 333);
     case::<f32>(b, 70, 5);

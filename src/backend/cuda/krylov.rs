@@ -5,7 +5,10 @@ use super::launch::kernels;
 use super::slice::Slice;
 use super::vector::check_block;
 use super::{Cuda, tuning};
-use crate::backend::{CgSlot, CsrParts, Derived, Inverse, KrylovSteps, Persistent, SellParts, with_offsets};
+use crate::backend::{
+    CgSlot, CsrParts, Derived, Inverse, KrylovSteps, PartDirection, PartResidual, Persistent, SellParts,
+    with_offsets,
+};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Widen};
 
@@ -135,6 +138,14 @@ impl KrylovSteps for Cuda {
         with_diagonal!(inverse, n, d => {
             kernel::cg_direction::<T, _>(*self, shape, d, z, rz, p, x, state, n as u64, finished)
         })
+    }
+
+    fn cg_part_residual<T: Scalar>(&self, step: PartResidual<'_, T, Self>) -> Result<()> {
+        super::parts::residual(*self, step, None)
+    }
+
+    fn cg_part_direction<T: Scalar>(&self, step: PartDirection<'_, T, Self>) -> Result<()> {
+        super::parts::direction(*self, step, None)
     }
 
     const PERSISTENT_ITERATIONS: usize = super::persistent::LENGTH;

@@ -58,8 +58,11 @@ mod mailbox;
 mod memory;
 mod misses;
 mod modules;
+#[cfg(feature = "ranks")]
+mod nccl;
 mod pairs;
 #[cfg(feature = "ranks")]
+mod parts;
 mod peers;
 mod persistent;
 mod pool;
@@ -82,6 +85,9 @@ mod workspace;
 
 pub use info::{DeviceInfo, Status, devices, status};
 pub use mailbox::Mailbox;
+#[cfg(feature = "ranks")]
+#[doc(hidden)]
+pub use nccl::{Nccl, unique_id};
 #[cfg(feature = "ranks")]
 #[doc(hidden)]
 pub use peers::{Window as PeerWindow, Windows as PeerWindows};

@@ -2,6 +2,7 @@
 
 use super::driver::call;
 use super::launch::kernels;
+use super::parts::Way;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, tuning};
 use crate::backend::{Backend, HaloProduct, with_offsets};
@@ -31,6 +32,7 @@ mod kernel {
             asked: Option<&Slice<u32>>,
             send: &Slice<T>,
         );
+        fn peers_drop(rank: u64, ranks: u64, windows: &Slice<u64>, state: &mut Slice<u64>);
         fn peers_receive(
             rank: u64,
             ranks: u64,
@@ -59,6 +61,7 @@ mod kernel {
             x: Option<&Slice<T>>,
             y: &mut Slice<T>,
             xy: Option<&mut Slice<T>>,
+            publish: u64,
         );
     }
 }
@@ -176,8 +179,26 @@ impl Windows {
         self.own.room
     }
 
-    fn ranks(&self) -> u64 {
+    pub(super) fn ranks(&self) -> u64 {
         self.addresses.len() as u64
+    }
+
+    pub(super) fn cuda(&self) -> Cuda {
+        self.cuda
+    }
+
+    pub(super) fn way(&mut self) -> Way<'_> {
+        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
+        Way { rank, ranks, windows: &self.addresses, rounds: &mut self.state, room }
+    }
+
+    /// Counts as received what was sent last, if it was not.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn drop_exchange<T: Scalar>(&mut self) -> Result<()> {
+        let (rank, ranks) = (self.rank as u64, self.ranks());
+        kernel::peers_drop::<T>(self.cuda, tuning::peers(1), rank, ranks, &self.addresses, &mut self.state)
     }
 
     /// Every scalar becomes its sum over all ranks.
@@ -227,13 +248,13 @@ impl Windows {
     /// # Errors
     /// When the device fails.
     pub fn add_rows<T: Scalar>(&mut self, starts: &Slice<u64>, halo: HaloProduct<'_, T, Cuda>) -> Result<()> {
-        let HaloProduct { rows, matrix, alpha, y, dot } = halo;
+        let HaloProduct { rows, matrix, alpha, y, dot, publish } = halo;
         let (x, xy) = dot.unzip();
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
         let shape = tuning::peers(rows.len());
         with_offsets!(matrix.offsets, offsets => kernel::peers_rows(
             self.cuda, shape, rank, ranks, &self.addresses, &mut self.state, room, starts, rows.len() as u64, rows, offsets,
-            matrix.indices, matrix.values, alpha, x, y, xy,
+            matrix.indices, matrix.values, alpha, x, y, xy, u64::from(publish),
         ))
     }
 

@@ -4,7 +4,7 @@ use super::Host;
 use super::recurrence::{Pair, settle, single, step_along, turn};
 use super::several::{self, Systems};
 use super::sums::{LANES, chunk_size, for_chunks, sum_chunks};
-use crate::backend::{Inverse, KrylovSteps};
+use crate::backend::{CgSlot, Inverse, KrylovSteps, PartDirection, PartResidual};
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Scalar};
@@ -26,17 +26,7 @@ impl KrylovSteps for Host {
             return several::residual(Systems::new(inverse, pq.len(), r.len(), state)?, pq, q, r, rz, state);
         }
         let Some(alpha) = step_along(pq[0], state) else { return Ok(()) };
-        let step = T::from_real(alpha);
-        let (n, size) = (r.len(), chunk_size(r.len()));
-        let Pair(rr, new_rho) = match inverse {
-            Inverse::Diagonal(d) => weighted_descent(step, q, d, |d| d, r)?,
-            Inverse::Rounded(d) => weighted_descent(step, q, d, single, r)?,
-            Inverse::Identity | Inverse::General(_) => {
-                let chunks = r.par_chunks_mut(size).zip(q.par_chunks(size));
-                let rr = sum_chunks(n, chunks, |(r, q)| descend(step, q, r));
-                Pair(rr, rr)
-            }
-        };
+        let Pair(rr, new_rho) = descent(inverse, T::from_real(alpha), q, r)?;
         if !matches!(inverse, Inverse::General(_)) {
             rz[0] = T::from_real(new_rho);
         }
@@ -78,6 +68,51 @@ impl KrylovSteps for Host {
         });
         Ok(())
     }
+
+    fn cg_part_residual<T: Scalar>(&self, step: PartResidual<'_, T, Self>) -> Result<()> {
+        let PartResidual { inverse, pq, q, r, sums, state } = step;
+        Error::check_dimension("length of q", r.len(), q.len())?;
+        let Some(alpha) = step_along(of_all(pq, 1)?[0], state) else { return Ok(()) };
+        let Pair(rr, rz) = descent(inverse, T::from_real(alpha), q, r)?;
+        sums[0] = T::from_real(rr);
+        if !matches!(inverse, Inverse::General(_)) {
+            sums[1] = T::from_real(rz);
+        }
+        state[CgSlot::ALPHA] = alpha;
+        Ok(())
+    }
+
+    fn cg_part_direction<T: Scalar>(&self, step: PartDirection<'_, T, Self>) -> Result<()> {
+        let PartDirection { inverse, r, sums, p, x, state } = step;
+        let sums = of_all(sums, 2)?;
+        let alpha = std::mem::replace(&mut state[CgSlot::ALPHA], T::Real::zero());
+        if alpha == T::Real::zero() {
+            return Ok(());
+        }
+        settle(alpha, sums[0].re(), state);
+        self.cg_direction(inverse, r, &sums[1..], p, x, state)
+    }
+}
+
+/// r -= step q; returns r.r and r.z, which is r.r where the inverse is a general one.
+fn descent<T: Scalar>(inverse: Inverse<'_, T, Host>, step: T, q: &[T], r: &mut [T]) -> Result<Pair<T::Real>> {
+    match inverse {
+        Inverse::Diagonal(d) => weighted_descent(step, q, d, |d| d, r),
+        Inverse::Rounded(d) => weighted_descent(step, q, d, single, r),
+        Inverse::Identity | Inverse::General(_) => {
+            let (n, size) = (r.len(), chunk_size(r.len()));
+            let chunks = r.par_chunks_mut(size).zip(q.par_chunks(size));
+            let rr = sum_chunks(n, chunks, |(r, q)| descend(step, q, r));
+            Ok(Pair(rr, rr))
+        }
+    }
+}
+
+/// A sum over all parts that a step asks for.
+fn of_all<T>(sums: Option<&[T]>, count: usize) -> Result<&[T]> {
+    let sums = sums.unwrap_or_default();
+    Error::check_dimension("sums over all parts", count, sums.len())?;
+    Ok(sums)
 }
 
 /// r -= step q; returns r.r and r.(d .* r), d as `wide` makes it of what is stored.

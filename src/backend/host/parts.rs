@@ -160,6 +160,22 @@ impl Communicator<Host> for Parts {
         if good { Ok(()) } else { Err(Error::InvalidArgument("parts disagree on what they exchange".into())) }
     }
 
+    fn deliver(&self, to_each: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        Error::check_dimension("messages, one for each part", self.parts, to_each.len())?;
+        // How many bytes are for whom, and then all bytes, a word each.
+        let counts = to_each.iter().map(|bytes| [bytes.len() as u64, 0]);
+        let own = counts.chain(to_each.iter().flatten().map(|&byte| [u64::from(byte), 0])).collect();
+        self.meet(own, |brought| {
+            let of_part = |brought: &Vec<[u64; 2]>| {
+                let counts: Vec<usize> =
+                    brought[..self.parts].iter().map(|count| count[0] as usize).collect();
+                let first = self.parts + counts[..self.part].iter().sum::<usize>();
+                brought[first..first + counts[self.part]].iter().map(|byte| byte[0] as u8).collect()
+            };
+            brought.iter().map(of_part).collect()
+        })
+    }
+
     fn agree(&self, stop: bool) -> Result<bool> {
         self.meet(vec![[u64::from(stop), 0]], |brought| brought.iter().any(|wish| wish[0][0] != 0))
     }

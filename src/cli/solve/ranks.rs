@@ -13,13 +13,13 @@ use crate::cli::progress::Progress;
 use crate::cli::{Ending, Failure, interrupt};
 use crate::market::Symmetry;
 use crate::mixing::mixed;
-use crate::ranks::{Group, Launcher, launch};
+use crate::ranks::{Group, Launcher, OwnRows, launch, read_rows};
 #[cfg(feature = "cuda")]
 use crate::solver::Device;
-use crate::solver::{self, Solvable, SolveReport, SolverBackend, SpreadSolver};
+use crate::solver::{self, Reorder, Solvable, SolveReport, SolverBackend, SpreadSolver};
 use crate::{Csr, Error, Host, Scalar};
 use num_complex::Complex;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -141,24 +141,76 @@ fn solve<T: Solvable<Real = f64>>(
     sinks: &Sinks,
 ) -> Result<Ending, Failure> {
     let path = arguments.matrix.as_path();
-    let loaded = load::<T>(path, arguments.quiet || group.rank() > 0)?;
-    if loaded.a.rows() == 0 {
+    let read = match together(group, arguments)? {
+        Some(read) => read,
+        None => {
+            let loaded = load::<T>(path, arguments.quiet || group.rank() > 0)?;
+            group.agree_on(&path.display().to_string(), &digest(&loaded.a))?;
+            let nonzeros = loaded.a.nonzeros();
+            Read { loaded, nonzeros, parts: None }
+        }
+    };
+    if read.loaded.a.rows() == 0 {
         return Err(Failure::about(path, "an empty matrix: there is nothing to solve"));
     }
-    group.agree_on(&path.display().to_string(), &digest(&loaded.a))?;
     #[cfg(feature = "cuda")]
-    if let Some(ordinal) = gpu(group, arguments, &loaded.a)? {
+    if let Some(ordinal) = gpu(group, arguments, [read.loaded.a.rows(), read.nonzeros])? {
         let cuda = crate::Cuda::new(ordinal)?;
         let peers = crate::ranks::Peers::new(cuda, group)?;
-        return solve_on(&cuda, peers, (group, arguments, sinks), loaded);
+        return solve_on(&cuda, peers, (group, arguments, sinks), read);
     }
-    solve_on(&Host, group.clone(), (group, arguments, sinks), loaded)
+    solve_on(&Host, group.clone(), (group, arguments, sinks), read)
+}
+
+/// What was read, in whole or a rank's rows of it.
+struct Read<T: Scalar> {
+    loaded: Loaded<T>,
+    /// Of the whole matrix.
+    nonzeros: usize,
+    /// The rows of each rank, where this one has its own alone.
+    parts: Option<Vec<Range<usize>>>,
+}
+
+/// Entries below which a system may be left to one GPU, which has to have all of them.
+const SMALL: usize = 20_000_000;
+
+/// The largest share of the unknowns that halos may be where the file's order stays.
+const HALO: f64 = 0.1;
+
+/// The file, each rank its own rows, where that can be done and nothing needs the whole of it: another order of the
+/// unknowns is found on the whole matrix, and one GPU is taken for a small one.
+fn together<T: Scalar>(group: &Group, arguments: &Arguments) -> Result<Option<Read<T>>, Failure> {
+    let reorder = arguments.reorder.unwrap_or_default();
+    // A page shows the whole matrix.
+    if !matches!(reorder, Reorder::None | Reorder::Auto) || arguments.report.is_some() {
+        return Ok(None);
+    }
+    let Some(rows) = read_rows::<T>(group, &arguments.matrix)? else { return Ok(None) };
+    let OwnRows { header, a, parts, nonzeros, seconds: [read, assemble] } = rows;
+    if a.rows() < group.ranks() {
+        return Ok(None);
+    }
+    let halo = crate::spread::halo_of(&a, &parts[group.rank()]).len() as f64;
+    let mut sums = [halo, f64::from(u8::from(arguments.device != "cpu" && has_gpu()))];
+    group.all_sum(&Host, &mut sums)?;
+    let far = reorder == Reorder::Auto && sums[0] > HALO * a.rows() as f64;
+    if far || sums[1] > 0.0 && nonzeros < SMALL {
+        return Ok(None);
+    }
+    Ok(Some(Read { loaded: Loaded { a, header, read, assemble }, nonzeros, parts: Some(parts) }))
+}
+
+fn has_gpu() -> bool {
+    #[cfg(feature = "cuda")]
+    return crate::backend::cuda::devices().is_ok_and(|all| !all.is_empty());
+    #[cfg(not(feature = "cuda"))]
+    false
 }
 
 /// The GPU that this rank computes on, none for the CPU: the ranks take turns among the GPUs of the machine, unless one
 /// is named.
 #[cfg(feature = "cuda")]
-fn gpu<T: Scalar>(group: &Group, arguments: &Arguments, a: &Csr<T>) -> Result<Option<usize>, Failure> {
+fn gpu(group: &Group, arguments: &Arguments, [rows, nonzeros]: [usize; 2]) -> Result<Option<usize>, Failure> {
     let device: Device = arguments.device.parse()?;
     let count = || crate::backend::cuda::devices().map_or(0, |all| all.len());
     let ordinal = match device {
@@ -166,7 +218,7 @@ fn gpu<T: Scalar>(group: &Group, arguments: &Arguments, a: &Csr<T>) -> Result<Op
         Device::Cuda(ordinal) if arguments.device.contains(':') => Some(ordinal),
         Device::Cuda(_) => Some(group.rank() % count().max(1)),
         // Two ranks on one GPU would only wait for each other.
-        _ => (Device::too_small(a.rows(), a.nonzeros(), 1).is_none() && count() >= group.ranks())
+        _ => (Device::too_small(rows, nonzeros, 1).is_none() && count() >= group.ranks())
             .then_some(group.rank()),
     };
     group.agree_on("choice of a GPU", &[u8::from(ordinal.is_some())])?;
@@ -178,13 +230,18 @@ fn solve_on<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
     backend: &B,
     communicator: C,
     (group, arguments, sinks): (&Group, &Arguments, &Sinks),
-    Loaded { a, header, read, assemble }: Loaded<T>,
+    Read { loaded: Loaded { a, header, read, assemble }, nonzeros, parts }: Read<T>,
 ) -> Result<Ending, Failure> {
     let path = arguments.matrix.as_path();
     let mut seconds = Seconds { read, assemble, ..Seconds::default() };
     let rhs = timed(&mut seconds.setup, || super::rhs::make(arguments.rhs.as_ref(), &Host, &a, path))?;
-    let mut solver = about(arguments.builder_for(&header)?.build_spread(backend, communicator, &a), path)?;
-    let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
+    let builder = arguments.builder_for(&header)?;
+    let solver = match &parts {
+        Some(parts) => builder.build_spread_rows(backend, communicator, &a, parts),
+        None => builder.build_spread(backend, communicator, &a),
+    };
+    let mut solver = about(solver, path)?;
+    let (rows, columns) = (a.rows(), a.columns());
     let wanted = sinks.report.is_some() && group.rank() == 0;
     let portrait = wanted.then(|| Portrait::of(&a, path)).transpose()?;
     drop(a);

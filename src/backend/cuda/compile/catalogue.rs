@@ -25,7 +25,7 @@ pub fn catalogue() -> Vec<Unit> {
     for scalar in SCALARS {
         units.push(Unit::new("vector.cu").with("SCALAR", scalar));
         units.push(Unit::new("vector_block.cu").with("SCALAR", scalar));
-        for file in ["krylov.cu", "krylov_block.cu"] {
+        for file in ["krylov.cu", "krylov_block.cu", "cg_part.cu"] {
             units.extend(DIAGONALS.map(|d| Unit::new(file).with("SCALAR", scalar).with("DIAGONAL", d)));
         }
         units.extend(

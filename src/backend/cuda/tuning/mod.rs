@@ -54,7 +54,7 @@ pub(super) use compressed::{
 pub(super) use compressed_grid::{
     CompressedGrid, GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridEnd, GridStencil, compressed_grid, marks_pay,
 };
-pub(super) use peers::{PEERS_BLOCKS, PEERS_MOST, peers};
+pub(super) use peers::{PART_RANKS, PEERS_BLOCKS, PEERS_MOST, peers};
 pub(super) use sources::{
     ascend_runs, ascending_sum, ascends_runs, bucket_bits, gather_sum, list_words, order_tiles, per_run,
     rank_places, stage_runs, stages_runs, sum_staged, take_tiles, tile_sizes, to_buckets,
@@ -100,12 +100,9 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ("SUM_UNROLL", SUM_UNROLL),
             ("MAX_PARTIALS", PARTIALS as u32),
         ],
-        "krylov.cu" | "krylov_block.cu" => vec![
-            ("THREADS", ELEMENTWISE_THREADS),
-            ("UNROLL", KRYLOV_UNROLL),
-            ("SUM_THREADS", SUM_THREADS),
-            ("SUM_UNROLL", KRYLOV_UNROLL),
-        ],
+        "krylov.cu" | "krylov_block.cu" => krylov_constants(),
+        // With the threads of its own in the place of those of the kernels for windows.
+        "cg_part.cu" => [krylov_constants(), peers::constants()[1..].to_vec()].concat(),
         "chebyshev.cu" | "grid.cu" | "precision.cu" => vec![("THREADS", ELEMENTWISE_THREADS)],
         "blocks.cu" | "sparse_inverse.cu" => {
             let wide = unit.type_of("SCALAR") == "c64";
@@ -153,6 +150,15 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
+fn krylov_constants() -> Vec<(&'static str, u32)> {
+    vec![
+        ("THREADS", ELEMENTWISE_THREADS),
+        ("UNROLL", KRYLOV_UNROLL),
+        ("SUM_THREADS", SUM_THREADS),
+        ("SUM_UNROLL", KRYLOV_UNROLL),
+    ]
+}
+
 /// Whether the kernels of a unit wait for the launch before them by themselves (`after_predecessors`), so that they can
 /// be launched while it ends: products and the steps of recurrences, of which small ones are shorter than a launch
 /// takes.
@@ -181,6 +187,7 @@ pub(super) fn rounds_as_written(unit: &Unit) -> bool {
         unit.source(),
         "krylov.cu"
             | "krylov_block.cu"
+            | "cg_part.cu"
             | "cg_resident.cu"
             | "cg_streamed.cu"
             | "hessenberg.cu"
@@ -224,6 +231,11 @@ pub(super) fn krylov_sum(chip: Chip, n: usize, element_bytes: usize) -> Shape {
 pub(super) fn krylov_map(n: usize, element_bytes: usize) -> Shape {
     let tile = ELEMENTWISE_THREADS as usize * KRYLOV_UNROLL as usize * (16 / element_bytes).max(1);
     Shape::new(n.div_ceil(tile).clamp(1, i32::MAX as usize) as u32, ELEMENTWISE_THREADS)
+}
+
+/// Neighbouring elements that a block of it computes at a time.
+pub(super) fn krylov_piece(element_bytes: usize) -> usize {
+    ELEMENTWISE_THREADS as usize * (16 / element_bytes).max(1)
 }
 
 /// A reduction of `k` vectors side by side, `n` elements together: as [`sum`], with room for k partial results a block.

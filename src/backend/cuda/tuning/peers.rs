@@ -7,6 +7,8 @@ const THREADS: u32 = 256;
 pub(in crate::backend::cuda) const PEERS_MOST: usize = 64;
 /// Seconds that one rank waits for another.
 const PATIENCE: u32 = 60;
+/// Ranks whose words fit the shared memory of a step of conjugate gradients (`MOST_RANKS`).
+pub(in crate::backend::cuda) const PART_RANKS: usize = 32;
 /// Blocks at most: few, since what limits is the way between GPUs.
 pub(in crate::backend::cuda) const PEERS_BLOCKS: usize = 64;
 

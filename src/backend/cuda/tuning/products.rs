@@ -84,6 +84,7 @@ pub(super) fn starts_early(source: &str) -> bool {
         source,
         "basis.cu"
             | "basis_project.cu"
+            | "cg_part.cu"
             | "csr_balanced.cu"
             | "csr_binned.cu"
             | "csr_block.cu"
@@ -97,6 +98,7 @@ pub(super) fn starts_early(source: &str) -> bool {
             | "pair_products.cu"
             | "pair_scalars.cu"
             | "pair_update.cu"
+            | "peers_rows.cu"
             | "scalars.cu"
             | "sell.cu"
             | "compressed.cu"

@@ -1,0 +1,156 @@
+// The vector half of a conjugate gradient iteration on one of several parts: the steps of krylov.cu, whose sums are
+// those of all parts.
+//
+// cg_part_residual    p.q of all parts;  alpha = rho / p.q;  r -= alpha q;  this part's r.r, r.z     3 vectors
+// cg_part_direction   r.r, r.z of all parts;  x += alpha p;  beta = r.z / rho;  p = z + beta p       5 vectors
+//
+// The sums of all parts lie in memory, where a launch between has added them up; or they are taken from the windows of
+// GPUs (peers.cuh). Then no launch stands between: the last block of one kernel stores this rank's sums into the windows
+// of all, and every block of the next one waits for the words of all ranks when it starts, and adds them in the order of
+// ranks. The way between the GPUs is gone while that kernel is started. What other ranks need of p goes to their windows
+// as soon as it is computed, from the blocks that start first, so that the product behind finds it there.
+//
+// Constants: SCALAR, DIAGONAL, those of krylov.cu and of peers.cuh.
+#include "cg_vectors.cuh"
+#include "peers.cuh"
+
+// Ranks at most whose words fit shared memory (tuning `PART_RANKS`).
+constexpr u32 MOST_RANKS = 32;
+
+// The sums of the last round that this rank has published, over all ranks, in shared memory.
+template <int COUNT> DEVICE void sums_of_all(u64 rank, u64 ranks, const u64* windows, u64* rounds, T* totals) {
+    __shared__ u32 words[MOST_RANKS * COUNT * WORDS];
+    const u64 round = rounds[0], own = windows[rank];
+    bool all = true;
+    for (u32 i = threadIdx.x; i < ranks * COUNT * WORDS; i += blockDim.x) {
+        const u32 other = i / (COUNT * WORDS), k = i / WORDS % COUNT;
+        all = word_of(sum_words(own, ranks, round, other, k) + i % WORDS, u32(round), rounds, words[i]) && all;
+    }
+    all = __syncthreads_and(all);
+    if (threadIdx.x < COUNT) {
+        T sum = T();
+        for (u32 other = 0; other < ranks; other++) {
+            words_of<T> of_rank;
+#pragma unroll
+            for (u32 w = 0; w < WORDS; w++) of_rank.word[w] = words[(other * COUNT + threadIdx.x) * WORDS + w];
+            const T value = join<T>(of_rank);
+            sum = other ? sum + value : value;
+        }
+        totals[threadIdx.x] = all ? sum : no_number<T>();
+    }
+    __syncthreads();
+}
+
+// d is null but for a diagonal inverse; `general`: r.z is summed later, and r.r is left in `sums`. p.q is taken from the
+// windows where `pq` is null. `sums` takes this part's where there are no windows.
+extern "C" __global__ void __launch_bounds__(SUM_THREADS)
+    cg_part_residual(const D* d, const T* pq, const T* q, T* r, T* sums, R* state, u64 n, u64 general, Sums* partials, u32* finished,
+                     u64 rank, u64 ranks, const u64* windows, u64* rounds) {
+    after_predecessors();
+    __shared__ T total[1];
+    if (pq) {
+        if (threadIdx.x == 0) total[0] = pq[0];
+        __syncthreads();
+    } else {
+        // Whatever the state says: who leaves a round out would be a round behind.
+        sums_of_all<1>(rank, ranks, windows, rounds, total);
+    }
+    const Step step = step_along(total[0], state);
+    const bool running = state[STATUS] == R(RUNNING);
+    if (!running || step.fault != RUNNING) {
+        if (blockIdx.x == 0 && threadIdx.x == 0) {
+            state[ALPHA] = 0;
+            if (running) refuse(state, step);
+        }
+        return;
+    }
+    const Sums mine = d ? descend<true>(n, step.alpha, d, q, r) : descend<false>(n, step.alpha, d, q, r);
+    launch_sum<SUM_THREADS>(mine, partials, finished, [=](Sums all) {
+        state[CURVATURE] = step.curvature;
+        state[ALPHA] = step.alpha;
+        if (windows && !general) {
+            const u64 round = rounds[0] + 1;
+            put_sum(windows, rank, ranks, round, 0, from_real<T>(all.rr));
+            put_sum(windows, rank, ranks, round, 1, from_real<T>(all.rz));
+            rounds[0] = round;
+        } else {
+            sums[0] = from_real<T>(all.rr);
+            if (!general) sums[1] = from_real<T>(all.rz);
+        }
+    });
+}
+
+// Entries of p for other ranks, of the pieces of THREADS VEC entries that this block has computed: those numbered
+// `numbers[k]` go to place `places[k]` of what this rank sends, for k from marks[piece] on.
+DEVICE void send_pieces(u64 block, const T* p, u64 n, u64 rank, u64 ranks, const u64* windows, u64* rounds, u64 room, const u64* starts,
+                        const u32* marks, const u32* numbers, const u32* places) {
+    const u64 round = rounds[SENT] + 1, count = starts[ranks], pieces = (n + THREADS * VEC - 1) / (THREADS * VEC);
+    u32 mine = 0;
+    __syncthreads();
+    for (u64 piece = block, u = 0; u < UNROLL && piece < pieces; u++, piece += gridDim.x) {
+        const u32 begin = marks[piece], end = marks[piece + 1];
+        mine += end - begin;
+        for (u32 k = begin + threadIdx.x; k < end; k += THREADS) {
+            const u64 e = places[k], to = part_of(starts, ranks, e);
+            halo_place(windows[to], ranks, room, round, rank)[e - starts[to]] = p[numbers[k]];
+        }
+    }
+    if (mine == 0 && (count > 0 || block > 0)) return;
+    // The entries can be seen by other GPUs before anybody is told of them.
+    __threadfence_system();
+    __syncthreads();
+    if (threadIdx.x == 0 && atomicAdd(sent(rounds), mine) + mine == count) {
+        *sent(rounds) = 0;
+        __threadfence_system();
+        for (u64 other = 0; other < ranks; other++) store_system(halo_flag(windows[other], ranks, rank), round);
+        rounds[SENT] = round;
+    }
+}
+
+// z is r for an identity or diagonal inverse; d is null but for a diagonal one. The sums are taken from the windows
+// where `sums` is null. Nothing is sent where `marks` is null. The block of number `first` starts first.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    cg_part_direction(const D* d, const T* z, const T* sums, T* p, T* x, R* state, u64 n, u32* finished, u64 rank, u64 ranks,
+                      const u64* windows, u64* rounds, u64 room, const u64* starts, const u32* marks, const u32* numbers, const u32* places,
+                      u64 first) {
+    after_predecessors();
+    __shared__ R alpha, old_rho;
+    __shared__ T totals[2];
+    if (threadIdx.x == 0) {
+        alpha = state[ALPHA];
+        old_rho = state[RHO];
+    }
+    __syncthreads();
+    const u64 block = (blockIdx.x + first) % gridDim.x;
+    // alpha does not change before all blocks have come to the end, so all of them take a step or none.
+    if (alpha != 0) {
+        if (sums) {
+            if (threadIdx.x < 2) totals[threadIdx.x] = sums[threadIdx.x];
+            __syncthreads();
+        } else {
+            sums_of_all<2>(rank, ranks, windows, rounds, totals);
+        }
+        if (finite(real_part(totals[0]))) {
+            const R beta = turn(real_part(totals[1]), old_rho);
+            if (d) advance<true>(block, n, alpha, beta, d, z, p, x);
+            else advance<false>(block, n, alpha, beta, d, z, p, x);
+        }
+    }
+    // Also where the recurrence has ended: the products that are queued behind wait for it.
+    if (marks) send_pieces(block, p, n, rank, ranks, windows, rounds, room, starts, marks, numbers, places);
+    if (alpha != 0 && threadIdx.x == 0) {
+        __threadfence();
+        if (atomicAdd(finished, 1u) == gridDim.x - 1) {
+            const R rr = real_part(totals[0]);
+            state[RR] = rr;
+            if (!finite(rr)) {
+                state[ALPHA] = 0;
+                state[STATUS] = R(NOT_FINITE);
+            } else {
+                if (rr <= state[THRESHOLD]) state[STATUS] = R(CONVERGED);
+                turned(state, totals[1], real_part(totals[1]));
+            }
+            *finished = 0;
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! NCCL: sums and exchanges between GPUs whose memory cannot be shared, such as those of several machines.
+//!
+//! The library is loaded when the first communicator is made: the one that the process has loaded already (PyTorch's,
+//! say), else the file that `RESIDUA_NCCL` names, else the one in a toolkit, among Python's packages or where the
+//! system's loader looks. Six of its functions do the work, all in the order of the backend's stream, so that they can be recorded.
+//!
+//! Sums are gathered from all ranks and added by a kernel in the order of ranks, so that they have the bits that windows
+//! give them.
+
+use super::find::{self, Wanted};
+use super::launch::kernels;
+use super::slice::{Slice, Vec as DeviceVec};
+use super::{Cuda, tuning};
+use crate::backend::Backend;
+use crate::error::{CudaError, Error, Result};
+use crate::scalar::Scalar;
+use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+kernels! {
+    "peers.cu", types(T: Scalar as SCALAR);
+    /// `sums[k]` becomes the sum of `all[k]`, `all[count + k]` and so on, those of one rank after the other.
+    fn peers_add(ranks: u64, count: u64, all: u64, sums: &mut Slice<T>);
+}
+
+/// Where the library may lie, beside what the process has loaded.
+const NCCL: Wanted =
+    Wanted { variable: Some("RESIDUA_NCCL"), file: "libnccl.so", releases: &["2"], packages: &["nccl/lib"] };
+
+/// Names a communicator that is to be made.
+const ID: usize = 128;
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct UniqueId([c_char; ID]);
+
+type Comm = *mut c_void;
+type Code = c_int;
+type Stream = *mut c_void;
+
+/// `ncclInt8`: everything is moved as bytes.
+const BYTES: c_int = 0;
+
+/// Says to the loader that only what is loaded already is wanted.
+const RTLD_NOLOAD: c_int = 4;
+
+/// The functions, by type and name.
+struct Table {
+    version: unsafe extern "C" fn(*mut c_int) -> Code,
+    error_string: unsafe extern "C" fn(Code) -> *const c_char,
+    async_error: unsafe extern "C" fn(Comm, *mut Code) -> Code,
+    unique_id: unsafe extern "C" fn(*mut UniqueId) -> Code,
+    init_rank: unsafe extern "C" fn(*mut Comm, c_int, UniqueId, c_int) -> Code,
+    destroy: unsafe extern "C" fn(Comm) -> Code,
+    all_gather: unsafe extern "C" fn(*const c_void, *mut c_void, usize, c_int, Comm, Stream) -> Code,
+    send: unsafe extern "C" fn(*const c_void, usize, c_int, c_int, Comm, Stream) -> Code,
+    receive: unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, Comm, Stream) -> Code,
+    group_start: unsafe extern "C" fn() -> Code,
+    group_end: unsafe extern "C" fn() -> Code,
+    /// Kept loaded for as long as the process lives: the library has threads.
+    _library: Library,
+}
+
+impl Table {
+    /// The library of this process.
+    fn get() -> Result<&'static Table> {
+        static FOUND: OnceLock<Result<Table, String>> = OnceLock::new();
+        let found = FOUND.get_or_init(Self::find);
+        found.as_ref().map_err(|told| Error::Unsupported(told.clone()))
+    }
+
+    fn find() -> Result<Table, String> {
+        let name = PathBuf::from("libnccl.so.2");
+        if let Ok(loaded) = Self::open(&name, RTLD_LAZY | RTLD_NOLOAD) {
+            return Ok(loaded);
+        }
+        let (files, searched) = find::candidates(NCCL);
+        let opened = files.iter().find_map(|file| Self::open(file, RTLD_LAZY | RTLD_LOCAL).ok());
+        opened.ok_or_else(|| {
+            format!(
+                "GPUs that share no memory without NCCL: `pip install nvidia-nccl-cu13`, or name the library in \
+                 RESIDUA_NCCL; looked in {searched}"
+            )
+        })
+    }
+
+    fn open(file: &Path, flags: c_int) -> Result<Table, String> {
+        let told = |error: libloading::Error| format!("{}: {error}", file.display());
+        // SAFETY: the file bears NCCL's name, or the user says that it is NCCL; its initialisers are those of any program
+        // that links it. The types are those of nccl.h.
+        unsafe {
+            let library = Library::open(Some(file), flags).map_err(told)?;
+            Ok(Table {
+                version: *library.get(c"ncclGetVersion").map_err(told)?,
+                error_string: *library.get(c"ncclGetErrorString").map_err(told)?,
+                async_error: *library.get(c"ncclCommGetAsyncError").map_err(told)?,
+                unique_id: *library.get(c"ncclGetUniqueId").map_err(told)?,
+                init_rank: *library.get(c"ncclCommInitRank").map_err(told)?,
+                destroy: *library.get(c"ncclCommDestroy").map_err(told)?,
+                all_gather: *library.get(c"ncclAllGather").map_err(told)?,
+                send: *library.get(c"ncclSend").map_err(told)?,
+                receive: *library.get(c"ncclRecv").map_err(told)?,
+                group_start: *library.get(c"ncclGroupStart").map_err(told)?,
+                group_end: *library.get(c"ncclGroupEnd").map_err(told)?,
+                _library: library,
+            })
+        }
+    }
+
+    fn check(&self, call: &'static str, device: &str, code: Code) -> Result<()> {
+        if code == 0 {
+            return Ok(());
+        }
+        // SAFETY: a text of the library's own, which stays.
+        let text = unsafe { (self.error_string)(code).as_ref().map(|text| CStr::from_ptr(text)) };
+        let cause = text.map_or_else(|| format!("code {code}"), |text| text.to_string_lossy().into_owned());
+        Err(CudaError::Call { call, device: device.into(), cause }.into())
+    }
+}
+
+/// A name for a communicator of all ranks, which one of them makes and tells the others.
+///
+/// # Errors
+/// [`Error::Unsupported`] where there is no NCCL, and where it fails.
+pub fn unique_id() -> Result<Vec<u8>> {
+    let (table, mut id) = (Table::get()?, UniqueId([0; ID]));
+    // SAFETY: writes a name.
+    let code = unsafe { (table.unique_id)(&raw mut id) };
+    table.check("ncclGetUniqueId", "this machine", code)?;
+    Ok(id.0.iter().map(|&byte| byte.cast_unsigned()).collect())
+}
+
+/// This process among the ranks of a communicator.
+pub struct Nccl {
+    table: &'static Table,
+    cuda: Cuda,
+    comm: Comm,
+    rank: usize,
+    ranks: usize,
+    /// What all ranks bring to a sum.
+    gathered: DeviceVec<u64>,
+}
+
+// SAFETY: a communicator may be used by any thread, by one at a time: all functions take `&mut self`.
+unsafe impl Send for Nccl {}
+
+impl std::fmt::Debug for Nccl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Nccl {}, rank {} of {}", self.version(), self.rank, self.ranks)
+    }
+}
+
+impl Nccl {
+    /// Joins the communicator of that name; all ranks call.
+    ///
+    /// # Errors
+    /// Where there is no NCCL, or it fails.
+    pub fn join(cuda: Cuda, id: &[u8], rank: usize, ranks: usize) -> Result<Self> {
+        let (table, mut name) = (Table::get()?, UniqueId([0; ID]));
+        Error::check_dimension("bytes of a communicator's name", ID, id.len())?;
+        name.0.iter_mut().zip(id).for_each(|(to, &byte)| *to = byte.cast_signed());
+        let gathered = cuda.zeros(2 * tuning::PEERS_MOST * ranks)?;
+        cuda.0.bind()?;
+        let mut comm = std::ptr::null_mut();
+        // SAFETY: writes a handle; the context of the GPU is bound.
+        let code = unsafe { (table.init_rank)(&raw mut comm, ranks as c_int, name, rank as c_int) };
+        table.check("ncclCommInitRank", &cuda.0.name, code)?;
+        let mut made = Self { table, cuda, comm, rank, ranks, gathered };
+        // What connects the ranks happens at the first call, which must not be recorded.
+        made.all_sum(&mut *cuda.zeros::<f64>(1)?)?;
+        cuda.synchronize()?;
+        Ok(made)
+    }
+
+    /// The library's version, in words.
+    pub fn version(&self) -> String {
+        let mut version = 0;
+        // SAFETY: writes a number.
+        unsafe { (self.table.version)(&raw mut version) };
+        format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100)
+    }
+
+    fn check(&self, call: &'static str, code: Code) -> Result<()> {
+        self.table.check(call, &self.cuda.0.name, code)
+    }
+
+    fn stream(&self) -> Stream {
+        self.cuda.0.stream().cast()
+    }
+
+    /// Whether all is well, as far as the library knows.
+    ///
+    /// # Errors
+    /// Where another rank has gone, or the way there is broken.
+    pub fn check_all(&self) -> Result<()> {
+        let mut code = 0;
+        // SAFETY: writes a code.
+        let told = unsafe { (self.table.async_error)(self.comm, &raw mut code) };
+        self.check("ncclCommGetAsyncError", told)?;
+        self.check("NCCL", code)
+    }
+
+    /// Every scalar becomes its sum over all ranks, in their order.
+    ///
+    /// # Errors
+    /// When NCCL or the device fails.
+    pub fn all_sum<T: Scalar>(&mut self, sums: &mut Slice<T>) -> Result<()> {
+        let mut first = 0;
+        while first < sums.len() {
+            let count = (sums.len() - first).min(tuning::PEERS_MOST);
+            let part = Cuda::part_mut(sums, first..first + count);
+            let all = self.gathered.address();
+            // SAFETY: `gathered` has room for as many scalars of 16 bytes of each rank; both live until the stream has
+            // done with them, in a recording too, since it borrows what it works on.
+            let code = unsafe {
+                (self.table.all_gather)(
+                    part.address() as *const c_void,
+                    all as *mut c_void,
+                    part.bytes(),
+                    BYTES,
+                    self.comm,
+                    self.stream(),
+                )
+            };
+            self.check("ncclAllGather", code)?;
+            peers_add::<T>(self.cuda, tuning::peers(1), self.ranks as u64, count as u64, all, part)?;
+            first += count;
+        }
+        Ok(())
+    }
+
+    /// Sends so many entries to each rank and receives so many of each, one rank's behind the other's.
+    ///
+    /// # Errors
+    /// When NCCL or the device fails.
+    pub fn exchange<T: Scalar>(
+        &mut self,
+        counts: [&[usize]; 2],
+        send: &Slice<T>,
+        receive: &mut Slice<T>,
+    ) -> Result<()> {
+        Error::check_dimension("entries to send", counts[0].iter().sum(), send.len())?;
+        Error::check_dimension("entries to receive", counts[1].iter().sum(), receive.len())?;
+        let (mut from, mut to) = (send.address(), receive.address());
+        // SAFETY: begins a group, which ends below whatever happens between.
+        self.check("ncclGroupStart", unsafe { (self.table.group_start)() })?;
+        let mut outcome = Ok(());
+        for rank in 0..self.ranks {
+            let [sent, received] = counts.map(|counts| counts[rank] * size_of::<T>());
+            if sent > 0 && outcome.is_ok() {
+                // SAFETY: the entries lie in `send`, by the sum of the counts, and stay until the stream has done.
+                let code = unsafe {
+                    (self.table.send)(
+                        from as *const c_void,
+                        sent,
+                        BYTES,
+                        rank as c_int,
+                        self.comm,
+                        self.stream(),
+                    )
+                };
+                outcome = self.check("ncclSend", code);
+            }
+            if received > 0 && outcome.is_ok() {
+                // SAFETY: as above, in `receive`.
+                let code = unsafe {
+                    (self.table.receive)(
+                        to as *mut c_void,
+                        received,
+                        BYTES,
+                        rank as c_int,
+                        self.comm,
+                        self.stream(),
+                    )
+                };
+                outcome = self.check("ncclRecv", code);
+            }
+            (from, to) = (from + sent as u64, to + received as u64);
+        }
+        // SAFETY: ends the group.
+        let ended = self.check("ncclGroupEnd", unsafe { (self.table.group_end)() });
+        outcome.and(ended)
+    }
+}
+
+impl Drop for Nccl {
+    fn drop(&mut self) {
+        let _ = self.cuda.synchronize();
+        // SAFETY: the communicator of `join`, which nothing of this process uses any more.
+        unsafe { (self.table.destroy)(self.comm) };
+    }
+}

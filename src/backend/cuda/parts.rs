@@ -1,0 +1,172 @@
+//! The fused steps of conjugate gradients on one of several parts, with sums in memory or by the windows of GPUs.
+
+use super::inverse::with_diagonal;
+use super::launch::kernels;
+use super::peers::Windows;
+use super::slice::Slice;
+use super::{Cuda, tuning};
+use crate::backend::{Backend, CgSlot, Inverse, PartDirection, PartResidual, Sends};
+use crate::error::{Error, Result};
+use crate::scalar::{Element, Scalar};
+
+mod kernel {
+    use super::*;
+    kernels! {
+        "cg_part.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL);
+        /// `pq` is null where the windows have it.
+        fn cg_part_residual(
+            d: Option<&Slice<D>>,
+            pq: Option<&Slice<T>>,
+            q: &Slice<T>,
+            r: &mut Slice<T>,
+            sums: &mut Slice<T>,
+            state: &mut Slice<T::Real>,
+            n: u64,
+            general: u64,
+            partials: u64,
+            finished: u64,
+            rank: u64,
+            ranks: u64,
+            windows: Option<&Slice<u64>>,
+            rounds: Option<&mut Slice<u64>>,
+        );
+        /// `sums` is null where the windows have them, `marks` where nothing is sent.
+        fn cg_part_direction(
+            d: Option<&Slice<D>>,
+            z: &Slice<T>,
+            sums: Option<&Slice<T>>,
+            p: &mut Slice<T>,
+            x: &mut Slice<T>,
+            state: &mut Slice<T::Real>,
+            n: u64,
+            finished: u64,
+            rank: u64,
+            ranks: u64,
+            windows: Option<&Slice<u64>>,
+            rounds: Option<&mut Slice<u64>>,
+            room: u64,
+            starts: Option<&Slice<u64>>,
+            marks: Option<&Slice<u32>>,
+            numbers: Option<&Slice<u32>>,
+            places: Option<&Slice<u32>>,
+            first: u64,
+        );
+    }
+}
+
+/// Where sums go, and where they come from, if not to memory and from there.
+pub(super) struct Way<'a> {
+    pub(super) rank: u64,
+    pub(super) ranks: u64,
+    pub(super) windows: &'a Slice<u64>,
+    pub(super) rounds: &'a mut Slice<u64>,
+    pub(super) room: u64,
+}
+
+/// See [`KrylovSteps::cg_part_residual`](crate::backend::KrylovSteps::cg_part_residual).
+pub(super) fn residual<T: Scalar>(
+    cuda: Cuda,
+    step: PartResidual<'_, T, Cuda>,
+    way: Option<Way<'_>>,
+) -> Result<()> {
+    let PartResidual { inverse, pq, q, r, sums, state } = step;
+    let n = r.len();
+    Error::check_dimension("length of q", n, q.len())?;
+    Error::check_dimension("sums of this part", 2, sums.len())?;
+    Error::check_dimension("length of the state", CgSlot::COUNT, state.len())?;
+    if way.is_none() {
+        Error::check_dimension("sums over all parts", 1, pq.map_or(0, Slice::len))?;
+    }
+    let general = u64::from(matches!(inverse, Inverse::General(_)));
+    let (partials, finished) = cuda.0.workspaces.reduction();
+    let shape = tuning::krylov_sum(cuda.0.chip, n, size_of::<T>());
+    let (rank, ranks) = way.as_ref().map_or((0, 1), |way| (way.rank, way.ranks));
+    let (windows, rounds) = way.map(|way| (way.windows, way.rounds)).unzip();
+    with_diagonal!(inverse, n, d => kernel::cg_part_residual::<T, _>(
+        cuda, shape, d, pq, q, r, sums, state, n as u64, general, partials, finished, rank, ranks, windows, rounds,
+    ))
+}
+
+/// See [`KrylovSteps::cg_part_direction`](crate::backend::KrylovSteps::cg_part_direction). With a way, what begins at
+/// `starts[p]` of the entries sent goes to part p.
+pub(super) fn direction<T: Scalar>(
+    cuda: Cuda,
+    step: PartDirection<'_, T, Cuda>,
+    way: Option<(Way<'_>, &Slice<u64>, &Sends<Cuda>)>,
+) -> Result<()> {
+    let PartDirection { inverse, r, sums, p, x, state } = step;
+    let n = x.len();
+    let z = if let Inverse::General(z) = inverse { z } else { r };
+    Error::check_dimension("length of p", n, p.len())?;
+    Error::check_dimension("length of r", n, z.len())?;
+    Error::check_dimension("length of the state", CgSlot::COUNT, state.len())?;
+    if way.is_none() || sums.is_some() {
+        Error::check_dimension("sums over all parts", 2, sums.map_or(0, Slice::len))?;
+    }
+    let (_, finished) = cuda.0.workspaces.reduction();
+    let shape = tuning::krylov_map(n, size_of::<T>());
+    let (rank, ranks, room) = way.as_ref().map_or((0, 1, 0), |(way, ..)| (way.rank, way.ranks, way.room));
+    let first = way.as_ref().map_or(0, |(_, _, sends)| sends.first % shape.blocks as usize) as u64;
+    let tables = way.as_ref().map(|(_, starts, sends)| (*starts, *sends));
+    let (windows, rounds) = way.map(|(way, ..)| (way.windows, way.rounds)).unzip();
+    let starts = tables.map(|(starts, _)| starts);
+    let marks = tables.map(|(_, sends)| &*sends.marks);
+    let numbers = tables.map(|(_, sends)| &*sends.numbers);
+    let places = tables.map(|(_, sends)| &*sends.places);
+    with_diagonal!(inverse, n, d => kernel::cg_part_direction::<T, _>(
+        cuda, shape, d, z, sums, p, x, state, n as u64, finished, rank, ranks, windows, rounds, room, starts, marks,
+        numbers, places, first,
+    ))
+}
+
+impl Windows {
+    /// Which of the entries that others ask for each piece of a vector of n scalars has, as the kernel of
+    /// [`Windows::direction`] computes it. None where there are too many ranks for it.
+    ///
+    /// # Errors
+    /// Without memory.
+    pub fn sends<T: Scalar>(&self, asked: &[u32], n: usize) -> Result<Option<Sends<Cuda>>> {
+        if self.ranks() as usize > tuning::PART_RANKS {
+            return Ok(None);
+        }
+        let mut places: Vec<u32> = (0..asked.len() as u32).collect();
+        places.sort_by_key(|&place| asked[place as usize]);
+        let numbers: Vec<u32> = places.iter().map(|&place| asked[place as usize]).collect();
+        let piece = tuning::krylov_piece(size_of::<T>());
+        let pieces = n.div_ceil(piece);
+        let marks =
+            (0..=pieces).map(|k| numbers.partition_point(|&number| (number as usize) < k * piece) as u32);
+        // What is asked for lies at both ends most often: from the far one on, and then from the near one.
+        let far = numbers.partition_point(|&number| (number as usize) < n / 2);
+        let first = numbers.get(far).map_or(0, |&number| number as usize / piece);
+        let cuda = self.cuda();
+        Ok(Some(Sends {
+            marks: cuda.upload(marks.collect::<Vec<u32>>())?,
+            numbers: cuda.upload(numbers)?,
+            places: cuda.upload(places)?,
+            first,
+        }))
+    }
+
+    /// See [`Communicator::cg_residual`](crate::backend::Communicator::cg_residual).
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn residual<T: Scalar>(&mut self, step: PartResidual<'_, T, Cuda>) -> Result<()> {
+        residual(self.cuda(), step, Some(self.way()))
+    }
+
+    /// See [`Communicator::cg_direction`](crate::backend::Communicator::cg_direction). What goes to part p begins at
+    /// `starts[p]` of what is sent.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn direction<T: Scalar>(
+        &mut self,
+        starts: &Slice<u64>,
+        sends: &Sends<Cuda>,
+        step: PartDirection<'_, T, Cuda>,
+    ) -> Result<()> {
+        direction(self.cuda(), step, Some((self.way(), starts, sends)))
+    }
+}

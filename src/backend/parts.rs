@@ -1,0 +1,57 @@
+//! The fused steps of conjugate gradients on one of several parts, between which sums over all parts are made.
+
+use super::{Backend, Inverse, VectorOps};
+use crate::scalar::Scalar;
+
+/// The first step ([`KrylovSteps::cg_part_residual`](super::KrylovSteps::cg_part_residual)).
+#[derive(Debug)]
+pub struct PartResidual<'a, T: Scalar, B: VectorOps> {
+    /// The preconditioner.
+    pub inverse: Inverse<'a, T, B>,
+    /// p.q over all parts; none where the communicator has it on its way.
+    pub pq: Option<&'a B::Slice<T>>,
+    /// A p.
+    pub q: &'a B::Slice<T>,
+    /// The residual.
+    pub r: &'a mut B::Slice<T>,
+    /// Takes this part's r.r and r.z.
+    pub sums: &'a mut B::Slice<T>,
+    /// The scalars ([`CgSlot`](super::CgSlot)).
+    pub state: &'a mut B::Slice<T::Real>,
+}
+
+/// The second step ([`KrylovSteps::cg_part_direction`](super::KrylovSteps::cg_part_direction)).
+#[derive(Debug)]
+pub struct PartDirection<'a, T: Scalar, B: VectorOps> {
+    /// The preconditioner.
+    pub inverse: Inverse<'a, T, B>,
+    /// The residual.
+    pub r: &'a B::Slice<T>,
+    /// r.r and r.z over all parts; none where the communicator has them on their way.
+    pub sums: Option<&'a B::Slice<T>>,
+    /// The direction.
+    pub p: &'a mut B::Slice<T>,
+    /// What is added to the solution.
+    pub x: &'a mut B::Slice<T>,
+    /// The scalars.
+    pub state: &'a mut B::Slice<T::Real>,
+}
+
+/// Which entries of a vector go to other parts, by the pieces in which a backend computes it: piece k has those from
+/// `marks[k]` to `marks[k + 1]`.
+pub struct Sends<B: Backend> {
+    /// Where each piece's begin, and the end.
+    pub marks: B::Vec<u32>,
+    /// Their numbers in the vector, ascending.
+    pub numbers: B::Vec<u32>,
+    /// Their places among what the plan sends.
+    pub places: B::Vec<u32>,
+    /// The piece to begin with, so that they are computed soon.
+    pub first: usize,
+}
+
+impl<B: Backend> std::fmt::Debug for Sends<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Sends of {} entries", B::len(&*self.numbers))
+    }
+}
