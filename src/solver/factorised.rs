@@ -74,9 +74,8 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
     ) -> Result<Self> {
         let square = a.rows() == a.columns();
         let on_device = || -> Result<OnDevice<T, B>> {
-            let mut wishes = DeviceOptions::default();
-            wishes.flop_limit = flops.map_or(f64::INFINITY, |flops| FASTER * flops);
-            OnDevice::planned(backend, a, wishes)
+            let flop_limit = flops.map_or(f64::INFINITY, |flops| FASTER * flops);
+            OnDevice::planned(backend, a, DeviceOptions { flop_limit, ..DeviceOptions::default() })
         };
         let may = |yes: bool| square && yes && backend.factor_library().is_ok();
         let mut expected = None;
@@ -286,12 +285,15 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
     }
 }
 
+/// A factorisation in the host's memory, and the most bytes and multiplications.
+type Limited<T> = (Direct<T>, Option<(f64, f64)>);
+
 /// A factorisation in the host's memory, and the bytes and multiplications that it may take where there is a limit.
 fn on_host<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &Csr<T, B>,
     (flops, condition): (Option<f64>, bool),
-) -> Result<(Direct<T>, Option<(f64, f64)>)> {
+) -> Result<Limited<T>> {
     let mut wishes = DirectOptions { condition, ..DirectOptions::default() };
     let memory = wishes.memory_limit as f64;
     if let Some(flops) = flops {
