@@ -4,14 +4,18 @@ use super::failure::About;
 use super::load::{Loaded, is_complex, load_and_warn};
 use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure, console};
-use crate::graph::{self, Ordering};
+use crate::graph::{self, Adjacency, Ordering};
 use crate::look::{Fit, Look, MethodFit};
 use crate::matrix::{self, RowLengths, RowStatistics, Storage};
+use crate::prepare::{OrderKind, dissection_order, graph_order_size, minimum_degree_order};
 use crate::report::{Align, Table, bytes, count, spy_svg};
-use crate::{Host, Scalar};
+use crate::{Csr, Error, Host, Scalar};
 use num_complex::Complex;
 use serde::Serialize;
 use std::path::PathBuf;
+
+/// Matrices of up to so many nonzeros have the fill of a factor counted: ten seconds at most.
+const COUNTED: usize = 10_000_000;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -51,11 +55,22 @@ struct Info {
     profile: Option<u64>,
     profile_rcm: Option<u64>,
     components: Option<usize>,
+    factor: Option<Factor>,
     formats: Vec<FormatInfo>,
     advice: Advice,
     words: Vec<String>,
     methods: Vec<MethodFit>,
     look: Look,
+}
+
+/// A Cholesky factor of the pattern of A + A^T in the better order, beside that in the order of minimum degree.
+#[derive(Serialize)]
+struct Factor {
+    order: String,
+    entries: f64,
+    multiplications: f64,
+    multiplications_minimum_degree: f64,
+    multiplications_nested_dissection: f64,
 }
 
 #[derive(Serialize)]
@@ -144,6 +159,7 @@ fn tell<T: Scalar<Real = f64>>(arguments: &Arguments) -> Result<Ending, Failure>
         profile: ordering.as_ref().map(Ordering::profile_before),
         profile_rcm: ordering.as_ref().map(Ordering::profile_rcm),
         components: square.then_some(look.structure.components),
+        factor: (square && a.nonzeros() <= COUNTED).then(|| factor(&a)).transpose().about(path)?,
         formats: formats.into_iter().map(FormatInfo::of).collect(),
         advice: Advice {
             format: choice.format.to_string(),
@@ -166,6 +182,24 @@ fn tell<T: Scalar<Real = f64>>(arguments: &Arguments) -> Result<Ending, Failure>
         console::say(&words(&info, arguments))?;
     }
     Ok(Ending::Done)
+}
+
+/// What a factor of A takes, by counting.
+fn factor<T: Scalar>(a: &Csr<T>) -> Result<Factor, Error> {
+    let graph = Adjacency::new(a)?;
+    let degree = graph_order_size(&graph, &minimum_degree_order(&graph)?)?;
+    let dissection = graph_order_size(&graph, &dissection_order(&graph)?)?;
+    let (order, size) = match dissection.multiplications < degree.multiplications {
+        true => (OrderKind::NestedDissection, dissection),
+        false => (OrderKind::MinimumDegree, degree),
+    };
+    Ok(Factor {
+        order: order.to_string(),
+        entries: size.entries,
+        multiplications: size.multiplications,
+        multiplications_minimum_degree: degree.multiplications,
+        multiplications_nested_dissection: dissection.multiplications,
+    })
 }
 
 /// Why there is no method.
@@ -241,6 +275,19 @@ fn words(info: &Info, arguments: &Arguments) -> String {
     table.row(["bandwidth".to_string(), bandwidth]);
     if let Some(components) = info.components {
         table.row(["components".to_string(), n(components)]);
+    }
+    if let Some(factor) = &info.factor {
+        let (least, most) = (factor.multiplications_minimum_degree, factor.multiplications_nested_dissection);
+        table.row([
+            "factor".to_string(),
+            format!(
+                "{} entries, {:.1e} multiplications by {} ({:.2} times those of the other order)",
+                count(factor.entries as u64),
+                factor.multiplications,
+                factor.order,
+                if least > most { most / least } else { least / most }
+            ),
+        ]);
     }
     let mut text = table.to_string();
     text.push('\n');

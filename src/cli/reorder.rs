@@ -1,4 +1,4 @@
-//! `residua reorder`: renumber a matrix by reverse Cuthill-McKee.
+//! `residua reorder`: renumber a matrix, for narrow bands or for factors with little fill.
 
 use super::device::{self, Device};
 use super::failure::About;
@@ -8,7 +8,8 @@ use super::{Ending, Failure, console};
 #[cfg(feature = "cuda")]
 use crate::backend::cuda::compile::units_of_an_ordering;
 use crate::backend::{Backend, GraphSteps};
-use crate::graph::{self, Permutation};
+use crate::graph::{self, Adjacency, Permutation};
+use crate::prepare::{OrderSize, dissection_order, graph_order_size, minimum_degree_order};
 use crate::report::{Align, Table, count, seconds};
 use crate::{Csr, Error, Host, Scalar};
 use num_complex::Complex;
@@ -23,15 +24,27 @@ pub(crate) struct Arguments {
     /// File for the renumbered matrix; gzip where it ends in .gz
     #[arg(short, long)]
     output: PathBuf,
+    /// How to order: rcm (reverse Cuthill-McKee, for products), nested-dissection or minimum-degree (for factors with
+    /// little fill)
+    #[arg(long, default_value = "rcm")]
+    method: By,
     /// Write, for each row of the new matrix, its number in the old one, counted from zero, one a line
     #[arg(long, value_name = "FILE")]
     permutation: Option<PathBuf>,
-    /// Where to order: auto (a GPU where there is one, else the CPU), cpu, cuda or cuda:N
+    /// Where to order: auto (a GPU where there is one, else the CPU), cpu, cuda or cuda:N; all but rcm run on the CPU
     #[arg(long, default_value = "auto", value_parser = super::device::parse)]
     device: String,
     /// Write the figures as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+}
+
+/// Ways to order.
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum By {
+    Rcm,
+    NestedDissection,
+    MinimumDegree,
 }
 
 /// The JSON of `residua reorder`.
@@ -41,7 +54,18 @@ struct Figures {
     bandwidth_after: usize,
     profile_before: u64,
     profile_after: u64,
+    /// What a Cholesky factor has of entries, and its factorisation of multiplications.
+    #[serde(flatten)]
+    fill: Option<Fill>,
     seconds: f64,
+}
+
+#[derive(Serialize)]
+struct Fill {
+    factor_entries_before: f64,
+    factor_entries_after: f64,
+    multiplications_before: f64,
+    multiplications_after: f64,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
@@ -60,7 +84,10 @@ fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
     // The matrix itself may be replaced by what it becomes.
     takes_stdout([path], [permutation_sink.as_ref(), json.as_ref()])?;
     let silent = takes_stdout([], [Some(&output), permutation_sink.as_ref(), json.as_ref()])?;
-    let device = device::open(&arguments.device)?;
+    let device = match arguments.method {
+        By::Rcm => device::open(&arguments.device)?,
+        _ => Device::Cpu(None),
+    };
     #[cfg(feature = "cuda")]
     let _loading = match &device {
         Device::Cuda(cuda) => Some(cuda.compile_ahead(units_of_an_ordering())),
@@ -74,6 +101,7 @@ fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
     }
     let start = Instant::now();
     let (done, place) = match device {
+        _ if arguments.method != By::Rcm => (for_factors(&a, arguments.method), Host.description()),
         Device::Cpu(reason) => {
             (reordered(&Host, a), Host.description() + &device::not_on_gpu(reason.as_deref()))
         }
@@ -86,6 +114,12 @@ fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
         bandwidth_after: ordering.bandwidth[1],
         profile_before: ordering.profile[0],
         profile_after: ordering.profile[1],
+        fill: ordering.fill.map(|[before, after]| Fill {
+            factor_entries_before: before.entries,
+            factor_entries_after: after.entries,
+            multiplications_before: before.multiplications,
+            multiplications_after: after.multiplications,
+        }),
         seconds: start.elapsed().as_secs_f64(),
     };
     save(&output, &b)?;
@@ -114,8 +148,29 @@ fn reordered<T: Scalar, B: GraphSteps>(backend: &B, a: Csr<T>) -> Result<(Csr<T>
         profile: [ordering.profile_before(), ordering.profile_after(), ordering.profile_rcm()],
         natural: ordering.keeps_natural_order(),
         permutation: ordering.permutation().to_host(backend)?,
+        fill: None,
     };
     Ok((permuted.to_host(backend)?, ordered))
+}
+
+/// P A P^T and an order P for factors with little fill.
+fn for_factors<T: Scalar>(a: &Csr<T>, by: By) -> Result<(Csr<T>, Ordered), Error> {
+    let graph = Adjacency::new(a)?;
+    let permutation = match by {
+        By::MinimumDegree => minimum_degree_order(&graph)?,
+        By::Rcm | By::NestedDissection => dissection_order(&graph)?,
+    };
+    let permuted = graph::permute_symmetric(a, &permutation)?;
+    let natural = Permutation::identity(a.rows())?;
+    let [bandwidth, profile] = [graph::bandwidth(&permuted) as u64, graph::profile(&permuted)?];
+    let ordered = Ordered {
+        bandwidth: [graph::bandwidth(a), bandwidth as usize, 0],
+        profile: [graph::profile(a)?, profile, 0],
+        natural: false,
+        fill: Some([graph_order_size(&graph, &natural)?, graph_order_size(&graph, &permutation)?]),
+        permutation,
+    };
+    Ok((permuted, ordered))
 }
 
 /// An ordering: figures before, after, and under reverse Cuthill-McKee.
@@ -123,6 +178,7 @@ struct Ordered {
     bandwidth: [usize; 3],
     profile: [u64; 3],
     natural: bool,
+    fill: Option<[OrderSize; 2]>,
     permutation: Permutation,
 }
 
@@ -132,6 +188,20 @@ fn words(figures: &Figures, ordering: &Ordered, output: &Path, place: &str) -> S
     let n = |n: usize| count(n as u64);
     table.row(["bandwidth".to_string(), n(figures.bandwidth_before), n(figures.bandwidth_after)]);
     table.row(["profile".to_string(), count(figures.profile_before), count(figures.profile_after)]);
+    if let Some(fill) = &figures.fill {
+        let n = |n: f64| count(n as u64);
+        table.row([
+            "entries of a factor".to_string(),
+            n(fill.factor_entries_before),
+            n(fill.factor_entries_after),
+        ]);
+        let times = |times: f64| format!("{times:.2e}");
+        table.row([
+            "its multiplications".to_string(),
+            times(fill.multiplications_before),
+            times(fill.multiplications_after),
+        ]);
+    }
     let kept = if ordering.natural {
         format!(
             "the order is kept: reverse Cuthill-McKee would give bandwidth {} and profile {}\n",

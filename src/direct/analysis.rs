@@ -1,11 +1,12 @@
 //! What a factorisation will cost, before anything large is allocated.
 
-use super::factor::{Structures, columns_of_transpose};
+use super::factor::Structures;
 use super::foreign::symmetric_flops;
 use super::options::{DirectOptions, Kind};
 use super::regular::Regular;
 use super::report::Reason;
 use crate::matrix::Csr;
+use crate::prepare::OrderKind;
 use crate::scalar::Scalar;
 
 /// Above so many multiplications LU works on dense blocks.
@@ -30,6 +31,9 @@ pub struct Analysis {
     pub bytes: f64,
     /// Multiplications.
     pub flops: f64,
+    /// How the order of elimination was found; dense QR has none, and LU in dense blocks has one of its own, with
+    /// columns of low degree first.
+    pub order: Option<OrderKind>,
     /// Whether this is what it will be: it is for Cholesky, LDL^H and dense QR. For LU it is an estimate, that of
     /// pivots on the diagonal.
     pub exact: bool,
@@ -107,25 +111,32 @@ pub(super) fn forecast<T: Scalar>(
     structures: &mut Structures,
 ) -> Result<Analysis, Reason> {
     let size = size_of::<T>() as f64;
-    let analysis =
-        |entries: f64, flops, exact| Analysis { kind, entries, bytes: entries * size, flops, exact };
+    let analysis = |order, entries: f64, flops, exact| Analysis {
+        kind,
+        entries,
+        bytes: entries * size,
+        flops,
+        order,
+        exact,
+    };
     match kind {
         Kind::Auto | Kind::Cholesky | Kind::Ldlt | Kind::ShiftedLdlt => {
-            let structure = structures.symmetric(columns_of_transpose(a)?)?;
-            Ok(analysis(structure.len_val() as f64, symmetric_flops(&structure), true))
+            let (structure, order) = structures.symmetric(a, options)?;
+            Ok(analysis(Some(order), structure.len_val() as f64, symmetric_flops(&structure), true))
         }
         Kind::Lu | Kind::SupernodalLu => {
             let plan = structures.lu(a, options)?;
-            Ok(analysis(2.0 * plan.entries + a.rows() as f64, plan.flops, false))
+            let order = Some(plan.order_kind).filter(|_| kind == Kind::Lu);
+            Ok(analysis(order, 2.0 * plan.entries + a.rows() as f64, plan.flops, false))
         }
         Kind::Regularised => {
-            let size = Regular::size(a)?;
-            Ok(analysis(size.0, size.1, true))
+            let size = Regular::size(a, options)?;
+            Ok(analysis(None, size.0, size.1, true))
         }
         Kind::DenseQr => {
             let (m, n) = (a.rows() as f64, a.columns() as f64);
             let least = m.min(n);
-            Ok(analysis(m * n, least * least * (m.max(n) - least / 3.0), true))
+            Ok(analysis(None, m * n, least * least * (m.max(n) - least / 3.0), true))
         }
     }
 }

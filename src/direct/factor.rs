@@ -7,10 +7,12 @@ use super::lu::{Limits, Lu, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
 use super::regular::Regular;
 use super::report::{Reason, Unmatched};
-use crate::backend::{Host, OffsetsRef};
+use crate::backend::{Host, Offsets, OffsetsRef};
 use crate::graph::Permutation;
 use crate::matrix::Csr;
-use crate::prepare::{Scaling, equilibrate_symmetric, maximum_product_matching};
+use crate::prepare::{
+    OrderKind, Scaling, better_dissection, equilibrate_symmetric, maximum_product_matching,
+};
 use crate::scalar::{Real, Scalar};
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
 use num_traits::Float;
@@ -32,7 +34,7 @@ const NAMED: usize = 100;
 /// What holds for every set of values on a pattern, as far as it was needed.
 #[derive(Default)]
 pub(super) struct Structures {
-    pub(super) symmetric: Option<Arc<SymbolicCholesky<u32>>>,
+    pub(super) symmetric: Option<(Arc<SymbolicCholesky<u32>>, OrderKind)>,
     pub(super) lu: Option<Arc<LuPlan>>,
 }
 
@@ -40,6 +42,7 @@ pub(super) struct Structures {
 pub(super) struct LuPlan {
     pub(super) prepared: Prepared,
     pub(super) order: Vec<u32>,
+    pub(super) order_kind: OrderKind,
     pub(super) entries: f64,
     pub(super) flops: f64,
     /// Rows that could be matched with columns.
@@ -49,13 +52,18 @@ pub(super) struct LuPlan {
 }
 
 impl Structures {
-    /// The structure of the symmetric matrix with these columns.
-    pub(super) fn symmetric(&mut self, columns: Columns<'_>) -> Result<Arc<SymbolicCholesky<u32>>, Reason> {
+    /// The structure of a factor of a symmetric matrix, and how its order of elimination was found.
+    pub(super) fn symmetric<T: Scalar>(
+        &mut self,
+        a: &Csr<T>,
+        options: &DirectOptions,
+    ) -> Result<(Arc<SymbolicCholesky<u32>>, OrderKind), Reason> {
         if let Some(structure) = &self.symmetric {
             return Ok(structure.clone());
         }
-        let structure = Arc::new(foreign::symmetric_structure(columns)?);
-        Ok(self.symmetric.insert(structure).clone())
+        let (structure, kind) = symmetric_structure(a, options)?;
+        let structure = Arc::new(structure);
+        Ok(self.symmetric.insert((structure, kind)).clone())
     }
 
     /// Order and scaling for LU.
@@ -72,10 +80,38 @@ impl Structures {
     }
 }
 
+/// The structure of a factor of a symmetric matrix in the better order of elimination, and how that was found.
+pub(super) fn symmetric_structure<T: Scalar>(
+    a: &Csr<T>,
+    options: &DirectOptions,
+) -> Result<(SymbolicCholesky<u32>, OrderKind), Reason> {
+    let columns = columns_of_transpose(a)?;
+    let structure = foreign::symmetric_structure(columns, None)?;
+    let work = foreign::symmetric_flops(&structure);
+    match better_dissection(a, work, options.flop_limit).map_err(as_reason)? {
+        Some((order, _)) => {
+            Ok((foreign::symmetric_structure(columns, Some(&order))?, OrderKind::NestedDissection))
+        }
+        None => Ok((structure, OrderKind::MinimumDegree)),
+    }
+}
+
 enum Numbers<T: Scalar> {
-    Symmetric { structure: Arc<SymbolicCholesky<u32>>, values: Vec<T>, ldl: bool, scale: Option<Vec<f64>> },
-    Lu { plan: Arc<LuPlan>, lu: Lu<T> },
-    Supernodal { plan: Arc<LuPlan>, lu: Supernodal<T> },
+    Symmetric {
+        structure: Arc<SymbolicCholesky<u32>>,
+        order: OrderKind,
+        values: Vec<T>,
+        ldl: bool,
+        scale: Option<Vec<f64>>,
+    },
+    Lu {
+        plan: Arc<LuPlan>,
+        lu: Lu<T>,
+    },
+    Supernodal {
+        plan: Arc<LuPlan>,
+        lu: Supernodal<T>,
+    },
     Regular(Regular<T>),
     Dense(DenseQr<T>),
 }
@@ -134,12 +170,21 @@ impl LuPlan {
             Some(prepared) => (prepared.clone(), a.rows(), Unmatched::default()),
             None => prepared(a)?,
         };
-        let (starts, indices, _) = matched_columns(a, &prepared)?;
+        let (starts, indices, values) = matched_columns(a, &prepared)?;
         let n = a.rows();
         let columns = Columns { rows: n, columns: n, starts: &starts, indices: &indices };
-        let order = caught(|| foreign::minimum_degree(columns))?;
-        let (entries, flops) = (order.entries, order.flops);
-        Ok(Self { prepared, order: order.order, entries, flops, matched, unmatched })
+        let degree = caught(|| foreign::minimum_degree(columns))?;
+        let columns = Csr::from_parts_unchecked(n, n, Offsets::Narrow(starts), indices, values);
+        // Half of them are those of a Cholesky factorisation.
+        let better = better_dissection(&columns, degree.flops / 2.0, options.flop_limit);
+        let (order, kind, entries, flops) = match better.map_err(as_reason)? {
+            Some((order, size)) => {
+                let entries = size.entries - n as f64;
+                (order.into_parts().0, OrderKind::NestedDissection, entries, size.multiplications_lu)
+            }
+            None => (degree.order, OrderKind::MinimumDegree, degree.entries, degree.flops),
+        };
+        Ok(Self { prepared, order, order_kind: kind, entries, flops, matched, unmatched })
     }
 }
 
@@ -200,7 +245,7 @@ impl<T: Scalar> Factor<T> {
         structures: &mut Structures,
     ) -> Result<Self, Reason> {
         let columns = columns_of_transpose(a)?;
-        let structure = structures.symmetric(columns)?;
+        let (structure, order) = structures.symmetric(a, options)?;
         let bytes = (structure.len_val() * size_of::<T>()) as u64;
         within(bytes, foreign::symmetric_flops(&structure), options)?;
         let mut values = Vec::new();
@@ -220,7 +265,7 @@ impl<T: Scalar> Factor<T> {
             None
         };
         let kind = if ldl { Kind::Ldlt } else { Kind::Cholesky };
-        Ok(Self { kind, bytes, numbers: Numbers::Symmetric { structure, values, ldl, scale } })
+        Ok(Self { kind, bytes, numbers: Numbers::Symmetric { structure, order, values, ldl, scale } })
     }
 
     fn lu(
@@ -314,6 +359,15 @@ impl<T: Scalar> Factor<T> {
         if let Numbers::Lu { lu, .. } = &self.numbers { lu.made_up } else { 0 }
     }
 
+    /// How the order of elimination was found, where it is this crate's.
+    pub(super) fn order(&self) -> Option<OrderKind> {
+        match &self.numbers {
+            Numbers::Symmetric { order, .. } => Some(*order),
+            Numbers::Lu { plan, .. } => Some(plan.order_kind),
+            Numbers::Supernodal { .. } | Numbers::Regular(_) | Numbers::Dense(_) => None,
+        }
+    }
+
     /// Numerical rank, where it is known.
     pub(super) fn rank(&self) -> Option<usize> {
         match &self.numbers {
@@ -330,7 +384,7 @@ impl<T: Scalar> Factor<T> {
     /// x becomes A^-1 x, of A^T where `transposed` (dense QR and what is regularised have none and leave x as it is).
     pub(super) fn apply(&self, transposed: bool, x: &mut Vec<T>) {
         match &self.numbers {
-            Numbers::Symmetric { structure, values, ldl, scale } => {
+            Numbers::Symmetric { structure, values, ldl, scale, .. } => {
                 let scaled = |x: &mut [T]| {
                     for (x, &factor) in x.iter_mut().zip(scale.iter().flatten()) {
                         *x = times(*x, factor);

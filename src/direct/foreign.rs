@@ -4,9 +4,11 @@
 //! functions panic: callers check the one and catch the other.
 
 use super::report::Reason;
+use crate::graph::Permutation;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::cholesky::ldlt::factor::LdltRegularization;
 use faer::linalg::householder as reflectors;
+use faer::perm::PermRef;
 use faer::sparse::linalg::cholesky::{
     CholeskySymbolicParams, LdltRef, LltRef, SymbolicCholesky, SymbolicCholeskyRaw, SymmetricOrdering,
     factorize_symbolic_cholesky,
@@ -74,10 +76,19 @@ pub fn column_minimum_degree(a: Columns<'_>) -> Result<Vec<u32>, Reason> {
     Ok(order)
 }
 
-/// Order and structure of a Cholesky or LDL^H factor.
-pub fn symmetric_structure(a: Columns<'_>) -> Result<SymbolicCholesky<u32>, Reason> {
+/// Structure of a Cholesky or LDL^H factor in this order of elimination, else in that of minimum degree.
+pub fn symmetric_structure(
+    a: Columns<'_>,
+    order: Option<&Permutation>,
+) -> Result<SymbolicCholesky<u32>, Reason> {
     let params = CholeskySymbolicParams::default();
-    factorize_symbolic_cholesky(a.symbolic(), Side::Upper, SymmetricOrdering::Amd, params)
+    let order = match order {
+        Some(order) => {
+            SymmetricOrdering::Custom(PermRef::new_checked(order.new_to_old(), order.old_to_new(), a.columns))
+        }
+        None => SymmetricOrdering::Amd,
+    };
+    factorize_symbolic_cholesky(a.symbolic(), Side::Upper, order, params)
         .map_err(|e| refused("symbolic Cholesky", e))
 }
 

@@ -17,7 +17,7 @@
 //! Aids Comput. 9, 1955): it comes to a least-squares solution, whether b is in the range of A or not. A times this
 //! approximate inverse is Hermitian and has no negative eigenvalue, so that GMRES around it does not break down.
 
-use super::factor::{as_reason, columns_of_transpose, times, within};
+use super::factor::{as_reason, columns_of_transpose, symmetric_structure, times, within};
 use super::foreign;
 use super::options::DirectOptions;
 use super::report::Reason;
@@ -99,9 +99,8 @@ impl<T: Scalar> Regular<T> {
     }
 
     /// Entries and multiplications of [`Regular::around`].
-    pub(super) fn size(a: &Csr<T>) -> Result<(f64, f64), Reason> {
-        let k = Self::quasi_definite(a)?;
-        let structure = foreign::symmetric_structure(columns_of_transpose(&k)?)?;
+    pub(super) fn size(a: &Csr<T>, options: &DirectOptions) -> Result<(f64, f64), Reason> {
+        let (structure, _) = symmetric_structure(&Self::quasi_definite(a)?, options)?;
         Ok((structure.len_val() as f64, foreign::symmetric_flops(&structure)))
     }
 
@@ -146,7 +145,7 @@ impl<T: Scalar> Regular<T> {
         options: &DirectOptions,
     ) -> Result<Self, Reason> {
         let columns = columns_of_transpose(k)?;
-        let structure = foreign::symmetric_structure(columns)?;
+        let (structure, _) = symmetric_structure(k, options)?;
         let bytes = (structure.len_val() * size_of::<T>()) as u64;
         within(bytes, foreign::symmetric_flops(&structure), options)?;
         let mut values = Vec::new();

@@ -2,6 +2,7 @@
 
 use super::Kind;
 use crate::backend::FactorEstimate;
+use crate::prepare::OrderKind;
 use crate::report;
 use std::fmt;
 
@@ -99,6 +100,8 @@ pub struct DirectReport {
     pub condition: Option<f64>,
     /// Decimal digits of x (in norm) that can be trusted, from condition and backward error.
     pub digits: Option<f64>,
+    /// How the order of elimination was found, where it is this crate's.
+    pub order: Option<OrderKind>,
     /// Numerical rank, where it was found.
     pub rank: Option<usize>,
     /// Pivots that were made up in place of zeros. LDL^H does not count its own.

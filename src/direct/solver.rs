@@ -365,6 +365,7 @@ impl<T: Scalar> Direct<T> {
             iterations: best.iterations,
             condition,
             digits,
+            order: factor.and_then(Factor::order),
             rank: factor.and_then(Factor::rank),
             perturbed: factor.map_or(0, Factor::made_up),
             normal_residual,

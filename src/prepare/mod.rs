@@ -23,7 +23,8 @@
 //! | `symmetric` | the same for a matrix with a_ij and a_ji of equal magnitude: pairs for pivots of 2 x 2 |
 //! | `triangular`, `strong` | Dulmage-Mendelsohn decomposition, strongly connected components |
 //! | `permute` | P A Q |
-//! | `dissection` | an order of elimination for factors with little fill |
+//! | `dissection` | orders of elimination for factors with little fill |
+//! | `elimination` | when dissection pays |
 //! | `order_size` | what a factor in some order takes |
 //!
 //! All of it runs on the host. Only dissection recurses, to a depth that grows with the logarithm of the size; so a
@@ -31,6 +32,7 @@
 //! random has a fixed seed.
 
 mod dissection;
+mod elimination;
 mod equilibrate;
 mod matching;
 mod order_size;
@@ -45,7 +47,8 @@ mod symmetric;
 mod tests;
 mod triangular;
 
-pub use dissection::{dissection_order, nested_dissection};
+pub use dissection::{dissection_order, minimum_degree, minimum_degree_order, nested_dissection};
+pub use elimination::{OrderKind, better_dissection};
 pub use equilibrate::{equilibrate, equilibrate_symmetric};
 pub use matching::{Matching, UNMATCHED, maximum_matching};
 pub(crate) use order_size::elimination_tree;

@@ -16,6 +16,8 @@ pub struct OrderSize {
     pub entries: f64,
     /// Multiplications of the Cholesky factorisation: for a column of c entries c (c + 1) / 2.
     pub multiplications: f64,
+    /// Multiplications of an LU factorisation with the same pattern, its pivots on the diagonal: (c - 1)^2.
+    pub multiplications_lu: f64,
 }
 
 /// What a Cholesky factorisation of a matrix with the pattern of A + A^T takes where rows are eliminated in this order.
@@ -39,6 +41,7 @@ pub fn graph_order_size(graph: &Adjacency<'_>, order: &Permutation) -> Result<Or
         let count = f64::from(count);
         size.entries += count;
         size.multiplications += count * (count + 1.0) / 2.0;
+        size.multiplications_lu += (count - 1.0) * (count - 1.0);
     }
     Ok(size)
 }

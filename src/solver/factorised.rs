@@ -350,7 +350,8 @@ fn verdict(told: &DirectReport) -> Verdict {
 /// What the trail says of a factorisation.
 fn words(told: &DirectReport) -> String {
     let steps = told.refinements + told.iterations;
-    let words = format!("{told} after {steps} steps, factor of {}", bytes(told.factor_bytes));
+    let order = told.order.map(|order| format!(", order by {order}")).unwrap_or_default();
+    let words = format!("{told} after {steps} steps, factor of {}{order}", bytes(told.factor_bytes));
     words + &said(&told.reasons)
 }
 

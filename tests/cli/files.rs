@@ -143,6 +143,29 @@ fn reorder_renumbers_and_tells_by_how_much() {
 }
 
 #[test]
+fn reorder_for_factors_counts_their_fill() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 40 -o a.mtx");
+    for method in ["nested-dissection", "minimum-degree"] {
+        let run =
+            f.ok(&format!("reorder a.mtx -o b.mtx --method {method} --permutation p.txt --json r.json"));
+        assert!(run.stdout.contains("entries of a factor"), "{}", run.stdout);
+        let json: serde_json::Value = serde_json::from_str(&f.read("r.json")).unwrap();
+        // Natural order: 40 columns beside each other, the first of a band that is 41 wide.
+        assert!(json["factor_entries_before"].as_f64().unwrap() > 60_000.0, "{json}");
+        assert!(json["factor_entries_after"].as_f64().unwrap() < 25_000.0, "{json}");
+        let mut seen: Vec<usize> = f.read("p.txt").lines().map(|line| line.parse().unwrap()).collect();
+        seen.sort_unstable();
+        assert!(seen.into_iter().eq(0..1600), "a permutation");
+    }
+    f.fails(2, "reorder a.mtx -o b.mtx --method none");
+    let run = f.ok("info a.mtx --json i.json");
+    let json: serde_json::Value = serde_json::from_str(&f.read("i.json")).unwrap();
+    assert!(run.stdout.contains("multiplications by"), "{}", run.stdout);
+    assert!(json["factor"]["entries"].as_f64().unwrap() < 25_000.0, "{json}");
+}
+
+#[test]
 fn bench_compares_the_formats() {
     let f = Folder::new();
     f.ok("generate arrow --size 6000 -o arrow.mtx");

@@ -55,13 +55,14 @@ where
 
 fn factorisation<B: SolverBackend>(backend: &B, rows: usize, analysis: &Analysis) -> String {
     let about = if analysis.exact { "" } else { "about " };
+    let order = analysis.order.map(|order| format!(", order by {order}")).unwrap_or_default();
     let library = is_worth_a_device(rows, || analysis.seconds()).then(|| backend.factor_library());
     let by = match library {
         Some(Ok(library)) => format!("by {library} on the device; on the CPU: "),
         _ => String::new(),
     };
     format!(
-        "{by}{about}{} entries in the factors, {}, {about}{}",
+        "{by}{about}{} entries in the factors, {}, {about}{}{order}",
         count(analysis.entries as u64),
         bytes(analysis.bytes as u64),
         seconds(analysis.seconds())

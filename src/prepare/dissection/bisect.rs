@@ -12,7 +12,7 @@ const GROWN: usize = 3;
 /// A graph of so many vertices is large.
 const LARGE: usize = 5000;
 /// Large graphs are made smaller by this factor, ...
-const MIDDLE: usize = 30;
+const MIDDLE: usize = 10;
 /// ... but not below so many vertices, ...
 const LEAST_MIDDLE: usize = 500;
 /// ... and separated several times from there on.

@@ -41,6 +41,7 @@ use crate::error::Result;
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
+use minimum_degree::Quotient;
 
 /// An order of elimination for the Cholesky, LDL^H or (pivots on the diagonal) LU factorisation of a square matrix, by
 /// nested dissection of the graph of A + A^T. `new_to_old()[k]` is the row that is eliminated as number k, so that
@@ -74,8 +75,30 @@ pub fn nested_dissection<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
 /// # Errors
 /// Without memory.
 pub fn dissection_order(graph: &Adjacency<'_>) -> Result<Permutation> {
-    let simple = simplify::simplify(graph)?;
-    let mut order = tree::order(&simple.graph);
-    order = simple.expand(&order);
-    Permutation::from_new_to_old(order)
+    let simplify::Simple { graph: simple, names } = simplify::simplify(graph)?;
+    Permutation::from_new_to_old(names.expand(&tree::order(&simple)))
+}
+
+/// An order of elimination by approximate minimum degree, of the graph of A + A^T: as
+/// [`nested_dissection`](super::nested_dissection), sooner found by one thread, and with less fill where the graph is
+/// no mesh (circuits, small systems).
+///
+/// Source: Amestoy, Davis and Duff, SIAM J. Matrix Anal. Appl. 17 (1996).
+///
+/// # Errors
+/// As [`nested_dissection`](super::nested_dissection).
+pub fn minimum_degree<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
+    minimum_degree_order(&Adjacency::new(a)?)
+}
+
+/// The same for a graph that is there already.
+///
+/// # Errors
+/// Without memory.
+pub fn minimum_degree_order(graph: &Adjacency<'_>) -> Result<Permutation> {
+    let simplify::Simple { graph: simple, names } = simplify::simplify(graph)?;
+    let mut order = Vec::with_capacity(simple.len());
+    let graph::Graph { starts, neighbours, weights, .. } = simple;
+    Quotient::new(weights.len(), starts, neighbours, weights).order(|vertex| order.push(vertex));
+    Permutation::from_new_to_old(names.expand(&order))
 }

@@ -37,7 +37,7 @@ pub(super) struct Separator<'a> {
 /// Moves without a gain after which a pass ends.
 const PATIENCE: usize = 250;
 /// Passes, at most.
-const PASSES: usize = 8;
+const PASSES: usize = 4;
 
 impl<'a> Separator<'a> {
     /// The separator that `sides` has.
@@ -160,7 +160,7 @@ impl<'a> Separator<'a> {
         }
         self.weights = weights;
         self.members.extend(&joined[..best.2]);
-        best.0 < first
+        (best.0.0, best.0.1) < (first.0, first.1)
     }
 
     /// Brings members and what is beside them up to date.

@@ -13,6 +13,11 @@ const LEAST_DENSE: usize = 16;
 /// A graph whose vertices stand for some of another's.
 pub(super) struct Simple {
     pub(super) graph: Graph,
+    pub(super) names: Names,
+}
+
+/// What the vertices of a simple graph stand for.
+pub(super) struct Names {
     /// Where the members of each vertex start among all, and at the end how many there are.
     starts: Vec<u32>,
     members: Vec<u32>,
@@ -20,7 +25,7 @@ pub(super) struct Simple {
     dense: Vec<u32>,
 }
 
-impl Simple {
+impl Names {
     /// The order of all vertices that an order of this graph's stands for.
     pub(super) fn expand(&self, order: &[u32]) -> Vec<u32> {
         let mut all = Vec::with_capacity(self.members.len() + self.dense.len());
@@ -69,7 +74,7 @@ pub(super) fn simplify(graph: &Adjacency<'_>) -> Result<Simple> {
             simple.starts.push(simple.neighbours.len());
         }
     }
-    Ok(Simple { graph: simple, starts, members, dense })
+    Ok(Simple { graph: simple, names: Names { starts, members, dense } })
 }
 
 /// For each vertex the first that has the same neighbours, both of them counted among these.

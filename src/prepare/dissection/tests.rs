@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::generate;
+use crate::graph::permute_symmetric;
 use crate::prepare::order_size;
 use crate::random::Random;
 
@@ -26,6 +27,7 @@ fn matrix(n: usize, edges: &[(usize, usize)]) -> Csr<f64> {
 fn checked(name: &str, a: &Csr<f64>) -> Permutation {
     let order = nested_dissection(a).unwrap();
     assert_eq!(order.len(), a.rows(), "{name}");
+    assert_eq!(minimum_degree(a).unwrap().len(), a.rows(), "{name}");
     order
 }
 
@@ -78,6 +80,33 @@ fn hubs_come_last() {
 }
 
 #[test]
+fn rings_and_helices() {
+    // The last point of each line is coupled with the first of the next, and the first line with the last.
+    let (n, line) = (1600, 40);
+    let edges: Vec<_> = (0..n).flat_map(|k| [(k, (k + 1) % n), (k, (k + line) % n)]).collect();
+    checked("ring", &matrix(n, &edges));
+    let edges: Vec<_> = (0..n - line).flat_map(|k| [(k, k + 1), (k, k + line)]).collect();
+    let a = matrix(n, &edges);
+    let size = order_size(&a, &checked("helix", &a)).unwrap();
+    assert!(size.entries < 40_000.0, "{}", size.entries);
+}
+
+#[test]
+fn no_worse_than_minimum_degree_on_meshes() {
+    let shuffled = |a: Csr<f64>| permute_symmetric(&a, &Permutation::random(a.rows(), 3).unwrap()).unwrap();
+    for (name, a) in [
+        ("5 points", shuffled(generate::poisson2d(80, 80).unwrap())),
+        ("7 points", shuffled(generate::poisson3d(20, 20, 20).unwrap())),
+        ("9 points", generate::poisson2d_9(70, 60).unwrap()),
+        ("wathen", generate::wathen(25, 25, 1).unwrap()),
+    ] {
+        let [dissected, degree] = [checked(name, &a), minimum_degree(&a).unwrap()]
+            .map(|order| order_size(&a, &order).unwrap().multiplications);
+        assert!(dissected < 1.2 * degree, "{name}: {dissected:e} {degree:e}");
+    }
+}
+
+#[test]
 fn random_ragged_patterns_give_permutations() {
     for seed in 0..30 {
         let mut random = Random::new(seed);
@@ -97,6 +126,7 @@ fn random_ragged_patterns_give_permutations() {
 #[test]
 fn the_same_for_any_number_of_threads() {
     let a = generate::poisson3d(24, 25, 26).unwrap();
+    let a = permute_symmetric(&a, &Permutation::random(a.rows(), 1).unwrap()).unwrap();
     let orders = [1, 2, 7].map(|threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| nested_dissection(&a)).unwrap().into_parts().0
