@@ -4,7 +4,7 @@
  * residua_report_converged() tells. A handle may be used from any thread, a solver by one call at a time. Arrays are on
  * the host, but for those of the functions whose names end in _device.
  *
- * Made by cbindgen of the Rust sources (capi/tests/header.rs); not to be edited. */
+ * Made by cbindgen of the Rust sources (capi/header); not to be edited. */
 
 #ifndef RESIDUA_H
 #define RESIDUA_H
