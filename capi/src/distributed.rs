@@ -6,18 +6,18 @@ use crate::options::Settings;
 use crate::report::Filed;
 use crate::status::{Answer, Fault, RESIDUA_UNSUPPORTED};
 use residua_core::ranks::Group;
-use residua_core::solver::{Device, RowsSolver};
-use residua_core::{Error, Host, Scalar};
+use residua_core::solver::{Device, RowsSolver, Solvable};
+use residua_core::{Error, Host};
 use std::ffi::c_void;
 use std::ops::ControlFlow;
 
 /// A solver of this process's rows, with the others'.
-pub(crate) struct Distributed<T: Scalar> {
+pub(crate) struct Distributed<T: Solvable> {
     solver: RowsSolver<T>,
     histories: Vec<Vec<f64>>,
 }
 
-impl<T: Scalar> Distributed<T> {
+impl<T: Solvable> Distributed<T> {
     /// All processes of the communicator with this Fortran number call. One whose arrays are no rows tells the others.
     ///
     /// # Safety
@@ -38,7 +38,7 @@ impl<T: Scalar> Distributed<T> {
     }
 }
 
-impl<T: Scalar> Engine for Distributed<T> {
+impl<T: Solvable> Engine for Distributed<T> {
     fn shape(&self) -> (usize, usize) {
         (self.solver.own_rows(), self.solver.own_rows())
     }
