@@ -14,11 +14,9 @@ use std::ops::ControlFlow;
 struct Descent {
     layout: ScalarLayout,
     slots: [Slot; 4],
-    step: ScalarProgram<Host>,
-    norm: ScalarProgram<Host>,
-    x: Vec<f64>,
-    r: Vec<f64>,
-    q: Vec<f64>,
+    programs: [ScalarProgram<Host>; 2],
+    /// x, r and q.
+    vectors: [Vec<f64>; 3],
     state: Vec<f64>,
 }
 
@@ -31,8 +29,8 @@ impl Descent {
             p.set(alpha, p.get(qr) / p.get(qq));
         })?;
         let norm = layout.program(&Host, |p| p.residual(p.get(rr)))?;
-        let (x, r, q, state) = (vec![0.0; n], vec![0.0; n], vec![0.0; n], vec![0.0; layout.len()]);
-        Ok(Self { layout, slots, step, norm, x, r, q, state })
+        let (vectors, state) = ([(); 3].map(|()| vec![0.0; n]), vec![0.0; layout.len()]);
+        Ok(Self { layout, slots, programs: [step, norm], vectors, state })
     }
 }
 
@@ -43,35 +41,32 @@ impl Method<f64, Host> for Descent {
         "minimal residual iteration"
     }
     fn shape(&self) -> (usize, usize) {
-        (self.x.len(), self.x.len())
-    }
-    fn fit(&mut self, _: &Space<Host>, _: System<'_, f64, Host>) -> Result<()> {
-        Ok(()) // no preconditioner, no further memory
+        (self.vectors[0].len(), self.vectors[0].len())
     }
     fn vectors(&mut self) -> Vectors<'_, f64, Host> {
-        Vectors { steps: &mut self.x, residual: &mut self.r, scratch: &mut self.q }
+        let [steps, residual, scratch] = &mut self.vectors;
+        Vectors { steps, residual, scratch }
     }
     fn start(&mut self, _: &Space<Host>, _: System<'_, f64, Host>, aim: Aim<f64>) -> Result<()> {
-        self.x.fill(0.0);
+        self.vectors[0].fill(0.0);
         self.state = self.layout.initial(aim.square);
         Ok(())
     }
     fn iterate(&mut self, space: &Space<Host>, system: System<'_, f64, Host>, _step: usize) -> Result<()> {
-        let Self { slots: [qr, qq, rr, alpha], x, r, q, state, .. } = self;
+        let Self {
+            slots: [qr, qq, rr, alpha], programs: [alpha_of, norm_of], vectors: [x, r, q], state, ..
+        } = self;
         system.a.apply(space.backend(), r, q)?;
         let product = |left, right, to| InnerProduct { left, right, to };
         let products = &[product(0, 1, *qr), product(0, 0, *qq)];
         let both = LinearUpdate { inputs: &[&**q, r], outputs: &mut [], coefficients: &[], products };
-        space.linear_update(both, state, Some(&self.step))?;
+        space.linear_update(both, state, Some(alpha_of))?;
         use Coefficient::{At, Minus, One, Zero};
         let coefficients = &[Zero, One, At(*alpha), Minus(*alpha), Zero, One]; // of q, x and r: for x, then for r
         let products = &[product(2, 2, *rr)];
         let outputs = &mut [x.as_mut_slice(), r.as_mut_slice()];
-        space.linear_update(
-            LinearUpdate { inputs: &[q], outputs, coefficients, products },
-            state,
-            Some(&self.norm),
-        )
+        let step = LinearUpdate { inputs: &[&**q], outputs, coefficients, products };
+        space.linear_update(step, state, Some(norm_of))
     }
     fn message(&self) -> &[f64] {
         &self.state
@@ -80,7 +75,7 @@ impl Method<f64, Host> for Descent {
         true
     }
     fn bytes_per_iteration(&self, system: System<'_, f64, Host>) -> usize {
-        system.a.bytes() + 7 * 8 * self.x.len()
+        system.a.bytes() + 7 * 8 * self.vectors[0].len()
     }
 }
 

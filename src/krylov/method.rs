@@ -99,7 +99,9 @@ pub trait Method<T: Scalar, B: VectorOps, C: Communicator<B> = Alone>: Debug + S
     ///
     /// # Errors
     /// Without memory.
-    fn fit(&mut self, space: &Space<B, C>, system: System<'_, T, B>) -> Result<()>;
+    fn fit(&mut self, _space: &Space<B, C>, _system: System<'_, T, B>) -> Result<()> {
+        Ok(())
+    }
 
     /// Its vectors for the driver.
     fn vectors(&mut self) -> Vectors<'_, T, B>;
