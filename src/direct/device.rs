@@ -15,8 +15,8 @@ use super::refine::norm;
 use super::ways::{Matched, Nature, Way, has_strong_diagonal};
 use super::{DeviceOptions, DeviceReport, DeviceSeconds, Prepared, Reason};
 use crate::backend::{
-    CsrArrays, Elimination, FactorKind, FactorOptions, FactorSteps, Factors, Products, RowFacts, VectorOps,
-    copied,
+    Backend, CsrArrays, Elimination, FactorEstimate, FactorKind, FactorOptions, FactorSteps, Factors,
+    Products, RowFacts, VectorOps, copied,
 };
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -52,6 +52,7 @@ pub struct OnDevice<T: Scalar, B: DirectBackend> {
     seconds: DeviceSeconds,
     /// Whether the order is ours.
     ordered: bool,
+    same_bits: bool,
 }
 
 /// How near refinement came.
@@ -83,6 +84,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
             reasons: Vec::new(),
             seconds: DeviceSeconds::default(),
             ordered: false,
+            same_bits: false,
         };
         made.choose()?;
         Ok(made)
@@ -210,6 +212,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
             seconds: self.seconds,
             library: self.backend.factor_library()?,
             dissected: self.ordered,
+            same_bits: self.same_bits,
             reasons: self.reasons.clone(),
         })
     }
@@ -297,13 +300,20 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         let order = order.clone();
         self.seconds.order += start.elapsed().as_secs_f64();
         let start = Instant::now();
-        let made = self.analysed_in(way, order.as_deref());
+        let mut made = self.analysed_in(way, order.as_deref(), self.options.deterministic);
         self.ordered = made.is_ok() && order.is_some();
-        let made = match made {
+        if made.is_err() && order.is_some() {
             // The library's own order serves where it does not get along with ours.
-            Err(_) if order.is_some() => self.analysed_in(way, None),
-            made => made,
-        };
+            made = self.analysed_in(way, None, self.options.deterministic);
+        }
+        let room = |estimate: FactorEstimate| self.options.memory_limit.min(estimate.free);
+        let fits = |factors: &dyn Factors<T, B>| factors.estimate().peak <= room(factors.estimate());
+        self.same_bits = self.options.deterministic && made.as_ref().is_ok_and(|made| fits(&**made));
+        if self.options.deterministic && !self.same_bits && made.is_ok() {
+            // The same bits take up to ten times the memory.
+            drop(made);
+            made = self.analysed_in(way, order.as_deref().filter(|_| self.ordered), false);
+        }
         self.seconds.analysis += start.elapsed().as_secs_f64();
         let factors = made.map_err(refused)?;
         let estimate = factors.estimate();
@@ -320,13 +330,14 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         }
     }
 
-    fn analysed_in(&self, way: Way, order: Option<&Elimination>) -> Result<Box<dyn Factors<T, B>>> {
-        let options = FactorOptions {
-            kind: way.kind,
-            order,
-            blocks_of_two: way.blocks_of_two,
-            deterministic: self.options.deterministic,
-        };
+    fn analysed_in(
+        &self,
+        way: Way,
+        order: Option<&Elimination>,
+        deterministic: bool,
+    ) -> Result<Box<dyn Factors<T, B>>> {
+        let options =
+            FactorOptions { kind: way.kind, order, blocks_of_two: way.blocks_of_two, deterministic };
         let arrays: CsrArrays<T, B> = match self.matched.as_ref().filter(|_| way.matched) {
             Some(matched) => {
                 matched.matrix(&self.a.to_host(&self.backend)?)?.into_backend(&self.backend)?.into_arrays()
@@ -430,6 +441,10 @@ fn apply<T: Scalar, B: DirectBackend>(
     Ok(())
 }
 
+/// What makes one vector of another on the device.
+type Step<'a, T, B> =
+    &'a mut dyn FnMut(&<B as Backend>::Slice<T>, &mut <B as Backend>::Slice<T>) -> Result<()>;
+
 /// Flexible GMRES around the factors, for a residual in the host's memory. What fails on the device gives zeros, and so
 /// ends the iteration.
 fn around<T: Scalar, B: DirectBackend>(
@@ -439,7 +454,7 @@ fn around<T: Scalar, B: DirectBackend>(
     r: &[T],
     goal: f64,
 ) -> (Vec<T>, usize) {
-    let through = |x: &[T], work: &mut dyn FnMut(&B::Slice<T>, &mut B::Slice<T>) -> Result<()>| {
+    let through = |x: &[T], work: Step<'_, T, B>| {
         let (x, mut y) = (backend.upload(x.to_vec())?, backend.zeros(x.len())?);
         work(&x, &mut y)?;
         backend.download(&*y)

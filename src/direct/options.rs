@@ -129,7 +129,8 @@ impl DirectOptions {
 pub struct DeviceOptions {
     /// Whether the order of elimination is found here, on all threads of the host; else the library finds one.
     pub dissect: bool,
-    /// Whether the same input gives the same bits, where the library can.
+    /// Whether the same input gives the same bits, where the library can and there is memory for it: up to ten times
+    /// that of factors whose last bits differ.
     pub deterministic: bool,
     /// Bytes that factorising may take, at most what is free.
     pub memory_limit: u64,

@@ -170,6 +170,8 @@ pub struct DeviceReport {
     pub library: String,
     /// Whether the order of elimination is ours.
     pub dissected: bool,
+    /// Whether the same input gives the same bits, as far as the library can.
+    pub same_bits: bool,
     /// For each kind that failed, why.
     pub reasons: Vec<(Kind, Reason)>,
 }

@@ -285,15 +285,15 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
     }
 }
 
-/// A factorisation in the host's memory, and the most bytes and multiplications.
-type Limited<T> = (Direct<T>, Option<(f64, f64)>);
+/// The most bytes and multiplications, where there is a limit.
+type Limit = Option<(f64, f64)>;
 
-/// A factorisation in the host's memory, and the bytes and multiplications that it may take where there is a limit.
+/// A factorisation in the host's memory, and what it may take.
 fn on_host<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &Csr<T, B>,
     (flops, condition): (Option<f64>, bool),
-) -> Result<Limited<T>> {
+) -> Result<(Direct<T>, Limit)> {
     let mut wishes = DirectOptions { condition, ..DirectOptions::default() };
     let memory = wishes.memory_limit as f64;
     if let Some(flops) = flops {
@@ -305,7 +305,7 @@ fn on_host<T: Scalar, B: SolverBackend>(
 }
 
 /// Refuses what takes more bytes or multiplications.
-fn within(forecast: &Analysis, limit: Option<(f64, f64)>) -> Result<()> {
+fn within(forecast: &Analysis, limit: Limit) -> Result<()> {
     match limit {
         Some((memory, _)) if forecast.bytes > memory => {
             let needs = Reason::TooLarge { bytes: forecast.bytes as u64, limit: memory as u64 };
@@ -367,7 +367,8 @@ fn words_of_device(told: &DeviceReport) -> String {
         seconds(factor),
         seconds(solve)
     );
-    words + &said(&told.reasons)
+    let bits = if told.same_bits { "" } else { "; last bits differ, for want of memory" };
+    words + bits + &said(&told.reasons)
 }
 
 fn said(reasons: &[(Kind, Reason)]) -> String {

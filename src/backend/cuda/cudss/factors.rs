@@ -227,6 +227,8 @@ pub(super) struct Factorisation<T: Scalar> {
     n: usize,
     estimate: FactorEstimate,
     factorised: bool,
+    /// Whether several right-hand sides are taken at once, as far as was seen.
+    several: bool,
     /// What `matrix` points at. Dropped behind the objects, which are destroyed first.
     values: DeviceVec<T>,
     _pattern: (Offsets<Cuda>, DeviceVec<u32>),
@@ -284,7 +286,7 @@ impl<T: Scalar> Factorisation<T> {
         };
         objects.wanted = estimate.peak;
         let _pattern = (offsets, columns);
-        Ok(Self { objects, matrix, vectors, n, estimate, factorised: false, values, _pattern })
+        Ok(Self { objects, matrix, vectors, n, estimate, factorised: false, several: true, values, _pattern })
     }
 }
 
@@ -419,7 +421,31 @@ impl<T: Scalar> Factors<T, Cuda> for Factorisation<T> {
         if count == 0 {
             return Ok(());
         }
-        let entries = number_of::<T>()?;
+        if count > 1 && !self.several {
+            return self.one_by_one(count, b, x);
+        }
+        match self.at_once(count, b, x) {
+            // Seen in 1.0.0, where bits have to be the same.
+            Err(_) if count > 1 => {
+                self.several = false;
+                self.one_by_one(count, b, x)
+            }
+            done => done,
+        }
+    }
+}
+
+impl<T: Scalar> Factorisation<T> {
+    fn one_by_one(&mut self, count: usize, b: &Slice<T>, x: &mut Slice<T>) -> Result<()> {
+        let n = self.n;
+        (0..count).try_for_each(|number| {
+            let part = number * n..(number + 1) * n;
+            self.at_once(1, b.part(part.clone()), x.part_mut(part))
+        })
+    }
+
+    fn at_once(&mut self, count: usize, b: &Slice<T>, x: &mut Slice<T>) -> Result<()> {
+        let (n, entries) = (self.n, number_of::<T>()?);
         let Self { objects, matrix, vectors, .. } = self;
         if vectors.count == count {
             objects.point(vectors.b, b.address())?;
