@@ -21,10 +21,10 @@ enum Order<T: Solvable> {
     /// That of the solver's matrix, or there will be no new ones.
     Own,
     /// Another one, with the map on the host.
-    Host(Kept<T, Host>),
+    Host(Box<Kept<T, Host>>),
     /// Another one, with the map on the solver's GPU.
     #[cfg(feature = "cuda")]
-    Cuda(Cuda, Kept<T, Cuda>),
+    Cuda(Cuda, Box<Kept<T, Cuda>>),
 }
 
 impl Builder {
@@ -39,7 +39,10 @@ impl Builder {
         keep: bool,
     ) -> Result<ArraySolver<T>> {
         let (a, kept) = arrays.build(&Host, keep)?;
-        Ok(ArraySolver { solver: self.build(a)?, order: kept.map_or(Order::Own, Order::Host) })
+        Ok(ArraySolver {
+            solver: self.build(a)?,
+            order: kept.map_or(Order::Own, |kept| Order::Host(Box::new(kept))),
+        })
     }
 
     /// The same of arrays on a GPU, which is where the solver computes. The arrays have been read when this returns.
@@ -56,7 +59,7 @@ impl Builder {
         let _compiling = cuda.compile_ahead(self.kernels::<T>());
         let (a, kept) = arrays.build(cuda, keep)?;
         cuda.synchronize()?;
-        let order = kept.map_or(Order::Own, |kept| Order::Cuda(*cuda, kept));
+        let order = kept.map_or(Order::Own, |kept| Order::Cuda(*cuda, Box::new(kept)));
         Ok(ArraySolver { solver: self.build_on(cuda, a)?, order })
     }
 }
@@ -69,7 +72,8 @@ impl<T: Solvable> ArraySolver<T> {
     pub fn update(&mut self, values: &[T]) -> Result<()> {
         match &mut self.order {
             Order::Own => self.solver.update(values),
-            Order::Host((a, assembly)) => {
+            Order::Host(kept) => {
+                let (a, assembly) = &mut **kept;
                 assembly.update(&Host, values, a)?;
                 self.solver.update(a.parts().values)
             }
@@ -90,7 +94,8 @@ impl<T: Solvable> ArraySolver<T> {
         match &mut self.order {
             Order::Own => self.solver.update_on(cuda, values),
             Order::Host(_) => self.update(&cuda.download(values)?),
-            Order::Cuda(_, (a, assembly)) => {
+            Order::Cuda(_, kept) => {
+                let (a, assembly) = &mut **kept;
                 assembly.update(cuda, values, a)?;
                 self.solver.update_on(cuda, a.parts().values)
             }

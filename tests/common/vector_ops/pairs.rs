@@ -77,9 +77,9 @@ fn vectors_case<S: Scalar + Widen<T>, T: Scalar, B: VectorOps>(b: &B, count: usi
         close::<S>(fresh(1)[i], exact / 1.5, size / 1.5, &told);
         assert!(newest[i] == <S as Widen<T>>::widen(fresh(1)[i]), "{told} of the wide copy");
     }
-    for k in 0..2 {
+    for (k, &square) in squares.iter().enumerate() {
         let (exact, size) = sum(fresh(k).iter().map(|&x| wide(x).norm_sqr().into()));
-        close(squares[k], exact, size, &format!("{what}: square {k}"));
+        close(square, exact, size, &format!("{what}: square {k}"));
     }
     let c = b.upload(factors).unwrap();
     let mut x = b.upload(vec![T::from_f64(f64::NAN); n]).unwrap();
