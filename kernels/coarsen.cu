@@ -20,27 +20,34 @@ DEVICE bool is_strong(R threshold, const R* largest, u64 i, u64 j, T value) {
     return size > 0 && size >= threshold * smaller;
 }
 
-// Calls `of_row(i, columns, values, length)` for every row, a thread a row. The entries of a block's rows lie side by
-// side: where there is room for them they are brought to shared memory first, so that lanes read neighbouring
-// addresses.
+// Calls `of_row(i, columns, values, length)` for every row, a thread a row. The entries of neighbouring rows lie side
+// by side: they are brought to shared memory first, so that lanes read neighbouring addresses. A block takes as many
+// rows at a time as there is room for by their mean; where they are longer than that, a thread reads its row where it
+// lies.
 template <typename F> DEVICE void each_row(u64 n, const I* offsets, const u32* columns, const T* values, F of_row) {
     constexpr u32 ROOM = 8 * THREADS;
     __shared__ u32 near_columns[ROOM];
     __shared__ T near_values[ROOM];
     for (u64 tile = u64(blockIdx.x) * THREADS; tile < n; tile += u64(gridDim.x) * THREADS) {
-        const u64 begin = offsets[tile], end = offsets[min(tile + THREADS, n)], i = tile + threadIdx.x;
-        const bool near = end - begin <= ROOM;
-        if (near)
-            for (u64 at = begin + threadIdx.x; at < end; at += THREADS) {
-                near_columns[at - begin] = columns[at];
-                near_values[at - begin] = values[at];
+        const u64 behind = min(tile + THREADS, n), entries = offsets[behind] - offsets[tile];
+        u32 rows = THREADS;
+        while (rows > 8 && entries * rows > u64(ROOM) * THREADS) rows /= 2;
+        for (u64 from = tile; from < behind; from += rows) {
+            const u64 begin = offsets[from], end = offsets[min(from + rows, behind)], i = from + threadIdx.x;
+            const bool near = end - begin <= ROOM;
+            if (near)
+                for (u64 at = begin + threadIdx.x; at < end; at += THREADS) {
+                    near_columns[at - begin] = columns[at];
+                    near_values[at - begin] = values[at];
+                }
+            __syncthreads();
+            if (threadIdx.x < rows && i < behind) {
+                const u64 first = offsets[i], place = near ? first - begin : first;
+                of_row(i, (near ? near_columns : columns) + place, (near ? near_values : values) + place,
+                       u32(offsets[i + 1] - first));
             }
-        __syncthreads();
-        if (i < n) {
-            const u64 first = offsets[i], place = near ? first - begin : first;
-            of_row(i, (near ? near_columns : columns) + place, (near ? near_values : values) + place, u32(offsets[i + 1] - first));
+            __syncthreads();
         }
-        __syncthreads();
     }
 }
 
