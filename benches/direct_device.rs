@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench direct_device [-- CASE...]`. A case is `KxK` (5 points), `KxKxK` (7 points), `wind:K:D`
 //! (convection-diffusion on K^3 points, diffusion D), `circuit:N`, `program:N` (a KKT system of N variables), `stokes:K`
-//! or the name of a Matrix Market file. `RESIDUA_CUDSS` names the library; where `libcudss_mtlayer_gomp` lies beside it,
+//! or the name of a file. `RESIDUA_CUDSS` names the library; where `libcudss_mtlayer_gomp` lies beside it,
 //! its own order is found on all threads, else on one.
 
 #[path = "shared/solves.rs"]
@@ -75,16 +75,25 @@ fn case(cuda: &Cuda, name: &str, a: &Csr<f64>) -> residua::Result<()> {
     let library = with(cuda, name, &device, &b, options)?;
     println!("{name:16} the library's order takes {:.2} times as long to the first solution", library / ours);
     let (mut x, b) = (cuda.zeros(b.len())?, cuda.upload(b)?);
-    let start = Instant::now();
-    let mut solver = Solver::builder().method(Method::Direct).build_on(cuda, device)?;
-    let report = solver.solve_on(cuda, &b, &mut x)?;
-    println!(
-        "{name:16} Solver {:9.1} ms: {:?} {:.1e}; {}",
-        start.elapsed().as_secs_f64() * 1e3,
-        report.outcome,
-        report.relative_residual,
-        report.trail.stages[0].remark.as_deref().unwrap_or("")
-    );
+    for method in [Method::Direct, Method::Auto] {
+        let matrix = device.copied(cuda)?;
+        cuda.fill(0.0, &mut x)?;
+        cuda.synchronize()?;
+        let start = Instant::now();
+        let mut solver = Solver::builder().method(method).build_on(cuda, matrix)?;
+        let report = solver.solve_on(cuda, &b, &mut x)?;
+        cuda.synchronize()?;
+        println!(
+            "{name:16} Solver, {method}: {:9.1} ms, {:?} by {} with {}, {} iterations, {:.1e}; {}",
+            start.elapsed().as_secs_f64() * 1e3,
+            report.outcome,
+            report.method,
+            report.preconditioner,
+            report.iterations,
+            report.relative_residual,
+            report.trail.stages.iter().filter_map(|stage| stage.remark.as_deref()).collect::<String>(),
+        );
+    }
     Ok(())
 }
 
@@ -118,7 +127,7 @@ fn main() -> residua::Result<()> {
             }
             (_, &[x, y]) => generate::poisson2d(x, y)?,
             (_, &[x, y, z]) => generate::poisson3d(x, y, z)?,
-            _ if name.ends_with(".mtx") || name.ends_with(".mtx.gz") => residua::market::read_csr(&name)?,
+            _ if std::path::Path::new(&name).is_file() => residua::files::read_csr(&name)?,
             _ => continue,
         };
         if let Err(error) = case(&cuda, &name, &a) {
