@@ -23,13 +23,14 @@
 //! | `factorised` | the stage of factorisations |
 //! | `iterated`, `refined` | the stages of Krylov methods, in full precision and in two |
 //! | `preconditioner`, `diagonal`, `hierarchy`, `incomplete` | preconditioners that are set up |
-//! | `spread` | a solver whose unknowns are spread over several parts |
+//! | `spread`, `agreed`, `lone` | unknowns spread over several parts; what they find out together; one part alone |
 //! | `rows` | the same of rows that each process of a group gives |
 //! | `many`, `group`, `columns` | how many right-hand sides are solved at once, how, and where they lie |
 //! | `alone` | preconditioners by themselves |
 //! | `watch` | observer, cancellation, clock |
 //! | `report` | how a solve ended, and the trail |
 
+mod agreed;
 mod alone;
 mod arrays;
 mod budgets;

@@ -4,14 +4,15 @@
 //! is chosen and in which order it is tried, as `plan` and `core` have it for whole vectors. All parts come to the same
 //! decisions, since all that they decide by is the matrix, which each has in whole, and sums over all parts.
 
+use super::agreed::{of_all, ordered, refuse, shares, together, weights};
 use super::budgets::{PATIENCE, SHARE};
 use super::builder::Builder;
 use super::core::{backward_error, is_fault};
-use super::diagonal::{Diagonal, column_norms};
+use super::diagonal::Diagonal;
 use super::forecast::expected_products;
 use super::iterated::RESTART;
 use super::lone::{self, Lone};
-use super::names::{Method, Precision, PreconditionerChoice as Name, Reorder};
+use super::names::{Method, Precision, PreconditionerChoice as Name};
 use super::plan::{AS_ASKED, AUTO, GENERAL, SPD, timed};
 use super::preconditioner::Setup;
 use super::report::{Decision, Seconds, SolveReport, StageReport, Trail};
@@ -21,7 +22,7 @@ use super::watch::{Canceller, Progress, Watch};
 use super::{Solvable, SolverBackend};
 use crate::backend::{Communicator, ExchangePlan, Host, PreconditionSteps, Space};
 use crate::error::{Error, Result};
-use crate::graph::{self, Permutation};
+use crate::graph::Permutation;
 use crate::krylov::{
     self, BiConjugateGradients, ConjugateGradients, FlexibleMinimalResidual, Krylov, LeastSquaresResidual,
     MinimalResidual, Outcome, Report, SolveOptions,
@@ -29,17 +30,12 @@ use crate::krylov::{
 use crate::matrix::{self, ChoiceOptions, Csr};
 use crate::operator::LinearOperator;
 use crate::precondition::{Chebyshev, Identity};
-use crate::report::count;
 use crate::scalar::{Real, Scalar, Symmetry};
-use crate::spread::{Spread, balanced_parts, halo_of, halo_sizes};
+use crate::spread::{Spread, balanced_parts};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// The caller's order is kept where the halos are no more than this share of the unknowns: finding another one takes as
-/// long as many products, and the kernels are fast in the order of a grid.
-const SMALL_HALO: f64 = 0.1;
 
 /// What one part holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -587,134 +583,4 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> Task<'_, T, B, C> {
         let iterating = krylov.iterating();
         Ok((report, krylov.into_history(), iterating))
     }
-}
-
-/// Refuses what spread vectors have not.
-fn refuse<T: Scalar>(wishes: &Builder, a: &Csr<T, Host>, parts: usize) -> Result<()> {
-    let without = |what: String| Err(Error::Unsupported(format!("{what} is not built for several ranks")));
-    if a.rows() != a.columns() {
-        return without(format!("a matrix of {} x {}, which is not square,", a.rows(), a.columns()));
-    }
-    if a.rows() < parts {
-        return without(format!("a system of {} unknowns, fewer than there are ranks,", a.rows()));
-    }
-    if wishes.method == Method::Direct {
-        return without("a factorisation".into());
-    }
-    if wishes.precision != Precision::Double {
-        return without(format!("precision {}", wishes.precision));
-    }
-    if wishes.format != AUTO && wishes.format != Csr::<T>::NAME {
-        return without(format!("format {}", wishes.format));
-    }
-    if wishes.near_null.is_some() {
-        return without("multigrid, which near-null vectors are for,".into());
-    }
-    match wishes.preconditioner {
-        name @ Name::ChebyshevSingle(_) => without(format!("preconditioner {name}")),
-        _ => Ok(()),
-    }
-}
-
-/// What each part holds.
-fn shares<T: Scalar, B: SolverBackend, C: Communicator<B>>(
-    space: &Space<B, C>,
-    (a, ranges): (&Csr<T>, &[Range<usize>]),
-    own_alone: bool,
-) -> Result<Vec<Share>> {
-    let entries = |rows: &Range<usize>| rows.clone().map(|row| a.row(row).0.len()).sum::<usize>();
-    if !own_alone {
-        let all = ranges.iter().zip(halo_sizes(a, ranges));
-        let share = |(rows, halo)| Share { rows: Range::len(rows), nonzeros: entries(rows), halo };
-        return Ok(all.map(share).collect());
-    }
-    let own = &ranges[space.communicator().part()];
-    let words = [entries(own) as u64, halo_of(a, own).len() as u64];
-    let all = space.communicator().gather(words.iter().flat_map(|word| word.to_le_bytes()).collect())?;
-    let share = |(rows, bytes): (&Range<usize>, Vec<u8>)| {
-        let word = |k: usize| bytes.as_chunks().0.get(k).map_or(0, |word| u64::from_le_bytes(*word) as usize);
-        Share { rows: rows.len(), nonzeros: word(0), halo: word(1) }
-    };
-    Ok(ranges.iter().zip(all).map(share).collect())
-}
-
-/// The sum of the parts' squares, in their order, and the first of their curvatures.
-fn of_all<B: SolverBackend, C: Communicator<B>>(
-    space: &Space<B, C>,
-    square: f64,
-    curvature: Option<f64>,
-) -> Result<(f64, Option<f64>)> {
-    let own = [square, curvature.unwrap_or(f64::INFINITY)];
-    let all = space.communicator().gather(own.iter().flat_map(|number| number.to_le_bytes()).collect())?;
-    let numbers = |k: usize| {
-        let number = move |bytes: &Vec<u8>| bytes.as_chunks().0.get(k).map(|word| f64::from_le_bytes(*word));
-        all.iter().filter_map(number).collect::<Vec<f64>>()
-    };
-    Ok((numbers(0).iter().sum(), numbers(1).into_iter().find(|&value| value <= 0.0)))
-}
-
-/// Norms of this part's columns over the rows of all parts.
-fn weights<T: Scalar, B: SolverBackend, C: Communicator<B>>(
-    space: &Space<B, C>,
-    (a, ranges): (&Csr<T>, &[Range<usize>]),
-) -> Result<Vec<f64>> {
-    let own = &ranges[space.communicator().part()];
-    let here = column_norms(a);
-    let of_owner =
-        |rows: &Range<usize>| here[rows.clone()].iter().flat_map(|norm| norm.to_le_bytes()).collect();
-    let all = space.communicator().deliver(ranges.iter().map(of_owner).collect())?;
-    let mut norms = vec![0.0_f64; own.len()];
-    for bytes in all {
-        norms
-            .iter_mut()
-            .zip(bytes.as_chunks().0)
-            .for_each(|(norm, word)| *norm = norm.hypot(f64::from_le_bytes(*word)));
-    }
-    Ok(norms)
-}
-
-/// What a part has made, once all parts have made theirs: where one could not, all of them end here.
-fn together<T, B: SolverBackend, C: Communicator<B>>(space: &Space<B, C>, made: Result<T>) -> Result<T> {
-    let failed = space.count(made.is_err())?;
-    match made {
-        Ok(_) if failed > 0 => {
-            Err(Error::Unsupported(format!("{failed} other ranks could not set up what they need")))
-        }
-        made => made,
-    }
-}
-
-/// The matrix in another order, the order, and why; none where the caller's stays.
-type Ordered<T> = (Option<Csr<T>>, Option<Permutation>, Decision);
-
-fn ordered<T: Scalar>(a: &Csr<T>, how: Reorder, parts: usize) -> Result<Ordered<T>> {
-    let halo = |a: &Csr<T>| halo_sizes(a, &balanced_parts(a, parts)).into_iter().sum::<usize>();
-    if how == Reorder::None {
-        return Ok((None, None, Decision::new("order", "no", AS_ASKED)));
-    }
-    let before = halo(a);
-    let told = |size: usize| count(size as u64);
-    if how == Reorder::Auto && (before as f64) <= SMALL_HALO * a.rows() as f64 {
-        let why =
-            format!("halos of {} entries in all are few beside {} unknowns", told(before), told(a.rows()));
-        return Ok((None, None, Decision::new("order", "no", why)));
-    }
-    let ordering = graph::ordering(a)?;
-    if ordering.keeps_natural_order() {
-        let why = "reverse Cuthill-McKee makes the bandwidth no smaller";
-        return Ok((None, None, Decision::new("order", "no", why)));
-    }
-    let permuted = graph::permute_symmetric(a, ordering.permutation())?;
-    let after = halo(&permuted);
-    if how == Reorder::Auto && after >= before {
-        let why = format!(
-            "reverse Cuthill-McKee gives halos of {} entries, the caller's order {}",
-            told(after),
-            told(before)
-        );
-        return Ok((None, None, Decision::new("order", "no", why)));
-    }
-    let why = format!("halos of {} entries in place of {}", told(after), told(before));
-    let decision = Decision::new("order", "by reverse Cuthill-McKee", why);
-    Ok((Some(permuted), Some(ordering.into_permutation()), decision))
 }
