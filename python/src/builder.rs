@@ -1,6 +1,7 @@
 //! What a caller names, as settings of the library.
 
 use crate::run::raise;
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -37,6 +38,14 @@ pub(crate) fn builder(settings: &Bound<'_, PyDict>) -> PyResult<(Builder, Device
             "right_hand_sides" => builder.right_hand_sides(number()?),
             "updates" => builder.updates(value.extract()?),
             "symmetry" => builder.symmetry(symmetry(&value.extract::<String>()?)?),
+            "coordinates" => {
+                let (dimensions, entries) = vectors(&value)?;
+                builder.coordinates(dimensions, entries)
+            }
+            "near_null_space" => {
+                let (count, entries) = vectors(&value)?;
+                builder.near_null_space(count, entries)
+            }
             "device" => {
                 device = word(&value)?;
                 builder.device(device)
@@ -45,6 +54,12 @@ pub(crate) fn builder(settings: &Bound<'_, PyDict>) -> PyResult<(Builder, Device
         };
     }
     Ok((builder, device))
+}
+
+/// How many numbers stand in a row of an array, and all of them, row by row.
+fn vectors(value: &Bound<'_, PyAny>) -> PyResult<(usize, Vec<f64>)> {
+    let (count, entries): (usize, PyReadonlyArray1<'_, f64>) = value.extract()?;
+    Ok((count, entries.as_slice()?.to_vec()))
 }
 
 fn duration(seconds: f64) -> PyResult<Duration> {

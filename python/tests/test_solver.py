@@ -303,3 +303,17 @@ def test_what_a_solver_tells_of_itself():
     assert solver.shape == (100, 100) and solver.nnz == a.nnz and solver.dtype == np.float64
     assert solver.symmetry == "symmetric" and solver.device.startswith("cpu") and solver.report is None
     assert "100 x 100" in repr(solver)
+
+
+def test_what_is_known_of_a_mesh_makes_multigrid():
+    n = 8
+    a = residua.generate("elasticity3d", n)
+    points = a.shape[0] // 3
+    b = a @ np.random.default_rng(0).standard_normal(a.shape[0])
+    grid = np.stack(np.unravel_index(np.arange(points), (round(points ** (1 / 3)),) * 3), axis=1).astype(float)
+    constants = np.tile(np.eye(3), (points, 1))
+    for known in ({"coordinates": grid}, {"near_null_space": constants}):
+        x, report = residua.Solver(a, device="cpu", **known).solve(b)
+        assert report.converged and report.preconditioner.startswith("amg") and residual(a, x, b) <= 1e-8
+    with pytest.raises(ValueError, match="dimensions"):
+        residua.Solver(a, coordinates=np.zeros((2, 2, 2)))

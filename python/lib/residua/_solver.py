@@ -11,6 +11,17 @@ from . import _device, _matrix, _residua
 from ._errors import NotConverged
 
 
+def _rows(what: str, given: Any) -> Any:
+    """Numbers in a row of an array, and all of them row by row; words and None as they are."""
+    if given is None or isinstance(given, str):
+        return given
+    array = _matrix.to_numpy(given)
+    array = array.reshape(-1, 1) if array.ndim == 1 else array
+    if array.ndim != 2:
+        raise ValueError(f"{what} has {array.ndim} dimensions: 2 are needed")
+    return array.shape[1], np.ascontiguousarray(array, dtype=np.float64).reshape(-1)
+
+
 class Solver:
     """Solves A x = b for one matrix and many right-hand sides.
 
@@ -50,6 +61,11 @@ class Solver:
         Whether :meth:`update` will be called: values then lie so that they can be replaced from the start.
     symmetry : str, optional
         "symmetric" or "hermitian" where that is known, so that nobody looks.
+    coordinates : array, shape (points, dimensions), optional
+        The points of the mesh that the unknowns belong to, for multigrid; with as many unknowns a point as dimensions,
+        coarse levels represent the rigid body modes exactly.
+    near_null_space : array, shape (n, k), optional
+        Vectors that A takes near to zero where no boundary is near, for multigrid.
     dtype : dtype, optional
         The type in which it computes; A's by default.
     comm : mpi4py.MPI.Comm, optional
@@ -97,6 +113,8 @@ class Solver:
         right_hand_sides: int = 1,
         updates: bool = False,
         symmetry: str | None = None,
+        coordinates: Any = None,
+        near_null_space: Any = None,
         dtype: Any = None,
         comm: Any = None,
         _keep: bool = True,
@@ -111,6 +129,8 @@ class Solver:
             method=method, device=device, rtol=rtol, atol=atol, maxiter=maxiter, preconditioner=preconditioner,
             precision=precision, format=format, reorder=reorder, time_limit=time_limit,
             stagnation_window=stagnation_window, right_hand_sides=right_hand_sides, updates=updates, symmetry=symmetry,
+            coordinates=_rows("coordinates", coordinates),
+            near_null_space=_rows("near_null_space", near_null_space),
         )  # fmt: skip
         self._engine: Any
         self._device = device
