@@ -46,6 +46,18 @@ pub(crate) fn builder(settings: &Bound<'_, PyDict>) -> PyResult<(Builder, Device
                 let (count, entries) = vectors(&value)?;
                 builder.near_null_space(count, entries)
             }
+            "null_space" => match value.extract::<String>() {
+                Ok(name) if name == "constants" => builder.null_space_constants(),
+                Ok(name) => {
+                    let told = format!("null space {name:?}: \"constants\", or an array of vectors");
+                    return Err(PyValueError::new_err(told));
+                }
+                Err(_) => {
+                    let (count, entries) = vectors(&value)?;
+                    let vector = |k: usize| entries.iter().skip(k).step_by(count).copied().collect();
+                    builder.null_space(&(0..count).map(vector).collect::<Vec<Vec<f64>>>())
+                }
+            },
             "device" => {
                 device = word(&value)?;
                 builder.device(device)

@@ -146,6 +146,15 @@ impl Report {
         }
     }
 
+    /// The part of b, in its norm, that a null space took out because no A x reaches it; None without a null space.
+    #[getter]
+    fn outside_range(&self) -> Option<f64> {
+        match &self.told {
+            Told::Solver(report) => report.outside_range,
+            Told::Krylov(..) => None,
+        }
+    }
+
     /// The relative tolerance that was asked for.
     #[getter]
     fn tolerance(&self) -> f64 {

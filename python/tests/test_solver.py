@@ -317,3 +317,17 @@ def test_what_is_known_of_a_mesh_makes_multigrid():
         assert report.converged and report.preconditioner.startswith("amg") and residual(a, x, b) <= 1e-8
     with pytest.raises(ValueError, match="dimensions"):
         residua.Solver(a, coordinates=np.zeros((2, 2, 2)))
+
+
+def test_a_null_space_that_is_given_makes_b_consistent():
+    n = 12  # a path of points: constants are mapped to zero
+    a = sparse.diags_array([-np.ones(n - 1), np.r_[1.0, 2 * np.ones(n - 2), 1.0], -np.ones(n - 1)], offsets=[-1, 0, 1])
+    b = np.random.default_rng(0).standard_normal(n)
+    shortest = np.linalg.lstsq(a.toarray(), b, rcond=None)[0]
+    for known in ("constants", np.ones(n), np.ones((n, 1))):
+        x, report = residua.Solver(a, device="cpu", null_space=known).solve(b)
+        assert report.converged and np.linalg.norm(x - shortest) <= 1e-6 * np.linalg.norm(shortest), report
+    with pytest.raises(ValueError, match="constants"):
+        residua.Solver(a, null_space="ones")
+    with pytest.raises(TypeError, match="complex"):
+        residua.Solver(a, null_space=1j * np.ones(n))

@@ -19,6 +19,8 @@ def _rows(what: str, given: Any) -> Any:
     array = array.reshape(-1, 1) if array.ndim == 1 else array
     if array.ndim != 2:
         raise ValueError(f"{what} has {array.ndim} dimensions: 2 are needed")
+    if np.iscomplexobj(array):
+        raise TypeError(f"{what} is complex: real numbers are needed")
     return array.shape[1], np.ascontiguousarray(array, dtype=np.float64).reshape(-1)
 
 
@@ -66,6 +68,9 @@ class Solver:
         coarse levels represent the rigid body modes exactly.
     near_null_space : array, shape (n, k), optional
         Vectors that A takes near to zero where no boundary is near, for multigrid.
+    null_space : "constants" or array, shape (n, k), optional
+        Vectors that A takes to zero, or "constants" for those on each component of A's graph. b is made consistent (the
+        report's ``outside_range`` tells by how much), and x is the shortest solution.
     dtype : dtype, optional
         The type in which it computes; A's by default.
     comm : mpi4py.MPI.Comm, optional
@@ -115,6 +120,7 @@ class Solver:
         symmetry: str | None = None,
         coordinates: Any = None,
         near_null_space: Any = None,
+        null_space: Any = None,
         dtype: Any = None,
         comm: Any = None,
         _keep: bool = True,
@@ -130,7 +136,7 @@ class Solver:
             precision=precision, format=format, reorder=reorder, time_limit=time_limit,
             stagnation_window=stagnation_window, right_hand_sides=right_hand_sides, updates=updates, symmetry=symmetry,
             coordinates=_rows("coordinates", coordinates),
-            near_null_space=_rows("near_null_space", near_null_space),
+            near_null_space=_rows("near_null_space", near_null_space), null_space=_rows("null_space", null_space),
         )  # fmt: skip
         self._engine: Any
         self._device = device
