@@ -171,7 +171,8 @@ fn left(done: f64, took: Duration) -> String {
     if !(SOME..1.0).contains(&done) {
         return String::new();
     }
-    format!("  about {} left", seconds((took.as_secs_f64() * (1.0 - done) / done).ceil()))
+    let rest = (took.as_secs_f64() * (1.0 - done) / done).ceil();
+    format!("  about {} left", if rest < 60.0 { format!("{rest} s") } else { seconds(rest) })
 }
 
 fn bar(done: f64) -> String {
