@@ -291,6 +291,10 @@ impl<T: Scalar> Direct<T> {
                         };
                         self.reasons.push((name, reason));
                     }
+                    if of_factor {
+                        // Another kind could give the same solution at best.
+                        break;
+                    }
                 }
                 Err(reason) => self.reasons.push((name, reason)),
             }

@@ -15,11 +15,16 @@ fn sorted<const N: usize>(mut names: [&str; N]) -> Vec<&str> {
     names.to_vec()
 }
 
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 23] = [
     "right_hand_side",
     "status",
     "iterations",
     "relative_residual",
+    "backward_error",
+    "condition",
+    "digits",
+    "normal_residual",
+    "outside_range",
     "error",
     "rows",
     "columns",
