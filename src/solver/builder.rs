@@ -231,7 +231,7 @@ impl Builder {
     /// // |-1  2 -1 |, a path of three points: constants are mapped to zero.
     /// // | . -1  1 |
     /// let a = Csr::from_parts(3, 3, vec![0, 2, 5, 7], vec![0, 1, 0, 1, 2, 1, 2],
-    ///     vec![1.0, -1.0, -1.0, 2.0, -1.0, -1.0, 1.0])?;
+    ///     vec![1.0_f64, -1.0, -1.0, 2.0, -1.0, -1.0, 1.0])?;
     /// let mut solver = Solver::builder().null_space(&[vec![1.0; 3]]).build(&a)?;
     /// let solution = solver.solve(&[2.0, 1.0, 0.0])?;
     /// // b adds up to 3, so that (1, 1, 1) of it is beyond the range.
