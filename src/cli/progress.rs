@@ -190,7 +190,7 @@ mod tests {
         let state = State { what: "reading a.mtx".into(), since: now, meter: None, iterating: None };
         let line = state.reading(25_000_000, 100_000_000, Duration::from_secs(2));
         assert!(line.starts_with("reading a.mtx   25 %  12.5 MB/s  about 6 s left  [======="), "{line}");
-        assert_eq!(state.reading(25_000_000, 0, Duration::from_secs(2)), "reading a.mtx  25 MB  12.5 MB/s");
+        assert_eq!(state.reading(25_000_000, 0, Duration::from_secs(2)), "reading a.mtx  25.0 MB  12.5 MB/s");
         let iterating = Iterating {
             right_hand_side: 1,
             count: 3,
