@@ -291,7 +291,7 @@ impl<T: Scalar> Direct<T> {
                         };
                         self.reasons.push((name, reason));
                     }
-                    if of_factor {
+                    if least && factor.is_least_squares() {
                         // Another kind could give the same solution at best.
                         break;
                     }
