@@ -83,7 +83,8 @@ impl<T: Scalar> Direct<T> {
     /// Chooses what is tried, and factorises in the first solve.
     ///
     /// # Errors
-    /// On a rectangular matrix with a kind other than dense QR and what is regularised, and without memory for a copy of A.
+    /// On a rectangular matrix with a kind other than dense QR and what is regularised, and without memory for a copy
+    /// of A.
     pub fn planned(a: &Csr<T>, options: DirectOptions) -> Result<Self> {
         if !matches!(options.kind, Kind::Auto | Kind::Regularised | Kind::DenseQr) {
             Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
@@ -275,8 +276,8 @@ impl<T: Scalar> Direct<T> {
                     let solved = refined.residual <= goal;
                     let least = self.is_least_squares(&refined, size, tolerance);
                     self.inconsistent |= least;
-                    // Among least-squares solutions rounding alone tells, and the first kind that finds out that there
-                    // is nothing else has no short one.
+                    // Least-squares solutions have the same residual up to rounding, so residuals do not tell which one
+                    // to take. A kind that leads to the shortest of them replaces one that does not.
                     let of_factor = least && best.normal.is_some() && factor.is_least_squares();
                     if refined.residual < best.residual || of_factor {
                         (best, kind) = (refined, name);
